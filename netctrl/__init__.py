@@ -34,6 +34,7 @@ _PUBLIC = {
     "SweepSpec": "netctrl.scenario.network.sweep",
     "access_link_signals": "netctrl.sim.access.track",
     "arc": "netctrl.design.arc.design",
+    "certify": "netctrl.certificates.certify",
     "capacity_step": "netctrl.sim.bottleneck.capacity",
     "compare": "netctrl.engines.compare",
     "connet": "netctrl.design.connet.design",

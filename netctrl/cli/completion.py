@@ -16,7 +16,18 @@ from netctrl.errors import InvalidValue, checked_word
 __all__ = ["main"]
 
 SHELLS = ("bash", "zsh", "fish", "powershell")
-_VERBS = ("design.verb", "identify", "simulate", "sweep", "export.verb", "kernel", "linux.verb", "list", "doctor")
+_VERBS = (
+    "design.verb",
+    "certify",
+    "identify",
+    "simulate",
+    "sweep",
+    "export.verb",
+    "kernel",
+    "linux.verb",
+    "list",
+    "doctor",
+)
 
 app = new_app("netctrl completion", "Prints a script with which a shell completes verbs, commands and options.")
 

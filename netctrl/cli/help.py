@@ -93,6 +93,8 @@ def _command_help(name: str, command: App, help: str) -> str:
     usage = [name]
     rows = []
     for argument in command.assemble_argument_collection():
+        if argument.parameter.help is None:  # a group of options, which follow by themselves
+            continue
         positional = not argument.names[0].startswith("-")
         left = _metavar(argument) if positional else f"{', '.join(argument.names)} {_metavar(argument)}".rstrip()
         rows.append((left, _describe(argument)))

@@ -26,6 +26,7 @@ __all__ = [
     "gain_bound",
     "least",
     "phase_bound",
+    "reduction_bound",
     "touch_bound",
 ]
 
@@ -112,7 +113,8 @@ def least(
         left = lower < found * (1.0 - tolerance)
         # The halved share is at least a quarter of a disc's size, unless rounding dominates.
         shares = parts + stretch * np.abs(centre)[:, None]
-        size = shares.sum(axis=1) / np.abs(centre)
+        with np.errstate(divide="ignore", invalid="ignore"):  # a response of 0 touches nothing
+            size = shares.sum(axis=1) / np.abs(centre)
         stuck = left & (size < _BLUR) & (size > _STUCK * widest)
         blurred = min(blurred, lower[stuck].min(initial=inf))
         left &= ~stuck
@@ -177,8 +179,8 @@ class Sector:
         return ((0.0, self.gain), *arc)
 
 
-def gain_bound(sector: Sector) -> Bound:
-    """Lower bound of the factor k at which k L meets the sector, for a loop that starts outside of it at k = 0."""
+def gain_bound(sector: Sector, floor: float = 0.0) -> Bound:
+    """Lower bound of the factor k, from `floor` on, at which k L meets the sector, for a loop outside of it there."""
 
     def bound(centre: np.ndarray, radius: np.ndarray, factor: np.ndarray, cells: Cells) -> np.ndarray:
         size, off = _polar(centre, radius)
@@ -186,7 +188,19 @@ def gain_bound(sector: Sector) -> Bound:
         with np.errstate(divide="ignore"):
             axis = np.where(off <= 0.0, sector.gain / furthest, inf)
             arc = np.where(off <= sector.phase, 1.0 / furthest, inf) if sector.phase > 0.0 else inf
-        return np.minimum(axis, arc)
+            reached = floor * (size - radius) <= factor  # else the disc meets the axis only at lower factors
+        return np.where(reached, np.maximum(np.minimum(axis, arc), floor), inf)
+
+    return bound
+
+
+def reduction_bound(ceiling: float) -> Bound:
+    """Lower bound of 1/k over the factors k up to `ceiling` at which k L is −1."""
+
+    def bound(centre: np.ndarray, radius: np.ndarray, factor: np.ndarray, cells: Cells) -> np.ndarray:
+        size, off = _polar(centre, radius)
+        reached = (off <= 0.0) & (ceiling * factor * (size + radius) >= 1.0)
+        return np.where(reached, np.maximum((size - radius) / factor, 1.0 / ceiling), inf)
 
     return bound
 

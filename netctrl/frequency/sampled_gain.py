@@ -68,6 +68,7 @@ def greatest_gain(
     rtt: tuple[float, float],
     sector: Sector,
     tolerance: float | None = None,
+    starts: Sequence[tuple[float, float]] | None = None,
 ) -> Minimum:
     """Greatest gain up to which the loop avoids a sector, over a whole box of flows and round-trip times.
 
@@ -80,10 +81,12 @@ def greatest_gain(
         Region to avoid: stability alone, or with margins.
     tolerance : float, optional
         Relative gap between the proved bound and the attained value.
+    starts : sequence of (float, float), optional
+        Points (N, tau) of the box to begin with; by default those of its corners that are usually worst.
 
     Returns
     -------
-    Least
+    Minimum
         `where` holds angle, ln N, ln tau and 0.
     """
     point = flows[0] == flows[1] and rtt[0] == rtt[1]
@@ -92,7 +95,8 @@ def greatest_gain(
     lowest = response.min_angle(flows, rtt)
     start: tuple[float, np.ndarray] = (inf, np.zeros(4))
     # The fewest flows at the longest round-trip time are usually worst: a good start value drops most cells at once.
-    for n, tau in {(flows[0], rtt[1]), (flows[0], rtt[0]), (flows[1], rtt[1])}:
+    corners = {(flows[0], rtt[1]), (flows[0], rtt[0]), (flows[1], rtt[1])}
+    for n, tau in corners if starts is None else starts:
         start = min(start, _met(response, sector, np.log(n), np.log(tau), lowest, pi), key=lambda pair: pair[0])
 
     def attain(cells: Cells) -> tuple[float, np.ndarray]:

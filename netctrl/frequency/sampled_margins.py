@@ -61,7 +61,12 @@ class SampledMargins(NamedTuple):
 
 
 def sampled_margins(
-    response: BoundedResponse, flows: float, rtt: float, gain: float, limit: Minimum | None = None
+    response: BoundedResponse,
+    flows: float,
+    rtt: float,
+    gain: float,
+    limit: Minimum | None = None,
+    stable: bool | None = None,
 ) -> SampledMargins:
     """All margins of one loop at one gain.
 
@@ -72,9 +77,11 @@ def sampled_margins(
         N, tau [s], and the factor of the response.
     limit : Least, optional
         `greatest_gain` of stability at this point, if known.
+    stable : bool, optional
+        Whether the loop is stable at this gain; by default, whether it is below the limit.
     """
     limit = limit or greatest_gain(response, (flows, flows), (rtt, rtt), Sector())
-    stable = gain < limit.found
+    stable = gain < limit.found if stable is None else stable
     phase, crossover = _phase_margin(response, flows, rtt, gain, stable)
     return SampledMargins(
         stable=stable,

@@ -19,31 +19,18 @@ can be proved from finitely many evaluations.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import comb, factorial, pi
+from math import pi
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from netctrl.model.design.arc import ArcSetting, Plant
+from netctrl.plants.aliases import SMALL_ANGLE, all_aliases, majorant, other_aliases
 from netctrl.plants.linearize import applicable_plant, arc_arrival_rate
 
 __all__ = ["Disc", "TcpResponse", "arc_response"]
 
-_SMALL = 0.1  # rad
-_ORDERS = 7
-"""Terms of the series at small angles: (_SMALL/2 pi)^7 is 3e-13."""
-_BERNOULLI = {
-    3: (1.0, -3 / 2, 1 / 2, 0.0),
-    4: (1.0, -2.0, 1.0, 0.0, -1 / 30),
-    5: (1.0, -5 / 2, 5 / 3, 0.0, -1 / 6, 0.0),
-    6: (1.0, -3.0, 5 / 2, 0.0, -1 / 2, 0.0, 1 / 42),
-    7: (1.0, -7 / 2, 7 / 2, 0.0, -7 / 6, 0.0, 1 / 6, 0.0),
-    8: (1.0, -4.0, 14 / 3, 0.0, -7 / 3, 0.0, 2 / 3, 0.0, -1 / 30),
-    9: (1.0, -9 / 2, 6.0, 0.0, -21 / 5, 0.0, 2.0, 0.0, -3 / 10, 0.0),
-    10: (1.0, -5.0, 15 / 2, 0.0, -7.0, 0.0, 5.0, 0.0, -3 / 2, 0.0, 5 / 66),
-}
-"""Bernoulli polynomials, highest power first (NIST DLMF 24.2)."""
 _COARSE = 1e-5
 """Relative error bound of the response from a quarter of the aliases."""
 _BLOCK = 1_500_000
@@ -146,17 +133,17 @@ class TcpResponse:
             less, whole, size = b * b / both, both, sigma * sigma * D
         # At small angles the main alias would cancel against its part of the closed forms, so it is added separately
         # there.
-        small = np.abs(angle) <= _SMALL
+        small = np.abs(angle) <= SMALL_ANGLE
         less[small, most] = whole[small, most]
         terms = less * away / (whole * size)
 
         def held(delay: np.ndarray, power: int) -> np.ndarray:
             share = 1.0 - (delay / delta - np.floor(delay / delta))
             if small.all():
-                return _other_aliases(angle, share, power)
-            found = _all_aliases(angle, share, power)
+                return other_aliases(angle, share, power)
+            found = all_aliases(angle, share, power)
             if small.any():
-                found[small] = _other_aliases(angle[small], share[small], power)
+                found[small] = other_aliases(angle[small], share[small], power)
             return found
 
         echoed = late + 1.0 if self.delayed_window else late
@@ -238,7 +225,7 @@ class TcpResponse:
                 counted * (high * long + by_rtt * inverse) * size,
                 counted * high * size,
             )
-            sums = [_majorant(each, p) for each, p in zip(weights, (3.0, 3.0, 2.0, 2.0), strict=True)]
+            sums = [majorant(each, p) for each, p in zip(weights, (3.0, 3.0, 2.0, 2.0), strict=True)]
             slopes = np.stack([0.5 * self.rate**2 / (flows * d) * total for total in sums], axis=1)
         return np.where(np.isfinite(slopes), slopes, np.inf)
 
@@ -279,49 +266,3 @@ def _turned(angle: np.ndarray, turns: np.ndarray, delta: np.ndarray) -> np.ndarr
     if np.all(delta == delta[0]):
         return np.exp(-1j * angle / delta)[:, None] * np.exp(-1j * turns / delta[0])
     return np.exp(-1j * (angle[:, None] + turns) / delta[:, None])
-
-
-def _all_aliases(angle: np.ndarray, share: np.ndarray, power: int) -> np.ndarray:
-    """Σ_m e^(2 pi i m x)/(i theta + 2 pi i m)^power with the share x in (0, 1], by samples of a power of time.
-
-    1/s^n is the transform of t^(n−1)/(n−1)!. Sampled at k + x, its z-transform is Σ_k u^k (k + x)^(n−1)/(n−1)!,
-    u = e^(−i theta), and the sum over the aliases is that times e^(−i theta x).
-    """
-    x, u, v = share, np.exp(-1j * angle), -1.0 / np.expm1(-1j * angle)
-    first, second = u * v * v, u * (1.0 + u) * v**3
-    if power == 3:
-        sums, over = second + 2.0 * x * first + x * x * v, 2.0
-    else:
-        third = u * (1.0 + 4.0 * u + u * u) * v**4
-        sums, over = third + 3.0 * x * second + 3.0 * x * x * first + x**3 * v, 6.0
-    return np.exp(-1j * angle * x) / over * sums
-
-
-def _other_aliases(angle: np.ndarray, share: np.ndarray, power: int) -> np.ndarray:
-    """`_all_aliases` without m = 0, at small angles: a series in theta of Bernoulli polynomials.
-
-    Σ_(m ≠ 0) e^(2 pi i m x)/(2 pi i m)^k = −B_k(x)/k! (NIST DLMF 24.8.3).
-    """
-    share = share[:1] if np.all(share == share[0]) else share
-    series = share[:, None] ** np.arange(_SERIES[power].shape[1]) @ _SERIES[power].T
-    return (series * (-1j * angle[:, None]) ** np.arange(_ORDERS)).sum(axis=1)
-
-
-def _series(power: int) -> np.ndarray:
-    """Coefficients of 1, x, x², ... in row j, for the factor of (−i theta)^j."""
-    rows = [
-        -comb(power + j - 1, j) / factorial(power + j) * np.array(_BERNOULLI[power + j][::-1]) for j in range(_ORDERS)
-    ]
-    return np.array([np.pad(row, (0, len(rows[-1]) - len(row))) for row in rows])
-
-
-_SERIES = {power: _series(power) for power in (3, 4)}
-
-
-def _majorant(terms: np.ndarray, power: float) -> np.ndarray:
-    """Σ over all aliases of bounds that fall at least as |m|^−power beyond the last ones computed."""
-    most = terms.shape[1] // 2
-    edge = np.maximum(terms[:, 0], terms[:, -1])
-    # Σ_(j > M) (M − 1/2)^p/(j − 1/2)^p <= (M − 1/2)^p / ((p − 1) M^(p−1)) + ..., on both sides.
-    tail = 2.0 * edge * (most + 1.0) / (power - 1.0)
-    return terms.sum(axis=1) + tail

@@ -1,0 +1,431 @@
+"""Certificates of queue laws as people run them, over boxes of flows, round-trip times, rates and senders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import inf, isinf, pi
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from netctrl.certificates.loops import Mixture, classes_of, loops_of, read_mixture
+from netctrl.certificates.subject import SUBJECTS, PiSubject
+from netctrl.errors import InvalidValue, Status, checked_number, did_you_mean
+from netctrl.frequency.branch_bound import Minimum
+from netctrl.frequency.margins import margins
+from netctrl.frequency.records import decibel
+from netctrl.frequency.sampled_margins import sampled_margins
+from netctrl.frequency.sampled_stability import (
+    box_phase,
+    box_reduction,
+    box_upper_gain,
+    gain_factors,
+    stable_gains,
+)
+from netctrl.model.io.provenance import provenance
+from netctrl.model.loop import DelayLoop
+from netctrl.model.queue_certificate import (
+    CERTIFICATE_SCHEMA,
+    CertifiedLaw,
+    CertifyInputs,
+    LinearMargins,
+    QueueCertificate,
+    QueueReach,
+    QueueVerdict,
+    SampledLoop,
+)
+from netctrl.plants.queue_loop import QueueLoop
+from netctrl.units import packets_per_second
+
+__all__ = ["MIN_GAIN_DB", "MIN_PHASE_DEG", "Box", "box_of", "certify", "subject_of", "worst"]
+
+MIN_GAIN_DB, MIN_PHASE_DEG = 6.0, 30.0
+"""The design rule."""
+_MIN_FACTOR = 10.0 ** (MIN_GAIN_DB / 20.0)
+_MIN_WINDOW = 2.0
+"""Below it TCP waits for time-outs, which the window laws leave out [packet]."""
+_REACH = 64
+"""Points of a search outwards before it is refined."""
+_FAR = 1e3
+"""Factor of the box's end up to which a reach is searched."""
+
+Ends = tuple[float, float]
+
+
+class Box(NamedTuple):
+    """Operating points of a loop, in its coordinates."""
+
+    inputs: CertifyInputs
+    rate: float
+    """C of the loop [packet/s]."""
+    flows: Ends
+    """Of the loop: flows over the capacity's ratio to `rate`."""
+    rtt: Ends
+    """Without the queue [s]."""
+
+
+class Worst(NamedTuple):
+    """Loop and point of a box with the least gain margin."""
+
+    mixture: Mixture
+    loop: QueueLoop
+    flows: float
+    """Of the loop."""
+    rtt: float
+    """Without the queue [s]."""
+    unstable: bool
+    """Whether the loop is unstable there."""
+    factor: float
+    """Attained there: above 1, by how much the gain may grow; else by how much it must fall."""
+    proved: float
+    """Nowhere in the box is the factor less; that of the unstable point where there is one."""
+
+
+def certify(
+    law: str | PiSubject,
+    *,
+    rtt_s: float | Ends,
+    flows: float | Ends | None = None,
+    capacity_bit_per_s: float | Ends | None = None,
+    window_packets: float | Ends | None = None,
+    packet_size_bytes: float = 1500.0,
+    senders: str | Iterable[str] = "reno",
+    stretches: Sequence[float] = (1.0,),
+    parameters: Mapping[str, Any] | None = None,
+    argv: Iterable[str] = (),
+) -> QueueCertificate:
+    """Certificate of a queue's law: exact margins of the loop that runs, proved for every point of a box.
+
+    Parameters
+    ----------
+    law : str or PiSubject
+        "pie", "pi2", "dualpi2", or a subject of `netctrl.certify`.
+    rtt_s : float or (float, float)
+        Round-trip time without the queue [s].
+    flows, capacity_bit_per_s : float or (float, float), optional
+        Number of flows and rate of the link [bit/s]; both, or the window.
+    window_packets : float or (float, float), optional
+        Window of one flow [packet], at one round-trip time.
+    packet_size_bytes : float
+        [byte]
+    senders : str or iterable of str
+        "reno", "creno" (Cubic where it is Reno-friendly), "dctcp", or mixtures as in "reno+dctcp": the certificate
+        holds for each.
+    stretches : sequence of float
+        Round-trip times of equal groups of flows, over `rtt_s`.
+    parameters : mapping, optional
+        The law's, in SI units, as in {"alpha": 0.16, "target_s": 0.015}; else its defaults.
+    argv : iterable of str
+        Command line, for the provenance.
+
+    Returns
+    -------
+    QueueCertificate
+
+    Raises
+    ------
+    InvalidValue
+        A value outside its bounds, an unknown law or sender, or flows and a window together.
+
+    Notes
+    -----
+    Derived in the documentation, "Certificates of queues"; sources are named at `netctrl.plants.queue_loop`.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> found = netctrl.certify("pie", rtt_s=(0.01, 0.05), flows=(2.0, 5.0), capacity_bit_per_s=20e6)
+    >>> found.certificate.status.value
+    'admissible'
+    """
+    subject = law if isinstance(law, PiSubject) else subject_of(law, parameters or {})
+    box = box_of(subject, rtt_s, flows, capacity_bit_per_s, window_packets, packet_size_bytes, senders, stretches)
+    mixtures = [read_mixture(text) for text in box.inputs.senders]
+    return QueueCertificate(
+        schema=CERTIFICATE_SCHEMA,
+        law=_described(subject),
+        inputs=box.inputs,
+        certificate=_verdict(subject, box, mixtures),
+        provenance=provenance(argv=argv, libraries=("numpy",)),
+    )
+
+
+def subject_of(name: str, parameters: Mapping[str, Any]) -> PiSubject:
+    """The named law with its parameters; InvalidValue for an unknown name or parameter."""
+    if name not in SUBJECTS:
+        raise InvalidValue("law", name, f"one of {', '.join(SUBJECTS)}{did_you_mean(name, SUBJECTS)}")
+    make = SUBJECTS[name]
+    known = make.__kwdefaults__ or {}
+    for each in parameters:
+        if each not in known:
+            takes = f"parameters of {name}: {', '.join(known)}{did_you_mean(each, known)}"
+            raise InvalidValue("parameters", each, takes)
+    return make(**parameters)
+
+
+def box_of(
+    subject: PiSubject,
+    rtt_s: float | Ends,
+    flows: float | Ends | None,
+    capacity_bit_per_s: float | Ends | None,
+    window_packets: float | Ends | None,
+    packet_size_bytes: float,
+    senders: str | Iterable[str],
+    stretches: Sequence[float],
+) -> Box:
+    """The box in the coordinates of a loop. Only the rate per flow counts, so a range of rates is one of flows."""
+    rtt = _ends("rtt", rtt_s, "a round-trip time above 0 in seconds, or a range")
+    size = checked_number("packet_size", packet_size_bytes, "a size above 0 in bytes", above=0.0)
+    names = (senders,) if isinstance(senders, str) else tuple(senders)
+    if not names:
+        raise InvalidValue("sender", names, "at least one sender")
+    stretched = tuple(checked_number("stretches", s, "factors above 0", above=0.0) for s in stretches)
+    if not stretched:
+        raise InvalidValue("stretches", stretches, "at least one factor above 0")
+    given = {"rtt_s": rtt, "packet_size_bytes": size, "senders": names, "stretches": stretched}
+    if window_packets is not None:
+        if flows is not None or capacity_bit_per_s is not None:
+            raise InvalidValue("window", window_packets, "no flows and no capacity beside it")
+        if rtt[0] != rtt[1]:
+            raise InvalidValue("rtt", rtt, "one round-trip time with a window; give flows and a capacity for a range")
+        if len(stretched) > 1 or any("+" in name for name in names):
+            raise InvalidValue("window", window_packets, "one class of flows; give flows and a capacity for several")
+        window = _ends("window", window_packets, "a window above 0 in packets, or a range")
+        trip = rtt[0] * stretched[0] + subject.nominal.target_s
+        rate = window[1] / trip  # of one flow
+        inputs = CertifyInputs(flows=None, capacity_bit_per_s=None, window_packets=window, **given)
+        return Box(inputs, rate, (1.0, window[1] / window[0]), rtt)
+    if flows is None or capacity_bit_per_s is None:
+        missing = "flows" if flows is None else "capacity"
+        raise InvalidValue(missing, None, "flows and a capacity, or a window")
+    number = _ends("flows", flows, "a number of flows above 0, or a range")
+    capacity = _ends("capacity", capacity_bit_per_s, "a rate above 0 in bit/s, or a range")
+    inputs = CertifyInputs(flows=number, capacity_bit_per_s=capacity, window_packets=None, **given)
+    rate = packets_per_second(capacity[1], size)
+    return Box(inputs, rate, (number[0], number[1] * capacity[1] / capacity[0]), rtt)
+
+
+def _ends(argument: str, value: float | Ends, takes: str) -> Ends:
+    both = tuple(value) if isinstance(value, Sequence) else (value, value)
+    if len(both) != 2:
+        raise InvalidValue(argument, value, takes)
+    low, high = (checked_number(argument, end, takes, above=0.0) for end in both)
+    if low > high:
+        raise InvalidValue(argument, value, f"{takes}; this range is empty")
+    return low, high
+
+
+def _described(subject: PiSubject) -> CertifiedLaw:
+    gains = subject.sampled
+    return CertifiedLaw(
+        name=subject.name,
+        implementation=subject.implementation,
+        parameters=dict(subject.parameters),
+        gains={"integral": gains.integral, "proportional": gains.proportional, "update": gains.update_s},
+        reading_age=subject.reading.value,
+        marked="as packets leave" if subject.marked_leaving else "as packets come",
+    )
+
+
+def _verdict(subject: PiSubject, box: Box, mixtures: list[Mixture]) -> QueueVerdict:
+    warnings = list(subject.notes)
+    absent = _absent(subject, box, mixtures)
+    if absent is not None:
+        return QueueVerdict(
+            status=Status.INFEASIBLE, linear=None, sampled=None, reach=None, warnings=(absent, *warnings)
+        )
+    found = worst(subject, box, mixtures)
+    status, reduction = _status(subject, box, mixtures, found)
+    return QueueVerdict(
+        status=status,
+        linear=_linear(subject, box, mixtures),
+        sampled=_sampled(box, found, reduction),
+        reach=_reach(subject, box, mixtures),
+        warnings=tuple(warnings),
+    )
+
+
+def _absent(subject: PiSubject, box: Box, mixtures: list[Mixture]) -> str | None:
+    """Why the box has a point without an equilibrium that the loop describes; None: it has none."""
+    for mixture in mixtures:
+        classes = classes_of(subject, mixture, box.inputs.stretches)
+        loop = loops_of(subject, classes, box.rate)[0]
+        windows = loop.windows(box.flows[1], box.rtt[0])
+        least = int(np.argmin(windows))
+        if windows[least] < _MIN_WINDOW * (1.0 - 1e-9):
+            return (
+                f"{mixture.text}: windows of {windows[least]:.3g} packets at the most flows and the shortest "
+                f"round-trip time; below {_MIN_WINDOW:g} senders wait for time-outs, which no window law describes"
+            )
+        output = float(loop.output(box.flows[1], box.rtt[0]))
+        if output > subject.greatest:
+            return (
+                f"{mixture.text}: the law's output would be {output:.3g}; above {subject.greatest:g} it acts otherwise"
+            )
+    return None
+
+
+def worst(subject: PiSubject, box: Box, mixtures: list[Mixture]) -> Worst:
+    """Least gain margin of all the law's loops in the box; proved, where the loops are stable."""
+    found: list[Worst] = []
+    for mixture in mixtures:
+        for loop in loops_of(subject, classes_of(subject, mixture, box.inputs.stretches), box.rate):
+            found += _looked_at(mixture, loop, box)
+    least = min(found, key=lambda each: each.factor)
+    if least.unstable:
+        return least
+    best, proved = least, inf
+    for mixture, loop in {(each.mixture, each.loop): None for each in found}:
+        limit = box_upper_gain(loop, box.flows, box.rtt, loop.starts(box.flows, box.rtt))
+        proved = min(proved, limit.proved)
+        if limit.found < best.factor:
+            flows, rtt = (float(np.exp(u)) for u in limit.where[1:3])
+            best = Worst(mixture, loop, flows, rtt, limit.found <= 1.0, limit.found, limit.proved)
+    return best._replace(proved=proved)
+
+
+def _looked_at(mixture: Mixture, loop: QueueLoop, box: Box) -> list[Worst]:
+    """The loop at the points from which its proof begins."""
+    points = []
+    for flows, rtt in loop.starts(box.flows, box.rtt):
+        found = stable_gains(loop, flows, rtt)
+        points.append(Worst(mixture, loop, flows, rtt, found.unstable_poles > 0, found.factor, found.factor))
+    return points
+
+
+def _status(subject: PiSubject, box: Box, mixtures: list[Mixture], found: Worst) -> tuple[Status, float]:
+    """Status, and the greatest factor from which on the gain may be reduced without an end of stability."""
+    if found.unstable:
+        return Status.UNSTABLE, 0.0
+    reduction, turned = inf, True
+    for mixture in mixtures:
+        for loop in loops_of(subject, classes_of(subject, mixture, box.inputs.stretches), box.rate):
+            starts = loop.starts(box.flows, box.rtt)
+            if starts:
+                reduction = min(reduction, box_reduction(loop, box.flows, box.rtt, starts).proved)
+                turned = turned and box_phase(loop, box.flows, box.rtt, np.radians(MIN_PHASE_DEG))
+    holds = min(found.proved, reduction) >= _MIN_FACTOR and turned
+    return Status.ADMISSIBLE if holds else Status.STABLE, 1.0 / reduction
+
+
+def _sampled(box: Box, found: Worst, reduction: float) -> SampledLoop:
+    loop, flows, rtt = found.loop, found.flows, found.rtt
+    x = float(loop.output(flows, rtt))
+    at = Minimum(found.proved, found.factor, np.array([pi, np.log(flows), np.log(rtt), 0.0]), 0)
+    exact = sampled_margins(loop, flows, rtt, 1.0, at, stable=not found.unstable)
+    return SampledLoop(
+        sender=found.mixture.text,
+        flows=None if box.inputs.flows is None else flows,
+        rtt_s=rtt,
+        queue_delay_s=float(loop.standing(x)),
+        windows_packets=tuple(float(w) for w in loop.windows(flows, rtt)),
+        probabilities=tuple(float(k.factor * x**k.power) for k in loop.classes),
+        stable=not found.unstable,
+        gain_margin_db=decibel(found.factor),
+        gain_margin_db_proved=None if found.unstable else decibel(found.proved),
+        gain_reduction_db=decibel(reduction) if reduction > 0.0 else None,
+        phase_margin_deg=exact.phase_margin_deg,
+        delay_margin_s=None if isinf(exact.delay_margin_s) else exact.delay_margin_s,
+        disk_margin=exact.disk_margin,
+    )
+
+
+def _linear(subject: PiSubject, box: Box, mixtures: list[Mixture]) -> LinearMargins | None:
+    """Worst of the box's corners in the loop as it is usually given; None where there is a mixture."""
+    if len(box.inputs.stretches) > 1 or any(len(mixture.parts) > 1 for mixture in mixtures):
+        return None
+    found = []
+    for mixture in mixtures:
+        for flows in set(box.flows):
+            for rtt in set(box.rtt):
+                found.append(_linear_at(subject, mixture, box, flows, rtt))
+    return min(found, key=lambda each: each.gain_margin_db)
+
+
+def _linear_at(subject: PiSubject, mixture: Mixture, box: Box, flows: float, rtt: float) -> LinearMargins:
+    sender, trip = mixture.parts[0][0], rtt * box.inputs.stretches[0]
+    if box.inputs.window_packets is not None:
+        window = box.rate * (trip + subject.nominal.target_s) / flows  # as it was given
+    else:
+        window = box.rate * trip / flows
+    kind = classes_of(subject, mixture, (1.0,))[0]
+    x = (sender.probability(window) * (kind.factor * subject.thinning) ** -1.0) ** (1.0 / kind.power)
+    law = subject.nominal
+    held = min(x, subject.rungs[-1][1])
+    scale = next(g.integral for low, high, g in subject.rungs if low <= held <= high) / subject.sampled.integral
+    damping = sender.increase / window
+    lags = (trip, trip / damping) if sender.scalable else (trip, trip / (2.0 * damping))
+    if sender.scalable and sender.averaging:
+        lags = (*lags, trip / sender.averaging)
+    loop = DelayLoop(
+        gain=scale * law.integral / law.update_s * kind.power / x * trip / (1.0 if sender.scalable else 2.0),
+        integrators=1,
+        lags=lags,
+        leads=(law.proportional * law.update_s / law.integral,) if law.proportional else (),
+        delay=trip,
+    )
+    found = margins(loop)
+    return LinearMargins(
+        sender=mixture.text,
+        rtt_s=rtt,
+        window_packets=window,
+        stable=found.stable,
+        gain_margin_db=found.gain_margin_db,
+        phase_margin_deg=found.phase_margin_deg,
+    )
+
+
+def _reach(subject: PiSubject, box: Box, mixtures: list[Mixture]) -> QueueReach:
+    given = box.inputs.window_packets is None
+    target, stretch = subject.nominal.target_s, box.inputs.stretches[0]
+    loops = [
+        loop
+        for mixture in mixtures
+        for loop in loops_of(subject, classes_of(subject, mixture, box.inputs.stretches), box.rate)
+    ]
+
+    def keeps(flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
+        """Whether the rule is kept; windows that are too small for the loop count as kept."""
+        kept = np.ones(flows.shape, dtype=bool)
+        for loop in loops:
+            kept &= gain_factors(loop, flows, rtt) >= _MIN_FACTOR
+            kept |= loop.windows_at(flows, rtt).min(axis=0) < _MIN_WINDOW
+        return kept
+
+    def by_rtt(rtt: np.ndarray) -> np.ndarray:
+        if given:
+            return keeps(np.full(rtt.shape, box.flows[0]), rtt)
+        return keeps(box.flows[0] * (rtt * stretch + target) / (box.rtt[1] * stretch + target), rtt)  # the same window
+
+    def by_load(windows: np.ndarray) -> np.ndarray:
+        """By the window of one flow, or its multiple."""
+        flows = box.rate * (box.rtt[1] * stretch + target) / windows
+        return keeps(flows, np.full(flows.shape, box.rtt[1]))
+
+    longest = _outwards(by_rtt, box.rtt[1] / _FAR, box.rtt[1] * _FAR)
+    largest = box.rate * (box.rtt[1] * stretch + target) / box.flows[0]
+    window = _outwards(by_load, _MIN_WINDOW, max(largest, _MIN_WINDOW) * _FAR)
+    fewest = None if window is None or not given else largest * box.flows[0] / window
+    return QueueReach(
+        longest_rtt_s=longest,
+        fewest_flows=fewest,
+        largest_window_packets=None if given else window,
+    )
+
+
+def _outwards(keeps: Callable[[np.ndarray], np.ndarray], low: float, far: float) -> float | None:
+    """Greatest value from `low` on up to which the rule is kept at every point looked at; None: not at `low`."""
+    points = np.geomspace(low, far, _REACH)
+    kept = keeps(points)
+    if not kept[0]:
+        return None
+    if kept.all():
+        return far
+    first = int(np.argmin(kept))
+    inside, outside = points[first - 1], points[first]
+    for _ in range(3):
+        points = np.geomspace(inside, outside, 34)
+        kept = keeps(points)
+        first = int(np.argmin(kept))
+        inside, outside = points[max(first - 1, 0)], points[first]
+    return float(inside)

@@ -1,0 +1,231 @@
+"""Laws that `netctrl certify` judges, each with the arithmetic of the implementation that runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import inf
+from typing import Any
+
+from netctrl.errors import InvalidValue, checked_number
+from netctrl.laws.aqm.delay_pi import DelayPi
+from netctrl.laws.aqm.pie import pie_scale
+from netctrl.laws.targets.dualpi2 import Dualpi2Law, dualpi2_sent
+from netctrl.laws.targets.pie_law import PieLaw
+from netctrl.laws.targets.reading import DelayReading
+
+__all__ = ["SUBJECTS", "PiSubject", "dualpi2", "pi2", "pie"]
+
+_THINNING = 1.85
+"""Packets per 1/p that pass from one choice to the next where PIE spreads its choices (RFC 8033, Section 5.4): .85/p
+surely, and 1/p on average by chance."""
+_RUNGS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+"""Probabilities between which PIE's gains are constant (RFC 8033, Section 4.2)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PiSubject:
+    """PI law on a queue's delay, with what its implementation makes of it."""
+
+    name: str
+    implementation: str
+    parameters: Mapping[str, float | str | bool]
+    """As given, in SI units."""
+    nominal: DelayPi
+    """Gains, target and interval as given, before any arithmetic."""
+    rungs: tuple[tuple[float, float, DelayPi], ...]
+    """(from, to, gains in effect) for ranges of the law's output."""
+    power: float = 1.0
+    """Of the output in the probability of classic flows."""
+    coupling: float = 1.0
+    """Factor of the output in the probability of scalable flows."""
+    apart: bool = False
+    """Whether scalable flows wait in a queue of their own, which is served first."""
+    apart_delay_s: float = 0.0
+    """Delay of that queue: its step [s]."""
+    thinning: float = 1.0
+    """Output over probability."""
+    reading: DelayReading = DelayReading.BACKLOG
+    marked_leaving: bool = False
+    greatest: float = 1.0
+    """Output beyond which the law acts differently."""
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def sampled(self) -> DelayPi:
+        """Gains in effect where nothing scales them."""
+        return self.rungs[-1][2]
+
+
+def pie(
+    *,
+    target_s: float = 0.015,
+    tupdate_s: float = 0.015,
+    alpha: float = 0.125,
+    beta: float = 1.25,
+    implementation: str = "linux",
+    hz: int = 250,
+    dq_rate_estimator: bool = False,
+) -> PiSubject:
+    """PIE with the gains of RFC 8033 [1/s], as Linux's sch_pie runs it or as in the RFC.
+
+    Raises
+    ------
+    InvalidValue
+        A value that the implementation doesn't take, for Linux gains that aren't whole sixteenths.
+    """
+    parameters = {"target": target_s, "tupdate": tupdate_s, "alpha": alpha, "beta": beta}
+    nominal = _nominal(target_s, tupdate_s, alpha, beta)
+    if implementation == "linux":
+        law = PieLaw.sent(
+            target_us=_micro("target", target_s),
+            tupdate_us=_micro("tupdate", tupdate_s),
+            alpha=_steps("alpha", alpha, 16),
+            beta=_steps("beta", beta, 16),
+            dq_rate_estimator=dq_rate_estimator,
+            hz=hz,
+        )
+        return pie_as_linux(law, {**parameters, "hz": float(hz)}, nominal)
+    if implementation != "rfc":
+        raise InvalidValue("implementation", implementation, "linux or rfc")
+    return PiSubject(
+        name="pie",
+        implementation="RFC 8033",
+        parameters=parameters,
+        nominal=nominal,
+        rungs=_ladder(lambda p: _scaled(nominal, pie_scale(p))),
+        reading=DelayReading.SOJOURN if not dq_rate_estimator else DelayReading.BACKLOG,
+        notes=_PIE_NOTES,
+    )
+
+
+_PIE_NOTES = ("PIE's burst allowance, its caps of a step and the jumps of its gain are not in the linear loop",)
+
+
+def pie_as_linux(law: PieLaw, parameters: Mapping[str, Any], nominal: DelayPi, name: str = "pie") -> PiSubject:
+    """PIE with the kernel's own numbers."""
+    return PiSubject(
+        name=name,
+        implementation="Linux sch_fq_pie" if name == "fq_pie" else "Linux sch_pie",
+        parameters=parameters,
+        nominal=nominal,
+        rungs=_ladder(law.gains),
+        thinning=_THINNING,
+        reading=law.reading,
+        notes=_PIE_NOTES,
+    )
+
+
+def dualpi2(
+    *,
+    target_s: float = 0.015,
+    tupdate_s: float = 0.016,
+    alpha: float = 0.16,
+    beta: float = 3.2,
+    coupling: int = 2,
+    step_s: float = 0.001,
+    drop_early: bool = False,
+) -> PiSubject:
+    """DualPI2 as Linux's sch_dualpi2 runs it; gains in 1/s, as tc takes them."""
+    law = Dualpi2Law.sent(
+        target_us=_micro("target", target_s),
+        tupdate_us=_micro("tupdate", tupdate_s),
+        alpha=dualpi2_sent(checked_number("alpha", alpha, "a gain above 0 in 1/s", above=0.0)),
+        beta=dualpi2_sent(checked_number("beta", beta, "a gain above 0 in 1/s", above=0.0)),
+        coupling=coupling,
+        step_us=_micro("step", step_s),
+        drop_early=drop_early,
+    )
+    parameters = {
+        "target": target_s,
+        "tupdate": tupdate_s,
+        "alpha": alpha,
+        "beta": beta,
+        "coupling": float(coupling),
+        "step": step_s,
+    }
+    return dualpi2_as_linux(law, parameters, _nominal(target_s, tupdate_s, alpha, beta))
+
+
+def dualpi2_as_linux(law: Dualpi2Law, parameters: Mapping[str, Any], nominal: DelayPi) -> PiSubject:
+    """DualPI2 with the kernel's own numbers."""
+    step = 0.0 if law.step_in_packets else law.step_threshold * 1e-9
+    return PiSubject(
+        name="dualpi2",
+        implementation="Linux sch_dualpi2",
+        parameters=parameters,
+        nominal=nominal,
+        rungs=((0.0, inf, law.gains),),
+        power=2.0,
+        coupling=float(law.coupling),
+        apart=True,
+        apart_delay_s=step,
+        reading=law.reading,
+        marked_leaving=not law.drop_early,
+        greatest=1.0 / law.coupling,
+        notes=(
+            "the timer's latency is not counted",
+            "of the scalable queue only the coupling is in the loop, not its step",
+        ),
+    )
+
+
+def pi2(
+    *, target_s: float = 0.015, tupdate_s: float = 0.016, alpha: float = 0.16, beta: float = 3.2, coupling: float = 2.0
+) -> PiSubject:
+    """PI2 in one queue (RFC 9332, Appendix A without its second queue), in real numbers, on the backlog's delay."""
+    nominal = _nominal(target_s, tupdate_s, alpha, beta)
+    checked_number("coupling", coupling, "a factor above 0", above=0.0)
+    return PiSubject(
+        name="pi2",
+        implementation="real numbers",
+        parameters={"target": target_s, "tupdate": tupdate_s, "alpha": alpha, "beta": beta, "coupling": coupling},
+        nominal=nominal,
+        rungs=((0.0, inf, nominal),),
+        power=2.0,
+        coupling=coupling,
+        greatest=1.0,
+    )
+
+
+SUBJECTS: dict[str, Callable[..., PiSubject]] = {"pie": pie, "dualpi2": dualpi2, "pi2": pi2}
+"""Name -> function that makes a law's subject from its parameters."""
+
+
+def _nominal(target_s: float, tupdate_s: float, alpha: float, beta: float) -> DelayPi:
+    checked_number("target", target_s, "a delay above 0 in seconds", above=0.0)
+    checked_number("tupdate", tupdate_s, "a time above 0 in seconds", above=0.0)
+    checked_number("alpha", alpha, "a gain above 0 in 1/s", above=0.0)
+    checked_number("beta", beta, "a gain of at least 0 in 1/s", at_least=0.0)
+    return DelayPi(integral=alpha, proportional=beta, update_s=tupdate_s, target_s=target_s)
+
+
+def _ladder(gains: Callable[[float], DelayPi]) -> tuple[tuple[float, float, DelayPi], ...]:
+    return tuple((low, high, gains((low * high) ** 0.5 if low else 0.5 * high)) for low, high in _ends())
+
+
+def _ends() -> list[tuple[float, float]]:
+    return list(pairwise(_RUNGS))
+
+
+def _scaled(gains: DelayPi, factor: float) -> DelayPi:
+    return DelayPi(
+        integral=gains.integral * factor,
+        proportional=gains.proportional * factor,
+        update_s=gains.update_s,
+        target_s=gains.target_s,
+    )
+
+
+def _micro(argument: str, seconds: float) -> int:
+    checked_number(argument, seconds, "a time above 0 in seconds", above=0.0)
+    return round(seconds * 1e6)
+
+
+def _steps(argument: str, gain: float, per: int) -> int:
+    checked_number(argument, gain, "a gain of at least 0 in 1/s", at_least=0.0)
+    steps = round(gain * per)
+    if abs(steps - gain * per) > 1e-9 * max(steps, 1):
+        raise InvalidValue(argument, gain, f"a whole multiple of 1/{per} in 1/s, as Linux takes it")
+    return steps

@@ -1,0 +1,28 @@
+"""`netctrl certify LAW`: whether a queue's law as people run it is stable, for whom, and which gains hold instead."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+
+from netctrl.cli.app import new_app, run
+from netctrl.cli.certify.common import OPTIONS
+from netctrl.cli.certify.pi import dualpi2, pi2, pie
+from netctrl.cli.waiting import waiting
+
+__all__ = ["main"]
+
+app = new_app(
+    "netctrl certify",
+    "Certifies the laws of queues as people run them: exact margins, proved for a range of flows and round-trip times.",
+    "netctrl certify pie --rtt 10ms:50ms --N 5:20 --capacity 20Mbit",
+    "netctrl certify dualpi2 --rtt 100ms --window 50 --sender reno --json  # exit status 3",
+)
+for command in (pie, dualpi2, pi2):
+    app.command(command, name=command.__name__, help=inspect.getdoc(command))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    with waiting("certifying"):
+        return run(app, argv, OPTIONS)

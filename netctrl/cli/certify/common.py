@@ -1,0 +1,164 @@
+"""Shared part of `netctrl certify`: where a law runs, the output, and the certificate that follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from netctrl.cli.app import (
+    GOOD,
+    PLOT_SUFFIXES,
+    Report,
+    check_report,
+    checked_plot,
+    invocation,
+    option,
+    picture_file,
+    report,
+    say,
+    write_all,
+)
+from netctrl.cli.design.common import read, read_range
+from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status
+from netctrl.units import (
+    DURATION_TAKES,
+    RATE_TAKES,
+    SIZE_TAKES,
+    parse_count,
+    parse_duration,
+    parse_rate,
+    parse_size,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from netctrl.certificates.subject import PiSubject
+    from netctrl.model.queue_certificate import QueueCertificate
+
+__all__ = ["OPTIONS", "Files", "Where", "duration", "gain", "judged"]
+
+OPTIONS = {
+    "flows": "--N",
+    "packet_size": "--packet-size",
+    "output": "-o",
+    "stretches": "--stretch",
+    "senders": "--sender",
+    "parameters": "the law's options",
+}
+_RTT_TAKES = "a round-trip time without the queue, with its unit, as in 100ms, or a range low:high"
+_FLOWS_TAKES = "a number of flows above 0, as in 50, or a range low:high"
+_CAPACITY_TAKES = f"{RATE_TAKES}, or a range low:high"
+_WINDOW_TAKES = "the window of one flow in packets, as in 50, or a range, instead of --N and --capacity"
+_SENDERS_TAKES = "reno, creno (Cubic where Reno-friendly), dctcp, or mixtures as in reno+dctcp; several with commas"
+_STRETCH_TAKES = "round-trip times of equal groups of flows over --rtt, as in 1,3"
+_GAIN_TAKES = "a gain above 0 in 1/s, as in 0.16"
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Where:
+    """Operating points."""
+
+    rtt: Annotated[str, option("TIME", _RTT_TAKES)]
+    flows: Annotated[str | None, option("FLOWS", _FLOWS_TAKES, "--N")] = None
+    capacity: Annotated[str | None, option("RATE", f"of the link: {_CAPACITY_TAKES}")] = None
+    window: Annotated[str | None, option("PACKETS", _WINDOW_TAKES)] = None
+    packet_size: Annotated[str, option("SIZE", SIZE_TAKES)] = "1500"
+    sender: Annotated[str, option("NAMES", _SENDERS_TAKES)] = "reno"
+    stretch: Annotated[str, option("FACTORS", _STRETCH_TAKES)] = "1"
+
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of `netctrl.certify`."""
+
+        def ends(name: str, text: str | None, parse: Callable[[str], float], takes: str) -> Any:
+            return None if text is None else read_range(name, text, parse, takes)
+
+        return {
+            "rtt_s": read_range("rtt", self.rtt, parse_duration, _RTT_TAKES),
+            "flows": ends("flows", self.flows, parse_count, _FLOWS_TAKES),
+            "capacity_bit_per_s": ends("capacity", self.capacity, parse_rate, _CAPACITY_TAKES),
+            "window_packets": ends("window", self.window, parse_count, _WINDOW_TAKES),
+            "packet_size_bytes": read("packet_size", self.packet_size, parse_size, SIZE_TAKES),
+            "senders": tuple(part.strip() for part in self.sender.split(",")),
+            "stretches": tuple(read("stretch", part, parse_count, _STRETCH_TAKES) for part in self.stretch.split(",")),
+        }
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Files:
+    """Requested output."""
+
+    json: Annotated[bool, option("", "print the certificate as one JSON object and nothing else")] = False
+    output: Annotated[str | None, option("FILE", "save the certificate as JSON", "--output", "-o")] = None
+    plot: Annotated[str | None, option("FILE", f"map of the gain margin ({', '.join(PLOT_SUFFIXES)})")] = None
+    report: Report = None
+
+
+def judged(subject: Callable[[], PiSubject], where: Where, files: Files | None) -> int:
+    """Certificate of a law: written, printed, and exit status 3 unless it holds."""
+    files = files or Files()
+    arguments = where.arguments()
+    picture = checked_plot(files.plot, files.output)
+    check_report(files.report, plot=files.plot, output=files.output)
+
+    from netctrl.certificates.certify import certify
+
+    law = subject()
+    found = certify(law, **arguments, argv=invocation())
+    desired: dict[str, tuple[str, Callable[[], bytes]]] = {}
+    if files.plot is not None and picture is not None:
+        desired["plot"] = files.plot, lambda: picture_file(_map(law, found), picture)
+    if files.report is not None:
+        from netctrl.model.io.display import page
+
+        desired["report"] = files.report, lambda: page(found)
+    if files.output is not None:
+        desired["output"] = files.output, lambda: found.to_json().encode()
+    write_all(desired)
+    notes = [f"warning: {warning}" for warning in found.certificate.warnings]
+    say(found.to_json() if files.json else report(found.verdict, found.rows, notes))
+    if found.certificate.status is not Status.ADMISSIBLE:
+        raise NoAdmissibleDesign(found.verdict)
+    return GOOD
+
+
+def _map(law: PiSubject, found: QueueCertificate) -> Figure:
+    from netctrl.certificates.map import margin_map
+    from netctrl.plotting.certificates import margin_figure
+
+    return margin_figure(found, margin_map(law, found.inputs))
+
+
+def duration(argument: str, text: str) -> float:
+    """An option's time in seconds."""
+    return read(argument, text, parse_duration, DURATION_TAKES)
+
+
+def gain(argument: str, text: str) -> float:
+    """An option's gain in 1/s, with or without its unit Hz."""
+    return read(argument, text.lower().removesuffix("hz"), parse_count, _GAIN_TAKES)
+
+
+def sixteenths(argument: str, text: str) -> float:
+    """A gain as tc takes it for `pie`, in sixteenths of 1/s, or in 1/s with its unit Hz."""
+    takes = "a gain in sixteenths of 1/s as tc takes it, as in 2, or in 1/s with its unit, as in 0.125Hz"
+    if text.lower().endswith("hz"):
+        return read(argument, text[:-2], parse_count, takes)
+    return read(argument, text, parse_count, takes) / 16.0
+
+
+def given(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters that an option gave."""
+    return {name: value for name, value in parameters.items() if value is not None}
+
+
+def whole(argument: str, text: str, takes: str) -> int:
+    """An option's whole number."""
+    if not text.isdigit():
+        raise InvalidValue(argument, text, takes)
+    return int(text)

@@ -1,0 +1,124 @@
+"""`netctrl certify pie`, `dualpi2` and `pi2`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from netctrl.cli.app import option
+from netctrl.cli.certify.common import Files, Where, duration, gain, judged, sixteenths, whole
+from netctrl.units import DURATION_TAKES
+
+__all__ = ["dualpi2", "pi2", "pie"]
+
+_TARGET = option("TIME", f"target of the queueing delay: {DURATION_TAKES}")
+_TUPDATE = option("TIME", f"between two updates: {DURATION_TAKES}")
+_HZ_TAKES = "CONFIG_HZ of the kernel: 100, 250, 300 or 1000"
+_COUPLING_TAKES = "a whole factor above 0, as in 2"
+
+
+def pie(
+    where: Where,
+    files: Files | None = None,
+    *,
+    alpha: Annotated[
+        str, option("GAIN", "on the delay's error: sixteenths of 1/s as in tc, or in 1/s as in 0.125Hz")
+    ] = "2",
+    beta: Annotated[str, option("GAIN", "on the delay's change, in the same units")] = "20",
+    target: Annotated[str, _TARGET] = "15ms",
+    tupdate: Annotated[str, _TUPDATE] = "15ms",
+    hz: Annotated[str, option("NUMBER", _HZ_TAKES)] = "250",
+    dq_rate_estimator: Annotated[bool, option("", "the delay is estimated from the rate of departures")] = False,
+    rfc: Annotated[
+        bool, option("", "real numbers and no spreading of drops, as in RFC 8033, instead of Linux's")
+    ] = False,
+) -> int:
+    """PIE (RFC 8033), with the arithmetic of Linux's pie and fq_pie; options have tc's names and units.
+
+    Examples
+    --------
+    netctrl certify pie --rtt 10ms:50ms --N 5:20 --capacity 20Mbit
+    netctrl certify pie --rtt 100ms --window 30 --rfc --json  # exit status 3
+    """
+
+    def subject():
+        from netctrl.certificates.subject import pie as made
+
+        return made(
+            target_s=duration("target", target),
+            tupdate_s=duration("tupdate", tupdate),
+            alpha=sixteenths("alpha", alpha),
+            beta=sixteenths("beta", beta),
+            implementation="rfc" if rfc else "linux",
+            hz=whole("hz", hz, _HZ_TAKES),
+            dq_rate_estimator=dq_rate_estimator,
+        )
+
+    return judged(subject, where, files)
+
+
+def dualpi2(
+    where: Where,
+    files: Files | None = None,
+    *,
+    alpha: Annotated[str, option("GAIN", "on the delay's error [1/s]")] = "0.16",
+    beta: Annotated[str, option("GAIN", "on the delay's change [1/s]")] = "3.2",
+    target: Annotated[str, _TARGET] = "15ms",
+    tupdate: Annotated[str, _TUPDATE] = "16ms",
+    coupling_factor: Annotated[
+        str, option("NUMBER", f"from p' to the scalable queue's probability: {_COUPLING_TAKES}")
+    ] = "2",
+    step_thresh: Annotated[str, option("TIME", f"step of the scalable queue: {DURATION_TAKES}")] = "1ms",
+    drop_early: Annotated[bool, option("", "packets are chosen as they come, not as they leave")] = False,
+) -> int:
+    """DualPI2 (RFC 9332), with the arithmetic of Linux's dualpi2; options have tc's names and units.
+
+    Examples
+    --------
+    netctrl certify dualpi2 --rtt 5ms:40ms --N 10:20 --capacity 100Mbit --sender reno,creno
+    netctrl certify dualpi2 --rtt 100ms --window 50 --sender reno --json  # exit status 3
+    """
+
+    def subject():
+        from netctrl.certificates.subject import dualpi2 as made
+
+        return made(
+            target_s=duration("target", target),
+            tupdate_s=duration("tupdate", tupdate),
+            alpha=gain("alpha", alpha),
+            beta=gain("beta", beta),
+            coupling=whole("coupling_factor", coupling_factor, _COUPLING_TAKES),
+            step_s=duration("step_thresh", step_thresh),
+            drop_early=drop_early,
+        )
+
+    return judged(subject, where, files)
+
+
+def pi2(
+    where: Where,
+    files: Files | None = None,
+    *,
+    alpha: Annotated[str, option("GAIN", "on the delay's error [1/s]")] = "0.16",
+    beta: Annotated[str, option("GAIN", "on the delay's change [1/s]")] = "3.2",
+    target: Annotated[str, _TARGET] = "15ms",
+    tupdate: Annotated[str, _TUPDATE] = "16ms",
+) -> int:
+    """PI2: a PI law whose output is squared for classic flows, in one queue, in real numbers (RFC 9332, Appendix A).
+
+    Examples
+    --------
+    netctrl certify pi2 --rtt 5ms:40ms --N 10:20 --capacity 100Mbit
+    netctrl certify pi2 --rtt 100ms --window 8 --alpha 0.16 --beta 1.5
+    """
+
+    def subject():
+        from netctrl.certificates.subject import pi2 as made
+
+        return made(
+            target_s=duration("target", target),
+            tupdate_s=duration("tupdate", tupdate),
+            alpha=gain("alpha", alpha),
+            beta=gain("beta", beta),
+        )
+
+    return judged(subject, where, files)

@@ -1,0 +1,204 @@
+"""Stability of sampled loops that may be stable at one gain and not at a lower one, at points and over boxes.
+
+The open loop has one pole at z = 1 and none outside the unit circle. As the gain k grows from 0, the closed loop's
+poles leave or enter the unit circle where k L passes through −1: a crossing of the negative axis at −1/k at which the
+imaginary part grows with the angle takes a pair of poles out, one at which it falls takes a pair back, and one at
+z = −1 moves one pole. So the number of unstable poles at any gain is a sum over the crossings (Nyquist's criterion).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf, pi
+from typing import NamedTuple
+
+import numpy as np
+
+from netctrl.errors import NetctrlError
+from netctrl.frequency.branch_bound import Cells, Minimum, Sector, gain_bound, least, phase_bound, reduction_bound
+from netctrl.frequency.sampled_gain import BOX_TOLERANCE, LOOSEST, BoundedResponse, box_cells, scan
+
+__all__ = ["StableGains", "box_phase", "box_reduction", "box_upper_gain", "gain_factors", "stable_gains"]
+
+_ANGLES = 96
+_NARROWINGS = 14
+_POINT = 1e-3
+"""Relative gap between what is proved and attained at a point."""
+
+
+class StableGains(NamedTuple):
+    """Gains around 1 between which the number of unstable poles stays."""
+
+    unstable_poles: int
+    """At the gain 1."""
+    upper: float
+    """Least factor from 1 on at which a pole crosses; inf: none."""
+    lower: float
+    """Greatest factor up to 1 at which a pole crosses; 0: none."""
+    upper_angle: float
+    """Where `upper` is [rad]."""
+    lower_angle: float
+
+    @property
+    def factor(self) -> float:
+        """Gain margin: `upper` of a stable loop, `lower` of an unstable one."""
+        return self.upper if self.unstable_poles == 0 else self.lower
+
+
+def stable_gains(response: BoundedResponse, flows: float, rtt: float) -> StableGains:
+    """Crossings of the negative axis around the gain 1, at one point, each refined to rounding."""
+    angles = scan(response.min_angle((flows, flows), (rtt, rtt)), pi)
+    (_, where), gains, changes = _crossings(response, np.array([flows]), np.array([rtt]), angles[None, :])
+    above, below = gains >= 1.0, gains < 1.0
+    up = int(np.argmin(np.where(above, gains, inf))) if above.any() else -1
+    down = int(np.argmax(np.where(below, gains, -inf))) if below.any() else -1
+    return StableGains(
+        int(changes[below].sum()),
+        float(gains[up]) if up >= 0 else inf,
+        float(gains[down]) if down >= 0 else 0.0,
+        float(where[up]) if up >= 0 else pi,
+        float(where[down]) if down >= 0 else pi,
+    )
+
+
+def gain_factors(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
+    """Gain margins as factors at arrays of points: above 1 where the loop is stable, else the factor to reduce it by.
+
+    Found on a grid of angles, without proof. Where the response is 0 throughout, so that the loop isn't valid there,
+    inf.
+    """
+    flows, rtt = (np.asarray(a, dtype=float) for a in np.broadcast_arrays(flows, rtt))
+    shape, flows, rtt = flows.shape, flows.ravel(), rtt.ravel()
+    window = response.rate * rtt / flows
+    lowest = np.minimum(0.02 * response.epoch / (rtt * (1.0 + window)), 0.02)
+    share = np.linspace(0.0, 1.0, _ANGLES)
+    (rows, _), gains, changes = _crossings(response, flows, rtt, lowest[:, None] ** (1.0 - share) * pi**share)
+    unstable, upper, lower = np.zeros(len(flows)), np.full(len(flows), inf), np.zeros(len(flows))
+    below = gains < 1.0
+    np.add.at(unstable, rows[below], changes[below])
+    np.minimum.at(upper, rows[~below], gains[~below])
+    np.maximum.at(lower, rows[below], gains[below])
+    return np.where(unstable <= 0, upper, lower).reshape(shape)
+
+
+def _crossings(
+    response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray, angles: np.ndarray
+) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray, np.ndarray]:
+    """All crossings of the negative axis between the angles (n or 1, m) at n points: ((row, angle), gain, poles that
+    leave)."""
+    coarse = len(flows) > 1
+    values = response.at(angles, flows[:, None], rtt[:, None], coarse=coarse)
+    sign = np.signbit(values.imag)
+    row, column = np.nonzero((sign[:, 1:] != sign[:, :-1]) & ((values.real[:, 1:] < 0.0) | (values.real[:, :-1] < 0.0)))
+    column = np.where(column == angles.shape[1] - 1, column - 1, column)
+    all_angles = np.broadcast_to(angles, values.shape)
+    a, b = (np.log(all_angles[row, column + i]) for i in (0, 1))
+    fa, fb = (values.imag[row, column + i] for i in (0, 1))
+    rises = fb > fa
+    value = values[row, column]
+    last = column + 1 == angles.shape[1] - 1  # at z = −1 the imaginary part is 0: no crossing is refined there
+    for _ in range(_NARROWINGS if coarse else 60):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            c = b - fb * (b - a) / (fb - fa)
+        c = np.where(np.isfinite(c) & (c > np.minimum(a, b)) & (c < np.maximum(a, b)), c, 0.5 * (a + b))
+        value = response.at(np.exp(c), flows[row], rtt[row], coarse=coarse)
+        crossed = np.signbit(value.imag) != np.signbit(fb)
+        a, fa = np.where(crossed, b, a), np.where(crossed, fb, 0.5 * fa)
+        b, fb = c, value.imag
+        if not row.size or (not coarse and np.all(np.abs(value.imag) <= 1e-15 * np.abs(value))):
+            break
+    kept = (value.real < 0.0) & ~(last & (np.abs(np.exp(b) - pi) < 1e-9))
+    row, at = row[kept], np.exp(b[kept])
+    gains, changes = -1.0 / value.real[kept], np.where(rises[kept], 2, -2)
+    end = values[:, -1].real
+    ends = np.flatnonzero(end < 0.0)
+    # Just before z = −1 the response comes from below the axis, and takes a pole out, or from above.
+    from_below = values.imag[ends, -2] < 0.0
+    return (
+        (np.concatenate([row, ends]), np.concatenate([at, np.full(len(ends), pi)])),
+        np.concatenate([gains, -1.0 / end[ends]]),
+        np.concatenate([changes, np.where(from_below, 1, -1)]),
+    )
+
+
+def _start(response: BoundedResponse, starts: Sequence[tuple[float, float]], upper: bool) -> tuple[float, np.ndarray]:
+    """Least attained objective among points, and its place."""
+    best: tuple[float, np.ndarray] = (inf, np.zeros(4))
+    for flows, rtt in starts:
+        found = stable_gains(response, flows, rtt)
+        value = found.upper if upper else (1.0 / found.lower if found.lower > 0.0 else inf)
+        angle = found.upper_angle if upper else found.lower_angle
+        if value < best[0]:
+            best = value, np.array([angle, np.log(flows), np.log(rtt), 0.0])
+    return best
+
+
+def box_upper_gain(
+    response: BoundedResponse,
+    flows: tuple[float, float],
+    rtt: tuple[float, float],
+    starts: Sequence[tuple[float, float]],
+) -> Minimum:
+    """Least factor from 1 on at which the loop meets −1 anywhere in a box, with a proof.
+
+    Where it is above 1 the number of unstable poles at the gain 1 is the same in the whole box.
+    """
+    return _proved(response, flows, rtt, gain_bound(Sector(), floor=1.0), starts, upper=True)
+
+
+def box_reduction(
+    response: BoundedResponse,
+    flows: tuple[float, float],
+    rtt: tuple[float, float],
+    starts: Sequence[tuple[float, float]],
+) -> Minimum:
+    """Least 1/k over the factors k up to 1 at which the loop meets −1 anywhere in a box, with a proof; inf: none."""
+    return _proved(response, flows, rtt, reduction_bound(1.0), starts, upper=False)
+
+
+def _proved(response, flows, rtt, bound, starts, *, upper: bool) -> Minimum:
+    cells = box_cells(response.min_angle(flows, rtt), flows, rtt)
+    start = _start(response, starts, upper)
+    point = flows[0] == flows[1] and rtt[0] == rtt[1]
+
+    def attain(some: Cells) -> tuple[float, np.ndarray]:
+        return _start(response, [(float(np.exp(c[1])), float(np.exp(c[2]))) for c in some.centre], upper)
+
+    if start[0] == inf:
+        start = _CAP, cells.centre[0]
+    found = least(
+        response.disc,
+        bound,
+        attain,
+        cells,
+        tolerance=_POINT if point else BOX_TOLERANCE,
+        start=start,
+        loosest=BOX_TOLERANCE if point else LOOSEST,
+    )
+    return found._replace(proved=inf, found=inf) if found.found >= _CAP else found
+
+
+_CAP = 1e4
+"""Factor beyond which no crossing is looked for."""
+
+
+def box_phase(
+    response: BoundedResponse,
+    flows: tuple[float, float],
+    rtt: tuple[float, float],
+    least_rad: float,
+) -> bool:
+    """Whether the angle from the negative axis, where |L| = 1, is provably at least `least_rad` in the whole box."""
+    cells = box_cells(response.min_angle(flows, rtt), flows, rtt)
+    try:
+        found = least(
+            response.disc,
+            phase_bound(1.0),
+            lambda some: (inf, some.centre[0]),
+            cells,
+            tolerance=0.0,
+            start=(least_rad, cells.centre[0]),
+        )
+    except NetctrlError:
+        return False
+    return found.proved >= least_rad * (1.0 - 1e-12)

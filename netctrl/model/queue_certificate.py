@@ -1,0 +1,257 @@
+"""Certificate of a queue's law as people run it: what was asked, the margins, and the verdict."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from netctrl.errors import Status
+from netctrl.model.io.display import html_table
+from netctrl.model.io.provenance import Provenance
+from netctrl.model.io.record_file import FileRecord, Record
+from netctrl.units import format_quantity
+
+__all__ = [
+    "CERTIFICATE_SCHEMA",
+    "CertifiedLaw",
+    "CertifyInputs",
+    "LinearMargins",
+    "QueueCertificate",
+    "QueueReach",
+    "QueueVerdict",
+    "SampledLoop",
+    "span_text",
+]
+
+CERTIFICATE_SCHEMA = "netctrl.certificate/1"
+
+
+class CertifiedLaw(Record, frozen=True):
+    """Law whose loop is certified, with the numbers that its implementation computes with."""
+
+    name: str
+    """As in `netctrl certify NAME`."""
+    implementation: str
+    """Whose arithmetic, as in "Linux sch_pie"."""
+    parameters: dict[str, float | str | bool]
+    """As given, in SI units."""
+    gains: dict[str, float]
+    """As computed: integral and proportional gain of an update where nothing scales them [1/s], or a slope."""
+    reading_age: str
+    """How old the delay is that the law reads, in words."""
+    marked: str
+    """Where packets are marked or dropped, in words."""
+
+
+class CertifyInputs(Record, frozen=True):
+    """Box of operating points. A single point has both ends of its ranges equal."""
+
+    rtt_s: tuple[float, float]
+    """Round-trip time without the queue [s]."""
+    flows: tuple[float, float] | None
+    """Number of flows; null where the window is given."""
+    capacity_bit_per_s: tuple[float, float] | None
+    """Rate of the link [bit/s]; null where the window is given."""
+    packet_size_bytes: float
+    """[byte]"""
+    window_packets: tuple[float, float] | None
+    """Window of one flow [packet]; null where flows and capacity are given."""
+    senders: tuple[str, ...]
+    """Each sender, or mixture as in "reno+dctcp", for which the certificate holds."""
+    stretches: tuple[float, ...]
+    """Round-trip times of equal groups of flows, over `rtt_s`."""
+
+
+class LinearMargins(Record, frozen=True):
+    """Continuous loop as it is usually given, for comparison with published margins; the verdict doesn't use it.
+
+    The law's nominal gains, TCP's window undelayed on itself, no queue in the round trip, no hold, no age of the
+    reading.
+    """
+
+    sender: str
+    """Of the worst corner."""
+    rtt_s: float
+    """R [s]."""
+    window_packets: float
+    """[packet]"""
+    stable: bool
+    """Whether the closed loop is stable."""
+    gain_margin_db: float
+    """[dB]"""
+    phase_margin_deg: float
+    """[degree]"""
+
+
+class SampledLoop(Record, frozen=True):
+    """Loop that runs, at its worst point: hold, age of the reading, queue, delayed windows and arithmetic counted."""
+
+    sender: str
+    """Of the worst point."""
+    flows: float | None
+    """Number of flows there; null where the window is given."""
+    rtt_s: float
+    """Round-trip time without the queue there [s]."""
+    queue_delay_s: float
+    """Standing delay of the queue [s]."""
+    windows_packets: tuple[float, ...]
+    """Windows of the classes of flows [packet]."""
+    probabilities: tuple[float, ...]
+    """Marking or loss probabilities of the classes."""
+    stable: bool
+    """Whether the closed loop is stable."""
+    gain_margin_db: float
+    """At the worst point [dB]; of an unstable loop, below 0, by how much the gain must fall."""
+    gain_margin_db_proved: float | None
+    """No point of the box has less [dB]; null where the loop is unstable."""
+    gain_reduction_db: float | None
+    """Factor by which the gain may fall anywhere in the box, proved [dB]; null where it may fall to 0, or the loop is
+    unstable."""
+    phase_margin_deg: float
+    """At the worst gain crossover [degree]."""
+    delay_margin_s: float | None
+    """Extra delay that the loop tolerates [s]; 0 where it is unstable, null where it is unlimited."""
+    disk_margin: float
+    """2/||S - T||; 0 where it is unstable."""
+
+
+class QueueReach(Record, frozen=True):
+    """How far the loop keeps 6 dB of gain margin, from the box's other end on."""
+
+    longest_rtt_s: float | None
+    """Longest round-trip time without the queue, at the fewest flows or the largest window [s]; null: none."""
+    fewest_flows: float | None
+    """Fewest flows at the longest round-trip time; null: none, or the window is given."""
+    largest_window_packets: float | None
+    """Largest window at the longest round-trip time [packet]; null: none, or flows are given."""
+
+
+class QueueVerdict(Record, frozen=True):
+    """Margins and verdict."""
+
+    status: Status
+    """admissible: 6 dB and 30 degrees at every point of the box, proved. infeasible: no equilibrium."""
+    linear: LinearMargins | None
+    """The loop as it is usually given, worst of the box's corners; null for mixtures and laws without one."""
+    sampled: SampledLoop | None
+    """The loop that runs; null without an equilibrium."""
+    reach: QueueReach | None
+    """How far 6 dB are kept."""
+    warnings: tuple[str, ...]
+    """What the verdict rests on, and what the loop leaves out."""
+
+
+class QueueCertificate(FileRecord, frozen=True):
+    """What `netctrl certify` says of a queue's law, saved as one file.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> found = netctrl.certify("dualpi2", rtt_s=0.1, window_packets=50.0)
+    >>> found.certificate.status.value, round(found.certificate.linear.gain_margin_db, 2)
+    ('unstable', 3.06)
+    """
+
+    schema: Literal["netctrl.certificate/1"]
+    """Version of the file format."""
+    law: CertifiedLaw
+    """Law that runs."""
+    inputs: CertifyInputs
+    """Where it runs."""
+    certificate: QueueVerdict
+    """What holds there."""
+    provenance: Provenance
+    """How the certificate was made."""
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: whether the law is stable there, and how far it would be."""
+        inputs, found = self.inputs, self.certificate
+        load = (
+            f"windows of {span_text(inputs.window_packets)} packets"
+            if inputs.window_packets is not None
+            else f"{span_text(inputs.flows or (0.0, 0.0))} flows"
+        )
+        where = f"{self.law.name} with {load} at {_times(inputs.rtt_s)}"
+        answer = {
+            Status.ADMISSIBLE: "holds",
+            Status.STABLE: "stable, but with less than 6 dB or 30 degrees",
+            Status.UNSTABLE: "unstable",
+            Status.INFEASIBLE: "no equilibrium",
+        }[found.status]
+        return f"{where}: {answer}"
+
+    @property
+    def rows(self) -> list[tuple[str, str]]:
+        """(name, text) of what people read."""
+        rows = [
+            (
+                "law",
+                f"{self.law.implementation}: {', '.join(f'{k} {_plain(v)}' for k, v in self.law.parameters.items())}",
+            ),
+            ("senders", ", ".join(self.inputs.senders)),
+        ]
+        found, linear = self.certificate.sampled, self.certificate.linear
+        if found is not None:
+            flows = "" if found.flows is None else f"{found.flows:.4g} flows, "
+            rows += [
+                (
+                    "worst point",
+                    f"{found.sender}, {flows}{format_quantity(float(f'{found.rtt_s:.4g}'), 's')} and "
+                    f"{format_quantity(float(f'{found.queue_delay_s:.4g}'), 's')} of queue, windows "
+                    f"{', '.join(f'{w:.4g}' for w in found.windows_packets)}",
+                ),
+                (
+                    "loop that runs",
+                    f"gain margin {found.gain_margin_db:.2f} dB{_proved(found)}, "
+                    f"phase margin {found.phase_margin_deg:.1f} degrees",
+                ),
+                ("", f"delay margin {_delay(found.delay_margin_s)}, disk margin {found.disk_margin:.2f}"),
+            ]
+        if linear is not None:
+            rows.append(
+                (
+                    "loop as usually given",
+                    f"gain margin {linear.gain_margin_db:.2f} dB, phase margin {linear.phase_margin_deg:.1f} degrees",
+                )
+            )
+        reach = self.certificate.reach
+        if reach is not None:
+            rows.append(("keeps 6 dB", _reach_text(reach)))
+        return rows
+
+    def _repr_html_(self) -> str:
+        return html_table(self.verdict, self.rows)
+
+
+def _proved(found: SampledLoop) -> str:
+    proved = "" if found.gain_margin_db_proved is None else f" (proved {found.gain_margin_db_proved:.2f} dB)"
+    return proved if found.gain_reduction_db is None else f"{proved}, may fall by {-found.gain_reduction_db:.2f} dB"
+
+
+def span_text(ends: tuple[float, float]) -> str:
+    """A range in words, or its one value."""
+    return f"{ends[0]:g}" if ends[0] == ends[1] else f"{ends[0]:g} to {ends[1]:g}"
+
+
+def _times(ends: tuple[float, float]) -> str:
+    low, high = (format_quantity(end, "s") for end in ends)
+    return low if ends[0] == ends[1] else f"{low} to {high}"
+
+
+def _plain(value: float | str | bool) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _delay(seconds: float | None) -> str:
+    return "unlimited" if seconds is None else format_quantity(float(f"{seconds:.3g}"), "s")
+
+
+def _reach_text(reach: QueueReach) -> str:
+    parts = []
+    if reach.longest_rtt_s is not None:
+        parts.append(f"up to {format_quantity(float(f'{reach.longest_rtt_s:.3g}'), 's')}")
+    if reach.fewest_flows is not None:
+        parts.append(f"down to {reach.fewest_flows:.3g} flows")
+    if reach.largest_window_packets is not None:
+        parts.append(f"up to windows of {reach.largest_window_packets:.3g} packets")
+    return " or ".join(parts) if parts else "nowhere in the range that was searched"

@@ -1,0 +1,122 @@
+"""Functions over cells with bounds of their slopes, for proofs by the mean value theorem.
+
+A cell is a box of n coordinates. A function over k cells is kept as its value at each centre and, for each coordinate,
+a bound of |∂f| that holds in the whole cell; so f stays within Σ slope · half width of its value. Sums, products,
+quotients and turns e^(−ix) of such functions are such functions, by the rules of differentiation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["MeanValue", "coordinate", "unknown_phase"]
+
+
+class MeanValue:
+    """Function over k cells: values (k, m) at the centres, bounds (n, k, m) of its slopes, half widths (n, k, 1).
+
+    The last axis is free, for instance for aliases; it may have length 1. Constants are plain numbers or arrays (k, 1)
+    or (k, m). A slope is inf where no bound is known.
+    """
+
+    __array_ufunc__ = None
+    __slots__ = ("half", "slopes", "value")
+
+    def __init__(self, value: np.ndarray, slopes: np.ndarray, half: np.ndarray) -> None:
+        self.value, self.slopes, self.half = value, slopes, half
+
+    @property
+    def radius(self) -> np.ndarray:
+        """Bound of |f − value| in each cell, (k, m)."""
+        with np.errstate(invalid="ignore"):
+            shares = np.where(self.half > 0.0, self.slopes * self.half, 0.0)
+        return shares.sum(axis=0)
+
+    @property
+    def most(self) -> np.ndarray:
+        """Upper bound of |f|."""
+        return np.abs(self.value) + self.radius
+
+    @property
+    def least(self) -> np.ndarray:
+        """Lower bound of |f|; 0 or less where f may vanish."""
+        return np.abs(self.value) - self.radius
+
+    def __add__(self, other: Any) -> MeanValue:
+        if isinstance(other, MeanValue):
+            return MeanValue(self.value + other.value, self.slopes + other.slopes, self.half)
+        return MeanValue(self.value + other, self.slopes + 0.0 * np.abs(other), self.half)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> MeanValue:
+        return MeanValue(-self.value, self.slopes, self.half)
+
+    def __sub__(self, other: Any) -> MeanValue:
+        return self + (-other)
+
+    def __rsub__(self, other: Any) -> MeanValue:
+        return (-self) + other
+
+    def __mul__(self, other: Any) -> MeanValue:
+        if isinstance(other, MeanValue):
+            with np.errstate(invalid="ignore"):
+                slopes = _product(self.slopes, other.most) + _product(other.slopes, self.most)
+            return MeanValue(self.value * other.value, slopes, self.half)
+        return MeanValue(self.value * other, self.slopes * np.abs(other), self.half)
+
+    __rmul__ = __mul__
+
+    def inverse(self) -> MeanValue:
+        """1/f; without a bound where f may vanish."""
+        least = self.least
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slopes = np.where(least > 0.0, self.slopes / np.where(least > 0.0, least, 1.0) ** 2, np.inf)
+            return MeanValue(1.0 / self.value, slopes, self.half)
+
+    def __truediv__(self, other: Any) -> MeanValue:
+        return self * (other.inverse() if isinstance(other, MeanValue) else 1.0 / other)
+
+    def __rtruediv__(self, other: Any) -> MeanValue:
+        return self.inverse() * other
+
+    def turn(self) -> MeanValue:
+        """e^(−i f) of a real f."""
+        return MeanValue(np.exp(-1j * self.value), self.slopes, self.half)
+
+    def exp(self) -> MeanValue:
+        """e^f of a real f."""
+        return MeanValue(np.exp(self.value), self.slopes * np.exp(self.value + self.radius), self.half)
+
+    def power(self, exponent: float) -> MeanValue:
+        """f^exponent of a real f above 0."""
+        low, high = self.value - self.radius, self.value + self.radius
+        with np.errstate(invalid="ignore", divide="ignore"):
+            steepest = np.where(low > 0.0, np.maximum(low ** (exponent - 1.0), high ** (exponent - 1.0)), np.inf)
+            return MeanValue(self.value**exponent, abs(exponent) * self.slopes * steepest, self.half)
+
+    def total(self) -> MeanValue:
+        """Sum over the last axis, which stays with length 1."""
+        return MeanValue(self.value.sum(axis=-1, keepdims=True), self.slopes.sum(axis=-1, keepdims=True), self.half)
+
+
+def _product(slopes: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Slopes times a size, 0 where the slope is 0 though the size is unbounded."""
+    return np.where(slopes == 0.0, 0.0, slopes * size)
+
+
+def coordinate(centre: np.ndarray, half: np.ndarray, number: int) -> MeanValue:
+    """Coordinate of cells (k, n) given by centres and half widths, as a function over them."""
+    slopes = np.zeros((half.shape[1], half.shape[0], 1))
+    slopes[number] = 1.0
+    return MeanValue(centre[:, number : number + 1], slopes, half.T[:, :, None])
+
+
+def unknown_phase(like: MeanValue, number: int) -> MeanValue:
+    """Function of modulus at most 1, of which nothing else is known: 0 with a slope of 1 along a coordinate of half
+    width 1."""
+    slopes = np.zeros((like.slopes.shape[0], like.slopes.shape[1], 1))
+    slopes[number] = 1.0
+    return MeanValue(np.zeros((like.value.shape[0], 1), dtype=complex), slopes, like.half)

@@ -1,0 +1,88 @@
+"""Gains between which a sampled loop is stable, also where it is unstable at lower ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from netctrl.frequency.branch_bound import Sector
+from netctrl.frequency.sampled_gain import greatest_gain
+from netctrl.frequency.sampled_stability import (
+    box_phase,
+    box_reduction,
+    box_upper_gain,
+    gain_factors,
+    stable_gains,
+)
+from netctrl.plants.queue_loop import QueueLoop, SampledPi, WindowClass
+from netctrl.plants.window_response import RENO
+
+LOOP = QueueLoop((WindowClass(RENO, power=2.0),), SampledPi(0.16, 3.2, 0.016, 0.015), 8333.0)
+
+
+class Rational:
+    """A loop k (z - .9)²/((z - 1)(z - p)²), which with p near 1 is stable at small and at large gains only."""
+
+    epoch, rate = 1.0, 1e7
+
+    def __init__(self, gain: float, pole: float) -> None:
+        self.gain, self.pole = gain, pole
+
+    def at(self, theta, flows, rtt, extra=0.0, *, coarse: bool = False) -> np.ndarray:
+        z = np.exp(1j * np.asarray(theta) + 0.0 * np.asarray(flows))
+        return self.gain * (z - 0.9) ** 2 / ((z - 1.0) * (z - self.pole) ** 2)
+
+    def min_angle(self, flows, rtt, extra: float = 0.0) -> float:
+        return 1e-4 * (1.0 - self.pole)
+
+    def unstable_poles(self) -> int:
+        slow = np.polymul([1.0, 0.0], np.poly([self.pole - 1.0] * 2))  # in w = z - 1, whose small roots are exact
+        w = np.roots(np.polyadd(slow, self.gain * np.poly([-0.1, -0.1])))
+        return int((2.0 * w.real + np.abs(w) ** 2 > 0.0).sum())
+
+
+def test_a_loop_without_other_limits_has_the_greatest_gain_of_all() -> None:
+    found = stable_gains(LOOP, 100.0, 0.03)
+    assert found.unstable_poles == 0
+    assert found.lower == 0.0
+    assert found.upper == pytest.approx(greatest_gain(LOOP, (100.0, 100.0), (0.03, 0.03), Sector()).found, rel=1e-9)
+
+
+@pytest.mark.parametrize("pole", [0.99, 0.999])
+def test_poles_are_counted_where_only_small_and_large_gains_are_stable(pole: float) -> None:
+    gains = np.geomspace((1.0 - pole) ** 3, 5.0, 80)
+    loops = [Rational(gain, pole) for gain in gains]
+    found = [stable_gains(loop, 1.0, 1.0) for loop in loops]
+    counted = [loop.unstable_poles() for loop in loops]
+    assert [each.unstable_poles for each in found] == counted
+    assert counted[0] == 0
+    assert {0, 1, 2} == set(counted)
+    assert any(n == 0 and each.lower > 0.0 for n, each in zip(counted, found, strict=True))
+    factors = [gain_factors(loop, np.ones(2), np.ones(2))[1] for loop in loops]
+    np.testing.assert_allclose(factors, [each.factor for each in found], rtol=1e-4)
+
+
+def test_factors_of_many_points_are_those_of_each() -> None:
+    flows, rtt = np.meshgrid(np.geomspace(10.0, 300.0, 7), np.geomspace(0.01, 0.3, 6))
+    many = gain_factors(LOOP, flows, rtt)
+    each = [stable_gains(LOOP, n, t).factor for n, t in zip(flows.ravel(), rtt.ravel(), strict=True)]
+    np.testing.assert_allclose(many.ravel(), each, rtol=1e-4)
+    assert many.min() < 1.0 < many.max()
+
+
+def test_a_proof_over_a_box_holds_at_its_points() -> None:
+    flows, rtt = (60.0, 400.0), (0.01, 0.05)
+    found = box_upper_gain(LOOP, flows, rtt, LOOP.starts(flows, rtt))
+    rng = np.random.default_rng(3)
+    inside = gain_factors(LOOP, np.exp(rng.uniform(*np.log(flows), 300)), np.exp(rng.uniform(*np.log(rtt), 300)))
+    assert found.proved <= found.found <= inside.min() * (1.0 + 1e-4)
+    assert found.proved >= 0.98 * found.found > 1.0
+    assert box_reduction(LOOP, flows, rtt, LOOP.starts(flows, rtt)).proved == np.inf
+    assert box_phase(LOOP, flows, rtt, np.radians(5.0))
+    assert not box_phase(LOOP, flows, rtt, np.radians(80.0))
+
+
+def test_a_crossing_inside_a_box_is_found() -> None:
+    # stable at the corners that a proof begins with, unstable nowhere it may end
+    flows, rtt = (30.0, 400.0), (0.01, 0.12)
+    assert box_upper_gain(LOOP, flows, rtt, [(400.0, 0.01)]).proved <= 1.0

@@ -1,0 +1,123 @@
+"""Loops of senders in classes and a law on their queue: against another implementation, sums, and time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from queue_fluid import growth
+
+from netctrl.frequency.sampled_stability import stable_gains
+from netctrl.laws.aqm.delay_pi import DelayPi
+from netctrl.model.design.arc import ArcSetting
+from netctrl.plants import queue_loop
+from netctrl.plants.pi_aqm import delay_pi_response
+from netctrl.plants.queue_loop import Averaged, QueueLoop, SampledPi, WindowClass
+from netctrl.plants.window_response import CRENO, DCTCP, RENO
+
+RATE = 1250.0
+PI = SampledPi(0.01, 0.2, 0.016, 0.015)
+MIXED = (
+    WindowClass(RENO, 0.5, power=2.0),
+    WindowClass(CRENO, 0.25, 3.0, power=2.0),
+    WindowClass(DCTCP, 0.25, factor=2.0, queued=False, other_delay_s=0.001),
+)
+LOOPS = {
+    "reno": QueueLoop((WindowClass(RENO),), PI, RATE),
+    "dctcp": QueueLoop((WindowClass(DCTCP, factor=2.0),), PI, RATE, age_queues=1.0),
+    "mixed": QueueLoop(MIXED, PI, RATE, age_queues=1.0, marked_leaving=True),
+    "averaged": QueueLoop(
+        (WindowClass(RENO, 0.5), WindowClass(CRENO, 0.5, 0.3)),
+        Averaged(3.0, 8.0, 0.004),
+        RATE,
+        age_s=0.0004,
+        continuous_s=0.01,
+    ),
+}
+
+
+@pytest.mark.parametrize(("flows", "rtt"), [(10.0, 0.1), (50.0, 0.5), (3.0, 0.02), (30.0, 0.1)])
+def test_one_class_of_reno_is_the_response_of_tcp_with_a_queue(flows: float, rtt: float) -> None:
+    angles = np.array([0.001, 0.01, 0.05, 0.2, 0.5, 1.0, 2.0, 3.0, np.pi])
+    law = DelayPi(integral=PI.integral, proportional=PI.proportional, update_s=PI.update_s, target_s=PI.target_s)
+    other = delay_pi_response(ArcSetting(capacity_packet_per_s=RATE, utilization=1.0), law)
+    ours = LOOPS["reno"].at(angles, flows, rtt)
+    np.testing.assert_allclose(ours, other.at(angles, flows, rtt + PI.target_s), rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_few_aliases_and_their_tails_are_all_aliases(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(seed)
+    update, target, rtt = (10.0 ** rng.uniform(*ends) for ends in ((-3.0, -1.0), (-3.0, -1.0), (-3.5, 0.0)))
+    classes = (*MIXED[:2], MIXED[2]._replace(queued=True))
+    loop = QueueLoop(classes, SampledPi(0.01, 0.2, update, target), RATE, age_queues=1.0)
+    flows, angles = RATE * (rtt + target) / rng.uniform(2.0, 500.0), np.array([0.02, 0.09, 0.11, 0.3, 1.0, 2.0, 3.1])
+    fine, coarse = loop.at(angles, flows, rtt), loop.at(angles, flows, rtt, coarse=True)
+    monkeypatch.setattr(queue_loop, "_ALIASES", 4000)
+    exact = loop.at(angles, flows, rtt)
+    np.testing.assert_allclose(fine, exact, rtol=5e-8)
+    np.testing.assert_allclose(coarse, exact, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_equilibrium_fills_the_link(name: str) -> None:
+    loop = LOOPS[name]
+    flows = np.array([2.0, 20.0, 90.0])
+    x = loop.output(flows, 0.08)
+    sent = sum(
+        k.share * k.window(x) / (0.08 * k.stretch + (loop.standing(x) if k.queued else k.other_delay_s))
+        for k in loop.classes
+    )
+    np.testing.assert_allclose(flows * sent, RATE, rtol=1e-9)
+    assert loop.flows(float(x[1]), 0.08) == pytest.approx(20.0, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_discs_contain_the_response_in_the_whole_cell(name: str) -> None:
+    loop, rng = LOOPS[name], np.random.default_rng(1)
+    shares = []
+    for _ in range(250):
+        centre = np.array(
+            [
+                np.exp(rng.uniform(np.log(1e-3), np.log(3.1))),
+                np.log(rng.uniform(2.0, 100.0)),
+                rng.uniform(np.log(1e-3), np.log(0.5)),
+                rng.choice([0.0, 0.02]),
+            ]
+        )
+        half = np.array([centre[0] * 10.0 ** rng.uniform(-4.0, -0.7), *10.0 ** rng.uniform(-4.0, -0.5, 2), 0.0])
+        value, parts, stretch = loop.disc(centre[None], half[None])
+        if not np.isfinite(parts.sum()):
+            continue
+        at = centre + half * np.where(rng.random((30, 4)) < 0.5, rng.choice([-1.0, 1.0], (30, 4)), rng.uniform(-1, 1))
+        found = loop.at(np.minimum(at[:, 0], np.pi), np.exp(at[:, 1]), np.exp(at[:, 2]), at[:, 3])
+        factors = np.exp(np.linspace(-1.0, 1.0, 401) * stretch.sum())
+        shares.append(np.abs(found[:, None] / factors - value[0]).min(axis=1).max() / parts.sum())
+    assert len(shares) > 150
+    assert max(shares) <= 1.0
+    assert np.median(shares) > 0.02
+
+
+def drawn(seed: int) -> tuple[QueueLoop, float, float]:
+    """A loop with small gains, its flows and its round-trip time."""
+    rng = np.random.default_rng(seed)
+    classes = [
+        (WindowClass(RENO),),
+        (WindowClass(CRENO, power=2.0),),
+        (WindowClass(RENO, 0.6, power=2.0), WindowClass(DCTCP, 0.4, 2.0, factor=2.0)),
+        (WindowClass(RENO, 0.5), WindowClass(CRENO, 0.5, rng.uniform(1.0, 4.0))),
+    ][seed % 4]
+    update, target, rtt, window = (
+        10.0 ** rng.uniform(*ends) for ends in ((-2.3, -1.3), (-2.3, -1.5), (-2.0, -0.5), (0.7, 2.3))
+    )
+    law = SampledPi(1e-12, 1e-12 * 10.0 ** rng.uniform(0.5, 2.0), update, target)
+    loop = QueueLoop(classes, law, RATE, age_queues=float(rng.integers(2)), marked_leaving=bool(rng.integers(2)))
+    return loop, RATE * (rtt + target) / window, rtt
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_the_nonlinear_fluid_begins_to_oscillate_at_the_limit(seed: int) -> None:
+    loop, flows, rtt = drawn(seed)
+    found = stable_gains(loop, flows, rtt)
+    period = 2.0 * np.pi * loop.law.update_s / found.upper_angle
+    assert growth(loop, flows, rtt, 0.97 * found.upper, 80.0, period) < 0.0
+    assert growth(loop, flows, rtt, 1.03 * found.upper, 80.0, period) > 0.0
