@@ -25,6 +25,7 @@ from netctrl.laws.targets.integers import u32, u64
 __all__ = [
     "HZ",
     "HZ_TAKES",
+    "KNOWN_HZ",
     "checked_hz",
     "jiffies_of_us",
     "longest_us",
@@ -34,7 +35,8 @@ __all__ = [
 
 HZ = 250
 """Ticks in a second where nothing else is said (CONFIG_HZ): Kconfig's default and that of Debian's amd64 kernels."""
-_KNOWN_HZ = (100, 250, 300, 1000)
+KNOWN_HZ = (100, 250, 300, 1000)
+"""Frequencies that a kernel can have."""
 HZ_TAKES = "CONFIG_HZ of the kernel: 100, 250, 300 or 1000"
 _US = 1_000_000
 _ENDLESS = 2**62 - 2  # MAX_JIFFY_OFFSET
@@ -43,7 +45,7 @@ _LEVELS, _FIRST, _SHIFT = 8, 63, 3  # LVL_DEPTH, LVL_SIZE - 1, LVL_CLK_SHIFT
 
 def checked_hz(hz: object) -> int:
     """A frequency of the kernel's clock, else InvalidValue."""
-    for known in _KNOWN_HZ:
+    for known in KNOWN_HZ:
         if hz == known and not isinstance(hz, bool):
             return known
     raise InvalidValue("hz", hz, HZ_TAKES)
