@@ -68,6 +68,11 @@ def missing_kernel() -> str | None:
     return None
 
 
+def missing_compiler() -> str | None:
+    """What keeps a test from compiling C, if anything."""
+    return None if shutil.which("gcc") else "gcc is not on PATH"
+
+
 def missing_systemd() -> str | None:
     """What keeps a test from asking systemd's verifier, if anything."""
     return None if shutil.which("systemd-analyze") else "systemd-analyze is not on PATH"
@@ -102,6 +107,7 @@ def missing_lab() -> str | None:
 
 REQUIREMENTS = {
     "browser": Requirement(missing_browser, "`apt-get install chromium` and `pip install playwright`"),
+    "compiler": Requirement(missing_compiler, "`apt-get install gcc libc6-dev`"),
     "site": Requirement(missing_site, "`nox -s docs`, which builds the site and tests it"),
     "ns3": Requirement(missing_ns3, "`apt-get install g++ make libns3-dev`, or g++, make and the extra `ns3`"),
     "kernel": Requirement(missing_kernel, "run as root where network namespaces are allowed, with iproute2"),

@@ -42,6 +42,7 @@ MAY_IMPORT = {
     "linux": (*LAWS, "scenario"),
     "kernel": (*LAWS, "scenario", "linux"),
     "doctor": (*LAWS, "datasets", "scenario", "kernel", "linux", "ns3"),
+    "certify": LAWS,
     "reader": (*LAWS, "scenario", "datasets"),
     "engines": (*LAWS, "scenario", "design", "kernel", "linux", *ENGINES, "datasets", "reader"),
     "plotting": (*LAWS, "scenario", "plants", "frequency"),

@@ -5,9 +5,8 @@ p ← p + alpha (q − q_old) + gamma alpha (q − q_ref) with q_ref = q0 − d 
 D = q/C on its delay. Both qdiscs run a PI on the delay. Where ARC keeps the queue empty they have no signal.
 
 tc(8) sends whole steps: of 1/16 Hz, up to 32 of them, to `pie`, which divides them by up to 2048 while p is small; of
-1/256 Hz to `dualpi2`, which marks with the square of its probability. The kernel rounds once more (`aqm_integers`), and
-the laws here are those that it runs (net/sched/sch_pie.c, sch_dualpi2.c; iproute2, tc/q_pie.c, q_dualpi2.c; RFC 8033,
-RFC 9332).
+1/256 Hz to `dualpi2`, which marks with the square of its probability. The kernel rounds once more, and the laws here
+are those that it runs, by `netctrl.laws.targets` (iproute2, tc/q_pie.c, q_dualpi2.c; RFC 8033, RFC 9332).
 """
 
 from __future__ import annotations
@@ -18,14 +17,8 @@ from typing import NamedTuple
 
 from netctrl.errors import NoAdmissibleDesign
 from netctrl.laws.aqm.delay_pi import DelayPi
-from netctrl.linux.export.aqm_integers import (
-    DUALPI2_STEP,
-    PIE_STEP,
-    dualpi2_gain,
-    dualpi2_shown,
-    nearest_dualpi2_steps,
-    pie_gain,
-)
+from netctrl.laws.targets.dualpi2 import DUALPI2_STEP, dualpi2_gain, dualpi2_shown, nearest_dualpi2_steps
+from netctrl.laws.targets.pie_law import PIE_MAX, PIE_STEP, pie_gain, pie_halvings
 from netctrl.linux.export.quantize import QuantizedValue, nearest
 from netctrl.model.law import ArcLaw
 from netctrl.units import packets_per_second
@@ -33,7 +26,6 @@ from netctrl.units import packets_per_second
 __all__ = ["Dualpi2", "Pie", "arc_on_delay", "nearest_dualpi2", "nearest_pie", "pie_range"]
 
 _MICRO = 1e-6
-_PIE_MAX = 32
 _DUALPI2_MAX = 2**24 - 1  # tc reads 24 bits without rounding
 _DUALPI2_LONGEST_S = 4.294967  # the kernel keeps tupdate in 32 bits of nanoseconds, and truncates longer ones
 _TICK_S = 0.02  # a whole number of jiffies at 100, 250, 300 and 1000 Hz
@@ -55,7 +47,7 @@ class Pie(NamedTuple):
 
     def law(self, probability: float) -> DelayPi:
         """PI law around a marking probability."""
-        halvings = _pie_halvings(probability)
+        halvings = pie_halvings(probability)
         return _delay_pi(self, pie_gain(self.alpha, halvings), pie_gain(self.beta, halvings))
 
     def tokens(self, limit: int) -> tuple[str, ...]:
@@ -167,18 +159,18 @@ def nearest_pie(law: DelayPi, probability: float) -> Pie:
             f"pie drops packets instead of marking them above a probability of 0.1, and the Design rests at "
             f"{probability:.3g}: use --implementation ebpf or dualpi2, or a Design for fewer flows or a longer RTT"
         )
-    halvings = _pie_halvings(probability)
+    halvings = pie_halvings(probability)
     step = PIE_STEP * 0.5**halvings
-    beta = _sent("pie", "beta", law.proportional, round(law.proportional / step), step, _PIE_MAX)
+    beta = _sent("pie", "beta", law.proportional, round(law.proportional / step), step, PIE_MAX)
     longest = max(1, int(law.update_s / _TICK_S + 1e-9))
     off, alpha, ticks = inf, 0, 0
     for n in range(longest, 0, -1):
         desired = law.integral * n * _TICK_S / law.update_s / step
-        steps = min(max(round(desired), 1), _PIE_MAX)
+        steps = min(max(round(desired), 1), PIE_MAX)
         if abs(log(steps / desired)) < off * (1.0 - 1e-9):
             off, alpha, ticks = abs(log(steps / desired)), steps, n
     if off > log(2.0):
-        raise _no_gain("pie", "alpha", law.integral, step, _PIE_MAX)
+        raise _no_gain("pie", "alpha", law.integral, step, PIE_MAX)
     update_us = round(ticks * _TICK_S / _MICRO)
     target_us, target = _target(law)
     rate = law.integral / law.update_s
@@ -232,11 +224,6 @@ def _target(law: DelayPi) -> tuple[int, QuantizedValue]:
 
 def _gain(what: str, requested: float, implemented: float, unit: str) -> QuantizedValue:
     return QuantizedValue(what=what, requested=requested, implemented=implemented, unit=unit, bound=None)
-
-
-def _pie_halvings(probability: float) -> int:
-    """Number of pie's halvings of its gains: one below 0.1, two more below each power of ten from 0.01 to 1e-6."""
-    return (probability < 0.1) + 2 * sum(probability < 10.0**-power for power in range(2, 7))
 
 
 def _slope(probability: float) -> float:

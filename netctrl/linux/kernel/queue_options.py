@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from netctrl.errors import InvalidValue, checked_number, did_you_mean
+from netctrl.laws.targets.dualpi2 import DUALPI2_MAX, DUALPI2_STEP
+from netctrl.laws.targets.pie_law import PIE_MAX
 from netctrl.linux.kernel.attributes import attribute, attributes
 
 __all__ = ["PARAMETERS", "QueueCounts", "netem_options", "queue_counts", "queue_options"]
@@ -45,8 +47,8 @@ PARAMETERS: dict[str, dict[str, _Parameter]] = {
         "target": _micro(1),
         "limit": _count(2),
         "tupdate": _micro(3),
-        "alpha": _count(4, 32),
-        "beta": _count(5, 32),
+        "alpha": _count(4, PIE_MAX),
+        "beta": _count(5, PIE_MAX),
         "ecn": _count(6, 1),
         "bytemode": _count(7, 1),
         "dq_rate_estimator": _count(8, 1),
@@ -56,8 +58,8 @@ PARAMETERS: dict[str, dict[str, _Parameter]] = {
         "flows": _count(2, 65536),
         "target": _micro(3),
         "tupdate": _micro(4),
-        "alpha": _count(5, 32),
-        "beta": _count(6, 32),
+        "alpha": _count(5, PIE_MAX),
+        "beta": _count(6, PIE_MAX),
         "quantum": _count(7),
         "memory_limit": _count(8),
         "ecn_prob": _count(9, 100),
@@ -110,8 +112,8 @@ PARAMETERS: dict[str, dict[str, _Parameter]] = {
         "memory_limit": _count(2),
         "target": _micro(3),
         "tupdate": _micro(4),
-        "alpha": _Parameter(5, 256.0, "Hz"),
-        "beta": _Parameter(6, 256.0, "Hz"),
+        "alpha": _Parameter(5, 1.0 / DUALPI2_STEP, "Hz", DUALPI2_MAX),
+        "beta": _Parameter(6, 1.0 / DUALPI2_STEP, "Hz", DUALPI2_MAX),
         "step_thresh_pkts": _count(7),
         "step_thresh": _micro(8),
         "min_qlen_step": _count(9),

@@ -26,10 +26,10 @@ from netctrl.laws.aqm.delay_pi import DelayPi
 from netctrl.laws.aqm.law import Seen
 from netctrl.laws.aqm.pi import PiQueue
 from netctrl.laws.aqm.pie import PieQueue, pie_scale
+from netctrl.laws.targets.pie_law import pie_halvings
 from netctrl.linux.export.agent import AgentConfig, read_agent_config
 from netctrl.linux.export.agents import Watch, connet_on_linux, hftrac_on_linux
-from netctrl.linux.export.aqm import _pie_halvings, arc_on_delay, nearest_dualpi2, nearest_pie, pie_range
-from netctrl.linux.export.aqm_integers import dualpi2_gain, dualpi2_shown, nearest_dualpi2_steps, pie_gain
+from netctrl.linux.export.aqm import arc_on_delay, nearest_dualpi2, nearest_pie, pie_range
 from netctrl.linux.export.interfaces import AgentPlace, InterfaceMap, read_interface_map
 from netctrl.linux.export.marking import MarkingConfig, read_marking_config
 from netctrl.linux.export.quantize import nearest
@@ -127,9 +127,9 @@ def test_where_the_queue_is_empty_there_is_nothing_to_go_by():
 @pytest.mark.parametrize("p", [0.5, 0.1, 0.0999, 0.01, 0.00999, 1e-3, 9e-4, 1e-4, 9e-5, 1e-5, 9e-6, 9e-7, 0.0])
 def test_pie_scales_as_the_rfc_says(p):
     """RFC 8033, Section 4.2, as the fluid has it."""
-    assert 0.5 ** _pie_halvings(p) == pie_scale(p)
+    assert 0.5 ** pie_halvings(p) == pie_scale(p)
     low, high = pie_range(p)
-    assert low <= p < high and _pie_halvings(low) == _pie_halvings(p) == _pie_halvings(high * (1 - 1e-9))
+    assert low <= p < high and pie_halvings(low) == pie_halvings(p) == pie_halvings(high * (1 - 1e-9))
 
 
 def test_the_rfc_s_gains_are_tc_s_defaults():
@@ -146,66 +146,23 @@ def test_the_square_s_slope():
 
     found, p, step = Dualpi2(15000, 16000, 41, 819, ()), 0.04, 1e-7
     slope = ((sqrt(p) + step) ** 2 - (sqrt(p) - step) ** 2) / (2 * step)
-    runs = {steps: gain for steps, _, _, gain in LINUX_7_2_DUALPI2}
-    assert found.law(p).integral == pytest.approx(slope * runs[41], rel=1e-7)
-    assert found.law(p).proportional == pytest.approx(slope * runs[819], rel=1e-7)
+    assert found.law(p).integral == pytest.approx(slope * LINUX_7_2_DUALPI2[41], rel=1e-7)
+    assert found.law(p).proportional == pytest.approx(slope * LINUX_7_2_DUALPI2[819], rel=1e-7)
 
 
-# Steps that tc sends; what the kernel keeps of them, what it tells of them, and the rise of its probability per second
-# of delay error and update: dualpi2_scale_alpha_beta, dualpi2_unscale_alpha_beta and calculate_probability of Linux
-# 7.2.13 (net/sched/sch_dualpi2.c), compiled as they stand and called with a queue of 10 ms.
-LINUX_7_2_DUALPI2 = (
-    (1, 1, 0, 0.003637979),
-    (11, 11, 10, 0.040017767),
-    (12, 12, 11, 0.043655746),
-    (13, 13, 12, 0.047293725),
-    (14, 15, 13, 0.054569682),
-    (27, 28, 26, 0.101863407),
-    (41, 44, 40, 0.160071068),
-    (91, 97, 90, 0.352883944),
-    (92, 98, 91, 0.356521923),
-    (819, 879, 818, 3.197783372),
-)
-
-
-@pytest.mark.parametrize(("steps", "kept", "shown", "gain"), LINUX_7_2_DUALPI2)
-def test_dualpi2_s_gains_are_the_kernel_s(steps, kept, shown, gain):
-    assert dualpi2_gain(steps) == pytest.approx(gain, rel=1e-7)
-    assert dualpi2_gain(steps) == pytest.approx(kept * 1e9 / 64 / (2**32 - 1), rel=1e-15)
-    assert dualpi2_shown(steps) == shown
-
-
-def test_how_far_dualpi2_s_gains_are_below_what_was_sent():
-    low = {steps: 1.0 - 256.0 * dualpi2_gain(steps) / steps for steps in range(1, 20_000)}
-    assert min(low.values()) >= 0.0
-    assert max(low.values()) == pytest.approx(low[13]) == pytest.approx(0.0687, abs=5e-5)
-    assert max(low[steps] for steps in low if steps > 200) == pytest.approx(0.00445, abs=5e-6)
-
-
-@given(gain=st.floats(1e-4, 15.0))
-def test_no_other_steps_come_nearer_to_a_gain(gain):
-    off = np.abs(DUALPI2_GAINS - gain)
-    assert off[nearest_dualpi2_steps(gain)] == off.min()
-
-
-DUALPI2_GAINS = np.array([dualpi2_gain(steps) for steps in range(5000)])
-
-
-def test_pie_rounds_down_by_one_part_in_100_000_at_most():
-    low = [1.0 - pie_gain(n, halvings) * 16.0 * 2.0**halvings / n for n in range(1, 33) for halvings in range(12)]
-    assert 0.0 < max(low) < 1e-5
-    assert min(low) >= 0.0
+# Steps that tc sends -> gain that Linux 7.2.13 runs [1/s]; tests/laws/targets/test_dualpi2.py has more of them.
+LINUX_7_2_DUALPI2 = {41: 0.160071068, 92: 0.356521923, 819: 3.197783372}
 
 
 def test_the_export_carries_what_dualpi2_runs(standing):
     """0.357 1/s is asked for: 91/256 would run 1.2 % below it, 92/256 runs 0.2 % below, and tc shows 91/256 of that."""
-    slope, runs = 2.0 * sqrt(0.01), {steps: gain for steps, _, _, gain in LINUX_7_2_DUALPI2}
+    slope = 2.0 * sqrt(0.01)
     found = nearest_dualpi2(
         DelayPi(integral=0.357 * slope, proportional=0.357 * slope, update_s=0.05, target_s=0.02), 0.01
     )
     implemented = {figure.what: figure for figure in found.figures}
     for what in ("alpha", "beta"):
-        assert implemented[what].implemented == pytest.approx(slope * runs[92], rel=1e-7)
+        assert implemented[what].implemented == pytest.approx(slope * LINUX_7_2_DUALPI2[92], rel=1e-7)
         assert abs(implemented[what].difference) < 0.002
     made = arc_on_linux(standing, "eth0", found)
     said = next(note for note in made.notes if note.startswith("tc shows"))

@@ -1,0 +1,1 @@
+"""Readers of configurations that run: queueing disciplines as tc shows them, and profiles of SONiC switches."""

@@ -1,0 +1,125 @@
+"""WRED profiles of SONiC switches, from CONFIG_DB's JSON.
+
+Sources: SONiC, sonic-wred-profile.yang (revisions 2021-04-01 and 2026-06-23, which has thresholds of ECN's own) and
+orchagent/qosorch.cpp.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from netctrl.certify.inputs.queue import InstalledQueue, checked_text
+from netctrl.errors import FileError, InvalidValue, any_of, did_you_mean
+from netctrl.laws.targets.wred import WredLaw
+from netctrl.model.io.json_file import decoded
+from netctrl.model.io.validation_errors import shorten, shown
+
+__all__ = ["read_sonic"]
+
+_COLOURS = ("green", "yellow", "red")
+_ECN = {
+    "ecn_none": (),
+    "ecn_green": ("green",),
+    "ecn_yellow": ("yellow",),
+    "ecn_red": ("red",),
+    "ecn_green_yellow": ("green", "yellow"),
+    "ecn_green_red": ("green", "red"),
+    "ecn_yellow_red": ("yellow", "red"),
+    "ecn_all": _COLOURS,
+}
+_FLAGS = {"true": True, "false": False}
+_FORMS = (
+    "wred_{}_enable",
+    "{}_min_threshold",
+    "{}_max_threshold",
+    "{}_drop_probability",
+    "ecn_{}_min_threshold",
+    "ecn_{}_max_threshold",
+    "ecn_{}_mark_probability",
+)
+_KEYS = ("ecn", *(form.format(colour) for form in _FORMS for colour in _COLOURS))
+
+
+def read_sonic(text: str | bytes, *, source: str = "CONFIG_DB") -> tuple[InstalledQueue, ...]:
+    """Laws of the WRED profiles of a SONiC switch: one queue for each profile and colour with WRED.
+
+    Where a colour has thresholds of ECN's own, these are the law, and packets without ECN are left out.
+
+    Parameters
+    ----------
+    text : str or bytes
+        CONFIG_DB as JSON, as in /etc/sonic/config_db.json or `show runningconfiguration all`, at most 16 MiB; tables
+        beside WRED_PROFILE aren't looked at.
+    source : str
+        Name of the input in messages, as a file's.
+
+    Returns
+    -------
+    tuple of InstalledQueue
+        `handle` is the profile's name and `parent` the colour; a profile without WRED has no law.
+
+    Raises
+    ------
+    FileError
+        Text that isn't JSON, no profile in it, or a key that is missing, unknown or out of range; the message names
+        profile and key.
+
+    Examples
+    --------
+    >>> profile = '{"wred_green_enable": "true", "ecn": "ecn_all", "green_min_threshold": "1048576", ' \\
+    ...     '"green_max_threshold": "2097152", "green_drop_probability": "5"}'
+    >>> queue, = read_sonic('{"WRED_PROFILE": {"AZURE_LOSSLESS": ' + profile + '}}')
+    >>> queue.name, queue.law.probability(1572864)
+    ('wred AZURE_LOSSLESS, green', 0.025)
+    """
+    parsed = decoded(source, checked_text(source, text))
+    profiles = parsed.get("WRED_PROFILE") if isinstance(parsed, dict) else None
+    if not isinstance(profiles, dict) or not profiles:
+        raise FileError(source, f"WRED_PROFILE: got {shown(profiles)}, takes a table of profiles by their names")
+    return tuple(queue for name, profile in profiles.items() for queue in _queues(source, name, profile))
+
+
+def _queues(source: str, name: str, profile: Any) -> list[InstalledQueue]:
+    try:
+        if not isinstance(profile, dict):
+            raise InvalidValue("profile", profile, "a table of keys")
+        for key in profile:
+            if key not in _KEYS:
+                raise InvalidValue("key", key, f"a key of a WRED profile{did_you_mean(key, _KEYS)}")
+        marked = _word(profile, "ecn", _ECN, "ecn_none")
+        enabled = [colour for colour in _COLOURS if _word(profile, f"wred_{colour}_enable", _FLAGS, "false")]
+        laws = {colour: _law(profile, colour, colour in marked) for colour in enabled}
+    except InvalidValue as error:
+        what = f"{error.argument}: got {shown(error.got)}, takes {error.takes}"
+        raise FileError(source, f"WRED_PROFILE|{shorten(name)}: {what}") from None
+    if not laws:
+        return [InstalledQueue(kind="wred", handle=name, reason="WRED is off for all colours")]
+    return [InstalledQueue(kind="wred", handle=name, parent=colour, law=law) for colour, law in laws.items()]
+
+
+def _law(profile: dict[str, Any], colour: str, ecn: bool) -> WredLaw:
+    own = any(f"ecn_{colour}_{what}" in profile for what in ("min_threshold", "max_threshold", "mark_probability"))
+    if own and not ecn:
+        raise InvalidValue("ecn", profile.get("ecn"), f"ECN for {colour}, which has thresholds of ECN's own")
+    prefix, last = (f"ecn_{colour}", "mark") if own else (colour, "drop")
+    low, high = (_number(profile, f"{prefix}_{end}_threshold", None, 2**53) for end in ("min", "max"))
+    if high < low:
+        raise InvalidValue(f"{prefix}_max_threshold", high, f"at least {prefix}_min_threshold, {low}")
+    percent = _number(profile, f"{prefix}_{last}_probability", 100, 100)
+    return WredLaw(min_bytes=low, max_bytes=high, max_percent=percent, ecn=ecn)
+
+
+def _word(profile: dict[str, Any], key: str, known: dict[str, Any], default: str) -> Any:
+    value = profile.get(key, default)
+    if not isinstance(value, str) or value not in known:
+        raise InvalidValue(key, value, any_of(known, value))
+    return known[value]
+
+
+def _number(profile: dict[str, Any], key: str, default: int | None, most: int) -> int:
+    """A whole number, which CONFIG_DB has as text."""
+    value = profile.get(key, default)
+    digits = value if isinstance(value, str) else str(value) if type(value) is int else ""
+    if digits.isascii() and digits.isdigit() and len(digits) < 20 and int(digits) <= most:
+        return int(digits)
+    raise InvalidValue(key, value, f"a whole number from 0 to {most}")

@@ -1,0 +1,272 @@
+"""PIE as Linux computes it, in integers: sch_pie, and sch_fq_pie for each of its flows.
+
+Time is in ticks of 64 ns, a probability of 1 is M = 2^56 - 1. Gains come in sixteenths of 1/s, and the kernel keeps
+
+    a = floor(alpha floor(M / 15625000) / 16) 2^-h,   b likewise from beta,
+
+with h halvings, rounded down, while the probability p is small: 1 below M/10, 3 below M/100, ..., 11 below M/10^6. At
+each update, with the delay D,
+
+    p <- p + a (D - target) + b (D - D_old)   (mod 2^64)
+
+in steps of at most M/50 where p >= M/10, and M/50 more where D is above 250 ms. Below 0 it is set to 0. **Above 1 it
+isn't limited** before 2^64 = 256 M, so p winds up in a long overload. It loses 1/64 of itself at an update with D and
+D_old of 0.
+
+Packets are chosen by an accumulated probability, so that choices are spread: none before the sum of p since the last
+one has reached .85, each with probability p then, and surely from 8.5 on. About 1.85/p packets pass from one to the
+next: **the rate of drops is p/1.85** (`pie_drop_rate`). With ECN a choice at 8.5 doesn't set the sum back to 0, so
+that every packet is marked from there on until one is dropped, p is 0 or the queue has been idle.
+
+Sources: Linux 6.1 and 7.2, net/sched/sch_pie.c, include/net/pie.h, net/sched/sch_fq_pie.c; RFC 8033.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from netctrl.laws.targets.integers import U64, s64, u32, u64
+from netctrl.laws.targets.pie_law import PIE_ONE, PieLaw, gains_in_effect
+
+__all__ = [
+    "PIE_START",
+    "PieState",
+    "pie_chosen",
+    "pie_departed",
+    "pie_drop_rate",
+    "pie_enqueue",
+    "pie_step",
+    "pie_update",
+]
+
+_BURST = 150_000_000 >> 6
+_PANIC = 250_000_000 >> 6
+_UNSET = U64
+_CYCLE_BYTES = 16384  # QUEUE_THRESHOLD
+_RATE_SHIFT = 8  # PIE_SCALE
+_SPARED, _SURE = PIE_ONE // 100 * 85, PIE_ONE // 2 * 17
+
+
+class PieState(NamedTuple):
+    """Variables of one PIE queue, as the kernel has them; those of a new queue by default."""
+
+    prob: int = 0
+    """Of choosing a packet; PIE_ONE is 1"""
+    qdelay: int = 0
+    """Delay read last [tick]"""
+    qdelay_old: int = 0
+    """Delay of the update before [tick]"""
+    burst_time: int = _BURST
+    """Allowance left [tick]"""
+    accu_prob: int = 0
+    """Sum of probabilities since the last choice"""
+    dq_tstamp: int = _UNSET
+    """Of the last departure, or of the measurement's begin [tick]"""
+    dq_count: int = _UNSET
+    """Departed in the measurement of the rate [byte]"""
+    avg_dq_rate: int = 0
+    """Measured rate of departures [byte/tick/256]"""
+    backlog_old: int = 0
+    """At the last update [byte]"""
+
+
+PIE_START = PieState()
+"""State of a new queue."""
+
+
+def pie_step(law: PieLaw, state: PieState, delay_ns: int, backlog_bytes: int = 1) -> PieState:
+    """State after one update at a queueing delay.
+
+    Parameters
+    ----------
+    law : PieLaw
+    state : PieState
+    delay_ns : int
+        Queueing delay that the queue reads [ns]; with `dq_rate_estimator` it reads the backlog instead.
+    backlog_bytes : int
+        Waiting [byte].
+    """
+    if not law.dq_rate_estimator:
+        state = state._replace(qdelay=delay_ns >> 6)
+    return pie_update(law, state, backlog_bytes)
+
+
+def pie_update(law: PieLaw, state: PieState, backlog_bytes: int) -> PieState:
+    """State after one update of the probability, from the delay that departures left in the state.
+
+    Parameters
+    ----------
+    law : PieLaw
+    state : PieState
+    backlog_bytes : int
+        Waiting, of the flow for fq_pie [byte], below 2^32.
+    """
+    if law.dq_rate_estimator:
+        old = state.qdelay
+        delay = u32(backlog_bytes << _RATE_SHIFT) // state.avg_dq_rate if state.avg_dq_rate else 0
+        state = state._replace(qdelay_old=old)
+    else:
+        delay, old = state.qdelay, state.qdelay_old
+    change = _change(law, state.prob, delay, old)
+    prob = u64(state.prob + change)
+    held = delay == 0 and backlog_bytes != 0
+    if change > 0 and prob < state.prob:
+        prob, held = PIE_ONE, True
+    elif change <= 0 and prob > state.prob:
+        prob = 0
+    if delay == 0 and old == 0 and not held:
+        prob -= prob // 64
+    state = state._replace(prob=prob, qdelay=delay, backlog_old=backlog_bytes)
+    low = delay < law.target_ticks // 2 and state.qdelay_old < law.target_ticks // 2
+    if low and prob == 0 and (not law.dq_rate_estimator or state.avg_dq_rate > 0):
+        state = PIE_START._replace(prob=prob, qdelay=delay, qdelay_old=state.qdelay_old, backlog_old=state.backlog_old)
+    return state if law.dq_rate_estimator else state._replace(qdelay_old=delay)
+
+
+def _change(law: PieLaw, prob: int, delay: int, old: int) -> int:
+    alpha, beta = gains_in_effect(law.alpha, prob), gains_in_effect(law.beta, prob)
+    change = s64(alpha * (delay - law.target_ticks) + beta * (delay - old))
+    if change > PIE_ONE // 50 and prob >= PIE_ONE // 10:
+        change = PIE_ONE // 100 * 2
+    return s64(change + PIE_ONE // 50) if delay > _PANIC else change
+
+
+def pie_departed(
+    law: PieLaw, state: PieState, now: int, enqueued: int, packet_bytes: int, backlog_bytes: int
+) -> PieState:
+    """State after a packet has left the queue.
+
+    Parameters
+    ----------
+    law : PieLaw
+    state : PieState
+    now, enqueued : int
+        Present time and when the packet came [tick].
+    packet_bytes : int
+        [byte]
+    backlog_bytes : int
+        Waiting behind it, of the flow for fq_pie [byte].
+    """
+    if not law.dq_rate_estimator:
+        delay = u64(now - enqueued) if backlog_bytes else 0
+        elapsed = 0 if state.dq_tstamp == _UNSET else u32(now - state.dq_tstamp)
+        return _with_less_burst(state._replace(qdelay=delay, dq_tstamp=now), elapsed)
+    if backlog_bytes >= _CYCLE_BYTES and state.dq_count == _UNSET:
+        state = state._replace(dq_tstamp=now, dq_count=0)
+    if state.dq_count == _UNSET:
+        return state
+    state = state._replace(dq_count=u64(state.dq_count + packet_bytes))
+    elapsed = u32(now - state.dq_tstamp)
+    if state.dq_count < _CYCLE_BYTES or elapsed == 0:
+        return state
+    rate, old = u32(state.dq_count << _RATE_SHIFT) // elapsed, state.avg_dq_rate
+    state = state._replace(avg_dq_rate=u32(old - (old >> 3) + (rate >> 3)) if old else rate)
+    if backlog_bytes < _CYCLE_BYTES:
+        state = state._replace(dq_count=_UNSET)
+    else:
+        state = state._replace(dq_count=0, dq_tstamp=now)
+    return _with_less_burst(state, elapsed)
+
+
+def _with_less_burst(state: PieState, elapsed: int) -> PieState:
+    return state._replace(burst_time=max(state.burst_time - elapsed, 0)) if elapsed else state
+
+
+def pie_chosen(
+    law: PieLaw, state: PieState, backlog_bytes: int, packet_bytes: int, mtu: int, random: int
+) -> tuple[PieState, bool]:
+    """State and whether an arriving packet is chosen, to be dropped or marked.
+
+    Parameters
+    ----------
+    law : PieLaw
+    state : PieState
+    backlog_bytes : int
+        Waiting before it, of the flow for fq_pie [byte].
+    packet_bytes : int
+        Its size [byte].
+    mtu : int
+        The device's, with its link-layer header [byte].
+    random : int
+        Random number from 0 to 2^64 - 1.
+    """
+    if state.burst_time > 0:
+        return state, False
+    if state.qdelay < law.target_ticks // 2 and state.prob < PIE_ONE // 5:
+        return state, False
+    if backlog_bytes < 2 * mtu:
+        return state, False
+    prob = state.prob
+    if law.bytemode and packet_bytes <= mtu:
+        prob = u64(packet_bytes * (prob // mtu))
+    state = state._replace(accu_prob=u64(state.accu_prob + prob) if prob else 0)
+    if state.accu_prob < _SPARED:
+        return state, False
+    if state.accu_prob >= _SURE:
+        return state, True
+    if random >> 8 < prob:
+        return state._replace(accu_prob=0), True
+    return state, False
+
+
+def pie_enqueue(
+    law: PieLaw,
+    state: PieState,
+    *,
+    packets: int,
+    backlog_bytes: int,
+    packet_bytes: int,
+    mtu: int,
+    random: int,
+    ecn: bool,
+) -> tuple[PieState, str]:
+    """State and the fate of an arriving packet: "pass", "mark" or "drop".
+
+    Parameters
+    ----------
+    law : PieLaw
+    state : PieState
+    packets : int
+        Number of packets that wait in the whole queue.
+    backlog_bytes, packet_bytes, mtu, random : int
+        As in `pie_chosen`.
+    ecn : bool
+        Whether the packet can be marked.
+    """
+    if packets >= law.limit:
+        return state._replace(accu_prob=0), "drop"
+    state, chosen = pie_chosen(law, state, backlog_bytes, packet_bytes, mtu, random)
+    if not chosen:
+        return state, "pass"
+    if law.ecn and ecn and state.prob <= law.mark_limit:
+        return state, "mark"
+    return state._replace(accu_prob=0), "drop"
+
+
+def pie_drop_rate(probability: float) -> float:
+    """Mean share of packets that is dropped at a constant probability p of PIE.
+
+    The m-th packet is the first with m p >= .85, the M-th the first with M p >= 8.5. The number of packets from one
+    drop to the next is m - 1 + (1 - (1 - p)^(M - m + 1))/p on average, some 1.85/p for small p.
+
+    Parameters
+    ----------
+    probability : float
+        From 0 to 1.
+
+    Examples
+    --------
+    >>> f"{pie_drop_rate(0.01):.5f}, {pie_drop_rate(1.0):.5f}"
+    '0.00544, 1.00000'
+    """
+    if probability <= 0.0:
+        return 0.0
+    prob = min(max(round(probability * PIE_ONE), 1), PIE_ONE)
+    first, sure = _ceil_div(_SPARED, prob), _ceil_div(_SURE, prob)
+    p = prob / PIE_ONE
+    return 1.0 / (first - 1 + (1.0 - (1.0 - p) ** (sure - first + 1)) / p)
+
+
+def _ceil_div(value: int, by: int) -> int:
+    """Quotient of two positive integers, rounded up."""
+    return -(-value // by)
