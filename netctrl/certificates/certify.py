@@ -24,7 +24,7 @@ from netctrl.frequency.sampled_stability import (
 )
 from netctrl.model.io.provenance import provenance
 from netctrl.model.loop import DelayLoop
-from netctrl.model.queue_certificate import (
+from netctrl.certificates.record import (
     CERTIFICATE_SCHEMA,
     CertifiedLaw,
     CertifyInputs,

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from netctrl.certificates.subject import PiSubject
-    from netctrl.model.queue_certificate import QueueCertificate
+    from netctrl.certificates.record import QueueCertificate
 
 __all__ = ["OPTIONS", "Files", "Where", "duration", "gain", "judged"]
 

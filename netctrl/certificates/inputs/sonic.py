@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from netctrl.certify.inputs.queue import InstalledQueue, checked_text
+from netctrl.certificates.inputs.queue import InstalledQueue, checked_text
 from netctrl.errors import FileError, InvalidValue, any_of, did_you_mean
 from netctrl.laws.targets.wred import WredLaw
 from netctrl.model.io.json_file import decoded

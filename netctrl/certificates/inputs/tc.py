@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from netctrl.certify.inputs.queue import InstalledQueue, checked_text
-from netctrl.certify.inputs.tc_options import OPTIONS
+from netctrl.certificates.inputs.queue import InstalledQueue, checked_text
+from netctrl.certificates.inputs.tc_options import OPTIONS
 from netctrl.errors import FileError, InvalidValue, did_you_mean
 from netctrl.laws.targets.jiffies import HZ, checked_hz
 from netctrl.model.io.json_file import decoded

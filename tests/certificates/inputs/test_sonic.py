@@ -5,7 +5,7 @@ from math import inf
 
 import pytest
 
-from netctrl.certify.inputs.sonic import read_sonic
+from netctrl.certificates.inputs.sonic import read_sonic
 from netctrl.errors import FileError, InvalidValue
 from netctrl.laws.targets.wred import WredLaw
 
