@@ -18,7 +18,8 @@ from typing import NamedTuple
 from netctrl.errors import NoAdmissibleDesign
 from netctrl.laws.aqm.delay_pi import DelayPi
 from netctrl.laws.targets.dualpi2 import DUALPI2_STEP, dualpi2_gain, dualpi2_shown, nearest_dualpi2_steps
-from netctrl.laws.targets.pie_law import PIE_MAX, PIE_STEP, pie_gain, pie_halvings
+from netctrl.laws.targets.pie import PIE_SPREAD
+from netctrl.laws.targets.pie_law import PIE_MAX, PIE_STEP, PieLaw, pie_gain, pie_halvings
 from netctrl.linux.export.quantize import QuantizedValue, nearest
 from netctrl.model.law import ArcLaw
 from netctrl.units import packets_per_second
@@ -56,8 +57,14 @@ class Pie(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """Note on the gains that `tc qdisc show` prints."""
-        return f"tc shows alpha {self.alpha} and beta {self.beta}, in sixteenths of 1/s, as sent"
+        """Note on the gains that `tc qdisc show` prints, and on what the kernel's arithmetic adds to the law here."""
+        sent = (PieLaw.sent(target_us=self.target_us, tupdate_us=self.update_us, hz=hz) for hz in (1000, 250))
+        fast, usual = (1e3 * law.update_s for law in sent)
+        return (
+            f"tc shows alpha {self.alpha} and beta {self.beta}, in sixteenths of 1/s, as sent; margins leave out that "
+            f"the kernel's timer updates each {usual:g} ms at 250 Hz ({fast:g} ms at 1000 Hz) and that it chooses "
+            f"1/{PIE_SPREAD:.2f} of the packets that its probability says"
+        )
 
 
 class Dualpi2(NamedTuple):

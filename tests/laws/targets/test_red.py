@@ -98,6 +98,13 @@ def test_rate_of_marks_by_counting(average):
     assert marks / count == pytest.approx(law.mark_rate(average), rel=4.0 * 0.58 / marks**0.5)
 
 
+def test_rate_of_marks_in_the_kernel():
+    """Linux 7.2.13 with arrivals at the line's rate, in bursts of five packets that found 61,000 to 62,000 bytes."""
+    law = RedLaw(min_bytes=30_000, max_bytes=90_000, weight_log=10, max_probability=2**29, limit_bytes=400_000)
+    marks, packets = 70_104, 570_006
+    assert packets * law.mark_rate(61_500) == pytest.approx(marks, abs=3.0 * 0.58 * marks**0.5)
+
+
 def test_rate_of_marks_in_closed_form():
     """p = 1/4: the packet that is marked is each of the first four with the same chance, the 2.5th on average."""
     law = RedLaw(min_bytes=0, max_bytes=100, weight_log=0, max_probability=2**31, limit_bytes=200)

@@ -474,6 +474,8 @@ def test_arc_by_ebpf(standing, tmp_path):
 def test_arc_by_pie(standing):
     p = standing.certificate.operating_point.marking_probability
     made = arc_on_linux(standing, "eth0", nearest_pie(arc_on_delay(standing.law), p))
+    said = next(note for note in made.notes if note.startswith("tc shows"))
+    assert "updates each 44 ms at 250 Hz (41 ms at 1000 Hz) and that it chooses 1/1.85 of the packets" in said
     assert made.files["arc.tc"] == (
         "# ARC: a bottleneck of 100 Mbit/s in packets of 1000 bytes\n"
         "qdisc add dev eth0 root handle 7c01: tbf rate 101400000bit burst 3028 limit 735150\n"
