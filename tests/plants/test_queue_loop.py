@@ -9,9 +9,10 @@ from queue_fluid import growth
 from netctrl.frequency.sampled_stability import stable_gains
 from netctrl.laws.aqm.delay_pi import DelayPi
 from netctrl.model.design.arc import ArcSetting
-from netctrl.plants import queue_loop
+from netctrl.plants import queue_response
 from netctrl.plants.pi_aqm import delay_pi_response
-from netctrl.plants.queue_loop import Averaged, QueueLoop, SampledPi, WindowClass
+from netctrl.plants.queue_loop import QueueLoop
+from netctrl.plants.queue_response import Averaged, SampledPi, WindowClass
 from netctrl.plants.window_response import CRENO, DCTCP, RENO
 
 RATE = 1250.0
@@ -52,7 +53,7 @@ def test_few_aliases_and_their_tails_are_all_aliases(seed: int, monkeypatch: pyt
     loop = QueueLoop(classes, SampledPi(0.01, 0.2, update, target), RATE, age_queues=1.0)
     flows, angles = RATE * (rtt + target) / rng.uniform(2.0, 500.0), np.array([0.02, 0.09, 0.11, 0.3, 1.0, 2.0, 3.1])
     fine, coarse = loop.at(angles, flows, rtt), loop.at(angles, flows, rtt, coarse=True)
-    monkeypatch.setattr(queue_loop, "_ALIASES", 4000)
+    monkeypatch.setattr(queue_response, "_ALIASES", 4000)
     exact = loop.at(angles, flows, rtt)
     np.testing.assert_allclose(fine, exact, rtol=5e-8)
     np.testing.assert_allclose(coarse, exact, rtol=1e-5)

@@ -36,8 +36,8 @@ from netctrl.units import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from netctrl.certificates.subject import PiSubject
     from netctrl.certificates.record import QueueCertificate
+    from netctrl.certificates.subject import PiSubject
 
 __all__ = ["OPTIONS", "Files", "Where", "duration", "gain", "judged"]
 

@@ -1,0 +1,79 @@
+"""Boxes of operating points: flows, round-trip times, rates and senders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from netctrl.certificates.record import CertifyInputs
+from netctrl.certificates.subject import PiSubject
+from netctrl.errors import InvalidValue, checked_number
+from netctrl.units import packets_per_second
+
+__all__ = ["Box", "Ends", "box_of"]
+
+Ends = tuple[float, float]
+
+
+class Box(NamedTuple):
+    """Operating points of a loop, in its coordinates."""
+
+    inputs: CertifyInputs
+    rate: float
+    """C of the loop [packet/s]."""
+    flows: Ends
+    """Of the loop: flows over the capacity's ratio to `rate`."""
+    rtt: Ends
+    """Without the queue [s]."""
+
+
+def box_of(
+    subject: PiSubject,
+    rtt_s: float | Ends,
+    flows: float | Ends | None,
+    capacity_bit_per_s: float | Ends | None,
+    window_packets: float | Ends | None,
+    packet_size_bytes: float,
+    senders: str | Iterable[str],
+    stretches: Sequence[float],
+) -> Box:
+    """The box in the coordinates of a loop. Only the rate per flow counts, so a range of rates is one of flows."""
+    rtt = _ends("rtt", rtt_s, "a round-trip time above 0 in seconds, or a range")
+    size = checked_number("packet_size", packet_size_bytes, "a size above 0 in bytes", above=0.0)
+    names = (senders,) if isinstance(senders, str) else tuple(senders)
+    if not names:
+        raise InvalidValue("sender", names, "at least one sender")
+    stretched = tuple(checked_number("stretches", s, "factors above 0", above=0.0) for s in stretches)
+    if not stretched:
+        raise InvalidValue("stretches", stretches, "at least one factor above 0")
+    given = {"rtt_s": rtt, "packet_size_bytes": size, "senders": names, "stretches": stretched}
+    if window_packets is not None:
+        if flows is not None or capacity_bit_per_s is not None:
+            raise InvalidValue("window", window_packets, "no flows and no capacity beside it")
+        if rtt[0] != rtt[1]:
+            raise InvalidValue("rtt", rtt, "one round-trip time with a window; give flows and a capacity for a range")
+        if len(stretched) > 1 or any("+" in name for name in names):
+            raise InvalidValue("window", window_packets, "one class of flows; give flows and a capacity for several")
+        window = _ends("window", window_packets, "a window above 0 in packets, or a range")
+        trip = rtt[0] * stretched[0] + subject.nominal.target_s
+        rate = window[1] / trip  # of one flow
+        inputs = CertifyInputs(flows=None, capacity_bit_per_s=None, window_packets=window, **given)
+        return Box(inputs, rate, (1.0, window[1] / window[0]), rtt)
+    if flows is None or capacity_bit_per_s is None:
+        missing = "flows" if flows is None else "capacity"
+        raise InvalidValue(missing, None, "flows and a capacity, or a window")
+    number = _ends("flows", flows, "a number of flows above 0, or a range")
+    capacity = _ends("capacity", capacity_bit_per_s, "a rate above 0 in bit/s, or a range")
+    inputs = CertifyInputs(flows=number, capacity_bit_per_s=capacity, window_packets=None, **given)
+    rate = packets_per_second(capacity[1], size)
+    return Box(inputs, rate, (number[0], number[1] * capacity[1] / capacity[0]), rtt)
+
+
+def _ends(argument: str, value: float | Ends, takes: str) -> Ends:
+    both = tuple(value) if isinstance(value, Sequence) else (value, value)
+    if len(both) != 2:
+        raise InvalidValue(argument, value, takes)
+    low, high = (checked_number(argument, end, takes, above=0.0) for end in both)
+    if low > high:
+        raise InvalidValue(argument, value, f"{takes}; this range is empty")
+    return low, high

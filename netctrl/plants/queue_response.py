@@ -1,0 +1,346 @@
+"""Frequency response of senders, a queue and the law that marks its packets, exact for delays, hold and sampling.
+
+Flows of K classes share one link of C packets a second with the delay D of its queue. Class i has the share f_i of the
+N flows, the round trip R_i = stretch_i · tau + D (or an own small delay, where another queue serves it first) and marks
+at the probability p_i = factor_i · x^power_i, where x is what the law computes: 1 and 1 for a law that marks, power 2
+for PI2 (RFC 9332) and a factor of 2 for its scalable flows. With Q_i and V_i of `netctrl.plants.window_response` and
+the shares y_i = N f_i w_i/(C R_i) of the link's rate, which sum to 1,
+
+    s δD = Σ y_i (δW_i/w_i − δR_i/R_i),
+    δD/δx = −(1/x) Σ y_i power_i Q_i e^(−s(R_i − h)) / (s + Σ' y_i (1 + V_i)/R_i),
+
+where Σ' is over the classes whose round trip has the queue in it, and h is D where packets are marked as they leave.
+It is Misra, Gong and Towsley's fluid; delayed windows and delayed round trips stay in it.
+
+A law that acts every d seconds on D as it was `age` ago, x⁺ = x + integral (D − target) + proportional (D − D_old), and
+holds x in between, closes with z = e^(i theta), s_m = i (theta + 2 pi m)/d
+
+    L(z) = (proportional (1 − 1/z) + integral) (1/d) Σ_m −(δD/δx)(s_m) e^(−s_m age)/s_m.
+
+A law that averages the queue at every packet (RED) is continuous: L = slope · −(δD/δx) e^(−s age)/(1 + s/corner).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, pi
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from netctrl.plants.aliases import SMALL_ANGLE, all_aliases, other_aliases
+from netctrl.plants.window_response import Sender, response
+
+__all__ = ["BLOCK", "Averaged", "Equilibrium", "QueueResponse", "SampledPi", "WindowClass"]
+
+_ALIASES = 12
+"""On each side, at least; with the tails' two leading powers they leave less than 1e-8 of the response."""
+_FEW = 3
+"""For a first look, which leaves less than 1e-5."""
+BLOCK = 400_000
+_NEWTON = 60
+_EDGE = 1e-9
+"""Relative width by which a range is closed at its ends, against rounding."""
+
+
+class WindowClass(NamedTuple):
+    """Flows with one sender and one round-trip time."""
+
+    sender: Sender
+    share: float = 1.0
+    """f, of all flows."""
+    stretch: float = 1.0
+    """Base round trip over the loop's tau."""
+    factor: float = 1.0
+    power: float = 1.0
+    """p = factor · x^power."""
+    queued: bool = True
+    """Whether these flows wait in the queue whose delay the law reads."""
+    other_delay_s: float = 0.0
+    """Delay where they don't [s]."""
+
+    def window(self, x: Any) -> Any:
+        """Window at the law's output x [packet]."""
+        return self.sender.window(self.factor * x**self.power)
+
+    def damping(self, x: Any) -> Any:
+        """a/w at the law's output x."""
+        return self.sender.increase / self.window(x)
+
+
+class SampledPi(NamedTuple):
+    """PI law on the queue's delay, which acts and holds."""
+
+    integral: float
+    """Per update [1/s]."""
+    proportional: float
+    """Per update [1/s]."""
+    update_s: float
+    target_s: float
+
+
+class Averaged(NamedTuple):
+    """Marks in proportion to an average of the delay above a least one: one line of RED."""
+
+    slope: float
+    """dp/dD [1/s]."""
+    corner: float
+    """Of the average; inf: no average [rad/s]."""
+    start_s: float
+    """Delay at which the line is 0, also below the line's range [s]."""
+
+
+class Equilibrium(NamedTuple):
+    """An equilibrium: numbers, arrays (k, 1) or functions over cells; a list has one entry a class."""
+
+    standing: Any
+    """Delay of the queue [s]."""
+    late: Any
+    """Age of the delay that the law reads [s]."""
+    trips: list
+    """R [s]."""
+    dampings: list
+    """a/w."""
+    shares: list
+    """y, of the link's rate."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QueueResponse:
+    """Loop response L at gain 1, for any number of flows and round-trip time.
+
+    Parameters
+    ----------
+    classes : tuple of WindowClass
+        Shares sum to 1; at least one class is queued.
+    law : SampledPi or Averaged
+    rate : float
+        C [packet/s].
+    age_s : float
+        How old the delay is that the law reads [s].
+    age_queues : float
+        The same, in standing delays of the queue: 1 where the packet at the head tells.
+    marked_leaving : bool
+        Whether packets are marked as they leave the queue and not as they come.
+    within : (float, float)
+        Range of x in which this loop holds; the response is 0 outside.
+    continuous_s : float
+        Of an averaging law: theta is omega times this [s].
+    """
+
+    classes: tuple[WindowClass, ...]
+    law: SampledPi | Averaged
+    rate: float
+    age_s: float = 0.0
+    age_queues: float = 0.0
+    marked_leaving: bool = False
+    within: tuple[float, float] = (0.0, inf)
+    continuous_s: float = 1.0
+
+    @property
+    def epoch(self) -> float:
+        """Time that an angle of 1 rad stands for, per rad/s [s]."""
+        return self.law.update_s if isinstance(self.law, SampledPi) else self.continuous_s
+
+    def standing(self, x: Any) -> Any:
+        """Delay of the queue in equilibrium [s]."""
+        law = self.law
+        return law.target_s if isinstance(law, SampledPi) else x / law.slope + law.start_s
+
+    def output(self, flows: ArrayLike, rtt: ArrayLike) -> np.ndarray:
+        """The law's output x in equilibrium, with which N flows fill the link: by Newton's method on ln x."""
+        flows, rtt = np.broadcast_arrays(np.asarray(flows, dtype=float), np.asarray(rtt, dtype=float))
+        aim = np.log(self.rate / flows)
+        u = np.full(flows.shape, -5.0)
+        exponents = [k.sender.exponent * k.power for k in self.classes]
+        for _ in range(_NEWTON):
+            x = np.exp(u)
+            standing = self.standing(x)
+            rates, slopes = np.zeros(u.shape), np.zeros(u.shape)
+            for k, exponent in zip(self.classes, exponents, strict=True):
+                trip = self.trip(k, rtt, standing)
+                rate = k.share * k.window(x) / trip
+                longer = 0.0 if isinstance(self.law, SampledPi) or not k.queued else x / self.law.slope / trip
+                rates, slopes = rates + rate, slopes + rate * (exponent + longer)
+            move = rates / slopes * (np.log(rates) - aim)
+            u = u + np.clip(move, -20.0, 20.0)
+            if np.all(np.abs(move) < 1e-13):
+                break
+        return np.exp(u)
+
+    def flows(self, x: float, rtt: float) -> float:
+        """Number of flows whose equilibrium has the output x."""
+        standing = self.standing(x)
+        return self.rate / sum(k.share * k.window(x) / self.trip(k, rtt, standing) for k in self.classes)
+
+    def starts(self, flows: tuple[float, float], rtt: tuple[float, float]) -> list[tuple[float, float]]:
+        """Points (N, tau) of a box within the loop's range: its corners, and where its edges leave the range."""
+        found = []
+        for tau in rtt:
+            low, high = (self.flows(end, tau) if 0.0 < end < inf else end for end in self.within)
+            for n in {max(flows[0], low), min(flows[1], high)}:
+                if max(flows[0], low) <= n <= min(flows[1], high):
+                    found.append((n, tau))
+        return found
+
+    def windows(self, flows: float, rtt: float) -> np.ndarray:
+        """Windows of the classes in equilibrium, (K,) [packet]."""
+        return self.windows_at(np.array([flows]), np.array([rtt]))[:, 0]
+
+    def windows_at(self, flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
+        """Windows of the classes at k points, (K, k) [packet]."""
+        x = self.output(flows, rtt)
+        return np.stack([k.window(x) for k in self.classes])
+
+    def trip(self, k: WindowClass, rtt: Any, standing: Any) -> Any:
+        """Round trip of a class at a base round trip and a standing delay [s]."""
+        return rtt * k.stretch + (standing if k.queued else k.other_delay_s)
+
+    def at(
+        self, theta: ArrayLike, flows: ArrayLike, rtt: ArrayLike, extra: ArrayLike = 0.0, *, coarse: bool = False
+    ) -> np.ndarray:
+        """L(e^(i theta)); complex `theta` continues it off the unit circle. All broadcast.
+
+        `coarse` takes few aliases: good to some 1e-5, for a first look.
+        """
+        theta, flows, rtt, extra = np.broadcast_arrays(
+            np.asarray(theta), *(np.asarray(a, dtype=float) for a in (flows, rtt, extra))
+        )
+        shape, x = theta.shape, self.output(flows, rtt)
+        columns = [a.reshape(-1, 1) for a in (theta, x, flows, rtt, extra)]
+        most = self.aliases(float(rtt.min(initial=inf)), coarse=coarse)
+        size = max(1, BLOCK // (2 * most + 1))
+        parts = [self.sums(*(a[i : i + size] for a in columns), most) for i in range(0, max(theta.size, 1), size)]
+        found = np.concatenate(parts)
+        low, high = self.within[0] * (1.0 - _EDGE), self.within[1] * (1.0 + _EDGE)
+        inside = (x.reshape(-1) >= low) & (x.reshape(-1) <= high)
+        return np.where(inside, found, 0.0).reshape(shape)
+
+    def aliases(self, shortest: float, *, coarse: bool) -> int:
+        """Number of aliases on each side, for round trips from `shortest` [s] on: more where the plant is fast."""
+        if isinstance(self.law, Averaged):
+            return 0
+        corner = max(4.0 / self.trip(k, shortest, self.law.target_s) for k in self.classes)
+        fast = corner * self.epoch / pi
+        return int(np.ceil(_FEW + 2.0 * fast if coarse else _ALIASES + 8.0 * fast))
+
+    def sums(
+        self,
+        theta: np.ndarray,
+        x: np.ndarray,
+        flows: np.ndarray,
+        rtt: np.ndarray,
+        extra: np.ndarray,
+        most: int,
+    ) -> np.ndarray:
+        """L at points (theta [rad], x, N, tau [s], extra delay [s]), (k, 1) each, with `most` aliases; shape (k,)."""
+        s = 1j * (theta + 2.0 * pi * np.arange(-most, most + 1)) / self.epoch
+        point = self.point(x, flows, rtt)
+        echoes = [np.exp(-s * trip) for trip in point.trips]
+        seen = np.exp(-s * (point.late + extra))
+        marks = [echo * seen * (np.exp(s * point.standing) if self.marked_leaving else 1.0) for echo in echoes]
+        terms = self.term(s, point, echoes, marks)
+        if isinstance(self.law, Averaged):
+            return (terms / x)[:, 0]
+        terms = terms - self._leading(s, theta, point, echoes, marks, most)
+        tails = self._tails(theta[:, 0], point, extra)
+        counted = -self.law.proportional * np.expm1(-1j * theta[:, 0]) + self.law.integral
+        return counted / self.epoch / x[:, 0] * (terms.sum(axis=1) + tails)
+
+    def point(self, x: Any, flows: Any, rtt: Any) -> Equilibrium:
+        """Equilibrium at the output x, with N flows and tau [s]."""
+        standing = self.standing(x)
+        trips = [self.trip(k, rtt, standing) for k in self.classes]
+        dampings = [k.damping(x) for k in self.classes]
+        shares = [
+            flows * (k.share * k.sender.increase / self.rate) / (trip * damping)
+            for k, trip, damping in zip(self.classes, trips, dampings, strict=True)
+        ]
+        return Equilibrium(standing, self.late(standing), trips, dampings, shares)
+
+    def late(self, standing: Any) -> Any:
+        """Age of the delay that the law reads [s]."""
+        return self.age_s + self.age_queues * standing
+
+    def term(self, s: Any, point: Equilibrium, echoes: list, marks: list) -> Any:
+        """−x (δD/δx) e^(−s age)/s, or for an averaging law x times its whole loop.
+
+        It takes s [rad/s], and for each class e^(−R s) and the phase of its marks.
+        """
+        moved: Any = 0.0
+        den = s
+        for i, k in enumerate(self.classes):
+            trip, share = point.trips[i], point.shares[i]
+            Q, V = response(k.sender, s * trip, echoes[i], point.dampings[i])
+            moved = moved + share * k.power * Q * marks[i]
+            if k.queued:
+                den = den + share * (V + 1.0) / trip
+        if isinstance(self.law, SampledPi):
+            return moved / (den * s)
+        return self.law.slope * moved / (den * (s / self.law.corner + 1.0))
+
+    def _leading(self, s, theta, point: Equilibrium, echoes: list, marks: list, most: int) -> np.ndarray:
+        """Powers of 1/s that the terms tend to, whose sums have closed forms; the main alias's own at small angles."""
+        lead = np.zeros_like(s)
+        for (third, fourth, echoed), echo, mark in zip(self._expansion(point), echoes, marks, strict=True):
+            lead = lead + mark * (third / s**3 + (fourth + echoed * echo) / s**4)
+        lead[np.abs(theta[:, 0]) <= SMALL_ANGLE, most] = 0.0
+        return lead
+
+    def _expansion(self, point: Equilibrium) -> list[tuple]:
+        """For each class the factors of e^(−s late)/s³, e^(−s late)/s⁴ and e^(−s(late + R))/s⁴."""
+        K = sum(
+            share / trip for k, share, trip in zip(self.classes, point.shares, point.trips, strict=True) if k.queued
+        )
+        sums = []
+        for k, trip, damping, share in zip(self.classes, point.trips, point.dampings, point.shares, strict=True):
+            weight, corner = share * k.power * damping / trip, damping / trip
+            none = 0.0 * weight
+            if k.sender.scalable and k.sender.averaging:
+                sums.append((none, weight * k.sender.averaging / trip, none))
+            elif k.sender.scalable:
+                sums.append((weight, -weight * (corner + K), none))
+            else:
+                sums.append((weight, -weight * (corner + K), -weight * corner))
+        return sums
+
+    def _tails(self, theta: np.ndarray, point: Equilibrium, extra: np.ndarray) -> np.ndarray:
+        """Sums of `_leading` over all aliases, without the main one at small angles; shape (k,)."""
+        d = self.epoch
+        small = np.abs(theta) <= SMALL_ANGLE
+
+        def held(delay: np.ndarray, power: int) -> np.ndarray:
+            share = 1.0 - (delay / d - np.floor(delay / d))
+            found = np.empty(theta.shape, dtype=complex)
+            if small.any():
+                found[small] = other_aliases(theta[small], share[small], power)
+            if not small.all():
+                found[~small] = all_aliases(theta[~small], share[~small], power)
+            return found * np.exp(-1j * theta * delay / d) * d**power
+
+        total = np.zeros(theta.shape, dtype=complex)
+        less = point.standing if self.marked_leaving else 0.0
+        for (third, fourth, echoed), trip in zip(self._expansion(point), point.trips, strict=True):
+            delay = (point.late + extra + trip - less)[:, 0]
+            total += third[:, 0] * held(delay, 3) + fourth[:, 0] * held(delay, 4)
+            if np.any(echoed):
+                total += echoed[:, 0] * held(delay + trip[:, 0], 4)
+        return total
+
+    def min_angle(self, flows: tuple[float, float], rtt: tuple[float, float], extra: float = 0.0) -> float:
+        """Angle below which L is within 0.05 rad of its direction at 0, over a whole box."""
+        lowest = float(self.output(flows[0], rtt[1]))
+        lowest = max(lowest, self.within[0])
+        standing = float(np.max(self.standing(max(float(self.output(flows[1], rtt[0])), lowest))))
+        late = self.late(standing) + extra
+        total = 0.0
+        for k in self.classes:
+            trip = float(self.trip(k, rtt[1], standing))
+            slow = float(k.window(lowest)) / k.sender.increase
+            average = 1.0 / k.sender.averaging if k.sender.averaging else 0.0
+            total = max(total, trip * (slow + average + 4.0) + late)
+        if isinstance(self.law, Averaged):
+            return min(0.05 * self.epoch / (total + 1.0 / self.law.corner), 0.02)
+        share = self.law.proportional / self.law.integral
+        return min(0.05 / (total / self.epoch + 1.0 + share), 0.02)
