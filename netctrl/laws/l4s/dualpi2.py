@@ -64,7 +64,7 @@ class DualPi2Queue(QueueRecord, frozen=True, kw_only=True, tag="dualpi2"):
 class DualPi2State:
     """State and parameters of a DualPI2, changed in place."""
 
-    base: float
+    base_probability: float
     """p'"""
     old_delay: float
     """Of the update before [s]"""
@@ -116,7 +116,7 @@ def spend_credit(credit: float, weight: float, classic: bool, size: float) -> fl
 def update_dualpi2(state: DualPi2State, delay: float) -> None:
     """The next p', from the age of the older of both first packets [s]."""
     parameters = Pi2Parameters(state.target, state.alpha, state.beta, state.coupling)
-    state.base = pi2_base(state.base, delay, state.old_delay, parameters)
+    state.base_probability = pi2_base(state.base_probability, delay, state.old_delay, parameters)
     state.old_delay = delay
 
 
@@ -139,12 +139,12 @@ def judge_packet(state: DualPi2State, low: bool, capable: bool, late: bool, back
     """
     chosen, marked = False, low and late
     if backlog >= 2.0 * state.packet:
-        overload = state.coupling * state.base >= 1.0
-        chosen = draw < state.base * state.base
+        overload = state.coupling * state.base_probability >= 1.0
+        chosen = draw < state.base_probability * state.base_probability
         if chosen and overload:
             return DROP
         if low:
-            chosen = draw < state.coupling * state.base
+            chosen = draw < state.coupling * state.base_probability
     if chosen or marked:
         return MARK if capable else DROP
     return SEND

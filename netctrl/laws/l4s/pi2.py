@@ -58,7 +58,7 @@ class Pi2State(NamedTuple):
     """Of marking a classic packet, p'²"""
     scalable_probability: float
     """Of marking a packet of a scalable sender, k p', at most 1"""
-    base: float
+    base_probability: float
     """p'"""
     old_delay: float
     """Of the update before [s]"""
@@ -72,7 +72,7 @@ def pi2_base(base: float, delay: float, old_delay: float, p: Pi2Parameters) -> f
 def pi2_step(state: Pi2State, seen: Seen, p: Pi2Parameters) -> Pi2State:
     """PI2: p' from D = q/C; p'^2 for classic packets, k p' for those of scalable senders (De Schepper et al. 2016)."""
     delay = seen.backlog / seen.capacity
-    base = pi2_base(state.base, delay, state.old_delay, p)
+    base = pi2_base(state.base_probability, delay, state.old_delay, p)
     return Pi2State(base * base, min(p.coupling * base, 1.0), base, delay)
 
 

@@ -89,5 +89,5 @@ def update_coupling(net: PacketState, link: int, now: int) -> None:
             age = max(age, now - net.packet[k, K_START])
     state = _view(net.heads[first])
     _update(state, age / _NS)
-    net.queue[link, PROBABILITY] = state.base * state.base
-    net.queue[link, SCALABLE_PROBABILITY] = min(state.coupling * state.base, 1.0)
+    net.queue[link, PROBABILITY] = state.base_probability * state.base_probability
+    net.queue[link, SCALABLE_PROBABILITY] = min(state.coupling * state.base_probability, 1.0)
