@@ -7,7 +7,7 @@ instead of a ramp, weighted round robin by credit, no action of the PI law on le
 from __future__ import annotations
 
 from netctrl.laws.aqm.law import GAIN, GAIN_OR_0, QueueRecord
-from netctrl.laws.l4s.pi2 import COUPLING, Pi2Parameters, pi2_base
+from netctrl.laws.l4s.pi2 import COUPLING, pi2_base
 from netctrl.model.io.fields import Duration, duration, number, read_fields, whole
 
 __all__ = [
@@ -115,8 +115,8 @@ def spend_credit(credit: float, weight: float, classic: bool, size: float) -> fl
 
 def update_dualpi2(state: DualPi2State, delay: float) -> None:
     """The next p', from the age of the older of both first packets [s]."""
-    parameters = Pi2Parameters(state.target, state.alpha, state.beta, state.coupling)
-    state.base_probability = pi2_base(state.base_probability, delay, state.old_delay, parameters)
+    old = state.old_delay
+    state.base_probability = pi2_base(state.base_probability, delay, old, state.target, state.alpha, state.beta)
     state.old_delay = delay
 
 

@@ -64,15 +64,15 @@ class Pi2State(NamedTuple):
     """Of the update before [s]"""
 
 
-def pi2_base(base: float, delay: float, old_delay: float, p: Pi2Parameters) -> float:
-    """p' <- p' + alpha (D - target) + beta (D - D_old), from 0 to 1 (RFC 9332, Appendix A, Fig. 6)."""
-    return clip(base + p.alpha * (delay - p.target) + p.beta * (delay - old_delay))
+def pi2_base(base: float, delay: float, old_delay: float, target: float, alpha: float, beta: float) -> float:
+    """p' <- p' + alpha (D - target) + beta (D - D_old), from 0 to 1 (RFC 9332, Appendix A)."""
+    return clip(base + alpha * (delay - target) + beta * (delay - old_delay))
 
 
 def pi2_step(state: Pi2State, seen: Seen, p: Pi2Parameters) -> Pi2State:
     """PI2: p' from D = q/C; p'^2 for classic packets, k p' for those of scalable senders (De Schepper et al. 2016)."""
     delay = seen.backlog / seen.capacity
-    base = pi2_base(state.base_probability, delay, state.old_delay, p)
+    base = pi2_base(state.base_probability, delay, state.old_delay, p.target, p.alpha, p.beta)
     return Pi2State(base * base, min(p.coupling * base, 1.0), base, delay)
 
 

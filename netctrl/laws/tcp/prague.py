@@ -43,9 +43,8 @@ def _grow(state: PragueState, acked: Acked) -> None:
     """By 1/W for each packet, over (V/R)²; in slow start as Reno."""
     if acked.recovered:
         grown = reno_window(state.window, acked.packets, state.threshold)
-        slow = state.window < state.threshold
-        part = 1.0 if slow else virtual_trips(state.rtt) ** 2
-        state.window += (grown - state.window) / part
+        trips = 1.0 if state.window < state.threshold else virtual_trips(state.rtt)
+        state.window += (grown - state.window) / (trips * trips)
 
 
 def _cut(state: PragueState) -> None:
