@@ -190,7 +190,9 @@ def release(net: PacketState, k: int) -> None:
 @njit(**INLINED)
 def codepoint(ecn: int) -> int:
     """Bits of packets of a flow, by its column `ecn`: 0, ECT0 or ECT1."""
-    return (0, ECT0, ECT1)[ecn]
+    if ecn == NO_ECN:
+        return 0
+    return ECT0 if ecn == CLASSIC_ECN else ECT1
 
 
 @njit(**INLINED)
