@@ -166,6 +166,14 @@ def test_prague_has_dctcp_s_average_of_marks():
     assert alpha.std() < 0.012
 
 
+def test_prague_is_cut_by_the_first_mark_after_a_round_trip():
+    """Of W + 1/p packets one cuts: of the marks, which are p of all, one in p W + 1."""
+    state = under(0.01, bulk("l", "prague", 0.05, 20))
+    packets = state.flow[:, FLOW["received"]] / (SIZE - 40)
+    cuts = state.flow[:, FLOW["cuts"]] / packets
+    assert cuts.mean() == pytest.approx(1.0 / (prague_window(0.02) + 1.0 / 0.02), rel=0.04)
+
+
 def test_prague_is_halved_by_a_loss_and_falls_back_to_reno_without_marks():
     """Without ECN all that reaches it is loss: Reno's window at p'² from 25 ms on."""
     state = under(0.02, bulk("l", "prague", 0.03, 10, ecn=False), bulk("c", "reno", 0.03, 10, ecn=False))
@@ -214,6 +222,19 @@ def test_prague_beside_cubic_keeps_its_delay_and_shares_the_link():
     assert 0.5 < carried[0] / carried[1] < 2.0
     assert result.summary(15.0).links[0].utilization > 0.99
     assert result.lost_bytes[0, 1500:].sum() == 0.0
+
+
+@pytest.mark.parametrize(("least", "marked"), [(0, 2), (1, 1), (2, 0)])
+def test_the_step_applies_to_packets_that_find_enough_others(least, marked):
+    """Three scalable packets at once, each of which takes 3 ms: the second finds none waiting, the third finds one."""
+    alike = {"path": ("line",), "count": 1, "spacing": "constant", "rate": SIZE * 8.0 / 0.05}
+    flows = [UdpFlows(id=f"u{k}", **alike) for k in range(3)]
+    ready = packet_problem(scenario(link(DualPi2Queue(step_packets=least), 4e6), *flows, duration=5.01))
+    ready.state.flow[:, FLOW["ecn"]] = SCALABLE_ECN
+    ready.state.agenda[:, 0] = (0, 1000, 2000)
+    state = run_packets(ready, 10.0)
+    assert state.link[0, LINK["packets"]] == 3 * 101
+    assert state.link[0, LINK["marked"]] == marked * SIZE * 101
 
 
 def test_what_was_marked_before_is_in_the_l_queue():
