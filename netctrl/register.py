@@ -159,6 +159,7 @@ QUEUE_LAWS = Registry(
         "pie": "netctrl.laws.aqm.pie:PIE",
         "codel": "netctrl.laws.aqm.codel:CODEL",
         "threshold": "netctrl.laws.aqm.threshold:THRESHOLD",
+        "pi2": "netctrl.laws.l4s.pi2:PI2",
     },
 )
 """Kind of a queue in a file -> its law, a `netctrl.laws.aqm.law.QueueLaw`. Read when scenarios are imported."""
@@ -186,6 +187,7 @@ TCP_SENDERS = Registry(
         "htcp": "netctrl.laws.tcp.htcp:HTCP",
         "dctcp": "netctrl.laws.tcp.dctcp:DCTCP",
         "vegas": "netctrl.laws.tcp.vegas:VEGAS",
+        "prague": "netctrl.laws.tcp.prague:PRAGUE",
     },
 )
 """Name of a TCP sender's window -> its law, a `netctrl.laws.tcp.sender.TcpSender`."""

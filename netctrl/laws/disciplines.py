@@ -12,6 +12,7 @@ from netctrl.errors import InvalidValue, checked_number
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.law import QueueRecord
 from netctrl.laws.aqm.records import QUEUES, DropTailQueue, Queue
+from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.model.io.fields import Duration, Size, duration, identifier, optional, read_fields, size, whole
 
 __all__ = [
@@ -117,7 +118,7 @@ class KernelQueue(QueueRecord, frozen=True, kw_only=True, tag="qdisc"):
             checked_number(f"parameters.{name}", value, "a number", at_least=0.0, at_most=2.0**32)
 
 
-DISCIPLINES = (PrioQueue, WfqQueue, CbqQueue, DrrQueue, FqCodelQueue)
+DISCIPLINES = (PrioQueue, WfqQueue, CbqQueue, DrrQueue, FqCodelQueue, DualPi2Queue)
 """With several queues; the packet engine runs them."""
 
 LINK_QUEUES = (*QUEUES, *DISCIPLINES, KernelQueue)

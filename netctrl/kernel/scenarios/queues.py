@@ -12,6 +12,8 @@ from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.disciplines import FqCodelQueue, KernelQueue
+from netctrl.laws.l4s.dualpi2 import DualPi2Queue
+from netctrl.linux.export.aqm_integers import DUALPI2_STEP, dualpi2_gain, nearest_dualpi2_steps
 from netctrl.linux.kernel.queue_options import queue_options
 from netctrl.scenario.links import Link
 
@@ -22,6 +24,7 @@ HTB_HANDLE, HTB_CLASS = 0x00010000, 0x00010001
 _UNLIMITED_BYTES, _UNLIMITED_PACKETS = 2**31 - 1, 1_000_000
 _PIE_STEP, _PIE_MOST = 16.0, 32
 _PIE_BURST_S = 0.15
+_GAIN_BOUND = 0.01
 _MICRO = 1e-6
 
 
@@ -70,7 +73,11 @@ def _described(link: Link, packet: float) -> tuple[str, Mapping[str, Any]]:
             raise InvalidValue("buckets", 0, "a number of queues: the kernel hashes flows to them")
         quantum = packet if queue.quantum is None else queue.quantum
         return "fq_codel", times | {"limit": packets, "flows": queue.buckets, "quantum": quantum, "ecn": 1}
-    takes = "droptail, pie, codel, fq_codel, a law that acts by epochs such as arc, or `qdisc` with a discipline"
+    if isinstance(queue, DualPi2Queue):
+        return "dualpi2", _dualpi2(queue) | {"limit": packets}
+    takes = (
+        "droptail, pie, codel, fq_codel, dualpi2, a law that acts by epochs such as arc, or `qdisc` with a discipline"
+    )
     raise InvalidValue("kind", queue.__struct_config__.tag, takes)
 
 
@@ -96,6 +103,30 @@ def _sixteenths(name: str, gain: float) -> int:
     if not 0 <= steps <= _PIE_MOST or abs(gain * _PIE_STEP - steps) > 1e-6:
         raise InvalidValue(name, gain, "a whole number of sixteenths from 0 to 2 1/s, in which the kernel's pie counts")
     return steps
+
+
+def _dualpi2(queue: DualPi2Queue) -> dict[str, float]:
+    percent = {"coupling_factor": queue.coupling, "classic_protection": 100.0 * queue.protection}
+    whole = {name: _whole_number(name, value) for name, value in percent.items()}
+    gains = {name: _gain(name, getattr(queue, name)) for name in ("alpha", "beta")}
+    times = {"target": queue.target, "tupdate": queue.update, "step_thresh": queue.step}
+    kept = {name: _micro(name, value) for name, value in times.items()}
+    return kept | gains | whole | {"min_qlen_step": queue.step_packets, "drop_on_overload": 1, "drop_enqueue": 0}
+
+
+def _whole_number(name: str, value: float) -> int:
+    if abs(value - round(value)) > 1e-6:
+        raise InvalidValue(name, value, "a whole number, in which the kernel's dualpi2 counts")
+    return round(value)
+
+
+def _gain(name: str, gain: float) -> float:
+    """Gain to ask for so that the kernel, which rounds, has the nearest one."""
+    steps = nearest_dualpi2_steps(gain)
+    if abs(dualpi2_gain(steps) - gain) > _GAIN_BOUND * gain:
+        takes = f"a gain that the kernel's dualpi2 meets to 1 %; the nearest one is {dualpi2_gain(steps):g} 1/s"
+        raise InvalidValue(name, gain, takes)
+    return steps * DUALPI2_STEP
 
 
 def _micro(name: str, seconds: float) -> float:

@@ -29,6 +29,7 @@ __all__ = [
     "PARAMETERS",
     "PRICE",
     "PROBABILITY",
+    "SCALABLE_PROBABILITY",
     "STATES",
     "Sample",
     "column",
@@ -39,13 +40,19 @@ __all__ = [
     "rate_error",
 ]
 
-PROBABILITY, PRICE, FAST_PROBABILITY = range(3)
-"""Columns of a row of state that every law may have: probability, price [s] and probability of FAST's packets."""
-_EPOCHS, ARRIVED, _OWN = range(3, 6)
+PROBABILITY, PRICE, FAST_PROBABILITY, SCALABLE_PROBABILITY = range(4)
+"""Columns of a row of state that every law may have: probability, price [s], probabilities of FAST's packets and of
+scalable senders'."""
+_EPOCHS, ARRIVED, _OWN = range(4, 7)
 """Columns of a row of state: epochs that have ended, packets enqueued in this one, the first of the law's own."""
 _EPOCH, _AMPLITUDE, _FREQUENCY, _START, FIRST = range(5)
 """Columns of a row of parameters: epoch [s], 0 for a law that acts at each step; error of the measured arrivals."""
-_SHARED = {"probability": PROBABILITY, "price": PRICE, "fast_probability": FAST_PROBABILITY}
+_SHARED = {
+    "probability": PROBABILITY,
+    "price": PRICE,
+    "fast_probability": FAST_PROBABILITY,
+    "scalable_probability": SCALABLE_PROBABILITY,
+}
 STATES = _OWN + max(len([field for field in each.state._fields if field not in _SHARED]) for each in LAWS)
 """Length of a row of state: what the law with the most needs."""
 PARAMETERS = FIRST + max(len(each.parameters._fields) for each in LAWS)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from netctrl.jit import njit
 from netctrl.laws.tcp.reno import reno_cut, reno_window
 from netctrl.laws.tcp.sender import Acked, Echoed, TcpSender, TcpWindow
 
-__all__ = ["DCTCP", "DctcpState"]
+__all__ = ["DCTCP", "DctcpState", "dctcp_average", "dctcp_cut"]
 
 _GAIN = 1.0 / 16.0  # g
 _MIN = 2.0  # packets
@@ -24,6 +25,29 @@ class DctcpState(TcpWindow):
     """Of these"""
 
 
+@njit(cache=True)
+def dctcp_cut(window: float, unmarked: float) -> float:
+    """W (1 - alpha/2) after a mark, alpha = 1 - unmarked [packet]. Source: RFC 8257, section 3.3."""
+    return max(0.5 * (1.0 + unmarked) * window, _MIN)
+
+
+@njit(cache=True, error_model="numpy")
+def dctcp_average(
+    unmarked: float, left: float, acks: float, marks: float, echoed: Echoed, trips: float
+) -> tuple[float, float, float, float]:
+    """alpha <- (1 - g) alpha + g M once in `trips` windows of data, M the part of their acknowledgements with a mark.
+
+    Takes and returns the fields of `DctcpState` with these names. Source: RFC 8257, section 3.3.
+    """
+    acks += 1.0
+    if echoed.marked:
+        marks += 1.0
+    left -= echoed.packets
+    if left > 0.0:
+        return unmarked, left, acks, marks
+    return unmarked + _GAIN * (1.0 - marks / acks - unmarked), trips * echoed.outstanding, 0.0, 0.0
+
+
 def _grow(state: DctcpState, acked: Acked) -> None:
     if acked.recovered:
         state.window = reno_window(state.window, acked.packets, state.threshold)
@@ -35,24 +59,13 @@ def _cut(state: DctcpState) -> None:
 
 
 def _mark(state: DctcpState) -> None:
-    """W (1 - alpha/2). Source: RFC 8257, section 3.3."""
-    state.window = max(0.5 * (1.0 + state.unmarked) * state.window, _MIN)
+    state.window = dctcp_cut(state.window, state.unmarked)
 
 
 def _echo(state: DctcpState, echoed: Echoed) -> None:
-    """alpha <- (1 - g) alpha + g M once a window of data, M being the part of its acknowledgements that tell of a mark.
-
-    Source: RFC 8257, section 3.3.
-    """
-    state.acks += 1.0
-    if echoed.marked:
-        state.marks += 1.0
-    state.left -= echoed.packets
-    if state.left <= 0.0:
-        state.unmarked += _GAIN * (1.0 - state.marks / state.acks - state.unmarked)
-        state.acks = 0.0
-        state.marks = 0.0
-        state.left = echoed.outstanding
+    state.unmarked, state.left, state.acks, state.marks = dctcp_average(
+        state.unmarked, state.left, state.acks, state.marks, echoed, 1.0
+    )
 
 
 DCTCP = TcpSender("dctcp", DctcpState, _grow, _cut, _mark, _echo)

@@ -8,7 +8,7 @@ from netctrl.jit import by_number, njit
 from netctrl.laws.record import compiled_view, width
 from netctrl.register import TCP_SENDERS
 
-__all__ = ["EXACT", "WIDTH", "WINDOWS", "mark_acts", "window_acts"]
+__all__ = ["EXACT", "SCALABLE", "WIDTH", "WINDOWS", "mark_acts", "window_acts"]
 
 WINDOWS = tuple(TCP_SENDERS)
 """Names of laws; a kernel takes their places."""
@@ -17,6 +17,8 @@ WIDTH = max(width(each.state) for each in _SENDERS)
 """Length of a row: what the law with the most needs."""
 EXACT = frozenset(each.name for each in _SENDERS if each.echo is not None)
 """Laws whose receivers echo each packet's mark."""
+SCALABLE = frozenset(each.name for each in _SENDERS if each.scalable)
+"""Laws whose packets have ECT(1)."""
 
 
 def _on_row(state: Any, function: Any, options: dict[str, Any]) -> Any:

@@ -69,3 +69,6 @@ class TcpSender(NamedTuple):
     echo: FunctionType | None = None
     """echo(state, echoed): with each acknowledgement, of which each tells of its own packet's mark (RFC 8257); None:
     receivers echo a mark until they hear that the window was cut (RFC 3168)."""
+    scalable: bool = False
+    """Its packets are of L4S, ECT(1): mark is called at each mark, but while losses are repaired, and spaces cuts
+    itself; grow is called with what is acknowledged without a mark, whatever was cut (RFC 9331)."""

@@ -32,10 +32,16 @@ class _Parameter(NamedTuple):
     """Unit of the value in a scenario; "" for a number."""
     most: int = _U32
     """Largest value in the kernel."""
+    layout: str = "=I"
+    """Of the attribute's payload; the kernel refuses another length."""
 
 
 def _count(number: int, most: int = _U32) -> _Parameter:
     return _Parameter(number, 1.0, "", most)
+
+
+def _byte(number: int, most: int) -> _Parameter:
+    return _Parameter(number, 1.0, "", most, "=B")
 
 
 def _micro(number: int) -> _Parameter:
@@ -117,12 +123,12 @@ PARAMETERS: dict[str, dict[str, _Parameter]] = {
         "step_thresh_pkts": _count(7),
         "step_thresh": _micro(8),
         "min_qlen_step": _count(9),
-        "coupling_factor": _count(10, 255),
-        "drop_on_overload": _count(11, 1),
-        "drop_enqueue": _count(12, 1),
-        "classic_protection": _count(13, 100),
-        "ecn_mask": _count(14, 3),
-        "split_gso": _count(15, 1),
+        "coupling_factor": _byte(10, 255),
+        "drop_on_overload": _byte(11, 1),
+        "drop_enqueue": _byte(12, 1),
+        "classic_protection": _byte(13, 100),
+        "ecn_mask": _byte(14, 3),
+        "split_gso": _byte(15, 1),
     },
 }
 """Of disciplines whose options are attributes: the name of each parameter in tc, its attribute and unit."""
@@ -184,7 +190,7 @@ def _attribute(kind: str, name: str, value: Any) -> bytes:
     parameter = PARAMETERS[kind][name]
     takes = f"a number from 0 to {parameter.most / parameter.steps:g} {parameter.unit}".rstrip()
     given = checked_number(f"{kind}.{name}", value, takes, at_least=0.0, at_most=parameter.most / parameter.steps)
-    return attribute(parameter.number, struct.pack("=I", round(given * parameter.steps)))
+    return attribute(parameter.number, struct.pack(parameter.layout, round(given * parameter.steps)))
 
 
 def _known(kind: str, names: Any, known: Any) -> None:
@@ -249,7 +255,9 @@ def _pie(xstats: bytes) -> QueueCounts:
 
 
 def _dualpi2(xstats: bytes) -> QueueCounts:
-    return QueueCounts(_at(xstats, 24), _at(xstats, 0) / 2**32)
+    return QueueCounts(
+        _at(xstats, 24), (_at(xstats, 0) / 2**32) ** 2
+    )  # it tells p', and marks classic packets with p'²
 
 
 def _cake(xstats: bytes) -> QueueCounts:

@@ -33,9 +33,9 @@ class Flows(Record, frozen=True, kw_only=True, tag_field="kind"):
     ecn: bool = True
     """Whether packets can be marked; otherwise they are dropped."""
     sender: Sender = "reno"
-    """A window law's name (reno, cubic, htcp, dctcp, vegas), bbr, a data centre's law (hpcc, timely, dcqcn, mpcc,
-    fixed), or a table: `kind = "paced"`, `"cap"` or a data centre's law with its parameters. Packets of senders that
-    don't use marks can't be marked."""
+    """A window law's name (reno, cubic, htcp, dctcp, vegas, prague), bbr, a data centre's law (hpcc, timely, dcqcn,
+    mpcc, fixed), or a table: `kind = "paced"`, `"cap"` or a data centre's law with its parameters. Packets of senders
+    that don't use marks can't be marked."""
     host: Host | None = None
     """Host of a data-centre law; null: `Host` with its defaults."""
     priority: int = 0

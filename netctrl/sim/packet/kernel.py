@@ -15,7 +15,7 @@ from netctrl.laws.window.law import MAX_HOPS
 from netctrl.laws.window.law import Path as WindowPath
 from netctrl.sim.heap import PLACE_BITS, TIME_SHIFT, event, pop, replace_first
 from netctrl.sim.packet.hosts import PORT
-from netctrl.sim.packet.links.links import end_epoch, enqueue, set_capacity, settle
+from netctrl.sim.packet.links.links import BY_EPOCH, end_epoch, enqueue, set_capacity, settle
 from netctrl.sim.packet.links.served import go_on, serve_if_due
 from netctrl.sim.packet.senders.demands import CHOICE, act_of_demand, chosen_way
 from netctrl.sim.packet.senders.messages import (
@@ -239,7 +239,7 @@ def _sample(net: PacketState, now: int) -> None:
             series[0, k, row], series[1, k, row] = link[k, L_BYTES], link[k, L_ARRIVED]
             series[2, k, row], series[3, k, row] = link[k, L_DEPARTED], link[k, L_LOST]
             series[4, k, row] = link[k, L_MARKED]
-            series[5, k, row] = net.queue[k, PROBABILITY] if link[k, L_DECIDES] == 2 else link[k, L_CHOSEN]
+            series[5, k, row] = net.queue[k, PROBABILITY] if link[k, L_DECIDES] >= BY_EPOCH else link[k, L_CHOSEN]
             series[6, k, row], series[7, k, row] = link[k, L_WAITED], link[k, L_STARTED]
             net.packets[k, row] = link[k, L_PACKETS]
     for g in range(len(net.group)):

@@ -26,6 +26,7 @@ __all__ = [
     "WAY",
     "PacketState",
     "chance",
+    "codepoint",
     "grown",
     "is_answer",
     "plan",
@@ -72,6 +73,12 @@ CAPABLE, MARKED, REDUCED, AGAIN = 1 << 23, 1 << 24, 1 << 25, 1 << 26
 GENERATION_SHIFT, GENERATION_MASK = 27, 0xFF
 RUN_SHIFT = 35
 """Of an ACK: so many segments before the one that it answers came without a gap."""
+ECT0, ECT1 = CAPABLE, CAPABLE | 1 << 35
+"""Of what isn't an ACK: it can be marked; the same, of a scalable sender."""
+NO_ECN, CLASSIC_ECN, SCALABLE_ECN = range(3)
+"""Of a flow, its column `ecn`: its packets have none of these, ECT0 or ECT1."""
+STEPS = 1 << 36
+"""Of a packet in an L queue: the step applies to it."""
 NOTIFIED, MISSING = 1 << 25, 1 << 26
 """Of the acknowledgement of a message's packet: it carries a notification of marks (CNP); a packet is missing."""
 
@@ -178,6 +185,14 @@ def release(net: PacketState, k: int) -> None:
     net.meta[_FREE] = k
     net.meta[_LEFT] += 1
     net.meta[_LIVE] -= 1
+
+
+@njit(**INLINED)
+def codepoint(ecn: int) -> int:
+    """Bits of packets of a flow, by its column `ecn`: 0, ECT0 or ECT1."""
+    if ecn == NO_ECN:
+        return 0
+    return ECT0 if ecn == CLASSIC_ECN else ECT1
 
 
 @njit(**INLINED)

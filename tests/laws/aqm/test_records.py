@@ -19,9 +19,10 @@ from netctrl.laws.aqm.records import QUEUES, DesignQueue, DropTailQueue, Queue
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.laws.aqm.sfc import SfcQueue
 from netctrl.laws.aqm.threshold import ThresholdQueue
+from netctrl.laws.l4s.pi2 import Pi2Queue
 from netctrl.model.law import ArcLaw
 
-KINDS = ["arc", "fast-arc", "pi", "avq", "sfc", "red", "pie", "codel", "threshold", "droptail", "design"]
+KINDS = ["arc", "fast-arc", "pi", "avq", "sfc", "red", "pie", "codel", "threshold", "pi2", "droptail", "design"]
 
 # Each queue with nothing at its default, quantities as text; and the same in SI numbers.
 WRITTEN = [
@@ -67,6 +68,10 @@ WRITTEN = [
     ),
     (CodelQueue(target="10ms", interval="200ms"), CodelQueue(target=0.01, interval=0.2)),
     (ThresholdQueue(threshold="20kB"), ThresholdQueue(threshold=20e3)),
+    (
+        Pi2Queue(target="20ms", update="10ms", alpha=0.2, beta=1, coupling=1),
+        Pi2Queue(target=0.02, update=0.01, alpha=0.2, beta=1.0, coupling=1.0),
+    ),
     (DropTailQueue(), DropTailQueue()),
     (DesignQueue(), DesignQueue()),
 ]
@@ -118,9 +123,10 @@ POSITIVE += [(AvqQueue, "target_utilization"), (AvqQueue, "damping"), (AvqQueue,
 POSITIVE += [(SfcQueue, "epoch"), (RedQueue, "min_threshold"), (RedQueue, "max_threshold"), (RedQueue, "weight")]
 POSITIVE += [(RedQueue, "max_probability"), (PieQueue, "target"), (PieQueue, "update"), (PieQueue, "alpha")]
 POSITIVE += [(FastArcQueue, "target_utilization"), (CodelQueue, "target"), (CodelQueue, "interval")]
-POSITIVE += [(ThresholdQueue, "threshold")]
+POSITIVE += [(ThresholdQueue, "threshold"), (Pi2Queue, "target"), (Pi2Queue, "update"), (Pi2Queue, "alpha")]
+POSITIVE += [(Pi2Queue, "coupling")]
 FROM_0 = [(ArcQueue, "target_queue"), (FastArcQueue, "target_queue"), (PiQueue, "beta"), (PiQueue, "reference_queue")]
-FROM_0 += [(SfcQueue, "k2"), (SfcQueue, "target_queue"), (PieQueue, "beta"), (PieQueue, "burst")]
+FROM_0 += [(SfcQueue, "k2"), (SfcQueue, "target_queue"), (PieQueue, "beta"), (PieQueue, "burst"), (Pi2Queue, "beta")]
 
 
 def test_no_parameter_is_left_out_of_the_two_lists() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from netctrl.errors import InvalidValue
 from netctrl.linux.kernel.attributes import attributes
-from netctrl.linux.kernel.queue_options import PARAMETERS, netem_options, queue_options
+from netctrl.linux.kernel.queue_options import PARAMETERS, netem_options, queue_counts, queue_options
 
 HEADER = Path("/usr/include/linux/pkt_sched.h")
 # Our name, tc's, where it isn't that of the header.
@@ -53,6 +53,20 @@ def test_times_and_gains_are_in_the_kernel_s_steps() -> None:
     assert struct.unpack("=I", found[3]) == (15_000,)
     assert struct.unpack("=I", found[5]) == (41,)  # tc sends .16 256 rounded
     assert struct.unpack("=I", found[6]) == (819,)
+
+
+def test_dualpi2_s_small_numbers_have_one_byte() -> None:
+    """linux/pkt_sched.h says u8; Linux 7.2 refuses four bytes: "invalid attribute length"."""
+    given = {"coupling_factor": 3, "drop_on_overload": 0, "drop_enqueue": 1, "classic_protection": 20, "ecn_mask": 3}
+    found = attributes(queue_options("dualpi2", given | {"split_gso": 1, "min_qlen_step": 2}, 1500))
+    assert [found[number] for number in range(10, 16)] == [bytes([n]) for n in (3, 0, 1, 20, 3, 1)]
+    assert found[9] == struct.pack("=I", 2)
+
+
+def test_dualpi2_tells_its_base_probability() -> None:
+    """Classic packets are marked with its square."""
+    xstats = struct.pack("=10I", 2**30, 0, 0, 0, 0, 0, 7, 0, 0, 0)
+    assert queue_counts("dualpi2", xstats) == (7, 1.0 / 16.0)
 
 
 def test_a_fast_netem_rate_has_64_bits() -> None:

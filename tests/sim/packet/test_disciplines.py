@@ -13,6 +13,7 @@ from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.codel import CodelParameters, CodelQueue
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.disciplines import CbqQueue, DrrQueue, FqCodelQueue, PrioQueue, WfqQueue
+from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.model.io.provenance import provenance
 from netctrl.ns3.program import compile_program, find_ns3
 from netctrl.ns3.tcp_aqm.read import run_program
@@ -239,7 +240,15 @@ def test_flows_are_hashed_anew_by_each_seed():
 
 @pytest.mark.parametrize(
     "queue",
-    [PrioQueue(), WfqQueue(), CbqQueue(shares=(1.0, 3.0)), DrrQueue(), FqCodelQueue(buckets=4), FqCodelQueue()],
+    [
+        PrioQueue(),
+        WfqQueue(),
+        CbqQueue(shares=(1.0, 3.0)),
+        DrrQueue(),
+        FqCodelQueue(buckets=4),
+        FqCodelQueue(),
+        DualPi2Queue(),
+    ],
 )
 @pytest.mark.parametrize("ecn", [True, False])
 @pytest.mark.parametrize("wild", [False, True])
@@ -260,7 +269,7 @@ def test_nothing_is_lost_from_the_books(queue, ecn, wild):
     np.testing.assert_array_equal(state.subqueue[:, 2].sum(), state.link[:, LINK["bytes"]].sum())
     assert len(found.response_s) > 10
     if not wild:  # with losses of its own there is no queue that stays
-        assert (found.marked_bytes[0].sum() > 0) == (ecn and isinstance(queue, FqCodelQueue))
+        assert (found.marked_bytes[0].sum() > 0) == (ecn and isinstance(queue, FqCodelQueue | DualPi2Queue))
 
 
 @pytest.mark.parametrize("engine", ["fluid", "ns3"])

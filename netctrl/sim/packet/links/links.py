@@ -8,8 +8,9 @@ on haven't begun yet, and one event, for the first on the wire. All others have 
 from __future__ import annotations
 
 from netctrl.jit import INLINED, INSIDE, njit
-from netctrl.laws.aqm.fluid import PROBABILITY, rate_error
+from netctrl.laws.aqm.fluid import PROBABILITY, SCALABLE_PROBABILITY, rate_error
 from netctrl.laws.aqm.law import Seen
+from netctrl.sim.packet.links.dual import update_coupling
 from netctrl.sim.packet.links.laws import act_on_packets
 from netctrl.sim.packet.links.served import makes_room, plan_service, serve, wait
 from netctrl.sim.packet.links.trace import NANOBITS
@@ -17,6 +18,7 @@ from netctrl.sim.packet.links.wire import drop, paid_off, propagate, served_at, 
 from netctrl.sim.packet.state import (
     ARRIVES,
     CAPABLE,
+    ECT1,
     EPOCH,
     LINK,
     MARKED,
@@ -45,8 +47,8 @@ M_HOPS = META["hops"]
 
 L_SCHEDULED, L_PACE = LINK["scheduled"], LINK["pace"]
 
-BY_ARRIVAL, BY_EPOCH = 1, 2
-"""When a law decides."""
+BY_ARRIVAL, BY_EPOCH, BY_EPOCH_AT_HEAD = 1, 2, 3
+"""When a law decides; the last: by epochs, on packets that leave, which have their fate then."""
 _NS = 1e9
 
 
@@ -99,10 +101,12 @@ def enqueue(net: PacketState, link: int, k: int, now: int) -> None:
     row[link, L_PACKETS] += 1
     settle(net, link, now)
     chosen = False
-    if row[link, L_DECIDES] > 0:
+    if 0 < row[link, L_DECIDES] <= BY_EPOCH:
         if row[link, L_DECIDES] == BY_ARRIVAL:
             _decide(net, link, now, size / row[link, L_FULL])
         p = net.queue[link, PROBABILITY]
+        if packet[k, K_INFO] & ECT1 == ECT1:
+            p = max(p, net.queue[link, SCALABLE_PROBABILITY])
         chosen = p > 0.0 and (p >= 1.0 or chance(net.random, link) < p)
     if row[link, L_BYTES] + size > row[link, L_BUFFER] and not makes_room(net, link, k, now, size):
         drop(net, link, k, size)
@@ -134,7 +138,10 @@ def enqueue(net: PacketState, link: int, k: int, now: int) -> None:
 def end_epoch(net: PacketState, link: int, now: int) -> None:
     """The law acts, and again after an epoch."""
     settle(net, link, now)
-    _decide(net, link, now, 0.0)
+    if net.link[link, L_DECIDES] == BY_EPOCH_AT_HEAD:
+        update_coupling(net, link, now)
+    else:
+        _decide(net, link, now, 0.0)
     plan(net, now + net.link[link, L_EPOCH], EPOCH, link)
 
 

@@ -11,6 +11,8 @@ import numpy as np
 
 from netctrl.jit import INLINED, INSIDE, njit
 from netctrl.laws.fair_queueing import choose_queue, tag_first
+from netctrl.laws.l4s.dualpi2 import DROP, MARK, SEND
+from netctrl.sim.packet.links.dual import coupled_queue, judge_head, next_of_two, note_step, spend
 from netctrl.sim.packet.links.laws import chooses_head
 from netctrl.sim.packet.links.ports import COUNTS, PAUSED, TELEMETRY, came, left, stamp
 from netctrl.sim.packet.links.trace import NANOBITS, OPPORTUNITIES, next_opportunity, sent_by_trace
@@ -36,8 +38,8 @@ from netctrl.sim.packet.state import (
 
 __all__ = ["go_on", "makes_room", "plan_service", "serve", "serve_if_due", "wait"]
 
-FIFO, PRIO, CBQ, WFQ, DRR, FQ = range(6)
-"""Disciplines: which queue is next."""
+FIFO, DUAL, PRIO, CBQ, WFQ, DRR, FQ = range(7)
+"""Disciplines: which queue is next. The first two drop what comes to a full buffer."""
 TAG, WEIGHT = range(2)
 """Columns of `heads` of fair queues; the row behind them has the tag of the packet in service."""
 
@@ -66,11 +68,13 @@ _LONGEST_WAIT = 1_000_000_000  # of an event that serves a link [ns]
 
 @njit(**INLINED)
 def _queue_of(net: PacketState, link: int, k: int) -> int:
-    """The queue that a packet belongs to: by its flow's priority, or of its flow and direction, which may be hashed."""
+    """The queue of a packet: by its codepoint, its flow's priority, or its flow and direction, which may be hashed."""
     row, packet = net.link, net.packet
     first, discipline = row[link, L_FIRST], row[link, L_DISCIPLINE]
     if discipline == FIFO:
         return first
+    if discipline == DUAL:
+        return coupled_queue(net, link, k)
     if discipline <= CBQ:
         return first + min(net.flow[packet[k, K_FLOW], F_PRIORITY], row[link, L_QUEUES] - 1)
     kind = packet[k, K_INFO] >> KIND_SHIFT & KIND_MASK
@@ -112,6 +116,8 @@ def _next_queue(net: PacketState, link: int) -> int:
     """The queue whose first packet is next, or -1. Source: RFC 8290, section 4.2, for lists of queues."""
     row, sub = net.link, net.subqueue
     first = row[link, L_FIRST]
+    if row[link, L_DISCIPLINE] == DUAL:
+        return next_of_two(net, link)
     if row[link, L_DISCIPLINE] <= PRIO:
         for q in range(first, first + row[link, L_QUEUES]):
             if sub[q, Q_HEAD] >= 0:
@@ -151,7 +157,7 @@ def makes_room(net: PacketState, link: int, k: int, now: int, size: int) -> bool
     """
     row, sub, packet = net.link, net.subqueue, net.packet
     discipline = row[link, L_DISCIPLINE]
-    if discipline == FIFO or size > row[link, L_BUFFER]:
+    if discipline <= DUAL or size > row[link, L_BUFFER]:
         return False
     own, first = _queue_of(net, link, k), row[link, L_FIRST]
     if CBQ <= discipline <= WFQ:
@@ -182,6 +188,10 @@ def wait(net: PacketState, link: int, k: int, now: int, size: int) -> None:
     row, sub, packet = net.link, net.subqueue, net.packet
     q = _queue_of(net, link, k)
     idle = row[link, L_SCHEDULED] == 0 and row[link, L_BUSY] <= now
+    if row[link, L_DISCIPLINE] == DUAL:
+        if idle:
+            next_of_two(net, link)
+        note_step(net, link, q, k)
     if row[link, L_DISCIPLINE] >= CBQ:
         if idle:
             _next_queue(net, link)  # queues that are empty lose their turn, and tags restart
@@ -242,6 +252,18 @@ def serve_if_due(net: PacketState, link: int, now: int) -> None:
     serve(net, link, now)
 
 
+@njit(**INLINED)
+def _verdict(net: PacketState, link: int, q: int, k: int, now: int) -> int:
+    """What becomes of a packet that was taken from queue q: SEND, MARK or DROP."""
+    row, waited = net.link, (now - net.packet[k, K_START]) / _NS
+    if row[link, L_DISCIPLINE] == DUAL:
+        return judge_head(net, link, q, k, now)
+    alone = net.subqueue[q, Q_BYTES] <= row[link, L_FULL]
+    if not chooses_head(row[link, L_LAW], net.parameters[link], net.heads[q], now / _NS, waited, alone):
+        return SEND
+    return MARK if net.packet[k, K_INFO] & CAPABLE != 0 else DROP
+
+
 @njit(**INSIDE)
 def serve(net: PacketState, link: int, now: int) -> None:
     """The wire is free: the next packet that the law lets through."""
@@ -254,10 +276,10 @@ def serve(net: PacketState, link: int, now: int) -> None:
         if CBQ <= row[link, L_DISCIPLINE] <= WFQ and sub[q, Q_HEAD] >= 0:
             _tag(net, link, q, packet[sub[q, Q_HEAD], K_INFO] & SIZE_MASK)
         size, waited = packet[k, K_INFO] & SIZE_MASK, now - packet[k, K_START]
-        alone = sub[q, Q_BYTES] <= row[link, L_FULL]
-        if chooses_head(row[link, L_LAW], net.parameters[link], net.heads[q], now / _NS, waited / _NS, alone):
+        verdict = _verdict(net, link, q, k, now)
+        if verdict != SEND:
             row[link, L_CHOSEN] += 1
-            if packet[k, K_INFO] & CAPABLE == 0:
+            if verdict == DROP:
                 drop(net, link, k, size)
                 continue
             packet[k, K_INFO] |= MARKED
@@ -265,6 +287,8 @@ def serve(net: PacketState, link: int, now: int) -> None:
         row[link, L_WAITED] += waited
         row[link, L_STARTED] += 1
         sub[q, Q_DEFICIT] -= size
+        if row[link, L_DISCIPLINE] == DUAL:
+            spend(net, link, q, size)
         if net.hosts.port[link, TELEMETRY] > 0:
             stamp(net, link, k, now, size)
         _send(net, link, k, now, size)

@@ -12,12 +12,14 @@ from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.fluid import STATES, epoch_of, law_of
 from netctrl.laws.aqm.records import law_record
 from netctrl.laws.disciplines import CbqQueue, DrrQueue, FqCodelQueue, PrioQueue, WfqQueue, queue_in
+from netctrl.laws.l4s.dualpi2 import DualPi2Queue, DualPi2State, dualpi2_state
+from netctrl.laws.record import width
 from netctrl.model.link_trace import LinkTrace, TraceOfLink
 from netctrl.scenario.fabric.pfc import Pfc
 from netctrl.scenario.links import Link
 from netctrl.sim.packet.links.laws import HEAD_STATES
-from netctrl.sim.packet.links.links import BY_ARRIVAL, BY_EPOCH
-from netctrl.sim.packet.links.served import CBQ, DRR, FIFO, FQ, PRIO, TAG, WEIGHT, WFQ
+from netctrl.sim.packet.links.links import BY_ARRIVAL, BY_EPOCH, BY_EPOCH_AT_HEAD
+from netctrl.sim.packet.links.served import CBQ, DRR, DUAL, FIFO, FQ, PRIO, TAG, WEIGHT, WFQ
 from netctrl.sim.packet.links.trace import NANOBITS, OPPORTUNITIES, RATES
 from netctrl.sim.packet.senders.receiver import ACK_BYTES
 from netctrl.sim.packet.state import LINK, SUBQUEUE
@@ -33,7 +35,15 @@ _MAX_EPOCH_S = 500.0
 
 _MAX_QUEUES = 1 << 22
 _SHARE = 2.0**53
-_DISCIPLINES = {PrioQueue: PRIO, CbqQueue: CBQ, WfqQueue: WFQ, DrrQueue: DRR, FqCodelQueue: FQ}
+_DISCIPLINES = {
+    DualPi2Queue: DUAL,
+    PrioQueue: PRIO,
+    CbqQueue: CBQ,
+    WfqQueue: WFQ,
+    DrrQueue: DRR,
+    FqCodelQueue: FQ,
+}
+_HEADS = max(HEAD_STATES, width(DualPi2State))
 
 
 class Line(NamedTuple):
@@ -72,18 +82,21 @@ def link_tables(links: Sequence[Link | Line], full: int) -> Queues:
         row[LINK["full"]], row[LINK["ack"]] = full, ACK_BYTES
         for size, name in ((full, "tx_full"), (ACK_BYTES, "tx_ack")):
             row[LINK[name]] = wire_time(size, rate)
-        law = law_record(queue_in(each.queue))
-        if law is None:
-            continue
-        epoch = epoch_of(queue_in(each.queue))
-        if law.head is not None:
-            row[LINK["served"]] = 1
-        elif epoch is None:
-            row[LINK["decides"]] = BY_ARRIVAL
-        else:
-            row[LINK["decides"]] = BY_EPOCH
-            row[LINK["epoch"]] = max(nanoseconds(f"links.{each.id}.queue", epoch, _MAX_EPOCH_S), 1)
+        _decide_when(row, each)
     return link, np.zeros((len(link), STATES)), np.array(parameters)
+
+
+def _decide_when(row: np.ndarray, link: Link | Line) -> None:
+    """When the law of a link's queue decides, in its row."""
+    law, epoch = law_record(queue_in(link.queue)), epoch_of(queue_in(link.queue))
+    if law is not None and law.head is not None:
+        row[LINK["served"]] = 1
+    elif law is not None:
+        row[LINK["decides"]] = BY_ARRIVAL if epoch is None else BY_EPOCH
+    elif isinstance(link.queue, DualPi2Queue):
+        row[LINK["decides"]], epoch = BY_EPOCH_AT_HEAD, link.queue.update
+    if row[LINK["decides"]] >= BY_EPOCH and epoch is not None:
+        row[LINK["epoch"]] = max(nanoseconds(f"links.{link.id}.queue", epoch, _MAX_EPOCH_S), 1)
 
 
 def _law(link: Link | Line, packet_size: float) -> tuple[int, np.ndarray]:
@@ -129,7 +142,7 @@ def queue_tables(
     seed : int
         Of hashes.
     """
-    quanta, heads = [np.zeros(0, dtype=np.int64)], [np.zeros((0, HEAD_STATES))]
+    quanta, heads = [np.zeros(0, dtype=np.int64)], [np.zeros((0, _HEADS))]
     count = 0
     for number, (row, each) in enumerate(zip(link, links, strict=True)):
         row[LINK["loss"]], row[LINK["jitter"]] = round(each.loss * _SHARE), round(each.jitter * 1e9)
@@ -144,8 +157,10 @@ def queue_tables(
             salts = np.random.SeedSequence(seed, spawn_key=(1 << 21, number))
             row[LINK["salt"]] = int(salts.generate_state(1, np.uint64)[0] >> np.uint64(1)) | 1
         quanta.append(_quanta(each, weight, full))
-        heads.append(np.zeros((len(quanta[-1]), HEAD_STATES)))
+        heads.append(np.zeros((len(quanta[-1]), _HEADS)))
         row[LINK["first"]], row[LINK["queues"]] = count, len(quanta[-1])
+        if isinstance(each.queue, DualPi2Queue):
+            heads[-1][0, : width(DualPi2State)] = dualpi2_state(each.queue, float(full))
         if discipline in (CBQ, WFQ):
             row[LINK["queues"]] -= 1
             heads[-1][:-1, TAG] = inf
@@ -167,7 +182,9 @@ def _quanta(link: Link | Line, weight: np.ndarray, full: int) -> np.ndarray:
     queue = link.queue
     if not isinstance(queue, DrrQueue | FqCodelQueue):
         rows = 1
-        if isinstance(queue, PrioQueue):
+        if isinstance(queue, DualPi2Queue):
+            rows = 2
+        elif isinstance(queue, PrioQueue):
             rows = queue.bands
         elif isinstance(queue, WfqQueue | CbqQueue):
             rows = 1 + (2 * len(weight) if isinstance(queue, WfqQueue) else len(queue.shares))

@@ -12,7 +12,6 @@ from netctrl.jit import INLINED, INSIDE, njit
 from netctrl.sim.packet.links.links import enqueue
 from netctrl.sim.packet.senders.tcp import take
 from netctrl.sim.packet.state import (
-    CAPABLE,
     DATAGRAM,
     FLOW,
     KIND_SHIFT,
@@ -21,6 +20,7 @@ from netctrl.sim.packet.state import (
     WAKE,
     WAY,
     PacketState,
+    codepoint,
     plan,
 )
 
@@ -97,7 +97,7 @@ def _send(net: PacketState, f: int, now: int, full: int) -> None:
     if net.route[hop] <= CHOICE:
         hop = chosen_way(net, hop, full)
     packet[k, K_FLOW], packet[k, K_SEQ], packet[k, K_HOP], packet[k, K_BACK] = f, 0, hop, now
-    packet[k, K_INFO] = full | DATAGRAM << KIND_SHIFT | (CAPABLE if flow[f, F_ECN] == 1 else 0)
+    packet[k, K_INFO] = full | DATAGRAM << KIND_SHIFT | codepoint(flow[f, F_ECN])
     flow[f, F_SENT] += 1
     meta[M_SENT] += 1
     meta[M_OFFERED] += full

@@ -7,11 +7,11 @@ import numpy as np
 from netctrl.errors import InvalidValue
 from netctrl.laws.rate.records import RATE_LAWS, rate_record, scheme_of, window_of
 from netctrl.laws.rate.rows import ALLOWED_WIDTH
-from netctrl.laws.tcp.rows import EXACT, WINDOWS
+from netctrl.laws.tcp.rows import EXACT, SCALABLE, WINDOWS
 from netctrl.laws.window.records import law_of
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import FlowGroup
-from netctrl.sim.packet.state import FLOW
+from netctrl.sim.packet.state import CLASSIC_ECN, FLOW, NO_ECN, SCALABLE_ECN
 
 __all__ = ["rate_tables", "set_sender"]
 
@@ -22,7 +22,8 @@ def set_sender(row: np.ndarray, group: FlowGroup) -> None:
     row[FLOW["law"]] = -1 if window is None else WINDOWS.index(window)
     row[FLOW["exact"]] = window in EXACT
     hears = window is not None or (scheme is not None and law_of(scheme).marking is not None)
-    row[FLOW["ecn"]] = group.ecn and hears
+    scalable = SCALABLE_ECN if window in SCALABLE else CLASSIC_ECN
+    row[FLOW["ecn"]] = scalable if group.ecn and hears else NO_ECN
     if rate is not None:
         row[FLOW["pacer"]] = 1 + next(k for k, each in enumerate(RATE_LAWS) if each.record is type(rate))
 

@@ -20,7 +20,6 @@ from netctrl.sim.packet.senders.scoreboard import EVER, LOST, RESENT, SACKED, ad
 from netctrl.sim.packet.state import (
     ACK,
     AGAIN,
-    CAPABLE,
     DATA,
     DATAGRAM,
     FLOW,
@@ -34,9 +33,11 @@ from netctrl.sim.packet.state import (
     PACKET,
     REDUCED,
     RUN_SHIFT,
+    SCALABLE_ECN,
     SYN,
     TIMER,
     PacketState,
+    codepoint,
     plan,
     release,
 )
@@ -138,13 +139,13 @@ def connect(net: PacketState, f: int, now: int, first_window: float) -> None:
 def _ask(net: PacketState, f: int, now: int) -> None:
     _arm(net, f, now)
     if net.meta[M_LEFT] > 0:
-        _send(net, f, take(net), 0, SYN, HEADERS, CAPABLE if _always_capable(net, f) else 0, now)
+        _send(net, f, take(net), 0, SYN, HEADERS, _always_capable(net, f), now)
 
 
 @njit(**INLINED)
-def _always_capable(net: PacketState, f: int) -> bool:
-    """Whether handshake and what is sent again can be marked too, as Linux has it for laws whose queues mark all."""
-    return net.flow[f, F_EXACT] == 1 and net.flow[f, F_ECN] == 1
+def _always_capable(net: PacketState, f: int) -> int:
+    """Codepoint of handshake and of what is sent again, as Linux has it for laws whose queues mark all; else 0."""
+    return codepoint(net.flow[f, F_ECN]) if net.flow[f, F_EXACT] == 1 else 0
 
 
 @njit(**INLINED)
@@ -152,8 +153,7 @@ def send_datagram(net: PacketState, f: int, now: int, full: int) -> None:
     """A packet of a flow that nobody acknowledges."""
     if net.meta[M_LEFT] > 0:
         net.flow[f, F_SENT] += 1
-        more = CAPABLE if net.flow[f, F_ECN] == 1 else 0
-        _send(net, f, take(net), 0, DATAGRAM, full, more, now)
+        _send(net, f, take(net), 0, DATAGRAM, full, codepoint(net.flow[f, F_ECN]), now)
 
 
 @njit(**INLINED)
@@ -179,7 +179,7 @@ def offer(net: PacketState, f: int, now: int, full: int) -> None:
         seq = flow[f, F_NEXT]
         flow[f, F_NEXT] = seq + 1
         mark[ring + (seq & mask)] = 0
-        more = CAPABLE if flow[f, F_ECN] == 1 else 0
+        more = codepoint(flow[f, F_ECN])
         if flow[f, F_REDUCED] == 1:
             flow[f, F_REDUCED] = 0
             more |= REDUCED
@@ -198,7 +198,7 @@ def _resend(net: PacketState, f: int, now: int, full: int) -> None:
     flow[f, F_LOST] -= 1
     flow[f, F_AGAIN] += 1
     mark[ring + (seq & mask)] = RESENT | EVER
-    _segment(net, f, seq, AGAIN | (CAPABLE if _always_capable(net, f) else 0), now, full)
+    _segment(net, f, seq, AGAIN | _always_capable(net, f), now, full)
 
 
 @njit(**INLINED)
@@ -248,6 +248,17 @@ def _cut(net: PacketState, f: int, now: int, marked: bool = False) -> None:
     row[W_RECOVERED] = row[W_CUT] + row[W_RTT]
     flow[f, F_RECOVER], flow[f, F_REDUCED] = flow[f, F_NEXT], 1
     flow[f, F_CUTS] += 1
+
+
+@njit(**INLINED)
+def _hear_mark(net: PacketState, f: int, now: int) -> None:
+    """A mark of a scalable sender, whose law spaces its cuts."""
+    flow, row = net.flow, net.window[f]
+    before = row[W_WINDOW]
+    _mark_window(flow[f, F_LAW], row)
+    if row[W_WINDOW] < before:
+        row[W_CUT] = now / _NS
+        flow[f, F_CUTS] += 1
 
 
 @njit(**INLINED)
@@ -311,6 +322,9 @@ def _learn(net: PacketState, f: int, info: int, seq: int, upto: int, now: int, f
         flow[f, F_RECOVERY] = RECOVERY
         if net.meta[M_LEFT] > 0:
             _resend(net, f, now, full)  # at once, whatever is in flight: RFC 6675, section 5, step 4.3
+    elif info & MARKED != 0 and flow[f, F_ECN] == SCALABLE_ECN:
+        if flow[f, F_RECOVERY] == NORMAL:
+            _hear_mark(net, f, now)
     elif info & MARKED != 0 and flow[f, F_RECOVERY] == NORMAL and flow[f, F_UNA] > flow[f, F_RECOVER]:
         _cut(net, f, now, True)  # once the receiver knows of the last cut, as until then it echoes what came before
         flow[f, F_RECOVERY] = CONGESTED

@@ -1,0 +1,107 @@
+"""One Prague flow, paced or not, beside one Cubic flow over DualPI2, on packets.
+
+`PYTHONPATH=experiments python -m engines.coexistence` prints a table; `--docs` writes docs/assets/l4s-coexistence.csv.
+"""
+
+from __future__ import annotations
+
+import sys
+from itertools import product
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from netctrl.laws.l4s.dualpi2 import DualPi2Queue
+from netctrl.laws.rate.cap import CapSender
+from netctrl.scenario.links import Link
+from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.sim.packet.run import simulate_packets
+
+ASSETS = Path(__file__).resolve().parents[2] / "docs" / "assets"
+RATES, RTTS = (4e6, 40e6, 120e6), (5e-3, 10e-3, 20e-3, 50e-3)
+SEEDS = (1, 2, 3, 4, 5)
+SECONDS, WARM_UP, INTERVAL = 120.0, 30.0, 1e-3
+PACKET = 1500.0
+BUFFER_S = 0.25
+PACED, UNPACED = CapSender(rate=1e9, window="prague"), "prague"
+"""The cap's rate is above all links': what is left of it is that segments are spaced by window and round trip."""
+
+
+class Found(NamedTuple):
+    """Of one run."""
+
+    ratio: float
+    """Prague's throughput over Cubic's."""
+    low_ms: float
+    """99th percentile of the wait in the L queue, means over 1 ms [ms]."""
+    classic_ms: float
+    """Mean wait in the C queue [ms]."""
+    utilization: float
+
+
+def scenario(rate: float, rtt: float, seed: int, prague: str | CapSender) -> Scenario:
+    line = Link(id="line", source="a", target="b", capacity=rate, queue=DualPi2Queue(), buffer=BUFFER_S * rate / 8.0)
+    flows = tuple(
+        BulkFlows(id=name, path=("line",), rtt=rtt, count=1, sender=sender, start=("0s", "1s"))
+        for name, sender in (("prague", prague), ("cubic", "cubic"))
+    )
+    return Scenario.of(
+        name="coexistence",
+        links=(line,),
+        flows=flows,
+        duration=SECONDS,
+        warmup=WARM_UP,
+        interval=INTERVAL,
+        packet_size=PACKET,
+        seed=seed,
+    )
+
+
+def found(rate: float, rtt: float, seed: int, prague: str | CapSender) -> Found:
+    result = simulate_packets(scenario(rate, rtt, seed, prague))
+    late = result.time_s > WARM_UP
+    carried = result.carried_bytes[:, late].sum(axis=1)
+    trips = result.rtt_s[:, late]
+    low, classic = (1e3 * (each[each > 0.0] - rtt - 8.0 * PACKET / rate) for each in trips)
+    utilization = result.summary().links[0].utilization
+    return Found(carried[0] / carried[1], float(np.quantile(low, 0.99)), float(classic.mean()), utilization)
+
+
+def table() -> pd.DataFrame:
+    rows = []
+    for rate, rtt in product(RATES, RTTS):
+        paced, unpaced = ([found(rate, rtt, seed, sender) for seed in SEEDS] for sender in (PACED, UNPACED))
+        rows.append(
+            {
+                "rate [Mbit/s]": f"{rate / 1e6:g}",
+                "base RTT [ms]": f"{1e3 * rtt:g}",
+                "Prague over Cubic": _ratio(paced),
+                "L queue, 99 % [ms]": f"{np.mean([each.low_ms for each in paced]):.2f}",
+                "C queue, mean [ms]": f"{np.mean([each.classic_ms for each in paced]):.1f}",
+                "utilization": f"{np.mean([each.utilization for each in paced]):.3f}",
+                "unpaced over Cubic": _ratio(unpaced),
+                "L queue, unpaced [ms]": f"{np.mean([each.low_ms for each in unpaced]):.2f}",
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _ratio(runs: list[Found]) -> str:
+    """Geometric mean, least and greatest."""
+    ratios = [each.ratio for each in runs]
+    return f"{np.exp(np.mean(np.log(ratios))):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+
+
+def main(argv: list[str]) -> int:
+    made = table()
+    print(made.to_string(index=False))
+    if "--docs" in argv:
+        made.to_csv(ASSETS / "l4s-coexistence.csv", index=False)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
