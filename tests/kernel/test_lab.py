@@ -230,7 +230,7 @@ def test_nothing_is_written_but_the_folder_of_results(scenario_of, tmp_path) -> 
     programs, folder = tmp_path / "programs", tmp_path / "results"
     programs.mkdir()
     folder.mkdir()
-    for each in (kernel.program, guest.first_process, guest.entropy):
+    for each in (kernel.program, guest.first_process, guest.preload):
         shutil.copy(each, programs)
     for place in (tmp_path, *list(tmp_path.parents)[:-1]):
         if place.stat().st_uid == 0 and not place.stat().st_mode & 1:
@@ -238,7 +238,7 @@ def test_nothing_is_written_but_the_folder_of_results(scenario_of, tmp_path) -> 
     os.chown(folder, NOBODY, NOBODY)
     _write_plan(scenario_of(), folder)
     shared = [Path("/dev/shm"), Path("/tmp"), Path("/var/tmp")]
-    inside = Guest(programs / "guest", programs / "entropy.so")
+    inside = Guest(programs / "guest", programs / "preload.so")
     command, settings = boot_command(programs / "linux", inside, 256 << 20, seed=1)
     made = subprocess.run(
         command,
