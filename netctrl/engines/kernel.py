@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from netctrl.engines.case import Case, link_rate_law
 from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.errors import InvalidValue, checked_whole
@@ -14,6 +16,9 @@ from netctrl.scenario.links import Links
 from netctrl.scenario.network.result import NetworkResult
 from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.tcp_aqm.result import SimulationResult
+
+if TYPE_CHECKING:
+    from netctrl.kernel.scenarios.link_control import LinkControl
 
 __all__ = ["KERNEL", "case_lacks"]
 
@@ -29,10 +34,23 @@ def _queues(case: Case, job: Job) -> SimulationResult:
     job.once(case.scenario)
     made = job.provenance(case.scenario, "numpy")
     draws = draw_flows(case.scenario, merged=False)
-    result = run_scenario(case.scenario, draws, made, demands=draw_demands(case.scenario))
+    demands = draw_demands(case.scenario)
+    result = run_scenario(case.scenario, draws, made, demands=demands, control=_link_control(case))
     if job.progress is not None:
         job.progress(1.0)
     return result
+
+
+def _link_control(case: Case) -> LinkControl | None:
+    """Law of the Design that sets the rates of a scenario's links."""
+    from netctrl.kernel.scenarios.link_control import LinkControl
+    from netctrl.sim.network.flow_links import flow_links
+
+    found = flow_links(case.scenario, case.design if isinstance(case.design, HftracDesign) else None)
+    if found is None:
+        return None
+    links, draws = found.plan.links, found.draws
+    return LinkControl(found.plan.law, links, found.interval, found.plan.paced, draws.phase, draws.late, draws.received)
 
 
 def _bottleneck(case: Case, job: Job) -> BottleneckResult:
@@ -83,10 +101,8 @@ def case_lacks(case: Case) -> str | None:
     network = case.scenario.network
     if isinstance(network, Routed):
         return network_lacks(case.scenario, _PACKET_SIZE)
-    if isinstance(case.design, HftracDesign):
-        return "link rates that a Design sets over flows"
     if not isinstance(network, Bottleneck):
-        return scenario_lacks(case.scenario)
+        return scenario_lacks(case.scenario, controlled=isinstance(case.design, HftracDesign))
     try:
         return scenario_lacks(bottleneck_network(case.scenario, case.law))
     except InvalidValue:  # for flows that a law paces the run needs one, and says so

@@ -21,6 +21,7 @@ import numpy as np
 
 from netctrl.errors import InvalidValue
 from netctrl.kernel.plan import FIRST_NAMESPACE, PlanWriter, Query, TcpFlow
+from netctrl.kernel.scenarios.link_control import LinkControl
 from netctrl.kernel.scenarios.marker import MarkTask, marker_program
 from netctrl.kernel.scenarios.pacer import pacer_program
 from netctrl.kernel.scenarios.queues import HTB_CLASS, HTB_HANDLE, discipline_of, is_marked
@@ -99,7 +100,7 @@ def plan_scenario(
     demands: Mapping[str, np.ndarray] = MappingProxyType({}),
     times: Mapping[str, Sequence[np.ndarray]] = MappingProxyType({}),
     rates: Mapping[str, float] = MappingProxyType({}),
-    rater: bool = False,
+    control: LinkControl | None = None,
 ) -> KernelPlan:
     """Plan of a scenario, with the flows drawn for each of its groups, one row each.
 
@@ -114,11 +115,11 @@ def plan_scenario(
     times : mapping, optional
         Sending times of a group's UDP flows, by its id [s]; by default those of the group.
     rates : mapping, optional
-        Rate at which a link sends, by its id, below its capacity [bit/s].
-    rater : bool
-        Whether a program sets rates as its task says (`netctrl.kernel.scenarios.rater`).
+        Rate at which a link sends, by its id, and at most its capacity [bit/s].
+    control : LinkControl, optional
+        Law by which a program sets links' rates (`netctrl.kernel.scenarios.rater`).
     """
-    return _Planner(scenario, demands, times, rates, rater).planned(draws)
+    return _Planner(scenario, demands, times, rates, control).planned(draws)
 
 
 class _Planner:
@@ -128,10 +129,10 @@ class _Planner:
         demands: Mapping[str, np.ndarray],
         times: Mapping[str, Sequence[np.ndarray]],
         rates: Mapping[str, float],
-        rater: bool,
+        control: LinkControl | None,
     ) -> None:
         self.scenario, self.demands, self.times = scenario, demands, times
-        self.rates, self.rater = rates, rater
+        self.rates, self.control = rates, control
         self.links = {link.id: link for link in scenario.links}
         self.packet = int(scenario.traffic.packet_size)
         self.plan = PlanWriter()
@@ -168,7 +169,7 @@ class _Planner:
             self._marker(self.scenario.links[k], samples)
         if self.laws:
             self.plan.prepared(self._namespace(), pacer_program(duration))
-        if self.rater:
+        if self.control is not None:
             self.plan.prepared(self._namespace(), rater_program())
         places = np.array([self.out[link.id] for link in self.scenario.links])
         queries = [Query(*self.out[link.id], HTB_CLASS) for link in self.scenario.links]
@@ -194,8 +195,7 @@ class _Planner:
         self.arrivals[link.id] = _End(there.namespace, index)
 
     def _shape(self, at: _End, link: Link) -> None:
-        rate = self.rates.get(link.id, link.capacity)
-        discipline, shaped = discipline_of(link, self.packet), _rate(rate)
+        discipline, shaped = discipline_of(link, self.packet), _rate(self._sends(link.id, link.capacity))
         self.kinds.append(discipline.kind)
         root = HtbOptions(default_class=1).encode()
         what = f"limit the rate of {link.id}"
@@ -212,7 +212,7 @@ class _Planner:
             queue=link.queue,
             packet=self.packet,
             buffer=link.buffer,
-            capacities=((0.0, link.capacity), *sorted(changed)),
+            capacities=tuple((at, self._sends(link.id, each)) for at, each in ((0.0, link.capacity), *sorted(changed))),
             interval=self.scenario.interval,
             samples=samples,
         )
@@ -225,15 +225,20 @@ class _Planner:
             name, what = change.link, f"change {change.link} at {change.at:g} s"
             if change.capacity is not None:
                 capacity[name] = change.capacity
-                at = self.out[name]
-                message = messages.change_class(at.index, HTB_HANDLE, HTB_CLASS, "htb", _rate(change.capacity))
-                self.plan.change(change.at, at.namespace, message, what)
+                at, shaped = self.out[name], _rate(self._sends(name, change.capacity))
+                if self.control is None or name not in self.control.set_links:
+                    message = messages.change_class(at.index, HTB_HANDLE, HTB_CLASS, "htb", shaped)
+                    self.plan.change(change.at, at.namespace, message, what)
             if change.delay is not None:
                 delay[name] = change.delay
             at = self.arrivals[name]
             options = _delay(self.links[name], capacity[name], delay[name])
             message = messages.change_queue(at.index, ROOT, HTB_HANDLE, "netem", options)
             self.plan.change(change.at, at.namespace, message, what)
+
+    def _sends(self, name: str, capacity: float) -> float:
+        """Rate of a link with this capacity [bit/s]."""
+        return min(capacity, self.rates.get(name, capacity))
 
     def _veth(self, source: int, target: int, name: str) -> tuple[_End, _End]:
         """A new pair of interfaces without a rate."""

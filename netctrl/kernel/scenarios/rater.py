@@ -1,4 +1,4 @@
-"""Link rates that a law sets once an interval: a program inside the kernel, at all links of a network.
+"""Link rates that a law sets once an interval: a program inside the kernel, at all links that the law controls.
 
 The law is that of the other engines, with the same messages late and lost. What a link measures are the counters of its
 queue, what it sets is the rate of its HTB class.
@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
+from heapq import merge
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,13 +27,11 @@ from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.linux.testbed.namespace import inside
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["LEAST_SHARE", "RATER_FILE", "RaterTask", "rater_program", "write_task"]
+__all__ = ["RATER_FILE", "RaterTask", "least_rates", "rater_program", "write_task"]
 
 RATER_FILE = "rater.npz"
 """In the folder of results."""
-LEAST_SHARE = 0.1
-"""Least rate that is set, over the capacity. HTB sends a packet that waits at the rate that it found; at a lower one
-it would stand before what a later rate lets through."""
+_LEAST_OF_CAPACITY, _LEAST_OF_NOMINAL = 0.1, 0.5
 _PARTS = {"control": FirSums, "predicted": FirSums, "feeds": Feeds}
 
 
@@ -42,7 +41,9 @@ class RaterTask(NamedTuple):
     law: LinkRates
     interval_s: float
     capacity: np.ndarray
-    """(N,) [bit/s]"""
+    """(N,) at first [bit/s]."""
+    changes: np.ndarray
+    """(C, 3) time [s], link, and capacity from then on [bit/s]; in order."""
     paced: np.ndarray
     """(N,) whether a link sends at the law's rate."""
     place: np.ndarray
@@ -55,6 +56,15 @@ class RaterTask(NamedTuple):
     """(K, messages) delay of each message in ticks; -1: lost."""
     received: np.ndarray
     """(K, N) whether a central command arrives."""
+
+
+def least_rates(capacity: np.ndarray, nominal: np.ndarray) -> np.ndarray:
+    """Least rates that are set, (N,): a tenth of the capacity, but at most half of the nominal rate [bit/s].
+
+    HTB sends a packet that waits at the rate that it found; at a lower one it would stand before what a later rate
+    lets through.
+    """
+    return np.minimum(_LEAST_OF_CAPACITY * capacity, _LEAST_OF_NOMINAL * nominal)
 
 
 def rater_program() -> Program:
@@ -99,6 +109,7 @@ class _Decider:
         self.task, self.memory = task, link_memory(task.law, task.phase)
         self.before = np.zeros((4, len(task.capacity)))
         self.received = task.received.astype(np.int64)
+        self.capacity = task.capacity.copy()
 
     def decide(self, tick: int, acting: np.ndarray, counted: np.ndarray) -> np.ndarray:
         """Rates (N,) from now on, of the links that act at this tick; `counted`, (4, N): arrived, departed, lost,
@@ -112,7 +123,12 @@ class _Decider:
         self.before[:, acting] = counted[:, acting]
         seen = np.stack([rate, unit * counted[3], arrived, lost])
         act_links(law, self.memory, tick, seen, task.late[step], self.received[step])
-        return np.clip(self.memory.command, LEAST_SHARE * task.capacity, task.capacity)
+        return self.rates()
+
+    def rates(self) -> np.ndarray:
+        """Rates (N,) in force, within what links can be set to."""
+        least = least_rates(self.capacity, self.task.law.nominal)
+        return np.clip(self.memory.command, least, self.capacity)
 
 
 def _decider(task: RaterTask) -> _Decider:
@@ -136,10 +152,17 @@ def _sockets(places: np.ndarray) -> Generator[list[RouteSocket]]:
         yield [made[number] for number in places[:, 0].tolist()]
 
 
+def _moments(task: RaterTask) -> Iterator[tuple[float, int, int]]:
+    """Time [s], tick, and change, in order; -1 for the one that it isn't."""
+    ticks, phases = task.law.ticks, np.unique(task.phase).tolist()
+    numbers = (step * ticks + phase for step in range(len(task.received)) for phase in phases)
+    acts = ((tick * task.interval_s / ticks, tick, -1) for tick in numbers)
+    return merge(((at, -1, row) for row, at in enumerate(task.changes[:, 0].tolist())), acts)
+
+
 def main() -> int:
     """The inside."""
     task = _read_task(Path(FOLDER) / RATER_FILE)
-    ticks, steps = task.law.ticks, len(task.received)
     decider, indices = _decider(task), task.place[:, 1].tolist()
     with socket.socket(fileno=LINE) as line, _sockets(task.place) as routes:
         rates = np.full(len(indices), np.nan)
@@ -150,12 +173,17 @@ def main() -> int:
                     routes[link].change_htb_class(indices[link], HTB_HANDLE, HTB_CLASS, float(desired[link]), 1)
                     rates[link] = desired[link]
 
-        keep(np.clip(task.law.nominal, LEAST_SHARE * task.capacity, task.capacity), np.arange(len(indices)))
+        keep(decider.rates(), np.arange(len(indices)))
         begin = begin_s(line)
         counted = np.zeros((4, len(indices)))
-        for tick in (step * ticks + phase for step in range(steps) for phase in np.unique(task.phase).tolist()):
-            acting = np.flatnonzero(task.phase == tick % ticks)
-            time.sleep(max(begin + tick * task.interval_s / ticks - time.monotonic(), 0.0))
+        for due, tick, change in _moments(task):
+            time.sleep(max(begin + due - time.monotonic(), 0.0))
+            if tick < 0:
+                link = int(task.changes[change, 1])
+                decider.capacity[link] = task.changes[change, 2]
+                keep(decider.rates(), np.array([link]))
+                continue
+            acting = np.flatnonzero(task.phase == tick % task.law.ticks)
             for link in acting.tolist():
                 counters = routes[link].qdisc(indices[link], HTB_CLASS).counters
                 lost = task.packet * counters.drops
