@@ -6,7 +6,6 @@ queue, what it sets is the rate of its HTB class.
 
 from __future__ import annotations
 
-import os
 import socket
 import sys
 import time
@@ -18,16 +17,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.kernel.plan import FIRST_NAMESPACE, LINE, Program
-from netctrl.kernel.programs import FOLDER, begin_s, own_program
+from netctrl.kernel.plan import LINE, Program
+from netctrl.kernel.programs import FOLDER, begin_s, in_namespace, own_program
 from netctrl.kernel.scenarios.queues import HTB_CLASS, HTB_HANDLE
 from netctrl.laws.link_rate.distributed_step import LinkRates, act_links, link_memory
 from netctrl.laws.link_rate.fir import Feeds, FirSums
 from netctrl.linux.kernel.netlink import RouteSocket
-from netctrl.linux.testbed.namespace import inside
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["RATER_FILE", "RaterTask", "least_rates", "rater_program", "write_task"]
+__all__ = ["RATER_FILE", "RaterTask", "least_rates", "rater_program", "route_sockets", "write_task"]
 
 RATER_FILE = "rater.npz"
 """In the folder of results."""
@@ -139,15 +137,13 @@ def _decider(task: RaterTask) -> _Decider:
 
 
 @contextmanager
-def _sockets(places: np.ndarray) -> Generator[list[RouteSocket]]:
+def route_sockets(places: np.ndarray) -> Generator[list[RouteSocket]]:
     """One for each link, in its namespace."""
     with ExitStack() as held:
         made: dict[int, RouteSocket] = {}
         for number in places[:, 0].tolist():
             if number not in made:
-                namespace = os.open(f"/proc/1/fd/{FIRST_NAMESPACE + number}", os.O_RDONLY | os.O_CLOEXEC)
-                held.callback(os.close, namespace)
-                with inside(namespace):
+                with in_namespace(number):
                     made[number] = held.enter_context(RouteSocket())
         yield [made[number] for number in places[:, 0].tolist()]
 
@@ -164,7 +160,7 @@ def main() -> int:
     """The inside."""
     task = _read_task(Path(FOLDER) / RATER_FILE)
     decider, indices = _decider(task), task.place[:, 1].tolist()
-    with socket.socket(fileno=LINE) as line, _sockets(task.place) as routes:
+    with socket.socket(fileno=LINE) as line, route_sockets(task.place) as routes:
         rates = np.full(len(indices), np.nan)
 
         def keep(desired: np.ndarray, links: np.ndarray) -> None:
