@@ -19,7 +19,7 @@ import numpy as np
 
 from netctrl.kernel.plan import LINE, Program
 from netctrl.kernel.programs import FOLDER, begin_s, in_namespace, own_program
-from netctrl.kernel.scenarios.queues import HTB_CLASS, HTB_HANDLE
+from netctrl.kernel.scenarios.queues import HTB_CLASS, HTB_HANDLE, bucket_bytes
 from netctrl.laws.link_rate.distributed_step import LinkRates, act_links, link_memory
 from netctrl.laws.link_rate.fir import Feeds, FirSums
 from netctrl.linux.kernel.netlink import RouteSocket
@@ -166,7 +166,8 @@ def main() -> int:
         def keep(desired: np.ndarray, links: np.ndarray) -> None:
             for link in links[task.paced[links].astype(bool)].tolist():
                 if desired[link] != rates[link]:
-                    routes[link].change_htb_class(indices[link], HTB_HANDLE, HTB_CLASS, float(desired[link]), 1)
+                    rate = float(desired[link])
+                    routes[link].change_htb_class(indices[link], HTB_HANDLE, HTB_CLASS, rate, bucket_bytes(rate))
                     rates[link] = desired[link]
 
         keep(decider.rates(), np.arange(len(indices)))

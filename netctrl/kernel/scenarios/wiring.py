@@ -6,7 +6,7 @@ from ipaddress import IPv4Address
 from typing import NamedTuple
 
 from netctrl.kernel.plan import FIRST_NAMESPACE, PlanWriter
-from netctrl.kernel.scenarios.queues import HTB_CLASS, HTB_HANDLE, discipline_of
+from netctrl.kernel.scenarios.queues import HTB_CLASS, HTB_HANDLE, bucket_bytes, discipline_of
 from netctrl.linux.kernel import messages
 from netctrl.linux.kernel.qdisc import HtbClassOptions, HtbOptions
 from netctrl.linux.kernel.queue_options import netem_options, queue_options
@@ -121,8 +121,8 @@ class Wiring:
 
 
 def rate_options(capacity: float) -> bytes:
-    """Options of an HTB class without a bucket: after a pause it doesn't send two packets at once."""
-    return HtbClassOptions.desired(capacity, 1).encode()
+    """Options of a link's HTB class."""
+    return HtbClassOptions.desired(capacity, bucket_bytes(capacity)).encode()
 
 
 def delay_options(link: Link, capacity: float, delay: float) -> bytes:
