@@ -123,7 +123,7 @@ def case_lacks(case: Case) -> str | None:
     if isinstance(network, AccessLine):
         return access_lacks(case.scenario)
     if not isinstance(network, Bottleneck):
-        return scenario_lacks(case.scenario, controlled=isinstance(case.design, HftracDesign))
+        return scenario_lacks(case.scenario)
     try:
         return scenario_lacks(bottleneck_network(case.scenario, case.law))
     except InvalidValue:  # for flows that a law paces the run needs one, and says so

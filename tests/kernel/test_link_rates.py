@@ -113,13 +113,10 @@ def test_a_factor_is_of_the_named_links() -> None:
 
 
 @pytest.mark.needs("lab")
-def test_what_it_lacks_is_named(design) -> None:
-    arc = row(*demands(), queue=ArcQueue(alpha=1e-4, epoch=0.1))
-    assert "a Design sets (links.aside.queue)" in str(supports(case_of(arc, design))["kernel"])
-    assert supports(arc)["kernel"] is None
-    assert supports(arc.replace(control=StaticPacing(factor=0.5)))["kernel"] is None
+def test_what_is_not_for_a_design_is_refused(design) -> None:
+    assert supports(case_of(row(*demands()), design))["kernel"] is None
+    longer = tuple(msgspec.structs.replace(link, delay=6e-3) for link in row(*demands()).links)
     with pytest.raises(InvalidValue, match=r"links\.first\.delay is 0\.005"):
-        longer = tuple(msgspec.structs.replace(link, delay=6e-3) for link in row(*demands()).links)
         netctrl.simulate(row(*demands()).replace(links=longer), "kernel", design=design)
 
 
@@ -191,6 +188,26 @@ def test_a_fixed_rate_is_kept_to_a_packet(changes) -> None:
     expected = (0.01 * rate / 8.0)[since].cumsum()
     assert np.abs(sent - expected).max() <= 3000.0
     np.testing.assert_allclose(kernel.backlog_bytes[1], packet.backlog_bytes[1], atol=3000.0)
+
+
+@pytest.mark.needs("lab")
+@pytest.mark.parametrize("control", [StaticPacing(factor=0.5), None])
+def test_arc_sees_the_rate_that_is_set(design, control) -> None:
+    """At half of the capacity, and under the Design: with the capacity in its place ARC would let the buffer fill."""
+    long, short = transfers("reno")
+    flows = msgspec.structs.replace(long, count=8, ecn=True), short
+    queue = ArcQueue(alpha=2e-4, epoch=0.1, target_queue=15e3)
+    scenario = row(*flows, queue=queue, duration=40.0, warmup=10.0, control=control)
+    options = {} if control else {"design": design}
+    runs = [both(scenario.replace(seed=seed), **options) for seed in (1, 2)]
+    packet, kernel = (
+        np.mean([[getattr(one.summary().links[1], name) for name in names] for one in each], axis=0)
+        for names in [("throughput_bit_per_s", "backlog_mean_bytes")]
+        for each in zip(*runs, strict=True)
+    )
+    assert kernel[0] == pytest.approx(packet[0], rel=0.02)
+    assert kernel[1] == pytest.approx(packet[1], rel=0.1)
+    assert kernel[1] < 20e3
 
 
 @pytest.mark.needs("lab")

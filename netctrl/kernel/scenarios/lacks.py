@@ -6,11 +6,11 @@ import sys
 
 from netctrl.errors import NetctrlError
 from netctrl.kernel.scenarios.network_links import kernel_links
-from netctrl.kernel.scenarios.queues import is_marked, queue_lacks
+from netctrl.kernel.scenarios.queues import queue_lacks
 from netctrl.kernel.scenarios.senders import CONGESTION_CONTROLS, kernel_sender
 from netctrl.laws.rate.records import sender_name
 from netctrl.linux.testbed.lacks import path_lacks
-from netctrl.scenario.network.policy import Backpressure, DesignPolicy
+from netctrl.scenario.network.policy import Backpressure
 from netctrl.scenario.network.routed import tcp_of
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, DemandFlows, FlowGroup, UdpFlows, WebFlows
@@ -26,9 +26,8 @@ MAX_DATAGRAMS = 5_000_000
 _MIN_FRAME, _MAX_FRAME = 200, 1514
 
 
-def scenario_lacks(scenario: Scenario, *, controlled: bool = False) -> str | None:
-    """Part of a scenario that isn't supported, whether or not a Design sets its links' rates; None: it can be run."""
-    controlled = controlled or isinstance(scenario.control, DesignPolicy)
+def scenario_lacks(scenario: Scenario) -> str | None:
+    """Part of a scenario that isn't supported; None: it can be run."""
     for group in scenario.flows:
         if (missing := _group_lacks(scenario, group)) is not None:
             return missing
@@ -40,8 +39,6 @@ def scenario_lacks(scenario: Scenario, *, controlled: bool = False) -> str | Non
         missing = queue_lacks(link, scenario.traffic.packet_size)
         if missing is not None:
             return missing
-        if controlled and is_marked(link):
-            return f"laws that act by epochs beside rates that a Design sets (links.{link.id}.queue)"
     return _beyond(scenario)
 
 

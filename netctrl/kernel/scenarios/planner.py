@@ -164,14 +164,12 @@ class _Planner:
     # --- links ---
 
     def _marker(self, link: Link, samples: int) -> None:
-        changed = [(c.at, c.capacity) for c in self.scenario.network.changes if c.link == link.id and c.capacity]
         task = MarkTask(
             interface=self.wires.out[link.id].index,
             parent=HTB_CLASS,
             queue=link.queue,
             packet=self.packet,
             buffer=link.buffer,
-            capacities=tuple((at, self._sends(link.id, each)) for at, each in ((0.0, link.capacity), *sorted(changed))),
             interval=self.scenario.interval,
             samples=samples,
         )
