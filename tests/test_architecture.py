@@ -40,7 +40,7 @@ MAY_IMPORT = {
     "design": (*LAWS, *TECHNIQUES, "scenario", "datasets"),
     **dict.fromkeys(ENGINES, (*LAWS, "scenario", "plants")),
     "linux": (*LAWS, "scenario"),
-    "kernel": (*LAWS, "scenario", "linux"),
+    "kernel": (*LAWS, "scenario", "plants", "linux"),
     "doctor": (*LAWS, "datasets", "scenario", "kernel", "linux", "ns3"),
     "certificates": (*LAWS, *TECHNIQUES, "scenario"),
     "reader": (*LAWS, "scenario", "datasets"),

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from netctrl.engines.case import Case, link_rate_law
+from typing import TYPE_CHECKING
+
+from netctrl.engines.case import Case, link_rate_law, tracking_plan
 from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.errors import InvalidValue, checked_whole
+from netctrl.kernel.access.lacks import access_lacks
 from netctrl.kernel.scenarios.lacks import machine_lacks, network_lacks, scenario_lacks
 from netctrl.model.design.design import HftracDesign
+from netctrl.scenario.access.network import AccessLine
+from netctrl.scenario.access.plan import AccessLinkTracking
+from netctrl.scenario.access.result import AccessLinkResult
 from netctrl.scenario.bottleneck.line import Bottleneck
 from netctrl.scenario.bottleneck.network import bottleneck_network
 from netctrl.scenario.bottleneck.result import BottleneckResult
@@ -14,6 +20,9 @@ from netctrl.scenario.links import Links
 from netctrl.scenario.network.result import NetworkResult
 from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.tcp_aqm.result import SimulationResult
+
+if TYPE_CHECKING:
+    from netctrl.kernel.scenarios.link_control import LinkControl
 
 __all__ = ["KERNEL", "case_lacks"]
 
@@ -29,10 +38,23 @@ def _queues(case: Case, job: Job) -> SimulationResult:
     job.once(case.scenario)
     made = job.provenance(case.scenario, "numpy")
     draws = draw_flows(case.scenario, merged=False)
-    result = run_scenario(case.scenario, draws, made, demands=draw_demands(case.scenario))
+    demands = draw_demands(case.scenario)
+    result = run_scenario(case.scenario, draws, made, demands=demands, control=_link_control(case))
     if job.progress is not None:
         job.progress(1.0)
     return result
+
+
+def _link_control(case: Case) -> LinkControl | None:
+    """Law of the Design that sets the rates of a scenario's links."""
+    from netctrl.kernel.scenarios.link_control import LinkControl
+    from netctrl.sim.network.flow_links import flow_links
+
+    found = flow_links(case.scenario, case.design if isinstance(case.design, HftracDesign) else None)
+    if found is None:
+        return None
+    links, draws = found.plan.links, found.draws
+    return LinkControl(found.plan.law, links, found.interval, found.plan.paced, draws.phase, draws.late, draws.received)
 
 
 def _bottleneck(case: Case, job: Job) -> BottleneckResult:
@@ -70,6 +92,21 @@ def _network(case: Case, job: Job) -> NetworkResult:
     )
 
 
+def _access(case: Case, job: Job) -> AccessLinkTracking | AccessLinkResult:
+    from netctrl.kernel.access.run import run_access
+    from netctrl.kernel.access.task import AccessDraws
+    from netctrl.sim.access.draws import flow_pauses
+    from netctrl.sim.access.problem import access_link_plant
+
+    job.once(case.scenario)
+    plan = None if case.design is None else tracking_plan(case)
+    draws = AccessDraws(access_link_plant(case.scenario).premium_phase, flow_pauses(case.scenario, plan))
+    found = run_access(case.scenario, plan, draws, job.provenance(case.scenario, "numpy", "numba"))
+    if job.progress is not None:
+        job.progress(1.0)
+    return found
+
+
 def _packet_size(job: Job) -> int:
     if job.options.get("sampled_delays"):
         raise InvalidValue("sampled_delays", True, "false: the kernel has the links' delays")
@@ -83,8 +120,8 @@ def case_lacks(case: Case) -> str | None:
     network = case.scenario.network
     if isinstance(network, Routed):
         return network_lacks(case.scenario, _PACKET_SIZE)
-    if isinstance(case.design, HftracDesign):
-        return "link rates that a Design sets over flows"
+    if isinstance(network, AccessLine):
+        return access_lacks(case.scenario)
     if not isinstance(network, Bottleneck):
         return scenario_lacks(case.scenario)
     try:
@@ -99,7 +136,12 @@ def _lacks(case: Case) -> str | None:
 
 KERNEL = OwnEngine(
     "kernel",
-    {Links: Kind(_queues, _lacks), Routed: Kind(_network, _lacks), Bottleneck: Kind(_bottleneck, _lacks)},
+    {
+        Links: Kind(_queues, _lacks),
+        Routed: Kind(_network, _lacks),
+        Bottleneck: Kind(_bottleneck, _lacks),
+        AccessLine: Kind(_access, _lacks),
+    },
     auto=False,
 )
 """The Linux kernel in virtual time."""

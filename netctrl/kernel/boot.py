@@ -103,7 +103,7 @@ def boot_command(program: Path, guest: Guest, memory: int, seed: int) -> tuple[l
         f"time-travel-start={_BORN_NS}",
         "uml_dir=./",
     ]
-    return command, {"LD_PRELOAD": str(guest.entropy), "NETCTRL_SEED": str(seed), "PATH": _PATH}
+    return command, {"LD_PRELOAD": str(guest.preload), "NETCTRL_SEED": str(seed), "PATH": _PATH}
 
 
 def _boot(kernel: Kernel, guest: Guest, folder: Path, seed: int, memory: int, limit_s: float) -> str:

@@ -1,8 +1,8 @@
 """Building the kernel as a program of the user, into the user's cache.
 
 A kernel is kept in a folder named by its version and a hash of the source, the configuration and the compiler: `linux`,
-its `config`, and `kernel.json` with the SHA-256 of the program. The guest's first process and the source of entropy are
-compiled apart, in seconds.
+its `config`, and `kernel.json` with the SHA-256 of the program. The guest's first process and the library loaded before
+the kernel are compiled apart, in seconds.
 """
 
 from __future__ import annotations
@@ -41,6 +41,11 @@ _TOOLS = {
 }
 _HEADERS = {"libelf.h": "libelf-dev"}
 _PROBE_S, _MAKE_S, _GUEST_S = 20.0, 4 * 3600.0, 300.0
+_PROGRAMS = {
+    "guest": (("guest.c",), ("-pthread",)),
+    "preload.so": (("entropy.c", "registers.c"), ("-shared", "-fPIC")),
+}
+"""Sources and compiler flags of each."""
 _EXPECTED_STEPS = 800
 _LAST_LINES = 12
 _SHARE_UNPACKED = 0.1
@@ -79,8 +84,8 @@ class Guest(msgspec.Struct, frozen=True):
 
     first_process: Path
     """Carries out a plan."""
-    entropy: Path
-    """Library that answers getrandom(2) from a seed."""
+    preload: Path
+    """Library that answers getrandom(2) from a seed, and sets all of the host's registers by ptrace(2)."""
 
 
 def missing_tools() -> str | None:
@@ -266,19 +271,21 @@ def build_guest() -> Guest:
     sources = {each.name: each.read_bytes() for each in files("netctrl.kernel").joinpath("guest").iterdir()}
     code = b"".join(name.encode() + content for name, content in sorted(sources.items()) if name.endswith(".c"))
     place = _cache("guests") / _key(code.decode(), _first_line(["gcc", "--version"]))
-    guest = Guest(place / "guest", place / "entropy.so")
-    if guest.first_process.is_file() and guest.entropy.is_file():
+    guest = Guest(place / "guest", place / "preload.so")
+    if guest.first_process.is_file() and guest.preload.is_file():
         return guest
     with tempfile.TemporaryDirectory(prefix="building-", dir=place.parent) as name:
         work = Path(name) / "kept"
         work.mkdir()
-        for file, flags in (("guest", ["-pthread"]), ("entropy.so", ["-shared", "-fPIC"])):
-            text = work / f"{file.removesuffix('.so')}.c"
-            text.write_bytes(sources[text.name])
-            command = ["gcc", "-O2", "-Wall", *flags, "-o", str(work / file), str(text)]
+        for file, (names, flags) in _PROGRAMS.items():
+            texts = [work / name for name in names]
+            for text in texts:
+                text.write_bytes(sources[text.name])
+            command = ["gcc", "-O2", "-Wall", *flags, "-o", str(work / file), *map(str, texts), "-ldl"]
             made = subprocess.run(command, capture_output=True, text=True, timeout=_GUEST_S, check=False)
             if made.returncode != 0:
-                raise NetctrlError(f"{text.name} does not compile:\n" + "\n".join(_errors(made.stderr.splitlines())))
+                said = "\n".join(_errors(made.stderr.splitlines()))
+                raise NetctrlError(f"{' and '.join(names)} do not compile:\n{said}")
         try:
             work.rename(place)
         except OSError:  # another process was faster

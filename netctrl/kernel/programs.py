@@ -6,14 +6,15 @@ import os
 import shutil
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from netctrl.errors import NetctrlError
-from netctrl.kernel.plan import Program
+from netctrl.kernel.plan import FIRST_NAMESPACE, Program
 from netctrl.units import NANOSECOND
 
-__all__ = ["FOLDER", "begin_s", "host_program", "own_program"]
+__all__ = ["FOLDER", "begin_s", "host_program", "in_namespace", "own_program"]
 
 FOLDER = "/run/netctrl"
 """Folder of results, as it is named inside."""
@@ -54,3 +55,16 @@ def begin_s(line: socket.socket) -> float:
     """
     line.sendall(b"\0")
     return int.from_bytes(line.recv(8, socket.MSG_WAITALL), sys.byteorder) * NANOSECOND
+
+
+@contextmanager
+def in_namespace(number: int) -> Generator[None]:
+    """Context inside, in which this thread is in the plan's namespace with this number."""
+    from netctrl.linux.testbed.namespace import inside
+
+    namespace = os.open(f"/proc/1/fd/{FIRST_NAMESPACE + number}", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        with inside(namespace):
+            yield
+    finally:
+        os.close(namespace)

@@ -143,6 +143,19 @@ def test_the_link_carries_its_capacity_and_changes(scenario_of) -> None:
     assert result.rtt_s[0][150:].min() >= 30e-3
 
 
+@pytest.mark.parametrize("capacity", [10e6, 100e6, 1e9])
+def test_an_overloaded_link_sends_at_its_rate(capacity: float) -> None:
+    """To a packet in 50,000: a timer that is late by up to a microsecond takes nothing from the rate."""
+    line = Link(id="line", source="left", target="right", capacity=capacity, delay=1e-3, buffer=100e3)
+    udp = UdpFlows(id="udp", path=("line",), count=1, rate=1.5 * capacity, spacing="poisson")
+    duration = 400e6 / capacity
+    scenario = netctrl.Scenario.of(
+        name="full", links=(line,), flows=(udp,), duration=duration, interval=duration / 10, packet_size=1000
+    )
+    sent = netctrl.simulate(scenario, "kernel").departed_bytes[0, 1:-1].sum()
+    assert sent == pytest.approx(0.8 * duration * capacity / 8.0, abs=2000.0)
+
+
 def test_objects_take_a_round_trip_for_each_window(scenario_of) -> None:
     """Slow start from ten segments of 1448 bytes: connecting takes a round trip, 100 kB then four windows."""
     flow = {"count": 1, "size": "100kB", "rtt": "100ms"}
@@ -230,7 +243,7 @@ def test_nothing_is_written_but_the_folder_of_results(scenario_of, tmp_path) -> 
     programs, folder = tmp_path / "programs", tmp_path / "results"
     programs.mkdir()
     folder.mkdir()
-    for each in (kernel.program, guest.first_process, guest.entropy):
+    for each in (kernel.program, guest.first_process, guest.preload):
         shutil.copy(each, programs)
     for place in (tmp_path, *list(tmp_path.parents)[:-1]):
         if place.stat().st_uid == 0 and not place.stat().st_mode & 1:
@@ -238,7 +251,7 @@ def test_nothing_is_written_but_the_folder_of_results(scenario_of, tmp_path) -> 
     os.chown(folder, NOBODY, NOBODY)
     _write_plan(scenario_of(), folder)
     shared = [Path("/dev/shm"), Path("/tmp"), Path("/var/tmp")]
-    inside = Guest(programs / "guest", programs / "entropy.so")
+    inside = Guest(programs / "guest", programs / "preload.so")
     command, settings = boot_command(programs / "linux", inside, 256 << 20, seed=1)
     made = subprocess.run(
         command,

@@ -72,8 +72,11 @@ def test_queue_marks_and_goodput_are_the_packet_engines(scenario_of, queue, dura
 
 @pytest.mark.needs("lab")
 def test_packets_are_marked_with_the_probability_in_force(scenario_of) -> None:
-    """Samples and epochs end together, so each sample has one probability: the one that was told before."""
-    scenario = scenario_of(ArcQueue(alpha=1e-4, epoch=0.1), duration="60s", **LOADED)
+    """Samples and epochs end together, so each sample has one probability: the one that was told before.
+
+    The buffer never fills, as what it refuses isn't chosen by the marker.
+    """
+    scenario = scenario_of(ArcQueue(alpha=1e-4, epoch=0.1), duration="60s", **LOADED | {"buffer": "5MB"})
     result = netctrl.simulate(scenario, "kernel")
     before = np.concatenate(([0.0], result.probability[0, :-1]))
     packets = result.arrived_bytes[0] / 1514

@@ -28,8 +28,6 @@ _MIN_FRAME, _MAX_FRAME = 200, 1514
 
 def scenario_lacks(scenario: Scenario) -> str | None:
     """Part of a scenario that isn't supported; None: it can be run."""
-    if scenario.control is not None:
-        return "controlled link rates (control)"
     for group in scenario.flows:
         if (missing := _group_lacks(scenario, group)) is not None:
             return missing

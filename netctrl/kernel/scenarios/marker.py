@@ -21,6 +21,7 @@ from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.laws.aqm.law import QueueLaw, QueueRecord, Seen
 from netctrl.laws.aqm.records import Queue, law_record
 from netctrl.linux.kernel.netlink import RouteSocket
+from netctrl.linux.kernel.qdisc import HtbClassOptions
 from netctrl.linux.marking.epochs import Epoch, MarkSample, run_epochs
 from netctrl.linux.marking.program import Marker
 from netctrl.units import BITS_PER_BYTE
@@ -43,8 +44,6 @@ class MarkTask(msgspec.Struct, frozen=True, kw_only=True):
     """Size of a packet [byte of frames]."""
     buffer: float | None
     """Buffer of the link [byte]; None: unlimited."""
-    capacities: tuple[tuple[float, float], ...]
-    """Times [s] and the link's capacity from then on [bit/s]; the first is at 0."""
     interval: float
     """Between two samples [s]."""
     samples: int
@@ -100,9 +99,9 @@ class _Samples:
 class _Decider:
     """A law with its state, which the loop asks."""
 
-    def __init__(self, task: MarkTask, law: QueueLaw, begin_s: float) -> None:
+    def __init__(self, task: MarkTask, law: QueueLaw, route: RouteSocket) -> None:
         buffer = inf if task.buffer is None else task.buffer
-        self.task, self.law, self.begin_s = task, law, begin_s
+        self.task, self.law, self.route = task, law, route
         self.parameters = law.read(task.queue, task.packet, buffer)
         self.state = law.state(*(0.0 for _ in law.state._fields))
 
@@ -115,9 +114,10 @@ class _Decider:
         return float(self.state.probability)
 
     def _capacity(self) -> float:
-        """Capacity of the link now [bit/s]."""
-        now = time.monotonic() - self.begin_s
-        return [capacity for at, capacity in self.task.capacities if at <= now][-1]
+        """Rate of the link's class now, which its capacity, a factor or a law sets [bit/s]."""
+        classes = self.route.classes(self.task.interface)
+        options = next(each.options for each in classes if each.handle == self.task.parent)
+        return BITS_PER_BYTE * float(HtbClassOptions.decode(options).rate)
 
 
 def _sleep_until(at_s: float) -> None:
@@ -133,7 +133,7 @@ def main(words: list[str]) -> int:
     with socket.socket(fileno=LINE) as line, RouteSocket() as route, Marker(task.interface, drop=True) as marker:
         begin = begin_s(line)
         _sleep_until(begin)
-        samples, decider = _Samples(marker, task, begin), _Decider(task, law, begin)
+        samples, decider = _Samples(marker, task, begin), _Decider(task, law, route)
         run_epochs(
             marker,
             lambda: route.qdisc(task.interface, task.parent).counters.backlog_bytes,

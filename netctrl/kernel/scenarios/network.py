@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.kernel.plan import ARRIVAL, TRANSFER, Answer
+from netctrl.kernel.scenarios.link_control import LinkControl, rater_task
 from netctrl.kernel.scenarios.network_links import kernel_links
 from netctrl.kernel.scenarios.planner import KernelPlan, payload_share, plan_scenario
 from netctrl.kernel.scenarios.rater import RaterTask
@@ -103,23 +104,21 @@ def network_run(scenario: Scenario, plan: LinkPlan, traffic: RunTraffic, packet_
     if isinstance(scenario.control, StaticPacing):
         desired = scenario.control.factor * plan.nominal
         for rate, link, paced in zip(desired.tolist(), links, plan.paced, strict=True):
-            if paced and rate < link.capacity:
+            if paced:
                 rates[link.id] = rate
-    changing = isinstance(scenario.control, HftracPolicy | DesignPolicy)
-    made = plan_scenario(network, groups.draws, times=groups.times, rates=rates, rater=changing)
-    task = None
-    if changing:
-        task = RaterTask(
+    control = None
+    if isinstance(scenario.control, HftracPolicy | DesignPolicy):
+        control = LinkControl(
             law=plan.law,
+            links=[link.id for link in links],
             interval_s=scenario.interval,
-            capacity=np.array([link.capacity for link in links]),
             paced=plan.paced,
-            place=made.places,
-            packet=packet_size,
             phase=traffic.phase,
             late=traffic.late,
             received=traffic.received,
         )
+    made = plan_scenario(network, groups.draws, times=groups.times, rates=rates, control=control)
+    task = None if control is None else rater_task(control, network, made.places)
     return NetworkRun(network, made, tuple(groups.demand), task)
 
 

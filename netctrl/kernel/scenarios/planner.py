@@ -20,17 +20,18 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.errors import InvalidValue
-from netctrl.kernel.plan import FIRST_NAMESPACE, PlanWriter, Query, TcpFlow
+from netctrl.kernel.plan import PlanWriter, Query, TcpFlow
+from netctrl.kernel.scenarios.link_control import LinkControl
 from netctrl.kernel.scenarios.marker import MarkTask, marker_program
 from netctrl.kernel.scenarios.pacer import pacer_program
-from netctrl.kernel.scenarios.queues import HTB_CLASS, HTB_HANDLE, discipline_of, is_marked
+from netctrl.kernel.scenarios.queues import HTB_CLASS, HTB_HANDLE, is_marked
 from netctrl.kernel.scenarios.rater import rater_program
 from netctrl.kernel.scenarios.senders import kernel_sender
 from netctrl.kernel.scenarios.traffic import page_draws, udp_times
+from netctrl.kernel.scenarios.wiring import LONG, Wiring, delay_options, rate_options
 from netctrl.laws.rate.records import sender_name
 from netctrl.linux.kernel import messages
-from netctrl.linux.kernel.qdisc import HtbClassOptions, HtbOptions
-from netctrl.linux.kernel.queue_options import netem_options, queue_options
+from netctrl.linux.kernel.queue_options import netem_options
 from netctrl.linux.kernel.responses import ROOT
 from netctrl.model.law import PacingLaw
 from netctrl.scenario.links import Link
@@ -45,20 +46,8 @@ UDP_HEADERS = ETHERNET + 20 + 8
 _TCP_HEADERS = ETHERNET + 20 + 20  # TCP's time stamps are part of its segments
 _STAMPS = 12
 _TCP_PORT, _UDP_PORT = 5001, 4001
-_LEAF = 0x00100000  # 10:
-_FIRST_INDEX = 10
-_LONG = 10_000_000  # packets that netem holds
-_FASTER = 1.0 + 2e-5  # netem's rate: HTB's rounding, of 1 ns a packet, must not make a second queue there
 _NEVER_S = 1e9
 _GRACE_S = 1e-3  # the last reading is at the end
-_SYSCTLS = (
-    ("net/ipv6/conf/all/disable_ipv6", "1"),
-    ("net/ipv6/conf/default/disable_ipv6", "1"),
-    ("net/ipv4/ip_forward", "1"),
-    ("net/ipv4/tcp_no_metrics_save", "1"),
-    ("net/ipv4/tcp_rmem", "4096 4194304 268435456"),
-    ("net/ipv4/tcp_wmem", "4096 65536 268435456"),
-)
 
 
 class KernelPlan(NamedTuple):
@@ -80,13 +69,6 @@ class KernelPlan(NamedTuple):
     """Link of each marker, in their order in the plan."""
 
 
-class _End(NamedTuple):
-    """An interface."""
-
-    namespace: int
-    index: int
-
-
 def payload_share(packet_size: float) -> float:
     """Payload of a TCP segment over the size of its packet."""
     return 1.0 - (_TCP_HEADERS + _STAMPS) / packet_size
@@ -99,7 +81,7 @@ def plan_scenario(
     demands: Mapping[str, np.ndarray] = MappingProxyType({}),
     times: Mapping[str, Sequence[np.ndarray]] = MappingProxyType({}),
     rates: Mapping[str, float] = MappingProxyType({}),
-    rater: bool = False,
+    control: LinkControl | None = None,
 ) -> KernelPlan:
     """Plan of a scenario, with the flows drawn for each of its groups, one row each.
 
@@ -114,11 +96,11 @@ def plan_scenario(
     times : mapping, optional
         Sending times of a group's UDP flows, by its id [s]; by default those of the group.
     rates : mapping, optional
-        Rate at which a link sends, by its id, below its capacity [bit/s].
-    rater : bool
-        Whether a program sets rates as its task says (`netctrl.kernel.scenarios.rater`).
+        Rate at which a link sends, by its id, and at most its capacity [bit/s].
+    control : LinkControl, optional
+        Law by which a program sets links' rates (`netctrl.kernel.scenarios.rater`).
     """
-    return _Planner(scenario, demands, times, rates, rater).planned(draws)
+    return _Planner(scenario, demands, times, rates, control).planned(draws)
 
 
 class _Planner:
@@ -128,31 +110,25 @@ class _Planner:
         demands: Mapping[str, np.ndarray],
         times: Mapping[str, Sequence[np.ndarray]],
         rates: Mapping[str, float],
-        rater: bool,
+        control: LinkControl | None,
     ) -> None:
         self.scenario, self.demands, self.times = scenario, demands, times
-        self.rates, self.rater = rates, rater
+        self.rates, self.control = rates, control
         self.links = {link.id: link for link in scenario.links}
         self.packet = int(scenario.traffic.packet_size)
         self.plan = PlanWriter()
-        self.nodes: dict[str, int] = {}
-        self.out: dict[str, _End] = {}
-        """Interface at the source of each link."""
-        self.arrivals: dict[str, _End] = {}
-        """Interface with the delay of each link that has one."""
+        self.wires = Wiring(self.plan, self.packet)
         self.hosts: dict[tuple, tuple[int, IPv4Address]] = {}
         self.targets: dict[tuple, IPv4Address] = {}
         self.sinks: set[tuple[int, int]] = set()
         self.flows: list[int] = []
         self.streams: list[tuple[int, np.ndarray]] = []
-        self.kinds: list[str] = []
         self.laws: dict[int, PacingLaw] = {}
-        self._index, self._address = _FIRST_INDEX, int(IPv4Address("10.0.0.0"))
         self._ports: dict[str, int] = {}
 
     def planned(self, draws: Sequence[FlowDraw]) -> KernelPlan:
         for link in self.scenario.links:
-            self._link(link)
+            self.wires.link(link, self._sends(link.id, link.capacity))
         rows = 0
         for number, (group, draw) in enumerate(zip(self.scenario.flows, draws, strict=True)):
             if isinstance(group, UdpFlows | DemandFlows):
@@ -167,56 +143,37 @@ class _Planner:
         for k in marked:
             self._marker(self.scenario.links[k], samples)
         if self.laws:
-            self.plan.prepared(self._namespace(), pacer_program(duration))
-        if self.rater:
-            self.plan.prepared(self._namespace(), rater_program())
-        places = np.array([self.out[link.id] for link in self.scenario.links])
-        queries = [Query(*self.out[link.id], HTB_CLASS) for link in self.scenario.links]
+            self.plan.prepared(self.wires.namespace(), pacer_program(duration))
+        if self.control is not None:
+            self.plan.prepared(self.wires.namespace(), rater_program())
+        places = np.array([self.wires.out[link.id] for link in self.scenario.links])
+        queries = [Query(*self.wires.out[link.id], HTB_CLASS) for link in self.scenario.links]
         self.plan.watch(interval, samples, queries)
         self.plan.run(duration, _GRACE_S)
         return KernelPlan(
-            self.plan, samples, tuple(self.flows), tuple(self.streams), tuple(self.kinds), self.laws, places, marked
+            writer=self.plan,
+            samples=samples,
+            flows=tuple(self.flows),
+            streams=tuple(self.streams),
+            kinds=tuple(self.wires.kinds),
+            laws=self.laws,
+            places=places,
+            marked=marked,
         )
 
     # --- links ---
 
-    def _link(self, link: Link) -> None:
-        here, there = self._veth(self._node(link.source), self._node(link.target), link.id)
-        self.out[link.id] = here
-        self._shape(here, link)
-        index = self._next_index()
-        what = f"delay packets of {link.id}"
-        self.plan.request(there.namespace, messages.add_dummy_queue(index, f"d{index}"), what)
-        for message in messages.redirect_arrivals(there.index, index):
-            self.plan.request(there.namespace, message, what)
-        options = _delay(link, link.capacity, link.delay)
-        self.plan.request(there.namespace, messages.add_queue(index, ROOT, HTB_HANDLE, "netem", options), what)
-        self.arrivals[link.id] = _End(there.namespace, index)
-
-    def _shape(self, at: _End, link: Link) -> None:
-        rate = self.rates.get(link.id, link.capacity)
-        discipline, shaped = discipline_of(link, self.packet), _rate(rate)
-        self.kinds.append(discipline.kind)
-        root = HtbOptions(default_class=1).encode()
-        what = f"limit the rate of {link.id}"
-        self.plan.request(at.namespace, messages.add_queue(at.index, ROOT, HTB_HANDLE, "htb", root), what)
-        self.plan.request(at.namespace, messages.add_class(at.index, HTB_HANDLE, HTB_CLASS, "htb", shaped), what)
-        leaf = messages.add_queue(at.index, HTB_CLASS, _LEAF, discipline.kind, discipline.options)
-        self.plan.request(at.namespace, leaf, f"put {discipline.kind} on {link.id}")
-
     def _marker(self, link: Link, samples: int) -> None:
-        changed = [(c.at, c.capacity) for c in self.scenario.network.changes if c.link == link.id and c.capacity]
         task = MarkTask(
-            interface=self.out[link.id].index,
+            interface=self.wires.out[link.id].index,
             parent=HTB_CLASS,
             queue=link.queue,
             packet=self.packet,
             buffer=link.buffer,
-            capacities=((0.0, link.capacity), *sorted(changed)),
             interval=self.scenario.interval,
             samples=samples,
         )
-        self.plan.prepared(self.out[link.id].namespace, marker_program(task))
+        self.plan.prepared(self.wires.out[link.id].namespace, marker_program(task))
 
     def _changes(self) -> None:
         capacity = {link.id: link.capacity for link in self.scenario.links}
@@ -225,46 +182,20 @@ class _Planner:
             name, what = change.link, f"change {change.link} at {change.at:g} s"
             if change.capacity is not None:
                 capacity[name] = change.capacity
-                at = self.out[name]
-                message = messages.change_class(at.index, HTB_HANDLE, HTB_CLASS, "htb", _rate(change.capacity))
-                self.plan.change(change.at, at.namespace, message, what)
+                at, shaped = self.wires.out[name], rate_options(self._sends(name, change.capacity))
+                if self.control is None or name not in self.control.set_links:
+                    message = messages.change_class(at.index, HTB_HANDLE, HTB_CLASS, "htb", shaped)
+                    self.plan.change(change.at, at.namespace, message, what)
             if change.delay is not None:
                 delay[name] = change.delay
-            at = self.arrivals[name]
-            options = _delay(self.links[name], capacity[name], delay[name])
+            at = self.wires.arrivals[name]
+            options = delay_options(self.links[name], capacity[name], delay[name])
             message = messages.change_queue(at.index, ROOT, HTB_HANDLE, "netem", options)
             self.plan.change(change.at, at.namespace, message, what)
 
-    def _veth(self, source: int, target: int, name: str) -> tuple[_End, _End]:
-        """A new pair of interfaces without a rate."""
-        one, other = self._next_index(), self._next_index()
-        address = bytes((2, 0, 0, 0, one >> 8 & 255, one & 255))
-        descriptor = FIRST_NAMESPACE + target
-        message = messages.add_veth(one, f"v{one}", other, f"v{other}", descriptor, address, segments=1)
-        self.plan.request(source, message, f"make the interfaces of {name}")
-        for at, index in ((source, one), (target, other)):
-            self.plan.request(at, messages.set_up(index), f"switch on an interface of {name}")
-        return _End(source, one), _End(target, other)
-
-    def _node(self, name: str) -> int:
-        if name not in self.nodes:
-            self.nodes[name] = self._namespace()
-        return self.nodes[name]
-
-    def _namespace(self, ecn: bool = True) -> int:
-        made = self.plan.namespace()
-        for name, value in (*_SYSCTLS, ("net/ipv4/tcp_ecn", "1" if ecn else "0")):
-            self.plan.sysctl(made, name, value)
-        self.plan.request(made, messages.set_up(1), "switch on a loopback")
-        return made
-
-    def _next_index(self) -> int:
-        self._index += 1
-        return self._index
-
-    def _next_address(self) -> IPv4Address:
-        self._address += 1
-        return IPv4Address(self._address)
+    def _sends(self, name: str, capacity: float) -> float:
+        """Rate of a link with this capacity [bit/s]."""
+        return min(capacity, self.rates.get(name, capacity))
 
     # --- flows ---
 
@@ -322,53 +253,49 @@ class _Planner:
         key = (group.path, group.ack_path, round(rest * 1e9), ecn, udp)
         if key in self.hosts:
             return self.hosts[key]
-        made, address = self._namespace(ecn), self._next_address()
+        made, address = self.wires.namespace(ecn), self.wires.next_address()
         self.plan.request(made, messages.add_address(1, address), f"give a host of {group.id} an address")
-        out, _ = self._veth(made, self._node(self.links[group.path[0]].source), f"a host of {group.id}")
+        out, _ = self.wires.veth(made, self.wires.node(self.links[group.path[0]].source), f"a host of {group.id}")
         if udp:
-            options = queue_options("fq", {"limit": _LONG, "flow_limit": _LONG, "timer_slack": 0.0}, self.packet)
-            self.plan.request(made, messages.add_queue(out.index, ROOT, HTB_HANDLE, "fq", options), "time UDP packets")
+            self.wires.keep_times(out)
         self.hosts[key] = made, address
         window = self.scenario.traffic.initial_window
-        self._route(made, self._target(group), out.index, window)
+        self.wires.route(made, self._target(group), out.index, window)
         self._way_back(group, made, address, rest)
         return made, address
 
     def _way_back(self, group: FlowGroup, host: int, address: IPv4Address, rest: float) -> None:
         """Routes and interfaces for acknowledgements to a host; the last one has the delay."""
         links = self.links
-        at = self._node(links[group.path[-1]].target)
-        if group.ack_path and self._node(links[group.ack_path[0]].source) != at:
-            entry = self._node(links[group.ack_path[0]].source)
-            over, _ = self._veth(at, entry, f"the acknowledgements of {group.id}")
-            self._route(at, address, over.index)
+        at = self.wires.node(links[group.path[-1]].target)
+        if group.ack_path and self.wires.node(links[group.ack_path[0]].source) != at:
+            entry = self.wires.node(links[group.ack_path[0]].source)
+            over, _ = self.wires.veth(at, entry, f"the acknowledgements of {group.id}")
+            self.wires.route(at, address, over.index)
             at = entry
         for name in group.ack_path:
-            self._route(at, address, self.out[name].index)
-            at = self._node(links[name].target)
-        home, _ = self._veth(at, host, f"the acknowledgements of {group.id}")
+            self.wires.route(at, address, self.wires.out[name].index)
+            at = self.wires.node(links[name].target)
+        home, _ = self.wires.veth(at, host, f"the acknowledgements of {group.id}")
         if rest > 0.0:
-            options = netem_options(rest, None, 0.0, _LONG)
+            options = netem_options(rest, None, 0.0, LONG)
             message = messages.add_queue(home.index, ROOT, HTB_HANDLE, "netem", options)
             self.plan.request(at, message, f"delay acknowledgements of {group.id}")
-        self._route(at, address, home.index)
+        self.wires.route(at, address, home.index)
 
     def _target(self, group: FlowGroup) -> IPv4Address:
         """Address at the end of a path, to which packets are routed along it."""
         if group.path not in self.targets:
             links = self.links
-            address = self.targets[group.path] = self._next_address()
+            address = self.targets[group.path] = self.wires.next_address()
             for name in group.path:
-                self._route(self._node(links[name].source), address, self.out[name].index)
-            end = self._node(links[group.path[-1]].target)
+                self.wires.route(self.wires.node(links[name].source), address, self.wires.out[name].index)
+            end = self.wires.node(links[group.path[-1]].target)
             self.plan.request(end, messages.add_address(1, address), f"give the end of {group.id} an address")
         return self.targets[group.path]
 
-    def _route(self, at: int, address: IPv4Address, index: int, window: int | None = None) -> None:
-        self.plan.request(at, messages.add_route(address, index, window), "add a route")
-
     def _sink(self, group: FlowGroup, port: int, congestion: str | None) -> None:
-        end = self._node(self.links[group.path[-1]].target)
+        end = self.wires.node(self.links[group.path[-1]].target)
         if (end, port) in self.sinks:
             return
         self.sinks.add((end, port))
@@ -376,15 +303,6 @@ class _Planner:
             self.plan.udp_sink(end, port)
         else:
             self.plan.tcp_sink(end, port, congestion)
-
-
-def _rate(capacity: float) -> bytes:
-    """Options of an HTB class without a bucket: after a pause it doesn't send two packets at once."""
-    return HtbClassOptions.desired(capacity, 1).encode()
-
-
-def _delay(link: Link, capacity: float, delay: float) -> bytes:
-    return netem_options(delay, capacity * _FASTER, link.loss, _LONG)
 
 
 def _size(group: FlowGroup) -> int:

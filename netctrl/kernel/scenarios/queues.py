@@ -16,8 +16,9 @@ from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.linux.export.aqm_integers import DUALPI2_STEP, dualpi2_gain, nearest_dualpi2_steps
 from netctrl.linux.kernel.queue_options import queue_options
 from netctrl.scenario.links import Link
+from netctrl.units import BITS_PER_BYTE, MICROSECOND
 
-__all__ = ["HTB_CLASS", "HTB_HANDLE", "Discipline", "discipline_of", "is_marked", "queue_lacks"]
+__all__ = ["HTB_CLASS", "HTB_HANDLE", "Discipline", "bucket_bytes", "discipline_of", "is_marked", "queue_lacks"]
 
 HTB_HANDLE, HTB_CLASS = 0x00010000, 0x00010001
 """Handles of a link's HTB, 1:, and of its class, 1:1, which has the link's queue."""
@@ -33,6 +34,14 @@ class Discipline(NamedTuple):
 
     kind: str
     options: bytes
+
+
+def bucket_bytes(rate: float) -> int:
+    """Bucket of a link's class [byte]: what is sent in a microsecond, at least a byte.
+
+    It makes up for what late timers take, and is too small to let two packets leave at once.
+    """
+    return max(int(rate * MICROSECOND / BITS_PER_BYTE), 1)
 
 
 def discipline_of(link: Link, packet: float) -> Discipline:

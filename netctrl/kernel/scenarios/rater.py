@@ -1,4 +1,4 @@
-"""Link rates that a law sets once an interval: a program inside the kernel, at all links of a network.
+"""Link rates that a law sets once an interval: a program inside the kernel, at all links that the law controls.
 
 The law is that of the other engines, with the same messages late and lost. What a link measures are the counters of its
 queue, what it sets is the rate of its HTB class.
@@ -6,33 +6,30 @@ queue, what it sets is the rate of its HTB class.
 
 from __future__ import annotations
 
-import os
 import socket
 import sys
 import time
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
+from heapq import merge
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.kernel.plan import FIRST_NAMESPACE, LINE, Program
-from netctrl.kernel.programs import FOLDER, begin_s, own_program
-from netctrl.kernel.scenarios.queues import HTB_CLASS, HTB_HANDLE
+from netctrl.kernel.plan import LINE, Program
+from netctrl.kernel.programs import FOLDER, begin_s, in_namespace, own_program
+from netctrl.kernel.scenarios.queues import HTB_CLASS, HTB_HANDLE, bucket_bytes
 from netctrl.laws.link_rate.distributed_step import LinkRates, act_links, link_memory
 from netctrl.laws.link_rate.fir import Feeds, FirSums
 from netctrl.linux.kernel.netlink import RouteSocket
-from netctrl.linux.testbed.namespace import inside
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["LEAST_SHARE", "RATER_FILE", "RaterTask", "rater_program", "write_task"]
+__all__ = ["RATER_FILE", "RaterTask", "least_rates", "rater_program", "route_sockets", "write_task"]
 
 RATER_FILE = "rater.npz"
 """In the folder of results."""
-LEAST_SHARE = 0.1
-"""Least rate that is set, over the capacity. HTB sends a packet that waits at the rate that it found; at a lower one
-it would stand before what a later rate lets through."""
+_LEAST_OF_CAPACITY, _LEAST_OF_NOMINAL = 0.1, 0.5
 _PARTS = {"control": FirSums, "predicted": FirSums, "feeds": Feeds}
 
 
@@ -42,7 +39,9 @@ class RaterTask(NamedTuple):
     law: LinkRates
     interval_s: float
     capacity: np.ndarray
-    """(N,) [bit/s]"""
+    """(N,) at first [bit/s]."""
+    changes: np.ndarray
+    """(C, 3) time [s], link, and capacity from then on [bit/s]; in order."""
     paced: np.ndarray
     """(N,) whether a link sends at the law's rate."""
     place: np.ndarray
@@ -55,6 +54,15 @@ class RaterTask(NamedTuple):
     """(K, messages) delay of each message in ticks; -1: lost."""
     received: np.ndarray
     """(K, N) whether a central command arrives."""
+
+
+def least_rates(capacity: np.ndarray, nominal: np.ndarray) -> np.ndarray:
+    """Least rates that are set, (N,): a tenth of the capacity, but at most half of the nominal rate [bit/s].
+
+    HTB sends a packet that waits at the rate that it found; at a lower one it would stand before what a later rate
+    lets through.
+    """
+    return np.minimum(_LEAST_OF_CAPACITY * capacity, _LEAST_OF_NOMINAL * nominal)
 
 
 def rater_program() -> Program:
@@ -99,6 +107,7 @@ class _Decider:
         self.task, self.memory = task, link_memory(task.law, task.phase)
         self.before = np.zeros((4, len(task.capacity)))
         self.received = task.received.astype(np.int64)
+        self.capacity = task.capacity.copy()
 
     def decide(self, tick: int, acting: np.ndarray, counted: np.ndarray) -> np.ndarray:
         """Rates (N,) from now on, of the links that act at this tick; `counted`, (4, N): arrived, departed, lost,
@@ -112,7 +121,12 @@ class _Decider:
         self.before[:, acting] = counted[:, acting]
         seen = np.stack([rate, unit * counted[3], arrived, lost])
         act_links(law, self.memory, tick, seen, task.late[step], self.received[step])
-        return np.clip(self.memory.command, LEAST_SHARE * task.capacity, task.capacity)
+        return self.rates()
+
+    def rates(self) -> np.ndarray:
+        """Rates (N,) in force, within what links can be set to."""
+        least = least_rates(self.capacity, self.task.law.nominal)
+        return np.clip(self.memory.command, least, self.capacity)
 
 
 def _decider(task: RaterTask) -> _Decider:
@@ -123,39 +137,50 @@ def _decider(task: RaterTask) -> _Decider:
 
 
 @contextmanager
-def _sockets(places: np.ndarray) -> Generator[list[RouteSocket]]:
+def route_sockets(places: np.ndarray) -> Generator[list[RouteSocket]]:
     """One for each link, in its namespace."""
     with ExitStack() as held:
         made: dict[int, RouteSocket] = {}
         for number in places[:, 0].tolist():
             if number not in made:
-                namespace = os.open(f"/proc/1/fd/{FIRST_NAMESPACE + number}", os.O_RDONLY | os.O_CLOEXEC)
-                held.callback(os.close, namespace)
-                with inside(namespace):
+                with in_namespace(number):
                     made[number] = held.enter_context(RouteSocket())
         yield [made[number] for number in places[:, 0].tolist()]
+
+
+def _moments(task: RaterTask) -> Iterator[tuple[float, int, int]]:
+    """Time [s], tick, and change, in order; -1 for the one that it isn't."""
+    ticks, phases = task.law.ticks, np.unique(task.phase).tolist()
+    numbers = (step * ticks + phase for step in range(len(task.received)) for phase in phases)
+    acts = ((tick * task.interval_s / ticks, tick, -1) for tick in numbers)
+    return merge(((at, -1, row) for row, at in enumerate(task.changes[:, 0].tolist())), acts)
 
 
 def main() -> int:
     """The inside."""
     task = _read_task(Path(FOLDER) / RATER_FILE)
-    ticks, steps = task.law.ticks, len(task.received)
     decider, indices = _decider(task), task.place[:, 1].tolist()
-    with socket.socket(fileno=LINE) as line, _sockets(task.place) as routes:
+    with socket.socket(fileno=LINE) as line, route_sockets(task.place) as routes:
         rates = np.full(len(indices), np.nan)
 
         def keep(desired: np.ndarray, links: np.ndarray) -> None:
             for link in links[task.paced[links].astype(bool)].tolist():
                 if desired[link] != rates[link]:
-                    routes[link].change_htb_class(indices[link], HTB_HANDLE, HTB_CLASS, float(desired[link]), 1)
+                    rate = float(desired[link])
+                    routes[link].change_htb_class(indices[link], HTB_HANDLE, HTB_CLASS, rate, bucket_bytes(rate))
                     rates[link] = desired[link]
 
-        keep(np.clip(task.law.nominal, LEAST_SHARE * task.capacity, task.capacity), np.arange(len(indices)))
+        keep(decider.rates(), np.arange(len(indices)))
         begin = begin_s(line)
         counted = np.zeros((4, len(indices)))
-        for tick in (step * ticks + phase for step in range(steps) for phase in np.unique(task.phase).tolist()):
-            acting = np.flatnonzero(task.phase == tick % ticks)
-            time.sleep(max(begin + tick * task.interval_s / ticks - time.monotonic(), 0.0))
+        for due, tick, change in _moments(task):
+            time.sleep(max(begin + due - time.monotonic(), 0.0))
+            if tick < 0:
+                link = int(task.changes[change, 1])
+                decider.capacity[link] = task.changes[change, 2]
+                keep(decider.rates(), np.array([link]))
+                continue
+            acting = np.flatnonzero(task.phase == tick % task.law.ticks)
             for link in acting.tolist():
                 counters = routes[link].qdisc(indices[link], HTB_CLASS).counters
                 lost = task.packet * counters.drops

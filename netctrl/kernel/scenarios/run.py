@@ -10,6 +10,7 @@ import numpy as np
 from netctrl.errors import InvalidValue, checked_jobs
 from netctrl.kernel.boot import MEMORY_BYTES, WALL_LIMIT_S, run_plan, work_folder
 from netctrl.kernel.build import Kernel, build_guest, chosen_kernel
+from netctrl.kernel.scenarios.link_control import LinkControl, rater_task, static_rates
 from netctrl.kernel.scenarios.network import RunTraffic, network_run, run_figures
 from netctrl.kernel.scenarios.pacer import LAWS_FILE, laws_content
 from netctrl.kernel.scenarios.planner import KernelPlan, payload_share, plan_scenario
@@ -34,6 +35,7 @@ def run_scenario(
     provenance: Provenance,
     *,
     demands: Mapping[str, np.ndarray] = MappingProxyType({}),
+    control: LinkControl | None = None,
     kernel: Kernel | None = None,
     memory_bytes: int = MEMORY_BYTES,
     wall_limit_s: float = WALL_LIMIT_S,
@@ -50,6 +52,8 @@ def run_scenario(
     provenance : Provenance
     demands : mapping, optional
         Rates of the flows of each group of demands, by its id, (intervals, count) [bit/s].
+    control : LinkControl, optional
+        Law that sets links' rates.
     kernel : Kernel, optional
         By default the one that `chosen_kernel` finds.
     memory_bytes : int
@@ -60,8 +64,10 @@ def run_scenario(
     NetctrlError
         No kernel is built, or the run fails, as in `netctrl.kernel.boot.run_plan`.
     """
-    kernel, plan = kernel or chosen_kernel(), plan_scenario(scenario, draws, demands=demands)
-    results = _results(plan, kernel, scenario.seed, memory_bytes, wall_limit_s)
+    kernel = kernel or chosen_kernel()
+    plan = plan_scenario(scenario, draws, demands=demands, rates=static_rates(scenario), control=control)
+    task = None if control is None else rater_task(control, scenario, plan.places)
+    results = _results(plan, kernel, scenario.seed, memory_bytes, wall_limit_s, task)
     return simulation_result(scenario, plan, results, kernel.version, provenance)
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from netctrl.scenario.access.flows import CrossFlow, PremiumFlow, RegulatedFlows, TcpSenders
 from netctrl.scenario.access.network import AccessLine
 from netctrl.scenario.scenario import Scenario, Time, Traffic, checked_network
 
-__all__ = ["AccessLinkParts", "access_link", "access_parts"]
+__all__ = ["AccessLinkParts", "access_link", "access_parts", "flow_rates", "source_of"]
 
 _DEFAULT = Scenario(
     name="access link",
@@ -82,3 +84,19 @@ def access_parts(scenario: Scenario) -> AccessLinkParts:
         cross=tuple(sorted((each for each in flows if isinstance(each, CrossFlow)), key=lambda flow: flow.hop)),
         packet_size=scenario.traffic.packet_size,
     )
+
+
+def source_of(parts: AccessLinkParts) -> np.ndarray:
+    """Group of each regulated flow."""
+    return np.repeat(np.arange(len(parts.regulated)), [group.count for group in parts.regulated])
+
+
+def flow_rates(parts: AccessLinkParts, rate: float, time: float) -> np.ndarray:
+    """Rate of each regulated flow [bit/s]: its share of the rate or of the offered rate; of a failed regulator, the
+    latter."""
+    found = []
+    for group in parts.regulated:
+        failed = [each.rate for each in group.failures if each.start <= time < each.stop]
+        total = failed[0] if failed else min(rate * group.share, group.offered)
+        found += [total / group.count] * group.count
+    return np.array(found)

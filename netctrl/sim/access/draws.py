@@ -9,9 +9,9 @@ import numpy as np
 from netctrl.errors import InvalidValue
 from netctrl.plants.access import pause_mean
 from netctrl.scenario.access.plan import AccessLinkPlan
-from netctrl.scenario.access.scenario import AccessLinkParts, access_parts
+from netctrl.scenario.access.scenario import AccessLinkParts, access_parts, flow_rates, source_of
 from netctrl.scenario.scenario import Scenario
-from netctrl.sim.access.problem import access_link_plant, access_link_traffic, flow_rates, flow_streams, source_of
+from netctrl.sim.access.problem import access_link_plant, access_link_traffic, flow_streams
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["flow_pauses", "run_table"]
@@ -37,8 +37,10 @@ def run_table(scenario: Scenario, plan: AccessLinkPlan) -> bytes:
     return b"".join(parts)
 
 
-def flow_pauses(scenario: Scenario, plan: AccessLinkPlan) -> list[np.ndarray]:
+def flow_pauses(scenario: Scenario, plan: AccessLinkPlan | None) -> list[np.ndarray]:
     """Pauses of each flow over their means, as many as it can use at the greatest rates and smallest bursts.
+
+    Without a plan regulators are open, and bursts are the groups' own.
 
     The first is the remainder of the pause in which a flow starts. At a lower rate, or with longer bursts, a flow uses
     them later, never sooner.
@@ -70,12 +72,14 @@ def _passed(pauses: np.ndarray, mean: float, length: float) -> float:
     return inf if mean == inf else float(pauses.sum()) * mean + len(pauses) * length
 
 
-def _fastest(parts: AccessLinkParts, plan: AccessLinkPlan) -> list[tuple[float, int]]:
+def _fastest(parts: AccessLinkParts, plan: AccessLinkPlan | None) -> list[tuple[float, int]]:
     """Greatest rate [bit/s] and smallest burst of each flow, regulated ones first."""
-    most = inf if plan.start else max(float(plan.law.high[0]) * plan.rate_unit, 0.0)
+    most = inf if plan is None or plan.start else max(float(plan.law.high[0]) * plan.rate_unit, 0.0)
     moments = [0.0, *parts.turns]
     rates = np.max([flow_rates(parts, most, moment) for moment in moments], axis=0)
     own = [parts.regulated[place].burst for place in source_of(parts)]
-    least = max(1, round(float(plan.law.low[1]))) if len(plan.law.low) > 1 else max(own)
+    least = max(own)
+    if plan is not None and len(plan.law.low) > 1:
+        least = max(1, round(float(plan.law.low[1])))
     found = [(rate, min(burst, least)) for rate, burst in zip(rates.tolist(), own, strict=True)]
     return found + [(flow.rate, flow.burst) for flow in parts.cross]

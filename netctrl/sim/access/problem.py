@@ -1,4 +1,4 @@
-"""Arrays for the kernels of an access link from its scenario: constants, draws ahead, and commanded rates."""
+"""Arrays for the kernels of an access link from its scenario: constants, and draws ahead."""
 
 from __future__ import annotations
 
@@ -7,31 +7,25 @@ from math import inf
 import numpy as np
 
 from netctrl.plants.access import pause_mean
-from netctrl.scenario.access.scenario import AccessLinkParts, access_parts
+from netctrl.plants.regulators import Gates, silent_gates
+from netctrl.scenario.access.scenario import AccessLinkParts, access_parts, source_of
 from netctrl.scenario.scenario import Scenario
-from netctrl.sim.access.state import PREMIUM, AccessLinkPlant, AccessLinkTraffic, Gates
+from netctrl.sim.access.state import PREMIUM, AccessLinkPlant, AccessLinkTraffic
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = [
+    "DRAWS",
     "access_link_plant",
     "access_link_traffic",
-    "command",
     "draw_ahead",
     "first_pauses",
-    "flow_rates",
     "flow_streams",
     "packet_bits",
-    "silent_gates",
-    "source_of",
 ]
 
 _BUFFER = 4096  # packets released at a time, so that the data stay in the cache
-_DRAWS = 512
-
-
-def source_of(parts: AccessLinkParts) -> np.ndarray:
-    """Group of each regulated flow."""
-    return np.repeat(np.arange(len(parts.regulated)), [group.count for group in parts.regulated])
+DRAWS = 512
+"""Draws ahead of each flow."""
 
 
 def packet_bits(parts: AccessLinkParts) -> np.ndarray:
@@ -79,20 +73,6 @@ def flow_streams(scenario: Scenario) -> list[np.random.Generator]:
     return [np.random.default_rng([scenario.seed, flow + 1]) for flow in range(flows)]
 
 
-def silent_gates(count: int) -> Gates:
-    """Regulators of flows that don't send yet."""
-    return Gates(
-        next=np.full(count, inf),
-        left=np.ones(count, dtype=np.int64),
-        burst=np.ones(count, dtype=np.int64),
-        pause=np.full(count, inf),
-        pausing=np.ones(count, dtype=np.bool_),
-        held=np.zeros(count),
-        draws=np.zeros((count, _DRAWS)),
-        used=np.full(count, _DRAWS),
-    )
-
-
 def access_link_traffic(
     parts: AccessLinkParts, plant: AccessLinkPlant, streams: list[np.random.Generator]
 ) -> AccessLinkTraffic:
@@ -105,7 +85,7 @@ def access_link_traffic(
     traffic = AccessLinkTraffic(
         time=np.zeros(1),
         premium=np.zeros(1, dtype=np.int64),
-        gates=silent_gates(F),
+        gates=silent_gates(F, DRAWS),
         arrived=np.zeros((H, _BUFFER)),
         arrived_kind=np.zeros((H, _BUFFER), dtype=np.int16),
         gone=np.zeros((H, node)),
@@ -149,33 +129,3 @@ def draw_ahead(gates: Gates, streams: list[np.random.Generator]) -> None:
         gates.draws[flow, : M - used] = gates.draws[flow, used:].copy()
         gates.draws[flow, M - used :] = streams[flow].standard_exponential(used)
         gates.used[flow] = 0
-
-
-def flow_rates(parts: AccessLinkParts, rate: float, time: float) -> np.ndarray:
-    """Rate of each regulated flow [bit/s]: its share of the rate or of the offered rate; of a failed regulator, the
-    latter."""
-    found = []
-    for group in parts.regulated:
-        failed = [each.rate for each in group.failures if each.start <= time < each.stop]
-        total = failed[0] if failed else min(rate * group.share, group.offered)
-        found += [total / group.count] * group.count
-    return np.array(found)
-
-
-def command(gates: Gates, time: float, rates: np.ndarray, bursts: np.ndarray, size: float, spacing: float) -> None:
-    """Set regulated flows to new rates and bursts from `time` on.
-
-    A current pause is stretched by the ratio of the means, which keeps exponential pauses exponential and constant ones
-    in proportion. A current burst is finished. Unchanged commands change no bit.
-    """
-    for flow, (rate, burst) in enumerate(zip(rates.tolist(), bursts.tolist(), strict=True)):
-        mean = pause_mean(rate, burst, size * BITS_PER_BYTE, spacing)
-        before = gates.pause[flow]
-        if mean == before and burst == gates.burst[flow]:
-            continue
-        if gates.pausing[flow] and gates.next[flow] > time:
-            rest = gates.held[flow] if gates.next[flow] == inf else (gates.next[flow] - time) / before
-            gates.held[flow] = rest
-            gates.next[flow] = time + rest * mean if mean < inf else inf
-            gates.left[flow] = burst
-        gates.pause[flow], gates.burst[flow] = mean, burst

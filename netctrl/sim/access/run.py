@@ -13,20 +13,18 @@ import numpy as np
 from netctrl.errors import InvalidValue, checked_function, checked_whole
 from netctrl.model.design.design import provenance
 from netctrl.plants.access import DELAY_SUM, MEASURED, read_premium
+from netctrl.plants.regulators import command
 from netctrl.scenario.access.network import AccessLine
 from netctrl.scenario.access.result import AccessLinkResult, AccessLinkSample, access_link_result
-from netctrl.scenario.access.scenario import access_parts
+from netctrl.scenario.access.scenario import access_parts, flow_rates, source_of
 from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.sim.access.kernel import advance_access_link
 from netctrl.sim.access.problem import (
     access_link_plant,
     access_link_traffic,
-    command,
     draw_ahead,
-    flow_rates,
     flow_streams,
     packet_bits,
-    source_of,
 )
 from netctrl.sim.access.state import NODE_COUNT, PREMIUM
 from netctrl.sim.access.tcp import advance_tcp, tcp_backlog, tcp_plant, tcp_traffic

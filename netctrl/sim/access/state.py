@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from netctrl.plants.regulators import Gates
+
 __all__ = [
     "NODE_COUNT",
     "NODE_OUT",
@@ -17,7 +19,6 @@ __all__ = [
     "WAITING",
     "AccessLinkPlant",
     "AccessLinkTraffic",
-    "Gates",
 ]
 
 PREMIUM = 0
@@ -47,27 +48,6 @@ class AccessLinkPlant(NamedTuple):
     """(K,) of each kind; empty: FIFO."""
     cost: np.ndarray
     """(K,) L/w, for fair queueing."""
-
-
-class Gates(NamedTuple):
-    """Regulators of F flows, changed in place. M draws ahead."""
-
-    next: np.ndarray
-    """(F,) time of each flow's next packet, for TCP its earliest time; inf while its rate is 0."""
-    left: np.ndarray
-    """(F,) packets left of its burst."""
-    burst: np.ndarray
-    """(F,)"""
-    pause: np.ndarray
-    """(F,) mean."""
-    pausing: np.ndarray
-    """(F,) whether the next packet is the first of a burst."""
-    held: np.ndarray
-    """(F,) last pause over its mean, for flows of rate 0."""
-    draws: np.ndarray
-    """(F, M) exponential draws of mean 1."""
-    used: np.ndarray
-    """(F,) number of draws used."""
 
 
 class AccessLinkTraffic(NamedTuple):

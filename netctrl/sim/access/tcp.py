@@ -16,10 +16,11 @@ import numpy as np
 
 from netctrl.jit import INLINED, njit
 from netctrl.plants.access import departure, observe, window_after_ack, window_after_loss
+from netctrl.plants.regulators import Gates, silent_gates
 from netctrl.scenario.access.flows import TcpSenders
 from netctrl.scenario.scenario import Scenario
-from netctrl.sim.access.problem import access_link_plant, first_pauses, silent_gates
-from netctrl.sim.access.state import PREMIUM, Gates
+from netctrl.sim.access.problem import DRAWS, access_link_plant, first_pauses
+from netctrl.sim.access.state import PREMIUM
 
 __all__ = ["TcpPlant", "TcpTraffic", "advance_tcp", "tcp_backlog", "tcp_plant", "tcp_traffic"]
 
@@ -106,7 +107,7 @@ def tcp_traffic(hops: int, plant: TcpPlant, streams: list[np.random.Generator]) 
     traffic = TcpTraffic(
         time=np.zeros(1),
         premium=np.zeros(1, dtype=np.int64),
-        gates=silent_gates(F),
+        gates=silent_gates(F, DRAWS),
         node=np.zeros((H, plant.limit)),
         node_head=np.zeros(H, dtype=np.int64),
         node_count=np.zeros(H, dtype=np.int64),

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import inf
 from typing import Any
 
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_flag, checked_kind, checked_names, checked_word
-from netctrl.laws.tracking.online_map import OnlineStaticMap, learn, online_schedule
-from netctrl.laws.tracking.reference_governor import ReferenceGovernor, govern
-from netctrl.laws.tracking.schedule import GainSchedule, scheduled
-from netctrl.laws.tracking.tracking import step_tracking, tracking_gains
+from netctrl.laws.tracking.online_map import OnlineStaticMap
+from netctrl.laws.tracking.reference_governor import ReferenceGovernor
+from netctrl.laws.tracking.schedule import GainSchedule
 from netctrl.model.design.design import Provenance, provenance
 from netctrl.model.law import TrackingLaw
 from netctrl.model.signals import SignalTrace
 from netctrl.scenario.access.network import AccessLine
+from netctrl.scenario.access.periods import run_periods, tracking_result
 from netctrl.scenario.access.plan import (
     ACCESS_LINK_SIGNALS,
     MBIT,
@@ -25,7 +24,7 @@ from netctrl.scenario.access.plan import (
     Measured,
     access_link_plan,
 )
-from netctrl.scenario.access.result import AccessLinkResult, AccessLinkSample, access_link_result
+from netctrl.scenario.access.result import AccessLinkResult
 from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.sim.access.run import AccessLink
 
@@ -93,31 +92,7 @@ def track_access_link(
 
 def track(scenario: Scenario, plan: AccessLinkPlan, origin: Provenance) -> AccessLinkTracking:
     """Run a link under the law of a plan."""
-    law, governor, schedule = plan.law, plan.governor, plan.schedule
-    desired, state = plan.reference, plan.state
-    (T, p), m = desired.shape, len(law.inputs)
-    link, samples = AccessLink(scenario), []
-    curve, factors = (schedule, None) if isinstance(schedule, OnlineStaticMap) else (None, schedule)
-    given, seen, commanded = np.array(desired), np.empty((T, p)), np.full((T, m), np.nan)
-    gains, cut = tracking_gains(law), law.output_offset.copy()
-    for k in range(T):
-        if k < plan.start:
-            samples.append(link.advance(inf))
-            seen[k] = _read(samples[-1], plan)
-            continue
-        rate = float(state.applied[0]) * plan.rate_unit
-        burst = max(1, round(float(state.applied[1]))) if m > 1 else 0
-        samples.append(link.advance(max(rate, 0.0), burst))
-        seen[k], commanded[k] = _read(samples[-1], plan), state.commanded
-        if governor is not None:
-            given[k] = cut = govern(governor, state, cut, desired[k])
-        if curve is not None:
-            curve = learn(curve, state.applied, seen[k])
-            factors = online_schedule(curve)
-        shown = seen[k] if factors is None else scheduled(factors, seen[k], given[k], state.applied)
-        state = step_tracking(gains, state, shown, given[k])
-    result = access_link_result(scenario, samples, origin)
-    return AccessLinkTracking(result, law, desired, given, seen, commanded, curve)
+    return tracking_result(scenario, plan, run_periods(plan, AccessLink(scenario).advance), origin)
 
 
 def access_link_signals(
@@ -181,7 +156,3 @@ def access_link_signals(
         inputs=tuple(inputs),
         outputs=tuple(outputs),
     )
-
-
-def _read(sample: AccessLinkSample, plan: AccessLinkPlan) -> np.ndarray:
-    return np.array([getattr(sample, name) for name in plan.signals]) * plan.scale

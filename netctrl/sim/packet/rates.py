@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
 from netctrl.jit import INSIDE, njit
 from netctrl.laws.link_rate.distributed_step import (
     LinkMemory,
@@ -20,12 +19,12 @@ from netctrl.laws.link_rate.distributed_step import (
     link_memory,
     measure_link,
 )
-from netctrl.model.design.design import HftracDesign, read_design
+from netctrl.model.design.design import HftracDesign
 from netctrl.scenario.network.plan import LinkPlan
-from netctrl.scenario.network.policy import DesignPolicy, StaticPacing
-from netctrl.scenario.network.routed import Routed
-from netctrl.scenario.scenario import Scenario, Time
-from netctrl.sim.network.plan import RunDraws, link_plan
+from netctrl.scenario.network.policy import StaticPacing
+from netctrl.scenario.scenario import Scenario
+from netctrl.sim.network.flow_links import flow_links
+from netctrl.sim.network.plan import RunDraws
 from netctrl.sim.packet.kernel import advance_packets
 from netctrl.sim.packet.links.links import pace_link, settle
 from netctrl.sim.packet.senders.demands import begin_interval
@@ -49,7 +48,6 @@ L_ARRIVED, L_DEPARTED, L_LOST, L_BYTES = (LINK[name] for name in ("arrived", "de
 M_HEAP, M_OFFERED, M_DELIVERED = META["heap"], META["offered"], META["delivered"]
 _NEVER = 1 << 62
 _NANOBITS = 8e9  # of a byte
-_MAX_ACTS = 2**28
 
 
 class RateControl(NamedTuple):
@@ -148,51 +146,15 @@ def scenario_control(scenario: Scenario, link: np.ndarray, design: HftracDesign 
         The Design file can't be read.
     """
     policy = scenario.control
+    found = flow_links(scenario, design)
     if isinstance(policy, StaticPacing):
-        if design is not None:
-            raise InvalidValue("design", "an HFTraC Design", 'none for a control of kind "static"')
         rows = np.array([k for k, each in enumerate(scenario.links) if not policy.links or each.id in policy.links])
         start_pacing(link, rows, policy.factor * link[rows, LINK["rate"]])
+    if found is None:
         return None
-    if design is None:
-        if policy is None:
-            return None
-        design = _read(policy.file)
-    policy = DesignPolicy(file="design") if policy is None else policy
-    inputs, interval = design.inputs, design.law.interval_s
-    steps = int(scenario.duration / interval * (1.0 + 1e-12))
-    time = Time(duration=interval, interval=interval)
-    around = Scenario(name=scenario.name, network=Routed(graph=inputs.network), control=policy, time=time)
-    plan = link_plan(around, design.law)
-    place, N = _places(scenario, plan), len(plan.links)
-    if steps * N > _MAX_ACTS:
-        raise InvalidValue("duration", scenario.duration, f"a run in which links act at most {_MAX_ACTS:.0e} times")
-    nothing = np.zeros((steps, 0)), np.zeros(N, dtype=np.int64), np.zeros((steps, 0), dtype=np.int64)
-    draws = RunDraws(*nothing, np.ones((steps, N), dtype=bool))
-    control = rate_control(plan, draws, place, round(interval * 1e9), steps)
+    plan, place = found.plan, found.place
     start_pacing(link, place[plan.paced], plan.law.nominal[plan.paced])
-    return control
-
-
-def _read(file: str) -> HftracDesign:
-    design = read_design(file)
-    if not isinstance(design, HftracDesign):
-        raise InvalidValue("control.file", file, f"an HFTraC Design; this one is of method {design.method}")
-    return design
-
-
-def _places(scenario: Scenario, plan: LinkPlan) -> np.ndarray:
-    """Rows of a scenario's links that a Design is for, in its order."""
-    ours = {link.id: (row, link) for row, link in enumerate(scenario.links)}
-    theirs = {link.id: link for link in plan.network.links}
-    for name in plan.links:
-        if name not in ours:
-            raise InvalidValue("control", f"a Design with a link {name}", "one whose links are the scenario's, by id")
-        for what in ("source", "target", "delay"):
-            got, takes = getattr(theirs[name], what), getattr(ours[name][1], what)
-            if got != takes:
-                raise InvalidValue("control", f"a Design whose links.{name}.{what} is {got}", f"{takes}, as it is here")
-    return np.array([ours[name][0] for name in plan.links])
+    return rate_control(plan, found.draws, place, round(found.interval * 1e9), found.steps)
 
 
 # --- compiled ---------------------------------------------------------------------------------------------------------

@@ -1,0 +1,84 @@
+"""Loop of a tracking law over an access link's periods, whatever simulates a period."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+
+from netctrl.laws.tracking.online_map import OnlineStaticMap, learn, online_schedule
+from netctrl.laws.tracking.reference_governor import govern
+from netctrl.laws.tracking.schedule import scheduled
+from netctrl.laws.tracking.tracking import step_tracking, tracking_gains
+from netctrl.model.io.provenance import Provenance
+from netctrl.scenario.access.plan import AccessLinkPlan, AccessLinkTracking
+from netctrl.scenario.access.result import AccessLinkSample, access_link_result
+from netctrl.scenario.scenario import Scenario
+
+__all__ = ["Periods", "run_periods", "tracking_result"]
+
+
+class Periods(NamedTuple):
+    """What T periods brought; m inputs, p outputs."""
+
+    samples: Sequence[AccessLinkSample]
+    given: np.ndarray
+    """(T, p) references given to the law."""
+    measured: np.ndarray
+    """(T, p) [the law's units]."""
+    commanded: np.ndarray
+    """(T, m) before the limits; NaN while the law was off."""
+    curve: OnlineStaticMap | None = None
+    """The learned static map."""
+
+
+def run_periods(plan: AccessLinkPlan, advance: Callable[[float, int], AccessLinkSample]) -> Periods:
+    """Run all periods of a plan.
+
+    Parameters
+    ----------
+    plan : AccessLinkPlan
+    advance : callable
+        Simulates a period with a rate of all regulators together [bit/s], inf opens them, and the packets that a flow
+        releases at once, 0 for each source's own.
+    """
+    law, governor, schedule = plan.law, plan.governor, plan.schedule
+    desired, state = plan.reference, plan.state
+    (T, p), m = desired.shape, len(law.inputs)
+    samples: list[AccessLinkSample] = []
+    curve, factors = (schedule, None) if isinstance(schedule, OnlineStaticMap) else (None, schedule)
+    given, seen, commanded = np.array(desired), np.empty((T, p)), np.full((T, m), np.nan)
+    gains, cut = tracking_gains(law), law.output_offset.copy()
+    for k in range(T):
+        if k < plan.start:
+            samples.append(advance(inf, 0))
+            seen[k] = _read(samples[-1], plan)
+            continue
+        rate = float(state.applied[0]) * plan.rate_unit
+        burst = max(1, round(float(state.applied[1]))) if m > 1 else 0
+        samples.append(advance(max(rate, 0.0), burst))
+        seen[k], commanded[k] = _read(samples[-1], plan), state.commanded
+        if governor is not None:
+            given[k] = cut = govern(governor, state, cut, desired[k])
+        if curve is not None:
+            curve = learn(curve, state.applied, seen[k])
+            factors = online_schedule(curve)
+        shown = seen[k] if factors is None else scheduled(factors, seen[k], given[k], state.applied)
+        state = step_tracking(gains, state, shown, given[k])
+    return Periods(samples, given, seen, commanded, curve)
+
+
+def tracking_result(
+    scenario: Scenario, plan: AccessLinkPlan, found: Periods, provenance: Provenance, simulator: str = "netctrl"
+) -> AccessLinkTracking:
+    """Result of a plan's periods."""
+    result = access_link_result(scenario, found.samples, provenance, simulator)
+    return AccessLinkTracking(
+        result, plan.law, plan.reference, found.given, found.measured, found.commanded, found.curve
+    )
+
+
+def _read(sample: AccessLinkSample, plan: AccessLinkPlan) -> np.ndarray:
+    return np.array([getattr(sample, name) for name in plan.signals]) * plan.scale

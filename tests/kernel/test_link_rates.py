@@ -1,0 +1,218 @@
+"""Link rates that a law or a fixed factor sets, in the kernel beside the packet engine, which has the same law."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pytest
+
+import netctrl
+from netctrl.engines.case import case_of
+from netctrl.engines.engine import supports
+from netctrl.errors import InvalidValue
+from netctrl.kernel.plan import read_results
+from netctrl.kernel.scenarios.link_control import LinkControl, rater_task, static_rates
+from netctrl.kernel.scenarios.planner import plan_scenario
+from netctrl.kernel.scenarios.rater import least_rates
+from netctrl.laws.aqm.arc import ArcQueue
+from netctrl.laws.aqm.pie import PieQueue
+from netctrl.model import network
+from netctrl.model.design.design import HftracDesign
+from netctrl.model.network import Demand, Network
+from netctrl.scenario.links import Change, Link
+from netctrl.scenario.network.policy import HftracPolicy, StaticPacing
+from netctrl.scenario.network.routed import Routed
+from netctrl.scenario.tcp_aqm.flows import BulkFlows, DemandFlows, UdpFlows
+from netctrl.sim.network.demand_draws import draw_demands
+from netctrl.sim.network.flow_links import flow_links
+from netctrl.sim.tcp_aqm.traffic import draw_flows
+
+CAPACITY = 10e6
+ENDS = {"aside": ("a", "c"), "second": ("b", "c"), "first": ("a", "b")}
+SLOWER_AND_FASTER = (Change(at=4.0, link="second", capacity=5e6), Change(at=7.0, link="second", capacity=20e6))
+
+
+@pytest.fixture(scope="module")
+def design() -> HftracDesign:
+    """Of two links in a row."""
+    links = tuple(
+        network.Link(id=name, source=ENDS[name][0], target=ENDS[name][1], capacity=CAPACITY, delay=5e-3, buffer=60e3)
+        for name in ("first", "second")
+    )
+    demands = (
+        Demand(id="long", source="a", target="c", mean=6e6, std=1e6),
+        Demand(id="short", source="b", target="c", mean=1e6, std=1e6),
+    )
+    return netctrl.hftrac(Network(name="row", links=links, demands=demands), 5e-3, mu=0.1, horizon="exact")
+
+
+def row(*flows, queue=None, **parts):
+    """The Design's links in another order, beside one that it doesn't know."""
+    options = {} if queue is None else {"queue": queue}
+    links = tuple(
+        Link(id=name, source=source, target=target, capacity=CAPACITY, delay=5e-3, buffer=60e3, **options)
+        for name, (source, target) in ENDS.items()
+    )
+    settings = {"duration": 10.0, "warmup": 2.0, "interval": 0.01, "packet_size": 1000, "seed": 3} | parts
+    return netctrl.Scenario.of(name="row", links=links, flows=flows, **settings)
+
+
+def demands() -> tuple[DemandFlows, ...]:
+    return (
+        DemandFlows(id="long", path=("first", "second"), count=1, mean="6Mbit", std="2Mbit", interval="5ms"),
+        DemandFlows(id="short", path=("second",), count=1, mean="1Mbit", std="1Mbit", interval="5ms"),
+    )
+
+
+def transfers(sender: str) -> tuple[BulkFlows, UdpFlows]:
+    """Poisson arrivals beside TCP: with constant ones, who finds a full buffer depends on the last nanosecond."""
+    return (
+        BulkFlows(id="long", path=("first", "second"), rtt=(0.04, 0.06), count=4, sender=sender),
+        UdpFlows(id="short", path=("second",), count=1, rate=1e6, spacing="poisson"),
+    )
+
+
+def both(scenario, **options):
+    return tuple(netctrl.simulate(scenario, engine, **options) for engine in ("packet", "kernel"))
+
+
+# --- what is planned -------------------------------------------------------------------------------------------------
+
+
+def test_the_least_rate_is_below_the_nominal_one() -> None:
+    """A tenth of the capacity, where that is at most half of the nominal rate."""
+    capacity, nominal = np.full(3, 10e6), np.array([5e6, 2e6, 0.6e6])
+    np.testing.assert_array_equal(least_rates(capacity, nominal), [1e6, 1e6, 0.3e6])
+
+
+def test_a_law_sets_the_links_that_it_names(design) -> None:
+    scenario = row(*demands(), changes=(*SLOWER_AND_FASTER, Change(at=1.0, link="aside", capacity=1e6)))
+    found = flow_links(scenario, design)
+    assert found is not None
+    draws, plan = found.draws, found.plan
+    control = LinkControl(plan.law, plan.links, found.interval, plan.paced, draws.phase, draws.late, draws.received)
+    drawn = {"draws": draw_flows(scenario, merged=False), "demands": draw_demands(scenario)}
+    made = plan_scenario(scenario, control=control, **drawn)
+    task = rater_task(control, scenario, made.places)
+    by_name = dict(zip(plan.links, task.place.tolist(), strict=True))
+    assert by_name == {"second": made.places[1].tolist(), "first": made.places[2].tolist()}
+    second = plan.links.index("second")
+    np.testing.assert_array_equal(task.changes, [[4.0, second, 5e6], [7.0, second, 20e6]])
+    # the law's program changes its links' classes, and the first process the others' and all transmission times
+    changes = sum(kind == 4 for kind, _ in read_results(made.writer.content()))
+    free = plan_scenario(scenario, **drawn)
+    assert sum(kind == 4 for kind, _ in read_results(free.writer.content())) == 6
+    assert changes == 4
+
+
+def test_a_factor_is_of_the_named_links() -> None:
+    scenario = row(*demands(), control=StaticPacing(factor=0.5, links=("second",)))
+    assert static_rates(scenario) == {"second": 5e6}
+    assert set(static_rates(row(*demands(), control=StaticPacing(factor=0.5)))) == set(ENDS)
+    assert static_rates(row(*demands())) == {}
+
+
+@pytest.mark.needs("lab")
+def test_what_is_not_for_a_design_is_refused(design) -> None:
+    assert supports(case_of(row(*demands()), design))["kernel"] is None
+    longer = tuple(msgspec.structs.replace(link, delay=6e-3) for link in row(*demands()).links)
+    with pytest.raises(InvalidValue, match=r"links\.first\.delay is 0\.005"):
+        netctrl.simulate(row(*demands()).replace(links=longer), "kernel", design=design)
+
+
+# --- beside the packet engine ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.needs("lab")
+def test_a_nominal_rate_below_a_tenth_of_the_capacity_is_kept() -> None:
+    """A link of 100 Mbit/s that is to send 5: at a tenth of its capacity its backlog would be 16 bytes, not 3.6 kB."""
+    links = tuple(
+        network.Link(source=source, target=target, capacity=rate, delay=0.02, buffer=30e3)
+        for source, target, rate in (("a", "b", 100e6), ("b", "c", 20e6))
+    )
+    graph = Network(name="low", links=links, demands=(Demand(id="d", source="a", target="c", mean=5e6, std=2e6),))
+    control = HftracPolicy(architecture="coordinated", mu=0.3)
+    settings = {"duration": "20s", "warmup": "1s", "interval": "20ms", "seed": 4}
+    scenario = netctrl.Scenario.of(name="low", network=Routed(graph=graph), control=control, **settings)
+    packet, kernel = both(scenario)
+    np.testing.assert_allclose(kernel.departed_bytes, packet.departed_bytes, rtol=1e-3)
+    np.testing.assert_allclose(kernel.backlog_bytes[0, 0], packet.backlog_bytes[0, 0], rtol=0.03)
+    np.testing.assert_allclose(kernel.rate_square, packet.rate_square, rtol=0.03)
+
+
+@pytest.mark.needs("lab")
+@pytest.mark.parametrize("changes", [(), SLOWER_AND_FASTER])
+def test_demands_under_a_design_are_those_of_the_packet_engine(design, changes) -> None:
+    scenario = row(*demands(), changes=changes)
+    (packet, kernel), free = both(scenario, design=design), netctrl.simulate(scenario, "packet")
+    np.testing.assert_allclose(kernel.departed_bytes.sum(axis=1), packet.departed_bytes.sum(axis=1), atol=2000.0)
+    np.testing.assert_allclose(kernel.lost_bytes.sum(axis=1), packet.lost_bytes.sum(axis=1), atol=3000.0)
+    np.testing.assert_allclose(kernel.backlog_bytes.mean(axis=1), packet.backlog_bytes.mean(axis=1), rtol=0.03, atol=40)
+    for link in (1, 2):
+        assert np.corrcoef(kernel.departed_bytes[link], packet.departed_bytes[link])[0, 1] > 0.9
+        assert np.corrcoef(kernel.departed_bytes[link], free.departed_bytes[link])[0, 1] < 0.9 or changes
+    if changes:
+        assert packet.lost_bytes[1].sum() > 100e3
+
+
+@pytest.mark.needs("lab")
+@pytest.mark.parametrize(("sender", "queue"), [("reno", None), ("cubic", PieQueue())])
+def test_tcp_under_a_design_has_the_packet_engines_throughput_and_backlog(design, sender, queue) -> None:
+    """Without the Design the first link's backlog is 2.9 kB, under it 11.5 to 16 kB."""
+    scenario = row(*transfers(sender), queue=queue, duration=20.0, warmup=5.0)
+    runs = [both(scenario.replace(seed=seed), design=design) for seed in (1, 2)]
+    found = np.array(
+        [
+            [[(link.throughput_bit_per_s, link.backlog_mean_bytes) for link in one.summary().links] for one in pair]
+            for pair in runs
+        ]
+    ).mean(axis=0)
+    packet, kernel = found[:, 1:]
+    np.testing.assert_allclose(kernel[:, 0], packet[:, 0], rtol=5e-3)
+    np.testing.assert_allclose(kernel[:, 1], packet[:, 1], rtol=0.08)
+    assert packet[1, 1] > 10e3
+
+
+@pytest.mark.needs("lab")
+@pytest.mark.parametrize("changes", [(), SLOWER_AND_FASTER])
+def test_a_fixed_rate_is_kept_to_a_packet(changes) -> None:
+    """8 Mbit/s of a capacity of 10, then of 5, then 8 of 20."""
+    control = StaticPacing(factor=0.8, links=("second",))
+    steady = UdpFlows(id="steady", path=("second",), count=1, rate=9e6, spacing="constant")
+    packet, kernel = both(row(steady, control=control, changes=changes))
+    rate = np.full(1000, 8e6)
+    if changes:
+        rate[400:700] = 5e6
+    since = slice(100, None)
+    sent = kernel.departed_bytes[1][since].cumsum()
+    expected = (0.01 * rate / 8.0)[since].cumsum()
+    assert np.abs(sent - expected).max() <= 3000.0
+    np.testing.assert_allclose(kernel.backlog_bytes[1], packet.backlog_bytes[1], atol=3000.0)
+
+
+@pytest.mark.needs("lab")
+@pytest.mark.parametrize("control", [StaticPacing(factor=0.5), None])
+def test_arc_sees_the_rate_that_is_set(design, control) -> None:
+    """At half of the capacity, and under the Design: with the capacity in its place ARC would let the buffer fill."""
+    long, short = transfers("reno")
+    flows = msgspec.structs.replace(long, count=8, ecn=True), short
+    queue = ArcQueue(alpha=2e-4, epoch=0.1, target_queue=15e3)
+    scenario = row(*flows, queue=queue, duration=40.0, warmup=10.0, control=control)
+    options = {} if control else {"design": design}
+    runs = [both(scenario.replace(seed=seed), **options) for seed in (1, 2)]
+    packet, kernel = (
+        np.mean([[getattr(one.summary().links[1], name) for name in names] for one in each], axis=0)
+        for names in [("throughput_bit_per_s", "backlog_mean_bytes")]
+        for each in zip(*runs, strict=True)
+    )
+    assert kernel[0] == pytest.approx(packet[0], rel=0.02)
+    assert kernel[1] == pytest.approx(packet[1], rel=0.1)
+    assert kernel[1] < 20e3
+
+
+@pytest.mark.needs("lab")
+def test_the_same_seed_gives_the_same_result(design) -> None:
+    scenario = row(*transfers("cubic"), duration=3.0, warmup=0.0)
+    one, other = (netctrl.simulate(scenario, "kernel", design=design) for _ in range(2))
+    np.testing.assert_array_equal(one.backlog_bytes, other.backlog_bytes)
+    np.testing.assert_array_equal(one.carried_bytes, other.carried_bytes)
