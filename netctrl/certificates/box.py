@@ -66,7 +66,7 @@ def box_of(
     capacity = _ends("capacity", capacity_bit_per_s, "a rate above 0 in bit/s, or a range")
     inputs = CertifyInputs(flows=number, capacity_bit_per_s=capacity, window_packets=None, **given)
     rate = packets_per_second(capacity[1], size)
-    return Box(inputs, rate, (number[0], number[1] * capacity[1] / capacity[0]), rtt)
+    return Box(inputs, rate, (number[0], number[1] * (capacity[1] / capacity[0])), rtt)
 
 
 def _ends(argument: str, value: float | Ends, takes: str) -> Ends:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import inf, isinf, pi
+from inspect import signature
+from math import inf, isinf, pi, radians
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,8 +27,7 @@ from netctrl.frequency.margins import margins
 from netctrl.frequency.records import decibel
 from netctrl.frequency.sampled_margins import sampled_margins
 from netctrl.frequency.sampled_stability import (
-    box_phase,
-    box_reduction,
+    box_keeps,
     box_upper_gain,
     gain_factors,
     stable_gains,
@@ -36,7 +36,7 @@ from netctrl.model.io.provenance import provenance
 from netctrl.model.loop import DelayLoop
 from netctrl.plants.queue_loop import QueueLoop
 
-__all__ = ["MIN_GAIN_DB", "MIN_PHASE_DEG", "Worst", "certify", "subject_of", "worst"]
+__all__ = ["MIN_GAIN_DB", "MIN_PHASE_DEG", "Worst", "certify", "holds", "subject_of", "worst"]
 
 MIN_GAIN_DB, MIN_PHASE_DEG = 6.0, 30.0
 """The design rule."""
@@ -140,7 +140,7 @@ def subject_of(name: str, parameters: Mapping[str, Any]) -> PiSubject:
     if name not in SUBJECTS:
         raise InvalidValue("law", name, f"one of {', '.join(SUBJECTS)}{did_you_mean(name, SUBJECTS)}")
     make = SUBJECTS[name]
-    known = make.__kwdefaults__ or {}
+    known = list(signature(make).parameters)
     for each in parameters:
         if each not in known:
             takes = f"parameters of {name}: {', '.join(known)}{did_you_mean(each, known)}"
@@ -168,11 +168,10 @@ def _verdict(subject: PiSubject, box: Box, mixtures: list[Mixture]) -> QueueVerd
             status=Status.INFEASIBLE, linear=None, sampled=None, reach=None, warnings=(absent, *warnings)
         )
     found = worst(subject, box, mixtures)
-    status, reduction = _status(subject, box, mixtures, found)
     return QueueVerdict(
-        status=status,
+        status=_status(subject, box, mixtures, found),
         linear=_linear(subject, box, mixtures),
-        sampled=_sampled(box, found, reduction),
+        sampled=_sampled(box, found),
         reach=_reach(subject, box, mixtures),
         warnings=tuple(warnings),
     )
@@ -196,6 +195,23 @@ def _absent(subject: PiSubject, box: Box, mixtures: list[Mixture]) -> str | None
                 f"{mixture.text}: the law's output would be {output:.3g}; above {subject.greatest:g} it acts otherwise"
             )
     return None
+
+
+def holds(subject: PiSubject, box: Box, mixtures: list[Mixture]) -> bool:
+    """Whether the law provably keeps the design rule at every point of a box."""
+    if _absent(subject, box, mixtures) is not None:
+        return False
+    for mixture in mixtures:
+        for loop in loops_of(subject, classes_of(subject, mixture, box.inputs.stretches), box.rate):
+            if any(point.unstable for point in _looked_at(mixture, loop, box)) or not _keeps_rule(loop, box):
+                return False
+    return True
+
+
+def _keeps_rule(loop: QueueLoop, box: Box) -> bool:
+    if not loop.starts(box.flows, box.rtt):
+        return True
+    return box_keeps(loop, box.flows, box.rtt, _MIN_FACTOR, radians(MIN_PHASE_DEG))
 
 
 def worst(subject: PiSubject, box: Box, mixtures: list[Mixture]) -> Worst:
@@ -226,24 +242,16 @@ def _looked_at(mixture: Mixture, loop: QueueLoop, box: Box) -> list[Worst]:
     return points
 
 
-def _status(subject: PiSubject, box: Box, mixtures: list[Mixture], found: Worst) -> tuple[Status, float]:
-    """Status, and the greatest factor from which on the gain may be reduced without an end of stability."""
+def _status(subject: PiSubject, box: Box, mixtures: list[Mixture], found: Worst) -> Status:
     if found.unstable:
-        return Status.UNSTABLE, 0.0
-    reduction, turned = inf, True
-    for mixture in mixtures:
-        for loop in loops_of(subject, classes_of(subject, mixture, box.inputs.stretches), box.rate):
-            starts = loop.starts(box.flows, box.rtt)
-            if starts:
-                reduction = min(reduction, box_reduction(loop, box.flows, box.rtt, starts).proved)
-                turned = turned and box_phase(loop, box.flows, box.rtt, np.radians(MIN_PHASE_DEG))
-    holds = min(found.proved, reduction) >= _MIN_FACTOR and turned
-    return Status.ADMISSIBLE if holds else Status.STABLE, 1.0 / reduction
+        return Status.UNSTABLE
+    held = found.proved >= _MIN_FACTOR and holds(subject, box, mixtures)
+    return Status.ADMISSIBLE if held else Status.STABLE
 
 
-def _sampled(box: Box, found: Worst, reduction: float) -> SampledLoop:
+def _sampled(box: Box, found: Worst) -> SampledLoop:
     loop, flows, rtt = found.loop, found.flows, found.rtt
-    x = float(loop.output(flows, rtt))
+    x, lower = float(loop.output(flows, rtt)), stable_gains(loop, flows, rtt).lower
     at = Minimum(found.proved, found.factor, np.array([pi, np.log(flows), np.log(rtt), 0.0]), 0)
     exact = sampled_margins(loop, flows, rtt, 1.0, at, stable=not found.unstable)
     return SampledLoop(
@@ -256,7 +264,7 @@ def _sampled(box: Box, found: Worst, reduction: float) -> SampledLoop:
         stable=not found.unstable,
         gain_margin_db=decibel(found.factor),
         gain_margin_db_proved=None if found.unstable else decibel(found.proved),
-        gain_reduction_db=decibel(reduction) if reduction > 0.0 else None,
+        gain_reduction_db=decibel(lower) if lower > 0.0 and not found.unstable else None,
         phase_margin_deg=exact.phase_margin_deg,
         delay_margin_s=None if isinf(exact.delay_margin_s) else exact.delay_margin_s,
         disk_margin=exact.disk_margin,

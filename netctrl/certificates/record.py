@@ -14,6 +14,7 @@ __all__ = [
     "CERTIFICATE_SCHEMA",
     "CertifiedLaw",
     "CertifyInputs",
+    "GainsThatHold",
     "LinearMargins",
     "QueueCertificate",
     "QueueReach",
@@ -104,7 +105,7 @@ class SampledLoop(Record, frozen=True):
     gain_margin_db_proved: float | None
     """No point of the box has less [dB]; null where the loop is unstable."""
     gain_reduction_db: float | None
-    """Factor by which the gain may fall anywhere in the box, proved [dB]; null where it may fall to 0, or the loop is
+    """Factor by which the gain may fall at the worst point [dB]; null where it may fall to 0, or the loop is
     unstable."""
     phase_margin_deg: float
     """At the worst gain crossover [degree]."""
@@ -140,6 +141,21 @@ class QueueVerdict(Record, frozen=True):
     """What the verdict rests on, and what the loop leaves out."""
 
 
+class GainsThatHold(Record, frozen=True):
+    """Gains of the same law that meet the design rule at every point of the box, in the target's steps."""
+
+    parameters: dict[str, float | str | bool]
+    """The law's, in SI units."""
+    tc: str | None
+    """Arguments of tc(8) after `tc qdisc add dev DEV root`; null for a law without a qdisc."""
+    ns3: dict[str, str] | None
+    """Attributes of ns-3's queue disc; null for a law without one."""
+    gain_margin_db_proved: float
+    """No point of the box has less [dB]."""
+    phase_margin_deg: float
+    """At the worst point [degree]."""
+
+
 class QueueCertificate(FileRecord, frozen=True):
     """What `netctrl certify` says of a queue's law, saved as one file.
 
@@ -161,6 +177,8 @@ class QueueCertificate(FileRecord, frozen=True):
     """What holds there."""
     provenance: Provenance
     """How the certificate was made."""
+    gains_that_hold: GainsThatHold | None = None
+    """Other gains that hold, where they were asked for and exist."""
 
     @property
     def verdict(self) -> str:
@@ -217,6 +235,16 @@ class QueueCertificate(FileRecord, frozen=True):
         reach = self.certificate.reach
         if reach is not None:
             rows.append(("keeps 6 dB", _reach_text(reach)))
+        other = self.gains_that_hold
+        if other is not None:
+            rows.append(
+                (
+                    "gains that hold",
+                    other.tc or ", ".join(f"{name} {_plain(value)}" for name, value in other.parameters.items()),
+                )
+            )
+            margins = f"gain margin {other.gain_margin_db_proved:.2f} dB (proved)"
+            rows.append(("", f"{margins}, phase margin {other.phase_margin_deg:.1f} degrees"))
         return rows
 
     def _repr_html_(self) -> str:

@@ -16,12 +16,14 @@ import numpy as np
 
 from netctrl.errors import NetctrlError
 from netctrl.frequency.branch_bound import Cells, Minimum, Sector, gain_bound, least, phase_bound, reduction_bound
-from netctrl.frequency.sampled_gain import BOX_TOLERANCE, LOOSEST, BoundedResponse, box_cells, scan
+from netctrl.frequency.sampled_gain import BOX_TOLERANCE, LOOSEST, BoundedResponse, box_cells, nothing, scan
 
-__all__ = ["StableGains", "box_phase", "box_reduction", "box_upper_gain", "gain_factors", "stable_gains"]
+__all__ = ["StableGains", "box_keeps", "box_upper_gain", "gain_factors", "stable_gains"]
 
 _ANGLES = 96
 _NARROWINGS = 14
+_CAP = 1e4
+"""Factor beyond which no crossing is looked for."""
 _POINT = 1e-3
 """Relative gap between what is proved and attained at a point."""
 
@@ -121,15 +123,13 @@ def _crossings(
     )
 
 
-def _start(response: BoundedResponse, starts: Sequence[tuple[float, float]], upper: bool) -> tuple[float, np.ndarray]:
-    """Least attained objective among points, and its place."""
+def _start(response: BoundedResponse, points: Sequence[tuple[float, float]]) -> tuple[float, np.ndarray]:
+    """Least factor from 1 on at which the loop meets −1 at some of the points, and its place."""
     best: tuple[float, np.ndarray] = (inf, np.zeros(4))
-    for flows, rtt in starts:
+    for flows, rtt in points:
         found = stable_gains(response, flows, rtt)
-        value = found.upper if upper else (1.0 / found.lower if found.lower > 0.0 else inf)
-        angle = found.upper_angle if upper else found.lower_angle
-        if value < best[0]:
-            best = value, np.array([angle, np.log(flows), np.log(rtt), 0.0])
+        if found.upper < best[0]:
+            best = found.upper, np.array([found.upper_angle, np.log(flows), np.log(rtt), 0.0])
     return best
 
 
@@ -143,62 +143,43 @@ def box_upper_gain(
 
     Where it is above 1 the number of unstable poles at the gain 1 is the same in the whole box.
     """
-    return _proved(response, flows, rtt, gain_bound(Sector(), floor=1.0), starts, upper=True)
-
-
-def box_reduction(
-    response: BoundedResponse,
-    flows: tuple[float, float],
-    rtt: tuple[float, float],
-    starts: Sequence[tuple[float, float]],
-) -> Minimum:
-    """Least 1/k over the factors k up to 1 at which the loop meets −1 anywhere in a box, with a proof; inf: none."""
-    return _proved(response, flows, rtt, reduction_bound(1.0), starts, upper=False)
-
-
-def _proved(response, flows, rtt, bound, starts, *, upper: bool) -> Minimum:
     cells = box_cells(response.min_angle(flows, rtt), flows, rtt)
-    start = _start(response, starts, upper)
+    start = _start(response, starts)
     point = flows[0] == flows[1] and rtt[0] == rtt[1]
 
     def attain(some: Cells) -> tuple[float, np.ndarray]:
-        return _start(response, [(float(np.exp(c[1])), float(np.exp(c[2]))) for c in some.centre], upper)
+        return _start(response, [(float(np.exp(c[1])), float(np.exp(c[2]))) for c in some.centre])
 
-    if start[0] == inf:
-        start = _CAP, cells.centre[0]
     found = least(
         response.disc,
-        bound,
+        gain_bound(Sector(), floor=1.0),
         attain,
         cells,
         tolerance=_POINT if point else BOX_TOLERANCE,
-        start=start,
+        start=start if start[0] < _CAP else (_CAP, cells.centre[0]),
         loosest=BOX_TOLERANCE if point else LOOSEST,
     )
     return found._replace(proved=inf, found=inf) if found.found >= _CAP else found
 
 
-_CAP = 1e4
-"""Factor beyond which no crossing is looked for."""
-
-
-def box_phase(
+def box_keeps(
     response: BoundedResponse,
     flows: tuple[float, float],
     rtt: tuple[float, float],
-    least_rad: float,
+    factor: float,
+    phase_rad: float,
 ) -> bool:
-    """Whether the angle from the negative axis, where |L| = 1, is provably at least `least_rad` in the whole box."""
+    """Whether, provably in the whole box, no gain from 1/factor to factor meets −1, and |L| = 1 only at an angle of at
+    least `phase_rad` from the negative axis. The number of unstable poles is then the same in the whole box."""
+    upper, lower, phase = gain_bound(Sector(), floor=1.0), reduction_bound(1.0), phase_bound(1.0)
+
+    def bound(centre: np.ndarray, radius: np.ndarray, stretch: np.ndarray, cells: Cells) -> np.ndarray:
+        gains = np.minimum(upper(centre, radius, stretch, cells), lower(centre, radius, stretch, cells)) / factor
+        return np.minimum(gains, phase(centre, radius, stretch, cells) / phase_rad)
+
     cells = box_cells(response.min_angle(flows, rtt), flows, rtt)
     try:
-        found = least(
-            response.disc,
-            phase_bound(1.0),
-            lambda some: (inf, some.centre[0]),
-            cells,
-            tolerance=0.0,
-            start=(least_rad, cells.centre[0]),
-        )
+        least(response.disc, bound, nothing, cells, tolerance=0.0, start=(1.0, cells.centre[0]))
     except NetctrlError:
         return False
-    return found.proved >= least_rad * (1.0 - 1e-12)
+    return True

@@ -179,10 +179,22 @@ class QueueResponse:
         found = []
         for tau in rtt:
             low, high = (self.flows(end, tau) if 0.0 < end < inf else end for end in self.within)
-            for n in {max(flows[0], low), min(flows[1], high)}:
-                if max(flows[0], low) <= n <= min(flows[1], high):
-                    found.append((n, tau))
+            low, high = max(flows[0], low * (1.0 - _EDGE)), min(flows[1], high * (1.0 + _EDGE))
+            if low <= high:
+                found += [(n, tau) for n in {low, high}]
+        for end in self.within:
+            for n in flows:  # the output falls with the round-trip time
+                if self.output(n, rtt[1]) < end < self.output(n, rtt[0]):
+                    found.append((n, self._rtt(end, n, rtt)))
         return found
+
+    def _rtt(self, x: float, flows: float, rtt: tuple[float, float]) -> float:
+        """Base round trip in a range at which N flows have the output x, by bisection."""
+        low, high = rtt
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if self.flows(x, middle) < flows else (low, middle)
+        return 0.5 * (low + high)
 
     def windows(self, flows: float, rtt: float) -> np.ndarray:
         """Windows of the classes in equilibrium, (K,) [packet]."""
@@ -213,7 +225,7 @@ class QueueResponse:
         size = max(1, BLOCK // (2 * most + 1))
         parts = [self.sums(*(a[i : i + size] for a in columns), most) for i in range(0, max(theta.size, 1), size)]
         found = np.concatenate(parts)
-        low, high = self.within[0] * (1.0 - _EDGE), self.within[1] * (1.0 + _EDGE)
+        low, high = self.within[0] * (1.0 - 10.0 * _EDGE), self.within[1] * (1.0 + 10.0 * _EDGE)
         inside = (x.reshape(-1) >= low) & (x.reshape(-1) <= high)
         return np.where(inside, found, 0.0).reshape(shape)
 

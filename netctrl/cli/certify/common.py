@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from netctrl.certificates.record import QueueCertificate
     from netctrl.certificates.subject import PiSubject
 
-__all__ = ["OPTIONS", "Files", "Where", "duration", "gain", "judged"]
+__all__ = ["OPTIONS", "Files", "Where", "duration", "gain", "judged", "sixteenths", "whole"]
 
 OPTIONS = {
     "flows": "--N",
@@ -97,22 +97,27 @@ class Files:
     output: Annotated[str | None, option("FILE", "save the certificate as JSON", "--output", "-o")] = None
     plot: Annotated[str | None, option("FILE", f"map of the gain margin ({', '.join(PLOT_SUFFIXES)})")] = None
     report: Report = None
+    gains: Annotated[bool, option("", "also find gains of this law that hold at every point")] = False
 
 
-def judged(subject: Callable[[], PiSubject], where: Where, files: Files | None) -> int:
-    """Certificate of a law: written, printed, and exit status 3 unless it holds."""
+def judged(law: str, parameters: Callable[[], dict[str, Any]], where: Where, files: Files | None) -> int:
+    """Certificate of a law with its parameters: written, printed, and exit status 3 unless it holds."""
     files = files or Files()
     arguments = where.arguments()
     picture = checked_plot(files.plot, files.output)
     check_report(files.report, plot=files.plot, output=files.output)
 
-    from netctrl.certificates.certify import certify
+    from netctrl.certificates.certify import certify, subject_of
 
-    law = subject()
-    found = certify(law, **arguments, argv=invocation())
+    given = parameters()
+    found = certify(law, parameters=given, **arguments, argv=invocation())
+    notes = [f"warning: {warning}" for warning in found.certificate.warnings]
+    if files.gains:
+        found, note = _with_gains(found, law, given, arguments)
+        notes += note
     desired: dict[str, tuple[str, Callable[[], bytes]]] = {}
     if files.plot is not None and picture is not None:
-        desired["plot"] = files.plot, lambda: picture_file(_map(law, found), picture)
+        desired["plot"] = files.plot, lambda: picture_file(_map(subject_of(law, given), found), picture)
     if files.report is not None:
         from netctrl.model.io.display import page
 
@@ -120,11 +125,37 @@ def judged(subject: Callable[[], PiSubject], where: Where, files: Files | None) 
     if files.output is not None:
         desired["output"] = files.output, lambda: found.to_json().encode()
     write_all(desired)
-    notes = [f"warning: {warning}" for warning in found.certificate.warnings]
     say(found.to_json() if files.json else report(found.verdict, found.rows, notes))
     if found.certificate.status is not Status.ADMISSIBLE:
         raise NoAdmissibleDesign(found.verdict)
     return GOOD
+
+
+def _with_gains(
+    found: QueueCertificate, law: str, given: dict[str, Any], arguments: dict[str, Any]
+) -> tuple[QueueCertificate, list[str]]:
+    """The certificate with gains that hold beside it, and a note where there are none."""
+    import msgspec
+
+    from netctrl.certificates.gains import queue_gains
+    from netctrl.certificates.record import GainsThatHold
+
+    others = {name: value for name, value in given.items() if name not in ("alpha", "beta")}
+    try:
+        held = queue_gains(law, parameters=others, **arguments)
+    except NoAdmissibleDesign as error:
+        return found, [f"no gains hold: {error}"]
+    proof = held.certificate.certificate.sampled
+    if proof is None or proof.gain_margin_db_proved is None:  # gains that hold have both
+        return found, []
+    other = GainsThatHold(
+        parameters=dict(held.parameters),
+        tc=held.tc,
+        ns3=None if held.ns3 is None else dict(held.ns3),
+        gain_margin_db_proved=proof.gain_margin_db_proved,
+        phase_margin_deg=proof.phase_margin_deg,
+    )
+    return msgspec.structs.replace(found, gains_that_hold=other), []
 
 
 def _map(law: PiSubject, found: QueueCertificate) -> Figure:
@@ -150,11 +181,6 @@ def sixteenths(argument: str, text: str) -> float:
     if text.lower().endswith("hz"):
         return read(argument, text[:-2], parse_count, takes)
     return read(argument, text, parse_count, takes) / 16.0
-
-
-def given(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters that an option gave."""
-    return {name: value for name, value in parameters.items() if value is not None}
 
 
 def whole(argument: str, text: str, takes: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from netctrl.cli.app import option
 from netctrl.cli.certify.common import Files, Where, duration, gain, judged, sixteenths, whole
@@ -40,20 +40,18 @@ def pie(
     netctrl certify pie --rtt 100ms --window 30 --rfc --json  # exit status 3
     """
 
-    def subject():
-        from netctrl.certificates.subject import pie as made
+    def parameters() -> dict[str, Any]:
+        return {
+            "target_s": duration("target", target),
+            "tupdate_s": duration("tupdate", tupdate),
+            "alpha": sixteenths("alpha", alpha),
+            "beta": sixteenths("beta", beta),
+            "implementation": "rfc" if rfc else "linux",
+            "hz": whole("hz", hz, _HZ_TAKES),
+            "dq_rate_estimator": dq_rate_estimator,
+        }
 
-        return made(
-            target_s=duration("target", target),
-            tupdate_s=duration("tupdate", tupdate),
-            alpha=sixteenths("alpha", alpha),
-            beta=sixteenths("beta", beta),
-            implementation="rfc" if rfc else "linux",
-            hz=whole("hz", hz, _HZ_TAKES),
-            dq_rate_estimator=dq_rate_estimator,
-        )
-
-    return judged(subject, where, files)
+    return judged("pie", parameters, where, files)
 
 
 def dualpi2(
@@ -78,20 +76,18 @@ def dualpi2(
     netctrl certify dualpi2 --rtt 100ms --window 50 --sender reno --json  # exit status 3
     """
 
-    def subject():
-        from netctrl.certificates.subject import dualpi2 as made
+    def parameters() -> dict[str, Any]:
+        return {
+            "target_s": duration("target", target),
+            "tupdate_s": duration("tupdate", tupdate),
+            "alpha": gain("alpha", alpha),
+            "beta": gain("beta", beta),
+            "coupling": whole("coupling_factor", coupling_factor, _COUPLING_TAKES),
+            "step_s": duration("step_thresh", step_thresh),
+            "drop_early": drop_early,
+        }
 
-        return made(
-            target_s=duration("target", target),
-            tupdate_s=duration("tupdate", tupdate),
-            alpha=gain("alpha", alpha),
-            beta=gain("beta", beta),
-            coupling=whole("coupling_factor", coupling_factor, _COUPLING_TAKES),
-            step_s=duration("step_thresh", step_thresh),
-            drop_early=drop_early,
-        )
-
-    return judged(subject, where, files)
+    return judged("dualpi2", parameters, where, files)
 
 
 def pi2(
@@ -111,14 +107,12 @@ def pi2(
     netctrl certify pi2 --rtt 100ms --window 8 --alpha 0.16 --beta 1.5
     """
 
-    def subject():
-        from netctrl.certificates.subject import pi2 as made
+    def parameters() -> dict[str, Any]:
+        return {
+            "target_s": duration("target", target),
+            "tupdate_s": duration("tupdate", tupdate),
+            "alpha": gain("alpha", alpha),
+            "beta": gain("beta", beta),
+        }
 
-        return made(
-            target_s=duration("target", target),
-            tupdate_s=duration("tupdate", tupdate),
-            alpha=gain("alpha", alpha),
-            beta=gain("beta", beta),
-        )
-
-    return judged(subject, where, files)
+    return judged("pi2", parameters, where, files)

@@ -13,7 +13,7 @@ from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.disciplines import FqCodelQueue, KernelQueue
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
-from netctrl.linux.export.aqm_integers import DUALPI2_STEP, dualpi2_gain, nearest_dualpi2_steps
+from netctrl.laws.targets.dualpi2 import DUALPI2_STEP, dualpi2_gain, nearest_dualpi2_steps
 from netctrl.linux.kernel.queue_options import queue_options
 from netctrl.scenario.links import Link
 from netctrl.units import BITS_PER_BYTE, MICROSECOND

@@ -1,0 +1,203 @@
+"""Certificates of queues as people run them: published margins, laws of scaling, boxes, refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from queue_fluid import growth
+
+from netctrl.certificates.certify import certify
+from netctrl.certificates.gains import queue_gains
+from netctrl.certificates.loops import classes_of, loops_of, read_mixture
+from netctrl.certificates.subject import SUBJECTS, PiSubject, dualpi2, pi2, pie
+from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status
+from netctrl.frequency.sampled_stability import stable_gains
+
+
+@pytest.mark.parametrize(
+    ("sender", "window", "gain_margin_db"),
+    [
+        ("reno", 4.0, 10.06),
+        ("reno", 10.0, 6.40),
+        ("reno", 50.0, 3.06),
+        ("reno", 1000.0, 1.74),
+        ("creno", 4.0, 12.34),
+        ("creno", 10.0, 9.68),
+        ("creno", 50.0, 7.44),
+        ("creno", 1000.0, 6.68),
+    ],
+)
+def test_dualpi2s_defaults_at_100_ms_as_usually_given(sender: str, window: float, gain_margin_db: float) -> None:
+    """By hand: L = (beta + alpha/(T s)) sqrt2/R e^(-s R)/((s + 2/(R W))(s + 1/R)) for Reno, crossings by bisection."""
+    found = certify("dualpi2", rtt_s=0.1, window_packets=window, senders=sender).certificate.linear
+    assert found is not None
+    assert found.gain_margin_db == pytest.approx(gain_margin_db, abs=0.01)
+
+
+@pytest.mark.parametrize("longest", [0.01, 0.1, 1.0])
+def test_the_rule_of_rfc_9332_leaves_3_db_whatever_the_longest_round_trip(longest: float) -> None:
+    law = pi2(alpha=0.1 * 0.016 / longest**2, beta=0.3 / longest, tupdate_s=0.016)
+    found = certify(law, rtt_s=longest, window_packets=50.0).certificate.linear
+    assert found is not None
+    assert (found.gain_margin_db, found.phase_margin_deg) == pytest.approx((3.00, 7.5), abs=0.06)
+
+
+@pytest.mark.parametrize(("window", "gain_margin_db"), [(10.0, -0.87), (30.0, -7.3), (100.0, -15.8)])
+def test_pie_at_115_ms_as_usually_given(window: float, gain_margin_db: float) -> None:
+    law = pie(implementation="rfc")
+    found = certify(law, rtt_s=0.115, window_packets=window).certificate.linear
+    assert found is not None
+    assert found.gain_margin_db == pytest.approx(gain_margin_db, abs=0.35)
+
+
+def test_dropping_as_packets_leave_makes_up_for_the_age_of_the_reading() -> None:
+    early, late = (
+        certify(dualpi2(drop_early=drop), rtt_s=0.1, window_packets=50.0).certificate.sampled for drop in (True, False)
+    )
+    assert early is not None
+    assert late is not None
+    assert late.gain_margin_db == pytest.approx(0.27, abs=0.01)
+    assert early.gain_margin_db < -0.9
+
+
+def test_linux_pie_has_less_gain_than_the_rfc() -> None:
+    linux, rfc = (
+        certify(pie(implementation=each, tupdate_s=0.016, hz=1000), rtt_s=0.05, window_packets=30.0).certificate.sampled
+        for each in ("linux", "rfc")
+    )
+    assert linux is not None
+    assert rfc is not None
+    # It drops p/1.85; its probability is so much greater that another range of gains may count.
+    assert linux.probabilities == pytest.approx(rfc.probabilities)
+    assert linux.gain_margin_db > rfc.gain_margin_db + 4.0
+
+
+@pytest.mark.parametrize("law", SUBJECTS)
+def test_only_the_rate_per_flow_counts(law: str) -> None:
+    by_flows = certify(law, rtt_s=0.03, flows=20.0, capacity_bit_per_s=40e6).certificate
+    more = certify(law, rtt_s=0.03, flows=60.0, capacity_bit_per_s=120e6).certificate
+    window = 40e6 / 12000.0 * 0.045 / 20.0
+    alone = certify(law, rtt_s=0.03, window_packets=window).certificate
+    for other in (more, alone):
+        assert other.sampled is not None
+        assert by_flows.sampled is not None
+        assert other.sampled.gain_margin_db == pytest.approx(by_flows.sampled.gain_margin_db, abs=1e-6)
+        assert other.status is by_flows.status
+
+
+def test_a_range_of_rates_is_its_worst_rate() -> None:
+    box = certify("pi2", rtt_s=0.05, flows=30.0, capacity_bit_per_s=(20e6, 100e6)).certificate.sampled
+    ends = [
+        certify("pi2", rtt_s=0.05, flows=30.0, capacity_bit_per_s=rate).certificate.sampled for rate in (20e6, 100e6)
+    ]
+    assert box is not None
+    assert box.gain_margin_db == pytest.approx(min(e.gain_margin_db for e in ends if e is not None), abs=0.01)
+
+
+def drawn(seed: int) -> tuple[PiSubject, str, tuple[float, float], tuple[float, float]]:
+    """A law, a mixture and a box."""
+    rng = np.random.default_rng(seed)
+    target, update = 10.0 ** rng.uniform(-2.5, -1.5), rng.choice([0.008, 0.016, 0.032])
+    alpha = 10.0 ** rng.uniform(-2.0, -0.5)
+    law = [
+        pi2(target_s=target, tupdate_s=update, alpha=alpha, beta=alpha * 10.0 ** rng.uniform(0.5, 1.5)),
+        dualpi2(target_s=round(target, 6), tupdate_s=update, alpha=alpha, beta=alpha * 10.0 ** rng.uniform(0.5, 1.5)),
+        pie(target_s=round(target, 6), alpha=rng.integers(1, 9) / 16.0, beta=rng.integers(8, 32) / 16.0, hz=1000),
+    ][seed % 3]
+    rtt = np.sort(10.0 ** rng.uniform(-2.0, -0.8, 2))
+    flows = np.sort(rng.uniform(5.0, 40.0, 2))
+    return law, ["reno", "creno", "reno+creno"][seed % 4 % 3], tuple(map(float, flows)), tuple(map(float, rtt))
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_a_verdict_over_a_box_is_that_of_the_fluid_at_its_worst_point_and_of_points_inside(seed: int) -> None:
+    law, sender, flows, rtt = drawn(seed)
+    found = certify(law, rtt_s=rtt, flows=flows, capacity_bit_per_s=200e6, senders=sender).certificate
+    if found.sampled is None:
+        assert found.status is Status.INFEASIBLE
+        return
+    loops = loops_of(law, classes_of(law, read_mixture(sender), (1.0,)), 200e6 / 12000.0)
+    at = found.sampled
+    assert at.flows is not None
+    x = float(loops[0].output(at.flows, at.rtt_s))
+    near = [loop for loop in loops if loop.within[0] * 0.999999 <= x <= loop.within[1] * 1.000001]
+    factor = 10.0 ** (at.gain_margin_db / 20.0)
+    grows = []
+    for loop in near:
+        limits = stable_gains(loop, at.flows, at.rtt_s)
+        angle = limits.upper_angle if limits.upper == pytest.approx(factor, rel=1e-3) else limits.lower_angle
+        period = 2.0 * np.pi * loop.epoch / angle
+        grows += [growth(loop, at.flows, at.rtt_s, factor * g, 60.0, period) for g in (0.96, 1.04)]
+    assert any(below < 0.0 < above for below, above in zip(grows[::2], grows[1::2], strict=True))
+    rng = np.random.default_rng(seed)
+    for _ in range(3):
+        inside = certify(
+            law,
+            rtt_s=float(np.exp(rng.uniform(*np.log(rtt)))),
+            flows=float(np.exp(rng.uniform(*np.log(flows)))),
+            capacity_bit_per_s=200e6,
+            senders=sender,
+        ).certificate
+        assert inside.sampled is not None
+        if at.stable:
+            assert inside.sampled.gain_margin_db >= at.gain_margin_db - 0.02
+        if found.status is Status.ADMISSIBLE:
+            assert inside.status is Status.ADMISSIBLE
+
+
+@pytest.mark.parametrize(
+    ("law", "where"),
+    [
+        ("dualpi2", {"rtt_s": (0.02, 0.1), "flows": (10.0, 40.0), "capacity_bit_per_s": 100e6}),
+        ("pi2", {"rtt_s": 0.1, "window_packets": (4.0, 200.0), "senders": ("reno", "creno")}),
+        ("pie", {"rtt_s": 0.1, "window_packets": 30.0}),
+    ],
+)
+def test_gains_that_hold_are_certified_and_in_steps(law: str, where: dict) -> None:
+    found = queue_gains(law, **where)
+    assert found.certificate.certificate.status is Status.ADMISSIBLE
+    assert certify(law, parameters=found.parameters, **where).certificate == found.certificate.certificate
+    if law == "pie":
+        assert found.parameters["alpha"] * 16.0 % 1.0 == 0.0
+        assert found.tc is not None
+        assert f"alpha {found.parameters['alpha'] * 16.0:g} " in found.tc
+        assert found.ns3 is not None
+        assert float(found.ns3["A"]) == found.parameters["alpha"]
+    # Not much more is possible: with half as much again the rule is broken.
+    larger = {**found.parameters, "alpha": 1.5 * found.parameters["alpha"], "beta": 1.5 * found.parameters["beta"]}
+    if law != "pie":
+        assert certify(law, parameters=larger, **where).certificate.status is not Status.ADMISSIBLE
+
+
+def test_no_gains_hold_where_there_is_no_equilibrium() -> None:
+    with pytest.raises(NoAdmissibleDesign, match=r"windows of .* packets"):
+        queue_gains("pie", rtt_s=0.01, flows=500.0, capacity_bit_per_s=10e6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"law": "cake", "rtt_s": 0.1, "window_packets": 5.0}, "law"),
+        ({"law": "pie", "rtt_s": 0.1, "window_packets": 5.0, "parameters": {"alfa": 1.0}}, "parameters"),
+        ({"law": "pie", "rtt_s": 0.1, "window_packets": 5.0, "parameters": {"alpha": 0.1}}, "alpha"),
+        ({"law": "pie", "rtt_s": 0.1, "window_packets": 5.0, "parameters": {"alpha": 3.0}}, "alpha"),
+        ({"law": "pi2", "rtt_s": (0.1, 0.2), "window_packets": 5.0}, "rtt"),
+        ({"law": "pi2", "rtt_s": (0.2, 0.1), "flows": 5.0, "capacity_bit_per_s": 1e7}, "rtt"),
+        ({"law": "pi2", "rtt_s": 0.1, "flows": 5.0}, "capacity"),
+        ({"law": "pi2", "rtt_s": 0.1, "flows": 5.0, "window_packets": 5.0}, "window"),
+        ({"law": "pi2", "rtt_s": 0.1, "window_packets": 5.0, "senders": "cubic"}, "sender"),
+        ({"law": "pi2", "rtt_s": 0.1, "flows": 5.0, "capacity_bit_per_s": 1e7, "senders": ".5reno+.6dctcp"}, "sender"),
+        ({"law": "dualpi2", "rtt_s": 0.1, "window_packets": 5.0, "senders": "dctcp"}, "sender"),
+        ({"law": "dualpi2", "rtt_s": 0.1, "window_packets": 5.0, "parameters": {"alpha": 1e-9}}, "gain"),
+    ],
+)
+def test_unusable_input_is_named(arguments: dict, named: str) -> None:
+    with pytest.raises(InvalidValue) as refused:
+        certify(**arguments)
+    assert refused.value.argument == named
+
+
+def test_small_windows_are_outside_of_any_window_law() -> None:
+    found = certify("pie", rtt_s=0.01, flows=(10.0, 100.0), capacity_bit_per_s=20e6).certificate
+    assert found.status is Status.INFEASIBLE
+    assert "time-outs" in found.warnings[0]
