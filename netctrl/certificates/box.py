@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from netctrl.certificates.record import CertifyInputs
-from netctrl.certificates.subject import PiSubject
+from netctrl.certificates.subject import Subject
 from netctrl.errors import InvalidValue, checked_number
 from netctrl.units import packets_per_second
 
@@ -28,7 +28,7 @@ class Box(NamedTuple):
 
 
 def box_of(
-    subject: PiSubject,
+    subject: Subject,
     rtt_s: float | Ends,
     flows: float | Ends | None,
     capacity_bit_per_s: float | Ends | None,
@@ -48,6 +48,9 @@ def box_of(
         raise InvalidValue("stretches", stretches, "at least one factor above 0")
     given = {"rtt_s": rtt, "packet_size_bytes": size, "senders": names, "stretches": stretched}
     if window_packets is not None:
+        if subject.in_bytes:
+            takes = f"flows and a capacity instead: the thresholds of {subject.name} are in bytes"
+            raise InvalidValue("window", window_packets, takes)
         if flows is not None or capacity_bit_per_s is not None:
             raise InvalidValue("window", window_packets, "no flows and no capacity beside it")
         if rtt[0] != rtt[1]:
@@ -55,7 +58,7 @@ def box_of(
         if len(stretched) > 1 or any("+" in name for name in names):
             raise InvalidValue("window", window_packets, "one class of flows; give flows and a capacity for several")
         window = _ends("window", window_packets, "a window above 0 in packets, or a range")
-        trip = rtt[0] * stretched[0] + subject.nominal.target_s
+        trip = rtt[0] * stretched[0] + subject.target_s
         rate = window[1] / trip  # of one flow
         inputs = CertifyInputs(flows=None, capacity_bit_per_s=None, window_packets=window, **given)
         return Box(inputs, rate, (1.0, window[1] / window[0]), rtt)
@@ -64,6 +67,8 @@ def box_of(
         raise InvalidValue(missing, None, "flows and a capacity, or a window")
     number = _ends("flows", flows, "a number of flows above 0, or a range")
     capacity = _ends("capacity", capacity_bit_per_s, "a rate above 0 in bit/s, or a range")
+    if subject.in_bytes and capacity[0] != capacity[1]:
+        raise InvalidValue("capacity", capacity, f"one rate: the thresholds of {subject.name} are in bytes")
     inputs = CertifyInputs(flows=number, capacity_bit_per_s=capacity, window_packets=None, **given)
     rate = packets_per_second(capacity[1], size)
     return Box(inputs, rate, (number[0], number[1] * (capacity[1] / capacity[0])), rtt)

@@ -20,7 +20,8 @@ from netctrl.certificates.record import (
     QueueVerdict,
     SampledLoop,
 )
-from netctrl.certificates.subject import SUBJECTS, PiSubject
+from netctrl.certificates.red import RED_SUBJECTS
+from netctrl.certificates.subject import SUBJECTS, Subject
 from netctrl.errors import InvalidValue, Status, did_you_mean
 from netctrl.frequency.branch_bound import Minimum
 from netctrl.frequency.margins import margins
@@ -67,7 +68,7 @@ class Worst(NamedTuple):
 
 
 def certify(
-    law: str | PiSubject,
+    law: str | Subject,
     *,
     rtt_s: float | Ends,
     flows: float | Ends | None = None,
@@ -83,8 +84,8 @@ def certify(
 
     Parameters
     ----------
-    law : str or PiSubject
-        "pie", "pi2", "dualpi2", or a subject of `netctrl.certify`.
+    law : str or Subject
+        "pie", "pi2", "dualpi2", "red", "wred", or a subject of `netctrl.certify`.
     rtt_s : float or (float, float)
         Round-trip time without the queue [s].
     flows, capacity_bit_per_s : float or (float, float), optional
@@ -123,7 +124,7 @@ def certify(
     >>> found.certificate.status.value
     'admissible'
     """
-    subject = law if isinstance(law, PiSubject) else subject_of(law, parameters or {})
+    subject = subject_of(law, parameters or {}) if isinstance(law, str) else law
     box = box_of(subject, rtt_s, flows, capacity_bit_per_s, window_packets, packet_size_bytes, senders, stretches)
     mixtures = [read_mixture(text) for text in box.inputs.senders]
     return QueueCertificate(
@@ -135,32 +136,36 @@ def certify(
     )
 
 
-def subject_of(name: str, parameters: Mapping[str, Any]) -> PiSubject:
+def subject_of(name: str, parameters: Mapping[str, Any]) -> Subject:
     """The named law with its parameters; InvalidValue for an unknown name or parameter."""
-    if name not in SUBJECTS:
-        raise InvalidValue("law", name, f"one of {', '.join(SUBJECTS)}{did_you_mean(name, SUBJECTS)}")
-    make = SUBJECTS[name]
+    laws: dict[str, Callable[..., Subject]] = {**SUBJECTS, **RED_SUBJECTS}
+    if name not in laws:
+        raise InvalidValue("law", name, f"one of {', '.join(laws)}{did_you_mean(name, laws)}")
+    make = laws[name]
     known = list(signature(make).parameters)
     for each in parameters:
         if each not in known:
             takes = f"parameters of {name}: {', '.join(known)}{did_you_mean(each, known)}"
             raise InvalidValue("parameters", each, takes)
+    missing = [key for key, each in signature(make).parameters.items() if each.default is each.empty]
+    for each in missing:
+        if each not in parameters:
+            raise InvalidValue("parameters", None, f"{', '.join(missing)} of {name}")
     return make(**parameters)
 
 
-def _described(subject: PiSubject) -> CertifiedLaw:
-    gains = subject.sampled
+def _described(subject: Subject) -> CertifiedLaw:
     return CertifiedLaw(
         name=subject.name,
         implementation=subject.implementation,
         parameters=dict(subject.parameters),
-        gains={"integral": gains.integral, "proportional": gains.proportional, "update": gains.update_s},
-        reading_age=subject.reading.value,
-        marked="as packets leave" if subject.marked_leaving else "as packets come",
+        gains=subject.gains,
+        reading_age=subject.read,
+        marked=subject.marked,
     )
 
 
-def _verdict(subject: PiSubject, box: Box, mixtures: list[Mixture]) -> QueueVerdict:
+def _verdict(subject: Subject, box: Box, mixtures: list[Mixture]) -> QueueVerdict:
     warnings = list(subject.notes)
     absent = _absent(subject, box, mixtures)
     if absent is not None:
@@ -177,11 +182,12 @@ def _verdict(subject: PiSubject, box: Box, mixtures: list[Mixture]) -> QueueVerd
     )
 
 
-def _absent(subject: PiSubject, box: Box, mixtures: list[Mixture]) -> str | None:
+def _absent(subject: Subject, box: Box, mixtures: list[Mixture]) -> str | None:
     """Why the box has a point without an equilibrium that the loop describes; None: it has none."""
     for mixture in mixtures:
         classes = classes_of(subject, mixture, box.inputs.stretches)
-        loop = loops_of(subject, classes, box.rate)[0]
+        loops = subject.loops(classes, box.rate, box.inputs.packet_size_bytes)
+        loop = next((each for each in loops if _within(each, box.flows[1], box.rtt[0])), loops[-1])
         windows = loop.windows(box.flows[1], box.rtt[0])
         least = int(np.argmin(windows))
         if windows[least] < _MIN_WINDOW * (1.0 - 1e-9):
@@ -191,18 +197,21 @@ def _absent(subject: PiSubject, box: Box, mixtures: list[Mixture]) -> str | None
             )
         output = float(loop.output(box.flows[1], box.rtt[0]))
         if output > subject.greatest:
-            return (
-                f"{mixture.text}: the law's output would be {output:.3g}; above {subject.greatest:g} it acts otherwise"
-            )
+            above = f"above {subject.greatest:.4g} {subject.beyond}"
+            return f"{mixture.text}: the law's output would be {output:.3g}; {above}"
     return None
 
 
-def holds(subject: PiSubject, box: Box, mixtures: list[Mixture]) -> bool:
+def _within(loop: QueueLoop, flows: float, rtt: float) -> bool:
+    return loop.within[0] <= float(loop.output(flows, rtt)) <= loop.within[1]
+
+
+def holds(subject: Subject, box: Box, mixtures: list[Mixture]) -> bool:
     """Whether the law provably keeps the design rule at every point of a box."""
     if _absent(subject, box, mixtures) is not None:
         return False
     for mixture in mixtures:
-        for loop in loops_of(subject, classes_of(subject, mixture, box.inputs.stretches), box.rate):
+        for loop in loops_of(subject, classes_of(subject, mixture, box.inputs.stretches), box):
             if any(point.unstable for point in _looked_at(mixture, loop, box)) or not _keeps_rule(loop, box):
                 return False
     return True
@@ -214,11 +223,11 @@ def _keeps_rule(loop: QueueLoop, box: Box) -> bool:
     return box_keeps(loop, box.flows, box.rtt, _MIN_FACTOR, radians(MIN_PHASE_DEG))
 
 
-def worst(subject: PiSubject, box: Box, mixtures: list[Mixture]) -> Worst:
+def worst(subject: Subject, box: Box, mixtures: list[Mixture]) -> Worst:
     """Least gain margin of all the law's loops in the box; proved, where the loops are stable."""
     found: list[Worst] = []
     for mixture in mixtures:
-        for loop in loops_of(subject, classes_of(subject, mixture, box.inputs.stretches), box.rate):
+        for loop in loops_of(subject, classes_of(subject, mixture, box.inputs.stretches), box):
             found += _looked_at(mixture, loop, box)
     least = min(found, key=lambda each: each.factor)
     if least.unstable:
@@ -242,7 +251,7 @@ def _looked_at(mixture: Mixture, loop: QueueLoop, box: Box) -> list[Worst]:
     return points
 
 
-def _status(subject: PiSubject, box: Box, mixtures: list[Mixture], found: Worst) -> Status:
+def _status(subject: Subject, box: Box, mixtures: list[Mixture], found: Worst) -> Status:
     if found.unstable:
         return Status.UNSTABLE
     held = found.proved >= _MIN_FACTOR and holds(subject, box, mixtures)
@@ -271,7 +280,7 @@ def _sampled(box: Box, found: Worst) -> SampledLoop:
     )
 
 
-def _linear(subject: PiSubject, box: Box, mixtures: list[Mixture]) -> LinearMargins | None:
+def _linear(subject: Subject, box: Box, mixtures: list[Mixture]) -> LinearMargins | None:
     """Worst of the box's corners in the loop as it is usually given; None where there is a mixture."""
     if len(box.inputs.stretches) > 1 or any(len(mixture.parts) > 1 for mixture in mixtures):
         return None
@@ -283,26 +292,22 @@ def _linear(subject: PiSubject, box: Box, mixtures: list[Mixture]) -> LinearMarg
     return min(found, key=lambda each: each.gain_margin_db)
 
 
-def _linear_at(subject: PiSubject, mixture: Mixture, box: Box, flows: float, rtt: float) -> LinearMargins:
+def _linear_at(subject: Subject, mixture: Mixture, box: Box, flows: float, rtt: float) -> LinearMargins:
     sender, trip = mixture.parts[0][0], rtt * box.inputs.stretches[0]
     if box.inputs.window_packets is not None:
-        window = box.rate * (trip + subject.nominal.target_s) / flows  # as it was given
+        window = box.rate * (trip + subject.target_s) / flows  # as it was given
     else:
         window = box.rate * trip / flows
-    kind = classes_of(subject, mixture, (1.0,))[0]
-    x = (sender.probability(window) * (kind.factor * subject.thinning) ** -1.0) ** (1.0 / kind.power)
-    law = subject.nominal
-    held = min(x, subject.rungs[-1][1])
-    scale = next(g.integral for low, high, g in subject.rungs if low <= held <= high) / subject.sampled.integral
+    x, law = subject.usual(sender, sender.probability(window), box.rate, box.inputs.packet_size_bytes)
     damping = sender.increase / window
     lags = (trip, trip / damping) if sender.scalable else (trip, trip / (2.0 * damping))
     if sender.scalable and sender.averaging:
         lags = (*lags, trip / sender.averaging)
     loop = DelayLoop(
-        gain=scale * law.integral / law.update_s * kind.power / x * trip / (1.0 if sender.scalable else 2.0),
-        integrators=1,
-        lags=lags,
-        leads=(law.proportional * law.update_s / law.integral,) if law.proportional else (),
+        gain=law.gain * subject.seen_by(sender).power / x * trip / (1.0 if sender.scalable else 2.0),
+        integrators=law.integrators,
+        lags=(*lags, *law.lags),
+        leads=law.leads,
         delay=trip,
     )
     found = margins(loop)
@@ -312,17 +317,23 @@ def _linear_at(subject: PiSubject, mixture: Mixture, box: Box, flows: float, rtt
         window_packets=window,
         stable=found.stable,
         gain_margin_db=found.gain_margin_db,
-        phase_margin_deg=found.phase_margin_deg,
+        phase_margin_deg=min(found.phase_margin_deg, 180.0),
     )
 
 
-def _reach(subject: PiSubject, box: Box, mixtures: list[Mixture]) -> QueueReach:
+def _reach(subject: Subject, box: Box, mixtures: list[Mixture]) -> QueueReach:
     given = box.inputs.window_packets is None
-    target, stretch = subject.nominal.target_s, box.inputs.stretches[0]
+    target, stretch = subject.target_s, box.inputs.stretches[0]
+    largest = box.rate * (box.rtt[1] * stretch + target) / box.flows[0]
+    corners = [
+        (box.flows[0], box.rtt[1] / _FAR),
+        (box.flows[0], box.rtt[1]),
+        (box.flows[0] * largest / _MIN_WINDOW, box.rtt[1]),
+    ]
     loops = [
         loop
         for mixture in mixtures
-        for loop in loops_of(subject, classes_of(subject, mixture, box.inputs.stretches), box.rate)
+        for loop in loops_of(subject, classes_of(subject, mixture, box.inputs.stretches), box, corners)
     ]
 
     def keeps(flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
@@ -344,7 +355,6 @@ def _reach(subject: PiSubject, box: Box, mixtures: list[Mixture]) -> QueueReach:
         return keeps(flows, np.full(flows.shape, box.rtt[1]))
 
     longest = _outwards(by_rtt, box.rtt[1] / _FAR, box.rtt[1] * _FAR)
-    largest = box.rate * (box.rtt[1] * stretch + target) / box.flows[0]
     window = _outwards(by_load, _MIN_WINDOW, max(largest, _MIN_WINDOW) * _FAR)
     fewest = None if window is None or not given else largest * box.flows[0] / window
     return QueueReach(

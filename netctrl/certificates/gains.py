@@ -13,8 +13,8 @@ from netctrl.certificates.box import Box, Ends, box_of
 from netctrl.certificates.certify import MIN_GAIN_DB, MIN_PHASE_DEG, certify, holds, subject_of
 from netctrl.certificates.loops import Mixture, classes_of, loops_of, read_mixture
 from netctrl.certificates.record import QueueCertificate
-from netctrl.certificates.subject import PiSubject
-from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status
+from netctrl.certificates.subject import SUBJECTS, PiSubject
+from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status, did_you_mean
 from netctrl.frequency.branch_bound import Sector
 from netctrl.frequency.sampled_gain import gains_at
 from netctrl.laws.aqm.delay_pi import DelayPi
@@ -108,7 +108,7 @@ def queue_gains(
     ('admissible', ['dualpi2', 'target', '15ms'])
     """
     given = dict(parameters or {})
-    subject = subject_of(law, given)
+    subject = _pi_subject(law, given)
     for name in ("alpha", "beta"):
         if name in given:
             raise InvalidValue("parameters", name, f"parameters of {law} other than its gains")
@@ -136,6 +136,13 @@ def queue_gains(
     )
 
 
+def _pi_subject(law: str, parameters: Mapping[str, Any]) -> PiSubject:
+    if law not in SUBJECTS:
+        raise InvalidValue("law", law, f"a law with gains: {', '.join(SUBJECTS)}{did_you_mean(law, SUBJECTS)}")
+    subject_of(law, parameters)
+    return SUBJECTS[law](**parameters)
+
+
 def _proved(law: str, given: Mapping[str, Any], box: Box, mixtures: list[Mixture]) -> dict[str, Any] | None:
     """Parameters with the greatest gains that are proved to hold."""
     alpha, beta = _fastest(law, given, box)
@@ -144,7 +151,7 @@ def _proved(law: str, given: Mapping[str, Any], box: Box, mixtures: list[Mixture
         made = {**given, **_rounded(law, alpha, beta)}
         if made["alpha"] <= 0.0 or made["beta"] > _TARGETS[law].most:
             return None
-        subject = subject_of(law, made)
+        subject = _pi_subject(law, made)
         # A first look without proof saves most of the proofs that would fail.
         if made != tried and _greatest(subject, box, *_grid(box)) >= 1.0 and holds(subject, box, mixtures):
             return made
@@ -161,7 +168,7 @@ def _grid(box: Box) -> tuple[np.ndarray, np.ndarray]:
 def _fastest(law: str, given: Mapping[str, Any], box: Box) -> tuple[float, float]:
     """Greatest integral gain, with its proportional one, that keeps the rule on a grid over the box."""
     flows, rtt = _grid(box)
-    subject = subject_of(law, given)
+    subject = _pi_subject(law, given)
     longest = max(box.rtt[1] * stretch for stretch in box.inputs.stretches) + subject.nominal.target_s
     found = []
     for ratio in _RATIOS:
@@ -178,7 +185,7 @@ def _greatest(subject: PiSubject, box: Box, flows: np.ndarray, rtt: np.ndarray) 
     least = np.inf
     for text in box.inputs.senders:
         classes = classes_of(subject, read_mixture(text), box.inputs.stretches)
-        for loop in loops_of(subject, classes, box.rate):
+        for loop in loops_of(subject, classes, box):
             x = loop.output(flows, rtt)
             at = (x >= loop.within[0]) & (x <= loop.within[1])
             edges = np.array(loop.starts(box.flows, box.rtt)).reshape(-1, 2)  # where gains jump they are worst

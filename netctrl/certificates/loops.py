@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
+from math import pi
 from typing import NamedTuple
 
-from netctrl.certificates.subject import PiSubject
+from netctrl.certificates.box import Box, Ends
+from netctrl.certificates.subject import Subject
 from netctrl.errors import InvalidValue, did_you_mean
+from netctrl.frequency.sampled_stability import stable_gains
 from netctrl.plants.queue_loop import QueueLoop
 from netctrl.plants.queue_response import SampledPi, WindowClass
+from netctrl.plants.queue_tail import tail_bound
 from netctrl.plants.window_response import SENDERS, Sender
 
 __all__ = ["MIXTURE_TAKES", "Mixture", "classes_of", "loops_of", "read_mixture"]
@@ -17,6 +23,8 @@ MIXTURE_TAKES = (
     f"senders ({', '.join(SENDERS)}), or a mixture of them with the shares of flows, as in reno+dctcp or .8reno+.2dctcp"
 )
 _PART = re.compile(r"\s*([0-9]*\.?[0-9]+)?\s*([a-z][a-z0-9]*)\s*")
+_NEGLIGIBLE = 1e-5
+"""Response below which no margin is looked for."""
 
 
 class Mixture(NamedTuple):
@@ -43,44 +51,62 @@ def read_mixture(text: str) -> Mixture:
     return Mixture(text, tuple((sender, share or 1.0 / len(parts)) for sender, share in parts))
 
 
-def classes_of(subject: PiSubject, mixture: Mixture, stretches: tuple[float, ...]) -> tuple[WindowClass, ...]:
+def classes_of(subject: Subject, mixture: Mixture, stretches: tuple[float, ...]) -> tuple[WindowClass, ...]:
     """Classes of flows: each sender at each round-trip time."""
-    if subject.apart and all(sender.scalable for sender, _ in mixture.parts):
+    found = [
+        subject.seen_by(sender)._replace(share=share / len(stretches), stretch=stretch)
+        for sender, share in mixture.parts
+        for stretch in stretches
+    ]
+    if not any(each.queued for each in found):
         raise InvalidValue(
             "sender",
             mixture.text,
             f"at least one classic sender for {subject.name}: without one the step of its scalable queue marks, "
             "not its PI law",
         )
-    found = []
-    for sender, share in mixture.parts:
-        for stretch in stretches:
-            queued = not (subject.apart and sender.scalable)
-            linear = subject.power == 1.0
-            found.append(
-                WindowClass(
-                    sender,
-                    share / len(stretches),
-                    stretch,
-                    factor=(subject.coupling if sender.scalable and not linear else 1.0) / subject.thinning,
-                    power=1.0 if sender.scalable else subject.power,
-                    queued=queued,
-                    other_delay_s=0.0 if queued else subject.apart_delay_s,
-                )
-            )
     return tuple(found)
 
 
-def loops_of(subject: PiSubject, classes: tuple[WindowClass, ...], rate: float) -> list[QueueLoop]:
-    """One loop for each range of the law's output with gains of its own; `rate` in packets a second."""
-    return [
-        QueueLoop(
-            classes,
-            SampledPi(gains.integral, gains.proportional, gains.update_s, gains.target_s),
-            rate,
-            age_queues=subject.reading.age_s(1.0),
-            marked_leaving=subject.marked_leaving,
-            within=(low, high),
-        )
-        for low, high, gains in subject.rungs
-    ]
+def loops_of(
+    subject: Subject,
+    classes: tuple[WindowClass, ...],
+    box: Box,
+    points: Sequence[tuple[float, float]] | None = None,
+) -> list[QueueLoop]:
+    """One loop for each range of the law's output with gains of its own.
+
+    Of a law in continuous time the angles up to pi stand for frequencies that cover the box, or `points` (N, tau).
+    """
+    boxes = [(box.flows, box.rtt)] if points is None else [((n, n), (tau, tau)) for n, tau in points]
+    loops = subject.loops(classes, box.rate, box.inputs.packet_size_bytes)
+    return [loop if isinstance(loop.law, SampledPi) else _covered(loop, boxes) for loop in loops]
+
+
+def _covered(loop: QueueLoop, boxes: list[tuple[Ends, Ends]]) -> QueueLoop:
+    """The loop with angles up to pi for frequencies beyond which it provably meets no margin of any of the boxes.
+
+    Beyond them |L| is at most half of what it is at some crossing of the negative axis, and at most 1/2: so neither
+    the least gain margin of a box nor a gain crossover is beyond.
+    """
+    for flows, rtt in boxes:
+        starts = loop.starts(flows, rtt)
+        if not starts:
+            continue
+        loop = replace(loop, continuous_s=min(loop.continuous_s, 2.0 * max(_longest(loop, *each) for each in starts)))
+        while not _covers(loop, flows, rtt, starts):
+            loop = replace(loop, continuous_s=0.5 * loop.continuous_s)
+    return loop
+
+
+def _covers(loop: QueueLoop, flows: Ends, rtt: Ends, starts: list[tuple[float, float]]) -> bool:
+    bound = tail_bound(loop, pi / loop.continuous_s, flows, rtt)
+    if bound > 0.5:
+        return False
+    crossing = max(1.0 / stable_gains(loop, *start).upper for start in starts)
+    return bound <= max(0.5 * crossing, _NEGLIGIBLE)
+
+
+def _longest(loop: QueueLoop, flows: float, rtt: float) -> float:
+    standing = loop.standing(float(loop.output(flows, rtt)))
+    return max(float(loop.trip(k, rtt, standing)) for k in loop.classes)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from netctrl.errors import InvalidValue, checked_number
 from netctrl.laws.aqm.delay_pi import DelayPi
@@ -14,14 +14,98 @@ from netctrl.laws.aqm.pie import pie_scale
 from netctrl.laws.targets.dualpi2 import Dualpi2Law, dualpi2_sent
 from netctrl.laws.targets.pie_law import PieLaw
 from netctrl.laws.targets.reading import DelayReading
+from netctrl.plants.queue_loop import QueueLoop
+from netctrl.plants.queue_response import SampledPi, WindowClass
+from netctrl.plants.window_response import Sender
 
-__all__ = ["SUBJECTS", "PiSubject", "dualpi2", "pi2", "pie"]
+__all__ = ["SUBJECTS", "LinearLaw", "PiSubject", "Subject", "dualpi2", "pi2", "pie"]
 
 _THINNING = 1.85
 """Packets per 1/p that pass from one choice to the next where PIE spreads its choices (RFC 8033, Section 5.4): .85/p
 surely, and 1/p on average by chance."""
 _RUNGS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 """Probabilities between which PIE's gains are constant (RFC 8033, Section 4.2)."""
+
+
+class LinearLaw(NamedTuple):
+    """Continuous law from the queueing delay to the output, gain · Π(1 + z s)/(sᵐ Π(1 + T s))."""
+
+    gain: float
+    """[1/s^(1 + m)]"""
+    integrators: int
+    lags: tuple[float, ...]
+    """T [s]"""
+    leads: tuple[float, ...]
+    """z [s]"""
+
+
+class Subject(Protocol):
+    """A queue's law that can be certified."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def implementation(self) -> str:
+        """Whose arithmetic."""
+        ...
+
+    @property
+    def parameters(self) -> Mapping[str, float | str | bool]:
+        """As given, in SI units."""
+        ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the loop leaves out."""
+        ...
+
+    @property
+    def in_bytes(self) -> bool:
+        """Whether thresholds are in bytes, so that more than the rate per flow counts."""
+        ...
+
+    @property
+    def target_s(self) -> float:
+        """Standing delay of the queue at every load; 0 where it depends on the load [s]."""
+        ...
+
+    @property
+    def greatest(self) -> float:
+        """Output beyond which the law acts differently."""
+        ...
+
+    @property
+    def beyond(self) -> str:
+        """What it does there."""
+        ...
+
+    @property
+    def gains(self) -> dict[str, float]:
+        """As computed, for the certificate."""
+        ...
+
+    @property
+    def read(self) -> str:
+        """Which delay the law reads, in words."""
+        ...
+
+    @property
+    def marked(self) -> str:
+        """Where packets are marked or dropped, in words."""
+        ...
+
+    def seen_by(self, sender: Sender) -> WindowClass:
+        """All flows of one sender under this law."""
+        ...
+
+    def loops(self, classes: tuple[WindowClass, ...], rate: float, packet_bytes: float) -> list[QueueLoop]:
+        """One loop for each range of the output with gains of its own; the rate in packets a second."""
+        ...
+
+    def usual(self, sender: Sender, p: float, rate: float, packet_bytes: float) -> tuple[float, LinearLaw]:
+        """Output at a sender's marking probability, and the law there, as they are usually given."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +134,70 @@ class PiSubject:
     marked_leaving: bool = False
     greatest: float = 1.0
     """Output beyond which the law acts differently."""
+    beyond: str = "it acts otherwise"
     notes: tuple[str, ...] = field(default=())
+    in_bytes: bool = False
 
     @property
     def sampled(self) -> DelayPi:
         """Gains in effect where nothing scales them."""
         return self.rungs[-1][2]
+
+    @property
+    def target_s(self) -> float:
+        """Standing delay of the queue [s]."""
+        return self.nominal.target_s
+
+    @property
+    def gains(self) -> dict[str, float]:
+        """As computed where nothing scales them, and the time between updates."""
+        gains = self.sampled
+        return {"integral": gains.integral, "proportional": gains.proportional, "update": gains.update_s}
+
+    @property
+    def read(self) -> str:
+        """Which delay the law reads, in words."""
+        return self.reading.value
+
+    @property
+    def marked(self) -> str:
+        """Where packets are marked or dropped, in words."""
+        return "as packets leave" if self.marked_leaving else "as packets come"
+
+    def seen_by(self, sender: Sender) -> WindowClass:
+        """All flows of one sender under this law."""
+        queued = not (self.apart and sender.scalable)
+        coupled = sender.scalable and self.power != 1.0
+        return WindowClass(
+            sender,
+            factor=(self.coupling if coupled else 1.0) / self.thinning,
+            power=1.0 if sender.scalable else self.power,
+            queued=queued,
+            other_delay_s=0.0 if queued else self.apart_delay_s,
+        )
+
+    def loops(self, classes: tuple[WindowClass, ...], rate: float, packet_bytes: float) -> list[QueueLoop]:
+        """One loop for each range of the output with gains of its own; the size of packets doesn't count."""
+        return [
+            QueueLoop(
+                classes,
+                SampledPi(gains.integral, gains.proportional, gains.update_s, gains.target_s),
+                rate,
+                age_queues=self.reading.age_s(1.0),
+                marked_leaving=self.marked_leaving,
+                within=(low, high),
+            )
+            for low, high, gains in self.rungs
+        ]
+
+    def usual(self, sender: Sender, p: float, rate: float, packet_bytes: float) -> tuple[float, LinearLaw]:
+        """Output at a sender's marking probability, and the law there, as they are usually given."""
+        kind, law = self.seen_by(sender), self.nominal
+        x = (p / (kind.factor * self.thinning)) ** (1.0 / kind.power)
+        held = min(x, self.rungs[-1][1])
+        scale = next(g.integral for low, high, g in self.rungs if low <= held <= high) / self.sampled.integral
+        leads = (law.proportional * law.update_s / law.integral,) if law.proportional else ()
+        return x, LinearLaw(scale * law.integral / law.update_s, 1, (), leads)
 
 
 def pie(

@@ -9,7 +9,15 @@ import numpy as np
 
 from netctrl.plants.aliases import majorant
 from netctrl.plants.mean_value import MeanValue, coordinate, unknown_phase
-from netctrl.plants.queue_response import BLOCK, Averaged, Equilibrium, QueueResponse, SampledPi, WindowClass
+from netctrl.plants.queue_response import (
+    BLOCK,
+    MOST_SPACED,
+    Averaged,
+    Equilibrium,
+    QueueResponse,
+    SampledPi,
+    WindowClass,
+)
 
 __all__ = ["QueueLoop"]
 
@@ -44,7 +52,9 @@ class QueueLoop(QueueResponse):
                 columns = (centre[:, :1], x[:, None], flows[:, None], rtt[:, None], centre[:, 3:])
                 if some.size:
                     values[some] = self.sums(*(a[some] for a in columns), aliases)
-            parts[i] = _shares(self, centre[i], half[i], x[i], few)
+            with np.errstate(invalid="ignore"):  # where no bound is known
+                parts[i] = _shares(self, centre[i], half[i], x[i], few)
+        parts[rows[~self.solved(x[rows])]] = inf
         parts[rows, 0] += np.where(large, _COARSE, _FINE)[rows] * np.abs(values[rows])
         stretch[rows, 1:3] = moves[rows]
         return values, np.where(np.isfinite(parts), parts, inf), stretch
@@ -68,10 +78,14 @@ def _base(loop: QueueResponse, k: WindowClass, rtt: Any) -> Any:
     return rtt * k.stretch / loop.trip(k, rtt, loop.standing(1.0))  # for a law with a target
 
 
-def _share_slopes(loop: QueueResponse, rtt: np.ndarray, half: np.ndarray) -> list[np.ndarray]:
+def _share_slopes(
+    loop: QueueResponse, rtt: np.ndarray, half: np.ndarray, x: tuple[np.ndarray, np.ndarray]
+) -> list[np.ndarray]:
     """Bounds of |∂ ln y_i/∂ ln N| and |∂ ln y_i/∂ ln tau| over cells, (2, k) for each class.
 
     y_i ~ N x^(−e_i)/R_i and Σ y_i = 1, so ∂ ln x = (∂ ln N − Σ y b ∂ ln tau)/Σ y e with the bases b of round trips.
+    With an averaging law R_i grows with x, too: e_i becomes e_i + l_i with l_i of at most the elasticity of the delay
+    between both `x`.
     """
     exponents = [k.sender.exponent * k.power for k in loop.classes]
     if len(loop.classes) == 1:
@@ -81,12 +95,21 @@ def _share_slopes(loop: QueueResponse, rtt: np.ndarray, half: np.ndarray) -> lis
     for k, e in zip(loop.classes, exponents, strict=True):
         least, most = e / max(exponents), e / min(exponents)
         if isinstance(loop.law, Averaged):
-            found.append(np.full((2, len(rtt)), 1.0 + most + 1.0 / min(exponents)))
+            bound = 1.0 + most + _elasticity(loop.law, *x) / min(exponents)
+            found.append(np.stack([bound, bound]))
             continue
         own = np.stack([_base(loop, k, rtt * np.exp(sign * half)) for sign in (-1.0, 1.0)])
         by_rtt = np.maximum(most * high - own.min(axis=0), own.max(axis=0) - least * low)
         found.append(np.stack([np.full(len(rtt), max(most - 1.0, 1.0 - least)), by_rtt]))
     return found
+
+
+def _elasticity(law: Averaged, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Greatest |∂ ln D/∂ ln x| between two x, (k,); inf where the line doesn't reach so far."""
+    known = np.minimum(high, MOST_SPACED) if law.spaced else high
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = np.maximum(law.elasticity(low), law.elasticity(known))
+    return np.where((law.delay(low) > 0.0) & (known == high), found, inf)
 
 
 def _shares(loop: QueueResponse, centre: np.ndarray, half: np.ndarray, x: np.ndarray, most: int) -> np.ndarray:
@@ -102,12 +125,13 @@ def _shares(loop: QueueResponse, centre: np.ndarray, half: np.ndarray, x: np.nda
     trips = [loop.trip(k, rtt, standing) for k in loop.classes]
     dampings = [(ln_x * (k.sender.exponent * k.power) + float(np.log(k.damping(1.0)))).exp() for k in loop.classes]
     at = loop.point(x, np.exp(centre[:, 1]), np.exp(centre[:, 2]))
-    slopes = _share_slopes(loop, np.exp(centre[:, 2]), half[:, 2])
+    spread = np.exp((half[:, 1:3] * by).sum(axis=1))
+    slopes = _share_slopes(loop, np.exp(centre[:, 2]), half[:, 2], (x / spread, x * spread))
     shares = [
         MeanValue(np.log(y)[:, None], n[0][:, None] * ln_flows.slopes + n[1][:, None] * ln_rtt.slopes, rtt.half).exp()
         for y, n in zip(at.shares, slopes, strict=True)
     ]
-    point = Equilibrium(standing, loop.late(standing), trips, dampings, shares)
+    point = Equilibrium(standing, loop.late(standing), loop.rise(ln_x.exp()), trips, dampings, shares)
     turns = 2.0 * pi * np.arange(-most, most + 1) if isinstance(law, SampledPi) else np.zeros(1)
     near = _bounded(loop, theta + turns, point, extra, known=True)
     found = near.slopes

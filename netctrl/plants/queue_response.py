@@ -17,13 +17,13 @@ holds x in between, closes with z = e^(i theta), s_m = i (theta + 2 pi m)/d
 
     L(z) = (proportional (1 − 1/z) + integral) (1/d) Σ_m −(δD/δx)(s_m) e^(−s_m age)/s_m.
 
-A law that averages the queue at every packet (RED) is continuous: L = slope · −(δD/δx) e^(−s age)/(1 + s/corner).
+A law that averages the queue at every packet (RED) is continuous: L = (dx/dD) · −(δD/δx) e^(−s age)/(1 + s/corner).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, pi
+from math import inf, log, pi
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike
 from netctrl.plants.aliases import SMALL_ANGLE, all_aliases, other_aliases
 from netctrl.plants.window_response import Sender, response
 
-__all__ = ["BLOCK", "Averaged", "Equilibrium", "QueueResponse", "SampledPi", "WindowClass"]
+__all__ = ["BLOCK", "MOST_SPACED", "Averaged", "Equilibrium", "QueueResponse", "SampledPi", "WindowClass"]
 
 _ALIASES = 12
 """On each side, at least; with the tails' two leading powers they leave less than 1e-8 of the response."""
@@ -40,6 +40,8 @@ _FEW = 3
 """For a first look, which leaves less than 1e-5."""
 BLOCK = 400_000
 _NEWTON = 60
+MOST_SPACED = 1.5
+"""Of x where marks are spaced, which tends to 2 as p grows; 1 at p = 1."""
 _EDGE = 1e-9
 """Relative width by which a range is closed at its ends, against rounding."""
 
@@ -81,7 +83,7 @@ class SampledPi(NamedTuple):
 
 
 class Averaged(NamedTuple):
-    """Marks in proportion to an average of the delay above a least one: one line of RED."""
+    """Marks in proportion to an average of the delay above a least one: one line of RED, p = slope (D − start)."""
 
     slope: float
     """dp/dD [1/s]."""
@@ -89,6 +91,21 @@ class Averaged(NamedTuple):
     """Of the average; inf: no average [rad/s]."""
     start_s: float
     """Delay at which the line is 0, also below the line's range [s]."""
+    spaced: bool = False
+    """Whether a mark comes after 1 to 1/p packets, each number with the same chance: 2p/(1 + p) of packets are marked,
+    and this share is x. Else x = p."""
+
+    def delay(self, x: Any) -> Any:
+        """D at x [s]."""
+        return (x / (2.0 - x) if self.spaced else x) * (1.0 / self.slope) + self.start_s
+
+    def rise(self, x: Any) -> Any:
+        """dx/dD at x [1/s]."""
+        return (2.0 - x) * (2.0 - x) * (0.5 * self.slope) if self.spaced else self.slope
+
+    def elasticity(self, x: Any) -> Any:
+        """∂ ln D/∂ ln x; over a range of x it is greatest at an end."""
+        return x / self.rise(x) / self.delay(x)
 
 
 class Equilibrium(NamedTuple):
@@ -98,6 +115,8 @@ class Equilibrium(NamedTuple):
     """Delay of the queue [s]."""
     late: Any
     """Age of the delay that the law reads [s]."""
+    rise: Any
+    """dx/dD of an averaging law [1/s]; else 1."""
     trips: list
     """R [s]."""
     dampings: list
@@ -146,28 +165,39 @@ class QueueResponse:
     def standing(self, x: Any) -> Any:
         """Delay of the queue in equilibrium [s]."""
         law = self.law
-        return law.target_s if isinstance(law, SampledPi) else x / law.slope + law.start_s
+        return law.target_s if isinstance(law, SampledPi) else law.delay(x)
 
     def output(self, flows: ArrayLike, rtt: ArrayLike) -> np.ndarray:
-        """The law's output x in equilibrium, with which N flows fill the link: by Newton's method on ln x."""
+        """The law's output x in equilibrium, with which N flows fill the link: by Newton's method on ln x.
+
+        Of an averaging law with spaced marks it is 1.5 where no x up to it would do; above 1 there is no equilibrium.
+        """
         flows, rtt = np.broadcast_arrays(np.asarray(flows, dtype=float), np.asarray(rtt, dtype=float))
         aim = np.log(self.rate / flows)
         u = np.full(flows.shape, -5.0)
+        most = log(MOST_SPACED) if isinstance(self.law, Averaged) and self.law.spaced else inf
         exponents = [k.sender.exponent * k.power for k in self.classes]
         for _ in range(_NEWTON):
             x = np.exp(u)
-            standing = self.standing(x)
+            standing = np.maximum(self.standing(x), 0.0)  # below 0 only below the range of a line
             rates, slopes = np.zeros(u.shape), np.zeros(u.shape)
             for k, exponent in zip(self.classes, exponents, strict=True):
                 trip = self.trip(k, rtt, standing)
                 rate = k.share * k.window(x) / trip
-                longer = 0.0 if isinstance(self.law, SampledPi) or not k.queued else x / self.law.slope / trip
+                longer = 0.0 if isinstance(self.law, SampledPi) or not k.queued else x / self.law.rise(x) / trip
                 rates, slopes = rates + rate, slopes + rate * (exponent + longer)
             move = rates / slopes * (np.log(rates) - aim)
-            u = u + np.clip(move, -20.0, 20.0)
+            u = np.minimum(u + np.clip(move, -20.0, 20.0), most)
             if np.all(np.abs(move) < 1e-13):
                 break
         return np.exp(u)
+
+    def solved(self, x: np.ndarray) -> np.ndarray:
+        """Whether an output is that of an equilibrium, and not the end of what an averaging law may have."""
+        law = self.law
+        if isinstance(law, SampledPi):
+            return np.ones(x.shape, dtype=bool)
+        return (law.delay(x) > 0.0) & ((x < MOST_SPACED * (1.0 - _EDGE)) | (not law.spaced))
 
     def flows(self, x: float, rtt: float) -> float:
         """Number of flows whose equilibrium has the output x."""
@@ -220,7 +250,8 @@ class QueueResponse:
             np.asarray(theta), *(np.asarray(a, dtype=float) for a in (flows, rtt, extra))
         )
         shape, x = theta.shape, self.output(flows, rtt)
-        columns = [a.reshape(-1, 1) for a in (theta, x, flows, rtt, extra)]
+        held = np.clip(x, *self.within)  # the response is 0 elsewhere
+        columns = [a.reshape(-1, 1) for a in (theta, held, flows, rtt, extra)]
         most = self.aliases(float(rtt.min(initial=inf)), coarse=coarse)
         size = max(1, BLOCK // (2 * most + 1))
         parts = [self.sums(*(a[i : i + size] for a in columns), most) for i in range(0, max(theta.size, 1), size)]
@@ -269,7 +300,11 @@ class QueueResponse:
             flows * (k.share * k.sender.increase / self.rate) / (trip * damping)
             for k, trip, damping in zip(self.classes, trips, dampings, strict=True)
         ]
-        return Equilibrium(standing, self.late(standing), trips, dampings, shares)
+        return Equilibrium(standing, self.late(standing), self.rise(x), trips, dampings, shares)
+
+    def rise(self, x: Any) -> Any:
+        """dx/dD of an averaging law at the output x [1/s]; else 1."""
+        return self.law.rise(x) if isinstance(self.law, Averaged) else 1.0
 
     def late(self, standing: Any) -> Any:
         """Age of the delay that the law reads [s]."""
@@ -290,7 +325,7 @@ class QueueResponse:
                 den = den + share * (V + 1.0) / trip
         if isinstance(self.law, SampledPi):
             return moved / (den * s)
-        return self.law.slope * moved / (den * (s / self.law.corner + 1.0))
+        return point.rise * moved / (den * (s / self.law.corner + 1.0))
 
     def _leading(self, s, theta, point: Equilibrium, echoes: list, marks: list, most: int) -> np.ndarray:
         """Powers of 1/s that the terms tend to, whose sums have closed forms; the main alias's own at small angles."""

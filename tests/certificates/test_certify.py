@@ -8,7 +8,7 @@ from queue_fluid import growth
 
 from netctrl.certificates.certify import certify
 from netctrl.certificates.gains import queue_gains
-from netctrl.certificates.loops import classes_of, loops_of, read_mixture
+from netctrl.certificates.loops import classes_of, read_mixture
 from netctrl.certificates.subject import SUBJECTS, PiSubject, dualpi2, pi2, pie
 from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status
 from netctrl.frequency.sampled_stability import stable_gains
@@ -116,7 +116,7 @@ def test_a_verdict_over_a_box_is_that_of_the_fluid_at_its_worst_point_and_of_poi
     if found.sampled is None:
         assert found.status is Status.INFEASIBLE
         return
-    loops = loops_of(law, classes_of(law, read_mixture(sender), (1.0,)), 200e6 / 12000.0)
+    loops = law.loops(classes_of(law, read_mixture(sender), (1.0,)), 200e6 / 12000.0, 1500.0)
     at = found.sampled
     assert at.flows is not None
     x = float(loops[0].output(at.flows, at.rtt_s))

@@ -1,4 +1,5 @@
-"""Nonlinear fluid of senders in classes, one queue and a PI law, integrated in time: a judge of frequency responses.
+"""Nonlinear fluid of senders in classes, one queue and a PI or averaging law, integrated in time: a judge of frequency
+responses.
 
 Written from the differential equations alone (Misra, Gong, Towsley 2000; Alizadeh, Javanmard, Prabhakar 2011), by
 Heun's method with delays that depend on the state.
@@ -10,16 +11,23 @@ import numba
 import numpy as np
 
 from netctrl.plants.queue_loop import QueueLoop
+from netctrl.plants.queue_response import Averaged
 
 _STEPS = 160  # in the shortest round trip
 
 
 def growth(loop: QueueLoop, flows: float, rtt: float, gain: float, periods: float, period_s: float) -> float:
     """Rate at which a small deviation of the delay grows, in natural logarithms a period."""
-    law = loop.law
-    shortest = min(rtt * k.stretch + (law.target_s if k.queued else k.other_delay_s) for k in loop.classes)
-    inside = max(int(np.ceil(law.update_s / (shortest / _STEPS))), 8)
-    x = float(loop.output(flows, rtt))
+    law, x = loop.law, float(loop.output(flows, rtt))
+    averaged = isinstance(law, Averaged)
+    if averaged:
+        p = x / (2.0 - x) if law.spaced else x
+        target = law.start_s + p / law.slope
+    else:
+        target = law.target_s
+    shortest = min(rtt * k.stretch + (target if k.queued else k.other_delay_s) for k in loop.classes)
+    update = shortest / 4.0 if averaged else law.update_s  # of an averaging law, between two records
+    inside = max(int(np.ceil(update / (shortest / _STEPS))), 8)
     rows = np.array(
         [
             (
@@ -37,25 +45,28 @@ def growth(loop: QueueLoop, flows: float, rtt: float, gain: float, periods: floa
             for k in loop.classes
         ]
     )
-    updates = int(periods * period_s / law.update_s)
+    updates = int(periods * period_s / update)
+    # A gain turns the line of an averaging law around its equilibrium.
+    line = (gain * law.slope, law.corner, law.spaced, p) if averaged else (0.0, 0.0, False, 0.0)
     delays = _run(
         rows,
         loop.rate,
-        gain * law.integral,
-        gain * law.proportional,
-        law.update_s,
-        law.target_s,
+        0.0 if averaged else gain * law.integral,
+        0.0 if averaged else gain * law.proportional,
+        update,
+        target,
         inside,
         updates,
         x,
-        loop.age_s + loop.age_queues * law.target_s,
+        loop.age_s + loop.age_queues * target,
         loop.marked_leaving,
+        line,
     )
-    deviation = np.abs(delays - law.target_s)
-    size = max(int(np.ceil(2.0 * period_s / law.update_s)), 4)
+    deviation = np.abs(delays - target)
+    size = max(int(np.ceil(2.0 * period_s / update)), 4)
     peaks = [deviation[i : i + size].max() for i in range(0, len(deviation) - size, size)]
     late = np.log(np.maximum(peaks[len(peaks) // 2 :], 1e-300))
-    return float(np.polyfit(np.arange(len(late)), late, 1)[0] / (size * law.update_s / period_s))
+    return float(np.polyfit(np.arange(len(late)), late, 1)[0] / (size * update / period_s))
 
 
 @numba.njit(cache=True)
@@ -68,7 +79,7 @@ def _at(history: np.ndarray, now: int, steps: float) -> float:
 
 
 @numba.njit(cache=True)
-def _run(rows, rate, integral, proportional, update, target, inside, updates, x0, age, leaving):
+def _run(rows, rate, integral, proportional, update, target, inside, updates, x0, age, leaving, line):
     K = len(rows)
     h = update / inside
     longest = 0.0
@@ -87,6 +98,9 @@ def _run(rows, rate, integral, proportional, update, target, inside, updates, x0
         w[i, 0] *= 1.0 + 1e-6
     found = np.empty(updates)
     x, old, now = x0, target, 0
+    slope, corner, spaced, p0 = line
+    average = target
+    slope_a = np.zeros(2)
     slope_w, slope_m = np.empty((2, K)), np.empty((2, K))
     for update_number in range(updates):
         delay = _at(q, now, age / h) / rate
@@ -100,13 +114,17 @@ def _run(rows, rate, integral, proportional, update, target, inside, updates, x0
             for stage in range(2):
                 at = now + stage
                 qd = q[at % n] / rate
+                if slope > 0.0 and np.isfinite(corner):
+                    past = _at(q, at, age / h) / rate
+                    slope_a[stage] = corner * (past - average - (slope_a[0] * h if stage else 0.0))
                 for i in range(K):
                     a, b, g = rows[i, 2], rows[i, 3], rows[i, 4]
                     window = w[i, at % n]
                     trip = rows[i, 1] + rows[i, 8] * qd
                     r[i, at % n] = trip
                     lag = trip - (qd if leaving and rows[i, 8] > 0.0 else 0.0)
-                    seen = rows[i, 6] * _held(p, at, lag / h) ** rows[i, 7]
+                    output = _at(p, at, lag / h) if slope > 0.0 else _held(p, at, lag / h)
+                    seen = rows[i, 6] * output ** rows[i, 7]
                     if rows[i, 5] > 0.0:
                         mark = m[i] + (slope_m[0, i] * h if stage else 0.0)
                         slope_m[stage, i] = g / trip * (seen - mark)
@@ -127,6 +145,13 @@ def _run(rows, rate, integral, proportional, update, target, inside, updates, x0
                     m[i] += 0.5 * h * (slope_m[0, i] + slope_m[1, i])
             q[nxt] = q[now % n] + 0.5 * h * (slope_q[0] + slope_q[1])
             now += 1
+            if slope > 0.0:
+                average = average + 0.5 * h * (slope_a[0] + slope_a[1])
+                if not np.isfinite(corner):
+                    average = _at(q, now, age / h) / rate
+                x = p0 + slope * (average - target)
+                if spaced:
+                    x = 2.0 * x / (1.0 + x)
     return found
 
 

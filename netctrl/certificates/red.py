@@ -1,0 +1,260 @@
+"""RED and WRED for `netctrl certify`: marks in proportion to a queue's length, averaged or not, between two thresholds.
+
+A line of RED is p = slope (average − start) in bytes. In Linux and in Floyd and Jacobson's RED marks are spaced, and
+2p/(1 + p) of packets are marked (`netctrl.laws.targets.red`); the share that is marked is the law's output here, and
+its local rise is the loop's gain. WRED of switches chooses packets independently, by the present queue.
+
+"Gentle" RED rises from P at the upper threshold to 1 at twice the threshold (Floyd, "Recommendation on using the
+'gentle_' variant of RED", 2000); Linux marks or drops every packet from the upper threshold on. Adaptive RED moves P
+between .01 and .5 (Floyd, Gummadi, Shenker, "Adaptive RED", 2001; Linux, include/net/red.h, red_adaptative_algo), much
+slower than the queue: the loop is looked at for values of P over this range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import inf, log1p
+from typing import NamedTuple
+
+import numpy as np
+
+from netctrl.certificates.subject import LinearLaw
+from netctrl.errors import InvalidValue
+from netctrl.laws.targets.red import RedLaw
+from netctrl.laws.targets.wred import WredLaw
+from netctrl.plants.queue_loop import QueueLoop
+from netctrl.plants.queue_response import Averaged, WindowClass
+from netctrl.plants.window_response import Sender
+
+__all__ = ["RED_SUBJECTS", "RedLine", "RedSubject", "red", "red_as_linux", "wred", "wred_as_switch"]
+
+_ADAPTED = tuple(float(p) for p in np.geomspace(0.01, 0.5, 9))
+"""Probabilities at the upper threshold between which adaptive RED moves."""
+_ONE = 2**32
+_STEP = "more than min: with equal thresholds the law is a step, which no linear loop describes"
+
+
+class RedLine(NamedTuple):
+    """Probability that rises with the queue, p = slope (queue − start), from one value to another."""
+
+    slope: float
+    """[1/byte]"""
+    start_bytes: float
+    """Where it would be 0; may be below 0 for a line that begins above 0."""
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RedSubject:
+    """Law by thresholds of a queue in bytes."""
+
+    name: str
+    implementation: str
+    parameters: Mapping[str, float | str | bool]
+    lines: tuple[RedLine, ...]
+    """The last one leads to the greatest output."""
+    weight: float = 1.0
+    """Of an arrival in the average; 1: the present queue."""
+    spaced: bool = False
+    """Whether 2p/(1 + p) of packets are marked."""
+    beyond: str = "every packet is marked or dropped"
+    notes: tuple[str, ...] = ()
+    in_bytes: bool = True
+    target_s: float = 0.0
+    """The standing delay depends on the load."""
+    marked: str = "as packets come"
+
+    @property
+    def greatest(self) -> float:
+        """Share of packets that is marked at the end of the last line."""
+        return self._share(self.lines[-1].high)
+
+    @property
+    def gains(self) -> dict[str, float]:
+        """Slope of the steepest line and the weight."""
+        return {"slope_per_byte": max(line.slope for line in self.lines), "weight": self.weight}
+
+    @property
+    def read(self) -> str:
+        """Which queue the law reads, in words."""
+        return "queue at the packet's arrival" if self.weight == 1.0 else "average of the queue at packets' arrivals"
+
+    def seen_by(self, sender: Sender) -> WindowClass:
+        """All flows of one sender: all senders see the same probability."""
+        return WindowClass(sender)
+
+    def loops(self, classes: tuple[WindowClass, ...], rate: float, packet_bytes: float) -> list[QueueLoop]:
+        """One loop for each line; the rate in packets a second."""
+        return [
+            QueueLoop(
+                classes,
+                self._averaged(line, rate, packet_bytes),
+                rate,
+                age_s=0.5 / rate,
+                within=(self._share(line.low), self._share(line.high)),
+            )
+            for line in self.lines
+        ]
+
+    def usual(self, sender: Sender, p: float, rate: float, packet_bytes: float) -> tuple[float, LinearLaw]:
+        """The probability, and the steepest line as in Hollot, Misra, Towsley, Gong (INFOCOM 2001): no spacing."""
+        line = max(self.lines, key=lambda each: each.slope)
+        law = self._averaged(line, rate, packet_bytes)
+        return p, LinearLaw(law.slope, 0, () if law.corner == inf else (1.0 / law.corner,), ())
+
+    def _share(self, p: float) -> float:
+        return 2.0 * p / (1.0 + p) if self.spaced else p
+
+    def _averaged(self, line: RedLine, rate: float, packet_bytes: float) -> Averaged:
+        bytes_a_second = rate * packet_bytes
+        corner = inf if self.weight == 1.0 else -log1p(-self.weight) * rate
+        return Averaged(line.slope * bytes_a_second, corner, line.start_bytes / bytes_a_second, self.spaced)
+
+
+def red(
+    *,
+    limit_bytes: int,
+    min_bytes: int | None = None,
+    max_bytes: int | None = None,
+    average_packet: int = 1000,
+    burst: int | None = None,
+    probability: float = 0.02,
+    ecn: bool = False,
+    adaptive: bool = False,
+    gentle: bool = False,
+) -> RedSubject:
+    """RED as Linux's sch_red runs it after `tc ... red` with these values, or with `gentle` in real numbers.
+
+    Raises
+    ------
+    InvalidValue
+        A value that tc or the kernel doesn't take, or thresholds that make a step.
+    """
+    law = RedLaw.sent(
+        limit_bytes=limit_bytes,
+        average_packet=average_packet,
+        min_bytes=min_bytes,
+        max_bytes=max_bytes,
+        burst=burst,
+        probability=probability,
+        ecn=ecn,
+        adaptive=adaptive,
+    )
+    return _gentle(law) if gentle else red_as_linux(law)
+
+
+def red_as_linux(law: RedLaw) -> RedSubject:
+    """RED with the kernel's own numbers."""
+    width = _width(law.min_bytes, law.max_bytes)
+    _check_limit(law.limit_bytes, law.min_bytes)
+    top = min(law.max_bytes, law.limit_bytes)
+    most = _ADAPTED if law.adaptive else (law.max_probability / _ONE,)
+    lines = []
+    for each in most:
+        slope = max(int(each * _ONE) // width, 1) / _ONE
+        lines.append(RedLine(slope, float(law.min_bytes), 0.0, slope * (top - law.min_bytes)))
+    return RedSubject(
+        name="red",
+        implementation="Linux sch_red",
+        parameters=_parameters(law),
+        lines=tuple(lines),
+        weight=law.weight,
+        spaced=True,
+        beyond="the average is at the upper threshold, where every packet is "
+        + ("marked" if law.ecn and not law.harddrop else "dropped"),
+        notes=_notes(law),
+    )
+
+
+def _gentle(law: RedLaw) -> RedSubject:
+    width = _width(law.min_bytes, law.max_bytes)
+    _check_limit(law.limit_bytes, law.min_bytes)
+    lines = []
+    for P in _ADAPTED if law.adaptive else (law.max_probability / _ONE,):
+        end = min(P, P * (law.limit_bytes - law.min_bytes) / width)
+        lines.append(RedLine(P / width, float(law.min_bytes), 0.0, end))
+        if law.limit_bytes > law.max_bytes:
+            slope = (1.0 - P) / law.max_bytes
+            start = law.max_bytes - P / slope
+            lines.append(RedLine(slope, start, P, min(1.0, slope * (law.limit_bytes - start))))
+    return RedSubject(
+        name="red",
+        implementation="real numbers",
+        parameters={**_parameters(law), "gentle": True},
+        lines=tuple(lines),
+        weight=law.weight,
+        spaced=True,
+        beyond="the average is at twice the upper threshold, or the queue at its limit",
+        notes=_notes(law),
+    )
+
+
+def wred(*, min_bytes: int, max_bytes: int, max_percent: int, ecn: bool = False) -> RedSubject:
+    """WRED of a switch, for one colour.
+
+    Raises
+    ------
+    InvalidValue
+        A value outside its bounds, or thresholds that make a step.
+    """
+    return wred_as_switch(WredLaw(min_bytes=min_bytes, max_bytes=max_bytes, max_percent=max_percent, ecn=ecn))
+
+
+def wred_as_switch(law: WredLaw) -> RedSubject:
+    """WRED of one colour with its numbers."""
+    _width(law.min_bytes, law.max_bytes)
+    if law.max_percent == 0:
+        raise InvalidValue("probability", 0, "a probability above 0 in percent: with 0 the law does nothing below max")
+    return RedSubject(
+        name="wred",
+        implementation="WRED of a switch, in real numbers",
+        parameters={
+            "min": float(law.min_bytes),
+            "max": float(law.max_bytes),
+            "probability": law.max_percent / 100.0,
+            "ecn": law.ecn,
+        },
+        lines=(RedLine(law.slope, float(law.min_bytes), 0.0, law.max_percent / 100.0),),
+        beyond="the queue is above the upper threshold, where every packet is marked or dropped",
+        notes=("the switch's own arithmetic isn't published: packets are chosen independently, by the present queue",),
+    )
+
+
+RED_SUBJECTS: dict[str, Callable[..., RedSubject]] = {"red": red, "wred": wred}
+"""Name -> function that makes a law's subject from its parameters."""
+
+
+def _parameters(law: RedLaw) -> dict[str, float | str | bool]:
+    return {
+        "min": float(law.min_bytes),
+        "max": float(law.max_bytes),
+        "limit": float(law.limit_bytes),
+        "weight": law.weight,
+        "probability": law.max_probability / _ONE,
+        "ecn": law.ecn,
+        "adaptive": law.adaptive,
+    }
+
+
+def _notes(law: RedLaw) -> tuple[str, ...]:
+    notes = ("the average of an idle queue is not in the linear loop",)
+    if not law.adaptive:
+        return notes
+    return (
+        *notes,
+        f"the probability at the upper threshold moves from .01 to .5: the worst of {len(_ADAPTED)} values is given, "
+        "and between them nothing is proved",
+    )
+
+
+def _width(min_bytes: int, max_bytes: int) -> int:
+    if max_bytes <= min_bytes:
+        raise InvalidValue("max", max_bytes, _STEP)
+    return max_bytes - min_bytes
+
+
+def _check_limit(limit_bytes: int, min_bytes: int) -> None:
+    if limit_bytes <= min_bytes:
+        raise InvalidValue("limit", limit_bytes, f"more than min, {min_bytes} bytes: a shorter queue is never marked")

@@ -1,0 +1,55 @@
+"""Bound of the response of a queue's loop at high frequencies, for laws in continuous time.
+
+With u = omega R_i and the damping k_i = a/w_i of class i, for u > 2 k_i,
+
+    |Q_i| <= k_i/(u − 2 k_i),   |V_i| <= 2 k_i/(u − 2 k_i)   (AIMD),   |Q_i| <= k_i/u,   V_i = 0   (DCTCP),
+
+and with shares y_i that sum to 1 the denominator of δD/δx is at least omega − max (1 + |V_i|)/R_i. So
+
+    |L| <= (dx/dD) max (power_i k_i/x / (u − 2 k_i)) / (omega − max (1 + |V_i|)/R_i) / |1 + i omega/corner|.
+
+It falls with omega; over a box its parts are taken where they are greatest.
+"""
+
+from __future__ import annotations
+
+from math import hypot, inf
+
+from netctrl.plants.queue_response import Averaged, QueueResponse
+
+__all__ = ["tail_bound"]
+
+
+def tail_bound(loop: QueueResponse, omega: float, flows: tuple[float, float], rtt: tuple[float, float]) -> float:
+    """Bound of |L| at `omega` and above for every point of a box in the loop's range; inf where it says nothing.
+
+    Parameters
+    ----------
+    loop : QueueResponse
+        With an averaging law.
+    omega : float
+        [rad/s]
+    flows, rtt : (float, float)
+        Ranges of N and of tau [s].
+    """
+    law = loop.law
+    if not isinstance(law, Averaged):
+        raise TypeError("a law that acts at intervals has no response beyond its angles")
+    low = max(float(loop.output(flows[0], rtt[1])), loop.within[0])
+    high = min(float(loop.output(flows[1], rtt[0])), loop.within[1])
+    if low > high:
+        return 0.0
+    moved, turned = 0.0, 0.0
+    for k in loop.classes:
+        trip, damping = float(loop.trip(k, rtt[0], loop.standing(low))), float(k.damping(high))
+        room = omega * trip - (0.0 if k.sender.scalable else 2.0 * damping)
+        if room <= 0.0:
+            return inf
+        steepest = max(k.power * float(k.damping(x)) / x for x in (low, high))
+        moved = max(moved, steepest / room)
+        if k.queued:
+            turned = max(turned, (1.0 + (0.0 if k.sender.scalable else 2.0 * damping / room)) / trip)
+    if omega <= turned:
+        return inf
+    rise = max(float(law.rise(x)) for x in (low, high))
+    return rise * moved / (omega - turned) / hypot(1.0, omega / law.corner)
