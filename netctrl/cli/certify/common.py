@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from netctrl.certificates.record import QueueCertificate
-    from netctrl.certificates.subject import PiSubject
+    from netctrl.certificates.subject import Subject
 
 __all__ = ["OPTIONS", "Files", "Where", "duration", "gain", "judged", "sixteenths", "whole"]
 
@@ -158,7 +158,7 @@ def _with_gains(
     return msgspec.structs.replace(found, gains_that_hold=other), []
 
 
-def _map(law: PiSubject, found: QueueCertificate) -> Figure:
+def _map(law: Subject, found: QueueCertificate) -> Figure:
     from netctrl.certificates.map import margin_map
     from netctrl.plotting.certificates import margin_figure
 
