@@ -30,8 +30,8 @@ class PiSubject:
 
     name: str
     implementation: str
-    parameters: Mapping[str, float | str | bool]
-    """As given, in SI units."""
+    parameters: Mapping[str, float | int | str | bool]
+    """As given, in SI units: arguments of the function that makes the subject."""
     nominal: DelayPi
     """Gains, target and interval as given, before any arithmetic."""
     rungs: tuple[tuple[float, float, DelayPi], ...]
@@ -75,7 +75,15 @@ def pie(
     InvalidValue
         A value that the implementation doesn't take, for Linux gains that aren't whole sixteenths.
     """
-    parameters = {"target": target_s, "tupdate": tupdate_s, "alpha": alpha, "beta": beta}
+    parameters = {
+        "target_s": target_s,
+        "tupdate_s": tupdate_s,
+        "alpha": alpha,
+        "beta": beta,
+        "implementation": implementation,
+        "hz": hz,
+        "dq_rate_estimator": dq_rate_estimator,
+    }
     nominal = _nominal(target_s, tupdate_s, alpha, beta)
     if implementation == "linux":
         law = PieLaw.sent(
@@ -86,7 +94,7 @@ def pie(
             dq_rate_estimator=dq_rate_estimator,
             hz=hz,
         )
-        return pie_as_linux(law, {**parameters, "hz": float(hz)}, nominal)
+        return pie_as_linux(law, parameters, nominal)
     if implementation != "rfc":
         raise InvalidValue("implementation", implementation, "linux or rfc")
     return PiSubject(
@@ -138,12 +146,13 @@ def dualpi2(
         drop_early=drop_early,
     )
     parameters = {
-        "target": target_s,
-        "tupdate": tupdate_s,
+        "target_s": target_s,
+        "tupdate_s": tupdate_s,
         "alpha": alpha,
         "beta": beta,
-        "coupling": float(coupling),
-        "step": step_s,
+        "coupling": coupling,
+        "step_s": step_s,
+        "drop_early": drop_early,
     }
     return dualpi2_as_linux(law, parameters, _nominal(target_s, tupdate_s, alpha, beta))
 
@@ -180,7 +189,7 @@ def pi2(
     return PiSubject(
         name="pi2",
         implementation="real numbers",
-        parameters={"target": target_s, "tupdate": tupdate_s, "alpha": alpha, "beta": beta, "coupling": coupling},
+        parameters={"target_s": target_s, "tupdate_s": tupdate_s, "alpha": alpha, "beta": beta, "coupling": coupling},
         nominal=nominal,
         rungs=((0.0, inf, nominal),),
         power=2.0,
