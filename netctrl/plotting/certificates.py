@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -66,10 +65,6 @@ def margin_figure(found: Any, over: Any) -> ShownFigure:
     axes.legend(handles=entries, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=4, frameon=False)
     axes.set_title(f"{found.verdict}\nwhite: windows below 2 packets, or beyond the law's range", fontsize=10)
     return figure
-
-
-def _tick(unit: str, value: float, _: object) -> str:
-    return format_quantity(float(f"{value:.3g}"), unit)
 
 
 def _rates(found: Any) -> tuple[float, float]:

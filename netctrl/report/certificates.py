@@ -7,12 +7,11 @@ from matplotlib.figure import Figure
 from netctrl.certificates.certify import subject_of
 from netctrl.certificates.map import margin_map
 from netctrl.certificates.record import QueueCertificate
-from netctrl.errors import Status
 from netctrl.plotting.certificates import margin_figure
 from netctrl.report.fields import field_rows
 from netctrl.report.html import Html, figure, folded, notes, rows_table, section
 from netctrl.report.origin import origin
-from netctrl.report.page import Page
+from netctrl.report.page import MOODS, Page
 
 __all__ = ["certificate_page"]
 
@@ -26,7 +25,7 @@ def certificate_page(found: QueueCertificate) -> Page:
         kind="Certificate",
         title=f"{found.law.name} ({found.law.implementation})",
         verdict=found.verdict,
-        mood={Status.ADMISSIBLE: "good", Status.STABLE: "doubt"}.get(verdict.status, "bad"),
+        mood=MOODS[verdict.status],
         sections=[
             section("Notes", notes(verdict.warnings)),
             section("Summary", rows_table(f"Status: {verdict.status}", found.rows)),
