@@ -34,7 +34,7 @@ from netctrl.frequency.sampled_stability import (
 )
 from netctrl.model.io.provenance import provenance
 from netctrl.model.loop import DelayLoop
-from netctrl.plants.queue_loop import QueueLoop
+from netctrl.plants.queues.queue_loop import QueueLoop
 
 __all__ = ["MIN_GAIN_DB", "MIN_PHASE_DEG", "Worst", "certify", "holds", "subject_of", "worst"]
 
@@ -114,7 +114,7 @@ def certify(
 
     Notes
     -----
-    Derived in the documentation, "Certificates of queues"; sources are named at `netctrl.plants.queue_loop`.
+    Derived in the documentation, "Certificates of queues"; sources are named at `netctrl.plants.queues.queue_loop`.
 
     Examples
     --------

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from netctrl.certificates.subject import PiSubject
 from netctrl.errors import InvalidValue, did_you_mean
-from netctrl.plants.queue_loop import QueueLoop
-from netctrl.plants.queue_response import SampledPi, WindowClass
-from netctrl.plants.window_response import SENDERS, Sender
+from netctrl.plants.queues.queue_loop import QueueLoop
+from netctrl.plants.queues.queue_response import SampledPi, WindowClass
+from netctrl.plants.queues.window_response import SENDERS, Sender
 
 __all__ = ["MIXTURE_TAKES", "Mixture", "classes_of", "loops_of", "read_mixture"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from netctrl.plants.queue_loop import QueueLoop
+from netctrl.plants.queues.queue_loop import QueueLoop
 
 _STEPS = 160  # in the shortest round trip
 
