@@ -13,6 +13,7 @@ from typing import Any
 GROUPS = {
     "designs": ("Designs", ("design",)),
     "margins": ("Margins of loops", ("frequency",)),
+    "certificates": ("Certificates of queues", ("certificates",)),
     "simulation": ("Scenarios, engines and simulation", ("scenario", "engines", "sim")),
     "identification": ("Identification", ("ident",)),
     "optimisation": ("Optimal control and programs", ("synthesis", "mpc", "plants")),

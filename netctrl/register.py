@@ -275,6 +275,7 @@ REPORTS = Registry(
         "Comparison": "netctrl.report.runs:comparison_page",
         "Design": "netctrl.report.designs:design_page",
         "PacingDesign": "netctrl.report.designs:pacing_page",
+        "QueueCertificate": "netctrl.report.certificates:certificate_page",
         "Result": "netctrl.report.runs:result_page",
     },
 )

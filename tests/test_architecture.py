@@ -46,7 +46,7 @@ MAY_IMPORT = {
     "reader": (*LAWS, "scenario", "datasets"),
     "engines": (*LAWS, "scenario", "design", "kernel", "linux", *ENGINES, "datasets", "reader"),
     "plotting": (*LAWS, "scenario", "plants", "frequency"),
-    "report": (*LAWS, "datasets", "scenario", "frequency", "design", "sim", "engines", "plotting"),
+    "report": (*LAWS, "datasets", "scenario", "frequency", "certificates", "design", "sim", "engines", "plotting"),
 }
 # The command line: whatever it needs. `python -m netctrl.VERB` enters by the doors, which are all that may import it.
 CLI = "cli"

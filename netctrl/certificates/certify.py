@@ -35,7 +35,7 @@ from netctrl.frequency.sampled_stability import (
 )
 from netctrl.model.io.provenance import provenance
 from netctrl.model.loop import DelayLoop
-from netctrl.plants.queue_loop import QueueLoop
+from netctrl.plants.queues.queue_loop import QueueLoop
 
 __all__ = ["MIN_GAIN_DB", "MIN_PHASE_DEG", "Worst", "certify", "holds", "subject_of", "worst"]
 
@@ -115,7 +115,7 @@ def certify(
 
     Notes
     -----
-    Derived in the documentation, "Certificates of queues"; sources are named at `netctrl.plants.queue_loop`.
+    Derived in the documentation, "Certificates of queues"; sources are named at `netctrl.plants.queues.queue_loop`.
 
     Examples
     --------
@@ -340,8 +340,8 @@ def _reach(subject: Subject, box: Box, mixtures: list[Mixture]) -> QueueReach:
         """Whether the rule is kept; windows that are too small for the loop count as kept."""
         kept = np.ones(flows.shape, dtype=bool)
         for loop in loops:
-            kept &= gain_factors(loop, flows, rtt) >= _MIN_FACTOR
-            kept |= loop.windows_at(flows, rtt).min(axis=0) < _MIN_WINDOW
+            small = loop.windows_at(flows, rtt).min(axis=0) < _MIN_WINDOW
+            kept &= small | (gain_factors(loop, flows, rtt) >= _MIN_FACTOR)
         return kept
 
     def by_rtt(rtt: np.ndarray) -> np.ndarray:

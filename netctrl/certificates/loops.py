@@ -12,10 +12,10 @@ from netctrl.certificates.box import Box, Ends
 from netctrl.certificates.subject import Subject
 from netctrl.errors import InvalidValue, did_you_mean
 from netctrl.frequency.sampled_stability import stable_gains
-from netctrl.plants.queue_loop import QueueLoop
-from netctrl.plants.queue_response import SampledPi, WindowClass
-from netctrl.plants.queue_tail import tail_bound
-from netctrl.plants.window_response import SENDERS, Sender
+from netctrl.plants.queues.queue_loop import QueueLoop
+from netctrl.plants.queues.queue_response import SampledPi, WindowClass
+from netctrl.plants.queues.queue_tail import tail_bound
+from netctrl.plants.queues.window_response import SENDERS, Sender
 
 __all__ = ["MIXTURE_TAKES", "Mixture", "classes_of", "loops_of", "read_mixture"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from netctrl.errors import Status
@@ -33,8 +34,8 @@ class CertifiedLaw(Record, frozen=True):
     """As in `netctrl certify NAME`."""
     implementation: str
     """Whose arithmetic, as in "Linux sch_pie"."""
-    parameters: dict[str, float | str | bool]
-    """As given, in SI units."""
+    parameters: dict[str, float | int | str | bool]
+    """As given, in SI units, as in `netctrl.certify(..., parameters=...)`."""
     gains: dict[str, float]
     """As computed: integral and proportional gain of an update where nothing scales them [1/s], or a slope."""
     reading_age: str
@@ -144,7 +145,7 @@ class QueueVerdict(Record, frozen=True):
 class GainsThatHold(Record, frozen=True):
     """Gains of the same law that meet the design rule at every point of the box, in the target's steps."""
 
-    parameters: dict[str, float | str | bool]
+    parameters: dict[str, float | int | str | bool]
     """The law's, in SI units."""
     tc: str | None
     """Arguments of tc(8) after `tc qdisc add dev DEV root`; null for a law without a qdisc."""
@@ -202,10 +203,7 @@ class QueueCertificate(FileRecord, frozen=True):
     def rows(self) -> list[tuple[str, str]]:
         """(name, text) of what people read."""
         rows = [
-            (
-                "law",
-                f"{self.law.implementation}: {', '.join(f'{k} {_plain(v)}' for k, v in self.law.parameters.items())}",
-            ),
+            ("law", f"{self.law.implementation}: {_listed(self.law.parameters)}"),
             ("senders", ", ".join(self.inputs.senders)),
         ]
         found, linear = self.certificate.sampled, self.certificate.linear
@@ -240,7 +238,7 @@ class QueueCertificate(FileRecord, frozen=True):
             rows.append(
                 (
                     "gains that hold",
-                    other.tc or ", ".join(f"{name} {_plain(value)}" for name, value in other.parameters.items()),
+                    other.tc or _listed(other.parameters),
                 )
             )
             margins = f"gain margin {other.gain_margin_db_proved:.2f} dB (proved)"
@@ -266,8 +264,17 @@ def _times(ends: tuple[float, float]) -> str:
     return low if ends[0] == ends[1] else f"{low} to {high}"
 
 
-def _plain(value: float | str | bool) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+def _listed(parameters: Mapping[str, float | int | str | bool]) -> str:
+    """Parameters in words, without those that are off."""
+    shown = []
+    for name, value in parameters.items():
+        if name.endswith("_s") and isinstance(value, float):
+            shown.append(f"{name.removesuffix('_s')} {format_quantity(value, 's')}")
+        elif value is True:
+            shown.append(name)
+        elif value is not False:
+            shown.append(f"{name} {value:.6g}" if isinstance(value, float) else f"{name} {value}")
+    return ", ".join(shown)
 
 
 def _delay(seconds: float | None) -> str:

@@ -13,7 +13,7 @@ slower than the queue: the loop is looked at for values of P over this range.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, log1p
 from typing import NamedTuple
 
@@ -23,9 +23,9 @@ from netctrl.certificates.subject import LinearLaw
 from netctrl.errors import InvalidValue
 from netctrl.laws.targets.red import RedLaw
 from netctrl.laws.targets.wred import WredLaw
-from netctrl.plants.queue_loop import QueueLoop
-from netctrl.plants.queue_response import Averaged, WindowClass
-from netctrl.plants.window_response import Sender
+from netctrl.plants.queues.queue_loop import QueueLoop
+from netctrl.plants.queues.queue_response import Averaged, WindowClass
+from netctrl.plants.queues.window_response import Sender
 
 __all__ = ["RED_SUBJECTS", "RedLine", "RedSubject", "red", "red_as_linux", "wred", "wred_as_switch"]
 
@@ -52,7 +52,7 @@ class RedSubject:
 
     name: str
     implementation: str
-    parameters: Mapping[str, float | str | bool]
+    parameters: Mapping[str, float | int | str | bool]
     lines: tuple[RedLine, ...]
     """The last one leads to the greatest output."""
     weight: float = 1.0
@@ -124,8 +124,11 @@ def red(
     ecn: bool = False,
     adaptive: bool = False,
     gentle: bool = False,
+    weight_log: int | None = None,
 ) -> RedSubject:
     """RED as Linux's sch_red runs it after `tc ... red` with these values, or with `gentle` in real numbers.
+
+    A `weight_log` w stands for the weight 2^-w, in place of `average_packet` and `burst`.
 
     Raises
     ------
@@ -142,6 +145,8 @@ def red(
         ecn=ecn,
         adaptive=adaptive,
     )
+    if weight_log is not None:
+        law = replace(law, weight_log=weight_log)
     return _gentle(law) if gentle else red_as_linux(law)
 
 
@@ -158,7 +163,7 @@ def red_as_linux(law: RedLaw) -> RedSubject:
     return RedSubject(
         name="red",
         implementation="Linux sch_red",
-        parameters=_parameters(law),
+        parameters=_parameters(law, gentle=False),
         lines=tuple(lines),
         weight=law.weight,
         spaced=True,
@@ -182,7 +187,7 @@ def _gentle(law: RedLaw) -> RedSubject:
     return RedSubject(
         name="red",
         implementation="real numbers",
-        parameters={**_parameters(law), "gentle": True},
+        parameters=_parameters(law, gentle=True),
         lines=tuple(lines),
         weight=law.weight,
         spaced=True,
@@ -211,9 +216,9 @@ def wred_as_switch(law: WredLaw) -> RedSubject:
         name="wred",
         implementation="WRED of a switch, in real numbers",
         parameters={
-            "min": float(law.min_bytes),
-            "max": float(law.max_bytes),
-            "probability": law.max_percent / 100.0,
+            "min_bytes": law.min_bytes,
+            "max_bytes": law.max_bytes,
+            "max_percent": law.max_percent,
             "ecn": law.ecn,
         },
         lines=(RedLine(law.slope, float(law.min_bytes), 0.0, law.max_percent / 100.0),),
@@ -226,15 +231,16 @@ RED_SUBJECTS: dict[str, Callable[..., RedSubject]] = {"red": red, "wred": wred}
 """Name -> function that makes a law's subject from its parameters."""
 
 
-def _parameters(law: RedLaw) -> dict[str, float | str | bool]:
+def _parameters(law: RedLaw, gentle: bool) -> dict[str, float | int | str | bool]:
     return {
-        "min": float(law.min_bytes),
-        "max": float(law.max_bytes),
-        "limit": float(law.limit_bytes),
-        "weight": law.weight,
+        "limit_bytes": law.limit_bytes,
+        "min_bytes": law.min_bytes,
+        "max_bytes": law.max_bytes,
+        "weight_log": law.weight_log,
         "probability": law.max_probability / _ONE,
         "ecn": law.ecn,
         "adaptive": law.adaptive,
+        "gentle": gentle,
     }
 
 

@@ -14,9 +14,9 @@ from netctrl.laws.aqm.pie import pie_scale
 from netctrl.laws.targets.dualpi2 import Dualpi2Law, dualpi2_sent
 from netctrl.laws.targets.pie_law import PieLaw
 from netctrl.laws.targets.reading import DelayReading
-from netctrl.plants.queue_loop import QueueLoop
-from netctrl.plants.queue_response import SampledPi, WindowClass
-from netctrl.plants.window_response import Sender
+from netctrl.plants.queues.queue_loop import QueueLoop
+from netctrl.plants.queues.queue_response import SampledPi, WindowClass
+from netctrl.plants.queues.window_response import Sender
 
 __all__ = ["SUBJECTS", "LinearLaw", "PiSubject", "Subject", "dualpi2", "pi2", "pie"]
 
@@ -51,8 +51,8 @@ class Subject(Protocol):
         ...
 
     @property
-    def parameters(self) -> Mapping[str, float | str | bool]:
-        """As given, in SI units."""
+    def parameters(self) -> Mapping[str, float | int | str | bool]:
+        """Arguments of the function that makes the subject, in SI units."""
         ...
 
     @property
@@ -114,8 +114,8 @@ class PiSubject:
 
     name: str
     implementation: str
-    parameters: Mapping[str, float | str | bool]
-    """As given, in SI units."""
+    parameters: Mapping[str, float | int | str | bool]
+    """As given, in SI units: arguments of the function that makes the subject."""
     nominal: DelayPi
     """Gains, target and interval as given, before any arithmetic."""
     rungs: tuple[tuple[float, float, DelayPi], ...]
@@ -217,7 +217,15 @@ def pie(
     InvalidValue
         A value that the implementation doesn't take, for Linux gains that aren't whole sixteenths.
     """
-    parameters = {"target": target_s, "tupdate": tupdate_s, "alpha": alpha, "beta": beta}
+    parameters = {
+        "target_s": target_s,
+        "tupdate_s": tupdate_s,
+        "alpha": alpha,
+        "beta": beta,
+        "implementation": implementation,
+        "hz": hz,
+        "dq_rate_estimator": dq_rate_estimator,
+    }
     nominal = _nominal(target_s, tupdate_s, alpha, beta)
     if implementation == "linux":
         law = PieLaw.sent(
@@ -228,7 +236,7 @@ def pie(
             dq_rate_estimator=dq_rate_estimator,
             hz=hz,
         )
-        return pie_as_linux(law, {**parameters, "hz": float(hz)}, nominal)
+        return pie_as_linux(law, parameters, nominal)
     if implementation != "rfc":
         raise InvalidValue("implementation", implementation, "linux or rfc")
     return PiSubject(
@@ -280,12 +288,13 @@ def dualpi2(
         drop_early=drop_early,
     )
     parameters = {
-        "target": target_s,
-        "tupdate": tupdate_s,
+        "target_s": target_s,
+        "tupdate_s": tupdate_s,
         "alpha": alpha,
         "beta": beta,
-        "coupling": float(coupling),
-        "step": step_s,
+        "coupling": coupling,
+        "step_s": step_s,
+        "drop_early": drop_early,
     }
     return dualpi2_as_linux(law, parameters, _nominal(target_s, tupdate_s, alpha, beta))
 
@@ -322,7 +331,7 @@ def pi2(
     return PiSubject(
         name="pi2",
         implementation="real numbers",
-        parameters={"target": target_s, "tupdate": tupdate_s, "alpha": alpha, "beta": beta, "coupling": coupling},
+        parameters={"target_s": target_s, "tupdate_s": tupdate_s, "alpha": alpha, "beta": beta, "coupling": coupling},
         nominal=nominal,
         rungs=((0.0, inf, nominal),),
         power=2.0,

@@ -188,8 +188,11 @@ def gain_bound(sector: Sector, floor: float = 0.0) -> Bound:
         with np.errstate(divide="ignore"):
             axis = np.where(off <= 0.0, sector.gain / furthest, inf)
             arc = np.where(off <= sector.phase, 1.0 / furthest, inf) if sector.phase > 0.0 else inf
-            reached = floor * (size - radius) <= factor  # else the disc meets the axis only at lower factors
-        return np.where(reached, np.maximum(np.minimum(axis, arc), floor), inf)
+        met = np.minimum(axis, arc)
+        if floor == 0.0:
+            return met
+        reached = floor * (size - radius) <= factor  # else the disc meets the axis only at lower factors
+        return np.where(reached, np.maximum(met, floor), inf)
 
     return bound
 

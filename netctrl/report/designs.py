@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 
 from netctrl.design.arc.map import arc_stability_map
 from netctrl.design.pacing.design import pacing_map
-from netctrl.errors import Status
 from netctrl.frequency.stability_map import StabilityMap
 from netctrl.model.design.base import Design
 from netctrl.model.design.design import ArcDesign, PacingDesign
@@ -20,17 +19,10 @@ from netctrl.report.fields import field_rows
 from netctrl.report.hover import Hover, grid_of
 from netctrl.report.html import Html, figure, folded, notes, rows_table, section
 from netctrl.report.origin import design_lines, origin
-from netctrl.report.page import Mood, Page
+from netctrl.report.page import MOODS, Page
 from netctrl.units import format_quantity
 
 __all__ = ["arc_page", "design_page", "pacing_page"]
-
-_MOODS: dict[Status, Mood] = {
-    Status.ADMISSIBLE: "good",
-    Status.STABLE: "doubt",
-    Status.UNSTABLE: "bad",
-    Status.INFEASIBLE: "bad",
-}
 
 
 def design_page(design: Design[Any, Any, Any]) -> Page:
@@ -58,7 +50,7 @@ def _page(design: Design[Any, Any, Any], drawn: Figure | None, hover: Hover | No
         kind=f"{_name(design)} design",
         title=title,
         verdict=design.verdict,
-        mood=_MOODS[proof.status],
+        mood=MOODS[proof.status],
         sections=[
             section("Warnings", notes(proof.warnings)),
             section("Summary", rows_table(f"Status: {proof.status}", rows)),

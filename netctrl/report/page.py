@@ -10,13 +10,22 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import netctrl
+from netctrl.errors import Status
 from netctrl.model.io.files import write_atomically
 from netctrl.report.html import Html, paragraph
 
-__all__ = ["Mood", "Page"]
+__all__ = ["MOODS", "Mood", "Page"]
 
 Mood = Literal["good", "doubt", "bad", ""]
 """Colour of a verdict, in addition to its words."""
+
+MOODS: dict[Status, Mood] = {
+    Status.ADMISSIBLE: "good",
+    Status.STABLE: "doubt",
+    Status.UNSTABLE: "bad",
+    Status.INFEASIBLE: "bad",
+}
+"""Verdict -> its colour."""
 
 _HERE = Path(__file__).parent
 

@@ -13,9 +13,9 @@ from netctrl.frequency.sampled_stability import (
     gain_factors,
     stable_gains,
 )
-from netctrl.plants.queue_loop import QueueLoop
-from netctrl.plants.queue_response import SampledPi, WindowClass
-from netctrl.plants.window_response import RENO
+from netctrl.plants.queues.queue_loop import QueueLoop
+from netctrl.plants.queues.queue_response import SampledPi, WindowClass
+from netctrl.plants.queues.window_response import RENO
 
 LOOP = QueueLoop((WindowClass(RENO, power=2.0),), SampledPi(0.16, 3.2, 0.016, 0.015), 8333.0)
 

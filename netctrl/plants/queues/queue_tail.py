@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from math import hypot, inf
 
-from netctrl.plants.queue_response import Averaged, QueueResponse
+from netctrl.plants.queues.queue_response import Averaged, QueueResponse
 
 __all__ = ["tail_bound"]
 

@@ -9,11 +9,11 @@ from queue_fluid import growth
 from netctrl.frequency.sampled_stability import stable_gains
 from netctrl.laws.aqm.delay_pi import DelayPi
 from netctrl.model.design.arc import ArcSetting
-from netctrl.plants import queue_response
 from netctrl.plants.pi_aqm import delay_pi_response
-from netctrl.plants.queue_loop import QueueLoop
-from netctrl.plants.queue_response import Averaged, SampledPi, WindowClass
-from netctrl.plants.window_response import CRENO, DCTCP, RENO
+from netctrl.plants.queues import queue_response
+from netctrl.plants.queues.queue_loop import QueueLoop
+from netctrl.plants.queues.queue_response import Averaged, SampledPi, WindowClass
+from netctrl.plants.queues.window_response import CRENO, DCTCP, RENO
 
 RATE = 1250.0
 PI = SampledPi(0.01, 0.2, 0.016, 0.015)

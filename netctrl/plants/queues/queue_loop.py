@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from netctrl.plants.aliases import majorant
-from netctrl.plants.mean_value import MeanValue, coordinate, unknown_phase
-from netctrl.plants.queue_response import (
+from netctrl.plants.queues.mean_value import MeanValue, coordinate, unknown_phase
+from netctrl.plants.queues.queue_response import (
     BLOCK,
     MOST_SPACED,
     Averaged,

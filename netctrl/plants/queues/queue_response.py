@@ -3,8 +3,8 @@
 Flows of K classes share one link of C packets a second with the delay D of its queue. Class i has the share f_i of the
 N flows, the round trip R_i = stretch_i · tau + D (or an own small delay, where another queue serves it first) and marks
 at the probability p_i = factor_i · x^power_i, where x is what the law computes: 1 and 1 for a law that marks, power 2
-for PI2 (RFC 9332) and a factor of 2 for its scalable flows. With Q_i and V_i of `netctrl.plants.window_response` and
-the shares y_i = N f_i w_i/(C R_i) of the link's rate, which sum to 1,
+for PI2 (RFC 9332) and a factor of 2 for its scalable flows. With Q_i and V_i of
+`netctrl.plants.queues.window_response` and the shares y_i = N f_i w_i/(C R_i) of the link's rate, which sum to 1,
 
     s δD = Σ y_i (δW_i/w_i − δR_i/R_i),
     δD/δx = −(1/x) Σ y_i power_i Q_i e^(−s(R_i − h)) / (s + Σ' y_i (1 + V_i)/R_i),
@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from netctrl.plants.aliases import SMALL_ANGLE, all_aliases, other_aliases
-from netctrl.plants.window_response import Sender, response
+from netctrl.plants.queues.window_response import Sender, response
 
 __all__ = ["BLOCK", "MOST_SPACED", "Averaged", "Equilibrium", "QueueResponse", "SampledPi", "WindowClass"]
 

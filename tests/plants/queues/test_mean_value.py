@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from netctrl.plants.mean_value import MeanValue, coordinate, unknown_phase
+from netctrl.plants.queues.mean_value import MeanValue, coordinate, unknown_phase
 
 RNG = np.random.default_rng(7)
 CENTRE = RNG.uniform(0.5, 3.0, (50, 3))

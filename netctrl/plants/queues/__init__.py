@@ -1,0 +1,1 @@
+"""Loops of queues: windows of senders, their queue, and the law that marks its packets."""

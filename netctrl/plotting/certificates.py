@@ -1,0 +1,78 @@
+"""Figures of certificates of queues: the gain margin around the box that was asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.colors import TwoSlopeNorm
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from netctrl.plotting.style import INK, ShownFigure
+from netctrl.units import format_quantity
+
+__all__ = ["margin_figure"]
+
+_SHOWN_DB = 24.0
+_STEP_DB = 3.0
+
+
+def margin_figure(found: Any, over: Any) -> ShownFigure:
+    """Map of the gain margin over the rate of a flow and the round-trip time.
+
+    Parameters
+    ----------
+    found : QueueCertificate
+    over : MarginMap
+    """
+    figure = ShownFigure(figsize=(7.4, 5.6), layout="constrained")
+    axes = figure.subplots()
+    rate = over.rate_per_flow * 8.0 * found.inputs.packet_size_bytes
+    shown = np.ma.masked_invalid(np.clip(over.gain_margin_db, -_SHOWN_DB, _SHOWN_DB))
+    levels = np.arange(-_SHOWN_DB, _SHOWN_DB + _STEP_DB, _STEP_DB)
+    filled = axes.contourf(
+        rate, over.rtt_s, shown, levels=levels, cmap="PuOr", norm=TwoSlopeNorm(0.0, -_SHOWN_DB, _SHOWN_DB)
+    )
+    bar = figure.colorbar(filled, ax=axes, label="gain margin [dB]", ticks=levels[::2])
+    bar.ax.axhline(6.0, color=INK, lw=1.2)
+    axes.contour(rate, over.rtt_s, shown, levels=[0.0], colors=INK, linewidths=1.6)
+    axes.contour(rate, over.rtt_s, shown, levels=[6.0], colors=INK, linewidths=1.2, linestyles="dashed")
+    low, high = _rates(found)
+    short, long = found.inputs.rtt_s
+    if low < high or short < long:
+        axes.plot([low, high, high, low, low], [short, short, long, long, short], color=INK, lw=2.4, ls="dotted")
+    worst = found.certificate.sampled
+    entries = [
+        Line2D([], [], color=INK, lw=1.6, label="limit of stability"),
+        Line2D([], [], color=INK, lw=1.2, ls="dashed", label="6 dB"),
+        Line2D([], [], color=INK, lw=2.4, ls="dotted", label="the requested box"),
+    ]
+    if worst is not None:
+        at = low if worst.flows is None else high
+        if worst.flows is not None and found.inputs.capacity_bit_per_s is not None:
+            at = found.inputs.capacity_bit_per_s[1] / worst.flows
+        elif worst.flows is None:
+            at = worst.windows_packets[0] / (worst.rtt_s + worst.queue_delay_s) * 8.0 * found.inputs.packet_size_bytes
+        axes.plot([at], [worst.rtt_s], "o", color="white", mec=INK, mew=1.6, ms=9)
+        entries.append(Line2D([], [], color="white", marker="o", mec=INK, mew=1.6, ms=9, ls="", label="worst point"))
+    axes.set(xscale="log", yscale="log", xlabel="rate of the link per flow", ylabel="round-trip time without the queue")
+    for axis, unit in ((axes.xaxis, "bit/s"), (axes.yaxis, "s")):
+        axis.set_major_formatter(
+            FuncFormatter(lambda value, _, unit=unit: format_quantity(float(f"{value:.3g}"), unit))
+        )
+        axis.set_minor_formatter(NullFormatter())
+    axes.legend(handles=entries, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=4, frameon=False)
+    axes.set_title(f"{found.verdict}\nwhite: windows below 2 packets, or beyond the law's range", fontsize=10)
+    return figure
+
+
+def _rates(found: Any) -> tuple[float, float]:
+    """Least and greatest rate of the link per flow in the box [bit/s]."""
+    inputs = found.inputs
+    if inputs.flows is not None:
+        return inputs.capacity_bit_per_s[0] / inputs.flows[1], inputs.capacity_bit_per_s[1] / inputs.flows[0]
+    target = found.law.parameters["target_s"]
+    trip = inputs.rtt_s[0] * inputs.stretches[0] + target
+    low, high = (window / trip * 8.0 * inputs.packet_size_bytes for window in inputs.window_packets)
+    return low, high

@@ -1,0 +1,42 @@
+"""Report of a queue's certificate."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from netctrl.certificates.certify import subject_of
+from netctrl.certificates.map import margin_map
+from netctrl.certificates.record import QueueCertificate
+from netctrl.plotting.certificates import margin_figure
+from netctrl.report.fields import field_rows
+from netctrl.report.html import Html, figure, folded, notes, rows_table, section
+from netctrl.report.origin import origin
+from netctrl.report.page import MOODS, Page
+
+__all__ = ["certificate_page"]
+
+
+def certificate_page(found: QueueCertificate) -> Page:
+    """Verdict, margins and a map of the gain margin."""
+    verdict = found.certificate
+    parts = [rows_table("Loop", field_rows(each)) for each in (verdict.sampled, verdict.linear) if each is not None]
+    drawn = None if verdict.sampled is None else _map(found)
+    return Page(
+        kind="Certificate",
+        title=f"{found.law.name} ({found.law.implementation})",
+        verdict=found.verdict,
+        mood=MOODS[verdict.status],
+        sections=[
+            section("Notes", notes(verdict.warnings)),
+            section("Summary", rows_table(f"Status: {verdict.status}", found.rows)),
+            Html("") if drawn is None else section("Map", figure(drawn, "m")),
+            section("Margins", *parts),
+            section("Inputs", folded("All inputs", rows_table("Named as in the file", field_rows(found.inputs)))),
+            *origin(found.provenance, []),
+        ],
+    )
+
+
+def _map(found: QueueCertificate) -> Figure:
+    law = subject_of(found.law.name, found.law.parameters)
+    return margin_figure(found, margin_map(law, found.inputs))

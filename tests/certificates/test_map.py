@@ -1,0 +1,50 @@
+"""Maps of the gain margin: the same margins as at points, and a figure that shows them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from netctrl.certificates.certify import certify, subject_of
+from netctrl.certificates.map import margin_map
+from netctrl.errors import Status
+from netctrl.model.io.display import page
+from netctrl.plotting.certificates import margin_figure
+
+
+@pytest.fixture(scope="module", params=["dualpi2", "pie"])
+def mapped(request):
+    found = certify(request.param, rtt_s=(0.02, 0.1), flows=(10.0, 20.0), capacity_bit_per_s=(50e6, 100e6))
+    return found, margin_map(subject_of(request.param, {}), found.inputs)
+
+
+def test_a_map_has_the_margins_of_its_points(mapped) -> None:
+    found, over = mapped
+    rng = np.random.default_rng(2)
+    for i, k in zip(rng.integers(61, size=8), rng.integers(61, size=8), strict=True):
+        point = certify(
+            found.law.name, rtt_s=over.rtt_s[i], flows=1.0, capacity_bit_per_s=12000.0 * over.rate_per_flow[k]
+        ).certificate
+        if point.status is Status.INFEASIBLE:
+            assert np.isnan(over.gain_margin_db[i, k])
+        else:
+            assert point.sampled is not None
+            assert over.gain_margin_db[i, k] == pytest.approx(point.sampled.gain_margin_db, abs=0.05)
+
+
+def test_its_figure_names_axes_and_the_verdict(mapped) -> None:
+    found, over = mapped
+    figure = margin_figure(found, over)
+    axes = figure.axes[0]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("rate of the link per flow", "round-trip time without the queue")
+    assert found.verdict in axes.get_title()
+    low, high = axes.get_xlim()
+    assert low < 50e6 / 20.0 < 100e6 / 10.0 < high
+
+
+def test_a_report_has_verdict_and_map(mapped) -> None:
+    found, _ = mapped
+    text = page(found).decode()
+    assert found.verdict in text
+    assert "gain margin" in text
+    assert "<svg" in text

@@ -1,0 +1,92 @@
+"""`netctrl certify` as a person and a script see it: status, one line of error, JSON, files."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from netctrl.cli.certify import main
+
+Run = Callable[[str], tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys, tmp_path, monkeypatch) -> Run:
+    """Run the command line in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def run_it(line: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        status = main(shlex.split(line))
+        return status, *capsys.readouterr()
+
+    return run_it
+
+
+LINE = "dualpi2 --alpha .16 --beta 3.2 --tupdate 16ms --target 15ms --rtt 100ms --window 50 --sender reno"
+
+
+def test_json_has_both_loops_and_a_status(run: Run) -> None:
+    status, out, err = run(f"{LINE} --json")
+    content = json.loads(out)
+    found = content["certificate"]
+    assert status == 3
+    assert found["status"] == "stable"
+    assert found["linear"]["gain_margin_db"] == pytest.approx(3.06, abs=0.01)
+    assert found["sampled"]["gain_margin_db"] == pytest.approx(0.27, abs=0.01)
+    assert content["law"]["gains"]["integral"] == pytest.approx(0.1528, abs=1e-4)
+    assert err.startswith("error: dualpi2 with windows of 50 packets at 100 ms: stable, but")
+
+
+def test_a_law_that_holds_is_status_0_and_saved(run: Run) -> None:
+    status, out, err = run("pie --rtt 10ms:30ms --N 3:5 --capacity 20Mbit -o found.json --report found.html")
+    assert (status, err) == (0, "")
+    assert out.startswith("pie with 3 to 5 flows at 10 ms to 30 ms: holds\n")
+    assert json.loads(Path("found.json").read_text())["certificate"]["status"] == "admissible"
+    assert "proved" in Path("found.html").read_text()
+
+
+def test_gains_that_hold_are_tcs(run: Run) -> None:
+    status, out, _ = run("dualpi2 --rtt 100ms --window 50 --gains --json")
+    held = json.loads(out)["gains_that_hold"]
+    assert status == 3
+    assert held["tc"].startswith("dualpi2 target 15ms tupdate 16ms alpha 0.0")
+    assert held["gain_margin_db_proved"] >= 6.0
+    status, out, _ = run(
+        f"{held['tc'].replace('dualpi2 ', 'dualpi2 --').replace(' tu', ' --tu')} --rtt 100ms --window 50".replace(
+            " alpha", " --alpha"
+        ).replace(" beta", " --beta")
+    )
+    assert status == 0
+
+
+def test_gains_of_pie_are_sixteenths_or_have_their_unit(run: Run) -> None:
+    tc = run("pie --alpha 2 --beta 20 --rtt 20ms --window 10 --json")[1]
+    rfc = run("pie --alpha 0.125Hz --beta 1.25Hz --rtt 20ms --window 10 --json")[1]
+    assert json.loads(tc)["certificate"] == json.loads(rfc)["certificate"]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("pie --rtt 100 --window 5", "--rtt: got '100', takes a round-trip time without the queue, with its unit"),
+        ("pie --rtt 100ms", "--N: got nothing, takes flows and a capacity, or a window"),
+        ("pie --rtt 100ms --N 5", "--capacity: got nothing"),
+        ("pie --rtt 100ms --window 5 --sender vegas", "--sender: got 'vegas'"),
+        ("pie --rtt 100ms --window 5 --alpha 40", "--alpha: got 40"),
+        ("pie --rtt 100ms --window 5 --hz 60", "--hz: got 60"),
+        ("dualpi2 --rtt 100ms --window 5 --sender dctcp", "--sender: got 'dctcp', takes at least one classic sender"),
+        ("dualpi2 --rtt 100ms --window 5 --coupling-factor 1.5", "--coupling-factor: got '1.5'"),
+        ("cake --rtt 100ms", "unknown command 'cake'"),
+        ("pi2 --rtt 100ms --window 5 --alfa 1", "unknown option '--alfa'"),
+    ],
+)
+def test_unusable_input_is_named_in_one_line(run: Run, line: str, said: str) -> None:
+    status, out, err = run(line)
+    assert (status, out) == (2, "")
+    assert err.startswith(f"error: {said}")
+    assert err.count("\n") == 1
