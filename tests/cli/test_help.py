@@ -18,6 +18,8 @@ from netctrl.cli.help import STATUSES, commands_of, examples_of
 
 # Start of an example -> why it is read only.
 READ_ONLY = {
+    "netctrl certify tc": "needs tc's output: tests/cli/test_certify_installed.py",
+    "netctrl certify sonic": "needs a switch's file: tests/cli/test_certify_installed.py",
     "netctrl linux plan": "needs an eth0: tests/linux/queues/test_plan.py",
     "netctrl linux apply": "changes queues: tests/linux/queues/test_apply.py",
     "netctrl linux confirm": "waits for apply: tests/linux/queues",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Sequence
 
 from netctrl.cli.app import new_app, run
 from netctrl.cli.certify.common import OPTIONS
+from netctrl.cli.certify.installed import as_command, sonic, tc
 from netctrl.cli.certify.pi import dualpi2, pi2, pie
+from netctrl.cli.certify.red import red, wred
 from netctrl.cli.waiting import waiting
 
 __all__ = ["main"]
@@ -18,11 +21,13 @@ app = new_app(
     "netctrl certify pie --rtt 10ms:50ms --N 5:20 --capacity 20Mbit",
     "netctrl certify dualpi2 --rtt 100ms --window 50 --sender reno --json  # exit status 3",
 )
-for command in (pie, dualpi2, pi2):
+_COMMANDS = (pie, dualpi2, pi2, red, wred, tc, sonic)
+for command in _COMMANDS:
     app.command(command, name=command.__name__, help=inspect.getdoc(command))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
+    tokens = as_command(sys.argv[1:] if argv is None else argv, [each.__name__ for each in _COMMANDS])
     with waiting("certifying"):
-        return run(app, argv, OPTIONS)
+        return run(app, tokens, OPTIONS)

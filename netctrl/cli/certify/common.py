@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,7 +39,18 @@ if TYPE_CHECKING:
     from netctrl.certificates.record import QueueCertificate
     from netctrl.certificates.subject import Subject
 
-__all__ = ["OPTIONS", "Files", "Where", "duration", "gain", "judged", "sixteenths", "whole"]
+__all__ = [
+    "HZ_TAKES",
+    "OPTIONS",
+    "Files",
+    "Where",
+    "certificate_text",
+    "duration",
+    "gain",
+    "judged",
+    "sixteenths",
+    "whole",
+]
 
 OPTIONS = {
     "flows": "--N",
@@ -48,7 +59,10 @@ OPTIONS = {
     "stretches": "--stretch",
     "senders": "--sender",
     "parameters": "the law's options",
+    "min_threshold": "--min",
+    "max_threshold": "--max",
 }
+HZ_TAKES = "CONFIG_HZ of the kernel: 100, 250, 300 or 1000"
 _RTT_TAKES = "a round-trip time without the queue, with its unit, as in 100ms, or a range low:high"
 _FLOWS_TAKES = "a number of flows above 0, as in 50, or a range low:high"
 _CAPACITY_TAKES = f"{RATE_TAKES}, or a range low:high"
@@ -111,10 +125,9 @@ def judged(law: str, parameters: Callable[[], dict[str, Any]], where: Where, fil
 
     given = parameters()
     found = certify(law, parameters=given, **arguments, argv=invocation())
-    notes = [f"warning: {warning}" for warning in found.certificate.warnings]
+    notes: list[str] = []
     if files.gains:
-        found, note = _with_gains(found, law, given, arguments)
-        notes += note
+        found, notes = _with_gains(found, law, given, arguments)
     desired: dict[str, tuple[str, Callable[[], bytes]]] = {}
     if files.plot is not None and picture is not None:
         desired["plot"] = files.plot, lambda: picture_file(_map(subject_of(law, given), found), picture)
@@ -125,10 +138,16 @@ def judged(law: str, parameters: Callable[[], dict[str, Any]], where: Where, fil
     if files.output is not None:
         desired["output"] = files.output, lambda: found.to_json().encode()
     write_all(desired)
-    say(found.to_json() if files.json else report(found.verdict, found.rows, notes))
+    say(found.to_json() if files.json else certificate_text(found, notes))
     if found.certificate.status is not Status.ADMISSIBLE:
         raise NoAdmissibleDesign(found.verdict)
     return GOOD
+
+
+def certificate_text(found: QueueCertificate, notes: Sequence[str] = ()) -> str:
+    """A certificate for people: verdict, rows, what it leaves out, and further notes."""
+    warnings = [f"warning: {warning}" for warning in found.certificate.warnings]
+    return report(found.verdict, found.rows, [*warnings, *notes])
 
 
 def _with_gains(

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from netctrl.cli.app import option
-from netctrl.cli.certify.common import Files, Where, duration, gain, judged, sixteenths, whole
+from netctrl.cli.certify.common import HZ_TAKES, Files, Where, duration, gain, judged, sixteenths, whole
 from netctrl.units import DURATION_TAKES
 
 __all__ = ["dualpi2", "pi2", "pie"]
 
 _TARGET = option("TIME", f"target of the queueing delay: {DURATION_TAKES}")
 _TUPDATE = option("TIME", f"between two updates: {DURATION_TAKES}")
-_HZ_TAKES = "CONFIG_HZ of the kernel: 100, 250, 300 or 1000"
 _COUPLING_TAKES = "a whole factor above 0, as in 2"
 
 
@@ -26,7 +25,7 @@ def pie(
     beta: Annotated[str, option("GAIN", "on the delay's change, in the same units")] = "20",
     target: Annotated[str, _TARGET] = "15ms",
     tupdate: Annotated[str, _TUPDATE] = "15ms",
-    hz: Annotated[str, option("NUMBER", _HZ_TAKES)] = "250",
+    hz: Annotated[str, option("NUMBER", HZ_TAKES)] = "250",
     dq_rate_estimator: Annotated[bool, option("", "the delay is estimated from the rate of departures")] = False,
     rfc: Annotated[
         bool, option("", "real numbers and no spreading of drops, as in RFC 8033, instead of Linux's")
@@ -47,7 +46,7 @@ def pie(
             "alpha": sixteenths("alpha", alpha),
             "beta": sixteenths("beta", beta),
             "implementation": "rfc" if rfc else "linux",
-            "hz": whole("hz", hz, _HZ_TAKES),
+            "hz": whole("hz", hz, HZ_TAKES),
             "dq_rate_estimator": dq_rate_estimator,
         }
 

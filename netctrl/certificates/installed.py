@@ -1,0 +1,214 @@
+"""Certificates of all queues that a machine or a switch runs, from what tc or SONiC says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from netctrl.certificates.box import Ends
+from netctrl.certificates.certify import certify
+from netctrl.certificates.inputs.queue import InstalledQueue
+from netctrl.certificates.record import QueueCertificate
+from netctrl.certificates.red import red_as_linux, wred_as_switch
+from netctrl.certificates.subject import PiSubject, Subject, dualpi2_as_linux, pie_as_linux
+from netctrl.errors import InvalidValue, Status
+from netctrl.laws.targets.dualpi2 import Dualpi2Law
+from netctrl.laws.targets.jiffies import us_of_jiffies
+from netctrl.laws.targets.pie_law import PIE_STEP, PieLaw
+from netctrl.laws.targets.red import RedLaw
+from netctrl.laws.targets.wred import WredLaw
+from netctrl.model.io.provenance import Provenance, provenance
+from netctrl.model.io.record_file import FileRecord, Record
+
+__all__ = ["CertifiedQueue", "InstalledCertificates", "certify_installed", "installed_subject"]
+
+_TICK_NS = 64
+_SCHEMA = "netctrl.certificates/1"
+
+
+class CertifiedQueue(Record, frozen=True):
+    """A queue that is installed, with its certificate or the reason why it has none."""
+
+    name: str
+    """Kind, handle and place."""
+    kind: str
+    """Name in tc(8), or "wred"."""
+    device: str
+    """Network interface; empty where the input doesn't say."""
+    handle: str
+    """Handle of the discipline, or name of the profile."""
+    parent: str
+    """"root", the class above, or the colour of a profile."""
+    certificate: QueueCertificate | None
+    """null: the queue has no law that can be certified."""
+    reason: str
+    """Why there is none; empty where there is one."""
+
+
+class InstalledCertificates(FileRecord, frozen=True):
+    """What `netctrl certify tc` and `netctrl certify sonic` say, saved as one file.
+
+    Examples
+    --------
+    >>> from netctrl.certificates.inputs.sonic import read_sonic
+    >>> profile = '{"wred_green_enable": "true", "green_min_threshold": "1048576", "green_max_threshold": "2097152"}'
+    >>> queues = read_sonic('{"WRED_PROFILE": {"A": ' + profile + '}}')
+    >>> certify_installed(queues, rtt_s=1e-4, flows=8.0, capacity_bit_per_s=100e9).verdict
+    'certified queues: 1 of 1, 0 hold'
+    """
+
+    schema: Literal["netctrl.certificates/1"]
+    """Version of the file format."""
+    queues: tuple[CertifiedQueue, ...]
+    """All that are in the input, in its order."""
+    provenance: Provenance
+    """How the certificates were made."""
+
+    @property
+    def verdict(self) -> str:
+        """How many queues have a certificate, and how many of them hold."""
+        found = [each.certificate for each in self.queues if each.certificate is not None]
+        held = sum(each.certificate.status is Status.ADMISSIBLE for each in found)
+        return f"certified queues: {len(found)} of {len(self.queues)}, {held} hold"
+
+    @property
+    def holds(self) -> bool:
+        """Whether at least one queue has a certificate, and all that have one hold."""
+        found = [each.certificate for each in self.queues if each.certificate is not None]
+        return bool(found) and all(each.certificate.status is Status.ADMISSIBLE for each in found)
+
+
+def certify_installed(
+    queues: Iterable[InstalledQueue],
+    *,
+    rtt_s: float | Ends,
+    flows: float | Ends | None = None,
+    capacity_bit_per_s: float | Ends | None = None,
+    window_packets: float | Ends | None = None,
+    packet_size_bytes: float = 1500.0,
+    senders: str | Iterable[str] = "reno",
+    stretches: Sequence[float] = (1.0,),
+    argv: Iterable[str] = (),
+) -> InstalledCertificates:
+    """Certificates of queues that are installed, each over the same box.
+
+    Parameters
+    ----------
+    queues : iterable of InstalledQueue
+        From `netctrl.certificates.inputs`.
+    rtt_s, flows, capacity_bit_per_s, window_packets, packet_size_bytes, senders, stretches
+        The box, as in `netctrl.certify`. A law by thresholds in bytes has no certificate with a window or a range of
+        capacities.
+    argv : iterable of str
+        Command line, for the provenance.
+
+    Raises
+    ------
+    InvalidValue
+        As `netctrl.certify`.
+    """
+    where = {
+        "rtt_s": rtt_s,
+        "flows": flows,
+        "capacity_bit_per_s": capacity_bit_per_s,
+        "window_packets": window_packets,
+        "packet_size_bytes": packet_size_bytes,
+        "senders": senders if isinstance(senders, str) else tuple(senders),
+        "stretches": stretches,
+        "argv": tuple(argv),
+    }
+    return InstalledCertificates(
+        schema=_SCHEMA,
+        queues=tuple(_certified(queue, where) for queue in queues),
+        provenance=provenance(argv=where["argv"], libraries=("numpy",)),
+    )
+
+
+def _certified(queue: InstalledQueue, where: dict[str, Any]) -> CertifiedQueue:
+    certificate, reason = None, queue.reason
+    if queue.law is not None:
+        try:
+            subject = installed_subject(queue)
+        except InvalidValue as error:
+            reason = f"{error.argument}: got {error.got}, takes {error.takes}"
+        else:
+            reason = _elsewhere(subject, where)
+            certificate = None if reason else certify(subject, **where)
+    return CertifiedQueue(
+        name=queue.name,
+        kind=queue.kind,
+        device=queue.device,
+        handle=queue.handle,
+        parent=queue.parent,
+        certificate=certificate,
+        reason=reason,
+    )
+
+
+def _elsewhere(subject: Subject, where: dict[str, Any]) -> str:
+    """Why a law by thresholds in bytes has no certificate in this box; empty: it has one."""
+    if not subject.in_bytes:
+        return ""
+    if where["window_packets"] is not None:
+        return "its thresholds are in bytes: give flows and a capacity instead of a window"
+    capacity = where["capacity_bit_per_s"]
+    if isinstance(capacity, Sequence) and capacity[0] != capacity[-1]:
+        return "its thresholds are in bytes: give one capacity instead of a range"
+    return ""
+
+
+def installed_subject(queue: InstalledQueue) -> Subject:
+    """The law of an installed queue, in its target's arithmetic.
+
+    Raises
+    ------
+    InvalidValue
+        A queue without a law, or thresholds that make a step.
+    """
+    law = queue.law
+    if isinstance(law, PieLaw):
+        return _pie(law, "fq_pie" if queue.kind == "fq_pie" else "pie")
+    if isinstance(law, Dualpi2Law):
+        return _dualpi2(law)
+    if isinstance(law, RedLaw):
+        return red_as_linux(law)
+    if isinstance(law, WredLaw):
+        return wred_as_switch(law)
+    raise InvalidValue("queue", queue.name, f"a queue with a law: {queue.reason}")
+
+
+def _pie(law: PieLaw, name: str) -> PiSubject:
+    target_us = -(-law.target_ticks * _TICK_NS // 1000)
+    parameters = {
+        "target_s": target_us * 1e-6,
+        "tupdate_s": us_of_jiffies(law.update_jiffies, law.hz) * 1e-6,
+        "alpha": law.alpha * PIE_STEP,
+        "beta": law.beta * PIE_STEP,
+        "implementation": "linux",
+        "hz": law.hz,
+        "dq_rate_estimator": law.dq_rate_estimator,
+    }
+    if law.alpha == 0:
+        raise InvalidValue("alpha", 0, "a gain above 0: without it the queue has no target")
+    subject = pie_as_linux(law, parameters, law.gains(1.0), name)
+    notes = subject.notes
+    if name == "fq_pie":
+        notes = (*notes, "each flow has a queue of its own: the share of the rate per flow counts, not their number")
+    if law.bytemode:
+        notes = (*notes, "bytemode: packets are as large as the MTU")
+    return replace(subject, notes=notes)
+
+
+def _dualpi2(law: Dualpi2Law) -> PiSubject:
+    parameters: dict[str, float | int | str | bool] = {
+        "target_s": law.target_ns * 1e-9,
+        "tupdate_s": law.update_ns * 1e-9,
+        "alpha": law.shown["alpha"],
+        "beta": law.shown["beta"],
+        "coupling": law.coupling,
+        "drop_early": law.drop_early,
+    }
+    if not law.step_in_packets:
+        parameters["step_s"] = law.step_threshold * 1e-9
+    return dualpi2_as_linux(law, parameters, law.gains)
