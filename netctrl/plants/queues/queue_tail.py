@@ -2,7 +2,7 @@
 
 With u = omega R_i and the damping k_i = a/w_i of class i, for u > 2 k_i,
 
-    |Q_i| <= k_i/(u − 2 k_i),   |V_i| <= 2 k_i/(u − 2 k_i)   (AIMD),   |Q_i| <= k_i/u,   V_i = 0   (DCTCP),
+    |Q_i| <= k_i/(u − 2 k_i),   |V_i| <= 2 k_i/(u − 2 k_i)   (AIMD),   |Q_i| <= k_i g/u²,   V_i = 0   (DCTCP),
 
 and with shares y_i that sum to 1 the denominator of δD/δx is at least omega − max (1 + |V_i|)/R_i. So
 
@@ -46,7 +46,8 @@ def tail_bound(loop: QueueResponse, omega: float, flows: tuple[float, float], rt
         if room <= 0.0:
             return inf
         steepest = max(k.power * float(k.damping(x)) / x for x in (low, high))
-        moved = max(moved, steepest / room)
+        slow = k.sender.averaging / room if k.sender.averaging else 1.0
+        moved = max(moved, steepest / room * min(slow, 1.0))
         if k.queued:
             turned = max(turned, (1.0 + (0.0 if k.sender.scalable else 2.0 * damping / room)) / trip)
     if omega <= turned:
