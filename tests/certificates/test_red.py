@@ -41,8 +41,8 @@ def usual(subject: RedSubject, flows: float, rtt: float, rate: float):
 
 def test_hollots_example_is_stable_as_published_and_not_at_longer_round_trips() -> None:
     """Hollot, Misra, Towsley, Gong, "A control theoretic analysis of RED", INFOCOM 2001, Section IV: N = 60,
-    R = .246 s, C = 3750 packet/s, L_red = 1.86e-4, K = .005. By hand: L = L_red (R C)³/(2N)² e^(−Rs)/((1 + s/K) (1 + s R²C/(2N))
-    (1 + s R)), crossings by bisection."""
+    R = .246 s, C = 3750 packet/s, L_red = 1.86e-4, K = .005. By hand: crossings by bisection of
+    L = L_red (R C)³/(2N)² e^(−Rs)/((1 + s/K) (1 + s R²C/(2N)) (1 + s R))."""
     subject = averaged(1.86e-4, 0.005, 3750.0)
 
     def loop(w: float, R: float) -> complex:

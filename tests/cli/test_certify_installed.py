@@ -1,0 +1,189 @@
+"""`netctrl certify red`, `wred`, `tc` and `sonic` as a person and a script see them."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from netctrl.certificates.certify import certify
+from netctrl.certificates.inputs.tc import read_tc
+from netctrl.certificates.installed import installed_subject
+from netctrl.certificates.subject import dualpi2, pie
+from netctrl.cli.certify import main
+
+Run = Callable[[str], tuple[int, str, str]]
+
+PIE = {"limit": 1000, "target": 15000, "tupdate": 16000, "alpha": 2, "beta": 20}
+RED = {"limit": 400000, "min": 30000, "max": 90000, "ecn": True, "ewma": 5, "probability": 0.02}
+DUALPI2 = {
+    "limit": 10000,
+    "memory-limit": 15140000,
+    "target": 15000,
+    "tupdate": 16000,
+    "alpha": 0.15625,
+    "beta": 3.19531,
+    "min-qlen-step": 0,
+    "coupling": 2,
+    "drop-overload": "drop",
+    "drop-early": "drop-dequeue",
+    "c-protection": 10,
+    "ecn-mask": "l4s-ect",
+    "step-thresh-us": 1000,
+}
+
+
+def queue(kind: str, number: int, options: dict) -> dict:
+    return {"kind": kind, "handle": f"{number}:", "dev": "eth0", "root": True, "options": options}
+
+
+TC = [queue("pie", 1, PIE), queue("fq_codel", 2, {}), queue("red", 3, RED), queue("dualpi2", 4, DUALPI2)]
+SONIC = {
+    "WRED_PROFILE": {
+        "AZURE_LOSSLESS": {
+            "wred_green_enable": "true",
+            "ecn": "ecn_all",
+            "green_min_threshold": "1048576",
+            "green_max_threshold": "2097152",
+            "green_drop_probability": "5",
+        },
+        "OFF": {"ecn": "ecn_none"},
+    }
+}
+BOX = "--rtt 40ms --N 14 --capacity 20Mbit"
+
+
+@pytest.fixture
+def run(capsys, tmp_path, monkeypatch) -> Run:
+    """Run the command line in a folder with both inputs."""
+    monkeypatch.chdir(tmp_path)
+    Path("tc.json").write_text(json.dumps(TC))
+    Path("sonic.json").write_text(json.dumps(SONIC))
+
+    def run_it(line: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        status = main(shlex.split(line))
+        return status, *capsys.readouterr()
+
+    return run_it
+
+
+def test_each_queue_of_tc_has_its_certificate_or_the_reason(run: Run) -> None:
+    status, out, err = run(f"tc tc.json {BOX} --json -o saved.json")
+    found = json.loads(out)
+    assert (status, err) == (0, "")
+    assert Path("saved.json").read_text() == out
+    assert [each["name"] for each in found["queues"]] == [f"{q['kind']} {q['handle']} on eth0, root" for q in TC]
+    assert [each["certificate"] is None for each in found["queues"]] == [False, True, False, False]
+    assert found["queues"][1]["reason"].startswith("CoDel spaces its drops")
+    where = {"rtt_s": 0.04, "flows": 14.0, "capacity_bit_per_s": 20e6}
+    laws = {
+        0: pie(tupdate_s=0.016),
+        2: None,
+        3: dualpi2(),
+    }
+    for number, law in laws.items():
+        certificate = found["queues"][number]["certificate"]["certificate"]
+        assert certificate["status"] == "admissible"
+        if law is not None:
+            alone = certify(law, **where).certificate.sampled
+            assert alone is not None
+            assert certificate["sampled"]["gain_margin_db"] == pytest.approx(alone.gain_margin_db, abs=0.02)
+    line = "red --limit 400000 --min 30000 --max 90000 --burst 55 --ecn"
+    alone = json.loads(run(f"{line} {BOX} --json")[1])
+    assert found["queues"][2]["certificate"]["certificate"] == alone["certificate"]
+    assert found["queues"][2]["certificate"]["law"] == alone["law"]
+
+
+def test_it_is_for_people_and_status_3_where_one_does_not_hold(run: Run) -> None:
+    status, out, err = run("--tc tc.json --rtt 200ms --N 20 --capacity 100Mbit")
+    assert status == 3
+    assert err == f"error: {out.splitlines()[0]}\n"
+    assert out.startswith("certified queues: 3 of 4, ")
+    assert "\npie 1: on eth0, root: pie with 20 flows at 200 ms: unstable\n" in out
+    assert "\nfq_codel 2: on eth0, root\n\n  no certificate: CoDel" in out
+
+
+def test_the_option_stands_anywhere(run: Run) -> None:
+    lines = (f"tc tc.json {BOX}", f"--tc tc.json {BOX}", f"{BOX} --tc=tc.json", f"--rtt 40ms --tc tc.json {BOX[11:]}")
+    assert len({run(line)[1] for line in lines}) == 1
+    assert run("--tc")[0] == 2
+
+
+def test_what_is_piped_in_is_read() -> None:
+    line = [sys.executable, "-m", "netctrl", "certify", "tc", "-", *shlex.split(BOX), "--json"]
+    done = subprocess.run(line, input=json.dumps(TC[:1]).encode(), capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    assert len(json.loads(done.stdout)["queues"]) == 1
+    done = subprocess.run(line, input=b"qdisc pie 1:", capture_output=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"error: standard input: tc's output in words")
+
+
+def test_sonics_profile_holds_for_few_flows_and_has_no_equilibrium_for_many(run: Run) -> None:
+    line = "--rtt 100us --capacity 100Gbit --sender dctcp"
+    status, out, _ = run(f"sonic sonic.json --N 8:32 {line}")
+    assert status == 0
+    assert "wred AZURE_LOSSLESS, green: wred with 8 to 32 flows at 100 µs: holds\n" in out
+    assert "wred OFF\n\n  no certificate: WRED is off for all colours\n" in out
+    status, out, _ = run(f"--sonic sonic.json --N 100 {line} --json")
+    assert status == 3
+    assert [each["certificate"] is None for each in json.loads(out)["queues"]] == [False, True]
+    same = run(f"wred --min 1MiB --max 2MiB --probability 5 --ecn --N 8:32 {line} --json")[1]
+    first = json.loads(run(f"sonic sonic.json --N 8:32 {line} --json")[1])["queues"][0]["certificate"]
+    assert json.loads(same)["certificate"] == first["certificate"]
+
+
+def test_laws_in_bytes_are_named_where_the_box_is_of_windows(run: Run) -> None:
+    status, out, _ = run("tc tc.json --rtt 20ms --window 5")
+    assert status == 0
+    assert "red 3: on eth0, root\n\n  no certificate: its thresholds are in bytes: give flows and a capacity" in out
+    assert "give one capacity" in run("tc tc.json --rtt 20ms --N 14 --capacity 20Mbit:21Mbit")[1]
+
+
+def test_nothing_to_certify_is_no_success_and_a_step_is_named(run: Run) -> None:
+    step = queue("red", 9, {**RED, "min": 90000})
+    Path("none.json").write_text(json.dumps([TC[1], step]))
+    status, out, err = run(f"tc none.json {BOX}")
+    assert (status, err) == (3, "error: certified queues: 0 of 2, 0 hold\n")
+    assert "no certificate: max: got 90000, takes more than min: with equal thresholds the law is a step" in out
+
+
+def test_laws_of_tc_keep_the_kernels_numbers() -> None:
+    shown = [queue("pie", 1, {**PIE, "dq_rate_estimator": True, "bytemode": True}), queue("dualpi2", 4, DUALPI2)]
+    first, second = (installed_subject(each) for each in read_tc(json.dumps(shown), hz=250))
+    assert first.notes[-1].startswith("bytemode")
+    again = pie(**dict(first.parameters))
+    assert again.rungs == first.rungs
+    assert again.reading is first.reading
+    law = read_tc(json.dumps(shown))[1].law
+    assert second.rungs == ((0.0, float("inf"), law.gains),)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (f"tc missing.json {BOX}", "missing.json: can't be read"),
+        (f"tc sonic.json {BOX}", "sonic.json: not the output of `tc -j qdisc show`"),
+        (f"sonic tc.json {BOX}", "tc.json: WRED_PROFILE: got nothing"),
+        (f"tc tc.json {BOX} --hz 60", "--hz: got 60"),
+        (f"tc tc.json {BOX} --gains", "unknown option '--gains'"),
+        (f"red {BOX}", "--limit"),
+        (f"red --limit 400kB {BOX} --gains", "--gains: got nothing, takes a law with gains"),
+        (f"red --limit 400kB --probability 1.5 {BOX}", "--probability: got 1.5"),
+        (f"red --limit 400kB --min 1.5 {BOX}", "--min: got '1.5', takes a whole number of bytes"),
+        ("red --limit 400kB --rtt 20ms --window 5", "--window: got '5'"),
+        (f"wred --min 2MiB --max 1MiB {BOX}", "--max: got 1048576"),
+        (f"wred --min 1MiB --max 2MiB --probability 5% {BOX}", "--probability: got '5%'"),
+    ],
+)
+def test_unusable_input_is_named_in_one_line(run: Run, line: str, said: str) -> None:
+    status, out, err = run(line)
+    assert (status, out) == (2, "")
+    assert said.split(": got")[0] in err
+    assert err.count("\n") == 1
