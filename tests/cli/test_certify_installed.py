@@ -26,7 +26,7 @@ DUALPI2 = {
     "memory-limit": 15140000,
     "target": 15000,
     "tupdate": 16000,
-    "alpha": 0.15625,
+    "alpha": 0.152344,
     "beta": 3.19531,
     "min-qlen-step": 0,
     "coupling": 2,
