@@ -124,6 +124,8 @@ def certify(
     >>> found.certificate.status.value
     'admissible'
     """
+    if not isinstance(law, str) and not hasattr(law, "loops"):
+        raise InvalidValue("law", law, "the name of a law, or a subject")
     subject = subject_of(law, parameters or {}) if isinstance(law, str) else law
     box = box_of(subject, rtt_s, flows, capacity_bit_per_s, window_packets, packet_size_bytes, senders, stretches)
     mixtures = [read_mixture(text) for text in box.inputs.senders]
