@@ -9,6 +9,7 @@ z = −1 moves one pole. So the number of unstable poles at any gain is a sum ov
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import inf, pi
 from typing import NamedTuple
 
@@ -21,7 +22,9 @@ from netctrl.frequency.sampled_gain import BOX_TOLERANCE, LOOSEST, BoundedRespon
 __all__ = ["StableGains", "box_keeps", "box_upper_gain", "gain_factors", "stable_gains"]
 
 _ANGLES = 96
-_NARROWINGS = 14
+_NARROWINGS = 60
+_CLOSE, _ROUNDING = 1e-6, 1e-13
+"""Angle from the axis at which a crossing of it is found, at many points and at one [rad]."""
 _CAP = 1e4
 """Factor beyond which no crossing is looked for."""
 _POINT = 1e-3
@@ -47,6 +50,7 @@ class StableGains(NamedTuple):
         return self.upper if self.unstable_poles == 0 else self.lower
 
 
+@lru_cache(maxsize=256)
 def stable_gains(response: BoundedResponse, flows: float, rtt: float) -> StableGains:
     """Crossings of the negative axis around the gain 1, at one point, each refined to rounding."""
     angles = scan(response.min_angle((flows, flows), (rtt, rtt)), pi)
@@ -99,7 +103,7 @@ def _crossings(
     rises = fb > fa
     value = values[row, column]
     last = column + 1 == angles.shape[1] - 1  # at z = −1 the imaginary part is 0: no crossing is refined there
-    for _ in range(_NARROWINGS if coarse else 60):
+    for _ in range(_NARROWINGS):
         with np.errstate(divide="ignore", invalid="ignore"):
             c = b - fb * (b - a) / (fb - fa)
         c = np.where(np.isfinite(c) & (c > np.minimum(a, b)) & (c < np.maximum(a, b)), c, 0.5 * (a + b))
@@ -107,7 +111,7 @@ def _crossings(
         crossed = np.signbit(value.imag) != np.signbit(fb)
         a, fa = np.where(crossed, b, a), np.where(crossed, fb, 0.5 * fa)
         b, fb = c, value.imag
-        if not row.size or (not coarse and np.all(np.abs(value.imag) <= 1e-15 * np.abs(value))):
+        if np.all(np.abs(value.imag) <= (_CLOSE if coarse else _ROUNDING) * np.abs(value)):
             break
     kept = (value.real < 0.0) & ~(last & (np.abs(np.exp(b) - pi) < 1e-9))
     row, at = row[kept], np.exp(b[kept])
@@ -153,7 +157,7 @@ def box_upper_gain(
     found = least(
         response.disc,
         gain_bound(Sector(), floor=1.0),
-        attain,
+        nothing if point else attain,
         cells,
         tolerance=_POINT if point else BOX_TOLERANCE,
         start=start if start[0] < _CAP else (_CAP, cells.centre[0]),

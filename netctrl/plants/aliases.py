@@ -6,7 +6,7 @@ from math import comb, factorial
 
 import numpy as np
 
-__all__ = ["SMALL_ANGLE", "all_aliases", "majorant", "other_aliases"]
+__all__ = ["SMALL_ANGLE", "all_aliases", "held_aliases", "majorant", "other_aliases"]
 
 SMALL_ANGLE = 0.1
 """Up to here a sampled response takes its main alias apart from the others [rad]."""
@@ -47,8 +47,25 @@ def other_aliases(angle: np.ndarray, share: np.ndarray, power: int) -> np.ndarra
     Σ_(m ≠ 0) e^(2 pi i m x)/(2 pi i m)^k = −B_k(x)/k! (NIST DLMF 24.8.3).
     """
     share = share[:1] if np.all(share == share[0]) else share
-    series = share[:, None] ** np.arange(_SERIES[power].shape[1]) @ _SERIES[power].T
-    return (series * (-1j * angle[:, None]) ** np.arange(_ORDERS)).sum(axis=1)
+    series = np.vander(share, _SERIES[power].shape[1], increasing=True) @ _SERIES[power].T
+    return (series * np.vander(-1j * angle, _ORDERS, increasing=True)).sum(axis=1)
+
+
+def held_aliases(angle: np.ndarray, delay: np.ndarray, power: int) -> np.ndarray:
+    """Σ_m e^(−s_m delay)/s_m^power with s_m = i theta + 2 pi i m and a delay in epochs; both broadcast.
+
+    Up to SMALL_ANGLE without m = 0.
+    """
+    whole = np.floor(delay)
+    share, small = 1.0 - (delay - whole), np.abs(angle) <= SMALL_ANGLE
+    if not small.any():
+        return all_aliases(angle, share, power) * np.exp(-1j * angle * delay)
+    shape = np.broadcast_shapes(angle.shape, delay.shape)
+    angle, share, small = (np.broadcast_to(a, shape) for a in (angle, share, small))
+    found = np.empty(shape, dtype=complex)
+    found[small] = other_aliases(angle[small], share[small], power)
+    found[~small] = all_aliases(angle[~small], share[~small], power)
+    return found * np.exp(-1j * angle * delay)
 
 
 def _series(power: int) -> np.ndarray:
