@@ -374,8 +374,8 @@ def _outwards(keeps: Callable[[np.ndarray], np.ndarray], low: float, far: float)
         return far
     first = int(np.argmin(kept))
     inside, outside = points[first - 1], points[first]
-    for _ in range(3):
-        points = np.geomspace(inside, outside, 34)
+    for _ in range(4):
+        points = np.geomspace(inside, outside, 10)
         kept = keeps(points)
         first = int(np.argmin(kept))
         inside, outside = points[max(first - 1, 0)], points[first]

@@ -172,23 +172,24 @@ class QueueResponse:
 
         Of an averaging law with spaced marks it is 1.5 where no x up to it would do; above 1 there is no equilibrium.
         """
-        flows, rtt = np.broadcast_arrays(np.asarray(flows, dtype=float), np.asarray(rtt, dtype=float))
+        flows, rtt = np.asarray(flows, dtype=float), np.asarray(rtt, dtype=float)
         aim = np.log(self.rate / flows)
-        u = np.full(flows.shape, -5.0)
+        u = np.full((flows + rtt).shape, -5.0)
         most = log(MOST_SPACED) if isinstance(self.law, Averaged) and self.law.spaced else inf
         exponents = [k.sender.exponent * k.power for k in self.classes]
         for _ in range(_NEWTON):
             x = np.exp(u)
             standing = np.maximum(self.standing(x), 0.0)  # below 0 only below the range of a line
-            rates, slopes = np.zeros(u.shape), np.zeros(u.shape)
+            rates: Any = 0.0
+            slopes: Any = 0.0
             for k, exponent in zip(self.classes, exponents, strict=True):
                 trip = self.trip(k, rtt, standing)
                 rate = k.share * k.window(x) / trip
                 longer = 0.0 if isinstance(self.law, SampledPi) or not k.queued else x / self.law.rise(x) / trip
                 rates, slopes = rates + rate, slopes + rate * (exponent + longer)
             move = rates / slopes * (np.log(rates) - aim)
-            u = np.minimum(u + np.clip(move, -20.0, 20.0), most)
-            if np.all(np.abs(move) < 1e-13):
+            u = np.minimum(u + np.minimum(np.maximum(move, -20.0), 20.0), most)
+            if (np.abs(move) < 1e-13).all():
                 break
         return np.exp(u)
 
@@ -246,11 +247,11 @@ class QueueResponse:
 
         `coarse` takes few aliases: good to some 1e-5, for a first look.
         """
-        flows, rtt = np.broadcast_arrays(np.asarray(flows, dtype=float), np.asarray(rtt, dtype=float))
-        theta, extra, x = np.asarray(theta), np.asarray(extra, dtype=float), self.output(flows, rtt)
-        shape = np.broadcast_shapes(theta.shape, x.shape, extra.shape)
+        theta, flows, rtt, extra = (np.asarray(a) for a in (theta, flows, rtt, extra))
+        x = self.output(flows, rtt)
+        shape = (theta + x + extra).shape
         axes = max(len(shape), 1)
-        held = np.clip(x, *self.within)  # the response is 0 elsewhere
+        held = np.minimum(np.maximum(x, self.within[0]), self.within[1])  # the response is 0 elsewhere
         columns = [a.reshape((1,) * (axes - a.ndim) + a.shape + (1,)) for a in (theta, held, flows, rtt, extra)]
         most = self.aliases(float(rtt.min(initial=inf)), coarse=coarse)
         size = max(1, BLOCK // ((2 * most + 1) * max(1, prod(shape[1:]))))
@@ -366,10 +367,11 @@ class QueueResponse:
         """Sums of `_leading` over all aliases, without the main one at small angles; without the last axis."""
         d, total = self.epoch, np.zeros(())
         for (third, fourth, echoed), trip, delay in zip(self._expansion(point), point.trips, delays, strict=True):
-            terms = [(third, delay, 3), (fourth, delay, 4), (echoed, delay + trip, 4)]
-            for factor, late, power in terms:
-                if np.any(factor):
-                    total = total + factor[..., 0] * d**power * held_aliases(theta, late[..., 0] / d, power)
+            plain = held_aliases(theta, delay[..., 0] / d, third[..., 0] * d**3, fourth[..., 0] * d**4)
+            total = total + plain
+            if echoed.any():
+                late = (delay + trip)[..., 0] / d
+                total = total + held_aliases(theta, late, np.zeros(()), echoed[..., 0] * d**4)
         return total
 
     def min_angle(self, flows: tuple[float, float], rtt: tuple[float, float], extra: float = 0.0) -> float:
