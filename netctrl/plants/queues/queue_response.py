@@ -38,7 +38,7 @@ _ALIASES = 12
 """On each side, at least; with the tails' two leading powers they leave less than 1e-8 of the response."""
 _FEW = 3
 """For a first look, which leaves less than 1e-5."""
-BLOCK = 400_000
+BLOCK = 100_000
 _NEWTON = 60
 MOST_SPACED = 1.5
 """Of x where marks are spaced, which tends to 2 as p grows; 1 at p = 1."""
