@@ -33,7 +33,7 @@ class MarginMap(NamedTuple):
     """Worst of the senders, (m, n) [dB]; nan without an equilibrium that the loop describes."""
 
 
-def margin_map(subject: Subject, inputs: CertifyInputs, points: int = 61) -> MarginMap:
+def margin_map(subject: Subject, inputs: CertifyInputs, points: int = 161) -> MarginMap:
     """Gain margins of a law around a box, on logarithmic axes.
 
     Parameters
