@@ -156,8 +156,8 @@ def _crossings(
     column = np.where(column == angles.shape[1] - 1, column - 1, column)
     all_angles = np.broadcast_to(angles, values.shape)
     a, b = (np.log(all_angles[row, column + i]) for i in (0, 1))
-    fa, fb = (values.imag[row, column + i] for i in (0, 1))
-    rises = fb > fa
+    fa, fb = (np.angle(-values[row, column + i]) for i in (0, 1))  # nearly linear in ln theta
+    rises = values.imag[row, column + 1] > values.imag[row, column]
     value = values[row, column]
     last = column + 1 == angles.shape[1] - 1  # at z = −1 the imaginary part is 0: no crossing is refined there
     for _ in range(_NARROWINGS):
@@ -165,10 +165,11 @@ def _crossings(
             c = b - fb * (b - a) / (fb - fa)
         c = np.where(np.isfinite(c) & (c > np.minimum(a, b)) & (c < np.maximum(a, b)), c, 0.5 * (a + b))
         value = response.at(np.exp(c), flows[row], rtt[row], coarse=coarse)
-        crossed = np.signbit(value.imag) != np.signbit(fb)
+        off = np.angle(-value)
+        crossed = np.signbit(off) != np.signbit(fb)
         a, fa = np.where(crossed, b, a), np.where(crossed, fb, 0.5 * fa)
-        b, fb = c, value.imag
-        if np.all(np.abs(value.imag) <= (_CLOSE if coarse else _ROUNDING) * np.abs(value)):
+        b, fb = c, off
+        if np.all(np.abs(off) <= (_CLOSE if coarse else _ROUNDING)):
             break
     kept = (value.real < 0.0) & ~(last & (np.abs(np.exp(b) - pi) < 1e-9))
     row, at = row[kept], np.exp(b[kept])
