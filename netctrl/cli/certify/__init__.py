@@ -18,8 +18,8 @@ __all__ = ["main"]
 app = new_app(
     "netctrl certify",
     "Certifies the laws of queues as people run them: exact margins, proved for a range of flows and round-trip times.",
-    "netctrl certify pie --rtt 10ms:50ms --N 5:20 --capacity 20Mbit",
-    "netctrl certify dualpi2 --rtt 100ms --window 50 --sender reno --json  # exit status 3",
+    "netctrl certify pie --rtt 10ms:30ms --N 3:5 --capacity 20Mbit",
+    "netctrl certify dualpi2 --rtt 20ms --window 50 --sender reno --json",
 )
 _COMMANDS = (pie, dualpi2, pi2, red, wred, tc, sonic)
 for command in _COMMANDS:

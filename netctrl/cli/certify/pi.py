@@ -35,8 +35,8 @@ def pie(
 
     Examples
     --------
-    netctrl certify pie --rtt 10ms:50ms --N 5:20 --capacity 20Mbit
-    netctrl certify pie --rtt 100ms --window 30 --rfc --json  # exit status 3
+    netctrl certify pie --rtt 10ms:30ms --N 3:5 --capacity 20Mbit
+    netctrl certify pie --rtt 20ms --window 30 --rfc --json
     """
 
     def parameters() -> dict[str, Any]:
@@ -72,7 +72,7 @@ def dualpi2(
     Examples
     --------
     netctrl certify dualpi2 --rtt 5ms:40ms --N 10:20 --capacity 100Mbit --sender reno,creno
-    netctrl certify dualpi2 --rtt 100ms --window 50 --sender reno --json  # exit status 3
+    netctrl certify dualpi2 --rtt 20ms --window 50 --sender reno --json
     """
 
     def parameters() -> dict[str, Any]:
@@ -103,7 +103,7 @@ def pi2(
     Examples
     --------
     netctrl certify pi2 --rtt 5ms:40ms --N 10:20 --capacity 100Mbit
-    netctrl certify pi2 --rtt 100ms --window 8 --alpha 0.16 --beta 1.5
+    netctrl certify pi2 --rtt 50ms --window 8 --alpha 0.16 --beta 1.5
     """
 
     def parameters() -> dict[str, Any]:
