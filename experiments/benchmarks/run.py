@@ -14,6 +14,7 @@ from pathlib import Path
 
 GROUPS = (
     "arc",
+    "certificates",
     "fluid",
     "links",
     "fifo",

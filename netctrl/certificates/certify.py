@@ -46,6 +46,7 @@ _MIN_WINDOW = 2.0
 """Below it TCP waits for time-outs, which the window laws leave out [packet]."""
 _REACH = 64
 """Points of a search outwards before it is refined."""
+_AT_ONCE = 16
 _FAR = 1e3
 """Factor of the box's end up to which a reach is searched."""
 
@@ -369,16 +370,21 @@ def _reach(subject: Subject, box: Box, mixtures: list[Mixture]) -> QueueReach:
 def _outwards(keeps: Callable[[np.ndarray], np.ndarray], low: float, far: float) -> float | None:
     """Greatest value from `low` on up to which the rule is kept at every point looked at; None: not at `low`."""
     points = np.geomspace(low, far, _REACH)
-    kept = keeps(points)
-    if not kept[0]:
+    first = _first_lost(keeps, points)
+    if first == 0:
         return None
-    if kept.all():
-        return far
-    first = int(np.argmin(kept))
-    inside, outside = points[first - 1], points[first]
-    for _ in range(3):
-        points = np.geomspace(inside, outside, 34)
-        kept = keeps(points)
-        first = int(np.argmin(kept))
-        inside, outside = points[max(first - 1, 0)], points[first]
-    return float(inside)
+    for _ in range(4):
+        if first == len(points):
+            break
+        points = np.geomspace(points[first - 1], points[first], 10)
+        first = max(1 + _first_lost(keeps, points[1:]), 1)
+    return float(points[first - 1])
+
+
+def _first_lost(keeps: Callable[[np.ndarray], np.ndarray], points: np.ndarray) -> int:
+    """Number of the first point at which the rule isn't kept, or the number of points; some are looked at at a time."""
+    for start in range(0, len(points), _AT_ONCE):
+        kept = keeps(points[start : start + _AT_ONCE])
+        if not kept.all():
+            return start + int(np.argmin(kept))
+    return len(points)

@@ -2,7 +2,7 @@
 
 A loop is given as a function from cells (boxes of angle and parameters) to discs: centres, and radii split by
 coordinate. `least` finds the least value of an objective over all cells by branch and bound: a cell whose disc rules
-out anything below the best value found is dropped, any other is halved along the coordinate that widens its disc most.
+out anything below the best value found is dropped, any other is split along the coordinate that widens its disc most.
 The result is an attained value and a proved lower bound within the requested tolerance.
 """
 
@@ -36,6 +36,8 @@ _STUCK, _BLUR = 0.95, 1e-7
 """A disc smaller than _BLUR of its centre that keeps more than _STUCK of its size when halved is rounding error."""
 _ATTEMPT = 4
 """Rounds between attempts at a better value: an attempt costs as much as hundreds of cells."""
+_FULL, _PIECES = 256, 8
+"""Cells of a round that takes hardly longer than one of a few; so few are split into up to so many pieces."""
 
 
 class Cells(NamedTuple):
@@ -111,7 +113,7 @@ def least(
             if value < found:
                 found, where = value, at
         left = lower < found * (1.0 - tolerance)
-        # The halved share is at least a quarter of a disc's size, unless rounding dominates.
+        # The split share is at least a quarter of a disc's size, unless rounding dominates.
         shares = parts + stretch * np.abs(centre)[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):  # a response of 0 touches nothing
             size = shares.sum(axis=1) / np.abs(centre)
@@ -123,25 +125,27 @@ def least(
             if proved < found * (1.0 - (tolerance if loosest is None else loosest)):
                 break
             return Minimum(proved, found, where, bounded)
-        cells, widest = _halved(Cells(cells.centre[left], cells.half[left]), shares[left]), np.tile(size[left], 2)
+        pieces = max(2, min(_PIECES, _FULL // int(left.sum())))
+        cells = _split(Cells(cells.centre[left], cells.half[left]), shares[left], pieces)
+        widest = np.tile(size[left], pieces)
     raise NetctrlError(
         f"no decision on the margin after {bounded} cells: the loop stays close to the limit over a wide "
         "range of frequencies or of the box; narrow the box, or take fewer packets in a window"
     )
 
 
-def _halved(cells: Cells, parts: np.ndarray) -> Cells:
+def _split(cells: Cells, parts: np.ndarray, pieces: int) -> Cells:
     # Without a bound yet: the coordinate that is widest relative to its own scale.
     scale = np.maximum(cells.half[:, :1] / cells.centre[:, :1], 1e-300)
     widths = np.concatenate([scale, cells.half[:, 1:]], axis=1)
     shares = np.where(np.isfinite(parts).all(axis=1, keepdims=True), parts, widths)
-    along = np.argmax(shares, axis=1)
-    rows = np.arange(len(along))
-    half = cells.half.copy()
-    half[rows, along] *= 0.5
-    step = np.zeros_like(half)
-    step[rows, along] = half[rows, along]
-    return Cells(np.concatenate([cells.centre - step, cells.centre + step]), np.concatenate([half, half]))
+    rows, along = np.arange(len(shares)), np.argmax(shares, axis=1)
+    step, half = np.zeros_like(cells.half), cells.half.copy()
+    step[rows, along] = cells.half[rows, along] / pieces
+    # Neighbouring pieces must share their edges, despite rounding.
+    half[rows, along] = step[rows, along] + 2.0 * np.spacing(np.abs(cells.centre[rows, along]))
+    centres = [cells.centre + i * step for i in range(1 - pieces, pieces, 2)]
+    return Cells(np.concatenate(centres), np.tile(half, (pieces, 1)))
 
 
 def angle_cells(lowest: float, others: list[tuple[float, float]], ratio: float = 1.2) -> Cells:
@@ -153,7 +157,7 @@ def angle_cells(lowest: float, others: list[tuple[float, float]], ratio: float =
     centre[:, 0], half[:, 0] = 0.5 * (edges[1:] + edges[:-1]), 0.5 * (edges[1:] - edges[:-1])
     for i, (low, high) in enumerate(others, start=1):
         centre[:, i], half[:, i] = 0.5 * (low + high), 0.5 * (high - low)
-    # Neighbouring cells must share their edges exactly, despite rounding.
+    # Neighbouring cells must share their edges, despite rounding.
     return Cells(centre, half * (1.0 + 1e-12))
 
 

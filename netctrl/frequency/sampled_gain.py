@@ -61,6 +61,8 @@ class BoundedResponse(Protocol):
 
     def min_angle(self, flows: tuple[float, float], rtt: tuple[float, float], extra: float = 0.0) -> float: ...
 
+    def __hash__(self) -> int: ...
+
 
 def greatest_gain(
     response: BoundedResponse,

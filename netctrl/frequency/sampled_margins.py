@@ -39,6 +39,12 @@ __all__ = [
 
 DELAY_TOLERANCE = 1e-3
 _NEWTON_STEPS = 40
+_FLAT = 1e-8
+"""Relative width within which a minimum is flat to rounding."""
+
+
+Crossover = tuple[float, float]
+"""(angle, signed angle of −gain · L there)."""
 
 
 class SampledMargins(NamedTuple):
@@ -82,13 +88,14 @@ def sampled_margins(
     """
     limit = limit or greatest_gain(response, (flows, flows), (rtt, rtt), Sector())
     stable = gain < limit.found if stable is None else stable
-    phase, crossover = _phase_margin(response, flows, rtt, gain, stable)
+    crossovers = _gain_crossovers(response, flows, rtt, gain)
+    phase, crossover = _phase_margin(response, flows, rtt, gain, stable, crossovers)
     return SampledMargins(
         stable=stable,
         limit=limit.found,
         gain_margin_db=20.0 * log10(limit.found / gain),
         phase_margin_deg=degrees(phase),
-        delay_margin_s=_delay_margin(response, flows, rtt, gain) if stable else 0.0,
+        delay_margin_s=_delay_margin(response, flows, rtt, gain, crossovers) if stable else 0.0,
         disk_margin=_disk_margin(response, flows, rtt, gain) if stable else 0.0,
         crossover_rad_s=crossover / response.epoch,
         phase_crossover_rad_s=float(limit.where[0]) / response.epoch,
@@ -136,8 +143,8 @@ def _crossover_scale(response: BoundedResponse, flows: float, rtt: float, gain: 
     return float(angles[above[-1]]) if above.size else float(angles[0])
 
 
-def _gain_crossovers(response: BoundedResponse, flows: float, rtt: float, gain: float) -> list[tuple[float, float]]:
-    """(angle, signed angle of −gain · L there) where |gain · L| = 1."""
+def _gain_crossovers(response: BoundedResponse, flows: float, rtt: float, gain: float) -> list[Crossover]:
+    """Where |gain · L| = 1."""
     lowest = min(response.min_angle((flows, flows), (rtt, rtt)), 0.1 * _crossover_scale(response, flows, rtt, gain))
 
     def height(theta: np.ndarray) -> np.ndarray:
@@ -148,10 +155,9 @@ def _gain_crossovers(response: BoundedResponse, flows: float, rtt: float, gain: 
 
 
 def _phase_margin(
-    response: BoundedResponse, flows: float, rtt: float, gain: float, stable: bool
+    response: BoundedResponse, flows: float, rtt: float, gain: float, stable: bool, crossovers: list[Crossover]
 ) -> tuple[float, float]:
     """Phase margin [rad], proved where the loop is stable, and its crossover's angle; pi where there is none."""
-    crossovers = _gain_crossovers(response, flows, rtt, gain)
     if not crossovers:
         return pi, float("nan")
     if not stable:
@@ -173,7 +179,7 @@ def _disk_margin(response: BoundedResponse, flows: float, rtt: float, gain: floa
         return 2.0 * np.abs(1.0 + L) / np.abs(1.0 - L)
 
     def narrowed(low: float, high: float) -> tuple[float, float]:
-        for _ in range(12):
+        while high - low > _FLAT * high:
             grid = np.linspace(low, high, SCAN)
             best = int(np.argmin(value(grid)))
             low, high = grid[max(best - 1, 0)], grid[min(best + 1, SCAN - 1)]
@@ -196,9 +202,10 @@ def _disk_margin(response: BoundedResponse, flows: float, rtt: float, gain: floa
     ).found
 
 
-def _delay_margin(response: BoundedResponse, flows: float, rtt: float, gain: float) -> float:
+def _delay_margin(
+    response: BoundedResponse, flows: float, rtt: float, gain: float, crossovers: list[Crossover]
+) -> float:
     """Least extra delay [s] at which gain · L is −1 at some angle; inf where |gain · L| stays below 1."""
-    crossovers = _gain_crossovers(response, flows, rtt, gain)
     if not crossovers:
         return inf
 

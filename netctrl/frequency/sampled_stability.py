@@ -9,6 +9,7 @@ z = −1 moves one pole. So the number of unstable poles at any gain is a sum ov
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import inf, pi
 from typing import NamedTuple
 
@@ -18,10 +19,26 @@ from netctrl.errors import NetctrlError
 from netctrl.frequency.branch_bound import Cells, Minimum, Sector, gain_bound, least, phase_bound, reduction_bound
 from netctrl.frequency.sampled_gain import BOX_TOLERANCE, LOOSEST, BoundedResponse, box_cells, nothing, scan
 
-__all__ = ["StableGains", "box_keeps", "box_upper_gain", "gain_factors", "stable_gains"]
+__all__ = [
+    "Crossings",
+    "StableGains",
+    "all_crossings",
+    "box_keeps",
+    "box_upper_gain",
+    "deciding",
+    "gain_factors",
+    "stable_gains",
+]
 
 _ANGLES = 96
-_NARROWINGS = 14
+"""In geometric steps."""
+_PER_TURN, _MOST_EVEN = 12, 400
+"""Even steps, a turn of a round trip and in all."""
+_NARROWINGS = 60
+_CLOSE, _ROUNDING = 1e-5, 1e-13
+"""Angle from the axis at which a crossing of it is found, at many points and at one [rad]."""
+_AT_ONCE = 4096
+"""Points."""
 _CAP = 1e4
 """Factor beyond which no crossing is looked for."""
 _POINT = 1e-3
@@ -47,6 +64,7 @@ class StableGains(NamedTuple):
         return self.upper if self.unstable_poles == 0 else self.lower
 
 
+@lru_cache(maxsize=256)
 def stable_gains(response: BoundedResponse, flows: float, rtt: float) -> StableGains:
     """Crossings of the negative axis around the gain 1, at one point, each refined to rounding."""
     angles = scan(response.min_angle((flows, flows), (rtt, rtt)), pi)
@@ -63,6 +81,17 @@ def stable_gains(response: BoundedResponse, flows: float, rtt: float) -> StableG
     )
 
 
+class Crossings(NamedTuple):
+    """All crossings of the negative axis at k points, in the order of angles; the last column is the one at z = −1."""
+
+    gains: np.ndarray
+    """(k, P + 1); inf: none."""
+    angles: np.ndarray
+    """[rad]"""
+    changes: np.ndarray
+    """Poles that leave there as the gain grows."""
+
+
 def gain_factors(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
     """Gain margins as factors at arrays of points: above 1 where the loop is stable, else the factor to reduce it by.
 
@@ -70,17 +99,49 @@ def gain_factors(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray) 
     inf.
     """
     flows, rtt = (np.asarray(a, dtype=float) for a in np.broadcast_arrays(flows, rtt))
-    shape, flows, rtt = flows.shape, flows.ravel(), rtt.ravel()
-    window = response.rate * rtt / flows
-    lowest = np.minimum(0.02 * response.epoch / (rtt * (1.0 + window)), 0.02)
+    found = np.empty(flows.size)
+    for start in range(0, flows.size, _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        known = all_crossings(response, flows.ravel()[part], rtt.ravel()[part])
+        decides = deciding(known.gains, known.changes)
+        found[part] = known.gains[np.arange(len(decides)), decides]
+    return found.reshape(flows.shape)
+
+
+def deciding(gains: np.ndarray, changes: np.ndarray) -> np.ndarray:
+    """Which crossing is the gain margin, over the last axis: of a stable loop the least gain from 1 on, else the
+    greatest below."""
+    unstable = np.where(gains < 1.0, changes, 0).sum(axis=-1) > 0
+    above, below = np.where(gains >= 1.0, gains, inf).argmin(axis=-1), np.where(gains < 1.0, gains, 0.0).argmax(axis=-1)
+    return np.where(unstable, below, above)
+
+
+def all_crossings(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray) -> Crossings:
+    """All crossings at arrays of points (k,), found on a grid of angles."""
+    (row, angle), gain, change = _crossings(response, flows, rtt, _angles(response, flows, rtt))
+    end = angle == pi
+    order = np.lexsort((angle, row))
+    order = order[~end[order]]
+    inner = row[order]
+    column = np.arange(len(inner)) - np.searchsorted(inner, inner)
+    shape = (len(flows), 1 + int(column.max(initial=-1)) + 1)
+    gains, angles, changes = np.full(shape, inf), np.full(shape, pi), np.zeros(shape, dtype=int)
+    for table, values in ((gains, gain), (angles, angle), (changes, change)):
+        table[inner, column] = values[order]
+        table[row[end], -1] = values[end]
+    return Crossings(gains, angles, changes)
+
+
+def _angles(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
+    """Angles up to pi at points, (k, m): in geometric steps, and even ones where those would be too wide for the turns
+    of a round trip."""
+    lowest = np.minimum(0.02 * response.epoch / (rtt * (1.0 + response.rate * rtt / flows)), 0.02)[:, None]
+    widest = max(2.0 * pi / _PER_TURN * response.epoch / float(rtt.max()), pi / _MOST_EVEN)
+    bend = min(widest * (_ANGLES - 1) / float(np.log(pi / lowest.min())), pi)
     share = np.linspace(0.0, 1.0, _ANGLES)
-    (rows, _), gains, changes = _crossings(response, flows, rtt, lowest[:, None] ** (1.0 - share) * pi**share)
-    unstable, upper, lower = np.zeros(len(flows)), np.full(len(flows), inf), np.zeros(len(flows))
-    below = gains < 1.0
-    np.add.at(unstable, rows[below], changes[below])
-    np.minimum.at(upper, rows[~below], gains[~below])
-    np.maximum.at(lower, rows[below], gains[below])
-    return np.where(unstable <= 0, upper, lower).reshape(shape)
+    even = np.linspace(bend, pi, 1 + int(np.ceil((pi - bend) / widest)))[1:]
+    steps = lowest ** (1.0 - share) * bend**share
+    return np.concatenate([steps, np.broadcast_to(even, (len(steps), len(even)))], axis=1)
 
 
 def _crossings(
@@ -95,19 +156,20 @@ def _crossings(
     column = np.where(column == angles.shape[1] - 1, column - 1, column)
     all_angles = np.broadcast_to(angles, values.shape)
     a, b = (np.log(all_angles[row, column + i]) for i in (0, 1))
-    fa, fb = (values.imag[row, column + i] for i in (0, 1))
-    rises = fb > fa
+    fa, fb = (np.angle(-values[row, column + i]) for i in (0, 1))  # nearly linear in ln theta
+    rises = values.imag[row, column + 1] > values.imag[row, column]
     value = values[row, column]
     last = column + 1 == angles.shape[1] - 1  # at z = −1 the imaginary part is 0: no crossing is refined there
-    for _ in range(_NARROWINGS if coarse else 60):
+    for _ in range(_NARROWINGS):
         with np.errstate(divide="ignore", invalid="ignore"):
             c = b - fb * (b - a) / (fb - fa)
         c = np.where(np.isfinite(c) & (c > np.minimum(a, b)) & (c < np.maximum(a, b)), c, 0.5 * (a + b))
         value = response.at(np.exp(c), flows[row], rtt[row], coarse=coarse)
-        crossed = np.signbit(value.imag) != np.signbit(fb)
+        off = np.angle(-value)
+        crossed = np.signbit(off) != np.signbit(fb)
         a, fa = np.where(crossed, b, a), np.where(crossed, fb, 0.5 * fa)
-        b, fb = c, value.imag
-        if not row.size or (not coarse and np.all(np.abs(value.imag) <= 1e-15 * np.abs(value))):
+        b, fb = c, off
+        if np.all(np.abs(off) <= (_CLOSE if coarse else _ROUNDING)):
             break
     kept = (value.real < 0.0) & ~(last & (np.abs(np.exp(b) - pi) < 1e-9))
     row, at = row[kept], np.exp(b[kept])
@@ -153,7 +215,7 @@ def box_upper_gain(
     found = least(
         response.disc,
         gain_bound(Sector(), floor=1.0),
-        attain,
+        nothing if point else attain,
         cells,
         tolerance=_POINT if point else BOX_TOLERANCE,
         start=start if start[0] < _CAP else (_CAP, cells.centre[0]),

@@ -5,13 +5,16 @@ from __future__ import annotations
 from math import comb, factorial
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-__all__ = ["SMALL_ANGLE", "all_aliases", "majorant", "other_aliases"]
+__all__ = ["SMALL_ANGLE", "all_aliases", "held_aliases", "majorant", "other_aliases"]
 
 SMALL_ANGLE = 0.1
 """Up to here a sampled response takes its main alias apart from the others [rad]."""
 _ORDERS = 7
 """Terms of the series at small angles: (SMALL_ANGLE/2 pi)^7 is 3e-13."""
+_DEGREES = _ORDERS + 4
+"""Coefficients of its polynomials."""
 _BERNOULLI = {
     3: (1.0, -3 / 2, 1 / 2, 0.0),
     4: (1.0, -2.0, 1.0, 0.0, -1 / 30),
@@ -25,30 +28,49 @@ _BERNOULLI = {
 """Bernoulli polynomials, highest power first (NIST DLMF 24.2)."""
 
 
-def all_aliases(angle: np.ndarray, share: np.ndarray, power: int) -> np.ndarray:
-    """Σ_m e^(2 pi i m x)/(i theta + 2 pi i m)^power with the share x in (0, 1], by samples of a power of time.
+def all_aliases(angle: np.ndarray, share: np.ndarray, third: ArrayLike, fourth: ArrayLike) -> np.ndarray:
+    """Σ_m e^(2 pi i m x) (third/s_m³ + fourth/s_m⁴) with s_m = i theta + 2 pi i m and the share x in (0, 1].
 
     1/s^n is the transform of t^(n−1)/(n−1)!. Sampled at k + x, its z-transform is Σ_k u^k (k + x)^(n−1)/(n−1)!,
     u = e^(−i theta), and the sum over the aliases is that times e^(−i theta x).
     """
-    x, u, v = share, np.exp(-1j * angle), -1.0 / np.expm1(-1j * angle)
-    first, second = u * v * v, u * (1.0 + u) * v**3
-    if power == 3:
-        sums, over = second + 2.0 * x * first + x * x * v, 2.0
-    else:
-        third = u * (1.0 + 4.0 * u + u * u) * v**4
-        sums, over = third + 3.0 * x * second + 3.0 * x * x * first + x**3 * v, 6.0
-    return np.exp(-1j * angle * x) / over * sums
+    x, u = share, np.exp(-1j * angle)
+    v = -1.0 / np.expm1(-1j * angle)
+    first = u * v * v
+    second = (1.0 + u) * first * v
+    sums = third * (0.5 * second + x * (first + (0.5 * x) * v))
+    if np.any(fourth):
+        cubes = (1.0 + 4.0 * u + u * u) * first * v * v
+        sums = sums + fourth * (cubes / 6.0 + x * (0.5 * second + x * (0.5 * first + (x / 6.0) * v)))
+    return np.exp(-1j * angle * x) * sums
 
 
-def other_aliases(angle: np.ndarray, share: np.ndarray, power: int) -> np.ndarray:
+def other_aliases(angle: np.ndarray, share: np.ndarray, third: ArrayLike, fourth: ArrayLike) -> np.ndarray:
     """`all_aliases` without m = 0, at small angles: a series in theta of Bernoulli polynomials.
 
     Σ_(m ≠ 0) e^(2 pi i m x)/(2 pi i m)^k = −B_k(x)/k! (NIST DLMF 24.8.3).
     """
     share = share[:1] if np.all(share == share[0]) else share
-    series = share[:, None] ** np.arange(_SERIES[power].shape[1]) @ _SERIES[power].T
-    return (series * (-1j * angle[:, None]) ** np.arange(_ORDERS)).sum(axis=1)
+    powers, turns = np.vander(share, _DEGREES, increasing=True), np.vander(-1j * angle, _ORDERS, increasing=True)
+    third, fourth = (np.reshape(factor, (-1, 1)) for factor in (third, fourth))
+    return ((third * (powers @ _SERIES[3].T) + fourth * (powers @ _SERIES[4].T)) * turns).sum(axis=1)
+
+
+def held_aliases(angle: np.ndarray, delay: np.ndarray, third: np.ndarray, fourth: np.ndarray) -> np.ndarray:
+    """Σ_m e^(−s_m delay) (third/s_m³ + fourth/s_m⁴) with s_m = i theta + 2 pi i m and a delay in epochs; all broadcast.
+
+    Up to SMALL_ANGLE without m = 0.
+    """
+    share, small = 1.0 - (delay - np.floor(delay)), np.abs(angle) <= SMALL_ANGLE
+    late = np.exp(-1j * angle * delay)
+    if not small.any():
+        return all_aliases(angle, share, third, fourth) * late
+    *given, small = np.broadcast_arrays(angle, share, third, fourth, small)
+    found = np.empty(small.shape, dtype=complex)
+    found[small] = other_aliases(*(a[small] for a in given))
+    if not small.all():
+        found[~small] = all_aliases(*(a[~small] for a in given))
+    return found * late
 
 
 def _series(power: int) -> np.ndarray:
@@ -56,7 +78,7 @@ def _series(power: int) -> np.ndarray:
     rows = [
         -comb(power + j - 1, j) / factorial(power + j) * np.array(_BERNOULLI[power + j][::-1]) for j in range(_ORDERS)
     ]
-    return np.array([np.pad(row, (0, len(rows[-1]) - len(row))) for row in rows])
+    return np.array([np.pad(row, (0, _DEGREES - len(row))) for row in rows])
 
 
 _SERIES = {power: _series(power) for power in (3, 4)}

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from netctrl.model.design.arc import ArcSetting, Plant
-from netctrl.plants.aliases import SMALL_ANGLE, all_aliases, majorant, other_aliases
+from netctrl.plants.aliases import SMALL_ANGLE, held_aliases, majorant
 from netctrl.plants.linearize import applicable_plant, arc_arrival_rate
 
 __all__ = ["Disc", "TcpResponse", "arc_response"]
@@ -137,21 +137,12 @@ class TcpResponse:
         less[small, most] = whole[small, most]
         terms = less * away / (whole * size)
 
-        def held(delay: np.ndarray, power: int) -> np.ndarray:
-            share = 1.0 - (delay / delta - np.floor(delay / delta))
-            if small.all():
-                return other_aliases(angle, share, power)
-            found = all_aliases(angle, share, power)
-            if small.any():
-                found[small] = other_aliases(angle[small], share[small], power)
-            return found
-
         echoed = late + 1.0 if self.delayed_window else late
-        turn = np.exp(-main) if self.delayed_window else 1.0
-        tails = delta**3 * held(late, 3) / window
-        tails = tails - delta**4 * (plain * held(late, 4) + turn * held(echoed, 4)) / window**2
+        third, fourth = delta**3 / window, delta**4 / window**2
+        tails = held_aliases(angle, late / delta, third, -plain * fourth)
+        tails = tails - held_aliases(angle, echoed / delta, np.zeros_like(third), fourth)
         counted = -self.proportional * np.expm1(-1j * angle) + self.integral
-        return counted * np.exp(-late * main) * (terms.sum(axis=1) + tails)
+        return counted * (np.exp(-late * main) * terms.sum(axis=1) + tails)
 
     def disc(self, centre: np.ndarray, half: np.ndarray) -> Disc:
         """Discs that contain L over cells of (theta, ln N, ln tau, extra delay [s]), given by centre and half widths,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from netctrl.plotting.style import INK, ShownFigure
 from netctrl.units import format_quantity
@@ -40,14 +40,14 @@ def margin_figure(found: Any, over: Any) -> ShownFigure:
     axes.contour(rate, over.rtt_s, shown, levels=[6.0], colors=INK, linewidths=1.2, linestyles="dashed")
     low, high = _rates(found)
     short, long = found.inputs.rtt_s
-    if low < high or short < long:
-        axes.plot([low, high, high, low, low], [short, short, long, long, short], color=INK, lw=2.4, ls="dotted")
     worst = found.certificate.sampled
     entries = [
         Line2D([], [], color=INK, lw=1.6, label="limit of stability"),
         Line2D([], [], color=INK, lw=1.2, ls="dashed", label="6 dB"),
-        Line2D([], [], color=INK, lw=2.4, ls="dotted", label="the requested box"),
     ]
+    if low < high or short < long:
+        axes.plot([low, high, high, low, low], [short, short, long, long, short], color=INK, lw=2.4, ls="dotted")
+        entries.append(Line2D([], [], color=INK, lw=2.4, ls="dotted", label="the requested box"))
     if worst is not None:
         at = low if worst.flows is None else high
         if worst.flows is not None and found.inputs.capacity_bit_per_s is not None:
@@ -58,6 +58,7 @@ def margin_figure(found: Any, over: Any) -> ShownFigure:
         entries.append(Line2D([], [], color="white", marker="o", mec=INK, mew=1.6, ms=9, ls="", label="worst point"))
     axes.set(xscale="log", yscale="log", xlabel="rate of the link per flow", ylabel="round-trip time without the queue")
     for axis, unit in ((axes.xaxis, "bit/s"), (axes.yaxis, "s")):
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axis.set_major_formatter(
             FuncFormatter(lambda value, _, unit=unit: format_quantity(float(f"{value:.3g}"), unit))
         )

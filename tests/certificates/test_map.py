@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -21,7 +22,7 @@ def mapped(request):
 def test_a_map_has_the_margins_of_its_points(mapped) -> None:
     found, over = mapped
     rng = np.random.default_rng(2)
-    for i, k in zip(rng.integers(61, size=8), rng.integers(61, size=8), strict=True):
+    for i, k in zip(*rng.integers(len(over.rtt_s), size=(2, 8)), strict=True):
         point = certify(
             found.law.name, rtt_s=over.rtt_s[i], flows=1.0, capacity_bit_per_s=12000.0 * over.rate_per_flow[k]
         ).certificate
@@ -30,6 +31,25 @@ def test_a_map_has_the_margins_of_its_points(mapped) -> None:
         else:
             assert point.sampled is not None
             assert over.gain_margin_db[i, k] == pytest.approx(point.sampled.gain_margin_db, abs=0.05)
+
+
+def test_only_the_rate_of_a_flow_counts(mapped) -> None:
+    found, over = mapped
+    inputs, law = found.inputs, subject_of(found.law.name, {})
+    flows, rates = ([3.0 * end for end in ends] for ends in (inputs.flows, inputs.capacity_bit_per_s))
+    larger = msgspec.structs.replace(inputs, flows=(flows[0], flows[1]), capacity_bit_per_s=(rates[0], rates[1]))
+    other = margin_map(law, larger)
+    np.testing.assert_allclose(other.rate_per_flow, over.rate_per_flow, rtol=1e-12)
+    np.testing.assert_allclose(other.gain_margin_db, over.gain_margin_db, atol=1e-6)
+
+
+def test_a_finer_map_has_the_same_margins(mapped) -> None:
+    found, over = mapped
+    fine = margin_map(subject_of(found.law.name, {}), found.inputs, points=321)
+    np.testing.assert_allclose(fine.rtt_s[::2], over.rtt_s, rtol=1e-12)
+    ours, theirs = fine.gain_margin_db[::2, ::2], over.gain_margin_db
+    assert (np.isnan(ours) == np.isnan(theirs)).mean() > 0.999  # rounding at an end of the range
+    assert np.nanmax(np.abs(ours - theirs)) < 0.02
 
 
 def test_its_figure_names_axes_and_the_verdict(mapped) -> None:

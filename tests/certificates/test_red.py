@@ -218,7 +218,7 @@ def test_parameters_make_the_same_law_again_and_a_map_has_its_margins() -> None:
     found = certify("red", parameters=LINUX, **AREA)
     over = margin_map(subject_of("red", found.law.parameters), found.inputs)
     rng, seen = np.random.default_rng(4), 0
-    for i, k in zip(rng.integers(61, size=24), rng.integers(61, size=24), strict=True):
+    for i, k in zip(*rng.integers(len(over.rtt_s), size=(2, 24)), strict=True):
         flows = 20e6 / 12000.0 / over.rate_per_flow[k]
         point = certify("red", parameters=LINUX, rtt_s=over.rtt_s[i], flows=flows, capacity_bit_per_s=20e6).certificate
         if point.sampled is None:

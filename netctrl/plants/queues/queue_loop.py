@@ -117,7 +117,9 @@ def _shares(loop: QueueResponse, centre: np.ndarray, half: np.ndarray, x: np.nda
     # A fifth coordinate, of half width 1, stands for phases of which only the modulus is known.
     padded = np.concatenate([half, np.ones((len(half), 1))], axis=1)
     points = np.concatenate([centre, np.zeros((len(half), 1))], axis=1)
-    theta, ln_flows, ln_rtt, extra = (coordinate(points, padded, i) for i in range(4))
+    wide = np.flatnonzero(padded.any(axis=0))  # the others have no shares
+    all_four = (coordinate(points, padded, i) for i in range(4))
+    theta, ln_flows, ln_rtt, extra = (MeanValue(u.value, u.slopes[wide], u.half[wide]) for u in all_four)
     rtt, law = ln_rtt.exp(), loop.law
     by = _output_slopes(loop, np.exp(centre[:, 2]), half[:, 2])
     ln_x = MeanValue(np.log(x)[:, None], by[:, 0, None] * ln_flows.slopes + by[:, 1, None] * ln_rtt.slopes, rtt.half)
@@ -143,15 +145,17 @@ def _shares(loop: QueueResponse, centre: np.ndarray, half: np.ndarray, x: np.nda
         total = MeanValue(near.value.sum(axis=1, keepdims=True), sums[:, :, None], near.half)
         counted = (1.0 - theta.turn()) * law.proportional + law.integral
         found = (counted * total * (1.0 / loop.epoch)).slopes
+    parts = np.zeros(half.shape)
     with np.errstate(invalid="ignore"):
-        return np.where(half.T > 0.0, found[:4, :, 0] * half.T, 0.0).T / x[:, None]
+        parts[:, wide[:-1]] = np.where(half[:, wide[:-1]] > 0.0, found[:-1, :, 0].T * half[:, wide[:-1]], 0.0)
+    return parts / x[:, None]
 
 
 def _bounded(loop: QueueResponse, angle: MeanValue, point: Equilibrium, extra: MeanValue, *, known: bool) -> MeanValue:
     """Terms over cells; without `known` phases are taken as unknown, so that bounds fall with the angle."""
     omega = angle * (1.0 / loop.epoch)
     turned = [(omega * trip).turn() for trip in point.trips]
-    echoes = turned if known else [_with_slopes(unknown_phase(omega, 4), each) for each in turned]
+    echoes = turned if known else [_with_slopes(unknown_phase(omega, -1), each) for each in turned]
     less = point.standing if loop.marked_leaving else 0.0
     marks = [(omega * (trip + extra + point.late - less)).turn() for trip in point.trips]
     return loop.term(1j * omega, point, echoes, marks)

@@ -23,13 +23,13 @@ A law that averages the queue at every packet (RED) is continuous: L = (dx/dD) Â
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, log, pi
+from math import inf, log, pi, prod
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from netctrl.plants.aliases import SMALL_ANGLE, all_aliases, other_aliases
+from netctrl.plants.aliases import SMALL_ANGLE, held_aliases
 from netctrl.plants.queues.window_response import Sender, response
 
 __all__ = ["BLOCK", "MOST_SPACED", "Averaged", "Equilibrium", "QueueResponse", "SampledPi", "WindowClass"]
@@ -38,7 +38,7 @@ _ALIASES = 12
 """On each side, at least; with the tails' two leading powers they leave less than 1e-8 of the response."""
 _FEW = 3
 """For a first look, which leaves less than 1e-5."""
-BLOCK = 400_000
+BLOCK = 100_000
 _NEWTON = 60
 MOST_SPACED = 1.5
 """Of x where marks are spaced, which tends to 2 as p grows; 1 at p = 1."""
@@ -172,23 +172,24 @@ class QueueResponse:
 
         Of an averaging law with spaced marks it is 1.5 where no x up to it would do; above 1 there is no equilibrium.
         """
-        flows, rtt = np.broadcast_arrays(np.asarray(flows, dtype=float), np.asarray(rtt, dtype=float))
+        flows, rtt = np.asarray(flows, dtype=float), np.asarray(rtt, dtype=float)
         aim = np.log(self.rate / flows)
-        u = np.full(flows.shape, -5.0)
+        u = np.full((flows + rtt).shape, -5.0)
         most = log(MOST_SPACED) if isinstance(self.law, Averaged) and self.law.spaced else inf
         exponents = [k.sender.exponent * k.power for k in self.classes]
         for _ in range(_NEWTON):
             x = np.exp(u)
             standing = np.maximum(self.standing(x), 0.0)  # below 0 only below the range of a line
-            rates, slopes = np.zeros(u.shape), np.zeros(u.shape)
+            rates: Any = 0.0
+            slopes: Any = 0.0
             for k, exponent in zip(self.classes, exponents, strict=True):
                 trip = self.trip(k, rtt, standing)
                 rate = k.share * k.window(x) / trip
                 longer = 0.0 if isinstance(self.law, SampledPi) or not k.queued else x / self.law.rise(x) / trip
                 rates, slopes = rates + rate, slopes + rate * (exponent + longer)
             move = rates / slopes * (np.log(rates) - aim)
-            u = np.minimum(u + np.clip(move, -20.0, 20.0), most)
-            if np.all(np.abs(move) < 1e-13):
+            u = np.minimum(u + np.minimum(np.maximum(move, -20.0), 20.0), most)
+            if (np.abs(move) < 1e-13).all():
                 break
         return np.exp(u)
 
@@ -246,19 +247,19 @@ class QueueResponse:
 
         `coarse` takes few aliases: good to some 1e-5, for a first look.
         """
-        theta, flows, rtt, extra = np.broadcast_arrays(
-            np.asarray(theta), *(np.asarray(a, dtype=float) for a in (flows, rtt, extra))
-        )
-        shape, x = theta.shape, self.output(flows, rtt)
-        held = np.clip(x, *self.within)  # the response is 0 elsewhere
-        columns = [a.reshape(-1, 1) for a in (theta, held, flows, rtt, extra)]
+        theta, flows, rtt, extra = (np.asarray(a) for a in (theta, flows, rtt, extra))
+        x = self.output(flows, rtt)
+        shape = (theta + x + extra).shape
+        axes = max(len(shape), 1)
+        held = np.minimum(np.maximum(x, self.within[0]), self.within[1])  # the response is 0 elsewhere
+        columns = [a.reshape((1,) * (axes - a.ndim) + a.shape + (1,)) for a in (theta, held, flows, rtt, extra)]
         most = self.aliases(float(rtt.min(initial=inf)), coarse=coarse)
-        size = max(1, BLOCK // (2 * most + 1))
-        parts = [self.sums(*(a[i : i + size] for a in columns), most) for i in range(0, max(theta.size, 1), size)]
-        found = np.concatenate(parts)
+        size = max(1, BLOCK // ((2 * most + 1) * max(1, prod(shape[1:]))))
+        rows = range(0, max(shape[0] if shape else 1, 1), size)
+        parts = [self.sums(*(a if len(a) == 1 else a[i : i + size] for a in columns), most) for i in rows]
+        found = np.concatenate(parts).reshape(shape)
         low, high = self.within[0] * (1.0 - 10.0 * _EDGE), self.within[1] * (1.0 + 10.0 * _EDGE)
-        inside = (x.reshape(-1) >= low) & (x.reshape(-1) <= high)
-        return np.where(inside, found, 0.0).reshape(shape)
+        return np.where((x >= low) & (x <= high), found, 0.0)
 
     def aliases(self, shortest: float, *, coarse: bool) -> int:
         """Number of aliases on each side, for round trips from `shortest` [s] on: more where the plant is fast."""
@@ -277,19 +278,27 @@ class QueueResponse:
         extra: np.ndarray,
         most: int,
     ) -> np.ndarray:
-        """L at points (theta [rad], x, N, tau [s], extra delay [s]), (k, 1) each, with `most` aliases; shape (k,)."""
+        """L at points (theta [rad], x, N, tau [s], extra delay [s]) with `most` aliases on each side.
+
+        Arrays (..., 1) that broadcast; without the last axis the result has their common shape.
+        """
         s = 1j * (theta + 2.0 * pi * np.arange(-most, most + 1)) / self.epoch
         point = self.point(x, flows, rtt)
-        echoes = [np.exp(-s * trip) for trip in point.trips]
-        seen = np.exp(-s * (point.late + extra))
-        marks = [echo * seen * (np.exp(s * point.standing) if self.marked_leaving else 1.0) for echo in echoes]
+        delays = self._delays(point, extra)
+        echoes = [_turns(theta, trip / self.epoch, most) for trip in point.trips]
+        marks = [_turns(theta, delay / self.epoch, most) for delay in delays]
         terms = self.term(s, point, echoes, marks)
         if isinstance(self.law, Averaged):
-            return (terms / x)[:, 0]
+            return (terms / x)[..., 0]
         terms = terms - self._leading(s, theta, point, echoes, marks, most)
-        tails = self._tails(theta[:, 0], point, extra)
-        counted = -self.law.proportional * np.expm1(-1j * theta[:, 0]) + self.law.integral
-        return counted / self.epoch / x[:, 0] * (terms.sum(axis=1) + tails)
+        angle = theta[..., 0]
+        counted = -self.law.proportional * np.expm1(-1j * angle) + self.law.integral
+        return counted / self.epoch / x[..., 0] * (terms.sum(axis=-1) + self._tails(angle, point, delays))
+
+    def _delays(self, point: Equilibrium, extra: Any) -> list:
+        """From a mark to the law's reading of what it does, for each class [s]."""
+        less = point.standing if self.marked_leaving else 0.0
+        return [trip + point.late + extra - less for trip in point.trips]
 
     def point(self, x: Any, flows: Any, rtt: Any) -> Equilibrium:
         """Equilibrium at the output x, with N flows and tau [s]."""
@@ -329,10 +338,12 @@ class QueueResponse:
 
     def _leading(self, s, theta, point: Equilibrium, echoes: list, marks: list, most: int) -> np.ndarray:
         """Powers of 1/s that the terms tend to, whose sums have closed forms; the main alias's own at small angles."""
-        lead = np.zeros_like(s)
+        inverse = 1.0 / s
+        lead = np.zeros((), dtype=complex)
         for (third, fourth, echoed), echo, mark in zip(self._expansion(point), echoes, marks, strict=True):
-            lead = lead + mark * (third / s**3 + (fourth + echoed * echo) / s**4)
-        lead[np.abs(theta[:, 0]) <= SMALL_ANGLE, most] = 0.0
+            lead = lead + mark * (third + (fourth + echoed * echo) * inverse)
+        lead = lead * (inverse * inverse * inverse)
+        lead[..., most] *= np.abs(theta[..., 0]) > SMALL_ANGLE
         return lead
 
     def _expansion(self, point: Equilibrium) -> list[tuple]:
@@ -352,27 +363,15 @@ class QueueResponse:
                 sums.append((weight, -weight * (corner + K), -weight * corner))
         return sums
 
-    def _tails(self, theta: np.ndarray, point: Equilibrium, extra: np.ndarray) -> np.ndarray:
-        """Sums of `_leading` over all aliases, without the main one at small angles; shape (k,)."""
-        d = self.epoch
-        small = np.abs(theta) <= SMALL_ANGLE
-
-        def held(delay: np.ndarray, power: int) -> np.ndarray:
-            share = 1.0 - (delay / d - np.floor(delay / d))
-            found = np.empty(theta.shape, dtype=complex)
-            if small.any():
-                found[small] = other_aliases(theta[small], share[small], power)
-            if not small.all():
-                found[~small] = all_aliases(theta[~small], share[~small], power)
-            return found * np.exp(-1j * theta * delay / d) * d**power
-
-        total = np.zeros(theta.shape, dtype=complex)
-        less = point.standing if self.marked_leaving else 0.0
-        for (third, fourth, echoed), trip in zip(self._expansion(point), point.trips, strict=True):
-            delay = (point.late + extra + trip - less)[:, 0]
-            total += third[:, 0] * held(delay, 3) + fourth[:, 0] * held(delay, 4)
-            if np.any(echoed):
-                total += echoed[:, 0] * held(delay + trip[:, 0], 4)
+    def _tails(self, theta: np.ndarray, point: Equilibrium, delays: list) -> np.ndarray:
+        """Sums of `_leading` over all aliases, without the main one at small angles; without the last axis."""
+        d, total = self.epoch, np.zeros(())
+        for (third, fourth, echoed), trip, delay in zip(self._expansion(point), point.trips, delays, strict=True):
+            plain = held_aliases(theta, delay[..., 0] / d, third[..., 0] * d**3, fourth[..., 0] * d**4)
+            total = total + plain
+            if echoed.any():
+                late = (delay + trip)[..., 0] / d
+                total = total + held_aliases(theta, late, np.zeros(()), echoed[..., 0] * d**4)
         return total
 
     def min_angle(self, flows: tuple[float, float], rtt: tuple[float, float], extra: float = 0.0) -> float:
@@ -391,3 +390,10 @@ class QueueResponse:
             return min(0.05 * self.epoch / (total + 1.0 / self.law.corner), 0.02)
         share = self.law.proportional / self.law.integral
         return min(0.05 / (total / self.epoch + 1.0 + share), 0.02)
+
+
+def _turns(theta: np.ndarray, delay: Any, most: int) -> np.ndarray:
+    """e^(âˆ’s delay) at all aliases, of a delay in epochs: the main alias's times powers of one turn."""
+    powers = np.exp(-2j * pi * delay * np.arange(1, most + 1))
+    around = np.concatenate([powers[..., ::-1].conj(), np.ones((*powers.shape[:-1], 1)), powers], axis=-1)
+    return np.exp(-1j * theta * delay) * around
