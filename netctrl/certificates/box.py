@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 from netctrl.certificates.record import CertifyInputs
 from netctrl.certificates.subject import Subject
 from netctrl.errors import InvalidValue, checked_number
 from netctrl.units import packets_per_second
 
-__all__ = ["Box", "Ends", "box_of"]
+__all__ = ["MIN_WINDOW", "Box", "Ends", "Where", "box_of"]
 
 Ends = tuple[float, float]
+MIN_WINDOW = 2.0
+"""Least window [packet]: below it TCP waits for time-outs, which the window laws leave out."""
+
+
+class Where(TypedDict, total=False):
+    """Arguments of `netctrl.certify` that make a box."""
+
+    rtt_s: float | Ends
+    flows: float | Ends | None
+    capacity_bit_per_s: float | Ends | None
+    window_packets: float | Ends | None
+    packet_size_bytes: float
+    senders: str | Iterable[str]
+    stretches: Sequence[float]
 
 
 class Box(NamedTuple):
@@ -20,22 +34,22 @@ class Box(NamedTuple):
 
     inputs: CertifyInputs
     rate: float
-    """C of the loop [packet/s]."""
+    """Rate C of the loop [packet/s]."""
     flows: Ends
-    """Of the loop: flows over the capacity's ratio to `rate`."""
+    """Flows of the loop: the number over the capacity's ratio to `rate`."""
     rtt: Ends
-    """Without the queue [s]."""
+    """Round-trip times without the queue [s]."""
 
 
 def box_of(
     subject: Subject,
     rtt_s: float | Ends,
-    flows: float | Ends | None,
-    capacity_bit_per_s: float | Ends | None,
-    window_packets: float | Ends | None,
-    packet_size_bytes: float,
-    senders: str | Iterable[str],
-    stretches: Sequence[float],
+    flows: float | Ends | None = None,
+    capacity_bit_per_s: float | Ends | None = None,
+    window_packets: float | Ends | None = None,
+    packet_size_bytes: float = 1500.0,
+    senders: str | Iterable[str] = "reno",
+    stretches: Sequence[float] = (1.0,),
 ) -> Box:
     """The box in the coordinates of a loop. Only the rate per flow counts, so a range of rates is one of flows."""
     rtt = _ends("rtt", rtt_s, "a round-trip time above 0 in seconds, or a range")

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.certificates.box import Box, Ends, box_of
-from netctrl.certificates.loops import Mixture, classes_of, loops_of, read_mixture
+from netctrl.certificates.box import MIN_WINDOW, Box, Ends, box_of
+from netctrl.certificates.loops import Mixture, box_loops, classes_of, read_mixture
 from netctrl.certificates.record import (
     CERTIFICATE_SCHEMA,
     CertifiedLaw,
@@ -37,18 +37,19 @@ from netctrl.model.io.provenance import provenance
 from netctrl.model.loop import DelayLoop
 from netctrl.plants.queues.queue_loop import QueueLoop
 
-__all__ = ["MIN_GAIN_DB", "MIN_PHASE_DEG", "Worst", "certify", "holds", "subject_of", "worst"]
+__all__ = ["MIN_GAIN_DB", "MIN_PHASE_DEG", "Worst", "certify", "check_parameters", "holds", "subject_of", "worst"]
 
 MIN_GAIN_DB, MIN_PHASE_DEG = 6.0, 30.0
 """The design rule."""
 _MIN_FACTOR = 10.0 ** (MIN_GAIN_DB / 20.0)
-_MIN_WINDOW = 2.0
-"""Below it TCP waits for time-outs, which the window laws leave out [packet]."""
 _REACH = 64
 """Points of a search outwards before it is refined."""
 _AT_ONCE = 16
 _FAR = 1e3
 """Factor of the box's end up to which a reach is searched."""
+
+Loops = list[tuple[Mixture, QueueLoop]]
+"""Loops of a law in a box, with their senders."""
 
 
 class Worst(NamedTuple):
@@ -57,15 +58,15 @@ class Worst(NamedTuple):
     mixture: Mixture
     loop: QueueLoop
     flows: float
-    """Of the loop."""
+    """Flows of the loop."""
     rtt: float
-    """Without the queue [s]."""
+    """Round-trip time without the queue [s]."""
     unstable: bool
-    """Whether the loop is unstable there."""
+    """Stability of the loop there."""
     factor: float
-    """Attained there: above 1, by how much the gain may grow; else by how much it must fall."""
+    """Factor attained there: above 1, by how much the gain may grow; else by how much it must fall."""
     proved: float
-    """Nowhere in the box is the factor less; that of the unstable point where there is one."""
+    """Bound of the factor in the whole box; that of the unstable point where there is one."""
 
 
 def certify(
@@ -129,12 +130,11 @@ def certify(
         raise InvalidValue("law", law, "the name of a law, or a subject")
     subject = subject_of(law, parameters or {}) if isinstance(law, str) else law
     box = box_of(subject, rtt_s, flows, capacity_bit_per_s, window_packets, packet_size_bytes, senders, stretches)
-    mixtures = [read_mixture(text) for text in box.inputs.senders]
     return QueueCertificate(
         schema=CERTIFICATE_SCHEMA,
         law=_described(subject),
         inputs=box.inputs,
-        certificate=_verdict(subject, box, mixtures),
+        certificate=_verdict(subject, box),
         provenance=provenance(argv=argv, libraries=("numpy",)),
     )
 
@@ -144,17 +144,20 @@ def subject_of(name: str, parameters: Mapping[str, Any]) -> Subject:
     laws: dict[str, Callable[..., Subject]] = {**SUBJECTS, **RED_SUBJECTS}
     if name not in laws:
         raise InvalidValue("law", name, f"one of {', '.join(laws)}{did_you_mean(name, laws)}")
-    make = laws[name]
-    known = list(signature(make).parameters)
+    check_parameters(name, laws[name], parameters)
+    return laws[name](**parameters)
+
+
+def check_parameters(name: str, make: Callable[..., Subject], parameters: Mapping[str, Any]) -> None:
+    """InvalidValue for a parameter that the function which makes a law doesn't have, or that it lacks."""
+    known = signature(make).parameters
     for each in parameters:
         if each not in known:
             takes = f"parameters of {name}: {', '.join(known)}{did_you_mean(each, known)}"
             raise InvalidValue("parameters", each, takes)
-    missing = [key for key, each in signature(make).parameters.items() if each.default is each.empty]
-    for each in missing:
-        if each not in parameters:
-            raise InvalidValue("parameters", None, f"{', '.join(missing)} of {name}")
-    return make(**parameters)
+    missing = [key for key, each in known.items() if each.default is each.empty]
+    if any(key not in parameters for key in missing):
+        raise InvalidValue("parameters", None, f"{', '.join(missing)} of {name}")
 
 
 def _described(subject: Subject) -> CertifiedLaw:
@@ -168,35 +171,35 @@ def _described(subject: Subject) -> CertifiedLaw:
     )
 
 
-def _verdict(subject: Subject, box: Box, mixtures: list[Mixture]) -> QueueVerdict:
-    warnings = list(subject.notes)
-    absent = _absent(subject, box, mixtures)
+def _verdict(subject: Subject, box: Box) -> QueueVerdict:
+    absent = _absent(subject, box)
     if absent is not None:
         return QueueVerdict(
-            status=Status.INFEASIBLE, linear=None, sampled=None, reach=None, warnings=(absent, *warnings)
+            status=Status.INFEASIBLE, linear=None, sampled=None, reach=None, warnings=(absent, *subject.notes)
         )
-    found = worst(subject, box, mixtures)
+    loops = box_loops(subject, box)
+    found = worst(loops, box)
     return QueueVerdict(
-        status=_status(subject, box, mixtures, found),
-        linear=_linear(subject, box, mixtures),
+        status=_status(loops, box, found),
+        linear=_linear(subject, box),
         sampled=_sampled(box, found),
-        reach=_reach(subject, box, mixtures),
-        warnings=tuple(warnings),
+        reach=_reach(subject, box),
+        warnings=subject.notes,
     )
 
 
-def _absent(subject: Subject, box: Box, mixtures: list[Mixture]) -> str | None:
+def _absent(subject: Subject, box: Box) -> str | None:
     """Why the box has a point without an equilibrium that the loop describes; None: it has none."""
-    for mixture in mixtures:
+    for mixture in map(read_mixture, box.inputs.senders):
         classes = classes_of(subject, mixture, box.inputs.stretches)
         loops = subject.loops(classes, box.rate, box.inputs.packet_size_bytes)
         loop = next((each for each in loops if _within(each, box.flows[1], box.rtt[0])), loops[-1])
         windows = loop.windows(box.flows[1], box.rtt[0])
         least = int(np.argmin(windows))
-        if windows[least] < _MIN_WINDOW * (1.0 - 1e-9):
+        if windows[least] < MIN_WINDOW * (1.0 - 1e-9):
             return (
                 f"{mixture.text}: windows of {windows[least]:.3g} packets at the most flows and the shortest "
-                f"round-trip time; below {_MIN_WINDOW:g} senders wait for time-outs, which no window law describes"
+                f"round-trip time; below {MIN_WINDOW:g} senders wait for time-outs, which no window law describes"
             )
         output = float(loop.output(box.flows[1], box.rtt[0]))
         if output > subject.greatest:
@@ -209,15 +212,16 @@ def _within(loop: QueueLoop, flows: float, rtt: float) -> bool:
     return loop.within[0] <= float(loop.output(flows, rtt)) <= loop.within[1]
 
 
-def holds(subject: Subject, box: Box, mixtures: list[Mixture]) -> bool:
-    """Whether the law provably keeps the design rule at every point of a box."""
-    if _absent(subject, box, mixtures) is not None:
-        return False
-    for mixture in mixtures:
-        for loop in loops_of(subject, classes_of(subject, mixture, box.inputs.stretches), box):
-            if any(point.unstable for point in _looked_at(mixture, loop, box)) or not _keeps_rule(loop, box):
-                return False
-    return True
+def holds(subject: Subject, box: Box) -> bool:
+    """Verdict alone: True where the law provably keeps the design rule at every point of a box."""
+    return _absent(subject, box) is None and _hold(box_loops(subject, box), box)
+
+
+def _hold(loops: Loops, box: Box) -> bool:
+    return all(
+        not any(point.unstable for point in _looked_at(mixture, loop, box)) and _keeps_rule(loop, box)
+        for mixture, loop in loops
+    )
 
 
 def _keeps_rule(loop: QueueLoop, box: Box) -> bool:
@@ -226,18 +230,17 @@ def _keeps_rule(loop: QueueLoop, box: Box) -> bool:
     return box_keeps(loop, box.flows, box.rtt, _MIN_FACTOR, radians(MIN_PHASE_DEG))
 
 
-def worst(subject: Subject, box: Box, mixtures: list[Mixture]) -> Worst:
+def worst(loops: Loops, box: Box) -> Worst:
     """Least gain margin of all the law's loops in the box; proved, where the loops are stable."""
-    found: list[Worst] = []
-    for mixture in mixtures:
-        for loop in loops_of(subject, classes_of(subject, mixture, box.inputs.stretches), box):
-            found += _looked_at(mixture, loop, box)
-    least = min(found, key=lambda each: each.factor)
-    if least.unstable:
-        return least
-    best, proved = least, inf
-    for mixture, loop in {(each.mixture, each.loop): None for each in found}:
-        limit = box_upper_gain(loop, box.flows, box.rtt, loop.starts(box.flows, box.rtt))
+    found = [point for mixture, loop in loops for point in _looked_at(mixture, loop, box)]
+    best, proved = min(found, key=lambda each: each.factor), inf
+    if best.unstable:
+        return best
+    for mixture, loop in loops:
+        starts = loop.starts(box.flows, box.rtt)
+        if not starts:
+            continue
+        limit = box_upper_gain(loop, box.flows, box.rtt, starts)
         proved = min(proved, limit.proved)
         if limit.found < best.factor:
             flows, rtt = (float(np.exp(u)) for u in limit.where[1:3])
@@ -254,10 +257,10 @@ def _looked_at(mixture: Mixture, loop: QueueLoop, box: Box) -> list[Worst]:
     return points
 
 
-def _status(subject: Subject, box: Box, mixtures: list[Mixture], found: Worst) -> Status:
+def _status(loops: Loops, box: Box, found: Worst) -> Status:
     if found.unstable:
         return Status.UNSTABLE
-    held = found.proved >= _MIN_FACTOR and holds(subject, box, mixtures)
+    held = found.proved >= _MIN_FACTOR and _hold(loops, box)
     return Status.ADMISSIBLE if held else Status.STABLE
 
 
@@ -283,15 +286,17 @@ def _sampled(box: Box, found: Worst) -> SampledLoop:
     )
 
 
-def _linear(subject: Subject, box: Box, mixtures: list[Mixture]) -> LinearMargins | None:
+def _linear(subject: Subject, box: Box) -> LinearMargins | None:
     """Worst of the box's corners in the loop as it is usually given; None where there is a mixture."""
+    mixtures = [read_mixture(text) for text in box.inputs.senders]
     if len(box.inputs.stretches) > 1 or any(len(mixture.parts) > 1 for mixture in mixtures):
         return None
-    found = []
-    for mixture in mixtures:
-        for flows in set(box.flows):
-            for rtt in set(box.rtt):
-                found.append(_linear_at(subject, mixture, box, flows, rtt))
+    found = [
+        _linear_at(subject, mixture, box, flows, rtt)
+        for mixture in mixtures
+        for flows in set(box.flows)
+        for rtt in set(box.rtt)
+    ]
     return min(found, key=lambda each: each.gain_margin_db)
 
 
@@ -324,26 +329,22 @@ def _linear_at(subject: Subject, mixture: Mixture, box: Box, flows: float, rtt: 
     )
 
 
-def _reach(subject: Subject, box: Box, mixtures: list[Mixture]) -> QueueReach:
+def _reach(subject: Subject, box: Box) -> QueueReach:
     given = box.inputs.window_packets is None
     target, stretch = subject.target_s, box.inputs.stretches[0]
     largest = box.rate * (box.rtt[1] * stretch + target) / box.flows[0]
     corners = [
         (box.flows[0], box.rtt[1] / _FAR),
         (box.flows[0], box.rtt[1]),
-        (box.flows[0] * largest / _MIN_WINDOW, box.rtt[1]),
+        (box.flows[0] * largest / MIN_WINDOW, box.rtt[1]),
     ]
-    loops = [
-        loop
-        for mixture in mixtures
-        for loop in loops_of(subject, classes_of(subject, mixture, box.inputs.stretches), box, corners)
-    ]
+    loops = [loop for _, loop in box_loops(subject, box, corners)]
 
     def keeps(flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
-        """Whether the rule is kept; windows that are too small for the loop count as kept."""
+        """Points at which the rule is kept; windows that are too small for the loop count as kept."""
         kept = np.ones(flows.shape, dtype=bool)
         for loop in loops:
-            small = loop.windows_at(flows, rtt).min(axis=0) < _MIN_WINDOW
+            small = loop.windows_at(flows, rtt).min(axis=0) < MIN_WINDOW
             kept &= small | (gain_factors(loop, flows, rtt) >= _MIN_FACTOR)
         return kept
 
@@ -358,7 +359,7 @@ def _reach(subject: Subject, box: Box, mixtures: list[Mixture]) -> QueueReach:
         return keeps(flows, np.full(flows.shape, box.rtt[1]))
 
     longest = _outwards(by_rtt, box.rtt[1] / _FAR, box.rtt[1] * _FAR)
-    window = _outwards(by_load, _MIN_WINDOW, max(largest, _MIN_WINDOW) * _FAR)
+    window = _outwards(by_load, MIN_WINDOW, max(largest, MIN_WINDOW) * _FAR)
     fewest = None if window is None or not given else largest * box.flows[0] / window
     return QueueReach(
         longest_rtt_s=longest,

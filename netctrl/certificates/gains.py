@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from math import floor, radians
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
+import msgspec
 import numpy as np
 
-from netctrl.certificates.box import Box, Ends, box_of
-from netctrl.certificates.certify import MIN_GAIN_DB, MIN_PHASE_DEG, certify, holds, subject_of
-from netctrl.certificates.loops import Mixture, classes_of, loops_of, read_mixture
-from netctrl.certificates.record import QueueCertificate
+from netctrl.certificates.box import Box, Ends, Where, box_of
+from netctrl.certificates.certify import MIN_GAIN_DB, MIN_PHASE_DEG, certify, check_parameters, holds
+from netctrl.certificates.loops import box_loops
+from netctrl.certificates.record import GainsThatHold, QueueCertificate
 from netctrl.certificates.subject import SUBJECTS, PiSubject
 from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status, did_you_mean
 from netctrl.frequency.branch_bound import Sector
@@ -47,6 +48,20 @@ class QueueGains(NamedTuple):
     ns3: Mapping[str, str] | None
     """Attributes of ns-3's queue disc of this law; None for a law without one."""
 
+    def beside(self, found: QueueCertificate) -> QueueCertificate:
+        """Another certificate with these gains beside it."""
+        proof = self.certificate.certificate.sampled
+        if proof is None or proof.gain_margin_db_proved is None:
+            raise InvalidValue("gains", self.parameters, "gains that are proved to hold")
+        held = GainsThatHold(
+            parameters=dict(self.parameters),
+            tc=self.tc,
+            ns3=None if self.ns3 is None else dict(self.ns3),
+            gain_margin_db_proved=proof.gain_margin_db_proved,
+            phase_margin_deg=proof.phase_margin_deg,
+        )
+        return msgspec.structs.replace(found, gains_that_hold=held)
+
 
 class _Steps(NamedTuple):
     """Steps in which a target takes gains."""
@@ -67,15 +82,9 @@ _TARGETS = {
 def queue_gains(
     law: str,
     *,
-    rtt_s: float | Ends,
-    flows: float | Ends | None = None,
-    capacity_bit_per_s: float | Ends | None = None,
-    window_packets: float | Ends | None = None,
-    packet_size_bytes: float = 1500.0,
-    senders: str | Iterable[str] = "reno",
-    stretches: Sequence[float] = (1.0,),
     parameters: Mapping[str, Any] | None = None,
     argv: Iterable[str] = (),
+    **where: Unpack[Where],
 ) -> QueueGains:
     """Gains of a queue's PI law that meet the design rule at every point of a box, as the target runs them.
 
@@ -86,12 +95,13 @@ def queue_gains(
     ----------
     law : str
         "pie", "pi2" or "dualpi2".
-    rtt_s, flows, capacity_bit_per_s, window_packets, packet_size_bytes, senders, stretches
-        The box, as in `netctrl.certify`.
     parameters : mapping, optional
         Other parameters of the law, as in {"target_s": 0.01}; its gains are found.
     argv : iterable of str
         Command line, for the provenance.
+    **where
+        The box: `rtt_s`, `flows`, `capacity_bit_per_s`, `window_packets`, `packet_size_bytes`, `senders` and
+        `stretches` of `netctrl.certify`.
 
     Raises
     ------
@@ -107,29 +117,21 @@ def queue_gains(
     >>> found.certificate.certificate.status.value, found.tc.split()[:3]
     ('admissible', ['dualpi2', 'target', '15ms'])
     """
-    given = dict(parameters or {})
+    given, command = dict(parameters or {}), tuple(argv)
     subject = _pi_subject(law, given)
     for name in ("alpha", "beta"):
         if name in given:
             raise InvalidValue("parameters", name, f"parameters of {law} other than its gains")
-    box = box_of(subject, rtt_s, flows, capacity_bit_per_s, window_packets, packet_size_bytes, senders, stretches)
-    where = {
-        "rtt_s": rtt_s,
-        "flows": flows,
-        "capacity_bit_per_s": capacity_bit_per_s,
-        "window_packets": window_packets,
-        "packet_size_bytes": packet_size_bytes,
-        "senders": senders,
-        "stretches": stretches,
-        "argv": argv,
-    }
-    mixtures = [read_mixture(text) for text in box.inputs.senders]
+    box = box_of(subject, **where)
+
+    def certified(made: Mapping[str, Any]) -> QueueCertificate:
+        return certify(law, parameters=made, argv=command, **msgspec.structs.asdict(box.inputs))
+
     for slower in _SLOWER:
-        at = {**given, "tupdate_s": subject.nominal.update_s * slower}
-        made = _proved(law, at, box, mixtures)
+        made = _proved(law, {**given, "tupdate_s": subject.nominal.update_s * slower}, box)
         if made is not None:
-            return QueueGains(certify(law, parameters=made, **where), made, _tc(law, made), _ns3(law, made))
-    certificate = certify(law, parameters=given, **where).certificate
+            return QueueGains(certified(made), made, _tc(law, made), _ns3(law, made))
+    certificate = certified(given).certificate
     infeasible = certificate.status is Status.INFEASIBLE
     raise NoAdmissibleDesign(
         certificate.warnings[0] if infeasible else f"the smallest gains of {law} are too large for this box"
@@ -139,11 +141,11 @@ def queue_gains(
 def _pi_subject(law: str, parameters: Mapping[str, Any]) -> PiSubject:
     if law not in SUBJECTS:
         raise InvalidValue("law", law, f"a law with gains: {', '.join(SUBJECTS)}{did_you_mean(law, SUBJECTS)}")
-    subject_of(law, parameters)
+    check_parameters(law, SUBJECTS[law], parameters)
     return SUBJECTS[law](**parameters)
 
 
-def _proved(law: str, given: Mapping[str, Any], box: Box, mixtures: list[Mixture]) -> dict[str, Any] | None:
+def _proved(law: str, given: Mapping[str, Any], box: Box) -> dict[str, Any] | None:
     """Parameters with the greatest gains that are proved to hold."""
     alpha, beta = _fastest(law, given, box)
     tried = None
@@ -153,7 +155,7 @@ def _proved(law: str, given: Mapping[str, Any], box: Box, mixtures: list[Mixture
             return None
         subject = _pi_subject(law, made)
         # A first look without proof saves most of the proofs that would fail.
-        if made != tried and _greatest(subject, box, *_grid(box)) >= 1.0 and holds(subject, box, mixtures):
+        if made != tried and _greatest(subject, box, *_grid(box)) >= 1.0 and holds(subject, box):
             return made
         tried = made
         alpha, beta = _BACK * alpha, _BACK * beta
@@ -183,15 +185,13 @@ def _fastest(law: str, given: Mapping[str, Any], box: Box) -> tuple[float, float
 
 def _greatest(subject: PiSubject, box: Box, flows: np.ndarray, rtt: np.ndarray) -> float:
     least = np.inf
-    for text in box.inputs.senders:
-        classes = classes_of(subject, read_mixture(text), box.inputs.stretches)
-        for loop in loops_of(subject, classes, box):
-            x = loop.output(flows, rtt)
-            at = (x >= loop.within[0]) & (x <= loop.within[1])
-            edges = np.array(loop.starts(box.flows, box.rtt)).reshape(-1, 2)  # where gains jump they are worst
-            n, tau = np.concatenate([flows[at], edges[:, 0]]), np.concatenate([rtt[at], edges[:, 1]])
-            if n.size:
-                least = min(least, float(gains_at(loop, n, tau, [_RULE])[0].min()))
+    for _, loop in box_loops(subject, box):
+        x = loop.output(flows, rtt)
+        at = (x >= loop.within[0]) & (x <= loop.within[1])
+        edges = np.array(loop.starts(box.flows, box.rtt)).reshape(-1, 2)  # where gains jump they are worst
+        n, tau = np.concatenate([flows[at], edges[:, 0]]), np.concatenate([rtt[at], edges[:, 1]])
+        if n.size:
+            least = min(least, float(gains_at(loop, n, tau, [_RULE])[0].min()))
     return least
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal, Unpack
 
-from netctrl.certificates.box import Ends
+from netctrl.certificates.box import Where
 from netctrl.certificates.certify import certify
 from netctrl.certificates.inputs.queue import InstalledQueue
 from netctrl.certificates.record import QueueCertificate
@@ -82,14 +82,8 @@ class InstalledCertificates(FileRecord, frozen=True):
 def certify_installed(
     queues: Iterable[InstalledQueue],
     *,
-    rtt_s: float | Ends,
-    flows: float | Ends | None = None,
-    capacity_bit_per_s: float | Ends | None = None,
-    window_packets: float | Ends | None = None,
-    packet_size_bytes: float = 1500.0,
-    senders: str | Iterable[str] = "reno",
-    stretches: Sequence[float] = (1.0,),
     argv: Iterable[str] = (),
+    **where: Unpack[Where],
 ) -> InstalledCertificates:
     """Certificates of queues that are installed, each over the same box.
 
@@ -97,35 +91,28 @@ def certify_installed(
     ----------
     queues : iterable of InstalledQueue
         From `netctrl.certificates.inputs`.
-    rtt_s, flows, capacity_bit_per_s, window_packets, packet_size_bytes, senders, stretches
-        The box, as in `netctrl.certify`. A law by thresholds in bytes has no certificate with a window or a range of
-        capacities.
     argv : iterable of str
         Command line, for the provenance.
+    **where
+        The box: `rtt_s`, `flows`, `capacity_bit_per_s`, `window_packets`, `packet_size_bytes`, `senders` and
+        `stretches` of `netctrl.certify`. A law by thresholds in bytes has no certificate with a window or a range of
+        capacities.
 
     Raises
     ------
     InvalidValue
         As `netctrl.certify`.
     """
-    where = {
-        "rtt_s": rtt_s,
-        "flows": flows,
-        "capacity_bit_per_s": capacity_bit_per_s,
-        "window_packets": window_packets,
-        "packet_size_bytes": packet_size_bytes,
-        "senders": senders if isinstance(senders, str) else tuple(senders),
-        "stretches": stretches,
-        "argv": tuple(argv),
-    }
+    command, senders = tuple(argv), where.get("senders", "reno")
+    where["senders"] = senders if isinstance(senders, str) else tuple(senders)
     return InstalledCertificates(
         schema=_SCHEMA,
-        queues=tuple(_certified(queue, where) for queue in queues),
-        provenance=provenance(argv=where["argv"], libraries=("numpy",)),
+        queues=tuple(_certified(queue, where, command) for queue in queues),
+        provenance=provenance(argv=command, libraries=("numpy",)),
     )
 
 
-def _certified(queue: InstalledQueue, where: dict[str, Any]) -> CertifiedQueue:
+def _certified(queue: InstalledQueue, where: Where, command: tuple[str, ...]) -> CertifiedQueue:
     certificate, reason = None, queue.reason
     if queue.law is not None:
         try:
@@ -134,7 +121,7 @@ def _certified(queue: InstalledQueue, where: dict[str, Any]) -> CertifiedQueue:
             reason = f"{error.argument}: got {error.got}, takes {error.takes}"
         else:
             reason = _elsewhere(subject, where)
-            certificate = None if reason else certify(subject, **where)
+            certificate = None if reason else certify(subject, argv=command, **where)
     return CertifiedQueue(
         name=queue.name,
         kind=queue.kind,
@@ -146,13 +133,13 @@ def _certified(queue: InstalledQueue, where: dict[str, Any]) -> CertifiedQueue:
     )
 
 
-def _elsewhere(subject: Subject, where: dict[str, Any]) -> str:
+def _elsewhere(subject: Subject, where: Where) -> str:
     """Why a law by thresholds in bytes has no certificate in this box; empty: it has one."""
     if not subject.in_bytes:
         return ""
-    if where["window_packets"] is not None:
+    if where.get("window_packets") is not None:
         return "its thresholds are in bytes: give flows and a capacity instead of a window"
-    capacity = where["capacity_bit_per_s"]
+    capacity = where.get("capacity_bit_per_s")
     if isinstance(capacity, Sequence) and capacity[0] != capacity[-1]:
         return "its thresholds are in bytes: give one capacity instead of a range"
     return ""

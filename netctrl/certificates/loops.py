@@ -17,7 +17,7 @@ from netctrl.plants.queues.queue_response import SampledPi, WindowClass
 from netctrl.plants.queues.queue_tail import tail_bound
 from netctrl.plants.queues.window_response import SENDERS, Sender
 
-__all__ = ["MIXTURE_TAKES", "Mixture", "classes_of", "loops_of", "read_mixture"]
+__all__ = ["MIXTURE_TAKES", "Mixture", "box_loops", "classes_of", "loops_of", "read_mixture"]
 
 MIXTURE_TAKES = (
     f"senders ({', '.join(SENDERS)}), or a mixture of them with the shares of flows, as in reno+dctcp or .8reno+.2dctcp"
@@ -81,6 +81,17 @@ def loops_of(
     boxes = [(box.flows, box.rtt)] if points is None else [((n, n), (tau, tau)) for n, tau in points]
     loops = subject.loops(classes, box.rate, box.inputs.packet_size_bytes)
     return [loop if isinstance(loop.law, SampledPi) else _covered(loop, boxes) for loop in loops]
+
+
+def box_loops(
+    subject: Subject, box: Box, points: Sequence[tuple[float, float]] | None = None
+) -> list[tuple[Mixture, QueueLoop]]:
+    """Loops of a law with each of a box's senders, as in `loops_of`."""
+    return [
+        (mixture, loop)
+        for mixture in map(read_mixture, box.inputs.senders)
+        for loop in loops_of(subject, classes_of(subject, mixture, box.inputs.stretches), box, points)
+    ]
 
 
 def _covered(loop: QueueLoop, boxes: list[tuple[Ends, Ends]]) -> QueueLoop:

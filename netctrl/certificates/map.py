@@ -6,10 +6,11 @@ from dataclasses import replace
 from math import inf
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
-from netctrl.certificates.box import box_of
-from netctrl.certificates.loops import classes_of, loops_of, read_mixture
+from netctrl.certificates.box import MIN_WINDOW, box_of
+from netctrl.certificates.loops import box_loops
 from netctrl.certificates.record import CertifyInputs
 from netctrl.certificates.subject import Subject
 from netctrl.frequency.margin_grid import gain_grid
@@ -19,7 +20,6 @@ __all__ = ["MarginMap", "margin_map"]
 
 _AROUND = 5.0
 """Factor by which the map reaches beyond the box on each side."""
-_MIN_WINDOW = 2.0
 
 
 class MarginMap(NamedTuple):
@@ -31,6 +31,8 @@ class MarginMap(NamedTuple):
     """C/N, (n,) [packet/s]."""
     gain_margin_db: np.ndarray
     """Worst of the senders, (m, n) [dB]; nan without an equilibrium that the loop describes."""
+    box_rate_per_flow: tuple[float, float]
+    """Least and greatest C/N of the box [packet/s]."""
 
 
 def margin_map(subject: Subject, inputs: CertifyInputs, points: int = 161) -> MarginMap:
@@ -44,30 +46,21 @@ def margin_map(subject: Subject, inputs: CertifyInputs, points: int = 161) -> Ma
     points : int
         Along each axis.
     """
-    box = box_of(
-        subject,
-        inputs.rtt_s,
-        inputs.flows,
-        inputs.capacity_bit_per_s,
-        inputs.window_packets,
-        inputs.packet_size_bytes,
-        inputs.senders,
-        inputs.stretches,
-    )
+    box = box_of(subject, **msgspec.structs.asdict(inputs))
     rtt = np.geomspace(box.rtt[0] / _AROUND, box.rtt[1] * _AROUND, points)
     flows = np.geomspace(box.flows[0] / _AROUND, box.flows[1] * _AROUND, points)
     factor = np.full((points, points), inf)
-    for text in inputs.senders:
-        classes = classes_of(subject, read_mixture(text), inputs.stretches)
-        loops = loops_of(subject, classes, box, [(n, tau) for n in flows[[0, -1]] for tau in rtt[[0, -1]]])
-        for loop in loops:
-            x = loop.output(flows, rtt[:, None])
-            inside = (x >= loop.within[0]) & (x <= loop.within[1])
-            small = np.min([k.window(x) for k in loop.classes], axis=0) < _MIN_WINDOW
-            # A law that acts at intervals has the same formulas beyond its range: margins are followed across its end.
-            whole = replace(loop, within=(0.0, inf)) if isinstance(loop.law, SampledPi) else loop
-            np.minimum(factor, gain_grid(whole, flows, rtt, inside & ~small), out=factor)
-            factor[inside & small] = np.nan
-        factor[x > subject.greatest] = np.nan  # of the last range
+    loops = box_loops(subject, box, [(n, tau) for n in flows[[0, -1]] for tau in rtt[[0, -1]]])
+    for _, loop in loops:
+        x = loop.output(flows, rtt[:, None])
+        inside = (x >= loop.within[0]) & (x <= loop.within[1])
+        small = np.min([k.window(x) for k in loop.classes], axis=0) < MIN_WINDOW
+        # A law that acts at intervals has the same formulas beyond its range: margins are followed across its end.
+        whole = replace(loop, within=(0.0, inf)) if isinstance(loop.law, SampledPi) else loop
+        np.minimum(factor, gain_grid(whole, flows, rtt, inside & ~small), out=factor)
+        factor[inside & small] = np.nan
+    for loop in dict(loops).values():  # of the last range with each sender
+        factor[loop.output(flows, rtt[:, None]) > subject.greatest] = np.nan
     with np.errstate(divide="ignore"):
-        return MarginMap(rtt, box.rate / flows[::-1], 20.0 * np.log10(factor[:, ::-1]))
+        margin = 20.0 * np.log10(factor[:, ::-1])
+    return MarginMap(rtt, box.rate / flows[::-1], margin, (box.rate / box.flows[1], box.rate / box.flows[0]))

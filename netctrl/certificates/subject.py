@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import inf
 from typing import Any, NamedTuple, Protocol
@@ -12,6 +12,7 @@ from netctrl.errors import InvalidValue, checked_number
 from netctrl.laws.aqm.delay_pi import DelayPi
 from netctrl.laws.aqm.pie import pie_scale
 from netctrl.laws.targets.dualpi2 import Dualpi2Law, dualpi2_sent
+from netctrl.laws.targets.pie import PIE_SPREAD
 from netctrl.laws.targets.pie_law import PieLaw
 from netctrl.laws.targets.reading import DelayReading
 from netctrl.plants.queues.queue_loop import QueueLoop
@@ -20,9 +21,6 @@ from netctrl.plants.queues.window_response import Sender
 
 __all__ = ["SUBJECTS", "LinearLaw", "PiSubject", "Subject", "dualpi2", "pi2", "pie"]
 
-_THINNING = 1.85
-"""Packets per 1/p that pass from one choice to the next where PIE spreads its choices (RFC 8033, Section 5.4): .85/p
-surely, and 1/p on average by chance."""
 _RUNGS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 """Probabilities between which PIE's gains are constant (RFC 8033, Section 4.2)."""
 
@@ -261,7 +259,7 @@ def pie_as_linux(law: PieLaw, parameters: Mapping[str, Any], nominal: DelayPi, n
         parameters=parameters,
         nominal=nominal,
         rungs=_ladder(law.gains),
-        thinning=_THINNING,
+        thinning=PIE_SPREAD,
         reading=law.reading,
         notes=_PIE_NOTES,
     )
@@ -353,20 +351,11 @@ def _nominal(target_s: float, tupdate_s: float, alpha: float, beta: float) -> De
 
 
 def _ladder(gains: Callable[[float], DelayPi]) -> tuple[tuple[float, float, DelayPi], ...]:
-    return tuple((low, high, gains((low * high) ** 0.5 if low else 0.5 * high)) for low, high in _ends())
-
-
-def _ends() -> list[tuple[float, float]]:
-    return list(pairwise(_RUNGS))
+    return tuple((low, high, gains((low * high) ** 0.5 if low else 0.5 * high)) for low, high in pairwise(_RUNGS))
 
 
 def _scaled(gains: DelayPi, factor: float) -> DelayPi:
-    return DelayPi(
-        integral=gains.integral * factor,
-        proportional=gains.proportional * factor,
-        update_s=gains.update_s,
-        target_s=gains.target_s,
-    )
+    return replace(gains, integral=gains.integral * factor, proportional=gains.proportional * factor)
 
 
 def _micro(argument: str, seconds: float) -> int:

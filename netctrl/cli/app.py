@@ -46,6 +46,7 @@ __all__ = [
     "positional",
     "progress_bar",
     "read_jobs",
+    "read_whole",
     "report",
     "run",
     "say",
@@ -232,6 +233,13 @@ def read_jobs(text: str) -> int:
     """The number of processes of `--n-jobs`, or -1."""
     if not re.fullmatch("-1|[1-9][0-9]{0,3}", text):
         raise InvalidValue("n_jobs", text, JOBS_TAKES)
+    return int(text)
+
+
+def read_whole(argument: str, text: str, takes: str, least: int = 0) -> int:
+    """An option's whole number of at most nine digits; InvalidValue for another text or a smaller one."""
+    if not re.fullmatch("[0-9]{1,9}", text) or int(text) < least:
+        raise InvalidValue(argument, text, takes)
     return int(text)
 
 

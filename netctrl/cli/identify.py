@@ -16,6 +16,7 @@ from netctrl.cli.app import (
     option,
     picture_file,
     positional,
+    read_whole,
     report,
     run,
     say,
@@ -85,12 +86,12 @@ def identify(
     file = trace_path(trace)
     if output is not None and Path(output).resolve() == file.resolve():
         raise InvalidValue("output", output, "a file other than the trace")
-    desired = "auto" if order == "auto" else _whole("order", order, "a number of states, or auto", least=1)
-    i = None if horizon is None else _whole("horizon", horizon, "a number of samples", least=1)
+    desired = "auto" if order == "auto" else read_whole("order", order, "a number of states, or auto", least=1)
+    i = None if horizon is None else read_whole("horizon", horizon, "a number of samples", least=1)
     share = None if held_out is None else _share(held_out)
     checked_word("refine", refine, ("auto", "yes", "no"))
-    draws = _whole("bootstrap", bootstrap or str(0 if plot is None else DRAWS), "a number of draws")
-    drawn_from = _whole("seed", seed, "a whole number of at least 0")
+    draws = read_whole("bootstrap", bootstrap or str(0 if plot is None else DRAWS), "a number of draws")
+    drawn_from = read_whole("seed", seed, "a whole number of at least 0")
     check_places({"plot": plot, "output": output})
 
     from netctrl.ident.identify import identify as from_signals
@@ -121,12 +122,6 @@ def identify(
 
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
-
-
-def _whole(argument: str, text: str, takes: str, least: int = 0) -> int:
-    if not re.fullmatch("[0-9]{1,9}", text) or int(text) < least:
-        raise InvalidValue(argument, text, takes)
-    return int(text)
 
 
 def _share(text: str) -> float:

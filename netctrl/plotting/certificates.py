@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from netctrl.plotting.style import INK, ShownFigure
-from netctrl.units import format_quantity
+from netctrl.units import BITS_PER_BYTE, format_quantity
 
 __all__ = ["margin_figure"]
 
@@ -28,7 +28,8 @@ def margin_figure(found: Any, over: Any) -> ShownFigure:
     """
     figure = ShownFigure(figsize=(7.4, 5.6), layout="constrained")
     axes = figure.subplots()
-    rate = over.rate_per_flow * 8.0 * found.inputs.packet_size_bytes
+    bits = BITS_PER_BYTE * found.inputs.packet_size_bytes
+    rate = over.rate_per_flow * bits
     shown = np.ma.masked_invalid(np.clip(over.gain_margin_db, -_SHOWN_DB, _SHOWN_DB))
     levels = np.arange(-_SHOWN_DB, _SHOWN_DB + _STEP_DB, _STEP_DB)
     filled = axes.contourf(
@@ -38,7 +39,7 @@ def margin_figure(found: Any, over: Any) -> ShownFigure:
     bar.ax.axhline(6.0, color=INK, lw=1.2)
     axes.contour(rate, over.rtt_s, shown, levels=[0.0], colors=INK, linewidths=1.6)
     axes.contour(rate, over.rtt_s, shown, levels=[6.0], colors=INK, linewidths=1.2, linestyles="dashed")
-    low, high = _rates(found)
+    low, high = (each * bits for each in over.box_rate_per_flow)
     short, long = found.inputs.rtt_s
     worst = found.certificate.sampled
     entries = [
@@ -49,11 +50,10 @@ def margin_figure(found: Any, over: Any) -> ShownFigure:
         axes.plot([low, high, high, low, low], [short, short, long, long, short], color=INK, lw=2.4, ls="dotted")
         entries.append(Line2D([], [], color=INK, lw=2.4, ls="dotted", label="the requested box"))
     if worst is not None:
-        at = low if worst.flows is None else high
-        if worst.flows is not None and found.inputs.capacity_bit_per_s is not None:
+        if worst.flows is None:
+            at = worst.windows_packets[0] / (worst.rtt_s + worst.queue_delay_s) * bits
+        else:
             at = found.inputs.capacity_bit_per_s[1] / worst.flows
-        elif worst.flows is None:
-            at = worst.windows_packets[0] / (worst.rtt_s + worst.queue_delay_s) * 8.0 * found.inputs.packet_size_bytes
         axes.plot([at], [worst.rtt_s], "o", color="white", mec=INK, mew=1.6, ms=9)
         entries.append(Line2D([], [], color="white", marker="o", mec=INK, mew=1.6, ms=9, ls="", label="worst point"))
     axes.set(xscale="log", yscale="log", xlabel="rate of the link per flow", ylabel="round-trip time without the queue")
@@ -66,14 +66,3 @@ def margin_figure(found: Any, over: Any) -> ShownFigure:
     axes.legend(handles=entries, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=4, frameon=False)
     axes.set_title(f"{found.verdict}\nwhite: windows below 2 packets, or beyond the law's range", fontsize=10)
     return figure
-
-
-def _rates(found: Any) -> tuple[float, float]:
-    """Least and greatest rate of the link per flow in the box [bit/s]."""
-    inputs = found.inputs
-    if inputs.flows is not None:
-        return inputs.capacity_bit_per_s[0] / inputs.flows[1], inputs.capacity_bit_per_s[1] / inputs.flows[0]
-    target = found.law.parameters["target_s"]
-    trip = inputs.rtt_s[0] * inputs.stretches[0] + target
-    low, high = (window / trip * 8.0 * inputs.packet_size_bytes for window in inputs.window_packets)
-    return low, high

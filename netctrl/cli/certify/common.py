@@ -22,7 +22,7 @@ from netctrl.cli.app import (
     write_all,
 )
 from netctrl.cli.design.common import read, read_range
-from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status
+from netctrl.errors import NoAdmissibleDesign, Status
 from netctrl.units import (
     DURATION_TAKES,
     RATE_TAKES,
@@ -49,7 +49,6 @@ __all__ = [
     "gain",
     "judged",
     "sixteenths",
-    "whole",
 ]
 
 OPTIONS = {
@@ -154,27 +153,13 @@ def _with_gains(
     found: QueueCertificate, law: str, given: dict[str, Any], arguments: dict[str, Any]
 ) -> tuple[QueueCertificate, list[str]]:
     """The certificate with gains that hold beside it, and a note where there are none."""
-    import msgspec
-
     from netctrl.certificates.gains import queue_gains
-    from netctrl.certificates.record import GainsThatHold
 
     others = {name: value for name, value in given.items() if name not in ("alpha", "beta")}
     try:
-        held = queue_gains(law, parameters=others, **arguments)
+        return queue_gains(law, parameters=others, **arguments).beside(found), []
     except NoAdmissibleDesign as error:
         return found, [f"no gains hold: {error}"]
-    proof = held.certificate.certificate.sampled
-    if proof is None or proof.gain_margin_db_proved is None:  # gains that hold have both
-        return found, []
-    other = GainsThatHold(
-        parameters=dict(held.parameters),
-        tc=held.tc,
-        ns3=None if held.ns3 is None else dict(held.ns3),
-        gain_margin_db_proved=proof.gain_margin_db_proved,
-        phase_margin_deg=proof.phase_margin_deg,
-    )
-    return msgspec.structs.replace(found, gains_that_hold=other), []
 
 
 def _map(law: Subject, found: QueueCertificate) -> Figure:
@@ -200,10 +185,3 @@ def sixteenths(argument: str, text: str) -> float:
     if text.lower().endswith("hz"):
         return read(argument, text[:-2], parse_count, takes)
     return read(argument, text, parse_count, takes) / 16.0
-
-
-def whole(argument: str, text: str, takes: str) -> int:
-    """An option's whole number."""
-    if not text.isdigit():
-        raise InvalidValue(argument, text, takes)
-    return int(text)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from netctrl.cli.app import GOOD, invocation, option, positional, say, write_all
-from netctrl.cli.certify.common import HZ_TAKES, Where, certificate_text, whole
+from netctrl.cli.app import GOOD, invocation, option, positional, read_whole, say, write_all
+from netctrl.cli.certify.common import HZ_TAKES, Where, certificate_text
 from netctrl.errors import NoAdmissibleDesign
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def tc(
     def queues() -> Sequence[InstalledQueue]:
         from netctrl.certificates.inputs.tc import read_tc
 
-        return read_tc(_content(file), hz=whole("hz", hz, HZ_TAKES), source=_named(file))
+        return read_tc(_content(file), hz=read_whole("hz", hz, HZ_TAKES), source=_named(file))
 
     return _judged(queues, where, files)
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
-from netctrl.cli.app import option
-from netctrl.cli.certify.common import HZ_TAKES, Files, Where, duration, gain, judged, sixteenths, whole
+from netctrl.cli.app import option, read_whole
+from netctrl.cli.certify.common import HZ_TAKES, Files, Where, duration, gain, judged, sixteenths
 from netctrl.units import DURATION_TAKES
 
 __all__ = ["dualpi2", "pi2", "pie"]
 
 _TARGET = option("TIME", f"target of the queueing delay: {DURATION_TAKES}")
 _TUPDATE = option("TIME", f"between two updates: {DURATION_TAKES}")
+_ALPHA, _BETA = (option("GAIN", f"on the delay's {what} [1/s]") for what in ("error", "change"))
 _COUPLING_TAKES = "a whole factor above 0, as in 2"
 
 
@@ -41,12 +43,9 @@ def pie(
 
     def parameters() -> dict[str, Any]:
         return {
-            "target_s": duration("target", target),
-            "tupdate_s": duration("tupdate", tupdate),
-            "alpha": sixteenths("alpha", alpha),
-            "beta": sixteenths("beta", beta),
+            **_pi(sixteenths, target, tupdate, alpha, beta),
             "implementation": "rfc" if rfc else "linux",
-            "hz": whole("hz", hz, HZ_TAKES),
+            "hz": read_whole("hz", hz, HZ_TAKES),
             "dq_rate_estimator": dq_rate_estimator,
         }
 
@@ -57,8 +56,8 @@ def dualpi2(
     where: Where,
     files: Files | None = None,
     *,
-    alpha: Annotated[str, option("GAIN", "on the delay's error [1/s]")] = "0.16",
-    beta: Annotated[str, option("GAIN", "on the delay's change [1/s]")] = "3.2",
+    alpha: Annotated[str, _ALPHA] = "0.16",
+    beta: Annotated[str, _BETA] = "3.2",
     target: Annotated[str, _TARGET] = "15ms",
     tupdate: Annotated[str, _TUPDATE] = "16ms",
     coupling_factor: Annotated[
@@ -77,11 +76,8 @@ def dualpi2(
 
     def parameters() -> dict[str, Any]:
         return {
-            "target_s": duration("target", target),
-            "tupdate_s": duration("tupdate", tupdate),
-            "alpha": gain("alpha", alpha),
-            "beta": gain("beta", beta),
-            "coupling": whole("coupling_factor", coupling_factor, _COUPLING_TAKES),
+            **_pi(gain, target, tupdate, alpha, beta),
+            "coupling": read_whole("coupling_factor", coupling_factor, _COUPLING_TAKES),
             "step_s": duration("step_thresh", step_thresh),
             "drop_early": drop_early,
         }
@@ -93,8 +89,8 @@ def pi2(
     where: Where,
     files: Files | None = None,
     *,
-    alpha: Annotated[str, option("GAIN", "on the delay's error [1/s]")] = "0.16",
-    beta: Annotated[str, option("GAIN", "on the delay's change [1/s]")] = "3.2",
+    alpha: Annotated[str, _ALPHA] = "0.16",
+    beta: Annotated[str, _BETA] = "3.2",
     target: Annotated[str, _TARGET] = "15ms",
     tupdate: Annotated[str, _TUPDATE] = "16ms",
 ) -> int:
@@ -107,11 +103,16 @@ def pi2(
     """
 
     def parameters() -> dict[str, Any]:
-        return {
-            "target_s": duration("target", target),
-            "tupdate_s": duration("tupdate", tupdate),
-            "alpha": gain("alpha", alpha),
-            "beta": gain("beta", beta),
-        }
+        return _pi(gain, target, tupdate, alpha, beta)
 
     return judged("pi2", parameters, where, files)
+
+
+def _pi(read_gain: Callable[[str, str], float], target: str, tupdate: str, alpha: str, beta: str) -> dict[str, float]:
+    """Parameters that all PI laws have."""
+    return {
+        "target_s": duration("target", target),
+        "tupdate_s": duration("tupdate", tupdate),
+        "alpha": read_gain("alpha", alpha),
+        "beta": read_gain("beta", beta),
+    }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from netctrl.cli.app import option
-from netctrl.cli.certify.common import Files, Where, judged, whole
+from netctrl.cli.app import option, read_whole
+from netctrl.cli.certify.common import Files, Where, judged
 from netctrl.cli.design.common import read
 from netctrl.errors import InvalidValue
 from netctrl.units import SIZE_TAKES, parse_count, parse_size
@@ -45,7 +45,7 @@ def red(
             "min_bytes": None if min is None else _bytes("min", min),
             "max_bytes": None if max is None else _bytes("max", max),
             "average_packet": _bytes("avpkt", avpkt),
-            "burst": None if burst is None else whole("burst", burst, _BURST_TAKES),
+            "burst": None if burst is None else read_whole("burst", burst, _BURST_TAKES),
             "probability": read("probability", probability, parse_count, _PROBABILITY_TAKES),
             "ecn": ecn,
             "adaptive": adaptive,
@@ -76,7 +76,7 @@ def wred(
         return {
             "min_bytes": _bytes("min", min),
             "max_bytes": _bytes("max", max),
-            "max_percent": whole("probability", probability, _PERCENT_TAKES),
+            "max_percent": read_whole("probability", probability, _PERCENT_TAKES),
             "ecn": ecn,
         }
 

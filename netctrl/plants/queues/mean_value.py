@@ -90,17 +90,6 @@ class MeanValue:
         """e^f of a real f."""
         return MeanValue(np.exp(self.value), self.slopes * np.exp(self.value + self.radius), self.half)
 
-    def power(self, exponent: float) -> MeanValue:
-        """f^exponent of a real f above 0."""
-        low, high = self.value - self.radius, self.value + self.radius
-        with np.errstate(invalid="ignore", divide="ignore"):
-            steepest = np.where(low > 0.0, np.maximum(low ** (exponent - 1.0), high ** (exponent - 1.0)), np.inf)
-            return MeanValue(self.value**exponent, abs(exponent) * self.slopes * steepest, self.half)
-
-    def total(self) -> MeanValue:
-        """Sum over the last axis, which stays with length 1."""
-        return MeanValue(self.value.sum(axis=-1, keepdims=True), self.slopes.sum(axis=-1, keepdims=True), self.half)
-
 
 def _product(slopes: np.ndarray, size: np.ndarray) -> np.ndarray:
     """Slopes times a size, 0 where the slope is 0 though the size is unbounded."""
