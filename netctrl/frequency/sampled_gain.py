@@ -28,6 +28,7 @@ __all__ = [
     "box_cells",
     "gains_at",
     "greatest_gain",
+    "illinois",
     "keeps",
     "nothing",
     "scan",
@@ -41,6 +42,7 @@ LOOSEST = 0.99
 """Gap accepted for a stability limit over a box: with windows of 1e4 packets and more, that limit is a thousand times
 the gain that meets the rule, and needs the most cells."""
 _MAP_ANGLES = 72
+_NARROWINGS = 14
 SCAN = 33  # points of a scan that narrows a sign change
 
 
@@ -170,19 +172,40 @@ def _narrowed(response: BoundedResponse, flows, rtt, low, high, rotated: complex
 
     if not low.size:
         return np.empty(0, dtype=complex)
-    a, b = np.log(low), np.log(high)
-    fa, fb = height(low).imag, height(high).imag
-    value = height(low)
-    for _ in range(14):
+
+    def off(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        value = height(np.exp(u))
+        return value.imag, value
+
+    return illinois(off, np.log(low), np.log(high), height(low).imag, height(high).imag, _NARROWINGS)[1]
+
+
+def illinois(
+    off: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+    a: np.ndarray,
+    b: np.ndarray,
+    fa: np.ndarray,
+    fb: np.ndarray,
+    steps: int,
+    close: float = 0.0,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Roots between a and b by the Illinois method, each on its own: (root, what `off` gave beside its function there).
+
+    `off` takes arguments to the function's values and anything else; fa and fb are its values at both ends. It ends
+    after `steps` or where all values are at most `close`.
+    """
+    beside = b
+    for _ in range(steps):
         with np.errstate(divide="ignore", invalid="ignore"):
             c = b - fb * (b - a) / (fb - fa)
-        c = np.where(np.isfinite(c), c, 0.5 * (a + b))
-        value = height(np.exp(c))
-        fc = value.imag
+        c = np.where(np.isfinite(c) & (c > np.minimum(a, b)) & (c < np.maximum(a, b)), c, 0.5 * (a + b))
+        fc, beside = off(c)
         crossed = np.signbit(fc) != np.signbit(fb)
         a, fa = np.where(crossed, b, a), np.where(crossed, fb, 0.5 * fa)
         b, fb = c, fc
-    return value
+        if np.all(np.abs(fc) <= close):
+            break
+    return b, beside
 
 
 def box_cells(lowest: float, flows: tuple[float, float], rtt: tuple[float, float], longest_extra: float = 0.0) -> Cells:

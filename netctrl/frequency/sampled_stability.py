@@ -17,7 +17,7 @@ import numpy as np
 
 from netctrl.errors import NetctrlError
 from netctrl.frequency.branch_bound import Cells, Minimum, Sector, gain_bound, least, phase_bound, reduction_bound
-from netctrl.frequency.sampled_gain import BOX_TOLERANCE, LOOSEST, BoundedResponse, box_cells, nothing, scan
+from netctrl.frequency.sampled_gain import BOX_TOLERANCE, LOOSEST, BoundedResponse, box_cells, illinois, nothing, scan
 
 __all__ = [
     "Crossings",
@@ -158,19 +158,13 @@ def _crossings(
     a, b = (np.log(all_angles[row, column + i]) for i in (0, 1))
     fa, fb = (np.angle(-values[row, column + i]) for i in (0, 1))  # nearly linear in ln theta
     rises = values.imag[row, column + 1] > values.imag[row, column]
-    value = values[row, column]
     last = column + 1 == angles.shape[1] - 1  # at z = −1 the imaginary part is 0: no crossing is refined there
-    for _ in range(_NARROWINGS):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            c = b - fb * (b - a) / (fb - fa)
-        c = np.where(np.isfinite(c) & (c > np.minimum(a, b)) & (c < np.maximum(a, b)), c, 0.5 * (a + b))
-        value = response.at(np.exp(c), flows[row], rtt[row], coarse=coarse)
-        off = np.angle(-value)
-        crossed = np.signbit(off) != np.signbit(fb)
-        a, fa = np.where(crossed, b, a), np.where(crossed, fb, 0.5 * fa)
-        b, fb = c, off
-        if np.all(np.abs(off) <= (_CLOSE if coarse else _ROUNDING)):
-            break
+
+    def off(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        value = response.at(np.exp(u), flows[row], rtt[row], coarse=coarse)
+        return np.angle(-value), value
+
+    b, value = illinois(off, a, b, fa, fb, _NARROWINGS, _CLOSE if coarse else _ROUNDING)
     kept = (value.real < 0.0) & ~(last & (np.abs(np.exp(b) - pi) < 1e-9))
     row, at = row[kept], np.exp(b[kept])
     gains, changes = -1.0 / value.real[kept], np.where(rises[kept], 2, -2)

@@ -23,7 +23,7 @@ from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.linux.kernel.responses import ROOT, Counters
 from netctrl.plants.access import DELAY_SUM, MEASURED, observe, read_premium
 from netctrl.scenario.access.periods import run_periods
-from netctrl.scenario.access.result import AccessLinkSample
+from netctrl.scenario.access.result import AccessLinkSample, access_link_sample
 from netctrl.scenario.access.scenario import source_of
 from netctrl.units import BITS_PER_BYTE
 
@@ -118,25 +118,20 @@ class _Link:
         self.sent = total
         rates = received[: F + 1] * self.bits[: F + 1] / interval
         premium = read_premium(self.measured, parts.line.base_delay, bool(self.expected[0] == 0))
-        return AccessLinkSample(
+        return access_link_sample(
+            premium,
+            rates,
+            lost[: F + 1],
+            source_of(parts),
+            len(parts.regulated),
             time_s=self.period * interval,
             rate_bit_per_s=rate,
             burst=burst,
-            delay_ms=1e3 * float(premium.delay),
-            jitter_ms=1e3 * float(premium.jitter),
-            mean_delay_ms=1e3 * float(premium.mean_delay),
-            mean_jitter_ms=1e3 * float(premium.mean_jitter),
-            premium_received=int(premium.received),
-            premium_lost=int(lost[0]),
-            premium_bit_per_s=float(rates[0]),
-            other_bit_per_s=float(rates[1:].sum()),
-            other_lost=int(lost[1 : F + 1].sum()),
             regulator_lost=0,
             utilization=float(busy.max()),
             backlog=tuple(
                 queue.backlog_packets + wire.backlog_packets for queue, wire in zip(queues, wires, strict=True)
             ),
-            source_bit_per_s=tuple(np.bincount(source_of(parts), rates[1:], len(parts.regulated)).tolist()),
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from netctrl.scenario.scenario import Scenario
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["AccessLinkResult", "AccessLinkSample", "AccessLinkSummary", "access_link_result"]
+__all__ = ["AccessLinkResult", "AccessLinkSample", "AccessLinkSummary", "access_link_result", "access_link_sample"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +54,74 @@ class AccessLinkSample:
     """Packets in each hop, including the one being sent."""
     source_bit_per_s: tuple[float, ...]
     """Throughput of each source."""
+
+
+class _Premium(Protocol):
+    """Averages of a period's premium packets [s], and their number (`netctrl.plants.access.PremiumReading`)."""
+
+    @property
+    def delay(self) -> float: ...
+
+    @property
+    def jitter(self) -> float: ...
+
+    @property
+    def mean_delay(self) -> float: ...
+
+    @property
+    def mean_jitter(self) -> float: ...
+
+    @property
+    def received(self) -> float: ...
+
+
+class _OfPeriod(TypedDict):
+    """Fields of a sample that an engine has as they are."""
+
+    time_s: float
+    rate_bit_per_s: float
+    burst: int
+    regulator_lost: int
+    utilization: float
+    backlog: tuple[int, ...]
+
+
+def access_link_sample(
+    premium: _Premium,
+    rates: np.ndarray,
+    lost: np.ndarray,
+    source: np.ndarray,
+    sources: int,
+    **period: Unpack[_OfPeriod],
+) -> AccessLinkSample:
+    """Sample of a period from an engine's figures.
+
+    Parameters
+    ----------
+    premium : record
+        Averages of the premium packets.
+    rates, lost : ndarray, shape (F + 1,)
+        Throughput [bit/s] and lost packets of the premium flow and of F regulated ones.
+    source : ndarray, shape (F,)
+        Source of each regulated flow.
+    sources : int
+        Number of sources.
+    **period
+        Other fields of the sample.
+    """
+    return AccessLinkSample(
+        delay_ms=1e3 * float(premium.delay),
+        jitter_ms=1e3 * float(premium.jitter),
+        mean_delay_ms=1e3 * float(premium.mean_delay),
+        mean_jitter_ms=1e3 * float(premium.mean_jitter),
+        premium_received=int(premium.received),
+        premium_lost=int(lost[0]),
+        premium_bit_per_s=float(rates[0]),
+        other_bit_per_s=float(rates[1:].sum()),
+        other_lost=int(lost[1:].sum()),
+        source_bit_per_s=tuple(np.bincount(source, rates[1:], sources).tolist()),
+        **period,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from netctrl.model.design.design import provenance
 from netctrl.plants.access import DELAY_SUM, MEASURED, read_premium
 from netctrl.plants.regulators import command
 from netctrl.scenario.access.network import AccessLine
-from netctrl.scenario.access.result import AccessLinkResult, AccessLinkSample, access_link_result
+from netctrl.scenario.access.result import AccessLinkResult, AccessLinkSample, access_link_result, access_link_sample
 from netctrl.scenario.access.scenario import access_parts, flow_rates, source_of
 from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.sim.access.kernel import advance_access_link
@@ -123,23 +123,18 @@ class AccessLink:
         out = rates[-1, : F + 1]
         empty = self.traffic.departed[-1, PREMIUM] == 0
         premium = read_premium(self.traffic.measured, parts.line.base_delay, bool(empty))
-        return AccessLinkSample(
+        return access_link_sample(
+            premium,
+            out,
+            dropped[:, : F + 1].sum(axis=0),
+            self._source,
+            len(parts.regulated),
             time_s=self.period * scenario.interval,
             rate_bit_per_s=rate,
             burst=burst,
-            delay_ms=1e3 * float(premium.delay),
-            jitter_ms=1e3 * float(premium.jitter),
-            mean_delay_ms=1e3 * float(premium.mean_delay),
-            mean_jitter_ms=1e3 * float(premium.mean_jitter),
-            premium_received=int(premium.received),
-            premium_lost=int(dropped[:, PREMIUM].sum()),
-            premium_bit_per_s=float(out[PREMIUM]),
-            other_bit_per_s=float(out[1:].sum()),
-            other_lost=int(dropped[:, 1 : F + 1].sum()),
             regulator_lost=refused - before[2],
             utilization=float(rates.sum(axis=1).max() / parts.line.capacity),
             backlog=self._backlog(),
-            source_bit_per_s=tuple(np.bincount(self._source, out[1:], len(parts.regulated)).tolist()),
         )
 
 
