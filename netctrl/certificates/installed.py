@@ -43,11 +43,11 @@ class CertifiedQueue(Record, frozen=True):
     certificate: QueueCertificate | None
     """null: the queue has no law that can be certified."""
     reason: str
-    """Why there is none; empty where there is one."""
+    """Reason why there is none; empty where there is one."""
 
 
 class InstalledCertificates(FileRecord, frozen=True):
-    """What `netctrl certify tc` and `netctrl certify sonic` say, saved as one file.
+    """Certificates by `netctrl certify tc` and `netctrl certify sonic`, saved as one file.
 
     Examples
     --------
@@ -63,18 +63,18 @@ class InstalledCertificates(FileRecord, frozen=True):
     queues: tuple[CertifiedQueue, ...]
     """All that are in the input, in its order."""
     provenance: Provenance
-    """How the certificates were made."""
+    """Provenance of the certificates."""
 
     @property
     def verdict(self) -> str:
-        """How many queues have a certificate, and how many of them hold."""
+        """Numbers of queues with a certificate and of those that hold, in one sentence."""
         found = [each.certificate for each in self.queues if each.certificate is not None]
         held = sum(each.certificate.status is Status.ADMISSIBLE for each in found)
         return f"certified queues: {len(found)} of {len(self.queues)}, {held} hold"
 
     @property
     def holds(self) -> bool:
-        """Whether at least one queue has a certificate, and all that have one hold."""
+        """True where at least one queue has a certificate and all that have one hold."""
         found = [each.certificate for each in self.queues if each.certificate is not None]
         return bool(found) and all(each.certificate.status is Status.ADMISSIBLE for each in found)
 

@@ -39,9 +39,9 @@ class CertifiedLaw(Record, frozen=True):
     gains: dict[str, float]
     """As computed: integral and proportional gain of an update where nothing scales them [1/s], or a slope."""
     reading_age: str
-    """How old the delay is that the law reads, in words."""
+    """Age of the delay that the law reads, in words."""
     marked: str
-    """Where packets are marked or dropped, in words."""
+    """Place at which packets are marked or dropped, in words."""
 
 
 class CertifyInputs(Record, frozen=True):
@@ -71,7 +71,7 @@ class LinearMargins(Record, frozen=True):
     """
 
     sender: str
-    """Of the worst corner."""
+    """Sender of the worst corner."""
     rtt_s: float
     """R [s]."""
     window_packets: float
@@ -88,7 +88,7 @@ class SampledLoop(Record, frozen=True):
     """Loop that runs, at its worst point: hold, age of the reading, queue, delayed windows and arithmetic counted."""
 
     sender: str
-    """Of the worst point."""
+    """Sender of the worst point."""
     flows: float | None
     """Number of flows there; null where the window is given."""
     rtt_s: float
@@ -139,7 +139,7 @@ class QueueVerdict(Record, frozen=True):
     reach: QueueReach | None
     """How far 6 dB are kept."""
     warnings: tuple[str, ...]
-    """What the verdict rests on, and what the loop leaves out."""
+    """Assumptions of the verdict, and what the loop leaves out."""
 
 
 class GainsThatHold(Record, frozen=True):
@@ -158,7 +158,7 @@ class GainsThatHold(Record, frozen=True):
 
 
 class QueueCertificate(FileRecord, frozen=True):
-    """What `netctrl certify` says of a queue's law, saved as one file.
+    """Certificate of a queue's law by `netctrl certify`, saved as one file.
 
     Examples
     --------
@@ -177,7 +177,7 @@ class QueueCertificate(FileRecord, frozen=True):
     certificate: QueueVerdict
     """What holds there."""
     provenance: Provenance
-    """How the certificate was made."""
+    """Provenance of the certificate."""
     gains_that_hold: GainsThatHold | None = None
     """Other gains that hold, where they were asked for and exist."""
 
