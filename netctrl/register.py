@@ -221,6 +221,7 @@ DESIGNS = Registry(
         "connet": "netctrl.model.design.design:ConnetDesign",
         "mpcc": "netctrl.model.design.design:MpccDesign",
         "pacing": "netctrl.model.design.design:PacingDesign",
+        "queue": "netctrl.design.queue.record:QueueDesign",
     },
 )
 """Method in a Design file -> its record, a `netctrl.model.design.base.Design`. Read when a file is read."""

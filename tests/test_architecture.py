@@ -37,7 +37,7 @@ MAY_IMPORT = {
     **dict.fromkeys(TECHNIQUES, LAWS),
     "ident": (*LAWS, "datasets"),
     "scenario": LAWS,
-    "design": (*LAWS, *TECHNIQUES, "scenario", "datasets"),
+    "design": (*LAWS, *TECHNIQUES, "scenario", "datasets", "certificates"),
     **dict.fromkeys(ENGINES, (*LAWS, "scenario", "plants")),
     "linux": (*LAWS, "scenario"),
     "kernel": (*LAWS, "scenario", "plants", "linux"),

@@ -37,7 +37,7 @@ from netctrl.model.io.provenance import provenance
 from netctrl.model.loop import DelayLoop
 from netctrl.plants.queues.queue_loop import QueueLoop
 
-__all__ = ["MIN_GAIN_DB", "MIN_PHASE_DEG", "Worst", "certify", "check_parameters", "holds", "subject_of", "worst"]
+__all__ = ["MIN_GAIN_DB", "MIN_PHASE_DEG", "Worst", "absent", "certify", "check_parameters", "holds", "subject_of", "worst"]
 
 MIN_GAIN_DB, MIN_PHASE_DEG = 6.0, 30.0
 """The design rule."""
@@ -172,10 +172,10 @@ def _described(subject: Subject) -> CertifiedLaw:
 
 
 def _verdict(subject: Subject, box: Box) -> QueueVerdict:
-    absent = _absent(subject, box)
-    if absent is not None:
+    reason = absent(subject, box)
+    if reason is not None:
         return QueueVerdict(
-            status=Status.INFEASIBLE, linear=None, sampled=None, reach=None, warnings=(absent, *subject.notes)
+            status=Status.INFEASIBLE, linear=None, sampled=None, reach=None, warnings=(reason, *subject.notes)
         )
     loops = box_loops(subject, box)
     found = worst(loops, box)
@@ -188,8 +188,8 @@ def _verdict(subject: Subject, box: Box) -> QueueVerdict:
     )
 
 
-def _absent(subject: Subject, box: Box) -> str | None:
-    """Why the box has a point without an equilibrium that the loop describes; None: it has none."""
+def absent(subject: Subject, box: Box) -> str | None:
+    """Why the box has a point without an equilibrium that the loop describes; None: it has no such point."""
     for mixture in map(read_mixture, box.inputs.senders):
         classes = classes_of(subject, mixture, box.inputs.stretches)
         loops = subject.loops(classes, box.rate, box.inputs.packet_size_bytes)
@@ -214,7 +214,7 @@ def _within(loop: QueueLoop, flows: float, rtt: float) -> bool:
 
 def holds(subject: Subject, box: Box) -> bool:
     """Verdict alone: True where the law provably keeps the design rule at every point of a box."""
-    return _absent(subject, box) is None and _hold(box_loops(subject, box), box)
+    return absent(subject, box) is None and _hold(box_loops(subject, box), box)
 
 
 def _hold(loops: Loops, box: Box) -> bool:
