@@ -229,7 +229,10 @@ DESIGNS = Registry(
 DESIGN_COMMANDS = Registry(
     "method",
     "netctrl.design_commands",
-    {name: f"netctrl.cli.design.{name}:{name}" for name in ("arc", "hftrac", "connet", "mpcc", "pacing")},
+    {
+        **{name: f"netctrl.cli.design.{name}:{name}" for name in ("arc", "hftrac", "connet", "mpcc", "pacing")},
+        **{name: f"netctrl.cli.design.queues:{name}" for name in ("pie", "pi2", "dualpi2", "red", "wred")},
+    },
 )
 """Name of `netctrl design NAME` -> its function: arguments are text, its docstring is the help."""
 
@@ -261,6 +264,7 @@ FIGURES = Registry(
         "MpccDesign": "netctrl.plotting.windows:window_figure",
         "NetworkResult": "netctrl.plotting.networks:network_series",
         "PacingDesign": "netctrl.plotting.pacing:pacing_figure",
+        "QueueDesign": "netctrl.report.certificates:queue_figure",
         "SimulationResult": "netctrl.plotting.simulation:result_series",
         "StabilityMap": "netctrl.plotting.loops:stability_map",
     },
@@ -277,6 +281,7 @@ REPORTS = Registry(
         "Design": "netctrl.report.designs:design_page",
         "PacingDesign": "netctrl.report.designs:pacing_page",
         "QueueCertificate": "netctrl.report.certificates:certificate_page",
+        "QueueDesign": "netctrl.report.designs:queue_page",
         "Result": "netctrl.report.runs:result_page",
     },
 )

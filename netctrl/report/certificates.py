@@ -7,13 +7,15 @@ from matplotlib.figure import Figure
 from netctrl.certificates.certify import subject_of
 from netctrl.certificates.map import margin_map
 from netctrl.certificates.record import QueueCertificate
+from netctrl.design.queue.design import certificate_of
+from netctrl.design.queue.record import QueueDesign
 from netctrl.plotting.certificates import margin_figure
 from netctrl.report.fields import field_rows
 from netctrl.report.html import Html, figure, folded, notes, rows_table, section
 from netctrl.report.origin import origin
 from netctrl.report.page import MOODS, Page
 
-__all__ = ["certificate_page"]
+__all__ = ["certificate_page", "queue_figure"]
 
 
 def certificate_page(found: QueueCertificate) -> Page:
@@ -35,6 +37,11 @@ def certificate_page(found: QueueCertificate) -> Page:
             *origin(found.provenance, []),
         ],
     )
+
+
+def queue_figure(design: QueueDesign) -> Figure:
+    """Map of the gain margin of a queue's design around its box."""
+    return _map(certificate_of(design))
 
 
 def _map(found: QueueCertificate) -> Figure:

@@ -16,10 +16,11 @@ from typing import Any, Unpack
 import msgspec
 
 from netctrl.certificates.box import Box, Where, box_of
-from netctrl.certificates.certify import absent, certify, check_parameters, subject_of
+from netctrl.certificates.certify import absent, certify, check_parameters, described, subject_of
+from netctrl.certificates.record import CERTIFICATE_SCHEMA, QueueCertificate
 from netctrl.certificates.red import RED_SUBJECTS
 from netctrl.certificates.subject import SUBJECTS, PiSubject, Subject
-from netctrl.design.queue.pi_search import TARGETS, fastest, steadiest
+from netctrl.design.queue.pi_search import fastest, steadiest, target_steps
 from netctrl.design.queue.proof import TOLERANCE, DiskProof, prove_disk_margin
 from netctrl.design.queue.record import Objective, QueueDesign, QueueInputs, QueueProof
 from netctrl.design.queue.red_search import completed, line_of, steepest
@@ -29,7 +30,7 @@ from netctrl.model.io.provenance import provenance
 from netctrl.model.law import QueueLaw
 from netctrl.units import format_quantity
 
-__all__ = ["DISK_MARGIN", "LAWS", "queue_design"]
+__all__ = ["DISK_MARGIN", "LAWS", "certificate_of", "queue_design"]
 
 DISK_MARGIN = 2.0 / 3.0
 """Disk margin of a factor 2 (6 dB) in gain, or 37 degrees of phase, or of both in part: it implies the design rule."""
@@ -40,7 +41,7 @@ _FOUND = {
     "wred": ("max_bytes", "max_percent"),
 }
 """Law -> parameters that the design finds with either objective."""
-_MOST = 1.9
+_MOST = 1.8
 """Greatest disk margin that can be asked for; 2 is that of no gain."""
 _SLOWER = (1, 2, 4, 8, 16, 32)
 """Multiples of the update interval to be tried where the smallest gains of a target are too large."""
@@ -77,7 +78,7 @@ def queue_design(
     objective : {"speed", "margin"}
         "margin" only for laws with gains.
     disk_margin : float, optional
-        Of the objective "speed", above 0 and below 1.9; by default 2/3, which implies 6 dB and 36.9 degrees.
+        Of the objective "speed", above 0 and at most 1.8; by default 2/3, which implies 6 dB and 36.9 degrees.
     argv : iterable of str
         Command line, for the provenance.
     **where
@@ -135,6 +136,18 @@ def queue_design(
     )
 
 
+def certificate_of(design: QueueDesign) -> QueueCertificate:
+    """The certificate of a design's law, as `netctrl.certify` finds it for the same box."""
+    subject = subject_of(design.law.name, design.law.parameters)
+    return QueueCertificate(
+        schema=CERTIFICATE_SCHEMA,
+        law=described(subject),
+        inputs=design.inputs.box,
+        certificate=design.certificate.verdict,
+        provenance=design.provenance,
+    )
+
+
 def _checked(law: str, given: dict[str, Any], objective: str) -> dict[str, Any]:
     """Parameters that were given, with all that the search needs."""
     if law not in LAWS:
@@ -163,7 +176,9 @@ def _least(objective: str, disk_margin: float | None) -> float | None:
         return None
     if disk_margin is None:
         return DISK_MARGIN
-    return checked_number("disk_margin", disk_margin, f"a number above 0 and below {_MOST:g}", above=0.0, below=_MOST)
+    return checked_number(
+        "disk_margin", disk_margin, f"a number above 0 and at most {_MOST:g}", above=0.0, at_most=_MOST
+    )
 
 
 def _any_law(law: str, given: Mapping[str, Any]) -> Subject:
@@ -187,7 +202,7 @@ def _searched(law: str, given: dict[str, Any], box: Box, least: float | None) ->
     reason = absent(base, box)
     if reason is not None:
         raise NoAdmissibleDesign(reason)
-    for slower in _SLOWER if least is not None and TARGETS[law].step else (1,):
+    for slower in _SLOWER if least is not None and target_steps(law, given).step else (1,):
         here = {**given, "tupdate_s": base.nominal.update_s * slower}
         found = _agreed(law, lambda want, more, here=here: _pi(law, here, box, want, more, least), box, least)
         if found is not None:

@@ -18,7 +18,7 @@ from netctrl.design.queue.samples import PiSamples
 from netctrl.laws.targets.dualpi2 import DUALPI2_MAX, DUALPI2_STEP, nearest_dualpi2_steps
 from netctrl.laws.targets.pie_law import PIE_MAX, PIE_STEP
 
-__all__ = ["TARGETS", "Gains", "Steps", "best_beta", "fastest", "steadiest"]
+__all__ = ["Gains", "Steps", "best_beta", "fastest", "steadiest", "target_steps"]
 
 _RATIOS = (0.02, 2000.0)
 """Range of β/α in which β is sought, over the longest round trip in updates."""
@@ -42,11 +42,16 @@ class Steps(NamedTuple):
     """Number of steps whose gain in effect is nearest to one in 1/s."""
 
 
-TARGETS = {
-    "pie": Steps(PIE_STEP, PIE_MAX, lambda gain: round(gain / PIE_STEP)),
-    "dualpi2": Steps(DUALPI2_STEP, DUALPI2_MAX, nearest_dualpi2_steps),
-    "pi2": Steps(0.0, 0, round),
-}
+_REAL = Steps(0.0, 0, round)
+_PIE = Steps(PIE_STEP, PIE_MAX, lambda gain: round(gain / PIE_STEP))
+_DUALPI2 = Steps(DUALPI2_STEP, DUALPI2_MAX, nearest_dualpi2_steps)
+
+
+def target_steps(law: str, given: Mapping[str, Any]) -> Steps:
+    """Steps of a law's gains; of PIE those of tc, and none in the real numbers of RFC 8033."""
+    if law == "dualpi2":
+        return _DUALPI2
+    return _PIE if law == "pie" and given.get("implementation", "linux") == "linux" else _REAL
 
 
 class Gains(NamedTuple):
@@ -82,7 +87,7 @@ def fastest(samples: PiSamples, least: float, trips: float, law: str, given: Map
         enough = best_beta(samples, float(np.exp(middle)), trips).disk_margin >= least
         low, high = (middle, high) if enough else (low, middle)
     real = best_beta(samples, float(np.exp(low)), trips)
-    target = TARGETS[law]
+    target = target_steps(law, given)
     if not target.step:
         return real if real.disk_margin >= least else None
     top = min(target.nearest(real.alpha) + 1, target.most)
@@ -95,7 +100,7 @@ def fastest(samples: PiSamples, least: float, trips: float, law: str, given: Map
 
 def steadiest(samples: PiSamples, alpha: float, trips: float, law: str, given: Mapping[str, Any]) -> Gains | None:
     """Greatest disk margin with an α; None: no β makes it stable."""
-    step = TARGETS[law].step
+    step = target_steps(law, given).step
     real = best_beta(samples, alpha, trips)
     found = _in_steps(samples, round(alpha / step), trips, law, given) if step else real
     return found if found is not None and found.disk_margin > 0.0 else None
@@ -103,7 +108,7 @@ def steadiest(samples: PiSamples, alpha: float, trips: float, law: str, given: M
 
 def _in_steps(samples: PiSamples, alpha: int, trips: float, law: str, given: Mapping[str, Any]) -> Gains | None:
     """Best whole β for a whole α, by the law that the target makes of both."""
-    target = TARGETS[law]
+    target = target_steps(law, given)
     near = target.nearest(best_beta(samples, alpha * target.step, trips).beta)
     low, high = max(near - _AROUND, 1), min(near + _AROUND, target.most)
     pairs = [(alpha * target.step, beta * target.step) for beta in range(low, high + 1)]
