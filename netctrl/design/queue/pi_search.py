@@ -15,7 +15,7 @@ import numpy as np
 
 from netctrl.certificates.subject import SUBJECTS
 from netctrl.design.queue.samples import PiSamples
-from netctrl.laws.targets.dualpi2 import DUALPI2_MAX, DUALPI2_STEP, nearest_dualpi2_steps
+from netctrl.laws.targets.dualpi2 import DUALPI2_MAX, DUALPI2_STEP, dualpi2_gain, dualpi2_sent, nearest_dualpi2_steps
 from netctrl.laws.targets.pie_law import PIE_MAX, PIE_STEP
 
 __all__ = ["Gains", "Steps", "best_beta", "fastest", "steadiest", "target_steps"]
@@ -40,11 +40,15 @@ class Steps(NamedTuple):
     """Number of steps."""
     nearest: Callable[[float], int]
     """Number of steps whose gain in effect is nearest to one in 1/s."""
+    sent: Callable[[float], int]
+    """Number of steps that a gain given in 1/s becomes."""
+    effect: Callable[[int], float]
+    """Gain in effect [1/s]."""
 
 
-_REAL = Steps(0.0, 0, round)
-_PIE = Steps(PIE_STEP, PIE_MAX, lambda gain: round(gain / PIE_STEP))
-_DUALPI2 = Steps(DUALPI2_STEP, DUALPI2_MAX, nearest_dualpi2_steps)
+_REAL = Steps(0.0, 0, round, round, float)
+_PIE = Steps(PIE_STEP, PIE_MAX, *[lambda gain: round(gain / PIE_STEP)] * 2, lambda steps: steps * PIE_STEP)
+_DUALPI2 = Steps(DUALPI2_STEP, DUALPI2_MAX, nearest_dualpi2_steps, dualpi2_sent, dualpi2_gain)
 
 
 def target_steps(law: str, given: Mapping[str, Any]) -> Steps:
@@ -100,16 +104,18 @@ def fastest(samples: PiSamples, least: float, trips: float, law: str, given: Map
 
 def steadiest(samples: PiSamples, alpha: float, trips: float, law: str, given: Mapping[str, Any]) -> Gains | None:
     """Greatest disk margin with an α; None: no β makes it stable."""
-    step = target_steps(law, given).step
-    real = best_beta(samples, alpha, trips)
-    found = _in_steps(samples, round(alpha / step), trips, law, given) if step else real
+    target = target_steps(law, given)
+    if target.step:
+        found = _in_steps(samples, target.sent(alpha), trips, law, given)
+    else:
+        found = best_beta(samples, alpha, trips)
     return found if found is not None and found.disk_margin > 0.0 else None
 
 
 def _in_steps(samples: PiSamples, alpha: int, trips: float, law: str, given: Mapping[str, Any]) -> Gains | None:
     """Best whole β for a whole α, by the law that the target makes of both."""
     target = target_steps(law, given)
-    near = target.nearest(best_beta(samples, alpha * target.step, trips).beta)
+    near = target.nearest(best_beta(samples, target.effect(alpha), trips).beta)
     low, high = max(near - _AROUND, 1), min(near + _AROUND, target.most)
     pairs = [(alpha * target.step, beta * target.step) for beta in range(low, high + 1)]
     found = [Gains(*pair, samples.disk_margin(SUBJECTS[law](**given, alpha=pair[0], beta=pair[1]))) for pair in pairs]
