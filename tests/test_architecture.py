@@ -40,6 +40,7 @@ MAY_IMPORT = {
     "design": (*LAWS, *TECHNIQUES, "scenario", "datasets", "certificates"),
     **dict.fromkeys(ENGINES, (*LAWS, "scenario", "plants")),
     "linux": (*LAWS, "scenario"),
+    "switches": LAWS,
     "kernel": (*LAWS, "scenario", "plants", "linux"),
     "doctor": (*LAWS, "datasets", "scenario", "kernel", "linux", "ns3"),
     "certificates": (*LAWS, *TECHNIQUES, "scenario"),

@@ -45,7 +45,6 @@ __all__ = [
     "certify",
     "check_parameters",
     "described",
-    "holds",
     "subject_of",
     "worst",
 ]
@@ -222,11 +221,6 @@ def absent(subject: Subject, box: Box) -> str | None:
 
 def _within(loop: QueueLoop, flows: float, rtt: float) -> bool:
     return loop.within[0] <= float(loop.output(flows, rtt)) <= loop.within[1]
-
-
-def holds(subject: Subject, box: Box) -> bool:
-    """Verdict alone: True where the law provably keeps the design rule at every point of a box."""
-    return absent(subject, box) is None and _hold(box_loops(subject, box), box)
 
 
 def _hold(loops: Loops, box: Box) -> bool:

@@ -25,7 +25,15 @@ from netctrl.design.queue.proof import TOLERANCE, DiskProof, prove_disk_margin
 from netctrl.design.queue.record import Objective, QueueDesign, QueueInputs, QueueProof
 from netctrl.design.queue.red_search import completed, line_of, steepest
 from netctrl.design.queue.samples import Point, pi_samples
-from netctrl.errors import InvalidValue, NetctrlError, NoAdmissibleDesign, Status, any_of, checked_number, checked_whole
+from netctrl.errors import (
+    InvalidValue,
+    NetctrlError,
+    NoAdmissibleDesign,
+    Status,
+    checked_number,
+    checked_whole,
+    checked_word,
+)
 from netctrl.model.io.provenance import provenance
 from netctrl.model.law import QueueLaw
 from netctrl.units import format_quantity
@@ -109,6 +117,8 @@ def queue_design(
     >>> found.law.parameters["alpha"], found.law.parameters["beta"], found.certificate.disk_margin_proved > 2 / 3
     (0.125, 1.625, True)
     """
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise InvalidValue("parameters", parameters, "a mapping from names to values, as in {'target_s': 0.015}")
     given = _checked(law, dict(parameters or {}), objective)
     least = _least(objective, disk_margin)
     box = box_of(_any_law(law, given), **where)
@@ -150,10 +160,8 @@ def certificate_of(design: QueueDesign) -> QueueCertificate:
 
 def _checked(law: str, given: dict[str, Any], objective: str) -> dict[str, Any]:
     """Parameters that were given, with all that the search needs."""
-    if law not in LAWS:
-        raise InvalidValue("law", law, any_of(LAWS, law))
-    if objective not in ("speed", "margin"):
-        raise InvalidValue("objective", objective, any_of(("speed", "margin"), objective))
+    checked_word("law", law, LAWS)
+    checked_word("objective", objective, ("speed", "margin"))
     if objective == "margin" and law in RED_SUBJECTS:
         raise InvalidValue("objective", objective, f"speed: the line of {law} has no second gain")
     found = (*_FOUND[law], "alpha") if law in SUBJECTS and objective == "speed" else _FOUND[law]
