@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from netctrl.certificates.box import MIN_WINDOW, Box, Ends, box_of
+from netctrl.certificates.docsis import docsis_pie
+from netctrl.certificates.inputs.tc import NO_LAW
 from netctrl.certificates.loops import Mixture, box_loops, classes_of, read_mixture
 from netctrl.certificates.reach import reach
 from netctrl.certificates.record import (
@@ -81,7 +83,7 @@ def certify(
     Parameters
     ----------
     law : str or Subject
-        "pie", "pi2", "dualpi2", "red", "wred", or a subject of `netctrl.certify`.
+        "pie", "docsis-pie", "pi2", "dualpi2", "red", "wred", or a subject of `netctrl.certificates`.
     rtt_s : float or (float, float)
         Round-trip time without the queue [s].
     flows, capacity_bit_per_s : float or (float, float), optional
@@ -135,7 +137,9 @@ def certify(
 
 def subject_of(name: str, parameters: Mapping[str, Any]) -> Subject:
     """The named law with its parameters; InvalidValue for an unknown name or parameter."""
-    laws: dict[str, Callable[..., Subject]] = {**SUBJECTS, **RED_SUBJECTS}
+    laws: dict[str, Callable[..., Subject]] = {**SUBJECTS, "docsis-pie": docsis_pie, **RED_SUBJECTS}
+    if name in NO_LAW:
+        raise InvalidValue("law", name, f"one of {', '.join(laws)}; {name} has no certificate: {NO_LAW[name]}")
     if name not in laws:
         raise InvalidValue("law", name, f"one of {', '.join(laws)}{did_you_mean(name, laws)}")
     check_parameters(name, laws[name], parameters)
