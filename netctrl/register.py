@@ -231,7 +231,10 @@ DESIGN_COMMANDS = Registry(
     "netctrl.design_commands",
     {
         **{name: f"netctrl.cli.design.{name}:{name}" for name in ("arc", "hftrac", "connet", "mpcc", "pacing")},
-        **{name: f"netctrl.cli.design.queues:{name}" for name in ("pie", "pi2", "dualpi2", "red", "wred")},
+        **{
+            name: f"netctrl.cli.design.queues:{name.replace('-', '_')}"
+            for name in ("pie", "docsis-pie", "pi2", "dualpi2", "red", "wred")
+        },
     },
 )
 """Name of `netctrl design NAME` -> its function: arguments are text, its docstring is the help."""

@@ -1,4 +1,4 @@
-"""`netctrl design pie`, `pi2`, `dualpi2`, `red` and `wred`."""
+"""`netctrl design pie`, `docsis-pie`, `pi2`, `dualpi2`, `red` and `wred`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from netctrl.cli.design.common import Files, Json, Output, Plot, deliver, read
 from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status
 from netctrl.units import DURATION_TAKES, SIZE_TAKES, parse_count
 
-__all__ = ["dualpi2", "pi2", "pie", "red", "wred"]
+__all__ = ["docsis_pie", "dualpi2", "pi2", "pie", "red", "wred"]
 
 _TARGET = option("TIME", f"target of the queueing delay: {DURATION_TAKES}")
 _TUPDATE = option("TIME", f"between two updates: {DURATION_TAKES}")
@@ -83,6 +83,33 @@ def pie(
         }
 
     return _designed("pie", parameters, where, goal, wanted)
+
+
+def docsis_pie(
+    where: Where,
+    goal: Goal | None = None,
+    wanted: Wanted | None = None,
+    *,
+    alpha: Annotated[str | None, _ALPHA] = None,
+    latency_target: Annotated[str, _TARGET] = "10ms",
+    interval: Annotated[str, _TUPDATE] = "16ms",
+) -> int:
+    """DOCSIS-PIE's gains A and B (RFC 8034) for a range of flows and round-trip times, in real numbers.
+
+    Examples
+    --------
+    netctrl design docsis-pie --rtt 10ms:30ms --N 3:5 --capacity 20Mbit
+    netctrl design docsis-pie --rtt 20ms --window 10 --latency-target 20ms --json
+    """
+
+    def parameters() -> dict[str, Any]:
+        return {
+            "target_s": duration("latency_target", latency_target),
+            "tupdate_s": duration("interval", interval),
+            **_given("alpha", alpha, gain),
+        }
+
+    return _designed("docsis-pie", parameters, where, goal, wanted)
 
 
 def dualpi2(

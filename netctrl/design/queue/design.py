@@ -19,8 +19,8 @@ from netctrl.certificates.box import Box, Where, box_of
 from netctrl.certificates.certify import absent, certify, check_parameters, described, subject_of
 from netctrl.certificates.record import CERTIFICATE_SCHEMA, QueueCertificate
 from netctrl.certificates.red import RED_SUBJECTS
-from netctrl.certificates.subject import SUBJECTS, PiSubject, Subject
-from netctrl.design.queue.pi_search import fastest, steadiest, target_steps
+from netctrl.certificates.subject import PiSubject, Subject
+from netctrl.design.queue.pi_search import PI_LAWS, fastest, steadiest, target_steps
 from netctrl.design.queue.proof import TOLERANCE, DiskProof, prove_disk_margin
 from netctrl.design.queue.record import Objective, QueueDesign, QueueInputs, QueueProof
 from netctrl.design.queue.red_search import completed, line_of, steepest
@@ -42,9 +42,9 @@ __all__ = ["DISK_MARGIN", "LAWS", "certificate_of", "queue_design"]
 
 DISK_MARGIN = 2.0 / 3.0
 """Disk margin of a factor 2 (6 dB) in gain, or 37 degrees of phase, or of both in part: it implies the design rule."""
-LAWS = (*SUBJECTS, *RED_SUBJECTS)
+LAWS = (*PI_LAWS, *RED_SUBJECTS)
 _FOUND = {
-    **dict.fromkeys(SUBJECTS, ("beta",)),
+    **dict.fromkeys(PI_LAWS, ("beta",)),
     "red": ("max_bytes", "probability"),
     "wred": ("max_bytes", "max_percent"),
 }
@@ -80,7 +80,7 @@ def queue_design(
     Parameters
     ----------
     law : str
-        "pie", "pi2", "dualpi2", "red" or "wred".
+        "pie", "docsis-pie", "pi2", "dualpi2", "red" or "wred".
     parameters : mapping, optional
         Other parameters of the law, in SI units, as in {"target_s": 0.01}; for "red" and "wred" with `min_bytes`.
     objective : {"speed", "margin"}
@@ -164,7 +164,7 @@ def _checked(law: str, given: dict[str, Any], objective: str) -> dict[str, Any]:
     checked_word("objective", objective, ("speed", "margin"))
     if objective == "margin" and law in RED_SUBJECTS:
         raise InvalidValue("objective", objective, f"speed: the line of {law} has no second gain")
-    found = (*_FOUND[law], "alpha") if law in SUBJECTS and objective == "speed" else _FOUND[law]
+    found = (*_FOUND[law], "alpha") if law in PI_LAWS and objective == "speed" else _FOUND[law]
     for name in found:
         if name in given:
             raise InvalidValue("parameters", name, f"parameters of {law} without {name}, which the design finds")
@@ -173,7 +173,7 @@ def _checked(law: str, given: dict[str, Any], objective: str) -> dict[str, Any]:
         checked_whole("min", given["min_bytes"], "a whole number of bytes above 0", at_least=1)
         check_parameters(law, RED_SUBJECTS[law], {**_A_LINE[law], **given})
         return completed(law, given)
-    check_parameters(law, SUBJECTS[law], given)
+    check_parameters(law, PI_LAWS[law], given)
     return given
 
 
@@ -191,8 +191,8 @@ def _least(objective: str, disk_margin: float | None) -> float | None:
 
 def _any_law(law: str, given: Mapping[str, Any]) -> Subject:
     """The law with any gains: equilibria of laws with a target don't depend on them."""
-    if law in SUBJECTS:
-        return SUBJECTS[law](**given)
+    if law in PI_LAWS:
+        return PI_LAWS[law](**given)
     return RED_SUBJECTS[law](**line_of(law, given, 2 * given["min_bytes"], 100))
 
 
@@ -206,7 +206,7 @@ def _searched(law: str, given: dict[str, Any], box: Box, least: float | None) ->
         if reason is not None:
             raise NoAdmissibleDesign(reason)
         return found
-    base = SUBJECTS[law](**given)
+    base = PI_LAWS[law](**given)
     reason = absent(base, box)
     if reason is not None:
         raise NoAdmissibleDesign(reason)
@@ -224,7 +224,7 @@ def _pi(
     law: str, given: dict[str, Any], box: Box, want: float, more: Sequence[Point], least: float | None
 ) -> dict[str, Any] | None:
     """Parameters of a PI law that the samples propose."""
-    base = SUBJECTS[law](**given)
+    base = PI_LAWS[law](**given)
     samples = pi_samples(base, box, more)
     longest = max(box.rtt[1] * stretch for stretch in box.inputs.stretches) + base.target_s
     trips = longest / base.nominal.update_s
@@ -263,7 +263,7 @@ def _speed(law: Subject) -> float:
 
 
 def _warnings(law: str, given: Mapping[str, Any], made: Mapping[str, Any]) -> tuple[str, ...]:
-    usual = SUBJECTS[law](**given).nominal.update_s if law in SUBJECTS else None
+    usual = PI_LAWS[law](**given).nominal.update_s if law in PI_LAWS else None
     if usual is None or made["tupdate_s"] == usual:
         return ()
     times = " instead of ".join(format_quantity(each, "s") for each in (made["tupdate_s"], usual))

@@ -13,13 +13,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.certificates.subject import SUBJECTS
+from netctrl.certificates.docsis import docsis_pie
+from netctrl.certificates.subject import SUBJECTS, PiSubject
 from netctrl.design.queue.samples import PiSamples
 from netctrl.laws.targets.dualpi2 import DUALPI2_MAX, DUALPI2_STEP, dualpi2_gain, dualpi2_sent, nearest_dualpi2_steps
 from netctrl.laws.targets.pie_law import PIE_MAX, PIE_STEP
 
-__all__ = ["Gains", "Steps", "best_beta", "fastest", "steadiest", "target_steps"]
+__all__ = ["PI_LAWS", "Gains", "Steps", "best_beta", "fastest", "steadiest", "target_steps"]
 
+PI_LAWS: dict[str, Callable[..., PiSubject]] = {**SUBJECTS, "docsis-pie": docsis_pie}
+"""Name -> function that makes a law's subject from its parameters."""
 _RATIOS = (0.02, 2000.0)
 """Range of β/α in which β is sought, over the longest round trip in updates."""
 _SCAN, _NARROWED, _ROUNDS = 33, 9, 4
@@ -118,5 +121,5 @@ def _in_steps(samples: PiSamples, alpha: int, trips: float, law: str, given: Map
     near = target.nearest(best_beta(samples, target.effect(alpha), trips).beta)
     low, high = max(near - _AROUND, 1), min(near + _AROUND, target.most)
     pairs = [(alpha * target.step, beta * target.step) for beta in range(low, high + 1)]
-    found = [Gains(*pair, samples.disk_margin(SUBJECTS[law](**given, alpha=pair[0], beta=pair[1]))) for pair in pairs]
+    found = [Gains(*pair, samples.disk_margin(PI_LAWS[law](**given, alpha=pair[0], beta=pair[1]))) for pair in pairs]
     return max(found, key=lambda each: each.disk_margin, default=None)
