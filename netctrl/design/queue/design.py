@@ -51,7 +51,7 @@ _FOUND = {
 """Law -> parameters that the design finds with either objective."""
 _MOST = 1.8
 """Greatest disk margin that can be asked for; 2 is that of no gain."""
-_SLOWER = (1, 2, 4, 8, 16, 32)
+_SLOWER = (1.0, 1.25, 1.6, 2.0, 2.5, 3.2, 4.0, 5.0, 6.4, 8.0, 10.0, 12.5, 16.0, 20.0, 25.0, 32.0)
 """Multiples of the update interval to be tried where the smallest gains of a target are too large."""
 _ROUNDS = 6
 _MORE = 1.1
@@ -210,8 +210,9 @@ def _searched(law: str, given: dict[str, Any], box: Box, least: float | None) ->
     reason = absent(base, box)
     if reason is not None:
         raise NoAdmissibleDesign(reason)
-    for slower in _SLOWER if least is not None and target_steps(law, given).step else (1,):
-        here = {**given, "tupdate_s": base.nominal.update_s * slower}
+    for slower in _SLOWER if least is not None and target_steps(law, given).step else (1.0,):
+        update = base.nominal.update_s
+        here = {**given, "tupdate_s": update if slower == 1.0 else round(update * slower, 6)}  # whole microseconds
         found = _agreed(law, lambda want, more, here=here: _pi(law, here, box, want, more, least), box, least)
         if found is not None:
             return found
