@@ -48,6 +48,8 @@ _NEWTON_STEPS = 40
 _AT_LOW_ANGLES = 2.0 * tan(0.5 * (0.5 * pi - 0.05))
 """No disk margin is less at angles below `min_angle`: there L is at least π/2 − 0.05 from the negative axis, and a
 point at the angle φ from it has 2|1 + L|/|1 − L| of at least 2 tan(φ/2)."""
+_TURNS = 2000
+"""Points at which the phase is followed up to a crossover."""
 _FLAT = 1e-6
 """Relative width within which a minimum is flat to rounding."""
 
@@ -60,7 +62,8 @@ class SampledMargins(NamedTuple):
     """Gain at which the loop becomes unstable."""
     gain_margin_db: float
     phase_margin_deg: float
-    """Phase margin at the worst gain crossover; in (−180, 180]."""
+    """Phase margin at the worst gain crossover; of an unstable loop with all turns of the phase, so it may be far below
+    −180."""
     delay_margin_s: float
     """Extra delay in the path that the loop tolerates [s]; 0 where it is unstable."""
     disk_margin: float
@@ -141,6 +144,13 @@ def spectral_radius(response: BoundedResponse, flows: float, rtt: float, gain: f
     return float(np.exp(-roots.imag.min())) if roots.size else 0.0
 
 
+def _lag(response: BoundedResponse, flows: float, rtt: float, angle: float, phase: float) -> float:
+    """Phase of −L at a crossover, with all its turns from the lowest angle on [rad]."""
+    grid = np.linspace(response.min_angle((flows, flows), (rtt, rtt)), angle, _TURNS)
+    turned = np.unwrap(np.angle(-response.at(grid, flows, rtt)))[-1]
+    return phase + 2.0 * pi * round((turned - phase) / (2.0 * pi))
+
+
 def _phase_margin(
     response: BoundedResponse, flows: float, rtt: float, gain: float, stable: bool, crossovers: list[Crossover]
 ) -> tuple[float, float]:
@@ -148,8 +158,7 @@ def _phase_margin(
     if not crossovers:
         return pi, float("nan")
     if not stable:
-        worst = min(crossovers, key=lambda pair: pair[1])
-        return worst[1], worst[0]
+        return min((_lag(response, flows, rtt, *each), each[0]) for each in crossovers)
     worst = min(crossovers, key=lambda pair: abs(pair[1]))
     lowest = min(response.min_angle((flows, flows), (rtt, rtt)), 0.5 * crossovers[0][0])
     cells = box_cells(lowest, (flows, flows), (rtt, rtt))
