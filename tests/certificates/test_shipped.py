@@ -1,4 +1,4 @@
-"""Published defaults: their numbers are those of their sources, and the table of the documentation is what they give."""
+"""Published defaults: numbers are those of their sources, and the documentation's table is what they give."""
 
 from __future__ import annotations
 
