@@ -23,7 +23,15 @@ import numpy as np
 
 from netctrl.model.open_loop import OpenLoop
 
-__all__ = ["DcqcnEquilibrium", "DcqcnSender", "dcqcn_equilibrium", "dcqcn_loop"]
+__all__ = [
+    "DcqcnEquilibrium",
+    "DcqcnPolynomials",
+    "DcqcnSender",
+    "dcqcn_equilibrium",
+    "dcqcn_loop",
+    "dcqcn_polynomials",
+    "dcqcn_response",
+]
 
 _LEAST, _STEPS = 1e-12, 60
 
@@ -122,8 +130,54 @@ def _excess(sender: DcqcnSender, p: Any, R: Any) -> Any:
     return cut * cut * _chance(p, sender.alpha_s, R).value - sender.notification_s**2 * up
 
 
+class DcqcnPolynomials(NamedTuple):
+    """Polynomials of the loop, highest power first; rates over C/N.
+
+    δR_C (plain(s) + echo(s) e^(−s D)) = moved(s) e^(−s D) δp.
+    """
+
+    plain: tuple[Any, Any, Any, Any]
+    echo: tuple[Any, Any, Any]
+    moved: tuple[Any, Any, Any]
+
+
+def dcqcn_polynomials(sender: DcqcnSender, rate: Any) -> DcqcnPolynomials:
+    """Response of a flow's rate to p around the equilibrium with the rate C/N [packet/s], a float or an array."""
+    at = dcqcn_equilibrium(sender, rate)
+    p, R, alpha = at.probability, at.rate, at.alpha
+    tau, g = sender.notification_s, sender.gain / sender.alpha_s
+    mean, cut = (_chance(p, time, R) for time in (sender.alpha_s, tau))
+    every, late = (_increases(sender, p, R, stages) for stages in (0.0, sender.stages))
+    # Rates in units of R from here on: D = (R_T − R_C)/R, and slopes by the delayed rate times R.
+    D, t, up = at.target / R - 1.0, cut.value / tau, every.value * R
+    target_by_p = sender.increase * late.by_p - D * cut.by_p / tau
+    target_by_rate = sender.increase * (late.value + R * late.by_rate) - D * cut.by_rate * R / tau
+    rate_by_p = 0.5 * D * R * every.by_p - 0.5 * alpha * cut.by_p / tau
+    rate_by_rate = 0.5 * D * R * (every.value + R * every.by_rate) - 0.5 * alpha * cut.by_rate * R / tau
+    own = 0.5 * alpha * t + 0.5 * up
+    # (s + g) δα = g (mean.by_rate R e δR_C + mean.by_p e δp), with e = e^(−s D),
+    # (s + t) δR_T = t δR_C + target_by_rate e δR_C + target_by_p e δp,
+    # (s + own) δR_C = rate_by_rate e δR_C + rate_by_p e δp + (up/2) δR_T − (t/2) δα.
+    both, product = g + t, g * t
+    plain = (1.0, own + both, own * both + product - 0.5 * up * t, own * product - 0.5 * up * t * g)
+    echo = _numerator(-rate_by_rate, 0.5 * t * g * mean.by_rate * R, -0.5 * up * target_by_rate, g, t)
+    moved = _numerator(rate_by_p, -0.5 * t * g * mean.by_p, 0.5 * up * target_by_p, g, t)
+    return DcqcnPolynomials(plain, echo, moved)
+
+
+def _numerator(direct: Any, through_alpha: Any, through_target: Any, g: Any, t: Any) -> tuple[Any, Any, Any]:
+    """direct (s + g)(s + t) + through_alpha (s + t) + through_target (s + g)."""
+    return (
+        direct,
+        direct * (g + t) + through_alpha + through_target,
+        direct * g * t + through_alpha * t + through_target * g,
+    )
+
+
 def dcqcn_loop(sender: DcqcnSender, flows: float, capacity: float, slope: float, delay_s: float) -> OpenLoop:
-    """Loop from the queue to the rates and back, 1 + L = 0, exact in the delay.
+    """Loop from the queue to the rates and back, closed by 1 + L = 0, exact in the delay.
+
+        L(s) = −(dp/dq) (C/s) moved(s) e^(−s D)/(plain(s) + echo(s) e^(−s D))
 
     Parameters
     ----------
@@ -138,31 +192,28 @@ def dcqcn_loop(sender: DcqcnSender, flows: float, capacity: float, slope: float,
     Returns
     -------
     OpenLoop
-        Rates over C/N, delays in the denominator too, since R_C acts on itself by its own past.
+        The delay is in the denominator too, since a rate's events depend on the rate one delay ago.
     """
-    at = dcqcn_equilibrium(sender, capacity / flows)
-    p, R, alpha, ahead = (float(x) for x in (at.probability, at.rate, at.alpha, at.target - at.rate))
-    tau, g = sender.notification_s, sender.gain / sender.alpha_s
-    mean, cut = (_chance(p, t, R) for t in (sender.alpha_s, tau))
-    every, late = (_increases(sender, p, R, stages) for stages in (0.0, sender.stages))
-    # Rates in units of R.
-    D, up = ahead / R, every.value * R
-    t = cut.value / tau
-    target_by_p = -D * cut.by_p / tau + sender.increase * late.by_p
-    target_by_rate = -D * cut.by_rate * R / tau + sender.increase * (late.value + R * late.by_rate)
-    rate_by_p = -0.5 * alpha * cut.by_p / tau + 0.5 * D * R * every.by_p
-    rate_by_rate = -0.5 * alpha * cut.by_rate * R / tau + 0.5 * D * R * (every.value + R * every.by_rate)
-    own = 0.5 * alpha * t + 0.5 * up
-    slow, quick = np.array([1.0, g]), np.array([1.0, t])  # s + g/tau_a and s + a/tau
-    # δR_T = ((t + target_by_rate E) δR_C + target_by_p E δp)/(s + t), δα = g (mean.by_rate R E δR_C + mean.by_p E δp)/(s + g)
-    both = np.polymul(slow, quick)
-    plain = np.polymul(np.array([1.0, own]), both)
-    plain[-2:] -= 0.5 * up * t * slow
-    echo = -rate_by_rate * both
-    echo[-2:] += 0.5 * t * g * mean.by_rate * R * quick - 0.5 * up * target_by_rate * slow
-    moved = rate_by_p * both
-    moved[-2:] += -0.5 * t * g * mean.by_p * quick + 0.5 * up * target_by_p * slow
+    plain, echo, moved = dcqcn_polynomials(sender, capacity / flows)
     return OpenLoop(
-        numerator=((delay_s, tuple(-slope * capacity * moved)),),
-        denominator=((0.0, (*plain, 0.0)), (delay_s, (*echo, 0.0))),
+        numerator=((delay_s, [float(-slope * capacity * c) for c in moved]),),
+        denominator=((0.0, [*map(float, plain), 0.0]), (delay_s, [*map(float, echo), 0.0])),
     )
+
+
+def dcqcn_response(
+    polynomials: DcqcnPolynomials, capacity: Any, slope: Any, delay_s: Any, frequency: np.ndarray
+) -> np.ndarray:
+    """L(i omega) of `dcqcn_loop` at frequencies [rad/s]; arrays broadcast."""
+    s = 1j * frequency
+    turned = np.exp(-s * delay_s)
+    plain, echo, moved = (_value(c, s) for c in polynomials)
+    return -slope * capacity * moved * turned / (s * (plain + echo * turned))
+
+
+def _value(coefficients: tuple[Any, ...], s: np.ndarray) -> Any:
+    """A polynomial by Horner's rule."""
+    total: Any = 0.0
+    for c in coefficients:
+        total = total * s + c
+    return total
