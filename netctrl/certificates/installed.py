@@ -137,7 +137,7 @@ def _certified(queue: InstalledQueue, where: Where, command: tuple[str, ...]) ->
 
 
 def _for_senders(queue: InstalledQueue, where: Where) -> Subject | EcnSubject:
-    """The law of an installed queue with the senders that are asked for: DCQCN's, or DCTCP's at a step, are their own."""
+    """The law of an installed queue below the senders that are asked for: DCQCN and DCTCP at a step have their own."""
     law, senders = queue.law, where.get("senders")
     if isinstance(law, WredLaw) and senders in ("dcqcn", ("dcqcn",)):
         return dcqcn_as_switch(law)

@@ -323,6 +323,7 @@ def _step_rows(step: StepCycle, packet_bytes: float) -> list[tuple[str, str]]:
         f"windows {step.window_packets:.4g}"
     )
     smallest = step.smallest_threshold_packets
+    size = format_quantity(float(f"{smallest * packet_bytes:.4g}"), "B")
     return [
         ("worst point", where),
         ("fluid in time", swing(step.fluid) + ("" if step.repeats else ", doesn't repeat itself")),
@@ -330,8 +331,7 @@ def _step_rows(step: StepCycle, packet_bytes: float) -> list[tuple[str, str]]:
         ("sawtooth", f"{swing(step.sawtooth)} (prediction)"),
         (
             "keeps the link busy",
-            f"from {smallest:.4g} packets ({format_quantity(float(f'{smallest * packet_bytes:.4g}'), 'B')}) on, or from "
-            f"{_delay(step.smallest_threshold_s)} on",
+            f"from {smallest:.4g} packets ({size}) on, or from {_delay(step.smallest_threshold_s)} on",
         ),
         ("published rules", f"C d/7: {step.rule_2010_packets:.4g} packets, .17 C d: {step.rule_2011_packets:.4g}"),
     ]

@@ -1,7 +1,7 @@
 """DCQCN's nonlinear fluid, integrated in time: a judge of its loop's margins and of its equilibrium.
 
-Written from Zhu et al. (SIGCOMM 2015), (5) to (9), in bits and seconds, by the classical Runge-Kutta method with the past
-interpolated by cubic Hermite polynomials. Nothing here comes from `netctrl.plants.ecn`.
+Written from Zhu et al. (SIGCOMM 2015), (5) to (9), by the classical Runge-Kutta method with the past interpolated by
+cubic Hermite polynomials. Nothing here comes from `netctrl.plants.ecn`.
 """
 
 from __future__ import annotations

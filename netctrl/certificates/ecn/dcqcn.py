@@ -8,7 +8,7 @@ leave, since a mark then overtakes the queue; else the queue's delay adds to it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isinf
 
 import numpy as np
@@ -37,6 +37,15 @@ _LOOKED = (17, 7, 3)
 """Flows, round-trip times and rates at which the loop of a box is looked at."""
 _FREQUENCIES = 1500
 """Of a first look, from which the worst points are taken."""
+_SWITCH = (
+    "senders have the values of DCQCN's paper, which the switch doesn't know",
+    "the switch is taken to mark packets as they leave; if it marks them as they come, the queue's delay adds to the "
+    "loop's: `netctrl certify dcqcn --marked-arriving`",
+)
+_NOTES = (
+    "hyper increase, the line rate as a bound of R_T, PFC and single packets are not in the loop",
+    "flows have equal rates: a loop that is stable doesn't say how fast unequal rates become equal",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,10 +79,13 @@ class DcqcnSubject:
     name: str = "dcqcn"
     in_bytes: bool = False
     target_s: float = 0.0
-    notes: tuple[str, ...] = (
-        "hyper increase, line rate as a bound of R_T, PFC and the spacing of marks by single packets are not in the loop",
-        "flows have equal rates: a loop that is stable doesn't say how fast unequal rates become equal",
-    )
+    more: tuple[str, ...] = ()
+    """Notes of the thresholds' source."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the loop leaves out."""
+        return (*_NOTES, *self.more)
 
     @property
     def gains(self) -> dict[str, float]:
@@ -133,7 +145,7 @@ class DcqcnSubject:
         return QueueVerdict(
             status=_status(list(found.values())),
             linear=self._linear(worst, size),
-            sampled=self._sampled(worst, found[worst], min(m.phase_margin_deg for m in found.values()), size, len(points)),
+            sampled=self._sampled(worst, list(found.values()), found[worst], size, len(points)),
             reach=None,
             warnings=notes,
         )
@@ -153,9 +165,10 @@ class DcqcnSubject:
         p = self._probability(at, packet_bytes)
         if p <= self.most:
             return None
+        capacity = format_quantity(at.rate * packet_bytes * BITS_PER_BYTE, "bit/s")
         return (
-            f"{at.flows:.4g} flows at {format_quantity(at.rate * packet_bytes * BITS_PER_BYTE, 'bit/s')} need the probability {p:.3g}; above "
-            f"{self.most:.3g}, at max, every packet is marked"
+            f"{at.flows:.4g} flows at {capacity} need the probability {p:.3g}; above {self.most:.3g}, at kmax, every "
+            "packet is marked"
         )
 
     def _linear(self, at: Point, packet_bytes: float) -> LinearMargins:
@@ -171,7 +184,9 @@ class DcqcnSubject:
             phase_margin_deg=found.phase_margin_deg,
         )
 
-    def _sampled(self, at: Point, found: Margins, phase: float, packet_bytes: float, points: int) -> SampledLoop:
+    def _sampled(
+        self, at: Point, looked: list[Margins], found: Margins, packet_bytes: float, points: int
+    ) -> SampledLoop:
         wait = self._wait(at, packet_bytes)
         proved = found.gain_margin_db if found.stable and points == 1 else None
         return SampledLoop(
@@ -185,7 +200,7 @@ class DcqcnSubject:
             gain_margin_db=found.gain_margin_db,
             gain_margin_db_proved=proved,
             gain_reduction_db=found.gain_reduction_db if found.stable and not isinf(found.gain_reduction_db) else None,
-            phase_margin_deg=phase,
+            phase_margin_deg=min(each.phase_margin_deg for each in looked),
             delay_margin_s=max(found.delay_margin_s, 0.0),
             disk_margin=disk_margin(self.loop(at, packet_bytes)).alpha if found.stable else 0.0,
         )
@@ -287,4 +302,5 @@ def dcqcn_as_switch(law: WredLaw) -> DcqcnSubject:
     """
     if not law.ecn:
         raise InvalidValue("ecn", False, "ECN for this colour: DCQCN needs marks, and its packets are dropped")
-    return dcqcn(kmin_bytes=law.min_bytes, kmax_bytes=law.max_bytes, pmax=law.max_percent / 100.0)
+    subject = dcqcn(kmin_bytes=law.min_bytes, kmax_bytes=law.max_bytes, pmax=law.max_percent / 100.0)
+    return replace(subject, more=_SWITCH)

@@ -1,8 +1,8 @@
-"""DCTCP at a threshold for `netctrl certify`: the limit cycle of its queue, and the smallest threshold that fills a link.
+"""DCTCP at a threshold for `netctrl certify`: the queue's limit cycle, and the smallest threshold that fills a link.
 
-A step has no slope, so no linear loop describes it and no equilibrium is stable. The certificate gives the limit cycle of
-the nonlinear fluid of Alizadeh, Javanmard and Prabhakar (SIGMETRICS 2011), integrated in time, and two predictions beside
-it: the step's describing function, and the sawtooth of Alizadeh et al. (SIGCOMM 2010).
+A step has no slope, so no linear loop describes it and no equilibrium is stable. The certificate gives the limit cycle
+of the nonlinear fluid of Alizadeh, Javanmard and Prabhakar (SIGMETRICS 2011), integrated in time, and two predictions
+beside it: the step's describing function, and the sawtooth of Alizadeh et al. (SIGCOMM 2010).
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from netctrl.plants.ecn.dctcp import (
     busy_threshold,
     described_cycle,
     fluid_cycle,
-    marked_share,
     sawtooth_cycle,
 )
 from netctrl.units import BITS_PER_BYTE, format_quantity
@@ -60,8 +59,8 @@ class DctcpSubject:
     read: str = "queue at the packet's arrival"
     marked: str = "as packets come"
     notes: tuple[str, ...] = (
-        "a step has no linear loop and no stable equilibrium: the verdict is that of the nonlinear fluid, integrated in "
-        "time; the describing function and the sawtooth are predictions",
+        "a step has no linear loop and no stable equilibrium: the verdict is that of the nonlinear fluid, integrated "
+        "in time; the describing function and the sawtooth are predictions",
         "the fluid has equal flows in step: packets come one by one, and flows out of step swing less",
     )
 
@@ -85,8 +84,8 @@ class DctcpSubject:
             at = max(small, key=lambda each: each.flows)
             return self._infeasible(
                 f"windows of {self._fluid(at, size).window:.3g} packets with the queue at the threshold, for "
-                f"{at.flows:.4g} flows at {format_quantity(at.rtt_s, 's')}; below {MIN_WINDOW:g} every packet is marked and the queue "
-                "stays above the threshold"
+                f"{at.flows:.4g} flows at {format_quantity(at.rtt_s, 's')}; below {MIN_WINDOW:g} every packet is "
+                "marked and the queue stays above the threshold"
             )
         cycles = {each: fluid_cycle(self._fluid(each, size)) for each in points}
         at = min(cycles, key=lambda each: (-cycles[each].lost, cycles[each].lowest))
@@ -110,7 +109,9 @@ class DctcpSubject:
         )
 
     def _warnings(self, points: int) -> tuple[str, ...]:
-        return self.notes if points == 1 else (*self.notes, f"{points} points were looked at; between them nothing is proved")
+        if points == 1:
+            return self.notes
+        return (*self.notes, f"{points} points were looked at; between them nothing is proved")
 
     def _step(self, box: Box, at: Point, found: Cycle, longest: float, points: int) -> StepCycle:
         size, fluid = box.inputs.packet_size_bytes, self._fluid(at, box.inputs.packet_size_bytes)
@@ -166,8 +167,9 @@ def smallest_threshold(
 ) -> SmallestThreshold:
     """Smallest threshold with which the fluid of DCTCP fills a link, for a range of flows, round-trip times and rates.
 
-    kappa = K/(C d) depends on b = C d/N alone. It is .1664 at most, for windows of some 10 packets and g = 1/16: between
-    the rules C d/7 (Alizadeh et al., SIGCOMM 2010, (13)) and .17 C d (Alizadeh, Javanmard, Prabhakar, SIGMETRICS 2011).
+    kappa = K/(C d) depends on b = C d/N alone. It is .1664 at most, for windows of some 10 packets and g = 1/16:
+    between the rules C d/7 (Alizadeh et al., SIGCOMM 2010, (13)) and .17 C d (Alizadeh, Javanmard, Prabhakar,
+    SIGMETRICS 2011).
 
     Parameters
     ----------
@@ -258,9 +260,7 @@ def dctcp(
     for value in named.values():
         checked_number("K", value, "a threshold above 0", above=0.0)
     checked_number("g", g, "a gain above 0 and at most 1, as in 0.0625", above=0.0, at_most=1.0)
-    return DctcpSubject(
-        parameters={**named, "g": g}, packets=k_packets, size_bytes=k_bytes, delay_s=k_s, gain=g
-    )
+    return DctcpSubject(parameters={**named, "g": g}, packets=k_packets, size_bytes=k_bytes, delay_s=k_s, gain=g)
 
 
 def dctcp_as_switch(law: WredLaw) -> DctcpSubject:

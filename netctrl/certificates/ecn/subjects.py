@@ -23,5 +23,5 @@ def sender_of(subject: Judged, senders: str | Iterable[str] | None) -> str | Ite
         return "reno" if senders is None else senders
     given = (senders,) if isinstance(senders, str) else tuple(senders or ())
     if given not in ((), (subject.name,)):
-        raise InvalidValue("sender", given, f"{subject.name} alone: {subject.name} certifies thresholds for this sender")
+        raise InvalidValue("sender", given, f"{subject.name} alone, for which these thresholds are certified")
     return subject.name

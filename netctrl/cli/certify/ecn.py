@@ -47,9 +47,7 @@ def dctcp(
     where: Link,
     files: PageFiles | None = None,
     *,
-    threshold: Annotated[
-        str, option("K", f"above which every packet is marked: {_K_TAKES}", "--K", "--step-thresh")
-    ],
+    threshold: Annotated[str, option("K", f"{_K_TAKES}, above which every packet is marked", "--K", "--step-thresh")],
     g: Annotated[str, option("GAIN", f"of the sender's average: {_GAIN_TAKES}")] = "1/16",
 ) -> int:
     """A threshold of ECN below DCTCP senders: the queue's limit cycle, and the smallest K that keeps the link busy.
@@ -94,7 +92,7 @@ def dcqcn(
         return {
             "kmin_bytes": _size("kmin", kmin),
             "kmax_bytes": _size("kmax", kmax),
-            "pmax": read("pmax", pmax, parse_count, _PERCENT_TAKES) / 100.0,
+            "pmax": _percent("pmax", pmax),
             "rai_bit_per_s": read("rai", rai, parse_rate, RATE_TAKES),
             "counter_bytes": _size("byte_counter", byte_counter),
             "timer_s": duration("timer", timer),
@@ -131,6 +129,13 @@ def _gain(text: str) -> float:
     if one.strip() != "1":
         raise InvalidValue("g", text, _GAIN_TAKES)
     return 1.0 / value
+
+
+def _percent(argument: str, text: str) -> float:
+    percent = read(argument, text.removesuffix("%"), parse_count, _PERCENT_TAKES)
+    if percent > 100.0:
+        raise InvalidValue(argument, text, _PERCENT_TAKES)
+    return percent / 100.0
 
 
 def _size(argument: str, text: str) -> float:

@@ -5,8 +5,9 @@ N windows W and averages alpha, the queue q and the round trip R = d + q/C obey
 
     W' = 1/R − W alpha p/(2 R),   alpha' = (g/R)(p − alpha),   q' = N W/R − C,   p(t) = 1{q(t − R*) > K}.
 
-The packet that meets the threshold waits K/C, so that its mark comes back after R* = d + K/C: this delay is exact although
-R moves. With time in d and the queue as x = q/(C d) only three numbers remain: b = C d/N, kappa = K/(C d) and g.
+The packet that meets the threshold waits K/C, so that its mark comes back after R* = d + K/C: this delay is exact
+although R moves. With time in d and the queue as x = q/(C d) only three numbers remain: b = C d/N, kappa = K/(C d) and
+g.
 
     w' = 1/R − w alpha p/(2 R),   alpha' = (g/R)(p − alpha),   x' = w/(b R) − 1,   R = 1 + x
 
@@ -94,14 +95,14 @@ def marked_share(fluid: StepFluid) -> float:
 def described_cycle(fluid: StepFluid) -> Cycle:
     """Limit cycle by the describing function of the step, with its offset: a prediction, not a proof.
 
-    A queue q0 + X sin(omega t) is above K for the share p0 of the time where K − q0 = X cos(pi p0), and the first harmonic
-    of the marks is N(X) X with N(X) = 2 sin(pi p0)/(pi X). Around W* and p0 = alpha0 = sqrt(2/W*) the marks move the queue
-    by
+    A queue q0 + X sin(omega t) is above K for the share p0 of the time where K − q0 = X cos(pi p0), and the first
+    harmonic of the marks is N(X) X with N(X) = 2 sin(pi p0)/(pi X). Around W* and p0 = alpha0 = sqrt(2/W*) the marks
+    move the queue by
 
         G(s) = (C p0/(2 R)) (1 + g/(R s + g)) e^(−s R)/((s + p0²/(2 R)) (s + 1/R)),
 
-    so the cycle has the frequency where G is at −180 degrees, and X = (2/pi) sin(pi p0) |G|. It exists for every threshold.
-    The prediction is good where the queue is nearly a sine, p0 near 1/2: windows of some packets.
+    so the cycle has the frequency where G is at −180 degrees, and X = (2/pi) sin(pi p0) |G|. It exists for every
+    threshold. The prediction is good where the queue is nearly a sine, p0 near 1/2: windows of some packets.
     """
     p, g = marked_share(fluid), fluid.gain
     low, high = 1e-9, pi
@@ -126,9 +127,10 @@ def _lag(sigma: float, p: float, g: float) -> float:
 def sawtooth_cycle(fluid: StepFluid) -> Cycle:
     """Limit cycle of N flows in step that are marked in one round trip of each cycle.
 
-    alpha² (1 − alpha/4) = (2 W* + 1)/(W* + 1)², D = (W* + 1) alpha/2, the queue falls from K + N by N D, and the period is D
-    round trips: for large windows alpha = sqrt(2/W*) and N D = sqrt(2 N (C d + K))/2. Alizadeh et al., "Data Center TCP
-    (DCTCP)", SIGCOMM 2010, (4) to (9), where the round trip is the one at the threshold.
+    alpha² (1 − alpha/4) = (2 W* + 1)/(W* + 1)², D = (W* + 1) alpha/2, the queue falls from K + N by N D, and the period
+    is D round trips: for large windows alpha = sqrt(2/W*) and N D = sqrt(2 N (C d + K))/2. Alizadeh et al., "Data
+    Center TCP (DCTCP)", SIGCOMM 2010, (3) to (12), with the round trip at the threshold. It holds while alpha hardly
+    moves in a cycle, (15) there: g < 1.386/sqrt(2 W*).
     """
     W = fluid.window
     aim = (2.0 * W + 1.0) / (W + 1.0) ** 2
@@ -197,9 +199,7 @@ def _slopes(w: float, a: float, x: float, p: float, b: float, g: float) -> tuple
 
 
 @njit(cache=True, error_model="numpy")
-def _step(
-    w: float, a: float, x: float, p: float, b: float, g: float, h: float
-) -> tuple[float, float, float]:
+def _step(w: float, a: float, x: float, p: float, b: float, g: float, h: float) -> tuple[float, float, float]:
     k1 = _slopes(w, a, x, p, b, g)
     k2 = _slopes(w + 0.5 * h * k1[0], a + 0.5 * h * k1[1], x + 0.5 * h * k1[2], p, b, g)
     k3 = _slopes(w + 0.5 * h * k2[0], a + 0.5 * h * k2[1], x + 0.5 * h * k2[2], p, b, g)
