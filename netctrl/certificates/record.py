@@ -174,6 +174,10 @@ class StepCycle(Record, frozen=True):
     """Smallest K in packets with which the fluid's queue runs empty at no point that was looked at [packet]."""
     smallest_threshold_s: float
     """The same for a threshold in time, K/C [s]."""
+    safe_threshold_packets: float
+    """Smallest K with which the fluid's queue keeps a packet of each flow, as windows move by whole packets [packet]."""
+    safe_threshold_s: float
+    """The same for a threshold in time [s]."""
     rule_2010_packets: float
     """C d/7 at the largest C d of the box, the rule of Alizadeh et al. (2010) [packet]."""
     rule_2011_packets: float
@@ -186,8 +190,8 @@ class QueueVerdict(Record, frozen=True):
     """Margins and verdict."""
 
     status: Status
-    """admissible: 6 dB and 30 degrees at every point of the box, proved; of a step, a queue that never runs empty.
-    stable: less. infeasible: no equilibrium."""
+    """admissible: 6 dB and 30 degrees at every point of the box, proved; of a step, a queue that keeps a packet of each
+    flow at every point that was looked at. stable: less. infeasible: no equilibrium."""
     linear: LinearMargins | None
     """The loop as it is usually given, worst of the box's corners; null for mixtures and laws without one."""
     sampled: SampledLoop | None
@@ -256,8 +260,7 @@ class QueueCertificate(FileRecord, frozen=True):
             Status.INFEASIBLE: "no equilibrium",
         }[found.status]
         if found.step is not None:
-            lost = f"the queue runs empty, {100.0 * found.step.lost_share:.3g} % of the capacity is lost"
-            answer = "the link stays busy" if found.status is Status.ADMISSIBLE else lost
+            answer = _busy(found.step, held=found.status is Status.ADMISSIBLE)
         return f"{where}: {answer}"
 
     @property
@@ -312,6 +315,14 @@ class QueueCertificate(FileRecord, frozen=True):
         return html_table(self.verdict, self.rows)
 
 
+def _busy(step: StepCycle, *, held: bool) -> str:
+    if held:
+        return "the link stays busy"
+    if step.fluid.lowest_packets > 0.0:
+        return "the link stays busy in the fluid, but with less than a packet of each flow in the queue"
+    return f"the queue runs empty, {100.0 * step.lost_share:.3g} % of the capacity is lost"
+
+
 def _step_rows(step: StepCycle, packet_bytes: float) -> list[tuple[str, str]]:
     def swing(found: QueueSwing) -> str:
         ends = f"queue {found.lowest_packets:.4g} to {found.highest_packets:.4g} packets, mean {found.mean_packets:.4g}"
@@ -322,17 +333,17 @@ def _step_rows(step: StepCycle, packet_bytes: float) -> list[tuple[str, str]]:
         f"{format_quantity(step.capacity_bit_per_s, 'bit/s')}, threshold {step.threshold_packets:.4g} packets, "
         f"windows {step.window_packets:.4g}"
     )
-    smallest = step.smallest_threshold_packets
-    size = format_quantity(float(f"{smallest * packet_bytes:.4g}"), "B")
+
+    def threshold(packets: float, seconds: float) -> str:
+        return f"{packets:.4g} packets, {format_quantity(float(f'{packets * packet_bytes:.4g}'), 'B')} or {_delay(seconds)}"
+
     return [
         ("worst point", where),
         ("fluid in time", swing(step.fluid) + ("" if step.repeats else ", doesn't repeat itself")),
         ("describing function", f"{swing(step.described)} (prediction)"),
         ("sawtooth", f"{swing(step.sawtooth)} (prediction)"),
-        (
-            "keeps the link busy",
-            f"from {smallest:.4g} packets ({size}) on, or from {_delay(step.smallest_threshold_s)} on",
-        ),
+        ("smallest threshold", f"{threshold(step.smallest_threshold_packets, step.smallest_threshold_s)} in the fluid"),
+        ("", f"{threshold(step.safe_threshold_packets, step.safe_threshold_s)} with a packet of each flow to spare"),
         ("published rules", f"C d/7: {step.rule_2010_packets:.4g} packets, .17 C d: {step.rule_2011_packets:.4g}"),
     ]
 

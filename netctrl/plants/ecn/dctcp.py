@@ -160,8 +160,8 @@ def fluid_cycle(fluid: StepFluid) -> Cycle:
     return Cycle(highest, lowest, mean, period, marked, lost, bool(periodic))
 
 
-def busy_threshold(product: float, gain: float = 1.0 / 16.0) -> float:
-    """Smallest kappa = K/(C d) with which the fluid's queue doesn't run empty, to 1e-6.
+def busy_threshold(product: float, gain: float = 1.0 / 16.0, spare: float = 0.0) -> float:
+    """Smallest kappa = K/(C d) with which the fluid's queue stays longer than `spare` packets a flow, to 1e-6.
 
     Parameters
     ----------
@@ -169,24 +169,30 @@ def busy_threshold(product: float, gain: float = 1.0 / 16.0) -> float:
         b = C d/N [packet].
     gain : float
         g
+    spare : float
+        [packet]
     """
     low, high = 0.0, _AMPLE
-    lowest = fluid_cycle(StepFluid(product, high, gain)).lowest
-    while lowest <= 0.0:
+    over = _over(product, high, gain, spare)
+    while over <= 0.0:
         low, high = high, 2.0 * high
-        lowest = fluid_cycle(StepFluid(product, high, gain)).lowest
-    # From above by steps as long as the least queue, which rises about as fast as kappa; else halfway.
+        over = _over(product, high, gain, spare)
+    # From above by steps as long as what is over, which rises about as fast as kappa; else halfway.
     while high - low > _CLOSE:
-        aim = high - lowest
+        aim = high - over
         kappa = aim if low < aim < high else 0.5 * (low + high)
-        found = fluid_cycle(StepFluid(product, kappa, gain)).lowest
+        found = _over(product, kappa, gain, spare)
         if found > 0.0:
-            high, lowest = kappa, found
-            if lowest < 0.1 * _CLOSE:
+            high, over = kappa, found
+            if over < 0.1 * _CLOSE:
                 break
         else:
             low = kappa
     return high
+
+
+def _over(product: float, kappa: float, gain: float, spare: float) -> float:
+    return fluid_cycle(StepFluid(product, kappa, gain)).lowest - spare / product
 
 
 @njit(cache=True, error_model="numpy")
