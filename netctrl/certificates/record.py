@@ -175,7 +175,7 @@ class StepCycle(Record, frozen=True):
     smallest_threshold_s: float
     """The same for a threshold in time, K/C [s]."""
     safe_threshold_packets: float
-    """Smallest K with which the fluid's queue keeps a packet of each flow, as windows move by whole packets [packet]."""
+    """Smallest K with which the fluid's queue keeps a packet of each flow: windows move by whole packets [packet]."""
     safe_threshold_s: float
     """The same for a threshold in time [s]."""
     rule_2010_packets: float
@@ -335,7 +335,8 @@ def _step_rows(step: StepCycle, packet_bytes: float) -> list[tuple[str, str]]:
     )
 
     def threshold(packets: float, seconds: float) -> str:
-        return f"{packets:.4g} packets, {format_quantity(float(f'{packets * packet_bytes:.4g}'), 'B')} or {_delay(seconds)}"
+        size = format_quantity(float(f"{packets * packet_bytes:.4g}"), "B")
+        return f"{packets:.4g} packets, {size} or {_delay(seconds)}"
 
     return [
         ("worst point", where),

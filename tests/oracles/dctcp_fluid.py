@@ -1,6 +1,6 @@
 """DCTCP's fluid at a threshold in packets and seconds, integrated by small Euler steps: a judge of its limit cycle.
 
-Written from Alizadeh, Javanmard, Prabhakar (SIGMETRICS 2011), (1) to (4), with the marks kept in a history of the queue.
+Written from Alizadeh, Javanmard, Prabhakar (SIGMETRICS 2011), (3) to (5), with marks from a history of the queue.
 """
 
 from __future__ import annotations

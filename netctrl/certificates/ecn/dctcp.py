@@ -189,8 +189,8 @@ def smallest_threshold(
     gain : float
         g of the sender's average.
     spare_packets : float
-        Packets of each flow that the fluid's queue keeps at least, at least 0. With 1 packets in step kept the link busy
-        in all cases tried; with 0 they left up to 3 % unused for windows below 10 packets.
+        Packets of each flow that the fluid's queue keeps at least, at least 0. With 1, flows in step kept the link busy
+        on packets in all cases tried; with 0 they left up to 3 % unused where windows are below 10 packets.
 
     Returns
     -------

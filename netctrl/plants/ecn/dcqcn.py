@@ -1,7 +1,7 @@
 """DCQCN's fluid around its equilibrium: N equal rates, one queue, marks between two thresholds.
 
 Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015, (5) to (9), and Zhu, Ghobadi, Misra,
-Padhye, "ECN or Delay: Lessons Learnt from Analysis of DCQCN and TIMELY", CoNEXT 2016, (3) to (7). With the delay D of
+Padhye, "ECN or Delay: Lessons Learnt from Analysis of DCQCN and TIMELY", CoNEXT 2016. With the delay D of
 the control loop, u = R_C(t − D) and p = p(t − D),
 
     alpha' = (g/tau_a) (1 − (1 − p)^(tau_a u) − alpha),

@@ -1,6 +1,6 @@
 """DCTCP's fluid at a queue that marks above a threshold, and its limit cycle.
 
-Alizadeh, Javanmard, Prabhakar, "Analysis of DCTCP: Stability, Convergence, and Fairness", SIGMETRICS 2011, (1) to (4):
+Alizadeh, Javanmard, Prabhakar, "Analysis of DCTCP: Stability, Convergence, and Fairness", SIGMETRICS 2011, (3) to (5):
 N windows W and averages alpha, the queue q and the round trip R = d + q/C obey
 
     W' = 1/R − W alpha p/(2 R),   alpha' = (g/R)(p − alpha),   q' = N W/R − C,   p(t) = 1{q(t − R*) > K}.

@@ -106,8 +106,8 @@ def verdicts(delay: float) -> dict[float, bool]:
 
 
 def test_stability_is_not_monotonic_in_the_number_of_flows() -> None:
-    """Zhu, Ghobadi, Misra, Padhye (CoNEXT 2016), Section 3.2: at a delay of 85 us few and many flows are stable, ten are
-    not. The line of the marks goes on above P_max there and here."""
+    """Zhu, Ghobadi, Misra, Padhye (CoNEXT 2016): at a delay of 85 us few and many flows are stable, ten are not. The
+    line of the marks goes on above P_max there and here."""
     assert verdicts(85e-6) == {
         1.0: True,
         2.0: True,

@@ -21,7 +21,7 @@ from netctrl.plants.ecn.dctcp import (
 
 @pytest.mark.parametrize("seed", range(24))
 def test_the_fluid_swings_as_in_a_second_integration(seed: int) -> None:
-    """Euler's method with 800 steps in R* and the marks from a history: within .3 % of the swing, period within .2 %."""
+    """Euler's method with 800 steps in R* and marks from a history: within .3 % of the swing, period within .2 %."""
     rng = np.random.default_rng(seed)
     b, kappa = float(np.exp(rng.uniform(np.log(2.6), np.log(400.0)))), 10.0 ** rng.uniform(-1.3, 0.3)
     gain, flows, rtt = 2.0 ** -float(rng.integers(2, 7)), float(rng.integers(1, 60)), 10.0 ** rng.uniform(-4.5, -2.0)
