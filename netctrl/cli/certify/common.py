@@ -55,6 +55,9 @@ __all__ = [
 ]
 
 OPTIONS = {
+    "a": "--A",
+    "b": "--B",
+    "law": "LAW",
     "flows": "--N",
     "packet_size": "--packet-size",
     "output": "-o",
