@@ -161,6 +161,19 @@ def point_of(flows: float, rtt: float) -> Point:
     return Point(flows, rtt, 40e9 / 8e3)
 
 
+@pytest.mark.parametrize(("flows", "longest"), [((10.0, 10.0), 45.9e-6), ((2.0, 12.0), 45.2e-6)])
+def test_six_decibels_are_kept_up_to_the_longest_round_trip(flows: tuple[float, float], longest: float) -> None:
+    found = certify("dcqcn", rtt_s=20e-6, flows=flows, **ROCE).certificate
+    assert found.reach is not None
+    rtt = found.reach.longest_rtt_s
+    assert rtt == pytest.approx(longest, rel=0.005)
+    assert rtt is not None
+    for factor, kept in ((0.99, True), (1.01, False)):
+        at = certify("dcqcn", rtt_s=factor * rtt, flows=flows, **ROCE).certificate.sampled
+        assert at is not None
+        assert (at.gain_margin_db >= 6.0) is kept
+
+
 def test_marks_as_packets_come_add_the_queue_to_the_delay() -> None:
     leaving = certify("dcqcn", rtt_s=10e-6, flows=10.0, **ROCE).certificate
     assert leaving.sampled is not None
@@ -249,6 +262,7 @@ def test_equal_thresholds_of_a_switch_are_dctcp_s_step() -> None:
         ("dctcp", {"k_packets": 5.0}, {"senders": "reno"}, "sender: got"),
         ("dctcp", {"k_packets": 5.0}, {"stretches": (1.0, 3.0)}, "stretches: got"),
         ("dctcp", {"k_pakets": 5.0}, {}, "parameters: got 'k_pakets'"),
+        ("dctcp", {"k_packets": 5.0}, {"rtt_s": 10.0, "flows": 5.0}, "flows: got"),
         ("dcqcn", {"kmax_bytes": 5e3}, {}, "kmax: got 5000.0"),
         ("dcqcn", {"pmax": 1.5}, {}, "pmax: got 1.5"),
         ("dcqcn", {"f": 0}, {}, "F: got 0"),
@@ -271,6 +285,8 @@ def test_a_window_is_refused_in_favour_of_flows(law: str) -> None:
 def test_a_range_of_smallest_threshold_is_checked() -> None:
     with pytest.raises(InvalidValue, match="flows: got"):
         smallest_threshold((5.0, 2.0), 1e-4, 1e6)
+    with pytest.raises(InvalidValue, match="windows of at most 100000 packets"):
+        smallest_threshold(1.0, 1.0, 1e6)
     with pytest.raises(InvalidValue, match="capacity: got"):
         smallest_threshold(5.0, 1e-4, (1e6, 2e6, 3e6))
 

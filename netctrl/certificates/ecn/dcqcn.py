@@ -15,7 +15,7 @@ import numpy as np
 
 from netctrl.certificates.box import MIN_GAIN_DB, MIN_PHASE_DEG, Box
 from netctrl.certificates.ecn.points import Point, points_of
-from netctrl.certificates.record import LinearMargins, QueueVerdict, SampledLoop
+from netctrl.certificates.record import LinearMargins, QueueReach, QueueVerdict, SampledLoop
 from netctrl.errors import InvalidValue, Status, checked_flag, checked_number
 from netctrl.frequency.certified.disk import disk_margin
 from netctrl.frequency.margins import margins
@@ -37,6 +37,8 @@ _LOOKED = (17, 7, 3)
 """Flows, round-trip times and rates at which the loop of a box is looked at."""
 _FREQUENCIES = 1500
 """Of a first look, from which the worst points are taken."""
+_FAR, _FURTHER, _HALVED = 100.0, 1.5, 10
+"""Factor of the longest round trip from and up to which a reach is searched, its steps, and the halvings after."""
 _SWITCH = (
     "senders have the values of DCQCN's paper, which the switch doesn't know",
     "the switch is taken to mark packets as they leave; if it marks them as they come, the queue's delay adds to the "
@@ -146,7 +148,9 @@ class DcqcnSubject:
             status=_status(list(found.values())),
             linear=self._linear(worst, size),
             sampled=self._sampled(worst, list(found.values()), found[worst], size, len(points)),
-            reach=None,
+            reach=QueueReach(
+                longest_rtt_s=_longest_rtt(self, points, size), fewest_flows=None, largest_window_packets=None
+            ),
             warnings=notes,
         )
 
@@ -214,26 +218,58 @@ def _status(found: list[Margins]) -> Status:
 
 
 def _worst(subject: DcqcnSubject, points: list[Point], packet_bytes: float) -> list[Point]:
-    """Points with the least gain and phase margin at a first look, by the response at many frequencies."""
+    """Points with the least gain and phase margin at a first look."""
     if len(points) == 1:
         return points
-    flows, rtt, rate = (np.array(each)[:, None] for each in zip(*points, strict=True))
+    flows, rtt, rate = (np.array(each) for each in zip(*points, strict=True))
+    gain, phase = _look(subject, flows, rtt, rate, packet_bytes)
+    return [points[i] for i in sorted({int(np.argmax(gain)), int(np.argmin(phase))})]
+
+
+def _look(
+    subject: DcqcnSubject, flows: np.ndarray, rtt: np.ndarray, rate: np.ndarray, packet_bytes: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Largest |L| on the negative real axis and least distance from it where |L| is 1 [rad], at k points (k,), by the
+    response at many frequencies."""
+    flows, rtt, rate = (each[:, None] for each in (flows, rtt, rate))
     sender = subject.sender(packet_bytes)
-    at = dcqcn_equilibrium(sender, rate / flows)
     delay = rtt
     if subject.arriving:
-        delay = rtt + (subject.min_bytes + at.probability / subject.slope) / (rate * packet_bytes)
+        probability = dcqcn_equilibrium(sender, rate / flows).probability
+        delay = rtt + (subject.min_bytes + probability / subject.slope) / (rate * packet_bytes)
     slowest = float(delay.max()) + sender.timer_s + sender.alpha_s + sender.notification_s
     frequency = np.geomspace(1e-3 / slowest, 20.0 / float(delay.min()), _FREQUENCIES)
-    response = dcqcn_response(
-        dcqcn_polynomials(sender, rate / flows), rate, subject.slope * packet_bytes, delay, frequency
-    )
+    polynomials = dcqcn_polynomials(sender, rate / flows)
+    response = dcqcn_response(polynomials, rate, subject.slope * packet_bytes, delay, frequency)
     size, crosses = np.abs(response), np.diff(np.signbit(response.imag), axis=1)
     left = response.real[:, 1:] + response.real[:, :-1] < 0.0
     gain = np.where(crosses & left, 0.5 * (size[:, 1:] + size[:, :-1]), 0.0).max(axis=1)
     turned = np.abs(np.angle(-response[:, 1:]))
-    phase = np.where(np.diff(size > 1.0, axis=1), turned, np.inf).min(axis=1)
-    return [points[i] for i in sorted({int(np.argmax(gain)), int(np.argmin(phase))})]
+    return gain, np.where(np.diff(size > 1.0, axis=1), turned, np.inf).min(axis=1)
+
+
+def _longest_rtt(subject: DcqcnSubject, points: list[Point], packet_bytes: float) -> float | None:
+    """Round-trip time up to which all flows and rates of the points keep the gain margin; None: not at the shortest."""
+    loads = sorted({(each.flows, each.rate) for each in points})
+    flows, rate = (np.array(each) for each in zip(*loads, strict=True))
+    end = max(each.rtt_s for each in points)
+
+    def kept(rtt: float) -> bool:
+        found = _look(subject, flows, np.full(flows.shape, rtt), rate, packet_bytes)[0].max()
+        return bool(found <= 10.0 ** (-MIN_GAIN_DB / 20.0))
+
+    low, high = None, end / _FAR
+    while kept(high):
+        low = high
+        if low >= _FAR * end:
+            return low
+        high = low * _FURTHER
+    if low is None:
+        return None
+    for _ in range(_HALVED):
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if kept(middle) else (low, middle)
+    return low
 
 
 def dcqcn(

@@ -38,6 +38,8 @@ _NARROWED = 8
 _GOLDEN = 0.5 * (5.0**0.5 - 1.0)
 _SPARE = 1.0
 """Packets of each flow that the fluid's queue must keep: windows move by whole packets."""
+_LARGEST = 1e5
+"""Window of a flow, whose cycle takes thousands of round trips [packet]."""
 _RULE_2010, _RULE_2011 = 1.0 / 7.0, 0.17
 
 
@@ -81,6 +83,7 @@ class DctcpSubject:
         """Limit cycles at the box's points, the worst of them, and the smallest threshold of the box."""
         size = box.inputs.packet_size_bytes
         points = points_of(box, self.name, _LOOKED)
+        _check_window(max(self._fluid(each, size).window for each in points), box.inputs.flows)
         small = [each for each in points if self._fluid(each, size).window < MIN_WINDOW]
         if small:
             at = max(small, key=lambda each: each.flows)
@@ -220,6 +223,7 @@ def smallest_threshold(
         """With the longest round trip that has this b; the rate is free."""
         return share(b) * min(d[1], b * N[1] / C[0])
 
+    _check_window(C[1] * d[1] / N[0], flows)
     products = (C[0] * d[0] / N[1], C[1] * d[1] / N[0])
     at = _greatest(packets, products)
     return SmallestThreshold(packets(at), delay(_greatest(delay, products)), at, share(at))
@@ -241,6 +245,14 @@ def _greatest(value: Callable[[float], float], ends: Ends) -> float:
             low = inner[0]
             inner = [inner[1], low + _GOLDEN * (high - low)]
     return max((grid[best], exp(inner[0]), exp(inner[1])), key=value)
+
+
+def _check_window(window: float, flows: object) -> None:
+    if window > _LARGEST:
+        takes = (
+            f"flows with windows of at most {_LARGEST:g} packets: theirs are {window:.3g}, beyond what is integrated"
+        )
+        raise InvalidValue("flows", flows, takes)
 
 
 def _range(argument: str, given: float | Iterable[float]) -> Ends:
