@@ -17,6 +17,8 @@ __all__ = ["reach"]
 
 _POINTS, _AT_ONCE = 64, 16
 """Points of a search outwards before it is refined, and how many are looked at at a time."""
+_FLOWS = 5
+"""Numbers of flows of a range that are looked at, besides those at which a law's gains change."""
 _FAR = 1e3
 """Factor of the box's end up to which a reach is searched."""
 _NARROW = 3e-5
@@ -32,18 +34,19 @@ Search = Generator[np.ndarray, np.ndarray, float | None]
 def reach(subject: Subject, box: Box, factor: float) -> QueueReach:
     """From a box outwards, how far the gain margin is at least `factor` at every point that is looked at.
 
-    Round-trip times grow at the box's largest window, windows at its longest round-trip time.
+    Round-trip times grow with all of the box's flows, or with its largest window where windows are given; windows grow
+    at its longest round-trip time.
     """
     given = box.inputs.window_packets is None
     target, stretch = subject.target_s, box.inputs.stretches[0]
     longest = box.rtt[1] * stretch + target
     largest = box.rate * longest / box.flows[0]
-    corners = [
-        (box.flows[0], box.rtt[1] / _FAR),
-        (box.flows[0], box.rtt[1]),
-        (box.flows[0] * largest / MIN_WINDOW, box.rtt[1]),
+    long = (box.rtt[1], box.rtt[1])
+    around = [
+        (box.flows, (box.rtt[1] / _FAR, box.rtt[1])),
+        ((box.flows[0], max(box.flows[0] * largest / MIN_WINDOW, box.flows[0])), long),
     ]
-    loops = [loop for _, loop in box_loops(subject, box, corners)]
+    loops = [loop for _, loop in box_loops(subject, box, around)]
 
     def margin(flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
         """Logarithm of the gain margin over the least; windows that are too small for the loop count as kept."""
@@ -56,11 +59,17 @@ def reach(subject: Subject, box: Box, factor: float) -> QueueReach:
 
     def by_rtt(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         rtt = np.exp(u)
-        return box.flows[0] * ((rtt * stretch + target) / longest if not given else np.ones(rtt.shape)), rtt
+        if not given:
+            return box.flows[0] * (rtt * stretch + target)[None, :] / longest, rtt
+        if box.flows[0] == box.flows[1]:
+            return np.full((1, len(rtt)), box.flows[0]), rtt
+        ends = [loop.flows(end, rtt) for loop in loops for end in loop.within if 0.0 < end < inf]
+        flows = [np.full(rtt.shape, n) for n in np.geomspace(*box.flows, _FLOWS)]
+        return np.clip(np.stack(flows + ends), *box.flows), rtt
 
     def by_window(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         flows = box.rate * longest / np.exp(u)
-        return flows, np.full(flows.shape, box.rtt[1])
+        return flows[None, :], np.full(flows.shape, box.rtt[1])
 
     points = (by_rtt, by_window)
     searches = [
@@ -70,12 +79,12 @@ def reach(subject: Subject, box: Box, factor: float) -> QueueReach:
     found: list[float | None] = [None, None]
     asked = dict(enumerate(map(next, searches)))
     while asked:  # both at once: the response of few points takes as long as that of many
-        places = [points[i](u) for i, u in asked.items()]
-        margins = margin(*(np.concatenate(columns) for columns in zip(*places, strict=True)))
-        parts = np.split(margins, np.cumsum([len(u) for u in asked.values()])[:-1])
-        for i, part in zip(list(asked), parts, strict=True):
+        places = [np.broadcast_arrays(*points[i](u)) for i, u in asked.items()]
+        margins = margin(*(np.concatenate([each.ravel() for each in columns]) for columns in zip(*places, strict=True)))
+        parts = np.split(margins, np.cumsum([flows.size for flows, _ in places])[:-1])
+        for i, part, (flows, _) in zip(list(asked), parts, places, strict=True):
             try:
-                asked[i] = searches[i].send(part)
+                asked[i] = searches[i].send(part.reshape(flows.shape).min(axis=0))
             except StopIteration as end:
                 found[i] = end.value
                 del asked[i]

@@ -42,6 +42,8 @@ __all__ = [
 _TOLERANCE = 1e-3
 """Relative gap between the margins of a point and what is proved of them."""
 _NEWTON_STEPS = 40
+_TURNS = 2000
+"""Points at which the phase is followed up to a crossover."""
 _FLAT = 1e-6
 """Relative width within which a minimum is flat to rounding."""
 
@@ -54,7 +56,8 @@ class SampledMargins(NamedTuple):
     """Gain at which the loop becomes unstable."""
     gain_margin_db: float
     phase_margin_deg: float
-    """Phase margin at the worst gain crossover; in (−180, 180]."""
+    """Phase margin at the worst gain crossover; of an unstable loop with all turns of the phase, so it may be far below
+    −180."""
     delay_margin_s: float
     """Extra delay in the path that the loop tolerates [s]; 0 where it is unstable."""
     disk_margin: float
@@ -135,6 +138,13 @@ def spectral_radius(response: BoundedResponse, flows: float, rtt: float, gain: f
     return float(np.exp(-roots.imag.min())) if roots.size else 0.0
 
 
+def _lag(response: BoundedResponse, flows: float, rtt: float, angle: float, phase: float) -> float:
+    """Phase of −L at a crossover, with all its turns from the lowest angle on [rad]."""
+    grid = np.linspace(response.min_angle((flows, flows), (rtt, rtt)), angle, _TURNS)
+    turned = np.unwrap(np.angle(-response.at(grid, flows, rtt)))[-1]
+    return phase + 2.0 * pi * round((turned - phase) / (2.0 * pi))
+
+
 def _phase_margin(
     response: BoundedResponse, flows: float, rtt: float, gain: float, stable: bool, crossovers: list[Crossover]
 ) -> tuple[float, float]:
@@ -142,8 +152,7 @@ def _phase_margin(
     if not crossovers:
         return pi, float("nan")
     if not stable:
-        worst = min(crossovers, key=lambda pair: pair[1])
-        return worst[1], worst[0]
+        return min((_lag(response, flows, rtt, *each), each[0]) for each in crossovers)
     worst = min(crossovers, key=lambda pair: abs(pair[1]))
     lowest = min(response.min_angle((flows, flows), (rtt, rtt)), 0.5 * crossovers[0][0])
     cells = box_cells(lowest, (flows, flows), (rtt, rtt))

@@ -202,7 +202,7 @@ class QueueResponse:
             return np.ones(x.shape, dtype=bool)
         return (law.delay(x) > 0.0) & ((x < MOST_SPACED * (1.0 - _EDGE)) | (not law.spaced))
 
-    def flows(self, x: float, rtt: float) -> float:
+    def flows(self, x: float, rtt: Any) -> Any:
         """Number of flows whose equilibrium has the output x."""
         standing = self.standing(x)
         return self.rate / sum(k.share * k.window(x) / self.trip(k, rtt, standing) for k in self.classes)
