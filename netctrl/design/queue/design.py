@@ -16,7 +16,7 @@ from typing import Any, Unpack
 import msgspec
 
 from netctrl.certificates.box import Box, Where, box_of
-from netctrl.certificates.certify import absent, certify, check_parameters, described, subject_of
+from netctrl.certificates.certify import absent, certify, check_parameters, described
 from netctrl.certificates.record import CERTIFICATE_SCHEMA, QueueCertificate
 from netctrl.certificates.red import RED_SUBJECTS
 from netctrl.certificates.subject import PiSubject, Subject
@@ -38,7 +38,7 @@ from netctrl.model.io.provenance import provenance
 from netctrl.model.law import QueueLaw
 from netctrl.units import format_quantity
 
-__all__ = ["DISK_MARGIN", "LAWS", "certificate_of", "queue_design"]
+__all__ = ["DISK_MARGIN", "LAWS", "certificate_of", "law_of", "queue_design"]
 
 DISK_MARGIN = 2.0 / 3.0
 """Disk margin of a factor 2 (6 dB) in gain, or 37 degrees of phase, or of both in part: it implies the design rule."""
@@ -124,7 +124,7 @@ def queue_design(
     box = box_of(_any_law(law, given), **where)
     inputs = QueueInputs(law=law, objective=objective, least_disk_margin=least, parameters=given, box=box.inputs)
     made, proof = _searched(law, given, box, least)
-    subject = subject_of(law, made)
+    subject = law_of(law, made)
     verdict = certify(subject, **msgspec.structs.asdict(box.inputs)).certificate
     certificate = QueueProof(
         status=Status.ADMISSIBLE if proof.proved >= DISK_MARGIN else verdict.status,
@@ -146,9 +146,15 @@ def queue_design(
     )
 
 
+def law_of(name: str, parameters: Mapping[str, Any]) -> Subject:
+    """A law that can be designed, with its parameters."""
+    makers: dict[str, Any] = {**PI_LAWS, **RED_SUBJECTS}
+    return makers[name](**parameters)
+
+
 def certificate_of(design: QueueDesign) -> QueueCertificate:
     """The certificate of a design's law, as `netctrl.certify` finds it for the same box."""
-    subject = subject_of(design.law.name, design.law.parameters)
+    subject = law_of(design.law.name, design.law.parameters)
     return QueueCertificate(
         schema=CERTIFICATE_SCHEMA,
         law=described(subject),
@@ -202,7 +208,7 @@ def _searched(law: str, given: dict[str, Any], box: Box, least: float | None) ->
         found = _agreed(law, lambda want, more: steepest(law, given, box, want, more), box, least)
         if found is None:
             raise NoAdmissibleDesign(f"no line of {law} has this disk margin over this box; {_REMEDY}")
-        reason = absent(subject_of(law, found[0]), box)
+        reason = absent(law_of(law, found[0]), box)
         if reason is not None:
             raise NoAdmissibleDesign(reason)
         return found
@@ -247,7 +253,7 @@ def _agreed(law: str, propose: Any, box: Box, least: float | None) -> tuple[dict
             return None
         if last is not None and made == last[0] and least is None:
             return last
-        last = made, prove_disk_margin(subject_of(law, made), box)
+        last = made, prove_disk_margin(law_of(law, made), box)
         proof = last[1]
         if least is not None and proof.proved >= least:
             return last
