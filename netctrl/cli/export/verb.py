@@ -197,7 +197,7 @@ def sonic(design: _Profile, /, *, name: _Name = "NETCTRL", output: _To = None) -
     Examples
     --------
     netctrl design wred --min 100kB --rtt 100us --N 8 --capacity 100Gbit -o w.json && netctrl export sonic w.json
-    netctrl export sonic w.json --name AZURE_LOSSLESS -o wred.json
+    netctrl design wred --min 9kB --rtt 100us --N 8 --capacity 10Gbit -o w.json && netctrl export sonic w.json --name A
     """
     from netctrl.switches.wred import sonic_profile
 
@@ -211,7 +211,7 @@ def openconfig(design: _Profile, /, *, name: _Name = "netctrl", output: _To = No
     Examples
     --------
     netctrl design wred --min 9kB --rtt 100us --N 8 --capacity 10Gbit -o w.json && netctrl export openconfig w.json
-    netctrl export openconfig w.json --name dctcp -o profile.json
+    netctrl design wred --min 9kB --rtt 50us --N 8 --capacity 10Gbit -o w.json && netctrl export openconfig w.json -o p
     """
     from netctrl.switches.wred import openconfig_profile
 
