@@ -109,7 +109,7 @@ class Case:
     """[s]"""
     turns: tuple[Turn, ...] = ()
     ratio: tuple[str, str] | None = None
-    """Two groups: goodput of a flow of the first over that of the second."""
+    """Two groups whose flows' goodputs are compared."""
     extra: tuple[str, ...] = ()
     """Further metrics (`netctrl.evaluation.metrics`)."""
     note: str = ""
@@ -166,7 +166,7 @@ class Plan(NamedTuple):
     """Group's id -> its rows in the result."""
 
 
-def plan_case(case: Case, law: Any) -> Plan:
+def plan_case(case: Case, law: Any, *, noise: bool = True) -> Plan:
     """The scenario of a case with the law in its place.
 
     Parameters
@@ -174,6 +174,10 @@ def plan_case(case: Case, law: Any) -> Plan:
     case : Case
     law : QueueRecord or sender
         Takes the place of LAW.
+    noise : bool
+        Whether packets are delayed behind the bottleneck by up to a packet's time, at random. Without any noise flows
+        keep their order of arrival, and a full drop-tail queue always refuses the same ones (Floyd, Jacobson, "On
+        traffic phase effects in packet-switched gateways", 1992).
 
     Raises
     ------
@@ -187,7 +191,8 @@ def plan_case(case: Case, law: Any) -> Plan:
     shortest = min([case.rtt, *(group.rtt for group in case.groups if group.rtt is not None)])
     delay = _LINKS_SHARE * shortest / len(lines)
     first, *further = (Link(**line._asdict(), delay=delay, buffer=size, queue=queue) for line in lines)
-    wire = msgspec.structs.replace(first, loss=case.loss, jitter=case.jitter)
+    jitter = max(case.jitter, case.packet * BITS_PER_BYTE / case.capacity if noise else 0.0)
+    wire = msgspec.structs.replace(first, loss=case.loss, jitter=jitter)
     flows, rows = [], {}
     for group in case.groups:
         many = [f"{group.id}-{k}" for k in range(1, group.count + 1)] if group.endless else [group.id]

@@ -43,6 +43,7 @@ METRICS = {
     "fairness": Metric("", "Jain's index of the goodputs of a group's flows: 1 where they are equal"),
     "least share": Metric("", "goodput of a group's slowest flow over the mean of its flows"),
     "goodput ratio": Metric("", "goodput of a flow of one group over that of a flow of another"),
+    "goodput share": Metric("%", "goodput of a flow of one group over its sum with that of a flow of another"),
     "delivered": Metric("%", "payload of a group of datagrams that arrived over what it sent"),
     "one-way delay": Metric("s", "time of datagrams from the first queue to the receiver"),
     "jitter": Metric("s", "mean difference of a datagram's delay from that of the one before"),
@@ -108,7 +109,9 @@ class _Run:
                 yield from self._of_group(group)
         if self.plan.case.ratio is not None:
             first, second = self.plan.case.ratio
-            yield Value("goodput ratio", f"{first}/{second}", _over(self._of_flow(first), self._of_flow(second)))
+            ours, theirs = (float(self.goodput[list(self.plan.rows[name])].mean()) for name in (first, second))
+            yield Value("goodput ratio", f"{first}/{second}", _over(ours, theirs))
+            yield Value("goodput share", f"{first}/{second}", _over(ours, ours + theirs))
         for name in self.plan.case.extra:
             yield Value(name, BOTTLENECK, EXTRA[name](self))
 
@@ -157,9 +160,6 @@ class _Run:
         payload = 1.0 - _HEADERS / self.plan.case.packet
         sent = group.count * scenario.flows[row].rate * payload * max(stop - start, 0.0)
         return _over(float(self.goodput[row]) * self.seconds, sent)
-
-    def _of_flow(self, group: str) -> float:
-        return float(self.goodput[list(self.plan.rows[group])].mean())
 
     def _mean(self, series: np.ndarray | None, rows: list[int]) -> float:
         """Mean of a group's series over its flows and the intervals with a value."""

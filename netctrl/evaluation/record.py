@@ -38,7 +38,7 @@ _SHOWN = {
     "queueing delay 95 %": "95 %",
     "loss": "lost",
     "fairness": "fairness",
-    "goodput ratio": "ratio",
+    "goodput share": "share",
     "completion time": "completion",
     "delivered": "delivered",
     "packets per round trip": "packets a round trip",

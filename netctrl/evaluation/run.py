@@ -14,7 +14,7 @@ from netctrl.engines.case import case_of
 from netctrl.engines.engine import Job, engine_for
 from netctrl.errors import InvalidValue, any_of, checked_flag, checked_function, checked_jobs, checked_whole
 from netctrl.evaluation import rfc7928, rfc9743
-from netctrl.evaluation.case import Case, Entry, plan_case
+from netctrl.evaluation.case import Case, Entry, Plan, plan_case
 from netctrl.evaluation.metrics import METRICS, Value, measured
 from netctrl.evaluation.record import (
     EVALUATION_SCHEMA,
@@ -216,7 +216,7 @@ def _able(trial: _Trial, engine: str) -> _Trial:
         return trial
     try:
         for arm in filter(None, (trial.law, trial.reference)):
-            lack = ENGINES[engine].lacks(case_of(plan_case(trial.case, arm.law).scenario))
+            lack = ENGINES[engine].lacks(case_of(_plan(trial.case, arm.law, engine).scenario))
             if lack is not None:
                 return trial._replace(reason=f"{engine} has no {lack}")
     except InvalidValue as error:
@@ -251,8 +251,13 @@ def _run_all(
     return found
 
 
+def _plan(case: Case, law: Any, engine: str) -> Plan:
+    """The case as a scenario; only the packet engine needs noise, which ns-3 lacks and the kernel has of its own."""
+    return plan_case(case, law, noise=engine == "packet")
+
+
 def _run(case: Case, law: Any, seed: int, engine: str) -> list[Value]:
-    plan = plan_case(case, law)
+    plan = _plan(case, law, engine)
     scenario = plan.scenario.replace(seed=seed)
     given = case_of(scenario)
     return measured(plan._replace(scenario=scenario), engine_for(given, engine).run(given, Job()))

@@ -27,7 +27,7 @@ _MAIN = {
     "queueing delay 95 %": "95 %",
     "loss": "Loss",
     "fairness": "Fairness",
-    "goodput ratio": "Goodput ratio",
+    "goodput share": "Goodput share",
     "completion time": "Completion time",
     "delivered": "Delivered",
     "packets per round trip": "Packets a round trip",
