@@ -47,6 +47,13 @@ _SHOWN = {
 """Metric in the printed table -> its short name."""
 
 
+_HEADLINES = {
+    7928: ("8.2.3", None, ("queueing delay", "utilization"), "Medium congestion: {} of queueing delay, {} used"),
+    9743: ("5.2.1", "1 beside 1 of cubic", ("goodput share",), "Beside one flow of Cubic: {} of the goodput"),
+}
+"""RFC -> section, case, metrics and words of its main result."""
+
+
 class EvaluatedLaw(Record, frozen=True):
     """Law that was evaluated."""
 
@@ -161,9 +168,10 @@ class Evaluation(Reported, FileRecord, frozen=True):
         cases = sum(case.reason is None for each in run for case in each.cases)
         defined = sum(bool(each.metrics) for each in self.sections)
         left = len(self.sections) - len(run) - defined
+        metrics = f" {defined} define metrics," if defined else ""
         return (
-            f"{self.law.name} by RFC {self.rfc}: {len(run)} sections run in {cases} cases, {defined} define metrics,"
-            f" {left} not run; {_seeds(len(self.seeds))}"
+            f"{self.law.name} by RFC {self.rfc}: {_count(len(run), 'section')} run in {_count(cases, 'case')},{metrics}"
+            f" {left} not run; {_seeds(len(self.seeds))}{_headline(self)}"
         )
 
     def rows(self) -> list[tuple[str, str]]:
@@ -232,6 +240,20 @@ def _text(metric: str, value: float, digits: int) -> str:
         return f"{100.0 * value:.{digits}g} %"
     rounded = float(f"{value:.{digits}g}")
     return format_quantity(rounded, unit) if unit else f"{rounded:g}"
+
+
+def _headline(found: Evaluation) -> str:
+    """The main figures of the RFC's main case, as further words of the verdict; empty where that wasn't run."""
+    number, name, metrics, words = _HEADLINES[found.rfc]
+    cases = [case for each in found.sections if each.section == number for case in each.cases]
+    case = next((case for case in cases if name in (None, case.name)), None)
+    values = [] if case is None else [case.measure(metric) for metric in metrics]
+    texts = [measured_text(each.metric, each.mean, each.half_width) for each in values if each is not None]
+    return f". {words.format(*texts)}" if len(texts) == len(metrics) and all(texts) else ""
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def _seeds(count: int) -> str:

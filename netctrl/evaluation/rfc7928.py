@@ -247,7 +247,7 @@ ENTRIES = (
     ),
     Entry("9.2", "Bidirectional traffic", (_TWO_WAYS,)),
     Entry("10.2", "Multi-AQM scenario", (_MULTI,)),
-    Entry("11", "Implementation cost", reason="to be judged on the target: `netctrl export` gives the code"),
+    Entry("11", "Implementation cost", reason="to be judged on the target; netctrl export gives the code"),
     Entry(
         "12",
         "Operator control and auto-tuning",

@@ -48,7 +48,8 @@ class Subject(NamedTuple):
         """Parameters by name, as in scenario files."""
         if isinstance(self.law, str):
             return {}
-        content = msgspec.to_builtins(self.law, enc_hook=plain)
+        record = self.law.pacer() if isinstance(self.law, PacedSender) else self.law
+        content = msgspec.to_builtins(record, enc_hook=plain)
         return {name: value for name, value in content.items() if name != "kind"}
 
 
@@ -56,7 +57,8 @@ def known_laws() -> dict[str, Kind]:
     """Names of all laws -> what each is."""
     senders = (*TCP_SENDERS, *RATE_SENDERS, "target-rtt", *WINDOW_LAWS)
     found: dict[str, Kind] = dict.fromkeys(senders, "congestion control")
-    return found | dict.fromkeys((*QUEUE_LAWS, *_DISCIPLINES), "aqm")
+    found.update(dict.fromkeys((*QUEUE_LAWS, *_DISCIPLINES), "aqm"))
+    return found
 
 
 def subject_of(law: str | os.PathLike[str], parameters: Mapping[str, Any] | None = None) -> Subject:
@@ -101,11 +103,13 @@ def with_parameters(subject: Subject, parameters: Mapping[str, Any]) -> Subject:
     InvalidValue
         An unknown parameter, or a value that the law refuses.
     """
-    known = () if isinstance(subject.law, str) else subject.law.__struct_fields__
+    known = () if isinstance(subject.law, str | PacedSender) else subject.law.__struct_fields__
     for name, value in parameters.items():
         if name not in known:
             listed = f"a parameter of {subject.name}: {', '.join(known)}{did_you_mean(name, known)}"
-            raise InvalidValue("parameters", f"{name}={value}", listed if known else f"none: {subject.name} has none")
+            raise InvalidValue(
+                "parameters", f"{name}={value}", listed if known else f"nothing: {subject.name} has none"
+            )
     try:
         law = msgspec.structs.replace(subject.law, **parameters)
     except InvalidValue as error:
@@ -143,7 +147,7 @@ def _queue(name: str, given: dict[str, Any]) -> Subject:
 
 
 def _sender(name: str, given: dict[str, Any]) -> Subject:
-    if name == "target-rtt" or (name == "paced" and not given):
+    if name in ("target-rtt", "paced"):
         mode = "target-rtt" if name == "target-rtt" else "paper"
         law = PacedSender(law=pacing(mode=mode).law)
         return Subject(name, "congestion control", law, f"netctrl.pacing(mode={mode!r})")

@@ -35,12 +35,16 @@ _MAIN = {
 }
 """Metric in a section's first table -> its heading; the other metrics are folded."""
 
+_VARIED = "8.3"
+"""Section whose cases have other parameters, and the law itself as reference."""
+_KINDS = {"aqm": "active queue management", "congestion control": "congestion control"}
+
 
 def evaluation_page(found: Evaluation) -> Page:
     """Verdict, trade-off, a table for each section that was run, reasons for the others, and definitions."""
     return Page(
         kind=f"Evaluation by RFC {found.rfc}",
-        title=f"{found.law.name}, {found.law.kind}",
+        title=f"{found.law.name}, {_KINDS[found.law.kind]}",
         verdict=found.verdict,
         mood="",
         sections=[
@@ -63,6 +67,8 @@ def _tradeoff(found: Evaluation) -> list[Html]:
     cases: list[TradeOff] = []
     texts: list[str] = []
     for each, case in _named(found):
+        if each.section == _VARIED:
+            continue
         used, delay = case.measure("utilization"), case.measure("queueing delay")
         if used is None or delay is None or used.mean is None or not delay.mean:
             continue
@@ -75,7 +81,7 @@ def _tradeoff(found: Evaluation) -> list[Html]:
         texts.append(f"{each.section} {case.name}\n{values}")
     if not cases:
         return []
-    names = {case.reference for _, case in _named(found) if case.reference}
+    names = {case.reference for each, case in _named(found) if case.reference and each.section != _VARIED}
     drawn = tradeoffs_figure(cases, law=found.law.name, reference=", ".join(sorted(names)))
     points = [(case.delay_s, 100.0 * case.utilization, text) for case, text in zip(cases, texts, strict=True)]
     caption = "Each case once; lines lead from the reference. Point at a case for its values, or use the arrow keys."
@@ -85,7 +91,7 @@ def _tradeoff(found: Evaluation) -> list[Html]:
 def _setting(found: Evaluation) -> list[tuple[str, str]]:
     law = found.law
     given = ", ".join(f"{name} {_plain(value)}" for name, value in law.parameters.items() if value is not None)
-    rows = [("law", f"{law.name} ({law.kind})"), ("parameters", given or "none"), ("from", law.origin)]
+    rows = [("law", law.name), ("parameters", f"{given} (SI units)" if given else "none"), ("from", law.origin)]
     rows.append(("engine", found.engine))
     rows.append(("seeds", f"{len(found.seeds)}: {found.seeds[0]} to {found.seeds[-1]}, the same for the reference"))
     if found.time_factor != 1.0:
