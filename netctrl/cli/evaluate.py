@@ -56,7 +56,7 @@ def evaluate(
 
     Examples
     --------
-    netctrl evaluate pie --report pie.html
+    netctrl evaluate pie --quick --report pie.html
     netctrl evaluate bbr --only 5.1 --quick
     """
     jobs = read_jobs(workers)
@@ -70,7 +70,8 @@ def evaluate(
         from netctrl.evaluation.run import sections_of
         from netctrl.evaluation.subject import subject_of
 
-        return say(_listed(law, sections_of(subject_of(law, given), sections)))
+        subject = subject_of(law, given)
+        return say(_listed(subject.name, sections_of(subject, sections)))
 
     from netctrl.evaluation.run import evaluate
 
@@ -114,11 +115,11 @@ def _value(text: str) -> Any:
 def _listed(law: str, entries: Sequence[Entry]) -> str:
     rows = []
     for entry in entries:
-        text = f"metrics: {', '.join(entry.metrics)}" if entry.metrics else ""
-        rows.append((f"{entry.section} {entry.title}", text or ("" if entry.cases else f"not run: {entry.reason}")))
-        rows += [
-            (f"  {case.name}", f"{case.duration:g} s{'; ' if case.note else ''}{case.note}") for case in entry.cases
-        ]
+        reason = entry.reason_for(law)
+        text = f"not run: {reason}" if reason else f"metrics: {', '.join(entry.metrics)}" if entry.metrics else ""
+        rows.append((f"{entry.section} {entry.title}", text))
+        cases = () if reason else entry.cases
+        rows += [(f"  {case.name}", f"{case.duration:g} s{'; ' if case.note else ''}{case.note}") for case in cases]
     return report(f"{law}: sections and cases", rows)
 
 

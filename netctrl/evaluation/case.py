@@ -156,6 +156,11 @@ class Entry(NamedTuple):
     varied: bool = False
     """Whether its one case is run with each parameter of the law halved and doubled."""
 
+    def reason_for(self, law: str) -> str | None:
+        """Why the section isn't run for a law of this name; None where it is, or defines metrics."""
+        left_out = self.only is not None and law not in self.only
+        return self.reason if left_out or not (self.cases or self.metrics) else None
+
 
 class Plan(NamedTuple):
     """A case as a scenario, and what its groups of flows are."""

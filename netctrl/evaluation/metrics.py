@@ -133,7 +133,7 @@ class _Run:
         rates = self.goodput[rows]
         yield Value("goodput", group.id, float(rates.sum()))
         if group.endless:
-            yield Value("round trip", group.id, self._mean(self.result.rtt_s, rows))
+            yield Value("round trip", group.id, self._mean(self.result.rtt_s, self.result.rtt_s, rows))
             if len(rows) > 1:
                 yield Value("fairness", group.id, jain(rates))
                 yield Value("least share", group.id, _over(float(rates.min()), float(rates.mean())))
@@ -141,8 +141,9 @@ class _Run:
             yield from self._completions(group)
         else:
             yield Value("delivered", group.id, self._delivered(group, rows[0]))
-            yield Value("one-way delay", group.id, self._mean(self.result.one_way_s, rows))
-            yield Value("jitter", group.id, self._mean(self.result.jitter_s, rows))
+            came = self.result.one_way_s
+            yield Value("one-way delay", group.id, self._mean(came, came, rows))
+            yield Value("jitter", group.id, self._mean(self.result.jitter_s, came, rows))
 
     def _completions(self, group: Group) -> Iterator[Value]:
         found = self.result
@@ -161,10 +162,11 @@ class _Run:
         sent = group.count * scenario.flows[row].rate * payload * max(stop - start, 0.0)
         return _over(float(self.goodput[row]) * self.seconds, sent)
 
-    def _mean(self, series: np.ndarray | None, rows: list[int]) -> float:
-        """Mean of a group's series over its flows and the intervals with a value."""
-        held = np.zeros(0) if series is None else series[rows][:, self.chosen]
-        held = held[held > 0.0]
+    def _mean(self, series: np.ndarray | None, times: np.ndarray | None, rows: list[int]) -> float:
+        """Mean of a group's series over its flows and the intervals in which times were measured."""
+        if series is None or times is None:
+            return nan
+        held = series[rows][:, self.chosen][times[rows][:, self.chosen] > 0.0]
         return float(held.mean()) if held.size else nan
 
     @property
@@ -180,7 +182,7 @@ class _Run:
     def over_tcp_rate(self) -> float:
         """Rate of an endless flow over MSS/(R √(2p/3)), RFC 8083, Section 4.3."""
         rate, lost = float(self.goodput[self.endless].mean()), self.links[0].loss_ratio
-        rtt = self._mean(self.result.rtt_s, self.endless)
+        rtt = self._mean(self.result.rtt_s, self.result.rtt_s, self.endless)
         payload = (self.plan.case.packet - _HEADERS) * BITS_PER_BYTE
         return rate * rtt * sqrt(lost) / (payload * _BREAKER) if lost > 0.0 else nan
 

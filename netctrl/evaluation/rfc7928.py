@@ -100,7 +100,7 @@ _SCALABLE = frozenset({"pi2", "dualpi2"})
 
 ENTRIES = (
     Entry("2.1", "Flow completion time", metrics=("completion time", "completion time 95 %", "completed")),
-    Entry("2.2", "Flow startup time", reason="connections of the engines have no set-up: they start with data"),
+    Entry("2.2", "Flow startup time", reason="the engines record when an object is complete, not its first byte"),
     Entry("2.3", "Packet loss", metrics=("loss",)),
     Entry("2.4", "Packet loss synchronization", reason="the engines count losses by link, not by flow"),
     Entry("2.5", "Goodput", metrics=("goodput", "utilization")),

@@ -29,7 +29,7 @@ from netctrl.model.io.provenance import provenance
 from netctrl.register import ENGINES
 from netctrl.scenario.network.result import estimate
 
-__all__ = ["ENGINES_OF_CASES", "QUICK", "evaluate", "sections_of"]
+__all__ = ["ENGINES_OF_CASES", "QUICK", "SECTIONS", "evaluate", "sections_of"]
 
 Progress = Callable[[float], None]
 
@@ -44,6 +44,8 @@ _LISTS: dict[str, tuple[int, tuple[Entry, ...]]] = {
     "aqm": (7928, rfc7928.ENTRIES),
     "congestion control": (9743, rfc9743.ENTRIES),
 }
+SECTIONS = {rfc: tuple(entry.section for entry in entries) for rfc, entries in _LISTS.values()}
+"""RFC -> numbers of its sections."""
 
 
 class _Arm(NamedTuple):
@@ -186,7 +188,7 @@ def _reference_of(subject: Subject) -> _Arm | None:
 
 
 def _trials(entry: Entry, subject: Subject, reference: _Arm | None, engine: str, factor: float) -> list[_Trial]:
-    if entry.only is not None and subject.name not in entry.only:
+    if entry.reason_for(subject.name) is not None:
         return []
     law, cases = _Arm(subject.name, subject.law), [case.faster(factor) for case in entry.cases]
     if not entry.varied:
@@ -266,8 +268,7 @@ def _run(case: Case, law: Any, seed: int, engine: str) -> list[Value]:
 def _section(
     entry: Entry, subject: Subject, trials: list[_Trial], values: dict[str, list[list[Value]]]
 ) -> EvaluatedSection:
-    left_out = entry.only is not None and subject.name not in entry.only
-    reason = entry.reason if left_out or not (entry.cases or entry.metrics) else None
+    reason = entry.reason_for(subject.name)
     if entry.varied and not trials:
         reason = f"{subject.name} has no numeric parameter"
     return EvaluatedSection(

@@ -13,6 +13,7 @@ from netctrl.evaluation.record import (
     difference_text,
     measured_text,
 )
+from netctrl.evaluation.run import SECTIONS
 from netctrl.plotting.evaluations import TradeOff, tradeoffs_figure
 from netctrl.report.hover import points_of
 from netctrl.report.html import Html, figure, folded, grid, notes, rows_table, section
@@ -173,4 +174,6 @@ def _lines(found: Evaluation) -> list[str]:
         return []
     call = f"found = netctrl.evaluate({found.law.name!r}, engine={found.engine!r}, seeds={len(found.seeds)}"
     call += ", quick=True" if found.time_factor != 1.0 else ""
+    run = tuple(each.section for each in found.sections)
+    call += "" if run == SECTIONS[found.rfc] else f", only={list(run)}"
     return [f"{call}, n_jobs=-1)", 'found.report("report.html")']
