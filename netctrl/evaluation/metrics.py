@@ -33,7 +33,10 @@ class Metric(NamedTuple):
 
 METRICS = {
     "utilization": Metric("%", "bits that a link sent over those that it could send"),
-    "queueing delay": Metric("s", "time in a link's queue, mean over intervals with packets"),
+    "queueing delay": Metric(
+        "s",
+        "time in a link's queue, mean over intervals with packets; backlog over capacity in engines without this time",
+    ),
     "queueing delay 95 %": Metric("s", "95 % quantile over intervals of the mean time in the queue"),
     "delay variation": Metric("s", "standard deviation over intervals of the mean time in the queue"),
     "loss": Metric("%", "packets lost in a link's queue or on its wire over those that came"),
@@ -116,10 +119,8 @@ class _Run:
             yield Value(name, BOTTLENECK, EXTRA[name](self))
 
     def _of_link(self, row: int) -> Iterator[Value]:
-        link, delays = self.links[row], self.result.delay_s
+        link, waited = self.links[row], self._delays(row)
         yield Value("utilization", link.id, link.utilization)
-        waited = np.zeros(0) if delays is None else delays[row, self.chosen]
-        waited = waited[waited > 0.0]
         some = len(waited) > 0
         yield Value("queueing delay", link.id, float(waited.mean()) if some else nan)
         yield Value("queueing delay 95 %", link.id, float(np.quantile(waited, 0.95)) if some else nan)
@@ -127,6 +128,14 @@ class _Run:
         yield Value("loss", link.id, link.loss_ratio)
         if any(group.ecn for group in self.plan.case.groups):
             yield Value("marks", link.id, link.marking_ratio)
+
+    def _delays(self, row: int) -> np.ndarray:
+        """Time in a link's queue in each interval in which it sent something [s]."""
+        sent = self.chosen & (self.result.departed_bytes[row] > 0.0)
+        if self.result.delay_s is not None:
+            return self.result.delay_s[row, sent]
+        capacity = self.result.capacity_bit_per_s()[row, sent]
+        return BITS_PER_BYTE * self.result.backlog_bytes[row, sent] / capacity
 
     def _of_group(self, group: Group) -> Iterator[Value]:
         rows = list(self.plan.rows[group.id])

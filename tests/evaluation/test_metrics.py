@@ -109,13 +109,24 @@ def test_delays_quantiles_and_spread_are_those_of_the_series_after_the_warm_up()
     assert found["delay variation", "bottleneck"] == pytest.approx(1e-4 * sqrt((750**2 - 1) / 12.0))
 
 
-def test_intervals_without_packets_do_not_count_as_no_delay() -> None:
+def test_intervals_count_in_which_packets_were_sent() -> None:
+    """An empty queue has no delay; a link that sends nothing says nothing of it."""
     plan, result = run(groups=(udp(5e6),))
-    delay = np.zeros_like(result.time_s)
-    delay[result.time_s > 19.0] = 0.02
-    assert values(plan, replace(result, delay_s=delay[None, :]))["queueing delay", "bottleneck"] == pytest.approx(0.02)
-    missing = values(plan, replace(result, delay_s=None))
-    assert isnan(missing["queueing delay", "bottleneck"])
+    late = result.time_s > 19.0
+    delay = np.where(late, 0.02, 0.0)[None, :]
+    found = values(plan, replace(result, delay_s=delay))
+    assert found["queueing delay", "bottleneck"] == pytest.approx(0.02 * 50.0 / 750.0)
+    silent = replace(result, delay_s=delay, departed_bytes=np.where(late, result.departed_bytes, 0.0))
+    assert values(plan, silent)["queueing delay", "bottleneck"] == pytest.approx(0.02)
+    nothing = replace(result, delay_s=delay, departed_bytes=np.zeros_like(delay))
+    assert isnan(values(plan, nothing)["queueing delay", "bottleneck"])
+
+
+def test_an_engine_without_delays_has_that_of_its_backlog() -> None:
+    """50 kB at 10 Mbit/s are 40 ms, and from 12.5 s on at 5 Mbit/s they are 80 ms."""
+    plan, result = run(groups=(udp(4e6),), turns=(Turn(12.5, capacity=5e6),))
+    found = values(plan, replace(result, delay_s=None, backlog_bytes=np.full_like(result.backlog_bytes, 50e3)))
+    assert found["queueing delay", "bottleneck"] == pytest.approx(0.06, rel=1e-3)
 
 
 def carried(plan: Plan, result: SimulationResult, rates: list[float]) -> SimulationResult:
