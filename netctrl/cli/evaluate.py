@@ -119,7 +119,9 @@ def _listed(law: str, entries: Sequence[Entry]) -> str:
         text = f"not run: {reason}" if reason else f"metrics: {', '.join(entry.metrics)}" if entry.metrics else ""
         rows.append((f"{entry.section} {entry.title}", text))
         cases = () if reason else entry.cases
-        rows += [(f"  {case.name}", f"{case.duration:g} s{'; ' if case.note else ''}{case.note}") for case in cases]
+        each = ["each parameter halved and doubled"] if entry.varied else []
+        for case in cases:
+            rows.append((f"  {case.name}", "; ".join([f"{case.duration:g} s", *each, *filter(None, [case.note])])))
     return report(f"{law}: sections and cases", rows)
 
 
