@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from netctrl.cli.app import (
     Report,
@@ -22,16 +22,13 @@ from netctrl.cli.app import (
     say,
     write_all,
 )
-from netctrl.errors import JOBS_TAKES, InvalidValue
-
-if TYPE_CHECKING:
-    from netctrl.evaluation.case import Entry
+from netctrl.cli.evaluate.arguments import SET_TAKES, listed, read_parameters
+from netctrl.errors import JOBS_TAKES
 
 __all__ = ["main"]
 
 OPTIONS = {"law": "LAW", "parameters": "--set", "n_jobs": "--workers", "output": "-o"}
 _SEEDS_TAKES = "a number of independent runs of each case, from 1"
-_SET_TAKES = "NAME=VALUE, with commas between several, as in target=20ms,alpha=0.2"
 
 app = new_app("netctrl evaluate", "Evaluates an AQM by RFC 7928, or a congestion control by RFC 9743, with intervals.")
 
@@ -44,7 +41,7 @@ def evaluate(
     seeds: Annotated[str | None, option("N", f"{_SEEDS_TAKES} (10; 3 with --quick or another engine)")] = None,
     engine: Annotated[str, option("NAME", "packet, ns3 or kernel")] = "packet",
     only: Annotated[str | None, option("SECTIONS", "sections to run, as in 8.2,9.1 (all)")] = None,
-    set: Annotated[str | None, option("VALUES", f"parameters of the law: {_SET_TAKES}")] = None,
+    set: Annotated[str | None, option("VALUES", f"parameters of the law: {SET_TAKES}")] = None,
     quick: Annotated[bool, option("", "shorten all times of the cases to 0.3")] = False,
     workers: Annotated[str, option("N", JOBS_TAKES, "--workers", "--n-jobs")] = "-1",
     list: Annotated[bool, option("", "list the law's sections and cases, and run nothing")] = False,
@@ -62,7 +59,7 @@ def evaluate(
     jobs = read_jobs(workers)
     count = None if seeds is None else read_whole("seeds", seeds, _SEEDS_TAKES, least=1)
     sections = None if only is None else [part.strip() for part in only.split(",")]
-    given = _parameters(set)
+    given = read_parameters(set)
     check_report(page, output=output)
     check_places({"output": output, "report": page})
 
@@ -71,7 +68,7 @@ def evaluate(
         from netctrl.evaluation.subject import subject_of
 
         subject = subject_of(law, given)
-        return say(_listed(subject.name, sections_of(subject, sections)))
+        return say(listed(subject.name, sections_of(subject, sections)))
 
     from netctrl.evaluation.run import evaluate
 
@@ -88,41 +85,6 @@ def evaluate(
         desired["report"] = page, lambda: made(found)
     write_all(desired)
     return say(found.to_json() if json else report(*found.table()))
-
-
-def _parameters(text: str | None) -> dict[str, Any]:
-    """Names and values of --set: numbers where they are ones, else text with a unit."""
-    if text is None:
-        return {}
-    found = {}
-    for part in text.split(","):
-        name, equals, value = part.strip().partition("=")
-        if not (name and equals and value):
-            raise InvalidValue("set", part, _SET_TAKES)
-        found[name] = _value(value)
-    return found
-
-
-def _value(text: str) -> Any:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return {"true": True, "false": False}.get(text, text)
-
-
-def _listed(law: str, entries: Sequence[Entry]) -> str:
-    rows = []
-    for entry in entries:
-        reason = entry.reason_for(law)
-        text = f"not run: {reason}" if reason else f"metrics: {', '.join(entry.metrics)}" if entry.metrics else ""
-        rows.append((f"{entry.section} {entry.title}", text))
-        cases = () if reason else entry.cases
-        each = ["each parameter halved and doubled"] if entry.varied else []
-        for case in cases:
-            rows.append((f"  {case.name}", "; ".join([f"{case.duration:g} s", *each, *filter(None, [case.note])])))
-    return report(f"{law}: sections and cases", rows)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
