@@ -12,7 +12,7 @@ import numpy as np
 
 from netctrl.engines.case import case_of
 from netctrl.engines.engine import Job, engine_for
-from netctrl.errors import InvalidValue, any_of, checked_flag, checked_function, checked_jobs, checked_whole
+from netctrl.errors import InvalidValue, checked_flag, checked_function, checked_jobs, checked_whole, checked_word
 from netctrl.evaluation import rfc7928, rfc9743
 from netctrl.evaluation.case import Case, Entry, Plan, plan_case
 from netctrl.evaluation.metrics import METRICS, Value, measured
@@ -129,8 +129,7 @@ def evaluate(
     """
     if progress is not None:
         checked_function("progress", progress)
-    if engine not in ENGINES_OF_CASES:
-        raise InvalidValue("engine", engine, any_of(ENGINES_OF_CASES, engine))
+    checked_word("engine", engine, ENGINES_OF_CASES)
     short = checked_flag("quick", quick)
     default = _SEEDS if engine == "packet" and not short else _QUICK_SEEDS
     takes = f"a whole number from 1 to {_MAX_SEEDS}"
@@ -171,12 +170,12 @@ def sections_of(subject: Subject, only: Sequence[str] | None = None) -> list[Ent
     if isinstance(only, str) or not isinstance(only, Sequence) or not only:
         raise InvalidValue("only", only, "a list of numbers of sections")
     for number in only:
-        if not any(_within(entry.section, number) for entry in entries):
+        if not isinstance(number, str) or not any(_within(entry.section, number) for entry in entries):
             raise InvalidValue("only", number, f"one of {', '.join(entry.section for entry in entries)}")
     return [entry for entry in entries if any(_within(entry.section, number) for number in only)]
 
 
-def _within(section: str, number: Any) -> bool:
+def _within(section: str, number: str) -> bool:
     return section == number or section.startswith((f"{number}.", f"{number} "))
 
 

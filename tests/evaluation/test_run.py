@@ -171,6 +171,8 @@ def test_arcs_default_is_designed_for_the_lists_bottleneck() -> None:
         ("only", lambda: evaluate("pie", only=["99"])),
         ("only", lambda: evaluate("pie", only="8.2")),
         ("only", lambda: evaluate("pie", only=[])),
+        ("only", lambda: evaluate("pie", only=[np.eye(2)])),
+        ("engine", lambda: evaluate("pie", engine=np.eye(2))),
         ("quick", lambda: evaluate("pie", quick=1)),
         ("n_jobs", lambda: evaluate("pie", n_jobs=0)),
         ("parameters", lambda: evaluate("pie", parameters={"gain": 1.0})),
