@@ -229,3 +229,23 @@ def test_values_are_text_with_their_units() -> None:
     assert measured_text("queueing delay", 0.0153, None) == "15.3 ms"
     assert measured_text("fairness", 0.98765) == "0.988"
     assert measured_text("goodput", None) == ""
+
+
+@pytest.mark.parametrize(
+    "engine",
+    [
+        "packet",
+        pytest.param("ns3", marks=[pytest.mark.needs("ns3"), pytest.mark.slow]),
+        pytest.param("kernel", marks=pytest.mark.needs("lab")),
+    ],
+)
+def test_every_engine_measures_pie_at_its_target(engine: str) -> None:
+    found = evaluate("pie", engine=engine, only=["8.2.4"], seeds=2, quick=True)
+    assert found.engine == engine
+    case = found.sections[0].cases[0]
+    used, delay = case.measure("utilization"), case.measure("queueing delay")
+    assert used is not None
+    assert delay is not None
+    assert used.mean == pytest.approx(0.99, abs=0.02)
+    assert delay.mean == pytest.approx(0.0155, abs=0.0025)
+    assert 0.06 < (delay.reference_mean or 0.0) < 0.1
