@@ -1,7 +1,7 @@
 """RFC 7928's sections for an AQM: 10 Mbit/s, 100 ms, a buffer of one bandwidth-delay product, NewReno without ECN.
 
 The RFC leaves the topology's numbers open (Section 3.1). Its loss without an AQM is 0.76 N²/S² for N flows, with S the
-bandwidth-delay product and the buffer in packets (Section 8.2.1, from Morris, GLOBECOM 2000); the numbers of flows of
+bandwidth-delay product and the buffer in packets (Section 8.2.1, from Morris, INFOCOM 2000); the numbers of flows of
 the congestion levels follow from it.
 """
 

@@ -40,8 +40,6 @@ class Subject(NamedTuple):
     """QueueRecord, or a sender of a scenario: a word or a record."""
     origin: str
     """Where the parameters come from, in words."""
-    data_centre: bool = False
-    """Whether the law is one of data centres, a controlled environment."""
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -132,7 +130,7 @@ def _of_design(name: str) -> Subject:
     if isinstance(design, PacingDesign):
         return Subject("paced", "congestion control", PacedSender(law=design.law), origin)
     if isinstance(design, MpccDesign):
-        return Subject("mpcc", "congestion control", mpcc_scheme(design.law), origin, data_centre=True)
+        return Subject("mpcc", "congestion control", mpcc_scheme(design.law), origin)
     raise InvalidValue("law", f"{name}, a Design of {design.method}", "a Design of arc, pacing or mpcc")
 
 
@@ -143,7 +141,7 @@ def _queue(name: str, given: dict[str, Any]) -> Subject:
         origin = f"netctrl.arc for {low} to {high} flows, {_ARC_RATE / 1e6:g} Mbit/s, {1e3 * _ARC_RTT_S:g} ms"
         return Subject(name, "aqm", arc_queue(design.law, _PACKET), origin)
     record = _DISCIPLINES.get(name) or QUEUE_LAWS[name].record
-    return Subject(name, "aqm", record(), "defaults")
+    return Subject(name, "aqm", _built(record, given), "defaults")
 
 
 def _sender(name: str, given: dict[str, Any]) -> Subject:
@@ -154,8 +152,17 @@ def _sender(name: str, given: dict[str, Any]) -> Subject:
     if name in TCP_SENDERS:
         return Subject(name, "congestion control", name, "defaults")
     record = RATE_SENDERS[name].record if name in RATE_SENDERS else WINDOW_LAWS[name].record
-    missing = [field.name for field in msgspec.structs.fields(record) if field.required and field.name not in given]
+    return Subject(name, "congestion control", _built(record, given), "defaults")
+
+
+def _built(record: Any, given: dict[str, Any]) -> Any:
+    """The law with its defaults, and what is given for parameters that have none."""
+    required = [field.name for field in msgspec.structs.fields(record) if field.required]
+    missing = [name for name in required if name not in given]
     if missing:
-        example = f"--set {missing[0]}=VALUE"
-        raise InvalidValue("law", name, f"values of {', '.join(missing)} ({example}), or a Design file")
-    return Subject(name, "congestion control", record(**given), "defaults", data_centre=name not in RATE_SENDERS)
+        takes = f"values of {', '.join(missing)} (--set {missing[0]}=VALUE), or a Design file"
+        raise InvalidValue("law", record.__struct_config__.tag, takes)
+    try:
+        return record(**{name: given[name] for name in required})
+    except InvalidValue as error:
+        raise InvalidValue("parameters", f"{error.argument}={error.got}", error.takes) from None

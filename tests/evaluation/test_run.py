@@ -142,6 +142,14 @@ def test_parameters_that_are_given_are_evaluated() -> None:
     assert delay.mean == pytest.approx(0.04, abs=0.005)
 
 
+def test_a_law_without_a_default_is_evaluated_with_what_it_needs() -> None:
+    """A rate of 4 Mbit/s in a link of 20 Mbit/s."""
+    found = evaluate("cap", parameters={"rate": "4Mbit"}, only=["6.3"], seeds=1, quick=True)
+    used = found.sections[0].cases[0].measure("utilization")
+    assert used is not None
+    assert used.mean == pytest.approx(0.2, abs=0.01)
+
+
 def test_a_design_file_is_evaluated(tmp_path: Path) -> None:
     design = netctrl.arc(10, 0.1, 10e6, packet_size_bytes=1000.0, simulation=False)
     design.save(tmp_path / "mine.json")
@@ -178,6 +186,7 @@ def test_arcs_default_is_designed_for_the_lists_bottleneck() -> None:
         ("parameters", lambda: evaluate("pie", parameters={"gain": 1.0})),
         ("parameters", lambda: evaluate("pie", parameters={"target": "soon"})),
         ("parameters", lambda: evaluate("reno", parameters={"beta": 0.7})),
+        ("parameters", lambda: evaluate("cap", parameters={"rate": "much"})),
         ("parameters", lambda: evaluate("target-rtt", parameters={"psi": 2.0})),
         ("parameters", lambda: evaluate("pie", parameters=["target"])),
     ],

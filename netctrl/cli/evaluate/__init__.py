@@ -23,7 +23,6 @@ from netctrl.cli.app import (
     write_all,
 )
 from netctrl.cli.evaluate.arguments import SET_TAKES, listed, read_parameters
-from netctrl.errors import JOBS_TAKES
 
 __all__ = ["main"]
 
@@ -43,7 +42,9 @@ def evaluate(
     only: Annotated[str | None, option("SECTIONS", "sections to run, as in 8.2,9.1 (all)")] = None,
     set: Annotated[str | None, option("VALUES", f"parameters of the law: {SET_TAKES}")] = None,
     quick: Annotated[bool, option("", "shorten all times of the cases to 0.3")] = False,
-    workers: Annotated[str, option("N", JOBS_TAKES, "--workers", "--n-jobs")] = "-1",
+    workers: Annotated[
+        str, option("N", "number of runs at a time, -1: one for each core", "--workers", "--n-jobs")
+    ] = "-1",
     list: Annotated[bool, option("", "list the law's sections and cases, and run nothing")] = False,
     output: Annotated[str | None, option("FILE", "save the evaluation as JSON", "--output", "-o")] = None,
     json: Annotated[bool, option("", "print the evaluation as one JSON object and nothing else")] = False,
