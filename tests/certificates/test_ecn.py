@@ -134,6 +134,15 @@ def test_smallest_thresholds_hold_over_a_box_and_not_below() -> None:
     assert step.lost_share == 0.0
 
 
+def test_a_wider_range_of_round_trips_needs_what_its_longest_one_needs() -> None:
+    for spare in (0.0, 1.0):
+        narrow, wide = (
+            smallest_threshold((2.0, 40.0), rtt, 833333.0, spare_packets=spare) for rtt in (1e-4, (2e-5, 1e-4))
+        )
+        assert wide.packets == pytest.approx(narrow.packets, rel=2e-5)
+    assert narrow.packets == pytest.approx(49.68, abs=0.01)
+
+
 def test_windows_below_2_packets_have_no_certificate() -> None:
     found = certify("dctcp", parameters={"k_packets": 5.0}, **(LINK | {"flows": 60.0})).certificate
     assert (found.status, found.step) == (Status.INFEASIBLE, None)
