@@ -384,7 +384,8 @@ def _reach_text(reach: QueueReach) -> str:
     if reach.longest_rtt_s is not None:
         parts.append(f"up to {format_quantity(float(f'{reach.longest_rtt_s:.3g}'), 's')}")
     if reach.fewest_flows is not None:
-        parts.append(f"down to {reach.fewest_flows:.3g} flows")
+        few = reach.fewest_flows
+        parts.append(f"down to {few:.3g} flows" if few > 1.0 else "down to a single flow")
     if reach.largest_window_packets is not None:
         parts.append(f"up to windows of {reach.largest_window_packets:.3g} packets")
     return " or ".join(parts) if parts else "nowhere in the range that was searched"

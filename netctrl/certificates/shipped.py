@@ -56,7 +56,7 @@ _SHIPPED = (
     Shipped("rfc8034", "DOCSIS-PIE", "docsis-pie", {}, _HOME, "RFC 8034, Appendix A"),
     Shipped(
         "rfc9332",
-        "DualPI2",
+        "DualPI2 by its rule",
         "pi2",
         {"alpha": 0.1 * 0.015 / 0.1**2, "beta": 0.3 / 0.1, "target_s": 0.015, "tupdate_s": 0.015},
         _HOME,
