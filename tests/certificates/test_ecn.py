@@ -207,6 +207,20 @@ def test_packets_lose_more_where_dcqcn_s_loop_is_unstable(rtt: float, stable: bo
     assert queue.std() > 30e3
 
 
+@pytest.mark.parametrize(("flows", "rtt"), [((10.0, 10.0), 50e-6), ((2.0, 12.0), 85e-6), ((8.0, 8.0), 5e-6)])
+def test_six_decibels_are_kept_from_the_smallest_upper_threshold_on(flows: tuple[float, float], rtt: float) -> None:
+    given: dict = {"pmax": 0.05, "kmax_bytes": 1e6}
+    found = certify("dcqcn", parameters=given, rtt_s=rtt, flows=flows, **ROCE).certificate
+    assert found.reach is not None
+    given["kmax_bytes"] = found.reach.smallest_max_bytes
+    at = certify("dcqcn", parameters=given, rtt_s=rtt, flows=flows, **ROCE).certificate.sampled
+    assert at is not None
+    assert at.gain_margin_db == pytest.approx(6.0, abs=0.01)
+    coming = certify("dcqcn", parameters={"arriving": True}, rtt_s=rtt, flows=flows[0], **ROCE).certificate.reach
+    assert coming is not None
+    assert coming.smallest_max_bytes is None
+
+
 def test_marks_as_packets_come_add_the_queue_to_the_delay() -> None:
     leaving = certify("dcqcn", rtt_s=10e-6, flows=10.0, **ROCE).certificate
     assert leaving.sampled is not None

@@ -151,7 +151,10 @@ class DcqcnSubject:
             linear=self._linear(worst, size, found[worst]),
             sampled=self._sampled(worst, list(found.values()), found[worst], size, len(points)),
             reach=QueueReach(
-                longest_rtt_s=_longest_rtt(self, points, size), fewest_flows=None, largest_window_packets=None
+                longest_rtt_s=_longest_rtt(self, points, size),
+                fewest_flows=None,
+                largest_window_packets=None,
+                smallest_max_bytes=_smallest_max(self, points, size),
             ),
             warnings=notes,
         )
@@ -248,9 +251,11 @@ def _look(subject: DcqcnSubject, loads: _Loads, rtt: np.ndarray) -> tuple[np.nda
     slowest = float(delay.max()) + subject.timer_s + subject.alpha_s + subject.notification_s
     frequency = np.geomspace(1e-3 / slowest, 20.0 / float(delay.min()), _FREQUENCIES)
     response = dcqcn_response(loads.response, loads.rate, loads.slope, delay, frequency)
-    size, crosses = np.abs(response), np.diff(np.signbit(response.imag), axis=1)
-    left = response.real[:, 1:] + response.real[:, :-1] < 0.0
-    gain = np.where(crosses & left, 0.5 * (size[:, 1:] + size[:, :-1]), 0.0).max(axis=1)
+    size, real, above = np.abs(response), response.real, response.imag
+    with np.errstate(divide="ignore", invalid="ignore"):
+        part = above[:, :-1] / (above[:, :-1] - above[:, 1:])
+        crossed = -(real[:, :-1] + part * (real[:, 1:] - real[:, :-1]))
+    gain = np.where(np.diff(np.signbit(above), axis=1), np.maximum(crossed, 0.0), 0.0).max(axis=1)
     turned = np.abs(np.angle(-response[:, 1:]))
     return gain, np.where(np.diff(size > 1.0, axis=1), turned, np.inf).min(axis=1)
 
@@ -285,6 +290,19 @@ def _longest_rtt(subject: DcqcnSubject, points: list[Point], packet_bytes: float
         middle = (low * high) ** 0.5
         low, high = (middle, high) if kept(middle) else (low, middle)
     return low
+
+
+def _smallest_max(subject: DcqcnSubject, points: list[Point], packet_bytes: float) -> float | None:
+    """Smallest K_max, with the same K_min and P_max, at which all points keep the gain margin.
+
+    The loop's gain is proportional to the slope of the marks. None where packets are marked as they come: the queue's
+    delay grows with K_max then, and the margin with it at first alone.
+    """
+    if subject.arriving:
+        return None
+    flows, rtt, rate = (np.array(each)[:, None] for each in zip(*points, strict=True))
+    gain = float(_look(subject, _loads(subject, flows, rate, packet_bytes), rtt)[0].max())
+    return subject.min_bytes + (subject.max_bytes - subject.min_bytes) * gain * 10.0 ** (MIN_GAIN_DB / 20.0)
 
 
 def dcqcn(

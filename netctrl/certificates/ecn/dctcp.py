@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from netctrl.certificates.box import MIN_WINDOW, Box, Ends
 from netctrl.certificates.ecn.points import Point, between, capacities, points_of
-from netctrl.certificates.record import QueueSwing, QueueVerdict, StepCycle
+from netctrl.certificates.ecn.record import QueueSwing, StepCycle
+from netctrl.certificates.record import QueueVerdict
 from netctrl.errors import InvalidValue, Status, checked_number
 from netctrl.laws.targets.wred import WredLaw
 from netctrl.plants.ecn.dctcp import (
