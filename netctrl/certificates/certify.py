@@ -37,7 +37,17 @@ from netctrl.model.io.provenance import provenance
 from netctrl.model.loop import DelayLoop
 from netctrl.plants.queues.queue_loop import QueueLoop
 
-__all__ = ["MIN_GAIN_DB", "MIN_PHASE_DEG", "Worst", "certify", "check_parameters", "holds", "subject_of", "worst"]
+__all__ = [
+    "MIN_GAIN_DB",
+    "MIN_PHASE_DEG",
+    "Worst",
+    "certify",
+    "check_parameters",
+    "described",
+    "holds",
+    "subject_of",
+    "worst",
+]
 
 MIN_GAIN_DB, MIN_PHASE_DEG = 6.0, 30.0
 """The design rule."""
@@ -132,7 +142,7 @@ def certify(
     box = box_of(subject, rtt_s, flows, capacity_bit_per_s, window_packets, packet_size_bytes, senders, stretches)
     return QueueCertificate(
         schema=CERTIFICATE_SCHEMA,
-        law=_described(subject),
+        law=described(subject),
         inputs=box.inputs,
         certificate=_verdict(subject, box),
         provenance=provenance(argv=argv, libraries=("numpy",)),
@@ -160,7 +170,8 @@ def check_parameters(name: str, make: Callable[..., Subject], parameters: Mappin
         raise InvalidValue("parameters", None, f"{', '.join(missing)} of {name}")
 
 
-def _described(subject: Subject) -> CertifiedLaw:
+def described(subject: Subject) -> CertifiedLaw:
+    """A law as certificates name it."""
     return CertifiedLaw(
         name=subject.name,
         implementation=subject.implementation,

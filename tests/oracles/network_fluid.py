@@ -1,9 +1,9 @@
-"""Nonlinear fluid of windows, links in a row with queues first in, first out, and a law at each link, integrated in time: a
+"""Nonlinear fluid of windows and of links in a row, queues first in, first out and a law each, integrated in time: a
 judge of the matrix response of `netctrl.plants.queue_networks`.
 
-Written from the differential equations alone: windows as in Misra, Gong, Towsley (SIGCOMM 2000) and Alizadeh, Javanmard,
-Prabhakar (2011), and queues that let out what came, in its order, by following when each arrival leaves. It takes the
-equilibrium from the product and nothing of its linear response. The unit of time is one step.
+Written from the differential equations alone: windows as in Misra, Gong, Towsley (SIGCOMM 2000) and Alizadeh,
+Javanmard, Prabhakar (2011), and queues that let out what came, in its order, by following when each arrival leaves. It
+takes the equilibrium from the product and nothing of its linear response. The unit of time is one step.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def network_growth(
     laws = [link.at(float(x)) if link.ranges else None for link, x in zip(network.links, found.outputs, strict=True)]
     updates = [law.update_s for law in laws if isinstance(law, SampledPi)]
     shortest = float(found.trips.min()) / _STEPS
-    base = min(updates) if updates else float(found.trips.min()) / 4.0
+    # All intervals are whole numbers of steps.
+    whole = int(np.gcd.reduce([round(1e6 * update) for update in updates])) if updates else 0
+    base = 1e-6 * whole if updates else float(found.trips.min()) / 4.0
     h = base / max(int(np.ceil(base / shortest)), 8)
     links, numbers = np.zeros((L, 12)), np.zeros((L, 2), dtype=np.int64)
     for k, (link, law) in enumerate(zip(network.links, laws, strict=True)):
@@ -50,8 +52,8 @@ def network_growth(
         elif isinstance(law, Averaged) and x > 0.0:
             p = x / (2.0 - x) if law.spaced else x
             links[k, 7:12] = 1.0, gains[k] * law.slope * h, law.corner * h, law.spaced, p
-    I, most = len(network.groups), max(len(group.path) for group in network.groups)
-    groups, paths, seen = np.zeros((I, 8)), np.full((I, most), -1, dtype=np.int64), np.zeros((I, most, 5))
+    K, most = len(network.groups), max(len(group.path) for group in network.groups)
+    groups, paths, seen = np.zeros((K, 8)), np.full((K, most), -1, dtype=np.int64), np.zeros((K, most, 5))
     for i, group in enumerate(network.groups):
         s, trip = group.sender, float(found.trips[i])
         fixed = group.rtt_s + sum(0.0 if k.queued else k.other_delay_s for k in group.seen)
@@ -87,13 +89,13 @@ def _held(history: np.ndarray, now: int, steps: float) -> float:
 
 @numba.njit(cache=True)
 def _run(groups: Any, paths: Any, seen: Any, links: Any, numbers: Any, steps: int, every: int) -> np.ndarray:
-    I, most, L = len(groups), paths.shape[1], len(links)
+    K, most, L = len(groups), paths.shape[1], len(links)
     n = int(2.0 * groups[:, 7].max() + links[:, 4].max() + links[:, 1].max()) + 64
-    W, R = np.empty((I, n)), np.empty((I, n))
-    Y = np.zeros((I, most, n))  # what comes to each link of a path, per step
+    W, R = np.empty((K, n)), np.empty((K, n))
+    Y = np.zeros((K, most, n))  # what comes to each link of a path, per step
     D, X, came, slope = np.empty((L, n)), np.empty((L, n)), np.empty((L, n)), np.zeros((L, n))
-    m, D_old, average = np.empty(I), links[:, 2].copy(), links[:, 2].copy()
-    for i in range(I):
+    m, D_old, average = np.empty(K), links[:, 2].copy(), links[:, 2].copy()
+    for i in range(K):
         W[i], R[i] = groups[i, 6], groups[i, 7]
         W[i, 0] *= 1.0 + 1e-6 * (1.0 + i)
         kept = 1.0
@@ -107,7 +109,7 @@ def _run(groups: Any, paths: Any, seen: Any, links: Any, numbers: Any, steps: in
         D[k], X[k] = links[k, 2], links[k, 3]
         came[k] = -links[k, 2]  # age of what leaves, with a minus: it came at now + came
     found = np.empty((steps // every, L))
-    W_slope, m_slope, D_slope = np.empty((2, I)), np.zeros((2, I)), np.empty((2, L))
+    W_slope, m_slope, D_slope = np.empty((2, K)), np.zeros((2, K)), np.empty((2, L))
     for now in range(steps):
         for k in range(L):
             if links[k, 5] > 0.0 and now % numbers[k, 0] == numbers[k, 1]:
@@ -123,7 +125,7 @@ def _run(groups: Any, paths: Any, seen: Any, links: Any, numbers: Any, steps: in
                 for k in range(L):
                     _leave(D[k], came[k], t)
             D_slope[stage] = 0.0
-            for i in range(I):
+            for i in range(K):
                 trip = groups[i, 1]
                 for j in range(most):
                     if paths[i, j] >= 0 and seen[i, j, 2] > 0.0:
@@ -156,12 +158,12 @@ def _run(groups: Any, paths: Any, seen: Any, links: Any, numbers: Any, steps: in
                     D_slope[stage, k] = 0.0
                 slope[k, t % n] = D_slope[stage, k]
             if stage == 0:
-                for i in range(I):
+                for i in range(K):
                     W[i, (now + 1) % n] = W[i, now % n] + W_slope[0, i]
                 for k in range(L):
                     D[k, (now + 1) % n] = max(D[k, now % n] + D_slope[0, k], 0.0)
                     X[k, (now + 1) % n] = X[k, now % n]
-        for i in range(I):
+        for i in range(K):
             W[i, (now + 1) % n] = W[i, now % n] + 0.5 * (W_slope[0, i] + W_slope[1, i])
             m[i] += 0.5 * (m_slope[0, i] + m_slope[1, i])
         for k in range(L):

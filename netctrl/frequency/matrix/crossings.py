@@ -1,4 +1,4 @@
-"""Eigenvalues of a loop's matrix response along the boundary of stability, and the gains and phases at which they meet −1.
+"""Eigenvalues of a loop's matrix response on the boundary of stability; gains and phases at which they meet −1.
 
 det(1 + k L) = Π (1 + k lambda_j): the generalised Nyquist criterion follows the eigenvalues of L as one follows the
 response of a single loop (MacFarlane, Postlethwaite, Int. J. Control 25(1), 1977).
@@ -51,7 +51,7 @@ def scan_angles(longest: float, end: float = pi, lowest: float = 1e-4) -> np.nda
 
 
 def tracked(matrices: np.ndarray) -> np.ndarray:
-    """Eigenvalues of matrices (n, S, S) at neighbouring angles as S curves, (n, S): each the nearest to the one before."""
+    """Eigenvalues of matrices (n, S, S) at neighbouring angles as S curves, (n, S), each next to the last."""
     values = np.linalg.eigvals(matrices)
     size = values.shape[1]
     for n in range(1, len(values)):

@@ -1,7 +1,7 @@
 """Multi-loop disk margin: factors of all loops that may vary at once, each in a disk of its own.
 
-Each loop has a factor f = (1 + delta/2)/(1 − delta/2) with |delta| < alpha, of any phase and independent of the others'. The
-loops stay stable up to alpha = 2/max mu(S − T), with mu over diagonal matrices of complex numbers (Seiler, Packard,
+Each loop has a factor f = (1 + delta/2)/(1 − delta/2) with |delta| < alpha, of any phase, independent of the others'.
+The loops stay stable up to alpha = 2/max mu(S − T), with mu over diagonal matrices of complex numbers (Seiler, Packard,
 Gahinet, "An introduction to disk margins", IEEE Control Systems 40(5), 2020). mu is at most the least norm of
 D (S − T) D⁻¹ over diagonal D, and equals it for up to three loops (Packard, Doyle, Automatica 29(1), 1993).
 """

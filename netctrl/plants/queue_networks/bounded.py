@@ -14,7 +14,7 @@ import numpy as np
 
 from netctrl.plants.aliases import majorant
 from netctrl.plants.queue_networks.matrices import Matrix, determinant
-from netctrl.plants.queue_networks.response import NetworkResponse, Turn, held_share, law_factor
+from netctrl.plants.queue_networks.response import NetworkResponse, held_share, law_factor, phases
 from netctrl.plants.queues.mean_value import MeanValue, coordinate, unknown_phase
 from netctrl.plants.queues.queue_response import SampledPi
 
@@ -102,7 +102,7 @@ class NetworkLoop(NetworkResponse):
 
     def _held_bound(self, theta: MeanValue, near: MeanValue, far: MeanValue, row: int) -> tuple[MeanValue, MeanValue]:
         """The main alias of an entry of r L and all others, from values at the near aliases and bounds at far ones."""
-        law, d, most = self.laws[row], self.epoch, near.value.shape[1] // 2
+        law, most = self.sampled_law(row), near.value.shape[1] // 2
         weight = (-theta.turn()) + 1.0
         counted = (weight * law.proportional + law.integral) * (1.0 / self.outputs[row])
         share = MeanValue(held_share(theta.value), 0.5 * theta.slopes, theta.half)  # |d/dtheta| is at most 1/2
@@ -122,7 +122,7 @@ class NetworkLoop(NetworkResponse):
     def _terms(self, theta: MeanValue, *, known: bool) -> Matrix:
         """A⁻¹ B with the readings' ages, and in continuous time the laws; phases that aren't `known` are any."""
         omega = theta * (1.0 / self.epoch)
-        turn = _turning(omega, known)
+        turn = phases(omega, known)
         s = omega * 1j
         G = self.plant(s, turn)
         found: Matrix = []
@@ -146,6 +146,16 @@ class NetworkLoop(NetworkResponse):
                 found.append(theta * 0.0 + 1.0)
         return found
 
+    @property
+    def rest(self) -> float:
+        """Change of the argument of F at the gain 1 beyond the angle pi, in units of pi; 0 on the unit circle."""
+        if self.sampled:
+            return 0.0
+        end = np.array([pi])
+        weights = np.array([weight[0] for weight in self.weights(end)])
+        eigenvalues = np.linalg.eigvals(self.at(end)[0])  # of modulus below 1 from there on
+        return float(-(np.angle(weights).sum() + np.angle(1.0 + eigenvalues).sum()) / pi)
+
     def beyond(self) -> float:
         """Bound of the spectral radius of L at the angle pi and above, for laws in continuous time."""
         omega = _point(pi / self.epoch)
@@ -157,22 +167,6 @@ class NetworkLoop(NetworkResponse):
 
 def _none(entry: object) -> bool:
     return isinstance(entry, float)
-
-
-def _turning(omega: MeanValue, known: bool) -> Turn:
-    """e^(−i omega delay) for delays, each computed once; of a phase that isn't known, the modulus and slopes."""
-    kept: dict[float, MeanValue] = {}
-
-    def turn(delay: float) -> MeanValue:
-        if delay not in kept:
-            turned = (omega * delay).turn()
-            if not known and delay != 0.0:
-                unsure = unknown_phase(omega, _UNKNOWN)
-                turned = MeanValue(unsure.value + 0.0 * turned.value, unsure.slopes + turned.slopes, omega.half)
-            kept[delay] = turned
-        return kept[delay]
-
-    return turn
 
 
 def _beyond(terms: np.ndarray, most: int) -> np.ndarray:

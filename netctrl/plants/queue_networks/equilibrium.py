@@ -162,7 +162,7 @@ def _balanced(network: QueueNetwork, at: np.ndarray, link: int) -> float:
         moved[link] = place
         return _load_of(network, moved, link)
 
-    if load(0.0) <= 1.0:
+    if load(0.0) <= 1.0 + _CLOSE:
         return 0.0
     low, high = 0.0, 2.0
     if load(high) >= 1.0:
@@ -204,7 +204,7 @@ def _polished(network: QueueNetwork, at: np.ndarray) -> np.ndarray | None:
             try:
                 move = np.linalg.solve(np.array(columns).T, value)
             except np.linalg.LinAlgError:
-                raise _undetermined(network, free) from None
+                return None
             scale = np.where(place > 1.0, place - 1.0, place)
             shrink = min(1.0, 0.5 / max(float(np.max(np.abs(move) / scale)), 1e-300))
             place = place - shrink * move
@@ -222,11 +222,6 @@ def _may_queue(network: QueueNetwork, idle: np.ndarray, loads: np.ndarray) -> bo
     return any(network.links[k].ranges for k in idle[loads[idle] > 1.0 + _SPARE])
 
 
-def _undetermined(network: QueueNetwork, links: np.ndarray) -> InvalidValue:
-    takes = "links that differ in what crosses them: which of these has the queue isn't determined"
-    return InvalidValue("links", _names(network, tuple(links.tolist())), takes)
-
-
 def _described(network: QueueNetwork, at: np.ndarray) -> NetworkEquilibrium:
     x, delays = _state(network, at)
     marked, windows, trips = _flows(network, x, delays)
@@ -236,12 +231,13 @@ def _described(network: QueueNetwork, at: np.ndarray) -> NetworkEquilibrium:
             takes = f"a law for its queue, or a higher rate: what comes to it is {loads[k]:.3g} of its rate"
             raise InvalidValue(f"links.{link.name}.queue", "none", takes)
     queueing = tuple(np.flatnonzero(at > 0.0).tolist())
-    _check_rank(network, queueing)
+    _check_rank(network, tuple(np.flatnonzero((at > 0.0) | (loads > 1.0 - _SPARE)).tolist()))
     order = checked_order(network, queueing)
     return NetworkEquilibrium(network, x, delays, loads, windows, marked, trips, order)
 
 
-def _check_rank(network: QueueNetwork, queueing: tuple[int, ...]) -> None:
-    crosses = np.array([[k in group.path for k in queueing] for group in network.groups], dtype=float)
-    if np.linalg.matrix_rank(crosses) < len(queueing):
-        raise _undetermined(network, np.array(queueing))
+def _check_rank(network: QueueNetwork, full: tuple[int, ...]) -> None:
+    crosses = np.array([[k in group.path for k in full] for group in network.groups], dtype=float)
+    if np.linalg.matrix_rank(crosses) < len(full):
+        takes = "links that differ in what crosses them: which of these has the queue isn't determined"
+        raise InvalidValue("links", _names(network, full), takes)

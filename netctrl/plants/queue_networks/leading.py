@@ -1,4 +1,4 @@
-"""What a network's response tends to at high frequencies: sums of delayed powers of 1/s, whose aliases sum in closed form.
+"""Leading powers of a network's response at high frequencies, with their delays: their aliases sum in closed form.
 
 With E the shares that pass from queue to queue and K the rates at which round trips answer, A/s = 1 + E + K/s + O(1/s²)
 and B = B₁/s + B₂/s² + O(1/s³), all of them sums of delays. E has entries only from earlier to later links, so

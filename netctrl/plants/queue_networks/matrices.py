@@ -6,6 +6,7 @@ Entries are arrays, functions over cells (`netctrl.plants.queues.mean_value`), o
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 __all__ = ["Matrix", "determinant", "solved"]
@@ -36,19 +37,21 @@ def solved(A: Matrix, B: Matrix) -> Matrix:
 
 
 def determinant(A: Matrix) -> Any:
-    """Determinant by its minors along the first row: no division, so that bounds stay narrow."""
-    if len(A) == 1:
-        return A[0][0]
-    total: Any = 0.0
-    for column, entry in enumerate(A[0]):
-        if _is_zero(entry):
-            continue
-        minor = determinant([[*row[:column], *row[column + 1 :]] for row in A[1:]])
-        if _is_zero(minor):
-            continue
-        term = entry * minor
-        total = total + (-term if column % 2 else term)
-    return total
+    """Determinant by minors, each computed once: no division, so that bounds stay narrow. 0.0 where it has no terms."""
+    minors: dict[tuple[int, ...], Any] = {(): 1.0}
+    for row in reversed(A):
+        found: dict[tuple[int, ...], Any] = {}
+        for kept in combinations(range(len(A)), len(next(iter(minors))) + 1):
+            total: Any = 0.0
+            for place, column in enumerate(kept):
+                minor = minors[kept[:place] + kept[place + 1 :]]
+                if _is_zero(row[column]) or _is_zero(minor):
+                    continue
+                term = row[column] if isinstance(minor, float) else row[column] * minor
+                total = total + (-term if place % 2 else term)
+            found[kept] = total
+        minors = found
+    return minors[tuple(range(len(A)))]
 
 
 def _less(value: Any, factor: Any, other: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Links with laws of their queues, and flows whose paths cross them; which links queue, and where a flow's delays are."""
+"""Links with laws of their queues, flows whose paths cross them, and the order in which packets cross links."""
 
 from __future__ import annotations
 

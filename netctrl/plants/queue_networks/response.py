@@ -40,10 +40,11 @@ from netctrl.plants.aliases import SMALL_ANGLE, held_aliases
 from netctrl.plants.queue_networks.equilibrium import NetworkEquilibrium
 from netctrl.plants.queue_networks.leading import leading_powers
 from netctrl.plants.queue_networks.matrices import Matrix, solved
+from netctrl.plants.queues.mean_value import MeanValue, unknown_phase
 from netctrl.plants.queues.queue_response import BLOCK, Averaged, SampledPi
 from netctrl.plants.queues.window_response import Sender, response
 
-__all__ = ["GroupResponse", "NetworkResponse"]
+__all__ = ["GroupResponse", "NetworkResponse", "held_share", "law_factor", "phases"]
 
 _ALIASES, _FEW = 16, 3
 """On each side: with the leading powers' sums in closed form they leave less than 1e-8, or 1e-5 for a first look."""
@@ -122,6 +123,13 @@ class NetworkResponse:
             isinstance(law, SampledPi) and law.update_s == first.update_s for law in self.laws
         )
 
+    def sampled_law(self, row: int) -> SampledPi:
+        """A law that acts at intervals; TypeError for another one."""
+        law = self.laws[row]
+        if not isinstance(law, SampledPi):
+            raise TypeError("a law in continuous time has no aliases")
+        return law
+
     @property
     def exact(self) -> bool:
         """Whether nothing of the linear loop is left out: one interval of updates, or averaging laws alone."""
@@ -196,7 +204,7 @@ class NetworkResponse:
 
     def _held(self, theta: np.ndarray, s: np.ndarray, value: np.ndarray, row: int, column: int) -> np.ndarray:
         """An entry of r L from its aliases, of which those beyond are summed in closed form."""
-        law, d, most = self.laws[row], self.epoch, s.shape[1] // 2
+        law, d, most = self.sampled_law(row), self.epoch, s.shape[1] // 2
         beside = np.delete(s, most, axis=1)
         rest = (np.delete(value, most, axis=1) / beside).sum(axis=1)
         apart = np.abs(theta) > SMALL_ANGLE
@@ -212,6 +220,18 @@ class NetworkResponse:
         weight = -np.expm1(-1j * theta)
         counted = (law.proportional * weight + law.integral) / self.outputs[row]
         return counted * (held_share(theta) * value[:, most] + weight * rest / d)
+
+    def aliased(self, theta: float) -> float:
+        """Size of the nearest aliases, which L leaves out where intervals differ, over that of the response there."""
+        sizes = []
+        for row, law in enumerate(self.laws):
+            if isinstance(law, SampledPi):
+                turns = theta / self.epoch + 2.0 * pi * np.arange(-_FEW, _FEW + 1) / law.update_s
+                s = 1j * turns[None, :]
+                G = self.plant(s, lambda delay, s=s: np.exp(-s * delay))
+                size = sum(np.abs(entry / s)[0] for entry in G[row] if not isinstance(entry, float))
+                sizes.append(float(np.delete(size, _FEW).sum() / size[_FEW]))
+        return max(sizes, default=0.0)
 
     def plant(self, s: Any, turn: Turn) -> Matrix:
         """A⁻¹ B for the links that mark: −δD_l/δ ln x_k; s and the turns are arrays or functions over cells."""
@@ -257,6 +277,25 @@ def law_factor(law: SampledPi | Averaged, x: float, s: Any, turn: Turn) -> Any:
         return law.rise(x) / x / (s * (1.0 / law.corner) + 1.0)
     counted = turn(law.update_s) * -law.proportional + (law.proportional + law.integral)
     return counted * (1.0 / x) / (s * law.update_s + 1.0)
+
+
+def phases(omega: MeanValue, known: bool) -> Turn:
+    """e^(−i omega delay) for delays, each computed once; of a phase that isn't `known`, its modulus and slopes alone.
+
+    What isn't known is the last coordinate of the cells.
+    """
+    kept: dict[float, MeanValue] = {}
+
+    def turn(delay: float) -> MeanValue:
+        if delay not in kept:
+            turned = (omega * delay).turn()
+            if not known and delay != 0.0:
+                unsure = unknown_phase(omega, -1)
+                turned = MeanValue(unsure.value + 0.0 * turned.value, unsure.slopes + turned.slopes, omega.half)
+            kept[delay] = turned
+        return kept[delay]
+
+    return turn
 
 
 def _group(found: NetworkEquilibrium, number: int) -> GroupResponse:
