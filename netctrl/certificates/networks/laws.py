@@ -39,9 +39,7 @@ def law_of(link: Link, packet_bytes: float) -> Subject | None:
     make = _MAKERS.get(type(link.queue))
     if make is None:
         kind = link.queue.__struct_config__.tag
-        takes = (
-            f"a queue whose law has a linear loop: {', '.join(k.__struct_config__.tag for k in _MAKERS)}, or droptail"
-        )
+        takes = "a queue whose law has a linear loop: pie, pi2, dualpi2, pi, red, qdisc, or droptail"
         raise InvalidValue(f"links.{link.id}.queue", kind, takes)
     return make(link, packet_bytes)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import Literal
 
 from netctrl.certificates.record import CertifiedLaw
 from netctrl.errors import Status
 from netctrl.model.io.display import html_table
 from netctrl.model.io.provenance import Provenance
-from netctrl.model.io.record_file import FileRecord, Record
+from netctrl.model.io.record_file import FileRecord, Record, read_record
 from netctrl.units import format_quantity
 
 __all__ = [
@@ -18,9 +19,11 @@ __all__ = [
     "NetworkCertificate",
     "NetworkMargins",
     "NetworkVerdict",
+    "read_network_certificate",
 ]
 
 NETWORK_SCHEMA = "netctrl.network_certificate/1"
+_MAX_BYTES = 2**26
 
 
 class CertifiedLink(Record, frozen=True):
@@ -161,6 +164,19 @@ class NetworkCertificate(FileRecord, frozen=True):
 
     def _repr_html_(self) -> str:
         return html_table(self.verdict, self.rows)
+
+
+def read_network_certificate(path: str | os.PathLike[str]) -> NetworkCertificate:
+    """Read a network's certificate from its file.
+
+    Raises
+    ------
+    FileError
+        The file can't be read, or has an unknown, missing or unusable key, which the message names.
+    """
+    return read_record(
+        path, NetworkCertificate, schema=NETWORK_SCHEMA, what="network's certificate", max_bytes=_MAX_BYTES
+    )
 
 
 def _link_text(link: CertifiedLink) -> str:

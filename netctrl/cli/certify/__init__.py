@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from netctrl.cli.app import new_app, run
 from netctrl.cli.certify.common import OPTIONS
 from netctrl.cli.certify.installed import as_command, sonic, tc
+from netctrl.cli.certify.network import network
 from netctrl.cli.certify.pi import dualpi2, pi2, pie
 from netctrl.cli.certify.red import red, wred
 from netctrl.cli.waiting import waiting
@@ -21,7 +22,7 @@ app = new_app(
     "netctrl certify pie --rtt 10ms:30ms --N 3:5 --capacity 20Mbit",
     "netctrl certify dualpi2 --rtt 20ms --window 50 --sender reno --json",
 )
-_COMMANDS = (pie, dualpi2, pi2, red, wred, tc, sonic)
+_COMMANDS = (pie, dualpi2, pi2, red, wred, network, tc, sonic)
 for command in _COMMANDS:
     app.command(command, name=command.__name__, help=inspect.getdoc(command))
 

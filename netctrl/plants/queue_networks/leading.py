@@ -10,10 +10,8 @@ X = (1 + E)⁻¹ is a finite sum, and
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from netctrl.plants.queue_networks.response import GroupResponse
+from netctrl.plants.queue_networks.group import GroupResponse
 
 __all__ = ["Delayed", "leading_powers"]
 

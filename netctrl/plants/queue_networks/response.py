@@ -38,55 +38,20 @@ import numpy as np
 
 from netctrl.plants.aliases import SMALL_ANGLE, held_aliases
 from netctrl.plants.queue_networks.equilibrium import NetworkEquilibrium
+from netctrl.plants.queue_networks.group import GroupResponse, group_response
 from netctrl.plants.queue_networks.leading import leading_powers
 from netctrl.plants.queue_networks.matrices import Matrix, solved
 from netctrl.plants.queues.mean_value import MeanValue, unknown_phase
 from netctrl.plants.queues.queue_response import BLOCK, Averaged, SampledPi
-from netctrl.plants.queues.window_response import Sender, response
+from netctrl.plants.queues.window_response import response
 
-__all__ = ["GroupResponse", "NetworkResponse", "held_share", "law_factor", "phases"]
+__all__ = ["NetworkResponse", "held_share", "law_factor", "phases"]
 
 _ALIASES, _FEW = 16, 3
 """On each side: with the leading powers' sums in closed form they leave less than 1e-8, or 1e-5 for a first look."""
 
 Turn = Callable[[float], Any]
 """Delay [s] -> e^(−s delay)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupResponse:
-    """A group of flows around the equilibrium; tables have a row for each queueing link of its path.
-
-    Parameters
-    ----------
-    sender : Sender
-    trip : float
-        R [s].
-    damping : float
-        a/w.
-    at : tuple of int
-        Places of the links in the network's order.
-    shares : tuple of float
-        y.
-    queued : tuple of bool
-        Whether the group waits in the queue that the law reads.
-    ahead : tuple of float
-        g [s].
-    back : tuple of float
-        m [s].
-    marks : tuple of float
-        r · n; 0 where the link doesn't mark.
-    """
-
-    sender: Sender
-    trip: float
-    damping: float
-    at: tuple[int, ...]
-    shares: tuple[float, ...]
-    queued: tuple[bool, ...]
-    ahead: tuple[float, ...]
-    back: tuple[float, ...]
-    marks: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -156,7 +121,7 @@ class NetworkResponse:
     @cached_property
     def groups(self) -> tuple[GroupResponse, ...]:
         """All groups of flows."""
-        return tuple(_group(self.equilibrium, i) for i in range(len(self.equilibrium.network.groups)))
+        return tuple(group_response(self.equilibrium, i) for i in range(len(self.equilibrium.network.groups)))
 
     def at(self, theta: Any, *, coarse: bool = False) -> np.ndarray:
         """L at angles (n,) above 0, (n, S, S); `coarse` takes few aliases, for a first look."""
@@ -296,39 +261,6 @@ def phases(omega: MeanValue, known: bool) -> Turn:
         return kept[delay]
 
     return turn
-
-
-def _group(found: NetworkEquilibrium, number: int) -> GroupResponse:
-    """A group's response at the queueing links of its path."""
-    group, order = found.network.groups[number], found.order
-    trip, marked = float(found.trips[number]), float(found.marked[number])
-    rate = group.flows * float(found.windows[number]) / trip
-    at, shares, queued, ahead, back, marks = [], [], [], [], [], []
-    first, passed = None, 0.0
-    for k, seen in zip(group.path, group.seen, strict=True):
-        link = found.network.links[k]
-        if k in order:
-            first = passed if first is None else first
-            p = found.probability(group, k)
-            leaving = float(found.delays[k]) if link.marked_leaving else 0.0
-            at.append(order.index(k))
-            shares.append(rate / link.rate)
-            queued.append(seen.queued)
-            ahead.append(passed - first)
-            back.append(trip - (passed - first) - leaving)
-            marks.append(p / marked * (1.0 - marked) / (1.0 - p) * seen.power)
-        passed += link.delay_s + (float(found.delays[k]) if seen.queued else seen.other_delay_s)
-    return GroupResponse(
-        sender=group.sender,
-        trip=trip,
-        damping=group.sender.increase / float(found.windows[number]),
-        at=tuple(at),
-        shares=tuple(shares),
-        queued=tuple(queued),
-        ahead=tuple(ahead),
-        back=tuple(back),
-        marks=tuple(marks),
-    )
 
 
 def _delayed(s: np.ndarray, delay: float, factors: tuple[float, float]) -> np.ndarray:
