@@ -48,10 +48,11 @@ class _Limits(NamedTuple):
     """Gains and phases at which the closed loop has a pole on the boundary of stability."""
 
     unstable: int
+    """Poles at the gain 1."""
     upper: Crossing | None
-    """Least gain above 1."""
+    """Of a stable loop the least gain above 1."""
     lower: Crossing | None
-    """Greatest gain below 1."""
+    """Greatest gain below 1, of an unstable loop the greatest below which it is stable."""
     phase_rad: float
 
 
@@ -172,12 +173,21 @@ def _crossings(loop: NetworkLoop) -> list[Crossing]:
 def _limits(loop: NetworkLoop) -> _Limits:
     alone = queues_alone(loop)
     poles = whole(-(half_turns(alone.disc, (0.0, pi)) + alone.rest))
-    unstable = poles + whole(-(half_turns(loop.disc, (0.0, pi)) + loop.rest))
+
+    def unstable(gain: float) -> int:
+        return poles + whole(-(half_turns(loop.disc, (0.0, pi), gain) + loop.rest(gain)))
+
     crossings = _crossings(loop)
     upper = min((each for each in crossings if each.gain >= 1.0), key=lambda each: each.gain, default=None)
-    lower = max((each for each in crossings if each.gain < 1.0), key=lambda each: each.gain, default=None)
-    offs = [each.off for each in gain_crossovers(loop.at, _angles(loop))] if unstable == 0 else [0.0]
-    return _Limits(unstable, upper, lower, min(offs, default=pi))
+    below = sorted((each for each in crossings if each.gain < 1.0), key=lambda each: -each.gain)
+    found = unstable(1.0)
+    if found == 0:
+        offs = [each.off for each in gain_crossovers(loop.at, _angles(loop))]
+        return _Limits(0, upper, below[0] if below else None, min(offs, default=pi))
+    # Between two crossings the number of unstable poles stays.
+    ends = [*(each.gain for each in below[1:]), 0.25 * below[-1].gain] if below else []
+    held = (each for each, end in zip(below, ends, strict=True) if unstable((each.gain * end) ** 0.5) == 0)
+    return _Limits(found, None, next(held, None), 0.0)
 
 
 def _verdict(found: CertifiedNetwork, loop: NetworkLoop) -> tuple[NetworkVerdict, dict[int, float]]:

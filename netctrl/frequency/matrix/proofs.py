@@ -14,7 +14,7 @@ import numpy as np
 
 from netctrl.errors import NetctrlError
 
-__all__ = ["Box", "Discs", "avoids_zero", "gain_without_zero", "half_turns"]
+__all__ = ["Box", "Discs", "avoids_zero", "gain_without_zero", "half_turns", "whole"]
 
 _MOST_CELLS, _ROUNDS = 40_000, 60
 _FIRST, _RATIO = 1e-4, 1.3
@@ -43,8 +43,8 @@ def avoids_zero(discs: Discs, box: Box) -> bool:
     return _settled(discs, box) is not None
 
 
-def half_turns(discs: Discs, angle: tuple[float, float]) -> float:
-    """Change of the function's argument over a range of angles at gain 1, in units of pi, with a proof.
+def half_turns(discs: Discs, angle: tuple[float, float], gain: float = 1.0) -> float:
+    """Change of the function's argument over a range of angles at a gain, in units of pi, with a proof.
 
     Between two edges of settled cells the function stays in a disc without 0, so its argument changes by the principal
     value of the ratio of both ends.
@@ -54,10 +54,10 @@ def half_turns(discs: Discs, angle: tuple[float, float]) -> float:
     NetctrlError
         The function comes too close to 0 for a decision.
     """
-    edges = _settled(discs, Box(angle=angle))
+    edges = _settled(discs, Box(angle=angle, gain=(gain, gain)))
     if edges is None:
         raise NetctrlError("no decision on stability: the loop is at its limit to many digits")
-    points = np.stack([edges, np.ones_like(edges), np.zeros_like(edges)], axis=1)
+    points = np.stack([edges, np.full_like(edges, gain), np.zeros_like(edges)], axis=1)
     values, _ = discs(points, np.zeros_like(points))
     return float(np.angle(values[1:] / values[:-1]).sum() / pi)
 

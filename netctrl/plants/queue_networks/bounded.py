@@ -146,15 +146,14 @@ class NetworkLoop(NetworkResponse):
                 found.append(theta * 0.0 + 1.0)
         return found
 
-    @property
-    def rest(self) -> float:
-        """Change of the argument of F at the gain 1 beyond the angle pi, in units of pi; 0 on the unit circle."""
+    def rest(self, gain: float = 1.0) -> float:
+        """Change of the argument of F at a gain beyond the angle pi, in units of pi; 0 on the unit circle."""
         if self.sampled:
             return 0.0
         end = np.array([pi])
         weights = np.array([weight[0] for weight in self.weights(end)])
         eigenvalues = np.linalg.eigvals(self.at(end)[0])  # of modulus below 1 from there on
-        return float(-(np.angle(weights).sum() + np.angle(1.0 + eigenvalues).sum()) / pi)
+        return float(-(np.angle(weights).sum() + np.angle(1.0 + gain * eigenvalues).sum()) / pi)
 
     def beyond(self) -> float:
         """Bound of the spectral radius of L at the angle pi and above, for laws in continuous time."""
