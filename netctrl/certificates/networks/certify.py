@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
-from math import degrees, inf, pi
+from math import degrees, inf
 from pathlib import Path
-from typing import Literal, NamedTuple
-
-import numpy as np
+from typing import Literal
 
 from netctrl.certificates.box import MIN_WINDOW
 from netctrl.certificates.certify import MIN_GAIN_DB, MIN_PHASE_DEG, described
+from netctrl.certificates.networks.margins import (
+    GAIN_CAP,
+    Limits,
+    alone_margins,
+    covered,
+    limits_of,
+    proved_margins,
+    scanned,
+)
 from netctrl.certificates.networks.record import (
     NETWORK_SCHEMA,
     CertifiedFlows,
@@ -22,12 +28,10 @@ from netctrl.certificates.networks.record import (
 )
 from netctrl.certificates.networks.scenario import CertifiedNetwork, network_of
 from netctrl.errors import Status, checked_kind
-from netctrl.frequency.matrix.crossings import Crossing, gain_crossovers, negative_real, scan_angles
 from netctrl.frequency.matrix.disk import multiloop_disk_margin
-from netctrl.frequency.matrix.proofs import Box, avoids_zero, gain_without_zero, half_turns, whole
+from netctrl.frequency.matrix.proofs import Box, avoids_zero
 from netctrl.frequency.records import decibel
 from netctrl.model.io.provenance import provenance
-from netctrl.plants.queue_networks.alone import queues_alone
 from netctrl.plants.queue_networks.bounded import NetworkLoop
 from netctrl.plants.queue_networks.equilibrium import NetworkEquilibrium, network_equilibrium
 from netctrl.scenario.scenario import Scenario
@@ -36,24 +40,8 @@ from netctrl.units import BITS_PER_BYTE
 __all__ = ["certify_network"]
 
 _MIN_FACTOR = 10.0 ** (MIN_GAIN_DB / 20.0)
-_CAP = 1e3
-"""Factor of the gains up to which crossings are looked for: 60 dB."""
-_TAIL = 0.25
-"""Bound of the response beyond the angles that are looked at, where laws act in continuous time."""
 _FULL = 1e-6
 """Relative excess over its rate from which a link is overloaded."""
-
-
-class _Limits(NamedTuple):
-    """Gains and phases at which the closed loop has a pole on the boundary of stability."""
-
-    unstable: int
-    """Poles at the gain 1."""
-    upper: Crossing | None
-    """Of a stable loop the least gain above 1."""
-    lower: Crossing | None
-    """Greatest gain below 1, of an unstable loop the greatest below which it is stable."""
-    phase_rad: float
 
 
 def certify_network(scenario: Scenario, *, argv: Iterable[str] = (), inputs: Iterable[Path] = ()) -> NetworkCertificate:
@@ -99,7 +87,7 @@ def certify_network(scenario: Scenario, *, argv: Iterable[str] = (), inputs: Ite
     found = network_of(scenario)
     equilibrium = network_equilibrium(found.network)
     absent = _absent(equilibrium, scenario)
-    loop = None if absent else _covered(NetworkLoop(equilibrium))
+    loop = None if absent else covered(NetworkLoop(equilibrium))
     verdict, alone = (_infeasible(found, absent), {}) if loop is None else _verdict(found, loop)
     return NetworkCertificate(
         schema=NETWORK_SCHEMA,
@@ -142,60 +130,13 @@ def _own_curve(window: float, trip: float) -> float:
     return (0.4 * 3.7 / 1.2) ** 0.25 * trip**0.75 / p**0.75
 
 
-def _covered(loop: NetworkLoop) -> NetworkLoop:
-    """The loop with angles up to pi for all frequencies that can matter, where laws don't share one interval.
-
-    Beyond them the response is provably too small for any of the gains that are looked at to reach −1.
-    """
-    if loop.sampled:
-        return loop
-    loop = replace(loop, continuous_s=2.0 * max(group.trip for group in loop.groups))
-    while (tail := loop.beyond()) > _TAIL or 2.0 * tail * min(_least_gain(loop), _CAP) > 1.0:
-        loop = replace(loop, continuous_s=0.5 * loop.continuous_s)
-    return loop
-
-
-def _least_gain(loop: NetworkLoop) -> float:
-    """Greatest of the gains next to 1 that are found."""
-    gains = [each.gain for each in _crossings(loop) if each.gain > 1.0]
-    return min(gains, default=_CAP)
-
-
-def _angles(loop: NetworkLoop) -> np.ndarray:
-    return scan_angles(max(group.trip for group in loop.groups) / loop.epoch)
-
-
-def _crossings(loop: NetworkLoop) -> list[Crossing]:
-    found = negative_real(loop.at, _angles(loop), real_end=loop.sampled)
-    return [each for each in found if each.gain < _CAP]
-
-
-def _limits(loop: NetworkLoop) -> _Limits:
-    alone = queues_alone(loop)
-    poles = whole(-(half_turns(alone.disc, (0.0, pi)) + alone.rest))
-
-    def unstable(gain: float) -> int:
-        return poles + whole(-(half_turns(loop.disc, (0.0, pi), gain) + loop.rest(gain)))
-
-    crossings = _crossings(loop)
-    upper = min((each for each in crossings if each.gain >= 1.0), key=lambda each: each.gain, default=None)
-    below = sorted((each for each in crossings if each.gain < 1.0), key=lambda each: -each.gain)
-    found = unstable(1.0)
-    if found == 0:
-        offs = [each.off for each in gain_crossovers(loop.at, _angles(loop))]
-        return _Limits(0, upper, below[0] if below else None, min(offs, default=pi))
-    # Between two crossings the number of unstable poles stays.
-    ends = [*(each.gain for each in below[1:]), 0.25 * below[-1].gain] if below else []
-    held = (each for each, end in zip(below, ends, strict=True) if unstable((each.gain * end) ** 0.5) == 0)
-    return _Limits(found, None, next(held, None), 0.0)
-
-
 def _verdict(found: CertifiedNetwork, loop: NetworkLoop) -> tuple[NetworkVerdict, dict[int, float]]:
-    limits = _limits(loop)
+    scan = scanned(loop)
+    limits = limits_of(scan)
     stable = limits.unstable == 0
     decides = limits.upper if stable else limits.lower
-    proved = _proved(loop, limits) if stable and loop.exact else (None, None, None)
-    alone = _alone(loop) if stable else {}
+    proved = proved_margins(loop, limits) if stable and loop.exact else (None, None, None)
+    alone = alone_margins(scan) if stable else {}
     margins = NetworkMargins(
         stable=stable,
         unstable_poles=limits.unstable,
@@ -205,7 +146,7 @@ def _verdict(found: CertifiedNetwork, loop: NetworkLoop) -> tuple[NetworkVerdict
         gain_reduction_db=decibel(limits.lower.gain) if stable and limits.lower is not None else None,
         phase_margin_deg=degrees(limits.phase_rad),
         phase_margin_deg_proved=proved[2],
-        disk_margin=multiloop_disk_margin(loop.at, _angles(loop)) if stable else 0.0,
+        disk_margin=multiloop_disk_margin(loop.at, scan.angles, scan.matrices) if stable else 0.0,
         crossing_rad_s=None if decides is None else decides.angle / loop.epoch,
     )
     warnings = (*_about(loop, limits), *_notes(found, loop))
@@ -220,24 +161,7 @@ def _infeasible(found: CertifiedNetwork, absent: str) -> NetworkVerdict:
     return NetworkVerdict(status=Status.INFEASIBLE, method="none", margins=None, warnings=(absent,))
 
 
-def _proved(loop: NetworkLoop, limits: _Limits) -> tuple[float, float | None, float]:
-    """Gain margin, that for any instants of the laws [dB], and phase margin [degree], as far as they are proved."""
-
-    def gain(some: NetworkLoop) -> float:
-        attained = _CAP if limits.upper is None else limits.upper.gain
-        return gain_without_zero(some.disc, attained, lambda value: Box(gain=(1.0, value)), 1.0)
-
-    anyhow = None
-    if loop.sampled and len(loop.laws) > 1:
-        anyhow = gain(replace(loop, any_phase=True))
-    # What holds for any instants holds for those that are the same.
-    close = anyhow is not None and limits.upper is not None and anyhow > 1.0 + 0.995 * (limits.upper.gain - 1.0)
-    same = anyhow if anyhow is not None and close else gain(loop)
-    phase = gain_without_zero(loop.disc, limits.phase_rad, lambda value: Box(phase=(-value, value)), 0.0)
-    return decibel(same), None if anyhow is None else decibel(anyhow), degrees(phase)
-
-
-def _status(loop: NetworkLoop, limits: _Limits, margins: NetworkMargins) -> Status:
+def _status(loop: NetworkLoop, limits: Limits, margins: NetworkMargins) -> Status:
     if limits.unstable:
         return Status.UNSTABLE
     gain = margins.gain_margin_db_proved if loop.exact else margins.gain_margin_db
@@ -250,23 +174,7 @@ def _status(loop: NetworkLoop, limits: _Limits, margins: NetworkMargins) -> Stat
     return Status.ADMISSIBLE if held else Status.STABLE
 
 
-def _alone(loop: NetworkLoop) -> dict[int, float]:
-    """Gain margins of single laws of a stable loop, the others as they are, by the link's place; without proof."""
-    found = {}
-    size = len(loop.laws)
-    for row, place in enumerate(loop.equilibrium.marking):
-
-        def single(theta: np.ndarray, row: int = row) -> np.ndarray:
-            L = loop.at(theta)
-            T = np.linalg.solve(np.eye(size) + L, L)[:, row, row]
-            return (T / (1.0 - T))[:, None, None]
-
-        gains = [each.gain for each in negative_real(single, _angles(loop), real_end=loop.sampled) if each.gain > 1.0]
-        found[place] = min(gains, default=inf)
-    return found
-
-
-def _about(loop: NetworkLoop, limits: _Limits) -> list[str]:
+def _about(loop: NetworkLoop, limits: Limits) -> list[str]:
     """What isn't exact of this loop."""
     if loop.exact:
         return []
@@ -304,7 +212,7 @@ def _links(
                 load=float(equilibrium.loads[k]),
                 queue_delay_s=float(equilibrium.delays[k]),
                 output=float(equilibrium.outputs[k]),
-                gain_margin_db=decibel(factor) if factor < _CAP else None,
+                gain_margin_db=decibel(factor) if factor < GAIN_CAP else None,
                 law=None if law is None else described(law),
             )
         )

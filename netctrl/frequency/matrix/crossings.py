@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Crossing", "gain_crossovers", "negative_real", "scan_angles", "tracked"]
+__all__ = ["Crossing", "Locus", "gain_crossovers", "locus", "negative_real", "scan_angles", "tracked"]
 
 Response = Callable[[np.ndarray], np.ndarray]
 """Angles (n,) to matrices (n, S, S)."""
@@ -20,6 +20,8 @@ Response = Callable[[np.ndarray], np.ndarray]
 _GEOMETRIC, _PER_TURN, _MOST_EVEN = 200, 24, 4000
 _HALVINGS = 60
 _CLOSE = 1e-13
+_REAL = 1e-9
+"""Imaginary part over modulus up to which an eigenvalue of a real matrix is real."""
 
 
 class Crossing(NamedTuple):
@@ -39,6 +41,23 @@ class Crossing(NamedTuple):
     def off(self) -> float:
         """Angle from the negative axis [rad]."""
         return abs(float(np.angle(-self.value)))
+
+
+class Locus(NamedTuple):
+    """Eigenvalues of a response at neighbouring angles."""
+
+    response: Response
+    angles: np.ndarray
+    """(n,) [rad]."""
+    curves: np.ndarray
+    """(n, S), each column one eigenvalue that is followed."""
+    real_end: bool
+    """Whether the last angle is that of z = −1, where the response is real."""
+
+
+def locus(response: Response, angles: np.ndarray, matrices: np.ndarray, *, real_end: bool) -> Locus:
+    """Eigenvalues of a response whose values at the angles are given, (n, S, S)."""
+    return Locus(response, angles, tracked(matrices), real_end)
 
 
 def scan_angles(longest: float, end: float = pi, lowest: float = 1e-4) -> np.ndarray:
@@ -66,34 +85,27 @@ def tracked(matrices: np.ndarray) -> np.ndarray:
     return values
 
 
-def negative_real(response: Response, angles: np.ndarray, *, real_end: bool) -> list[Crossing]:
-    """Where eigenvalues cross the negative axis, each refined to rounding.
-
-    `real_end`: the last angle is that of z = −1, where the response is real.
-    """
-    curves = tracked(response(angles))
-    found = []
+def negative_real(found: Locus) -> list[Crossing]:
+    """Where eigenvalues cross the negative axis, each refined to rounding."""
+    curves, crossings = found.curves, []
     for n, j in _sign_changes(curves.imag):
-        if real_end and n + 2 == len(angles):
+        if found.real_end and n + 2 == len(curves):
             continue
         if curves[n, j].real < 0.0 or curves[n + 1, j].real < 0.0:
-            crossing = _refined(response, angles[n : n + 2], curves[n : n + 2, j], lambda v: float(np.angle(-v)))
+            crossing = _refined(found, n, j, lambda v: float(np.angle(-v)))
             if crossing.value.real < 0.0:
-                found.append(crossing)
-    if real_end:
+                crossings.append(crossing)
+    if found.real_end:
         last = curves[-1]
-        real = (np.abs(last.imag) <= 1e-9 * np.abs(last)) & (last.real < 0.0)
-        found += [Crossing(float(angles[-1]), complex(value)) for value in last[real]]
-    return found
+        real = (np.abs(last.imag) <= _REAL * np.abs(last)) & (last.real < 0.0)
+        crossings += [Crossing(float(found.angles[-1]), complex(value)) for value in last[real]]
+    return crossings
 
 
-def gain_crossovers(response: Response, angles: np.ndarray) -> list[Crossing]:
+def gain_crossovers(found: Locus) -> list[Crossing]:
     """Where eigenvalues have modulus 1, each refined to rounding."""
-    curves = tracked(response(angles))
-    return [
-        _refined(response, angles[n : n + 2], curves[n : n + 2, j], lambda v: float(np.log(np.abs(v))))
-        for n, j in _sign_changes(np.log(np.abs(curves)))
-    ]
+    changes = _sign_changes(np.log(np.abs(found.curves)))
+    return [_refined(found, n, j, lambda v: float(np.log(np.abs(v)))) for n, j in changes]
 
 
 def _sign_changes(values: np.ndarray) -> list[tuple[int, int]]:
@@ -101,10 +113,10 @@ def _sign_changes(values: np.ndarray) -> list[tuple[int, int]]:
     return [(int(n), int(j)) for n, j in zip(*np.nonzero(sign[1:] != sign[:-1]), strict=True)]
 
 
-def _refined(response: Response, ends: np.ndarray, values: np.ndarray, off: Callable[[complex], float]) -> Crossing:
-    """Root of a function of an eigenvalue that is followed between two angles, by the Illinois method."""
-    a, b = (float(angle) for angle in ends)
-    va, vb = (complex(value) for value in values)
+def _refined(found: Locus, n: int, j: int, off: Callable[[complex], float]) -> Crossing:
+    """Root of a function of an eigenvalue that is followed from one angle to the next, by the Illinois method."""
+    a, b = (float(angle) for angle in found.angles[n : n + 2])
+    va, vb = (complex(value) for value in found.curves[n : n + 2, j])
     fa, fb = off(va), off(vb)
     for _ in range(_HALVINGS):
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -113,7 +125,7 @@ def _refined(response: Response, ends: np.ndarray, values: np.ndarray, off: Call
             c = 0.5 * (a + b)
         share = (c - a) / (b - a) if b != a else 0.5
         near = va + share * (vb - va)
-        all_values = np.linalg.eigvals(response(np.array([c]))[0])
+        all_values = np.linalg.eigvals(found.response(np.array([c]))[0])
         value = complex(all_values[np.argmin(np.abs(all_values - near))])
         fc = off(value)
         if (fc < 0.0) != (fb < 0.0):

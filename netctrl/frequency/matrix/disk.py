@@ -15,11 +15,14 @@ import numpy as np
 __all__ = ["mu_bound", "multiloop_disk_margin"]
 
 _SWEEPS = 200
+_STEPS = 60
 _REFINE = 3
 _POINTS = 17
 
 
-def multiloop_disk_margin(response: Callable[[np.ndarray], np.ndarray], angles: np.ndarray) -> float:
+def multiloop_disk_margin(
+    response: Callable[[np.ndarray], np.ndarray], angles: np.ndarray, matrices: np.ndarray
+) -> float:
     """Disk margin of a stable loop of several signals: every margin up to it holds.
 
     Parameters
@@ -28,17 +31,18 @@ def multiloop_disk_margin(response: Callable[[np.ndarray], np.ndarray], angles: 
         Angles (n,) to L, (n, S, S).
     angles : ndarray
         Grid, which is refined around the worst angle; between its points nothing is proved.
+    matrices : ndarray, shape (n, S, S)
+        L there.
     """
     for _ in range(_REFINE):
-        sizes = _bounds(response, angles)
-        worst = int(np.argmax(sizes))
+        worst = int(np.argmax(_bounds(matrices)))
         low, high = angles[max(worst - 1, 0)], angles[min(worst + 1, len(angles) - 1)]
         angles = np.linspace(low, high, _POINTS)
-    return 2.0 / float(_bounds(response, angles).max())
+        matrices = response(angles)
+    return 2.0 / float(_bounds(matrices).max())
 
 
-def _bounds(response: Callable[[np.ndarray], np.ndarray], angles: np.ndarray) -> np.ndarray:
-    L = response(angles)
+def _bounds(L: np.ndarray) -> np.ndarray:
     one = np.eye(L.shape[1])
     return mu_bound(np.linalg.solve(one + L, one - L))
 
@@ -62,17 +66,18 @@ def mu_bound(M: np.ndarray) -> np.ndarray:
 
 
 def _descended(M: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Least norm along the gradient of its logarithm over those of d, from a first scale on."""
     best = np.full(len(M), np.inf)
     step = np.full(len(M), 0.5)
     u = np.log(scale)
     direction = np.zeros_like(u)
-    for _ in range(60):
+    for _ in range(_STEPS):
         trial = u + step[:, None] * direction
         scaled = M * np.exp(trial)[:, :, None] / np.exp(trial)[:, None, :]
         left, sizes, right = np.linalg.svd(scaled)
         better = sizes[:, 0] < best
         best = np.where(better, sizes[:, 0], best)
-        step = np.where(better, step, 0.5 * step)
+        step = np.where(better, 1.5 * step, 0.4 * step)
         u = np.where(better[:, None], trial, u)
         slope = np.abs(left[:, :, 0]) ** 2 - np.abs(right[:, 0, :]) ** 2  # of ln sigma over ln d
         direction = np.where(better[:, None], -slope, direction)

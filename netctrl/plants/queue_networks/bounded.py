@@ -20,8 +20,8 @@ from netctrl.plants.queues.queue_response import SampledPi
 
 __all__ = ["NetworkLoop"]
 
-_COARSE, _FINE = 1e-4, 1e-7
-"""Relative error bounds of an entry of the response with few and with all aliases."""
+_COARSE, _FINE = 1e-4, 1e-8
+"""Error bounds of the response with few and with all aliases, over the largest entry of a row."""
 _LARGE = 1e-3
 """Half width over angle from which few digits are enough."""
 _THETA, _GAIN, _PHASE, _UNKNOWN = range(4)
@@ -78,7 +78,7 @@ class NetworkLoop(NetworkResponse):
         size = len(self.laws)
         most = self.aliases(coarse=True) if self.sampled else 0
         exact = self.weighted(centres, coarse=coarse)
-        error = _COARSE if coarse else _FINE
+        errors = (_COARSE if coarse else _FINE) * np.abs(exact).max(axis=2)
         near = self._terms(theta + 2.0 * pi * np.arange(-most, most + 1), known=True)
         far = self._terms(theta + 2.0 * pi * np.array([-most, most]), known=False) if most else near
         weights = self._weights(theta)
@@ -94,9 +94,9 @@ class NetworkLoop(NetworkResponse):
                         unsure = unknown_phase(theta, _UNKNOWN)
                         value = bounded + unsure * apart.most
                         entry = MeanValue(bounded.value, value.slopes, theta.half)
-                        row.append(_blurred(entry, error))
+                        row.append(_blurred(entry, errors[:, i]))
                         continue
-                row.append(_blurred(MeanValue(exact[:, i, j][:, None], value.slopes, theta.half), error))
+                row.append(_blurred(MeanValue(exact[:, i, j][:, None], value.slopes, theta.half), errors[:, i]))
             rows.append(row)
         return rows, weights
 
@@ -175,10 +175,10 @@ def _beyond(terms: np.ndarray, most: int) -> np.ndarray:
     return inner.sum(axis=1) + majorant(edges, 2.0)
 
 
-def _blurred(entry: MeanValue, error: float) -> MeanValue:
-    """An entry whose value is known to a relative error."""
+def _blurred(entry: MeanValue, errors: np.ndarray) -> MeanValue:
+    """An entry whose values are known to within errors, (k,)."""
     slopes = entry.slopes.copy()
-    slopes[_UNKNOWN] += error * np.abs(entry.value)
+    slopes[_UNKNOWN] += errors[:, None]
     return MeanValue(entry.value, slopes, entry.half)
 
 

@@ -47,7 +47,7 @@ from netctrl.plants.queues.window_response import response
 
 __all__ = ["NetworkResponse", "held_share", "law_factor", "phases"]
 
-_ALIASES, _FEW = 16, 3
+_ALIASES, _FEW = 16, 5
 """On each side: with the leading powers' sums in closed form they leave less than 1e-8, or 1e-5 for a first look."""
 
 Turn = Callable[[float], Any]
@@ -174,6 +174,7 @@ class NetworkResponse:
         rest = (np.delete(value, most, axis=1) / beside).sum(axis=1)
         apart = np.abs(theta) > SMALL_ANGLE
         third, fourth = (table[self.marking[row]][self.marking[column]] for table in self._leading)
+        fourth = fourth if most >= _ALIASES else {}
         for delay in {**third, **fourth}:
             factors, whole = (third.get(delay, 0.0), fourth.get(delay, 0.0)), delay + self.ages[row]
             rest = rest - _delayed(beside, whole, factors).sum(axis=1)
