@@ -129,9 +129,7 @@ class NetworkLoop(NetworkResponse):
         for i, law in enumerate(self.laws):
             late = turn(self.ages[i])
             factor = late if self.sampled else law_factor(law, self.outputs[i], s, turn) * late
-            found.append(
-                [MeanValue(np.zeros(1), np.zeros((4, 1, 1)), omega.half) if _none(g) else g * factor for g in G[i]]
-            )
+            found.append([theta * 0.0 if isinstance(g, float) else g * factor for g in G[i]])
         return found
 
     def _weights(self, theta: MeanValue) -> list[MeanValue]:
@@ -162,10 +160,6 @@ class NetworkLoop(NetworkResponse):
         weights = self._weights(omega * self.epoch)
         sizes = np.array([[(each / weights[i]).most[0, 0] for each in row] for i, row in enumerate(terms)], dtype=float)
         return float(np.abs(np.linalg.eigvals(sizes)).max()) if np.isfinite(sizes).all() else np.inf
-
-
-def _none(entry: object) -> bool:
-    return isinstance(entry, float)
 
 
 def _beyond(terms: np.ndarray, most: int) -> np.ndarray:
