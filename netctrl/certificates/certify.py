@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from netctrl.certificates.box import MIN_WINDOW, Box, Ends, box_of
+from netctrl.certificates.law_record import described
 from netctrl.certificates.loops import Mixture, box_loops, classes_of, read_mixture
 from netctrl.certificates.record import (
     CERTIFICATE_SCHEMA,
-    CertifiedLaw,
     LinearMargins,
     QueueCertificate,
     QueueReach,
@@ -37,17 +37,7 @@ from netctrl.model.io.provenance import provenance
 from netctrl.model.loop import DelayLoop
 from netctrl.plants.queues.queue_loop import QueueLoop
 
-__all__ = [
-    "MIN_GAIN_DB",
-    "MIN_PHASE_DEG",
-    "Worst",
-    "certify",
-    "check_parameters",
-    "described",
-    "holds",
-    "subject_of",
-    "worst",
-]
+__all__ = ["MIN_GAIN_DB", "MIN_PHASE_DEG", "Worst", "certify", "check_parameters", "holds", "subject_of", "worst"]
 
 MIN_GAIN_DB, MIN_PHASE_DEG = 6.0, 30.0
 """The design rule."""
@@ -168,18 +158,6 @@ def check_parameters(name: str, make: Callable[..., Subject], parameters: Mappin
     missing = [key for key, each in known.items() if each.default is each.empty]
     if any(key not in parameters for key in missing):
         raise InvalidValue("parameters", None, f"{', '.join(missing)} of {name}")
-
-
-def described(subject: Subject) -> CertifiedLaw:
-    """A law as certificates name it."""
-    return CertifiedLaw(
-        name=subject.name,
-        implementation=subject.implementation,
-        parameters=dict(subject.parameters),
-        gains=subject.gains,
-        reading_age=subject.read,
-        marked=subject.marked,
-    )
 
 
 def _verdict(subject: Subject, box: Box) -> QueueVerdict:
