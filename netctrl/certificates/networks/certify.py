@@ -82,7 +82,7 @@ def certify_network(scenario: Scenario, *, argv: Iterable[str] = (), inputs: Ite
     >>> import netctrl
     >>> found = netctrl.certify_network(netctrl.read("parking-lot"))
     >>> found.certificate.status.value, round(found.certificate.margins.gain_margin_db, 1)
-    ('admissible', 9.9)
+    ('admissible', 12.7)
     """
     checked_kind("scenario", scenario, Scenario)
     found = network_of(scenario)
