@@ -8,6 +8,9 @@ from typing import Literal, Unpack
 
 from netctrl.certificates.box import Where
 from netctrl.certificates.certify import certify
+from netctrl.certificates.ecn.dcqcn import dcqcn_as_switch
+from netctrl.certificates.ecn.dctcp import dctcp_as_switch
+from netctrl.certificates.ecn.subjects import EcnSubject
 from netctrl.certificates.inputs.queue import InstalledQueue
 from netctrl.certificates.record import QueueCertificate
 from netctrl.certificates.red import red_as_linux, wred_as_switch
@@ -21,10 +24,17 @@ from netctrl.laws.targets.wred import WredLaw
 from netctrl.model.io.provenance import Provenance, provenance
 from netctrl.model.io.record_file import FileRecord, Record
 
-__all__ = ["CertifiedQueue", "InstalledCertificates", "certify_installed", "installed_subject"]
+__all__ = [
+    "CERTIFICATES_SCHEMA",
+    "CertifiedQueue",
+    "InstalledCertificates",
+    "certified_law",
+    "certify_installed",
+    "installed_subject",
+]
 
 _TICK_NS = 64
-_SCHEMA = "netctrl.certificates/1"
+CERTIFICATES_SCHEMA = "netctrl.certificates/1"
 
 
 class CertifiedQueue(Record, frozen=True):
@@ -106,7 +116,7 @@ def certify_installed(
     command, senders = tuple(argv), where.get("senders", "reno")
     where["senders"] = senders if isinstance(senders, str) else tuple(senders)
     return InstalledCertificates(
-        schema=_SCHEMA,
+        schema=CERTIFICATES_SCHEMA,
         queues=tuple(_certified(queue, where, command) for queue in queues),
         provenance=provenance(argv=command, libraries=("numpy",)),
     )
@@ -116,12 +126,11 @@ def _certified(queue: InstalledQueue, where: Where, command: tuple[str, ...]) ->
     certificate, reason = None, queue.reason
     if queue.law is not None:
         try:
-            subject = installed_subject(queue)
+            subject = _for_senders(queue, where)
         except InvalidValue as error:
             reason = f"{error.argument}: got {error.got}, takes {error.takes}"
         else:
-            reason = _elsewhere(subject, where)
-            certificate = None if reason else certify(subject, argv=command, **where)
+            certificate, reason = certified_law(subject, where, command)
     return CertifiedQueue(
         name=queue.name,
         kind=queue.kind,
@@ -133,12 +142,33 @@ def _certified(queue: InstalledQueue, where: Where, command: tuple[str, ...]) ->
     )
 
 
-def _elsewhere(subject: Subject, where: Where) -> str:
-    """Why a law by thresholds in bytes has no certificate in this box; empty: it has one."""
+def _for_senders(queue: InstalledQueue, where: Where) -> Subject | EcnSubject:
+    """The law of an installed queue below the senders that are asked for: DCQCN and DCTCP at a step have their own."""
+    law, senders = queue.law, where.get("senders")
+    if isinstance(law, WredLaw) and senders in ("dcqcn", ("dcqcn",)):
+        return dcqcn_as_switch(law)
+    if isinstance(law, WredLaw) and senders in ("dctcp", ("dctcp",)) and law.min_bytes == law.max_bytes:
+        return dctcp_as_switch(law)
+    return installed_subject(queue)
+
+
+def certified_law(
+    subject: Subject | EcnSubject, where: Where, command: tuple[str, ...]
+) -> tuple[QueueCertificate | None, str]:
+    """A law's certificate over a box, or the reason why it has none."""
+    reason = _elsewhere(subject, where)
+    return None if reason else certify(subject, argv=command, **where), reason
+
+
+def _elsewhere(subject: Subject | EcnSubject, where: Where) -> str:
+    """Why a law by thresholds in bytes, or with its own sender, has no certificate in this box; empty: it has one."""
+    own = isinstance(subject, EcnSubject)
+    if own and where.get("senders", subject.name) not in (subject.name, (subject.name,)):
+        return f"its thresholds are certified for {subject.name} senders alone"
+    if (subject.in_bytes or own) and where.get("window_packets") is not None:
+        return "its thresholds are in bytes: give flows and a capacity instead of a window"
     if not subject.in_bytes:
         return ""
-    if where.get("window_packets") is not None:
-        return "its thresholds are in bytes: give flows and a capacity instead of a window"
     capacity = where.get("capacity_bit_per_s")
     if isinstance(capacity, Sequence) and capacity[0] != capacity[-1]:
         return "its thresholds are in bytes: give one capacity instead of a range"

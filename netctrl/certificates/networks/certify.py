@@ -7,9 +7,8 @@ from math import degrees, inf
 from pathlib import Path
 from typing import Literal
 
-from netctrl.certificates.box import MIN_WINDOW
-from netctrl.certificates.certify import MIN_GAIN_DB, MIN_PHASE_DEG
-from netctrl.certificates.law_record import described
+from netctrl.certificates.box import MIN_GAIN_DB, MIN_PHASE_DEG, MIN_WINDOW
+from netctrl.certificates.certify import described
 from netctrl.certificates.networks.margins import (
     GAIN_CAP,
     Limits,
