@@ -1,6 +1,6 @@
 """Parking lots under PI2 on packets, with gains below and above the limit of their certificate.
 
-`PYTHONPATH=experiments python -m engines.bottlenecks` prints the delay of each queue and the frequency that is strongest.
+`PYTHONPATH=experiments python -m engines.bottlenecks` prints the delay of each queue and its strongest frequency.
 """
 
 from __future__ import annotations
