@@ -59,12 +59,13 @@ class QueuesAlone:
         return 1.0 / min(group.trip for group in self.response.groups)
 
     def _ratio(self, omega: MeanValue, *, known: bool, shift: float) -> MeanValue:
-        s = omega * 1j
-        A, _ = self.response.matrices(s, phases(omega, known))
-        total = determinant(A)
-        inverse = (s + shift).inverse()
-        for _ in A:
-            total = total * inverse
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # where no bound is known
+            s = omega * 1j
+            A, _ = self.response.matrices(s, phases(omega, known))
+            total = determinant(A)
+            inverse = (s + shift).inverse()
+            for _ in A:
+                total = total * inverse
         return total
 
 

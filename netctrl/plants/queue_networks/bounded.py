@@ -50,7 +50,8 @@ class NetworkLoop(NetworkResponse):
         values, parts = np.empty(len(centre), dtype=complex), np.empty(half.shape)
         for some, coarse in ((large, True), (~large, False)):
             if some.any():
-                values[some], parts[some] = self._disc(centre[some], half[some], coarse)
+                with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # where no bound is known
+                    values[some], parts[some] = self._disc(centre[some], half[some], coarse)
         return values, parts
 
     def _disc(self, centre: np.ndarray, half: np.ndarray, coarse: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -66,8 +67,7 @@ class NetworkLoop(NetworkResponse):
             scaled[i] = scaled[i] + weights[i]
             closed.append(scaled)
         found = determinant(closed)
-        with np.errstate(invalid="ignore"):
-            shares = np.where(widths.T > 0.0, found.slopes[:, :, 0] * widths.T, 0.0).T
+        shares = np.where(widths.T > 0.0, found.slopes[:, :, 0] * widths.T, 0.0).T
         # What is not known is no coordinate of a cell: it counts with the angle, by which it falls.
         parts = shares[:, :3].copy()
         parts[:, _THETA] += shares[:, _UNKNOWN]
@@ -155,10 +155,13 @@ class NetworkLoop(NetworkResponse):
 
     def beyond(self) -> float:
         """Bound of the spectral radius of L at the angle pi and above, for laws in continuous time."""
-        omega = _point(pi / self.epoch)
-        terms = self._terms(omega * self.epoch, known=False)
-        weights = self._weights(omega * self.epoch)
-        sizes = np.array([[(each / weights[i]).most[0, 0] for each in row] for i, row in enumerate(terms)], dtype=float)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            omega = _point(pi / self.epoch)
+            terms = self._terms(omega * self.epoch, known=False)
+            weights = self._weights(omega * self.epoch)
+            sizes = np.array(
+                [[(each / weights[i]).most[0, 0] for each in row] for i, row in enumerate(terms)], dtype=float
+            )
         return float(np.abs(np.linalg.eigvals(sizes)).max()) if np.isfinite(sizes).all() else np.inf
 
 
