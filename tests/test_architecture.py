@@ -43,7 +43,7 @@ MAY_IMPORT = {
     "kernel": (*LAWS, "scenario", "plants", "linux"),
     "doctor": (*LAWS, "datasets", "scenario", "kernel", "linux", "ns3"),
     "certificates": (*LAWS, *TECHNIQUES, "scenario"),
-    "reader": (*LAWS, "scenario", "datasets"),
+    "reader": (*LAWS, "scenario", "datasets", "certificates"),
     "engines": (*LAWS, "scenario", "design", "kernel", "linux", *ENGINES, "datasets", "reader"),
     "plotting": (*LAWS, "scenario", "plants", "frequency"),
     "evaluation": (*LAWS, "scenario", "design", "engines"),

@@ -39,7 +39,17 @@ from netctrl.model.io.provenance import provenance
 from netctrl.model.loop import DelayLoop
 from netctrl.plants.queues.queue_loop import QueueLoop
 
-__all__ = ["MIN_GAIN_DB", "MIN_PHASE_DEG", "Worst", "certify", "check_parameters", "holds", "subject_of", "worst"]
+__all__ = [
+    "MIN_GAIN_DB",
+    "MIN_PHASE_DEG",
+    "Worst",
+    "certify",
+    "check_parameters",
+    "described",
+    "holds",
+    "subject_of",
+    "worst",
+]
 
 _MIN_FACTOR = 10.0 ** (MIN_GAIN_DB / 20.0)
 
@@ -128,7 +138,7 @@ def certify(
     box = box_of(subject, rtt_s, flows, capacity_bit_per_s, window_packets, packet_size_bytes, by, stretches)
     return QueueCertificate(
         schema=CERTIFICATE_SCHEMA,
-        law=_described(subject),
+        law=described(subject),
         inputs=box.inputs,
         certificate=subject.verdict(box) if isinstance(subject, EcnSubject) else _verdict(subject, box),
         provenance=provenance(argv=argv, libraries=("numpy",)),
@@ -163,7 +173,8 @@ def check_parameters(name: str, make: Callable[..., object], parameters: Mapping
         raise InvalidValue("parameters", None, f"{', '.join(missing)} of {name}")
 
 
-def _described(subject: Subject | EcnSubject) -> CertifiedLaw:
+def described(subject: Subject | EcnSubject) -> CertifiedLaw:
+    """A law as certificates name it."""
     return CertifiedLaw(
         name=subject.name,
         implementation=subject.implementation,
