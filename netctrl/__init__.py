@@ -60,6 +60,7 @@ _PUBLIC = {
     "pace_trace": "netctrl.laws.pacing.pacing",
     "pacing": "netctrl.design.pacing.design",
     "pareto_front": "netctrl.sim.network.tune",
+    "queue_design": "netctrl.design.queue.design",
     "read": "netctrl.reader",
     "scenario_law": "netctrl.design.hftrac.scenario_law",
     "simulate": "netctrl.engines.engine",

@@ -8,6 +8,7 @@ from netctrl.design.hftrac.design import hftrac as hftrac
 from netctrl.design.hftrac.scenario_law import scenario_law as scenario_law
 from netctrl.design.mpcc.design import mpcc as mpcc
 from netctrl.design.pacing.design import pacing as pacing
+from netctrl.design.queue.design import queue_design as queue_design
 from netctrl.engines.compare import compare as compare
 from netctrl.engines.engine import simulate as simulate
 from netctrl.engines.sweep import sweep as sweep
@@ -197,6 +198,7 @@ __all__ = [
     "pace_trace",
     "pacing",
     "pareto_front",
+    "queue_design",
     "read",
     "scenario_law",
     "simulate",

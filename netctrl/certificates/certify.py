@@ -43,10 +43,10 @@ __all__ = [
     "MIN_GAIN_DB",
     "MIN_PHASE_DEG",
     "Worst",
+    "absent",
     "certify",
     "check_parameters",
     "described",
-    "holds",
     "subject_of",
     "worst",
 ]
@@ -174,7 +174,7 @@ def check_parameters(name: str, make: Callable[..., object], parameters: Mapping
 
 
 def described(subject: Subject | EcnSubject) -> CertifiedLaw:
-    """A law as certificates name it."""
+    """Record of a law, for a certificate."""
     return CertifiedLaw(
         name=subject.name,
         implementation=subject.implementation,
@@ -186,10 +186,10 @@ def described(subject: Subject | EcnSubject) -> CertifiedLaw:
 
 
 def _verdict(subject: Subject, box: Box) -> QueueVerdict:
-    absent = _absent(subject, box)
-    if absent is not None:
+    reason = absent(subject, box)
+    if reason is not None:
         return QueueVerdict(
-            status=Status.INFEASIBLE, linear=None, sampled=None, reach=None, warnings=(absent, *subject.notes)
+            status=Status.INFEASIBLE, linear=None, sampled=None, reach=None, warnings=(reason, *subject.notes)
         )
     loops = box_loops(subject, box)
     found = worst(loops, box)
@@ -202,8 +202,8 @@ def _verdict(subject: Subject, box: Box) -> QueueVerdict:
     )
 
 
-def _absent(subject: Subject, box: Box) -> str | None:
-    """Why the box has a point without an equilibrium that the loop describes; None: it has none."""
+def absent(subject: Subject, box: Box) -> str | None:
+    """Why the box has a point without an equilibrium that the loop describes; None: it has no such point."""
     for mixture in map(read_mixture, box.inputs.senders):
         classes = classes_of(subject, mixture, box.inputs.stretches)
         loops = subject.loops(classes, box.rate, box.inputs.packet_size_bytes)
@@ -224,11 +224,6 @@ def _absent(subject: Subject, box: Box) -> str | None:
 
 def _within(loop: QueueLoop, flows: float, rtt: float) -> bool:
     return loop.within[0] <= float(loop.output(flows, rtt)) <= loop.within[1]
-
-
-def holds(subject: Subject, box: Box) -> bool:
-    """Verdict alone: True where the law provably keeps the design rule at every point of a box."""
-    return _absent(subject, box) is None and _hold(box_loops(subject, box), box)
 
 
 def _hold(loops: Loops, box: Box) -> bool:

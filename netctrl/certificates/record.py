@@ -163,6 +163,8 @@ class GainsThatHold(Record, frozen=True):
     """No point of the box has less [dB]."""
     phase_margin_deg: float
     """At the worst point [degree]."""
+    disk_margin_proved: float
+    """No point of the box has less."""
 
 
 class QueueCertificate(FileRecord, frozen=True):
@@ -255,6 +257,7 @@ class QueueCertificate(FileRecord, frozen=True):
             )
             margins = f"gain margin {other.gain_margin_db_proved:.2f} dB (proved)"
             rows.append(("", f"{margins}, phase margin {other.phase_margin_deg:.1f} degrees"))
+            rows.append(("", f"disk margin {other.disk_margin_proved:.3f} (proved)"))
         return rows
 
     def _repr_html_(self) -> str:

@@ -56,11 +56,12 @@ def test_gains_that_hold_are_tcs(run: Run) -> None:
     assert status == 3
     assert held["tc"].startswith("dualpi2 target 15ms tupdate 16ms alpha 0.0")
     assert held["gain_margin_db_proved"] >= 6.0
-    status, out, _ = run(
-        f"{held['tc'].replace('dualpi2 ', 'dualpi2 --').replace(' tu', ' --tu')} --rtt 100ms --window 50".replace(
-            " alpha", " --alpha"
-        ).replace(" beta", " --beta")
+    assert held["disk_margin_proved"] >= 2.0 / 3.0
+    sent = held["tc"].removesuffix(" drop_dequeue").split()
+    options = " ".join(
+        f"--{name.replace('_', '-')} {value}" for name, value in zip(sent[1::2], sent[2::2], strict=True)
     )
+    status, out, _ = run(f"dualpi2 {options} --rtt 100ms --window 50")
     assert status == 0
 
 
