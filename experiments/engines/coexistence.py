@@ -1,18 +1,22 @@
-"""One Prague flow, paced or not, beside one Cubic flow over DualPI2, on packets.
+"""Prague flows beside classic ones over DualPI2, on packets and in the fluid.
 
-`PYTHONPATH=experiments python -m engines.coexistence` prints a table; `--docs` writes docs/assets/l4s-coexistence.csv.
+`PYTHONPATH=experiments python -m engines.coexistence` prints a table of one flow of each kind, paced or not; `--fluid`
+one of one to 16 of each, beside the fluid. `--docs` writes docs/assets/l4s-coexistence.csv or l4s-fluid.csv.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
+import netctrl
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.laws.rate.cap import CapSender
 from netctrl.scenario.links import Link
@@ -26,6 +30,7 @@ SEEDS = (1, 2, 3, 4, 5)
 SECONDS, WARM_UP, INTERVAL = 120.0, 30.0, 1e-3
 PACKET = 1500.0
 BUFFER_S = 0.25
+PAIR_RATE = 20e6
 PACED, UNPACED = CapSender(rate=1e9, window="prague"), "prague"
 """The cap's rate is above all links': what is left of it is that segments are spaced by window and round trip."""
 
@@ -95,11 +100,80 @@ def _ratio(runs: list[Found]) -> str:
     return f"{np.exp(np.mean(np.log(ratios))):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
 
 
+class Point(NamedTuple):
+    """Of one run with several flows."""
+
+    ratio: float
+    """Prague's throughput over the others'."""
+    wait_ms: float
+    """Mean wait in the C queue [ms]."""
+    base: float
+    """Mean p'."""
+
+
+def mixture(classic: str, rtt: float, count: int, seed: int, prague: str | CapSender) -> Scenario:
+    """`count` flows of each kind, 20 Mbit/s for each pair."""
+    rate = PAIR_RATE * count
+    line = Link(id="line", source="a", target="b", capacity=rate, queue=DualPi2Queue(), buffer=BUFFER_S * rate / 8.0)
+    flows = tuple(
+        BulkFlows(id=name, path=("line",), rtt=rtt, count=count, sender=sender, start=("0s", "1s"))
+        for name, sender in (("prague", prague), ("classic", classic))
+    )
+    return Scenario.of(
+        name="mixture",
+        links=(line,),
+        flows=flows,
+        duration=60.0,
+        warmup=20.0,
+        packet_size=PACKET,
+        interval=1e-2,
+        seed=seed,
+    )
+
+
+def point(whole: Scenario, engine: str) -> Point:
+    result = netctrl.simulate(whole, engine)
+    late = result.time_s > whole.warmup
+    carried = result.carried_bytes[:, late].sum(axis=1)
+    trips = result.rtt_s[1, late]
+    sent = 8.0 * PACKET / whole.links[0].capacity if engine == "packet" else 0.0
+    wait = trips[trips > 0.0].mean() - whole.flows[1].rtt[0] - sent
+    return Point(carried[0] / carried[1], 1e3 * wait, float(np.sqrt(result.probability[0, late]).mean()))
+
+
+def fluid_table() -> pd.DataFrame:
+    rows = []
+    for classic, rtt, count in product(("reno", "cubic"), (10e-3, 20e-3, 50e-3), (1, 4, 16)):
+        fluid = point(mixture(classic, rtt, count, 1, "prague"), "fluid")
+        packets = [point(mixture(classic, rtt, count, seed, PACED), "packet") for seed in SEEDS[:3]]
+        ratio, wait, base = zip(*packets, strict=True)
+        rows.append(
+            {
+                "beside": classic.capitalize(),
+                "base RTT [ms]": f"{1e3 * rtt:g}",
+                "flows of each": count,
+                "ratio, fluid": f"{fluid.ratio:.2f}",
+                "ratio, packets": f"{np.mean(ratio):.2f} ± {_half_width(ratio):.2f}",
+                "C queue, fluid [ms]": f"{fluid.wait_ms:.1f}",
+                "C queue, packets [ms]": f"{np.mean(wait):.1f} ± {_half_width(wait):.1f}",
+                "p', fluid": f"{fluid.base:.4f}",
+                "p', packets": f"{np.mean(base):.4f} ± {_half_width(base):.4f}",
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _half_width(values: Sequence[float]) -> float:
+    """Of the mean's 95 % interval."""
+    return float(stats.t.ppf(0.975, len(values) - 1) * stats.sem(values))
+
+
 def main(argv: list[str]) -> int:
-    made = table()
+    name, make = ("l4s-fluid", fluid_table) if "--fluid" in argv else ("l4s-coexistence", table)
+    made = make()
     print(made.to_string(index=False))
     if "--docs" in argv:
-        made.to_csv(ASSETS / "l4s-coexistence.csv", index=False)
+        made.to_csv(ASSETS / f"{name}.csv", index=False)
     return 0
 
 

@@ -6,9 +6,10 @@ from netctrl.jit import njit
 from netctrl.laws.tcp.reno import reno_cut, reno_window
 from netctrl.laws.tcp.sender import Acked, Echoed, TcpSender, TcpWindow
 
-__all__ = ["DCTCP", "DctcpState", "dctcp_average", "dctcp_cut"]
+__all__ = ["AVERAGING", "DCTCP", "DctcpState", "dctcp_average", "dctcp_cut"]
 
-_GAIN = 1.0 / 16.0  # g
+AVERAGING = 1.0 / 16.0
+"""g, weight of a window of data in the average."""
 _MIN = 2.0  # packets
 
 
@@ -45,7 +46,7 @@ def dctcp_average(
     left -= echoed.packets
     if left > 0.0:
         return unmarked, left, acks, marks
-    return unmarked + _GAIN * (1.0 - marks / acks - unmarked), trips * echoed.outstanding, 0.0, 0.0
+    return unmarked + AVERAGING * (1.0 - marks / acks - unmarked), trips * echoed.outstanding, 0.0, 0.0
 
 
 def _grow(state: DctcpState, acked: Acked) -> None:
