@@ -1,7 +1,8 @@
 """Prague flows beside classic ones over DualPI2, on packets and in the fluid.
 
 `PYTHONPATH=experiments python -m engines.coexistence` prints a table of one flow of each kind, paced or not; `--fluid`
-one of one to 16 of each, beside the fluid. `--docs` writes docs/assets/l4s-coexistence.csv or l4s-fluid.csv.
+one of one to 16 of each, beside the fluid; `--ns3` one of packets beside ns-3. `--docs` writes
+docs/assets/l4s-coexistence.csv, l4s-fluid.csv or l4s-ns3.csv.
 """
 
 from __future__ import annotations
@@ -163,13 +164,67 @@ def fluid_table() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+NS3_POINTS = (("reno", 20e6, 20e-3, 2), ("cubic", 40e6, 10e-3, 2), ("reno", 40e6, 20e-3, 6))
+"""Beside Prague, rate [bit/s], base RTT [s], flows of each kind."""
+REPEATED = 3
+
+
+def side_by_side() -> Scenario:
+    """All points as links of one scenario, each several times, which differ in their starts and random numbers."""
+    links, flows = [], []
+    for (classic, rate, rtt, count), k in product(NS3_POINTS, range(REPEATED)):
+        name = f"{classic}-{rate / 1e6:g}-{1e3 * rtt:g}-{k}"
+        buffer = BUFFER_S * rate / 8.0
+        links.append(
+            Link(id=name, source=f"a{name}", target=f"b{name}", capacity=rate, queue=DualPi2Queue(), buffer=buffer)
+        )
+        flows += [
+            BulkFlows(id=f"{name}-{sender}", path=(name,), rtt=rtt, count=count, sender=sender, start=("0s", "1s"))
+            for sender in ("prague", classic)
+        ]
+    return Scenario.of(
+        name="side by side",
+        links=tuple(links),
+        flows=tuple(flows),
+        duration=40.0,
+        warmup=10.0,
+        packet_size=PACKET,
+        interval=1e-2,
+    )
+
+
+def ns3_table() -> pd.DataFrame:
+    """ns-3 lets a packet wait in the device behind the queue disc, so that waits have one packet more there."""
+    whole, rows = side_by_side(), []
+    results = {engine: netctrl.simulate(whole, engine) for engine in ("packet", "ns3")}
+    for number, (classic, rate, rtt, count) in enumerate(NS3_POINTS):
+        row = {"beside": classic.capitalize(), "rate [Mbit/s]": f"{rate / 1e6:g}", "base RTT [ms]": f"{1e3 * rtt:g}"}
+        row["flows of each"] = str(count)
+        for engine, result in results.items():
+            late = result.time_s > whole.warmup
+            found = []
+            for k in range(REPEATED * number, REPEATED * (number + 1)):
+                low, high = result.rtt_s[2 * k : 2 * k + 2, late]
+                sent = 8.0 * PACKET / rate * (2.0 if engine == "ns3" else 1.0)
+                waits = [1e3 * (each[each > 0.0].mean() - rtt - sent) for each in (low, high)]
+                carried = result.carried_bytes[2 * k : 2 * k + 2, late].sum(axis=1)
+                found.append([carried[0] / carried[1], *waits, np.sqrt(result.probability[k, late]).mean()])
+            for what, values in zip(
+                ("ratio", "L wait [ms]", "C wait [ms]", "p'"), zip(*found, strict=True), strict=True
+            ):
+                row[f"{what}, {engine}"] = f"{np.mean(values):.3g} ± {_half_width(values):.1g}"
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
 def _half_width(values: Sequence[float]) -> float:
     """Of the mean's 95 % interval."""
     return float(stats.t.ppf(0.975, len(values) - 1) * stats.sem(values))
 
 
 def main(argv: list[str]) -> int:
-    name, make = ("l4s-fluid", fluid_table) if "--fluid" in argv else ("l4s-coexistence", table)
+    tables = {"--fluid": ("l4s-fluid", fluid_table), "--ns3": ("l4s-ns3", ns3_table)}
+    name, make = next((found for key, found in tables.items() if key in argv), ("l4s-coexistence", table))
     made = make()
     print(made.to_string(index=False))
     if "--docs" in argv:
