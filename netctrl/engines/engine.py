@@ -204,8 +204,8 @@ def simulate(
         netctrl.
     engine : str
         "fluid", "packet", "ns3", "kernel", "linux", one of another package, or "auto": the first that supports the
-        scenario. "kernel", the Linux kernel in virtual time, and "linux", this machine's, are never chosen by "auto",
-        of flows over links "fluid" only for Reno and FAST over single queues.
+        scenario. "kernel", the Linux kernel in virtual time, and "linux", this machine's, are never chosen by "auto";
+        "fluid" is chosen for flows over links only where all are Reno, FAST or Web sessions over single queues.
     design : Design or path, optional
         Design whose law controls the scenario.
     runs : int

@@ -289,7 +289,8 @@ def scalable_sender(law: TcpSender) -> str:
 def _scalable_window(law: TcpSender) -> list[str]:
     """Functions of a scalable sender in a namespace, and a congestion control of ns-3 around them."""
     space, name = law.name, law.name.capitalize()
-    functions = {"Grow": law.grow, "Cut": law.cut, "Mark": law.mark, "Echo": law.echo}
+    methods = {"Grow": law.grow, "Cut": law.cut, "Mark": law.mark, "Echo": law.echo}
+    functions = {name: each for name, each in methods.items() if each is not None}
     parts = [f"namespace {space}\n{{", *_functions(functions.values())]
     aliases = [f"    using State = {law.state.__name__};"]
     calls = [

@@ -102,7 +102,9 @@ class Integers:
         return MARKED if fate == "mark" or (low and late) else SENT
 
 
-def fates(packets: list[Arrival], law: Floats | Integers, random: Callable[[], tuple[int, int]]) -> tuple[str, list[int]]:
+def fates(
+    packets: list[Arrival], law: Floats | Integers, random: Callable[[], tuple[int, int]]
+) -> tuple[str, list[int]]:
     """Fate of each packet, and p' after each update in the kernel's unit; a packet that is taken takes two numbers of
     32 bits.
 
