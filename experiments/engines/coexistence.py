@@ -1,8 +1,8 @@
 """Prague flows beside classic ones over DualPI2, on packets and in the fluid.
 
-`PYTHONPATH=experiments python -m engines.coexistence` prints a table of one flow of each kind, paced or not; `--fluid`
-one of one to 16 of each, beside the fluid; `--ns3` one of packets beside ns-3. `--docs` writes
-docs/assets/l4s-coexistence.csv, l4s-fluid.csv or l4s-ns3.csv.
+`PYTHONPATH=experiments python -m engines.coexistence` prints a table of one flow of each kind, paced or not; `--mixes`
+one of other numbers of flows; `--fluid` one of one to 16 of each, beside the fluid; `--ns3` one of packets beside ns-3.
+`--docs` writes docs/assets/l4s-coexistence.csv, l4s-mixes.csv, l4s-fluid.csv or l4s-ns3.csv.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from netctrl.sim.packet.run import simulate_packets
 
 ASSETS = Path(__file__).resolve().parents[2] / "docs" / "assets"
 RATES, RTTS = (4e6, 40e6, 120e6), (5e-3, 10e-3, 20e-3, 50e-3)
+MIXES = ((1, 4), (4, 1), (4, 4), (10, 10))
 SEEDS = (1, 2, 3, 4, 5)
 SECONDS, WARM_UP, INTERVAL = 120.0, 30.0, 1e-3
 PACKET = 1500.0
@@ -40,7 +41,7 @@ class Found(NamedTuple):
     """Of one run."""
 
     ratio: float
-    """Prague's throughput over Cubic's."""
+    """Throughput of a Prague flow over that of a Cubic flow."""
     low_ms: float
     """99th percentile of the wait in the L queue, means over 1 ms [ms]."""
     classic_ms: float
@@ -48,11 +49,11 @@ class Found(NamedTuple):
     utilization: float
 
 
-def scenario(rate: float, rtt: float, seed: int, prague: str | CapSender) -> Scenario:
+def scenario(rate: float, rtt: float, seed: int, prague: str | CapSender, counts: tuple[int, int] = (1, 1)) -> Scenario:
     line = Link(id="line", source="a", target="b", capacity=rate, queue=DualPi2Queue(), buffer=BUFFER_S * rate / 8.0)
     flows = tuple(
-        BulkFlows(id=name, path=("line",), rtt=rtt, count=1, sender=sender, start=("0s", "1s"))
-        for name, sender in (("prague", prague), ("cubic", "cubic"))
+        BulkFlows(id=name, path=("line",), rtt=rtt, count=count, sender=sender, start=("0s", "1s"))
+        for name, sender, count in (("prague", prague, counts[0]), ("cubic", "cubic", counts[1]))
     )
     return Scenario.of(
         name="coexistence",
@@ -66,14 +67,15 @@ def scenario(rate: float, rtt: float, seed: int, prague: str | CapSender) -> Sce
     )
 
 
-def found(rate: float, rtt: float, seed: int, prague: str | CapSender) -> Found:
-    result = simulate_packets(scenario(rate, rtt, seed, prague))
+def found(rate: float, rtt: float, seed: int, prague: str | CapSender, counts: tuple[int, int] = (1, 1)) -> Found:
+    result = simulate_packets(scenario(rate, rtt, seed, prague, counts))
     late = result.time_s > WARM_UP
     carried = result.carried_bytes[:, late].sum(axis=1)
     trips = result.rtt_s[:, late]
     low, classic = (1e3 * (each[each > 0.0] - rtt - 8.0 * PACKET / rate) for each in trips)
     utilization = result.summary().links[0].utilization
-    return Found(carried[0] / carried[1], float(np.quantile(low, 0.99)), float(classic.mean()), utilization)
+    ratio = carried[0] / carried[1] * counts[1] / counts[0]
+    return Found(ratio, float(np.quantile(low, 0.99)), float(classic.mean()), utilization)
 
 
 def table() -> pd.DataFrame:
@@ -85,20 +87,43 @@ def table() -> pd.DataFrame:
                 "rate [Mbit/s]": f"{rate / 1e6:g}",
                 "base RTT [ms]": f"{1e3 * rtt:g}",
                 "Prague over Cubic": _ratio(paced),
-                "L queue, 99 % [ms]": f"{np.mean([each.low_ms for each in paced]):.2f}",
-                "C queue, mean [ms]": f"{np.mean([each.classic_ms for each in paced]):.1f}",
-                "utilization": f"{np.mean([each.utilization for each in paced]):.3f}",
+                **_others(paced),
                 "unpaced over Cubic": _ratio(unpaced),
-                "L queue, unpaced [ms]": f"{np.mean([each.low_ms for each in unpaced]):.2f}",
+                "L queue, unpaced [ms]": _mean([each.low_ms for each in unpaced]),
             }
         )
     return pd.DataFrame(rows)
 
 
+def _others(runs: list[Found]) -> dict[str, str]:
+    return {
+        "L queue, 99 % [ms]": _mean([each.low_ms for each in runs]),
+        "C queue, mean [ms]": _mean([each.classic_ms for each in runs]),
+        "utilization": f"{np.mean([each.utilization for each in runs]):.3f}",
+    }
+
+
 def _ratio(runs: list[Found]) -> str:
-    """Geometric mean, least and greatest."""
-    ratios = [each.ratio for each in runs]
-    return f"{np.exp(np.mean(np.log(ratios))):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+    """Geometric mean with its 95 % interval."""
+    logs = np.log([each.ratio for each in runs])
+    middle, half = logs.mean(), _half_width(logs)
+    return f"{np.exp(middle):.2f} ({np.exp(middle - half):.2f} to {np.exp(middle + half):.2f})"
+
+
+def _mean(values: Sequence[float]) -> str:
+    """Mean with its 95 % interval."""
+    return f"{np.mean(values):.2f} ± {_half_width(values):.2f}"
+
+
+def mixes_table() -> pd.DataFrame:
+    """Of paced Prague flows beside Cubic flows."""
+    rows = []
+    for rate, rtt, counts in product(RATES[1:], (10e-3, 20e-3, 50e-3), MIXES):
+        runs = [found(rate, rtt, seed, PACED, counts) for seed in SEEDS]
+        start = {"rate [Mbit/s]": f"{rate / 1e6:g}", "base RTT [ms]": f"{1e3 * rtt:g}"}
+        flows = {"Prague and Cubic flows": f"{counts[0]} and {counts[1]}", "ratio of a flow's rates": _ratio(runs)}
+        rows.append(start | flows | _others(runs))
+    return pd.DataFrame(rows)
 
 
 class Point(NamedTuple):
@@ -217,14 +242,18 @@ def ns3_table() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _half_width(values: Sequence[float]) -> float:
+def _half_width(values: Sequence[float] | np.ndarray) -> float:
     """Of the mean's 95 % interval."""
     return float(stats.t.ppf(0.975, len(values) - 1) * stats.sem(values))
 
 
 def main(argv: list[str]) -> int:
-    tables = {"--fluid": ("l4s-fluid", fluid_table), "--ns3": ("l4s-ns3", ns3_table)}
-    name, make = next((found for key, found in tables.items() if key in argv), ("l4s-coexistence", table))
+    tables = {
+        "--mixes": ("l4s-mixes", mixes_table),
+        "--fluid": ("l4s-fluid", fluid_table),
+        "--ns3": ("l4s-ns3", ns3_table),
+    }
+    name, make = next((made for key, made in tables.items() if key in argv), ("l4s-coexistence", table))
     made = make()
     print(made.to_string(index=False))
     if "--docs" in argv:

@@ -15,6 +15,7 @@ from netctrl.laws.aqm.fluid import column
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.laws.l4s.pi2 import PI2, Pi2Queue
 from netctrl.laws.rate.cap import CapSender
+from netctrl.laws.targets.dualpi2 import Dualpi2Law
 from netctrl.plants.tcp import cubic_point, scalable_slope
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.scenario import Scenario
@@ -290,6 +291,34 @@ def test_a_finer_step_changes_little(sender):
     groups = flows("c", "cubic", 0.02, 4, classes=1), flows("l", sender, 0.02, 4, classes=1)
     coarse, fine = (simulate(scenario(*groups, duration=10.0, step=step)) for step in (1e-3, 1e-4))
     assert coarse.backlog_bytes[0] == pytest.approx(fine.backlog_bytes[0], abs=0.02 * fine.backlog_bytes.max())
+
+
+# --- stability --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("count", "rtt", "rate"), [(20, 0.05, 2e8), (10, 0.1, 2e8)])
+def test_deviations_grow_from_the_certificate_s_gain_on(count, rtt, rate):
+    """Reno flows: 3 % below the gain at which `netctrl certify` has no margin left a deviation decays, 3 % above it the
+    queue swings."""
+    found = netctrl.certify("dualpi2", rtt_s=rtt, flows=float(count), capacity_bit_per_s=rate, packet_size_bytes=SIZE)
+    gains = Dualpi2Law.sent().gains
+    margin = 10.0 ** (found.certificate.sampled.gain_margin_db / 20.0)
+    swings = []
+    for factor in (0.97 * margin, 1.03 * margin):
+        queue = DualPi2Queue(alpha=gains.integral * factor, beta=gains.proportional * factor)
+        whole = scenario(
+            flows("r", "reno", rtt, count, classes=1),
+            rate=rate,
+            queue=queue,
+            buffer=1e9,
+            duration=200.0,
+            interval=0.016,
+            step=5e-4,
+            changes=(Change(at=60.0, link="line", capacity=0.999 * rate),),
+        )
+        backlog = simulate(whole).backlog_bytes[0]
+        swings.append(backlog[len(backlog) * 9 // 10 :].std() / backlog.mean())
+    assert swings[0] < 0.005 < 0.05 < swings[1]
 
 
 # --- packets ----------------------------------------------------------------------------------------------------------
