@@ -15,6 +15,7 @@ from netctrl.errors import InfeasibleProgram as InfeasibleProgram
 from netctrl.errors import InvalidValue as InvalidValue
 from netctrl.errors import NetctrlError as NetctrlError
 from netctrl.errors import NoAdmissibleDesign as NoAdmissibleDesign
+from netctrl.evaluation.run import evaluate as evaluate
 from netctrl.frequency.certified.disk import disk_margin as disk_margin
 from netctrl.frequency.certified.interchange import from_control as from_control
 from netctrl.frequency.margins import gain_band as gain_band
@@ -176,6 +177,7 @@ __all__ = [
     "coordinated",
     "delayed_regulator",
     "disk_margin",
+    "evaluate",
     "from_control",
     "gain_band",
     "gbn",

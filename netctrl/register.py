@@ -274,6 +274,7 @@ REPORTS = Registry(
         "ArcDesign": "netctrl.report.designs:arc_page",
         "Comparison": "netctrl.report.runs:comparison_page",
         "Design": "netctrl.report.designs:design_page",
+        "Evaluation": "netctrl.report.evaluations:evaluation_page",
         "PacingDesign": "netctrl.report.designs:pacing_page",
         "QueueCertificate": "netctrl.report.certificates:certificate_page",
         "Result": "netctrl.report.runs:result_page",

@@ -46,7 +46,11 @@ MAY_IMPORT = {
     "reader": (*LAWS, "scenario", "datasets"),
     "engines": (*LAWS, "scenario", "design", "kernel", "linux", *ENGINES, "datasets", "reader"),
     "plotting": (*LAWS, "scenario", "plants", "frequency"),
-    "report": (*LAWS, "datasets", "scenario", "frequency", "certificates", "design", "sim", "engines", "plotting"),
+    "evaluation": (*LAWS, "scenario", "design", "engines"),
+    "report": (
+        *(*LAWS, "datasets", "scenario", "frequency", "certificates", "design", "sim"),
+        *("engines", "evaluation", "plotting"),
+    ),
 }
 # The command line: whatever it needs. `python -m netctrl.VERB` enters by the doors, which are all that may import it.
 CLI = "cli"
@@ -55,6 +59,7 @@ DOORS = (
     "certify",
     "design.__main__",
     "doctor.__main__",
+    "evaluate",
     "export",
     "identify",
     "kernel.__main__",
