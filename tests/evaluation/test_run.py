@@ -116,6 +116,13 @@ def test_pie_holds_its_target_and_drop_tail_fills_its_buffer(pie: Evaluation) ->
     assert delay.differs
 
 
+def test_drop_tail_loses_more_than_the_rfcs_projection() -> None:
+    """0.1, 0.5 and 1 % by Section 8.2.1's formula, whose receivers acknowledge every second packet."""
+    found = evaluate("droptail", only=["8.2.2", "8.2.3", "8.2.4"], seeds=3)
+    losses = [section.cases[0].measure("loss") for section in found.sections]
+    assert [each.mean for each in losses if each is not None] == pytest.approx([0.0044, 0.0158, 0.0233], rel=0.15)
+
+
 def test_a_larger_initial_window_completes_transfers_sooner(pie: Evaluation) -> None:
     small = pie.sections[0].cases[0].measure("completion time")
     large = evaluate("pie", only=["5.1.2"], seeds=4, quick=True).sections[0].cases[0].measure("completion time")
