@@ -52,7 +52,8 @@ def test_pie_at_115_ms_as_usually_given(window: float, gain_margin_db: float) ->
 
 def test_dropping_as_packets_leave_makes_up_for_the_age_of_the_reading() -> None:
     early, late = (
-        certify(dualpi2(alpha=0.16, drop_early=drop), rtt_s=0.1, window_packets=50.0).certificate.sampled for drop in (True, False)
+        certify(dualpi2(alpha=0.16, drop_early=drop), rtt_s=0.1, window_packets=50.0).certificate.sampled
+        for drop in (True, False)
     )
     assert early is not None
     assert late is not None
