@@ -282,6 +282,7 @@ REPORTS = Registry(
         "ArcDesign": "netctrl.report.designs:arc_page",
         "Comparison": "netctrl.report.runs:comparison_page",
         "Design": "netctrl.report.designs:design_page",
+        "Evaluation": "netctrl.report.evaluations:evaluation_page",
         "PacingDesign": "netctrl.report.designs:pacing_page",
         "QueueCertificate": "netctrl.report.certificates:certificate_page",
         "QueueDesign": "netctrl.report.designs:queue_page",

@@ -9,7 +9,7 @@ from netctrl.certificates.record import CertifyInputs
 from netctrl.errors import InvalidValue, checked_number
 from netctrl.units import packets_per_second
 
-__all__ = ["MIN_GAIN_DB", "MIN_PHASE_DEG", "MIN_WINDOW", "Box", "Ends", "Judged", "Where", "box_of"]
+__all__ = ["MIN_GAIN_DB", "MIN_PHASE_DEG", "MIN_WINDOW", "Box", "Ends", "Judged", "Where", "box_of", "sender_names"]
 
 Ends = tuple[float, float]
 _LEAST, _MOST = 1e-12, 1e18
@@ -70,9 +70,9 @@ def box_of(
     """The box in the coordinates of a loop. Only the rate per flow counts, so a range of rates is one of flows."""
     rtt = _ends("rtt", rtt_s, "a round-trip time above 0 in seconds, or a range")
     size = checked_number("packet_size", packet_size_bytes, "a size above 0 in bytes", above=0.0)
-    names = (senders,) if isinstance(senders, str) else _several("sender", senders)
-    if not names or not all(isinstance(name, str) for name in names):
-        raise InvalidValue("sender", senders, "at least one sender")
+    names = sender_names(senders)
+    if not names:
+        raise InvalidValue("sender", names, "at least one sender")
     stretched = tuple(
         checked_number("stretches", s, "factors above 0", above=0.0) for s in _several("stretches", stretches)
     )
@@ -104,6 +104,15 @@ def box_of(
     inputs = CertifyInputs(flows=number, capacity_bit_per_s=capacity, window_packets=None, **given)
     rate = packets_per_second(capacity[1], size)
     return Box(inputs, rate, (number[0], number[1] * (capacity[1] / capacity[0])), rtt)
+
+
+def sender_names(senders: str | Iterable[str]) -> tuple[str, ...]:
+    """Names of senders, of one or of several; InvalidValue for anything else."""
+    found = (senders,) if isinstance(senders, str) else _several("sender", senders)
+    for each in found:
+        if not isinstance(each, str):
+            raise InvalidValue("sender", each, "names of senders")
+    return found
 
 
 def _several(argument: str, values: object) -> tuple[Any, ...]:

@@ -94,3 +94,21 @@ def test_unusable_input_is_named_in_one_line(run: Run, line: str, said: str) -> 
     assert (status, out) == (2, "")
     assert err.startswith(f"error: {said}")
     assert err.count("\n") == 1
+
+
+def test_a_networks_certificate_is_printed_and_saved(run: Run) -> None:
+    status, out, err = run("network parking-lot -o found.json")
+    assert (status, err) == (0, "")
+    assert out.startswith("parking lot with bottlenecks first, second: holds\n")
+    saved = json.loads(Path("found.json").read_text())
+    assert saved["certificate"]["margins"]["gain_margin_db_proved"] > 6.0
+    status, out, _ = run("network parking-lot --json")
+    assert status == 0
+    assert json.loads(out)["certificate"] == saved["certificate"]
+
+
+def test_what_a_network_has_that_no_loop_describes_is_named(run: Run) -> None:
+    status, _, err = run("network arc-staircase-bulk")
+    assert status == 2
+    assert "links.forward.queue: got 'arc'" in err
+    assert run("network nowhere.toml")[0] == 2
