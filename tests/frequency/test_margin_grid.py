@@ -66,7 +66,7 @@ def test_points_that_are_not_wanted_are_left_out(gridded) -> None:
 
 def test_most_points_are_followed_and_not_looked_at_anew(gridded, request) -> None:
     """In `fast` the crossing at z = −1 appears and disappears."""
-    loop, wanted, _, looked = gridded
+    _, wanted, _, looked = gridded
     assert looked < {"fast": 0.35, "cubic": 0.03}.get(request.node.callspec.params["gridded"], 0.02) * wanted.sum()
 
 

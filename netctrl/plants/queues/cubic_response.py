@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.polynomial.polynomial import polyder, polyval
 
-from netctrl.plants.queues.mean_value import MeanValue, through
+from netctrl.plants.queues.mean_value import through
 
 __all__ = [
     "EXPONENTS",

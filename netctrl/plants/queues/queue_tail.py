@@ -4,7 +4,8 @@ With u = omega R_i and the damping k_i = a/w_i of class i, for u > 2 k_i,
 
     |Q_i| <= k_i/(u − 2 k_i),   |V_i| <= 2 k_i/(u − 2 k_i)   (AIMD),   |Q_i| <= k_i g/u²,   V_i = 0   (DCTCP),
 
-(Cubic: 2 k_i is 0, and k_i the greatest |sigma Q|; |V_i| <= 2 |Q_i|), and with shares y_i that sum to 1 the denominator of δD/δx is at least omega − max (1 + |V_i|)/R_i. So
+and for Cubic |Q_i| <= k_i/u, |V_i| <= 2 k_i/u with the greatest k_i = |sigma Q_i|. With shares y_i that sum to 1 the
+denominator of δD/δx is at least omega − max (1 + |V_i|)/R_i. So
 
     |L| <= (dx/dD) max (power_i k_i/x / (u − 2 k_i)) / (omega − max (1 + |V_i|)/R_i) / |1 + i omega/corner|.
 
