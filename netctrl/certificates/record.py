@@ -117,10 +117,10 @@ class SampledLoop(Record, frozen=True):
 
 
 class QueueReach(Record, frozen=True):
-    """How far the loop keeps 6 dB of gain margin, from the box's other end on."""
+    """How far the loop keeps 6 dB of gain margin at every point that was looked at, without proof."""
 
     longest_rtt_s: float | None
-    """Longest round-trip time without the queue, at the fewest flows or the largest window [s]; null: none."""
+    """Longest round-trip time without the queue, with all numbers of flows or at the largest window [s]; null: none."""
     fewest_flows: float | None
     """Fewest flows at the longest round-trip time; null: none, or the window is given."""
     largest_window_packets: float | None
@@ -190,7 +190,7 @@ class QueueCertificate(FileRecord, frozen=True):
             if inputs.window_packets is not None
             else f"{span_text(inputs.flows or (0.0, 0.0))} flows"
         )
-        where = f"{self.law.name} with {load} at {_times(inputs.rtt_s)}"
+        where = f"{self.law.name} with {load} at {span_text(inputs.rtt_s, 's')}"
         answer = {
             Status.ADMISSIBLE: "holds",
             Status.STABLE: "stable, but with less than 6 dB or 30 degrees",
@@ -254,13 +254,9 @@ def _proved(found: SampledLoop) -> str:
     return proved if found.gain_reduction_db is None else f"{proved}, may fall by {-found.gain_reduction_db:.2f} dB"
 
 
-def span_text(ends: tuple[float, float]) -> str:
+def span_text(ends: tuple[float, float], unit: str = "") -> str:
     """A range in words, or its one value."""
-    return f"{ends[0]:g}" if ends[0] == ends[1] else f"{ends[0]:g} to {ends[1]:g}"
-
-
-def _times(ends: tuple[float, float]) -> str:
-    low, high = (format_quantity(end, "s") for end in ends)
+    low, high = (format_quantity(end, unit) if unit else f"{end:g}" for end in ends)
     return low if ends[0] == ends[1] else f"{low} to {high}"
 
 

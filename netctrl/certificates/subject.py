@@ -19,10 +19,23 @@ from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.queue_response import SampledPi, WindowClass
 from netctrl.plants.queues.window_response import Sender
 
-__all__ = ["SUBJECTS", "LinearLaw", "PiSubject", "Subject", "dualpi2", "pi2", "pie"]
+__all__ = [
+    "PIE_NOTES",
+    "RUNGS",
+    "SUBJECTS",
+    "LinearLaw",
+    "PiSubject",
+    "Subject",
+    "dualpi2",
+    "nominal_pi",
+    "pi2",
+    "pie",
+    "scaled",
+]
 
-_RUNGS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-"""Probabilities between which PIE's gains are constant (RFC 8033, Section 4.2)."""
+RUNGS = tuple(pairwise((0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)))
+"""Ranges of the probability in which PIE's gains are constant (RFC 8033, Section 4.2)."""
+PIE_NOTES = ("PIE's burst allowance, its caps of a step and the jumps of its gain are not in the linear loop",)
 
 
 class LinearLaw(NamedTuple):
@@ -118,6 +131,8 @@ class PiSubject:
     """Gains, target and interval as given, before any arithmetic."""
     rungs: tuple[tuple[float, float, DelayPi], ...]
     """(from, to, gains in effect) for ranges of the law's output."""
+    unscaled: DelayPi | None = None
+    """Gains in effect where nothing scales them; None: those of the last range."""
     power: float = 1.0
     """Of the output in the probability of classic flows."""
     coupling: float = 1.0
@@ -128,6 +143,8 @@ class PiSubject:
     """Delay of that queue: its step [s]."""
     thinning: float = 1.0
     """Output over probability."""
+    per_bytes: float | None = None
+    """Packet size at which that holds; the probability of others is in proportion to their size [byte]. None: all."""
     reading: DelayReading = DelayReading.BACKLOG
     marked_leaving: bool = False
     greatest: float = 1.0
@@ -139,7 +156,7 @@ class PiSubject:
     @property
     def sampled(self) -> DelayPi:
         """Gains in effect where nothing scales them."""
-        return self.rungs[-1][2]
+        return self.unscaled or self.rungs[-1][2]
 
     @property
     def target_s(self) -> float:
@@ -175,7 +192,9 @@ class PiSubject:
         )
 
     def loops(self, classes: tuple[WindowClass, ...], rate: float, packet_bytes: float) -> list[QueueLoop]:
-        """One loop for each range of the output with gains of its own; the size of packets doesn't count."""
+        """One loop for each range of the output with gains of its own."""
+        if self.per_bytes is not None:
+            classes = tuple(k._replace(factor=k.factor * packet_bytes / self.per_bytes) for k in classes)
         return [
             QueueLoop(
                 classes,
@@ -224,7 +243,7 @@ def pie(
         "hz": hz,
         "dq_rate_estimator": dq_rate_estimator,
     }
-    nominal = _nominal(target_s, tupdate_s, alpha, beta)
+    nominal = nominal_pi(target_s, tupdate_s, alpha, beta)
     if implementation == "linux":
         law = PieLaw.sent(
             target_us=_micro("target", target_s),
@@ -242,13 +261,10 @@ def pie(
         implementation="RFC 8033",
         parameters=parameters,
         nominal=nominal,
-        rungs=_ladder(lambda p: _scaled(nominal, pie_scale(p))),
+        rungs=_ladder(lambda p: scaled(nominal, pie_scale(p))),
         reading=DelayReading.SOJOURN if not dq_rate_estimator else DelayReading.BACKLOG,
-        notes=_PIE_NOTES,
+        notes=PIE_NOTES,
     )
-
-
-_PIE_NOTES = ("PIE's burst allowance, its caps of a step and the jumps of its gain are not in the linear loop",)
 
 
 def pie_as_linux(law: PieLaw, parameters: Mapping[str, Any], nominal: DelayPi, name: str = "pie") -> PiSubject:
@@ -261,7 +277,7 @@ def pie_as_linux(law: PieLaw, parameters: Mapping[str, Any], nominal: DelayPi, n
         rungs=_ladder(law.gains),
         thinning=PIE_SPREAD,
         reading=law.reading,
-        notes=_PIE_NOTES,
+        notes=PIE_NOTES,
     )
 
 
@@ -294,7 +310,7 @@ def dualpi2(
         "step_s": step_s,
         "drop_early": drop_early,
     }
-    return dualpi2_as_linux(law, parameters, _nominal(target_s, tupdate_s, alpha, beta))
+    return dualpi2_as_linux(law, parameters, nominal_pi(target_s, tupdate_s, alpha, beta))
 
 
 def dualpi2_as_linux(law: Dualpi2Law, parameters: Mapping[str, Any], nominal: DelayPi) -> PiSubject:
@@ -324,7 +340,7 @@ def pi2(
     *, target_s: float = 0.015, tupdate_s: float = 0.016, alpha: float = 0.16, beta: float = 3.2, coupling: float = 2.0
 ) -> PiSubject:
     """PI2 in one queue (RFC 9332, Appendix A without its second queue), in real numbers, on the backlog's delay."""
-    nominal = _nominal(target_s, tupdate_s, alpha, beta)
+    nominal = nominal_pi(target_s, tupdate_s, alpha, beta)
     checked_number("coupling", coupling, "a factor above 0", above=0.0)
     return PiSubject(
         name="pi2",
@@ -342,7 +358,8 @@ SUBJECTS: dict[str, Callable[..., PiSubject]] = {"pie": pie, "dualpi2": dualpi2,
 """Name -> function that makes a law's subject from its parameters."""
 
 
-def _nominal(target_s: float, tupdate_s: float, alpha: float, beta: float) -> DelayPi:
+def nominal_pi(target_s: float, tupdate_s: float, alpha: float, beta: float) -> DelayPi:
+    """A PI law as given: target and time between updates [s], gains [1/s]; InvalidValue where one isn't above 0."""
     checked_number("target", target_s, "a delay above 0 in seconds", above=0.0)
     checked_number("tupdate", tupdate_s, "a time above 0 in seconds", above=0.0)
     checked_number("alpha", alpha, "a gain above 0 in 1/s", above=0.0)
@@ -351,10 +368,11 @@ def _nominal(target_s: float, tupdate_s: float, alpha: float, beta: float) -> De
 
 
 def _ladder(gains: Callable[[float], DelayPi]) -> tuple[tuple[float, float, DelayPi], ...]:
-    return tuple((low, high, gains((low * high) ** 0.5 if low else 0.5 * high)) for low, high in pairwise(_RUNGS))
+    return tuple((low, high, gains((low * high) ** 0.5 if low else 0.5 * high)) for low, high in RUNGS)
 
 
-def _scaled(gains: DelayPi, factor: float) -> DelayPi:
+def scaled(gains: DelayPi, factor: float) -> DelayPi:
+    """Both gains times a factor."""
     return replace(gains, integral=gains.integral * factor, proportional=gains.proportional * factor)
 
 

@@ -17,7 +17,16 @@ import numpy as np
 
 from netctrl.errors import NetctrlError
 from netctrl.frequency.branch_bound import Cells, Minimum, Sector, gain_bound, least, phase_bound, reduction_bound
-from netctrl.frequency.sampled_gain import BOX_TOLERANCE, LOOSEST, BoundedResponse, box_cells, illinois, nothing, scan
+from netctrl.frequency.sampled_gain import (
+    BOX_TOLERANCE,
+    LOOSEST,
+    BoundedResponse,
+    box_cells,
+    gain_crossovers,
+    illinois,
+    nothing,
+    scan,
+)
 
 __all__ = [
     "Crossings",
@@ -46,14 +55,15 @@ _POINT = 1e-3
 
 
 class StableGains(NamedTuple):
-    """Gains around 1 between which the number of unstable poles stays."""
+    """Gains around 1 at which stability changes."""
 
     unstable_poles: int
     """At the gain 1."""
     upper: float
     """Least factor from 1 on at which a pole crosses; inf: none."""
     lower: float
-    """Greatest factor up to 1 at which a pole crosses; 0: none."""
+    """Greatest factor up to 1 at which a pole of a stable loop crosses, or below which an unstable loop is stable; 0:
+    none."""
     upper_angle: float
     """Where `upper` is [rad]."""
     lower_angle: float
@@ -70,10 +80,12 @@ def stable_gains(response: BoundedResponse, flows: float, rtt: float) -> StableG
     angles = scan(response.min_angle((flows, flows), (rtt, rtt)), pi)
     (_, where), gains, changes = _crossings(response, np.array([flows]), np.array([rtt]), angles[None, :])
     above, below = gains >= 1.0, gains < 1.0
+    unstable = int(changes[below].sum())
+    ends = below & (_unstable_below(gains, changes) == 0) if unstable else below
     up = int(np.argmin(np.where(above, gains, inf))) if above.any() else -1
-    down = int(np.argmax(np.where(below, gains, -inf))) if below.any() else -1
+    down = int(np.argmax(np.where(ends, gains, -inf))) if ends.any() else -1
     return StableGains(
-        int(changes[below].sum()),
+        unstable,
         float(gains[up]) if up >= 0 else inf,
         float(gains[down]) if down >= 0 else 0.0,
         float(where[up]) if up >= 0 else pi,
@@ -110,10 +122,21 @@ def gain_factors(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray) 
 
 def deciding(gains: np.ndarray, changes: np.ndarray) -> np.ndarray:
     """Which crossing is the gain margin, over the last axis: of a stable loop the least gain from 1 on, else the
-    greatest below."""
+    greatest below which the loop is stable."""
     unstable = np.where(gains < 1.0, changes, 0).sum(axis=-1) > 0
-    above, below = np.where(gains >= 1.0, gains, inf).argmin(axis=-1), np.where(gains < 1.0, gains, 0.0).argmax(axis=-1)
-    return np.where(unstable, below, above)
+    above = np.where(gains >= 1.0, gains, inf).argmin(axis=-1)
+    ends = (gains < 1.0) & (_unstable_below(gains, changes) == 0)
+    return np.where(unstable, np.where(ends, gains, 0.0).argmax(axis=-1), above)
+
+
+def _unstable_below(gains: np.ndarray, changes: np.ndarray) -> np.ndarray:
+    """Unstable poles at gains just below those of crossings, over the last axis."""
+    order = np.argsort(gains, axis=-1)
+    sums = np.cumsum(np.take_along_axis(np.broadcast_to(changes, gains.shape), order, axis=-1), axis=-1)
+    before = np.concatenate([np.zeros_like(sums[..., :1]), sums[..., :-1]], axis=-1)
+    found = np.empty_like(before)
+    np.put_along_axis(found, order, before, axis=-1)
+    return found
 
 
 def all_crossings(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray) -> Crossings:
@@ -160,8 +183,8 @@ def _crossings(
     rises = values.imag[row, column + 1] > values.imag[row, column]
     last = column + 1 == angles.shape[1] - 1  # at z = −1 the imaginary part is 0: no crossing is refined there
 
-    def off(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        value = response.at(np.exp(u), flows[row], rtt[row], coarse=coarse)
+    def off(u: np.ndarray, i: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        value = response.at(np.exp(u), flows[row[i]], rtt[row[i]], coarse=coarse)
         return np.angle(-value), value
 
     b, value = illinois(off, a, b, fa, fb, _NARROWINGS, _CLOSE if coarse else _ROUNDING)
@@ -218,15 +241,27 @@ def box_upper_gain(
     return found._replace(proved=inf, found=inf) if found.found >= _CAP else found
 
 
+def _point_keeps(response: BoundedResponse, flows: float, rtt: float, factor: float, phase_rad: float) -> bool:
+    """What `box_keeps` asks, at one point, without proof."""
+    gains = stable_gains(response, flows, rtt)
+    if gains.upper < factor or gains.lower > 1.0 / factor:
+        return False
+    return all(abs(angle) >= phase_rad for _, angle in gain_crossovers(response, flows, rtt, 1.0))
+
+
 def box_keeps(
     response: BoundedResponse,
     flows: tuple[float, float],
     rtt: tuple[float, float],
     factor: float,
     phase_rad: float,
+    starts: Sequence[tuple[float, float]] = (),
 ) -> bool:
     """Whether, provably in the whole box, no gain from 1/factor to factor meets −1, and |L| = 1 only at an angle of at
-    least `phase_rad` from the negative axis. The number of unstable poles is then the same in the whole box."""
+    least `phase_rad` from the negative axis. The number of unstable poles is then the same in the whole box. `starts`
+    are points of it that are looked at first."""
+    if not all(_point_keeps(response, *each, factor, phase_rad) for each in starts):
+        return False
     upper, lower, phase = gain_bound(Sector(), floor=1.0), reduction_bound(1.0), phase_bound(1.0)
 
     def bound(centre: np.ndarray, radius: np.ndarray, stretch: np.ndarray, cells: Cells) -> np.ndarray:

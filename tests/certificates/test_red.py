@@ -121,6 +121,17 @@ def test_the_equilibrium_is_where_linux_marks_as_reno_needs() -> None:
     assert law.mark_rate(queue) == pytest.approx(2.0 / window**2, rel=0.01)  # its 1/p is whole there or not
 
 
+STEEP = {
+    "limit_bytes": 150_000,
+    "min_bytes": 7500,
+    "max_bytes": 22_500,
+    "probability": 0.1,
+    "weight_log": 9,
+    "gentle": True,
+}
+"""RED with Floyd's recommendations of 1997."""
+
+
 def near(subject: RedSubject, flows: float, rtt: float, sender: str = "reno"):
     box = box_of(subject, rtt, flows, 20e6, None, 1500.0, sender, (1.0,))
     loops = loops_of(subject, classes_of(subject, read_mixture(sender), (1.0,)), box)
@@ -133,6 +144,8 @@ def near(subject: RedSubject, flows: float, rtt: float, sender: str = "reno"):
         (red(**LINUX), (8.0, 14.0), (0.03, 0.05), "reno"),
         (red(**{**LINUX, "probability": 0.1}), (10.0, 20.0), (0.03, 0.04), "reno,creno"),
         (red(**{**LINUX, "probability": 0.05}, gentle=True), (15.0, 50.0), (0.03, 0.05), "reno"),
+        # Up to 50 dB beyond its limit, with many other crossings in between.
+        (red(**STEEP), (10.0, 20.0), (0.05, 0.1), "reno"),
         (wred(min_bytes=30_000, max_bytes=90_000, max_percent=10), (10.0, 20.0), (0.03, 0.06), "reno"),
         (wred(min_bytes=10_000, max_bytes=200_000, max_percent=60), (10.0, 20.0), (0.01, 0.03), "reno+dctcp"),
     ],

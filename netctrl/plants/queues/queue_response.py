@@ -162,8 +162,7 @@ class QueueResponse:
 
     def standing(self, x: Any) -> Any:
         """Delay of the queue in equilibrium [s]."""
-        law = self.law
-        return law.target_s if isinstance(law, SampledPi) else law.delay(x)
+        return self.law.target_s if isinstance(self.law, SampledPi) else self.law.delay(x)
 
     def output(self, flows: ArrayLike, rtt: ArrayLike) -> np.ndarray:
         """The law's output x in equilibrium, with which N flows fill the link: by Newton's method on ln x.
@@ -191,14 +190,17 @@ class QueueResponse:
                 break
         return np.exp(u)
 
+    def holds(self, x: np.ndarray) -> np.ndarray:
+        """Whether outputs are in the loop's range."""
+        return (x >= self.within[0] * (1.0 - 10.0 * _EDGE)) & (x <= self.within[1] * (1.0 + 10.0 * _EDGE))
+
     def solved(self, x: np.ndarray) -> np.ndarray:
         """Whether an output is that of an equilibrium, and not the end of what an averaging law may have."""
-        law = self.law
-        if isinstance(law, SampledPi):
+        if isinstance(law := self.law, SampledPi):
             return np.ones(x.shape, dtype=bool)
         return (law.delay(x) > 0.0) & ((x < MOST_SPACED * (1.0 - _EDGE)) | (not law.spaced))
 
-    def flows(self, x: float, rtt: float) -> float:
+    def flows(self, x: float, rtt: Any) -> Any:
         """Number of flows whose equilibrium has the output x."""
         trips = [self.trip(k, rtt, self.standing(x)) for k in self.classes]
         return self.rate / sum(k.share * k.window(x, R) / R for k, R in zip(self.classes, trips, strict=True))
@@ -260,8 +262,7 @@ class QueueResponse:
         rows = range(0, max(shape[0] if shape else 1, 1), size)
         parts = [self.sums(*(a if len(a) == 1 else a[i : i + size] for a in columns), most) for i in rows]
         found = np.concatenate(parts).reshape(shape)
-        low, high = self.within[0] * (1.0 - 10.0 * _EDGE), self.within[1] * (1.0 + 10.0 * _EDGE)
-        return np.where((x >= low) & (x <= high), found, 0.0)
+        return np.where(self.holds(x), found, 0.0)
 
     def aliases(self, shortest: float, *, coarse: bool) -> int:
         """Number of aliases on each side, for round trips from `shortest` [s] on: more where the plant is fast."""
@@ -306,11 +307,9 @@ class QueueResponse:
         """Equilibrium at the output x, with N flows and tau [s]."""
         standing = self.standing(x)
         trips = [self.trip(k, rtt, standing) for k in self.classes]
-        dampings = [k.sender.increase / k.window(x, trip) for k, trip in zip(self.classes, trips, strict=True)]
-        modes = [
-            k.sender.mode(np.log(k.factor * x**k.power), np.log(trip))[1] if k.sender.curve else None
-            for k, trip in zip(self.classes, trips, strict=True)
-        ]
+        both = list(zip(self.classes, trips, strict=True))
+        dampings = [k.sender.increase / k.window(x, trip) for k, trip in both]
+        modes = [k.sender.mode(np.log(k.factor * x**k.power), np.log(trip))[1] for k, trip in both]
         shares = [
             flows * (k.share * k.sender.increase / self.rate) / (trip * damping)
             for k, trip, damping in zip(self.classes, trips, dampings, strict=True)
