@@ -17,10 +17,10 @@ Reno-friendly line. With z = s/(rate of cuts) = s R/(p w),
 
 Phi ≈ 1.274 for a large eta, and w ≈ 1.504 C^(1/4) (R/p)^(3/4) for a small one, where the deterministic sawtooth has
 1.325 (RFC 9438, eq. 5, in real numbers). Q falls from −d ln w/d ln p at z = 0, 1/2 to 3/4, to (1 − beta) E[w²]/E[w]²/z.
-The functions below approximate a numerical solution of the renewal equations: Phi within .2 %, Q within 1 % where
-y < .01 or y > .95 and within 3 % between; share(y) is exact at z = 0 only. Left out: that marks count at most once a
-round trip, and the round trip from the mark to the cut in Q; at the same window they make Q smaller, by up to 1.5 times
-the number of cuts in a round trip, p w.
+The functions below approximate a numerical solution of the renewal equations: Phi within .2 %, Q within 1 % for eta
+below .25 or above 2 and within 3 % between; share(y) is exact at z = 0 only. Left out: that marks count at most once a
+round trip, and the round trip from the mark to the cut in Q; at the same window they make Q smaller by some p w, the
+number of cuts in a round trip, and by twice that near z = 2i.
 
 Source: derived in the documentation, "Certificates of queues"; solved and simulated again by the tests.
 """
