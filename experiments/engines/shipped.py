@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from netctrl.certificates.certify import subject_of
+from netctrl.certificates.ecn.subjects import EcnSubject
 from netctrl.certificates.map import margin_map
 from netctrl.certificates.record import QueueCertificate, span_text
 from netctrl.certificates.shipped import SHIPPED, Shipped, certify_shipped
@@ -36,8 +37,13 @@ def certificate(name: str) -> QueueCertificate:
 
 def row(default: Shipped, found: QueueCertificate) -> dict[str, str]:
     verdict, inputs = found.certificate, found.inputs
-    sampled, linear, reach = verdict.sampled, verdict.linear, verdict.reach
+    sampled, linear, reach, cycle = verdict.sampled, verdict.linear, verdict.reach, verdict.step
+    if cycle is not None:
+        queue = f"{cycle.fluid.lowest_packets:.0f} to {cycle.fluid.highest_packets:.0f} packets"
+    else:
+        queue = "" if sampled is None else format_quantity(float(f"{sampled.queue_delay_s:.3g}"), "s")
     longest = None if reach is None else reach.longest_rtt_s
+    far = ("" if cycle is not None else "none") if longest is None else format_quantity(float(f"{longest:.3g}"), "s")
     return {
         "default": default.title,
         "name": f"`{default.name}`",
@@ -53,7 +59,8 @@ def row(default: Shipped, found: QueueCertificate) -> dict[str, str]:
         "gain margin [dB]": "" if sampled is None else f"{sampled.gain_margin_db:.1f}",
         "phase margin [degrees]": "" if sampled is None else f"{sampled.phase_margin_deg:.0f}",
         "as usually given [dB]": "" if linear is None else f"{linear.gain_margin_db:.1f}",
-        "6 dB up to": "none" if longest is None else format_quantity(float(f"{longest:.3g}"), "s"),
+        "queue": queue,
+        "6 dB up to": far,
     }
 
 
@@ -67,7 +74,8 @@ def main(argv: list[str]) -> int:
         for name, each in found.items():
             default = SHIPPED[name]
             law = subject_of(default.law, default.parameters)
-            entries.append((default.title, each, margin_map(law, each.inputs, 121)))
+            if not isinstance(law, EcnSubject):
+                entries.append((default.title, each, margin_map(law, each.inputs, 121)))
         margins_figure(entries).savefig(ASSETS / "shipped.png", dpi=110)
     return 0
 

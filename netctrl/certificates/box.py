@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple, Protocol, TypedDict
 
 from netctrl.certificates.record import CertifyInputs
-from netctrl.certificates.subject import Subject
 from netctrl.errors import InvalidValue, checked_number
 from netctrl.units import packets_per_second
 
-__all__ = ["MIN_WINDOW", "Box", "Ends", "Where", "box_of"]
+__all__ = ["MIN_GAIN_DB", "MIN_PHASE_DEG", "MIN_WINDOW", "Box", "Ends", "Judged", "Where", "box_of"]
 
 Ends = tuple[float, float]
+MIN_GAIN_DB, MIN_PHASE_DEG = 6.0, 30.0
+"""The design rule."""
 MIN_WINDOW = 2.0
 """Least window [packet]: below it TCP waits for time-outs, which the window laws leave out."""
+
+
+class Judged(Protocol):
+    """What a box needs to know of a law."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def in_bytes(self) -> bool: ...
+
+    @property
+    def target_s(self) -> float: ...
 
 
 class Where(TypedDict, total=False):
@@ -42,7 +56,7 @@ class Box(NamedTuple):
 
 
 def box_of(
-    subject: Subject,
+    subject: Judged,
     rtt_s: float | Ends,
     flows: float | Ends | None = None,
     capacity_bit_per_s: float | Ends | None = None,

@@ -19,8 +19,10 @@ __all__ = [
     "LinearMargins",
     "QueueCertificate",
     "QueueReach",
+    "QueueSwing",
     "QueueVerdict",
     "SampledLoop",
+    "StepCycle",
     "span_text",
 ]
 
@@ -37,7 +39,8 @@ class CertifiedLaw(Record, frozen=True):
     parameters: dict[str, float | int | str | bool]
     """As given, in SI units, as in `netctrl.certify(..., parameters=...)`."""
     gains: dict[str, float]
-    """As computed: integral and proportional gain of an update where nothing scales them [1/s], or a slope."""
+    """As computed: integral and proportional gain of an update where nothing scales them [1/s], a slope, or g of a
+    sender's average."""
     reading_age: str
     """Age of the delay that the law reads, in words."""
     marked: str
@@ -104,7 +107,7 @@ class SampledLoop(Record, frozen=True):
     gain_margin_db: float
     """At the worst point [dB]; of an unstable loop, below 0, by how much the gain must fall."""
     gain_margin_db_proved: float | None
-    """No point of the box has less [dB]; null where the loop is unstable."""
+    """No point of the box has less [dB]; null where the loop is unstable, or only points were looked at."""
     gain_reduction_db: float | None
     """Factor by which the gain may fall at the worst point [dB]; null where it may fall to 0, or the loop is
     unstable."""
@@ -127,19 +130,78 @@ class QueueReach(Record, frozen=True):
     """Largest window at the longest round-trip time [packet]; null: none, or flows are given."""
 
 
+class QueueSwing(Record, frozen=True):
+    """Limit cycle of a queue around the threshold of a step, by one method."""
+
+    highest_packets: float
+    """Longest queue [packet]."""
+    lowest_packets: float
+    """Shortest queue [packet]; below 0 where a prediction leaves out that a queue can't be shorter than 0."""
+    mean_packets: float
+    """Mean queue over a cycle [packet]."""
+    period_s: float
+    """[s]"""
+    marked_share: float
+    """Share of packets that is marked."""
+
+
+class StepCycle(Record, frozen=True):
+    """Queue at a step, at the point of the box where it comes closest to running empty or where most is lost."""
+
+    flows: float
+    """Number of flows there."""
+    rtt_s: float
+    """Round-trip time without the queue there [s]."""
+    capacity_bit_per_s: float
+    """Rate of the link there [bit/s]."""
+    threshold_packets: float
+    """K there [packet]."""
+    window_packets: float
+    """Window of a flow with the queue at the threshold, W* = (C d + K)/N [packet]."""
+    fluid: QueueSwing
+    """Limit cycle of the nonlinear fluid, integrated in time: the verdict rests on it."""
+    repeats: bool
+    """Whether the fluid repeats itself; else `fluid` covers its last 50 cycles."""
+    described: QueueSwing
+    """Prediction by the describing function of the step; no proof."""
+    sawtooth: QueueSwing
+    """Closed form for flows in step that are marked once a cycle (Alizadeh et al. 2010)."""
+    lost_share: float
+    """Share of the capacity that is unused in the fluid, since the queue runs empty."""
+    longest_queue_packets: float
+    """Longest queue of the fluid at all points of the box that were looked at [packet]."""
+    smallest_threshold_packets: float
+    """Smallest K in packets with which the fluid's queue runs empty at no point that was looked at [packet]."""
+    smallest_threshold_s: float
+    """The same for a threshold in time, K/C [s]."""
+    safe_threshold_packets: float
+    """Smallest K with which the fluid's queue keeps a packet of each flow: windows move by whole packets [packet]."""
+    safe_threshold_s: float
+    """The same for a threshold in time [s]."""
+    rule_2010_packets: float
+    """C d/7 at the largest C d of the box, the rule of Alizadeh et al. (2010) [packet]."""
+    rule_2011_packets: float
+    """.17 C d there, the rule of Alizadeh, Javanmard, Prabhakar (2011) [packet]."""
+    points: int
+    """Points of the box that were looked at; between them nothing is proved."""
+
+
 class QueueVerdict(Record, frozen=True):
     """Margins and verdict."""
 
     status: Status
-    """admissible: 6 dB and 30 degrees at every point of the box, proved. infeasible: no equilibrium."""
+    """admissible: 6 dB and 30 degrees at every point of the box, proved; of a step, a queue that keeps a packet of each
+    flow at every point that was looked at. stable: less. infeasible: no equilibrium."""
     linear: LinearMargins | None
     """The loop as it is usually given, worst of the box's corners; null for mixtures and laws without one."""
     sampled: SampledLoop | None
-    """The loop that runs; null without an equilibrium."""
+    """The loop that runs; null without an equilibrium, and for a step."""
     reach: QueueReach | None
-    """How far 6 dB are kept."""
+    """How far 6 dB are kept; null where it isn't searched."""
     warnings: tuple[str, ...]
     """Assumptions of the verdict, and what the loop leaves out."""
+    step: StepCycle | None = None
+    """Limit cycle at a step, which has no linear loop; null for other laws."""
 
 
 class GainsThatHold(Record, frozen=True):
@@ -197,6 +259,8 @@ class QueueCertificate(FileRecord, frozen=True):
             Status.UNSTABLE: "unstable",
             Status.INFEASIBLE: "no equilibrium",
         }[found.status]
+        if found.step is not None:
+            answer = _busy(found.step, held=found.status is Status.ADMISSIBLE)
         return f"{where}: {answer}"
 
     @property
@@ -207,6 +271,8 @@ class QueueCertificate(FileRecord, frozen=True):
             ("senders", ", ".join(self.inputs.senders)),
         ]
         found, linear = self.certificate.sampled, self.certificate.linear
+        if self.certificate.step is not None:
+            rows += _step_rows(self.certificate.step, self.inputs.packet_size_bytes)
         if found is not None:
             flows = "" if found.flows is None else f"{found.flows:.4g} flows, "
             rows += [
@@ -249,6 +315,40 @@ class QueueCertificate(FileRecord, frozen=True):
         return html_table(self.verdict, self.rows)
 
 
+def _busy(step: StepCycle, *, held: bool) -> str:
+    if held:
+        return "the link stays busy"
+    if step.fluid.lowest_packets > 0.0:
+        return "the link stays busy in the fluid, but with less than a packet of each flow in the queue"
+    return f"the queue runs empty, {100.0 * step.lost_share:.3g} % of the capacity is lost"
+
+
+def _step_rows(step: StepCycle, packet_bytes: float) -> list[tuple[str, str]]:
+    def swing(found: QueueSwing) -> str:
+        ends = f"queue {found.lowest_packets:.4g} to {found.highest_packets:.4g} packets, mean {found.mean_packets:.4g}"
+        return f"{ends}, period {_delay(found.period_s)}"
+
+    where = (
+        f"{step.flows:.4g} flows, {format_quantity(float(f'{step.rtt_s:.4g}'), 's')}, "
+        f"{format_quantity(step.capacity_bit_per_s, 'bit/s')}, threshold {step.threshold_packets:.4g} packets, "
+        f"windows {step.window_packets:.4g}"
+    )
+
+    def threshold(packets: float, seconds: float) -> str:
+        size = format_quantity(float(f"{packets * packet_bytes:.4g}"), "B")
+        return f"{packets:.4g} packets, {size} or {_delay(seconds)}"
+
+    return [
+        ("worst point", where),
+        ("fluid in time", swing(step.fluid) + ("" if step.repeats else ", doesn't repeat itself")),
+        ("describing function", f"{swing(step.described)} (prediction)"),
+        ("sawtooth", f"{swing(step.sawtooth)} (prediction)"),
+        ("smallest threshold", f"{threshold(step.smallest_threshold_packets, step.smallest_threshold_s)} in the fluid"),
+        ("", f"{threshold(step.safe_threshold_packets, step.safe_threshold_s)} with a packet of each flow to spare"),
+        ("published rules", f"C d/7: {step.rule_2010_packets:.4g} packets, .17 C d: {step.rule_2011_packets:.4g}"),
+    ]
+
+
 def _proved(found: SampledLoop) -> str:
     proved = "" if found.gain_margin_db_proved is None else f" (proved {found.gain_margin_db_proved:.2f} dB)"
     return proved if found.gain_reduction_db is None else f"{proved}, may fall by {-found.gain_reduction_db:.2f} dB"
@@ -264,7 +364,9 @@ def _listed(parameters: Mapping[str, float | int | str | bool]) -> str:
     """Parameters in words, without those that are off."""
     shown = []
     for name, value in parameters.items():
-        if name.endswith("_s") and isinstance(value, float):
+        if name.endswith("_bit_per_s") and isinstance(value, float):
+            shown.append(f"{name.removesuffix('_bit_per_s')} {format_quantity(value, 'bit/s')}")
+        elif name.endswith("_s") and isinstance(value, float):
             shown.append(f"{name.removesuffix('_s')} {format_quantity(value, 's')}")
         elif value is True:
             shown.append(name)
@@ -282,7 +384,8 @@ def _reach_text(reach: QueueReach) -> str:
     if reach.longest_rtt_s is not None:
         parts.append(f"up to {format_quantity(float(f'{reach.longest_rtt_s:.3g}'), 's')}")
     if reach.fewest_flows is not None:
-        parts.append(f"down to {reach.fewest_flows:.3g} flows")
+        few = reach.fewest_flows
+        parts.append(f"down to {few:.3g} flows" if few > 1.0 else "down to a single flow")
     if reach.largest_window_packets is not None:
         parts.append(f"up to windows of {reach.largest_window_packets:.3g} packets")
     return " or ".join(parts) if parts else "nowhere in the range that was searched"

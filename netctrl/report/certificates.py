@@ -5,6 +5,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from netctrl.certificates.certify import subject_of
+from netctrl.certificates.ecn.subjects import EcnSubject
 from netctrl.certificates.map import margin_map
 from netctrl.certificates.record import QueueCertificate
 from netctrl.plotting.certificates import margin_figure
@@ -17,9 +18,13 @@ __all__ = ["certificate_page"]
 
 
 def certificate_page(found: QueueCertificate) -> Page:
-    """Verdict, margins and a map of the gain margin."""
+    """Verdict, margins or limit cycle, and a map of the gain margin of laws that have one."""
     verdict = found.certificate
-    parts = [rows_table("Loop", field_rows(each)) for each in (verdict.sampled, verdict.linear) if each is not None]
+    parts = [
+        rows_table("Loop", field_rows(each))
+        for each in (verdict.sampled, verdict.linear, verdict.step)
+        if each is not None
+    ]
     drawn = None if verdict.sampled is None else _map(found)
     return Page(
         kind="Certificate",
@@ -37,6 +42,8 @@ def certificate_page(found: QueueCertificate) -> Page:
     )
 
 
-def _map(found: QueueCertificate) -> Figure:
+def _map(found: QueueCertificate) -> Figure | None:
     law = subject_of(found.law.name, found.law.parameters)
+    if isinstance(law, EcnSubject):
+        return None
     return margin_figure(found, margin_map(law, found.inputs))

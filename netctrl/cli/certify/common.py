@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 from cyclopts import Parameter
 
@@ -22,7 +22,7 @@ from netctrl.cli.app import (
     write_all,
 )
 from netctrl.cli.design.common import read, read_range
-from netctrl.errors import NoAdmissibleDesign, Status
+from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status
 from netctrl.units import (
     DURATION_TAKES,
     RATE_TAKES,
@@ -36,6 +36,7 @@ from netctrl.units import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from netctrl.certificates.ecn.subjects import EcnSubject
     from netctrl.certificates.record import QueueCertificate
     from netctrl.certificates.subject import Subject
 
@@ -43,6 +44,8 @@ __all__ = [
     "HZ_TAKES",
     "OPTIONS",
     "Files",
+    "Link",
+    "Place",
     "Where",
     "certificate_text",
     "duration",
@@ -63,6 +66,10 @@ OPTIONS = {
     "parameters": "the law's options",
     "min_threshold": "--min",
     "max_threshold": "--max",
+    "threshold": "--K",
+    "K": "--K",
+    "F": "--F",
+    "stages": "--F",
 }
 HZ_TAKES = "CONFIG_HZ of the kernel: 100, 250, 300 or 1000"
 _RTT_TAKES = "a round-trip time without the queue, with its unit, as in 100ms, or a range low:high"
@@ -72,6 +79,14 @@ _WINDOW_TAKES = "the window of one flow in packets, as in 50, or a range, instea
 _SENDERS_TAKES = "reno, cubic, creno (Cubic where Reno-friendly), dctcp, mixtures as in reno+dctcp; several with commas"
 _STRETCH_TAKES = "round-trip times of equal groups of flows over --rtt, as in 1,3"
 _GAIN_TAKES = "a gain above 0 in 1/s, as in 0.16"
+
+
+class Place(Protocol):
+    """Operating points, however they are given."""
+
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of `netctrl.certify`."""
+        ...
 
 
 @Parameter(name="*")
@@ -89,19 +104,40 @@ class Where:
 
     def arguments(self) -> dict[str, Any]:
         """Arguments of `netctrl.certify`."""
-
-        def ends(name: str, text: str | None, parse: Callable[[str], float], takes: str) -> Any:
-            return None if text is None else read_range(name, text, parse, takes)
-
         return {
-            "rtt_s": read_range("rtt", self.rtt, parse_duration, _RTT_TAKES),
-            "flows": ends("flows", self.flows, parse_count, _FLOWS_TAKES),
-            "capacity_bit_per_s": ends("capacity", self.capacity, parse_rate, _CAPACITY_TAKES),
-            "window_packets": ends("window", self.window, parse_count, _WINDOW_TAKES),
-            "packet_size_bytes": read("packet_size", self.packet_size, parse_size, SIZE_TAKES),
+            **_link(self.rtt, self.flows, self.capacity, self.packet_size),
+            "window_packets": _ends("window", self.window, parse_count, _WINDOW_TAKES),
             "senders": tuple(part.strip() for part in self.sender.split(",")),
             "stretches": tuple(read("stretch", part, parse_count, _STRETCH_TAKES) for part in self.stretch.split(",")),
         }
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """Operating points of a law with its own sender and a queue in packets."""
+
+    rtt: Annotated[str, option("TIME", _RTT_TAKES)]
+    flows: Annotated[str, option("FLOWS", _FLOWS_TAKES, "--N")]
+    capacity: Annotated[str, option("RATE", f"of the link: {_CAPACITY_TAKES}")]
+    packet_size: Annotated[str, option("SIZE", SIZE_TAKES)] = "1500"
+
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of `netctrl.certify`."""
+        return _link(self.rtt, self.flows, self.capacity, self.packet_size)
+
+
+def _link(rtt: str, flows: str | None, capacity: str | None, packet_size: str) -> dict[str, Any]:
+    return {
+        "rtt_s": read_range("rtt", rtt, parse_duration, _RTT_TAKES),
+        "flows": _ends("flows", flows, parse_count, _FLOWS_TAKES),
+        "capacity_bit_per_s": _ends("capacity", capacity, parse_rate, _CAPACITY_TAKES),
+        "packet_size_bytes": read("packet_size", packet_size, parse_size, SIZE_TAKES),
+    }
+
+
+def _ends(name: str, text: str | None, parse: Callable[[str], float], takes: str) -> Any:
+    return None if text is None else read_range(name, text, parse, takes)
 
 
 @Parameter(name="*")
@@ -116,7 +152,7 @@ class Files:
     gains: Annotated[bool, option("", "also find gains of this law that hold at every point")] = False
 
 
-def judged(law: str, parameters: Callable[[], dict[str, Any]], where: Where, files: Files | None) -> int:
+def judged(law: str, parameters: Callable[[], dict[str, Any]], where: Place, files: Files | None) -> int:
     """Certificate of a law with its parameters: written, printed, and exit status 3 unless it holds."""
     files = files or Files()
     arguments = where.arguments()
@@ -165,10 +201,13 @@ def _with_gains(
         return found, [f"no gains hold: {error}"]
 
 
-def _map(law: Subject, found: QueueCertificate) -> Figure:
+def _map(law: Subject | EcnSubject, found: QueueCertificate) -> Figure:
+    from netctrl.certificates.ecn.subjects import EcnSubject
     from netctrl.certificates.map import margin_map
     from netctrl.plotting.certificates import margin_figure
 
+    if isinstance(law, EcnSubject):
+        raise InvalidValue("plot", law.name, "a law with a map of its gain margin: pie, dualpi2, pi2, red or wred")
     return margin_figure(found, margin_map(law, found.inputs))
 
 
