@@ -42,6 +42,7 @@ __all__ = [
     "CubicMode",
     "cubic_exponent",
     "cubic_leading",
+    "cubic_least_exponent",
     "cubic_mode",
     "cubic_response",
     "cubic_window",
@@ -135,6 +136,14 @@ def cubic_window(ln_p: Any, ln_trip: Any, curve: float, increase: float) -> Any:
 def cubic_exponent(ln_p: Any, ln_trip: Any, curve: float, increase: float) -> Any:
     """−∂ ln w/∂ ln p; ∂ ln w/∂ ln R is three times of it less 3/2. Arguments as of `cubic_window`, no MeanValue."""
     return 0.5 - 0.5 * _ln_phi_rise(_ln_eta(ln_p, ln_trip, curve, increase))
+
+
+def cubic_least_exponent(ln_p: Any, ln_trip: Any, curve: float, increase: float, width: Any) -> Any:
+    """Bound of `cubic_exponent` from below where ln eta = ln p/2 − 3 ln R/2 + (constant) moves by at most a width."""
+    high = _ln_eta(ln_p, ln_trip, curve, increase) + width
+    low = high - 2.0 * width
+    bent = _BEND.slope(_on_curve(high), _on_curve(low)) * _on_curve_slope(low, high)
+    return np.maximum(0.5 + 0.125 * (1.0 + np.tanh(1.5 * (_KNEE - high))) - 0.5 * bent, EXPONENTS[0])
 
 
 def cubic_mode(ln_p: Any, ln_trip: Any, curve: float, increase: float) -> CubicMode:

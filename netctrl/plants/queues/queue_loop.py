@@ -35,7 +35,7 @@ class QueueLoop(QueueResponse):
         and of a logarithm's range, (k, 4). Angles stay above 0."""
         flows, rtt = np.exp(centre[:, 1]), np.exp(centre[:, 2])
         x = self.output(flows, rtt)
-        moves = half[:, 1:3] * _output_slopes(self, rtt, half[:, 2])
+        moves = half[:, 1:3] * _output_slopes(self, x, rtt, half[:, 1:3])
         spread = np.exp(moves.sum(axis=1))
         inside = (x * spread >= self.within[0]) & (x / spread <= self.within[1])
         values, parts = np.zeros(len(centre), dtype=complex), np.zeros(half.shape)
@@ -60,11 +60,23 @@ class QueueLoop(QueueResponse):
         return values, np.where(np.isfinite(parts), parts, inf), stretch
 
 
-def _output_slopes(loop: QueueResponse, rtt: np.ndarray, half: np.ndarray) -> np.ndarray:
-    """Bounds of |∂ ln x/∂ ln N| and |∂ ln x/∂ ln tau| over cells, (k, 2)."""
+def _output_slopes(loop: QueueResponse, x: np.ndarray, rtt: np.ndarray, half: np.ndarray) -> np.ndarray:
+    """Bounds of |∂ ln x/∂ ln N| and |∂ ln x/∂ ln tau| over cells with these half widths, (k, 2)."""
     least = min(k.sender.exponents[0] * k.power for k in loop.classes)
     falls = max(k.sender.trip_exponents[1] for k in loop.classes)
-    return np.stack([np.ones_like(rtt), falls * _based(loop, rtt, half)[:, 1]], axis=1) / least
+    whole = np.stack([np.ones_like(rtt), _based(loop, rtt, half[:, 1])[:, 1]], axis=1)
+    bounds = whole * [1.0 / least, falls / least]
+    if isinstance(loop.law, Averaged) or not any(k.sender.curve for k in loop.classes):
+        return bounds
+    moved = (bounds * half).sum(axis=1)  # how far ln x can move, by what holds everywhere
+    near = [
+        k.sender.exponents_near(
+            k.factor * x**k.power, loop.trip(k, rtt, loop.standing(1.0)), k.power * moved, half[:, 1]
+        )
+        for k in loop.classes
+    ]
+    least = np.min([e * k.power for (e, _), k in zip(near, loop.classes, strict=True)], axis=0)
+    return whole * np.stack([1.0 / least, np.max([g for _, g in near], axis=0) / least], axis=1)
 
 
 def _based(loop: QueueResponse, rtt: np.ndarray, half: np.ndarray) -> np.ndarray:
@@ -151,7 +163,7 @@ def _over_cells(
     """Equilibria over cells of ln N and ln tau with these half widths, (k, 2), from those at their centres."""
     ln_flows, ln_rtt = logarithms
     rtt = ln_rtt.exp()
-    by = _output_slopes(loop, rtt.value[:, 0], half[:, 1])
+    by = _output_slopes(loop, x, rtt.value[:, 0], half)
     ln_x = MeanValue(np.log(x)[:, None], by[:, 0, None] * ln_flows.slopes + by[:, 1, None] * ln_rtt.slopes, rtt.half)
     standing = loop.standing(ln_x.exp())
     trips = [loop.trip(k, rtt, standing) for k in loop.classes]

@@ -28,6 +28,7 @@ from netctrl.plants.queues.cubic_response import (
     CubicMode,
     cubic_exponent,
     cubic_leading,
+    cubic_least_exponent,
     cubic_mode,
     cubic_response,
     cubic_window,
@@ -65,6 +66,13 @@ class Sender(NamedTuple):
     def trip_exponents(self) -> tuple[float, float]:
         """Bounds of 1 − ∂ ln w/∂ ln R: by how much the rate w/R falls with the round trip."""
         return TRIP_EXPONENTS if self.curve else (1.0, 1.0)
+
+    def exponents_near(self, p: Any, trip: Any, by_p: Any, by_trip: Any) -> tuple[Any, Any]:
+        """Least −∂ ln w/∂ ln p and greatest 1 − ∂ ln w/∂ ln R where ln p and ln R move by at most these widths."""
+        if not self.curve:
+            return np.full_like(p, self.exponent), np.ones_like(p)
+        least = cubic_least_exponent(np.log(p), np.log(trip), self.curve, self.increase, 0.5 * by_p + 1.5 * by_trip)
+        return least, 2.5 - 3.0 * least
 
     def slopes(self, p: Any, trip: Any) -> tuple[Any, Any]:
         """−∂ ln w/∂ ln p and 1 − ∂ ln w/∂ ln R."""

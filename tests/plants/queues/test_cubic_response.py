@@ -12,6 +12,7 @@ from netctrl.plants.queues.cubic_response import (
     TRIP_EXPONENTS,
     cubic_exponent,
     cubic_leading,
+    cubic_least_exponent,
     cubic_mode,
     cubic_response,
     cubic_window,
@@ -109,6 +110,16 @@ def test_bounds_hold_for_every_probability_and_round_trip() -> None:
     assert 2.5 - 3.0 * e.min() <= TRIP_EXPONENTS[1]
     steepest = max(np.abs(z * _response(each, z)).max() for each in eta[::20])
     assert 0.97 * STEEPEST < steepest <= STEEPEST
+
+
+def test_the_least_exponent_is_below_all_near_and_close_to_them() -> None:
+    ln_trip = np.log(TRIP)
+    for eta in np.geomspace(0.01, 30.0, 40):
+        for width in (1e-6, 0.05, 0.5):
+            bound = float(cubic_least_exponent(_ln_p(eta), ln_trip, C, A, width)[0])
+            near = cubic_exponent(_ln_p(eta) + 2.0 * np.linspace(-width, width, 101), ln_trip, C, A)
+            assert bound <= near.min() + 1e-12
+            assert near.min() - bound < 0.03 + 0.3 * width
 
 
 def test_the_response_tends_to_its_leading_powers() -> None:
