@@ -39,7 +39,17 @@ from netctrl.model.io.provenance import provenance
 from netctrl.model.loop import DelayLoop
 from netctrl.plants.queues.queue_loop import QueueLoop
 
-__all__ = ["MIN_GAIN_DB", "MIN_PHASE_DEG", "Worst", "certify", "check_parameters", "holds", "subject_of", "worst"]
+__all__ = [
+    "MIN_GAIN_DB",
+    "MIN_PHASE_DEG",
+    "Worst",
+    "absent",
+    "certify",
+    "check_parameters",
+    "described",
+    "subject_of",
+    "worst",
+]
 
 _MIN_FACTOR = 10.0 ** (MIN_GAIN_DB / 20.0)
 
@@ -128,7 +138,7 @@ def certify(
     box = box_of(subject, rtt_s, flows, capacity_bit_per_s, window_packets, packet_size_bytes, by, stretches)
     return QueueCertificate(
         schema=CERTIFICATE_SCHEMA,
-        law=_described(subject),
+        law=described(subject),
         inputs=box.inputs,
         certificate=subject.verdict(box) if isinstance(subject, EcnSubject) else _verdict(subject, box),
         provenance=provenance(argv=argv, libraries=("numpy",)),
@@ -163,7 +173,8 @@ def check_parameters(name: str, make: Callable[..., object], parameters: Mapping
         raise InvalidValue("parameters", None, f"{', '.join(missing)} of {name}")
 
 
-def _described(subject: Subject | EcnSubject) -> CertifiedLaw:
+def described(subject: Subject | EcnSubject) -> CertifiedLaw:
+    """Record of a law, for a certificate."""
     return CertifiedLaw(
         name=subject.name,
         implementation=subject.implementation,
@@ -175,10 +186,10 @@ def _described(subject: Subject | EcnSubject) -> CertifiedLaw:
 
 
 def _verdict(subject: Subject, box: Box) -> QueueVerdict:
-    absent = _absent(subject, box)
-    if absent is not None:
+    reason = absent(subject, box)
+    if reason is not None:
         return QueueVerdict(
-            status=Status.INFEASIBLE, linear=None, sampled=None, reach=None, warnings=(absent, *subject.notes)
+            status=Status.INFEASIBLE, linear=None, sampled=None, reach=None, warnings=(reason, *subject.notes)
         )
     loops = box_loops(subject, box)
     found = worst(loops, box)
@@ -191,8 +202,8 @@ def _verdict(subject: Subject, box: Box) -> QueueVerdict:
     )
 
 
-def _absent(subject: Subject, box: Box) -> str | None:
-    """Why the box has a point without an equilibrium that the loop describes; None: it has none."""
+def absent(subject: Subject, box: Box) -> str | None:
+    """Why the box has a point without an equilibrium that the loop describes; None: it has no such point."""
     for mixture in map(read_mixture, box.inputs.senders):
         classes = classes_of(subject, mixture, box.inputs.stretches)
         loops = subject.loops(classes, box.rate, box.inputs.packet_size_bytes)
@@ -213,11 +224,6 @@ def _absent(subject: Subject, box: Box) -> str | None:
 
 def _within(loop: QueueLoop, flows: float, rtt: float) -> bool:
     return loop.within[0] <= float(loop.output(flows, rtt)) <= loop.within[1]
-
-
-def holds(subject: Subject, box: Box) -> bool:
-    """Verdict alone: True where the law provably keeps the design rule at every point of a box."""
-    return _absent(subject, box) is None and _hold(box_loops(subject, box), box)
 
 
 def _hold(loops: Loops, box: Box) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+from netctrl.certificates.ecn.record import StepCycle, busy_text, step_rows
 from netctrl.errors import Status
 from netctrl.model.io.display import html_table
 from netctrl.model.io.provenance import Provenance
@@ -19,10 +20,8 @@ __all__ = [
     "LinearMargins",
     "QueueCertificate",
     "QueueReach",
-    "QueueSwing",
     "QueueVerdict",
     "SampledLoop",
-    "StepCycle",
     "span_text",
 ]
 
@@ -128,62 +127,9 @@ class QueueReach(Record, frozen=True):
     """Fewest flows at the longest round-trip time; null: none, or the window is given."""
     largest_window_packets: float | None
     """Largest window at the longest round-trip time [packet]; null: none, or flows are given."""
-
-
-class QueueSwing(Record, frozen=True):
-    """Limit cycle of a queue around the threshold of a step, by one method."""
-
-    highest_packets: float
-    """Longest queue [packet]."""
-    lowest_packets: float
-    """Shortest queue [packet]; below 0 where a prediction leaves out that a queue can't be shorter than 0."""
-    mean_packets: float
-    """Mean queue over a cycle [packet]."""
-    period_s: float
-    """[s]"""
-    marked_share: float
-    """Share of packets that is marked."""
-
-
-class StepCycle(Record, frozen=True):
-    """Queue at a step, at the point of the box where it comes closest to running empty or where most is lost."""
-
-    flows: float
-    """Number of flows there."""
-    rtt_s: float
-    """Round-trip time without the queue there [s]."""
-    capacity_bit_per_s: float
-    """Rate of the link there [bit/s]."""
-    threshold_packets: float
-    """K there [packet]."""
-    window_packets: float
-    """Window of a flow with the queue at the threshold, W* = (C d + K)/N [packet]."""
-    fluid: QueueSwing
-    """Limit cycle of the nonlinear fluid, integrated in time: the verdict rests on it."""
-    repeats: bool
-    """Whether the fluid repeats itself; else `fluid` covers its last 50 cycles."""
-    described: QueueSwing
-    """Prediction by the describing function of the step; no proof."""
-    sawtooth: QueueSwing
-    """Closed form for flows in step that are marked once a cycle (Alizadeh et al. 2010)."""
-    lost_share: float
-    """Share of the capacity that is unused in the fluid, since the queue runs empty."""
-    longest_queue_packets: float
-    """Longest queue of the fluid at all points of the box that were looked at [packet]."""
-    smallest_threshold_packets: float
-    """Smallest K in packets with which the fluid's queue runs empty at no point that was looked at [packet]."""
-    smallest_threshold_s: float
-    """The same for a threshold in time, K/C [s]."""
-    safe_threshold_packets: float
-    """Smallest K with which the fluid's queue keeps a packet of each flow: windows move by whole packets [packet]."""
-    safe_threshold_s: float
-    """The same for a threshold in time [s]."""
-    rule_2010_packets: float
-    """C d/7 at the largest C d of the box, the rule of Alizadeh et al. (2010) [packet]."""
-    rule_2011_packets: float
-    """.17 C d there, the rule of Alizadeh, Javanmard, Prabhakar (2011) [packet]."""
-    points: int
-    """Points of the box that were looked at; between them nothing is proved."""
+    smallest_max_bytes: float | None = None
+    """Of DCQCN, smallest upper threshold with the same lower one and probability [byte]; null for other laws, and where
+    packets are marked as they come."""
 
 
 class QueueVerdict(Record, frozen=True):
@@ -217,6 +163,8 @@ class GainsThatHold(Record, frozen=True):
     """No point of the box has less [dB]."""
     phase_margin_deg: float
     """At the worst point [degree]."""
+    disk_margin_proved: float
+    """No point of the box has less."""
 
 
 class QueueCertificate(FileRecord, frozen=True):
@@ -227,7 +175,7 @@ class QueueCertificate(FileRecord, frozen=True):
     >>> import netctrl
     >>> found = netctrl.certify("dualpi2", rtt_s=0.1, window_packets=50.0)
     >>> found.certificate.status.value, round(found.certificate.linear.gain_margin_db, 2)
-    ('stable', 3.06)
+    ('unstable', 3.06)
     """
 
     schema: Literal["netctrl.certificate/1"]
@@ -260,7 +208,7 @@ class QueueCertificate(FileRecord, frozen=True):
             Status.INFEASIBLE: "no equilibrium",
         }[found.status]
         if found.step is not None:
-            answer = _busy(found.step, held=found.status is Status.ADMISSIBLE)
+            answer = busy_text(found.step, held=found.status is Status.ADMISSIBLE)
         return f"{where}: {answer}"
 
     @property
@@ -272,7 +220,7 @@ class QueueCertificate(FileRecord, frozen=True):
         ]
         found, linear = self.certificate.sampled, self.certificate.linear
         if self.certificate.step is not None:
-            rows += _step_rows(self.certificate.step, self.inputs.packet_size_bytes)
+            rows += step_rows(self.certificate.step, self.inputs.packet_size_bytes)
         if found is not None:
             flows = "" if found.flows is None else f"{found.flows:.4g} flows, "
             rows += [
@@ -309,44 +257,11 @@ class QueueCertificate(FileRecord, frozen=True):
             )
             margins = f"gain margin {other.gain_margin_db_proved:.2f} dB (proved)"
             rows.append(("", f"{margins}, phase margin {other.phase_margin_deg:.1f} degrees"))
+            rows.append(("", f"disk margin {other.disk_margin_proved:.3f} (proved)"))
         return rows
 
     def _repr_html_(self) -> str:
         return html_table(self.verdict, self.rows)
-
-
-def _busy(step: StepCycle, *, held: bool) -> str:
-    if held:
-        return "the link stays busy"
-    if step.fluid.lowest_packets > 0.0:
-        return "the link stays busy in the fluid, but with less than a packet of each flow in the queue"
-    return f"the queue runs empty, {100.0 * step.lost_share:.3g} % of the capacity is lost"
-
-
-def _step_rows(step: StepCycle, packet_bytes: float) -> list[tuple[str, str]]:
-    def swing(found: QueueSwing) -> str:
-        ends = f"queue {found.lowest_packets:.4g} to {found.highest_packets:.4g} packets, mean {found.mean_packets:.4g}"
-        return f"{ends}, period {_delay(found.period_s)}"
-
-    where = (
-        f"{step.flows:.4g} flows, {format_quantity(float(f'{step.rtt_s:.4g}'), 's')}, "
-        f"{format_quantity(step.capacity_bit_per_s, 'bit/s')}, threshold {step.threshold_packets:.4g} packets, "
-        f"windows {step.window_packets:.4g}"
-    )
-
-    def threshold(packets: float, seconds: float) -> str:
-        size = format_quantity(float(f"{packets * packet_bytes:.4g}"), "B")
-        return f"{packets:.4g} packets, {size} or {_delay(seconds)}"
-
-    return [
-        ("worst point", where),
-        ("fluid in time", swing(step.fluid) + ("" if step.repeats else ", doesn't repeat itself")),
-        ("describing function", f"{swing(step.described)} (prediction)"),
-        ("sawtooth", f"{swing(step.sawtooth)} (prediction)"),
-        ("smallest threshold", f"{threshold(step.smallest_threshold_packets, step.smallest_threshold_s)} in the fluid"),
-        ("", f"{threshold(step.safe_threshold_packets, step.safe_threshold_s)} with a packet of each flow to spare"),
-        ("published rules", f"C d/7: {step.rule_2010_packets:.4g} packets, .17 C d: {step.rule_2011_packets:.4g}"),
-    ]
 
 
 def _proved(found: SampledLoop) -> str:
@@ -388,4 +303,6 @@ def _reach_text(reach: QueueReach) -> str:
         parts.append(f"down to {few:.3g} flows" if few > 1.0 else "down to a single flow")
     if reach.largest_window_packets is not None:
         parts.append(f"up to windows of {reach.largest_window_packets:.3g} packets")
+    if reach.smallest_max_bytes is not None:
+        parts.append(f"from an upper threshold of {format_quantity(float(f'{reach.smallest_max_bytes:.3g}'), 'B')} on")
     return " or ".join(parts) if parts else "nowhere in the range that was searched"

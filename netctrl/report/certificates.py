@@ -8,13 +8,15 @@ from netctrl.certificates.certify import subject_of
 from netctrl.certificates.ecn.subjects import EcnSubject
 from netctrl.certificates.map import margin_map
 from netctrl.certificates.record import QueueCertificate
+from netctrl.design.queue.design import certificate_of, law_of
+from netctrl.design.queue.record import QueueDesign
 from netctrl.plotting.certificates import margin_figure
 from netctrl.report.fields import field_rows
 from netctrl.report.html import Html, figure, folded, notes, rows_table, section
 from netctrl.report.origin import origin
 from netctrl.report.page import MOODS, Page
 
-__all__ = ["certificate_page"]
+__all__ = ["certificate_page", "queue_figure"]
 
 
 def certificate_page(found: QueueCertificate) -> Page:
@@ -40,6 +42,12 @@ def certificate_page(found: QueueCertificate) -> Page:
             *origin(found.provenance, []),
         ],
     )
+
+
+def queue_figure(design: QueueDesign) -> Figure:
+    """Map of the gain margin of a queue's design around its box."""
+    found = certificate_of(design)
+    return margin_figure(found, margin_map(law_of(design.law.name, design.law.parameters), found.inputs))
 
 
 def _map(found: QueueCertificate) -> Figure | None:

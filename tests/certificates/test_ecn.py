@@ -7,6 +7,7 @@ from math import ceil, log10
 import msgspec
 import numpy as np
 import pytest
+from fabric_support import data_centre
 
 import netctrl
 from netctrl.certificates.certify import certify, subject_of
@@ -20,10 +21,15 @@ from netctrl.errors import InvalidValue, Status
 from netctrl.frequency.certified.disk import disk_margin
 from netctrl.laws.aqm.threshold import ThresholdQueue
 from netctrl.laws.targets.wred import WredLaw
+from netctrl.laws.window.records import Dcqcn
 from netctrl.plants.ecn.dctcp import StepFluid, busy_threshold, fluid_cycle
+from netctrl.scenario.fabric.flows import MessageFlows
+from netctrl.scenario.fabric.topology import Dumbbell
+from netctrl.scenario.fabric.watch import Watch
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.sim.fabric.run import simulate_fabric
 from netctrl.sim.packet.problem import packet_problem
 from netctrl.sim.packet.run import run_packets
 
@@ -134,6 +140,15 @@ def test_smallest_thresholds_hold_over_a_box_and_not_below() -> None:
     assert step.lost_share == 0.0
 
 
+def test_a_wider_range_of_round_trips_needs_what_its_longest_one_needs() -> None:
+    for spare in (0.0, 1.0):
+        narrow, wide = (
+            smallest_threshold((2.0, 40.0), rtt, 833333.0, spare_packets=spare) for rtt in (1e-4, (2e-5, 1e-4))
+        )
+        assert wide.packets == pytest.approx(narrow.packets, rel=2e-5)
+    assert narrow.packets == pytest.approx(49.68, abs=0.01)
+
+
 def test_windows_below_2_packets_have_no_certificate() -> None:
     found = certify("dctcp", parameters={"k_packets": 5.0}, **(LINK | {"flows": 60.0})).certificate
     assert (found.status, found.step) == (Status.INFEASIBLE, None)
@@ -172,6 +187,38 @@ def test_six_decibels_are_kept_up_to_the_longest_round_trip(flows: tuple[float, 
         at = certify("dcqcn", rtt_s=factor * rtt, flows=flows, **ROCE).certificate.sampled
         assert at is not None
         assert (at.gain_margin_db >= 6.0) is kept
+
+
+@pytest.mark.parametrize(("rtt", "stable", "unused"), [(4e-6, True, (0.0, 0.01)), (85e-6, False, (0.03, 0.07))])
+def test_packets_lose_more_where_dcqcn_s_loop_is_unstable(rtt: float, stable: bool, unused: tuple) -> None:
+    """Six flows at 40 Gbit/s over three links; on packets the queue swings at 4 us, too, where the phase margin is 10
+    degrees, since marks come by chance."""
+    found = certify("dcqcn", rtt_s=rtt, flows=6.0, **ROCE).certificate.sampled
+    assert found is not None
+    assert found.stable is stable
+    flows = [MessageFlows(id=f"f{i}", source=i, target=6, size=1e12, start=0.006 * i) for i in range(6)]
+    watch = Watch(flows=tuple(range(6)), ports=("s0>s1",), bin=0.03)
+    topology = Dumbbell(senders=6, host_rate=4e10, delay=round((rtt - 0.9e-6) / 6.0, 9))
+    result = simulate_fabric(data_centre(topology, Dcqcn(), *flows, duration=0.3, watch=watch))
+    rate = result.rate_bit_per_s[result.port("s0>s1")]
+    lost = 1.0 - result.throughput()[:, 5:].mean(axis=1).sum() / rate
+    assert unused[0] < lost < unused[1]
+    queue = result.queue_bytes[0, result.queue_bytes.shape[1] // 2 :]
+    assert queue.std() > 30e3
+
+
+@pytest.mark.parametrize(("flows", "rtt"), [((10.0, 10.0), 50e-6), ((2.0, 12.0), 85e-6), ((8.0, 8.0), 5e-6)])
+def test_six_decibels_are_kept_from_the_smallest_upper_threshold_on(flows: tuple[float, float], rtt: float) -> None:
+    given: dict = {"pmax": 0.05, "kmax_bytes": 1e6}
+    found = certify("dcqcn", parameters=given, rtt_s=rtt, flows=flows, **ROCE).certificate
+    assert found.reach is not None
+    given["kmax_bytes"] = found.reach.smallest_max_bytes
+    at = certify("dcqcn", parameters=given, rtt_s=rtt, flows=flows, **ROCE).certificate.sampled
+    assert at is not None
+    assert at.gain_margin_db == pytest.approx(6.0, abs=0.01)
+    coming = certify("dcqcn", parameters={"arriving": True}, rtt_s=rtt, flows=flows[0], **ROCE).certificate.reach
+    assert coming is not None
+    assert coming.smallest_max_bytes is None
 
 
 def test_marks_as_packets_come_add_the_queue_to_the_delay() -> None:

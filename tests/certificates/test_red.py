@@ -11,7 +11,6 @@ from queue_fluid import growth
 
 from netctrl.certificates.box import box_of
 from netctrl.certificates.certify import certify, subject_of
-from netctrl.certificates.gains import queue_gains
 from netctrl.certificates.loops import classes_of, loops_of, read_mixture
 from netctrl.certificates.map import margin_map
 from netctrl.certificates.red import RedLine, RedSubject, red, wred
@@ -258,8 +257,3 @@ def test_what_has_no_loop_is_refused_by_name(law, parameters, where, argument, s
     with pytest.raises(InvalidValue, match=said) as refused:
         certify(law, parameters=parameters, **where)
     assert refused.value.argument == argument
-
-
-def test_no_gains_are_sought_for_red() -> None:
-    with pytest.raises(InvalidValue, match="a law with gains"):
-        queue_gains("red", **AREA)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import isinf
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from netctrl.frequency.records import Margins
 from netctrl.laws.targets.wred import WredLaw
 from netctrl.model.open_loop import OpenLoop
 from netctrl.plants.ecn.dcqcn import (
+    DcqcnPolynomials,
     DcqcnSender,
     dcqcn_equilibrium,
     dcqcn_loop,
@@ -146,10 +148,13 @@ class DcqcnSubject:
             notes = (*notes, f"{len(points)} points were looked at; between them nothing is proved")
         return QueueVerdict(
             status=_status(list(found.values())),
-            linear=self._linear(worst, size),
+            linear=self._linear(worst, size, found[worst]),
             sampled=self._sampled(worst, list(found.values()), found[worst], size, len(points)),
             reach=QueueReach(
-                longest_rtt_s=_longest_rtt(self, points, size), fewest_flows=None, largest_window_packets=None
+                longest_rtt_s=_longest_rtt(self, points, size),
+                fewest_flows=None,
+                largest_window_packets=None,
+                smallest_max_bytes=_smallest_max(self, points, size),
             ),
             warnings=notes,
         )
@@ -175,10 +180,11 @@ class DcqcnSubject:
             "packet is marked"
         )
 
-    def _linear(self, at: Point, packet_bytes: float) -> LinearMargins:
+    def _linear(self, at: Point, packet_bytes: float, found: Margins) -> LinearMargins:
         """The loop as in the paper of 2016: its delay is a constant without the queue."""
-        sender, slope = self.sender(packet_bytes), self.slope * packet_bytes
-        found = margins(dcqcn_loop(sender, at.flows, at.rate, slope, at.rtt_s))
+        if self.arriving:
+            sender, slope = self.sender(packet_bytes), self.slope * packet_bytes
+            found = margins(dcqcn_loop(sender, at.flows, at.rate, slope, at.rtt_s))
         return LinearMargins(
             sender=self.name,
             rtt_s=at.rtt_s,
@@ -217,45 +223,59 @@ def _status(found: list[Margins]) -> Status:
     return Status.ADMISSIBLE if kept else Status.STABLE
 
 
-def _worst(subject: DcqcnSubject, points: list[Point], packet_bytes: float) -> list[Point]:
-    """Points with the least gain and phase margin at a first look."""
-    if len(points) == 1:
-        return points
-    flows, rtt, rate = (np.array(each) for each in zip(*points, strict=True))
-    gain, phase = _look(subject, flows, rtt, rate, packet_bytes)
-    return [points[i] for i in sorted({int(np.argmax(gain)), int(np.argmin(phase))})]
+class _Loads(NamedTuple):
+    """Flows and rates with their equilibria, which don't depend on the round-trip time; (k, 1)."""
+
+    rate: np.ndarray
+    """C [packet/s]."""
+    slope: float
+    """dp/dq [1/packet]."""
+    wait: np.ndarray
+    """Queue's delay in the loop [s]."""
+    response: DcqcnPolynomials
 
 
-def _look(
-    subject: DcqcnSubject, flows: np.ndarray, rtt: np.ndarray, rate: np.ndarray, packet_bytes: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Largest |L| on the negative real axis and least distance from it where |L| is 1 [rad], at k points (k,), by the
-    response at many frequencies."""
-    flows, rtt, rate = (each[:, None] for each in (flows, rtt, rate))
+def _loads(subject: DcqcnSubject, flows: np.ndarray, rate: np.ndarray, packet_bytes: float) -> _Loads:
     sender = subject.sender(packet_bytes)
-    delay = rtt
+    wait = np.zeros(rate.shape)
     if subject.arriving:
         probability = dcqcn_equilibrium(sender, rate / flows).probability
-        delay = rtt + (subject.min_bytes + probability / subject.slope) / (rate * packet_bytes)
-    slowest = float(delay.max()) + sender.timer_s + sender.alpha_s + sender.notification_s
+        wait = (subject.min_bytes + probability / subject.slope) / (rate * packet_bytes)
+    return _Loads(rate, subject.slope * packet_bytes, wait, dcqcn_polynomials(sender, rate / flows))
+
+
+def _look(subject: DcqcnSubject, loads: _Loads, rtt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Largest |L| on the negative real axis and least distance from it where |L| is 1 [rad], (k,), by the response at
+    many frequencies."""
+    delay = rtt + loads.wait
+    slowest = float(delay.max()) + subject.timer_s + subject.alpha_s + subject.notification_s
     frequency = np.geomspace(1e-3 / slowest, 20.0 / float(delay.min()), _FREQUENCIES)
-    polynomials = dcqcn_polynomials(sender, rate / flows)
-    response = dcqcn_response(polynomials, rate, subject.slope * packet_bytes, delay, frequency)
-    size, crosses = np.abs(response), np.diff(np.signbit(response.imag), axis=1)
-    left = response.real[:, 1:] + response.real[:, :-1] < 0.0
-    gain = np.where(crosses & left, 0.5 * (size[:, 1:] + size[:, :-1]), 0.0).max(axis=1)
+    response = dcqcn_response(loads.response, loads.rate, loads.slope, delay, frequency)
+    size, real, above = np.abs(response), response.real, response.imag
+    with np.errstate(divide="ignore", invalid="ignore"):
+        part = above[:, :-1] / (above[:, :-1] - above[:, 1:])
+        crossed = -(real[:, :-1] + part * (real[:, 1:] - real[:, :-1]))
+    gain = np.where(np.diff(np.signbit(above), axis=1), np.maximum(crossed, 0.0), 0.0).max(axis=1)
     turned = np.abs(np.angle(-response[:, 1:]))
     return gain, np.where(np.diff(size > 1.0, axis=1), turned, np.inf).min(axis=1)
 
 
+def _worst(subject: DcqcnSubject, points: list[Point], packet_bytes: float) -> list[Point]:
+    """Points with the least gain and phase margin at a first look."""
+    if len(points) == 1:
+        return points
+    flows, rtt, rate = (np.array(each)[:, None] for each in zip(*points, strict=True))
+    gain, phase = _look(subject, _loads(subject, flows, rate, packet_bytes), rtt)
+    return [points[i] for i in sorted({int(np.argmax(gain)), int(np.argmin(phase))})]
+
+
 def _longest_rtt(subject: DcqcnSubject, points: list[Point], packet_bytes: float) -> float | None:
     """Round-trip time up to which all flows and rates of the points keep the gain margin; None: not at the shortest."""
-    loads = sorted({(each.flows, each.rate) for each in points})
-    flows, rate = (np.array(each) for each in zip(*loads, strict=True))
-    end = max(each.rtt_s for each in points)
+    flows, rate = (np.array(each)[:, None] for each in zip(*sorted({(p.flows, p.rate) for p in points}), strict=True))
+    loads, end = _loads(subject, flows, rate, packet_bytes), max(each.rtt_s for each in points)
 
     def kept(rtt: float) -> bool:
-        found = _look(subject, flows, np.full(flows.shape, rtt), rate, packet_bytes)[0].max()
+        found = _look(subject, loads, np.full(flows.shape, rtt))[0].max()
         return bool(found <= 10.0 ** (-MIN_GAIN_DB / 20.0))
 
     low, high = None, end / _FAR
@@ -270,6 +290,19 @@ def _longest_rtt(subject: DcqcnSubject, points: list[Point], packet_bytes: float
         middle = (low * high) ** 0.5
         low, high = (middle, high) if kept(middle) else (low, middle)
     return low
+
+
+def _smallest_max(subject: DcqcnSubject, points: list[Point], packet_bytes: float) -> float | None:
+    """Smallest K_max, with the same K_min and P_max, at which all points keep the gain margin.
+
+    The loop's gain is proportional to the slope of the marks. None where packets are marked as they come: the queue's
+    delay grows with K_max then, and the margin with it at first alone.
+    """
+    if subject.arriving:
+        return None
+    flows, rtt, rate = (np.array(each)[:, None] for each in zip(*points, strict=True))
+    gain = float(_look(subject, _loads(subject, flows, rate, packet_bytes), rtt)[0].max())
+    return subject.min_bytes + (subject.max_bytes - subject.min_bytes) * gain * 10.0 ** (MIN_GAIN_DB / 20.0)
 
 
 def dcqcn(

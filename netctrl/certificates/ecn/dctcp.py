@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from netctrl.certificates.box import MIN_WINDOW, Box, Ends
 from netctrl.certificates.ecn.points import Point, between, capacities, points_of
-from netctrl.certificates.record import QueueSwing, QueueVerdict, StepCycle
+from netctrl.certificates.ecn.record import QueueSwing, StepCycle
+from netctrl.certificates.record import QueueVerdict
 from netctrl.errors import InvalidValue, Status, checked_number
 from netctrl.laws.targets.wred import WredLaw
 from netctrl.plants.ecn.dctcp import (
@@ -225,12 +226,13 @@ def smallest_threshold(
 
     _check_window(C[1] * d[1] / N[0], flows)
     products = (C[0] * d[0] / N[1], C[1] * d[1] / N[0])
-    at = _greatest(packets, products)
-    return SmallestThreshold(packets(at), delay(_greatest(delay, products)), at, share(at))
+    at = _greatest(packets, products, C[1] * d[1] / N[1])
+    in_time = _greatest(delay, products, C[0] * d[1] / N[1])
+    return SmallestThreshold(packets(at), delay(in_time), at, share(at))
 
 
-def _greatest(value: Callable[[float], float], ends: Ends) -> float:
-    """Where a function with one maximum is greatest: on a first grid, then between its neighbours by golden section."""
+def _greatest(value: Callable[[float], float], ends: Ends, bend: float) -> float:
+    """Where a function with one maximum and a bend is greatest: on a first grid, then by golden section around it."""
     grid = between(ends, _PRODUCTS)
     best = max(range(len(grid)), key=lambda i: value(grid[i]))
     low, high = log(grid[max(best - 1, 0)]), log(grid[min(best + 1, len(grid) - 1)])
@@ -244,7 +246,7 @@ def _greatest(value: Callable[[float], float], ends: Ends) -> float:
         else:
             low = inner[0]
             inner = [inner[1], low + _GOLDEN * (high - low)]
-    return max((grid[best], exp(inner[0]), exp(inner[1])), key=value)
+    return max((grid[best], exp(inner[0]), exp(inner[1]), bend), key=value)
 
 
 def _check_window(window: float, flows: object) -> None:

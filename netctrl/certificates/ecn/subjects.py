@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from netctrl.certificates.box import Judged
+from netctrl.certificates.box import Judged, sender_names
 from netctrl.certificates.ecn.dcqcn import DcqcnSubject, dcqcn
 from netctrl.certificates.ecn.dctcp import DctcpSubject, dctcp
 from netctrl.errors import InvalidValue
@@ -21,7 +21,7 @@ def sender_of(subject: Judged, senders: str | Iterable[str] | None) -> str | Ite
     """Senders that were asked for, by default Reno or the law's own; InvalidValue for others of a law with its own."""
     if not isinstance(subject, EcnSubject):
         return "reno" if senders is None else senders
-    given = (senders,) if isinstance(senders, str) else tuple(senders or ())
+    given = () if senders is None else sender_names(senders)
     if given not in ((), (subject.name,)):
         raise InvalidValue("sender", given, f"{subject.name} alone, for which these thresholds are certified")
     return subject.name

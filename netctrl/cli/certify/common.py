@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from netctrl.certificates.ecn.subjects import EcnSubject
     from netctrl.certificates.record import QueueCertificate
     from netctrl.certificates.subject import Subject
+    from netctrl.model.law import QueueLaw
 
 __all__ = [
     "HZ_TAKES",
@@ -52,6 +53,7 @@ __all__ = [
     "gain",
     "judged",
     "sixteenths",
+    "whole_bytes",
 ]
 
 OPTIONS = {
@@ -192,13 +194,47 @@ def _with_gains(
     found: QueueCertificate, law: str, given: dict[str, Any], arguments: dict[str, Any]
 ) -> tuple[QueueCertificate, list[str]]:
     """The certificate with gains that hold beside it, and a note where there are none."""
-    from netctrl.certificates.gains import queue_gains
+    import msgspec
+
+    from netctrl.certificates.record import GainsThatHold
+    from netctrl.design.queue.design import queue_design
 
     others = {name: value for name, value in given.items() if name not in ("alpha", "beta")}
     try:
-        return queue_gains(law, parameters=others, **arguments).beside(found), []
+        design = queue_design(law, parameters=others, **arguments)
     except NoAdmissibleDesign as error:
         return found, [f"no gains hold: {error}"]
+    proof = design.certificate
+    sampled = proof.verdict.sampled
+    if sampled is None or sampled.gain_margin_db_proved is None:
+        return found, ["no gains hold: the proof of their margins was cut short; narrow the box"]
+    held = GainsThatHold(
+        parameters=design.law.parameters,
+        tc=_tc(design.law),
+        ns3=_ns3(design.law),
+        gain_margin_db_proved=sampled.gain_margin_db_proved,
+        phase_margin_deg=sampled.phase_margin_deg,
+        disk_margin_proved=proof.disk_margin_proved,
+    )
+    return msgspec.structs.replace(found, gains_that_hold=held), []
+
+
+def _tc(law: QueueLaw) -> str | None:
+    from netctrl.linux.export.queue_law import tc_arguments
+
+    try:
+        return " ".join(tc_arguments(law.name, law.parameters))
+    except InvalidValue:
+        return None
+
+
+def _ns3(law: QueueLaw) -> dict[str, str] | None:
+    from netctrl.ns3.attributes import ns3_attributes
+
+    try:
+        return ns3_attributes(law.name, law.parameters)
+    except InvalidValue:
+        return None
 
 
 def _map(law: Subject | EcnSubject, found: QueueCertificate) -> Figure:
@@ -219,6 +255,14 @@ def duration(argument: str, text: str) -> float:
 def gain(argument: str, text: str) -> float:
     """An option's gain in 1/s, with or without its unit Hz."""
     return read(argument, text.lower().removesuffix("hz"), parse_count, _GAIN_TAKES)
+
+
+def whole_bytes(argument: str, text: str) -> int:
+    """An option's size in whole bytes."""
+    size = read(argument, text, parse_size, SIZE_TAKES)
+    if size != int(size):
+        raise InvalidValue(argument, text, "a whole number of bytes")
+    return int(size)
 
 
 def sixteenths(argument: str, text: str) -> float:
