@@ -128,7 +128,9 @@ def response(sender: Sender, sigma: Any, echo: Any, damping: Any, mode: CubicMod
     mode : CubicMode, optional
         Of a sender with a curve.
     """
-    if mode is not None:
+    if sender.curve:
+        if mode is None:
+            raise TypeError("mode: the response of a sender with a curve depends on it")
         return cubic_response(sigma, echo, mode)
     if sender.scalable:
         slow = sender.averaging / (sigma + sender.averaging) if sender.averaging else 1.0
