@@ -102,8 +102,8 @@ def certify(
     packet_size_bytes : float
         [byte]
     senders : str or iterable of str, optional
-        "reno" (by default), "creno" (Cubic where it is Reno-friendly), "dctcp", or mixtures as in "reno+dctcp": the
-        certificate holds for each. The laws "dctcp" and "dcqcn" are for the senders of their names.
+        "reno" (by default), "cubic", "creno" (Cubic where it is Reno-friendly), "dctcp", or mixtures as in
+        "reno+dctcp": the certificate holds for each. The laws "dctcp" and "dcqcn" are for the senders of their names.
     stretches : sequence of float
         Round-trip times of equal groups of flows, over `rtt_s`.
     parameters : mapping, optional
@@ -295,9 +295,10 @@ def _sampled(box: Box, found: Worst) -> SampledLoop:
 
 
 def _linear(subject: Subject, box: Box) -> LinearMargins | None:
-    """Worst of the box's corners in the loop as it is usually given; None where there is a mixture."""
+    """Worst of the box's corners in the loop as it is usually given; None where there is a mixture or Cubic."""
     mixtures = [read_mixture(text) for text in box.inputs.senders]
-    if len(box.inputs.stretches) > 1 or any(len(mixture.parts) > 1 for mixture in mixtures):
+    curved = any(sender.curve for mixture in mixtures for sender, _ in mixture.parts)
+    if curved or len(box.inputs.stretches) > 1 or any(len(mixture.parts) > 1 for mixture in mixtures):
         return None
     found = [
         _linear_at(subject, mixture, box, flows, rtt)

@@ -54,7 +54,7 @@ def margin_map(subject: Subject, inputs: CertifyInputs, points: int = 161) -> Ma
     for _, loop in loops:
         x = loop.output(flows, rtt[:, None])
         inside = (x >= loop.within[0]) & (x <= loop.within[1])
-        small = np.min([k.window(x) for k in loop.classes], axis=0) < MIN_WINDOW
+        small = loop.windows_of(x, rtt[:, None]).min(axis=0) < MIN_WINDOW
         # A law that acts at intervals has the same formulas beyond its range: margins are followed across its end.
         whole = replace(loop, within=(0.0, inf)) if isinstance(loop.law, SampledPi) else loop
         np.minimum(factor, gain_grid(whole, flows, rtt, inside & ~small), out=factor)

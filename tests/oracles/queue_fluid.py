@@ -40,7 +40,7 @@ def growth(loop: QueueLoop, flows: float, rtt: float, gain: float, periods: floa
                 k.factor,
                 k.power,
                 float(k.queued),
-                float(k.window(x)),
+                float(k.window(x, rtt * k.stretch + (target if k.queued else k.other_delay_s))),
             )
             for k in loop.classes
         ]

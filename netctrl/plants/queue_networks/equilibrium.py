@@ -133,7 +133,7 @@ def _flows(network: QueueNetwork, x: np.ndarray, delays: np.ndarray) -> tuple[np
             trip += delays[k] if seen.queued else seen.other_delay_s
         single = [_marks(group, k, x) for k in group.path]
         marked[i] = 1.0 - kept if sum(p > 0.0 for p in single) > 1 else max(single)
-        windows[i] = group.sender.window(marked[i]) if marked[i] > 0.0 else np.inf
+        windows[i] = group.sender.window(marked[i], trip) if marked[i] > 0.0 else np.inf
         trips[i] = trip
     return marked, windows, trips
 

@@ -7,11 +7,12 @@ quotients and turns e^(−ix) of such functions are such functions, by the rules
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-__all__ = ["MeanValue", "coordinate", "unknown_phase"]
+__all__ = ["MeanValue", "coordinate", "through", "unknown_phase"]
 
 
 class MeanValue:
@@ -86,6 +87,10 @@ class MeanValue:
     def __rtruediv__(self, other: Any) -> MeanValue:
         return self.inverse() * other
 
+    def log(self) -> MeanValue:
+        """ln f of a real f above 0; without a bound where it may not be."""
+        return MeanValue(np.log(self.value), self.slopes / np.maximum(self.least, 0.0), self.half)
+
     def turn(self) -> MeanValue:
         """e^(−i f) of a real f."""
         return MeanValue(np.exp(-1j * self.value), self.slopes, self.half)
@@ -108,3 +113,10 @@ def unknown_phase(like: MeanValue, number: int) -> MeanValue:
     slopes = np.zeros((like.slopes.shape[0], like.slopes.shape[1], 1))
     slopes[number] = 1.0
     return MeanValue(np.zeros((like.value.shape[0], 1), dtype=complex), slopes, like.half)
+
+
+def through(x: Any, function: Callable[[Any], Any], slope: Callable[[Any, Any], Any]) -> Any:
+    """f(x) of a number, an array or a real function over cells; `slope` bounds |f'| between two arrays."""
+    if not isinstance(x, MeanValue):
+        return function(x)
+    return MeanValue(function(x.value), x.slopes * slope(x.value - x.radius, x.value + x.radius), x.half)

@@ -35,7 +35,7 @@ class QueueLoop(QueueResponse):
         and of a logarithm's range, (k, 4). Angles stay above 0."""
         flows, rtt = np.exp(centre[:, 1]), np.exp(centre[:, 2])
         x = self.output(flows, rtt)
-        moves = half[:, 1:3] * _output_slopes(self, rtt, half[:, 2])
+        moves = half[:, 1:3] * _output_slopes(self, x, rtt, half[:, 1:3])
         spread = np.exp(moves.sum(axis=1))
         inside = (x * spread >= self.within[0]) & (x / spread <= self.within[1])
         values, parts = np.zeros(len(centre), dtype=complex), np.zeros(half.shape)
@@ -60,10 +60,23 @@ class QueueLoop(QueueResponse):
         return values, np.where(np.isfinite(parts), parts, inf), stretch
 
 
-def _output_slopes(loop: QueueResponse, rtt: np.ndarray, half: np.ndarray) -> np.ndarray:
-    """Bounds of |∂ ln x/∂ ln N| and |∂ ln x/∂ ln tau| over cells, (k, 2)."""
-    least = min(k.sender.exponent * k.power for k in loop.classes)
-    return np.stack([np.ones_like(rtt), _based(loop, rtt, half)[:, 1]], axis=1) / least
+def _output_slopes(loop: QueueResponse, x: np.ndarray, rtt: np.ndarray, half: np.ndarray) -> np.ndarray:
+    """Bounds of |∂ ln x/∂ ln N| and |∂ ln x/∂ ln tau| over cells with these half widths, (k, 2)."""
+    least = min(k.sender.exponents[0] * k.power for k in loop.classes)
+    falls = max(k.sender.trip_exponents[1] for k in loop.classes)
+    whole = np.stack([np.ones_like(rtt), _based(loop, rtt, half[:, 1])[:, 1]], axis=1)
+    bounds = whole * [1.0 / least, falls / least]
+    if isinstance(loop.law, Averaged) or not any(k.sender.curve for k in loop.classes):
+        return bounds
+    moved = (bounds * half).sum(axis=1)  # how far ln x can move, by what holds everywhere
+    near = [
+        k.sender.exponents_near(
+            k.factor * x**k.power, loop.trip(k, rtt, loop.standing(1.0)), k.power * moved, half[:, 1]
+        )
+        for k in loop.classes
+    ]
+    least = np.min([e * k.power for (e, _), k in zip(near, loop.classes, strict=True)], axis=0)
+    return whole * np.stack([1.0 / least, np.max([g for _, g in near], axis=0) / least], axis=1)
 
 
 def _based(loop: QueueResponse, rtt: np.ndarray, half: np.ndarray) -> np.ndarray:
@@ -83,23 +96,26 @@ def _share_slopes(
 ) -> list[np.ndarray]:
     """Bounds of |∂ ln y_i/∂ ln N| and |∂ ln y_i/∂ ln tau| over cells, (2, k) for each class.
 
-    y_i ~ N x^(−e_i)/R_i and Σ y_i = 1, so ∂ ln x = (∂ ln N − Σ y b ∂ ln tau)/Σ y e with the bases b of round trips.
-    With an averaging law R_i grows with x, too: e_i becomes e_i + l_i with l_i of at most the elasticity of the delay
-    between both `x`.
+    y_i ~ N x^(−e_i)/R_i^g_i and Σ y_i = 1, so ∂ ln x = (∂ ln N − Σ y g b ∂ ln tau)/Σ y e with the bases b of round
+    trips; g_i is 1, and e_i a constant, for all but Cubic. With an averaging law R_i grows with x, too: e_i becomes
+    e_i + g_i l_i with l_i of at most the elasticity of the delay between both `x`.
     """
-    exponents = [k.sender.exponent * k.power for k in loop.classes]
     if len(loop.classes) == 1:
         return [np.zeros((2, len(rtt)))]
+    exponents = [tuple(e * k.power for e in k.sender.exponents) for k in loop.classes]
+    flattest, steepest = min(e[0] for e in exponents), max(e[1] for e in exponents)
+    falls = [k.sender.trip_exponents for k in loop.classes]
     low, high = _based(loop, rtt, half).T
+    low, high = low * min(g[0] for g in falls), high * max(g[1] for g in falls)
     found = []
-    for k, e in zip(loop.classes, exponents, strict=True):
-        least, most = e / max(exponents), e / min(exponents)
+    for k, e, g in zip(loop.classes, exponents, falls, strict=True):
+        least, most = e[0] / steepest, e[1] / flattest
         if isinstance(loop.law, Averaged):
-            bound = 1.0 + most + _elasticity(loop.law, *x) / min(exponents)
+            bound = g[1] + max(g[1], 1.0) * (most + g[1] * _elasticity(loop.law, *x) / flattest)
             found.append(np.stack([bound, bound]))
             continue
         own = np.stack([_base(loop, k, rtt * np.exp(sign * half)) for sign in (-1.0, 1.0)])
-        by_rtt = np.maximum(most * high - own.min(axis=0), own.max(axis=0) - least * low)
+        by_rtt = np.maximum(most * high - g[0] * own.min(axis=0), g[1] * own.max(axis=0) - least * low)
         found.append(np.stack([np.full(len(rtt), max(most - 1.0, 1.0 - least)), by_rtt]))
     return found
 
@@ -147,18 +163,22 @@ def _over_cells(
     """Equilibria over cells of ln N and ln tau with these half widths, (k, 2), from those at their centres."""
     ln_flows, ln_rtt = logarithms
     rtt = ln_rtt.exp()
-    by = _output_slopes(loop, rtt.value[:, 0], half[:, 1])
+    by = _output_slopes(loop, x, rtt.value[:, 0], half)
     ln_x = MeanValue(np.log(x)[:, None], by[:, 0, None] * ln_flows.slopes + by[:, 1, None] * ln_rtt.slopes, rtt.half)
     standing = loop.standing(ln_x.exp())
     trips = [loop.trip(k, rtt, standing) for k in loop.classes]
-    dampings = [(ln_x * (k.sender.exponent * k.power) + float(np.log(k.damping(1.0)))).exp() for k in loop.classes]
+    dampings, modes = [], []
+    for k, trip in zip(loop.classes, trips, strict=True):
+        ln_window, mode = k.sender.mode(ln_x * k.power + float(np.log(k.factor)), trip.log() if k.sender.curve else 0.0)
+        dampings.append((-ln_window + float(np.log(k.sender.increase))).exp())
+        modes.append(mode)
     spread = np.exp((half * by).sum(axis=1))
     slopes = _share_slopes(loop, rtt.value[:, 0], half[:, 1], (x / spread, x * spread))
     shares = [
         MeanValue(np.log(y), n[0][:, None] * ln_flows.slopes + n[1][:, None] * ln_rtt.slopes, rtt.half).exp()
         for y, n in zip(at.shares, slopes, strict=True)
     ]
-    return Equilibrium(standing, loop.late(standing), loop.rise(ln_x.exp()), trips, dampings, shares)
+    return Equilibrium(standing, loop.late(standing), loop.rise(ln_x.exp()), trips, dampings, shares, modes)
 
 
 def _bounded(loop: QueueResponse, angle: MeanValue, point: Equilibrium, extra: MeanValue, *, known: bool) -> MeanValue:

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from netctrl.plants.aliases import SMALL_ANGLE, held_aliases
-from netctrl.plants.queues.window_response import Sender, response
+from netctrl.plants.queues.window_response import Sender, leading, response
 
 __all__ = ["BLOCK", "MOST_SPACED", "Averaged", "Equilibrium", "QueueResponse", "SampledPi", "WindowClass"]
 
@@ -62,13 +62,9 @@ class WindowClass(NamedTuple):
     other_delay_s: float = 0.0
     """Delay where they don't [s]."""
 
-    def window(self, x: Any) -> Any:
-        """Window at the law's output x [packet]."""
-        return self.sender.window(self.factor * x**self.power)
-
-    def damping(self, x: Any) -> Any:
-        """a/w at the law's output x."""
-        return self.sender.increase / self.window(x)
+    def window(self, x: Any, trip: Any) -> Any:
+        """Window at the law's output x and a round trip [s] [packet]."""
+        return self.sender.window(self.factor * x**self.power, trip)
 
 
 class SampledPi(NamedTuple):
@@ -123,6 +119,8 @@ class Equilibrium(NamedTuple):
     """a/w."""
     shares: list
     """y, of the link's rate."""
+    modes: list
+    """What Cubic's response depends on; None for other senders."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,17 +173,17 @@ class QueueResponse:
         aim = np.log(self.rate / flows)
         u = np.full((flows + rtt).shape, -5.0)
         most = log(MOST_SPACED) if isinstance(self.law, Averaged) and self.law.spaced else inf
-        exponents = [k.sender.exponent * k.power for k in self.classes]
         for _ in range(_NEWTON):
             x = np.exp(u)
             standing = np.maximum(self.standing(x), 0.0)  # below 0 only below the range of a line
             rates: Any = 0.0
             slopes: Any = 0.0
-            for k, exponent in zip(self.classes, exponents, strict=True):
+            for k in self.classes:
                 trip = self.trip(k, rtt, standing)
-                rate = k.share * k.window(x) / trip
+                rate = k.share * k.window(x, trip) / trip
+                by_p, by_trip = k.sender.slopes(k.factor * x**k.power, trip)
                 longer = 0.0 if isinstance(self.law, SampledPi) or not k.queued else x / self.law.rise(x) / trip
-                rates, slopes = rates + rate, slopes + rate * (exponent + longer)
+                rates, slopes = rates + rate, slopes + rate * (k.power * by_p + by_trip * longer)
             move = rates / slopes * (np.log(rates) - aim)
             u = np.minimum(u + np.minimum(np.maximum(move, -20.0), 20.0), most)
             if (np.abs(move) < 1e-13).all():
@@ -204,8 +202,8 @@ class QueueResponse:
 
     def flows(self, x: float, rtt: Any) -> Any:
         """Number of flows whose equilibrium has the output x."""
-        standing = self.standing(x)
-        return self.rate / sum(k.share * k.window(x) / self.trip(k, rtt, standing) for k in self.classes)
+        trips = [self.trip(k, rtt, self.standing(x)) for k in self.classes]
+        return self.rate / sum(k.share * k.window(x, R) / R for k, R in zip(self.classes, trips, strict=True))
 
     def starts(self, flows: tuple[float, float], rtt: tuple[float, float]) -> list[tuple[float, float]]:
         """Points (N, tau) of a box within the loop's range: its corners, and where its edges leave the range."""
@@ -235,8 +233,12 @@ class QueueResponse:
 
     def windows_at(self, flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
         """Windows of the classes at k points, (K, k) [packet]."""
-        x = self.output(flows, rtt)
-        return np.stack([k.window(x) for k in self.classes])
+        return self.windows_of(self.output(flows, rtt), rtt)
+
+    def windows_of(self, x: np.ndarray, rtt: np.ndarray) -> np.ndarray:
+        """Windows of the classes at known outputs, (K, ...) [packet]."""
+        standing = self.standing(x)
+        return np.stack([k.window(x, self.trip(k, rtt, standing)) for k in self.classes])
 
     def trip(self, k: WindowClass, rtt: Any, standing: Any) -> Any:
         """Round trip of a class at a base round trip and a standing delay [s]."""
@@ -305,12 +307,14 @@ class QueueResponse:
         """Equilibrium at the output x, with N flows and tau [s]."""
         standing = self.standing(x)
         trips = [self.trip(k, rtt, standing) for k in self.classes]
-        dampings = [k.damping(x) for k in self.classes]
+        both = list(zip(self.classes, trips, strict=True))
+        dampings = [k.sender.increase / k.window(x, trip) for k, trip in both]
+        modes = [k.sender.mode(np.log(k.factor * x**k.power), np.log(trip))[1] for k, trip in both]
         shares = [
             flows * (k.share * k.sender.increase / self.rate) / (trip * damping)
             for k, trip, damping in zip(self.classes, trips, dampings, strict=True)
         ]
-        return Equilibrium(standing, self.late(standing), self.rise(x), trips, dampings, shares)
+        return Equilibrium(standing, self.late(standing), self.rise(x), trips, dampings, shares, modes)
 
     def rise(self, x: Any) -> Any:
         """dx/dD of an averaging law at the output x [1/s]; else 1."""
@@ -329,7 +333,7 @@ class QueueResponse:
         den = s
         for i, k in enumerate(self.classes):
             trip, share = point.trips[i], point.shares[i]
-            Q, V = response(k.sender, s * trip, echoes[i], point.dampings[i])
+            Q, V = response(k.sender, s * trip, echoes[i], point.dampings[i], point.modes[i])
             moved = moved + share * k.power * Q * marks[i]
             if k.queued:
                 den = den + share * (V + 1.0) / trip
@@ -353,15 +357,10 @@ class QueueResponse:
             share / trip for k, share, trip in zip(self.classes, point.shares, point.trips, strict=True) if k.queued
         )
         sums = []
-        for k, trip, damping, share in zip(self.classes, point.trips, point.dampings, point.shares, strict=True):
-            weight, corner = share * k.power * damping / trip, damping / trip
-            none = 0.0 * weight
-            if k.sender.scalable and k.sender.averaging:
-                sums.append((none, weight * k.sender.averaging / trip, none))
-            elif k.sender.scalable:
-                sums.append((weight, -weight * (corner + K), none))
-            else:
-                sums.append((weight, -weight * (corner + K), -weight * corner))
+        for i, k in enumerate(self.classes):
+            trip, weight = point.trips[i], point.shares[i] * k.power / point.trips[i]
+            first, second, echoed = leading(k.sender, point.dampings[i], point.modes[i])
+            sums.append((weight * first, weight * (second / trip - first * K), weight * echoed / trip))
         return sums
 
     def _tails(self, theta: np.ndarray, point: Equilibrium, delays: list) -> np.ndarray:
@@ -384,7 +383,7 @@ class QueueResponse:
         total = 0.0
         for k in self.classes:
             trip = float(self.trip(k, rtt[1], standing))
-            slow = float(k.window(lowest)) / k.sender.increase
+            slow = float(k.window(lowest, trip)) / k.sender.increase
             average = 1.0 / k.sender.averaging if k.sender.averaging else 0.0
             total = max(total, trip * (slow + average + 4.0) + late)
         if isinstance(self.law, Averaged):

@@ -4,7 +4,8 @@ With u = omega R_i and the damping k_i = a/w_i of class i, for u > 2 k_i,
 
     |Q_i| <= k_i/(u − 2 k_i),   |V_i| <= 2 k_i/(u − 2 k_i)   (AIMD),   |Q_i| <= k_i g/u²,   V_i = 0   (DCTCP),
 
-and with shares y_i that sum to 1 the denominator of δD/δx is at least omega − max (1 + |V_i|)/R_i. So
+and for Cubic |Q_i| <= k_i/u, |V_i| <= 2 k_i/u with the greatest k_i = |sigma Q_i|. With shares y_i that sum to 1 the
+denominator of δD/δx is at least omega − max (1 + |V_i|)/R_i. So
 
     |L| <= (dx/dD) max (power_i k_i/x / (u − 2 k_i)) / (omega − max (1 + |V_i|)/R_i) / |1 + i omega/corner|.
 
@@ -41,15 +42,18 @@ def tail_bound(loop: QueueResponse, omega: float, flows: tuple[float, float], rt
         return 0.0
     moved, turned = 0.0, 0.0
     for k in loop.classes:
-        trip, damping = float(loop.trip(k, rtt[0], loop.standing(low))), float(k.damping(high))
-        room = omega * trip - (0.0 if k.sender.scalable else 2.0 * damping)
+        trips = [float(loop.trip(k, tau, loop.standing(x))) for tau, x in zip(rtt, (low, high), strict=True)]
+        steepness = [(float(k.sender.fastest(k.factor * x**k.power, R)), x, R) for x in (low, high) for R in trips]
+        fastest = max(each[0] for each in steepness)
+        trip = trips[0]
+        room = omega * trip - (0.0 if k.sender.scalable or k.sender.curve else 2.0 * fastest)
         if room <= 0.0:
             return inf
-        steepest = max(k.power * float(k.damping(x)) / x for x in (low, high))
+        steepest = max(k.power * fast / x for fast, x, _ in steepness)
         slow = k.sender.averaging / room if k.sender.averaging else 1.0
         moved = max(moved, steepest / room * min(slow, 1.0))
         if k.queued:
-            turned = max(turned, (1.0 + (0.0 if k.sender.scalable else 2.0 * damping / room)) / trip)
+            turned = max(turned, (1.0 + (0.0 if k.sender.scalable else 2.0 * fastest / room)) / trip)
     if omega <= turned:
         return inf
     rise = max(float(law.rise(x)) for x in (low, high))

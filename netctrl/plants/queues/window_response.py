@@ -8,6 +8,7 @@ one flow's window moves, in sigma = R s, by
 AIMD (Misra, Gong, Towsley, SIGCOMM 2000, with increase a and decrease b; Reno is a = 1, b = 1/2):
     W' = a/R − b W (W/R)(t−R) p(t−R),  p = a/(b w²), and with the damping k = a/w
     Q = k/(sigma + k (1 + e^(−sigma))),  V = k (1 − e^(−sigma))/(sigma + k (1 + e^(−sigma))).
+Cubic (RFC 9438), with its own curve or the Reno-friendly line, whichever is above: `cubic_response`.
 DCTCP, and Prague with it (Alizadeh, Javanmard, Prabhakar, "Analysis of DCTCP", SIGMETRICS 2011, (3) and (4)), where the
 probability is small changes of a constant and not a step: each window sees marks, and
     W' = a/R − W m/(2R),  m' = (g/R)(p(t−R) − m),  p = 2a/w,  Q = k/(sigma + k) · g/(sigma + g),  V = 0.
@@ -18,7 +19,22 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-__all__ = ["CRENO", "DCTCP", "RENO", "SENDERS", "Sender", "response"]
+import numpy as np
+
+from netctrl.plants.queues.cubic_response import (
+    EXPONENTS,
+    STEEPEST,
+    TRIP_EXPONENTS,
+    CubicMode,
+    cubic_exponent,
+    cubic_leading,
+    cubic_least_exponent,
+    cubic_mode,
+    cubic_response,
+    cubic_window,
+)
+
+__all__ = ["CRENO", "CUBIC", "DCTCP", "RENO", "SENDERS", "Sender", "leading", "response"]
 
 
 class Sender(NamedTuple):
@@ -30,33 +46,76 @@ class Sender(NamedTuple):
     decrease: float
     """b, share of the window that a mark takes; that of a window's marks for a scalable sender."""
     exponent: float
-    """Of p in the window: w = (constant) · p^−exponent."""
+    """Of p in the window: w = (constant) · p^−exponent; of Cubic where it is Reno-friendly."""
     averaging: float = 0.0
     """g of the moving average of marks; 0: no average."""
+    curve: float = 0.0
+    """C of Cubic's curve [packet/s³]; 0: no curve."""
 
     @property
     def scalable(self) -> bool:
         """Whether the window falls as 1/p, so that marks per round trip don't depend on the rate."""
         return self.exponent == 1.0
 
-    def window(self, p: Any) -> Any:
-        """Window in equilibrium at a marking probability [packet]."""
+    @property
+    def exponents(self) -> tuple[float, float]:
+        """Bounds of −∂ ln w/∂ ln p."""
+        return EXPONENTS if self.curve else (self.exponent, self.exponent)
+
+    @property
+    def trip_exponents(self) -> tuple[float, float]:
+        """Bounds of 1 − ∂ ln w/∂ ln R: by how much the rate w/R falls with the round trip."""
+        return TRIP_EXPONENTS if self.curve else (1.0, 1.0)
+
+    def exponents_near(self, p: Any, trip: Any, by_p: Any, by_trip: Any) -> tuple[Any, Any]:
+        """Least −∂ ln w/∂ ln p and greatest 1 − ∂ ln w/∂ ln R where ln p and ln R move by at most these widths."""
+        if not self.curve:
+            return np.full_like(p, self.exponent), np.ones_like(p)
+        least = cubic_least_exponent(np.log(p), np.log(trip), self.curve, self.increase, 0.5 * by_p + 1.5 * by_trip)
+        return least, 2.5 - 3.0 * least
+
+    def slopes(self, p: Any, trip: Any) -> tuple[Any, Any]:
+        """−∂ ln w/∂ ln p and 1 − ∂ ln w/∂ ln R."""
+        if not self.curve:
+            return self.exponent, 1.0
+        e = cubic_exponent(np.log(p), np.log(trip), self.curve, self.increase)
+        return e, 2.5 - 3.0 * e
+
+    def window(self, p: Any, trip: Any) -> Any:
+        """Window in equilibrium at a marking probability and a round trip [s], which only Cubic's depends on
+        [packet]."""
+        if self.curve:
+            return np.exp(cubic_window(np.log(p), np.log(trip), self.curve, self.increase))
         return (self.increase / self.decrease / p) ** self.exponent
 
     def probability(self, window: Any) -> Any:
-        """Marking probability in equilibrium at a window [packet]."""
+        """Marking probability in equilibrium at a window [packet], of a sender without a curve."""
         return self.increase / self.decrease * window ** (-1.0 / self.exponent)
+
+    def mode(self, ln_p: Any, ln_trip: Any) -> tuple[Any, CubicMode | None]:
+        """ln w, and what Cubic's response depends on, from ln p and ln R; also as functions over cells."""
+        if self.curve:
+            given = (ln_p, ln_trip, self.curve, self.increase)
+            return cubic_window(*given), cubic_mode(*given)
+        return ln_p * -self.exponent + self.exponent * float(np.log(self.increase / self.decrease)), None
+
+    def fastest(self, p: Any, trip: Any) -> Any:
+        """Bound of |sigma Q| for a large sigma, of Cubic for every one."""
+        w = self.window(p, trip)
+        return STEEPEST * p * w if self.curve else self.increase / w
 
 
 RENO = Sender("reno", 1.0, 0.5, 0.5)
 CRENO = Sender("creno", 3.0 * 0.3 / 1.7, 0.3, 0.5)
 """Cubic where it is Reno-friendly (RFC 9438, Section 4.3): decrease to .7, increase 3 (1 − .7)/(1 + .7)."""
+CUBIC = CRENO._replace(name="cubic", curve=0.4)
+"""Cubic with its curve (RFC 9438, Sections 4.2 and 4.3)."""
 DCTCP = Sender("dctcp", 1.0, 0.5, 1.0, 1.0 / 16.0)
 """RFC 8257 with its g."""
-SENDERS = {sender.name: sender for sender in (RENO, CRENO, DCTCP)}
+SENDERS = {sender.name: sender for sender in (RENO, CRENO, CUBIC, DCTCP)}
 
 
-def response(sender: Sender, sigma: Any, echo: Any, damping: Any) -> tuple[Any, Any]:
+def response(sender: Sender, sigma: Any, echo: Any, damping: Any, mode: CubicMode | None = None) -> tuple[Any, Any]:
     """Q and V of a window; V is 0 for a scalable sender.
 
     Parameters
@@ -66,9 +125,25 @@ def response(sender: Sender, sigma: Any, echo: Any, damping: Any) -> tuple[Any, 
         R s and e^(−R s).
     damping : float, ndarray or MeanValue
         k = a/w.
+    mode : CubicMode, optional
+        Of a sender with a curve.
     """
+    if sender.curve:
+        if mode is None:
+            raise TypeError("mode: the response of a sender with a curve depends on it")
+        return cubic_response(sigma, echo, mode)
     if sender.scalable:
         slow = sender.averaging / (sigma + sender.averaging) if sender.averaging else 1.0
         return damping / (sigma + damping) * slow, 0.0
     found = damping / (sigma + damping * (echo + 1.0))
     return found, found * (1.0 - echo)
+
+
+def leading(sender: Sender, damping: Any, mode: CubicMode | None = None) -> tuple[Any, Any, Any]:
+    """Q's factors of 1/sigma, 1/sigma² and e^(−sigma)/sigma² at high frequencies."""
+    if mode is not None:
+        return *cubic_leading(mode), 0.0
+    if sender.scalable and sender.averaging:
+        return 0.0, damping * sender.averaging, 0.0
+    square = damping * damping
+    return damping, -square, 0.0 if sender.scalable else -square

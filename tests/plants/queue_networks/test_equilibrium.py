@@ -24,7 +24,7 @@ def test_every_link_is_full_or_unmarked(seed: int) -> None:
             kind.factor * found.outputs[k] ** kind.power if found.outputs[k] > 0.0 else 0.0
             for k, kind in zip(group.path, group.seen, strict=True)
         ]
-        windows.append(group.sender.window(1.0 - np.prod(1.0 - np.array(marks))))
+        windows.append(group.sender.window(1.0 - np.prod(1.0 - np.array(marks)), found.trips[i]))
         waits = [
             found.delays[k] if kind.queued else kind.other_delay_s
             for k, kind in zip(group.path, group.seen, strict=True)

@@ -13,7 +13,7 @@ from netctrl.plants.pi_aqm import delay_pi_response
 from netctrl.plants.queues import queue_response
 from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.queue_response import Averaged, SampledPi, WindowClass
-from netctrl.plants.queues.window_response import CRENO, DCTCP, RENO
+from netctrl.plants.queues.window_response import CRENO, CUBIC, DCTCP, RENO
 
 RATE = 1250.0
 PI = SampledPi(0.01, 0.2, 0.016, 0.015)
@@ -23,6 +23,13 @@ MIXED = (
     WindowClass(DCTCP, 0.25, factor=2.0, queued=False, other_delay_s=0.001),
 )
 LOOPS = {
+    "cubic": QueueLoop((WindowClass(CUBIC, power=2.0),), PI, RATE, age_queues=1.0),
+    "cubic mixed": QueueLoop(
+        (WindowClass(CUBIC, 0.5, 2.0), WindowClass(CUBIC, 0.25, 0.1), WindowClass(RENO, 0.25)), PI, RATE
+    ),
+    "cubic averaged": QueueLoop(
+        (WindowClass(CUBIC, 0.5), WindowClass(RENO, 0.5, 0.3)), Averaged(3.0, 8.0, 0.004), RATE, continuous_s=0.01
+    ),
     "reno": QueueLoop((WindowClass(RENO),), PI, RATE),
     "dctcp": QueueLoop((WindowClass(DCTCP, factor=2.0),), PI, RATE, age_queues=1.0),
     "mixed": QueueLoop(MIXED, PI, RATE, age_queues=1.0, marked_leaving=True),
@@ -72,8 +79,8 @@ def test_equilibrium_fills_the_link(name: str) -> None:
     flows = np.array([2.0, 20.0, 90.0])
     x = loop.output(flows, 0.08)
     sent = sum(
-        k.share * k.window(x) / (0.08 * k.stretch + (loop.standing(x) if k.queued else k.other_delay_s))
-        for k in loop.classes
+        k.share * window / (0.08 * k.stretch + (loop.standing(x) if k.queued else k.other_delay_s))
+        for k, window in zip(loop.classes, loop.windows_of(x, 0.08), strict=True)
     )
     np.testing.assert_allclose(flows * sent, RATE, rtol=1e-9)
     assert loop.flows(float(x[1]), 0.08) == pytest.approx(20.0, rel=1e-9)
