@@ -156,8 +156,10 @@ def _bounded(loop: QueueResponse, angle: MeanValue, point: Equilibrium, extra: M
     omega = angle * (1.0 / loop.epoch)
     turned = [(omega * trip).turn() for trip in point.trips]
     echoes = turned if known else [_with_slopes(unknown_phase(omega, -1), each) for each in turned]
-    less = point.standing if loop.marked_leaving else 0.0
-    marks = [(omega * (trip + extra + point.late - less)).turn() for trip in point.trips]
+    marks = [
+        (omega * (trip + extra + point.late - loop.waited(k, point.standing))).turn()
+        for k, trip in zip(loop.classes, point.trips, strict=True)
+    ]
     return loop.term(1j * omega, point, echoes, marks)
 
 

@@ -7,9 +7,10 @@ for PI2 (RFC 9332) and a factor of 2 for its scalable flows. With Q_i and V_i of
 `netctrl.plants.queues.window_response` and the shares y_i = N f_i w_i/(C R_i) of the link's rate, which sum to 1,
 
     s δD = Σ y_i (δW_i/w_i − δR_i/R_i),
-    δD/δx = −(1/x) Σ y_i power_i Q_i e^(−s(R_i − h)) / (s + Σ' y_i (1 + V_i)/R_i),
+    δD/δx = −(1/x) Σ y_i power_i Q_i e^(−s(R_i − h_i)) / (s + Σ' y_i (1 + V_i)/R_i),
 
-where Σ' is over the classes whose round trip has the queue in it, and h is D where packets are marked as they leave.
+where Σ' is over the classes whose round trip has the queue in it. Where packets are marked as they leave, h_i is what
+class i waited, D or the delay of its other queue; else 0.
 It is Misra, Gong and Towsley's fluid; delayed windows and delayed round trips stay in it.
 
 A law that acts every d seconds on D as it was `age` ago, x⁺ = x + integral (D − target) + proportional (D − D_old), and
@@ -297,8 +298,16 @@ class QueueResponse:
 
     def _delays(self, point: Equilibrium, extra: Any) -> list:
         """From a mark to the law's reading of what it does, for each class [s]."""
-        less = point.standing if self.marked_leaving else 0.0
-        return [trip + point.late + extra - less for trip in point.trips]
+        return [
+            trip + point.late + extra - self.waited(k, point.standing)
+            for k, trip in zip(self.classes, point.trips, strict=True)
+        ]
+
+    def waited(self, k: WindowClass, standing: Any) -> Any:
+        """Delay in the queue that a class's packets have behind them when they are marked [s]."""
+        if not self.marked_leaving:
+            return 0.0
+        return standing if k.queued else k.other_delay_s
 
     def point(self, x: Any, flows: Any, rtt: Any) -> Equilibrium:
         """Equilibrium at the output x, with N flows and tau [s]."""
