@@ -19,7 +19,17 @@ from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.queue_response import SampledPi, WindowClass
 from netctrl.plants.queues.window_response import Sender
 
-__all__ = ["SUBJECTS", "LinearLaw", "PiSubject", "Subject", "dualpi2", "pi2", "pie"]
+__all__ = [
+    "SUBJECTS",
+    "LinearLaw",
+    "PiSubject",
+    "Subject",
+    "dualpi2",
+    "linux_dualpi2",
+    "linux_pie",
+    "pi2",
+    "pie",
+]
 
 _RUNGS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 """Probabilities between which PIE's gains are constant (RFC 8033, Section 4.2)."""
@@ -226,14 +236,7 @@ def pie(
     }
     nominal = _nominal(target_s, tupdate_s, alpha, beta)
     if implementation == "linux":
-        law = PieLaw.sent(
-            target_us=_micro("target", target_s),
-            tupdate_us=_micro("tupdate", tupdate_s),
-            alpha=_steps("alpha", alpha, 16),
-            beta=_steps("beta", beta, 16),
-            dq_rate_estimator=dq_rate_estimator,
-            hz=hz,
-        )
+        law = linux_pie(target_s, tupdate_s, alpha, beta, hz, dq_rate_estimator)
         return pie_as_linux(law, parameters, nominal)
     if implementation != "rfc":
         raise InvalidValue("implementation", implementation, "linux or rfc")
@@ -245,6 +248,18 @@ def pie(
         rungs=_ladder(lambda p: _scaled(nominal, pie_scale(p))),
         reading=DelayReading.SOJOURN if not dq_rate_estimator else DelayReading.BACKLOG,
         notes=_PIE_NOTES,
+    )
+
+
+def linux_pie(target_s: float, tupdate_s: float, alpha: float, beta: float, hz: int, dq_rate_estimator: bool) -> PieLaw:
+    """Linux's pie with parameters of `pie`; InvalidValue for what tc or the kernel doesn't take."""
+    return PieLaw.sent(
+        target_us=_micro("target", target_s),
+        tupdate_us=_micro("tupdate", tupdate_s),
+        alpha=_steps("alpha", alpha, 16),
+        beta=_steps("beta", beta, 16),
+        dq_rate_estimator=dq_rate_estimator,
+        hz=hz,
     )
 
 
@@ -276,15 +291,7 @@ def dualpi2(
     drop_early: bool = False,
 ) -> PiSubject:
     """DualPI2 as Linux's sch_dualpi2 runs it; gains in 1/s, as tc takes them."""
-    law = Dualpi2Law.sent(
-        target_us=_micro("target", target_s),
-        tupdate_us=_micro("tupdate", tupdate_s),
-        alpha=dualpi2_sent(checked_number("alpha", alpha, "a gain above 0 in 1/s", above=0.0)),
-        beta=dualpi2_sent(checked_number("beta", beta, "a gain above 0 in 1/s", above=0.0)),
-        coupling=coupling,
-        step_us=_micro("step", step_s),
-        drop_early=drop_early,
-    )
+    law = linux_dualpi2(target_s, tupdate_s, alpha, beta, coupling, step_s, drop_early)
     parameters = {
         "target_s": target_s,
         "tupdate_s": tupdate_s,
@@ -295,6 +302,21 @@ def dualpi2(
         "drop_early": drop_early,
     }
     return dualpi2_as_linux(law, parameters, _nominal(target_s, tupdate_s, alpha, beta))
+
+
+def linux_dualpi2(
+    target_s: float, tupdate_s: float, alpha: float, beta: float, coupling: int, step_s: float, drop_early: bool
+) -> Dualpi2Law:
+    """Linux's dualpi2 with parameters of `dualpi2`; InvalidValue for what tc or the kernel doesn't take."""
+    return Dualpi2Law.sent(
+        target_us=_micro("target", target_s),
+        tupdate_us=_micro("tupdate", tupdate_s),
+        alpha=dualpi2_sent(checked_number("alpha", alpha, "a gain above 0 in 1/s", above=0.0)),
+        beta=dualpi2_sent(checked_number("beta", beta, "a gain above 0 in 1/s", above=0.0)),
+        coupling=coupling,
+        step_us=_micro("step", step_s),
+        drop_early=drop_early,
+    )
 
 
 def dualpi2_as_linux(law: Dualpi2Law, parameters: Mapping[str, Any], nominal: DelayPi) -> PiSubject:

@@ -204,7 +204,7 @@ def test_small_windows_are_outside_of_any_window_law() -> None:
 
 
 def test_coupled_flows_of_dualpi2_wait_in_their_own_queue_alone() -> None:
-    """Their marks come as they leave it, a whole standing delay of the classic queue before the law reads the answer."""
+    """Their marks come as they leave it, a standing delay of the classic queue before the law reads the answer."""
     law = dualpi2(target_s=0.04, alpha=0.015, beta=0.05, tupdate_s=0.032)
     found = certify(law, rtt_s=0.008, flows=2.0, capacity_bit_per_s=60e6, senders=".5creno+.5dctcp").certificate.sampled
     assert found is not None

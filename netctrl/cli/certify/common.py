@@ -22,7 +22,7 @@ from netctrl.cli.app import (
     write_all,
 )
 from netctrl.cli.design.common import read, read_range
-from netctrl.errors import NoAdmissibleDesign, Status
+from netctrl.errors import NoAdmissibleDesign
 from netctrl.units import (
     DURATION_TAKES,
     RATE_TAKES,
@@ -68,6 +68,7 @@ _CAPACITY_TAKES = f"{RATE_TAKES}, or a range low:high"
 _WINDOW_TAKES = "the window of one flow in packets, as in 50, or a range, instead of --N and --capacity"
 _SENDERS_TAKES = "reno, creno (Cubic where Reno-friendly), dctcp, or mixtures as in reno+dctcp; several with commas"
 _STRETCH_TAKES = "round-trip times of equal groups of flows over --rtt, as in 1,3"
+_CHECK_TAKES = "also run the worst point in the nonlinear fluid, packet or kernel; several with commas"
 _GAIN_TAKES = "a gain above 0 in 1/s, as in 0.16"
 
 
@@ -111,6 +112,7 @@ class Files:
     plot: Annotated[str | None, option("FILE", f"map of the gain margin ({', '.join(PLOT_SUFFIXES)})")] = None
     report: Report = None
     gains: Annotated[bool, option("", "also find gains of this law that hold at every point")] = False
+    check: Annotated[str | None, option("ENGINES", _CHECK_TAKES)] = None
 
 
 def judged(law: str, parameters: Callable[[], dict[str, Any]], where: Where, files: Files | None) -> int:
@@ -122,11 +124,18 @@ def judged(law: str, parameters: Callable[[], dict[str, Any]], where: Where, fil
 
     from netctrl.certificates.certify import certify, subject_of
 
-    given = parameters()
+    given, checks = parameters(), _checks(files.check)
     found = certify(law, parameters=given, **arguments, argv=invocation())
     notes: list[str] = []
+    if checks and found.certificate.sampled is None:
+        notes.append("no check: the worst point has no equilibrium")
+    elif checks:
+        from netctrl.checks.check import check_certificate
+
+        found = check_certificate(found, checks)
     if files.gains:
-        found, notes = _with_gains(found, law, given, arguments)
+        found, more = _with_gains(found, law, given, arguments)
+        notes += more
     desired: dict[str, tuple[str, Callable[[], bytes]]] = {}
     if files.plot is not None and picture is not None:
         desired["plot"] = files.plot, lambda: picture_file(_map(subject_of(law, given), found), picture)
@@ -138,7 +147,7 @@ def judged(law: str, parameters: Callable[[], dict[str, Any]], where: Where, fil
         desired["output"] = files.output, lambda: found.to_json().encode()
     write_all(desired)
     say(found.to_json() if files.json else certificate_text(found, notes))
-    if found.certificate.status is not Status.ADMISSIBLE:
+    if not found.holds:
         raise NoAdmissibleDesign(found.verdict)
     return GOOD
 
@@ -147,6 +156,15 @@ def certificate_text(found: QueueCertificate, notes: Sequence[str] = ()) -> str:
     """A certificate for people: verdict, rows, what it leaves out, and further notes."""
     warnings = [f"warning: {warning}" for warning in found.certificate.warnings]
     return report(found.verdict, found.rows, [*warnings, *notes])
+
+
+def _checks(text: str | None) -> tuple[str, ...]:
+    """Models of `--check`, else InvalidValue."""
+    if text is None:
+        return ()
+    from netctrl.checks.check import checked_engines
+
+    return checked_engines([part.strip() for part in text.split(",")])
 
 
 def _with_gains(
