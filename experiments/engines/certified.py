@@ -20,6 +20,7 @@ import pandas as pd
 from queue_fluid import growth
 
 import netctrl
+from netctrl.certificates.box import MIN_WINDOW
 from netctrl.certificates.certify import certify, subject_of
 from netctrl.certificates.loops import classes_of, read_mixture
 from netctrl.certificates.record import SampledLoop
@@ -127,19 +128,28 @@ def certified(number: int) -> tuple[Box, SampledLoop]:
 
 
 def corner_factor(box: Box) -> float:
-    """Least gain margin of the box's corners as a factor."""
-    found = [stable_gains(loop_at(box, flows, rtt), flows, rtt).factor for flows, rtt in product(box.flows, box.rtt)]
-    return min(found)
+    """Least gain margin of the box's corners as a factor; 0 where a window is below 2 packets."""
+    found = np.inf
+    for flows, rtt in product(box.flows, box.rtt):
+        loops = loops_at(box, flows, rtt)
+        if not loops or loops[0].windows(flows, rtt).min() < MIN_WINDOW:
+            return 0.0
+        found = min(found, stable_gains(loops[0], flows, rtt).factor)
+    return found
 
 
-def loop_at(box: Box, flows: float, rtt: float, factor: float | None = None) -> QueueLoop:
-    """Loop of a law at a point: of two that meet at a jump of PIE's gains, the one with this limit."""
+def loops_at(box: Box, flows: float, rtt: float) -> list[QueueLoop]:
+    """Loops of a law at a point: two where its gains jump, none without an equilibrium."""
     subject = subject_of(box.kind, box.parameters)
     classes = classes_of(subject, read_mixture(box.sender), box.stretches)
     loops = subject.loops(classes, packets_per_second(box.rate, PACKET), PACKET)
     x = float(loops[0].output(flows, rtt))
-    near = [each for each in loops if each.within[0] * (1.0 - 1e-6) <= x <= each.within[1] * (1.0 + 1e-6)]
-    return near[0] if factor is None else min(near, key=lambda each: abs(stable_gains(each, flows, rtt).upper - factor))
+    return [each for each in loops if each.within[0] * (1.0 - 1e-6) <= x <= each.within[1] * (1.0 + 1e-6)]
+
+
+def loop_at(box: Box, flows: float, rtt: float, factor: float) -> QueueLoop:
+    """Loop of a law at a point: of two that meet at a jump of PIE's gains, the one with this limit."""
+    return min(loops_at(box, flows, rtt), key=lambda each: abs(stable_gains(each, flows, rtt).upper - factor))
 
 
 def onset(box: Box, at: SampledLoop) -> float:
@@ -166,7 +176,7 @@ def inside_is_stable(box: Box, at: SampledLoop, number: int) -> bool:
     """Whether the fluid at a random point of the box decays at .97 of the limit of the worst one."""
     rng = np.random.default_rng([26, number])
     flows, rtt = (float(np.exp(rng.uniform(*np.log(ends)))) for ends in (box.flows, box.rtt))
-    loop = loop_at(box, flows, rtt)
+    loop = loops_at(box, flows, rtt)[0]
     period = 2.0 * pi * loop.epoch / stable_gains(loop, flows, rtt).upper_angle
     return growth(loop, flows, rtt, (1.0 - WITHIN) * 10.0 ** (at.gain_margin_db / 20.0), 60.0, period) < 0.0
 
@@ -205,8 +215,7 @@ def queue(kind: str, number: int, share: float, engine: str) -> Box | None:
     box = Box(kind, parameters, "reno", (1.0,), (0.0, 0.0), (flows, flows), rate)
 
     def excess(rtt: float) -> float:
-        found = stable_gains(loop_at(box, flows, rtt), flows, rtt).factor
-        return found - 1.0 / share
+        return stable_gains(loops_at(box, flows, rtt)[0], flows, rtt).factor - 1.0 / share
 
     rtts = np.geomspace(0.005, 0.3, 60)
     packets = packets_per_second(rate, PACKET) / flows
@@ -323,7 +332,9 @@ def main(argv: list[str]) -> int:
     what, *rest = argv or ["docs"]
     if what == "onset":
         first, last = map(int, rest or (0, BOXES))
-        for number in range(first, last):
+        path = RESULTS / "certified-onset.csv"
+        done = set(pd.read_csv(path).number) if path.exists() else set()
+        for number in sorted(set(range(first, last)) - done):
             keep("onset", onset_row(number), ["number"])
     elif what == "engines":
         for engine in rest or ("packet", "kernel"):

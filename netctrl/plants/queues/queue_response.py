@@ -10,8 +10,7 @@ for PI2 (RFC 9332) and a factor of 2 for its scalable flows. With Q_i and V_i of
     δD/δx = −(1/x) Σ y_i power_i Q_i e^(−s(R_i − h_i)) / (s + Σ' y_i (1 + V_i)/R_i),
 
 where Σ' is over the classes whose round trip has the queue in it. Where packets are marked as they leave, h_i is what
-class i waited, D or the delay of its other queue; else 0.
-It is Misra, Gong and Towsley's fluid; delayed windows and delayed round trips stay in it.
+class i waited, D or the delay of its other queue; else 0. It is Misra, Gong and Towsley's fluid, with all its delays.
 
 A law that acts every d seconds on D as it was `age` ago, x⁺ = x + integral (D − target) + proportional (D − D_old), and
 holds x in between, closes with z = e^(i theta), s_m = i (theta + 2 pi m)/d
@@ -66,6 +65,10 @@ class WindowClass(NamedTuple):
     def window(self, x: Any) -> Any:
         """Window at the law's output x [packet]."""
         return self.sender.window(self.factor * x**self.power)
+
+    def wait(self, standing: Any) -> Any:
+        """Delay of the queue in which these flows wait [s]."""
+        return standing if self.queued else self.other_delay_s
 
     def damping(self, x: Any) -> Any:
         """a/w at the law's output x."""
@@ -239,7 +242,7 @@ class QueueResponse:
 
     def trip(self, k: WindowClass, rtt: Any, standing: Any) -> Any:
         """Round trip of a class at a base round trip and a standing delay [s]."""
-        return rtt * k.stretch + (standing if k.queued else k.other_delay_s)
+        return rtt * k.stretch + k.wait(standing)
 
     def at(
         self, theta: ArrayLike, flows: ArrayLike, rtt: ArrayLike, extra: ArrayLike = 0.0, *, coarse: bool = False
@@ -298,16 +301,8 @@ class QueueResponse:
 
     def _delays(self, point: Equilibrium, extra: Any) -> list:
         """From a mark to the law's reading of what it does, for each class [s]."""
-        return [
-            trip + point.late + extra - self.waited(k, point.standing)
-            for k, trip in zip(self.classes, point.trips, strict=True)
-        ]
-
-    def waited(self, k: WindowClass, standing: Any) -> Any:
-        """Delay in the queue that a class's packets have behind them when they are marked [s]."""
-        if not self.marked_leaving:
-            return 0.0
-        return standing if k.queued else k.other_delay_s
+        less = [k.wait(point.standing) if self.marked_leaving else 0.0 for k in self.classes]
+        return [trip + point.late + extra - w for trip, w in zip(point.trips, less, strict=True)]
 
     def point(self, x: Any, flows: Any, rtt: Any) -> Equilibrium:
         """Equilibrium at the output x, with N flows and tau [s]."""
