@@ -10,13 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from netctrl.certificates.box import MIN_WINDOW, Box, Ends, box_of
+from netctrl.certificates.docsis import docsis_pie
+from netctrl.certificates.inputs.tc import NO_LAW
 from netctrl.certificates.loops import Mixture, box_loops, classes_of, read_mixture
+from netctrl.certificates.reach import reach
 from netctrl.certificates.record import (
     CERTIFICATE_SCHEMA,
     CertifiedLaw,
     LinearMargins,
     QueueCertificate,
-    QueueReach,
     QueueVerdict,
     SampledLoop,
 )
@@ -30,7 +32,6 @@ from netctrl.frequency.sampled_margins import sampled_margins
 from netctrl.frequency.sampled_stability import (
     box_keeps,
     box_upper_gain,
-    gain_factors,
     stable_gains,
 )
 from netctrl.model.io.provenance import provenance
@@ -42,11 +43,6 @@ __all__ = ["MIN_GAIN_DB", "MIN_PHASE_DEG", "Worst", "certify", "check_parameters
 MIN_GAIN_DB, MIN_PHASE_DEG = 6.0, 30.0
 """The design rule."""
 _MIN_FACTOR = 10.0 ** (MIN_GAIN_DB / 20.0)
-_REACH = 64
-"""Points of a search outwards before it is refined."""
-_AT_ONCE = 16
-_FAR = 1e3
-"""Factor of the box's end up to which a reach is searched."""
 
 Loops = list[tuple[Mixture, QueueLoop]]
 """Loops of a law in a box, with their senders."""
@@ -87,7 +83,7 @@ def certify(
     Parameters
     ----------
     law : str or Subject
-        "pie", "pi2", "dualpi2", "red", "wred", or a subject of `netctrl.certify`.
+        "pie", "docsis-pie", "pi2", "dualpi2", "red", "wred", or a subject of `netctrl.certificates`.
     rtt_s : float or (float, float)
         Round-trip time without the queue [s].
     flows, capacity_bit_per_s : float or (float, float), optional
@@ -141,7 +137,9 @@ def certify(
 
 def subject_of(name: str, parameters: Mapping[str, Any]) -> Subject:
     """The named law with its parameters; InvalidValue for an unknown name or parameter."""
-    laws: dict[str, Callable[..., Subject]] = {**SUBJECTS, **RED_SUBJECTS}
+    laws: dict[str, Callable[..., Subject]] = {**SUBJECTS, "docsis-pie": docsis_pie, **RED_SUBJECTS}
+    if name in NO_LAW:
+        raise InvalidValue("law", name, f"one of {', '.join(laws)}; {name} has no certificate: {NO_LAW[name]}")
     if name not in laws:
         raise InvalidValue("law", name, f"one of {', '.join(laws)}{did_you_mean(name, laws)}")
     check_parameters(name, laws[name], parameters)
@@ -183,7 +181,7 @@ def _verdict(subject: Subject, box: Box) -> QueueVerdict:
         status=_status(loops, box, found),
         linear=_linear(subject, box),
         sampled=_sampled(box, found),
-        reach=_reach(subject, box),
+        reach=reach(subject, box, _MIN_FACTOR),
         warnings=subject.notes,
     )
 
@@ -225,9 +223,8 @@ def _hold(loops: Loops, box: Box) -> bool:
 
 
 def _keeps_rule(loop: QueueLoop, box: Box) -> bool:
-    if not loop.starts(box.flows, box.rtt):
-        return True
-    return box_keeps(loop, box.flows, box.rtt, _MIN_FACTOR, radians(MIN_PHASE_DEG))
+    starts = loop.starts(box.flows, box.rtt)
+    return not starts or box_keeps(loop, box.flows, box.rtt, _MIN_FACTOR, radians(MIN_PHASE_DEG), starts)
 
 
 def worst(loops: Loops, box: Box) -> Worst:
@@ -327,65 +324,3 @@ def _linear_at(subject: Subject, mixture: Mixture, box: Box, flows: float, rtt: 
         gain_margin_db=found.gain_margin_db,
         phase_margin_deg=min(found.phase_margin_deg, 180.0),
     )
-
-
-def _reach(subject: Subject, box: Box) -> QueueReach:
-    given = box.inputs.window_packets is None
-    target, stretch = subject.target_s, box.inputs.stretches[0]
-    largest = box.rate * (box.rtt[1] * stretch + target) / box.flows[0]
-    corners = [
-        (box.flows[0], box.rtt[1] / _FAR),
-        (box.flows[0], box.rtt[1]),
-        (box.flows[0] * largest / MIN_WINDOW, box.rtt[1]),
-    ]
-    loops = [loop for _, loop in box_loops(subject, box, corners)]
-
-    def keeps(flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
-        """Points at which the rule is kept; windows that are too small for the loop count as kept."""
-        kept = np.ones(flows.shape, dtype=bool)
-        for loop in loops:
-            small = loop.windows_at(flows, rtt).min(axis=0) < MIN_WINDOW
-            kept &= small | (gain_factors(loop, flows, rtt) >= _MIN_FACTOR)
-        return kept
-
-    def by_rtt(rtt: np.ndarray) -> np.ndarray:
-        if given:
-            return keeps(np.full(rtt.shape, box.flows[0]), rtt)
-        return keeps(box.flows[0] * (rtt * stretch + target) / (box.rtt[1] * stretch + target), rtt)  # the same window
-
-    def by_load(windows: np.ndarray) -> np.ndarray:
-        """By the window of one flow, or its multiple."""
-        flows = box.rate * (box.rtt[1] * stretch + target) / windows
-        return keeps(flows, np.full(flows.shape, box.rtt[1]))
-
-    longest = _outwards(by_rtt, box.rtt[1] / _FAR, box.rtt[1] * _FAR)
-    window = _outwards(by_load, MIN_WINDOW, max(largest, MIN_WINDOW) * _FAR)
-    fewest = None if window is None or not given else largest * box.flows[0] / window
-    return QueueReach(
-        longest_rtt_s=longest,
-        fewest_flows=fewest,
-        largest_window_packets=None if given else window,
-    )
-
-
-def _outwards(keeps: Callable[[np.ndarray], np.ndarray], low: float, far: float) -> float | None:
-    """Greatest value from `low` on up to which the rule is kept at every point looked at; None: not at `low`."""
-    points = np.geomspace(low, far, _REACH)
-    first = _first_lost(keeps, points)
-    if first == 0:
-        return None
-    for _ in range(4):
-        if first == len(points):
-            break
-        points = np.geomspace(points[first - 1], points[first], 10)
-        first = max(1 + _first_lost(keeps, points[1:]), 1)
-    return float(points[first - 1])
-
-
-def _first_lost(keeps: Callable[[np.ndarray], np.ndarray], points: np.ndarray) -> int:
-    """Number of the first point at which the rule isn't kept, or the number of points; some are looked at at a time."""
-    for start in range(0, len(points), _AT_ONCE):
-        kept = keeps(points[start : start + _AT_ONCE])
-        if not kept.all():
-            return start + int(np.argmin(kept))
-    return len(points)

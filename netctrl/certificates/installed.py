@@ -21,10 +21,17 @@ from netctrl.laws.targets.wred import WredLaw
 from netctrl.model.io.provenance import Provenance, provenance
 from netctrl.model.io.record_file import FileRecord, Record
 
-__all__ = ["CertifiedQueue", "InstalledCertificates", "certify_installed", "installed_subject"]
+__all__ = [
+    "CERTIFICATES_SCHEMA",
+    "CertifiedQueue",
+    "InstalledCertificates",
+    "certified_law",
+    "certify_installed",
+    "installed_subject",
+]
 
 _TICK_NS = 64
-_SCHEMA = "netctrl.certificates/1"
+CERTIFICATES_SCHEMA = "netctrl.certificates/1"
 
 
 class CertifiedQueue(Record, frozen=True):
@@ -106,7 +113,7 @@ def certify_installed(
     command, senders = tuple(argv), where.get("senders", "reno")
     where["senders"] = senders if isinstance(senders, str) else tuple(senders)
     return InstalledCertificates(
-        schema=_SCHEMA,
+        schema=CERTIFICATES_SCHEMA,
         queues=tuple(_certified(queue, where, command) for queue in queues),
         provenance=provenance(argv=command, libraries=("numpy",)),
     )
@@ -120,8 +127,7 @@ def _certified(queue: InstalledQueue, where: Where, command: tuple[str, ...]) ->
         except InvalidValue as error:
             reason = f"{error.argument}: got {error.got}, takes {error.takes}"
         else:
-            reason = _elsewhere(subject, where)
-            certificate = None if reason else certify(subject, argv=command, **where)
+            certificate, reason = certified_law(subject, where, command)
     return CertifiedQueue(
         name=queue.name,
         kind=queue.kind,
@@ -131,6 +137,12 @@ def _certified(queue: InstalledQueue, where: Where, command: tuple[str, ...]) ->
         certificate=certificate,
         reason=reason,
     )
+
+
+def certified_law(subject: Subject, where: Where, command: tuple[str, ...]) -> tuple[QueueCertificate | None, str]:
+    """A law's certificate over a box, or the reason why it has none."""
+    reason = _elsewhere(subject, where)
+    return None if reason else certify(subject, argv=command, **where), reason
 
 
 def _elsewhere(subject: Subject, where: Where) -> str:

@@ -72,25 +72,29 @@ def loops_of(
     subject: Subject,
     classes: tuple[WindowClass, ...],
     box: Box,
-    points: Sequence[tuple[float, float]] | None = None,
+    around: Sequence[tuple[Ends, Ends]] = (),
 ) -> list[QueueLoop]:
     """One loop for each range of the law's output with gains of its own.
 
-    Of a law in continuous time the angles up to pi stand for frequencies that cover the box, or `points` (N, tau).
+    Of a law in continuous time the angles up to pi stand for frequencies that provably cover the box, or that cover
+    the points where the loop's range begins and ends in the boxes (N, tau) `around` it.
     """
-    boxes = [(box.flows, box.rtt)] if points is None else [((n, n), (tau, tau)) for n, tau in points]
-    loops = subject.loops(classes, box.rate, box.inputs.packet_size_bytes)
-    return [loop if isinstance(loop.law, SampledPi) else _covered(loop, boxes) for loop in loops]
+    found = []
+    for loop in subject.loops(classes, box.rate, box.inputs.packet_size_bytes):
+        if isinstance(loop.law, SampledPi):
+            found.append(loop)
+            continue
+        points = [((n, n), (tau, tau)) for each in around for n, tau in loop.starts(*each)]
+        found.append(_covered(loop, points if around else [(box.flows, box.rtt)]))
+    return found
 
 
-def box_loops(
-    subject: Subject, box: Box, points: Sequence[tuple[float, float]] | None = None
-) -> list[tuple[Mixture, QueueLoop]]:
+def box_loops(subject: Subject, box: Box, around: Sequence[tuple[Ends, Ends]] = ()) -> list[tuple[Mixture, QueueLoop]]:
     """Loops of a law with each of a box's senders, as in `loops_of`."""
     return [
         (mixture, loop)
         for mixture in map(read_mixture, box.inputs.senders)
-        for loop in loops_of(subject, classes_of(subject, mixture, box.inputs.stretches), box, points)
+        for loop in loops_of(subject, classes_of(subject, mixture, box.inputs.stretches), box, around)
     ]
 
 

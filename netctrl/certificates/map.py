@@ -50,7 +50,7 @@ def margin_map(subject: Subject, inputs: CertifyInputs, points: int = 161) -> Ma
     rtt = np.geomspace(box.rtt[0] / _AROUND, box.rtt[1] * _AROUND, points)
     flows = np.geomspace(box.flows[0] / _AROUND, box.flows[1] * _AROUND, points)
     factor = np.full((points, points), inf)
-    loops = box_loops(subject, box, [(n, tau) for n in flows[[0, -1]] for tau in rtt[[0, -1]]])
+    loops = box_loops(subject, box, [((flows[0], flows[-1]), (rtt[0], rtt[-1]))])
     for _, loop in loops:
         x = loop.output(flows, rtt[:, None])
         inside = (x >= loop.within[0]) & (x <= loop.within[1])

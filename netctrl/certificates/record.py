@@ -119,10 +119,10 @@ class SampledLoop(Record, frozen=True):
 
 
 class QueueReach(Record, frozen=True):
-    """How far the loop keeps 6 dB of gain margin, from the box's other end on."""
+    """How far the loop keeps 6 dB of gain margin at every point that was looked at, without proof."""
 
     longest_rtt_s: float | None
-    """Longest round-trip time without the queue, at the fewest flows or the largest window [s]; null: none."""
+    """Longest round-trip time without the queue, with all numbers of flows or at the largest window [s]; null: none."""
     fewest_flows: float | None
     """Fewest flows at the longest round-trip time; null: none, or the window is given."""
     largest_window_packets: float | None

@@ -8,10 +8,11 @@ from itertools import pairwise
 from math import inf
 from typing import Any, NamedTuple, Protocol
 
+from netctrl.certificates.linux import linux_dualpi2, linux_pie
 from netctrl.errors import InvalidValue, checked_number
 from netctrl.laws.aqm.delay_pi import DelayPi
 from netctrl.laws.aqm.pie import pie_scale
-from netctrl.laws.targets.dualpi2 import Dualpi2Law, dualpi2_sent
+from netctrl.laws.targets.dualpi2 import Dualpi2Law
 from netctrl.laws.targets.pie import PIE_SPREAD
 from netctrl.laws.targets.pie_law import PieLaw
 from netctrl.laws.targets.reading import DelayReading
@@ -20,19 +21,22 @@ from netctrl.plants.queues.queue_response import SampledPi, WindowClass
 from netctrl.plants.queues.window_response import Sender
 
 __all__ = [
+    "PIE_NOTES",
+    "RUNGS",
     "SUBJECTS",
     "LinearLaw",
     "PiSubject",
     "Subject",
     "dualpi2",
-    "linux_dualpi2",
-    "linux_pie",
+    "nominal_pi",
     "pi2",
     "pie",
+    "scaled",
 ]
 
-_RUNGS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-"""Probabilities between which PIE's gains are constant (RFC 8033, Section 4.2)."""
+RUNGS = tuple(pairwise((0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)))
+"""Ranges of the probability in which PIE's gains are constant (RFC 8033, Section 4.2)."""
+PIE_NOTES = ("PIE's burst allowance, its caps of a step and the jumps of its gain are not in the linear loop",)
 
 
 class LinearLaw(NamedTuple):
@@ -128,6 +132,8 @@ class PiSubject:
     """Gains, target and interval as given, before any arithmetic."""
     rungs: tuple[tuple[float, float, DelayPi], ...]
     """(from, to, gains in effect) for ranges of the law's output."""
+    unscaled: DelayPi | None = None
+    """Gains in effect where nothing scales them; None: those of the last range."""
     power: float = 1.0
     """Of the output in the probability of classic flows."""
     coupling: float = 1.0
@@ -138,6 +144,8 @@ class PiSubject:
     """Delay of that queue: its step [s]."""
     thinning: float = 1.0
     """Output over probability."""
+    per_bytes: float | None = None
+    """Packet size at which that holds; the probability of others is in proportion to their size [byte]. None: all."""
     reading: DelayReading = DelayReading.BACKLOG
     marked_leaving: bool = False
     greatest: float = 1.0
@@ -149,7 +157,7 @@ class PiSubject:
     @property
     def sampled(self) -> DelayPi:
         """Gains in effect where nothing scales them."""
-        return self.rungs[-1][2]
+        return self.unscaled or self.rungs[-1][2]
 
     @property
     def target_s(self) -> float:
@@ -185,7 +193,9 @@ class PiSubject:
         )
 
     def loops(self, classes: tuple[WindowClass, ...], rate: float, packet_bytes: float) -> list[QueueLoop]:
-        """One loop for each range of the output with gains of its own; the size of packets doesn't count."""
+        """One loop for each range of the output with gains of its own."""
+        if self.per_bytes is not None:
+            classes = tuple(k._replace(factor=k.factor * packet_bytes / self.per_bytes) for k in classes)
         return [
             QueueLoop(
                 classes,
@@ -234,7 +244,7 @@ def pie(
         "hz": hz,
         "dq_rate_estimator": dq_rate_estimator,
     }
-    nominal = _nominal(target_s, tupdate_s, alpha, beta)
+    nominal = nominal_pi(target_s, tupdate_s, alpha, beta)
     if implementation == "linux":
         law = linux_pie(target_s, tupdate_s, alpha, beta, hz, dq_rate_estimator)
         return pie_as_linux(law, parameters, nominal)
@@ -245,25 +255,10 @@ def pie(
         implementation="RFC 8033",
         parameters=parameters,
         nominal=nominal,
-        rungs=_ladder(lambda p: _scaled(nominal, pie_scale(p))),
+        rungs=_ladder(lambda p: scaled(nominal, pie_scale(p))),
         reading=DelayReading.SOJOURN if not dq_rate_estimator else DelayReading.BACKLOG,
-        notes=_PIE_NOTES,
+        notes=PIE_NOTES,
     )
-
-
-def linux_pie(target_s: float, tupdate_s: float, alpha: float, beta: float, hz: int, dq_rate_estimator: bool) -> PieLaw:
-    """Linux's pie with parameters of `pie`; InvalidValue for what tc or the kernel doesn't take."""
-    return PieLaw.sent(
-        target_us=_micro("target", target_s),
-        tupdate_us=_micro("tupdate", tupdate_s),
-        alpha=_steps("alpha", alpha, 16),
-        beta=_steps("beta", beta, 16),
-        dq_rate_estimator=dq_rate_estimator,
-        hz=hz,
-    )
-
-
-_PIE_NOTES = ("PIE's burst allowance, its caps of a step and the jumps of its gain are not in the linear loop",)
 
 
 def pie_as_linux(law: PieLaw, parameters: Mapping[str, Any], nominal: DelayPi, name: str = "pie") -> PiSubject:
@@ -276,7 +271,7 @@ def pie_as_linux(law: PieLaw, parameters: Mapping[str, Any], nominal: DelayPi, n
         rungs=_ladder(law.gains),
         thinning=PIE_SPREAD,
         reading=law.reading,
-        notes=_PIE_NOTES,
+        notes=PIE_NOTES,
     )
 
 
@@ -301,22 +296,7 @@ def dualpi2(
         "step_s": step_s,
         "drop_early": drop_early,
     }
-    return dualpi2_as_linux(law, parameters, _nominal(target_s, tupdate_s, alpha, beta))
-
-
-def linux_dualpi2(
-    target_s: float, tupdate_s: float, alpha: float, beta: float, coupling: int, step_s: float, drop_early: bool
-) -> Dualpi2Law:
-    """Linux's dualpi2 with parameters of `dualpi2`; InvalidValue for what tc or the kernel doesn't take."""
-    return Dualpi2Law.sent(
-        target_us=_micro("target", target_s),
-        tupdate_us=_micro("tupdate", tupdate_s),
-        alpha=dualpi2_sent(checked_number("alpha", alpha, "a gain above 0 in 1/s", above=0.0)),
-        beta=dualpi2_sent(checked_number("beta", beta, "a gain above 0 in 1/s", above=0.0)),
-        coupling=coupling,
-        step_us=_micro("step", step_s),
-        drop_early=drop_early,
-    )
+    return dualpi2_as_linux(law, parameters, nominal_pi(target_s, tupdate_s, alpha, beta))
 
 
 def dualpi2_as_linux(law: Dualpi2Law, parameters: Mapping[str, Any], nominal: DelayPi) -> PiSubject:
@@ -346,7 +326,7 @@ def pi2(
     *, target_s: float = 0.015, tupdate_s: float = 0.016, alpha: float = 0.16, beta: float = 3.2, coupling: float = 2.0
 ) -> PiSubject:
     """PI2 in one queue (RFC 9332, Appendix A without its second queue), in real numbers, on the backlog's delay."""
-    nominal = _nominal(target_s, tupdate_s, alpha, beta)
+    nominal = nominal_pi(target_s, tupdate_s, alpha, beta)
     checked_number("coupling", coupling, "a factor above 0", above=0.0)
     return PiSubject(
         name="pi2",
@@ -364,7 +344,8 @@ SUBJECTS: dict[str, Callable[..., PiSubject]] = {"pie": pie, "dualpi2": dualpi2,
 """Name -> function that makes a law's subject from its parameters."""
 
 
-def _nominal(target_s: float, tupdate_s: float, alpha: float, beta: float) -> DelayPi:
+def nominal_pi(target_s: float, tupdate_s: float, alpha: float, beta: float) -> DelayPi:
+    """A PI law as given: target and time between updates [s], gains [1/s]; InvalidValue where one isn't above 0."""
     checked_number("target", target_s, "a delay above 0 in seconds", above=0.0)
     checked_number("tupdate", tupdate_s, "a time above 0 in seconds", above=0.0)
     checked_number("alpha", alpha, "a gain above 0 in 1/s", above=0.0)
@@ -373,21 +354,9 @@ def _nominal(target_s: float, tupdate_s: float, alpha: float, beta: float) -> De
 
 
 def _ladder(gains: Callable[[float], DelayPi]) -> tuple[tuple[float, float, DelayPi], ...]:
-    return tuple((low, high, gains((low * high) ** 0.5 if low else 0.5 * high)) for low, high in pairwise(_RUNGS))
+    return tuple((low, high, gains((low * high) ** 0.5 if low else 0.5 * high)) for low, high in RUNGS)
 
 
-def _scaled(gains: DelayPi, factor: float) -> DelayPi:
+def scaled(gains: DelayPi, factor: float) -> DelayPi:
+    """Both gains times a factor."""
     return replace(gains, integral=gains.integral * factor, proportional=gains.proportional * factor)
-
-
-def _micro(argument: str, seconds: float) -> int:
-    checked_number(argument, seconds, "a time above 0 in seconds", above=0.0)
-    return round(seconds * 1e6)
-
-
-def _steps(argument: str, gain: float, per: int) -> int:
-    checked_number(argument, gain, "a gain of at least 0 in 1/s", at_least=0.0)
-    steps = round(gain * per)
-    if abs(steps - gain * per) > 1e-9 * max(steps, 1):
-        raise InvalidValue(argument, gain, f"a whole multiple of 1/{per} in 1/s, as Linux takes it")
-    return steps

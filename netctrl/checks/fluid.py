@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from netctrl.certificates.linux import linux_dualpi2, linux_pie
 from netctrl.certificates.record import CheckRun, QueueCheck
-from netctrl.certificates.subject import linux_dualpi2, linux_pie
 from netctrl.checks.point import CheckPoint
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.sim.queue_fluid.laws import FluidLaw, LinuxDualPi2, LinuxPie, Pi2, RfcPie

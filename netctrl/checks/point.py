@@ -17,6 +17,8 @@ from netctrl.plants.queues.queue_loop import QueueLoop
 
 __all__ = ["CheckPoint", "point_of"]
 
+_CHECKED = ("pie", "pi2", "dualpi2")
+"""Laws of which the fluid has the nonlinear rules."""
 _FLOWS_OF_WINDOW = 20.0
 """Flows in place of a window alone: a loop's linear part doesn't depend on their number."""
 
@@ -52,7 +54,7 @@ def point_of(certificate: QueueCertificate) -> CheckPoint:
         A certificate without an equilibrium, or of a law without a nonlinear check.
     """
     subject = subject_of(certificate.law.name, certificate.law.parameters)
-    if not isinstance(subject, PiSubject):
+    if not isinstance(subject, PiSubject) or subject.name not in _CHECKED:
         raise InvalidValue("check", certificate.law.name, "a law with a nonlinear check: pie, pi2 or dualpi2")
     at = certificate.certificate.sampled
     if at is None:

@@ -36,7 +36,7 @@ _STUCK, _BLUR = 0.95, 1e-7
 """A disc smaller than _BLUR of its centre that keeps more than _STUCK of its size when halved is rounding error."""
 _ATTEMPT = 4
 """Rounds between attempts at a better value: an attempt costs as much as hundreds of cells."""
-_FULL, _PIECES = 256, 8
+_FULL, _PIECES = 256, 16
 """Cells of a round that takes hardly longer than one of a few; so few are split into up to so many pieces."""
 
 

@@ -25,7 +25,10 @@ __all__ = [
     "POINT_TOLERANCE",
     "SCAN",
     "BoundedResponse",
+    "Crossover",
     "box_cells",
+    "crossover_scale",
+    "gain_crossovers",
     "gains_at",
     "greatest_gain",
     "illinois",
@@ -43,7 +46,16 @@ LOOSEST = 0.99
 the gain that meets the rule, and needs the most cells."""
 _MAP_ANGLES = 72
 _NARROWINGS = 14
-SCAN = 33  # points of a scan that narrows a sign change
+_ROUNDS, _ROUNDING = 60, 1e-14
+"""Steps to a sign change, and the angle from the axis at which it is found [rad]."""
+_SPACING = 4e-16
+"""Relative width of a bracket that is rounding error."""
+SCAN = 33
+"""Points of a scan that narrows a minimum."""
+
+
+Crossover = tuple[float, float]
+"""(angle, signed angle of −gain · L there)."""
 
 
 class BoundedResponse(Protocol):
@@ -167,21 +179,19 @@ def gains_at(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray, sect
 def _narrowed(response: BoundedResponse, flows, rtt, low, high, rotated: complex) -> np.ndarray:
     """Rotated −L where it crosses the positive axis between two angles, by the Illinois method, vectorised."""
 
-    def height(theta: np.ndarray) -> np.ndarray:
-        return -response.at(theta, flows, rtt) * rotated
-
     if not low.size:
         return np.empty(0, dtype=complex)
 
-    def off(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        value = height(np.exp(u))
+    def off(u: np.ndarray, i: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        value = -response.at(np.exp(u), flows[i], rtt[i]) * rotated
         return value.imag, value
 
-    return illinois(off, np.log(low), np.log(high), height(low).imag, height(high).imag, _NARROWINGS)[1]
+    first, last = ((-response.at(end, flows, rtt) * rotated).imag for end in (low, high))
+    return illinois(off, np.log(low), np.log(high), first, last, _NARROWINGS)[1]
 
 
 def illinois(
-    off: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+    off: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]],
     a: np.ndarray,
     b: np.ndarray,
     fa: np.ndarray,
@@ -189,22 +199,31 @@ def illinois(
     steps: int,
     close: float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Roots between a and b by the Illinois method, each on its own: (root, what `off` gave beside its function there).
+    """Roots between a and b, each on its own, by the Illinois method in the form of Anderson and Björck (BIT 13, 1973).
 
-    `off` takes arguments to the function's values and anything else; fa and fb are its values at both ends. It ends
-    after `steps` or where all values are at most `close`.
+    `off` takes arguments, and which roots they are for, to the function's values and anything else; fa and fb are its
+    values at both ends. A root is found after `steps` or where the value is at most `close`. Returns the roots, and
+    what `off` gave beside its function there.
     """
-    beside = b
-    for _ in range(steps):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            c = b - fb * (b - a) / (fb - fa)
-        c = np.where(np.isfinite(c) & (c > np.minimum(a, b)) & (c < np.maximum(a, b)), c, 0.5 * (a + b))
-        fc, beside = off(c)
-        crossed = np.signbit(fc) != np.signbit(fb)
-        a, fa = np.where(crossed, b, a), np.where(crossed, fb, 0.5 * fa)
-        b, fb = c, fc
-        if np.all(np.abs(fc) <= close):
+    a, b, fa, fb = (each.copy() for each in (a, b, fa, fb))
+    beside, going = np.empty(0), np.arange(len(b))
+    for step in range(steps):
+        if not going.size:
             break
+        a0, b0, fa0, fb0 = a[going], b[going], fa[going], fb[going]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            c = b0 - fb0 * (b0 - a0) / (fb0 - fa0)
+        c = np.where((c > np.minimum(a0, b0)) & (c < np.maximum(a0, b0)), c, 0.5 * (a0 + b0))
+        fc, new = off(c, going)
+        crossed = np.signbit(fc) != np.signbit(fb0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = 1.0 - fc / fb0
+        a[going] = np.where(crossed, b0, a0)
+        fa[going] = np.where(crossed, fb0, np.where(share > 0.0, share, 0.5) * fa0)
+        b[going], fb[going] = c, fc
+        beside = new if step == 0 else beside
+        beside[going] = new
+        going = going[(np.abs(fc) > close) & (np.abs(c - b0) > _SPACING * np.maximum(np.abs(c), 1.0))]
     return b, beside
 
 
@@ -261,17 +280,31 @@ def sign_changes(height: Callable[[np.ndarray], np.ndarray], grid: np.ndarray) -
     crosses = (np.signbit(values.imag[1:]) != np.signbit(values.imag[:-1])) & (
         (values.real[1:] > 0.0) | (values.real[:-1] > 0.0)
     )
-    found = []
-    for i in np.flatnonzero(crosses):
-        low, high = grid[i], grid[i + 1]
-        for _ in range(20):
-            inner = np.linspace(low, high, SCAN)
-            signs = np.signbit(height(inner).imag)
-            at = int(np.argmax(signs[1:] != signs[:-1]))
-            low, high = inner[at], inner[at + 1]
-            if high - low <= 4e-16 * high:
-                break
-        middle = 0.5 * (low + high)
-        if height(np.array([middle]))[0].real > 0.0:
-            found.append(float(middle))
-    return found
+    i = np.flatnonzero(crosses)
+
+    def off(u: np.ndarray, _: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        value = height(np.exp(u))
+        return np.angle(value), value
+
+    ends = (i, i + 1)
+    (a, b), (fa, fb) = ([np.log(grid[at]) for at in ends], [np.angle(values[at]) for at in ends])
+    at, found = illinois(off, a, b, fa, fb, _ROUNDS, _ROUNDING)
+    return [float(angle) for angle, value in zip(np.exp(at), found, strict=True) if value.real > 0.0]
+
+
+def crossover_scale(response: BoundedResponse, flows: float, rtt: float, gain: float) -> float:
+    """Approximate angle at which |gain · L| is 1; the angle of the greatest |L| near pi where it never is."""
+    angles = np.geomspace(response.min_angle((flows, flows), (rtt, rtt)) * 1e-3, pi, 400)
+    above = np.flatnonzero(gain * np.abs(response.at(angles, flows, rtt)) >= 1.0)
+    return float(angles[above[-1]]) if above.size else float(angles[0])
+
+
+def gain_crossovers(response: BoundedResponse, flows: float, rtt: float, gain: float) -> list[Crossover]:
+    """Where |gain · L| = 1."""
+    lowest = min(response.min_angle((flows, flows), (rtt, rtt)), 0.1 * crossover_scale(response, flows, rtt, gain))
+
+    def height(theta: np.ndarray) -> np.ndarray:
+        return 1.0 + 1j * (gain * np.abs(response.at(theta, flows, rtt)) - 1.0)
+
+    angles = sign_changes(height, scan(lowest, pi))
+    return [(a, float(np.angle(-gain * response.at(np.array([a]), flows, rtt))[0])) for a in angles]

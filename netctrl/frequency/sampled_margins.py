@@ -24,11 +24,13 @@ from netctrl.frequency.sampled_gain import (
     BOX_TOLERANCE,
     SCAN,
     BoundedResponse,
+    Crossover,
     box_cells,
+    crossover_scale,
+    gain_crossovers,
     greatest_gain,
     nothing,
     scan,
-    sign_changes,
 )
 
 __all__ = [
@@ -37,14 +39,11 @@ __all__ = [
     "spectral_radius",
 ]
 
-DELAY_TOLERANCE = 1e-3
+_TOLERANCE = 1e-3
+"""Relative gap between the margins of a point and what is proved of them."""
 _NEWTON_STEPS = 40
-_FLAT = 1e-8
+_FLAT = 1e-6
 """Relative width within which a minimum is flat to rounding."""
-
-
-Crossover = tuple[float, float]
-"""(angle, signed angle of −gain · L there)."""
 
 
 class SampledMargins(NamedTuple):
@@ -88,7 +87,7 @@ def sampled_margins(
     """
     limit = limit or greatest_gain(response, (flows, flows), (rtt, rtt), Sector())
     stable = gain < limit.found if stable is None else stable
-    crossovers = _gain_crossovers(response, flows, rtt, gain)
+    crossovers = gain_crossovers(response, flows, rtt, gain)
     phase, crossover = _phase_margin(response, flows, rtt, gain, stable, crossovers)
     return SampledMargins(
         stable=stable,
@@ -107,7 +106,7 @@ def spectral_radius(response: BoundedResponse, flows: float, rtt: float, gain: f
 
     The response continues analytically off the unit circle, so that 1 + gain · L(z) = 0 can be solved for z itself.
     """
-    scale = _crossover_scale(response, flows, rtt, gain)
+    scale = crossover_scale(response, flows, rtt, gain)
     turns = np.concatenate([scale * np.array([0.0, 0.5, 1.0, 1.6, 2.5]), np.linspace(0.1, pi, 9)])
     decays = np.concatenate([scale * np.array([-0.5, 0.0, 0.15, 0.5, 1.5]), [0.2, 0.7, 2.0]])
     theta = (turns[:, None] + 1j * decays).ravel()  # z = e^(i theta) = e^(−decay + i turn)
@@ -136,24 +135,6 @@ def spectral_radius(response: BoundedResponse, flows: float, rtt: float, gain: f
     return float(np.exp(-roots.imag.min())) if roots.size else 0.0
 
 
-def _crossover_scale(response: BoundedResponse, flows: float, rtt: float, gain: float) -> float:
-    """Approximate angle at which |gain · L| is 1; the angle of the greatest |L| near pi where it never is."""
-    angles = np.geomspace(response.min_angle((flows, flows), (rtt, rtt)) * 1e-3, pi, 400)
-    above = np.flatnonzero(gain * np.abs(response.at(angles, flows, rtt)) >= 1.0)
-    return float(angles[above[-1]]) if above.size else float(angles[0])
-
-
-def _gain_crossovers(response: BoundedResponse, flows: float, rtt: float, gain: float) -> list[Crossover]:
-    """Where |gain · L| = 1."""
-    lowest = min(response.min_angle((flows, flows), (rtt, rtt)), 0.1 * _crossover_scale(response, flows, rtt, gain))
-
-    def height(theta: np.ndarray) -> np.ndarray:
-        return 1.0 + 1j * (gain * np.abs(response.at(theta, flows, rtt)) - 1.0)
-
-    angles = sign_changes(height, scan(lowest, pi))
-    return [(a, float(np.angle(-gain * response.at(np.array([a]), flows, rtt))[0])) for a in angles]
-
-
 def _phase_margin(
     response: BoundedResponse, flows: float, rtt: float, gain: float, stable: bool, crossovers: list[Crossover]
 ) -> tuple[float, float]:
@@ -167,7 +148,9 @@ def _phase_margin(
     lowest = min(response.min_angle((flows, flows), (rtt, rtt)), 0.5 * crossovers[0][0])
     cells = box_cells(lowest, (flows, flows), (rtt, rtt))
     start = (abs(worst[1]), np.array([worst[0], np.log(flows), np.log(rtt), 0.0]))
-    found = least(response.disc, phase_bound(gain), nothing, cells, tolerance=1e-4, start=start, loosest=BOX_TOLERANCE)
+    found = least(
+        response.disc, phase_bound(gain), nothing, cells, tolerance=_TOLERANCE, start=start, loosest=BOX_TOLERANCE
+    )
     return found.found, worst[0]
 
 
@@ -198,7 +181,7 @@ def _disk_margin(response: BoundedResponse, flows: float, rtt: float, gain: floa
     start = (first, np.array([angle, np.log(flows), np.log(rtt), 0.0]))
     cells = box_cells(lowest, (flows, flows), (rtt, rtt))
     return least(
-        response.disc, disk_bound(gain), attain, cells, tolerance=1e-4, start=start, loosest=BOX_TOLERANCE
+        response.disc, disk_bound(gain), attain, cells, tolerance=_TOLERANCE, start=start, loosest=BOX_TOLERANCE
     ).found
 
 
@@ -248,7 +231,7 @@ def _delay_margin(
         touch_bound(gain, 3),
         attain,
         cells,
-        tolerance=DELAY_TOLERANCE,
+        tolerance=_TOLERANCE,
         start=start,
         loosest=BOX_TOLERANCE,
     ).found

@@ -17,7 +17,16 @@ import numpy as np
 
 from netctrl.errors import NetctrlError
 from netctrl.frequency.branch_bound import Cells, Minimum, Sector, gain_bound, least, phase_bound, reduction_bound
-from netctrl.frequency.sampled_gain import BOX_TOLERANCE, LOOSEST, BoundedResponse, box_cells, illinois, nothing, scan
+from netctrl.frequency.sampled_gain import (
+    BOX_TOLERANCE,
+    LOOSEST,
+    BoundedResponse,
+    box_cells,
+    gain_crossovers,
+    illinois,
+    nothing,
+    scan,
+)
 
 __all__ = [
     "Crossings",
@@ -160,8 +169,8 @@ def _crossings(
     rises = values.imag[row, column + 1] > values.imag[row, column]
     last = column + 1 == angles.shape[1] - 1  # at z = −1 the imaginary part is 0: no crossing is refined there
 
-    def off(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        value = response.at(np.exp(u), flows[row], rtt[row], coarse=coarse)
+    def off(u: np.ndarray, i: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        value = response.at(np.exp(u), flows[row[i]], rtt[row[i]], coarse=coarse)
         return np.angle(-value), value
 
     b, value = illinois(off, a, b, fa, fb, _NARROWINGS, _CLOSE if coarse else _ROUNDING)
@@ -218,15 +227,27 @@ def box_upper_gain(
     return found._replace(proved=inf, found=inf) if found.found >= _CAP else found
 
 
+def _point_keeps(response: BoundedResponse, flows: float, rtt: float, factor: float, phase_rad: float) -> bool:
+    """What `box_keeps` asks, at one point, without proof."""
+    gains = stable_gains(response, flows, rtt)
+    if gains.upper < factor or gains.lower > 1.0 / factor:
+        return False
+    return all(abs(angle) >= phase_rad for _, angle in gain_crossovers(response, flows, rtt, 1.0))
+
+
 def box_keeps(
     response: BoundedResponse,
     flows: tuple[float, float],
     rtt: tuple[float, float],
     factor: float,
     phase_rad: float,
+    starts: Sequence[tuple[float, float]] = (),
 ) -> bool:
     """Whether, provably in the whole box, no gain from 1/factor to factor meets −1, and |L| = 1 only at an angle of at
-    least `phase_rad` from the negative axis. The number of unstable poles is then the same in the whole box."""
+    least `phase_rad` from the negative axis. The number of unstable poles is then the same in the whole box. `starts`
+    are points of it that are looked at first."""
+    if not all(_point_keeps(response, *each, factor, phase_rad) for each in starts):
+        return False
     upper, lower, phase = gain_bound(Sector(), floor=1.0), reduction_bound(1.0), phase_bound(1.0)
 
     def bound(centre: np.ndarray, radius: np.ndarray, stretch: np.ndarray, cells: Cells) -> np.ndarray:

@@ -81,7 +81,10 @@ def test_gains_of_pie_are_sixteenths_or_have_their_unit(run: Run) -> None:
         ("pie --rtt 100ms --window 5 --hz 60", "--hz: got 60"),
         ("dualpi2 --rtt 100ms --window 5 --sender dctcp", "--sender: got 'dctcp', takes at least one classic sender"),
         ("dualpi2 --rtt 100ms --window 5 --coupling-factor 1.5", "--coupling-factor: got '1.5'"),
-        ("cake --rtt 100ms", "unknown command 'cake'"),
+        ("cake --rtt 100ms", "LAW: got 'cake', takes one of pie"),
+        ("codel --rtt 100ms --window 5", "LAW: got 'codel'"),
+        ("vegas --rtt 100ms", "unknown command 'vegas'"),
+        ("docsis-pie --rtt 100ms --window 5 --A 0", "--A: got '0'"),
         ("pi2 --rtt 100ms --window 5 --alfa 1", "unknown option '--alfa'"),
     ],
 )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from netctrl.cli.app import new_app, run
+from netctrl.cli.app import GOOD, new_app, run
 from netctrl.cli.certify.common import OPTIONS
-from netctrl.cli.certify.installed import as_command, sonic, tc
-from netctrl.cli.certify.pi import dualpi2, pi2, pie
+from netctrl.cli.certify.installed import as_command, shipped, sonic, tc
+from netctrl.cli.certify.pi import docsis_pie, dualpi2, pi2, pie
 from netctrl.cli.certify.red import red, wred
 from netctrl.cli.waiting import waiting
 
@@ -21,13 +21,31 @@ app = new_app(
     "netctrl certify pie --rtt 10ms:30ms --N 3:5 --capacity 20Mbit",
     "netctrl certify dualpi2 --rtt 20ms --window 50 --sender reno --json",
 )
-_COMMANDS = (pie, dualpi2, pi2, red, wred, tc, sonic)
-for command in _COMMANDS:
-    app.command(command, name=command.__name__, help=inspect.getdoc(command))
+_COMMANDS = (pie, docsis_pie, dualpi2, pi2, red, wred, tc, sonic, shipped)
+_NAMES = [command.__name__.replace("_", "-") for command in _COMMANDS]
+for command, name in zip(_COMMANDS, _NAMES, strict=True):
+    app.command(command, name=name, help=inspect.getdoc(command))
+_OTHERS = ("cake", "choke", "codel", "fq_codel", "sfq")
+"""Disciplines that people ask for and of which nothing is certified."""
+
+
+def _refuse(name: str) -> Callable[[], int]:
+    def refused() -> int:
+        from netctrl.certificates.certify import subject_of
+
+        subject_of(name, {})
+        return GOOD
+
+    return refused
+
+
+for name in _OTHERS:
+    app.command(_refuse(name), name=name, show=False)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
-    tokens = as_command(sys.argv[1:] if argv is None else argv, [each.__name__ for each in _COMMANDS])
+    tokens = as_command(sys.argv[1:] if argv is None else argv, _NAMES)
+    tokens = tokens[:1] if tokens[:1] and tokens[0] in _OTHERS else tokens
     with waiting("certifying"):
         return run(app, tokens, OPTIONS)

@@ -52,6 +52,9 @@ __all__ = [
 ]
 
 OPTIONS = {
+    "a": "--A",
+    "b": "--B",
+    "law": "LAW",
     "flows": "--N",
     "packet_size": "--packet-size",
     "output": "-o",

@@ -1,4 +1,4 @@
-"""`netctrl certify tc` and `sonic`: every queue that is installed."""
+"""`netctrl certify tc`, `sonic` and `shipped`: every queue that is installed, or a published default."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from netctrl.errors import NoAdmissibleDesign
 
 if TYPE_CHECKING:
     from netctrl.certificates.inputs.queue import InstalledQueue
+    from netctrl.certificates.installed import InstalledCertificates
 
-__all__ = ["as_command", "sonic", "tc"]
+__all__ = ["as_command", "shipped", "sonic", "tc"]
 
 _PIPE = "/dev/stdin"
 _INPUT_TAKES = "file, or - for what is piped in"
@@ -93,12 +94,41 @@ def as_command(tokens: Sequence[str], commands: Sequence[str]) -> list[str]:
     return found
 
 
-def _judged(queues: Callable[[], Sequence[InstalledQueue]], where: Where, files: ListFiles | None) -> int:
-    """Certificates of queues: written, printed, and exit status 3 unless all hold that have one."""
-    files, arguments = files or ListFiles(), where.arguments()
-    from netctrl.certificates.installed import certify_installed
+def shipped(
+    *names: Annotated[str, positional("NAME", "of a default, as the table without names shows it")],
+    where: Where | None = None,
+    files: ListFiles | None = None,
+) -> int:
+    """Published defaults (Linux, RFCs, papers, switches) in your network, or where people run them.
 
-    found = certify_installed(queues(), **arguments, argv=invocation())
+    Examples
+    --------
+    netctrl certify shipped linux-pie rfc8034 --rtt 20ms:40ms --N 10:20 --capacity 50Mbit
+    netctrl certify shipped linux-dualpi2 --json
+    """
+
+    def found() -> InstalledCertificates:
+        from netctrl.certificates.shipped import certify_shipped
+
+        return certify_shipped(names, **({} if where is None else where.arguments()), argv=invocation())
+
+    return _listed(found, files)
+
+
+def _judged(queues: Callable[[], Sequence[InstalledQueue]], where: Where, files: ListFiles | None) -> int:
+    """Certificates of queues that are installed."""
+
+    def found() -> InstalledCertificates:
+        from netctrl.certificates.installed import certify_installed
+
+        return certify_installed(queues(), **where.arguments(), argv=invocation())
+
+    return _listed(found, files)
+
+
+def _listed(certified: Callable[[], InstalledCertificates], files: ListFiles | None) -> int:
+    """Certificates of queues: written, printed, and exit status 3 unless all hold that have one."""
+    files, found = files or ListFiles(), certified()
     if files.output is not None:
         write_all({"output": (files.output, lambda: found.to_json().encode())})
     if files.json:

@@ -1,4 +1,4 @@
-"""`netctrl certify pie`, `dualpi2` and `pi2`."""
+"""`netctrl certify pie`, `docsis-pie`, `dualpi2` and `pi2`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from netctrl.cli.app import option, read_whole
 from netctrl.cli.certify.common import HZ_TAKES, Files, Where, duration, gain, judged, sixteenths
 from netctrl.units import DURATION_TAKES
 
-__all__ = ["dualpi2", "pi2", "pie"]
+__all__ = ["docsis_pie", "dualpi2", "pi2", "pie"]
 
 _TARGET = option("TIME", f"target of the queueing delay: {DURATION_TAKES}")
 _TUPDATE = option("TIME", f"between two updates: {DURATION_TAKES}")
+_QDELAY_REF = option("TIME", f"target, RFC 8033's QDELAY_REF: {DURATION_TAKES}", "--target", "--qdelay-ref")
+_T_UPDATE = option("TIME", f"between two updates, RFC 8033's T_UPDATE: {DURATION_TAKES}", "--tupdate", "--t-update")
 _ALPHA, _BETA = (option("GAIN", f"on the delay's {what} [1/s]") for what in ("error", "change"))
 _COUPLING_TAKES = "a whole factor above 0, as in 2"
 
@@ -25,8 +27,8 @@ def pie(
         str, option("GAIN", "on the delay's error: sixteenths of 1/s as in tc, or in 1/s as in 0.125Hz")
     ] = "2",
     beta: Annotated[str, option("GAIN", "on the delay's change, in the same units")] = "20",
-    target: Annotated[str, _TARGET] = "15ms",
-    tupdate: Annotated[str, _TUPDATE] = "15ms",
+    target: Annotated[str, _QDELAY_REF] = "15ms",
+    tupdate: Annotated[str, _T_UPDATE] = "15ms",
     hz: Annotated[str, option("NUMBER", HZ_TAKES)] = "250",
     dq_rate_estimator: Annotated[bool, option("", "the delay is estimated from the rate of departures")] = False,
     rfc: Annotated[
@@ -51,6 +53,34 @@ def pie(
         }
 
     return judged("pie", parameters, where, files)
+
+
+def docsis_pie(
+    where: Where,
+    files: Files | None = None,
+    *,
+    a: Annotated[str, option("GAIN", "A, on the delay's error [1/s]", "--A")] = "0.25",
+    b: Annotated[str, option("GAIN", "B, on the delay's change [1/s]", "--B")] = "2.5",
+    latency_target: Annotated[str, _TARGET] = "10ms",
+    interval: Annotated[str, _TUPDATE] = "16ms",
+) -> int:
+    """DOCSIS-PIE as cable modems must run it (RFC 8034); options have its names.
+
+    Examples
+    --------
+    netctrl certify docsis-pie --rtt 10ms:30ms --N 3:5 --capacity 20Mbit
+    netctrl certify docsis-pie --rtt 20ms --window 30 --latency-target 20ms --json
+    """
+
+    def parameters() -> dict[str, Any]:
+        return {
+            "target_s": duration("latency_target", latency_target),
+            "tupdate_s": duration("interval", interval),
+            "alpha": gain("a", a),
+            "beta": gain("b", b),
+        }
+
+    return judged("docsis-pie", parameters, where, files)
 
 
 def dualpi2(

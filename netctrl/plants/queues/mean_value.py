@@ -18,26 +18,32 @@ class MeanValue:
     """Function over k cells: values (k, m) at the centres, bounds (n, k, m) of its slopes, half widths (n, k, 1).
 
     The last axis is free, for instance for aliases; it may have length 1. Constants are plain numbers or arrays (k, 1)
-    or (k, m). A slope is inf where no bound is known.
+    or (k, m). A slope is inf or nan where no bound is known. Computed under `np.errstate(all="ignore")` by the caller,
+    once for all: to change it at each operation would cost as much as the operation.
     """
 
     __array_ufunc__ = None
-    __slots__ = ("half", "slopes", "value")
+    __slots__ = ("_most", "_radius", "half", "slopes", "value")
 
     def __init__(self, value: np.ndarray, slopes: np.ndarray, half: np.ndarray) -> None:
         self.value, self.slopes, self.half = value, slopes, half
+        self._radius: np.ndarray | None = None
+        self._most: np.ndarray | None = None
 
     @property
     def radius(self) -> np.ndarray:
         """Bound of |f − value| in each cell, (k, m)."""
-        with np.errstate(invalid="ignore"):
-            shares = np.where(self.half > 0.0, self.slopes * self.half, 0.0)
-        return shares.sum(axis=0)
+        if self._radius is None:
+            shares = self.slopes * self.half
+            self._radius = sum(shares[1:], shares[0])  # of few coordinates: faster than numpy's sum
+        return self._radius
 
     @property
     def most(self) -> np.ndarray:
         """Upper bound of |f|."""
-        return np.abs(self.value) + self.radius
+        if self._most is None:
+            self._most = np.abs(self.value) + self.radius
+        return self._most
 
     @property
     def least(self) -> np.ndarray:
@@ -47,7 +53,9 @@ class MeanValue:
     def __add__(self, other: Any) -> MeanValue:
         if isinstance(other, MeanValue):
             return MeanValue(self.value + other.value, self.slopes + other.slopes, self.half)
-        return MeanValue(self.value + other, self.slopes + 0.0 * np.abs(other), self.half)
+        value = self.value + other
+        slopes = self.slopes if value.shape == self.value.shape else self.slopes + np.zeros(value.shape)
+        return MeanValue(value, slopes, self.half)
 
     __radd__ = __add__
 
@@ -62,19 +70,15 @@ class MeanValue:
 
     def __mul__(self, other: Any) -> MeanValue:
         if isinstance(other, MeanValue):
-            with np.errstate(invalid="ignore"):
-                slopes = _product(self.slopes, other.most) + _product(other.slopes, self.most)
-            return MeanValue(self.value * other.value, slopes, self.half)
+            return MeanValue(self.value * other.value, self.slopes * other.most + other.slopes * self.most, self.half)
         return MeanValue(self.value * other, self.slopes * np.abs(other), self.half)
 
     __rmul__ = __mul__
 
     def inverse(self) -> MeanValue:
         """1/f; without a bound where f may vanish."""
-        least = self.least
-        with np.errstate(divide="ignore", invalid="ignore"):
-            slopes = np.where(least > 0.0, self.slopes / np.where(least > 0.0, least, 1.0) ** 2, np.inf)
-            return MeanValue(1.0 / self.value, slopes, self.half)
+        least = np.maximum(self.least, 0.0)
+        return MeanValue(1.0 / self.value, self.slopes / (least * least), self.half)
 
     def __truediv__(self, other: Any) -> MeanValue:
         return self * (other.inverse() if isinstance(other, MeanValue) else 1.0 / other)
@@ -89,11 +93,6 @@ class MeanValue:
     def exp(self) -> MeanValue:
         """e^f of a real f."""
         return MeanValue(np.exp(self.value), self.slopes * np.exp(self.value + self.radius), self.half)
-
-
-def _product(slopes: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Slopes times a size, 0 where the slope is 0 though the size is unbounded."""
-    return np.where(slopes == 0.0, 0.0, slopes * size)
 
 
 def coordinate(centre: np.ndarray, half: np.ndarray, number: int) -> MeanValue:

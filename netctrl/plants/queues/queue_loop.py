@@ -52,7 +52,7 @@ class QueueLoop(QueueResponse):
                 columns = (centre[:, :1], x[:, None], flows[:, None], rtt[:, None], centre[:, 3:])
                 if some.size:
                     values[some] = self.sums(*(a[some] for a in columns), aliases)
-            with np.errstate(invalid="ignore"):  # where no bound is known
+            with np.errstate(all="ignore"):  # where no bound is known
                 parts[i] = _shares(self, centre[i], half[i], x[i], few)
         parts[rows[~self.solved(x[rows])]] = inf
         parts[rows, 0] += np.where(large, _COARSE, _FINE)[rows] * np.abs(values[rows])
@@ -120,20 +120,11 @@ def _shares(loop: QueueResponse, centre: np.ndarray, half: np.ndarray, x: np.nda
     wide = np.flatnonzero(padded.any(axis=0))  # the others have no shares
     all_four = (coordinate(points, padded, i) for i in range(4))
     theta, ln_flows, ln_rtt, extra = (MeanValue(u.value, u.slopes[wide], u.half[wide]) for u in all_four)
-    rtt, law = ln_rtt.exp(), loop.law
-    by = _output_slopes(loop, np.exp(centre[:, 2]), half[:, 2])
-    ln_x = MeanValue(np.log(x)[:, None], by[:, 0, None] * ln_flows.slopes + by[:, 1, None] * ln_rtt.slopes, rtt.half)
-    standing = loop.standing(ln_x.exp())
-    trips = [loop.trip(k, rtt, standing) for k in loop.classes]
-    dampings = [(ln_x * (k.sender.exponent * k.power) + float(np.log(k.damping(1.0)))).exp() for k in loop.classes]
-    at = loop.point(x, np.exp(centre[:, 1]), np.exp(centre[:, 2]))
-    spread = np.exp((half[:, 1:3] * by).sum(axis=1))
-    slopes = _share_slopes(loop, np.exp(centre[:, 2]), half[:, 2], (x / spread, x * spread))
-    shares = [
-        MeanValue(np.log(y)[:, None], n[0][:, None] * ln_flows.slopes + n[1][:, None] * ln_rtt.slopes, rtt.half).exp()
-        for y, n in zip(at.shares, slopes, strict=True)
-    ]
-    point = Equilibrium(standing, loop.late(standing), loop.rise(ln_x.exp()), trips, dampings, shares)
+    flows, rtt = np.exp(centre[:, 1:2]), np.exp(centre[:, 2:3])
+    point = loop.point(x[:, None], flows, rtt)  # the same in a whole cell, of a point
+    if half[:, 1:3].any():
+        point = _over_cells(loop, point, x, (ln_flows, ln_rtt), half[:, 1:3])
+    law = loop.law
     turns = 2.0 * pi * np.arange(-most, most + 1) if isinstance(law, SampledPi) else np.zeros(1)
     near = _bounded(loop, theta + turns, point, extra, known=True)
     found = near.slopes
@@ -146,16 +137,35 @@ def _shares(loop: QueueResponse, centre: np.ndarray, half: np.ndarray, x: np.nda
         counted = (1.0 - theta.turn()) * law.proportional + law.integral
         found = (counted * total * (1.0 / loop.epoch)).slopes
     parts = np.zeros(half.shape)
-    with np.errstate(invalid="ignore"):
-        parts[:, wide[:-1]] = np.where(half[:, wide[:-1]] > 0.0, found[:-1, :, 0].T * half[:, wide[:-1]], 0.0)
+    parts[:, wide[:-1]] = np.where(half[:, wide[:-1]] > 0.0, found[:-1, :, 0].T * half[:, wide[:-1]], 0.0)
     return parts / x[:, None]
+
+
+def _over_cells(
+    loop: QueueResponse, at: Equilibrium, x: np.ndarray, logarithms: tuple[MeanValue, MeanValue], half: np.ndarray
+) -> Equilibrium:
+    """Equilibria over cells of ln N and ln tau with these half widths, (k, 2), from those at their centres."""
+    ln_flows, ln_rtt = logarithms
+    rtt = ln_rtt.exp()
+    by = _output_slopes(loop, rtt.value[:, 0], half[:, 1])
+    ln_x = MeanValue(np.log(x)[:, None], by[:, 0, None] * ln_flows.slopes + by[:, 1, None] * ln_rtt.slopes, rtt.half)
+    standing = loop.standing(ln_x.exp())
+    trips = [loop.trip(k, rtt, standing) for k in loop.classes]
+    dampings = [(ln_x * (k.sender.exponent * k.power) + float(np.log(k.damping(1.0)))).exp() for k in loop.classes]
+    spread = np.exp((half * by).sum(axis=1))
+    slopes = _share_slopes(loop, rtt.value[:, 0], half[:, 1], (x / spread, x * spread))
+    shares = [
+        MeanValue(np.log(y), n[0][:, None] * ln_flows.slopes + n[1][:, None] * ln_rtt.slopes, rtt.half).exp()
+        for y, n in zip(at.shares, slopes, strict=True)
+    ]
+    return Equilibrium(standing, loop.late(standing), loop.rise(ln_x.exp()), trips, dampings, shares)
 
 
 def _bounded(loop: QueueResponse, angle: MeanValue, point: Equilibrium, extra: MeanValue, *, known: bool) -> MeanValue:
     """Terms over cells; without `known` phases are taken as unknown, so that bounds fall with the angle."""
     omega = angle * (1.0 / loop.epoch)
     turned = [(omega * trip).turn() for trip in point.trips]
-    echoes = turned if known else [_with_slopes(unknown_phase(omega, -1), each) for each in turned]
+    echoes = turned if known else [_with_slopes(unknown_phase(each, -1), each) for each in turned]
     less = [k.wait(point.standing) if loop.marked_leaving else 0.0 for k in loop.classes]
     marks = [(omega * (trip + extra + point.late - w)).turn() for trip, w in zip(point.trips, less, strict=True)]
     return loop.term(1j * omega, point, echoes, marks)

@@ -168,8 +168,7 @@ class QueueResponse:
 
     def standing(self, x: Any) -> Any:
         """Delay of the queue in equilibrium [s]."""
-        law = self.law
-        return law.target_s if isinstance(law, SampledPi) else law.delay(x)
+        return self.law.target_s if isinstance(self.law, SampledPi) else self.law.delay(x)
 
     def output(self, flows: ArrayLike, rtt: ArrayLike) -> np.ndarray:
         """The law's output x in equilibrium, with which N flows fill the link: by Newton's method on ln x.
@@ -197,17 +196,19 @@ class QueueResponse:
                 break
         return np.exp(u)
 
+    def holds(self, x: np.ndarray) -> np.ndarray:
+        """Whether outputs are in the loop's range."""
+        return (x >= self.within[0] * (1.0 - 10.0 * _EDGE)) & (x <= self.within[1] * (1.0 + 10.0 * _EDGE))
+
     def solved(self, x: np.ndarray) -> np.ndarray:
         """Whether an output is that of an equilibrium, and not the end of what an averaging law may have."""
-        law = self.law
-        if isinstance(law, SampledPi):
+        if isinstance(law := self.law, SampledPi):
             return np.ones(x.shape, dtype=bool)
         return (law.delay(x) > 0.0) & ((x < MOST_SPACED * (1.0 - _EDGE)) | (not law.spaced))
 
-    def flows(self, x: float, rtt: float) -> float:
+    def flows(self, x: float, rtt: Any) -> Any:
         """Number of flows whose equilibrium has the output x."""
-        standing = self.standing(x)
-        return self.rate / sum(k.share * k.window(x) / self.trip(k, rtt, standing) for k in self.classes)
+        return self.rate / sum(k.share * k.window(x) / self.trip(k, rtt, self.standing(x)) for k in self.classes)
 
     def starts(self, flows: tuple[float, float], rtt: tuple[float, float]) -> list[tuple[float, float]]:
         """Points (N, tau) of a box within the loop's range: its corners, and where its edges leave the range."""
@@ -262,8 +263,7 @@ class QueueResponse:
         rows = range(0, max(shape[0] if shape else 1, 1), size)
         parts = [self.sums(*(a if len(a) == 1 else a[i : i + size] for a in columns), most) for i in rows]
         found = np.concatenate(parts).reshape(shape)
-        low, high = self.within[0] * (1.0 - 10.0 * _EDGE), self.within[1] * (1.0 + 10.0 * _EDGE)
-        return np.where((x >= low) & (x <= high), found, 0.0)
+        return np.where(self.holds(x), found, 0.0)
 
     def aliases(self, shortest: float, *, coarse: bool) -> int:
         """Number of aliases on each side, for round trips from `shortest` [s] on: more where the plant is fast."""
@@ -352,9 +352,7 @@ class QueueResponse:
 
     def _expansion(self, point: Equilibrium) -> list[tuple]:
         """For each class the factors of e^(−s late)/s³, e^(−s late)/s⁴ and e^(−s(late + R))/s⁴."""
-        K = sum(
-            share / trip for k, share, trip in zip(self.classes, point.shares, point.trips, strict=True) if k.queued
-        )
+        K = sum(point.shares[i] / point.trips[i] for i, k in enumerate(self.classes) if k.queued)
         sums = []
         for k, trip, damping, share in zip(self.classes, point.trips, point.dampings, point.shares, strict=True):
             weight, corner = share * k.power * damping / trip, damping / trip
@@ -380,8 +378,7 @@ class QueueResponse:
 
     def min_angle(self, flows: tuple[float, float], rtt: tuple[float, float], extra: float = 0.0) -> float:
         """Angle below which L is within 0.05 rad of its direction at 0, over a whole box."""
-        lowest = float(self.output(flows[0], rtt[1]))
-        lowest = max(lowest, self.within[0])
+        lowest = max(float(self.output(flows[0], rtt[1])), self.within[0])
         standing = float(np.max(self.standing(max(float(self.output(flows[1], rtt[0])), lowest))))
         late = self.late(standing) + extra
         total = 0.0

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from queue_fluid import growth
 
+from netctrl.certificates.linux import linux_dualpi2, linux_pie
 from netctrl.certificates.loops import classes_of, read_mixture
-from netctrl.certificates.subject import PiSubject, dualpi2, linux_dualpi2, linux_pie, pi2
+from netctrl.certificates.subject import PiSubject, dualpi2, pi2
 from netctrl.frequency.sampled_stability import stable_gains
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.targets.pie import pie_drop_rate

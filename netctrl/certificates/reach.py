@@ -1,0 +1,130 @@
+"""How far from a box the gain margin lasts: the longest round-trip time and the largest window, without proof."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from math import inf, log
+
+import numpy as np
+
+from netctrl.certificates.box import MIN_WINDOW, Box
+from netctrl.certificates.loops import box_loops
+from netctrl.certificates.record import QueueReach
+from netctrl.certificates.subject import Subject
+from netctrl.frequency.sampled_stability import gain_factors
+
+__all__ = ["reach"]
+
+_POINTS, _AT_ONCE = 64, 16
+"""Points of a search outwards before it is refined, and how many are looked at at a time."""
+_FLOWS = 5
+"""Numbers of flows of a range that are looked at, besides those at which a law's gains change."""
+_FAR = 1e3
+"""Factor of the box's end up to which a reach is searched."""
+_NARROW = 3e-5
+"""Relative width to which a reach is found."""
+_NEAR = np.array([-1e-1, -1e-2, -1e-3, 0.0, 1e-3, 1e-2, 1e-1])
+"""Points around an estimate, in widths of what it is in."""
+_EVEN = np.arange(1, 9) / 9.0
+
+Search = Generator[np.ndarray, np.ndarray, float | None]
+"""Takes, for logarithms that it gives, how far the margin is above the least; returns what it has found."""
+
+
+def reach(subject: Subject, box: Box, factor: float) -> QueueReach:
+    """From a box outwards, how far the gain margin is at least `factor` at every point that is looked at.
+
+    Round-trip times grow with all of the box's flows, or with its largest window where windows are given; windows grow
+    at its longest round-trip time.
+    """
+    given = box.inputs.window_packets is None
+    target, stretch = subject.target_s, box.inputs.stretches[0]
+    longest = box.rtt[1] * stretch + target
+    largest = box.rate * longest / box.flows[0]
+    long = (box.rtt[1], box.rtt[1])
+    around = [
+        (box.flows, (box.rtt[1] / _FAR, box.rtt[1])),
+        ((box.flows[0], max(box.flows[0] * largest / MIN_WINDOW, box.flows[0])), long),
+    ]
+    loops = [loop for _, loop in box_loops(subject, box, around)]
+
+    def margin(flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
+        """Logarithm of the gain margin over the least; windows that are too small for the loop count as kept."""
+        least = np.full(flows.shape, inf)
+        for loop in loops:
+            i = np.flatnonzero(loop.holds(loop.output(flows, rtt)))
+            i = i[loop.windows_at(flows[i], rtt[i]).min(axis=0) >= MIN_WINDOW]
+            least[i] = np.minimum(least[i], np.log(gain_factors(loop, flows[i], rtt[i]) / factor))
+        return least
+
+    def by_rtt(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        rtt = np.exp(u)
+        if not given:
+            return box.flows[0] * (rtt * stretch + target)[None, :] / longest, rtt
+        if box.flows[0] == box.flows[1]:
+            return np.full((1, len(rtt)), box.flows[0]), rtt
+        ends = [loop.flows(end, rtt) for loop in loops for end in loop.within if 0.0 < end < inf]
+        flows = [np.full(rtt.shape, n) for n in np.geomspace(*box.flows, _FLOWS)]
+        return np.clip(np.stack(flows + ends), *box.flows), rtt
+
+    def by_window(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        flows = box.rate * longest / np.exp(u)
+        return flows[None, :], np.full(flows.shape, box.rtt[1])
+
+    points = (by_rtt, by_window)
+    searches = [
+        _outwards(box.rtt[1] / _FAR, box.rtt[1] * _FAR),
+        _outwards(MIN_WINDOW, max(largest, MIN_WINDOW) * _FAR),
+    ]
+    found: list[float | None] = [None, None]
+    asked = dict(enumerate(map(next, searches)))
+    while asked:  # both at once: the response of few points takes as long as that of many
+        places = [np.broadcast_arrays(*points[i](u)) for i, u in asked.items()]
+        margins = margin(*(np.concatenate([each.ravel() for each in columns]) for columns in zip(*places, strict=True)))
+        parts = np.split(margins, np.cumsum([flows.size for flows, _ in places])[:-1])
+        for i, part, (flows, _) in zip(list(asked), parts, places, strict=True):
+            try:
+                asked[i] = searches[i].send(part.reshape(flows.shape).min(axis=0))
+            except StopIteration as end:
+                found[i] = end.value
+                del asked[i]
+    rtt, window = found
+    return QueueReach(
+        longest_rtt_s=rtt,
+        fewest_flows=None if window is None or not given else largest * box.flows[0] / window,
+        largest_window_packets=None if given else window,
+    )
+
+
+def _outwards(low: float, far: float) -> Search:
+    """Greatest value from `low` on up to which the margin is kept at every point looked at; None: not at `low`."""
+    grid = np.linspace(log(low), log(far), _POINTS)
+    last = (grid[0], inf)
+    for start in range(0, _POINTS, _AT_ONCE):
+        some = grid[start : start + _AT_ONCE]
+        above = yield some
+        if (above < 0.0).any():
+            first = int(np.argmax(above < 0.0))
+            if start + first == 0:
+                return None
+            kept = last if first == 0 else (some[first - 1], above[first - 1])
+            return (yield from _between(kept, (some[first], above[first])))
+        last = some[-1], above[-1]
+    return far
+
+
+def _between(kept: tuple[float, float], lost: tuple[float, float]) -> Search:
+    """Greatest value with the margin kept before the first without it, between two (logarithm, margin above least)."""
+    while (width := lost[0] - kept[0]) > _NARROW:
+        inner = kept[0] + width * _EVEN
+        if np.isfinite(kept[1]) and np.isfinite(lost[1]):
+            guess = kept[0] + width * kept[1] / (kept[1] - lost[1])
+            around = guess + width * _NEAR
+            inner = np.sort(np.concatenate([inner, around[(around > kept[0]) & (around < lost[0])]]))
+        above = yield inner
+        first = int(np.argmax(above < 0.0)) if (above < 0.0).any() else len(inner)
+        if first:
+            kept = inner[first - 1], above[first - 1]
+        if first < len(inner):
+            lost = inner[first], above[first]
+    return float(np.exp(kept[0]))

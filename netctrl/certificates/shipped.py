@@ -1,0 +1,173 @@
+"""Published defaults of queues' laws: which of them holds, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, Unpack
+
+from netctrl.certificates.box import Where
+from netctrl.certificates.certify import subject_of
+from netctrl.certificates.installed import CERTIFICATES_SCHEMA, CertifiedQueue, InstalledCertificates, certified_law
+from netctrl.errors import InvalidValue, did_you_mean
+from netctrl.model.io.provenance import provenance
+
+__all__ = ["SHIPPED", "Shipped", "certify_shipped"]
+
+_HOME: Where = {
+    "rtt_s": (0.010, 0.100),
+    "flows": (5.0, 20.0),
+    "capacity_bit_per_s": 50e6,
+    "senders": ("reno", "creno"),
+}
+"""A home's line, with Reno or with Cubic where it is Reno-friendly."""
+_CORE: Where = {
+    "rtt_s": (0.020, 0.100),
+    "flows": (50.0, 200.0),
+    "capacity_bit_per_s": 1e9,
+    "senders": ("reno", "creno"),
+}
+"""A router's port."""
+_RACK: Where = {"rtt_s": (50e-6, 100e-6), "flows": (2.0, 40.0), "packet_size_bytes": 1000.0}
+"""A port of a data centre."""
+
+
+class Shipped(NamedTuple):
+    """A published default."""
+
+    name: str
+    title: str
+    law: str
+    """Name for `netctrl.certify`."""
+    parameters: Mapping[str, Any]
+    where: Where
+    """Where people run it."""
+    source: str
+
+
+def _packets(number: float, size: float = 1500.0) -> int:
+    return round(number * size)
+
+
+_SHIPPED = (
+    Shipped("linux-pie", "Linux pie", "pie", {}, _HOME, "net/sched/sch_pie.c, Linux 7.2"),
+    Shipped("linux-fq_pie", "Linux fq_pie, each flow alone", "pie", {}, _HOME, "net/sched/sch_fq_pie.c, Linux 7.2"),
+    Shipped("linux-dualpi2", "Linux dualpi2", "dualpi2", {}, _HOME, "net/sched/sch_dualpi2.c, Linux 7.2"),
+    Shipped("rfc8033", "PIE", "pie", {"implementation": "rfc"}, _HOME, "RFC 8033, Section 4"),
+    Shipped("rfc8034", "DOCSIS-PIE", "docsis-pie", {}, _HOME, "RFC 8034, Appendix A"),
+    Shipped(
+        "rfc9332",
+        "DualPI2",
+        "pi2",
+        {"alpha": 0.1 * 0.015 / 0.1**2, "beta": 0.3 / 0.1, "target_s": 0.015, "tupdate_s": 0.015},
+        _HOME,
+        "RFC 9332, Appendix A.1: RTT_max of 100 ms",
+    ),
+    Shipped(
+        "pi2-paper",
+        "PI2",
+        "pi2",
+        {"alpha": 5.0 / 16.0, "beta": 50.0 / 16.0, "target_s": 0.020, "tupdate_s": 0.032},
+        _HOME,
+        "De Schepper, Bondarenko, Tsang, Briscoe, CoNEXT 2016, Table 1",
+    ),
+    Shipped(
+        "red-1997",
+        "RED, gentle",
+        "red",
+        {
+            "limit_bytes": _packets(100),
+            "min_bytes": _packets(5),
+            "max_bytes": _packets(15),
+            "probability": 0.1,
+            "weight_log": 9,
+            "gentle": True,
+        },
+        _HOME,
+        "Floyd, Discussions of setting parameters, 1997; gentle: Floyd, 2000",
+    ),
+    Shipped(
+        "red-man",
+        "Linux red, adaptive",
+        "red",
+        {
+            "limit_bytes": 400000,
+            "min_bytes": 30000,
+            "max_bytes": 90000,
+            "average_packet": 1000,
+            "burst": 55,
+            "ecn": True,
+            "adaptive": True,
+        },
+        {**_HOME, "flows": (5.0, 10.0), "capacity_bit_per_s": 10e6, "rtt_s": (0.050, 0.100)},
+        "tc-red(8), EXAMPLE, at its bandwidth of 10 Mbit/s",
+    ),
+    Shipped(
+        "ios-wred",
+        "Cisco IOS random-detect, precedence 0",
+        "red",
+        {
+            "limit_bytes": _packets(1000),
+            "min_bytes": _packets(20),
+            "max_bytes": _packets(40),
+            "probability": 0.1,
+            "weight_log": 9,
+        },
+        _CORE,
+        "Cisco IOS Quality of Service Solutions Command Reference, random-detect precedence",
+    ),
+    Shipped(
+        "sonic-wred",
+        "SONiC AZURE_LOSSLESS, DCTCP",
+        "wred",
+        {"min_bytes": 1048576, "max_bytes": 2097152, "max_percent": 5, "ecn": True},
+        {**_RACK, "capacity_bit_per_s": 100e9, "senders": "dctcp"},
+        "sonic-buildimage, files/build_templates/qos_config.j2",
+    ),
+)
+SHIPPED = {each.name: each for each in _SHIPPED}
+"""Name -> default, as in `netctrl certify shipped`."""
+
+
+def certify_shipped(
+    names: Iterable[str] = (), *, argv: Iterable[str] = (), **where: Unpack[Where]
+) -> InstalledCertificates:
+    """Certificates of published defaults in one's own network, or where people run them.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Of `SHIPPED`; none: all.
+    argv : iterable of str
+        Command line, for the provenance.
+    **where
+        The box, as of `netctrl.certify`; each default's own where nothing is given.
+
+    Raises
+    ------
+    InvalidValue
+        An unknown name, or as `netctrl.certify`.
+    """
+    chosen, command = tuple(names) or tuple(SHIPPED), tuple(argv)
+    for name in chosen:
+        if name not in SHIPPED:
+            raise InvalidValue("name", name, f"one of {', '.join(SHIPPED)}{did_you_mean(name, SHIPPED)}")
+    queues = []
+    for each in (SHIPPED[name] for name in chosen):
+        box: Where = where or each.where
+        certificate, reason = certified_law(subject_of(each.law, each.parameters), box, command)
+        queues.append(
+            CertifiedQueue(
+                name=f"{each.title} ({each.source})",
+                kind=each.law,
+                device="",
+                handle=each.name,
+                parent="",
+                certificate=certificate,
+                reason=reason,
+            )
+        )
+    return InstalledCertificates(
+        schema=CERTIFICATES_SCHEMA,
+        queues=tuple(queues),
+        provenance=provenance(argv=command, libraries=("numpy",)),
+    )

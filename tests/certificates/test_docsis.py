@@ -1,0 +1,68 @@
+"""DOCSIS-PIE against RFC 8034: its table of gains, and its draws, packet by packet."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from netctrl.certificates.certify import certify
+from netctrl.certificates.docsis import docsis_pie
+from netctrl.plants.queues.window_response import RENO
+
+# RFC 8034, Appendix A: what the step is divided by, for the probability up to which it is.
+DIVISORS = [
+    (1e-6, 2048.0),
+    (1e-5, 512.0),
+    (1e-4, 128.0),
+    (1e-3, 32.0),
+    (1e-2, 8.0),
+    (1e-1, 2.0),
+    (1.0, 0.5),
+    (10.0, 0.125),
+]
+
+
+@pytest.mark.parametrize(("below", "divisor"), DIVISORS)
+def test_gains_are_those_of_the_rfc_at_every_probability(below: float, divisor: float) -> None:
+    gains = next(gains for low, high, gains in docsis_pie().rungs if low <= 0.9 * below < high)
+    assert (gains.integral, gains.proportional) == pytest.approx((0.25 / divisor, 2.5 / divisor))
+    assert (gains.target_s, gains.update_s) == (0.010, 0.016)
+
+
+def drop_rate(drop_prob: float, size: float, packets: int) -> float:
+    """Share of packets that the RFC's drop_early drops."""
+    rng, total, drops = np.random.default_rng(3), 0.0, 0
+    for u in rng.random(packets):
+        p = min(drop_prob * size / 1024.0, 0.85)
+        total += p
+        if total < 0.85:
+            continue
+        if total >= 8.5 or u <= p:
+            total, drops = 0.0, drops + 1
+    return drops / packets
+
+
+@pytest.mark.parametrize(("rtt", "flows", "size"), [(0.02, 4.0, 1500.0), (0.01, 8.0, 600.0)])
+def test_packets_are_dropped_as_the_rfc_draws_them(rtt: float, flows: float, size: float) -> None:
+    found = certify("docsis-pie", rtt_s=rtt, flows=flows, capacity_bit_per_s=20e6, packet_size_bytes=size)
+    at = found.certificate.sampled
+    assert at is not None
+    loop = docsis_pie()
+    classes = (loop.seen_by(RENO),)
+    output = float(loop.loops(classes, 20e6 / (8.0 * size), size)[0].output(flows, rtt))
+    assert at.probabilities[0] == pytest.approx(2.0 / at.windows_packets[0] ** 2)
+    assert drop_rate(output, size, 400_000) == pytest.approx(at.probabilities[0], rel=0.03)
+
+
+def test_smaller_packets_need_a_larger_output_at_the_same_probability() -> None:
+    """So they are at other gains: by the ratio of sizes within a range of the table."""
+    large, small = (
+        certify("docsis-pie", rtt_s=0.03, window_packets=10.0, packet_size_bytes=size).certificate.sampled
+        for size in (1500.0, 1000.0)
+    )
+    assert large is not None
+    assert small is not None
+    assert large.probabilities == pytest.approx(small.probabilities)
+    # The same table's range: the loop gain is in inverse proportion to the output.
+    ratio = 10.0 ** ((small.gain_margin_db - large.gain_margin_db) / 20.0)
+    assert ratio == pytest.approx(1.5, rel=1e-3)

@@ -1,0 +1,68 @@
+"""How far the margin lasts, against certificates of single points."""
+
+from __future__ import annotations
+
+import pytest
+
+from netctrl.certificates.certify import certify
+
+RULE = 6.0
+BOXES = [
+    ("pie", (8.0, 24.0), 50e6, "reno", {}),
+    ("docsis-pie", (10.0, 20.0), 50e6, "reno", {}),
+    ("dualpi2", (20.0, 40.0), 60e6, "reno+dctcp", {}),
+    ("pi2", (12.0, 12.0), 30e6, "creno", {"alpha": 0.3, "beta": 2.0}),
+    ("red", (10.0, 13.0), 20e6, "reno", {"limit_bytes": 600_000, "probability": 0.02, "gentle": True}),
+]
+
+
+def margin(law: str, flows, capacity: float, sender: str, parameters: dict, rtt: float) -> float:
+    """Least gain margin over a range of flows [dB]."""
+    found = certify(
+        law, rtt_s=rtt, flows=flows, capacity_bit_per_s=capacity, senders=sender, parameters=parameters
+    ).certificate.sampled
+    assert found is not None
+    return found.gain_margin_db
+
+
+@pytest.mark.parametrize(("law", "flows", "capacity", "sender", "parameters"), BOXES)
+def test_up_to_the_longest_round_trip_all_flows_keep_6_db(law, flows, capacity, sender, parameters) -> None:
+    found = certify(
+        law, rtt_s=0.025, flows=flows, capacity_bit_per_s=capacity, senders=sender, parameters=parameters
+    ).certificate.reach
+    assert found is not None
+    longest = found.longest_rtt_s
+    assert longest is not None
+    assert margin(law, flows, capacity, sender, parameters, 0.999 * longest) > RULE - 0.01
+    assert margin(law, flows, capacity, sender, parameters, 1.002 * longest) < RULE
+
+
+def test_a_range_of_flows_that_ends_on_a_steeper_line_has_no_round_trip() -> None:
+    """With 30 flows gentle RED is on its second line, unstable; with 10 flows alone it would keep 6 dB to 48 ms."""
+    law, _, capacity, sender, parameters = BOXES[-1]
+    found = certify(
+        law, rtt_s=0.01, flows=(10.0, 30.0), capacity_bit_per_s=capacity, parameters=parameters
+    ).certificate.reach
+    assert found is not None
+    assert found.longest_rtt_s is None
+    assert margin(law, (10.0, 30.0), capacity, sender, parameters, 1e-4) < 0.0
+
+
+@pytest.mark.parametrize(("law", "sender"), [("dualpi2", "reno"), ("pie", "creno")])
+def test_down_to_the_fewest_flows_the_longest_round_trip_keeps_6_db(law: str, sender: str) -> None:
+    found = certify(law, rtt_s=(0.02, 0.08), flows=60.0, capacity_bit_per_s=60e6, senders=sender).certificate.reach
+    assert found is not None
+    assert found.fewest_flows is not None
+    assert margin(law, 1.001 * found.fewest_flows, 60e6, sender, {}, 0.08) > RULE
+    assert margin(law, 0.999 * found.fewest_flows, 60e6, sender, {}, 0.08) < RULE
+
+
+def test_the_largest_window_keeps_6_db() -> None:
+    found = certify("dualpi2", rtt_s=0.09, window_packets=3.0).certificate.reach
+    assert found is not None
+    assert found.largest_window_packets is not None
+    ends = [
+        certify("dualpi2", rtt_s=0.09, window_packets=factor * found.largest_window_packets).certificate.sampled
+        for factor in (0.999, 1.001)
+    ]
+    assert [end is not None and end.gain_margin_db > RULE for end in ends] == [True, False]
