@@ -184,7 +184,8 @@ def inside_is_stable(box: Box, at: SampledLoop, number: int) -> bool:
     flows, rtt = (float(np.exp(rng.uniform(*np.log(ends)))) for ends in (box.flows, box.rtt))
     loop = loops_at(box, flows, rtt)[0]
     period = 2.0 * pi * loop.epoch / stable_gains(loop, flows, rtt).upper_angle
-    return growth(loop, flows, rtt, (1.0 - WITHIN) * 10.0 ** (at.gain_margin_db / 20.0), 60.0, period) < 0.0
+    limit = 10.0 ** (at.gain_margin_db / 20.0)
+    return growth(loop, flows, rtt, (1.0 - WITHIN) * limit, 12.0, period) < 0.0  # more periods end in rounding
 
 
 def onset_row(number: int) -> dict[str, Any]:
