@@ -14,7 +14,7 @@ GROUPS = {
     "designs": ("Designs", ("design",)),
     "margins": ("Margins of loops", ("frequency",)),
     "certificates": ("Certificates of queues", ("certificates", "checks")),
-    "simulation": ("Scenarios, engines and simulation", ("scenario", "engines", "sim")),
+    "simulation": ("Scenarios, engines and simulation", ("scenario", "engines", "sim", "evaluation")),
     "identification": ("Identification", ("ident",)),
     "optimisation": ("Optimal control and programs", ("synthesis", "mpc", "plants")),
     "laws": ("Laws, sample by sample", ("laws",)),

@@ -11,6 +11,7 @@ __all__ = ["VERBS", "main"]
 VERBS = {
     "design": ("design.verb", "gains and a certificate, from a network's parameters"),
     "certify": ("certify", "laws of queues as people run them: are they stable, and for whom"),
+    "evaluate": ("evaluate", "an AQM by RFC 7928, or a congestion control by RFC 9743: one report"),
     "identify": ("identify", "a state-space model from measured inputs and outputs"),
     "simulate": ("simulate", "a scenario or a Design: fluid, packets, ns-3 or the Linux kernel"),
     "sweep": ("sweep", "grids of network scenarios, with confidence intervals"),

@@ -57,9 +57,10 @@ def read(
     ----------
     path : path
         A file, or the name of one that comes with netctrl. `.toml`: a scenario or a sweep.
-        `.json`: a Design, a model, a network, a simulation's result. `.csv`, `.parquet`: rates of traffic; with
-        `inputs` and `outputs`, signals; with columns `time_s` and `rtt_s`, round-trip times. `.pcap`: rates of a
-        capture. `.trace`, `.up`, `.down`: delivery opportunities as mahimahi records them.
+        `.json`: a Design, a model, a network, a simulation's result, a network's certificate.
+        `.csv`, `.parquet`: rates of traffic; with `inputs` and `outputs`, signals; with columns `time_s` and `rtt_s`,
+        round-trip times. `.pcap`: rates of a capture. `.trace`, `.up`, `.down`: delivery opportunities as mahimahi
+        records them.
     inputs, outputs : sequence of str, optional
         Columns of a table that are a system's inputs and outputs.
     interval_s : float, optional
@@ -69,7 +70,7 @@ def read(
 
     Returns
     -------
-    Scenario, SweepSpec, Design, IdentifiedModel, Network, SimulationResult or a trace
+    Scenario, SweepSpec, Design, IdentifiedModel, Network, SimulationResult, NetworkCertificate or a trace
         A trace is a RateTrace, SignalTrace, RttTrace or LinkTrace.
 
     Raises
@@ -139,6 +140,7 @@ def _reader(path: Path, suffix: str) -> Callable[[Path], Any]:
 
 
 def _json_reader(path: Path) -> Callable[[Path], Any]:
+    from netctrl.certificates.networks.record import read_network_certificate
     from netctrl.model.design.design import read_design
     from netctrl.model.identified import read_model
     from netctrl.model.network import read_network
@@ -146,6 +148,7 @@ def _json_reader(path: Path) -> Callable[[Path], Any]:
 
     results = dict.fromkeys(("netctrl.simulation/1", "netctrl.simulation/2"), read_result)
     readers = {"netctrl.design/1": read_design, "netctrl.model/1": read_model, **results}
+    readers["netctrl.network_certificate/1"] = read_network_certificate
     schema = _schema(path)
     if schema is not None and schema not in readers:
         raise FileError(path, f"unknown schema {schema!r}; netctrl reads {', '.join(readers)}")

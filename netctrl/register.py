@@ -221,6 +221,7 @@ DESIGNS = Registry(
         "connet": "netctrl.model.design.design:ConnetDesign",
         "mpcc": "netctrl.model.design.design:MpccDesign",
         "pacing": "netctrl.model.design.design:PacingDesign",
+        "queue": "netctrl.design.queue.record:QueueDesign",
     },
 )
 """Method in a Design file -> its record, a `netctrl.model.design.base.Design`. Read when a file is read."""
@@ -228,7 +229,13 @@ DESIGNS = Registry(
 DESIGN_COMMANDS = Registry(
     "method",
     "netctrl.design_commands",
-    {name: f"netctrl.cli.design.{name}:{name}" for name in ("arc", "hftrac", "connet", "mpcc", "pacing")},
+    {
+        **{name: f"netctrl.cli.design.{name}:{name}" for name in ("arc", "hftrac", "connet", "mpcc", "pacing")},
+        **{
+            name: f"netctrl.cli.design.queues:{name.replace('-', '_')}"
+            for name in ("pie", "docsis-pie", "pi2", "dualpi2", "red", "wred")
+        },
+    },
 )
 """Name of `netctrl design NAME` -> its function: arguments are text, its docstring is the help."""
 
@@ -260,6 +267,7 @@ FIGURES = Registry(
         "MpccDesign": "netctrl.plotting.windows:window_figure",
         "NetworkResult": "netctrl.plotting.networks:network_series",
         "PacingDesign": "netctrl.plotting.pacing:pacing_figure",
+        "QueueDesign": "netctrl.report.certificates:queue_figure",
         "SimulationResult": "netctrl.plotting.simulation:result_series",
         "StabilityMap": "netctrl.plotting.loops:stability_map",
     },
@@ -274,8 +282,10 @@ REPORTS = Registry(
         "ArcDesign": "netctrl.report.designs:arc_page",
         "Comparison": "netctrl.report.runs:comparison_page",
         "Design": "netctrl.report.designs:design_page",
+        "Evaluation": "netctrl.report.evaluations:evaluation_page",
         "PacingDesign": "netctrl.report.designs:pacing_page",
         "QueueCertificate": "netctrl.report.certificates:certificate_page",
+        "QueueDesign": "netctrl.report.designs:queue_page",
         "Result": "netctrl.report.runs:result_page",
     },
 )

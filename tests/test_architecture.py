@@ -37,17 +37,22 @@ MAY_IMPORT = {
     **dict.fromkeys(TECHNIQUES, LAWS),
     "ident": (*LAWS, "datasets"),
     "scenario": LAWS,
-    "design": (*LAWS, *TECHNIQUES, "scenario", "datasets"),
+    "design": (*LAWS, *TECHNIQUES, "scenario", "datasets", "certificates"),
     **dict.fromkeys(ENGINES, (*LAWS, "scenario", "plants")),
     "linux": (*LAWS, "scenario"),
+    "switches": LAWS,
     "kernel": (*LAWS, "scenario", "plants", "linux"),
     "doctor": (*LAWS, "datasets", "scenario", "kernel", "linux", "ns3"),
     "certificates": (*LAWS, *TECHNIQUES, "scenario"),
     "checks": (*LAWS, *TECHNIQUES, "scenario", "certificates", "sim", "engines"),
-    "reader": (*LAWS, "scenario", "datasets"),
+    "reader": (*LAWS, "scenario", "datasets", "certificates"),
     "engines": (*LAWS, "scenario", "design", "kernel", "linux", *ENGINES, "datasets", "reader"),
     "plotting": (*LAWS, "scenario", "plants", "frequency"),
-    "report": (*LAWS, "datasets", "scenario", "frequency", "certificates", "design", "sim", "engines", "plotting"),
+    "evaluation": (*LAWS, "scenario", "design", "engines"),
+    "report": (
+        *(*LAWS, "datasets", "scenario", "frequency", "certificates", "design", "sim"),
+        *("engines", "evaluation", "plotting"),
+    ),
 }
 # The command line: whatever it needs. `python -m netctrl.VERB` enters by the doors, which are all that may import it.
 CLI = "cli"
@@ -56,6 +61,7 @@ DOORS = (
     "certify",
     "design.__main__",
     "doctor.__main__",
+    "evaluate",
     "export",
     "identify",
     "kernel.__main__",

@@ -19,12 +19,14 @@ from math import inf, nan
 from typing import Any
 
 import control
+import msgspec
 import numpy as np
 import pytest
 
 import netctrl
 from netctrl.errors import NetctrlError
 from netctrl.laws.aqm.arc import ArcQueue
+from netctrl.laws.l4s.pi2 import Pi2Queue
 from netctrl.laws.pacing.pacing import PacingSample, pacer
 from netctrl.laws.window.records import Hpcc
 from netctrl.linux.export.agent import ControlledLink, Peer
@@ -88,6 +90,8 @@ def usual() -> dict[str, dict[str, Any]]:
     line = ScenarioLink(id="l", source="a", target="b", capacity=1e6, buffer=1e5, queue=ArcQueue(alpha=1e-5, epoch=0.5))
     flows = BulkFlows(id="tcp", path=("l",), rtt=(0.05, 0.05), count=2)
     bulk = netctrl.Scenario.of(name="s", duration=1.0, links=(line,), flows=(flows,))
+    marked = msgspec.structs.replace(line, queue=Pi2Queue())
+    lot = netctrl.Scenario.of(name="s", duration=1.0, links=(marked,), flows=(flows,))
     fifo = access_link(duration=2.0)
     random = np.random.default_rng(1)
     trace = netctrl.SignalTrace(
@@ -208,6 +212,7 @@ def usual() -> dict[str, dict[str, Any]]:
             "certificate": netctrl.certify("pi2", rtt_s=0.02, window_packets=10.0),
             "engines": "fluid",
         },
+        "certify_network": {"scenario": lot},
         "margins": {"loop": control.tf([1.0], [1.0, 1.0, 0.0]), "delay_s": 0.1},
         "max_utilization": {
             "scenario": scenario,
@@ -221,6 +226,8 @@ def usual() -> dict[str, dict[str, Any]]:
         "mpcc": {"flows": 4, "rate_bit_per_s": 1e9, "rtt_s": 1e-4, "bdp_bytes": None, "packet_size_bytes": 1080.0}
         | {"window_bytes": None, "bottleneck_bit_per_s": None, "horizon": 5, "queue_weight": 1.0, "window_weight": 10.0}
         | {"delayed": False, "table": None},
+        "evaluate": {"law": "pie", "parameters": None, "engine": "packet", "seeds": 1, "only": ["8.2.2"], "quick": True}
+        | {"n_jobs": 1, "progress": None},
         "multisine": {"samples": 50, "limits": [(0.0, 1.0)], "random": random, "band": 0.5, "tries": 2},
         "network_model": {"network": network, "interval_s": 0.01, "routes": None},
         "pace": {"ready": pacer(law), "state": netctrl.start_pacing(law), "sample": PacingSample(0.0, 0.02)},
@@ -237,6 +244,8 @@ def usual() -> dict[str, dict[str, Any]]:
         | {"max_rate_bit_per_s": None, "bottleneck_bit_per_s": None, "buffer_bytes": None, "competitive": False},
         "pareto_front": {"loss": [1.0, 2.0], "backlog": [2.0, 1.0]},
         "piecewise_law": {"problem": problem, "lower": [-1.0], "upper": [1.0], "max_candidates": 100},
+        "queue_design": {"law": "pi2", "rtt_s": 0.02, "window_packets": 10.0, "parameters": {"target_s": 0.01}}
+        | {"objective": "speed", "disk_margin": 1.0},
         "read": {"path": path, "inputs": None, "outputs": None, "interval_s": None},
         "read_interface_map": {"given": path},
         "receding_controller": {

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypedDict
+from typing import Any, NamedTuple, Protocol, TypedDict
 
 from netctrl.certificates.record import CertifyInputs
-from netctrl.certificates.subject import Subject
 from netctrl.errors import InvalidValue, checked_number
 from netctrl.units import packets_per_second
 
-__all__ = ["MIN_WINDOW", "Box", "Ends", "Where", "box_of"]
+__all__ = ["MIN_GAIN_DB", "MIN_PHASE_DEG", "MIN_WINDOW", "Box", "Ends", "Judged", "Where", "box_of", "sender_names"]
 
 Ends = tuple[float, float]
+_LEAST, _MOST = 1e-12, 1e18
+"""Of anything in a box, against overflow."""
+MIN_GAIN_DB, MIN_PHASE_DEG = 6.0, 30.0
+"""The design rule."""
 MIN_WINDOW = 2.0
 """Least window [packet]: below it TCP waits for time-outs, which the window laws leave out."""
+
+
+class Judged(Protocol):
+    """What a box needs to know of a law."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def in_bytes(self) -> bool: ...
+
+    @property
+    def target_s(self) -> float: ...
 
 
 class Where(TypedDict, total=False):
@@ -42,7 +58,7 @@ class Box(NamedTuple):
 
 
 def box_of(
-    subject: Subject,
+    subject: Judged,
     rtt_s: float | Ends,
     flows: float | Ends | None = None,
     capacity_bit_per_s: float | Ends | None = None,
@@ -54,10 +70,12 @@ def box_of(
     """The box in the coordinates of a loop. Only the rate per flow counts, so a range of rates is one of flows."""
     rtt = _ends("rtt", rtt_s, "a round-trip time above 0 in seconds, or a range")
     size = checked_number("packet_size", packet_size_bytes, "a size above 0 in bytes", above=0.0)
-    names = (senders,) if isinstance(senders, str) else tuple(senders)
+    names = sender_names(senders)
     if not names:
         raise InvalidValue("sender", names, "at least one sender")
-    stretched = tuple(checked_number("stretches", s, "factors above 0", above=0.0) for s in stretches)
+    stretched = tuple(
+        checked_number("stretches", s, "factors above 0", above=0.0) for s in _several("stretches", stretches)
+    )
     if not stretched:
         raise InvalidValue("stretches", stretches, "at least one factor above 0")
     given = {"rtt_s": rtt, "packet_size_bytes": size, "senders": names, "stretches": stretched}
@@ -88,11 +106,29 @@ def box_of(
     return Box(inputs, rate, (number[0], number[1] * (capacity[1] / capacity[0])), rtt)
 
 
+def sender_names(senders: str | Iterable[str]) -> tuple[str, ...]:
+    """Names of senders, of one or of several; InvalidValue for anything else."""
+    found = (senders,) if isinstance(senders, str) else _several("sender", senders)
+    for each in found:
+        if not isinstance(each, str):
+            raise InvalidValue("sender", each, "names of senders")
+    return found
+
+
+def _several(argument: str, values: object) -> tuple[Any, ...]:
+    if not isinstance(values, Iterable):
+        raise InvalidValue(argument, values, "a sequence")
+    try:
+        return tuple(values)
+    except (TypeError, OSError):  # an object that only looks like one
+        raise InvalidValue(argument, values, "a sequence") from None
+
+
 def _ends(argument: str, value: float | Ends, takes: str) -> Ends:
     both = tuple(value) if isinstance(value, Sequence) else (value, value)
     if len(both) != 2:
         raise InvalidValue(argument, value, takes)
-    low, high = (checked_number(argument, end, takes, above=0.0) for end in both)
+    low, high = (checked_number(argument, end, takes, at_least=_LEAST, at_most=_MOST) for end in both)
     if low > high:
         raise InvalidValue(argument, value, f"{takes}; this range is empty")
     return low, high

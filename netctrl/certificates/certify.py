@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.certificates.box import MIN_WINDOW, Box, Ends, box_of
+from netctrl.certificates.box import MIN_GAIN_DB, MIN_PHASE_DEG, MIN_WINDOW, Box, Ends, box_of
 from netctrl.certificates.docsis import docsis_pie
+from netctrl.certificates.ecn.subjects import ECN_SUBJECTS, EcnSubject, sender_of
 from netctrl.certificates.inputs.tc import NO_LAW
 from netctrl.certificates.loops import Mixture, box_loops, classes_of, read_mixture
 from netctrl.certificates.reach import reach
@@ -38,10 +39,18 @@ from netctrl.model.io.provenance import provenance
 from netctrl.model.loop import DelayLoop
 from netctrl.plants.queues.queue_loop import QueueLoop
 
-__all__ = ["MIN_GAIN_DB", "MIN_PHASE_DEG", "Worst", "certify", "check_parameters", "holds", "subject_of", "worst"]
+__all__ = [
+    "MIN_GAIN_DB",
+    "MIN_PHASE_DEG",
+    "Worst",
+    "absent",
+    "certify",
+    "check_parameters",
+    "described",
+    "subject_of",
+    "worst",
+]
 
-MIN_GAIN_DB, MIN_PHASE_DEG = 6.0, 30.0
-"""The design rule."""
 _MIN_FACTOR = 10.0 ** (MIN_GAIN_DB / 20.0)
 
 Loops = list[tuple[Mixture, QueueLoop]]
@@ -66,14 +75,14 @@ class Worst(NamedTuple):
 
 
 def certify(
-    law: str | Subject,
+    law: str | Subject | EcnSubject,
     *,
     rtt_s: float | Ends,
     flows: float | Ends | None = None,
     capacity_bit_per_s: float | Ends | None = None,
     window_packets: float | Ends | None = None,
     packet_size_bytes: float = 1500.0,
-    senders: str | Iterable[str] = "reno",
+    senders: str | Iterable[str] | None = None,
     stretches: Sequence[float] = (1.0,),
     parameters: Mapping[str, Any] | None = None,
     argv: Iterable[str] = (),
@@ -83,7 +92,7 @@ def certify(
     Parameters
     ----------
     law : str or Subject
-        "pie", "docsis-pie", "pi2", "dualpi2", "red", "wred", or a subject of `netctrl.certificates`.
+        "pie", "docsis-pie", "pi2", "dualpi2", "red", "wred", "dctcp", "dcqcn", or a subject of `netctrl.certificates`.
     rtt_s : float or (float, float)
         Round-trip time without the queue [s].
     flows, capacity_bit_per_s : float or (float, float), optional
@@ -92,9 +101,9 @@ def certify(
         Window of one flow [packet], at one round-trip time.
     packet_size_bytes : float
         [byte]
-    senders : str or iterable of str
-        "reno", "creno" (Cubic where it is Reno-friendly), "dctcp", or mixtures as in "reno+dctcp": the certificate
-        holds for each.
+    senders : str or iterable of str, optional
+        "reno" (by default), "creno" (Cubic where it is Reno-friendly), "dctcp", or mixtures as in "reno+dctcp": the
+        certificate holds for each. The laws "dctcp" and "dcqcn" are for the senders of their names.
     stretches : sequence of float
         Round-trip times of equal groups of flows, over `rtt_s`.
     parameters : mapping, optional
@@ -122,22 +131,28 @@ def certify(
     >>> found.certificate.status.value
     'admissible'
     """
-    if not isinstance(law, str) and not hasattr(law, "loops"):
+    if not isinstance(law, str | EcnSubject) and not hasattr(law, "loops"):
         raise InvalidValue("law", law, "the name of a law, or a subject")
     subject = subject_of(law, parameters or {}) if isinstance(law, str) else law
-    box = box_of(subject, rtt_s, flows, capacity_bit_per_s, window_packets, packet_size_bytes, senders, stretches)
+    by = sender_of(subject, senders)
+    box = box_of(subject, rtt_s, flows, capacity_bit_per_s, window_packets, packet_size_bytes, by, stretches)
     return QueueCertificate(
         schema=CERTIFICATE_SCHEMA,
-        law=_described(subject),
+        law=described(subject),
         inputs=box.inputs,
-        certificate=_verdict(subject, box),
+        certificate=subject.verdict(box) if isinstance(subject, EcnSubject) else _verdict(subject, box),
         provenance=provenance(argv=argv, libraries=("numpy",)),
     )
 
 
-def subject_of(name: str, parameters: Mapping[str, Any]) -> Subject:
+def subject_of(name: str, parameters: Mapping[str, Any]) -> Subject | EcnSubject:
     """The named law with its parameters; InvalidValue for an unknown name or parameter."""
-    laws: dict[str, Callable[..., Subject]] = {**SUBJECTS, "docsis-pie": docsis_pie, **RED_SUBJECTS}
+    laws: dict[str, Callable[..., Subject | EcnSubject]] = {
+        **SUBJECTS,
+        "docsis-pie": docsis_pie,
+        **RED_SUBJECTS,
+        **ECN_SUBJECTS,
+    }
     if name in NO_LAW:
         raise InvalidValue("law", name, f"one of {', '.join(laws)}; {name} has no certificate: {NO_LAW[name]}")
     if name not in laws:
@@ -146,7 +161,7 @@ def subject_of(name: str, parameters: Mapping[str, Any]) -> Subject:
     return laws[name](**parameters)
 
 
-def check_parameters(name: str, make: Callable[..., Subject], parameters: Mapping[str, Any]) -> None:
+def check_parameters(name: str, make: Callable[..., object], parameters: Mapping[str, Any]) -> None:
     """InvalidValue for a parameter that the function which makes a law doesn't have, or that it lacks."""
     known = signature(make).parameters
     for each in parameters:
@@ -158,7 +173,8 @@ def check_parameters(name: str, make: Callable[..., Subject], parameters: Mappin
         raise InvalidValue("parameters", None, f"{', '.join(missing)} of {name}")
 
 
-def _described(subject: Subject) -> CertifiedLaw:
+def described(subject: Subject | EcnSubject) -> CertifiedLaw:
+    """Record of a law, for a certificate."""
     return CertifiedLaw(
         name=subject.name,
         implementation=subject.implementation,
@@ -170,10 +186,10 @@ def _described(subject: Subject) -> CertifiedLaw:
 
 
 def _verdict(subject: Subject, box: Box) -> QueueVerdict:
-    absent = _absent(subject, box)
-    if absent is not None:
+    reason = absent(subject, box)
+    if reason is not None:
         return QueueVerdict(
-            status=Status.INFEASIBLE, linear=None, sampled=None, reach=None, warnings=(absent, *subject.notes)
+            status=Status.INFEASIBLE, linear=None, sampled=None, reach=None, warnings=(reason, *subject.notes)
         )
     loops = box_loops(subject, box)
     found = worst(loops, box)
@@ -186,8 +202,8 @@ def _verdict(subject: Subject, box: Box) -> QueueVerdict:
     )
 
 
-def _absent(subject: Subject, box: Box) -> str | None:
-    """Why the box has a point without an equilibrium that the loop describes; None: it has none."""
+def absent(subject: Subject, box: Box) -> str | None:
+    """Why the box has a point without an equilibrium that the loop describes; None: it has no such point."""
     for mixture in map(read_mixture, box.inputs.senders):
         classes = classes_of(subject, mixture, box.inputs.stretches)
         loops = subject.loops(classes, box.rate, box.inputs.packet_size_bytes)
@@ -208,11 +224,6 @@ def _absent(subject: Subject, box: Box) -> str | None:
 
 def _within(loop: QueueLoop, flows: float, rtt: float) -> bool:
     return loop.within[0] <= float(loop.output(flows, rtt)) <= loop.within[1]
-
-
-def holds(subject: Subject, box: Box) -> bool:
-    """Verdict alone: True where the law provably keeps the design rule at every point of a box."""
-    return _absent(subject, box) is None and _hold(box_loops(subject, box), box)
 
 
 def _hold(loops: Loops, box: Box) -> bool:

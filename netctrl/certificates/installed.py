@@ -8,6 +8,9 @@ from typing import Literal, Unpack
 
 from netctrl.certificates.box import Where
 from netctrl.certificates.certify import certify
+from netctrl.certificates.ecn.dcqcn import dcqcn_as_switch
+from netctrl.certificates.ecn.dctcp import dctcp_as_switch
+from netctrl.certificates.ecn.subjects import EcnSubject
 from netctrl.certificates.inputs.queue import InstalledQueue
 from netctrl.certificates.record import QueueCertificate
 from netctrl.certificates.red import red_as_linux, wred_as_switch
@@ -123,7 +126,7 @@ def _certified(queue: InstalledQueue, where: Where, command: tuple[str, ...]) ->
     certificate, reason = None, queue.reason
     if queue.law is not None:
         try:
-            subject = installed_subject(queue)
+            subject = _for_senders(queue, where)
         except InvalidValue as error:
             reason = f"{error.argument}: got {error.got}, takes {error.takes}"
         else:
@@ -139,18 +142,33 @@ def _certified(queue: InstalledQueue, where: Where, command: tuple[str, ...]) ->
     )
 
 
-def certified_law(subject: Subject, where: Where, command: tuple[str, ...]) -> tuple[QueueCertificate | None, str]:
+def _for_senders(queue: InstalledQueue, where: Where) -> Subject | EcnSubject:
+    """The law of an installed queue below the senders that are asked for: DCQCN and DCTCP at a step have their own."""
+    law, senders = queue.law, where.get("senders")
+    if isinstance(law, WredLaw) and senders in ("dcqcn", ("dcqcn",)):
+        return dcqcn_as_switch(law)
+    if isinstance(law, WredLaw) and senders in ("dctcp", ("dctcp",)) and law.min_bytes == law.max_bytes:
+        return dctcp_as_switch(law)
+    return installed_subject(queue)
+
+
+def certified_law(
+    subject: Subject | EcnSubject, where: Where, command: tuple[str, ...]
+) -> tuple[QueueCertificate | None, str]:
     """A law's certificate over a box, or the reason why it has none."""
     reason = _elsewhere(subject, where)
     return None if reason else certify(subject, argv=command, **where), reason
 
 
-def _elsewhere(subject: Subject, where: Where) -> str:
-    """Why a law by thresholds in bytes has no certificate in this box; empty: it has one."""
+def _elsewhere(subject: Subject | EcnSubject, where: Where) -> str:
+    """Why a law by thresholds in bytes, or with its own sender, has no certificate in this box; empty: it has one."""
+    own = isinstance(subject, EcnSubject)
+    if own and where.get("senders", subject.name) not in (subject.name, (subject.name,)):
+        return f"its thresholds are certified for {subject.name} senders alone"
+    if (subject.in_bytes or own) and where.get("window_packets") is not None:
+        return "its thresholds are in bytes: give flows and a capacity instead of a window"
     if not subject.in_bytes:
         return ""
-    if where.get("window_packets") is not None:
-        return "its thresholds are in bytes: give flows and a capacity instead of a window"
     capacity = where.get("capacity_bit_per_s")
     if isinstance(capacity, Sequence) and capacity[0] != capacity[-1]:
         return "its thresholds are in bytes: give one capacity instead of a range"

@@ -42,6 +42,8 @@ def read_mixture(text: str) -> Mixture:
         match = _PART.fullmatch(part)
         if match is None:
             raise InvalidValue("sender", text, MIXTURE_TAKES)
+        if match[2] == "dcqcn":
+            raise InvalidValue("sender", text, f"{MIXTURE_TAKES}; dcqcn alone, at thresholds: `netctrl certify dcqcn`")
         if match[2] not in SENDERS:
             raise InvalidValue("sender", text, MIXTURE_TAKES + did_you_mean(match[2], SENDERS))
         parts.append((SENDERS[match[2]], float(match[1]) if match[1] else None))

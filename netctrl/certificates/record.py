@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+from netctrl.certificates.ecn.record import StepCycle, busy_text, step_rows
 from netctrl.errors import Status
 from netctrl.model.io.display import html_table
 from netctrl.model.io.provenance import Provenance
@@ -39,7 +40,8 @@ class CertifiedLaw(Record, frozen=True):
     parameters: dict[str, float | int | str | bool]
     """As given, in SI units, as in `netctrl.certify(..., parameters=...)`."""
     gains: dict[str, float]
-    """As computed: integral and proportional gain of an update where nothing scales them [1/s], or a slope."""
+    """As computed: integral and proportional gain of an update where nothing scales them [1/s], a slope, or g of a
+    sender's average."""
     reading_age: str
     """Age of the delay that the law reads, in words."""
     marked: str
@@ -106,7 +108,7 @@ class SampledLoop(Record, frozen=True):
     gain_margin_db: float
     """At the worst point [dB]; of an unstable loop, below 0, by how much the gain must fall."""
     gain_margin_db_proved: float | None
-    """No point of the box has less [dB]; null where the loop is unstable."""
+    """No point of the box has less [dB]; null where the loop is unstable, or only points were looked at."""
     gain_reduction_db: float | None
     """Factor by which the gain may fall at the worst point [dB]; null where it may fall to 0, or the loop is
     unstable."""
@@ -127,21 +129,27 @@ class QueueReach(Record, frozen=True):
     """Fewest flows at the longest round-trip time; null: none, or the window is given."""
     largest_window_packets: float | None
     """Largest window at the longest round-trip time [packet]; null: none, or flows are given."""
+    smallest_max_bytes: float | None = None
+    """Of DCQCN, smallest upper threshold with the same lower one and probability [byte]; null for other laws, and where
+    packets are marked as they come."""
 
 
 class QueueVerdict(Record, frozen=True):
     """Margins and verdict."""
 
     status: Status
-    """admissible: 6 dB and 30 degrees at every point of the box, proved. infeasible: no equilibrium."""
+    """admissible: 6 dB and 30 degrees at every point of the box, proved; of a step, a queue that keeps a packet of each
+    flow at every point that was looked at. stable: less. infeasible: no equilibrium."""
     linear: LinearMargins | None
     """The loop as it is usually given, worst of the box's corners; null for mixtures and laws without one."""
     sampled: SampledLoop | None
-    """The loop that runs; null without an equilibrium."""
+    """The loop that runs; null without an equilibrium, and for a step."""
     reach: QueueReach | None
-    """How far 6 dB are kept."""
+    """How far 6 dB are kept; null where it isn't searched."""
     warnings: tuple[str, ...]
     """Assumptions of the verdict, and what the loop leaves out."""
+    step: StepCycle | None = None
+    """Limit cycle at a step, which has no linear loop; null for other laws."""
 
 
 class GainsThatHold(Record, frozen=True):
@@ -157,6 +165,8 @@ class GainsThatHold(Record, frozen=True):
     """No point of the box has less [dB]."""
     phase_margin_deg: float
     """At the worst point [degree]."""
+    disk_margin_proved: float
+    """No point of the box has less."""
 
 
 class CheckRun(Record, frozen=True):
@@ -231,7 +241,7 @@ class QueueCertificate(FileRecord, frozen=True):
             if inputs.window_packets is not None
             else f"{span_text(inputs.flows or (0.0, 0.0))} flows"
         )
-        where = f"{self.law.name} with {load} at {_times(inputs.rtt_s)}"
+        where = f"{self.law.name} with {load} at {span_text(inputs.rtt_s, 's')}"
         answer = {
             Status.ADMISSIBLE: "holds",
             Status.STABLE: "stable, but with less than 6 dB or 30 degrees",
@@ -241,6 +251,8 @@ class QueueCertificate(FileRecord, frozen=True):
         swings = [check.engine for check in self.checks if not check.settles]
         if found.status is Status.ADMISSIBLE and swings:
             answer = f"holds for small deviations, but oscillates in the check ({', '.join(swings)})"
+        if found.step is not None:
+            answer = busy_text(found.step, held=found.status is Status.ADMISSIBLE)
         return f"{where}: {answer}"
 
     @property
@@ -256,6 +268,8 @@ class QueueCertificate(FileRecord, frozen=True):
             ("senders", ", ".join(self.inputs.senders)),
         ]
         found, linear = self.certificate.sampled, self.certificate.linear
+        if self.certificate.step is not None:
+            rows += step_rows(self.certificate.step, self.inputs.packet_size_bytes)
         if found is not None:
             flows = "" if found.flows is None else f"{found.flows:.4g} flows, "
             rows += [
@@ -293,6 +307,7 @@ class QueueCertificate(FileRecord, frozen=True):
             )
             margins = f"gain margin {other.gain_margin_db_proved:.2f} dB (proved)"
             rows.append(("", f"{margins}, phase margin {other.phase_margin_deg:.1f} degrees"))
+            rows.append(("", f"disk margin {other.disk_margin_proved:.3f} (proved)"))
         return rows
 
     def _repr_html_(self) -> str:
@@ -317,13 +332,9 @@ def _proved(found: SampledLoop) -> str:
     return proved if found.gain_reduction_db is None else f"{proved}, may fall by {-found.gain_reduction_db:.2f} dB"
 
 
-def span_text(ends: tuple[float, float]) -> str:
+def span_text(ends: tuple[float, float], unit: str = "") -> str:
     """A range in words, or its one value."""
-    return f"{ends[0]:g}" if ends[0] == ends[1] else f"{ends[0]:g} to {ends[1]:g}"
-
-
-def _times(ends: tuple[float, float]) -> str:
-    low, high = (format_quantity(end, "s") for end in ends)
+    low, high = (format_quantity(end, unit) if unit else f"{end:g}" for end in ends)
     return low if ends[0] == ends[1] else f"{low} to {high}"
 
 
@@ -331,7 +342,9 @@ def _listed(parameters: Mapping[str, float | int | str | bool]) -> str:
     """Parameters in words, without those that are off."""
     shown = []
     for name, value in parameters.items():
-        if name.endswith("_s") and isinstance(value, float):
+        if name.endswith("_bit_per_s") and isinstance(value, float):
+            shown.append(f"{name.removesuffix('_bit_per_s')} {format_quantity(value, 'bit/s')}")
+        elif name.endswith("_s") and isinstance(value, float):
             shown.append(f"{name.removesuffix('_s')} {format_quantity(value, 's')}")
         elif value is True:
             shown.append(name)
@@ -349,7 +362,10 @@ def _reach_text(reach: QueueReach) -> str:
     if reach.longest_rtt_s is not None:
         parts.append(f"up to {format_quantity(float(f'{reach.longest_rtt_s:.3g}'), 's')}")
     if reach.fewest_flows is not None:
-        parts.append(f"down to {reach.fewest_flows:.3g} flows")
+        few = reach.fewest_flows
+        parts.append(f"down to {few:.3g} flows" if few > 1.0 else "down to a single flow")
     if reach.largest_window_packets is not None:
         parts.append(f"up to windows of {reach.largest_window_packets:.3g} packets")
+    if reach.smallest_max_bytes is not None:
+        parts.append(f"from an upper threshold of {format_quantity(float(f'{reach.smallest_max_bytes:.3g}'), 'B')} on")
     return " or ".join(parts) if parts else "nowhere in the range that was searched"

@@ -184,9 +184,9 @@ def compare(
     if not isinstance(engines, list | tuple) or not 2 <= len(engines) == len({str(name) for name in engines}):
         raise InvalidValue("engines", engines, "names of at least two engines, without repetition")
     count = checked_whole("seeds", seeds, f"a whole number from 1 to {_MAX_SEEDS}", at_least=1, at_most=_MAX_SEEDS)
+    able = [engine_for(case, name) for name in engines]
     numbers = [(chosen.seed + k) % 2**32 for k in range(count)]
     drawn = [case._replace(scenario=with_seed(chosen, number)) for number in numbers]
-    able = [engine_for(case, name) for name in engines]
     found: dict[str, list[dict[tuple[str, str], float]]] = {}
     for place, engine in enumerate(able):
         workers = (os.cpu_count() or 1) if engine.name == "ns3" else 1  # each run is a process

@@ -6,7 +6,8 @@ which the response meets −1 is the limit of stability, and all margins are min
 
 from __future__ import annotations
 
-from math import degrees, inf, log10, pi
+from collections.abc import Sequence
+from math import degrees, inf, log10, pi, tan
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from netctrl.frequency.branch_bound import (
 )
 from netctrl.frequency.sampled_gain import (
     BOX_TOLERANCE,
+    LOOSEST,
     SCAN,
     BoundedResponse,
     Crossover,
@@ -35,6 +37,7 @@ from netctrl.frequency.sampled_gain import (
 
 __all__ = [
     "SampledMargins",
+    "box_disk_margin",
     "sampled_margins",
     "spectral_radius",
 ]
@@ -42,6 +45,11 @@ __all__ = [
 _TOLERANCE = 1e-3
 """Relative gap between the margins of a point and what is proved of them."""
 _NEWTON_STEPS = 40
+_AT_LOW_ANGLES = 2.0 * tan(0.5 * (0.5 * pi - 0.05))
+"""No disk margin is less at angles below `min_angle`: there L is at least π/2 − 0.05 from the negative axis, and a
+point at the angle φ from it has 2|1 + L|/|1 − L| of at least 2 tan(φ/2)."""
+_TURNS = 2000
+"""Points at which the phase is followed up to a crossover."""
 _FLAT = 1e-6
 """Relative width within which a minimum is flat to rounding."""
 
@@ -54,7 +62,8 @@ class SampledMargins(NamedTuple):
     """Gain at which the loop becomes unstable."""
     gain_margin_db: float
     phase_margin_deg: float
-    """Phase margin at the worst gain crossover; in (−180, 180]."""
+    """Phase margin at the worst gain crossover; of an unstable loop with all turns of the phase, so it may be far below
+    −180."""
     delay_margin_s: float
     """Extra delay in the path that the loop tolerates [s]; 0 where it is unstable."""
     disk_margin: float
@@ -135,6 +144,13 @@ def spectral_radius(response: BoundedResponse, flows: float, rtt: float, gain: f
     return float(np.exp(-roots.imag.min())) if roots.size else 0.0
 
 
+def _lag(response: BoundedResponse, flows: float, rtt: float, angle: float, phase: float) -> float:
+    """Phase of −L at a crossover, with all its turns from the lowest angle on [rad]."""
+    grid = np.linspace(response.min_angle((flows, flows), (rtt, rtt)), angle, _TURNS)
+    turned = np.unwrap(np.angle(-response.at(grid, flows, rtt)))[-1]
+    return phase + 2.0 * pi * round((turned - phase) / (2.0 * pi))
+
+
 def _phase_margin(
     response: BoundedResponse, flows: float, rtt: float, gain: float, stable: bool, crossovers: list[Crossover]
 ) -> tuple[float, float]:
@@ -142,8 +158,7 @@ def _phase_margin(
     if not crossovers:
         return pi, float("nan")
     if not stable:
-        worst = min(crossovers, key=lambda pair: pair[1])
-        return worst[1], worst[0]
+        return min((_lag(response, flows, rtt, *each), each[0]) for each in crossovers)
     worst = min(crossovers, key=lambda pair: abs(pair[1]))
     lowest = min(response.min_angle((flows, flows), (rtt, rtt)), 0.5 * crossovers[0][0])
     cells = box_cells(lowest, (flows, flows), (rtt, rtt))
@@ -155,34 +170,79 @@ def _phase_margin(
 
 
 def _disk_margin(response: BoundedResponse, flows: float, rtt: float, gain: float) -> float:
-    lowest = response.min_angle((flows, flows), (rtt, rtt))
+    point = (flows, rtt)
+    return box_disk_margin(response, (flows, flows), (rtt, rtt), [point], _TOLERANCE, gain).found
+
+
+def box_disk_margin(
+    response: BoundedResponse,
+    flows: tuple[float, float],
+    rtt: tuple[float, float],
+    starts: Sequence[tuple[float, float]],
+    tolerance: float = BOX_TOLERANCE,
+    gain: float = 1.0,
+) -> Minimum:
+    """Least 2|1 + k L|/|1 − k L| over all angles and a whole box, with a proof: the disk margin where k L is stable.
+
+    Parameters
+    ----------
+    response : BoundedResponse
+    flows, rtt : (float, float)
+        Ranges of N and tau [s]; a point has both ends equal.
+    starts : sequence of (float, float)
+        Points (N, tau) of the box to begin with.
+    tolerance : float
+        Relative gap between the proved bound and the attained value.
+    gain : float
+        Factor k of the response.
+
+    Returns
+    -------
+    Minimum
+        `where` holds angle, ln N, ln tau and 0. Where the limit on cells is reached, the proved bound is less close.
+
+    Raises
+    ------
+    NetctrlError
+        The loop passes so near −1 that nothing above 0 is proved.
+
+    Source: Seiler, Packard, Gahinet, IEEE Control Systems Magazine 40 (2020) 78-95, with skew 0: 2/‖S − T‖∞.
+    """
+    lowest = response.min_angle(flows, rtt)
+
+    def nearest(n: float, tau: float, grid: np.ndarray) -> tuple[float, np.ndarray]:
+        value, angle = _least_ratio(response, n, tau, gain, grid)
+        return value, np.array([angle, np.log(n), np.log(tau), 0.0])
+
+    def attain(cells: Cells) -> tuple[float, np.ndarray]:
+        c, h = cells.centre[0], cells.half[0]
+        around = np.linspace(max(c[0] - 2.0 * h[0], lowest), min(c[0] + 2.0 * h[0], pi), SCAN)
+        return nearest(float(np.exp(c[1])), float(np.exp(c[2])), around)
+
+    start = min((nearest(*point, scan(lowest, pi)) for point in starts), key=lambda pair: pair[0])
+    cells = box_cells(lowest, flows, rtt)
+    loosest = max(BOX_TOLERANCE, tolerance) if flows[0] == flows[1] and rtt[0] == rtt[1] else LOOSEST
+    found = least(response.disc, disk_bound(gain), attain, cells, tolerance=tolerance, start=start, loosest=loosest)
+    return found._replace(proved=min(found.proved, _AT_LOW_ANGLES))
+
+
+def _least_ratio(
+    response: BoundedResponse, flows: float, rtt: float, gain: float, grid: np.ndarray
+) -> tuple[float, float]:
+    """Least 2|1 + k L|/|1 − k L| between the ends of a grid of angles, and its angle."""
 
     def value(theta: np.ndarray) -> np.ndarray:
         L = gain * response.at(theta, flows, rtt)
         return 2.0 * np.abs(1.0 + L) / np.abs(1.0 - L)
 
-    def narrowed(low: float, high: float) -> tuple[float, float]:
-        while high - low > _FLAT * high:
-            grid = np.linspace(low, high, SCAN)
-            best = int(np.argmin(value(grid)))
-            low, high = grid[max(best - 1, 0)], grid[min(best + 1, SCAN - 1)]
-        middle = 0.5 * (low + high)
-        return float(value(np.array([middle]))[0]), middle
-
-    grid = scan(lowest, pi)
-    best = int(np.argmin(value(grid)))
-    first, angle = narrowed(grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)])
-
-    def attain(cells: Cells) -> tuple[float, np.ndarray]:
-        c, h = cells.centre[0, 0], cells.half[0, 0]
-        v, at = narrowed(max(c - 2.0 * h, lowest), min(c + 2.0 * h, pi))
-        return v, np.array([at, *cells.centre[0, 1:]])
-
-    start = (first, np.array([angle, np.log(flows), np.log(rtt), 0.0]))
-    cells = box_cells(lowest, (flows, flows), (rtt, rtt))
-    return least(
-        response.disc, disk_bound(gain), attain, cells, tolerance=_TOLERANCE, start=start, loosest=BOX_TOLERANCE
-    ).found
+    while True:
+        best = int(np.argmin(value(grid)))
+        low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+        if high - low <= _FLAT * high:
+            break
+        grid = np.linspace(low, high, SCAN)
+    middle = float(0.5 * (low + high))
+    return float(value(np.array([middle]))[0]), middle
 
 
 def _delay_margin(

@@ -55,14 +55,15 @@ _POINT = 1e-3
 
 
 class StableGains(NamedTuple):
-    """Gains around 1 between which the number of unstable poles stays."""
+    """Gains around 1 at which stability changes."""
 
     unstable_poles: int
     """At the gain 1."""
     upper: float
     """Least factor from 1 on at which a pole crosses; inf: none."""
     lower: float
-    """Greatest factor up to 1 at which a pole crosses; 0: none."""
+    """Greatest factor up to 1 at which a pole of a stable loop crosses, or below which an unstable loop is stable; 0:
+    none."""
     upper_angle: float
     """Where `upper` is [rad]."""
     lower_angle: float
@@ -79,10 +80,12 @@ def stable_gains(response: BoundedResponse, flows: float, rtt: float) -> StableG
     angles = scan(response.min_angle((flows, flows), (rtt, rtt)), pi)
     (_, where), gains, changes = _crossings(response, np.array([flows]), np.array([rtt]), angles[None, :])
     above, below = gains >= 1.0, gains < 1.0
+    unstable = int(changes[below].sum())
+    ends = below & (_unstable_below(gains, changes) == 0) if unstable else below
     up = int(np.argmin(np.where(above, gains, inf))) if above.any() else -1
-    down = int(np.argmax(np.where(below, gains, -inf))) if below.any() else -1
+    down = int(np.argmax(np.where(ends, gains, -inf))) if ends.any() else -1
     return StableGains(
-        int(changes[below].sum()),
+        unstable,
         float(gains[up]) if up >= 0 else inf,
         float(gains[down]) if down >= 0 else 0.0,
         float(where[up]) if up >= 0 else pi,
@@ -119,10 +122,21 @@ def gain_factors(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray) 
 
 def deciding(gains: np.ndarray, changes: np.ndarray) -> np.ndarray:
     """Which crossing is the gain margin, over the last axis: of a stable loop the least gain from 1 on, else the
-    greatest below."""
+    greatest below which the loop is stable."""
     unstable = np.where(gains < 1.0, changes, 0).sum(axis=-1) > 0
-    above, below = np.where(gains >= 1.0, gains, inf).argmin(axis=-1), np.where(gains < 1.0, gains, 0.0).argmax(axis=-1)
-    return np.where(unstable, below, above)
+    above = np.where(gains >= 1.0, gains, inf).argmin(axis=-1)
+    ends = (gains < 1.0) & (_unstable_below(gains, changes) == 0)
+    return np.where(unstable, np.where(ends, gains, 0.0).argmax(axis=-1), above)
+
+
+def _unstable_below(gains: np.ndarray, changes: np.ndarray) -> np.ndarray:
+    """Unstable poles at gains just below those of crossings, over the last axis."""
+    order = np.argsort(gains, axis=-1)
+    sums = np.cumsum(np.take_along_axis(np.broadcast_to(changes, gains.shape), order, axis=-1), axis=-1)
+    before = np.concatenate([np.zeros_like(sums[..., :1]), sums[..., :-1]], axis=-1)
+    found = np.empty_like(before)
+    np.put_along_axis(found, order, before, axis=-1)
+    return found
 
 
 def all_crossings(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray) -> Crossings:

@@ -21,6 +21,7 @@ __all__ = [
     "MpccTable",
     "MyopicGain",
     "PacingLaw",
+    "QueueLaw",
     "StaticGain",
     "TargetRttPacer",
     "TrackingLaw",
@@ -376,3 +377,16 @@ class TargetRttPacer(_Pacer, frozen=True, tag="target-rtt-pacer"):
 
 
 PacingLaw = ArxPacer | TargetRttPacer
+
+
+class QueueLaw(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="queue"):
+    """A queue's law that people run, with the parameters that its implementation takes."""
+
+    name: str
+    """As in `netctrl certify NAME`."""
+    implementation: str
+    """Whose arithmetic, as in "Linux sch_pie"."""
+    parameters: dict[str, float | int | str | bool]
+    """In SI units, as in `netctrl.certify(NAME, parameters=...)`: whole steps of the implementation."""
+    gains: dict[str, float]
+    """As the implementation computes them: gains of an update where nothing scales them [1/s], or a line's slope."""

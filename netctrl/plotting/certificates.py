@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,13 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from netctrl.plotting.style import INK, ShownFigure
 from netctrl.units import BITS_PER_BYTE, format_quantity
 
-__all__ = ["margin_figure"]
+__all__ = ["margin_figure", "margins_figure"]
 
 _SHOWN_DB = 24.0
-_STEP_DB = 3.0
+_LEVELS = np.arange(-_SHOWN_DB, _SHOWN_DB + 3.0, 3.0)
+"""Of the map [dB]."""
+_RATE, _RTT = "rate of the link per flow", "round-trip time without the queue"
+_WHITE = "white: windows below 2 packets, or beyond the law's range"
 
 
 def margin_figure(found: Any, over: Any) -> ShownFigure:
@@ -28,41 +32,92 @@ def margin_figure(found: Any, over: Any) -> ShownFigure:
     """
     figure = ShownFigure(figsize=(7.4, 5.6), layout="constrained")
     axes = figure.subplots()
+    _bar(figure, [axes], _map(axes, found, over))
+    handles = _handles(found, over)
+    axes.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=4, frameon=False)
+    axes.set(xlabel=_RATE, ylabel=_RTT)
+    axes.set_title(f"{found.verdict}\n{_WHITE}", fontsize=10)
+    return figure
+
+
+def margins_figure(entries: Sequence[tuple[str, Any, Any]], columns: int = 3) -> ShownFigure:
+    """Maps of several laws' gain margins, each as `margin_figure`'s.
+
+    Parameters
+    ----------
+    entries : sequence of (str, QueueCertificate, MarginMap)
+        Titles, certificates and maps.
+    columns : int
+        Maps side by side.
+    """
+    rows = -(-len(entries) // columns)
+    figure = ShownFigure(figsize=(4.0 * columns, 3.3 * rows + 0.6), layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False)
+    filled = None
+    for axes, (title, found, over) in zip(grid.flat, entries, strict=False):
+        filled = _map(axes, found, over, (1.0,))
+        axes.set_title(title, fontsize=10)
+        axes.tick_params(labelsize=8)
+    for axes in grid.flat[len(entries) :]:
+        axes.set_axis_off()
+    if filled is not None:
+        _bar(figure, list(grid.flat), filled)
+    title, found, over = entries[0]
+    figure.legend(handles=_handles(found, over), loc="outside lower center", ncols=4, frameon=False)
+    figure.supylabel(_RTT, fontsize=10)
+    figure.suptitle(f"horizontally: {_RATE}; {_WHITE}", fontsize=10)
+    return figure
+
+
+def _bar(figure: ShownFigure, axes: list[Any], filled: Any) -> None:
+    bar = figure.colorbar(filled, ax=axes, label="gain margin [dB]", ticks=_LEVELS[::2])
+    bar.ax.axhline(6.0, color=INK, lw=1.2)
+
+
+def _map(axes: Any, found: Any, over: Any, rate_steps: tuple[float, ...] = (1.0, 2.0, 5.0)) -> Any:
+    """The map, its limits, the box and its worst point."""
     bits = BITS_PER_BYTE * found.inputs.packet_size_bytes
     rate = over.rate_per_flow * bits
     shown = np.ma.masked_invalid(np.clip(over.gain_margin_db, -_SHOWN_DB, _SHOWN_DB))
-    levels = np.arange(-_SHOWN_DB, _SHOWN_DB + _STEP_DB, _STEP_DB)
     filled = axes.contourf(
-        rate, over.rtt_s, shown, levels=levels, cmap="PuOr", norm=TwoSlopeNorm(0.0, -_SHOWN_DB, _SHOWN_DB)
+        rate, over.rtt_s, shown, levels=_LEVELS, cmap="PuOr", norm=TwoSlopeNorm(0.0, -_SHOWN_DB, _SHOWN_DB)
     )
-    bar = figure.colorbar(filled, ax=axes, label="gain margin [dB]", ticks=levels[::2])
-    bar.ax.axhline(6.0, color=INK, lw=1.2)
     axes.contour(rate, over.rtt_s, shown, levels=[0.0], colors=INK, linewidths=1.6)
     axes.contour(rate, over.rtt_s, shown, levels=[6.0], colors=INK, linewidths=1.2, linestyles="dashed")
-    low, high = (each * bits for each in over.box_rate_per_flow)
-    short, long = found.inputs.rtt_s
-    worst = found.certificate.sampled
-    entries = [
-        Line2D([], [], color=INK, lw=1.6, label="limit of stability"),
-        Line2D([], [], color=INK, lw=1.2, ls="dashed", label="6 dB"),
-    ]
-    if low < high or short < long:
+    if _is_box(found, over):
+        low, high = (each * bits for each in over.box_rate_per_flow)
+        short, long = found.inputs.rtt_s
         axes.plot([low, high, high, low, low], [short, short, long, long, short], color=INK, lw=2.4, ls="dotted")
-        entries.append(Line2D([], [], color=INK, lw=2.4, ls="dotted", label="the requested box"))
+    worst = found.certificate.sampled
     if worst is not None:
         if worst.flows is None:
             at = worst.windows_packets[0] / (worst.rtt_s + worst.queue_delay_s) * bits
         else:
             at = found.inputs.capacity_bit_per_s[1] / worst.flows
         axes.plot([at], [worst.rtt_s], "o", color="white", mec=INK, mew=1.6, ms=9)
-        entries.append(Line2D([], [], color="white", marker="o", mec=INK, mew=1.6, ms=9, ls="", label="worst point"))
-    axes.set(xscale="log", yscale="log", xlabel="rate of the link per flow", ylabel="round-trip time without the queue")
-    for axis, unit in ((axes.xaxis, "bit/s"), (axes.yaxis, "s")):
-        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.set(xscale="log", yscale="log")
+    for axis, unit, steps in ((axes.xaxis, "bit/s", rate_steps), (axes.yaxis, "s", (1.0, 2.0, 5.0))):
+        axis.set_major_locator(LogLocator(subs=steps))
         axis.set_major_formatter(
             FuncFormatter(lambda value, _, unit=unit: format_quantity(float(f"{value:.3g}"), unit))
         )
         axis.set_minor_formatter(NullFormatter())
-    axes.legend(handles=entries, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=4, frameon=False)
-    axes.set_title(f"{found.verdict}\nwhite: windows below 2 packets, or beyond the law's range", fontsize=10)
-    return figure
+    return filled
+
+
+def _is_box(found: Any, over: Any) -> bool:
+    low, high = over.box_rate_per_flow
+    short, long = found.inputs.rtt_s
+    return bool(low < high or short < long)
+
+
+def _handles(found: Any, over: Any) -> list[Line2D]:
+    handles = [
+        Line2D([], [], color=INK, lw=1.6, label="limit of stability"),
+        Line2D([], [], color=INK, lw=1.2, ls="dashed", label="6 dB"),
+    ]
+    if _is_box(found, over):
+        handles.append(Line2D([], [], color=INK, lw=2.4, ls="dotted", label="the requested box"))
+    if found.certificate.sampled is not None:
+        handles.append(Line2D([], [], color="white", marker="o", mec=INK, mew=1.6, ms=9, ls="", label="worst point"))
+    return handles

@@ -5,21 +5,28 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from netctrl.certificates.certify import subject_of
+from netctrl.certificates.ecn.subjects import EcnSubject
 from netctrl.certificates.map import margin_map
 from netctrl.certificates.record import QueueCertificate
+from netctrl.design.queue.design import certificate_of, law_of
+from netctrl.design.queue.record import QueueDesign
 from netctrl.plotting.certificates import margin_figure
 from netctrl.report.fields import field_rows
 from netctrl.report.html import Html, figure, folded, notes, rows_table, section
 from netctrl.report.origin import origin
 from netctrl.report.page import MOODS, Page
 
-__all__ = ["certificate_page"]
+__all__ = ["certificate_page", "queue_figure"]
 
 
 def certificate_page(found: QueueCertificate) -> Page:
-    """Verdict, margins and a map of the gain margin."""
+    """Verdict, margins or limit cycle, and a map of the gain margin of laws that have one."""
     verdict = found.certificate
-    parts = [rows_table("Loop", field_rows(each)) for each in (verdict.sampled, verdict.linear) if each is not None]
+    parts = [
+        rows_table("Loop", field_rows(each))
+        for each in (verdict.sampled, verdict.linear, verdict.step)
+        if each is not None
+    ]
     drawn = None if verdict.sampled is None else _map(found)
     return Page(
         kind="Certificate",
@@ -37,6 +44,14 @@ def certificate_page(found: QueueCertificate) -> Page:
     )
 
 
-def _map(found: QueueCertificate) -> Figure:
+def queue_figure(design: QueueDesign) -> Figure:
+    """Map of the gain margin of a queue's design around its box."""
+    found = certificate_of(design)
+    return margin_figure(found, margin_map(law_of(design.law.name, design.law.parameters), found.inputs))
+
+
+def _map(found: QueueCertificate) -> Figure | None:
     law = subject_of(found.law.name, found.law.parameters)
+    if isinstance(law, EcnSubject):
+        return None
     return margin_figure(found, margin_map(law, found.inputs))

@@ -9,12 +9,14 @@ from matplotlib.figure import Figure
 
 from netctrl.design.arc.map import arc_stability_map
 from netctrl.design.pacing.design import pacing_map
+from netctrl.design.queue.record import QueueDesign
 from netctrl.frequency.stability_map import StabilityMap
 from netctrl.model.design.base import Design
 from netctrl.model.design.design import ArcDesign, PacingDesign
 from netctrl.plotting.loops import CLASS_NAMES, arc_figure
 from netctrl.plotting.pacing import pacing_figure
 from netctrl.register import has_figure
+from netctrl.report.certificates import queue_figure
 from netctrl.report.fields import field_rows
 from netctrl.report.hover import Hover, grid_of
 from netctrl.report.html import Html, figure, folded, notes, rows_table, section
@@ -22,7 +24,7 @@ from netctrl.report.origin import design_lines, origin
 from netctrl.report.page import MOODS, Page
 from netctrl.units import format_quantity
 
-__all__ = ["arc_page", "design_page", "pacing_page"]
+__all__ = ["arc_page", "design_page", "pacing_page", "queue_page"]
 
 
 def design_page(design: Design[Any, Any, Any]) -> Page:
@@ -35,6 +37,11 @@ def arc_page(design: ArcDesign) -> Page:
     map_ = arc_stability_map(design)
     drawn = arc_figure(design, map_)
     return _page(design, drawn, _map_values(drawn, map_, design))
+
+
+def queue_page(design: QueueDesign) -> Page:
+    """Report of a queue's Design, with a map of its gain margin."""
+    return _page(design, queue_figure(design))
 
 
 def pacing_page(design: PacingDesign) -> Page:
@@ -64,7 +71,7 @@ def _page(design: Design[Any, Any, Any], drawn: Figure | None, hover: Hover | No
 
 def _name(design: Design[Any, Any, Any]) -> str:
     """Name of the method, as at the beginning of the summary."""
-    return {"pacing": "Pacing"}.get(design.method, design.method.upper().replace("HFTRAC", "HFTraC"))
+    return {"pacing": "Pacing", "queue": "Queue"}.get(design.method, design.method.upper().replace("HFTRAC", "HFTraC"))
 
 
 def _certificate(proof: Any) -> Html:

@@ -76,12 +76,13 @@ def design_lines(design: Design[Any, Any, Any]) -> list[str]:
     file = next(iter(read_lines(made).values()), None)
     if first is not None and (file is None or any(option in made.argv for option in _OF_FILES)):
         return []
-    defaults = {key: each.default for key, each in inspect.signature(getattr(netctrl, name)).parameters.items()}
-    asked = {key: value for key, value in _ARGUMENTS[name](design).items() if value != defaults[key]}
+    function = _FUNCTIONS.get(name, name)
+    defaults = {key: each.default for key, each in inspect.signature(getattr(netctrl, function)).parameters.items()}
+    asked = {key: value for key, value in _ARGUMENTS[name](design).items() if value != defaults.get(key)}
     arguments = [f"{key}={value!r}" for key, value in asked.items()]
     before = [] if first is None else [f"{first} = {file}"]
     inside = ", ".join(arguments if first is None else [first, *arguments])
-    call = f"design = netctrl.{name}({inside})"
+    call = f"design = netctrl.{function}({inside})"
     calls = [call] if design.certificate.status is Status.ADMISSIBLE else ["try:", f"    {call}", *_REFUSED]
     return [*before, *calls, 'design.report("report.html")']
 
@@ -113,6 +114,18 @@ def _connet(design: Any) -> dict[str, Any]:
     }
 
 
+def _queue(design: Any) -> dict[str, Any]:
+    asked = design.inputs
+    box = {name: getattr(asked.box, name) for name in asked.box.__struct_fields__}
+    return {
+        "law": asked.law,
+        "parameters": asked.parameters,
+        "objective": asked.objective,
+        "disk_margin": asked.least_disk_margin,
+        **{name: value for name, value in box.items() if value is not None},
+    }
+
+
 def _inputs(design: Any) -> dict[str, Any]:
     """Arguments of a function whose arguments are the inputs."""
     return {name: getattr(design.inputs, name) for name in design.inputs.__struct_fields__}
@@ -124,4 +137,7 @@ _ARGUMENTS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "connet": _connet,
     "mpcc": _inputs,
     "pacing": _inputs,
+    "queue": _queue,
 }
+_FUNCTIONS = {"queue": "queue_design"}
+"""Method -> public function, where the names differ."""

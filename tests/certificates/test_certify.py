@@ -7,10 +7,9 @@ import pytest
 from queue_fluid import growth
 
 from netctrl.certificates.certify import certify
-from netctrl.certificates.gains import queue_gains
 from netctrl.certificates.loops import classes_of, read_mixture
 from netctrl.certificates.subject import SUBJECTS, PiSubject, dualpi2, pi2, pie
-from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status
+from netctrl.errors import InvalidValue, Status
 from netctrl.frequency.sampled_stability import stable_gains
 
 
@@ -143,35 +142,6 @@ def test_a_verdict_over_a_box_is_that_of_the_fluid_at_its_worst_point_and_of_poi
             assert inside.sampled.gain_margin_db >= at.gain_margin_db - 0.02
         if found.status is Status.ADMISSIBLE:
             assert inside.status is Status.ADMISSIBLE
-
-
-@pytest.mark.parametrize(
-    ("law", "where"),
-    [
-        ("dualpi2", {"rtt_s": (0.02, 0.1), "flows": (10.0, 40.0), "capacity_bit_per_s": 100e6}),
-        ("pi2", {"rtt_s": 0.1, "window_packets": (4.0, 200.0), "senders": ("reno", "creno")}),
-        ("pie", {"rtt_s": 0.1, "window_packets": 30.0}),
-    ],
-)
-def test_gains_that_hold_are_certified_and_in_steps(law: str, where: dict) -> None:
-    found = queue_gains(law, **where)
-    assert found.certificate.certificate.status is Status.ADMISSIBLE
-    assert certify(law, parameters=found.parameters, **where).certificate == found.certificate.certificate
-    if law == "pie":
-        assert found.parameters["alpha"] * 16.0 % 1.0 == 0.0
-        assert found.tc is not None
-        assert f"alpha {found.parameters['alpha'] * 16.0:g} " in found.tc
-        assert found.ns3 is not None
-        assert float(found.ns3["A"]) == found.parameters["alpha"]
-    # Not much more is possible: with half as much again the rule is broken.
-    larger = {**found.parameters, "alpha": 1.5 * found.parameters["alpha"], "beta": 1.5 * found.parameters["beta"]}
-    if law != "pie":
-        assert certify(law, parameters=larger, **where).certificate.status is not Status.ADMISSIBLE
-
-
-def test_no_gains_hold_where_there_is_no_equilibrium() -> None:
-    with pytest.raises(NoAdmissibleDesign, match=r"windows of .* packets"):
-        queue_gains("pie", rtt_s=0.01, flows=500.0, capacity_bit_per_s=10e6)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from queue_fluid import growth
 
 from netctrl.certificates.box import box_of
 from netctrl.certificates.certify import certify, subject_of
-from netctrl.certificates.gains import queue_gains
 from netctrl.certificates.loops import classes_of, loops_of, read_mixture
 from netctrl.certificates.map import margin_map
 from netctrl.certificates.red import RedLine, RedSubject, red, wred
@@ -121,6 +120,17 @@ def test_the_equilibrium_is_where_linux_marks_as_reno_needs() -> None:
     assert law.mark_rate(queue) == pytest.approx(2.0 / window**2, rel=0.01)  # its 1/p is whole there or not
 
 
+STEEP = {
+    "limit_bytes": 150_000,
+    "min_bytes": 7500,
+    "max_bytes": 22_500,
+    "probability": 0.1,
+    "weight_log": 9,
+    "gentle": True,
+}
+"""RED with Floyd's recommendations of 1997."""
+
+
 def near(subject: RedSubject, flows: float, rtt: float, sender: str = "reno"):
     box = box_of(subject, rtt, flows, 20e6, None, 1500.0, sender, (1.0,))
     loops = loops_of(subject, classes_of(subject, read_mixture(sender), (1.0,)), box)
@@ -133,6 +143,8 @@ def near(subject: RedSubject, flows: float, rtt: float, sender: str = "reno"):
         (red(**LINUX), (8.0, 14.0), (0.03, 0.05), "reno"),
         (red(**{**LINUX, "probability": 0.1}), (10.0, 20.0), (0.03, 0.04), "reno,creno"),
         (red(**{**LINUX, "probability": 0.05}, gentle=True), (15.0, 50.0), (0.03, 0.05), "reno"),
+        # Up to 50 dB beyond its limit, with many other crossings in between.
+        (red(**STEEP), (10.0, 20.0), (0.05, 0.1), "reno"),
         (wred(min_bytes=30_000, max_bytes=90_000, max_percent=10), (10.0, 20.0), (0.03, 0.06), "reno"),
         (wred(min_bytes=10_000, max_bytes=200_000, max_percent=60), (10.0, 20.0), (0.01, 0.03), "reno+dctcp"),
     ],
@@ -245,8 +257,3 @@ def test_what_has_no_loop_is_refused_by_name(law, parameters, where, argument, s
     with pytest.raises(InvalidValue, match=said) as refused:
         certify(law, parameters=parameters, **where)
     assert refused.value.argument == argument
-
-
-def test_no_gains_are_sought_for_red() -> None:
-    with pytest.raises(InvalidValue, match="a law with gains"):
-        queue_gains("red", **AREA)

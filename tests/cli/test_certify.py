@@ -56,11 +56,12 @@ def test_gains_that_hold_are_tcs(run: Run) -> None:
     assert status == 3
     assert held["tc"].startswith("dualpi2 target 15ms tupdate 16ms alpha 0.0")
     assert held["gain_margin_db_proved"] >= 6.0
-    status, out, _ = run(
-        f"{held['tc'].replace('dualpi2 ', 'dualpi2 --').replace(' tu', ' --tu')} --rtt 100ms --window 50".replace(
-            " alpha", " --alpha"
-        ).replace(" beta", " --beta")
+    assert held["disk_margin_proved"] >= 2.0 / 3.0
+    sent = held["tc"].removesuffix(" drop_dequeue").split()
+    options = " ".join(
+        f"--{name.replace('_', '-')} {value}" for name, value in zip(sent[1::2], sent[2::2], strict=True)
     )
+    status, out, _ = run(f"dualpi2 {options} --rtt 100ms --window 50")
     assert status == 0
 
 
@@ -120,3 +121,21 @@ def test_checks_are_refused_by_name_or_left_out_without_an_equilibrium(run: Run)
     status, out, _ = run("pie --rtt 10ms --N 100 --capacity 20Mbit --check fluid")
     assert status == 3
     assert "no check: the worst point has no equilibrium" in out
+
+
+def test_a_networks_certificate_is_printed_and_saved(run: Run) -> None:
+    status, out, err = run("network parking-lot -o found.json")
+    assert (status, err) == (0, "")
+    assert out.startswith("parking lot with bottlenecks first, second: holds\n")
+    saved = json.loads(Path("found.json").read_text())
+    assert saved["certificate"]["margins"]["gain_margin_db_proved"] > 6.0
+    status, out, _ = run("network parking-lot --json")
+    assert status == 0
+    assert json.loads(out)["certificate"] == saved["certificate"]
+
+
+def test_what_a_network_has_that_no_loop_describes_is_named(run: Run) -> None:
+    status, _, err = run("network arc-staircase-bulk")
+    assert status == 2
+    assert "links.forward.queue: got 'arc'" in err
+    assert run("network nowhere.toml")[0] == 2

@@ -6,7 +6,7 @@ import importlib
 
 import pandas as pd
 import pytest
-from places import DATA, EXPERIMENTS
+from places import EXPERIMENTS, ROOT
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def test_the_fluid_of_a_random_box_begins_to_oscillate_at_the_certified_limit(st
     row = study.onset_row(number)
     assert row["onset"] == pytest.approx(1.0, abs=study.WITHIN)
     assert row["inside_stable"]
-    kept = pd.read_csv(DATA / "results" / "certified-onset.csv").set_index("number").loc[number]
+    kept = pd.read_csv(ROOT / "data" / "results" / "certified-onset.csv").set_index("number").loc[number]
     assert row["gain_margin_db"] == pytest.approx(kept.gain_margin_db, abs=0.02)
 
 

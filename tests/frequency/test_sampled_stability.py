@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from netctrl.frequency.branch_bound import Sector
+from netctrl.frequency.branch_bound import Minimum, Sector
 from netctrl.frequency.sampled_gain import greatest_gain
+from netctrl.frequency.sampled_margins import sampled_margins
 from netctrl.frequency.sampled_stability import (
     box_keeps,
     box_upper_gain,
@@ -60,6 +61,41 @@ def test_poles_are_counted_where_only_small_and_large_gains_are_stable(pole: flo
     assert any(n == 0 and each.lower > 0.0 for n, each in zip(counted, found, strict=True))
     factors = [gain_factors(loop, np.ones(2), np.ones(2))[1] for loop in loops]
     np.testing.assert_allclose(factors, [each.factor for each in found], rtol=1e-4)
+
+
+class Delayed:
+    """An integrator and 40 samples of delay, k z^-40/(z - 1): beyond its limit more and more poles are unstable."""
+
+    epoch, rate = 1.0, 1e7
+
+    def __init__(self, gain: float) -> None:
+        self.gain = gain
+
+    def at(self, theta, flows, rtt, extra=0.0, *, coarse: bool = False) -> np.ndarray:
+        z = np.exp(1j * np.asarray(theta) + 0.0 * np.asarray(flows))
+        return self.gain * z**-40 / (z - 1.0)
+
+    def min_angle(self, flows, rtt, extra: float = 0.0) -> float:
+        return 1e-3
+
+    def unstable_poles(self) -> int:
+        return int((np.abs(np.roots([1.0, -1.0, *[0.0] * 39, self.gain])) > 1.0).sum())
+
+
+@pytest.mark.parametrize("factor", [1.1, 4.0, 30.0])
+def test_of_an_unstable_loop_the_factor_leads_back_to_stability_past_other_crossings(factor: float) -> None:
+    """The limit is 2 sin(pi/162) (a delayed integrator, by hand); larger gains have other crossings in between."""
+    limit = 2.0 * np.sin(np.pi / 162.0)
+    loop = Delayed(factor * limit)
+    found = stable_gains(loop, 1.0, 1.0)
+    assert found.unstable_poles == loop.unstable_poles() > 0
+    assert found.factor == pytest.approx(1.0 / factor, rel=1e-9)
+    assert gain_factors(loop, np.ones(2), np.ones(2))[0] == pytest.approx(1.0 / factor, rel=1e-4)
+    at = Minimum(0.0, found.factor, np.array([np.pi, 0.0, 0.0, 0.0]), 0)
+    margin = sampled_margins(loop, 1.0, 1.0, 1.0, at, stable=False).phase_margin_deg
+    # |k/(z - 1)| = 1 at 2 asin(k/2): there the phase is -90 + half of that angle less 40 of it.
+    angle = np.degrees(2.0 * np.arcsin(0.5 * factor * limit))
+    assert margin == pytest.approx(90.0 - 40.5 * angle, abs=0.01)
 
 
 def test_factors_of_many_points_are_those_of_each() -> None:

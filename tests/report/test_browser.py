@@ -19,7 +19,7 @@ pytestmark = pytest.mark.needs("browser")
 
 DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 NAMES = ("arc", "hftrac", "connet", "mpcc", "pacing")
-ALL = (*NAMES, "comparison", "simulation", "sweep")
+ALL = (*NAMES, "comparison", "evaluation", "simulation", "sweep")
 LEAST_CONTRAST = 4.5
 """WCAG 2.1, level AA."""
 
@@ -58,6 +58,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         spec, scenario = a_sweep("front"), two_flows()
         contents = {name: page(a_design(name)) for name in NAMES}
         contents["comparison"] = page(netctrl.compare(scenario, ["packet", "fluid"], seeds=2))
+        contents["evaluation"] = page(netctrl.evaluate("arc", only=["7.2", "8.2.2", "8.3"], seeds=2, quick=True))
         contents["simulation"] = page(netctrl.simulate(scenario, "packet"))
         contents["sweep"] = sweep_page(spec, netctrl.sweep(spec)).content()
         for name, content in contents.items():

@@ -19,6 +19,8 @@ from report_support import DESIGNS, EVIL, TWO_FLOWS, Reader, a_design, a_sweep, 
 
 import netctrl
 from netctrl.datasets import scenario_path, sweep_path
+from netctrl.evaluation.metrics import METRICS
+from netctrl.evaluation.record import difference_text, measured_text
 from netctrl.model.io.display import page
 from netctrl.model.io.provenance import provenance
 from netctrl.report import designs
@@ -51,6 +53,7 @@ PAGES: dict[str, Callable[[], bytes]] = {
     **{name: (lambda name=name: page(a_design(name))) for name in DESIGNS},
     "comparison": compared,
     "simulation": simulated,
+    "evaluation": lambda: page(netctrl.evaluate("arc", only=["7.2", "8.2.2", "8.3"], seeds=2, quick=True)),
     "network": lambda: page(netctrl.simulate(next(a_sweep().cells()).scenario, runs=2)),
     "data centre": lambda: page(netctrl.simulate(netctrl.read("mpcc-dumbbell"))),
     "pacing sender": lambda: page(netctrl.simulate(a_design("pacing to a target"))),
@@ -109,7 +112,7 @@ def test_a_page_is_open_to_all_readers(content: bytes) -> None:
     assert all(after <= before + 1 for before, after in pairwise(levels))
 
 
-@pytest.mark.parametrize("name", ["arc", "hftrac", "comparison", "sweep"])
+@pytest.mark.parametrize("name", ["arc", "hftrac", "comparison", "evaluation", "sweep"])
 def test_the_same_record_gives_the_same_bytes(name: str, made: dict[str, bytes]) -> None:
     first = made.setdefault(name, PAGES[name]())
     assert PAGES[name]() == first
@@ -312,3 +315,20 @@ def test_the_reader_sees_what_is_wrong() -> None:
     assert any("refers to" in each for each in found.wrong)
     assert any("attribute style" in each for each in found.wrong)
     assert any("ends another" in each for each in found.wrong)
+
+
+def test_an_evaluation_shows_its_cases_its_reasons_and_its_metrics(made: dict[str, bytes]) -> None:
+    evaluation = netctrl.evaluate("arc", only=["7.2", "8.2.2", "8.3"], seeds=2, quick=True)
+    found = words(made.setdefault("evaluation", PAGES["evaluation"]()))
+    assert evaluation.verdict in found
+    for section in evaluation.sections:
+        assert f"{section.section} {section.title}" in found
+        for case in section.cases:
+            assert case.name in found
+            assert case.reason is None or case.reason in found
+            for measure in case.measures:
+                assert measured_text(measure.metric, measure.mean, measure.half_width) in found
+                assert difference_text(measure) in found
+                assert METRICS[measure.metric].what in found
+    only = ["7.2", "8.2.2", "8.3"]
+    assert f"found = netctrl.evaluate('arc', engine='packet', seeds=2, quick=True, only={only}, n_jobs=-1)" in found

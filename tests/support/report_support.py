@@ -54,6 +54,7 @@ DESIGNS: dict[str, Callable[[], Design[Any, Any, Any]]] = {
     "mpcc": lambda: netctrl.mpcc(4, 1e9, 1e-4, table=(2, 40)),
     "pacing": netctrl.pacing,
     "pacing to a target": lambda: netctrl.pacing(mode="target-rtt", flows=3),
+    "queue": lambda: netctrl.queue_design("dualpi2", rtt_s=0.02, window_packets=(5.0, 10.0), senders="creno"),
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 from cyclopts import Parameter
 
@@ -22,7 +22,7 @@ from netctrl.cli.app import (
     write_all,
 )
 from netctrl.cli.design.common import read, read_range
-from netctrl.errors import NoAdmissibleDesign
+from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status
 from netctrl.units import (
     DURATION_TAKES,
     RATE_TAKES,
@@ -36,19 +36,24 @@ from netctrl.units import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from netctrl.certificates.ecn.subjects import EcnSubject
     from netctrl.certificates.record import QueueCertificate
     from netctrl.certificates.subject import Subject
+    from netctrl.model.law import QueueLaw
 
 __all__ = [
     "HZ_TAKES",
     "OPTIONS",
     "Files",
+    "Link",
+    "Place",
     "Where",
     "certificate_text",
     "duration",
     "gain",
     "judged",
     "sixteenths",
+    "whole_bytes",
 ]
 
 OPTIONS = {
@@ -63,6 +68,10 @@ OPTIONS = {
     "parameters": "the law's options",
     "min_threshold": "--min",
     "max_threshold": "--max",
+    "threshold": "--K",
+    "K": "--K",
+    "F": "--F",
+    "stages": "--F",
 }
 HZ_TAKES = "CONFIG_HZ of the kernel: 100, 250, 300 or 1000"
 _RTT_TAKES = "a round-trip time without the queue, with its unit, as in 100ms, or a range low:high"
@@ -73,6 +82,14 @@ _SENDERS_TAKES = "reno, creno (Cubic where Reno-friendly), dctcp, or mixtures as
 _STRETCH_TAKES = "round-trip times of equal groups of flows over --rtt, as in 1,3"
 _CHECK_TAKES = "also run the worst point in the nonlinear fluid, packet or kernel; several with commas"
 _GAIN_TAKES = "a gain above 0 in 1/s, as in 0.16"
+
+
+class Place(Protocol):
+    """Operating points, however they are given."""
+
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of `netctrl.certify`."""
+        ...
 
 
 @Parameter(name="*")
@@ -90,19 +107,40 @@ class Where:
 
     def arguments(self) -> dict[str, Any]:
         """Arguments of `netctrl.certify`."""
-
-        def ends(name: str, text: str | None, parse: Callable[[str], float], takes: str) -> Any:
-            return None if text is None else read_range(name, text, parse, takes)
-
         return {
-            "rtt_s": read_range("rtt", self.rtt, parse_duration, _RTT_TAKES),
-            "flows": ends("flows", self.flows, parse_count, _FLOWS_TAKES),
-            "capacity_bit_per_s": ends("capacity", self.capacity, parse_rate, _CAPACITY_TAKES),
-            "window_packets": ends("window", self.window, parse_count, _WINDOW_TAKES),
-            "packet_size_bytes": read("packet_size", self.packet_size, parse_size, SIZE_TAKES),
+            **_link(self.rtt, self.flows, self.capacity, self.packet_size),
+            "window_packets": _ends("window", self.window, parse_count, _WINDOW_TAKES),
             "senders": tuple(part.strip() for part in self.sender.split(",")),
             "stretches": tuple(read("stretch", part, parse_count, _STRETCH_TAKES) for part in self.stretch.split(",")),
         }
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """Operating points of a law with its own sender and a queue in packets."""
+
+    rtt: Annotated[str, option("TIME", _RTT_TAKES)]
+    flows: Annotated[str, option("FLOWS", _FLOWS_TAKES, "--N")]
+    capacity: Annotated[str, option("RATE", f"of the link: {_CAPACITY_TAKES}")]
+    packet_size: Annotated[str, option("SIZE", SIZE_TAKES)] = "1500"
+
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of `netctrl.certify`."""
+        return _link(self.rtt, self.flows, self.capacity, self.packet_size)
+
+
+def _link(rtt: str, flows: str | None, capacity: str | None, packet_size: str) -> dict[str, Any]:
+    return {
+        "rtt_s": read_range("rtt", rtt, parse_duration, _RTT_TAKES),
+        "flows": _ends("flows", flows, parse_count, _FLOWS_TAKES),
+        "capacity_bit_per_s": _ends("capacity", capacity, parse_rate, _CAPACITY_TAKES),
+        "packet_size_bytes": read("packet_size", packet_size, parse_size, SIZE_TAKES),
+    }
+
+
+def _ends(name: str, text: str | None, parse: Callable[[str], float], takes: str) -> Any:
+    return None if text is None else read_range(name, text, parse, takes)
 
 
 @Parameter(name="*")
@@ -118,7 +156,7 @@ class Files:
     check: Annotated[str | None, option("ENGINES", _CHECK_TAKES)] = None
 
 
-def judged(law: str, parameters: Callable[[], dict[str, Any]], where: Where, files: Files | None) -> int:
+def judged(law: str, parameters: Callable[[], dict[str, Any]], where: Place, files: Files | None) -> int:
     """Certificate of a law with its parameters: written, printed, and exit status 3 unless it holds."""
     files = files or Files()
     arguments = where.arguments()
@@ -130,7 +168,7 @@ def judged(law: str, parameters: Callable[[], dict[str, Any]], where: Where, fil
     given, checks = parameters(), _checks(files.check)
     found = certify(law, parameters=given, **arguments, argv=invocation())
     notes: list[str] = []
-    if checks and found.certificate.sampled is None:
+    if checks and found.certificate.status is Status.INFEASIBLE:
         notes.append("no check: the worst point has no equilibrium")
     elif checks:
         from netctrl.checks.check import check_certificate
@@ -174,19 +212,56 @@ def _with_gains(
     found: QueueCertificate, law: str, given: dict[str, Any], arguments: dict[str, Any]
 ) -> tuple[QueueCertificate, list[str]]:
     """The certificate with gains that hold beside it, and a note where there are none."""
-    from netctrl.certificates.gains import queue_gains
+    import msgspec
+
+    from netctrl.certificates.record import GainsThatHold
+    from netctrl.design.queue.design import queue_design
 
     others = {name: value for name, value in given.items() if name not in ("alpha", "beta")}
     try:
-        return queue_gains(law, parameters=others, **arguments).beside(found), []
+        design = queue_design(law, parameters=others, **arguments)
     except NoAdmissibleDesign as error:
         return found, [f"no gains hold: {error}"]
+    proof = design.certificate
+    sampled = proof.verdict.sampled
+    if sampled is None or sampled.gain_margin_db_proved is None:
+        return found, ["no gains hold: the proof of their margins was cut short; narrow the box"]
+    held = GainsThatHold(
+        parameters=design.law.parameters,
+        tc=_tc(design.law),
+        ns3=_ns3(design.law),
+        gain_margin_db_proved=sampled.gain_margin_db_proved,
+        phase_margin_deg=sampled.phase_margin_deg,
+        disk_margin_proved=proof.disk_margin_proved,
+    )
+    return msgspec.structs.replace(found, gains_that_hold=held), []
 
 
-def _map(law: Subject, found: QueueCertificate) -> Figure:
+def _tc(law: QueueLaw) -> str | None:
+    from netctrl.linux.export.queue_law import tc_arguments
+
+    try:
+        return " ".join(tc_arguments(law.name, law.parameters))
+    except InvalidValue:
+        return None
+
+
+def _ns3(law: QueueLaw) -> dict[str, str] | None:
+    from netctrl.ns3.attributes import ns3_attributes
+
+    try:
+        return ns3_attributes(law.name, law.parameters)
+    except InvalidValue:
+        return None
+
+
+def _map(law: Subject | EcnSubject, found: QueueCertificate) -> Figure:
+    from netctrl.certificates.ecn.subjects import EcnSubject
     from netctrl.certificates.map import margin_map
     from netctrl.plotting.certificates import margin_figure
 
+    if isinstance(law, EcnSubject):
+        raise InvalidValue("plot", law.name, "a law with a map of its gain margin: pie, dualpi2, pi2, red or wred")
     return margin_figure(found, margin_map(law, found.inputs))
 
 
@@ -198,6 +273,14 @@ def duration(argument: str, text: str) -> float:
 def gain(argument: str, text: str) -> float:
     """An option's gain in 1/s, with or without its unit Hz."""
     return read(argument, text.lower().removesuffix("hz"), parse_count, _GAIN_TAKES)
+
+
+def whole_bytes(argument: str, text: str) -> int:
+    """An option's size in whole bytes."""
+    size = read(argument, text, parse_size, SIZE_TAKES)
+    if size != int(size):
+        raise InvalidValue(argument, text, "a whole number of bytes")
+    return int(size)
 
 
 def sixteenths(argument: str, text: str) -> float:

@@ -27,7 +27,7 @@ _INPUT_TAKES = "file, or - for what is piped in"
 class ListFiles:
     """Requested output."""
 
-    json: Annotated[bool, option("", "print one JSON object with a list of queues and nothing else")] = False
+    json: Annotated[bool, option("", "print one JSON object and nothing else")] = False
     output: Annotated[str | None, option("FILE", "save the certificates as JSON", "--output", "-o")] = None
 
 

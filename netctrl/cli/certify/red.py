@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from netctrl.cli.app import option, read_whole
-from netctrl.cli.certify.common import Files, Where, judged
+from netctrl.cli.certify.common import Files, Where, judged, whole_bytes
 from netctrl.cli.design.common import read
 from netctrl.errors import InvalidValue
-from netctrl.units import SIZE_TAKES, parse_count, parse_size
+from netctrl.units import SIZE_TAKES, parse_count
 
 __all__ = ["red", "wred"]
 
@@ -41,10 +41,10 @@ def red(
 
     def parameters() -> dict[str, Any]:
         return {
-            "limit_bytes": _bytes("limit", limit),
-            "min_bytes": None if min is None else _bytes("min", min),
-            "max_bytes": None if max is None else _bytes("max", max),
-            "average_packet": _bytes("avpkt", avpkt),
+            "limit_bytes": whole_bytes("limit", limit),
+            "min_bytes": None if min is None else whole_bytes("min", min),
+            "max_bytes": None if max is None else whole_bytes("max", max),
+            "average_packet": whole_bytes("avpkt", avpkt),
             "burst": None if burst is None else read_whole("burst", burst, _BURST_TAKES),
             "probability": read("probability", probability, parse_count, _PROBABILITY_TAKES),
             "ecn": ecn,
@@ -74,20 +74,13 @@ def wred(
 
     def parameters() -> dict[str, Any]:
         return {
-            "min_bytes": _bytes("min", min),
-            "max_bytes": _bytes("max", max),
+            "min_bytes": whole_bytes("min", min),
+            "max_bytes": whole_bytes("max", max),
             "max_percent": read_whole("probability", probability, _PERCENT_TAKES),
             "ecn": ecn,
         }
 
     return judged("wred", parameters, where, _without_gains(files))
-
-
-def _bytes(argument: str, text: str) -> int:
-    size = read(argument, text, parse_size, SIZE_TAKES)
-    if size != int(size):
-        raise InvalidValue(argument, text, "a whole number of bytes")
-    return int(size)
 
 
 def _without_gains(files: Files | None) -> Files | None:

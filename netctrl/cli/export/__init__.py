@@ -1,1 +1,1 @@
-"""`netctrl export ns3` and `netctrl export tc`."""
+"""`netctrl export ns3`, `tc`, `sonic` and `openconfig`."""

@@ -92,7 +92,9 @@ def _attempted(job: TcJob, design: AnyDesign) -> tuple[TcExport, tuple[Implement
 
 
 def _made(job: TcJob, design: AnyDesign) -> tuple[TcExport, tuple[ImplementationCheck, ...]]:
+    from netctrl.design.queue.record import QueueDesign
     from netctrl.linux.export.agents import connet_on_linux, hftrac_on_linux
+    from netctrl.linux.export.queue_law import queue_on_linux
     from netctrl.linux.export.tc import arc_on_linux, mpcc_on_linux, pacing_on_linux
     from netctrl.model.design.design import ArcDesign, ConnetDesign, HftracDesign, MpccDesign, PacingDesign
 
@@ -105,6 +107,9 @@ def _made(job: TcJob, design: AnyDesign) -> tuple[TcExport, tuple[Implementation
         case ArcDesign():
             aqm, checks = _aqm(job, design)
             return arc_on_linux(design, _interface(job), aqm, _settings(job), drop=job.drop), checks
+        case QueueDesign():
+            rates = design.inputs.box.capacity_bit_per_s
+            return queue_on_linux(design.law, _interface(job), None if rates is None else rates[1]), ()
         case HftracDesign():
             from netctrl.plants.linearize import network_model
 
@@ -113,7 +118,7 @@ def _made(job: TcJob, design: AnyDesign) -> tuple[TcExport, tuple[Implementation
             return hftrac_on_linux(design, model, _places(job), _settings(job), reference=reference), ()
         case ConnetDesign():
             return connet_on_linux(design, _places(job), _settings(job), **_tracked(job, design)), ()
-    raise InvalidValue("design", job.design, "a Design of arc, hftrac, connet, mpcc or pacing")
+    raise InvalidValue("design", job.design, "a Design of arc, hftrac, connet, mpcc, pacing or a queue")
 
 
 def _refuse_strangers(job: TcJob, method: str) -> None:
@@ -128,7 +133,7 @@ def _refuse_strangers(job: TcJob, method: str) -> None:
         "burst": ("arc", "hftrac", "connet"),
         "limit": ("arc", "hftrac", "connet"),
         "frames": ("arc", "hftrac", "connet"),
-        "interfaces": ("arc", "hftrac", "connet", "mpcc"),
+        "interfaces": ("arc", "hftrac", "connet", "mpcc", "queue"),
     }
     for name, methods in belongs.items():
         value = getattr(job, name)

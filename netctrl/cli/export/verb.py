@@ -1,4 +1,4 @@
-"""`netctrl export`: a scenario under a Design as an ns-3 program, or a Design as files for Linux."""
+"""`netctrl export`: a scenario under a Design as an ns-3 program, a Design as files for Linux, or for a switch."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from netctrl.cli.app import (
 from netctrl.cli.cases import REFERENCE_TAKES, read_case, read_runs, with_references
 from netctrl.cli.export.common import OPTIONS
 from netctrl.cli.export.ns3 import Export, export_ns3, read_packet_size
+from netctrl.cli.export.queue import export_attributes, export_profile, is_queue_design
 from netctrl.cli.export.tc import IMPLEMENTATIONS, SHAPERS, TcJob, export_tc
 from netctrl.cli.names import ScenarioName
 from netctrl.errors import JOBS_TAKES, InvalidValue
@@ -26,7 +27,7 @@ _RUNS = "4"
 
 app = new_app(
     "netctrl export",
-    "Writes a Design as files for Linux or a program for ns-3.",
+    "Writes a Design as files for Linux, a program for ns-3, or a profile of a switch.",
     "netctrl export ns3 --scenario arc-staircase-bulk -o staircase",
     "netctrl design arc --N 50 -o arc.json && netctrl export tc arc.json --interfaces eth0 -o router",
 )
@@ -42,7 +43,8 @@ def ns3(
             "DESIGN",
             "a Design file, whose law controls the scenario: link queues of kind arc or design, rates of a network "
             "or of an access link's regulators (connet), windows in a data centre (mpcc), or pacing rates at a "
-            "bottleneck (pacing); a file that ends in .toml is taken for the scenario",
+            "bottleneck (pacing); a queue's (pie --rfc) becomes attributes of ns-3's queue disc; a file that ends in "
+            ".toml is taken for the scenario",
         ),
     ] = None,
     /,
@@ -94,6 +96,10 @@ def ns3(
     """
     if design is not None and design.endswith(".toml") and scenario is None:
         design, scenario = None, design
+    if design is not None and scenario is None and is_queue_design(design):
+        if run_it:
+            raise InvalidValue("run", True, "no value with a Design of a queue: it becomes attributes, not a program")
+        return export_attributes(design, output, json)
     for name, path in (("plot", plot), ("result", result)):
         if path is not None and not run_it:
             raise InvalidValue(name, path, "a file only with --run")
@@ -113,7 +119,7 @@ def ns3(
 
 @app.command(help="Linux: a batch file for tc, a plan of queues for `netctrl linux apply`, and files for agents.")
 def tc(
-    design: Annotated[str, positional("DESIGN", "a Design file of arc, hftrac, connet or pacing")],
+    design: Annotated[str, positional("DESIGN", "a Design file of arc, hftrac, connet, pacing or a queue")],
     /,
     *,
     output: Annotated[str, option("DIR", "folder for the files: new, empty or an earlier export", "--output", "-o")],
@@ -177,6 +183,39 @@ def tc(
         drop=drop,
     )
     return export_tc(job, json)
+
+
+_Profile = Annotated[str, positional("DESIGN", "a Design file of `netctrl design wred`")]
+_Name = Annotated[str, option("NAME", "of the profile")]
+_To = Annotated[str | None, option("FILE", "where to write; by default it is printed", "--output", "-o")]
+
+
+@app.command(help="SONiC: the WRED_PROFILE table of a switch's CONFIG_DB as JSON, for `config load`.")
+def sonic(design: _Profile, /, *, name: _Name = "NETCTRL", output: _To = None) -> int:
+    """Writes one profile, the same for all colours.
+
+    Examples
+    --------
+    netctrl design wred --min 100kB --rtt 100us --N 8 --capacity 100Gbit -o w.json && netctrl export sonic w.json
+    netctrl export sonic w.json --name AZURE_LOSSLESS -o wred.json
+    """
+    from netctrl.switches.wred import sonic_profile
+
+    return export_profile(design, name, output, sonic_profile)
+
+
+@app.command(help="OpenConfig: a queue management profile with uniform WRED as JSON (RFC 7951).")
+def openconfig(design: _Profile, /, *, name: _Name = "netctrl", output: _To = None) -> int:
+    """Writes /qos/queue-management-profiles with one profile.
+
+    Examples
+    --------
+    netctrl design wred --min 9kB --rtt 100us --N 8 --capacity 10Gbit -o w.json && netctrl export openconfig w.json
+    netctrl export openconfig w.json --name dctcp -o profile.json
+    """
+    from netctrl.switches.wred import openconfig_profile
+
+    return export_profile(design, name, output, openconfig_profile)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,0 +1,375 @@
+"""DCQCN between two thresholds of a queue for `netctrl certify`: equilibrium and margins, exact in the delay.
+
+Marks rise from 0 at K_min to P_max at K_max, above which every packet is marked (Zhu et al., SIGCOMM 2015, Fig. 5; WRED
+with ECN of switches). The delay of the loop is the round-trip time without the queue where packets are marked as they
+leave, since a mark then overtakes the queue; else the queue's delay adds to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import isinf
+from typing import NamedTuple
+
+import numpy as np
+
+from netctrl.certificates.box import MIN_GAIN_DB, MIN_PHASE_DEG, Box
+from netctrl.certificates.ecn.points import Point, points_of
+from netctrl.certificates.record import LinearMargins, QueueReach, QueueVerdict, SampledLoop
+from netctrl.errors import InvalidValue, Status, checked_flag, checked_number
+from netctrl.frequency.certified.disk import disk_margin
+from netctrl.frequency.margins import margins
+from netctrl.frequency.records import Margins
+from netctrl.laws.targets.wred import WredLaw
+from netctrl.model.open_loop import OpenLoop
+from netctrl.plants.ecn.dcqcn import (
+    DcqcnPolynomials,
+    DcqcnSender,
+    dcqcn_equilibrium,
+    dcqcn_loop,
+    dcqcn_polynomials,
+    dcqcn_response,
+)
+from netctrl.units import BITS_PER_BYTE, format_quantity, packets_per_second
+
+__all__ = ["DcqcnSubject", "dcqcn", "dcqcn_as_switch"]
+
+_LOOKED = (17, 7, 3)
+"""Flows, round-trip times and rates at which the loop of a box is looked at."""
+_FREQUENCIES = 1500
+"""Of a first look, from which the worst points are taken."""
+_FAR, _FURTHER, _HALVED = 100.0, 1.5, 10
+"""Factor of the longest round trip from and up to which a reach is searched, its steps, and the halvings after."""
+_SWITCH = (
+    "senders have the values of DCQCN's paper, which the switch doesn't know",
+    "the switch is taken to mark packets as they leave; if it marks them as they come, the queue's delay adds to the "
+    "loop's: `netctrl certify dcqcn --marked-arriving`",
+)
+_NOTES = (
+    "hyper increase, the line rate as a bound of R_T, PFC and single packets are not in the loop",
+    "flows have equal rates: a loop that is stable doesn't say how fast unequal rates become equal",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DcqcnSubject:
+    """Two thresholds of a queue whose flows are DCQCN's."""
+
+    parameters: Mapping[str, float | int | str | bool]
+    min_bytes: float
+    """K_min [byte]."""
+    max_bytes: float
+    """K_max [byte]."""
+    most: float
+    """P_max"""
+    increase_bit_per_s: float
+    """R_AI [bit/s]."""
+    counter_bytes: float
+    """B [byte]."""
+    timer_s: float
+    """T [s]."""
+    notification_s: float
+    """tau [s]."""
+    alpha_s: float
+    """Interval of alpha's update [s]."""
+    gain: float
+    """g"""
+    stages: int
+    """F"""
+    arriving: bool
+    """Whether packets are marked as they come."""
+    implementation: str = "DCQCN's fluid in real numbers"
+    name: str = "dcqcn"
+    in_bytes: bool = False
+    target_s: float = 0.0
+    more: tuple[str, ...] = ()
+    """Notes of the thresholds' source."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the loop leaves out."""
+        return (*_NOTES, *self.more)
+
+    @property
+    def gains(self) -> dict[str, float]:
+        """Slope of the marks and g."""
+        return {"slope_per_byte": self.slope, "g": self.gain}
+
+    @property
+    def slope(self) -> float:
+        """Rise of the probability [1/byte]."""
+        return self.most / (self.max_bytes - self.min_bytes)
+
+    @property
+    def read(self) -> str:
+        """Which queue the law reads, in words."""
+        return f"queue as the packet {'comes' if self.arriving else 'leaves'}"
+
+    @property
+    def marked(self) -> str:
+        """Where packets are marked, in words."""
+        return f"as packets {'come' if self.arriving else 'leave'}"
+
+    def sender(self, packet_bytes: float) -> DcqcnSender:
+        """The sender in packets and seconds."""
+        return DcqcnSender(
+            increase=packets_per_second(self.increase_bit_per_s, packet_bytes),
+            counter=self.counter_bytes / packet_bytes,
+            notification_s=self.notification_s,
+            alpha_s=self.alpha_s,
+            timer_s=self.timer_s,
+            gain=self.gain,
+            stages=float(self.stages),
+        )
+
+    def queue_bytes(self, probability: float) -> float:
+        """Queue at a probability [byte]."""
+        return self.min_bytes + probability / self.slope
+
+    def loop(self, at: Point, packet_bytes: float) -> OpenLoop:
+        """Loop at a point, 1 + L = 0."""
+        sender, slope = self.sender(packet_bytes), self.slope * packet_bytes
+        return dcqcn_loop(sender, at.flows, at.rate, slope, self._delay(at, packet_bytes))
+
+    def verdict(self, box: Box) -> QueueVerdict:
+        """Margins at the box's worst points; the loop of one point is certified, a box is looked at point by point."""
+        size = box.inputs.packet_size_bytes
+        points = points_of(box, self.name, _LOOKED)
+        absent = self._absent(points, size)
+        if absent is not None:
+            return QueueVerdict(
+                status=Status.INFEASIBLE, linear=None, sampled=None, reach=None, warnings=(absent, *self.notes)
+            )
+        found = {at: margins(self.loop(at, size)) for at in _worst(self, points, size)}
+        worst = min(found, key=lambda at: (found[at].stable, found[at].gain_margin_db))
+        notes = self.notes
+        if len(points) > 1:
+            notes = (*notes, f"{len(points)} points were looked at; between them nothing is proved")
+        return QueueVerdict(
+            status=_status(list(found.values())),
+            linear=self._linear(worst, size, found[worst]),
+            sampled=self._sampled(worst, list(found.values()), found[worst], size, len(points)),
+            reach=QueueReach(
+                longest_rtt_s=_longest_rtt(self, points, size),
+                fewest_flows=None,
+                largest_window_packets=None,
+                smallest_max_bytes=_smallest_max(self, points, size),
+            ),
+            warnings=notes,
+        )
+
+    def _probability(self, at: Point, packet_bytes: float) -> float:
+        return float(dcqcn_equilibrium(self.sender(packet_bytes), at.rate / at.flows).probability)
+
+    def _wait(self, at: Point, packet_bytes: float) -> float:
+        return self.queue_bytes(self._probability(at, packet_bytes)) / (at.rate * packet_bytes)
+
+    def _delay(self, at: Point, packet_bytes: float) -> float:
+        return at.rtt_s + (self._wait(at, packet_bytes) if self.arriving else 0.0)
+
+    def _absent(self, points: list[Point], packet_bytes: float) -> str | None:
+        """Why a point has no equilibrium between the thresholds; None: all have one."""
+        at = max(points, key=lambda each: each.flows / each.rate)
+        p = self._probability(at, packet_bytes)
+        if p <= self.most:
+            return None
+        capacity = format_quantity(at.rate * packet_bytes * BITS_PER_BYTE, "bit/s")
+        return (
+            f"{at.flows:.4g} flows at {capacity} need the probability {p:.3g}; above {self.most:.3g}, at kmax, every "
+            "packet is marked"
+        )
+
+    def _linear(self, at: Point, packet_bytes: float, found: Margins) -> LinearMargins:
+        """The loop as in the paper of 2016: its delay is a constant without the queue."""
+        if self.arriving:
+            sender, slope = self.sender(packet_bytes), self.slope * packet_bytes
+            found = margins(dcqcn_loop(sender, at.flows, at.rate, slope, at.rtt_s))
+        return LinearMargins(
+            sender=self.name,
+            rtt_s=at.rtt_s,
+            window_packets=at.rate / at.flows * at.rtt_s,
+            stable=found.stable,
+            gain_margin_db=found.gain_margin_db,
+            phase_margin_deg=found.phase_margin_deg,
+        )
+
+    def _sampled(
+        self, at: Point, looked: list[Margins], found: Margins, packet_bytes: float, points: int
+    ) -> SampledLoop:
+        wait = self._wait(at, packet_bytes)
+        proved = found.gain_margin_db if found.stable and points == 1 else None
+        return SampledLoop(
+            sender=self.name,
+            flows=at.flows,
+            rtt_s=at.rtt_s,
+            queue_delay_s=wait,
+            windows_packets=(at.rate / at.flows * (at.rtt_s + wait),),
+            probabilities=(self._probability(at, packet_bytes),),
+            stable=found.stable,
+            gain_margin_db=found.gain_margin_db,
+            gain_margin_db_proved=proved,
+            gain_reduction_db=found.gain_reduction_db if found.stable and not isinf(found.gain_reduction_db) else None,
+            phase_margin_deg=min(each.phase_margin_deg for each in looked),
+            delay_margin_s=max(found.delay_margin_s, 0.0),
+            disk_margin=disk_margin(self.loop(at, packet_bytes)).alpha if found.stable else 0.0,
+        )
+
+
+def _status(found: list[Margins]) -> Status:
+    if not all(each.stable for each in found):
+        return Status.UNSTABLE
+    kept = all(m.gain_margin_db >= MIN_GAIN_DB and m.phase_margin_deg >= MIN_PHASE_DEG for m in found)
+    return Status.ADMISSIBLE if kept else Status.STABLE
+
+
+class _Loads(NamedTuple):
+    """Flows and rates with their equilibria, which don't depend on the round-trip time; (k, 1)."""
+
+    rate: np.ndarray
+    """C [packet/s]."""
+    slope: float
+    """dp/dq [1/packet]."""
+    wait: np.ndarray
+    """Queue's delay in the loop [s]."""
+    response: DcqcnPolynomials
+
+
+def _loads(subject: DcqcnSubject, flows: np.ndarray, rate: np.ndarray, packet_bytes: float) -> _Loads:
+    sender = subject.sender(packet_bytes)
+    wait = np.zeros(rate.shape)
+    if subject.arriving:
+        probability = dcqcn_equilibrium(sender, rate / flows).probability
+        wait = (subject.min_bytes + probability / subject.slope) / (rate * packet_bytes)
+    return _Loads(rate, subject.slope * packet_bytes, wait, dcqcn_polynomials(sender, rate / flows))
+
+
+def _look(subject: DcqcnSubject, loads: _Loads, rtt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Largest |L| on the negative real axis and least distance from it where |L| is 1 [rad], (k,), by the response at
+    many frequencies."""
+    delay = rtt + loads.wait
+    slowest = float(delay.max()) + subject.timer_s + subject.alpha_s + subject.notification_s
+    frequency = np.geomspace(1e-3 / slowest, 20.0 / float(delay.min()), _FREQUENCIES)
+    response = dcqcn_response(loads.response, loads.rate, loads.slope, delay, frequency)
+    size, real, above = np.abs(response), response.real, response.imag
+    with np.errstate(divide="ignore", invalid="ignore"):
+        part = above[:, :-1] / (above[:, :-1] - above[:, 1:])
+        crossed = -(real[:, :-1] + part * (real[:, 1:] - real[:, :-1]))
+    gain = np.where(np.diff(np.signbit(above), axis=1), np.maximum(crossed, 0.0), 0.0).max(axis=1)
+    turned = np.abs(np.angle(-response[:, 1:]))
+    return gain, np.where(np.diff(size > 1.0, axis=1), turned, np.inf).min(axis=1)
+
+
+def _worst(subject: DcqcnSubject, points: list[Point], packet_bytes: float) -> list[Point]:
+    """Points with the least gain and phase margin at a first look."""
+    if len(points) == 1:
+        return points
+    flows, rtt, rate = (np.array(each)[:, None] for each in zip(*points, strict=True))
+    gain, phase = _look(subject, _loads(subject, flows, rate, packet_bytes), rtt)
+    return [points[i] for i in sorted({int(np.argmax(gain)), int(np.argmin(phase))})]
+
+
+def _longest_rtt(subject: DcqcnSubject, points: list[Point], packet_bytes: float) -> float | None:
+    """Round-trip time up to which all flows and rates of the points keep the gain margin; None: not at the shortest."""
+    flows, rate = (np.array(each)[:, None] for each in zip(*sorted({(p.flows, p.rate) for p in points}), strict=True))
+    loads, end = _loads(subject, flows, rate, packet_bytes), max(each.rtt_s for each in points)
+
+    def kept(rtt: float) -> bool:
+        found = _look(subject, loads, np.full(flows.shape, rtt))[0].max()
+        return bool(found <= 10.0 ** (-MIN_GAIN_DB / 20.0))
+
+    low, high = None, end / _FAR
+    while kept(high):
+        low = high
+        if low >= _FAR * end:
+            return low
+        high = low * _FURTHER
+    if low is None:
+        return None
+    for _ in range(_HALVED):
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if kept(middle) else (low, middle)
+    return low
+
+
+def _smallest_max(subject: DcqcnSubject, points: list[Point], packet_bytes: float) -> float | None:
+    """Smallest K_max, with the same K_min and P_max, at which all points keep the gain margin.
+
+    The loop's gain is proportional to the slope of the marks. None where packets are marked as they come: the queue's
+    delay grows with K_max then, and the margin with it at first alone.
+    """
+    if subject.arriving:
+        return None
+    flows, rtt, rate = (np.array(each)[:, None] for each in zip(*points, strict=True))
+    gain = float(_look(subject, _loads(subject, flows, rate, packet_bytes), rtt)[0].max())
+    return subject.min_bytes + (subject.max_bytes - subject.min_bytes) * gain * 10.0 ** (MIN_GAIN_DB / 20.0)
+
+
+def dcqcn(
+    *,
+    kmin_bytes: float = 5e3,
+    kmax_bytes: float = 200e3,
+    pmax: float = 0.01,
+    rai_bit_per_s: float = 40e6,
+    counter_bytes: float = 10e6,
+    timer_s: float = 55e-6,
+    cnp_s: float = 50e-6,
+    alpha_s: float = 55e-6,
+    g: float = 1.0 / 256.0,
+    f: int = 5,
+    arriving: bool = False,
+) -> DcqcnSubject:
+    """Thresholds of ECN with DCQCN below them, by default with the values of Zhu et al. (SIGCOMM 2015), Fig. 14.
+
+    Raises
+    ------
+    InvalidValue
+        A value outside its bounds, or thresholds that make a step.
+    """
+    low = checked_number("kmin", kmin_bytes, "a size of at least 0 in bytes", at_least=0.0)
+    high = checked_number("kmax", kmax_bytes, "a size above 0 in bytes", above=0.0)
+    if high <= low:
+        raise InvalidValue("kmax", kmax_bytes, "more than kmin: with equal thresholds the marks are a step")
+    most = checked_number("pmax", pmax, "a probability above 0 and at most 1", above=0.0, at_most=1.0)
+    if isinstance(f, bool) or not isinstance(f, int) or not 1 <= f <= 1000:
+        raise InvalidValue("F", f, "a whole number of stages from 1 to 1000")
+    return DcqcnSubject(
+        parameters={
+            "kmin_bytes": low,
+            "kmax_bytes": high,
+            "pmax": most,
+            "rai_bit_per_s": checked_number("rai", rai_bit_per_s, "a rate above 0 in bit/s", above=0.0),
+            "counter_bytes": checked_number("byte_counter", counter_bytes, "a size above 0 in bytes", above=0.0),
+            "timer_s": checked_number("timer", timer_s, "a time above 0 in seconds", above=0.0),
+            "cnp_s": checked_number("cnp", cnp_s, "a time above 0 in seconds", above=0.0),
+            "alpha_s": checked_number("alpha_timer", alpha_s, "a time above 0 in seconds", above=0.0),
+            "g": checked_number("g", g, "a gain above 0 and at most 1", above=0.0, at_most=1.0),
+            "f": f,
+            "arriving": checked_flag("marked_arriving", arriving),
+        },
+        min_bytes=low,
+        max_bytes=high,
+        most=most,
+        increase_bit_per_s=rai_bit_per_s,
+        counter_bytes=counter_bytes,
+        timer_s=timer_s,
+        notification_s=cnp_s,
+        alpha_s=alpha_s,
+        gain=g,
+        stages=f,
+        arriving=arriving,
+    )
+
+
+def dcqcn_as_switch(law: WredLaw) -> DcqcnSubject:
+    """DCQCN with its paper's values at the thresholds of a switch, for one colour.
+
+    Raises
+    ------
+    InvalidValue
+        A colour without ECN, thresholds that make a step, or a probability of 0.
+    """
+    if not law.ecn:
+        raise InvalidValue("ecn", False, "ECN for this colour: DCQCN needs marks, and its packets are dropped")
+    subject = dcqcn(kmin_bytes=law.min_bytes, kmax_bytes=law.max_bytes, pmax=law.max_percent / 100.0)
+    return replace(subject, more=_SWITCH)

@@ -1,0 +1,305 @@
+"""DCTCP at a threshold for `netctrl certify`: the queue's limit cycle, and the smallest threshold that fills a link.
+
+A step has no slope, so no linear loop describes it and no equilibrium is stable. The certificate gives the limit cycle
+of the nonlinear fluid of Alizadeh, Javanmard and Prabhakar (SIGMETRICS 2011), integrated in time, and two predictions
+beside it: the step's describing function, and the sawtooth of Alizadeh et al. (SIGCOMM 2010).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from math import exp, log
+from typing import NamedTuple
+
+from netctrl.certificates.box import MIN_WINDOW, Box, Ends
+from netctrl.certificates.ecn.points import Point, between, capacities, points_of
+from netctrl.certificates.ecn.record import QueueSwing, StepCycle
+from netctrl.certificates.record import QueueVerdict
+from netctrl.errors import InvalidValue, Status, checked_number
+from netctrl.laws.targets.wred import WredLaw
+from netctrl.plants.ecn.dctcp import (
+    Cycle,
+    StepFluid,
+    busy_threshold,
+    described_cycle,
+    fluid_cycle,
+    sawtooth_cycle,
+)
+from netctrl.units import BITS_PER_BYTE, format_quantity
+
+__all__ = ["DctcpSubject", "SmallestThreshold", "dctcp", "dctcp_as_switch", "smallest_threshold"]
+
+_LOOKED = (13, 5, 3)
+"""Flows, round-trip times and rates at which the fluid of a box is integrated."""
+_PRODUCTS = 13
+"""Windows at which the smallest threshold is sought first."""
+_NARROWED = 8
+"""Steps of the search for the window that needs the largest threshold."""
+_GOLDEN = 0.5 * (5.0**0.5 - 1.0)
+_SPARE = 1.0
+"""Packets of each flow that the fluid's queue must keep: windows move by whole packets."""
+_LARGEST = 1e5
+"""Window of a flow, whose cycle takes thousands of round trips [packet]."""
+_RULE_2010, _RULE_2011 = 1.0 / 7.0, 0.17
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DctcpSubject:
+    """Threshold of a queue whose flows are DCTCP's."""
+
+    parameters: Mapping[str, float | int | str | bool]
+    packets: float | None
+    """K [packet]."""
+    size_bytes: float | None
+    """K [byte]."""
+    delay_s: float | None
+    """K/C [s]; one of the three is given."""
+    gain: float
+    """g"""
+    name: str = "dctcp"
+    implementation: str = "step threshold, DCTCP's fluid in real numbers"
+    in_bytes: bool = False
+    target_s: float = 0.0
+    read: str = "queue at the packet's arrival"
+    marked: str = "as packets come"
+    notes: tuple[str, ...] = (
+        "a step has no linear loop and no stable equilibrium: the verdict is that of the nonlinear fluid, integrated "
+        "in time; the describing function and the sawtooth are predictions",
+        "the fluid has equal flows in step: packets come one by one, and flows out of step swing less",
+    )
+
+    @property
+    def gains(self) -> dict[str, float]:
+        """Of the sender's average."""
+        return {"g": self.gain}
+
+    def threshold(self, rate: float, packet_bytes: float) -> float:
+        """K at a rate in packets a second [packet]."""
+        if self.packets is not None:
+            return self.packets
+        return self.size_bytes / packet_bytes if self.size_bytes is not None else (self.delay_s or 0.0) * rate
+
+    def verdict(self, box: Box) -> QueueVerdict:
+        """Limit cycles at the box's points, the worst of them, and the smallest threshold of the box."""
+        size = box.inputs.packet_size_bytes
+        points = points_of(box, self.name, _LOOKED)
+        _check_window(max(self._fluid(each, size).window for each in points), box.inputs.flows)
+        small = [each for each in points if self._fluid(each, size).window < MIN_WINDOW]
+        if small:
+            at = max(small, key=lambda each: each.flows)
+            return self._infeasible(
+                f"windows of {self._fluid(at, size).window:.3g} packets with the queue at the threshold, for "
+                f"{at.flows:.4g} flows at {format_quantity(at.rtt_s, 's')}; below {MIN_WINDOW:g} every packet is "
+                "marked and the queue stays above the threshold"
+            )
+        cycles = {each: fluid_cycle(self._fluid(each, size)) for each in points}
+        spare = {each: cycle.lowest - _SPARE * each.flows / (each.rate * each.rtt_s) for each, cycle in cycles.items()}
+        at = min(cycles, key=lambda each: (-cycles[each].lost, spare[each]))
+        found = cycles[at]
+        return QueueVerdict(
+            status=Status.ADMISSIBLE if spare[at] > 0.0 else Status.STABLE,
+            linear=None,
+            sampled=None,
+            reach=None,
+            warnings=self._warnings(len(points)),
+            step=self._step(box, at, found, max(c.highest * p.rate * p.rtt_s for p, c in cycles.items()), len(points)),
+        )
+
+    def _fluid(self, at: Point, packet_bytes: float) -> StepFluid:
+        product = at.rate * at.rtt_s
+        return StepFluid(product / at.flows, self.threshold(at.rate, packet_bytes) / product, self.gain)
+
+    def _infeasible(self, why: str) -> QueueVerdict:
+        return QueueVerdict(
+            status=Status.INFEASIBLE, linear=None, sampled=None, reach=None, warnings=(why, *self.notes)
+        )
+
+    def _warnings(self, points: int) -> tuple[str, ...]:
+        if points == 1:
+            return self.notes
+        return (*self.notes, f"{points} points were looked at; between them nothing is proved")
+
+    def _step(self, box: Box, at: Point, found: Cycle, longest: float, points: int) -> StepCycle:
+        size, fluid = box.inputs.packet_size_bytes, self._fluid(at, box.inputs.packet_size_bytes)
+        rates = capacities(box, self.name)
+        where = box.inputs.flows or (1.0, 1.0), box.inputs.rtt_s, rates, self.gain
+        smallest, safe = (smallest_threshold(*where, spare_packets=spare) for spare in (0.0, _SPARE))
+        largest = rates[1] * box.inputs.rtt_s[1]
+        return StepCycle(
+            flows=at.flows,
+            rtt_s=at.rtt_s,
+            capacity_bit_per_s=at.rate * BITS_PER_BYTE * size,
+            threshold_packets=self.threshold(at.rate, size),
+            window_packets=fluid.window,
+            fluid=_swing(found, at),
+            repeats=found.periodic,
+            described=_swing(described_cycle(fluid), at),
+            sawtooth=_swing(sawtooth_cycle(fluid), at),
+            lost_share=found.lost,
+            longest_queue_packets=longest,
+            smallest_threshold_packets=smallest.packets,
+            smallest_threshold_s=smallest.delay_s,
+            safe_threshold_packets=safe.packets,
+            safe_threshold_s=safe.delay_s,
+            rule_2010_packets=_RULE_2010 * largest,
+            rule_2011_packets=_RULE_2011 * largest,
+            points=points,
+        )
+
+
+def _swing(cycle: Cycle, at: Point) -> QueueSwing:
+    product = at.rate * at.rtt_s
+    return QueueSwing(
+        highest_packets=cycle.highest * product,
+        lowest_packets=cycle.lowest * product,
+        mean_packets=cycle.mean * product,
+        period_s=cycle.period * at.rtt_s,
+        marked_share=cycle.marked,
+    )
+
+
+class SmallestThreshold(NamedTuple):
+    """Smallest thresholds with which a queue of DCTCP's flows never runs empty."""
+
+    packets: float
+    """K [packet]."""
+    delay_s: float
+    """K/C, for a threshold in time [s]."""
+    window_packets: float
+    """C d/N of the flows that need it [packet]."""
+    share: float
+    """K/(C d) that they need."""
+
+
+def smallest_threshold(
+    flows: float | Ends,
+    rtt_s: float | Ends,
+    rate_packet_per_s: float | Ends,
+    gain: float = 1.0 / 16.0,
+    *,
+    spare_packets: float = 0.0,
+) -> SmallestThreshold:
+    """Smallest threshold with which the fluid of DCTCP fills a link, for a range of flows, round-trip times and rates.
+
+    kappa = K/(C d) depends on b = C d/N alone. It is .1664 at most, for windows of some 10 packets and g = 1/16:
+    between the rules C d/7 (Alizadeh et al., SIGCOMM 2010, (13)) and .17 C d (Alizadeh, Javanmard, Prabhakar,
+    SIGMETRICS 2011).
+
+    Parameters
+    ----------
+    flows, rtt_s, rate_packet_per_s : float or (float, float)
+        N, d without the queue [s] and C [packet/s].
+    gain : float
+        g of the sender's average.
+    spare_packets : float
+        Packets of each flow that the fluid's queue keeps at least, at least 0. With 1, flows in step kept the link busy
+        on packets in all cases tried; with 0 they left up to 3 % unused where windows are below 10 packets.
+
+    Returns
+    -------
+    SmallestThreshold
+        The greatest that a search over b finds; windows below 2 packets with the queue at the threshold count as busy.
+
+    Examples
+    --------
+    >>> found = smallest_threshold((1.0, 100.0), 1e-4, 833333.0)
+    >>> round(found.packets, 1), round(found.share, 3)
+    (13.9, 0.166)
+    """
+    N, d, C = (_range(*each) for each in (("flows", flows), ("rtt", rtt_s), ("capacity", rate_packet_per_s)))
+    checked_number("g", gain, "a gain above 0 and at most 1", above=0.0, at_most=1.0)
+    spare = checked_number("spare", spare_packets, "a number of packets of at least 0", at_least=0.0)
+    found: dict[float, float] = {}
+
+    def share(b: float) -> float:
+        if b not in found:
+            found[b] = busy_threshold(b, gain, spare)
+        return found[b]
+
+    def packets(b: float) -> float:
+        return share(b) * min(C[1] * d[1], b * N[1])
+
+    def delay(b: float) -> float:
+        """With the longest round trip that has this b; the rate is free."""
+        return share(b) * min(d[1], b * N[1] / C[0])
+
+    _check_window(C[1] * d[1] / N[0], flows)
+    products = (C[0] * d[0] / N[1], C[1] * d[1] / N[0])
+    at = _greatest(packets, products, C[1] * d[1] / N[1])
+    in_time = _greatest(delay, products, C[0] * d[1] / N[1])
+    return SmallestThreshold(packets(at), delay(in_time), at, share(at))
+
+
+def _greatest(value: Callable[[float], float], ends: Ends, bend: float) -> float:
+    """Where a function with one maximum and a bend is greatest: on a first grid, then by golden section around it."""
+    grid = between(ends, _PRODUCTS)
+    best = max(range(len(grid)), key=lambda i: value(grid[i]))
+    low, high = log(grid[max(best - 1, 0)]), log(grid[min(best + 1, len(grid) - 1)])
+    if low == high:
+        return grid[best]
+    inner = [high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)]
+    for _ in range(_NARROWED):
+        if value(exp(inner[0])) > value(exp(inner[1])):
+            high = inner[1]
+            inner = [high - _GOLDEN * (high - low), inner[0]]
+        else:
+            low = inner[0]
+            inner = [inner[1], low + _GOLDEN * (high - low)]
+    return max((grid[best], exp(inner[0]), exp(inner[1]), bend), key=value)
+
+
+def _check_window(window: float, flows: object) -> None:
+    if window > _LARGEST:
+        takes = (
+            f"flows with windows of at most {_LARGEST:g} packets: theirs are {window:.3g}, beyond what is integrated"
+        )
+        raise InvalidValue("flows", flows, takes)
+
+
+def _range(argument: str, given: float | Iterable[float]) -> Ends:
+    both = tuple(given) if isinstance(given, Iterable) else (given, given)
+    takes = "a number above 0, or a range"
+    if len(both) != 2:
+        raise InvalidValue(argument, given, takes)
+    low, high = (checked_number(argument, end, takes, above=0.0) for end in both)
+    if low > high:
+        raise InvalidValue(argument, given, f"{takes}; this range is empty")
+    return low, high
+
+
+def dctcp(
+    *,
+    k_packets: float | None = None,
+    k_bytes: float | None = None,
+    k_s: float | None = None,
+    g: float = 1.0 / 16.0,
+) -> DctcpSubject:
+    """Threshold in packets, bytes or seconds, above which every packet is marked, and DCTCP with its gain g.
+
+    Raises
+    ------
+    InvalidValue
+        None or several of the thresholds, or a value outside its bounds.
+    """
+    given = {"k_packets": k_packets, "k_bytes": k_bytes, "k_s": k_s}
+    named = {name: value for name, value in given.items() if value is not None}
+    if len(named) != 1:
+        raise InvalidValue("K", tuple(named) or None, "one threshold, in packets, bytes or seconds")
+    for value in named.values():
+        checked_number("K", value, "a threshold above 0", above=0.0)
+    checked_number("g", g, "a gain above 0 and at most 1, as in 0.0625", above=0.0, at_most=1.0)
+    return DctcpSubject(parameters={**named, "g": g}, packets=k_packets, size_bytes=k_bytes, delay_s=k_s, gain=g)
+
+
+def dctcp_as_switch(law: WredLaw) -> DctcpSubject:
+    """DCTCP at the step of a switch, for one colour with equal thresholds.
+
+    Raises
+    ------
+    InvalidValue
+        A colour without ECN, or a threshold of 0.
+    """
+    if not law.ecn:
+        raise InvalidValue("ecn", False, "ECN for this colour: DCTCP needs marks, and its packets are dropped")
+    return dctcp(k_bytes=float(law.min_bytes))

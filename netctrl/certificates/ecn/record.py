@@ -1,0 +1,105 @@
+"""Limit cycle of a queue at a step, as it stands in a certificate."""
+
+from __future__ import annotations
+
+from netctrl.model.io.record_file import Record
+from netctrl.units import format_quantity
+
+__all__ = ["QueueSwing", "StepCycle", "busy_text", "step_rows"]
+
+
+class QueueSwing(Record, frozen=True):
+    """Limit cycle of a queue around the threshold of a step, by one method."""
+
+    highest_packets: float
+    """Longest queue [packet]."""
+    lowest_packets: float
+    """Shortest queue [packet]; below 0 where a prediction leaves out that a queue can't be shorter than 0."""
+    mean_packets: float
+    """Mean queue over a cycle [packet]."""
+    period_s: float
+    """[s]"""
+    marked_share: float
+    """Share of packets that is marked."""
+
+
+class StepCycle(Record, frozen=True):
+    """Queue at a step, at the point of the box where it comes closest to running empty or where most is lost."""
+
+    flows: float
+    """Number of flows there."""
+    rtt_s: float
+    """Round-trip time without the queue there [s]."""
+    capacity_bit_per_s: float
+    """Rate of the link there [bit/s]."""
+    threshold_packets: float
+    """K there [packet]."""
+    window_packets: float
+    """Window of a flow with the queue at the threshold, W* = (C d + K)/N [packet]."""
+    fluid: QueueSwing
+    """Limit cycle of the nonlinear fluid, integrated in time: the verdict rests on it."""
+    repeats: bool
+    """Whether the fluid repeats itself; else `fluid` covers its last 50 cycles."""
+    described: QueueSwing
+    """Prediction by the describing function of the step; no proof."""
+    sawtooth: QueueSwing
+    """Closed form for flows in step that are marked once a cycle (Alizadeh et al. 2010)."""
+    lost_share: float
+    """Share of the capacity that is unused in the fluid, since the queue runs empty."""
+    longest_queue_packets: float
+    """Longest queue of the fluid at all points of the box that were looked at [packet]."""
+    smallest_threshold_packets: float
+    """Smallest K in packets with which the fluid's queue runs empty at no point that was looked at [packet]."""
+    smallest_threshold_s: float
+    """The same for a threshold in time, K/C [s]."""
+    safe_threshold_packets: float
+    """Smallest K with which the fluid's queue keeps a packet of each flow: windows move by whole packets [packet]."""
+    safe_threshold_s: float
+    """The same for a threshold in time [s]."""
+    rule_2010_packets: float
+    """C d/7 at the largest C d of the box, the rule of Alizadeh et al. (2010) [packet]."""
+    rule_2011_packets: float
+    """.17 C d there, the rule of Alizadeh, Javanmard, Prabhakar (2011) [packet]."""
+    points: int
+    """Points of the box that were looked at; between them nothing is proved."""
+
+
+def busy_text(step: StepCycle, *, held: bool) -> str:
+    """Verdict in words."""
+    if held:
+        return "the link stays busy"
+    if step.fluid.lowest_packets > 0.0:
+        return "the link stays busy in the fluid, but with less than a packet of each flow in the queue"
+    return f"the queue runs empty, {100.0 * step.lost_share:.3g} % of the capacity is lost"
+
+
+def step_rows(step: StepCycle, packet_bytes: float) -> list[tuple[str, str]]:
+    """(name, text) of what people read."""
+
+    def swing(found: QueueSwing) -> str:
+        ends = f"queue {found.lowest_packets:.4g} to {found.highest_packets:.4g} packets, mean {found.mean_packets:.4g}"
+        return f"{ends}, period {_time(found.period_s)}"
+
+    where = (
+        f"{step.flows:.4g} flows, {format_quantity(float(f'{step.rtt_s:.4g}'), 's')}, "
+        f"{format_quantity(step.capacity_bit_per_s, 'bit/s')}, threshold {step.threshold_packets:.4g} packets, "
+        f"windows {step.window_packets:.4g}"
+    )
+
+    def threshold(packets: float, seconds: float) -> str:
+        size = format_quantity(float(f"{packets * packet_bytes:.4g}"), "B")
+        return f"{packets:.4g} packets, {size} or {_time(seconds)}"
+
+    return [
+        ("worst point", where),
+        ("fluid in time", swing(step.fluid) + ("" if step.repeats else ", doesn't repeat itself")),
+        ("describing function", f"{swing(step.described)} (prediction)"),
+        ("sawtooth", f"{swing(step.sawtooth)} (prediction)"),
+        ("smallest threshold", f"{threshold(step.smallest_threshold_packets, step.smallest_threshold_s)} in the fluid"),
+        ("", f"{threshold(step.safe_threshold_packets, step.safe_threshold_s)} with a packet of each flow to spare"),
+        ("published rules", f"C d/7: {step.rule_2010_packets:.4g} packets, .17 C d: {step.rule_2011_packets:.4g}"),
+    ]
+
+
+def _time(seconds: float) -> str:
+    return format_quantity(float(f"{seconds:.3g}"), "s")

@@ -1,0 +1,1 @@
+"""Certificates of networks: several links with queue laws of their own, and flows that cross some of them."""

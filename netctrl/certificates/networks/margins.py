@@ -1,0 +1,132 @@
+"""Margins of the loop that all laws of a network close: limits of gain and phase, with their proofs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import degrees, inf, pi
+from typing import NamedTuple
+
+import numpy as np
+
+from netctrl.frequency.matrix.crossings import Crossing, Locus, gain_crossovers, locus, negative_real, scan_angles
+from netctrl.frequency.matrix.proofs import Box, gain_without_zero, half_turns, whole
+from netctrl.frequency.records import decibel
+from netctrl.plants.queue_networks.alone import queues_alone
+from netctrl.plants.queue_networks.bounded import NetworkLoop
+
+__all__ = ["GAIN_CAP", "Limits", "Scan", "alone_margins", "covered", "limits_of", "proved_margins", "scanned"]
+
+GAIN_CAP = 1e3
+"""Factor of the gains up to which crossings are looked for: 60 dB."""
+_TAIL = 0.25
+"""Bound of the response beyond the angles that are looked at, where laws act in continuous time."""
+
+
+class Limits(NamedTuple):
+    """Gains and phases at which the closed loop has a pole on the boundary of stability."""
+
+    unstable: int
+    """Poles at the gain 1."""
+    upper: Crossing | None
+    """Of a stable loop the least gain above 1."""
+    lower: Crossing | None
+    """Greatest gain below 1, of an unstable loop the greatest below which it is stable."""
+    phase_rad: float
+
+
+def covered(loop: NetworkLoop) -> NetworkLoop:
+    """The loop with angles up to pi for all frequencies that can matter, where laws don't share one interval.
+
+    Beyond them the response is provably too small for any of the gains that are looked at to reach −1.
+    """
+    if loop.sampled:
+        return loop
+    loop = replace(loop, continuous_s=2.0 * max(group.trip for group in loop.groups))
+    while (tail := loop.beyond()) > _TAIL or 2.0 * tail * min(_least_gain(loop), GAIN_CAP) > 1.0:
+        loop = replace(loop, continuous_s=0.5 * loop.continuous_s)
+    return loop
+
+
+def _least_gain(loop: NetworkLoop) -> float:
+    """Least gain above 1 that is found."""
+    return min((each.gain for each in _crossings(scanned(loop)) if each.gain > 1.0), default=GAIN_CAP)
+
+
+class Scan(NamedTuple):
+    """Response on a grid of angles."""
+
+    loop: NetworkLoop
+    angles: np.ndarray
+    matrices: np.ndarray
+    """L, (n, S, S)."""
+
+    def locus(self) -> Locus:
+        """Its eigenvalues."""
+        return locus(self.loop.at, self.angles, self.matrices, real_end=self.loop.sampled)
+
+
+def scanned(loop: NetworkLoop) -> Scan:
+    """A loop's response on a grid that has several points a turn of the longest round trip."""
+    angles = scan_angles(max(group.trip for group in loop.groups) / loop.epoch)
+    return Scan(loop, angles, loop.at(angles))
+
+
+def _crossings(scan: Scan) -> list[Crossing]:
+    return [each for each in negative_real(scan.locus()) if each.gain < GAIN_CAP]
+
+
+def limits_of(scan: Scan) -> Limits:
+    """Unstable poles, counted with proof, and the gains and the phase next to those that run."""
+    loop = scan.loop
+    alone = queues_alone(loop)
+    poles = whole(-(half_turns(alone.disc, (0.0, pi)) + alone.rest))
+
+    def unstable(gain: float) -> int:
+        return poles + whole(-(half_turns(loop.disc, (0.0, pi), gain) + loop.rest(gain)))
+
+    crossings = _crossings(scan)
+    upper = min((each for each in crossings if each.gain >= 1.0), key=lambda each: each.gain, default=None)
+    below = sorted((each for each in crossings if each.gain < 1.0), key=lambda each: -each.gain)
+    found = unstable(1.0)
+    if found == 0:
+        offs = [each.off for each in gain_crossovers(scan.locus())]
+        return Limits(0, upper, below[0] if below else None, min(offs, default=pi))
+    # Between two crossings the number of unstable poles stays.
+    ends = [*(each.gain for each in below[1:]), 0.25 * below[-1].gain] if below else []
+    held = (each for each, end in zip(below, ends, strict=True) if unstable((each.gain * end) ** 0.5) == 0)
+    return Limits(found, None, next(held, None), 0.0)
+
+
+def proved_margins(loop: NetworkLoop, limits: Limits) -> tuple[float, float | None, float]:
+    """Gain margin, that for any instants of the laws [dB], and phase margin [degree], as far as they are proved."""
+
+    def gain(some: NetworkLoop) -> float:
+        attained = GAIN_CAP if limits.upper is None else limits.upper.gain
+        return gain_without_zero(some.disc, attained, lambda value: Box(gain=(1.0, value)), 1.0)
+
+    anyhow = None
+    if loop.sampled and len(loop.laws) > 1:
+        anyhow = gain(replace(loop, any_phase=True))
+    # What holds for any instants holds for those that are the same.
+    close = anyhow is not None and limits.upper is not None and anyhow > 1.0 + 0.995 * (limits.upper.gain - 1.0)
+    same = anyhow if anyhow is not None and close else gain(loop)
+    phase = gain_without_zero(loop.disc, limits.phase_rad, lambda value: Box(phase=(-value, value)), 0.0)
+    return decibel(same), None if anyhow is None else decibel(anyhow), degrees(phase)
+
+
+def alone_margins(scan: Scan) -> dict[int, float]:
+    """Gain margins of single laws of a stable loop, the others as they are, by the link's place; without proof."""
+    found, loop = {}, scan.loop
+    for row, place in enumerate(loop.equilibrium.marking):
+
+        def opened(L: np.ndarray, row: int = row) -> np.ndarray:
+            T = np.linalg.solve(np.eye(L.shape[1]) + L, L)[:, row, row]
+            return (T / (1.0 - T))[:, None, None]
+
+        def single(theta: np.ndarray, opened: Callable[[np.ndarray], np.ndarray] = opened) -> np.ndarray:
+            return opened(loop.at(theta))
+
+        curves = locus(single, scan.angles, opened(scan.matrices), real_end=loop.sampled)
+        found[place] = min((each.gain for each in negative_real(curves) if each.gain > 1.0), default=inf)
+    return found

@@ -1,0 +1,215 @@
+"""Certificate of a network of queues: what queues where, the margins of all laws together, and the verdict."""
+
+from __future__ import annotations
+
+import os
+from typing import Literal
+
+from netctrl.certificates.record import CertifiedLaw
+from netctrl.errors import Status
+from netctrl.model.io.display import html_table
+from netctrl.model.io.provenance import Provenance
+from netctrl.model.io.record_file import FileRecord, Record, read_record
+from netctrl.units import format_quantity
+
+__all__ = [
+    "NETWORK_SCHEMA",
+    "CertifiedFlows",
+    "CertifiedLink",
+    "NetworkCertificate",
+    "NetworkMargins",
+    "NetworkVerdict",
+    "read_network_certificate",
+]
+
+NETWORK_SCHEMA = "netctrl.network_certificate/1"
+_MAX_BYTES = 2**26
+
+
+class CertifiedLink(Record, frozen=True):
+    """A link in equilibrium."""
+
+    name: str
+    """Id in the scenario."""
+    capacity_bit_per_s: float
+    """Rate [bit/s]."""
+    state: Literal["marks", "full", "idle"]
+    """marks: a queue that the law holds. full: a queue below the point at which the law marks. idle: no queue."""
+    load: float
+    """What comes to the link over its rate."""
+    queue_delay_s: float
+    """Standing delay [s]."""
+    output: float
+    """Output of the law; 0 where it doesn't mark."""
+    gain_margin_db: float | None
+    """By how much this law's gain may grow alone, with the others as they are; of an unstable network, null [dB].
+    Found on a grid of angles. null also where it is above 60 dB."""
+    law: CertifiedLaw | None
+    """Law that runs; null for a buffer alone."""
+
+
+class CertifiedFlows(Record, frozen=True):
+    """A group of flows in equilibrium."""
+
+    name: str
+    """Id in the scenario."""
+    flows: float
+    """How many."""
+    sender: str
+    """Window law."""
+    path: tuple[str, ...]
+    """Links, in order."""
+    rtt_s: float
+    """Round-trip time without queues [s]."""
+    round_trip_s: float
+    """With them [s]."""
+    window_packets: float
+    """Of a flow [packet]."""
+    probability: float
+    """That a packet is marked on its path."""
+    rate_bit_per_s: float
+    """Of a flow [bit/s]."""
+
+
+class NetworkMargins(Record, frozen=True):
+    """Margins of the loop that all laws close together."""
+
+    stable: bool
+    """Whether the closed loop is stable; counted with proof."""
+    unstable_poles: int
+    """Number of the closed loop's unstable poles."""
+    gain_margin_db: float | None
+    """By how much the gains of all laws may grow together [dB]; of an unstable loop, below 0, by how much they must
+    fall. null: above 60 dB, or no smaller gains help."""
+    gain_margin_db_proved: float | None
+    """No smaller factor makes the loop unstable, proved at all angles [dB]; null where it is unstable or not exact."""
+    gain_margin_db_any_phase: float | None
+    """The same whatever the instants are at which the laws act, each at its interval [dB]; null where they don't share
+    one."""
+    gain_reduction_db: float | None
+    """By how much the gains of all laws may fall together [dB]; null: to 0, or the loop is unstable."""
+    phase_margin_deg: float
+    """Phase that all laws may lose or win together; 0 where the loop is unstable [degree]."""
+    phase_margin_deg_proved: float | None
+    """Proved at all angles [degree]; null where the loop is unstable or not exact."""
+    disk_margin: float
+    """Disks in which the factors of all laws may be at once, each in its own; 0 where the loop is unstable."""
+    crossing_rad_s: float | None
+    """Frequency at which the loop oscillates at its limit [rad/s]; null where there is none."""
+
+
+class NetworkVerdict(Record, frozen=True):
+    """Margins and verdict."""
+
+    status: Status
+    """admissible: all laws keep 6 dB and 30 degrees together. infeasible: no equilibrium that the loop describes."""
+    method: Literal["sampled", "continuous", "approximate", "none"]
+    """sampled: laws that act at one interval, exact. continuous: averaging laws, exact. approximate: intervals that
+    differ, each law with its hold and without its aliases."""
+    margins: NetworkMargins | None
+    """null without an equilibrium."""
+    warnings: tuple[str, ...]
+    """Assumptions of the verdict, and what the loop leaves out."""
+
+
+class NetworkCertificate(FileRecord, frozen=True):
+    """Certificate of a network of queues by `netctrl certify network`, saved as one file.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> found = netctrl.certify_network(netctrl.read("parking-lot"))
+    >>> [link.state for link in found.links]
+    ['marks', 'marks', 'idle']
+    """
+
+    schema: Literal["netctrl.network_certificate/1"]
+    """Version of the file format."""
+    name: str
+    """Of the scenario."""
+    packet_size_bytes: float
+    """[byte]"""
+    links: tuple[CertifiedLink, ...]
+    """In the scenario's order."""
+    flows: tuple[CertifiedFlows, ...]
+    """In the scenario's order; empty without an equilibrium."""
+    certificate: NetworkVerdict
+    """What holds."""
+    provenance: Provenance
+    """Provenance of the certificate."""
+
+    @property
+    def verdict(self) -> str:
+        """Whether the network is stable, in one sentence."""
+        answer = {
+            Status.ADMISSIBLE: "holds",
+            Status.STABLE: "stable, but with less than 6 dB or 30 degrees",
+            Status.UNSTABLE: "unstable",
+            Status.INFEASIBLE: "no equilibrium",
+        }[self.certificate.status]
+        about = " (approximately: the laws' intervals differ)" if self.certificate.method == "approximate" else ""
+        marking = [link.name for link in self.links if link.state == "marks"]
+        where = f" with bottlenecks {', '.join(marking)}" if marking else ""
+        return f"{self.name}{where}: {answer}{about}"
+
+    @property
+    def rows(self) -> list[tuple[str, str]]:
+        """(name, text) of what people read."""
+        rows = [(f"link {link.name}", _link_text(link)) for link in self.links]
+        rows += [(f"flows {group.name}", _flows_text(group)) for group in self.flows]
+        found = self.certificate.margins
+        if found is not None:
+            rows += _margin_rows(found)
+        return rows
+
+    def _repr_html_(self) -> str:
+        return html_table(self.verdict, self.rows)
+
+
+def read_network_certificate(path: str | os.PathLike[str]) -> NetworkCertificate:
+    """Read a network's certificate from its file.
+
+    Raises
+    ------
+    FileError
+        The file can't be read, or has an unknown, missing or unusable key, which the message names.
+    """
+    return read_record(
+        path, NetworkCertificate, schema=NETWORK_SCHEMA, what="network's certificate", max_bytes=_MAX_BYTES
+    )
+
+
+def _link_text(link: CertifiedLink) -> str:
+    law = "no law" if link.law is None else link.law.name
+    rate = format_quantity(link.capacity_bit_per_s, "bit/s")
+    if link.state == "idle":
+        return f"{law} at {rate}, idle: {link.load:.3g} of its rate"
+    delay = format_quantity(float(f"{link.queue_delay_s:.4g}"), "s")
+    if link.state == "full":
+        return f"{law} at {rate}, {delay} of queue, too little to mark"
+    alone = "" if link.gain_margin_db is None else f", gain margin alone {link.gain_margin_db:.2f} dB"
+    return f"{law} at {rate}, {delay} of queue, output {link.output:.4g}{alone}"
+
+
+def _flows_text(group: CertifiedFlows) -> str:
+    trip = format_quantity(float(f"{group.round_trip_s:.4g}"), "s")
+    return (
+        f"{group.flows:g} {group.sender} over {', '.join(group.path)}: windows {group.window_packets:.4g}, {trip}, "
+        f"marked {group.probability:.3g}"
+    )
+
+
+def _margin_rows(found: NetworkMargins) -> list[tuple[str, str]]:
+    gain = "above 60 dB" if found.gain_margin_db is None else f"{found.gain_margin_db:.2f} dB"
+    if not found.stable:
+        gain = "at no smaller gain" if found.gain_margin_db is None else gain
+        return [("all laws together", f"{found.unstable_poles} unstable poles, gain margin {gain}")]
+    if found.gain_margin_db_proved is not None:
+        gain += f" (proved {found.gain_margin_db_proved:.2f} dB)"
+    if found.gain_reduction_db is not None:
+        gain += f", may fall by {-found.gain_reduction_db:.2f} dB"
+    rows = [("all laws together", f"gain margin {gain}, phase margin {found.phase_margin_deg:.1f} degrees")]
+    apart = f"disk margin {found.disk_margin:.2f} of each law, all at once"
+    if found.gain_margin_db_any_phase is not None:
+        apart = f"{found.gain_margin_db_any_phase:.2f} dB whenever the laws act, {apart}"
+    return [*rows, ("", apart)]

@@ -1,0 +1,253 @@
+"""`netctrl design pie`, `docsis-pie`, `pi2`, `dualpi2`, `red` and `wred`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from netctrl.cli.app import Report, check_report, checked_plot, invocation, option, read_whole
+from netctrl.cli.certify.common import HZ_TAKES, Where, duration, gain, sixteenths, whole_bytes
+from netctrl.cli.design.common import Files, Json, Output, Plot, deliver, read
+from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status
+from netctrl.units import DURATION_TAKES, SIZE_TAKES, parse_count
+
+__all__ = ["docsis_pie", "dualpi2", "pi2", "pie", "red", "wred"]
+
+_TARGET = option("TIME", f"target of the queueing delay: {DURATION_TAKES}")
+_TUPDATE = option("TIME", f"between two updates: {DURATION_TAKES}")
+_ALPHA = option("GAIN", "with --objective margin: on the delay's error [1/s]")
+_COUPLING_TAKES = "a whole factor above 0, as in 2"
+_MARGIN_TAKES = "a number above 0 and at most 1.8, as in 0.667, which is 6 dB or 37 degrees"
+_DISK = Annotated[str | None, option("NUMBER", f"disk margin kept at every point: {_MARGIN_TAKES} (0.667)")]
+_ECN = Annotated[bool, option("", "packets are marked instead of dropped")]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Goal:
+    """What is greatest."""
+
+    objective: Annotated[
+        str,
+        option("WHAT", "speed: greatest alpha with --disk-margin; margin: beta of the greatest disk margin at --alpha"),
+    ] = "speed"
+    disk_margin: _DISK = None
+
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of `netctrl.queue_design`."""
+        return {"objective": self.objective, "disk_margin": _number(self.disk_margin)}
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """Requested output."""
+
+    json: Json = False
+    output: Output = None
+    plot: Plot = None
+    report: Report = None
+
+
+def pie(
+    where: Where,
+    goal: Goal | None = None,
+    wanted: Wanted | None = None,
+    *,
+    alpha: Annotated[
+        str | None,
+        option("GAIN", "with --objective margin: on the delay's error, in sixteenths of 1/s or as in 0.125Hz (2)"),
+    ] = None,
+    target: Annotated[str, _TARGET] = "15ms",
+    tupdate: Annotated[str, _TUPDATE] = "15ms",
+    hz: Annotated[str, option("NUMBER", HZ_TAKES)] = "250",
+    rfc: Annotated[bool, option("", "real numbers, as in RFC 8033 and in ns-3, instead of Linux's sixteenths")] = False,
+) -> int:
+    """PIE's gains for a range of flows and round-trip times, in the sixteenths of 1/s that Linux takes.
+
+    Examples
+    --------
+    netctrl design pie --rtt 10ms:30ms --N 3:5 --capacity 20Mbit
+    netctrl design pie --rtt 20ms --window 10 --objective margin --alpha 2 --json
+    """
+
+    def parameters() -> dict[str, Any]:
+        return {
+            **_times(target, tupdate),
+            **_given("alpha", alpha, sixteenths),
+            "implementation": "rfc" if rfc else "linux",
+            "hz": read_whole("hz", hz, HZ_TAKES),
+        }
+
+    return _designed("pie", parameters, where, goal, wanted)
+
+
+def docsis_pie(
+    where: Where,
+    goal: Goal | None = None,
+    wanted: Wanted | None = None,
+    *,
+    alpha: Annotated[str | None, _ALPHA] = None,
+    latency_target: Annotated[str, _TARGET] = "10ms",
+    interval: Annotated[str, _TUPDATE] = "16ms",
+) -> int:
+    """DOCSIS-PIE's gains A and B (RFC 8034) for a range of flows and round-trip times, in real numbers.
+
+    Examples
+    --------
+    netctrl design docsis-pie --rtt 10ms:30ms --N 3:5 --capacity 20Mbit
+    netctrl design docsis-pie --rtt 20ms --window 10 --latency-target 20ms --json
+    """
+
+    def parameters() -> dict[str, Any]:
+        return {
+            "target_s": duration("latency_target", latency_target),
+            "tupdate_s": duration("interval", interval),
+            **_given("alpha", alpha, gain),
+        }
+
+    return _designed("docsis-pie", parameters, where, goal, wanted)
+
+
+def dualpi2(
+    where: Where,
+    goal: Goal | None = None,
+    wanted: Wanted | None = None,
+    *,
+    alpha: Annotated[str | None, _ALPHA] = None,
+    target: Annotated[str, _TARGET] = "15ms",
+    tupdate: Annotated[str, _TUPDATE] = "16ms",
+    coupling_factor: Annotated[
+        str, option("NUMBER", f"from p' to the scalable queue's probability: {_COUPLING_TAKES}")
+    ] = "2",
+    step_thresh: Annotated[str, option("TIME", f"step of the scalable queue: {DURATION_TAKES}")] = "1ms",
+    drop_early: Annotated[bool, option("", "packets are chosen as they come, not as they leave")] = False,
+) -> int:
+    """DualPI2's gains for a range of flows and round-trip times, in the steps of 1/256 1/s that tc sends.
+
+    Examples
+    --------
+    netctrl design dualpi2 --rtt 20ms --N 10:20 --capacity 100Mbit
+    netctrl design dualpi2 --rtt 100ms --window 50 -o dualpi2.json
+    """
+
+    def parameters() -> dict[str, Any]:
+        return {
+            **_times(target, tupdate),
+            **_given("alpha", alpha, gain),
+            "coupling": read_whole("coupling_factor", coupling_factor, _COUPLING_TAKES),
+            "step_s": duration("step_thresh", step_thresh),
+            "drop_early": drop_early,
+        }
+
+    return _designed("dualpi2", parameters, where, goal, wanted)
+
+
+def pi2(
+    where: Where,
+    goal: Goal | None = None,
+    wanted: Wanted | None = None,
+    *,
+    alpha: Annotated[str | None, _ALPHA] = None,
+    target: Annotated[str, _TARGET] = "15ms",
+    tupdate: Annotated[str, _TUPDATE] = "16ms",
+) -> int:
+    """PI2's gains for a range of flows and round-trip times, in real numbers.
+
+    Examples
+    --------
+    netctrl design pi2 --rtt 20ms --N 10:20 --capacity 100Mbit
+    netctrl design pi2 --rtt 50ms --window 8 --objective margin --alpha 0.16
+    """
+
+    def parameters() -> dict[str, Any]:
+        return {**_times(target, tupdate), **_given("alpha", alpha, gain)}
+
+    return _designed("pi2", parameters, where, goal, wanted)
+
+
+def red(
+    where: Where,
+    wanted: Wanted | None = None,
+    *,
+    min: Annotated[str, option("SIZE", f"lower threshold of the average: {SIZE_TAKES}")],
+    limit: Annotated[str | None, option("SIZE", "longest queue; by default 4 times the upper threshold")] = None,
+    avpkt: Annotated[str, option("SIZE", "average packet, by which the weight follows from --burst")] = "1000",
+    burst: Annotated[str | None, option("NUMBER", "burst in packets; by default 5 --min/(3 --avpkt)")] = None,
+    ecn: _ECN = False,
+    disk_margin: _DISK = None,
+) -> int:
+    """RED's upper threshold and probability for a range of loads: the steepest line that Linux keeps stable.
+
+    Examples
+    --------
+    netctrl design red --min 30kB --rtt 50ms --N 15:20 --capacity 20Mbit --ecn
+    netctrl design red --min 30kB --burst 55 --rtt 50ms --N 20 --capacity 20Mbit --json
+    """
+
+    def parameters() -> dict[str, Any]:
+        return {
+            "min_bytes": whole_bytes("min", min),
+            **_given("limit_bytes", limit, lambda _, text: whole_bytes("limit", text)),
+            "average_packet": whole_bytes("avpkt", avpkt),
+            **_given("burst", burst, lambda name, text: read_whole(name, text, "a whole number of packets, as in 55")),
+            "ecn": ecn,
+        }
+
+    return _designed("red", parameters, where, Goal(disk_margin=disk_margin), wanted)
+
+
+def wred(
+    where: Where,
+    wanted: Wanted | None = None,
+    *,
+    min: Annotated[str, option("SIZE", f"lower threshold of the queue: {SIZE_TAKES}")],
+    ecn: _ECN = False,
+    disk_margin: _DISK = None,
+) -> int:
+    """WRED's upper threshold and probability for a range of loads: the steepest line that a switch keeps stable.
+
+    Examples
+    --------
+    netctrl design wred --min 100kB --rtt 100us --N 8:32 --capacity 100Gbit --sender dctcp --ecn
+    netctrl design wred --min 30kB --rtt 50us --N 8 --capacity 10Gbit --json
+    """
+
+    def parameters() -> dict[str, Any]:
+        return {"min_bytes": whole_bytes("min", min), "ecn": ecn}
+
+    return _designed("wred", parameters, where, Goal(disk_margin=disk_margin), wanted)
+
+
+def _designed(
+    law: str, parameters: Callable[[], dict[str, Any]], where: Where, goal: Goal | None, wanted: Wanted | None
+) -> int:
+    """A design: written, printed, and exit status 3 unless it meets the design rule."""
+    wanted, arguments = wanted or Wanted(), {**where.arguments(), **(goal or Goal()).arguments()}
+    picture = checked_plot(wanted.plot, wanted.output)
+    check_report(wanted.report, plot=wanted.plot, output=wanted.output)
+    given = parameters()
+    if "alpha" in given and arguments["objective"] == "speed":
+        raise InvalidValue("alpha", given["alpha"], "a value only with --objective margin")
+
+    import netctrl
+
+    design = netctrl.queue_design(law, parameters=given, argv=invocation(), **arguments)
+    files = Files(wanted.json, wanted.output, wanted.plot, picture, wanted.report)
+    held = design.certificate.status is Status.ADMISSIBLE
+    return deliver(files, design, design.plot, None if held else NoAdmissibleDesign(design.verdict, design))
+
+
+def _times(target: str, tupdate: str) -> dict[str, float]:
+    return {"target_s": duration("target", target), "tupdate_s": duration("tupdate", tupdate)}
+
+
+def _given(name: str, text: str | None, read_it: Callable[[str, str], Any]) -> dict[str, Any]:
+    return {} if text is None else {name: read_it(name, text)}
+
+
+def _number(text: str | None) -> float | None:
+    return None if text is None else read("disk_margin", text, parse_count, _MARGIN_TAKES)

@@ -1,0 +1,125 @@
+"""Search for the gains of a PI law on samples of a box, first in real numbers and then in the target's steps.
+
+For an integral gain α the proportional gain β(α) with the greatest disk margin is found on a scan that narrows, and by
+bisection the greatest α at which that margin is enough. In a target's steps the same is decided among the whole numbers
+from there on down, with the gains that the implementation computes from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import inf, log
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from netctrl.certificates.docsis import docsis_pie
+from netctrl.certificates.subject import SUBJECTS, PiSubject
+from netctrl.design.queue.samples import PiSamples
+from netctrl.laws.targets.dualpi2 import DUALPI2_MAX, DUALPI2_STEP, dualpi2_gain, dualpi2_sent, nearest_dualpi2_steps
+from netctrl.laws.targets.pie_law import PIE_MAX, PIE_STEP
+
+__all__ = ["PI_LAWS", "Gains", "Steps", "best_beta", "fastest", "steadiest", "target_steps"]
+
+PI_LAWS: dict[str, Callable[..., PiSubject]] = {**SUBJECTS, "docsis-pie": docsis_pie}
+"""Name -> function that makes a law's subject from its parameters."""
+_RATIOS = (0.02, 2000.0)
+"""Range of β/α in which β is sought, over the longest round trip in updates."""
+_SCAN, _NARROWED, _ROUNDS = 33, 9, 4
+_LEAST_ALPHA, _MOST_ALPHA = 1e-9, 1e4
+_BISECTIONS = 24
+_AROUND = 3
+"""Whole steps on each side of the best real β that are tried."""
+_BELOW = 200
+"""Whole steps of α below the best real one that are tried."""
+
+
+class Steps(NamedTuple):
+    """Steps in which a target takes gains."""
+
+    step: float
+    """[1/s]; 0: any."""
+    most: int
+    """Number of steps."""
+    nearest: Callable[[float], int]
+    """Number of steps whose gain in effect is nearest to one in 1/s."""
+    sent: Callable[[float], int]
+    """Number of steps that a gain given in 1/s becomes."""
+    effect: Callable[[int], float]
+    """Gain in effect [1/s]."""
+
+
+_REAL = Steps(0.0, 0, round, round, float)
+_PIE = Steps(PIE_STEP, PIE_MAX, *[lambda gain: round(gain / PIE_STEP)] * 2, lambda steps: steps * PIE_STEP)
+_DUALPI2 = Steps(DUALPI2_STEP, DUALPI2_MAX, nearest_dualpi2_steps, dualpi2_sent, dualpi2_gain)
+
+
+def target_steps(law: str, given: Mapping[str, Any]) -> Steps:
+    """Steps of a law's gains; of PIE those of tc, and none in the real numbers of RFC 8033."""
+    if law == "dualpi2":
+        return _DUALPI2
+    return _PIE if law == "pie" and given.get("implementation", "linux") == "linux" else _REAL
+
+
+class Gains(NamedTuple):
+    """Gains with the disk margin that they have on the samples."""
+
+    alpha: float
+    """As the target takes it [1/s]."""
+    beta: float
+    """The same."""
+    disk_margin: float
+
+
+def best_beta(samples: PiSamples, alpha: float, trips: float) -> Gains:
+    """Real β with the greatest disk margin for α; `trips` is the longest round trip in updates."""
+    low, high = (log(alpha * ratio * trips) for ratio in _RATIOS)
+    points, found = _SCAN, Gains(alpha, 0.0, -inf)
+    for _ in range(_ROUNDS):
+        grid = np.linspace(low, high, points)
+        margins = samples.disk_margins(np.full(points, alpha), np.exp(grid))
+        best = int(np.argmax(margins))
+        if margins[best] > found.disk_margin:
+            found = Gains(alpha, float(np.exp(grid[best])), float(margins[best]))
+        low, high = grid[max(best - 1, 0)], grid[min(best + 1, points - 1)]
+        points = _NARROWED
+    return found
+
+
+def fastest(samples: PiSamples, least: float, trips: float, law: str, given: Mapping[str, Any]) -> Gains | None:
+    """Greatest α with a disk margin of `least`, and of its β the steadiest; None: the target has none so small."""
+    low, high = log(_LEAST_ALPHA), log(_MOST_ALPHA)
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (low + high)
+        enough = best_beta(samples, float(np.exp(middle)), trips).disk_margin >= least
+        low, high = (middle, high) if enough else (low, middle)
+    real = best_beta(samples, float(np.exp(low)), trips)
+    target = target_steps(law, given)
+    if not target.step:
+        return real if real.disk_margin >= least else None
+    top = min(target.nearest(real.alpha) + 1, target.most)
+    for steps in range(top, max(top - _BELOW, 0), -1):
+        found = _in_steps(samples, steps, trips, law, given)
+        if found is not None and found.disk_margin >= least:
+            return found
+    return None
+
+
+def steadiest(samples: PiSamples, alpha: float, trips: float, law: str, given: Mapping[str, Any]) -> Gains | None:
+    """Greatest disk margin with an α; None: no β makes it stable."""
+    target = target_steps(law, given)
+    if target.step:
+        found = _in_steps(samples, target.sent(alpha), trips, law, given)
+    else:
+        found = best_beta(samples, alpha, trips)
+    return found if found is not None and found.disk_margin > 0.0 else None
+
+
+def _in_steps(samples: PiSamples, alpha: int, trips: float, law: str, given: Mapping[str, Any]) -> Gains | None:
+    """Best whole β for a whole α, by the law that the target makes of both."""
+    target = target_steps(law, given)
+    near = target.nearest(best_beta(samples, target.effect(alpha), trips).beta)
+    low, high = max(near - _AROUND, 1), min(near + _AROUND, target.most)
+    pairs = [(alpha * target.step, beta * target.step) for beta in range(low, high + 1)]
+    found = [Gains(*pair, samples.disk_margin(PI_LAWS[law](**given, alpha=pair[0], beta=pair[1]))) for pair in pairs]
+    return max(found, key=lambda each: each.disk_margin, default=None)

@@ -1,0 +1,133 @@
+"""Disk margins of a queue's law at sample points of a box, for many gains at a time and without proof.
+
+A PI law's loop is L = (integral + proportional (1 − 1/z)) U, where U is the loop of the integral gain 1: U is computed
+once, and each pair of gains costs a product. Points are on a grid over the box, where ranges of the law's output meet,
+and where a proof has found a worse one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import pi
+from typing import NamedTuple
+
+import numpy as np
+
+from netctrl.certificates.box import Box, Ends
+from netctrl.certificates.loops import box_loops
+from netctrl.certificates.subject import PiSubject, Subject
+from netctrl.plants.queues.queue_loop import QueueLoop
+from netctrl.plants.queues.queue_response import SampledPi
+
+__all__ = ["PiSamples", "Point", "pi_samples", "sampled_disk_margin"]
+
+Point = tuple[float, float]
+"""Flows of the loop, and round-trip time without the queue [s]."""
+_GRID = 5
+_ANGLES = 320
+
+
+class PiSamples(NamedTuple):
+    """Loops of a PI law with the integral gain 1 at m samples: each point, with each sender, in its range."""
+
+    unit: np.ndarray
+    """U, (m, angles)."""
+    turn: np.ndarray
+    """1 − 1/z, (m, angles)."""
+    scale: np.ndarray
+    """Gains in the range over those where nothing scales them, (m,)."""
+    rung: np.ndarray
+    """Number of the range, (m,)."""
+
+    def disk_margins(self, integral: np.ndarray, proportional: np.ndarray) -> np.ndarray:
+        """Least disk margin over the samples for k pairs of gains [1/s], (k,): 0 where a loop is unstable."""
+        return np.array(
+            [self._least(self.scale * a, self.scale * b) for a, b in zip(integral, proportional, strict=True)]
+        )
+
+    def disk_margin(self, law: PiSubject) -> float:
+        """The same for a law, with each range's gains as its implementation computes them."""
+        gains = np.array([(each.integral, each.proportional) for _, _, each in law.rungs])[self.rung]
+        return self._least(gains[:, 0], gains[:, 1])
+
+    def _least(self, integral: np.ndarray, proportional: np.ndarray) -> float:
+        return _least((integral[:, None] + proportional[:, None] * self.turn) * self.unit)
+
+
+def pi_samples(law: PiSubject, box: Box, more: Sequence[Point] = ()) -> PiSamples:
+    """Samples of a PI law's loops over a box, and at `more` points of it."""
+    unit = replace(
+        law, rungs=tuple((low, high, replace(g, integral=1.0, proportional=0.0)) for low, high, g in law.rungs)
+    )
+    found = []
+    for number, (_, loop) in enumerate(box_loops(unit, box)):
+        rung = number % len(law.rungs)
+        n, tau = _points(loop, box, more)
+        if n.size:
+            theta = _angles(loop, n, tau)
+            scale = law.rungs[rung][2].integral / law.sampled.integral
+            response = loop.at(theta, n[:, None], tau[:, None], coarse=True)
+            found.append((response, 1.0 - np.exp(-1j * theta), np.full(n.size, scale), np.full(n.size, rung)))
+    return PiSamples(*(np.concatenate(each) for each in zip(*found, strict=True)))
+
+
+def sampled_disk_margin(law: Subject, box: Box, more: Sequence[Point] = ()) -> float:
+    """Least disk margin of any law's loops at samples of a box, and at `more` points: 0 where a loop is unstable."""
+    least = 2.0
+    for _, loop in box_loops(law, box):
+        n, tau = _points(loop, box, more)
+        if n.size:
+            least = min(least, _least(loop.at(_angles(loop, n, tau), n[:, None], tau[:, None], coarse=True)))
+    return least
+
+
+def _points(loop: QueueLoop, box: Box, more: Sequence[Point]) -> tuple[np.ndarray, np.ndarray]:
+    """Samples at which a loop holds, with those at the ends of its range, where gains jump."""
+    n, tau = (each.ravel() for each in np.meshgrid(_spread(box.flows), _spread(box.rtt)))
+    others = np.array(more).reshape(-1, 2)
+    n, tau = np.concatenate([n, others[:, 0]]), np.concatenate([tau, others[:, 1]])
+    x = loop.output(n, tau)
+    inside = (x >= loop.within[0]) & (x <= loop.within[1])
+    edges = np.array(loop.starts(box.flows, box.rtt)).reshape(-1, 2)
+    return np.concatenate([n[inside], edges[:, 0]]), np.concatenate([tau[inside], edges[:, 1]])
+
+
+def _spread(ends: Ends) -> np.ndarray:
+    return np.geomspace(*ends, _GRID) if ends[0] < ends[1] else np.array([ends[0]])
+
+
+def _angles(loop: QueueLoop, n: np.ndarray, tau: np.ndarray) -> np.ndarray:
+    """Angles at each point, (m, angles), from well below the windows' slowest corner on."""
+    law = loop.law
+    trip = tau + (law.target_s if isinstance(law, SampledPi) else 0.0)
+    lowest = np.minimum(0.02 * loop.epoch / (trip * (1.0 + loop.rate * trip / n)), 0.02)[:, None]
+    share = np.linspace(0.0, 1.0, _ANGLES)
+    return lowest ** (1.0 - share) * pi**share
+
+
+def _least(L: np.ndarray) -> float:
+    """Least 2|1 + L|/|1 − L| of loops (m, angles), 0 where one is unstable by Nyquist's count on the grid."""
+    if _unstable(L).any():
+        return 0.0
+    with np.errstate(divide="ignore"):
+        ratio = 2.0 * np.abs(1.0 + L) / np.abs(1.0 - L)
+    rows = np.arange(len(L))
+    best = np.clip(ratio.argmin(axis=1), 1, L.shape[1] - 2)
+    left, middle, right = (ratio[rows, best + i] for i in (-1, 0, 1))
+    bend = left - 2.0 * middle + right
+    with np.errstate(divide="ignore", invalid="ignore"):
+        vertex = middle - np.where(bend > 0.0, (left - right) ** 2 / (8.0 * bend), 0.0)
+    return float(np.minimum(np.where(middle <= np.minimum(left, right), vertex, middle), ratio.min(axis=1)).min())
+
+
+def _unstable(L: np.ndarray) -> np.ndarray:
+    """Whether poles are outside the unit circle: crossings of the negative axis beyond −1, (m,)."""
+    a, b = L[:, :-1], L[:, 1:]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        at = a.real - a.imag * (b.real - a.real) / (b.imag - a.imag)
+    beyond = (np.signbit(a.imag) != np.signbit(b.imag)) & (at < -1.0)
+    beyond[:, -1] = False  # at z = −1 the imaginary part is 0 up to rounding
+    leaves = np.where(beyond, np.where(b.imag > a.imag, 2, -2), 0).sum(axis=1)
+    last = np.where(L[:, -1].real < -1.0, np.where(L[:, -2].imag < 0.0, 1, -1), 0)
+    return leaves + last > 0

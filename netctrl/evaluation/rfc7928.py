@@ -1,0 +1,257 @@
+"""RFC 7928's sections for an AQM: 10 Mbit/s, 100 ms, a buffer of one bandwidth-delay product, NewReno without ECN.
+
+The RFC leaves the topology's numbers open (Section 3.1). Its loss without an AQM is 0.76 N²/S² for N flows, with S the
+bandwidth-delay product and the buffer in packets (Section 8.2.1, from Morris, INFOCOM 2000); the numbers of flows of
+the congestion levels follow from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import sqrt
+
+from netctrl.evaluation.case import BOTTLENECK, Case, Entry, Group, Line, Turn
+
+__all__ = ["ENTRIES", "LEVELS", "flows_for"]
+
+_RATE, _RTT, _PACKET = 10e6, 0.1, 1500
+_SPACE = 2.0 * _RATE * _RTT / 8.0 / _PACKET
+_EPISODE = 20.0
+"""Duration of a phase of Sections 8.2.5 and 8.2.6 [s]."""
+_HALVES = 12
+"""Number of phases."""
+
+
+def flows_for(loss: float, space: float = _SPACE) -> int:
+    """Flows that lose this share of their packets in a drop-tail queue: S √(l/0.76), rounded.
+
+    Parameters
+    ----------
+    loss : float
+        Share of the packets, from 0 to 1.
+    space : float
+        S: bandwidth-delay product and buffer [packet].
+    """
+    return round(space * sqrt(loss / 0.76))
+
+
+LEVELS = {"mild": flows_for(0.001), "medium": flows_for(0.005), "heavy": flows_for(0.01)}
+"""Congestion level -> number of flows (Sections 8.2.2 to 8.2.4)."""
+
+_TRANSFERS = Group(id="transfers", count=100, start=(20.0, 110.0), fields={"size": 100e3})
+_WEB = Group(id="web", kind="web", count=10, fields={"think_time": 3.0, "mean_object": 10e3})
+_VIDEO = Group(id="video", kind="bursts", fields={"rate": 1e6, "burst": 8, "pause_variation": 0.0})
+_CBR = Group(id="cbr", kind="udp", fields={"rate": 0.2e6, "spacing": "constant"})
+_BULK = Group(id="bulk")
+_WHOLE = "datagrams have whole packets of 1500 bytes"
+
+
+def _level(name: str) -> Case:
+    return Case(name=f"{LEVELS[name]} flows", groups=(Group(id="bulk", count=LEVELS[name]),))
+
+
+def _varying_load() -> Case:
+    """Mild, medium and heavy congestion in turn: flows beyond the mild level come and go."""
+    rest = [Group(id="mild", count=LEVELS["mild"])]
+    for phase in range(_HALVES):
+        level = ("mild", "medium", "heavy")[phase % 3]
+        more = LEVELS[level] - LEVELS["mild"]
+        if more:
+            begin = phase * _EPISODE
+            rest.append(
+                Group(id=f"phase-{phase}", count=more, start=(begin, begin), stop=begin + _EPISODE, measured=False)
+            )
+    return Case(name="mild, medium, heavy in turn", groups=tuple(rest), duration=_HALVES * _EPISODE)
+
+
+def _varying_capacity(name: str, episode: float, duration: float) -> Case:
+    """100 and 10 Mbit/s in turn."""
+    times = [episode * k for k in range(1, round(duration / episode))]
+    turns = tuple(Turn(time, capacity=10e6 if k % 2 == 0 else 100e6) for k, time in enumerate(times))
+    two = (Group(id="bulk", count=2),)
+    return Case(name=name, groups=two, capacity=100e6, turns=turns, duration=duration)
+
+
+def _fairness(rtt: float) -> Case:
+    groups = (Group(id="usual", rtt=_RTT), Group(id="other", rtt=rtt))
+    return Case(name=f"{1e3 * rtt:g} ms", groups=groups, ratio=("other", "usual"), duration=300.0)
+
+
+_TWO_WAYS = Case(
+    name="bulk both ways",
+    groups=(
+        Group(id="forward", count=4, ack_path=("back",)),
+        Group(id="backward", count=4, path=("back",), ack_path=(BOTTLENECK,)),
+    ),
+    others=(Line("back", "b", "a", _RATE),),
+)
+_MULTI = Case(
+    name="two bottlenecks in a row",
+    groups=(
+        Group(id="both", count=4, path=(BOTTLENECK, "second")),
+        Group(id="first", count=4),
+        Group(id="last", count=4, path=("second",)),
+    ),
+    others=(Line("second", "b", "c", _RATE),),
+    ratio=("both", "first"),
+)
+_SCHEDULED = frozenset({"codel", "fq_codel", "dualpi2"})
+_SCALABLE = frozenset({"pi2", "dualpi2"})
+
+ENTRIES = (
+    Entry("2.1", "Flow completion time", metrics=("completion time", "completion time 95 %", "completed")),
+    Entry("2.2", "Flow startup time", reason="the engines record when an object is complete, not its first byte"),
+    Entry("2.3", "Packet loss", metrics=("loss",)),
+    Entry("2.4", "Packet loss synchronization", reason="the engines count losses by link, not by flow"),
+    Entry("2.5", "Goodput", metrics=("goodput", "utilization")),
+    Entry("2.6", "Latency and jitter", metrics=("queueing delay", "queueing delay 95 %", "one-way delay", "jitter")),
+    Entry("2.7", "Trade-off of latency and goodput", metrics=("queueing delay", "utilization", "delay variation")),
+    Entry(
+        "3.2",
+        "Buffer size",
+        tuple(replace(_level("medium"), name=f"buffer of {size:g} products", buffer=size) for size in (0.5, 2.0, 4.0)),
+    ),
+    Entry(
+        "3.3",
+        "Congestion controls",
+        tuple(
+            Case(name=sender, groups=(Group(id="bulk", count=LEVELS["medium"], sender=sender),))
+            for sender in ("cubic", "bbr")
+        ),
+    ),
+    Entry("4.4", "Packet sizes and congestion notification", reason="all packets of a scenario have one size"),
+    Entry(
+        "4.5",
+        "Interaction with ECN",
+        (
+            Case(
+                name="ECN of Reno and Cubic",
+                groups=tuple(Group(id=sender, count=7, sender=sender, ecn=True) for sender in ("reno", "cubic")),
+                ratio=("cubic", "reno"),
+            ),
+            Case(
+                name="half of the flows with ECN",
+                groups=(Group(id="ecn", count=7, ecn=True), Group(id="without", count=7)),
+                ratio=("ecn", "without"),
+            ),
+        ),
+    ),
+    Entry(
+        "4.5 (RFC 9332)",
+        "ECN of scalable and classic senders",
+        (
+            Case(
+                name="Prague and Cubic",
+                groups=tuple(Group(id=name, count=4, sender=name, ecn=True) for name in ("prague", "cubic")),
+                ratio=("prague", "cubic"),
+            ),
+        ),
+        reason="the law doesn't tell scalable senders from classic ones",
+        only=_SCALABLE,
+    ),
+    Entry(
+        "4.6",
+        "Interaction with scheduling",
+        (
+            Case(
+                name="few packets beside bulk",
+                groups=(Group(id="bulk", count=LEVELS["medium"]), _CBR),
+                note=f"codel runs alone and fq_codel in its scheduler: compare both; {_WHOLE}",
+            ),
+        ),
+        reason="the engines have no scheduler around this law; fq_codel and dualpi2 have one",
+        only=_SCHEDULED,
+    ),
+    Entry(
+        "5.1.1",
+        "TCP-friendly sender, same initial window",
+        (Case(name="window of 3", groups=(_BULK, _TRANSFERS), initial_window=3, note="transfers of 100 kB"),),
+    ),
+    Entry(
+        "5.1.2",
+        "TCP-friendly sender, different initial windows",
+        (
+            Case(
+                name="transfers with a window of 10",
+                groups=(_BULK, _TRANSFERS),
+                note="the long flow starts with 10 too: all flows of a scenario do; figures are after the warm-up",
+            ),
+        ),
+    ),
+    Entry("5.2", "Aggressive transport sender", (Case(name="Cubic", groups=(Group(id="bulk", sender="cubic"),)),)),
+    Entry(
+        "5.3",
+        "Unresponsive transport sender",
+        (
+            Case(name="UDP at 12 Mbit/s", groups=(replace(_CBR, id="udp", fields={"rate": 12e6}),), note=_WHOLE),
+            Case(
+                name="UDP at 12 Mbit/s beside TCP",
+                groups=(_BULK, replace(_CBR, id="udp", fields={"rate": 12e6}, start=(40.0, 40.0), stop=80.0)),
+                note=f"UDP from 40 s to 80 s; {_WHOLE}",
+            ),
+        ),
+    ),
+    Entry(
+        "5.4",
+        "Less-than-best-effort transport sender",
+        (
+            Case(name="Vegas", groups=(Group(id="lbe", sender="vegas"),), note="Vegas for LEDBAT"),
+            Case(
+                name="Vegas beside Reno",
+                groups=(Group(id="lbe", sender="vegas"), _BULK),
+                ratio=("lbe", "bulk"),
+                note="Vegas, a delay-based sender (RFC 6297), stands for LEDBAT, which the engines lack",
+            ),
+        ),
+    ),
+    Entry("6.2", "Fairness between round-trip times", tuple(map(_fairness, (0.005, 0.02, 0.05, 0.2, 0.5)))),
+    Entry(
+        "7.2",
+        "Burst absorption",
+        (
+            Case(name="I: web and CBR", groups=(_WEB, _CBR), note=_WHOLE),
+            Case(name="II: web, CBR, bulk", groups=(_WEB, _CBR, _BULK), note=_WHOLE),
+            Case(name="III: video, web, CBR", groups=(_VIDEO, _WEB, _CBR), note=_WHOLE),
+            Case(name="IV: video, web, CBR, bulk", groups=(_VIDEO, _WEB, _CBR, _BULK), note=_WHOLE),
+        ),
+    ),
+    Entry("8.2.2", "Mild congestion (0.1 % of loss)", (_level("mild"),)),
+    Entry("8.2.3", "Medium congestion (0.5 % of loss)", (_level("medium"),)),
+    Entry("8.2.4", "Heavy congestion (1 % of loss)", (_level("heavy"),)),
+    Entry("8.2.5", "Varying congestion level", (_varying_load(),)),
+    Entry(
+        "8.2.6",
+        "Varying available capacity",
+        (
+            _varying_capacity("100 and 10 Mbit/s, 20 s each", _EPISODE, 120.0),
+            _varying_capacity("100 and 10 Mbit/s, 100 ms each", 0.1, 60.0),
+        ),
+    ),
+    Entry("8.3", "Parameter sensitivity", (_level("medium"),), varied=True),
+    Entry(
+        "9.1",
+        "Traffic mix",
+        (
+            Case(
+                name="bulk, web, voice, CBR, video",
+                groups=(
+                    Group(id="bulk", count=5),
+                    _WEB,
+                    Group(id="voice", kind="udp", count=4, fields={"rate": 87e3, "spacing": "constant"}),
+                    _CBR,
+                    _VIDEO,
+                ),
+                note=f"video at a constant mean rate: no sender of the engines adapts one; {_WHOLE}",
+            ),
+        ),
+    ),
+    Entry("9.2", "Bidirectional traffic", (_TWO_WAYS,)),
+    Entry("10.2", "Multi-AQM scenario", (_MULTI,)),
+    Entry("11", "Implementation cost", reason="to be judged on the target; netctrl export gives the code"),
+    Entry(
+        "12",
+        "Operator control and auto-tuning",
+        reason="all cases run with the parameters above, none tuned to a case; Section 8.3's cases vary them",
+    ),
+)
+"""Sections in the RFC's order."""

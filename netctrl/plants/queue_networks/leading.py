@@ -1,0 +1,108 @@
+"""Leading powers of a network's response at high frequencies, with their delays: their aliases sum in closed form.
+
+With E the shares that pass from queue to queue and K the rates at which round trips answer, A/s = 1 + E + K/s + O(1/s²)
+and B = B₁/s + B₂/s² + O(1/s³), all of them sums of delays. E has entries only from earlier to later links, so
+X = (1 + E)⁻¹ is a finite sum, and
+
+    A⁻¹ B/s = X B₁/s³ + X (B₂ − K X B₁)/s⁴ + O(1/s⁵).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from netctrl.plants.queue_networks.group import GroupResponse
+
+__all__ = ["Delayed", "leading_powers"]
+
+Delayed = dict[float, float]
+"""Delay [s] -> factor."""
+_Table = list[list[Delayed]]
+_NEGLIGIBLE = 1e-14
+_DIGITS = 12
+"""Of delays in seconds, by which equal ones are found."""
+
+
+def leading_powers(groups: Sequence[GroupResponse], size: int) -> tuple[_Table, _Table]:
+    """Factors of 1/s³ and of 1/s⁴ in A⁻¹ B/s, a table of links by links each."""
+    E, K, first, second = (_empty(size) for _ in range(4))
+    for group in groups:
+        for i, j in _pairs(group):
+            link, other, share = group.at[i], group.at[j], group.shares[i]
+            if group.queued[j]:
+                _add(K[link][other], group.ahead[i], share / group.trip)
+                if j < i:
+                    _add(E[link][other], group.ahead[i] - group.ahead[j], share)
+            if group.marks[j]:
+                _add_window(group, share * group.marks[j], group.ahead[i] + group.back[j], first, second, link, other)
+    third = _passed(E, first)
+    fourth = _passed(E, _sum(second, _product(K, third), -1.0))
+    return _pruned(third), _pruned(fourth)
+
+
+def _add_window(
+    group: GroupResponse, share: float, delay: float, first: _Table, second: _Table, link: int, other: int
+) -> None:
+    """Q of a group's windows: k/sigma − k² (1 + e^(−sigma))/sigma², k/sigma − k²/sigma² or k g/sigma²."""
+    sender, corner = group.sender, group.damping / group.trip
+    if sender.scalable and sender.averaging:
+        _add(second[link][other], delay, share * corner * sender.averaging / group.trip)
+        return
+    _add(first[link][other], delay, share * corner)
+    _add(second[link][other], delay, -share * corner * corner)
+    if not sender.scalable:
+        _add(second[link][other], delay + group.trip, -share * corner * corner)
+
+
+def _pairs(group: GroupResponse) -> Iterator[tuple[int, int]]:
+    return ((i, j) for i in range(len(group.at)) for j in range(len(group.at)))
+
+
+def _empty(size: int) -> _Table:
+    return [[{} for _ in range(size)] for _ in range(size)]
+
+
+def _add(entry: Delayed, delay: float, factor: float) -> None:
+    key = round(delay, _DIGITS)
+    entry[key] = entry.get(key, 0.0) + factor
+
+
+def _product(left: _Table, right: _Table) -> _Table:
+    size = len(left)
+    found = _empty(size)
+    for row in range(size):
+        for column in range(size):
+            for k in range(size):
+                for lag, factor in left[row][k].items():
+                    for delay, other in right[k][column].items():
+                        _add(found[row][column], lag + delay, factor * other)
+    return found
+
+
+def _sum(left: _Table, right: _Table, factor: float) -> _Table:
+    found = [[dict(entry) for entry in row] for row in left]
+    for into, row in zip(found, right, strict=True):
+        for entry, more in zip(into, row, strict=True):
+            for delay, value in more.items():
+                _add(entry, delay, factor * value)
+    return found
+
+
+def _passed(E: _Table, table: _Table) -> _Table:
+    """(1 + E)⁻¹ times a table, row by row in the links' order: X_l = T_l − Σ_k E_lk X_k."""
+    size = len(E)
+    found: _Table = []
+    for link in range(size):
+        row = [dict(entry) for entry in table[link]]
+        for k in range(link):
+            for lag, factor in E[link][k].items():
+                for column in range(size):
+                    for delay, value in found[k][column].items():
+                        _add(row[column], lag + delay, -factor * value)
+        found.append(row)
+    return found
+
+
+def _pruned(table: _Table) -> _Table:
+    largest = max((abs(value) for row in table for entry in row for value in entry.values()), default=0.0)
+    return [[{d: v for d, v in entry.items() if abs(v) > _NEGLIGIBLE * largest} for entry in row] for row in table]

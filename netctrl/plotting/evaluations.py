@@ -1,0 +1,77 @@
+"""Figure of an evaluation: queueing delay against utilization of the bottleneck, case by case, beside the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from netctrl.plotting.style import ACCENT, INK, ShownFigure
+from netctrl.units import format_quantity
+
+__all__ = ["TradeOff", "tradeoffs_figure"]
+
+_REFERENCE = "#b45f06"
+
+
+class TradeOff(NamedTuple):
+    """Queueing delay and utilization of a case."""
+
+    delay_s: float
+    """Mean queueing delay [s]."""
+    delay_half_width_s: float
+    """Half width of its interval, 0 for none [s]."""
+    utilization: float
+    """Share of the capacity."""
+    utilization_half_width: float
+    """Half width of its interval, 0 for none."""
+    reference: tuple[float, float] | None
+    """The reference's delay [s] and utilization; None: there is none."""
+
+
+def tradeoffs_figure(cases: Sequence[TradeOff], *, law: str, reference: str) -> ShownFigure:
+    """Each case as a point with its intervals, and a line from the reference's point (RFC 7928, Section 2.7).
+
+    Parameters
+    ----------
+    cases : sequence of TradeOff
+        At least one, with delays above 0.
+    law, reference : str
+        Names in the legend; an empty reference for none.
+    """
+    figure = ShownFigure(figsize=(7.2, 4.8), layout="constrained")
+    axes = figure.subplots()
+    for case in cases:
+        if case.reference is not None:
+            delay, used = case.reference
+            axes.plot(
+                [delay, case.delay_s], [100.0 * used, 100.0 * case.utilization], color="#cccccc", lw=0.9, zorder=1
+            )
+            axes.plot([delay], [100.0 * used], "s", color=_REFERENCE, ms=4.5, zorder=2)
+        axes.errorbar(
+            case.delay_s,
+            100.0 * case.utilization,
+            xerr=min(case.delay_half_width_s, 0.99 * case.delay_s),
+            yerr=100.0 * case.utilization_half_width,
+            fmt="o",
+            color=ACCENT,
+            ms=5,
+            lw=1.0,
+            zorder=3,
+        )
+    entries = [Line2D([], [], color=ACCENT, marker="o", ls="", label=law)]
+    if reference:
+        entries.append(Line2D([], [], color=_REFERENCE, marker="s", ls="", label=reference))
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(10.0, subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: format_quantity(value, "s")))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.tick_params(axis="x", labelrotation=30.0)
+    axes.set_xlabel("mean queueing delay of the bottleneck")
+    axes.set_ylabel("utilization of the bottleneck [%]")
+    axes.grid(color="#dddddd", lw=0.6)
+    for text in axes.legend(handles=entries, fontsize=8, labelcolor=INK).get_texts():
+        text.set_parse_math(False)
+    return figure

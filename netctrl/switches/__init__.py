@@ -1,0 +1,1 @@
+"""Configurations of switches: WRED profiles of SONiC and of OpenConfig."""

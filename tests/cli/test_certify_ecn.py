@@ -1,0 +1,126 @@
+"""`netctrl certify dctcp` and `dcqcn` as a person and a script see them."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from netctrl.certificates.certify import certify
+from netctrl.cli.certify import main
+
+Run = Callable[[str], tuple[int, str, str]]
+LINK = "--rtt 100us --N 2:40 --capacity 10Gbit"
+ROCE = "--rtt 50us --N 10 --capacity 40Gbit --packet-size 1000"
+
+
+@pytest.fixture
+def run(capsys, tmp_path, monkeypatch) -> Run:
+    """Run the command line in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def run_it(line: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        status = main(shlex.split(line))
+        return status, *capsys.readouterr()
+
+    return run_it
+
+
+def test_a_threshold_that_fills_the_link_is_status_0_and_saved(run: Run) -> None:
+    status, out, err = run(f"dctcp --K 65 {LINK} -o found.json --report found.html")
+    assert (status, err) == (0, "")
+    assert out.startswith("dctcp with 2 to 40 flows at 100 µs: the link stays busy\n")
+    assert "describing function  queue" in out
+    assert "(prediction)" in out
+    assert json.loads(Path("found.json").read_text())["certificate"]["step"]["safe_threshold_packets"] < 65.0
+    page = Path("found.html").read_text()
+    assert "smallest threshold" in page
+    assert "safe_<wbr>threshold_<wbr>packets" in page
+
+
+def test_a_threshold_that_empties_the_queue_is_status_3(run: Run) -> None:
+    status, out, err = run(f"dctcp --K 10 {LINK} --json")
+    found = json.loads(out)["certificate"]
+    assert status == 3
+    assert (found["status"], found["linear"], found["sampled"]) == ("stable", None, None)
+    assert found["step"]["lost_share"] > 0.0
+    assert err == "error: dctcp with 2 to 40 flows at 100 µs: the queue runs empty, 0.805 % of the capacity is lost\n"
+
+
+@pytest.mark.parametrize(("k", "g"), [("65", "1/16"), ("97.5kB", "0.0625"), ("78us", "1/16")])
+def test_a_threshold_has_units(run: Run, k: str, g: str) -> None:
+    step = json.loads(run(f"dctcp --step-thresh {k} --g {g} {LINK} --json")[1])["certificate"]["step"]
+    assert step["threshold_packets"] == pytest.approx(65.0)
+
+
+def test_dcqcn_s_options_are_its_parameters(run: Run) -> None:
+    status, out, _ = run(
+        "dcqcn --kmin 10kB --kmax 400kB --pmax 2% --rai 20Mbit --byte-counter 5MB --timer 100us --cnp 40us "
+        f"--alpha-timer 60us --g 1/128 --F 3 --marked-arriving {ROCE} --json"
+    )
+    given = {
+        "kmin_bytes": 10e3,
+        "kmax_bytes": 400e3,
+        "pmax": 0.02,
+        "rai_bit_per_s": 20e6,
+        "counter_bytes": 5e6,
+        "timer_s": 100e-6,
+        "cnp_s": 40e-6,
+        "alpha_s": 60e-6,
+        "g": 1.0 / 128.0,
+        "f": 3,
+        "arriving": True,
+    }
+    content = json.loads(out)
+    assert content["law"]["parameters"] == pytest.approx(given)
+    same = certify(
+        "dcqcn", parameters=given, rtt_s=50e-6, flows=10.0, capacity_bit_per_s=40e9, packet_size_bytes=1000.0
+    )
+    assert same.certificate.sampled is not None
+    assert content["certificate"]["sampled"]["gain_margin_db"] == pytest.approx(same.certificate.sampled.gain_margin_db)
+    assert status == 3
+
+
+def test_dcqcn_has_a_report_without_a_map(run: Run) -> None:
+    status, out, _ = run(f"dcqcn {ROCE} --report found.html")
+    assert status == 3
+    assert "gain margin 4.27 dB (proved 4.27 dB), phase margin 1.9 degrees" in out
+    page = Path("found.html").read_text()
+    assert "delay margin" in page
+    assert "<h2>Map" not in page
+
+
+def test_a_profile_of_a_switch_takes_dcqcn(run: Run) -> None:
+    profile = {"wred_green_enable": "true", "ecn": "ecn_all", "green_min_threshold": "1048576"}
+    profile |= {"green_max_threshold": "2097152", "green_drop_probability": "5"}
+    Path("config_db.json").write_text(json.dumps({"WRED_PROFILE": {"A": profile}}))
+    status, out, _ = run("sonic config_db.json --rtt 10us --N 8:32 --capacity 100Gbit --sender dcqcn")
+    assert status == 3
+    assert "wred A, green: dcqcn with 8 to 32 flows at 10 µs: stable, but" in out
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (f"dctcp --K many {LINK}", "--K: got 'many', takes a threshold above 0: packets as in 65"),
+        (f"dctcp {LINK}", "--K: got nothing"),
+        ("dctcp --K 65 --rtt 100us --N 5", "--capacity: got nothing"),
+        (f"dctcp --K 65 --g 2/16 {LINK}", "--g: got '2/16'"),
+        (f"dctcp --K 65 --g 3 {LINK}", "--g: got 3.0"),
+        (f"dctcp --K 65 --window 5 {LINK}", "unknown option '--window'"),
+        (f"dcqcn --kmax 5kB {ROCE}", "--kmax: got 5000.0, takes more than kmin"),
+        (f"dcqcn --pmax 200 {ROCE}", "--pmax: got '200', takes a probability above 0 and at most 100 in percent"),
+        (f"dcqcn --F 2.5 {ROCE}", "--F: got '2.5'"),
+        (f"dcqcn --timer 55 {ROCE}", "--timer: got '55'"),
+        (f"wred --min 5kB --max 20kB --sender dcqcn {LINK}", "--sender: got 'dcqcn'"),
+    ],
+)
+def test_unusable_input_is_named_in_one_line(run: Run, line: str, said: str) -> None:
+    status, out, err = run(line)
+    assert (status, out) == (2, "")
+    assert err.startswith(f"error: {said}")
+    assert err.count("\n") == 1

@@ -1,0 +1,124 @@
+"""`netctrl design pie|pi2|dualpi2|red|wred` and the exports of their Designs, as a person and a script see them."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import netctrl
+from netctrl.certificates.inputs.sonic import read_sonic
+from netctrl.cli.certify import main as certify
+from netctrl.cli.design.verb import main as design
+from netctrl.cli.export.verb import main as export
+from netctrl.laws.targets.wred import WredLaw
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys, tmp_path, monkeypatch) -> Run:
+    monkeypatch.chdir(tmp_path)
+
+    def run_line(line: str, command: Any = design) -> tuple[int, str, str]:
+        capsys.readouterr()
+        status = command(shlex.split(line))
+        return status, *capsys.readouterr()
+
+    return run_line
+
+
+HOME = "--rtt 10ms:30ms --N 3:5 --capacity 20Mbit"
+
+
+def test_a_design_is_printed_saved_reported_exported_and_certified(run: Run) -> None:
+    status, out, err = run(f"pie {HOME} -o pie.json --report pie.html --plot pie.png")
+    assert (status, err) == (0, "")
+    assert out.startswith("pie for 3 to 5 flows at 10 ms to 30 ms: holds, with a disk margin of at least 0.7")
+    found = netctrl.read("pie.json")
+    assert "netctrl.queue_design(law=" in Path("pie.html").read_text()
+    assert Path("pie.png").stat().st_size > 10_000
+    status, out, _ = run("tc pie.json --interfaces eth0 -o router", export)
+    assert status == 0
+    assert "tc -batch router/queue.tc" in out
+    line = Path("router/queue.tc").read_text().splitlines()[1]
+    assert line == "qdisc replace dev eth0 root pie target 15ms tupdate 15ms alpha 2 beta 26 ecn"
+    status, out, _ = run(f"pie --alpha 2 --beta 26 {HOME} --json", certify)
+    assert status == 0
+    sampled = json.loads(out)["certificate"]["sampled"]
+    assert sampled["gain_margin_db"] == found.certificate.verdict.sampled.gain_margin_db
+
+
+def test_wred_becomes_profiles_of_switches(run: Run) -> None:
+    status, out, _ = run(
+        "wred --min 100kB --rtt 100us --N 8:32 --capacity 100Gbit --sender dctcp --ecn --json -o w.json"
+    )
+    assert status == 0
+    made = json.loads(out)["law"]["parameters"]
+    status, text, _ = run("sonic w.json --name AZURE", export)
+    assert status == 0
+    assert {queue.law for queue in read_sonic(text)} == {WredLaw(**made)}
+    status, out, _ = run("openconfig w.json -o oc.json", export)
+    assert status == 0
+    assert "holds" in out
+    assert f'"max-threshold": "{made["max_bytes"]}"' in Path("oc.json").read_text()
+    for kind, said in (("tc w.json --interfaces e -o r", "a law of Linux"), ("ns3 w.json -o n", "pie --rfc")):
+        status, _, err = run(kind, export)
+        assert status == 2
+        assert said in err
+    status, _, err = run("sonic w.json --name _", export)
+    assert (status, err[:20]) == (2, "error: --name: got '")
+
+
+def test_red_becomes_a_line_of_tc(run: Run) -> None:
+    assert run("red --min 30kB --rtt 50ms --N 15:20 --capacity 20Mbit --ecn -o red.json")[0] == 0
+    assert run("tc red.json --interfaces eth0 -o router", export)[0] == 0
+    line = Path("router/queue.tc").read_text().splitlines()[1]
+    assert line.startswith("qdisc replace dev eth0 root red limit ")
+    assert line.endswith("min 30000 " + line.partition("min 30000 ")[2])
+    assert " bandwidth 20000000bit ecn" in line
+
+
+def test_pie_in_real_numbers_becomes_attributes_of_ns3(run: Run) -> None:
+    assert run("pie --rfc --rtt 20ms --window 10 -o rfc.json")[0] == 0
+    status, out, _ = run("ns3 rfc.json -o attributes --json", export)
+    assert status == 0
+    attributes = json.loads(out)["attributes"]
+    assert attributes["TypeId"] == "ns3::PieQueueDisc"
+    assert f'default ns3::PieQueueDisc::A "{attributes["A"]}"' in Path("attributes/attributes.txt").read_text()
+    status, _, err = run("ns3 rfc.json -o attributes --run", export)
+    assert status == 2
+    assert "--run" in err
+
+
+def test_a_design_outside_the_rule_is_status_3_and_not_saved(run: Run) -> None:
+    status, out, err = run("pi2 --rtt 100ms --window 50 --disk-margin 0.4 -o pi2.json")
+    assert status == 3
+    assert "STABLE" in out
+    assert "outside the design rule" in err
+    assert not Path("pi2.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("pie --rtt 10ms --N 3", "--capacity: got nothing"),
+        ("pie --rtt 10ms --window 10 --alpha 2", "--alpha: got 0.125, takes a value only with --objective margin"),
+        ("pie --rtt 10ms --window 10 --objective fast", "--objective: got 'fast'"),
+        ("pie --rtt 10ms --window 10 --disk-margin 2", "--disk-margin: got 2.0"),
+        ("pie --rtt 10ms --window 10 --disk-margin x", "--disk-margin: got 'x'"),
+        ("dualpi2 --rtt 10ms --window 10 --coupling-factor x", "--coupling-factor: got 'x'"),
+        ("red --min 30kB --burst 2 --rtt 50ms --N 15 --capacity 20Mbit", "--burst: got 2"),
+        ("wred --min 1.5B --rtt 50us --N 8 --capacity 10Gbit", "--min: got '1.5B', takes a whole number of bytes"),
+        ("wred --min 1kB --rtt 50us --window 8", "--window: got"),
+    ],
+)
+def test_wrong_use_is_one_line_and_status_2(run: Run, line: str, said: str) -> None:
+    status, out, err = run(line)
+    assert (status, out) == (2, "")
+    assert said in err
+    assert err.count("\n") == 1

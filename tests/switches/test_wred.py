@@ -1,0 +1,109 @@
+"""WRED profiles of switches: against the models' types and ranges, against the models themselves, and read back.
+
+The models are public and not in this repository. `NETCTRL_YANG=FOLDER python -m pytest tests/switches` takes them from
+a folder with all .yang files of github.com/openconfig/public and of SONiC's src/sonic-yang-models, and needs yangson.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from yang_models import data_model
+
+from netctrl.certificates.inputs.sonic import read_sonic
+from netctrl.errors import InvalidValue
+from netctrl.laws.targets.wred import WredLaw
+from netctrl.model.law import QueueLaw
+from netctrl.switches.wred import openconfig_profile, sonic_profile
+
+GIVEN = {"min_bytes": 100_000, "max_bytes": 909_673, "max_percent": 11, "ecn": True}
+
+# Leaves of openconfig-qos-mem-mgmt.yang 2.2.0, /qos/queue-management-profiles/.../wred/uniform/config, in the JSON of
+# RFC 7951: name, type, range.
+OPENCONFIG = {
+    "min-threshold": (str, 0, 2**64 - 1),
+    "max-threshold": (str, 0, 2**64 - 1),
+    "enable-ecn": (bool, 0, 1),
+    "drop": (bool, 0, 1),
+    "weight": (int, 0, 2**32 - 1),
+    "max-drop-probability-percent": (int, 0, 100),
+}
+# Leaves of sonic-wred-profile.yang: those that a profile has here, all as text in CONFIG_DB.
+SONIC = {
+    "ecn": re.compile("ecn_(none|green|yellow|red|green_yellow|green_red|yellow_red|all)"),
+    **{f"wred_{colour}_enable": re.compile("true|false") for colour in ("green", "yellow", "red")},
+    **{f"{c}_{end}_threshold": re.compile("[0-9]{1,20}") for c in ("green", "yellow", "red") for end in ("min", "max")},
+    **{f"{c}_drop_probability": re.compile("[0-9]{1,2}|100") for c in ("green", "yellow", "red")},
+}
+
+
+def law(**changed: Any) -> QueueLaw:
+    return QueueLaw(name="wred", implementation="WRED of a switch", parameters={**GIVEN, **changed}, gains={})
+
+
+@pytest.mark.parametrize("changed", [{}, {"ecn": False}, {"min_bytes": 0, "max_bytes": 2**53, "max_percent": 100}])
+def test_leaves_have_the_models_types_and_ranges(changed: dict[str, Any]) -> None:
+    made = law(**changed)
+    wanted = {**GIVEN, **changed}
+    tree = json.loads(openconfig_profile(made, "dctcp"))
+    (profile,) = tree["openconfig-qos:qos"]["queue-management-profiles"]["queue-management-profile"]
+    assert profile.keys() == {"name", "config", "wred"}
+    assert profile["name"] == profile["config"]["name"] == "dctcp"
+    leaves = profile["wred"]["uniform"]["config"]
+    assert leaves.keys() == OPENCONFIG.keys()
+    for name, (kind, low, high) in OPENCONFIG.items():
+        assert type(leaves[name]) is kind
+        assert low <= int(leaves[name]) <= high
+    assert (leaves["min-threshold"], leaves["max-threshold"]) == (str(wanted["min_bytes"]), str(wanted["max_bytes"]))
+    assert (leaves["max-drop-probability-percent"], leaves["enable-ecn"]) == (wanted["max_percent"], wanted["ecn"])
+    assert (leaves["weight"], leaves["drop"]) == (0, True)
+    leaves = json.loads(sonic_profile(made, "A-1_b"))["WRED_PROFILE"]["A-1_b"]
+    assert leaves.keys() == SONIC.keys()
+    assert all(SONIC[name].fullmatch(text) for name, text in leaves.items())
+
+
+@pytest.mark.parametrize("ecn", [True, False])
+def test_sonics_profile_is_read_back_as_the_same_law(ecn: bool) -> None:
+    queues = read_sonic(sonic_profile(law(ecn=ecn), "NETCTRL"))
+    assert [queue.parent for queue in queues] == ["green", "yellow", "red"]
+    assert all(queue.law == WredLaw(**{**GIVEN, "ecn": ecn}) for queue in queues)
+
+
+@pytest.mark.skipif("NETCTRL_YANG" not in os.environ, reason="needs the public YANG models")
+def test_profiles_are_valid_by_the_public_models() -> None:
+    from yangson.enumerations import ContentType
+
+    folder = Path(os.environ["NETCTRL_YANG"])
+    tree = json.loads(openconfig_profile(law(), "dctcp"))
+    data_model(folder, "openconfig-qos").from_raw(tree).validate(ctype=ContentType.config)
+    leaves = json.loads(sonic_profile(law(), "NETCTRL"))["WRED_PROFILE"]["NETCTRL"]
+    typed = {name: text == "true" if text in ("true", "false") else text for name, text in leaves.items()}
+    entry = {"WRED_PROFILE_LIST": [{"name": "NETCTRL", **typed}]}
+    model = data_model(folder, "sonic-wred-profile")
+    model.from_raw({"sonic-wred-profile:sonic-wred-profile": {"WRED_PROFILE": entry}}).validate(
+        ctype=ContentType.config
+    )
+    entry["WRED_PROFILE_LIST"][0]["green_min_threshold"] = "1000000"  # above max: the model's own rule is seen
+    with pytest.raises(Exception, match="Green max threshold"):
+        model.from_raw({"sonic-wred-profile:sonic-wred-profile": {"WRED_PROFILE": entry}}).validate(
+            ctype=ContentType.config
+        )
+
+
+def test_laws_and_names_that_a_switch_does_not_take_are_refused() -> None:
+    other = QueueLaw(name="red", implementation="Linux sch_red", parameters={}, gains={})
+    for render in (sonic_profile, openconfig_profile):
+        with pytest.raises(InvalidValue, match="Linux spaces RED's marks"):
+            render(other, "x")
+        with pytest.raises(InvalidValue, match="takes wred"):
+            render(QueueLaw(name="pie", implementation="Linux sch_pie", parameters={}, gains={}), "x")
+        with pytest.raises(InvalidValue, match="name"):
+            render(law(), "")
+    for name in ("_a", "a b", "a" * 33):
+        with pytest.raises(InvalidValue, match="1 to 32 letters"):
+            sonic_profile(law(), name)
