@@ -214,7 +214,7 @@ class QueueCertificate(FileRecord, frozen=True):
     >>> import netctrl
     >>> found = netctrl.certify("dualpi2", rtt_s=0.1, window_packets=50.0)
     >>> found.certificate.status.value, round(found.certificate.linear.gain_margin_db, 2)
-    ('stable', 3.06)
+    ('unstable', 3.06)
     """
 
     schema: Literal["netctrl.certificate/1"]

@@ -12,7 +12,7 @@ from netctrl.certificates.linux import linux_dualpi2, linux_pie
 from netctrl.errors import InvalidValue, checked_number
 from netctrl.laws.aqm.delay_pi import DelayPi
 from netctrl.laws.aqm.pie import pie_scale
-from netctrl.laws.targets.dualpi2 import Dualpi2Law
+from netctrl.laws.targets.dualpi2 import DUALPI2_STEP, Dualpi2Law
 from netctrl.laws.targets.pie import PIE_SPREAD
 from netctrl.laws.targets.pie_law import PieLaw
 from netctrl.laws.targets.reading import DelayReading
@@ -279,13 +279,16 @@ def dualpi2(
     *,
     target_s: float = 0.015,
     tupdate_s: float = 0.016,
-    alpha: float = 0.16,
-    beta: float = 3.2,
+    alpha: float = 41.0 * DUALPI2_STEP,
+    beta: float = 819.0 * DUALPI2_STEP,
     coupling: int = 2,
     step_s: float = 0.001,
     drop_early: bool = False,
 ) -> PiSubject:
-    """DualPI2 as Linux's sch_dualpi2 runs it; gains in 1/s, as tc takes them."""
+    """DualPI2 as Linux's sch_dualpi2 runs it; gains in 1/s, as tc takes them.
+
+    The defaults are those of a queue without these options, 41/256 and 819/256 per second; of 0.16 tc sends 40/256.
+    """
     law = linux_dualpi2(target_s, tupdate_s, alpha, beta, coupling, step_s, drop_early)
     parameters = {
         "target_s": target_s,

@@ -89,6 +89,8 @@ class Kind(NamedTuple):
 
     run: Callable[[Case, Job], Any]
     lacks: Callable[[Case], str | None] = lambda _: None
+    left: Callable[[Case], bool] = lambda _: False
+    """Whether "auto" leaves a case, although it is supported, to the next engine."""
 
 
 class OwnEngine(NamedTuple):
@@ -104,6 +106,10 @@ class OwnEngine(NamedTuple):
         if kind is None:
             return f"kernel for {words_of(case.scenario)}"
         return kind.lacks(case)
+
+    def leaves(self, case: Case) -> bool:
+        """Whether "auto" leaves a case that the engine supports to the next one."""
+        return not self.auto or self.kinds[kind_of(case.scenario)].left(case)
 
     def run(self, case: Case, job: Job) -> Any:
         """Run a case and return its result."""
@@ -129,7 +135,8 @@ def engine_for(x: Any, engine: str = "auto") -> Engine:
     lacking = supports(x)
     able = [name for name, lack in lacking.items() if lack is None]
     if engine == "auto":
-        chosen = next((each for each in map(ENGINES.__getitem__, able) if getattr(each, "auto", True)), None)
+        case = case_of(x)
+        chosen = next((each for each in map(ENGINES.__getitem__, able) if not _leaves(each, case)), None)
         if chosen is not None:
             return chosen
         takes = f"{' or '.join(able)}, requested by name" if able else "a scenario that an engine runs"
@@ -138,6 +145,12 @@ def engine_for(x: Any, engine: str = "auto") -> Engine:
         others = f"{' or '.join(able)}, which has it" if able else f"no engine has it all: {_said(lacking)}"
         raise InvalidValue("engine", f"{engine}, which has no {lacking[engine]}", others)
     return ENGINES[engine]
+
+
+def _leaves(engine: Engine, case: Case) -> bool:
+    if isinstance(engine, OwnEngine):
+        return engine.leaves(case)
+    return not getattr(engine, "auto", True)
 
 
 def _said(lacking: dict[str, str | None]) -> str:
@@ -191,7 +204,8 @@ def simulate(
         netctrl.
     engine : str
         "fluid", "packet", "ns3", "kernel", "linux", one of another package, or "auto": the first that supports the
-        scenario. "kernel", the Linux kernel in virtual time, and "linux", this machine's, are never chosen by "auto".
+        scenario. "kernel", the Linux kernel in virtual time, and "linux", this machine's, are never chosen by "auto";
+        "fluid" is chosen for flows over links only where all are Reno, FAST or Web sessions over single queues.
     design : Design or path, optional
         Design whose law controls the scenario.
     runs : int

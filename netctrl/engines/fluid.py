@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from netctrl.engines.case import Case, link_rate_law
 from netctrl.engines.engine import Job, Kind, OwnEngine
+from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.laws.rate.records import sender_name
 from netctrl.model.design.design import HftracDesign
 from netctrl.scenario.bottleneck.line import Bottleneck
@@ -12,6 +13,7 @@ from netctrl.scenario.links import Links, packet_only
 from netctrl.scenario.network.result import NetworkResult
 from netctrl.scenario.network.routed import Routed, tcp_of
 from netctrl.scenario.tcp_aqm.result import SimulationResult
+from netctrl.sim.tcp_aqm.lacks import sender_lack
 
 __all__ = ["FLUID"]
 
@@ -20,12 +22,19 @@ def _queues_lack(case: Case) -> str | None:
     for group in case.scenario.flows:
         if not group.answered:
             return f"{group.__struct_config__.tag} flows (flows.{group.id})"
-        if group.sender != "reno":
-            return f"senders but reno (flows.{group.id} are {sender_name(group.sender)})"
+        lack = sender_lack(group)
+        if lack is not None:
+            return f"senders but {lack} (flows.{group.id} are {sender_name(group.sender)})"
     if isinstance(case.design, HftracDesign):
         return "link rates that a Design sets over flows"
-    found = packet_only(case.scenario)
+    found = packet_only(case.scenario, DualPi2Queue)
     return None if found is None else f"{found[1]} ({found[0]})"
+
+
+def _queues_left(case: Case) -> bool:
+    """Other senders than Reno and DualPI2 are mean fields, which leave more out: packets come first."""
+    other = any(group.sender != "reno" for group in case.scenario.flows)
+    return other or any(isinstance(link.queue, DualPi2Queue) for link in case.scenario.links)
 
 
 def _queues(case: Case, job: Job) -> SimulationResult:
@@ -73,7 +82,7 @@ def _bottleneck(case: Case, job: Job) -> BottleneckResult:
 FLUID = OwnEngine(
     "fluid",
     {
-        Links: Kind(_queues, _queues_lack),
+        Links: Kind(_queues, _queues_lack, _queues_left),
         Routed: Kind(_network, _network_lacks),
         Bottleneck: Kind(_bottleneck, _bottleneck_lacks),
     },

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 from netctrl.engines.case import Case, has_runs, kind_of, link_rate_law, tracking_plan
 from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.errors import InvalidValue
+from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.laws.rate.records import sender_name
 from netctrl.model.design.design import HftracDesign
 from netctrl.ns3.program import Ns3, compile_program, find_ns3
-from netctrl.ns3.tcp_aqm.render import KINDS
+from netctrl.ns3.tcp_aqm.render import sender_lack
 from netctrl.scenario.access.network import AccessLine
 from netctrl.scenario.bottleneck.line import Bottleneck
 from netctrl.scenario.fabric.design import design_gains
@@ -54,11 +55,12 @@ def _queues_lack(case: Case) -> str | None:
     for group in case.scenario.flows:
         if isinstance(group, FastFlows) or not group.answered:
             return f"{group.__struct_config__.tag} flows (flows.{group.id})"
-        if group.sender not in KINDS:
-            return f"senders but {', '.join(KINDS)} (flows.{group.id} are {sender_name(group.sender)})"
+        lack = sender_lack(group)
+        if lack is not None:
+            return f"senders but {lack} (flows.{group.id} are {sender_name(group.sender)})"
     if isinstance(case.design, HftracDesign):
         return "link rates that a Design sets over flows"
-    found = packet_only(case.scenario)
+    found = packet_only(case.scenario, DualPi2Queue)
     return None if found is None else f"{found[1]} ({found[0]})"
 
 

@@ -188,7 +188,8 @@ class Printer:
             case ast.Return(value=None):
                 return [f"{indent}return;"]
             case ast.Return(value=ast.expr() as value):
-                return [f"{indent}return {self._expression(value)};"]
+                text = self._whole(value) if self.returns is int else self._expression(value)
+                return [f"{indent}return {text};"]
         raise self.refusal(node, f"{type(node).__name__} isn't in the subset for laws")
 
     def _hoisted(self, node: ast.If, indent: str) -> list[str]:

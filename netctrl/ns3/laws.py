@@ -7,7 +7,7 @@ the law's default value for packets of 1000 bytes.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from netctrl.laws.aqm.law import QueueLaw
@@ -22,11 +22,32 @@ from netctrl.laws.codegen import (
     whole_constants,
 )
 from netctrl.laws.cpp import camel
+from netctrl.laws.l4s.dualpi2 import (
+    DualPi2Queue,
+    DualPi2State,
+    classic_is_next,
+    dualpi2_state,
+    fresh_credit,
+    judge_packet,
+    spend_credit,
+    update_dualpi2,
+)
+from netctrl.laws.record import fields_of
 from netctrl.laws.tcp.sender import TcpSender, TcpWindow
 from netctrl.laws.window.law import Path, WindowLaw
 from netctrl.ns3.cpp import MARKER, real, string
 
-__all__ = ["attribute", "functions_header", "laws_header", "queue_disc", "tcp_windows_header", "window_law_header"]
+__all__ = [
+    "DUAL_DISC",
+    "attribute",
+    "dual_attributes",
+    "functions_header",
+    "laws_header",
+    "queue_disc",
+    "scalable_sender",
+    "tcp_windows_header",
+    "window_law_header",
+]
 
 _STANDARD = {"array": "std::array", "cstdint": "int64_t", "vector": "std::vector"}
 """Headers of the standard library, by the names used from them."""
@@ -45,10 +66,21 @@ def queue_disc(law: QueueLaw) -> str:
     return f"netctrl::{_stem(law)}QueueDisc"
 
 
-def laws_header(laws: Iterable[QueueLaw]) -> str:
-    """Text of netctrl-laws.h for these laws, each once, in the order of their names."""
+def laws_header(laws: Iterable[QueueLaw], *, dual: bool = False, scalable: Iterable[TcpSender] = ()) -> str:
+    """Text of netctrl-laws.h for these laws, each once, in the order of their names.
+
+    Parameters
+    ----------
+    laws : iterable of QueueLaw
+    dual : bool
+        Whether DualPI2 is among the queues.
+    scalable : iterable of TcpSender
+        Scalable senders, each a congestion control of ns-3.
+    """
     used = sorted({law.name: law for law in laws}.values(), key=lambda law: law.name)
     functions = {name: each for law in used for name, each in helpers(law.step).items()}
+    for each in _DUAL if dual else ():
+        functions |= helpers(each)
     names = {name: attribute(name) for name in functions}
     parts = [cpp_function(function, names) for function in functions.values()]
     for law in used:
@@ -58,8 +90,20 @@ def laws_header(laws: Iterable[QueueLaw]) -> str:
             cpp_law(f"{_stem(law)}Law", {"Next": (law.step, takes)}, law.parameters, law.state, names),
             _disc(law),
         ]
+    includes = ['"netctrl-law-queue-disc.h"']
+    if dual:
+        includes.append('"netctrl-dual-queue-disc.h"')
+        parts += [cpp_record(DualPi2State.__name__, DualPi2State, zeros=True)]
+        names |= {each.__name__: attribute(each.__name__) for each in _DUAL} | {DualPi2State.__name__: "DualPi2State"}
+        parts += [cpp_function(each, names) for each in _DUAL]
+        parts.append(_dual_disc())
+    senders = list(scalable)
+    if senders:
+        includes.append('"netctrl-scalable-window.h"')
+    for sender in senders:
+        parts += _scalable_window(sender)
     about = "Laws of queues, and a queue disc of ns-3 around each: printed from the Python that netctrl simulates."
-    return _header("LAWS", about, ['"netctrl-law-queue-disc.h"'], parts)
+    return _header("LAWS", about, includes, parts)
 
 
 def window_law_header(law: WindowLaw) -> str:
@@ -155,23 +199,30 @@ def _stem(law: QueueLaw | WindowLaw) -> str:
 def _disc(law: QueueLaw) -> str:
     """Queue disc of a law, with its attributes."""
     name = f"{_stem(law)}QueueDisc"
-    usual = law.read(law.record(), _PACKET, _BUFFER)
-    texts = field_texts(law.parameters)
-    lines = [
-        f"/// A queue disc that runs {_stem(law)}Law.",
-        f"class {name} final : public LawQueueDisc",
-        "{",
-        "  public:",
-    ]
+    usual = zip(law.parameters._fields, law.read(law.record(), _PACKET, _BUFFER), strict=True)
+    about = f"/// A queue disc that runs {_stem(law)}Law."
+    lines = _disc_start(name, "LawQueueDisc", about, dict(usual), field_texts(law.parameters))
+    members = ", ".join(f"m_{camel(field)}" for field in law.parameters._fields)
+    lines += ["  private:", "    double Act(const Seen& seen) override", "    {"]
+    lines += [f"        m_state = {_stem(law)}Law{{{members}}}.Next(m_state, seen);"]
+    lines += ["        return m_state.probability;", "    }", ""]
+    lines += [f"    double m_{camel(field)};" for field in law.parameters._fields]
+    lines += [f"    {_stem(law)}Law::State m_state;", "};", "", f"NS_OBJECT_ENSURE_REGISTERED({name});"]
+    return "\n".join(lines)
+
+
+def _disc_start(name: str, parent: str, about: str, usual: Mapping[str, float], texts: Mapping[str, str]) -> list[str]:
+    """First lines of a queue disc's class: its attributes, by their names in Python, with their usual values."""
+    lines = [about, f"class {name} final : public {parent}", "{", "  public:"]
     lines += [
         "    static ns3::TypeId GetTypeId()",
         "    {",
         "        using namespace ns3;",
         "        static TypeId tid =",
     ]
-    lines += [f'            TypeId("netctrl::{name}")', "                .SetParent<LawQueueDisc>()"]
+    lines += [f'            TypeId("netctrl::{name}")', f"                .SetParent<{parent}>()"]
     lines += ['                .SetGroupName("TrafficControl")', f"                .AddConstructor<{name}>()"]
-    for field, value in zip(law.parameters._fields, usual, strict=True):
+    for field, value in usual.items():
         lines += [
             f'                .AddAttribute("{attribute(field)}",',
             f"                              {string(texts[field] or field)},",
@@ -180,10 +231,101 @@ def _disc(law: QueueLaw) -> str:
             "                              MakeDoubleChecker<double>())",
         ]
     lines[-1] += ";"
-    members = ", ".join(f"m_{camel(field)}" for field in law.parameters._fields)
-    lines += ["        return tid;", "    }", "", "  private:", "    double Act(const Seen& seen) override", "    {"]
-    lines += [f"        m_state = {_stem(law)}Law{{{members}}}.Next(m_state, seen);"]
-    lines += ["        return m_state.probability;", "    }", ""]
-    lines += [f"    double m_{camel(field)};" for field in law.parameters._fields]
-    lines += [f"    {_stem(law)}Law::State m_state;", "};", "", f"NS_OBJECT_ENSURE_REGISTERED({name});"]
+    return [*lines, "        return tid;", "    }", ""]
+
+
+_DUAL = (fresh_credit, classic_is_next, spend_credit, update_dualpi2, judge_packet)
+"""Functions of DualPI2's law."""
+DUAL_DISC = "netctrl::DualPi2QueueDisc"
+"""ns-3's type name of DualPI2's queue disc."""
+_CHANGING = 3
+"""Fields of its state that change; the others are attributes."""
+
+
+def dual_attributes(queue: DualPi2Queue, packet_size: float) -> dict[str, float]:
+    """Attributes of DualPI2's queue disc, by their names in Python."""
+    values = zip(fields_of(DualPi2State), dualpi2_state(queue, packet_size), strict=True)
+    return dict(list(values)[_CHANGING:])
+
+
+def _dual_disc() -> str:
+    """Queue disc of DualPI2."""
+    usual = dual_attributes(DualPi2Queue(), _PACKET)
+    about = "/// DualPI2: a queue disc that runs these functions."
+    lines = _disc_start("DualPi2QueueDisc", "DualQueueDisc", about, usual, field_texts(DualPi2State))
+    sets = [f"        m_state.{camel(field)} = m_{camel(field)};" for field in usual]
+    methods = {
+        "void Start() override": [*sets, "        Idle();"],
+        "void Idle() override": ["        m_state.credit = FreshCredit(m_state.weight, m_state.packet);"],
+        "bool ClassicNext(bool low, bool classic) const override": [
+            "        return ClassicIsNext(m_state.credit, low, classic);"
+        ],
+        "void Spend(bool classic, double size) override": [
+            "        m_state.credit = SpendCredit(m_state.credit, m_state.weight, classic, size);"
+        ],
+        "bool Steps(double found) const override": ["        return found >= m_state.stepBytes;"],
+        "bool Late(double waited) const override": ["        return waited > m_state.step;"],
+        "int64_t Judge(bool low, bool capable, bool late, double backlog, double draw) const override": [
+            "        return JudgePacket(m_state, low, capable, late, backlog, draw);"
+        ],
+        "double Update(double delay) override": [
+            "        UpdateDualpi2(m_state, delay);",
+            "        return m_state.baseProbability * m_state.baseProbability;",
+        ],
+    }
+    lines.append("  private:")
+    for head, body in methods.items():
+        lines += [f"    {head}", "    {", *body, "    }", ""]
+    lines += [f"    double m_{camel(field)};" for field in usual]
+    lines += ["    DualPi2State m_state;", "};", "", "NS_OBJECT_ENSURE_REGISTERED(DualPi2QueueDisc);"]
     return "\n".join(lines)
+
+
+def scalable_sender(law: TcpSender) -> str:
+    """ns-3's type name of a scalable sender's congestion control."""
+    return f"netctrl::{law.name.capitalize()}"
+
+
+def _scalable_window(law: TcpSender) -> list[str]:
+    """Functions of a scalable sender in a namespace, and a congestion control of ns-3 around them."""
+    space, name = law.name, law.name.capitalize()
+    methods = {"Grow": law.grow, "Cut": law.cut, "Mark": law.mark, "Echo": law.echo}
+    functions = {name: each for name, each in methods.items() if each is not None}
+    parts = [f"namespace {space}\n{{", *_functions(functions.values())]
+    aliases = [f"    using State = {law.state.__name__};"]
+    calls = [
+        f"    static constexpr auto {method} = &{space}::{attribute(each.__name__)};"
+        for method, each in functions.items()
+    ]
+    parts += ["\n".join(["struct Law", "{", *aliases, *calls, "};"]), f"}} // namespace {space}"]
+    return [
+        *parts,
+        "\n".join(
+            [
+                f"class {name} final : public ScalableWindow<{space}::Law>",
+                "{",
+                "  public:",
+                "    static TypeId GetTypeId()",
+                "    {",
+                f'        static TypeId tid = TypeId("netctrl::{name}")',
+                "                                .SetParent<TcpDctcp>()",
+                '                                .SetGroupName("Internet")',
+                f"                                .AddConstructor<{name}>();",
+                "        return tid;",
+                "    }",
+                "",
+                "    std::string GetName() const override",
+                "    {",
+                f'        return "{name}";',
+                "    }",
+                "",
+                "    Ptr<TcpCongestionOps> Fork() override",
+                "    {",
+                f"        return CopyObject<{name}>(this);",
+                "    }",
+                "};",
+                "",
+                f"NS_OBJECT_ENSURE_REGISTERED({name});",
+            ]
+        ),
+    ]

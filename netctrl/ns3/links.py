@@ -28,6 +28,7 @@ SENDERS = {
     "cubic": "netctrl::OneByOneCubic",
     "htcp": "ns3::TcpHtcp",
     "vegas": "ns3::TcpVegas",
+    "dctcp": "ns3::TcpDctcp",
 }
 """Types of ns-3's own congestion controls, by their names in files."""
 MAX_BUFFER = 2**32 - 1

@@ -18,8 +18,9 @@ from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DesignQueue, DropTailQueue, Queue, law_record
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.laws.codegen import field_texts
+from netctrl.laws.l4s.dualpi2 import DualPi2Queue, DualPi2State
 from netctrl.ns3.cpp import nanoseconds, real, string
-from netctrl.ns3.laws import attribute, queue_disc
+from netctrl.ns3.laws import DUAL_DISC, attribute, dual_attributes, queue_disc
 from netctrl.scenario.links import Link
 
 __all__ = ["own_law", "own_laws", "queue_initializer", "settings_initializer"]
@@ -95,6 +96,19 @@ def _own(queue: Any, law: QueueLaw, where: str, packet_size: int) -> list[Attrib
     return found
 
 
+def _dualpi2(queue: DualPi2Queue, where: str, packet_size: int) -> tuple[str, list[Attribute]]:
+    texts = field_texts(DualPi2State)
+    found = [
+        (attribute(field), real(value), texts[field])
+        for field, value in dual_attributes(queue, float(packet_size)).items()
+    ]
+    return DUAL_DISC, [
+        *found,
+        ("MeanPktSize", str(packet_size), "[byte]"),
+        ("Epoch", _time(f"{where}.update", queue.update), ""),
+    ]
+
+
 _MARKING = ("UseEcn", "true", "")
 
 
@@ -150,5 +164,6 @@ _STOCK: dict[type, Callable[[Any, str, int], tuple[str, list[Attribute]]]] = {
     PieQueue: _pie,
     CodelQueue: _codel,
     DropTailQueue: _droptail,
+    DualPi2Queue: _dualpi2,
 }
-"""Kinds that ns-3 implements itself, for comparison with netctrl's."""
+"""Kinds that ns-3 implements itself, for comparison with netctrl's, and those with two queues."""

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-__all__ = ["QUEUES", "TCP", "fixed_files"]
+__all__ = ["DUAL", "QUEUES", "SCALABLE", "TCP", "fixed_files"]
 
 _PROGRAM = ("Makefile", *(f"netctrl-{name}.h" for name in ("files", "lines", "program", "routing", "sockets")))
 TCP = ("netctrl-tcp-defaults.h",)
 """Files of programs with TCP."""
 QUEUES = ("netctrl-law-queue-disc.h", "netctrl-queue-settings.h", "netctrl-queues.h")
 """Files of programs with queues from scenario files."""
+DUAL = ("netctrl-dual-queue-disc.h",)
+"""Files of those with DualPI2."""
+SCALABLE = ("netctrl-scalable-window.h",)
+"""Files of programs with scalable senders."""
 
 
 def fixed_files(area: str, *shared: str) -> dict[str, str]:

@@ -204,8 +204,11 @@ def _check_size(scenario: Any) -> None:
                 raise InvalidValue(f"flows.{group.id}.sessions", group.sessions, takes)
 
 
-def packet_only(scenario: Any) -> tuple[str, str] | None:
-    """The first feature, other than senders, that neither the fluid nor ns-3 supports: its place and description."""
+def packet_only(scenario: Any, *queues: type) -> tuple[str, str] | None:
+    """The first feature, other than senders, that neither the fluid nor ns-3 supports: its place and description.
+
+    `queues` are kinds of several queues or of the kernel that the engine has.
+    """
     if scenario.control is not None:
         return "control", "controlled link rates"
     for group in scenario.flows:
@@ -218,7 +221,10 @@ def packet_only(scenario: Any) -> tuple[str, str] | None:
             "loss": (link.loss > 0.0, "random loss"),
             "jitter": (link.jitter > 0.0, "jitter"),
             "pfc": (link.pfc is not None, "priority flow control"),
-            "queue": (isinstance(link.queue, (*DISCIPLINES, KernelQueue)), f"queues of kind {kind}"),
+            "queue": (
+                isinstance(link.queue, (*DISCIPLINES, KernelQueue)) and not isinstance(link.queue, queues),
+                f"queues of kind {kind}",
+            ),
         }
         for name, (there, what) in found.items():
             if there:
@@ -226,9 +232,9 @@ def packet_only(scenario: Any) -> tuple[str, str] | None:
     return None
 
 
-def refuse_packet_only(scenario: Any) -> None:
-    """InvalidValue for a feature that only the packet engine supports."""
-    found = packet_only(scenario)
+def refuse_packet_only(scenario: Any, *queues: type) -> None:
+    """InvalidValue for a feature of `packet_only`."""
+    found = packet_only(scenario, *queues)
     if found is not None:
         raise InvalidValue(*found, 'a feature of this engine; "packet" supports it')
 

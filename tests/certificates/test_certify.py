@@ -28,7 +28,8 @@ from netctrl.frequency.sampled_stability import stable_gains
 )
 def test_dualpi2s_defaults_at_100_ms_as_usually_given(sender: str, window: float, gain_margin_db: float) -> None:
     """By hand: L = (beta + alpha/(T s)) sqrt2/R e^(-s R)/((s + 2/(R W))(s + 1/R)) for Reno, crossings by bisection."""
-    found = certify("dualpi2", rtt_s=0.1, window_packets=window, senders=sender).certificate.linear
+    law = dualpi2(alpha=0.16, beta=3.2)
+    found = certify(law, rtt_s=0.1, window_packets=window, senders=sender).certificate.linear
     assert found is not None
     assert found.gain_margin_db == pytest.approx(gain_margin_db, abs=0.01)
 
@@ -51,7 +52,8 @@ def test_pie_at_115_ms_as_usually_given(window: float, gain_margin_db: float) ->
 
 def test_dropping_as_packets_leave_makes_up_for_the_age_of_the_reading() -> None:
     early, late = (
-        certify(dualpi2(drop_early=drop), rtt_s=0.1, window_packets=50.0).certificate.sampled for drop in (True, False)
+        certify(dualpi2(alpha=0.16, drop_early=drop), rtt_s=0.1, window_packets=50.0).certificate.sampled
+        for drop in (True, False)
     )
     assert early is not None
     assert late is not None

@@ -85,7 +85,7 @@ def test_each_queue_of_tc_has_its_certificate_or_the_reason(run: Run) -> None:
     laws = {
         0: pie(tupdate_s=0.016),
         2: None,
-        3: dualpi2(),
+        3: dualpi2(alpha=0.16),
     }
     for number, law in laws.items():
         certificate = found["queues"][number]["certificate"]["certificate"]

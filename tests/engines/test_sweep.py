@@ -906,11 +906,12 @@ def test_a_sweep_of_flows_is_its_cells_by_hand(of_flows: SweepSpec, tmp_path: Pa
     pd.testing.assert_frame_equal(read_frame(tmp_path / "x.parquet"), frame, check_exact=True)
 
 
-def test_engines_that_lack_something_are_refused_before_anything_runs(of_flows: SweepSpec) -> None:
+def test_engines_that_lack_something_are_refused_before_anything_runs(tmp_path: Path, of_flows: SweepSpec) -> None:
+    (tmp_path / "flows.toml").write_text(FLOWS.replace("cubic", "vegas"))
     with pytest.raises(
         InvalidValue, match=r"grid\[0\] \(.*target = '5ms'.*engine: got .*fluid, which has no senders but"
     ):
-        sweep(of_flows, engine="fluid")
+        sweep(netctrl.read(tmp_path / "s.toml"), engine="fluid")
     with pytest.raises(InvalidValue, match="engine: got 'kernels', takes one of auto"):
         sweep(of_flows, engine="kernels")
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from cpp_support import STRICT
 from numba import njit
 from numba.extending import register_jitable
 
@@ -23,17 +24,6 @@ from netctrl.laws.tcp.reno import reno_cut, reno_window
 from netctrl.ns3.laws import attribute, functions_header
 
 SAMPLES = 100_000
-STRICT = [
-    "-std=c++17",
-    "-O2",
-    "-ffp-contract=off",
-    "-Wall",
-    "-Wextra",
-    "-Wpedantic",
-    "-Wconversion",
-    "-Wshadow",
-    "-Werror",
-]
 MAIN = r"""
 template <class Law>
 int Replay()

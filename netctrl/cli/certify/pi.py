@@ -87,8 +87,8 @@ def dualpi2(
     where: Where,
     files: Files | None = None,
     *,
-    alpha: Annotated[str, _ALPHA] = "0.16",
-    beta: Annotated[str, _BETA] = "3.2",
+    alpha: Annotated[str, _ALPHA] = "0.16015625",
+    beta: Annotated[str, _BETA] = "3.19921875",
     target: Annotated[str, _TARGET] = "15ms",
     tupdate: Annotated[str, _TUPDATE] = "16ms",
     coupling_factor: Annotated[

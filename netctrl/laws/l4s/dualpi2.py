@@ -137,14 +137,14 @@ def judge_packet(state: DualPi2State, low: bool, capable: bool, late: bool, back
     draw : float
         Drawn evenly from [0, 1).
     """
-    chosen, marked = False, low and late
+    chosen = low and late
     if backlog >= 2.0 * state.packet:
         overload = state.coupling * state.base_probability >= 1.0
-        chosen = draw < state.base_probability * state.base_probability
-        if chosen and overload:
+        squared = draw < state.base_probability * state.base_probability
+        if squared and overload:
             return DROP
-        if low:
-            chosen = draw < state.coupling * state.base_probability
-    if chosen or marked:
+        coupled = draw < state.coupling * state.base_probability
+        chosen = chosen or (low and coupled) or (not low and squared)
+    if chosen:
         return MARK if capable else DROP
     return SEND

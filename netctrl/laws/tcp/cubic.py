@@ -5,11 +5,14 @@ from __future__ import annotations
 from netctrl.jit import njit
 from netctrl.laws.tcp.sender import Acked, TcpSender, TcpWindow
 
-__all__ = ["CUBIC", "CubicState", "cubic_cut", "cubic_window"]
+__all__ = ["AIMD", "BETA", "CUBIC", "C", "CubicState", "cubic_cut", "cubic_window"]
 
-_C = 0.4  # packets/s³
-_BETA = 0.7
-_AIMD = 3.0 * (1.0 - _BETA) / (1.0 + _BETA)
+C = 0.4
+"""Growth [packet/s³]."""
+BETA = 0.7
+"""What a cut leaves of the window."""
+AIMD = 3.0 * (1.0 - BETA) / (1.0 + BETA)
+"""Growth that makes it as large as Reno's window [packet per round trip]."""
 
 
 @njit(cache=True, error_model="numpy")
@@ -35,9 +38,9 @@ def cubic_window(
     """
     if window < threshold:
         return window + acknowledged
-    K = ((1.0 - _BETA) * highest / _C) ** (1.0 / 3.0)
-    target = min(max(_C * (since + rtt - K) ** 3 + highest, window), 1.5 * window)
-    friendly = _BETA * highest + _AIMD * since / rtt
+    K = ((1.0 - BETA) * highest / C) ** (1.0 / 3.0)
+    target = min(max(C * (since + rtt - K) ** 3 + highest, window), 1.5 * window)
+    friendly = BETA * highest + AIMD * since / rtt
     grown = window + (target - window) / window * acknowledged
     return max(grown, min(friendly, window + acknowledged))
 
@@ -48,8 +51,8 @@ def cubic_cut(window: float, highest: float) -> tuple[float, float]:
 
     Source: RFC 9438, sections 4.6 and 4.7.
     """
-    before = 0.5 * (1.0 + _BETA) * window if window < highest else window
-    return max(_BETA * window, 2.0), before
+    before = 0.5 * (1.0 + BETA) * window if window < highest else window
+    return max(BETA * window, 2.0), before
 
 
 class CubicState(TcpWindow):

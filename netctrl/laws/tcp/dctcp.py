@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from netctrl.jit import njit
 from netctrl.laws.tcp.reno import reno_cut, reno_window
 from netctrl.laws.tcp.sender import Acked, Echoed, TcpSender, TcpWindow
 
-__all__ = ["DCTCP", "DctcpState", "dctcp_average", "dctcp_cut"]
+__all__ = ["AVERAGING", "DCTCP", "Averaged", "DctcpState", "dctcp_average", "dctcp_cut"]
 
-_GAIN = 1.0 / 16.0  # g
+AVERAGING = 1.0 / 16.0
+"""g, weight of a window of data in the average."""
 _MIN = 2.0  # packets
 
 
@@ -31,21 +34,28 @@ def dctcp_cut(window: float, unmarked: float) -> float:
     return max(0.5 * (1.0 + unmarked) * window, _MIN)
 
 
+class Averaged(NamedTuple):
+    """Fields of `DctcpState` that an acknowledgement changes."""
+
+    unmarked: float
+    left: float
+    acks: float
+    marks: float
+
+
 @njit(cache=True, error_model="numpy")
-def dctcp_average(
-    unmarked: float, left: float, acks: float, marks: float, echoed: Echoed, trips: float
-) -> tuple[float, float, float, float]:
+def dctcp_average(unmarked: float, left: float, acks: float, marks: float, echoed: Echoed, trips: float) -> Averaged:
     """alpha <- (1 - g) alpha + g M once in `trips` windows of data, M the part of their acknowledgements with a mark.
 
-    Takes and returns the fields of `DctcpState` with these names. Source: RFC 8257, section 3.3.
+    Takes the fields of `DctcpState` with these names. Source: RFC 8257, section 3.3.
     """
     acks += 1.0
     if echoed.marked:
         marks += 1.0
     left -= echoed.packets
     if left > 0.0:
-        return unmarked, left, acks, marks
-    return unmarked + _GAIN * (1.0 - marks / acks - unmarked), trips * echoed.outstanding, 0.0, 0.0
+        return Averaged(unmarked, left, acks, marks)
+    return Averaged(unmarked + AVERAGING * (1.0 - marks / acks - unmarked), trips * echoed.outstanding, 0.0, 0.0)
 
 
 def _grow(state: DctcpState, acked: Acked) -> None:
@@ -63,9 +73,11 @@ def _mark(state: DctcpState) -> None:
 
 
 def _echo(state: DctcpState, echoed: Echoed) -> None:
-    state.unmarked, state.left, state.acks, state.marks = dctcp_average(
-        state.unmarked, state.left, state.acks, state.marks, echoed, 1.0
-    )
+    after = dctcp_average(state.unmarked, state.left, state.acks, state.marks, echoed, 1.0)
+    state.unmarked = after.unmarked
+    state.left = after.left
+    state.acks = after.acks
+    state.marks = after.marks
 
 
 DCTCP = TcpSender("dctcp", DctcpState, _grow, _cut, _mark, _echo)

@@ -67,9 +67,12 @@ def _echo(state: PragueState, echoed: Echoed) -> None:
     if echoed.marked:
         state.heard = 1.0
     if state.heard > 0.0:
-        state.unmarked, state.left, state.acks, state.marks = dctcp_average(
-            state.unmarked, state.left, state.acks, state.marks, echoed, virtual_trips(state.rtt)
-        )
+        trips = virtual_trips(state.rtt)
+        after = dctcp_average(state.unmarked, state.left, state.acks, state.marks, echoed, trips)
+        state.unmarked = after.unmarked
+        state.left = after.left
+        state.acks = after.acks
+        state.marks = after.marks
 
 
 PRAGUE = TcpSender("prague", PragueState, _grow, _cut, _mark, _echo, scalable=True)

@@ -53,9 +53,10 @@ def _read(folder: Path, scenario: Scenario, simulator: str, provenance: Provenan
     L, G = len(scenario.links), len(scenario.flows)
     T = int(scenario.duration / scenario.interval * (1.0 + 1e-12))
     with whole(folder):
-        table = read_table(folder / "series.csv", 1 + len(_COLUMNS) * L + G, T, skip=1)
+        table = read_table(folder / "series.csv", 1 + len(_COLUMNS) * L + 2 * G, T, skip=1)
         responses = read_table(folder / "responses.csv", 4)
     series = table[:, 1 : 1 + len(_COLUMNS) * L].T.reshape(L, len(_COLUMNS), T)
+    groups = table[:, 1 + len(_COLUMNS) * L :]
     backlog, arrived, departed, lost, marked, probability = series.transpose(1, 0, 2)
     return SimulationResult(
         scenario=scenario,
@@ -67,7 +68,8 @@ def _read(folder: Path, scenario: Scenario, simulator: str, provenance: Provenan
         lost_bytes=lost,
         marked_bytes=marked,
         probability=probability,
-        carried_bytes=table[:, 1 + len(_COLUMNS) * L :].T,
+        carried_bytes=groups[:, :G].T,
+        rtt_s=groups[:, G:].T,
         response_start_s=responses[:, 1],
         response_bytes=responses[:, 2],
         response_s=responses[:, 3],

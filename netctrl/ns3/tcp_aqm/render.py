@@ -10,9 +10,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from netctrl.errors import InvalidValue
+from netctrl.laws.l4s.dualpi2 import DualPi2Queue
+from netctrl.laws.rate.records import sender_name
 from netctrl.model.design.design import ArcDesign, Provenance
 from netctrl.ns3.cpp import MARKER, certificate, gains_header, nanoseconds, row, scenario_header, string
-from netctrl.ns3.laws import laws_header
+from netctrl.ns3.laws import laws_header, scalable_sender
 from netctrl.ns3.links import (
     MAX_RECORDS,
     SENDERS,
@@ -23,14 +25,17 @@ from netctrl.ns3.links import (
     socket_buffer,
 )
 from netctrl.ns3.queues import own_laws, queue_initializer
-from netctrl.ns3.templates import QUEUES, TCP, fixed_files
+from netctrl.ns3.templates import DUAL, QUEUES, SCALABLE, TCP, fixed_files
+from netctrl.register import TCP_SENDERS
 from netctrl.scenario.links import Change, Link, refuse_packet_only
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import FastFlows, FlowDraw, FlowGroup, WebFlows
+from netctrl.scenario.tcp_aqm.flows import BulkFlows, FastFlows, FlowDraw, FlowGroup, WebFlows
 
-__all__ = ["KINDS", "MARKER", "render"]
+__all__ = ["KINDS", "MARKER", "render", "sender_lack"]
 
-KINDS = ("reno", "cubic", "htcp")
+KINDS = ("reno", "cubic", "htcp", "dctcp", "prague")
+_EXACT = ("dctcp", "prague")
+"""Senders whose receivers echo each mark: bulk flows with ECN only."""
 MAX_HOSTS = 64
 """Largest number of round-trip times in a group: each is a host, and a group's hosts share a /24."""
 
@@ -63,14 +68,37 @@ def render(
     _check(scenario, draws)
     return {
         "gains.h": _gains(scenario, design, provenance),
-        "netctrl-laws.h": laws_header(own_laws(link.queue for link in scenario.links)),
+        "netctrl-laws.h": laws_header(
+            own_laws(link.queue for link in scenario.links),
+            dual=_has_dual(scenario),
+            scalable=[TCP_SENDERS[name] for name in _printed(scenario)],
+        ),
         "scenario.h": _scenario(scenario, draws),
-        **fixed_files("tcp_aqm", *QUEUES, *TCP),
+        **fixed_files("tcp_aqm", *QUEUES, *TCP, *(DUAL if _has_dual(scenario) else ())),
+        **(fixed_files("tcp_aqm", *SCALABLE) if _printed(scenario) else {}),
     }
 
 
+def _has_dual(scenario: Scenario) -> bool:
+    return any(isinstance(link.queue, DualPi2Queue) for link in scenario.links)
+
+
+def _printed(scenario: Scenario) -> list[str]:
+    """Senders whose laws are printed."""
+    return sorted({group.sender for group in scenario.flows if isinstance(group.sender, str)} - set(SENDERS))
+
+
+def sender_lack(group: FlowGroup) -> str | None:
+    """What ns-3's program has instead of a group's sender; None: it has it."""
+    if group.sender not in KINDS:
+        return ", ".join(KINDS)
+    if group.sender in _EXACT and not (isinstance(group, BulkFlows) and group.ecn):
+        return f"{', '.join(kind for kind in KINDS if kind not in _EXACT)} but in bulk flows with ecn"
+    return None
+
+
 def _check(scenario: Scenario, draws: Sequence[FlowDraw]) -> None:
-    refuse_packet_only(scenario)
+    refuse_packet_only(scenario, DualPi2Queue)
     size = scenario.traffic.packet_size
     if size != int(size) or not 100 <= size <= 65000:
         raise InvalidValue("packet_size", size, "a whole number of bytes from 100 to 65000")
@@ -91,8 +119,9 @@ def _check_group(scenario: Scenario, group: FlowGroup) -> None:
     if isinstance(group, FastFlows) or not group.answered:
         takes = "bulk or web flows; FAST runs only in the fluid simulator, datagrams only in the packet engine"
         raise InvalidValue(f"flows.{group.id}.kind", group.__struct_config__.tag, takes)
-    if group.sender not in KINDS:
-        raise InvalidValue(f"flows.{group.id}.sender", group.sender, f"one of {', '.join(KINDS)}: ns-3's own")
+    lack = sender_lack(group)
+    if lack is not None:
+        raise InvalidValue(f"flows.{group.id}.sender", sender_name(group.sender), f"one of {lack}")
     links = {link.id: link for link in scenario.links}
     if group.ack_path:
         ends = links[group.ack_path[0]].source, links[group.ack_path[-1]].target
@@ -191,7 +220,8 @@ def _group(group: FlowGroup, index: dict[str, int]) -> str:
     if isinstance(group, WebFlows):
         scale = group.mean_object * (group.pareto_shape - 1.0) / group.pareto_shape
         web = [group.objects_per_page, scale, group.pareto_shape, group.max_object, group.think_time]
-    return row([string(group.id), string(SENDERS[group.sender]), group.ecn, *paths, row(web)])
+    sender = SENDERS.get(group.sender) or scalable_sender(TCP_SENDERS[group.sender])
+    return row([string(group.id), string(sender), group.ecn, *paths, row(web)])
 
 
 def _hosts_and_flows(scenario: Scenario, draws: Sequence[FlowDraw]) -> tuple[list[str], list[str]]:

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.jit import njit
-from netctrl.laws.aqm.fluid import FAST_PROBABILITY, PRICE, PROBABILITY, Sample, probability
-from netctrl.laws.link import backlog_step
-from netctrl.plants.tcp import MIN_WINDOW, fast_rate, window_slope
+from netctrl.laws.aqm.fluid import PRICE, PROBABILITY, SCALABLE_PROBABILITY
+from netctrl.sim.tcp_aqm.queues import CLASSIC, DROPPED, FAST, SCALABLE, Pairs, Queues, queueing, serve, serve_pair
+from netctrl.sim.tcp_aqm.windows import Senders, send_fast, send_tcp
 
 __all__ = ["FLOWS", "LINK_CAPACITY", "LINK_DELAY", "Plant", "Record", "State", "advance"]
 
@@ -23,10 +23,11 @@ FLOWS, LINK_CAPACITY, LINK_DELAY = 0, 1, 2
 
 
 class Plant(NamedTuple):
-    """Constants. n classes sorted by group, G groups, L links, E events, P entries of paths.
+    """Constants. n classes sorted by group, G groups, L rows of links, E events, P entries of paths.
 
-    A class is a set of like TCP or FAST flows; a group's classes share its path. A web group has no classes: what it
-    sends is a row of `injected`.
+    A link has a row, and one with two queues a second one behind all links (`netctrl.sim.tcp_aqm.queues`). A class
+    is a set of like TCP or FAST flows; a group's classes share its path. A web group has no classes: what it sends is a
+    row of `injected`.
     """
 
     step: float
@@ -48,6 +49,10 @@ class Plant(NamedTuple):
     """(G,) 1 where acknowledgements come back over the lines of the path, which are never busy that way; else 0."""
     ecn: np.ndarray
     """(G,) whether a law marks or drops."""
+    sender: np.ndarray
+    """(G,) position in `FLUID_SENDERS`."""
+    scalable: np.ndarray
+    """(G,) whether packets are of L4S, ECT(1)."""
     injection: np.ndarray
     """(G,) row of `injected` of a web group, −1 of others."""
     law: np.ndarray
@@ -68,6 +73,8 @@ class State(NamedTuple):
 
     window: np.ndarray
     """(n,) of one flow [packet]."""
+    memory: np.ndarray
+    """(2, n) what senders but Reno remember."""
     flows: np.ndarray
     """(n,) how many are active."""
     rate: np.ndarray
@@ -82,6 +89,8 @@ class State(NamedTuple):
     """(L,) growth of the backlog in the last step [packet]."""
     capacity: np.ndarray
     """(L,) [packet/s]"""
+    service: np.ndarray
+    """(L,) what a row's queue may have of it [packet/s]."""
     delay: np.ndarray
     """(L,) what the line has become longer by since the beginning, one way [s]."""
     law: np.ndarray
@@ -90,6 +99,8 @@ class State(NamedTuple):
     """(L,) in the last step [packet]."""
     event: np.ndarray
     """(1,) next event."""
+    pairs: Pairs
+    """Links with two queues."""
 
 
 class Record(NamedTuple):
@@ -106,20 +117,6 @@ class Record(NamedTuple):
     """(3, G, T) sent [packet], what queues and longer lines add to the round trip and to the way out [s]."""
 
 
-class _Queues(NamedTuple):
-    """What a step of a link needs. Small tuples, since numba copies a whole one for each function that it inlines."""
-
-    kind: np.ndarray
-    parameters: np.ndarray
-    buffer: np.ndarray
-    capacity: np.ndarray
-    backlog: np.ndarray
-    rise: np.ndarray
-    law: np.ndarray
-    enqueued: np.ndarray
-    sums: np.ndarray
-
-
 class _Paths(NamedTuple):
     """What a step of a group needs, its senders aside."""
 
@@ -133,19 +130,6 @@ class _Paths(NamedTuple):
     price: np.ndarray
 
 
-class _Senders(NamedTuple):
-    """What a step of a group's classes needs."""
-
-    first_class: np.ndarray
-    rtt: np.ndarray
-    fast: np.ndarray
-    flows: np.ndarray
-    window: np.ndarray
-    rate: np.ndarray
-    heard: np.ndarray
-    """(2, n) rate and signal of one round trip ago."""
-
-
 @njit(inline="always")
 def _happen(plant: Plant, state: State, step: int) -> bool:
     """Make the events that are due; returns whether there was one."""
@@ -156,7 +140,7 @@ def _happen(plant: Plant, state: State, step: int) -> bool:
         if plant.event_kind[k] == FLOWS:
             state.flows[target] = value
         elif plant.event_kind[k] == LINK_CAPACITY:
-            state.capacity[target] = value
+            state.capacity[target] = state.service[target] = value
         else:
             state.delay[target] = value
         state.event[0] = k + 1
@@ -164,132 +148,54 @@ def _happen(plant: Plant, state: State, step: int) -> bool:
 
 
 @njit(inline="always")
-def _look(senders: _Senders, active: np.ndarray) -> None:
+def _look(senders: Senders, active: np.ndarray) -> None:
     """Find the groups with an active flow, as the others needn't be computed."""
     for g in range(len(active)):
         active[g] = np.any(senders.flows[senders.first_class[g] : senders.first_class[g + 1]] > 0.0)
 
 
 @njit(inline="always")
-def _queueing(queues: _Queues, link: int) -> float:
-    """Delay of a link's queue at the middle of the step [s]."""
-    return max(queues.backlog[link] + 0.5 * queues.rise[link], 0.0) / queues.capacity[link]
-
-
-@njit(inline="always")
-def _forward_delay(paths: _Paths, queues: _Queues, group: int) -> float:
+def _forward_delay(paths: _Paths, queues: Queues, group: int) -> float:
     """What queues and longer lines add on a group's way out, at the middle of the step [s]."""
     delay = 0.0
     for h in range(paths.first_hop[group], paths.first_hop[group + 1]):
         link = paths.hops[h]
-        delay += _queueing(queues, link) + paths.delay[link]
+        delay += queueing(queues, link) + paths.delay[link]
     return delay
 
 
 @njit(inline="always")
-def _backward_delay(paths: _Paths, queues: _Queues, group: int) -> float:
+def _leaving_delay(paths: _Paths, queues: Queues, pair: np.ndarray, group: int) -> float:
+    """Wait in queues that mark what leaves, on a group's way out [s]."""
+    delay = 0.0
+    for h in range(paths.first_hop[group], paths.first_hop[group + 1]):
+        if pair[paths.hops[h]] != -1:
+            delay += queueing(queues, paths.hops[h])
+    return delay
+
+
+@njit(inline="always")
+def _backward_delay(paths: _Paths, queues: Queues, group: int) -> float:
     """The same for the acknowledgements' way back [s]."""
     delay = 0.0
     for h in range(paths.first_hop[group], paths.first_hop[group + 1]):
         delay += paths.back[group] * paths.delay[paths.hops[h]]
     for h in range(paths.first_ack_hop[group], paths.first_ack_hop[group + 1]):
         link = paths.ack_hops[h]
-        delay += _queueing(queues, link) + paths.delay[link]
+        delay += queueing(queues, link) + paths.delay[link]
     return delay
 
 
 @njit(inline="always")
-def _hear(senders: _Senders, signal: np.ndarray, h: float, group: int, step: int, delay: float) -> None:
-    """Signals of one round trip ago for a group's classes: their own rate [packet/s] and the path's signal.
-
-    Loads from all over the history, so apart from the arithmetic, which the compiler can vectorise. All indices are
-    unsigned, so that numba needn't look for negative ones.
-    """
-    rate, heard, per_step = senders.rate, senders.heard, 1.0 / h
-    g, mask = np.uint64(group), np.uint64(signal.shape[1] - 1)
-    for i in range(np.uint64(senders.first_class[group]), np.uint64(senders.first_class[group + 1])):
-        lag = (senders.rtt[i] + delay) * per_step
-        whole = int(lag)
-        part = 1.0 - (lag - whole)  # of the way from the older slot to the newer
-        older, newer = np.uint64(step - whole - 1) & mask, np.uint64(step - whole) & mask
-        heard[0, i] = rate[older, i] + part * (rate[newer, i] - rate[older, i])
-        heard[1, i] = signal[g, older] + part * (signal[g, newer] - signal[g, older])
-
-
-@njit(cache=True, error_model="numpy", fastmath={"reassoc"})
-def _advance_windows(senders: _Senders, now: np.uint64, h: float, group: int, delay: float) -> float:
-    """Advance the windows of a group's classes by a step; returns what they send in it [packet/s].
-
-    A loop of vector instructions: no branch, division without a check, a sum in any order.
-    """
-    rtt, flows, window, rate, heard = senders.rtt, senders.flows, senders.window, senders.rate, senders.heard
-    total = 0.0
-    for i in range(np.uint64(senders.first_class[group]), np.uint64(senders.first_class[group + 1])):
-        R, W, x, p = rtt[i] + delay, window[i], heard[0, i], heard[1, i]
-        middle = W + 0.5 * h * window_slope(W, R, x, p)
-        after = max(W + h * window_slope(middle, R, x, p), MIN_WINDOW)
-        active = flows[i] > 0.0
-        window[i] = after if active else W
-        sent = middle / R if active else 0.0
-        rate[now, i] = sent
-        total += flows[i] * sent
-    return total
-
-
-@njit(inline="always")
-def _send_tcp(senders: _Senders, signal: np.ndarray, h: float, group: int, step: int, delay: float) -> float:
-    """What a group of TCP senders sends in this step [packet/s]."""
-    _hear(senders, signal, h, group, step, delay)
-    return _advance_windows(senders, np.uint64(step) & np.uint64(signal.shape[1] - 1), h, group, delay)
-
-
-@njit(inline="always")
-def _send_fast(senders: _Senders, price: np.ndarray, h: float, group: int, step: int, delay: float) -> float:
-    """What a group of FAST senders sends in this step [packet/s]."""
-    mask = price.shape[1] - 1
-    total = 0.0
-    for i in range(senders.first_class[group], senders.first_class[group + 1]):
-        lag = (senders.rtt[i] + delay) / h
-        whole = int(lag)
-        older, newer = (step - whole - 1) & mask, (step - whole) & mask
-        told = price[group, older] + (1.0 - (lag - whole)) * (price[group, newer] - price[group, older])
-        if senders.flows[i] > 0.0:
-            rate = fast_rate(senders.fast[group, 1], senders.fast[group, 2], told, senders.rtt[i])
-            total += senders.flows[i] * rate
-    return total
-
-
-@njit(inline="always")
-def _serve(queues: _Queues, h: float, link: int, now: float, offered: np.ndarray) -> float:
-    """One step of a link: law, losses, backlog; returns the share that overflows.
-
-    `offered` holds, by link, what arrives and can be marked, what can't, and what is FAST's [packet].
-    """
-    capacity, before = queues.capacity[link], queues.backlog[link]
-    marked, dropped, fast = offered[link, 0], offered[link, 1], offered[link, 2]
-    arrivals = marked + dropped + fast
-    own = queues.law[link]
-    seen = Sample(now, h, before, queues.enqueued[link], arrivals, capacity)
-    p = probability(queues.kind[link], queues.parameters[link], own, seen)
-    refused = p * dropped
-    after, departed, overflow = backlog_step(before, arrivals - refused, h * capacity, queues.buffer[link])
-    queues.backlog[link], queues.rise[link] = after, after - before
-    queues.enqueued[link] = arrivals - refused - overflow
-    share = overflow / (arrivals - refused) if overflow > 0.0 else 0.0
-    queues.sums[0, link] += arrivals
-    queues.sums[1, link] += departed
-    queues.sums[2, link] += refused + overflow
-    queues.sums[3, link] += (p * marked + own[FAST_PROBABILITY] * fast) * (1.0 - share)
-    return share
-
-
-@njit(inline="always")
-def _signal(paths: _Paths, law: np.ndarray, group: int, step: int, overflow: np.ndarray) -> None:
+def _signal(paths: _Paths, law: np.ndarray, scalable: bool, group: int, step: int, overflow: np.ndarray) -> None:
     """Store a group's path's marks and losses of this step."""
     kept, price = 1.0, 0.0
     for h in range(paths.first_hop[group], paths.first_hop[group + 1]):
         link = paths.hops[h]
-        kept *= (1.0 - law[link, PROBABILITY]) * (1.0 - overflow[link])
+        p = law[link, PROBABILITY]
+        if scalable:
+            p = max(p, law[link, SCALABLE_PROBABILITY])
+        kept *= (1.0 - p) * (1.0 - overflow[link])
         price += law[link, PRICE]
     slot = step & (paths.signal.shape[1] - 1)
     paths.signal[group, slot] = 1.0 - kept
@@ -333,15 +239,18 @@ def advance(plant: Plant, state: State, record: Record, injected: np.ndarray, fi
     """
     groups, links = len(plant.first_class) - 1, len(plant.law)
     ring = state.signal.shape[1]
-    offered = np.zeros((links, 3))
+    offered = np.zeros((links, 4))
+    pair = state.pairs.pair
+    singles = links - len(state.pairs.base)
     overflow = np.zeros(links)
     delays = np.zeros((2, groups))
     active = np.zeros(groups, dtype=np.bool_)
-    queues = _Queues(
+    queues = Queues(
         plant.law,
         plant.parameters,
         plant.buffer,
         state.capacity,
+        state.service,
         state.backlog,
         state.rise,
         state.law,
@@ -359,7 +268,17 @@ def advance(plant: Plant, state: State, record: Record, injected: np.ndarray, fi
         state.price,
     )
     heard = np.zeros((2, len(plant.rtt)))
-    senders = _Senders(plant.first_class, plant.rtt, plant.fast, state.flows, state.window, state.rate, heard)
+    senders = Senders(
+        plant.first_class,
+        plant.rtt,
+        plant.fast,
+        plant.sender,
+        state.flows,
+        state.window,
+        state.memory,
+        state.rate,
+        heard,
+    )
     for step in range(first, last):
         if _happen(plant, state, step) or step == first:
             _look(senders, active)
@@ -375,19 +294,27 @@ def advance(plant: Plant, state: State, record: Record, injected: np.ndarray, fi
             if row >= 0:
                 amount = injected[row, step - first]
             elif plant.fast[g, 0] > 0.0:
-                amount = plant.step * _send_fast(senders, state.price, plant.step, g, step, delays[0, g])
+                amount = plant.step * send_fast(senders, state.price, plant.step, g, step, delays[0, g])
             elif active[g]:
-                amount = plant.step * _send_tcp(senders, state.signal, plant.step, g, step, delays[0, g])
+                leaving = _leaving_delay(paths, queues, pair, g) if singles < links else 0.0
+                amount = plant.step * send_tcp(senders, state.signal, plant.step, g, step, delays[0, g], leaving)
             record.sent[g] += amount
-            kind = 2 if plant.fast[g, 0] > 0.0 else 0 if plant.ecn[g] else 1
+            kind = FAST if plant.fast[g, 0] > 0.0 else CLASSIC if plant.ecn[g] else DROPPED
+            if plant.scalable[g]:
+                kind = SCALABLE
             for h in range(plant.first_hop[g], plant.first_hop[g + 1]):
                 offered[plant.hops[h], kind] += amount
             for h in range(plant.first_ack_hop[g], plant.first_ack_hop[g + 1]):
-                offered[plant.ack_hops[h], 1] += plant.ack_size * amount
-        for link in range(links):
-            overflow[link] = _serve(queues, plant.step, link, step * plant.step, offered)
+                offered[plant.ack_hops[h], DROPPED] += plant.ack_size * amount
+        for link in range(singles):
+            if pair[link] < 0:
+                overflow[link] = serve(queues, plant.step, link, step * plant.step, offered)
+            else:
+                low = singles + pair[link]
+                rows = link, low
+                overflow[link] = overflow[low] = serve_pair(queues, state.pairs, plant.step, rows, step, offered)
         for g in range(groups):
-            _signal(paths, state.law, g, step, overflow)
+            _signal(paths, state.law, plant.scalable[g], g, step, overflow)
         if (step + 1) % record.every == 0:
             _keep(state, record, delays, (step + 1) // record.every - 1)
     return last

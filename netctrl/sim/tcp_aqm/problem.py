@@ -10,12 +10,18 @@ import numpy as np
 
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.fast_arc import FastArcQueue
-from netctrl.laws.aqm.fluid import STATES, epoch_of, law_of
+from netctrl.laws.aqm.fluid import PARAMETERS, STATES, epoch_of, law_of
+from netctrl.laws.l4s.dualpi2 import DualPi2Queue
+from netctrl.laws.rate.records import sender_name
+from netctrl.laws.tcp.rows import SCALABLE
 from netctrl.scenario.links import Link, refuse_packet_only
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import FastFlows, FlowDraw, FlowGroup, WebFlows
+from netctrl.scenario.tcp_aqm.flows import BulkFlows, FastFlows, FlowDraw, FlowGroup, WebFlows
 from netctrl.sim.tcp_aqm.kernel import FLOWS, LINK_CAPACITY, LINK_DELAY, Plant, Record, State
+from netctrl.sim.tcp_aqm.lacks import FLUID_SENDERS, sender_lack
+from netctrl.sim.tcp_aqm.queues import longer_arrivals, pairs
 from netctrl.sim.tcp_aqm.traffic import draw_flows
+from netctrl.sim.tcp_aqm.windows import first_memory
 from netctrl.units import packets_per_second
 
 __all__ = ["ACK_BYTES", "Problem", "choose_step", "longer_history", "problem"]
@@ -56,7 +62,7 @@ def choose_step(scenario: Scenario) -> float:
             takes = f"at most {0.5 * shortest:g} s (half the shortest RTT), and a divisor of sample"
             raise InvalidValue("step", scenario.time.step, f"{takes} ({scenario.interval:g} s)")
         return _affordable(scenario, round(count))
-    epochs = [epoch for link in scenario.links if (epoch := epoch_of(link.queue)) is not None]
+    epochs = [epoch for link in scenario.links if (epoch := _epoch(link)) is not None]
     least = ceil(scenario.interval / min(shortest / _STEPS_PER_RTT, *epochs, inf) - 1e-9)
     _affordable(scenario, least)
     for count in range(least, min(_FINEST * least, least + _TRIES)):
@@ -64,6 +70,10 @@ def choose_step(scenario: Scenario) -> float:
         if all(abs(steps - round(steps)) < 1e-9 * steps for steps in per_epoch):
             return _affordable(scenario, count)
     return scenario.interval / least
+
+
+def _epoch(link: Link) -> float | None:
+    return link.queue.update if isinstance(link.queue, DualPi2Queue) else epoch_of(link.queue)
 
 
 def _shortest_rtt(scenario: Scenario) -> float:
@@ -93,19 +103,27 @@ def problem(scenario: Scenario, draws: tuple[FlowDraw, ...] | None = None) -> Pr
         A scenario that the fluid doesn't support: a queue without a law, FAST flows over a queue without a price, link
         rates.
     """
-    refuse_packet_only(scenario)
+    refuse_packet_only(scenario, DualPi2Queue)
+    _check_senders(scenario)
     _check_fast(scenario)
     draws = draw_flows(scenario) if draws is None else draws
     step = choose_step(scenario)
     tcp = [_sorted(draw, group) for draw, group in zip(draws, scenario.flows, strict=True)]
     sizes = [len(draw.rtt_s) for draw in tcp]
     first_class = _offsets(sizes)
-    laws = [_law(link, scenario.traffic.packet_size) for link in scenario.links]
+    laws = [_law(link, scenario.traffic.packet_size) for link in (*scenario.links, *_dual(scenario))]
     index = {link.id: row for row, link in enumerate(scenario.links)}
-    hops, first_hop = _paths([group.path for group in scenario.flows], index)
-    ack_hops, first_ack_hop = _paths([group.ack_path for group in scenario.flows], index)
+    second = _second_rows(scenario)
+    scalable = [group.ecn and _sender(group) in SCALABLE for group in scenario.flows]
+    hops, first_hop = _paths(
+        [
+            [second.get(name, index[name]) if low else index[name] for name in group.path]
+            for group, low in zip(scenario.flows, scalable, strict=True)
+        ]
+    )
+    ack_hops, first_ack_hop = _paths([[index[name] for name in group.ack_path] for group in scenario.flows])
     web = [isinstance(group, WebFlows) for group in scenario.flows]
-    events = [*_flow_events(tcp, first_class, step), *_link_events(scenario, index, step)]
+    events = [*_flow_events(tcp, first_class, step), *_link_events(scenario, index, second, step)]
     events.sort(key=lambda event: event[0])  # stable: changes within one step keep their order
     columns = list(zip(*events, strict=True)) or [(), (), (), ()]
     plant = Plant(
@@ -120,10 +138,14 @@ def problem(scenario: Scenario, draws: tuple[FlowDraw, ...] | None = None) -> Pr
         ack_size=ACK_BYTES / scenario.traffic.packet_size,
         back=np.array([0.0 if group.ack_path else 1.0 for group in scenario.flows]),
         ecn=np.array([group.ecn for group in scenario.flows]),
+        sender=np.array([FLUID_SENDERS.index(_sender(group)) for group in scenario.flows]),
+        scalable=np.array(scalable),
         injection=np.where(web, np.cumsum(web) - 1, -1),
         law=np.array([kind for kind, _ in laws]),
         parameters=np.array([parameters for _, parameters in laws]),
-        buffer=np.array([_packets(link.buffer, scenario.traffic.packet_size) for link in scenario.links]),
+        buffer=np.array(
+            [_packets(link.buffer, scenario.traffic.packet_size) for link in (*scenario.links, *_dual(scenario))]
+        ),
         event_step=np.array(columns[0], dtype=np.int64),
         event_kind=np.array(columns[1], dtype=np.int64),
         event_target=np.array(columns[2], dtype=np.int64),
@@ -131,7 +153,7 @@ def problem(scenario: Scenario, draws: tuple[FlowDraw, ...] | None = None) -> Pr
     )
     every = round(scenario.interval / step)
     samples = int(scenario.duration / scenario.interval * (1.0 + 1e-12))
-    return Problem(plant, _start(scenario, plant), _record(scenario, every, samples), every * samples)
+    return Problem(plant, _start(scenario, plant), _record(scenario, plant, every, samples), every * samples)
 
 
 def longer_history(state: State, step: int) -> State:
@@ -153,7 +175,14 @@ def longer_history(state: State, step: int) -> State:
     rate[new] = state.rate[old]
     signal, price = np.zeros((2, state.signal.shape[0], 2 * ring))
     signal[:, new], price[:, new] = state.signal[:, old], state.price[:, old]
-    return state._replace(rate=rate, signal=signal, price=price)
+    return state._replace(rate=rate, signal=signal, price=price, pairs=longer_arrivals(state.pairs, old, new))
+
+
+def _check_senders(scenario: Scenario) -> None:
+    for group in scenario.flows:
+        lack = sender_lack(group)
+        if lack is not None:
+            raise InvalidValue(f"flows.{group.id}.sender", sender_name(group.sender), lack)
 
 
 def _check_fast(scenario: Scenario) -> None:
@@ -165,6 +194,8 @@ def _check_fast(scenario: Scenario) -> None:
 
 
 def _law(link: Link, packet_size: float) -> tuple[int, np.ndarray]:
+    if isinstance(link.queue, DualPi2Queue):
+        return 0, np.zeros(PARAMETERS)
     try:
         return law_of(link.queue, packet_size, link.buffer)
     except InvalidValue as error:
@@ -181,8 +212,21 @@ def _offsets(sizes: list[int]) -> np.ndarray:
     return np.array([0, *accumulate(sizes)], dtype=np.int64)
 
 
-def _paths(paths: list[tuple[str, ...]], index: dict[str, int]) -> tuple[np.ndarray, np.ndarray]:
-    hops = np.array([index[name] for path in paths for name in path], dtype=np.int64)
+def _second_rows(scenario: Scenario) -> dict[str, int]:
+    """Rows of L queues, by the links' names."""
+    return {link.id: len(scenario.links) + j for j, link in enumerate(_dual(scenario))}
+
+
+def _dual(scenario: Scenario) -> list[Link]:
+    return [link for link in scenario.links if isinstance(link.queue, DualPi2Queue)]
+
+
+def _sender(group: FlowGroup) -> str:
+    return group.sender if isinstance(group, BulkFlows) else "reno"
+
+
+def _paths(paths: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
+    hops = np.array([row for path in paths for row in path], dtype=np.int64)
     return hops, _offsets([len(path) for path in paths])
 
 
@@ -207,41 +251,55 @@ def _flow_events(draws: list[FlowDraw], first_class: np.ndarray, step: float) ->
     return events
 
 
-def _link_events(scenario: Scenario, index: dict[str, int], step: float) -> list[tuple[int, int, int, float]]:
+def _link_events(
+    scenario: Scenario, index: dict[str, int], second: dict[str, int], step: float
+) -> list[tuple[int, int, int, float]]:
     events = []
     for change in sorted(scenario.network.changes, key=lambda change: change.at):
         row, at = index[change.link], round(change.at / step)
         if change.capacity is not None:
             events.append((at, LINK_CAPACITY, row, packets_per_second(change.capacity, scenario.traffic.packet_size)))
         if change.delay is not None:
-            events.append((at, LINK_DELAY, row, change.delay - scenario.links[row].delay))
+            rows = [row, second[change.link]] if change.link in second else [row]
+            events += [(at, LINK_DELAY, each, change.delay - scenario.links[row].delay) for each in rows]
     return events
 
 
 def _start(scenario: Scenario, plant: Plant) -> State:
-    n, G, L = len(plant.rtt), len(scenario.flows), len(scenario.links)
+    n, G, L = len(plant.rtt), len(scenario.flows), len(plant.law)
     longest = max((float(rtt) for rtt in plant.rtt), default=0.0)
     ring = 2 ** ceil(np.log2(2.0 * longest / plant.step + 4.0))
     if ring * (n + 2 * G) * 8 > _MAX_HISTORY:
         takes = "round-trip times whose history fits into 4 GiB: shorter ones, fewer flows, or classes"
         raise InvalidValue("rtt", longest, takes)
-    capacity = [packets_per_second(link.capacity, scenario.traffic.packet_size) for link in scenario.links]
+    capacity = np.array(
+        [
+            packets_per_second(link.capacity, scenario.traffic.packet_size)
+            for link in (*scenario.links, *_dual(scenario))
+        ]
+    )
+    window = float(scenario.traffic.initial_window)
+    kinds = np.repeat(plant.sender, np.diff(plant.first_class))
+    memory = [first_memory(FLUID_SENDERS[kind], window, float(rtt)) for kind, rtt in zip(kinds, plant.rtt, strict=True)]
     return State(
-        window=np.full(n, float(scenario.traffic.initial_window)),
+        window=np.full(n, window),
+        memory=np.array(memory).reshape(n, 2).T.copy(),
         flows=np.zeros(n),
         rate=np.zeros((ring, n)),
         signal=np.zeros((G, ring)),
         price=np.zeros((G, ring)),
         backlog=np.zeros(L),
         rise=np.zeros(L),
-        capacity=np.array(capacity),
+        capacity=capacity,
+        service=capacity.copy(),
         delay=np.zeros(L),
         law=np.zeros((L, STATES)),
         enqueued=np.zeros(L),
         event=np.zeros(1, dtype=np.int64),
+        pairs=pairs([link.queue for link in scenario.links], ring),
     )
 
 
-def _record(scenario: Scenario, every: int, samples: int) -> Record:
-    G, L = len(scenario.flows), len(scenario.links)
+def _record(scenario: Scenario, plant: Plant, every: int, samples: int) -> Record:
+    G, L = len(scenario.flows), len(plant.law)
     return Record(every, np.zeros((4, L)), np.zeros(G), np.zeros((6, L, samples)), np.zeros((3, G, samples)))

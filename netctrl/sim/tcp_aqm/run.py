@@ -95,9 +95,8 @@ def _simulate(scenario: Scenario, made: Provenance, progress: Progress | None) -
     loads = _web_loads(scenario, draws)
     ready = _advance(ready, list(loads.values()), progress)
     time = scenario.interval * np.arange(1, ready.record.links.shape[2] + 1)
-    links = ready.record.links
-    links[:5] *= scenario.traffic.packet_size
     responses = [_responses(scenario, ready, group, load, time) for group, load in loads.items()]
+    links = _whole_links(ready) * np.array([scenario.traffic.packet_size] * 5 + [1.0])[:, None, None]
     start, size, duration = (np.concatenate([r[k] for r in responses] or [np.zeros(0)]) for k in range(3))
     return SimulationResult(
         scenario=scenario,
@@ -110,11 +109,28 @@ def _simulate(scenario: Scenario, made: Provenance, progress: Progress | None) -
         marked_bytes=links[4],
         probability=links[5],
         carried_bytes=ready.record.groups[0] * scenario.traffic.packet_size,
+        rtt_s=_round_trips(ready, draws),
         response_start_s=start,
         response_bytes=size,
         response_s=duration,
         provenance=made,
     )
+
+
+def _whole_links(ready: Problem) -> np.ndarray:
+    """Records of links, both queues of one together; probabilities are the C queue's."""
+    rows, pair = ready.record.links, ready.state.pairs.pair
+    count = len(pair) - len(ready.state.pairs.base)
+    links = rows[:, :count].copy()
+    links[:5, pair[:count] >= 0] += rows[:5, count:]
+    return links
+
+
+def _round_trips(ready: Problem, draws: Sequence[FlowDraw]) -> np.ndarray:
+    """Mean round-trip times of groups with queueing [s]; 0 while they send nothing."""
+    sent, delay, _ = ready.record.groups
+    base = np.array([np.average(draw.rtt_s, weights=draw.flows) for draw in draws])
+    return np.where(sent > 0.0, base[:, None] + delay, 0.0)
 
 
 def _advance(ready: Problem, loads: Sequence[WebLoad], progress: Progress | None) -> Problem:

@@ -111,14 +111,10 @@ class LawQueueDisc : public ns3::QueueDisc
     }
 
   protected:
-    LawQueueDisc()
-        : QueueDisc(ns3::QueueDiscSizePolicy::SINGLE_INTERNAL_QUEUE)
+    explicit LawQueueDisc(ns3::QueueDiscSizePolicy policy = ns3::QueueDiscSizePolicy::SINGLE_INTERNAL_QUEUE)
+        : QueueDisc(policy)
     {
     }
-
-  private:
-    /// The law's step: the probability from now on.
-    virtual double Act(const Seen& seen) = 0;
 
     ns3::Ptr<ns3::UniformRandomVariable> Random()
     {
@@ -137,6 +133,15 @@ class LawQueueDisc : public ns3::QueueDisc
             Random();
             m_next = ns3::Simulator::Schedule(m_epoch, &LawQueueDisc::EndEpoch, this);
         }
+    }
+
+  private:
+    /// The law's step: the probability from now on.
+    virtual double Act(const Seen& seen) = 0;
+
+    virtual std::size_t InternalQueues() const
+    {
+        return 1;
     }
 
     void DoDispose() override
@@ -207,11 +212,6 @@ class LawQueueDisc : public ns3::QueueDisc
         return GetInternalQueue(0)->Dequeue();
     }
 
-    ns3::Ptr<const ns3::QueueDiscItem> DoPeek() override
-    {
-        return GetInternalQueue(0)->Peek();
-    }
-
     bool CheckConfig() override
     {
         if (GetNQueueDiscClasses() > 0 || GetNPacketFilters() > 0 || m_capacity <= 0.0 ||
@@ -219,12 +219,12 @@ class LawQueueDisc : public ns3::QueueDisc
         {
             return false;
         }
-        if (GetNInternalQueues() == 0)
+        while (GetNInternalQueues() < InternalQueues())
         {
             AddInternalQueue(ns3::CreateObjectWithAttributes<ns3::DropTailQueue<ns3::QueueDiscItem>>(
                 "MaxSize", ns3::QueueSizeValue(GetMaxSize())));
         }
-        return GetNInternalQueues() == 1;
+        return GetNInternalQueues() == InternalQueues();
     }
 
     double m_capacity = 0.0;

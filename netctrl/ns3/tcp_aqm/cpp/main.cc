@@ -20,6 +20,7 @@
 
 #include "ns3/double.h"
 #include "ns3/rng-seed-manager.h"
+#include "ns3/tcp-dctcp.h"
 #include "ns3/tcp-l4-protocol.h"
 #include "ns3/tcp-prr-recovery.h"
 
@@ -99,6 +100,11 @@ class Network
     {
         const GroupRow& group = kGroups[index];
         Ptr<Node> node = MakeNode();
+        const TypeId sender = TypeId::LookupByName(group.sender);
+        if (sender.IsChildOf(TcpDctcp::GetTypeId()) || sender == TcpDctcp::GetTypeId()) // to echo each mark
+        {
+            node->GetObject<TcpL4Protocol>()->SetAttribute("SocketType", TypeIdValue(sender));
+        }
         Ptr<Node> router = m_routers[kLinks[group.path.back()].target];
         const Line access = ConnectHost(router, node, Subnet(11, index), kAccessRate, 0);
         for (const int link : group.path)

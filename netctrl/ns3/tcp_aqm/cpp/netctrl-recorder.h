@@ -44,6 +44,10 @@ class Recorder
         {
             m_table.Put(std::string("carried:") + group.id);
         }
+        for (const GroupRow& group : kGroups)
+        {
+            m_table.Put(std::string("rtt:") + group.id);
+        }
         m_table.EndRow();
         Simulator::Schedule(NanoSeconds(kSample), &Recorder::Sample, this);
     }
@@ -104,6 +108,12 @@ class Recorder
         {
             m_table.Put(m_sinks[i]->received - m_groups[i]);
             m_groups[i] = m_sinks[i]->received;
+        }
+        for (const auto& sink : m_sinks)
+        {
+            m_table.Put(sink->measured > 0 ? sink->roundTrips / sink->measured : 0.0);
+            sink->roundTrips = 0.0;
+            sink->measured = 0;
         }
         m_table.EndRow();
         Simulator::Schedule(NanoSeconds(kSample), &Recorder::Sample, this);

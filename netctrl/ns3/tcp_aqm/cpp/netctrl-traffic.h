@@ -40,6 +40,8 @@ class Sink
 
     const InetSocketAddress end;
     uint64_t received = 0; ///< payload [byte]
+    double roundTrips = 0.0; ///< that its endless flows have measured, all together [s]
+    uint64_t measured = 0;   ///< how many
 
     /// What arrives from this sender goes to `receiver` until Forget.
     void Expect(uint64_t sender, Receiver receiver)
@@ -140,6 +142,7 @@ class Transfer
         if (m_size == kEndless)
         {
             m_socket->TraceConnectWithoutContext("CongestionWindow", MakeCallback(&Transfer::NewWindow, this));
+            m_socket->TraceConnectWithoutContext("RTT", MakeCallback(&Transfer::NewRoundTrip, this));
         }
         Address local;
         m_socket->GetSockName(local);
@@ -163,6 +166,7 @@ class Transfer
         if (m_size == kEndless)
         {
             m_socket->TraceDisconnectWithoutContext("CongestionWindow", MakeCallback(&Transfer::NewWindow, this));
+            m_socket->TraceDisconnectWithoutContext("RTT", MakeCallback(&Transfer::NewRoundTrip, this));
         }
         m_socket = nullptr;
     }
@@ -185,6 +189,13 @@ class Transfer
     void NewWindow(uint32_t, uint32_t window)
     {
         m_window = window;
+    }
+
+    /// ns-3 tells of those that differ from the one before.
+    void NewRoundTrip(Time, Time trip)
+    {
+        m_host.sink->roundTrips += trip.GetSeconds();
+        m_host.sink->measured++;
     }
 
     /// Hand TCP what it has room for. Of endless data no more than some windows, so that Stop acts soon.
