@@ -13,7 +13,7 @@ from typing import Any
 GROUPS = {
     "designs": ("Designs", ("design",)),
     "margins": ("Margins of loops", ("frequency",)),
-    "certificates": ("Certificates of queues", ("certificates",)),
+    "certificates": ("Certificates of queues", ("certificates", "checks")),
     "simulation": ("Scenarios, engines and simulation", ("scenario", "engines", "sim", "evaluation")),
     "identification": ("Identification", ("ident",)),
     "optimisation": ("Optimal control and programs", ("synthesis", "mpc", "plants")),

@@ -35,6 +35,7 @@ _PUBLIC = {
     "access_link_signals": "netctrl.sim.access.track",
     "arc": "netctrl.design.arc.design",
     "certify": "netctrl.certificates.certify",
+    "check_certificate": "netctrl.checks.check",
     "certify_network": "netctrl.certificates.networks.certify",
     "capacity_step": "netctrl.sim.bottleneck.capacity",
     "compare": "netctrl.engines.compare",

@@ -2,6 +2,7 @@
 
 from netctrl.certificates.certify import certify as certify
 from netctrl.certificates.networks.certify import certify_network as certify_network
+from netctrl.checks.check import check_certificate as check_certificate
 from netctrl.design.arc.design import arc as arc
 from netctrl.design.connet.design import connet as connet
 from netctrl.design.hftrac.design import hftrac as hftrac
@@ -173,6 +174,7 @@ __all__ = [
     "access_link_signals",
     "arc",
     "certify",
+    "check_certificate",
     "certify_network",
     "capacity_step",
     "compare",

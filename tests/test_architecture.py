@@ -44,6 +44,7 @@ MAY_IMPORT = {
     "kernel": (*LAWS, "scenario", "plants", "linux"),
     "doctor": (*LAWS, "datasets", "scenario", "kernel", "linux", "ns3"),
     "certificates": (*LAWS, *TECHNIQUES, "scenario"),
+    "checks": (*LAWS, *TECHNIQUES, "scenario", "certificates", "sim", "engines"),
     "reader": (*LAWS, "scenario", "datasets", "certificates"),
     "engines": (*LAWS, "scenario", "design", "kernel", "linux", *ENGINES, "datasets", "reader"),
     "plotting": (*LAWS, "scenario", "plants", "frequency"),

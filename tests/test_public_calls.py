@@ -208,6 +208,10 @@ def usual() -> dict[str, dict[str, Any]]:
         "localized": {"model": model, "weight": 1.0, "information": information, "horizon": 8, "tolerance": 1e-6}
         | {"reach": None, "hops": None, "n_jobs": 1},
         "certify": {"law": "pi2", "rtt_s": 0.02, "window_packets": 10.0, "senders": "creno"},
+        "check_certificate": {
+            "certificate": netctrl.certify("pi2", rtt_s=0.02, window_packets=10.0),
+            "engines": "fluid",
+        },
         "certify_network": {"scenario": lot},
         "margins": {"loop": control.tf([1.0], [1.0, 1.0, 0.0]), "delay_s": 0.1},
         "max_utilization": {

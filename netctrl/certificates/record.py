@@ -16,9 +16,11 @@ __all__ = [
     "CERTIFICATE_SCHEMA",
     "CertifiedLaw",
     "CertifyInputs",
+    "CheckRun",
     "GainsThatHold",
     "LinearMargins",
     "QueueCertificate",
+    "QueueCheck",
     "QueueReach",
     "QueueVerdict",
     "SampledLoop",
@@ -167,6 +169,43 @@ class GainsThatHold(Record, frozen=True):
     """No point of the box has less."""
 
 
+class CheckRun(Record, frozen=True):
+    """One run of a nonlinear check."""
+
+    start: str | None
+    """Fluid: near the equilibrium, empty or full; null with packets, where flows start by slow start."""
+    seed: int | None
+    """Seed of a run with packets; null in the fluid."""
+    settles: bool
+    """Whether the queue comes to rest, apart from noise."""
+    swing_s: float
+    """Greatest less least queueing delay in the steady state; with packets from its 5 % to its 95 % quantile [s]."""
+    mean_delay_s: float
+    """Mean queueing delay in the steady state [s]."""
+    utilization: float
+    """Of the link in the steady state."""
+
+
+class QueueCheck(Record, frozen=True):
+    """Nonlinear check of a certificate at its worst point."""
+
+    engine: str
+    """fluid, packet or kernel."""
+    settles: bool
+    """Whether the queue comes to rest: from all starts in the fluid, by the mean of `envelope_ratio` with packets."""
+    flows: float
+    """Number of flows that ran."""
+    period_s: float
+    """Of the oscillation that the linear loop predicts at its limit [s]."""
+    envelope_ratio: float | None
+    """E[A⁴]/E[A²]² of the delay's amplitude A around that period, mean of the runs: 2 of noise through a damped loop,
+    pi/2 at the limit, 1 of a steady oscillation; null in the fluid."""
+    runs: tuple[CheckRun, ...]
+    """The runs."""
+    notes: tuple[str, ...]
+    """What the model leaves out."""
+
+
 class QueueCertificate(FileRecord, frozen=True):
     """Certificate of a queue's law by `netctrl certify`, saved as one file.
 
@@ -190,6 +229,8 @@ class QueueCertificate(FileRecord, frozen=True):
     """Provenance of the certificate."""
     gains_that_hold: GainsThatHold | None = None
     """Other gains that hold, where they were asked for and exist."""
+    checks: tuple[QueueCheck, ...] = ()
+    """Nonlinear checks at the worst point, where they were asked for."""
 
     @property
     def verdict(self) -> str:
@@ -207,9 +248,17 @@ class QueueCertificate(FileRecord, frozen=True):
             Status.UNSTABLE: "unstable",
             Status.INFEASIBLE: "no equilibrium",
         }[found.status]
+        swings = [check.engine for check in self.checks if not check.settles]
+        if found.status is Status.ADMISSIBLE and swings:
+            answer = f"holds for small deviations, but oscillates in the check ({', '.join(swings)})"
         if found.step is not None:
             answer = busy_text(found.step, held=found.status is Status.ADMISSIBLE)
         return f"{where}: {answer}"
+
+    @property
+    def holds(self) -> bool:
+        """Whether the design rule is proved, and no check oscillates."""
+        return self.certificate.status is Status.ADMISSIBLE and all(check.settles for check in self.checks)
 
     @property
     def rows(self) -> list[tuple[str, str]]:
@@ -247,6 +296,7 @@ class QueueCertificate(FileRecord, frozen=True):
         reach = self.certificate.reach
         if reach is not None:
             rows.append(("keeps 6 dB", _reach_text(reach)))
+        rows += [(f"{check.engine} at the worst point", _check_text(check)) for check in self.checks]
         other = self.gains_that_hold
         if other is not None:
             rows.append(
@@ -262,6 +312,19 @@ class QueueCertificate(FileRecord, frozen=True):
 
     def _repr_html_(self) -> str:
         return html_table(self.verdict, self.rows)
+
+
+def _check_text(check: QueueCheck) -> str:
+    """Verdict of a check in words, with its worst run."""
+    worst = max(check.runs, key=lambda run: (not run.settles, run.swing_s))
+    verdict = "settles" if check.settles else "oscillates"
+    if check.envelope_ratio is None:
+        from_ = sorted(run.start or "" for run in check.runs if not run.settles)
+        verdict += "" if check.settles or len(from_) == len(check.runs) else f" from {' and '.join(from_)}"
+    else:
+        verdict += f" (envelope ratio {check.envelope_ratio:.2f}, at the limit 1.57)"
+    swing, mean = (format_quantity(float(f"{value:.3g}"), "s") for value in (worst.swing_s, worst.mean_delay_s))
+    return f"{verdict}: queueing delay {mean}, swing {swing}, utilization {worst.utilization:.3f}"
 
 
 def _proved(found: SampledLoop) -> str:

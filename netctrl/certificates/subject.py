@@ -8,10 +8,11 @@ from itertools import pairwise
 from math import inf
 from typing import Any, NamedTuple, Protocol
 
+from netctrl.certificates.linux import linux_dualpi2, linux_pie
 from netctrl.errors import InvalidValue, checked_number
 from netctrl.laws.aqm.delay_pi import DelayPi
 from netctrl.laws.aqm.pie import pie_scale
-from netctrl.laws.targets.dualpi2 import DUALPI2_STEP, Dualpi2Law, dualpi2_sent
+from netctrl.laws.targets.dualpi2 import DUALPI2_STEP, Dualpi2Law
 from netctrl.laws.targets.pie import PIE_SPREAD
 from netctrl.laws.targets.pie_law import PieLaw
 from netctrl.laws.targets.reading import DelayReading
@@ -245,14 +246,7 @@ def pie(
     }
     nominal = nominal_pi(target_s, tupdate_s, alpha, beta)
     if implementation == "linux":
-        law = PieLaw.sent(
-            target_us=_micro("target", target_s),
-            tupdate_us=_micro("tupdate", tupdate_s),
-            alpha=_steps("alpha", alpha, 16),
-            beta=_steps("beta", beta, 16),
-            dq_rate_estimator=dq_rate_estimator,
-            hz=hz,
-        )
+        law = linux_pie(target_s, tupdate_s, alpha, beta, hz, dq_rate_estimator)
         return pie_as_linux(law, parameters, nominal)
     if implementation != "rfc":
         raise InvalidValue("implementation", implementation, "linux or rfc")
@@ -295,15 +289,7 @@ def dualpi2(
 
     The defaults are those of a queue without these options, 41/256 and 819/256 per second; of 0.16 tc sends 40/256.
     """
-    law = Dualpi2Law.sent(
-        target_us=_micro("target", target_s),
-        tupdate_us=_micro("tupdate", tupdate_s),
-        alpha=dualpi2_sent(checked_number("alpha", alpha, "a gain above 0 in 1/s", above=0.0)),
-        beta=dualpi2_sent(checked_number("beta", beta, "a gain above 0 in 1/s", above=0.0)),
-        coupling=coupling,
-        step_us=_micro("step", step_s),
-        drop_early=drop_early,
-    )
+    law = linux_dualpi2(target_s, tupdate_s, alpha, beta, coupling, step_s, drop_early)
     parameters = {
         "target_s": target_s,
         "tupdate_s": tupdate_s,
@@ -377,16 +363,3 @@ def _ladder(gains: Callable[[float], DelayPi]) -> tuple[tuple[float, float, Dela
 def scaled(gains: DelayPi, factor: float) -> DelayPi:
     """Both gains times a factor."""
     return replace(gains, integral=gains.integral * factor, proportional=gains.proportional * factor)
-
-
-def _micro(argument: str, seconds: float) -> int:
-    checked_number(argument, seconds, "a time above 0 in seconds", above=0.0)
-    return round(seconds * 1e6)
-
-
-def _steps(argument: str, gain: float, per: int) -> int:
-    checked_number(argument, gain, "a gain of at least 0 in 1/s", at_least=0.0)
-    steps = round(gain * per)
-    if abs(steps - gain * per) > 1e-9 * max(steps, 1):
-        raise InvalidValue(argument, gain, f"a whole multiple of 1/{per} in 1/s, as Linux takes it")
-    return steps

@@ -173,3 +173,16 @@ def test_small_windows_are_outside_of_any_window_law() -> None:
     found = certify("pie", rtt_s=0.01, flows=(10.0, 100.0), capacity_bit_per_s=20e6).certificate
     assert found.status is Status.INFEASIBLE
     assert "time-outs" in found.warnings[0]
+
+
+def test_coupled_flows_of_dualpi2_wait_in_their_own_queue_alone() -> None:
+    """Their marks come as they leave it, a standing delay of the classic queue before the law reads the answer."""
+    law = dualpi2(target_s=0.04, alpha=0.015, beta=0.05, tupdate_s=0.032)
+    found = certify(law, rtt_s=0.008, flows=2.0, capacity_bit_per_s=60e6, senders=".5creno+.5dctcp").certificate.sampled
+    assert found is not None
+    loop = law.loops(classes_of(law, read_mixture(".5creno+.5dctcp"), (1.0,)), 5000.0, 1500.0)[0]
+    limits = stable_gains(loop, 2.0, 0.008)
+    period = 2.0 * np.pi * loop.epoch / limits.upper_angle
+    below, above = (growth(loop, 2.0, 0.008, limits.upper * share, 60.0, period) for share in (0.97, 1.03))
+    assert below < 0.0 < above
+    assert found.gain_margin_db == pytest.approx(20.0 * np.log10(limits.upper), abs=0.01)

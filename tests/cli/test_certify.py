@@ -96,6 +96,33 @@ def test_unusable_input_is_named_in_one_line(run: Run, line: str, said: str) -> 
     assert err.count("\n") == 1
 
 
+PIE = "pie --rtt 100ms --N 50 --capacity 20Mbit --rfc --dq-rate-estimator"
+
+
+def test_a_check_that_oscillates_is_status_3_though_the_margin_is_kept(run: Run) -> None:
+    status, out, err = run(f"{PIE} --check fluid,packet")
+    assert status == 3
+    assert "fluid at the worst point   oscillates from empty and full" in out
+    assert "packet at the worst point  oscillates (envelope ratio 1." in out
+    assert err == f"error: {out.splitlines()[0]}\n"
+    status, out, _ = run(f"{PIE.replace('100ms', '50ms')} --check fluid --json")
+    content = json.loads(out)
+    assert status == 0
+    assert [(each["engine"], each["settles"]) for each in content["checks"]] == [("fluid", True)]
+
+
+def test_checks_are_refused_by_name_or_left_out_without_an_equilibrium(run: Run) -> None:
+    status, out, err = run(f"{PIE} --check flud")
+    assert (status, out) == (2, "")
+    assert err.startswith("error: --check: got 'flud', takes one of fluid, packet, kernel; did you mean 'fluid'?")
+    status, _, err = run("red --limit 400kB --min 30kB --max 90kB --rtt 50ms --N 20 --capacity 20Mbit --check fluid")
+    assert status == 2
+    assert err.startswith("error: --check: got 'red', takes a law with a nonlinear check: pie, pi2 or dualpi2")
+    status, out, _ = run("pie --rtt 10ms --N 100 --capacity 20Mbit --check fluid")
+    assert status == 3
+    assert "no check: the worst point has no equilibrium" in out
+
+
 def test_a_networks_certificate_is_printed_and_saved(run: Run) -> None:
     status, out, err = run("network parking-lot -o found.json")
     assert (status, err) == (0, "")

@@ -41,6 +41,7 @@ def growth(loop: QueueLoop, flows: float, rtt: float, gain: float, periods: floa
                 k.power,
                 float(k.queued),
                 float(k.window(x, rtt * k.stretch + (target if k.queued else k.other_delay_s))),
+                0.0 if k.queued else k.other_delay_s,
             )
             for k in loop.classes
         ]
@@ -122,7 +123,7 @@ def _run(rows, rate, integral, proportional, update, target, inside, updates, x0
                     window = w[i, at % n]
                     trip = rows[i, 1] + rows[i, 8] * qd
                     r[i, at % n] = trip
-                    lag = trip - (qd if leaving and rows[i, 8] > 0.0 else 0.0)
+                    lag = trip - ((qd if rows[i, 8] > 0.0 else rows[i, 10]) if leaving else 0.0)
                     output = _at(p, at, lag / h) if slope > 0.0 else _held(p, at, lag / h)
                     seen = rows[i, 6] * output ** rows[i, 7]
                     if rows[i, 5] > 0.0:

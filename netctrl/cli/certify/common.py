@@ -80,6 +80,7 @@ _CAPACITY_TAKES = f"{RATE_TAKES}, or a range low:high"
 _WINDOW_TAKES = "the window of one flow in packets, as in 50, or a range, instead of --N and --capacity"
 _SENDERS_TAKES = "reno, cubic, creno (Cubic where Reno-friendly), dctcp, mixtures as in reno+dctcp; several with commas"
 _STRETCH_TAKES = "round-trip times of equal groups of flows over --rtt, as in 1,3"
+_CHECK_TAKES = "also run the worst point in the nonlinear fluid, packet or kernel; several with commas"
 _GAIN_TAKES = "a gain above 0 in 1/s, as in 0.16"
 
 
@@ -152,6 +153,7 @@ class Files:
     plot: Annotated[str | None, option("FILE", f"map of the gain margin ({', '.join(PLOT_SUFFIXES)})")] = None
     report: Report = None
     gains: Annotated[bool, option("", "also find gains of this law that hold at every point")] = False
+    check: Annotated[str | None, option("ENGINES", _CHECK_TAKES)] = None
 
 
 def judged(law: str, parameters: Callable[[], dict[str, Any]], where: Place, files: Files | None) -> int:
@@ -163,11 +165,18 @@ def judged(law: str, parameters: Callable[[], dict[str, Any]], where: Place, fil
 
     from netctrl.certificates.certify import certify, subject_of
 
-    given = parameters()
+    given, checks = parameters(), _checks(files.check)
     found = certify(law, parameters=given, **arguments, argv=invocation())
     notes: list[str] = []
+    if checks and found.certificate.status is Status.INFEASIBLE:
+        notes.append("no check: the worst point has no equilibrium")
+    elif checks:
+        from netctrl.checks.check import check_certificate
+
+        found = check_certificate(found, checks)
     if files.gains:
-        found, notes = _with_gains(found, law, given, arguments)
+        found, more = _with_gains(found, law, given, arguments)
+        notes += more
     desired: dict[str, tuple[str, Callable[[], bytes]]] = {}
     if files.plot is not None and picture is not None:
         desired["plot"] = files.plot, lambda: picture_file(_map(subject_of(law, given), found), picture)
@@ -179,7 +188,7 @@ def judged(law: str, parameters: Callable[[], dict[str, Any]], where: Place, fil
         desired["output"] = files.output, lambda: found.to_json().encode()
     write_all(desired)
     say(found.to_json() if files.json else certificate_text(found, notes))
-    if found.certificate.status is not Status.ADMISSIBLE:
+    if not found.holds:
         raise NoAdmissibleDesign(found.verdict)
     return GOOD
 
@@ -188,6 +197,15 @@ def certificate_text(found: QueueCertificate, notes: Sequence[str] = ()) -> str:
     """A certificate for people: verdict, rows, what it leaves out, and further notes."""
     warnings = [f"warning: {warning}" for warning in found.certificate.warnings]
     return report(found.verdict, found.rows, [*warnings, *notes])
+
+
+def _checks(text: str | None) -> tuple[str, ...]:
+    """Models of `--check`, else InvalidValue."""
+    if text is None:
+        return ()
+    from netctrl.checks.check import checked_engines
+
+    return checked_engines([part.strip() for part in text.split(",")])
 
 
 def _with_gains(

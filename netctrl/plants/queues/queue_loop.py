@@ -186,8 +186,8 @@ def _bounded(loop: QueueResponse, angle: MeanValue, point: Equilibrium, extra: M
     omega = angle * (1.0 / loop.epoch)
     turned = [(omega * trip).turn() for trip in point.trips]
     echoes = turned if known else [_with_slopes(unknown_phase(each, -1), each) for each in turned]
-    less = point.standing if loop.marked_leaving else 0.0
-    marks = [(omega * (trip + extra + point.late - less)).turn() for trip in point.trips]
+    less = [k.wait(point.standing) if loop.marked_leaving else 0.0 for k in loop.classes]
+    marks = [(omega * (trip + extra + point.late - w)).turn() for trip, w in zip(point.trips, less, strict=True)]
     return loop.term(1j * omega, point, echoes, marks)
 
 

@@ -7,10 +7,10 @@ for PI2 (RFC 9332) and a factor of 2 for its scalable flows. With Q_i and V_i of
 `netctrl.plants.queues.window_response` and the shares y_i = N f_i w_i/(C R_i) of the link's rate, which sum to 1,
 
     s δD = Σ y_i (δW_i/w_i − δR_i/R_i),
-    δD/δx = −(1/x) Σ y_i power_i Q_i e^(−s(R_i − h)) / (s + Σ' y_i (1 + V_i)/R_i),
+    δD/δx = −(1/x) Σ y_i power_i Q_i e^(−s(R_i − h_i)) / (s + Σ' y_i (1 + V_i)/R_i),
 
-where Σ' is over the classes whose round trip has the queue in it, and h is D where packets are marked as they leave.
-It is Misra, Gong and Towsley's fluid; delayed windows and delayed round trips stay in it.
+where Σ' is over the classes whose round trip has the queue in it. Where packets are marked as they leave, h_i is what
+class i waited, D or the delay of its other queue; else 0. It is Misra, Gong and Towsley's fluid, with all its delays.
 
 A law that acts every d seconds on D as it was `age` ago, x⁺ = x + integral (D − target) + proportional (D − D_old), and
 holds x in between, closes with z = e^(i theta), s_m = i (theta + 2 pi m)/d
@@ -65,6 +65,10 @@ class WindowClass(NamedTuple):
     def window(self, x: Any, trip: Any) -> Any:
         """Window at the law's output x and a round trip [s] [packet]."""
         return self.sender.window(self.factor * x**self.power, trip)
+
+    def wait(self, standing: Any) -> Any:
+        """Delay of the queue in which these flows wait [s]."""
+        return standing if self.queued else self.other_delay_s
 
 
 class SampledPi(NamedTuple):
@@ -242,7 +246,7 @@ class QueueResponse:
 
     def trip(self, k: WindowClass, rtt: Any, standing: Any) -> Any:
         """Round trip of a class at a base round trip and a standing delay [s]."""
-        return rtt * k.stretch + (standing if k.queued else k.other_delay_s)
+        return rtt * k.stretch + k.wait(standing)
 
     def at(
         self, theta: ArrayLike, flows: ArrayLike, rtt: ArrayLike, extra: ArrayLike = 0.0, *, coarse: bool = False
@@ -300,8 +304,8 @@ class QueueResponse:
 
     def _delays(self, point: Equilibrium, extra: Any) -> list:
         """From a mark to the law's reading of what it does, for each class [s]."""
-        less = point.standing if self.marked_leaving else 0.0
-        return [trip + point.late + extra - less for trip in point.trips]
+        less = [k.wait(point.standing) if self.marked_leaving else 0.0 for k in self.classes]
+        return [trip + point.late + extra - w for trip, w in zip(point.trips, less, strict=True)]
 
     def point(self, x: Any, flows: Any, rtt: Any) -> Equilibrium:
         """Equilibrium at the output x, with N flows and tau [s]."""
@@ -353,9 +357,7 @@ class QueueResponse:
 
     def _expansion(self, point: Equilibrium) -> list[tuple]:
         """For each class the factors of e^(−s late)/s³, e^(−s late)/s⁴ and e^(−s(late + R))/s⁴."""
-        K = sum(
-            share / trip for k, share, trip in zip(self.classes, point.shares, point.trips, strict=True) if k.queued
-        )
+        K = sum(point.shares[i] / point.trips[i] for i, k in enumerate(self.classes) if k.queued)
         sums = []
         for i, k in enumerate(self.classes):
             trip, weight = point.trips[i], point.shares[i] * k.power / point.trips[i]
@@ -376,8 +378,7 @@ class QueueResponse:
 
     def min_angle(self, flows: tuple[float, float], rtt: tuple[float, float], extra: float = 0.0) -> float:
         """Angle below which L is within 0.05 rad of its direction at 0, over a whole box."""
-        lowest = float(self.output(flows[0], rtt[1]))
-        lowest = max(lowest, self.within[0])
+        lowest = max(float(self.output(flows[0], rtt[1])), self.within[0])
         standing = float(np.max(self.standing(max(float(self.output(flows[1], rtt[0])), lowest))))
         late = self.late(standing) + extra
         total = 0.0

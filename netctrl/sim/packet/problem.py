@@ -121,8 +121,8 @@ def packet_problem(scenario: Scenario, design: HftracDesign | None = None) -> Pa
         A value that the engine can't hold: its name in the scenario; what `scenario_control` refuses.
     """
     full = _packet_size(scenario)
-    interval, end = round(scenario.interval * _NS), round(scenario.duration * _NS)
-    samples = int(scenario.duration / scenario.interval * (1.0 + 1e-12))
+    interval, samples = round(scenario.interval * _NS), int(scenario.duration / scenario.interval * (1.0 + 1e-12))
+    end = max(round(scenario.duration * _NS), samples * interval)  # an interval may have been rounded up
     sent = {g: each for g, group in enumerate(scenario.flows) if (each := sent_of(group, full)) is not None}
     demands = Demands(scenario.duration, scenario.seed)
     laid = _flows(scenario, sent, full, demands)

@@ -357,3 +357,12 @@ def test_other_engines_say_who_has_it(engine, changed, said):
     flows = BulkFlows(id="bulk", path=("line",), rtt=0.05, count=2)
     with pytest.raises(InvalidValue, match=f"which has no {said}.*packet( or kernel)?, which has it"):
         netctrl.simulate(scenario(line(**changed), flows), engine)
+
+
+def test_an_interval_that_is_rounded_up_keeps_its_last_sample() -> None:
+    """Three intervals of 2/3 s are 2.000000001 s in whole ns."""
+    found = simulate_packets(scenario(line(), udp(), duration=2.0, sample=2.0 / 3.0))
+    assert len(found.time_s) == 3
+    assert (found.departed_bytes > 0.0).all()
+    balance = found.departed_bytes + found.lost_bytes + np.diff(found.backlog_bytes, prepend=0.0, axis=1)
+    np.testing.assert_allclose(found.arrived_bytes, balance)

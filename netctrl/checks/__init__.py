@@ -1,0 +1,1 @@
+"""Nonlinear checks of certificates: in the fluid, on packets and in the kernel."""

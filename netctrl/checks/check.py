@@ -1,0 +1,75 @@
+"""Nonlinear checks of certificates of queues."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from netctrl.certificates.record import QueueCertificate
+from netctrl.errors import InvalidValue, any_of, checked_kind
+
+__all__ = ["CHECKS", "check_certificate", "checked_engines"]
+
+CHECKS = ("fluid", "packet", "kernel")
+"""Models in which a certificate can be checked."""
+
+
+def check_certificate(certificate: QueueCertificate, engines: str | Iterable[str] = "fluid") -> QueueCertificate:
+    """Certificate of a queue with nonlinear checks of its worst point beside it.
+
+    The linear loop describes small deviations. A check runs the law at the certificate's worst point with its limits,
+    caps and rules, and says whether the queue comes to rest.
+
+    Parameters
+    ----------
+    certificate : QueueCertificate
+        Of `pie`, `pi2` or `dualpi2`.
+    engines : str or iterable of str
+        "fluid": the nonlinear fluid from three starts, with the law's own arithmetic; "packet": packets, three seeds;
+        "kernel": the Linux kernel in virtual time, three seeds.
+
+    Returns
+    -------
+    QueueCertificate
+        The same with `checks`.
+
+    Raises
+    ------
+    InvalidValue
+        An unknown engine, a certificate without an equilibrium, or a law or sender that the engine hasn't with the
+        certificate's arithmetic.
+
+    Notes
+    -----
+    Derived in the documentation, "Certificates of queues": what a check shows.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> found = netctrl.certify("dualpi2", rtt_s=0.15, flows=10.0, capacity_bit_per_s=20e6)
+    >>> checked = netctrl.check_certificate(found, "fluid")
+    >>> checked.certificate.status.value, checked.checks[0].settles
+    ('unstable', False)
+    """
+    checked_kind("certificate", certificate, QueueCertificate)
+    names = checked_engines(engines)
+
+    from netctrl.checks.engines import check_packets
+    from netctrl.checks.fluid import check_fluid
+    from netctrl.checks.point import point_of
+
+    point = point_of(certificate)
+    found = [check_fluid(point) if name == "fluid" else check_packets(point, name) for name in names]
+    return msgspec.structs.replace(certificate, checks=tuple(found))
+
+
+def checked_engines(engines: str | Iterable[str]) -> tuple[str, ...]:
+    """Names of models, each once, else InvalidValue."""
+    names = (engines,) if isinstance(engines, str) else tuple(engines)
+    if not names:
+        raise InvalidValue("check", names, any_of(CHECKS))
+    for name in names:
+        if name not in CHECKS:
+            raise InvalidValue("check", name, any_of(CHECKS, str(name)))
+    return tuple(dict.fromkeys(names))

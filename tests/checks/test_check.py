@@ -1,0 +1,115 @@
+"""Nonlinear checks of certificates: what they say, where they refuse, and their scenarios."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+import netctrl
+from netctrl.certificates.record import QueueCertificate
+from netctrl.checks.check import check_certificate
+from netctrl.checks.engines import check_packets, check_scenario
+from netctrl.checks.point import point_of
+from netctrl.errors import InvalidValue
+from netctrl.laws.aqm.pie import PieQueue
+from netctrl.laws.disciplines import KernelQueue
+from netctrl.laws.l4s.dualpi2 import DualPi2Queue
+
+RFC = {"implementation": "rfc", "dq_rate_estimator": True}
+
+
+def certificate(law: str, **given) -> QueueCertificate:
+    return netctrl.certify(law, **({"rtt_s": 0.1, "flows": 50.0, "capacity_bit_per_s": 20e6} | given))
+
+
+def test_pie_with_9_db_cycles_from_afar_in_the_fluid_and_on_packets() -> None:
+    found = certificate("pie", parameters=RFC)
+    assert found.holds
+    checked = check_certificate(found, ("fluid", "packet"))
+    fluid, packet = checked.checks
+    assert [run.settles for run in fluid.runs] == [True, False, False]
+    assert not fluid.settles
+    assert not packet.settles
+    assert packet.envelope_ratio == pytest.approx(1.2, abs=0.15)
+    assert not checked.holds
+    assert "oscillates in the check (fluid, packet)" in checked.verdict
+    assert msgspec.json.decode(checked.to_json(), type=QueueCertificate).checks == checked.checks
+    assert any("from empty and full" in text for _, text in checked.rows)
+
+
+def test_dualpi2s_defaults_hold_at_20_ms_and_swing_at_150_ms() -> None:
+    """Ten Reno flows at 20 Mbit/s; in the kernel 16 ± 5 ms and 0 to 36 ms."""
+    for rtt, settles in ((0.02, True), (0.15, False)):
+        found = certificate("dualpi2", rtt_s=rtt, flows=10.0)
+        fluid, packet = check_certificate(found, ("fluid", "packet")).checks
+        assert fluid.settles == packet.settles == settles
+        assert packet.flows == 10.0
+    assert max(run.swing_s for run in fluid.runs) == pytest.approx(0.028, abs=0.002)
+
+
+def test_a_window_stands_for_twenty_flows_at_the_same_point() -> None:
+    window = 20e6 / 12000.0 * 0.115 / 50.0
+    alone = point_of(certificate("pi2", flows=None, capacity_bit_per_s=None, window_packets=window))
+    given = point_of(certificate("pi2"))
+    assert alone.flows == 20.0
+    assert alone.loop.rate / alone.flows == pytest.approx(given.loop.rate / given.flows)
+    assert (alone.output, alone.period_s) == pytest.approx((given.output, given.period_s), rel=1e-6)
+
+
+def test_scenarios_have_the_law_of_the_certificate() -> None:
+    scenario = check_scenario(point_of(certificate("pie", parameters=RFC | {"alpha": 0.25})), "packet", 3)
+    assert scenario.links[0].queue == PieQueue(alpha=0.25)
+    assert (scenario.links[0].capacity, scenario.flows[0].count, scenario.time.seed) == (pytest.approx(20e6), 50, 3)
+    scenario = check_scenario(point_of(certificate("pie", parameters={"hz": 1000, "alpha": 0.25})), "kernel", 1)
+    assert isinstance(scenario.links[0].queue, KernelQueue)
+    assert {name: scenario.links[0].queue.parameters[name] for name in ("alpha", "beta", "target")} == {
+        "alpha": 4,
+        "beta": 20,
+        "target": 0.015,
+    }
+    assert not scenario.flows[0].ecn
+    scenario = check_scenario(
+        point_of(certificate("dualpi2", senders=".8reno+.2creno", stretches=(1.0, 2.0))), "packet", 1
+    )
+    assert isinstance(scenario.links[0].queue, DualPi2Queue)
+    assert scenario.links[0].queue.alpha == pytest.approx(0.160071, abs=1e-6)  # as Linux keeps 41/256
+    assert [(f.count, f.rtt[0], f.sender) for f in scenario.flows] == [
+        (20, 0.1, "reno"),
+        (20, 0.2, "reno"),
+        (5, 0.1, "cubic"),
+        (5, 0.2, "cubic"),
+    ]
+
+
+def test_fewer_flows_share_a_slower_link() -> None:
+    scenario = check_scenario(point_of(certificate("pi2")), "packet", 1, flows=10)
+    assert (scenario.flows[0].count, scenario.links[0].capacity) == (10, pytest.approx(4e6))
+
+
+@pytest.mark.parametrize(
+    ("law", "given", "engine", "text"),
+    [
+        ("pie", {}, "packet", "Linux's pie"),
+        ("pie", {"parameters": {"implementation": "rfc"}}, "packet", "--dq-rate-estimator"),
+        ("pie", {}, "kernel", "--hz 1000"),
+        ("pie", {"parameters": RFC}, "kernel", "a law of Linux"),
+        ("pi2", {}, "kernel", "a law of Linux"),
+        ("dualpi2", {"senders": "reno+dctcp"}, "packet", "classic senders"),
+        ("dualpi2", {"parameters": {"drop_early": True}}, "packet", "drop_early"),
+        ("dualpi2", {"flows": 5000.0, "capacity_bit_per_s": 10e9}, "packet", "fewer packets"),
+        ("pi2", {}, "ns3", "one of fluid, packet, kernel"),
+        ("pie", {"rtt_s": 0.01, "flows": 100.0}, "fluid", "an equilibrium"),
+    ],
+)
+def test_what_an_engine_has_not_is_refused(law: str, given: dict, engine: str, text: str) -> None:
+    with pytest.raises(InvalidValue, match=text):
+        check_certificate(certificate(law, **given), engine)
+
+
+def test_runs_of_seeds_differ_and_repeat() -> None:
+    point = point_of(certificate("pi2", rtt_s=0.02, flows=10.0, capacity_bit_per_s=10e6))
+    once, again = (check_packets(point, "packet", (1, 2)) for _ in range(2))
+    assert once == again
+    assert once.runs[0].mean_delay_s != once.runs[1].mean_delay_s
+    assert once.settles
+    assert [run.seed for run in once.runs] == [1, 2]

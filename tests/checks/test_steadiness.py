@@ -1,0 +1,70 @@
+"""Envelopes of noisy series: closed forms of a sine, of noise, and of a loop at its limit."""
+
+from __future__ import annotations
+
+from math import pi
+
+import numpy as np
+import pytest
+
+from netctrl.checks.steadiness import AT_LIMIT, envelope
+
+PERIOD, STEP = 1.0, 1.0 / 32.0
+
+
+def test_a_sine_has_a_steady_envelope() -> None:
+    t = STEP * np.arange(32 * 200)
+    found = envelope(15.0 + 3.0 * np.sin(2.0 * pi * t / 0.8 + 1.0), STEP, PERIOD)
+    assert found is not None
+    assert (found.ratio, found.period_s, found.amplitude) == pytest.approx((1.0, 0.8, 3.0), rel=0.01)
+
+
+def test_white_noise_has_that_of_gaussian_noise_in_a_band() -> None:
+    found = envelope(np.random.default_rng(1).normal(size=32 * 20_000), STEP, PERIOD)
+    assert found is not None
+    assert found.ratio == pytest.approx(2.0, abs=0.03)
+
+
+def normal_form(growth: float, seed: int, turns: int = 8_000) -> np.ndarray:
+    """Real part of z' = (nu + i omega) z − |z|² z + noise, by Euler and Maruyama, with omega = 2 pi."""
+    rng, inside = np.random.default_rng(seed), 4
+    h = STEP / inside
+    noise = (rng.normal(size=(turns * 32 * inside, 2)) @ np.array([1.0, 1j])) * np.sqrt(0.02 * h)
+    turn, z, found = np.exp(2j * pi * h), 0.1 + 0j, np.empty(turns * 32)
+    for k, kick in enumerate(noise):
+        z = (z + h * (growth - abs(z) ** 2) * z + kick) * turn
+        if k % inside == 0:
+            found[k // inside] = z.real
+    return found
+
+
+@pytest.mark.parametrize(("growth", "ratio"), [(-2.0, 1.98), (0.0, AT_LIMIT), (2.0, 1.01)])
+def test_the_normal_form_of_a_loop_at_its_limit_has_pi_over_2(growth: float, ratio: float) -> None:
+    """u = |z|² has the density ∝ exp((nu u − u²/2)/D) with D = .02 per component: moments by quadrature."""
+    D = 0.02
+    u = np.linspace(0.0, 4.0, 400_001)
+    weight = np.exp((growth * u - 0.5 * u * u - np.max(growth * u - 0.5 * u * u)) / D)
+    exact = (u * u * weight).sum() * weight.sum() / (u * weight).sum() ** 2
+    assert exact == pytest.approx(ratio, abs=0.02)
+    found = envelope(normal_form(growth, 3), STEP, PERIOD)
+    assert found is not None
+    assert found.ratio == pytest.approx(exact, abs=0.05)
+
+
+def test_the_ratio_falls_as_the_loop_grows_faster_whatever_the_noise() -> None:
+    u = np.linspace(0.0, 40.0, 400_001)
+    for D in (0.01, 1.0):
+        ratios = []
+        for growth in np.linspace(-1.0, 1.0, 21):
+            exponent = (growth * u - 0.5 * u * u) / D
+            weight = np.exp(exponent - exponent.max())
+            ratios.append((u * u * weight).sum() * weight.sum() / (u * weight).sum() ** 2)
+        assert (np.diff(ratios) < 0.0).all()
+        assert ratios[10] == pytest.approx(pi / 2.0, abs=1e-3)
+
+
+def test_short_series_have_no_envelope_and_constant_ones_no_amplitude() -> None:
+    assert envelope(np.zeros(32 * 17), STEP, PERIOD) is None
+    still = envelope(np.full(32 * 30, 0.015), STEP, PERIOD)
+    assert still is not None
+    assert (still.ratio, still.amplitude) == (2.0, 0.0)

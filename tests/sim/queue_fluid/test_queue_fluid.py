@@ -1,0 +1,155 @@
+"""The nonlinear fluid of a queue: rates of growth of an independent integration, balances, kernel's rules of PIE."""
+
+from __future__ import annotations
+
+from math import pi
+
+import numpy as np
+import pytest
+from queue_fluid import growth
+
+from netctrl.certificates.linux import linux_dualpi2, linux_pie
+from netctrl.certificates.loops import classes_of, read_mixture
+from netctrl.certificates.subject import PiSubject, dualpi2, pi2
+from netctrl.frequency.sampled_stability import stable_gains
+from netctrl.laws.aqm.pie import PieQueue
+from netctrl.laws.targets.pie import pie_drop_rate
+from netctrl.laws.targets.pie_law import PIE_ONE
+from netctrl.laws.targets.reading import DelayReading
+from netctrl.plants.queues.queue_loop import QueueLoop
+from netctrl.sim.queue_fluid.laws import FluidLaw, LinuxDualPi2, LinuxPie, Pi2, RfcPie, Sight
+from netctrl.sim.queue_fluid.run import STARTS, FluidClass, FluidQueue, Start, swing_of
+
+NEAR, EMPTY, FULL = STARTS
+GAINS = {"target_s": 0.015, "tupdate_s": 0.016, "alpha": 0.16, "beta": 3.2}
+
+
+def fluid(loop: QueueLoop, law: FluidLaw, flows: float, rtt: float, period: float) -> FluidQueue:
+    x = float(loop.output(flows, rtt))
+    classes = tuple(
+        FluidClass(
+            k.share * flows,
+            float(k.window(x, loop.trip(k, rtt, loop.standing(x)))),
+            rtt * k.stretch,
+            None if k.queued else k.other_delay_s,
+            k.sender.increase,
+            k.sender.decrease,
+            k.sender.averaging,
+            k.sender.scalable,
+        )
+        for k in loop.classes
+    )
+    return FluidQueue(classes, loop.rate, 1500.0, law, x, period)
+
+
+@pytest.mark.parametrize(
+    ("senders", "stretches", "flows", "rtt", "coupled"),
+    [
+        ("reno", (1.0,), 50.0, 0.1, False),
+        ("creno", (1.0, 3.0), 20.0, 0.05, False),
+        ("reno+dctcp", (1.0,), 20.0, 0.03, False),
+        (".6reno+.4dctcp", (1.0, 2.0), 20.0, 0.02, True),
+    ],
+)
+def test_it_swings_just_above_the_gain_at_which_an_independent_integration_grows(
+    senders: str, stretches: tuple[float, ...], flows: float, rtt: float, coupled: bool
+) -> None:
+    """Linux's dualpi2 has gains in integers; the loop has the same."""
+    for share, settles in ((0.93, True), (1.07, False)):
+        if coupled:
+            at_1 = dualpi2(**GAINS)
+            limit = limits_of(at_1, senders, stretches, flows, rtt)
+            given = GAINS | {name: GAINS[name] * limit * share for name in ("alpha", "beta")}
+            subject, law = (
+                dualpi2(**given),
+                LinuxDualPi2(linux_dualpi2(**given, coupling=2, step_s=1e-3, drop_early=False)),
+            )
+        else:
+            limit = limits_of(pi2(**GAINS), senders, stretches, flows, rtt)
+            given = GAINS | {name: GAINS[name] * limit * share for name in ("alpha", "beta")}
+            subject = pi2(**given)
+            law = Pi2(0.015, 0.016, given["alpha"], given["beta"], 2.0)
+        loop = subject.loops(classes_of(subject, read_mixture(senders), stretches), 5000.0, 1500.0)[0]
+        known = stable_gains(loop, flows, rtt)
+        period = 2.0 * pi * loop.epoch / (known.upper_angle if settles else known.lower_angle)
+        assert (growth(loop, flows, rtt, 1.0, 60.0, period) < 0.0) == settles
+        assert swing_of(fluid(loop, law, flows, rtt, period), NEAR).settles == settles
+
+
+def limits_of(subject: PiSubject, senders: str, stretches: tuple[float, ...], flows: float, rtt: float) -> float:
+    loop = subject.loops(classes_of(subject, read_mixture(senders), stretches), 5000.0, 1500.0)[0]
+    return stable_gains(loop, flows, rtt).factor
+
+
+def pie_fluid(law: FluidLaw, output: float) -> FluidQueue:
+    """Fifty Reno flows, 20 Mbit/s, 100 ms: windows of 3.83 packets."""
+    window = 20e6 / 12000.0 * 0.115 / 50.0
+    one = FluidClass(50.0, window, 0.1, None, 1.0, 0.5, 0.0, False)
+    return FluidQueue((one,), 20e6 / 12000.0, 1500.0, law, output, 0.6)
+
+
+def test_pie_of_the_rfc_holds_near_its_equilibrium_and_cycles_from_afar() -> None:
+    """As the fluid engine, which finds 46.9 ± 38.9 kB of 20 Mbit/s for it, and packets do (docs/how-to/certify.md)."""
+    law = RfcPie(PieQueue(), DelayReading.BACKLOG)
+    queue = pie_fluid(law, 2.0 / (20e6 / 12000.0 * 0.115 / 50.0) ** 2)
+    near, empty = swing_of(queue, NEAR), swing_of(queue, EMPTY)
+    assert near.settles
+    assert near.mean_delay_s == pytest.approx(0.015, rel=1e-6)
+    assert not empty.settles
+    assert empty.mean_delay_s == pytest.approx(46.9e3 * 8.0 / 20e6, rel=0.05)
+    assert 0.97 < empty.utilization < 1.0
+
+
+def test_linux_pie_is_at_rest_at_its_own_probability() -> None:
+    """It drops p/1.85, so that p is 1.85 times what the windows need; a shifted start would swing at first."""
+    window = 20e6 / 12000.0 * 0.035 / 50.0
+    law = LinuxPie(linux_pie(0.015, 0.015, 0.125, 1.25, 1000, False))
+    one = FluidClass(10.0, 5.0 * window, 0.02, None, 1.0, 0.5, 0.0, False)
+    dropped = 2.0 / (5.0 * window) ** 2
+    p = next(q for q in np.linspace(dropped, 3.0 * dropped, 100_000) if pie_drop_rate(q) >= dropped)
+    found = swing_of(FluidQueue((one,), 20e6 / 12000.0, 1500.0, law, p, 0.5), NEAR)
+    assert found.settles
+    assert found.mean_delay_s == pytest.approx(0.015, rel=0.02)
+    assert pie_drop_rate(law.state.prob / PIE_ONE) == pytest.approx(dropped, rel=0.1)
+
+
+def test_a_new_linux_pie_spares_packets_for_150_ms() -> None:
+    law = LinuxPie(linux_pie(0.015, 0.015, 0.125, 1.25, 1000, False))
+    law.begin()
+    sight = Sight(0.1, 100.0, 1000.0, 1500.0)
+    marks = [law.act(sight).classic for _ in range(12)]
+    assert marks[:9] == [0.0] * 9  # 16 ms each
+    assert marks[9] > 0.0
+    law.rest(0.01)
+    assert law.act(sight).classic == pytest.approx(pie_drop_rate(law.state.prob / PIE_ONE))
+
+
+def test_pie_marks_nothing_below_half_its_target_while_it_marks_little() -> None:
+    law = LinuxPie(linux_pie(0.02, 0.015, 0.125, 1.25, 1000, False))
+    law.rest(0.05)
+    few = law.act(Sight(0.02, 100.0, 1000.0, 1500.0))
+    assert (few.spared_delay, few.spared_packets) == pytest.approx((0.01, 2.0), rel=1e-5)
+    law.rest(0.5)
+    assert law.act(Sight(0.02, 100.0, 1000.0, 1500.0)).spared_delay == 0.0
+
+
+def test_every_start_of_a_stable_queue_ends_at_the_target_with_a_full_link() -> None:
+    law = Pi2(0.015, 0.016, 0.16, 3.2, 2.0)
+    subject = pi2(**GAINS)
+    loop = subject.loops(classes_of(subject, read_mixture("reno"), (1.0,)), 5000.0, 1500.0)[0]
+    queue = fluid(loop, law, 20.0, 0.02, 0.3)
+    for start in (*STARTS, Start("much", 5.0, 10.0, True)):
+        found = swing_of(queue, start)
+        assert found.settles
+        assert found.swing_s < 0.05 * 0.015
+        assert found.mean_delay_s == pytest.approx(0.015, rel=0.01)
+        assert found.utilization == pytest.approx(1.0, abs=1e-6)
+
+
+def test_a_queue_with_too_little_traffic_for_marks_stays_empty() -> None:
+    """Two flows of 25 packets a round trip of 100 ms use a tenth of the link."""
+    law = Pi2(0.015, 0.016, 0.16, 3.2, 2.0)
+    one = FluidClass(2.0, 50.0, 0.1, None, 1e-9, 0.5, 0.0, False)
+    found = swing_of(FluidQueue((one,), 5000.0, 1500.0, law, 0.03, 0.3), EMPTY)
+    assert found.mean_delay_s == 0.0
+    assert found.utilization == pytest.approx(2.0 * 25.0 / 0.1 / 5000.0, rel=1e-3)
