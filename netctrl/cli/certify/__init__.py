@@ -31,23 +31,24 @@ _OTHERS = ("cake", "choke", "codel", "fq_codel", "sfq")
 """Disciplines that people ask for and of which nothing is certified."""
 
 
-def _refuse(name: str) -> Callable[[], int]:
-    def refused() -> int:
+def _refused(name: str) -> int:
+    """What is said of a discipline without a certificate."""
+    asked = new_app("netctrl certify", "")
+
+    def refuse() -> int:
         from netctrl.certificates.certify import subject_of
 
         subject_of(name, {})
         return GOOD
 
-    return refused
-
-
-for name in _OTHERS:
-    app.command(_refuse(name), name=name, show=False)
+    asked.command(refuse, name=name)
+    return run(asked, [name], OPTIONS)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     tokens = as_command(sys.argv[1:] if argv is None else argv, _NAMES)
-    tokens = tokens[:1] if tokens[:1] and tokens[0] in _OTHERS else tokens
+    if tokens and tokens[0] in _OTHERS:
+        return _refused(tokens[0])
     with waiting("certifying"):
         return run(app, tokens, OPTIONS)

@@ -84,8 +84,8 @@ def dcqcn(
 
     Examples
     --------
-    netctrl certify dcqcn --rtt 50us --N 10 --capacity 40Gbit --packet-size 1000
-    netctrl certify dcqcn --kmin 1MiB --kmax 2MiB --pmax 5 --rtt 10us:20us --N 4:32 --capacity 100Gbit --json
+    netctrl certify dcqcn --rai 1Mbit --pmax 10 --rtt 4us --N 2:8 --capacity 40Gbit
+    netctrl certify dcqcn --kmax 100kB --rai 1Mbit --pmax 10 --rtt 2us:4us --N 4:8 --capacity 40Gbit --json
     """
 
     def parameters() -> dict[str, Any]:

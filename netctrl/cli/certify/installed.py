@@ -103,8 +103,8 @@ def shipped(
 
     Examples
     --------
-    netctrl certify shipped linux-pie rfc8034 --rtt 20ms:40ms --N 10:20 --capacity 50Mbit
-    netctrl certify shipped linux-dualpi2 --json
+    netctrl certify shipped linux-pie linux-dualpi2 --rtt 20ms:40ms --N 10:20 --capacity 50Mbit
+    netctrl certify shipped dctcp-10g --json
     """
 
     def found() -> InstalledCertificates:

@@ -40,7 +40,6 @@ def pie(
     Examples
     --------
     netctrl certify pie --rtt 10ms:30ms --N 3:5 --capacity 20Mbit
-    netctrl certify pie --rtt 20ms --window 30 --rfc --json
     netctrl certify pie --rtt 20ms --N 10 --capacity 20Mbit --check fluid
     """
 
