@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from netctrl.cli.app import GOOD, new_app, run
 from netctrl.cli.certify.common import OPTIONS
