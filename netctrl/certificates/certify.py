@@ -24,7 +24,7 @@ from netctrl.certificates.record import (
     SampledLoop,
 )
 from netctrl.certificates.red import RED_SUBJECTS
-from netctrl.certificates.subject import SUBJECTS, Subject
+from netctrl.certificates.subject import SUBJECTS, Subject, fq_pie
 from netctrl.errors import InvalidValue, Status, did_you_mean
 from netctrl.frequency.branch_bound import Minimum
 from netctrl.frequency.margins import margins
@@ -92,7 +92,8 @@ def certify(
     Parameters
     ----------
     law : str or Subject
-        "pie", "docsis-pie", "pi2", "dualpi2", "red", "wred", "dctcp", "dcqcn", or a subject of `netctrl.certificates`.
+        "pie", "fq_pie", "docsis-pie", "pi2", "dualpi2", "red", "wred", "dctcp", "dcqcn", or a subject of
+        `netctrl.certificates`.
     rtt_s : float or (float, float)
         Round-trip time without the queue [s].
     flows, capacity_bit_per_s : float or (float, float), optional
@@ -149,6 +150,7 @@ def subject_of(name: str, parameters: Mapping[str, Any]) -> Subject | EcnSubject
     """The named law with its parameters; InvalidValue for an unknown name or parameter."""
     laws: dict[str, Callable[..., Subject | EcnSubject]] = {
         **SUBJECTS,
+        "fq_pie": fq_pie,
         "docsis-pie": docsis_pie,
         **RED_SUBJECTS,
         **ECN_SUBJECTS,

@@ -14,7 +14,7 @@ from netctrl.certificates.ecn.subjects import EcnSubject
 from netctrl.certificates.inputs.queue import InstalledQueue
 from netctrl.certificates.record import QueueCertificate
 from netctrl.certificates.red import red_as_linux, wred_as_switch
-from netctrl.certificates.subject import PiSubject, Subject, dualpi2_as_linux, pie_as_linux
+from netctrl.certificates.subject import PiSubject, Subject, dualpi2_as_linux, each_flow, pie_as_linux
 from netctrl.errors import InvalidValue, Status
 from netctrl.laws.targets.dualpi2 import Dualpi2Law
 from netctrl.laws.targets.jiffies import us_of_jiffies
@@ -185,7 +185,7 @@ def installed_subject(queue: InstalledQueue) -> Subject:
     """
     law = queue.law
     if isinstance(law, PieLaw):
-        return _pie(law, "fq_pie" if queue.kind == "fq_pie" else "pie")
+        return each_flow(_pie(law)) if queue.kind == "fq_pie" else _pie(law)
     if isinstance(law, Dualpi2Law):
         return _dualpi2(law)
     if isinstance(law, RedLaw):
@@ -195,7 +195,7 @@ def installed_subject(queue: InstalledQueue) -> Subject:
     raise InvalidValue("queue", queue.name, f"a queue with a law: {queue.reason}")
 
 
-def _pie(law: PieLaw, name: str) -> PiSubject:
+def _pie(law: PieLaw) -> PiSubject:
     target_us = -(-law.target_ticks * _TICK_NS // 1000)
     parameters = {
         "target_s": target_us * 1e-6,
@@ -208,13 +208,10 @@ def _pie(law: PieLaw, name: str) -> PiSubject:
     }
     if law.alpha == 0:
         raise InvalidValue("alpha", 0, "a gain above 0: without it the queue has no target")
-    subject = pie_as_linux(law, parameters, law.gains(1.0), name)
-    notes = subject.notes
-    if name == "fq_pie":
-        notes = (*notes, "each flow has a queue of its own: the share of the rate per flow counts, not their number")
+    subject = pie_as_linux(law, parameters, law.gains(1.0))
     if law.bytemode:
-        notes = (*notes, "bytemode: packets are as large as the MTU")
-    return replace(subject, notes=notes)
+        subject = replace(subject, notes=(*subject.notes, "bytemode: packets are as large as the MTU"))
+    return subject
 
 
 def _dualpi2(law: Dualpi2Law) -> PiSubject:

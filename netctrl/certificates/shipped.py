@@ -50,7 +50,7 @@ def _packets(number: float, size: float = 1500.0) -> int:
 
 _SHIPPED = (
     Shipped("linux-pie", "Linux pie", "pie", {}, _HOME, "net/sched/sch_pie.c, Linux 7.2"),
-    Shipped("linux-fq_pie", "Linux fq_pie, each flow alone", "pie", {}, _HOME, "net/sched/sch_fq_pie.c, Linux 7.2"),
+    Shipped("linux-fq_pie", "Linux fq_pie, each flow alone", "fq_pie", {}, _HOME, "net/sched/sch_fq_pie.c, Linux 7.2"),
     Shipped("linux-dualpi2", "Linux dualpi2", "dualpi2", {}, _HOME, "net/sched/sch_dualpi2.c, Linux 7.2"),
     Shipped("rfc8033", "PIE", "pie", {"implementation": "rfc"}, _HOME, "RFC 8033, Section 4"),
     Shipped("rfc8034", "DOCSIS-PIE", "docsis-pie", {}, _HOME, "RFC 8034, Appendix A"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import wraps
 from itertools import pairwise
 from math import inf
 from typing import Any, NamedTuple, Protocol
@@ -28,6 +29,8 @@ __all__ = [
     "PiSubject",
     "Subject",
     "dualpi2",
+    "each_flow",
+    "fq_pie",
     "nominal_pi",
     "pi2",
     "pie",
@@ -261,11 +264,25 @@ def pie(
     )
 
 
-def pie_as_linux(law: PieLaw, parameters: Mapping[str, Any], nominal: DelayPi, name: str = "pie") -> PiSubject:
+@wraps(pie)
+def fq_pie(**parameters: Any) -> PiSubject:
+    """PIE in each of Linux's fq_pie's queues: parameters of `pie` but for its implementation."""
+    if parameters.get("implementation", "linux") != "linux":
+        raise InvalidValue("implementation", parameters["implementation"], "linux: fq_pie is Linux's")
+    return each_flow(pie(**parameters))
+
+
+def each_flow(subject: PiSubject) -> PiSubject:
+    """Linux's PIE with a queue for each flow."""
+    note = "each flow has a queue of its own: the share of the rate per flow counts, not their number"
+    return replace(subject, name="fq_pie", implementation="Linux sch_fq_pie", notes=(*subject.notes, note))
+
+
+def pie_as_linux(law: PieLaw, parameters: Mapping[str, Any], nominal: DelayPi) -> PiSubject:
     """PIE with the kernel's own numbers."""
     return PiSubject(
-        name=name,
-        implementation="Linux sch_fq_pie" if name == "fq_pie" else "Linux sch_pie",
+        name="pie",
+        implementation="Linux sch_pie",
         parameters=parameters,
         nominal=nominal,
         rungs=_ladder(law.gains),

@@ -10,6 +10,7 @@ from places import EXPERIMENTS, ROOT
 
 from netctrl.certificates.shipped import SHIPPED, certify_shipped
 from netctrl.errors import InvalidValue, Status
+from netctrl.model.io.display import page
 
 # As each source says it: gains [1/s], target and time between updates [s].
 GAINS = {
@@ -62,3 +63,10 @@ def test_a_network_of_ones_own_takes_the_place_of_all_boxes() -> None:
 def test_an_unknown_default_is_named() -> None:
     with pytest.raises(InvalidValue, match="did you mean 'rfc8034'"):
         certify_shipped(["rfc834"])
+
+
+@pytest.mark.parametrize("name", ["linux-fq_pie", "rfc8034", "dctcp-1g"])
+def test_every_law_has_a_report(name: str) -> None:
+    found = certify_shipped([name]).queues[0].certificate
+    assert found is not None
+    assert SHIPPED[name].law in page(found).decode()
