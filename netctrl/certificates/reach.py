@@ -15,15 +15,15 @@ from netctrl.frequency.sampled_stability import gain_factors
 
 __all__ = ["reach"]
 
-_POINTS, _AT_ONCE = 64, 16
+_POINTS, _AT_ONCE = 44, 15
 """Points of a search outwards before it is refined, and how many are looked at at a time."""
 _FLOWS = 5
 """Numbers of flows of a range that are looked at, besides those at which a law's gains change."""
-_FAR = 1e3
+_FAR = 1e2
 """Factor of the box's end up to which a reach is searched."""
-_NARROW = 3e-5
+_NARROW = 1e-4
 """Relative width to which a reach is found."""
-_NEAR = np.array([-1e-1, -1e-2, -1e-3, 0.0, 1e-3, 1e-2, 1e-1])
+_NEAR = np.array([-3e-2, -3e-3, -3e-4, 0.0, 3e-4, 3e-3, 3e-2])
 """Points around an estimate, in widths of what it is in."""
 _EVEN = np.arange(1, 9) / 9.0
 
@@ -98,33 +98,39 @@ def reach(subject: Subject, box: Box, factor: float) -> QueueReach:
 
 def _outwards(low: float, far: float) -> Search:
     """Greatest value from `low` on up to which the margin is kept at every point looked at; None: not at `low`."""
-    grid = np.linspace(log(low), log(far), _POINTS)
-    last = (grid[0], inf)
+    grid, above = np.linspace(log(low), log(far), _POINTS), np.empty(0)
     for start in range(0, _POINTS, _AT_ONCE):
-        some = grid[start : start + _AT_ONCE]
-        above = yield some
+        above = np.append(above, (yield grid[start : start + _AT_ONCE]))
         if (above < 0.0).any():
             first = int(np.argmax(above < 0.0))
-            if start + first == 0:
-                return None
-            kept = last if first == 0 else (some[first - 1], above[first - 1])
-            return (yield from _between(kept, (some[first], above[first])))
-        last = some[-1], above[-1]
+            near = slice(max(first - 2, 0), first + 1)
+            return None if first == 0 else (yield from _between(grid[near], above[near]))
     return far
 
 
-def _between(kept: tuple[float, float], lost: tuple[float, float]) -> Search:
-    """Greatest value with the margin kept before the first without it, between two (logarithm, margin above least)."""
-    while (width := lost[0] - kept[0]) > _NARROW:
-        inner = kept[0] + width * _EVEN
-        if np.isfinite(kept[1]) and np.isfinite(lost[1]):
-            guess = kept[0] + width * kept[1] / (kept[1] - lost[1])
+def _between(points: np.ndarray, above: np.ndarray) -> Search:
+    """Greatest value with the margin kept before the last of two or three points, the only one without it.
+
+    It takes logarithms and the margin above the least at them.
+    """
+    while (width := points[-1] - points[-2]) > _NARROW:
+        inner = points[-2] + width * _EVEN
+        if np.isfinite(above).all() and len(np.unique(above)) == len(above):
+            guess = _crossing(points, above)
             around = guess + width * _NEAR
-            inner = np.sort(np.concatenate([inner, around[(around > kept[0]) & (around < lost[0])]]))
-        above = yield inner
-        first = int(np.argmax(above < 0.0)) if (above < 0.0).any() else len(inner)
-        if first:
-            kept = inner[first - 1], above[first - 1]
-        if first < len(inner):
-            lost = inner[first], above[first]
-    return float(np.exp(kept[0]))
+            inner = np.sort(np.concatenate([inner, around[(around > points[-2]) & (around < points[-1])]]))
+        found = yield inner
+        points = np.concatenate([points[:-1], inner, points[-1:]])
+        above = np.concatenate([above[:-1], found, above[-1:]])
+        last = int(np.argmax(above < 0.0))
+        points, above = points[last - 2 : last + 1], above[last - 2 : last + 1]
+    return float(np.exp(points[-2]))
+
+
+def _crossing(points: np.ndarray, above: np.ndarray) -> float:
+    """Where the polynomial in the margin through all points is at margin 0 (Lagrange)."""
+    total = 0.0
+    for i, point in enumerate(points):
+        others = np.delete(above, i)
+        total += point * float(np.prod(others / (others - above[i])))
+    return total

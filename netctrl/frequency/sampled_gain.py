@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from math import inf, pi
 from typing import Protocol
 
@@ -299,7 +300,8 @@ def crossover_scale(response: BoundedResponse, flows: float, rtt: float, gain: f
     return float(angles[above[-1]]) if above.size else float(angles[0])
 
 
-def gain_crossovers(response: BoundedResponse, flows: float, rtt: float, gain: float) -> list[Crossover]:
+@lru_cache(maxsize=256)
+def gain_crossovers(response: BoundedResponse, flows: float, rtt: float, gain: float) -> tuple[Crossover, ...]:
     """Where |gain · L| = 1."""
     lowest = min(response.min_angle((flows, flows), (rtt, rtt)), 0.1 * crossover_scale(response, flows, rtt, gain))
 
@@ -307,4 +309,4 @@ def gain_crossovers(response: BoundedResponse, flows: float, rtt: float, gain: f
         return 1.0 + 1j * (gain * np.abs(response.at(theta, flows, rtt)) - 1.0)
 
     angles = sign_changes(height, scan(lowest, pi))
-    return [(a, float(np.angle(-gain * response.at(np.array([a]), flows, rtt))[0])) for a in angles]
+    return tuple((a, float(np.angle(-gain * response.at(np.array([a]), flows, rtt))[0])) for a in angles)

@@ -152,7 +152,7 @@ def _lag(response: BoundedResponse, flows: float, rtt: float, angle: float, phas
 
 
 def _phase_margin(
-    response: BoundedResponse, flows: float, rtt: float, gain: float, stable: bool, crossovers: list[Crossover]
+    response: BoundedResponse, flows: float, rtt: float, gain: float, stable: bool, crossovers: Sequence[Crossover]
 ) -> tuple[float, float]:
     """Phase margin [rad], proved where the loop is stable, and its crossover's angle; pi where there is none."""
     if not crossovers:
@@ -246,7 +246,7 @@ def _least_ratio(
 
 
 def _delay_margin(
-    response: BoundedResponse, flows: float, rtt: float, gain: float, crossovers: list[Crossover]
+    response: BoundedResponse, flows: float, rtt: float, gain: float, crossovers: Sequence[Crossover]
 ) -> float:
     """Least extra delay [s] at which gain · L is −1 at some angle; inf where |gain · L| stays below 1."""
     if not crossovers:

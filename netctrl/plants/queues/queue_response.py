@@ -212,7 +212,7 @@ class QueueResponse:
     def starts(self, flows: tuple[float, float], rtt: tuple[float, float]) -> list[tuple[float, float]]:
         """Points (N, tau) of a box within the loop's range: its corners, and where its edges leave the range."""
         found = []
-        for tau in rtt:
+        for tau in dict.fromkeys(rtt):
             low, high = (self.flows(end, tau) if 0.0 < end < inf else end for end in self.within)
             low, high = max(flows[0], low * (1.0 - _EDGE)), min(flows[1], high * (1.0 + _EDGE))
             if low <= high:
