@@ -397,7 +397,7 @@ def test_a_program_that_fails_shows_what_it_said(tmp_path):
         run_program(tmp_path, peers(), ns3=at, provenance=provenance())
 
 
-@pytest.mark.parametrize("rows", ["", "0.1,1\n", "0.1" + ",1" * 7 + "\n", "0.1" + ",x" * 7 + "\n"])
+@pytest.mark.parametrize("rows", ["", "0.1,1\n", "0.1" + ",1" * 8 + "\n", "0.1" + ",x" * 8 + "\n"])
 def test_output_that_is_not_whole_is_refused(short, tmp_path, rows):
     (tmp_path / "series.csv").write_text("names\n" + rows)
     (tmp_path / "responses.csv").write_text("")
@@ -409,7 +409,7 @@ def test_output_that_is_not_whole_is_refused(short, tmp_path, rows):
 
 
 def test_a_folder_may_be_named_from_where_one_stands(short, tmp_path, monkeypatch):
-    rows = "".join(f"{k / 10},0,9,5,4,0,0,3\\n" for k in range(1, 51))
+    rows = "".join(f"{k / 10},0,9,5,4,0,0,3,0.02\\n" for k in range(1, 51))
     fake(tmp_path / "p", scenario=f"printf 'names\\n{rows}' > series.csv; printf '0,1.5,900,0.25\\n' > responses.csv")
     monkeypatch.chdir(tmp_path)
     at = ns3_run.Ns3("3.0", "g++", "make", None)

@@ -58,7 +58,7 @@ def group_response(found: NetworkEquilibrium, number: int) -> GroupResponse:
         if k in order:
             first = passed if first is None else first
             p = found.probability(group, k)
-            leaving = float(found.delays[k]) if link.marked_leaving else 0.0
+            leaving = float(seen.wait(found.delays[k])) if link.marked_leaving else 0.0
             at.append(order.index(k))
             shares.append(rate / link.rate)
             queued.append(seen.queued)
