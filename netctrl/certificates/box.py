@@ -9,7 +9,18 @@ from netctrl.certificates.record import CertifyInputs
 from netctrl.errors import InvalidValue, checked_number
 from netctrl.units import packets_per_second
 
-__all__ = ["MIN_GAIN_DB", "MIN_PHASE_DEG", "MIN_WINDOW", "Box", "Ends", "Judged", "Where", "box_of", "sender_names"]
+__all__ = [
+    "MIN_GAIN_DB",
+    "MIN_PHASE_DEG",
+    "MIN_WINDOW",
+    "Box",
+    "Ends",
+    "Judged",
+    "Where",
+    "box_of",
+    "sender_names",
+    "several",
+]
 
 Ends = tuple[float, float]
 _LEAST, _MOST = 1e-12, 1e18
@@ -74,7 +85,7 @@ def box_of(
     if not names:
         raise InvalidValue("sender", names, "at least one sender")
     stretched = tuple(
-        checked_number("stretches", s, "factors above 0", above=0.0) for s in _several("stretches", stretches)
+        checked_number("stretches", s, "factors above 0", above=0.0) for s in several("stretches", stretches)
     )
     if not stretched:
         raise InvalidValue("stretches", stretches, "at least one factor above 0")
@@ -108,14 +119,15 @@ def box_of(
 
 def sender_names(senders: str | Iterable[str]) -> tuple[str, ...]:
     """Names of senders, of one or of several; InvalidValue for anything else."""
-    found = (senders,) if isinstance(senders, str) else _several("sender", senders)
+    found = (senders,) if isinstance(senders, str) else several("sender", senders)
     for each in found:
         if not isinstance(each, str):
             raise InvalidValue("sender", each, "names of senders")
     return found
 
 
-def _several(argument: str, values: object) -> tuple[Any, ...]:
+def several(argument: str, values: object) -> tuple[Any, ...]:
+    """Members of a sequence; InvalidValue for what is none."""
     if not isinstance(values, Iterable):
         raise InvalidValue(argument, values, "a sequence")
     try:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from netctrl.certificates.box import several
 from netctrl.certificates.record import QueueCertificate
 from netctrl.errors import InvalidValue, any_of, checked_kind
 
@@ -66,7 +67,7 @@ def check_certificate(certificate: QueueCertificate, engines: str | Iterable[str
 
 def checked_engines(engines: str | Iterable[str]) -> tuple[str, ...]:
     """Names of models, each once, else InvalidValue."""
-    names = (engines,) if isinstance(engines, str) else tuple(engines)
+    names = (engines,) if isinstance(engines, str) else several("check", engines)
     if not names:
         raise InvalidValue("check", names, any_of(CHECKS))
     for name in names:
