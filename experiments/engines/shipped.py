@@ -14,7 +14,7 @@ from netctrl.certificates.certify import subject_of
 from netctrl.certificates.ecn.subjects import EcnSubject
 from netctrl.certificates.map import margin_map
 from netctrl.certificates.record import QueueCertificate, span_text
-from netctrl.certificates.shipped import SHIPPED, Shipped, certify_shipped
+from netctrl.certificates.shipped import CORE, HOME, SHIPPED, Shipped, certify_shipped
 from netctrl.errors import Status
 from netctrl.plotting.certificates import margins_figure
 from netctrl.units import format_quantity
@@ -36,7 +36,7 @@ def certificate(name: str) -> QueueCertificate:
 
 
 def row(default: Shipped, found: QueueCertificate) -> dict[str, str]:
-    verdict, inputs = found.certificate, found.inputs
+    verdict = found.certificate
     sampled, linear, reach, cycle = verdict.sampled, verdict.linear, verdict.reach, verdict.step
     if cycle is not None:
         queue = f"{cycle.fluid.lowest_packets:.0f} to {cycle.fluid.highest_packets:.0f} packets"
@@ -47,21 +47,23 @@ def row(default: Shipped, found: QueueCertificate) -> dict[str, str]:
     return {
         "default": default.title,
         "name": f"`{default.name}`",
-        "where": ", ".join(
-            [
-                format_quantity(inputs.capacity_bit_per_s[1], "bit/s"),
-                f"{span_text(inputs.flows)} flows",
-                f"{span_text(inputs.rtt_s, 's')}",
-                "/".join(inputs.senders),
-            ]
-        ),
+        "where": _place(default, found),
         "verdict": WORDS[verdict.status],
-        "gain margin [dB]": "" if sampled is None else f"{sampled.gain_margin_db:.1f}",
-        "phase margin [degrees]": "" if sampled is None else f"{sampled.phase_margin_deg:.0f}",
-        "as usually given [dB]": "" if linear is None else f"{linear.gain_margin_db:.1f}",
+        "gain [dB]": "" if sampled is None else f"{sampled.gain_margin_db:.1f}",
+        "phase [degrees]": "" if sampled is None else f"{sampled.phase_margin_deg:.0f}",
+        "textbook [dB]": "" if linear is None else f"{linear.gain_margin_db:.1f}",
         "queue": queue,
         "6 dB up to": far,
     }
+
+
+def _place(default: Shipped, found: QueueCertificate) -> str:
+    for name, where in (("home", HOME), ("router", CORE)):
+        if default.where == where:
+            return name
+    inputs = found.inputs
+    capacity = format_quantity(inputs.capacity_bit_per_s[1], "bit/s")
+    return f"{capacity}, {span_text(inputs.flows)} flows, {span_text(inputs.rtt_s, 's')}"
 
 
 def main(argv: list[str]) -> int:

@@ -11,16 +11,16 @@ from netctrl.certificates.installed import CERTIFICATES_SCHEMA, CertifiedQueue, 
 from netctrl.errors import InvalidValue, did_you_mean
 from netctrl.model.io.provenance import provenance
 
-__all__ = ["SHIPPED", "Shipped", "certify_shipped"]
+__all__ = ["CORE", "HOME", "SHIPPED", "Shipped", "certify_shipped"]
 
-_HOME: Where = {
+HOME: Where = {
     "rtt_s": (0.010, 0.100),
     "flows": (5.0, 20.0),
     "capacity_bit_per_s": 50e6,
     "senders": ("reno", "creno"),
 }
 """A home's line, with Reno or with Cubic where it is Reno-friendly."""
-_CORE: Where = {
+CORE: Where = {
     "rtt_s": (0.020, 0.100),
     "flows": (50.0, 200.0),
     "capacity_bit_per_s": 1e9,
@@ -49,17 +49,17 @@ def _packets(number: float, size: float = 1500.0) -> int:
 
 
 _SHIPPED = (
-    Shipped("linux-pie", "Linux pie", "pie", {}, _HOME, "net/sched/sch_pie.c, Linux 7.2"),
-    Shipped("linux-fq_pie", "Linux fq_pie, each flow alone", "fq_pie", {}, _HOME, "net/sched/sch_fq_pie.c, Linux 7.2"),
-    Shipped("linux-dualpi2", "Linux dualpi2", "dualpi2", {}, _HOME, "net/sched/sch_dualpi2.c, Linux 7.2"),
-    Shipped("rfc8033", "PIE", "pie", {"implementation": "rfc"}, _HOME, "RFC 8033, Section 4"),
-    Shipped("rfc8034", "DOCSIS-PIE", "docsis-pie", {}, _HOME, "RFC 8034, Appendix A"),
+    Shipped("linux-pie", "Linux pie", "pie", {}, HOME, "net/sched/sch_pie.c, Linux 7.2"),
+    Shipped("linux-fq_pie", "Linux fq_pie, each flow alone", "fq_pie", {}, HOME, "net/sched/sch_fq_pie.c, Linux 7.2"),
+    Shipped("linux-dualpi2", "Linux dualpi2", "dualpi2", {}, HOME, "net/sched/sch_dualpi2.c, Linux 7.2"),
+    Shipped("rfc8033", "PIE", "pie", {"implementation": "rfc"}, HOME, "RFC 8033, Section 4"),
+    Shipped("rfc8034", "DOCSIS-PIE", "docsis-pie", {}, HOME, "RFC 8034, Appendix A"),
     Shipped(
         "rfc9332",
         "DualPI2 by its rule",
         "pi2",
         {"alpha": 0.1 * 0.015 / 0.1**2, "beta": 0.3 / 0.1, "target_s": 0.015, "tupdate_s": 0.015},
-        _HOME,
+        HOME,
         "RFC 9332, Appendix A.1: RTT_max of 100 ms",
     ),
     Shipped(
@@ -67,7 +67,7 @@ _SHIPPED = (
         "PI2",
         "pi2",
         {"alpha": 5.0 / 16.0, "beta": 50.0 / 16.0, "target_s": 0.020, "tupdate_s": 0.032},
-        _HOME,
+        HOME,
         "De Schepper, Bondarenko, Tsang, Briscoe, CoNEXT 2016, Table 1",
     ),
     Shipped(
@@ -82,7 +82,7 @@ _SHIPPED = (
             "weight_log": 9,
             "gentle": True,
         },
-        _HOME,
+        HOME,
         "Floyd, Discussions of setting parameters, 1997; gentle: Floyd, 2000",
     ),
     Shipped(
@@ -98,7 +98,7 @@ _SHIPPED = (
             "ecn": True,
             "adaptive": True,
         },
-        {**_HOME, "flows": (5.0, 10.0), "capacity_bit_per_s": 10e6, "rtt_s": (0.050, 0.100)},
+        {**HOME, "flows": (5.0, 10.0), "capacity_bit_per_s": 10e6, "rtt_s": (0.050, 0.100)},
         "tc-red(8), EXAMPLE, at its bandwidth of 10 Mbit/s",
     ),
     Shipped(
@@ -112,7 +112,7 @@ _SHIPPED = (
             "probability": 0.1,
             "weight_log": 9,
         },
-        _CORE,
+        CORE,
         "Cisco IOS Quality of Service Solutions Command Reference, random-detect precedence",
     ),
     Shipped(
