@@ -61,9 +61,10 @@ def network_growth(
         ahead = 0.0
         for j, (k, kind) in enumerate(zip(group.path, group.seen, strict=True)):
             paths[i, j] = k
-            leaving = float(found.delays[k]) if network.links[k].marked_leaving else 0.0
+            own = float(found.delays[k]) if kind.queued else kind.other_delay_s
+            leaving = own if network.links[k].marked_leaving else 0.0
             seen[i, j] = kind.factor, kind.power, kind.queued, kind.other_delay_s / h, (trip - ahead - leaving) / h
-            ahead += network.links[k].delay_s + (float(found.delays[k]) if kind.queued else kind.other_delay_s)
+            ahead += network.links[k].delay_s + own
     every = max(int(period_s / h / 64.0), 1)
     delays = _run(groups, paths, seen, links, numbers, int(periods * period_s / h), every)
     full = list(found.order)
