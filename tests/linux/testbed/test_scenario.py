@@ -207,7 +207,8 @@ def test_a_run_in_the_kernel() -> None:
         assert arrived[row] == pytest.approx(1250 * offered)
         assert lost[row] / 1250 == pytest.approx(offered - carried[groups[name]] / (1250 - 42))
     assert lost[links["half"]] == 0.0
-    assert 0.2 < lost[links["over"]] / arrived[links["over"]] < 0.6  # at twice its capacity, with some buffer
+    # At twice its capacity, with some buffer: half, and more where the machine is late; at half its rate it were 3/4.
+    assert 0.2 < lost[links["over"]] / arrived[links["over"]] < 0.7
 
     capacity = found.capacity_bit_per_s() / 8 * RUN.interval
     room = 1.1 * capacity.cumsum(axis=1) + 20e3  # a sample is late by as much as the machine is
