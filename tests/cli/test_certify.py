@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import json
-import shlex
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from command_lines import Run, runner
 
 from netctrl.cli.certify import main
-
-Run = Callable[[str], tuple[int, str, str]]
 
 
 @pytest.fixture
 def run(capsys, tmp_path, monkeypatch) -> Run:
     """Run the command line in an empty folder."""
     monkeypatch.chdir(tmp_path)
-
-    def run_it(line: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        status = main(shlex.split(line))
-        return status, *capsys.readouterr()
-
-    return run_it
+    return runner(main, capsys)
 
 
 LINE = "dualpi2 --alpha .16 --beta 3.2 --tupdate 16ms --target 15ms --rtt 100ms --window 50 --sender reno"

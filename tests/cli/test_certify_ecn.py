@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import shlex
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from command_lines import Run, runner
 
 from netctrl.certificates.certify import certify
 from netctrl.cli.certify import main
 
-Run = Callable[[str], tuple[int, str, str]]
 LINK = "--rtt 100us --N 2:40 --capacity 10Gbit"
 ROCE = "--rtt 50us --N 10 --capacity 40Gbit --packet-size 1000"
 
@@ -21,13 +19,7 @@ ROCE = "--rtt 50us --N 10 --capacity 40Gbit --packet-size 1000"
 def run(capsys, tmp_path, monkeypatch) -> Run:
     """Run the command line in an empty folder."""
     monkeypatch.chdir(tmp_path)
-
-    def run_it(line: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        status = main(shlex.split(line))
-        return status, *capsys.readouterr()
-
-    return run_it
+    return runner(main, capsys)
 
 
 def test_a_threshold_that_fills_the_link_is_status_0_and_saved(run: Run) -> None:

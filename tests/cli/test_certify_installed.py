@@ -6,18 +6,16 @@ import json
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from command_lines import Run, runner
 
 from netctrl.certificates.certify import certify
 from netctrl.certificates.inputs.tc import read_tc
 from netctrl.certificates.installed import installed_subject
 from netctrl.certificates.subject import dualpi2, pie
 from netctrl.cli.certify import main
-
-Run = Callable[[str], tuple[int, str, str]]
 
 PIE = {"limit": 1000, "target": 15000, "tupdate": 16000, "alpha": 2, "beta": 20}
 RED = {"limit": 400000, "min": 30000, "max": 90000, "ecn": True, "ewma": 5, "probability": 0.02}
@@ -64,13 +62,7 @@ def run(capsys, tmp_path, monkeypatch) -> Run:
     monkeypatch.chdir(tmp_path)
     Path("tc.json").write_text(json.dumps(TC))
     Path("sonic.json").write_text(json.dumps(SONIC))
-
-    def run_it(line: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        status = main(shlex.split(line))
-        return status, *capsys.readouterr()
-
-    return run_it
+    return runner(main, capsys)
 
 
 def test_each_queue_of_tc_has_its_certificate_or_the_reason(run: Run) -> None:

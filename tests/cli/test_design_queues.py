@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import shlex
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from command_lines import Run, runner
 
 import netctrl
 from netctrl.certificates.inputs.sonic import read_sonic
@@ -17,19 +15,11 @@ from netctrl.cli.design.verb import main as design
 from netctrl.cli.export.verb import main as export
 from netctrl.laws.targets.wred import WredLaw
 
-Run = Callable[..., tuple[int, str, str]]
-
 
 @pytest.fixture
 def run(capsys, tmp_path, monkeypatch) -> Run:
     monkeypatch.chdir(tmp_path)
-
-    def run_line(line: str, command: Any = design) -> tuple[int, str, str]:
-        capsys.readouterr()
-        status = command(shlex.split(line))
-        return status, *capsys.readouterr()
-
-    return run_line
+    return runner(design, capsys)
 
 
 HOME = "--rtt 10ms:30ms --N 3:5 --capacity 20Mbit"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cpp_support import STRICT
 from numba import njit
 
 from netctrl.laws.record import width
@@ -18,17 +19,6 @@ from netctrl.ns3.laws import window_law_header
 
 SAMPLES, TABLE, MEMORY, SEEN, HOPS = 100_000, 20, 16, 8, 4 * MAX_HOPS
 PATH = len(Way._fields) - 1 + MAX_HOPS
-STRICT = [
-    "-std=c++17",
-    "-O2",
-    "-ffp-contract=off",
-    "-Wall",
-    "-Wextra",
-    "-Wpedantic",
-    "-Wconversion",
-    "-Wshadow",
-    "-Werror",
-]
 MAIN = r"""
 #include "netctrl-window-law.h"
 #include <cstdio>
