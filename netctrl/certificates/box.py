@@ -24,7 +24,7 @@ __all__ = [
 
 Ends = tuple[float, float]
 _LEAST, _MOST = 1e-12, 1e18
-"""Of anything in a box, against overflow."""
+"""Bounds of anything in a box, against overflow."""
 MIN_GAIN_DB, MIN_PHASE_DEG = 6.0, 30.0
 """The design rule."""
 MIN_WINDOW = 2.0
@@ -32,7 +32,7 @@ MIN_WINDOW = 2.0
 
 
 class Judged(Protocol):
-    """What a box needs to know of a law."""
+    """Part of a law that a box needs to know."""
 
     @property
     def name(self) -> str: ...

@@ -209,23 +209,20 @@ def absent(subject: Subject, box: Box) -> str | None:
     for mixture in map(read_mixture, box.inputs.senders):
         classes = classes_of(subject, mixture, box.inputs.stretches)
         loops = subject.loops(classes, box.rate, box.inputs.packet_size_bytes)
-        loop = next((each for each in loops if _within(each, box.flows[1], box.rtt[0])), loops[-1])
-        windows = loop.windows(box.flows[1], box.rtt[0])
+        most = box.flows[1], box.rtt[0]
+        loop = next((each for each in loops if each.holds(each.output(*most))), loops[-1])
+        windows = loop.windows(*most)
         least = int(np.argmin(windows))
         if windows[least] < MIN_WINDOW * (1.0 - 1e-9):
             return (
                 f"{mixture.text}: windows of {windows[least]:.3g} packets at the most flows and the shortest "
                 f"round-trip time; below {MIN_WINDOW:g} senders wait for time-outs, which no window law describes"
             )
-        output = float(loop.output(box.flows[1], box.rtt[0]))
+        output = float(loop.output(*most))
         if output > subject.greatest:
             above = f"above {subject.greatest:.4g} {subject.beyond}"
             return f"{mixture.text}: the law's output would be {output:.3g}; {above}"
     return None
-
-
-def _within(loop: QueueLoop, flows: float, rtt: float) -> bool:
-    return loop.within[0] <= float(loop.output(flows, rtt)) <= loop.within[1]
 
 
 def _hold(loops: Loops, box: Box) -> bool:

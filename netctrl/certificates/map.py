@@ -53,7 +53,7 @@ def margin_map(subject: Subject, inputs: CertifyInputs, points: int = 161) -> Ma
     loops = box_loops(subject, box, [((flows[0], flows[-1]), (rtt[0], rtt[-1]))])
     for _, loop in loops:
         x = loop.output(flows, rtt[:, None])
-        inside = (x >= loop.within[0]) & (x <= loop.within[1])
+        inside = loop.holds(x)
         small = loop.windows_of(x, rtt[:, None]).min(axis=0) < MIN_WINDOW
         # A law that acts at intervals has the same formulas beyond its range: margins are followed across its end.
         whole = replace(loop, within=(0.0, inf)) if isinstance(loop.law, SampledPi) else loop

@@ -72,7 +72,7 @@ class Subject(Protocol):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the loop leaves out."""
+        """Effects that the loop leaves out."""
         ...
 
     @property

@@ -38,7 +38,7 @@ __all__ = ["DcqcnSubject", "dcqcn", "dcqcn_as_switch"]
 _LOOKED = (17, 7, 3)
 """Flows, round-trip times and rates at which the loop of a box is looked at."""
 _FREQUENCIES = 1500
-"""Of a first look, from which the worst points are taken."""
+"""Frequencies of a first look, from which the worst points are taken."""
 _FAR, _FURTHER, _HALVED = 100.0, 1.5, 10
 """Factor of the longest round trip from and up to which a reach is searched, its steps, and the halvings after."""
 _SWITCH = (
@@ -78,7 +78,7 @@ class DcqcnSubject:
     stages: int
     """F"""
     arriving: bool
-    """Whether packets are marked as they come."""
+    """Marks as packets come, and not as they leave."""
     implementation: str = "DCQCN's fluid in real numbers"
     name: str = "dcqcn"
     in_bytes: bool = False
@@ -88,7 +88,7 @@ class DcqcnSubject:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the loop leaves out."""
+        """Effects that the loop leaves out."""
         return (*_NOTES, *self.more)
 
     @property
@@ -108,7 +108,7 @@ class DcqcnSubject:
 
     @property
     def marked(self) -> str:
-        """Where packets are marked, in words."""
+        """Place of the marks, in words."""
         return f"as packets {'come' if self.arriving else 'leave'}"
 
     def sender(self, packet_bytes: float) -> DcqcnSender:

@@ -71,7 +71,7 @@ class DctcpSubject:
 
     @property
     def gains(self) -> dict[str, float]:
-        """Of the sender's average."""
+        """Gain of the sender's average."""
         return {"g": self.gain}
 
     def threshold(self, rate: float, packet_bytes: float) -> float:
@@ -232,7 +232,7 @@ def smallest_threshold(
 
 
 def _greatest(value: Callable[[float], float], ends: Ends, bend: float) -> float:
-    """Where a function with one maximum and a bend is greatest: on a first grid, then by golden section around it."""
+    """Place of the maximum of a function with one maximum and a bend: on a first grid, then by golden section."""
     grid = between(ends, _PRODUCTS)
     best = max(range(len(grid)), key=lambda i: value(grid[i]))
     low, high = log(grid[max(best - 1, 0)]), log(grid[min(best + 1, len(grid) - 1)])

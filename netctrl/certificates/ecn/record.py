@@ -39,7 +39,7 @@ class StepCycle(Record, frozen=True):
     fluid: QueueSwing
     """Limit cycle of the nonlinear fluid, integrated in time: the verdict rests on it."""
     repeats: bool
-    """Whether the fluid repeats itself; else `fluid` covers its last 50 cycles."""
+    """True where the fluid repeats itself; else `fluid` covers its last 50 cycles."""
     described: QueueSwing
     """Prediction by the describing function of the step; no proof."""
     sawtooth: QueueSwing

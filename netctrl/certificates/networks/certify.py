@@ -175,7 +175,7 @@ def _status(loop: NetworkLoop, limits: Limits, margins: NetworkMargins) -> Statu
 
 
 def _about(loop: NetworkLoop, limits: Limits) -> list[str]:
-    """What isn't exact of this loop."""
+    """Cautions: parts of this loop that aren't exact."""
     if loop.exact:
         return []
     decides = limits.upper or limits.lower

@@ -29,7 +29,7 @@ class Limits(NamedTuple):
     unstable: int
     """Poles at the gain 1."""
     upper: Crossing | None
-    """Of a stable loop the least gain above 1."""
+    """Least gain above 1 at which a stable loop becomes unstable."""
     lower: Crossing | None
     """Greatest gain below 1, of an unstable loop the greatest below which it is stable."""
     phase_rad: float

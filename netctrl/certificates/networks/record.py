@@ -36,7 +36,7 @@ class CertifiedLink(Record, frozen=True):
     state: Literal["marks", "full", "idle"]
     """marks: a queue that the law holds. full: a queue below the point at which the law marks. idle: no queue."""
     load: float
-    """What comes to the link over its rate."""
+    """Traffic that comes to the link, over its rate."""
     queue_delay_s: float
     """Standing delay [s]."""
     output: float

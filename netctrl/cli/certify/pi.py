@@ -6,17 +6,15 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 from netctrl.cli.app import option, read_whole
-from netctrl.cli.certify.common import HZ_TAKES, Files, Where, duration, gain, judged, sixteenths
+from netctrl.cli.certify.common import HZ_TAKES, Files, Where, gain, judged, sixteenths
+from netctrl.cli.certify.pi_options import TARGET, TUPDATE, TwoQueues, times
 from netctrl.units import DURATION_TAKES
 
 __all__ = ["docsis_pie", "dualpi2", "pi2", "pie"]
 
-_TARGET = option("TIME", f"target of the queueing delay: {DURATION_TAKES}")
-_TUPDATE = option("TIME", f"between two updates: {DURATION_TAKES}")
 _QDELAY_REF = option("TIME", f"target, RFC 8033's QDELAY_REF: {DURATION_TAKES}", "--target", "--qdelay-ref")
 _T_UPDATE = option("TIME", f"between two updates, RFC 8033's T_UPDATE: {DURATION_TAKES}", "--tupdate", "--t-update")
 _ALPHA, _BETA = (option("GAIN", f"on the delay's {what} [1/s]") for what in ("error", "change"))
-_COUPLING_TAKES = "a whole factor above 0, as in 2"
 
 
 def pie(
@@ -60,8 +58,8 @@ def docsis_pie(
     *,
     a: Annotated[str, option("GAIN", "A, on the delay's error [1/s]", "--A")] = "0.25",
     b: Annotated[str, option("GAIN", "B, on the delay's change [1/s]", "--B")] = "2.5",
-    latency_target: Annotated[str, _TARGET] = "10ms",
-    interval: Annotated[str, _TUPDATE] = "16ms",
+    latency_target: Annotated[str, TARGET] = "10ms",
+    interval: Annotated[str, TUPDATE] = "16ms",
 ) -> int:
     """DOCSIS-PIE as cable modems must run it (RFC 8034); options have its names.
 
@@ -73,8 +71,7 @@ def docsis_pie(
 
     def parameters() -> dict[str, Any]:
         return {
-            "target_s": duration("latency_target", latency_target),
-            "tupdate_s": duration("interval", interval),
+            **times(latency_target, interval, ("latency_target", "interval")),
             "alpha": gain("a", a),
             "beta": gain("b", b),
         }
@@ -88,13 +85,9 @@ def dualpi2(
     *,
     alpha: Annotated[str, _ALPHA] = "0.16015625",
     beta: Annotated[str, _BETA] = "3.19921875",
-    target: Annotated[str, _TARGET] = "15ms",
-    tupdate: Annotated[str, _TUPDATE] = "16ms",
-    coupling_factor: Annotated[
-        str, option("NUMBER", f"from p' to the scalable queue's probability: {_COUPLING_TAKES}")
-    ] = "2",
-    step_thresh: Annotated[str, option("TIME", f"step of the scalable queue: {DURATION_TAKES}")] = "1ms",
-    drop_early: Annotated[bool, option("", "packets are chosen as they come, not as they leave")] = False,
+    target: Annotated[str, TARGET] = "15ms",
+    tupdate: Annotated[str, TUPDATE] = "16ms",
+    queues: TwoQueues | None = None,
 ) -> int:
     """DualPI2 (RFC 9332), with the arithmetic of Linux's dualpi2; options have tc's names and units.
 
@@ -107,9 +100,7 @@ def dualpi2(
     def parameters() -> dict[str, Any]:
         return {
             **_pi(gain, target, tupdate, alpha, beta),
-            "coupling": read_whole("coupling_factor", coupling_factor, _COUPLING_TAKES),
-            "step_s": duration("step_thresh", step_thresh),
-            "drop_early": drop_early,
+            **(queues or TwoQueues()).parameters(),
         }
 
     return judged("dualpi2", parameters, where, files)
@@ -121,8 +112,8 @@ def pi2(
     *,
     alpha: Annotated[str, _ALPHA] = "0.16",
     beta: Annotated[str, _BETA] = "3.2",
-    target: Annotated[str, _TARGET] = "15ms",
-    tupdate: Annotated[str, _TUPDATE] = "16ms",
+    target: Annotated[str, TARGET] = "15ms",
+    tupdate: Annotated[str, TUPDATE] = "16ms",
 ) -> int:
     """PI2: a PI law whose output is squared for classic flows, in one queue, in real numbers (RFC 9332, Appendix A).
 
@@ -141,8 +132,7 @@ def pi2(
 def _pi(read_gain: Callable[[str, str], float], target: str, tupdate: str, alpha: str, beta: str) -> dict[str, float]:
     """Parameters that all PI laws have."""
     return {
-        "target_s": duration("target", target),
-        "tupdate_s": duration("tupdate", tupdate),
+        **times(target, tupdate),
         "alpha": read_gain("alpha", alpha),
         "beta": read_gain("beta", beta),
     }

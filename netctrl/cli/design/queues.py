@@ -9,17 +9,15 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from netctrl.cli.app import Report, check_report, checked_plot, invocation, option, read_whole
-from netctrl.cli.certify.common import HZ_TAKES, Where, duration, gain, sixteenths, whole_bytes
+from netctrl.cli.certify.common import HZ_TAKES, Where, gain, sixteenths, whole_bytes
+from netctrl.cli.certify.pi_options import TARGET, TUPDATE, TwoQueues, times
 from netctrl.cli.design.common import Files, Json, Output, Plot, deliver, read
 from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status
-from netctrl.units import DURATION_TAKES, SIZE_TAKES, parse_count
+from netctrl.units import SIZE_TAKES, parse_count
 
 __all__ = ["docsis_pie", "dualpi2", "pi2", "pie", "red", "wred"]
 
-_TARGET = option("TIME", f"target of the queueing delay: {DURATION_TAKES}")
-_TUPDATE = option("TIME", f"between two updates: {DURATION_TAKES}")
 _ALPHA = option("GAIN", "with --objective margin: on the delay's error [1/s]")
-_COUPLING_TAKES = "a whole factor above 0, as in 2"
 _MARGIN_TAKES = "a number above 0 and at most 1.8, as in 0.667, which is 6 dB or 37 degrees"
 _DISK = Annotated[str | None, option("NUMBER", f"disk margin kept at every point: {_MARGIN_TAKES} (0.667)")]
 _ECN = Annotated[bool, option("", "packets are marked instead of dropped")]
@@ -61,8 +59,8 @@ def pie(
         str | None,
         option("GAIN", "with --objective margin: on the delay's error, in sixteenths of 1/s or as in 0.125Hz (2)"),
     ] = None,
-    target: Annotated[str, _TARGET] = "15ms",
-    tupdate: Annotated[str, _TUPDATE] = "15ms",
+    target: Annotated[str, TARGET] = "15ms",
+    tupdate: Annotated[str, TUPDATE] = "15ms",
     hz: Annotated[str, option("NUMBER", HZ_TAKES)] = "250",
     rfc: Annotated[bool, option("", "real numbers, as in RFC 8033 and in ns-3, instead of Linux's sixteenths")] = False,
 ) -> int:
@@ -76,7 +74,7 @@ def pie(
 
     def parameters() -> dict[str, Any]:
         return {
-            **_times(target, tupdate),
+            **times(target, tupdate),
             **_given("alpha", alpha, sixteenths),
             "implementation": "rfc" if rfc else "linux",
             "hz": read_whole("hz", hz, HZ_TAKES),
@@ -91,8 +89,8 @@ def docsis_pie(
     wanted: Wanted | None = None,
     *,
     alpha: Annotated[str | None, _ALPHA] = None,
-    latency_target: Annotated[str, _TARGET] = "10ms",
-    interval: Annotated[str, _TUPDATE] = "16ms",
+    latency_target: Annotated[str, TARGET] = "10ms",
+    interval: Annotated[str, TUPDATE] = "16ms",
 ) -> int:
     """DOCSIS-PIE's gains A and B (RFC 8034) for a range of flows and round-trip times, in real numbers.
 
@@ -104,8 +102,7 @@ def docsis_pie(
 
     def parameters() -> dict[str, Any]:
         return {
-            "target_s": duration("latency_target", latency_target),
-            "tupdate_s": duration("interval", interval),
+            **times(latency_target, interval, ("latency_target", "interval")),
             **_given("alpha", alpha, gain),
         }
 
@@ -118,13 +115,9 @@ def dualpi2(
     wanted: Wanted | None = None,
     *,
     alpha: Annotated[str | None, _ALPHA] = None,
-    target: Annotated[str, _TARGET] = "15ms",
-    tupdate: Annotated[str, _TUPDATE] = "16ms",
-    coupling_factor: Annotated[
-        str, option("NUMBER", f"from p' to the scalable queue's probability: {_COUPLING_TAKES}")
-    ] = "2",
-    step_thresh: Annotated[str, option("TIME", f"step of the scalable queue: {DURATION_TAKES}")] = "1ms",
-    drop_early: Annotated[bool, option("", "packets are chosen as they come, not as they leave")] = False,
+    target: Annotated[str, TARGET] = "15ms",
+    tupdate: Annotated[str, TUPDATE] = "16ms",
+    queues: TwoQueues | None = None,
 ) -> int:
     """DualPI2's gains for a range of flows and round-trip times, in the steps of 1/256 1/s that tc sends.
 
@@ -136,11 +129,9 @@ def dualpi2(
 
     def parameters() -> dict[str, Any]:
         return {
-            **_times(target, tupdate),
+            **times(target, tupdate),
             **_given("alpha", alpha, gain),
-            "coupling": read_whole("coupling_factor", coupling_factor, _COUPLING_TAKES),
-            "step_s": duration("step_thresh", step_thresh),
-            "drop_early": drop_early,
+            **(queues or TwoQueues()).parameters(),
         }
 
     return _designed("dualpi2", parameters, where, goal, wanted)
@@ -152,8 +143,8 @@ def pi2(
     wanted: Wanted | None = None,
     *,
     alpha: Annotated[str | None, _ALPHA] = None,
-    target: Annotated[str, _TARGET] = "15ms",
-    tupdate: Annotated[str, _TUPDATE] = "16ms",
+    target: Annotated[str, TARGET] = "15ms",
+    tupdate: Annotated[str, TUPDATE] = "16ms",
 ) -> int:
     """PI2's gains for a range of flows and round-trip times, in real numbers.
 
@@ -164,7 +155,7 @@ def pi2(
     """
 
     def parameters() -> dict[str, Any]:
-        return {**_times(target, tupdate), **_given("alpha", alpha, gain)}
+        return {**times(target, tupdate), **_given("alpha", alpha, gain)}
 
     return _designed("pi2", parameters, where, goal, wanted)
 
@@ -239,10 +230,6 @@ def _designed(
     files = Files(wanted.json, wanted.output, wanted.plot, picture, wanted.report)
     held = design.certificate.status is Status.ADMISSIBLE
     return deliver(files, design, design.plot, None if held else NoAdmissibleDesign(design.verdict, design))
-
-
-def _times(target: str, tupdate: str) -> dict[str, float]:
-    return {"target_s": duration("target", target), "tupdate_s": duration("tupdate", tupdate)}
 
 
 def _given(name: str, text: str | None, read_it: Callable[[str, str], Any]) -> dict[str, Any]:

@@ -88,7 +88,7 @@ def _points(loop: QueueLoop, box: Box, more: Sequence[Point]) -> tuple[np.ndarra
     others = np.array(more).reshape(-1, 2)
     n, tau = np.concatenate([n, others[:, 0]]), np.concatenate([tau, others[:, 1]])
     x = loop.output(n, tau)
-    inside = (x >= loop.within[0]) & (x <= loop.within[1])
+    inside = loop.holds(x)
     edges = np.array(loop.starts(box.flows, box.rtt)).reshape(-1, 2)
     return np.concatenate([n[inside], edges[:, 0]]), np.concatenate([tau[inside], edges[:, 1]])
 
