@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from queue_fluid import growth
 
 import netctrl
@@ -345,7 +346,7 @@ def engines_table() -> pd.DataFrame:
 def figure() -> Figure:
     """Envelope ratios of all queues, by engine and law."""
     kept = pd.read_csv(RESULTS / "certified-engines.csv")
-    drawn = Figure(figsize=(7.5, 2.8), layout="constrained")
+    drawn = Figure(figsize=(7.5, 3.2), layout="constrained")
     axis = drawn.subplots()
     names = []
     for row, ((engine, law), here) in enumerate(kept.groupby(["engine", "law"])):
@@ -359,7 +360,13 @@ def figure() -> Figure:
                 )
     axis.axvline(pi / 2.0, color="#888888", lw=0.8)
     axis.set_yticks(range(len(names)), names)
-    axis.set_xlabel("envelope ratio; blue: .7 of the limit, red: 1.3; hollow: the fluid cycles from afar only")
+    axis.set_xlabel("envelope ratio: 2 of noise, 1 of a cycle; line: π/2")
+    entries = [
+        Line2D([], [], ls="", marker="o", color="#1f4e9c", label=".7 of the limit"),
+        Line2D([], [], ls="", marker="o", color="#c0392b", label="1.3 of it"),
+        Line2D([], [], ls="", marker="o", color="#666666", mfc="none", label="in the fluid cycles from afar only"),
+    ]
+    drawn.legend(handles=entries, loc="outside lower center", ncols=3, frameon=False)
     return drawn
 
 
