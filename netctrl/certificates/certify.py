@@ -29,7 +29,7 @@ from netctrl.errors import InvalidValue, Status, did_you_mean
 from netctrl.frequency.branch_bound import Minimum
 from netctrl.frequency.margins import margins
 from netctrl.frequency.records import decibel
-from netctrl.frequency.sampled_margins import sampled_margins
+from netctrl.frequency.sampled_margins import point_proofs, sampled_margins
 from netctrl.frequency.sampled_stability import (
     box_keeps,
     box_upper_gain,
@@ -52,6 +52,7 @@ __all__ = [
 ]
 
 _MIN_FACTOR = 10.0 ** (MIN_GAIN_DB / 20.0)
+_RULE = (_MIN_FACTOR, radians(MIN_PHASE_DEG))
 
 Loops = list[tuple[Mixture, QueueLoop]]
 """Loops of a law in a box, with their senders."""
@@ -234,7 +235,13 @@ def _hold(loops: Loops, box: Box) -> bool:
 
 def _keeps_rule(loop: QueueLoop, box: Box) -> bool:
     starts = loop.starts(box.flows, box.rtt)
-    return not starts or box_keeps(loop, box.flows, box.rtt, _MIN_FACTOR, radians(MIN_PHASE_DEG), starts)
+    if not starts:
+        return True
+    return (
+        point_proofs(loop, *box.point, *_RULE).keeps
+        if box.point
+        else box_keeps(loop, box.flows, box.rtt, *_RULE, starts)
+    )
 
 
 def worst(loops: Loops, box: Box) -> Worst:
@@ -247,7 +254,8 @@ def worst(loops: Loops, box: Box) -> Worst:
         starts = loop.starts(box.flows, box.rtt)
         if not starts:
             continue
-        limit = box_upper_gain(loop, box.flows, box.rtt, starts)
+        point = box.point
+        limit = point_proofs(loop, *point, *_RULE).upper if point else box_upper_gain(loop, box.flows, box.rtt, starts)
         proved = min(proved, limit.proved)
         if limit.found < best.factor:
             flows, rtt = (float(np.exp(u)) for u in limit.where[1:3])
@@ -275,7 +283,8 @@ def _sampled(box: Box, found: Worst) -> SampledLoop:
     loop, flows, rtt = found.loop, found.flows, found.rtt
     x, lower = float(loop.output(flows, rtt)), stable_gains(loop, flows, rtt).lower
     at = Minimum(found.proved, found.factor, np.array([pi, np.log(flows), np.log(rtt), 0.0]), 0)
-    exact = sampled_margins(loop, flows, rtt, 1.0, at, stable=not found.unstable)
+    proofs = None if found.unstable else point_proofs(loop, flows, rtt, *_RULE)
+    exact = sampled_margins(loop, flows, rtt, 1.0, at, stable=not found.unstable, proofs=proofs)
     return SampledLoop(
         sender=found.mixture.text,
         flows=None if box.inputs.flows is None else flows,

@@ -16,7 +16,17 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.errors import NetctrlError
-from netctrl.frequency.branch_bound import Cells, Minimum, Sector, gain_bound, least, phase_bound, reduction_bound
+from netctrl.frequency.branch_bound import (
+    Attain,
+    Cells,
+    Minimum,
+    Objective,
+    Sector,
+    gain_bound,
+    least,
+    phase_bound,
+    reduction_bound,
+)
 from netctrl.frequency.sampled_gain import (
     BOX_TOLERANCE,
     LOOSEST,
@@ -25,7 +35,7 @@ from netctrl.frequency.sampled_gain import (
     gain_crossovers,
     illinois,
     nothing,
-    scan,
+    scanned,
 )
 
 __all__ = [
@@ -34,8 +44,10 @@ __all__ = [
     "all_crossings",
     "box_keeps",
     "box_upper_gain",
+    "capped",
     "deciding",
     "gain_factors",
+    "point_objectives",
     "stable_gains",
 ]
 
@@ -77,8 +89,8 @@ class StableGains(NamedTuple):
 @lru_cache(maxsize=256)
 def stable_gains(response: BoundedResponse, flows: float, rtt: float) -> StableGains:
     """Crossings of the negative axis around the gain 1, at one point, each refined to rounding."""
-    angles = scan(response.min_angle((flows, flows), (rtt, rtt)), pi)
-    (_, where), gains, changes = _crossings(response, np.array([flows]), np.array([rtt]), angles[None, :])
+    angles, values = scanned(response, flows, rtt)
+    (_, where), gains, changes = _crossings(response, np.array([flows]), np.array([rtt]), angles[None], values[None])
     above, below = gains >= 1.0, gains < 1.0
     unstable = int(changes[below].sum())
     ends = below & (_unstable_below(gains, changes) == 0) if unstable else below
@@ -168,12 +180,17 @@ def _angles(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray) -> np
 
 
 def _crossings(
-    response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray, angles: np.ndarray
+    response: BoundedResponse,
+    flows: np.ndarray,
+    rtt: np.ndarray,
+    angles: np.ndarray,
+    values: np.ndarray | None = None,
 ) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray, np.ndarray]:
     """All crossings of the negative axis between the angles (n or 1, m) at n points: ((row, angle), gain, poles that
-    leave)."""
-    coarse = len(flows) > 1
-    values = response.at(angles, flows[:, None], rtt[:, None], coarse=coarse)
+    leave). `values` of the response, if known, aren't coarse."""
+    coarse = values is None and len(flows) > 1
+    if values is None:
+        values = response.at(angles, flows[:, None], rtt[:, None], coarse=coarse)
     sign = np.signbit(values.imag)
     row, column = np.nonzero((sign[:, 1:] != sign[:, :-1]) & ((values.real[:, 1:] < 0.0) | (values.real[:, :-1] < 0.0)))
     column = np.where(column == angles.shape[1] - 1, column - 1, column)
@@ -223,22 +240,44 @@ def box_upper_gain(
     Where it is above 1 the number of unstable poles at the gain 1 is the same in the whole box.
     """
     cells = box_cells(response.min_angle(flows, rtt), flows, rtt)
-    start = _start(response, starts)
-    point = flows[0] == flows[1] and rtt[0] == rtt[1]
 
     def attain(some: Cells) -> tuple[float, np.ndarray]:
         return _start(response, [(float(np.exp(c[1])), float(np.exp(c[2]))) for c in some.centre])
 
-    found = least(
-        response.disc,
-        gain_bound(Sector(), floor=1.0),
-        nothing if point else attain,
-        cells,
-        tolerance=_POINT if point else BOX_TOLERANCE,
-        start=start if start[0] < _CAP else (_CAP, cells.centre[0]),
-        loosest=BOX_TOLERANCE if point else LOOSEST,
-    )
+    bound, attain, tolerance, start = _upper(_start(response, starts), BOX_TOLERANCE, attain)
+    return capped(least(response.disc, bound, attain, cells, tolerance=tolerance, start=start, loosest=LOOSEST))
+
+
+def _upper(start: tuple[float, np.ndarray], tolerance: float, attain: Attain = nothing) -> Objective:
+    """Least factor from 1 on at which the loop meets −1, up to a cap."""
+    known = start if start[0] < _CAP else (_CAP, start[1])
+    return Objective(gain_bound(Sector(), floor=1.0), attain, tolerance, known)
+
+
+def capped(found: Minimum) -> Minimum:
+    """The least factor of an objective that has a cap; inf where it is there."""
     return found._replace(proved=inf, found=inf) if found.found >= _CAP else found
+
+
+def point_objectives(
+    response: BoundedResponse, flows: float, rtt: float, factor: float, phase_rad: float
+) -> tuple[Objective, Objective | None]:
+    """At a point: the least factor from 1 on at which the loop meets −1, to be `capped`; and what `box_keeps` proves,
+    None where the point doesn't keep it."""
+    upper = _upper(_start(response, [(flows, rtt)]), _POINT)
+    kept = _point_keeps(response, flows, rtt, factor, phase_rad)
+    return upper, _rule(factor, phase_rad) if kept else None
+
+
+def _rule(factor: float, phase_rad: float) -> Objective:
+    """At least 1 where no gain from 1/factor to factor meets −1 and |L| = 1 only far enough from the negative axis."""
+    upper, lower, phase = gain_bound(Sector(), floor=1.0), reduction_bound(1.0), phase_bound(1.0)
+
+    def bound(centre: np.ndarray, radius: np.ndarray, stretch: np.ndarray, cells: Cells) -> np.ndarray:
+        gains = np.minimum(upper(centre, radius, stretch, cells), lower(centre, radius, stretch, cells)) / factor
+        return np.minimum(gains, phase(centre, radius, stretch, cells) / phase_rad)
+
+    return Objective(bound, nothing, 0.0, (1.0, np.zeros(4)))
 
 
 def _point_keeps(response: BoundedResponse, flows: float, rtt: float, factor: float, phase_rad: float) -> bool:
@@ -262,15 +301,10 @@ def box_keeps(
     are points of it that are looked at first."""
     if not all(_point_keeps(response, *each, factor, phase_rad) for each in starts):
         return False
-    upper, lower, phase = gain_bound(Sector(), floor=1.0), reduction_bound(1.0), phase_bound(1.0)
-
-    def bound(centre: np.ndarray, radius: np.ndarray, stretch: np.ndarray, cells: Cells) -> np.ndarray:
-        gains = np.minimum(upper(centre, radius, stretch, cells), lower(centre, radius, stretch, cells)) / factor
-        return np.minimum(gains, phase(centre, radius, stretch, cells) / phase_rad)
-
     cells = box_cells(response.min_angle(flows, rtt), flows, rtt)
+    bound, attain, tolerance, start = _rule(factor, phase_rad)
     try:
-        least(response.disc, bound, nothing, cells, tolerance=0.0, start=(1.0, cells.centre[0]))
+        least(response.disc, bound, attain, cells, tolerance=tolerance, start=start)
     except NetctrlError:
         return False
     return True
