@@ -33,11 +33,12 @@ class QueueLoop(QueueResponse):
     def disc(self, centre: np.ndarray, half: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Discs that contain L over cells of (theta, ln N, ln tau, extra delay [s]): centres (k,), shares of the radii
         and of a logarithm's range, (k, 4). Angles stay above 0."""
-        flows, rtt = np.exp(centre[:, 1]), np.exp(centre[:, 2])
+        one = slice(1) if _is_point(centre, half) else slice(None)  # an equilibrium for all cells, or one for each
+        flows, rtt = np.exp(centre[one, 1]), np.exp(centre[one, 2])
         x = self.output(flows, rtt)
-        moves = half[:, 1:3] * _output_slopes(self, x, rtt, half[:, 1:3])
+        moves = half[one, 1:3] * _output_slopes(self, x, rtt, half[one, 1:3])
         spread = np.exp(moves.sum(axis=1))
-        inside = (x * spread >= self.within[0]) & (x / spread <= self.within[1])
+        inside = np.broadcast_to((x * spread >= self.within[0]) & (x / spread <= self.within[1]), len(centre))
         values, parts = np.zeros(len(centre), dtype=complex), np.zeros(half.shape)
         stretch = np.zeros(half.shape)
         rows = np.flatnonzero(inside)
@@ -45,19 +46,29 @@ class QueueLoop(QueueResponse):
         few, most = (self.aliases(shortest, coarse=coarse) for coarse in (True, False))
         # Large cells need few digits.
         large = half[:, 0] >= 1e-3 * centre[:, 0]
-        size = max(1, BLOCK // (2 * few + 1) // 4)
+        size = max(1, BLOCK // (2 * few + 1))
         for start in range(0, len(rows), size):
             i = rows[start : start + size]
             for some, aliases in ((i[large[i]], few), (i[~large[i]], most)):
                 columns = (centre[:, :1], x[:, None], flows[:, None], rtt[:, None], centre[:, 3:])
                 if some.size:
-                    values[some] = self.sums(*(a[some] for a in columns), aliases)
+                    values[some] = self.sums(*(_rows(a, some) for a in columns), aliases)
             with np.errstate(all="ignore"):  # where no bound is known
-                parts[i] = _shares(self, centre[i], half[i], x[i], few)
-        parts[rows[~self.solved(x[rows])]] = inf
+                parts[i] = _shares(self, centre[i], half[i], _rows(x, i), few)
+        parts[rows] = np.where(_rows(self.solved(x), rows)[:, None], parts[rows], inf)
         parts[rows, 0] += np.where(large, _COARSE, _FINE)[rows] * np.abs(values[rows])
-        stretch[rows, 1:3] = moves[rows]
+        stretch[rows, 1:3] = _rows(moves, rows)
         return values, np.where(np.isfinite(parts), parts, inf), stretch
+
+
+def _is_point(centre: np.ndarray, half: np.ndarray) -> bool:
+    """Whether all cells have the same flows and the same round-trip time."""
+    return len(centre) > 1 and not half[:, 1:3].any() and bool((centre[:, 1:3] == centre[0, 1:3]).all())
+
+
+def _rows(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Rows of an array, or its only one."""
+    return values if len(values) == 1 else values[rows]
 
 
 def _output_slopes(loop: QueueResponse, x: np.ndarray, rtt: np.ndarray, half: np.ndarray) -> np.ndarray:
@@ -136,7 +147,7 @@ def _shares(loop: QueueResponse, centre: np.ndarray, half: np.ndarray, x: np.nda
     wide = np.flatnonzero(padded.any(axis=0))  # the others have no shares
     all_four = (coordinate(points, padded, i) for i in range(4))
     theta, ln_flows, ln_rtt, extra = (MeanValue(u.value, u.slopes[wide], u.half[wide]) for u in all_four)
-    flows, rtt = np.exp(centre[:, 1:2]), np.exp(centre[:, 2:3])
+    flows, rtt = (np.exp(centre[: len(x), i : i + 1]) for i in (1, 2))
     point = loop.point(x[:, None], flows, rtt)  # the same in a whole cell, of a point
     if half[:, 1:3].any():
         point = _over_cells(loop, point, x, (ln_flows, ln_rtt), half[:, 1:3])
