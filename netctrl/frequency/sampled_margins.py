@@ -283,6 +283,8 @@ def _nearness(
     def attain(cells: Cells) -> tuple[float, np.ndarray]:
         c, h = cells.centre[0], cells.half[0]
         around = np.linspace(max(c[0] - 2.0 * h[0], lowest), min(c[0] + 2.0 * h[0], pi), SCAN)
+        if (c[1:3] == start[1][1:3]).all() and around[0] <= start[1][0] <= around[-1]:
+            return start  # the same minimum
         return nearest(float(np.exp(c[1])), float(np.exp(c[2])), around)
 
     start = min((nearest(*point, *scanned(response, *point)) for point in starts), key=lambda pair: pair[0])
@@ -343,6 +345,8 @@ def _delay_margin(response: BoundedResponse, flows: float, rtt: float, gain: flo
     lowest = min(response.min_angle((flows, flows), (rtt, rtt), reach), 0.5 * crossovers[0][0])
 
     def attain(cells: Cells) -> tuple[float, np.ndarray]:
+        if (np.abs(cells.centre[0] - start[1]) <= cells.half[0])[[0, 3]].all():
+            return start  # the same solution
         v, where = min((solve(c[0], max(c[3], 1e-9 * reach)) for c in cells.centre), key=lambda pair: pair[0])
         return v, np.array([where[0], *cells.centre[0, 1:3], where[1]])
 

@@ -34,31 +34,18 @@ def held_aliases(angle: np.ndarray, delay: np.ndarray, third: np.ndarray, fourth
     """
     whole, small = np.floor(delay) + 1.0, np.abs(angle) <= SMALL_ANGLE
     share = whole - delay
+    if small.all():
+        return _other_aliases(angle, _coefficients(share, third, fourth)) * np.exp(-1j * angle * delay)
     if not small.any():
         return _all_aliases(angle, _weights(share, third, fourth)) * np.exp(-1j * angle * whole)
-    series = _coefficients(share, third, fourth)
-    if small.all():
-        return _other_aliases(angle, series) * np.exp(-1j * angle * delay)
-    weights = _weights(share, third, fourth)
-    full = np.broadcast_shapes(angle.shape, weights.shape[1:])
-    angle, small = np.broadcast_to(angle, full), np.broadcast_to(small, full)
-    large = ~small
-    found = np.empty(full, dtype=complex)
-    found[small] = _other_aliases(angle[small], _where(small, series))
-    found[large] = _all_aliases(angle[large], _where(large, weights))
-    return found * np.exp(-1j * (angle * np.where(small, delay, whole)))
-
-
-def _where(mask: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Rows of values that broadcast to a mask, where it is true; of a single value as they are."""
-    if rows.size == len(rows):
-        return rows.reshape(len(rows), 1)
-    axes = (1,) * (mask.ndim + 1 - rows.ndim)
-    return np.broadcast_to(rows.reshape(len(rows), *axes, *rows.shape[1:]), (len(rows), *mask.shape))[:, mask]
+    others = _other_aliases(angle, _coefficients(share, third, fourth))
+    every = _all_aliases(np.where(small, 1.0, angle), _weights(share, third, fourth))
+    return np.where(small, others, every) * np.exp(-1j * (angle * np.where(small, delay, whole)))
 
 
 def _weights(share: np.ndarray, third: np.ndarray, fourth: np.ndarray) -> np.ndarray:
-    """Factors of Σ_k k^j u^k, j = 0 to 3, in Σ_k u^k (third (k + x)²/2 + fourth (k + x)³/6) with the share x, (4, ...)."""
+    """Factors of Σ_k k^j u^k, j = 0 to 3, in Σ_k u^k (third (k + x)²/2 + fourth (k + x)³/6), (4, ...); x is the
+    share."""
     half, sixth = 0.5 * third, fourth / 6.0
     last = sixth * share
     rows = np.empty((4, *np.broadcast_shapes(half.shape, last.shape)))

@@ -46,7 +46,7 @@ class QueueLoop(QueueResponse):
         few, most = (self.aliases(shortest, coarse=coarse) for coarse in (True, False))
         # Large cells need few digits.
         large = half[:, 0] >= 1e-3 * centre[:, 0]
-        size = max(1, BLOCK // (2 * few + 1))
+        size = max(1, BLOCK // (2 * few + 1) // 2)
         for start in range(0, len(rows), size):
             i = rows[start : start + size]
             for some, aliases in ((i[large[i]], few), (i[~large[i]], most)):

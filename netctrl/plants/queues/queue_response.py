@@ -38,8 +38,9 @@ _ALIASES = 12
 """On each side, at least; with the tails' two leading powers they leave less than 1e-8 of the response."""
 _FEW = 3
 """For a first look, which leaves less than 1e-5."""
-BLOCK = 10_000
+BLOCK = 30_000
 """Numbers in an array of a block: what is computed from them stays in the processor's cache."""
+np.empty(1 << 21)  # glibc keeps freed memory up to twice the largest array freed so far, else each block's is new pages
 _NEWTON = 60
 MOST_SPACED = 1.5
 """Of x where marks are spaced, which tends to 2 as p grows; 1 at p = 1."""
