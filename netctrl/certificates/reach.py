@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
 from math import inf, log
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +14,8 @@ from netctrl.certificates.loops import box_loops
 from netctrl.certificates.record import QueueReach
 from netctrl.certificates.subject import Subject
 from netctrl.frequency.sampled_stability import gain_factors
+from netctrl.plants.queues.queue_loop import QueueLoop
+from netctrl.plants.queues.queue_response import SampledPi
 
 __all__ = ["reach"]
 
@@ -26,6 +30,8 @@ _NARROW = 1e-4
 _NEAR = np.array([-3e-2, -3e-3, -3e-4, 0.0, 3e-4, 3e-3, 3e-2])
 """Points around an estimate, in widths of what it is in."""
 _EVEN = np.arange(1, 9) / 9.0
+_DIGITS = 7
+"""To which the ratio of a family's gains is the same."""
 
 Search = Generator[np.ndarray, np.ndarray, float | None]
 """Takes, for logarithms that it gives, how far the margin is above the least; returns what it has found."""
@@ -47,14 +53,18 @@ def reach(subject: Subject, box: Box, factor: float) -> QueueReach:
         ((box.flows[0], max(box.flows[0] * largest / MIN_WINDOW, box.flows[0])), long),
     ]
     loops = [loop for _, loop in box_loops(subject, box, around)]
+    families = _families(loops)
 
     def margin(flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
         """Logarithm of the gain margin over the least; windows that are too small for the loop count as kept."""
         least = np.full(flows.shape, inf)
-        for loop in loops:
-            i = np.flatnonzero(loop.holds(loop.output(flows, rtt)))
-            i = i[loop.windows_at(flows[i], rtt[i]).min(axis=0) >= MIN_WINDOW]
-            least[i] = np.minimum(least[i], np.log(gain_factors(loop, flows[i], rtt[i]) / factor))
+        for family in families:
+            x = family.whole.output(flows, rtt)
+            large = family.whole.windows_of(x, rtt).min(axis=0) >= MIN_WINDOW
+            at = [np.flatnonzero(loop.holds(x) & large) for loop in family.loops]
+            i, gain = np.concatenate(at), np.repeat(family.gains, [len(each) for each in at])
+            found = gain_factors(family.whole, flows[i], rtt[i], gain)
+            np.minimum.at(least, i, np.log(found / factor))
         return least
 
     def by_rtt(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -94,6 +104,31 @@ def reach(subject: Subject, box: Box, factor: float) -> QueueReach:
         fewest_flows=None if window is None or not given else largest * box.flows[0] / window,
         largest_window_packets=None if given else window,
     )
+
+
+class _Family(NamedTuple):
+    """Loops that are multiples of one in ranges of their own."""
+
+    whole: QueueLoop
+    """It holds everywhere."""
+    loops: list[QueueLoop]
+    gains: list[float]
+
+
+def _families(loops: list[QueueLoop]) -> list[_Family]:
+    """PI laws whose gains are scaled alike are one family: their crossings are at the same angles."""
+    found: dict[object, _Family] = {}
+    for loop in loops:
+        key: object = loop
+        if isinstance(law := loop.law, SampledPi):
+            same = (loop.classes, loop.rate, loop.age_s, loop.age_queues, loop.marked_leaving)
+            key = (*same, law.update_s, law.target_s, round(law.proportional / law.integral, _DIGITS))
+        whole = found.setdefault(key, _Family(replace(loop, within=(0.0, inf)), [], []))
+        whole.loops.append(loop)
+        first = whole.loops[0].law
+        alike = isinstance(law, SampledPi) and isinstance(first, SampledPi)
+        whole.gains.append(law.integral / first.integral if alike else 1.0)
+    return list(found.values())
 
 
 def _outwards(low: float, far: float) -> Search:

@@ -14,6 +14,7 @@ from math import inf, pi
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from netctrl.errors import NetctrlError
 from netctrl.frequency.branch_bound import (
@@ -47,6 +48,7 @@ __all__ = [
     "capped",
     "deciding",
     "gain_factors",
+    "nearest_crossings",
     "point_objectives",
     "stable_gains",
 ]
@@ -116,20 +118,27 @@ class Crossings(NamedTuple):
     """Poles that leave there as the gain grows."""
 
 
-def gain_factors(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
+def gain_factors(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray, gain: ArrayLike = 1.0) -> np.ndarray:
     """Gain margins as factors at arrays of points: above 1 where the loop is stable, else the factor to reduce it by.
 
     Found on a grid of angles, without proof. Where the response is 0 throughout, so that the loop isn't valid there,
-    inf.
+    inf. `gain` is a factor of the response at each point.
     """
-    flows, rtt = (np.asarray(a, dtype=float) for a in np.broadcast_arrays(flows, rtt))
+    flows, rtt, gain = (np.asarray(a, dtype=float) for a in np.broadcast_arrays(flows, rtt, gain))
     found = np.empty(flows.size)
     for start in range(0, flows.size, _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
         known = all_crossings(response, flows.ravel()[part], rtt.ravel()[part])
-        decides = deciding(known.gains, known.changes)
-        found[part] = known.gains[np.arange(len(decides)), decides]
+        gains = known.gains / gain.ravel()[part, None]
+        decides = deciding(gains, known.changes)
+        found[part] = gains[np.arange(len(decides)), decides]
     return found.reshape(flows.shape)
+
+
+def nearest_crossings(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
+    """Greatest |L| up to 1 at a crossing of the negative axis before z = −1, at points (k,): 0 where there is none."""
+    gains = all_crossings(response, flows, rtt).gains[:, :-1]
+    return 1.0 / np.where(gains >= 1.0, gains, inf).min(axis=-1, initial=inf)
 
 
 def deciding(gains: np.ndarray, changes: np.ndarray) -> np.ndarray:

@@ -219,10 +219,10 @@ class QueueResponse:
             low, high = max(flows[0], low * (1.0 - _EDGE)), min(flows[1], high * (1.0 + _EDGE))
             if low <= high:
                 found += [(n, tau) for n in {low, high}]
-        for end in self.within:
+        if rtt[0] < rtt[1]:
             for n in flows:  # the output falls with the round-trip time
-                if self.output(n, rtt[1]) < end < self.output(n, rtt[0]):
-                    found.append((n, self._rtt(end, n, rtt)))
+                low, high = self.output(n, rtt[1]), self.output(n, rtt[0])
+                found += [(n, self._rtt(end, n, rtt)) for end in self.within if low < end < high]
         return found
 
     def _rtt(self, x: float, flows: float, rtt: tuple[float, float]) -> float:
