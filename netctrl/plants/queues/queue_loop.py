@@ -11,6 +11,7 @@ from netctrl.plants.aliases import majorant
 from netctrl.plants.queues.mean_value import MeanValue, coordinate, unknown_phase
 from netctrl.plants.queues.queue_response import (
     BLOCK,
+    EDGE,
     MOST_SPACED,
     Averaged,
     Equilibrium,
@@ -29,6 +30,28 @@ class QueueLoop(QueueResponse):
     """Loop of a queue: a `BoundedResponse`, whose statements over boxes can be proved."""
 
     __slots__ = ()
+
+    def starts(self, flows: tuple[float, float], rtt: tuple[float, float]) -> list[tuple[float, float]]:
+        """Points (N, tau) of a box within the loop's range: its corners, and where its edges leave the range."""
+        found = []
+        for tau in dict.fromkeys(rtt):
+            low, high = (self.flows(end, tau) if 0.0 < end < inf else end for end in self.within)
+            low, high = max(flows[0], low * (1.0 - EDGE)), min(flows[1], high * (1.0 + EDGE))
+            if low <= high:
+                found += [(n, tau) for n in {low, high}]
+        if rtt[0] < rtt[1]:
+            for n in flows:  # the output falls with the round-trip time
+                low, high = self.output(n, rtt[1]), self.output(n, rtt[0])
+                found += [(n, self._rtt(end, n, rtt)) for end in self.within if low < end < high]
+        return found
+
+    def _rtt(self, x: float, flows: float, rtt: tuple[float, float]) -> float:
+        """Base round trip in a range at which N flows have the output x, by bisection."""
+        low, high = rtt
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if self.flows(x, middle) < flows else (low, middle)
+        return 0.5 * (low + high)
 
     def disc(self, centre: np.ndarray, half: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Discs that contain L over cells of (theta, ln N, ln tau, extra delay [s]): centres (k,), shares of the radii

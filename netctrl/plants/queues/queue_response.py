@@ -23,6 +23,7 @@ A law that averages the queue at every packet (RED) is continuous: L = (dx/dD) Â
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import inf, log, pi, prod
 from typing import Any, NamedTuple
 
@@ -32,7 +33,7 @@ from numpy.typing import ArrayLike
 from netctrl.plants.aliases import SMALL_ANGLE, held_aliases
 from netctrl.plants.queues.window_response import Sender, leading, response
 
-__all__ = ["BLOCK", "MOST_SPACED", "Averaged", "Equilibrium", "QueueResponse", "SampledPi", "WindowClass"]
+__all__ = ["BLOCK", "EDGE", "MOST_SPACED", "Averaged", "Equilibrium", "QueueResponse", "SampledPi", "WindowClass"]
 
 _ALIASES = 12
 """On each side, at least; with the tails' two leading powers they leave less than 1e-8 of the response."""
@@ -44,7 +45,7 @@ np.empty(1 << 21)  # glibc keeps freed memory up to twice the largest array free
 _NEWTON = 60
 MOST_SPACED = 1.5
 """Of x where marks are spaced, which tends to 2 as p grows; 1 at p = 1."""
-_EDGE = 1e-9
+EDGE = 1e-9
 """Relative width by which a range is closed at its ends, against rounding."""
 
 
@@ -176,6 +177,11 @@ class QueueResponse:
         Of an averaging law with spaced marks it is 1.5 where no x up to it would do; above 1 there is no equilibrium.
         """
         flows, rtt = np.asarray(flows, dtype=float), np.asarray(rtt, dtype=float)
+        if flows.size == rtt.size == 1:
+            return np.full((flows + rtt).shape, _output(self, flows.item(), rtt.item()))
+        return self._solved(flows, rtt)
+
+    def _solved(self, flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
         aim = np.log(self.rate / flows)
         u = np.full((flows + rtt).shape, -5.0)
         most = log(MOST_SPACED) if isinstance(self.law, Averaged) and self.law.spaced else inf
@@ -198,40 +204,18 @@ class QueueResponse:
 
     def holds(self, x: np.ndarray) -> np.ndarray:
         """Whether outputs are in the loop's range."""
-        return (x >= self.within[0] * (1.0 - 10.0 * _EDGE)) & (x <= self.within[1] * (1.0 + 10.0 * _EDGE))
+        return (x >= self.within[0] * (1.0 - 10.0 * EDGE)) & (x <= self.within[1] * (1.0 + 10.0 * EDGE))
 
     def solved(self, x: np.ndarray) -> np.ndarray:
         """Whether an output is that of an equilibrium, and not the end of what an averaging law may have."""
         if isinstance(law := self.law, SampledPi):
             return np.ones(x.shape, dtype=bool)
-        return (law.delay(x) > 0.0) & ((x < MOST_SPACED * (1.0 - _EDGE)) | (not law.spaced))
+        return (law.delay(x) > 0.0) & ((x < MOST_SPACED * (1.0 - EDGE)) | (not law.spaced))
 
     def flows(self, x: float, rtt: Any) -> Any:
         """Number of flows whose equilibrium has the output x."""
         trips = [self.trip(k, rtt, self.standing(x)) for k in self.classes]
         return self.rate / sum(k.share * k.window(x, R) / R for k, R in zip(self.classes, trips, strict=True))
-
-    def starts(self, flows: tuple[float, float], rtt: tuple[float, float]) -> list[tuple[float, float]]:
-        """Points (N, tau) of a box within the loop's range: its corners, and where its edges leave the range."""
-        found = []
-        for tau in dict.fromkeys(rtt):
-            low, high = (self.flows(end, tau) if 0.0 < end < inf else end for end in self.within)
-            low, high = max(flows[0], low * (1.0 - _EDGE)), min(flows[1], high * (1.0 + _EDGE))
-            if low <= high:
-                found += [(n, tau) for n in {low, high}]
-        if rtt[0] < rtt[1]:
-            for n in flows:  # the output falls with the round-trip time
-                low, high = self.output(n, rtt[1]), self.output(n, rtt[0])
-                found += [(n, self._rtt(end, n, rtt)) for end in self.within if low < end < high]
-        return found
-
-    def _rtt(self, x: float, flows: float, rtt: tuple[float, float]) -> float:
-        """Base round trip in a range at which N flows have the output x, by bisection."""
-        low, high = rtt
-        for _ in range(60):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if self.flows(x, middle) < flows else (low, middle)
-        return 0.5 * (low + high)
 
     def windows(self, flows: float, rtt: float) -> np.ndarray:
         """Windows of the classes in equilibrium, (K,) [packet]."""
@@ -397,6 +381,12 @@ class QueueResponse:
             return min(0.05 * self.epoch / (total + 1.0 / self.law.corner), 0.02)
         share = self.law.proportional / self.law.integral
         return min(0.05 / (total / self.epoch + 1.0 + share), 0.02)
+
+
+@lru_cache(maxsize=256)
+def _output(response: QueueResponse, flows: float, rtt: float) -> float:
+    """Output at one point, of which margins ask many times."""
+    return float(response._solved(np.asarray(flows), np.asarray(rtt)))
 
 
 def _turns(theta: np.ndarray, delay: Any, most: int) -> np.ndarray:
