@@ -218,8 +218,10 @@ def _over_cells(
 def _bounded(loop: QueueResponse, angle: MeanValue, point: Equilibrium, extra: MeanValue, *, known: bool) -> MeanValue:
     """Terms over cells; without `known` phases are taken as unknown, so that bounds fall with the angle."""
     omega = angle * (1.0 / loop.epoch)
-    turned = [(omega * trip).turn() for trip in point.trips]
-    echoes = turned if known else [_with_slopes(unknown_phase(each, -1), each) for each in turned]
+    turned = [
+        [(omega * trip * f).turn() for f in k.sender.turns] for k, trip in zip(loop.classes, point.trips, strict=True)
+    ]
+    echoes = turned if known else [[_with_slopes(unknown_phase(e, -1), e) for e in each] for each in turned]
     less = [k.wait(point.standing) if loop.marked_leaving else 0.0 for k in loop.classes]
     marks = [(omega * (trip + extra + point.late - w)).turn() for trip, w in zip(point.trips, less, strict=True)]
     return loop.term(1j * omega, point, echoes, marks)

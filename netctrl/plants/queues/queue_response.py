@@ -30,8 +30,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from netctrl.plants.aliases import SMALL_ANGLE, held_aliases
-from netctrl.plants.queues.window_response import Sender, leading, response
+from netctrl.plants.queues.high_frequencies import leading_terms, tails, turns
+from netctrl.plants.queues.window_response import Sender, response
 
 __all__ = ["BLOCK", "EDGE", "MOST_SPACED", "Averaged", "Equilibrium", "QueueResponse", "SampledPi", "WindowClass"]
 
@@ -163,6 +163,11 @@ class QueueResponse:
     continuous_s: float = 1.0
 
     @property
+    def clocked(self) -> bool:
+        """Whether acknowledgements clock all senders, so that the queue follows their windows without a lag."""
+        return all(k.sender.spread for k in self.classes)
+
+    @property
     def epoch(self) -> float:
         """Time that an angle of 1 rad stands for, per rad/s [s]."""
         return self.law.update_s if isinstance(self.law, SampledPi) else self.continuous_s
@@ -278,15 +283,18 @@ class QueueResponse:
         omega = (theta + 2.0 * pi * np.arange(-most, most + 1)) * (1.0 / self.epoch)
         point = self.point(x, flows, rtt)
         delays = self._delays(point, extra)
-        echoes = [_turns(theta, trip / self.epoch, most) for trip in point.trips]
-        marks = [_turns(theta, delay / self.epoch, most) for delay in delays]
+        echoes = [
+            [turns(theta, f * trip / self.epoch, most) for f in k.sender.turns]
+            for k, trip in zip(self.classes, point.trips, strict=True)
+        ]
+        marks = [turns(theta, delay / self.epoch, most) for delay in delays]
         terms = self.term(1j * omega, point, echoes, marks)
         if isinstance(self.law, Averaged):
             return (terms / x)[..., 0]
-        terms -= self._leading(omega, theta, point, echoes, marks, most)
+        terms -= leading_terms(self, omega, theta, point, echoes, marks)
         angle = theta[..., 0]
         counted = -self.law.proportional * np.expm1(-1j * angle) + self.law.integral
-        return counted / self.epoch / x[..., 0] * (terms.sum(axis=-1) + self._tails(angle, point, delays))
+        return counted / self.epoch / x[..., 0] * (terms.sum(axis=-1) + tails(self, angle, point, delays))
 
     def _delays(self, point: Equilibrium, extra: Any) -> list:
         """From a mark to the law's reading of what it does, for each class [s]."""
@@ -317,54 +325,19 @@ class QueueResponse:
     def term(self, s: Any, point: Equilibrium, echoes: list, marks: list) -> Any:
         """−x (δD/δx) e^(−s age)/s, or for an averaging law x times its whole loop.
 
-        It takes s [rad/s], and for each class e^(−R s) and the phase of its marks.
+        It takes s [rad/s], and for each class e^(−R s f) for each f of its sender's turns, and the phase of its marks.
         """
         moved: Any = 0.0
-        den = s
+        den: Any = 0.0 if self.clocked else s
         for i, k in enumerate(self.classes):
             trip, share = point.trips[i], point.shares[i]
-            Q, V = response(k.sender, s * trip, echoes[i], point.dampings[i], point.modes[i])
+            Q, V = response(k.sender, s * trip, echoes[i][0], point.dampings[i], point.modes[i], echoes[i][-1])
             moved = moved + Q * marks[i] * (share * k.power)
             if k.queued:
                 den = den + (V + 1.0) * (share / trip)
         if isinstance(self.law, SampledPi):
             return moved / (den * s)
         return point.rise * moved / (den * (s / self.law.corner + 1.0))
-
-    def _leading(self, omega, theta, point: Equilibrium, echoes: list, marks: list, most: int) -> np.ndarray:
-        """Powers of 1/s that the terms tend to, whose sums have closed forms; the main alias's own at small angles."""
-        inverse = 1.0 / omega
-        third_power = inverse * inverse * inverse
-        third_power[..., most] *= np.abs(theta[..., 0]) > SMALL_ANGLE
-        fourth_power = third_power * inverse
-        lead: Any = 0.0
-        for (third, fourth, echoed), echo, mark in zip(self._expansion(point), echoes, marks, strict=True):
-            falls = (1j * third) * third_power + fourth * fourth_power  # 1/s = −i/omega
-            if echoed.any():
-                falls += (echoed * fourth_power) * echo
-            lead = lead + falls * mark
-        return lead
-
-    def _expansion(self, point: Equilibrium) -> list[tuple]:
-        """For each class the factors of e^(−s late)/s³, e^(−s late)/s⁴ and e^(−s(late + R))/s⁴."""
-        K = sum(point.shares[i] / point.trips[i] for i, k in enumerate(self.classes) if k.queued)
-        sums = []
-        for i, k in enumerate(self.classes):
-            trip, weight = point.trips[i], point.shares[i] * k.power / point.trips[i]
-            first, second, echoed = leading(k.sender, point.dampings[i], point.modes[i])
-            sums.append((weight * first, weight * (second / trip - first * K), weight * echoed / trip))
-        return sums
-
-    def _tails(self, theta: np.ndarray, point: Equilibrium, delays: list) -> np.ndarray:
-        """Sums of `_leading` over all aliases, without the main one at small angles; without the last axis."""
-        d, total = self.epoch, np.zeros(())
-        for (third, fourth, echoed), trip, delay in zip(self._expansion(point), point.trips, delays, strict=True):
-            plain = held_aliases(theta, delay[..., 0] / d, third[..., 0] * d**3, fourth[..., 0] * d**4)
-            total = total + plain
-            if echoed.any():
-                late = (delay + trip)[..., 0] / d
-                total = total + held_aliases(theta, late, np.zeros(()), echoed[..., 0] * d**4)
-        return total
 
     def min_angle(self, flows: tuple[float, float], rtt: tuple[float, float], extra: float = 0.0) -> float:
         """Angle below which L is within 0.05 rad of its direction at 0, over a whole box."""
@@ -387,10 +360,3 @@ class QueueResponse:
 def _output(response: QueueResponse, flows: float, rtt: float) -> float:
     """Output at one point, of which margins ask many times."""
     return float(response._solved(np.asarray(flows), np.asarray(rtt)))
-
-
-def _turns(theta: np.ndarray, delay: Any, most: int) -> np.ndarray:
-    """e^(−s delay) at all aliases, of a delay in epochs: the main alias's times powers of one turn."""
-    powers = np.exp(-2j * pi * delay * np.arange(1, most + 1))
-    around = np.concatenate([powers[..., ::-1].conj(), np.ones((*powers.shape[:-1], 1)), powers], axis=-1)
-    return np.exp(-1j * theta * delay) * around
