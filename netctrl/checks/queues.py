@@ -17,6 +17,7 @@ from netctrl.laws.l4s.pi2 import Pi2Queue
 from netctrl.laws.targets.docsis_pie import DocsisPieQueue
 from netctrl.laws.targets.reading import DelayReading
 from netctrl.sim.queue_fluid.run import longest_delay
+from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["KERNEL_HZ", "buffer_bytes", "docsis_queue", "queue_of", "red_queue"]
 
@@ -133,6 +134,7 @@ def _red_in_kernel(point: CheckPoint) -> KernelQueue:
         raise InvalidValue("check", "kernel with dctcp and no ecn", "--ecn: dctcp's answer is to marks, not to drops")
     sizes = {"limit": given["limit_bytes"], "min": given["min_bytes"], "max": given["max_bytes"]}
     own = {"probability": given["probability"], "weight_log": given["weight_log"]}
+    own["bandwidth"] = point.loop.rate * point.packet_bytes * BITS_PER_BYTE
     flags = {"ecn": float(given["ecn"]), "adaptive": float(given["adaptive"])}
     return KernelQueue(discipline="red", parameters=sizes | own | flags)
 
