@@ -230,7 +230,7 @@ def _red(parameters: Mapping[str, Any], packet: float) -> bytes:
     parts = (
         attribute(_RED_PARMS, _RED.pack(limit, low, high, weight, shift, cell, flags)),
         attribute(_RED_STAB, table),
-        attribute(_RED_MAX_P, struct.pack("=I", min(round(share * 2**32), _U32))),
+        attribute(_RED_MAX_P, struct.pack("=I", min(int(share * 2**32), _U32))),
     )
     return b"".join(parts)
 
