@@ -59,7 +59,10 @@ def red_queue(point: CheckPoint) -> RedQueue:
         raise InvalidValue("check", subject.name, "red or wred")
     given: dict[str, Any] = dict(subject.parameters)
     low, high = float(given["min_bytes"]), float(given["max_bytes"])
-    most = float(given["probability"]) if given.get("adaptive") else subject.lines[0].slope * (high - low)
+    if "max_percent" in given:
+        most = given["max_percent"] / 100.0
+    else:
+        most = float(given["probability"]) if given["adaptive"] else subject.lines[0].slope * (high - low)
     return RedQueue(
         min_threshold=low,
         max_threshold=high,
