@@ -318,7 +318,8 @@ def _linear(subject: Subject, box: Box) -> LinearMargins | None:
 
 
 def _linear_at(subject: Subject, mixture: Mixture, box: Box, flows: float, rtt: float) -> LinearMargins:
-    sender, trip = mixture.parts[0][0], rtt * box.inputs.stretches[0]
+    # Published loops have windows that are sent at a rate.
+    sender, trip = mixture.parts[0][0]._replace(spread=0.0), rtt * box.inputs.stretches[0]
     if box.inputs.window_packets is not None:
         window = box.rate * (trip + subject.target_s) / flows  # as it was given
     else:

@@ -24,7 +24,7 @@ __all__ = ["MIXTURE_TAKES", "Mixture", "box_loops", "classes_of", "loops_of", "r
 MIXTURE_TAKES = (
     f"senders ({', '.join(SENDERS)}), or a mixture of them with the shares of flows, as in reno+dctcp or .8reno+.2dctcp"
 )
-_PART = re.compile(r"\s*([0-9]*\.?[0-9]+)?\s*([a-z][a-z0-9]*)\s*")
+_PART = re.compile(r"\s*([0-9]*\.?[0-9]+)?\s*([a-z][a-z0-9-]*)\s*")
 _NEGLIGIBLE = 1e-5
 """Response below which no margin is looked for."""
 
@@ -69,7 +69,19 @@ def classes_of(subject: Subject, mixture: Mixture, stretches: tuple[float, ...])
             f"at least one classic sender for {subject.name}: without one the step of its scalable queue marks, "
             "not its PI law",
         )
+    if any(each.sender.spread for each in found):
+        _check_clocked(mixture.text, found)
     return tuple(found)
+
+
+def _check_clocked(text: str, classes: list[WindowClass]) -> None:
+    clocked = ", ".join(sender.name for sender in SENDERS.values() if sender.spread)
+    if not all(each.sender.spread for each in classes):
+        takes = f"only senders that acknowledgements clock ({clocked}) in a mixture, or none of them"
+        raise InvalidValue("sender", text, takes)
+    if len({each.stretch for each in classes}) > 1:
+        takes = f"one round-trip time with {clocked}; reno and creno for several"
+        raise InvalidValue("stretches", tuple(each.stretch for each in classes), takes)
 
 
 def loops_of(

@@ -27,6 +27,8 @@ _SAMPLES = 32
 _MOST_PACKETS = {"packet": 3e7, "kernel": 6e6}
 """Of one run."""
 _SENDERS = {"reno": "reno", "creno": "cubic", "dctcp": "dctcp"}
+_CLOCKED = {"packet": {"rfc-reno": "reno"}, "kernel": {"linux-reno": "reno", "linux-creno": "cubic"}}
+"""Senders that only one engine has."""
 
 
 def check_packets(
@@ -97,9 +99,10 @@ def check_scenario(point: CheckPoint, engine: str, seed: int, flows: int | None 
     duration = warm + max(_PERIODS * point.period_s, _LEAST_S)
     groups = []
     for k in point.loop.classes:
-        sender = _SENDERS.get(k.sender.name)
+        has = _SENDERS | _CLOCKED[engine]
+        sender = has.get(k.sender.name)
         if sender is None or not k.queued:
-            takes = "classic senders (reno, creno) with dualpi2, else reno, creno or dctcp"
+            takes = f"senders that this engine has: {', '.join(has)}; with dualpi2 not dctcp"
             raise InvalidValue("check", f"{engine} with {k.sender.name} under {point.subject.name}", takes)
         groups.append(
             BulkFlows(
@@ -140,12 +143,12 @@ def check_scenario(point: CheckPoint, engine: str, seed: int, flows: int | None 
 
 def _marks(point: CheckPoint) -> bool:
     """Whether the law marks packets in the kernel, in place of dropping them."""
-    return bool(point.subject.parameters.get("ecn", point.subject.name != "pie"))
+    return bool(point.subject.parameters.get("ecn", point.subject.name != "pie" or point.loop.clocked))
 
 
 def _notes(point: CheckPoint, engine: str) -> tuple[str, ...]:
     found = []
-    if any(k.sender.name == "creno" for k in point.loop.classes):
+    if any(k.sender.name in ("creno", "linux-creno") for k in point.loop.classes):
         found.append("creno runs as Cubic, which leaves its Reno-friendly region where windows are large")
     if engine == "packet" and point.subject.name == "docsis-pie":
         found.append("packets are marked by chance, at the mean rate of spread drops, and the law acts by intervals")

@@ -74,7 +74,7 @@ def point_of(certificate: QueueCertificate) -> CheckPoint:
     )
     mixture = read_mixture(at.sender)
     if any(sender.name == "cubic" for sender, _ in mixture.parts):
-        raise InvalidValue("check", at.sender, "senders of which the fluid has windows: reno, creno and dctcp")
+        raise InvalidValue("check", at.sender, "senders whose windows the engines have: all but cubic")
     loop, flows = _loop(subject, mixture, box, at)
     if at.flows is None:
         loop, flows = replace(loop, rate=loop.rate * _FLOWS_OF_WINDOW / flows), _FLOWS_OF_WINDOW
