@@ -20,6 +20,7 @@ from netctrl.errors import NetctrlError
 from netctrl.frequency.branch_bound import (
     Attain,
     Cells,
+    Cover,
     Minimum,
     Objective,
     Sector,
@@ -40,10 +41,12 @@ from netctrl.frequency.sampled_gain import (
 )
 
 __all__ = [
+    "BoxProofs",
     "Crossings",
     "StableGains",
     "all_crossings",
     "box_keeps",
+    "box_proofs",
     "box_upper_gain",
     "capped",
     "deciding",
@@ -243,10 +246,12 @@ def box_upper_gain(
     flows: tuple[float, float],
     rtt: tuple[float, float],
     starts: Sequence[tuple[float, float]],
+    leaves: list[Cover] | None = None,
 ) -> Minimum:
     """Least factor from 1 on at which the loop meets −1 anywhere in a box, with a proof.
 
-    Where it is above 1 the number of unstable poles at the gain 1 is the same in the whole box.
+    Where it is above 1 the number of unstable poles at the gain 1 is the same in the whole box. `leaves` is as of
+    `least`.
     """
     cells = box_cells(response.min_angle(flows, rtt), flows, rtt)
 
@@ -254,7 +259,34 @@ def box_upper_gain(
         return _start(response, [(float(np.exp(c[1])), float(np.exp(c[2]))) for c in some.centre])
 
     bound, attain, tolerance, start = _upper(_start(response, starts), BOX_TOLERANCE, attain)
-    return capped(least(response.disc, bound, attain, cells, tolerance=tolerance, start=start, loosest=LOOSEST))
+    return capped(
+        least(response.disc, bound, attain, cells, tolerance=tolerance, start=start, loosest=LOOSEST, leaves=leaves)
+    )
+
+
+class BoxProofs(NamedTuple):
+    """Proofs over a box, which share their discs."""
+
+    upper: Minimum
+    """Of `box_upper_gain`."""
+    keeps: bool
+    """What `box_keeps` proves; False where `upper` isn't proved to keep the rule."""
+
+
+@lru_cache(maxsize=64)
+def box_proofs(
+    response: BoundedResponse,
+    flows: tuple[float, float],
+    rtt: tuple[float, float],
+    starts: tuple[tuple[float, float], ...],
+    factor: float,
+    phase_rad: float,
+) -> BoxProofs:
+    """Least factor of a box, as of `box_upper_gain`, and whether the box keeps a rule, as of `box_keeps`."""
+    leaves: list[Cover] = []
+    upper = box_upper_gain(response, flows, rtt, starts, leaves)
+    keeps = upper.proved >= factor and box_keeps(response, flows, rtt, factor, phase_rad, starts, Cover.of(leaves))
+    return BoxProofs(upper, keeps)
 
 
 def _upper(start: tuple[float, np.ndarray], tolerance: float, attain: Attain = nothing) -> Objective:
@@ -304,13 +336,14 @@ def box_keeps(
     factor: float,
     phase_rad: float,
     starts: Sequence[tuple[float, float]] = (),
+    cover: Cover | None = None,
 ) -> bool:
     """Whether, provably in the whole box, no gain from 1/factor to factor meets −1, and |L| = 1 only at an angle of at
     least `phase_rad` from the negative axis. The number of unstable poles is then the same in the whole box. `starts`
-    are points of it that are looked at first."""
+    are points of it that are looked at first, `cover` is one of the box if it is known."""
     if not all(_point_keeps(response, *each, factor, phase_rad) for each in starts):
         return False
-    cells = box_cells(response.min_angle(flows, rtt), flows, rtt)
+    cells = cover or box_cells(response.min_angle(flows, rtt), flows, rtt)
     bound, attain, tolerance, start = _rule(factor, phase_rad)
     try:
         least(response.disc, bound, attain, cells, tolerance=tolerance, start=start)
