@@ -63,6 +63,8 @@ _PER_TURN, _MOST_EVEN = 12, 400
 _NARROWINGS = 60
 _CLOSE, _ROUNDING = 1e-5, 1e-13
 """Angle from the axis at which a crossing of it is found, at many points and at one [rad]."""
+_ROUGH = 0.01
+"""The same where a crossing need not be known well."""
 _AT_ONCE = 4096
 """Points."""
 _CAP = 1e4
@@ -139,8 +141,9 @@ def gain_factors(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray, 
 
 
 def nearest_crossings(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
-    """Greatest |L| up to 1 at a crossing of the negative axis before z = −1, at points (k,): 0 where there is none."""
-    gains = all_crossings(response, flows, rtt).gains[:, :-1]
+    """Greatest |L| up to 1 at a crossing of the negative axis before z = −1, within a few per cent, at points (k,): 0
+    where there is none."""
+    gains = all_crossings(response, flows, rtt, _ROUGH).gains[:, :-1]
     return 1.0 / np.where(gains >= 1.0, gains, inf).min(axis=-1, initial=inf)
 
 
@@ -163,9 +166,11 @@ def _unstable_below(gains: np.ndarray, changes: np.ndarray) -> np.ndarray:
     return found
 
 
-def all_crossings(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray) -> Crossings:
-    """All crossings at arrays of points (k,), found on a grid of angles."""
-    (row, angle), gain, change = _crossings(response, flows, rtt, _angles(response, flows, rtt))
+def all_crossings(
+    response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray, close: float | None = None
+) -> Crossings:
+    """All crossings at arrays of points (k,), found on a grid of angles, up to an angle `close` from the axis [rad]."""
+    (row, angle), gain, change = _crossings(response, flows, rtt, _angles(response, flows, rtt), close=close)
     end = angle == pi
     order = np.lexsort((angle, row))
     order = order[~end[order]]
@@ -197,6 +202,7 @@ def _crossings(
     rtt: np.ndarray,
     angles: np.ndarray,
     values: np.ndarray | None = None,
+    close: float | None = None,
 ) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray, np.ndarray]:
     """All crossings of the negative axis between the angles (n or 1, m) at n points: ((row, angle), gain, poles that
     leave). `values` of the response, if known, aren't coarse."""
@@ -216,7 +222,8 @@ def _crossings(
         value = response.at(np.exp(u), flows[row[i]], rtt[row[i]], coarse=coarse)
         return np.angle(-value), value
 
-    b, value = illinois(off, a, b, fa, fb, _NARROWINGS, _CLOSE if coarse else _ROUNDING)
+    close = close or (_CLOSE if coarse else _ROUNDING)
+    b, value = illinois(off, a, b, fa, fb, _NARROWINGS, close)
     kept = (value.real < 0.0) & ~(last & (np.abs(np.exp(b) - pi) < 1e-9))
     row, at = row[kept], np.exp(b[kept])
     gains, changes = -1.0 / value.real[kept], np.where(rises[kept], 2, -2)
