@@ -29,12 +29,8 @@ from netctrl.errors import InvalidValue, Status, did_you_mean
 from netctrl.frequency.branch_bound import Minimum
 from netctrl.frequency.margins import margins
 from netctrl.frequency.records import decibel
-from netctrl.frequency.sampled_margins import point_proofs, sampled_margins
-from netctrl.frequency.sampled_stability import (
-    box_keeps,
-    box_upper_gain,
-    stable_gains,
-)
+from netctrl.frequency.sampled_margins import PointProofs, point_proofs, sampled_margins
+from netctrl.frequency.sampled_stability import BoxProofs, box_proofs, stable_gains
 from netctrl.model.io.provenance import provenance
 from netctrl.model.loop import DelayLoop
 from netctrl.plants.queues.queue_loop import QueueLoop
@@ -235,13 +231,13 @@ def _hold(loops: Loops, box: Box) -> bool:
 
 def _keeps_rule(loop: QueueLoop, box: Box) -> bool:
     starts = loop.starts(box.flows, box.rtt)
-    if not starts:
-        return True
-    return (
-        point_proofs(loop, *box.point, *_RULE).keeps
-        if box.point
-        else box_keeps(loop, box.flows, box.rtt, *_RULE, starts)
-    )
+    return not starts or _proofs(loop, box, starts).keeps
+
+
+def _proofs(loop: QueueLoop, box: Box, starts: list[tuple[float, float]]) -> PointProofs | BoxProofs:
+    if box.point:
+        return point_proofs(loop, *box.point, *_RULE)
+    return box_proofs(loop, box.flows, box.rtt, tuple(starts), *_RULE)
 
 
 def worst(loops: Loops, box: Box) -> Worst:
@@ -254,8 +250,7 @@ def worst(loops: Loops, box: Box) -> Worst:
         starts = loop.starts(box.flows, box.rtt)
         if not starts:
             continue
-        point = box.point
-        limit = point_proofs(loop, *point, *_RULE).upper if point else box_upper_gain(loop, box.flows, box.rtt, starts)
+        limit = _proofs(loop, box, starts).upper
         proved = min(proved, limit.proved)
         if limit.found < best.factor:
             flows, rtt = (float(np.exp(u)) for u in limit.where[1:3])

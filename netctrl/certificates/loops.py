@@ -24,7 +24,13 @@ __all__ = ["MIXTURE_TAKES", "Mixture", "box_loops", "classes_of", "loops_of", "r
 MIXTURE_TAKES = (
     f"senders ({', '.join(SENDERS)}), or a mixture of them with the shares of flows, as in reno+dctcp or .8reno+.2dctcp"
 )
+<<<<<<< HEAD
 _PART = re.compile(r"\s*([0-9]*\.?[0-9]+)?\s*([a-z][a-z0-9-]*)\s*")
+=======
+_PART = re.compile(r"\s*([0-9]*\.?[0-9]+)?\s*([a-z][a-z0-9]*)\s*")
+_SAFE = 0.45
+"""Half, less what is not known of a crossing."""
+>>>>>>> fast
 _NEGLIGIBLE = 1e-5
 """Response below which no margin is looked for."""
 
@@ -129,7 +135,7 @@ def _covered(loop: QueueLoop, boxes: list[tuple[Ends, Ends]]) -> QueueLoop:
         unknown = np.flatnonzero((bounds <= 0.5) & (crossings == 0.0))  # a crossing stays one as the range grows
         if unknown.size:
             crossings[unknown] = _crossings(loop, [left[i][2] for i in unknown])
-        open_ = np.flatnonzero((bounds > 0.5) | (bounds > np.maximum(0.5 * crossings, _NEGLIGIBLE)))
+        open_ = np.flatnonzero((bounds > 0.5) | (bounds > np.maximum(_SAFE * crossings, _NEGLIGIBLE)))
         left, crossings = [left[i] for i in open_], crossings[open_]
         if left:
             loop = replace(loop, continuous_s=0.5 * loop.continuous_s)

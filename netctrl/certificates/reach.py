@@ -158,7 +158,8 @@ def _between(points: np.ndarray, above: np.ndarray) -> Search:
         points = np.concatenate([points[:-1], inner, points[-1:]])
         above = np.concatenate([above[:-1], found, above[-1:]])
         last = int(np.argmax(above < 0.0))
-        points, above = points[last - 2 : last + 1], above[last - 2 : last + 1]
+        near = slice(max(last - 2, 0), last + 1)
+        points, above = points[near], above[near]
     return float(np.exp(points[-2]))
 
 

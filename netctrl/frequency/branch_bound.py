@@ -20,6 +20,7 @@ from netctrl.errors import NetctrlError
 __all__ = [
     "Attain",
     "Cells",
+    "Cover",
     "Minimum",
     "Objective",
     "Sector",
@@ -49,6 +50,25 @@ class Cells(NamedTuple):
 
     centre: np.ndarray
     half: np.ndarray
+
+
+class Cover(NamedTuple):
+    """Cells that cover a domain, with their discs, (k,), (k, n) and (k, n) as of `Discs`."""
+
+    cells: Cells
+    centre: np.ndarray
+    parts: np.ndarray
+    stretch: np.ndarray
+
+    def rows(self, chosen: np.ndarray) -> Cover:
+        """Some of the cells."""
+        return Cover(Cells(*(each[chosen] for each in self.cells)), *(each[chosen] for each in self[1:]))
+
+    @classmethod
+    def of(cls, parts: Sequence[Cover]) -> Cover:
+        """All of several parts' cells."""
+        cells, *discs = zip(*parts, strict=True)
+        return cls(Cells(*map(np.concatenate, zip(*cells, strict=True))), *map(np.concatenate, discs))
 
 
 class Minimum(NamedTuple):
@@ -107,12 +127,13 @@ class _Search:
         """Which cells of the next round it asks for."""
         self.cells, self.blurred, self.open = 0, inf, -inf
 
-    def look(self, discs: _Discs, *, attempt: bool) -> None:
-        """Leaves those cells pending in which the objective may be less than the best value found."""
+    def look(self, discs: _Discs, *, attempt: bool, known: bool) -> None:
+        """Leaves those cells pending in which the objective may be less than the best value found; cells whose discs
+        were known before don't count."""
         if not self.pending.any():
             return
         bound, attain, tolerance, _ = self.objective
-        self.cells += int(self.pending.sum())
+        self.cells += 0 if known else int(self.pending.sum())
         # A cell without a bound yet may contain any value.
         lower = np.where(discs.known, bound(discs.centre, discs.radius, discs.factor, discs.cells), -inf)
         lower = np.where(self.pending, lower, inf)
@@ -137,11 +158,12 @@ def least(
     discs: Discs,
     bound: Bound,
     attain: Attain,
-    cells: Cells,
+    cells: Cells | Cover,
     *,
     tolerance: float,
     start: tuple[float, np.ndarray],
     loosest: float | None = None,
+    leaves: list[Cover] | None = None,
 ) -> Minimum:
     """Minimum of an objective over `cells`, by branch and bound.
 
@@ -149,7 +171,7 @@ def least(
     ----------
     discs, bound, attain : callable
         Of the types defined above.
-    cells : Cells
+    cells : Cells or Cover
         They cover the whole domain.
     tolerance : float
         Relative gap between the proved bound and the attained value.
@@ -157,42 +179,53 @@ def least(
         An attained value and its place; inf where none is known.
     loosest : float, optional
         Gap accepted where MAX_CELLS cells or rounding errors prevent a smaller one; `tolerance` by default.
+    leaves : list of Cover, optional
+        Takes parts of a cover by cells that were not split, to begin another question with.
 
     Raises
     ------
     NetctrlError
         No decision within the limits on cells and rounds.
     """
-    (found,) = least_each(discs, [Objective(bound, attain, tolerance, start)], cells)
+    (found,) = least_each(discs, [Objective(bound, attain, tolerance, start)], cells, leaves)
     return decided(found, tolerance if loosest is None else loosest)
 
 
-def least_each(discs: Discs, objectives: Sequence[Objective], cells: Cells) -> list[Minimum]:
+def least_each(
+    discs: Discs, objectives: Sequence[Objective], cells: Cells | Cover, leaves: list[Cover] | None = None
+) -> list[Minimum]:
     """Minima of several objectives over the same `cells`, which share their discs; each as of `least`.
 
     What is proved may be less than the tolerance asks for, or nothing (−inf): see `decided`.
     """
-    searches = [_Search(objective, len(cells.centre)) for objective in objectives]
-    widest = np.full(len(cells.centre), inf)
+    known = isinstance(cells, Cover)
+    cover = cells if isinstance(cells, Cover) else Cover(cells, *discs(*cells))
+    searches = [_Search(objective, len(cover.centre)) for objective in objectives]
+    widest = np.full(len(cover.centre), inf)
     for turn in range(1, MAX_ROUNDS + 1):
-        centre, parts, stretch = discs(cells.centre, cells.half)
+        some, centre, parts, stretch = cover
         radius, factor = parts.sum(axis=1), np.exp(stretch.sum(axis=1))
         # The split share is at least a quarter of a disc's size, unless rounding dominates.
         shares = parts + stretch * np.abs(centre)[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):  # a response of 0 touches nothing
             size = shares.sum(axis=1) / np.abs(centre)
-        known = np.isfinite(radius) & np.isfinite(centre)
-        found = _Discs(cells, centre, radius, factor, known, (size < _BLUR) & (size > _STUCK * widest))
+        bounded = np.isfinite(radius) & np.isfinite(centre)
+        found = _Discs(some, centre, radius, factor, bounded, (size < _BLUR) & (size > _STUCK * widest))
         for each in searches:
-            each.look(found, attempt=turn % _ATTEMPT == 0)
+            each.look(found, attempt=turn % _ATTEMPT == 0, known=known and turn == 1)
         left = np.logical_or.reduce([each.pending for each in searches])
+        if leaves is not None:
+            leaves.append(cover.rows(~left))
         if not left.any():
             break
         pieces = max(2, min(_PIECES, _FULL // int(left.sum())))
-        cells = _split(Cells(cells.centre[left], cells.half[left]), shares[left], pieces)
+        some = _split(Cells(some.centre[left], some.half[left]), shares[left], pieces)
+        cover = Cover(some, *discs(*some))
         widest = np.tile(size[left], pieces)
         for each in searches:
             each.pending = np.tile(each.pending[left], pieces)
+    else:
+        raise NetctrlError(f"no decision on the margin after {MAX_ROUNDS} divisions")
     return [each.minimum() for each in searches]
 
 

@@ -20,6 +20,7 @@ from netctrl.errors import NetctrlError
 from netctrl.frequency.branch_bound import (
     Attain,
     Cells,
+    Cover,
     Minimum,
     Objective,
     Sector,
@@ -40,10 +41,12 @@ from netctrl.frequency.sampled_gain import (
 )
 
 __all__ = [
+    "BoxProofs",
     "Crossings",
     "StableGains",
     "all_crossings",
     "box_keeps",
+    "box_proofs",
     "box_upper_gain",
     "capped",
     "deciding",
@@ -60,6 +63,8 @@ _PER_TURN, _MOST_EVEN = 12, 400
 _NARROWINGS = 60
 _CLOSE, _ROUNDING = 1e-5, 1e-13
 """Angle from the axis at which a crossing of it is found, at many points and at one [rad]."""
+_ROUGH = 0.01
+"""The same where a crossing need not be known well."""
 _AT_ONCE = 4096
 """Points."""
 _CAP = 1e4
@@ -136,8 +141,9 @@ def gain_factors(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray, 
 
 
 def nearest_crossings(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
-    """Greatest |L| up to 1 at a crossing of the negative axis before z = −1, at points (k,): 0 where there is none."""
-    gains = all_crossings(response, flows, rtt).gains[:, :-1]
+    """Greatest |L| up to 1 at a crossing of the negative axis before z = −1, within a few per cent, at points (k,): 0
+    where there is none."""
+    gains = all_crossings(response, flows, rtt, _ROUGH).gains[:, :-1]
     return 1.0 / np.where(gains >= 1.0, gains, inf).min(axis=-1, initial=inf)
 
 
@@ -160,9 +166,11 @@ def _unstable_below(gains: np.ndarray, changes: np.ndarray) -> np.ndarray:
     return found
 
 
-def all_crossings(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray) -> Crossings:
-    """All crossings at arrays of points (k,), found on a grid of angles."""
-    (row, angle), gain, change = _crossings(response, flows, rtt, _angles(response, flows, rtt))
+def all_crossings(
+    response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray, close: float | None = None
+) -> Crossings:
+    """All crossings at arrays of points (k,), found on a grid of angles, up to an angle `close` from the axis [rad]."""
+    (row, angle), gain, change = _crossings(response, flows, rtt, _angles(response, flows, rtt), close=close)
     end = angle == pi
     order = np.lexsort((angle, row))
     order = order[~end[order]]
@@ -194,6 +202,7 @@ def _crossings(
     rtt: np.ndarray,
     angles: np.ndarray,
     values: np.ndarray | None = None,
+    close: float | None = None,
 ) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray, np.ndarray]:
     """All crossings of the negative axis between the angles (n or 1, m) at n points: ((row, angle), gain, poles that
     leave). `values` of the response, if known, aren't coarse."""
@@ -213,7 +222,8 @@ def _crossings(
         value = response.at(np.exp(u), flows[row[i]], rtt[row[i]], coarse=coarse)
         return np.angle(-value), value
 
-    b, value = illinois(off, a, b, fa, fb, _NARROWINGS, _CLOSE if coarse else _ROUNDING)
+    close = close or (_CLOSE if coarse else _ROUNDING)
+    b, value = illinois(off, a, b, fa, fb, _NARROWINGS, close)
     kept = (value.real < 0.0) & ~(last & (np.abs(np.exp(b) - pi) < 1e-9))
     row, at = row[kept], np.exp(b[kept])
     gains, changes = -1.0 / value.real[kept], np.where(rises[kept], 2, -2)
@@ -243,10 +253,12 @@ def box_upper_gain(
     flows: tuple[float, float],
     rtt: tuple[float, float],
     starts: Sequence[tuple[float, float]],
+    leaves: list[Cover] | None = None,
 ) -> Minimum:
     """Least factor from 1 on at which the loop meets −1 anywhere in a box, with a proof.
 
-    Where it is above 1 the number of unstable poles at the gain 1 is the same in the whole box.
+    Where it is above 1 the number of unstable poles at the gain 1 is the same in the whole box. `leaves` is as of
+    `least`.
     """
     cells = box_cells(response.min_angle(flows, rtt), flows, rtt)
 
@@ -254,7 +266,34 @@ def box_upper_gain(
         return _start(response, [(float(np.exp(c[1])), float(np.exp(c[2]))) for c in some.centre])
 
     bound, attain, tolerance, start = _upper(_start(response, starts), BOX_TOLERANCE, attain)
-    return capped(least(response.disc, bound, attain, cells, tolerance=tolerance, start=start, loosest=LOOSEST))
+    return capped(
+        least(response.disc, bound, attain, cells, tolerance=tolerance, start=start, loosest=LOOSEST, leaves=leaves)
+    )
+
+
+class BoxProofs(NamedTuple):
+    """Proofs over a box, which share their discs."""
+
+    upper: Minimum
+    """Of `box_upper_gain`."""
+    keeps: bool
+    """What `box_keeps` proves; False where `upper` isn't proved to keep the rule."""
+
+
+@lru_cache(maxsize=64)
+def box_proofs(
+    response: BoundedResponse,
+    flows: tuple[float, float],
+    rtt: tuple[float, float],
+    starts: tuple[tuple[float, float], ...],
+    factor: float,
+    phase_rad: float,
+) -> BoxProofs:
+    """Least factor of a box, as of `box_upper_gain`, and whether the box keeps a rule, as of `box_keeps`."""
+    leaves: list[Cover] = []
+    upper = box_upper_gain(response, flows, rtt, starts, leaves)
+    keeps = upper.proved >= factor and box_keeps(response, flows, rtt, factor, phase_rad, starts, Cover.of(leaves))
+    return BoxProofs(upper, keeps)
 
 
 def _upper(start: tuple[float, np.ndarray], tolerance: float, attain: Attain = nothing) -> Objective:
@@ -304,13 +343,14 @@ def box_keeps(
     factor: float,
     phase_rad: float,
     starts: Sequence[tuple[float, float]] = (),
+    cover: Cover | None = None,
 ) -> bool:
     """Whether, provably in the whole box, no gain from 1/factor to factor meets −1, and |L| = 1 only at an angle of at
     least `phase_rad` from the negative axis. The number of unstable poles is then the same in the whole box. `starts`
-    are points of it that are looked at first."""
+    are points of it that are looked at first, `cover` is one of the box if it is known."""
     if not all(_point_keeps(response, *each, factor, phase_rad) for each in starts):
         return False
-    cells = box_cells(response.min_angle(flows, rtt), flows, rtt)
+    cells = cover or box_cells(response.min_angle(flows, rtt), flows, rtt)
     bound, attain, tolerance, start = _rule(factor, phase_rad)
     try:
         least(response.disc, bound, attain, cells, tolerance=tolerance, start=start)

@@ -42,7 +42,8 @@ _FEW = 3
 BLOCK = 30_000
 """Numbers in an array of a block: what is computed from them stays in the processor's cache."""
 np.empty(1 << 21)  # glibc keeps freed memory up to twice the largest array freed so far, else each block's is new pages
-_NEWTON = 60
+_NEWTON, _USUAL = 60, 0.01
+"""Steps, and an output of which the delay is where they begin."""
 MOST_SPACED = 1.5
 """Of x where marks are spaced, which tends to 2 as p grows; 1 at p = 1."""
 EDGE = 1e-9
@@ -188,8 +189,11 @@ class QueueResponse:
 
     def _solved(self, flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
         aim = np.log(self.rate / flows)
-        u = np.full((flows + rtt).shape, -5.0)
+        first = self.classes[0]
+        window = self.rate * self.trip(first, rtt, np.maximum(self.standing(_USUAL), 0.0)) / flows
         most = log(MOST_SPACED) if isinstance(self.law, Averaged) and self.law.spaced else inf
+        # of one class at a target this is the output
+        u = np.minimum(np.log(first.sender.probability(window) / first.factor) / first.power, most)
         for _ in range(_NEWTON):
             x = np.exp(u)
             standing = np.maximum(self.standing(x), 0.0)  # below 0 only below the range of a line
