@@ -24,13 +24,9 @@ __all__ = ["MIXTURE_TAKES", "Mixture", "box_loops", "classes_of", "loops_of", "r
 MIXTURE_TAKES = (
     f"senders ({', '.join(SENDERS)}), or a mixture of them with the shares of flows, as in reno+dctcp or .8reno+.2dctcp"
 )
-<<<<<<< HEAD
 _PART = re.compile(r"\s*([0-9]*\.?[0-9]+)?\s*([a-z][a-z0-9-]*)\s*")
-=======
-_PART = re.compile(r"\s*([0-9]*\.?[0-9]+)?\s*([a-z][a-z0-9]*)\s*")
 _SAFE = 0.45
 """Half, less what is not known of a crossing."""
->>>>>>> fast
 _NEGLIGIBLE = 1e-5
 """Response below which no margin is looked for."""
 
