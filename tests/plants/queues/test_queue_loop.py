@@ -13,7 +13,16 @@ from netctrl.plants.pi_aqm import delay_pi_response
 from netctrl.plants.queues import queue_response
 from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.queue_response import Averaged, SampledPi, WindowClass
-from netctrl.plants.queues.window_response import CRENO, CUBIC, DCTCP, RENO
+from netctrl.plants.queues.window_response import (
+    CRENO,
+    CUBIC,
+    DCTCP,
+    LINUX_CRENO,
+    LINUX_RENO,
+    RENO,
+    RFC_CRENO,
+    RFC_RENO,
+)
 
 RATE = 1250.0
 PI = SampledPi(0.01, 0.2, 0.016, 0.015)
@@ -29,6 +38,13 @@ LOOPS = {
     ),
     "cubic averaged": QueueLoop(
         (WindowClass(CUBIC, 0.5), WindowClass(RENO, 0.5, 0.3)), Averaged(3.0, 8.0, 0.004), RATE, continuous_s=0.01
+    ),
+    "linux": QueueLoop((WindowClass(LINUX_RENO, power=2.0),), PI, RATE, age_queues=1.0, marked_leaving=True),
+    "clocked": QueueLoop(
+        (WindowClass(RFC_RENO, 0.5), WindowClass(LINUX_CRENO, 0.25), WindowClass(RFC_CRENO, 0.25)), PI, RATE
+    ),
+    "clocked averaged": QueueLoop(
+        (WindowClass(RFC_RENO, 0.5), WindowClass(LINUX_RENO, 0.5)), Averaged(3.0, 8.0, 0.004), RATE, continuous_s=0.01
     ),
     "reno": QueueLoop((WindowClass(RENO),), PI, RATE),
     "dctcp": QueueLoop((WindowClass(DCTCP, factor=2.0),), PI, RATE, age_queues=1.0),
@@ -59,11 +75,13 @@ def test_one_class_of_reno_is_the_response_of_tcp_with_a_queue(flows: float, rtt
     np.testing.assert_allclose(ours, other.at(angles, flows, rtt + PI.target_s), rtol=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(60))
 def test_few_aliases_and_their_tails_are_all_aliases(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(seed)
     update, target, rtt = (10.0 ** rng.uniform(*ends) for ends in ((-3.0, -1.0), (-3.0, -1.0), (-3.5, 0.0)))
     classes = (*MIXED[:2], MIXED[2]._replace(queued=True))
+    if seed >= 40:
+        classes = (WindowClass(LINUX_RENO, 0.4, power=2.0), WindowClass(RFC_CRENO, 0.6, power=2.0))
     loop = QueueLoop(classes, SampledPi(0.01, 0.2, update, target), RATE, age_queues=1.0)
     flows, angles = RATE * (rtt + target) / rng.uniform(2.0, 500.0), np.array([0.02, 0.09, 0.11, 0.3, 1.0, 2.0, 3.1])
     fine, coarse = loop.at(angles, flows, rtt), loop.at(angles, flows, rtt, coarse=True)
