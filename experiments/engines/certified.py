@@ -290,6 +290,12 @@ def keep(name: str, row: dict[str, Any], key: list[str]) -> None:
     print(row, flush=True)
 
 
+def kept_keys(name: str, key: list[str]) -> set[tuple[Any, ...]]:
+    """Keys of the rows that are kept."""
+    path = RESULTS / f"certified-{name}.csv"
+    return set(pd.read_csv(path)[key].itertuples(index=False, name=None)) if path.exists() else set()
+
+
 def onset_table() -> pd.DataFrame:
     kept = pd.read_csv(RESULTS / "certified-onset.csv")
     off = 100.0 * (kept.onset - 1.0)
@@ -363,15 +369,16 @@ def main(argv: list[str]) -> int:
     what, *rest = argv or ["docs"]
     if what == "onset":
         first, last = map(int, rest or (0, BOXES))
-        path = RESULTS / "certified-onset.csv"
-        done = set(pd.read_csv(path).number) if path.exists() else set()
-        for number in sorted(set(range(first, last)) - done):
+        for number in sorted(set(range(first, last)) - {number for (number,) in kept_keys("onset", ["number"])}):
             keep("onset", onset_row(number), ["number"])
     elif what == "engines":
         for engine, kind in product(rest or ("packet", "kernel"), ("dualpi2", "pie")):
             seeds = (1, 2, 3) if engine == "packet" else (1,)
+            done = kept_keys("engines", KEY)
             for number, pair in queues(kind, engine):
                 for share, box in zip(SHARES, pair, strict=True):
+                    if (engine, kind, number, share) in done:
+                        continue
                     keep("engines", engine_row(number, share, box, engine, seeds), KEY)
     else:
         for name, table in (("onset", onset_table()), ("engines", engines_table())):
