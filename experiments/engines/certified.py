@@ -49,9 +49,9 @@ QUEUES = 10
 """Random queues of each law in an engine."""
 CLOCKED = {"packet": "rfc-reno", "kernel": "linux-reno"}
 """Senders of the engines."""
-FLOWS = {"packet": (300, 600), "kernel": (120, 200)}
+FLOWS = {"packet": (300, 600), "kernel": (250, 350)}
 """Least and most: the noise of marks falls as the root of their number."""
-WINDOWS = {"packet": (4.0, 40.0), "kernel": (6.0, 16.0)}
+WINDOWS = {"packet": (4.0, 40.0), "kernel": (6.0, 10.0)}
 """Least and greatest [packet]."""
 KEY = ["engine", "law", "number", "share_of_limit"]
 SHARES = (0.7, 1.3)
