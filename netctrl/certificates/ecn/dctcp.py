@@ -41,6 +41,8 @@ _SPARE = 1.0
 """Packets of each flow that the fluid's queue must keep: windows move by whole packets."""
 _LARGEST = 1e5
 """Window of a flow, whose cycle takes thousands of round trips [packet]."""
+_ROUNDING = 1e-9
+"""Share of a window that counts as rounding."""
 _RULE_2010, _RULE_2011 = 1.0 / 7.0, 0.17
 
 
@@ -83,17 +85,16 @@ class DctcpSubject:
     def verdict(self, box: Box) -> QueueVerdict:
         """Limit cycles at the box's points, the worst of them, and the smallest threshold of the box."""
         size = box.inputs.packet_size_bytes
-        points = points_of(box, self.name, _LOOKED)
-        _check_window(max(self._fluid(each, size).window for each in points), box.inputs.flows)
-        small = [each for each in points if self._fluid(each, size).window < MIN_WINDOW]
+        points = self.points(box)
+        small = [each for each in points if self.always_marks(each, size)]
         if small:
             at = max(small, key=lambda each: each.flows)
             return self._infeasible(
-                f"windows of {self._fluid(at, size).window:.3g} packets with the queue at the threshold, for "
+                f"windows of {self.fluid(at, size).window:.3g} packets with the queue at the threshold, for "
                 f"{at.flows:.4g} flows at {format_quantity(at.rtt_s, 's')}; below {MIN_WINDOW:g} every packet is "
                 "marked and the queue stays above the threshold"
             )
-        cycles = {each: fluid_cycle(self._fluid(each, size)) for each in points}
+        cycles = {each: fluid_cycle(self.fluid(each, size)) for each in points}
         spare = {each: cycle.lowest - _SPARE * each.flows / (each.rate * each.rtt_s) for each, cycle in cycles.items()}
         at = min(cycles, key=lambda each: (-cycles[each].lost, spare[each]))
         found = cycles[at]
@@ -106,9 +107,27 @@ class DctcpSubject:
             step=self._step(box, at, found, max(c.highest * p.rate * p.rtt_s for p, c in cycles.items()), len(points)),
         )
 
-    def _fluid(self, at: Point, packet_bytes: float) -> StepFluid:
+    def points(self, box: Box) -> list[Point]:
+        """Points of a box that the verdict looks at: its corners, and values between.
+
+        Raises
+        ------
+        InvalidValue
+            Windows beyond what is integrated, or a box that this law doesn't have.
+        """
+        found = points_of(box, self.name, _LOOKED)
+        size = box.inputs.packet_size_bytes
+        _check_window(max(self.fluid(each, size).window for each in found), box.inputs.flows)
+        return found
+
+    def fluid(self, at: Point, packet_bytes: float) -> StepFluid:
+        """Numbers that the fluid depends on, at a point."""
         product = at.rate * at.rtt_s
         return StepFluid(product / at.flows, self.threshold(at.rate, packet_bytes) / product, self.gain)
+
+    def always_marks(self, at: Point, packet_bytes: float) -> bool:
+        """Whether windows are below 2 packets with the queue at the threshold, so that it stays above."""
+        return self.fluid(at, packet_bytes).window < MIN_WINDOW * (1.0 - _ROUNDING)
 
     def _infeasible(self, why: str) -> QueueVerdict:
         return QueueVerdict(
@@ -121,7 +140,7 @@ class DctcpSubject:
         return (*self.notes, f"{points} points were looked at; between them nothing is proved")
 
     def _step(self, box: Box, at: Point, found: Cycle, longest: float, points: int) -> StepCycle:
-        size, fluid = box.inputs.packet_size_bytes, self._fluid(at, box.inputs.packet_size_bytes)
+        size, fluid = box.inputs.packet_size_bytes, self.fluid(at, box.inputs.packet_size_bytes)
         rates = capacities(box, self.name)
         where = box.inputs.flows or (1.0, 1.0), box.inputs.rtt_s, rates, self.gain
         smallest, safe = (smallest_threshold(*where, spare_packets=spare) for spare in (0.0, _SPARE))
