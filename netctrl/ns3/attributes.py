@@ -47,7 +47,7 @@ def ns3_attributes(name: str, parameters: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _step(step: StepLaw) -> dict[str, str]:
-    """RED that marks every packet that finds more than K of the present queue, or CoDel that marks by its wait alone."""
+    """RED that marks each packet that finds more than K, or CoDel that marks by a packet's wait alone."""
     if step.unit == "time":
         off = f"{nanoseconds('target', max(STEP_OFF_S, step.threshold * STEP_LIMIT))}ns"
         return {

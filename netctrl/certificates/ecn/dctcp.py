@@ -17,6 +17,7 @@ from netctrl.certificates.ecn.points import Point, between, capacities, points_o
 from netctrl.certificates.ecn.record import QueueSwing, StepCycle
 from netctrl.certificates.record import QueueVerdict
 from netctrl.errors import InvalidValue, Status, checked_number
+from netctrl.laws.targets.red import RedLaw
 from netctrl.laws.targets.wred import WredLaw
 from netctrl.plants.ecn.dctcp import (
     Cycle,
@@ -28,7 +29,7 @@ from netctrl.plants.ecn.dctcp import (
 )
 from netctrl.units import BITS_PER_BYTE, format_quantity
 
-__all__ = ["DctcpSubject", "SmallestThreshold", "dctcp", "dctcp_as_switch", "smallest_threshold"]
+__all__ = ["DctcpSubject", "SmallestThreshold", "dctcp", "dctcp_as_linux", "dctcp_as_switch", "smallest_threshold"]
 
 _LOOKED = (13, 5, 3)
 """Flows, round-trip times and rates at which the fluid of a box is integrated."""
@@ -322,3 +323,19 @@ def dctcp_as_switch(law: WredLaw) -> DctcpSubject:
     if not law.ecn:
         raise InvalidValue("ecn", False, "ECN for this colour: DCTCP needs marks, and its packets are dropped")
     return dctcp(k_bytes=float(law.min_bytes))
+
+
+def dctcp_as_linux(law: RedLaw) -> DctcpSubject:
+    """DCTCP at the step of Linux's RED with equal thresholds, which marks from them on.
+
+    Raises
+    ------
+    InvalidValue
+        No ECN, drops above the threshold, a threshold of 0, or an average slower than tc's fastest, with weight 1/2.
+    """
+    if not law.ecn or law.harddrop:
+        raise InvalidValue("ecn", False, "ecn without harddrop: DCTCP needs marks, and its packets are dropped")
+    if law.weight_log > 1:
+        takes = "ewma 1, which is nearly the present queue: with a slower average the queue isn't DCTCP's step"
+        raise InvalidValue("ewma", law.weight_log, takes)
+    return dctcp(k_bytes=law.min_bytes - 1.0)

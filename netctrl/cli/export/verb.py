@@ -43,8 +43,8 @@ def ns3(
             "DESIGN",
             "a Design file, whose law controls the scenario: link queues of kind arc or design, rates of a network "
             "or of an access link's regulators (connet), windows in a data centre (mpcc), or pacing rates at a "
-            "bottleneck (pacing); a queue's (pie --rfc, ecn) becomes attributes of ns-3's queue disc; a file that ends in "
-            ".toml is taken for the scenario",
+            "bottleneck (pacing); a queue's (pie --rfc, ecn) becomes attributes of ns-3's queue disc; a file that ends "
+            "in .toml is taken for the scenario",
         ),
     ] = None,
     /,

@@ -1,20 +1,22 @@
-"""Threshold of a step below DCTCP's senders, designed for a box of operating points: the smallest that keeps links busy.
+"""Threshold of a step below DCTCP's senders, designed for a box of loads: the smallest that keeps the link busy.
 
 A point of the box needs kappa = K/(C d) above kappa*(b), with b = C d/N: time in d and the queue in C d leave only b,
-kappa and g in the fluid, so this much is exact (`netctrl.plants.ecn.dctcp`). In a box a threshold in packets must be
-C d kappa*(b) everywhere, and one in time d kappa*(b). What follows rests on two properties of kappa* that no proof is
-known of; they hold at all 25 windows b from 1 to 3000 packets and g from 1/256 to 1 of `tests/design/queue/test_ecn.py`:
+kappa and g in the fluid, so this much is exact (`netctrl.plants.ecn.dctcp`). A threshold in packets must be above
+C d kappa*(b) at every point of the box, and one in time above d kappa*(b).
 
-- kappa*(b) falls with b, and b kappa*(b), the packets that each flow needs, rises. So N kappa* b and C d kappa* are
-  greatest at the most flows and the largest C d, and in time at the most flows, the longest round trip and the
-  **slowest** rate.
+The worst corner rests on two properties of kappa* that are observed and not proved (`tests/design/queue/test_ecn.py`:
+windows b from 1 to 3000 packets, g from 1/256 to 1):
+
+- kappa*(b) falls with b, and b kappa*(b), the packets that each flow needs, rises. As C d kappa*(C d/N) is N b kappa*,
+  a threshold in packets is decided by the most flows and the largest C d, and one in time, d kappa*, by the most flows,
+  the longest round trip and the **slowest** rate.
 - more K never empties a queue: the shortest queue rises with kappa, or stays 0.
 
 Nothing here relies on them without a check. `netctrl.certificates.ecn.dctcp.smallest_threshold` searches all b of the
-box; its threshold, in whole steps of the target, is then judged at the corners, on a grid and at points between, raised
+box. Its threshold, in whole steps of the target, is judged at the corners, on a grid and at points between, raised
 until it holds at all of them, and lowered as long as it does. Between these points nothing is proved.
 
-Below W* = 2 packets with the queue at the threshold, senders keep the queue above any smaller threshold. K is
+Below W* = (C d + K)/N = 2 packets senders, which have 2 packets at least, keep the queue above the threshold. K is
 2 N - C d at least, so that the threshold, and not the senders' smallest windows, decides the delay.
 """
 

@@ -82,11 +82,11 @@ def threshold_text(law: QueueLaw, box: CertifyInputs) -> str:
     given = law.parameters
     if "k_s" in given:
         seconds = float(given["k_s"])
-        packets = tuple(float(f"{seconds * packets_per_second(rate, size):.4g}") for rate in (slow, fast))
-        return f"{format_quantity(seconds, 's')}, {span_text(packets)} packets"
+        low, high = (float(f"{seconds * packets_per_second(rate, size):.4g}") for rate in (slow, fast))
+        return f"{format_quantity(seconds, 's')}, {span_text((low, high))} packets"
     packets = float(given["k_packets"]) if "k_packets" in given else float(given["k_bytes"]) / size
-    times = tuple(float(f"{packets / packets_per_second(rate, size):.4g}") for rate in (fast, slow))
-    return f"{packets:g} packets, {format_quantity(packets * size, 'B')} or {span_text(times, 's')}"
+    low, high = (float(f"{packets / packets_per_second(rate, size):.4g}") for rate in (fast, slow))
+    return f"{packets:g} packets, {format_quantity(packets * size, 'B')} or {span_text((low, high), 's')}"
 
 
 def ecn_summary(inputs: EcnInputs, law: QueueLaw, proof: EcnProof) -> Summary:

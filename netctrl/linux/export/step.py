@@ -115,7 +115,7 @@ _NOTES = {
     ),
     "codel": ("packets without ECN pass: only the limit drops them",),
     "dualpi2": (
-        "any_ect lets DCTCP's packets into the queue with the step; leave it out for Prague, whose packets come in without it",
+        "any_ect lets DCTCP's packets into the queue with the step; Prague's need no any_ect",
         "with classic flows beside them scalable flows get more marks than the threshold's",
     ),
 }
