@@ -51,9 +51,8 @@ def test_a_threshold_is_printed_saved_reported_exported_and_certified(run: Run) 
 
 
 def test_a_threshold_in_time_is_one_of_codel_or_dualpi2(run: Run) -> None:
-    status, out, _ = run(
-        "ecn --rtt 50us:200us --N 1:20 --capacity 10Gbit:40Gbit --unit time --g 0.0625 --json -o t.json"
-    )
+    box = "--rtt 50us:200us --N 1:20 --capacity 10Gbit:40Gbit"
+    status, out, _ = run(f"ecn {box} --unit time --g 0.0625 --json -o t.json")
     assert (status, json.loads(out)["law"]["parameters"]) == (0, {"k_s": 6.2e-5, "g": 0.0625})
     assert run("tc t.json --interfaces eth0 -o codel", export)[0] == 0
     assert Path("codel/queue.tc").read_text().endswith(" ce_threshold 63us\n")
