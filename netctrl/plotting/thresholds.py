@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from netctrl.plants.ecn.dctcp import StepFluid, fluid_cycle
 from netctrl.plotting.style import ACCENT, INK, ShownFigure
@@ -43,6 +44,9 @@ def step_figure(design: Any) -> ShownFigure:
     if box.flows[0] == box.flows[1]:
         axes.axvline(box.flows[0], color=INK, lw=0.8)
     axes.set(xscale="log", xlabel="number of flows", ylabel="queue [packets]", ylim=(0.0, None))
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.legend(loc="upper left", frameon=False, fontsize=9)
     rtt, capacity = (
         format_quantity(float(f"{value:.4g}"), unit)

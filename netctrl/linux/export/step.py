@@ -17,7 +17,8 @@ from __future__ import annotations
 from math import ceil
 from typing import NamedTuple
 
-from netctrl.errors import InvalidValue, any_of
+from netctrl.errors import InvalidValue, any_of, checked_number
+from netctrl.laws.targets.integers import U32, checked_u32
 from netctrl.laws.targets.step import (
     CODEL_UNIT_NS,
     STEP_LIMIT,
@@ -38,6 +39,10 @@ STEP_QUEUES = ("red", "codel", "dualpi2")
 _DUALPI2_TARGET_S = 0.015
 _DUALPI2_ROOM = 21.0
 """1 + beta/alpha of dualpi2's default gains."""
+_RED_MOST = 2**30 - 1
+"""Largest threshold that the kernel takes at a weight of 1/2 [byte]."""
+_LONGEST_S = {"codel": 2**31 * CODEL_UNIT_NS * NANOSECOND / STEP_LIMIT, "dualpi2": U32 * NANOSECOND}
+"""Longest threshold: CoDel compares its target as a signed number of 32 bits, DualPI2 keeps the step in ns [s]."""
 _CODEL_LIMIT, _DUALPI2_LIMIT = 1000, 10_000
 """Longest queues by default [packet]."""
 
@@ -65,24 +70,27 @@ def step_arguments(law: QueueLaw, queue: StepQueue) -> tuple[str, ...]:
     Raises
     ------
     InvalidValue
-        A threshold in a unit that the queue doesn't have, or an unknown queue.
+        A threshold in a unit that the queue doesn't have or larger than it takes, or an unknown queue.
     """
     kind = _kind(law, queue)
     if kind == "red":
         step = step_law(law.parameters, "bytes")
-        least, packet = step.marked_from, ceil(queue.packet_bytes) + 1
+        least = checked_u32("law", step.marked_from, "threshold of red in bytes", at_most=_RED_MOST)
+        packet = ceil(queue.packet_bytes) + 1
         average = ("avpkt", str(packet), "burst", str(ceil(least / packet)))  # the weight is 1/2, its greatest
-        sizes = ("limit", str(step.limit), "min", str(least), "max", str(least))
+        sizes = ("limit", str(min(step.limit, U32)), "min", str(least), "max", str(least))
         return ("red", *sizes, *average, "bandwidth", f"{queue.rate_bit_per_s:.0f}bit", "ecn")
     seconds = step_law(law.parameters, "time").threshold
+    most = _LONGEST_S[kind]
+    checked_number("law", seconds, f"a threshold of at most {most:.4g} s, so that {kind}'s times fit", at_most=most)
     longest = ceil(STEP_LIMIT * seconds * packets_per_second(queue.rate_bit_per_s, queue.packet_bytes))
     if kind == "codel":
         off = _micro(max(STEP_OFF_S, STEP_LIMIT * seconds))
         own = ("target", off, "interval", off, "ce_threshold", f"{codel_threshold_us(seconds)}us")
-        return ("codel", "limit", str(max(_CODEL_LIMIT, longest)), *own)
+        return ("codel", "limit", str(min(max(_CODEL_LIMIT, longest), U32)), *own)
     target = _micro(max(_DUALPI2_TARGET_S, _DUALPI2_ROOM * STEP_LIMIT * seconds))
     return (
-        *("dualpi2", "limit", str(max(_DUALPI2_LIMIT, longest)), "target", target),
+        *("dualpi2", "limit", str(min(max(_DUALPI2_LIMIT, longest), U32)), "target", target),
         *("step_thresh", _micro(seconds), "any_ect"),
     )
 

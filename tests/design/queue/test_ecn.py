@@ -137,7 +137,20 @@ def test_a_design_is_the_same_after_it_is_saved_and_read(tmp_path) -> None:
     assert again == design
     assert (again.method, again.law.parameters) == ("ecn", {"k_s": 6e-5, "g": 0.0625})
     assert "stays busy" in again.verdict
-    assert len(design.plot().axes) == 1
+
+
+def test_the_figure_has_the_swing_of_the_fluid() -> None:
+    (axes,) = ecn_design(**RACK).plot().axes
+    mean, threshold, packet = axes.lines
+    product = 10e9 * 100e-6 / 12e3
+    many = fluid_cycle(StepFluid(product / 40.0, 50.0 / product))
+    assert (mean.get_xdata()[-1], mean.get_ydata()[-1]) == pytest.approx((40.0, many.mean * product))
+    assert set(threshold.get_ydata()) == {50.0}
+    assert packet.get_ydata()[-1] == pytest.approx(40.0)
+    band = axes.collections[0].get_paths()[0].vertices
+    assert band[:, 1].max() == pytest.approx(many.highest * product)
+    single = ecn_design(rtt_s=100e-6, flows=8.0, capacity_bit_per_s=10e9, unit="time").plot().axes[0]
+    assert single.lines[0].get_xdata()[[0, -1]] == pytest.approx([2.0, 32.0])
 
 
 @pytest.mark.parametrize(

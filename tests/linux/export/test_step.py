@@ -102,6 +102,25 @@ def test_a_threshold_in_another_unit_is_refused() -> None:
     assert step_law({"k_packets": 20}, "packets").marked_from == 21
 
 
+@pytest.mark.parametrize(
+    ("threshold", "kind"), [({"k_bytes": 2**30 - 1}, "red"), ({"k_s": 139.0}, "codel"), ({"k_s": 6.0}, "dualpi2")]
+)
+def test_a_threshold_beyond_the_kernels_integers_is_refused(threshold: dict[str, float], kind: str) -> None:
+    with pytest.raises(InvalidValue, match=r"takes (a )?threshold"):
+        step_arguments(law(**threshold), LINK._replace(kind=kind))
+    (name,) = threshold
+    largest = {name: threshold[name] - 2.0}
+    assert all(int(word) < 2**32 for word in step_arguments(law(**largest), LINK._replace(kind=kind)) if word.isdigit())
+
+
+def test_dualpi2s_target_keeps_its_own_law_off_up_to_16_thresholds() -> None:
+    """alpha (target - D) >= beta D with tc's defaults of 41/256 and 819/256 at D = 16 K."""
+    for seconds in (1e-3, 20e-3, 2.0):
+        line = step_arguments(law(k_s=seconds), LINK._replace(kind="dualpi2"))
+        target = int(line[line.index("target") + 1].removesuffix("us")) * 1e-6
+        assert 41 * (target - 16 * seconds) >= 819 * 16 * seconds
+
+
 def test_the_files_say_what_the_kernel_keeps() -> None:
     made = step_on_linux(law(k_s=60e-6), "eth0", LINK)
     assert made.files["queue.tc"].splitlines()[1].endswith("ce_threshold 61us")
