@@ -61,9 +61,9 @@ def places(random: np.random.Generator) -> list[Place]:
     return found
 
 
-def unused(place: Place, engine: str, queue: Any, apart: bool) -> float:
+def unused(place: Place, engine: str, queue: Any, apart: bool, sender: str = "dctcp") -> float:
     """Share of the link that stays unused in the second half of a run."""
-    groups = (BulkFlows(id="f", path=("l",), rtt=place.rtt, count=place.flows, sender="dctcp", ecn=True),)
+    groups = (BulkFlows(id="f", path=("l",), rtt=place.rtt, count=place.flows, sender=sender, ecn=True),)
     if apart:
         random = np.random.default_rng(place.flows)
         shares = random.random((place.flows, 2))
@@ -73,7 +73,7 @@ def unused(place: Place, engine: str, queue: Any, apart: bool) -> float:
                 path=("l",),
                 rtt=round(place.rtt * (1.0 - SHORTER * shorter), 7),
                 count=1,
-                sender="dctcp",
+                sender=sender,
                 ecn=True,
                 start=round(APART_S * late, 4),
             )
@@ -111,11 +111,12 @@ def step(place: Place, packets: int) -> ThresholdQueue:
     return ThresholdQueue(threshold=packets * PACKET)
 
 
-QUEUES: dict[str, tuple[str, Callable[[Place, int], Any], bool]] = {
-    "packets, in step": ("packet", step, False),
-    "packets, out of step": ("packet", step, True),
-    "Linux's RED": ("kernel", red, False),
-    "Linux's CoDel": ("kernel", codel, False),
+QUEUES: dict[str, tuple[str, Callable[[Place, int], Any], bool, str]] = {
+    "packets, in step": ("packet", step, False, "dctcp"),
+    "packets, out of step": ("packet", step, True, "dctcp"),
+    "Prague on packets": ("packet", step, False, "prague"),
+    "Linux's RED": ("kernel", red, False, "dctcp"),
+    "Linux's CoDel": ("kernel", codel, False, "dctcp"),
 }
 THRESHOLDS: dict[str, Callable[[int], int]] = {
     "K": lambda packets: packets,
@@ -129,8 +130,8 @@ def table() -> pd.DataFrame:
     drawn, rows = places(np.random.default_rng(SEED)), []
     for name, of in THRESHOLDS.items():
         row = {"threshold": name}
-        for title, (engine, queue, apart) in QUEUES.items():
-            lost = np.array([unused(each, engine, queue(each, of(each.packets)), apart) for each in drawn])
+        for title, (engine, queue, apart, sender) in QUEUES.items():
+            lost = np.array([unused(each, engine, queue(each, of(each.packets)), apart, sender) for each in drawn])
             busy = f"{int((lost <= BUSY).sum())} of {POINTS}"
             row[title] = f"{busy}; {100 * max(np.median(lost), 0.0):.2g} %, {100 * lost.max():.2g} %"
         rows.append(row)
