@@ -9,6 +9,7 @@ from netctrl.certificates.linux import linux_dualpi2, linux_pie
 from netctrl.certificates.record import CheckRun, QueueCheck
 from netctrl.checks.point import CheckPoint
 from netctrl.checks.queues import buffer_bytes, docsis_queue, red_queue
+from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.red import RED
 from netctrl.laws.targets.docsis_pie import DOCSIS_PIE
@@ -56,6 +57,9 @@ def check_fluid(point: CheckPoint) -> QueueCheck:
 
 def fluid_queue(point: CheckPoint) -> FluidQueue:
     """The queue of a certificate's point in the fluid, with its law in the arithmetic of its implementation."""
+    if point.loop.clocked:
+        takes = "packet or kernel: the fluid sends windows at the rate w/R, and acknowledgements clock these senders"
+        raise InvalidValue("check", f"fluid with {point.mixture.text}", takes)
     classes = tuple(
         FluidClass(
             flows=k.share * point.flows,
