@@ -23,14 +23,17 @@ the mean of e^(−sigma u) over the cut,
 
 In equilibrium the windows of open flows have the mean kappa/√p, with hits in proportion to the window (Dumas,
 Guillemin, Robert, "A Markovian analysis of additive-increase multiplicative-decrease algorithms", Advances in Applied
-Probability 34, 2002), and E[W²] = a/(b p). Deaf flows have 1 − b + b spread/2 of the window that was hit on average.
-In flight is the whole part of a window, half a packet less on average where windows are large.
+Probability 34, 2002), and E[W²] = a/(b p). A sender that counts whole packets goes from W to (1 − b) W − l, where l is
+the mean of what it loses of the fraction of a window and of that of the cut one. Then W + l/b is of the kind before,
+hit in proportion to W, and the mean is l/b (1 − kappa² b/(2 a)) less where windows are large. Deaf flows have
+1 − b + b spread/2 of the window that was hit. In flight is the whole part of a window, half a packet less on average
+where it is large.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from math import inf, pi, prod
+from math import inf, pi, prod, sqrt
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -52,9 +55,9 @@ __all__ = [
 _FACTORS = 200
 """Of kappa's product."""
 _STEEPER = 1.1
-"""Twice the bound of −∂ ln(mean window of open and deaf flows)/∂ ln p."""
+"""Bound of −∂ ln(mean window of open and deaf flows)/∂ ln √p."""
 CLOCKED_EXPONENTS = (0.5, _STEEPER)
-"""Bounds of −∂ ln w/∂ ln p."""
+"""Bounds of −∂ ln w/∂ ln p for windows from 2 packets on."""
 
 
 class ClockedLaw(Protocol):
@@ -68,6 +71,8 @@ class ClockedLaw(Protocol):
 
     @property
     def spread(self) -> float: ...
+    @property
+    def lost(self) -> float: ...
 
 
 class ClockedMode(NamedTuple):
@@ -77,55 +82,79 @@ class ClockedMode(NamedTuple):
     """m, marks of an open flow in a round trip."""
 
 
+class _Mean(NamedTuple):
+    """Mean window of open and deaf flows, (kappa + deaf y (1 + less y))/(y (1 + (less + kappa) y)) with y = √p."""
+
+    kappa: float
+    deaf: float
+    """What deaf flows add, times 1 + m [packet]."""
+    less: float
+    """E[W] = kappa/(y (1 + less y))."""
+
+    def hits(self, root: Any) -> Any:
+        """m = p E[W]."""
+        return root * self.kappa / (root * self.less + 1.0)
+
+    def window(self, y: Any) -> Any:
+        return (self.kappa + self.deaf * y * (1.0 + self.less * y)) / (y * (1.0 + (self.less + self.kappa) * y))
+
+    def root(self, window: Any) -> Any:
+        """y of a mean window."""
+        square = window * (self.less + self.kappa) - self.deaf * self.less
+        linear = window - self.deaf
+        return (np.sqrt(linear * linear + 4.0 * square * self.kappa) - linear) / (2.0 * square)
+
+    def steepness(self, y: Any) -> Any:
+        """−d ln(window)/d ln y."""
+        both, deaf = (self.less + self.kappa) * y, self.deaf * y
+        return (
+            1.0 + both / (1.0 + both) - deaf * (1.0 + 2.0 * self.less * y) / (self.kappa + deaf * (1.0 + self.less * y))
+        )
+
+
 @cache
-def _constants(increase: float, decrease: float, spread: float) -> tuple[float, float]:
-    """kappa, and what deaf flows add to the mean window times 1 + m [packet]."""
+def _mean(increase: float, decrease: float, spread: float, lost: float) -> _Mean:
     kept = 1.0 - decrease
     product = prod((1.0 - kept ** (2 * n)) / (1.0 - kept ** (2 * n - 1)) for n in range(1, _FACTORS))
-    deaf = (kept + 0.5 * decrease * spread) * increase / decrease
-    return float(np.sqrt(2.0 * increase / pi)) * product, deaf
+    kappa = sqrt(2.0 * increase / pi) * product
+    less = lost / decrease * (1.0 - kappa * kappa * decrease / (2.0 * increase)) / kappa
+    return _Mean(kappa, (kept + 0.5 * decrease * spread) * increase / decrease, less)
 
 
-def _mean(law: ClockedLaw, root: Any) -> Any:
-    """Mean window of open and deaf flows at √p, before its fraction is cut off [packet]."""
-    kappa, deaf = _constants(law.increase, law.decrease, law.spread)
-    return (kappa / root + deaf) / (1.0 + kappa * root)
+def _mean_of(law: ClockedLaw) -> _Mean:
+    return _mean(law.increase, law.decrease, law.spread, law.lost)
 
 
 def clocked_window(law: ClockedLaw, p: Any) -> Any:
     """Packets in flight in equilibrium at a marking probability [packet]."""
-    mean = _mean(law, np.sqrt(p))
+    mean = _mean_of(law).window(np.sqrt(p))
     return mean * mean / (mean + 0.5)
 
 
 def clocked_probability(law: ClockedLaw, window: Any) -> Any:
     """Marking probability in equilibrium at a number of packets in flight."""
-    kappa, deaf = _constants(law.increase, law.decrease, law.spread)
-    mean = 0.5 * (window + np.sqrt(window * (window + 2.0)))
-    slope = mean - deaf
-    return ((np.sqrt(slope * slope + 4.0 * mean * kappa * kappa) - slope) / (2.0 * mean * kappa)) ** 2
+    return _mean_of(law).root(0.5 * (window + np.sqrt(window * (window + 2.0)))) ** 2
 
 
 def clocked_exponent(law: ClockedLaw, p: Any) -> Any:
     """−∂ ln w/∂ ln p in equilibrium."""
-    kappa, deaf = _constants(law.increase, law.decrease, law.spread)
-    root = np.sqrt(p)
-    steeper = 1.0 + kappa * root / (1.0 + kappa * root) - deaf * root / (kappa + deaf * root)
-    return 0.5 * steeper * (1.0 + 0.5 / (_mean(law, root) + 0.5))
+    mean, root = _mean_of(law), np.sqrt(p)
+    return 0.5 * mean.steepness(root) * (1.0 + 0.5 / (mean.window(root) + 0.5))
 
 
 def clocked_mode(law: ClockedLaw, ln_p: Any) -> tuple[Any, ClockedMode]:
     """ln w in equilibrium, and what the response depends on; also as functions over cells."""
+    mean = _mean_of(law)
 
     def logarithm(u: Any) -> Any:
         return np.log(clocked_window(law, np.exp(u)))
 
     def slope(_: Any, high: Any) -> Any:
-        return 0.5 * _STEEPER * (1.0 + 0.5 / (_mean(law, np.exp(0.5 * high)) + 0.5))
+        return 0.5 * _STEEPER * (1.0 + 0.5 / (mean.window(np.exp(0.5 * high)) + 0.5))
 
     half = ln_p * 0.5
     root = half.exp() if isinstance(half, MeanValue) else np.exp(half)
-    return through(ln_p, logarithm, slope), ClockedMode(root * _constants(law.increase, law.decrease, law.spread)[0])
+    return through(ln_p, logarithm, slope), ClockedMode(mean.hits(root))
 
 
 def clocked_response(law: ClockedLaw, sigma: Any, echo: Any, cut: Any, damping: Any, mode: ClockedMode) -> Any:
@@ -187,7 +216,7 @@ def _product(one: dict[float, Any], other: dict[float, Any]) -> dict[float, Any]
 
 def clocked_most(law: ClockedLaw, p: float, u: float) -> float:
     """Bound of |Q| for |sigma| >= u on the imaginary axis; inf where it says nothing."""
-    k, m = law.increase / float(clocked_window(law, p)), _constants(law.increase, law.decrease, law.spread)[0] * p**0.5
+    k, m = law.increase / float(clocked_window(law, p)), _mean_of(law).hits(p**0.5)
     if u <= 2.0 * m:
         return inf
     o = 1.0 / (1.0 + m)

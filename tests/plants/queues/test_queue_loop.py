@@ -130,7 +130,7 @@ def test_discs_contain_the_response_in_the_whole_cell(name: str) -> None:
         shares.append(np.abs(found[:, None] / factors - value[0]).min(axis=1).max() / parts.sum())
     assert len(shares) > (80 if name == "spaced" else 150)
     assert max(shares) <= 1.0
-    # How tight bounds are: the delay of "spaced" falls to 0 within its line, and 1 − e^(−sigma) is bounded term by term.
+    # How tight bounds are: the delay of "spaced" falls to 0 within its line; of 1 − e^(−sigma) each term is bounded.
     assert np.median(shares) > {"spaced": 0.01, "clocked averaged": 0.015}.get(name, 0.02)
 
 
