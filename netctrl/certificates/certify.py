@@ -278,7 +278,7 @@ def _sampled(box: Box, found: Worst) -> SampledLoop:
     loop, flows, rtt = found.loop, found.flows, found.rtt
     x, lower = float(loop.output(flows, rtt)), stable_gains(loop, flows, rtt).lower
     at = Minimum(found.proved, found.factor, np.array([pi, np.log(flows), np.log(rtt), 0.0]), 0)
-    proofs = None if found.unstable else point_proofs(loop, flows, rtt, *_RULE)
+    proofs = point_proofs(loop, *box.point, *_RULE) if box.point and not found.unstable else None
     exact = sampled_margins(loop, flows, rtt, 1.0, at, stable=not found.unstable, proofs=proofs)
     return SampledLoop(
         sender=found.mixture.text,

@@ -60,7 +60,7 @@ def reach(subject: Subject, box: Box, factor: float) -> QueueReach:
         least = np.full(flows.shape, inf)
         for family in families:
             x = family.whole.output(flows, rtt)
-            large = family.whole.windows_of(x, rtt).min(axis=0) >= MIN_WINDOW
+            large = family.whole.windows_of(x, rtt).min(axis=0) >= MIN_WINDOW * (1.0 - 1e-9)  # despite rounding
             at = [np.flatnonzero(loop.holds(x) & large) for loop in family.loops]
             i, gain = np.concatenate(at), np.repeat(family.gains, [len(each) for each in at])
             found = gain_factors(family.whole, flows[i], rtt[i], gain)
@@ -152,14 +152,14 @@ def _between(points: np.ndarray, above: np.ndarray) -> Search:
         inner = points[-2] + width * _EVEN
         if np.isfinite(above).all() and len(np.unique(above)) == len(above):
             guess = _crossing(points, above)
-            around = guess + width * _NEAR
-            inner = np.sort(np.concatenate([inner, around[(around > points[-2]) & (around < points[-1])]]))
+            near = guess + width * _NEAR
+            inner = np.sort(np.concatenate([inner, near[(near > points[-2]) & (near < points[-1])]]))
         found = yield inner
         points = np.concatenate([points[:-1], inner, points[-1:]])
         above = np.concatenate([above[:-1], found, above[-1:]])
         last = int(np.argmax(above < 0.0))
-        near = slice(max(last - 2, 0), last + 1)
-        points, above = points[near], above[near]
+        around = slice(max(last - 2, 0), last + 1)
+        points, above = points[around], above[around]
     return float(np.exp(points[-2]))
 
 

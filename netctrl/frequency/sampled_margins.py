@@ -108,7 +108,8 @@ def point_proofs(response: BoundedResponse, flows: float, rtt: float, factor: fl
         The rule that is to be kept, as in `box_keeps`.
     """
     upper, rule = point_objectives(response, flows, rtt, factor, phase_rad)
-    phase, disk, limit, *kept = _phase_and_disk(response, flows, rtt, 1.0, [upper] if rule is None else [upper, rule])
+    asked = [upper] if rule is None else [upper, rule]
+    phase, (disk, limit, *kept) = _phase_and_more(response, flows, rtt, 1.0, asked)
     return PointProofs(
         upper=capped(decided(limit, BOX_TOLERANCE)),
         keeps=any(each.proved >= 1.0 for each in kept),
@@ -142,7 +143,10 @@ def sampled_margins(
     limit = limit or greatest_gain(response, (flows, flows), (rtt, rtt), Sector())
     stable = gain < limit.found if stable is None else stable
     if stable:
-        phase, disk = proofs.margins if proofs else _phase_and_disk(response, flows, rtt, gain)[:2]
+        if proofs is None:
+            phase, (disk,) = _phase_and_more(response, flows, rtt, gain)
+        else:
+            phase, disk = proofs.margins
         disk_margin = decided(disk, BOX_TOLERANCE).found
         worst = (pi, float("nan")) if phase is None else (decided(phase, BOX_TOLERANCE).found, float(phase.where[0]))
     else:
@@ -214,19 +218,21 @@ def _with_turns(phase: float, near: float) -> float:
     return phase + 2.0 * pi * round((near - phase) / (2.0 * pi))
 
 
-def _phase_and_disk(
+def _phase_and_more(
     response: BoundedResponse, flows: float, rtt: float, gain: float, more: Sequence[Objective] = ()
-) -> list[Minimum | None]:
-    """Phase margin [rad], None where |gain · L| is never 1, disk margin, and more objectives, from the same discs."""
+) -> tuple[Minimum | None, list[Minimum]]:
+    """Phase margin [rad], None where |gain · L| is never 1; disk margin and more objectives; from the same discs."""
     crossovers = gain_crossovers(response, flows, rtt, gain)
     lowest = response.min_angle((flows, flows), (rtt, rtt))
     objectives = [_nearness(response, lowest, [(flows, rtt)], _TOLERANCE, gain), *more]
     if not crossovers:
-        return [None, *least_each(response.disc, objectives, box_cells(lowest, (flows, flows), (rtt, rtt)))]
+        return None, least_each(response.disc, objectives, box_cells(lowest, (flows, flows), (rtt, rtt)))
     angle, off = min(crossovers, key=lambda pair: abs(pair[1]))
     start = (abs(off), np.array([angle, np.log(flows), np.log(rtt), 0.0]))
     cells = box_cells(min(lowest, 0.5 * crossovers[0][0]), (flows, flows), (rtt, rtt))
-    return [*least_each(response.disc, [Objective(phase_bound(gain), nothing, _TOLERANCE, start), *objectives], cells)]
+    phase = Objective(phase_bound(gain), nothing, _TOLERANCE, start)
+    found, *others = least_each(response.disc, [phase, *objectives], cells)
+    return found, others
 
 
 def box_disk_margin(

@@ -262,10 +262,10 @@ def box_upper_gain(
     """
     cells = box_cells(response.min_angle(flows, rtt), flows, rtt)
 
-    def attain(some: Cells) -> tuple[float, np.ndarray]:
+    def nearer(some: Cells) -> tuple[float, np.ndarray]:
         return _start(response, [(float(np.exp(c[1])), float(np.exp(c[2]))) for c in some.centre])
 
-    bound, attain, tolerance, start = _upper(_start(response, starts), BOX_TOLERANCE, attain)
+    bound, attain, tolerance, start = _upper(_start(response, starts), BOX_TOLERANCE, nearer)
     return capped(
         least(response.disc, bound, attain, cells, tolerance=tolerance, start=start, loosest=LOOSEST, leaves=leaves)
     )

@@ -3,17 +3,48 @@
 from __future__ import annotations
 
 from math import pi
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from netctrl.plants.aliases import SMALL_ANGLE, held_aliases
 from netctrl.plants.queues.window_response import leading
 
-if TYPE_CHECKING:
-    from netctrl.plants.queues.queue_response import Equilibrium, QueueResponse
+__all__ = ["Equilibrium", "Sampled", "leading_terms", "tails", "turns"]
 
-__all__ = ["leading_terms", "tails", "turns"]
+
+class Sampled(Protocol):
+    """What of a loop its high frequencies depend on."""
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """Of `WindowClass`."""
+        ...
+
+    @property
+    def clocked(self) -> bool: ...
+
+    @property
+    def epoch(self) -> float: ...
+
+
+class Equilibrium(NamedTuple):
+    """An equilibrium: numbers, arrays (k, 1) or functions over cells; a list has one entry a class."""
+
+    standing: Any
+    """Delay of the queue [s]."""
+    late: Any
+    """Age of the delay that the law reads [s]."""
+    rise: Any
+    """dx/dD of an averaging law [1/s]; else 1."""
+    trips: list
+    """R [s]."""
+    dampings: list
+    """a/w."""
+    shares: list
+    """y, of the link's rate."""
+    modes: list
+    """What Cubic's response depends on; None for other senders."""
 
 
 def turns(theta: np.ndarray, delay: Any, most: int) -> np.ndarray:
@@ -24,7 +55,7 @@ def turns(theta: np.ndarray, delay: Any, most: int) -> np.ndarray:
 
 
 def leading_terms(
-    response: QueueResponse, omega: np.ndarray, theta: np.ndarray, point: Equilibrium, echoes: list, marks: list
+    response: Sampled, omega: np.ndarray, theta: np.ndarray, point: Equilibrium, echoes: list, marks: list
 ) -> np.ndarray:
     """What the terms tend to at all aliases; the main alias's own at small angles is left out."""
     most = omega.shape[-1] // 2
@@ -44,7 +75,7 @@ def leading_terms(
     return lead
 
 
-def tails(response: QueueResponse, theta: np.ndarray, point: Equilibrium, delays: list) -> np.ndarray:
+def tails(response: Sampled, theta: np.ndarray, point: Equilibrium, delays: list) -> np.ndarray:
     """Sums of `leading_terms` over all aliases, without the main one at small angles; without the last axis."""
     d, total = response.epoch, np.zeros(())
     for i, f, third, fourth in _expansion(response, point):
@@ -53,7 +84,7 @@ def tails(response: QueueResponse, theta: np.ndarray, point: Equilibrium, delays
     return total
 
 
-def _expansion(response: QueueResponse, point: Equilibrium) -> list[tuple[int, float, np.ndarray, np.ndarray]]:
+def _expansion(response: Sampled, point: Equilibrium) -> list[tuple[int, float, np.ndarray, np.ndarray]]:
     """(class, f, factor of e^(−s(late + f R))/s³, factor of e^(−s(late + f R))/s⁴) of all classes."""
     per_trip = sum(point.shares[i] / point.trips[i] for i, k in enumerate(response.classes) if k.queued)
     sums = []

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from netctrl.plants.aliases import majorant
+from netctrl.plants.queues.high_frequencies import Equilibrium
 from netctrl.plants.queues.mean_value import MeanValue, coordinate, unknown_phase
 from netctrl.plants.queues.queue_response import (
     BLOCK,
     EDGE,
     MOST_SPACED,
     Averaged,
-    Equilibrium,
     QueueResponse,
     SampledPi,
     WindowClass,
@@ -167,28 +167,40 @@ def _shares(loop: QueueResponse, centre: np.ndarray, half: np.ndarray, x: np.nda
     # A fifth coordinate, of half width 1, stands for phases of which only the modulus is known.
     padded = np.concatenate([half, np.ones((len(half), 1))], axis=1)
     points = np.concatenate([centre, np.zeros((len(half), 1))], axis=1)
-    wide = np.flatnonzero(padded.any(axis=0))  # the others have no shares
-    all_four = (coordinate(points, padded, i) for i in range(4))
-    theta, ln_flows, ln_rtt, extra = (MeanValue(u.value, u.slopes[wide], u.half[wide]) for u in all_four)
+    wide = np.flatnonzero(half.any(axis=0))  # the others have no shares
+    if not wide.size:
+        return np.zeros(half.shape)
+    four = [coordinate(points, padded, i) for i in range(4)]
     flows, rtt = (np.exp(centre[: len(x), i : i + 1]) for i in (1, 2))
-    point = loop.point(x[:, None], flows, rtt)  # the same in a whole cell, of a point
-    if half[:, 1:3].any():
-        point = _over_cells(loop, point, x, (ln_flows, ln_rtt), half[:, 1:3])
+    middle = loop.point(x[:, None], flows, rtt)  # the same in a whole cell, of a point
+
+    def bounded(angles: np.ndarray, chosen: np.ndarray, *, known: bool) -> tuple[MeanValue, MeanValue]:
+        theta, ln_flows, ln_rtt, extra = (MeanValue(u.value, u.slopes[chosen], u.half[chosen]) for u in four)
+        over = half[:, 1:3].any()
+        point = _over_cells(loop, middle, x, (ln_flows, ln_rtt), half[:, 1:3]) if over else middle
+        return theta, _bounded(loop, theta + angles, point, extra, known=known)
+
     law = loop.law
     turns = 2.0 * pi * np.arange(-most, most + 1) if isinstance(law, SampledPi) else np.zeros(1)
-    near = _bounded(loop, theta + turns, point, extra, known=True)
+    _, near = bounded(turns, wide, known=True)
     found = near.slopes
     if isinstance(law, SampledPi):
-        edges = _bounded(loop, theta + 2.0 * pi * np.array([-most, most]), point, extra, known=False).slopes
+        theta, ends = bounded(turns[[0, -1]], np.append(wide, 4), known=False)
+        edges = ends.slopes
         # Slopes fall as the square of the alias at least: angles and delays turn terms that fall as its cube.
-        size = np.concatenate([edges[:, :, :1], found[:, :, 1:-1], edges[:, :, 1:]], axis=2)
+        size = np.concatenate([edges[:, :, :1], _with_last(found[:, :, 1:-1]), edges[:, :, 1:]], axis=2)
         sums = np.stack([majorant(each, 2.0) for each in size])
-        total = MeanValue(near.value.sum(axis=1, keepdims=True), sums[:, :, None], near.half)
+        total = MeanValue(near.value.sum(axis=1, keepdims=True), sums[:, :, None], ends.half)
         counted = (1.0 - theta.turn()) * law.proportional + law.integral
         found = (counted * total * (1.0 / loop.epoch)).slopes
     parts = np.zeros(half.shape)
-    parts[:, wide[:-1]] = np.where(half[:, wide[:-1]] > 0.0, found[:-1, :, 0].T * half[:, wide[:-1]], 0.0)
+    parts[:, wide] = np.where(half[:, wide] > 0.0, found[: len(wide), :, 0].T * half[:, wide], 0.0)
     return parts / x[:, None]
+
+
+def _with_last(slopes: np.ndarray) -> np.ndarray:
+    """Slopes and those of a last coordinate on which nothing depends."""
+    return np.concatenate([slopes, np.zeros_like(slopes[:1])])
 
 
 def _over_cells(

@@ -30,10 +30,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from netctrl.plants.queues.high_frequencies import leading_terms, tails, turns
+from netctrl.plants.queues.high_frequencies import Equilibrium, leading_terms, tails, turns
 from netctrl.plants.queues.window_response import Sender, response
 
-__all__ = ["BLOCK", "EDGE", "MOST_SPACED", "Averaged", "Equilibrium", "QueueResponse", "SampledPi", "WindowClass"]
+__all__ = ["BLOCK", "EDGE", "MOST_SPACED", "Averaged", "QueueResponse", "SampledPi", "WindowClass"]
 
 _ALIASES = 12
 """On each side, at least; with the tails' two leading powers they leave less than 1e-8 of the response."""
@@ -110,25 +110,6 @@ class Averaged(NamedTuple):
     def elasticity(self, x: Any) -> Any:
         """∂ ln D/∂ ln x; over a range of x it is greatest at an end."""
         return x / self.rise(x) / self.delay(x)
-
-
-class Equilibrium(NamedTuple):
-    """An equilibrium: numbers, arrays (k, 1) or functions over cells; a list has one entry a class."""
-
-    standing: Any
-    """Delay of the queue [s]."""
-    late: Any
-    """Age of the delay that the law reads [s]."""
-    rise: Any
-    """dx/dD of an averaging law [1/s]; else 1."""
-    trips: list
-    """R [s]."""
-    dampings: list
-    """a/w."""
-    shares: list
-    """y, of the link's rate."""
-    modes: list
-    """What Cubic's response depends on; None for other senders."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -187,3 +187,31 @@ def test_the_nonlinear_fluid_of_an_averaging_law_begins_to_oscillate_at_the_limi
     period = 2.0 * np.pi * loop.epoch / angle
     assert growth(loop, flows, rtt, 0.97 * limit, 80.0, period) < 0.0
     assert growth(loop, flows, rtt, 1.03 * limit, 80.0, period) > 0.0
+
+
+@pytest.mark.parametrize("name", ["mixed", "cubic mixed", "averaged", "spaced"])
+def test_discs_of_one_point_are_those_of_its_cells_alone(name: str) -> None:
+    """Cells of one point share an equilibrium, cells of several have one each; extra delays differ in either."""
+    loop, rng = LOOPS[name], np.random.default_rng(5)
+    centre = np.array([[0.4, np.log(20.0), np.log(0.08), 0.0]] * 12)
+    centre[:, 0] *= np.exp(rng.uniform(-3.0, 1.0, 12))
+    centre[:, 3] = rng.uniform(0.0, 0.1, 12)
+    half = np.zeros_like(centre)
+    half[:, 0], half[:, 3] = 0.05 * centre[:, 0] * np.arange(12) / 12.0, 0.01
+    together = loop.disc(centre, half)
+    for i in range(12):
+        for all_of_them, alone in zip(together, loop.disc(centre[i : i + 1], half[i : i + 1]), strict=True):
+            np.testing.assert_allclose(all_of_them[i], alone[0], rtol=1e-10, atol=1e-300)
+    # Beside a cell of another point nothing is shared.
+    moved = np.concatenate([centre, centre[:1] + np.array([0.0, 0.1, 0.0, 0.0])]), np.concatenate([half, half[:1]])
+    for shared, own in zip(together, loop.disc(*moved), strict=True):
+        np.testing.assert_allclose(own[:-1], shared, rtol=1e-10, atol=1e-300)
+
+
+def test_an_output_of_many_points_is_that_of_each() -> None:
+    for loop in LOOPS.values():
+        flows, rtt = np.array([3.0, 20.0, 90.0]), np.array([0.02, 0.08, 0.3])
+        many = loop.output(flows, rtt)
+        each = [float(loop.output(n, tau)) for n, tau in zip(flows, rtt, strict=True)]
+        np.testing.assert_allclose(many, each, rtol=1e-12)
+        assert loop.output(np.array([[3.0]]), 0.02).shape == (1, 1)
