@@ -158,13 +158,17 @@ def mean_spread_rate(p: float) -> float:
 def docsis_step(state: DocsisPieState, seen: Seen, p: DocsisPieParameters) -> DocsisPieState:
     """DOCSIS-PIE: x <- x + scale (A (D - target) + B (D - D_old)) each interval, D = q/C (RFC 8034, Appendix A)."""
     delay = seen.backlog / seen.capacity
-    activity, allowance, reset, due = state.activity, state.allowance, state.reset, state.due
+    activity = state.activity
+    allowance = state.allowance
+    due = state.due
     if activity == 0.0 and seen.backlog >= p.third:
-        activity, due = 1.0, 0.0
+        activity = 1.0
+        due = 0.0
     elif activity == 1.0:
         due = due + state.probability * seen.arrived
         if due >= 1.0:
-            activity, allowance = 2.0, p.max_burst
+            activity = 2.0
+            allowance = p.max_burst
     x = 0.0
     if allowance > 0.0:
         allowance = max(allowance - seen.elapsed, 0.0)
@@ -179,16 +183,22 @@ def docsis_step(state: DocsisPieState, seen: Seen, p: DocsisPieParameters) -> Do
         elif delay > 0.2:
             x = x + 0.02
         x = min(max(x, 0.0), 13.6)
-    quiet = delay < 0.5 * p.target and state.old_delay < 0.5 * p.target and x == 0.0 and allowance == 0.0
-    if activity == 2.0 and quiet:
-        activity, reset, due = 1.0, 0.0, 0.0
+    reset = state.reset
+    if delay < 0.5 * p.target and state.old_delay < 0.5 * p.target and x == 0.0 and allowance == 0.0:
+        if activity == 2.0:
+            activity = 1.0
+            reset = 0.0
+            due = 0.0
+        elif activity == 1.0:
+            reset = reset + seen.elapsed
+            if reset > 1.0:
+                activity = 0.0
+                reset = 0.0
     elif activity == 1.0:
-        reset = reset + seen.elapsed if quiet else 0.0
-        if reset > 1.0:
-            activity, reset = 0.0, 0.0
-    suppressed = allowance > 0.0 or activity == 0.0 or seen.backlog <= p.spared
-    suppressed = suppressed or (delay < 0.5 * p.target and x < 0.2)
-    rate = 0.0 if suppressed else spread_rate(min(x * p.size, 0.85))
+        reset = 0.0
+    rate = spread_rate(min(x * p.size, 0.85))
+    if allowance > 0.0 or activity == 0.0 or seen.backlog <= p.spared or (delay < 0.5 * p.target and x < 0.2):
+        rate = 0.0
     return DocsisPieState(rate, x, delay, allowance, reset, activity, due)
 
 

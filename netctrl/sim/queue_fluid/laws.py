@@ -297,6 +297,7 @@ class Red:
 
     def act(self, sight: Sight) -> Marking:
         """Adapt the probability at the upper threshold."""
-        if self.parameters.adaptive > 0.0:
-            self.most = red_adapted(sight.average_packets, self.most, self.parameters)
+        p = self.parameters
+        if p.adaptive > 0.0:
+            self.most = red_adapted(sight.average_packets, self.most, p.min_threshold, p.max_threshold)
         return Marking(0.0, 0.0, 0.0, 0.0, self.most, self.parameters)

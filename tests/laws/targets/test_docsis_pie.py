@@ -77,7 +77,7 @@ def test_the_rate_of_drops_is_that_of_packets(x: float, size: float) -> None:
 
 @pytest.mark.parametrize("first", [3, 6, 40])
 def test_the_mean_rate_is_that_over_whole_numbers_of_packets(first: int) -> None:
-    """Packets from one drop to the next, over the range of p in which the number of those spared is one whole number."""
+    """Packets from one drop to the next, over the range of p in which as many are spared each time."""
     p = 0.85 / np.linspace(first, first + 1.0, 2002)[1:-1]
     exact, mean = (np.mean([1.0 / rate(float(each)) for each in p]) for rate in (spread_rate, mean_spread_rate))
     assert mean == pytest.approx(exact, rel=2e-3)
