@@ -21,7 +21,10 @@ __all__ = ["check_fluid", "fluid_queue"]
 
 _NOTES = {
     "dualpi2": ("the scalable queue is a constant delay, without its step",),
-    "docsis-pie": ("the buffer is a second or 20 targets: the law begins when a third of it has filled",),
+    "docsis-pie": (
+        "the buffer is a second or 20 targets: the law begins when a third of it has filled",
+        "spread drops have their mean rate over sizes of packets",
+    ),
     "red": ("the average of an empty queue falls at the link's rate",),
 }
 _ADAPTS_S = 0.5

@@ -82,34 +82,34 @@ class RedState(NamedTuple):
     """Since it moved last [s]"""
 
 
-def red_share(average: float, most: float, p: RedParameters) -> float:
-    """Share of packets that RED marks at an average, with `most` as its probability at max.
+def red_share(average: float, most: float, low: float, high: float, gentle: float, spaced: float) -> float:
+    """Share of packets that RED marks at an average; `most` is its probability at the upper threshold.
 
     Spaced marks come after 1 to 1/p packets, each number with the same chance: 2 p/(1 + p) (1993, Section 7).
     """
-    if average < p.min_threshold:
+    if average < low:
         base = 0.0
-    elif average < p.max_threshold:
-        base = most * (average - p.min_threshold) / (p.max_threshold - p.min_threshold)
-    elif p.gentle > 0.0:
-        base = min(most + (1.0 - most) * (average - p.max_threshold) / p.max_threshold, 1.0)
+    elif average < high:
+        base = most * (average - low) / (high - low)
+    elif gentle > 0.0:
+        base = min(most + (1.0 - most) * (average - high) / high, 1.0)
     else:
         base = 1.0
-    if p.spaced > 0.0:
+    if spaced > 0.0:
         return 2.0 * base / (1.0 + base)
     return base
 
 
-def red_adapted(average: float, most: float, p: RedParameters) -> float:
+def red_adapted(average: float, most: float, low: float, high: float) -> float:
     """Adaptive RED's probability at max after half a second: up by .01 at most, or down by a tenth.
 
     It stays where the average is between .4 and .6 of the way from min to max. Source: Adaptive RED, Figure 1; Linux,
     include/net/red.h, red_adaptative_algo.
     """
-    width = p.max_threshold - p.min_threshold
-    if average > p.min_threshold + 0.6 * width and most <= 0.5:
+    width = high - low
+    if average > low + 0.6 * width and most <= 0.5:
         return most + min(0.01, 0.25 * most)
-    if average < p.min_threshold + 0.4 * width and most >= 0.01:
+    if average < low + 0.4 * width and most >= 0.01:
         return 0.9 * most
     return most
 
@@ -127,9 +127,10 @@ def red_step(state: RedState, seen: Seen, p: RedParameters) -> RedState:
     most = state.adapted if state.adapted > 0.0 else p.max_probability
     since = state.since + seen.elapsed
     if p.adaptive > 0.0 and since >= 0.5:
-        most = red_adapted(average, most, p)
+        most = red_adapted(average, most, p.min_threshold, p.max_threshold)
         since = 0.0
-    return RedState(red_share(average, most, p), average, most, since)
+    share = red_share(average, most, p.min_threshold, p.max_threshold, p.gentle, p.spaced)
+    return RedState(share, average, most, since)
 
 
 def log_forgetting(weight: float) -> float:

@@ -177,7 +177,10 @@ def advance(plant: Plant, state: State, marking: Marking, reads_head: bool, step
         if marking.most > 0.0:
             came = 0.5 * h * (arrivals if delay > 0.0 else C)
             seen = state.average[0] + _followed(marking.red, came) * (halfway * C - state.average[0])
-            state.marks[:, slot] = _share(seen, marking.most, marking.red)
+            red = marking.red
+            state.marks[:, slot] = _share(
+                seen, marking.most, red.min_threshold, red.max_threshold, red.gentle, red.spaced
+            )
         arrivals = _slopes(plant, state, middle, average, halfway, 0.5, second)
         came = h * (arrivals if delay > 0.0 else C)
         state.average[0] += _followed(marking.red, came) * (halfway * C - state.average[0])

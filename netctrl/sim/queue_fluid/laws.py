@@ -11,7 +11,13 @@ from netctrl.laws.aqm.red import RedParameters, red_adapted
 from netctrl.laws.l4s.pi2 import pi2_base
 from netctrl.laws.targets import dualpi2 as linux_dualpi2
 from netctrl.laws.targets import pie as linux_pie
-from netctrl.laws.targets.docsis_pie import ACTIVE, DocsisPieParameters, DocsisPieState, docsis_step
+from netctrl.laws.targets.docsis_pie import (
+    ACTIVE,
+    DocsisPieParameters,
+    DocsisPieState,
+    docsis_step,
+    mean_spread_rate,
+)
 from netctrl.laws.targets.dualpi2 import DUALPI2_ONE, Dualpi2Law, Dualpi2State
 from netctrl.laws.targets.pie_law import PIE_ONE, PieLaw
 from netctrl.laws.targets.reading import DelayReading
@@ -261,7 +267,9 @@ class DocsisPie:
         arrived = sight.rate * self.update_s  # of a busy link, apart from what the backlog changes
         seen = Seen(self.update_s, arrived, 0.0, sight.backlog_packets, sight.rate)
         self.state = docsis_step(self.state, seen, self.parameters)
-        return Marking(self.state.probability, self.state.probability, 0.0, self.parameters.spared)
+        p = mean_spread_rate(min(self.state.drop_probability * self.parameters.size, 0.85))
+        p = p if self.state.probability > 0.0 else 0.0
+        return Marking(p, p, 0.0, self.parameters.spared)
 
 
 @dataclass(slots=True)
@@ -289,6 +297,7 @@ class Red:
 
     def act(self, sight: Sight) -> Marking:
         """Adapt the probability at the upper threshold."""
-        if self.parameters.adaptive > 0.0:
-            self.most = red_adapted(sight.average_packets, self.most, self.parameters)
+        p = self.parameters
+        if p.adaptive > 0.0:
+            self.most = red_adapted(sight.average_packets, self.most, p.min_threshold, p.max_threshold)
         return Marking(0.0, 0.0, 0.0, 0.0, self.most, self.parameters)

@@ -24,9 +24,8 @@ _SAME = 0.005
 _REST, _FALLING = 0.05, 0.98
 """Share of the target below which a swing is rest, and the ratio of two parts' swings that falls. Integers and PIE's
 spread drops keep swings of a few percent."""
-_ONE_PACKET = 0.1
-"""Share of the target up to which a swing of less than one packet is rest, too: a queue of packets has no smaller one.
-Between two numbers of packets after which a spread drop is due (DOCSIS-PIE at high loss) the rate of drops jumps."""
+
+_ROUNDING_S = 1e-12
 
 
 class FluidClass(NamedTuple):
@@ -84,7 +83,7 @@ class FluidSwing(NamedTuple):
     """How a run ends."""
 
     settles: bool
-    """Whether the swing has fallen to 5 % of the target (or to a packet, at most 10 %), or falls to the end."""
+    """Whether the swing has fallen to 5 % of the target, or falls to the end."""
     swing_s: float
     """Greatest less least delay of the queue in the last part [s]."""
     mean_delay_s: float
@@ -118,7 +117,7 @@ def swing_of(queue: FluidQueue, start: Start) -> FluidSwing:
     else:
         law.rest(queue.output)
     updates = max(ceil(_PERIODS * queue.period_s / law.update_s), 20)
-    rest = max(_REST * law.target_s, min(1.0 / queue.rate, _ONE_PACKET * law.target_s))
+    rest = _REST * law.target_s
     reads_head = law.reading is not DelayReading.BACKLOG
     read = state.delay[0]
     swings: list[float] = []
@@ -139,7 +138,8 @@ def swing_of(queue: FluidQueue, start: Start) -> FluidSwing:
         after < _FALLING * before for before, after in zip(swings[-4:-1], swings[-3:], strict=True)
     )
     time = updates * law.update_s
-    return FluidSwing(settles, swings[-1], mean, min(served / (queue.rate * time), 1.0))
+    swing = swings[-1] if swings[-1] > _ROUNDING_S else 0.0
+    return FluidSwing(settles, swing, mean, min(served / (queue.rate * time), 1.0))
 
 
 def _is_steady(swings: Sequence[float]) -> bool:

@@ -21,14 +21,18 @@ def parameters(**given):
     return RED.read(RedQueue(**({"min_threshold": 30e3, "max_threshold": 90e3} | given)), 1500.0, 400e3)
 
 
+def share(average, most, p):
+    return red_share(average, most, p.min_threshold, p.max_threshold, p.gentle, p.spaced)
+
+
 @pytest.mark.parametrize(("gentle", "at_75", "at_150"), [(True, 2 * 0.325 / 1.325, 1.0), (False, 1.0, 1.0)])
 def test_the_curve_beyond_the_upper_threshold(gentle: bool, at_75: float, at_150: float) -> None:
     """P = .1 at 60 packets: gentle .1 + .9/4 = .325 at 75, and 1 at 120; else 1 from 60 on."""
     p = parameters(gentle=gentle)
-    assert red_share(59.9999, 0.1, p) == pytest.approx(0.2 / 1.1, rel=1e-4)
-    assert red_share(75.0, 0.1, p) == pytest.approx(at_75)
-    assert red_share(150.0, 0.1, p) == at_150
-    assert red_share(19.0, 0.1, p) == 0.0
+    assert share(59.9999, 0.1, p) == pytest.approx(0.2 / 1.1, rel=1e-4)
+    assert share(75.0, 0.1, p) == pytest.approx(at_75)
+    assert share(150.0, 0.1, p) == at_150
+    assert share(19.0, 0.1, p) == 0.0
 
 
 def test_without_spacing_and_average_it_is_wred_of_a_switch() -> None:
@@ -48,7 +52,7 @@ def test_the_share_is_that_of_linuxs_spaced_marks() -> None:
     p = parameters(max_probability=0.25)
     for base in (0.01, 0.05, 0.2):
         average = 30_000 + base / 0.25 * 60_000
-        assert red_share(average / 1500.0, 0.25, p) == pytest.approx(law.mark_rate(average), rel=2e-3)
+        assert share(average / 1500.0, 0.25, p) == pytest.approx(law.mark_rate(average), rel=2e-3)
 
 
 def test_the_average_is_linuxs_at_a_busy_link() -> None:
@@ -84,7 +88,7 @@ def test_adaptation_is_linuxs_over_a_thousand_half_seconds() -> None:
         average = int(random.integers(20_000, 100_000))
         before = most
         most = linux_adapts(most, average, 30_000, 90_000)
-        ours = red_adapted(average / 1500.0, ours, p)
+        ours = red_adapted(average / 1500.0, ours, p.min_threshold, p.max_threshold)
         seen.add((most > before) - (most < before))
         assert ours == pytest.approx(most / ONE, rel=1e-6)
     assert seen == {-1, 0, 1}

@@ -14,6 +14,7 @@ from netctrl.laws.targets.docsis_pie import (
     DocsisPieState,
     docsis_scale,
     docsis_step,
+    mean_spread_rate,
     spread_rate,
 )
 
@@ -72,6 +73,15 @@ def test_the_rate_of_drops_is_that_of_packets(x: float, size: float) -> None:
     state = START._replace(drop_probability=x, old_delay=0.015, activity=ACTIVE)
     at = Seen(INTERVAL, 0.0, 0.0, 15e3 / size, RATE / size)
     assert docsis_step(state, at, p).probability == pytest.approx(spread_rate(min(x * size / 1024.0, 0.85)), rel=1e-4)
+
+
+@pytest.mark.parametrize("first", [3, 6, 40])
+def test_the_mean_rate_is_that_over_whole_numbers_of_packets(first: int) -> None:
+    """Packets from one drop to the next, over the range of p in which as many are spared each time."""
+    p = 0.85 / np.linspace(first, first + 1.0, 2002)[1:-1]
+    exact, mean = (np.mean([1.0 / rate(float(each)) for each in p]) for rate in (spread_rate, mean_spread_rate))
+    assert mean == pytest.approx(exact, rel=2e-3)
+    assert mean_spread_rate(0.85) == spread_rate(0.85)
 
 
 def test_nothing_is_dropped_before_a_third_of_the_buffer_has_filled_and_for_142_ms_after_the_first_drop() -> None:

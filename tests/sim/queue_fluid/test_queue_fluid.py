@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from queue_fluid import growth
 
+from netctrl.certificates.docsis import docsis_pie
 from netctrl.certificates.linux import linux_dualpi2, linux_pie
 from netctrl.certificates.loops import classes_of, read_mixture
 from netctrl.certificates.subject import PiSubject, dualpi2, pi2
@@ -234,3 +235,25 @@ def test_docsis_pie_rests_at_its_target_with_the_output_of_spread_drops() -> Non
     assert law.act(Sight(0.2, 300.0, rate, 1500.0)).classic == 0.0  # less than a third of a second
     law.act(Sight(0.34, 570.0, rate, 1500.0))
     assert law.state.activity == 1.0
+
+
+@pytest.mark.parametrize(
+    ("senders", "flows", "rtt", "rate"),
+    [("reno", 5.0, 0.038, 6234.0), ("creno", 34.0, 0.065, 4374.0), ("creno", 76.0, 0.081, 3000.0)],
+)
+def test_docsis_pie_swings_above_the_certified_gain_less_what_spread_drops_add(
+    senders: str, flows: float, rtt: float, rate: float
+) -> None:
+    """The loop counts a share r of drops as p/1.85; it is p/(1.85 - p/2), whose slope is (1 + r/2)^2 times as steep."""
+    classes = classes_of(docsis_pie(), read_mixture(senders), (1.0,))
+    loops = docsis_pie().loops(classes, rate, 1500.0)
+    x = float(loops[0].output(flows, rtt))
+    rung = next(k for k, loop in enumerate(loops) if loop.within[0] <= x < loop.within[1])
+    limit = stable_gains(loops[rung], flows, rtt).factor / (1.0 + 0.5 * x * 1500.0 / 1024.0 / 1.85) ** 2
+    for share, settles in ((0.95, True), (1.05, False)):
+        queue = DocsisPieQueue(alpha=0.25 * limit * share, beta=2.5 * limit * share)
+        loop = docsis_pie(alpha=queue.alpha, beta=queue.beta).loops(classes, rate, 1500.0)[rung]
+        known = stable_gains(loop, flows, rtt)
+        period = 2.0 * pi * loop.epoch / min(known.upper_angle, known.lower_angle)
+        law = DocsisPie(DOCSIS_PIE.read(queue, 1500.0, rate * 1500.0), 0.016)
+        assert swing_of(fluid(loop, law, flows, rtt, period), NEAR).settles == settles
