@@ -86,7 +86,7 @@ def certify_network(scenario: Scenario, *, argv: Iterable[str] = (), inputs: Ite
     checked_kind("scenario", scenario, Scenario)
     found = network_of(scenario)
     equilibrium = network_equilibrium(found.network)
-    absent = _absent(equilibrium, scenario)
+    absent = _absent(equilibrium)
     loop = None if absent else covered(NetworkLoop(equilibrium))
     verdict, alone = (_infeasible(found, absent), {}) if loop is None else _verdict(found, loop)
     return NetworkCertificate(
@@ -100,34 +100,18 @@ def certify_network(scenario: Scenario, *, argv: Iterable[str] = (), inputs: Ite
     )
 
 
-def _absent(found: NetworkEquilibrium, scenario: Scenario) -> str:
+def _absent(found: NetworkEquilibrium) -> str:
     """Why there is no equilibrium that the loop describes; empty: there is one."""
     for k, link in enumerate(found.network.links):
         if link.ranges and (found.outputs[k] >= link.greatest * (1.0 - 1e-9) or found.loads[k] > 1.0 + _FULL):
             return f"link {link.name}: the law's output would be above {link.greatest:.4g}; there {link.beyond}"
-    for group, flows, window, trip in zip(
-        found.network.groups, scenario.flows, found.windows, found.trips, strict=True
-    ):
+    for group, window in zip(found.network.groups, found.windows, strict=True):
         if window < MIN_WINDOW * (1.0 - 1e-9):
             return (
                 f"flows {group.name}: windows of {window:.3g} packets; below {MIN_WINDOW:g} senders wait for "
                 "time-outs, which no window law describes"
             )
-        if flows.sender == "cubic" and _own_curve(float(window), float(trip)) > window:
-            return (
-                f"flows {group.name}: Cubic with windows of {window:.3g} packets at {trip:.3g} s grows by its own "
-                "curve and not as Reno (RFC 9438, Section 4.3): its window has no linear response here"
-            )
     return ""
-
-
-def _own_curve(window: float, trip: float) -> float:
-    """Average window of Cubic's own curve at the marks at which a Reno-friendly window is `window` [packet].
-
-    RFC 9438, Section 5.1, with C = .4 and decrease to .7; a Reno-friendly window is that of Reno, sqrt(3/(2 p)).
-    """
-    p = 1.5 / window**2
-    return (0.4 * 3.7 / 1.2) ** 0.25 * trip**0.75 / p**0.75
 
 
 def _verdict(found: CertifiedNetwork, loop: NetworkLoop) -> tuple[NetworkVerdict, dict[int, float]]:

@@ -9,7 +9,7 @@ from netctrl.certificates.subject import Subject
 from netctrl.errors import InvalidValue
 from netctrl.plants.queue_networks.network import LawRange, PathFlows, QueueLink, QueueNetwork
 from netctrl.plants.queues.queue_response import WindowClass
-from netctrl.plants.queues.window_response import CRENO, DCTCP, RENO, Sender
+from netctrl.plants.queues.window_response import CUBIC, DCTCP, RENO, Sender
 from netctrl.scenario.links import Link, Links
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
@@ -17,8 +17,8 @@ from netctrl.units import packets_per_second
 
 __all__ = ["CertifiedNetwork", "network_of"]
 
-_SENDERS: dict[str, Sender] = {"reno": RENO, "cubic": CRENO, "dctcp": DCTCP, "prague": DCTCP}
-"""Senders of flows whose windows have a linear response; Cubic where it is Reno-friendly."""
+_SENDERS: dict[str, Sender] = {"reno": RENO, "cubic": CUBIC, "dctcp": DCTCP, "prague": DCTCP}
+"""Senders of flows whose windows have a linear response."""
 _WITHOUT_LAW = WindowClass(RENO, queued=True)
 
 

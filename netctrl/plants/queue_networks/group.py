@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log
 
 from netctrl.plants.queue_networks.equilibrium import NetworkEquilibrium
+from netctrl.plants.queues.cubic_response import CubicMode
 from netctrl.plants.queues.window_response import Sender
 
 __all__ = ["GroupResponse", "group_response"]
@@ -21,6 +23,8 @@ class GroupResponse:
         R [s].
     damping : float
         a/w.
+    mode : CubicMode, optional
+        Of a sender with a curve.
     at : tuple of int
         Places of the links in the network's order.
     shares : tuple of float
@@ -44,6 +48,7 @@ class GroupResponse:
     ahead: tuple[float, ...]
     back: tuple[float, ...]
     marks: tuple[float, ...]
+    mode: CubicMode | None = None
 
 
 def group_response(found: NetworkEquilibrium, number: int) -> GroupResponse:
@@ -76,4 +81,5 @@ def group_response(found: NetworkEquilibrium, number: int) -> GroupResponse:
         ahead=tuple(ahead),
         back=tuple(back),
         marks=tuple(marks),
+        mode=group.sender.mode(log(marked), log(trip))[1] if marked > 0.0 else None,
     )

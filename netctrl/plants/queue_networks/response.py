@@ -213,7 +213,7 @@ class NetworkResponse:
         for k in range(size):
             A[k][k] = s
         for group in self.groups:
-            Q, V = response(group.sender, s * group.trip, turn(group.trip), group.damping)
+            Q, V = response(group.sender, s * group.trip, turn(group.trip), group.damping, group.mode)
             slow = (V + 1.0) * (1.0 / group.trip)
             for i, link in enumerate(group.at):
                 moved, share = turn(group.ahead[i]), group.shares[i]
