@@ -16,6 +16,8 @@ __all__ = [
     "NETWORK_SCHEMA",
     "CertifiedFlows",
     "CertifiedLink",
+    "CertifiedRange",
+    "NetworkBox",
     "NetworkCertificate",
     "NetworkMargins",
     "NetworkVerdict",
@@ -112,6 +114,38 @@ class NetworkVerdict(Record, frozen=True):
     """Assumptions of the verdict, and what the loop leaves out."""
 
 
+class CertifiedRange(Record, frozen=True):
+    """Range of a quantity of the scenario."""
+
+    kind: Literal["rtt", "flows", "capacity"]
+    """rtt: round-trip time without queues [s]. flows: number of flows. capacity: of a link [bit/s]."""
+    name: str
+    """Group of flows, or link."""
+    low: float
+    """Least value."""
+    high: float
+    """Greatest value."""
+    worst: float
+    """Value at the worst point."""
+
+
+class NetworkBox(Record, frozen=True):
+    """Box of operating points of a network; the certificate's links, flows and margins are those of its worst point."""
+
+    ranges: tuple[CertifiedRange, ...]
+    """Quantities with a range."""
+    points: int
+    """Number of points that were looked at."""
+    phase_margin_deg: float
+    """Least of these points [degree]; 0 without a stable one."""
+    proved: bool
+    """Whether 6 dB and 30 degrees are proved at every point of the box."""
+    gain_margin_db_proved: float | None
+    """No point of the box has less [dB]; null: only points were looked at."""
+    why_not: str
+    """Why nothing is proved between the points; empty: something is."""
+
+
 class NetworkCertificate(FileRecord, frozen=True):
     """Certificate of a network of queues by `netctrl certify network`, saved as one file.
 
@@ -137,6 +171,8 @@ class NetworkCertificate(FileRecord, frozen=True):
     """What holds."""
     provenance: Provenance
     """Provenance of the certificate."""
+    box: NetworkBox | None = None
+    """Box whose worst point this is; null: one point."""
 
     @property
     def verdict(self) -> str:
@@ -150,13 +186,24 @@ class NetworkCertificate(FileRecord, frozen=True):
         about = " (approximately: the laws' intervals differ)" if self.certificate.method == "approximate" else ""
         marking = [link.name for link in self.links if link.state == "marks"]
         where = f" with bottlenecks {', '.join(marking)}" if marking else ""
-        return f"{self.name}{where}: {answer}{about}"
+        return f"{self.name}{where}: {answer}{about}{self._between}"
+
+    @property
+    def _between(self) -> str:
+        """What is known between the points of a box, in words."""
+        if self.box is None or self.certificate.status not in (Status.ADMISSIBLE, Status.STABLE):
+            return ""
+        if self.box.proved or (self.box.gain_margin_db_proved is not None and self.certificate.status is Status.STABLE):
+            return ", proved at every point of the box"
+        return f" at the {self.box.points} points of the box that were looked at, not proved between them"
 
     @property
     def rows(self) -> list[tuple[str, str]]:
         """(name, text) of what people read."""
         rows = [(f"link {link.name}", _link_text(link)) for link in self.links]
         rows += [(f"flows {group.name}", _flows_text(group)) for group in self.flows]
+        if self.box is not None:
+            rows = [*_box_rows(self.box), *rows]
         found = self.certificate.margins
         if found is not None:
             rows += _margin_rows(found)
@@ -197,6 +244,26 @@ def _flows_text(group: CertifiedFlows) -> str:
         f"{group.flows:g} {group.sender} over {', '.join(group.path)}: windows {group.window_packets:.4g}, {trip}, "
         f"marked {group.probability:.3g}"
     )
+
+
+def _box_rows(box: NetworkBox) -> list[tuple[str, str]]:
+    rows = []
+    for k, each in enumerate(box.ranges):
+        unit = {"rtt": "s", "flows": "", "capacity": "bit/s"}[each.kind]
+        low, high, worst = (
+            format_quantity(float(f"{value:.4g}"), unit) if unit else f"{value:.4g}"
+            for value in (each.low, each.high, each.worst)
+        )
+        rows.append(
+            ("box, worst point" if k == 0 else "", f"{each.kind} of {each.name}: {low} to {high}, worst {worst}")
+        )
+    proved = (
+        ""
+        if box.gain_margin_db_proved is None
+        else f", gain margin at least {box.gain_margin_db_proved:.2f} dB (proved)"
+    )
+    rows.append(("", f"{box.points} points looked at{proved}, phase margin {box.phase_margin_deg:.1f} degrees"))
+    return rows
 
 
 def _margin_rows(found: NetworkMargins) -> list[tuple[str, str]]:

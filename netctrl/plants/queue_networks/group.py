@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log
+from typing import Any
 
 from netctrl.plants.queue_networks.equilibrium import NetworkEquilibrium
 from netctrl.plants.queues.cubic_response import CubicMode
@@ -15,6 +16,8 @@ __all__ = ["GroupResponse", "group_response"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupResponse:
     """A group of flows around the equilibrium; tables have a row for each queueing link of its path.
+
+    Numbers are floats, or functions over cells (`netctrl.plants.queues.mean_value`).
 
     Parameters
     ----------
@@ -40,14 +43,14 @@ class GroupResponse:
     """
 
     sender: Sender
-    trip: float
-    damping: float
+    trip: Any
+    damping: Any
     at: tuple[int, ...]
-    shares: tuple[float, ...]
+    shares: tuple[Any, ...]
     queued: tuple[bool, ...]
     ahead: tuple[float, ...]
-    back: tuple[float, ...]
-    marks: tuple[float, ...]
+    back: tuple[Any, ...]
+    marks: tuple[Any, ...]
     mode: CubicMode | None = None
 
 
