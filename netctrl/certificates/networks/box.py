@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from netctrl.certificates.networks.margins import Limits, covered, limits_of, scanned
-from netctrl.certificates.networks.scenario import Changed
+from netctrl.certificates.networks.scenario import Changed, check_links
 from netctrl.errors import InvalidValue, checked_number, did_you_mean
 from netctrl.plants.queue_networks.bounded import NetworkLoop
 from netctrl.scenario.scenario import Scenario
@@ -87,6 +87,7 @@ def ranges_of(scenario: Scenario, given: Mapping[Kind, Mapping[str, Any] | None]
     InvalidValue
         A name that the scenario doesn't have, a range that is empty, or more than six ranges.
     """
+    check_links(scenario)
     found = []
     for kind, ranges in given.items():
         names = [link.id for link in scenario.links] if kind == "capacity" else [group.id for group in scenario.flows]

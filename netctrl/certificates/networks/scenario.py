@@ -18,7 +18,7 @@ from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
 from netctrl.units import packets_per_second
 
-__all__ = ["CertifiedNetwork", "Changed", "network_of"]
+__all__ = ["CertifiedNetwork", "Changed", "check_links", "network_of"]
 
 _SENDERS: dict[str, Sender] = {"reno": RENO, "cubic": CUBIC, "dctcp": DCTCP, "prague": DCTCP}
 """Senders of flows whose windows have a linear response."""
@@ -37,6 +37,13 @@ class CertifiedNetwork(NamedTuple):
     """Of the links; None: a buffer alone."""
 
 
+def check_links(scenario: Scenario) -> None:
+    """InvalidValue for a network that isn't one of single links."""
+    if not isinstance(scenario.network, Links):
+        kind = scenario.network.__struct_config__.tag
+        raise InvalidValue("network.kind", kind, 'a network of kind "links"')
+
+
 def network_of(scenario: Scenario, changed: Mapping[Changed, float] | None = None) -> CertifiedNetwork:
     """Links and flows of a scenario.
 
@@ -51,9 +58,7 @@ def network_of(scenario: Scenario, changed: Mapping[Changed, float] | None = Non
     InvalidValue
         What the loop doesn't describe, named by its place in the file.
     """
-    if not isinstance(scenario.network, Links):
-        kind = scenario.network.__struct_config__.tag
-        raise InvalidValue("network.kind", kind, 'a network of kind "links"')
+    check_links(scenario)
     if scenario.network.changes:
         raise InvalidValue("network.changes", f"{len(scenario.network.changes)} changes", "none: one operating point")
     if scenario.control is not None:
