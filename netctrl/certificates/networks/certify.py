@@ -22,6 +22,7 @@ from netctrl.certificates.networks.margins import (
     proved_margins,
     scanned,
 )
+from netctrl.certificates.networks.reach import network_reach
 from netctrl.certificates.networks.record import (
     NETWORK_SCHEMA,
     CertifiedFlows,
@@ -32,7 +33,7 @@ from netctrl.certificates.networks.record import (
     NetworkMargins,
     NetworkVerdict,
 )
-from netctrl.certificates.networks.scenario import CertifiedNetwork, network_of
+from netctrl.certificates.networks.scenario import CertifiedNetwork, Changed, network_of
 from netctrl.errors import Status, checked_kind
 from netctrl.frequency.matrix.disk import multiloop_disk_margin
 from netctrl.frequency.matrix.proofs import Box, avoids_zero
@@ -58,6 +59,7 @@ def certify_network(
     rtt_s: Ranges = None,
     flows: Ranges = None,
     capacity_bit_per_s: Ranges = None,
+    reach: bool = False,
     argv: Iterable[str] = (),
     inputs: Iterable[Path] = (),
 ) -> NetworkCertificate:
@@ -78,6 +80,8 @@ def certify_network(
         design rule is proved at every point. At most six ranges.
     capacity_bit_per_s : mapping, optional
         The same for rates of links [bit/s].
+    reach : bool
+        Also search how far 6 dB are kept: with longer round-trip times, and with fewer flows.
     argv, inputs : iterable of str and of Path
         Command line and files, for the provenance.
 
@@ -113,8 +117,12 @@ def certify_network(
     ranges = ranges_of(scenario, {"rtt": rtt_s, "flows": flows, "capacity": capacity_bit_per_s})
     changed = {each.changed: each.low for each in ranges}
     worst = None
+
+    def loop_at(at: Mapping[Changed, float]) -> tuple[str, NetworkLoop | None]:
+        return _loop_at(network_of(scenario, at))
+
     if any(each.low < each.high for each in ranges):
-        worst = worst_of(ranges, lambda at: _loop_at(network_of(scenario, at)))
+        worst = worst_of(ranges, loop_at)
         changed = dict(worst.at)
     found = network_of(scenario, changed)
     equilibrium = network_equilibrium(found.network)
@@ -134,6 +142,7 @@ def certify_network(
         certificate=verdict,
         provenance=provenance(argv=argv, inputs=inputs, libraries=("numpy",)),
         box=box,
+        reach=network_reach(scenario, changed, loop_at, _MIN_FACTOR) if reach and not absent else None,
     )
 
 

@@ -27,6 +27,10 @@ _EVEN = 400
 """Angles at which turns are counted without a proof."""
 
 
+_REFINED, _FEW = 60, 4
+"""Steps by which crossings are refined, to rounding or to some 1e-5."""
+
+
 class Limits(NamedTuple):
     """Gains and phases at which the closed loop has a pole on the boundary of stability."""
 
@@ -54,7 +58,7 @@ def covered(loop: NetworkLoop) -> NetworkLoop:
 
 def _least_gain(loop: NetworkLoop) -> float:
     """Least gain above 1 that is found."""
-    return min((each.gain for each in _crossings(scanned(loop)) if each.gain > 1.0), default=GAIN_CAP)
+    return min((each.gain for each in _crossings(scanned(loop).locus()) if each.gain > 1.0), default=GAIN_CAP)
 
 
 class Scan(NamedTuple):
@@ -95,12 +99,15 @@ def _half_turns(values: np.ndarray) -> float:
     return float(np.angle(values[1:] / values[:-1]).sum() / pi)
 
 
-def _crossings(scan: Scan) -> list[Crossing]:
-    return [each for each in negative_real(scan.locus()) if each.gain < GAIN_CAP]
+def _crossings(found: Locus, steps: int = _REFINED) -> list[Crossing]:
+    return [each for each in negative_real(found, steps) if each.gain < GAIN_CAP]
 
 
 def limits_of(scan: Scan, *, proved: bool = True) -> Limits:
-    """Unstable poles, counted with a proof or on the grid, and the gains and the phase next to those that run."""
+    """Unstable poles, and the gains and the phase next to those that run.
+
+    Poles are counted with a proof and crossings refined to rounding, or counted on the grid and found to some 1e-5.
+    """
     loop = scan.loop
     alone = queues_alone(loop)
     poles = whole(-((half_turns(alone.disc, (0.0, pi)) if proved else _turns_on_a_grid(alone.disc)) + alone.rest))
@@ -109,12 +116,13 @@ def limits_of(scan: Scan, *, proved: bool = True) -> Limits:
         turns = half_turns(loop.disc, (0.0, pi), gain) if proved else scan.half_turns(gain)
         return poles + whole(-(turns + loop.rest(gain)))
 
-    crossings = _crossings(scan)
+    curves, steps = scan.locus(), _REFINED if proved else _FEW
+    crossings = _crossings(curves, steps)
     upper = min((each for each in crossings if each.gain >= 1.0), key=lambda each: each.gain, default=None)
     below = sorted((each for each in crossings if each.gain < 1.0), key=lambda each: -each.gain)
     found = unstable(1.0)
     if found == 0:
-        offs = [each.off for each in gain_crossovers(scan.locus())]
+        offs = [each.off for each in gain_crossovers(curves, steps)]
         return Limits(0, upper, below[0] if below else None, min(offs, default=pi))
     # Between two crossings the number of unstable poles stays.
     ends = [*(each.gain for each in below[1:]), 0.25 * below[-1].gain] if below else []

@@ -20,6 +20,7 @@ __all__ = [
     "NetworkBox",
     "NetworkCertificate",
     "NetworkMargins",
+    "NetworkReach",
     "NetworkVerdict",
     "read_network_certificate",
 ]
@@ -146,6 +147,15 @@ class NetworkBox(Record, frozen=True):
     """Why nothing is proved between the points; empty: something is."""
 
 
+class NetworkReach(Record, frozen=True):
+    """How far all laws together keep 6 dB of gain margin at every point that was looked at, without proof."""
+
+    rtt_factor: float | None
+    """By how much all round-trip times without queues may grow together; null: not at all."""
+    flows_divisor: float | None
+    """By how much all numbers of flows may be divided; null: not at all."""
+
+
 class NetworkCertificate(FileRecord, frozen=True):
     """Certificate of a network of queues by `netctrl certify network`, saved as one file.
 
@@ -173,6 +183,8 @@ class NetworkCertificate(FileRecord, frozen=True):
     """Provenance of the certificate."""
     box: NetworkBox | None = None
     """Box whose worst point this is; null: one point."""
+    reach: NetworkReach | None = None
+    """How far from this point 6 dB are kept, where it was asked for."""
 
     @property
     def verdict(self) -> str:
@@ -207,6 +219,8 @@ class NetworkCertificate(FileRecord, frozen=True):
         found = self.certificate.margins
         if found is not None:
             rows += _margin_rows(found)
+        if self.reach is not None:
+            rows.append(("keeps 6 dB", _reach_text(self.reach)))
         return rows
 
     def _repr_html_(self) -> str:
@@ -247,23 +261,27 @@ def _flows_text(group: CertifiedFlows) -> str:
 
 
 def _box_rows(box: NetworkBox) -> list[tuple[str, str]]:
-    rows = []
-    for k, each in enumerate(box.ranges):
+    texts = []
+    for each in box.ranges:
         unit = {"rtt": "s", "flows": "", "capacity": "bit/s"}[each.kind]
         low, high, worst = (
             format_quantity(float(f"{value:.4g}"), unit) if unit else f"{value:.4g}"
             for value in (each.low, each.high, each.worst)
         )
-        rows.append(
-            ("box, worst point" if k == 0 else "", f"{each.kind} of {each.name}: {low} to {high}, worst {worst}")
-        )
-    proved = (
-        ""
-        if box.gain_margin_db_proved is None
-        else f", gain margin at least {box.gain_margin_db_proved:.2f} dB (proved)"
+        span = low if each.low == each.high else f"{low} to {high}, worst {worst}"
+        texts.append(f"{each.kind} of {each.name}: {span}")
+    gain = "" if box.gain_margin_db_proved is None else f"gain margin {box.gain_margin_db_proved:.2f} dB (proved), "
+    texts.append(f"{gain}phase margin {box.phase_margin_deg:.1f} degrees at {box.points} points")
+    return [("box" if k == 0 else "", text) for k, text in enumerate(texts)]
+
+
+def _reach_text(reach: NetworkReach) -> str:
+    if reach.rtt_factor is None or reach.flows_divisor is None:
+        return "not here"
+    return (
+        f"with all round-trip times up to {reach.rtt_factor:.3g} times as long, or all numbers of flows down to "
+        f"1/{reach.flows_divisor:.3g}"
     )
-    rows.append(("", f"{box.points} points looked at{proved}, phase margin {box.phase_margin_deg:.1f} degrees"))
-    return rows
 
 
 def _margin_rows(found: NetworkMargins) -> list[tuple[str, str]]:

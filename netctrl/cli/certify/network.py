@@ -66,6 +66,9 @@ class _NetworkFiles:
     output: Annotated[str | None, option("FILE", "save the certificate as JSON", "--output", "-o")] = None
     plot: Annotated[str | None, option("FILE", f"eigenvalues of the loop and −1 ({', '.join(PLOT_SUFFIXES)})")] = None
     report: Report = None
+    reach: Annotated[bool, option("", "also search how far 6 dB are kept, with longer round trips and fewer flows")] = (
+        False
+    )
 
 
 def network(
@@ -97,7 +100,7 @@ def network(
     if not isinstance(chosen, Scenario):
         raise FileError(scenario, "this is a sweep, takes one scenario")
     try:
-        found = certify_network(chosen, **given, argv=invocation(), inputs=[path])
+        found = certify_network(chosen, **given, reach=files.reach, argv=invocation(), inputs=[path])
     except InvalidValue as error:
         if error.argument in given:
             raise InvalidValue(error.argument.partition("_")[0], error.got, error.takes) from error
