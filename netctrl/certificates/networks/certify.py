@@ -111,7 +111,7 @@ def certify_network(
     ('admissible', 12.7)
     >>> found = netctrl.certify_network(netctrl.read("parking-lot"), rtt_s={"long": (0.03, 0.06)})
     >>> found.box.proved, round(found.box.ranges[0].worst, 3)
-    (True, 0.06)
+    (True, 0.03)
     """
     checked_kind("scenario", scenario, Scenario)
     ranges = ranges_of(scenario, {"rtt": rtt_s, "flows": flows, "capacity": capacity_bit_per_s})
