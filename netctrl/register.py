@@ -287,6 +287,7 @@ REPORTS = Registry(
         "Comparison": "netctrl.report.runs:comparison_page",
         "Design": "netctrl.report.designs:design_page",
         "Evaluation": "netctrl.report.evaluations:evaluation_page",
+        "NetworkCertificate": "netctrl.report.certificates:network_page",
         "PacingDesign": "netctrl.report.designs:pacing_page",
         "QueueCertificate": "netctrl.report.certificates:certificate_page",
         "QueueDesign": "netctrl.report.designs:queue_page",
