@@ -33,7 +33,7 @@ __all__ = ["Disc", "TcpResponse", "arc_response"]
 
 _COARSE = 1e-5
 """Relative error bound of the response from a quarter of the aliases."""
-_BLOCK = 20_000
+_BLOCK = 40_000
 """Aliases evaluated at a time; working arrays stay in a core's cache."""
 
 
