@@ -46,8 +46,8 @@ def install_wheel(session: nox.Session, *requirements: str) -> None:
     wheel = build_wheel(session)
     session.install(*PINNED, str(wheel), *requirements)
     # A reused environment would keep yesterday's wheel, whose version is the same. As `run`, so that `nox -R`,
-    # which skips `install`, does not test it either.
-    session.run("pip", "install", "--no-deps", "--force-reinstall", "--quiet", str(wheel))
+    # which skips `install`, does not test it either. Compiled, since what runs in the kernel in virtual time keeps nothing.
+    session.run("pip", "install", "--no-deps", "--force-reinstall", "--compile", "--quiet", str(wheel))
     # Kernels are compiled once for all sessions: their key holds the sources and the compiler, not the environment.
     session.env["NUMBA_CACHE_DIR"] = str(Path(".nox", "kernels").resolve())
     session.env.update(ONE_THREAD)
