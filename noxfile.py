@@ -46,7 +46,7 @@ def install_wheel(session: nox.Session, *requirements: str) -> None:
     wheel = build_wheel(session)
     session.install(*PINNED, str(wheel), *requirements)
     # A reused environment would keep yesterday's wheel, whose version is the same. As `run`, so that `nox -R`,
-    # which skips `install`, does not test it either. Compiled, since what runs in the kernel in virtual time keeps nothing.
+    # which skips `install`, does not test it either. Compiled: what runs in the kernel in virtual time keeps nothing.
     session.run("pip", "install", "--no-deps", "--force-reinstall", "--compile", "--quiet", str(wheel))
     # Kernels are compiled once for all sessions: their key holds the sources and the compiler, not the environment.
     session.env["NUMBA_CACHE_DIR"] = str(Path(".nox", "kernels").resolve())
