@@ -43,6 +43,7 @@ _PUBLIC = {
     "coordinated": "netctrl.synthesis.localized.coordinated",
     "delayed_regulator": "netctrl.synthesis.riccati.delayed",
     "disk_margin": "netctrl.frequency.certified.disk",
+    "ecn_design": "netctrl.design.queue.ecn",
     "evaluate": "netctrl.evaluation.run",
     "from_control": "netctrl.frequency.certified.interchange",
     "gain_band": "netctrl.frequency.margins",

@@ -10,6 +10,7 @@ from netctrl.design.hftrac.scenario_law import scenario_law as scenario_law
 from netctrl.design.mpcc.design import mpcc as mpcc
 from netctrl.design.pacing.design import pacing as pacing
 from netctrl.design.queue.design import queue_design as queue_design
+from netctrl.design.queue.ecn import ecn_design as ecn_design
 from netctrl.engines.compare import compare as compare
 from netctrl.engines.engine import simulate as simulate
 from netctrl.engines.sweep import sweep as sweep
@@ -182,6 +183,7 @@ __all__ = [
     "coordinated",
     "delayed_regulator",
     "disk_margin",
+    "ecn_design",
     "evaluate",
     "from_control",
     "gain_band",

@@ -222,6 +222,7 @@ DESIGNS = Registry(
         "mpcc": "netctrl.model.design.design:MpccDesign",
         "pacing": "netctrl.model.design.design:PacingDesign",
         "queue": "netctrl.design.queue.record:QueueDesign",
+        "ecn": "netctrl.design.queue.ecn_record:EcnDesign",
     },
 )
 """Method in a Design file -> its record, a `netctrl.model.design.base.Design`. Read when a file is read."""
@@ -235,6 +236,7 @@ DESIGN_COMMANDS = Registry(
             name: f"netctrl.cli.design.queues:{name.replace('-', '_')}"
             for name in ("pie", "docsis-pie", "pi2", "dualpi2", "red", "wred")
         },
+        "ecn": "netctrl.cli.design.ecn:ecn",
     },
 )
 """Name of `netctrl design NAME` -> its function: arguments are text, its docstring is the help."""
@@ -260,6 +262,7 @@ FIGURES = Registry(
         "Comparison": "netctrl.plotting.comparison:comparison_figure",
         "ConnetDesign": "netctrl.plotting.tracking:tracking_figure",
         "DelayLoop": "netctrl.plotting.loops:bode",
+        "EcnDesign": "netctrl.plotting.thresholds:step_figure",
         "FabricResult": "netctrl.plotting.fabrics:fabric_result",
         "HftracDesign": "netctrl.plotting.networks:network_figure",
         "IdentificationResult": "netctrl.plotting.identification:identification_figure",

@@ -226,6 +226,8 @@ def usual() -> dict[str, dict[str, Any]]:
         "mpcc": {"flows": 4, "rate_bit_per_s": 1e9, "rtt_s": 1e-4, "bdp_bytes": None, "packet_size_bytes": 1080.0}
         | {"window_bytes": None, "bottleneck_bit_per_s": None, "horizon": 5, "queue_weight": 1.0, "window_weight": 10.0}
         | {"delayed": False, "table": None},
+        "ecn_design": {"rtt_s": 1e-4, "flows": 4.0, "capacity_bit_per_s": 1e9, "packet_size_bytes": 1500.0}
+        | {"gain": 0.0625, "unit": "bytes"},
         "evaluate": {"law": "pie", "parameters": None, "engine": "packet", "seeds": 1, "only": ["8.2.2"], "quick": True}
         | {"n_jobs": 1, "progress": None},
         "multisine": {"samples": 50, "limits": [(0.0, 1.0)], "random": random, "band": 0.5, "tries": 2},

@@ -9,7 +9,7 @@ from typing import Literal, Unpack
 from netctrl.certificates.box import Where
 from netctrl.certificates.certify import certify
 from netctrl.certificates.ecn.dcqcn import dcqcn_as_switch
-from netctrl.certificates.ecn.dctcp import dctcp_as_switch
+from netctrl.certificates.ecn.dctcp import dctcp_as_linux, dctcp_as_switch
 from netctrl.certificates.ecn.subjects import EcnSubject
 from netctrl.certificates.inputs.queue import InstalledQueue
 from netctrl.certificates.record import QueueCertificate
@@ -147,8 +147,8 @@ def _for_senders(queue: InstalledQueue, where: Where) -> Subject | EcnSubject:
     law, senders = queue.law, where.get("senders")
     if isinstance(law, WredLaw) and senders in ("dcqcn", ("dcqcn",)):
         return dcqcn_as_switch(law)
-    if isinstance(law, WredLaw) and senders in ("dctcp", ("dctcp",)) and law.min_bytes == law.max_bytes:
-        return dctcp_as_switch(law)
+    if isinstance(law, WredLaw | RedLaw) and senders in ("dctcp", ("dctcp",)) and law.min_bytes == law.max_bytes:
+        return dctcp_as_switch(law) if isinstance(law, WredLaw) else dctcp_as_linux(law)
     return installed_subject(queue)
 
 

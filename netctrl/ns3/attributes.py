@@ -1,4 +1,4 @@
-"""PIE in the real numbers of RFC 8033 as attributes of ns-3's own queue disc."""
+"""PIE in the real numbers of RFC 8033, and a step threshold, as attributes of ns-3's own queue discs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from netctrl.errors import InvalidValue
+from netctrl.laws.targets.step import CODEL_UNIT_NS, STEP_LIMIT, STEP_OFF_S, StepLaw, codel_units, step_law
 from netctrl.ns3.cpp import nanoseconds, real
 
 __all__ = ["attribute_defaults", "ns3_attributes"]
@@ -26,11 +27,13 @@ def ns3_attributes(name: str, parameters: Mapping[str, Any]) -> dict[str, str]:
     InvalidValue
         A law that ns-3's queue disc doesn't compute: another one, or PIE with Linux's spacing of drops.
     """
+    if name == "dctcp":
+        return _step(step_law(parameters, "bytes", "packets", "time"))
     given = {**_USUAL, **parameters}
     if name != "pie" or given.get("implementation", "linux") != "rfc":
         takes = (
-            "pie in real numbers, as netctrl design pie --rfc makes it: ns-3's PIE chooses packets independently, "
-            "and it has no other of these laws"
+            "pie in real numbers or a threshold, as netctrl design pie --rfc and ecn make them: ns-3's PIE chooses "
+            "packets independently, and it has no other of these laws"
         )
         raise InvalidValue("law", name, takes)
     return {
@@ -40,6 +43,30 @@ def ns3_attributes(name: str, parameters: Mapping[str, Any]) -> dict[str, str]:
         "Tupdate": f"{nanoseconds('tupdate', given['tupdate_s'])}ns",
         "QueueDelayReference": f"{nanoseconds('target', given['target_s'])}ns",
         "UseDequeueRateEstimator": "true" if given.get("dq_rate_estimator") else "false",
+    }
+
+
+def _step(step: StepLaw) -> dict[str, str]:
+    """RED that marks each packet that finds more than K, or CoDel that marks by a packet's wait alone."""
+    if step.unit == "time":
+        off = f"{nanoseconds('target', max(STEP_OFF_S, step.threshold * STEP_LIMIT))}ns"
+        return {
+            "TypeId": "ns3::CoDelQueueDisc",
+            "UseEcn": "true",
+            "CeThreshold": f"{codel_units(step.threshold) * CODEL_UNIT_NS}ns",
+            "Target": off,
+            "Interval": off,
+        }
+    least = real(float(step.marked_from))
+    return {
+        "TypeId": "ns3::RedQueueDisc",
+        "UseEcn": "true",
+        "UseHardDrop": "false",
+        "Gentle": "false",
+        "QW": "1",
+        "MinTh": least,
+        "MaxTh": least,
+        "MaxSize": f"{step.limit}{'B' if step.unit == 'bytes' else 'p'}",
     }
 
 

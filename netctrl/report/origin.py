@@ -126,6 +126,12 @@ def _queue(design: Any) -> dict[str, Any]:
     }
 
 
+def _ecn(design: Any) -> dict[str, Any]:
+    asked = design.inputs
+    box = {name: getattr(asked.box, name) for name in ("rtt_s", "flows", "capacity_bit_per_s", "packet_size_bytes")}
+    return {**box, "gain": asked.gain, "unit": asked.unit}
+
+
 def _inputs(design: Any) -> dict[str, Any]:
     """Arguments of a function whose arguments are the inputs."""
     return {name: getattr(design.inputs, name) for name in design.inputs.__struct_fields__}
@@ -138,6 +144,7 @@ _ARGUMENTS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "mpcc": _inputs,
     "pacing": _inputs,
     "queue": _queue,
+    "ecn": _ecn,
 }
-_FUNCTIONS = {"queue": "queue_design"}
+_FUNCTIONS = {"queue": "queue_design", "ecn": "ecn_design"}
 """Method -> public function, where the names differ."""

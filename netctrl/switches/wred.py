@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from netctrl.errors import InvalidValue
+from netctrl.laws.targets.step import step_law
 from netctrl.laws.targets.wred import WredLaw
 from netctrl.model.law import QueueLaw
 
@@ -31,7 +32,7 @@ def sonic_profile(law: QueueLaw, name: str) -> str:
     Parameters
     ----------
     law : QueueLaw
-        Of "wred".
+        Of "wred", or of "dctcp" with a threshold in bytes: equal thresholds, from which on every packet is marked.
     name : str
         Of the profile.
 
@@ -70,7 +71,7 @@ def openconfig_profile(law: QueueLaw, name: str) -> str:
     Parameters
     ----------
     law : QueueLaw
-        Of "wred".
+        Of "wred", or of "dctcp" with a threshold in bytes.
     name : str
         Of the profile.
 
@@ -95,8 +96,11 @@ def openconfig_profile(law: QueueLaw, name: str) -> str:
 
 
 def _wred(law: QueueLaw) -> WredLaw:
+    if law.name == "dctcp":
+        least = step_law(law.parameters, "bytes").marked_from
+        return WredLaw(min_bytes=least, max_bytes=least, max_percent=100, ecn=True)
     if law.name != "wred":
-        takes = "wred, as netctrl design wred makes it"
+        takes = "wred or a threshold in bytes, as netctrl design wred and ecn make them"
         if law.name == "red":
             takes += ": Linux spaces RED's marks, which doubles their rate, and a switch doesn't"
         raise InvalidValue("law", law.name, takes)

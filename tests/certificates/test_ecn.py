@@ -10,10 +10,11 @@ import pytest
 from fabric_support import data_centre
 
 import netctrl
+from netctrl.certificates.box import box_of
 from netctrl.certificates.certify import certify, subject_of
 from netctrl.certificates.ecn.dcqcn import dcqcn, dcqcn_as_switch
 from netctrl.certificates.ecn.dctcp import dctcp, dctcp_as_switch, smallest_threshold
-from netctrl.certificates.ecn.points import Point
+from netctrl.certificates.ecn.points import Point, spread_points
 from netctrl.certificates.inputs.sonic import read_sonic
 from netctrl.certificates.installed import certify_installed
 from netctrl.certificates.record import QueueCertificate
@@ -327,6 +328,18 @@ def test_what_isnt_taken_is_named(law: str, parameters: dict, where: dict, said:
 def test_a_window_is_refused_in_favour_of_flows(law: str) -> None:
     with pytest.raises(InvalidValue, match="window: got"):
         certify(law, parameters={"k_packets": 5.0} if law == "dctcp" else {}, rtt_s=1e-3, window_packets=5.0)
+
+
+def test_spread_points_fill_a_box_and_are_always_the_same() -> None:
+    ends: dict = {"rtt_s": (1e-4, 1e-2), "flows": (2.0, 200.0), "capacity_bit_per_s": (1e8, 1e10)}
+    box = box_of(dctcp(k_packets=5.0), **ends, senders="dctcp")
+    points = np.array(spread_points(box, "dctcp", 64))
+    low = np.array([2.0, 1e-4, 1e8 / 12e3])
+    shares = np.log(points / low) / np.log(100.0)
+    assert ((shares > 0.0) & (shares < 1.0)).all()
+    # Each of 27 equal cells has a point.
+    assert len({tuple(cell) for cell in (3.0 * shares).astype(int)}) == 27
+    assert spread_points(box, "dctcp", 64)[:3] == spread_points(box, "dctcp", 3)
 
 
 def test_a_range_of_smallest_threshold_is_checked() -> None:

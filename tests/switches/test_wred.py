@@ -74,21 +74,47 @@ def test_sonics_profile_is_read_back_as_the_same_law(ecn: bool) -> None:
     assert all(queue.law == WredLaw(**{**GIVEN, "ecn": ecn}) for queue in queues)
 
 
+def step(**threshold: float) -> QueueLaw:
+    return QueueLaw(name="dctcp", implementation="step", parameters={**threshold, "g": 0.0625}, gains={})
+
+
+def test_a_step_has_equal_thresholds_from_which_on_all_is_marked() -> None:
+    """One byte above K: a switch that marks at its threshold and one that marks above it do the same with packets."""
+    leaves = json.loads(sonic_profile(step(k_bytes=75_000), "S"))["WRED_PROFILE"]["S"]
+    assert leaves.keys() == SONIC.keys()
+    assert {leaves[f"green_{end}_threshold"] for end in ("min", "max")} == {"75001"}
+    assert (leaves["green_drop_probability"], leaves["ecn"]) == ("100", "ecn_all")
+    tree = json.loads(openconfig_profile(step(k_bytes=75_000), "s"))
+    (profile,) = tree["openconfig-qos:qos"]["queue-management-profiles"]["queue-management-profile"]
+    leaves = profile["wred"]["uniform"]["config"]
+    assert leaves.keys() == OPENCONFIG.keys()
+    assert (leaves["min-threshold"], leaves["max-threshold"]) == ("75001", "75001")
+    assert (leaves["max-drop-probability-percent"], leaves["enable-ecn"]) == (100, True)
+    for found in read_sonic(sonic_profile(step(k_bytes=75_000), "S")):
+        assert isinstance(found.law, WredLaw)
+        assert [found.law.probability(backlog) for backlog in (75_000.0, 75_001.0, 76_500.0)] == [0.0, 1.0, 1.0]
+    for render in (sonic_profile, openconfig_profile):
+        for threshold in ({"k_s": 6e-5}, {"k_packets": 50}):
+            with pytest.raises(InvalidValue, match="--unit bytes"):
+                render(step(**threshold), "S")
+
+
 @pytest.mark.skipif("NETCTRL_YANG" not in os.environ, reason="needs the public YANG models")
-def test_profiles_are_valid_by_the_public_models() -> None:
+@pytest.mark.parametrize("made", [law(), step(k_bytes=75_000)])
+def test_profiles_are_valid_by_the_public_models(made: QueueLaw) -> None:
     from yangson.enumerations import ContentType
 
     folder = Path(os.environ["NETCTRL_YANG"])
-    tree = json.loads(openconfig_profile(law(), "dctcp"))
+    tree = json.loads(openconfig_profile(made, "dctcp"))
     data_model(folder, "openconfig-qos").from_raw(tree).validate(ctype=ContentType.config)
-    leaves = json.loads(sonic_profile(law(), "NETCTRL"))["WRED_PROFILE"]["NETCTRL"]
+    leaves = json.loads(sonic_profile(made, "NETCTRL"))["WRED_PROFILE"]["NETCTRL"]
     typed = {name: text == "true" if text in ("true", "false") else text for name, text in leaves.items()}
     entry = {"WRED_PROFILE_LIST": [{"name": "NETCTRL", **typed}]}
     model = data_model(folder, "sonic-wred-profile")
     model.from_raw({"sonic-wred-profile:sonic-wred-profile": {"WRED_PROFILE": entry}}).validate(
         ctype=ContentType.config
     )
-    entry["WRED_PROFILE_LIST"][0]["green_min_threshold"] = "1000000"  # above max: the model's own rule is seen
+    entry["WRED_PROFILE_LIST"][0]["green_min_threshold"] = "10000000"  # above max: the model's own rule is seen
     with pytest.raises(Exception, match="Green max threshold"):
         model.from_raw({"sonic-wred-profile:sonic-wred-profile": {"WRED_PROFILE": entry}}).validate(
             ctype=ContentType.config
@@ -100,7 +126,7 @@ def test_laws_and_names_that_a_switch_does_not_take_are_refused() -> None:
     for render in (sonic_profile, openconfig_profile):
         with pytest.raises(InvalidValue, match="Linux spaces RED's marks"):
             render(other, "x")
-        with pytest.raises(InvalidValue, match="takes wred"):
+        with pytest.raises(InvalidValue, match="takes wred or a threshold"):
             render(QueueLaw(name="pie", implementation="Linux sch_pie", parameters={}, gains={}), "x")
         with pytest.raises(InvalidValue, match="name"):
             render(law(), "")

@@ -17,6 +17,7 @@ from netctrl.certificates.ecn.points import Point, between, capacities, points_o
 from netctrl.certificates.ecn.record import QueueSwing, StepCycle
 from netctrl.certificates.record import QueueVerdict
 from netctrl.errors import InvalidValue, Status, checked_number
+from netctrl.laws.targets.red import RedLaw
 from netctrl.laws.targets.wred import WredLaw
 from netctrl.plants.ecn.dctcp import (
     Cycle,
@@ -28,7 +29,7 @@ from netctrl.plants.ecn.dctcp import (
 )
 from netctrl.units import BITS_PER_BYTE, format_quantity
 
-__all__ = ["DctcpSubject", "SmallestThreshold", "dctcp", "dctcp_as_switch", "smallest_threshold"]
+__all__ = ["DctcpSubject", "SmallestThreshold", "dctcp", "dctcp_as_linux", "dctcp_as_switch", "smallest_threshold"]
 
 _LOOKED = (13, 5, 3)
 """Flows, round-trip times and rates at which the fluid of a box is integrated."""
@@ -41,6 +42,8 @@ _SPARE = 1.0
 """Packets of each flow that the fluid's queue must keep: windows move by whole packets."""
 _LARGEST = 1e5
 """Window of a flow, whose cycle takes thousands of round trips [packet]."""
+_ROUNDING = 1e-9
+"""Share of a window that counts as rounding."""
 _RULE_2010, _RULE_2011 = 1.0 / 7.0, 0.17
 
 
@@ -83,17 +86,16 @@ class DctcpSubject:
     def verdict(self, box: Box) -> QueueVerdict:
         """Limit cycles at the box's points, the worst of them, and the smallest threshold of the box."""
         size = box.inputs.packet_size_bytes
-        points = points_of(box, self.name, _LOOKED)
-        _check_window(max(self._fluid(each, size).window for each in points), box.inputs.flows)
-        small = [each for each in points if self._fluid(each, size).window < MIN_WINDOW]
+        points = self.points(box)
+        small = [each for each in points if self.always_marks(each, size)]
         if small:
             at = max(small, key=lambda each: each.flows)
             return self._infeasible(
-                f"windows of {self._fluid(at, size).window:.3g} packets with the queue at the threshold, for "
+                f"windows of {self.fluid(at, size).window:.3g} packets with the queue at the threshold, for "
                 f"{at.flows:.4g} flows at {format_quantity(at.rtt_s, 's')}; below {MIN_WINDOW:g} every packet is "
                 "marked and the queue stays above the threshold"
             )
-        cycles = {each: fluid_cycle(self._fluid(each, size)) for each in points}
+        cycles = {each: fluid_cycle(self.fluid(each, size)) for each in points}
         spare = {each: cycle.lowest - _SPARE * each.flows / (each.rate * each.rtt_s) for each, cycle in cycles.items()}
         at = min(cycles, key=lambda each: (-cycles[each].lost, spare[each]))
         found = cycles[at]
@@ -106,9 +108,27 @@ class DctcpSubject:
             step=self._step(box, at, found, max(c.highest * p.rate * p.rtt_s for p, c in cycles.items()), len(points)),
         )
 
-    def _fluid(self, at: Point, packet_bytes: float) -> StepFluid:
+    def points(self, box: Box) -> list[Point]:
+        """Points of a box that the verdict looks at: its corners, and values between.
+
+        Raises
+        ------
+        InvalidValue
+            Windows beyond what is integrated, or a box that this law doesn't have.
+        """
+        found = points_of(box, self.name, _LOOKED)
+        size = box.inputs.packet_size_bytes
+        _check_window(max(self.fluid(each, size).window for each in found), box.inputs.flows)
+        return found
+
+    def fluid(self, at: Point, packet_bytes: float) -> StepFluid:
+        """Numbers that the fluid depends on, at a point."""
         product = at.rate * at.rtt_s
         return StepFluid(product / at.flows, self.threshold(at.rate, packet_bytes) / product, self.gain)
+
+    def always_marks(self, at: Point, packet_bytes: float) -> bool:
+        """Whether windows are below 2 packets with the queue at the threshold, so that it stays above."""
+        return self.fluid(at, packet_bytes).window < MIN_WINDOW * (1.0 - _ROUNDING)
 
     def _infeasible(self, why: str) -> QueueVerdict:
         return QueueVerdict(
@@ -121,7 +141,7 @@ class DctcpSubject:
         return (*self.notes, f"{points} points were looked at; between them nothing is proved")
 
     def _step(self, box: Box, at: Point, found: Cycle, longest: float, points: int) -> StepCycle:
-        size, fluid = box.inputs.packet_size_bytes, self._fluid(at, box.inputs.packet_size_bytes)
+        size, fluid = box.inputs.packet_size_bytes, self.fluid(at, box.inputs.packet_size_bytes)
         rates = capacities(box, self.name)
         where = box.inputs.flows or (1.0, 1.0), box.inputs.rtt_s, rates, self.gain
         smallest, safe = (smallest_threshold(*where, spare_packets=spare) for spare in (0.0, _SPARE))
@@ -303,3 +323,19 @@ def dctcp_as_switch(law: WredLaw) -> DctcpSubject:
     if not law.ecn:
         raise InvalidValue("ecn", False, "ECN for this colour: DCTCP needs marks, and its packets are dropped")
     return dctcp(k_bytes=float(law.min_bytes))
+
+
+def dctcp_as_linux(law: RedLaw) -> DctcpSubject:
+    """DCTCP at the step of Linux's RED with equal thresholds, which marks from them on.
+
+    Raises
+    ------
+    InvalidValue
+        No ECN, drops above the threshold, a threshold of 0, or an average slower than tc's fastest, with weight 1/2.
+    """
+    if not law.ecn or law.harddrop:
+        raise InvalidValue("ecn", False, "ecn without harddrop: DCTCP needs marks, and its packets are dropped")
+    if law.weight_log > 1:
+        takes = "ewma 1, which is nearly the present queue: with a slower average the queue isn't DCTCP's step"
+        raise InvalidValue("ewma", law.weight_log, takes)
+    return dctcp(k_bytes=law.min_bytes - 1.0)

@@ -13,7 +13,10 @@ from netctrl.certificates.record import CertifyInputs
 from netctrl.errors import InvalidValue
 from netctrl.units import packets_per_second
 
-__all__ = ["Point", "between", "capacities", "points_of"]
+__all__ = ["Point", "between", "capacities", "points_of", "spread_points"]
+
+_RATIO = 1.22074408460575947536
+"""Root of x^4 = x + 1, of the additive sequence in three dimensions (Roberts 2018)."""
 
 
 class Point(NamedTuple):
@@ -46,6 +49,21 @@ def points_of(box: Box, name: str, counts: Sequence[int]) -> list[Point]:
     flows, rates = _flows(inputs, name), capacities(box, name)
     axes = zip((flows, inputs.rtt_s, rates), counts, strict=True)
     return [Point(*each) for each in product(*(between(ends, count) for ends, count in axes))]
+
+
+def spread_points(box: Box, name: str, count: int) -> list[Point]:
+    """Points inside a box, spread evenly in the ratios of flows, round-trip times and rates; always the same.
+
+    The k-th point is frac(1/2 + k phi^-j) in dimension j, where phi^4 = phi + 1: it falls on no grid (M. Roberts, "The
+    unreasonable effectiveness of quasirandom sequences", 2018).
+    """
+    axes = _flows(box.inputs, name), box.inputs.rtt_s, capacities(box, name)
+    found = []
+    for k in range(1, count + 1):
+        shares = ((0.5 + k * _RATIO**-j) % 1.0 for j in (1, 2, 3))
+        flows, rtt, rate = (low * (high / low) ** u for (low, high), u in zip(axes, shares, strict=True))
+        found.append(Point(flows, rtt, rate))
+    return found
 
 
 def capacities(box: Box, name: str) -> Ends:

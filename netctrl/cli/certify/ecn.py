@@ -21,10 +21,10 @@ from netctrl.units import (
     parse_size,
 )
 
-__all__ = ["dcqcn", "dctcp"]
+__all__ = ["GAIN_TAKES", "dcqcn", "dctcp", "sender_gain"]
 
 _K_TAKES = "a threshold above 0: packets as in 65, a size with its unit as in 97.5kB, or a time as in 80us"
-_GAIN_TAKES = "a gain above 0 and at most 1, as in 0.0625 or 1/16"
+GAIN_TAKES = "a gain above 0 and at most 1, as in 0.0625 or 1/16"
 _STAGES_TAKES = "a whole number of stages, as in 5"
 _PERCENT_TAKES = "a probability above 0 and at most 100 in percent, as in 1"
 
@@ -48,7 +48,7 @@ def dctcp(
     files: PageFiles | None = None,
     *,
     threshold: Annotated[str, option("K", f"{_K_TAKES}, above which every packet is marked", "--K", "--step-thresh")],
-    g: Annotated[str, option("GAIN", f"of the sender's average: {_GAIN_TAKES}")] = "1/16",
+    g: Annotated[str, option("GAIN", f"of the sender's average: {GAIN_TAKES}")] = "1/16",
 ) -> int:
     """A threshold of ECN below DCTCP senders: the queue's limit cycle, and the smallest K that keeps the link busy.
 
@@ -59,7 +59,7 @@ def dctcp(
     """
 
     def parameters() -> dict[str, Any]:
-        return {**_threshold(threshold), "g": _gain(g)}
+        return {**_threshold(threshold), "g": sender_gain(g)}
 
     return judged("dctcp", parameters, where, (files or PageFiles()).files())
 
@@ -76,7 +76,7 @@ def dcqcn(
     timer: Annotated[str, option("TIME", f"timer T of the rate: {DURATION_TAKES}")] = "55us",
     cnp: Annotated[str, option("TIME", "least time between two notifications (CNP) of a flow")] = "50us",
     alpha_timer: Annotated[str, option("TIME", "between two updates of alpha")] = "55us",
-    g: Annotated[str, option("GAIN", f"of alpha: {_GAIN_TAKES}")] = "1/256",
+    g: Annotated[str, option("GAIN", f"of alpha: {GAIN_TAKES}")] = "1/256",
     stages: Annotated[str, option("NUMBER", f"of fast recovery: {_STAGES_TAKES}", "--F")] = "5",
     marked_arriving: Annotated[bool, option("", "packets are marked as they come, not as they leave")] = False,
 ) -> int:
@@ -98,7 +98,7 @@ def dcqcn(
             "timer_s": duration("timer", timer),
             "cnp_s": duration("cnp", cnp),
             "alpha_s": duration("alpha_timer", alpha_timer),
-            "g": _gain(g),
+            "g": sender_gain(g),
             "f": read_whole("stages", stages, _STAGES_TAKES),
             "arriving": marked_arriving,
         }
@@ -120,14 +120,14 @@ def _threshold(text: str) -> dict[str, float]:
     raise InvalidValue("threshold", text, _K_TAKES)
 
 
-def _gain(text: str) -> float:
-    """A gain, or one as 1/16."""
+def sender_gain(text: str) -> float:
+    """Gain g of a sender's average, as a number or as in 1/16."""
     one, slash, parts = text.partition("/")
-    value = read("g", parts if slash else one, parse_count, _GAIN_TAKES)
+    value = read("g", parts if slash else one, parse_count, GAIN_TAKES)
     if not slash:
         return value
     if one.strip() != "1":
-        raise InvalidValue("g", text, _GAIN_TAKES)
+        raise InvalidValue("g", text, GAIN_TAKES)
     return 1.0 / value
 
 

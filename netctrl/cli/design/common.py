@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from cyclopts import Parameter
 
 from netctrl.cli.app import (
     GOOD,
     PLOT_SUFFIXES,
+    Report,
+    check_report,
+    checked_plot,
     option,
     picture_file,
     report,
@@ -24,12 +30,25 @@ if TYPE_CHECKING:
 
     from netctrl.model.design.design import AnyDesign
 
-__all__ = ["OPTIONS", "Files", "Json", "Output", "Plot", "deliver", "design_report", "read", "read_range", "write"]
+__all__ = [
+    "OPTIONS",
+    "Files",
+    "Json",
+    "Output",
+    "Plot",
+    "Wanted",
+    "deliver",
+    "design_report",
+    "read",
+    "read_range",
+    "write",
+]
 
 # Argument of a design's function -> option, where the two differ by more than dashes.
 OPTIONS = {
     "flows": "--N",
     "fragile_flows": "--fragile-N",
+    "gain": "--g",
     "output": "-o",
     "law": "the law",
     "n_jobs": "--jobs",
@@ -65,6 +84,23 @@ class Files(NamedTuple):
     picture: str | None
     """Format of the picture."""
     report: str | None = None
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """Requested output of a queue's design, as options."""
+
+    json: Json = False
+    output: Output = None
+    plot: Plot = None
+    report: Report = None
+
+    def files(self) -> Files:
+        """The same, with its suffixes checked."""
+        picture = checked_plot(self.plot, self.output)
+        check_report(self.report, plot=self.plot, output=self.output)
+        return Files(self.json, self.output, self.plot, picture, self.report)
 
 
 def deliver(

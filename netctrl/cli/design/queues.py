@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from netctrl.cli.app import Report, check_report, checked_plot, invocation, option, read_whole
+from netctrl.cli.app import invocation, option, read_whole
 from netctrl.cli.certify.common import HZ_TAKES, Where, gain, sixteenths, whole_bytes
 from netctrl.cli.certify.pi_options import TARGET, TUPDATE, TwoQueues, times
-from netctrl.cli.design.common import Files, Json, Output, Plot, deliver, read
+from netctrl.cli.design.common import Wanted, deliver, read
 from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status
 from netctrl.units import SIZE_TAKES, parse_count
 
@@ -37,17 +37,6 @@ class Goal:
     def arguments(self) -> dict[str, Any]:
         """Arguments of `netctrl.queue_design`."""
         return {"objective": self.objective, "disk_margin": _number(self.disk_margin)}
-
-
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """Requested output."""
-
-    json: Json = False
-    output: Output = None
-    plot: Plot = None
-    report: Report = None
 
 
 def pie(
@@ -218,8 +207,7 @@ def _designed(
 ) -> int:
     """A design: written, printed, and exit status 3 unless it meets the design rule."""
     wanted, arguments = wanted or Wanted(), {**where.arguments(), **(goal or Goal()).arguments()}
-    picture = checked_plot(wanted.plot, wanted.output)
-    check_report(wanted.report, plot=wanted.plot, output=wanted.output)
+    files = wanted.files()
     given = parameters()
     if "alpha" in given and arguments["objective"] == "speed":
         raise InvalidValue("alpha", given["alpha"], "a value only with --objective margin")
@@ -227,7 +215,6 @@ def _designed(
     import netctrl
 
     design = netctrl.queue_design(law, parameters=given, argv=invocation(), **arguments)
-    files = Files(wanted.json, wanted.output, wanted.plot, picture, wanted.report)
     held = design.certificate.status is Status.ADMISSIBLE
     return deliver(files, design, design.plot, None if held else NoAdmissibleDesign(design.verdict, design))
 

@@ -11,6 +11,7 @@ from netctrl.errors import FileError, InvalidValue
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from netctrl.design.queue.ecn_record import EcnDesign
     from netctrl.design.queue.record import QueueDesign
     from netctrl.model.law import QueueLaw
 
@@ -38,12 +39,13 @@ def export_profile(design: str, name: str, output: str | None, render: Callable[
 
 def is_queue_design(path: str | None) -> bool:
     """Whether a file is the Design of a queue; a file that isn't a Design is another command's matter."""
+    from netctrl.design.queue.ecn_record import EcnDesign
     from netctrl.design.queue.record import QueueDesign
     from netctrl.model.design.design import read_design
 
     if path is None or path.endswith(".toml"):
         return False
-    return isinstance(read_design(path), QueueDesign)
+    return isinstance(read_design(path), QueueDesign | EcnDesign)
 
 
 def export_attributes(design: str, output: str, json: bool) -> int:
@@ -73,13 +75,14 @@ def export_attributes(design: str, output: str, json: bool) -> int:
     return say(report(f"{attributes['TypeId']} in {path}", [("certified", found.verdict), ("then", load)]))
 
 
-def _read(path: str) -> QueueDesign:
+def _read(path: str) -> QueueDesign | EcnDesign:
+    from netctrl.design.queue.ecn_record import EcnDesign
     from netctrl.design.queue.record import QueueDesign
     from netctrl.model.design.design import read_design
 
     found = read_design(path)
-    if not isinstance(found, QueueDesign):
+    if not isinstance(found, QueueDesign | EcnDesign):
         raise FileError(
-            path, f"this is a Design of {found.method}; expected one of a queue, as netctrl design wred makes"
+            path, f"this is a Design of {found.method}; expected one of a queue, as netctrl design wred or ecn makes"
         )
     return found

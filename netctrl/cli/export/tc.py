@@ -12,6 +12,7 @@ from netctrl.units import parse_count, parse_rate, parse_size
 
 if TYPE_CHECKING:
     from netctrl.design.arc.rounding import ImplementationCheck
+    from netctrl.design.queue.ecn_record import EcnDesign
     from netctrl.linux.export.aqm import Dualpi2, Pie
     from netctrl.linux.export.interfaces import InterfaceMap
     from netctrl.linux.export.shaper import TcExport, TcSettings
@@ -88,10 +89,11 @@ def _attempted(job: TcJob, design: AnyDesign) -> tuple[TcExport, tuple[Implement
             raise
         if given is not None:
             raise InvalidValue(name, given, error.takes) from None
-        raise FileError(job.interfaces or job.design, str(error)) from None
+        raise FileError(job.design if name == "law" else job.interfaces or job.design, str(error)) from None
 
 
 def _made(job: TcJob, design: AnyDesign) -> tuple[TcExport, tuple[ImplementationCheck, ...]]:
+    from netctrl.design.queue.ecn_record import EcnDesign
     from netctrl.design.queue.record import QueueDesign
     from netctrl.linux.export.agents import connet_on_linux, hftrac_on_linux
     from netctrl.linux.export.queue_law import queue_on_linux
@@ -110,6 +112,8 @@ def _made(job: TcJob, design: AnyDesign) -> tuple[TcExport, tuple[Implementation
         case QueueDesign():
             rates = design.inputs.box.capacity_bit_per_s
             return queue_on_linux(design.law, _interface(job), None if rates is None else rates[1]), ()
+        case EcnDesign():
+            return _step(job, design), ()
         case HftracDesign():
             from netctrl.plants.linearize import network_model
 
@@ -121,10 +125,18 @@ def _made(job: TcJob, design: AnyDesign) -> tuple[TcExport, tuple[Implementation
     raise InvalidValue("design", job.design, "a Design of arc, hftrac, connet, mpcc, pacing or a queue")
 
 
+def _step(job: TcJob, design: EcnDesign) -> TcExport:
+    from netctrl.linux.export.step import StepQueue, step_on_linux
+
+    box = design.inputs.box
+    rate = (box.capacity_bit_per_s or (0.0, 0.0))[1]
+    return step_on_linux(design.law, _interface(job), StepQueue(box.packet_size_bytes, rate, job.implementation))
+
+
 def _refuse_strangers(job: TcJob, method: str) -> None:
     """Refuse options that apply only to other methods."""
     belongs = {
-        "implementation": ("arc",),
+        "implementation": ("arc", "ecn"),
         "drop": ("arc",),
         "shaper": ("hftrac", "connet"),
         "packet_size": ("hftrac", "connet"),
@@ -133,7 +145,7 @@ def _refuse_strangers(job: TcJob, method: str) -> None:
         "burst": ("arc", "hftrac", "connet"),
         "limit": ("arc", "hftrac", "connet"),
         "frames": ("arc", "hftrac", "connet"),
-        "interfaces": ("arc", "hftrac", "connet", "mpcc", "queue"),
+        "interfaces": ("arc", "hftrac", "connet", "mpcc", "queue", "ecn"),
     }
     for name, methods in belongs.items():
         value = getattr(job, name)

@@ -43,8 +43,8 @@ def ns3(
             "DESIGN",
             "a Design file, whose law controls the scenario: link queues of kind arc or design, rates of a network "
             "or of an access link's regulators (connet), windows in a data centre (mpcc), or pacing rates at a "
-            "bottleneck (pacing); a queue's (pie --rfc) becomes attributes of ns-3's queue disc; a file that ends in "
-            ".toml is taken for the scenario",
+            "bottleneck (pacing); a queue's (pie --rfc, ecn) becomes attributes of ns-3's queue disc; a file that ends "
+            "in .toml is taken for the scenario",
         ),
     ] = None,
     /,
@@ -119,7 +119,7 @@ def ns3(
 
 @app.command(help="Linux: a batch file for tc, a plan of queues for `netctrl linux apply`, and files for agents.")
 def tc(
-    design: Annotated[str, positional("DESIGN", "a Design file of arc, hftrac, connet, pacing or a queue")],
+    design: Annotated[str, positional("DESIGN", "a Design file of arc, hftrac, connet, pacing, ecn or a queue")],
     /,
     *,
     output: Annotated[str, option("DIR", "folder for the files: new, empty or an earlier export", "--output", "-o")],
@@ -135,7 +135,8 @@ def tc(
         str | None,
         option(
             "WHAT",
-            f"for ARC: {', '.join(IMPLEMENTATIONS)}; auto asks the running kernel (ebpf)",
+            f"for ARC: {', '.join(IMPLEMENTATIONS)}; auto asks the running kernel (ebpf); for ecn in time: codel "
+            "(default) or dualpi2",
             "--implementation",
             "--carrier",
         ),
@@ -185,7 +186,7 @@ def tc(
     return export_tc(job, json)
 
 
-_Profile = Annotated[str, positional("DESIGN", "a Design file of `netctrl design wred`")]
+_Profile = Annotated[str, positional("DESIGN", "a Design file of `netctrl design wred` or `netctrl design ecn`")]
 _Name = Annotated[str, option("NAME", "of the profile")]
 _To = Annotated[str | None, option("FILE", "where to write; by default it is printed", "--output", "-o")]
 
@@ -197,7 +198,7 @@ def sonic(design: _Profile, /, *, name: _Name = "NETCTRL", output: _To = None) -
     Examples
     --------
     netctrl design wred --min 100kB --rtt 100us --N 8 --capacity 100Gbit -o w.json && netctrl export sonic w.json
-    netctrl design wred --min 9kB --rtt 100us --N 8 --capacity 10Gbit -o w.json && netctrl export sonic w.json --name A
+    netctrl design ecn --rtt 100us --N 8 --capacity 10Gbit -o e.json && netctrl export sonic e.json --name AZURE
     """
     from netctrl.switches.wred import sonic_profile
 

@@ -211,15 +211,15 @@ def _red(parameters: Mapping[str, Any], packet: float) -> bytes:
         if name not in parameters:
             raise InvalidValue("red", f"no {name}", "limit, min and max, in bytes")
     limit, low, high = (_whole(f"red.{name}", parameters[name]) for name in ("limit", "min", "max"))
-    if not low < high <= limit:
-        raise InvalidValue("red.max", high, f"a size between min ({low} bytes) and limit ({limit} bytes)")
+    if not low <= high <= limit:
+        raise InvalidValue("red.max", high, f"a size from min ({low} bytes) to limit ({limit} bytes)")
     share = checked_number(
         "red.probability", parameters.get("probability", 0.02), "a probability", above=0.0, at_most=1.0
     )
     takes = "a whole number from 1 to 31: the weight is 2 to the power of minus it"
     weight = round(checked_number("red.weight_log", parameters.get("weight_log", 9), takes, at_least=1, at_most=31))
     # The kernel divides the range by 2^Plog in old interfaces; with max_P it computes with the probability itself.
-    shift = next((k for k in range(32) if share / (high - low) * 2**k >= 1.0), 31)
+    shift = next((k for k in range(32) if share / max(high - low, 1) * 2**k >= 1.0), 31)
     cell = next((k for k in range(32) if 1 << k >= packet), 31)
     flags = _RED_ECN if parameters.get("ecn", 1) else 0
     parts = (

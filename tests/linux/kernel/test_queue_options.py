@@ -79,8 +79,10 @@ def test_a_fast_netem_rate_has_64_bits() -> None:
 
 
 def test_red_wants_its_thresholds_in_order() -> None:
-    with pytest.raises(InvalidValue, match="between min"):
+    with pytest.raises(InvalidValue, match="from min"):
         queue_options("red", {"limit": 1e6, "min": 5e4, "max": 4e4}, 1500)
+    step = attributes(queue_options("red", {"limit": 1e6, "min": 3e4, "max": 3e4, "weight_log": 1}, 1000))
+    assert struct.unpack("=IIIBBBB", step[1]) == (1_000_000, 30_000, 30_000, 1, 6, 10, 1)
     parts = attributes(queue_options("red", {"limit": 1e6, "min": 3e4, "max": 9e4, "probability": 0.1}, 1000))
     assert struct.unpack("=IIIBBBB", parts[1]) == (1_000_000, 30_000, 90_000, 9, 20, 10, 1)
     assert struct.unpack("=I", parts[3]) == (round(0.1 * 2**32),)
