@@ -7,6 +7,7 @@ from math import log
 from typing import Any
 
 from netctrl.plants.queue_networks.equilibrium import NetworkEquilibrium
+from netctrl.plants.queues.clocked_response import ClockedMode
 from netctrl.plants.queues.cubic_response import CubicMode
 from netctrl.plants.queues.window_response import Sender
 
@@ -26,7 +27,7 @@ class GroupResponse:
         R [s].
     damping : float
         a/w.
-    mode : CubicMode, optional
+    mode : CubicMode or ClockedMode, optional
         Of a sender with a curve.
     at : tuple of int
         Places of the links in the network's order.
@@ -51,7 +52,7 @@ class GroupResponse:
     ahead: tuple[float, ...]
     back: tuple[Any, ...]
     marks: tuple[Any, ...]
-    mode: CubicMode | None = None
+    mode: CubicMode | ClockedMode | None = None
 
 
 def group_response(found: NetworkEquilibrium, number: int) -> GroupResponse:

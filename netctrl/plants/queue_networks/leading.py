@@ -45,10 +45,10 @@ def _add_window(
     group: GroupResponse, share: float, delay: float, first: _Table, second: _Table, link: int, other: int
 ) -> None:
     """Leading powers of Q of a group's windows."""
-    trip, (fall, square, echoed) = group.trip, leading(group.sender, group.damping, group.mode)
-    _add(first[link][other], delay, share * fall / trip)
-    _add(second[link][other], delay, share * square / (trip * trip))
-    _add(second[link][other], delay + trip, share * echoed / (trip * trip))
+    trip = group.trip
+    for turns, fall, square in leading(group.sender, group.damping, group.mode):
+        _add(first[link][other], delay + turns * trip, share * fall / trip)
+        _add(second[link][other], delay + turns * trip, share * square / (trip * trip))
 
 
 def _pairs(group: GroupResponse) -> Iterator[tuple[int, int]]:
