@@ -24,6 +24,8 @@ EXTRAS = PROJECT["optional-dependencies"]
 PINNED = ("-c", "constraints.txt")
 PARALLEL = ("-n", "auto", "--dist", "loadfile")
 """A process for each core, each file in one of them: its fixtures are made once."""
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
+"""For each of these processes: more threads would wait for one another, on small matrices for longer than they work."""
 BIN = "Scripts" if os.name == "nt" else "bin"
 FRESH_VENV = ("python", "-m", "venv", "--clear", "--without-pip")
 """A virtual environment with nothing in it: pip installs from outside, and isn't weighed."""
@@ -44,10 +46,11 @@ def install_wheel(session: nox.Session, *requirements: str) -> None:
     wheel = build_wheel(session)
     session.install(*PINNED, str(wheel), *requirements)
     # A reused environment would keep yesterday's wheel, whose version is the same. As `run`, so that `nox -R`,
-    # which skips `install`, does not test it either.
-    session.run("pip", "install", "--no-deps", "--force-reinstall", "--quiet", str(wheel))
+    # which skips `install`, does not test it either. Compiled: what runs in the kernel in virtual time keeps nothing.
+    session.run("pip", "install", "--no-deps", "--force-reinstall", "--compile", "--quiet", str(wheel))
     # Kernels are compiled once for all sessions: their key holds the sources and the compiler, not the environment.
     session.env["NUMBA_CACHE_DIR"] = str(Path(".nox", "kernels").resolve())
+    session.env.update(ONE_THREAD)
 
 
 @nox.session
@@ -177,7 +180,7 @@ def lowest(session: nox.Session) -> None:
     check_lower_bounds(session, requirements)
     # Old libraries may use what newer ones beside them call deprecated; that says nothing about netctrl.
     lenient = ("-W", "default::DeprecationWarning", "-W", "default::PendingDeprecationWarning")
-    session.run("pytest", "--import-mode=importlib", *PARALLEL, *lenient, "-m", "", *session.posargs)
+    session.run("pytest", "--import-mode=importlib", *PARALLEL, *lenient, "-m", "", *session.posargs, env=ONE_THREAD)
 
 
 def check_lower_bounds(session: nox.Session, requirements: list[str]) -> None:

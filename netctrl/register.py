@@ -160,6 +160,7 @@ QUEUE_LAWS = Registry(
         "codel": "netctrl.laws.aqm.codel:CODEL",
         "threshold": "netctrl.laws.aqm.threshold:THRESHOLD",
         "pi2": "netctrl.laws.l4s.pi2:PI2",
+        "docsis-pie": "netctrl.laws.targets.docsis_pie:DOCSIS_PIE",
     },
 )
 """Kind of a queue in a file -> its law, a `netctrl.laws.aqm.law.QueueLaw`. Read when scenarios are imported."""
@@ -286,6 +287,7 @@ REPORTS = Registry(
         "Comparison": "netctrl.report.runs:comparison_page",
         "Design": "netctrl.report.designs:design_page",
         "Evaluation": "netctrl.report.evaluations:evaluation_page",
+        "NetworkCertificate": "netctrl.report.certificates:network_page",
         "PacingDesign": "netctrl.report.designs:pacing_page",
         "QueueCertificate": "netctrl.report.certificates:certificate_page",
         "QueueDesign": "netctrl.report.designs:queue_page",

@@ -2,15 +2,14 @@
 
 `PYTHONPATH=experiments:tests/oracles python -m engines.certified onset [FIRST LAST]` finds the gain at which the
 fluid of tests/oracles begins to oscillate at the worst points of 200 random boxes; `... engines [packet|kernel]` runs
-random queues at .7 and 1.3 of the limit, `... spread` the kernel at .7 of the limit that Linux's spread cuts leave. All
-keep rows in data/results/certified-*.csv; `... docs` writes the tables in docs/assets.
+random queues at .7 and 1.3 of the limit. Both keep rows in data/results/certified-*.csv; `... docs` writes the tables
+in docs/assets.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import product
 from math import pi
 from pathlib import Path
@@ -28,7 +27,6 @@ from netctrl.certificates.certify import certify, subject_of
 from netctrl.certificates.loops import classes_of, read_mixture
 from netctrl.certificates.record import SampledLoop
 from netctrl.checks.engines import check_packets
-from netctrl.checks.fluid import check_fluid
 from netctrl.checks.point import point_of
 from netctrl.errors import InvalidValue
 from netctrl.frequency.sampled_stability import stable_gains
@@ -49,10 +47,13 @@ WITHIN = 0.03
 PACKET = 1500.0
 QUEUES = 10
 """Random queues of each law in an engine."""
-MOST_MBIT = {"packet": 2.0, "kernel": 1.5}
-"""Decades above 1 Mbit/s up to which rates are drawn."""
+CLOCKED = {"packet": "rfc-reno", "kernel": "linux-reno"}
+"""Senders of the engines."""
+FLOWS = {"packet": (300, 600), "kernel": (250, 350)}
+"""Least and most: the noise of marks falls as the root of their number."""
+WINDOWS = {"packet": (4.0, 40.0), "kernel": (6.0, 10.0)}
+"""Least and greatest [packet]."""
 KEY = ["engine", "law", "number", "share_of_limit"]
-SPREAD = "kernel, cuts spread"
 SHARES = (0.7, 1.3)
 """Gain over the certified limit."""
 
@@ -206,34 +207,30 @@ def onset_row(number: int) -> dict[str, Any]:
     }
 
 
-def queue(kind: str, number: int, share: float, engine: str, *, spread: bool = False) -> Box | None:
-    """A random queue with the base round trip at which its gain is a share of the limit; None: there is none.
-
-    With `spread`, of the limit that half a round trip more leaves: a cut that is spread over a round trip, as that of
-    Linux is (RFC 6937), comes so much later on average.
-    """
-    rng = np.random.default_rng([27, KINDS.index(kind), number])
+def queue(kind: str, number: int, share: float, engine: str) -> Box | None:
+    """A random queue with the base round trip at which its gain is a share of the limit; None: there is none."""
+    rng = np.random.default_rng([28, KINDS.index(kind), number])
     target = round(rng.uniform(0.01, 0.03), 3)
-    flows, rate = float(rng.integers(20, 81)), 1e6 * round(10.0 ** rng.uniform(1.0, MOST_MBIT[engine]), 1)
+    few, many = FLOWS[engine]
+    flows = float(rng.integers(few, many + 1))
+    rate = round(flows * 10.0 ** rng.uniform(5.5, 6.5), -5)
     if kind == "pie":
-        steps = int(rng.integers(1, 9))
+        steps = int(rng.integers(1, 17))
         gains = {"alpha": steps / 16, "beta": min(int(steps * rng.uniform(4.0, 12.0)), 32) / 16}
         own = {"hz": 1000} if engine == "kernel" else {"implementation": "rfc", "dq_rate_estimator": True}
         parameters = {"target_s": target, "tupdate_s": 0.015, **gains, **own}
     else:
-        alpha = round(256 * 10.0 ** rng.uniform(-1.5, -0.3)) / 256
+        alpha = round(256 * 10.0 ** rng.uniform(-1.5, 0.0)) / 256
         parameters = {"target_s": target, "tupdate_s": 0.016, "alpha": alpha}
         parameters["beta"] = round(256 * alpha * rng.uniform(5.0, 25.0)) / 256
-    box = Box(kind, parameters, "reno", (1.0,), (0.0, 0.0), (flows, flows), rate)
+    box = Box(kind, parameters, CLOCKED[engine], (1.0,), (0.0, 0.0), (flows, flows), rate)
 
     def excess(rtt: float) -> float:
-        loop = loops_at(box, flows, rtt)[0]
-        loop = replace(loop, age_s=0.5 * (rtt + target)) if spread else loop
-        return stable_gains(loop, flows, rtt).factor - 1.0 / share
+        return stable_gains(loops_at(box, flows, rtt)[0], flows, rtt).factor - 1.0 / share
 
-    rtts = np.geomspace(0.005, 0.3, 60)
+    rtts, (least, most) = np.geomspace(0.005, 0.3, 60), WINDOWS[engine]
     packets = packets_per_second(rate, PACKET) / flows
-    rtts = rtts[(packets * (rtts + target) >= 3.0) & (packets * (rtts + target) <= 100.0)]
+    rtts = rtts[(packets * (rtts + target) >= least) & (packets * (rtts + target) <= most)]
     values = [excess(rtt) for rtt in rtts]
     for low, high, before, after in zip(rtts[:-1], rtts[1:], values[:-1], values[1:], strict=True):
         if before > 0.0 >= after:
@@ -257,14 +254,13 @@ def queues(kind: str, engine: str) -> Iterator[tuple[int, list[Box]]]:
 
 
 def engine_row(number: int, share: float, box: Box, engine: str, seeds: tuple[int, ...]) -> dict[str, Any]:
-    kind = box.kind
-    certificate = netctrl.certify(kind, **box.arguments)
-    point = point_of(certificate)
-    fluid, made = check_fluid(point), check_packets(point, engine, seeds)
-    by_start = {run.start: run.settles for run in fluid.runs}
+    certificate = netctrl.certify(box.kind, **box.arguments)
+    at = certificate.certificate.sampled
+    rates = netctrl.certify(box.kind, **box.arguments | {"senders": "reno"}).certificate.sampled
+    made = check_packets(point_of(certificate), engine, seeds)
     return {
         "engine": engine,
-        "law": kind,
+        "law": box.kind,
         "number": number,
         "share_of_limit": share,
         "rate_mbit_per_s": box.rate / 1e6,
@@ -273,11 +269,9 @@ def engine_row(number: int, share: float, box: Box, engine: str, seeds: tuple[in
         "target_ms": 1e3 * box.parameters["target_s"],
         "alpha": box.parameters["alpha"],
         "beta": box.parameters["beta"],
-        "window_packets": certificate.certificate.sampled.windows_packets[0],
-        "gain_margin_db": certificate.certificate.sampled.gain_margin_db,
-        "fluid_settles_near": by_start["near"],
-        "fluid_settles_far": by_start["empty"] and by_start["full"],
-        "fluid_swing_ms": 1e3 * max(run.swing_s for run in fluid.runs),
+        "window_packets": at.windows_packets[0],
+        "gain_margin_db": at.gain_margin_db,
+        "reno_margin_db": rates.gain_margin_db,
         "envelope_ratio": made.envelope_ratio,
         "settles": made.settles,
         "swing_ms": 1e3 * float(np.mean([run.swing_s for run in made.runs])),
@@ -294,6 +288,12 @@ def keep(name: str, row: dict[str, Any], key: list[str]) -> None:
         rows = pd.concat([pd.read_csv(path), rows]).drop_duplicates(key, keep="last")
     rows.sort_values(key).to_csv(path, index=False, float_format="%.6g")
     print(row, flush=True)
+
+
+def kept_keys(name: str, key: list[str]) -> set[tuple[Any, ...]]:
+    """Keys of the rows that are kept."""
+    path = RESULTS / f"certified-{name}.csv"
+    return set(pd.read_csv(path)[key].itertuples(index=False, name=None)) if path.exists() else set()
 
 
 def onset_table() -> pd.DataFrame:
@@ -324,20 +324,20 @@ def engines_table() -> pd.DataFrame:
     rows = []
     for (engine, law), here in kept.groupby(["engine", "law"]):
         low, high = (here[here.share_of_limit == share] for share in SHARES)
+        ratio = 10.0 ** ((low.reno_margin_db - low.gain_margin_db) / 20.0)
         rows.append(
             {
                 "engine": engine,
+                "senders": CLOCKED[engine],
                 "law": law,
                 "queues": len(low),
                 "steady at .7": int(low.settles.sum()),
-                "oscillating at 1.3": int((~high.settles).sum()) if len(high) else "",
+                "oscillating at 1.3": int((~high.settles).sum()),
                 "envelope ratio at .7": f"{low.envelope_ratio.median():.2f}",
-                "at 1.3": f"{high.envelope_ratio.median():.2f}" if len(high) else "",
+                "at 1.3": f"{high.envelope_ratio.median():.2f}",
                 "swing at .7 [ms]": f"{low.swing_ms.median():.1f}",
-                "at 1.3 [ms]": f"{high.swing_ms.median():.1f}" if len(high) else "",
-                "fluid: settles at .7": int(low.fluid_settles_near.sum()),
-                "also from far": int((low.fluid_settles_near & low.fluid_settles_far).sum()),
-                "swings at 1.3": int((~high.fluid_settles_near).sum()) if len(high) else "",
+                "at 1.3 [ms]": f"{high.swing_ms.median():.1f}",
+                "reno's limit, of theirs": f"{ratio.median():.2f}",
             }
         )
     return pd.DataFrame(rows)
@@ -346,27 +346,22 @@ def engines_table() -> pd.DataFrame:
 def figure() -> Figure:
     """Envelope ratios of all queues, by engine and law."""
     kept = pd.read_csv(RESULTS / "certified-engines.csv")
-    drawn = Figure(figsize=(7.5, 3.2), layout="constrained")
+    drawn = Figure(figsize=(7.5, 3.0), layout="constrained")
     axis = drawn.subplots()
     names = []
     for row, ((engine, law), here) in enumerate(kept.groupby(["engine", "law"])):
         names.append(f"{law}, {engine}")
         for share, colour, shift in zip(SHARES, ("#1f4e9c", "#c0392b"), (0.12, -0.12), strict=True):
-            found = here[here.share_of_limit == share]
-            far = found.fluid_settles_near & ~found.fluid_settles_far
-            for part, filled in ((found[~far], colour), (found[far], "none")):
-                axis.scatter(
-                    part.envelope_ratio, np.full(len(part), row + shift), 22, facecolors=filled, edgecolors=colour
-                )
+            found = here[here.share_of_limit == share].envelope_ratio
+            axis.scatter(found, np.full(len(found), row + shift), 22, facecolors="none", edgecolors=colour)
     axis.axvline(pi / 2.0, color="#888888", lw=0.8)
     axis.set_yticks(range(len(names)), names)
     axis.set_xlabel("envelope ratio: 2 of noise, 1 of a cycle; line: π/2")
     entries = [
-        Line2D([], [], ls="", marker="o", color="#1f4e9c", label=".7 of the limit"),
-        Line2D([], [], ls="", marker="o", color="#c0392b", label="1.3 of it"),
-        Line2D([], [], ls="", marker="o", color="#666666", mfc="none", label="in the fluid cycles from afar only"),
+        Line2D([], [], ls="", marker="o", mfc="none", color="#1f4e9c", label=".7 of the limit"),
+        Line2D([], [], ls="", marker="o", mfc="none", color="#c0392b", label="1.3 of it"),
     ]
-    drawn.legend(handles=entries, loc="outside lower center", ncols=3, frameon=False)
+    drawn.legend(handles=entries, loc="outside lower center", ncols=2, frameon=False)
     return drawn
 
 
@@ -374,22 +369,17 @@ def main(argv: list[str]) -> int:
     what, *rest = argv or ["docs"]
     if what == "onset":
         first, last = map(int, rest or (0, BOXES))
-        path = RESULTS / "certified-onset.csv"
-        done = set(pd.read_csv(path).number) if path.exists() else set()
-        for number in sorted(set(range(first, last)) - done):
+        for number in sorted(set(range(first, last)) - {number for (number,) in kept_keys("onset", ["number"])}):
             keep("onset", onset_row(number), ["number"])
     elif what == "engines":
         for engine, kind in product(rest or ("packet", "kernel"), ("dualpi2", "pie")):
-            seeds = tuple(range(1, 7)) if engine == "packet" else (1,)
+            seeds = (1, 2, 3) if engine == "packet" else (1,)
+            done = kept_keys("engines", KEY)
             for number, pair in queues(kind, engine):
                 for share, box in zip(SHARES, pair, strict=True):
+                    if (engine, kind, number, share) in done:
+                        continue
                     keep("engines", engine_row(number, share, box, engine, seeds), KEY)
-    elif what == "spread":
-        for kind in ("dualpi2", "pie"):
-            for number, _ in queues(kind, "kernel"):
-                box = queue(kind, number, SHARES[0], "kernel", spread=True)
-                if box is not None:
-                    keep("engines", engine_row(number, SHARES[0], box, "kernel", (1,)) | {"engine": SPREAD}, KEY)
     else:
         for name, table in (("onset", onset_table()), ("engines", engines_table())):
             print(table.to_string(index=False))

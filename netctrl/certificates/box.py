@@ -67,6 +67,12 @@ class Box(NamedTuple):
     rtt: Ends
     """Round-trip times without the queue [s]."""
 
+    @property
+    def point(self) -> tuple[float, float] | None:
+        """Flows and round-trip time of a box that is one point."""
+        single = self.flows[0] == self.flows[1] and self.rtt[0] == self.rtt[1]
+        return (self.flows[0], self.rtt[0]) if single else None
+
 
 def box_of(
     subject: Judged,

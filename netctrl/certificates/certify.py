@@ -29,12 +29,8 @@ from netctrl.errors import InvalidValue, Status, did_you_mean
 from netctrl.frequency.branch_bound import Minimum
 from netctrl.frequency.margins import margins
 from netctrl.frequency.records import decibel
-from netctrl.frequency.sampled_margins import sampled_margins
-from netctrl.frequency.sampled_stability import (
-    box_keeps,
-    box_upper_gain,
-    stable_gains,
-)
+from netctrl.frequency.sampled_margins import PointProofs, point_proofs, sampled_margins
+from netctrl.frequency.sampled_stability import BoxProofs, box_proofs, stable_gains
 from netctrl.model.io.provenance import provenance
 from netctrl.model.loop import DelayLoop
 from netctrl.plants.queues.queue_loop import QueueLoop
@@ -52,6 +48,7 @@ __all__ = [
 ]
 
 _MIN_FACTOR = 10.0 ** (MIN_GAIN_DB / 20.0)
+_RULE = (_MIN_FACTOR, radians(MIN_PHASE_DEG))
 
 Loops = list[tuple[Mixture, QueueLoop]]
 """Loops of a law in a box, with their senders."""
@@ -234,7 +231,13 @@ def _hold(loops: Loops, box: Box) -> bool:
 
 def _keeps_rule(loop: QueueLoop, box: Box) -> bool:
     starts = loop.starts(box.flows, box.rtt)
-    return not starts or box_keeps(loop, box.flows, box.rtt, _MIN_FACTOR, radians(MIN_PHASE_DEG), starts)
+    return not starts or _proofs(loop, box, starts).keeps
+
+
+def _proofs(loop: QueueLoop, box: Box, starts: list[tuple[float, float]]) -> PointProofs | BoxProofs:
+    if box.point:
+        return point_proofs(loop, *box.point, *_RULE)
+    return box_proofs(loop, box.flows, box.rtt, tuple(starts), *_RULE)
 
 
 def worst(loops: Loops, box: Box) -> Worst:
@@ -247,7 +250,7 @@ def worst(loops: Loops, box: Box) -> Worst:
         starts = loop.starts(box.flows, box.rtt)
         if not starts:
             continue
-        limit = box_upper_gain(loop, box.flows, box.rtt, starts)
+        limit = _proofs(loop, box, starts).upper
         proved = min(proved, limit.proved)
         if limit.found < best.factor:
             flows, rtt = (float(np.exp(u)) for u in limit.where[1:3])
@@ -275,7 +278,8 @@ def _sampled(box: Box, found: Worst) -> SampledLoop:
     loop, flows, rtt = found.loop, found.flows, found.rtt
     x, lower = float(loop.output(flows, rtt)), stable_gains(loop, flows, rtt).lower
     at = Minimum(found.proved, found.factor, np.array([pi, np.log(flows), np.log(rtt), 0.0]), 0)
-    exact = sampled_margins(loop, flows, rtt, 1.0, at, stable=not found.unstable)
+    proofs = point_proofs(loop, *box.point, *_RULE) if box.point and not found.unstable else None
+    exact = sampled_margins(loop, flows, rtt, 1.0, at, stable=not found.unstable, proofs=proofs)
     return SampledLoop(
         sender=found.mixture.text,
         flows=None if box.inputs.flows is None else flows,
@@ -309,7 +313,8 @@ def _linear(subject: Subject, box: Box) -> LinearMargins | None:
 
 
 def _linear_at(subject: Subject, mixture: Mixture, box: Box, flows: float, rtt: float) -> LinearMargins:
-    sender, trip = mixture.parts[0][0], rtt * box.inputs.stretches[0]
+    # Published loops have windows that are sent at a rate.
+    sender, trip = mixture.parts[0][0]._replace(spread=0.0), rtt * box.inputs.stretches[0]
     if box.inputs.window_packets is not None:
         window = box.rate * (trip + subject.target_s) / flows  # as it was given
     else:

@@ -13,16 +13,14 @@ from __future__ import annotations
 from math import inf
 
 from netctrl.certificates.subject import PIE_NOTES, RUNGS, PiSubject, nominal_pi, scaled
-from netctrl.laws.aqm.pie import pie_scale
+from netctrl.laws.targets.docsis_pie import MEAN_BYTES, docsis_scale
 from netctrl.laws.targets.pie import PIE_SPREAD
 from netctrl.laws.targets.reading import DelayReading
 
 __all__ = ["docsis_pie"]
 
-_MEAN_BYTES = 1024.0
-"""MEAN_PKTSIZE of RFC 8034."""
-_HIGH = ((0.1, 1.0, 2.0), (1.0, 10.0, 8.0), (10.0, inf, 32.0))
-"""(from, to, factor of the gains) for outputs above .1."""
+_RUNGS = (*(rung for rung in RUNGS if rung[1] <= 0.1), (0.1, 1.0), (1.0, 10.0), (10.0, inf))
+"""Ranges of the output in which the gains are constant."""
 _LARGEST_BYTES = 1500.0
 _CAP = 0.85
 """Probability of a packet beyond which it no longer grows."""
@@ -39,18 +37,17 @@ def docsis_pie(
         A value that is not above 0.
     """
     nominal = nominal_pi(target_s, tupdate_s, alpha, beta)
-    low = tuple((a, b, scaled(nominal, pie_scale((a * b) ** 0.5 or 0.5 * b))) for a, b in RUNGS if b <= _HIGH[0][0])
     return PiSubject(
         name="docsis-pie",
         implementation="RFC 8034",
         parameters={"target_s": target_s, "tupdate_s": tupdate_s, "alpha": alpha, "beta": beta},
         nominal=nominal,
-        rungs=(*low, *((a, b, scaled(nominal, factor)) for a, b, factor in _HIGH)),
+        rungs=tuple((a, b, scaled(nominal, docsis_scale(a or 0.5 * b))) for a, b in _RUNGS),
         unscaled=nominal,
         thinning=PIE_SPREAD,
-        per_bytes=_MEAN_BYTES,
+        per_bytes=MEAN_BYTES,
         reading=DelayReading.BACKLOG,
-        greatest=_CAP * _MEAN_BYTES / _LARGEST_BYTES,
+        greatest=_CAP * MEAN_BYTES / _LARGEST_BYTES,
         beyond="the probability of large packets no longer grows",
         notes=PIE_NOTES,
     )

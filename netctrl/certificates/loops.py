@@ -8,10 +8,12 @@ from dataclasses import replace
 from math import pi
 from typing import NamedTuple
 
+import numpy as np
+
 from netctrl.certificates.box import Box, Ends
 from netctrl.certificates.subject import Subject
 from netctrl.errors import InvalidValue, did_you_mean
-from netctrl.frequency.sampled_stability import stable_gains
+from netctrl.frequency.sampled_stability import nearest_crossings
 from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.queue_response import SampledPi, WindowClass
 from netctrl.plants.queues.queue_tail import tail_bound
@@ -22,7 +24,9 @@ __all__ = ["MIXTURE_TAKES", "Mixture", "box_loops", "classes_of", "loops_of", "r
 MIXTURE_TAKES = (
     f"senders ({', '.join(SENDERS)}), or a mixture of them with the shares of flows, as in reno+dctcp or .8reno+.2dctcp"
 )
-_PART = re.compile(r"\s*([0-9]*\.?[0-9]+)?\s*([a-z][a-z0-9]*)\s*")
+_PART = re.compile(r"\s*([0-9]*\.?[0-9]+)?\s*([a-z][a-z0-9-]*)\s*")
+_SAFE = 0.45
+"""Half, less what is not known of a crossing."""
 _NEGLIGIBLE = 1e-5
 """Response below which no margin is looked for."""
 
@@ -67,7 +71,19 @@ def classes_of(subject: Subject, mixture: Mixture, stretches: tuple[float, ...])
             f"at least one classic sender for {subject.name}: without one the step of its scalable queue marks, "
             "not its PI law",
         )
+    if any(each.sender.spread for each in found):
+        _check_clocked(mixture.text, found)
     return tuple(found)
+
+
+def _check_clocked(text: str, classes: list[WindowClass]) -> None:
+    clocked = ", ".join(sender.name for sender in SENDERS.values() if sender.spread)
+    if not all(each.sender.spread for each in classes):
+        takes = f"only senders that acknowledgements clock ({clocked}) in a mixture, or none of them"
+        raise InvalidValue("sender", text, takes)
+    if len({each.stretch for each in classes}) > 1:
+        takes = f"one round-trip time with {clocked}; reno and creno for several"
+        raise InvalidValue("stretches", tuple(each.stretch for each in classes), takes)
 
 
 def loops_of(
@@ -106,22 +122,27 @@ def _covered(loop: QueueLoop, boxes: list[tuple[Ends, Ends]]) -> QueueLoop:
     Beyond them |L| is at most half of what it is at some crossing of the negative axis, and at most 1/2: so neither
     the least gain margin of a box nor a gain crossover is beyond.
     """
-    for flows, rtt in boxes:
-        starts = loop.starts(flows, rtt)
-        if not starts:
-            continue
-        loop = replace(loop, continuous_s=min(loop.continuous_s, 2.0 * max(_longest(loop, *each) for each in starts)))
-        while not _covers(loop, flows, rtt, starts):
+    left = [(flows, rtt, starts) for flows, rtt in boxes if (starts := loop.starts(flows, rtt))]
+    longest = [max(_longest(loop, *each) for each in starts) for _, _, starts in left]
+    loop = replace(loop, continuous_s=min([loop.continuous_s, *(2.0 * each for each in longest)]))
+    crossings = np.zeros(len(left))
+    while left:
+        bounds = np.array([tail_bound(loop, pi / loop.continuous_s, flows, rtt) for flows, rtt, _ in left])
+        unknown = np.flatnonzero((bounds <= 0.5) & (crossings == 0.0))  # a crossing stays one as the range grows
+        if unknown.size:
+            crossings[unknown] = _crossings(loop, [left[i][2] for i in unknown])
+        open_ = np.flatnonzero((bounds > 0.5) | (bounds > np.maximum(_SAFE * crossings, _NEGLIGIBLE)))
+        left, crossings = [left[i] for i in open_], crossings[open_]
+        if left:
             loop = replace(loop, continuous_s=0.5 * loop.continuous_s)
     return loop
 
 
-def _covers(loop: QueueLoop, flows: Ends, rtt: Ends, starts: list[tuple[float, float]]) -> bool:
-    bound = tail_bound(loop, pi / loop.continuous_s, flows, rtt)
-    if bound > 0.5:
-        return False
-    crossing = max(1.0 / stable_gains(loop, *start).upper for start in starts)
-    return bound <= max(0.5 * crossing, _NEGLIGIBLE)
+def _crossings(loop: QueueLoop, starts: list[list[tuple[float, float]]]) -> np.ndarray:
+    """Greatest |L| up to 1 at a crossing of the negative axis, of several lists of points (N, tau)."""
+    points = np.array([point for each in starts for point in each])
+    found = nearest_crossings(loop, points[:, 0], points[:, 1])
+    return np.maximum.reduceat(found, np.cumsum([0, *map(len, starts[:-1])]))
 
 
 def _longest(loop: QueueLoop, flows: float, rtt: float) -> float:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
 from math import inf, log
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +14,8 @@ from netctrl.certificates.loops import box_loops
 from netctrl.certificates.record import QueueReach
 from netctrl.certificates.subject import Subject
 from netctrl.frequency.sampled_stability import gain_factors
+from netctrl.plants.queues.queue_loop import QueueLoop
+from netctrl.plants.queues.queue_response import SampledPi
 
 __all__ = ["reach"]
 
@@ -26,6 +30,8 @@ _NARROW = 1e-4
 _NEAR = np.array([-3e-2, -3e-3, -3e-4, 0.0, 3e-4, 3e-3, 3e-2])
 """Points around an estimate, in widths of what it is in."""
 _EVEN = np.arange(1, 9) / 9.0
+_DIGITS = 4
+"""To which the ratio of a family's gains is the same: Linux's integers differ by 3e-6 of it."""
 
 Search = Generator[np.ndarray, np.ndarray, float | None]
 """Takes, for logarithms that it gives, how far the margin is above the least; returns what it has found."""
@@ -47,14 +53,18 @@ def reach(subject: Subject, box: Box, factor: float) -> QueueReach:
         ((box.flows[0], max(box.flows[0] * largest / MIN_WINDOW, box.flows[0])), long),
     ]
     loops = [loop for _, loop in box_loops(subject, box, around)]
+    families = _families(loops)
 
     def margin(flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
         """Logarithm of the gain margin over the least; windows that are too small for the loop count as kept."""
         least = np.full(flows.shape, inf)
-        for loop in loops:
-            i = np.flatnonzero(loop.holds(loop.output(flows, rtt)))
-            i = i[loop.windows_at(flows[i], rtt[i]).min(axis=0) >= MIN_WINDOW]
-            least[i] = np.minimum(least[i], np.log(gain_factors(loop, flows[i], rtt[i]) / factor))
+        for family in families:
+            x = family.whole.output(flows, rtt)
+            large = family.whole.windows_of(x, rtt).min(axis=0) >= MIN_WINDOW * (1.0 - 1e-9)  # despite rounding
+            at = [np.flatnonzero(loop.holds(x) & large) for loop in family.loops]
+            i, gain = np.concatenate(at), np.repeat(family.gains, [len(each) for each in at])
+            found = gain_factors(family.whole, flows[i], rtt[i], gain)
+            np.minimum.at(least, i, np.log(found / factor))
         return least
 
     def by_rtt(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -96,6 +106,31 @@ def reach(subject: Subject, box: Box, factor: float) -> QueueReach:
     )
 
 
+class _Family(NamedTuple):
+    """Loops that are multiples of one in ranges of their own."""
+
+    whole: QueueLoop
+    """It holds everywhere."""
+    loops: list[QueueLoop]
+    gains: list[float]
+
+
+def _families(loops: list[QueueLoop]) -> list[_Family]:
+    """PI laws whose gains are scaled alike are one family: their crossings are at the same angles."""
+    found: dict[object, _Family] = {}
+    for loop in loops:
+        key: object = loop
+        if isinstance(law := loop.law, SampledPi):
+            same = (loop.classes, loop.rate, loop.age_s, loop.age_queues, loop.marked_leaving)
+            key = (*same, law.update_s, law.target_s, round(law.proportional / law.integral, _DIGITS))
+        whole = found.setdefault(key, _Family(replace(loop, within=(0.0, inf)), [], []))
+        whole.loops.append(loop)
+        first = whole.loops[0].law
+        alike = isinstance(law, SampledPi) and isinstance(first, SampledPi)
+        whole.gains.append(law.integral / first.integral if alike else 1.0)
+    return list(found.values())
+
+
 def _outwards(low: float, far: float) -> Search:
     """Greatest value from `low` on up to which the margin is kept at every point looked at; None: not at `low`."""
     grid, above = np.linspace(log(low), log(far), _POINTS), np.empty(0)
@@ -117,13 +152,14 @@ def _between(points: np.ndarray, above: np.ndarray) -> Search:
         inner = points[-2] + width * _EVEN
         if np.isfinite(above).all() and len(np.unique(above)) == len(above):
             guess = _crossing(points, above)
-            around = guess + width * _NEAR
-            inner = np.sort(np.concatenate([inner, around[(around > points[-2]) & (around < points[-1])]]))
+            near = guess + width * _NEAR
+            inner = np.sort(np.concatenate([inner, near[(near > points[-2]) & (near < points[-1])]]))
         found = yield inner
         points = np.concatenate([points[:-1], inner, points[-1:]])
         above = np.concatenate([above[:-1], found, above[-1:]])
         last = int(np.argmax(above < 0.0))
-        points, above = points[last - 2 : last + 1], above[last - 2 : last + 1]
+        around = slice(max(last - 2, 0), last + 1)
+        points, above = points[around], above[around]
     return float(np.exp(points[-2]))
 
 

@@ -25,7 +25,7 @@ def check_certificate(certificate: QueueCertificate, engines: str | Iterable[str
     Parameters
     ----------
     certificate : QueueCertificate
-        Of `pie`, `pi2` or `dualpi2`.
+        Of `pie`, `docsis-pie`, `pi2`, `dualpi2`, `red` or `wred`.
     engines : str or iterable of str
         "fluid": the nonlinear fluid from three starts, with the law's own arithmetic; "packet": packets, three seeds;
         "kernel": the Linux kernel in virtual time, three seeds.

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from netctrl.certificates.record import CheckRun, QueueCheck
 from netctrl.checks.point import CheckPoint
+from netctrl.checks.queues import buffer_bytes, queue_of
 from netctrl.checks.steadiness import AT_LIMIT, Envelope, envelope
 from netctrl.engines.engine import simulate
 from netctrl.errors import InvalidValue
-from netctrl.laws.aqm.pie import PieQueue
-from netctrl.laws.disciplines import KernelQueue
-from netctrl.laws.l4s.dualpi2 import DualPi2Queue
-from netctrl.laws.l4s.pi2 import Pi2Queue
-from netctrl.laws.targets.reading import DelayReading
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["KERNEL_HZ", "SEEDS", "check_packets", "check_scenario"]
+__all__ = ["SEEDS", "check_packets", "check_scenario"]
 
 SEEDS = (1, 2, 3)
-KERNEL_HZ = 1000
-"""CONFIG_HZ of the kernel engine."""
 _WARM_PERIODS, _PERIODS = 20.0, 100.0
 _WARM_S, _LEAST_S = 10.0, 30.0
 _SAMPLES = 32
@@ -34,7 +27,8 @@ _SAMPLES = 32
 _MOST_PACKETS = {"packet": 3e7, "kernel": 6e6}
 """Of one run."""
 _SENDERS = {"reno": "reno", "creno": "cubic", "dctcp": "dctcp"}
-_BUFFER_S, _BUFFER_TARGETS = 1.0, 20.0
+_CLOCKED = {"packet": {"rfc-reno": "reno"}, "kernel": {"linux-reno": "reno", "linux-creno": "cubic"}}
+"""Senders that only one engine has."""
 
 
 def check_packets(
@@ -85,7 +79,7 @@ def check_packets(
         period_s=period,
         envelope_ratio=ratio,
         runs=tuple(runs),
-        notes=_notes(point),
+        notes=_notes(point, engine),
     )
 
 
@@ -97,15 +91,18 @@ def check_scenario(point: CheckPoint, engine: str, seed: int, flows: int | None 
     InvalidValue
         As in `check_packets`.
     """
-    queue = _QUEUES[engine](point)
+    queue = queue_of(point, engine)
+    if flows is not None and point.subject.in_bytes:
+        raise InvalidValue("flows", flows, f"those of the point: thresholds of {point.subject.name} are in bytes")
     wanted = max(round(point.flows), 1) if flows is None else flows
     warm = max(_WARM_PERIODS * point.period_s, _WARM_S)
     duration = warm + max(_PERIODS * point.period_s, _LEAST_S)
     groups = []
     for k in point.loop.classes:
-        sender = _SENDERS.get(k.sender.name)
+        has = _SENDERS | _CLOCKED[engine]
+        sender = has.get(k.sender.name)
         if sender is None or not k.queued:
-            takes = "classic senders (reno, creno) with dualpi2, else reno, creno or dctcp"
+            takes = f"senders that this engine has: {', '.join(has)}; with dualpi2 not dctcp"
             raise InvalidValue("check", f"{engine} with {k.sender.name} under {point.subject.name}", takes)
         groups.append(
             BulkFlows(
@@ -115,21 +112,21 @@ def check_scenario(point: CheckPoint, engine: str, seed: int, flows: int | None 
                 count=max(round(k.share * wanted), 1),
                 sender=sender,
                 start=(0.0, 2.0),
-                ecn=engine == "packet" or point.subject.name != "pie",
+                ecn=engine == "packet" or _marks(point),
             )
         )
     rate = point.loop.rate / point.flows * sum(group.count for group in groups)
     if rate * duration > _MOST_PACKETS[engine]:
         takes = f"a point with fewer packets: a run would take {rate * duration:.2g}"
         raise InvalidValue("check", engine, takes)
-    buffer = rate * max(_BUFFER_S, _BUFFER_TARGETS * point.target_s) * point.packet_bytes
+    share = 1.0 if point.subject.in_bytes else rate / point.loop.rate
     line = Link(
         id="line",
         source="left",
         target="right",
         capacity=rate * point.packet_bytes * BITS_PER_BYTE,
         delay=min(group.rtt[0] for group in groups) / 4.0,
-        buffer=buffer,
+        buffer=buffer_bytes(point) * share,
         queue=queue,
     )
     return Scenario.of(
@@ -144,45 +141,17 @@ def check_scenario(point: CheckPoint, engine: str, seed: int, flows: int | None 
     )
 
 
-def _packet_queue(point: CheckPoint) -> Any:
-    subject, gains = point.subject, point.subject.sampled
-    settings: dict[str, Any] = {"target": gains.target_s, "update": gains.update_s}
-    settings |= {"alpha": gains.integral, "beta": gains.proportional}
-    if subject.name == "pi2":
-        return Pi2Queue(**settings, coupling=float(subject.coupling))
-    if subject.name == "dualpi2":
-        if not subject.marked_leaving:
-            raise InvalidValue("check", "packet with drop_early", "the kernel, or dualpi2 without --drop-early")
-        return DualPi2Queue(**settings, coupling=float(subject.coupling))
-    if subject.thinning != 1.0 or subject.reading is not DelayReading.BACKLOG:
-        takes = "--check kernel for Linux's pie; packets have RFC 8033's: --rfc --dq-rate-estimator"
-        raise InvalidValue("check", "packet with Linux's pie" if subject.thinning != 1.0 else "packet", takes)
-    return PieQueue(**settings)
+def _marks(point: CheckPoint) -> bool:
+    """Whether the law marks packets in the kernel, in place of dropping them."""
+    return bool(point.subject.parameters.get("ecn", point.subject.name != "pie" or point.loop.clocked))
 
 
-def _kernel_queue(point: CheckPoint) -> Any:
-    given: Mapping[str, Any] = point.subject.parameters
-    name = point.subject.name
-    if name == "pi2" or given.get("implementation") == "rfc":
-        raise InvalidValue("check", f"kernel with {point.subject.implementation}", "a law of Linux: pie or dualpi2")
-    times = {"target": given["target_s"], "tupdate": given["tupdate_s"]}
-    limit = {"limit": 100_000}
-    if name == "dualpi2":
-        own = {"alpha": given["alpha"], "beta": given["beta"], "coupling_factor": given["coupling"]}
-        own |= {"step_thresh": given["step_s"], "drop_enqueue": float(given["drop_early"])}
-        return KernelQueue(discipline="dualpi2", parameters=times | own | limit)
-    if given["hz"] != KERNEL_HZ:
-        raise InvalidValue(
-            "check", f"kernel with --hz {given['hz']}", f"--hz {KERNEL_HZ}, which the engine's kernel has"
-        )
-    own = {"alpha": round(16.0 * given["alpha"]), "beta": round(16.0 * given["beta"])}
-    estimator = {"dq_rate_estimator": 1.0} if given["dq_rate_estimator"] else {}
-    return KernelQueue(discipline="pie", parameters=times | own | limit | estimator)
-
-
-_QUEUES: dict[str, Callable[[CheckPoint], Any]] = {"packet": _packet_queue, "kernel": _kernel_queue}
-
-
-def _notes(point: CheckPoint) -> tuple[str, ...]:
-    cubic = any(k.sender.name == "creno" for k in point.loop.classes)
-    return ("creno runs as Cubic, which leaves its Reno-friendly region where windows are large",) if cubic else ()
+def _notes(point: CheckPoint, engine: str) -> tuple[str, ...]:
+    found = []
+    if any(k.sender.name in ("creno", "linux-creno") for k in point.loop.classes):
+        found.append("creno runs as Cubic, which leaves its Reno-friendly region where windows are large")
+    if engine == "packet" and point.subject.name == "docsis-pie":
+        found.append("packets are marked by chance, at the mean rate of spread drops, and the law acts by intervals")
+    if engine == "packet" and point.subject.name == "red":
+        found.append("packets are marked by chance, at the mean rate of spaced marks, and the average moves with time")
+    return tuple(found)

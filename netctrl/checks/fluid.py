@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any
 
 from netctrl.certificates.linux import linux_dualpi2, linux_pie
 from netctrl.certificates.record import CheckRun, QueueCheck
 from netctrl.checks.point import CheckPoint
+from netctrl.checks.queues import buffer_bytes, docsis_queue, red_queue
+from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.pie import PieQueue
-from netctrl.sim.queue_fluid.laws import FluidLaw, LinuxDualPi2, LinuxPie, Pi2, RfcPie
+from netctrl.laws.aqm.red import RED
+from netctrl.laws.targets.docsis_pie import DOCSIS_PIE
+from netctrl.laws.targets.reading import DelayReading
+from netctrl.sim.queue_fluid.laws import DocsisPie, FluidLaw, LinuxDualPi2, LinuxPie, Pi2, Red, RfcPie
 from netctrl.sim.queue_fluid.run import STARTS, FluidClass, FluidQueue, swing_of
 
 __all__ = ["check_fluid", "fluid_queue"]
 
-_DUALPI2_NOTES = ("the scalable queue is a constant delay, without its step",)
+_NOTES = {
+    "dualpi2": ("the scalable queue is a constant delay, without its step",),
+    "docsis-pie": (
+        "the buffer is a second or 20 targets: the law begins when a third of it has filled",
+        "spread drops have their mean rate over sizes of packets",
+    ),
+    "red": ("the average of an empty queue falls at the link's rate",),
+}
+_ADAPTS_S = 0.5
+"""Time from one step of adaptive RED to the next."""
 
 
 def check_fluid(point: CheckPoint) -> QueueCheck:
@@ -40,12 +54,15 @@ def check_fluid(point: CheckPoint) -> QueueCheck:
         period_s=point.period_s,
         envelope_ratio=None,
         runs=tuple(runs),
-        notes=_DUALPI2_NOTES if point.subject.name == "dualpi2" else (),
+        notes=_NOTES.get(point.subject.name, ()),
     )
 
 
 def fluid_queue(point: CheckPoint) -> FluidQueue:
     """The queue of a certificate's point in the fluid, with its law in the arithmetic of its implementation."""
+    if point.loop.clocked:
+        takes = "packet or kernel: the fluid sends windows at the rate w/R, and acknowledgements clock these senders"
+        raise InvalidValue("check", f"fluid with {point.mixture.text}", takes)
     classes = tuple(
         FluidClass(
             flows=k.share * point.flows,
@@ -59,16 +76,46 @@ def fluid_queue(point: CheckPoint) -> FluidQueue:
         )
         for k in point.loop.classes
     )
-    law = _law(point.subject.name, point.subject.parameters, point)
-    return FluidQueue(classes, point.loop.rate, point.packet_bytes, law, point.output, point.period_s)
+    law = _LAWS[point.subject.name](point)
+    buffer_s = buffer_bytes(point) / point.packet_bytes / point.loop.rate
+    return FluidQueue(classes, point.loop.rate, point.packet_bytes, law, point.output, point.period_s, buffer_s)
 
 
-def _law(name: str, given: Mapping[str, Any], point: CheckPoint) -> FluidLaw:
-    if name == "dualpi2":
-        return LinuxDualPi2(linux_dualpi2(**given))
+def _dualpi2(point: CheckPoint) -> FluidLaw:
+    given: dict[str, Any] = dict(point.subject.parameters)
+    return LinuxDualPi2(linux_dualpi2(**given))
+
+
+def _pi2(point: CheckPoint) -> FluidLaw:
+    given: dict[str, Any] = dict(point.subject.parameters)
+    return Pi2(given["target_s"], given["tupdate_s"], given["alpha"], given["beta"], given["coupling"])
+
+
+def _pie(point: CheckPoint) -> FluidLaw:
+    given: dict[str, Any] = dict(point.subject.parameters)
+    if given.pop("implementation") == "linux":
+        return LinuxPie(linux_pie(**given))
     target, update, alpha, beta = (given[key] for key in ("target_s", "tupdate_s", "alpha", "beta"))
-    if name == "pi2":
-        return Pi2(target, update, alpha, beta, given["coupling"])
-    if given["implementation"] == "linux":
-        return LinuxPie(linux_pie(**{key: value for key, value in given.items() if key != "implementation"}))
-    return RfcPie(PieQueue(target=target, update=update, alpha=alpha, beta=beta), point.subject.reading)
+    reading = DelayReading.BACKLOG if given["dq_rate_estimator"] else DelayReading.SOJOURN
+    return RfcPie(PieQueue(target=target, update=update, alpha=alpha, beta=beta), reading)
+
+
+def _docsis_pie(point: CheckPoint) -> FluidLaw:
+    queue = docsis_queue(point)
+    return DocsisPie(DOCSIS_PIE.read(queue, point.packet_bytes, buffer_bytes(point)), queue.interval)
+
+
+def _red(point: CheckPoint) -> FluidLaw:
+    queue = red_queue(point)
+    update = _ADAPTS_S if queue.adaptive else point.period_s
+    return Red(RED.read(queue, point.packet_bytes, buffer_bytes(point)), point.target_s, update)
+
+
+_LAWS: dict[str, Callable[[CheckPoint], FluidLaw]] = {
+    "dualpi2": _dualpi2,
+    "pi2": _pi2,
+    "pie": _pie,
+    "docsis-pie": _docsis_pie,
+    "red": _red,
+    "wred": _red,
+}

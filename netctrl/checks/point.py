@@ -10,6 +10,7 @@ from netctrl.certificates.box import Box, box_of
 from netctrl.certificates.certify import subject_of
 from netctrl.certificates.loops import Mixture, classes_of, loops_of, read_mixture
 from netctrl.certificates.record import QueueCertificate, SampledLoop
+from netctrl.certificates.red import RedSubject
 from netctrl.certificates.subject import PiSubject
 from netctrl.errors import InvalidValue
 from netctrl.frequency.sampled_stability import stable_gains
@@ -17,7 +18,7 @@ from netctrl.plants.queues.queue_loop import QueueLoop
 
 __all__ = ["CheckPoint", "point_of"]
 
-_CHECKED = ("pie", "pi2", "dualpi2")
+_CHECKED = ("pie", "docsis-pie", "pi2", "dualpi2", "red", "wred")
 """Laws of which the fluid has the nonlinear rules."""
 _FLOWS_OF_WINDOW = 20.0
 """Flows in place of a window alone: a loop's linear part doesn't depend on their number."""
@@ -26,7 +27,7 @@ _FLOWS_OF_WINDOW = 20.0
 class CheckPoint(NamedTuple):
     """Worst point of a certificate, with its loop."""
 
-    subject: PiSubject
+    subject: PiSubject | RedSubject
     mixture: Mixture
     stretches: tuple[float, ...]
     loop: QueueLoop
@@ -42,7 +43,7 @@ class CheckPoint(NamedTuple):
     @property
     def target_s(self) -> float:
         """Standing delay of the queue [s]."""
-        return self.subject.target_s
+        return self.subject.target_s or float(self.loop.standing(self.output))
 
 
 def point_of(certificate: QueueCertificate) -> CheckPoint:
@@ -55,8 +56,8 @@ def point_of(certificate: QueueCertificate) -> CheckPoint:
     """
     name = certificate.law.name
     subject = subject_of(name, certificate.law.parameters) if name in _CHECKED else None
-    if not isinstance(subject, PiSubject):
-        raise InvalidValue("check", name, "a law with a nonlinear check: pie, pi2 or dualpi2")
+    if not isinstance(subject, PiSubject | RedSubject):
+        raise InvalidValue("check", name, f"a law with a nonlinear check: {', '.join(_CHECKED)}")
     at = certificate.certificate.sampled
     if at is None:
         raise InvalidValue("check", certificate.verdict, "a certificate with an equilibrium")
@@ -73,7 +74,7 @@ def point_of(certificate: QueueCertificate) -> CheckPoint:
     )
     mixture = read_mixture(at.sender)
     if any(sender.name == "cubic" for sender, _ in mixture.parts):
-        raise InvalidValue("check", at.sender, "senders of which the fluid has windows: reno, creno and dctcp")
+        raise InvalidValue("check", at.sender, "senders whose windows the engines have: all but cubic")
     loop, flows = _loop(subject, mixture, box, at)
     if at.flows is None:
         loop, flows = replace(loop, rate=loop.rate * _FLOWS_OF_WINDOW / flows), _FLOWS_OF_WINDOW
@@ -92,14 +93,20 @@ def point_of(certificate: QueueCertificate) -> CheckPoint:
     )
 
 
-def _loop(subject: PiSubject, mixture: Mixture, box: Box, at: SampledLoop) -> tuple[QueueLoop, float]:
-    """Loop of the worst point, which may be at the end of a range of gains, and its flows."""
+def _loop(subject: PiSubject | RedSubject, mixture: Mixture, box: Box, at: SampledLoop) -> tuple[QueueLoop, float]:
+    """Loop of the worst point, which may be at the end of a range of gains, and its flows.
+
+    Each line of RED has a standing delay of its own, and so an output of its own.
+    """
     loops = loops_of(subject, classes_of(subject, mixture, box.inputs.stretches), box)
     flows = at.flows
     if flows is None:
         trip = loops[0].trip(loops[0].classes[0], at.rtt_s, subject.target_s)
         flows = box.rate * trip / at.windows_packets[0]
     certified = 10.0 ** (at.gain_margin_db / 20.0)
-    x = float(loops[0].output(flows, at.rtt_s))
-    near = [loop for loop in loops if loop.within[0] * (1.0 - 1e-6) <= x <= loop.within[1] * (1.0 + 1e-6)]
+    near = []
+    for loop in loops:
+        x = float(loop.output(flows, at.rtt_s))
+        if loop.within[0] * (1.0 - 1e-6) <= x <= loop.within[1] * (1.0 + 1e-6):
+            near.append(loop)
     return min(near, key=lambda loop: abs(stable_gains(loop, flows, at.rtt_s).factor - certified)), flows

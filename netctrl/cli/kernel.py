@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import msgspec
 
 from netctrl.cli.app import new_app, option, positional, progress_bar, report, run, say
+from netctrl.cli.design.common import read
 from netctrl.errors import InvalidValue, checked_jobs
 from netctrl.units import DURATION_TAKES, SIZE_TAKES, format_quantity, parse_duration, parse_size
 
@@ -109,8 +110,8 @@ def run_program(
         raise InvalidValue("PROGRAM", None, "a program and its arguments, after --")
     options: dict[str, Any] = {
         "seed": _seed(seed),
-        "memory_bytes": int(_read("memory", memory, parse_size, SIZE_TAKES, _MIN_MEMORY, _MAX_MEMORY)),
-        "wall_limit_s": _read("wall_limit", limit, parse_duration, DURATION_TAKES, 1.0, _MAX_WALL_S),
+        "memory_bytes": int(_within("memory", memory, parse_size, SIZE_TAKES, _MIN_MEMORY, _MAX_MEMORY)),
+        "wall_limit_s": _within("wall_limit", limit, parse_duration, DURATION_TAKES, 1.0, _MAX_WALL_S),
     }
     if dry_run:
         kernel = f"Linux {chosen_kernel(version).version}" if kernels() else "none is built yet: netctrl kernel build"
@@ -168,11 +169,8 @@ def _seed(text: str) -> int:
     return int(text)
 
 
-def _read(argument: str, text: str, parse: Any, takes: str, least: float, most: float) -> float:
-    try:
-        value = parse(text)
-    except ValueError:
-        raise InvalidValue(argument, text, takes) from None
+def _within(argument: str, text: str, parse: Any, takes: str, least: float, most: float) -> float:
+    value = read(argument, text, parse, takes)
     if not least <= value <= most:
         raise InvalidValue(argument, text, f"{takes}, from {least:g} to {most:g}")
     return value

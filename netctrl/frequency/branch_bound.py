@@ -8,7 +8,7 @@ The result is an attained value and a proved lower bound within the requested to
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf, pi
 from typing import NamedTuple
@@ -18,13 +18,18 @@ import numpy as np
 from netctrl.errors import NetctrlError
 
 __all__ = [
+    "Attain",
     "Cells",
+    "Cover",
     "Minimum",
+    "Objective",
     "Sector",
     "angle_cells",
+    "decided",
     "disk_bound",
     "gain_bound",
     "least",
+    "least_each",
     "phase_bound",
     "reduction_bound",
     "touch_bound",
@@ -45,6 +50,25 @@ class Cells(NamedTuple):
 
     centre: np.ndarray
     half: np.ndarray
+
+
+class Cover(NamedTuple):
+    """Cells that cover a domain, with their discs, (k,), (k, n) and (k, n) as of `Discs`."""
+
+    cells: Cells
+    centre: np.ndarray
+    parts: np.ndarray
+    stretch: np.ndarray
+
+    def rows(self, chosen: np.ndarray) -> Cover:
+        """Some of the cells."""
+        return Cover(Cells(*(each[chosen] for each in self.cells)), *(each[chosen] for each in self[1:]))
+
+    @classmethod
+    def of(cls, parts: Sequence[Cover]) -> Cover:
+        """All of several parts' cells."""
+        cells, *discs = zip(*parts, strict=True)
+        return cls(Cells(*map(np.concatenate, zip(*cells, strict=True))), *map(np.concatenate, discs))
 
 
 class Minimum(NamedTuple):
@@ -69,15 +93,77 @@ Attain = Callable[[Cells], tuple[float, np.ndarray]]
 """A few cells to a value attained in or near them, and its place; inf where there is none."""
 
 
+class Objective(NamedTuple):
+    """What is to be minimised over cells."""
+
+    bound: Bound
+    attain: Attain
+    tolerance: float
+    """Relative gap between the proved bound and the attained value."""
+    start: tuple[float, np.ndarray]
+    """An attained value and its place; inf where none is known."""
+
+
+class _Discs(NamedTuple):
+    """Discs of the cells of a round."""
+
+    cells: Cells
+    centre: np.ndarray
+    radius: np.ndarray
+    factor: np.ndarray
+    known: np.ndarray
+    """Whether the disc is bounded."""
+    stuck: np.ndarray
+    """Whether it is rounding error."""
+
+
+class _Search:
+    """Minimum of one objective in the making."""
+
+    def __init__(self, objective: Objective, cells: int) -> None:
+        self.objective = objective
+        self.found, self.where = objective.start
+        self.pending = np.ones(cells, dtype=bool)
+        """Which cells of the next round it asks for."""
+        self.cells, self.blurred, self.open = 0, inf, -inf
+
+    def look(self, discs: _Discs, *, attempt: bool, known: bool) -> None:
+        """Leaves those cells pending in which the objective may be less than the best value found; cells whose discs
+        were known before don't count."""
+        if not self.pending.any():
+            return
+        bound, attain, tolerance, _ = self.objective
+        self.cells += 0 if known else int(self.pending.sum())
+        # A cell without a bound yet may contain any value.
+        lower = np.where(discs.known, bound(discs.centre, discs.radius, discs.factor, discs.cells), -inf)
+        lower = np.where(self.pending, lower, inf)
+        lowest = int(np.argmin(lower))
+        if attempt and lower[lowest] < self.found:
+            value, at = attain(Cells(*(each[lowest : lowest + 1] for each in discs.cells)))
+            if value < self.found:
+                self.found, self.where = value, at
+        left = lower < self.found * (1.0 - tolerance)
+        stuck = left & discs.stuck
+        self.blurred = min(self.blurred, lower[stuck].min(initial=inf))
+        left &= ~stuck
+        self.open = lower[left].min(initial=inf)
+        self.pending = left & (self.cells <= MAX_CELLS)
+
+    def minimum(self) -> Minimum:
+        proved = min(self.found * (1.0 - self.objective.tolerance), self.blurred, self.open)
+        return Minimum(proved, self.found, self.where, self.cells)
+
+
 def least(
     discs: Discs,
     bound: Bound,
     attain: Attain,
-    cells: Cells,
+    cells: Cells | Cover,
     *,
     tolerance: float,
     start: tuple[float, np.ndarray],
     loosest: float | None = None,
+    leaves: list[Cover] | None = None,
 ) -> Minimum:
     """Minimum of an objective over `cells`, by branch and bound.
 
@@ -85,7 +171,7 @@ def least(
     ----------
     discs, bound, attain : callable
         Of the types defined above.
-    cells : Cells
+    cells : Cells or Cover
         They cover the whole domain.
     tolerance : float
         Relative gap between the proved bound and the attained value.
@@ -93,45 +179,64 @@ def least(
         An attained value and its place; inf where none is known.
     loosest : float, optional
         Gap accepted where MAX_CELLS cells or rounding errors prevent a smaller one; `tolerance` by default.
+    leaves : list of Cover, optional
+        Takes parts of a cover by cells that were not split, to begin another question with.
 
     Raises
     ------
     NetctrlError
         No decision within the limits on cells and rounds.
     """
-    found, where = start
-    bounded, widest, blurred = 0, np.full(len(cells.centre), inf), inf
+    (found,) = least_each(discs, [Objective(bound, attain, tolerance, start)], cells, leaves)
+    return decided(found, tolerance if loosest is None else loosest)
+
+
+def least_each(
+    discs: Discs, objectives: Sequence[Objective], cells: Cells | Cover, leaves: list[Cover] | None = None
+) -> list[Minimum]:
+    """Minima of several objectives over the same `cells`, which share their discs; each as of `least`.
+
+    What is proved may be less than the tolerance asks for, or nothing (−inf): see `decided`.
+    """
+    known = isinstance(cells, Cover)
+    cover = cells if isinstance(cells, Cover) else Cover(cells, *discs(*cells))
+    searches = [_Search(objective, len(cover.centre)) for objective in objectives]
+    widest = np.full(len(cover.centre), inf)
     for turn in range(1, MAX_ROUNDS + 1):
-        centre, parts, stretch = discs(cells.centre, cells.half)
-        bounded += len(centre)
+        some, centre, parts, stretch = cover
         radius, factor = parts.sum(axis=1), np.exp(stretch.sum(axis=1))
-        # A cell without a bound yet may contain any value.
-        lower = np.where(np.isfinite(radius) & np.isfinite(centre), bound(centre, radius, factor, cells), -inf)
-        if turn % _ATTEMPT == 0:
-            lowest = int(np.argmin(lower))
-            value, at = attain(Cells(cells.centre[lowest : lowest + 1], cells.half[lowest : lowest + 1]))
-            if value < found:
-                found, where = value, at
-        left = lower < found * (1.0 - tolerance)
         # The split share is at least a quarter of a disc's size, unless rounding dominates.
         shares = parts + stretch * np.abs(centre)[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):  # a response of 0 touches nothing
             size = shares.sum(axis=1) / np.abs(centre)
-        stuck = left & (size < _BLUR) & (size > _STUCK * widest)
-        blurred = min(blurred, lower[stuck].min(initial=inf))
-        left &= ~stuck
-        if not left.any() or bounded > MAX_CELLS:
-            proved = min(found * (1.0 - tolerance), blurred, lower[left].min(initial=inf))
-            if proved < found * (1.0 - (tolerance if loosest is None else loosest)):
-                break
-            return Minimum(proved, found, where, bounded)
+        bounded = np.isfinite(radius) & np.isfinite(centre)
+        found = _Discs(some, centre, radius, factor, bounded, (size < _BLUR) & (size > _STUCK * widest))
+        for each in searches:
+            each.look(found, attempt=turn % _ATTEMPT == 0, known=known and turn == 1)
+        left = np.logical_or.reduce([each.pending for each in searches])
+        if leaves is not None:
+            leaves.append(cover.rows(~left))
+        if not left.any():
+            break
         pieces = max(2, min(_PIECES, _FULL // int(left.sum())))
-        cells = _split(Cells(cells.centre[left], cells.half[left]), shares[left], pieces)
+        some = _split(Cells(some.centre[left], some.half[left]), shares[left], pieces)
+        cover = Cover(some, *discs(*some))
         widest = np.tile(size[left], pieces)
-    raise NetctrlError(
-        f"no decision on the margin after {bounded} cells: the loop stays close to the limit over a wide "
-        "range of frequencies or of the box; narrow the box, or take fewer packets in a window"
-    )
+        for each in searches:
+            each.pending = np.tile(each.pending[left], pieces)
+    else:
+        raise NetctrlError(f"no decision on the margin after {MAX_ROUNDS} divisions")
+    return [each.minimum() for each in searches]
+
+
+def decided(found: Minimum, loosest: float) -> Minimum:
+    """A minimum that is proved up to a relative gap; NetctrlError for any other."""
+    if found.proved < found.found * (1.0 - loosest):
+        raise NetctrlError(
+            f"no decision on the margin after {found.cells} cells: the loop stays close to the limit over a wide "
+            "range of frequencies or of the box; narrow the box, or take fewer packets in a window"
+        )
+    return found
 
 
 def _split(cells: Cells, parts: np.ndarray, pieces: int) -> Cells:

@@ -36,6 +36,7 @@ __all__ = [
     "keeps",
     "nothing",
     "scan",
+    "scanned",
     "sign_changes",
 ]
 
@@ -275,9 +276,22 @@ def scan(low: float, high: float) -> np.ndarray:
     return np.unique(np.concatenate([np.geomspace(low, high, 201), even]))
 
 
-def sign_changes(height: Callable[[np.ndarray], np.ndarray], grid: np.ndarray) -> list[float]:
-    """Angles at which a complex function crosses the positive axis, each refined to rounding."""
-    values = height(grid)
+@lru_cache(maxsize=64)
+def scanned(response: BoundedResponse, flows: float, rtt: float) -> tuple[np.ndarray, np.ndarray]:
+    """Angles of a scan of one point up to pi, from the lowest at which a margin can be, and the response there."""
+    angles = scan(response.min_angle((flows, flows), (rtt, rtt)), pi)
+    values = response.at(angles, flows, rtt)
+    for each in (angles, values):
+        each.flags.writeable = False
+    return angles, values
+
+
+def sign_changes(
+    height: Callable[[np.ndarray], np.ndarray], grid: np.ndarray, values: np.ndarray | None = None
+) -> list[float]:
+    """Angles at which a complex function crosses the positive axis, each refined to rounding; `values` are those on
+    the grid, if known."""
+    values = height(grid) if values is None else values
     crosses = (np.signbit(values.imag[1:]) != np.signbit(values.imag[:-1])) & (
         (values.real[1:] > 0.0) | (values.real[:-1] > 0.0)
     )
@@ -303,10 +317,21 @@ def crossover_scale(response: BoundedResponse, flows: float, rtt: float, gain: f
 @lru_cache(maxsize=256)
 def gain_crossovers(response: BoundedResponse, flows: float, rtt: float, gain: float) -> tuple[Crossover, ...]:
     """Where |gain · L| = 1."""
-    lowest = min(response.min_angle((flows, flows), (rtt, rtt)), 0.1 * crossover_scale(response, flows, rtt, gain))
+
+    def around(values: np.ndarray) -> np.ndarray:
+        return 1.0 + 1j * (gain * np.abs(values) - 1.0)
 
     def height(theta: np.ndarray) -> np.ndarray:
-        return 1.0 + 1j * (gain * np.abs(response.at(theta, flows, rtt)) - 1.0)
+        return around(response.at(theta, flows, rtt))
 
-    angles = sign_changes(height, scan(lowest, pi))
-    return tuple((a, float(np.angle(-gain * response.at(np.array([a]), flows, rtt))[0])) for a in angles)
+    grid, values = scanned(response, flows, rtt)
+    above = np.flatnonzero(gain * np.abs(values) >= 1.0)
+    if above.size and 0.1 * grid[above[-1]] >= grid[0]:
+        angles = sign_changes(height, grid, around(values))
+    else:
+        lowest = min(float(grid[0]), 0.1 * crossover_scale(response, flows, rtt, gain))
+        angles = sign_changes(height, scan(lowest, pi))
+    if not angles:
+        return ()
+    offs = np.angle(-gain * response.at(np.array(angles), flows, rtt))
+    return tuple((angle, float(off)) for angle, off in zip(angles, offs, strict=True))

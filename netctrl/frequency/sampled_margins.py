@@ -7,6 +7,7 @@ which the response meets −1 is the limit of stability, and all margins are min
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import degrees, inf, log10, pi, tan
 from typing import NamedTuple
 
@@ -15,9 +16,12 @@ import numpy as np
 from netctrl.frequency.branch_bound import (
     Cells,
     Minimum,
+    Objective,
     Sector,
+    decided,
     disk_bound,
     least,
+    least_each,
     phase_bound,
     touch_bound,
 )
@@ -32,12 +36,15 @@ from netctrl.frequency.sampled_gain import (
     gain_crossovers,
     greatest_gain,
     nothing,
-    scan,
+    scanned,
 )
+from netctrl.frequency.sampled_stability import capped, point_objectives
 
 __all__ = [
+    "PointProofs",
     "SampledMargins",
     "box_disk_margin",
+    "point_proofs",
     "sampled_margins",
     "spectral_radius",
 ]
@@ -49,7 +56,9 @@ _AT_LOW_ANGLES = 2.0 * tan(0.5 * (0.5 * pi - 0.05))
 """No disk margin is less at angles below `min_angle`: there L is at least π/2 − 0.05 from the negative axis, and a
 point at the angle φ from it has 2|1 + L|/|1 − L| of at least 2 tan(φ/2)."""
 _TURNS = 2000
-"""Points at which the phase is followed up to a crossover."""
+"""Points at which the phase is followed up to a crossover where those of a scan are too far apart."""
+_FOLLOWED = 1.0
+"""Greatest step of the phase between points at which it is followed [rad]."""
 _FLAT = 1e-6
 """Relative width within which a minimum is flat to rounding."""
 
@@ -74,6 +83,40 @@ class SampledMargins(NamedTuple):
     """Phase crossover of the limit."""
 
 
+class PointProofs(NamedTuple):
+    """Proofs at one point, from the same discs, of a loop that is stable at the gain 1."""
+
+    upper: Minimum
+    """Least factor from 1 on at which the loop meets −1; inf: none."""
+    keeps: bool
+    """What `box_keeps` proves; False also where it is open."""
+    margins: tuple[Minimum | None, Minimum]
+    """Phase margin [rad], None where |L| is never 1, and disk margin; see `decided`."""
+
+
+@lru_cache(maxsize=64)
+def point_proofs(response: BoundedResponse, flows: float, rtt: float, factor: float, phase_rad: float) -> PointProofs:
+    """Proofs of the gain, phase and disk margins at one point at the gain 1, and of a rule.
+
+    Parameters
+    ----------
+    response : BoundedResponse
+        Stable at this point.
+    flows, rtt : float
+        N and tau [s].
+    factor, phase_rad : float
+        The rule that is to be kept, as in `box_keeps`.
+    """
+    upper, rule = point_objectives(response, flows, rtt, factor, phase_rad)
+    asked = [upper] if rule is None else [upper, rule]
+    phase, (disk, limit, *kept) = _phase_and_more(response, flows, rtt, 1.0, asked)
+    return PointProofs(
+        upper=capped(decided(limit, BOX_TOLERANCE)),
+        keeps=any(each.proved >= 1.0 for each in kept),
+        margins=(phase, disk),
+    )
+
+
 def sampled_margins(
     response: BoundedResponse,
     flows: float,
@@ -81,6 +124,7 @@ def sampled_margins(
     gain: float,
     limit: Minimum | None = None,
     stable: bool | None = None,
+    proofs: PointProofs | None = None,
 ) -> SampledMargins:
     """All margins of one loop at one gain.
 
@@ -93,19 +137,28 @@ def sampled_margins(
         `greatest_gain` of stability at this point, if known.
     stable : bool, optional
         Whether the loop is stable at this gain; by default, whether it is below the limit.
+    proofs : PointProofs, optional
+        At this point, where they are known and the gain is 1.
     """
     limit = limit or greatest_gain(response, (flows, flows), (rtt, rtt), Sector())
     stable = gain < limit.found if stable is None else stable
-    crossovers = gain_crossovers(response, flows, rtt, gain)
-    phase, crossover = _phase_margin(response, flows, rtt, gain, stable, crossovers)
+    if stable:
+        if proofs is None:
+            phase, (disk,) = _phase_and_more(response, flows, rtt, gain)
+        else:
+            phase, disk = proofs.margins
+        disk_margin = decided(disk, BOX_TOLERANCE).found
+        worst = (pi, float("nan")) if phase is None else (decided(phase, BOX_TOLERANCE).found, float(phase.where[0]))
+    else:
+        disk_margin, worst = 0.0, _worst_lag(response, flows, rtt, gain)
     return SampledMargins(
         stable=stable,
         limit=limit.found,
         gain_margin_db=20.0 * log10(limit.found / gain),
-        phase_margin_deg=degrees(phase),
-        delay_margin_s=_delay_margin(response, flows, rtt, gain, crossovers) if stable else 0.0,
-        disk_margin=_disk_margin(response, flows, rtt, gain) if stable else 0.0,
-        crossover_rad_s=crossover / response.epoch,
+        phase_margin_deg=degrees(worst[0]),
+        delay_margin_s=_delay_margin(response, flows, rtt, gain) if stable else 0.0,
+        disk_margin=disk_margin,
+        crossover_rad_s=worst[1] / response.epoch,
         phase_crossover_rad_s=float(limit.where[0]) / response.epoch,
     )
 
@@ -144,34 +197,42 @@ def spectral_radius(response: BoundedResponse, flows: float, rtt: float, gain: f
     return float(np.exp(-roots.imag.min())) if roots.size else 0.0
 
 
-def _lag(response: BoundedResponse, flows: float, rtt: float, angle: float, phase: float) -> float:
-    """Phase of −L at a crossover, with all its turns from the lowest angle on [rad]."""
-    grid = np.linspace(response.min_angle((flows, flows), (rtt, rtt)), angle, _TURNS)
-    turned = np.unwrap(np.angle(-response.at(grid, flows, rtt)))[-1]
-    return phase + 2.0 * pi * round((turned - phase) / (2.0 * pi))
-
-
-def _phase_margin(
-    response: BoundedResponse, flows: float, rtt: float, gain: float, stable: bool, crossovers: Sequence[Crossover]
-) -> tuple[float, float]:
-    """Phase margin [rad], proved where the loop is stable, and its crossover's angle; pi where there is none."""
+def _worst_lag(response: BoundedResponse, flows: float, rtt: float, gain: float) -> Crossover:
+    """Least phase of −L at a crossover, with all its turns from the lowest angle on [rad], and its angle; pi: none."""
+    crossovers = gain_crossovers(response, flows, rtt, gain)
     if not crossovers:
         return pi, float("nan")
-    if not stable:
-        return min((_lag(response, flows, rtt, *each), each[0]) for each in crossovers)
-    worst = min(crossovers, key=lambda pair: abs(pair[1]))
-    lowest = min(response.min_angle((flows, flows), (rtt, rtt)), 0.5 * crossovers[0][0])
-    cells = box_cells(lowest, (flows, flows), (rtt, rtt))
-    start = (abs(worst[1]), np.array([worst[0], np.log(flows), np.log(rtt), 0.0]))
-    found = least(
-        response.disc, phase_bound(gain), nothing, cells, tolerance=_TOLERANCE, start=start, loosest=BOX_TOLERANCE
+    grid, values = scanned(response, flows, rtt)
+    last = max(angle for angle, _ in crossovers)
+    phases = np.angle(-values[: np.searchsorted(grid, last) + 1])
+    turned = np.unwrap(phases)
+    if np.abs(np.diff(turned)).max(initial=0.0) > _FOLLOWED:
+        grid = np.linspace(grid[0], last, _TURNS)
+        turned = np.unwrap(np.angle(-response.at(grid, flows, rtt, coarse=True)))
+    return min(
+        (_with_turns(phase, float(np.interp(angle, grid[: len(turned)], turned))), angle) for angle, phase in crossovers
     )
-    return found.found, worst[0]
 
 
-def _disk_margin(response: BoundedResponse, flows: float, rtt: float, gain: float) -> float:
-    point = (flows, rtt)
-    return box_disk_margin(response, (flows, flows), (rtt, rtt), [point], _TOLERANCE, gain).found
+def _with_turns(phase: float, near: float) -> float:
+    return phase + 2.0 * pi * round((near - phase) / (2.0 * pi))
+
+
+def _phase_and_more(
+    response: BoundedResponse, flows: float, rtt: float, gain: float, more: Sequence[Objective] = ()
+) -> tuple[Minimum | None, list[Minimum]]:
+    """Phase margin [rad], None where |gain · L| is never 1; disk margin and more objectives; from the same discs."""
+    crossovers = gain_crossovers(response, flows, rtt, gain)
+    lowest = response.min_angle((flows, flows), (rtt, rtt))
+    objectives = [_nearness(response, lowest, [(flows, rtt)], _TOLERANCE, gain), *more]
+    if not crossovers:
+        return None, least_each(response.disc, objectives, box_cells(lowest, (flows, flows), (rtt, rtt)))
+    angle, off = min(crossovers, key=lambda pair: abs(pair[1]))
+    start = (abs(off), np.array([angle, np.log(flows), np.log(rtt), 0.0]))
+    cells = box_cells(min(lowest, 0.5 * crossovers[0][0]), (flows, flows), (rtt, rtt))
+    phase = Objective(phase_bound(gain), nothing, _TOLERANCE, start)
+    found, *others = least_each(response.disc, [phase, *objectives], cells)
+    return found, others
 
 
 def box_disk_margin(
@@ -209,46 +270,55 @@ def box_disk_margin(
     Source: Seiler, Packard, Gahinet, IEEE Control Systems Magazine 40 (2020) 78-95, with skew 0: 2/‖S − T‖∞.
     """
     lowest = response.min_angle(flows, rtt)
+    bound, attain, _, start = _nearness(response, lowest, starts, tolerance, gain)
+    cells = box_cells(lowest, flows, rtt)
+    loosest = max(BOX_TOLERANCE, tolerance) if flows[0] == flows[1] and rtt[0] == rtt[1] else LOOSEST
+    found = least(response.disc, bound, attain, cells, tolerance=tolerance, start=start, loosest=loosest)
+    return found._replace(proved=min(found.proved, _AT_LOW_ANGLES))
 
-    def nearest(n: float, tau: float, grid: np.ndarray) -> tuple[float, np.ndarray]:
-        value, angle = _least_ratio(response, n, tau, gain, grid)
+
+def _nearness(
+    response: BoundedResponse, lowest: float, starts: Sequence[tuple[float, float]], tolerance: float, gain: float
+) -> Objective:
+    """2|1 + k L|/|1 − k L| at angles from `lowest` on, from what it is at some points."""
+
+    def nearest(n: float, tau: float, grid: np.ndarray, values: np.ndarray | None = None) -> tuple[float, np.ndarray]:
+        value, angle = _least_ratio(response, n, tau, gain, grid, values)
         return value, np.array([angle, np.log(n), np.log(tau), 0.0])
 
     def attain(cells: Cells) -> tuple[float, np.ndarray]:
         c, h = cells.centre[0], cells.half[0]
         around = np.linspace(max(c[0] - 2.0 * h[0], lowest), min(c[0] + 2.0 * h[0], pi), SCAN)
+        if (c[1:3] == start[1][1:3]).all() and around[0] <= start[1][0] <= around[-1]:
+            return start  # the same minimum
         return nearest(float(np.exp(c[1])), float(np.exp(c[2])), around)
 
-    start = min((nearest(*point, scan(lowest, pi)) for point in starts), key=lambda pair: pair[0])
-    cells = box_cells(lowest, flows, rtt)
-    loosest = max(BOX_TOLERANCE, tolerance) if flows[0] == flows[1] and rtt[0] == rtt[1] else LOOSEST
-    found = least(response.disc, disk_bound(gain), attain, cells, tolerance=tolerance, start=start, loosest=loosest)
-    return found._replace(proved=min(found.proved, _AT_LOW_ANGLES))
+    start = min((nearest(*point, *scanned(response, *point)) for point in starts), key=lambda pair: pair[0])
+    return Objective(disk_bound(gain), attain, tolerance, start)
 
 
 def _least_ratio(
-    response: BoundedResponse, flows: float, rtt: float, gain: float, grid: np.ndarray
+    response: BoundedResponse, flows: float, rtt: float, gain: float, grid: np.ndarray, values: np.ndarray | None = None
 ) -> tuple[float, float]:
-    """Least 2|1 + k L|/|1 − k L| between the ends of a grid of angles, and its angle."""
+    """Least 2|1 + k L|/|1 − k L| between the ends of a grid of angles, and its angle; `values` are those of L, if
+    known."""
 
-    def value(theta: np.ndarray) -> np.ndarray:
-        L = gain * response.at(theta, flows, rtt)
-        return 2.0 * np.abs(1.0 + L) / np.abs(1.0 - L)
+    def ratio(values: np.ndarray) -> np.ndarray:
+        return 2.0 * np.abs(1.0 + gain * values) / np.abs(1.0 - gain * values)
 
     while True:
-        best = int(np.argmin(value(grid)))
+        best = int(np.argmin(ratio(response.at(grid, flows, rtt) if values is None else values)))
         low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
         if high - low <= _FLAT * high:
             break
-        grid = np.linspace(low, high, SCAN)
+        grid, values = np.linspace(low, high, SCAN), None
     middle = float(0.5 * (low + high))
-    return float(value(np.array([middle]))[0]), middle
+    return float(ratio(response.at(np.array([middle]), flows, rtt))[0]), middle
 
 
-def _delay_margin(
-    response: BoundedResponse, flows: float, rtt: float, gain: float, crossovers: Sequence[Crossover]
-) -> float:
+def _delay_margin(response: BoundedResponse, flows: float, rtt: float, gain: float) -> float:
     """Least extra delay [s] at which gain · L is −1 at some angle; inf where |gain · L| stays below 1."""
+    crossovers = gain_crossovers(response, flows, rtt, gain)
     if not crossovers:
         return inf
 
@@ -281,6 +351,8 @@ def _delay_margin(
     lowest = min(response.min_angle((flows, flows), (rtt, rtt), reach), 0.5 * crossovers[0][0])
 
     def attain(cells: Cells) -> tuple[float, np.ndarray]:
+        if (np.abs(cells.centre[0] - start[1]) <= cells.half[0])[[0, 3]].all():
+            return start  # the same solution
         v, where = min((solve(c[0], max(c[3], 1e-9 * reach)) for c in cells.centre), key=lambda pair: pair[0])
         return v, np.array([where[0], *cells.centre[0, 1:3], where[1]])
 

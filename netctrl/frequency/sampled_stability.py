@@ -14,9 +14,21 @@ from math import inf, pi
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from netctrl.errors import NetctrlError
-from netctrl.frequency.branch_bound import Cells, Minimum, Sector, gain_bound, least, phase_bound, reduction_bound
+from netctrl.frequency.branch_bound import (
+    Attain,
+    Cells,
+    Cover,
+    Minimum,
+    Objective,
+    Sector,
+    gain_bound,
+    least,
+    phase_bound,
+    reduction_bound,
+)
 from netctrl.frequency.sampled_gain import (
     BOX_TOLERANCE,
     LOOSEST,
@@ -25,17 +37,22 @@ from netctrl.frequency.sampled_gain import (
     gain_crossovers,
     illinois,
     nothing,
-    scan,
+    scanned,
 )
 
 __all__ = [
+    "BoxProofs",
     "Crossings",
     "StableGains",
     "all_crossings",
     "box_keeps",
+    "box_proofs",
     "box_upper_gain",
+    "capped",
     "deciding",
     "gain_factors",
+    "nearest_crossings",
+    "point_objectives",
     "stable_gains",
 ]
 
@@ -46,6 +63,8 @@ _PER_TURN, _MOST_EVEN = 12, 400
 _NARROWINGS = 60
 _CLOSE, _ROUNDING = 1e-5, 1e-13
 """Angle from the axis at which a crossing of it is found, at many points and at one [rad]."""
+_ROUGH = 0.01
+"""The same where a crossing need not be known well."""
 _AT_ONCE = 4096
 """Points."""
 _CAP = 1e4
@@ -77,8 +96,8 @@ class StableGains(NamedTuple):
 @lru_cache(maxsize=256)
 def stable_gains(response: BoundedResponse, flows: float, rtt: float) -> StableGains:
     """Crossings of the negative axis around the gain 1, at one point, each refined to rounding."""
-    angles = scan(response.min_angle((flows, flows), (rtt, rtt)), pi)
-    (_, where), gains, changes = _crossings(response, np.array([flows]), np.array([rtt]), angles[None, :])
+    angles, values = scanned(response, flows, rtt)
+    (_, where), gains, changes = _crossings(response, np.array([flows]), np.array([rtt]), angles[None], values[None])
     above, below = gains >= 1.0, gains < 1.0
     unstable = int(changes[below].sum())
     ends = below & (_unstable_below(gains, changes) == 0) if unstable else below
@@ -104,20 +123,28 @@ class Crossings(NamedTuple):
     """Poles that leave there as the gain grows."""
 
 
-def gain_factors(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
+def gain_factors(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray, gain: ArrayLike = 1.0) -> np.ndarray:
     """Gain margins as factors at arrays of points: above 1 where the loop is stable, else the factor to reduce it by.
 
     Found on a grid of angles, without proof. Where the response is 0 throughout, so that the loop isn't valid there,
-    inf.
+    inf. `gain` is a factor of the response at each point.
     """
-    flows, rtt = (np.asarray(a, dtype=float) for a in np.broadcast_arrays(flows, rtt))
+    flows, rtt, gain = (np.asarray(a, dtype=float) for a in np.broadcast_arrays(flows, rtt, gain))
     found = np.empty(flows.size)
     for start in range(0, flows.size, _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
         known = all_crossings(response, flows.ravel()[part], rtt.ravel()[part])
-        decides = deciding(known.gains, known.changes)
-        found[part] = known.gains[np.arange(len(decides)), decides]
+        gains = known.gains / gain.ravel()[part, None]
+        decides = deciding(gains, known.changes)
+        found[part] = gains[np.arange(len(decides)), decides]
     return found.reshape(flows.shape)
+
+
+def nearest_crossings(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
+    """Greatest |L| up to 1 at a crossing of the negative axis before z = −1, within a few per cent, at points (k,): 0
+    where there is none."""
+    gains = all_crossings(response, flows, rtt, _ROUGH).gains[:, :-1]
+    return 1.0 / np.where(gains >= 1.0, gains, inf).min(axis=-1, initial=inf)
 
 
 def deciding(gains: np.ndarray, changes: np.ndarray) -> np.ndarray:
@@ -139,9 +166,11 @@ def _unstable_below(gains: np.ndarray, changes: np.ndarray) -> np.ndarray:
     return found
 
 
-def all_crossings(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray) -> Crossings:
-    """All crossings at arrays of points (k,), found on a grid of angles."""
-    (row, angle), gain, change = _crossings(response, flows, rtt, _angles(response, flows, rtt))
+def all_crossings(
+    response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray, close: float | None = None
+) -> Crossings:
+    """All crossings at arrays of points (k,), found on a grid of angles, up to an angle `close` from the axis [rad]."""
+    (row, angle), gain, change = _crossings(response, flows, rtt, _angles(response, flows, rtt), close=close)
     end = angle == pi
     order = np.lexsort((angle, row))
     order = order[~end[order]]
@@ -168,12 +197,18 @@ def _angles(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray) -> np
 
 
 def _crossings(
-    response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray, angles: np.ndarray
+    response: BoundedResponse,
+    flows: np.ndarray,
+    rtt: np.ndarray,
+    angles: np.ndarray,
+    values: np.ndarray | None = None,
+    close: float | None = None,
 ) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray, np.ndarray]:
     """All crossings of the negative axis between the angles (n or 1, m) at n points: ((row, angle), gain, poles that
-    leave)."""
-    coarse = len(flows) > 1
-    values = response.at(angles, flows[:, None], rtt[:, None], coarse=coarse)
+    leave). `values` of the response, if known, aren't coarse."""
+    coarse = values is None and len(flows) > 1
+    if values is None:
+        values = response.at(angles, flows[:, None], rtt[:, None], coarse=coarse)
     sign = np.signbit(values.imag)
     row, column = np.nonzero((sign[:, 1:] != sign[:, :-1]) & ((values.real[:, 1:] < 0.0) | (values.real[:, :-1] < 0.0)))
     column = np.where(column == angles.shape[1] - 1, column - 1, column)
@@ -187,7 +222,8 @@ def _crossings(
         value = response.at(np.exp(u), flows[row[i]], rtt[row[i]], coarse=coarse)
         return np.angle(-value), value
 
-    b, value = illinois(off, a, b, fa, fb, _NARROWINGS, _CLOSE if coarse else _ROUNDING)
+    close = close or (_CLOSE if coarse else _ROUNDING)
+    b, value = illinois(off, a, b, fa, fb, _NARROWINGS, close)
     kept = (value.real < 0.0) & ~(last & (np.abs(np.exp(b) - pi) < 1e-9))
     row, at = row[kept], np.exp(b[kept])
     gains, changes = -1.0 / value.real[kept], np.where(rises[kept], 2, -2)
@@ -217,28 +253,79 @@ def box_upper_gain(
     flows: tuple[float, float],
     rtt: tuple[float, float],
     starts: Sequence[tuple[float, float]],
+    leaves: list[Cover] | None = None,
 ) -> Minimum:
     """Least factor from 1 on at which the loop meets −1 anywhere in a box, with a proof.
 
-    Where it is above 1 the number of unstable poles at the gain 1 is the same in the whole box.
+    Where it is above 1 the number of unstable poles at the gain 1 is the same in the whole box. `leaves` is as of
+    `least`.
     """
     cells = box_cells(response.min_angle(flows, rtt), flows, rtt)
-    start = _start(response, starts)
-    point = flows[0] == flows[1] and rtt[0] == rtt[1]
 
-    def attain(some: Cells) -> tuple[float, np.ndarray]:
+    def nearer(some: Cells) -> tuple[float, np.ndarray]:
         return _start(response, [(float(np.exp(c[1])), float(np.exp(c[2]))) for c in some.centre])
 
-    found = least(
-        response.disc,
-        gain_bound(Sector(), floor=1.0),
-        nothing if point else attain,
-        cells,
-        tolerance=_POINT if point else BOX_TOLERANCE,
-        start=start if start[0] < _CAP else (_CAP, cells.centre[0]),
-        loosest=BOX_TOLERANCE if point else LOOSEST,
+    bound, attain, tolerance, start = _upper(_start(response, starts), BOX_TOLERANCE, nearer)
+    return capped(
+        least(response.disc, bound, attain, cells, tolerance=tolerance, start=start, loosest=LOOSEST, leaves=leaves)
     )
+
+
+class BoxProofs(NamedTuple):
+    """Proofs over a box, which share their discs."""
+
+    upper: Minimum
+    """Of `box_upper_gain`."""
+    keeps: bool
+    """What `box_keeps` proves; False where `upper` isn't proved to keep the rule."""
+
+
+@lru_cache(maxsize=64)
+def box_proofs(
+    response: BoundedResponse,
+    flows: tuple[float, float],
+    rtt: tuple[float, float],
+    starts: tuple[tuple[float, float], ...],
+    factor: float,
+    phase_rad: float,
+) -> BoxProofs:
+    """Least factor of a box, as of `box_upper_gain`, and whether the box keeps a rule, as of `box_keeps`."""
+    leaves: list[Cover] = []
+    upper = box_upper_gain(response, flows, rtt, starts, leaves)
+    keeps = upper.proved >= factor and box_keeps(response, flows, rtt, factor, phase_rad, starts, Cover.of(leaves))
+    return BoxProofs(upper, keeps)
+
+
+def _upper(start: tuple[float, np.ndarray], tolerance: float, attain: Attain = nothing) -> Objective:
+    """Least factor from 1 on at which the loop meets −1, up to a cap."""
+    known = start if start[0] < _CAP else (_CAP, start[1])
+    return Objective(gain_bound(Sector(), floor=1.0), attain, tolerance, known)
+
+
+def capped(found: Minimum) -> Minimum:
+    """The least factor of an objective that has a cap; inf where it is there."""
     return found._replace(proved=inf, found=inf) if found.found >= _CAP else found
+
+
+def point_objectives(
+    response: BoundedResponse, flows: float, rtt: float, factor: float, phase_rad: float
+) -> tuple[Objective, Objective | None]:
+    """At a point: the least factor from 1 on at which the loop meets −1, to be `capped`; and what `box_keeps` proves,
+    None where the point doesn't keep it."""
+    upper = _upper(_start(response, [(flows, rtt)]), _POINT)
+    kept = _point_keeps(response, flows, rtt, factor, phase_rad)
+    return upper, _rule(factor, phase_rad) if kept else None
+
+
+def _rule(factor: float, phase_rad: float) -> Objective:
+    """At least 1 where no gain from 1/factor to factor meets −1 and |L| = 1 only far enough from the negative axis."""
+    upper, lower, phase = gain_bound(Sector(), floor=1.0), reduction_bound(1.0), phase_bound(1.0)
+
+    def bound(centre: np.ndarray, radius: np.ndarray, stretch: np.ndarray, cells: Cells) -> np.ndarray:
+        gains = np.minimum(upper(centre, radius, stretch, cells), lower(centre, radius, stretch, cells)) / factor
+        return np.minimum(gains, phase(centre, radius, stretch, cells) / phase_rad)
+
+    return Objective(bound, nothing, 0.0, (1.0, np.zeros(4)))
 
 
 def _point_keeps(response: BoundedResponse, flows: float, rtt: float, factor: float, phase_rad: float) -> bool:
@@ -256,21 +343,17 @@ def box_keeps(
     factor: float,
     phase_rad: float,
     starts: Sequence[tuple[float, float]] = (),
+    cover: Cover | None = None,
 ) -> bool:
     """Whether, provably in the whole box, no gain from 1/factor to factor meets −1, and |L| = 1 only at an angle of at
     least `phase_rad` from the negative axis. The number of unstable poles is then the same in the whole box. `starts`
-    are points of it that are looked at first."""
+    are points of it that are looked at first, `cover` is one of the box if it is known."""
     if not all(_point_keeps(response, *each, factor, phase_rad) for each in starts):
         return False
-    upper, lower, phase = gain_bound(Sector(), floor=1.0), reduction_bound(1.0), phase_bound(1.0)
-
-    def bound(centre: np.ndarray, radius: np.ndarray, stretch: np.ndarray, cells: Cells) -> np.ndarray:
-        gains = np.minimum(upper(centre, radius, stretch, cells), lower(centre, radius, stretch, cells)) / factor
-        return np.minimum(gains, phase(centre, radius, stretch, cells) / phase_rad)
-
-    cells = box_cells(response.min_angle(flows, rtt), flows, rtt)
+    cells = cover or box_cells(response.min_angle(flows, rtt), flows, rtt)
+    bound, attain, tolerance, start = _rule(factor, phase_rad)
     try:
-        least(response.disc, bound, nothing, cells, tolerance=0.0, start=(1.0, cells.centre[0]))
+        least(response.disc, bound, attain, cells, tolerance=tolerance, start=start)
     except NetctrlError:
         return False
     return True

@@ -112,10 +112,14 @@ def _dualpi2(queue: DualPi2Queue, where: str, packet_size: int) -> tuple[str, li
 _MARKING = ("UseEcn", "true", "")
 
 
-def _red(queue: RedQueue, _: str, packet_size: int) -> tuple[str, list[Attribute]]:
+def _red(queue: RedQueue, where: str, packet_size: int) -> tuple[str, list[Attribute]]:
+    if not queue.spaced:
+        raise InvalidValue(f"{where}.spaced", False, "true for ns-3, whose RED spaces its marks")
+    adaptive: list[Attribute] = [("AdaptMaxP", "true", "adaptive RED")] if queue.adaptive else []
     return "ns3::RedQueueDisc", [
         _MARKING,
-        ("Gentle", "true", ""),
+        ("Gentle", "true" if queue.gentle else "false", ""),
+        *adaptive,
         ("Wait", "false", "marks spread as in the paper of 1993, 2 p/(1 + p) of the packets"),
         ("MeanPktSize", str(packet_size), "[byte]"),
         ("MinTh", real(queue.min_threshold), "in the unit of MaxSize: bytes"),

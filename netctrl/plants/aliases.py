@@ -5,9 +5,8 @@ from __future__ import annotations
 from math import comb, factorial
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-__all__ = ["SMALL_ANGLE", "all_aliases", "held_aliases", "majorant", "other_aliases"]
+__all__ = ["SMALL_ANGLE", "held_aliases", "majorant"]
 
 SMALL_ANGLE = 0.1
 """Up to here a sampled response takes its main alias apart from the others [rad]."""
@@ -28,49 +27,76 @@ _BERNOULLI = {
 """Bernoulli polynomials, highest power first (NIST DLMF 24.2)."""
 
 
-def all_aliases(angle: np.ndarray, share: np.ndarray, third: ArrayLike, fourth: ArrayLike) -> np.ndarray:
-    """Σ_m e^(2 pi i m x) (third/s_m³ + fourth/s_m⁴) with s_m = i theta + 2 pi i m and the share x in (0, 1].
-
-    1/s^n is the transform of t^(n−1)/(n−1)!. Sampled at k + x, its z-transform is Σ_k u^k (k + x)^(n−1)/(n−1)!,
-    u = e^(−i theta), and the sum over the aliases is that times e^(−i theta x).
-    """
-    x, u = share, np.exp(-1j * angle)
-    v = -1.0 / np.expm1(-1j * angle)
-    first = u * v * v
-    second = (1.0 + u) * first * v
-    sums = third * (0.5 * second + x * (first + (0.5 * x) * v))
-    if np.any(fourth):
-        cubes = (1.0 + 4.0 * u + u * u) * first * v * v
-        sums = sums + fourth * (cubes / 6.0 + x * (0.5 * second + x * (0.5 * first + (x / 6.0) * v)))
-    return np.exp(-1j * angle * x) * sums
-
-
-def other_aliases(angle: np.ndarray, share: np.ndarray, third: ArrayLike, fourth: ArrayLike) -> np.ndarray:
-    """`all_aliases` without m = 0, at small angles: a series in theta of Bernoulli polynomials.
-
-    Σ_(m ≠ 0) e^(2 pi i m x)/(2 pi i m)^k = −B_k(x)/k! (NIST DLMF 24.8.3).
-    """
-    share = share[:1] if np.all(share == share[0]) else share
-    powers, turns = np.vander(share, _DEGREES, increasing=True), np.vander(-1j * angle, _ORDERS, increasing=True)
-    third, fourth = (np.reshape(factor, (-1, 1)) for factor in (third, fourth))
-    return ((third * (powers @ _SERIES[3].T) + fourth * (powers @ _SERIES[4].T)) * turns).sum(axis=1)
-
-
 def held_aliases(angle: np.ndarray, delay: np.ndarray, third: np.ndarray, fourth: np.ndarray) -> np.ndarray:
     """Σ_m e^(−s_m delay) (third/s_m³ + fourth/s_m⁴) with s_m = i theta + 2 pi i m and a delay in epochs; all broadcast.
 
     Up to SMALL_ANGLE without m = 0.
     """
-    share, small = 1.0 - (delay - np.floor(delay)), np.abs(angle) <= SMALL_ANGLE
-    late = np.exp(-1j * angle * delay)
+    whole, small = np.floor(delay) + 1.0, np.abs(angle) <= SMALL_ANGLE
+    share = whole - delay
+    if small.all():
+        return _other_aliases(angle, _coefficients(share, third, fourth)) * np.exp(-1j * angle * delay)
     if not small.any():
-        return all_aliases(angle, share, third, fourth) * late
-    *given, small = np.broadcast_arrays(angle, share, third, fourth, small)
-    found = np.empty(small.shape, dtype=complex)
-    found[small] = other_aliases(*(a[small] for a in given))
-    if not small.all():
-        found[~small] = all_aliases(*(a[~small] for a in given))
-    return found * late
+        return _all_aliases(angle, _weights(share, third, fourth)) * np.exp(-1j * angle * whole)
+    others = _other_aliases(angle, _coefficients(share, third, fourth))
+    every = _all_aliases(np.where(small, 1.0, angle), _weights(share, third, fourth))
+    return np.where(small, others, every) * np.exp(-1j * (angle * np.where(small, delay, whole)))
+
+
+def _weights(share: np.ndarray, third: np.ndarray, fourth: np.ndarray) -> np.ndarray:
+    """Factors of Σ_k k^j u^k, j = 0 to 3, in Σ_k u^k (third (k + x)²/2 + fourth (k + x)³/6), (4, ...); x is the
+    share."""
+    half, sixth = 0.5 * third, fourth / 6.0
+    last = sixth * share
+    rows = np.empty((4, *np.broadcast_shapes(half.shape, last.shape)))
+    rows[0] = (half + last) * (share * share)
+    rows[1] = (third + 3.0 * last) * share
+    rows[2] = half + 3.0 * last
+    rows[3] = sixth
+    return rows
+
+
+def _all_aliases(angle: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Σ_m e^(s_m x) (third/s_m³ + fourth/s_m⁴) with the share x in (0, 1], from its `_weights`.
+
+    1/s^n is the transform of t^(n−1)/(n−1)!. Sampled at k + x, its z-transform is Σ_k u^k (k + x)^(n−1)/(n−1)!,
+    u = e^(−i theta). With q = (1 + u)/(1 − u) = −i cot(theta/2), Σ u^k = (1 + q)/2, and Σ k^j u^k = (q² − 1)/4 times 1,
+    q and (3 q² − 1)/2 for j = 1, 2 and 3.
+    """
+    cot = 1.0 / np.tan(0.5 * angle)
+    square = cot * cot
+    quarter = 0.25 + 0.25 * square
+    still, first, second, third = weights
+    even = 0.5 * still - quarter * (first - third * (0.5 + 1.5 * square))
+    odd = 0.5 * still - quarter * second
+    return even - 1j * (cot * odd)
+
+
+def _other_aliases(angle: np.ndarray, series: np.ndarray) -> np.ndarray:
+    """`_all_aliases` without m = 0, at small angles: Σ_j series_j (−i theta)^j."""
+    square = -angle * angle
+    even, odd = (_powers(series[first::2], square) for first in (0, 1))
+    return even - 1j * (angle * odd)
+
+
+def _powers(coefficients: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Σ_j coefficients_j x^j, by Horner's rule."""
+    total = coefficients[-1]
+    for each in coefficients[-2::-1]:
+        total = total * x + each
+    return total
+
+
+def _coefficients(share: np.ndarray, third: np.ndarray, fourth: np.ndarray) -> np.ndarray:
+    """Coefficients of (−i theta)^j in `_other_aliases`, (_ORDERS, ...), from Bernoulli polynomials.
+
+    Σ_(m ≠ 0) e^(2 pi i m x)/(2 pi i m)^k = −B_k(x)/k! (NIST DLMF 24.8.3).
+    """
+    powers = share[..., None] ** np.arange(_DEGREES)
+    found = fourth[..., None] * (powers @ _SERIES[4].T)
+    if third.any():
+        found = found + third[..., None] * (powers @ _SERIES[3].T)
+    return np.moveaxis(found, -1, 0)
 
 
 def _series(power: int) -> np.ndarray:

@@ -33,8 +33,8 @@ __all__ = ["Disc", "TcpResponse", "arc_response"]
 
 _COARSE = 1e-5
 """Relative error bound of the response from a quarter of the aliases."""
-_BLOCK = 1_500_000
-"""Aliases evaluated at a time; working arrays stay below some hundred megabytes."""
+_BLOCK = 40_000
+"""Aliases evaluated at a time; working arrays stay in a core's cache."""
 
 
 class Disc(NamedTuple):
@@ -106,36 +106,27 @@ class TcpResponse:
         turn = delta * (1.0 + (2.0 / window if self.queue else 1.0 / window)) / pi
         return 2 ** np.ceil(np.log2(24.0 + 40.0 * turn)).astype(int)
 
-    def _denominator(self, sigma, window):
-        echo = np.exp(-sigma) if self.delayed_window else np.ones_like(sigma)
-        if self.queue:
-            return window * sigma * sigma + (window + 1.0 + echo) * sigma + 2.0
-        return window * sigma + 1.0 + echo
-
     def _sum(self, angle, window, delta, late, most: int) -> np.ndarray:
         turns = 2.0 * pi * np.arange(-most, most + 1)
-        sigma = 1j * (angle[:, None] + turns) / delta[:, None]
+        y = (angle[:, None] + turns) / delta[:, None]  # sigma = i y: real on the unit circle
         main = 1j * angle / delta
         w, plain = window[:, None], (window + 1.0 if self.queue else np.ones_like(window))
-        echo = _turned(angle, turns, delta)
         # Each alias has the main one's delay, times whole turns of the remaining share of an epoch.
-        left_over = 1.0 - (late / delta - np.floor(late / delta))
-        alike = np.all(left_over == left_over[0])
-        away = np.exp(1j * turns * (left_over[0] if alike else left_over[:, None]))
-        b = plain[:, None] + (echo if self.delayed_window else 1.0)
+        away = _phases(1.0 - (late / delta - np.floor(late / delta)), turns)
+        echo = np.exp(-main)[:, None] * _phases(-1.0 / delta, turns) if self.delayed_window else 1.0
+        b = plain[:, None] + echo
         # 1/D minus its two leading powers of 1/sigma, whose sums over the aliases have closed forms.
-        both = w * sigma
+        square = y * y
         if self.queue:
-            D = (both + b) * sigma + 2.0
-            less, whole, size = ((b * b - 2.0 * w) * sigma + 2.0 * b) / both, both * sigma, sigma * D
+            sigma = 1j * y
+            less, D, pole = (b * b - 2.0 * w) * sigma + 2.0 * b, (w * sigma + b) * sigma + 2.0, sigma
         else:
-            D = both + b
-            less, whole, size = b * b / both, both, sigma * sigma * D
+            less, D, pole = b * b, b + 1j * (w * y), -square
+        terms = less * away / (D * (w * square) ** 2)
         # At small angles the main alias would cancel against its part of the closed forms, so it is added separately
         # there.
         small = np.abs(angle) <= SMALL_ANGLE
-        less[small, most] = whole[small, most]
-        terms = less * away / (whole * size)
+        terms[small, most] = 1.0 / (D[small, most] * pole[small, most])
 
         echoed = late + 1.0 if self.delayed_window else late
         third, fourth = delta**3 / window, delta**4 / window**2
@@ -252,8 +243,8 @@ def arc_response(setting: ArcSetting, plant: Plant | None = None, *, delayed_win
     )
 
 
-def _turned(angle: np.ndarray, turns: np.ndarray, delta: np.ndarray) -> np.ndarray:
-    """e^(−sigma) for all angles and aliases."""
-    if np.all(delta == delta[0]):
-        return np.exp(-1j * angle / delta)[:, None] * np.exp(-1j * turns / delta[0])
-    return np.exp(-1j * (angle[:, None] + turns) / delta[:, None])
+def _phases(share: np.ndarray, turns: np.ndarray) -> np.ndarray:
+    """e^(i share turns) for all shares and aliases; one row, which broadcasts, where all shares are the same."""
+    different, rows = np.unique(share, return_inverse=True)
+    table = np.exp(1j * different[:, None] * turns)
+    return table if len(different) == 1 else table[rows.reshape(-1)]

@@ -1,4 +1,4 @@
-"""Figures of certificates of queues: the gain margin around the box that was asked for."""
+"""Figures of certificates of queues: the gain margin around a box, and the eigenvalues of a network's loop."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ from matplotlib.colors import TwoSlopeNorm
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from netctrl.plotting.style import INK, ShownFigure
+from netctrl.plotting.style import ACCENT, INK, ShownFigure
 from netctrl.units import BITS_PER_BYTE, format_quantity
 
-__all__ = ["margin_figure", "margins_figure"]
+__all__ = ["eigenloci_figure", "margin_figure", "margins_figure"]
 
 _SHOWN_DB = 24.0
 _LEVELS = np.arange(-_SHOWN_DB, _SHOWN_DB + 3.0, 3.0)
 """Of the map [dB]."""
 _RATE, _RTT = "rate of the link per flow", "round-trip time without the queue"
 _WHITE = "white: windows below 2 packets, or beyond the law's range"
+_COLOURS = (ACCENT, "#b45f06", "#38761d", "#741b47", "#0b5394", "#7f6000")
+_NEAR, _FAR = 1.4, 1.4
+"""Half width of the picture around the origin, and by how much it reaches beyond the furthest crossing."""
 
 
 def margin_figure(found: Any, over: Any) -> ShownFigure:
@@ -121,3 +124,33 @@ def _handles(found: Any, over: Any) -> list[Line2D]:
     if found.certificate.sampled is not None:
         handles.append(Line2D([], [], color="white", marker="o", mec=INK, mew=1.6, ms=9, ls="", label="worst point"))
     return handles
+
+
+def eigenloci_figure(found: Any, loci: Any) -> ShownFigure:
+    """Eigenvalues of the return ratio L over all angles, which must not encircle −1.
+
+    Parameters
+    ----------
+    found : NetworkCertificate
+    loci : Eigenloci
+        Its eigenvalues.
+    """
+    figure = ShownFigure(figsize=(6.4, 6.0), layout="constrained")
+    axes = figure.subplots()
+    crossings = np.array([each.real for each in loci.crossings])
+    reach = max(_NEAR, _FAR * float(-crossings.min(initial=0.0)))
+    for k, curve in enumerate(loci.curves.T):
+        colour = _COLOURS[k % len(_COLOURS)]
+        axes.plot(curve.real, curve.imag, color=colour, lw=1.6, label=f"eigenvalue {k + 1}")
+        axes.plot(curve.real, -curve.imag, color=colour, lw=0.8, ls="dashed")
+    turn = np.linspace(0.0, 2.0 * np.pi, 200)
+    axes.plot(np.cos(turn), np.sin(turn), color="#999999", lw=0.6)
+    if len(crossings):
+        axes.plot(crossings, np.zeros(len(crossings)), "o", color="white", mec=INK, mew=1.4, ms=6, label="crossings")
+    axes.plot([-1.0], [0.0], "+", color="#cc0000", ms=14, mew=2.2, label="−1")
+    for level in ("h", "v"):
+        (axes.axhline if level == "h" else axes.axvline)(0.0, color="#dddddd", lw=0.6, zorder=0)
+    axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xlabel="real part", ylabel="imaginary part")
+    axes.set_title(f"{found.verdict}\ndashed: negative frequencies", fontsize=10, wrap=True)
+    axes.legend(loc="lower right", fontsize=8)
+    return figure

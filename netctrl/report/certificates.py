@@ -1,4 +1,4 @@
-"""Report of a queue's certificate."""
+"""Reports of certificates of queues and of networks of them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from netctrl.certificates.certify import subject_of
 from netctrl.certificates.ecn.subjects import EcnSubject
 from netctrl.certificates.map import margin_map
+from netctrl.certificates.networks.record import NetworkCertificate
 from netctrl.certificates.record import QueueCertificate
 from netctrl.design.queue.design import certificate_of, law_of
 from netctrl.design.queue.record import QueueDesign
@@ -16,7 +17,7 @@ from netctrl.report.html import Html, figure, folded, notes, rows_table, section
 from netctrl.report.origin import origin
 from netctrl.report.page import MOODS, Page
 
-__all__ = ["certificate_page", "queue_figure"]
+__all__ = ["certificate_page", "network_page", "queue_figure"]
 
 
 def certificate_page(found: QueueCertificate) -> Page:
@@ -39,6 +40,29 @@ def certificate_page(found: QueueCertificate) -> Page:
             Html("") if drawn is None else section("Map", figure(drawn, "m")),
             section("Margins", *parts),
             section("Inputs", folded("All inputs", rows_table("Named as in the file", field_rows(found.inputs)))),
+            *origin(found.provenance, []),
+        ],
+    )
+
+
+def network_page(found: NetworkCertificate, loci: Figure | None = None) -> Page:
+    """Verdict, equilibrium, margins and box of a network, with a figure of its loop's eigenvalues."""
+    verdict = found.certificate
+    tables = [rows_table(f"Link {link.name}", field_rows(link)) for link in found.links]
+    tables += [rows_table(f"Flows {group.name}", field_rows(group)) for group in found.flows]
+    return Page(
+        kind="Certificate",
+        title=f"{found.name} (network)",
+        verdict=found.verdict,
+        mood=MOODS[verdict.status],
+        sections=[
+            section("Notes", notes(verdict.warnings)),
+            section("Summary", rows_table(f"Status: {verdict.status}", found.rows)),
+            Html("") if loci is None else section("Eigenvalues", figure(loci, "m")),
+            Html("")
+            if verdict.margins is None
+            else section("Margins", rows_table("Loop", field_rows(verdict.margins))),
+            section("Equilibrium", folded("Links and flows", *tables)),
             *origin(found.provenance, []),
         ],
     )

@@ -235,11 +235,14 @@ def test_marks_as_packets_come_add_the_queue_to_the_delay() -> None:
     assert coming.linear == leaving.linear
 
 
+@pytest.fixture(scope="module")
+def wide():
+    return certify("dcqcn", rtt_s=(5e-6, 60e-6), flows=(1.0, 14.0), **ROCE).certificate
+
+
 @pytest.mark.parametrize("seed", range(4))
-def test_no_point_of_a_box_is_worse_than_its_worst_point(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    box = {"rtt_s": (5e-6, 60e-6), "flows": (1.0, 14.0)}
-    worst = certify("dcqcn", **box, **ROCE).certificate
+def test_no_point_of_a_box_is_worse_than_its_worst_point(wide, seed: int) -> None:
+    rng, worst = np.random.default_rng(seed), wide
     assert worst.sampled is not None
     assert worst.sampled.gain_margin_db_proved is None
     assert "nothing is proved" in worst.warnings[-1]
@@ -249,6 +252,29 @@ def test_no_point_of_a_box_is_worse_than_its_worst_point(seed: int) -> None:
         assert inside is not None
         assert inside.gain_margin_db >= worst.sampled.gain_margin_db - 0.1
         assert inside.phase_margin_deg >= worst.sampled.phase_margin_deg - 0.1
+
+
+@pytest.mark.parametrize(
+    ("box", "arriving"),
+    [
+        ({"rtt_s": (5e-6, 50e-6), "flows": 4.0}, False),
+        ({"rtt_s": (10e-6, 15e-6), "flows": (5.0, 6.0)}, False),
+        ({"rtt_s": 20e-6, "flows": (5.0, 6.0)}, True),
+    ],
+)
+def test_what_is_proved_over_a_box_holds_at_its_points(box: dict, arriving: bool) -> None:
+    found = certify("dcqcn", parameters={"arriving": arriving}, **box, **ROCE).certificate
+    assert found.sampled is not None
+    proved = found.sampled.gain_margin_db_proved
+    assert proved is not None
+    assert 6.0 < proved <= found.sampled.gain_margin_db
+    assert "the gain margin alone is proved" in found.warnings[-1]
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        point = {key: float(rng.uniform(*each)) if isinstance(each, tuple) else each for key, each in box.items()}
+        inside = certify("dcqcn", parameters={"arriving": arriving}, **point, **ROCE).certificate.sampled
+        assert inside is not None
+        assert inside.gain_margin_db >= proved
 
 
 def test_a_loop_with_room_is_admissible() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from netctrl.certificates.certify import certify
+from netctrl.certificates.reach import _outwards
 
 RULE = 6.0
 BOXES = [
@@ -66,3 +68,16 @@ def test_the_largest_window_keeps_6_db() -> None:
         for factor in (0.999, 1.001)
     ]
     assert [end is not None and end.gain_margin_db > RULE for end in ends] == [True, False]
+
+
+@pytest.mark.parametrize("root", [1e-5, 1e-3, 0.02, 0.5, 3.0])
+def test_a_reach_is_found_from_wherever_it_ends(root: float) -> None:
+    """Of a margin that falls to 0 at e^root, where the least value itself counts as kept."""
+    search = _outwards(1.0, 100.0)
+    asked, found = next(search), None
+    while found is None:
+        try:
+            asked = search.send(np.where(asked == 0.0, np.inf, root - asked))
+        except StopIteration as end:
+            found = end.value
+    assert np.exp(root) * (1.0 - 1.1e-4) <= found <= np.exp(root)

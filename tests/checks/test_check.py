@@ -12,10 +12,14 @@ from netctrl.checks.engines import check_packets, check_scenario
 from netctrl.checks.point import point_of
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.pie import PieQueue
+from netctrl.laws.aqm.red import RedQueue
 from netctrl.laws.disciplines import KernelQueue
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
+from netctrl.laws.targets.docsis_pie import DocsisPieQueue
 
 RFC = {"implementation": "rfc", "dq_rate_estimator": True}
+LINE = {"limit_bytes": 400_000, "min_bytes": 30_000, "max_bytes": 90_000, "probability": 0.1}
+SWITCH = {"min_bytes": 20_000, "max_bytes": 120_000, "max_percent": 10}
 
 
 def certificate(law: str, **given) -> QueueCertificate:
@@ -98,6 +102,10 @@ def test_fewer_flows_share_a_slower_link() -> None:
         ("dualpi2", {"parameters": {"drop_early": True}}, "packet", "drop_early"),
         ("dualpi2", {"flows": 5000.0, "capacity_bit_per_s": 10e9}, "packet", "fewer packets"),
         ("pi2", {}, "ns3", "one of fluid, packet, kernel"),
+        ("docsis-pie", {"rtt_s": 0.02, "flows": 10.0}, "kernel", "Linux has no DOCSIS-PIE"),
+        ("wred", {"rtt_s": 0.02, "flows": 10.0, "parameters": SWITCH}, "kernel", "Linux has no WRED of switches"),
+        ("red", {"flows": 10.0, "parameters": LINE | {"gentle": True}}, "kernel", "no gentle variant"),
+        ("red", {"flows": 10.0, "parameters": LINE, "senders": "dctcp"}, "kernel", "--ecn"),
         ("pie", {"rtt_s": 0.01, "flows": 100.0}, "fluid", "an equilibrium"),
     ],
 )
@@ -113,3 +121,85 @@ def test_runs_of_seeds_differ_and_repeat() -> None:
     assert once.runs[0].mean_delay_s != once.runs[1].mean_delay_s
     assert once.settles
     assert [run.seed for run in once.runs] == [1, 2]
+
+
+def test_red_rests_at_20_ms_and_swings_at_100_ms() -> None:
+    """Ten Reno flows at 20 Mbit/s, P = .1 from 30 to 90 kB: 2.2 dB, and -17.9 dB."""
+    for rtt, settles in ((0.02, True), (0.1, False)):
+        found = certificate("red", rtt_s=rtt, flows=10.0, parameters=LINE)
+        assert found.certificate.sampled is not None
+        standing = found.certificate.sampled.queue_delay_s
+        (fluid,) = check_certificate(found, "fluid").checks
+        assert [run.settles for run in fluid.runs] == [settles] * 3
+        assert (fluid.runs[0].mean_delay_s == pytest.approx(standing, rel=1e-3)) == settles
+    point = point_of(found)
+    assert point.target_s == pytest.approx(standing)
+
+
+def test_adaptive_red_rests_where_the_worst_of_its_probabilities_does_not() -> None:
+    found = certificate("red", rtt_s=0.1, flows=10.0, parameters=LINE | {"adaptive": True})
+    assert not found.holds
+    assert check_certificate(found, "fluid").checks[0].settles
+
+
+def test_wred_and_docsis_pie_rest_in_the_fluid_and_on_packets() -> None:
+    for law, given in (("wred", {"parameters": SWITCH}), ("docsis-pie", {})):
+        found = certificate(law, rtt_s=0.02, flows=10.0, **given)
+        assert found.certificate.sampled is not None
+        fluid, packet = check_certificate(found, ("fluid", "packet")).checks
+        assert fluid.settles
+        assert packet.settles
+        standing = found.certificate.sampled.queue_delay_s
+        assert fluid.runs[0].mean_delay_s == pytest.approx(standing, rel=0.02)
+        assert packet.runs[0].mean_delay_s == pytest.approx(standing, rel=0.2)
+
+
+def test_scenarios_have_red_and_docsis_pie_with_the_certificates_numbers() -> None:
+    given = {"rtt_s": 0.02, "flows": 10.0}
+    point = point_of(certificate("red", **given, parameters=LINE | {"weight_log": 6}))
+    scenario = check_scenario(point, "packet", 1)
+    queue = scenario.links[0].queue
+    assert isinstance(queue, RedQueue)
+    assert (queue.min_threshold, queue.max_threshold, queue.weight) == (30e3, 90e3, 2.0**-6)
+    assert queue.max_probability == pytest.approx(0.1, rel=1e-4)
+    assert (queue.gentle, queue.adaptive, queue.spaced) == (False, False, True)
+    assert scenario.links[0].buffer == 400_000.0
+    assert scenario.flows[0].ecn
+    with pytest.raises(InvalidValue, match="thresholds of red are in bytes"):
+        check_scenario(point, "packet", 1, flows=5)
+
+    scenario = check_scenario(point, "kernel", 1)
+    queue = scenario.links[0].queue
+    assert isinstance(queue, KernelQueue)
+    assert queue.parameters == pytest.approx(
+        {
+            **{"limit": 400_000, "min": 30_000, "max": 90_000, "weight_log": 6, "bandwidth": 20e6},
+            **{"probability": 0.1, "ecn": 0.0, "adaptive": 0.0},
+        }
+    )
+    assert not scenario.flows[0].ecn
+    marked = point_of(certificate("red", **given, parameters=LINE | {"ecn": True, "adaptive": True}))
+    scenario = check_scenario(marked, "kernel", 1)
+    assert scenario.flows[0].ecn
+    assert scenario.links[0].queue.parameters["adaptive"] == 1.0
+
+    queue = check_scenario(point_of(certificate("wred", **given, parameters=SWITCH)), "packet", 1).links[0].queue
+    wred = RedQueue(
+        min_threshold=20e3, max_threshold=120e3, max_probability=0.1, weight=1.0, gentle=False, spaced=False
+    )
+    assert queue == wred
+    own = {"target_s": 0.02, "tupdate_s": 0.008, "alpha": 0.1, "beta": 1.0}
+    queue = check_scenario(point_of(certificate("docsis-pie", **given, parameters=own)), "packet", 1).links[0].queue
+    assert queue == DocsisPieQueue(latency_target=0.02, interval=0.008, alpha=0.1, beta=1.0)
+
+
+@pytest.mark.needs("lab")
+def test_linuxs_red_has_the_queue_that_packets_have() -> None:
+    """2.2 dB: near its limit, with marks by chance here and spaced ones in the kernel, whose integers are not ours."""
+    point = point_of(certificate("red", rtt_s=0.02, flows=10.0, parameters=LINE | {"ecn": True}))
+    packets, kernel = (check_packets(point, engine, (1,)) for engine in ("packet", "kernel"))
+    ours, theirs = packets.runs[0], kernel.runs[0]
+    assert ours.mean_delay_s == pytest.approx(theirs.mean_delay_s, rel=0.1)
+    assert ours.swing_s == pytest.approx(theirs.swing_s, rel=0.2)
+    assert packets.envelope_ratio == pytest.approx(kernel.envelope_ratio, abs=0.2)
+    assert theirs.utilization > 0.999

@@ -121,3 +121,61 @@ def test_a_law_that_a_section_is_not_for_gets_its_reason() -> None:
     found = evaluate("codel", only=["4.5 (RFC 9332)"], seeds=1)
     assert found.sections[0].reason == "the law doesn't tell scalable senders from classic ones"
     assert found.sections[0].cases == ()
+
+
+def section(number: str) -> Entry:
+    return next(entry for entry in rfc7928.ENTRIES if entry.section == number)
+
+
+def test_the_senders_are_those_of_rfc_7928s_section_5() -> None:
+    (same,) = section("5.1.1").cases
+    assert [(g.count, g.sender, g.endless) for g in same.groups] == [(1, "reno", True)]
+    assert same.initial_window == 3
+    assert [case.initial_window for case in section("5.1.2").cases] == [3, 10]
+    for case in section("5.1.2").cases:
+        long, short = case.groups
+        assert long.endless
+        assert (long.count, short.count) == (1, 1)
+        assert 10 * 1500 < short.fields["size"] < 100 * 1460
+        assert short.start[0] > long.start[1] + 20.0
+    alone, beside = section("5.3").cases
+    assert alone.groups[0].fields["rate"] > alone.capacity
+    assert 0.5 < beside.groups[1].fields["rate"] / beside.capacity < 1.0
+    assert beside.groups[1].stop is None
+
+
+def test_round_trips_are_those_of_section_6_2_and_with_ecn_of_4_5() -> None:
+    for number, ecn in (("6.2", False), ("4.5", True)):
+        cases = [case for case in section(number).cases if case.ratio == ("other", "usual")]
+        assert [case.groups[1].rtt for case in cases] == [0.005, 0.02, 0.05, 0.2, 0.56]
+        assert all(g.rtt == 0.1 for case in cases for g in case.groups if g.id == "usual")
+        assert all(g.ecn == ecn for case in cases for g in case.groups)
+
+
+def test_the_traffic_is_that_of_sections_7_2_and_9_1() -> None:
+    """Rows of the table of Section 7.2: video, Web with a window of 10, CBR, bulk."""
+    table = [[sum(g.id == name for g in case.groups) for name in ("video", "web", "cbr", "bulk")]
+             for case in section("7.2").cases]  # fmt: skip
+    assert table == [[0, 1, 1, 0], [0, 1, 1, 1], [1, 1, 1, 0], [1, 1, 1, 1]]
+    for case in section("7.2").cases:
+        assert case.initial_window == 10
+        assert all(g.count == 1 for g in case.groups)
+        web = next(g for g in case.groups if g.id == "web").fields
+        assert web["objects_per_page"] == 6
+        least = web["mean_object"] * (1.0 - 1.0 / web["pareto_shape"])  # Pareto's smallest value
+        assert least >= 9 * 1e3
+    (mix,) = section("9.1").cases
+    assert {g.id: g.count for g in mix.groups} == {
+        **{"bulk": 5, "web": 6, "voice": 1, "voice-back": 1, "cbr": 1, "video": 1}
+    }
+    assert next(g for g in mix.groups if g.id == "voice-back").path == ("back",)
+
+
+def test_both_directions_and_both_queues_have_mild_congestion() -> None:
+    (ways,) = section("9.2").cases
+    assert [(g.count, g.path) for g in ways.groups] == [(6, (BOTTLENECK,)), (6, ("back",))]
+    (multi,) = section("10.2").cases
+    assert {g.id: (g.count, g.path) for g in multi.groups} == {
+        "A": (3, (BOTTLENECK, "second")),
+        "B": (3, ("second",)),
+    }

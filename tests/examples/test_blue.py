@@ -1,4 +1,4 @@
-"""A queue law of another package, examples/blue: in the fluid, on packets, in ns-3, with no line of netctrl touched."""
+"""A queue law of another package, examples/blue: in the fluid; on packets and in ns-3 in test_on_packets.py."""
 
 from __future__ import annotations
 
@@ -37,28 +37,6 @@ def test_the_fluid_runs_it_and_no_kernel_of_an_older_version(site: Path) -> None
     law = site / "netctrl_blue.py"
     law.write_text(law.read_text().replace("change = p.increase if", "change = 2.0 * p.increase if"))
     assert json.loads(run(site, "-c", PROBE)) == [0.0, 0.5, 0.5, 1.0, 1.0]
-
-
-@pytest.mark.slow
-def test_the_fluid_and_packets_mark_alike(site: Path) -> None:
-    found = compared(site, "fluid,packet", 5)
-    assert found["fluid"] == pytest.approx(0.0097, rel=0.01)
-    assert found["packet"] == pytest.approx(found["fluid"], rel=0.10)
-
-
-@pytest.mark.slow
-@pytest.mark.needs("ns3")
-def test_ns3_marks_like_both(site: Path) -> None:
-    found = compared(site, "ns3,packet,fluid", 5)
-    assert found["packet"] == pytest.approx(found["ns3"], rel=0.10)
-    assert found["fluid"] == pytest.approx(found["ns3"], rel=0.10)
-
-
-def compared(site: Path, engines: str, runs: int) -> dict[str, float]:
-    """Share of packets that are marked in each engine, the mean of some seeds."""
-    argv = ("--compare", engines, "--runs", str(runs), "--json")
-    rows = json.loads(run(site, "-m", "netctrl", "simulate", str(BLUE / "blue.toml"), *argv))["rows"]
-    return {row["engine"]: row["mean"] for row in rows if row["quantity"] == "marks"}
 
 
 def test_an_unknown_kind_lists_it(site: Path, tmp_path: Path) -> None:

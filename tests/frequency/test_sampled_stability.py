@@ -7,15 +7,17 @@ import pytest
 
 from netctrl.frequency.branch_bound import Minimum, Sector
 from netctrl.frequency.sampled_gain import greatest_gain
-from netctrl.frequency.sampled_margins import sampled_margins
+from netctrl.frequency.sampled_margins import box_disk_margin, point_proofs, sampled_margins
 from netctrl.frequency.sampled_stability import (
     box_keeps,
+    box_proofs,
     box_upper_gain,
     gain_factors,
+    nearest_crossings,
     stable_gains,
 )
 from netctrl.plants.queues.queue_loop import QueueLoop
-from netctrl.plants.queues.queue_response import SampledPi, WindowClass
+from netctrl.plants.queues.queue_response import Averaged, SampledPi, WindowClass
 from netctrl.plants.queues.window_response import RENO
 
 LOOP = QueueLoop((WindowClass(RENO, power=2.0),), SampledPi(0.16, 3.2, 0.016, 0.015), 8333.0)
@@ -116,6 +118,61 @@ def test_a_proof_over_a_box_holds_at_its_points() -> None:
     assert box_keeps(LOOP, flows, rtt, 0.97 * found.proved, np.radians(5.0))
     assert not box_keeps(LOOP, flows, rtt, 1.03 * found.found, np.radians(5.0))
     assert not box_keeps(LOOP, flows, rtt, 0.97 * found.proved, np.radians(80.0))
+
+
+def test_proofs_of_a_box_are_those_of_each_question() -> None:
+    flows, rtt = (300.0, 400.0), (0.03, 0.05)
+    starts = tuple(LOOP.starts(flows, rtt))
+    alone = box_upper_gain(LOOP, flows, rtt, starts)
+    for factor, degrees in ((0.9 * alone.proved, 5.0), (1.03 * alone.found, 5.0), (0.9 * alone.proved, 80.0)):
+        found = box_proofs(LOOP, flows, rtt, starts, factor, np.radians(degrees))
+        assert (found.upper.proved, found.upper.found) == (alone.proved, alone.found)
+        assert found.keeps == box_keeps(LOOP, flows, rtt, factor, np.radians(degrees), starts)
+    assert not box_proofs(LOOP, flows, rtt, starts, 1.01 * alone.proved, np.radians(1.0)).keeps
+
+
+@pytest.mark.parametrize(("flows", "rtt"), [(100.0, 0.03), (300.0, 0.01), (150.0, 0.08), (8e3, 0.1)])
+def test_proofs_of_a_point_are_those_of_each_margin(flows: float, rtt: float) -> None:
+    """The box of a point, the disk margin alone and the margins without proofs are other ways to the same values."""
+    point, gains = ((flows, flows), (rtt, rtt)), stable_gains(LOOP, flows, rtt)
+    assert gains.unstable_poles == 0
+    found = point_proofs(LOOP, flows, rtt, 2.0, np.radians(30.0))
+    assert found.upper.found == gains.upper
+    assert found.upper.found > found.upper.proved >= 0.998 * found.upper.found
+    assert found.keeps == box_keeps(LOOP, *point, 2.0, np.radians(30.0), [(flows, rtt)])
+    phase, disk = found.margins
+    assert disk.found == pytest.approx(box_disk_margin(LOOP, *point, [(flows, rtt)]).found, rel=1e-9)
+    angles = np.geomspace(1e-4, np.pi, 200_000)
+    values = LOOP.at(angles, flows, rtt)
+    ratio = 2.0 * np.abs(1.0 + values) / np.abs(1.0 - values)
+    assert disk.found == pytest.approx(ratio.min(), rel=1e-6)
+    crossed = np.flatnonzero(np.diff(np.sign(np.abs(values) - 1.0)))
+    assert phase is not None
+    assert phase.found == pytest.approx(np.abs(np.angle(-values[crossed])).min(), abs=1e-3)
+    for each in (phase, disk):
+        assert each.found > each.proved >= 0.998 * each.found
+    with_proofs, without = (sampled_margins(LOOP, flows, rtt, 1.0, proofs=each) for each in (found, None))
+    assert with_proofs == without
+
+
+def test_factors_of_a_multiple_are_those_of_the_loop_with_these_gains() -> None:
+    flows, rtt = np.geomspace(20.0, 300.0, 9), np.geomspace(0.2, 0.01, 9)
+    doubled = QueueLoop(LOOP.classes, SampledPi(0.32, 6.4, 0.016, 0.015), LOOP.rate)
+    gain = np.where(np.arange(9) % 2, 2.0, 1.0)
+    expected = np.where(gain == 2.0, gain_factors(doubled, flows, rtt), gain_factors(LOOP, flows, rtt))
+    np.testing.assert_allclose(gain_factors(LOOP, flows, rtt, gain), expected, rtol=1e-9)
+    assert expected.min() < 1.0 < expected.max()
+
+
+def test_the_nearest_crossing_is_the_gain_margin_of_a_stable_loop() -> None:
+    loop = QueueLoop((WindowClass(RENO),), Averaged(0.5, 8.0, 0.004), 1250.0, continuous_s=0.01)
+    flows, rtt = np.array([20.0, 40.0, 60.0]), np.array([0.05, 0.08, 0.03])
+    exact = [stable_gains(loop, *point) for point in zip(flows, rtt, strict=True)]
+    assert all(each.unstable_poles == 0 and each.upper_angle < np.pi for each in exact)
+    np.testing.assert_allclose(nearest_crossings(loop, flows, rtt), [1.0 / each.upper for each in exact], rtol=0.05)
+    # Up to lower frequencies there is none; the response at the end of the range is no crossing.
+    few = QueueLoop(loop.classes, loop.law, loop.rate, continuous_s=2.0)
+    assert (nearest_crossings(few, flows, rtt) == 0.0).all()
 
 
 def test_a_crossing_inside_a_box_is_found() -> None:

@@ -4,6 +4,9 @@ judge of the matrix response of `netctrl.plants.queue_networks`.
 Written from the differential equations alone: windows as in Misra, Gong, Towsley (SIGCOMM 2000) and Alizadeh,
 Javanmard, Prabhakar (2011), and queues that let out what came, in its order, by following when each arrival leaves. It
 takes the equilibrium from the product and nothing of its linear response. The unit of time is one step.
+
+Groups with Cubic's own curve are populations of flows: densities over the window at the last cut and the time since
+then, which are cut with the intensity of their marks (`cubic_flows`).
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from cubic_flows import CubicFlows, cubic_flows, follow
 
 from netctrl.plants.queue_networks.equilibrium import NetworkEquilibrium
 from netctrl.plants.queues.queue_response import Averaged, SampledPi
@@ -53,11 +57,27 @@ def network_growth(
             p = x / (2.0 - x) if law.spaced else x
             links[k, 7:12] = 1.0, gains[k] * law.slope * h, law.corner * h, law.spaced, p
     K, most = len(network.groups), max(len(group.path) for group in network.groups)
-    groups, paths, seen = np.zeros((K, 8)), np.full((K, most), -1, dtype=np.int64), np.zeros((K, most, 5))
+    curved: list[CubicFlows] = []
+    groups, paths, seen = np.zeros((K, 9)), np.full((K, most), -1, dtype=np.int64), np.zeros((K, most, 5))
     for i, group in enumerate(network.groups):
         s, trip = group.sender, float(found.trips[i])
         fixed = group.rtt_s + sum(0.0 if k.queued else k.other_delay_s for k in group.seen)
-        groups[i] = group.flows, fixed / h, s.increase, s.decrease, s.averaging, s.scalable, found.windows[i], trip / h
+        groups[i, :8] = (
+            group.flows,
+            fixed / h,
+            s.increase,
+            s.decrease,
+            s.averaging,
+            s.scalable,
+            found.windows[i],
+            trip / h,
+        )
+        groups[i, 8] = -1.0
+        if s.curve:
+            groups[i, 8] = len(curved)
+            curved.append(
+                cubic_flows(float(found.marked[i]), trip / h, s.curve * h**3, s.increase, float(found.windows[i]))
+            )
         ahead = 0.0
         for j, (k, kind) in enumerate(zip(group.path, group.seen, strict=True)):
             paths[i, j] = k
@@ -66,13 +86,18 @@ def network_growth(
             seen[i, j] = kind.factor, kind.power, kind.queued, kind.other_delay_s / h, (trip - ahead - leaving) / h
             ahead += network.links[k].delay_s + own
     every = max(int(period_s / h / 64.0), 1)
-    delays = _run(groups, paths, seen, links, numbers, int(periods * period_s / h), every)
+    every_flow = numba.typed.List(curved) if curved else numba.typed.List([_no_flows()])
+    delays = _run(groups, paths, seen, links, numbers, int(periods * period_s / h), every, every_flow)
     full = list(found.order)
     deviation = np.abs(delays[:, full] / links[full, 2] - 1.0).sum(axis=1)
     size = max(int(np.ceil(2.0 * period_s / (every * h))), 4)
     peaks = [deviation[i : i + size].max() for i in range(0, len(deviation) - size, size)]
     late = np.log(np.maximum(peaks[len(peaks) // 2 :], 1e-300))
     return float(np.polyfit(np.arange(len(late)), late, 1)[0] / (size * every * h / period_s))
+
+
+def _no_flows() -> CubicFlows:
+    return cubic_flows(0.01, 100.0, 0.4 / 100.0**3, 0.5, 10.0, n=4)
 
 
 @numba.njit(cache=True)
@@ -89,7 +114,9 @@ def _held(history: np.ndarray, now: int, steps: float) -> float:
 
 
 @numba.njit(cache=True)
-def _run(groups: Any, paths: Any, seen: Any, links: Any, numbers: Any, steps: int, every: int) -> np.ndarray:
+def _run(
+    groups: Any, paths: Any, seen: Any, links: Any, numbers: Any, steps: int, every: int, flows: Any
+) -> np.ndarray:
     K, most, L = len(groups), paths.shape[1], len(links)
     n = int(2.0 * groups[:, 7].max() + links[:, 4].max() + links[:, 1].max()) + 64
     W, R = np.empty((K, n)), np.empty((K, n))
@@ -98,7 +125,7 @@ def _run(groups: Any, paths: Any, seen: Any, links: Any, numbers: Any, steps: in
     m, D_old, average = np.empty(K), links[:, 2].copy(), links[:, 2].copy()
     for i in range(K):
         W[i], R[i] = groups[i, 6], groups[i, 7]
-        W[i, 0] *= 1.0 + 1e-6 * (1.0 + i)
+        W[i, 0] *= 1.0 + 1e-6 * (1.0 + i) if groups[i, 8] < 0.0 else 1.0
         kept = 1.0
         for j in range(most):
             if paths[i, j] >= 0:
@@ -110,13 +137,24 @@ def _run(groups: Any, paths: Any, seen: Any, links: Any, numbers: Any, steps: in
         D[k], X[k] = links[k, 2], links[k, 3]
         came[k] = -links[k, 2]  # age of what leaves, with a minus: it came at now + came
     found = np.empty((steps // every, L))
-    W_slope, m_slope, D_slope = np.empty((2, K)), np.zeros((2, K)), np.empty((2, L))
+    W_slope, m_slope, D_slope, curve_slope = np.empty((2, K)), np.zeros((2, K)), np.empty((2, L)), np.zeros(K)
     for now in range(steps):
         for k in range(L):
             if links[k, 5] > 0.0 and now % numbers[k, 0] == numbers[k, 1]:
                 read = _past(D[k], now, links[k, 4])
                 X[k, now % n] += links[k, 5] * (read - links[k, 2]) + links[k, 6] * (read - D_old[k])
                 D_old[k] = read
+        for i in range(K):
+            if groups[i, 8] >= 0.0 and now % flows[int(groups[i, 8])].every == 0:
+                own = flows[int(groups[i, 8])]
+                late, kept = 0.5 * own.every, 1.0
+                for j in range(most):
+                    if paths[i, j] >= 0:
+                        x = _held(X[paths[i, j]], now, seen[i, j, 4] - late)
+                        kept *= 1.0 - (seen[i, j, 0] * x ** seen[i, j, 1] if x > 0.0 else 0.0)
+                here = R[i, now % n] if now > 0 else groups[i, 7]
+                mean = follow(own, (1.0 - kept) / _past(R[i], now, here - late), here)
+                curve_slope[i] = (mean - W[i, now % n]) / own.every
         if now % every == 0 and now // every < len(found):
             for k in range(L):
                 found[now // every, k] = D[k, now % n]
@@ -146,7 +184,9 @@ def _run(groups: Any, paths: Any, seen: Any, links: Any, numbers: Any, steps: in
                     if x > 0.0:
                         kept *= 1.0 - seen[i, j, 0] * x ** seen[i, j, 1]
                 a, b, g, marked = groups[i, 2], groups[i, 3], groups[i, 4], 1.0 - kept
-                if groups[i, 5] > 0.0:
+                if groups[i, 8] >= 0.0:
+                    W_slope[stage, i] = curve_slope[i]
+                elif groups[i, 5] > 0.0:
                     mark = m[i] + (m_slope[0, i] if stage else 0.0)
                     m_slope[stage, i] = g / trip * (marked - mark) if g > 0.0 else 0.0
                     W_slope[stage, i] = a / trip - b * W[i, t % n] * (mark if g > 0.0 else marked) / trip

@@ -9,7 +9,7 @@ import numpy as np
 from netctrl.certificates.red import RedSubject, red
 from netctrl.certificates.subject import PiSubject, dualpi2, pi2, pie
 from netctrl.plants.queue_networks.network import LawRange, PathFlows, QueueLink, QueueNetwork
-from netctrl.plants.queues.window_response import CRENO, DCTCP, RENO, Sender
+from netctrl.plants.queues.window_response import CRENO, CUBIC, DCTCP, RENO, Sender
 
 __all__ = ["link_of", "network_of", "random_parking_lot"]
 
@@ -52,8 +52,11 @@ def network_of(
     return QueueNetwork(links, flows)
 
 
-def random_parking_lot(seed: int) -> QueueNetwork:
-    """Two to four links of one kind of law with gains of their own, long flows, cross flows, and flows over a part."""
+def random_parking_lot(seed: int, *, curved: bool = False) -> QueueNetwork:
+    """Two to four links of one kind of law with gains of their own, long flows, cross flows, and flows over a part.
+
+    With `curved` Cubic is that with its own curve, and links are faster.
+    """
     rng = np.random.default_rng(seed)
     size, kind = int(rng.integers(2, 5)), seed % 4
     target, update = round(10.0 ** rng.uniform(-2.3, -1.6), 6), (0.008, 0.016, 0.032)[int(rng.integers(3))]
@@ -73,10 +76,11 @@ def random_parking_lot(seed: int) -> QueueNetwork:
         return make(target_s=target, tupdate_s=update, alpha=alpha, beta=alpha * 10.0 ** rng.uniform(0.8, 1.5))
 
     laws = [law() for _ in range(size)]
+    faster = 4.0 if curved and kind != 3 else 1.0
     rates = 10.0 ** (rng.uniform(7.2, 7.5, size) if kind == 3 else rng.uniform(7.4, 8.0, size))
 
     def group(flows: int, path: Sequence[int]) -> Group:
-        sender = (RENO, CRENO, DCTCP)[int(rng.integers(3 if kind == 1 and len(path) == 1 else 2))]
+        sender = (RENO, CUBIC if curved else CRENO, DCTCP)[int(rng.integers(3 if kind == 1 and len(path) == 1 else 2))]
         return flows, 0.02 + 10.0 ** rng.uniform(-2.0, -1.0), path, sender
 
     groups = [group(int(rng.integers(3, 12)), range(size))]
@@ -85,4 +89,4 @@ def random_parking_lot(seed: int) -> QueueNetwork:
     groups += [group(int(rng.integers(3, 12)), [k]) for k in range(size)]
     if size > 2:
         groups.append(group(int(rng.integers(2, 8)), range(1, size)))
-    return network_of(laws, list(rates), groups, float(rng.uniform(0.0005, 0.005)))
+    return network_of(laws, list(faster * rates), groups, float(rng.uniform(0.0005, 0.005)))

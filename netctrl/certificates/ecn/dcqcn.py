@@ -15,12 +15,13 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.certificates.box import MIN_GAIN_DB, MIN_PHASE_DEG, Box
+from netctrl.certificates.ecn.dcqcn_proof import proved_gain
 from netctrl.certificates.ecn.points import Point, points_of
 from netctrl.certificates.record import LinearMargins, QueueReach, QueueVerdict, SampledLoop
 from netctrl.errors import InvalidValue, Status, checked_flag, checked_number
 from netctrl.frequency.certified.disk import disk_margin
 from netctrl.frequency.margins import margins
-from netctrl.frequency.records import Margins
+from netctrl.frequency.records import Margins, decibel
 from netctrl.laws.targets.wred import WredLaw
 from netctrl.model.open_loop import OpenLoop
 from netctrl.plants.ecn.dcqcn import (
@@ -31,6 +32,7 @@ from netctrl.plants.ecn.dcqcn import (
     dcqcn_polynomials,
     dcqcn_response,
 )
+from netctrl.plants.ecn.dcqcn_box import DcqcnBox
 from netctrl.units import BITS_PER_BYTE, format_quantity, packets_per_second
 
 __all__ = ["DcqcnSubject", "dcqcn", "dcqcn_as_switch"]
@@ -132,8 +134,14 @@ class DcqcnSubject:
         sender, slope = self.sender(packet_bytes), self.slope * packet_bytes
         return dcqcn_loop(sender, at.flows, at.rate, slope, self._delay(at, packet_bytes))
 
+    def over(self, packet_bytes: float) -> DcqcnBox:
+        """The loop over boxes."""
+        threshold, slope = self.min_bytes / packet_bytes, self.slope * packet_bytes
+        return DcqcnBox(self.sender(packet_bytes), slope, threshold, self.arriving, self.timer_s)
+
     def verdict(self, box: Box) -> QueueVerdict:
-        """Margins at the box's worst points; the loop of one point is certified, a box is looked at point by point."""
+        """Margins at the box's worst points; the loop of one point is certified, the gain margin of a box is proved
+        between the points, too, if it can be."""
         size = box.inputs.packet_size_bytes
         points = points_of(box, self.name, _LOOKED)
         absent = self._absent(points, size)
@@ -143,13 +151,19 @@ class DcqcnSubject:
             )
         found = {at: margins(self.loop(at, size)) for at in _worst(self, points, size)}
         worst = min(found, key=lambda at: (found[at].stable, found[at].gain_margin_db))
-        notes = self.notes
+        notes, proved = self.notes, None
+        if found[worst].stable and len(points) == 1:
+            proved = found[worst].gain_margin_db
+        elif found[worst].stable:
+            factor = proved_gain(self.over(size), points, 10.0 ** (found[worst].gain_margin_db / 20.0))
+            proved = None if factor is None else decibel(factor)
         if len(points) > 1:
-            notes = (*notes, f"{len(points)} points were looked at; between them nothing is proved")
+            what = "nothing" if proved is None else "the gain margin alone"
+            notes = (*notes, f"{len(points)} points were looked at; between them {what} is proved")
         return QueueVerdict(
             status=_status(list(found.values())),
             linear=self._linear(worst, size, found[worst]),
-            sampled=self._sampled(worst, list(found.values()), found[worst], size, len(points)),
+            sampled=self._sampled(worst, list(found.values()), found[worst], size, proved),
             reach=QueueReach(
                 longest_rtt_s=_longest_rtt(self, points, size),
                 fewest_flows=None,
@@ -195,10 +209,9 @@ class DcqcnSubject:
         )
 
     def _sampled(
-        self, at: Point, looked: list[Margins], found: Margins, packet_bytes: float, points: int
+        self, at: Point, looked: list[Margins], found: Margins, packet_bytes: float, proved: float | None
     ) -> SampledLoop:
         wait = self._wait(at, packet_bytes)
-        proved = found.gain_margin_db if found.stable and points == 1 else None
         return SampledLoop(
             sender=self.name,
             flows=at.flows,

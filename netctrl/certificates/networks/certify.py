@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from math import degrees, inf
+from collections.abc import Iterable, Mapping
+from math import degrees, inf, radians
 from pathlib import Path
 from typing import Literal
 
+from msgspec.structs import replace
+
 from netctrl.certificates.box import MIN_GAIN_DB, MIN_PHASE_DEG, MIN_WINDOW
 from netctrl.certificates.certify import described
+from netctrl.certificates.networks.box import NetworkRange, Worst, ranges_of, worst_of
+from netctrl.certificates.networks.box_proof import BoxProof, box_proof
 from netctrl.certificates.networks.margins import (
     GAIN_CAP,
     Limits,
@@ -18,15 +22,18 @@ from netctrl.certificates.networks.margins import (
     proved_margins,
     scanned,
 )
+from netctrl.certificates.networks.reach import network_reach
 from netctrl.certificates.networks.record import (
     NETWORK_SCHEMA,
     CertifiedFlows,
     CertifiedLink,
+    CertifiedRange,
+    NetworkBox,
     NetworkCertificate,
     NetworkMargins,
     NetworkVerdict,
 )
-from netctrl.certificates.networks.scenario import CertifiedNetwork, network_of
+from netctrl.certificates.networks.scenario import CertifiedNetwork, Changed, network_of
 from netctrl.errors import Status, checked_kind
 from netctrl.frequency.matrix.disk import multiloop_disk_margin
 from netctrl.frequency.matrix.proofs import Box, avoids_zero
@@ -39,12 +46,23 @@ from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["certify_network"]
 
+Ranges = Mapping[str, float | tuple[float, float]] | None
+"""Values or ranges (low, high) by names."""
 _MIN_FACTOR = 10.0 ** (MIN_GAIN_DB / 20.0)
 _FULL = 1e-6
 """Relative excess over its rate from which a link is overloaded."""
 
 
-def certify_network(scenario: Scenario, *, argv: Iterable[str] = (), inputs: Iterable[Path] = ()) -> NetworkCertificate:
+def certify_network(
+    scenario: Scenario,
+    *,
+    rtt_s: Ranges = None,
+    flows: Ranges = None,
+    capacity_bit_per_s: Ranges = None,
+    reach: bool = False,
+    argv: Iterable[str] = (),
+    inputs: Iterable[Path] = (),
+) -> NetworkCertificate:
     """Certificate of several queues at once: margins of the loop that all their laws and all flows close.
 
     Which links queue follows from the flows; each law acts on its own queue, and flows answer the marks of their whole
@@ -56,6 +74,14 @@ def certify_network(scenario: Scenario, *, argv: Iterable[str] = (), inputs: Ite
     scenario : Scenario
         Links with queues of kind pie, pi2, dualpi2, pi, red, or the kernel's pie and dualpi2 (`kind = "qdisc"`); others
         must be drop-tail and idle. Bulk flows without an end, of reno, cubic, dctcp or prague.
+    rtt_s, flows : mapping, optional
+        Round-trip times [s] and numbers of flows of groups by their names, each a value or a range (low, high), in
+        place of the scenario's. Ranges make a box: the certificate is that of its worst point, and says whether the
+        design rule is proved at every point. At most six ranges.
+    capacity_bit_per_s : mapping, optional
+        The same for rates of links [bit/s].
+    reach : bool
+        Also search how far 6 dB are kept: with longer round-trip times, and with fewer flows.
     argv, inputs : iterable of str and of Path
         Command line and files, for the provenance.
 
@@ -67,7 +93,8 @@ def certify_network(scenario: Scenario, *, argv: Iterable[str] = (), inputs: Ite
     ------
     InvalidValue
         What no linear loop describes, named by its place in the scenario; a link without a law that would be
-        overloaded; bottlenecks in a ring, or such that it isn't determined which of them queues.
+        overloaded; bottlenecks in a ring, or such that it isn't determined which of them queues. An unknown name, or
+        an empty range.
     NetctrlError
         No decision, for a loop at its limit to many digits.
 
@@ -82,13 +109,30 @@ def certify_network(scenario: Scenario, *, argv: Iterable[str] = (), inputs: Ite
     >>> found = netctrl.certify_network(netctrl.read("parking-lot"))
     >>> found.certificate.status.value, round(found.certificate.margins.gain_margin_db, 1)
     ('admissible', 12.7)
+    >>> found = netctrl.certify_network(netctrl.read("parking-lot"), rtt_s={"long": (0.03, 0.06)})
+    >>> found.box.proved, round(found.box.ranges[0].worst, 3)
+    (True, 0.03)
     """
     checked_kind("scenario", scenario, Scenario)
-    found = network_of(scenario)
+    ranges = ranges_of(scenario, {"rtt": rtt_s, "flows": flows, "capacity": capacity_bit_per_s})
+    changed = {each.changed: each.low for each in ranges}
+    worst = None
+
+    def loop_at(at: Mapping[Changed, float]) -> tuple[str, NetworkLoop | None]:
+        return _loop_at(network_of(scenario, at))
+
+    if any(each.low < each.high for each in ranges):
+        worst = worst_of(ranges, loop_at)
+        changed = dict(worst.at)
+    found = network_of(scenario, changed)
     equilibrium = network_equilibrium(found.network)
-    absent = _absent(equilibrium, scenario)
+    absent = _absent(equilibrium)
     loop = None if absent else covered(NetworkLoop(equilibrium))
     verdict, alone = (_infeasible(found, absent), {}) if loop is None else _verdict(found, loop)
+    box = None
+    if worst is not None:
+        box = _box(scenario, ranges, worst, verdict)
+        verdict = _in_box(verdict, worst, box)
     return NetworkCertificate(
         schema=NETWORK_SCHEMA,
         name=scenario.name,
@@ -97,37 +141,57 @@ def certify_network(scenario: Scenario, *, argv: Iterable[str] = (), inputs: Ite
         flows=_flows(scenario, equilibrium),
         certificate=verdict,
         provenance=provenance(argv=argv, inputs=inputs, libraries=("numpy",)),
+        box=box,
+        reach=network_reach(scenario, changed, loop_at, _MIN_FACTOR) if reach and not absent else None,
     )
 
 
-def _absent(found: NetworkEquilibrium, scenario: Scenario) -> str:
+def _loop_at(found: CertifiedNetwork) -> tuple[str, NetworkLoop | None]:
+    """Why a network has no loop, or its loop."""
+    equilibrium = network_equilibrium(found.network)
+    absent = _absent(equilibrium)
+    return absent, None if absent else NetworkLoop(equilibrium)
+
+
+def _box(scenario: Scenario, ranges: tuple[NetworkRange, ...], worst: Worst, verdict: NetworkVerdict) -> NetworkBox:
+    """The box, with what is proved in it."""
+    proof = BoxProof(False, None, "it has points without an equilibrium")
+    if verdict.status in (Status.ADMISSIBLE, Status.STABLE):
+        proof = box_proof(scenario, ranges, worst)
+    elif not worst.absent:
+        proof = BoxProof(False, None, "it has unstable points")
+    return NetworkBox(
+        ranges=tuple(
+            CertifiedRange(kind=r.kind, name=r.name, low=r.low, high=r.high, worst=worst.at[r.changed]) for r in ranges
+        ),
+        points=worst.points,
+        phase_margin_deg=degrees(worst.phase_rad),
+        proved=proof.rule,
+        gain_margin_db_proved=None if proof.factor is None else decibel(proof.factor),
+        why_not=proof.why_not,
+    )
+
+
+def _in_box(verdict: NetworkVerdict, worst: Worst, box: NetworkBox) -> NetworkVerdict:
+    """Verdict of the worst point with what other points have."""
+    held = worst.phase_rad >= radians(MIN_PHASE_DEG) and worst.lower <= 1.0 / _MIN_FACTOR
+    status = Status.STABLE if verdict.status is Status.ADMISSIBLE and not held else verdict.status
+    notes = (f"between the {box.points} points nothing is proved: {box.why_not}",) if box.why_not else ()
+    return replace(verdict, status=status, warnings=(*verdict.warnings, *notes))
+
+
+def _absent(found: NetworkEquilibrium) -> str:
     """Why there is no equilibrium that the loop describes; empty: there is one."""
     for k, link in enumerate(found.network.links):
         if link.ranges and (found.outputs[k] >= link.greatest * (1.0 - 1e-9) or found.loads[k] > 1.0 + _FULL):
             return f"link {link.name}: the law's output would be above {link.greatest:.4g}; there {link.beyond}"
-    for group, flows, window, trip in zip(
-        found.network.groups, scenario.flows, found.windows, found.trips, strict=True
-    ):
+    for group, window in zip(found.network.groups, found.windows, strict=True):
         if window < MIN_WINDOW * (1.0 - 1e-9):
             return (
                 f"flows {group.name}: windows of {window:.3g} packets; below {MIN_WINDOW:g} senders wait for "
                 "time-outs, which no window law describes"
             )
-        if flows.sender == "cubic" and _own_curve(float(window), float(trip)) > window:
-            return (
-                f"flows {group.name}: Cubic with windows of {window:.3g} packets at {trip:.3g} s grows by its own "
-                "curve and not as Reno (RFC 9438, Section 4.3): its window has no linear response here"
-            )
     return ""
-
-
-def _own_curve(window: float, trip: float) -> float:
-    """Average window of Cubic's own curve at the marks at which a Reno-friendly window is `window` [packet].
-
-    RFC 9438, Section 5.1, with C = .4 and decrease to .7; a Reno-friendly window is that of Reno, sqrt(3/(2 p)).
-    """
-    p = 1.5 / window**2
-    return (0.4 * 3.7 / 1.2) ** 0.25 * trip**0.75 / p**0.75
 
 
 def _verdict(found: CertifiedNetwork, loop: NetworkLoop) -> tuple[NetworkVerdict, dict[int, float]]:
@@ -199,7 +263,7 @@ def _links(
     scenario: Scenario, found: CertifiedNetwork, equilibrium: NetworkEquilibrium, alone: dict[int, float]
 ) -> tuple[CertifiedLink, ...]:
     links = []
-    for k, (link, law) in enumerate(zip(scenario.links, found.laws, strict=True)):
+    for k, (link, law, capacity) in enumerate(zip(scenario.links, found.laws, found.capacities, strict=True)):
         state: Literal["marks", "full", "idle"] = "idle"
         if k in equilibrium.order:
             state = "marks" if equilibrium.outputs[k] > 0.0 else "full"
@@ -207,7 +271,7 @@ def _links(
         links.append(
             CertifiedLink(
                 name=link.id,
-                capacity_bit_per_s=link.capacity,
+                capacity_bit_per_s=capacity,
                 state=state,
                 load=float(equilibrium.loads[k]),
                 queue_delay_s=float(equilibrium.delays[k]),

@@ -104,18 +104,22 @@ def _pi(link: Link, packet_bytes: float) -> Subject:
 def _red(link: Link, packet_bytes: float) -> Subject:
     q = link.queue
     low, high, most = q.min_threshold, q.max_threshold, q.max_probability
+    if q.adaptive:
+        takes = "false: a network's certificate has one max_probability"
+        raise InvalidValue(f"links.{link.id}.queue.adaptive", True, takes)
     first = RedLine(most / (high - low), low, 0.0, most)
     slope = (1.0 - most) / high
     start = high - most / slope if slope > 0.0 else high
-    lines = (first, RedLine(slope, start, most, 1.0)) if slope > 0.0 else (first,)
+    gentle = q.gentle and slope > 0.0
+    lines = (first, RedLine(slope, start, most, 1.0)) if gentle else (first,)
     return RedSubject(
         name="red",
         implementation=_ENGINES,
         parameters={"min_threshold": low, "max_threshold": high, "max_probability": most, "weight": q.weight},
         lines=lines,
         weight=q.weight,
-        spaced=True,
-        beyond="the average is at twice the upper threshold",
+        spaced=q.spaced,
+        beyond="the average is at twice the upper threshold" if gentle else "the average is at the upper threshold",
         notes=("the average of an idle queue is not in the linear loop",),
     )
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.frequency.matrix.crossings import Crossing, Locus, gain_crossovers, locus, negative_real, scan_angles
-from netctrl.frequency.matrix.proofs import Box, gain_without_zero, half_turns, whole
+from netctrl.frequency.matrix.proofs import Box, Discs, gain_without_zero, half_turns, whole
 from netctrl.frequency.records import decibel
 from netctrl.plants.queue_networks.alone import queues_alone
 from netctrl.plants.queue_networks.bounded import NetworkLoop
@@ -21,6 +21,14 @@ GAIN_CAP = 1e3
 """Factor of the gains up to which crossings are looked for: 60 dB."""
 _TAIL = 0.25
 """Bound of the response beyond the angles that are looked at, where laws act in continuous time."""
+
+
+_EVEN = 400
+"""Angles at which turns are counted without a proof."""
+
+
+_REFINED, _FEW = 60, 4
+"""Steps by which crossings are refined, to rounding or to some 1e-5."""
 
 
 class Limits(NamedTuple):
@@ -50,7 +58,7 @@ def covered(loop: NetworkLoop) -> NetworkLoop:
 
 def _least_gain(loop: NetworkLoop) -> float:
     """Least gain above 1 that is found."""
-    return min((each.gain for each in _crossings(scanned(loop)) if each.gain > 1.0), default=GAIN_CAP)
+    return min((each.gain for each in _crossings(scanned(loop).locus()) if each.gain > 1.0), default=GAIN_CAP)
 
 
 class Scan(NamedTuple):
@@ -65,6 +73,13 @@ class Scan(NamedTuple):
         """Its eigenvalues."""
         return locus(self.loop.at, self.angles, self.matrices, real_end=self.loop.sampled)
 
+    def half_turns(self, gain: float) -> float:
+        """Change of the argument of det(r + r gain L) over the grid, in units of pi, without a proof."""
+        weights = np.prod(self.loop.weights(self.angles), axis=0)
+        values = weights * np.linalg.det(np.eye(self.matrices.shape[1]) + gain * self.matrices)
+        first = np.array([np.copysign(1.0, values[0].real)])  # it is real at the angle 0
+        return _half_turns(np.concatenate([first, values]))
+
 
 def scanned(loop: NetworkLoop) -> Scan:
     """A loop's response on a grid that has several points a turn of the longest round trip."""
@@ -72,25 +87,42 @@ def scanned(loop: NetworkLoop) -> Scan:
     return Scan(loop, angles, loop.at(angles))
 
 
-def _crossings(scan: Scan) -> list[Crossing]:
-    return [each for each in negative_real(scan.locus()) if each.gain < GAIN_CAP]
+def _turns_on_a_grid(discs: Discs) -> float:
+    """Change of a function's argument from the angle 0 to pi, in units of pi, without a proof."""
+    points = np.zeros((_EVEN, 3))
+    points[:, 0], points[:, 1] = np.linspace(0.0, pi, _EVEN), 1.0
+    values, _ = discs(points, np.zeros_like(points))
+    return _half_turns(values)
 
 
-def limits_of(scan: Scan) -> Limits:
-    """Unstable poles, counted with proof, and the gains and the phase next to those that run."""
+def _half_turns(values: np.ndarray) -> float:
+    return float(np.angle(values[1:] / values[:-1]).sum() / pi)
+
+
+def _crossings(found: Locus, steps: int = _REFINED) -> list[Crossing]:
+    return [each for each in negative_real(found, steps) if each.gain < GAIN_CAP]
+
+
+def limits_of(scan: Scan, *, proved: bool = True) -> Limits:
+    """Unstable poles, and the gains and the phase next to those that run.
+
+    Poles are counted with a proof and crossings refined to rounding, or counted on the grid and found to some 1e-5.
+    """
     loop = scan.loop
     alone = queues_alone(loop)
-    poles = whole(-(half_turns(alone.disc, (0.0, pi)) + alone.rest))
+    poles = whole(-((half_turns(alone.disc, (0.0, pi)) if proved else _turns_on_a_grid(alone.disc)) + alone.rest))
 
     def unstable(gain: float) -> int:
-        return poles + whole(-(half_turns(loop.disc, (0.0, pi), gain) + loop.rest(gain)))
+        turns = half_turns(loop.disc, (0.0, pi), gain) if proved else scan.half_turns(gain)
+        return poles + whole(-(turns + loop.rest(gain)))
 
-    crossings = _crossings(scan)
+    curves, steps = scan.locus(), _REFINED if proved else _FEW
+    crossings = _crossings(curves, steps)
     upper = min((each for each in crossings if each.gain >= 1.0), key=lambda each: each.gain, default=None)
     below = sorted((each for each in crossings if each.gain < 1.0), key=lambda each: -each.gain)
     found = unstable(1.0)
     if found == 0:
-        offs = [each.off for each in gain_crossovers(scan.locus())]
+        offs = [each.off for each in gain_crossovers(curves, steps)]
         return Limits(0, upper, below[0] if below else None, min(offs, default=pi))
     # Between two crossings the number of unstable poles stays.
     ends = [*(each.gain for each in below[1:]), 0.25 * below[-1].gain] if below else []

@@ -16,8 +16,11 @@ __all__ = [
     "NETWORK_SCHEMA",
     "CertifiedFlows",
     "CertifiedLink",
+    "CertifiedRange",
+    "NetworkBox",
     "NetworkCertificate",
     "NetworkMargins",
+    "NetworkReach",
     "NetworkVerdict",
     "read_network_certificate",
 ]
@@ -112,6 +115,47 @@ class NetworkVerdict(Record, frozen=True):
     """Assumptions of the verdict, and what the loop leaves out."""
 
 
+class CertifiedRange(Record, frozen=True):
+    """Range of a quantity of the scenario."""
+
+    kind: Literal["rtt", "flows", "capacity"]
+    """rtt: round-trip time without queues [s]. flows: number of flows. capacity: of a link [bit/s]."""
+    name: str
+    """Group of flows, or link."""
+    low: float
+    """Least value."""
+    high: float
+    """Greatest value."""
+    worst: float
+    """Value at the worst point."""
+
+
+class NetworkBox(Record, frozen=True):
+    """Box of operating points of a network; the certificate's links, flows and margins are those of its worst point."""
+
+    ranges: tuple[CertifiedRange, ...]
+    """Quantities with a range."""
+    points: int
+    """Number of points that were looked at."""
+    phase_margin_deg: float
+    """Least of these points [degree]; 0 without a stable one."""
+    proved: bool
+    """Whether 6 dB and 30 degrees are proved at every point of the box."""
+    gain_margin_db_proved: float | None
+    """No point of the box has less [dB]; null: only points were looked at."""
+    why_not: str
+    """Why nothing is proved between the points; empty: something is."""
+
+
+class NetworkReach(Record, frozen=True):
+    """How far all laws together keep 6 dB of gain margin at every point that was looked at, without proof."""
+
+    rtt_factor: float | None
+    """By how much all round-trip times without queues may grow together; null: not at all."""
+    flows_divisor: float | None
+    """By how much all numbers of flows may be divided; null: not at all."""
+
+
 class NetworkCertificate(FileRecord, frozen=True):
     """Certificate of a network of queues by `netctrl certify network`, saved as one file.
 
@@ -137,6 +181,10 @@ class NetworkCertificate(FileRecord, frozen=True):
     """What holds."""
     provenance: Provenance
     """Provenance of the certificate."""
+    box: NetworkBox | None = None
+    """Box whose worst point this is; null: one point."""
+    reach: NetworkReach | None = None
+    """How far from this point 6 dB are kept, where it was asked for."""
 
     @property
     def verdict(self) -> str:
@@ -150,16 +198,29 @@ class NetworkCertificate(FileRecord, frozen=True):
         about = " (approximately: the laws' intervals differ)" if self.certificate.method == "approximate" else ""
         marking = [link.name for link in self.links if link.state == "marks"]
         where = f" with bottlenecks {', '.join(marking)}" if marking else ""
-        return f"{self.name}{where}: {answer}{about}"
+        return f"{self.name}{where}: {answer}{about}{self._between}"
+
+    @property
+    def _between(self) -> str:
+        """What is known between the points of a box, in words."""
+        if self.box is None or self.certificate.status not in (Status.ADMISSIBLE, Status.STABLE):
+            return ""
+        if self.box.proved or (self.box.gain_margin_db_proved is not None and self.certificate.status is Status.STABLE):
+            return ", proved at every point of the box"
+        return f" at the {self.box.points} points of the box that were looked at, not proved between them"
 
     @property
     def rows(self) -> list[tuple[str, str]]:
         """(name, text) of what people read."""
         rows = [(f"link {link.name}", _link_text(link)) for link in self.links]
         rows += [(f"flows {group.name}", _flows_text(group)) for group in self.flows]
+        if self.box is not None:
+            rows = [*_box_rows(self.box), *rows]
         found = self.certificate.margins
         if found is not None:
             rows += _margin_rows(found)
+        if self.reach is not None:
+            rows.append(("keeps 6 dB", _reach_text(self.reach)))
         return rows
 
     def _repr_html_(self) -> str:
@@ -196,6 +257,30 @@ def _flows_text(group: CertifiedFlows) -> str:
     return (
         f"{group.flows:g} {group.sender} over {', '.join(group.path)}: windows {group.window_packets:.4g}, {trip}, "
         f"marked {group.probability:.3g}"
+    )
+
+
+def _box_rows(box: NetworkBox) -> list[tuple[str, str]]:
+    texts = []
+    for each in box.ranges:
+        unit = {"rtt": "s", "flows": "", "capacity": "bit/s"}[each.kind]
+        low, high, worst = (
+            format_quantity(float(f"{value:.4g}"), unit) if unit else f"{value:.4g}"
+            for value in (each.low, each.high, each.worst)
+        )
+        span = low if each.low == each.high else f"{low} to {high}, worst {worst}"
+        texts.append(f"{each.kind} of {each.name}: {span}")
+    gain = "" if box.gain_margin_db_proved is None else f"gain margin {box.gain_margin_db_proved:.2f} dB (proved), "
+    texts.append(f"{gain}phase margin {box.phase_margin_deg:.1f} degrees at {box.points} points")
+    return [("box" if k == 0 else "", text) for k, text in enumerate(texts)]
+
+
+def _reach_text(reach: NetworkReach) -> str:
+    if reach.rtt_factor is None or reach.flows_divisor is None:
+        return "not here"
+    return (
+        f"with all round-trip times up to {reach.rtt_factor:.3g} times as long, or all numbers of flows down to "
+        f"1/{reach.flows_divisor:.3g}"
     )
 
 

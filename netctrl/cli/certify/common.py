@@ -78,7 +78,10 @@ _RTT_TAKES = "a round-trip time without the queue, with its unit, as in 100ms, o
 _FLOWS_TAKES = "a number of flows above 0, as in 50, or a range low:high"
 _CAPACITY_TAKES = f"{RATE_TAKES}, or a range low:high"
 _WINDOW_TAKES = "the window of one flow in packets, as in 50, or a range, instead of --N and --capacity"
-_SENDERS_TAKES = "reno, cubic, creno (Cubic where Reno-friendly), dctcp, mixtures as in reno+dctcp; several with commas"
+_SENDERS_TAKES = (
+    "reno, cubic, creno (Cubic where Reno-friendly), dctcp, linux-reno, linux-creno, rfc-reno, rfc-creno (clocked by "
+    "acknowledgements), mixtures as in reno+dctcp; several with commas"
+)
 _STRETCH_TAKES = "round-trip times of equal groups of flows over --rtt, as in 1,3"
 _CHECK_TAKES = "also run the worst point in the nonlinear fluid, packet or kernel; several with commas"
 _GAIN_TAKES = "a gain above 0 in 1/s, as in 0.16"

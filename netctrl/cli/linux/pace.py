@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 from netctrl.cli.app import option, positional, report, say
+from netctrl.cli.design.common import read
 from netctrl.cli.linux.common import as_json
 from netctrl.errors import InvalidValue
 from netctrl.units import BITS_PER_BYTE, DURATION_TAKES, RATE_TAKES, format_quantity, parse_duration, parse_rate
@@ -38,13 +39,13 @@ def pace(
     netctrl linux pace --cap 5Mbit --to 192.0.2.1:9000 --for 20s --dry-run
     """
     law = _law(design, cap)
-    every = _read("interval", interval, parse_duration, DURATION_TAKES)
+    every = read("interval", interval, parse_duration, DURATION_TAKES)
     if not 1e-4 <= every <= 1.0:
         raise InvalidValue("interval", interval, "0.1ms to 1s")
     if bool(program) == (to is not None):
         got = "both" if program else None
         raise InvalidValue("PROGRAM", got, "either a program after -- or --to HOST:PORT")
-    seconds = _read("for", hold, parse_duration, DURATION_TAKES)
+    seconds = read("for", hold, parse_duration, DURATION_TAKES)
     host, port = ("", 0) if to is None else _place(to)
     if dry_run:
         what = f"run {' '.join(program)}" if program else f"send to {to} for {seconds:g} s"
@@ -63,19 +64,12 @@ def _law(design: str | None, cap: str | None) -> PacingLaw | float:
     if (design is None) == (cap is None):
         raise InvalidValue("design", None if design is None else "both", "either a Design file or --cap RATE")
     if cap is not None:
-        return _read("cap", cap, parse_rate, RATE_TAKES)
+        return read("cap", cap, parse_rate, RATE_TAKES)
 
     from netctrl.linux.pacing.socket import pacing_law
     from netctrl.model.design.design import read_design
 
     return pacing_law(read_design(str(design)))
-
-
-def _read(argument: str, text: str, parse: Any, takes: str) -> float:
-    try:
-        return parse(text)
-    except ValueError:
-        raise InvalidValue(argument, text, takes) from None
 
 
 def _place(to: str) -> tuple[str, int]:

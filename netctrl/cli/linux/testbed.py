@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 from netctrl.cli.app import GOOD, option, positional, report, say
+from netctrl.cli.design.common import read
 from netctrl.cli.linux.common import Stopped, as_json, stoppable
 from netctrl.cli.names import NetworkName
 from netctrl.errors import InvalidValue
@@ -56,9 +57,9 @@ def testbed(
         return say(as_json({"removed": found}) if json else said)
     if network is None:
         raise InvalidValue("NETWORK", None, "a network file, or --clean")
-    seconds = None if hold is None else _read("for", hold, parse_duration, DURATION_TAKES)
-    size = None if burst is None else _read("burst_bytes", burst, parse_size, SIZE_TAKES)
-    rate = None if capacity is None else _read("capacity", capacity, parse_rate, RATE_TAKES)
+    seconds = None if hold is None else read("for", hold, parse_duration, DURATION_TAKES)
+    size = None if burst is None else read("burst_bytes", burst, parse_size, SIZE_TAKES)
+    rate = None if capacity is None else read("capacity", capacity, parse_rate, RATE_TAKES)
 
     from netctrl.datasets import network_path
     from netctrl.linux.testbed.bed import Testbed
@@ -73,13 +74,6 @@ def testbed(
         with suppress(Stopped):  # the normal end
             stop.wait(lambda: False, seconds)
     return GOOD
-
-
-def _read(argument: str, text: str, parse: Any, takes: str) -> float:
-    try:
-        return parse(text)
-    except ValueError:
-        raise InvalidValue(argument, text, takes) from None
 
 
 def _content(plan: TestbedPlan, names: dict[str, str]) -> dict[str, Any]:

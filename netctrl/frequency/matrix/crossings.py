@@ -85,14 +85,14 @@ def tracked(matrices: np.ndarray) -> np.ndarray:
     return values
 
 
-def negative_real(found: Locus) -> list[Crossing]:
-    """Where eigenvalues cross the negative axis, each refined to rounding."""
+def negative_real(found: Locus, steps: int = _HALVINGS) -> list[Crossing]:
+    """Where eigenvalues cross the negative axis, each refined to rounding or by so many steps."""
     curves, crossings = found.curves, []
     for n, j in _sign_changes(curves.imag):
         if found.real_end and n + 2 == len(curves):
             continue
         if curves[n, j].real < 0.0 or curves[n + 1, j].real < 0.0:
-            crossing = _refined(found, n, j, lambda v: float(np.angle(-v)))
+            crossing = _refined(found, n, j, lambda v: float(np.angle(-v)), steps)
             if crossing.value.real < 0.0:
                 crossings.append(crossing)
     if found.real_end:
@@ -102,10 +102,10 @@ def negative_real(found: Locus) -> list[Crossing]:
     return crossings
 
 
-def gain_crossovers(found: Locus) -> list[Crossing]:
-    """Where eigenvalues have modulus 1, each refined to rounding."""
+def gain_crossovers(found: Locus, steps: int = _HALVINGS) -> list[Crossing]:
+    """Where eigenvalues have modulus 1, each refined to rounding or by so many steps."""
     changes = _sign_changes(np.log(np.abs(found.curves)))
-    return [_refined(found, n, j, lambda v: float(np.log(np.abs(v)))) for n, j in changes]
+    return [_refined(found, n, j, lambda v: float(np.log(np.abs(v))), steps) for n, j in changes]
 
 
 def _sign_changes(values: np.ndarray) -> list[tuple[int, int]]:
@@ -113,12 +113,12 @@ def _sign_changes(values: np.ndarray) -> list[tuple[int, int]]:
     return [(int(n), int(j)) for n, j in zip(*np.nonzero(sign[1:] != sign[:-1]), strict=True)]
 
 
-def _refined(found: Locus, n: int, j: int, off: Callable[[complex], float]) -> Crossing:
+def _refined(found: Locus, n: int, j: int, off: Callable[[complex], float], steps: int) -> Crossing:
     """Root of a function of an eigenvalue that is followed from one angle to the next, by the Illinois method."""
     a, b = (float(angle) for angle in found.angles[n : n + 2])
     va, vb = (complex(value) for value in found.curves[n : n + 2, j])
     fa, fb = off(va), off(vb)
-    for _ in range(_HALVINGS):
+    for _ in range(steps):
         with np.errstate(divide="ignore", invalid="ignore"):
             c = b - fb * (b - a) / (fb - fa) if fb != fa else 0.5 * (a + b)
         if not min(a, b) < c < max(a, b):

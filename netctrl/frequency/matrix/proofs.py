@@ -31,16 +31,22 @@ Discs = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 class Box(NamedTuple):
-    """Ranges of angle, gain and phase."""
+    """Ranges of angle, gain, phase, and of what else a function depends on."""
 
     angle: tuple[float, float] = (0.0, pi)
     gain: tuple[float, float] = (1.0, 1.0)
     phase: tuple[float, float] = (0.0, 0.0)
+    others: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def ranges(self) -> tuple[tuple[float, float], ...]:
+        """All but the angle's."""
+        return (self.gain, self.phase, *self.others)
 
 
-def avoids_zero(discs: Discs, box: Box) -> bool:
-    """Whether the function is provably not 0 in a box; False also where it is undecided."""
-    return _settled(discs, box) is not None
+def avoids_zero(discs: Discs, box: Box, most_cells: int = _MOST_CELLS) -> bool:
+    """Whether the function is provably not 0 in a box; False also where it is undecided after so many cells."""
+    return _settled(discs, box, most_cells) is not None
 
 
 def half_turns(discs: Discs, angle: tuple[float, float], gain: float = 1.0) -> float:
@@ -89,17 +95,15 @@ def gain_without_zero(discs: Discs, attained: float, of: Callable[[float], Box],
     return floor
 
 
-def _settled(discs: Discs, box: Box) -> np.ndarray | None:
+def _settled(discs: Discs, box: Box, most_cells: int = _MOST_CELLS) -> np.ndarray | None:
     """Edges of cells of the angle that cover the box, in each of which 0 is left out; None: undecided."""
     low, high = box.angle
     first = max(low, _FIRST * high)
     edges = np.geomspace(first, high, 2 + int(np.log(high / first) / np.log(_RATIO)))
     edges = np.concatenate([[low], edges]) if first > low else edges
-    centre = np.zeros((len(edges) - 1, 3))
+    centre = np.zeros((len(edges) - 1, 1 + len(box.ranges)))
     half = np.zeros_like(centre)
-    for column, (start, end) in enumerate(
-        zip((edges[:-1], box.gain[0], box.phase[0]), (edges[1:], box.gain[1], box.phase[1]), strict=True)
-    ):
+    for column, (start, end) in enumerate([(edges[:-1], edges[1:]), *box.ranges]):
         centre[:, column] = 0.5 * (np.asarray(start) + np.asarray(end))
         half[:, column] = 0.5 * (np.asarray(end) - np.asarray(start)) * (1.0 + 1e-12)
     seen, met = 0, [edges]
@@ -109,17 +113,20 @@ def _settled(discs: Discs, box: Box) -> np.ndarray | None:
         seen += len(values)
         if not left.any():
             return np.unique(np.clip(np.concatenate(met), low, high))
-        if seen > _MOST_CELLS:
+        if seen > most_cells:
             return None
         pieces = max(2, min(_PIECES, _FULL // int(left.sum())))
-        centre, half = _divided(centre[left], half[left], parts[left], pieces)
+        centre, half = _divided(centre[left], half[left], parts[left], pieces, _FIRST * high)
         met += [centre[:, 0] - half[:, 0], centre[:, 0] + half[:, 0]]
     return None
 
 
-def _divided(centre: np.ndarray, half: np.ndarray, parts: np.ndarray, pieces: int) -> tuple[np.ndarray, np.ndarray]:
-    # Without a bound yet the angle is divided.
-    shares = np.where(np.isfinite(parts).all(axis=1, keepdims=True), parts, [[1.0, 0.0, 0.0]])
+def _divided(
+    centre: np.ndarray, half: np.ndarray, parts: np.ndarray, pieces: int, lowest: float
+) -> tuple[np.ndarray, np.ndarray]:
+    # Without a bound yet: of what has none, the angle or another coordinate, which is a logarithm.
+    widths = np.concatenate([half[:, :1] / (centre[:, :1] + lowest), 0.0 * half[:, 1:3], half[:, 3:]], axis=1)
+    shares = np.where(np.isfinite(parts).all(axis=1, keepdims=True), parts, np.where(np.isinf(parts), widths, 0.0))
     rows, along = np.arange(len(shares)), np.argmax(np.where(half > 0.0, shares, -1.0), axis=1)
     step, narrow = np.zeros_like(half), half.copy()
     step[rows, along] = half[rows, along] / pieces

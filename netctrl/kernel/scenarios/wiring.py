@@ -93,9 +93,9 @@ class Wiring:
         return self.nodes[name]
 
     def namespace(self, ecn: bool = True) -> int:
-        """A new namespace; `ecn`: whether its TCP asks for it."""
+        """A new namespace; `ecn`: whether its TCP asks for it, also where the first packet was lost."""
         made = self.plan.namespace()
-        for name, value in (*_SYSCTLS, ("net/ipv4/tcp_ecn", "1" if ecn else "0")):
+        for name, value in (*_SYSCTLS, ("net/ipv4/tcp_ecn", "1" if ecn else "0"), ("net/ipv4/tcp_ecn_fallback", "0")):
             self.plan.sysctl(made, name, value)
         self.plan.request(made, messages.set_up(1), "switch on a loopback")
         return made

@@ -38,7 +38,7 @@ def tc_arguments(name: str, parameters: Mapping[str, Any], bandwidth_bit_per_s: 
         more = ("dq_rate_estimator",) if given.get("dq_rate_estimator") else ()
         return ("pie", *_times(given), "alpha", alpha, "beta", beta, "ecn", *more)
     if name == "dualpi2":
-        gains = ("alpha", f"{given['alpha']:.8g}", "beta", f"{given['beta']:.8g}")
+        gains = ("alpha", f"{given['alpha']:.12g}", "beta", f"{given['beta']:.12g}")
         drop = "drop_enqueue" if given.get("drop_early") else "drop_dequeue"
         step = ("step_thresh", _time(given["step_s"]))
         return ("dualpi2", *_times(given), *gains, "coupling_factor", str(given["coupling"]), *step, drop)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
+from math import ceil, log1p, log2
 from typing import Any, NamedTuple
 
 from netctrl.errors import InvalidValue, checked_number, did_you_mean
@@ -135,8 +136,10 @@ PARAMETERS: dict[str, dict[str, _Parameter]] = {
 
 _RED = struct.Struct("=IIIBBBB")  # limit, qth_min, qth_max [byte], Wlog, Plog, Scell_log, flags
 _RED_PARMS, _RED_STAB, _RED_MAX_P = 1, 2, 3
-_RED_ECN = 1
-_RED_TABLE = 256
+_RED_ECN, _RED_ADAPTIVE = 1, 4
+_RED_CELLS, _RED_LONGEST, _RED_RATE = 255, 31, 1e7
+"""Last cell of RED's table of idle times, most halvings of an average, tc's rate where none is given [bit/s]."""
+_TICK_S = 64e-9
 _FIFOS = ("bfifo", "pfifo")
 
 
@@ -205,7 +208,7 @@ def _whole(field: str, value: Any) -> int:
 
 def _red(parameters: Mapping[str, Any], packet: float) -> bytes:
     """RED's options, with the powers of two by which the kernel computes (iproute2's tc_red_eval_ewma, _P, _idle)."""
-    names = ("limit", "min", "max", "probability", "weight_log", "ecn")
+    names = ("limit", "min", "max", "probability", "weight_log", "ecn", "adaptive", "bandwidth")
     _known("red", parameters, names)
     for name in ("limit", "min", "max"):
         if name not in parameters:
@@ -220,14 +223,29 @@ def _red(parameters: Mapping[str, Any], packet: float) -> bytes:
     weight = round(checked_number("red.weight_log", parameters.get("weight_log", 9), takes, at_least=1, at_most=31))
     # The kernel divides the range by 2^Plog in old interfaces; with max_P it computes with the probability itself.
     shift = next((k for k in range(32) if share / max(high - low, 1) * 2**k >= 1.0), 31)
-    cell = next((k for k in range(32) if 1 << k >= packet), 31)
-    flags = _RED_ECN if parameters.get("ecn", 1) else 0
+    takes = "a rate above 0 in bit/s"
+    rate = checked_number("red.bandwidth", parameters.get("bandwidth", _RED_RATE), takes, above=0.0)
+    cell, table = _idle_table(weight, packet, rate)
+    flags = (_RED_ECN if parameters.get("ecn", 1) else 0) | (_RED_ADAPTIVE if parameters.get("adaptive", 0) else 0)
     parts = (
         attribute(_RED_PARMS, _RED.pack(limit, low, high, weight, shift, cell, flags)),
-        attribute(_RED_STAB, bytes(_RED_TABLE)),
-        attribute(_RED_MAX_P, struct.pack("=I", min(round(share * 2**32), _U32))),
+        attribute(_RED_STAB, table),
+        attribute(_RED_MAX_P, struct.pack("=I", min(int(share * 2**32), _U32))),
     )
     return b"".join(parts)
+
+
+def _idle_table(weight_log: int, packet: float, rate_bit_per_s: float) -> tuple[int, bytes]:
+    """Cell size and halvings of the average after an idle time, as tc computes them (tc_red_eval_idle_damping).
+
+    Cell i stands for i 2^c us; the average is halved floor(i 2^c l) times there, at most 31 times, with
+    l = -ln(1 - w) over a packet's transmission in ticks of 64 ns. As tc takes ticks for microseconds and e for 2, an
+    idle average falls some 22 times more slowly than by one arrival per transmission (Floyd and Jacobson).
+    """
+    rise = -log1p(-(0.5**weight_log)) / (packet * 8.0 / rate_bit_per_s / _TICK_S)
+    cell = max(ceil(log2(_RED_LONGEST / rise / 512.0)), 0)
+    halvings = [min(int((i << cell) * rise), _RED_LONGEST) for i in range(_RED_CELLS)]
+    return cell, bytes([*halvings, _RED_LONGEST])
 
 
 class QueueCounts(NamedTuple):

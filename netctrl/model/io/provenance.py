@@ -51,8 +51,14 @@ def provenance(
         seed=seed,
         input_hashes={str(path): sha256(path) for path in inputs},
         python=".".join(map(str, sys.version_info[:3])),
-        libraries={name: importlib.metadata.version(name) for name in libraries},
+        libraries={name: _version(name) for name in libraries},
     )
+
+
+@cache
+def _version(library: str) -> str:
+    """Version of an installed library, whose file is read once."""
+    return importlib.metadata.version(library)
 
 
 @cache

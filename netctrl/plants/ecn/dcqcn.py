@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from netctrl.model.open_loop import OpenLoop
+from netctrl.plants.queues.mean_value import through
 
 __all__ = [
     "DcqcnEquilibrium",
@@ -31,6 +32,7 @@ __all__ = [
     "dcqcn_loop",
     "dcqcn_polynomials",
     "dcqcn_response",
+    "polynomials_at",
 ]
 
 _LEAST, _STEPS = 1e-12, 60
@@ -75,22 +77,38 @@ class _Terms(NamedTuple):
     by_rate: Any
 
 
+def _log_kept(p: Any) -> Any:
+    """−ln (1 − p)."""
+    return through(p, lambda p: -np.log1p(-p), lambda low, high: 1.0 / (1.0 - high))
+
+
+def _none(n: Any) -> Any:
+    """e^(−n)."""
+    return through(n, lambda n: np.exp(-n), lambda low, high: np.exp(-low))
+
+
 def _chance(p: Any, time: float, rate: Any) -> _Terms:
     """1 − (1 − p)^(time·rate): the chance of a mark in a time."""
-    ell = -np.log1p(-p)
-    none = np.exp(-ell * time * rate)
-    return _Terms(-np.expm1(-ell * time * rate), time * rate * none / (1.0 - p), ell * time * none)
+    ell = _log_kept(p)
+    none = _none(ell * (time * rate))
+    value = through(ell * (time * rate), lambda n: -np.expm1(-n), lambda low, high: np.exp(-low))
+    return _Terms(value, time * rate * none / (1.0 - p), ell * time * none)
 
 
 def _events(p: Any, packets: Any, per_rate: Any, stages: float) -> _Terms:
     """p/((1 − p)^(−n) − 1) · (1 − p)^(stages n) for n packets, where dn/d(rate) is `per_rate`."""
-    ell = -np.log1p(-p)
+    ell = _log_kept(p)
     n = ell * packets
-    w = np.exp(-n) / -np.expm1(-n)  # 1/(e^n − 1) without overflow
-    late = np.exp(-stages * n)
+    # 1/(e^n − 1) without overflow; its slope is −(1 + w) w.
+    w = through(n, _rare, lambda low, high: _rare(low) * (1.0 + _rare(low)))
+    late = _none(n * stages)
     value = p * w * late
     slope = -value * (1.0 + w + stages)  # by n
     return _Terms(value, w * late + slope * packets / (1.0 - p), slope * ell * per_rate)
+
+
+def _rare(n: Any) -> Any:
+    return np.exp(-n) / -np.expm1(-n)
 
 
 def _increases(sender: DcqcnSender, p: Any, rate: Any, stages: float) -> _Terms:
@@ -144,12 +162,17 @@ class DcqcnPolynomials(NamedTuple):
 def dcqcn_polynomials(sender: DcqcnSender, rate: Any) -> DcqcnPolynomials:
     """Response of a flow's rate to p around the equilibrium with the rate C/N [packet/s], a float or an array."""
     at = dcqcn_equilibrium(sender, rate)
-    p, R, alpha = at.probability, at.rate, at.alpha
+    return polynomials_at(sender, at.probability, at.rate)
+
+
+def polynomials_at(sender: DcqcnSender, p: Any, R: Any) -> DcqcnPolynomials:
+    """The same at an equilibrium with the probability p and the rate R; also of functions over cells."""
     tau, g = sender.notification_s, sender.gain / sender.alpha_s
     mean, cut = (_chance(p, time, R) for time in (sender.alpha_s, tau))
     every, late = (_increases(sender, p, R, stages) for stages in (0.0, sender.stages))
     # Rates in units of R from here on: D = (R_T − R_C)/R, and slopes by the delayed rate times R.
-    D, t, up = at.target / R - 1.0, cut.value / tau, every.value * R
+    alpha, t, up = mean.value, cut.value * (1.0 / tau), every.value * R
+    D = sender.increase * late.value / t
     target_by_p = sender.increase * late.by_p - D * cut.by_p / tau
     target_by_rate = sender.increase * (late.value + R * late.by_rate) - D * cut.by_rate * R / tau
     rate_by_p = 0.5 * D * R * every.by_p - 0.5 * alpha * cut.by_p / tau

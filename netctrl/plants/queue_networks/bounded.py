@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import pi
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from netctrl.plants.queue_networks.response import NetworkResponse, held_share, 
 from netctrl.plants.queues.mean_value import MeanValue, coordinate, unknown_phase
 from netctrl.plants.queues.queue_response import SampledPi
 
-__all__ = ["NetworkLoop"]
+__all__ = ["NetworkLoop", "held_bound"]
 
 _COARSE, _FINE = 1e-4, 1e-8
 """Error bounds of the response with few and with all aliases, over the largest entry of a row."""
@@ -88,7 +89,7 @@ class NetworkLoop(NetworkResponse):
             for j in range(size):
                 value = near[i][j]
                 if self.sampled and isinstance(law, SampledPi):
-                    bounded, apart = self._held_bound(theta, value, far[i][j], i)
+                    bounded, apart = held_bound(law, self.outputs[i], theta, value, far[i][j])
                     value = bounded + apart
                     if self.any_phase and i != j:
                         unsure = unknown_phase(theta, _UNKNOWN)
@@ -99,25 +100,6 @@ class NetworkLoop(NetworkResponse):
                 row.append(_blurred(MeanValue(exact[:, i, j][:, None], value.slopes, theta.half), errors[:, i]))
             rows.append(row)
         return rows, weights
-
-    def _held_bound(self, theta: MeanValue, near: MeanValue, far: MeanValue, row: int) -> tuple[MeanValue, MeanValue]:
-        """The main alias of an entry of r L and all others, from values at the near aliases and bounds at far ones."""
-        law, most = self.sampled_law(row), near.value.shape[1] // 2
-        weight = (-theta.turn()) + 1.0
-        counted = (weight * law.proportional + law.integral) * (1.0 / self.outputs[row])
-        share = MeanValue(held_share(theta.value), 0.5 * theta.slopes, theta.half)  # |d/dtheta| is at most 1/2
-        middle = MeanValue(near.value[:, most : most + 1], near.slopes[:, :, most : most + 1], near.half)
-        angles = theta + 2.0 * pi * np.delete(np.arange(-most, most + 1), most)
-        beside = MeanValue(np.delete(near.value, most, axis=1), np.delete(near.slopes, most, axis=2), near.half)
-        terms = beside / (angles * 1j)
-        ends = far / ((theta + 2.0 * pi * np.array([-most, most])) * 1j)
-        # Beyond the near aliases terms and slopes fall as the square of the alias at least.
-        edges = np.concatenate([ends.slopes[:, :, :1], terms.slopes, ends.slopes[:, :, 1:]], axis=2)
-        slopes = np.stack([_beyond(each, most) for each in edges])
-        sizes = np.concatenate([ends.most[:, :1], terms.most, ends.most[:, 1:]], axis=1)
-        slopes[_UNKNOWN] += _beyond(sizes, most) - terms.most.sum(axis=1)
-        rest = MeanValue(terms.value.sum(axis=1, keepdims=True), slopes[:, :, None], near.half)
-        return counted * share * middle, counted * weight * rest
 
     def _terms(self, theta: MeanValue, *, known: bool) -> Matrix:
         """A⁻¹ B with the readings' ages, and in continuous time the laws; phases that aren't `known` are any."""
@@ -163,6 +145,31 @@ class NetworkLoop(NetworkResponse):
                 [[(each / weights[i]).most[0, 0] for each in row] for i, row in enumerate(terms)], dtype=float
             )
         return float(np.abs(np.linalg.eigvals(sizes)).max()) if np.isfinite(sizes).all() else np.inf
+
+
+def held_bound(
+    law: SampledPi, x: Any, theta: MeanValue, near: MeanValue, far: MeanValue
+) -> tuple[MeanValue, MeanValue]:
+    """The main alias of an entry of r L and all others, from values at the near aliases and bounds at far ones.
+
+    What is not known is the last coordinate of the cells, and the angle the first.
+    """
+    most = near.value.shape[1] // 2
+    weight = (-theta.turn()) + 1.0
+    counted = (weight * law.proportional + law.integral) * (1.0 / x)
+    share = MeanValue(held_share(theta.value), 0.5 * theta.slopes, theta.half)  # |d/dtheta| is at most 1/2
+    middle = MeanValue(near.value[:, most : most + 1], near.slopes[:, :, most : most + 1], near.half)
+    angles = theta + 2.0 * pi * np.delete(np.arange(-most, most + 1), most)
+    beside = MeanValue(np.delete(near.value, most, axis=1), np.delete(near.slopes, most, axis=2), near.half)
+    terms = beside / (angles * 1j)
+    ends = far / ((theta + 2.0 * pi * np.array([-most, most])) * 1j)
+    # Beyond the near aliases terms and slopes fall as the square of the alias at least.
+    edges = np.concatenate([ends.slopes[:, :, :1], terms.slopes, ends.slopes[:, :, 1:]], axis=2)
+    slopes = np.stack([_beyond(each, most) for each in edges])
+    sizes = np.concatenate([ends.most[:, :1], terms.most, ends.most[:, 1:]], axis=1)
+    slopes[-1] += _beyond(sizes, most) - terms.most.sum(axis=1)
+    rest = MeanValue(terms.value.sum(axis=1, keepdims=True), slopes[:, :, None], near.half)
+    return counted * share * middle, counted * weight * rest
 
 
 def _beyond(terms: np.ndarray, most: int) -> np.ndarray:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log
+from typing import Any
 
 from netctrl.plants.queue_networks.equilibrium import NetworkEquilibrium
+from netctrl.plants.queues.clocked_response import ClockedMode
+from netctrl.plants.queues.cubic_response import CubicMode
 from netctrl.plants.queues.window_response import Sender
 
 __all__ = ["GroupResponse", "group_response"]
@@ -14,6 +18,8 @@ __all__ = ["GroupResponse", "group_response"]
 class GroupResponse:
     """A group of flows around the equilibrium; tables have a row for each queueing link of its path.
 
+    Numbers are floats, or functions over cells (`netctrl.plants.queues.mean_value`).
+
     Parameters
     ----------
     sender : Sender
@@ -21,6 +27,8 @@ class GroupResponse:
         R [s].
     damping : float
         a/w.
+    mode : CubicMode or ClockedMode, optional
+        Of a sender with a curve.
     at : tuple of int
         Places of the links in the network's order.
     shares : tuple of float
@@ -36,14 +44,15 @@ class GroupResponse:
     """
 
     sender: Sender
-    trip: float
-    damping: float
+    trip: Any
+    damping: Any
     at: tuple[int, ...]
-    shares: tuple[float, ...]
+    shares: tuple[Any, ...]
     queued: tuple[bool, ...]
     ahead: tuple[float, ...]
-    back: tuple[float, ...]
-    marks: tuple[float, ...]
+    back: tuple[Any, ...]
+    marks: tuple[Any, ...]
+    mode: CubicMode | ClockedMode | None = None
 
 
 def group_response(found: NetworkEquilibrium, number: int) -> GroupResponse:
@@ -76,4 +85,5 @@ def group_response(found: NetworkEquilibrium, number: int) -> GroupResponse:
         ahead=tuple(ahead),
         back=tuple(back),
         marks=tuple(marks),
+        mode=group.sender.mode(log(marked), log(trip))[1] if marked > 0.0 else None,
     )

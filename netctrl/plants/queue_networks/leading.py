@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from netctrl.plants.queue_networks.group import GroupResponse
+from netctrl.plants.queues.window_response import leading
 
 __all__ = ["Delayed", "leading_powers"]
 
@@ -43,15 +44,11 @@ def leading_powers(groups: Sequence[GroupResponse], size: int) -> tuple[_Table, 
 def _add_window(
     group: GroupResponse, share: float, delay: float, first: _Table, second: _Table, link: int, other: int
 ) -> None:
-    """Q of a group's windows: k/sigma − k² (1 + e^(−sigma))/sigma², k/sigma − k²/sigma² or k g/sigma²."""
-    sender, corner = group.sender, group.damping / group.trip
-    if sender.scalable and sender.averaging:
-        _add(second[link][other], delay, share * corner * sender.averaging / group.trip)
-        return
-    _add(first[link][other], delay, share * corner)
-    _add(second[link][other], delay, -share * corner * corner)
-    if not sender.scalable:
-        _add(second[link][other], delay + group.trip, -share * corner * corner)
+    """Leading powers of Q of a group's windows."""
+    trip = group.trip
+    for turns, fall, square in leading(group.sender, group.damping, group.mode):
+        _add(first[link][other], delay + turns * trip, share * fall / trip)
+        _add(second[link][other], delay + turns * trip, share * square / (trip * trip))
 
 
 def _pairs(group: GroupResponse) -> Iterator[tuple[int, int]]:

@@ -28,7 +28,7 @@ laws the main alias m = 0 alone is in L: exact if all are RED, an approximation 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import pi
@@ -45,7 +45,7 @@ from netctrl.plants.queues.mean_value import MeanValue, unknown_phase
 from netctrl.plants.queues.queue_response import BLOCK, Averaged, SampledPi
 from netctrl.plants.queues.window_response import response
 
-__all__ = ["NetworkResponse", "held_share", "law_factor", "phases"]
+__all__ = ["NetworkResponse", "held_share", "law_factor", "link_matrices", "phases"]
 
 _ALIASES, _FEW = 16, 5
 """On each side: with the leading powers' sums in closed form they leave less than 1e-8, or 1e-5 for a first look."""
@@ -207,29 +207,33 @@ class NetworkResponse:
 
     def matrices(self, s: Any, turn: Turn) -> tuple[Matrix, Matrix]:
         """A and B over all queueing links."""
-        size = len(self.equilibrium.order)
-        A: Matrix = [[0.0] * size for _ in range(size)]
-        B: Matrix = [[0.0] * size for _ in range(size)]
-        for k in range(size):
-            A[k][k] = s
-        for group in self.groups:
-            Q, V = response(group.sender, s * group.trip, turn(group.trip), group.damping)
-            slow = (V + 1.0) * (1.0 / group.trip)
-            for i, link in enumerate(group.at):
-                moved, share = turn(group.ahead[i]), group.shares[i]
-                for j, other in enumerate(group.at):
-                    if group.queued[j]:
-                        A[link][other] = moved * slow * share + A[link][other]
-                        if j < i:
-                            A[link][other] = s * turn(group.ahead[i] - group.ahead[j]) * share + A[link][other]
-                    if group.marks[j]:
-                        shift = turn(group.ahead[i] + group.back[j])
-                        B[link][other] = Q * shift * (share * group.marks[j]) + B[link][other]
-        return A, B
+        return link_matrices(self.groups, len(self.equilibrium.order), s, turn)
 
     @cached_property
     def _leading(self) -> tuple:
         return leading_powers(self.groups, len(self.equilibrium.order))
+
+
+def link_matrices(groups: Sequence[GroupResponse], size: int, s: Any, turn: Turn) -> tuple[Matrix, Matrix]:
+    """A and B over `size` links; s, the turns and the groups' numbers are arrays or functions over cells."""
+    A: Matrix = [[0.0] * size for _ in range(size)]
+    B: Matrix = [[0.0] * size for _ in range(size)]
+    for k in range(size):
+        A[k][k] = s
+    for group in groups:
+        Q, V = response(group.sender, s * group.trip, turn(group.trip), group.damping, group.mode)
+        slow = (V + 1.0) * (1.0 / group.trip)
+        for i, link in enumerate(group.at):
+            moved, share = turn(group.ahead[i]), group.shares[i]
+            for j, other in enumerate(group.at):
+                if group.queued[j]:
+                    A[link][other] = moved * slow * share + A[link][other]
+                    if j < i:
+                        A[link][other] = s * turn(group.ahead[i] - group.ahead[j]) * share + A[link][other]
+                if group.marks[j]:
+                    shift = turn(group.ahead[i] + group.back[j])
+                    B[link][other] = Q * shift * (share * group.marks[j]) + B[link][other]
+    return A, B
 
 
 def held_share(theta: np.ndarray) -> np.ndarray:

@@ -37,6 +37,7 @@ from netctrl.plants.queues.mean_value import through
 
 __all__ = [
     "EXPONENTS",
+    "EXPONENT_SLOPE",
     "STEEPEST",
     "TRIP_EXPONENTS",
     "CubicMode",
@@ -104,6 +105,8 @@ _BEND = _Curve.of([0.0, 0.0635, -0.6862, 1.8209, -2.3795, 1.674, -0.4927])
 """Of ln Phi."""
 EXPONENTS = (0.49, 0.76)
 """Bounds of −∂ ln w/∂ ln p."""
+EXPONENT_SLOPE = 0.22
+"""Bound of its slope by ln eta."""
 TRIP_EXPONENTS = (0.22, 1.03)
 """Bounds of 1 − ∂ ln w/∂ ln R."""
 STEEPEST = 0.53

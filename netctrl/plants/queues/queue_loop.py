@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from netctrl.plants.aliases import majorant
+from netctrl.plants.queues.high_frequencies import Equilibrium
 from netctrl.plants.queues.mean_value import MeanValue, coordinate, unknown_phase
 from netctrl.plants.queues.queue_response import (
     BLOCK,
+    EDGE,
     MOST_SPACED,
     Averaged,
-    Equilibrium,
     QueueResponse,
     SampledPi,
     WindowClass,
@@ -30,14 +31,37 @@ class QueueLoop(QueueResponse):
 
     __slots__ = ()
 
+    def starts(self, flows: tuple[float, float], rtt: tuple[float, float]) -> list[tuple[float, float]]:
+        """Points (N, tau) of a box within the loop's range: its corners, and where its edges leave the range."""
+        found = []
+        for tau in dict.fromkeys(rtt):
+            low, high = (self.flows(end, tau) if 0.0 < end < inf else end for end in self.within)
+            low, high = max(flows[0], low * (1.0 - EDGE)), min(flows[1], high * (1.0 + EDGE))
+            if low <= high:
+                found += [(n, tau) for n in {low, high}]
+        if rtt[0] < rtt[1]:
+            for n in flows:  # the output falls with the round-trip time
+                low, high = self.output(n, rtt[1]), self.output(n, rtt[0])
+                found += [(n, self._rtt(end, n, rtt)) for end in self.within if low < end < high]
+        return found
+
+    def _rtt(self, x: float, flows: float, rtt: tuple[float, float]) -> float:
+        """Base round trip in a range at which N flows have the output x, by bisection."""
+        low, high = rtt
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if self.flows(x, middle) < flows else (low, middle)
+        return 0.5 * (low + high)
+
     def disc(self, centre: np.ndarray, half: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Discs that contain L over cells of (theta, ln N, ln tau, extra delay [s]): centres (k,), shares of the radii
         and of a logarithm's range, (k, 4). Angles stay above 0."""
-        flows, rtt = np.exp(centre[:, 1]), np.exp(centre[:, 2])
+        one = slice(1) if _is_point(centre, half) else slice(None)  # an equilibrium for all cells, or one for each
+        flows, rtt = np.exp(centre[one, 1]), np.exp(centre[one, 2])
         x = self.output(flows, rtt)
-        moves = half[:, 1:3] * _output_slopes(self, x, rtt, half[:, 1:3])
+        moves = half[one, 1:3] * _output_slopes(self, x, rtt, half[one, 1:3])
         spread = np.exp(moves.sum(axis=1))
-        inside = (x * spread >= self.within[0]) & (x / spread <= self.within[1])
+        inside = np.broadcast_to((x * spread >= self.within[0]) & (x / spread <= self.within[1]), len(centre))
         values, parts = np.zeros(len(centre), dtype=complex), np.zeros(half.shape)
         stretch = np.zeros(half.shape)
         rows = np.flatnonzero(inside)
@@ -45,19 +69,29 @@ class QueueLoop(QueueResponse):
         few, most = (self.aliases(shortest, coarse=coarse) for coarse in (True, False))
         # Large cells need few digits.
         large = half[:, 0] >= 1e-3 * centre[:, 0]
-        size = max(1, BLOCK // (2 * few + 1) // 4)
+        size = max(1, BLOCK // (2 * few + 1) // 2)
         for start in range(0, len(rows), size):
             i = rows[start : start + size]
             for some, aliases in ((i[large[i]], few), (i[~large[i]], most)):
                 columns = (centre[:, :1], x[:, None], flows[:, None], rtt[:, None], centre[:, 3:])
                 if some.size:
-                    values[some] = self.sums(*(a[some] for a in columns), aliases)
+                    values[some] = self.sums(*(_rows(a, some) for a in columns), aliases)
             with np.errstate(all="ignore"):  # where no bound is known
-                parts[i] = _shares(self, centre[i], half[i], x[i], few)
-        parts[rows[~self.solved(x[rows])]] = inf
+                parts[i] = _shares(self, centre[i], half[i], _rows(x, i), few)
+        parts[rows] = np.where(_rows(self.solved(x), rows)[:, None], parts[rows], inf)
         parts[rows, 0] += np.where(large, _COARSE, _FINE)[rows] * np.abs(values[rows])
-        stretch[rows, 1:3] = moves[rows]
+        stretch[rows, 1:3] = _rows(moves, rows)
         return values, np.where(np.isfinite(parts), parts, inf), stretch
+
+
+def _is_point(centre: np.ndarray, half: np.ndarray) -> bool:
+    """Whether all cells have the same flows and the same round-trip time."""
+    return len(centre) > 1 and not half[:, 1:3].any() and bool((centre[:, 1:3] == centre[0, 1:3]).all())
+
+
+def _rows(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Rows of an array, or its only one."""
+    return values if len(values) == 1 else values[rows]
 
 
 def _output_slopes(loop: QueueResponse, x: np.ndarray, rtt: np.ndarray, half: np.ndarray) -> np.ndarray:
@@ -133,28 +167,40 @@ def _shares(loop: QueueResponse, centre: np.ndarray, half: np.ndarray, x: np.nda
     # A fifth coordinate, of half width 1, stands for phases of which only the modulus is known.
     padded = np.concatenate([half, np.ones((len(half), 1))], axis=1)
     points = np.concatenate([centre, np.zeros((len(half), 1))], axis=1)
-    wide = np.flatnonzero(padded.any(axis=0))  # the others have no shares
-    all_four = (coordinate(points, padded, i) for i in range(4))
-    theta, ln_flows, ln_rtt, extra = (MeanValue(u.value, u.slopes[wide], u.half[wide]) for u in all_four)
-    flows, rtt = np.exp(centre[:, 1:2]), np.exp(centre[:, 2:3])
-    point = loop.point(x[:, None], flows, rtt)  # the same in a whole cell, of a point
-    if half[:, 1:3].any():
-        point = _over_cells(loop, point, x, (ln_flows, ln_rtt), half[:, 1:3])
+    wide = np.flatnonzero(half.any(axis=0))  # the others have no shares
+    if not wide.size:
+        return np.zeros(half.shape)
+    four = [coordinate(points, padded, i) for i in range(4)]
+    flows, rtt = (np.exp(centre[: len(x), i : i + 1]) for i in (1, 2))
+    middle = loop.point(x[:, None], flows, rtt)  # the same in a whole cell, of a point
+
+    def bounded(angles: np.ndarray, chosen: np.ndarray, *, known: bool) -> tuple[MeanValue, MeanValue]:
+        theta, ln_flows, ln_rtt, extra = (MeanValue(u.value, u.slopes[chosen], u.half[chosen]) for u in four)
+        over = half[:, 1:3].any()
+        point = _over_cells(loop, middle, x, (ln_flows, ln_rtt), half[:, 1:3]) if over else middle
+        return theta, _bounded(loop, theta + angles, point, extra, known=known)
+
     law = loop.law
     turns = 2.0 * pi * np.arange(-most, most + 1) if isinstance(law, SampledPi) else np.zeros(1)
-    near = _bounded(loop, theta + turns, point, extra, known=True)
+    _, near = bounded(turns, wide, known=True)
     found = near.slopes
     if isinstance(law, SampledPi):
-        edges = _bounded(loop, theta + 2.0 * pi * np.array([-most, most]), point, extra, known=False).slopes
+        theta, ends = bounded(turns[[0, -1]], np.append(wide, 4), known=False)
+        edges = ends.slopes
         # Slopes fall as the square of the alias at least: angles and delays turn terms that fall as its cube.
-        size = np.concatenate([edges[:, :, :1], found[:, :, 1:-1], edges[:, :, 1:]], axis=2)
+        size = np.concatenate([edges[:, :, :1], _with_last(found[:, :, 1:-1]), edges[:, :, 1:]], axis=2)
         sums = np.stack([majorant(each, 2.0) for each in size])
-        total = MeanValue(near.value.sum(axis=1, keepdims=True), sums[:, :, None], near.half)
+        total = MeanValue(near.value.sum(axis=1, keepdims=True), sums[:, :, None], ends.half)
         counted = (1.0 - theta.turn()) * law.proportional + law.integral
         found = (counted * total * (1.0 / loop.epoch)).slopes
     parts = np.zeros(half.shape)
-    parts[:, wide[:-1]] = np.where(half[:, wide[:-1]] > 0.0, found[:-1, :, 0].T * half[:, wide[:-1]], 0.0)
+    parts[:, wide] = np.where(half[:, wide] > 0.0, found[: len(wide), :, 0].T * half[:, wide], 0.0)
     return parts / x[:, None]
+
+
+def _with_last(slopes: np.ndarray) -> np.ndarray:
+    """Slopes and those of a last coordinate on which nothing depends."""
+    return np.concatenate([slopes, np.zeros_like(slopes[:1])])
 
 
 def _over_cells(
@@ -184,8 +230,10 @@ def _over_cells(
 def _bounded(loop: QueueResponse, angle: MeanValue, point: Equilibrium, extra: MeanValue, *, known: bool) -> MeanValue:
     """Terms over cells; without `known` phases are taken as unknown, so that bounds fall with the angle."""
     omega = angle * (1.0 / loop.epoch)
-    turned = [(omega * trip).turn() for trip in point.trips]
-    echoes = turned if known else [_with_slopes(unknown_phase(each, -1), each) for each in turned]
+    turned = [
+        [(omega * trip * f).turn() for f in k.sender.turns] for k, trip in zip(loop.classes, point.trips, strict=True)
+    ]
+    echoes = turned if known else [[_with_slopes(unknown_phase(e, -1), e) for e in each] for each in turned]
     less = [k.wait(point.standing) if loop.marked_leaving else 0.0 for k in loop.classes]
     marks = [(omega * (trip + extra + point.late - w)).turn() for trip, w in zip(point.trips, less, strict=True)]
     return loop.term(1j * omega, point, echoes, marks)

@@ -23,26 +23,30 @@ A law that averages the queue at every packet (RED) is continuous: L = (dx/dD) �
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import inf, log, pi, prod
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from netctrl.plants.aliases import SMALL_ANGLE, held_aliases
-from netctrl.plants.queues.window_response import Sender, leading, response
+from netctrl.plants.queues.high_frequencies import Equilibrium, leading_terms, tails, turns
+from netctrl.plants.queues.window_response import Sender, response
 
-__all__ = ["BLOCK", "MOST_SPACED", "Averaged", "Equilibrium", "QueueResponse", "SampledPi", "WindowClass"]
+__all__ = ["BLOCK", "EDGE", "MOST_SPACED", "Averaged", "QueueResponse", "SampledPi", "WindowClass"]
 
 _ALIASES = 12
 """On each side, at least; with the tails' two leading powers they leave less than 1e-8 of the response."""
 _FEW = 3
 """For a first look, which leaves less than 1e-5."""
-BLOCK = 100_000
-_NEWTON = 60
+BLOCK = 30_000
+"""Numbers in an array of a block: what is computed from them stays in the processor's cache."""
+np.empty(1 << 21)  # glibc keeps freed memory up to twice the largest array freed so far, else each block's is new pages
+_NEWTON, _USUAL = 60, 0.01
+"""Steps, and an output of which the delay is where they begin."""
 MOST_SPACED = 1.5
 """Of x where marks are spaced, which tends to 2 as p grows; 1 at p = 1."""
-_EDGE = 1e-9
+EDGE = 1e-9
 """Relative width by which a range is closed at its ends, against rounding."""
 
 
@@ -108,25 +112,6 @@ class Averaged(NamedTuple):
         return x / self.rise(x) / self.delay(x)
 
 
-class Equilibrium(NamedTuple):
-    """An equilibrium: numbers, arrays (k, 1) or functions over cells; a list has one entry a class."""
-
-    standing: Any
-    """Delay of the queue [s]."""
-    late: Any
-    """Age of the delay that the law reads [s]."""
-    rise: Any
-    """dx/dD of an averaging law [1/s]; else 1."""
-    trips: list
-    """R [s]."""
-    dampings: list
-    """a/w."""
-    shares: list
-    """y, of the link's rate."""
-    modes: list
-    """What Cubic's response depends on; None for other senders."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class QueueResponse:
     """Loop response L at gain 1, for any number of flows and round-trip time.
@@ -160,6 +145,11 @@ class QueueResponse:
     continuous_s: float = 1.0
 
     @property
+    def clocked(self) -> bool:
+        """Whether acknowledgements clock all senders, so that the queue follows their windows without a lag."""
+        return all(k.sender.spread for k in self.classes)
+
+    @property
     def epoch(self) -> float:
         """Time that an angle of 1 rad stands for, per rad/s [s]."""
         return self.law.update_s if isinstance(self.law, SampledPi) else self.continuous_s
@@ -174,9 +164,17 @@ class QueueResponse:
         Of an averaging law with spaced marks it is 1.5 where no x up to it would do; above 1 there is no equilibrium.
         """
         flows, rtt = np.asarray(flows, dtype=float), np.asarray(rtt, dtype=float)
+        if flows.size == rtt.size == 1:
+            return np.full((flows + rtt).shape, _output(self, flows.item(), rtt.item()))
+        return self._solved(flows, rtt)
+
+    def _solved(self, flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
         aim = np.log(self.rate / flows)
-        u = np.full((flows + rtt).shape, -5.0)
+        first = self.classes[0]
+        window = self.rate * self.trip(first, rtt, np.maximum(self.standing(_USUAL), 0.0)) / flows
         most = log(MOST_SPACED) if isinstance(self.law, Averaged) and self.law.spaced else inf
+        # of one class at a target this is the output
+        u = np.minimum(np.log(first.sender.probability(window) / first.factor) / first.power, most)
         for _ in range(_NEWTON):
             x = np.exp(u)
             standing = np.maximum(self.standing(x), 0.0)  # below 0 only below the range of a line
@@ -196,40 +194,18 @@ class QueueResponse:
 
     def holds(self, x: np.ndarray) -> np.ndarray:
         """Whether outputs are in the loop's range."""
-        return (x >= self.within[0] * (1.0 - 10.0 * _EDGE)) & (x <= self.within[1] * (1.0 + 10.0 * _EDGE))
+        return (x >= self.within[0] * (1.0 - 10.0 * EDGE)) & (x <= self.within[1] * (1.0 + 10.0 * EDGE))
 
     def solved(self, x: np.ndarray) -> np.ndarray:
         """Whether an output is that of an equilibrium, and not the end of what an averaging law may have."""
         if isinstance(law := self.law, SampledPi):
             return np.ones(x.shape, dtype=bool)
-        return (law.delay(x) > 0.0) & ((x < MOST_SPACED * (1.0 - _EDGE)) | (not law.spaced))
+        return (law.delay(x) > 0.0) & ((x < MOST_SPACED * (1.0 - EDGE)) | (not law.spaced))
 
     def flows(self, x: float, rtt: Any) -> Any:
         """Number of flows whose equilibrium has the output x."""
         trips = [self.trip(k, rtt, self.standing(x)) for k in self.classes]
         return self.rate / sum(k.share * k.window(x, R) / R for k, R in zip(self.classes, trips, strict=True))
-
-    def starts(self, flows: tuple[float, float], rtt: tuple[float, float]) -> list[tuple[float, float]]:
-        """Points (N, tau) of a box within the loop's range: its corners, and where its edges leave the range."""
-        found = []
-        for tau in dict.fromkeys(rtt):
-            low, high = (self.flows(end, tau) if 0.0 < end < inf else end for end in self.within)
-            low, high = max(flows[0], low * (1.0 - _EDGE)), min(flows[1], high * (1.0 + _EDGE))
-            if low <= high:
-                found += [(n, tau) for n in {low, high}]
-        for end in self.within:
-            for n in flows:  # the output falls with the round-trip time
-                if self.output(n, rtt[1]) < end < self.output(n, rtt[0]):
-                    found.append((n, self._rtt(end, n, rtt)))
-        return found
-
-    def _rtt(self, x: float, flows: float, rtt: tuple[float, float]) -> float:
-        """Base round trip in a range at which N flows have the output x, by bisection."""
-        low, high = rtt
-        for _ in range(60):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if self.flows(x, middle) < flows else (low, middle)
-        return 0.5 * (low + high)
 
     def windows(self, flows: float, rtt: float) -> np.ndarray:
         """Windows of the classes in equilibrium, (K,) [packet]."""
@@ -289,18 +265,21 @@ class QueueResponse:
 
         Arrays (..., 1) that broadcast; without the last axis the result has their common shape.
         """
-        s = 1j * (theta + 2.0 * pi * np.arange(-most, most + 1)) / self.epoch
+        omega = (theta + 2.0 * pi * np.arange(-most, most + 1)) * (1.0 / self.epoch)
         point = self.point(x, flows, rtt)
         delays = self._delays(point, extra)
-        echoes = [_turns(theta, trip / self.epoch, most) for trip in point.trips]
-        marks = [_turns(theta, delay / self.epoch, most) for delay in delays]
-        terms = self.term(s, point, echoes, marks)
+        echoes = [
+            [turns(theta, f * trip / self.epoch, most) for f in k.sender.turns]
+            for k, trip in zip(self.classes, point.trips, strict=True)
+        ]
+        marks = [turns(theta, delay / self.epoch, most) for delay in delays]
+        terms = self.term(1j * omega, point, echoes, marks)
         if isinstance(self.law, Averaged):
             return (terms / x)[..., 0]
-        terms = terms - self._leading(s, theta, point, echoes, marks, most)
+        terms -= leading_terms(self, omega, theta, point, echoes, marks)
         angle = theta[..., 0]
         counted = -self.law.proportional * np.expm1(-1j * angle) + self.law.integral
-        return counted / self.epoch / x[..., 0] * (terms.sum(axis=-1) + self._tails(angle, point, delays))
+        return counted / self.epoch / x[..., 0] * (terms.sum(axis=-1) + tails(self, angle, point, delays))
 
     def _delays(self, point: Equilibrium, extra: Any) -> list:
         """From a mark to the law's reading of what it does, for each class [s]."""
@@ -331,50 +310,19 @@ class QueueResponse:
     def term(self, s: Any, point: Equilibrium, echoes: list, marks: list) -> Any:
         """−x (δD/δx) e^(−s age)/s, or for an averaging law x times its whole loop.
 
-        It takes s [rad/s], and for each class e^(−R s) and the phase of its marks.
+        It takes s [rad/s], and for each class e^(−R s f) for each f of its sender's turns, and the phase of its marks.
         """
         moved: Any = 0.0
-        den = s
+        den: Any = 0.0 if self.clocked else s
         for i, k in enumerate(self.classes):
             trip, share = point.trips[i], point.shares[i]
-            Q, V = response(k.sender, s * trip, echoes[i], point.dampings[i], point.modes[i])
-            moved = moved + share * k.power * Q * marks[i]
+            Q, V = response(k.sender, s * trip, echoes[i][0], point.dampings[i], point.modes[i], echoes[i][-1])
+            moved = moved + Q * marks[i] * (share * k.power)
             if k.queued:
-                den = den + share * (V + 1.0) / trip
+                den = den + (V + 1.0) * (share / trip)
         if isinstance(self.law, SampledPi):
             return moved / (den * s)
         return point.rise * moved / (den * (s / self.law.corner + 1.0))
-
-    def _leading(self, s, theta, point: Equilibrium, echoes: list, marks: list, most: int) -> np.ndarray:
-        """Powers of 1/s that the terms tend to, whose sums have closed forms; the main alias's own at small angles."""
-        inverse = 1.0 / s
-        lead = np.zeros((), dtype=complex)
-        for (third, fourth, echoed), echo, mark in zip(self._expansion(point), echoes, marks, strict=True):
-            lead = lead + mark * (third + (fourth + echoed * echo) * inverse)
-        lead = lead * (inverse * inverse * inverse)
-        lead[..., most] *= np.abs(theta[..., 0]) > SMALL_ANGLE
-        return lead
-
-    def _expansion(self, point: Equilibrium) -> list[tuple]:
-        """For each class the factors of e^(−s late)/s³, e^(−s late)/s⁴ and e^(−s(late + R))/s⁴."""
-        K = sum(point.shares[i] / point.trips[i] for i, k in enumerate(self.classes) if k.queued)
-        sums = []
-        for i, k in enumerate(self.classes):
-            trip, weight = point.trips[i], point.shares[i] * k.power / point.trips[i]
-            first, second, echoed = leading(k.sender, point.dampings[i], point.modes[i])
-            sums.append((weight * first, weight * (second / trip - first * K), weight * echoed / trip))
-        return sums
-
-    def _tails(self, theta: np.ndarray, point: Equilibrium, delays: list) -> np.ndarray:
-        """Sums of `_leading` over all aliases, without the main one at small angles; without the last axis."""
-        d, total = self.epoch, np.zeros(())
-        for (third, fourth, echoed), trip, delay in zip(self._expansion(point), point.trips, delays, strict=True):
-            plain = held_aliases(theta, delay[..., 0] / d, third[..., 0] * d**3, fourth[..., 0] * d**4)
-            total = total + plain
-            if echoed.any():
-                late = (delay + trip)[..., 0] / d
-                total = total + held_aliases(theta, late, np.zeros(()), echoed[..., 0] * d**4)
-        return total
 
     def min_angle(self, flows: tuple[float, float], rtt: tuple[float, float], extra: float = 0.0) -> float:
         """Angle below which L is within 0.05 rad of its direction at 0, over a whole box."""
@@ -393,8 +341,7 @@ class QueueResponse:
         return min(0.05 / (total / self.epoch + 1.0 + share), 0.02)
 
 
-def _turns(theta: np.ndarray, delay: Any, most: int) -> np.ndarray:
-    """e^(−s delay) at all aliases, of a delay in epochs: the main alias's times powers of one turn."""
-    powers = np.exp(-2j * pi * delay * np.arange(1, most + 1))
-    around = np.concatenate([powers[..., ::-1].conj(), np.ones((*powers.shape[:-1], 1)), powers], axis=-1)
-    return np.exp(-1j * theta * delay) * around
+@lru_cache(maxsize=256)
+def _output(response: QueueResponse, flows: float, rtt: float) -> float:
+    """Output at one point, of which margins ask many times."""
+    return float(response._solved(np.asarray(flows), np.asarray(rtt)))

@@ -4,7 +4,8 @@ With u = omega R_i and the damping k_i = a/w_i of class i, for u > 2 k_i,
 
     |Q_i| <= k_i/(u − 2 k_i),   |V_i| <= 2 k_i/(u − 2 k_i)   (AIMD),   |Q_i| <= k_i g/u²,   V_i = 0   (DCTCP),
 
-and for Cubic |Q_i| <= k_i/u, |V_i| <= 2 k_i/u with the greatest k_i = |sigma Q_i|. With shares y_i that sum to 1 the
+and for Cubic |Q_i| <= k_i/u, |V_i| <= 2 k_i/u with the greatest k_i = |sigma Q_i|; for senders that acknowledgements
+clock `clocked_most`, where the denominator is the mean of 1/R_i. With shares y_i that sum to 1 the
 denominator of δD/δx is at least omega − max (1 + |V_i|)/R_i. So
 
     |L| <= (dx/dD) max (power_i k_i/x / (u − 2 k_i)) / (omega − max (1 + |V_i|)/R_i) / |1 + i omega/corner|.
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 from math import hypot, inf
 
+from netctrl.plants.queues.clocked_response import clocked_most
 from netctrl.plants.queues.queue_response import Averaged, QueueResponse
 
 __all__ = ["tail_bound"]
@@ -40,6 +42,9 @@ def tail_bound(loop: QueueResponse, omega: float, flows: tuple[float, float], rt
     high = min(float(loop.output(flows[1], rtt[0])), loop.within[1])
     if low > high:
         return 0.0
+    rise = max(float(law.rise(x)) for x in (low, high))
+    if loop.clocked:
+        return rise * _clocked(loop, omega, rtt, (low, high)) / hypot(1.0, omega / law.corner)
     moved, turned = 0.0, 0.0
     for k in loop.classes:
         trips = [float(loop.trip(k, tau, loop.standing(x))) for tau, x in zip(rtt, (low, high), strict=True)]
@@ -56,5 +61,15 @@ def tail_bound(loop: QueueResponse, omega: float, flows: tuple[float, float], rt
             turned = max(turned, (1.0 + (0.0 if k.sender.scalable else 2.0 * fastest / room)) / trip)
     if omega <= turned:
         return inf
-    rise = max(float(law.rise(x)) for x in (low, high))
     return rise * moved / (omega - turned) / hypot(1.0, omega / law.corner)
+
+
+def _clocked(loop: QueueResponse, omega: float, rtt: tuple[float, float], x: tuple[float, float]) -> float:
+    """Bound of |δD/δx| at `omega` and above [s]."""
+    most, longest = 0.0, 0.0
+    for k in loop.classes:
+        trips = [float(loop.trip(k, tau, loop.standing(each))) for tau, each in zip(rtt, x, strict=True)]
+        # Each part of the bound is greatest at an end of the range.
+        bounds = [k.power * clocked_most(k.sender, k.factor * each**k.power, omega * trips[0]) / each for each in x]
+        most, longest = max(most, *bounds), max(longest, *trips)
+    return longest * most

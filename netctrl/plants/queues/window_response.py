@@ -12,6 +12,7 @@ Cubic (RFC 9438), with its own curve or the Reno-friendly line, whichever is abo
 DCTCP, and Prague with it (Alizadeh, Javanmard, Prabhakar, "Analysis of DCTCP", SIGMETRICS 2011, (3) and (4)), where the
 probability is small changes of a constant and not a step: each window sees marks, and
     W' = a/R − W m/(2R),  m' = (g/R)(p(t−R) − m),  p = 2a/w,  Q = k/(sigma + k) · g/(sigma + g),  V = 0.
+Senders whose windows acknowledgements clock, as those of Linux: `clocked_response`, V = 0.
 Slow start, time-outs and the reduction's own granularity are left out.
 """
 
@@ -21,6 +22,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from netctrl.plants.queues.clocked_response import (
+    CLOCKED_EXPONENTS,
+    ClockedMode,
+    clocked_exponent,
+    clocked_leading,
+    clocked_mode,
+    clocked_probability,
+    clocked_response,
+    clocked_window,
+)
 from netctrl.plants.queues.cubic_response import (
     EXPONENTS,
     STEEPEST,
@@ -51,6 +62,16 @@ class Sender(NamedTuple):
     """g of the moving average of marks; 0: no average."""
     curve: float = 0.0
     """C of Cubic's curve [packet/s³]; 0: no curve."""
+    spread: float = 0.0
+    """Share of a round trip over which a cut leaves the flight of a sender that acknowledgements clock; 0: windows are
+    sent at the rate w/R."""
+    lost: float = 0.0
+    """What such a sender loses at a cut beside its share, since it counts whole packets, on average [packet]."""
+
+    @property
+    def turns(self) -> tuple[float, ...]:
+        """Delays of which the response needs e^(−s delay), in round trips."""
+        return (1.0, self.spread) if 0.0 < self.spread < 1.0 else (1.0,)
 
     @property
     def scalable(self) -> bool:
@@ -60,6 +81,8 @@ class Sender(NamedTuple):
     @property
     def exponents(self) -> tuple[float, float]:
         """Bounds of −∂ ln w/∂ ln p."""
+        if self.spread:
+            return CLOCKED_EXPONENTS
         return EXPONENTS if self.curve else (self.exponent, self.exponent)
 
     @property
@@ -70,12 +93,14 @@ class Sender(NamedTuple):
     def exponents_near(self, p: Any, trip: Any, by_p: Any, by_trip: Any) -> tuple[Any, Any]:
         """Least −∂ ln w/∂ ln p and greatest 1 − ∂ ln w/∂ ln R where ln p and ln R move by at most these widths."""
         if not self.curve:
-            return np.full_like(p, self.exponent), np.ones_like(p)
+            return np.full_like(p, self.exponents[0]), np.ones_like(p)
         least = cubic_least_exponent(np.log(p), np.log(trip), self.curve, self.increase, 0.5 * by_p + 1.5 * by_trip)
         return least, 2.5 - 3.0 * least
 
     def slopes(self, p: Any, trip: Any) -> tuple[Any, Any]:
         """−∂ ln w/∂ ln p and 1 − ∂ ln w/∂ ln R."""
+        if self.spread:
+            return clocked_exponent(self, p), 1.0
         if not self.curve:
             return self.exponent, 1.0
         e = cubic_exponent(np.log(p), np.log(trip), self.curve, self.increase)
@@ -86,14 +111,20 @@ class Sender(NamedTuple):
         [packet]."""
         if self.curve:
             return np.exp(cubic_window(np.log(p), np.log(trip), self.curve, self.increase))
+        if self.spread:
+            return clocked_window(self, p)
         return (self.increase / self.decrease / p) ** self.exponent
 
     def probability(self, window: Any) -> Any:
         """Marking probability in equilibrium at a window [packet], of a sender without a curve."""
+        if self.spread:
+            return clocked_probability(self, window)
         return self.increase / self.decrease * window ** (-1.0 / self.exponent)
 
-    def mode(self, ln_p: Any, ln_trip: Any) -> tuple[Any, CubicMode | None]:
-        """ln w, and what Cubic's response depends on, from ln p and ln R; also as functions over cells."""
+    def mode(self, ln_p: Any, ln_trip: Any) -> tuple[Any, CubicMode | ClockedMode | None]:
+        """ln w, and what the response of some senders depends on, from ln p and ln R; also as functions over cells."""
+        if self.spread:
+            return clocked_mode(self, ln_p)
         if self.curve:
             given = (ln_p, ln_trip, self.curve, self.increase)
             return cubic_window(*given), cubic_mode(*given)
@@ -112,11 +143,26 @@ CUBIC = CRENO._replace(name="cubic", curve=0.4)
 """Cubic with its curve (RFC 9438, Sections 4.2 and 4.3)."""
 DCTCP = Sender("dctcp", 1.0, 0.5, 1.0, 1.0 / 16.0)
 """RFC 8257 with its g."""
-SENDERS = {sender.name: sender for sender in (RENO, CRENO, CUBIC, DCTCP)}
+LINUX_RENO = RENO._replace(name="linux-reno", spread=1.0, lost=0.5)
+"""Reno as Linux sends it: acknowledgements clock it, and a cut is spread over a round trip (RFC 6937). It forgets the
+fraction of the window, and rounds the half of an odd number down."""
+LINUX_CRENO = CRENO._replace(name="linux-creno", spread=1.0, lost=0.85)
+"""The same of Cubic where it is Reno-friendly."""
+RFC_RENO = RENO._replace(name="rfc-reno", spread=RENO.decrease)
+"""Reno of RFC 5681: acknowledgements clock it, and a cut keeps it silent until the flight has fallen."""
+RFC_CRENO = CRENO._replace(name="rfc-creno", spread=CRENO.decrease)
+SENDERS = {sender.name: sender for sender in (RENO, CRENO, CUBIC, DCTCP, LINUX_RENO, LINUX_CRENO, RFC_RENO, RFC_CRENO)}
 
 
-def response(sender: Sender, sigma: Any, echo: Any, damping: Any, mode: CubicMode | None = None) -> tuple[Any, Any]:
-    """Q and V of a window; V is 0 for a scalable sender.
+def response(
+    sender: Sender,
+    sigma: Any,
+    echo: Any,
+    damping: Any,
+    mode: CubicMode | ClockedMode | None = None,
+    cut: Any = None,
+) -> tuple[Any, Any]:
+    """Q and V of a window; V is 0 for a scalable sender and for one that acknowledgements clock.
 
     Parameters
     ----------
@@ -125,12 +171,16 @@ def response(sender: Sender, sigma: Any, echo: Any, damping: Any, mode: CubicMod
         R s and e^(−R s).
     damping : float, ndarray or MeanValue
         k = a/w.
-    mode : CubicMode, optional
-        Of a sender with a curve.
+    mode : CubicMode or ClockedMode, optional
+        Of a sender with a curve, or that acknowledgements clock.
+    cut : complex, ndarray or MeanValue, optional
+        e^(−spread R s), of a sender that acknowledgements clock.
     """
-    if sender.curve:
+    if sender.curve or sender.spread:
+        if isinstance(mode, ClockedMode):
+            return clocked_response(sender, sigma, echo, cut, damping, mode), 0.0
         if mode is None:
-            raise TypeError("mode: the response of a sender with a curve depends on it")
+            raise TypeError("mode: the response of this sender depends on it")
         return cubic_response(sigma, echo, mode)
     if sender.scalable:
         slow = sender.averaging / (sigma + sender.averaging) if sender.averaging else 1.0
@@ -139,11 +189,15 @@ def response(sender: Sender, sigma: Any, echo: Any, damping: Any, mode: CubicMod
     return found, found * (1.0 - echo)
 
 
-def leading(sender: Sender, damping: Any, mode: CubicMode | None = None) -> tuple[Any, Any, Any]:
-    """Q's factors of 1/sigma, 1/sigma² and e^(−sigma)/sigma² at high frequencies."""
+def leading(sender: Sender, damping: Any, mode: CubicMode | ClockedMode | None = None) -> list[tuple[float, Any, Any]]:
+    """Q at high frequencies: for each delay f in round trips the factors of e^(−f sigma)/sigma and
+    e^(−f sigma)/sigma²; of a sender that acknowledgements clock, those of 1/sigma² and 1/sigma³."""
+    if isinstance(mode, ClockedMode):
+        return clocked_leading(sender, damping, mode)
     if mode is not None:
-        return *cubic_leading(mode), 0.0
+        return [(0.0, *cubic_leading(mode))]
     if sender.scalable and sender.averaging:
-        return 0.0, damping * sender.averaging, 0.0
+        return [(0.0, 0.0 * damping, damping * sender.averaging)]
     square = damping * damping
-    return damping, -square, 0.0 if sender.scalable else -square
+    plain = (0.0, damping, -square)
+    return [plain] if sender.scalable else [plain, (1.0, 0.0 * damping, -square)]

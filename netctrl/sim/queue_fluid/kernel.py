@@ -8,8 +8,13 @@ with the marks p of packets that came a round trip ago, or left the queue a base
 
     q' = Σ n W/R − C,   0 ≤ q ≤ buffer, what overflows is lost.
 
+RED marks by an average of the queue, to which each arrival adds its weight w, at the rate A of arrivals,
+
+    avg' = −ln(1 − w) A (q − avg),   of an empty queue with C in place of A: it falls as if packets came and left.
+
 Explicit midpoint in steps that divide the time between updates; marks are constant within a step. Units: packets,
-seconds. Source: Misra, Gong and Towsley, SIGCOMM 2000; Alizadeh, Javanmard and Prabhakar, SIGMETRICS 2011.
+seconds. Source: Misra, Gong and Towsley, SIGCOMM 2000; Alizadeh, Javanmard and Prabhakar, SIGMETRICS 2011; Floyd and
+Jacobson, IEEE/ACM Transactions on Networking 1(4), 1993, Section 4.
 """
 
 from __future__ import annotations
@@ -19,12 +24,15 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.jit import njit
+from netctrl.laws.aqm.red import RedParameters, red_share
 
 __all__ = ["CLASSIC", "SCALABLE", "Marking", "Plant", "State", "advance"]
 
 CLASSIC, SCALABLE = range(2)
 """Rows of `State.marks`."""
 _LEAST_WINDOW = 1.0
+_NO_RED = RedParameters(0.0, 1.0, 0.0, -1.0, 0.0, 0.0, 0.0)
+_share = njit(red_share)
 
 
 class Plant(NamedTuple):
@@ -65,6 +73,8 @@ class State(NamedTuple):
     """(n,) history of q/C [s]."""
     marks: np.ndarray
     """(2, n) history of the probabilities for classic and scalable packets."""
+    average: np.ndarray
+    """(1,) RED's average of the queue [packet]."""
     now: np.ndarray
     """(2,) number of the next step, and of the step in which the packet that now leaves came."""
 
@@ -80,6 +90,9 @@ class Marking(NamedTuple):
     """Delay that the law reads below which nothing is marked [s]."""
     spared_packets: float = 0.0
     """Backlog below which nothing is marked [packet]."""
+    most: float = 0.0
+    """Above 0: RED marks instead, by its average, and this is its probability at the upper threshold."""
+    red: RedParameters = _NO_RED
 
 
 @njit(cache=True)
@@ -131,6 +144,12 @@ def _slopes(
 
 
 @njit(cache=True)
+def _followed(red: RedParameters, packets: float) -> float:
+    """Share of the way to the queue that RED's average goes with these arrivals."""
+    return -np.expm1(red.log_forgetting * packets)
+
+
+@njit(cache=True)
 def advance(plant: Plant, state: State, marking: Marking, reads_head: bool, steps: int) -> tuple:
     """Advance by a number of steps under one marking.
 
@@ -155,7 +174,16 @@ def advance(plant: Plant, state: State, marking: Marking, reads_head: bool, step
         middle = np.maximum(state.window + 0.5 * h * first[0], _LEAST_WINDOW)
         average = state.marked + 0.5 * h * first[1]
         halfway = max(delay + 0.5 * h * (arrivals / C - 1.0), 0.0)
+        if marking.most > 0.0:
+            came = 0.5 * h * (arrivals if delay > 0.0 else C)
+            seen = state.average[0] + _followed(marking.red, came) * (halfway * C - state.average[0])
+            red = marking.red
+            state.marks[:, slot] = _share(
+                seen, marking.most, red.min_threshold, red.max_threshold, red.gentle, red.spaced
+            )
         arrivals = _slopes(plant, state, middle, average, halfway, 0.5, second)
+        came = h * (arrivals if delay > 0.0 else C)
+        state.average[0] += _followed(marking.red, came) * (halfway * C - state.average[0])
         backlog = delay * C + h * arrivals
         left = min(max(backlog - h * C, 0.0), plant.buffer)
         lost = max(backlog - h * C - plant.buffer, 0.0)

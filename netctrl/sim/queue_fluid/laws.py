@@ -7,19 +7,28 @@ from typing import Protocol
 
 from netctrl.laws.aqm.law import Seen
 from netctrl.laws.aqm.pie import PieParameters, PieQueue, PieState, pie_step
+from netctrl.laws.aqm.red import RedParameters, red_adapted
 from netctrl.laws.l4s.pi2 import pi2_base
 from netctrl.laws.targets import dualpi2 as linux_dualpi2
 from netctrl.laws.targets import pie as linux_pie
+from netctrl.laws.targets.docsis_pie import (
+    ACTIVE,
+    DocsisPieParameters,
+    DocsisPieState,
+    docsis_step,
+    mean_spread_rate,
+)
 from netctrl.laws.targets.dualpi2 import DUALPI2_ONE, Dualpi2Law, Dualpi2State
 from netctrl.laws.targets.pie_law import PIE_ONE, PieLaw
 from netctrl.laws.targets.reading import DelayReading
 from netctrl.sim.queue_fluid.kernel import Marking
 
-__all__ = ["FluidLaw", "LinuxDualPi2", "LinuxPie", "Pi2", "RfcPie", "Sight"]
+__all__ = ["DocsisPie", "FluidLaw", "LinuxDualPi2", "LinuxPie", "Pi2", "Red", "RfcPie", "Sight"]
 
 _TICK_S, _NS = 64e-9, 1e9
 _SPARED_PACKETS = 2.0
 """Backlog below which neither PIE nor DualPI2 marks, in full packets."""
+_DOCSIS_START = DocsisPieState(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +41,8 @@ class Sight:
     rate: float
     """C [packet/s]."""
     packet_bytes: float
+    average_packets: float = 0.0
+    """RED's average of the backlog."""
 
 
 class FluidLaw(Protocol):
@@ -223,3 +234,70 @@ class Pi2:
         self.base = pi2_base(self.base, sight.delay_s, self.old_delay_s, self.target_s, self.alpha, self.beta)
         self.old_delay_s = sight.delay_s
         return Marking(self.base * self.base, min(self.coupling * self.base, 1.0))
+
+
+@dataclass(slots=True)
+class DocsisPie:
+    """DOCSIS-PIE in real numbers, with its states, its burst protection and its caps.
+
+    Source: `netctrl.laws.targets.docsis_pie`.
+    """
+
+    parameters: DocsisPieParameters
+    update_s: float
+    state: DocsisPieState = _DOCSIS_START
+    reading: DelayReading = DelayReading.BACKLOG
+    marked_leaving: bool = False
+
+    @property
+    def target_s(self) -> float:
+        """[s]"""
+        return self.parameters.target
+
+    def begin(self) -> None:
+        """Set the state of a new queue."""
+        self.state = _DOCSIS_START
+
+    def rest(self, x: float) -> None:
+        """Set the state that has held the output x and the target for long."""
+        self.state = DocsisPieState(0.0, x, self.target_s, 0.0, 0.0, ACTIVE, 0.0)
+
+    def act(self, sight: Sight) -> Marking:
+        """Update the output."""
+        arrived = sight.rate * self.update_s  # of a busy link, apart from what the backlog changes
+        seen = Seen(self.update_s, arrived, 0.0, sight.backlog_packets, sight.rate)
+        self.state = docsis_step(self.state, seen, self.parameters)
+        p = mean_spread_rate(min(self.state.drop_probability * self.parameters.size, 0.85))
+        p = p if self.state.probability > 0.0 else 0.0
+        return Marking(p, p, 0.0, self.parameters.spared)
+
+
+@dataclass(slots=True)
+class Red:
+    """RED and WRED in real numbers; the average moves with arrivals, in the kernel.
+
+    An adaptive one changes its probability at the upper threshold at each update, half a second apart.
+    """
+
+    parameters: RedParameters
+    target_s: float
+    """Standing delay of the equilibrium [s]."""
+    update_s: float
+    most: float = 0.0
+    reading: DelayReading = DelayReading.BACKLOG
+    marked_leaving: bool = False
+
+    def begin(self) -> None:
+        """Set the state of a new queue."""
+        self.most = self.parameters.max_probability
+
+    def rest(self, x: float) -> None:
+        """Set the state that has held an output for long."""
+        self.begin()
+
+    def act(self, sight: Sight) -> Marking:
+        """Adapt the probability at the upper threshold."""
+        p = self.parameters
+        if p.adaptive > 0.0:
+            self.most = red_adapted(sight.average_packets, self.most, p.min_threshold, p.max_threshold)
+        return Marking(0.0, 0.0, 0.0, 0.0, self.most, self.parameters)

@@ -12,7 +12,7 @@ from netctrl.laws.targets.reading import DelayReading
 from netctrl.sim.queue_fluid.kernel import Plant, State, advance
 from netctrl.sim.queue_fluid.laws import FluidLaw, Sight
 
-__all__ = ["STARTS", "FluidClass", "FluidQueue", "FluidSwing", "Start", "swing_of"]
+__all__ = ["STARTS", "FluidClass", "FluidQueue", "FluidSwing", "Start", "longest_delay", "swing_of"]
 
 _STEPS = 64
 """Steps in the shortest round trip, and at least `_INSIDE` from one update to the next."""
@@ -24,6 +24,8 @@ _SAME = 0.005
 _REST, _FALLING = 0.05, 0.98
 """Share of the target below which a swing is rest, and the ratio of two parts' swings that falls. Integers and PIE's
 spread drops keep swings of a few percent."""
+
+_ROUNDING_S = 1e-12
 
 
 class FluidClass(NamedTuple):
@@ -58,6 +60,8 @@ class FluidQueue(NamedTuple):
     """The law's output in equilibrium."""
     period_s: float
     """Of the oscillation that the linear loop predicts at its limit [s]."""
+    buffer_s: float | None = None
+    """Longest delay of the queue [s]; None: `longest_delay`."""
 
 
 class Start(NamedTuple):
@@ -88,6 +92,11 @@ class FluidSwing(NamedTuple):
     """Of the link in the last part."""
 
 
+def longest_delay(target_s: float) -> float:
+    """Delay of a full buffer where a law has none of its own: a second, or 20 targets if that is longer [s]."""
+    return max(_BUFFER_S, _BUFFER_TARGETS * target_s)
+
+
 def swing_of(queue: FluidQueue, start: Start) -> FluidSwing:
     """Delay of the queue from a start on, in parts of twenty periods until its swing is steady, at most sixty parts.
 
@@ -100,9 +109,6 @@ def swing_of(queue: FluidQueue, start: Start) -> FluidSwing:
     -------
     FluidSwing
 
-    Notes
-    -----
-    The buffer is a second or 20 targets, whichever is longer.
     """
     law = queue.law
     plant, state, inside = _prepared(queue, start)
@@ -111,6 +117,7 @@ def swing_of(queue: FluidQueue, start: Start) -> FluidSwing:
     else:
         law.rest(queue.output)
     updates = max(ceil(_PERIODS * queue.period_s / law.update_s), 20)
+    rest = _REST * law.target_s
     reads_head = law.reading is not DelayReading.BACKLOG
     read = state.delay[0]
     swings: list[float] = []
@@ -119,18 +126,20 @@ def swing_of(queue: FluidQueue, start: Start) -> FluidSwing:
         least, most, mean, served = np.inf, 0.0, 0.0, 0.0
         for _ in range(updates):
             delay = state.delay[state.now[0] % len(state.delay)]
-            marking = law.act(Sight(read, delay * queue.rate, queue.rate, queue.packet_bytes))
+            backlog, average = delay * queue.rate, state.average[0]
+            marking = law.act(Sight(read, backlog, queue.rate, queue.packet_bytes, average))
             read, low, high, out = advance(plant, state, marking, reads_head, inside)
             least, most, served = min(least, low), max(most, high), served + out
             mean += 0.5 * (low + high) / updates
         swings.append(most - least)
-        if len(swings) >= _LEAST_PARTS and (swings[-1] < _REST * law.target_s or _is_steady(swings)):
+        if len(swings) >= _LEAST_PARTS and (swings[-1] < rest or _is_steady(swings)):
             break
-    settles = swings[-1] < _REST * law.target_s or all(
+    settles = swings[-1] < rest or all(
         after < _FALLING * before for before, after in zip(swings[-4:-1], swings[-3:], strict=True)
     )
     time = updates * law.update_s
-    return FluidSwing(settles, swings[-1], mean, min(served / (queue.rate * time), 1.0))
+    swing = swings[-1] if swings[-1] > _ROUNDING_S else 0.0
+    return FluidSwing(settles, swing, mean, min(served / (queue.rate * time), 1.0))
 
 
 def _is_steady(swings: Sequence[float]) -> bool:
@@ -143,7 +152,7 @@ def _prepared(queue: FluidQueue, start: Start) -> tuple[Plant, State, int]:
     shortest = min(each.base_s + (law.target_s if each.other_s is None else each.other_s) for each in classes)
     inside = max(ceil(law.update_s * _STEPS / shortest), _INSIDE)
     step = law.update_s / inside
-    buffer_s = max(_BUFFER_S, _BUFFER_TARGETS * law.target_s)
+    buffer_s = longest_delay(law.target_s) if queue.buffer_s is None else queue.buffer_s
     longest = max(each.base_s for each in classes) + buffer_s
     n = ceil((longest + buffer_s) / step) + 4
 
@@ -163,7 +172,7 @@ def _prepared(queue: FluidQueue, start: Start) -> tuple[Plant, State, int]:
         averaging=of([each.averaging for each in classes]),
         scalable=of([each.scalable for each in classes]),
     )
-    delay = start.queue * law.target_s
+    delay = min(start.queue * law.target_s, buffer_s)
     windows = of([each.window * start.windows for each in classes])
     trips = plant.base + np.where(plant.other < 0.0, delay, plant.other)
     at_rest = plant.increase / (plant.decrease * windows)  # what a scalable sender's average of marks has been
@@ -176,6 +185,7 @@ def _prepared(queue: FluidQueue, start: Start) -> tuple[Plant, State, int]:
         rate=np.repeat((windows / trips)[:, None], n, axis=1),
         delay=np.full(n, delay),
         marks=np.repeat(known[:, None], n, axis=1),
+        average=np.array([0.0 if start.new else law.target_s * queue.rate]),
         now=np.array([0, -ceil(delay / step)]),
     )
     return plant, state, inside

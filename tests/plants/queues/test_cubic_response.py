@@ -7,6 +7,7 @@ import pytest
 from cubic_population import drawn_response, population, renewal_response
 
 from netctrl.plants.queues.cubic_response import (
+    EXPONENT_SLOPE,
     EXPONENTS,
     STEEPEST,
     TRIP_EXPONENTS,
@@ -106,6 +107,7 @@ def test_bounds_hold_for_every_probability_and_round_trip() -> None:
     e = cubic_exponent(np.log((eta / A) ** 2 * C * TRIP**3), np.log(TRIP), C, A)
     assert EXPONENTS[0] <= e.min()
     assert e.max() <= EXPONENTS[1]
+    assert 0.97 * EXPONENT_SLOPE < np.abs(np.diff(e) / np.diff(np.log(eta))).max() <= EXPONENT_SLOPE
     assert TRIP_EXPONENTS[0] <= 2.5 - 3.0 * e.max()
     assert 2.5 - 3.0 * e.min() <= TRIP_EXPONENTS[1]
     steepest = max(np.abs(z * _response(each, z)).max() for each in eta[::20])

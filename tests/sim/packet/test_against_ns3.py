@@ -25,6 +25,7 @@ PACKET = 1500
         ("reno", PieQueue(), True),
         ("reno", CodelQueue(), False),
         ("htcp", RedQueue(), False),
+        ("reno", RedQueue(gentle=False), True),
     ],
 )
 def test_five_flows_fill_a_link_and_its_queue_alike(sender, queue, ecn):

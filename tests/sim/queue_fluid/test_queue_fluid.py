@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from math import pi
+from dataclasses import replace
+from math import inf, pi
 
 import numpy as np
 import pytest
 from queue_fluid import growth
 
+from netctrl.certificates.docsis import docsis_pie
 from netctrl.certificates.linux import linux_dualpi2, linux_pie
 from netctrl.certificates.loops import classes_of, read_mixture
 from netctrl.certificates.subject import PiSubject, dualpi2, pi2
 from netctrl.frequency.sampled_stability import stable_gains
 from netctrl.laws.aqm.pie import PieQueue
+from netctrl.laws.aqm.red import RedParameters, log_forgetting
+from netctrl.laws.targets.docsis_pie import DOCSIS_PIE, DocsisPieQueue
 from netctrl.laws.targets.pie import pie_drop_rate
 from netctrl.laws.targets.pie_law import PIE_ONE
 from netctrl.laws.targets.reading import DelayReading
 from netctrl.plants.queues.queue_loop import QueueLoop
-from netctrl.sim.queue_fluid.laws import FluidLaw, LinuxDualPi2, LinuxPie, Pi2, RfcPie, Sight
+from netctrl.plants.queues.queue_response import Averaged
+from netctrl.sim.queue_fluid.laws import DocsisPie, FluidLaw, LinuxDualPi2, LinuxPie, Pi2, Red, RfcPie, Sight
 from netctrl.sim.queue_fluid.run import STARTS, FluidClass, FluidQueue, Start, swing_of
 
 NEAR, EMPTY, FULL = STARTS
@@ -153,3 +158,102 @@ def test_a_queue_with_too_little_traffic_for_marks_stays_empty() -> None:
     found = swing_of(FluidQueue((one,), 5000.0, 1500.0, law, 0.03, 0.3), EMPTY)
     assert found.mean_delay_s == 0.0
     assert found.utilization == pytest.approx(2.0 * 25.0 / 0.1 / 5000.0, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("senders", "stretches", "flows", "rtt", "weight", "spaced"),
+    [
+        ("reno", (1.0,), 50.0, 0.05, 2.0**-9, True),
+        ("creno", (1.0, 2.0), 30.0, 0.03, 2.0**-6, True),
+        ("reno+dctcp", (1.0,), 40.0, 0.02, 2.0**-7, False),
+        ("reno", (1.0,), 50.0, 0.03, 1.0, False),
+    ],
+)
+def test_red_swings_just_above_the_slope_at_which_an_independent_integration_grows(
+    senders: str, stretches: tuple[float, ...], flows: float, rtt: float, weight: float, spaced: bool
+) -> None:
+    """A line through the equilibrium, turned around it; without an average and spacing it is WRED's."""
+    rate = 5000.0
+    corner = inf if weight == 1.0 else -np.log1p(-weight) * rate
+    subject = pi2(**GAINS)
+    classes = classes_of(replace(subject, power=1.0, coupling=1.0), read_mixture(senders), stretches)
+    first = QueueLoop(classes, Averaged(1.0, corner, 0.01, spaced), rate, continuous_s=rtt / 4.0)
+    x = float(first.output(flows, rtt))
+    p, standing = (x / (2.0 - x) if spaced else x), first.standing(x)
+    slope = stable_gains(first, flows, rtt).factor
+    for share, settles in ((0.93, True), (1.07, False)):
+        line = Averaged(share * slope, corner, standing - p / (share * slope), spaced)
+        loop = replace(first, law=line)
+        assert float(loop.output(flows, rtt)) == pytest.approx(x)
+        known = stable_gains(loop, flows, rtt)
+        period = 2.0 * pi * loop.epoch / (known.upper_angle if settles else known.lower_angle)
+        assert (growth(loop, flows, rtt, 1.0, 60.0, period) < 0.0) == settles
+        low = rate * line.start_s
+        width = rate / line.slope  # to p = 1
+        law = Red(
+            RedParameters(low, low + width, 1.0, log_forgetting(weight), 0.0, 0.0, float(spaced)), standing, period
+        )
+        found = swing_of(fluid(loop, law, flows, rtt, period), NEAR)
+        assert found.settles == settles
+        assert (found.mean_delay_s == pytest.approx(standing, rel=1e-3)) or not settles
+
+
+def test_adaptive_red_brings_the_average_to_the_middle_of_its_thresholds() -> None:
+    """60 Reno flows, which P = .03 holds more than .6 of the way from min to max."""
+    low, high, rate = 40.0, 240.0, 5000.0
+    p = RedParameters(low, high, 0.03, log_forgetting(2.0**-9), 0.0, 1.0, 1.0)
+    window = rate * (0.04 + 120.0 / rate) / 60.0
+    one = FluidClass(60.0, window, 0.04, None, 1.0, 0.5, 0.0, False)
+    for adaptive in (0.0, 1.0):
+        law = Red(p._replace(adaptive=adaptive), 120.0 / rate, 0.5)
+        found = swing_of(FluidQueue((one,), rate, 1500.0, law, 0.05, 0.3), EMPTY)
+        share = (found.mean_delay_s * rate - low) / (high - low)
+        assert found.settles
+        assert (0.39 < share < 0.61) == (adaptive == 1.0)
+        assert (law.most > 0.03) == (adaptive == 1.0)
+
+
+def test_a_buffer_of_its_own_bounds_the_delay() -> None:
+    p = RedParameters(1000.0, 2000.0, 0.1, log_forgetting(2.0**-9), 1.0, 0.0, 1.0)
+    one = FluidClass(20.0, 15.0, 0.04, None, 1.0, 0.5, 0.0, False)
+    found = swing_of(FluidQueue((one,), 5000.0, 1500.0, Red(p, 0.02, 0.3), 0.01, 0.3, 0.03), EMPTY)
+    assert found.mean_delay_s <= 0.03
+    assert found.mean_delay_s + found.swing_s >= 0.02
+
+
+def test_docsis_pie_rests_at_its_target_with_the_output_of_spread_drops() -> None:
+    """Ten Reno flows at 20 Mbit/s and 30 ms: x such that 1/1.85 of x 1500/1024 is what the windows need."""
+    rate, window = 20e6 / 12000.0, 20e6 / 12000.0 * 0.04 / 10.0
+    x = 2.0 / window**2 * 1.85 * 1024.0 / 1500.0
+    law = DocsisPie(DOCSIS_PIE.read(DocsisPieQueue(), 1500.0, rate * 1500.0), 0.016)
+    one = FluidClass(10.0, window, 0.03, None, 1.0, 0.5, 0.0, False)
+    near = swing_of(FluidQueue((one,), rate, 1500.0, law, x, 0.3), NEAR)
+    assert near.settles
+    assert near.mean_delay_s == pytest.approx(0.01, rel=0.02)
+    assert law.state.drop_probability == pytest.approx(x, rel=0.05)
+    law.begin()
+    assert law.act(Sight(0.2, 300.0, rate, 1500.0)).classic == 0.0  # less than a third of a second
+    law.act(Sight(0.34, 570.0, rate, 1500.0))
+    assert law.state.activity == 1.0
+
+
+@pytest.mark.parametrize(
+    ("senders", "flows", "rtt", "rate"),
+    [("reno", 5.0, 0.038, 6234.0), ("creno", 34.0, 0.065, 4374.0), ("creno", 76.0, 0.081, 3000.0)],
+)
+def test_docsis_pie_swings_above_the_certified_gain_less_what_spread_drops_add(
+    senders: str, flows: float, rtt: float, rate: float
+) -> None:
+    """The loop counts a share r of drops as p/1.85; it is p/(1.85 - p/2), whose slope is (1 + r/2)^2 times as steep."""
+    classes = classes_of(docsis_pie(), read_mixture(senders), (1.0,))
+    loops = docsis_pie().loops(classes, rate, 1500.0)
+    x = float(loops[0].output(flows, rtt))
+    rung = next(k for k, loop in enumerate(loops) if loop.within[0] <= x < loop.within[1])
+    limit = stable_gains(loops[rung], flows, rtt).factor / (1.0 + 0.5 * x * 1500.0 / 1024.0 / 1.85) ** 2
+    for share, settles in ((0.95, True), (1.05, False)):
+        queue = DocsisPieQueue(alpha=0.25 * limit * share, beta=2.5 * limit * share)
+        loop = docsis_pie(alpha=queue.alpha, beta=queue.beta).loops(classes, rate, 1500.0)[rung]
+        known = stable_gains(loop, flows, rtt)
+        period = 2.0 * pi * loop.epoch / min(known.upper_angle, known.lower_angle)
+        law = DocsisPie(DOCSIS_PIE.read(queue, 1500.0, rate * 1500.0), 0.016)
+        assert swing_of(fluid(loop, law, flows, rtt, period), NEAR).settles == settles

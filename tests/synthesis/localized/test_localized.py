@@ -537,6 +537,16 @@ def test_a_column_that_would_fill_the_memory_is_refused(monkeypatch: pytest.Monk
         localized(one.model, 1.0, one.pattern)
 
 
+@pytest.mark.parametrize("weight", [1e-17, 1e-320])
+def test_a_weight_under_which_backlogs_hardly_settle_is_refused(weight: float) -> None:
+    """A single link takes some 1/sqrt(weight) samples: too many for memory, then for NumPy's integers."""
+    one = published("merge")
+    with pytest.raises(
+        InvalidValue, match=r"^reach: .* smaller regions: a column has at least 1 link over [\d.]+e\+\d+ "
+    ):
+        localized(one.model, weight, one.pattern)
+
+
 def test_the_test_and_the_package_write_the_same_state_space() -> None:
     one = case(random_network(2))
     system, H = network_state_space(one.model)

@@ -1,0 +1,178 @@
+"""Queues of checks: a certificate's law with its arithmetic, as a scenario's queue on packets and in the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from netctrl.certificates.red import RedSubject
+from netctrl.certificates.subject import PiSubject
+from netctrl.checks.point import CheckPoint
+from netctrl.errors import InvalidValue
+from netctrl.laws.aqm.pie import PieQueue
+from netctrl.laws.aqm.red import RedQueue
+from netctrl.laws.disciplines import KernelQueue
+from netctrl.laws.l4s.dualpi2 import DualPi2Queue
+from netctrl.laws.l4s.pi2 import Pi2Queue
+from netctrl.laws.targets.docsis_pie import DocsisPieQueue
+from netctrl.laws.targets.reading import DelayReading
+from netctrl.sim.queue_fluid.run import longest_delay
+from netctrl.units import BITS_PER_BYTE
+
+__all__ = ["KERNEL_HZ", "buffer_bytes", "docsis_queue", "queue_of", "red_queue"]
+
+KERNEL_HZ = 1000
+"""CONFIG_HZ of the kernel engine."""
+_LIMIT_PACKETS = 100_000
+
+
+def buffer_bytes(point: CheckPoint) -> float:
+    """Buffer of a check: RED's own limit, else a second at the link's rate, or 20 targets if that is longer [byte]."""
+    if "limit_bytes" in point.subject.parameters:
+        return float(point.subject.parameters["limit_bytes"])
+    return point.loop.rate * longest_delay(point.target_s) * point.packet_bytes
+
+
+def queue_of(point: CheckPoint, engine: str) -> Any:
+    """The law of a certificate as a queue for "packet" or "kernel".
+
+    Raises
+    ------
+    InvalidValue
+        A law that the engine has not with the certificate's arithmetic.
+    """
+    return _QUEUES[engine, point.subject.name](point)
+
+
+def docsis_queue(point: CheckPoint) -> DocsisPieQueue:
+    """DOCSIS-PIE of a certificate."""
+    given: dict[str, Any] = dict(point.subject.parameters)
+    return DocsisPieQueue(
+        latency_target=given["target_s"], interval=given["tupdate_s"], alpha=given["alpha"], beta=given["beta"]
+    )
+
+
+def red_queue(point: CheckPoint) -> RedQueue:
+    """RED or WRED of a certificate, in real numbers; of Linux with the slope that its integers have."""
+    subject = point.subject
+    if not isinstance(subject, RedSubject):
+        raise InvalidValue("check", subject.name, "red or wred")
+    given: dict[str, Any] = dict(subject.parameters)
+    low, high = float(given["min_bytes"]), float(given["max_bytes"])
+    if "max_percent" in given:
+        most = given["max_percent"] / 100.0
+    else:
+        most = float(given["probability"]) if given["adaptive"] else subject.lines[0].slope * (high - low)
+    return RedQueue(
+        min_threshold=low,
+        max_threshold=high,
+        max_probability=most,
+        weight=subject.weight,
+        gentle=bool(given.get("gentle", False)),
+        adaptive=bool(given.get("adaptive", False)),
+        spaced=subject.spaced,
+    )
+
+
+def _settings(point: CheckPoint) -> dict[str, Any]:
+    subject = _pi_subject(point)
+    gains = subject.sampled
+    times = {"target": gains.target_s, "update": gains.update_s}
+    return times | {"alpha": gains.integral, "beta": gains.proportional}
+
+
+def _pi_subject(point: CheckPoint) -> PiSubject:
+    if not isinstance(point.subject, PiSubject):
+        raise InvalidValue("check", point.subject.name, "a PI law")
+    return point.subject
+
+
+def _pi2_on_packets(point: CheckPoint) -> Pi2Queue:
+    return Pi2Queue(**_settings(point), coupling=float(_pi_subject(point).coupling))
+
+
+def _dualpi2_on_packets(point: CheckPoint) -> DualPi2Queue:
+    subject = _pi_subject(point)
+    if not subject.marked_leaving:
+        raise InvalidValue("check", "packet with drop_early", "the kernel, or dualpi2 without --drop-early")
+    return DualPi2Queue(**_settings(point), coupling=float(subject.coupling))
+
+
+def _pie_on_packets(point: CheckPoint) -> PieQueue:
+    subject = _pi_subject(point)
+    if subject.thinning != 1.0 or subject.reading is not DelayReading.BACKLOG:
+        takes = "--check kernel for Linux's pie; packets have RFC 8033's: --rfc --dq-rate-estimator"
+        raise InvalidValue("check", "packet with Linux's pie" if subject.thinning != 1.0 else "packet", takes)
+    return PieQueue(**_settings(point))
+
+
+def _times(given: dict[str, Any]) -> dict[str, float]:
+    return {"target": given["target_s"], "tupdate": given["tupdate_s"], "limit": _LIMIT_PACKETS}
+
+
+def _dualpi2_in_kernel(point: CheckPoint) -> KernelQueue:
+    given: dict[str, Any] = dict(point.subject.parameters)
+    own = {"alpha": given["alpha"], "beta": given["beta"], "coupling_factor": given["coupling"]}
+    own |= {"step_thresh": given["step_s"], "drop_enqueue": float(given["drop_early"])}
+    return KernelQueue(discipline="dualpi2", parameters=_times(given) | own)
+
+
+def _pie_in_kernel(point: CheckPoint) -> KernelQueue:
+    given: dict[str, Any] = dict(point.subject.parameters)
+    if given["implementation"] == "rfc":
+        raise _not_in_linux(point, "a law of Linux: pie without --rfc, dualpi2 or red")
+    if given["hz"] != KERNEL_HZ:
+        takes = f"--hz {KERNEL_HZ}, which the engine's kernel has"
+        raise InvalidValue("check", f"kernel with --hz {given['hz']}", takes)
+    own = {"alpha": round(16.0 * given["alpha"]), "beta": round(16.0 * given["beta"])}
+    own |= {"dq_rate_estimator": 1.0} if given["dq_rate_estimator"] else {}
+    own |= {"ecn": 1.0} if point.loop.clocked else {}  # their certificate is of marks
+    return KernelQueue(discipline="pie", parameters=_times(given) | own)
+
+
+def _red_in_kernel(point: CheckPoint) -> KernelQueue:
+    given: dict[str, Any] = dict(point.subject.parameters)
+    if given["gentle"]:
+        raise InvalidValue("check", "kernel with --gentle", "red without --gentle: Linux's red has no gentle variant")
+    if not given["ecn"] and any(k.sender.name == "dctcp" for k in point.loop.classes):
+        raise InvalidValue("check", "kernel with dctcp and no ecn", "--ecn: dctcp's answer is to marks, not to drops")
+    sizes = {"limit": given["limit_bytes"], "min": given["min_bytes"], "max": given["max_bytes"]}
+    own = {"probability": given["probability"], "weight_log": given["weight_log"]}
+    own["bandwidth"] = point.loop.rate * point.packet_bytes * BITS_PER_BYTE
+    flags = {"ecn": float(given["ecn"]), "adaptive": float(given["adaptive"])}
+    return KernelQueue(discipline="red", parameters=sizes | own | flags)
+
+
+def _pi2_in_kernel(point: CheckPoint) -> KernelQueue:
+    raise _not_in_linux(point, "a law of Linux: pie, dualpi2 or red")
+
+
+def _docsis_in_kernel(point: CheckPoint) -> KernelQueue:
+    takes = "fluid or packet: Linux has no DOCSIS-PIE, and its pie has other gains (`netctrl certify pie`)"
+    raise _not_in_linux(point, takes)
+
+
+def _wred_in_kernel(point: CheckPoint) -> KernelQueue:
+    takes = "fluid or packet: Linux has no WRED of switches; its gred and red space their marks (`netctrl certify red`)"
+    raise _not_in_linux(point, takes)
+
+
+def _not_in_linux(point: CheckPoint, takes: str) -> InvalidValue:
+    return InvalidValue("check", f"kernel with {point.subject.name} of {point.subject.implementation}", takes)
+
+
+_QUEUES: dict[tuple[str, str], Callable[[CheckPoint], Any]] = {
+    ("packet", "pi2"): _pi2_on_packets,
+    ("packet", "dualpi2"): _dualpi2_on_packets,
+    ("packet", "pie"): _pie_on_packets,
+    ("packet", "docsis-pie"): docsis_queue,
+    ("packet", "red"): red_queue,
+    ("packet", "wred"): red_queue,
+    ("kernel", "pi2"): _pi2_in_kernel,
+    ("kernel", "dualpi2"): _dualpi2_in_kernel,
+    ("kernel", "pie"): _pie_in_kernel,
+    ("kernel", "docsis-pie"): _docsis_in_kernel,
+    ("kernel", "red"): _red_in_kernel,
+    ("kernel", "wred"): _wred_in_kernel,
+}
+"""(engine, law) -> function that makes the queue."""
