@@ -165,6 +165,8 @@ def gains_at(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray, sect
     for row, sector in zip(out, sectors, strict=True):
         for turn, part in sector.edges:
             height = -values * np.exp(-1j * turn)
+            if turn == 0.0:  # at z = −1 the response is real, which is looked at below: a sign there is rounding
+                height.imag[:, -1] = height.imag[:, -2]
             i, k = np.nonzero(
                 (np.signbit(height.imag[:, 1:]) != np.signbit(height.imag[:, :-1]))
                 & ((height.real[:, 1:] > 0.0) | (height.real[:, :-1] > 0.0))
