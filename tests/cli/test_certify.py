@@ -116,8 +116,8 @@ def test_checks_are_refused_by_name_or_left_out_without_an_equilibrium(run: Run)
         "error: --check: got 'kernel with docsis-pie of RFC 8034', takes fluid or packet: Linux has no"
     )
     status, out, _ = run(f"{red} --check fluid")
-    assert status == 0
-    assert "fluid at the worst point   settles" in out
+    assert status == 3  # 8.4 dB, but the average stands .25 kB below the threshold from which on all is dropped
+    assert out.startswith("red with 20 flows at 50 ms: holds for small deviations, but oscillates in the check (fluid)")
     status, out, _ = run("pie --rtt 10ms --N 100 --capacity 20Mbit --check fluid")
     assert status == 3
     assert "no check: the worst point has no equilibrium" in out
