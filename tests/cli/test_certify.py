@@ -106,9 +106,18 @@ def test_checks_are_refused_by_name_or_left_out_without_an_equilibrium(run: Run)
     status, out, err = run(f"{PIE} --check flud")
     assert (status, out) == (2, "")
     assert err.startswith("error: --check: got 'flud', takes one of fluid, packet, kernel; did you mean 'fluid'?")
-    status, _, err = run("red --limit 400kB --min 30kB --max 90kB --rtt 50ms --N 20 --capacity 20Mbit --check fluid")
+    red = "red --limit 400kB --min 30kB --max 90kB --burst 55 --rtt 50ms --N 20 --capacity 20Mbit"
+    status, _, err = run(f"{red} --gentle --check kernel")
     assert status == 2
-    assert err.startswith("error: --check: got 'red', takes a law with a nonlinear check: pie, pi2 or dualpi2")
+    assert err.startswith("error: --check: got 'kernel with --gentle', takes red without --gentle")
+    status, _, err = run("docsis-pie --rtt 20ms --N 10 --capacity 20Mbit --check kernel")
+    assert status == 2
+    assert err.startswith(
+        "error: --check: got 'kernel with docsis-pie of RFC 8034', takes fluid or packet: Linux has no"
+    )
+    status, out, _ = run(f"{red} --check fluid")
+    assert status == 3  # 8.4 dB, but the average stands .25 kB below the threshold from which on all is dropped
+    assert out.startswith("red with 20 flows at 50 ms: holds for small deviations, but oscillates in the check (fluid)")
     status, out, _ = run("pie --rtt 10ms --N 100 --capacity 20Mbit --check fluid")
     assert status == 3
     assert "no check: the worst point has no equilibrium" in out
