@@ -199,17 +199,24 @@ class PiSubject:
         """One loop for each range of the output with gains of its own."""
         if self.per_bytes is not None:
             classes = tuple(k._replace(factor=k.factor * packet_bytes / self.per_bytes) for k in classes)
-        return [
-            QueueLoop(
-                classes,
-                SampledPi(gains.integral, gains.proportional, gains.update_s, gains.target_s),
-                rate,
-                age_queues=self.reading.age_s(1.0),
-                marked_leaving=self.marked_leaving,
-                within=(low, high),
+        found = []
+        for low, high, gains in self.rungs:
+            law = SampledPi(gains.integral, gains.proportional, gains.update_s, gains.target_s)
+            if self.thinning != 1.0:  # the first packet that may be dropped has a whole number: half a packet later
+                law = law._replace(spaced=0.5 * classes[0].factor)
+            if law.reached(low) == inf:
+                break
+            found.append(
+                QueueLoop(
+                    classes,
+                    law,
+                    rate,
+                    age_queues=self.reading.age_s(1.0),
+                    marked_leaving=self.marked_leaving,
+                    within=(law.reached(low), law.reached(high)),
+                )
             )
-            for low, high, gains in self.rungs
-        ]
+        return found
 
     def usual(self, sender: Sender, p: float, rate: float, packet_bytes: float) -> tuple[float, LinearLaw]:
         """Output at a sender's marking probability, and the law there, as they are usually given."""

@@ -78,7 +78,8 @@ def fluid_queue(point: CheckPoint) -> FluidQueue:
     )
     law = _LAWS[point.subject.name](point)
     buffer_s = buffer_bytes(point) / point.packet_bytes / point.loop.rate
-    return FluidQueue(classes, point.loop.rate, point.packet_bytes, law, point.output, point.period_s, buffer_s)
+    output = float(point.loop.computed(point.output))
+    return FluidQueue(classes, point.loop.rate, point.packet_bytes, law, output, point.period_s, buffer_s)
 
 
 def _dualpi2(point: CheckPoint) -> FluidLaw:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import inf
+
 import numpy as np
 import pytest
 
 from netctrl.certificates.certify import certify
 from netctrl.certificates.docsis import docsis_pie
+from netctrl.certificates.subject import PiSubject, pie
+from netctrl.laws.targets.docsis_pie import mean_spread_rate
+from netctrl.laws.targets.pie import PIE_SPREAD
 from netctrl.plants.queues.window_response import RENO
 
 # RFC 8034, Appendix A: what the step is divided by, for the probability up to which it is.
@@ -66,3 +72,20 @@ def test_smaller_packets_need_a_larger_output_at_the_same_probability() -> None:
     # The same table's range: the loop gain is in inverse proportion to the output.
     ratio = 10.0 ** ((small.gain_margin_db - large.gain_margin_db) / 20.0)
     assert ratio == pytest.approx(1.5, rel=1e-3)
+
+
+@pytest.mark.parametrize("subject", [docsis_pie(), pie()], ids=["docsis-pie", "pie"])
+@pytest.mark.parametrize("share", [0.002, 0.02, 0.06, 0.12, 0.2])
+def test_the_loop_counts_the_slope_of_spread_drops(subject: PiSubject, share: float) -> None:
+    """L over that of drops in proportion to p is 1.85 dr/dp, of the mean number of packets from drop to drop."""
+    classes = (subject.seen_by(RENO),)
+    size = 1500.0 if subject.per_bytes is None else subject.per_bytes
+    loop = next(each for each in subject.loops(classes, 1000.0, size) if each.holds(share / each.classes[0].factor))
+    plain = replace(loop, law=loop.law._replace(spaced=0.0), within=(0.0, inf))
+    x = share / loop.classes[0].factor
+    flows = loop.flows(x, 0.05)
+    ratio = complex(loop.at(0.1, flows, 0.05) / plain.at(0.1, flows, 0.05))
+    p = loop.computed(x) * loop.classes[0].factor * PIE_SPREAD  # of a packet
+    slope = (mean_spread_rate(1.01 * p) - mean_spread_rate(0.99 * p)) / (0.02 * p)
+    assert mean_spread_rate(p) == pytest.approx(share, rel=0.005)
+    assert ratio == pytest.approx(PIE_SPREAD * slope, rel=0.01)

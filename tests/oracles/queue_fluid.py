@@ -62,6 +62,7 @@ def growth(loop: QueueLoop, flows: float, rtt: float, gain: float, periods: floa
         loop.age_s + loop.age_queues * target,
         loop.marked_leaving,
         line,
+        0.0 if averaged else law.spaced,
     )
     deviation = np.abs(delays - target)
     size = max(int(np.ceil(2.0 * period_s / update)), 4)
@@ -80,7 +81,7 @@ def _at(history: np.ndarray, now: int, steps: float) -> float:
 
 
 @numba.njit(cache=True)
-def _run(rows, rate, integral, proportional, update, target, inside, updates, x0, age, leaving, line):
+def _run(rows, rate, integral, proportional, update, target, inside, updates, x0, age, leaving, line, later):
     K = len(rows)
     h = update / inside
     longest = 0.0
@@ -98,7 +99,7 @@ def _run(rows, rate, integral, proportional, update, target, inside, updates, x0
         m[i] = rows[i, 6] * x0 ** rows[i, 7]
         w[i, 0] *= 1.0 + 1e-6
     found = np.empty(updates)
-    x, old, now = x0, target, 0
+    x, old, now = x0 / (1.0 + later * x0), target, 0  # a law that spreads drops computes less than their share
     slope, corner, spaced, p0 = line
     average = target
     slope_a = np.zeros(2)
@@ -109,7 +110,7 @@ def _run(rows, rate, integral, proportional, update, target, inside, updates, x0
         old = delay
         found[update_number] = q[now % n] / rate
         for _ in range(inside):
-            p[now % n] = x
+            p[now % n] = x / (1.0 - later * x)
             nxt = (now + 1) % n
             slope_q = np.zeros(2)
             for stage in range(2):
@@ -139,7 +140,7 @@ def _run(rows, rate, integral, proportional, update, target, inside, updates, x0
                     for i in range(K):
                         w[i, nxt] = w[i, now % n] + h * slope_w[0, i]
                     q[nxt] = q[now % n] + h * slope_q[0]
-                    p[nxt] = x
+                    p[nxt] = p[now % n]
             for i in range(K):
                 w[i, nxt] = w[i, now % n] + 0.5 * h * (slope_w[0, i] + slope_w[1, i])
                 if rows[i, 5] > 0.0:

@@ -156,7 +156,7 @@ def held_bound(
     """
     most = near.value.shape[1] // 2
     weight = (-theta.turn()) + 1.0
-    counted = (weight * law.proportional + law.integral) * (1.0 / x)
+    counted = (weight * law.proportional + law.integral) * (law.steeper(x) * (1.0 / x))
     share = MeanValue(held_share(theta.value), 0.5 * theta.slopes, theta.half)  # |d/dtheta| is at most 1/2
     middle = MeanValue(near.value[:, most : most + 1], near.slopes[:, :, most : most + 1], near.half)
     angles = theta + 2.0 * pi * np.delete(np.arange(-most, most + 1), most)

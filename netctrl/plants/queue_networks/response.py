@@ -184,7 +184,8 @@ class NetworkResponse:
             # Above small angles the closed form has the main alias in it.
             rest = rest - np.where(apart, _delayed(np.where(apart, s[:, most], 1j), whole, factors), 0.0)
         weight = -np.expm1(-1j * theta)
-        counted = (law.proportional * weight + law.integral) / self.outputs[row]
+        x = self.outputs[row]
+        counted = (law.proportional * weight + law.integral) * (law.steeper(x) / x)
         return counted * (held_share(theta) * value[:, most] + weight * rest / d)
 
     def aliased(self, theta: float) -> float:
@@ -246,7 +247,7 @@ def law_factor(law: SampledPi | Averaged, x: float, s: Any, turn: Turn) -> Any:
     if isinstance(law, Averaged):
         return law.rise(x) / x / (s * (1.0 / law.corner) + 1.0)
     counted = turn(law.update_s) * -law.proportional + (law.proportional + law.integral)
-    return counted * (1.0 / x) / (s * law.update_s + 1.0)
+    return counted * (law.steeper(x) / x) / (s * law.update_s + 1.0)
 
 
 def phases(omega: MeanValue, known: bool) -> Turn:

@@ -195,7 +195,8 @@ def _shares(loop: QueueResponse, centre: np.ndarray, half: np.ndarray, x: np.nda
         found = (counted * total * (1.0 / loop.epoch)).slopes
     parts = np.zeros(half.shape)
     parts[:, wide] = np.where(half[:, wide] > 0.0, found[: len(wide), :, 0].T * half[:, wide], 0.0)
-    return parts / x[:, None]
+    steeper = law.steeper(x) if isinstance(law, SampledPi) else 1.0  # its logarithm moves less than that of x
+    return parts * (steeper / x)[:, None]
 
 
 def _with_last(slopes: np.ndarray) -> np.ndarray:

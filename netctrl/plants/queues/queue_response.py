@@ -84,6 +84,23 @@ class SampledPi(NamedTuple):
     """Per update [1/s]."""
     update_s: float
     target_s: float
+    spaced: float = 0.0
+    """h of a law that spreads what it drops: at x it computes x/(1 + h x), so that L has the factor (1 + h x)²."""
+
+    def computed(self, x: Any) -> Any:
+        """What the law computes at x."""
+        return x / (1.0 + self.spaced * x)
+
+    def reached(self, computed: float) -> float:
+        """x where the law computes this; inf: nowhere."""
+        if not self.spaced:
+            return computed
+        return computed / (1.0 - self.spaced * computed) if self.spaced * computed < 1.0 else inf
+
+    def steeper(self, x: Any) -> Any:
+        """Slope of x over what the law computes; also as a function over cells."""
+        root = x * self.spaced + 1.0
+        return root * root
 
 
 class Averaged(NamedTuple):
@@ -192,6 +209,14 @@ class QueueResponse:
                 break
         return np.exp(u)
 
+    def computed(self, x: Any) -> Any:
+        """What the law computes at x."""
+        return self.law.computed(x) if isinstance(self.law, SampledPi) else x
+
+    def reached(self, computed: float) -> float:
+        """x where the law computes this."""
+        return self.law.reached(computed) if isinstance(self.law, SampledPi) else computed
+
     def holds(self, x: np.ndarray) -> np.ndarray:
         """Whether outputs are in the loop's range."""
         return (x >= self.within[0] * (1.0 - 10.0 * EDGE)) & (x <= self.within[1] * (1.0 + 10.0 * EDGE))
@@ -279,7 +304,8 @@ class QueueResponse:
         terms -= leading_terms(self, omega, theta, point, echoes, marks)
         angle = theta[..., 0]
         counted = -self.law.proportional * np.expm1(-1j * angle) + self.law.integral
-        return counted / self.epoch / x[..., 0] * (terms.sum(axis=-1) + tails(self, angle, point, delays))
+        factor = counted / self.epoch * (self.law.steeper(x[..., 0]) / x[..., 0])
+        return factor * (terms.sum(axis=-1) + tails(self, angle, point, delays))
 
     def _delays(self, point: Equilibrium, extra: Any) -> list:
         """From a mark to the law's reading of what it does, for each class [s]."""
