@@ -98,7 +98,7 @@ def test_fewer_flows_share_a_slower_link() -> None:
         ("pie", {}, "kernel", "--hz 1000"),
         ("pie", {"parameters": RFC}, "kernel", "a law of Linux"),
         ("pi2", {}, "kernel", "a law of Linux"),
-        ("dualpi2", {"senders": "reno+dctcp"}, "packet", "classic senders"),
+        ("dualpi2", {"senders": "reno+dctcp"}, "packet", "senders that this engine has"),
         ("dualpi2", {"parameters": {"drop_early": True}}, "packet", "drop_early"),
         ("dualpi2", {"flows": 5000.0, "capacity_bit_per_s": 10e9}, "packet", "fewer packets"),
         ("pi2", {}, "ns3", "one of fluid, packet, kernel"),
