@@ -51,8 +51,13 @@ CLOCKED = {"packet": "rfc-reno", "kernel": "linux-reno"}
 """Senders of the engines."""
 FLOWS = {"packet": (300, 600), "kernel": (250, 350)}
 """Least and most: the noise of marks falls as the root of their number."""
-WINDOWS = {"packet": (4.0, 40.0), "kernel": (6.0, 10.0)}
-"""Least and greatest [packet]."""
+WINDOWS = {
+    ("packet", "dualpi2"): (4.0, 40.0),
+    ("packet", "pie"): (4.0, 40.0),
+    ("kernel", "dualpi2"): (6.0, 10.0),
+    ("kernel", "pie"): (9.0, 14.0),
+}
+"""Least and greatest [packet]: Linux's pie drops what it would mark where its probability is above 10 %."""
 KEY = ["engine", "law", "number", "share_of_limit"]
 SHARES = (0.7, 1.3)
 """Gain over the certified limit."""
@@ -228,7 +233,7 @@ def queue(kind: str, number: int, share: float, engine: str) -> Box | None:
     def excess(rtt: float) -> float:
         return stable_gains(loops_at(box, flows, rtt)[0], flows, rtt).factor - 1.0 / share
 
-    rtts, (least, most) = np.geomspace(0.005, 0.3, 60), WINDOWS[engine]
+    rtts, (least, most) = np.geomspace(0.005, 0.3, 60), WINDOWS[engine, kind]
     packets = packets_per_second(rate, PACKET) / flows
     rtts = rtts[(packets * (rtts + target) >= least) & (packets * (rtts + target) <= most)]
     values = [excess(rtt) for rtt in rtts]
