@@ -51,6 +51,7 @@ CLOCKED = {"packet": "rfc-reno", "kernel": "linux-reno"}
 """Senders of the engines."""
 FLOWS = {"packet": (300, 600), "kernel": (250, 350)}
 """Least and most: the noise of marks falls as the root of their number."""
+TARGETS_S = {"packet": (0.01, 0.03), "kernel": (0.02, 0.03)}
 WINDOWS = {
     ("packet", "dualpi2"): (4.0, 40.0),
     ("packet", "pie"): (4.0, 40.0),
@@ -215,7 +216,7 @@ def onset_row(number: int) -> dict[str, Any]:
 def queue(kind: str, number: int, share: float, engine: str) -> Box | None:
     """A random queue with the base round trip at which its gain is a share of the limit; None: there is none."""
     rng = np.random.default_rng([28, KINDS.index(kind), number])
-    target = round(rng.uniform(0.01, 0.03), 3)
+    target = round(rng.uniform(*TARGETS_S[engine]), 3)
     few, many = FLOWS[engine]
     flows = float(rng.integers(few, many + 1))
     rate = round(flows * 10.0 ** rng.uniform(5.5, 6.5), -5)
