@@ -336,7 +336,7 @@ class QueueResponse:
     def term(self, s: Any, point: Equilibrium, echoes: list, marks: list) -> Any:
         """−x (δD/δx) e^(−s age)/s, or for an averaging law x times its whole loop.
 
-        It takes s [rad/s], and for each class e^(−s clock f) for each f of its sender's turns, and the phase of its marks.
+        It takes s [rad/s], for each class e^(−s clock f) for each f of its sender's turns, and the phases of marks.
         """
         moved: Any = 0.0
         den: Any = 0.0 if self.clocked else s

@@ -176,8 +176,7 @@ def response(
     mode : CubicMode or ClockedMode, optional
         Of a sender with a curve, or that acknowledgements clock.
     cut : complex, ndarray or MeanValue, optional
-        e^(−spread R s), of a sender that acknowledgements clock. Of such a sender it and `echo` are of its own round trip,
-        `mode.waits` times R.
+        e^(−spread R s), of a sender that acknowledgements clock. Its R, also in `echo`, is `mode.waits` times as long.
     """
     if sender.curve or sender.spread:
         if isinstance(mode, ClockedMode):
