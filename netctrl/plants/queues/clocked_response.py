@@ -28,6 +28,10 @@ the mean of what it loses of the fraction of a window and of that of the cut one
 hit in proportion to W, and the mean is l/b (1 − kappa² b/(2 a)) less where windows are large. Deaf flows have
 1 − b + b spread/2 of the window that was hit. In flight is the whole part of a window, half a packet less on average
 where it is large.
+
+A receiver that acknowledges every second packet holds half of one on average. Then a flow has S = w + held in flight, w
+of them on the path and in the queue, and its round trip is that of S packets at the rate of acknowledgements, S/w =
+`waits` times R. Marked packets are acknowledged at once. So Q is S/w times that of k = a/S and (S/w) sigma.
 """
 
 from __future__ import annotations
@@ -54,6 +58,8 @@ __all__ = [
 
 _FACTORS = 200
 """Of kappa's product."""
+_FRACTION = 0.5
+"""Of a window that is not sent, on average [packet]."""
 _STEEPER = 1.1
 """Bound of −∂ ln(mean window of open and deaf flows)/∂ ln √p."""
 CLOCKED_EXPONENTS = (0.5, _STEEPER)
@@ -73,6 +79,8 @@ class ClockedLaw(Protocol):
     def spread(self) -> float: ...
     @property
     def lost(self) -> float: ...
+    @property
+    def held(self) -> float: ...
 
 
 class ClockedMode(NamedTuple):
@@ -80,6 +88,8 @@ class ClockedMode(NamedTuple):
 
     hits: Any
     """m, marks of an open flow in a round trip."""
+    waits: Any
+    """S/w, the sender's round trip over R."""
 
 
 class _Mean(NamedTuple):
@@ -125,36 +135,57 @@ def _mean_of(law: ClockedLaw) -> _Mean:
     return _mean(law.increase, law.decrease, law.spread, law.lost)
 
 
+def _part(window: Any, less: float) -> Any:
+    """What is left of a window less so many packets where it is large; above 0 for every one."""
+    return window * window / (window + less)
+
+
+def _whole(part: Any, less: float) -> Any:
+    """The window of which this is left."""
+    return 0.5 * (part + np.sqrt(part * (part + 4.0 * less)))
+
+
 def clocked_window(law: ClockedLaw, p: Any) -> Any:
-    """Packets in flight in equilibrium at a marking probability [packet]."""
-    mean = _mean_of(law).window(np.sqrt(p))
-    return mean * mean / (mean + 0.5)
+    """Packets on the path and in the queue in equilibrium at a marking probability [packet]."""
+    return _part(_part(_mean_of(law).window(np.sqrt(p)), _FRACTION), law.held)
 
 
 def clocked_probability(law: ClockedLaw, window: Any) -> Any:
-    """Marking probability in equilibrium at a number of packets in flight."""
-    return _mean_of(law).root(0.5 * (window + np.sqrt(window * (window + 2.0)))) ** 2
+    """Marking probability in equilibrium at a number of packets on the path and in the queue."""
+    return _mean_of(law).root(_whole(_whole(window, law.held), _FRACTION)) ** 2
 
 
 def clocked_exponent(law: ClockedLaw, p: Any) -> Any:
     """−∂ ln w/∂ ln p in equilibrium."""
     mean, root = _mean_of(law), np.sqrt(p)
-    return 0.5 * mean.steepness(root) * (1.0 + 0.5 / (mean.window(root) + 0.5))
+    window = mean.window(root)
+    flight = _part(window, _FRACTION)
+    return 0.5 * mean.steepness(root) * _steeper(window, _FRACTION) * _steeper(flight, law.held)
+
+
+def _steeper(window: Any, less: float) -> Any:
+    """d ln(part)/d ln(window)."""
+    return 1.0 + less / (window + less)
 
 
 def clocked_mode(law: ClockedLaw, ln_p: Any) -> tuple[Any, ClockedMode]:
     """ln w in equilibrium, and what the response depends on; also as functions over cells."""
     mean = _mean_of(law)
 
-    def logarithm(u: Any) -> Any:
-        return np.log(clocked_window(law, np.exp(u)))
+    def flight(u: Any) -> Any:
+        return _part(mean.window(np.exp(0.5 * u)), _FRACTION)
 
-    def slope(_: Any, high: Any) -> Any:
-        return 0.5 * _STEEPER * (1.0 + 0.5 / (mean.window(np.exp(0.5 * high)) + 0.5))
+    def flight_slope(_: Any, high: Any) -> Any:
+        return 0.5 * _STEEPER * _steeper(mean.window(np.exp(0.5 * high)), _FRACTION)
 
-    half = ln_p * 0.5
+    def slope(low: Any, high: Any) -> Any:
+        return flight_slope(low, high) * _steeper(flight(high), law.held)
+
+    half, of_flight = ln_p * 0.5, through(ln_p, lambda u: np.log(flight(u)), flight_slope)
     root = half.exp() if isinstance(half, MeanValue) else np.exp(half)
-    return through(ln_p, logarithm, slope), ClockedMode(mean.hits(root))
+    less = (-of_flight).exp() if isinstance(of_flight, MeanValue) else np.exp(-of_flight)
+    ln_window = through(ln_p, lambda u: np.log(_part(flight(u), law.held)), slope)
+    return ln_window, ClockedMode(mean.hits(root), less * law.held + 1.0)
 
 
 def clocked_response(law: ClockedLaw, sigma: Any, echo: Any, cut: Any, damping: Any, mode: ClockedMode) -> Any:
@@ -164,38 +195,38 @@ def clocked_response(law: ClockedLaw, sigma: Any, echo: Any, cut: Any, damping: 
     ----------
     law : ClockedLaw
     sigma, echo, cut : complex, ndarray or MeanValue
-        R s, e^(−sigma) and e^(−spread sigma).
+        R s, and e^(−waits sigma) and e^(−spread waits sigma).
     damping : float, ndarray or MeanValue
-        k = a/w.
+        a/w.
     mode : ClockedMode
     """
-    m = mode.hits
-    inverse = 1.0 / sigma
+    m, own = mode.hits, sigma * mode.waits
+    k = damping / mode.waits
+    inverse = 1.0 / own
     mean = (1.0 - echo) * inverse
     o = 1.0 / (m + 1.0)
-    c = m * o
-    held = c / (m * mean + 1.0)
     if law.spread == 1.0:  # o F + (1 − F) c F/(1 + m F) is F/(1 + m F)
-        return damping * mean / (m * mean + 1.0) / (sigma + damping * (o + echo / (m * mean + 1.0)))
+        return damping * mean / (m * mean + 1.0) / (own + k * (o + echo / (m * mean + 1.0)))
     part = (1.0 - cut) * inverse * (1.0 / law.spread)
-    late = (1.0 - part) * held
-    return damping * (part * o + late * mean) / (sigma + damping * (o * (cut + 1.0) + late * echo))
+    late = (1.0 - part) * (m * o / (m * mean + 1.0))
+    return damping * (part * o + late * mean) / (own + k * (o * (cut + 1.0) + late * echo))
 
 
 def clocked_leading(law: ClockedLaw, damping: Any, mode: ClockedMode) -> list[tuple[float, Any, Any]]:
-    """Q's factors of e^(−f sigma)/sigma² and e^(−f sigma)/sigma³ at high frequencies, as (f, factor, factor).
+    """Q at high frequencies: (f, factor of e^(−f waits sigma)/sigma², factor of e^(−f waits sigma)/sigma³).
 
-    Q ~ N/(sigma + D) with N = n₁/sigma + n₂/sigma² and D = d₀, so that Q ~ n₁/sigma² + (n₂ − n₁ d₀)/sigma³.
+    With u = waits sigma, Q ~ N/(u + D) with N = n₁/u + n₂/u² and D = d₀, so that Q ~ n₁/u² + (n₂ − n₁ d₀)/u³.
     """
-    k, m, f = damping, mode.hits, law.spread
-    o = 1.0 / (m + 1.0)
+    m, f, waits = mode.hits, law.spread, mode.waits
+    o, k = 1.0 / (m + 1.0), damping / waits
     c = m * o
     full, part = {0.0: 1.0, 1.0: -1.0}, {0.0: 1.0 / f, f: -1.0 / f}
     first = _sum((part, o), (full, c))
     second = _sum((_product(full, full), -c * m), (_product(part, full), -c))
     den = _sum(({0.0: 1.0, f: 1.0}, k * o), ({1.0: 1.0}, k * c))
     second = _sum((second, 1.0), (_product(first, den), -1.0))
-    return [(each, k * first.get(each, 0.0 * k), k * second[each]) for each in sorted(second)]
+    square, cube = damping / (waits * waits), damping / (waits * waits * waits)
+    return [(each, square * first.get(each, 0.0 * k), cube * second[each]) for each in sorted(second)]
 
 
 def _sum(*terms: tuple[dict[float, Any], Any]) -> dict[float, Any]:
@@ -216,11 +247,13 @@ def _product(one: dict[float, Any], other: dict[float, Any]) -> dict[float, Any]
 
 def clocked_most(law: ClockedLaw, p: float, u: float) -> float:
     """Bound of |Q| for |sigma| >= u on the imaginary axis; inf where it says nothing."""
-    k, m = law.increase / float(clocked_window(law, p)), _mean_of(law).hits(p**0.5)
+    _, mode = clocked_mode(law, np.log(p))
+    m, waits = float(mode.hits), float(mode.waits)
+    k, u = law.increase / float(clocked_window(law, p)) / waits, u * waits
     if u <= 2.0 * m:
         return inf
     o = 1.0 / (1.0 + m)
     part, late = 2.0 / (law.spread * u), 2.0 / (u - 2.0 * m)  # of |G| and of |F/(1 + m F)|
     held = (1.0 + part) * (1.0 - o) * u / (u - 2.0 * m)
     room = u - k * (2.0 * o + held)
-    return k * (o * part + (1.0 + part) * (1.0 - o) * late) / room if room > 0.0 else inf
+    return waits * k * (o * part + (1.0 + part) * (1.0 - o) * late) / room if room > 0.0 else inf

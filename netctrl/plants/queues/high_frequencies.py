@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from netctrl.plants.aliases import SMALL_ANGLE, held_aliases
+from netctrl.plants.queues.clocked_response import ClockedMode
 from netctrl.plants.queues.window_response import leading
 
 __all__ = ["Equilibrium", "Sampled", "leading_terms", "tails", "turns"]
@@ -44,7 +45,15 @@ class Equilibrium(NamedTuple):
     shares: list
     """y, of the link's rate."""
     modes: list
-    """What Cubic's response depends on; None for other senders."""
+    """What the responses of some senders depend on; None for others."""
+
+    @property
+    def clocks(self) -> list:
+        """Round trips of senders, with what waits at their receivers [s]."""
+        return [
+            trip * mode.waits if isinstance(mode, ClockedMode) else trip
+            for trip, mode in zip(self.trips, self.modes, strict=True)
+        ]
 
 
 def turns(theta: np.ndarray, delay: Any, most: int) -> np.ndarray:
@@ -64,28 +73,29 @@ def leading_terms(
     third_power[..., most] *= np.abs(theta[..., 0]) > SMALL_ANGLE
     fourth_power = third_power * inverse
     lead: Any = 0.0
+    clocks = point.clocks
     for i, f, third, fourth in _expansion(response, point):
         falls = (1j * third) * third_power if third.any() else 0.0  # 1/s = −i/omega
         falls = (falls + fourth * fourth_power) * marks[i]
         if f == 1.0:
             falls *= echoes[i][0]
         elif f:
-            falls *= turns(theta, f * point.trips[i] / response.epoch, most)
+            falls *= turns(theta, f * clocks[i] / response.epoch, most)
         lead = lead + falls
     return lead
 
 
 def tails(response: Sampled, theta: np.ndarray, point: Equilibrium, delays: list) -> np.ndarray:
     """Sums of `leading_terms` over all aliases, without the main one at small angles; without the last axis."""
-    d, total = response.epoch, np.zeros(())
+    d, total, clocks = response.epoch, np.zeros(()), point.clocks
     for i, f, third, fourth in _expansion(response, point):
-        late = delays[i] + f * point.trips[i] if f else delays[i]
+        late = delays[i] + f * clocks[i] if f else delays[i]
         total = total + held_aliases(theta, late[..., 0] / d, third[..., 0] * d**3, fourth[..., 0] * d**4)
     return total
 
 
 def _expansion(response: Sampled, point: Equilibrium) -> list[tuple[int, float, np.ndarray, np.ndarray]]:
-    """(class, f, factor of e^(−s(late + f R))/s³, factor of e^(−s(late + f R))/s⁴) of all classes."""
+    """(class, f, factors of e^(−s late')/s³ and e^(−s late')/s⁴) of all classes, late' = late + f times the clock."""
     per_trip = sum(point.shares[i] / point.trips[i] for i, k in enumerate(response.classes) if k.queued)
     sums = []
     for i, k in enumerate(response.classes):

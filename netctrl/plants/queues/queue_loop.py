@@ -232,7 +232,8 @@ def _bounded(loop: QueueResponse, angle: MeanValue, point: Equilibrium, extra: M
     """Terms over cells; without `known` phases are taken as unknown, so that bounds fall with the angle."""
     omega = angle * (1.0 / loop.epoch)
     turned = [
-        [(omega * trip * f).turn() for f in k.sender.turns] for k, trip in zip(loop.classes, point.trips, strict=True)
+        [(omega * clock * f).turn() for f in k.sender.turns]
+        for k, clock in zip(loop.classes, point.clocks, strict=True)
     ]
     echoes = turned if known else [[_with_slopes(unknown_phase(e, -1), e) for e in each] for each in turned]
     less = [k.wait(point.standing) if loop.marked_leaving else 0.0 for k in loop.classes]

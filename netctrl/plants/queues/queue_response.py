@@ -294,8 +294,8 @@ class QueueResponse:
         point = self.point(x, flows, rtt)
         delays = self._delays(point, extra)
         echoes = [
-            [turns(theta, f * trip / self.epoch, most) for f in k.sender.turns]
-            for k, trip in zip(self.classes, point.trips, strict=True)
+            [turns(theta, f * clock / self.epoch, most) for f in k.sender.turns]
+            for k, clock in zip(self.classes, point.clocks, strict=True)
         ]
         marks = [turns(theta, delay / self.epoch, most) for delay in delays]
         terms = self.term(1j * omega, point, echoes, marks)
@@ -336,7 +336,7 @@ class QueueResponse:
     def term(self, s: Any, point: Equilibrium, echoes: list, marks: list) -> Any:
         """−x (δD/δx) e^(−s age)/s, or for an averaging law x times its whole loop.
 
-        It takes s [rad/s], and for each class e^(−R s f) for each f of its sender's turns, and the phase of its marks.
+        It takes s [rad/s], for each class e^(−s clock f) for each f of its sender's turns, and the phases of marks.
         """
         moved: Any = 0.0
         den: Any = 0.0 if self.clocked else s

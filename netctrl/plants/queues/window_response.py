@@ -67,6 +67,8 @@ class Sender(NamedTuple):
     sent at the rate w/R."""
     lost: float = 0.0
     """What such a sender loses at a cut beside its share, since it counts whole packets, on average [packet]."""
+    held: float = 0.0
+    """What waits at its receiver for an acknowledgement, on average [packet]."""
 
     @property
     def turns(self) -> tuple[float, ...]:
@@ -143,11 +145,11 @@ CUBIC = CRENO._replace(name="cubic", curve=0.4)
 """Cubic with its curve (RFC 9438, Sections 4.2 and 4.3)."""
 DCTCP = Sender("dctcp", 1.0, 0.5, 1.0, 1.0 / 16.0)
 """RFC 8257 with its g."""
-LINUX_RENO = RENO._replace(name="linux-reno", spread=1.0, lost=0.5)
-"""Reno as Linux sends it: acknowledgements clock it, and a cut is spread over a round trip (RFC 6937). It forgets the
-fraction of the window, and rounds the half of an odd number down."""
-LINUX_CRENO = CRENO._replace(name="linux-creno", spread=1.0, lost=0.85)
-"""The same of Cubic where it is Reno-friendly."""
+LINUX_RENO = RENO._replace(name="linux-reno", spread=1.0, held=0.5)
+"""Reno as Linux sends it: acknowledgements of every second packet clock it, and a cut is spread over a round trip
+(RFC 6937)."""
+LINUX_CRENO = CRENO._replace(name="linux-creno", spread=1.0, lost=0.85, held=0.5)
+"""Cubic of Linux where it is Reno-friendly: it forgets the fraction of the window, and rounds a cut one down."""
 RFC_RENO = RENO._replace(name="rfc-reno", spread=RENO.decrease)
 """Reno of RFC 5681: acknowledgements clock it, and a cut keeps it silent until the flight has fallen."""
 RFC_CRENO = CRENO._replace(name="rfc-creno", spread=CRENO.decrease)
@@ -174,7 +176,7 @@ def response(
     mode : CubicMode or ClockedMode, optional
         Of a sender with a curve, or that acknowledgements clock.
     cut : complex, ndarray or MeanValue, optional
-        e^(−spread R s), of a sender that acknowledgements clock.
+        e^(−spread R s), of a sender that acknowledgements clock. Its R, also in `echo`, is `mode.waits` times as long.
     """
     if sender.curve or sender.spread:
         if isinstance(mode, ClockedMode):

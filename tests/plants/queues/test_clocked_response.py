@@ -22,16 +22,18 @@ probabilities = st.floats(1e-7, 0.5)
 
 def Q(sender: Sender, p: float, sigma: complex) -> complex:
     ln_w, mode = sender.mode(np.log(p), 0.0)
-    echo, cut = np.exp(-sigma), np.exp(-sender.spread * sigma)
+    echo, cut = np.exp(-mode.waits * sigma), np.exp(-sender.spread * mode.waits * sigma)
     return clocked_response(sender, sigma, echo, cut, sender.increase / np.exp(ln_w), mode)
 
 
 @given(senders, probabilities, st.floats(1e-3, 300.0))
 def test_the_response_solves_the_balances_of_hits_deaf_flows_and_cuts(sender: Sender, p: float, u: float) -> None:
     """Unknowns: the hits of an open flow h, the deaf share c, the share that is cutting, and the window."""
-    sigma, echo = 1j * u, np.exp(-1j * u)
     ln_w, mode = sender.mode(np.log(p), 0.0)
-    k, m, f = sender.increase / np.exp(ln_w), mode.hits, sender.spread
+    sigma, echo = 1j * u * mode.waits, np.exp(-1j * u * mode.waits)  # of the sender's own round trip
+    flight = np.exp(ln_w) * mode.waits
+    assert sender.held == 0.0 or flight == pytest.approx(np.exp(ln_w) + sender.held, rel=0.15)
+    k, m, f = sender.increase / flight, mode.hits, sender.spread
     c = m / (1.0 + m)
     o = 1.0 - c
     F, E = (1.0 - echo) / sigma, np.exp(-f * sigma)
@@ -49,12 +51,13 @@ def test_the_response_solves_the_balances_of_hits_deaf_flows_and_cuts(sender: Se
         ]
     )
     solved = np.linalg.solve(rows, np.array([echo, 0.0, 0.0, 0.0]))[3]
-    assert -Q(sender, p, sigma) * echo == pytest.approx(solved, rel=1e-8, abs=1e-14)
+    assert -Q(sender, p, 1j * u) * echo == pytest.approx(mode.waits * solved, rel=1e-8, abs=1e-14)
 
 
 @given(senders, probabilities)
 def test_slow_changes_move_the_window_as_the_root_of_the_probability(sender: Sender, p: float) -> None:
-    assert Q(sender, p, 1e-9j).real == pytest.approx(0.5, rel=1e-5)
+    _, mode = sender.mode(np.log(p), 0.0)
+    assert Q(sender, p, 1e-9j).real == pytest.approx(0.5 * mode.waits, rel=1e-5)
 
 
 def test_a_spread_over_nothing_and_few_marks_is_a_window_that_answers_at_once() -> None:
@@ -98,7 +101,9 @@ def test_leading_powers_and_the_bound_at_high_frequencies(sender: Sender) -> Non
         errors = []
         for u in (300.0, 3000.0):
             sigma = 1j * (u + np.linspace(0.0, 70.0, 3000))
-            lead = sum(np.exp(-f * sigma) * (first / sigma**2 + second / sigma**3) for f, first, second in terms)
+            lead = sum(
+                np.exp(-f * mode.waits * sigma) * (first / sigma**2 + second / sigma**3) for f, first, second in terms
+            )
             errors.append(np.abs(Q(sender, p, sigma) - lead).max() * u**3)
             beyond = 1j * u * 10.0 ** np.linspace(0.0, 1.0, 500)
             assert np.abs(Q(sender, p, beyond)).max() <= clocked_most(sender, p, u)
