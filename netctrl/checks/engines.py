@@ -143,13 +143,15 @@ def check_scenario(point: CheckPoint, engine: str, seed: int, flows: int | None 
 
 def _marks(point: CheckPoint) -> bool:
     """Whether the law marks packets in the kernel, in place of dropping them."""
-    return bool(point.subject.parameters.get("ecn", point.subject.name != "pie" or point.loop.clocked))
+    return bool(point.subject.parameters.get("ecn", point.subject.name != "pie"))
 
 
 def _notes(point: CheckPoint, engine: str) -> tuple[str, ...]:
     found = []
     if any(k.sender.name in ("creno", "linux-creno") for k in point.loop.classes):
         found.append("creno runs as Cubic, which leaves its Reno-friendly region where windows are large")
+    if engine == "kernel" and point.loop.clocked and not _marks(point):
+        found.append("packets are dropped, which senders notice some three packets later than the certificate's marks")
     if engine == "packet" and point.subject.name == "docsis-pie":
         found.append("packets are marked by chance, at the mean rate of spread drops, and the law acts by intervals")
     if engine == "packet" and point.subject.name == "red":

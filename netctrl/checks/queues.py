@@ -126,7 +126,6 @@ def _pie_in_kernel(point: CheckPoint) -> KernelQueue:
         raise InvalidValue("check", f"kernel with --hz {given['hz']}", takes)
     own = {"alpha": round(16.0 * given["alpha"]), "beta": round(16.0 * given["beta"])}
     own |= {"dq_rate_estimator": 1.0} if given["dq_rate_estimator"] else {}
-    own |= {"ecn": 1.0} if point.loop.clocked else {}  # their certificate is of marks
     return KernelQueue(discipline="pie", parameters=_times(given) | own)
 
 
