@@ -70,6 +70,10 @@ def test_what_is_wrong_is_seen(seen_of, content, which) -> None:
     assert wrong == ({which} if which else set()) | ({"complaints"} if which == "elsewhere" else set()), found
 
 
+SEARCH_MS = 180_000
+"""Until the browser has made the index of the whole site, on a busy machine."""
+
+
 @pytest.mark.parametrize(
     ("words", "place"),
     [
@@ -87,7 +91,7 @@ def test_the_search_finds(browser, host, words, place) -> None:
     page.goto(host)
     page.locator("input.md-search__input").fill(words)
     said = "a.md-search-result__link" if place else ".md-search-result__meta:text('No matching documents')"
-    page.locator(said).first.wait_for(state="attached")
+    page.locator(said).first.wait_for(state="attached", timeout=SEARCH_MS)
     found = page.eval_on_selector_all("a.md-search-result__link", "all => all.map((each) => each.href)")
     page.close()
     without_words = [re.sub(r"\?h=[^#]*", "", link).removeprefix(host) for link in found]
