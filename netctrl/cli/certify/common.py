@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 __all__ = [
     "HZ_TAKES",
     "OPTIONS",
+    "CertificateJson",
+    "CertificateOutput",
     "Files",
     "Link",
     "Place",
@@ -146,13 +148,17 @@ def _ends(name: str, text: str | None, parse: Callable[[str], float], takes: str
     return None if text is None else read_range(name, text, parse, takes)
 
 
+CertificateJson = Annotated[bool, option("", "print the certificate as one JSON object and nothing else")]
+CertificateOutput = Annotated[str | None, option("FILE", "save the certificate as JSON", "--output", "-o")]
+
+
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Files:
     """Requested output."""
 
-    json: Annotated[bool, option("", "print the certificate as one JSON object and nothing else")] = False
-    output: Annotated[str | None, option("FILE", "save the certificate as JSON", "--output", "-o")] = None
+    json: CertificateJson = False
+    output: CertificateOutput = None
     plot: Annotated[str | None, option("FILE", f"map of the gain margin ({', '.join(PLOT_SUFFIXES)})")] = None
     report: Report = None
     gains: Annotated[bool, option("", "also find gains of this law that hold at every point")] = False

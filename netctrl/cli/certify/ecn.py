@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from netctrl.cli.app import Report, option, read_whole
-from netctrl.cli.certify.common import Files, Link, duration, judged
+from netctrl.cli.certify.common import CertificateJson, CertificateOutput, Files, Link, duration, judged
 from netctrl.cli.design.common import read
 from netctrl.errors import InvalidValue
 from netctrl.units import (
@@ -34,8 +34,8 @@ _PERCENT_TAKES = "a probability above 0 and at most 100 in percent, as in 1"
 class PageFiles:
     """Requested output."""
 
-    json: Annotated[bool, option("", "print the certificate as one JSON object and nothing else")] = False
-    output: Annotated[str | None, option("FILE", "save the certificate as JSON", "--output", "-o")] = None
+    json: CertificateJson = False
+    output: CertificateOutput = None
     report: Report = None
 
     def files(self) -> Files:

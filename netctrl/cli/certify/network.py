@@ -22,6 +22,7 @@ from netctrl.cli.app import (
     say,
     write_all,
 )
+from netctrl.cli.certify.common import CertificateJson, CertificateOutput
 from netctrl.cli.design.common import read_range
 from netctrl.errors import FileError, InvalidValue, NoAdmissibleDesign, Status
 from netctrl.units import parse_count, parse_duration, parse_rate
@@ -62,8 +63,8 @@ class _Ranges:
 class _NetworkFiles:
     """Requested output."""
 
-    json: Annotated[bool, option("", "print the certificate as one JSON object and nothing else")] = False
-    output: Annotated[str | None, option("FILE", "save the certificate as JSON", "--output", "-o")] = None
+    json: CertificateJson = False
+    output: CertificateOutput = None
     plot: Annotated[str | None, option("FILE", f"eigenvalues of the loop and −1 ({', '.join(PLOT_SUFFIXES)})")] = None
     report: Report = None
     reach: Annotated[bool, option("", "also search how far 6 dB are kept, with longer round trips and fewer flows")] = (
