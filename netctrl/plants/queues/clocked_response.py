@@ -42,7 +42,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from netctrl.plants.queues.mean_value import MeanValue, through
+from netctrl.plants.queues.mean_value import through
 
 __all__ = [
     "CLOCKED_EXPONENTS",
@@ -181,11 +181,13 @@ def clocked_mode(law: ClockedLaw, ln_p: Any) -> tuple[Any, ClockedMode]:
     def slope(low: Any, high: Any) -> Any:
         return flight_slope(low, high) * _steeper(flight(high), law.held)
 
-    half, of_flight = ln_p * 0.5, through(ln_p, lambda u: np.log(flight(u)), flight_slope)
-    root = half.exp() if isinstance(half, MeanValue) else np.exp(half)
-    less = (-of_flight).exp() if isinstance(of_flight, MeanValue) else np.exp(-of_flight)
+    ln_flight = through(ln_p, lambda u: np.log(flight(u)), flight_slope)
     ln_window = through(ln_p, lambda u: np.log(_part(flight(u), law.held)), slope)
-    return ln_window, ClockedMode(mean.hits(root), less * law.held + 1.0)
+    return ln_window, ClockedMode(mean.hits(_exp(ln_p * 0.5)), _exp(-ln_flight) * law.held + 1.0)
+
+
+def _exp(u: Any) -> Any:
+    return through(u, np.exp, lambda _, high: np.exp(high))
 
 
 def clocked_response(law: ClockedLaw, sigma: Any, echo: Any, cut: Any, damping: Any, mode: ClockedMode) -> Any:
