@@ -142,7 +142,7 @@ def check_scenario(point: CheckPoint, engine: str, seed: int, flows: int | None 
 
 
 def _marks(point: CheckPoint) -> bool:
-    """Whether the law marks packets in the kernel, in place of dropping them."""
+    """True where the law marks packets in the kernel, in place of dropping them."""
     return bool(point.subject.parameters.get("ecn", point.subject.name != "pie"))
 
 

@@ -127,7 +127,7 @@ class DctcpSubject:
         return StepFluid(product / at.flows, self.threshold(at.rate, packet_bytes) / product, self.gain)
 
     def always_marks(self, at: Point, packet_bytes: float) -> bool:
-        """Whether windows are below 2 packets with the queue at the threshold, so that it stays above."""
+        """True where windows are below 2 packets with the queue at the threshold, so that it stays above."""
         return self.fluid(at, packet_bytes).window < MIN_WINDOW * (1.0 - _ROUNDING)
 
     def _infeasible(self, why: str) -> QueueVerdict:

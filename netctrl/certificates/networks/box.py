@@ -19,7 +19,7 @@ __all__ = ["KINDS", "Kind", "Looked", "NetworkRange", "Searched", "Worst", "look
 
 Kind = Literal["rtt", "flows", "capacity"]
 KINDS: dict[Kind, str] = {"rtt": "rtt_s", "flows": "flows", "capacity": "capacity_bit_per_s"}
-"""What may have a range, and its argument of `certify_network`."""
+"""Quantities that may have a range, and their arguments of `certify_network`."""
 _MOST = 6
 """Ranges with different ends."""
 _GRID = (9, 5, 3, 2, 2, 2)

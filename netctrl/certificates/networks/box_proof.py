@@ -33,7 +33,7 @@ _GAPS = (0.02, 0.05, 0.1, 0.2, 0.4)
 
 
 class BoxProof(NamedTuple):
-    """What is proved at every point of a box."""
+    """Statement that is proved at every point of a box."""
 
     rule: bool
     """6 dB and 30 degrees."""
@@ -55,7 +55,7 @@ class _Proof:
 
 
 def box_proof(scenario: Scenario, ranges: tuple[NetworkRange, ...], worst: Worst) -> BoxProof:
-    """What can be proved over a box whose worst point is known."""
+    """Proof over a box whose worst point is known, as far as it goes."""
     if worst.factor <= 1.0:
         return BoxProof(False, None, "it has unstable points")
     found = _box_loop(scenario, ranges)

@@ -1,4 +1,4 @@
-"""How far from an operating point a network's gain margin lasts: longer round trips and fewer flows, without proof."""
+"""Reach of a network's gain margin from an operating point: longer round trips and fewer flows, without proof."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ class NetworkBox(Record, frozen=True):
     phase_margin_deg: float
     """Least of these points [degree]; 0 without a stable one."""
     proved: bool
-    """Whether 6 dB and 30 degrees are proved at every point of the box."""
+    """True where 6 dB and 30 degrees are proved at every point of the box."""
     gain_margin_db_proved: float | None
     """No point of the box has less [dB]; null: only points were looked at."""
     why_not: str
@@ -148,7 +148,7 @@ class NetworkBox(Record, frozen=True):
 
 
 class NetworkReach(Record, frozen=True):
-    """How far all laws together keep 6 dB of gain margin at every point that was looked at, without proof."""
+    """Reach of 6 dB of gain margin, of all laws together, at every point that was looked at, without proof."""
 
     rtt_factor: float | None
     """By how much all round-trip times without queues may grow together; null: not at all."""
@@ -184,7 +184,7 @@ class NetworkCertificate(FileRecord, frozen=True):
     box: NetworkBox | None = None
     """Box whose worst point this is; null: one point."""
     reach: NetworkReach | None = None
-    """How far from this point 6 dB are kept, where it was asked for."""
+    """Reach of 6 dB from this point, where it was asked for."""
 
     @property
     def verdict(self) -> str:
@@ -202,7 +202,7 @@ class NetworkCertificate(FileRecord, frozen=True):
 
     @property
     def _between(self) -> str:
-        """What is known between the points of a box, in words."""
+        """Knowledge between the points of a box, in words."""
         if self.box is None or self.certificate.status not in (Status.ADMISSIBLE, Status.STABLE):
             return ""
         if self.box.proved or (self.box.gain_margin_db_proved is not None and self.certificate.status is Status.STABLE):

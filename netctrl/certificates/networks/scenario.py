@@ -32,7 +32,7 @@ class CertifiedNetwork(NamedTuple):
 
     network: QueueNetwork
     capacities: tuple[float, ...]
-    """Of the links [bit/s]."""
+    """Rates of the links [bit/s]."""
     laws: tuple[Subject | None, ...]
     """Of the links; None: a buffer alone."""
 

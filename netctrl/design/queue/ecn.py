@@ -180,7 +180,7 @@ def _subject(unit: StepUnit, steps: int, packet_bytes: float, gain: float) -> Dc
 
 
 def _needs(unit: StepUnit, box: Box, gain: float) -> tuple[float, float]:
-    """What swings need, and what windows of 2 packets need, both in steps."""
+    """Thresholds that swings need and that windows of 2 packets need, in steps."""
     N, d, C = box.inputs.flows or (1.0, 1.0), box.inputs.rtt_s, capacities(box, "dctcp")
     found = smallest_threshold(N, d, C, gain, spare_packets=1.0)
     if unit == "time":
