@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from netctrl.laws.aqm.law import GAIN, GAIN_OR_0, QueueLaw, QueueRecord, Seen
 from netctrl.laws.aqm.pie import pie_scale
+from netctrl.laws.targets.pie import drop_share
 from netctrl.model.io.fields import Duration, duration, instant, read_fields
 
 __all__ = [
@@ -134,7 +135,7 @@ def spread_rate(p: float) -> float:
     sure = float(int(8.5 / p))
     if sure * p < 8.5:
         sure = sure + 1.0
-    return 1.0 / (first - 1.0 + (1.0 - (1.0 - p) ** (sure - first + 1.0)) / p)
+    return drop_share(p, first, sure)
 
 
 def mean_spread_rate(p: float) -> float:
@@ -152,7 +153,7 @@ def mean_spread_rate(p: float) -> float:
     """
     if p < 1e-9 or p >= 0.85:
         return spread_rate(p)
-    return 1.0 / (0.85 / p - 0.5 + (1.0 - (1.0 - p) ** (7.65 / p + 1.0)) / p)
+    return drop_share(p, 0.85 / p + 0.5, 8.5 / p + 0.5)
 
 
 def docsis_step(state: DocsisPieState, seen: Seen, p: DocsisPieParameters) -> DocsisPieState:

@@ -34,6 +34,7 @@ __all__ = [
     "PIE_SPREAD",
     "PIE_START",
     "PieState",
+    "drop_share",
     "pie_chosen",
     "pie_departed",
     "pie_drop_rate",
@@ -268,9 +269,13 @@ def pie_drop_rate(probability: float) -> float:
     if probability <= 0.0:
         return 0.0
     prob = min(max(round(probability * PIE_ONE), 1), PIE_ONE)
-    first, sure = _ceil_div(_SPARED, prob), _ceil_div(_SURE, prob)
-    p = prob / PIE_ONE
-    return 1.0 / (first - 1 + (1.0 - (1.0 - p) ** (sure - first + 1)) / p)
+    return drop_share(prob / PIE_ONE, float(_ceil_div(_SPARED, prob)), float(_ceil_div(_SURE, prob)))
+
+
+def drop_share(p: float, first: float, sure: float) -> float:
+    """Mean share of packets that is dropped: each with the probability p from the `first` after a drop on, surely at
+    the number `sure`."""
+    return 1.0 / (first - 1.0 + (1.0 - (1.0 - p) ** (sure - first + 1.0)) / p)
 
 
 def _ceil_div(value: int, by: int) -> int:
