@@ -25,6 +25,9 @@ _FLOWS = 5
 """Numbers of flows of a range that are looked at, besides those at which a law's gains change."""
 _FAR = 1e2
 """Factor of the box's end up to which a reach is searched."""
+_SHORTER, _SHORT = 10.0, 50.0
+"""Where the time between updates is that many shortest round trips, the search begins at a larger part of the box's
+end: the response then takes thousands of aliases, and only its gain still depends on the round trip."""
 _NARROW = 1e-4
 """Relative width to which a reach is found."""
 _NEAR = np.array([-3e-2, -3e-3, -3e-4, 0.0, 3e-4, 3e-3, 3e-2])
@@ -82,8 +85,10 @@ def reach(subject: Subject, box: Box, factor: float) -> QueueReach:
         return flows[None, :], np.full(flows.shape, box.rtt[1])
 
     points = (by_rtt, by_window)
+    updates = max((loop.law.update_s for loop in loops if isinstance(loop.law, SampledPi)), default=0.0)
+    shortest = max(box.rtt[1] / _FAR, min(box.rtt[1] / _SHORTER, updates / _SHORT))
     searches = [
-        _outwards(box.rtt[1] / _FAR, box.rtt[1] * _FAR),
+        _outwards(shortest, box.rtt[1] * _FAR),
         _outwards(MIN_WINDOW, max(largest, MIN_WINDOW) * _FAR),
     ]
     found: list[float | None] = [None, None]

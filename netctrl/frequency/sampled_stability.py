@@ -303,8 +303,8 @@ def _upper(start: tuple[float, np.ndarray], tolerance: float, attain: Attain = n
 
 
 def capped(found: Minimum) -> Minimum:
-    """The least factor of an objective that has a cap; inf where it is there."""
-    return found._replace(proved=inf, found=inf) if found.found >= _CAP else found
+    """The least factor of an objective that has a cap; attained is inf where it is there, and proved about the cap."""
+    return found._replace(found=inf) if found.found >= _CAP else found
 
 
 def point_objectives(

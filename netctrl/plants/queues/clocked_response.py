@@ -93,7 +93,10 @@ class ClockedMode(NamedTuple):
 
 
 class _Mean(NamedTuple):
-    """Mean window of open and deaf flows, (kappa + deaf y (1 + less y))/(y (1 + (less + kappa) y)) with y = √p."""
+    """Mean window of open and deaf flows, (kappa + deaf y (1 + less y))/(y (1 + (less + kappa) y)) with y = √p.
+
+    Beyond y = 1, where p is no probability, it goes on as 1/y, so that every window has its y.
+    """
 
     kappa: float
     deaf: float
@@ -106,20 +109,25 @@ class _Mean(NamedTuple):
         return root * self.kappa / (root * self.less + 1.0)
 
     def window(self, y: Any) -> Any:
-        return (self.kappa + self.deaf * y * (1.0 + self.less * y)) / (y * (1.0 + (self.less + self.kappa) * y))
+        y, beyond = np.minimum(y, 1.0), np.maximum(y, 1.0)
+        mean = (self.kappa + self.deaf * y * (1.0 + self.less * y)) / (y * (1.0 + (self.less + self.kappa) * y))
+        return mean / beyond
 
     def root(self, window: Any) -> Any:
         """y of a mean window."""
+        beyond = np.maximum(self.window(1.0) / window, 1.0)
+        window = window * beyond
         square = window * (self.less + self.kappa) - self.deaf * self.less
         linear = window - self.deaf
-        return (np.sqrt(linear * linear + 4.0 * square * self.kappa) - linear) / (2.0 * square)
+        return beyond * (np.sqrt(linear * linear + 4.0 * square * self.kappa) - linear) / (2.0 * square)
 
     def steepness(self, y: Any) -> Any:
         """−d ln(window)/d ln y."""
         both, deaf = (self.less + self.kappa) * y, self.deaf * y
-        return (
+        inner = (
             1.0 + both / (1.0 + both) - deaf * (1.0 + 2.0 * self.less * y) / (self.kappa + deaf * (1.0 + self.less * y))
         )
+        return np.where(y > 1.0, 1.0, inner)
 
 
 @cache

@@ -39,9 +39,13 @@ _ALIASES = 12
 """On each side, at least; with the tails' two leading powers they leave less than 1e-8 of the response."""
 _FEW = 3
 """For a first look, which leaves less than 1e-5."""
+_FASTEST = 20.0
+"""Corner in half turns of an interval from which on half as many more do: the main alias is then much larger."""
 BLOCK = 30_000
 """Numbers in an array of a block: what is computed from them stays in the processor's cache."""
 np.empty(1 << 21)  # glibc keeps freed memory up to twice the largest array freed so far, else each block's is new pages
+_LARGEST = 8 * BLOCK
+"""Numbers in the largest array."""
 _NEWTON, _USUAL = 60, 0.01
 """Steps, and an output of which the delay is where they begin."""
 MOST_SPACED = 1.5
@@ -263,7 +267,11 @@ class QueueResponse:
         held = np.minimum(np.maximum(x, self.within[0]), self.within[1])  # the response is 0 elsewhere
         columns = [a.reshape((1,) * (axes - a.ndim) + a.shape + (1,)) for a in (theta, held, flows, rtt, extra)]
         most = self.aliases(float(rtt.min(initial=inf)), coarse=coarse)
-        size = max(1, BLOCK // ((2 * most + 1) * max(1, prod(shape[1:]))))
+        each = (2 * most + 1) * max(1, prod(shape[1:]))
+        if each > _LARGEST and axes > 1:  # point by point, as a row of them would take too much memory
+            points = [a.ravel() for a in np.broadcast_arrays(theta, flows, rtt, extra)]
+            return self.at(*points, coarse=coarse).reshape(shape)
+        size = max(1, BLOCK // each)
         rows = range(0, max(shape[0] if shape else 1, 1), size)
         parts = [self.sums(*(a if len(a) == 1 else a[i : i + size] for a in columns), most) for i in rows]
         found = np.concatenate(parts).reshape(shape)
@@ -275,6 +283,7 @@ class QueueResponse:
             return 0
         corner = max(4.0 / self.trip(k, shortest, self.law.target_s) for k in self.classes)
         fast = corner * self.epoch / pi
+        fast = min(fast, 0.5 * (fast + _FASTEST))
         return int(np.ceil(_FEW + 2.0 * fast if coarse else _ALIASES + 8.0 * fast))
 
     def sums(
