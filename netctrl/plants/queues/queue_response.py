@@ -363,17 +363,26 @@ class QueueResponse:
         """Angle below which L is within 0.05 rad of its direction at 0, over a whole box."""
         lowest = max(float(self.output(flows[0], rtt[1])), self.within[0])
         standing = float(np.max(self.standing(max(float(self.output(flows[1], rtt[0])), lowest))))
-        late = self.late(standing) + extra
-        total = 0.0
+        return min(0.05 * self.epoch / float(self._lags(lowest, standing, rtt[1], extra)), 0.02)
+
+    def slowest(self, flows: np.ndarray, rtt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Sum of the loop's lags and delays, and its longest delay, at k points, (k,) and (k,) [s]."""
+        x = self.output(flows, rtt)
+        standing = np.maximum(self.standing(x), 0.0)
+        delays = [self.trip(k, rtt, standing) for k in self.classes]
+        return self._lags(x, standing, rtt), np.max(delays, axis=0) + self.late(standing)
+
+    def _lags(self, x: Any, standing: Any, rtt: Any, extra: float = 0.0) -> Any:
+        """Sum of the lags and delays by which L turns at low frequencies [s]."""
+        total: Any = 0.0
         for k in self.classes:
-            trip = float(self.trip(k, rtt[1], standing))
-            slow = float(k.window(lowest, trip)) / k.sender.increase
+            trip = self.trip(k, rtt, standing)
+            slow = k.window(x, trip) / k.sender.increase
             average = 1.0 / k.sender.averaging if k.sender.averaging else 0.0
-            total = max(total, trip * (slow + average + 4.0) + late)
+            total = np.maximum(total, trip * (slow + average + 4.0) + self.late(standing) + extra)
         if isinstance(self.law, Averaged):
-            return min(0.05 * self.epoch / (total + 1.0 / self.law.corner), 0.02)
-        share = self.law.proportional / self.law.integral
-        return min(0.05 / (total / self.epoch + 1.0 + share), 0.02)
+            return total + 1.0 / self.law.corner
+        return total + self.epoch * (1.0 + self.law.proportional / self.law.integral)
 
 
 @lru_cache(maxsize=256)
