@@ -111,3 +111,21 @@ def test_wred_has_the_margins_of_its_loop_in_continuous_time(seed: int) -> None:
     line = Line(bytes_per_s / (high - low), np.inf, low / bytes_per_s, 0.5 / C)
     assert found.sampled is not None
     compared(found.sampled, found.status, Loop(line, tuple(classes), C, flows, rtt))
+
+
+def test_where_dcqcn_s_rates_swing_by_themselves_no_threshold_keeps_6_db() -> None:
+    given = {"kmin_bytes": 1e3, "pmax": 0.375, "rai_bit_per_s": 58e6, "counter_bytes": 1.37e6, "timer_s": 23e-6}
+    given |= {"cnp_s": 76e-6, "alpha_s": 65e-6, "g": 0.42}
+    for most in (1.7e3, 1e9):
+        found = certify(
+            "dcqcn",
+            parameters={**given, "kmax_bytes": most},
+            rtt_s=1.6e-3,
+            flows=5.0,
+            capacity_bit_per_s=1.45e9,
+            packet_size_bytes=1000.0,
+        ).certificate
+        assert found.status is Status.UNSTABLE
+        assert found.reach is not None
+        assert found.reach.smallest_max_bytes is None
+        assert found.reach.longest_rtt_s is None or found.reach.longest_rtt_s < 1.6e-3

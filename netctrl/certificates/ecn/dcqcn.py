@@ -31,6 +31,7 @@ from netctrl.plants.ecn.dcqcn import (
     dcqcn_loop,
     dcqcn_polynomials,
     dcqcn_response,
+    dcqcn_settles,
 )
 from netctrl.plants.ecn.dcqcn_box import DcqcnBox
 from netctrl.units import BITS_PER_BYTE, format_quantity, packets_per_second
@@ -259,16 +260,18 @@ def _loads(subject: DcqcnSubject, flows: np.ndarray, rate: np.ndarray, packet_by
 
 def _look(subject: DcqcnSubject, loads: _Loads, rtt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Largest |L| on the negative real axis and least distance from it where |L| is 1 [rad], (k,), by the response at
-    many frequencies."""
+    many frequencies; inf where no gain is stable, as rates don't settle at a constant probability either."""
     delay = rtt + loads.wait
     slowest = float(delay.max()) + subject.timer_s + subject.alpha_s + subject.notification_s
-    frequency = np.geomspace(1e-3 / slowest, 20.0 / float(delay.min()), _FREQUENCIES)
+    direct = float(np.abs(loads.response.echo[0]).max())  # echo/plain is this over s at high frequencies
+    frequency = np.geomspace(1e-3 / slowest, max(20.0 / float(delay.min()), 3.0 * direct), _FREQUENCIES)
     response = dcqcn_response(loads.response, loads.rate, loads.slope, delay, frequency)
     size, real, above = np.abs(response), response.real, response.imag
     with np.errstate(divide="ignore", invalid="ignore"):
         part = above[:, :-1] / (above[:, :-1] - above[:, 1:])
         crossed = -(real[:, :-1] + part * (real[:, 1:] - real[:, :-1]))
     gain = np.where(np.diff(np.signbit(above), axis=1), np.maximum(crossed, 0.0), 0.0).max(axis=1)
+    gain = np.where(dcqcn_settles(loads.response, delay, frequency), gain, np.inf)
     turned = np.abs(np.angle(-response[:, 1:]))
     return gain, np.where(np.diff(size > 1.0, axis=1), turned, np.inf).min(axis=1)
 
@@ -309,12 +312,14 @@ def _smallest_max(subject: DcqcnSubject, points: list[Point], packet_bytes: floa
     """Smallest K_max, with the same K_min and P_max, at which all points keep the gain margin.
 
     The loop's gain is proportional to the slope of the marks. None where packets are marked as they come: the queue's
-    delay grows with K_max then, and the margin with it at first alone.
+    delay grows with K_max then, and the margin with it at first alone; or where a point is stable with no slope.
     """
     if subject.arriving:
         return None
     flows, rtt, rate = (np.array(each)[:, None] for each in zip(*points, strict=True))
     gain = float(_look(subject, _loads(subject, flows, rate, packet_bytes), rtt)[0].max())
+    if isinf(gain):
+        return None
     return subject.min_bytes + (subject.max_bytes - subject.min_bytes) * gain * 10.0 ** (MIN_GAIN_DB / 20.0)
 
 
