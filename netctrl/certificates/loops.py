@@ -60,7 +60,7 @@ def read_mixture(text: str) -> Mixture:
 def classes_of(subject: Subject, mixture: Mixture, stretches: tuple[float, ...]) -> tuple[WindowClass, ...]:
     """Classes of flows: each sender at each round-trip time."""
     found = [
-        subject.seen_by(sender)._replace(share=share / len(stretches), stretch=stretch)
+        subject.seen_by(sender.under(subject.drops))._replace(share=share / len(stretches), stretch=stretch)
         for sender, share in mixture.parts
         for stretch in stretches
     ]

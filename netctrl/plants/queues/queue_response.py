@@ -44,6 +44,8 @@ BLOCK = 30_000
 np.empty(1 << 21)  # glibc keeps freed memory up to twice the largest array freed so far, else each block's is new pages
 _NEWTON, _USUAL = 60, 0.01
 """Steps, and an output of which the delay is where they begin."""
+_LEAST_WINDOW = 2.0
+"""Of which a loop is asked [packet]."""
 MOST_SPACED = 1.5
 """Of x where marks are spaced, which tends to 2 as p grows; 1 at p = 1."""
 EDGE = 1e-9
@@ -165,6 +167,11 @@ class QueueResponse:
     def clocked(self) -> bool:
         """Whether acknowledgements clock all senders, so that the queue follows their windows without a lag."""
         return all(k.sender.spread for k in self.classes)
+
+    @property
+    def drops(self) -> bool:
+        """Whether packets are dropped, each of which leaves the queue at once."""
+        return any(k.sender.notice for k in self.classes)
 
     @property
     def epoch(self) -> float:
@@ -292,11 +299,8 @@ class QueueResponse:
         """
         omega = (theta + 2.0 * pi * np.arange(-most, most + 1)) * (1.0 / self.epoch)
         point = self.point(x, flows, rtt)
-        delays = self._delays(point, extra)
-        echoes = [
-            [turns(theta, f * clock / self.epoch, most) for f in k.sender.turns]
-            for k, clock in zip(self.classes, point.clocks, strict=True)
-        ]
+        delays = self.delays(point, extra)
+        echoes = [[turns(theta, lag / self.epoch, most) for lag in lags] for lags in point.lags(self.classes)]
         marks = [turns(theta, delay / self.epoch, most) for delay in delays]
         terms = self.term(1j * omega, point, echoes, marks)
         if isinstance(self.law, Averaged):
@@ -307,10 +311,11 @@ class QueueResponse:
         factor = counted / self.epoch * (self.law.steeper(x[..., 0]) / x[..., 0])
         return factor * (terms.sum(axis=-1) + tails(self, angle, point, delays))
 
-    def _delays(self, point: Equilibrium, extra: Any) -> list:
-        """From a mark to the law's reading of what it does, for each class [s]."""
+    def delays(self, point: Equilibrium, extra: Any) -> list:
+        """From a mark to the law's reading of what it does, for each class [s]; last, of the packet that is dropped."""
         less = [k.wait(point.standing) if self.marked_leaving else 0.0 for k in self.classes]
-        return [trip + point.late + extra - w for trip, w in zip(point.trips, less, strict=True)]
+        late = point.late + extra
+        return [trip + late - w for trip, w in zip(point.trips, less, strict=True)] + [late] * self.drops
 
     def point(self, x: Any, flows: Any, rtt: Any) -> Equilibrium:
         """Equilibrium at the output x, with N flows and tau [s]."""
@@ -336,14 +341,16 @@ class QueueResponse:
     def term(self, s: Any, point: Equilibrium, echoes: list, marks: list) -> Any:
         """−x (δD/δx) e^(−s age)/s, or for an averaging law x times its whole loop.
 
-        It takes s [rad/s], for each class e^(−s clock f) for each f of its sender's turns, and the phases of marks.
+        It takes s [rad/s], for each class the phases of its lags, and those of marks, as `delays`.
         """
         moved: Any = 0.0
         den: Any = 0.0 if self.clocked else s
         for i, k in enumerate(self.classes):
             trip, share = point.trips[i], point.shares[i]
-            Q, V = response(k.sender, s * trip, echoes[i][0], point.dampings[i], point.modes[i], echoes[i][-1])
+            Q, V = response(k.sender, s * trip, echoes[i], point.dampings[i], point.modes[i])
             moved = moved + Q * marks[i] * (share * k.power)
+            if k.sender.notice:
+                moved = moved + point.modes[i].dropped / (s * trip) * marks[-1] * (share * k.power)
             if k.queued:
                 den = den + (V + 1.0) * (share / trip)
         if isinstance(self.law, SampledPi):
@@ -360,7 +367,8 @@ class QueueResponse:
             trip = float(self.trip(k, rtt[1], standing))
             slow = float(k.window(lowest, trip)) / k.sender.increase
             average = 1.0 / k.sender.averaging if k.sender.averaging else 0.0
-            total = max(total, trip * (slow + average + 4.0) + late)
+            told = k.sender.notice / _LEAST_WINDOW
+            total = max(total, trip * (slow + average + told + 4.0) + late)
         if isinstance(self.law, Averaged):
             return min(0.05 * self.epoch / (total + 1.0 / self.law.corner), 0.02)
         share = self.law.proportional / self.law.integral
