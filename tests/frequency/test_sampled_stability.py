@@ -82,9 +82,9 @@ def test_a_root_of_a_phase_is_found_and_not_its_jumps(phases: bool) -> None:
     found, values = illinois(off, low, high, *ends, 60, 1e-13, phases=phases)
     assert found[0] == pytest.approx(0.3, abs=1e-14)
     assert asked[0] < 10
-    assert values[1].real < -0.9
+    assert values[1].real < 0.0
     assert abs(values[2]) < 1e-5
-    assert (asked[1:] < 30).all() == phases
+    assert (asked[1:] < [10, 30]).all() == phases
     assert (asked[1:] > 40).all() == (not phases)
 
 
