@@ -281,12 +281,13 @@ def clocked_response(law: ClockedLaw, sigma: Any, turned: Sequence[Any], damping
     inverse = 1.0 / own
     mean = (1.0 - echo) * inverse
     o = 1.0 / (m + 1.0)
+    hit = m * mean + 1.0  # numerator and denominator of Q are multiplied by it: divisions take longest
     if law.spread == 1.0:  # o F + (1 − F) c F/(1 + m F) is F/(1 + m F)
-        return damping * mean / (m * mean + 1.0) / (own + k * (o + echo / (m * mean + 1.0)))
+        return damping * mean / ((own + k * o) * hit + k * echo)
     cut = turned[1]
     part = (1.0 - cut) * inverse * (1.0 / law.spread)
-    late = (1.0 - part) * (m * o / (m * mean + 1.0))
-    return damping * (part * o + late * mean) / (own + k * (o * (cut + 1.0) + late * echo))
+    late, open_ = (1.0 - part) * (m * o), hit * o
+    return damping * (part * open_ + late * mean) / (own * hit + k * (open_ * (cut + 1.0) + late * echo))
 
 
 def _of_drops(law: ClockedLaw, own: Any, turned: Sequence[Any], damping: Any, mode: ClockedMode) -> Any:

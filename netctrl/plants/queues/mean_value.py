@@ -12,7 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from netctrl.plants.aliases import turned
+
 __all__ = ["MeanValue", "coordinate", "through", "unknown_phase"]
+
+_ONE = np.ones((1, 1))
 
 
 class MeanValue:
@@ -93,7 +97,9 @@ class MeanValue:
 
     def turn(self) -> MeanValue:
         """e^(−i f) of a real f."""
-        return MeanValue(np.exp(-1j * self.value), self.slopes, self.half)
+        found = MeanValue(turned(self.value), self.slopes, self.half)
+        found._most = _ONE
+        return found
 
     def exp(self) -> MeanValue:
         """e^f of a real f."""

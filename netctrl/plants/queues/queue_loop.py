@@ -65,6 +65,7 @@ class QueueLoop(QueueResponse):
         values, parts = np.zeros(len(centre), dtype=complex), np.zeros(half.shape)
         stretch = np.zeros(half.shape)
         rows = np.flatnonzero(inside)
+        extra = centre[slice(None) if centre[:, 3].any() else slice(1), 3:]
         shortest = float(np.exp((centre - half)[:, 2].min(initial=0.0)))
         few, most = (self.aliases(shortest, coarse=coarse) for coarse in (True, False))
         # Large cells need few digits.
@@ -73,7 +74,7 @@ class QueueLoop(QueueResponse):
         for start in range(0, len(rows), size):
             i = rows[start : start + size]
             for some, aliases in ((i[large[i]], few), (i[~large[i]], most)):
-                columns = (centre[:, :1], x[:, None], flows[:, None], rtt[:, None], centre[:, 3:])
+                columns = (centre[:, :1], x[:, None], flows[:, None], rtt[:, None], extra)
                 if some.size:
                     values[some] = self.sums(*(_rows(a, some) for a in columns), aliases)
             with np.errstate(all="ignore"):  # where no bound is known

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from netctrl.plants.queues.high_frequencies import Equilibrium, leading_terms, tails, turns
+from netctrl.plants.queues.high_frequencies import Equilibrium, Leading, leading_of, leading_terms, tails, turns
 from netctrl.plants.queues.window_response import Sender, response
 
 __all__ = ["BLOCK", "EDGE", "MOST_SPACED", "Averaged", "QueueResponse", "SampledPi", "WindowClass"]
@@ -298,18 +298,24 @@ class QueueResponse:
         Arrays (..., 1) that broadcast; without the last axis the result has their common shape.
         """
         omega = (theta + 2.0 * pi * np.arange(-most, most + 1)) * (1.0 / self.epoch)
-        point = self.point(x, flows, rtt)
+        alone = x.size == flows.size == rtt.size == 1
+        point, lead = _known(self, x.item(), flows.item(), rtt.item(), x.ndim) if alone else self._at(x, flows, rtt)
         delays = self.delays(point, extra)
         echoes = [[turns(theta, lag / self.epoch, most) for lag in lags] for lags in point.lags(self.classes)]
         marks = [turns(theta, delay / self.epoch, most) for delay in delays]
         terms = self.term(1j * omega, point, echoes, marks)
-        if isinstance(self.law, Averaged):
+        if lead is None or isinstance(self.law, Averaged):
             return (terms / x)[..., 0]
-        terms -= leading_terms(self, omega, theta, point, echoes, marks)
+        terms -= leading_terms(omega, theta, lead, echoes, marks)
         angle = theta[..., 0]
         counted = -self.law.proportional * np.expm1(-1j * angle) + self.law.integral
         factor = counted / self.epoch * (self.law.steeper(x[..., 0]) / x[..., 0])
-        return factor * (terms.sum(axis=-1) + tails(self, angle, point, delays))
+        return factor * (terms.sum(axis=-1) + tails(self.epoch, angle, lead, delays))
+
+    def _at(self, x: np.ndarray, flows: np.ndarray, rtt: np.ndarray) -> tuple[Equilibrium, Leading | None]:
+        """Equilibrium, and of a law at intervals what the terms tend to at high frequencies."""
+        point = self.point(x, flows, rtt)
+        return point, leading_of(self, point) if isinstance(self.law, SampledPi) else None
 
     def delays(self, point: Equilibrium, extra: Any) -> list:
         """From a mark to the law's reading of what it does, for each class [s]; last, of the packet that is dropped."""
@@ -379,3 +385,11 @@ class QueueResponse:
 def _output(response: QueueResponse, flows: float, rtt: float) -> float:
     """Output at one point, of which margins ask many times."""
     return float(response._solved(np.asarray(flows), np.asarray(rtt)))
+
+
+@lru_cache(maxsize=256)
+def _known(
+    response: QueueResponse, x: float, flows: float, rtt: float, axes: int
+) -> tuple[Equilibrium, Leading | None]:
+    """Equilibrium of one point, of which margins and discs ask many times, in arrays with so many axes."""
+    return response._at(*(np.full((1,) * axes, each) for each in (x, flows, rtt)))
