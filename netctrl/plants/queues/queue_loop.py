@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from netctrl.plants.aliases import majorant
+from netctrl.plants.queues.clocked_response import Means
 from netctrl.plants.queues.high_frequencies import Equilibrium, dropped_factor
-from netctrl.plants.queues.mean_value import MeanValue, coordinate, unknown_phase
+from netctrl.plants.queues.mean_value import MeanValue, coordinate, mean_fall, mean_turn, unknown_phase
 from netctrl.plants.queues.queue_response import (
     BLOCK,
     EDGE,
@@ -250,7 +251,25 @@ def _bounded(loop: QueueResponse, angle: MeanValue, point: Equilibrium, extra: M
     marks = [(omega * delay).turn() for delay in loop.delays(point, extra)]
     if loop.drops and isinstance(loop.law, SampledPi):  # without what `_drops_by_delay` bounds
         marks[-1] = (omega * (point.late + extra.value)).turn()
-    return loop.term(1j * omega, point, echoes, marks)
+    s = 1j * omega
+    return loop.term(s, point, echoes, marks, _means(loop, s, point, turned) if known else None)
+
+
+def _means(loop: QueueResponse, s: MeanValue, point: Equilibrium, turned: list) -> list[Means | None]:
+    """Of each class whose sender acknowledgements clock."""
+    found: list[Means | None] = []
+    for k, trip, lags, phases in zip(loop.classes, point.trips, point.lags(loop.classes), turned, strict=True):
+        if not k.sender.spread:
+            found.append(None)
+            continue
+        means = [mean_turn(s * lag, phase) for lag, phase in zip(lags, phases, strict=True)]
+        if not k.sender.notice:
+            found.append(Means(means))
+            continue
+        path = trip - (k.wait(point.standing) if loop.marked_leaving else 0.0)
+        turn = (s * -1j * path).turn()
+        found.append(Means(means, mean_fall(s * lags[0], means[0]), mean_turn(s * path, turn) * (path / trip)))
+    return found
 
 
 def _with_slopes(bounded: MeanValue, turned: MeanValue) -> MeanValue:

@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from netctrl.plants.queues.clocked_response import clocked_missing
 from netctrl.plants.queues.high_frequencies import Equilibrium, Leading, leading_of, leading_terms, tails, turns
 from netctrl.plants.queues.window_response import Sender, response
 
@@ -344,19 +345,20 @@ class QueueResponse:
         """Age of the delay that the law reads [s]."""
         return self.age_s + self.age_queues * standing
 
-    def term(self, s: Any, point: Equilibrium, echoes: list, marks: list) -> Any:
+    def term(self, s: Any, point: Equilibrium, echoes: list, marks: list, means: list | None = None) -> Any:
         """−x (δD/δx) e^(−s age)/s, or for an averaging law x times its whole loop.
 
-        It takes s [rad/s], for each class the phases of its lags, and those of marks, as `delays`.
+        It takes s [rad/s], for each class the phases of its lags, those of marks, as `delays`, and of cells `Means`.
         """
         moved: Any = 0.0
         den: Any = 0.0 if self.clocked else s
         for i, k in enumerate(self.classes):
-            trip, share = point.trips[i], point.shares[i]
-            Q, V = response(k.sender, s * trip, echoes[i], point.dampings[i], point.modes[i])
-            moved = moved + Q * marks[i] * (share * k.power)
+            trip, share, mode, known = point.trips[i], point.shares[i], point.modes[i], means[i] if means else None
+            Q, V = response(k.sender, s * trip, echoes[i], point.dampings[i], mode, known)
+            own = Q * marks[i]
             if k.sender.notice:
-                moved = moved + point.modes[i].dropped / (s * trip) * marks[-1] * (share * k.power)
+                own = own + clocked_missing(s * trip, echoes[i], mode, marks[-1], marks[i], known)
+            moved = moved + own * (share * k.power)
             if k.queued:
                 den = den + (V + 1.0) * (share / trip)
         if isinstance(self.law, SampledPi):
