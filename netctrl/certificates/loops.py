@@ -14,8 +14,8 @@ from netctrl.certificates.box import Box, Ends
 from netctrl.certificates.subject import Subject
 from netctrl.errors import InvalidValue, did_you_mean
 from netctrl.frequency.sampled_stability import nearest_crossings
+from netctrl.plants.queues.queue_laws import SampledPi, WindowClass
 from netctrl.plants.queues.queue_loop import QueueLoop
-from netctrl.plants.queues.queue_response import SampledPi, WindowClass
 from netctrl.plants.queues.queue_tail import tail_bound
 from netctrl.plants.queues.window_response import SENDERS, Sender
 
@@ -60,7 +60,7 @@ def read_mixture(text: str) -> Mixture:
 def classes_of(subject: Subject, mixture: Mixture, stretches: tuple[float, ...]) -> tuple[WindowClass, ...]:
     """Classes of flows: each sender at each round-trip time."""
     found = [
-        subject.seen_by(sender)._replace(share=share / len(stretches), stretch=stretch)
+        subject.seen_by(sender.under(subject.drops))._replace(share=share / len(stretches), stretch=stretch)
         for sender, share in mixture.parts
         for stretch in stretches
     ]

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from netctrl.plants.aliases import SMALL_ANGLE, held_aliases
+from netctrl.plants.aliases import SMALL_ANGLE, held_aliases, turned
 from netctrl.plants.queues.clocked_response import ClockedMode
 from netctrl.plants.queues.window_response import leading
 
-__all__ = ["Equilibrium", "Sampled", "leading_terms", "tails", "turns"]
+__all__ = ["Equilibrium", "Leading", "Sampled", "dropped_factor", "leading_of", "leading_terms", "tails", "turns"]
 
 
 class Sampled(Protocol):
@@ -47,6 +47,13 @@ class Equilibrium(NamedTuple):
     modes: list
     """What the responses of some senders depend on; None for others."""
 
+    def lags(self, classes: tuple[Any, ...]) -> list[list]:
+        """Delays of each class of which its sender's response needs e^(−s delay) [s]."""
+        return [
+            [clock * f for f in k.sender.turns(mode)]
+            for k, clock, mode in zip(classes, self.clocks, self.modes, strict=True)
+        ]
+
     @property
     def clocks(self) -> list:
         """Round trips of senders, with what waits at their receivers [s]."""
@@ -56,54 +63,99 @@ class Equilibrium(NamedTuple):
         ]
 
 
+class Leading(NamedTuple):
+    """Sum over j of e^(−s (delay + lag_j)) (third_j/s³ + fourth_j/s⁴), to which the terms tend, with the delay of the
+    class that j is of."""
+
+    classes: tuple[int, ...]
+    counts: tuple[tuple[int, ...], ...]
+    """Numbers of the class's lags that make up lag_j."""
+    lags: tuple[Any, ...]
+    """[s]"""
+    third: np.ndarray
+    """(j, ..., 1)"""
+    fourth: np.ndarray
+    steep: tuple[bool, ...]
+    """Whether `third` isn't 0."""
+    second: Any = None
+    """Factor of e^(−s delay)/s² of packets that are dropped; None: none is."""
+
+
 def turns(theta: np.ndarray, delay: Any, most: int) -> np.ndarray:
     """e^(−s delay) at all aliases, of a delay in epochs: the main alias's times powers of one turn."""
-    powers = np.exp(-2j * pi * delay * np.arange(1, most + 1))
+    powers = turned(2.0 * pi * delay * np.arange(1, most + 1))
     around = np.concatenate([powers[..., ::-1].conj(), np.ones((*powers.shape[:-1], 1)), powers], axis=-1)
-    return np.exp(-1j * theta * delay) * around
+    return turned(theta * delay) * around
 
 
-def leading_terms(
-    response: Sampled, omega: np.ndarray, theta: np.ndarray, point: Equilibrium, echoes: list, marks: list
-) -> np.ndarray:
-    """What the terms tend to at all aliases; the main alias's own at small angles is left out."""
+def leading_terms(omega: np.ndarray, theta: np.ndarray, lead: Leading, echoes: list, marks: list) -> np.ndarray:
+    """What the terms tend to at all aliases; the main alias's own at small angles is left out.
+
+    `echoes` has the phases of each class's lags. Where packets are dropped, `marks` has one more, of a drop itself.
+    """
     most = omega.shape[-1] // 2
     inverse = 1.0 / omega
     third_power = inverse * inverse * inverse
     third_power[..., most] *= np.abs(theta[..., 0]) > SMALL_ANGLE
-    fourth_power = third_power * inverse
-    lead: Any = 0.0
-    clocks = point.clocks
-    for i, f, third, fourth in _expansion(response, point):
-        falls = (1j * third) * third_power if third.any() else 0.0  # 1/s = −i/omega
-        falls = (falls + fourth * fourth_power) * marks[i]
-        if f == 1.0:
-            falls *= echoes[i][0]
-        elif f:
-            falls *= turns(theta, f * clocks[i] / response.epoch, most)
-        lead = lead + falls
-    return lead
+    sums: list[Any] = [0.0] * len(echoes)
+    for i, counts, third, fourth, steep in zip(
+        lead.classes, lead.counts, lead.third, lead.fourth, lead.steep, strict=True
+    ):
+        falls = fourth * inverse
+        if steep:
+            falls = falls + 1j * third  # 1/s = −i/omega
+        for phase, count in zip(echoes[i], counts, strict=True):
+            if count:
+                falls = falls * (phase if count == 1 else phase**count)
+        sums[i] = sums[i] + falls
+    if lead.second is not None:
+        sums.append(-lead.second * omega)
+    return sum(falls * mark for falls, mark in zip(sums, marks, strict=True)) * third_power
 
 
-def tails(response: Sampled, theta: np.ndarray, point: Equilibrium, delays: list) -> np.ndarray:
-    """Sums of `leading_terms` over all aliases, without the main one at small angles; without the last axis."""
-    d, total, clocks = response.epoch, np.zeros(()), point.clocks
-    for i, f, third, fourth in _expansion(response, point):
-        late = delays[i] + f * clocks[i] if f else delays[i]
-        total = total + held_aliases(theta, late[..., 0] / d, third[..., 0] * d**3, fourth[..., 0] * d**4)
-    return total
+def tails(d: float, theta: np.ndarray, lead: Leading, delays: list) -> np.ndarray:
+    """Sums of `leading_terms` over all aliases at the interval d [s], without the main one at small angles; without the
+    last axis."""
+    late = [delays[i] + lag for i, lag in zip(lead.classes, lead.lags, strict=True)]
+    third, fourth = lead.third[..., 0] * d**3, lead.fourth[..., 0] * d**4
+    total = held_aliases(theta, np.stack(late)[..., 0] / d, third, fourth).sum(axis=0)
+    if lead.second is None:
+        return total
+    none = np.zeros_like(lead.second[..., 0])
+    return total + held_aliases(theta, delays[-1][..., 0] / d, none, none, lead.second[..., 0] * d**2)
 
 
-def _expansion(response: Sampled, point: Equilibrium) -> list[tuple[int, float, np.ndarray, np.ndarray]]:
-    """(class, f, factors of e^(−s late')/s³ and e^(−s late')/s⁴) of all classes, late' = late + f times the clock."""
-    per_trip = sum(point.shares[i] / point.trips[i] for i, k in enumerate(response.classes) if k.queued)
-    sums = []
+def dropped_factor(response: Sampled, point: Equilibrium) -> Any:
+    """Factor of e^(−s late)/s² of packets that are dropped; None where none is."""
+    if not any(k.sender.notice for k in response.classes):
+        return None
+    dropped = sum(
+        point.shares[i] * k.power * point.modes[i].dropped / point.trips[i]
+        for i, k in enumerate(response.classes)
+        if k.sender.notice
+    )
+    return dropped / _per_trip(response, point)
+
+
+def _per_trip(response: Sampled, point: Equilibrium) -> Any:
+    """Mean of 1/R of the classes that wait in the queue."""
+    return sum(point.shares[i] / point.trips[i] for i, k in enumerate(response.classes) if k.queued)
+
+
+def leading_of(response: Sampled, point: Equilibrium) -> Leading:
+    """What the terms of all classes tend to at an equilibrium of numbers."""
+    per_trip, lags = _per_trip(response, point), point.lags(response.classes)
+    rows = []
     for i, k in enumerate(response.classes):
         trip, weight = point.trips[i], point.shares[i] * k.power / point.trips[i]
-        for f, first, second in leading(k.sender, point.dampings[i], point.modes[i]):
+        for counts, first, second in leading(k.sender, point.dampings[i], point.modes[i]):
             if response.clocked:  # the window's response falls as 1/s²; no lag follows
                 third, fourth = first / trip / per_trip, second / (trip * trip) / per_trip
             else:
                 third, fourth = first, second / trip - first * per_trip
-            sums.append((i, f, weight * third, weight * fourth))
-    return sums
+            padded = counts + (0,) * (len(lags[i]) - len(counts))
+            lag = sum((each * n for each, n in zip(lags[i], padded, strict=True) if n), 0.0)
+            rows.append((i, padded, lag, weight * third, weight * fourth))
+    classes, counts, late, thirds, fourths = zip(*rows, strict=True)
+    steep = tuple(bool(each.any()) for each in thirds)
+    return Leading(classes, counts, late, np.stack(thirds), np.stack(fourths), steep, dropped_factor(response, point))

@@ -25,15 +25,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from math import inf, log, pi, prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from netctrl.plants.queues.high_frequencies import Equilibrium, leading_terms, tails, turns
-from netctrl.plants.queues.window_response import Sender, response
+from netctrl.plants.queues.clocked_response import clocked_missing
+from netctrl.plants.queues.high_frequencies import Equilibrium, Leading, leading_of, leading_terms, tails, turns
+from netctrl.plants.queues.queue_laws import MOST_SPACED, Averaged, SampledPi, WindowClass
+from netctrl.plants.queues.window_response import response
 
-__all__ = ["BLOCK", "EDGE", "MOST_SPACED", "Averaged", "QueueResponse", "SampledPi", "WindowClass"]
+__all__ = ["BLOCK", "EDGE", "QueueResponse"]
 
 _ALIASES = 12
 """On each side, at least; with the tails' two leading powers they leave less than 1e-8 of the response."""
@@ -48,89 +50,10 @@ _LARGEST = 8 * BLOCK
 """Numbers in the largest array."""
 _NEWTON, _USUAL = 60, 0.01
 """Steps, and an output of which the delay is where they begin."""
-MOST_SPACED = 1.5
-"""Of x where marks are spaced, which tends to 2 as p grows; 1 at p = 1."""
+_LEAST_WINDOW = 2.0
+"""Of which a loop is asked [packet]."""
 EDGE = 1e-9
 """Relative width by which a range is closed at its ends, against rounding."""
-
-
-class WindowClass(NamedTuple):
-    """Flows with one sender and one round-trip time."""
-
-    sender: Sender
-    share: float = 1.0
-    """f, of all flows."""
-    stretch: float = 1.0
-    """Base round trip over the loop's tau."""
-    factor: float = 1.0
-    power: float = 1.0
-    """p = factor · x^power."""
-    queued: bool = True
-    """Whether these flows wait in the queue whose delay the law reads."""
-    other_delay_s: float = 0.0
-    """Delay where they don't [s]."""
-
-    def window(self, x: Any, trip: Any) -> Any:
-        """Window at the law's output x and a round trip [s] [packet]."""
-        return self.sender.window(self.factor * x**self.power, trip)
-
-    def wait(self, standing: Any) -> Any:
-        """Delay of the queue in which these flows wait [s]."""
-        return standing if self.queued else self.other_delay_s
-
-
-class SampledPi(NamedTuple):
-    """PI law on the queue's delay, which acts and holds."""
-
-    integral: float
-    """Per update [1/s]."""
-    proportional: float
-    """Per update [1/s]."""
-    update_s: float
-    target_s: float
-    spaced: float = 0.0
-    """h of a law that spreads what it drops: at x it computes x/(1 + h x), so that L has the factor (1 + h x)²."""
-
-    def computed(self, x: Any) -> Any:
-        """What the law computes at x."""
-        return x / (1.0 + self.spaced * x)
-
-    def reached(self, computed: float) -> float:
-        """x where the law computes this; inf: nowhere."""
-        if not self.spaced:
-            return computed
-        return computed / (1.0 - self.spaced * computed) if self.spaced * computed < 1.0 else inf
-
-    def steeper(self, x: Any) -> Any:
-        """Slope of x over what the law computes; also as a function over cells."""
-        root = x * self.spaced + 1.0
-        return root * root
-
-
-class Averaged(NamedTuple):
-    """Marks in proportion to an average of the delay above a least one: one line of RED, p = slope (D − start)."""
-
-    slope: float
-    """dp/dD [1/s]."""
-    corner: float
-    """Of the average; inf: no average [rad/s]."""
-    start_s: float
-    """Delay at which the line is 0, also below the line's range [s]."""
-    spaced: bool = False
-    """Whether a mark comes after 1 to 1/p packets, each number with the same chance: 2p/(1 + p) of packets are marked,
-    and this share is x. Else x = p."""
-
-    def delay(self, x: Any) -> Any:
-        """D at x [s]."""
-        return (x / (2.0 - x) if self.spaced else x) * (1.0 / self.slope) + self.start_s
-
-    def rise(self, x: Any) -> Any:
-        """dx/dD at x [1/s]."""
-        return (2.0 - x) * (2.0 - x) * (0.5 * self.slope) if self.spaced else self.slope
-
-    def elasticity(self, x: Any) -> Any:
-        """∂ ln D/∂ ln x; over a range of x it is greatest at an end."""
-        return x / self.rise(x) / self.delay(x)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,6 +92,11 @@ class QueueResponse:
     def clocked(self) -> bool:
         """Whether acknowledgements clock all senders, so that the queue follows their windows without a lag."""
         return all(k.sender.spread for k in self.classes)
+
+    @property
+    def drops(self) -> bool:
+        """Whether packets are dropped, each of which leaves the queue at once."""
+        return any(k.sender.notice for k in self.classes)
 
     @property
     def epoch(self) -> float:
@@ -300,26 +228,30 @@ class QueueResponse:
         Arrays (..., 1) that broadcast; without the last axis the result has their common shape.
         """
         omega = (theta + 2.0 * pi * np.arange(-most, most + 1)) * (1.0 / self.epoch)
-        point = self.point(x, flows, rtt)
-        delays = self._delays(point, extra)
-        echoes = [
-            [turns(theta, f * clock / self.epoch, most) for f in k.sender.turns]
-            for k, clock in zip(self.classes, point.clocks, strict=True)
-        ]
+        alone = x.size == flows.size == rtt.size == 1
+        point, lead = _known(self, x.item(), flows.item(), rtt.item(), x.ndim) if alone else self._at(x, flows, rtt)
+        delays = self.delays(point, extra)
+        echoes = [[turns(theta, lag / self.epoch, most) for lag in lags] for lags in point.lags(self.classes)]
         marks = [turns(theta, delay / self.epoch, most) for delay in delays]
         terms = self.term(1j * omega, point, echoes, marks)
-        if isinstance(self.law, Averaged):
+        if lead is None or isinstance(self.law, Averaged):
             return (terms / x)[..., 0]
-        terms -= leading_terms(self, omega, theta, point, echoes, marks)
+        terms -= leading_terms(omega, theta, lead, echoes, marks)
         angle = theta[..., 0]
         counted = -self.law.proportional * np.expm1(-1j * angle) + self.law.integral
         factor = counted / self.epoch * (self.law.steeper(x[..., 0]) / x[..., 0])
-        return factor * (terms.sum(axis=-1) + tails(self, angle, point, delays))
+        return factor * (terms.sum(axis=-1) + tails(self.epoch, angle, lead, delays))
 
-    def _delays(self, point: Equilibrium, extra: Any) -> list:
-        """From a mark to the law's reading of what it does, for each class [s]."""
+    def _at(self, x: np.ndarray, flows: np.ndarray, rtt: np.ndarray) -> tuple[Equilibrium, Leading | None]:
+        """Equilibrium, and of a law at intervals what the terms tend to at high frequencies."""
+        point = self.point(x, flows, rtt)
+        return point, leading_of(self, point) if isinstance(self.law, SampledPi) else None
+
+    def delays(self, point: Equilibrium, extra: Any) -> list:
+        """From a mark to the law's reading of what it does, for each class [s]; last, of the packet that is dropped."""
         less = [k.wait(point.standing) if self.marked_leaving else 0.0 for k in self.classes]
-        return [trip + point.late + extra - w for trip, w in zip(point.trips, less, strict=True)]
+        late = point.late + extra
+        return [trip + late - w for trip, w in zip(point.trips, less, strict=True)] + [late] * self.drops
 
     def point(self, x: Any, flows: Any, rtt: Any) -> Equilibrium:
         """Equilibrium at the output x, with N flows and tau [s]."""
@@ -342,17 +274,20 @@ class QueueResponse:
         """Age of the delay that the law reads [s]."""
         return self.age_s + self.age_queues * standing
 
-    def term(self, s: Any, point: Equilibrium, echoes: list, marks: list) -> Any:
+    def term(self, s: Any, point: Equilibrium, echoes: list, marks: list, means: list | None = None) -> Any:
         """−x (δD/δx) e^(−s age)/s, or for an averaging law x times its whole loop.
 
-        It takes s [rad/s], for each class e^(−s clock f) for each f of its sender's turns, and the phases of marks.
+        It takes s [rad/s], for each class the phases of its lags, those of marks, as `delays`, and of cells `Means`.
         """
         moved: Any = 0.0
         den: Any = 0.0 if self.clocked else s
         for i, k in enumerate(self.classes):
-            trip, share = point.trips[i], point.shares[i]
-            Q, V = response(k.sender, s * trip, echoes[i][0], point.dampings[i], point.modes[i], echoes[i][-1])
-            moved = moved + Q * marks[i] * (share * k.power)
+            trip, share, mode, known = point.trips[i], point.shares[i], point.modes[i], means[i] if means else None
+            Q, V = response(k.sender, s * trip, echoes[i], point.dampings[i], mode, known)
+            own = Q * marks[i]
+            if k.sender.notice:
+                own = own + clocked_missing(s * trip, echoes[i], mode, marks[-1], marks[i], known)
+            moved = moved + own * (share * k.power)
             if k.queued:
                 den = den + (V + 1.0) * (share / trip)
         if isinstance(self.law, SampledPi):
@@ -379,7 +314,8 @@ class QueueResponse:
             trip = self.trip(k, rtt, standing)
             slow = k.window(x, trip) / k.sender.increase
             average = 1.0 / k.sender.averaging if k.sender.averaging else 0.0
-            total = np.maximum(total, trip * (slow + average + 4.0) + self.late(standing) + extra)
+            told = k.sender.notice / _LEAST_WINDOW
+            total = np.maximum(total, trip * (slow + average + told + 4.0) + self.late(standing) + extra)
         if isinstance(self.law, Averaged):
             return total + 1.0 / self.law.corner
         return total + self.epoch * (1.0 + self.law.proportional / self.law.integral)
@@ -389,3 +325,11 @@ class QueueResponse:
 def _output(response: QueueResponse, flows: float, rtt: float) -> float:
     """Output at one point, of which margins ask many times."""
     return float(response._solved(np.asarray(flows), np.asarray(rtt)))
+
+
+@lru_cache(maxsize=256)
+def _known(
+    response: QueueResponse, x: float, flows: float, rtt: float, axes: int
+) -> tuple[Equilibrium, Leading | None]:
+    """Equilibrium of one point, of which margins and discs ask many times, in arrays with so many axes."""
+    return response._at(*(np.full((1,) * axes, each) for each in (x, flows, rtt)))
