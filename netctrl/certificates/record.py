@@ -106,7 +106,8 @@ class SampledLoop(Record, frozen=True):
     stable: bool
     """Whether the closed loop is stable."""
     gain_margin_db: float
-    """At the worst point [dB]; of an unstable loop, below 0, by how much the gain must fall."""
+    """At the worst point [dB]; of an unstable loop, below 0, by how much the gain must fall: −inf, in JSON null, where
+    no gain is stable."""
     gain_margin_db_proved: float | None
     """No point of the box has less [dB]; null where the loop is unstable, or only points were looked at."""
     gain_reduction_db: float | None
