@@ -38,6 +38,9 @@ class Rational:
     def min_angle(self, flows, rtt, extra: float = 0.0) -> float:
         return 1e-4 * (1.0 - self.pole)
 
+    def sharp_angles(self, flows, rtt) -> np.ndarray:
+        return np.empty((flows.size, 0))
+
     def unstable_poles(self) -> int:
         slow = np.polymul([1.0, 0.0], np.poly([self.pole - 1.0] * 2))  # in w = z - 1, whose small roots are exact
         w = np.roots(np.polyadd(slow, self.gain * np.poly([-0.1, -0.1])))
@@ -79,6 +82,9 @@ class Delayed:
 
     def min_angle(self, flows, rtt, extra: float = 0.0) -> float:
         return 1e-3
+
+    def sharp_angles(self, flows, rtt) -> np.ndarray:
+        return np.empty((flows.size, 0))
 
     def unstable_poles(self) -> int:
         return int((np.abs(np.roots([1.0, -1.0, *[0.0] * 39, self.gain])) > 1.0).sum())

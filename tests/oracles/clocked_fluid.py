@@ -16,7 +16,9 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-__all__ = ["ClockedClass", "clocked_growth"]
+from netctrl.plants.queues.queue_loop import QueueLoop
+
+__all__ = ["ClockedClass", "SteppedLaw", "clocked_growth", "loop_growth"]
 
 _STEPS = 300
 """In the shortest round trip, at least."""
@@ -71,6 +73,21 @@ def clocked_growth(
     peaks = [deviation[i : i + size].max() for i in range(0, len(deviation) - size, size)]
     late = np.log(np.maximum(peaks[len(peaks) // 2 :], 1e-300))
     return float(np.polyfit(np.arange(len(late)), late, 1)[0] / (size * law.update_s / period_s))
+
+
+def loop_growth(loop: QueueLoop, flows: float, rtt: float, gain: float, periods: float, period_s: float) -> float:
+    """The same for the classes, the law and the equilibrium of a loop."""
+    law, x = loop.law, float(loop.output(flows, rtt))
+    classes = []
+    for k in loop.classes:
+        window = float(k.window(x, rtt * k.stretch + law.target_s))
+        mode = k.sender.mode(np.log(k.factor * x**k.power), 0.0)[1]
+        held = window * (float(mode.waits) - 1.0)
+        does = (k.sender.increase, k.sender.spread, float(mode.hits), k.power)
+        classes.append(ClockedClass(k.share * flows, rtt * k.stretch, window, held, *does))
+    age = loop.age_s + loop.age_queues * law.target_s
+    stepped = SteppedLaw(law.integral, law.proportional, law.update_s, law.target_s, x, age, loop.marked_leaving)
+    return clocked_growth(classes, loop.rate, stepped, gain, periods, period_s)
 
 
 @numba.njit(cache=True)

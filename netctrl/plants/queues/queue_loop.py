@@ -56,6 +56,8 @@ class QueueLoop(QueueResponse):
     def disc(self, centre: np.ndarray, half: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Discs that contain L over cells of (theta, ln N, ln tau, extra delay [s]): centres (k,), shares of the radii
         and of a logarithm's range, (k, 4). Angles stay above 0."""
+        if self.several_clocks:
+            raise TypeError("acknowledgements clock flows of several round-trip times: no bound over cells is known")
         one = slice(1) if _is_point(centre, half) else slice(None)  # an equilibrium for all cells, or one for each
         flows, rtt = np.exp(centre[one, 1]), np.exp(centre[one, 2])
         x = self.output(flows, rtt)

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from netctrl.plants.queues.high_frequencies import Equilibrium, leading_terms, tails, turns
+from netctrl.plants.queues.several_trips import shared_queue, sharp_angles
 from netctrl.plants.queues.window_response import Sender, response
 
 __all__ = ["BLOCK", "EDGE", "MOST_SPACED", "Averaged", "QueueResponse", "SampledPi", "WindowClass"]
@@ -39,6 +40,8 @@ _ALIASES = 12
 """On each side, at least; with the tails' two leading powers they leave less than 1e-8 of the response."""
 _FEW = 3
 """For a first look, which leaves less than 1e-5."""
+_ALIASES_APART, _FEW_APART = 320, 100
+"""The same where `several_clocks` leave no tails to be known: less than 1e-6 and 1e-5."""
 BLOCK = 30_000
 """Numbers in an array of a block: what is computed from them stays in the processor's cache."""
 np.empty(1 << 21)  # glibc keeps freed memory up to twice the largest array freed so far, else each block's is new pages
@@ -167,6 +170,11 @@ class QueueResponse:
         return all(k.sender.spread for k in self.classes)
 
     @property
+    def several_clocks(self) -> bool:
+        """Whether acknowledgements clock flows of several round-trip times: points are exact, bounds are not known."""
+        return self.clocked and len({k.stretch for k in self.classes}) > 1
+
+    @property
     def epoch(self) -> float:
         """Time that an angle of 1 rad stands for, per rad/s [s]."""
         return self.law.update_s if isinstance(self.law, SampledPi) else self.continuous_s
@@ -275,7 +283,8 @@ class QueueResponse:
             return 0
         corner = max(4.0 / self.trip(k, shortest, self.law.target_s) for k in self.classes)
         fast = corner * self.epoch / pi
-        return int(np.ceil(_FEW + 2.0 * fast if coarse else _ALIASES + 8.0 * fast))
+        few, most = (_FEW_APART, _ALIASES_APART) if self.several_clocks else (_FEW, _ALIASES)
+        return int(np.ceil(few + 2.0 * fast if coarse else most + 8.0 * fast))
 
     def sums(
         self,
@@ -298,14 +307,17 @@ class QueueResponse:
             for k, clock in zip(self.classes, point.clocks, strict=True)
         ]
         marks = [turns(theta, delay / self.epoch, most) for delay in delays]
-        terms = self.term(1j * omega, point, echoes, marks)
+        passed = [turns(theta, trip / self.epoch, most) for trip in point.trips] if self.several_clocks else []
+        terms = self.term(1j * omega, point, echoes, marks, passed)
         if isinstance(self.law, Averaged):
             return (terms / x)[..., 0]
-        terms -= leading_terms(self, omega, theta, point, echoes, marks)
-        angle = theta[..., 0]
+        angle, beyond = theta[..., 0], 0.0
+        if not self.several_clocks:
+            terms -= leading_terms(self, omega, theta, point, echoes, marks)
+            beyond = tails(self, angle, point, delays)
         counted = -self.law.proportional * np.expm1(-1j * angle) + self.law.integral
         factor = counted / self.epoch * (self.law.steeper(x[..., 0]) / x[..., 0])
-        return factor * (terms.sum(axis=-1) + tails(self, angle, point, delays))
+        return factor * (terms.sum(axis=-1) + beyond)
 
     def _delays(self, point: Equilibrium, extra: Any) -> list:
         """From a mark to the law's reading of what it does, for each class [s]."""
@@ -333,22 +345,35 @@ class QueueResponse:
         """Age of the delay that the law reads [s]."""
         return self.age_s + self.age_queues * standing
 
-    def term(self, s: Any, point: Equilibrium, echoes: list, marks: list) -> Any:
+    def term(self, s: Any, point: Equilibrium, echoes: list, marks: list, passed: list | None = None) -> Any:
         """−x (δD/δx) e^(−s age)/s, or for an averaging law x times its whole loop.
 
-        It takes s [rad/s], for each class e^(−s clock f) for each f of its sender's turns, and the phases of marks.
+        It takes s [rad/s], for each class e^(−s clock f) for each f of its sender's turns, and the phases of marks;
+        where acknowledgements clock flows of several round trips, e^(−s R).
         """
-        moved: Any = 0.0
+        moves: list[Any] = []
         den: Any = 0.0 if self.clocked else s
         for i, k in enumerate(self.classes):
             trip, share = point.trips[i], point.shares[i]
             Q, V = response(k.sender, s * trip, echoes[i][0], point.dampings[i], point.modes[i], echoes[i][-1])
-            moved = moved + Q * marks[i] * (share * k.power)
+            moves.append(Q * marks[i] * (share * k.power))
             if k.queued:
                 den = den + (V + 1.0) * (share / trip)
+        if passed:
+            moved, den = shared_queue([k.stretch for k in self.classes], moves, point.trips, point.shares, passed)
+        else:
+            moved = sum(moves[1:], moves[0])
         if isinstance(self.law, SampledPi):
             return moved / (den * s)
         return point.rise * moved / (den * (s / self.law.corner + 1.0))
+
+    def sharp_angles(self, flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
+        """Angles around which the response bends more sharply than by its delays, at k points (N, tau [s]): (k, n)."""
+        if not self.several_clocks:
+            return np.empty((np.broadcast(flows, rtt).size, 0))
+        x = np.minimum(np.maximum(self.output(flows, rtt), self.within[0]), self.within[1])
+        point = self.point(x[:, None], flows[:, None], rtt[:, None])
+        return sharp_angles([k.stretch for k in self.classes], point.trips, point.shares, self.epoch)
 
     def min_angle(self, flows: tuple[float, float], rtt: tuple[float, float], extra: float = 0.0) -> float:
         """Angle below which L is within 0.05 rad of its direction at 0, over a whole box."""
