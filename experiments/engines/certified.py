@@ -1,9 +1,9 @@
 """Certificates of queues against independent models: the nonlinear fluid's onset of oscillation, packets, the kernel.
 
 `PYTHONPATH=experiments:tests/oracles python -m engines.certified onset [FIRST LAST]` finds the gain at which the
-fluid of tests/oracles begins to oscillate at the worst points of 200 random boxes; `... engines [packet|kernel]` runs
-random queues at .7 and 1.3 of the limit. Both keep rows in data/results/certified-*.csv; `... docs` writes the tables
-in docs/assets.
+fluid of tests/oracles begins to oscillate at the worst points of 200 random boxes; `... engines [packet|kernel]
+[pie|dualpi2]` runs random queues at .7 and 1.3 of the limit. Both keep rows in data/results/certified-*.csv; `... docs`
+writes the tables in docs/assets.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from netctrl.certificates.loops import classes_of, read_mixture
 from netctrl.certificates.record import SampledLoop
 from netctrl.checks.engines import check_packets
 from netctrl.checks.point import point_of
+from netctrl.checks.queues import KERNEL_HZ
 from netctrl.errors import InvalidValue
 from netctrl.frequency.sampled_stability import stable_gains
 from netctrl.plants.queues.queue_loop import QueueLoop
@@ -47,18 +48,26 @@ WITHIN = 0.03
 PACKET = 1500.0
 QUEUES = 10
 """Random queues of each law in an engine."""
-CLOCKED = {"packet": "rfc-reno", "kernel": "linux-reno"}
-"""Senders of the engines."""
+CLOCKED = {
+    ("packet", "dualpi2"): "rfc-reno",
+    ("packet", "pie"): "rfc-reno",
+    ("kernel", "dualpi2"): "linux-reno",
+    ("kernel", "pie"): "linux-reno-noecn",
+}
+"""Senders under the laws of each engine."""
 FLOWS = {"packet": (300, 600), "kernel": (250, 350)}
 """Least and most: the noise of marks falls as the root of their number."""
+RATES: dict[Any, tuple[float, float]] = {"packet": (5.5, 6.5), "kernel": (5.5, 6.5), ("kernel", "pie"): (5.5, 6.1)}
+"""Powers of ten of a flow's rate [bit/s]: a run has as many packets as the kernel takes at most."""
 TARGETS_S = {"packet": (0.01, 0.03), "kernel": (0.02, 0.03)}
 WINDOWS = {
     ("packet", "dualpi2"): (4.0, 40.0),
     ("packet", "pie"): (4.0, 40.0),
     ("kernel", "dualpi2"): (6.0, 10.0),
+    ("kernel", "pie"): (6.0, 16.0),
 }
-"""Least and greatest [packet], of the laws in each engine. Not Linux's pie: where it should mark, it marks every packet
-from time to time (`netctrl.laws.targets.pie`)."""
+"""Least and greatest [packet], of the laws in each engine. Linux's pie drops: where it should mark, it marks every
+packet from time to time (`netctrl.laws.targets.pie`)."""
 KEY = ["engine", "law", "number", "share_of_limit"]
 SHARES = (0.7, 1.3)
 """Gain over the certified limit."""
@@ -219,17 +228,17 @@ def queue(kind: str, number: int, share: float, engine: str) -> Box | None:
     target = round(rng.uniform(*TARGETS_S[engine]), 3)
     few, many = FLOWS[engine]
     flows = float(rng.integers(few, many + 1))
-    rate = round(flows * 10.0 ** rng.uniform(5.5, 6.5), -5)
+    rate = round(flows * 10.0 ** rng.uniform(*RATES.get((engine, kind), RATES[engine])), -5)
     if kind == "pie":
         steps = int(rng.integers(1, 17))
         gains = {"alpha": steps / 16, "beta": min(int(steps * rng.uniform(4.0, 12.0)), 32) / 16}
-        own = {"implementation": "rfc", "dq_rate_estimator": True}
+        own = {"hz": KERNEL_HZ} if engine == "kernel" else {"implementation": "rfc", "dq_rate_estimator": True}
         parameters = {"target_s": target, "tupdate_s": 0.015, **gains, **own}
     else:
         alpha = round(256 * 10.0 ** rng.uniform(-1.5, 0.0)) / 256
         parameters = {"target_s": target, "tupdate_s": 0.016, "alpha": alpha}
         parameters["beta"] = round(256 * alpha * rng.uniform(5.0, 25.0)) / 256
-    box = Box(kind, parameters, CLOCKED[engine], (1.0,), (0.0, 0.0), (flows, flows), rate)
+    box = Box(kind, parameters, CLOCKED[engine, kind], (1.0,), (0.0, 0.0), (flows, flows), rate)
 
     def excess(rtt: float) -> float:
         return stable_gains(loops_at(box, flows, rtt)[0], flows, rtt).factor - 1.0 / share
@@ -334,7 +343,7 @@ def engines_table() -> pd.DataFrame:
         rows.append(
             {
                 "engine": engine,
-                "senders": CLOCKED[engine],
+                "senders": CLOCKED[engine, law],
                 "law": law,
                 "queues": len(low),
                 "steady at .7": int(low.settles.sum()),
@@ -379,7 +388,7 @@ def main(argv: list[str]) -> int:
             keep("onset", onset_row(number), ["number"])
     elif what == "engines":
         for engine, kind in WINDOWS:
-            if rest and engine not in rest:
+            if not {engine, kind} >= set(rest):
                 continue
             seeds = (1, 2, 3) if engine == "packet" else (1,)
             done = kept_keys("engines", KEY)

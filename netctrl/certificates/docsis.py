@@ -47,6 +47,7 @@ def docsis_pie(
         thinning=PIE_SPREAD,
         per_bytes=MEAN_BYTES,
         reading=DelayReading.BACKLOG,
+        drops=True,
         greatest=_CAP * MEAN_BYTES / _LARGEST_BYTES,
         beyond="the probability of large packets no longer grows",
         notes=PIE_NOTES,

@@ -205,6 +205,7 @@ def _pie(law: PieLaw) -> PiSubject:
         "implementation": "linux",
         "hz": law.hz,
         "dq_rate_estimator": law.dq_rate_estimator,
+        "ecn": law.ecn,
     }
     if law.alpha == 0:
         raise InvalidValue("alpha", 0, "a gain above 0: without it the queue has no target")

@@ -60,7 +60,7 @@ def read_mixture(text: str) -> Mixture:
 def classes_of(subject: Subject, mixture: Mixture, stretches: tuple[float, ...]) -> tuple[WindowClass, ...]:
     """Classes of flows: each sender at each round-trip time."""
     found = [
-        subject.seen_by(sender)._replace(share=share / len(stretches), stretch=stretch)
+        subject.seen_by(sender.under(subject.drops))._replace(share=share / len(stretches), stretch=stretch)
         for sender, share in mixture.parts
         for stretch in stretches
     ]
@@ -74,6 +74,9 @@ def classes_of(subject: Subject, mixture: Mixture, stretches: tuple[float, ...])
     if len({each.sender.spread > 0.0 for each in found}) > 1:
         clocked = ", ".join(sender.name for sender in SENDERS.values() if sender.spread)
         takes = f"only senders that acknowledgements clock ({clocked}) in a mixture, or none of them"
+        raise InvalidValue("sender", mixture.text, takes)
+    if len(set(stretches)) > 1 and len({each.sender.notice for each in found}) > 1:
+        takes = "with several round-trip times senders that are all with ECN, or all without"
         raise InvalidValue("sender", mixture.text, takes)
     return tuple(found)
 

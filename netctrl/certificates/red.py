@@ -59,6 +59,8 @@ class RedSubject:
     """Of an arrival in the average; 1: the present queue."""
     spaced: bool = False
     """Whether 2p/(1 + p) of packets are marked."""
+    drops: bool = False
+    """Whether packets are dropped and not marked."""
     beyond: str = "every packet is marked or dropped"
     notes: tuple[str, ...] = ()
     in_bytes: bool = True
@@ -167,6 +169,7 @@ def red_as_linux(law: RedLaw) -> RedSubject:
         lines=tuple(lines),
         weight=law.weight,
         spaced=True,
+        drops=not law.ecn,
         beyond="the average is at the upper threshold, where every packet is "
         + ("marked" if law.ecn and not law.harddrop else "dropped"),
         notes=_notes(law),
@@ -191,6 +194,7 @@ def _gentle(law: RedLaw) -> RedSubject:
         lines=tuple(lines),
         weight=law.weight,
         spaced=True,
+        drops=not law.ecn,
         beyond="the average is at twice the upper threshold, or the queue at its limit",
         notes=_notes(law),
     )
@@ -222,6 +226,7 @@ def wred_as_switch(law: WredLaw) -> RedSubject:
             "ecn": law.ecn,
         },
         lines=(RedLine(law.slope, float(law.min_bytes), 0.0, law.max_percent / 100.0),),
+        drops=not law.ecn,
         beyond="the queue is above the upper threshold, where every packet is marked or dropped",
         notes=("the switch's own arithmetic isn't published: packets are chosen independently, by the present queue",),
     )

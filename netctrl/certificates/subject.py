@@ -40,6 +40,9 @@ __all__ = [
 RUNGS = tuple(pairwise((0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)))
 """Ranges of the probability in which PIE's gains are constant (RFC 8033, Section 4.2)."""
 PIE_NOTES = ("PIE's burst allowance, its caps of a step and the jumps of its gain are not in the linear loop",)
+_FAULT = (
+    "after some 2100 marks Linux's pie marks every packet for a while, which drops would end: not in the linear loop"
+)
 
 
 class LinearLaw(NamedTuple):
@@ -110,6 +113,11 @@ class Subject(Protocol):
         """Where packets are marked or dropped, in words."""
         ...
 
+    @property
+    def drops(self) -> bool:
+        """Whether packets are dropped and not marked."""
+        ...
+
     def seen_by(self, sender: Sender) -> WindowClass:
         """All flows of one sender under this law."""
         ...
@@ -154,6 +162,8 @@ class PiSubject:
     greatest: float = 1.0
     """Output beyond which the law acts differently."""
     beyond: str = "it acts otherwise"
+    drops: bool = False
+    """Whether packets are dropped and not marked."""
     notes: tuple[str, ...] = field(default=())
     in_bytes: bool = False
 
@@ -237,6 +247,7 @@ def pie(
     implementation: str = "linux",
     hz: int = 250,
     dq_rate_estimator: bool = False,
+    ecn: bool = False,
 ) -> PiSubject:
     """PIE with the gains of RFC 8033 [1/s], as Linux's sch_pie runs it or as in the RFC.
 
@@ -253,10 +264,11 @@ def pie(
         "implementation": implementation,
         "hz": hz,
         "dq_rate_estimator": dq_rate_estimator,
+        "ecn": ecn,
     }
     nominal = nominal_pi(target_s, tupdate_s, alpha, beta)
     if implementation == "linux":
-        law = linux_pie(target_s, tupdate_s, alpha, beta, hz, dq_rate_estimator)
+        law = replace(linux_pie(target_s, tupdate_s, alpha, beta, hz, dq_rate_estimator), ecn=ecn)
         return pie_as_linux(law, parameters, nominal)
     if implementation != "rfc":
         raise InvalidValue("implementation", implementation, "linux or rfc")
@@ -267,6 +279,7 @@ def pie(
         nominal=nominal,
         rungs=_ladder(lambda p: scaled(nominal, pie_scale(p))),
         reading=DelayReading.SOJOURN if not dq_rate_estimator else DelayReading.BACKLOG,
+        drops=not ecn,
         notes=PIE_NOTES,
     )
 
@@ -295,7 +308,8 @@ def pie_as_linux(law: PieLaw, parameters: Mapping[str, Any], nominal: DelayPi) -
         rungs=_ladder(law.gains),
         thinning=PIE_SPREAD,
         reading=law.reading,
-        notes=PIE_NOTES,
+        drops=not law.ecn,
+        notes=(*PIE_NOTES, _FAULT) if law.ecn else PIE_NOTES,
     )
 
 

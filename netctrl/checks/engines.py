@@ -27,7 +27,15 @@ _SAMPLES = 32
 _MOST_PACKETS = {"packet": 3e7, "kernel": 6e6}
 """Of one run."""
 _SENDERS = {"reno": "reno", "creno": "cubic", "dctcp": "dctcp"}
-_CLOCKED = {"packet": {"rfc-reno": "reno"}, "kernel": {"linux-reno": "reno", "linux-creno": "cubic"}}
+_CLOCKED = {
+    "packet": {"rfc-reno": "reno"},
+    "kernel": {
+        "linux-reno": "reno",
+        "linux-creno": "cubic",
+        "linux-reno-noecn": "reno",
+        "linux-creno-noecn": "cubic",
+    },
+}
 """Senders that only one engine has."""
 
 
@@ -112,7 +120,7 @@ def check_scenario(point: CheckPoint, engine: str, seed: int, flows: int | None 
                 count=max(round(k.share * wanted), 1),
                 sender=sender,
                 start=(0.0, 2.0),
-                ecn=engine == "packet" or _marks(point),
+                ecn=not k.sender.notice and (engine == "packet" or _marks(point)),
             )
         )
     rate = point.loop.rate / point.flows * sum(group.count for group in groups)
@@ -143,15 +151,13 @@ def check_scenario(point: CheckPoint, engine: str, seed: int, flows: int | None 
 
 def _marks(point: CheckPoint) -> bool:
     """True where the law marks packets in the kernel, in place of dropping them."""
-    return bool(point.subject.parameters.get("ecn", point.subject.name != "pie"))
+    return bool(point.subject.parameters.get("ecn", True))
 
 
 def _notes(point: CheckPoint, engine: str) -> tuple[str, ...]:
     found = []
     if any(k.sender.name in ("creno", "linux-creno") for k in point.loop.classes):
         found.append("creno runs as Cubic, which leaves its Reno-friendly region where windows are large")
-    if engine == "kernel" and point.loop.clocked and not _marks(point):
-        found.append("packets are dropped, which senders notice some three packets later than the certificate's marks")
     if engine == "packet" and point.subject.name == "docsis-pie":
         found.append("packets are marked by chance, at the mean rate of spread drops, and the law acts by intervals")
     if engine == "packet" and point.subject.name == "red":

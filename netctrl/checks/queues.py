@@ -125,7 +125,7 @@ def _pie_in_kernel(point: CheckPoint) -> KernelQueue:
         takes = f"--hz {KERNEL_HZ}, which the engine's kernel has"
         raise InvalidValue("check", f"kernel with --hz {given['hz']}", takes)
     own = {"alpha": round(16.0 * given["alpha"]), "beta": round(16.0 * given["beta"])}
-    own |= {"dq_rate_estimator": 1.0} if given["dq_rate_estimator"] else {}
+    own |= {flag: 1.0 for flag in ("dq_rate_estimator", "ecn") if given[flag]}
     return KernelQueue(discipline="pie", parameters=_times(given) | own)
 
 

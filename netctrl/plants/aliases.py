@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import comb, factorial
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ _ORDERS = 7
 _DEGREES = _ORDERS + 4
 """Coefficients of its polynomials."""
 _BERNOULLI = {
+    2: (1.0, -1.0, 1 / 6),
     3: (1.0, -3 / 2, 1 / 2, 0.0),
     4: (1.0, -2.0, 1.0, 0.0, -1 / 30),
     5: (1.0, -5 / 2, 5 / 3, 0.0, -1 / 6, 0.0),
@@ -27,30 +29,32 @@ _BERNOULLI = {
 """Bernoulli polynomials, highest power first (NIST DLMF 24.2)."""
 
 
-def held_aliases(angle: np.ndarray, delay: np.ndarray, third: np.ndarray, fourth: np.ndarray) -> np.ndarray:
-    """Σ_m e^(−s_m delay) (third/s_m³ + fourth/s_m⁴) with s_m = i theta + 2 pi i m and a delay in epochs; all broadcast.
+def held_aliases(
+    angle: np.ndarray, delay: np.ndarray, third: np.ndarray, fourth: np.ndarray, second: Any = 0.0
+) -> np.ndarray:
+    """Σ_m e^(−s_m delay) (second/s_m² + third/s_m³ + fourth/s_m⁴) with s_m = i theta + 2 pi i m.
 
-    Up to SMALL_ANGLE without m = 0.
+    Up to SMALL_ANGLE without m = 0. The delay is in epochs; all broadcast.
     """
     whole, small = np.floor(delay) + 1.0, np.abs(angle) <= SMALL_ANGLE
     share = whole - delay
     if small.all():
-        return _other_aliases(angle, _coefficients(share, third, fourth)) * np.exp(-1j * angle * delay)
+        return _other_aliases(angle, _coefficients(share, third, fourth, second)) * np.exp(-1j * angle * delay)
     if not small.any():
-        return _all_aliases(angle, _weights(share, third, fourth)) * np.exp(-1j * angle * whole)
-    others = _other_aliases(angle, _coefficients(share, third, fourth))
-    every = _all_aliases(np.where(small, 1.0, angle), _weights(share, third, fourth))
+        return _all_aliases(angle, _weights(share, third, fourth, second)) * np.exp(-1j * angle * whole)
+    others = _other_aliases(angle, _coefficients(share, third, fourth, second))
+    every = _all_aliases(np.where(small, 1.0, angle), _weights(share, third, fourth, second))
     return np.where(small, others, every) * np.exp(-1j * (angle * np.where(small, delay, whole)))
 
 
-def _weights(share: np.ndarray, third: np.ndarray, fourth: np.ndarray) -> np.ndarray:
-    """Factors of Σ_k k^j u^k, j = 0 to 3, in Σ_k u^k (third (k + x)²/2 + fourth (k + x)³/6), (4, ...); x is the
-    share."""
+def _weights(share: np.ndarray, third: np.ndarray, fourth: np.ndarray, second: Any = 0.0) -> np.ndarray:
+    """Factors of Σ_k k^j u^k, j = 0 to 3, in Σ_k u^k (second (k + x) + third (k + x)²/2 + fourth (k + x)³/6), (4, ...);
+    x is the share."""
     half, sixth = 0.5 * third, fourth / 6.0
     last = sixth * share
     rows = np.empty((4, *np.broadcast_shapes(half.shape, last.shape)))
-    rows[0] = (half + last) * (share * share)
-    rows[1] = (third + 3.0 * last) * share
+    rows[0] = ((half + last) * share + second) * share
+    rows[1] = (third + 3.0 * last) * share + second
     rows[2] = half + 3.0 * last
     rows[3] = sixth
     return rows
@@ -87,7 +91,7 @@ def _powers(coefficients: np.ndarray, x: np.ndarray) -> np.ndarray:
     return total
 
 
-def _coefficients(share: np.ndarray, third: np.ndarray, fourth: np.ndarray) -> np.ndarray:
+def _coefficients(share: np.ndarray, third: np.ndarray, fourth: np.ndarray, second: Any = 0.0) -> np.ndarray:
     """Coefficients of (−i theta)^j in `_other_aliases`, (_ORDERS, ...), from Bernoulli polynomials.
 
     Σ_(m ≠ 0) e^(2 pi i m x)/(2 pi i m)^k = −B_k(x)/k! (NIST DLMF 24.8.3).
@@ -96,6 +100,8 @@ def _coefficients(share: np.ndarray, third: np.ndarray, fourth: np.ndarray) -> n
     found = fourth[..., None] * (powers @ _SERIES[4].T)
     if third.any():
         found = found + third[..., None] * (powers @ _SERIES[3].T)
+    if np.any(second):
+        found = found + second[..., None] * (powers @ _SERIES[2].T)
     return np.moveaxis(found, -1, 0)
 
 
@@ -107,7 +113,7 @@ def _series(power: int) -> np.ndarray:
     return np.array([np.pad(row, (0, _DEGREES - len(row))) for row in rows])
 
 
-_SERIES = {power: _series(power) for power in (3, 4)}
+_SERIES = {power: _series(power) for power in (2, 3, 4)}
 
 
 def majorant(terms: np.ndarray, power: float) -> np.ndarray:

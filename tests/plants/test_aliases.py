@@ -12,12 +12,12 @@ MIXED = np.concatenate([SMALL, LARGE])
 TERMS = 200_000
 
 
-def summed(angle: float, delay: float, third: float, fourth: float) -> complex:
+def summed(angle: float, delay: float, third: float, fourth: float, second: float = 0.0) -> complex:
     """All aliases up to a number that leaves some 1e-11, without the main one at small angles."""
     m = np.arange(-TERMS, TERMS + 1)
     m = m[m != 0] if angle <= SMALL_ANGLE else m
     s = 1j * (angle + 2.0 * np.pi * m)
-    return complex((np.exp(-s * delay) * (third / s**3 + fourth / s**4)).sum())
+    return complex((np.exp(-s * delay) * (second / s**2 + third / s**3 + fourth / s**4)).sum())
 
 
 @pytest.mark.parametrize("angles", [SMALL, LARGE, MIXED])
@@ -28,6 +28,15 @@ def test_closed_forms_are_the_sums_of_all_aliases(angles, delay: float, third: f
     found = held_aliases(angles, *(np.array([each]) for each in (delay, third, fourth)))
     expected = [summed(angle, delay, third, fourth) for angle in angles]
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.3, 2.0, 4.75])
+def test_terms_that_fall_as_the_square_only(delay: float) -> None:
+    """To 2/(2 pi)²/TERMS = 3e-7."""
+    zero, second = np.zeros(1), np.array([1.7])
+    found = held_aliases(MIXED, np.array([delay]), zero, np.array([0.6]), second)
+    expected = [summed(angle, delay, 0.0, 0.6, 1.7) for angle in MIXED]
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=5e-7)
 
 
 @pytest.mark.parametrize("angles", [SMALL, LARGE, MIXED])

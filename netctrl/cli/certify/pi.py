@@ -29,6 +29,7 @@ def pie(
     tupdate: Annotated[str, _T_UPDATE] = "15ms",
     hz: Annotated[str, option("NUMBER", HZ_TAKES)] = "250",
     dq_rate_estimator: Annotated[bool, option("", "the delay is estimated from the rate of departures")] = False,
+    ecn: Annotated[bool, option("", "packets are marked and not dropped, for linux-reno and linux-creno")] = False,
     rfc: Annotated[
         bool, option("", "real numbers and no spreading of drops, as in RFC 8033, instead of Linux's")
     ] = False,
@@ -47,6 +48,7 @@ def pie(
             "implementation": "rfc" if rfc else "linux",
             "hz": read_whole("hz", hz, HZ_TAKES),
             "dq_rate_estimator": dq_rate_estimator,
+            "ecn": ecn,
         }
 
     return judged("pie", parameters, where, files)

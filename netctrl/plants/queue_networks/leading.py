@@ -46,7 +46,7 @@ def _add_window(
 ) -> None:
     """Leading powers of Q of a group's windows."""
     trip = group.trip
-    for turns, fall, square in leading(group.sender, group.damping, group.mode):
+    for (turns, *_), fall, square in leading(group.sender, group.damping, group.mode):
         _add(first[link][other], delay + turns * trip, share * fall / trip)
         _add(second[link][other], delay + turns * trip, share * square / (trip * trip))
 

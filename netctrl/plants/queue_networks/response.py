@@ -222,7 +222,7 @@ def link_matrices(groups: Sequence[GroupResponse], size: int, s: Any, turn: Turn
     for k in range(size):
         A[k][k] = s
     for group in groups:
-        Q, V = response(group.sender, s * group.trip, turn(group.trip), group.damping, group.mode)
+        Q, V = response(group.sender, s * group.trip, [turn(group.trip)], group.damping, group.mode)
         slow = (V + 1.0) * (1.0 / group.trip)
         for i, link in enumerate(group.at):
             moved, share = turn(group.ahead[i]), group.shares[i]

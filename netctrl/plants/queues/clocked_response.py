@@ -32,10 +32,24 @@ where it is large.
 A receiver that acknowledges every second packet holds half of one on average. Then a flow has S = w + held in flight, w
 of them on the path and in the queue, and its round trip is that of S packets at the rate of acknowledgements, S/w =
 `waits` times R. Marked packets are acknowledged at once. So Q is S/w times that of k = a/S and (S/w) sigma.
+
+**A packet that is dropped** tells its sender nothing; `notice` later ones do, three with selective acknowledgements.
+Such a flow stops to grow at the gap, t = notice/S of its round trips before the cut begins: it is closed for 1 + t, o =
+1/(1 + m (1 + t)), and with T = e^(−t sigma) and F = (1 − e^(−(1 + t) sigma))/sigma
+
+    Q = k o (T G + (1 − T G) m F/(1 + m F))
+        / (sigma + k o (1 + T E) + k o (1 − T G) m e^(−(1 + t) sigma)/(1 + m F)).
+
+Until its sender notices, a dropped packet is in the sender's window and not in the queue; then proportional rate
+reduction makes it good with the cut, over one round trip with the mean H = (1 − e^(−sigma))/sigma of e^(−u sigma). So
+the queue loses p w (1 + t + 1/2) packets of each flow, and beside windows moves it
+
+    δD/R = −(Q − p T H/sigma) e^(−sigma) δp/p − (p/sigma) δp/p.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from math import inf, pi, prod, sqrt
 from typing import Any, NamedTuple, Protocol
@@ -56,10 +70,12 @@ __all__ = [
     "clocked_window",
 ]
 
-_FACTORS = 200
-"""Of kappa's product."""
+_FACTORS, _NEWTON = 200, 30
+"""Of kappa's product; steps."""
 _FRACTION = 0.5
 """Of a window that is not sent, on average [packet]."""
+_MADE_GOOD = 0.5
+"""Mean time until a packet is made good whose drop is known [round trip]."""
 _STEEPER = 1.1
 """Bound of −∂ ln(mean window of open and deaf flows)/∂ ln √p."""
 CLOCKED_EXPONENTS = (0.5, _STEEPER)
@@ -81,6 +97,13 @@ class ClockedLaw(Protocol):
     def lost(self) -> float: ...
     @property
     def held(self) -> float: ...
+    @property
+    def notice(self) -> float: ...
+
+
+_Sum = dict[tuple[int, ...], Any]
+"""Sum of products of turns, by the number of each."""
+Leading = tuple[tuple[int, ...], Any, Any]
 
 
 class ClockedMode(NamedTuple):
@@ -90,49 +113,69 @@ class ClockedMode(NamedTuple):
     """m, marks of an open flow in a round trip."""
     waits: Any
     """S/w, the sender's round trip over R."""
+    notice: Any
+    """t, from a drop's gap to the cut in the sender's round trips; 0 of marks."""
+    dropped: Any
+    """Share of packets that is dropped; 0 of marks."""
 
 
 class _Mean(NamedTuple):
-    """Mean window of open and deaf flows, (kappa + deaf y (1 + less y))/(y (1 + (less + kappa) y)) with y = √p."""
+    """Mean window of all flows with y = √p, (E + notice m + deaf (1 + ...))/(1 + m + notice p) with m = p E."""
 
     kappa: float
     deaf: float
-    """What deaf flows add, times 1 + m [packet]."""
+    """What flows in a cut add, times 1 + m + notice p [packet]."""
     less: float
-    """E[W] = kappa/(y (1 + less y))."""
+    """E = kappa/(y (1 + less y)), the mean of open flows."""
+    notice: float
+    """[packet]"""
 
     def hits(self, root: Any) -> Any:
-        """m = p E[W]."""
+        """m."""
         return root * self.kappa / (root * self.less + 1.0)
 
     def window(self, y: Any) -> Any:
-        return (self.kappa + self.deaf * y * (1.0 + self.less * y)) / (y * (1.0 + (self.less + self.kappa) * y))
+        above, below = self._parts
+        return _polynomial(above, y) / _polynomial(below, y)
 
     def root(self, window: Any) -> Any:
-        """y of a mean window."""
+        """y of a mean window, without `notice`."""
         square = window * (self.less + self.kappa) - self.deaf * self.less
         linear = window - self.deaf
         return (np.sqrt(linear * linear + 4.0 * square * self.kappa) - linear) / (2.0 * square)
 
     def steepness(self, y: Any) -> Any:
         """−d ln(window)/d ln y."""
-        both, deaf = (self.less + self.kappa) * y, self.deaf * y
-        return (
-            1.0 + both / (1.0 + both) - deaf * (1.0 + 2.0 * self.less * y) / (self.kappa + deaf * (1.0 + self.less * y))
-        )
+        above, below = (_polynomial(each, y) for each in self._parts)
+        up, down = (_polynomial([i * c for i, c in enumerate(each)], y) for each in self._parts)  # y times derivatives
+        return down / below - up / above
+
+    @property
+    def _parts(self) -> tuple[list[float], list[float]]:
+        """Coefficients of y^0, y^1, ... of the quotient's parts."""
+        above = [self.kappa, self.deaf, self.deaf * self.less + self.notice * self.kappa]
+        return above, [0.0, 1.0, self.less + self.kappa, self.notice, self.notice * self.less]
+
+
+def _polynomial(coefficients: list[float], y: Any) -> Any:
+    """Σ_i coefficients_i y^i, by Horner's rule."""
+    total: Any = coefficients[-1]
+    for each in coefficients[-2::-1]:
+        total = total * y + each
+    return total
 
 
 @cache
-def _mean(increase: float, decrease: float, spread: float, lost: float) -> _Mean:
+def _mean(increase: float, decrease: float, spread: float, lost: float, notice: float) -> _Mean:
     kept = 1.0 - decrease
     product = prod((1.0 - kept ** (2 * n)) / (1.0 - kept ** (2 * n - 1)) for n in range(1, _FACTORS))
     kappa = sqrt(2.0 * increase / pi) * product
     less = lost / decrease * (1.0 - kappa * kappa * decrease / (2.0 * increase)) / kappa
-    return _Mean(kappa, (kept + 0.5 * decrease * spread) * increase / decrease, less)
+    return _Mean(kappa, (kept + 0.5 * decrease * spread) * increase / decrease, less, notice)
 
 
 def _mean_of(law: ClockedLaw) -> _Mean:
-    return _mean(law.increase, law.decrease, law.spread, law.lost)
+    return _mean(law.increase, law.decrease, law.spread, law.lost, law.notice)
 
 
 def _part(window: Any, less: float) -> Any:
@@ -147,12 +190,26 @@ def _whole(part: Any, less: float) -> Any:
 
 def clocked_window(law: ClockedLaw, p: Any) -> Any:
     """Packets on the path and in the queue in equilibrium at a marking probability [packet]."""
-    return _part(_part(_mean_of(law).window(np.sqrt(p)), _FRACTION), law.held)
+    window = _part(_part(_mean_of(law).window(np.sqrt(p)), _FRACTION), law.held)
+    return window / _missing(law, p, window) if law.notice else window
+
+
+def _missing(law: ClockedLaw, p: Any, window: Any) -> Any:
+    """A window over what is left of it without the packets that were dropped and not yet made good."""
+    return (1.0 + _MADE_GOOD + law.notice / window) * p + 1.0
 
 
 def clocked_probability(law: ClockedLaw, window: Any) -> Any:
     """Marking probability in equilibrium at a number of packets on the path and in the queue."""
-    return _mean_of(law).root(_whole(_whole(window, law.held), _FRACTION)) ** 2
+    p = _mean_of(law).root(_whole(_whole(window, law.held), _FRACTION)) ** 2
+    if not law.notice:
+        return p
+    for _ in range(_NEWTON):
+        move = np.log(clocked_window(law, p) / window) / clocked_exponent(law, p)
+        p = p * np.exp(np.minimum(np.maximum(move, -2.0), 2.0))
+        if (np.abs(move) < 1e-13).all():
+            break
+    return p
 
 
 def clocked_exponent(law: ClockedLaw, p: Any) -> Any:
@@ -160,12 +217,20 @@ def clocked_exponent(law: ClockedLaw, p: Any) -> Any:
     mean, root = _mean_of(law), np.sqrt(p)
     window = mean.window(root)
     flight = _part(window, _FRACTION)
-    return 0.5 * mean.steepness(root) * _steeper(window, _FRACTION) * _steeper(flight, law.held)
+    found = 0.5 * mean.steepness(root) * _steeper(window, _FRACTION) * _steeper(flight, law.held)
+    return _steeper_drops(law, p, _part(flight, law.held), found) if law.notice else found
 
 
 def _steeper(window: Any, less: float) -> Any:
     """d ln(part)/d ln(window)."""
     return 1.0 + less / (window + less)
+
+
+def _steeper_drops(law: ClockedLaw, p: Any, window: Any, exponent: Any) -> Any:
+    """−∂ ln/∂ ln p of a window without the packets that are missing, of one with this exponent."""
+    late = law.notice / window * p
+    missing = _missing(law, p, window)
+    return exponent + (missing - 1.0 + late * exponent) / missing
 
 
 def clocked_mode(law: ClockedLaw, ln_p: Any) -> tuple[Any, ClockedMode]:
@@ -179,83 +244,122 @@ def clocked_mode(law: ClockedLaw, ln_p: Any) -> tuple[Any, ClockedMode]:
         return 0.5 * _STEEPER * _steeper(mean.window(np.exp(0.5 * high)), _FRACTION)
 
     def slope(low: Any, high: Any) -> Any:
-        return flight_slope(low, high) * _steeper(flight(high), law.held)
+        most = flight_slope(low, high) * _steeper(flight(high), law.held)
+        return _steeper_drops(law, np.exp(high), _part(flight(high), law.held), most) if law.notice else most
 
     ln_flight = through(ln_p, lambda u: np.log(flight(u)), flight_slope)
-    ln_window = through(ln_p, lambda u: np.log(_part(flight(u), law.held)), slope)
-    return ln_window, ClockedMode(mean.hits(_exp(ln_p * 0.5)), _exp(-ln_flight) * law.held + 1.0)
+    ln_window = through(ln_p, lambda u: np.log(clocked_window(law, np.exp(u))), slope)
+    hits = mean.hits(_exp(ln_p * 0.5))
+    if not law.notice:
+        return ln_window, ClockedMode(hits, _exp(-ln_flight) * law.held + 1.0, 0.0, 0.0)
+    away = _exp(-ln_flight)
+    return ln_window, ClockedMode(hits, away * law.held + 1.0, away * law.notice, _exp(ln_p))
 
 
 def _exp(u: Any) -> Any:
     return through(u, np.exp, lambda _, high: np.exp(high))
 
 
-def clocked_response(law: ClockedLaw, sigma: Any, echo: Any, cut: Any, damping: Any, mode: ClockedMode) -> Any:
-    """Q.
+def clocked_response(law: ClockedLaw, sigma: Any, turned: Sequence[Any], damping: Any, mode: ClockedMode) -> Any:
+    """Q, of drops Q − p T H/sigma: what moves the queue a round trip later.
 
     Parameters
     ----------
     law : ClockedLaw
-    sigma, echo, cut : complex, ndarray or MeanValue
-        R s, and e^(−waits sigma) and e^(−spread waits sigma).
+    sigma : complex, ndarray or MeanValue
+        R s.
+    turned : sequence of the same
+        e^(−waits sigma); e^(−spread waits sigma), of a spread below 1; e^(−t waits sigma), of drops.
     damping : float, ndarray or MeanValue
         a/w.
     mode : ClockedMode
     """
-    m, own = mode.hits, sigma * mode.waits
+    m, own, echo = mode.hits, sigma * mode.waits, turned[0]
+    if law.notice:
+        return _of_drops(law, own, turned, damping, mode)
     k = damping / mode.waits
     inverse = 1.0 / own
     mean = (1.0 - echo) * inverse
     o = 1.0 / (m + 1.0)
     if law.spread == 1.0:  # o F + (1 − F) c F/(1 + m F) is F/(1 + m F)
         return damping * mean / (m * mean + 1.0) / (own + k * (o + echo / (m * mean + 1.0)))
+    cut = turned[1]
     part = (1.0 - cut) * inverse * (1.0 / law.spread)
     late = (1.0 - part) * (m * o / (m * mean + 1.0))
     return damping * (part * o + late * mean) / (own + k * (o * (cut + 1.0) + late * echo))
 
 
-def clocked_leading(law: ClockedLaw, damping: Any, mode: ClockedMode) -> list[tuple[float, Any, Any]]:
-    """Q at high frequencies: (f, factor of e^(−f waits sigma)/sigma², factor of e^(−f waits sigma)/sigma³).
+def _of_drops(law: ClockedLaw, own: Any, turned: Sequence[Any], damping: Any, mode: ClockedMode) -> Any:
+    m, echo, cut, late = mode.hits, turned[0], turned[0] if law.spread == 1.0 else turned[1], turned[-1]
+    k, inverse = damping / mode.waits, 1.0 / own
+    o = 1.0 / (m * (mode.notice + 1.0) + 1.0)
+    good = late * (1.0 - echo) * inverse  # T H
+    part = good if law.spread == 1.0 else late * (1.0 - cut) * inverse * (1.0 / law.spread)  # T G
+    closed = m * (1.0 - late * echo) * inverse  # m F
+    share = m * o / (closed + 1.0)
+    above = part * o + (1.0 - part) * (1.0 - late * echo) * inverse * share
+    below = own + k * (o * (late * cut + 1.0) + (1.0 - part) * late * echo * share)
+    return damping * above / below - mode.dropped * mode.waits * good * inverse
 
-    With u = waits sigma, Q ~ N/(u + D) with N = n₁/u + n₂/u² and D = d₀, so that Q ~ n₁/u² + (n₂ − n₁ d₀)/u³.
+
+def clocked_leading(law: ClockedLaw, damping: Any, mode: ClockedMode) -> list[Leading]:
+    """`clocked_response` at high frequencies: numbers of the turns, factors of their product over sigma² and sigma³.
+
+    With u = waits sigma and both parts times 1 + m F, Q ~ k o (N/u² − (m N (1 − e^(−(1 + t) u)) + N d)/u³).
     """
-    m, f, waits = mode.hits, law.spread, mode.waits
-    o, k = 1.0 / (m + 1.0), damping / waits
-    c = m * o
-    full, part = {0.0: 1.0, 1.0: -1.0}, {0.0: 1.0 / f, f: -1.0 / f}
-    first = _sum((part, o), (full, c))
-    second = _sum((_product(full, full), -c * m), (_product(part, full), -c))
-    den = _sum(({0.0: 1.0, f: 1.0}, k * o), ({1.0: 1.0}, k * c))
-    second = _sum((second, 1.0), (_product(first, den), -1.0))
-    square, cube = damping / (waits * waits), damping / (waits * waits * waits)
-    return [(each, square * first.get(each, 0.0 * k), cube * second[each]) for each in sorted(second)]
+    m, waits, f = mode.hits, mode.waits, law.spread
+    o = 1.0 / (m * (mode.notice + 1.0) + 1.0)
+    k = damping / waits
+    none = (0,) * (1 + (f < 1.0) + bool(law.notice))
+    gap = (*none[:-1], 1) if law.notice else none
+    echo = _times((1, *none[1:]), gap)
+    cut = _times((0, 1, *none[2:]), gap) if f < 1.0 else echo
+    closed = {none: 1.0, echo: -1.0}
+    first = _sum(({gap: 1.0}, 1.0 / f), ({cut: 1.0}, -1.0 / f), (closed, m))
+    den = _sum(({none: 1.0}, k * o), ({cut: 1.0}, k * o), ({echo: 1.0}, k * o * m))
+    second = _sum((_product(first, closed), -m), (_product(first, den), -1.0))
+    square, cube = damping * o / (waits * waits), damping * o / (waits * waits * waits)
+    found = {key: square * factor for key, factor in first.items()}
+    if law.notice:
+        good = mode.dropped / waits
+        found = _sum((found, 1.0), ({gap: 1.0}, -good), ({echo: 1.0}, good))
+    return [(key, found.get(key, 0.0 * k), cube * second[key]) for key in sorted(second)]
 
 
-def _sum(*terms: tuple[dict[float, Any], Any]) -> dict[float, Any]:
-    found: dict[float, Any] = {}
+def _times(one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(i + j for i, j in zip(one, other, strict=True))
+
+
+def _sum(*terms: tuple[_Sum, Any]) -> _Sum:
+    found: _Sum = {}
     for factors, weight in terms:
-        for delay, factor in factors.items():
-            found[delay] = found.get(delay, 0.0) + weight * factor
+        for turns, factor in factors.items():
+            found[turns] = found.get(turns, 0.0) + weight * factor
     return found
 
 
-def _product(one: dict[float, Any], other: dict[float, Any]) -> dict[float, Any]:
-    found: dict[float, Any] = {}
+def _product(one: _Sum, other: _Sum) -> _Sum:
+    found: _Sum = {}
     for i, x in one.items():
         for j, y in other.items():
-            found[i + j] = found.get(i + j, 0.0) + x * y
+            turns = _times(i, j)
+            found[turns] = found.get(turns, 0.0) + x * y
     return found
 
 
 def clocked_most(law: ClockedLaw, p: float, u: float) -> float:
-    """Bound of |Q| for |sigma| >= u on the imaginary axis; inf where it says nothing."""
+    """Bound of |Q|, of drops of |Q e^(−sigma) + p/sigma|, for |sigma| >= u on the imaginary axis; inf where it says
+    nothing."""
     _, mode = clocked_mode(law, np.log(p))
-    m, waits = float(mode.hits), float(mode.waits)
+    m, waits, t = float(mode.hits), float(mode.waits), float(mode.notice)
     k, u = law.increase / float(clocked_window(law, p)) / waits, u * waits
     if u <= 2.0 * m:
         return inf
-    o = 1.0 / (1.0 + m)
+    o = 1.0 / (1.0 + m * (1.0 + t))
     part, late = 2.0 / (law.spread * u), 2.0 / (u - 2.0 * m)  # of |G| and of |F/(1 + m F)|
-    held = (1.0 + part) * (1.0 - o) * u / (u - 2.0 * m)
+    held = (1.0 + part) * m * o * u / (u - 2.0 * m)
     room = u - k * (2.0 * o + held)
-    return waits * k * (o * part + (1.0 + part) * (1.0 - o) * late) / room if room > 0.0 else inf
+    if room <= 0.0:
+        return inf
+    missing = float(mode.dropped) * waits / u * (1.0 + 2.0 / u)
+    return waits * k * (o * part + (1.0 + part) * m * o * late) / room + missing

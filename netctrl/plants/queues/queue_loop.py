@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from netctrl.plants.aliases import majorant
-from netctrl.plants.queues.high_frequencies import Equilibrium
+from netctrl.plants.queues.high_frequencies import Equilibrium, dropped_factor
 from netctrl.plants.queues.mean_value import MeanValue, coordinate, unknown_phase
 from netctrl.plants.queues.queue_response import (
     BLOCK,
@@ -176,18 +176,18 @@ def _shares(loop: QueueResponse, centre: np.ndarray, half: np.ndarray, x: np.nda
     flows, rtt = (np.exp(centre[: len(x), i : i + 1]) for i in (1, 2))
     middle = loop.point(x[:, None], flows, rtt)  # the same in a whole cell, of a point
 
-    def bounded(angles: np.ndarray, chosen: np.ndarray, *, known: bool) -> tuple[MeanValue, MeanValue]:
+    def bounded(angles: np.ndarray, chosen: np.ndarray, *, known: bool) -> tuple[MeanValue, Equilibrium, MeanValue]:
         theta, ln_flows, ln_rtt, extra = (MeanValue(u.value, u.slopes[chosen], u.half[chosen]) for u in four)
         over = half[:, 1:3].any()
         point = _over_cells(loop, middle, x, (ln_flows, ln_rtt), half[:, 1:3]) if over else middle
-        return theta, _bounded(loop, theta + angles, point, extra, known=known)
+        return theta, point, _bounded(loop, theta + angles, point, extra, known=known)
 
     law = loop.law
     turns = 2.0 * pi * np.arange(-most, most + 1) if isinstance(law, SampledPi) else np.zeros(1)
-    _, near = bounded(turns, wide, known=True)
+    *_, near = bounded(turns, wide, known=True)
     found = near.slopes
     if isinstance(law, SampledPi):
-        theta, ends = bounded(turns[[0, -1]], np.append(wide, 4), known=False)
+        theta, point, ends = bounded(turns[[0, -1]], np.append(wide, 4), known=False)
         edges = ends.slopes
         # Slopes fall as the square of the alias at least: angles and delays turn terms that fall as its cube.
         size = np.concatenate([edges[:, :, :1], _with_last(found[:, :, 1:-1]), edges[:, :, 1:]], axis=2)
@@ -195,10 +195,23 @@ def _shares(loop: QueueResponse, centre: np.ndarray, half: np.ndarray, x: np.nda
         total = MeanValue(near.value.sum(axis=1, keepdims=True), sums[:, :, None], ends.half)
         counted = (1.0 - theta.turn()) * law.proportional + law.integral
         found = (counted * total * (1.0 / loop.epoch)).slopes
+        if loop.drops:
+            found[:-1][wide == 3] += (counted * _drops_by_delay(loop, centre, half, point)).most
     parts = np.zeros(half.shape)
     parts[:, wide] = np.where(half[:, wide] > 0.0, found[: len(wide), :, 0].T * half[:, wide], 0.0)
     steeper = law.steeper(x) if isinstance(law, SampledPi) else 1.0  # its logarithm moves less than that of x
     return parts * (steeper / x)[:, None]
+
+
+def _drops_by_delay(loop: QueueResponse, centre: np.ndarray, half: np.ndarray, point: Equilibrium) -> np.ndarray:
+    """Bound of |∂/∂(extra delay)| of (1/d) Σ_m e^(−s_m late)/s_m² times its factor, (k, 1).
+
+    Σ_m e^(−s_m late)/s_m is d e^(−i theta n)/(1 − e^(−i theta)) with a whole number n; bounds of its terms have no sum.
+    """
+    factor = dropped_factor(loop, point)
+    most = factor.most if isinstance(factor, MeanValue) else np.abs(factor)
+    lowest = np.maximum(centre[:, :1] - half[:, :1], 0.0)
+    return most / (2.0 * np.sin(0.5 * np.minimum(lowest, pi)))
 
 
 def _with_last(slopes: np.ndarray) -> np.ndarray:
@@ -233,13 +246,11 @@ def _over_cells(
 def _bounded(loop: QueueResponse, angle: MeanValue, point: Equilibrium, extra: MeanValue, *, known: bool) -> MeanValue:
     """Terms over cells; without `known` phases are taken as unknown, so that bounds fall with the angle."""
     omega = angle * (1.0 / loop.epoch)
-    turned = [
-        [(omega * clock * f).turn() for f in k.sender.turns]
-        for k, clock in zip(loop.classes, point.clocks, strict=True)
-    ]
+    turned = [[(omega * lag).turn() for lag in lags] for lags in point.lags(loop.classes)]
     echoes = turned if known else [[_with_slopes(unknown_phase(e, -1), e) for e in each] for each in turned]
-    less = [k.wait(point.standing) if loop.marked_leaving else 0.0 for k in loop.classes]
-    marks = [(omega * (trip + extra + point.late - w)).turn() for trip, w in zip(point.trips, less, strict=True)]
+    marks = [(omega * delay).turn() for delay in loop.delays(point, extra)]
+    if loop.drops and isinstance(loop.law, SampledPi):  # without what `_drops_by_delay` bounds
+        marks[-1] = (omega * (point.late + extra.value)).turn()
     return loop.term(1j * omega, point, echoes, marks)
 
 

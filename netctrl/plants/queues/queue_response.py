@@ -40,13 +40,15 @@ _ALIASES = 12
 """On each side, at least; with the tails' two leading powers they leave less than 1e-8 of the response."""
 _FEW = 3
 """For a first look, which leaves less than 1e-5."""
-_ALIASES_APART, _FEW_APART = 320, 100
+_ALIASES_APART, _FEW_APART = 360, 120
 """The same where `several_clocks` leave no tails to be known: less than 1e-6 and 1e-5."""
 BLOCK = 30_000
 """Numbers in an array of a block: what is computed from them stays in the processor's cache."""
 np.empty(1 << 21)  # glibc keeps freed memory up to twice the largest array freed so far, else each block's is new pages
 _NEWTON, _USUAL = 60, 0.01
 """Steps, and an output of which the delay is where they begin."""
+_LEAST_WINDOW = 2.0
+"""Of which a loop is asked [packet]."""
 MOST_SPACED = 1.5
 """Of x where marks are spaced, which tends to 2 as p grows; 1 at p = 1."""
 EDGE = 1e-9
@@ -175,6 +177,11 @@ class QueueResponse:
         return self.clocked and len({k.stretch for k in self.classes}) > 1
 
     @property
+    def drops(self) -> bool:
+        """Whether packets are dropped, each of which leaves the queue at once."""
+        return any(k.sender.notice for k in self.classes)
+
+    @property
     def epoch(self) -> float:
         """Time that an angle of 1 rad stands for, per rad/s [s]."""
         return self.law.update_s if isinstance(self.law, SampledPi) else self.continuous_s
@@ -287,13 +294,7 @@ class QueueResponse:
         return int(np.ceil(few + 2.0 * fast if coarse else most + 8.0 * fast))
 
     def sums(
-        self,
-        theta: np.ndarray,
-        x: np.ndarray,
-        flows: np.ndarray,
-        rtt: np.ndarray,
-        extra: np.ndarray,
-        most: int,
+        self, theta: np.ndarray, x: np.ndarray, flows: np.ndarray, rtt: np.ndarray, extra: np.ndarray, most: int
     ) -> np.ndarray:
         """L at points (theta [rad], x, N, tau [s], extra delay [s]) with `most` aliases on each side.
 
@@ -301,28 +302,24 @@ class QueueResponse:
         """
         omega = (theta + 2.0 * pi * np.arange(-most, most + 1)) * (1.0 / self.epoch)
         point = self.point(x, flows, rtt)
-        delays = self._delays(point, extra)
-        echoes = [
-            [turns(theta, f * clock / self.epoch, most) for f in k.sender.turns]
-            for k, clock in zip(self.classes, point.clocks, strict=True)
-        ]
+        delays = self.delays(point, extra)
+        echoes = [[turns(theta, lag / self.epoch, most) for lag in lags] for lags in point.lags(self.classes)]
         marks = [turns(theta, delay / self.epoch, most) for delay in delays]
         passed = [turns(theta, trip / self.epoch, most) for trip in point.trips] if self.several_clocks else []
         terms = self.term(1j * omega, point, echoes, marks, passed)
         if isinstance(self.law, Averaged):
             return (terms / x)[..., 0]
-        angle, beyond = theta[..., 0], 0.0
-        if not self.several_clocks:
-            terms -= leading_terms(self, omega, theta, point, echoes, marks)
-            beyond = tails(self, angle, point, delays)
+        terms -= leading_terms(self, omega, theta, point, echoes, marks)
+        angle = theta[..., 0]
         counted = -self.law.proportional * np.expm1(-1j * angle) + self.law.integral
         factor = counted / self.epoch * (self.law.steeper(x[..., 0]) / x[..., 0])
-        return factor * (terms.sum(axis=-1) + beyond)
+        return factor * (terms.sum(axis=-1) + tails(self, angle, point, delays))
 
-    def _delays(self, point: Equilibrium, extra: Any) -> list:
-        """From a mark to the law's reading of what it does, for each class [s]."""
+    def delays(self, point: Equilibrium, extra: Any) -> list:
+        """From a mark to the law's reading of what it does, for each class [s]; last, of the packet that is dropped."""
         less = [k.wait(point.standing) if self.marked_leaving else 0.0 for k in self.classes]
-        return [trip + point.late + extra - w for trip, w in zip(point.trips, less, strict=True)]
+        late = point.late + extra
+        return [trip + late - w for trip, w in zip(point.trips, less, strict=True)] + [late] * self.drops
 
     def point(self, x: Any, flows: Any, rtt: Any) -> Equilibrium:
         """Equilibrium at the output x, with N flows and tau [s]."""
@@ -348,15 +345,18 @@ class QueueResponse:
     def term(self, s: Any, point: Equilibrium, echoes: list, marks: list, passed: list | None = None) -> Any:
         """−x (δD/δx) e^(−s age)/s, or for an averaging law x times its whole loop.
 
-        It takes s [rad/s], for each class e^(−s clock f) for each f of its sender's turns, and the phases of marks;
-        where acknowledgements clock flows of several round trips, e^(−s R).
+        It takes s [rad/s], for each class the phases of its lags, and those of marks, as `delays`; of `several_clocks`
+        e^(−s R).
         """
         moves: list[Any] = []
         den: Any = 0.0 if self.clocked else s
         for i, k in enumerate(self.classes):
             trip, share = point.trips[i], point.shares[i]
-            Q, V = response(k.sender, s * trip, echoes[i][0], point.dampings[i], point.modes[i], echoes[i][-1])
-            moves.append(Q * marks[i] * (share * k.power))
+            Q, V = response(k.sender, s * trip, echoes[i], point.dampings[i], point.modes[i])
+            move = Q * marks[i]
+            if k.sender.notice:
+                move = move + point.modes[i].dropped / (s * trip) * marks[-1]
+            moves.append(move * (share * k.power))
             if k.queued:
                 den = den + (V + 1.0) * (share / trip)
         if passed:
@@ -385,7 +385,8 @@ class QueueResponse:
             trip = float(self.trip(k, rtt[1], standing))
             slow = float(k.window(lowest, trip)) / k.sender.increase
             average = 1.0 / k.sender.averaging if k.sender.averaging else 0.0
-            total = max(total, trip * (slow + average + 4.0) + late)
+            told = k.sender.notice / _LEAST_WINDOW
+            total = max(total, trip * (slow + average + told + 4.0) + late)
         if isinstance(self.law, Averaged):
             return min(0.05 * self.epoch / (total + 1.0 / self.law.corner), 0.02)
         share = self.law.proportional / self.law.integral

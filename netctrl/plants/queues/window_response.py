@@ -18,6 +18,7 @@ Slow start, time-outs and the reduction's own granularity are left out.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ import numpy as np
 from netctrl.plants.queues.clocked_response import (
     CLOCKED_EXPONENTS,
     ClockedMode,
+    Leading,
     clocked_exponent,
     clocked_leading,
     clocked_mode,
@@ -46,6 +48,9 @@ from netctrl.plants.queues.cubic_response import (
 )
 
 __all__ = ["CRENO", "CUBIC", "DCTCP", "RENO", "SENDERS", "Sender", "leading", "response"]
+
+_DUPLICATES = 3.0
+"""Duplicate acknowledgements that tell of a loss (RFC 5681, Section 3.2; RFC 6675)."""
 
 
 class Sender(NamedTuple):
@@ -70,10 +75,17 @@ class Sender(NamedTuple):
     held: float = 0.0
     """What waits at its receiver for an acknowledgement, on average [packet]."""
 
-    @property
-    def turns(self) -> tuple[float, ...]:
-        """Delays of which the response needs e^(−s delay), in round trips."""
-        return (1.0, self.spread) if 0.0 < self.spread < 1.0 else (1.0,)
+    notice: float = 0.0
+    """Packets from a drop's gap to the one that tells such a sender of it; 0: packets are marked."""
+
+    def turns(self, mode: Any) -> tuple[Any, ...]:
+        """Delays of which the response needs e^(−s delay), in the sender's round trips."""
+        found = (1.0, self.spread) if 0.0 < self.spread < 1.0 else (1.0,)
+        return (*found, mode.notice) if self.notice else found
+
+    def under(self, drops: bool) -> Sender:
+        """This sender where packets are dropped and not marked: one of Linux as it is without ECN."""
+        return _WITHOUT_ECN.get(self, self) if drops else self
 
     @property
     def scalable(self) -> bool:
@@ -153,37 +165,52 @@ LINUX_CRENO = CRENO._replace(name="linux-creno", spread=1.0, lost=0.85, held=0.5
 RFC_RENO = RENO._replace(name="rfc-reno", spread=RENO.decrease)
 """Reno of RFC 5681: acknowledgements clock it, and a cut keeps it silent until the flight has fallen."""
 RFC_CRENO = CRENO._replace(name="rfc-creno", spread=CRENO.decrease)
-SENDERS = {sender.name: sender for sender in (RENO, CRENO, CUBIC, DCTCP, LINUX_RENO, LINUX_CRENO, RFC_RENO, RFC_CRENO)}
+LINUX_RENO_NOECN = LINUX_RENO._replace(name="linux-reno-noecn", lost=0.25, notice=_DUPLICATES)
+"""Reno of Linux without ECN: packets are dropped, which selective acknowledgements tell (RFC 6675). Of a cut it loses
+what it rounds down, measured."""
+LINUX_CRENO_NOECN = LINUX_CRENO._replace(name="linux-creno-noecn", lost=0.5, notice=_DUPLICATES)
+_WITHOUT_ECN = {LINUX_RENO: LINUX_RENO_NOECN, LINUX_CRENO: LINUX_CRENO_NOECN}
+SENDERS = {
+    sender.name: sender
+    for sender in (
+        RENO,
+        CRENO,
+        CUBIC,
+        DCTCP,
+        LINUX_RENO,
+        LINUX_CRENO,
+        LINUX_RENO_NOECN,
+        LINUX_CRENO_NOECN,
+        RFC_RENO,
+        RFC_CRENO,
+    )
+}
 
 
 def response(
-    sender: Sender,
-    sigma: Any,
-    echo: Any,
-    damping: Any,
-    mode: CubicMode | ClockedMode | None = None,
-    cut: Any = None,
+    sender: Sender, sigma: Any, turned: Sequence[Any], damping: Any, mode: CubicMode | ClockedMode | None = None
 ) -> tuple[Any, Any]:
     """Q and V of a window; V is 0 for a scalable sender and for one that acknowledgements clock.
 
     Parameters
     ----------
     sender : Sender
-    sigma, echo : complex, ndarray or MeanValue
-        R s and e^(−R s).
+    sigma : complex, ndarray or MeanValue
+        R s.
+    turned : sequence of the same
+        e^(−R s f) for each f of the sender's `turns`; of one that acknowledgements clock R is `mode.waits` as long.
     damping : float, ndarray or MeanValue
         k = a/w.
     mode : CubicMode or ClockedMode, optional
         Of a sender with a curve, or that acknowledgements clock.
-    cut : complex, ndarray or MeanValue, optional
-        e^(−spread R s), of a sender that acknowledgements clock. Its R, also in `echo`, is `mode.waits` times as long.
     """
     if sender.curve or sender.spread:
         if isinstance(mode, ClockedMode):
-            return clocked_response(sender, sigma, echo, cut, damping, mode), 0.0
+            return clocked_response(sender, sigma, turned, damping, mode), 0.0
         if mode is None:
             raise TypeError("mode: the response of this sender depends on it")
-        return cubic_response(sigma, echo, mode)
+        return cubic_response(sigma, turned[0], mode)
+    echo = turned[0]
     if sender.scalable:
         slow = sender.averaging / (sigma + sender.averaging) if sender.averaging else 1.0
         return damping / (sigma + damping) * slow, 0.0
@@ -191,15 +218,15 @@ def response(
     return found, found * (1.0 - echo)
 
 
-def leading(sender: Sender, damping: Any, mode: CubicMode | ClockedMode | None = None) -> list[tuple[float, Any, Any]]:
-    """Q at high frequencies: for each delay f in round trips the factors of e^(−f sigma)/sigma and
-    e^(−f sigma)/sigma²; of a sender that acknowledgements clock, those of 1/sigma² and 1/sigma³."""
+def leading(sender: Sender, damping: Any, mode: CubicMode | ClockedMode | None = None) -> list[Leading]:
+    """Q at high frequencies: numbers of the sender's turns, with the factors of their product over sigma and over
+    sigma²; of a sender that acknowledgements clock, over sigma² and sigma³."""
     if isinstance(mode, ClockedMode):
         return clocked_leading(sender, damping, mode)
     if mode is not None:
-        return [(0.0, *cubic_leading(mode))]
+        return [((0,), *cubic_leading(mode))]
     if sender.scalable and sender.averaging:
-        return [(0.0, 0.0 * damping, damping * sender.averaging)]
+        return [((0,), 0.0 * damping, damping * sender.averaging)]
     square = damping * damping
-    plain = (0.0, damping, -square)
-    return [plain] if sender.scalable else [plain, (1.0, 0.0 * damping, -square)]
+    plain = ((0,), damping, -square)
+    return [plain] if sender.scalable else [plain, ((1,), 0.0 * damping, -square)]
