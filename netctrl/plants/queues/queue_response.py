@@ -41,7 +41,7 @@ _ALIASES = 12
 _FEW = 3
 """For a first look, which leaves less than 1e-5."""
 _ALIASES_APART, _FEW_APART = 360, 120
-"""The same where `several_clocks` leave no tails to be known: less than 1e-6 and 1e-5."""
+"""The same where `several_clocks` leave no tails to be known: less than 1e-6 and 2e-5."""
 BLOCK = 30_000
 """Numbers in an array of a block: what is computed from them stays in the processor's cache."""
 np.empty(1 << 21)  # glibc keeps freed memory up to twice the largest array freed so far, else each block's is new pages

@@ -13,7 +13,15 @@ from netctrl.plants.queues import queue_response
 from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.queue_response import SampledPi, WindowClass
 from netctrl.plants.queues.several_trips import shared_queue, sharp_angles
-from netctrl.plants.queues.window_response import LINUX_CRENO, LINUX_RENO, RFC_CRENO, RFC_RENO
+from netctrl.plants.queues.window_response import (
+    LINUX_CRENO,
+    LINUX_CRENO_NOECN,
+    LINUX_RENO,
+    LINUX_RENO_NOECN,
+    RFC_CRENO,
+    RFC_RENO,
+    Sender,
+)
 
 RATE = 1250.0
 PI = SampledPi(0.01, 0.2, 0.016, 0.015)
@@ -40,10 +48,11 @@ def test_the_queue_solves_the_balances_of_all_classes(
     assert above / below == pytest.approx(solved, rel=1e-6, abs=1e-9)
 
 
-def test_round_trips_that_hardly_differ_are_one() -> None:
+@pytest.mark.parametrize("senders", [(RFC_RENO, LINUX_CRENO), (LINUX_RENO_NOECN, LINUX_CRENO_NOECN)])
+def test_round_trips_that_hardly_differ_are_one(senders: tuple[Sender, Sender]) -> None:
     one, two = (
         QueueLoop(
-            (WindowClass(RFC_RENO, 0.3, power=2.0), WindowClass(LINUX_CRENO, 0.7, stretch, power=2.0)),
+            (WindowClass(senders[0], 0.3, power=2.0), WindowClass(senders[1], 0.7, stretch, power=2.0)),
             PI,
             RATE,
             age_queues=1.0,
@@ -59,9 +68,10 @@ def test_round_trips_that_hardly_differ_are_one() -> None:
 def several(seed: int) -> tuple[QueueLoop, float, float]:
     rng = np.random.default_rng(seed)
     update, target, rtt = (10.0 ** rng.uniform(*ends) for ends in ((-3.0, -1.0), (-3.0, -1.0), (-3.5, 0.0)))
+    senders = (LINUX_RENO, RFC_CRENO) if seed < 16 else (LINUX_RENO_NOECN, LINUX_CRENO_NOECN)
     classes = (
-        WindowClass(LINUX_RENO, 0.4, power=2.0),
-        WindowClass(RFC_CRENO, 0.6, (1.05, 1.3, 2.0, 3.0)[seed % 4], power=2.0),
+        WindowClass(senders[0], 0.4, power=2.0),
+        WindowClass(senders[1], 0.6, (1.05, 1.3, 2.0, 3.0)[seed % 4], power=2.0),
     )
     loop = QueueLoop(classes, SampledPi(0.01, 0.2, update, target), RATE, age_queues=1.0)
     return loop, RATE * (rtt + target) / rng.uniform(2.0, 500.0), rtt
@@ -74,7 +84,7 @@ def test_the_aliases_that_are_taken_are_all_to_six_digits(seed: int, monkeypatch
     monkeypatch.setattr(queue_response, "_ALIASES_APART", 6000)
     exact = loop.at(ANGLES, flows, rtt)
     np.testing.assert_allclose(fine, exact, rtol=1e-6)
-    np.testing.assert_allclose(coarse, exact, rtol=1e-5)
+    np.testing.assert_allclose(coarse, exact, rtol=2e-5)
 
 
 def test_sharp_angles_are_where_classes_exchange_packets() -> None:
@@ -100,7 +110,7 @@ def bent() -> tuple[QueueLoop, float, float]:
 def test_a_limit_where_classes_exchange_packets_is_found() -> None:
     loop, flows, rtt = bent()
     found = stable_gains(loop, flows, rtt)
-    theta = np.linspace(0.05, 0.06, 3000)
+    theta = np.linspace(0.052, 0.055, 500)
     L = loop.at(theta, flows, rtt)
     i = np.flatnonzero((np.diff(np.signbit(L.imag)) != 0) & (L.real[1:] < 0.0))
     assert found.upper == pytest.approx((-1.0 / L.real[i]).min(), rel=1e-2)
