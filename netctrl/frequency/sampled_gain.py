@@ -52,6 +52,9 @@ _ROUNDS, _ROUNDING = 60, 1e-14
 """Steps to a sign change, and the angle from the axis at which it is found [rad]."""
 _SPACING = 4e-16
 """Relative width of a bracket that is rounding error."""
+_JUMP, _STEEP = 1.0, 1e-6
+"""A phase that changes by more than _JUMP [rad] over less than _STEEP of ln theta jumps: the response is 0 there, or
+less than 1e-5 of what it is around."""
 SCAN = 33
 """Points of a scan that narrows a minimum."""
 
@@ -204,12 +207,16 @@ def illinois(
     fb: np.ndarray,
     steps: int,
     close: float = 0.0,
+    *,
+    phases: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Roots between a and b, each on its own, by the Illinois method in the form of Anderson and Björck (BIT 13, 1973).
 
     `off` takes arguments, and which roots they are for, to the function's values and anything else; fa and fb are its
-    values at both ends. A root is found after `steps` or where the value is at most `close`. Returns the roots, and
-    what `off` gave beside its function there.
+    values at both ends. A root is found after `steps` or where the value is at most `close`. Of `phases` [rad], the
+    search also ends between one above a quarter turn and one below minus a quarter turn, which meet at half a turn and
+    not at 0, and where one jumps by half a turn, at a zero of the response. Returns the roots, and what `off` gave
+    beside its function there.
     """
     a, b, fa, fb = (each.copy() for each in (a, b, fa, fb))
     beside, going = np.empty(0), np.arange(len(b))
@@ -229,7 +236,13 @@ def illinois(
         b[going], fb[going] = c, fc
         beside = new if step == 0 else beside
         beside[going] = new
-        going = going[(np.abs(fc) > close) & (np.abs(c - b0) > _SPACING * np.maximum(np.abs(c), 1.0))]
+        width = np.abs(c - b0)
+        left = (np.abs(fc) > close) & (width > _SPACING * np.maximum(np.abs(c), 1.0))
+        if phases:  # b0 and c are both ends where the sign changed
+            sizes = np.abs(np.stack([fc, fb0]))
+            behind, jumps = sizes.min(axis=0) > 0.5 * pi, (sizes.sum(axis=0) > _JUMP) & (width < _STEEP)
+            left &= ~(crossed & (behind | jumps))
+        going = going[left]
     return b, beside
 
 

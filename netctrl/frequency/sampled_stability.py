@@ -226,7 +226,7 @@ def _crossings(
         return np.angle(-value), value
 
     close = close or (_CLOSE if coarse else _ROUNDING)
-    b, value = illinois(off, a, b, fa, fb, _NARROWINGS, close)
+    b, value = illinois(off, a, b, fa, fb, _NARROWINGS, close, phases=True)
     kept = (value.real < 0.0) & ~(last & (np.abs(np.exp(b) - pi) < 1e-9))
     row, at = row[kept], np.exp(b[kept])
     gains, changes = -1.0 / value.real[kept], np.where(rises[kept], 2, -2)

@@ -169,6 +169,38 @@ def test_unusable_input_is_named(arguments: dict, named: str) -> None:
     assert refused.value.argument == named
 
 
+BUFFER = {"limit_bytes": 3_000_000, "min_bytes": 100_000, "max_bytes": 900_000, "burst": 120, "average_packet": 1500}
+
+
+@pytest.mark.parametrize(
+    ("law", "given", "marks"),
+    [
+        ("pie", {}, {"ecn": True}),
+        ("fq_pie", {}, {"ecn": True}),
+        ("red", BUFFER, {"ecn": True}),
+        ("wred", {"min_bytes": 100_000, "max_bytes": 900_000, "max_percent": 10}, {"ecn": True}),
+        ("docsis-pie", {}, None),
+        ("dualpi2", None, {}),
+        ("pi2", None, {}),
+    ],
+)
+def test_senders_of_linux_are_those_without_ecn_where_a_law_drops(law: str, given: dict | None, marks: dict) -> None:
+    def margin(sender: str, parameters: dict) -> float:
+        found = certify(
+            law, rtt_s=0.06, flows=50.0, capacity_bit_per_s=5e7, senders=sender, parameters=parameters
+        ).certificate.sampled
+        assert found is not None
+        return found.gain_margin_db
+
+    for sender in ("linux-reno", "linux-creno"):
+        without = margin(f"{sender}-noecn", given or {})
+        if given is not None:
+            assert margin(sender, given) == without
+        if marks is not None:
+            assert abs(margin(sender, (given or {}) | marks) - without) > 1e-3
+    assert margin("rfc-reno", given or {}) == margin("rfc-reno", (given or {}) | (marks or {}))
+
+
 def test_small_windows_are_outside_of_any_window_law() -> None:
     found = certify("pie", rtt_s=0.01, flows=(10.0, 100.0), capacity_bit_per_s=20e6).certificate
     assert found.status is Status.INFEASIBLE

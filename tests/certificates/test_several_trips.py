@@ -70,7 +70,7 @@ def test_steps_around_a_point_lead_to_the_worst_corner() -> None:
 @pytest.mark.parametrize(
     ("law", "arguments", "named"),
     [
-        ("red", {"parameters": {"min_bytes": 30e3, "max_bytes": 300e3}}, "stretches"),
+        ("red", {"parameters": {"limit_bytes": 1_000_000, "ecn": True}}, "stretches"),
         ("pi2", {"senders": "linux-reno-noecn+linux-creno"}, "sender"),
         ("pi2", {"senders": "linux-reno+reno"}, "sender"),
     ],

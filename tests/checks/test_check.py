@@ -72,6 +72,11 @@ def test_scenarios_have_the_law_of_the_certificate() -> None:
         "target": 0.015,
     }
     assert not scenario.flows[0].ecn
+    for sender, ecn, marks in (("linux-creno", False, False), ("linux-creno-noecn", True, False), ("reno", True, True)):
+        found = certificate("pie", senders=sender, parameters={"hz": 1000, "ecn": ecn})
+        scenario = check_scenario(point_of(found), "kernel", 1)
+        assert scenario.flows[0].ecn is marks
+        assert scenario.links[0].queue.parameters.get("ecn", 0.0) == ecn
     scenario = check_scenario(
         point_of(certificate("dualpi2", senders=".8reno+.2creno", stretches=(1.0, 2.0))), "packet", 1
     )

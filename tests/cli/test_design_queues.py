@@ -36,7 +36,7 @@ def test_a_design_is_printed_saved_reported_exported_and_certified(run: Run) -> 
     assert status == 0
     assert "tc -batch router/queue.tc" in out
     line = Path("router/queue.tc").read_text().splitlines()[1]
-    assert line == "qdisc replace dev eth0 root pie target 15ms tupdate 15ms alpha 2 beta 26 ecn"
+    assert line == "qdisc replace dev eth0 root pie target 15ms tupdate 15ms alpha 2 beta 26 noecn"
     status, out, _ = run(f"pie --alpha 2 --beta 26 {HOME} --json", certify)
     assert status == 0
     sampled = json.loads(out)["certificate"]["sampled"]

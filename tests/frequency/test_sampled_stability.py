@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from netctrl.frequency.branch_bound import Minimum, Sector
-from netctrl.frequency.sampled_gain import greatest_gain
+from netctrl.frequency.sampled_gain import greatest_gain, illinois
 from netctrl.frequency.sampled_margins import box_disk_margin, point_proofs, sampled_margins
 from netctrl.frequency.sampled_stability import (
     box_keeps,
@@ -66,6 +66,29 @@ def test_poles_are_counted_where_only_small_and_large_gains_are_stable(pole: flo
     assert any(n == 0 and each.lower > 0.0 for n, each in zip(counted, found, strict=True))
     factors = [gain_factors(loop, np.ones(2), np.ones(2))[1] for loop in loops]
     np.testing.assert_allclose(factors, [each.factor for each in found], rtol=1e-4)
+
+
+@pytest.mark.parametrize("phases", [False, True])
+def test_a_root_of_a_phase_is_found_and_not_its_jumps(phases: bool) -> None:
+    # The phase of each passes 0 at ln theta = .3, half a turn at .3, and a zero of the function at .3, 1 rad away.
+    curves = [lambda u: np.exp(8j * (u - 0.3)), lambda u: -np.exp(8j * (u - 0.3)), lambda u: (u - 0.3) * np.exp(1j)]
+    asked = np.zeros(3, dtype=int)
+
+    def off(u: np.ndarray, i: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        np.add.at(asked, i, 1)
+        value = np.array([curves[k](x) for k, x in zip(i, u, strict=True)])
+        return np.angle(value), value
+
+    low, high, three = np.full(3, 0.1), np.full(3, 0.52), np.arange(3)
+    ends = [off(u, three)[0] for u in (low, high)]
+    asked[:] = 0
+    found, values = illinois(off, low, high, *ends, 60, 1e-13, phases=phases)
+    assert found[0] == pytest.approx(0.3, abs=1e-14)
+    assert asked[0] < 10
+    assert values[1].real < 0.0
+    assert abs(values[2]) < 1e-5
+    assert (asked[1:] < [10, 30]).all() == phases
+    assert (asked[1:] > 40).all() == (not phases)
 
 
 class Delayed:

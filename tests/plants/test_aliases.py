@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from netctrl.plants.aliases import SMALL_ANGLE, held_aliases
+from netctrl.plants.aliases import SMALL_ANGLE, held_aliases, turned
 
 SMALL, LARGE = np.array([1e-3, 0.02, 0.0999]), np.array([0.1001, 0.7, 2.0, 3.1, np.pi])
 MIXED = np.concatenate([SMALL, LARGE])
@@ -58,3 +58,10 @@ def test_sums_continue_off_the_unit_circle() -> None:
     expected = (np.exp(-s * 1.4) * (0.8 / s**3 - 2.0 / s**4)).sum()
     found = held_aliases(np.array([angle]), np.array([1.4]), np.array([0.8]), np.array([-2.0]))
     np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("count", [3, 1000])
+def test_turned_angles_are_complex_exponentials_also_at_half_turns(count: int) -> None:
+    angles = np.append(np.random.default_rng(2).uniform(-300.0, 300.0, count), np.pi * np.arange(-9.0, 9.0))
+    np.testing.assert_allclose(turned(angles), np.exp(-1j * angles), rtol=0.0, atol=1e-15)
+    np.testing.assert_allclose(turned(angles + 0.5j), np.exp(-1j * angles + 0.5), rtol=1e-14)

@@ -36,7 +36,8 @@ def tc_arguments(name: str, parameters: Mapping[str, Any], bandwidth_bit_per_s: 
         steps = (f"{round(given[gain] / PIE_STEP)}" for gain in ("alpha", "beta"))
         alpha, beta = steps
         more = ("dq_rate_estimator",) if given.get("dq_rate_estimator") else ()
-        return ("pie", *_times(given), "alpha", alpha, "beta", beta, "ecn", *more)
+        marks = "ecn" if given.get("ecn") else "noecn"
+        return ("pie", *_times(given), "alpha", alpha, "beta", beta, marks, *more)
     if name == "dualpi2":
         gains = ("alpha", f"{given['alpha']:.12g}", "beta", f"{given['beta']:.12g}")
         drop = "drop_enqueue" if given.get("drop_early") else "drop_dequeue"

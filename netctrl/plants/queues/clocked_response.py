@@ -61,8 +61,10 @@ from netctrl.plants.queues.mean_value import through
 __all__ = [
     "CLOCKED_EXPONENTS",
     "ClockedMode",
+    "Means",
     "clocked_exponent",
     "clocked_leading",
+    "clocked_missing",
     "clocked_mode",
     "clocked_most",
     "clocked_probability",
@@ -260,8 +262,21 @@ def _exp(u: Any) -> Any:
     return through(u, np.exp, lambda _, high: np.exp(high))
 
 
-def clocked_response(law: ClockedLaw, sigma: Any, turned: Sequence[Any], damping: Any, mode: ClockedMode) -> Any:
-    """Q, of drops Q − p T H/sigma: what moves the queue a round trip later.
+class Means(NamedTuple):
+    """What a response over cells has in place of quotients by sigma, whose bounds would be loose where it is small."""
+
+    turns: Sequence[Any]
+    """`mean_turn` of each of the sender's turns."""
+    fall: Any = None
+    """`mean_fall` of its round trip, of drops."""
+    path: Any = None
+    """(1 − e^(−s T))/(R s) of the time T from a drop to the next packet's acknowledgement, of drops."""
+
+
+def clocked_response(
+    law: ClockedLaw, sigma: Any, turned: Sequence[Any], damping: Any, mode: ClockedMode, means: Means | None = None
+) -> Any:
+    """Q.
 
     Parameters
     ----------
@@ -273,37 +288,52 @@ def clocked_response(law: ClockedLaw, sigma: Any, turned: Sequence[Any], damping
     damping : float, ndarray or MeanValue
         a/w.
     mode : ClockedMode
+    means : Means, optional
+        Of cells.
     """
     m, own, echo = mode.hits, sigma * mode.waits, turned[0]
-    if law.notice:
-        return _of_drops(law, own, turned, damping, mode)
     k = damping / mode.waits
     inverse = 1.0 / own
-    mean = (1.0 - echo) * inverse
-    o = 1.0 / (m + 1.0)
-    if law.spread == 1.0:  # o F + (1 − F) c F/(1 + m F) is F/(1 + m F)
-        return damping * mean / (m * mean + 1.0) / (own + k * (o + echo / (m * mean + 1.0)))
-    cut = turned[1]
-    part = (1.0 - cut) * inverse * (1.0 / law.spread)
-    late = (1.0 - part) * (m * o / (m * mean + 1.0))
-    return damping * (part * o + late * mean) / (own + k * (o * (cut + 1.0) + late * echo))
+    mean = means.turns[0] if means else (1.0 - echo) * inverse
+    cut, part = echo, mean
+    if law.spread < 1.0:
+        cut = turned[1]
+        part = means.turns[1] if means else (1.0 - cut) * inverse * (1.0 / law.spread)
+    if law.notice:
+        late, t = turned[-1], mode.notice
+        o = 1.0 / (m * (t + 1.0) + 1.0)
+        gap = means.turns[-1] * t if means else (1.0 - late) * inverse
+        mean, part, cut, echo = gap + late * mean, late * part, late * cut, late * echo
+    else:
+        o = 1.0 / (m + 1.0)
+    hit = m * mean + 1.0  # numerator and denominator of Q are multiplied by it: divisions take longest
+    if law.spread == 1.0 and not law.notice:  # o F + (1 − F) c F/(1 + m F) is F/(1 + m F)
+        return damping * mean / ((own + k * o) * hit + k * echo)
+    late, open_ = (1.0 - part) * (m * o), hit * o
+    return damping * (part * open_ + late * mean) / (own * hit + k * (open_ * (cut + 1.0) + late * echo))
 
 
-def _of_drops(law: ClockedLaw, own: Any, turned: Sequence[Any], damping: Any, mode: ClockedMode) -> Any:
-    m, echo, cut, late = mode.hits, turned[0], turned[0] if law.spread == 1.0 else turned[1], turned[-1]
-    k, inverse = damping / mode.waits, 1.0 / own
-    o = 1.0 / (m * (mode.notice + 1.0) + 1.0)
-    good = late * (1.0 - echo) * inverse  # T H
-    part = good if law.spread == 1.0 else late * (1.0 - cut) * inverse * (1.0 / law.spread)  # T G
-    closed = m * (1.0 - late * echo) * inverse  # m F
-    share = m * o / (closed + 1.0)
-    above = part * o + (1.0 - part) * (1.0 - late * echo) * inverse * share
-    below = own + k * (o * (late * cut + 1.0) + (1.0 - part) * late * echo * share)
-    return damping * above / below - mode.dropped * mode.waits * good * inverse
+def clocked_missing(
+    sigma: Any, turned: Sequence[Any], mode: ClockedMode, early: Any, mark: Any, means: Means | None = None
+) -> Any:
+    """p (early − mark T H)/sigma: packets of a flow that are dropped and not yet made good, over w and δp/p.
+
+    Parameters
+    ----------
+    sigma, turned, mode, means
+        As in `clocked_response`.
+    early, mark : complex, ndarray or MeanValue
+        Phases at the drop, and where the next packet's acknowledgement would tell of it.
+    """
+    if means:
+        rest = (means.turns[-1] * mode.notice + turned[-1] * means.fall * 0.5) * mode.waits
+        return (early * means.path + mark * rest) * mode.dropped
+    good = mark * turned[-1] * (1.0 - turned[0]) / (sigma * mode.waits)
+    return (early - good) * mode.dropped / sigma
 
 
 def clocked_leading(law: ClockedLaw, damping: Any, mode: ClockedMode) -> list[Leading]:
-    """`clocked_response` at high frequencies: numbers of the turns, factors of their product over sigma² and sigma³.
+    """Q − p T H/sigma at high frequencies: numbers of the turns, factors of their product over sigma² and sigma³.
 
     With u = waits sigma and both parts times 1 + m F, Q ~ k o (N/u² − (m N (1 − e^(−(1 + t) u)) + N d)/u³).
     """

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from netctrl.plants.aliases import SMALL_ANGLE, held_aliases
+from netctrl.plants.aliases import SMALL_ANGLE, held_aliases, turned
 from netctrl.plants.queues.clocked_response import ClockedMode
 from netctrl.plants.queues.window_response import leading
 
-__all__ = ["Equilibrium", "Sampled", "dropped_factor", "leading_terms", "tails", "turns"]
+__all__ = ["Equilibrium", "Leading", "Sampled", "dropped_factor", "leading_of", "leading_terms", "tails", "turns"]
 
 
 class Sampled(Protocol):
@@ -66,49 +66,66 @@ class Equilibrium(NamedTuple):
         ]
 
 
+class Leading(NamedTuple):
+    """Sum over j of e^(−s (delay + lag_j)) (third_j/s³ + fourth_j/s⁴), to which the terms tend, with the delay of the
+    class that j is of."""
+
+    classes: tuple[int, ...]
+    counts: tuple[tuple[int, ...], ...]
+    """Numbers of the class's lags that make up lag_j."""
+    lags: tuple[Any, ...]
+    """[s]"""
+    third: np.ndarray
+    """(j, ..., 1)"""
+    fourth: np.ndarray
+    steep: tuple[bool, ...]
+    """Whether `third` isn't 0."""
+    second: Any = None
+    """Factor of e^(−s delay)/s² of packets that are dropped; None: none is."""
+
+
 def turns(theta: np.ndarray, delay: Any, most: int) -> np.ndarray:
     """e^(−s delay) at all aliases, of a delay in epochs: the main alias's times powers of one turn."""
-    powers = np.exp(-2j * pi * delay * np.arange(1, most + 1))
+    powers = turned(2.0 * pi * delay * np.arange(1, most + 1))
     around = np.concatenate([powers[..., ::-1].conj(), np.ones((*powers.shape[:-1], 1)), powers], axis=-1)
-    return np.exp(-1j * theta * delay) * around
+    return turned(theta * delay) * around
 
 
-def leading_terms(
-    response: Sampled, omega: np.ndarray, theta: np.ndarray, point: Equilibrium, echoes: list, marks: list
-) -> np.ndarray:
+def leading_terms(omega: np.ndarray, theta: np.ndarray, lead: Leading, echoes: list, marks: list) -> np.ndarray:
     """What the terms tend to at all aliases; the main alias's own at small angles is left out.
 
     `echoes` has the phases of each class's lags. Where packets are dropped, `marks` has one more, of a drop itself.
     """
     most = omega.shape[-1] // 2
     inverse = 1.0 / omega
-    square = inverse * inverse
-    square[..., most] *= np.abs(theta[..., 0]) > SMALL_ANGLE
-    third_power = square * inverse
-    fourth_power = third_power * inverse
-    lead: Any = 0.0
-    for i, counts, third, fourth in _expansion(response, point):
-        falls = (1j * third) * third_power if third.any() else 0.0  # 1/s = −i/omega
-        falls = (falls + fourth * fourth_power) * marks[i]
+    third_power = inverse * inverse * inverse
+    third_power[..., most] *= np.abs(theta[..., 0]) > SMALL_ANGLE
+    sums: list[Any] = [0.0] * len(echoes)
+    for i, counts, third, fourth, steep in zip(
+        lead.classes, lead.counts, lead.third, lead.fourth, lead.steep, strict=True
+    ):
+        falls = fourth * inverse
+        if steep:
+            falls = falls + 1j * third  # 1/s = −i/omega
         for phase, count in zip(echoes[i], counts, strict=True):
             if count:
                 falls = falls * (phase if count == 1 else phase**count)
-        lead = lead + falls
-    if (second := dropped_factor(response, point)) is not None:
-        lead = lead - second * square * marks[-1]
-    return lead
+        sums[i] = sums[i] + falls
+    if lead.second is not None:
+        sums.append(-lead.second * omega)
+    return sum(falls * mark for falls, mark in zip(sums, marks, strict=True)) * third_power
 
 
-def tails(response: Sampled, theta: np.ndarray, point: Equilibrium, delays: list) -> np.ndarray:
-    """Sums of `leading_terms` over all aliases, without the main one at small angles; without the last axis."""
-    d, total, lags = response.epoch, np.zeros(()), point.lags(response.classes)
-    for i, counts, third, fourth in _expansion(response, point):
-        late = sum((lag * n for lag, n in zip(lags[i], counts, strict=True) if n), delays[i])
-        total = total + held_aliases(theta, late[..., 0] / d, third[..., 0] * d**3, fourth[..., 0] * d**4)
-    if (second := dropped_factor(response, point)) is not None:
-        none = np.zeros_like(second[..., 0])
-        total = total + held_aliases(theta, delays[-1][..., 0] / d, none, none, second[..., 0] * d**2)
-    return total
+def tails(d: float, theta: np.ndarray, lead: Leading, delays: list) -> np.ndarray:
+    """Sums of `leading_terms` over all aliases at the interval d [s], without the main one at small angles; without the
+    last axis."""
+    late = [delays[i] + lag for i, lag in zip(lead.classes, lead.lags, strict=True)]
+    third, fourth = lead.third[..., 0] * d**3, lead.fourth[..., 0] * d**4
+    total = held_aliases(theta, np.stack(late)[..., 0] / d, third, fourth).sum(axis=0) if late else np.zeros(())
+    if lead.second is None:
+        return total
+    none = np.zeros_like(lead.second[..., 0])
+    return total + held_aliases(theta, delays[-1][..., 0] / d, none, none, lead.second[..., 0] * d**2)
 
 
 def dropped_factor(response: Sampled, point: Equilibrium) -> Any:
@@ -120,7 +137,7 @@ def dropped_factor(response: Sampled, point: Equilibrium) -> Any:
         for i, k in enumerate(response.classes)
         if k.sender.notice
     ]
-    if response.several_clocks:  # on average over frequencies, and at each one where all classes have one probability
+    if response.several_clocks:  # where all classes have one probability
         return sum(dropped for dropped, _ in each)
     return sum(dropped / trip for dropped, trip in each) / _per_trip(response, point)
 
@@ -130,13 +147,13 @@ def _per_trip(response: Sampled, point: Equilibrium) -> Any:
     return sum(point.shares[i] / point.trips[i] for i, k in enumerate(response.classes) if k.queued)
 
 
-def _expansion(response: Sampled, point: Equilibrium) -> list[tuple[int, tuple[int, ...], np.ndarray, np.ndarray]]:
-    """(class, numbers of its turns, factors of their product over s³ and s⁴) of all classes, beside their marks'
-    phase; none of flows of several round trips that acknowledgements clock."""
+def leading_of(response: Sampled, point: Equilibrium) -> Leading:
+    """What the terms of all classes tend to at an equilibrium of numbers; of `several_clocks` drops alone are known."""
     if response.several_clocks:
-        return []
-    per_trip = _per_trip(response, point)
-    sums = []
+        none = np.zeros((0, 1))
+        return Leading((), (), (), none, none, (), dropped_factor(response, point))
+    per_trip, lags = _per_trip(response, point), point.lags(response.classes)
+    rows = []
     for i, k in enumerate(response.classes):
         trip, weight = point.trips[i], point.shares[i] * k.power / point.trips[i]
         for counts, first, second in leading(k.sender, point.dampings[i], point.modes[i]):
@@ -144,6 +161,9 @@ def _expansion(response: Sampled, point: Equilibrium) -> list[tuple[int, tuple[i
                 third, fourth = first / trip / per_trip, second / (trip * trip) / per_trip
             else:
                 third, fourth = first, second / trip - first * per_trip
-            padded = counts + (0,) * (len(k.sender.turns(point.modes[i])) - len(counts))
-            sums.append((i, padded, weight * third, weight * fourth))
-    return sums
+            padded = counts + (0,) * (len(lags[i]) - len(counts))
+            lag = sum((each * n for each, n in zip(lags[i], padded, strict=True) if n), 0.0)
+            rows.append((i, padded, lag, weight * third, weight * fourth))
+    classes, counts, late, thirds, fourths = zip(*rows, strict=True)
+    steep = tuple(bool(each.any()) for each in thirds)
+    return Leading(classes, counts, late, np.stack(thirds), np.stack(fourths), steep, dropped_factor(response, point))

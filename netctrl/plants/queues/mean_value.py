@@ -12,7 +12,11 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["MeanValue", "coordinate", "through", "unknown_phase"]
+from netctrl.plants.aliases import turned
+
+__all__ = ["MeanValue", "coordinate", "mean_fall", "mean_turn", "through", "unknown_phase"]
+
+_ONE = np.ones((1, 1))
 
 
 class MeanValue:
@@ -93,7 +97,9 @@ class MeanValue:
 
     def turn(self) -> MeanValue:
         """e^(−i f) of a real f."""
-        return MeanValue(np.exp(-1j * self.value), self.slopes, self.half)
+        found = MeanValue(turned(self.value), self.slopes, self.half)
+        found._most = _ONE
+        return found
 
     def exp(self) -> MeanValue:
         """e^f of a real f."""
@@ -105,6 +111,33 @@ def coordinate(centre: np.ndarray, half: np.ndarray, number: int) -> MeanValue:
     slopes = np.zeros((half.shape[1], half.shape[0], 1))
     slopes[number] = 1.0
     return MeanValue(centre[:, number : number + 1], slopes, half.T[:, :, None])
+
+
+def mean_turn(x: Any, turned: Any) -> Any:
+    """(1 − e^(−x))/x of an imaginary x with its e^(−x): the mean of e^(−x v) for v from 0 to 1.
+
+    Over cells its slope in |x| is at most 1/2, and at most (1 + min(1, 2/|x|))/|x|.
+    """
+    found = (1.0 - turned) / x
+    return MeanValue(found.value, x.slopes * _turn_slope(x), x.half) if isinstance(x, MeanValue) else found
+
+
+def mean_fall(x: Any, mean: Any) -> Any:
+    """2 (1 − mean)/x of an imaginary x with its `mean_turn`: the mean of e^(−x v) with the weight 2 (1 − v).
+
+    Over cells its slope in |x| is at most 1/3, and at most (2 |slope of the mean| + min(1, 4/|x|))/|x|.
+    """
+    found = (1.0 - mean) * 2.0 / x
+    if not isinstance(x, MeanValue):
+        return found
+    least = np.maximum(x.least, 0.0)
+    slope = np.minimum(1.0 / 3.0, (2.0 * _turn_slope(x) + np.minimum(1.0, 4.0 / least)) / least)
+    return MeanValue(found.value, x.slopes * slope, x.half)
+
+
+def _turn_slope(x: MeanValue) -> np.ndarray:
+    least = np.maximum(x.least, 0.0)
+    return np.minimum(0.5, (1.0 + np.minimum(1.0, 2.0 / least)) / least)
 
 
 def unknown_phase(like: MeanValue, number: int) -> MeanValue:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from netctrl.plants.aliases import majorant
+from netctrl.plants.queues.clocked_response import Means
 from netctrl.plants.queues.high_frequencies import Equilibrium, dropped_factor
-from netctrl.plants.queues.mean_value import MeanValue, coordinate, unknown_phase
+from netctrl.plants.queues.mean_value import MeanValue, coordinate, mean_fall, mean_turn, unknown_phase
 from netctrl.plants.queues.queue_response import (
     BLOCK,
     EDGE,
@@ -19,17 +20,33 @@ from netctrl.plants.queues.queue_response import (
     SampledPi,
     WindowClass,
 )
+from netctrl.plants.queues.several_trips import sharp_angles
 
 __all__ = ["QueueLoop"]
 
+_FEW_APART, _MOST_APART = 120, 350
+"""More aliases of `several_clocks`, which leave less than 2e-5 and 1e-6 of the response."""
 _COARSE, _FINE = 1e-5, 5e-8
 """Relative error bounds of the response with few and with all aliases."""
 
 
 class QueueLoop(QueueResponse):
-    """Loop of a queue: a `BoundedResponse`, whose statements over boxes can be proved."""
+    """Loop of a queue: a `BoundedResponse`, whose statements over boxes can be proved, but for `several_clocks`."""
 
     __slots__ = ()
+
+    def aliases(self, shortest: float, *, coarse: bool) -> int:
+        """Number of aliases on each side, for round trips from `shortest` [s] on: more where no tails are known."""
+        more = (_FEW_APART if coarse else _MOST_APART) if self.several_clocks else 0
+        return super().aliases(shortest, coarse=coarse) + more
+
+    def sharp_angles(self, flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
+        """Angles around which the response bends more sharply than by its delays, at k points (N, tau [s]): (k, n)."""
+        if not self.several_clocks:
+            return np.empty((np.broadcast(flows, rtt).size, 0))
+        x = np.minimum(np.maximum(self.output(flows, rtt), self.within[0]), self.within[1])
+        point = self.point(x[:, None], flows[:, None], rtt[:, None])
+        return sharp_angles([k.stretch for k in self.classes], point.trips, point.shares, self.epoch)
 
     def starts(self, flows: tuple[float, float], rtt: tuple[float, float]) -> list[tuple[float, float]]:
         """Points (N, tau) of a box within the loop's range: its corners, and where its edges leave the range."""
@@ -67,6 +84,7 @@ class QueueLoop(QueueResponse):
         values, parts = np.zeros(len(centre), dtype=complex), np.zeros(half.shape)
         stretch = np.zeros(half.shape)
         rows = np.flatnonzero(inside)
+        extra = centre[slice(None) if centre[:, 3].any() else slice(1), 3:]
         shortest = float(np.exp((centre - half)[:, 2].min(initial=0.0)))
         few, most = (self.aliases(shortest, coarse=coarse) for coarse in (True, False))
         # Large cells need few digits.
@@ -75,7 +93,7 @@ class QueueLoop(QueueResponse):
         for start in range(0, len(rows), size):
             i = rows[start : start + size]
             for some, aliases in ((i[large[i]], few), (i[~large[i]], most)):
-                columns = (centre[:, :1], x[:, None], flows[:, None], rtt[:, None], centre[:, 3:])
+                columns = (centre[:, :1], x[:, None], flows[:, None], rtt[:, None], extra)
                 if some.size:
                     values[some] = self.sums(*(_rows(a, some) for a in columns), aliases)
             with np.errstate(all="ignore"):  # where no bound is known
@@ -251,7 +269,25 @@ def _bounded(loop: QueueResponse, angle: MeanValue, point: Equilibrium, extra: M
     marks = [(omega * delay).turn() for delay in loop.delays(point, extra)]
     if loop.drops and isinstance(loop.law, SampledPi):  # without what `_drops_by_delay` bounds
         marks[-1] = (omega * (point.late + extra.value)).turn()
-    return loop.term(1j * omega, point, echoes, marks)
+    s = 1j * omega
+    return loop.term(s, point, echoes, marks, _means(loop, s, point, turned) if known else None)
+
+
+def _means(loop: QueueResponse, s: MeanValue, point: Equilibrium, turned: list) -> list[Means | None]:
+    """Of each class whose sender acknowledgements clock."""
+    found: list[Means | None] = []
+    for k, trip, lags, phases in zip(loop.classes, point.trips, point.lags(loop.classes), turned, strict=True):
+        if not k.sender.spread:
+            found.append(None)
+            continue
+        means = [mean_turn(s * lag, phase) for lag, phase in zip(lags, phases, strict=True)]
+        if not k.sender.notice:
+            found.append(Means(means))
+            continue
+        path = trip - (k.wait(point.standing) if loop.marked_leaving else 0.0)
+        turn = (s * -1j * path).turn()
+        found.append(Means(means, mean_fall(s * lags[0], means[0]), mean_turn(s * path, turn) * (path / trip)))
+    return found
 
 
 def _with_slopes(bounded: MeanValue, turned: MeanValue) -> MeanValue:

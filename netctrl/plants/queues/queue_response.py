@@ -30,8 +30,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from netctrl.plants.queues.high_frequencies import Equilibrium, leading_terms, tails, turns
-from netctrl.plants.queues.several_trips import shared_queue, sharp_angles
+from netctrl.plants.queues.clocked_response import clocked_missing
+from netctrl.plants.queues.high_frequencies import Equilibrium, Leading, leading_of, leading_terms, tails, turns
+from netctrl.plants.queues.several_trips import shared_queue
 from netctrl.plants.queues.window_response import Sender, response
 
 __all__ = ["BLOCK", "EDGE", "MOST_SPACED", "Averaged", "QueueResponse", "SampledPi", "WindowClass"]
@@ -40,8 +41,6 @@ _ALIASES = 12
 """On each side, at least; with the tails' two leading powers they leave less than 1e-8 of the response."""
 _FEW = 3
 """For a first look, which leaves less than 1e-5."""
-_ALIASES_APART, _FEW_APART = 360, 120
-"""The same where `several_clocks` leave no tails to be known: less than 1e-6 and 2e-5."""
 BLOCK = 30_000
 """Numbers in an array of a block: what is computed from them stays in the processor's cache."""
 np.empty(1 << 21)  # glibc keeps freed memory up to twice the largest array freed so far, else each block's is new pages
@@ -290,8 +289,7 @@ class QueueResponse:
             return 0
         corner = max(4.0 / self.trip(k, shortest, self.law.target_s) for k in self.classes)
         fast = corner * self.epoch / pi
-        few, most = (_FEW_APART, _ALIASES_APART) if self.several_clocks else (_FEW, _ALIASES)
-        return int(np.ceil(few + 2.0 * fast if coarse else most + 8.0 * fast))
+        return int(np.ceil(_FEW + 2.0 * fast if coarse else _ALIASES + 8.0 * fast))
 
     def sums(
         self, theta: np.ndarray, x: np.ndarray, flows: np.ndarray, rtt: np.ndarray, extra: np.ndarray, most: int
@@ -301,19 +299,24 @@ class QueueResponse:
         Arrays (..., 1) that broadcast; without the last axis the result has their common shape.
         """
         omega = (theta + 2.0 * pi * np.arange(-most, most + 1)) * (1.0 / self.epoch)
-        point = self.point(x, flows, rtt)
+        alone = x.size == flows.size == rtt.size == 1
+        point, lead = _known(self, x.item(), flows.item(), rtt.item(), x.ndim) if alone else self._at(x, flows, rtt)
         delays = self.delays(point, extra)
         echoes = [[turns(theta, lag / self.epoch, most) for lag in lags] for lags in point.lags(self.classes)]
         marks = [turns(theta, delay / self.epoch, most) for delay in delays]
-        passed = [turns(theta, trip / self.epoch, most) for trip in point.trips] if self.several_clocks else []
-        terms = self.term(1j * omega, point, echoes, marks, passed)
-        if isinstance(self.law, Averaged):
+        terms = self.term(1j * omega, point, echoes, marks)
+        if lead is None or isinstance(self.law, Averaged):
             return (terms / x)[..., 0]
-        terms -= leading_terms(self, omega, theta, point, echoes, marks)
+        terms -= leading_terms(omega, theta, lead, echoes, marks)
         angle = theta[..., 0]
         counted = -self.law.proportional * np.expm1(-1j * angle) + self.law.integral
         factor = counted / self.epoch * (self.law.steeper(x[..., 0]) / x[..., 0])
-        return factor * (terms.sum(axis=-1) + tails(self, angle, point, delays))
+        return factor * (terms.sum(axis=-1) + tails(self.epoch, angle, lead, delays))
+
+    def _at(self, x: np.ndarray, flows: np.ndarray, rtt: np.ndarray) -> tuple[Equilibrium, Leading | None]:
+        """Equilibrium, and of a law at intervals what the terms tend to at high frequencies."""
+        point = self.point(x, flows, rtt)
+        return point, leading_of(self, point) if isinstance(self.law, SampledPi) else None
 
     def delays(self, point: Equilibrium, extra: Any) -> list:
         """From a mark to the law's reading of what it does, for each class [s]; last, of the packet that is dropped."""
@@ -342,38 +345,27 @@ class QueueResponse:
         """Age of the delay that the law reads [s]."""
         return self.age_s + self.age_queues * standing
 
-    def term(self, s: Any, point: Equilibrium, echoes: list, marks: list, passed: list | None = None) -> Any:
+    def term(self, s: Any, point: Equilibrium, echoes: list, marks: list, means: list | None = None) -> Any:
         """−x (δD/δx) e^(−s age)/s, or for an averaging law x times its whole loop.
 
-        It takes s [rad/s], for each class the phases of its lags, and those of marks, as `delays`; of `several_clocks`
-        e^(−s R).
+        It takes s [rad/s], for each class the phases of its lags, those of marks, as `delays`, and of cells `Means`.
         """
         moves: list[Any] = []
         den: Any = 0.0 if self.clocked else s
         for i, k in enumerate(self.classes):
-            trip, share = point.trips[i], point.shares[i]
-            Q, V = response(k.sender, s * trip, echoes[i], point.dampings[i], point.modes[i])
-            move = Q * marks[i]
+            trip, share, mode, known = point.trips[i], point.shares[i], point.modes[i], means[i] if means else None
+            Q, V = response(k.sender, s * trip, echoes[i], point.dampings[i], mode, known)
+            own = Q * marks[i]
             if k.sender.notice:
-                move = move + point.modes[i].dropped / (s * trip) * marks[-1]
-            moves.append(move * (share * k.power))
+                own = own + clocked_missing(s * trip, echoes[i], mode, marks[-1], marks[i], known)
+            moves.append(own * (share * k.power))
             if k.queued:
                 den = den + (V + 1.0) * (share / trip)
-        if passed:
-            moved, den = shared_queue([k.stretch for k in self.classes], moves, point.trips, point.shares, passed)
-        else:
-            moved = sum(moves[1:], moves[0])
+        if self.several_clocks:
+            return shared_queue(s, [k.stretch for k in self.classes], moves, point.trips, point.shares) / s
         if isinstance(self.law, SampledPi):
-            return moved / (den * s)
-        return point.rise * moved / (den * (s / self.law.corner + 1.0))
-
-    def sharp_angles(self, flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
-        """Angles around which the response bends more sharply than by its delays, at k points (N, tau [s]): (k, n)."""
-        if not self.several_clocks:
-            return np.empty((np.broadcast(flows, rtt).size, 0))
-        x = np.minimum(np.maximum(self.output(flows, rtt), self.within[0]), self.within[1])
-        point = self.point(x[:, None], flows[:, None], rtt[:, None])
-        return sharp_angles([k.stretch for k in self.classes], point.trips, point.shares, self.epoch)
+            return sum(moves) / (den * s)
+        return point.rise * sum(moves) / (den * (s / self.law.corner + 1.0))
 
     def min_angle(self, flows: tuple[float, float], rtt: tuple[float, float], extra: float = 0.0) -> float:
         """Angle below which L is within 0.05 rad of its direction at 0, over a whole box."""
@@ -397,3 +389,11 @@ class QueueResponse:
 def _output(response: QueueResponse, flows: float, rtt: float) -> float:
     """Output at one point, of which margins ask many times."""
     return float(response._solved(np.asarray(flows), np.asarray(rtt)))
+
+
+@lru_cache(maxsize=256)
+def _known(
+    response: QueueResponse, x: float, flows: float, rtt: float, axes: int
+) -> tuple[Equilibrium, Leading | None]:
+    """Equilibrium of one point, of which margins and discs ask many times, in arrays with so many axes."""
+    return response._at(*(np.full((1,) * axes, each) for each in (x, flows, rtt)))

@@ -38,27 +38,29 @@ _SHARP = 5.0
 
 
 def shared_queue(
-    stretches: list[float], moves: list[Any], trips: list[Any], shares: list[Any], turned: list[Any]
-) -> tuple[Any, Any]:
-    """Numerator and denominator of δD.
+    s: np.ndarray, stretches: list[float], moves: list[Any], trips: list[Any], shares: list[Any]
+) -> np.ndarray:
+    """δD [s].
 
     Parameters
     ----------
+    s : ndarray
+        [rad/s]
     stretches : list of float
         Equal for classes of one round trip.
     moves : list of ndarray
         y_i δW_i/W_i, of each class.
-    trips, shares, turned : list of ndarray
-        R_i [s], y_i and e_i.
+    trips, shares : list of ndarray
+        R_i [s] and y_i.
     """
-    moves, shares = _together(stretches, moves), _together(stretches, shares)
-    left = [1.0 - each for each in _once(stretches, turned)]
+    trips, moves, shares = _once(stretches, trips), _together(stretches, moves), _together(stretches, shares)
+    left = [-np.expm1(-s * trip) for trip in trips]
     above: Any = 0.0
     below: Any = 0.0
-    for i, (move, trip, share) in enumerate(zip(moves, _once(stretches, trips), shares, strict=True)):
+    for i, (move, trip, share) in enumerate(zip(moves, trips, shares, strict=True)):
         others: Any = prod(left[:i] + left[i + 1 :])
         above, below = above + move * trip * others, below + share * others
-    return above, below
+    return above / below
 
 
 def sharp_angles(stretches: list[float], trips: list[np.ndarray], shares: list[np.ndarray], epoch: float) -> np.ndarray:

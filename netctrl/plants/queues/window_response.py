@@ -27,6 +27,7 @@ from netctrl.plants.queues.clocked_response import (
     CLOCKED_EXPONENTS,
     ClockedMode,
     Leading,
+    Means,
     clocked_exponent,
     clocked_leading,
     clocked_mode,
@@ -188,7 +189,12 @@ SENDERS = {
 
 
 def response(
-    sender: Sender, sigma: Any, turned: Sequence[Any], damping: Any, mode: CubicMode | ClockedMode | None = None
+    sender: Sender,
+    sigma: Any,
+    turned: Sequence[Any],
+    damping: Any,
+    mode: CubicMode | ClockedMode | None = None,
+    means: Means | None = None,
 ) -> tuple[Any, Any]:
     """Q and V of a window; V is 0 for a scalable sender and for one that acknowledgements clock.
 
@@ -203,10 +209,12 @@ def response(
         k = a/w.
     mode : CubicMode or ClockedMode, optional
         Of a sender with a curve, or that acknowledgements clock.
+    means : Means, optional
+        Over cells, of a sender that acknowledgements clock.
     """
     if sender.curve or sender.spread:
         if isinstance(mode, ClockedMode):
-            return clocked_response(sender, sigma, turned, damping, mode), 0.0
+            return clocked_response(sender, sigma, turned, damping, mode, means), 0.0
         if mode is None:
             raise TypeError("mode: the response of this sender depends on it")
         return cubic_response(sigma, turned[0], mode)

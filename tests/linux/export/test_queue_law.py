@@ -30,7 +30,8 @@ def micro(text: str) -> int:
 def test_pies_command_line_is_the_certified_law() -> None:
     given = {"target_s": 0.02, "tupdate_s": 0.0165, "alpha": 0.1875, "beta": 1.625}
     arguments = tc_arguments("pie", given)
-    assert " ".join(arguments) == "pie target 20ms tupdate 16500us alpha 3 beta 26 ecn"
+    assert " ".join(arguments) == "pie target 20ms tupdate 16500us alpha 3 beta 26 noecn"
+    assert "ecn" in tc_arguments("pie", given | {"ecn": True})
     found = options(arguments)
     law = PieLaw.sent(
         target_us=micro(found["target"]),

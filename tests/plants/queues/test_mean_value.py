@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from netctrl.plants.queues.mean_value import MeanValue, coordinate, unknown_phase
+from netctrl.plants.queues.mean_value import MeanValue, coordinate, mean_fall, mean_turn, unknown_phase
 
 RNG = np.random.default_rng(7)
 CENTRE = RNG.uniform(0.5, 3.0, (50, 3))
@@ -32,6 +32,21 @@ def test_bounds_contain_the_function(bounded, plain) -> None:
     off = np.abs(plain(*np.moveaxis(points, -1, 0)) - found.value[:, 0])
     assert np.all(off <= found.radius[:, 0] * (1.0 + 1e-12) + 1e-14)
     assert np.median(off.max(axis=0) / np.maximum(found.radius[:, 0], 1e-300)) > 0.2  # and aren't idle
+
+
+@pytest.mark.parametrize("far", [1e-4, 0.1, 1.0, 20.0])
+def test_means_of_turns_are_integrals_whose_bounds_hold(far: float) -> None:
+    x, y = cells(0) * far, cells(1)
+    s = 1j * (x * y)
+    mean = mean_turn(s, (x * y).turn())
+    nodes, weights = np.polynomial.legendre.leggauss(300)
+    v, weights = 0.5 * (1.0 + nodes), 0.5 * weights
+    points = CENTRE + HALF * RNG.uniform(-1.0, 1.0, (60, 50, 3))
+    turns = np.exp(-1j * far * (points[..., 0] * points[..., 1])[..., None] * v)
+    for found, weight in ((mean, weights), (mean_fall(s, mean), 2.0 * weights * (1.0 - v))):
+        off = np.abs(turns @ weight - found.value[:, 0])
+        assert np.all(off <= found.radius[:, 0] * (1.0 + 1e-9) + 1e-10)
+        assert np.median(off.max(axis=0) / np.maximum(found.radius[:, 0], 1e-300)) > (0.1 if far < 10.0 else 0.02)
 
 
 def test_an_inverse_that_may_vanish_has_no_bound() -> None:
