@@ -25,6 +25,9 @@ _FLOWS = 5
 """Numbers of flows of a range that are looked at, besides those at which a law's gains change."""
 _FAR = 1e2
 """Factor of the box's end up to which a reach is searched."""
+_SHORTER, _SHORT = 10.0, 50.0
+"""Where the time between updates is that many shortest round trips, the search begins at a larger part of the box's
+end: the response then takes thousands of aliases, and only its gain still depends on the round trip."""
 _NARROW = 1e-4
 """Relative width to which a reach is found."""
 _NEAR = np.array([-3e-2, -3e-3, -3e-4, 0.0, 3e-4, 3e-3, 3e-2])
@@ -40,8 +43,9 @@ Search = Generator[np.ndarray, np.ndarray, float | None]
 def reach(subject: Subject, box: Box, factor: float) -> QueueReach:
     """From a box outwards, how far the gain margin is at least `factor` at every point that is looked at.
 
-    Round-trip times grow with all of the box's flows, or with its largest window where windows are given; windows grow
-    at its longest round-trip time.
+    Where the box's end doesn't keep it, it is how far it is kept from small round-trip times and windows on. Round-trip
+    times grow with all of the box's flows, or with its largest window where windows are given; windows grow at its
+    longest round-trip time.
     """
     given = box.inputs.window_packets is None
     target, stretch = subject.target_s, box.inputs.stretches[0]
@@ -82,9 +86,11 @@ def reach(subject: Subject, box: Box, factor: float) -> QueueReach:
         return flows[None, :], np.full(flows.shape, box.rtt[1])
 
     points = (by_rtt, by_window)
+    updates = max((loop.law.update_s for loop in loops if isinstance(loop.law, SampledPi)), default=0.0)
+    shortest = max(box.rtt[1] / _FAR, min(box.rtt[1] / _SHORTER, updates / _SHORT))
     searches = [
-        _outwards(box.rtt[1] / _FAR, box.rtt[1] * _FAR),
-        _outwards(MIN_WINDOW, max(largest, MIN_WINDOW) * _FAR),
+        _outwards(shortest, box.rtt[1], box.rtt[1] * _FAR),
+        _outwards(MIN_WINDOW, max(largest, MIN_WINDOW), max(largest, MIN_WINDOW) * _FAR),
     ]
     found: list[float | None] = [None, None]
     asked = dict(enumerate(map(next, searches)))
@@ -131,16 +137,22 @@ def _families(loops: list[QueueLoop]) -> list[_Family]:
     return list(found.values())
 
 
-def _outwards(low: float, far: float) -> Search:
-    """Greatest value from `low` on up to which the margin is kept at every point looked at; None: not at `low`."""
-    grid, above = np.linspace(log(low), log(far), _POINTS), np.empty(0)
-    for start in range(0, _POINTS, _AT_ONCE):
-        above = np.append(above, (yield grid[start : start + _AT_ONCE]))
-        if (above < 0.0).any():
-            first = int(np.argmax(above < 0.0))
-            near = slice(max(first - 2, 0), first + 1)
-            return None if first == 0 else (yield from _between(grid[near], above[near]))
-    return far
+def _outwards(low: float, start: float, far: float) -> Search:
+    """Greatest value up to which the margin is kept at every point looked at: from `start` on if it is kept there, else
+    from `low` on; None: not at `low` either."""
+    grid = np.linspace(log(low), log(far), _POINTS)
+    *below, here = yield np.append(grid[:_AT_ONCE], log(start))
+    above = np.array(below)
+    if here >= 0.0:
+        above = np.append(here, above[grid[:_AT_ONCE] > log(start)])
+        grid = np.append(log(start), grid[grid > log(start)])
+    while not (above < 0.0).any():
+        if len(above) == len(grid):
+            return far
+        above = np.append(above, (yield grid[len(above) : len(above) + _AT_ONCE]))
+    first = int(np.argmax(above < 0.0))
+    near = slice(max(first - 2, 0), first + 1)
+    return None if first == 0 else (yield from _between(grid[near], above[near]))
 
 
 def _between(points: np.ndarray, above: np.ndarray) -> Search:

@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.frequency.sampled_gain import BoundedResponse
-from netctrl.frequency.sampled_stability import Crossings, all_crossings, deciding, gain_factors
+from netctrl.frequency.sampled_stability import Crossings, PacedResponse, all_crossings, deciding, gain_factors
 
 __all__ = ["gain_grid"]
 
@@ -38,7 +37,7 @@ _AT_ONCE = 200_000
 
 
 class _Grid(NamedTuple):
-    response: BoundedResponse
+    response: PacedResponse
     flows: np.ndarray
     rtt: np.ndarray
     wanted: np.ndarray
@@ -56,12 +55,12 @@ class _Corners(NamedTuple):
     """Poles that leave, (tiles, P + 1)."""
 
 
-def gain_grid(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+def gain_grid(response: PacedResponse, flows: np.ndarray, rtt: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """Gain margins as factors, as `gain_factors` finds them, at points of a grid.
 
     Parameters
     ----------
-    response : BoundedResponse
+    response : PacedResponse
     flows, rtt : ndarray, shapes (n,) and (m,)
         N and tau [s], sorted.
     wanted : ndarray of bool, shape (m, n)
@@ -133,7 +132,7 @@ def _corners(grid: _Grid, tiles: np.ndarray) -> tuple[np.ndarray, _Corners]:
     return alike, _Corners(ln_gain[alike], ln_angle[alike], slopes[place][alike], changes[alike, 0, 0])
 
 
-def _slopes(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray, known: Crossings) -> np.ndarray:
+def _slopes(response: PacedResponse, flows: np.ndarray, rtt: np.ndarray, known: Crossings) -> np.ndarray:
     """D at crossings, (k, P + 1)."""
     row, column = np.nonzero(np.isfinite(known.gains))
     at = [known.angles[row, column] * np.exp(shift) for shift in (-_STEP, _STEP)]
@@ -181,7 +180,7 @@ def _shares(axis: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 
 def _refined(
-    response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray, ln_angle: np.ndarray, slope: np.ndarray, *, end: bool
+    response: PacedResponse, flows: np.ndarray, rtt: np.ndarray, ln_angle: np.ndarray, slope: np.ndarray, *, end: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Gains of crossings near given angles, (k,), and where none was found."""
     gains, now, left = np.empty(flows.shape), ln_angle.copy(), np.arange(len(flows))

@@ -349,7 +349,9 @@ def gain_crossovers(response: BoundedResponse, flows: float, rtt: float, gain: f
     if above.size and 0.1 * grid[above[-1]] >= grid[0]:
         angles = sign_changes(height, grid, around(values))
     else:
-        lowest = min(float(grid[0]), 0.1 * crossover_scale(response, flows, rtt, gain))
+        # Below the grid |L| falls as 1/theta at most: with an integrator it is 1 at about this angle.
+        integrated = float(grid[0]) * gain * float(np.abs(values[0]))
+        lowest = min(float(grid[0]), 0.1 * crossover_scale(response, flows, rtt, gain), 0.1 * integrated)
         angles = sign_changes(height, scan(lowest, pi))
     if not angles:
         return ()

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from math import inf, pi
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -43,6 +43,7 @@ from netctrl.frequency.sampled_gain import (
 __all__ = [
     "BoxProofs",
     "Crossings",
+    "PacedResponse",
     "StableGains",
     "all_crossings",
     "box_keeps",
@@ -60,7 +61,9 @@ __all__ = [
 _ANGLES = 96
 """In geometric steps."""
 _PER_TURN, _MOST_EVEN = 12, 400
-"""Even steps, a turn of a round trip and in all."""
+"""Even steps, a turn of the longest delay and in all."""
+_STILL = 0.2
+"""Angle by which the response has turned at most where a look at it begins [rad]."""
 _NARROWINGS = 60
 _CLOSE, _ROUNDING = 1e-5, 1e-13
 """Angle from the axis at which a crossing of it is found, at many points and at one [rad]."""
@@ -72,6 +75,14 @@ _CAP = 1e4
 """Factor beyond which no crossing is looked for."""
 _POINT = 1e-3
 """Relative gap between what is proved and attained at a point."""
+
+
+class PacedResponse(BoundedResponse, Protocol):
+    """A loop that also tells, at many points, how slow it is."""
+
+    def slowest(self, flows: np.ndarray, rtt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Sum of the loop's lags and delays, and its longest delay, at k points, (k,) and (k,) [s]."""
+        ...
 
 
 class StableGains(NamedTuple):
@@ -124,7 +135,7 @@ class Crossings(NamedTuple):
     """Poles that leave there as the gain grows."""
 
 
-def gain_factors(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray, gain: ArrayLike = 1.0) -> np.ndarray:
+def gain_factors(response: PacedResponse, flows: np.ndarray, rtt: np.ndarray, gain: ArrayLike = 1.0) -> np.ndarray:
     """Gain margins as factors at arrays of points: above 1 where the loop is stable, else the factor to reduce it by.
 
     Found on a grid of angles, without proof. Where the response is 0 throughout, so that the loop isn't valid there,
@@ -141,7 +152,7 @@ def gain_factors(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray, 
     return found.reshape(flows.shape)
 
 
-def nearest_crossings(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
+def nearest_crossings(response: PacedResponse, flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
     """Greatest |L| up to 1 at a crossing of the negative axis before z = −1, within a few per cent, at points (k,): 0
     where there is none."""
     gains = all_crossings(response, flows, rtt, _ROUGH).gains[:, :-1]
@@ -167,9 +178,7 @@ def _unstable_below(gains: np.ndarray, changes: np.ndarray) -> np.ndarray:
     return found
 
 
-def all_crossings(
-    response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray, close: float | None = None
-) -> Crossings:
+def all_crossings(response: PacedResponse, flows: np.ndarray, rtt: np.ndarray, close: float | None = None) -> Crossings:
     """All crossings at arrays of points (k,), found on a grid of angles, up to an angle `close` from the axis [rad]."""
     (row, angle), gain, change = _crossings(response, flows, rtt, _angles(response, flows, rtt), close=close)
     end = angle == pi
@@ -185,11 +194,12 @@ def all_crossings(
     return Crossings(gains, angles, changes)
 
 
-def _angles(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
-    """Angles up to pi at points, (k, m): in geometric steps, even ones where those would be too wide for the turns of a
-    round trip, and where the response bends sharply."""
-    lowest = np.minimum(0.02 * response.epoch / (rtt * (1.0 + response.rate * rtt / flows)), 0.02)[:, None]
-    widest = max(2.0 * pi / _PER_TURN * response.epoch / float(rtt.max()), pi / _MOST_EVEN)
+def _angles(response: PacedResponse, flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
+    """Angles up to pi at points, (k, m): in geometric steps, even ones where those would be too wide for the turns of
+    the longest delay, and where the response bends sharply."""
+    lags, delays = response.slowest(flows, rtt)
+    lowest = np.minimum(_STILL * response.epoch / lags, 0.02)[:, None]
+    widest = max(2.0 * pi / _PER_TURN * response.epoch / float(delays.max()), pi / _MOST_EVEN)
     bend = min(widest * (_ANGLES - 1) / float(np.log(pi / lowest.min())), pi)
     share = np.linspace(0.0, 1.0, _ANGLES)
     even = np.linspace(bend, pi, 1 + int(np.ceil((pi - bend) / widest)))[1:]
@@ -306,8 +316,8 @@ def _upper(start: tuple[float, np.ndarray], tolerance: float, attain: Attain = n
 
 
 def capped(found: Minimum) -> Minimum:
-    """The least factor of an objective that has a cap; inf where it is there."""
-    return found._replace(proved=inf, found=inf) if found.found >= _CAP else found
+    """The least factor of an objective that has a cap; attained is inf where it is there, and proved about the cap."""
+    return found._replace(found=inf) if found.found >= _CAP else found
 
 
 def point_objectives(

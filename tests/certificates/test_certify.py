@@ -207,6 +207,26 @@ def test_small_windows_are_outside_of_any_window_law() -> None:
     assert "time-outs" in found.warnings[0]
 
 
+@pytest.mark.parametrize("sender", ["linux-creno", "linux-creno+rfc-reno"])
+def test_far_too_many_flows_have_small_windows_with_every_sender(sender: str) -> None:
+    found = certify("pi2", rtt_s=0.02, flows=1e4, capacity_bit_per_s=1e7, senders=sender).certificate
+    assert found.status is Status.INFEASIBLE
+    assert "time-outs" in found.warnings[0]
+
+
+def test_a_gain_margin_beyond_what_is_proved_has_a_proved_part() -> None:
+    """An integrator alone: |L| is 1 at omega = alpha (D/x)(power/2)/T, D/x the queue's change with slow windows."""
+    law = {"alpha": 1e-5, "beta": 0.0, "target_s": 0.001, "tupdate_s": 0.016}
+    found = certify("pi2", rtt_s=0.001, flows=20.0, capacity_bit_per_s=1e9, parameters=law)
+    sampled = found.certificate.sampled
+    assert sampled is not None
+    assert sampled.gain_margin_db > 140.0
+    assert sampled.gain_margin_db_proved == pytest.approx(80.0, abs=0.1)
+    assert sampled.phase_margin_deg == pytest.approx(90.0, abs=1e-4)
+    crossover = 1e-5 / 0.016 * 0.002 / sampled.probabilities[0] ** 0.5  # |δD/δx| = R/x at s = 0
+    assert sampled.delay_margin_s == pytest.approx(0.5 * np.pi / crossover, rel=1e-4)
+
+
 def test_coupled_flows_of_dualpi2_wait_in_their_own_queue_alone() -> None:
     """Their marks come as they leave it, a standing delay of the classic queue before the law reads the answer."""
     law = dualpi2(target_s=0.04, alpha=0.015, beta=0.05, tupdate_s=0.032)

@@ -70,10 +70,26 @@ def test_the_largest_window_keeps_6_db() -> None:
     assert [end is not None and end.gain_margin_db > RULE for end in ends] == [True, False]
 
 
+def test_a_box_that_keeps_6_db_has_a_reach_even_if_more_flows_do_not() -> None:
+    """With 30 flows gentle RED is on its second line, unstable; down to 9 flows it keeps 6 dB."""
+    law, _, capacity, sender, parameters = BOXES[-1]
+    found = certify(law, rtt_s=0.03, flows=(10.0, 12.0), capacity_bit_per_s=capacity, parameters=parameters).certificate
+    assert found.sampled is not None
+    assert found.sampled.gain_margin_db > RULE
+    assert found.reach is not None
+    assert found.reach.fewest_flows is not None
+    fewest = found.reach.fewest_flows
+    assert fewest < 10.0
+    assert margin(law, 1.001 * fewest, capacity, sender, parameters, 0.03) > RULE
+    assert margin(law, 0.999 * fewest, capacity, sender, parameters, 0.03) < RULE
+    assert margin(law, 30.0, capacity, sender, parameters, 0.03) < RULE
+
+
+@pytest.mark.parametrize("start", [1.0, 1.7, 99.0])
 @pytest.mark.parametrize("root", [1e-5, 1e-3, 0.02, 0.5, 3.0])
-def test_a_reach_is_found_from_wherever_it_ends(root: float) -> None:
+def test_a_reach_is_found_from_wherever_it_ends(root: float, start: float) -> None:
     """Of a margin that falls to 0 at e^root, where the least value itself counts as kept."""
-    search = _outwards(1.0, 100.0)
+    search = _outwards(1.0, start, 100.0)
     asked, found = next(search), None
     while found is None:
         try:

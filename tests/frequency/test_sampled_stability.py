@@ -41,6 +41,9 @@ class Rational:
     def sharp_angles(self, flows, rtt) -> np.ndarray:
         return np.empty((flows.size, 0))
 
+    def slowest(self, flows: np.ndarray, rtt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.full_like(flows, 3.0 / (1.0 - self.pole)), np.ones_like(flows)
+
     def unstable_poles(self) -> int:
         slow = np.polymul([1.0, 0.0], np.poly([self.pole - 1.0] * 2))  # in w = z - 1, whose small roots are exact
         w = np.roots(np.polyadd(slow, self.gain * np.poly([-0.1, -0.1])))
@@ -108,6 +111,9 @@ class Delayed:
 
     def sharp_angles(self, flows, rtt) -> np.ndarray:
         return np.empty((flows.size, 0))
+
+    def slowest(self, flows: np.ndarray, rtt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.full_like(flows, 41.0), np.full_like(flows, 40.0)
 
     def unstable_poles(self) -> int:
         return int((np.abs(np.roots([1.0, -1.0, *[0.0] * 39, self.gain])) > 1.0).sum())
@@ -208,3 +214,15 @@ def test_a_crossing_inside_a_box_is_found() -> None:
     # stable at the corners that a proof begins with, unstable nowhere it may end
     flows, rtt = (30.0, 400.0), (0.01, 0.12)
     assert box_upper_gain(LOOP, flows, rtt, [(400.0, 0.01)]).proved <= 1.0
+
+
+def test_crossings_far_below_the_base_round_trip_s_angles_are_found() -> None:
+    """Where the queue's delay is most of the round trip, the loop is as slow as that."""
+    loops = (
+        QueueLoop((WindowClass(RENO),), SampledPi(1e-4, 0.05, 0.001, 1.0), 8333.0),
+        QueueLoop((WindowClass(RENO),), Averaged(0.3, 0.5, 0.8), 8333.0, continuous_s=1e-4),
+    )
+    flows, rtt = np.array([30.0, 200.0]), np.array([1e-3, 1e-4])
+    for loop in loops:
+        exact = [stable_gains(loop, *point).factor for point in zip(flows, rtt, strict=True)]
+        np.testing.assert_allclose(gain_factors(loop, flows, rtt), exact, rtol=1e-3)

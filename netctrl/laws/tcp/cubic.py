@@ -16,38 +16,42 @@ AIMD = 3.0 * (1.0 - BETA) / (1.0 + BETA)
 
 
 @njit(cache=True, error_model="numpy")
-def cubic_window(
-    window: float, highest: float, since: float, rtt: float, acknowledged: float, threshold: float
-) -> float:
-    """The window after `acknowledged` packets more [packet].
+def cubic_window(window: float, highest: float, first: float, since: float, rtt: float, acknowledged: float) -> float:
+    """Window in congestion avoidance after `acknowledged` packets more [packet].
+
+    max(C (t + R - K)³ + M, w₀ + a t/R), with K = ((M - w₀)/C)^(1/3), is approached as RFC 9438 says. After fast
+    convergence M is 0.85 W and w₀ is 0.7 W, so that K is (0.15 W/C)^(1/3), not (0.3 M/C)^(1/3).
 
     Parameters
     ----------
-    window, highest : float
-        W, and W at the last cut, before it [packet]; `highest` is 0 before the first.
+    window : float
+        W before it [packet].
+    highest : float
+        M (W_max), the window at the last cut, or less by fast convergence [packet]; at least `first`.
+    first : float
+        w₀ (cwnd_epoch), the window when congestion avoidance began [packet].
     since : float
-        Time since the last cut [s].
+        t, the time since congestion avoidance began [s].
     rtt : float
-        With queueing [s].
+        R, with queueing [s].
     acknowledged : float
         [packet]
-    threshold : float
-        Below it, slow start [packet].
 
-    Source: RFC 9438, sections 4.2 to 4.4, with β = 0.7, C = 0.4, and its Reno-friendly region.
+    Notes
+    -----
+    RFC 9438, Sections 4.2 to 4.5, with β = 0.7, C = 0.4, and the Reno-friendly region. Where its line is above the
+    window before the last cut, a stays 0.53, as in Linux; Section 4.3 recommends a = 1 there.
     """
-    if window < threshold:
-        return window + acknowledged
-    K = ((1.0 - BETA) * highest / C) ** (1.0 / 3.0)
+    K = ((highest - first) / C) ** (1.0 / 3.0)
     target = min(max(C * (since + rtt - K) ** 3 + highest, window), 1.5 * window)
-    friendly = BETA * highest + AIMD * since / rtt
+    friendly = first + AIMD * since / rtt
     grown = window + (target - window) / window * acknowledged
     return max(grown, min(friendly, window + acknowledged))
 
 
 @njit(cache=True)
 def cubic_cut(window: float, highest: float) -> tuple[float, float]:
-    """(W, W before the cut) after a loss, with fast convergence [packet].
+    """(W, W_max) after a loss: W_max is W before it, or with fast convergence (1 + β)/2 of it [packet].
 
     Source: RFC 9438, sections 4.6 and 4.7.
     """
@@ -59,16 +63,33 @@ class CubicState(TcpWindow):
     """State of Cubic."""
 
     highest: float
-    """W at the last cut, before it; 0: there was none [packet]"""
+    """W_max: W at the last cut, before it, or less by fast convergence; 0: no cut since slow start [packet]"""
+    first: float
+    """cwnd_epoch: W when congestion avoidance began; 0: it hasn't, since the last cut or in slow start [packet]"""
+    begun: float
+    """When it began, after the last cut [s]"""
 
 
 def _grow(state: CubicState, acked: Acked) -> None:
-    since, rtt = acked.since, acked.rtt
-    state.window = cubic_window(state.window, state.highest, since, rtt, acked.packets, state.threshold)
+    """In slow start as Reno; then from the window and time of the first acknowledgement in congestion avoidance.
+
+    After a time-out's slow start K is 0 and W_max the window at its end (RFC 9438, Section 4.8).
+    """
+    if state.window < state.threshold:
+        state.window += acked.packets
+        state.highest = state.first = 0.0
+        return
+    if state.first == 0.0:
+        state.first = state.window
+        state.highest = max(state.highest, state.window)
+        state.begun = acked.since
+    since = acked.since - state.begun
+    state.window = cubic_window(state.window, state.highest, state.first, since, acked.rtt, acked.packets)
 
 
 def _cut(state: CubicState) -> None:
     state.window, state.highest = cubic_cut(state.window, state.highest)
+    state.first = 0.0
 
 
 CUBIC = TcpSender("cubic", CubicState, _grow, _cut)

@@ -122,7 +122,10 @@ class ClockedMode(NamedTuple):
 
 
 class _Mean(NamedTuple):
-    """Mean window of all flows with y = √p, (E + notice m + deaf (1 + ...))/(1 + m + notice p) with m = p E."""
+    """Mean window of all flows with y = √p, (E + notice m + deaf (1 + ...))/(1 + m + notice p) with m = p E.
+
+    Beyond y = 1, where p is no probability, it goes on as 1/y, so that every window has its y.
+    """
 
     kappa: float
     deaf: float
@@ -138,19 +141,22 @@ class _Mean(NamedTuple):
 
     def window(self, y: Any) -> Any:
         above, below = self._parts
-        return _polynomial(above, y) / _polynomial(below, y)
+        y, beyond = np.minimum(y, 1.0), np.maximum(y, 1.0)
+        return _polynomial(above, y) / _polynomial(below, y) / beyond
 
     def root(self, window: Any) -> Any:
         """y of a mean window, without `notice`."""
+        beyond = np.maximum(self.window(1.0) / window, 1.0)
+        window = window * beyond
         square = window * (self.less + self.kappa) - self.deaf * self.less
         linear = window - self.deaf
-        return (np.sqrt(linear * linear + 4.0 * square * self.kappa) - linear) / (2.0 * square)
+        return beyond * (np.sqrt(linear * linear + 4.0 * square * self.kappa) - linear) / (2.0 * square)
 
     def steepness(self, y: Any) -> Any:
         """−d ln(window)/d ln y."""
         above, below = (_polynomial(each, y) for each in self._parts)
         up, down = (_polynomial([i * c for i, c in enumerate(each)], y) for each in self._parts)  # y times derivatives
-        return down / below - up / above
+        return np.where(y > 1.0, 1.0, down / below - up / above)
 
     @property
     def _parts(self) -> tuple[list[float], list[float]]:

@@ -55,7 +55,7 @@ class QueueLoop(QueueResponse):
             low, high = (self.flows(end, tau) if 0.0 < end < inf else end for end in self.within)
             low, high = max(flows[0], low * (1.0 - EDGE)), min(flows[1], high * (1.0 + EDGE))
             if low <= high:
-                found += [(n, tau) for n in {low, high}]
+                found += [(float(n), tau) for n in {low, high}]
         if rtt[0] < rtt[1]:
             for n in flows:  # the output falls with the round-trip time
                 low, high = self.output(n, rtt[1]), self.output(n, rtt[0])

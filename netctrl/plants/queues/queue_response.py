@@ -41,9 +41,13 @@ _ALIASES = 12
 """On each side, at least; with the tails' two leading powers they leave less than 1e-8 of the response."""
 _FEW = 3
 """For a first look, which leaves less than 1e-5."""
+_FASTEST = 20.0
+"""Corner in half turns of an interval from which on half as many more do: the main alias is then much larger."""
 BLOCK = 30_000
 """Numbers in an array of a block: what is computed from them stays in the processor's cache."""
 np.empty(1 << 21)  # glibc keeps freed memory up to twice the largest array freed so far, else each block's is new pages
+_LARGEST = 8 * BLOCK
+"""Numbers in the largest array."""
 _NEWTON, _USUAL = 60, 0.01
 """Steps, and an output of which the delay is where they begin."""
 _LEAST_WINDOW = 2.0
@@ -277,7 +281,11 @@ class QueueResponse:
         held = np.minimum(np.maximum(x, self.within[0]), self.within[1])  # the response is 0 elsewhere
         columns = [a.reshape((1,) * (axes - a.ndim) + a.shape + (1,)) for a in (theta, held, flows, rtt, extra)]
         most = self.aliases(float(rtt.min(initial=inf)), coarse=coarse)
-        size = max(1, BLOCK // ((2 * most + 1) * max(1, prod(shape[1:]))))
+        each = (2 * most + 1) * max(1, prod(shape[1:]))
+        if each > _LARGEST and axes > 1:  # point by point, as a row of them would take too much memory
+            points = [a.ravel() for a in np.broadcast_arrays(theta, flows, rtt, extra)]
+            return self.at(*points, coarse=coarse).reshape(shape)
+        size = max(1, BLOCK // each)
         rows = range(0, max(shape[0] if shape else 1, 1), size)
         parts = [self.sums(*(a if len(a) == 1 else a[i : i + size] for a in columns), most) for i in rows]
         found = np.concatenate(parts).reshape(shape)
@@ -289,6 +297,7 @@ class QueueResponse:
             return 0
         corner = max(4.0 / self.trip(k, shortest, self.law.target_s) for k in self.classes)
         fast = corner * self.epoch / pi
+        fast = min(fast, 0.5 * (fast + _FASTEST))
         return int(np.ceil(_FEW + 2.0 * fast if coarse else _ALIASES + 8.0 * fast))
 
     def sums(
@@ -371,18 +380,27 @@ class QueueResponse:
         """Angle below which L is within 0.05 rad of its direction at 0, over a whole box."""
         lowest = max(float(self.output(flows[0], rtt[1])), self.within[0])
         standing = float(np.max(self.standing(max(float(self.output(flows[1], rtt[0])), lowest))))
-        late = self.late(standing) + extra
-        total = 0.0
+        return min(0.05 * self.epoch / float(self._lags(lowest, standing, rtt[1], extra)), 0.02)
+
+    def slowest(self, flows: np.ndarray, rtt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Sum of the loop's lags and delays, and its longest delay, at k points, (k,) and (k,) [s]."""
+        x = self.output(flows, rtt)
+        standing = np.maximum(self.standing(x), 0.0)
+        delays = [self.trip(k, rtt, standing) for k in self.classes]
+        return self._lags(x, standing, rtt), np.max(delays, axis=0) + self.late(standing)
+
+    def _lags(self, x: Any, standing: Any, rtt: Any, extra: float = 0.0) -> Any:
+        """Sum of the lags and delays by which L turns at low frequencies [s]."""
+        total: Any = 0.0
         for k in self.classes:
-            trip = float(self.trip(k, rtt[1], standing))
-            slow = float(k.window(lowest, trip)) / k.sender.increase
+            trip = self.trip(k, rtt, standing)
+            slow = k.window(x, trip) / k.sender.increase
             average = 1.0 / k.sender.averaging if k.sender.averaging else 0.0
             told = k.sender.notice / _LEAST_WINDOW
-            total = max(total, trip * (slow + average + told + 4.0) + late)
+            total = np.maximum(total, trip * (slow + average + told + 4.0) + self.late(standing) + extra)
         if isinstance(self.law, Averaged):
-            return min(0.05 * self.epoch / (total + 1.0 / self.law.corner), 0.02)
-        share = self.law.proportional / self.law.integral
-        return min(0.05 / (total / self.epoch + 1.0 + share), 0.02)
+            return total + 1.0 / self.law.corner
+        return total + self.epoch * (1.0 + self.law.proportional / self.law.integral)
 
 
 @lru_cache(maxsize=256)

@@ -116,6 +116,14 @@ def test_windows_and_probabilities_are_each_other_s_inverse_and_the_exponent_is_
     assert window < 2.0 or low <= sender.slopes(p, 0.1)[0] <= high
 
 
+@given(senders, st.floats(1e-9, 3.0))
+def test_every_small_window_has_what_would_mark_it(sender: Sender, window: float) -> None:
+    """Also where that is no probability: a link with too many flows is seen by their windows."""
+    assert sender.window(sender.probability(window), 0.1) == pytest.approx(window, rel=1e-9)
+    more = sender.window(sender.probability(window) * np.array([1.0, 1.5]), 0.1)
+    assert more[1] < more[0]
+
+
 @pytest.mark.parametrize(("window", "marks"), [(6.0, 1.231), (10.0, 1.356), (20.0, 1.506)])
 def test_linux_marks_as_often_as_the_equilibrium_says(window: float, marks: float) -> None:
     """p w² of 100 Reno flows under dualpi2 of Linux 7.2 at a round trip of 130 ms, with no packet lost."""

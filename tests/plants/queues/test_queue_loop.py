@@ -232,3 +232,22 @@ def test_an_output_of_many_points_is_that_of_each() -> None:
         each = [float(loop.output(n, tau)) for n, tau in zip(flows, rtt, strict=True)]
         np.testing.assert_allclose(many, each, rtol=1e-12)
         assert loop.output(np.array([[3.0]]), 0.02).shape == (1, 1)
+
+
+def test_rows_that_are_too_large_are_taken_point_by_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    angles, flows, rtt = np.array([0.01, 0.3, 3.0]), np.array([[3.0], [20.0]]), np.array([[0.02], [0.3]])
+    for loop in (LOOPS["reno"], LOOPS["mixed"]):
+        together = loop.at(angles, flows, rtt, 0.01)
+        with monkeypatch.context() as small:
+            small.setattr(queue_response, "_LARGEST", 1)
+            alone = loop.at(angles, flows, rtt, 0.01)
+        np.testing.assert_allclose(alone, together, rtol=1e-12)
+        assert alone.shape == (2, 3)
+
+
+def test_points_to_start_from_are_plain_numbers() -> None:
+    """As they stand in a certificate's file."""
+    loop = QueueLoop((WindowClass(CUBIC),), PI, RATE, within=(1e-3, 1e-2))
+    starts = loop.starts((1.0, 100.0), (0.05, 0.1))
+    assert len(starts) >= 4
+    assert all(type(each) is float for point in starts for each in point)
