@@ -105,7 +105,8 @@ def certify(
         "reno" (by default), "cubic", "creno" (Cubic where it is Reno-friendly), "dctcp", or mixtures as in
         "reno+dctcp": the certificate holds for each. The laws "dctcp" and "dcqcn" are for the senders of their names.
     stretches : sequence of float
-        Round-trip times of equal groups of flows, over `rtt_s`.
+        Round-trip times of equal groups of flows, over `rtt_s`. With several, certificates of senders that
+        acknowledgements clock are exact at points, and prove nothing between them.
     parameters : mapping, optional
         The law's, in SI units, as in {"alpha": 0.16, "target_s": 0.015}; else its defaults.
     argv : iterable of str

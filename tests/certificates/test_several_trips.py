@@ -42,17 +42,17 @@ def test_a_point_has_the_limit_of_the_fluid_and_proves_nothing() -> None:
 
 
 def test_a_box_has_no_worse_point_among_those_between_its_grid() -> None:
-    box = {"rtt_s": (0.02, 0.04), "flows": (40.0, 80.0), "capacity_bit_per_s": 100e6}
+    box = {"rtt_s": 0.03, "flows": (40.0, 80.0), "capacity_bit_per_s": 100e6}
     kind = {"senders": "rfc-reno", "stretches": (1.0, 2.0)}
     found = certify(pi2(), **box, **kind).certificate
     at = found.sampled
     assert at is not None
     assert at.gain_margin_db_proved is None
-    assert found.warnings[-1].endswith("at 25 points and at those near the worst of them")
+    assert found.warnings[-1].endswith("at 5 points and at those near the worst of them")
     (loop,) = pi2().loops(classes_of(pi2(), read_mixture("rfc-reno"), (1.0, 2.0)), 100e6 / 12000.0, 1500.0)
     rng = np.random.default_rng(5)
     for _ in range(6):
-        factor = stable_gains(loop, rng.uniform(40.0, 80.0), rng.uniform(0.02, 0.04)).factor
+        factor = stable_gains(loop, rng.uniform(40.0, 80.0), 0.03).factor
         assert 20.0 * np.log10(factor) >= at.gain_margin_db - 0.01
 
 
