@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -23,6 +23,8 @@ hypothesis.settings.register_profile("netctrl", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("netctrl")
 
 PROBE_SECONDS = 20.0
+LESS_OPTIMISED = "-O1 -ffp-contract=off"
+"""Of slow tests' programs for ns-3, which run as fast and are compiled sooner; others have the flags of users."""
 
 
 def bounded(command: list[str]) -> subprocess.CompletedProcess[str]:
@@ -181,3 +183,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             if name in required():
                 pytest.fail(f"{sentence} (NETCTRL_REQUIRE names {name})", pytrace=False)
             pytest.skip(sentence)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool | None, bool | None]:
+    """Programs of slow tests for ns-3 are compiled with less optimisation, unless CXXFLAGS says how."""
+    with pytest.MonkeyPatch.context() as patch:
+        if item.get_closest_marker("slow") and "CXXFLAGS" not in os.environ:
+            patch.setenv("CXXFLAGS", LESS_OPTIMISED)
+        return (yield)

@@ -55,6 +55,33 @@ def test_a_required_one_fails_with_the_same_sentence(run):
     result.stdout.fnmatch_lines(["*needs unicorn, but there is no unicorn; remedy: buy a unicorn*"])
 
 
+@pytest.mark.parametrize("given", [None, "-O3"])
+def test_programs_of_slow_tests_are_less_optimised_and_those_of_others_as_users_have_them(
+    pytester, monkeypatch, given: str | None
+) -> None:
+    monkeypatch.delenv("NETCTRL_REQUIRE", raising=False)
+    monkeypatch.delenv("CXXFLAGS", raising=False)
+    if given is not None:
+        monkeypatch.setenv("CXXFLAGS", given)
+    pytester.makeini("[pytest]\nmarkers =\n    needs(*names): of the machine\n    slow: takes long")
+    pytester.makeconftest(CONFTEST.read_text(encoding="utf-8"))
+    pytester.makepyfile(f"""
+        import os, pytest
+
+        @pytest.fixture(scope="module")
+        def flags():
+            return os.environ.get("CXXFLAGS")
+
+        @pytest.mark.slow
+        def test_slow(flags):
+            assert flags == {given or "-O1 -ffp-contract=off"!r}
+
+        def test_quick():
+            assert os.environ.get("CXXFLAGS") == {given!r}
+        """)
+    pytester.runpytest_subprocess(timeout=120).assert_outcomes(passed=2)
+
+
 @pytest.mark.parametrize("require", [None, "unicorn,air"])
 def test_what_the_machine_has_runs(run, require):
     run("'air'", require).assert_outcomes(passed=1)

@@ -14,8 +14,8 @@ from netctrl.certificates.box import Box, Ends
 from netctrl.certificates.subject import Subject
 from netctrl.errors import InvalidValue, did_you_mean
 from netctrl.frequency.sampled_stability import nearest_crossings
+from netctrl.plants.queues.queue_laws import SampledPi, WindowClass
 from netctrl.plants.queues.queue_loop import QueueLoop
-from netctrl.plants.queues.queue_response import SampledPi, WindowClass
 from netctrl.plants.queues.queue_tail import tail_bound
 from netctrl.plants.queues.window_response import SENDERS, Sender
 

@@ -14,7 +14,7 @@ from netctrl.certificates.loops import box_loops
 from netctrl.certificates.record import CertifyInputs
 from netctrl.certificates.subject import Subject
 from netctrl.frequency.margin_grid import gain_grid
-from netctrl.plants.queues.queue_response import SampledPi
+from netctrl.plants.queues.queue_laws import SampledPi
 
 __all__ = ["MarginMap", "margin_map"]
 

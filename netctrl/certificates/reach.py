@@ -14,8 +14,8 @@ from netctrl.certificates.loops import box_loops
 from netctrl.certificates.record import QueueReach
 from netctrl.certificates.subject import Subject
 from netctrl.frequency.sampled_stability import gain_factors
+from netctrl.plants.queues.queue_laws import SampledPi
 from netctrl.plants.queues.queue_loop import QueueLoop
-from netctrl.plants.queues.queue_response import SampledPi
 
 __all__ = ["reach"]
 

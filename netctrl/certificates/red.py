@@ -23,8 +23,8 @@ from netctrl.certificates.subject import LinearLaw
 from netctrl.errors import InvalidValue
 from netctrl.laws.targets.red import RedLaw
 from netctrl.laws.targets.wred import WredLaw
+from netctrl.plants.queues.queue_laws import Averaged, WindowClass
 from netctrl.plants.queues.queue_loop import QueueLoop
-from netctrl.plants.queues.queue_response import Averaged, WindowClass
 from netctrl.plants.queues.window_response import Sender
 
 __all__ = ["RED_SUBJECTS", "RedLine", "RedSubject", "red", "red_as_linux", "wred", "wred_as_switch"]

@@ -17,8 +17,8 @@ from netctrl.laws.targets.dualpi2 import DUALPI2_STEP, Dualpi2Law
 from netctrl.laws.targets.pie import PIE_SPREAD
 from netctrl.laws.targets.pie_law import PieLaw
 from netctrl.laws.targets.reading import DelayReading
+from netctrl.plants.queues.queue_laws import SampledPi, WindowClass
 from netctrl.plants.queues.queue_loop import QueueLoop
-from netctrl.plants.queues.queue_response import SampledPi, WindowClass
 from netctrl.plants.queues.window_response import Sender
 
 __all__ = [

@@ -17,7 +17,7 @@ from netctrl.certificates.red import RedLine, RedSubject, red, wred
 from netctrl.errors import InvalidValue, Status
 from netctrl.frequency.sampled_stability import stable_gains
 from netctrl.laws.targets.red import RedLaw
-from netctrl.plants.queues.queue_response import Averaged
+from netctrl.plants.queues.queue_laws import Averaged
 
 AREA = {"rtt_s": 0.05, "flows": (15.0, 20.0), "capacity_bit_per_s": 20e6}
 LINUX = {"limit_bytes": 400_000, "min_bytes": 30_000, "max_bytes": 90_000, "burst": 55}

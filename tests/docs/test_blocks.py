@@ -96,6 +96,19 @@ def test_marked_blocks_do_not_run_and_needs_are_asked_for(tmp_path):
     assert "page.md:15" in wrong
 
 
+def test_blocks_with_needs_run_with_the_files_of_the_page_and_without_its_other_blocks(tmp_path):
+    blocks = (
+        '```json title="a.json"\n1\n```\n',
+        "```console\ntouch other\n```\n",
+        "<!-- needs: ns3 -->\n```console\n$ cat a.json\n1\n$ touch needy\n```\n",
+    )
+    page = written(tmp_path, "\n".join(blocks))
+    for met, made in (set(), "other"), ({"ns3"}, "needy"):
+        assert run_page(page, tmp_path, met) == []
+        assert [path.name for path in sorted(tmp_path.iterdir()) if path.suffix == "" and path.is_file()] == [made]
+        (tmp_path / made).unlink()
+
+
 def test_a_block_that_would_be_overlooked_is_refused(tmp_path):
     with pytest.raises(ValueError, match="indented or not closed"):
         find_blocks(written(tmp_path, "- item\n\n  ```python\n  1 / 0\n  ```\n"))

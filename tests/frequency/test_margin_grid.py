@@ -8,8 +8,8 @@ import pytest
 from netctrl.frequency import margin_grid
 from netctrl.frequency.margin_grid import gain_grid
 from netctrl.frequency.sampled_stability import gain_factors, stable_gains
+from netctrl.plants.queues.queue_laws import Averaged, SampledPi, WindowClass
 from netctrl.plants.queues.queue_loop import QueueLoop
-from netctrl.plants.queues.queue_response import Averaged, SampledPi, WindowClass
 from netctrl.plants.queues.window_response import CRENO, CUBIC, DCTCP, RENO
 
 RATE = 8333.0

@@ -16,8 +16,8 @@ from netctrl.frequency.sampled_stability import (
     nearest_crossings,
     stable_gains,
 )
+from netctrl.plants.queues.queue_laws import Averaged, SampledPi, WindowClass
 from netctrl.plants.queues.queue_loop import QueueLoop
-from netctrl.plants.queues.queue_response import Averaged, SampledPi, WindowClass
 from netctrl.plants.queues.window_response import RENO
 
 LOOP = QueueLoop((WindowClass(RENO, power=2.0),), SampledPi(0.16, 3.2, 0.016, 0.015), 8333.0)

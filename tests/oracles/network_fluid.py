@@ -18,7 +18,7 @@ import numpy as np
 from cubic_flows import CubicFlows, cubic_flows, follow
 
 from netctrl.plants.queue_networks.equilibrium import NetworkEquilibrium
-from netctrl.plants.queues.queue_response import Averaged, SampledPi
+from netctrl.plants.queues.queue_laws import Averaged, SampledPi
 
 _STEPS = 160  # in the shortest round trip
 

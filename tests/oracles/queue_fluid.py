@@ -10,8 +10,8 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from netctrl.plants.queues.queue_laws import Averaged
 from netctrl.plants.queues.queue_loop import QueueLoop
-from netctrl.plants.queues.queue_response import Averaged
 
 _STEPS = 160  # in the shortest round trip
 

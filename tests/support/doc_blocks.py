@@ -7,7 +7,8 @@ page tells behind it: `# exit status 3`. Comments before a fence, which readers 
 
     <!-- fragment: REASON -->               not run
     <!-- slow: tests/PATH: REASON -->       not run here, but there
-    <!-- needs: ns3 -->                     run where the requirements of tests/conftest.py are met
+    <!-- needs: ns3 -->                     run where the requirements of tests/conftest.py are met, by a test of their
+                                            own, with the page's files but without its other blocks
     <!-- instead of `A`, `B`: REASON -->    B is run in place of A
 """
 
@@ -191,11 +192,11 @@ def instead_of(text: str) -> tuple[str, str, str]:
 
 
 def run_page(page: Path, folder: Path, met: set[str]) -> list[str]:
-    """What of a page's blocks is not as it says, of those whose needs are met."""
+    """What is not as a page says, of its blocks without needs, or of its files and those whose needs are `met`."""
     names: dict[str, Any] = {"__name__": "__main__", "same": same}
     failed, printed = [], ""
     for block in find_blocks(page):
-        if not block.runs or not block.needs <= met:
+        if not block.runs or not block.needs <= met or (met and not block.needs and not block.title):
             continue
         wrong: list[str] = []
         if block.title:
@@ -225,7 +226,7 @@ def pages(folder: str) -> list[Path]:
 
 
 def cases(folder: str) -> list[Any]:
-    """Each page of a folder of docs; those with blocks that need something a second time, slow, with these."""
+    """Each page of a folder of docs; those with blocks that need something a second time, slow, for these."""
     import pytest
 
     found = []

@@ -11,7 +11,7 @@ from netctrl.certificates.networks.laws import law_of
 from netctrl.certificates.subject import Subject
 from netctrl.errors import InvalidValue
 from netctrl.plants.queue_networks.network import LawRange, PathFlows, QueueLink, QueueNetwork
-from netctrl.plants.queues.queue_response import WindowClass
+from netctrl.plants.queues.queue_laws import WindowClass
 from netctrl.plants.queues.window_response import CUBIC, DCTCP, RENO, Sender
 from netctrl.scenario.links import Link, Links
 from netctrl.scenario.scenario import Scenario

@@ -17,8 +17,8 @@ import numpy as np
 from netctrl.certificates.box import Box, Ends
 from netctrl.certificates.loops import box_loops, check_bounded
 from netctrl.certificates.subject import PiSubject, Subject
+from netctrl.plants.queues.queue_laws import SampledPi
 from netctrl.plants.queues.queue_loop import QueueLoop
-from netctrl.plants.queues.queue_response import SampledPi
 
 __all__ = ["PiSamples", "Point", "pi_samples", "sampled_disk_margin"]
 

@@ -17,7 +17,7 @@ from netctrl.plants.aliases import majorant
 from netctrl.plants.queue_networks.matrices import Matrix, determinant
 from netctrl.plants.queue_networks.response import NetworkResponse, held_share, law_factor, phases
 from netctrl.plants.queues.mean_value import MeanValue, coordinate, unknown_phase
-from netctrl.plants.queues.queue_response import SampledPi
+from netctrl.plants.queues.queue_laws import SampledPi
 
 __all__ = ["NetworkLoop", "held_bound"]
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from netctrl.errors import InvalidValue
-from netctrl.plants.queues.queue_response import Averaged, SampledPi, WindowClass
+from netctrl.plants.queues.queue_laws import Averaged, SampledPi, WindowClass
 
 __all__ = ["LawRange", "PathFlows", "QueueLink", "QueueNetwork", "checked_order"]
 

@@ -42,7 +42,8 @@ from netctrl.plants.queue_networks.group import GroupResponse, group_response
 from netctrl.plants.queue_networks.leading import leading_powers
 from netctrl.plants.queue_networks.matrices import Matrix, solved
 from netctrl.plants.queues.mean_value import MeanValue, unknown_phase
-from netctrl.plants.queues.queue_response import BLOCK, Averaged, SampledPi
+from netctrl.plants.queues.queue_laws import Averaged, SampledPi
+from netctrl.plants.queues.queue_response import BLOCK
 from netctrl.plants.queues.window_response import response
 
 __all__ = ["NetworkResponse", "held_share", "law_factor", "link_matrices", "phases"]

@@ -89,10 +89,8 @@ class ClockedLaw(Protocol):
 
     @property
     def increase(self) -> float: ...
-
     @property
     def decrease(self) -> float: ...
-
     @property
     def spread(self) -> float: ...
     @property

@@ -11,15 +11,8 @@ from netctrl.plants.aliases import majorant
 from netctrl.plants.queues.clocked_response import Means
 from netctrl.plants.queues.high_frequencies import Equilibrium, dropped_factor
 from netctrl.plants.queues.mean_value import MeanValue, coordinate, mean_fall, mean_turn, unknown_phase
-from netctrl.plants.queues.queue_response import (
-    BLOCK,
-    EDGE,
-    MOST_SPACED,
-    Averaged,
-    QueueResponse,
-    SampledPi,
-    WindowClass,
-)
+from netctrl.plants.queues.queue_laws import MOST_SPACED, Averaged, SampledPi, WindowClass
+from netctrl.plants.queues.queue_response import BLOCK, EDGE, QueueResponse
 from netctrl.plants.queues.several_trips import sharp_angles
 
 __all__ = ["QueueLoop"]

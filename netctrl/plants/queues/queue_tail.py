@@ -18,7 +18,8 @@ from __future__ import annotations
 from math import hypot, inf
 
 from netctrl.plants.queues.clocked_response import clocked_most
-from netctrl.plants.queues.queue_response import Averaged, QueueResponse
+from netctrl.plants.queues.queue_laws import Averaged
+from netctrl.plants.queues.queue_response import QueueResponse
 
 __all__ = ["tail_bound"]
 

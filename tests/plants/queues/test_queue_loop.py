@@ -11,8 +11,8 @@ from netctrl.laws.aqm.delay_pi import DelayPi
 from netctrl.model.design.arc import ArcSetting
 from netctrl.plants.pi_aqm import delay_pi_response
 from netctrl.plants.queues import queue_response
+from netctrl.plants.queues.queue_laws import Averaged, SampledPi, WindowClass
 from netctrl.plants.queues.queue_loop import QueueLoop
-from netctrl.plants.queues.queue_response import Averaged, SampledPi, WindowClass
 from netctrl.plants.queues.window_response import (
     CRENO,
     CUBIC,

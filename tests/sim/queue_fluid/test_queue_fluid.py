@@ -20,8 +20,8 @@ from netctrl.laws.targets.docsis_pie import DOCSIS_PIE, DocsisPieQueue
 from netctrl.laws.targets.pie import pie_drop_rate
 from netctrl.laws.targets.pie_law import PIE_ONE
 from netctrl.laws.targets.reading import DelayReading
+from netctrl.plants.queues.queue_laws import Averaged
 from netctrl.plants.queues.queue_loop import QueueLoop
-from netctrl.plants.queues.queue_response import Averaged
 from netctrl.sim.queue_fluid.laws import DocsisPie, FluidLaw, LinuxDualPi2, LinuxPie, Pi2, Red, RfcPie, Sight
 from netctrl.sim.queue_fluid.run import STARTS, FluidClass, FluidQueue, Start, swing_of
 
