@@ -7,8 +7,8 @@ import pytest
 from clocked_fluid import loop_growth
 
 from netctrl.frequency.sampled_stability import stable_gains
-from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.queue_laws import SampledPi, WindowClass
+from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.window_response import LINUX_CRENO, LINUX_RENO, RFC_CRENO, RFC_RENO
 
 RATE = 1250.0

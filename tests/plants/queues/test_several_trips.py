@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from netctrl.frequency.sampled_stability import gain_factors, stable_gains
 from netctrl.plants.queues import queue_loop
-from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.queue_laws import SampledPi, WindowClass
+from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.several_trips import shared_queue, sharp_angles
 from netctrl.plants.queues.window_response import (
     LINUX_CRENO,
