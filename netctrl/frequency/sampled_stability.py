@@ -227,19 +227,20 @@ def _crossings(
     column = np.where(column == angles.shape[1] - 1, column - 1, column)
     all_angles = np.broadcast_to(angles, values.shape)
     a, b = (np.log(all_angles[row, column + i]) for i in (0, 1))
-    fa, fb = (np.angle(-values[row, column + i]) for i in (0, 1))  # nearly linear in ln theta
+    sides = (-values[row, column], -values[row, column + 1])
+    fa, fb = map(np.angle, sides)  # nearly linear in ln theta
     rises = values.imag[row, column + 1] > values.imag[row, column]
     last = column + 1 == angles.shape[1] - 1  # at z = −1 the imaginary part is 0: no crossing is refined there
 
     def off(u: np.ndarray, i: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        value = response.at(np.exp(u), flows[row[i]], rtt[row[i]], coarse=coarse)
-        return np.angle(-value), value
+        value = -response.at(np.exp(u), flows[row[i]], rtt[row[i]], coarse=coarse)
+        return np.angle(value), value
 
     close = close or (_CLOSE if coarse else _ROUNDING)
-    b, value = illinois(off, a, b, fa, fb, _NARROWINGS, close, phases=True)
-    kept = (value.real < 0.0) & ~(last & (np.abs(np.exp(b) - pi) < 1e-9))
+    b, value = illinois(off, a, b, fa, fb, _NARROWINGS, close, sides)
+    kept = (value.real > 0.0) & ~(last & (np.abs(np.exp(b) - pi) < 1e-9))
     row, at = row[kept], np.exp(b[kept])
-    gains, changes = -1.0 / value.real[kept], np.where(rises[kept], 2, -2)
+    gains, changes = 1.0 / value.real[kept], np.where(rises[kept], 2, -2)
     end = values[:, -1].real
     ends = np.flatnonzero(end < 0.0)
     # Just before z = −1 the response comes from below the axis, and takes a pole out, or from above.
