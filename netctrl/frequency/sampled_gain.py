@@ -52,6 +52,8 @@ _ROUNDS, _ROUNDING = 60, 1e-14
 """Steps to a sign change, and the angle from the axis at which it is found [rad]."""
 _SPACING = 4e-16
 """Relative width of a bracket that is rounding error."""
+_PHASES = 4
+"""Steps to a root of a phase before the imaginary part is followed."""
 _JUMP, _STEEP = 1.0, 1e-6
 """A phase that changes by more than _JUMP [rad] over less than _STEEP of ln theta jumps: the response is 0 there, or
 less than 1e-5 of what it is around."""
@@ -79,6 +81,8 @@ class BoundedResponse(Protocol):
     def disc(self, centre: np.ndarray, half: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
 
     def min_angle(self, flows: tuple[float, float], rtt: tuple[float, float], extra: float = 0.0) -> float: ...
+
+    def sharp_angles(self, flows: np.ndarray, rtt: np.ndarray) -> np.ndarray: ...
 
     def __hash__(self) -> int: ...
 
@@ -205,28 +209,41 @@ def illinois(
     fb: np.ndarray,
     steps: int,
     close: float = 0.0,
-    *,
-    phases: bool = False,
+    phases_of: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Roots between a and b, each on its own, by the Illinois method in the form of Anderson and Björck (BIT 13, 1973).
 
     `off` takes arguments, and which roots they are for, to the function's values and anything else; fa and fb are its
-    values at both ends. A root is found after `steps` or where the value is at most `close`. Of `phases` [rad], the
-    search also ends between one above a quarter turn and one below minus a quarter turn, which meet at half a turn and
-    not at 0, and where one jumps by half a turn, at a zero of the response. Returns the roots, and what `off` gave
-    beside its function there.
+    values at both ends. A root is found after `steps` or where the value is at most `close`. Returns the roots, and
+    what `off` gave beside its function there.
+
+    With `phases_of` the function is the phase of a complex one, which stands beside it and has these values at both
+    ends. After some steps its imaginary part is followed, which is straight where the phase is steep. The search also
+    ends between a phase above a quarter turn and one below minus a quarter turn, which meet at half a turn and not at
+    0, and where one jumps by half a turn, at a zero of the complex function.
     """
     a, b, fa, fb = (each.copy() for each in (a, b, fa, fb))
-    beside, going = np.empty(0), np.arange(len(b))
+    at_a, beside = (each.copy() for each in phases_of or (np.empty(0), np.empty(0)))
+    going = np.arange(len(b))
     for step in range(steps):
         if not going.size:
             break
+        if phases_of is not None and step == _PHASES:
+            fa[going], fb[going] = at_a[going].imag, beside[going].imag
         a0, b0, fa0, fb0 = a[going], b[going], fa[going], fb[going]
         with np.errstate(divide="ignore", invalid="ignore"):
             c = b0 - fb0 * (b0 - a0) / (fb0 - fa0)
         c = np.where((c > np.minimum(a0, b0)) & (c < np.maximum(a0, b0)), c, 0.5 * (a0 + b0))
         fc, new = off(c, going)
+        width = np.abs(c - b0)
+        left = (np.abs(fc) > close) & (width > _SPACING * np.maximum(np.abs(c), 1.0))
         crossed = np.signbit(fc) != np.signbit(fb0)
+        if phases_of is not None:
+            sizes = np.abs(np.stack([fc, np.angle(beside[going])]))  # where the sign changed b0 and c are both ends
+            behind, jumps = sizes.min(axis=0) > 0.5 * pi, (sizes.sum(axis=0) > _JUMP) & (width < _STEEP)
+            left &= ~(crossed & (behind | jumps))
+            at_a[going] = np.where(crossed, beside[going], at_a[going])
+            fc = fc if step < _PHASES else new.imag
         with np.errstate(divide="ignore", invalid="ignore"):
             share = 1.0 - fc / fb0
         a[going] = np.where(crossed, b0, a0)
@@ -234,12 +251,6 @@ def illinois(
         b[going], fb[going] = c, fc
         beside = new if step == 0 else beside
         beside[going] = new
-        width = np.abs(c - b0)
-        left = (np.abs(fc) > close) & (width > _SPACING * np.maximum(np.abs(c), 1.0))
-        if phases:  # b0 and c are both ends where the sign changed
-            sizes = np.abs(np.stack([fc, fb0]))
-            behind, jumps = sizes.min(axis=0) > 0.5 * pi, (sizes.sum(axis=0) > _JUMP) & (width < _STEEP)
-            left &= ~(crossed & (behind | jumps))
         going = going[left]
     return b, beside
 
@@ -295,6 +306,9 @@ def scan(low: float, high: float) -> np.ndarray:
 def scanned(response: BoundedResponse, flows: float, rtt: float) -> tuple[np.ndarray, np.ndarray]:
     """Angles of a scan of one point up to pi, from the lowest at which a margin can be, and the response there."""
     angles = scan(response.min_angle((flows, flows), (rtt, rtt)), pi)
+    sharp = response.sharp_angles(np.array([flows]), np.array([rtt]))
+    if sharp.size:
+        angles = np.union1d(angles, np.maximum(sharp, angles[0]))
     values = response.at(angles, flows, rtt)
     for each in (angles, values):
         each.flags.writeable = False

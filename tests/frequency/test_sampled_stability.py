@@ -38,6 +38,9 @@ class Rational:
     def min_angle(self, flows, rtt, extra: float = 0.0) -> float:
         return 1e-4 * (1.0 - self.pole)
 
+    def sharp_angles(self, flows, rtt) -> np.ndarray:
+        return np.empty((flows.size, 0))
+
     def slowest(self, flows: np.ndarray, rtt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.full_like(flows, 3.0 / (1.0 - self.pole)), np.ones_like(flows)
 
@@ -80,9 +83,9 @@ def test_a_root_of_a_phase_is_found_and_not_its_jumps(phases: bool) -> None:
         return np.angle(value), value
 
     low, high, three = np.full(3, 0.1), np.full(3, 0.52), np.arange(3)
-    ends = [off(u, three)[0] for u in (low, high)]
+    ends, complex_ends = zip(*(off(u, three) for u in (low, high)), strict=True)
     asked[:] = 0
-    found, values = illinois(off, low, high, *ends, 60, 1e-13, phases=phases)
+    found, values = illinois(off, low, high, *ends, 60, 1e-13, complex_ends if phases else None)
     assert found[0] == pytest.approx(0.3, abs=1e-14)
     assert asked[0] < 10
     assert values[1].real < 0.0
@@ -105,6 +108,9 @@ class Delayed:
 
     def min_angle(self, flows, rtt, extra: float = 0.0) -> float:
         return 1e-3
+
+    def sharp_angles(self, flows, rtt) -> np.ndarray:
+        return np.empty((flows.size, 0))
 
     def slowest(self, flows: np.ndarray, rtt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.full_like(flows, 41.0), np.full_like(flows, 40.0)
