@@ -24,6 +24,7 @@ _Path = str | os.PathLike[str]
 
 _HEAD = 4096
 _MAX_BYTES = 2**28
+_EVALUATIONS = "netctrl.evaluation.record.read_evaluation"
 _TRACE_SUFFIXES = (".csv", ".parquet", ".pcap", ".pcapng", ".cap")
 
 
@@ -151,7 +152,8 @@ def _json_reader(path: Path) -> Callable[[Path], Any]:
     readers["netctrl.network_certificate/1"] = read_network_certificate
     schema = _schema(path)
     if schema is not None and schema not in readers:
-        raise FileError(path, f"unknown schema {schema!r}; netctrl reads {', '.join(readers)}")
+        other = f"; evaluations are read by {_EVALUATIONS}" if schema == "netctrl.evaluation/1" else ""
+        raise FileError(path, f"unknown schema {schema!r}; netctrl.read takes {', '.join(readers)}{other}")
     return read_network if schema is None else readers[schema]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -13,6 +12,7 @@ import pandas as pd
 from common import verdicts
 from matplotlib.figure import Figure
 from packets import available, run_all
+from study_files import RESULTS, write_record, write_runs
 
 from netctrl.datasets import scenario_path
 from netctrl.laws.aqm.arc import ArcQueue
@@ -20,14 +20,12 @@ from netctrl.laws.aqm.avq import AvqQueue
 from netctrl.laws.aqm.pi import PiQueue
 from netctrl.laws.aqm.records import DropTailQueue, Queue
 from netctrl.laws.aqm.sfc import SfcQueue
-from netctrl.model.io.files import write_atomically
 from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import WebFlows
 from netctrl.scenario.tcp_aqm.result import SHORT_OBJECT_BYTES, SimulationResult
 from netctrl.sim.tcp_aqm.run import simulate_many
 
-RESULTS = Path(__file__).resolve().parent.parent.parent / "data" / "results"
 SEEDS = (1, 2, 3, 4, 5)
 
 ARC, ARC_2, PI, AVQ, SFC, DROP_TAIL = "ARC", "ARC, d = 2 s", "PI", "AVQ", "SFC", "drop-tail"
@@ -246,7 +244,6 @@ def _responses(result: SimulationResult, seconds: float, count: int) -> np.ndarr
 
 def keep(study: Study, scheme: str, result: SimulationResult) -> None:
     """Add one full run in ns-3 to data/results/: its row for each phase, the first seed's series, its provenance."""
-    RESULTS.mkdir(parents=True, exist_ok=True)
     for part, made in (("", table), ("-series", series)):
         path = RESULTS / f"{study.name}-ns3{part}.csv"
         rows = made(study, {scheme: [result]})
@@ -254,14 +251,14 @@ def keep(study: Study, scheme: str, result: SimulationResult) -> None:
             continue
         if path.exists():
             rows = pd.concat([pd.read_csv(path), rows], ignore_index=True)
-        write_atomically(path, rows.to_csv(float_format="%.6g", index=False).encode())
+        write_runs(path, rows)
     path = RESULTS / f"{study.name}-ns3.json"
     record = msgspec.json.decode(path.read_bytes()) if path.exists() else {"study": study.name, "runs": []}
     record["scenario"] = study.scenario
     queue = study.schemes[scheme]
     run = {"scheme": scheme, "queue": queue, "seed": result.scenario.seed, "simulator": result.simulator}
     record["runs"].append(run | {"provenance": result.provenance})
-    write_atomically(path, msgspec.json.format(msgspec.json.encode(record)) + b"\n")
+    write_record(path, record)
 
 
 def kept(study: Study) -> set[tuple[str, int]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from netctrl.certificates.certify import subject_of
+from netctrl.certificates.certify import certify, subject_of
 from netctrl.certificates.ecn.subjects import EcnSubject
 from netctrl.certificates.map import margin_map
 from netctrl.certificates.record import QueueCertificate, span_text
@@ -20,6 +20,7 @@ from netctrl.plotting.certificates import margins_figure
 from netctrl.units import format_quantity
 
 ASSETS = Path(__file__).resolve().parents[2] / "docs" / "assets"
+LINUX = ("linux-reno", "linux-creno")
 WORDS = {
     Status.ADMISSIBLE: "holds",
     Status.STABLE: "stable",
@@ -35,26 +36,44 @@ def certificate(name: str) -> QueueCertificate:
     return found
 
 
-def row(default: Shipped, found: QueueCertificate) -> dict[str, str]:
+def with_linux(default: Shipped) -> QueueCertificate | None:
+    """The same with Reno and Cubic as Linux sends them; None for defaults that are certified with other senders."""
+    if default.where.get("senders") != HOME["senders"]:
+        return None
+    return certify(default.law, parameters=default.parameters, **{**default.where, "senders": LINUX})
+
+
+def row(default: Shipped, found: QueueCertificate, linux: QueueCertificate | None) -> dict[str, str]:
     verdict = found.certificate
-    sampled, linear, reach, cycle = verdict.sampled, verdict.linear, verdict.reach, verdict.step
+    sampled, linear, cycle = verdict.sampled, verdict.linear, verdict.step
     if cycle is not None:
         queue = f"{cycle.fluid.lowest_packets:.0f} to {cycle.fluid.highest_packets:.0f} packets"
     else:
         queue = "" if sampled is None else format_quantity(float(f"{sampled.queue_delay_s:.3g}"), "s")
-    longest = None if reach is None else reach.longest_rtt_s
-    far = ("" if cycle is not None else "none") if longest is None else format_quantity(float(f"{longest:.3g}"), "s")
     return {
         "default": default.title,
         "name": f"`{default.name}`",
         "where": _place(default, found),
         "verdict": WORDS[verdict.status],
-        "gain [dB]": "" if sampled is None else f"{sampled.gain_margin_db:.1f}",
+        "gain [dB]": _gain(found),
         "phase [degrees]": "" if sampled is None else f"{sampled.phase_margin_deg:.0f}",
         "textbook [dB]": "" if linear is None else f"{linear.gain_margin_db:.1f}",
         "queue": queue,
-        "6 dB up to": far,
+        "6 dB up to": "" if cycle is not None else _reach(found),
+        "with Linux's senders [dB]": "" if linux is None else _gain(linux),
+        "6 dB up to, with them": "" if linux is None else _reach(linux),
     }
+
+
+def _gain(found: QueueCertificate) -> str:
+    sampled = found.certificate.sampled
+    return "" if sampled is None else f"{sampled.gain_margin_db:.1f}"
+
+
+def _reach(found: QueueCertificate) -> str:
+    reach = found.certificate.reach
+    longest = None if reach is None else reach.longest_rtt_s
+    return "none" if longest is None else format_quantity(float(f"{longest:.3g}"), "s")
 
 
 def _place(default: Shipped, found: QueueCertificate) -> str:
@@ -68,7 +87,7 @@ def _place(default: Shipped, found: QueueCertificate) -> str:
 
 def main(argv: list[str]) -> int:
     found = {name: certificate(name) for name in SHIPPED}
-    made = pd.DataFrame([row(SHIPPED[name], each) for name, each in found.items()])
+    made = pd.DataFrame([row(SHIPPED[name], each, with_linux(SHIPPED[name])) for name, each in found.items()])
     print(made.to_string(index=False))
     if "--docs" in argv:
         made.to_csv(ASSETS / "shipped.csv", index=False)

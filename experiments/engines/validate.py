@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from packets import run_ns3
+from study_files import RESULTS, write_record, write_runs
 
 import netctrl
 from netctrl.laws.aqm.arc import ArcQueue
@@ -29,7 +30,6 @@ from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DropTailQueue, Queue
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.laws.aqm.sfc import SfcQueue
-from netctrl.model.io.files import write_atomically
 from netctrl.scenario.links import Link
 from netctrl.scenario.network.result import estimate
 from netctrl.scenario.scenario import Scenario
@@ -37,7 +37,6 @@ from netctrl.scenario.tcp_aqm.flows import BulkFlows
 from netctrl.scenario.tcp_aqm.result import SimulationResult
 from netctrl.sim.packet.run import simulate_packets
 
-RESULTS = Path(__file__).resolve().parent.parent.parent / "data" / "results"
 PACKET = 1500
 SENDERS = ("reno", "cubic", "htcp")
 QUEUES: dict[str, Queue] = {
@@ -169,13 +168,13 @@ class Study:
         if self.path.exists():
             rows = pd.concat([self.stored(), rows], ignore_index=True)
         rows = rows.sort_values([*sorted(self.key, key=_ORDER.index), "number", "engine"], kind="stable")
-        write_atomically(self.path, rows.to_csv(float_format="%.6g", index=False).encode())
+        write_runs(self.path, rows)
         record = self.path.with_suffix(".json")
         content = msgspec.json.decode(record.read_bytes()) if record.exists() else {"study": self.NAME, "made": []}
         for made in done.made:
             if made not in content["made"]:
                 content["made"].append(made)
-        write_atomically(record, msgspec.json.format(msgspec.json.encode(content)) + b"\n")
+        write_record(record, content)
 
 
 _ORDER = ("place", "queue", "sender", "ecn")

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import msgspec
 import pandas as pd
 from packets import available, network_runs, run_networks
+from study_files import RESULTS, read_runs, write_record, write_runs
 
-from netctrl.model.io.files import write_atomically
 from netctrl.ns3.network.render import PACKET_SIZE
 from netctrl.scenario.network.result import NetworkResult, estimate
 from netctrl.scenario.scenario import Scenario
-
-RESULTS = Path(__file__).resolve().parent.parent.parent / "data" / "results"
 
 Case = tuple[Hashable, ...]
 """What tells one point of a figure from another, in the order of the study's columns."""
@@ -62,13 +59,12 @@ def make(study: PacketStudy, desired: Sequence[tuple[int, int]]) -> Iterator[tup
 
 def keep(study: PacketStudy, case: Case, run: int, result: NetworkResult) -> None:
     """Add one full run to data/results/: its row, and where it comes from."""
-    RESULTS.mkdir(parents=True, exist_ok=True)
     table, record = (RESULTS / f"{study.name}-ns3.{kind}" for kind in ("csv", "json"))
     rows = pd.DataFrame([study.row(case, run, result)])
     if table.exists():
         rows = pd.concat([pd.read_csv(table), rows], ignore_index=True)
     rows = rows.sort_values([*study.columns, "run"], kind="stable")
-    write_atomically(table, rows.to_csv(float_format="%.6g", index=False).encode())
+    write_runs(table, rows)
     content = msgspec.json.decode(record.read_bytes()) if record.exists() else {"study": study.name, "made": []}
     source = msgspec.json.decode(msgspec.json.encode(result.provenance))
     batch = next((each for each in content["made"] if each["provenance"] == source), None)
@@ -77,13 +73,12 @@ def keep(study: PacketStudy, case: Case, run: int, result: NetworkResult) -> Non
         content["made"].append(batch)
     batch["runs"].append([*case, run])
     content["first_scenario"] = study.scenario(study.cases[0], study.seconds)
-    write_atomically(record, msgspec.json.format(msgspec.json.encode(content)) + b"\n")
+    write_record(record, content)
 
 
 def stored(study: PacketStudy) -> pd.DataFrame | None:
     """A row a case and run that is kept, or None."""
-    path = RESULTS / f"{study.name}-ns3.csv"
-    return pd.read_csv(path) if path.exists() else None
+    return read_runs(RESULTS / f"{study.name}-ns3.csv")
 
 
 def kept_runs(study: PacketStudy) -> pd.DataFrame:

@@ -12,7 +12,6 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import asdict, replace
 from multiprocessing import get_context
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -20,14 +19,13 @@ import numpy as np
 import pandas as pd
 from linux.connet_loop import LIMITS, OPENED, WARM, Way, designed, excite, printed, trace, track
 from linux.connet_plant import KernelLink, Plant, environment
+from study_files import RESULTS, read_runs, write_record, write_runs
 
 import netctrl
 from netctrl.model.design.design import ConnetDesign, provenance
 from netctrl.model.fit import IdentificationResult
-from netctrl.model.io.files import write_atomically
 from netctrl.scenario.network.result import estimate
 
-RESULTS = Path(__file__).resolve().parent.parent.parent / "data" / "results"
 NAME = "linux-connet"
 REPEATS = (1, 2, 3, 4, 5)
 LQI, PRINTED, STATIC, FIFO = "LQI", "printed gains", "static R", "no control"
@@ -197,10 +195,9 @@ def make(desired: Sequence[int], workers: int = len(REPEATS)) -> Iterator[Repeat
 
 def keep(repeat: Repeat, plant: Plant) -> None:
     """Add a repeat to data/results/: its series, and where it comes from."""
-    RESULTS.mkdir(parents=True, exist_ok=True)
     parts = [each for each in (stored("series"), repeat.series) if each is not None]
     table = pd.concat(parts, ignore_index=True).sort_values("repeat", kind="stable")
-    write_atomically(RESULTS / f"{NAME}-series.csv", table.to_csv(float_format="%.5g", index=False).encode())
+    write_runs(RESULTS / f"{NAME}-series.csv", table, 5)
     record = RESULTS / f"{NAME}.json"
     content = msgspec.json.decode(record.read_bytes()) if record.exists() else {"study": NAME, "made": []}
     content["made"].append(
@@ -218,12 +215,11 @@ def keep(repeat: Repeat, plant: Plant) -> None:
     )
     content["made"].sort(key=lambda each: each["repeat"])
     content |= {"plant": asdict(plant), "limits": LIMITS}
-    write_atomically(record, msgspec.json.format(msgspec.json.encode(content)) + b"\n")
+    write_record(record, content)
 
 
 def stored(what: str) -> pd.DataFrame | None:
-    path = RESULTS / f"{NAME}-{what}.csv"
-    return pd.read_csv(path) if path.exists() else None
+    return read_runs(RESULTS / f"{NAME}-{what}.csv")
 
 
 def kept() -> tuple[pd.DataFrame, list[dict[str, Any]]]:

@@ -16,20 +16,18 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 import pandas as pd
 from linux.hftrac_agents import URGENT
 from linux.hftrac_bed import WARM_UP, measured
 from linux.hftrac_cases import FIGURES, cases
 from linux.hftrac_network import INTERVAL, SLOWER, Case
+from study_files import RESULTS, read_runs, with_runs, write_record, write_runs
 
-from netctrl.model.io.files import write_atomically
 from netctrl.model.io.provenance import provenance
 
 __all__ = ["KEY", "NAME", "REPEATS", "RESULTS", "Repeat", "disturbed", "kept", "make", "missing"]
 
 ROOT = Path(__file__).resolve().parents[2]
-RESULTS = ROOT / "data" / "results"
 NAME = "linux-hftrac"
 KEY = ["figure", "x", "way", "value", "run"]
 REPEATS = tuple(range(5))
@@ -55,8 +53,7 @@ def disturbed(row: dict[str, Any] | pd.Series, interval: float = INTERVAL) -> bo
 
 def kept() -> pd.DataFrame | None:
     """All runs, also disturbed ones."""
-    path = RESULTS / f"{NAME}.csv"
-    return pd.read_csv(path, dtype={"figure": str}) if path.exists() else None
+    return read_runs(RESULTS / f"{NAME}.csv", dtype={"figure": str})
 
 
 def one(case: Case, run: int, attempt: int, seconds: float) -> dict[str, Any]:
@@ -87,11 +84,8 @@ def desired(figures: Sequence[str], repeats: Sequence[int]) -> list[tuple[Case, 
 
 
 def keep(rows: list[dict[str, Any]]) -> None:
-    data = kept()
-    fresh = pd.DataFrame(rows)
-    data = fresh if data is None else pd.concat([data, fresh], ignore_index=True)
+    data = with_runs(kept(), pd.DataFrame(rows))
     data = data.sort_values([*KEY, "attempt"], kind="stable")
-    RESULTS.mkdir(parents=True, exist_ok=True)
     record = {
         "study": NAME,
         "slower": SLOWER,
@@ -106,8 +100,8 @@ def keep(rows: list[dict[str, Any]]) -> None:
         "disturbed": data.groupby("figure").disturbed.sum().to_dict(),
         "provenance": provenance(argv=["experiments/full.py", *sys.argv[1:]], libraries=("numpy", "numba")),
     }
-    write_atomically(RESULTS / f"{NAME}.csv", data.to_csv(index=False, float_format="%.6g").encode())
-    write_atomically(RESULTS / f"{NAME}.json", msgspec.json.format(msgspec.json.encode(record)) + b"\n")
+    write_runs(RESULTS / f"{NAME}.csv", data)
+    write_record(RESULTS / f"{NAME}.json", record)
 
 
 class Repeat(NamedTuple):

@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 from arc.traffic import RESULTS, STAIRCASE, shortened, under
+from study_files import kernel_used, read_runs, with_runs, write_record, write_runs
 
 from netctrl.errors import NetctrlError
 from netctrl.kernel.build import Kernel, kernels
@@ -23,7 +24,6 @@ from netctrl.kernel.scenarios.run import run_scenario
 from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.disciplines import KernelQueue, LinkQueue
-from netctrl.model.io.files import write_atomically
 from netctrl.model.io.provenance import provenance
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.result import SimulationResult
@@ -144,35 +144,29 @@ def series(result: SimulationResult, queue: str) -> pd.DataFrame:
 
 
 def kept() -> pd.DataFrame | None:
-    path = RESULTS / f"{NAME}.csv"
-    return pd.read_csv(path) if path.exists() else None
+    return read_runs(RESULTS / f"{NAME}.csv")
 
 
 def kept_series() -> pd.DataFrame | None:
     """Mean delays over 2 s of all runs."""
-    path = RESULTS / f"{NAME}-series.csv"
-    return pd.read_csv(path) if path.exists() else None
+    return read_runs(RESULTS / f"{NAME}-series.csv")
 
 
 def keep(result: SimulationResult, queue: str) -> None:
-    RESULTS.mkdir(parents=True, exist_ok=True)
     parts = (("", kept(), pd.DataFrame(steps(result, queue))), ("-series", kept_series(), series(result, queue)))
     for part, data, fresh in parts:
-        data = fresh if data is None else pd.concat([data, fresh], ignore_index=True)
-        write_atomically(RESULTS / f"{NAME}{part}.csv", data.to_csv(index=False, float_format="%.5g").encode())
+        write_runs(RESULTS / f"{NAME}{part}.csv", with_runs(data, fresh), 5)
     data = kept()
     used = {name: kernel_of(name) for name in QUEUES if data is not None and name in set(data.queue)}
     record = {
         "study": NAME,
         "scenario": result.scenario,
         "queues": QUEUES,
-        "kernels": {
-            name: {"version": each.version, "source": each.source, "sha256": each.sha256} for name, each in used.items()
-        },
+        "kernels": {name: kernel_used(each) for name, each in used.items()},
         "runs": 0 if data is None else len(data) // len(FLOWS),
         "provenance": provenance(argv=["experiments/full.py", *sys.argv[1:]], libraries=("numpy", "pandas")),
     }
-    write_atomically(RESULTS / f"{NAME}.json", msgspec.json.format(msgspec.json.encode(record)) + b"\n")
+    write_record(RESULTS / f"{NAME}.json", record)
 
 
 def desired(repeats: Sequence[int]) -> list[tuple[str, int]]:

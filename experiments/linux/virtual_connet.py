@@ -19,10 +19,10 @@ from linux.connet_plant import KernelLink, Plant
 from linux.connet_study import PRINTED, RESULTS, hold
 from linux.connet_tasks import HELD_PIPE, PAPERS_PLANT, PLAN, PRINTED_SCALE, Known, Task
 from linux.virtual import called
+from study_files import kernel_used, read_runs, with_runs, write_record, write_runs
 
 from netctrl.kernel.build import chosen_kernel
 from netctrl.model.io.arrays import array, plain
-from netctrl.model.io.files import write_atomically
 from netctrl.model.io.provenance import provenance
 
 __all__ = ["KEY", "NAME", "REPEATS", "Repeat", "inside", "kept", "made", "make", "missing"]
@@ -68,8 +68,7 @@ def inside(asked: list[Any]) -> Answer:
 
 
 def kept() -> pd.DataFrame | None:
-    path = RESULTS / f"{NAME}.csv"
-    return pd.read_csv(path) if path.exists() else None
+    return read_runs(RESULTS / f"{NAME}.csv")
 
 
 def made() -> dict[str, Any]:
@@ -82,20 +81,19 @@ def keep(key: Sequence[Any], answer: Answer) -> None:
     fresh = pd.DataFrame(answer.rows).apply(pd.to_numeric)
     for place, (name, value) in enumerate(zip(KEY, key, strict=True)):
         fresh.insert(place, name, value)
-    data = kept()
-    data = fresh if data is None else pd.concat([data, fresh], ignore_index=True)
+    data = with_runs(kept(), fresh)
     kernel, record = chosen_kernel(), made()
     if answer.transfers:
         record["transfers"].append(dict(zip(KEY, key, strict=True)) | {"mbit_s": answer.transfers})
     record |= {
         "plants": {"20 Mbit/s": asdict(Plant()), "100 Mbit/s": asdict(PAPERS_PLANT)},
-        "kernel": {"version": kernel.version, "source": kernel.source, "sha256": kernel.sha256},
+        "kernel": kernel_used(kernel),
         "seed": "repeat",
         "runs": len(data[KEY].drop_duplicates()),
         "provenance": provenance(argv=["experiments/full.py", *sys.argv[1:]], libraries=("numpy", "scipy", "numba")),
     }
-    write_atomically(RESULTS / f"{NAME}.csv", data.to_csv(index=False, float_format="%.5g").encode())
-    write_atomically(RESULTS / f"{NAME}.json", msgspec.json.format(msgspec.json.encode(record)) + b"\n")
+    write_runs(RESULTS / f"{NAME}.csv", data, 5)
+    write_record(RESULTS / f"{NAME}.json", record)
 
 
 def desired(repeats: Sequence[int]) -> list[tuple[str, str, str, int]]:

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
-import msgspec
 import numpy as np
 import pandas as pd
 from linux.hftrac_agents import AGENTS
@@ -20,9 +19,9 @@ from linux.hftrac_cases import FIGURES, ONLY_VIRTUAL, cases
 from linux.hftrac_network import PAPER_INTERVAL, Case, slower
 from linux.hftrac_study import KEY, RESULTS, Repeat, disturbed
 from linux.virtual import called
+from study_files import kernel_used, read_runs, with_runs, write_record, write_runs
 
 from netctrl.kernel.build import chosen_kernel
-from netctrl.model.io.files import write_atomically
 from netctrl.model.io.provenance import provenance
 
 __all__ = ["KEY", "NAME", "REPEATS", "inside", "kept", "make", "missing"]
@@ -55,30 +54,26 @@ def one(case: Case, run: int, seconds: float, phase: str) -> dict[str, Any]:
 
 
 def kept() -> pd.DataFrame | None:
-    path = RESULTS / f"{NAME}.csv"
-    return pd.read_csv(path, dtype={"figure": str}) if path.exists() else None
+    return read_runs(RESULTS / f"{NAME}.csv", dtype={"figure": str})
 
 
 def keep(row: dict[str, Any]) -> None:
-    data = kept()
-    fresh = pd.DataFrame([row])
-    data = fresh if data is None else pd.concat([data, fresh], ignore_index=True)
+    data = with_runs(kept(), pd.DataFrame([row]))
     data = data.sort_values([*KEY, "phase"], kind="stable")
-    RESULTS.mkdir(parents=True, exist_ok=True)
     kernel = chosen_kernel()
     record = {
         "study": NAME,
         "slower": {figure: slower(figure) for figure in PLANS},
         "paper_interval_s": PAPER_INTERVAL,
         "warm_up_s": WARM_UP,
-        "kernel": {"version": kernel.version, "source": kernel.source, "sha256": kernel.sha256},
+        "kernel": kernel_used(kernel),
         "seed": "run + 1",
         "runs": data.groupby("figure").size().to_dict(),
         "disturbed": data.groupby("figure").disturbed.sum().to_dict(),
         "provenance": provenance(argv=["experiments/full.py", *sys.argv[1:]], libraries=("numpy", "numba")),
     }
-    write_atomically(RESULTS / f"{NAME}.csv", data.to_csv(index=False, float_format="%.6g").encode())
-    write_atomically(RESULTS / f"{NAME}.json", msgspec.json.format(msgspec.json.encode(record)) + b"\n")
+    write_runs(RESULTS / f"{NAME}.csv", data)
+    write_record(RESULTS / f"{NAME}.json", record)
 
 
 def desired(repeats: Sequence[int]) -> list[tuple[Case, int, float, str]]:

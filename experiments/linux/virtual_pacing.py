@@ -31,10 +31,10 @@ from linux.pacing import (
     run_one,
 )
 from linux.virtual import called
+from study_files import kernel_used, read_runs, with_runs, write_record, write_runs
 
 from netctrl.kernel.build import chosen_kernel
 from netctrl.linux.testbed.bed import Testbed
-from netctrl.model.io.files import write_atomically
 from netctrl.model.io.provenance import provenance
 from netctrl.model.network import Network
 
@@ -89,14 +89,11 @@ def _undelayed() -> Network:
 
 
 def kept() -> pd.DataFrame | None:
-    path = RESULTS / f"{NAME}.csv"
-    return pd.read_csv(path) if path.exists() else None
+    return read_runs(RESULTS / f"{NAME}.csv")
 
 
 def keep(row: dict[str, Any]) -> None:
-    data = kept()
-    fresh = pd.DataFrame([row])
-    data = fresh if data is None else pd.concat([data, fresh], ignore_index=True)
+    data = with_runs(kept(), pd.DataFrame([row]))
     kernel = chosen_kernel()
     record = {
         "study": NAME,
@@ -106,13 +103,13 @@ def keep(row: dict[str, Any]) -> None:
         "seconds": SECONDS,
         "warm_up_s": WARM_UP,
         "probes_per_s": PROBES,
-        "kernel": {"version": kernel.version, "source": kernel.source, "sha256": kernel.sha256},
+        "kernel": kernel_used(kernel),
         "seed": "repeat",
         "runs": len(data),
         "provenance": provenance(argv=["experiments/full.py", *sys.argv[1:]], libraries=("numpy", "numba")),
     }
-    write_atomically(RESULTS / f"{NAME}.csv", data.to_csv(index=False, float_format="%.6g").encode())
-    write_atomically(RESULTS / f"{NAME}.json", msgspec.json.format(msgspec.json.encode(record)) + b"\n")
+    write_runs(RESULTS / f"{NAME}.csv", data)
+    write_record(RESULTS / f"{NAME}.json", record)
 
 
 def desired(repeats: Sequence[int]) -> list[tuple[str, str, str, int]]:

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 import pandas as pd
+from study_files import RESULTS, read_runs, write_record, write_runs
 
 from netctrl.design.pacing.design import pacing
 from netctrl.laws.aqm.codel import CodelQueue
-from netctrl.model.io.files import write_atomically
 from netctrl.model.io.provenance import provenance
 from netctrl.model.law import PacingLaw
 from netctrl.ns3.bottleneck.read import run_bottleneck
@@ -33,7 +33,6 @@ from netctrl.scenario.scenario import Scenario
 from netctrl.sim.bottleneck.run import PacedFlow, simulate_bottleneck
 from netctrl.units import BITS_PER_BYTE
 
-RESULTS = Path(__file__).resolve().parents[2] / "data" / "results"
 NAME = "pacing-ns3"
 SEEDS = (1, 2, 3, 4, 5)
 HOURS = 3600.0
@@ -109,8 +108,7 @@ def row_of(point: str, scheme: str, result: BottleneckResult) -> dict[str, Any]:
 
 
 def kept() -> pd.DataFrame | None:
-    path = RESULTS / f"{NAME}.csv"
-    return pd.read_csv(path) if path.exists() else None
+    return read_runs(RESULTS / f"{NAME}.csv")
 
 
 def missing(seeds: Sequence[int]) -> list[tuple[str, str, list[int]]]:
@@ -148,7 +146,7 @@ def keep(rows: Sequence[dict[str, Any]]) -> None:
         frame = frame.sort_values(
             list(COLUMNS), key=lambda column: column.map(order[column.name]) if column.name in order else column
         )
-        write_atomically(RESULTS / f"{NAME}.csv", frame.to_csv(index=False, float_format="%.7g").encode())
+        write_runs(RESULTS / f"{NAME}.csv", frame, 7)
         record = {
             "study": NAME,
             "points": POINTS,
@@ -157,7 +155,7 @@ def keep(rows: Sequence[dict[str, Any]]) -> None:
             "seeds": sorted(int(seed) for seed in frame.seed.unique()),
             "provenance": provenance(argv=["experiments/full.py", *sys.argv[1:]], libraries=("numpy", "numba")),
         }
-        write_atomically(RESULTS / f"{NAME}.json", msgspec.json.format(msgspec.json.encode(record)) + b"\n")
+        write_record(RESULTS / f"{NAME}.json", record)
 
 
 def run_study(seeds: Sequence[int], jobs: int) -> None:

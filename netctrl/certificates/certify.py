@@ -14,6 +14,7 @@ from netctrl.certificates.docsis import docsis_pie
 from netctrl.certificates.ecn.subjects import ECN_SUBJECTS, EcnSubject, sender_of
 from netctrl.certificates.inputs.tc import NO_LAW
 from netctrl.certificates.loops import Mixture, box_loops, classes_of, read_mixture
+from netctrl.certificates.points import box_points, least_near
 from netctrl.certificates.reach import reach
 from netctrl.certificates.record import (
     CERTIFICATE_SCHEMA,
@@ -30,7 +31,7 @@ from netctrl.frequency.branch_bound import Minimum
 from netctrl.frequency.margins import margins
 from netctrl.frequency.records import decibel
 from netctrl.frequency.sampled_margins import PointProofs, point_proofs, sampled_margins
-from netctrl.frequency.sampled_stability import BoxProofs, box_proofs, stable_gains
+from netctrl.frequency.sampled_stability import BoxProofs, box_proofs, point_keeps, stable_gains
 from netctrl.model.io.provenance import provenance
 from netctrl.model.loop import DelayLoop
 from netctrl.plants.queues.queue_loop import QueueLoop
@@ -67,8 +68,9 @@ class Worst(NamedTuple):
     """Stability of the loop there."""
     factor: float
     """Factor attained there: above 1, by how much the gain may grow; else by how much it must fall."""
-    proved: float
-    """Bound of the factor in the whole box; that of the unstable point where there is one."""
+    proved: float | None
+    """Bound of the factor in the whole box; that of the unstable point where there is one. None: only points were
+    looked at."""
 
 
 def certify(
@@ -103,7 +105,8 @@ def certify(
         "reno" (by default), "cubic", "creno" (Cubic where it is Reno-friendly), "dctcp", or mixtures as in
         "reno+dctcp": the certificate holds for each. The laws "dctcp" and "dcqcn" are for the senders of their names.
     stretches : sequence of float
-        Round-trip times of equal groups of flows, over `rtt_s`.
+        Round-trip times of equal groups of flows, over `rtt_s`. With several, certificates of senders that
+        acknowledgements clock are exact at points, and prove nothing between them.
     parameters : mapping, optional
         The law's, in SI units, as in {"alpha": 0.16, "target_s": 0.015}; else its defaults.
     argv : iterable of str
@@ -197,8 +200,16 @@ def _verdict(subject: Subject, box: Box) -> QueueVerdict:
         linear=_linear(subject, box),
         sampled=_sampled(box, found),
         reach=reach(subject, box, _MIN_FACTOR),
-        warnings=subject.notes,
+        warnings=(*subject.notes, *_about(loops, box)),
     )
+
+
+def _about(loops: Loops, box: Box) -> list[str]:
+    """What is not proved."""
+    looked = sum(len(box_points(loop, box)) for _, loop in loops if loop.several_clocks)
+    between = "" if box.point else f", at {looked} points and at those near the worst of them"
+    why = "acknowledgements clock flows of several round-trip times: no bound over cells is known, nothing is proved"
+    return [f"{why}; margins are exact{between}"] if looked else []
 
 
 def absent(subject: Subject, box: Box) -> str | None:
@@ -230,6 +241,8 @@ def _hold(loops: Loops, box: Box) -> bool:
 
 
 def _keeps_rule(loop: QueueLoop, box: Box) -> bool:
+    if loop.several_clocks:
+        return all(point_keeps(loop, *point, *_RULE) for point in box_points(loop, box))
     starts = loop.starts(box.flows, box.rtt)
     return not starts or _proofs(loop, box, starts).keeps
 
@@ -241,11 +254,14 @@ def _proofs(loop: QueueLoop, box: Box, starts: list[tuple[float, float]]) -> Poi
 
 
 def worst(loops: Loops, box: Box) -> Worst:
-    """Least gain margin of all the law's loops in the box; proved, where the loops are stable."""
+    """Least gain margin of all the law's loops in the box; proved, where the loops are stable and have bounds."""
     found = [point for mixture, loop in loops for point in _looked_at(mixture, loop, box)]
     best, proved = min(found, key=lambda each: each.factor), inf
     if best.unstable:
         return best
+    if best.loop.several_clocks:
+        flows, rtt, factor = least_near(best.loop, box, best.flows, best.rtt)
+        return best._replace(flows=flows, rtt=rtt, factor=factor, unstable=factor <= 1.0, proved=None)
     for mixture, loop in loops:
         starts = loop.starts(box.flows, box.rtt)
         if not starts:
@@ -259,9 +275,9 @@ def worst(loops: Loops, box: Box) -> Worst:
 
 
 def _looked_at(mixture: Mixture, loop: QueueLoop, box: Box) -> list[Worst]:
-    """The loop at the points from which its proof begins."""
+    """The loop at the points from which its proof begins, or at all that are looked at."""
     points = []
-    for flows, rtt in loop.starts(box.flows, box.rtt):
+    for flows, rtt in box_points(loop, box) if loop.several_clocks else loop.starts(box.flows, box.rtt):
         found = stable_gains(loop, flows, rtt)
         points.append(Worst(mixture, loop, flows, rtt, found.unstable_poles > 0, found.factor, found.factor))
     return points
@@ -270,16 +286,18 @@ def _looked_at(mixture: Mixture, loop: QueueLoop, box: Box) -> list[Worst]:
 def _status(loops: Loops, box: Box, found: Worst) -> Status:
     if found.unstable:
         return Status.UNSTABLE
-    held = found.proved >= _MIN_FACTOR and _hold(loops, box)
+    least = found.factor if found.proved is None else found.proved
+    held = least >= _MIN_FACTOR and _hold(loops, box)
     return Status.ADMISSIBLE if held else Status.STABLE
 
 
 def _sampled(box: Box, found: Worst) -> SampledLoop:
     loop, flows, rtt = found.loop, found.flows, found.rtt
     x, lower = float(loop.output(flows, rtt)), stable_gains(loop, flows, rtt).lower
-    at = Minimum(found.proved, found.factor, np.array([pi, np.log(flows), np.log(rtt), 0.0]), 0)
-    proofs = point_proofs(loop, *box.point, *_RULE) if box.point and not found.unstable else None
-    exact = sampled_margins(loop, flows, rtt, 1.0, at, stable=not found.unstable, proofs=proofs)
+    stable, bounded, proved = not found.unstable, not loop.several_clocks, found.proved or found.factor
+    at = Minimum(proved, found.factor, np.array([pi, np.log(flows), np.log(rtt), 0.0]), 0)
+    proofs = point_proofs(loop, *box.point, *_RULE) if box.point and stable and bounded else None
+    exact = sampled_margins(loop, flows, rtt, 1.0, at, stable=stable, proofs=proofs, bounded=bounded)
     return SampledLoop(
         sender=found.mixture.text,
         flows=None if box.inputs.flows is None else flows,
@@ -287,9 +305,9 @@ def _sampled(box: Box, found: Worst) -> SampledLoop:
         queue_delay_s=float(loop.standing(x)),
         windows_packets=tuple(float(w) for w in loop.windows(flows, rtt)),
         probabilities=tuple(float(k.factor * x**k.power) for k in loop.classes),
-        stable=not found.unstable,
+        stable=stable,
         gain_margin_db=decibel(found.factor),
-        gain_margin_db_proved=None if found.unstable else decibel(found.proved),
+        gain_margin_db_proved=None if found.unstable or found.proved is None else decibel(found.proved),
         gain_reduction_db=decibel(lower) if lower > 0.0 and not found.unstable else None,
         phase_margin_deg=exact.phase_margin_deg,
         delay_margin_s=None if isinf(exact.delay_margin_s) else exact.delay_margin_s,

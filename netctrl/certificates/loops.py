@@ -19,7 +19,7 @@ from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.queue_tail import tail_bound
 from netctrl.plants.queues.window_response import SENDERS, Sender
 
-__all__ = ["MIXTURE_TAKES", "Mixture", "box_loops", "classes_of", "loops_of", "read_mixture"]
+__all__ = ["MIXTURE_TAKES", "Mixture", "box_loops", "check_bounded", "classes_of", "loops_of", "read_mixture"]
 
 MIXTURE_TAKES = (
     f"senders ({', '.join(SENDERS)}), or a mixture of them with the shares of flows, as in reno+dctcp or .8reno+.2dctcp"
@@ -71,19 +71,22 @@ def classes_of(subject: Subject, mixture: Mixture, stretches: tuple[float, ...])
             f"at least one classic sender for {subject.name}: without one the step of its scalable queue marks, "
             "not its PI law",
         )
-    if any(each.sender.spread for each in found):
-        _check_clocked(mixture.text, found)
+    if len({each.sender.spread > 0.0 for each in found}) > 1:
+        clocked = ", ".join(sender.name for sender in SENDERS.values() if sender.spread)
+        takes = f"only senders that acknowledgements clock ({clocked}) in a mixture, or none of them"
+        raise InvalidValue("sender", mixture.text, takes)
+    if len(set(stretches)) > 1 and len({each.sender.notice for each in found}) > 1:
+        takes = "with several round-trip times senders that are all with ECN, or all without"
+        raise InvalidValue("sender", mixture.text, takes)
     return tuple(found)
 
 
-def _check_clocked(text: str, classes: list[WindowClass]) -> None:
-    clocked = ", ".join(sender.name for sender in SENDERS.values() if sender.spread)
-    if not all(each.sender.spread for each in classes):
-        takes = f"only senders that acknowledgements clock ({clocked}) in a mixture, or none of them"
-        raise InvalidValue("sender", text, takes)
-    if len({each.stretch for each in classes}) > 1:
-        takes = f"one round-trip time with {clocked}; reno and creno for several"
-        raise InvalidValue("stretches", tuple(each.stretch for each in classes), takes)
+def check_bounded(loop: QueueLoop, what: str) -> None:
+    """InvalidValue where a loop has no bound over cells, which `what` needs."""
+    if loop.several_clocks:
+        senders = "+".join(dict.fromkeys(k.sender.name for k in loop.classes))
+        takes = f"one round-trip time for {senders} {what}; reno and creno for several"
+        raise InvalidValue("stretches", tuple(dict.fromkeys(k.stretch for k in loop.classes)), takes)
 
 
 def loops_of(
@@ -102,6 +105,7 @@ def loops_of(
         if isinstance(loop.law, SampledPi):
             found.append(loop)
             continue
+        check_bounded(loop, f"under {subject.name}")
         points = [((n, n), (tau, tau)) for each in around for n, tau in loop.starts(*each)]
         found.append(_covered(loop, points if around else [(box.flows, box.rtt)]))
     return found

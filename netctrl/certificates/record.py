@@ -106,7 +106,8 @@ class SampledLoop(Record, frozen=True):
     stable: bool
     """Whether the closed loop is stable."""
     gain_margin_db: float
-    """At the worst point [dB]; of an unstable loop, below 0, by how much the gain must fall."""
+    """At the worst point [dB]; of an unstable loop, below 0, by how much the gain must fall: −inf, in JSON null, where
+    no gain is stable."""
     gain_margin_db_proved: float | None
     """No point of the box has less [dB]; null where the loop is unstable, or only points were looked at."""
     gain_reduction_db: float | None
@@ -138,8 +139,9 @@ class QueueVerdict(Record, frozen=True):
     """Margins and verdict."""
 
     status: Status
-    """admissible: 6 dB and 30 degrees at every point of the box, proved; of a step, a queue that keeps a packet of each
-    flow at every point that was looked at. stable: less. infeasible: no equilibrium."""
+    """admissible: 6 dB and 30 degrees at every point of the box, proved, or where nothing is proved at every point that
+    was looked at; of a step, a queue that keeps a packet of each flow at these. stable: less. infeasible: no
+    equilibrium."""
     linear: LinearMargins | None
     """The loop as it is usually given, worst of the box's corners; null for mixtures and laws without one."""
     sampled: SampledLoop | None

@@ -14,7 +14,7 @@ from netctrl.errors import InvalidValue, checked_number
 from netctrl.laws.aqm.delay_pi import DelayPi
 from netctrl.laws.aqm.pie import pie_scale
 from netctrl.laws.targets.dualpi2 import DUALPI2_STEP, Dualpi2Law
-from netctrl.laws.targets.pie import PIE_SPREAD
+from netctrl.laws.targets.pie import PIE_FAULT, PIE_SPREAD
 from netctrl.laws.targets.pie_law import PieLaw
 from netctrl.laws.targets.reading import DelayReading
 from netctrl.plants.queues.queue_laws import SampledPi, WindowClass
@@ -40,9 +40,6 @@ __all__ = [
 RUNGS = tuple(pairwise((0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)))
 """Ranges of the probability in which PIE's gains are constant (RFC 8033, Section 4.2)."""
 PIE_NOTES = ("PIE's burst allowance, its caps of a step and the jumps of its gain are not in the linear loop",)
-_FAULT = (
-    "after some 2100 marks Linux's pie marks every packet for a while, which drops would end: not in the linear loop"
-)
 
 
 class LinearLaw(NamedTuple):
@@ -309,7 +306,7 @@ def pie_as_linux(law: PieLaw, parameters: Mapping[str, Any], nominal: DelayPi) -
         thinning=PIE_SPREAD,
         reading=law.reading,
         drops=not law.ecn,
-        notes=(*PIE_NOTES, _FAULT) if law.ecn else PIE_NOTES,
+        notes=(*PIE_NOTES, PIE_FAULT) if law.ecn else PIE_NOTES,
     )
 
 

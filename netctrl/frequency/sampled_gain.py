@@ -82,6 +82,8 @@ class BoundedResponse(Protocol):
 
     def min_angle(self, flows: tuple[float, float], rtt: tuple[float, float], extra: float = 0.0) -> float: ...
 
+    def sharp_angles(self, flows: np.ndarray, rtt: np.ndarray) -> np.ndarray: ...
+
     def __hash__(self) -> int: ...
 
 
@@ -304,6 +306,9 @@ def scan(low: float, high: float) -> np.ndarray:
 def scanned(response: BoundedResponse, flows: float, rtt: float) -> tuple[np.ndarray, np.ndarray]:
     """Angles of a scan of one point up to pi, from the lowest at which a margin can be, and the response there."""
     angles = scan(response.min_angle((flows, flows), (rtt, rtt)), pi)
+    sharp = response.sharp_angles(np.array([flows]), np.array([rtt]))
+    if sharp.size:
+        angles = np.union1d(angles, np.maximum(sharp, angles[0]))
     values = response.at(angles, flows, rtt)
     for each in (angles, values):
         each.flags.writeable = False

@@ -125,6 +125,8 @@ def sampled_margins(
     limit: Minimum | None = None,
     stable: bool | None = None,
     proofs: PointProofs | None = None,
+    *,
+    bounded: bool = True,
 ) -> SampledMargins:
     """All margins of one loop at one gain.
 
@@ -139,11 +141,15 @@ def sampled_margins(
         Whether the loop is stable at this gain; by default, whether it is below the limit.
     proofs : PointProofs, optional
         At this point, where they are known and the gain is 1.
+    bounded : bool
+        Whether the response has discs. Without, the limit is to be given, and margins are those of a scan.
     """
     limit = limit or greatest_gain(response, (flows, flows), (rtt, rtt), Sector())
     stable = gain < limit.found if stable is None else stable
     if stable:
-        if proofs is None:
+        if not bounded:
+            phase, disk = _scanned_margins(response, flows, rtt, gain)
+        elif proofs is None:
             phase, (disk,) = _phase_and_more(response, flows, rtt, gain)
         else:
             phase, disk = proofs.margins
@@ -156,7 +162,7 @@ def sampled_margins(
         limit=limit.found,
         gain_margin_db=20.0 * log10(limit.found / gain),
         phase_margin_deg=degrees(worst[0]),
-        delay_margin_s=_delay_margin(response, flows, rtt, gain) if stable else 0.0,
+        delay_margin_s=_delay_margin(response, flows, rtt, gain, bounded=bounded) if stable else 0.0,
         disk_margin=disk_margin,
         crossover_rad_s=worst[1] / response.epoch,
         phase_crossover_rad_s=float(limit.where[0]) / response.epoch,
@@ -225,14 +231,32 @@ def _phase_and_more(
     crossovers = gain_crossovers(response, flows, rtt, gain)
     lowest = response.min_angle((flows, flows), (rtt, rtt))
     objectives = [_nearness(response, lowest, [(flows, rtt)], _TOLERANCE, gain), *more]
-    if not crossovers:
+    start = _least_phase(response, flows, rtt, gain)
+    if start is None:
         return None, least_each(response.disc, objectives, box_cells(lowest, (flows, flows), (rtt, rtt)))
-    angle, off = min(crossovers, key=lambda pair: abs(pair[1]))
-    start = (abs(off), np.array([angle, np.log(flows), np.log(rtt), 0.0]))
     cells = box_cells(min(lowest, 0.5 * crossovers[0][0]), (flows, flows), (rtt, rtt))
     phase = Objective(phase_bound(gain), nothing, _TOLERANCE, start)
     found, *others = least_each(response.disc, [phase, *objectives], cells)
     return found, others
+
+
+def _least_phase(response: BoundedResponse, flows: float, rtt: float, gain: float) -> tuple[float, np.ndarray] | None:
+    """Least angle from the negative axis at a gain crossover [rad], and its place; None where |gain · L| is never 1."""
+    crossovers = gain_crossovers(response, flows, rtt, gain)
+    if not crossovers:
+        return None
+    angle, off = min(crossovers, key=lambda pair: abs(pair[1]))
+    return abs(off), np.array([angle, np.log(flows), np.log(rtt), 0.0])
+
+
+def _scanned_margins(
+    response: BoundedResponse, flows: float, rtt: float, gain: float
+) -> tuple[Minimum | None, Minimum]:
+    """Phase and disk margins of a scan, with nothing proved."""
+    phase = _least_phase(response, flows, rtt, gain)
+    lowest = response.min_angle((flows, flows), (rtt, rtt))
+    disk = _nearness(response, lowest, [(flows, rtt)], _TOLERANCE, gain).start
+    return None if phase is None else Minimum(phase[0], *phase, 0), Minimum(disk[0], *disk, 0)
 
 
 def box_disk_margin(
@@ -316,7 +340,7 @@ def _least_ratio(
     return float(ratio(response.at(np.array([middle]), flows, rtt))[0]), middle
 
 
-def _delay_margin(response: BoundedResponse, flows: float, rtt: float, gain: float) -> float:
+def _delay_margin(response: BoundedResponse, flows: float, rtt: float, gain: float, *, bounded: bool = True) -> float:
     """Least extra delay [s] at which gain · L is −1 at some angle; inf where |gain · L| stays below 1."""
     crossovers = gain_crossovers(response, flows, rtt, gain)
     if not crossovers:
@@ -346,6 +370,8 @@ def _delay_margin(response: BoundedResponse, flows: float, rtt: float, gain: flo
 
     starts = [solve(theta, (phase % (2.0 * pi)) * response.epoch / theta) for theta, phase in crossovers]
     value, at = min(starts, key=lambda pair: pair[0])
+    if not bounded:
+        return value
     # With an integrator |L| is above 1 at low angles, so some delay always destabilises the loop.
     reach = min(value, max(2.0 * pi * response.epoch / theta for theta, _ in crossovers))
     lowest = min(response.min_angle((flows, flows), (rtt, rtt), reach), 0.5 * crossovers[0][0])

@@ -53,6 +53,7 @@ __all__ = [
     "deciding",
     "gain_factors",
     "nearest_crossings",
+    "point_keeps",
     "point_objectives",
     "stable_gains",
 ]
@@ -194,8 +195,8 @@ def all_crossings(response: PacedResponse, flows: np.ndarray, rtt: np.ndarray, c
 
 
 def _angles(response: PacedResponse, flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
-    """Angles up to pi at points, (k, m): in geometric steps, and even ones where those would be too wide for the turns
-    of the longest delay."""
+    """Angles up to pi at points, (k, m): in geometric steps, even ones where those would be too wide for the turns of
+    the longest delay, and where the response bends sharply."""
     lags, delays = response.slowest(flows, rtt)
     lowest = np.minimum(_STILL * response.epoch / lags, 0.02)[:, None]
     widest = max(2.0 * pi / _PER_TURN * response.epoch / float(delays.max()), pi / _MOST_EVEN)
@@ -203,7 +204,9 @@ def _angles(response: PacedResponse, flows: np.ndarray, rtt: np.ndarray) -> np.n
     share = np.linspace(0.0, 1.0, _ANGLES)
     even = np.linspace(bend, pi, 1 + int(np.ceil((pi - bend) / widest)))[1:]
     steps = lowest ** (1.0 - share) * bend**share
-    return np.concatenate([steps, np.broadcast_to(even, (len(steps), len(even)))], axis=1)
+    found = np.concatenate([steps, np.broadcast_to(even, (len(steps), len(even)))], axis=1)
+    sharp = response.sharp_angles(flows, rtt)
+    return np.sort(np.concatenate([found, np.maximum(sharp, lowest)], axis=1), axis=1) if sharp.size else found
 
 
 def _crossings(
@@ -324,7 +327,7 @@ def point_objectives(
     """At a point: the least factor from 1 on at which the loop meets −1, to be `capped`; and what `box_keeps` proves,
     None where the point doesn't keep it."""
     upper = _upper(_start(response, [(flows, rtt)]), _POINT)
-    kept = _point_keeps(response, flows, rtt, factor, phase_rad)
+    kept = point_keeps(response, flows, rtt, factor, phase_rad)
     return upper, _rule(factor, phase_rad) if kept else None
 
 
@@ -339,7 +342,7 @@ def _rule(factor: float, phase_rad: float) -> Objective:
     return Objective(bound, nothing, 0.0, (1.0, np.zeros(4)))
 
 
-def _point_keeps(response: BoundedResponse, flows: float, rtt: float, factor: float, phase_rad: float) -> bool:
+def point_keeps(response: BoundedResponse, flows: float, rtt: float, factor: float, phase_rad: float) -> bool:
     """What `box_keeps` asks, at one point, without proof."""
     gains = stable_gains(response, flows, rtt)
     if gains.upper < factor or gains.lower > 1.0 / factor:
@@ -359,7 +362,7 @@ def box_keeps(
     """Whether, provably in the whole box, no gain from 1/factor to factor meets −1, and |L| = 1 only at an angle of at
     least `phase_rad` from the negative axis. The number of unstable poles is then the same in the whole box. `starts`
     are points of it that are looked at first, `cover` is one of the box if it is known."""
-    if not all(_point_keeps(response, *each, factor, phase_rad) for each in starts):
+    if not all(point_keeps(response, *each, factor, phase_rad) for each in starts):
         return False
     cells = cover or box_cells(response.min_angle(flows, rtt), flows, rtt)
     bound, attain, tolerance, start = _rule(factor, phase_rad)

@@ -221,6 +221,10 @@ class TcpResponse:
         total = 1.0 + (late + window + 3.0) / delta + (self.proportional / self.integral if self.queue else 0.0)
         return min(0.05 / total, 0.02)
 
+    def sharp_angles(self, flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
+        """Angles around which the response bends more sharply than by its delays, at k points (k, n): none."""
+        return np.empty((np.broadcast(flows, rtt).size, 0))
+
 
 def arc_response(setting: ArcSetting, plant: Plant | None = None, *, delayed_window: bool = True) -> TcpResponse:
     """Response of one link under ARC; `plant` is the applicable one unless another is given.

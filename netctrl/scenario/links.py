@@ -214,6 +214,8 @@ def packet_only(scenario: Any, *queues: type) -> tuple[str, str] | None:
     for group in scenario.flows:
         if isinstance(group, BulkFlows) and group.size is not None:
             return f"flows.{group.id}.size", "flows of finite size"
+        if isinstance(group, BulkFlows) and group.packet_size is not None:
+            return f"flows.{group.id}.packet_size", "packets of several sizes"
     for link in scenario.links:
         kind = link.queue.__struct_config__.tag
         found = {

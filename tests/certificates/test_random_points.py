@@ -7,7 +7,7 @@ import pytest
 from queue_margins import Flows, Line, Loop, Pi
 
 from netctrl.certificates.certify import certify
-from netctrl.certificates.record import SampledLoop
+from netctrl.certificates.record import QueueReach, SampledLoop
 from netctrl.errors import Status
 
 SENDERS = {"reno": (1.0, 0.5, 0.0), "creno": (0.9 / 1.7, 0.3, 0.0), "dctcp": (1.0, 0.5, 1.0 / 16.0)}
@@ -111,3 +111,45 @@ def test_wred_has_the_margins_of_its_loop_in_continuous_time(seed: int) -> None:
     line = Line(bytes_per_s / (high - low), np.inf, low / bytes_per_s, 0.5 / C)
     assert found.sampled is not None
     compared(found.sampled, found.status, Loop(line, tuple(classes), C, flows, rtt))
+
+
+def test_where_dcqcn_s_rates_swing_by_themselves_no_threshold_keeps_6_db() -> None:
+    given = {"kmin_bytes": 1e3, "pmax": 0.375, "rai_bit_per_s": 58e6, "counter_bytes": 1.37e6, "timer_s": 23e-6}
+    given |= {"cnp_s": 76e-6, "alpha_s": 65e-6, "g": 0.42}
+    for most in (1.7e3, 1e9):
+        found = certify(
+            "dcqcn",
+            parameters={**given, "kmax_bytes": most},
+            rtt_s=1.6e-3,
+            flows=5.0,
+            capacity_bit_per_s=1.45e9,
+            packet_size_bytes=1000.0,
+        ).certificate
+        assert found.status is Status.UNSTABLE
+        assert found.reach is not None
+        assert found.reach.smallest_max_bytes is None
+        assert found.reach.longest_rtt_s is None or found.reach.longest_rtt_s < 1.6e-3
+
+
+def test_dcqcn_s_reach_is_that_of_a_loop_which_smaller_gains_make_unstable() -> None:
+    """It may lose 15.3 dB, gain 18.8, and is stable again below a ninetieth of its gain."""
+    given = {"kmin_bytes": 438e3, "pmax": 0.0396, "rai_bit_per_s": 2.94e6, "counter_bytes": 74e3, "timer_s": 63e-6}
+    given |= {"cnp_s": 23.6e-6, "alpha_s": 29.5e-6, "g": 0.0144, "f": 1}
+    where = {"flows": 10.0, "capacity_bit_per_s": 60.5e9, "packet_size_bytes": 1500.0}
+
+    def sampled(rtt: float, most: float) -> tuple[SampledLoop, QueueReach]:
+        found = certify("dcqcn", parameters={**given, "kmax_bytes": most}, rtt_s=rtt, **where).certificate
+        assert found.sampled is not None
+        assert found.reach is not None
+        return found.sampled, found.reach
+
+    loop, reach = sampled(50e-6, 688e3)
+    assert loop.gain_margin_db == pytest.approx(18.7, abs=0.3)
+    assert loop.gain_reduction_db == pytest.approx(-15.3, abs=0.3)
+    assert reach.longest_rtt_s == pytest.approx(105e-6, rel=0.05)
+    assert reach.longest_rtt_s is not None
+    assert reach.smallest_max_bytes is not None
+    assert sampled(0.99 * reach.longest_rtt_s, 688e3)[0].gain_margin_db >= 6.0
+    assert sampled(1.01 * reach.longest_rtt_s, 688e3)[0].gain_margin_db < 6.0
+    assert reach.smallest_max_bytes < 688e3
+    assert sampled(50e-6, reach.smallest_max_bytes)[0].gain_margin_db == pytest.approx(6.0, abs=0.02)

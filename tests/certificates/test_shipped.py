@@ -33,7 +33,8 @@ def stored() -> dict[str, dict[str, str]]:
 def test_the_table_of_the_documentation_is_what_a_default_gives(name: str, monkeypatch) -> None:
     monkeypatch.syspath_prepend(EXPERIMENTS)
     shipped = importlib.import_module("engines.shipped")
-    assert shipped.row(SHIPPED[name], shipped.certificate(name)) == stored()[name]
+    default = SHIPPED[name]
+    assert shipped.row(default, shipped.certificate(name), shipped.with_linux(default)) == stored()[name]
 
 
 def test_the_table_has_every_default() -> None:

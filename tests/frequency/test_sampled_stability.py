@@ -38,6 +38,9 @@ class Rational:
     def min_angle(self, flows, rtt, extra: float = 0.0) -> float:
         return 1e-4 * (1.0 - self.pole)
 
+    def sharp_angles(self, flows, rtt) -> np.ndarray:
+        return np.empty((flows.size, 0))
+
     def slowest(self, flows: np.ndarray, rtt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.full_like(flows, 3.0 / (1.0 - self.pole)), np.ones_like(flows)
 
@@ -105,6 +108,9 @@ class Delayed:
 
     def min_angle(self, flows, rtt, extra: float = 0.0) -> float:
         return 1e-3
+
+    def sharp_angles(self, flows, rtt) -> np.ndarray:
+        return np.empty((flows.size, 0))
 
     def slowest(self, flows: np.ndarray, rtt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.full_like(flows, 41.0), np.full_like(flows, 40.0)

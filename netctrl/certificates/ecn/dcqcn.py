@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import isinf
+from math import inf, isinf
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from netctrl.errors import InvalidValue, Status, checked_flag, checked_number
 from netctrl.frequency.certified.disk import disk_margin
 from netctrl.frequency.margins import margins
 from netctrl.frequency.records import Margins, decibel
+from netctrl.frequency.sampled_stability import deciding
 from netctrl.laws.targets.wred import WredLaw
 from netctrl.model.open_loop import OpenLoop
 from netctrl.plants.ecn.dcqcn import (
@@ -31,12 +32,14 @@ from netctrl.plants.ecn.dcqcn import (
     dcqcn_loop,
     dcqcn_polynomials,
     dcqcn_response,
+    dcqcn_settles,
 )
 from netctrl.plants.ecn.dcqcn_box import DcqcnBox
 from netctrl.units import BITS_PER_BYTE, format_quantity, packets_per_second
 
 __all__ = ["DcqcnSubject", "dcqcn", "dcqcn_as_switch"]
 
+_MIN_FACTOR = 10.0 ** (MIN_GAIN_DB / 20.0)
 _LOOKED = (17, 7, 3)
 """Flows, round-trip times and rates at which the loop of a box is looked at."""
 _FREQUENCIES = 1500
@@ -258,19 +261,23 @@ def _loads(subject: DcqcnSubject, flows: np.ndarray, rate: np.ndarray, packet_by
 
 
 def _look(subject: DcqcnSubject, loads: _Loads, rtt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Largest |L| on the negative real axis and least distance from it where |L| is 1 [rad], (k,), by the response at
-    many frequencies."""
+    """Gain margin as a factor and least distance from the negative axis where |L| is 1 [rad], (k,), by the response at
+    many frequencies; a factor of 0 where no gain is stable, as rates don't settle at a constant probability either."""
     delay = rtt + loads.wait
     slowest = float(delay.max()) + subject.timer_s + subject.alpha_s + subject.notification_s
-    frequency = np.geomspace(1e-3 / slowest, 20.0 / float(delay.min()), _FREQUENCIES)
+    direct = float(np.abs(loads.response.echo[0]).max())  # echo/plain is this over s at high frequencies
+    frequency = np.geomspace(1e-3 / slowest, max(20.0 / float(delay.min()), 3.0 * direct), _FREQUENCIES)
     response = dcqcn_response(loads.response, loads.rate, loads.slope, delay, frequency)
     size, real, above = np.abs(response), response.real, response.imag
     with np.errstate(divide="ignore", invalid="ignore"):
         part = above[:, :-1] / (above[:, :-1] - above[:, 1:])
         crossed = -(real[:, :-1] + part * (real[:, 1:] - real[:, :-1]))
-    gain = np.where(np.diff(np.signbit(above), axis=1), np.maximum(crossed, 0.0), 0.0).max(axis=1)
+        met = np.diff(np.signbit(above), axis=1) & (crossed > 0.0)
+        gains = np.where(met, 1.0 / crossed, np.inf)
+    decides = deciding(gains, np.where(met, np.where(above[:, 1:] > above[:, :-1], 2, -2), 0))
+    factor = np.where(dcqcn_settles(loads.response, delay, frequency), gains[np.arange(len(decides)), decides], 0.0)
     turned = np.abs(np.angle(-response[:, 1:]))
-    return gain, np.where(np.diff(size > 1.0, axis=1), turned, np.inf).min(axis=1)
+    return factor, np.where(np.diff(size > 1.0, axis=1), turned, np.inf).min(axis=1)
 
 
 def _worst(subject: DcqcnSubject, points: list[Point], packet_bytes: float) -> list[Point]:
@@ -278,8 +285,8 @@ def _worst(subject: DcqcnSubject, points: list[Point], packet_bytes: float) -> l
     if len(points) == 1:
         return points
     flows, rtt, rate = (np.array(each)[:, None] for each in zip(*points, strict=True))
-    gain, phase = _look(subject, _loads(subject, flows, rate, packet_bytes), rtt)
-    return [points[i] for i in sorted({int(np.argmax(gain)), int(np.argmin(phase))})]
+    factor, phase = _look(subject, _loads(subject, flows, rate, packet_bytes), rtt)
+    return [points[i] for i in sorted({int(np.argmin(factor)), int(np.argmin(phase))})]
 
 
 def _longest_rtt(subject: DcqcnSubject, points: list[Point], packet_bytes: float) -> float | None:
@@ -288,8 +295,7 @@ def _longest_rtt(subject: DcqcnSubject, points: list[Point], packet_bytes: float
     loads, end = _loads(subject, flows, rate, packet_bytes), max(each.rtt_s for each in points)
 
     def kept(rtt: float) -> bool:
-        found = _look(subject, loads, np.full(flows.shape, rtt))[0].max()
-        return bool(found <= 10.0 ** (-MIN_GAIN_DB / 20.0))
+        return bool(_look(subject, loads, np.full(flows.shape, rtt))[0].min() >= _MIN_FACTOR)
 
     low, high = None, end / _FAR
     while kept(high):
@@ -309,13 +315,17 @@ def _smallest_max(subject: DcqcnSubject, points: list[Point], packet_bytes: floa
     """Smallest K_max, with the same K_min and P_max, at which all points keep the gain margin.
 
     The loop's gain is proportional to the slope of the marks. None where packets are marked as they come: the queue's
-    delay grows with K_max then, and the margin with it at first alone.
+    delay grows with K_max then, and the margin with it at first alone; or where a point isn't stable with such a slope.
     """
     if subject.arriving:
         return None
     flows, rtt, rate = (np.array(each)[:, None] for each in zip(*points, strict=True))
-    gain = float(_look(subject, _loads(subject, flows, rate, packet_bytes), rtt)[0].max())
-    return subject.min_bytes + (subject.max_bytes - subject.min_bytes) * gain * 10.0 ** (MIN_GAIN_DB / 20.0)
+    loads = _loads(subject, flows, rate, packet_bytes)
+    steeper = float(_look(subject, loads, rtt)[0].min()) / _MIN_FACTOR
+    if not 0.0 < steeper < inf:
+        return None
+    kept = _look(subject, loads._replace(slope=loads.slope * steeper), rtt)[0].min() >= 0.999 * _MIN_FACTOR
+    return subject.min_bytes + (subject.max_bytes - subject.min_bytes) / steeper if kept else None
 
 
 def dcqcn(

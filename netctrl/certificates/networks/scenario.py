@@ -103,6 +103,8 @@ def _group(
     if not isinstance(group, BulkFlows) or group.size is not None:
         kind = group.__struct_config__.tag if not isinstance(group, BulkFlows) else "flows of finite size"
         raise InvalidValue(where, kind, "bulk flows without an end")
+    if group.packet_size is not None:
+        raise InvalidValue(f"{where}.packet_size", group.packet_size, "nothing: packets of one size")
     if group.stop is not None:
         raise InvalidValue(f"{where}.stop", group.stop, "nothing: flows that stay")
     if group.ack_path:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.certificates.box import Box, Ends
-from netctrl.certificates.loops import box_loops
+from netctrl.certificates.loops import box_loops, check_bounded
 from netctrl.certificates.subject import PiSubject, Subject
 from netctrl.plants.queues.queue_laws import SampledPi
 from netctrl.plants.queues.queue_loop import QueueLoop
@@ -62,6 +62,7 @@ def pi_samples(law: PiSubject, box: Box, more: Sequence[Point] = ()) -> PiSample
     )
     found = []
     for number, (_, loop) in enumerate(box_loops(unit, box)):
+        check_bounded(loop, "in a design, which is proved over its box")
         rung = number % len(law.rungs)
         n, tau = _points(loop, box, more)
         if n.size:

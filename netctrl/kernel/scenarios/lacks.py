@@ -45,6 +45,8 @@ def scenario_lacks(scenario: Scenario) -> str | None:
 def _group_lacks(scenario: Scenario, group: FlowGroup) -> str | None:
     if not isinstance(group, BulkFlows | WebFlows | UdpFlows | DemandFlows):
         return f"{group.__struct_config__.tag} flows (flows.{group.id})"
+    if isinstance(group, BulkFlows) and group.packet_size is not None:
+        return f"packets of several sizes (flows.{group.id}.packet_size)"
     if not isinstance(group, UdpFlows | DemandFlows):
         sender = kernel_sender(group.sender, 1.0)
         if sender is None:

@@ -31,6 +31,7 @@ from netctrl.laws.targets.integers import U64, s64, u32, u64
 from netctrl.laws.targets.pie_law import PIE_ONE, PieLaw, gains_in_effect
 
 __all__ = [
+    "PIE_FAULT",
     "PIE_SPREAD",
     "PIE_START",
     "PieState",
@@ -45,6 +46,11 @@ __all__ = [
 
 PIE_SPREAD = 0.85 + 1.0 - exp(-7.65)
 """Limit for small p of p over the rate of drops: the sum at a drop is .85 and an exponential of mean 1, up to 8.5."""
+
+PIE_FAULT = (
+    "after some 2100 marks Linux's pie marks every packet for a while, which drops would end: not in the linear loop"
+)
+"""What a certificate says where it marks."""
 
 _BURST = 150_000_000 >> 6
 _PANIC = 250_000_000 >> 6

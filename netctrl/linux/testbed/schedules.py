@@ -9,7 +9,7 @@ import numpy as np
 from netctrl.errors import InvalidValue, checked_number
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["constant_times", "on_off_times", "poisson_times", "series_times"]
+__all__ = ["constant_times", "poisson_times", "series_times"]
 
 _MAX_PACKETS = 50_000_000
 _RATE, _SIZE, _TIME = "a rate above 0 in bit/s", "a size above 0 in bytes", "a time above 0 in seconds"
@@ -30,32 +30,6 @@ def poisson_times(
     """Times (n,) of a Poisson process with a mean rate, below `duration_s` [s]."""
     interval = _interval(rate_bit_per_s, packet_bytes, duration_s)
     return np.sort(generator.uniform(0.0, duration_s, generator.poisson(duration_s / interval)))
-
-
-def on_off_times(
-    rate_bit_per_s: float,
-    packet_bytes: float,
-    duration_s: float,
-    generator: np.random.Generator,
-    *,
-    on_s: float,
-    off_s: float,
-) -> np.ndarray:
-    """Times (n,) of bursts at a constant rate; bursts and pauses have exponential lengths of the means `on_s` and
-    `off_s` [s].
-
-    The mean rate is the constant rate times on_s/(on_s + off_s), which is also the probability of starting in a burst.
-    """
-    interval = _interval(rate_bit_per_s, packet_bytes, duration_s)
-    on, off = (checked_number(name, value, _TIME, above=0.0) for name, value in (("on_s", on_s), ("off_s", off_s)))
-    at = 0.0 if generator.uniform() < on / (on + off) else generator.exponential(off)
-    bursts = []
-    while at < duration_s:
-        length = generator.exponential(on)
-        bursts.append(at + interval * np.arange(int(np.ceil(length / interval))))
-        at += length + generator.exponential(off)
-    times = np.concatenate([np.empty(0), *bursts])
-    return np.sort(times[times < duration_s])
 
 
 def series_times(times_s: Any, rates_bit_per_s: Any, packet_bytes: float, duration_s: float) -> np.ndarray:

@@ -49,7 +49,6 @@ __all__ = [
     "Provenance",
     "design_json_schema",
     "provenance",
-    "read_arc_design",
     "read_design",
 ]
 
@@ -120,16 +119,6 @@ def read_design(path: str | os.PathLike[str]) -> AnyDesign:
     if tags.method is None or tags.law.kind is None:
         missing = "`method`" if tags.method is None else "`kind` - at `$.law`"
         raise FileError(path, f"not a netctrl Design: Object missing required field {missing}")
-    return design
-
-
-def read_arc_design(path: str | os.PathLike[str]) -> ArcDesign:
-    """Read the Design file of an ARC queue; FileError as for `read_design`, or for a Design of another method."""
-    design = read_design(path)
-    if not isinstance(design, ArcDesign):
-        raise FileError(
-            path, f"this is a Design of {design.method}; expected one of arc, since no other runs on a queue yet"
-        )
     return design
 
 

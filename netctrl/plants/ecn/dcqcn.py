@@ -32,6 +32,7 @@ __all__ = [
     "dcqcn_loop",
     "dcqcn_polynomials",
     "dcqcn_response",
+    "dcqcn_settles",
     "polynomials_at",
 ]
 
@@ -232,6 +233,19 @@ def dcqcn_response(
     turned = np.exp(-s * delay_s)
     plain, echo, moved = (_value(c, s) for c in polynomials)
     return -slope * capacity * moved * turned / (s * (plain + echo * turned))
+
+
+def dcqcn_settles(polynomials: DcqcnPolynomials, delay_s: Any, frequency: np.ndarray) -> np.ndarray:
+    """Whether rates settle at a constant p, (...): where 1 + e^(−s D) echo/plain doesn't turn around 0.
+
+    plain(s) has no zero with a real part of at least 0. Ascending frequencies [rad/s] are the last axis, from where it
+    doesn't turn yet to where it no longer does.
+    """
+    s = 1j * frequency
+    plain, echo, _ = (_value(c, s) for c in polynomials)
+    value = 1.0 + np.exp(-s * delay_s) * echo / plain
+    turned = np.angle(value[..., 1:] / value[..., :-1]).sum(axis=-1) + np.angle(value[..., 0])
+    return np.abs(turned) < 0.5 * np.pi
 
 
 def _value(coefficients: tuple[Any, ...], s: np.ndarray) -> Any:

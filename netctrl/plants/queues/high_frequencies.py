@@ -26,6 +26,9 @@ class Sampled(Protocol):
     def clocked(self) -> bool: ...
 
     @property
+    def several_clocks(self) -> bool: ...
+
+    @property
     def epoch(self) -> float: ...
 
 
@@ -118,7 +121,7 @@ def tails(d: float, theta: np.ndarray, lead: Leading, delays: list) -> np.ndarra
     last axis."""
     late = [delays[i] + lag for i, lag in zip(lead.classes, lead.lags, strict=True)]
     third, fourth = lead.third[..., 0] * d**3, lead.fourth[..., 0] * d**4
-    total = held_aliases(theta, np.stack(late)[..., 0] / d, third, fourth).sum(axis=0)
+    total = held_aliases(theta, np.stack(late)[..., 0] / d, third, fourth).sum(axis=0) if late else np.zeros(())
     if lead.second is None:
         return total
     none = np.zeros_like(lead.second[..., 0])
@@ -129,12 +132,14 @@ def dropped_factor(response: Sampled, point: Equilibrium) -> Any:
     """Factor of e^(−s late)/s² of packets that are dropped; None where none is."""
     if not any(k.sender.notice for k in response.classes):
         return None
-    dropped = sum(
-        point.shares[i] * k.power * point.modes[i].dropped / point.trips[i]
+    each = [
+        (point.shares[i] * k.power * point.modes[i].dropped, point.trips[i])
         for i, k in enumerate(response.classes)
         if k.sender.notice
-    )
-    return dropped / _per_trip(response, point)
+    ]
+    if response.several_clocks:  # where all classes have one probability
+        return sum(dropped for dropped, _ in each)
+    return sum(dropped / trip for dropped, trip in each) / _per_trip(response, point)
 
 
 def _per_trip(response: Sampled, point: Equilibrium) -> Any:
@@ -143,7 +148,10 @@ def _per_trip(response: Sampled, point: Equilibrium) -> Any:
 
 
 def leading_of(response: Sampled, point: Equilibrium) -> Leading:
-    """What the terms of all classes tend to at an equilibrium of numbers."""
+    """What the terms of all classes tend to at an equilibrium of numbers; of `several_clocks` drops alone are known."""
+    if response.several_clocks:
+        none = np.zeros((0, 1))
+        return Leading((), (), (), none, none, (), dropped_factor(response, point))
     per_trip, lags = _per_trip(response, point), point.lags(response.classes)
     rows = []
     for i, k in enumerate(response.classes):

@@ -13,17 +13,33 @@ from netctrl.plants.queues.high_frequencies import Equilibrium, dropped_factor
 from netctrl.plants.queues.mean_value import MeanValue, coordinate, mean_fall, mean_turn, unknown_phase
 from netctrl.plants.queues.queue_laws import MOST_SPACED, Averaged, SampledPi, WindowClass
 from netctrl.plants.queues.queue_response import BLOCK, EDGE, QueueResponse
+from netctrl.plants.queues.several_trips import sharp_angles
 
 __all__ = ["QueueLoop"]
 
+_FEW_APART, _MOST_APART = 120, 350
+"""More aliases of `several_clocks`, which leave less than 2e-5 and 1e-6 of the response."""
 _COARSE, _FINE = 1e-5, 5e-8
 """Relative error bounds of the response with few and with all aliases."""
 
 
 class QueueLoop(QueueResponse):
-    """Loop of a queue: a `BoundedResponse`, whose statements over boxes can be proved."""
+    """Loop of a queue: a `BoundedResponse`, whose statements over boxes can be proved, but for `several_clocks`."""
 
     __slots__ = ()
+
+    def aliases(self, shortest: float, *, coarse: bool) -> int:
+        """Number of aliases on each side, for round trips from `shortest` [s] on: more where no tails are known."""
+        more = (_FEW_APART if coarse else _MOST_APART) if self.several_clocks else 0
+        return super().aliases(shortest, coarse=coarse) + more
+
+    def sharp_angles(self, flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
+        """Angles around which the response bends more sharply than by its delays, at k points (N, tau [s]): (k, n)."""
+        if not self.several_clocks:
+            return np.empty((np.broadcast(flows, rtt).size, 0))
+        x = np.minimum(np.maximum(self.output(flows, rtt), self.within[0]), self.within[1])
+        point = self.point(x[:, None], flows[:, None], rtt[:, None])
+        return sharp_angles([k.stretch for k in self.classes], point.trips, point.shares, self.epoch)
 
     def starts(self, flows: tuple[float, float], rtt: tuple[float, float]) -> list[tuple[float, float]]:
         """Points (N, tau) of a box within the loop's range: its corners, and where its edges leave the range."""
@@ -50,6 +66,8 @@ class QueueLoop(QueueResponse):
     def disc(self, centre: np.ndarray, half: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Discs that contain L over cells of (theta, ln N, ln tau, extra delay [s]): centres (k,), shares of the radii
         and of a logarithm's range, (k, 4). Angles stay above 0."""
+        if self.several_clocks:
+            raise TypeError("acknowledgements clock flows of several round-trip times: no bound over cells is known")
         one = slice(1) if _is_point(centre, half) else slice(None)  # an equilibrium for all cells, or one for each
         flows, rtt = np.exp(centre[one, 1]), np.exp(centre[one, 2])
         x = self.output(flows, rtt)

@@ -33,6 +33,7 @@ from numpy.typing import ArrayLike
 from netctrl.plants.queues.clocked_response import clocked_missing
 from netctrl.plants.queues.high_frequencies import Equilibrium, Leading, leading_of, leading_terms, tails, turns
 from netctrl.plants.queues.queue_laws import MOST_SPACED, Averaged, SampledPi, WindowClass
+from netctrl.plants.queues.several_trips import shared_queue
 from netctrl.plants.queues.window_response import response
 
 __all__ = ["BLOCK", "EDGE", "QueueResponse"]
@@ -92,6 +93,11 @@ class QueueResponse:
     def clocked(self) -> bool:
         """Whether acknowledgements clock all senders, so that the queue follows their windows without a lag."""
         return all(k.sender.spread for k in self.classes)
+
+    @property
+    def several_clocks(self) -> bool:
+        """Whether acknowledgements clock flows of several round-trip times: points are exact, bounds are not known."""
+        return self.clocked and len({k.stretch for k in self.classes}) > 1
 
     @property
     def drops(self) -> bool:
@@ -215,13 +221,7 @@ class QueueResponse:
         return int(np.ceil(_FEW + 2.0 * fast if coarse else _ALIASES + 8.0 * fast))
 
     def sums(
-        self,
-        theta: np.ndarray,
-        x: np.ndarray,
-        flows: np.ndarray,
-        rtt: np.ndarray,
-        extra: np.ndarray,
-        most: int,
+        self, theta: np.ndarray, x: np.ndarray, flows: np.ndarray, rtt: np.ndarray, extra: np.ndarray, most: int
     ) -> np.ndarray:
         """L at points (theta [rad], x, N, tau [s], extra delay [s]) with `most` aliases on each side.
 
@@ -279,7 +279,7 @@ class QueueResponse:
 
         It takes s [rad/s], for each class the phases of its lags, those of marks, as `delays`, and of cells `Means`.
         """
-        moved: Any = 0.0
+        moves: list[Any] = []
         den: Any = 0.0 if self.clocked else s
         for i, k in enumerate(self.classes):
             trip, share, mode, known = point.trips[i], point.shares[i], point.modes[i], means[i] if means else None
@@ -287,12 +287,14 @@ class QueueResponse:
             own = Q * marks[i]
             if k.sender.notice:
                 own = own + clocked_missing(s * trip, echoes[i], mode, marks[-1], marks[i], known)
-            moved = moved + own * (share * k.power)
+            moves.append(own * (share * k.power))
             if k.queued:
                 den = den + (V + 1.0) * (share / trip)
+        if self.several_clocks:
+            return shared_queue(s, [k.stretch for k in self.classes], moves, point.trips, point.shares) / s
         if isinstance(self.law, SampledPi):
-            return moved / (den * s)
-        return point.rise * moved / (den * (s / self.law.corner + 1.0))
+            return sum(moves) / (den * s)
+        return point.rise * sum(moves) / (den * (s / self.law.corner + 1.0))
 
     def min_angle(self, flows: tuple[float, float], rtt: tuple[float, float], extra: float = 0.0) -> float:
         """Angle below which L is within 0.05 rad of its direction at 0, over a whole box."""

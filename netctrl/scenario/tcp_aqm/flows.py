@@ -46,13 +46,15 @@ class BulkFlows(Flows, frozen=True, kw_only=True, tag="bulk"):
     """How many flows."""
     size: Size | None = None
     """Data of each flow [byte], after which it ends; null: endless. Packet engine only."""
+    packet_size: Size | None = None
+    """Size of full data packets, headers counted [byte]; null: the scenario's, its greatest. Packet engine only."""
     classes: int | None = None
     """Number of classes of equal size into which flows are merged, each with one RTT and one start; null: each flow is
     a class. ns-3 ignores classes and runs `count` flows."""
 
     def __post_init__(self) -> None:
         self.read("count")
-        read_fields(self, size=optional(payload))
+        read_fields(self, size=optional(payload), packet_size=optional(size))
         read_fields(
             self, classes=optional(whole(1, self.count, "a whole number of classes, at most the number of flows,"))
         )

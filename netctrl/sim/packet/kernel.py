@@ -65,7 +65,7 @@ F_LINE_HEAD, F_LINE_TAIL, F_LINE_DELAY, F_KIND = (
 )
 L_SCHEDULED, PAUSED, PORT_FLOW = LINK["scheduled"], PORT["paused"], PORT["flow"]
 F_STOP, F_GAP, F_VARIATION = (FLOW[name] for name in ("stop", "gap", "variation"))
-F_LEFT, F_BURST, F_WITHIN = (FLOW[name] for name in ("left", "burst", "within"))
+F_LEFT, F_BURST, F_WITHIN, F_FULL = (FLOW[name] for name in ("left", "burst", "within", "full"))
 K_NEXT, K_FLOW, K_HOP, K_INFO, K_TIME = (PACKET[name] for name in ("next", "flow", "hop", "info", "time"))
 M_NOW, M_BASE, M_HEAP, M_LEFT, M_AGENDA = (META[name] for name in ("now", "base", "heap", "left", "agenda"))
 M_SAMPLE, M_EVENTS, M_SHORT, M_RESPONSES = (META[name] for name in ("sample", "events", "short", "responses"))
@@ -77,7 +77,7 @@ _PLACE = (1 << PLACE_BITS) - 1
 
 
 @njit(**INLINED)
-def _go_on(net: PacketState, k: int, now: int, full: int) -> int:
+def _go_on(net: PacketState, k: int, now: int) -> int:
     """A packet is at the end of a link: into the next one, or it is where it was sent.
 
     Returns the packet where it is of a message at its receiver, for `_of_messages`; else -1.
@@ -91,7 +91,7 @@ def _go_on(net: PacketState, k: int, now: int, full: int) -> int:
     if link >= 0:
         enqueue(net, link, k, now)
     elif link == -1:
-        finished = deliver(net, k, now, full)
+        finished = deliver(net, k, now, net.flow[packet[k, K_FLOW], F_FULL])
         if finished == OF_A_MESSAGE:
             return k
         if finished >= 0:
@@ -102,7 +102,7 @@ def _go_on(net: PacketState, k: int, now: int, full: int) -> int:
 
 
 @njit(**INLINED)
-def _arrive(net: PacketState, place: int, now: int, full: int) -> int:
+def _arrive(net: PacketState, place: int, now: int) -> int:
     """The first packet on a link's wire, or on a flow's line, is at its end; one of a message at an end is returned."""
     link, flow, packet, meta, heap = net.link, net.flow, net.packet, net.meta, net.heap
     L = len(link)
@@ -128,17 +128,18 @@ def _arrive(net: PacketState, place: int, now: int, full: int) -> int:
     else:
         meta[M_HEAP] = pop(heap, meta[M_HEAP])
     if place < L:
-        return _go_on(net, k, now, full)
-    return k if acknowledge(net, k, now, full) == OF_A_MESSAGE else -1
+        return _go_on(net, k, now)
+    return k if acknowledge(net, k, now, flow[place - L, F_FULL]) == OF_A_MESSAGE else -1
 
 
 @njit(**INLINED)
-def _wake(net: PacketState, f: int, now: int, full: int) -> None:
+def _wake(net: PacketState, f: int, now: int) -> None:
     """A flow sends: what it had no room for, or a datagram, and the next one after a while, after a burst a pause.
 
     The pause is mean · (1 − v + v · exponential) with v its variation, as `netctrl.sim.access` has it.
     """
     flow = net.flow
+    full = flow[f, F_FULL]
     if flow[f, F_KIND] == TCP:
         woken(net, f, now)
         offer(net, f, now, full)
@@ -269,7 +270,7 @@ def advance_packets(net: PacketState, interval: int, full: int, first_window: fl
     interval : int
         Of samples [ns].
     full : int
-        A packet with its headers [byte].
+        A packet of Web pages with its headers [byte]; a flow's own is in its row.
     first_window : float
         Of a new connection [segment].
     """
@@ -302,7 +303,7 @@ def advance_packets(net: PacketState, interval: int, full: int, first_window: fl
         meta[M_EVENTS] += 1
         kind, place = (first >> PLACE_BITS) & 7, first & _PLACE
         if kind == ARRIVES:
-            k = _arrive(net, place, now, full)
+            k = _arrive(net, place, now)
             if k >= 0:
                 _of_messages(net, kind, k, now)
             continue
@@ -316,9 +317,9 @@ def advance_packets(net: PacketState, interval: int, full: int, first_window: fl
         elif kind >= PAUSE or net.flow[place, F_KIND] == MESSAGES:
             _of_messages(net, kind, place, now)
         elif kind == WAKE:
-            _wake(net, place, now, full)
+            _wake(net, place, now)
         else:
-            time_out(net, place, now, full)
+            time_out(net, place, now, net.flow[place, F_FULL])
 
 
 @njit(cache=True, error_model="numpy", nogil=True)

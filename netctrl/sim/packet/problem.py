@@ -124,8 +124,9 @@ def packet_problem(scenario: Scenario, design: HftracDesign | None = None) -> Pa
     interval, samples = round(scenario.interval * _NS), int(scenario.duration / scenario.interval * (1.0 + 1e-12))
     end = max(round(scenario.duration * _NS), samples * interval)  # an interval may have been rounded up
     sent = {g: each for g, group in enumerate(scenario.flows) if (each := sent_of(group, full)) is not None}
+    sizes = [_group_size(group, full, g in sent) for g, group in enumerate(scenario.flows)]
     demands = Demands(scenario.duration, scenario.seed)
-    laid = _flows(scenario, sent, full, demands)
+    laid = _flows(scenario, sent, sizes, demands)
     flow, links = np.array(laid.rows), [*scenario.links, *laid.ports]
     session = np.array(laid.sessions, dtype=np.int64).reshape(-1, len(SESSION))
     queues = link_tables(links, full)
@@ -173,6 +174,7 @@ def first_state(
     allowed, rate, settings = traffic.senders
     if max(L + F, S) > _MAX_PLACES:
         raise InvalidValue("flows", F, f"at most {_MAX_PLACES} links and connections in all")
+    flow[flow[:, FLOW["full"]] == 0, FLOW["full"]] = full
     flow[:, FLOW["ring"]] = np.concatenate([[0], np.cumsum(flow[:, FLOW["mask"]] + 1)[:-1]])
     packet = np.zeros((PACKETS, len(PACKET)), dtype=np.int64)
     chained(packet, PACKET["next"], 0)
@@ -227,6 +229,17 @@ def _packet_size(scenario: Scenario) -> int:
     return int(size)
 
 
+def _group_size(group: FlowGroup, full: int, messages: bool) -> int:
+    """Size of a group's full packets, `full` bytes unless it says otherwise; a data centre's have no others."""
+    size = group.packet_size if isinstance(group, BulkFlows) else None
+    if size is None:
+        return full
+    if messages or size != int(size) or not HEADERS < size <= full:
+        takes = f"null with a data centre's sender, or a whole number from {HEADERS + 1} to packet_size, {full}"
+        raise InvalidValue(f"flows.{group.id}.packet_size", size, takes)
+    return int(size)
+
+
 class _Laid(NamedTuple):
     """Flows as they are laid."""
 
@@ -241,7 +254,7 @@ class _Laid(NamedTuple):
     """When they start."""
 
 
-def _flows(scenario: Scenario, sent: Mapping[int, Sent], full: int, demands: Demands) -> _Laid:
+def _flows(scenario: Scenario, sent: Mapping[int, Sent], sizes: Sequence[int], demands: Demands) -> _Laid:
     index = {link.id: row for row, link in enumerate(scenario.links)}
     delays = {link.id: round(link.delay * _NS) for link in scenario.links}
     laid = _Laid([], [], [], [], [])
@@ -249,7 +262,7 @@ def _flows(scenario: Scenario, sent: Mapping[int, Sent], full: int, demands: Dem
     # A sender stands at its first link: its access line, both ways, is on the way back, and it starts that much later.
     # One with a port of its own stands there.
     for g, (group, draw) in enumerate(zip(scenario.flows, draw_flows(scenario, merged=False), strict=True)):
-        there, back = len(route), len(route) + len(group.path) + 1
+        there, back, full = len(route), len(route) + len(group.path) + 1, sizes[g]
         route += [*(index[name] for name in group.path), ARRIVED, *(index[name] for name in group.ack_path), ANSWERED]
         trip = sum(delays[name] for name in group.both_ways)
         places = demands.draw(group) if isinstance(group, DemandFlows) else np.zeros(len(draw.rtt_s), dtype=np.int64)
@@ -262,7 +275,7 @@ def _flows(scenario: Scenario, sent: Mapping[int, Sent], full: int, demands: Dem
             row[FLOW["access"]] = ahead
             row[FLOW["line_delay"]] = access + ahead + (0 if group.ack_path else trip // 2)
             row[FLOW["stop"]] = end + ahead if end < ENDLESS else end
-            row[FLOW["asked"]], row[FLOW["last_bytes"]] = begins - ahead, full - HEADERS
+            row[FLOW["asked"]], row[FLOW["full"]], row[FLOW["last_bytes"]] = begins - ahead, full, full - HEADERS
             if isinstance(group, BulkFlows) and group.size is not None:
                 _end_after(row, round(group.size), full)
             first, count = len(rows), 1

@@ -51,7 +51,7 @@ FLOW = columns(
     "size last_bytes una next pipe due pacer exact recover recovery lost_to retry lost high1 high2 high3 "
     "timer armed backoff srtt rttvar rto expected ahead ring mask ecn echo reduced law generation session "
     "start stop access asked bytes sent again timeouts cuts received gap variation paced pace carry woken "
-    "priority left rtt_sum rtt_count dropped delays burst within trip rates interval until"
+    "priority left rtt_sum rtt_count dropped delays burst within trip rates interval until full"
 )
 SESSION = columns("group first objects missing stop")
 META = columns(

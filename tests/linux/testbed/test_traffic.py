@@ -15,7 +15,7 @@ from linux_support import chain, kernel, line
 from netctrl.errors import InvalidValue, NetctrlError
 from netctrl.linux.pacing.tcp_info import TcpInfo, decode_tcp_info, read_tcp_info
 from netctrl.linux.testbed.bed import Testbed
-from netctrl.linux.testbed.schedules import constant_times, on_off_times, poisson_times, series_times
+from netctrl.linux.testbed.schedules import constant_times, poisson_times, series_times
 from netctrl.linux.testbed.traffic import (
     MIN_FRAME,
     Received,
@@ -46,16 +46,6 @@ def test_poisson_intervals_are_exponential() -> None:
     assert gaps.std() == pytest.approx(gaps.mean(), rel=0.05)
 
 
-def test_on_off_bursts_have_their_rate_and_their_mean() -> None:
-    times = on_off_times(80e6, 1000, 400.0, np.random.default_rng(2), on_s=0.01, off_s=0.03)
-    assert len(times) == pytest.approx(400.0 * 80e6 / 8000 / 4, rel=0.03)
-    gaps = np.diff(times)
-    assert np.median(gaps) == pytest.approx(1e-4)
-    assert gaps.min() > 0.0
-    pauses = gaps[gaps > 2e-4] - 5e-5  # a burst ends somewhere within an interval
-    assert pauses.mean() == pytest.approx(0.03, rel=0.05)
-
-
 def test_a_series_is_followed_and_may_pause() -> None:
     times = series_times([0.0, 1.0, 2.0], [8e5, 0.0, 1.6e6], 1000, 3.0)
     counts, _ = np.histogram(times, bins=[0.0, 1.0 + 1e-9, 2.0, 3.0])
@@ -80,7 +70,6 @@ def test_sources_keep_within_their_time(rate, size, phase) -> None:
     for times in (
         constant_times(rate, size, 0.2, phase=phase),
         poisson_times(rate, size, 0.2, generator),
-        on_off_times(rate, size, 0.2, generator, on_s=0.01, off_s=0.02),
     ):
         assert np.all(times >= 0.0) and np.all(times < 0.2)
         assert np.all(np.diff(times) >= 0.0)
@@ -95,7 +84,6 @@ def test_sources_keep_within_their_time(rate, size, phase) -> None:
         (lambda: constant_times(1e6, 1000, float("nan")), "duration_s"),
         (lambda: constant_times(1e6, 1000, 1.0, phase=2.0), "phase"),
         (lambda: constant_times(1e12, 64, 1000.0), "duration_s"),
-        (lambda: on_off_times(1e6, 100, 1.0, np.random.default_rng(), on_s=0.0, off_s=1.0), "on_s"),
         (lambda: series_times([0.0, 1.0], [1e6], 1000, 1.0), "rates_bit_per_s"),
         (lambda: series_times([1.0, 0.0], [1e6, 1e6], 1000, 1.0), "times_s"),
         (lambda: series_times([0.0], [-1.0], 1000, 1.0), "rates_bit_per_s"),

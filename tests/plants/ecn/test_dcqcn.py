@@ -15,6 +15,7 @@ from netctrl.plants.ecn.dcqcn import (
     dcqcn_loop,
     dcqcn_polynomials,
     dcqcn_response,
+    dcqcn_settles,
 )
 
 PACKET = 8e3  # 1000 bytes in bits, as in the papers
@@ -142,3 +143,16 @@ def test_small_probabilities_are_those_of_the_papers_approximation(flows: float)
     assert float(dcqcn_equilibrium(small, CAPACITY / flows).probability) == pytest.approx(near, rel=0.03)
     exact = float(dcqcn_equilibrium(PAPER, CAPACITY / flows).probability)
     assert 0.65 < exact / (1000.0 * near) < 1.0  # with the paper's R_AI it is up to a third too high
+
+
+def test_rates_settle_at_a_constant_probability_where_loops_with_hardly_a_slope_are_stable() -> None:
+    """Rates that were cut a long round trip ago swing by themselves; certified margins count these poles."""
+    sender = DcqcnSender(7300.0, 1372.0, 76e-6, 65e-6, 23.5e-6, 0.425, 5.0)
+    rate, delays = 36310.0, np.geomspace(2e-5, 3e-3, 12)
+    frequency = np.geomspace(1.0, 1e6, 4000)
+    polynomials = dcqcn_polynomials(sender, rate)
+    found = [bool(dcqcn_settles(polynomials, delay, frequency)) for delay in delays]
+    exact = [margins(dcqcn_loop(sender, 5.0, 5.0 * rate, 1e-9, delay)).stable for delay in delays]
+    assert found == exact
+    assert found[0]
+    assert not found[-1]

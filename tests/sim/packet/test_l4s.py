@@ -11,6 +11,8 @@ from link_queues import run
 
 import netctrl
 from netctrl.errors import InvalidValue
+from netctrl.evaluation.case import plan_case
+from netctrl.evaluation.rfc7928 import ENTRIES
 from netctrl.laws.aqm.fluid import SCALABLE_PROBABILITY, column
 from netctrl.laws.aqm.threshold import ThresholdQueue
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
@@ -296,3 +298,12 @@ def test_engines_without_them_say_so():
         netctrl.simulate(scenario(link(Pi2Queue()), bulk("l", "prague", 0.02)), "kernel")
     with pytest.raises(InvalidValue, match=r"cap.*packet.*which has it"):
         netctrl.simulate(scenario(link(DualPi2Queue()), bulk("l", CapSender(rate=1e9, window="prague"), 0.02)), "ns3")
+
+
+@pytest.mark.parametrize(("step", "low", "high"), [(1e-3, 0.12, 0.25), (5e-3, 0.44, 0.56)])
+def test_a_step_shorter_than_a_packet_s_time_takes_prague_s_share(step, low, high):
+    """Four Prague and four Cubic flows at 10 Mbit/s: a packet takes 1.2 ms. Marks by coupling alone share the link."""
+    (case,) = next(entry for entry in ENTRIES if entry.section == "4.5 (RFC 9332)").cases
+    found = simulate_packets(plan_case(case.faster(0.5), DualPi2Queue(step=step)).scenario)
+    carried = found.carried_bytes[:, found.time_s > 10.0].sum(axis=1)
+    assert low < carried[:4].sum() / carried.sum() < high
