@@ -22,8 +22,8 @@ nox.options.error_on_missing_interpreters = True
 PROJECT = nox.project.load_toml("pyproject.toml")["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 PINNED = ("-c", "constraints.txt")
-PARALLEL = ("-n", "auto", "--dist", "loadfile")
-"""A process for each core, each file in one of them: its fixtures are made once."""
+PARALLEL = ("-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder")
+"""A process for each core, each file in one of them: its fixtures are made once. conftest.py says which come first."""
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 """For each of these processes: more threads would wait for one another, on small matrices for longer than they work."""
 OPENCONFIG = ("ocbindings==0.1.0", "pyangbind==0.8.7")
