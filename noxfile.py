@@ -22,8 +22,8 @@ nox.options.error_on_missing_interpreters = True
 PROJECT = nox.project.load_toml("pyproject.toml")["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 PINNED = ("-c", "constraints.txt")
-PARALLEL = ("-n", "auto", "--dist", "loadfile")
-"""A process for each core, each file in one of them: its fixtures are made once."""
+PARALLEL = ("-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder")
+"""A process for each core, each file in one of them: its fixtures are made once. conftest.py says which come first."""
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 """For each of these processes: more threads would wait for one another, on small matrices for longer than they work."""
 BIN = "Scripts" if os.name == "nt" else "bin"
@@ -57,6 +57,7 @@ def install_wheel(session: nox.Session, *requirements: str) -> None:
 def tests(session: nox.Session) -> None:
     """Test the installed wheel, but for the slow tests; arguments after `--` go to pytest."""
     install_wheel(session, *EXTRAS["test"])
+    session.install("--no-deps", "-r", "tests/openconfig.txt")
     # The executable, not `python -m pytest`, which would put the checkout on sys.path.
     session.run("pytest", "--import-mode=importlib", *PARALLEL, *session.posargs)
 
