@@ -57,6 +57,7 @@ def install_wheel(session: nox.Session, *requirements: str) -> None:
 def tests(session: nox.Session) -> None:
     """Test the installed wheel, but for the slow tests; arguments after `--` go to pytest."""
     install_wheel(session, *EXTRAS["test"])
+    session.install("--no-deps", "-r", "tests/openconfig.txt")
     # The executable, not `python -m pytest`, which would put the checkout on sys.path.
     session.run("pytest", "--import-mode=importlib", *PARALLEL, *session.posargs)
 

@@ -97,6 +97,12 @@ def missing_site() -> str | None:
     return None if (SITE / "index.html").is_file() else f"there is no {SITE / 'index.html'}"
 
 
+def missing_openconfig() -> str | None:
+    """What OpenConfig's models lack here, if anything."""
+    lacking = [name for name in ("ocbindings", "pyangbind", "lxml", "regex") if find_spec(name) is None]
+    return f"{', '.join(lacking)} not installed" if lacking else None
+
+
 @cache
 def missing_lab() -> str | None:
     """What the kernel in virtual time lacks here, if anything; none is built for it."""
@@ -114,6 +120,7 @@ REQUIREMENTS = {
     "ns3": Requirement(missing_ns3, "`apt-get install g++ make libns3-dev`, or g++, make and the extra `ns3`"),
     "kernel": Requirement(missing_kernel, "run as root where network namespaces are allowed, with iproute2"),
     "lab": Requirement(missing_lab, "`nox -s lab`, or `netctrl kernel build`, which says what it needs"),
+    "openconfig": Requirement(missing_openconfig, "`pip install --no-deps ocbindings pyangbind` and the extra `test`"),
     "systemd": Requirement(missing_systemd, "`apt-get install systemd`, which need not run"),
 }
 

@@ -1,6 +1,7 @@
-"""WRED profiles of switches: against the models' types and ranges, against the models themselves, and read back.
+"""WRED profiles of switches: against the models, their types and ranges, and classes made of them; and read back.
 
-The models are public and not in this repository. `NETCTRL_YANG=FOLDER python -m pytest tests/switches` takes them from
+OpenConfig's models are read as the classes of ocbindings, which pyangbind makes of them. The models themselves are
+public and not in this repository. `NETCTRL_YANG=FOLDER python -m pytest tests/switches` takes them from
 a folder with all .yang files of github.com/openconfig/public and of SONiC's src/sonic-yang-models, and needs yangson.
 """
 
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from openconfig import read_profiles
 from yang_models import data_model
 
 from netctrl.certificates.inputs.sonic import read_sonic
@@ -97,6 +99,21 @@ def test_a_step_has_equal_thresholds_from_which_on_all_is_marked() -> None:
         for threshold in ({"k_s": 6e-5}, {"k_packets": 50}):
             with pytest.raises(InvalidValue, match="--unit bytes"):
                 render(step(**threshold), "S")
+
+
+@pytest.mark.needs("openconfig")
+@pytest.mark.parametrize("made", [law(), law(ecn=False, min_bytes=0, max_percent=100), step(k_bytes=75_000)])
+def test_openconfigs_classes_read_profiles_and_write_them_again(made: QueueLaw) -> None:
+    tree = json.loads(openconfig_profile(made, "dctcp"))["openconfig-qos:qos"]["queue-management-profiles"]
+    assert read_profiles(tree) == tree
+    leaves = tree["queue-management-profile"][0]["wred"]["uniform"]["config"]
+    for wrong in ({"max-drop-probability-percent": 101}, {"weight": 2**32}, {"min-threshold": "-1"}, {"ecn": True}):
+        before = dict(leaves)
+        leaves.update(wrong)
+        with pytest.raises((ValueError, AttributeError), match=re.escape(next(iter(wrong)).replace("-", "_"))):
+            read_profiles(tree)
+        leaves.clear()
+        leaves.update(before)
 
 
 @pytest.mark.skipif("NETCTRL_YANG" not in os.environ, reason="needs the public YANG models")
