@@ -142,11 +142,15 @@ def _outwards(low: float, start: float, far: float, likely: bool) -> Search:
     is `likely` or not, else from `low` on; None: not at `low` either."""
     grid = np.linspace(log(low), log(far), _POINTS)
     beyond = np.append(log(start), grid[grid > log(start)])
-    above = yield beyond[: _AT_ONCE if likely else 1]
-    if above[0] >= 0.0:
-        grid = beyond
+    if likely:
+        above = yield beyond[:_AT_ONCE]
+        kept = above[0] >= 0.0
+        above = above if kept else (yield grid[:_AT_ONCE])
     else:
-        above = yield grid[:_AT_ONCE]
+        asked = yield np.append(grid[:_AT_ONCE], log(start))
+        kept = asked[-1] >= 0.0
+        above = asked[-1:] if kept else asked[:-1]
+    grid = beyond if kept else grid
     while not (above < 0.0).any():
         if len(above) == len(grid):
             return far
