@@ -26,9 +26,6 @@ PARALLEL = ("-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder")
 """A process for each core, each file in one of them: its fixtures are made once. conftest.py says which come first."""
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 """For each of these processes: more threads would wait for one another, on small matrices for longer than they work."""
-OPENCONFIG = ("ocbindings==0.1.0", "pyangbind==0.8.7")
-"""OpenConfig's models as classes. Without what they ask for: enum34 takes the place of Python's own enum for programs
-that look at its folder first, and pyang isn't used."""
 BIN = "Scripts" if os.name == "nt" else "bin"
 FRESH_VENV = ("python", "-m", "venv", "--clear", "--without-pip")
 """A virtual environment with nothing in it: pip installs from outside, and isn't weighed."""
@@ -60,7 +57,7 @@ def install_wheel(session: nox.Session, *requirements: str) -> None:
 def tests(session: nox.Session) -> None:
     """Test the installed wheel, but for the slow tests; arguments after `--` go to pytest."""
     install_wheel(session, *EXTRAS["test"])
-    session.install("--no-deps", *OPENCONFIG)
+    session.install("--no-deps", "-r", "tests/openconfig.txt")
     # The executable, not `python -m pytest`, which would put the checkout on sys.path.
     session.run("pytest", "--import-mode=importlib", *PARALLEL, *session.posargs)
 
