@@ -26,7 +26,7 @@ from netctrl.certificates.record import (
 )
 from netctrl.certificates.red import RED_SUBJECTS
 from netctrl.certificates.subject import SUBJECTS, Subject, fq_pie
-from netctrl.errors import InvalidValue, Status, did_you_mean
+from netctrl.errors import InvalidValue, NetctrlError, Status, did_you_mean
 from netctrl.frequency.branch_bound import Minimum
 from netctrl.frequency.margins import margins
 from netctrl.frequency.records import decibel
@@ -297,7 +297,10 @@ def _sampled(box: Box, found: Worst) -> SampledLoop:
     stable, bounded, proved = not found.unstable, not loop.several_clocks, found.proved or found.factor
     at = Minimum(proved, found.factor, np.array([pi, np.log(flows), np.log(rtt), 0.0]), 0)
     proofs = point_proofs(loop, *box.point, *_RULE) if box.point and stable and bounded else None
-    exact = sampled_margins(loop, flows, rtt, 1.0, at, stable=stable, proofs=proofs, bounded=bounded)
+    try:
+        exact = sampled_margins(loop, flows, rtt, 1.0, at, stable=stable, proofs=proofs, bounded=bounded)
+    except NetctrlError:  # no proof was decided: the verdict rests on others, and these margins are those of a scan
+        exact = sampled_margins(loop, flows, rtt, 1.0, at, stable=stable, bounded=False)
     return SampledLoop(
         sender=found.mixture.text,
         flows=None if box.inputs.flows is None else flows,

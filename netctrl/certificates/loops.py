@@ -31,6 +31,10 @@ _NEGLIGIBLE = 1e-5
 """Response below which no margin is looked for."""
 
 
+_SELDOM = 300.0
+"""Time between updates up to which a response is computed [round trip]."""
+
+
 class Mixture(NamedTuple):
     """Senders that share a link."""
 
@@ -103,12 +107,21 @@ def loops_of(
     found = []
     for loop in subject.loops(classes, box.rate, box.inputs.packet_size_bytes):
         if isinstance(loop.law, SampledPi):
+            _check_pace(loop, box)
             found.append(loop)
             continue
         check_bounded(loop, f"under {subject.name}")
         points = [((n, n), (tau, tau)) for each in around for n, tau in loop.starts(*each)]
         found.append(_covered(loop, points if around else [(box.flows, box.rtt)]))
     return found
+
+
+def _check_pace(loop: QueueLoop, box: Box) -> None:
+    """InvalidValue for a law that acts so seldom that its response takes many thousands of aliases."""
+    shortest = min(float(loop.trip(k, box.rtt[0], loop.standing(1.0))) for k in loop.classes)
+    if loop.epoch > _SELDOM * shortest:
+        takes = f"a time of at most {_SELDOM:g} of the shortest round trips with the queue, {shortest:.3g} s"
+        raise InvalidValue("tupdate", loop.epoch, takes)
 
 
 def box_loops(subject: Subject, box: Box, around: Sequence[tuple[Ends, Ends]] = ()) -> list[tuple[Mixture, QueueLoop]]:

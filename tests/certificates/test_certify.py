@@ -9,7 +9,7 @@ from queue_fluid import growth
 from netctrl.certificates.certify import certify
 from netctrl.certificates.loops import classes_of, read_mixture
 from netctrl.certificates.subject import SUBJECTS, PiSubject, dualpi2, pi2, pie
-from netctrl.errors import InvalidValue, Status
+from netctrl.errors import InvalidValue, NetctrlError, Status
 from netctrl.frequency.sampled_stability import stable_gains
 
 
@@ -146,6 +146,9 @@ def test_a_verdict_over_a_box_is_that_of_the_fluid_at_its_worst_point_and_of_poi
             assert inside.status is Status.ADMISSIBLE
 
 
+TEN = {"rtt_s": 0.1, "flows": 10.0, "capacity_bit_per_s": 20e6}
+
+
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
@@ -160,6 +163,11 @@ def test_a_verdict_over_a_box_is_that_of_the_fluid_at_its_worst_point_and_of_poi
         ({"law": "pi2", "rtt_s": 0.1, "window_packets": 5.0, "senders": "vegas"}, "sender"),
         ({"law": "pi2", "rtt_s": 0.1, "flows": 5.0, "capacity_bit_per_s": 1e7, "senders": ".5reno+.6dctcp"}, "sender"),
         ({"law": "dualpi2", "rtt_s": 0.1, "window_packets": 5.0, "senders": "dctcp"}, "sender"),
+        ({"law": "pi2", "rtt_s": 0.1, "window_packets": 5.0, "parameters": {"tupdate_s": 100.0}}, "tupdate"),
+        (
+            {"law": "red", **TEN, "parameters": {"limit_bytes": 400_000, "min_bytes": 90_000, "max_bytes": 30_000}},
+            "max",
+        ),
         ({"law": "dualpi2", "rtt_s": 0.1, "window_packets": 5.0, "parameters": {"alpha": 1e-9}}, "gain"),
     ],
 )
@@ -238,3 +246,19 @@ def test_coupled_flows_of_dualpi2_wait_in_their_own_queue_alone() -> None:
     below, above = (growth(loop, 2.0, 0.008, limits.upper * share, 60.0, period) for share in (0.97, 1.03))
     assert below < 0.0 < above
     assert found.gain_margin_db == pytest.approx(20.0 * np.log10(limits.upper), abs=0.01)
+
+
+def test_where_the_delay_margin_is_not_proved_it_is_that_of_a_scan(monkeypatch: pytest.MonkeyPatch) -> None:
+    def undecided(*_: object, **__: object) -> None:
+        raise NetctrlError("no decision on the margin")
+
+    proved = certify("pi2", **TEN, senders="reno+dctcp").certificate
+    monkeypatch.setattr("netctrl.frequency.sampled_margins.least", undecided)
+    scanned = certify("pi2", **TEN, senders="reno+dctcp").certificate
+    assert proved.sampled is not None
+    assert scanned.sampled is not None
+    assert proved.sampled.stable
+    assert scanned.status is proved.status
+    assert scanned.sampled.delay_margin_s == pytest.approx(proved.sampled.delay_margin_s, rel=1e-3)
+    assert scanned.sampled.phase_margin_deg == pytest.approx(proved.sampled.phase_margin_deg, rel=1e-3)
+    assert scanned.sampled.disk_margin == pytest.approx(proved.sampled.disk_margin, rel=1e-2)

@@ -56,6 +56,19 @@ def test_gains_that_hold_are_tcs(run: Run) -> None:
     assert status == 0
 
 
+@pytest.mark.parametrize("law", ["pi2 --alpha 0.01 --beta 0", "pie --beta 0", "pie --beta 0Hz", "docsis-pie --B 0.0"])
+def test_a_law_may_have_no_gain_on_the_change(run: Run, law: str) -> None:
+    found = json.loads(run(f"{law} --rtt 20ms --window 8 --json")[1])
+    assert found["law"]["parameters"]["beta"] == 0.0
+    assert found["certificate"]["sampled"] is not None
+
+
+def test_dualpi2_of_linux_needs_both_gains(run: Run) -> None:
+    status, _, err = run("dualpi2 --beta 0 --rtt 20ms --window 8")
+    assert status == 2
+    assert err.startswith("error: --beta: got 0.0, takes a gain above 0")
+
+
 def test_gains_of_pie_are_sixteenths_or_have_their_unit(run: Run) -> None:
     tc = run("pie --alpha 2 --beta 20 --rtt 20ms --window 10 --json")[1]
     rfc = run("pie --alpha 0.125Hz --beta 1.25Hz --rtt 20ms --window 10 --json")[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -14,6 +15,7 @@ __all__ = ["docsis_pie", "dualpi2", "pi2", "pie"]
 
 _QDELAY_REF = option("TIME", f"target, RFC 8033's QDELAY_REF: {DURATION_TAKES}", "--target", "--qdelay-ref")
 _T_UPDATE = option("TIME", f"between two updates, RFC 8033's T_UPDATE: {DURATION_TAKES}", "--tupdate", "--t-update")
+_ZERO = re.compile(r"0+(\.0*)?(hz)?", re.IGNORECASE)
 _ALPHA, _BETA = (option("GAIN", f"on the delay's {what} [1/s]") for what in ("error", "change"))
 
 
@@ -75,7 +77,7 @@ def docsis_pie(
         return {
             **times(latency_target, interval, ("latency_target", "interval")),
             "alpha": gain("a", a),
-            "beta": gain("b", b),
+            "beta": _or_0(gain, "b", b),
         }
 
     return judged("docsis-pie", parameters, where, files)
@@ -136,5 +138,10 @@ def _pi(read_gain: Callable[[str, str], float], target: str, tupdate: str, alpha
     return {
         **times(target, tupdate),
         "alpha": read_gain("alpha", alpha),
-        "beta": read_gain("beta", beta),
+        "beta": _or_0(read_gain, "beta", beta),
     }
+
+
+def _or_0(read_gain: Callable[[str, str], float], argument: str, text: str) -> float:
+    """A gain that may be 0."""
+    return 0.0 if _ZERO.fullmatch(text.strip()) else read_gain(argument, text)

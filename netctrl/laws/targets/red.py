@@ -158,6 +158,8 @@ class RedLaw:
         high = 0 if max_bytes is None else checked_u32("max", max_bytes, _SIZE)
         high = high or (low * 3 if low else limit_bytes // 4)
         low = low or high // 3
+        if high < low:
+            raise InvalidValue("max", high, f"{_SIZE} of at least min, {low}")
         packets = 0 if burst is None else checked_u32("burst", burst, "number of packets")
         packets = packets or (2 * low + high) // (3 * average_packet)
         takes = "a probability above 2^-32 and below 1"
