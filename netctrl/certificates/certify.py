@@ -199,7 +199,7 @@ def _verdict(subject: Subject, box: Box) -> QueueVerdict:
         status=_status(loops, box, found),
         linear=_linear(subject, box),
         sampled=_sampled(box, found),
-        reach=reach(subject, box, _MIN_FACTOR),
+        reach=reach(subject, box, _MIN_FACTOR, likely=found.factor >= _MIN_FACTOR),
         warnings=(*subject.notes, *_about(loops, box)),
     )
 

@@ -40,12 +40,12 @@ Search = Generator[np.ndarray, np.ndarray, float | None]
 """Takes, for logarithms that it gives, how far the margin is above the least; returns what it has found."""
 
 
-def reach(subject: Subject, box: Box, factor: float) -> QueueReach:
+def reach(subject: Subject, box: Box, factor: float, *, likely: bool = True) -> QueueReach:
     """From a box outwards, how far the gain margin is at least `factor` at every point that is looked at.
 
     Where the box's end doesn't keep it, it is how far it is kept from small round-trip times and windows on. Round-trip
     times grow with all of the box's flows, or with its largest window where windows are given; windows grow at its
-    longest round-trip time.
+    longest round-trip time. `likely` tells whether its end seems to keep it: there the search then begins.
     """
     given = box.inputs.window_packets is None
     target, stretch = subject.target_s, box.inputs.stretches[0]
@@ -89,8 +89,8 @@ def reach(subject: Subject, box: Box, factor: float) -> QueueReach:
     updates = max((loop.law.update_s for loop in loops if isinstance(loop.law, SampledPi)), default=0.0)
     shortest = max(box.rtt[1] / _FAR, min(box.rtt[1] / _SHORTER, updates / _SHORT))
     searches = [
-        _outwards(shortest, box.rtt[1], box.rtt[1] * _FAR),
-        _outwards(MIN_WINDOW, max(largest, MIN_WINDOW), max(largest, MIN_WINDOW) * _FAR),
+        _outwards(shortest, box.rtt[1], box.rtt[1] * _FAR, likely),
+        _outwards(MIN_WINDOW, max(largest, MIN_WINDOW), max(largest, MIN_WINDOW) * _FAR, likely),
     ]
     found: list[float | None] = [None, None]
     asked = dict(enumerate(map(next, searches)))
@@ -137,15 +137,20 @@ def _families(loops: list[QueueLoop]) -> list[_Family]:
     return list(found.values())
 
 
-def _outwards(low: float, start: float, far: float) -> Search:
-    """Greatest value up to which the margin is kept at every point looked at: from `start` on if it is kept there, else
-    from `low` on; None: not at `low` either."""
+def _outwards(low: float, start: float, far: float, likely: bool) -> Search:
+    """Greatest value up to which the margin is kept at every point looked at: from `start` on if it is kept there, as
+    is `likely` or not, else from `low` on; None: not at `low` either."""
     grid = np.linspace(log(low), log(far), _POINTS)
-    *below, here = yield np.append(grid[:_AT_ONCE], log(start))
-    above = np.array(below)
-    if here >= 0.0:
-        above = np.append(here, above[grid[:_AT_ONCE] > log(start)])
-        grid = np.append(log(start), grid[grid > log(start)])
+    beyond = np.append(log(start), grid[grid > log(start)])
+    if likely:
+        above = yield beyond[:_AT_ONCE]
+        kept = above[0] >= 0.0
+        above = above if kept else (yield grid[:_AT_ONCE])
+    else:
+        asked = yield np.append(grid[:_AT_ONCE], log(start))
+        kept = asked[-1] >= 0.0
+        above = asked[-1:] if kept else asked[:-1]
+    grid = beyond if kept else grid
     while not (above < 0.0).any():
         if len(above) == len(grid):
             return far

@@ -65,7 +65,10 @@ ENTRIES = (
     Entry(
         "5.1.2",
         "Protection against bufferbloat",
-        tuple(_case(name=f"{n} flows, 10 products", groups=(_law(count=n),), buffer=10.0) for n in (1, 4)),
+        tuple(
+            _case(name=f"{n} flow{'s' if n > 1 else ''}, 10 products", groups=(_law(count=n),), buffer=10.0)
+            for n in (1, 4)
+        ),
     ),
     Entry(
         "5.1.3",

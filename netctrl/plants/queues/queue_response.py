@@ -128,8 +128,9 @@ class QueueResponse:
         first = self.classes[0]
         window = self.rate * self.trip(first, rtt, np.maximum(self.standing(_USUAL), 0.0)) / flows
         most = log(MOST_SPACED) if isinstance(self.law, Averaged) and self.law.spaced else inf
-        # of one class at a target this is the output
         u = np.minimum(np.log(first.sender.probability(window) / first.factor) / first.power, most)
+        if len(self.classes) == 1 and isinstance(self.law, SampledPi) and not first.sender.curve:
+            return np.exp(u)
         for _ in range(_NEWTON):
             x = np.exp(u)
             standing = np.maximum(self.standing(x), 0.0)  # below 0 only below the range of a line
