@@ -53,7 +53,7 @@ _MIN_FACTOR = 10.0 ** (MIN_GAIN_DB / 20.0)
 _RULE = (_MIN_FACTOR, radians(MIN_PHASE_DEG))
 
 _SMALL_WINDOW = 25.0
-"""From it on `reno` has at most 1.2 dB more than `linux-reno` under Linux's pie and dualpi2, and `creno` .3 dB [packet]."""
+"""From it on `reno` has at most 1.2 dB more than `linux-reno` under Linux's pie and dualpi2 [packet]."""
 
 Loops = list[tuple[Mixture, QueueLoop]]
 """Loops of a law in a box, with their senders."""
