@@ -25,7 +25,7 @@ from netctrl.certificates.record import (
     SampledLoop,
 )
 from netctrl.certificates.red import RED_SUBJECTS
-from netctrl.certificates.subject import SUBJECTS, Subject, fq_pie
+from netctrl.certificates.subject import SUBJECTS, PiSubject, Subject, fq_pie
 from netctrl.errors import InvalidValue, NetctrlError, Status, did_you_mean
 from netctrl.frequency.branch_bound import Minimum
 from netctrl.frequency.margins import margins
@@ -35,6 +35,7 @@ from netctrl.frequency.sampled_stability import BoxProofs, box_proofs, point_kee
 from netctrl.model.io.provenance import provenance
 from netctrl.model.loop import DelayLoop
 from netctrl.plants.queues.queue_loop import QueueLoop
+from netctrl.plants.queues.window_response import CRENO, RENO
 
 __all__ = [
     "MIN_GAIN_DB",
@@ -50,6 +51,9 @@ __all__ = [
 
 _MIN_FACTOR = 10.0 ** (MIN_GAIN_DB / 20.0)
 _RULE = (_MIN_FACTOR, radians(MIN_PHASE_DEG))
+
+_SMALL_WINDOW = 25.0
+"""From it on `reno` has at most 1.2 dB more than `linux-reno` under Linux's pie and dualpi2 [packet]."""
 
 Loops = list[tuple[Mixture, QueueLoop]]
 """Loops of a law in a box, with their senders."""
@@ -200,8 +204,22 @@ def _verdict(subject: Subject, box: Box) -> QueueVerdict:
         linear=_linear(subject, box),
         sampled=_sampled(box, found),
         reach=reach(subject, box, _MIN_FACTOR, likely=found.factor >= _MIN_FACTOR),
-        warnings=(*subject.notes, *_about(loops, box)),
+        warnings=(*subject.notes, *_about_senders(subject, loops, box), *_about(loops, box)),
     )
+
+
+def _about_senders(subject: Subject, loops: Loops, box: Box) -> list[str]:
+    """Where Linux's senders have less than those of the literature, which are sent at a rate."""
+    classic = [(m, loop) for m, loop in loops if any(each in (RENO, CRENO) for each, _ in m.parts)]
+    if not (isinstance(subject, PiSubject) and subject.implementation.startswith("Linux")) or len(classic) < len(loops):
+        return []
+    least = min(float(loop.windows(box.flows[1], box.rtt[0]).min()) for _, loop in classic)
+    if least >= _SMALL_WINDOW:
+        return []
+    return [
+        f"with windows below {_SMALL_WINDOW:g} packets Linux's senders have up to 4.5 dB less than reno and creno: "
+        "certify linux-reno and linux-creno, too"
+    ]
 
 
 def _about(loops: Loops, box: Box) -> list[str]:
