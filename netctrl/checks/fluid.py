@@ -95,6 +95,7 @@ def _pi2(point: CheckPoint) -> FluidLaw:
 def _pie(point: CheckPoint) -> FluidLaw:
     given: dict[str, Any] = dict(point.subject.parameters)
     if given.pop("implementation") == "linux":
+        given.pop("ecn")  # the fluid has one answer for marks and drops
         return LinuxPie(linux_pie(**given))
     target, update, alpha, beta = (given[key] for key in ("target_s", "tupdate_s", "alpha", "beta"))
     reading = DelayReading.BACKLOG if given["dq_rate_estimator"] else DelayReading.SOJOURN
