@@ -145,7 +145,7 @@ def test_linux_marks_as_often_as_the_equilibrium_says(window: float, marks: floa
     ids=lambda each: getattr(each, "name", None),
 )
 def test_linux_loses_as_often_as_the_equilibrium_says(sender: Sender, window: float, drops: float) -> None:
-    """p w² of 100 flows under pie of Linux 6.1 without ECN at a round trip of 60 ms and a target of 20 ms."""
+    """p w² of 100 flows under pie of Linux 7.2 without ECN at a round trip of 60 ms and a target of 20 ms."""
     assert float(sender.probability(window)) * window**2 == pytest.approx(drops, rel=0.04)
 
 
