@@ -262,3 +262,33 @@ def test_where_the_delay_margin_is_not_proved_it_is_that_of_a_scan(monkeypatch: 
     assert scanned.sampled.delay_margin_s == pytest.approx(proved.sampled.delay_margin_s, rel=1e-3)
     assert scanned.sampled.phase_margin_deg == pytest.approx(proved.sampled.phase_margin_deg, rel=1e-3)
     assert scanned.sampled.disk_margin == pytest.approx(proved.sampled.disk_margin, rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("law", "senders", "window", "warned"),
+    [
+        ("pie", "reno", 10.0, "up to 14 dB"),
+        ("dualpi2", ("creno", "reno"), 10.0, "up to 4 dB"),
+        ("dualpi2", "reno", 30.0, ""),
+        ("pie", "linux-reno", 10.0, ""),
+        ("pi2", "reno", 10.0, ""),
+    ],
+)
+def test_small_windows_under_linux_point_to_its_senders(law: str, senders, window: float, warned: str) -> None:
+    warnings = certify(law, rtt_s=0.02, window_packets=window, senders=senders).certificate.warnings
+    found = [each for each in warnings if "certify linux-reno and linux-creno, too" in each]
+    assert [warned in each for each in found] == [True] * bool(warned)
+
+
+@pytest.mark.parametrize(("law", "less_db"), [("pie", 14.0), ("dualpi2", 4.0)])
+def test_linuxs_senders_have_no_less_than_warnings_say(law: str, less_db: float) -> None:
+    for rtt in (0.002, 0.05, 0.2):
+        for window in (2.2, 3.2, 6.0, 12.0, 26.0, 60.0):
+            for classic, linux in (("reno", "linux-reno"), ("creno", "linux-creno")):
+                with_, without = (
+                    certify(law, rtt_s=rtt, window_packets=window, senders=sender).certificate.sampled
+                    for sender in (classic, linux)
+                )
+                assert with_ is not None
+                assert without is not None
+                assert with_.gain_margin_db - without.gain_margin_db <= (less_db if window < 25.0 else 1.5)
