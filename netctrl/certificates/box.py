@@ -10,6 +10,7 @@ from netctrl.errors import InvalidValue, checked_number
 from netctrl.units import packets_per_second
 
 __all__ = [
+    "MIN_FACTOR",
     "MIN_GAIN_DB",
     "MIN_PHASE_DEG",
     "MIN_WINDOW",
@@ -27,6 +28,8 @@ _LEAST, _MOST = 1e-12, 1e18
 """Bounds of anything in a box, against overflow."""
 MIN_GAIN_DB, MIN_PHASE_DEG = 6.0, 30.0
 """The design rule."""
+MIN_FACTOR = 10.0 ** (MIN_GAIN_DB / 20.0)
+"""Its gain margin as a factor."""
 MIN_WINDOW = 2.0
 """Least window [packet]: below it TCP waits for time-outs, which the window laws leave out."""
 

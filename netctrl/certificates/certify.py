@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.certificates.box import MIN_GAIN_DB, MIN_PHASE_DEG, MIN_WINDOW, Box, Ends, box_of
+from netctrl.certificates.box import MIN_FACTOR, MIN_GAIN_DB, MIN_PHASE_DEG, MIN_WINDOW, Box, Ends, box_of
 from netctrl.certificates.docsis import docsis_pie
 from netctrl.certificates.ecn.subjects import ECN_SUBJECTS, EcnSubject, sender_of
 from netctrl.certificates.inputs.tc import NO_LAW
@@ -49,8 +49,7 @@ __all__ = [
     "worst",
 ]
 
-_MIN_FACTOR = 10.0 ** (MIN_GAIN_DB / 20.0)
-_RULE = (_MIN_FACTOR, radians(MIN_PHASE_DEG))
+_RULE = (MIN_FACTOR, radians(MIN_PHASE_DEG))
 
 _SMALL_WINDOW = 25.0
 """From it on `reno` has at most 1.5 dB more than `linux-reno` under Linux's pie and dualpi2 [packet]."""
@@ -75,6 +74,11 @@ class Worst(NamedTuple):
     proved: float | None
     """Bound of the factor in the whole box; that of the unstable point where there is one. None: only points were
     looked at."""
+
+    @property
+    def least(self) -> float:
+        """Factor on which a verdict rests: the proved one, or what was attained where nothing is proved."""
+        return self.factor if self.proved is None else self.proved
 
 
 def certify(
@@ -203,18 +207,17 @@ def _verdict(subject: Subject, box: Box) -> QueueVerdict:
         status=_status(loops, box, found),
         linear=_linear(subject, box),
         sampled=_sampled(box, found),
-        reach=reach(subject, box, _MIN_FACTOR, likely=found.factor >= _MIN_FACTOR),
-        warnings=(*subject.notes, *_about_senders(subject, loops, box), *_about(loops, box)),
+        reach=reach(subject, box, MIN_FACTOR, likely=found.factor >= MIN_FACTOR),
+        warnings=(*subject.notes, *_about_senders(subject, loops, box), *_about_proofs(loops, box)),
     )
 
 
 def _about_senders(subject: Subject, loops: Loops, box: Box) -> list[str]:
-    """Where Linux's senders have less than those of the literature, which are sent at a rate."""
-    classic = [(m, loop) for m, loop in loops if any(each in (RENO, CRENO) for each, _ in m.parts)]
-    if not (isinstance(subject, PiSubject) and subject.implementation.startswith("Linux")) or len(classic) < len(loops):
+    """Warning that Linux's senders have less than those of the literature, which are sent at a rate; or none."""
+    linux = isinstance(subject, PiSubject) and subject.implementation.startswith("Linux")
+    if not linux or not all(any(each in (RENO, CRENO) for each, _ in mixture.parts) for mixture, _ in loops):
         return []
-    least = min(float(loop.windows(box.flows[1], box.rtt[0]).min()) for _, loop in classic)
-    if least >= _SMALL_WINDOW:
+    if min(float(loop.windows(box.flows[1], box.rtt[0]).min()) for _, loop in loops) >= _SMALL_WINDOW:
         return []
     return [
         f"with windows below {_SMALL_WINDOW:g} packets Linux's senders have up to "
@@ -223,8 +226,8 @@ def _about_senders(subject: Subject, loops: Loops, box: Box) -> list[str]:
     ]
 
 
-def _about(loops: Loops, box: Box) -> list[str]:
-    """What is not proved."""
+def _about_proofs(loops: Loops, box: Box) -> list[str]:
+    """Warning that nothing is proved of the loops without bounds over cells; or none."""
     looked = sum(len(box_points(loop, box)) for _, loop in loops if loop.several_clocks)
     between = "" if box.point else f", at {looked} points and at those near the worst of them"
     why = "acknowledgements clock flows of several round-trip times: no bound over cells is known, nothing is proved"
@@ -305,16 +308,15 @@ def _looked_at(mixture: Mixture, loop: QueueLoop, box: Box) -> list[Worst]:
 def _status(loops: Loops, box: Box, found: Worst) -> Status:
     if found.unstable:
         return Status.UNSTABLE
-    least = found.factor if found.proved is None else found.proved
-    held = least >= _MIN_FACTOR and _hold(loops, box)
+    held = found.least >= MIN_FACTOR and _hold(loops, box)
     return Status.ADMISSIBLE if held else Status.STABLE
 
 
 def _sampled(box: Box, found: Worst) -> SampledLoop:
     loop, flows, rtt = found.loop, found.flows, found.rtt
     x, lower = float(loop.output(flows, rtt)), stable_gains(loop, flows, rtt).lower
-    stable, bounded, proved = not found.unstable, not loop.several_clocks, found.proved or found.factor
-    at = Minimum(proved, found.factor, np.array([pi, np.log(flows), np.log(rtt), 0.0]), 0)
+    stable, bounded = not found.unstable, not loop.several_clocks
+    at = Minimum(found.least, found.factor, np.array([pi, np.log(flows), np.log(rtt), 0.0]), 0)
     proofs = point_proofs(loop, *box.point, *_RULE) if box.point and stable and bounded else None
     try:
         exact = sampled_margins(loop, flows, rtt, 1.0, at, stable=stable, proofs=proofs, bounded=bounded)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.certificates.box import MIN_GAIN_DB, MIN_PHASE_DEG, Box
+from netctrl.certificates.box import MIN_FACTOR, MIN_GAIN_DB, MIN_PHASE_DEG, Box
 from netctrl.certificates.ecn.dcqcn_proof import proved_gain
 from netctrl.certificates.ecn.points import Point, points_of
 from netctrl.certificates.record import LinearMargins, QueueReach, QueueVerdict, SampledLoop
@@ -39,7 +39,6 @@ from netctrl.units import BITS_PER_BYTE, format_quantity, packets_per_second
 
 __all__ = ["DcqcnSubject", "dcqcn", "dcqcn_as_switch"]
 
-_MIN_FACTOR = 10.0 ** (MIN_GAIN_DB / 20.0)
 _LOOKED = (17, 7, 3)
 """Flows, round-trip times and rates at which the loop of a box is looked at."""
 _FREQUENCIES = 1500
@@ -295,7 +294,7 @@ def _longest_rtt(subject: DcqcnSubject, points: list[Point], packet_bytes: float
     loads, end = _loads(subject, flows, rate, packet_bytes), max(each.rtt_s for each in points)
 
     def kept(rtt: float) -> bool:
-        return bool(_look(subject, loads, np.full(flows.shape, rtt))[0].min() >= _MIN_FACTOR)
+        return bool(_look(subject, loads, np.full(flows.shape, rtt))[0].min() >= MIN_FACTOR)
 
     low, high = None, end / _FAR
     while kept(high):
@@ -321,10 +320,10 @@ def _smallest_max(subject: DcqcnSubject, points: list[Point], packet_bytes: floa
         return None
     flows, rtt, rate = (np.array(each)[:, None] for each in zip(*points, strict=True))
     loads = _loads(subject, flows, rate, packet_bytes)
-    steeper = float(_look(subject, loads, rtt)[0].min()) / _MIN_FACTOR
+    steeper = float(_look(subject, loads, rtt)[0].min()) / MIN_FACTOR
     if not 0.0 < steeper < inf:
         return None
-    kept = _look(subject, loads._replace(slope=loads.slope * steeper), rtt)[0].min() >= 0.999 * _MIN_FACTOR
+    kept = _look(subject, loads._replace(slope=loads.slope * steeper), rtt)[0].min() >= 0.999 * MIN_FACTOR
     return subject.min_bytes + (subject.max_bytes - subject.min_bytes) / steeper if kept else None
 
 

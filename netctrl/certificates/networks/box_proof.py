@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import log, radians, sqrt
 from typing import NamedTuple
 
-from netctrl.certificates.box import MIN_GAIN_DB, MIN_PHASE_DEG, MIN_WINDOW
+from netctrl.certificates.box import MIN_FACTOR, MIN_PHASE_DEG, MIN_WINDOW
 from netctrl.certificates.networks.box import NetworkRange, Worst
 from netctrl.certificates.networks.margins import GAIN_CAP, limits_of, scanned
 from netctrl.certificates.networks.scenario import network_of
@@ -25,7 +25,6 @@ from netctrl.scenario.scenario import Scenario
 
 __all__ = ["BoxProof", "box_proof"]
 
-_MIN_FACTOR = 10.0 ** (MIN_GAIN_DB / 20.0)
 _MOST_CELLS, _FINER = 60_000, 20_000
 """Cells of the design rule's proof, and of each attempt to prove more."""
 _GAPS = (0.02, 0.05, 0.1, 0.2, 0.4)
@@ -62,9 +61,9 @@ def box_proof(scenario: Scenario, ranges: tuple[NetworkRange, ...], worst: Worst
     if isinstance(found, str):
         return BoxProof(False, None, found)
     rule = False
-    if worst.factor > _MIN_FACTOR and worst.lower < 1.0 / _MIN_FACTOR and worst.phase_rad > radians(MIN_PHASE_DEG):
+    if worst.factor > MIN_FACTOR and worst.lower < 1.0 / MIN_FACTOR and worst.phase_rad > radians(MIN_PHASE_DEG):
         phase = radians(MIN_PHASE_DEG)
-        rule = found.held(_MOST_CELLS, gain=(1.0 / _MIN_FACTOR, _MIN_FACTOR)) and found.held(
+        rule = found.held(_MOST_CELLS, gain=(1.0 / MIN_FACTOR, MIN_FACTOR)) and found.held(
             _MOST_CELLS, gain=(1.0, 1.0), phase=(-phase, phase)
         )
         if not rule:
@@ -72,12 +71,12 @@ def box_proof(scenario: Scenario, ranges: tuple[NetworkRange, ...], worst: Worst
     attained = min(worst.factor, GAIN_CAP)
     for gap in _GAPS:
         factor = attained - gap * (attained - 1.0)
-        if rule and factor <= _MIN_FACTOR:
+        if rule and factor <= MIN_FACTOR:
             break
         if found.held(_FINER, gain=(1.0, factor)):
             return BoxProof(rule, factor, "")
     if rule:
-        return BoxProof(True, _MIN_FACTOR, "")
+        return BoxProof(True, MIN_FACTOR, "")
     return BoxProof(False, None, f"no decision in {_FINER} cells: narrower ranges would be decided")
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from netctrl.certificates.box import MIN_GAIN_DB, MIN_PHASE_DEG, MIN_WINDOW
+from netctrl.certificates.box import MIN_FACTOR, MIN_GAIN_DB, MIN_PHASE_DEG, MIN_WINDOW
 from netctrl.certificates.certify import described
 from netctrl.certificates.networks.box import NetworkRange, Worst, ranges_of, worst_of
 from netctrl.certificates.networks.box_proof import BoxProof, box_proof
@@ -48,7 +48,6 @@ __all__ = ["certify_network"]
 
 Ranges = Mapping[str, float | tuple[float, float]] | None
 """Values or ranges (low, high) by names."""
-_MIN_FACTOR = 10.0 ** (MIN_GAIN_DB / 20.0)
 _FULL = 1e-6
 """Relative excess over its rate from which a link is overloaded."""
 
@@ -142,7 +141,7 @@ def certify_network(
         certificate=verdict,
         provenance=provenance(argv=argv, inputs=inputs, libraries=("numpy",)),
         box=box,
-        reach=network_reach(scenario, changed, loop_at, _MIN_FACTOR) if reach and not absent else None,
+        reach=network_reach(scenario, changed, loop_at, MIN_FACTOR) if reach and not absent else None,
     )
 
 
@@ -174,7 +173,7 @@ def _box(scenario: Scenario, ranges: tuple[NetworkRange, ...], worst: Worst, ver
 
 def _in_box(verdict: NetworkVerdict, worst: Worst, box: NetworkBox) -> NetworkVerdict:
     """Verdict of the worst point with what other points have."""
-    held = worst.phase_rad >= radians(MIN_PHASE_DEG) and worst.lower <= 1.0 / _MIN_FACTOR
+    held = worst.phase_rad >= radians(MIN_PHASE_DEG) and worst.lower <= 1.0 / MIN_FACTOR
     status = Status.STABLE if verdict.status is Status.ADMISSIBLE and not held else verdict.status
     notes = (f"between the {box.points} points nothing is proved: {box.why_not}",) if box.why_not else ()
     return replace(verdict, status=status, warnings=(*verdict.warnings, *notes))
@@ -232,9 +231,9 @@ def _status(loop: NetworkLoop, limits: Limits, margins: NetworkMargins) -> Statu
     phase = margins.phase_margin_deg_proved if loop.exact else margins.phase_margin_deg
     held = (gain is None or gain >= MIN_GAIN_DB) and (phase or 0.0) >= MIN_PHASE_DEG
     if loop.exact:
-        held = held and avoids_zero(loop.disc, Box(gain=(1.0 / _MIN_FACTOR, 1.0)))
+        held = held and avoids_zero(loop.disc, Box(gain=(1.0 / MIN_FACTOR, 1.0)))
     else:
-        held = held and (limits.lower is None or limits.lower.gain <= 1.0 / _MIN_FACTOR)
+        held = held and (limits.lower is None or limits.lower.gain <= 1.0 / MIN_FACTOR)
     return Status.ADMISSIBLE if held else Status.STABLE
 
 

@@ -50,7 +50,7 @@ PIE_SPREAD = 0.85 + 1.0 - exp(-7.65)
 PIE_FAULT = (
     "after some 2100 marks Linux's pie marks every packet for a while, which drops would end: not in the linear loop"
 )
-"""What a certificate says where it marks."""
+"""Warning of a certificate where Linux's pie marks."""
 
 _BURST = 150_000_000 >> 6
 _PANIC = 250_000_000 >> 6

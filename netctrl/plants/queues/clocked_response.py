@@ -127,7 +127,7 @@ class _Mean(NamedTuple):
 
     kappa: float
     deaf: float
-    """What flows in a cut add, times 1 + m + notice p [packet]."""
+    """Packets that flows in a cut add, times 1 + m + notice p."""
     less: float
     """E = kappa/(y (1 + less y)), the mean of open flows."""
     notice: float
@@ -267,7 +267,7 @@ def _exp(u: Any) -> Any:
 
 
 class Means(NamedTuple):
-    """What a response over cells has in place of quotients by sigma, whose bounds would be loose where it is small."""
+    """Means over cells in place of quotients by sigma, whose bounds would be loose where it is small."""
 
     turns: Sequence[Any]
     """`mean_turn` of each of the sender's turns."""

@@ -113,29 +113,26 @@ def coordinate(centre: np.ndarray, half: np.ndarray, number: int) -> MeanValue:
     return MeanValue(centre[:, number : number + 1], slopes, half.T[:, :, None])
 
 
-def mean_turn(x: Any, turned: Any) -> Any:
+def mean_turn(x: MeanValue, turned: MeanValue) -> MeanValue:
     """(1 − e^(−x))/x of an imaginary x with its e^(−x): the mean of e^(−x v) for v from 0 to 1.
 
-    Over cells its slope in |x| is at most 1/2, and at most (1 + min(1, 2/|x|))/|x|.
+    Its slope in |x| is at most 1/2, and at most (1 + min(1, 2/|x|))/|x|.
     """
-    found = (1.0 - turned) / x
-    return MeanValue(found.value, x.slopes * _turn_slope(x), x.half) if isinstance(x, MeanValue) else found
+    return MeanValue((1.0 - turned.value) / x.value, x.slopes * _turn_slope(x), x.half)
 
 
-def mean_fall(x: Any, mean: Any) -> Any:
+def mean_fall(x: MeanValue, mean: MeanValue) -> MeanValue:
     """2 (1 − mean)/x of an imaginary x with its `mean_turn`: the mean of e^(−x v) with the weight 2 (1 − v).
 
-    Over cells its slope in |x| is at most 1/3, and at most (2 |slope of the mean| + min(1, 4/|x|))/|x|.
+    Its slope in |x| is at most 1/3, and at most (2 |slope of the mean| + min(1, 4/|x|))/|x|.
     """
-    found = (1.0 - mean) * 2.0 / x
-    if not isinstance(x, MeanValue):
-        return found
     least = np.maximum(x.least, 0.0)
     slope = np.minimum(1.0 / 3.0, (2.0 * _turn_slope(x) + np.minimum(1.0, 4.0 / least)) / least)
-    return MeanValue(found.value, x.slopes * slope, x.half)
+    return MeanValue(2.0 * (1.0 - mean.value) / x.value, x.slopes * slope, x.half)
 
 
 def _turn_slope(x: MeanValue) -> np.ndarray:
+    """Bound of the slope of `mean_turn` in |x|."""
     least = np.maximum(x.least, 0.0)
     return np.minimum(0.5, (1.0 + np.minimum(1.0, 2.0 / least)) / least)
 

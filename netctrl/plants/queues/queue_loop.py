@@ -17,8 +17,6 @@ from netctrl.plants.queues.several_trips import sharp_angles
 
 __all__ = ["QueueLoop"]
 
-_FEW_APART, _MOST_APART = 120, 350
-"""More aliases of `several_clocks`, which leave less than 2e-5 and 1e-6 of the response."""
 _COARSE, _FINE = 1e-5, 5e-8
 """Relative error bounds of the response with few and with all aliases."""
 
@@ -27,11 +25,6 @@ class QueueLoop(QueueResponse):
     """Loop of a queue: a `BoundedResponse`, whose statements over boxes can be proved, but for `several_clocks`."""
 
     __slots__ = ()
-
-    def aliases(self, shortest: float, *, coarse: bool) -> int:
-        """Number of aliases on each side, for round trips from `shortest` [s] on: more where no tails are known."""
-        more = (_FEW_APART if coarse else _MOST_APART) if self.several_clocks else 0
-        return super().aliases(shortest, coarse=coarse) + more
 
     def sharp_angles(self, flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
         """Angles around which the response bends more sharply than by its delays, at k points (N, tau [s]): (k, n)."""

@@ -44,6 +44,8 @@ _FEW = 3
 """For a first look, which leaves less than 1e-5."""
 _FASTEST = 20.0
 """Corner in half turns of an interval from which on half as many more do: the main alias is then much larger."""
+_FEW_APART, _MOST_APART = 120, 350
+"""More of them for `several_clocks`, for a first look and else; they leave less than 2e-5 and 1e-6 of the response."""
 BLOCK = 30_000
 """Numbers in an array of a block: what is computed from them stays in the processor's cache."""
 np.empty(1 << 21)  # glibc keeps freed memory up to twice the largest array freed so far, else each block's is new pages
@@ -219,7 +221,8 @@ class QueueResponse:
         corner = max(4.0 / self.trip(k, shortest, self.law.target_s) for k in self.classes)
         fast = corner * self.epoch / pi
         fast = min(fast, 0.5 * (fast + _FASTEST))
-        return int(np.ceil(_FEW + 2.0 * fast if coarse else _ALIASES + 8.0 * fast))
+        apart = (_FEW_APART if coarse else _MOST_APART) if self.several_clocks else 0  # no tails are known
+        return int(np.ceil(_FEW + 2.0 * fast if coarse else _ALIASES + 8.0 * fast)) + apart
 
     def sums(
         self, theta: np.ndarray, x: np.ndarray, flows: np.ndarray, rtt: np.ndarray, extra: np.ndarray, most: int

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netctrl.frequency.sampled_stability import gain_factors, stable_gains
-from netctrl.plants.queues import queue_loop
+from netctrl.plants.queues import queue_response
 from netctrl.plants.queues.queue_laws import SampledPi, WindowClass
 from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.several_trips import shared_queue, sharp_angles
@@ -81,7 +81,7 @@ def several(seed: int) -> tuple[QueueLoop, float, float]:
 def test_the_aliases_that_are_taken_are_all_to_six_digits(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     loop, flows, rtt = several(seed)
     fine, coarse = loop.at(ANGLES, flows, rtt), loop.at(ANGLES, flows, rtt, coarse=True)
-    monkeypatch.setattr(queue_loop, "_MOST_APART", 6000)
+    monkeypatch.setattr(queue_response, "_MOST_APART", 6000)
     exact = loop.at(ANGLES, flows, rtt)
     np.testing.assert_allclose(fine, exact, rtol=1e-6)
     np.testing.assert_allclose(coarse, exact, rtol=2e-5)
