@@ -15,7 +15,7 @@ import nox
 
 nox.needs_version = ">=2025.5.1"
 nox.options.sessions = ["tests", "lint", "typing"]
-nox.options.default_venv_backend = "virtualenv"
+nox.options.default_venv_backend = "uv|virtualenv"  # uv where it is installed: the same, in seconds
 nox.options.reuse_venv = "yes"
 nox.options.error_on_missing_interpreters = True
 
@@ -27,6 +27,8 @@ PARALLEL = ("-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder")
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 """For each of these processes: more threads would wait for one another, on small matrices for longer than they work."""
 BIN = "Scripts" if os.name == "nt" else "bin"
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser().resolve() / "netctrl"
+"""Where netctrl keeps what took long to make; nox's sessions of all checkouts share it."""
 FRESH_VENV = ("python", "-m", "venv", "--clear", "--without-pip")
 """A virtual environment with nothing in it: pip installs from outside, and isn't weighed."""
 
@@ -45,35 +47,62 @@ def install_wheel(session: nox.Session, *requirements: str) -> None:
     session.install(*PINNED, "hatchling")
     wheel = build_wheel(session)
     session.install(*PINNED, str(wheel), *requirements)
-    # A reused environment would keep yesterday's wheel, whose version is the same. As `run`, so that `nox -R`,
-    # which skips `install`, does not test it either. Compiled: what runs in the kernel in virtual time keeps nothing.
-    session.run("pip", "install", "--no-deps", "--force-reinstall", "--compile", "--quiet", str(wheel))
-    # Kernels are compiled once for all sessions: their key holds the sources and the compiler, not the environment.
-    session.env["NUMBA_CACHE_DIR"] = str(Path(".nox", "kernels").resolve())
+    reinstall(session, wheel)
+    # Kernels are compiled once for all sessions and checkouts: their key holds the sources and the compiler.
+    session.env["NUMBA_CACHE_DIR"] = str(CACHE / "nox")
     session.env.update(ONE_THREAD)
+
+
+def reinstall(session: nox.Session, wheel: Path) -> None:
+    """The wheel in place of yesterday's, whose version is the same.
+
+    As `run`, so that `nox -R`, which skips `install`, does not test that one either. Compiled: what runs in the kernel
+    in virtual time keeps nothing.
+    """
+    pip = ("uv", "pip") if session.venv_backend == "uv" else ("pip",)
+    options = ("--no-deps", "--force-reinstall", "--compile", "--quiet")
+    session.run(*pip, "install", *options, str(wheel), external=pip[0] == "uv")
+
+
+def pytest(session: nox.Session, *arguments: str) -> None:
+    """Test the installed wheel; arguments after `--` go to pytest."""
+    install_wheel(session, *EXTRAS["test"])
+    session.install("--no-deps", "-r", "tests/openconfig.txt")
+    # The executable, not `python -m pytest`, which would put the checkout on sys.path.
+    session.run("pytest", "--import-mode=importlib", *PARALLEL, *arguments, *session.posargs)
 
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Test the installed wheel, but for the slow tests; arguments after `--` go to pytest."""
-    install_wheel(session, *EXTRAS["test"])
-    session.install("--no-deps", "-r", "tests/openconfig.txt")
-    # The executable, not `python -m pytest`, which would put the checkout on sys.path.
-    session.run("pytest", "--import-mode=importlib", *PARALLEL, *session.posargs)
+    """Test the installed wheel in minutes, without what has a session of its own; arguments after `--` go to pytest."""
+    pytest(session)
 
 
 @nox.session
 def slow(session: nox.Session) -> None:
-    """Run the slow tests: long runs in ns-3, packets of outside laws, proofs over many points."""
-    install_wheel(session, *EXTRAS["test"])
-    session.run("pytest", "--import-mode=importlib", *PARALLEL, "-m", "slow", *session.posargs)
+    """Tests that take more than 2 s of processor time each: packets of many seeds, proofs over many points."""
+    pytest(session, "-m", "slow and not (engines or lab or site)")
+
+
+@nox.session
+def engines(session: nox.Session) -> None:
+    """Tests in ns-3, and of other packages' laws on packets."""
+    pytest(session, "-m", "engines")
 
 
 @nox.session
 def lab(session: nox.Session) -> None:
-    """Build the Linux kernel in virtual time into the user's cache, five minutes of one core; then tests run in it."""
+    """Tests in the Linux kernel: in virtual time, which is built first, and in namespaces, which root may make."""
+    install_wheel(session, *EXTRAS["test"])
+    session.run("netctrl", "kernel", "build", "--n-jobs", "-1")
+    session.run("pytest", "--import-mode=importlib", *PARALLEL, "-m", "lab", *session.posargs)
+
+
+@nox.session
+def kernel(session: nox.Session) -> None:
+    """Build the Linux kernel in virtual time into the user's cache, five minutes of one core, unless it is there."""
     session.install(*PINNED, "hatchling", "msgspec", "cyclopts", "numpy")
-    session.run("pip", "install", "--no-deps", "--force-reinstall", "--quiet", str(build_wheel(session)))
+    reinstall(session, build_wheel(session))
     session.run("netctrl", "kernel", "build", "--n-jobs", "-1")
 
 
@@ -87,7 +116,7 @@ def core(session: nox.Session) -> None:
     install = ("pip", "--python", str(venv), "install", "--no-compile", "--quiet")
     session.run(*install, "-r", "requirements/core.txt")
     session.run(*install, "--no-deps", str(wheel))
-    session.env["NUMBA_CACHE_DIR"] = str(Path(".nox", "kernels").resolve())
+    session.env["NUMBA_CACHE_DIR"] = str(CACHE / "nox")
     folder = tempfile.mkdtemp()  # empty, so that netctrl isn't found in the checkout
     check = Path("tests", "support", "core_install.py").resolve()
     with session.chdir(folder):
@@ -128,13 +157,14 @@ def typing(session: nox.Session) -> None:
 
 
 @nox.session
-def docs(session: nox.Session) -> None:
-    """The site, into site/; a warning is an error. Then its links, and each page in a browser where there is one."""
-    session.install(*PINNED, *EXTRAS["docs"], *EXTRAS["test"])
+def site(session: nox.Session) -> None:
+    """The site, into site/; a warning is an error. Then its links, and its pages and reports in a browser, if any."""
+    install_wheel(session, *EXTRAS["docs"], *EXTRAS["test"])
     quiet = {"NO_MKDOCS_2_WARNING": "1"}  # mkdocs-material's advertisement of its successor
     session.run("mkdocs", "build", "--strict", "--clean", *session.posargs, env=quiet)
     require = ",".join(filter(None, (os.environ.get("NETCTRL_REQUIRE"), "site")))
-    session.run("pytest", "--import-mode=importlib", "tests/site", env=quiet | {"NETCTRL_REQUIRE": require})
+    tests = ("-m", "site", "tests/site", "tests/report")
+    session.run("pytest", "--import-mode=importlib", *tests, env=quiet | {"NETCTRL_REQUIRE": require})
 
 
 @nox.session
@@ -150,7 +180,8 @@ def notebooks(session: nox.Session) -> None:
 
 @nox.session
 def figures(session: nox.Session) -> None:
-    """Draw every figure again; fails where a number we call reproduced no longer is."""
+    """Draw the figures whose code or data changed since, with `-- --all` every one; fails where a number that we call
+    reproduced no longer is."""
     install_wheel(session)
     session.run("python", "experiments/figures.py", *session.posargs)
 

@@ -1,4 +1,8 @@
-"""Make the figures: `python experiments/figures.py [PAPER/NAME ...]`; all of them without arguments.
+"""Make the figures: `python experiments/figures.py [PAPER/NAME ...]`; without names those that have changed.
+
+A figure is unchanged where all that it depends on is as it was when its numbers last held on this machine: the files of
+experiments/ and netctrl/ that it imports or that were loaded when it was made, data/, ns-3, and the installed packages'
+versions. `--all` makes every one.
 
 Exit status 1 where a number is no longer what data/claims/ has, or its verdict another. `--claims` then stores the
 number, and the verdict follows. `--docs` copies pictures and tables to docs/assets/; `--full` runs the onset and Fig. 4
@@ -8,22 +12,30 @@ out.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
+import json
 import os
+import re
 import shutil
 import sys
 import time
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from importlib.metadata import distributions
 from itertools import repeat
 from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
 from common import Compared, store, write
-from packets import FASTER, available
+from packets import FASTER, available, find_ns3
 from threadpoolctl import threadpool_limits
 
+import netctrl
 from netctrl.datasets import PAPERS, claims
+from netctrl.model.io.files import user_cache
 
 HERE = Path(__file__).resolve().parent
 FIGURES = (
@@ -88,7 +100,10 @@ FIGURES = (
     "linux/hftrac_fig14",
     "linux/pacing_virtual",
 )
-OPTIONS = ("--claims", "--docs", "--full")
+OPTIONS = ("--all", "--claims", "--docs", "--full")
+PACKAGE = Path(netctrl.__file__).resolve().parent
+MARKS = (user_cache() or HERE) / "figures"
+IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+([\w.]+)", re.MULTILINE)
 IN_NS3 = ("connet/ns3", "mpcc/ns3")
 """Left out where there is no ns-3: a simulator isn't beside itself."""
 
@@ -98,6 +113,8 @@ class Made(NamedTuple):
     picture: str
     rows: list[Compared]
     seconds: float
+    loaded: list[str]
+    """Files of netctrl and experiments/ that the process has loaded, for this figure or one before it."""
 
 
 def make(name: str, argv: list[str]) -> Made:
@@ -114,11 +131,67 @@ def make(name: str, argv: list[str]) -> Made:
         shutil.copy(picture, asset.with_suffix(".png"))
         if outcome.table is not None:
             outcome.table.to_csv(asset.with_suffix(".csv"), index=False)
-    return Made(name, str(picture.relative_to(HERE.parent)), rows, time.perf_counter() - start)
+    files = [Path(str(getattr(module, "__file__", ""))) for module in list(sys.modules.values())]
+    loaded = [str(file) for file in files if {PACKAGE, HERE} & set(file.parents)]
+    return Made(name, str(picture.relative_to(HERE.parent)), rows, time.perf_counter() - start, loaded)
+
+
+@cache
+def hash_of(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
+
+
+@cache
+def imported_by(source: Path) -> frozenset[Path]:
+    """Files of netctrl and of experiments/ that a source imports anywhere; of a package all."""
+    found: set[Path] = set()
+    for name in IMPORT.findall(source.read_text(encoding="utf-8")):
+        place = (PACKAGE.parent if name.partition(".")[0] == "netctrl" else HERE).joinpath(*name.split("."))
+        file = place.with_suffix(".py")
+        found.update([file] if file.is_file() else place.glob("__init__.py" if place == PACKAGE else "*.py"))
+    return frozenset(found)
+
+
+@cache
+def surroundings() -> str:
+    """Hash of what all figures depend on: data/, the package's files for ns-3 and others that aren't Python, the
+    installed packages' versions, and which ns-3 there is."""
+    packages = sorted((each.name, each.version) for each in distributions() if each.name != "netctrl")
+    digest = hashlib.sha256(repr([sys.version, packages, find_ns3() if available() else None]).encode())
+    for folder in (HERE.parent / "data", PACKAGE):
+        for file in sorted(folder.rglob("*")):
+            if file.suffix not in (".py", ".pyc") and "kernels" not in file.parts and file.is_file():
+                digest.update(f"{file.name} {hash_of(file)}".encode())
+    return digest.hexdigest()
+
+
+def depends_on(name: str, loaded: Iterable[str] = ()) -> dict[str, str]:
+    """Hashes of the files that a figure depends on, by their names: those that were loaded, and all that these and the
+    figure's script import, when they are loaded or later."""
+    files: set[Path] = set()
+    ahead = {HERE / f"{name}.py", HERE / "figures.py", *map(Path, loaded)}
+    while ahead:
+        files |= ahead
+        ahead = {each for file in ahead for each in imported_by(file)} - files
+    known = {str(file.relative_to(PACKAGE.parent if PACKAGE in file.parents else HERE.parent)): file for file in files}
+    return {name: hash_of(file) for name, file in sorted(known.items())} | {"surroundings": surroundings()}
+
+
+def is_unchanged(name: str) -> bool:
+    """Whether a figure's mark, which its numbers left when they held, still tells what it depends on."""
+    try:
+        kept = json.loads(MARKS.joinpath(f"{name}.json").read_bytes())
+    except (OSError, ValueError):
+        return False
+    places = (PACKAGE.parent, HERE.parent)
+    now = {file: next((found for place in places if (found := hash_of(place / file))), "") for file in kept}
+    return kept == now | depends_on(name)
 
 
 def main(argv: list[str]) -> int:
-    names = [name for name in argv if name not in OPTIONS] or list(FIGURES)
+    names = [name for name in argv if name not in OPTIONS]
+    only_changed = not names and set(argv).isdisjoint(OPTIONS)
+    names = names or list(FIGURES)
     unknown = [name for name in names if name not in FIGURES]
     if unknown:
         print(f"error: no figure {unknown[0]!r}; there are {', '.join(FIGURES)}", file=sys.stderr)
@@ -127,6 +200,10 @@ def main(argv: list[str]) -> int:
     names = [name for name in names if name not in left_out]
     if left_out:
         print(f"without an ns-3 left out: {', '.join(left_out)}")
+    if only_changed:
+        changed = [name for name in names if not is_unchanged(name)]
+        print(f"unchanged since their numbers held: {len(names) - len(changed)} figures; `--all` makes them, too")
+        names = changed
     os.environ.update(FASTER)
     fallen = 0
     # A process for each core: what of a figure is done one after the other leaves no core idle.
@@ -137,6 +214,10 @@ def main(argv: list[str]) -> int:
                 mark = "ok  " if row.holds else "FELL"
                 print(f"  {mark} {row.kept.id:<24} {row.now.verdict:<17} {row.now.value:>14.7g}  {row.kept.where}")
                 fallen += not row.holds
+            if all(row.holds for row in made.rows):
+                mark = MARKS / f"{made.name}.json"
+                mark.parent.mkdir(parents=True, exist_ok=True)
+                mark.write_text(json.dumps(depends_on(made.name, made.loaded), indent=0), encoding="utf-8")
             if "--claims" in argv:
                 store(made.name.split("/")[0], made.rows)
     rest = [f"{paper}/{claim.id}" for paper in PAPERS for claim in claims(paper) if claim.verdict == "open"]

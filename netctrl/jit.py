@@ -21,9 +21,10 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import llvmlite
 import numba
@@ -31,6 +32,7 @@ import numpy as np
 from numba.core import config as numba_config
 from numba.core import event
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.compiler_lock import global_compiler_lock
 
 from netctrl.model.io.files import user_cache
 from netctrl.register import KERNEL_LAWS, Registry
@@ -39,8 +41,10 @@ __all__ = ["INLINED", "INSIDE", "by_number", "compiled_files", "key_of", "njit",
 
 PACKAGE = Path(__file__).parent
 config: Any = numba_config  # type checkers don't see attributes that are set on loading
-KEPT = 3
+KEPT = 6
 """Number of folders kept for each file of kernels; older sources or versions are removed first."""
+LONGEST_WAIT, LOOK_AGAIN = 300.0, 0.05
+"""How long a process waits for another one to compile a kernel, and the time between two looks [s]."""
 
 INSIDE: dict[str, Any] = {
     "error_model": "numpy",
@@ -74,6 +78,7 @@ def njit(function: Any = None, *, cache: bool = False, **options: Any) -> Any:
             _keep_from_python(dispatcher)
         if cache and not config.DISABLE_JIT and _is_ours(function) and cache_root() is not None:
             dispatcher._cache = _Cache(function)
+            _compile_once(dispatcher)
         return dispatcher
 
     return compiled if function is None else compiled(function)
@@ -89,6 +94,57 @@ def _keep_from_python(dispatcher: Any) -> None:
         raise TypeError(f"{dispatcher.__name__}() is a part of a kernel, which only compiled code calls")
 
     dispatcher.add_overload, dispatcher._compile_for_args = add_overload, refuse
+
+
+def _compile_once(dispatcher: Any) -> None:
+    """Of several processes that need a kernel one compiles it; the others wait, then load what it kept."""
+    load_or_compile, folder = dispatcher.compile, Path(dispatcher._cache.cache_path)
+
+    def compile_alone(signature: Any) -> Any:
+        # One thread of a process at a time, so that the processes' locks are taken in the order of imports, which form
+        # no circle: none waits for another one that waits for it.
+        with global_compiler_lock:
+            if folder in _locked:
+                return load_or_compile(signature)
+            lock = _lock(folder)
+            _locked.add(folder)
+            try:
+                return load_or_compile(signature)
+            finally:
+                _locked.remove(folder)
+                if lock is not None:
+                    lock.close()
+
+    dispatcher.compile = compile_alone
+
+
+_locked: set[Path] = set()
+"""Folders of kernels for which this process has the lock."""
+
+
+def _lock(folder: Path) -> IO[str] | None:
+    """Lock of a folder of kernels, which ends when it is closed or its process ends.
+
+    None, so that this process compiles for itself: where files can't be locked, as on Windows or in a folder that can
+    only be read, and after `LONGEST_WAIT`.
+    """
+    try:
+        flock, file = import_module("fcntl"), folder.with_name(f"{folder.name}.lock").open("w")
+    except (ImportError, OSError):
+        return None
+    until = time.monotonic() + LONGEST_WAIT
+    while True:
+        try:
+            flock.flock(file, flock.LOCK_EX | flock.LOCK_NB)
+            return file
+        except BlockingIOError:
+            if time.monotonic() > until:
+                break
+            time.sleep(LOOK_AGAIN)
+        except OSError:
+            break
+    file.close()
+    return None
 
 
 def by_number(functions: Mapping[int, Any], arguments: str, **options: Any) -> Any:
@@ -148,7 +204,8 @@ def key_of(path: Path) -> str:
     for each in sources(path):
         digest.update(each.relative_to(PACKAGE).as_posix().encode() + b"\0" + _source(each).digest)
     for each in _outside(path):
-        digest.update(str(each).encode() + b"\0" + _source(each).digest)
+        # Without its folder: an installation elsewhere compiles to the same code.
+        digest.update(each.name.encode() + b"\0" + _source(each).digest)
     return digest.hexdigest()[:16]
 
 
@@ -232,9 +289,10 @@ class _Folder:
             self.path.mkdir(parents=True)
         except FileExistsError:
             return
-        made = sorted(self.path.parent.glob(f"{self.module}-*"), key=lambda each: each.stat().st_mtime_ns)
-        for old in made[:-KEPT]:
+        folders = (each for each in self.path.parent.glob(f"{self.module}-*") if each.is_dir())
+        for old in sorted(folders, key=lambda each: each.stat().st_mtime_ns)[:-KEPT]:
             shutil.rmtree(old, ignore_errors=True)
+            old.with_name(f"{old.name}.lock").unlink(missing_ok=True)
 
 
 class _Files(CompileResultCacheImpl):

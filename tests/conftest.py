@@ -125,6 +125,10 @@ REQUIREMENTS = {
 }
 
 
+SESSIONS = {"ns3": "engines", "lab": "lab", "kernel": "lab", "browser": "site", "site": "site"}
+"""Requirement -> the marker of its tests, and the session of nox that has them; the session `tests` has the rest."""
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """Chromium without a screen, for one file: while it is open its event loop runs in this thread, and asyncio's other
@@ -176,10 +180,12 @@ def pytest_configure(config: pytest.Config) -> None:
     required()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A misspelt marker would silently need nothing; files with slow tests come first, so that cores end together."""
+    """Mark what other sessions have; files with slow tests come first, so that cores end together."""
     for item in items:
-        needs_of(item)
+        for session in {SESSIONS[name] for name in needs_of(item) if name in SESSIONS}:
+            item.add_marker(session)
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import fcntl
 import importlib
 import os
 import pty
 import shutil
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -115,6 +119,46 @@ def test_numbas_own_variable_is_followed_and_broken_files_are_made_again(copied,
     assert said.count(SAYS) == 1
 
 
+def test_a_process_waits_for_another_that_compiles_the_same_kernels(copied, tmp_path):
+    """Another process, here this one, has the lock while it compiles: then its code is loaded, not compiled again."""
+    done, waiting = tmp_path / "done", tmp_path / "waiting"
+    probe(copied, tmp_path, NUMBA_CACHE_DIR=str(done))
+    (compiled,) = done.rglob("*.nbi")
+    folder = waiting / compiled.parent.relative_to(done)
+    folder.parent.mkdir(parents=True)
+    lock = folder.with_name(f"{folder.name}.lock")
+    with lock.open("w") as mine, ThreadPoolExecutor(1) as pool:
+        fcntl.flock(mine, fcntl.LOCK_EX)
+        found = pool.submit(probe, copied, tmp_path, NUMBA_CACHE_DIR=str(waiting))
+        while not found.done() and opened_by_others(lock) == 0:
+            time.sleep(0.05)
+        shutil.copytree(compiled.parent, folder)
+        fcntl.flock(mine, fcntl.LOCK_UN)
+        assert found.result() == (OLD, "\r\nend of what was said\r\n")
+
+
+def opened_by_others(file: Path) -> int:
+    """In how many other processes of this user a file is open."""
+    count = 0
+    for link in Path("/proc").glob("[0-9]*/fd/*"):
+        with suppress(OSError):
+            count += link.parts[2] != str(os.getpid()) and link.readlink() == file
+    return count
+
+
+def test_laws_of_another_package_are_known_by_their_content(tmp_path, monkeypatch):
+    """Wherever a package is installed, its kernels have the same key; a changed law gives another."""
+    kernels = next(path for path in KERNELS if jit._source(path).laws)
+    keys = []
+    for place, text in (("one", "a = 1"), ("other", "a = 1"), ("changed", "a = 2")):
+        law = tmp_path / place / "law.py"
+        law.parent.mkdir()
+        law.write_text(text, encoding="utf-8")
+        monkeypatch.setattr(jit.Registry, "outside_files", lambda _, law=law: [law])
+        keys.append(jit.key_of.__wrapped__(kernels))
+    assert keys[0] == keys[1] != keys[2]
+
+
 def test_where_nothing_can_be_written_each_process_compiles(copied, tmp_path):
     (copied / "__pycache__").write_text("", encoding="utf-8")
     (tmp_path / ".cache").write_text("", encoding="utf-8")
@@ -134,14 +178,16 @@ def test_a_folder_that_can_only_be_read_is_used(monkeypatch, tmp_path):
 
 def test_old_folders_go(tmp_path):
     function = importlib.import_module("netctrl.laws.link").backlog_step.py_func
-    for number in range(5):
+    for number in range(jit.KEPT + 2):
+        (tmp_path / f"laws.link-{number}.lock").touch()
         old = tmp_path / f"laws.link-{number}"
         old.mkdir()
         os.utime(old, (number, number))
     (tmp_path / "laws.link_other-0").mkdir()
     jit._Folder(function, tmp_path).ensure_cache_path()
-    kept = {"laws.link-3", "laws.link-4", f"laws.link-{jit.key_of(Path(function.__code__.co_filename))}"}
-    assert {path.name for path in tmp_path.iterdir()} == kept | {"laws.link_other-0"}
+    old = {f"laws.link-{number}" for number in range(3, jit.KEPT + 2)}
+    kept = old | {f"laws.link-{jit.key_of(Path(function.__code__.co_filename))}", "laws.link_other-0"}
+    assert {path.name for path in tmp_path.iterdir()} == kept | {f"{name}.lock" for name in old}
 
 
 def test_every_kernel_is_compiled_by_netctrls_own_decorator():
