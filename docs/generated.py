@@ -121,7 +121,7 @@ NOT_EXECUTED = """
 !!! warning "Not executed"
 
     This build of the site shows the cells without what they print and draw. Run the notebook, or build the site with
-    `nox -s notebooks docs`.
+    `nox -s notebooks site`.
 """
 
 

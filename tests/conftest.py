@@ -200,9 +200,43 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.skip(sentence)
 
 
+BEGAN = pytest.StashKey[float]()
+MOST_S = 2.0
+"""Processor time of a test of the session `tests` [s]; one that takes more belongs to another session."""
+
+
+def processor_time() -> float:
+    """Of this process and of those that it waited for [s]."""
+    return sum(os.times()[:4])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A report tells the processor time up to its end, fixtures made for it included."""
+    report = yield
+    report.user_properties.append(("processor_s", processor_time() - item.stash[BEGAN]))
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Tests that take longer than the session `tests` is for, with their processor time."""
+    reports = [*terminalreporter.stats.get("passed", ()), *terminalreporter.stats.get("failed", ())]
+    others = {"slow", *SESSIONS.values()}
+    found = [
+        (dict(each.user_properties).get("processor_s", 0.0), each.nodeid)
+        for each in reports
+        if not others & set(each.keywords)
+    ]
+    if longest := sorted(((time, name) for time, name in found if time > MOST_S), reverse=True):
+        terminalreporter.section(f"more than {MOST_S:g} s of processor time, first compilations included")
+        for time, name in longest:
+            terminalreporter.line(f"{time:6.1f} s  {name}")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool | None, bool | None]:
     """Programs of slow tests for ns-3 are compiled with less optimisation, unless CXXFLAGS says how."""
+    item.stash[BEGAN] = processor_time()
     with pytest.MonkeyPatch.context() as patch:
         if item.get_closest_marker("slow") and "CXXFLAGS" not in os.environ:
             patch.setenv("CXXFLAGS", LESS_OPTIMISED)

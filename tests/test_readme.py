@@ -52,6 +52,7 @@ def arguments(line: str) -> list[str]:
     return [sys.executable, "-m", *words]
 
 
+@pytest.mark.slow
 def test_every_console_line_runs_in_an_empty_folder(tmp_path):
     lines = [line for text in blocks("console") for line in text.splitlines() if line]
     assert len(lines) >= 15
@@ -70,6 +71,7 @@ def test_exceptions_name_lines_that_are_there():
     assert [line for line in [*NOT_RUN, *map(" ".join, CHANGED), *STATUS] if line not in text] == []
 
 
+@pytest.mark.slow
 def test_python_runs_in_an_empty_folder_and_gives_the_numbers_beside_it(tmp_path):
     """A number in a comment behind an expression is what the expression gives, to the digits that are printed."""
     (code,) = blocks("python")

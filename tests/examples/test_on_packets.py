@@ -13,7 +13,7 @@ import pytest
 from packages import installed, run
 from places import ROOT
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.engines
 
 BLUE = ROOT / "examples" / "blue"
 PERIOD = log(8.0 / 7.0) / log(1.01)

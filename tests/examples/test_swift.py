@@ -38,7 +38,7 @@ def test_the_law_is_one_short_file() -> None:
     assert len((SWIFT / "netctrl_swift.py").read_text().splitlines()) <= 90
 
 
-@pytest.mark.slow
+@pytest.mark.engines
 def test_packets_wait_as_long_as_swift_wants_and_no_older_kernel_runs(site: Path) -> None:
     """5 us and alpha (1/sqrt(W) - 1/sqrt(fs_max)) for W packets, and at most what eight senders add in a round trip."""
     law = site / "netctrl_swift.py"
@@ -50,7 +50,6 @@ def test_packets_wait_as_long_as_swift_wants_and_no_older_kernel_runs(site: Path
         law.write_text(law.read_text().replace("target = path.base_rtt + p.queueing", "target = path.base_rtt"))
 
 
-@pytest.mark.slow
 @pytest.mark.needs("ns3")
 def test_ns3_gives_what_the_simulator_gives(site: Path) -> None:
     ours = json.loads(run(site, "-m", "netctrl.simulate", SCENARIO, "--json"))["summary"]

@@ -226,7 +226,7 @@ def pages(folder: str) -> list[Path]:
 
 
 def cases(folder: str) -> list[Any]:
-    """Each page of a folder of docs; those with blocks that need something a second time, slow, for these."""
+    """Each page of a folder of docs, all of which take seconds; those with needs a second time, for these."""
     import pytest
 
     found = []
@@ -234,7 +234,7 @@ def cases(folder: str) -> list[Any]:
         blocks = [block for block in find_blocks(page) if block.runs]
         needs = sorted(set().union(*(block.needs for block in blocks)))
         if any(not block.needs for block in blocks):
-            found.append(pytest.param(page, [], id=page.stem))
+            found.append(pytest.param(page, [], id=page.stem, marks=pytest.mark.slow))
         if needs:
             name = f"{page.stem} with {', '.join(needs)}"
             found.append(pytest.param(page, needs, id=name, marks=[pytest.mark.needs(*needs), pytest.mark.slow]))
