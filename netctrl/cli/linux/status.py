@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from netctrl.cli.app import option, report, say
+from netctrl.cli.app import GOOD, NO_ADMISSIBLE_DESIGN, option, report, say
 from netctrl.cli.linux.common import DEFAULT_FOLDER, STATE_DIR, as_json
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ def status(
 ) -> int:
     """Lists netctrl's queues here, the process that owns them, and their counters.
 
+    Exit status 3: a queue is no longer as applied, or an interface is gone.
+
     Examples
     --------
     netctrl linux status
@@ -35,21 +37,24 @@ def status(
     if record is None:
         said = f"netctrl owns no queues: no record in {state_dir} for this network namespace\n"
         return say(as_json({"plan": None, "interfaces": []}) if json else said)
-    with RouteSocket() as socket:
+    with RouteSocket() as socket, socket.one_look():
         found = [_state(socket, entry) for entry in record.entries]
+    code = NO_ADMISSIBLE_DESIGN if any(each["differs"] for each in found) else GOOD
     if json:
         alive = record.owner.alive()
         content = {"plan": record.plan, "phase": record.phase, "since": record.since, "owner_alive": alive}
-        return say(as_json({**content, "owner": record.owner.pid, "interfaces": found}))
+        say(as_json({**content, "owner": record.owner.pid, "interfaces": found}))
+        return code
     rows = [(str(each["interface"]), _line(each)) for each in found]
-    return say(report(f"{record.plan}: {record.phase} since {record.since}, {_owner(record)}", rows))
+    say(report(f"{record.plan}: {record.phase} since {record.since}, {_owner(record)}", rows))
+    return code
 
 
 def _state(socket: RouteSocket, entry: Entry) -> dict[str, object]:
     from netctrl.linux.kernel.netlink import ROOT
     from netctrl.linux.kernel.objects import as_desired
 
-    if entry.index not in {link.index for link in socket.links()}:
+    if socket.link(entry.index) is None:
         return {"interface": entry.interface, "differs": ["the interface was deleted"], "counters": None}
     root = next((each for each in socket.qdiscs(entry.index) if each.parent == ROOT), None)
     counters = None if root is None else msgspec.to_builtins(root.counters)

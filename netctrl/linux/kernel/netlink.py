@@ -11,7 +11,8 @@ import os
 import socket
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
@@ -105,6 +106,7 @@ class RouteSocket:
             self._socket.close()
             raise
         self._sequence = 0
+        self._looked: dict[int, tuple[Qdisc, ...]] | None = None
         self._buffer = bytearray(_RECEIVE)
         self._view = memoryview(self._buffer)
         self._prepared: dict[tuple[int, ...], bytearray] = {}
@@ -130,14 +132,45 @@ class RouteSocket:
         rows = self._dump(_GETLINK, _NEWLINK, IFINFOMSG.pack(0, 0, 0, 0, 0), "list the interfaces")
         return tuple(map(read_link, rows))
 
+    def link(self, index: int) -> Link | None:
+        """One interface, by a query for it alone; None where there is none."""
+        what = f"read interface {index}"
+        self._send(_GETLINK, _REQUEST, IFINFOMSG.pack(0, 0, index, 0, 0))
+        try:
+            return next(read_link(body) for kind, body in self._answer(what) if kind == _NEWLINK)
+        except KernelRefusal as refusal:
+            if refusal.number != errno.ENODEV:
+                raise
+            return None
+
     def qdiscs(self, index: int | None = None, hidden: bool = False) -> tuple[Qdisc, ...]:
-        """All queues of the namespace, or of one interface; with `hidden` also those that come with their parents."""
-        ask = TCMSG.pack(0, 0 if index is None else index, 0, 0, 0)
+        """All queues of the namespace, or of one interface; with `hidden` also those that come with their parents.
+
+        The kernel lists those of all interfaces, whichever is asked for: see `one_look`.
+        """
+        if index is not None and self._looked is not None and not hidden:
+            return self._looked.get(index, ())
+        ask = TCMSG.pack(0, 0, 0, 0, 0)
         rows = self._dump(
             _GETQDISC, _NEWQDISC, ask + (attribute(_DUMP_INVISIBLE, b"") if hidden else b""), "list queues"
         )
-        found = tuple(map(read_qdisc, rows))
-        return found if index is None else tuple(each for each in found if each.index == index)
+        # Others are left out before their attributes are read, which takes most of the time.
+        return tuple(read_qdisc(row) for row in rows if index is None or TCMSG.unpack_from(row)[1] == index)
+
+    @contextmanager
+    def one_look(self) -> Generator[None]:
+        """Context in which `qdiscs` of an interface answers from one list, made now; nothing is changed within it.
+
+        For many interfaces: a list for each would take time quadratic in their number.
+        """
+        looked: dict[int, list[Qdisc]] = {}
+        for each in self.qdiscs():
+            looked.setdefault(each.index, []).append(each)
+        self._looked = {index: tuple(each) for index, each in looked.items()}
+        try:
+            yield
+        finally:
+            self._looked = None
 
     def qdisc(self, index: int, parent: int = ROOT, handle: int = 0) -> Qdisc:
         """Queue at a place, by a query for it alone, which is cheaper than a list; ENOENT where there is none.

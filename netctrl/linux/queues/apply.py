@@ -178,10 +178,11 @@ def _change(made: Applied, phases: Phases) -> None:
         event("applied", interface=entry.interface, handle=handle_text(OWN_HANDLE), kind=entry.desired[0].kind)
         phases(f"changed {entry.interface}")
     phases("applied")
-    for entry in made.plan.entries:
-        wrong = as_desired(made.socket, entry.index, entry.desired)
-        if wrong:
-            raise KernelRefusal(f"read back {entry.interface}", errno.EIO, "; ".join(wrong))
+    with made.socket.one_look():
+        for entry in made.plan.entries:
+            wrong = as_desired(made.socket, entry.index, entry.desired)
+            if wrong:
+                raise KernelRefusal(f"read back {entry.interface}", errno.EIO, "; ".join(wrong))
     event("read-back", plan=made.record.plan, interfaces=len(made.plan.entries))
     phases("read back")
 

@@ -54,7 +54,8 @@ def plan_queues(socket: RouteSocket, desired: QueuePlan, *, replace: bool = Fals
         The kernel didn't answer.
     """
     links = {link.name: link for link in socket.links()}
-    return Plan(desired, tuple(_entry(socket, links, each, replace) for each in desired.interfaces))
+    with socket.one_look():
+        return Plan(desired, tuple(_entry(socket, links, each, replace) for each in desired.interfaces))
 
 
 def check_capability() -> None:

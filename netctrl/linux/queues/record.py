@@ -17,6 +17,7 @@ from typing import Literal
 import msgspec
 
 from netctrl.errors import FileError, NetctrlError
+from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.linux.kernel.objects import QueueObject, shown
 from netctrl.linux.kernel.qdisc import HtbClassOptions, TbfOptions
 from netctrl.linux.state_files import flush_folder, open_lock, read_regular, safe_folder, write_through
@@ -107,6 +108,13 @@ class OwnershipRecord(Record, frozen=True):
         return self.owner.boot != _boot()
 
 
+def _of_another_namespace(record: OwnershipRecord) -> bool:
+    """Whether no interface of a record is here, as where a later namespace has an earlier one's inode."""
+    with RouteSocket() as socket:
+        here = {(link.index, link.address) for link in socket.links()}
+    return all((entry.index, entry.address) not in here for entry in record.entries)
+
+
 def this_process() -> Owner:
     """This process as an owner."""
     started = start_time(os.getpid())
@@ -127,9 +135,14 @@ class Store:
     def __init__(self, folder: str | os.PathLike[str] = STATE_FOLDER) -> None:
         self.folder = Path(folder)
         name = f"queues-{own_namespace()}"
-        self.path = self.folder / f"{name}.json"
-        self.confirmation = self.folder / f"{name}.confirmed"
         self._lock = self.folder / f"{name}.lock"
+        self.path = self.folder / f"{name}.json"
+        # Earlier versions named a record by the namespace's inode.
+        earlier = self.folder / f"queues-{Path('/proc/thread-self/ns/net').stat().st_ino}.json"
+        self._is_earlier = earlier.is_file() and not self.path.is_file()
+        if self._is_earlier:
+            self.path = earlier
+        self.confirmation = self.path.with_suffix(".confirmed")
 
     def read(self) -> OwnershipRecord | None:
         """Read the record; None where there is none.
@@ -148,11 +161,12 @@ class Store:
                 raise
             raise FileError(self.path, f"can't be read: {error.strerror}") from None
         try:
-            return decoded(self.path, text, OwnershipRecord)
+            record = decoded(self.path, text, OwnershipRecord)
         except (msgspec.ValidationError, FileError) as error:
             said = error.why if isinstance(error, FileError) else error
             why = f"is not a record of netctrl: {said}; check it, and `tc qdisc`, before you remove it"
             raise FileError(self.path, why) from None
+        return None if self._is_earlier and _of_another_namespace(record) else record
 
     def write(self, record: OwnershipRecord) -> None:
         """Write a record to the disk atomically: written to a temporary file, flushed, renamed, the folder flushed.

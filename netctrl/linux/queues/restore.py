@@ -150,7 +150,7 @@ def _put_back_one(socket: RouteSocket, entry: Entry, resumed: bool) -> str:
 
 
 def _is_there(socket: RouteSocket, entry: Entry) -> bool:
-    return entry.index in {link.index for link in socket.links()}
+    return socket.link(entry.index) is not None
 
 
 def _leave(entry: Entry, name: str, why: str) -> str:

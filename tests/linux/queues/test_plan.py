@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -19,6 +20,7 @@ from netctrl.linux.kernel.objects import OWN_HANDLE, Unrestorable, alike, as_des
 from netctrl.linux.kernel.qdisc import FifoOptions, HtbClassOptions, HtbOptions, TbfOptions
 from netctrl.linux.queues.apply import applied
 from netctrl.linux.queues.plan import plan_queues
+from netctrl.linux.queues.record import Store
 
 # The file
 
@@ -361,6 +363,79 @@ def test_every_wanted_kind_is_applied_and_read_back(kind, here, tmp_path) -> Non
         assert as_desired(route, index["v0"], plan.entries[0].desired) == []
         assert queues() != before
     assert queues() == before
+
+
+@kernel
+def test_the_namespaces_queues_are_listed_once_for_all_interfaces(here, tmp_path, monkeypatch) -> None:
+    """The kernel lists those of all interfaces each time: a list for each takes time quadratic in their number."""
+    lists = []
+    dump = RouteSocket._dump
+
+    def counted(self, ask, takes, content, what):
+        lists.append(what)
+        return dump(self, ask, takes, content, what)
+
+    monkeypatch.setattr(RouteSocket, "_dump", counted)
+    route, _ = here
+    plan = plan_queues(route, TWO)
+    assert (len(plan.entries), lists.count("list queues")) == (2, 1)
+    with applied(plan, folder=tmp_path / "state", watch=False):
+        assert lists.count("list queues") == 3  # planned again, and read back
+
+
+@kernel
+def test_one_interface_is_read_alone(here) -> None:
+    route, index = here
+    assert route.link(index["v0"]).name == "v0"
+    assert route.link(max(index.values()) + 1) is None
+
+
+def kept(route, folder) -> Path:
+    """The record of queues that stay, under the name that an earlier version gave it."""
+    with applied(plan_queues(route, ONE), folder=folder, watch=False) as made:
+        made.keep()
+    earlier = folder / f"queues-{Path('/proc/thread-self/ns/net').stat().st_ino}.json"
+    return Store(folder).path.rename(earlier)
+
+
+@kernel
+def test_a_record_of_an_earlier_version_is_found_after_an_upgrade(here, tmp_path) -> None:
+    route, _ = here
+    before = queues()
+    earlier = kept(route, tmp_path / "state")
+    ran = command("status", "--state-dir", tmp_path / "state")
+    assert (ran.returncode, "v0  as applied" in ran.stdout) == (0, True), ran.stdout + ran.stderr
+    ran = command("restore", "--state-dir", tmp_path / "state")
+    assert ran.returncode == 0, ran.stderr
+    assert queues() == before
+    assert not earlier.exists()
+
+
+@kernel
+def test_a_record_of_another_namespace_with_that_inode_is_not_ours(here, tmp_path) -> None:
+    route, _ = here
+    earlier = kept(route, tmp_path / "state")
+    content = json.loads(earlier.read_text())
+    for entry in content["entries"]:
+        entry["address"] = "02:00:00:00:00:99"
+    earlier.write_text(json.dumps(content))
+    assert Store(tmp_path / "state").read() is None
+
+
+@kernel
+def test_status_answers_no_where_a_queue_is_not_as_applied(here, tmp_path) -> None:
+    route, _ = here
+    state = ("--state-dir", tmp_path / "state")
+    with applied(plan_queues(route, TWO), folder=tmp_path / "state", watch=False) as made:
+        made.keep()
+    assert command("status", *state).returncode == 0
+    tc("qdisc del dev v0 root")
+    ran = command("status", *state)
+    assert (ran.returncode, "tbf qdisc 7c01: is missing" in ran.stdout) == (3, True), ran.stdout + ran.stderr
+    ip("link", "del", "v1")
+    ran = command("status", *state, "--json")
+    assert ran.returncode == 3
+    assert json.loads(ran.stdout)["interfaces"][1]["differs"] == ["the interface was deleted"]
 
 
 @kernel
