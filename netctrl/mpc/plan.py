@@ -14,14 +14,16 @@ from netctrl.mpc.parametric import ParametricProgram, parameters
 from netctrl.mpc.problem import MpcProblem
 from netctrl.mpc.qp.program import QPSolution, QPStatus
 from netctrl.mpc.qp.solve import CheckedWorkspace, failure, open_solver
-from netctrl.mpc.refine import refined
+from netctrl.mpc.refine import Refined, refined
 from netctrl.mpc.solvers.answer import Answer
 from netctrl.mpc.stages import growth
 from netctrl.mpc.verify import PlanResiduals, residuals
 
 __all__ = ["FORMS", "MpcPlan", "Outcome", "formulated", "planned", "solve_mpc"]
 
-_LOST = 1e-4 / float(np.finfo(float).eps)  # growth over the horizon by which rounding becomes as large as inputs' errors
+_LOST = 1e-4 / float(
+    np.finfo(float).eps
+)  # growth over the horizon by which rounding becomes as large as inputs' errors
 
 FORMS = {"condensed": condensed, "sparse": sparse}
 """Forms of the program by name: condensed for active-set solvers, sparse for osqp and long horizons."""
@@ -138,20 +140,18 @@ def planned(
     """
     shift = program.E @ theta
     none = (np.empty((0, 0)), np.empty((0, 0)), None)
-    worst, tried, answer = np.inf, 0, None
-    for answer in workspace.answers(
-        program.g + program.F @ theta, program.lower + shift, program.upper + shift, start
-    ):
+    worst, tried = np.inf, 0
+    answer = Answer(np.full(len(program.g), np.nan), np.full(len(program.lower), np.nan), QPStatus.FAILED, 0)
+    for answer in workspace.answers(program.g + program.F @ theta, program.lower + shift, program.upper + shift, start):
         tried += answer.iterations
         answer = answer._replace(iterations=tried)
         if answer.status in (QPStatus.INFEASIBLE, QPStatus.UNBOUNDED):
             return Outcome(answer.status, answer, *none, "")
-        for inputs, states, nu, mu in _candidates(problem, program, answer, theta):
-            errors = residuals(problem, program, inputs, states, nu, mu)
+        for found in _candidates(problem, program, answer, theta):
+            errors = residuals(problem, program, *found)
             if errors.solved:
-                return Outcome(QPStatus.SOLVED, answer, inputs, states, errors, "")
+                return Outcome(QPStatus.SOLVED, answer, found.inputs, found.states, errors, "")
             worst = min(worst, errors.worst)
-    assert answer is not None  # a workspace gives at least one answer
     status = workspace.proved(program.program(theta)) if answer.status is QPStatus.FAILED else QPStatus.FAILED
     reason = _reason(program, worst) if status is QPStatus.FAILED else ""
     return Outcome(status, answer, *none, reason)
@@ -159,8 +159,8 @@ def planned(
 
 def _candidates(
     problem: MpcProblem, program: ParametricProgram, answer: Answer, theta: np.ndarray
-) -> Iterator[tuple[np.ndarray, ...]]:
-    """Plans with the multipliers of inputs and states: the solver's, that one refined, the clipped regulator refined."""
+) -> Iterator[Refined]:
+    """Plans with their multipliers: the solver's, that one refined, the clipped regulator refined."""
     made, gains = program.stages, program.regulator.K
     starts: list[tuple[np.ndarray, ...] | None] = [None]
     if np.isfinite(answer.x).all() and np.isfinite(answer.multipliers).all():
@@ -168,7 +168,7 @@ def _candidates(
         if np.isfinite(states).all():
             nu, mu = program.multipliers(answer.multipliers)
             if answer.status is QPStatus.SOLVED:
-                yield inputs, states, nu, mu
+                yield Refined(inputs, states, nu, mu, program.regulator)
             starts = [(inputs, nu, mu), None]
     for near in starts:
         found = refined(problem, made, gains, theta, near)

@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.mpc.problem import MpcProblem
-from netctrl.mpc.stages import Stages, roll_out, widest
+from netctrl.mpc.stages import Regulator, Stages, roll_out, widest
 
 __all__ = ["Refined", "refined"]
 
 _EPS = float(np.finfo(float).eps)
-_STEPS = 100
+_PATIENCE = 20  # steps without fewer wrong bounds
 _ROUNDING = 64.0 * _EPS
 
 
@@ -32,6 +32,8 @@ class Refined(NamedTuple):
     """(P, m)"""
     state_multipliers: np.ndarray
     """(P, n), of x_1 .. x_P."""
+    regulator: Regulator
+    """Gains and prices of the inputs within their bounds while the others stay there."""
 
 
 class _Active(NamedTuple):
@@ -44,8 +46,9 @@ class _Active(NamedTuple):
     excess: np.ndarray
     """(P, n) soft bounds that x_1 .. x_P violate."""
 
-    def same(self, other: _Active) -> bool:
-        return all(np.array_equal(one, two) for one, two in zip(self, other, strict=True))
+    def distance(self, other: _Active) -> int:
+        """Number of bounds by which the sets differ."""
+        return sum(int((one != two).sum()) for one, two in zip(self, other, strict=True))
 
 
 def refined(
@@ -59,7 +62,7 @@ def refined(
 
     Each step solves the problem with the active bounds as equalities, then releases the bounds whose multiplier has the
     wrong sign and adds those that the step violates, until none changes (a primal-dual active-set method). None where
-    the set doesn't settle.
+    their number doesn't fall for 20 steps.
 
     Parameters
     ----------
@@ -85,23 +88,22 @@ def refined(
     inputs, states = _clipped(problem, made, theta, inputs)
     active = _first(problem, inputs, states, nu, mu)
     mu = np.where(active.states != 0, mu, 0.0)
-    tried: list[_Active] = []
-    for _ in range(_STEPS):
+    best, patience, exact = inputs.size + 2 * mu.size + 1, _PATIENCE, False
+    while patience > 0:
         with np.errstate(over="ignore", invalid="ignore"):
             found = _newton(problem, made, inputs, states, mu, active)
         if found is None:
             return None
-        inputs, states, nu, mu, terms = found
-        after = _changed(problem, inputs, states, nu, mu, terms, active)
-        if after.same(active):
-            settled = bool(tried) and tried[-1].same(active)
-            if settled:  # the last step was the refinement of the one before
-                return Refined(inputs, states, nu, mu)
-        elif any(after.same(each) for each in tried):
-            return None
-        tried.append(active)
-        mu = np.where(after.states != 0, mu, 0.0)
-        active = after
+        plan, terms = found
+        inputs, states, mu = plan.inputs, plan.states, plan.state_multipliers
+        wanted = _changed(problem, plan, terms, active)
+        count = active.distance(wanted)
+        if count == 0 and exact:  # the last step refined the one before
+            return plan
+        exact = count == 0
+        best, patience = (count, _PATIENCE) if count < best else (best, patience - 1)
+        active = wanted
+        mu = np.where(active.states != 0, mu, 0.0)
     return None
 
 
@@ -113,9 +115,7 @@ def _clipped_regulator(problem: MpcProblem, made: Stages, gains: np.ndarray, the
     return inputs
 
 
-def _clipped(
-    problem: MpcProblem, made: Stages, theta: np.ndarray, inputs: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _clipped(problem: MpcProblem, made: Stages, theta: np.ndarray, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return roll_out(
         made,
         np.zeros((*inputs.shape, len(theta))),
@@ -139,21 +139,12 @@ def _first(problem: MpcProblem, inputs: np.ndarray, states: np.ndarray, nu: np.n
     return _Active(fixed, np.where((problem.hard | (w > 0.0)) & np.isfinite(bound), met, 0), excess)
 
 
-def _changed(
-    problem: MpcProblem,
-    inputs: np.ndarray,
-    states: np.ndarray,
-    nu: np.ndarray,
-    mu: np.ndarray,
-    terms: np.ndarray,
-    active: _Active,
-) -> _Active:
+def _changed(problem: MpcProblem, plan: Refined, terms: np.ndarray, active: _Active) -> _Active:
     """Active bounds after a step: without those of the wrong sign, and with those violated, beyond rounding."""
+    inputs, states, nu, mu, _ = plan
     x, w = states[1:, : mu.shape[1]], problem.soft_linear
     tiny = _ROUNDING * widest(problem.input_lower, problem.input_upper)
-    violated = np.where(
-        inputs > problem.input_upper + tiny, 1, np.where(inputs < problem.input_lower - tiny, -1, 0)
-    )
+    violated = np.where(inputs > problem.input_upper + tiny, 1, np.where(inputs < problem.input_lower - tiny, -1, 0))
     held = np.where(active.inputs * nu >= -_ROUNDING * terms, active.inputs, 0)
     fixed = np.where(active.inputs != 0, held, violated)
     tiny = _ROUNDING * (widest(problem.state_lower, problem.state_upper) + np.abs(x))
@@ -176,8 +167,8 @@ def _newton(
     states: np.ndarray,
     mu: np.ndarray,
     active: _Active,
-) -> tuple[np.ndarray, ...] | None:
-    """Step to the optimum with the active bounds as equalities: inputs, states, multipliers, terms of the gradient.
+) -> tuple[Refined, np.ndarray] | None:
+    """Step to the optimum with the active bounds as equalities, and the size of the terms of the inputs' gradients.
 
     The cost of z_k .. z_P after a change d of z_k is d'X_k d + 2 d'p_k. Column 0 of p is the plan's own gradient, the
     others are those of a multiplier 2 at each state that meets its bound.
@@ -191,7 +182,7 @@ def _newton(
     move = np.where(active.inputs != 0, np.where(active.inputs != 0, target, 0.0) - inputs, 0.0)
     curved = np.where(active.excess != 0, problem.soft_weight, 0.0)
     pull = 0.5 * (mu + _penalty(problem, x, active))
-    K, kappa = np.zeros((P, m, q)), np.zeros((P, m, 1 + count))
+    K, kappa, price = np.zeros((P, m, q)), np.zeros((P, m, 1 + count)), np.zeros((P, m))
     X, p = T.copy(), np.zeros((q, 1 + count))
     p[:, 0] = T @ states[-1]
     for k in reversed(range(P)):
@@ -204,6 +195,7 @@ def _newton(
         XB = X @ B
         if free.any():
             M = R + B.T @ XB
+            price[k, free] = 2.0 * np.diag(M)[free]
             right = (R @ inputs[k] + N.T @ states[k])[:, None] * (np.arange(1 + count) == 0) + B.T @ p
             right += M[:, ~free] @ kappa[k, ~free]
             solved = _solve(M[np.ix_(free, free)], np.hstack([(XB.T @ A + N.T)[free], right[free]]))
@@ -232,7 +224,7 @@ def _newton(
         return None
     mu = np.where(active.states != 0, mu, 0.0) + _penalty(problem, z[1:, :n], active)
     nu, terms = _input_multipliers(made, K, after, z, mu, active)
-    return after, z, nu, mu, terms
+    return Refined(after, z, nu, mu, Regulator(K, price, needed=True)), terms
 
 
 def _penalty(problem: MpcProblem, x: np.ndarray, active: _Active) -> np.ndarray:

@@ -15,7 +15,7 @@ import numpy as np
 
 from netctrl.mpc.parametric import ParametricProgram
 from netctrl.mpc.problem import MpcProblem
-from netctrl.mpc.stages import widest
+from netctrl.mpc.stages import Regulator, Stages, widest
 
 __all__ = ["PlanResiduals", "plan_residuals", "residuals"]
 
@@ -59,19 +59,25 @@ def residuals(
     states: np.ndarray,
     input_multipliers: np.ndarray,
     state_multipliers: np.ndarray,
+    regulator: Regulator | None = None,
 ) -> PlanResiduals:
     """Residuals of inputs (P, m) and predicted states z (P + 1, q), with multipliers ν (P, m) and μ (P, n).
 
     λ_P = 2 T z_P + μ_P, λ_k = 2 (Q z_k + N u_k) + A'λ_{k+1} + μ_k and r_k = 2 (N'z_k + R u_k) + B'λ_{k+1} + ν_k = 0.
     Subtracting K_k'r_k from λ_k, which has no effect where r = 0, makes r the gradient by v of u = v − K z with the
     regulator's gains. This avoids powers of an unstable A, and r_k over 2 M_k is the distance of v_k from its optimum.
+    `regulator` is the one while the inputs on their bounds stay there, by default the one without bounds, whose prices
+    M_k are lower: the more later inputs are on their bounds, the more each free one costs.
     """
+    free = program.regulator
+    K, price = (free if regulator is None else regulator)[:2]
+    price = np.maximum(price, free.price)
     n = problem.plant.n_states
     nu, mu = input_multipliers, state_multipliers
     x = states[1:, :n]
     nu = np.where(np.isfinite(np.where(nu > 0.0, problem.input_upper, problem.input_lower)), nu, 0.0)
     mu = np.where(np.isfinite(np.where(mu > 0.0, problem.state_upper, problem.state_lower)), mu, 0.0)
-    r, nu = _gradient(problem, program, inputs, states, nu, mu)
+    r, nu = _gradient(problem, program.stages, K, inputs, states, nu, mu)
     reach = np.abs(states[:-1]) @ np.abs(program.stages.A).T + np.abs(inputs) @ np.abs(program.stages.B).T
     reach = reach[:, :n]
     broken = max(
@@ -85,16 +91,18 @@ def residuals(
     )
     unit = np.maximum(np.abs(inputs).max(axis=0), _SMALL * widest(problem.input_lower, problem.input_upper))
     unit = np.maximum(unit, np.finfo(float).tiny)
-    price = program.regulator.price
     off = float((np.abs(r) / price / unit).max())
     gap = _gap(inputs, nu, problem.input_lower, problem.input_upper, np.zeros_like(inputs))
     gap += _state_gap(problem, x, mu, 4.0 * sum(program.stages.B.shape) * _EPS * reach)
-    return PlanResiduals(broken, off, float(np.sqrt(max(gap, 0.0) / max(price[0] @ unit**2, np.finfo(float).tiny))))
+    return PlanResiduals(
+        broken, off, float(np.sqrt(max(gap, 0.0) / max(free.price[0] @ unit**2, np.finfo(float).tiny)))
+    )
 
 
 def _gradient(
     problem: MpcProblem,
-    program: ParametricProgram,
+    made: Stages,
+    gains: np.ndarray,
     inputs: np.ndarray,
     states: np.ndarray,
     nu: np.ndarray,
@@ -104,8 +112,8 @@ def _gradient(
 
     An input exactly on a bound takes the multiplier ν − r, with which its gradient is 0, where its sign allows that.
     """
-    A, B, Q, R, N, T = program.stages
-    n, gains = mu.shape[1], program.regulator.K
+    A, B, Q, R, N, T = made
+    n = mu.shape[1]
     at = np.where(inputs == problem.input_upper, 1.0, np.where(inputs == problem.input_lower, -1.0, 0.0))
     fixed = problem.input_lower == problem.input_upper
     own = 2.0 * (inputs @ R + states[:-1] @ N)
@@ -129,9 +137,7 @@ def _broken(at: np.ndarray, lower: np.ndarray, upper: np.ndarray, terms: np.ndar
     return float((by / np.maximum(np.maximum(widest(lower, upper), terms), np.finfo(float).tiny)).max())
 
 
-def _gap(
-    at: np.ndarray, multipliers: np.ndarray, lower: np.ndarray, upper: np.ndarray, noise: np.ndarray
-) -> float:
+def _gap(at: np.ndarray, multipliers: np.ndarray, lower: np.ndarray, upper: np.ndarray, noise: np.ndarray) -> float:
     used = np.where(multipliers > 0.0, upper, lower)
     slack = np.abs(np.where(multipliers != 0.0, used - at, 0.0))
     return float((np.abs(multipliers) * np.maximum(slack - noise, 0.0)).sum())

@@ -44,7 +44,12 @@ class CheckedWorkspace:
             tried += answer.iterations
             if answer.status is not QPStatus.FAILED:
                 return answer._replace(iterations=tried)
-        return Answer(np.full(len(g), np.nan), np.full(len(lower), np.nan), self.proved(self._program.changed(g, lower, upper)), tried)
+        return Answer(
+            np.full(len(g), np.nan),
+            np.full(len(lower), np.nan),
+            self.proved(self._program.changed(g, lower, upper)),
+            tried,
+        )
 
     def answers(
         self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None
