@@ -19,6 +19,7 @@ __all__ = ["Refined", "refined"]
 _EPS = float(np.finfo(float).eps)
 _PATIENCE = 20  # steps without fewer wrong bounds
 _ROUNDING = 64.0 * _EPS
+_OFF = 1e-9  # relative distance of a state from a bound that it should meet
 
 
 class Refined(NamedTuple):
@@ -151,8 +152,12 @@ def _changed(problem: MpcProblem, plan: Refined, terms: np.ndarray, active: _Act
     out = np.where(x > problem.state_upper + tiny, 1, np.where(x < problem.state_lower - tiny, -1, 0))
     soft, corner = problem.soft, problem.soft & (w > 0.0)
     # A soft bound with w > 0 is met with equality for multipliers from 0 to w.
-    held = np.where(active.states * mu >= 0.0, active.states, 0)
-    too_much = corner & (active.states * mu > w)
+    # Where no input is free to move a state onto its bound, it stays off it.
+    edge = np.where(active.states > 0, problem.state_upper, problem.state_lower)
+    off = np.where(active.states != 0, active.states * (x - np.where(active.states != 0, edge, 0.0)), 0.0)
+    size = _OFF * (widest(problem.state_lower, problem.state_upper) + np.abs(x))
+    held = np.where((active.states * mu >= 0.0) & (off >= -size), active.states, 0)
+    too_much = corner & ((active.states * mu > w) | (off > size))
     met = np.where(active.states != 0, np.where(too_much, 0, held), np.where(problem.hard | corner, out, 0))
     left = (active.excess != 0) & (out != active.excess)
     met = np.where(active.excess != 0, np.where(left & corner, active.excess, 0), met)
