@@ -39,8 +39,8 @@ def eight_states() -> tuple[MpcProblem, np.ndarray]:
     return MpcProblem(plant=StateSpace(A, B, np.eye(8), dt=1.0), horizon=50, **requested), 5.0 * drawn.randn(8)
 
 
-@pytest.mark.parametrize("solver", ["daqp", "clarabel"])
-@pytest.mark.parametrize("horizon", [40, 80, 100, 200])
+@pytest.mark.parametrize("solver", ["daqp", pytest.param("clarabel", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("horizon", [40, 80, 100, pytest.param(200, marks=pytest.mark.slow)])
 def test_inputs_that_stay_on_their_bound(solver: str, horizon: int) -> None:
     """From 3 no input brings the state back: each is −1. It was refused from a horizon of 80 on."""
     found = solve_mpc(growing(1.1, horizon), [3.0], solver=solver)
@@ -48,6 +48,7 @@ def test_inputs_that_stay_on_their_bound(solver: str, horizon: int) -> None:
     assert found.residuals.solved
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", QP_SOLVERS)
 @pytest.mark.parametrize("form", FORMS)
 def test_each_solver_and_form(solver: str, form: str) -> None:
@@ -82,6 +83,7 @@ def test_soft_bounds_by_osqp() -> None:
         np.testing.assert_allclose(found.inputs, expected, rtol=0.0, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_eight_states_and_two_inputs() -> None:
     """All solvers' plans were refused; the one thrown away was right to 1e-11."""
     problem, state = eight_states()
