@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,11 +12,18 @@ from netctrl.errors import NetctrlError, checked_word
 from netctrl.mpc.formulate import condensed, sparse
 from netctrl.mpc.parametric import ParametricProgram, parameters
 from netctrl.mpc.problem import MpcProblem
-from netctrl.mpc.qp.program import QPSolution
-from netctrl.mpc.qp.solve import solve_qp
-from netctrl.mpc.verify import PlanResiduals, plan_residuals
+from netctrl.mpc.qp.program import QPSolution, QPStatus
+from netctrl.mpc.qp.solve import CheckedWorkspace, failure, open_solver
+from netctrl.mpc.refine import Refined, refined
+from netctrl.mpc.solvers.answer import Answer
+from netctrl.mpc.stages import growth
+from netctrl.mpc.verify import PlanResiduals, residuals
 
-__all__ = ["FORMS", "MpcPlan", "formulated", "solve_mpc"]
+__all__ = ["FORMS", "MpcPlan", "Outcome", "formulated", "planned", "solve_mpc"]
+
+_LOST = 1e-4 / float(
+    np.finfo(float).eps
+)  # growth over the horizon by which rounding becomes as large as inputs' errors
 
 FORMS = {"condensed": condensed, "sparse": sparse}
 """Forms of the program by name: condensed for active-set solvers, sparse for osqp and long horizons."""
@@ -32,7 +40,8 @@ class MpcPlan:
     excess: np.ndarray
     """(P + 1, n) violation of state bounds; 0 except for soft bounds, and for x_0, which no input changes."""
     solution: QPSolution
-    """Solution of the scaled quadratic program."""
+    """The solver's solution of the scaled quadratic program; where it has none, or one that is too coarse, the plan
+    comes from a refinement stage by stage."""
     residuals: PlanResiduals
     """Residuals of the problem itself, stage by stage; a plan with large ones is rejected."""
 
@@ -75,7 +84,7 @@ def solve_mpc(
     InvalidValue
         Shapes that don't fit, an unknown solver or form.
     NetctrlError
-        The solver fails.
+        No plan passes the check; the message says whether the solver stopped or rounding decides.
 
     Examples
     --------
@@ -88,14 +97,95 @@ def solve_mpc(
     """
     program = formulated(problem, form)
     theta = parameters(problem, state, past_inputs)
-    solution = solve_qp(program.program(theta), solver=solver)
-    inputs, states = program.plan(solution.x, theta)
-    residuals = plan_residuals(problem, program, inputs, states, solution.multipliers)
-    if not residuals.solved:
-        raise NetctrlError(
-            f"the plan of {solver} differs from the problem's solution by {residuals.worst:.1e}: try another solver or "
-            "form, or scale the problem"
-        )
+    at = program.program(theta)
+    status, answer, inputs, states, errors, reason = planned(problem, program, open_solver(at, solver), theta)
+    if errors is None:
+        raise NetctrlError(reason) if status is QPStatus.FAILED else failure(at, status, solver)
+    x, y = answer.x, answer.multipliers
+    if answer.status is not QPStatus.SOLVED:
+        x, y = np.full_like(x, np.nan), np.full_like(y, np.nan)
+    solution = QPSolution(at, x, y, answer.status, solver, answer.iterations)
     states = np.ascontiguousarray(states[:, : problem.plant.n_states])
     excess = np.maximum(states - problem.state_upper, 0.0) + np.maximum(problem.state_lower - states, 0.0)
-    return MpcPlan(inputs, states, excess, solution, residuals)
+    return MpcPlan(inputs, states, excess, solution, errors)
+
+
+class Outcome(NamedTuple):
+    """Result of one solve: a plan that passes the check, or the reason why there is none."""
+
+    status: QPStatus
+    """SOLVED with a plan; INFEASIBLE and UNBOUNDED are proved."""
+    answer: Answer
+    """Last answer of the solver."""
+    inputs: np.ndarray
+    """(P, m)"""
+    states: np.ndarray
+    """(P + 1, q) z_0 .. z_P."""
+    residuals: PlanResiduals | None
+    """Residuals of the plan; None without one."""
+    reason: str
+    """Reason of status FAILED in words; empty otherwise."""
+
+
+def planned(
+    problem: MpcProblem,
+    program: ParametricProgram,
+    workspace: CheckedWorkspace,
+    theta: np.ndarray,
+    start: np.ndarray | None = None,
+) -> Outcome:
+    """Plan at θ, shape (q,), by a solver that was set up for the program; `start` is its initial guess.
+
+    A plan of the solver that fails the check is refined; so is the clipped regulator, where the solver has no plan.
+    """
+    shift = program.E @ theta
+    none = (np.empty((0, 0)), np.empty((0, 0)), None)
+    worst, tried = np.inf, 0
+    answer = Answer(np.full(len(program.g), np.nan), np.full(len(program.lower), np.nan), QPStatus.FAILED, 0)
+    for answer in workspace.answers(program.g + program.F @ theta, program.lower + shift, program.upper + shift, start):
+        tried += answer.iterations
+        answer = answer._replace(iterations=tried)
+        if answer.status in (QPStatus.INFEASIBLE, QPStatus.UNBOUNDED):
+            return Outcome(answer.status, answer, *none, "")
+        for found in _candidates(problem, program, answer, theta):
+            errors = residuals(problem, program, *found)
+            if errors.solved:
+                return Outcome(QPStatus.SOLVED, answer, found.inputs, found.states, errors, "")
+            worst = min(worst, errors.worst)
+    status = workspace.proved(program.program(theta)) if answer.status is QPStatus.FAILED else QPStatus.FAILED
+    reason = _reason(program, worst) if status is QPStatus.FAILED else ""
+    return Outcome(status, answer, *none, reason)
+
+
+def _candidates(
+    problem: MpcProblem, program: ParametricProgram, answer: Answer, theta: np.ndarray
+) -> Iterator[Refined]:
+    """Plans with their multipliers: the solver's, that one refined, the clipped regulator refined."""
+    made, gains = program.stages, program.regulator.K
+    starts: list[tuple[np.ndarray, ...] | None] = [None]
+    if np.isfinite(answer.x).all() and np.isfinite(answer.multipliers).all():
+        inputs, states = program.plan(answer.x, theta)
+        if np.isfinite(states).all():
+            nu, mu = program.multipliers(answer.multipliers)
+            if answer.status is QPStatus.SOLVED:
+                yield Refined(inputs, states, nu, mu, program.regulator)
+            starts = [(inputs, nu, mu), None]
+    for near in starts:
+        found = refined(problem, made, gains, theta, near)
+        if found is not None:
+            yield found
+
+
+def _reason(program: ParametricProgram, worst: float) -> str:
+    """Why no plan passed the check."""
+    grown = growth(program.stages.A, program.horizon)
+    if np.isfinite(worst):
+        said = f"the closest plan differs from the problem's solution by {worst:.1e}"
+    else:
+        said = "the solver found no plan, and the set of active bounds did not settle"
+    if grown > _LOST:
+        return (
+            f"{said}: the plant's fastest mode grows by {grown:.0e} over the horizon, more than double precision "
+            "resolves; shorten the horizon, or try another solver or form"
+        )
+    return f"{said}: try another solver or form, or scale the problem"

@@ -8,12 +8,11 @@ import numpy as np
 
 from netctrl.errors import InvalidValue, checked_kind, checked_numbers, checked_whole
 from netctrl.mpc.parametric import ParametricProgram, parameters
-from netctrl.mpc.plan import formulated
+from netctrl.mpc.plan import formulated, planned
 from netctrl.mpc.problem import MpcProblem, vector
 from netctrl.mpc.qp.infeasible import conflict
 from netctrl.mpc.qp.program import QPStatus
 from netctrl.mpc.qp.solve import CheckedWorkspace, open_solver
-from netctrl.mpc.verify import plan_residuals
 
 __all__ = [
     "RecedingController",
@@ -61,6 +60,8 @@ class RecedingState(NamedTuple):
     """Total number of samples at which the last input was held."""
     safe: int
     """Total number of samples at which the safe input was applied."""
+    reason: str = ""
+    """Reason of the last failed solve in words; empty where its program was proved infeasible or unbounded."""
 
     @property
     def report(self) -> str:
@@ -128,25 +129,20 @@ def step_receding(controller: RecedingController, state: RecedingState, measured
     plan = np.vstack([state.plan[1:], state.plan[-1:]])
     if np.isfinite(measured).all():
         theta = parameters(controller.problem, measured, state.past)
-        shift = program.E @ theta
         start = _guess(program, plan) if controller.warm and not program.gains.any() else None
-        answer = controller.workspace.solve(
-            program.g + program.F @ theta, program.lower + shift, program.upper + shift, start
-        )
-        status = answer.status
+        found = planned(controller.problem, program, controller.workspace, theta, start)
+        status, reason = found.status, found.reason
         if status is QPStatus.SOLVED:
-            foreseen, states = program.plan(answer.x, theta)
-            if plan_residuals(controller.problem, program, foreseen, states, answer.multipliers).solved:
-                low, high = controller.problem.input_lower, controller.problem.input_upper
-                return _given(state, np.clip(foreseen[0], low, high), foreseen, status)
-            status = QPStatus.FAILED
+            low, high = controller.problem.input_lower, controller.problem.input_upper
+            return _given(state, np.clip(found.inputs[0], low, high), found.inputs, status)
     else:
-        theta, status = np.full(program.n_parameters, np.nan), QPStatus.FAILED
+        theta, status, reason = np.full(program.n_parameters, np.nan), QPStatus.FAILED, "a measurement was not finite"
     holds = state.failing < controller.hold
     low, high = controller.problem.input_lower, controller.problem.input_upper
     u = np.clip(state.applied, low, high) if holds else controller.safe_input
     return _given(state, u, plan, status)._replace(
         failed_at=theta,
+        reason=reason,
         failures=state.failures + 1,
         failing=state.failing + 1,
         held=state.held + holds,
@@ -160,10 +156,10 @@ def explain_failure(controller: RecedingController, state: RecedingState) -> str
     checked_kind("state", state, RecedingState)
     if state.failed_at is None:
         return ""
-    if not np.isfinite(state.failed_at).all():
-        return "a measurement was not finite"
+    if state.reason:
+        return state.reason
     found = conflict(controller.program.program(state.failed_at))
-    return found.message if found is not None else "the solver stopped before its tolerance"
+    return found.message if found is not None else "the cost is unbounded below"
 
 
 def _given(state: RecedingState, u: np.ndarray, plan: np.ndarray, status: QPStatus) -> RecedingState:

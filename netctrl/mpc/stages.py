@@ -15,7 +15,18 @@ from netctrl.errors import InvalidValue
 from netctrl.model.io.matrix import dense
 from netctrl.mpc.problem import MpcProblem
 
-__all__ = ["Prediction", "Regulator", "Stages", "cost", "predicted", "regulator", "roll_out", "stages", "widest"]
+__all__ = [
+    "Prediction",
+    "Regulator",
+    "Stages",
+    "cost",
+    "growth",
+    "predicted",
+    "regulator",
+    "roll_out",
+    "stages",
+    "widest",
+]
 
 _EPS = float(np.finfo(float).eps)
 _TAME = 1e2  # growth of a mode over the horizon below which powers of the model lose few digits
@@ -84,11 +95,11 @@ def regulator(problem: MpcProblem) -> Regulator:
     """
     made, P = stages(problem), problem.horizon
     K, price = _riccati(made, P, check=True)
-    if _growth(made.A - made.B @ K[0], P) > _TAME:
+    if growth(made.A - made.B @ K[0], P) > _TAME:
         seen, _ = _riccati(made._replace(Q=made.Q + _of_bounds(problem, made)), P, check=False)
-        if _growth(made.A - made.B @ seen[0], P) <= _TAME:
+        if growth(made.A - made.B @ seen[0], P) <= _TAME:
             K = seen
-    return Regulator(K, price, _growth(made.A, P) > _TAME or not _well_conditioned(problem, made))
+    return Regulator(K, price, growth(made.A, P) > _TAME or not _well_conditioned(problem, made))
 
 
 def predicted(made: Stages, gains: np.ndarray) -> Prediction:
@@ -145,7 +156,7 @@ def _check_definite(M: np.ndarray, size: np.ndarray) -> None:
         raise InvalidValue("input_weight", f"a Hessian with an eigenvalue of {least:.3g}", takes)
 
 
-def _growth(A: np.ndarray, P: int) -> float:
+def growth(A: np.ndarray, P: int) -> float:
     """Growth of the fastest mode over the horizon, independent of the states' units."""
     radius = float(np.abs(np.linalg.eigvals(A)).max(initial=0.0))
     return float(np.exp(min(P * np.log(max(radius, 1.0)), 700.0)))

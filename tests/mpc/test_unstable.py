@@ -149,11 +149,9 @@ def test_a_plan_that_is_wrong_is_seen() -> None:
 
 
 def test_a_plan_that_fails_the_check_is_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    from netctrl.mpc import plan, receding
+    from netctrl.mpc import plan
 
-    bad = PlanResiduals(0.0, 1.0, 0.0)
-    monkeypatch.setattr(plan, "plan_residuals", lambda *_: bad)
-    monkeypatch.setattr(receding, "plan_residuals", lambda *_: bad)
+    monkeypatch.setattr(plan, "residuals", lambda *_: PlanResiduals(0.0, 1.0, 0.0))
     with pytest.raises(NetctrlError, match="try another solver or form"):
         solve_mpc(pendulum(5), [0.1, 0.0])
     controller = receding_controller(pendulum(5))

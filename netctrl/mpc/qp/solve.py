@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from netctrl.errors import InfeasibleProgram, NetctrlError, checked_kind, checked_word
@@ -37,6 +39,25 @@ class CheckedWorkspace:
         SOLVED: bounds, stationarity and complementarity hold to `netctrl.mpc.qp.certificate.TOLERANCE`. INFEASIBLE,
         UNBOUNDED: `farkas` or `ray` gives the proof.
         """
+        tried = 0
+        for answer in self.answers(g, lower, upper, start):
+            tried += answer.iterations
+            if answer.status is not QPStatus.FAILED:
+                return answer._replace(iterations=tried)
+        return Answer(
+            np.full(len(g), np.nan),
+            np.full(len(lower), np.nan),
+            self.proved(self._program.changed(g, lower, upper)),
+            tried,
+        )
+
+    def answers(
+        self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None
+    ) -> Iterator[Answer]:
+        """Answers of the solver as usual and, if asked for another, with safer settings.
+
+        Each status but FAILED is proved. x and y of a FAILED answer are what the solver found, without a proof.
+        """
         columns, bounds, cost = self._scaling
         n = len(g)
         # A row of zeros constrains nothing. The final check covers it, as 0 ≤ −1e-17 doesn't make a program infeasible.
@@ -47,26 +68,22 @@ class CheckedWorkspace:
         # Size of the data that move x away from 0: tolerances must be small where it is.
         drive = max(float(np.abs(pull).max(initial=0.0)), float(low.max(initial=0.0)), float(-high.min(initial=0.0)))
         unit = 2.0 ** np.round(np.log2(min(max(drive, _MIN), 1.0)))
-        x, y, tried = np.full(n, np.nan), np.full(len(low), np.nan), 0
         if drive == 0.0 and self._optimality.holds(g, lower, upper, 0.0 * g, 0.0 * low):
-            return Answer(np.zeros(n), np.zeros(len(low)), QPStatus.SOLVED, 0)
+            yield Answer(np.zeros(n), np.zeros(len(low)), QPStatus.SOLVED, 0)
+            return
         scaled = (pull / unit, low / unit, high / unit)
         for ask in (self._workspace.solve, self._workspace.anew):
             answer = ask(*scaled, None if start is None else start / columns / unit)
-            tried += answer.iterations
+            x, y = self._scaling.point(answer.x) * unit, self._scaling.multipliers(answer.multipliers) * unit
+            status = QPStatus.FAILED
             if answer.status is QPStatus.SOLVED:
-                found = self._scaling.point(answer.x) * unit, self._scaling.multipliers(answer.multipliers) * unit
-                if self._optimality.holds(g, lower, upper, *found):
-                    return Answer(*found, QPStatus.SOLVED, tried)
+                status = QPStatus.SOLVED if self._optimality.holds(g, lower, upper, x, y) else status
             elif answer.status is not QPStatus.FAILED:
-                status = self._proved(g, lower, upper)
-                if status is not QPStatus.FAILED:
-                    return Answer(x, y, status, tried)
-        return Answer(x, y, self._proved(g, lower, upper), tried)
+                status = self.proved(self._program.changed(g, lower, upper))
+            yield Answer(x, y, status, answer.iterations)
 
-    def _proved(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> QPStatus:
+    def proved(self, program: QuadraticProgram) -> QPStatus:
         """Provable status of a program that wasn't solved; FAILED without a proof."""
-        program = self._program.changed(g, lower, upper)
         if farkas(program) is not None:
             return QPStatus.INFEASIBLE
         return QPStatus.UNBOUNDED if ray(program) is not None else QPStatus.FAILED

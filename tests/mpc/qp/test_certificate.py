@@ -114,7 +114,7 @@ def lying(monkeypatch: pytest.MonkeyPatch, status: QPStatus, x: float = 0.0, y: 
 
 @pytest.mark.parametrize("status", [QPStatus.INFEASIBLE, QPStatus.UNBOUNDED, QPStatus.SOLVED, QPStatus.FAILED])
 def test_a_solver_s_word_is_not_enough(status: QPStatus, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In `solve_qp` and in a receding loop."""
+    """In `solve_qp` and in a receding loop, where the refinement finds the plan that the solver doesn't."""
     lying(monkeypatch, status, x=0.3)
     program = QuadraticProgram(np.eye(2), [-1.0, 2.0], [[1.0, 1.0]], [-5.0, -5.0, -1.0], [5.0, 5.0, 1.0])
     assert solve_qp(program, strict=False).status is QPStatus.FAILED
@@ -123,6 +123,10 @@ def test_a_solver_s_word_is_not_enough(status: QPStatus, monkeypatch: pytest.Mon
     plant = StateSpace([[1.0]], [[1.0]], [[1.0]], dt=1.0)
     problem = MpcProblem(plant=plant, horizon=3, state_weight=1.0, input_weight=1.0, input_lower=-1.0, input_upper=1.0)
     controller = receding_controller(problem)
+    state = step_receding(controller, start_receding(controller), np.array([0.5]))
+    assert state.failures == 0
+    np.testing.assert_allclose(state.applied, [-0.5 * 8.0 / 13.0], rtol=1e-12)  # Riccati: X = 1, 3/2, 8/5; 8/13
+    monkeypatch.setattr("netctrl.mpc.plan.refined", lambda *_: None)
     state = step_receding(controller, start_receding(controller), np.array([0.5]))
     assert (state.status, state.failures) == (QPStatus.FAILED, 1)
 
