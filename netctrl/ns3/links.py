@@ -25,12 +25,13 @@ MAX_RECORDS = 2**16
 SENDERS = {
     "reno": "ns3::TcpNewReno",
     "newreno": "ns3::TcpNewReno",
-    "cubic": "netctrl::OneByOneCubic",
+    "cubic": "netctrl::Cubic",
     "htcp": "ns3::TcpHtcp",
+    "bbr": "ns3::TcpBbr",
     "vegas": "ns3::TcpVegas",
     "dctcp": "ns3::TcpDctcp",
 }
-"""Types of ns-3's own congestion controls, by their names in files."""
+"""Types of ns-3's own congestion controls, Cubic corrected, by their names in files."""
 MAX_BUFFER = 2**32 - 1
 """Largest buffer in ns-3 [byte]."""
 _MIN_TRANSMISSION_S = 100e-9

@@ -11,7 +11,7 @@ import numpy as np
 
 from netctrl.errors import InvalidValue
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
-from netctrl.laws.rate.records import sender_name
+from netctrl.laws.rate.records import rate_record, sender_name
 from netctrl.model.design.design import ArcDesign, Provenance
 from netctrl.ns3.cpp import MARKER, certificate, gains_header, nanoseconds, row, scenario_header, string
 from netctrl.ns3.laws import laws_header, scalable_sender
@@ -33,7 +33,7 @@ from netctrl.scenario.tcp_aqm.flows import BulkFlows, FastFlows, FlowDraw, FlowG
 
 __all__ = ["KINDS", "MARKER", "render", "sender_lack"]
 
-KINDS = ("reno", "cubic", "htcp", "dctcp", "prague")
+KINDS = ("reno", "cubic", "htcp", "bbr", "dctcp", "prague")
 _EXACT = ("dctcp", "prague")
 """Senders whose receivers echo each mark: bulk flows with ECN only."""
 MAX_HOSTS = 64
@@ -85,14 +85,15 @@ def _has_dual(scenario: Scenario) -> bool:
 
 def _printed(scenario: Scenario) -> list[str]:
     """Senders whose laws are printed."""
-    return sorted({group.sender for group in scenario.flows if isinstance(group.sender, str)} - set(SENDERS))
+    return sorted({sender_name(group.sender) for group in scenario.flows} - set(SENDERS))
 
 
 def sender_lack(group: FlowGroup) -> str | None:
     """What ns-3's program has instead of a group's sender; None: it has it."""
-    if group.sender not in KINDS:
+    name = sender_name(group.sender)
+    if name not in KINDS:
         return ", ".join(KINDS)
-    if group.sender in _EXACT and not (isinstance(group, BulkFlows) and group.ecn):
+    if name in _EXACT and not (isinstance(group, BulkFlows) and group.ecn):
         return f"{', '.join(kind for kind in KINDS if kind not in _EXACT)} but in bulk flows with ecn"
     return None
 
@@ -220,8 +221,10 @@ def _group(group: FlowGroup, index: dict[str, int]) -> str:
     if isinstance(group, WebFlows):
         scale = group.mean_object * (group.pareto_shape - 1.0) / group.pareto_shape
         web = [group.objects_per_page, scale, group.pareto_shape, group.max_object, group.think_time]
-    sender = SENDERS.get(group.sender) or scalable_sender(TCP_SENDERS[group.sender])
-    return row([string(group.id), string(sender), group.ecn, *paths, row(web)])
+    name = sender_name(group.sender)
+    sender = SENDERS.get(name) or scalable_sender(TCP_SENDERS[name])
+    ecn = group.ecn and rate_record(group.sender) is None  # what hears no marks can't be marked
+    return row([string(group.id), string(sender), ecn, *paths, row(web)])
 
 
 def _hosts_and_flows(scenario: Scenario, draws: Sequence[FlowDraw]) -> tuple[list[str], list[str]]:

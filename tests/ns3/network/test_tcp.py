@@ -138,30 +138,82 @@ static void Show(Ptr<TcpCongestionOps> control, uint32_t window, uint32_t thresh
     std::printf(" %u", state->m_cWnd.Get() / netctrl::kSegment);
 }
 
+/// A window of so many segments is cut, and what it holds is acknowledged once a round trip of 50 ms; after each ten
+/// round trips, the window.
+static void Grow(Ptr<TcpCongestionOps> control, uint32_t window)
+{
+    auto state = CreateObject<TcpSocketState>();
+    Limited(state, 0);
+    state->m_segmentSize = netctrl::kSegment;
+    state->m_cWnd = window * netctrl::kSegment;
+    control->PktsAcked(state, 1, MilliSeconds(50));
+    state->m_ssThresh = control->GetSsThresh(state, state->m_cWnd);
+    state->m_cWnd = state->m_ssThresh;
+    for (int trip = 1; trip <= 40; ++trip)
+    {
+        Simulator::Schedule(MilliSeconds(50 * trip), [=] {
+            for (uint32_t left = state->m_cWnd / netctrl::kSegment; left > 0; --left)
+            {
+                control->IncreaseWindow(state, 1);
+            }
+            if (trip % 10 == 0)
+            {
+                std::printf(" %u", state->m_cWnd.Get() / netctrl::kSegment);
+            }
+        });
+    }
+    Simulator::Run();
+    std::printf("\n");
+}
+
 int main()
 {
     for (const auto window : {38U, 76U})
     {
         Show(CreateObject<TcpCubic>(), window, 76);
-        Show(CreateObject<netctrl::OneByOneCubic>(), window, 76);
+        Show(CreateObject<netctrl::Cubic>(), window, 76);
         Show(CreateObject<TcpNewReno>(), window, 76);
         std::printf("\n");
+    }
+    for (const auto window : {10U, 400U})
+    {
+        Grow(CreateObject<TcpCubic>(), window);
+        Grow(CreateObject<netctrl::Cubic>(), window);
     }
 }
 """
 
 
-@pytest.mark.needs("ns3")
-def test_an_acknowledgement_of_many_segments_opens_the_window_by_one(tmp_path):
-    """As one does that fills a hole after a timeout. RFC 5681, eq. (2); the first is ns-3's own Cubic, for why."""
+@pytest.fixture(scope="module")
+def windows(tmp_path_factory) -> list[list[int]]:
+    """What WINDOWS prints, compiled once."""
+    folder = tmp_path_factory.mktemp("windows")
     files = render(together(), link_plan(together()), provenance=provenance()) | {
         "main.cc": WINDOWS.replace("// LIMITED", LIMITED)
     }
     for name, text in files.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    compile_program(tmp_path, find_ns3())
-    said = subprocess.run([tmp_path / "scenario"], capture_output=True, text=True, check=True, timeout=60).stdout
-    slow_start, avoidance = (list(map(int, line.split())) for line in said.splitlines())
+        (folder / name).write_text(text, encoding="utf-8")
+    compile_program(folder, find_ns3())
+    said = subprocess.run([folder / "scenario"], capture_output=True, text=True, check=True, timeout=60).stdout
+    return [list(map(int, line.split())) for line in said.splitlines()]
+
+
+@pytest.mark.needs("ns3")
+def test_a_small_window_of_cubic_grows_as_reno_s(windows):
+    """From 10 segments cut to 7, RFC 9438, eq. (4), adds 3 (1 - .7)/(1 + .7) = .529 segments a round trip. The cubic
+    curve, C (t - K)³ + 10 with K = (3/.4)^(1/3) = 1.96 s, is back at 10 after two seconds; ns-3.37's stays on it. A
+    window of 400 (K = 6.7 s) is above Reno's line, which changes nothing. Windows are whole segments."""
+    stock, ours = windows[2:4]
+    assert ours == pytest.approx([7.0 + 0.529 * trips for trips in (10, 20, 30, 40)], abs=1.5)
+    if find_ns3().version == "3.37":
+        assert max(stock) <= 11
+    assert windows[4] == windows[5]
+
+
+@pytest.mark.needs("ns3")
+def test_an_acknowledgement_of_many_segments_opens_the_window_by_one(windows):
+    """As one does that fills a hole after a timeout. RFC 5681, eq. (2); the first is ns-3's own Cubic, for why."""
+    slow_start, avoidance = windows[:2]
     assert slow_start[2:] == [39, 77, 39, 76]
     assert avoidance[2:] == [76, 79, 76, 76]
     if find_ns3().version in ("3.37", "3.44"):

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from places import ROOT, STORED
 
 import netctrl
+from netctrl.engines.case import case_of
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.avq import AvqQueue
 from netctrl.laws.aqm.codel import CodelQueue
@@ -28,6 +29,7 @@ from netctrl.model.design.design import Provenance
 from netctrl.ns3.cpp import nanoseconds, string
 from netctrl.ns3.program import find_ns3
 from netctrl.ns3.tcp_aqm.render import MARKER, render
+from netctrl.register import ENGINES
 from netctrl.scenario.design import design_scenario
 from netctrl.scenario.files import scenario_from
 from netctrl.scenario.scenario import Scenario
@@ -209,6 +211,14 @@ def test_what_ns3_cannot_express_is_named(scenario, field, says):
     with pytest.raises(InvalidValue, match=says) as refused:
         rendered(scenario)
     assert refused.value.argument == field
+
+
+@pytest.mark.parametrize("sender", ["bbr", {"kind": "bbr"}])
+@pytest.mark.parametrize("ecn", [True, False])
+def test_bbr_is_ns3_s_as_at_a_bottleneck_and_is_never_marked(sender, ecn):
+    scenario = with_flows(**BULK, sender=sender, ecn=ecn)
+    assert ENGINES["ns3"].lacks(case_of(scenario)) is None
+    assert '{"x", "ns3::TcpBbr", false, {0}, {}' in rendered(scenario)["scenario.h"]
 
 
 @pytest.mark.parametrize("seconds", [4e-10, 1e-15, 5e9, 1e300])

@@ -26,6 +26,7 @@ PACKET = 1500
         ("reno", CodelQueue(), False),
         ("htcp", RedQueue(), False),
         ("reno", RedQueue(gentle=False), True),
+        ("cubic", CodelQueue(), True),  # small windows: on the Reno-friendly line
     ],
 )
 def test_five_flows_fill_a_link_and_its_queue_alike(sender, queue, ecn):

@@ -90,7 +90,7 @@ class Flow
         case Control::kHtcp:
             return CreateObject<DraftHtcp>(trips);
         case Control::kCubic:
-            return CreateObject<OneByOneCubic>();
+            return CreateObject<Cubic>();
         case Control::kBbr:
             return CreateObject<TcpBbr>();
         case Control::kWindow:

@@ -1,4 +1,4 @@
-// What TCP of ns-3 is set to, and its Cubic without what it does wrong after timeouts.
+// What TCP of ns-3 is set to, and its Cubic, corrected after timeouts and for small windows.
 //
 // Fixed: netctrl copies this file as it is.
 
@@ -53,41 +53,77 @@ SetLinuxDefaults(uint32_t buffer)
     Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(10));
 }
 
-/// ns-3's Cubic, whose window grows by one segment at most for each acknowledgement.
+/// ns-3's Cubic with two corrections.
 ///
-/// That of ns-3.37 and 3.44 adds, in slow start, all that an acknowledgement covers, however far that takes the window
-/// above its threshold. After a timeout one that fills a hole covers what a whole timeout's time sent and was selectively
-/// acknowledged long ago: windows of thousands of segments are sent at once, and lost. RFC 5681, eq. (2), allows one
-/// segment; ns-3's NewReno and Vegas do so. Receivers here acknowledge each packet, so that nothing else changes.
-class OneByOneCubic final : public TcpCubic
+/// Its window grows by one segment at most for each acknowledgement. That of ns-3.37 and 3.44 adds, in slow start, all
+/// that an acknowledgement covers, however far that takes the window above its threshold. After a timeout one that fills
+/// a hole covers what a whole timeout's time sent and was selectively acknowledged long ago: windows of thousands of
+/// segments are sent at once, and lost. RFC 5681, eq. (2), allows one segment; ns-3's NewReno and Vegas do so. Receivers
+/// here acknowledge each packet, so that nothing else changes.
+///
+/// It has the Reno-friendly region of RFC 9438, Section 4.3, which ns-3 lacks before 3.41: there a window is never below
+/// that of Reno with Cubic's backoff. alpha stays 0.53, as in Linux, where the RFC recommends 1 above the window before
+/// the last cut.
+class Cubic final : public TcpCubic
 {
   public:
     static TypeId GetTypeId()
     {
-        static TypeId tid = TypeId("netctrl::OneByOneCubic")
-                                .SetParent<TcpCubic>()
-                                .SetGroupName("Internet")
-                                .AddConstructor<OneByOneCubic>();
+        static TypeId tid =
+            TypeId("netctrl::Cubic").SetParent<TcpCubic>().SetGroupName("Internet").AddConstructor<Cubic>();
         return tid;
     }
 
     std::string GetName() const override
     {
-        return "OneByOneCubic";
+        return "Cubic";
     }
 
     void IncreaseWindow(Ptr<TcpSocketState> state, uint32_t segmentsAcked) override
     {
-        TcpCubic::IncreaseWindow(state, std::min(segmentsAcked, 1U));
+        const bool slowStart = state->m_cWnd < state->m_ssThresh;
+        const double window = static_cast<double>(state->m_cWnd.Get()) / state->m_segmentSize;
+        const uint32_t acked = std::min(segmentsAcked, 1U);
+        TcpCubic::IncreaseWindow(state, acked);
+        if (slowStart || HasRegion())
+        {
+            m_reno = 0.0;
+            return;
+        }
+        m_reno = (m_reno > 0.0 ? m_reno : window) + kAlpha * acked / window;
+        if (m_reno * state->m_segmentSize >= state->m_cWnd.Get() + state->m_segmentSize)
+        {
+            state->m_cWnd += state->m_segmentSize;
+        }
+    }
+
+    uint32_t GetSsThresh(Ptr<const TcpSocketState> state, uint32_t inFlight) override
+    {
+        m_reno = 0.0;
+        return TcpCubic::GetSsThresh(state, inFlight);
     }
 
     Ptr<TcpCongestionOps> Fork() override
     {
-        return CopyObject<OneByOneCubic>(this);
+        return CopyObject<Cubic>(this);
     }
+
+  private:
+    static constexpr double kBeta = 0.7; ///< what a cut leaves of the window
+    static constexpr double kAlpha = 3.0 * (1.0 - kBeta) / (1.0 + kBeta);
+
+    /// Whether this ns-3's Cubic has a Reno-friendly region.
+    static bool HasRegion()
+    {
+        TypeId::AttributeInformation found;
+        static const bool has = TcpCubic::GetTypeId().LookupAttributeByName("TcpFriendliness", &found);
+        return has;
+    }
+
+    double m_reno = 0.0; ///< W_est [segment]; 0: congestion avoidance hasn't begun since the last cut
 };
 
-NS_OBJECT_ENSURE_REGISTERED(OneByOneCubic);
+NS_OBJECT_ENSURE_REGISTERED(Cubic);
 
 } // namespace netctrl
 
