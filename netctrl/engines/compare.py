@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from netctrl.errors import InvalidValue, checked_function, checked_whole, option
 from netctrl.model.io.display import Reported, html_table
 from netctrl.model.io.provenance import Provenance, provenance
 from netctrl.model.io.record_file import Record
-from netctrl.scenario.result import estimate_text
+from netctrl.scenario.result import estimate_text, quantity_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,14 +50,29 @@ class Compared(Record, frozen=True):
     half_width: float | None
     """Half width of the 95 % interval of the mean, by Student's t; null for one seed."""
     difference: float | None
-    """Relative difference from the first engine's mean; null where that is 0."""
+    """Relative difference from the first engine's mean; null for the first engine, and where its mean is less than a
+    tenth of this one, so that a relative difference says nothing."""
+    absolute_difference: float | None = None
+    """Difference from the first engine's mean, in the unit of the mean; null for the first engine."""
 
     @property
     def estimate(self) -> str:
         """Mean and interval as text."""
         return estimate_text(self.quantity, self.mean, self.half_width)
 
+    @property
+    def apart(self) -> str:
+        """Difference from the first engine as text, relative or else in the quantity's unit; empty if there is none."""
+        if not self.absolute_difference:
+            return ""
+        if self.difference is not None:
+            return f"{100.0 * self.difference:+.2g} %"
+        size = quantity_text(self.quantity, abs(self.absolute_difference), 2)
+        return ("+" if self.absolute_difference > 0.0 else "-") + size.replace(" %", " percentage points")
 
+
+_LEAST_SHARE = 0.1
+"""Least share of a mean that the first engine's has for a relative difference."""
 _NEAR = 0.05
 """Largest relative difference that a verdict counts as agreement."""
 
@@ -98,15 +114,18 @@ class Comparison(Reported):
         first, *others = self.engines
         said = []
         for engine in others:
-            apart = [row for row in self.rows if row.engine == engine and row.difference is not None]
+            mine = [row for row in self.rows if row.engine == engine]
+            apart = [row for row in mine if row.difference is not None or row.absolute_difference]
             if not apart:
                 said.append(f"{engine} has nothing to compare with {first}")
                 continue
-            most = max(apart, key=lambda row: abs(row.difference or 0.0))
-            near = sum(abs(row.difference or 0.0) <= _NEAR for row in apart)
+            sizes = [inf if row.difference is None else abs(row.difference) for row in apart]
+            most = apart[sizes.index(max(sizes))]
+            near = sum(size <= _NEAR for size in sizes)
+            largest = most.apart or "0 %"
             said.append(
                 f"{engine} is within {100.0 * _NEAR:g} % of {first} in {near} of {len(apart)} quantities;"
-                f" the largest difference is {100.0 * (most.difference or 0.0):+.2g} %, of {most.of}'s {most.quantity}"
+                f" the largest difference is {largest}, of {most.of}'s {most.quantity}"
             )
         return ". ".join(said) + "."
 
@@ -124,8 +143,7 @@ class Comparison(Reported):
 
 
 def _text(row: Compared) -> str:
-    difference = f" ({100.0 * row.difference:+.2g} %)" if row.difference else ""
-    return f"{row.engine} {row.estimate}{difference}"
+    return f"{row.engine} {row.estimate}" + (f" ({row.apart})" if row.apart else "")
 
 
 def compare(
@@ -218,8 +236,9 @@ def _rows(found: dict[str, list[dict[tuple[str, str], float]]], engines: Sequenc
             n = len(each)
             spread = t.ppf(0.5 + _LEVEL / 2.0, n - 1) * each.std(ddof=1) / np.sqrt(n) if n > 1 else 0.0
             width = None if n == 1 else _number(float(spread), largest)
-            apart = None if engine == engines[0] or means[0] == 0.0 else mean / means[0] - 1.0
-            rows.append(Compared(what, of, engine, mean, width, apart))
+            apart = None if engine == engines[0] else mean - means[0]
+            says = apart is not None and means[0] != 0.0 and abs(means[0]) >= _LEAST_SHARE * abs(mean)
+            rows.append(Compared(what, of, engine, mean, width, mean / means[0] - 1.0 if says else None, apart))
     return rows
 
 

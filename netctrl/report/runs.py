@@ -80,7 +80,7 @@ def result_page(result: Any) -> Page:
 
 
 def _point(row: Compared) -> str:
-    return f"{row.of} {row.quantity}\n{row.engine}: {row.estimate}\n{100.0 * (row.difference or 0.0):+.2g} %"
+    return f"{row.of} {row.quantity}\n{row.engine}: {row.estimate}\n{row.apart}"
 
 
 def _compared(comparison: Comparison) -> Html:
@@ -97,7 +97,7 @@ def _compared(comparison: Comparison) -> Html:
 
 
 def _apart(row: Compared) -> str:
-    return "" if row.difference is None else f" ({100.0 * row.difference:+.2g} %)"
+    return f" ({row.apart})" if row.apart else ""
 
 
 def _by_links(result: Any) -> tuple[_Measures, _Measures]:
