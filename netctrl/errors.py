@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterable
+from collections.abc import Collection, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from math import inf, isfinite
 from numbers import Integral, Real
 from types import UnionType
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 __all__ = [
     "JOBS_TAKES",
@@ -31,10 +31,13 @@ __all__ = [
     "checked_whole",
     "checked_word",
     "did_you_mean",
+    "from_workers",
     "optional_import",
+    "raised_in",
 ]
 
 
+_T = TypeVar("_T")
 JOBS_TAKES = "a number of processes of at least 1, or -1: one for each core"
 
 
@@ -298,3 +301,27 @@ def checked_jobs(n_jobs: object) -> int:
     if isinstance(n_jobs, Integral) and n_jobs == -1:
         return -1
     return checked_whole("n_jobs", n_jobs, JOBS_TAKES, at_least=1)
+
+
+def raised_in(module: str, error: BaseException) -> str:
+    """File and line of a syntax error, or of the last line of a module's package that ran before an error; or empty."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}, line {error.lineno}"
+    found, trace = "", error.__traceback__
+    while trace is not None:
+        name = str(trace.tb_frame.f_globals.get("__name__"))
+        if name.partition(".")[0] == module.partition(".")[0]:
+            found = f"{trace.tb_frame.f_code.co_filename}, line {trace.tb_lineno}"
+        trace = trace.tb_next
+    return found
+
+
+def from_workers(results: Iterable[_T], remedy: str = "") -> Iterator[_T]:
+    """Results of worker processes; NetctrlError, which ends with the remedy, where one is killed."""
+    from concurrent.futures.process import BrokenProcessPool
+
+    try:
+        yield from results
+    except BrokenProcessPool:
+        why = "a worker process was ended, by a signal or by the system for lack of memory"
+        raise NetctrlError(f"{why}{remedy}; fewer processes (n_jobs) need less memory") from None

@@ -34,6 +34,7 @@ from numba.core import event
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.compiler_lock import global_compiler_lock
 
+from netctrl.errors import NetctrlError
 from netctrl.model.io.files import user_cache
 from netctrl.register import KERNEL_LAWS, Registry
 
@@ -62,6 +63,8 @@ INLINED: dict[str, Any] = INSIDE | {"forceinline": True}
 """The same, of a part that LLVM puts in place of each call."""
 
 _VERSIONS = (platform.python_implementation(), sys.version, np.__version__, numba.__version__, llvmlite.__version__)
+_REFUSED = re.compile(r"\x1b\[[0-9;]*m|^.*Failed in \w+ mode pipeline.*$", re.MULTILINE)
+"""What Numba's errors have before what is wrong: colours, and the step that failed."""
 _REGISTERED = re.compile(rb"^from netctrl\.register import (\([^)]*\)|.*)", re.MULTILINE)
 _IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+netctrl\.([\w.]+)", re.MULTILINE)
 
@@ -74,6 +77,8 @@ def njit(function: Any = None, *, cache: bool = False, **options: Any) -> Any:
 
     def compiled(function: FunctionType) -> Any:
         dispatcher = numba.njit(**options)(function)
+        if not config.DISABLE_JIT and not _is_ours(function) and Path(function.__code__.co_filename).is_file():
+            _refuse_in_a_line(dispatcher, function)
         if options.get("no_cpython_wrapper") and not config.DISABLE_JIT:
             _keep_from_python(dispatcher)
         if cache and not config.DISABLE_JIT and _is_ours(function) and cache_root() is not None:
@@ -82,6 +87,27 @@ def njit(function: Any = None, *, cache: bool = False, **options: Any) -> Any:
         return dispatcher
 
     return compiled if function is None else compiled(function)
+
+
+def _refuse_in_a_line(dispatcher: Any, function: FunctionType) -> None:
+    """What Numba can't compile of another package, such as its law, is one line with the file, not pages."""
+    compile_ = dispatcher.compile
+
+    def compile_or_refuse(signature: Any) -> Any:
+        try:
+            return compile_(signature)
+        except NetctrlError:  # of a function that it calls
+            raise
+        except Exception as error:  # Numba raises others than its own, without a line
+            said = _REFUSED.sub("", str(error)).strip()
+        file, first = function.__code__.co_filename, function.__code__.co_firstlineno
+        line = re.search(rf" at {re.escape(file)} \((\d+)\)", said)
+        laws = [f"{each.what} {name}" for each in KERNEL_LAWS.values() for name in each.outside_in(Path(file))]
+        whose = ", ".join(laws) or "code of another package"
+        where = f"{file}, line {line[1] if line else first}, in {function.__name__}"
+        raise NetctrlError(f"{whose} can't be compiled: {where}: {said.splitlines()[0] if said else 'no reason given'}")
+
+    dispatcher.compile = compile_or_refuse
 
 
 def _keep_from_python(dispatcher: Any) -> None:
@@ -167,8 +193,8 @@ def _is_ours(function: Any) -> bool:
 class _Source(NamedTuple):
     digest: bytes
     imports: frozenset[Path]
-    laws: tuple[Registry, ...]
-    """Registries that the file reads, with laws of other packages."""
+    laws: tuple[str, ...]
+    """Registries that the file reads, with laws of other packages: keys of KERNEL_LAWS."""
 
 
 @cache
@@ -181,9 +207,9 @@ def _source(path: Path) -> _Source:
         module = target.with_suffix(".py")
         imports.update([module] if module.is_file() else target.glob("*.py"))
     read = {name for names in _REGISTERED.findall(code) for name in re.findall(r"\w+", names.decode())}
-    laws = tuple(registry for name, registry in KERNEL_LAWS.items() if name in read)
+    laws = tuple(name for name in KERNEL_LAWS if name in read)
     for each in laws:
-        imports.update(PACKAGE.parent / f"{name.replace('.', '/')}.py" for name in each.our_modules())
+        imports.update(PACKAGE.parent / f"{name.replace('.', '/')}.py" for name in KERNEL_LAWS[each].our_modules())
     return _Source(hashlib.sha256(code).digest(), frozenset(imports), laws)
 
 
@@ -206,13 +232,20 @@ def key_of(path: Path) -> str:
     for each in _outside(path):
         # Without its folder: an installation elsewhere compiles to the same code.
         digest.update(each.name.encode() + b"\0" + _source(each).digest)
+    for laws in _read(path):  # an entry that can't be used has no number in a kernel
+        digest.update(repr(laws.usable()).encode())
     return digest.hexdigest()[:16]
 
 
 def _outside(path: Path) -> list[Path]:
     """Files of other packages whose laws are compiled into this file's kernels."""
-    read = {laws for each in sources(path) for laws in _source(each).laws}
-    return sorted({file for laws in read for file in laws.outside_files()})
+    return sorted({file for laws in _read(path) for file in laws.outside_files()})
+
+
+def _read(path: Path) -> list[Registry]:
+    """Registries that this file's kernels read."""
+    read = {name for each in sources(path) for name in _source(each).laws}
+    return [KERNEL_LAWS[name] for name in sorted(read)]
 
 
 def _unchanged(path: Path) -> bool:

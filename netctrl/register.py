@@ -18,7 +18,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
-from netctrl.errors import InvalidValue, did_you_mean
+from netctrl.errors import InvalidValue, NetctrlError, did_you_mean, raised_in
 
 __all__ = [
     "DESIGNS",
@@ -33,20 +33,38 @@ __all__ = [
     "TCP_SENDERS",
     "WINDOW_LAWS",
     "Registry",
+    "Unusable",
     "figure_of",
     "has_figure",
+    "lack_of",
+    "refuse_unusable",
     "report_of",
 ]
 
 
-class Registry:
-    """Names of one kind of object: netctrl's own, and those of entry points."""
+class Unusable(NetctrlError, ValueError):
+    """An entry of another package that can't be loaded, or that isn't what the registry takes."""
 
-    def __init__(self, what: str, group: str, ours: Mapping[str, str]) -> None:
+
+class Registry:
+    """Names of one kind of object: netctrl's own, and those of entry points.
+
+    Parameters
+    ----------
+    what, group, ours
+        What an entry is, the group of entry points, and netctrl's own entries.
+    law : str
+        "module:class" of the laws that are the entries, which `netctrl.laws.codegen.check_law` checks when another
+        package's is loaded; "": entries aren't laws.
+    """
+
+    def __init__(self, what: str, group: str, ours: Mapping[str, str], law: str = "") -> None:
         self.what = what
         self.group = group
         self._ours = dict(ours)
+        self._law = law
         self._others: dict[str, Any] | None = None
+        self._lacks: dict[str, str | None] = {}
 
     def __iter__(self) -> Iterator[str]:
         yield from {**self._ours, **self._points()}
@@ -58,14 +76,50 @@ class Registry:
         return name in self._ours or name in self._points()
 
     def __getitem__(self, name: str) -> Any:
-        """Entry of this name; InvalidValue, with the known names and the closest one, where there is none."""
+        """Entry of this name.
+
+        Raises
+        ------
+        InvalidValue
+            There is none; the message has the known names and the closest one.
+        Unusable
+            The entry's package is broken; the message names it, with file and line.
+        """
         if name in self._ours:
-            module, _, attribute = self._ours[name].partition(":")
-            return getattr(importlib.import_module(module), attribute)
-        points = self._points()
-        if name not in points:
+            return _imported(self._ours[name])
+        if name not in self._points():
             raise InvalidValue(self.what, name, self._takes(name))
-        return points[name].load()
+        lack = self.lack(name)
+        if lack is not None:
+            raise Unusable(lack)
+        return self._points()[name].load()
+
+    def usable(self) -> tuple[str, ...]:
+        """Names without those of broken packages."""
+        return tuple(name for name in self if self.lack(name) is None)
+
+    def lack(self, name: str) -> str | None:
+        """Why another package's entry can't be used; None: it can."""
+        if name in self._ours:
+            return None
+        if name not in self._lacks:
+            self._lacks[name] = self._found(self._points()[name])
+        return self._lacks[name]
+
+    def _found(self, point: Any) -> str | None:
+        try:
+            entry = point.load()
+            if self._law:
+                _imported("netctrl.laws.codegen:check_law")(point.name, entry, _imported(self._law))
+        except NetctrlError as error:
+            why = str(error)
+        except (Exception, SystemExit) as error:  # whatever a package raises when it is imported
+            said = error.msg if isinstance(error, SyntaxError) else error
+            why = f"{raised_in(point.module, error) or point.value}: {type(error).__name__}: {said}"
+        else:
+            return None
+        package = f" of {point.dist.name} {point.dist.version}" if point.dist else ""
+        return f"{self.what} {point.name}{package} can't be used: {' '.join(why.split())}"
 
     def our_modules(self) -> set[str]:
         """Names of the netctrl modules that define entries."""
@@ -81,17 +135,11 @@ class Registry:
 
     def outside_files(self) -> list[Path]:
         """Python files of the packages whose entry points are listed, sorted; nothing is imported."""
-        from importlib.util import find_spec
+        return sorted({file for point in self._points().values() for file in _files_of(point)})
 
-        files: set[Path] = set()
-        for point in self._points().values():
-            spec = find_spec(point.module.partition(".")[0])
-            if spec is not None and spec.submodule_search_locations:
-                for folder in spec.submodule_search_locations:
-                    files.update(Path(folder).rglob("*.py"))
-            elif spec is not None and spec.origin is not None:
-                files.add(Path(spec.origin))
-        return sorted(files)
+    def outside_in(self, file: Path) -> list[str]:
+        """Names of the entry points of the package that has this file."""
+        return [name for name, point in self._points().items() if file in _files_of(point)]
 
     def _points(self) -> dict[str, Any]:
         """Entry points of other packages; they cannot replace netctrl's own names."""
@@ -106,6 +154,21 @@ class Registry:
 
     def _takes(self, name: str) -> str:
         return f"one of {', '.join(sorted(self))}{did_you_mean(name, self)}"
+
+
+def _imported(entry: str) -> Any:
+    module, _, attribute = entry.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def _files_of(point: Any) -> list[Path]:
+    """Python files of the package of an entry point."""
+    from importlib.util import find_spec
+
+    spec = find_spec(point.module.partition(".")[0])
+    if spec is not None and spec.submodule_search_locations:
+        return [file for folder in spec.submodule_search_locations for file in Path(folder).rglob("*.py")]
+    return [] if spec is None or spec.origin is None else [Path(spec.origin)]
 
 
 def _may_declare(group: str) -> bool:
@@ -162,6 +225,7 @@ QUEUE_LAWS = Registry(
         "pi2": "netctrl.laws.l4s.pi2:PI2",
         "docsis-pie": "netctrl.laws.targets.docsis_pie:DOCSIS_PIE",
     },
+    "netctrl.laws.aqm.law:QueueLaw",
 )
 """Kind of a queue in a file -> its law, a `netctrl.laws.aqm.law.QueueLaw`. Read when scenarios are imported."""
 
@@ -176,6 +240,7 @@ WINDOW_LAWS = Registry(
         "timely": "netctrl.laws.window.timely:TIMELY",
         "dcqcn": "netctrl.laws.window.dcqcn:DCQCN",
     },
+    "netctrl.laws.window.law:WindowLaw",
 )
 """Kind of a scheme in a file -> its law, a `netctrl.laws.window.law.WindowLaw`. Read when scenarios are imported."""
 
@@ -190,6 +255,7 @@ TCP_SENDERS = Registry(
         "vegas": "netctrl.laws.tcp.vegas:VEGAS",
         "prague": "netctrl.laws.tcp.prague:PRAGUE",
     },
+    "netctrl.laws.tcp.sender:TcpSender",
 )
 """Name of a TCP sender's window -> its law, a `netctrl.laws.tcp.sender.TcpSender`."""
 
@@ -201,6 +267,7 @@ RATE_SENDERS = Registry(
         "cap": "netctrl.laws.rate.cap:CAP",
         "paced": "netctrl.laws.rate.paced:PACED",
     },
+    "netctrl.laws.rate.law:RateSender",
 )
 """Kind of a sender in a file -> its record and law, a `netctrl.laws.rate.law.RateSender`. Read when scenarios are
 imported."""
@@ -212,6 +279,20 @@ KERNEL_LAWS = {
     "WINDOW_LAWS": WINDOW_LAWS,
 }
 """Registries whose laws are compiled into kernels, by the name under which a file imports the registry."""
+
+
+def lack_of(name: object) -> str | None:
+    """Why a law of this name, of another package, can't be used; None: there is none, or it can be."""
+    lacks = (each.lack(name) for each in KERNEL_LAWS.values() if isinstance(name, str) and name in each)
+    return next((lack for lack in lacks if lack is not None), None)
+
+
+def refuse_unusable(name: object) -> None:
+    """Unusable for the name of a law of another package that can't be used, before a list of what is known."""
+    lack = lack_of(name)
+    if lack is not None:
+        raise Unusable(lack)
+
 
 DESIGNS = Registry(
     "method",

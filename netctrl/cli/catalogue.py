@@ -23,7 +23,7 @@ from netctrl.register import (
     Registry,
 )
 
-__all__ = ["KINDS", "LAWS", "Entry", "entries"]
+__all__ = ["KINDS", "LAWS", "Entry", "entries", "unusable"]
 
 LAWS = {
     "queue": QUEUE_LAWS,
@@ -50,13 +50,20 @@ def entries(kind: str) -> list[Entry]:
     return list(_LISTS[kind]())
 
 
+def unusable(kind: str) -> list[str]:
+    """Why entries of other packages are left out of a list, one line each."""
+    registries = {"designs": [DESIGN_COMMANDS], "laws": LAWS.values(), "engines": [ENGINES]}.get(kind, ())
+    lacks = (registry.lack(name) for registry in registries for name in registry)
+    return [lack for lack in lacks if lack is not None]
+
+
 def _designs() -> Iterator[Entry]:
-    for name in DESIGN_COMMANDS:
+    for name in DESIGN_COMMANDS.usable():
         yield Entry(name, _first_line(inspect.getdoc(DESIGN_COMMANDS[name])))
 
 
 def _engines() -> Iterator[Entry]:
-    for name in ENGINES:
+    for name in ENGINES.usable():
         yield Entry(name, _documented(ENGINES, name))
 
 
@@ -65,7 +72,7 @@ def _laws() -> Iterator[Entry]:
 
     yield Entry("droptail", "First in, first out; packets that do not fit are lost.", "queue")
     for kind, registry in LAWS.items():
-        for name in registry:
+        for name in registry.usable():
             yield Entry(name, _documented(registry, name), kind)
     for policy in POLICIES:
         yield Entry(str(policy.__struct_config__.tag), _first_line(inspect.getdoc(policy)), "link rate")

@@ -32,8 +32,8 @@ def with_engines(law: Entry) -> Entry:
             case = case_of(scenario)
         except (NetctrlError, TypeError):  # the record has required fields, or the law does not fit this scenario
             continue
-        found |= {name for name in ENGINES if _lacks(name, case) is None}
-    return Entry(law.name, law.what, law.kind, tuple(name for name in ENGINES if name in found) or None)
+        found |= {name for name in ENGINES.usable() if _lacks(name, case) is None}
+    return Entry(law.name, law.what, law.kind, tuple(name for name in ENGINES.usable() if name in found) or None)
 
 
 def _lacks(name: str, case: Any) -> str | None:

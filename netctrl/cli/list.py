@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Annotated
 
-from netctrl.cli.app import new_app, option, positional, run, say
-from netctrl.cli.catalogue import KINDS, Entry, entries
+from netctrl.cli.app import FAILURE, GOOD, new_app, option, positional, run, say
+from netctrl.cli.catalogue import KINDS, Entry, entries, unusable
 from netctrl.cli.help import columns
 from netctrl.errors import checked_word
 
@@ -22,7 +23,7 @@ def list_(
     *,
     json: Annotated[bool, option("", "print one JSON object, keyed by kind, and nothing else")] = False,
 ) -> int:
-    """Names by kind; each law comes with the engines that run it.
+    """Names by kind; each law comes with the engines that run it. What a broken package registers is an error.
 
     Examples
     --------
@@ -38,8 +39,12 @@ def list_(
     if json:
         import msgspec
 
-        return say(msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n")
-    return say("\n".join(f"{each}\n{columns(list(map(_row, found[each])))}" for each in kinds))
+        say(msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n")
+    else:
+        say("\n".join(f"{each}\n{columns(list(map(_row, found[each])))}" for each in kinds))
+    lacks = [lack for each in kinds for lack in unusable(each)]
+    sys.stderr.writelines(f"error: {lack}\n" for lack in lacks)
+    return FAILURE if lacks else GOOD
 
 
 def _row(entry: Entry) -> tuple[str, str]:

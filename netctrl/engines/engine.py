@@ -119,7 +119,7 @@ class OwnEngine(NamedTuple):
 def supports(x: Any) -> dict[str, str | None]:
     """For each engine the feature that it lacks for a scenario or Design; None if it supports it."""
     case = case_of(x)
-    return {name: ENGINES[name].lacks(case) for name in ENGINES}
+    return {name: ENGINES[name].lacks(case) for name in ENGINES.usable()}
 
 
 def engine_for(x: Any, engine: str = "auto") -> Engine:
@@ -130,8 +130,10 @@ def engine_for(x: Any, engine: str = "auto") -> Engine:
     InvalidValue
         An unknown engine, or one that lacks a feature; the message lists the engines that have it.
     """
-    if engine not in (*ENGINES, "auto"):
-        raise InvalidValue("engine", engine, any_of(("auto", *ENGINES), engine))
+    if engine not in ("auto", *(known := ENGINES.usable())):
+        if engine in ENGINES:
+            ENGINES[engine]  # says what is wrong with its package
+        raise InvalidValue("engine", engine, any_of(("auto", *known), engine))
     lacking = supports(x)
     able = [name for name, lack in lacking.items() if lack is None]
     if engine == "auto":

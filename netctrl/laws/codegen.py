@@ -24,12 +24,13 @@ from types import FunctionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from netctrl.laws.cpp import camel, comment
-from netctrl.laws.printer import Printer, Refused, cpp_type
+from netctrl.laws.printer import SUBSET, Printer, Refused, cpp_type
 from netctrl.laws.record import field_types, is_record
 from netctrl.laws.syntax import plain, source
 
 __all__ = [
     "Refused",
+    "check_law",
     "cpp_function",
     "cpp_law",
     "cpp_record",
@@ -160,3 +161,36 @@ def records_of(functions: Iterable[Any]) -> dict[str, Any]:
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 add(function.__globals__.get(node.func.id))
     return found
+
+
+_STEPS = {"step": 3, "fluid": 3, "sent": 3, "grow": 2, "cut": 1, "mark": 1, "echo": 2}
+"""Functions of a law that are in the subset, and how many arguments they take at least."""
+
+
+def check_law(name: str, law: Any, kind: type) -> None:
+    """Check that an entry of another package is a law of this kind and name, whose functions are in the subset.
+
+    Raises
+    ------
+    Refused
+        It isn't; the message has the file, the line and what a law may use.
+    """
+    if not isinstance(law, kind):
+        raise Refused(f"{law!r} isn't a {kind.__name__}")
+    called = law.name if hasattr(law, "name") else law.record.__struct_config__.tag
+    if called != name:
+        raise Refused(f"the law's own name is {called}: the entry point takes that name")
+    for step, count in _STEPS.items():
+        function = getattr(law, step, None)
+        if function is None:
+            continue
+        if not inspect.isfunction(plain(function)) or len(inspect.signature(plain(function)).parameters) < count:
+            raise Refused(f"{step} is {function!r}; it takes a function of {count} arguments or more")
+        used = [*helpers(function).values(), plain(function)]
+        names = {each.__name__: each.__name__ for each in used}
+        names |= dict.fromkeys((*records_of(used), *whole_constants(used)), "")
+        try:
+            for each in used:
+                cpp_function(each, names)
+        except Refused as error:
+            raise Refused(f"{error}; a law may use {SUBSET}") from None

@@ -13,15 +13,20 @@ import numpy as np
 from netctrl.errors import NetctrlError
 from netctrl.laws.arrays import Grid, Matrix, Numbers, Vector, WholeGrid, WholeNumbers
 from netctrl.laws.cpp import RESERVED, camel, comment, number, wrapped
-from netctrl.laws.record import field_types
+from netctrl.laws.record import field_types, is_record
 from netctrl.laws.syntax import assigned, assigned_first, changes, named, plain, source
 
-__all__ = ["TYPES", "Printer", "Refused", "cpp_type"]
+__all__ = ["SUBSET", "TYPES", "Printer", "Refused", "cpp_type"]
 
 _CONDITIONS = ("isfinite", "isnan")
 _LIBRARY = {"abs": "std::fabs"} | {
     name: f"std::{name}" for name in ("cos", "exp", "expm1", "log", "log1p", "sin", "sqrt", *_CONDITIONS)
 }
+SUBSET = (
+    "assignments, if, while, for over a range, return, arithmetic, comparisons, min, max, int, float, len, "
+    f"{', '.join(_LIBRARY)}, and functions of these"
+)
+"""What a law may use, in words."""
 _OPERATORS: dict[type, tuple[str, int]] = {
     ast.Add: ("+", 5), ast.Sub: ("-", 5), ast.Mult: ("*", 6), ast.Div: ("/", 6), ast.MatMult: ("*", 6)
 }  # fmt: skip
@@ -293,6 +298,8 @@ class Printer:
             case ast.Name(id=name) if type(constants.get(name)) in (float, int):
                 return number(constants[name]), 9
             case ast.Attribute(value=ast.Name(id=record), attr=field) if record in self.kinds:
+                if is_record(self.kinds[record]) and field not in field_types(self.kinds[record]):
+                    raise self.refusal(node, f"{record} has no field {field}")
                 return (camel(field) if record == self.own else f"{camel(record)}.{camel(field)}"), 9
             case ast.Attribute(value=value, attr=field) if isinstance(value, ast.Attribute | ast.Subscript | ast.Call):
                 return f"{self._expression(value, 9)}.{camel(field)}", 9
@@ -360,10 +367,12 @@ class Printer:
             return f"{_LIBRARY[name]}({self._expression(args[0])})"
         called = plain(self.function.__globals__.get(name))
         if name in self.names and isinstance(called, type) and issubclass(called, tuple):
+            self._check_count(node, name, args, len(field_types(called)))
             return f"{self.names[name]}{{{', '.join(map(self._expression, args))}}}"
         if name in self.names:
             kinds = get_type_hints(called, include_extras=True)
             takes = [kinds.get(each, float) for each in inspect.signature(called).parameters]
+            self._check_count(node, name, args, len(takes))
             given = [
                 self._whole(each) if kind is int else self._expression(each)
                 for each, kind in zip(args, takes, strict=True)
@@ -371,3 +380,7 @@ class Printer:
             ]
             return f"{self.names[name]}({', '.join(given)})"
         raise self.refusal(node, f"{name} isn't in the subset for laws")
+
+    def _check_count(self, node: ast.expr, name: str, args: list[ast.expr], count: int) -> None:
+        if len(args) != count:
+            raise self.refusal(node, f"{name} takes {count} values, got {len(args)}")

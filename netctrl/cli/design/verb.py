@@ -18,7 +18,7 @@ app = new_app(
     "netctrl design arc --N 50",
     "netctrl design mpcc --N 4 --rate 100Gbit --rtt 8us",
 )
-for name in DESIGN_COMMANDS:
+for name in DESIGN_COMMANDS.usable():
     command = DESIGN_COMMANDS[name]
     app.command(command, name=name, help=inspect.getdoc(command))
 

@@ -20,7 +20,7 @@ class DesignQueue(QueueRecord, frozen=True, kw_only=True, tag="design"):
     """A place for the law of a Design file: `--design FILE`."""
 
 
-LAWS: tuple[QueueLaw, ...] = tuple(QUEUE_LAWS[name] for name in QUEUE_LAWS)
+LAWS: tuple[QueueLaw, ...] = tuple(QUEUE_LAWS[name] for name in QUEUE_LAWS.usable())
 """Ours first."""
 
 QUEUES = (*(law.record for law in LAWS), DropTailQueue, DesignQueue)

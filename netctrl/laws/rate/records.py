@@ -6,6 +6,7 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import fields
 
 from netctrl.errors import InvalidValue
@@ -14,11 +15,11 @@ from netctrl.laws.rate.paced import PacedSender
 from netctrl.laws.window.law import SchemeRecord
 from netctrl.laws.window.records import SCHEMES
 from netctrl.model.law import ArxPacer, TargetRttPacer
-from netctrl.register import RATE_SENDERS, TCP_SENDERS, WINDOW_LAWS
+from netctrl.register import RATE_SENDERS, TCP_SENDERS, WINDOW_LAWS, refuse_unusable
 
 __all__ = ["RATE_LAWS", "Sender", "rate_record", "read_sender", "scheme_of", "sender_name", "window_of"]
 
-RATE_LAWS: tuple[RateSender, ...] = tuple(RATE_SENDERS[name] for name in RATE_SENDERS)
+RATE_LAWS: tuple[RateSender, ...] = tuple(RATE_SENDERS[name] for name in RATE_SENDERS.usable())
 """Ours first."""
 _RECORDS = (*(each.record for each in RATE_LAWS), *SCHEMES)
 
@@ -44,15 +45,20 @@ def read_sender(field: str, value: Any) -> str | SenderRecord | SchemeRecord:
         return PacedSender(law=value)
     if isinstance(value, SenderRecord) and isinstance(value, _RECORDS):
         _check_window(f"{field}.window", getattr(value, "window", None))
-    elif not isinstance(value, _RECORDS) and value not in (*TCP_SENDERS, *_WORDS):
-        words, tables = ", ".join([*TCP_SENDERS, *_WORDS]), ", ".join([*RATE_SENDERS, *WINDOW_LAWS])
+    elif not isinstance(value, _RECORDS) and value not in (*TCP_SENDERS.usable(), *_WORDS):
+        refuse_unusable(value.__struct_config__.tag if isinstance(value, Struct) else value)
+        words, tables = (
+            ", ".join([*TCP_SENDERS.usable(), *_WORDS]),
+            ", ".join([*RATE_SENDERS.usable(), *WINDOW_LAWS.usable()]),
+        )
         raise InvalidValue(field, value, f"one of {words}, or a table whose `kind` is one of {tables}")
     return value
 
 
 def _check_window(field: str, name: Any) -> None:
-    if name is not None and name not in tuple(TCP_SENDERS):
-        raise InvalidValue(field, name, f"one of {', '.join(TCP_SENDERS)}, or nothing")
+    if name is not None and name not in (known := TCP_SENDERS.usable()):
+        refuse_unusable(name)
+        raise InvalidValue(field, name, f"one of {', '.join(known)}, or nothing")
 
 
 def _record(sender: str | SenderRecord | SchemeRecord) -> Any:

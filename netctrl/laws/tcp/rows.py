@@ -10,7 +10,7 @@ from netctrl.register import TCP_SENDERS
 
 __all__ = ["EXACT", "SCALABLE", "WIDTH", "WINDOWS", "mark_acts", "window_acts"]
 
-WINDOWS = tuple(TCP_SENDERS)
+WINDOWS = TCP_SENDERS.usable()
 """Names of laws; a kernel takes their places."""
 _SENDERS = [TCP_SENDERS[name] for name in WINDOWS]
 WIDTH = max(width(each.state) for each in _SENDERS)

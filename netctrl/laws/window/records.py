@@ -29,7 +29,7 @@ __all__ = [
     "mpcc_scheme",
 ]
 
-LAWS: tuple[WindowLaw, ...] = tuple(WINDOW_LAWS[name] for name in WINDOW_LAWS)
+LAWS: tuple[WindowLaw, ...] = tuple(WINDOW_LAWS[name] for name in WINDOW_LAWS.usable())
 """Ours first."""
 
 SCHEMES = tuple(law.record for law in LAWS)

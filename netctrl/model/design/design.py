@@ -94,7 +94,7 @@ AnyDesign = Design[Any, Any, Any]
 
 @cache
 def _kinds() -> Any:
-    return reduce(or_, (DESIGNS[name] for name in DESIGNS))
+    return reduce(or_, (DESIGNS[name] for name in DESIGNS.usable()))
 
 
 def read_design(path: str | os.PathLike[str]) -> AnyDesign:

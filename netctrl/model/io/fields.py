@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from netctrl.errors import InvalidValue, any_of, checked_number, checked_whole, checked_word
+from netctrl.register import refuse_unusable
 from netctrl.units import parse_duration, parse_range, parse_rate, parse_size
 
 __all__ = [
@@ -210,6 +211,7 @@ def record(*kinds: type) -> Reader:
 
     def read(field: str, value: Any) -> Any:
         if not isinstance(value, kinds):
+            refuse_unusable(value.__struct_config__.tag if isinstance(value, msgspec.Struct) else None)
             raise InvalidValue(field, value, _or(kinds))
         return value
 

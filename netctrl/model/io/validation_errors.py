@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from netctrl.errors import InvalidValue
+from netctrl.register import lack_of
 
 __all__ = ["explained", "shorten", "shown"]
 
@@ -49,7 +50,7 @@ def explained(error: msgspec.ValidationError, content: Any, kind: type) -> str:
             takes += f" whose `kind` is one of {', '.join(kinds)}"
         return _at(keys, f"got {shown(value)}, takes {takes}")
     if what.startswith("Invalid value") and keys and (kinds := _tags(kind, content, keys[:-1])):
-        return _at(keys, f"got {shown(value)}, takes one of {', '.join(kinds)}")
+        return _at(keys, lack_of(value) or f"got {shown(value)}, takes one of {', '.join(kinds)}")
     if what.startswith("Invalid enum value") and (words := _words(kind, content, keys)):
         return _at(keys, f"got {shown(value)}, takes one of {', '.join(map(str, words))}")
     return _at(keys, " ".join(what.split()))

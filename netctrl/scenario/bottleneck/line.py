@@ -22,7 +22,7 @@ from netctrl.model.io.fields import (
     size,
 )
 from netctrl.model.io.record_file import Record
-from netctrl.register import TCP_SENDERS
+from netctrl.register import TCP_SENDERS, refuse_unusable
 from netctrl.scenario.checks import OF_DATA_CENTRES, check_ids, check_unused
 
 __all__ = ["SINGLE_SENDERS", "Bottleneck", "SingleFlow"]
@@ -36,7 +36,8 @@ _MAX_BINS = 1e6
 
 
 def _sender(field: str, value: object) -> str:
-    return checked_word(field, value, tuple(dict.fromkeys((*SINGLE_SENDERS, *TCP_SENDERS))))
+    refuse_unusable(value)
+    return checked_word(field, value, tuple(dict.fromkeys((*SINGLE_SENDERS, *TCP_SENDERS.usable()))))
 
 
 class SingleFlow(Record, frozen=True, kw_only=True, tag_field="kind", tag="single"):
