@@ -25,6 +25,7 @@ from netctrl.errors import (
     checked_function,
     checked_jobs,
     checked_kind,
+    from_workers,
     optional_import,
 )
 from netctrl.model.io.files import check_writable, opened, write_atomically
@@ -95,7 +96,7 @@ def sweep(
     spec = _checked(spec, law, engine, progress)
     tasks = list(_tasks(spec))
     done: dict[int, _Rows] = {}
-    for number, rows in _run(tasks, law, n_jobs):
+    for number, rows in from_workers(_run(tasks, law, n_jobs)):
         done[number] = rows
         if progress is not None:
             progress(len(done) / len(tasks))
@@ -127,6 +128,8 @@ def sweep_to_file(
         The file can't be written, or the folder holds blocks of another sweep, or of this one without `resume`.
     InvalidValue, NoAdmissibleDesign
         As for `sweep`.
+    NetctrlError
+        A worker process was killed; finished blocks are kept, and `resume` goes on.
     """
     spec = _checked(spec, law, engine, progress)
     check_writable(path)
@@ -135,7 +138,8 @@ def sweep_to_file(
     done = _open_parts(parts, spec, path, resume=resume, tasks=len(tasks))
     left = [task for task in tasks if task.number not in done]
     finished = len(done)
-    for number, rows in _run(left, law, n_jobs):
+    kept = f": the finished blocks are in {parts}, and the same sweep with resume (--resume) goes on from there"
+    for number, rows in from_workers(_run(left, law, n_jobs), kept):
         write_atomically(parts / f"{number}.json", msgspec.json.encode(rows))
         finished += 1
         if progress is not None:
@@ -374,7 +378,7 @@ def tune_cells(
     requested = {"objective": objective, "max_loss": max_loss, "runs": spec.runs}
     found: list[Tuned] = []
     tasks = (delayed(_tuned)(cell, law, requested) for cell in cells)
-    for best in Parallel(n_jobs=checked_jobs(n_jobs), return_as="generator")(tasks):
+    for best in from_workers(Parallel(n_jobs=checked_jobs(n_jobs), return_as="generator")(tasks)):
         found.append(best)
         if progress is not None:
             progress(len(found) / len(cells))

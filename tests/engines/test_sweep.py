@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -23,6 +24,7 @@ import pytest
 from distributed import Client, LocalCluster
 from hypothesis import given
 from hypothesis import strategies as st
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 from scipy import stats
 
 import netctrl
@@ -30,7 +32,7 @@ from netctrl.cli.sweep import main
 from netctrl.datasets import network_path
 from netctrl.design.hftrac.scenario_law import scenario_law
 from netctrl.engines.sweep import read_frame, summarized, sweep, sweep_to_file
-from netctrl.errors import FileError, InvalidValue, NoAdmissibleDesign
+from netctrl.errors import FileError, InvalidValue, NetctrlError, NoAdmissibleDesign
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.model.network import Network, read_network
 from netctrl.scenario.network.policy import HftracPolicy, Messages, StaticPacing
@@ -705,6 +707,42 @@ def test_a_sweep_that_was_killed_goes_on_where_it_was(tmp_path: Path, monkeypatc
     assert main(["s.toml", "-o", "whole.parquet", "--n-jobs", "1"]) == 0
     assert Path("x.parquet").read_bytes() == Path("whole.parquet").read_bytes()
     assert not parts.exists()
+
+
+def test_a_killed_worker_is_an_error_and_the_sweep_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """joblib's own error for a worker that the system ended, after three blocks came."""
+
+    parallel = joblib.Parallel
+
+    def killed(*args: Any, return_as: str, **options: Any) -> Any:
+        def blocks(tasks: Any) -> Any:
+            yield from parallel(*args, return_as=return_as, **options)(list(tasks)[:3])
+            raise TerminatedWorkerError("A worker process managed by the executor was unexpectedly terminated. ...")
+
+        of_a_block = return_as != "generator_unordered"  # its runs
+        return parallel(*args, return_as=return_as, **options) if of_a_block else blocks
+
+    path = tmp_path / "x.parquet"
+    with monkeypatch.context() as patch:
+        patch.setattr(joblib, "Parallel", killed)
+        with pytest.raises(NetctrlError, match="a worker process was ended") as refused:
+            sweep_to_file(seeds(5), no_law, path)
+    assert f"blocks are in {path}.parts, and the same sweep with resume (--resume) goes on" in str(refused.value)
+    assert len(list(Path(f"{path}.parts").iterdir())) == 1 + 3
+    sweep_to_file(seeds(5), no_law, path, resume=True)
+    sweep_to_file(seeds(5), no_law, tmp_path / "whole.parquet")
+    assert path.read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+
+
+def end_worker(scenario: Scenario) -> None:
+    """A law whose worker is ended by SIGKILL."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_is_an_error() -> None:
+    with pytest.raises(NetctrlError, match="a worker process was ended, by a signal or by the system"):
+        sweep(seeds(3), end_worker, n_jobs=2)
 
 
 class Stopped(Exception):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_flag, checked_function, checked_jobs, checked_whole
+from netctrl.errors import InvalidValue, checked_flag, checked_function, checked_jobs, checked_whole, from_workers
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.model.design.design import provenance
 from netctrl.model.law import LinkRateLaw
@@ -107,7 +107,7 @@ def simulate_network(
         delayed(_run_block)(scenario, ready, law, trace, block, watch and not i, routes)
         for i, block in enumerate(numbers)
     )
-    for block in Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
+    for block in from_workers(Parallel(n_jobs=n_jobs, return_as="generator")(tasks)):
         blocks.append(block)
         if progress is not None:
             progress(len(blocks) / len(numbers))

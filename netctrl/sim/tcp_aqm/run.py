@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_function, checked_jobs, checked_whole
+from netctrl.errors import InvalidValue, checked_function, checked_jobs, checked_whole, from_workers
 from netctrl.model.design.design import Provenance, provenance
 from netctrl.scenario.links import Links
 from netctrl.scenario.scenario import Scenario, checked_network
@@ -72,7 +72,8 @@ def simulate_many(
 
     blocks = [scenarios[i : i + batch_size] for i in range(0, len(scenarios), batch_size)]
     results: list[SimulationResult] = []
-    for block in Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_block)(block) for block in blocks):
+    tasks = (delayed(_block)(block) for block in blocks)
+    for block in from_workers(Parallel(n_jobs=n_jobs, return_as="generator")(tasks)):
         results += block
         if progress is not None:
             progress(len(results) / len(scenarios))
