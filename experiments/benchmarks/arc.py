@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import control
 import msgspec
 import numpy as np
-from rows import Row, against, alternate
+from rows import Agreement, Row, Turns, against, alternate, relative
 from scipy.optimize import brentq
 
 from netctrl.design.arc.design import arc_gain_bands
@@ -33,7 +33,14 @@ def exact_margins() -> Row:
     loop = arc_loop(50.0, 0.5, SETTING, "paper").scaled(1.42e-5)
     pade = to_control(loop, 5)
     turns = alternate(lambda: margins(loop), lambda: control.margin(pade), rounds=15, repeats=40)
-    return against("exact margins, one loop", "python-control margin, Pade-5", turns, ">= 8x", lambda _, r: r >= 8)
+    target = ">= 8x", lambda _, r: r >= 8
+    return against("exact margins, one loop", "python-control margin, Pade-5", turns, *target, same_margins(turns))
+
+
+def same_margins(turns: Turns) -> Agreement:
+    """Gain margins; the peer's delay is a Padé approximant."""
+    found, theirs = turns.answers
+    return relative([10.0 ** (found.gain_margin_db / 20.0)], [theirs[0]], 1e-3, "gain margins")
 
 
 def margins_of_a_transfer_function() -> Row:
@@ -43,7 +50,8 @@ def margins_of_a_transfer_function() -> Row:
     turns = alternate(
         lambda: margins(undelayed, delay_s=loop.delay), lambda: control.margin(pade), rounds=15, repeats=20
     )
-    return against("exact margins, from python-control", "its margin, Pade-5", turns, ">= 8x", lambda _, r: r >= 8)
+    target = ">= 8x", lambda _, r: r >= 8
+    return against("exact margins, from python-control", "its margin, Pade-5", turns, *target, same_margins(turns))
 
 
 def margins_by_isolation() -> Row:
@@ -51,7 +59,9 @@ def margins_by_isolation() -> Row:
     plant, delay = control.tf([2.0], [1.0, 3.0, 3.0, 1.0]), 0.5
     pade = plant * control.tf(*control.pade(delay, 5))
     turns = alternate(lambda: margins(plant, delay_s=delay), lambda: control.margin(pade), rounds=9, repeats=3)
-    return against("margins by isolation, 3 equal poles", "its margin, Pade-5", turns, "none", None)
+    return against(
+        "margins by isolation, 3 equal poles", "its margin, Pade-5", turns, "none", None, same_margins(turns)
+    )
 
 
 def million_points() -> Row:
@@ -60,18 +70,23 @@ def million_points() -> Row:
     random = np.random.default_rng(0)
     some = list(zip(random.uniform(5, 500, sample), random.uniform(0.02, 3.0, sample), strict=True))
 
-    def by_brentq() -> None:
+    def by_brentq() -> list[float]:
         """The same three roots, one point at a time, with SciPy's solver on the same loop functions."""
+        limits = []
         for n, tau in some:
             loop = arc_loop(n, tau, SETTING, "paper")
             for level in (np.pi, 5 * np.pi / 6, 2 * np.pi / 3):
                 w = brentq(lambda x, loop=loop, level=level: phase_lag(loop, x) - level, 1e-9, 4.0 / tau, rtol=1e-14)
-                magnitude(loop, w)
+                if level == np.pi:
+                    limits.append(1.0 / magnitude(loop, w))
+        return limits
 
     turns = alternate(lambda: arc_gain_bands(flows, rtt, SETTING), by_brentq, rounds=5)
     scaled = turns._replace(theirs=[t * MILLION**2 / sample for t in turns.theirs])
     what = f"map of {MILLION**2} (N, tau) points"
-    return against(what, f"SciPy brentq a point, from {sample}", scaled, "<= 3 s", lambda t, _: t <= 3.0)
+    limits = arc_gain_bands(*np.array(some).T, SETTING).limit
+    same = relative(limits, turns.answers[1], 1e-9, "limits of some")
+    return against(what, f"SciPy brentq a point, from {sample}", scaled, "<= 3 s", lambda t, _: t <= 3.0, same)
 
 
 def sampled_limit() -> Row:
@@ -85,4 +100,5 @@ def sampled_limit() -> Row:
         return low
 
     turns = alternate(lambda: gain_limit(loop), by_eigenvalues, rounds=9, repeats=3)
-    return against("limit of the sampled loop", "bisection on numpy eigvals", turns, "none", None)
+    same = relative([turns.answers[0]], [turns.answers[1]], 1e-9, "limits")
+    return against("limit of the sampled loop", "bisection on numpy eigvals", turns, "none", None, same)

@@ -59,6 +59,7 @@ def against_events() -> Row:
         turns._replace(ours=times[0], theirs=times[1]),
         f"<= {1e9 / SPEED:g} ms ({SPEED:g}/s)",
         lambda seconds, ratio: seconds <= 1e6 / SPEED,
+        "hops without a law",
     )
 
 
@@ -123,6 +124,7 @@ def set_up(k: int) -> Row:
         turns,
         "<= 2 s",
         lambda seconds, ratio: seconds <= 2.0,
+        "distances alone",
     )
 
 

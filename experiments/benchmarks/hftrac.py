@@ -19,7 +19,7 @@ import numpy as np
 import scipy.linalg as sl
 import scipy.sparse as sp
 from pods import MU, TAU, Plant, plant, pods, timed, way
-from rows import Row, against, alternate
+from rows import Agreement, Row, against, alternate, relative
 from scipy.sparse.csgraph import dijkstra
 from scipy.sparse.linalg import splu
 
@@ -59,8 +59,8 @@ def riccati(count: int) -> Row:
     Q = np.diag(np.repeat([0.0, MU], [model.first_backlog, model.n_links]))
     turns = alternate(lambda: solve_dare(A, B, Q, R), lambda: sl.solve_discrete_are(A, B, Q, R), rounds=3)
     found, X = turns.answers
-    peer = f"SciPy solve_discrete_are (differs by {np.abs(found.X - X).max() / np.abs(X).max():.0e})"
-    return against(f"Riccati equation, {model.n_states} states", peer, turns, ">= 10x", lambda _, r: r >= 10.0)
+    what, same = f"Riccati equation, {model.n_states} states", relative(found.X, X, 1e-8, "solutions")
+    return against(what, "SciPy solve_discrete_are", turns, ">= 10x", lambda _, r: r >= 10.0, same)
 
 
 # All columns as one problem in cvxpy.
@@ -69,8 +69,9 @@ def riccati(count: int) -> Row:
 def monolithic(ready: Plant) -> Row:
     turns = alternate(lambda: ready.synthesis(HORIZON), lambda: by_cvxpy(ready), rounds=3)
     found, theirs = turns.answers
-    peer = f"cvxpy, one problem, CLARABEL (differs by {np.abs(filters(ready.model, found) - theirs).max():.0e})"
-    return against(f"localized, {ready.name}", peer, turns, ">= 50x", lambda _, r: r >= 50.0)
+    same = relative(filters(ready.model, found), theirs, 1e-4, "responses")  # an interior point's tolerance
+    peer = "cvxpy, one problem, CLARABEL"
+    return against(f"localized, {ready.name}", peer, turns, ">= 50x", lambda _, r: r >= 50.0, same)
 
 
 def by_cvxpy(ready: Plant) -> np.ndarray:
@@ -145,8 +146,9 @@ def sparse_columns(ready: Plant) -> Iterator[Row]:
             for ours, part in zip((column.u, column.b), both, strict=True)
         )
         difference = max(np.abs(ours - part).max() for ours, part in pairs)
-        peer = f"SuperLU of each region's {name} (differs by {difference:.0e})"
-        yield against(f"localized, {ready.name}", peer, turns, ">= 5x", lambda _, r: r >= 5.0)
+        same = Agreement("responses", float(difference), 1e-8)
+        peer = f"SuperLU of each region's {name}"
+        yield against(f"localized, {ready.name}", peer, turns, ">= 5x", lambda _, r: r >= 5.0, same)
 
 
 def by_lu(ready: Plant, solve: Callable[..., np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -1,7 +1,9 @@
 """A row of the table, and how the two ways in it are timed.
 
 Ours and the peer take turns, so that a machine whose speed drifts slows both; each time is shown with its noise as
-median (min to max). Nothing here is a test: a missed target is printed, not raised.
+median (min to max). A missed target is printed, not raised. A ratio counts only where both give the same: each row
+says what it compared of the two answers (`Agreement`), or why they can't be compared, and a row whose answers differ by
+more than its bound shows no ratio and fails the run.
 """
 
 from __future__ import annotations
@@ -11,6 +13,24 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Agreement(NamedTuple):
+    """What was compared of the two ways' answers."""
+
+    of: str
+    difference: float
+    bound: float
+    """Largest difference that counts as the same answer."""
+
+    @property
+    def holds(self) -> bool:
+        return self.difference <= self.bound  # False for NaN
+
+    def __str__(self) -> str:
+        return f"{self.of}: {self.difference:.0e}, at most {self.bound:.0e}"
 
 
 class Row(NamedTuple):
@@ -22,6 +42,21 @@ class Row(NamedTuple):
     target: str
     met: bool | None
     """None: no target."""
+    same: Agreement | str = "no peer's answer"
+    """What of the answers agrees; text: why there is nothing to compare."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether both ways give the same, as far as they can be compared."""
+        return isinstance(self.same, str) or self.same.holds
+
+
+def relative(ours: Any, theirs: Any, bound: float, of: str = "differ by") -> Agreement:
+    """Greatest difference of two arrays in relation to the greatest number of the peer's."""
+    a, b = np.asarray(ours, dtype=float), np.asarray(theirs, dtype=float)
+    if a.shape != b.shape or a.size == 0:
+        return Agreement(of, np.inf, bound)
+    return Agreement(of, float(np.abs(a - b).max() / max(np.abs(b).max(), np.finfo(float).tiny)), bound)
 
 
 class Turns(NamedTuple):
@@ -52,11 +87,18 @@ def alternate(
     return Turns(*times, answers)
 
 
-def against(what: str, peer: str, turns: Turns, target: str, met: Callable[[float, float], bool] | None) -> Row:
+def against(
+    what: str,
+    peer: str,
+    turns: Turns,
+    target: str,
+    met: Callable[[float, float], bool] | None,
+    same: Agreement | str,
+) -> Row:
     """The row of two ways; `met` is asked with the median of our seconds and that of peer/ours."""
     ratio = median(b / a for a, b in zip(turns.ours, turns.theirs, strict=True))
     verdict = None if met is None else met(median(turns.ours), ratio)
-    return Row(what, span(turns.ours), peer, span(turns.theirs), f"{ratio:.3g}", target, verdict)
+    return Row(what, span(turns.ours), peer, span(turns.theirs), f"{ratio:.3g}", target, verdict, same)
 
 
 def span(times: Sequence[float]) -> str:
@@ -73,7 +115,9 @@ def peak_gb() -> float:
 
 def table(rows: Iterable[Row]) -> str:
     verdicts = {None: "", True: "met", False: "MISSED"}
-    lines = [("what", "ours", "peer", "peer's time", "peer/ours", "target", "")]
-    lines += [(*row[:-1], verdicts[row.met]) for row in rows]
+    lines = [("what", "ours", "peer", "peer's time", "peer/ours", "answers", "target", "")]
+    for row in rows:
+        counted = (row.ratio, verdicts[row.met]) if row.counts else ("-", "DIFFERS")
+        lines.append((*row[:4], counted[0], str(row.same), row.target, counted[1]))
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)

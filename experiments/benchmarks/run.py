@@ -1,6 +1,7 @@
 """One table of ratios, each against a named peer in the same run: `python experiments/benchmarks/run.py [GROUP ...]`.
 
-A group is a file here with a function `rows`. How rows are timed: `rows.py`.
+A group is a file here with a function `rows`. How rows are timed: `rows.py`. Exit status 1: the
+answers of a row differ, so that its ratio says nothing.
 """
 
 from __future__ import annotations
@@ -50,8 +51,9 @@ def main() -> int:
 
     versions = (f"{name} {version(name)}" for name in LIBRARIES)
     print(f"netctrl {netctrl.__version__}, {', '.join(versions)}; one core; median (min to max)\n", flush=True)
-    print(table(row for name in groups for row in importlib.import_module(name).rows()))
-    return 0
+    found = [row for name in groups for row in importlib.import_module(name).rows()]
+    print(table(found))
+    return 0 if all(row.counts for row in found) else 1
 
 
 if __name__ == "__main__":
