@@ -64,7 +64,6 @@ INLINED: dict[str, Any] = INSIDE | {"forceinline": True}
 
 _VERSIONS = (platform.python_implementation(), sys.version, np.__version__, numba.__version__, llvmlite.__version__)
 _REFUSED = re.compile(r"\x1b\[[0-9;]*m|^.*Failed in \w+ mode pipeline.*$", re.MULTILINE)
-"""What Numba's errors have before what is wrong: colours, and the step that failed."""
 _REGISTERED = re.compile(rb"^from netctrl\.register import (\([^)]*\)|.*)", re.MULTILINE)
 _IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+netctrl\.([\w.]+)", re.MULTILINE)
 
@@ -96,16 +95,15 @@ def _refuse_in_a_line(dispatcher: Any, function: FunctionType) -> None:
     def compile_or_refuse(signature: Any) -> Any:
         try:
             return compile_(signature)
-        except NetctrlError:  # of a function that it calls
-            raise
+        except NetctrlError:
+            raise  # of a function that it calls
         except Exception as error:  # Numba raises others than its own, without a line
             said = _REFUSED.sub("", str(error)).strip()
         file, first = function.__code__.co_filename, function.__code__.co_firstlineno
         line = re.search(rf" at {re.escape(file)} \((\d+)\)", said)
         laws = [f"{each.what} {name}" for each in KERNEL_LAWS.values() for name in each.outside_in(Path(file))]
-        whose = ", ".join(laws) or "code of another package"
-        where = f"{file}, line {line[1] if line else first}, in {function.__name__}"
-        raise NetctrlError(f"{whose} can't be compiled: {where}: {said.splitlines()[0] if said else 'no reason given'}")
+        where = f"{file}, line {line[1] if line else first}, in {function.__name__}: {said.partition(chr(10))[0]}"
+        raise NetctrlError(f"{', '.join(laws) or 'code of another package'} can't be compiled: {where}")
 
     dispatcher.compile = compile_or_refuse
 
@@ -232,8 +230,7 @@ def key_of(path: Path) -> str:
     for each in _outside(path):
         # Without its folder: an installation elsewhere compiles to the same code.
         digest.update(each.name.encode() + b"\0" + _source(each).digest)
-    for laws in _read(path):  # an entry that can't be used has no number in a kernel
-        digest.update(repr(laws.usable()).encode())
+    digest.update(repr([laws.usable() for laws in _read(path)]).encode())  # only these have numbers in a kernel
     return digest.hexdigest()[:16]
 
 
@@ -244,8 +241,7 @@ def _outside(path: Path) -> list[Path]:
 
 def _read(path: Path) -> list[Registry]:
     """Registries that this file's kernels read."""
-    read = {name for each in sources(path) for name in _source(each).laws}
-    return [KERNEL_LAWS[name] for name in sorted(read)]
+    return [KERNEL_LAWS[name] for name in sorted({name for each in sources(path) for name in _source(each).laws})]
 
 
 def _unchanged(path: Path) -> bool:

@@ -127,9 +127,7 @@ def sweep_to_file(
     FileError
         The file can't be written, or the folder holds blocks of another sweep, or of this one without `resume`.
     InvalidValue, NoAdmissibleDesign
-        As for `sweep`.
-    NetctrlError
-        A worker process was killed; finished blocks are kept, and `resume` goes on.
+        As for `sweep`; NetctrlError where a worker process is killed: finished blocks are kept, and `resume` goes on.
     """
     spec = _checked(spec, law, engine, progress)
     check_writable(path)
