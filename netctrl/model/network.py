@@ -41,22 +41,18 @@ else:  # files may hold any type, and networkx NumPy numbers: the readers below 
 
 __all__ = [
     "MAX_UTILIZATION",
-    "STD_TAKES",
     "UTILIZATION_TAKES",
     "Demand",
     "Link",
     "Network",
     "Node",
     "read_network",
-    "varied",
 ]
 
 MAX_UTILIZATION = 100.0
 UTILIZATION_TAKES = f"a share above 0, to {MAX_UTILIZATION:g}; above 1 the busiest link is overloaded"
-STD_TAKES = "a share of each demand's mean, as in 10%, or a rate, as in 2Mbit"
 _MAX_BYTES = 256 * 2**20
 _MAX_LINKS = 1_000_000
-_MAX_SHARE = 100.0
 
 
 class Node(Record, frozen=True, kw_only=True):
@@ -318,37 +314,6 @@ def read_network(
         raise FileError(path, why + remedy) from None
     except InvalidValue as error:
         raise FileError(path, f"{error.argument}: got {shown(error.got)}, takes {error.takes}") from None
-
-
-def varied(network: Network, std: float | str | None) -> Network:
-    """A network whose demands with a standard deviation of 0 have another one.
-
-    Parameters
-    ----------
-    network : Network
-    std : float, str or None
-        Rate [bit/s], as "2Mbit", or as "10%" the share of each demand's mean; None: the network as it is.
-
-    Raises
-    ------
-    InvalidValue
-        Neither a share nor a rate above 0.
-    """
-    if std is None:
-        return network
-    share, amount = 0.0, 0.0
-    if isinstance(std, str) and std.strip().endswith("%"):
-        try:
-            share = float(std.strip()[:-1]) / 100.0
-        except ValueError:
-            raise InvalidValue("std", std, STD_TAKES) from None
-    else:
-        amount = rate("std", std)
-    if not 0.0 <= share <= _MAX_SHARE or share + amount <= 0.0:
-        raise InvalidValue("std", std, f"{STD_TAKES}, above 0 and at most {100.0 * _MAX_SHARE:g}%")
-    replace = msgspec.structs.replace
-    demands = (each if each.std else replace(each, std=share * each.mean + amount) for each in network.demands)
-    return replace(network, demands=tuple(demands))
 
 
 def _prepared(content: dict[str, Any], capacity: float | None, unit: float | None) -> dict[str, Any]:

@@ -13,13 +13,16 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import dijkstra
 
 from netctrl.errors import InvalidValue, checked_number
+from netctrl.model.io.fields import rate as read_rate
 from netctrl.model.io.validation_errors import shorten
 from netctrl.model.network import MAX_UTILIZATION, UTILIZATION_TAKES, Demand, Link, Network
 
-__all__ = ["Routing", "at_utilization", "routing"]
+__all__ = ["STD_TAKES", "Routing", "at_utilization", "routing", "varied"]
 
 _RATIO_TOLERANCE = 1e-6
 _OVERLOAD_TOLERANCE = 1e-9
+STD_TAKES = "a share of each demand's mean, as in 10%, or a rate, as in 2Mbit"
+_MAX_SHARE = 100.0
 _SWEEPS, _SETTLED = 20_000, 1e-12
 _SOURCES = 64  # at a time: SciPy fills a row of all nodes for each
 _HOP = 1e-9
@@ -123,6 +126,37 @@ def at_utilization(network: Network, utilization: float | None) -> Network:
     return msgspec.structs.replace(network, demands=demands)
 
 
+def varied(network: Network, std: float | str | None) -> Network:
+    """A network whose demands with a standard deviation of 0 have another one.
+
+    Parameters
+    ----------
+    network : Network
+    std : float, str or None
+        Rate [bit/s], as "2Mbit", or as "10%" the share of each demand's mean; None: the network as it is.
+
+    Raises
+    ------
+    InvalidValue
+        Neither a share nor a rate above 0.
+    """
+    if std is None:
+        return network
+    share, amount = 0.0, 0.0
+    if isinstance(std, str) and std.strip().endswith("%"):
+        try:
+            share = float(std.strip()[:-1]) / 100.0
+        except ValueError:
+            raise InvalidValue("std", std, STD_TAKES) from None
+    else:
+        amount = read_rate("std", std)
+    if not 0.0 <= share <= _MAX_SHARE or share + amount <= 0.0:
+        raise InvalidValue("std", std, f"{STD_TAKES}, above 0 and at most {100.0 * _MAX_SHARE:g}%")
+    replace = msgspec.structs.replace
+    demands = (each if each.std else replace(each, std=share * each.mean + amount) for each in network.demands)
+    return replace(network, demands=tuple(demands))
+
+
 def _nominal(network: Network, demand: Demand, ratios: Mapping[int, float]) -> dict[int, float]:
     """Nominal rate of each link that a demand takes [bit/s], upstream first."""
     links = network.links
@@ -220,7 +254,7 @@ def _behind_losses(
     Each sweep passes losses on by one link: without a ring of links that feed each other the longest route is enough.
     """
     place = {(row, i): at for at, (row, i, _) in enumerate(flow)}
-    onward = _sparse([(place[row, i], place[k, i], share) for i, k, row, share in pairs], (len(flow),) * 2)
+    onward = _sparse([(place[row, i], place[k, i], share) for i, k, row, share in pairs], (len(flow), len(flow)))
     link, offered = np.array([row for row, _, _ in flow]), np.array([value for _, _, value in flow])
     arrives = offered
     for sweep in range(_SWEEPS):

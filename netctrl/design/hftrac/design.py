@@ -34,10 +34,10 @@ from netctrl.model.design.hftrac import (
     UnmetDemand,
     unmet_text,
 )
-from netctrl.model.network import STD_TAKES, Network, varied
+from netctrl.model.network import Network
 from netctrl.plants.information import COMMUNICATIONS
 from netctrl.plants.linearize import network_model
-from netctrl.plants.routing import Routing, routing
+from netctrl.plants.routing import STD_TAKES, Routing, routing, varied
 from netctrl.units import format_quantity
 
 if TYPE_CHECKING:

@@ -95,7 +95,7 @@ class Design(
         _check_size(self.law)
         return array_json(self)
 
-    def refusal(self, accept: Literal["admissible", "stable"] = "admissible") -> NoAdmissibleDesign | None:
+    def refusal(self, accept: str = "admissible") -> NoAdmissibleDesign | None:
         """Why the answer to this design is no, as an error to raise; None where it is yes.
 
         `save` and the exit status of `netctrl design` follow from it.
@@ -119,7 +119,7 @@ class Design(
         remedy = ["--accept stable (in Python accept='stable') takes it as it is"] * stable
         return NoAdmissibleDesign("; ".join([self.verdict, *certificate.warnings[:1], *remedy]), self)
 
-    def save(self, path: str | os.PathLike[str], accept: Literal["admissible", "stable"] = "admissible") -> None:
+    def save(self, path: str | os.PathLike[str], accept: str = "admissible") -> None:
         """Write a Design file atomically, so that no reader sees a part of it; an unstable design is never saved.
 
         Parameters
