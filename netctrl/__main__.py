@@ -6,6 +6,8 @@ import importlib
 import sys
 from collections.abc import Sequence
 
+from netctrl.cli import GOOD, STATUSES, WRONG_USE
+
 __all__ = ["VERBS", "main"]
 
 VERBS = {
@@ -28,23 +30,23 @@ EXAMPLES = ("netctrl design arc --N 50", "netctrl list scenarios")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a verb with the remaining arguments; exit status as in `netctrl.cli.app`."""
+    """Run a verb with the remaining arguments; exit status as in `netctrl.cli`."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments[:1] == ["--version"]:
         import netctrl
 
         sys.stdout.write(f"netctrl {netctrl.__version__}\n")
-        return 0
+        return GOOD
     if arguments[:1] == ["--install-completion"]:
         arguments[:1] = ["completion", "--install"]
     if not arguments or arguments[0] in ("--help", "-h"):
         sys.stdout.write(_help())
-        return 0
+        return GOOD
     if arguments[0] not in VERBS:
         from netctrl.cli.help import unknown
 
         sys.stderr.write(f"error: {unknown('verb', arguments[0], VERBS, 'netctrl')}\n")
-        return 2
+        return WRONG_USE
     module, _ = VERBS[arguments[0]]
     return importlib.import_module(f"netctrl.cli.{module}").main(arguments[1:])
 
@@ -56,7 +58,7 @@ def _help() -> str:
     return (
         f"usage: netctrl VERB ...\n\n{verbs}\nexamples:\n{examples}\n"
         "netctrl VERB --help lists a verb's commands or options; netctrl --install-completion makes the shell\n"
-        "complete them.\nexit status: 0 good, 1 failure, 2 wrong use, 3 no admissible design\n"
+        f"complete them.\n{STATUSES}\n"
     )
 
 

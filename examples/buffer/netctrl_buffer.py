@@ -12,7 +12,7 @@ from typing import Annotated
 import msgspec
 
 from netctrl.cli.app import invocation, option
-from netctrl.cli.design.common import Files, deliver, read
+from netctrl.cli.design.common import Wanted, deliver, read
 from netctrl.errors import checked_number, checked_whole
 from netctrl.model.design.base import Design
 from netctrl.model.io.provenance import provenance
@@ -63,18 +63,14 @@ def buffer(flows: int, rate_bit_per_s: float, rtt_s: float, *, argv: tuple[str, 
 
 
 def command(
+    wanted: Wanted | None = None,
     *,
     flows: Annotated[str, option("N", "long TCP flows, as in 1000")],
     rate: Annotated[str, option("RATE", f"of the link: {RATE_TAKES}")],
     rtt: Annotated[str, option("TIME", f"mean round trip without queues: {DURATION_TAKES}")],
-    json: Annotated[bool, option("", "print the Design as one JSON object and nothing else")] = False,
-    output: Annotated[str | None, option("FILE", "save the Design", "--output", "-o")] = None,
 ) -> int:
     """Buffer: what a router needs for many TCP flows."""
-    design = buffer(
-        read("flows", flows, int, "a whole number"),
-        read("rate", rate, parse_rate, RATE_TAKES),
-        read("rtt", rtt, parse_duration, DURATION_TAKES),
-        argv=invocation(),
-    )
-    return deliver(Files(json, output, None, None), design, design.plot)
+    n = read("flows", flows, int, "a whole number")
+    C = read("rate", rate, parse_rate, RATE_TAKES)
+    round_trip = read("rtt", rtt, parse_duration, DURATION_TAKES)
+    return deliver(wanted, lambda: buffer(n, C, round_trip, argv=invocation()))

@@ -1,8 +1,7 @@
 """Shared part of the command lines: strict options, one line for each error, exit statuses, plain help.
 
-Exit status: 0 good, 1 failure, 2 wrong use, 3 no admissible design. cyclopts splits the command
-line; its help and error panels are not used, since they load rich and take several lines
-(docs/explanation/decisions.md).
+`netctrl.cli` has the statuses. cyclopts splits the command line; its help and error panels are not used,
+since they load rich and take several lines (docs/explanation/decisions.md).
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 from cyclopts import App, CycloptsError, Parameter
 
+from netctrl.cli import FAILURE, GOOD, INTERRUPTED, NO, WRONG_USE
 from netctrl.cli.help import HELP, help_of, wrong_use
 from netctrl.cli.waiting import quiet
 from netctrl.errors import JOBS_TAKES, FileError, InvalidValue, NetctrlError, NoAdmissibleDesign, optional_import
@@ -30,11 +30,12 @@ if TYPE_CHECKING:
 __all__ = [
     "FAILURE",
     "GOOD",
-    "NO_ADMISSIBLE_DESIGN",
+    "NO",
     "PLOT_SUFFIXES",
     "REPORT_SUFFIXES",
     "WRONG_USE",
     "Report",
+    "answer",
     "check_places",
     "check_report",
     "checked_plot",
@@ -53,9 +54,6 @@ __all__ = [
     "workers",
     "write_all",
 ]
-
-GOOD, FAILURE, WRONG_USE, NO_ADMISSIBLE_DESIGN = 0, 1, 2, 3
-_INTERRUPTED = 130
 
 _invocation: ContextVar[tuple[str, ...]] = ContextVar("invocation", default=())
 
@@ -110,7 +108,7 @@ def run(
         got = "nothing" if error.got is None else repr(error.got)
         return _complain(f"{option}: got {got}, takes {error.takes}", WRONG_USE)
     except NoAdmissibleDesign as error:
-        return _complain(str(error), NO_ADMISSIBLE_DESIGN)
+        return _complain(str(error), NO)
     except FileError as error:
         return _complain(str(error), WRONG_USE)
     except NetctrlError as error:
@@ -122,7 +120,7 @@ def run(
     except OSError as error:
         return _complain(f"output can't be written: {error.strerror}", FAILURE)
     except KeyboardInterrupt:
-        return _complain("stopped", _INTERRUPTED)
+        return _complain("stopped", INTERRUPTED)
 
 
 def _show_warning(
@@ -142,6 +140,12 @@ def say(text: str) -> int:
     sys.stdout.write(text)
     sys.stdout.flush()
     return GOOD
+
+
+def answer(text: str, yes: bool, why: str) -> int:
+    """Write a result with a verdict; its exit status is GOOD, or NO after an error that says why."""
+    say(text)
+    return GOOD if yes else _complain(why, NO)
 
 
 def colored(text: str, color: str) -> str:

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from cyclopts import App, CycloptsError, MissingArgumentError
 from cyclopts.exceptions import UnknownCommandError, UnknownOptionError, UnusedCliTokensError
 
+from netctrl.cli import STATUSES
 from netctrl.errors import did_you_mean
 
-__all__ = ["HELP", "STATUSES", "columns", "commands_of", "examples_of", "help_of", "unknown", "wrong_use"]
+__all__ = ["HELP", "columns", "commands_of", "examples_of", "help_of", "unknown", "wrong_use"]
 
 HELP = ("--help", "-h")
-STATUSES = "exit status: 0 good, 1 failure, 2 wrong use, 3 no admissible design"
 _EXAMPLES = "\n\nExamples\n--------\n"
 
 

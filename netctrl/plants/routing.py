@@ -13,14 +13,17 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import dijkstra
 
 from netctrl.errors import InvalidValue, checked_number
+from netctrl.model.io.fields import rate as read_rate
 from netctrl.model.io.validation_errors import shorten
-from netctrl.model.network import Demand, Link, Network
-from netctrl.units import format_quantity
+from netctrl.model.network import MAX_UTILIZATION, UTILIZATION_TAKES, Demand, Link, Network
 
-__all__ = ["Routing", "at_utilization", "routing"]
+__all__ = ["STD_TAKES", "Routing", "at_utilization", "routing", "varied"]
 
 _RATIO_TOLERANCE = 1e-6
 _OVERLOAD_TOLERANCE = 1e-9
+STD_TAKES = "a share of each demand's mean, as in 10%, or a rate, as in 2Mbit"
+_MAX_SHARE = 100.0
+_SWEEPS, _SETTLED = 20_000, 1e-12
 _SOURCES = 64  # at a time: SciPy fills a row of all nodes for each
 _HOP = 1e-9
 """Seconds added to each link's delay, so that among paths of equal delay the one with fewest links is taken."""
@@ -33,9 +36,15 @@ class Routing:
     split: sp.csr_array
     """(N, I) alpha_l^i: share of demand i at a link's source that takes the link."""
     rate: sp.csr_array
-    """(N, I) f*_l^i [bit/s]."""
+    """(N, I) f*_l^i, what each link sends of each demand [bit/s]."""
     load: np.ndarray
-    """(N,) nominal rate of each link, sum of `rate` over the demands [bit/s]."""
+    """(N,) nominal rate of each link, sum of `rate` over the demands; at most its capacity [bit/s]."""
+    offered: np.ndarray
+    """(N,) rate that the demands would send over each link if no link lost anything [bit/s]."""
+    lost: np.ndarray
+    """(N,) rate that each link loses: above 0 where it is overloaded, else exactly 0 [bit/s]."""
+    delivered: np.ndarray
+    """(I,) rate of each demand at its target; below its mean where a link on its route is overloaded [bit/s]."""
     coupling: sp.csr_array
     """(N, N) c_lk: share of what link k carries that goes on to link l."""
     injection: sp.csr_array
@@ -48,11 +57,14 @@ def routing(network: Network) -> Routing:
     f*_l^i = alpha_l^i (d_i [tail(l) = source of i] + Σ_{k: head(k) = tail(l)} f*_k^i), beta_k^i = f*_k^i / Σ_j f*_k^j,
     c_lk = Σ_i alpha_l^i beta_k^i for head(k) = tail(l).
 
+    A link to which more comes than it can send is overloaded: it sends its capacity, shared as its arrivals are (first
+    in, first out), and loses the rest. f* are then the rates behind all losses.
+
     Raises
     ------
     InvalidValue
-        No demand; split ratios that don't sum to one; a demand without a path, or whose route has a loop; a link whose
-        nominal rate exceeds its capacity. The message names the demand, node or link.
+        No demand; split ratios that don't sum to one; a demand without a path, or whose route has a loop. The message
+        names the demand, node or link.
 
     Notes
     -----
@@ -74,43 +86,75 @@ def routing(network: Network) -> Routing:
         leaving = _by_source(network.links, rates)
         pairs += [(i, k, row, chosen[row]) for k in rates for row in leaving.get(network.links[k].target, ())]
     shape = (len(network.links), len(network.demands))
+    offered = np.bincount([row for row, _, _ in flow], [value for _, _, value in flow], minlength=shape[0])
+    capacity = np.array([link.capacity for link in network.links])
+    lost = np.zeros(shape[0])
+    if (offered > capacity * (1.0 + _OVERLOAD_TOLERANCE)).any():
+        sources = [network.links[row].source == network.demands[i].source for row, i, _ in alpha]
+        entering = np.array([share * network.demands[i].mean for _, i, share in alpha]) * sources
+        flow, lost = _behind_losses(entering, flow, pairs, capacity)
     rate = _sparse(flow, shape)
     load = np.asarray(rate.sum(axis=1)).ravel()
-    _check_load(network.links, load)
     carried = {(row, i): value for row, i, value in flow}
+    ends = [(i, value) for row, i, value in flow if network.links[row].target == network.demands[i].target]
+    delivered = np.bincount([i for i, _ in ends], [value for _, value in ends], minlength=shape[1])
     coupling = _sparse([(row, k, share * carried[k, i] / load[k]) for i, k, row, share in pairs], (shape[0], shape[0]))
     sources = [demand.source for demand in network.demands]
     injection = _sparse([each for each in alpha if network.links[each[0]].source == sources[each[1]]], shape)
-    return Routing(_sparse(alpha, shape), rate, load, coupling, injection)
+    return Routing(_sparse(alpha, shape), rate, load, offered, lost, delivered, coupling, injection)
 
 
 def at_utilization(network: Network, utilization: float | None) -> Network:
-    """Network with the means of all demands scaled so that the busiest link reaches a utilization.
+    """Network with the means of all demands scaled so that the busiest link is offered this share of its capacity.
 
-    Standard deviations keep their values. With None the network is returned unchanged.
+    Above 1 it is overloaded. Standard deviations keep their values. With None the network is returned unchanged.
 
     Raises
     ------
     InvalidValue
-        As in `routing`, except that links may be overloaded before scaling.
+        As in `routing`.
     """
     if utilization is None:
         return network
-    utilization = checked_number("utilization", utilization, "a share above 0, to 1", above=0.0, at_most=1.0)
+    utilization = checked_number("utilization", utilization, UTILIZATION_TAKES, above=0.0, at_most=MAX_UTILIZATION)
     if not network.demands:
         return network
-    # No link carries more than the sum of all demands: with this capacity no link is overloaded.
-    total = sum(demand.mean for demand in network.demands)
-    roomy = msgspec.structs.replace(network, links=tuple(_widened(link, total) for link in network.links))
-    load = routing(roomy).load
-    busiest = max(rate / link.capacity for rate, link in zip(load, network.links, strict=True))
+    offered = routing(network).offered
+    busiest = max(rate / link.capacity for rate, link in zip(offered, network.links, strict=True))
     factor = utilization / busiest
     demands = tuple(msgspec.structs.replace(demand, mean=demand.mean * factor) for demand in network.demands)
     return msgspec.structs.replace(network, demands=demands)
 
 
-def _widened(link: Link, capacity: float) -> Link:
-    return msgspec.structs.replace(link, capacity=max(link.capacity, capacity))
+def varied(network: Network, std: float | str | None) -> Network:
+    """A network whose demands with a standard deviation of 0 have another one.
+
+    Parameters
+    ----------
+    network : Network
+    std : float, str or None
+        Rate [bit/s], as "2Mbit", or as "10%" the share of each demand's mean; None: the network as it is.
+
+    Raises
+    ------
+    InvalidValue
+        Neither a share nor a rate above 0.
+    """
+    if std is None:
+        return network
+    share, amount = 0.0, 0.0
+    if isinstance(std, str) and std.strip().endswith("%"):
+        try:
+            share = float(std.strip()[:-1]) / 100.0
+        except ValueError:
+            raise InvalidValue("std", std, STD_TAKES) from None
+    else:
+        amount = read_rate("std", std)
+    if not 0.0 <= share <= _MAX_SHARE or share + amount <= 0.0:
+        raise InvalidValue("std", std, f"{STD_TAKES}, above 0 and at most {100.0 * _MAX_SHARE:g}%")
+    replace = msgspec.structs.replace
+    demands = (each if each.std else replace(each, std=share * each.mean + amount) for each in network.demands)
+    return replace(network, demands=tuple(demands))
 
 
 def _nominal(network: Network, demand: Demand, ratios: Mapping[int, float]) -> dict[int, float]:
@@ -198,14 +242,30 @@ def _shortest_paths(network: Network) -> dict[int, dict[str, float]]:
     return paths
 
 
-def _check_load(links: tuple[Link, ...], load: np.ndarray) -> None:
-    capacity = np.array([link.capacity for link in links])
-    over = np.flatnonzero(load > capacity * (1.0 + _OVERLOAD_TOLERANCE))
-    if over.size:
-        worst = int(over[np.argmax(load[over] / capacity[over])])
-        more = f"; {over.size} links are overloaded" if over.size > 1 else ""
-        takes = f"at least the {format_quantity(load[worst], 'bit/s')} that its demands send on average{more}"
-        raise InvalidValue(f"links.{links[worst].id}.capacity", format_quantity(capacity[worst], "bit/s"), takes)
+def _behind_losses(
+    entering: np.ndarray,
+    flow: list[tuple[int, int, float]],
+    pairs: list[tuple[int, int, int, float]],
+    capacity: np.ndarray,
+) -> tuple[list[tuple[int, int, float]], np.ndarray]:
+    """What links send and lose where some are overloaded: x = e + F g x, g = min(1, capacity / arrivals) at each link.
+
+    x are the arrivals of each pair of a link and a demand in `flow`, e what enters there, and F the shares that go on.
+    Each sweep passes losses on by one link: without a ring of links that feed each other the longest route is enough.
+    """
+    place = {(row, i): at for at, (row, i, _) in enumerate(flow)}
+    onward = _sparse([(place[row, i], place[k, i], share) for i, k, row, share in pairs], (len(flow), len(flow)))
+    link, offered = np.array([row for row, _, _ in flow]), np.array([value for _, _, value in flow])
+    arrives = offered
+    for sweep in range(_SWEEPS):
+        load = np.bincount(link, arrives, minlength=len(capacity))
+        sent = arrives * np.minimum(1.0, capacity / np.maximum(load, capacity))[link]
+        after = entering + onward @ sent
+        if np.abs(after - arrives).max() <= _SETTLED * offered.max():
+            sends = [(row, i, float(value)) for (row, i, _), value in zip(flow, sent, strict=True)]
+            return sends, np.where(load > capacity * (1.0 + _OVERLOAD_TOLERANCE), load - capacity, 0.0)
+        arrives = after if sweep <= len(capacity) else 0.5 * (arrives + after)  # in a ring it may swing
+    raise InvalidValue("demands", "an overload whose losses don't settle", "demands that overload no ring of links")
 
 
 def _sparse(entries: list[tuple[int, int, float]], shape: tuple[int, int]) -> sp.csr_array:

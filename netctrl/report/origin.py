@@ -20,7 +20,7 @@ __all__ = ["design_lines", "given", "origin", "read_lines"]
 
 _READ = {"hftrac": "network", "connet": "model"}
 """Method -> first argument of its function, which is read from a file."""
-_OF_FILES = ("--capacity", "--demand-unit")
+_OF_FILES = ("--capacity", "--demand-unit", "--std")
 """Options that change what was read, and that `netctrl.read` lacks."""
 
 _REFUSED = ("except netctrl.NoAdmissibleDesign as error:", "    design = error.design")

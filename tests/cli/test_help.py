@@ -14,7 +14,8 @@ from cyclopts import App
 
 import netctrl.scenario.network.sweep as sweeps
 from netctrl.__main__ import EXAMPLES, VERBS, main
-from netctrl.cli.help import STATUSES, commands_of, examples_of
+from netctrl.cli import STATUSES
+from netctrl.cli.help import commands_of, examples_of
 
 # Start of an example -> why it is read only.
 READ_ONLY = {

@@ -286,17 +286,49 @@ def test_a_network_without_demands_is_refused_with_the_remedy() -> None:
 # --- capacity -------------------------------------------------------------------------------------------------------
 
 
-def test_an_overload_is_refused_with_the_rate_that_is_needed() -> None:
+def test_an_overloaded_link_sends_its_capacity_and_loses_the_rest_by_hand() -> None:
+    """10.5 come to 10 Mbit/s, so each demand keeps 1/1.05 of itself there; of 6.190 then come 5 through bc."""
     links = [Link(id="ab", source="a", target="b", capacity=10e6), Link(id="bc", source="b", target="c", capacity=5e6)]
-    with pytest.raises(InvalidValue) as refusal:
-        routing(network(links, demand("ab", 4e6), demand("ac", 6.5e6)))
-    assert refusal.value.argument == "links.bc.capacity"  # the worst: 130 %, and ab 105 %
-    assert "'5 Mbit/s'" in str(refusal.value)
-    assert "at least the 6.5 Mbit/s" in refusal.value.takes
-    assert "2 links are overloaded" in refusal.value.takes
-    with pytest.raises(InvalidValue) as refusal:
-        routing(network(links, demand("ab", 4e6), demand("bc", 6e6)))
-    assert "links are overloaded" not in refusal.value.takes
+    found = routing(network(links, demand("ab", 4e6), demand("ac", 6.5e6)))
+    assert found.offered.tolist() == [10.5e6, 6.5e6]
+    assert found.load.tolist() == pytest.approx([10e6, 5e6], rel=1e-12)
+    assert found.lost.tolist() == pytest.approx([0.5e6, 6.5e6 / 1.05 - 5e6], rel=1e-9)
+    assert found.rate.toarray() == pytest.approx(np.array([[4e6 / 1.05, 6.5e6 / 1.05], [0.0, 5e6]]), rel=1e-12)
+    assert found.delivered.tolist() == pytest.approx([4e6 / 1.05, 5e6], rel=1e-12)
+    assert found.coupling.toarray() == pytest.approx(np.array([[0.0, 0.0], [0.65 / 1.05, 0.0]]), rel=1e-12)
+
+
+def ring(rng: np.random.Generator, n: int) -> Network:
+    """Links that feed each other in a ring, with demands over 1 to n - 1 of them and loads around the capacities."""
+    links = tuple(
+        Link(id=str(k), source=str(k), target=str((k + 1) % n), capacity=rng.uniform(1e6, 3e6)) for k in range(n)
+    )
+    demands = tuple(
+        Demand(id=str(k), source=str(k), target=str((k + rng.integers(1, n)) % n), mean=rng.uniform(0.2e6, 2e6))
+        for k in range(n)
+    )
+    return Network(links=links, demands=demands)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_overloaded_rings_conserve_and_share_first_in_first_out(seed: int) -> None:
+    """Each link keeps the same share of all that comes to it: all of it, or what fills it."""
+    problem = ring(np.random.default_rng(seed), n=12)
+    found = routing(problem)
+    rate, capacity = found.rate.toarray(), np.array([each.capacity for each in problem.links])
+    mean = np.array([each.mean for each in problem.demands])
+    arrives = found.injection.toarray() * mean
+    for k, into in enumerate(problem.links):
+        for i, each in enumerate(problem.demands):
+            onward = [row for row, link in enumerate(problem.links) if link.source == into.target != each.target]
+            arrives[onward, i] += rate[k, i]
+    kept = np.minimum(1.0, capacity / arrives.sum(axis=1))
+    assert (kept < 0.999).any() and (kept == 1.0).any()
+    np.testing.assert_allclose(rate, kept[:, None] * arrives, rtol=1e-9, atol=1e-3)
+    np.testing.assert_allclose(found.lost, arrives.sum(axis=1) - found.load, rtol=1e-9, atol=1e-3)
+    assert (found.lost[kept == 1.0] == 0.0).all()
+    assert found.delivered.sum() + found.lost.sum() == pytest.approx(mean.sum(), rel=1e-9)
+    np.testing.assert_allclose(found.coupling @ found.load + found.injection @ mean, arrives.sum(axis=1), rtol=1e-9)
 
 
 def test_a_link_may_be_full() -> None:

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 from cyclopts import Parameter
 
 from netctrl.cli.app import (
-    GOOD,
     PLOT_SUFFIXES,
     Report,
+    answer,
     check_report,
     checked_plot,
     invocation,
     option,
     picture_file,
     report,
-    say,
     write_all,
 )
 from netctrl.cli.design.common import read, read_range
@@ -196,10 +195,7 @@ def judged(law: str, parameters: Callable[[], dict[str, Any]], where: Place, fil
     if files.output is not None:
         desired["output"] = files.output, lambda: found.to_json().encode()
     write_all(desired)
-    say(found.to_json() if files.json else certificate_text(found, notes))
-    if not found.holds:
-        raise NoAdmissibleDesign(found.verdict)
-    return GOOD
+    return answer(found.to_json() if files.json else certificate_text(found, notes), found.holds, found.verdict)
 
 
 def certificate_text(found: QueueCertificate, notes: Sequence[str] = ()) -> str:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from netctrl.cli.app import GOOD, invocation, option, positional, read_whole, say, write_all
+from netctrl.cli.app import answer, invocation, option, positional, read_whole, write_all
 from netctrl.cli.certify.common import HZ_TAKES, Where, certificate_text
-from netctrl.errors import NoAdmissibleDesign
 
 if TYPE_CHECKING:
     from netctrl.certificates.inputs.queue import InstalledQueue
@@ -132,7 +131,7 @@ def _listed(certified: Callable[[], InstalledCertificates], files: ListFiles | N
     if files.output is not None:
         write_all({"output": (files.output, lambda: found.to_json().encode())})
     if files.json:
-        say(found.to_json())
+        text = found.to_json()
     else:
         parts = [
             f"{each.name}\n\n  no certificate: {each.reason}\n"
@@ -140,10 +139,8 @@ def _listed(certified: Callable[[], InstalledCertificates], files: ListFiles | N
             else f"{each.name}: {certificate_text(each.certificate)}"
             for each in found.queues
         ]
-        say("\n".join([f"{found.verdict}\n", *parts]))
-    if not found.holds:
-        raise NoAdmissibleDesign(found.verdict)
-    return GOOD
+        text = "\n".join([f"{found.verdict}\n", *parts])
+    return answer(text, found.holds, found.verdict)
 
 
 def _content(file: str) -> bytes:

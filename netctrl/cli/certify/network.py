@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from netctrl.cli.app import (
-    GOOD,
     PLOT_SUFFIXES,
     Report,
+    answer,
     check_report,
     checked_plot,
     invocation,
@@ -19,12 +19,11 @@ from netctrl.cli.app import (
     picture_file,
     positional,
     report,
-    say,
     write_all,
 )
 from netctrl.cli.certify.common import CertificateJson, CertificateOutput
 from netctrl.cli.design.common import read_range
-from netctrl.errors import FileError, InvalidValue, NoAdmissibleDesign, Status
+from netctrl.errors import FileError, InvalidValue, Status
 from netctrl.units import parse_count, parse_duration, parse_rate
 
 if TYPE_CHECKING:
@@ -117,10 +116,8 @@ def network(
     if files.output is not None:
         desired["output"] = files.output, lambda: found.to_json().encode()
     write_all(desired)
-    say(found.to_json() if files.json else _text(found))
-    if found.certificate.status is not Status.ADMISSIBLE:
-        raise NoAdmissibleDesign(found.verdict)
-    return GOOD
+    yes = found.certificate.status is Status.ADMISSIBLE
+    return answer(found.to_json() if files.json else _text(found), yes, found.verdict)
 
 
 def _read(argument: str, text: str | None, parse: Callable[[str], float], takes: str) -> dict[str, tuple[float, float]]:

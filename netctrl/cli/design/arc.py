@@ -5,15 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Annotated, Any
 
-from netctrl.cli.app import (
-    Report,
-    check_report,
-    checked_plot,
-    invocation,
-    option,
-)
-from netctrl.cli.design.common import Files, Json, Output, Plot, deliver, read, read_range
-from netctrl.errors import NoAdmissibleDesign
+from netctrl.cli.app import invocation, option
+from netctrl.cli.design.common import Wanted, deliver, design_report, read, read_range
 from netctrl.units import (
     COUNT_TAKES,
     DURATION_TAKES,
@@ -40,6 +33,7 @@ ALPHA_TAKES = "a gain above 0 per packet, as in 1.42e-5"
 
 
 def arc(
+    wanted: Wanted | None = None,
     *,
     flows: Annotated[str, option("FLOWS", FLOWS_TAKES, "--N")],
     capacity: Annotated[str, option("RATE", f"link capacity: {RATE_TAKES}")] = "10Mbit",
@@ -55,17 +49,10 @@ def arc(
         str, option("PLANT", "continuous-time loop shown beside the deciding one: auto or paper (eq. 7), noq, phys")
     ] = "auto",
     alpha: Annotated[str | None, option("GAIN", f"analyse this gain instead of designing one: {ALPHA_TAKES}")] = None,
-    accept: Annotated[
-        str, option("STATUS", "admissible, or stable: accept also a gain at which the fluid model keeps oscillating")
-    ] = "admissible",
     fragile_flows: Annotated[str, option("FLOWS", "N_min of the minimum-stability check, eq. 9", "--fragile-N")] = "10",
     fragile_rtt: Annotated[str, option("TIME", "longest RTT of the minimum-stability check, eq. 9")] = "2s",
     no_simulation: Annotated[bool, option("", "skip the nonlinear fluid simulation, which finds limit cycles")] = False,
     paper: Annotated[bool, option("", "also show the paper's own rule and its minimum-stability check")] = False,
-    json: Json = False,
-    output: Output = None,
-    plot: Plot = None,
-    report: Report = None,
 ) -> int:
     """ARC: AQM gains for TCP on one congested link, exact for the delay and for the epoch.
 
@@ -86,25 +73,24 @@ def arc(
         "plant": plant,
         "alpha_per_packet": None if alpha is None else read("alpha", alpha, parse_count, ALPHA_TAKES),
         "simulation": not no_simulation,
-        "accept": accept,
+        "accept": (wanted or Wanted()).accept,
         "fragile_flows": read("fragile_flows", fragile_flows, parse_count, COUNT_TAKES),
         "fragile_rtt_s": read("fragile_rtt", fragile_rtt, parse_duration, DURATION_TAKES),
         "argv": invocation(),
     }
-    picture = checked_plot(plot, output)
-    check_report(report, plot=plot, output=output)
 
-    import netctrl
+    def made() -> ArcDesign:
+        import netctrl
+
+        return netctrl.arc(**arguments)
+
+    return deliver(wanted, made, _with_map, _with_paper if paper else None)
+
+
+def _with_paper(design: ArcDesign) -> str:
     from netctrl.model.design.summary import arc_paper_rows  # with NumPy, which --help does without
 
-    try:
-        design, refused = netctrl.arc(**arguments), None
-        if not design.certificate.stable:
-            refused = NoAdmissibleDesign(design.certificate.warnings[0])
-    except NoAdmissibleDesign as error:
-        design, refused = error.design, error
-    more = arc_paper_rows(design.law, design.certificate) if paper else ()
-    return deliver(Files(json, output, plot, picture, report), design, lambda: _with_map(design), refused, more)
+    return design_report(design, arc_paper_rows(design.law, design.certificate))
 
 
 def _queue(text: str, packet_size_bytes: float) -> float:

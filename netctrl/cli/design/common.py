@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from netctrl.cli.app import (
-    GOOD,
     PLOT_SUFFIXES,
     Report,
+    answer,
     check_report,
     checked_plot,
     option,
     picture_file,
     report,
-    say,
     write_all,
 )
-from netctrl.errors import InvalidValue, NoAdmissibleDesign
-from netctrl.units import (
-    parse_range,
-)
+from netctrl.errors import InvalidValue, NoAdmissibleDesign, checked_word
+from netctrl.units import parse_range
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,16 +29,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "OPTIONS",
-    "Files",
-    "Json",
-    "Output",
-    "Plot",
     "Wanted",
     "deliver",
     "design_report",
     "read",
     "read_range",
-    "write",
 ]
 
 # Argument of a design's function -> option, where the two differ by more than dashes.
@@ -70,69 +62,57 @@ OPTIONS = {
 }
 
 
-Json = Annotated[bool, option("", "print the Design as one JSON object and nothing else")]
-Output = Annotated[str | None, option("FILE", "save the Design (not with exit status 3)", "--output", "-o")]
-Plot = Annotated[str | None, option("FILE", f"save a picture ({', '.join(PLOT_SUFFIXES)})")]
-
-
-class Files(NamedTuple):
-    """Requested output of a design."""
-
-    json: bool
-    output: str | None
-    plot: str | None
-    picture: str | None
-    """Format of the picture."""
-    report: str | None = None
-
-
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """Requested output of a queue's design, as options."""
+    """Options of every design command: what is accepted, and the requested output."""
 
-    json: Json = False
-    output: Output = None
-    plot: Plot = None
+    accept: Annotated[
+        str,
+        option("STATUS", "admissible, or stable: accept also a design that is stable but outside the design rule"),
+    ] = "admissible"
+    json: Annotated[bool, option("", "print the Design as one JSON object and nothing else")] = False
+    output: Annotated[str | None, option("FILE", "save the Design (not with exit status 3)", "--output", "-o")] = None
+    plot: Annotated[str | None, option("FILE", f"save a picture ({', '.join(PLOT_SUFFIXES)})")] = None
     report: Report = None
-
-    def files(self) -> Files:
-        """The same, with its suffixes checked."""
-        picture = checked_plot(self.plot, self.output)
-        check_report(self.report, plot=self.plot, output=self.output)
-        return Files(self.json, self.output, self.plot, picture, self.report)
 
 
 def deliver(
-    files: Files,
-    design: AnyDesign,
-    figure: Callable[[], Figure],
-    refused: NoAdmissibleDesign | None = None,
-    more: Sequence[tuple[str, str]] = (),
+    wanted: Wanted | None,
+    make: Callable[[], AnyDesign],
+    figure: Callable[[Any], Figure] = lambda design: design.plot(),
+    table: Callable[[Any], str] | None = None,
+    json: Callable[[Any], str] = lambda design: design.to_json(),
 ) -> int:
-    """Write the requested files and print the design; a refused design gets no Design file."""
-    write(files, design, figure, refused)
-    say(design.to_json() if files.json else design_report(design, more))
-    if refused is not None:
-        raise refused
-    return GOOD
+    """Make a design, write the requested files, all of them or none, and print it.
 
-
-def write(
-    files: Files, design: AnyDesign, figure: Callable[[], Figure], refused: NoAdmissibleDesign | None = None
-) -> None:
-    """Write the requested picture, report and Design file: all of them, or none."""
+    Where the answer is no (`Design.refusal`), the exit status is 3 and there is no Design file.
+    """
+    from netctrl.model.design.base import ACCEPTED
     from netctrl.model.io.display import page
 
+    wanted = wanted or Wanted()
+    accept: Any = checked_word("accept", wanted.accept, ACCEPTED)
+    kind = checked_plot(wanted.plot, wanted.output)
+    check_report(wanted.report, plot=wanted.plot, output=wanted.output)
+    refused = None
+    try:
+        design = make()
+    except NoAdmissibleDesign as error:
+        if error.design is None:
+            raise
+        design, refused = error.design, error
+    refused = refused or design.refusal(accept)
     desired: dict[str, tuple[str, Callable[[], bytes]]] = {}
-    kind = files.picture
-    if files.plot is not None and kind is not None:
-        desired["plot"] = files.plot, lambda: picture_file(figure(), kind)
-    if files.report is not None:
-        desired["report"] = files.report, lambda: page(design)
-    if files.output is not None and refused is None:
-        desired["output"] = files.output, lambda: design.to_json().encode()
+    if wanted.plot is not None and kind is not None:
+        desired["plot"] = wanted.plot, lambda: picture_file(figure(design), kind)
+    if wanted.report is not None:
+        desired["report"] = wanted.report, lambda: page(design)
+    if wanted.output is not None and refused is None:
+        desired["output"] = wanted.output, lambda: design.to_json().encode()
     write_all(desired)
+    shown = json if wanted.json else table or design_report
+    return answer(shown(design), refused is None, str(refused))
 
 
 def read(argument: str, text: str, parse: Callable[[str], Any], takes: str) -> Any:

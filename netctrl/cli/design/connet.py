@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from netctrl.cli.app import (
-    Report,
-    check_report,
-    checked_plot,
-    invocation,
-    option,
-)
-from netctrl.cli.design.common import Files, Json, Output, Plot, deliver, read
+from netctrl.cli.app import invocation, option
+from netctrl.cli.design.common import Wanted, deliver, read
 from netctrl.cli.names import ModelName
-from netctrl.errors import InvalidValue, NoAdmissibleDesign
+from netctrl.errors import InvalidValue
 from netctrl.units import (
     parse_count,
     parse_range,
@@ -22,6 +16,7 @@ from netctrl.units import (
 )
 
 if TYPE_CHECKING:
+    from netctrl.model.design.design import ConnetDesign
     from netctrl.model.identified import IdentifiedModel
 
 __all__ = ["connet"]
@@ -32,6 +27,7 @@ REFERENCE_TAKES = "values of all outputs, as in delay=0.46,jitter=0.043; semicol
 
 
 def connet(
+    wanted: Wanted | None = None,
     *,
     model: Annotated[
         ModelName, option("FILE", "model file of netctrl identify, or the name of one that comes with netctrl")
@@ -41,10 +37,6 @@ def connet(
     limits: Annotated[str | None, option("RANGE", f"{LIMITS_TAKES}; by default the range in the model file")] = None,
     input_weight: Annotated[str | None, option("WEIGHT", "smaller is faster: 0.01 (lqi), 2.3e-5 (paper)")] = None,
     reference: Annotated[str | None, option("VALUES", f"reference to certify: {REFERENCE_TAKES}")] = None,
-    json: Json = False,
-    output: Output = None,
-    plot: Plot = None,
-    report: Report = None,
 ) -> int:
     """CONNET sets the rate of other traffic so that premium packets get the requested delay or jitter.
 
@@ -54,31 +46,26 @@ def connet(
     netctrl design connet --model connet-paper --track jitter -o connet.json --plot connet.png
     """
     weight = None if input_weight is None else read("input_weight", input_weight, parse_count, "a number above 0")
-    picture = checked_plot(plot, output)
-    check_report(report, plot=plot, output=output)
 
-    import netctrl
-    from netctrl.datasets import model_path
-    from netctrl.model.identified import read_model
+    def made() -> ConnetDesign:
+        import netctrl
+        from netctrl.datasets import model_path
+        from netctrl.model.identified import read_model
 
-    path = model_path(model)
-    found = read_model(path)
-    arguments: dict[str, Any] = {
-        "method": method,
-        "track": None if track is None else _track(track, found),
-        "limits": None if limits is None else _input_limits(limits, found),
-        "input_weight": weight,
-        "references": () if reference is None else [_values("references", each) for each in reference.split(";")],
-        "argv": invocation(),
-        "inputs": [path],
-    }
-    try:
-        design, refused = netctrl.connet(found, **arguments), None
-    except NoAdmissibleDesign as error:
-        if error.design is None:
-            raise
-        design, refused = error.design, error
-    return deliver(Files(json, output, plot, picture, report), design, design.plot, refused)
+        path = model_path(model)
+        found = read_model(path)
+        return netctrl.connet(
+            found,
+            method=method,  # ty: ignore[invalid-argument-type]
+            track=None if track is None else _track(track, found),
+            limits=None if limits is None else _input_limits(limits, found),
+            input_weight=weight,
+            references=() if reference is None else [_values("references", each) for each in reference.split(";")],
+            argv=invocation(),
+            inputs=[path],
+        )
+
+    return deliver(wanted, made)
 
 
 def _track(text: str, model: IdentifiedModel) -> list[Any]:

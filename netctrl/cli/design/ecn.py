@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from netctrl.cli.app import invocation, option
 from netctrl.cli.certify.common import Link
 from netctrl.cli.certify.ecn import GAIN_TAKES, sender_gain
 from netctrl.cli.design.common import Wanted, deliver
+
+if TYPE_CHECKING:
+    from netctrl.design.queue.ecn_record import EcnDesign
 
 __all__ = ["ecn"]
 
@@ -31,10 +34,11 @@ def ecn(
     netctrl design ecn --rtt 100us --N 2:40 --capacity 10Gbit
     netctrl design ecn --rtt 50us:200us --N 1:20 --capacity 10Gbit --unit time --json
     """
-    files = (wanted or Wanted()).files()
     given: dict[str, Any] = {**where.arguments(), "gain": sender_gain(g), "unit": unit}
 
-    import netctrl
+    def made() -> EcnDesign:
+        import netctrl
 
-    design = netctrl.ecn_design(**given, argv=invocation())
-    return deliver(files, design, design.plot)
+        return netctrl.ecn_design(**given, argv=invocation())
+
+    return deliver(wanted, made)

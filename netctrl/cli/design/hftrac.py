@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from netctrl.cli.app import (
-    Report,
-    check_report,
-    checked_plot,
-    invocation,
-    option,
-    workers,
-)
-from netctrl.cli.design.common import Files, Json, Plot, deliver, read
+from netctrl.cli.app import invocation, option, workers
+from netctrl.cli.design.common import Wanted, deliver, read
 from netctrl.cli.names import NetworkName
 from netctrl.errors import FileError, InvalidValue
 from netctrl.units import (
@@ -24,17 +17,19 @@ from netctrl.units import (
 )
 
 if TYPE_CHECKING:
-    pass
+    from netctrl.model.design.design import HftracDesign
 
 __all__ = ["hftrac"]
 
 MU_TAKES = "a weight above 0 (lambda·interval²) of squared backlogs, as in 1; by default each link's own"
 HORIZON_TAKES = "auto, exact, or a whole number of samples, as in 24"
 JOBS_TAKES = "a number of threads of at least 1, or -1: one for each core"
+STD_TAKES = "a share of each one's mean, as in 10%, or a rate, as in 2Mbit"
 MYOPIC_TAKES = "auto (static gains) or a filter length"
 
 
 def hftrac(
+    wanted: Wanted | None = None,
     *,
     network: Annotated[
         NetworkName, option("FILE", "node-link JSON with demands, or the name of one that comes with netctrl")
@@ -50,6 +45,9 @@ def hftrac(
     reach: Annotated[
         str | None, option("N", "leave out links off the route that receive data after more than N samples")
     ] = None,
+    std: Annotated[
+        str | None, option("STD", f"standard deviation of demands for which the file gives none: {STD_TAKES}")
+    ] = None,
     capacity: Annotated[str | None, option("RATE", "capacity of links for which the file gives none")] = None,
     demand_unit: Annotated[str | None, option("RATE", "rate of a demand of 1 if the file gives no unit")] = None,
     jobs: Annotated[str, option("N", "threads of the localized synthesis, -1: all cores")] = "-1",
@@ -57,10 +55,6 @@ def hftrac(
         str | None, option("ADDRESS", "Dask scheduler on whose workers to run, as in tcp://127.0.0.1:8786")
     ] = None,
     compare: Annotated[bool, option("", "show all four architectures side by side")] = False,
-    json: Json = False,
-    output: Annotated[str | None, option("FILE", "save the Design", "--output", "-o")] = None,
-    plot: Plot = None,
-    report: Report = None,
 ) -> int:
     """HFTraC sets the rates of a network's links from backlogs and rates, and gives each architecture's cost.
 
@@ -72,6 +66,7 @@ def hftrac(
     arguments: dict[str, Any] = {
         "interval_s": read("interval", interval, parse_duration, DURATION_TAKES),
         "mu": None if mu is None else read("mu", mu, parse_count, MU_TAKES),
+        "std": std,
         "architecture": architecture,
         "information_delay": _read_samples("information_delay", information_delay),
         "communication": communication,
@@ -83,23 +78,23 @@ def hftrac(
     }
     rate = None if capacity is None else read("capacity", capacity, parse_rate, RATE_TAKES)
     unit = None if demand_unit is None else read("demand_unit", demand_unit, _rate_or_0, f"0bit, or {RATE_TAKES}")
-    picture = checked_plot(plot, output)
-    check_report(report, plot=plot, output=output)
 
-    import netctrl
-    from netctrl.datasets import network_path
-    from netctrl.model.network import read_network
+    def made() -> HftracDesign:
+        import netctrl
+        from netctrl.datasets import network_path
+        from netctrl.model.network import read_network
 
-    path = network_path(network)
-    try:
-        with workers(dask):
-            found = read_network(path, capacity=rate, demand_unit=unit)
-            design = netctrl.hftrac(found, inputs=[path], **arguments)
-    except InvalidValue as error:
-        if "." in error.argument or error.argument == "demands":  # an element of the network
-            raise FileError(path, str(error)) from None
-        raise
-    return deliver(Files(json, output, plot, picture, report), design, design.plot)
+        path = network_path(network)
+        try:
+            with workers(dask):
+                found = read_network(path, capacity=rate, demand_unit=unit)
+                return netctrl.hftrac(found, inputs=[path], **arguments)
+        except InvalidValue as error:
+            if "." in error.argument or error.argument == "demands":  # an element of the network
+                raise FileError(path, str(error)) from None
+            raise
+
+    return deliver(wanted, made)
 
 
 def _read_samples(argument: str, text: str | None) -> int | None:

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from netctrl.cli.app import (
-    Report,
-    check_report,
-    checked_plot,
-    invocation,
-    option,
-)
-from netctrl.cli.design.common import Files, Json, Plot, deliver, read
+from netctrl.cli.app import invocation, option
+from netctrl.cli.design.common import Wanted, deliver, read
 from netctrl.units import (
     DURATION_TAKES,
     RATE_TAKES,
@@ -23,12 +17,13 @@ from netctrl.units import (
 )
 
 if TYPE_CHECKING:
-    pass
+    from netctrl.model.design.design import MpccDesign
 
 __all__ = ["mpcc"]
 
 
 def mpcc(
+    wanted: Wanted | None = None,
     *,
     flows: Annotated[str, option("N", "flows through the bottleneck, as in 4", "--flows", "--N")],
     rate: Annotated[str, option("RATE", f"rate of each sender's link: {RATE_TAKES}")],
@@ -44,20 +39,16 @@ def mpcc(
     window_weight: Annotated[str, option("WEIGHT", "weight of squared deviations from the fair window")] = "10",
     delayed: Annotated[bool, option("", "act on the queue predicted from the packets in flight")] = False,
     table: Annotated[str | None, option("RANGE", "store gains for a range of numbers of flows, as in 1:1024")] = None,
-    json: Json = False,
-    output: Annotated[str | None, option("FILE", "save the Design", "--output", "-o")] = None,
-    plot: Plot = None,
-    report: Report = None,
 ) -> int:
     """MPCC sets windows of data-centre senders from a switch's queue, without an online solver.
 
     Examples
     --------
     netctrl design mpcc --N 4 --rate 100Gbit --rtt 8us
-    netctrl design mpcc --N 16 --rate 25Gbit --rtt 20us --table 1:64 -o mpcc.json
+    netctrl design mpcc --N 16 --rate 25Gbit --rtt 20us --delayed --table 1:64 -o mpcc.json
     """
     whole = "a whole number, as in 4"
-    arguments = {
+    arguments: dict[str, Any] = {
         "flows": read("flows", flows, int, whole),
         "rate_bit_per_s": read("rate", rate, parse_rate, RATE_TAKES),
         "rtt_s": read("rtt", rtt, parse_duration, DURATION_TAKES),
@@ -72,13 +63,13 @@ def mpcc(
         "table": None if table is None else _read_flows(table),
         "argv": invocation(),
     }
-    picture = checked_plot(plot, output)
-    check_report(report, plot=plot, output=output)
 
-    import netctrl
+    def made() -> MpccDesign:
+        import netctrl
 
-    design = netctrl.mpcc(**arguments)
-    return deliver(Files(json, output, plot, picture, report), design, design.plot)
+        return netctrl.mpcc(**arguments)
+
+    return deliver(wanted, made)
 
 
 def _read_flows(text: str) -> tuple[int, int]:

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from netctrl.cli.app import (
-    PLOT_SUFFIXES,
-    Report,
-    check_report,
-    checked_plot,
-    invocation,
-    option,
-    say,
-)
-from netctrl.cli.design.common import Files, Json, Output, deliver, read, write
-from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status
+from netctrl.cli.app import invocation, option
+from netctrl.cli.design.common import Wanted, deliver, design_report, read
 from netctrl.units import (
     DURATION_TAKES,
     RATE_TAKES,
@@ -32,11 +23,11 @@ if TYPE_CHECKING:
 
 __all__ = ["pacing"]
 
-ACCEPT_TAKES = "admissible, or stable: accept also designs with warnings, such as each of the paper's laws"
 REPLAY_TAKES = "run the law over a CSV of measured RTTs: time_s,rtt_s[,delivered_bytes,in_flight_bytes,lost_bytes]"
 
 
 def pacing(
+    wanted: Wanted | None = None,
     *,
     mode: Annotated[str, option("MODE", "paper, or target-rtt, which does not need the bottleneck's rate")] = "paper",
     psi: Annotated[str, option("PSI", "weight of the predicted RTT's variance")] = "1",
@@ -62,12 +53,7 @@ def pacing(
         ),
     ] = None,
     flows: Annotated[str, option("FLOWS", "number of flows that share the bottleneck in the certificate", "--N")] = "1",
-    accept: Annotated[str, option("STATUS", ACCEPT_TAKES)] = "admissible",
     replay: Annotated[str | None, option("FILE", REPLAY_TAKES)] = None,
-    json: Json = False,
-    output: Output = None,
-    plot: Annotated[str | None, option("FILE", f"save a map ({', '.join(PLOT_SUFFIXES)})")] = None,
-    report: Report = None,
 ) -> int:
     """MPC pacing sets a sender's rate from its round-trip times: the published law, or one with a target RTT.
 
@@ -95,29 +81,19 @@ def pacing(
         "flows": read("flows", flows, int, whole),
         "argv": invocation(),
     }
-    if accept not in ("admissible", "stable"):
-        raise InvalidValue("accept", accept, "admissible or stable")
-    picture = checked_plot(plot, output)
-    check_report(report, plot=plot, output=output)
 
-    import netctrl
+    def made() -> PacingDesign:
+        import netctrl
 
-    design = netctrl.pacing(**arguments)
-    replayed = None if replay is None else _replay(design, replay)
-    files = Files(json and replayed is None, output, plot, picture, report)
-    if replayed is None:
-        return deliver(files, design, lambda: _with_pacing_map(design), _refusal(design, accept))
-    if not json:
-        deliver(files, design, lambda: _with_pacing_map(design))
-        return say("\n" + replayed.table())
-    write(files, design, lambda: _with_pacing_map(design))
-    return say(replayed.to_json())
+        return netctrl.pacing(**arguments)
 
+    if replay is None:
+        return deliver(wanted, made, _with_pacing_map)
 
-def _refusal(design: PacingDesign, accept: str) -> NoAdmissibleDesign | None:
-    proof = design.certificate
-    enough = (Status.ADMISSIBLE, Status.STABLE) if accept == "stable" else (Status.ADMISSIBLE,)
-    return None if proof.status in enough else NoAdmissibleDesign(proof.warnings[0], design)
+    def table(design: PacingDesign) -> str:
+        return f"{design_report(design)}\n{_replay(design, replay).table()}"
+
+    return deliver(wanted, made, _with_pacing_map, table, lambda design: _replay(design, replay).to_json())
 
 
 def _replay(design: PacingDesign, path: str) -> PacingReplay:

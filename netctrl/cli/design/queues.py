@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -12,8 +12,11 @@ from netctrl.cli.app import invocation, option, read_whole
 from netctrl.cli.certify.common import HZ_TAKES, Where, gain, sixteenths, whole_bytes
 from netctrl.cli.certify.pi_options import TARGET, TUPDATE, TwoQueues, times
 from netctrl.cli.design.common import Wanted, deliver, read
-from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status
+from netctrl.errors import InvalidValue
 from netctrl.units import SIZE_TAKES, parse_count
+
+if TYPE_CHECKING:
+    from netctrl.design.queue.record import QueueDesign
 
 __all__ = ["docsis_pie", "dualpi2", "pi2", "pie", "red", "wred"]
 
@@ -205,18 +208,16 @@ def wred(
 def _designed(
     law: str, parameters: Callable[[], dict[str, Any]], where: Where, goal: Goal | None, wanted: Wanted | None
 ) -> int:
-    """A design: written, printed, and exit status 3 unless it meets the design rule."""
-    wanted, arguments = wanted or Wanted(), {**where.arguments(), **(goal or Goal()).arguments()}
-    files = wanted.files()
-    given = parameters()
+    arguments, given = {**where.arguments(), **(goal or Goal()).arguments()}, parameters()
     if "alpha" in given and arguments["objective"] == "speed":
         raise InvalidValue("alpha", given["alpha"], "a value only with --objective margin")
 
-    import netctrl
+    def made() -> QueueDesign:
+        import netctrl
 
-    design = netctrl.queue_design(law, parameters=given, argv=invocation(), **arguments)
-    held = design.certificate.status is Status.ADMISSIBLE
-    return deliver(files, design, design.plot, None if held else NoAdmissibleDesign(design.verdict, design))
+        return netctrl.queue_design(law, parameters=given, argv=invocation(), **arguments)
+
+    return deliver(wanted, made)
 
 
 def _given(name: str, text: str | None, read_it: Callable[[str, str], Any]) -> dict[str, Any]:

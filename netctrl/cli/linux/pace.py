@@ -31,11 +31,11 @@ def pace(
     dry_run: Annotated[bool, option("", "show the settings; start and send nothing")] = False,
     json: Annotated[bool, option("", "with --to or --dry-run: print one JSON object and nothing else")] = False,
 ) -> int:
-    """Paces a program's TCP connections, or a transfer of its own.
+    """Paces what a program sends over TCP, or a transfer of its own; what it receives, the other end paces.
 
     Examples
     --------
-    netctrl linux pace --cap 5Mbit --dry-run -- curl -O https://example.org/file
+    netctrl linux pace --cap 5Mbit --dry-run -- curl -T file https://example.org/
     netctrl linux pace --cap 5Mbit --to 192.0.2.1:9000 --for 20s --dry-run
     """
     law = _law(design, cap)
@@ -87,6 +87,12 @@ def _run(law: PacingLaw | float, program: tuple[str, ...], every: float) -> int:
     sys.stderr.write(
         f"netctrl: {done.sockets} TCP connections paced, {done.changes} rates set, {done.held} samples held\n"
     )
+    if done.receivers:
+        much = format_quantity(float(f"{done.received_bytes:.3g}"), "B")
+        sys.stderr.write(
+            f"warning: {done.receivers} of {done.sockets} TCP connections mostly received ({much}), which the other end"
+            " paces: run the command there, or pace an upload\n"
+        )
     return done.status if done.status >= 0 else _BY_SIGNAL - done.status
 
 

@@ -25,18 +25,28 @@ from netctrl.errors import (
     checked_word,
 )
 from netctrl.model.design.design import HftracDesign, provenance
-from netctrl.model.design.hftrac import ARCHITECTURES, Architecture, ArchitectureCost, HftracCertificate, HftracInputs
+from netctrl.model.design.hftrac import (
+    ARCHITECTURES,
+    Architecture,
+    ArchitectureCost,
+    HftracCertificate,
+    HftracInputs,
+    UnmetDemand,
+    unmet_text,
+)
 from netctrl.model.network import Network
 from netctrl.plants.information import COMMUNICATIONS
 from netctrl.plants.linearize import network_model
-from netctrl.plants.routing import routing
+from netctrl.plants.routing import STD_TAKES, Routing, routing, varied
+from netctrl.units import format_quantity
 
 if TYPE_CHECKING:
     import networkx
 
-__all__ = ["hftrac"]
+__all__ = ["hftrac", "hftrac_inputs", "hftrac_plant"]
 
 Horizon = int | Literal["auto", "exact"]
+_NAMED = 3
 
 
 def hftrac(
@@ -44,6 +54,7 @@ def hftrac(
     interval_s: float,
     *,
     mu: float | None = None,
+    std: float | str | None = None,
     architecture: Architecture = "coordinated",
     information_delay: int | None = None,
     communication: Literal["out-of-band", "in-band"] = "out-of-band",
@@ -58,7 +69,9 @@ def hftrac(
 
         min Σ_l E f_l² + mu_l E (b_l/tau)²
 
-    f_l and b_l are deviations of rates and backlogs from their nominal values, under fluctuating demands.
+    f_l and b_l are deviations of rates and backlogs from their nominal values, under fluctuating demands. An overloaded
+    link's nominal rate is its capacity (`netctrl.plants.routing.routing`); the certificate then names the demands that
+    can't be met, and the design is stable but not admissible.
 
     Parameters
     ----------
@@ -70,6 +83,9 @@ def hftrac(
         tau, time between two updates of the rates [s].
     mu : float, optional
         Weight lambda tau² > 0 of all links; by default from each link's `weight`.
+    std : float or str, optional
+        Standard deviation of the demands for which the network gives none (0): a rate [bit/s], or as "10%" the share of
+        each one's mean.
     architecture : {"god", "centralized", "coordinated", "myopic"}
         Information of the controllers. god: everything at once. centralized: everything at one place, delayed.
         coordinated: each link has delayed data of others. myopic: each link has only its own backlog and rates.
@@ -98,7 +114,7 @@ def hftrac(
     ------
     InvalidValue
         An argument outside its bounds, a network that can't be routed, links without a weight, or a network too large
-        for the architecture's dense equation.
+        for the architecture's dense equation; or there is nothing to judge: no demand varies, or all delays round to 0.
     NoAdmissibleDesign
         The information arrives too late, the horizon is too short, or traffic circulates; the message says
         where.
@@ -116,14 +132,15 @@ def hftrac(
     ----------
     HFTraC paper, eqs. (5) to (14).
     """
-    requested = _checked(network, interval_s, mu, architecture, information_delay, communication, horizon, reach)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        plant = _plant(requested)
+    requested = hftrac_inputs(
+        varied(network_of(network), std), interval_s, mu, architecture, information_delay, communication, horizon, reach
+    )
+    plant, unmet, rounded = hftrac_plant(requested)
+    _check_verdict(plant, requested)
     made = synthesised(plant, requested, n_jobs)
     table = _comparison(plant, requested, made, n_jobs) if compare else ()
     certificate = HftracCertificate(
-        status=Status.ADMISSIBLE,
+        status=Status.STABLE if unmet else Status.ADMISSIBLE,
         cost=made.cost,
         cost_rate=made.cost_rate,
         cost_queue=made.cost - made.cost_rate,
@@ -141,7 +158,8 @@ def hftrac(
         nominal_rate=dict(zip(plant.model.links, plant.nominal, strict=True)),
         break_even_delay_s=_break_even(plant, table),
         comparison=table,
-        warnings=tuple(str(warning.message) for warning in caught),
+        unmet=unmet,
+        warnings=(*map(unmet_text, unmet[:_NAMED]), *rounded),
     )
     record = provenance(argv=argv, inputs=inputs, libraries=("numpy", "scipy", "numba"))
     return HftracDesign(
@@ -149,8 +167,8 @@ def hftrac(
     )
 
 
-def _checked(
-    network: Network | networkx.Graph | str | os.PathLike[str],
+def hftrac_inputs(
+    network: Network,
     interval_s: float,
     mu: float | None,
     architecture: Architecture,
@@ -159,6 +177,7 @@ def _checked(
     horizon: Horizon,
     reach: int | None,
 ) -> HftracInputs:
+    """Inputs of a design, checked as in `hftrac`."""
     checked_number("interval", interval_s, "a sampling interval above 0 in seconds", above=0.0)
     if mu is not None:
         checked_number(
@@ -179,7 +198,7 @@ def _checked(
         takes = "auto or a whole number of samples: the optimal myopic controller is unknown"
         raise InvalidValue("horizon", horizon, takes)
     return HftracInputs(
-        network=network_of(network),
+        network=network,
         interval_s=float(interval_s),
         architecture=architecture,
         mu=None if mu is None else float(mu),
@@ -190,9 +209,12 @@ def _checked(
     )
 
 
-def _plant(requested: HftracInputs) -> Plant:
+def hftrac_plant(requested: HftracInputs) -> tuple[Plant, tuple[UnmetDemand, ...], tuple[str, ...]]:
+    """The network as modelled for its controllers, the demands that its links can't carry, and what was rounded."""
     routes = routing(requested.network)
-    model = network_model(requested.network, requested.interval_s, routes)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = network_model(requested.network, requested.interval_s, routes)
     by_name = {link.id: link for link in requested.network.links}
     mu = np.full(model.n_links, requested.mu)
     if requested.mu is None:
@@ -201,7 +223,39 @@ def _plant(requested: HftracInputs) -> Plant:
             takes = f"a number above 0, or a `weight` above 0 at each link; {lacking[0]} has none"
             raise InvalidValue("mu", None, takes)
         mu = np.array([by_name[name].weight for name in model.links]) * requested.interval_s**2
-    return Plant(requested.network, model, mu, [float(rate) for rate in routes.load if rate > 0.0])
+    plant = Plant(requested.network, model, mu, [float(rate) for rate in routes.load if rate > 0.0])
+    return plant, _unmet(requested.network, routes), tuple(str(warning.message) for warning in caught)
+
+
+def _unmet(network: Network, routes: Routing) -> tuple[UnmetDemand, ...]:
+    """Demands of which less arrives than their mean, the one with the greatest loss first."""
+    overloaded = np.flatnonzero(routes.lost)
+    crossed = routes.rate[overloaded].toarray() > 0.0
+    found = [
+        UnmetDemand(
+            demand=demand.id,
+            mean_bit_per_s=demand.mean,
+            delivered_bit_per_s=float(routes.delivered[i]),
+            links=tuple(network.links[row].id for row in overloaded[crossed[:, i]]),
+        )
+        for i, demand in enumerate(network.demands)
+        if crossed[:, i].any()
+    ]
+    return tuple(sorted(found, key=lambda each: each.delivered_bit_per_s - each.mean_bit_per_s))
+
+
+def _check_verdict(plant: Plant, requested: HftracInputs) -> None:
+    """Refuse a network that would get a verdict on nothing: without a fluctuation, or without a delay."""
+    if not plant.model.std.any():
+        takes = f"{STD_TAKES}: none of the {len(plant.model.std)} demands varies (std 0), so there is nothing to judge"
+        raise InvalidValue("std", None, takes)
+    longest = max(link.delay for link in requested.network.links if link.id in plant.model.links)
+    if plant.model.coupling.nnz and not plant.model.delay.any() and longest > 0.0:
+        takes = (
+            f"an interval below {format_quantity(2.0 * longest, 's')}: the longest delay is"
+            f" {format_quantity(longest, 's')}, and all of them round to 0 samples, so that nothing would be delayed"
+        )
+        raise InvalidValue("interval", requested.interval_s, takes)
 
 
 def _comparison(plant: Plant, requested: HftracInputs, made: Made, n_jobs: int) -> tuple[ArchitectureCost, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from netctrl.design.hftrac.design import hftrac
+from netctrl.design.hftrac.architectures import synthesised
+from netctrl.design.hftrac.design import hftrac_inputs, hftrac_plant
 from netctrl.errors import InvalidValue
 from netctrl.model.design.design import AnyDesign, HftracDesign, read_design
 from netctrl.model.law import LinkRateLaw
@@ -50,7 +51,8 @@ def scenario_law(scenario: Scenario) -> LinkRateLaw | None:
     if isinstance(policy, HftracPolicy):
         arguments = {name: getattr(policy, name) for name in _ARGUMENTS}
         graph = at_utilization(network.graph, network.utilization)
-        return hftrac(graph, scenario.interval, **arguments).law
+        requested = hftrac_inputs(graph, scenario.interval, **arguments)
+        return synthesised(hftrac_plant(requested)[0], requested, n_jobs=1).law
     if not isinstance(policy, DesignPolicy):
         return None
     return design_law(scenario, read_design(policy.file), "control.file", policy.file)

@@ -336,5 +336,5 @@ def _warnings(requested: PacingInputs, law: ArxPacer, d: float, limit: float) ->
         )
     yield (
         "the law has no target RTT: every rate below the bottleneck's is an equilibrium, so it is never admissible;"
-        " --accept stable accepts it, --mode target-rtt has a target"
+        " --mode target-rtt has a target"
     )

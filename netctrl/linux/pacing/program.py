@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from netctrl.errors import NetctrlError, checked_number
 from netctrl.linux.pacing.socket import SocketPacer, set_pacing_rate
-from netctrl.linux.pacing.tcp_info import ESTABLISHED, read_tcp_info
+from netctrl.linux.pacing.tcp_info import ESTABLISHED, TcpInfo, read_tcp_info
 from netctrl.linux.testbed.netns_process import end_program, start_program
 from netctrl.model.law import PacingLaw
 
@@ -40,6 +40,10 @@ class PacedProgram(NamedTuple):
     """Number of rates set."""
     held: int
     """Number of samples that the laws could not use."""
+    receivers: int
+    """Number of connections that received more than they sent, which the other end paces."""
+    received_bytes: int
+    """Payload that these connections received [byte]."""
 
 
 def pace_program(
@@ -60,6 +64,7 @@ def pace_program(
         SocketPacer(law)  # compiled before the first connection
     child = start_program(namespace, argv)
     found: dict[int, SocketPacer | None] = {}
+    told: dict[int, TcpInfo] = {}
     changes, family, places = 0, [child.pid], []
     again = scan = 0.0
     try:
@@ -71,26 +76,38 @@ def pace_program(
             if now >= scan:
                 places, scan = list(sockets_of(family)), now + _SCAN_S
             for pid, descriptor in places:
-                changes += _look(found, law, pid, descriptor, now)
+                changes += _look(found, told, law, pid, descriptor, now)
             due = max(due + interval, now)
             time.sleep(max(due - time.monotonic(), 0.0))
     finally:
         end_program(child)
     held = sum(int(each.values()["held"]) for each in found.values() if each is not None)
-    return PacedProgram(child.returncode, len(found), changes, held)
+    counts = [(info.bytes_received or 0, info.bytes_acked or 0) for info in told.values()]
+    received = [came for came, left in counts if came > left]
+    return PacedProgram(child.returncode, len(found), changes, held, len(received), sum(received))
 
 
-def _look(found: dict[int, SocketPacer | None], law: PacingLaw | float, pid: int, descriptor: int, now: float) -> int:
-    """One look at one descriptor of a program: 1 where a rate was set, else 0."""
+def _look(
+    found: dict[int, SocketPacer | None],
+    told: dict[int, TcpInfo],
+    law: PacingLaw | float,
+    pid: int,
+    descriptor: int,
+    now: float,
+) -> int:
+    """One look at one descriptor of a program: 1 where a rate was set, else 0. `told` keeps each connection's last."""
     connection = borrow_socket(pid, descriptor)
     if connection is None:
         return 0
     with connection:
         try:
             info = read_tcp_info(connection)
-            if info.state not in (ESTABLISHED, _SYN_SENT):
-                return 0
             cookie = int.from_bytes(connection.getsockopt(socket.SOL_SOCKET, _SO_COOKIE, 8), "little")
+            sends = info.state in (ESTABLISHED, _SYN_SENT)
+            if sends or cookie in found:
+                told[cookie] = info
+            if not sends:
+                return 0
             if cookie not in found:
                 rate = law if isinstance(law, float | int) else law.start_rate_bit_per_s
                 set_pacing_rate(connection, rate)  # at once, as the next steps may compile

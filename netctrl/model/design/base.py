@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 import msgspec
 import numpy as np
 
-from netctrl.errors import InvalidValue, Status, optional_import
+from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status, checked_word, optional_import
 from netctrl.model.io.arrays import array_json, plain
 from netctrl.model.io.display import Reported, html_table
 from netctrl.model.io.files import write_atomically
@@ -18,7 +18,7 @@ from netctrl.model.io.provenance import Provenance
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ANSWERS", "MAX_BYTES", "Design", "Summary"]
+__all__ = ["ACCEPTED", "ANSWERS", "MAX_BYTES", "Design", "Summary"]
 
 MAX_BYTES = 64 * 2**20
 _MAX_NUMBERS = MAX_BYTES // 24  # as decimal text
@@ -30,6 +30,9 @@ ANSWERS = {
     Status.INFEASIBLE: "no, there is no equilibrium",
 }
 """Status -> whether a design is safe, in words."""
+
+ACCEPTED = {"admissible": (Status.ADMISSIBLE,), "stable": (Status.ADMISSIBLE, Status.STABLE)}
+"""What a user accepts -> statuses for which the answer is yes. Exit statuses and saved Designs follow from it."""
 
 Summary = tuple[str, list[tuple[str, str]]]
 Inputs = TypeVar("Inputs")
@@ -92,14 +95,48 @@ class Design(
         _check_size(self.law)
         return array_json(self)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a Design file atomically, so that no reader sees a part of it.
+    def refusal(self, accept: str = "admissible") -> NoAdmissibleDesign | None:
+        """Why the answer to this design is no, as an error to raise; None where it is yes.
+
+        `save` and the exit status of `netctrl design` follow from it.
+
+        Parameters
+        ----------
+        accept : {"admissible", "stable"}
+            Whether a design that is stable but outside the design rule is accepted too.
+
+        Examples
+        --------
+        >>> import netctrl
+        >>> unstable = netctrl.arc(50, alpha_per_packet=1e-3)
+        >>> print(str(unstable.refusal("stable")).partition(";")[0])
+        Safe for 50 flows at 500 ms: no, unstable
+        """
+        certificate: Any = self.certificate
+        if certificate.status in ACCEPTED[checked_word("accept", accept, ACCEPTED)]:
+            return None
+        stable = certificate.status == Status.STABLE
+        remedy = ["--accept stable (in Python accept='stable') takes it as it is"] * stable
+        return NoAdmissibleDesign("; ".join([self.verdict, *certificate.warnings[:1], *remedy]), self)
+
+    def save(self, path: str | os.PathLike[str], accept: str = "admissible") -> None:
+        """Write a Design file atomically, so that no reader sees a part of it; an unstable design is never saved.
 
         Parameters
         ----------
         path : path
             Where to write; an existing file is replaced.
+        accept : {"admissible", "stable"}
+            Whether a design that is stable but outside the design rule is saved too.
+
+        Raises
+        ------
+        NoAdmissibleDesign
+            The design is not accepted; the message has its verdict.
         """
+        refused = self.refusal(accept)
+        if refused is not None:
+            raise refused
         write_atomically(path, self.to_json().encode())
 
     def to_pandas(self) -> pd.Series:

@@ -7,8 +7,19 @@ from typing import Literal
 from netctrl.errors import Status
 from netctrl.model.io.record_file import Record
 from netctrl.model.network import Network
+from netctrl.units import format_quantity
 
-__all__ = ["ARCHITECTURES", "Architecture", "ArchitectureCost", "HftracCertificate", "HftracInputs"]
+__all__ = [
+    "ARCHITECTURES",
+    "Architecture",
+    "ArchitectureCost",
+    "HftracCertificate",
+    "HftracInputs",
+    "UnmetDemand",
+    "unmet_text",
+]
+
+_NAMED = 3
 
 Architecture = Literal["god", "centralized", "coordinated", "myopic"]
 ARCHITECTURES: tuple[Architecture, ...] = ("god", "centralized", "coordinated", "myopic")
@@ -46,6 +57,19 @@ class ArchitectureCost(Record, frozen=True):
     """Cost relative to the GOD architecture: cost/cost of GOD − 1."""
     note: str
     """Remark on this cost."""
+
+
+class UnmetDemand(Record, frozen=True):
+    """A demand of which less arrives than it sends on average."""
+
+    demand: str
+    """Id of the demand."""
+    mean_bit_per_s: float
+    """Mean rate that it sends [bit/s]."""
+    delivered_bit_per_s: float
+    """Rate that arrives at its target [bit/s]."""
+    links: tuple[str, ...]
+    """Ids of the overloaded links on its route."""
 
 
 class HftracCertificate(Record, frozen=True):
@@ -91,3 +115,14 @@ class HftracCertificate(Record, frozen=True):
     """Costs of all architectures, if requested."""
     warnings: tuple[str, ...]
     """Cautions before using the law."""
+    unmet: tuple[UnmetDemand, ...] = ()
+    """Demands that the links can't carry; the design is made around the rates that they can send."""
+
+
+def unmet_text(unmet: UnmetDemand) -> str:
+    """A demand that can't be met, in words."""
+    rates = [float(f"{rate:.4g}") for rate in (unmet.delivered_bit_per_s, unmet.mean_bit_per_s)]
+    got, asked = (format_quantity(rate, "bit/s") for rate in rates)
+    links = ", ".join(unmet.links[:_NAMED]) + ", ..." * (len(unmet.links) > _NAMED)
+    are = "is" if len(unmet.links) == 1 else "are"
+    return f"demand {unmet.demand} can't be met: {got} of its {asked} arrive, as {links} {are} overloaded"

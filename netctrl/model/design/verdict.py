@@ -44,7 +44,11 @@ def arc_verdict(inputs: ArcInputs, proof: ArcCertificate) -> str:
 
 def hftrac_verdict(inputs: HftracInputs, proof: HftracCertificate) -> str:
     """Whether the rates are stable, and how far their cost is above the architecture's bound."""
-    where = f"Safe for the {proof.links} links of {inputs.network.name or 'the network'}: {ANSWERS[proof.status]}"
+    where = f"Safe for the {proof.links} links of {inputs.network.name or 'the network'}"
+    if proof.unmet:
+        demands = len(inputs.network.demands)
+        return f"{where}: no, they carry {demands - len(proof.unmet)} of {demands} demands in full"
+    where += f": {ANSWERS[proof.status]}"
     if proof.status is not Status.ADMISSIBLE:
         return where
     return f"{where}; costs at most {100.0 * proof.gap_to_bound:.2g} % more than the best {inputs.architecture} control"

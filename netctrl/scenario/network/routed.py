@@ -14,7 +14,7 @@ from netctrl.laws.aqm.red import RedQueue
 from netctrl.model.io.fields import flag, number, optional, read_fields, record, records
 from netctrl.model.io.record_file import Record
 from netctrl.model.io.validation_errors import shorten
-from netctrl.model.network import Network
+from netctrl.model.network import MAX_UTILIZATION, UTILIZATION_TAKES, Network
 from netctrl.scenario.checks import OF_DATA_CENTRES, check_unused
 from netctrl.scenario.network.policy import POLICIES
 from netctrl.scenario.network.traffic import Demands, TcpDemand
@@ -40,8 +40,8 @@ class Routed(Record, frozen=True, kw_only=True, tag_field="kind", tag="routed"):
     queue: DropTailQueue | RedQueue | PiQueue | PieQueue | CodelQueue = DropTailQueue()
     """Queue law of every link's buffer; only packet engines support laws other than `droptail`."""
     utilization: float | None = None
-    """Utilization of the busiest link, to which all demands' means are scaled; null: the graph's own. Deviations
-    stay."""
+    """Share of its capacity that the busiest link is offered, to which all demands' means are scaled; null: the graph's
+    own. Above 1 it is overloaded and loses the rest. Deviations stay."""
     per_demand: bool = False
     """Whether the fluid tracks backlogs by demand: a link's departures then have the composition of its backlog, and
     each demand has its own loss, throughput and delay. Otherwise departures split in the demands' nominal shares.
@@ -49,7 +49,7 @@ class Routed(Record, frozen=True, kw_only=True, tag_field="kind", tag="routed"):
 
     def __post_init__(self) -> None:
         read_fields(self, graph=record(Network), queue=record(*_LINK_QUEUES), per_demand=flag)
-        read_fields(self, utilization=optional(number("a share above 0, to 1", above=0.0, at_most=1.0)))
+        read_fields(self, utilization=optional(number(UTILIZATION_TAKES, above=0.0, at_most=MAX_UTILIZATION)))
         if not self.graph.demands:
             raise InvalidValue("graph", "no demands", 'at least one demand: "demands": [{"source", "target", "mean"}]')
 

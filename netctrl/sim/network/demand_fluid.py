@@ -6,7 +6,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from netctrl.errors import InvalidValue
-from netctrl.plants.routing import routing
 from netctrl.sim.network.demand_kernel import AGE, AMOUNT, DELIVERED_AGE, DemandFluid, DemandRoutes, DemandState
 from netctrl.sim.network.kernel import LANES
 from netctrl.sim.network.problem import LinkProblem, power_of_2
@@ -22,10 +21,10 @@ _MAX_RUN = 2**31  # bytes of one run
 def demand_routes(ready: LinkProblem, ticks: int = 1) -> DemandRoutes:
     """Links of each demand with their shares; a step is one of `ticks` of an interval."""
     network, model = ready.network, ready.model
-    found, row = routing(network), {name: k for k, name in enumerate(model.links)}
+    row = {name: k for k, name in enumerate(model.links)}
     by_name = {link.id: link for link in network.links}
     links = [by_name[name] for name in model.links]
-    split = found.split[[k for k, link in enumerate(network.links) if link.id in row]].tocsr()
+    split = ready.routes.split[[k for k, link in enumerate(network.links) if link.id in row]].tocsr()
     split.sort_indices()
     link, demand = np.repeat(np.arange(len(links)), np.diff(split.indptr)), split.indices
     leaving: dict[tuple[str, int], list[int]] = {}
@@ -76,10 +75,17 @@ def demand_fluid(ready: LinkProblem, routes: DemandRoutes, runs: int, ticks: int
     """
     N, P, slots = ready.model.n_links, len(routes.demand), _slots(routes)
     link, setpoint = np.repeat(np.arange(N), np.diff(routes.first)), ready.plant.backlog_setpoint
-    rate = _accumulated(routes, routes.enters * np.array([each.mean for each in ready.network.demands])[routes.demand])
+    by_pair = ready.routes.rate[ready.routes.load > 0.0]
+    by_pair.sort_indices()
+    rate = by_pair.data
+    onward = sp.csr_array((routes.fed_share, routes.fed_by, routes.fed_start), shape=(len(link), len(link)))
+    arrives = routes.enters * np.array([each.mean for each in ready.network.demands])[routes.demand] + onward @ rate
     waits = setpoint * ticks / ready.initial_rate
     hop = (waits + routes.propagation)[link]
-    age = _accumulated(routes, rate * hop) / rate  # at the link's end
+    age, more = hop, hop  # at the link's end: routes have no circles
+    while more.any():
+        more = (onward @ (rate * more)) / arrives
+        age = age + more
     share = rate / ready.plant.nominal[link]
     sent, batch = np.zeros((runs, slots, 2, P)), np.zeros((runs, _BATCHES, 2, P))
     sent[:, :, AMOUNT] = share * ready.initial_rate[link] / ticks
@@ -132,17 +138,6 @@ def demand_contents(fluid: DemandFluid, steps: int, ticks: int = 1) -> np.ndarra
 
 def _slots(routes: DemandRoutes) -> int:
     return power_of_2(int(routes.fed_lag.max(initial=0)) + 1)
-
-
-def _accumulated(routes: DemandRoutes, own: np.ndarray) -> np.ndarray:
-    """x = own + what the links upstream have of x, (P,): routes have no circles."""
-    P = len(own)
-    upstream = sp.csr_array((routes.fed_share, routes.fed_by, routes.fed_start), shape=(P, P))
-    found, more = own, own
-    while more.any():
-        more = upstream @ more
-        found = found + more
-    return found
 
 
 def _waited(waits: np.ndarray) -> np.ndarray:

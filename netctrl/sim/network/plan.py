@@ -10,7 +10,6 @@ import numpy as np
 from netctrl.errors import InvalidValue
 from netctrl.laws.link_rate.fir import WORK_CONSERVING
 from netctrl.model.law import LinkRateLaw
-from netctrl.plants.routing import routing
 from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.network.policy import Backpressure, messages_of
 from netctrl.scenario.network.routed import tcp_of
@@ -52,7 +51,7 @@ def link_plan(scenario: Scenario, law: LinkRateLaw | None = None) -> LinkPlan:
 
 
 def _split(ready: LinkProblem) -> tuple[tuple[int, int, float], ...]:
-    routes = routing(ready.network)
+    routes = ready.routes
     row = np.cumsum(routes.load > 0.0) - 1  # rows of the links with traffic
     split = routes.split.tocoo()
     return tuple(

@@ -12,7 +12,7 @@ from netctrl.model.law import LinkRateLaw
 from netctrl.model.network import Link, Network
 from netctrl.model.network_model import NetworkModel
 from netctrl.plants.linearize import network_model
-from netctrl.plants.routing import at_utilization, routing
+from netctrl.plants.routing import Routing, at_utilization, routing
 from netctrl.scenario.network.policy import Backpressure, DesignPolicy, Fifo, HftracPolicy, StaticPacing
 from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.scenario import Scenario, checked_network
@@ -31,6 +31,7 @@ class LinkProblem(NamedTuple):
 
     network: Network
     """Network with the requested means."""
+    routes: Routing
     model: NetworkModel
     plant: LinkPlant
     taps: FirLaw
@@ -91,8 +92,11 @@ def link_problem(scenario: Scenario, law: LinkRateLaw | None = None) -> LinkProb
     )
     initial = nominal * getattr(scenario.control, "rate_scale", 1.0)
     _check_standing(scenario, links)
-    taps = _taps(scenario, law, model, plant, injection @ np.array([demand.mean for demand in network.demands]))
-    return LinkProblem(network, model, plant, taps, blocked_fir(taps), _weight(scenario, network, model), initial)
+    entering = injection @ np.array([demand.mean for demand in network.demands])
+    taps = _taps(scenario, law, model, plant, entering - routes.lost[routes.load > 0.0])
+    return LinkProblem(
+        network, routes, model, plant, taps, blocked_fir(taps), _weight(scenario, network, model), initial
+    )
 
 
 def link_state(ready: LinkProblem, runs: int) -> LinkState:

@@ -236,11 +236,10 @@ def test_wrong_use_is_one_line_and_nothing_is_written(requested, status, said, t
     [
         (lambda file: file["demands"][0].update(split={"L1": 0.5, "L3": 1.0}), "sum to 1"),
         (lambda file: file["demands"][0].update(source="D", target="S1", split=None), "path"),
-        (lambda file: file["edges"][2].update(capacity=1e6), "L3"),
         (lambda file: file["edges"][0].update(colour="red"), "colour"),
         (lambda file: file.update(demands=[]), "demands"),
     ],
-    ids=["split", "path", "overload", "key", "demands"],
+    ids=["split", "path", "key", "demands"],
 )
 def test_a_network_that_cannot_be_is_named(change, said, tmp_path, capsys) -> None:
     content = json.loads(Path(network_path("merge")).read_text())
@@ -252,3 +251,70 @@ def test_a_network_that_cannot_be_is_named(change, said, tmp_path, capsys) -> No
     assert out == ""
     assert said in told
     assert told.count("\n") == 1
+
+
+# --- no verdict on nothing, and overload ------------------------------------------------------------------------------
+
+
+def still(merge: netctrl.Network, std: float = 0.0) -> netctrl.Network:
+    demands = tuple(msgspec.structs.replace(each, std=std) for each in merge.demands)
+    return msgspec.structs.replace(merge, demands=demands)
+
+
+def test_where_nothing_varies_a_deviation_is_asked_for(merge, tmp_path, capsys) -> None:
+    """The option gives what the file could have given: 10 % of each mean, or the same rate to all."""
+    (tmp_path / "still.json").write_bytes(still(merge).to_json())
+    asked = ["hftrac", "--network", str(tmp_path / "still.json"), "--mu", "1"]
+    assert main(asked) == 2
+    out, said = capsys.readouterr()
+    assert out == ""
+    assert said.startswith("error: --std: got nothing, takes a share of each demand's mean, as in 10%")
+    assert "Safe" not in said
+    assert main([*asked, "--std", "2Mbit", "--json"]) == 0
+    cost = json.loads(capsys.readouterr().out)["certificate"]["cost"]
+    assert cost == pytest.approx(netctrl.hftrac(still(merge, 2e6), INTERVAL, mu=1.0).certificate.cost, rel=1e-12)
+    shares = netctrl.hftrac(still(merge), INTERVAL, mu=1.0, std="10%").inputs.network.demands
+    assert [each.std for each in shares] == pytest.approx([0.1 * each.mean for each in merge.demands], rel=1e-12)
+    mixed = msgspec.structs.replace(still(merge), demands=(merge.demands[0], *still(merge).demands[1:]))
+    assert netctrl.hftrac(mixed, INTERVAL, mu=1.0, std=1.0).inputs.network.demands[0] == merge.demands[0]
+    for wrong in ("0%", "ten%", "-5%", "1e9%", 0.0, -1.0, "5"):
+        with pytest.raises(InvalidValue, match="std: got"):
+            netctrl.hftrac(merge, INTERVAL, mu=1.0, std=wrong)
+
+
+def test_where_all_delays_round_to_zero_a_shorter_interval_is_asked_for(merge, capsys) -> None:
+    assert {each.delay for each in merge.links} == {0.01}
+    with pytest.raises(InvalidValue, match=r"interval: got .* below 20 ms: the longest delay is 10 ms"):
+        netctrl.hftrac(merge, 0.02, mu=1.0)
+    assert netctrl.hftrac(merge, 0.0199, mu=1.0).certificate.status == "admissible"
+    assert main(["hftrac", "--network", "merge", "--mu", "1", "--interval", "1s"]) == 2
+    assert capsys.readouterr().out == ""
+
+
+def test_an_overload_is_designed_around_and_the_demands_are_named(tmp_path, capsys) -> None:
+    """By hand: of 30 Mbit/s 20 come through; the first link still sends 30 of its 40."""
+    link = {"buffer": "25kB", "delay": "10ms"}
+    content = {
+        "edges": [
+            {"id": "L1", "source": "A", "target": "B", "capacity": "40Mbit", **link},
+            {"id": "L2", "source": "B", "target": "C", "capacity": "20Mbit", **link},
+        ],
+        "demands": [{"source": "A", "target": "C", "mean": "30Mbit", "std": "2Mbit"}],
+    }
+    path, saved = tmp_path / "over.json", tmp_path / "design.json"
+    path.write_text(json.dumps(content))
+    asked = ["hftrac", "--network", str(path), "--mu", "1", "-o", str(saved)]
+    assert main(asked) == 3
+    out, said = capsys.readouterr()
+    assert out.startswith("Safe for the 2 links of the network: no, they carry 0 of 1 demands in full")
+    assert "demand A=>C can't be met: 20 Mbit/s of its 30 Mbit/s arrive, as L2 is overloaded" in said
+    assert not saved.exists()
+    assert main([*asked, "--accept", "stable"]) == 0
+    capsys.readouterr()
+    proof = read_design(saved).certificate
+    assert proof.nominal_rate == {"L1": 30e6, "L2": 20e6}
+    assert [(each.demand, each.delivered_bit_per_s, each.links) for each in proof.unmet] == [("A=>C", 20e6, ("L2",))]
+    assert simulate(["--design", str(saved), "--runs", "1", "--json"]) == 0
+    summary = json.loads(capsys.readouterr().out)["summary"]
+    assert summary["loss_ratio"]["mean"] == pytest.approx(1.0 - 20.0 / 30.0, rel=0.01)
+    assert summary["links"][1]["utilization"]["mean"] == pytest.approx(1.0, rel=1e-9)

@@ -559,7 +559,7 @@ def test_margins_that_are_lost_end_with_status_3(tmp_path, capsys, implementatio
     requested = {"epoch_s": 0.1, "target_queue_packets": 200.0, "utilization": 1.0, "simulation": False}
     alpha = 1.35 * arc(20, 0.17, 10e6, **requested).law.alpha_per_packet
     design = arc(20, 0.17, 10e6, **requested, alpha_per_packet=alpha)
-    design.save(tmp_path / "d.json")
+    design.save(tmp_path / "d.json", accept="stable")
     args = ["tc", str(tmp_path / "d.json"), "--interfaces", "eth0", "-o", str(tmp_path / "out")]
     assert main([*args, "--implementation", implementation]) == 3
     error = capsys.readouterr().err

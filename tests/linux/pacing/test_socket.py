@@ -6,6 +6,7 @@ import json
 import socket
 import struct
 import sys
+import threading
 import time
 
 import pytest
@@ -16,6 +17,7 @@ from linux_support import chain, kernel
 import netctrl
 from netctrl.cli.linux.verb import main
 from netctrl.errors import InvalidValue, NetctrlError
+from netctrl.linux.pacing import program
 from netctrl.linux.pacing.program import pace_program
 from netctrl.linux.pacing.socket import (
     SO_MAX_PACING_RATE,
@@ -196,10 +198,58 @@ def test_a_fixed_cap_holds_for_a_program() -> None:
     assert (done.status, done.sockets, done.changes, len(counts)) == (7, 2, 2, 2)
 
 
+PEER = """
+import socket, sys
+way, port, size = sys.argv[1], *map(int, sys.argv[2:])
+with socket.create_connection(("127.0.0.1", port), timeout=30) as peer:
+    if way == "up":
+        peer.sendall(b"x" * size)
+    while peer.recv(65536):
+        pass
+"""
+
+
+@kernel
+@pytest.mark.parametrize("way", ["up", "down"])
+def test_a_program_that_mostly_receives_is_told_that_the_other_end_paces(way, monkeypatch, capfd) -> None:
+    """The server closes only when a look has seen all bytes, so that no look is missed however slow the machine is."""
+    size, looked = 200_000, threading.Event()
+
+    def look(connection: socket.socket) -> TcpInfo:
+        info = read_tcp_info(connection)
+        if max(info.bytes_acked or 0, info.bytes_received or 0) >= size:
+            looked.set()
+        return info
+
+    def serve() -> None:
+        peer, _ = listener.accept()
+        with peer:
+            peer.settimeout(30.0)
+            if way == "down":
+                peer.sendall(b"x" * size)
+            left = size if way == "up" else 0
+            while left:
+                left -= len(peer.recv(left))
+            looked.wait(30.0)
+
+    monkeypatch.setattr(program, "read_tcp_info", look)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = threading.Thread(target=serve)
+        server.start()
+        argv = [sys.executable, "-c", PEER, way, str(listener.getsockname()[1]), str(size)]
+        assert main(["pace", "--cap", "1Gbit", "--", *argv]) == 0
+        server.join(30.0)
+    said = capfd.readouterr().err.splitlines()
+    assert said[0] == "netctrl: 1 TCP connections paced, 1 rates set, 0 samples held"
+    assert [line[:75] for line in said[1:]] == (
+        ["warning: 1 of 1 TCP connections mostly received (200 kB), which the other e"] if way == "down" else []
+    )
+
+
 def test_a_program_that_is_not_there_and_one_without_connections() -> None:
     with pytest.raises(NetctrlError, match="no-such-program can't be started"):
         pace_program(1e6, ["no-such-program"])
-    assert pace_program(1e6, ["sh", "-c", "exit 3"]) == (3, 0, 0, 0)
+    assert pace_program(1e6, ["sh", "-c", "exit 3"]) == (3, 0, 0, 0, 0, 0)
     with pytest.raises(InvalidValue, match="interval_s"):
         pace_program(1e6, ["true"], interval_s=5.0)
 

@@ -54,6 +54,23 @@ def in_ns3(scenario: Scenario, folder: Path, runs: range = range(2)) -> NetworkR
     return run_links(folder, scenario, plan, runs, ns3=find_ns3(), provenance=provenance())
 
 
+# --- overload ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_overloaded_link_of_packets_loses_what_it_cannot_send():
+    """1 - C/mean of what comes, within a few packets of the 33 MB in all; it stays busy."""
+    links = (
+        Link(source="A", target="B", id="L1", capacity=40e6, delay=0.01, buffer=25e3),
+        Link(source="B", target="C", id="L2", capacity=20e6, delay=0.01, buffer=25e3),
+    )
+    network = Network(links=links, demands=(Demand(source="A", target="C", mean=30e6),))
+    scenario = Scenario.of(name="over", graph=network, interval=0.01, duration=10.0, warmup=1.0)
+    found = ran(scenario, range(1))
+    assert found.departed_bytes[0, 1] * 8.0 / found.seconds == pytest.approx(20e6, rel=1e-3)
+    assert found.lost_bytes[0, 1] / found.arrived_bytes[0, 1] == pytest.approx(1.0 - 20.0 / 30.0, rel=3e-3)
+    assert found.lost_bytes[0, 0] == 0.0
+
+
 # --- ns-3 -------------------------------------------------------------------------------------------------------------
 
 
