@@ -11,6 +11,7 @@ import numpy as np
 
 from netctrl.certificates.box import MIN_FACTOR, MIN_GAIN_DB, MIN_PHASE_DEG, MIN_WINDOW, Box, Ends, box_of
 from netctrl.certificates.docsis import docsis_pie
+from netctrl.certificates.ecn.ramp import dctcp_in_time, in_time
 from netctrl.certificates.ecn.subjects import ECN_SUBJECTS, EcnSubject, sender_of
 from netctrl.certificates.inputs.tc import NO_LAW
 from netctrl.certificates.loops import Mixture, box_loops, classes_of, read_mixture
@@ -24,7 +25,7 @@ from netctrl.certificates.record import (
     QueueVerdict,
     SampledLoop,
 )
-from netctrl.certificates.red import RED_SUBJECTS
+from netctrl.certificates.red import RED_SUBJECTS, RedSubject
 from netctrl.certificates.subject import SUBJECTS, PiSubject, Subject, fq_pie
 from netctrl.errors import InvalidValue, NetctrlError, Status, did_you_mean
 from netctrl.frequency.branch_bound import Minimum
@@ -196,6 +197,16 @@ def described(subject: Subject | EcnSubject) -> CertifiedLaw:
 
 
 def _verdict(subject: Subject, box: Box) -> QueueVerdict:
+    """Verdict of the linear loop; where DCTCP's flows don't keep the design rule in it, that of their fluid in time."""
+    if not isinstance(subject, RedSubject) or not in_time(subject, box):
+        return _linear_verdict(subject, box)
+    linear = None if subject.steps else _linear_verdict(subject, box)
+    if linear is not None and linear.status is Status.ADMISSIBLE:
+        return linear
+    return dctcp_in_time(subject, box, linear)
+
+
+def _linear_verdict(subject: Subject, box: Box) -> QueueVerdict:
     reason = absent(subject, box)
     if reason is not None:
         return QueueVerdict(

@@ -162,7 +162,10 @@ def _for_senders(queue: InstalledQueue, where: Where) -> Subject | EcnSubject:
     if isinstance(law, WredLaw) and senders in ("dcqcn", ("dcqcn",)):
         return dcqcn_as_switch(law)
     if isinstance(law, WredLaw | RedLaw) and senders in ("dctcp", ("dctcp",)) and law.min_bytes == law.max_bytes:
-        return dctcp_as_switch(law) if isinstance(law, WredLaw) else dctcp_as_linux(law)
+        if isinstance(law, WredLaw):
+            return dctcp_as_switch(law)
+        if law.weight_log <= 1:
+            return dctcp_as_linux(law)
     return installed_subject(queue)
 
 
@@ -195,7 +198,7 @@ def installed_subject(queue: InstalledQueue) -> Subject:
     Raises
     ------
     InvalidValue
-        A queue without a law, or thresholds that make a step.
+        A queue without a law.
     """
     law = queue.law
     if isinstance(law, PieLaw):

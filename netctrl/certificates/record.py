@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from netctrl.certificates.ecn.record import StepCycle, busy_text, step_rows
+from netctrl.certificates.ecn.record import RampCycle, StepCycle, busy_text, ramp_rows, step_rows
 from netctrl.errors import Status
 from netctrl.model.io.display import html_table
 from netctrl.model.io.provenance import Provenance
@@ -152,6 +152,9 @@ class QueueVerdict(Record, frozen=True):
     """Assumptions of the verdict, and what the loop leaves out."""
     step: StepCycle | None = None
     """Limit cycle at a step, which has no linear loop; null for other laws."""
+    cycle: RampCycle | None = None
+    """What the verdict rests on where thresholds make no linear loop, or none that keeps the design rule; null where
+    the linear loop decides."""
 
 
 class GainsThatHold(Record, frozen=True):
@@ -253,8 +256,9 @@ class QueueCertificate(FileRecord, frozen=True):
         swings = [check.engine for check in self.checks if not check.settles]
         if found.status is Status.ADMISSIBLE and swings:
             answer = f"holds for small deviations, but oscillates in the check ({', '.join(swings)})"
-        if found.step is not None:
-            answer = busy_text(found.step, held=found.status is Status.ADMISSIBLE)
+        swing = found.step or found.cycle
+        if swing is not None:
+            answer = busy_text(swing, held=found.status is Status.ADMISSIBLE)
         return f"{where}: {answer}"
 
     @property
@@ -272,6 +276,8 @@ class QueueCertificate(FileRecord, frozen=True):
         found, linear = self.certificate.sampled, self.certificate.linear
         if self.certificate.step is not None:
             rows += step_rows(self.certificate.step, self.inputs.packet_size_bytes)
+        if self.certificate.cycle is not None:
+            rows += ramp_rows(self.certificate.cycle)
         if found is not None:
             flows = "" if found.flows is None else f"{found.flows:.4g} flows, "
             rows += [

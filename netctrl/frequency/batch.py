@@ -118,7 +118,8 @@ def margin_arrays(
         margin = np.where(np.isnan(w), np.inf, math.pi - lag)
         flat.stable[part] = margin > 0.0
         flat.gain_margin_db[part] = 20.0 * np.log10(_gain_at_lag(math.pi, k, tau, zs, Ts, integrators))
-        flat.phase_margin_deg[part] = np.degrees(margin)
+        turns = np.where(np.isnan(w), 0.0, np.ceil((margin - math.pi) / (2.0 * math.pi)))
+        flat.phase_margin_deg[part] = np.degrees(margin - 2.0 * math.pi * turns)
         flat.delay_margin_s[part] = np.where(np.isnan(w), np.inf, margin / w)
         flat.crossover_rad_s[part] = w
         for i in np.flatnonzero(~_crosses_once(tau, zs, Ts)):

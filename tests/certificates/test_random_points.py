@@ -125,7 +125,11 @@ def test_where_dcqcn_s_rates_swing_by_themselves_no_threshold_keeps_6_db() -> No
             capacity_bit_per_s=1.45e9,
             packet_size_bytes=1000.0,
         ).certificate
-        assert found.status is Status.UNSTABLE
+        if most > 1e6:
+            assert found.status is Status.UNSTABLE
+        else:  # a rise of less than a packet, which is judged by the swing of the queue over all of it
+            assert found.cycle is not None
+            assert found.cycle.fluid.highest_packets > 10.0 > found.cycle.fluid.lowest_packets
         assert found.reach is not None
         assert found.reach.smallest_max_bytes is None
         assert found.reach.longest_rtt_s is None or found.reach.longest_rtt_s < 1.6e-3

@@ -117,13 +117,15 @@ def test_what_is_piped_in_is_read() -> None:
     assert done.stderr.startswith(b"error: standard input: tc's output in words")
 
 
-def test_sonics_profile_holds_for_few_flows_and_has_no_equilibrium_for_many(run: Run) -> None:
+def test_sonics_profile_holds_for_few_flows_and_marks_all_packets_for_many(run: Run) -> None:
     line = "--rtt 100us --capacity 100Gbit --sender dctcp"
     status, out, _ = run(f"sonic sonic.json --N 8:32 {line}")
     assert status == 0
     assert "wred AZURE_LOSSLESS, green: wred with 8 to 32 flows at 100 µs: holds\n" in out
     assert "wred OFF\n\n  no certificate: WRED is off for all colours\n" in out
-    status, out, _ = run(f"--sonic sonic.json --N 100 {line} --json")
+    status, out, _ = run(f"--sonic sonic.json --N 100 {line}")
+    assert (status, "green: wred with 100 flows at 100 µs: the link stays busy\n" in out) == (0, True)
+    status, out, _ = run(f"--sonic sonic.json --N 1200 {line} --json")
     assert status == 3
     assert [each["certificate"] is None for each in json.loads(out)["queues"]] == [False, True]
     same = run(f"wred --min 1MiB --max 2MiB --probability 5 --ecn --N 8:32 {line} --json")[1]

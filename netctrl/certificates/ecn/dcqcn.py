@@ -17,6 +17,8 @@ import numpy as np
 from netctrl.certificates.box import MIN_FACTOR, MIN_GAIN_DB, MIN_PHASE_DEG, Box
 from netctrl.certificates.ecn.dcqcn_proof import proved_gain
 from netctrl.certificates.ecn.points import Point, points_of
+from netctrl.certificates.ecn.ramp import IN_TIME, worst_cycle
+from netctrl.certificates.ecn.record import RampCycle
 from netctrl.certificates.record import LinearMargins, QueueReach, QueueVerdict, SampledLoop
 from netctrl.errors import InvalidValue, Status, checked_flag, checked_number
 from netctrl.frequency.certified.disk import disk_margin
@@ -35,12 +37,14 @@ from netctrl.plants.ecn.dcqcn import (
     dcqcn_settles,
 )
 from netctrl.plants.ecn.dcqcn_box import DcqcnBox
-from netctrl.units import BITS_PER_BYTE, format_quantity, packets_per_second
+from netctrl.plants.ecn.dctcp import Cycle
+from netctrl.plants.ecn.ramp import dcqcn_ramp_cycle
+from netctrl.units import packets_per_second
 
 __all__ = ["DcqcnSubject", "dcqcn", "dcqcn_as_switch"]
 
-_LOOKED = (17, 7, 3)
-"""Flows, round-trip times and rates at which the loop of a box is looked at."""
+_LOOKED, _IN_TIME = (17, 7, 3), (5, 3, 2)
+"""Flows, round-trip times and rates at which the loop of a box is looked at, and at which the fluid is integrated."""
 _FREQUENCIES = 1500
 """Frequencies of a first look, from which the worst points are taken."""
 _FAR, _FURTHER, _HALVED = 100.0, 1.5, 10
@@ -97,13 +101,18 @@ class DcqcnSubject:
 
     @property
     def gains(self) -> dict[str, float]:
-        """Slope of the marks and g."""
-        return {"slope_per_byte": self.slope, "g": self.gain}
+        """Slope of the marks, unless they make a step, and g."""
+        return {"g": self.gain} if self.steps else {"slope_per_byte": self.slope, "g": self.gain}
+
+    @property
+    def steps(self) -> bool:
+        """Whether the thresholds are equal."""
+        return self.max_bytes == self.min_bytes
 
     @property
     def slope(self) -> float:
         """Rise of the probability [1/byte]."""
-        return self.most / (self.max_bytes - self.min_bytes)
+        return inf if self.steps else self.most / (self.max_bytes - self.min_bytes)
 
     @property
     def read(self) -> str:
@@ -142,15 +151,41 @@ class DcqcnSubject:
         return DcqcnBox(self.sender(packet_bytes), slope, threshold, self.arriving, self.timer_s)
 
     def verdict(self, box: Box) -> QueueVerdict:
-        """Margins at the box's worst points; the loop of one point is certified, the gain margin of a box is proved
-        between the points, too, if it can be."""
+        """Margins at the box's worst points, or where its thresholds make no linear loop the fluid in time."""
         size = box.inputs.packet_size_bytes
         points = points_of(box, self.name, _LOOKED)
-        absent = self._absent(points, size)
-        if absent is not None:
-            return QueueVerdict(
-                status=Status.INFEASIBLE, linear=None, sampled=None, reach=None, warnings=(absent, *self.notes)
-            )
+        linear = None
+        if not self.steps and self._served(points, size):
+            linear = self._linear_verdict(points, size)
+            if linear.status is not Status.UNSTABLE:
+                return linear
+        cycle = self._cycle(points_of(box, self.name, _IN_TIME), size)
+        swing = cycle.fluid.highest_packets - cycle.fluid.lowest_packets
+        if linear is not None and swing * size <= self.max_bytes - self.min_bytes:
+            return linear
+        looked = f"{cycle.points} points were looked at in time; between them nothing is proved"
+        return QueueVerdict(
+            status=Status.ADMISSIBLE if cycle.held else Status.STABLE,
+            linear=None,
+            sampled=None,
+            reach=None if linear is None else linear.reach,
+            warnings=(*self.notes, IN_TIME, *([looked] if cycle.points > 1 else [])),
+            cycle=cycle,
+        )
+
+    def _cycle(self, points: list[Point], packet_bytes: float) -> RampCycle:
+        ends = ((self.min_bytes, 0.0), (self.max_bytes, self.most), (self.max_bytes, 1.0))
+        marks = [(q / packet_bytes, p) for q, p in ends]
+        sender = self.sender(packet_bytes)
+
+        def run(at: Point) -> Cycle:
+            return dcqcn_ramp_cycle(sender, at.flows, at.rate, at.rtt_s, marks, arriving=self.arriving)
+
+        return worst_cycle(run, points, marks, packet_bytes)
+
+    def _linear_verdict(self, points: list[Point], size: float) -> QueueVerdict:
+        """The loop of one point is certified, the gain margin of a box is proved between the points, too, if it can
+        be."""
         found = {at: margins(self.loop(at, size)) for at in _worst(self, points, size)}
         worst = min(found, key=lambda at: (found[at].stable, found[at].gain_margin_db))
         notes, proved = self.notes, None
@@ -184,17 +219,9 @@ class DcqcnSubject:
     def _delay(self, at: Point, packet_bytes: float) -> float:
         return at.rtt_s + (self._wait(at, packet_bytes) if self.arriving else 0.0)
 
-    def _absent(self, points: list[Point], packet_bytes: float) -> str | None:
-        """Why a point has no equilibrium between the thresholds; None: all have one."""
-        at = max(points, key=lambda each: each.flows / each.rate)
-        p = self._probability(at, packet_bytes)
-        if p <= self.most:
-            return None
-        capacity = format_quantity(at.rate * packet_bytes * BITS_PER_BYTE, "bit/s")
-        return (
-            f"{at.flows:.4g} flows at {capacity} need the probability {p:.3g}; above {self.most:.3g}, at kmax, every "
-            "packet is marked"
-        )
+    def _served(self, points: list[Point], packet_bytes: float) -> bool:
+        """Whether all points have an equilibrium between the thresholds."""
+        return self._probability(max(points, key=lambda each: each.flows / each.rate), packet_bytes) <= self.most
 
     def _linear(self, at: Point, packet_bytes: float, found: Margins) -> LinearMargins:
         """The loop as in the paper of 2016: its delay is a constant without the queue."""
@@ -346,12 +373,12 @@ def dcqcn(
     Raises
     ------
     InvalidValue
-        A value outside its bounds, or thresholds that make a step.
+        A value outside its bounds.
     """
     low = checked_number("kmin", kmin_bytes, "a size of at least 0 in bytes", at_least=0.0)
     high = checked_number("kmax", kmax_bytes, "a size above 0 in bytes", above=0.0)
-    if high <= low:
-        raise InvalidValue("kmax", kmax_bytes, "more than kmin: with equal thresholds the marks are a step")
+    if high < low:
+        raise InvalidValue("kmax", kmax_bytes, f"at least kmin, {low:g} bytes")
     most = checked_number("pmax", pmax, "a probability above 0 and at most 1", above=0.0, at_most=1.0)
     if isinstance(f, bool) or not isinstance(f, int) or not 1 <= f <= 1000:
         raise InvalidValue("F", f, "a whole number of stages from 1 to 1000")
@@ -389,7 +416,7 @@ def dcqcn_as_switch(law: WredLaw) -> DcqcnSubject:
     Raises
     ------
     InvalidValue
-        A colour without ECN, thresholds that make a step, or a probability of 0.
+        A colour without ECN, or a probability of 0.
     """
     if not law.ecn:
         raise InvalidValue("ecn", False, "ECN for this colour: DCQCN needs marks, and its packets are dropped")
