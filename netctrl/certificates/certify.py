@@ -8,8 +8,10 @@ from math import inf, isinf, pi, radians
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from netctrl.certificates.box import MIN_FACTOR, MIN_GAIN_DB, MIN_PHASE_DEG, MIN_WINDOW, Box, Ends, box_of
+from netctrl.certificates.deciding import least_point
 from netctrl.certificates.docsis import docsis_pie
 from netctrl.certificates.ecn.ramp import dctcp_in_time, in_time
 from netctrl.certificates.ecn.subjects import ECN_SUBJECTS, EcnSubject, sender_of
@@ -32,7 +34,7 @@ from netctrl.frequency.branch_bound import Minimum
 from netctrl.frequency.margins import margins
 from netctrl.frequency.records import decibel
 from netctrl.frequency.sampled_margins import PointProofs, point_proofs, sampled_margins
-from netctrl.frequency.sampled_stability import BoxProofs, box_proofs, point_keeps, stable_gains
+from netctrl.frequency.sampled_stability import BoxProofs, PointMargins, box_proofs, point_keeps, stable_gains
 from netctrl.model.io.provenance import provenance
 from netctrl.model.loop import DelayLoop
 from netctrl.plants.queues.queue_loop import QueueLoop
@@ -54,6 +56,9 @@ _RULE = (MIN_FACTOR, radians(MIN_PHASE_DEG))
 
 _SMALL_WINDOW = 25.0
 """From it on `reno` has at most 1.5 dB more than `linux-reno` under Linux's pie and dualpi2 [packet]."""
+
+_SAME = 1e-3
+"""Difference of margins that is rounding [dB or degree]."""
 
 Loops = list[tuple[Mixture, QueueLoop]]
 """Loops of a law in a box, with their senders."""
@@ -214,11 +219,27 @@ def _linear_verdict(subject: Subject, box: Box) -> QueueVerdict:
         )
     loops = box_loops(subject, box)
     found = worst(loops, box)
-    return QueueVerdict(
-        status=_status(loops, box, found),
+    sampled = _sampled(box, found)
+    phase = _least(loops, box, lambda each: each.phase) if sampled.stable else sampled
+    reduction = _least(loops, box, lambda each: each.reduction) if sampled.stable else sampled
+    looked = QueueVerdict(
+        status=Status.STABLE,
+        linear=None,
+        sampled=sampled,
+        reach=None,
+        warnings=(),
+        least_phase=phase if phase.phase_margin_deg < sampled.phase_margin_deg - _SAME else None,
+        least_reduction=reduction if _room(reduction) < _room(sampled) - _SAME else None,
+    )
+    status = Status.UNSTABLE
+    if sampled.stable:
+        held = not looked.lacking and found.least >= MIN_FACTOR and _hold(loops, box)
+        status = Status.ADMISSIBLE if held else Status.STABLE
+    return replace(
+        looked,
+        status=status,
         linear=_linear(subject, box),
-        sampled=_sampled(box, found),
-        reach=reach(subject, box, MIN_FACTOR, likely=found.factor >= MIN_FACTOR),
+        reach=reach(subject, box, likely=sampled.stable and not looked.lacking, lacking_s=looked.lacking_s),
         warnings=(*subject.notes, *_about_senders(subject, loops, box), *_about_proofs(loops, box)),
     )
 
@@ -316,17 +337,23 @@ def _looked_at(mixture: Mixture, loop: QueueLoop, box: Box) -> list[Worst]:
     return points
 
 
-def _status(loops: Loops, box: Box, found: Worst) -> Status:
-    if found.unstable:
-        return Status.UNSTABLE
-    held = found.least >= MIN_FACTOR and _hold(loops, box)
-    return Status.ADMISSIBLE if held else Status.STABLE
+def _least(loops: Loops, box: Box, criterion: Callable[[PointMargins], np.ndarray]) -> SampledLoop:
+    """The loop at the point of the box with the least value of a criterion."""
+    mixture, loop, flows, rtt = least_point(loops, box, criterion)
+    known = stable_gains(loop, flows, rtt)
+    return _sampled(box, Worst(mixture, loop, flows, rtt, known.unstable_poles > 0, known.factor, None))
+
+
+def _room(found: SampledLoop) -> float:
+    """By how much the gain may fall [dB]."""
+    return inf if found.gain_reduction_db is None else -found.gain_reduction_db
 
 
 def _sampled(box: Box, found: Worst) -> SampledLoop:
     loop, flows, rtt = found.loop, found.flows, found.rtt
     x, lower = float(loop.output(flows, rtt)), stable_gains(loop, flows, rtt).lower
-    stable, bounded = not found.unstable, not loop.several_clocks
+    stable, bounded = not found.unstable, not loop.several_clocks and found.proved is not None
+    asked = box.asked(flows)
     at = Minimum(found.least, found.factor, np.array([pi, np.log(flows), np.log(rtt), 0.0]), 0)
     proofs = point_proofs(loop, *box.point, *_RULE) if box.point and stable and bounded else None
     try:
@@ -335,7 +362,8 @@ def _sampled(box: Box, found: Worst) -> SampledLoop:
         exact = sampled_margins(loop, flows, rtt, 1.0, at, stable=stable, bounded=False)
     return SampledLoop(
         sender=found.mixture.text,
-        flows=None if box.inputs.flows is None else flows,
+        flows=None if asked is None else asked[0],
+        capacity_bit_per_s=None if asked is None else asked[1],
         rtt_s=rtt,
         queue_delay_s=float(loop.standing(x)),
         windows_packets=tuple(float(w) for w in loop.windows(flows, rtt)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from typing import Literal
 
 from netctrl.certificates.ecn.record import RampCycle, StepCycle, busy_text, ramp_rows, step_rows
@@ -14,6 +15,8 @@ from netctrl.units import format_quantity
 
 __all__ = [
     "CERTIFICATE_SCHEMA",
+    "MIN_GAIN_DB",
+    "MIN_PHASE_DEG",
     "CertifiedLaw",
     "CertifyInputs",
     "CheckRun",
@@ -28,6 +31,8 @@ __all__ = [
 ]
 
 CERTIFICATE_SCHEMA = "netctrl.certificate/1"
+MIN_GAIN_DB, MIN_PHASE_DEG = 6.0, 30.0
+"""The design rule."""
 
 
 class CertifiedLaw(Record, frozen=True):
@@ -94,7 +99,7 @@ class SampledLoop(Record, frozen=True):
     sender: str
     """Sender of the worst point."""
     flows: float | None
-    """Number of flows there; null where the window is given."""
+    """Number of flows there, in the range that was asked for; null where the window is given."""
     rtt_s: float
     """Round-trip time without the queue there [s]."""
     queue_delay_s: float
@@ -119,10 +124,28 @@ class SampledLoop(Record, frozen=True):
     """Extra delay that the loop tolerates [s]; 0 where it is unstable, null where it is unlimited."""
     disk_margin: float
     """2/||S - T||; 0 where it is unstable."""
+    capacity_bit_per_s: float | None = None
+    """Rate of the link there [bit/s]; null where the window is given."""
+
+    @property
+    def keeps(self) -> bool:
+        """Whether the margins are those of the design rule."""
+        room = self.gain_reduction_db is None or -self.gain_reduction_db >= MIN_GAIN_DB
+        return self.gain_margin_db >= MIN_GAIN_DB and self.phase_margin_deg >= MIN_PHASE_DEG and room
+
+    @property
+    def point(self) -> str:
+        """The operating point in words."""
+        rate = "" if self.capacity_bit_per_s is None else f" at {_quantity(self.capacity_bit_per_s, 'bit/s')}"
+        flows = "" if self.flows is None else f"{self.flows:.4g} {'flow' if self.flows == 1.0 else 'flows'}{rate}, "
+        return (
+            f"{self.sender}, {flows}{_quantity(self.rtt_s, 's')} and {_quantity(self.queue_delay_s, 's')} of queue, "
+            f"windows {', '.join(f'{w:.4g}' for w in self.windows_packets)}"
+        )
 
 
 class QueueReach(Record, frozen=True):
-    """How far the loop keeps 6 dB of gain margin at every point that was looked at, without proof."""
+    """How far the loop keeps the design rule, 6 dB and 30 degrees, at every point that was looked at, without proof."""
 
     longest_rtt_s: float | None
     """Longest round-trip time without the queue, with all numbers of flows or at the largest window [s]; null: none."""
@@ -155,6 +178,22 @@ class QueueVerdict(Record, frozen=True):
     cycle: RampCycle | None = None
     """What the verdict rests on where thresholds make no linear loop, or none that keeps the design rule; null where
     the linear loop decides."""
+    least_phase: SampledLoop | None = None
+    """The loop that runs at the point of the box with the least phase margin; null where that is `sampled`'s, or a
+    point is unstable."""
+    least_reduction: SampledLoop | None = None
+    """The same at the point where the gain may fall least; null where that is `sampled`'s, or it may fall to 0."""
+
+    @property
+    def lacking(self) -> bool:
+        """Whether a margin that stands here is less than the design rule asks for."""
+        return self.lacking_s < inf
+
+    @property
+    def lacking_s(self) -> float:
+        """Shortest round-trip time of these points at which a margin is less than the rule asks for [s]; inf: none."""
+        points = (each for each in (self.sampled, self.least_phase, self.least_reduction) if each is not None)
+        return min((each.rtt_s for each in points if not each.keeps), default=inf)
 
 
 class GainsThatHold(Record, frozen=True):
@@ -249,7 +288,11 @@ class QueueCertificate(FileRecord, frozen=True):
         where = f"{self.law.name} with {load} at {span_text(inputs.rtt_s, 's')}"
         answer = {
             Status.ADMISSIBLE: "holds",
-            Status.STABLE: "stable, but with less than 6 dB or 30 degrees",
+            Status.STABLE: (
+                "stable, but with less than 6 dB or 30 degrees"
+                if found.lacking
+                else "stable, but 6 dB and 30 degrees are not proved at every point"
+            ),
             Status.UNSTABLE: "unstable",
             Status.INFEASIBLE: "no equilibrium",
         }[found.status]
@@ -279,14 +322,8 @@ class QueueCertificate(FileRecord, frozen=True):
         if self.certificate.cycle is not None:
             rows += ramp_rows(self.certificate.cycle)
         if found is not None:
-            flows = "" if found.flows is None else f"{found.flows:.4g} flows, "
             rows += [
-                (
-                    "worst point",
-                    f"{found.sender}, {flows}{format_quantity(float(f'{found.rtt_s:.4g}'), 's')} and "
-                    f"{format_quantity(float(f'{found.queue_delay_s:.4g}'), 's')} of queue, windows "
-                    f"{', '.join(f'{w:.4g}' for w in found.windows_packets)}",
-                ),
+                ("worst point", found.point),
                 (
                     "loop that runs",
                     f"gain margin {found.gain_margin_db:.2f} dB{_proved(found)}, "
@@ -294,6 +331,10 @@ class QueueCertificate(FileRecord, frozen=True):
                 ),
                 ("", f"delay margin {_delay(found.delay_margin_s)}, disk margin {found.disk_margin:.2f}"),
             ]
+        if (least := self.certificate.least_phase) is not None:
+            rows.append(("least phase margin", f"{least.phase_margin_deg:.1f} degrees: {least.point}"))
+        if (least := self.certificate.least_reduction) is not None and least.gain_reduction_db is not None:
+            rows.append(("least reduction", f"may fall by {-least.gain_reduction_db:.2f} dB: {least.point}"))
         if linear is not None:
             rows.append(
                 (
@@ -303,7 +344,7 @@ class QueueCertificate(FileRecord, frozen=True):
             )
         reach = self.certificate.reach
         if reach is not None:
-            rows.append(("keeps 6 dB", _reach_text(reach)))
+            rows.append(("keeps 6 dB and 30°", _reach_text(reach)))
         rows += [(f"{check.engine} at the worst point", _check_text(check)) for check in self.checks]
         other = self.gains_that_hold
         if other is not None:
@@ -333,6 +374,10 @@ def _check_text(check: QueueCheck) -> str:
         verdict += f" (envelope ratio {check.envelope_ratio:.2f}, at the limit 1.57)"
     swing, mean = (format_quantity(float(f"{value:.3g}"), "s") for value in (worst.swing_s, worst.mean_delay_s))
     return f"{verdict}: queueing delay {mean}, swing {swing}, utilization {worst.utilization:.3f}"
+
+
+def _quantity(value: float, unit: str) -> str:
+    return format_quantity(float(f"{value:.4g}"), unit)
 
 
 def _proved(found: SampledLoop) -> str:

@@ -44,6 +44,7 @@ __all__ = [
     "BoxProofs",
     "Crossings",
     "PacedResponse",
+    "PointMargins",
     "StableGains",
     "all_crossings",
     "box_keeps",
@@ -54,6 +55,7 @@ __all__ = [
     "gain_factors",
     "nearest_crossings",
     "point_keeps",
+    "point_margins",
     "point_objectives",
     "stable_gains",
 ]
@@ -124,6 +126,54 @@ def stable_gains(response: BoundedResponse, flows: float, rtt: float) -> StableG
     )
 
 
+class PointMargins(NamedTuple):
+    """Margins at k points, (k,) each, from a grid of angles and without proof."""
+
+    factor: np.ndarray
+    """Gain margin as a factor, as of `gain_factors`."""
+    reduction: np.ndarray
+    """Factor by which the gain of a stable loop may fall; inf: to 0."""
+    phase: np.ndarray
+    """Least angle from the negative axis where |L| is 1 [rad]."""
+
+    def over(self, factor: float, phase_rad: float) -> np.ndarray:
+        """Logarithm of the margin over a rule, of the criterion that has least: at least 0 where the rule is kept."""
+        gains = np.minimum(self.factor, self.reduction) / factor
+        return np.log(np.minimum(gains, np.maximum(self.phase, 1e-9) / phase_rad))
+
+
+def point_margins(response: PacedResponse, flows: np.ndarray, rtt: np.ndarray, gain: ArrayLike = 1.0) -> PointMargins:
+    """Gain and phase margins at arrays of points (k,), `gain` times the response."""
+    flows, rtt, gain = (np.array(a, dtype=float).ravel() for a in np.broadcast_arrays(flows, rtt, gain))
+    parts = [slice(start, start + _AT_ONCE) for start in range(0, flows.size, _AT_ONCE)]
+    found = [_margins_of(response, flows[part], rtt[part], gain[part]) for part in parts]
+    return PointMargins(*(np.concatenate(each) for each in zip(*found, strict=True)))
+
+
+def _margins_of(response: PacedResponse, flows: np.ndarray, rtt: np.ndarray, gain: np.ndarray) -> PointMargins:
+    angles = _angles(response, flows, rtt)
+    values = response.at(angles, flows[:, None], rtt[:, None], coarse=True)
+    known = _tabled(len(flows), _crossings(response, flows, rtt, angles, values, coarse=True))
+    gains = known.gains / gain[:, None]
+    factor = gains[np.arange(len(gains)), deciding(gains, known.changes)]
+    with np.errstate(divide="ignore"):
+        reduction = 1.0 / np.where(gains < 1.0, gains, 0.0).max(axis=-1)
+    # Below the grid L only rises, by the integrator.
+    least = np.where(gain * np.abs(values[:, 0]) < 1.0, np.abs(np.angle(-values[:, 0])), pi)
+    sizes = np.log(gain[:, None] * np.abs(values))
+    row, column = np.nonzero(np.signbit(sizes[:, 1:]) != np.signbit(sizes[:, :-1]))
+    if len(row):
+        ends = [np.log(np.broadcast_to(angles, values.shape)[row, column + i]) for i in (0, 1)]
+
+        def off(u: np.ndarray, i: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            value = gain[row[i]] * response.at(np.exp(u), flows[row[i]], rtt[row[i]], coarse=True)
+            return np.log(np.abs(value)), value
+
+        _, value = illinois(off, *ends, sizes[row, column], sizes[row, column + 1], _NARROWINGS, _CLOSE)
+        np.minimum.at(least, row, np.abs(np.angle(-value)))
+    return PointMargins(factor, np.where(factor >= 1.0, reduction, inf), least)
+
+
 class Crossings(NamedTuple):
     """All crossings of the negative axis at k points, in the order of angles; the last column is the one at z = −1."""
 
@@ -180,13 +230,17 @@ def _unstable_below(gains: np.ndarray, changes: np.ndarray) -> np.ndarray:
 
 def all_crossings(response: PacedResponse, flows: np.ndarray, rtt: np.ndarray, close: float | None = None) -> Crossings:
     """All crossings at arrays of points (k,), found on a grid of angles, up to an angle `close` from the axis [rad]."""
-    (row, angle), gain, change = _crossings(response, flows, rtt, _angles(response, flows, rtt), close=close)
+    return _tabled(len(flows), _crossings(response, flows, rtt, _angles(response, flows, rtt), close=close))
+
+
+def _tabled(points: int, found: tuple[tuple[np.ndarray, np.ndarray], np.ndarray, np.ndarray]) -> Crossings:
+    (row, angle), gain, change = found
     end = angle == pi
     order = np.lexsort((angle, row))
     order = order[~end[order]]
     inner = row[order]
     column = np.arange(len(inner)) - np.searchsorted(inner, inner)
-    shape = (len(flows), 1 + int(column.max(initial=-1)) + 1)
+    shape = (points, 1 + int(column.max(initial=-1)) + 1)
     gains, angles, changes = np.full(shape, inf), np.full(shape, pi), np.zeros(shape, dtype=int)
     for table, values in ((gains, gain), (angles, angle), (changes, change)):
         table[inner, column] = values[order]
@@ -216,10 +270,12 @@ def _crossings(
     angles: np.ndarray,
     values: np.ndarray | None = None,
     close: float | None = None,
+    *,
+    coarse: bool = False,
 ) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray, np.ndarray]:
     """All crossings of the negative axis between the angles (n or 1, m) at n points: ((row, angle), gain, poles that
-    leave). `values` of the response, if known, aren't coarse."""
-    coarse = values is None and len(flows) > 1
+    leave). `values` of the response, if known, are as `coarse` says."""
+    coarse = coarse or (values is None and len(flows) > 1)
     if values is None:
         values = response.at(angles, flows[:, None], rtt[:, None], coarse=coarse)
     sign = np.signbit(values.imag)

@@ -69,7 +69,7 @@ def test_figures_move_continuously_from_a_step_to_a_wide_rise(flows: float) -> N
     cycles = [each.cycle.fluid for each in found if each.cycle is not None]
     assert len(cycles) > 12  # then the linear loop holds
     for before, after in pairwise(cycles):
-        assert after.mean_packets == pytest.approx(before.mean_packets, rel=0.06)
+        assert after.mean_packets == pytest.approx(before.mean_packets, rel=0.1)
         # From 32 flows on, the fluid has a swing beside a rest over some widths: the ends jump where the swing ends.
         assert after.highest_packets == pytest.approx(before.highest_packets, rel=0.15)
         assert after.lowest_packets == pytest.approx(before.lowest_packets, rel=0.35)
@@ -150,7 +150,8 @@ def test_a_step_without_marks_or_with_other_senders_is_refused() -> None:
 @pytest.mark.parametrize("window", [20.0, 200.0, 5e3])
 def test_phase_margins_of_unstable_loops_are_within_half_a_turn(window: float) -> None:
     """Of laws with a delay of many turns at the crossover, as one that was said to be -20896 degrees."""
-    for law, parameters in (("pie", {"alpha": 100.0, "beta": 1000.0}), ("pi2", {"alpha": 50.0, "beta": 500.0})):
+    steep = {"alpha": 100.0, "beta": 1000.0}
+    for law, parameters in (("pie", {**steep, "implementation": "rfc"}), ("pi2", steep)):
         found = certify(law, parameters=parameters, rtt_s=0.2, window_packets=window).certificate
         assert found.status is Status.UNSTABLE
         assert found.sampled is not None

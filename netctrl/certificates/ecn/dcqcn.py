@@ -39,7 +39,7 @@ from netctrl.plants.ecn.dcqcn import (
 from netctrl.plants.ecn.dcqcn_box import DcqcnBox
 from netctrl.plants.ecn.dctcp import Cycle
 from netctrl.plants.ecn.ramp import dcqcn_ramp_cycle
-from netctrl.units import packets_per_second
+from netctrl.units import BITS_PER_BYTE, packets_per_second
 
 __all__ = ["DcqcnSubject", "dcqcn", "dcqcn_as_switch"]
 
@@ -197,10 +197,13 @@ class DcqcnSubject:
         if len(points) > 1:
             what = "nothing" if proved is None else "the gain margin alone"
             notes = (*notes, f"{len(points)} points were looked at; between them {what} is proved")
+        turned = min(found, key=lambda at: found[at].phase_margin_deg)
+        less = found[worst].stable and found[turned].phase_margin_deg < found[worst].phase_margin_deg
         return QueueVerdict(
             status=_status(list(found.values())),
             linear=self._linear(worst, size, found[worst]),
-            sampled=self._sampled(worst, list(found.values()), found[worst], size, proved),
+            sampled=self._sampled(worst, found[worst], size, proved),
+            least_phase=self._sampled(turned, found[turned], size, None) if less else None,
             reach=QueueReach(
                 longest_rtt_s=_longest_rtt(self, points, size),
                 fewest_flows=None,
@@ -237,13 +240,12 @@ class DcqcnSubject:
             phase_margin_deg=found.phase_margin_deg,
         )
 
-    def _sampled(
-        self, at: Point, looked: list[Margins], found: Margins, packet_bytes: float, proved: float | None
-    ) -> SampledLoop:
+    def _sampled(self, at: Point, found: Margins, packet_bytes: float, proved: float | None) -> SampledLoop:
         wait = self._wait(at, packet_bytes)
         return SampledLoop(
             sender=self.name,
             flows=at.flows,
+            capacity_bit_per_s=at.rate * packet_bytes * BITS_PER_BYTE,
             rtt_s=at.rtt_s,
             queue_delay_s=wait,
             windows_packets=(at.rate / at.flows * (at.rtt_s + wait),),
@@ -252,7 +254,7 @@ class DcqcnSubject:
             gain_margin_db=found.gain_margin_db,
             gain_margin_db_proved=proved,
             gain_reduction_db=found.gain_reduction_db if found.stable and not isinf(found.gain_reduction_db) else None,
-            phase_margin_deg=min(each.phase_margin_deg for each in looked),
+            phase_margin_deg=found.phase_margin_deg,
             delay_margin_s=max(found.delay_margin_s, 0.0),
             disk_margin=disk_margin(self.loop(at, packet_bytes)).alpha if found.stable else 0.0,
         )
