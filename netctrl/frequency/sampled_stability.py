@@ -158,9 +158,13 @@ def _margins_of(response: PacedResponse, flows: np.ndarray, rtt: np.ndarray, gai
     factor = gains[np.arange(len(gains)), deciding(gains, known.changes)]
     with np.errstate(divide="ignore"):
         reduction = 1.0 / np.where(gains < 1.0, gains, 0.0).max(axis=-1)
-    # Below the grid L only rises, by the integrator.
-    least = np.where(gain * np.abs(values[:, 0]) < 1.0, np.abs(np.angle(-values[:, 0])), pi)
     sizes = np.log(gain[:, None] * np.abs(values))
+    least = np.full(len(flows), pi)
+    # With an integrator |L| goes on to rise below the grid, as 1/theta.
+    integrates = sizes[:, 0] - sizes[:, 1] > 0.5 * np.log(angles[:, 1] / angles[:, 0])
+    if len(low := np.flatnonzero(integrates & (sizes[:, 0] < 0.0))):
+        crossed = response.at(angles[low, 0] * np.exp(sizes[low, 0]), flows[low], rtt[low], coarse=True)
+        least[low] = np.abs(np.angle(-crossed))
     row, column = np.nonzero(np.signbit(sizes[:, 1:]) != np.signbit(sizes[:, :-1]))
     if len(row):
         ends = [np.log(np.broadcast_to(angles, values.shape)[row, column + i]) for i in (0, 1)]

@@ -95,7 +95,7 @@ def agrees(seed: int) -> Status:
                 continue
             phase = min((abs(degrees(off)) for _, off in gain_crossovers(loop, flows, rtt, 1.0)), default=180.0)
             at = point_margins(loop, np.array([flows]), np.array([rtt]))
-            assert degrees(at.phase[0]) == pytest.approx(phase, abs=1e-2)
+            assert degrees(at.phase[0]) == pytest.approx(phase, abs=0.05)
             assert at.factor[0] == pytest.approx(gains.factor, rel=1e-3)
             assert 1.0 / at.reduction[0] == pytest.approx(gains.lower, rel=1e-3, abs=1e-6)
             if found.sampled.stable:

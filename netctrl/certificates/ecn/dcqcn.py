@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import inf, isinf
+from math import inf, isinf, radians
 from typing import NamedTuple
 
 import numpy as np
@@ -49,6 +49,8 @@ _FREQUENCIES = 1500
 """Frequencies of a first look, from which the worst points are taken."""
 _FAR, _FURTHER, _HALVED = 100.0, 1.5, 10
 """Factor of the longest round trip from and up to which a reach is searched, its steps, and the halvings after."""
+_FLATTEST = 1e6
+"""Factor by which marks may rise less than the gain margin asks for, in search of the phase margin."""
 _SWITCH = (
     "senders have the values of DCQCN's paper, which the switch doesn't know",
     "the switch is taken to mark packets as they leave; if it marks them as they come, the queue's delay adds to the "
@@ -318,12 +320,12 @@ def _worst(subject: DcqcnSubject, points: list[Point], packet_bytes: float) -> l
 
 
 def _longest_rtt(subject: DcqcnSubject, points: list[Point], packet_bytes: float) -> float | None:
-    """Round-trip time up to which all flows and rates of the points keep the gain margin; None: not at the shortest."""
+    """Round-trip time up to which all flows and rates of the points keep the rule; None: not at the shortest."""
     flows, rate = (np.array(each)[:, None] for each in zip(*sorted({(p.flows, p.rate) for p in points}), strict=True))
     loads, end = _loads(subject, flows, rate, packet_bytes), max(each.rtt_s for each in points)
 
     def kept(rtt: float) -> bool:
-        return bool(_look(subject, loads, np.full(flows.shape, rtt))[0].min() >= MIN_FACTOR)
+        return _keeps(subject, loads, np.full(flows.shape, rtt))
 
     low, high = None, end / _FAR
     while kept(high):
@@ -340,10 +342,10 @@ def _longest_rtt(subject: DcqcnSubject, points: list[Point], packet_bytes: float
 
 
 def _smallest_max(subject: DcqcnSubject, points: list[Point], packet_bytes: float) -> float | None:
-    """Smallest K_max, with the same K_min and P_max, at which all points keep the gain margin.
+    """Smallest K_max, with the same K_min and P_max, at which all points keep the rule.
 
     The loop's gain is proportional to the slope of the marks. None where packets are marked as they come: the queue's
-    delay grows with K_max then, and the margin with it at first alone; or where a point isn't stable with such a slope.
+    delay grows with K_max then, and the margin with it at first alone; or where no such slope keeps it.
     """
     if subject.arriving:
         return None
@@ -352,8 +354,25 @@ def _smallest_max(subject: DcqcnSubject, points: list[Point], packet_bytes: floa
     steeper = float(_look(subject, loads, rtt)[0].min()) / MIN_FACTOR
     if not 0.0 < steeper < inf:
         return None
-    kept = _look(subject, loads._replace(slope=loads.slope * steeper), rtt)[0].min() >= 0.999 * MIN_FACTOR
-    return subject.min_bytes + (subject.max_bytes - subject.min_bytes) / steeper if kept else None
+
+    def kept(factor: float) -> bool:
+        return _keeps(subject, loads._replace(slope=loads.slope * factor), rtt)
+
+    low = high = 0.999 * steeper
+    while not kept(low):
+        low, high = low / _FURTHER, low
+        if low < steeper / _FLATTEST:
+            return None
+    for _ in range(_HALVED if low < high else 0):
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if kept(middle) else (low, middle)
+    return subject.min_bytes + (subject.max_bytes - subject.min_bytes) / low
+
+
+def _keeps(subject: DcqcnSubject, loads: _Loads, rtt: np.ndarray) -> bool:
+    """Whether the design rule is kept at all points."""
+    factor, phase = _look(subject, loads, rtt)
+    return bool(factor.min() >= MIN_FACTOR and phase.min() >= radians(MIN_PHASE_DEG))
 
 
 def dcqcn(
