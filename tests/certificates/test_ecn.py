@@ -179,16 +179,14 @@ def point_of(flows: float, rtt: float) -> Point:
 
 
 @pytest.mark.parametrize("flows", [(60.0, 60.0), (60.0, 80.0)])
-@pytest.mark.parametrize("increase", [40e6, 400e6])
-def test_the_rule_is_kept_up_to_the_longest_round_trip(flows: tuple[float, float], increase: float) -> None:
-    law = ROOM | {"rai_bit_per_s": increase}
-    found = certify("dcqcn", parameters=law, rtt_s=2e-6, flows=flows, **ROCE).certificate
+def test_the_rule_is_kept_up_to_the_longest_round_trip(flows: tuple[float, float]) -> None:
+    found = certify("dcqcn", parameters=ROOM, rtt_s=2e-6, flows=flows, **ROCE).certificate
     assert found.status is Status.ADMISSIBLE
     assert found.reach is not None
     rtt = found.reach.longest_rtt_s
     assert rtt is not None
     for factor, kept in ((0.99, True), (1.01, False)):
-        at = certify("dcqcn", parameters=law, rtt_s=factor * rtt, flows=flows, **ROCE)
+        at = certify("dcqcn", parameters=ROOM, rtt_s=factor * rtt, flows=flows, **ROCE)
         assert at.certificate.sampled is not None
         assert (not at.certificate.lacking) is at.holds is kept
     # The paper's thresholds have 16 degrees at most.

@@ -306,8 +306,11 @@ def _look(subject: DcqcnSubject, loads: _Loads, rtt: np.ndarray) -> tuple[np.nda
         gains = np.where(met, 1.0 / crossed, np.inf)
     decides = deciding(gains, np.where(met, np.where(above[:, 1:] > above[:, :-1], 2, -2), 0))
     factor = np.where(dcqcn_settles(loads.response, delay, frequency), gains[np.arange(len(decides)), decides], 0.0)
-    turned = np.abs(np.angle(-response[:, 1:]))
-    return factor, np.where(np.diff(size > 1.0, axis=1), turned, np.inf).min(axis=1)
+    log, turned = np.log(size), np.angle(-response)
+    step = np.diff(log, axis=1)
+    part = -log[:, :-1] / np.where(step == 0.0, 1.0, step)
+    between = np.abs(turned[:, :-1] + part * np.angle(response[:, 1:] / response[:, :-1]))
+    return factor, np.where(np.diff(size > 1.0, axis=1), between, np.inf).min(axis=1)
 
 
 def _worst(subject: DcqcnSubject, points: list[Point], packet_bytes: float) -> list[Point]:
