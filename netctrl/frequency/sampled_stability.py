@@ -167,13 +167,13 @@ def _margins_of(response: PacedResponse, flows: np.ndarray, rtt: np.ndarray, gai
         least[low] = np.abs(np.angle(-crossed))
     row, column = np.nonzero(np.signbit(sizes[:, 1:]) != np.signbit(sizes[:, :-1]))
     if len(row):
-        ends = [np.log(np.broadcast_to(angles, values.shape)[row, column + i]) for i in (0, 1)]
+        a, b = (np.log(np.broadcast_to(angles, values.shape)[row, column + i]) for i in (0, 1))
 
         def off(u: np.ndarray, i: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             value = gain[row[i]] * response.at(np.exp(u), flows[row[i]], rtt[row[i]], coarse=True)
             return np.log(np.abs(value)), value
 
-        _, value = illinois(off, *ends, sizes[row, column], sizes[row, column + 1], _NARROWINGS, _CLOSE)
+        _, value = illinois(off, a, b, sizes[row, column], sizes[row, column + 1], _NARROWINGS, _CLOSE)
         np.minimum.at(least, row, np.abs(np.angle(-value)))
     return PointMargins(factor, np.where(factor >= 1.0, reduction, inf), least)
 
