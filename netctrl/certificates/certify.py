@@ -16,13 +16,13 @@ from netctrl.certificates.docsis import docsis_pie
 from netctrl.certificates.ecn.ramp import dctcp_in_time, in_time
 from netctrl.certificates.ecn.subjects import ECN_SUBJECTS, EcnSubject, sender_of
 from netctrl.certificates.inputs.tc import NO_LAW
+from netctrl.certificates.linear import linear_margins
 from netctrl.certificates.loops import Mixture, box_loops, classes_of, read_mixture
 from netctrl.certificates.points import box_points, least_near
 from netctrl.certificates.reach import reach
 from netctrl.certificates.record import (
     CERTIFICATE_SCHEMA,
     CertifiedLaw,
-    LinearMargins,
     QueueCertificate,
     QueueVerdict,
     SampledLoop,
@@ -31,12 +31,11 @@ from netctrl.certificates.red import RED_SUBJECTS, RedSubject
 from netctrl.certificates.subject import SUBJECTS, PiSubject, Subject, fq_pie
 from netctrl.errors import InvalidValue, NetctrlError, Status, did_you_mean
 from netctrl.frequency.branch_bound import Minimum
-from netctrl.frequency.margins import margins
+from netctrl.frequency.point_margins import PointMargins
 from netctrl.frequency.records import decibel
 from netctrl.frequency.sampled_margins import PointProofs, point_proofs, sampled_margins
-from netctrl.frequency.sampled_stability import BoxProofs, PointMargins, box_proofs, point_keeps, stable_gains
+from netctrl.frequency.sampled_stability import BoxProofs, box_proofs, point_keeps, stable_gains
 from netctrl.model.io.provenance import provenance
-from netctrl.model.loop import DelayLoop
 from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.window_response import CRENO, RENO
 
@@ -238,7 +237,7 @@ def _linear_verdict(subject: Subject, box: Box) -> QueueVerdict:
     return replace(
         looked,
         status=status,
-        linear=_linear(subject, box),
+        linear=linear_margins(subject, box),
         reach=reach(subject, box, likely=sampled.stable and not looked.lacking, lacking_s=looked.lacking_s),
         warnings=(*subject.notes, *_about_senders(subject, loops, box), *_about_proofs(loops, box)),
     )
@@ -375,49 +374,4 @@ def _sampled(box: Box, found: Worst) -> SampledLoop:
         phase_margin_deg=exact.phase_margin_deg,
         delay_margin_s=None if isinf(exact.delay_margin_s) else exact.delay_margin_s,
         disk_margin=exact.disk_margin,
-    )
-
-
-def _linear(subject: Subject, box: Box) -> LinearMargins | None:
-    """Worst of the box's corners in the loop as it is usually given; None where there is a mixture or Cubic."""
-    mixtures = [read_mixture(text) for text in box.inputs.senders]
-    curved = any(sender.curve for mixture in mixtures for sender, _ in mixture.parts)
-    if curved or len(box.inputs.stretches) > 1 or any(len(mixture.parts) > 1 for mixture in mixtures):
-        return None
-    found = [
-        _linear_at(subject, mixture, box, flows, rtt)
-        for mixture in mixtures
-        for flows in set(box.flows)
-        for rtt in set(box.rtt)
-    ]
-    return min(found, key=lambda each: each.gain_margin_db)
-
-
-def _linear_at(subject: Subject, mixture: Mixture, box: Box, flows: float, rtt: float) -> LinearMargins:
-    # Published loops have windows that are sent at a rate.
-    sender, trip = mixture.parts[0][0]._replace(spread=0.0), rtt * box.inputs.stretches[0]
-    if box.inputs.window_packets is not None:
-        window = box.rate * (trip + subject.target_s) / flows  # as it was given
-    else:
-        window = box.rate * trip / flows
-    x, law = subject.usual(sender, sender.probability(window), box.rate, box.inputs.packet_size_bytes)
-    damping = sender.increase / window
-    lags = (trip, trip / damping) if sender.scalable else (trip, trip / (2.0 * damping))
-    if sender.scalable and sender.averaging:
-        lags = (*lags, trip / sender.averaging)
-    loop = DelayLoop(
-        gain=law.gain * subject.seen_by(sender).power / x * trip / (1.0 if sender.scalable else 2.0),
-        integrators=law.integrators,
-        lags=(*lags, *law.lags),
-        leads=law.leads,
-        delay=trip,
-    )
-    found = margins(loop)
-    return LinearMargins(
-        sender=mixture.text,
-        rtt_s=rtt,
-        window_packets=window,
-        stable=found.stable,
-        gain_margin_db=found.gain_margin_db,
-        phase_margin_deg=min(found.phase_margin_deg, 180.0),
     )

@@ -8,7 +8,7 @@ import numpy as np
 
 from netctrl.certificates.box import Box
 from netctrl.certificates.loops import Mixture
-from netctrl.frequency.sampled_stability import PointMargins, point_margins
+from netctrl.frequency.point_margins import PointMargins, point_margins
 from netctrl.plants.queues.queue_loop import QueueLoop
 
 __all__ = ["least_point"]

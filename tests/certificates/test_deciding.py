@@ -12,8 +12,9 @@ from netctrl.certificates.certify import certify, subject_of
 from netctrl.certificates.loops import box_loops
 from netctrl.certificates.record import QueueCertificate
 from netctrl.errors import Status
+from netctrl.frequency.point_margins import point_margins
 from netctrl.frequency.sampled_gain import gain_crossovers
-from netctrl.frequency.sampled_stability import point_margins, stable_gains
+from netctrl.frequency.sampled_stability import stable_gains
 
 RED = {"limit_bytes": 900_000, "min_bytes": 30_000, "max_bytes": 250_000, "probability": 0.1, "gentle": True}
 LAWS = [
