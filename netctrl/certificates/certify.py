@@ -11,14 +11,12 @@ import numpy as np
 from msgspec.structs import replace
 
 from netctrl.certificates.box import MIN_FACTOR, MIN_GAIN_DB, MIN_PHASE_DEG, MIN_WINDOW, Box, Ends, box_of
-from netctrl.certificates.deciding import least_point
 from netctrl.certificates.docsis import docsis_pie
 from netctrl.certificates.ecn.ramp import dctcp_in_time, in_time
 from netctrl.certificates.ecn.subjects import ECN_SUBJECTS, EcnSubject, sender_of
 from netctrl.certificates.inputs.tc import NO_LAW
-from netctrl.certificates.linear import linear_margins
-from netctrl.certificates.loops import Mixture, box_loops, classes_of, read_mixture
-from netctrl.certificates.points import box_points, least_near
+from netctrl.certificates.loops import Mixture, box_loops, classes_of, linear_margins, read_mixture
+from netctrl.certificates.points import box_points, least_near, least_point
 from netctrl.certificates.reach import reach
 from netctrl.certificates.record import (
     CERTIFICATE_SCHEMA,
@@ -30,8 +28,8 @@ from netctrl.certificates.record import (
 from netctrl.certificates.red import RED_SUBJECTS, RedSubject
 from netctrl.certificates.subject import SUBJECTS, PiSubject, Subject, fq_pie
 from netctrl.errors import InvalidValue, NetctrlError, Status, did_you_mean
+from netctrl.frequency.batch import PointMargins
 from netctrl.frequency.branch_bound import Minimum
-from netctrl.frequency.point_margins import PointMargins
 from netctrl.frequency.records import decibel
 from netctrl.frequency.sampled_margins import PointProofs, point_proofs, sampled_margins
 from netctrl.frequency.sampled_stability import BoxProofs, box_proofs, point_keeps, stable_gains

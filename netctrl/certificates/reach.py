@@ -13,7 +13,7 @@ from netctrl.certificates.box import MIN_FACTOR, MIN_PHASE_DEG, MIN_WINDOW, Box
 from netctrl.certificates.loops import box_loops
 from netctrl.certificates.record import QueueReach
 from netctrl.certificates.subject import Subject
-from netctrl.frequency.point_margins import point_margins
+from netctrl.frequency.batch import point_margins
 from netctrl.plants.queues.queue_laws import SampledPi
 from netctrl.plants.queues.queue_loop import QueueLoop
 

@@ -37,7 +37,10 @@ from netctrl.frequency.sampled_gain import (
     nothing,
     scanned,
 )
-from netctrl.frequency.sampled_stability import capped, point_objectives
+from netctrl.frequency.sampled_stability import (
+    capped,
+    point_objectives,
+)
 
 __all__ = [
     "PointProofs",
