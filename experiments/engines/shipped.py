@@ -45,7 +45,8 @@ def with_linux(default: Shipped) -> QueueCertificate | None:
 
 def row(default: Shipped, found: QueueCertificate, linux: QueueCertificate | None) -> dict[str, str]:
     verdict = found.certificate
-    sampled, linear, cycle = verdict.sampled, verdict.linear, verdict.step
+    sampled, linear, cycle = verdict.sampled, verdict.linear, verdict.step or verdict.cycle
+    turned = verdict.least_phase or sampled
     if cycle is not None:
         queue = f"{cycle.fluid.lowest_packets:.0f} to {cycle.fluid.highest_packets:.0f} packets"
     else:
@@ -54,14 +55,14 @@ def row(default: Shipped, found: QueueCertificate, linux: QueueCertificate | Non
         "default": default.title,
         "name": f"`{default.name}`",
         "where": _place(default, found),
-        "verdict": WORDS[verdict.status],
+        "verdict": "runs empty" if cycle is not None and cycle.lost_share > 0.0 else WORDS[verdict.status],
         "gain [dB]": _gain(found),
-        "phase [degrees]": "" if sampled is None else f"{sampled.phase_margin_deg:.0f}",
+        "phase [degrees]": "" if turned is None else f"{turned.phase_margin_deg:.0f}",
         "textbook [dB]": "" if linear is None else f"{linear.gain_margin_db:.1f}",
         "queue": queue,
-        "6 dB up to": "" if cycle is not None else _reach(found),
+        "holds up to": "" if cycle is not None else _reach(found),
         "with Linux's senders [dB]": "" if linux is None else _gain(linux),
-        "6 dB up to, with them": "" if linux is None else _reach(linux),
+        "holds up to, with them": "" if linux is None else _reach(linux),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol, TypedDict
 
-from netctrl.certificates.record import CertifyInputs
+from netctrl.certificates.record import MIN_GAIN_DB, MIN_PHASE_DEG, CertifyInputs
 from netctrl.errors import InvalidValue, checked_number
 from netctrl.units import packets_per_second
 
@@ -26,10 +26,8 @@ __all__ = [
 Ends = tuple[float, float]
 _LEAST, _MOST = 1e-12, 1e18
 """Bounds of anything in a box, against overflow."""
-MIN_GAIN_DB, MIN_PHASE_DEG = 6.0, 30.0
-"""The design rule."""
 MIN_FACTOR = 10.0 ** (MIN_GAIN_DB / 20.0)
-"""Its gain margin as a factor."""
+"""Gain margin of the design rule as a factor."""
 MIN_WINDOW = 2.0
 """Least window [packet]: below it TCP waits for time-outs, which the window laws leave out."""
 
@@ -69,6 +67,15 @@ class Box(NamedTuple):
     """Flows of the loop: the number over the capacity's ratio to `rate`."""
     rtt: Ends
     """Round-trip times without the queue [s]."""
+
+    def asked(self, flows: float) -> tuple[float, float] | None:
+        """Number of flows and rate of the link [bit/s] inside the ranges that were asked for, of flows of the loop;
+        None where the window is given."""
+        number, capacity = self.inputs.flows, self.inputs.capacity_bit_per_s
+        if number is None or capacity is None:
+            return None
+        held = min(max(flows, number[0]), number[1])
+        return held, min(max(capacity[1] * held / flows, capacity[0]), capacity[1])
 
     @property
     def point(self) -> tuple[float, float] | None:

@@ -8,32 +8,32 @@ from math import inf, isinf, pi, radians
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from netctrl.certificates.box import MIN_FACTOR, MIN_GAIN_DB, MIN_PHASE_DEG, MIN_WINDOW, Box, Ends, box_of
 from netctrl.certificates.docsis import docsis_pie
+from netctrl.certificates.ecn.ramp import dctcp_in_time, in_time
 from netctrl.certificates.ecn.subjects import ECN_SUBJECTS, EcnSubject, sender_of
 from netctrl.certificates.inputs.tc import NO_LAW
-from netctrl.certificates.loops import Mixture, box_loops, classes_of, read_mixture
-from netctrl.certificates.points import box_points, least_near
+from netctrl.certificates.loops import Mixture, box_loops, classes_of, linear_margins, read_mixture
+from netctrl.certificates.points import box_points, least_near, least_point
 from netctrl.certificates.reach import reach
 from netctrl.certificates.record import (
     CERTIFICATE_SCHEMA,
     CertifiedLaw,
-    LinearMargins,
     QueueCertificate,
     QueueVerdict,
     SampledLoop,
 )
-from netctrl.certificates.red import RED_SUBJECTS
+from netctrl.certificates.red import RED_SUBJECTS, RedSubject
 from netctrl.certificates.subject import SUBJECTS, PiSubject, Subject, fq_pie
 from netctrl.errors import InvalidValue, NetctrlError, Status, did_you_mean
+from netctrl.frequency.batch import PointMargins
 from netctrl.frequency.branch_bound import Minimum
-from netctrl.frequency.margins import margins
 from netctrl.frequency.records import decibel
 from netctrl.frequency.sampled_margins import PointProofs, point_proofs, sampled_margins
 from netctrl.frequency.sampled_stability import BoxProofs, box_proofs, point_keeps, stable_gains
 from netctrl.model.io.provenance import provenance
-from netctrl.model.loop import DelayLoop
 from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.window_response import CRENO, RENO
 
@@ -53,6 +53,9 @@ _RULE = (MIN_FACTOR, radians(MIN_PHASE_DEG))
 
 _SMALL_WINDOW = 25.0
 """From it on `reno` has at most 1.5 dB more than `linux-reno` under Linux's pie and dualpi2 [packet]."""
+
+_SAME = 1e-3
+"""Difference of margins that is rounding [dB or degree]."""
 
 Loops = list[tuple[Mixture, QueueLoop]]
 """Loops of a law in a box, with their senders."""
@@ -196,6 +199,16 @@ def described(subject: Subject | EcnSubject) -> CertifiedLaw:
 
 
 def _verdict(subject: Subject, box: Box) -> QueueVerdict:
+    """Verdict of the linear loop; where DCTCP's flows don't keep the design rule in it, that of their fluid in time."""
+    if not isinstance(subject, RedSubject) or not in_time(subject, box):
+        return _linear_verdict(subject, box)
+    linear = None if subject.steps else _linear_verdict(subject, box)
+    if linear is not None and linear.status is Status.ADMISSIBLE:
+        return linear
+    return dctcp_in_time(subject, box, linear)
+
+
+def _linear_verdict(subject: Subject, box: Box) -> QueueVerdict:
     reason = absent(subject, box)
     if reason is not None:
         return QueueVerdict(
@@ -203,11 +216,27 @@ def _verdict(subject: Subject, box: Box) -> QueueVerdict:
         )
     loops = box_loops(subject, box)
     found = worst(loops, box)
-    return QueueVerdict(
-        status=_status(loops, box, found),
-        linear=_linear(subject, box),
-        sampled=_sampled(box, found),
-        reach=reach(subject, box, MIN_FACTOR, likely=found.factor >= MIN_FACTOR),
+    sampled = _sampled(box, found)
+    phase = _least(loops, box, lambda each: each.phase) if sampled.stable else sampled
+    reduction = _least(loops, box, lambda each: each.reduction) if sampled.stable else sampled
+    looked = QueueVerdict(
+        status=Status.STABLE,
+        linear=None,
+        sampled=sampled,
+        reach=None,
+        warnings=(),
+        least_phase=phase if phase.phase_margin_deg < sampled.phase_margin_deg - _SAME else None,
+        least_reduction=reduction if _room(reduction) < _room(sampled) - _SAME else None,
+    )
+    status = Status.UNSTABLE
+    if sampled.stable:
+        held = not looked.lacking and found.least >= MIN_FACTOR and _hold(loops, box)
+        status = Status.ADMISSIBLE if held else Status.STABLE
+    return replace(
+        looked,
+        status=status,
+        linear=linear_margins(subject, box),
+        reach=reach(subject, box, likely=sampled.stable and not looked.lacking, lacking_s=looked.lacking_s),
         warnings=(*subject.notes, *_about_senders(subject, loops, box), *_about_proofs(loops, box)),
     )
 
@@ -305,17 +334,23 @@ def _looked_at(mixture: Mixture, loop: QueueLoop, box: Box) -> list[Worst]:
     return points
 
 
-def _status(loops: Loops, box: Box, found: Worst) -> Status:
-    if found.unstable:
-        return Status.UNSTABLE
-    held = found.least >= MIN_FACTOR and _hold(loops, box)
-    return Status.ADMISSIBLE if held else Status.STABLE
+def _least(loops: Loops, box: Box, criterion: Callable[[PointMargins], np.ndarray]) -> SampledLoop:
+    """The loop at the point of the box with the least value of a criterion."""
+    mixture, loop, flows, rtt = least_point(loops, box, criterion)
+    known = stable_gains(loop, flows, rtt)
+    return _sampled(box, Worst(mixture, loop, flows, rtt, known.unstable_poles > 0, known.factor, None))
+
+
+def _room(found: SampledLoop) -> float:
+    """By how much the gain may fall [dB]."""
+    return inf if found.gain_reduction_db is None else -found.gain_reduction_db
 
 
 def _sampled(box: Box, found: Worst) -> SampledLoop:
     loop, flows, rtt = found.loop, found.flows, found.rtt
     x, lower = float(loop.output(flows, rtt)), stable_gains(loop, flows, rtt).lower
-    stable, bounded = not found.unstable, not loop.several_clocks
+    stable, bounded = not found.unstable, not loop.several_clocks and found.proved is not None
+    asked = box.asked(flows)
     at = Minimum(found.least, found.factor, np.array([pi, np.log(flows), np.log(rtt), 0.0]), 0)
     proofs = point_proofs(loop, *box.point, *_RULE) if box.point and stable and bounded else None
     try:
@@ -324,7 +359,8 @@ def _sampled(box: Box, found: Worst) -> SampledLoop:
         exact = sampled_margins(loop, flows, rtt, 1.0, at, stable=stable, bounded=False)
     return SampledLoop(
         sender=found.mixture.text,
-        flows=None if box.inputs.flows is None else flows,
+        flows=None if asked is None else asked[0],
+        capacity_bit_per_s=None if asked is None else asked[1],
         rtt_s=rtt,
         queue_delay_s=float(loop.standing(x)),
         windows_packets=tuple(float(w) for w in loop.windows(flows, rtt)),
@@ -336,49 +372,4 @@ def _sampled(box: Box, found: Worst) -> SampledLoop:
         phase_margin_deg=exact.phase_margin_deg,
         delay_margin_s=None if isinf(exact.delay_margin_s) else exact.delay_margin_s,
         disk_margin=exact.disk_margin,
-    )
-
-
-def _linear(subject: Subject, box: Box) -> LinearMargins | None:
-    """Worst of the box's corners in the loop as it is usually given; None where there is a mixture or Cubic."""
-    mixtures = [read_mixture(text) for text in box.inputs.senders]
-    curved = any(sender.curve for mixture in mixtures for sender, _ in mixture.parts)
-    if curved or len(box.inputs.stretches) > 1 or any(len(mixture.parts) > 1 for mixture in mixtures):
-        return None
-    found = [
-        _linear_at(subject, mixture, box, flows, rtt)
-        for mixture in mixtures
-        for flows in set(box.flows)
-        for rtt in set(box.rtt)
-    ]
-    return min(found, key=lambda each: each.gain_margin_db)
-
-
-def _linear_at(subject: Subject, mixture: Mixture, box: Box, flows: float, rtt: float) -> LinearMargins:
-    # Published loops have windows that are sent at a rate.
-    sender, trip = mixture.parts[0][0]._replace(spread=0.0), rtt * box.inputs.stretches[0]
-    if box.inputs.window_packets is not None:
-        window = box.rate * (trip + subject.target_s) / flows  # as it was given
-    else:
-        window = box.rate * trip / flows
-    x, law = subject.usual(sender, sender.probability(window), box.rate, box.inputs.packet_size_bytes)
-    damping = sender.increase / window
-    lags = (trip, trip / damping) if sender.scalable else (trip, trip / (2.0 * damping))
-    if sender.scalable and sender.averaging:
-        lags = (*lags, trip / sender.averaging)
-    loop = DelayLoop(
-        gain=law.gain * subject.seen_by(sender).power / x * trip / (1.0 if sender.scalable else 2.0),
-        integrators=law.integrators,
-        lags=(*lags, *law.lags),
-        leads=law.leads,
-        delay=trip,
-    )
-    found = margins(loop)
-    return LinearMargins(
-        sender=mixture.text,
-        rtt_s=rtt,
-        window_packets=window,
-        stable=found.stable,
-        gain_margin_db=found.gain_margin_db,
-        phase_margin_deg=min(found.phase_margin_deg, 180.0),
     )

@@ -6,15 +6,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Literal, Unpack
 
-from netctrl.certificates.box import Where
+from netctrl.certificates.box import Where, box_of
 from netctrl.certificates.certify import certify
 from netctrl.certificates.ecn.dcqcn import dcqcn_as_switch
 from netctrl.certificates.ecn.dctcp import dctcp_as_linux, dctcp_as_switch
-from netctrl.certificates.ecn.subjects import EcnSubject
+from netctrl.certificates.ecn.subjects import ECN_SUBJECTS, EcnSubject
 from netctrl.certificates.inputs.queue import InstalledQueue
+from netctrl.certificates.loops import read_mixture
 from netctrl.certificates.record import QueueCertificate
 from netctrl.certificates.red import red_as_linux, wred_as_switch
-from netctrl.certificates.subject import PiSubject, Subject, dualpi2_as_linux, each_flow, pie_as_linux
+from netctrl.certificates.subject import PiSubject, Subject, dualpi2_as_linux, each_flow, pi2, pie_as_linux
 from netctrl.errors import InvalidValue, Status
 from netctrl.laws.targets.dualpi2 import Dualpi2Law
 from netctrl.laws.targets.jiffies import us_of_jiffies
@@ -54,6 +55,8 @@ class CertifiedQueue(Record, frozen=True):
     """null: the queue has no law that can be certified."""
     reason: str
     """Reason why there is none; empty where there is one."""
+    unreadable: bool = False
+    """Whether the input doesn't say which law runs."""
 
 
 class InstalledCertificates(FileRecord, frozen=True):
@@ -77,16 +80,19 @@ class InstalledCertificates(FileRecord, frozen=True):
 
     @property
     def verdict(self) -> str:
-        """Numbers of queues with a certificate and of those that hold, in one sentence."""
+        """How many queues have a certificate, hold, and can't be read, in one sentence."""
         found = [each.certificate for each in self.queues if each.certificate is not None]
         held = sum(each.certificate.status is Status.ADMISSIBLE for each in found)
-        return f"certified queues: {len(found)} of {len(self.queues)}, {held} hold"
+        unread = sum(each.unreadable for each in self.queues)
+        text = f"certified queues: {len(found)} of {len(self.queues)}, {held} hold"
+        return f"{text}, {unread} can't be read" if unread else text
 
     @property
     def holds(self) -> bool:
-        """True where at least one queue has a certificate and all that have one hold."""
+        """True where at least one queue has a certificate, all that have one hold, and none is unreadable."""
         found = [each.certificate for each in self.queues if each.certificate is not None]
-        return bool(found) and all(each.certificate.status is Status.ADMISSIBLE for each in found)
+        held = bool(found) and all(each.certificate.status is Status.ADMISSIBLE for each in found)
+        return held and not any(each.unreadable for each in self.queues)
 
 
 def certify_installed(
@@ -115,6 +121,7 @@ def certify_installed(
     """
     command, senders = tuple(argv), where.get("senders", "reno")
     where["senders"] = senders if isinstance(senders, str) else tuple(senders)
+    _check_box(where)
     return InstalledCertificates(
         schema=CERTIFICATES_SCHEMA,
         queues=tuple(_certified(queue, where, command) for queue in queues),
@@ -122,15 +129,21 @@ def certify_installed(
     )
 
 
+def _check_box(where: Where) -> None:
+    """InvalidValue for a box that no law has, which is no queue's own fault."""
+    box = box_of(pi2(), **where)
+    for name in box.inputs.senders:
+        if name not in ECN_SUBJECTS:
+            read_mixture(name)
+
+
 def _certified(queue: InstalledQueue, where: Where, command: tuple[str, ...]) -> CertifiedQueue:
     certificate, reason = None, queue.reason
     if queue.law is not None:
         try:
-            subject = _for_senders(queue, where)
+            certificate, reason = certified_law(_for_senders(queue, where), where, command)
         except InvalidValue as error:
             reason = f"{error.argument}: got {error.got}, takes {error.takes}"
-        else:
-            certificate, reason = certified_law(subject, where, command)
     return CertifiedQueue(
         name=queue.name,
         kind=queue.kind,
@@ -139,6 +152,7 @@ def _certified(queue: InstalledQueue, where: Where, command: tuple[str, ...]) ->
         parent=queue.parent,
         certificate=certificate,
         reason=reason,
+        unreadable=queue.unreadable,
     )
 
 
@@ -148,7 +162,10 @@ def _for_senders(queue: InstalledQueue, where: Where) -> Subject | EcnSubject:
     if isinstance(law, WredLaw) and senders in ("dcqcn", ("dcqcn",)):
         return dcqcn_as_switch(law)
     if isinstance(law, WredLaw | RedLaw) and senders in ("dctcp", ("dctcp",)) and law.min_bytes == law.max_bytes:
-        return dctcp_as_switch(law) if isinstance(law, WredLaw) else dctcp_as_linux(law)
+        if isinstance(law, WredLaw):
+            return dctcp_as_switch(law)
+        if law.weight_log <= 1:
+            return dctcp_as_linux(law)
     return installed_subject(queue)
 
 
@@ -181,11 +198,12 @@ def installed_subject(queue: InstalledQueue) -> Subject:
     Raises
     ------
     InvalidValue
-        A queue without a law, or thresholds that make a step.
+        A queue without a law.
     """
     law = queue.law
     if isinstance(law, PieLaw):
-        return each_flow(_pie(law)) if queue.kind == "fq_pie" else _pie(law)
+        subject = each_flow(_pie(law)) if queue.kind == "fq_pie" else _pie(law)
+        return replace(subject, notes=(*subject.notes, *queue.notes))
     if isinstance(law, Dualpi2Law):
         return _dualpi2(law)
     if isinstance(law, RedLaw):

@@ -1,19 +1,19 @@
-"""How far from a box the gain margin lasts: the longest round-trip time and the largest window, without proof."""
+"""How far from a box the design rule is kept: the longest round-trip time and the largest window, without proof."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import replace
-from math import inf, log
+from math import inf, log, radians
 from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.certificates.box import MIN_WINDOW, Box
+from netctrl.certificates.box import MIN_FACTOR, MIN_PHASE_DEG, MIN_WINDOW, Box
 from netctrl.certificates.loops import box_loops
 from netctrl.certificates.record import QueueReach
 from netctrl.certificates.subject import Subject
-from netctrl.frequency.sampled_stability import gain_factors
+from netctrl.frequency.batch import point_margins
 from netctrl.plants.queues.queue_laws import SampledPi
 from netctrl.plants.queues.queue_loop import QueueLoop
 
@@ -40,12 +40,13 @@ Search = Generator[np.ndarray, np.ndarray, float | None]
 """Takes, for logarithms that it gives, how far the margin is above the least; returns what it has found."""
 
 
-def reach(subject: Subject, box: Box, factor: float, *, likely: bool = True) -> QueueReach:
-    """From a box outwards, how far the gain margin is at least `factor` at every point that is looked at.
+def reach(subject: Subject, box: Box, *, likely: bool = True, lacking_s: float = inf) -> QueueReach:
+    """From a box outwards, how far the design rule is kept at every point that is looked at.
 
     Where the box's end doesn't keep it, it is how far it is kept from small round-trip times and windows on. Round-trip
     times grow with all of the box's flows, or with its largest window where windows are given; windows grow at its
-    longest round-trip time. `likely` tells whether its end seems to keep it: there the search then begins.
+    longest round-trip time. `likely` tells whether its end seems to keep it: there the search then begins. At
+    `lacking_s` a point of the box doesn't keep it.
     """
     given = box.inputs.window_packets is None
     target, stretch = subject.target_s, box.inputs.stretches[0]
@@ -60,15 +61,16 @@ def reach(subject: Subject, box: Box, factor: float, *, likely: bool = True) -> 
     families = _families(loops)
 
     def margin(flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
-        """Logarithm of the gain margin over the least; windows that are too small for the loop count as kept."""
+        """Logarithm of the margin over the rule's; windows that are too small for the loop count as kept."""
         least = np.full(flows.shape, inf)
         for family in families:
             x = family.whole.output(flows, rtt)
             large = family.whole.windows_of(x, rtt).min(axis=0) >= MIN_WINDOW * (1.0 - 1e-9)  # despite rounding
             at = [np.flatnonzero(loop.holds(x) & large) for loop in family.loops]
             i, gain = np.concatenate(at), np.repeat(family.gains, [len(each) for each in at])
-            found = gain_factors(family.whole, flows[i], rtt[i], gain)
-            np.minimum.at(least, i, np.log(found / factor))
+            if len(i):
+                found = point_margins(family.whole, flows[i], rtt[i], gain)
+                np.minimum.at(least, i, found.over(MIN_FACTOR, radians(MIN_PHASE_DEG)))
         return least
 
     def by_rtt(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -88,8 +90,9 @@ def reach(subject: Subject, box: Box, factor: float, *, likely: bool = True) -> 
     points = (by_rtt, by_window)
     updates = max((loop.law.update_s for loop in loops if isinstance(loop.law, SampledPi)), default=0.0)
     shortest = max(box.rtt[1] / _FAR, min(box.rtt[1] / _SHORTER, updates / _SHORT))
+    far = min(box.rtt[1] * _FAR, lacking_s)
     searches = [
-        _outwards(shortest, box.rtt[1], box.rtt[1] * _FAR, likely),
+        _outwards(min(shortest, far / _SHORTER), min(box.rtt[1], far), far, likely),
         _outwards(MIN_WINDOW, max(largest, MIN_WINDOW), max(largest, MIN_WINDOW) * _FAR, likely),
     ]
     found: list[float | None] = [None, None]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from typing import Literal
 
-from netctrl.certificates.ecn.record import StepCycle, busy_text, step_rows
+from netctrl.certificates.ecn.record import RampCycle, StepCycle, busy_text, ramp_rows, step_rows
+from netctrl.certificates.margin_records import MIN_GAIN_DB, MIN_PHASE_DEG, LinearMargins, SampledLoop
 from netctrl.errors import Status
 from netctrl.model.io.display import html_table
 from netctrl.model.io.provenance import Provenance
@@ -14,6 +16,8 @@ from netctrl.units import format_quantity
 
 __all__ = [
     "CERTIFICATE_SCHEMA",
+    "MIN_GAIN_DB",
+    "MIN_PHASE_DEG",
     "CertifiedLaw",
     "CertifyInputs",
     "CheckRun",
@@ -67,62 +71,8 @@ class CertifyInputs(Record, frozen=True):
     """Round-trip times of equal groups of flows, over `rtt_s`."""
 
 
-class LinearMargins(Record, frozen=True):
-    """Continuous loop as it is usually given, for comparison with published margins; the verdict doesn't use it.
-
-    The law's nominal gains, TCP's window undelayed on itself, no queue in the round trip, no hold, no age of the
-    reading.
-    """
-
-    sender: str
-    """Sender of the worst corner."""
-    rtt_s: float
-    """R [s]."""
-    window_packets: float
-    """[packet]"""
-    stable: bool
-    """Whether the closed loop is stable."""
-    gain_margin_db: float
-    """[dB]"""
-    phase_margin_deg: float
-    """[degree]"""
-
-
-class SampledLoop(Record, frozen=True):
-    """Loop that runs, at its worst point: hold, age of the reading, queue, delayed windows and arithmetic counted."""
-
-    sender: str
-    """Sender of the worst point."""
-    flows: float | None
-    """Number of flows there; null where the window is given."""
-    rtt_s: float
-    """Round-trip time without the queue there [s]."""
-    queue_delay_s: float
-    """Standing delay of the queue [s]."""
-    windows_packets: tuple[float, ...]
-    """Windows of the classes of flows [packet]."""
-    probabilities: tuple[float, ...]
-    """Marking or loss probabilities of the classes."""
-    stable: bool
-    """Whether the closed loop is stable."""
-    gain_margin_db: float
-    """At the worst point [dB]; of an unstable loop, below 0, by how much the gain must fall: −inf, in JSON null, where
-    no gain is stable."""
-    gain_margin_db_proved: float | None
-    """No point of the box has less [dB]; null where the loop is unstable, or only points were looked at."""
-    gain_reduction_db: float | None
-    """Factor by which the gain may fall at the worst point [dB]; null where it may fall to 0, or the loop is
-    unstable."""
-    phase_margin_deg: float
-    """At the worst gain crossover [degree]."""
-    delay_margin_s: float | None
-    """Extra delay that the loop tolerates [s]; 0 where it is unstable, null where it is unlimited."""
-    disk_margin: float
-    """2/||S - T||; 0 where it is unstable."""
-
-
 class QueueReach(Record, frozen=True):
-    """How far the loop keeps 6 dB of gain margin at every point that was looked at, without proof."""
+    """How far the loop keeps the design rule, 6 dB and 30 degrees, at every point that was looked at, without proof."""
 
     longest_rtt_s: float | None
     """Longest round-trip time without the queue, with all numbers of flows or at the largest window [s]; null: none."""
@@ -152,6 +102,25 @@ class QueueVerdict(Record, frozen=True):
     """Assumptions of the verdict, and what the loop leaves out."""
     step: StepCycle | None = None
     """Limit cycle at a step, which has no linear loop; null for other laws."""
+    cycle: RampCycle | None = None
+    """What the verdict rests on where thresholds make no linear loop, or none that keeps the design rule; null where
+    the linear loop decides."""
+    least_phase: SampledLoop | None = None
+    """The loop that runs at the point of the box with the least phase margin; null where that is `sampled`'s, or a
+    point is unstable."""
+    least_reduction: SampledLoop | None = None
+    """The same at the point where the gain may fall least; null where that is `sampled`'s, or it may fall to 0."""
+
+    @property
+    def lacking(self) -> bool:
+        """Whether a margin that stands here is less than the design rule asks for."""
+        return self.lacking_s < inf
+
+    @property
+    def lacking_s(self) -> float:
+        """Shortest round-trip time of these points at which a margin is less than the rule asks for [s]; inf: none."""
+        points = (each for each in (self.sampled, self.least_phase, self.least_reduction) if each is not None)
+        return min((each.rtt_s for each in points if not each.keeps), default=inf)
 
 
 class GainsThatHold(Record, frozen=True):
@@ -246,15 +215,20 @@ class QueueCertificate(FileRecord, frozen=True):
         where = f"{self.law.name} with {load} at {span_text(inputs.rtt_s, 's')}"
         answer = {
             Status.ADMISSIBLE: "holds",
-            Status.STABLE: "stable, but with less than 6 dB or 30 degrees",
+            Status.STABLE: (
+                "stable, but with less than 6 dB or 30 degrees"
+                if found.lacking
+                else "stable, but 6 dB and 30 degrees are not proved at every point"
+            ),
             Status.UNSTABLE: "unstable",
             Status.INFEASIBLE: "no equilibrium",
         }[found.status]
         swings = [check.engine for check in self.checks if not check.settles]
         if found.status is Status.ADMISSIBLE and swings:
             answer = f"holds for small deviations, but oscillates in the check ({', '.join(swings)})"
-        if found.step is not None:
-            answer = busy_text(found.step, held=found.status is Status.ADMISSIBLE)
+        swing = found.step or found.cycle
+        if swing is not None:
+            answer = busy_text(swing, held=found.status is Status.ADMISSIBLE)
         return f"{where}: {answer}"
 
     @property
@@ -272,15 +246,11 @@ class QueueCertificate(FileRecord, frozen=True):
         found, linear = self.certificate.sampled, self.certificate.linear
         if self.certificate.step is not None:
             rows += step_rows(self.certificate.step, self.inputs.packet_size_bytes)
+        if self.certificate.cycle is not None:
+            rows += ramp_rows(self.certificate.cycle)
         if found is not None:
-            flows = "" if found.flows is None else f"{found.flows:.4g} flows, "
             rows += [
-                (
-                    "worst point",
-                    f"{found.sender}, {flows}{format_quantity(float(f'{found.rtt_s:.4g}'), 's')} and "
-                    f"{format_quantity(float(f'{found.queue_delay_s:.4g}'), 's')} of queue, windows "
-                    f"{', '.join(f'{w:.4g}' for w in found.windows_packets)}",
-                ),
+                ("worst point", found.point),
                 (
                     "loop that runs",
                     f"gain margin {found.gain_margin_db:.2f} dB{_proved(found)}, "
@@ -288,6 +258,10 @@ class QueueCertificate(FileRecord, frozen=True):
                 ),
                 ("", f"delay margin {_delay(found.delay_margin_s)}, disk margin {found.disk_margin:.2f}"),
             ]
+        if (least := self.certificate.least_phase) is not None:
+            rows.append(("least phase margin", f"{least.phase_margin_deg:.1f} degrees: {least.point}"))
+        if (least := self.certificate.least_reduction) is not None and least.gain_reduction_db is not None:
+            rows.append(("least reduction", f"may fall by {-least.gain_reduction_db:.2f} dB: {least.point}"))
         if linear is not None:
             rows.append(
                 (
@@ -297,7 +271,7 @@ class QueueCertificate(FileRecord, frozen=True):
             )
         reach = self.certificate.reach
         if reach is not None:
-            rows.append(("keeps 6 dB", _reach_text(reach)))
+            rows.append(("keeps 6 dB and 30°", _reach_text(reach)))
         rows += [(f"{check.engine} at the worst point", _check_text(check)) for check in self.checks]
         other = self.gains_that_hold
         if other is not None:

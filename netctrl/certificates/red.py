@@ -69,6 +69,18 @@ class RedSubject:
     marked: str = "as packets come"
 
     @property
+    def marks(self) -> list[tuple[float, float]]:
+        """Points (queue [byte], probability) of the law, straight in between; two at one queue are a jump."""
+        ends = [[(line.start_bytes + p / line.slope, p) for p in (line.low, line.high)] for line in self.lines]
+        points = [point for line in ends for point in line]
+        return points if points[-1][1] >= 1.0 else [*points, (points[-1][0], 1.0)]
+
+    @property
+    def steps(self) -> bool:
+        """Whether the thresholds are equal, so that no linear loop describes the law."""
+        return self.lines[0].slope == inf
+
+    @property
     def greatest(self) -> float:
         """Share of packets that is marked at the end of the last line."""
         return self._share(self.lines[-1].high)
@@ -76,7 +88,8 @@ class RedSubject:
     @property
     def gains(self) -> dict[str, float]:
         """Slope of the steepest line and the weight."""
-        return {"slope_per_byte": max(line.slope for line in self.lines), "weight": self.weight}
+        slope = {} if self.steps else {"slope_per_byte": max(line.slope for line in self.lines)}
+        return {**slope, "weight": self.weight}
 
     @property
     def read(self) -> str:
@@ -88,7 +101,10 @@ class RedSubject:
         return WindowClass(sender)
 
     def loops(self, classes: tuple[WindowClass, ...], rate: float, packet_bytes: float) -> list[QueueLoop]:
-        """One loop for each line; the rate in packets a second."""
+        """One loop for each line; the rate in packets a second. InvalidValue for a step."""
+        if self.steps:
+            takes = f"{_STEP}: judged in time for dctcp alone, with ecn"
+            raise InvalidValue("max", self.parameters["max_bytes"], takes)
         return [
             QueueLoop(
                 classes,
@@ -154,14 +170,14 @@ def red(
 
 def red_as_linux(law: RedLaw) -> RedSubject:
     """RED with the kernel's own numbers."""
-    width = _width(law.min_bytes, law.max_bytes)
+    width = law.max_bytes - law.min_bytes
     _check_limit(law.limit_bytes, law.min_bytes)
     top = min(law.max_bytes, law.limit_bytes)
     most = _ADAPTED if law.adaptive else (law.max_probability / _ONE,)
     lines = []
     for each in most:
-        slope = max(int(each * _ONE) // width, 1) / _ONE
-        lines.append(RedLine(slope, float(law.min_bytes), 0.0, slope * (top - law.min_bytes)))
+        slope = max(int(each * _ONE) // width, 1) / _ONE if width else inf
+        lines.append(RedLine(slope, float(law.min_bytes), 0.0, slope * (top - law.min_bytes) if width else each))
     return RedSubject(
         name="red",
         implementation="Linux sch_red",
@@ -177,7 +193,9 @@ def red_as_linux(law: RedLaw) -> RedSubject:
 
 
 def _gentle(law: RedLaw) -> RedSubject:
-    width = _width(law.min_bytes, law.max_bytes)
+    width = law.max_bytes - law.min_bytes
+    if not width:
+        raise InvalidValue("max", law.max_bytes, _STEP)
     _check_limit(law.limit_bytes, law.min_bytes)
     lines = []
     for P in _ADAPTED if law.adaptive else (law.max_probability / _ONE,):
@@ -206,14 +224,13 @@ def wred(*, min_bytes: int, max_bytes: int, max_percent: int, ecn: bool = False)
     Raises
     ------
     InvalidValue
-        A value outside its bounds, or thresholds that make a step.
+        A value outside its bounds.
     """
     return wred_as_switch(WredLaw(min_bytes=min_bytes, max_bytes=max_bytes, max_percent=max_percent, ecn=ecn))
 
 
 def wred_as_switch(law: WredLaw) -> RedSubject:
     """WRED of one colour with its numbers."""
-    _width(law.min_bytes, law.max_bytes)
     if law.max_percent == 0:
         raise InvalidValue("probability", 0, "a probability above 0 in percent: with 0 the law does nothing below max")
     return RedSubject(
@@ -258,12 +275,6 @@ def _notes(law: RedLaw) -> tuple[str, ...]:
         f"the probability at the upper threshold moves from .01 to .5: the worst of {len(_ADAPTED)} values is given, "
         "and between them nothing is proved",
     )
-
-
-def _width(min_bytes: int, max_bytes: int) -> int:
-    if max_bytes <= min_bytes:
-        raise InvalidValue("max", max_bytes, _STEP)
-    return max_bytes - min_bytes
 
 
 def _check_limit(limit_bytes: int, min_bytes: int) -> None:

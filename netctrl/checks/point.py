@@ -76,8 +76,8 @@ def point_of(certificate: QueueCertificate) -> CheckPoint:
     if any(sender.name == "cubic" for sender, _ in mixture.parts):
         raise InvalidValue("check", at.sender, "senders whose windows the engines have: all but cubic")
     loop, flows = _loop(subject, mixture, box, at)
-    if at.flows is None:
-        loop, flows = replace(loop, rate=loop.rate * _FLOWS_OF_WINDOW / flows), _FLOWS_OF_WINDOW
+    number = _FLOWS_OF_WINDOW if at.flows is None else at.flows
+    loop, flows = replace(loop, rate=loop.rate * number / flows), number
     limits = stable_gains(loop, flows, at.rtt_s)
     angle = limits.upper_angle if limits.unstable_poles == 0 else limits.lower_angle
     return CheckPoint(
@@ -93,13 +93,18 @@ def point_of(certificate: QueueCertificate) -> CheckPoint:
     )
 
 
+def _share(box: Box, capacity: float) -> float:
+    """Greatest rate of a box over one of its rates."""
+    return 1.0 if box.inputs.capacity_bit_per_s is None else box.inputs.capacity_bit_per_s[1] / capacity
+
+
 def _loop(subject: PiSubject | RedSubject, mixture: Mixture, box: Box, at: SampledLoop) -> tuple[QueueLoop, float]:
     """Loop of the worst point, which may be at the end of a range of gains, and its flows.
 
     Each line of RED has a standing delay of its own, and so an output of its own.
     """
     loops = loops_of(subject, classes_of(subject, mixture, box.inputs.stretches), box)
-    flows = at.flows
+    flows = None if at.flows is None or at.capacity_bit_per_s is None else at.flows * _share(box, at.capacity_bit_per_s)
     if flows is None:
         trip = loops[0].trip(loops[0].classes[0], at.rtt_s, subject.target_s)
         flows = box.rate * trip / at.windows_packets[0]

@@ -30,7 +30,6 @@ from netctrl.frequency.sampled_gain import (
     LOOSEST,
     SCAN,
     BoundedResponse,
-    Crossover,
     box_cells,
     crossover_scale,
     gain_crossovers,
@@ -38,7 +37,10 @@ from netctrl.frequency.sampled_gain import (
     nothing,
     scanned,
 )
-from netctrl.frequency.sampled_stability import capped, point_objectives
+from netctrl.frequency.sampled_stability import (
+    capped,
+    point_objectives,
+)
 
 __all__ = [
     "PointProofs",
@@ -55,10 +57,6 @@ _NEWTON_STEPS = 40
 _AT_LOW_ANGLES = 2.0 * tan(0.5 * (0.5 * pi - 0.05))
 """No disk margin is less at angles below `min_angle`: there L is at least π/2 − 0.05 from the negative axis, and a
 point at the angle φ from it has 2|1 + L|/|1 − L| of at least 2 tan(φ/2)."""
-_TURNS = 2000
-"""Points at which the phase is followed up to a crossover where those of a scan are too far apart."""
-_FOLLOWED = 1.0
-"""Greatest step of the phase between points at which it is followed [rad]."""
 _FLAT = 1e-6
 """Relative width within which a minimum is flat to rounding."""
 
@@ -71,8 +69,7 @@ class SampledMargins(NamedTuple):
     """Gain at which the loop becomes unstable."""
     gain_margin_db: float
     phase_margin_deg: float
-    """Phase margin at the worst gain crossover; of an unstable loop with all turns of the phase, so it may be far below
-    −180."""
+    """Least phase change that takes the loop to the boundary, in (−180, 180]; that of an unstable loop has its sign."""
     delay_margin_s: float
     """Extra delay in the path that the loop tolerates [s]; 0 where it is unstable."""
     disk_margin: float
@@ -156,7 +153,9 @@ def sampled_margins(
         disk_margin = decided(disk, BOX_TOLERANCE).found
         worst = (pi, float("nan")) if phase is None else (decided(phase, BOX_TOLERANCE).found, float(phase.where[0]))
     else:
-        disk_margin, worst = 0.0, _worst_lag(response, flows, rtt, gain)
+        crossovers = gain_crossovers(response, flows, rtt, gain)
+        angle, off = min(crossovers, key=lambda pair: abs(pair[1]), default=(float("nan"), pi))
+        disk_margin, worst = 0.0, (off, angle)
     return SampledMargins(
         stable=stable,
         limit=limit.found,
@@ -201,27 +200,6 @@ def spectral_radius(response: BoundedResponse, flows: float, rtt: float, gain: f
         roots = theta[(np.abs(closed(theta)) < 1e-6) & (np.abs(theta) > 1e-9 * scale)]
     # Without a root except far inside, the plant's own echo is slowest; 0 means that no root was found.
     return float(np.exp(-roots.imag.min())) if roots.size else 0.0
-
-
-def _worst_lag(response: BoundedResponse, flows: float, rtt: float, gain: float) -> Crossover:
-    """Least phase of −L at a crossover, with all its turns from the lowest angle on [rad], and its angle; pi: none."""
-    crossovers = gain_crossovers(response, flows, rtt, gain)
-    if not crossovers:
-        return pi, float("nan")
-    grid, values = scanned(response, flows, rtt)
-    last = max(angle for angle, _ in crossovers)
-    phases = np.angle(-values[: np.searchsorted(grid, last) + 1])
-    turned = np.unwrap(phases)
-    if np.abs(np.diff(turned)).max(initial=0.0) > _FOLLOWED:
-        grid = np.linspace(grid[0], last, _TURNS)
-        turned = np.unwrap(np.angle(-response.at(grid, flows, rtt, coarse=True)))
-    return min(
-        (_with_turns(phase, float(np.interp(angle, grid[: len(turned)], turned))), angle) for angle, phase in crossovers
-    )
-
-
-def _with_turns(phase: float, near: float) -> float:
-    return phase + 2.0 * pi * round((near - phase) / (2.0 * pi))
 
 
 def _phase_and_more(

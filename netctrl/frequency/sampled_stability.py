@@ -180,13 +180,17 @@ def _unstable_below(gains: np.ndarray, changes: np.ndarray) -> np.ndarray:
 
 def all_crossings(response: PacedResponse, flows: np.ndarray, rtt: np.ndarray, close: float | None = None) -> Crossings:
     """All crossings at arrays of points (k,), found on a grid of angles, up to an angle `close` from the axis [rad]."""
-    (row, angle), gain, change = _crossings(response, flows, rtt, _angles(response, flows, rtt), close=close)
+    return _tabled(len(flows), _crossings(response, flows, rtt, _angles(response, flows, rtt), close=close))
+
+
+def _tabled(points: int, found: tuple[tuple[np.ndarray, np.ndarray], np.ndarray, np.ndarray]) -> Crossings:
+    (row, angle), gain, change = found
     end = angle == pi
     order = np.lexsort((angle, row))
     order = order[~end[order]]
     inner = row[order]
     column = np.arange(len(inner)) - np.searchsorted(inner, inner)
-    shape = (len(flows), 1 + int(column.max(initial=-1)) + 1)
+    shape = (points, 1 + int(column.max(initial=-1)) + 1)
     gains, angles, changes = np.full(shape, inf), np.full(shape, pi), np.zeros(shape, dtype=int)
     for table, values in ((gains, gain), (angles, angle), (changes, change)):
         table[inner, column] = values[order]
@@ -216,10 +220,12 @@ def _crossings(
     angles: np.ndarray,
     values: np.ndarray | None = None,
     close: float | None = None,
+    *,
+    coarse: bool = False,
 ) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray, np.ndarray]:
     """All crossings of the negative axis between the angles (n or 1, m) at n points: ((row, angle), gain, poles that
-    leave). `values` of the response, if known, aren't coarse."""
-    coarse = values is None and len(flows) > 1
+    leave). `values` of the response, if known, are as `coarse` says."""
+    coarse = coarse or (values is None and len(flows) > 1)
     if values is None:
         values = response.at(angles, flows[:, None], rtt[:, None], coarse=coarse)
     sign = np.signbit(values.imag)

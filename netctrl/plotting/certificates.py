@@ -96,7 +96,7 @@ def _map(axes: Any, found: Any, over: Any, rate_steps: tuple[float, ...] = (1.0,
         if worst.flows is None:
             at = worst.windows_packets[0] / (worst.rtt_s + worst.queue_delay_s) * bits
         else:
-            at = found.inputs.capacity_bit_per_s[1] / worst.flows
+            at = worst.capacity_bit_per_s / worst.flows
         axes.plot([at], [worst.rtt_s], "o", color="white", mec=INK, mew=1.6, ms=9)
     axes.set(xscale="log", yscale="log")
     for axis, unit, steps in ((axes.xaxis, "bit/s", rate_steps), (axes.yaxis, "s", (1.0, 2.0, 5.0))):

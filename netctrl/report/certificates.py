@@ -25,7 +25,14 @@ def certificate_page(found: QueueCertificate) -> Page:
     verdict = found.certificate
     parts = [
         rows_table("Loop", field_rows(each))
-        for each in (verdict.sampled, verdict.linear, verdict.step)
+        for each in (
+            verdict.sampled,
+            verdict.least_phase,
+            verdict.least_reduction,
+            verdict.linear,
+            verdict.step,
+            verdict.cycle,
+        )
         if each is not None
     ]
     drawn = None if verdict.sampled is None else _map(found)

@@ -37,6 +37,7 @@ from netctrl.sim.packet.run import run_packets
 SIZE, RATE, RTT = 1500, 1e9, 1e-3
 PRODUCT = RATE * RTT / 8.0 / SIZE
 LINK = {"rtt_s": 100e-6, "flows": (2.0, 40.0), "capacity_bit_per_s": 10e9}
+ROOM = {"kmin_bytes": 5e3, "kmax_bytes": 20e6, "pmax": 0.5}
 ROCE = {"capacity_bit_per_s": 40e9, "packet_size_bytes": 1000.0}
 
 
@@ -177,17 +178,22 @@ def point_of(flows: float, rtt: float) -> Point:
     return Point(flows, rtt, 40e9 / 8e3)
 
 
-@pytest.mark.parametrize(("flows", "longest"), [((10.0, 10.0), 45.9e-6), ((2.0, 12.0), 45.2e-6)])
-def test_six_decibels_are_kept_up_to_the_longest_round_trip(flows: tuple[float, float], longest: float) -> None:
-    found = certify("dcqcn", rtt_s=20e-6, flows=flows, **ROCE).certificate
+@pytest.mark.parametrize("flows", [(60.0, 60.0), (60.0, 80.0)])
+def test_the_rule_is_kept_up_to_the_longest_round_trip(flows: tuple[float, float]) -> None:
+    found = certify("dcqcn", parameters=ROOM, rtt_s=2e-6, flows=flows, **ROCE).certificate
+    assert found.status is Status.ADMISSIBLE
     assert found.reach is not None
     rtt = found.reach.longest_rtt_s
-    assert rtt == pytest.approx(longest, rel=0.005)
     assert rtt is not None
     for factor, kept in ((0.99, True), (1.01, False)):
-        at = certify("dcqcn", rtt_s=factor * rtt, flows=flows, **ROCE).certificate.sampled
-        assert at is not None
-        assert (at.gain_margin_db >= 6.0) is kept
+        at = certify("dcqcn", parameters=ROOM, rtt_s=factor * rtt, flows=flows, **ROCE)
+        assert at.certificate.sampled is not None
+        assert (not at.certificate.lacking) is at.holds is kept
+    # The paper's thresholds have 16 degrees at most.
+    paper = certify("dcqcn", rtt_s=20e-6, flows=(2.0, 12.0), **ROCE).certificate
+    assert paper.reach is not None
+    assert paper.reach.longest_rtt_s is None
+    assert (paper.least_phase or paper.sampled).phase_margin_deg < 30.0
 
 
 @pytest.mark.parametrize(("rtt", "stable", "unused"), [(4e-6, True, (0.0, 0.01)), (85e-6, False, (0.03, 0.07))])
@@ -209,14 +215,17 @@ def test_packets_lose_more_where_dcqcn_s_loop_is_unstable(rtt: float, stable: bo
 
 
 @pytest.mark.parametrize(("flows", "rtt"), [((10.0, 10.0), 50e-6), ((2.0, 12.0), 85e-6), ((8.0, 8.0), 5e-6)])
-def test_six_decibels_are_kept_from_the_smallest_upper_threshold_on(flows: tuple[float, float], rtt: float) -> None:
+def test_the_rule_is_kept_from_the_smallest_upper_threshold_on(flows: tuple[float, float], rtt: float) -> None:
     given: dict = {"pmax": 0.05, "kmax_bytes": 1e6}
     found = certify("dcqcn", parameters=given, rtt_s=rtt, flows=flows, **ROCE).certificate
     assert found.reach is not None
-    given["kmax_bytes"] = found.reach.smallest_max_bytes
-    at = certify("dcqcn", parameters=given, rtt_s=rtt, flows=flows, **ROCE).certificate.sampled
-    assert at is not None
-    assert at.gain_margin_db == pytest.approx(6.0, abs=0.01)
+    smallest = found.reach.smallest_max_bytes
+    assert smallest is not None
+    for factor, kept in ((1.01, True), (0.99, False)):
+        given["kmax_bytes"] = factor * smallest
+        at = certify("dcqcn", parameters=given, rtt_s=rtt, flows=flows, **ROCE).certificate
+        assert at.sampled is not None
+        assert (not at.lacking) is kept
     coming = certify("dcqcn", parameters={"arriving": True}, rtt_s=rtt, flows=flows[0], **ROCE).certificate.reach
     assert coming is not None
     assert coming.smallest_max_bytes is None
@@ -251,7 +260,7 @@ def test_no_point_of_a_box_is_worse_than_its_worst_point(wide, seed: int) -> Non
         inside = certify("dcqcn", **point, **ROCE).certificate.sampled
         assert inside is not None
         assert inside.gain_margin_db >= worst.sampled.gain_margin_db - 0.1
-        assert inside.phase_margin_deg >= worst.sampled.phase_margin_deg - 0.1
+        assert inside.phase_margin_deg >= (worst.least_phase or worst.sampled).phase_margin_deg - 0.1
 
 
 @pytest.mark.parametrize(
@@ -279,17 +288,18 @@ def test_what_is_proved_over_a_box_holds_at_its_points(box: dict, arriving: bool
 
 def test_a_loop_with_room_is_admissible() -> None:
     """One flow on a slow line of marks; P_max is reached by no flow."""
-    found = certify(
-        "dcqcn", parameters={"kmin_bytes": 5e3, "kmax_bytes": 20e6, "pmax": 0.5}, rtt_s=2e-6, flows=(60.0, 80.0), **ROCE
-    )
+    found = certify("dcqcn", parameters=ROOM, rtt_s=2e-6, flows=(60.0, 80.0), **ROCE)
     assert found.certificate.status is Status.ADMISSIBLE
     assert found.verdict.endswith("holds")
 
 
-def test_more_flows_than_pmax_serves_have_no_equilibrium() -> None:
-    found = certify("dcqcn", rtt_s=10e-6, flows=(2.0, 20.0), **ROCE).certificate
-    assert (found.status, found.sampled, found.linear) == (Status.INFEASIBLE, None, None)
-    assert found.warnings[0].startswith("20 flows at 40 Gbit/s need the probability 0.0144; above 0.01, at kmax")
+def test_more_flows_than_pmax_serves_swing_around_the_upper_threshold() -> None:
+    """20 flows need the probability .0144, and above .01 every packet is marked."""
+    found = certify("dcqcn", rtt_s=10e-6, flows=20.0, **ROCE).certificate
+    assert (found.status, found.sampled, found.linear) == (Status.ADMISSIBLE, None, None)
+    assert found.cycle is not None
+    assert found.cycle.fluid.lowest_packets < 200.0 < found.cycle.fluid.highest_packets
+    assert certify("dcqcn", rtt_s=10e-6, flows=(2.0, 20.0), **ROCE).certificate.cycle is not None
 
 
 PROFILE = (
@@ -337,7 +347,7 @@ def test_equal_thresholds_of_a_switch_are_dctcp_s_step() -> None:
         ("dctcp", {"k_packets": 5.0}, {"stretches": (1.0, 3.0)}, "stretches: got"),
         ("dctcp", {"k_pakets": 5.0}, {}, "parameters: got 'k_pakets'"),
         ("dctcp", {"k_packets": 5.0}, {"rtt_s": 10.0, "flows": 5.0}, "flows: got"),
-        ("dcqcn", {"kmax_bytes": 5e3}, {}, "kmax: got 5000.0"),
+        ("dcqcn", {"kmax_bytes": 4e3}, {}, "kmax: got 4000.0"),
         ("dcqcn", {"pmax": 1.5}, {}, "pmax: got 1.5"),
         ("dcqcn", {"f": 0}, {}, "F: got 0"),
         ("dcqcn", {"timer_s": 0.0}, {}, "timer: got 0.0"),

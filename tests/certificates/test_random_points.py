@@ -125,7 +125,11 @@ def test_where_dcqcn_s_rates_swing_by_themselves_no_threshold_keeps_6_db() -> No
             capacity_bit_per_s=1.45e9,
             packet_size_bytes=1000.0,
         ).certificate
-        assert found.status is Status.UNSTABLE
+        if most > 1e6:
+            assert found.status is Status.UNSTABLE
+        else:  # a rise of less than a packet, which is judged by the swing of the queue over all of it
+            assert found.cycle is not None
+            assert found.cycle.fluid.highest_packets > 10.0 > found.cycle.fluid.lowest_packets
         assert found.reach is not None
         assert found.reach.smallest_max_bytes is None
         assert found.reach.longest_rtt_s is None or found.reach.longest_rtt_s < 1.6e-3
@@ -146,10 +150,11 @@ def test_dcqcn_s_reach_is_that_of_a_loop_which_smaller_gains_make_unstable() -> 
     loop, reach = sampled(50e-6, 688e3)
     assert loop.gain_margin_db == pytest.approx(18.7, abs=0.3)
     assert loop.gain_reduction_db == pytest.approx(-15.3, abs=0.3)
-    assert reach.longest_rtt_s == pytest.approx(105e-6, rel=0.05)
-    assert reach.longest_rtt_s is not None
+    assert loop.phase_margin_deg == pytest.approx(8.7, abs=0.1)
+    assert reach.longest_rtt_s is None  # 30 degrees are kept at none
     assert reach.smallest_max_bytes is not None
-    assert sampled(0.99 * reach.longest_rtt_s, 688e3)[0].gain_margin_db >= 6.0
-    assert sampled(1.01 * reach.longest_rtt_s, 688e3)[0].gain_margin_db < 6.0
-    assert reach.smallest_max_bytes < 688e3
-    assert sampled(50e-6, reach.smallest_max_bytes)[0].gain_margin_db == pytest.approx(6.0, abs=0.02)
+    assert sampled(99e-6, 688e3)[0].gain_margin_db >= 6.0 > sampled(104e-6, 688e3)[0].gain_margin_db
+    # Only where the loop is stable again, at a rise a thousand times as flat, are there 30 degrees.
+    assert reach.smallest_max_bytes > 1e8
+    flat = [sampled(50e-6, factor * reach.smallest_max_bytes)[0] for factor in (1.01, 0.99)]
+    assert [each.keeps for each in flat] == [True, False]

@@ -117,13 +117,15 @@ def test_what_is_piped_in_is_read() -> None:
     assert done.stderr.startswith(b"error: standard input: tc's output in words")
 
 
-def test_sonics_profile_holds_for_few_flows_and_has_no_equilibrium_for_many(run: Run) -> None:
+def test_sonics_profile_holds_for_few_flows_and_marks_all_packets_for_many(run: Run) -> None:
     line = "--rtt 100us --capacity 100Gbit --sender dctcp"
     status, out, _ = run(f"sonic sonic.json --N 8:32 {line}")
     assert status == 0
     assert "wred AZURE_LOSSLESS, green: wred with 8 to 32 flows at 100 µs: holds\n" in out
     assert "wred OFF\n\n  no certificate: WRED is off for all colours\n" in out
-    status, out, _ = run(f"--sonic sonic.json --N 100 {line} --json")
+    status, out, _ = run(f"--sonic sonic.json --N 100 {line}")
+    assert (status, "green: wred with 100 flows at 100 µs: the link stays busy\n" in out) == (0, True)
+    status, out, _ = run(f"--sonic sonic.json --N 1200 {line} --json")
     assert status == 3
     assert [each["certificate"] is None for each in json.loads(out)["queues"]] == [False, True]
     same = run(f"wred --min 1MiB --max 2MiB --probability 5 --ecn --N 8:32 {line} --json")[1]
@@ -136,6 +138,38 @@ def test_laws_in_bytes_are_named_where_the_box_is_of_windows(run: Run) -> None:
     assert status == 0
     assert "red 3: on eth0, root\n\n  no certificate: its thresholds are in bytes: give flows and a capacity" in out
     assert "give one capacity" in run("tc tc.json --rtt 20ms --N 14 --capacity 20Mbit:21Mbit")[1]
+
+
+def test_an_unreadable_queue_is_named_the_others_are_judged_and_the_status_says_so(run: Run) -> None:
+    bad = queue("pie", 9, {**PIE, "tupdate": 15001})
+    Path("one.json").write_text(json.dumps([queue("pie", 1, {**PIE, "tupdate": 15000}), bad]))
+    status, out, err = run(f"tc one.json {BOX}")
+    assert (status, err) == (3, "error: certified queues: 1 of 2, 1 hold, 1 can't be read\n")
+    assert "pie 1: on eth0, root: pie with 14 flows at 40 ms: holds\n" in out
+    assert "warning: CONFIG_HZ is taken as 1000" in out
+    assert "pie 9: on eth0, root\n\n  no certificate: tupdate: got 15001" in out
+    assert json.loads(run(f"tc one.json {BOX} --json")[1])["queues"][1]["unreadable"] is True
+    profile = {**SONIC["WRED_PROFILE"]["AZURE_LOSSLESS"], "green_min_threshold": " 1048576"}
+    Path("blank.json").write_text(json.dumps({"WRED_PROFILE": {"A": profile, "B": {**profile, "ecn": "blue"}}}))
+    status, out, _ = run("sonic blank.json --rtt 100us --N 8:32 --capacity 100Gbit --sender dctcp")
+    assert (status, out.splitlines()[0]) == (3, "certified queues: 1 of 2, 1 hold, 1 can't be read")
+
+
+def test_a_sender_that_one_law_lacks_hides_no_other_queue(run: Run) -> None:
+    """dctcp alone has no loop under dualpi2; under pie it has one."""
+    status, out, err = run(f"tc tc.json {BOX} --sender dctcp")
+    assert (status, err.split(",")[0]) == (3, "error: certified queues: 2 of 4")
+    assert "no certificate: sender: got dctcp, takes at least one classic sender for dualpi2" in out
+    assert run(f"tc tc.json {BOX} --sender nobody")[::2] == (2, run(f"pie {BOX} --sender nobody")[2])
+
+
+def test_fq_pie_is_pie_for_each_flow(run: Run) -> None:
+    status, out, err = run(f"fq_pie {BOX} --json")
+    assert (status, err) == (0, "")
+    alone = json.loads(run(f"pie {BOX} --json")[1])
+    assert json.loads(out)["certificate"]["sampled"] == alone["certificate"]["sampled"]
+    assert json.loads(out)["law"]["implementation"] == "Linux sch_fq_pie"
+    assert "--gains: got nothing, takes a law with gains of its own" in run(f"fq_pie {BOX} --gains")[2]
 
 
 def test_nothing_to_certify_is_no_success_and_a_step_is_named(run: Run) -> None:

@@ -10,41 +10,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf, isinf
-from typing import NamedTuple
 
-import numpy as np
-
-from netctrl.certificates.box import MIN_FACTOR, MIN_GAIN_DB, MIN_PHASE_DEG, Box
+from netctrl.certificates.box import MIN_GAIN_DB, MIN_PHASE_DEG, Box
+from netctrl.certificates.ecn.dcqcn_look import longest_rtt, smallest_max, worst_points
 from netctrl.certificates.ecn.dcqcn_proof import proved_gain
 from netctrl.certificates.ecn.points import Point, points_of
+from netctrl.certificates.ecn.ramp import IN_TIME, worst_cycle
+from netctrl.certificates.ecn.record import RampCycle
 from netctrl.certificates.record import LinearMargins, QueueReach, QueueVerdict, SampledLoop
 from netctrl.errors import InvalidValue, Status, checked_flag, checked_number
 from netctrl.frequency.certified.disk import disk_margin
 from netctrl.frequency.margins import margins
 from netctrl.frequency.records import Margins, decibel
-from netctrl.frequency.sampled_stability import deciding
 from netctrl.laws.targets.wred import WredLaw
 from netctrl.model.open_loop import OpenLoop
 from netctrl.plants.ecn.dcqcn import (
-    DcqcnPolynomials,
     DcqcnSender,
     dcqcn_equilibrium,
     dcqcn_loop,
-    dcqcn_polynomials,
-    dcqcn_response,
-    dcqcn_settles,
 )
 from netctrl.plants.ecn.dcqcn_box import DcqcnBox
-from netctrl.units import BITS_PER_BYTE, format_quantity, packets_per_second
+from netctrl.plants.ecn.dctcp import Cycle
+from netctrl.plants.ecn.ramp import dcqcn_ramp_cycle
+from netctrl.units import BITS_PER_BYTE, packets_per_second
 
 __all__ = ["DcqcnSubject", "dcqcn", "dcqcn_as_switch"]
 
-_LOOKED = (17, 7, 3)
-"""Flows, round-trip times and rates at which the loop of a box is looked at."""
-_FREQUENCIES = 1500
-"""Frequencies of a first look, from which the worst points are taken."""
-_FAR, _FURTHER, _HALVED = 100.0, 1.5, 10
-"""Factor of the longest round trip from and up to which a reach is searched, its steps, and the halvings after."""
+_LOOKED, _IN_TIME = (17, 7, 3), (5, 3, 2)
+"""Flows, round-trip times and rates at which the loop of a box is looked at, and at which the fluid is integrated."""
 _SWITCH = (
     "senders have the values of DCQCN's paper, which the switch doesn't know",
     "the switch is taken to mark packets as they leave; if it marks them as they come, the queue's delay adds to the "
@@ -97,13 +90,18 @@ class DcqcnSubject:
 
     @property
     def gains(self) -> dict[str, float]:
-        """Slope of the marks and g."""
-        return {"slope_per_byte": self.slope, "g": self.gain}
+        """Slope of the marks, unless they make a step, and g."""
+        return {"g": self.gain} if self.steps else {"slope_per_byte": self.slope, "g": self.gain}
+
+    @property
+    def steps(self) -> bool:
+        """Whether the thresholds are equal."""
+        return self.max_bytes == self.min_bytes
 
     @property
     def slope(self) -> float:
         """Rise of the probability [1/byte]."""
-        return self.most / (self.max_bytes - self.min_bytes)
+        return inf if self.steps else self.most / (self.max_bytes - self.min_bytes)
 
     @property
     def read(self) -> str:
@@ -142,16 +140,42 @@ class DcqcnSubject:
         return DcqcnBox(self.sender(packet_bytes), slope, threshold, self.arriving, self.timer_s)
 
     def verdict(self, box: Box) -> QueueVerdict:
-        """Margins at the box's worst points; the loop of one point is certified, the gain margin of a box is proved
-        between the points, too, if it can be."""
+        """Margins at the box's worst points, or where its thresholds make no linear loop the fluid in time."""
         size = box.inputs.packet_size_bytes
         points = points_of(box, self.name, _LOOKED)
-        absent = self._absent(points, size)
-        if absent is not None:
-            return QueueVerdict(
-                status=Status.INFEASIBLE, linear=None, sampled=None, reach=None, warnings=(absent, *self.notes)
-            )
-        found = {at: margins(self.loop(at, size)) for at in _worst(self, points, size)}
+        linear = None
+        if not self.steps and self._served(points, size):
+            linear = self._linear_verdict(points, size)
+            if linear.status is not Status.UNSTABLE:
+                return linear
+        cycle = self._cycle(points_of(box, self.name, _IN_TIME), size)
+        swing = cycle.fluid.highest_packets - cycle.fluid.lowest_packets
+        if linear is not None and swing * size <= self.max_bytes - self.min_bytes:
+            return linear
+        looked = f"{cycle.points} points were looked at in time; between them nothing is proved"
+        return QueueVerdict(
+            status=Status.ADMISSIBLE if cycle.held else Status.STABLE,
+            linear=None,
+            sampled=None,
+            reach=None if linear is None else linear.reach,
+            warnings=(*self.notes, IN_TIME, *([looked] if cycle.points > 1 else [])),
+            cycle=cycle,
+        )
+
+    def _cycle(self, points: list[Point], packet_bytes: float) -> RampCycle:
+        ends = ((self.min_bytes, 0.0), (self.max_bytes, self.most), (self.max_bytes, 1.0))
+        marks = [(q / packet_bytes, p) for q, p in ends]
+        sender = self.sender(packet_bytes)
+
+        def run(at: Point) -> Cycle:
+            return dcqcn_ramp_cycle(sender, at.flows, at.rate, at.rtt_s, marks, arriving=self.arriving)
+
+        return worst_cycle(run, points, marks, packet_bytes)
+
+    def _linear_verdict(self, points: list[Point], size: float) -> QueueVerdict:
+        """The loop of one point is certified, the gain margin of a box is proved between the points, too, if it can
+        be."""
+        found = {at: margins(self.loop(at, size)) for at in worst_points(self, points, size)}
         worst = min(found, key=lambda at: (found[at].stable, found[at].gain_margin_db))
         notes, proved = self.notes, None
         if found[worst].stable and len(points) == 1:
@@ -162,15 +186,18 @@ class DcqcnSubject:
         if len(points) > 1:
             what = "nothing" if proved is None else "the gain margin alone"
             notes = (*notes, f"{len(points)} points were looked at; between them {what} is proved")
+        turned = min(found, key=lambda at: found[at].phase_margin_deg)
+        less = found[worst].stable and found[turned].phase_margin_deg < found[worst].phase_margin_deg
         return QueueVerdict(
             status=_status(list(found.values())),
             linear=self._linear(worst, size, found[worst]),
-            sampled=self._sampled(worst, list(found.values()), found[worst], size, proved),
+            sampled=self._sampled(worst, found[worst], size, proved),
+            least_phase=self._sampled(turned, found[turned], size, None) if less else None,
             reach=QueueReach(
-                longest_rtt_s=_longest_rtt(self, points, size),
+                longest_rtt_s=longest_rtt(self, points, size),
                 fewest_flows=None,
                 largest_window_packets=None,
-                smallest_max_bytes=_smallest_max(self, points, size),
+                smallest_max_bytes=smallest_max(self, points, size),
             ),
             warnings=notes,
         )
@@ -184,17 +211,9 @@ class DcqcnSubject:
     def _delay(self, at: Point, packet_bytes: float) -> float:
         return at.rtt_s + (self._wait(at, packet_bytes) if self.arriving else 0.0)
 
-    def _absent(self, points: list[Point], packet_bytes: float) -> str | None:
-        """Why a point has no equilibrium between the thresholds; None: all have one."""
-        at = max(points, key=lambda each: each.flows / each.rate)
-        p = self._probability(at, packet_bytes)
-        if p <= self.most:
-            return None
-        capacity = format_quantity(at.rate * packet_bytes * BITS_PER_BYTE, "bit/s")
-        return (
-            f"{at.flows:.4g} flows at {capacity} need the probability {p:.3g}; above {self.most:.3g}, at kmax, every "
-            "packet is marked"
-        )
+    def _served(self, points: list[Point], packet_bytes: float) -> bool:
+        """Whether all points have an equilibrium between the thresholds."""
+        return self._probability(max(points, key=lambda each: each.flows / each.rate), packet_bytes) <= self.most
 
     def _linear(self, at: Point, packet_bytes: float, found: Margins) -> LinearMargins:
         """The loop as in the paper of 2016: its delay is a constant without the queue."""
@@ -210,13 +229,12 @@ class DcqcnSubject:
             phase_margin_deg=found.phase_margin_deg,
         )
 
-    def _sampled(
-        self, at: Point, looked: list[Margins], found: Margins, packet_bytes: float, proved: float | None
-    ) -> SampledLoop:
+    def _sampled(self, at: Point, found: Margins, packet_bytes: float, proved: float | None) -> SampledLoop:
         wait = self._wait(at, packet_bytes)
         return SampledLoop(
             sender=self.name,
             flows=at.flows,
+            capacity_bit_per_s=at.rate * packet_bytes * BITS_PER_BYTE,
             rtt_s=at.rtt_s,
             queue_delay_s=wait,
             windows_packets=(at.rate / at.flows * (at.rtt_s + wait),),
@@ -225,7 +243,7 @@ class DcqcnSubject:
             gain_margin_db=found.gain_margin_db,
             gain_margin_db_proved=proved,
             gain_reduction_db=found.gain_reduction_db if found.stable and not isinf(found.gain_reduction_db) else None,
-            phase_margin_deg=min(each.phase_margin_deg for each in looked),
+            phase_margin_deg=found.phase_margin_deg,
             delay_margin_s=max(found.delay_margin_s, 0.0),
             disk_margin=disk_margin(self.loop(at, packet_bytes)).alpha if found.stable else 0.0,
         )
@@ -236,95 +254,6 @@ def _status(found: list[Margins]) -> Status:
         return Status.UNSTABLE
     kept = all(m.gain_margin_db >= MIN_GAIN_DB and m.phase_margin_deg >= MIN_PHASE_DEG for m in found)
     return Status.ADMISSIBLE if kept else Status.STABLE
-
-
-class _Loads(NamedTuple):
-    """Flows and rates with their equilibria, which don't depend on the round-trip time; (k, 1)."""
-
-    rate: np.ndarray
-    """C [packet/s]."""
-    slope: float
-    """dp/dq [1/packet]."""
-    wait: np.ndarray
-    """Queue's delay in the loop [s]."""
-    response: DcqcnPolynomials
-
-
-def _loads(subject: DcqcnSubject, flows: np.ndarray, rate: np.ndarray, packet_bytes: float) -> _Loads:
-    sender = subject.sender(packet_bytes)
-    wait = np.zeros(rate.shape)
-    if subject.arriving:
-        probability = dcqcn_equilibrium(sender, rate / flows).probability
-        wait = (subject.min_bytes + probability / subject.slope) / (rate * packet_bytes)
-    return _Loads(rate, subject.slope * packet_bytes, wait, dcqcn_polynomials(sender, rate / flows))
-
-
-def _look(subject: DcqcnSubject, loads: _Loads, rtt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Gain margin as a factor and least distance from the negative axis where |L| is 1 [rad], (k,), by the response at
-    many frequencies; a factor of 0 where no gain is stable, as rates don't settle at a constant probability either."""
-    delay = rtt + loads.wait
-    slowest = float(delay.max()) + subject.timer_s + subject.alpha_s + subject.notification_s
-    direct = float(np.abs(loads.response.echo[0]).max())  # echo/plain is this over s at high frequencies
-    frequency = np.geomspace(1e-3 / slowest, max(20.0 / float(delay.min()), 3.0 * direct), _FREQUENCIES)
-    response = dcqcn_response(loads.response, loads.rate, loads.slope, delay, frequency)
-    size, real, above = np.abs(response), response.real, response.imag
-    with np.errstate(divide="ignore", invalid="ignore"):
-        part = above[:, :-1] / (above[:, :-1] - above[:, 1:])
-        crossed = -(real[:, :-1] + part * (real[:, 1:] - real[:, :-1]))
-        met = np.diff(np.signbit(above), axis=1) & (crossed > 0.0)
-        gains = np.where(met, 1.0 / crossed, np.inf)
-    decides = deciding(gains, np.where(met, np.where(above[:, 1:] > above[:, :-1], 2, -2), 0))
-    factor = np.where(dcqcn_settles(loads.response, delay, frequency), gains[np.arange(len(decides)), decides], 0.0)
-    turned = np.abs(np.angle(-response[:, 1:]))
-    return factor, np.where(np.diff(size > 1.0, axis=1), turned, np.inf).min(axis=1)
-
-
-def _worst(subject: DcqcnSubject, points: list[Point], packet_bytes: float) -> list[Point]:
-    """Points with the least gain and phase margin at a first look."""
-    if len(points) == 1:
-        return points
-    flows, rtt, rate = (np.array(each)[:, None] for each in zip(*points, strict=True))
-    factor, phase = _look(subject, _loads(subject, flows, rate, packet_bytes), rtt)
-    return [points[i] for i in sorted({int(np.argmin(factor)), int(np.argmin(phase))})]
-
-
-def _longest_rtt(subject: DcqcnSubject, points: list[Point], packet_bytes: float) -> float | None:
-    """Round-trip time up to which all flows and rates of the points keep the gain margin; None: not at the shortest."""
-    flows, rate = (np.array(each)[:, None] for each in zip(*sorted({(p.flows, p.rate) for p in points}), strict=True))
-    loads, end = _loads(subject, flows, rate, packet_bytes), max(each.rtt_s for each in points)
-
-    def kept(rtt: float) -> bool:
-        return bool(_look(subject, loads, np.full(flows.shape, rtt))[0].min() >= MIN_FACTOR)
-
-    low, high = None, end / _FAR
-    while kept(high):
-        low = high
-        if low >= _FAR * end:
-            return low
-        high = low * _FURTHER
-    if low is None:
-        return None
-    for _ in range(_HALVED):
-        middle = (low * high) ** 0.5
-        low, high = (middle, high) if kept(middle) else (low, middle)
-    return low
-
-
-def _smallest_max(subject: DcqcnSubject, points: list[Point], packet_bytes: float) -> float | None:
-    """Smallest K_max, with the same K_min and P_max, at which all points keep the gain margin.
-
-    The loop's gain is proportional to the slope of the marks. None where packets are marked as they come: the queue's
-    delay grows with K_max then, and the margin with it at first alone; or where a point isn't stable with such a slope.
-    """
-    if subject.arriving:
-        return None
-    flows, rtt, rate = (np.array(each)[:, None] for each in zip(*points, strict=True))
-    loads = _loads(subject, flows, rate, packet_bytes)
-    steeper = float(_look(subject, loads, rtt)[0].min()) / MIN_FACTOR
-    if not 0.0 < steeper < inf:
-        return None
-    kept = _look(subject, loads._replace(slope=loads.slope * steeper), rtt)[0].min() >= 0.999 * MIN_FACTOR
-    return subject.min_bytes + (subject.max_bytes - subject.min_bytes) / steeper if kept else None
 
 
 def dcqcn(
@@ -346,12 +275,12 @@ def dcqcn(
     Raises
     ------
     InvalidValue
-        A value outside its bounds, or thresholds that make a step.
+        A value outside its bounds.
     """
     low = checked_number("kmin", kmin_bytes, "a size of at least 0 in bytes", at_least=0.0)
     high = checked_number("kmax", kmax_bytes, "a size above 0 in bytes", above=0.0)
-    if high <= low:
-        raise InvalidValue("kmax", kmax_bytes, "more than kmin: with equal thresholds the marks are a step")
+    if high < low:
+        raise InvalidValue("kmax", kmax_bytes, f"at least kmin, {low:g} bytes")
     most = checked_number("pmax", pmax, "a probability above 0 and at most 1", above=0.0, at_most=1.0)
     if isinstance(f, bool) or not isinstance(f, int) or not 1 <= f <= 1000:
         raise InvalidValue("F", f, "a whole number of stages from 1 to 1000")
@@ -389,7 +318,7 @@ def dcqcn_as_switch(law: WredLaw) -> DcqcnSubject:
     Raises
     ------
     InvalidValue
-        A colour without ECN, thresholds that make a step, or a probability of 0.
+        A colour without ECN, or a probability of 0.
     """
     if not law.ecn:
         raise InvalidValue("ecn", False, "ECN for this colour: DCQCN needs marks, and its packets are dropped")

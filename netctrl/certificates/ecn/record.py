@@ -1,11 +1,11 @@
-"""Limit cycle of a queue at a step, as it stands in a certificate."""
+"""Limit cycles of queues at a step and between near thresholds, as they stand in a certificate."""
 
 from __future__ import annotations
 
 from netctrl.model.io.record_file import Record
 from netctrl.units import format_quantity
 
-__all__ = ["QueueSwing", "StepCycle", "busy_text", "step_rows"]
+__all__ = ["QueueSwing", "RampCycle", "StepCycle", "busy_text", "ramp_rows", "step_rows"]
 
 
 class QueueSwing(Record, frozen=True):
@@ -64,22 +64,72 @@ class StepCycle(Record, frozen=True):
     """Points of the box that were looked at; between them nothing is proved."""
 
 
-def busy_text(step: StepCycle, *, held: bool) -> str:
+class RampCycle(Record, frozen=True):
+    """Queue between thresholds that make no linear loop, at the point of the box where it comes closest to running
+    empty or where most is lost."""
+
+    flows: float
+    """Number of flows there."""
+    rtt_s: float
+    """Round-trip time without the queue there [s]."""
+    capacity_bit_per_s: float
+    """Rate of the link there [bit/s]."""
+    thresholds_packets: tuple[float, float]
+    """Queues from which on some, and all, packets are marked [packet]."""
+    window_packets: float
+    """Window of a flow at the mean queue [packet]."""
+    fluid: QueueSwing
+    """Where the nonlinear fluid ends, integrated in time; at rest both ends are equal and the period is 0."""
+    lost_share: float
+    """Share of the capacity that is unused in the fluid, since the queue runs empty."""
+    longest_queue_packets: float
+    """Longest queue of the fluid at all points of the box that were looked at [packet]."""
+    limit_packets: float | None
+    """Longest queue that the law has room for [packet]; null: unlimited."""
+    points: int
+    """Points of the box that were looked at; between them nothing is proved."""
+
+    @property
+    def overflows(self) -> bool:
+        """Whether the longest queue reaches the limit, so that packets are lost, which the fluid leaves out."""
+        return self.limit_packets is not None and self.longest_queue_packets >= self.limit_packets
+
+    @property
+    def held(self) -> bool:
+        """Whether the queue always keeps a packet of each flow, and has room."""
+        return self.fluid.lowest_packets > self.flows and not self.overflows
+
+
+def busy_text(step: StepCycle | RampCycle, *, held: bool) -> str:
     """Verdict in words."""
     if held:
         return "the link stays busy"
+    if isinstance(step, RampCycle) and step.overflows:
+        return "the queue reaches its limit, where packets are lost"
     if step.fluid.lowest_packets > 0.0:
         return "the link stays busy in the fluid, but with less than a packet of each flow in the queue"
     return f"the queue runs empty, {100.0 * step.lost_share:.3g} % of the capacity is lost"
 
 
+def ramp_rows(cycle: RampCycle) -> list[tuple[str, str]]:
+    """(name, text) of what people read."""
+    low, high = cycle.thresholds_packets
+    where = (
+        f"{cycle.flows:.4g} flows, {_time(cycle.rtt_s)}, {format_quantity(cycle.capacity_bit_per_s, 'bit/s')}, "
+        f"thresholds {low:.6g} and {high:.6g} packets, windows {cycle.window_packets:.4g}"
+    )
+    return [("worst point", where), ("fluid in time", _swing_text(cycle.fluid))]
+
+
+def _swing_text(found: QueueSwing) -> str:
+    if found.period_s == 0.0:
+        return f"the queue rests at {found.mean_packets:.4g} packets"
+    ends = f"queue {found.lowest_packets:.4g} to {found.highest_packets:.4g} packets, mean {found.mean_packets:.4g}"
+    return f"{ends}, period {_time(found.period_s)}"
+
+
 def step_rows(step: StepCycle, packet_bytes: float) -> list[tuple[str, str]]:
     """(name, text) of what people read."""
-
-    def swing(found: QueueSwing) -> str:
-        ends = f"queue {found.lowest_packets:.4g} to {found.highest_packets:.4g} packets, mean {found.mean_packets:.4g}"
-        return f"{ends}, period {_time(found.period_s)}"
-
     where = (
         f"{step.flows:.4g} flows, {format_quantity(float(f'{step.rtt_s:.4g}'), 's')}, "
         f"{format_quantity(step.capacity_bit_per_s, 'bit/s')}, threshold {step.threshold_packets:.4g} packets, "
@@ -92,9 +142,9 @@ def step_rows(step: StepCycle, packet_bytes: float) -> list[tuple[str, str]]:
 
     return [
         ("worst point", where),
-        ("fluid in time", swing(step.fluid) + ("" if step.repeats else ", doesn't repeat itself")),
-        ("describing function", f"{swing(step.described)} (prediction)"),
-        ("sawtooth", f"{swing(step.sawtooth)} (prediction)"),
+        ("fluid in time", _swing_text(step.fluid) + ("" if step.repeats else ", doesn't repeat itself")),
+        ("describing function", f"{_swing_text(step.described)} (prediction)"),
+        ("sawtooth", f"{_swing_text(step.sawtooth)} (prediction)"),
         ("smallest threshold", f"{threshold(step.smallest_threshold_packets, step.smallest_threshold_s)} in the fluid"),
         ("", f"{threshold(step.safe_threshold_packets, step.safe_threshold_s)} with a packet of each flow to spare"),
         ("published rules", f"C d/7: {step.rule_2010_packets:.4g} packets, .17 C d: {step.rule_2011_packets:.4g}"),

@@ -34,6 +34,10 @@ class InstalledQueue:
     """None: the queue has no law that can be certified by a linear loop."""
     reason: str = ""
     """Why there is no law."""
+    unreadable: bool = False
+    """Whether the input doesn't say which law runs: `reason` names the value that can't be read."""
+    notes: tuple[str, ...] = ()
+    """What was inferred because the input doesn't say it."""
     probability: float | None = None
     """Present probability, from `tc -s`; of PIE, and p' of DualPI2."""
 

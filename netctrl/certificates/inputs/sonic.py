@@ -6,13 +6,14 @@ orchagent/qosorch.cpp.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from netctrl.certificates.inputs.queue import InstalledQueue, checked_text
 from netctrl.errors import FileError, InvalidValue, any_of, did_you_mean
 from netctrl.laws.targets.wred import WredLaw
 from netctrl.model.io.json_file import decoded
-from netctrl.model.io.validation_errors import shorten, shown
+from netctrl.model.io.validation_errors import shown
 
 __all__ = ["read_sonic"]
 
@@ -38,12 +39,19 @@ _FORMS = (
     "ecn_{}_mark_probability",
 )
 _KEYS = ("ecn", *(form.format(colour) for form in _FORMS for colour in _COLOURS))
+_SPELLINGS = {
+    f"{colour}_ect_{what}": f"ecn_{colour}_{what}"
+    for colour in _COLOURS
+    for what in ("min_threshold", "max_threshold", "mark_probability")
+} | {f"{colour}_ect_drop_probability": f"ecn_{colour}_mark_probability" for colour in _COLOURS}
+"""Other names of thresholds of ECN's own, as some switches write them."""
 
 
 def read_sonic(text: str | bytes, *, source: str = "CONFIG_DB") -> tuple[InstalledQueue, ...]:
     """Laws of the WRED profiles of a SONiC switch: one queue for each profile and colour with WRED.
 
-    Where a colour has thresholds of ECN's own, these are the law, and packets without ECN are left out.
+    Where a colour has thresholds of ECN's own, these are the law, and packets without ECN are left out. A colour that
+    can't be read doesn't hide the others: it is an unreadable queue, whose `reason` names the key.
 
     Parameters
     ----------
@@ -56,13 +64,13 @@ def read_sonic(text: str | bytes, *, source: str = "CONFIG_DB") -> tuple[Install
     Returns
     -------
     tuple of InstalledQueue
-        `handle` is the profile's name and `parent` the colour; a profile without WRED has no law.
+        `handle` is the profile's name and `parent` the colour; a profile without WRED has no law, nor one that can't be
+        read.
 
     Raises
     ------
     FileError
-        Text that isn't JSON, no profile in it, or a key that is missing, unknown or out of range; the message names
-        profile and key.
+        Text that isn't JSON, or has no profile.
 
     Examples
     --------
@@ -76,25 +84,51 @@ def read_sonic(text: str | bytes, *, source: str = "CONFIG_DB") -> tuple[Install
     profiles = parsed.get("WRED_PROFILE") if isinstance(parsed, dict) else None
     if not isinstance(profiles, dict) or not profiles:
         raise FileError(source, f"WRED_PROFILE: got {shown(profiles)}, takes a table of profiles by their names")
-    return tuple(queue for name, profile in profiles.items() for queue in _queues(source, name, profile))
+    return tuple(queue for name, profile in profiles.items() for queue in _queues(name, profile))
 
 
-def _queues(source: str, name: str, profile: Any) -> list[InstalledQueue]:
+def _queues(name: str, given: Any) -> list[InstalledQueue]:
+    whole = InstalledQueue(kind="wred", handle=name)
     try:
-        if not isinstance(profile, dict):
-            raise InvalidValue("profile", profile, "a table of keys")
-        for key in profile:
-            if key not in _KEYS:
-                raise InvalidValue("key", key, f"a key of a WRED profile{did_you_mean(key, _KEYS)}")
+        profile = _profile(given)
         marked = _word(profile, "ecn", _ECN, "ecn_none")
-        enabled = [colour for colour in _COLOURS if _word(profile, f"wred_{colour}_enable", _FLAGS, "false")]
-        laws = {colour: _law(profile, colour, colour in marked) for colour in enabled}
     except InvalidValue as error:
-        what = f"{error.argument}: got {shown(error.got)}, takes {error.takes}"
-        raise FileError(source, f"WRED_PROFILE|{shorten(name)}: {what}") from None
-    if not laws:
-        return [InstalledQueue(kind="wred", handle=name, reason="WRED is off for all colours")]
-    return [InstalledQueue(kind="wred", handle=name, parent=colour, law=law) for colour, law in laws.items()]
+        return [_unreadable(whole, error)]
+    found = []
+    for colour in _COLOURS:
+        queue = replace(whole, parent=colour)
+        try:
+            _check_keys([key for key in profile if colour in key.split("_")])
+            if _word(profile, f"wred_{colour}_enable", _FLAGS, "false"):
+                found.append(replace(queue, law=_law(profile, colour, colour in marked)))
+        except InvalidValue as error:
+            found.append(_unreadable(queue, error))
+    return found or [replace(whole, reason="WRED is off for all colours")]
+
+
+def _profile(given: Any) -> dict[str, Any]:
+    """A profile's keys in one spelling, with values without blanks around them; InvalidValue for one of no colour."""
+    if not isinstance(given, dict):
+        raise InvalidValue("profile", given, "a table of keys")
+    found = {}
+    for key, value in given.items():
+        spelled = _SPELLINGS.get(key.strip(), key.strip())
+        if spelled in found:
+            raise InvalidValue("key", key, f"{spelled} once")
+        found[spelled] = value.strip() if isinstance(value, str) else value
+    _check_keys([key for key in found if not set(key.split("_")) & set(_COLOURS)])
+    return found
+
+
+def _check_keys(keys: list[str]) -> None:
+    for key in keys:
+        if key not in _KEYS:
+            raise InvalidValue("key", key, f"a key of a WRED profile{did_you_mean(key, _KEYS)}")
+
+
+def _unreadable(queue: InstalledQueue, error: InvalidValue) -> InstalledQueue:
+    reason = f"{error.argument}: got {shown(error.got)}, takes {error.takes}"
+    return replace(queue, reason=reason, unreadable=True)
 
 
 def _law(profile: dict[str, Any], colour: str, ecn: bool) -> WredLaw:

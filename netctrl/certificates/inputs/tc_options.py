@@ -9,6 +9,7 @@ Sources: iproute2 6.1 and 7.1, tc/q_pie.c, q_fq_pie.c, q_dualpi2.c, q_red.c, lib
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -17,11 +18,14 @@ import msgspec
 from netctrl.errors import InvalidValue
 from netctrl.laws.targets.dualpi2 import DUALPI2_MAX, Dualpi2Law, dualpi2_shown
 from netctrl.laws.targets.integers import U32, checked_u32, u32
-from netctrl.laws.targets.jiffies import KNOWN_HZ, jiffies_of_us, longest_us, us_of_jiffies
+from netctrl.laws.targets.jiffies import HZ, KNOWN_HZ, jiffies_of_us, longest_us, us_of_jiffies
 from netctrl.laws.targets.pie_law import PieLaw
 from netctrl.laws.targets.red import RedLaw
 
-__all__ = ["OPTIONS", "Options"]
+__all__ = ["OPTIONS", "Options", "PieOptions", "inferred_hz"]
+
+_DEFAULT_US = 15_000
+"""Time between updates of a pie that is added without `tupdate` [us]."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -173,13 +177,36 @@ def _jiffies(shown: int, hz: int) -> int:
     checked_u32("tupdate", shown, f"time between updates in us at {hz} Hz", at_least=1, at_most=most)
     if _whole(shown, hz):
         return jiffies_of_us(shown, hz)
-    others = [str(other) for other in KNOWN_HZ if shown <= longest_us(other) and _whole(shown, other)]
+    others = [str(other) for other in KNOWN_HZ if _whole(shown, other)]
     remedy = f"; it is one at CONFIG_HZ = {' or '.join(others)}" if others else ""
     raise InvalidValue("tupdate", shown, f"a whole number of the kernel's ticks in us, here at {hz} Hz{remedy}")
 
 
 def _whole(shown: int, hz: int) -> bool:
-    return us_of_jiffies(jiffies_of_us(shown, hz), hz) == shown
+    return 0 < shown <= longest_us(hz) and us_of_jiffies(jiffies_of_us(shown, hz), hz) == shown
+
+
+def inferred_hz(shown: Iterable[object]) -> dict[int, int]:
+    """CONFIG_HZ of the kernel that shows these times between pie's updates [us], by time.
+
+    Each is a whole number of the kernel's ticks. Where several frequencies fit all of them, it is the one at which a
+    time is shown that stands for the default of 15 ms (20000, 16000, 16666 and 15000 us at 100, 250, 300 and 1000 Hz),
+    else 250 Hz. A time that fits no frequency is left out; times that fit none together have one each.
+
+    Examples
+    --------
+    >>> inferred_hz([15_000, 20_000]), inferred_hz([20_000]), inferred_hz([16_667])
+    ({15000: 1000, 20000: 1000}, {20000: 100}, {})
+    """
+    fits = {us: [hz for hz in KNOWN_HZ if _whole(us, hz)] for us in shown if type(us) is int}
+    fits = {us: hzs for us, hzs in fits.items() if hzs}
+    common = [hz for hz in KNOWN_HZ if all(hz in hzs for hzs in fits.values())]
+
+    def likeliest(hzs: list[int], times: Iterable[int]) -> int:
+        named = [hz for hz in hzs if us_of_jiffies(jiffies_of_us(_DEFAULT_US, hz), hz) in times]
+        return named[0] if named else HZ if HZ in hzs else hzs[0]
+
+    return {us: likeliest(common, fits) if common else likeliest(hzs, [us]) for us, hzs in fits.items()}
 
 
 def _sent_gain(name: str, shown: float) -> int:

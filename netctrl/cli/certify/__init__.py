@@ -11,7 +11,7 @@ from netctrl.cli.certify.common import OPTIONS
 from netctrl.cli.certify.ecn import dcqcn, dctcp
 from netctrl.cli.certify.installed import as_command, shipped, sonic, tc
 from netctrl.cli.certify.network import network
-from netctrl.cli.certify.pi import docsis_pie, dualpi2, pi2, pie
+from netctrl.cli.certify.pi import docsis_pie, dualpi2, fq_pie, pi2, pie
 from netctrl.cli.certify.red import red, wred
 from netctrl.cli.waiting import waiting
 
@@ -23,8 +23,8 @@ app = new_app(
     "netctrl certify pie --rtt 10ms:30ms --N 3:5 --capacity 20Mbit",
     "netctrl certify dualpi2 --rtt 20ms --window 50 --sender reno --json",
 )
-_COMMANDS = (pie, docsis_pie, dualpi2, pi2, red, wred, dctcp, dcqcn, network, tc, sonic, shipped)
-_NAMES = [command.__name__.replace("_", "-") for command in _COMMANDS]
+_COMMANDS = (pie, fq_pie, docsis_pie, dualpi2, pi2, red, wred, dctcp, dcqcn, network, tc, sonic, shipped)
+_NAMES = ["fq_pie" if command is fq_pie else command.__name__.replace("_", "-") for command in _COMMANDS]
 for command, name in zip(_COMMANDS, _NAMES, strict=True):
     app.command(command, name=name, help=inspect.getdoc(command))
 _OTHERS = ("cake", "choke", "codel", "fq_codel", "sfq")

@@ -36,7 +36,7 @@ def tc(
     where: Where,
     files: ListFiles | None = None,
     *,
-    hz: Annotated[str, option("NUMBER", HZ_TAKES)] = "250",
+    hz: Annotated[str | None, option("NUMBER", f"{HZ_TAKES}; by default the one that pie's tupdate tells")] = None,
 ) -> int:
     """Each queue that `tc -d -j qdisc show` prints: pie, fq_pie, dualpi2 and red; others are named with the reason.
 
@@ -49,7 +49,8 @@ def tc(
     def queues() -> Sequence[InstalledQueue]:
         from netctrl.certificates.inputs.tc import read_tc
 
-        return read_tc(_content(file), hz=read_whole("hz", hz, HZ_TAKES), source=_named(file))
+        asked = None if hz is None else read_whole("hz", hz, HZ_TAKES)
+        return read_tc(_content(file), hz=asked, source=_named(file))
 
     return _judged(queues, where, files)
 

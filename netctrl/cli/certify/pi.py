@@ -1,4 +1,4 @@
-"""`netctrl certify pie`, `docsis-pie`, `dualpi2` and `pi2`."""
+"""`netctrl certify pie`, `fq_pie`, `docsis-pie`, `dualpi2` and `pi2`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,19 @@ from typing import Annotated, Any
 from netctrl.cli.app import option, read_whole
 from netctrl.cli.certify.common import HZ_TAKES, Files, Where, gain, judged, sixteenths
 from netctrl.cli.certify.pi_options import TARGET, TUPDATE, TwoQueues, times
+from netctrl.errors import InvalidValue
 from netctrl.units import DURATION_TAKES
 
-__all__ = ["docsis_pie", "dualpi2", "pi2", "pie"]
+__all__ = ["docsis_pie", "dualpi2", "fq_pie", "pi2", "pie"]
 
 _QDELAY_REF = option("TIME", f"target, RFC 8033's QDELAY_REF: {DURATION_TAKES}", "--target", "--qdelay-ref")
 _T_UPDATE = option("TIME", f"between two updates, RFC 8033's T_UPDATE: {DURATION_TAKES}", "--tupdate", "--t-update")
 _ZERO = re.compile(r"0+(\.0*)?(hz)?", re.IGNORECASE)
+_PIE_ALPHA = option("GAIN", "on the delay's error: sixteenths of 1/s as in tc, or in 1/s as in 0.125Hz")
+_PIE_BETA = option("GAIN", "on the delay's change, in the same units")
+_HZ = option("NUMBER", HZ_TAKES)
+_ESTIMATOR = option("", "the delay is estimated from the rate of departures")
+_ECN = option("", "packets are marked and not dropped, for linux-reno and linux-creno")
 _ALPHA, _BETA = (option("GAIN", f"on the delay's {what} [1/s]") for what in ("error", "change"))
 
 
@@ -23,20 +29,18 @@ def pie(
     where: Where,
     files: Files | None = None,
     *,
-    alpha: Annotated[
-        str, option("GAIN", "on the delay's error: sixteenths of 1/s as in tc, or in 1/s as in 0.125Hz")
-    ] = "2",
-    beta: Annotated[str, option("GAIN", "on the delay's change, in the same units")] = "20",
+    alpha: Annotated[str, _PIE_ALPHA] = "2",
+    beta: Annotated[str, _PIE_BETA] = "20",
     target: Annotated[str, _QDELAY_REF] = "15ms",
     tupdate: Annotated[str, _T_UPDATE] = "15ms",
-    hz: Annotated[str, option("NUMBER", HZ_TAKES)] = "250",
-    dq_rate_estimator: Annotated[bool, option("", "the delay is estimated from the rate of departures")] = False,
-    ecn: Annotated[bool, option("", "packets are marked and not dropped, for linux-reno and linux-creno")] = False,
+    hz: Annotated[str, _HZ] = "250",
+    dq_rate_estimator: Annotated[bool, _ESTIMATOR] = False,
+    ecn: Annotated[bool, _ECN] = False,
     rfc: Annotated[
         bool, option("", "real numbers and no spreading of drops, as in RFC 8033, instead of Linux's")
     ] = False,
 ) -> int:
-    """PIE (RFC 8033), with the arithmetic of Linux's pie and fq_pie; options have tc's names and units.
+    """PIE (RFC 8033), with the arithmetic of Linux's pie; options have tc's names and units.
 
     Examples
     --------
@@ -54,6 +58,39 @@ def pie(
         }
 
     return judged("pie", parameters, where, files)
+
+
+def fq_pie(
+    where: Where,
+    files: Files | None = None,
+    *,
+    alpha: Annotated[str, _PIE_ALPHA] = "2",
+    beta: Annotated[str, _PIE_BETA] = "20",
+    target: Annotated[str, _QDELAY_REF] = "15ms",
+    tupdate: Annotated[str, _T_UPDATE] = "15ms",
+    hz: Annotated[str, _HZ] = "250",
+    dq_rate_estimator: Annotated[bool, _ESTIMATOR] = False,
+    ecn: Annotated[bool, _ECN] = False,
+) -> int:
+    """Linux's fq_pie: its PIE in a queue for each flow, which has its share of the rate; options have tc's names.
+
+    Examples
+    --------
+    netctrl certify fq_pie --rtt 10ms:30ms --N 3:5 --capacity 20Mbit
+    netctrl certify fq_pie --rtt 20ms --N 1 --capacity 4Mbit --ecn --sender linux-reno --json
+    """
+
+    def parameters() -> dict[str, Any]:
+        return {
+            **_pi(sixteenths, target, tupdate, alpha, beta),
+            "hz": read_whole("hz", hz, HZ_TAKES),
+            "dq_rate_estimator": dq_rate_estimator,
+            "ecn": ecn,
+        }
+
+    if files is not None and files.gains:
+        raise InvalidValue("gains", None, "a law with gains of its own: pie, which runs in each queue, dualpi2 or pi2")
+    return judged("fq_pie", parameters, where, files)
 
 
 def docsis_pie(

@@ -1,6 +1,7 @@
 """WRED profiles of SONiC: the one that it ships, colours, ECN's own thresholds, and what is refused by name."""
 
 import json
+import re
 from math import inf
 
 import pytest
@@ -87,13 +88,35 @@ def test_equal_thresholds_are_a_step():
 )
 def test_what_isn_t_taken_is_named(change, said):
     profile = {key: value for key, value in (AZURE | change).items() if value is not None}
-    with pytest.raises(FileError, match=rf"db\.json: WRED_PROFILE\|AZURE_LOSSLESS: .*{said}"):
-        read_sonic(config(profile), source="db.json")
+    queues = read_sonic(config(profile), source="db.json")
+    (unread,) = [queue for queue in queues if queue.unreadable]
+    assert (unread.handle, unread.law) == ("AZURE_LOSSLESS", None)
+    assert re.search(said, unread.reason)
+    # The key says which colours can't be read; the others are.
+    assert [queue.parent for queue in queues] == (["green", "yellow", "red"] if "green" in str(change) else [""])
+    assert all(queue.law is not None for queue in queues if queue is not unread)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"WRED_PROFILE": {}}', '{"WRED_PROFILE": 5}', '{"WRED_PROFILE": {"a": 1}}']
-)
+def test_a_profile_that_can_t_be_read_doesn_t_hide_the_others():
+    found = read_sonic(json.dumps({"WRED_PROFILE": {"A": 1, "B": {"ecn": "ecn_blue"}, "C": AZURE}}))
+    assert [(queue.name, queue.unreadable) for queue in found[:2]] == [("wred A", True), ("wred B", True)]
+    assert found[0].reason == "profile: got 1, takes a table of keys"
+    assert [queue.law for queue in found[2:]] == [queue.law for queue in read_sonic(config(AZURE))]
+
+
+def test_blanks_around_values_are_left_out_and_ect_is_ecn_s_own():
+    blank = {key: f" {value} " for key, value in AZURE.items()} | {"green_min_threshold": " 166912"}
+    law = read_sonic(config(blank))[0].law
+    assert law == WredLaw(min_bytes=166912, max_bytes=2**21, max_percent=5, ecn=True)
+    own = {"min_threshold": "1000", "max_threshold": "2000", "mark_probability": "20"}
+    spelled = [{form.format(key): value for key, value in own.items()} for form in ("ecn_green_{}", "green_ect_{}")]
+    first, second = (read_sonic(config(AZURE | each)) for each in spelled)
+    assert first == second
+    assert first[0].law == WredLaw(min_bytes=1000, max_bytes=2000, max_percent=20, ecn=True)
+    assert read_sonic(config(AZURE | spelled[0] | spelled[1]))[0].reason.startswith("key: got 'green_ect_min_thresh")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"WRED_PROFILE": {}}', '{"WRED_PROFILE": 5}'])
 def test_text_without_profiles(text):
     with pytest.raises(FileError):
         read_sonic(text)

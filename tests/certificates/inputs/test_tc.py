@@ -1,6 +1,7 @@
 """Queues from tc's output: real output of Linux, values that tc rounds, and what is refused by name."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -76,18 +77,63 @@ def test_output_with_details():
 
 def test_output_without_details_lacks_red_s_weight():
     queues = json.loads((DATA / "plain.json").read_text())
-    with pytest.raises(FileError, match=r"tc: red 8005: on d5, root: ewma: got None, .* `tc -d -j qdisc show`"):
-        read_tc(json.dumps(queues), hz=1000)
-    others = [queue for queue in queues if queue["kind"] != "red"]
-    found = read_tc(json.dumps(others), hz=1000)
+    found = read_tc(json.dumps(queues), hz=1000)
+    (red,) = [queue for queue in found if queue.kind == "red"]
+    assert red.name == "red 8005: on d5, root"
+    assert red.unreadable
+    assert re.match(r"ewma: got None, .* `tc -d -j qdisc show`", red.reason)
     detailed = read_tc((DATA / "details.json").read_bytes(), hz=1000)
-    assert [queue.law for queue in found] == [queue.law for queue in detailed if queue.kind != "red"]
+    assert [queue.law for queue in found if queue is not red] == [q.law for q in detailed if q.kind != "red"]
     assert {queue.probability for queue in found} == {None}
 
 
 def test_output_of_a_tc_that_doesn_t_know_a_discipline():
-    with pytest.raises(FileError, match="newer iproute2"):
-        read_tc((DATA / "tc-6.1.txt").read_text())
+    found = read_tc((DATA / "tc-6.1.txt").read_text())
+    unknown = [queue for queue in found if "newer iproute2" in queue.reason]
+    assert [queue.name for queue in unknown] == ["dualpi2 8003: on d3, root", "dualpi2 8004: on d4, root"]
+    assert all(queue.unreadable for queue in unknown)
+    detailed = {queue.device: queue.law for queue in read_tc((DATA / "details.json").read_bytes())}
+    assert all(queue.law == detailed[queue.device] for queue in found if queue.kind in ("pie", "fq_pie"))
+
+
+@pytest.mark.parametrize(
+    ("shown", "hz"), [([15_000], 1000), ([16_000], 250), ([16_666], 300), ([20_000], 100), ([20_000, 16_000], 250)]
+)
+def test_the_intervals_that_pie_shows_name_the_kernels_clock(shown, hz):
+    """What each kernel shows for the default of 15 ms, and a second pie with 20 ms on one machine."""
+    queues = read_tc(json.dumps([entry("pie", PIE | {"tupdate": us}) for us in shown]))
+    assert [queue.law.hz for queue in queues] == [hz] * len(shown)
+    assert [queue.law.shown["tupdate"] for queue in queues] == shown
+    assert all(f"taken as {hz}" in queue.notes[0] for queue in queues)
+    assert queues[0].law == read_tc(json.dumps([entry("pie", PIE | {"tupdate": shown[0]})]), hz=hz)[0].law
+
+
+def test_intervals_of_two_machines_have_a_clock_each_and_one_that_fits_none_is_named():
+    shown = (15_000, 16_666, 15_001)
+    first, second, third = read_tc(json.dumps([entry("pie", PIE | {"tupdate": us}) for us in shown]))
+    assert (first.law.hz, second.law.hz) == (1000, 300)
+    assert (third.law, third.unreadable) == (None, True)
+    assert third.reason.startswith("tupdate: got 15001, takes a whole number of the kernel's ticks")
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        entry("pie", PIE | {"alpha": None}),
+        entry("pie", PIE | {"max_burst": 150}),
+        entry("red", RED | {"max": 10}),
+        entry("dualpi2", {}),
+        entry("pei", PIE),
+        {"kind": "pie"},
+        5,
+    ],
+)
+def test_one_unreadable_discipline_is_named_and_the_others_are_read(bad):
+    first, unread, last = read_tc(json.dumps([entry("pie", PIE), bad, entry("red", RED)]))
+    assert first.law == law_of("pie", PIE)
+    assert last.law == law_of("red", RED)
+    assert (unread.law, unread.unreadable) == (None, True)
+    assert unread.reason
 
 
 def test_every_shown_target_leads_to_a_law_that_shows_it():
@@ -149,8 +195,9 @@ def test_red_s_older_probability():
     ],
 )
 def test_what_isn_t_taken_is_named(kind, change, said):
-    with pytest.raises(FileError, match=rf"file\.json: {kind} 2: on eth0, root: .*{said}"):
-        read_tc(json.dumps([entry(kind, GOOD[kind] | change)]), source="file.json")
+    (queue,) = read_tc(json.dumps([entry(kind, GOOD[kind] | change)]), hz=250)
+    assert (queue.name, queue.law, queue.unreadable) == (f"{kind} 2: on eth0, root", None, True)
+    assert re.search(said, queue.reason)
 
 
 @pytest.mark.parametrize(("kind", "key"), [(kind, key) for kind, good in GOOD.items() for key in good])
@@ -159,8 +206,9 @@ def test_missing_options_are_named(kind, key):
     if key in ("ecn", "Scell_log", "split-gso"):
         assert law_of(kind, options) is not None
         return
-    with pytest.raises(FileError, match=key):
-        law_of(kind, options)
+    (queue,) = read_tc(json.dumps([entry(kind, options)]))
+    assert (queue.law, queue.unreadable) == (None, True)
+    assert key in queue.reason
 
 
 @pytest.mark.parametrize(
@@ -173,7 +221,6 @@ def test_missing_options_are_named(kind, key):
         ('[{"kind": "pie"}]', "handle"),
         ('[{"kind": "pie", "kind": "red"}]', "occurs twice"),
         ("qdisc pie 2: dev eth0 root refcnt 2 limit 1000p", "add -j"),
-        (json.dumps([entry("pei", PIE)]), "pei 2: on eth0, root: unknown discipline 'pei'; did you mean 'pie'"),
         ("[" * 100_000, "nested too deeply|not JSON"),
         (b"\xff", "not JSON"),
         ("\ud800", "not UTF-8"),
@@ -183,6 +230,11 @@ def test_missing_options_are_named(kind, key):
 def test_text_that_isn_t_tc_s(text, said):
     with pytest.raises(FileError, match=said):
         read_tc(text)
+
+
+def test_an_unknown_discipline_is_named_with_a_likely_one():
+    (queue,) = read_tc(json.dumps([entry("pei", PIE)]))
+    assert (queue.name, queue.reason) == ("pei 2: on eth0, root", "unknown discipline 'pei'; did you mean 'pie'?")
 
 
 def test_large_inputs_are_refused():
