@@ -1,8 +1,9 @@
 """Building the kernel as a program of the user, into the user's cache.
 
 A kernel is kept in a folder named by its version and a hash of the source, the configuration and the compiler: `linux`,
-its `config`, and `kernel.json` with the SHA-256 of the program. The guest's first process and the library loaded before
-the kernel are compiled apart, in seconds.
+its `config`, and `kernel.json` with the SHA-256 of the program. A build that fails or is killed leaves its objects, and
+the next one of the same source, configuration and compiler goes on with them. The guest's first process and the library
+loaded before the kernel are compiled apart, in seconds.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import msgspec
 from netctrl.errors import NetctrlError
 from netctrl.kernel.config import HZ, OPTIONAL, fragment, not_kept, read_config, root_kconfig
 from netctrl.kernel.source import Source, find_source, read_version, unpack
-from netctrl.model.io.files import user_cache
+from netctrl.model.io.files import sha256, user_cache
 
 __all__ = ["Guest", "Kernel", "build_guest", "build_kernel", "chosen_kernel", "kernels", "missing_tools"]
 
@@ -171,6 +172,8 @@ def build_kernel(
     key = _key(source.stamp, fragment() + str(HZ), compiler)
     cache = _cache("linux")
     with _alone(cache):
+        for left in set(cache.glob("building-*")) - {cache / f"building-{key}"}:
+            shutil.rmtree(left, ignore_errors=True)
         for kernel in kernels():
             if kernel.folder.endswith(key):
                 return kernel
@@ -180,53 +183,64 @@ def build_kernel(
 
 def _built(source: Source, compiler: str, key: str, cache: Path, jobs: int, progress: Progress) -> Kernel:
     begin = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="building-", dir=cache) as name:
-        work = Path(name)
-        if source.path.is_dir():
-            tree = source.path
-        else:
-            tree = unpack(source.path, work, lambda share: progress("unpacking", _SHARE_UNPACKED * share))
-        made = work / "made"
-        made.mkdir()
-        version = read_version(tree)
-        (made / "Kconfig.netctrl").write_text(root_kconfig((tree / "Kconfig").read_text(encoding="utf-8")))
-        make = ["make", "-C", str(tree), "ARCH=um", f"O={made}", f"KBUILD_KCONFIG={made / 'Kconfig.netctrl'}"]
-        _make([*make, "tinyconfig"])
-        with (made / ".config").open("a", encoding="utf-8") as file:
-            file.write(fragment())
-        _make([*make, "olddefconfig"])
-        config = (made / ".config").read_text(encoding="utf-8")
-        on = read_config(config)
-        lost = not_kept(on) + ([] if f"CONFIG_HZ={HZ}\n" in config else ["HZ"])
-        if lost:
-            raise NetctrlError(f"Linux {version} doesn't take these options: {', '.join(lost)}; use 6.1 to 7.2")
-        steps = 0
+    work = cache / f"building-{key}"  # a build that fails or is killed goes on here
+    made = work / "made"
+    made.mkdir(parents=True, exist_ok=True)
+    tree = source.path
+    if not tree.is_dir():
+        tree = _unpacked(tree, work, progress)
+    version = read_version(tree)
+    (made / "Kconfig.netctrl").write_text(root_kconfig((tree / "Kconfig").read_text(encoding="utf-8")))
+    make = ["make", "-C", str(tree), "ARCH=um", f"O={made}", f"KBUILD_KCONFIG={made / 'Kconfig.netctrl'}"]
+    _make([*make, "tinyconfig"])
+    with (made / ".config").open("a", encoding="utf-8") as file:
+        file.write(fragment())
+    _make([*make, "olddefconfig"])
+    config = (made / ".config").read_text(encoding="utf-8")
+    on = read_config(config)
+    lost = not_kept(on) + ([] if f"CONFIG_HZ={HZ}\n" in config else ["HZ"])
+    if lost:
+        raise NetctrlError(f"Linux {version} doesn't take these options: {', '.join(lost)}; use 6.1 to 7.2")
+    steps = sum(1 for _ in made.rglob("*.o"))
 
-        def step(line: str) -> None:
-            nonlocal steps
-            steps += line.startswith("  CC")
-            share = min(steps / _EXPECTED_STEPS, 1.0)
-            progress(f"compiling Linux {version}", _SHARE_UNPACKED + (1.0 - _SHARE_UNPACKED) * share)
+    def step(line: str) -> None:
+        nonlocal steps
+        steps += line.startswith("  CC")
+        share = min(steps / _EXPECTED_STEPS, 1.0)
+        progress(f"compiling Linux {version}", _SHARE_UNPACKED + (1.0 - _SHARE_UNPACKED) * share)
 
-        _make([*make, f"-j{jobs}", "linux"], step)
-        kept = work / "kept"
-        kept.mkdir()
-        shutil.copyfile(made / "linux", kept / "linux")
-        (kept / "linux").chmod(0o755)
-        shutil.copyfile(made / ".config", kept / "config")
-        kernel = Kernel(
-            version=version,
-            sha256=hashlib.sha256((kept / "linux").read_bytes()).hexdigest(),
-            source=source.path.name,
-            compiler=compiler,
-            absent=tuple(name for name in OPTIONAL if name not in on),
-            build_s=time.monotonic() - begin,
-        )
-        (kept / "kernel.json").write_bytes(msgspec.json.format(msgspec.json.encode(kernel)))
-        place = cache / f"{version}-{key}"
-        kept.rename(place)
-        progress(f"built Linux {version}", 1.0)
+    _make([*make, f"-j{jobs}", "linux"], step)
+    kept = work / "kept"
+    kept.mkdir(exist_ok=True)
+    shutil.copyfile(made / "linux", kept / "linux")
+    (kept / "linux").chmod(0o755)
+    shutil.copyfile(made / ".config", kept / "config")
+    kernel = Kernel(
+        version=version,
+        sha256=sha256(kept / "linux"),
+        source=source.path.name,
+        compiler=compiler,
+        absent=tuple(name for name in OPTIONAL if name not in on),
+        build_s=time.monotonic() - begin,
+    )
+    (kept / "kernel.json").write_bytes(msgspec.json.format(msgspec.json.encode(kernel)))
+    place = cache / f"{version}-{key}"
+    kept.rename(place)
+    shutil.rmtree(work, ignore_errors=True)
+    progress(f"built Linux {version}", 1.0)
     return msgspec.structs.replace(kernel, folder=str(place))
+
+
+def _unpacked(tarball: Path, work: Path, progress: Progress) -> Path:
+    """The tree of a tarball, which an earlier build may have unpacked."""
+    place, part = work / "tree", work / "unpacking"
+    if not place.is_dir():
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir()
+        tree = unpack(tarball, part, lambda share: progress("unpacking", _SHARE_UNPACKED * share))
+        tree.rename(place)
+        part.rmdir()
+    return place
 
 
 def _make(command: list[str], step: Callable[[str], None] = lambda _: None) -> None:
@@ -327,6 +341,4 @@ def _alone(folder: Path) -> Generator[None]:
 
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        for left in folder.glob("building-*"):  # of a build that was killed
-            shutil.rmtree(left, ignore_errors=True)
         yield
