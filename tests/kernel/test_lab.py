@@ -185,6 +185,18 @@ def test_sampled_marks_are_those_of_the_discipline(scenario_of) -> None:
     assert dropping.loss_ratio > 1e-3
 
 
+def test_what_a_wire_loses_is_lost() -> None:
+    """A share of the packets, each by itself, that were sent and didn't depart; the queue loses none."""
+    line = Link(id="line", source="a", target="b", capacity="10Mbit", delay="10ms", buffer="100kB", loss=0.02)
+    udp = UdpFlows(id="udp", path=("line",), rate="5Mbit", count=1, spacing="constant")
+    scenario = netctrl.Scenario.of(name="lossy", links=(line,), flows=(udp,), duration="60s", packet_size=1000)
+    result = netctrl.simulate(scenario, "kernel")
+    link, packets = result.summary().links[0], 5e6 / 8e3 * 60
+    assert link.loss_ratio == pytest.approx(0.02, abs=4.0 * (0.02 * 0.98 / packets) ** 0.5)
+    assert result.lost_bytes.sum() + result.departed_bytes.sum() == pytest.approx(1000 * packets, abs=2000.0)
+    assert result.carried_bytes.sum() == pytest.approx((1000 - 42) / 1000 * result.departed_bytes.sum(), abs=30e3)
+
+
 def test_dctcp_marks_and_echoes_each_packet(scenario_of) -> None:
     """A step threshold of 2 ms: the standing queue stays near it, as only DCTCP's exact echo allows."""
     queue = KernelQueue(discipline="codel", parameters={"ce_threshold": 2e-3, "ecn": 1, "target": 1.0, "interval": 1.0})

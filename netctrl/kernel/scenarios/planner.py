@@ -67,6 +67,8 @@ class KernelPlan(NamedTuple):
     """(L, 2) number of the namespace, and index of the interface, at the source of each link."""
     marked: tuple[int, ...]
     """Link of each marker, in their order in the plan."""
+    lossy: tuple[int, ...]
+    """Links on whose wires packets are lost. At each sample these wires' counters follow those of all queues."""
 
 
 def payload_share(packet_size: float) -> float:
@@ -147,7 +149,9 @@ class _Planner:
         if self.control is not None:
             self.plan.prepared(self.wires.namespace(), rater_program())
         places = np.array([self.wires.out[link.id] for link in self.scenario.links])
+        lossy = tuple(k for k, link in enumerate(self.scenario.links) if link.loss)
         queries = [Query(*self.wires.out[link.id], HTB_CLASS) for link in self.scenario.links]
+        queries += [Query(*self.wires.arrivals[self.scenario.links[k].id], ROOT) for k in lossy]
         self.plan.watch(interval, samples, queries)
         self.plan.run(duration, _GRACE_S)
         return KernelPlan(
@@ -159,6 +163,7 @@ class _Planner:
             laws=self.laws,
             places=places,
             marked=marked,
+            lossy=lossy,
         )
 
     # --- links ---
