@@ -2,8 +2,8 @@
 
 A kernel is kept in a folder named by its version and a hash of the source, the configuration and the compiler: `linux`,
 its `config`, and `kernel.json` with the SHA-256 of the program. A build that fails or is killed leaves its objects, and
-the next one of the same source, configuration and compiler goes on with them. The guest's first process and the library
-loaded before the kernel are compiled apart, in seconds.
+the next one of the same source, configuration and compiler goes on with them. The guest's first process, the program
+that starts a kernel and the library loaded before it are compiled apart, in seconds.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ import subprocess
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
 
 import msgspec
 
@@ -28,7 +30,17 @@ from netctrl.kernel.config import HZ, OPTIONAL, fragment, not_kept, read_config,
 from netctrl.kernel.source import Source, find_source, read_version, unpack
 from netctrl.model.io.files import sha256, user_cache
 
-__all__ = ["Guest", "Kernel", "build_guest", "build_kernel", "chosen_kernel", "kernels", "missing_tools"]
+__all__ = [
+    "Guest",
+    "Kernel",
+    "build_guest",
+    "build_kernel",
+    "build_program",
+    "chosen_kernel",
+    "kernels",
+    "missing_tools",
+    "toolchain",
+]
 
 CHOICE = "NETCTRL_KERNEL"
 """Environment variable: version or folder of the kernel to use, instead of the newest."""
@@ -42,16 +54,11 @@ _TOOLS = {
 }
 _HEADERS = {"libelf.h": "libelf-dev"}
 _PROBE_S, _MAKE_S, _GUEST_S = 20.0, 4 * 3600.0, 300.0
-_PROGRAMS = {
-    "guest": (("guest.c",), ("-pthread",)),
-    "preload.so": (("entropy.c", "registers.c"), ("-shared", "-fPIC")),
-}
-"""Sources and compiler flags of each."""
 _EXPECTED_STEPS = 800
 _LAST_LINES = 12
 _SHARE_UNPACKED = 0.1
 _SETTINGS = {"LC_ALL": "C", "MAKEFLAGS": "", "KBUILD_BUILD_TIMESTAMP": "1970-01-01", "KBUILD_BUILD_USER": "netctrl"}
-_SETTINGS["KBUILD_BUILD_HOST"] = "netctrl"
+_SETTINGS |= {"KBUILD_BUILD_HOST": "netctrl", "KBUILD_BUILD_VERSION": "1"}  # of a resumed build too
 
 Progress = Callable[[str, float], None]
 
@@ -80,11 +87,13 @@ class Kernel(msgspec.Struct, frozen=True, kw_only=True):
         return Path(self.folder) / "linux"
 
 
-class Guest(msgspec.Struct, frozen=True):
+class Guest(NamedTuple):
     """Programs for the inside of a kernel, and for what it asks of the host."""
 
     first_process: Path
-    """Carries out a plan."""
+    """Carries out a plan; needs no library, so that nothing else of the machine decides what it does."""
+    launcher: Path
+    """Starts a kernel that ends with its parent, and sees the host's files read-only."""
     preload: Path
     """Library that answers getrandom(2) from a seed, and sets all of the host's registers by ptrace(2)."""
 
@@ -280,32 +289,59 @@ def build_guest() -> Guest:
     NetctrlError
         No compiler, or it fails.
     """
-    if shutil.which("gcc") is None:
-        raise NetctrlError("this machine has no gcc: `apt-get install gcc libc6-dev`")
-    sources = {each.name: each.read_bytes() for each in files("netctrl.kernel").joinpath("guest").iterdir()}
-    code = b"".join(name.encode() + content for name, content in sorted(sources.items()) if name.endswith(".c"))
-    place = _cache("guests") / _key(code.decode(), _first_line(["gcc", "--version"]))
-    guest = Guest(place / "guest", place / "preload.so")
-    if guest.first_process.is_file() and guest.preload.is_file():
-        return guest
+    return Guest(
+        first_process=build_program("guest.c", ("-static", "-pthread")),
+        launcher=build_program("launch.c", ("-static",)),
+        preload=build_program("preload.c", ("-shared", "-fPIC")),
+    )
+
+
+def toolchain(kernel: Kernel) -> dict[str, str]:
+    """What decides on a run's bytes, beside its plan and seed: the kernel, and what compiled it and the guest."""
+    return {
+        "linux": kernel.version,
+        "linux sha256": kernel.sha256,
+        "compiler": kernel.compiler,
+        "libc": _first_line(["ldd", "--version"]) if shutil.which("ldd") else "unknown",
+        "guest sha256": sha256(build_guest().first_process),
+    }
+
+
+def build_program(source: str, flags: Sequence[str], others: Mapping[str, str] = MappingProxyType({})) -> Path:
+    """Compile a program of the guest, or find the one compiled of the same text by the same compiler.
+
+    Parameters
+    ----------
+    source : str
+        File in C or C++, in `netctrl/kernel/guest`.
+    flags : sequence of str
+        The compiler's.
+    others : mapping, optional
+        Texts that it includes, by name.
+
+    Raises
+    ------
+    NetctrlError
+        No compiler, or it fails.
+    """
+    compiler, package = ("gcc", "gcc libc6-dev") if source.endswith(".c") else ("g++", "g++")
+    if shutil.which(compiler) is None:
+        raise NetctrlError(f"this machine has no {compiler}: `apt-get install {package}`")
+    texts = {source: files("netctrl.kernel").joinpath("guest", source).read_text(encoding="utf-8"), **others}
+    key = _key(*texts, *texts.values(), *flags, _first_line([compiler, "--version"]))
+    place = _cache("guests") / f"{Path(source).stem}-{key}"
+    if place.is_file():
+        return place
     with tempfile.TemporaryDirectory(prefix="building-", dir=place.parent) as name:
-        work = Path(name) / "kept"
-        work.mkdir()
-        for file, (names, flags) in _PROGRAMS.items():
-            texts = [work / name for name in names]
-            for text in texts:
-                text.write_bytes(sources[text.name])
-            command = ["gcc", "-O2", "-Wall", *flags, "-o", str(work / file), *map(str, texts), "-ldl"]
-            made = subprocess.run(command, capture_output=True, text=True, timeout=_GUEST_S, check=False)
-            if made.returncode != 0:
-                said = "\n".join(_errors(made.stderr.splitlines()))
-                raise NetctrlError(f"{' and '.join(names)} do not compile:\n{said}")
-        try:
-            work.rename(place)
-        except OSError:  # another process was faster
-            if not guest.first_process.is_file():
-                raise
-    return guest
+        for file, text in texts.items():
+            (Path(name) / file).write_text(text, encoding="utf-8")
+        command = [compiler, "-O2", "-Wall", *flags, "-o", "program", source, "-ldl"]
+        made = subprocess.run(command, capture_output=True, text=True, timeout=_GUEST_S, check=False, cwd=name)
+        if made.returncode != 0:
+            said = "\n".join(_errors(made.stderr.splitlines()))
+            raise NetctrlError(f"{source} does not compile:\n{said}")
+        (Path(name) / "program").rename(place)
+    return place
 
 
 def _first_line(command: list[str]) -> str:
