@@ -22,7 +22,7 @@ import numpy as np
 from netctrl.errors import InvalidValue
 from netctrl.kernel.plan import PlanWriter, Query, TcpFlow
 from netctrl.kernel.scenarios.link_control import LinkControl
-from netctrl.kernel.scenarios.marker import MarkTask, marker_program
+from netctrl.kernel.scenarios.marker import attach_requests, marker_program
 from netctrl.kernel.scenarios.pacer import pacer_program
 from netctrl.kernel.scenarios.queues import HTB_CLASS, HTB_HANDLE, is_marked
 from netctrl.kernel.scenarios.rater import rater_program
@@ -169,16 +169,10 @@ class _Planner:
     # --- links ---
 
     def _marker(self, link: Link, samples: int) -> None:
-        task = MarkTask(
-            interface=self.wires.out[link.id].index,
-            parent=HTB_CLASS,
-            queue=link.queue,
-            packet=self.packet,
-            buffer=link.buffer,
-            interval=self.scenario.interval,
-            samples=samples,
-        )
-        self.plan.prepared(self.wires.out[link.id].namespace, marker_program(task))
+        at, what = self.wires.out[link.id], f"mark packets of {link.id}"
+        program = marker_program(link, at.index, HTB_CLASS, self.packet, self.scenario.interval, samples)
+        self.plan.request(at.namespace, attach_requests(at.index)[0], what)
+        self.plan.prepared(at.namespace, program)
 
     def _changes(self) -> None:
         capacity = {link.id: link.capacity for link in self.scenario.links}
