@@ -12,7 +12,7 @@ from netctrl.errors import NetctrlError
 __all__ = ["compiled", "tools", "virtual_kernel"]
 
 _TOOLS = {
-    "g++": (("g++", "clang++"), "ns-3 programs", "apt-get install g++"),
+    "g++": (("g++", "clang++"), "ns-3 programs, and marking laws in the kernel", "apt-get install g++"),
     "make": (("make",), "ns-3 programs", "apt-get install make"),
     "ip": (("ip",), "inspecting testbeds and queues by hand", "apt-get install iproute2"),
     "systemd-analyze": (("systemd-analyze",), "checking units of netctrl linux --unit", "apt-get install systemd"),

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from netctrl.engines.case import Case, link_rate_law, tracking_plan
 from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.errors import InvalidValue, checked_whole
 from netctrl.kernel.access.lacks import access_lacks
 from netctrl.kernel.scenarios.lacks import machine_lacks, network_lacks, scenario_lacks
 from netctrl.model.design.design import HftracDesign
+from netctrl.model.io.provenance import Provenance
 from netctrl.scenario.access.network import AccessLine
 from netctrl.scenario.access.plan import AccessLinkTracking
 from netctrl.scenario.access.result import AccessLinkResult
@@ -30,13 +33,21 @@ _PACKET_SIZE = 1500
 """Size of packets of a network's demands, as in the packet engine [byte]."""
 
 
+def _provenance(case: Case, job: Job, *others: str) -> Provenance:
+    """Provenance with the kernel, and with what compiled it, on which its random numbers depend."""
+    from netctrl.kernel.build import chosen_kernel, toolchain
+
+    made = job.provenance(case.scenario, "numpy", *others)
+    return msgspec.structs.replace(made, libraries=made.libraries | toolchain(chosen_kernel()))
+
+
 def _queues(case: Case, job: Job) -> SimulationResult:
     from netctrl.kernel.scenarios.run import run_scenario
     from netctrl.sim.network.demand_draws import draw_demands
     from netctrl.sim.tcp_aqm.traffic import draw_flows
 
     job.once(case.scenario)
-    made = job.provenance(case.scenario, "numpy")
+    made = _provenance(case, job)
     draws = draw_flows(case.scenario, merged=False)
     demands = draw_demands(case.scenario)
     result = run_scenario(case.scenario, draws, made, demands=demands, control=_link_control(case))
@@ -64,7 +75,7 @@ def _bottleneck(case: Case, job: Job) -> BottleneckResult:
     job.once(case.scenario)
     network = bottleneck_network(case.scenario, case.law)
     draws = draw_flows(network, merged=False)
-    result = run_bottleneck(case.scenario, network, draws, job.provenance(case.scenario, "numpy"))
+    result = run_bottleneck(case.scenario, network, draws, _provenance(case, job))
     if job.progress is not None:
         job.progress(1.0)
     return result
@@ -84,7 +95,7 @@ def _network(case: Case, job: Job) -> NetworkResult:
             RunTraffic(number, draws.rates, tcp_starts(scenario, number), draws.phase, draws.late, draws.received)
             for number, draws in zip(runs, run_draws(scenario, plan, runs), strict=True)
         ),
-        job.provenance(case.scenario, "numpy"),
+        _provenance(case, job),
         packet_size=_packet_size(job),
         n_jobs=job.n_jobs,
         watch=job.watch,
@@ -101,7 +112,7 @@ def _access(case: Case, job: Job) -> AccessLinkTracking | AccessLinkResult:
     job.once(case.scenario)
     plan = None if case.design is None else tracking_plan(case)
     draws = AccessDraws(access_link_plant(case.scenario).premium_phase, flow_pauses(case.scenario, plan))
-    found = run_access(case.scenario, plan, draws, job.provenance(case.scenario, "numpy", "numba"))
+    found = run_access(case.scenario, plan, draws, _provenance(case, job, "numba"))
     if job.progress is not None:
         job.progress(1.0)
     return found

@@ -1,9 +1,11 @@
 """Running a plan in a kernel: a process of the host, without privilege, in virtual time.
 
 The kernel's clock stands while a process of it computes, and jumps to the next event when all of them sleep. All of its
-random numbers come from a seed, so that two runs of a plan give the same bytes, whatever the host's load is.
+random numbers come from a seed, so that two runs of a plan give the same bytes, whatever the host's load is. Linux
+mixes its command line into its random numbers, so that has no path of this machine.
 
-The kernel sees the host's files read-only. It writes to one folder, and to its memory, a file that has no name.
+The kernel sees the host's files read-only. It writes to one folder, and to its memory, a file that has no name. It ends
+with the thread that started it, however that ends.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from netctrl.errors import NetctrlError
 from netctrl.kernel.build import Guest, Kernel
 from netctrl.kernel.plan import Answer, PlanWriter, read_results
 
-__all__ = ["MEMORY_BYTES", "WALL_LIMIT_S", "boot_command", "run_plan", "work_folder"]
+__all__ = ["MEMORY_BYTES", "WALL_LIMIT_S", "boot_command", "prepared", "run_plan", "work_folder"]
 
 MEMORY_BYTES = 1 << 30
 """Memory of the kernel; what it doesn't touch, the host doesn't spend."""
@@ -30,11 +32,14 @@ WALL_LIMIT_S = 900.0
 """Longest run by the host's clock."""
 _BORN_NS = 1_600_000_000_000_000_000  # the kernel's date at its start
 _PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+_FIRST_PROCESS, _PRELOAD, _HOST = "guest", "preload", "host"  # in a kernel's folder
 _LAST_LINES = 15
 _LONGEST_CONSOLE = 1 << 20
 _REMEDIES = {
     "Out of memory": "it ran out of memory: a larger memory_bytes, fewer flows, or smaller buffers",
     "Kernel panic": "it panicked: another version, by `netctrl kernel build --source`",
+    "can't be made read-only": "nothing keeps what runs inside from this host's files, which allows neither a mount "
+    "namespace nor Landlock: become root, or allow user namespaces",
     "Bus error": "the host has no room for its memory in /dev/shm: set TMPDIR to a folder with room",
 }
 
@@ -48,6 +53,7 @@ def run_plan(
     seed: int,
     memory_bytes: int = MEMORY_BYTES,
     wall_limit_s: float = WALL_LIMIT_S,
+    confined: bool = False,
 ) -> list[tuple[int, bytes]]:
     """Boot a kernel that carries out a plan; returns its results.
 
@@ -62,14 +68,17 @@ def run_plan(
     memory_bytes : int
     wall_limit_s : float
         When a run that doesn't end is ended, by the host's clock [s].
+    confined : bool
+        Whether a host that allows neither a mount namespace nor Landlock is refused. Without, only the kernel's own
+        read-only mount keeps what runs inside from the host's files.
 
     Raises
     ------
     NetctrlError
         A request that the kernel refuses, a program that fails, or a kernel that stops: with its console's last lines.
     """
-    (folder / "plan").write_bytes(plan.content())
-    said = _boot(kernel, guest, folder, seed, memory_bytes, wall_limit_s)
+    with prepared(folder, plan, guest):
+        said = _boot(kernel, guest, folder, seed, memory_bytes, wall_limit_s, confined)
     place = folder / "results"
     content = place.read_bytes() if place.is_file() else b""
     try:
@@ -84,16 +93,21 @@ def run_plan(
     return results
 
 
-def boot_command(program: Path, guest: Guest, memory: int, seed: int) -> tuple[list[str], dict[str, str]]:
-    """Command line and environment of a kernel, whose working folder has the plan."""
+def boot_command(
+    program: Path, guest: Guest, memory: int, seed: int, *, confined: bool = False
+) -> tuple[list[str], dict[str, str]]:
+    """Command line and environment of a kernel, whose working folder is `prepared`."""
     command = [
+        str(guest.launcher),
+        str(os.getpid()),
+        "must" if confined else "may",
         str(program),
         f"mem={memory // 2**20}M",
         "root=/dev/root",
         "rootfstype=hostfs",
-        "rootflags=/",
+        "rootflags=/proc/self/cwd",
         "ro",
-        f"init={guest.first_process}",
+        f"init=/{_FIRST_PROCESS}",
         "con=null",
         "con0=null,fd:1",
         "ssl=null",
@@ -103,12 +117,27 @@ def boot_command(program: Path, guest: Guest, memory: int, seed: int) -> tuple[l
         f"time-travel-start={_BORN_NS}",
         "uml_dir=./",
     ]
-    return command, {"LD_PRELOAD": str(guest.preload), "NETCTRL_SEED": str(seed), "PATH": _PATH}
+    return command, {"LD_PRELOAD": f"./{_PRELOAD}", "NETCTRL_SEED": str(seed), "PATH": _PATH}
 
 
-def _boot(kernel: Kernel, guest: Guest, folder: Path, seed: int, memory: int, limit_s: float) -> str:
+@contextmanager
+def prepared(folder: Path, plan: PlanWriter, guest: Guest) -> Generator[None]:
+    """Context in which a kernel's working folder has what it needs; none of that has a name of this machine."""
+    (folder / "plan").write_bytes(plan.content())
+    shutil.copy(guest.first_process, folder / _FIRST_PROCESS)
+    shutil.copy(guest.preload, folder / _PRELOAD)
+    (folder / _HOST).mkdir()
+    try:
+        yield
+    finally:
+        for each in (_FIRST_PROCESS, _PRELOAD):
+            (folder / each).unlink(missing_ok=True)
+        (folder / _HOST).rmdir()
+
+
+def _boot(kernel: Kernel, guest: Guest, folder: Path, seed: int, memory: int, limit_s: float, confined: bool) -> str:
     """Run the kernel to its end; returns the end of its console."""
-    command, settings = boot_command(kernel.program, guest, memory, seed)
+    command, settings = boot_command(kernel.program, guest, memory, seed, confined=confined)
     settings["TMPDIR"] = str(_memory_folder(folder, memory))
     with (folder / "console").open("w+b") as console:
         child = subprocess.Popen(

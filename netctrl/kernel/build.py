@@ -1,8 +1,9 @@
 """Building the kernel as a program of the user, into the user's cache.
 
 A kernel is kept in a folder named by its version and a hash of the source, the configuration and the compiler: `linux`,
-its `config`, and `kernel.json` with the SHA-256 of the program. The guest's first process and the library loaded before
-the kernel are compiled apart, in seconds.
+its `config`, and `kernel.json` with the SHA-256 of the program. A build that fails or is killed leaves its objects, and
+the next one of the same source, configuration and compiler goes on with them. The guest's first process, the program
+that starts a kernel and the library loaded before it are compiled apart, in seconds.
 """
 
 from __future__ import annotations
@@ -15,19 +16,31 @@ import subprocess
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
 
 import msgspec
 
 from netctrl.errors import NetctrlError
 from netctrl.kernel.config import HZ, OPTIONAL, fragment, not_kept, read_config, root_kconfig
 from netctrl.kernel.source import Source, find_source, read_version, unpack
-from netctrl.model.io.files import user_cache
+from netctrl.model.io.files import sha256, user_cache
 
-__all__ = ["Guest", "Kernel", "build_guest", "build_kernel", "chosen_kernel", "kernels", "missing_tools"]
+__all__ = [
+    "Guest",
+    "Kernel",
+    "build_guest",
+    "build_kernel",
+    "build_program",
+    "chosen_kernel",
+    "kernels",
+    "missing_tools",
+    "toolchain",
+]
 
 CHOICE = "NETCTRL_KERNEL"
 """Environment variable: version or folder of the kernel to use, instead of the newest."""
@@ -41,16 +54,11 @@ _TOOLS = {
 }
 _HEADERS = {"libelf.h": "libelf-dev"}
 _PROBE_S, _MAKE_S, _GUEST_S = 20.0, 4 * 3600.0, 300.0
-_PROGRAMS = {
-    "guest": (("guest.c",), ("-pthread",)),
-    "preload.so": (("entropy.c", "registers.c"), ("-shared", "-fPIC")),
-}
-"""Sources and compiler flags of each."""
 _EXPECTED_STEPS = 800
 _LAST_LINES = 12
 _SHARE_UNPACKED = 0.1
 _SETTINGS = {"LC_ALL": "C", "MAKEFLAGS": "", "KBUILD_BUILD_TIMESTAMP": "1970-01-01", "KBUILD_BUILD_USER": "netctrl"}
-_SETTINGS["KBUILD_BUILD_HOST"] = "netctrl"
+_SETTINGS |= {"KBUILD_BUILD_HOST": "netctrl", "KBUILD_BUILD_VERSION": "1"}  # of a resumed build too
 
 Progress = Callable[[str, float], None]
 
@@ -79,11 +87,13 @@ class Kernel(msgspec.Struct, frozen=True, kw_only=True):
         return Path(self.folder) / "linux"
 
 
-class Guest(msgspec.Struct, frozen=True):
+class Guest(NamedTuple):
     """Programs for the inside of a kernel, and for what it asks of the host."""
 
     first_process: Path
-    """Carries out a plan."""
+    """Carries out a plan; needs no library, so that nothing else of the machine decides what it does."""
+    launcher: Path
+    """Starts a kernel that ends with its parent, and sees the host's files read-only."""
     preload: Path
     """Library that answers getrandom(2) from a seed, and sets all of the host's registers by ptrace(2)."""
 
@@ -171,6 +181,8 @@ def build_kernel(
     key = _key(source.stamp, fragment() + str(HZ), compiler)
     cache = _cache("linux")
     with _alone(cache):
+        for left in set(cache.glob("building-*")) - {cache / f"building-{key}"}:
+            shutil.rmtree(left, ignore_errors=True)
         for kernel in kernels():
             if kernel.folder.endswith(key):
                 return kernel
@@ -180,53 +192,64 @@ def build_kernel(
 
 def _built(source: Source, compiler: str, key: str, cache: Path, jobs: int, progress: Progress) -> Kernel:
     begin = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="building-", dir=cache) as name:
-        work = Path(name)
-        if source.path.is_dir():
-            tree = source.path
-        else:
-            tree = unpack(source.path, work, lambda share: progress("unpacking", _SHARE_UNPACKED * share))
-        made = work / "made"
-        made.mkdir()
-        version = read_version(tree)
-        (made / "Kconfig.netctrl").write_text(root_kconfig((tree / "Kconfig").read_text(encoding="utf-8")))
-        make = ["make", "-C", str(tree), "ARCH=um", f"O={made}", f"KBUILD_KCONFIG={made / 'Kconfig.netctrl'}"]
-        _make([*make, "tinyconfig"])
-        with (made / ".config").open("a", encoding="utf-8") as file:
-            file.write(fragment())
-        _make([*make, "olddefconfig"])
-        config = (made / ".config").read_text(encoding="utf-8")
-        on = read_config(config)
-        lost = not_kept(on) + ([] if f"CONFIG_HZ={HZ}\n" in config else ["HZ"])
-        if lost:
-            raise NetctrlError(f"Linux {version} doesn't take these options: {', '.join(lost)}; use 6.1 to 7.2")
-        steps = 0
+    work = cache / f"building-{key}"  # a build that fails or is killed goes on here
+    made = work / "made"
+    made.mkdir(parents=True, exist_ok=True)
+    tree = source.path
+    if not tree.is_dir():
+        tree = _unpacked(tree, work, progress)
+    version = read_version(tree)
+    (made / "Kconfig.netctrl").write_text(root_kconfig((tree / "Kconfig").read_text(encoding="utf-8")))
+    make = ["make", "-C", str(tree), "ARCH=um", f"O={made}", f"KBUILD_KCONFIG={made / 'Kconfig.netctrl'}"]
+    _make([*make, "tinyconfig"])
+    with (made / ".config").open("a", encoding="utf-8") as file:
+        file.write(fragment())
+    _make([*make, "olddefconfig"])
+    config = (made / ".config").read_text(encoding="utf-8")
+    on = read_config(config)
+    lost = not_kept(on) + ([] if f"CONFIG_HZ={HZ}\n" in config else ["HZ"])
+    if lost:
+        raise NetctrlError(f"Linux {version} doesn't take these options: {', '.join(lost)}; use 6.1 to 7.2")
+    steps = sum(1 for _ in made.rglob("*.o"))
 
-        def step(line: str) -> None:
-            nonlocal steps
-            steps += line.startswith("  CC")
-            share = min(steps / _EXPECTED_STEPS, 1.0)
-            progress(f"compiling Linux {version}", _SHARE_UNPACKED + (1.0 - _SHARE_UNPACKED) * share)
+    def step(line: str) -> None:
+        nonlocal steps
+        steps += line.startswith("  CC")
+        share = min(steps / _EXPECTED_STEPS, 1.0)
+        progress(f"compiling Linux {version}", _SHARE_UNPACKED + (1.0 - _SHARE_UNPACKED) * share)
 
-        _make([*make, f"-j{jobs}", "linux"], step)
-        kept = work / "kept"
-        kept.mkdir()
-        shutil.copyfile(made / "linux", kept / "linux")
-        (kept / "linux").chmod(0o755)
-        shutil.copyfile(made / ".config", kept / "config")
-        kernel = Kernel(
-            version=version,
-            sha256=hashlib.sha256((kept / "linux").read_bytes()).hexdigest(),
-            source=source.path.name,
-            compiler=compiler,
-            absent=tuple(name for name in OPTIONAL if name not in on),
-            build_s=time.monotonic() - begin,
-        )
-        (kept / "kernel.json").write_bytes(msgspec.json.format(msgspec.json.encode(kernel)))
-        place = cache / f"{version}-{key}"
-        kept.rename(place)
-        progress(f"built Linux {version}", 1.0)
+    _make([*make, f"-j{jobs}", "linux"], step)
+    kept = work / "kept"
+    kept.mkdir(exist_ok=True)
+    shutil.copyfile(made / "linux", kept / "linux")
+    (kept / "linux").chmod(0o755)
+    shutil.copyfile(made / ".config", kept / "config")
+    kernel = Kernel(
+        version=version,
+        sha256=sha256(kept / "linux"),
+        source=source.path.name,
+        compiler=compiler,
+        absent=tuple(name for name in OPTIONAL if name not in on),
+        build_s=time.monotonic() - begin,
+    )
+    (kept / "kernel.json").write_bytes(msgspec.json.format(msgspec.json.encode(kernel)))
+    place = cache / f"{version}-{key}"
+    kept.rename(place)
+    shutil.rmtree(work, ignore_errors=True)
+    progress(f"built Linux {version}", 1.0)
     return msgspec.structs.replace(kernel, folder=str(place))
+
+
+def _unpacked(tarball: Path, work: Path, progress: Progress) -> Path:
+    """The tree of a tarball, which an earlier build may have unpacked."""
+    place, part = work / "tree", work / "unpacking"
+    if not place.is_dir():
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir()
+        tree = unpack(tarball, part, lambda share: progress("unpacking", _SHARE_UNPACKED * share))
+        tree.rename(place)
+        part.rmdir()
+    return place
 
 
 def _make(command: list[str], step: Callable[[str], None] = lambda _: None) -> None:
@@ -266,32 +289,59 @@ def build_guest() -> Guest:
     NetctrlError
         No compiler, or it fails.
     """
-    if shutil.which("gcc") is None:
-        raise NetctrlError("this machine has no gcc: `apt-get install gcc libc6-dev`")
-    sources = {each.name: each.read_bytes() for each in files("netctrl.kernel").joinpath("guest").iterdir()}
-    code = b"".join(name.encode() + content for name, content in sorted(sources.items()) if name.endswith(".c"))
-    place = _cache("guests") / _key(code.decode(), _first_line(["gcc", "--version"]))
-    guest = Guest(place / "guest", place / "preload.so")
-    if guest.first_process.is_file() and guest.preload.is_file():
-        return guest
+    return Guest(
+        first_process=build_program("guest.c", ("-static", "-pthread")),
+        launcher=build_program("launch.c", ("-static",)),
+        preload=build_program("preload.c", ("-shared", "-fPIC")),
+    )
+
+
+def toolchain(kernel: Kernel) -> dict[str, str]:
+    """What decides on a run's bytes, beside its plan and seed: the kernel, and what compiled it and the guest."""
+    return {
+        "linux": kernel.version,
+        "linux sha256": kernel.sha256,
+        "compiler": kernel.compiler,
+        "libc": _first_line(["ldd", "--version"]) if shutil.which("ldd") else "unknown",
+        "guest sha256": sha256(build_guest().first_process),
+    }
+
+
+def build_program(source: str, flags: Sequence[str], others: Mapping[str, str] = MappingProxyType({})) -> Path:
+    """Compile a program of the guest, or find the one compiled of the same text by the same compiler.
+
+    Parameters
+    ----------
+    source : str
+        File in C or C++, in `netctrl/kernel/guest`.
+    flags : sequence of str
+        The compiler's.
+    others : mapping, optional
+        Texts that it includes, by name.
+
+    Raises
+    ------
+    NetctrlError
+        No compiler, or it fails.
+    """
+    compiler, package = ("gcc", "gcc libc6-dev") if source.endswith(".c") else ("g++", "g++")
+    if shutil.which(compiler) is None:
+        raise NetctrlError(f"this machine has no {compiler}: `apt-get install {package}`")
+    texts = {source: files("netctrl.kernel").joinpath("guest", source).read_text(encoding="utf-8"), **others}
+    key = _key(*texts, *texts.values(), *flags, _first_line([compiler, "--version"]))
+    place = _cache("guests") / f"{Path(source).stem}-{key}"
+    if place.is_file():
+        return place
     with tempfile.TemporaryDirectory(prefix="building-", dir=place.parent) as name:
-        work = Path(name) / "kept"
-        work.mkdir()
-        for file, (names, flags) in _PROGRAMS.items():
-            texts = [work / name for name in names]
-            for text in texts:
-                text.write_bytes(sources[text.name])
-            command = ["gcc", "-O2", "-Wall", *flags, "-o", str(work / file), *map(str, texts), "-ldl"]
-            made = subprocess.run(command, capture_output=True, text=True, timeout=_GUEST_S, check=False)
-            if made.returncode != 0:
-                said = "\n".join(_errors(made.stderr.splitlines()))
-                raise NetctrlError(f"{' and '.join(names)} do not compile:\n{said}")
-        try:
-            work.rename(place)
-        except OSError:  # another process was faster
-            if not guest.first_process.is_file():
-                raise
-    return guest
+        for file, text in texts.items():
+            (Path(name) / file).write_text(text, encoding="utf-8")
+        command = [compiler, "-O2", "-Wall", *flags, "-o", "program", source, "-ldl"]
+        made = subprocess.run(command, capture_output=True, text=True, timeout=_GUEST_S, check=False, cwd=name)
+        if made.returncode != 0:
+            said = "\n".join(_errors(made.stderr.splitlines()))
+            raise NetctrlError(f"{source} does not compile:\n{said}")
+        (Path(name) / "program").rename(place)
+    return place
 
 
 def _first_line(command: list[str]) -> str:
@@ -327,6 +377,4 @@ def _alone(folder: Path) -> Generator[None]:
 
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        for left in folder.glob("building-*"):  # of a build that was killed
-            shutil.rmtree(left, ignore_errors=True)
         yield

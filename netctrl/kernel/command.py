@@ -44,7 +44,9 @@ def run_command(
     """Run a program inside a kernel, in a network namespace of its own, and wait for its end.
 
     It sees the host's files read-only, is root, and may make namespaces, interfaces and queues. What it computes takes
-    no time; what it waits for takes no time outside.
+    no time; what it waits for takes no time outside. The host's files are read-only for the kernel itself, so that
+    nothing that root does inside changes that: in a mount namespace, or by Landlock, which leaves it the times and
+    permissions of the user's files. Where the host allows neither, nothing is run.
 
     Parameters
     ----------
@@ -63,7 +65,8 @@ def run_command(
     Raises
     ------
     NetctrlError
-        There is no such program, no kernel is built, or the kernel stops; a program that fails is no error.
+        There is no such program, no kernel is built, the host's files can't be made read-only, or the kernel stops; a
+        program that fails is no error.
     """
     if not words:
         raise InvalidValue("words", words, "a program and its arguments")
@@ -75,7 +78,14 @@ def run_command(
     plan.run(_LONGEST_S, 0.0)
     kernel = kernel or chosen_kernel()
     results = run_plan(
-        plan, kernel, build_guest(), folder, seed=seed, memory_bytes=memory_bytes, wall_limit_s=wall_limit_s
+        plan,
+        kernel,
+        build_guest(),
+        folder,
+        seed=seed,
+        memory_bytes=memory_bytes,
+        wall_limit_s=wall_limit_s,
+        confined=True,
     )
     (body,) = [body for kind, body in results if kind == Answer.STATUS]
     status, nanoseconds = struct.unpack("=QQ", body)

@@ -17,7 +17,7 @@ import pytest
 
 import netctrl
 from netctrl.errors import NetctrlError
-from netctrl.kernel.plan import TRANSFER, Answer, read_results
+from netctrl.kernel.plan import TRANSFER, Answer, PlanWriter, read_results
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.disciplines import FqCodelQueue, KernelQueue
@@ -185,6 +185,18 @@ def test_sampled_marks_are_those_of_the_discipline(scenario_of) -> None:
     assert dropping.loss_ratio > 1e-3
 
 
+def test_what_a_wire_loses_is_lost() -> None:
+    """A share of the packets, each by itself, that were sent and didn't depart; the queue loses none."""
+    line = Link(id="line", source="a", target="b", capacity="10Mbit", delay="10ms", buffer="100kB", loss=0.02)
+    udp = UdpFlows(id="udp", path=("line",), rate="5Mbit", count=1, spacing="constant")
+    scenario = netctrl.Scenario.of(name="lossy", links=(line,), flows=(udp,), duration="60s", packet_size=1000)
+    result = netctrl.simulate(scenario, "kernel")
+    link, packets = result.summary().links[0], 5e6 / 8e3 * 60
+    assert link.loss_ratio == pytest.approx(0.02, abs=4.0 * (0.02 * 0.98 / packets) ** 0.5)
+    assert result.lost_bytes.sum() + result.departed_bytes.sum() == pytest.approx(1000 * packets, abs=2000.0)
+    assert result.carried_bytes.sum() == pytest.approx((1000 - 42) / 1000 * result.departed_bytes.sum(), abs=30e3)
+
+
 def test_dctcp_marks_and_echoes_each_packet(scenario_of) -> None:
     """A step threshold of 2 ms: the standing queue stays near it, as only DCTCP's exact echo allows."""
     queue = KernelQueue(discipline="codel", parameters={"ce_threshold": 2e-3, "ecn": 1, "target": 1.0, "interval": 1.0})
@@ -232,9 +244,12 @@ def test_a_program_sleeps_without_waiting_and_may_do_what_root_may(tmp_path) -> 
     assert 1e4 < ended.virtual_s < 1e4 + 60.0
 
 
-def test_nothing_is_written_but_the_folder_of_results(scenario_of, tmp_path) -> None:
-    """As a user who may write nothing else; of the folders that anybody may write to, nothing has changed."""
-    from netctrl.kernel.boot import boot_command
+def test_nothing_is_written_but_the_folder_of_results(scenario_of, results_of, tmp_path) -> None:
+    """As a user who may write nothing else; of the folders that anybody may write to, nothing has changed.
+
+    The bytes are those of another user's run from another place.
+    """
+    from netctrl.kernel.boot import MEMORY_BYTES, boot_command, prepared
     from netctrl.kernel.build import Guest, build_guest, chosen_kernel
 
     if os.geteuid() != 0:
@@ -243,28 +258,30 @@ def test_nothing_is_written_but_the_folder_of_results(scenario_of, tmp_path) -> 
     programs, folder = tmp_path / "programs", tmp_path / "results"
     programs.mkdir()
     folder.mkdir()
-    for each in (kernel.program, guest.first_process, guest.preload):
-        shutil.copy(each, programs)
+    for name, each in (("linux", kernel.program), *guest._asdict().items()):
+        shutil.copy(each, programs / name)
     for place in (tmp_path, *list(tmp_path.parents)[:-1]):
         if place.stat().st_uid == 0 and not place.stat().st_mode & 1:
             place.chmod(place.stat().st_mode | 0o011)
     os.chown(folder, NOBODY, NOBODY)
-    _write_plan(scenario_of(), folder)
     shared = [Path("/dev/shm"), Path("/tmp"), Path("/var/tmp")]
-    inside = Guest(programs / "guest", programs / "preload.so")
-    command, settings = boot_command(programs / "linux", inside, 256 << 20, seed=1)
-    made = subprocess.run(
-        command,
-        cwd=folder,
-        user=NOBODY,
-        group=NOBODY,
-        extra_groups=[],
-        env=settings | {"TMPDIR": "/dev/shm"},
-        capture_output=True,
-        timeout=60,
-    )
+    inside = Guest(*(programs / name for name in Guest._fields))
+    command, settings = boot_command(programs / "linux", inside, MEMORY_BYTES, seed=1, confined=True)
+    with prepared(folder, _plan(scenario_of()), inside):
+        made = subprocess.run(
+            command,
+            cwd=folder,
+            user=NOBODY,
+            group=NOBODY,
+            extra_groups=[],
+            env=settings | {"TMPDIR": "/dev/shm"},
+            capture_output=True,
+            timeout=60,
+        )
     assert made.returncode == 0, made.stdout[-2000:]
-    kinds = [kind for kind, _ in read_results((folder / "results").read_bytes())]
+    written = (folder / "results").read_bytes()
+    assert written == results_of(scenario_of())
+    kinds = [kind for kind, _ in read_results(written)]
     assert kinds[-1] == Answer.ENDED
     assert kinds.count(Answer.READING) == 50
     assert [path for each in shared for path in each.iterdir() if _owner(path) == NOBODY] == []
@@ -277,12 +294,11 @@ def _owner(path: Path) -> int | None:
         return None
 
 
-def _write_plan(scenario, folder: Path) -> None:
+def _plan(scenario) -> PlanWriter:
     from netctrl.kernel.scenarios.planner import plan_scenario
     from netctrl.sim.tcp_aqm.traffic import draw_flows
 
-    plan = plan_scenario(scenario, draw_flows(scenario, merged=False))
-    (folder / "plan").write_bytes(plan.writer.content())
+    return plan_scenario(scenario, draw_flows(scenario, merged=False)).writer
 
 
 def test_a_second_build_finds_the_first() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from netctrl.errors import NetctrlError
 from netctrl.kernel import build, source
-from netctrl.kernel.config import OPTIONS, fragment, not_kept, read_config
+from netctrl.kernel.config import HZ, OPTIONS, fragment, not_kept, read_config
 
 
 def tree_at(folder: Path) -> Path:
@@ -129,6 +129,42 @@ def test_the_chosen_version_is_found(tmp_path, monkeypatch) -> None:
     assert build.chosen_kernel().version == "6.12.1"
     with pytest.raises(NetctrlError, match=r"there are 6\.1\.192, 6\.12\.1, 7\.2\.13"):
         build.chosen_kernel("5.10")
+
+
+FAKE = """VERSION = 6
+PATCHLEVEL = 1
+tinyconfig olddefconfig:
+\t@test $@ = olddefconfig || cp $(CURDIR)/config $(O)/.config
+linux: $(O)/one.o
+\t@test ! -e $(CURDIR)/broken
+\t@echo program > $(O)/linux
+$(O)/one.o: $(CURDIR)/one.c
+\t@echo '  CC      one.o'; echo compiled >> $(CURDIR)/log; cp $< $@
+"""
+
+
+@pytest.mark.needs("compiler")
+def test_a_build_goes_on_with_the_objects_of_one_that_failed(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(build, "missing_tools", lambda: None)
+    packed = tmp_path / "packed"
+    tree_at(packed / "linux")
+    log = tmp_path / "log"
+    fake = FAKE.replace("$(CURDIR)/log", str(log)).replace("$(CURDIR)/broken", str(tmp_path / "broken"))
+    (packed / "linux/Makefile").write_text(fake)
+    (packed / "linux/Kconfig").write_text('mainmenu "x"\n')
+    (packed / "linux/config").write_text(fragment() + f"CONFIG_HZ={HZ}\n")
+    (packed / "linux/one.c").write_text("")
+    with tarfile.open(tmp_path / "linux.tar", "w") as archive:
+        archive.add(packed / "linux", "linux")
+    (tmp_path / "broken").write_text("")
+    with pytest.raises(NetctrlError, match=r"`make -C ... linux` failed"):
+        build.build_kernel(tmp_path / "linux.tar")
+    (tmp_path / "broken").unlink()
+    kernel = build.build_kernel(tmp_path / "linux.tar")
+    assert log.read_text() == "compiled\n"
+    assert kernel.program.read_text() == "program\n"
+    assert [each.name for each in (tmp_path / "cache/netctrl/linux").glob("building-*")] == []
 
 
 def test_a_compiler_s_error_is_shown() -> None:

@@ -714,9 +714,15 @@ static void make_folder(const char *path, int mode) {
   CHECK(chmod(path, mode), "open up %s", path);
 }
 
-/* The host's files are read-only. What programs write is in memory, but for the folder of results: it is the folder
- * that the kernel runs in, since its name on the command line would be part of the entropy. */
+/* The root is the folder that the kernel runs in, with this program: another path on the kernel's command line would be
+ * part of its entropy. The host's files take its place, read-only. What programs write is in memory, but for results,
+ * which are in that folder. */
 static void mount_all(void) {
+  CHECK(mount("none", "/host", "hostfs", MS_RDONLY, "/"), "mount the host's files");
+  CHECK(chdir("/host"), "enter the host's files");
+  CHECK(mount(".", "/", NULL, MS_MOVE, NULL), "move the host's files");
+  CHECK(chroot("."), "make the host's files the root");
+  CHECK(chdir("/"), "enter the root");
   CHECK(mount("none", "/proc", "proc", 0, NULL), "mount /proc");
   CHECK(mount("none", "/sys", "sysfs", 0, NULL), "mount /sys");
   CHECK(mount("none", "/run", "tmpfs", 0, NULL), "mount /run");

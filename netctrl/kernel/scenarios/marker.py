@@ -1,52 +1,37 @@
 """Links whose law sets a marking probability each epoch: a program inside the kernel, in front of the link's queue.
 
-The loop, its readings and the eBPF classifier are those of `netctrl linux mark`; the law is that of the register. It is
-ready before time 0, and tells at each sample what has been marked so far.
+The classifier is that of `netctrl linux mark`, and the law that of the register, printed as C++. The program has no
+interpreter, so that a run depends on nothing of this machine but its compiler and C library (`guest/marker.cc`).
 """
 
 from __future__ import annotations
 
-import socket
-import sys
-import time
-from math import inf
+import inspect
+from functools import cache
 
-import msgspec
 import numpy as np
 
 from netctrl.errors import InvalidValue
-from netctrl.kernel.plan import LINE, Program
-from netctrl.kernel.programs import begin_s, own_program
+from netctrl.kernel.build import build_program
+from netctrl.kernel.plan import Program
 from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.laws.aqm.law import QueueLaw, QueueRecord, Seen
-from netctrl.laws.aqm.records import Queue, law_record
-from netctrl.linux.kernel.netlink import RouteSocket
-from netctrl.linux.kernel.qdisc import HtbClassOptions
-from netctrl.linux.marking.epochs import Epoch, MarkSample, run_epochs
-from netctrl.linux.marking.program import Marker
-from netctrl.units import BITS_PER_BYTE
+from netctrl.laws.aqm.records import law_record
+from netctrl.laws.codegen import cpp_function, cpp_law, cpp_record, helpers
+from netctrl.laws.cpp import camel
+from netctrl.linux.kernel import messages
+from netctrl.linux.kernel.bpf import BpfFile, assemble
+from netctrl.linux.marking.program import marking_program
+from netctrl.scenario.links import Link
 
-__all__ = ["MARKS", "MarkTask", "marker_program", "marking_law"]
+__all__ = ["MARKS", "attach_requests", "law_text", "marker_program", "marking_law"]
 
 MARKS = np.dtype([("marked", "u8"), ("dropped", "u8"), ("probability", "f8")])
 """Row that a marker tells at each sample: packets so far, and its present probability."""
-
-
-class MarkTask(msgspec.Struct, frozen=True, kw_only=True):
-    """Task of a marker."""
-
-    interface: int
-    """Index of the link's interface."""
-    parent: int
-    """Class that has the link's queue."""
-    queue: Queue
-    packet: float
-    """Size of a packet [byte of frames]."""
-    buffer: float | None
-    """Buffer of the link [byte]; None: unlimited."""
-    interval: float
-    """Between two samples [s]."""
-    samples: int
+_SETTINGS, _COUNTERS, _PROGRAM = 10, 11, 12  # descriptors, as in marker.cc
+_FLAGS = ("-std=c++17", "-ffp-contract=off", "-fno-exceptions", "-fno-rtti", "-static")
+# The C library's functions for processors without FMA, whose rounding is the same on all processors.
+_SETTINGS_OF_LIBRARY = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-FMA4"}
 
 
 def marking_law(queue: QueueRecord) -> QueueLaw | None:
@@ -65,86 +50,64 @@ def marking_law(queue: QueueRecord) -> QueueLaw | None:
     return law
 
 
-def marker_program(task: MarkTask) -> Program:
-    """The program that carries out a task."""
-    return own_program("netctrl.kernel.scenarios.marker", msgspec.json.encode(task).decode())
+def law_text(law: QueueLaw) -> str:
+    """C++ of a law, as marker.cc includes it: `Law` with its `State` and `Next`, and how its parameters are read.
+
+    Raises
+    ------
+    Refused
+        The law isn't in the subset of `netctrl.laws.codegen`.
+    """
+    functions = helpers(law.step)
+    names = {name: camel(f"law_{name}") for name in functions}
+    state, seen, *_ = inspect.signature(law.step).parameters
+    methods = {"Next": (law.step, {state: "const State&", seen: "const Seen&"})}
+    count = len(law.parameters._fields)
+    read = ", ".join(f"strtod(words[{k}], nullptr)" for k in range(count))
+    parts = (
+        "#include <algorithm>\n#include <cmath>\n#include <cstdint>\n#include <cstdlib>",
+        cpp_record("Seen", Seen),
+        *(cpp_function(function, names) for function in functions.values()),
+        cpp_law("Law", methods, law.parameters, law.state, names),
+        f"const int LAW_PARAMETERS = {count};",
+        f"inline Law read_law(char** words)\n{{\n    return Law{{{read}}};\n}}",
+    )
+    return "\n\n".join(parts) + "\n"
 
 
-class _Samples:
-    """Readings of a marker at each sample, which is waited for between epochs."""
-
-    def __init__(self, marker: Marker, task: MarkTask, begin_s: float) -> None:
-        self.marker, self.task, self.begin_s = marker, task, begin_s
-        self.rows: list[tuple[int, int, float]] = []
-        self.probability = 0.0
-
-    def wait(self, left_s: float) -> bool:
-        """Wait, and take the samples of that time; True after the last one."""
-        until = time.monotonic() + left_s
-        while len(self.rows) < self.task.samples:
-            due = self.begin_s + self.task.interval * (len(self.rows) + 1)
-            if due > until:
-                _sleep_until(until)
-                return False
-            _sleep_until(due)
-            counts = self.marker.counts()
-            self.rows.append((counts.marked, counts.dropped, self.probability))
-        return True
-
-    def heard(self, sample: MarkSample) -> None:
-        """An epoch has ended."""
-        self.probability = sample.probability
+@cache
+def _classifier() -> bytes:
+    return assemble(marking_program(BpfFile(_SETTINGS), BpfFile(_COUNTERS)))
 
 
-class _Decider:
-    """A law with its state, which the loop asks."""
-
-    def __init__(self, task: MarkTask, law: QueueLaw, route: RouteSocket) -> None:
-        buffer = inf if task.buffer is None else task.buffer
-        self.task, self.law, self.route = task, law, route
-        self.parameters = law.read(task.queue, task.packet, buffer)
-        self.state = law.state(*(0.0 for _ in law.state._fields))
-
-    def decide(self, _: float, epoch: Epoch) -> float:
-        """The next probability."""
-        packet = self.task.packet
-        capacity = self._capacity() / (BITS_PER_BYTE * packet)
-        seen = Seen(epoch.elapsed_s, epoch.arrived_bytes / packet, 0.0, epoch.backlog_bytes / packet, capacity)
-        self.state = self.law.step(self.state, seen, self.parameters)
-        return float(self.state.probability)
-
-    def _capacity(self) -> float:
-        """Rate of the link's class now, which its capacity, a factor or a law sets [bit/s]."""
-        classes = self.route.classes(self.task.interface)
-        options = next(each.options for each in classes if each.handle == self.task.parent)
-        return BITS_PER_BYTE * float(HtbClassOptions.decode(options).rate)
+def attach_requests(interface: int) -> tuple[bytes, bytes]:
+    """The two requests that put a marker in front of an interface's queues; the second one is the marker's own."""
+    return messages.classify_departures(interface, _PROGRAM)
 
 
-def _sleep_until(at_s: float) -> None:
-    time.sleep(max(at_s - time.monotonic(), 0.0))
+def marker_program(link: Link, interface: int, parent: int, packet: int, interval_s: float, samples: int) -> Program:
+    """The program for a link, which is compiled where it is new.
 
-
-def main(words: list[str]) -> int:
-    """The inside."""
-    task = msgspec.json.decode(words[0], type=MarkTask)
-    law = marking_law(task.queue)
+    Parameters
+    ----------
+    link : Link
+    interface : int
+        Index of its interface.
+    parent : int
+        Class that has its queue.
+    packet : int
+        Size of a packet [byte of frames].
+    interval_s : float
+        Between two samples [s].
+    samples : int
+    """
+    law = marking_law(link.queue)
     if law is None or law.epoch is None:
-        raise InvalidValue("queue", task.queue, "one whose law acts by epochs")
-    with socket.socket(fileno=LINE) as line, RouteSocket() as route, Marker(task.interface, drop=True) as marker:
-        begin = begin_s(line)
-        _sleep_until(begin)
-        samples, decider = _Samples(marker, task, begin), _Decider(task, law, route)
-        run_epochs(
-            marker,
-            lambda: route.qdisc(task.interface, task.parent).counters.backlog_bytes,
-            law.epoch(task.queue),
-            decider.decide,
-            wait=samples.wait,
-            heard=samples.heard,
-        )
-        line.sendall(np.array(samples.rows, MARKS).tobytes())
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+        raise InvalidValue("queue", link.queue, "one whose law acts by epochs")
+    program = build_program("marker.cc", _FLAGS, {"law.h": law_text(law)})
+    buffer = np.inf if link.buffer is None else link.buffer
+    times = (round(each * 1e9) for each in (law.epoch(link.queue), interval_s))
+    filter_ = attach_requests(interface)[1]
+    words = (interface, parent, packet, *times, samples, _classifier().hex(), filter_.hex())
+    parameters = (float(each).hex() for each in law.read(link.queue, packet, buffer))
+    return Program((str(program), *map(str, words), *parameters), "/", _SETTINGS_OF_LIBRARY)

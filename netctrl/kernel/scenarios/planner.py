@@ -22,7 +22,7 @@ import numpy as np
 from netctrl.errors import InvalidValue
 from netctrl.kernel.plan import PlanWriter, Query, TcpFlow
 from netctrl.kernel.scenarios.link_control import LinkControl
-from netctrl.kernel.scenarios.marker import MarkTask, marker_program
+from netctrl.kernel.scenarios.marker import attach_requests, marker_program
 from netctrl.kernel.scenarios.pacer import pacer_program
 from netctrl.kernel.scenarios.queues import HTB_CLASS, HTB_HANDLE, is_marked
 from netctrl.kernel.scenarios.rater import rater_program
@@ -67,6 +67,8 @@ class KernelPlan(NamedTuple):
     """(L, 2) number of the namespace, and index of the interface, at the source of each link."""
     marked: tuple[int, ...]
     """Link of each marker, in their order in the plan."""
+    lossy: tuple[int, ...]
+    """Links on whose wires packets are lost. At each sample these wires' counters follow those of all queues."""
 
 
 def payload_share(packet_size: float) -> float:
@@ -147,7 +149,9 @@ class _Planner:
         if self.control is not None:
             self.plan.prepared(self.wires.namespace(), rater_program())
         places = np.array([self.wires.out[link.id] for link in self.scenario.links])
+        lossy = tuple(k for k, link in enumerate(self.scenario.links) if link.loss)
         queries = [Query(*self.wires.out[link.id], HTB_CLASS) for link in self.scenario.links]
+        queries += [Query(*self.wires.arrivals[self.scenario.links[k].id], ROOT) for k in lossy]
         self.plan.watch(interval, samples, queries)
         self.plan.run(duration, _GRACE_S)
         return KernelPlan(
@@ -159,21 +163,16 @@ class _Planner:
             laws=self.laws,
             places=places,
             marked=marked,
+            lossy=lossy,
         )
 
     # --- links ---
 
     def _marker(self, link: Link, samples: int) -> None:
-        task = MarkTask(
-            interface=self.wires.out[link.id].index,
-            parent=HTB_CLASS,
-            queue=link.queue,
-            packet=self.packet,
-            buffer=link.buffer,
-            interval=self.scenario.interval,
-            samples=samples,
-        )
-        self.plan.prepared(self.wires.out[link.id].namespace, marker_program(task))
+        at, what = self.wires.out[link.id], f"mark packets of {link.id}"
+        program = marker_program(link, at.index, HTB_CLASS, self.packet, self.scenario.interval, samples)
+        self.plan.request(at.namespace, attach_requests(at.index)[0], what)
+        self.plan.prepared(at.namespace, program)
 
     def _changes(self) -> None:
         capacity = {link.id: link.capacity for link in self.scenario.links}

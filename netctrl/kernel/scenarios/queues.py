@@ -7,10 +7,11 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from netctrl.errors import InvalidValue
-from netctrl.kernel.scenarios.marker import marking_law
+from netctrl.kernel.scenarios.marker import law_text, marking_law
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DropTailQueue
+from netctrl.laws.codegen import Refused
 from netctrl.laws.disciplines import FqCodelQueue, KernelQueue
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.laws.targets.dualpi2 import DUALPI2_STEP, dualpi2_gain, nearest_dualpi2_steps
@@ -60,7 +61,10 @@ def queue_lacks(link: Link, packet: float) -> str | None:
     """What the kernel doesn't have of a link's queue; None: it has it all."""
     try:
         discipline_of(link, packet)
-    except InvalidValue as error:
+        law = marking_law(link.queue) if is_marked(link) else None
+        if law is not None:
+            law_text(law)
+    except (InvalidValue, Refused) as error:
         return f"such a queue (links.{link.id}.queue: {error})"
     return None
 

@@ -85,19 +85,27 @@ def flow_totals(plan: KernelPlan, results: Sequence[tuple[int, bytes]]) -> tuple
 
 
 def _links(plan: KernelPlan, readings: Sequence[bytes]) -> np.ndarray:
-    """Bytes, packets, drops, backlog [byte], marks, probability: (T, L, 6)."""
-    count = plan.samples * len(plan.kinds)
+    """Bytes, packets, drops, backlog [byte], marks, probability: (T, L, 6); what a wire loses counts as a drop."""
+    kinds = [*plan.kinds, *("netem" for _ in plan.lossy)]
+    count = plan.samples * len(kinds)
     if len(readings) != count:
         raise NetctrlError(f"the kernel left {len(readings)} of {count} readings of queues")
     rows = []
     for number, body in enumerate(readings):
         queue = read_qdisc(body[_READING_HEAD + _NETLINK_HEAD :])
-        wanted = plan.kinds[number % len(plan.kinds)]
+        wanted = kinds[number % len(kinds)]
         if queue.kind != wanted:
             raise NetctrlError(f"the kernel reported a queue {queue.kind} where {wanted} was put")
         seen, own = queue.counters, queue_counts(queue.kind, queue.xstats)
         rows.append((seen.bytes, seen.packets, seen.drops, seen.backlog_bytes, own.marked, own.probability))
-    return np.array(rows, dtype=float).reshape(plan.samples, len(plan.kinds), 6)
+    found = np.array(rows, dtype=float).reshape(plan.samples, len(kinds), 6)
+    links, wires = np.split(found, [len(plan.kinds)], axis=1)
+    for k, wire in zip(plan.lossy, np.moveaxis(wires, 1, 0), strict=True):
+        own, lost = links[:, k], wire[:, 2]
+        own[:, 0] -= own[:, 0] / np.maximum(own[:, 1], 1.0) * lost
+        own[:, 1] -= lost
+        own[:, 2] += lost
+    return links
 
 
 def _add_marks(plan: KernelPlan, links: np.ndarray, said: Sequence[bytes]) -> None:

@@ -130,7 +130,7 @@ def add_atomic(base: R, offset: int, value: R) -> Instruction:
     return Instruction(_STX | _ATOMIC | _SIZES[8], base, value, offset)
 
 
-def load_map(dst: R, map_: ArrayMap) -> Instruction:
+def load_map(dst: R, map_: BpfFile) -> Instruction:
     """Instruction dst = the map, for a helper's argument."""
     return Instruction(_LOAD_64, dst, _MAP_FD, 0, map_.fd, second=True)
 

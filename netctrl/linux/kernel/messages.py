@@ -22,6 +22,7 @@ __all__ = [
     "add_veth",
     "change_class",
     "change_queue",
+    "classify_departures",
     "redirect_arrivals",
     "set_up",
 ]
@@ -40,7 +41,9 @@ _R_DST, _R_OIF, _R_METRICS, _INITCWND = 1, 4, 8, 11
 _MAIN_TABLE, _STATIC, _LINK_SCOPE, _UNICAST = 254, 4, 253, 1
 _KIND, _OPTIONS = 1, 2
 _INGRESS, _INGRESS_HANDLE, _INGRESS_CLASS = 0xFFFFFFF1, 0xFFFF0000, 0xFFFF0000
+_EGRESS_CLASS = 0xFFFFFFF3
 _ALL_PROTOCOLS = 0x0003
+_BPF_FD, _BPF_NAME, _BPF_FLAGS, _BPF_DIRECT = 6, 7, 8, 1
 _MATCHALL_ACTION = 2
 _ACT_KIND, _ACT_OPTIONS, _MIRRED_PARMS = 1, 2, 2
 _MIRRED = struct.Struct("=IIiiiiI")  # index, capab, action, refcnt, bindcnt, eaction, ifindex
@@ -136,6 +139,17 @@ def redirect_arrivals(index: int, target: int) -> tuple[bytes, bytes]:
     options = nested(_OPTIONS, nested(_MATCHALL_ACTION, nested(1, action)))
     where = TCMSG.pack(0, index, 0, _INGRESS_CLASS, 1 << 16 | socket.htons(_ALL_PROTOCOLS))
     return ingress, _message(_NEWTFILTER, _CREATE | _EXCL, where + _text(_KIND, "matchall") + options)
+
+
+def classify_departures(index: int, program: int) -> tuple[bytes, bytes]:
+    """Two requests: a classifier, by its descriptor, decides on packets that leave an interface, before any queue."""
+    place = TCMSG.pack(0, index, _INGRESS_HANDLE, _INGRESS, 0)
+    options = _u32(_BPF_FD, program) + _text(_BPF_NAME, "netctrl") + _u32(_BPF_FLAGS, _BPF_DIRECT)
+    where = TCMSG.pack(0, index, 0, _EGRESS_CLASS, 1 << 16 | socket.htons(_ALL_PROTOCOLS))
+    return (
+        _message(_NEWQDISC, _CREATE | _EXCL, place + _text(_KIND, "clsact")),
+        _message(_NEWTFILTER, _CREATE | _EXCL, where + _text(_KIND, "bpf") + nested(_OPTIONS, options)),
+    )
 
 
 def _queue(index: int, parent: int, handle: int, kind: str, options: bytes) -> bytes:

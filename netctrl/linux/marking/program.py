@@ -77,7 +77,7 @@ class MarkCounts(NamedTuple):
     """Packets after segmentation."""
 
 
-def marking_program(settings: ArrayMap, counters: ArrayMap) -> list[Instruction]:
+def marking_program(settings: BpfFile, counters: BpfFile) -> list[Instruction]:
     """Instructions of the classifier; R6 is the packet, R7 the settings, R8 the counters, R9 the remaining draws."""
     return [
         move(R.R6, R.R1),
@@ -135,7 +135,7 @@ def marking_program(settings: ArrayMap, counters: ArrayMap) -> list[Instruction]
     ]
 
 
-def _value_of(map_: ArrayMap, register: R) -> list[Instruction]:
+def _value_of(map_: BpfFile, register: R) -> list[Instruction]:
     """Entry 0 of a map; the verifier requires a check of the result."""
     return [
         load_map(R.R1, map_),
