@@ -1,8 +1,8 @@
 """A target-RTT flow's share beside one Cubic flow and beside one BBR flow: `python experiments/pacing/shares.py`.
 
 Prints the table of docs/explanation/pacing.md, from packets. A pair runs for thirty of Cubic's periods, at least 90 s;
-its second half counts. Packets are delayed behind the bottleneck by up to a packet's time, at random, and starts differ,
-so that no flow meets a full buffer by its phase; shares are means of five seeds.
+its second half counts. Packets are delayed behind the bottleneck by up to a packet's time, at random, and starts
+differ, so that no flow meets a full buffer by its phase; shares are means of five seeds.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 
 import netctrl
 from netctrl.laws.rate.paced import PacedSender
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
 from netctrl.scenario.links import Link
+from netctrl.scenario.tcp_aqm.flows import BulkFlows
 from netctrl.units import BITS_PER_BYTE
 
 LINKS = ((1e7, 0.01), (1e7, 0.2), (1e8, 0.01), (1e8, 0.05), (1e8, 0.2), (1e9, 0.001), (1e9, 0.01))
@@ -38,7 +38,9 @@ def share(peer: str, rate: float, rtt: float, bdps: float, *, competitive: bool,
     size = max(bdps * rate * rtt / BITS_PER_BYTE, MIN_BUFFER)
     scenario = netctrl.Scenario.of(
         name="two flows",
-        links=(Link(id="line", source="a", target="b", capacity=rate, delay=0.1 * rtt, buffer=size, jitter=packet_time),),
+        links=(
+            Link(id="line", source="a", target="b", capacity=rate, delay=0.1 * rtt, buffer=size, jitter=packet_time),
+        ),
         flows=(
             BulkFlows(id="law", count=1, path=("line",), rtt=rtt, sender=PacedSender(law=law)),
             BulkFlows(id="peer", count=1, path=("line",), rtt=rtt, start=(1.0, 1.0 + rtt), sender=peer),

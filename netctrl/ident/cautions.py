@@ -62,8 +62,8 @@ def _feedback(answers: Feedback, trace: SignalTrace) -> Iterator[str]:
     remedy = "record in open loop, with inputs that no law sets"
     for j in answers.determined:
         yield (
-            f"feedback without a reference: {trace.inputs[j]} is an exact function of the outputs, as under u = -k y, and"
-            f" the model may be that law's inverse (computed outputs without noise look the same): {remedy}"
+            f"feedback without a reference: {trace.inputs[j]} is an exact function of the outputs, as under u = -k y,"
+            f" and the model may be that law's inverse (computed outputs without noise look the same): {remedy}"
         )
     if answers.chance < FEEDBACK_LEVEL:
         yield (

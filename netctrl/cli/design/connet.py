@@ -28,6 +28,7 @@ __all__ = ["connet"]
 
 TRACK_TAKES = "an output, as in delay, or weights of outputs, as in delay=1,jitter=0.5; up to one for each input"
 LIMITS_TAKES = "range of the input, as in 0Mbit:95Mbit, or numbers in the model's unit"
+ACCEPT_TAKES = "admissible, or stable: accept also a model whose trace doesn't determine the gain or visit a reference"
 REFERENCE_TAKES = "values of all outputs, as in delay=0.46,jitter=0.043; semicolons separate several"
 
 
@@ -41,6 +42,7 @@ def connet(
     limits: Annotated[str | None, option("RANGE", f"{LIMITS_TAKES}; by default the range in the model file")] = None,
     input_weight: Annotated[str | None, option("WEIGHT", "smaller is faster: 0.01 (lqi), 2.3e-5 (paper)")] = None,
     reference: Annotated[str | None, option("VALUES", f"reference to certify: {REFERENCE_TAKES}")] = None,
+    accept: Annotated[str, option("STATUS", ACCEPT_TAKES)] = "admissible",
     json: Json = False,
     output: Output = None,
     plot: Plot = None,
@@ -69,6 +71,7 @@ def connet(
         "limits": None if limits is None else _input_limits(limits, found),
         "input_weight": weight,
         "references": () if reference is None else [_values("references", each) for each in reference.split(";")],
+        "accept": accept,
         "argv": invocation(),
         "inputs": [path],
     }

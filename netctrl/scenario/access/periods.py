@@ -83,7 +83,7 @@ def tracking_result(
 
 
 def _answered(gains: TrackingGains, state: TrackingState, shown: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """The largest part of an error, from the reference to what the law is shown, that its inputs answer within limits."""
+    """Outputs between the reference and what the law is shown, as near to these as inputs answer within limits."""
     none, whole = (step_tracking(gains, state, each, reference).commanded for each in (reference, shown))
     change = whole - none
     room = np.where(change > 0.0, gains.high, gains.low) - none

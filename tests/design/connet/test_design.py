@@ -72,7 +72,11 @@ def test_a_faster_loop_is_faster_and_less_robust():
 
 def test_what_of_a_reference_can_be_had():
     on, off, beyond = (0.5, 0.5 * 0.743697), (0.5, 0.1), (5.0, 5.0 * 0.743697)
-    design = connet(PRINTED, track="delay", limits=[(0.0, 95.0)], references=[on, off, beyond])
+    with pytest.raises(NoAdmissibleDesign, match="outside what the model was seen at"):
+        connet(PRINTED, track="delay", limits=[(0.0, 95.0)], references=[on, off, beyond])
+    design = connet(PRINTED, track="delay", limits=[(0.0, 95.0)], references=[on, off, beyond], accept="stable")
+    assert design.certificate.status is Status.STABLE
+    assert [check.seen for check in design.certificate.references] == [True, True, False]
     first, second, third = design.certificate.references
     assert first.within_limits
     assert first.off_curve < 1e-5
