@@ -8,11 +8,12 @@ from math import log
 
 import numpy as np
 
-from netctrl.ident.dependence import dependence
+from netctrl.ident.dependence import FEEDBACK_LEVEL, Feedback, dependence
 from netctrl.ident.innovations import Noise
 from netctrl.ident.subspace.estimate import Estimate
 from netctrl.ident.subspace.lq_reduction import LqReduction
 from netctrl.model.fit import OrderChoice
+from netctrl.model.identified import settled
 from netctrl.model.signals import SignalTrace
 
 __all__ = ["Fits", "cautions"]
@@ -41,15 +42,53 @@ def cautions(
     trace: SignalTrace,
     fits: Fits,
     choice: OrderChoice | None,
+    answers: Feedback,
+    gains: np.ndarray | None,
 ) -> list[str]:
     """Warnings about a model with state matrix A; `own` describes netctrl's estimate, None for SIPPY's."""
     return [
+        *_feedback(answers, trace),
         *_stability(A, own),
+        *_gains(A, gains, trace),
         *_slow(A, trace),
         *_dependence(data, trace.outputs, fits.simulated),
         *_noise(own, noise, trace.outputs, fits),
         *_order(choice),
     ]
+
+
+def _feedback(answers: Feedback, trace: SignalTrace) -> Iterator[str]:
+    """Warnings about inputs that respond to the outputs."""
+    remedy = "record in open loop, with inputs that no law sets"
+    for j in answers.determined:
+        yield (
+            f"feedback without a reference: {trace.inputs[j]} is an exact function of the outputs, as under u = -k y,"
+            f" and the model may be that law's inverse (computed outputs without noise look the same): {remedy}"
+        )
+    if answers.chance < FEEDBACK_LEVEL:
+        yield (
+            f"feedback: later inputs respond to the outputs' noise (F-test, p = {answers.chance:.2g}, against"
+            f" {FEEDBACK_LEVEL:g}), so the model is biased, even in sign where noise dominates: {remedy}"
+        )
+
+
+def _gains(A: np.ndarray, gains: np.ndarray | None, trace: SignalTrace) -> Iterator[str]:
+    """Warnings about steady gains whose draws disagree in sign or by a factor of two."""
+    if gains is None:
+        if np.abs(np.linalg.eigvals(A)).max() < 1.0:
+            yield "the trace is too short to tell how certain the steady gains are: record longer or lower the order"
+        return
+    unsure = [
+        f"{output} to {name} {draws.min():.3g} to {draws.max():.3g}"
+        for output, rows in zip(trace.outputs, gains.transpose(1, 2, 0), strict=True)
+        for name, draws in zip(trace.inputs, rows, strict=True)
+        if not settled(draws)
+    ]
+    if unsure:
+        yield (
+            f"the trace doesn't determine the steady gain: {len(gains)} draws of {', '.join(unsure)}. Record longer,"
+            " with inputs that move further and stay longer at each level"
+        )
 
 
 def _stability(A: np.ndarray, own: Estimate | None) -> Iterator[str]:

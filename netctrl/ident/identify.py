@@ -12,6 +12,7 @@ import numpy as np
 
 from netctrl.errors import InvalidValue, checked_whole, checked_word
 from netctrl.ident.cautions import Fits, cautions
+from netctrl.ident.dependence import feedback
 from netctrl.ident.excitation import check_excitation, excitation
 from netctrl.ident.innovations import Noise, noise_of
 from netctrl.ident.signals import Samples, Signals, signals_of
@@ -20,7 +21,7 @@ from netctrl.ident.subspace.lq_reduction import LqReduction, Segment, lq_reduce
 from netctrl.ident.subspace.methods import METHODS, subspace
 from netctrl.ident.subspace.order import choose_order
 from netctrl.ident.subspace.sippy_ import SIPPY_METHODS, by_sippy
-from netctrl.ident.uncertainty import bootstrap_poles
+from netctrl.ident.uncertainty import bootstrap_poles, gain_draws
 from netctrl.ident.validate import Matrices, predicted, simulated, variance_accounted_for
 from netctrl.model.design.design import provenance
 from netctrl.model.fit import IdentificationResult, OrderChoice
@@ -33,6 +34,7 @@ ALL_METHODS = (*METHODS, *SIPPY_METHODS)
 
 _MAX_HORIZON, _MAX_ORDER = 20, 20
 _COLUMNS_A_ROW = 3  # columns per row that a default horizon leaves
+_TINY = float(np.finfo(float).tiny)
 _RIGID = 1e-12  # relative to a channel's size: a channel that moves less is constant
 
 
@@ -155,7 +157,8 @@ def identify(
         warnings.append(
             "no uncertainty of the poles: the trace is too short for the bootstrap, or the horizon too long"
         )
-    return _result(found, scale, learned, tried, parts, data, choice, cloud, method, warnings, argv, files)
+    gains = gain_draws(found.matrices, _about(parts, found.offset), random)
+    return _result(found, scale, learned, tried, parts, data, choice, cloud, gains, method, warnings, argv, files)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,9 +174,11 @@ class _Scale:
     def of(cls, trace: SignalTrace) -> _Scale:
         parts: list[np.ndarray] = []
         for names, values in ((trace.inputs, trace.input_values), (trace.outputs, trace.output_values)):
-            mean, size = values.mean(axis=0), values.std(axis=0)
+            largest = np.abs(values).max(axis=0)
+            unit = np.where(largest > 0.0, largest, 1.0)  # squares of any float's share of it are floats
+            mean, size = values.mean(axis=0), (values / unit).std(axis=0) * unit
             for k, name in enumerate(names):
-                if size[k] <= _RIGID * np.abs(values[:, k]).max():
+                if size[k] <= _RIGID * largest[k]:
                     takes = "a signal that varies: leave this column out, or record while it varies"
                     raise InvalidValue(f"column {name!r}", f"{values[0, k]:.6g} in all samples", takes)
             parts += [mean, size]
@@ -228,6 +233,7 @@ def _result(
     data: LqReduction,
     choice: OrderChoice | None,
     cloud: np.ndarray | None,
+    gains: np.ndarray | None,
     method: str,
     warnings: list[str],
     argv: Iterable[str],
@@ -237,7 +243,16 @@ def _result(
     fit, vaf, ahead = _tried(found, scale, segments)
     held, held_vaf, held_ahead = (None, None, None) if tried is None else _tried(found, scale, scale.scaled(tried))
     fits = Fits(vaf, ahead, held_vaf, held_ahead)
-    warnings += cautions(found.matrices[0], found.own, found.noise, data, learned, fits, choice)
+    answers = feedback(data, learned.input_values, bool(D.any()))
+    gains = None if gains is None else gains * (scale.y_size[:, None] / scale.u_size)
+    noise = found.noise
+    if noise is not None:
+        with np.errstate(over="ignore"):
+            K, V = noise.K / scale.y_size, noise.V * scale.y_size * scale.y_size[:, None]
+        if not np.isfinite(V).all() or (np.diag(V) < _TINY).any():
+            noise = None
+            warnings.append("no Kalman gain: squares of the outputs aren't floats; take another unit")
+    warnings += cautions(found.matrices[0], found.own, found.noise, data, learned, fits, choice, answers, gains)
     how = Identification(
         method=method,
         order=len(A),
@@ -249,6 +264,8 @@ def _result(
         held_out_vaf=held_vaf,
         stabilised=found.own is not None and found.own.stabilised != "",
         refined=found.own is not None and found.own.refined,
+        feedback=answers.found,
+        steady_gain_draws=gains,
         warnings=tuple(warnings),
     )
     model = IdentifiedModel(
@@ -262,8 +279,9 @@ def _result(
         input_offset=scale.u_mean,
         output_offset=scale.y_mean + scale.y_size * found.offset,
         input_range=np.stack([learned.input_values.min(axis=0), learned.input_values.max(axis=0)], axis=1),
-        K=None if found.noise is None else found.noise.K / scale.y_size,
-        innovation_covariance=None if found.noise is None else found.noise.V * np.outer(scale.y_size, scale.y_size),
+        output_range=_visited(learned.output_values, fit),
+        K=None if noise is None else K,
+        innovation_covariance=None if noise is None else V,
         identification=how,
         provenance=provenance(argv=argv, inputs=files, libraries=("numpy", "scipy", "numba")),
     )
@@ -290,6 +308,12 @@ def _tried(found: _Found, scale: _Scale, segments: list[Segment]) -> tuple[np.nd
     fit *= scale.y_size
     fit += scale.y_mean + scale.y_size * found.offset
     return fit, vaf, ahead
+
+
+def _visited(measured: np.ndarray, simulated: np.ndarray) -> np.ndarray:
+    """(p, 2) range of the simulated outputs, which have no noise, within that of the measured ones."""
+    low, high = measured.min(axis=0), measured.max(axis=0)
+    return np.stack([simulated.min(axis=0).clip(low, high), simulated.max(axis=0).clip(low, high)], axis=1)
 
 
 def _outputs(segments: list[Segment]) -> np.ndarray:

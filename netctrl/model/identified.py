@@ -19,7 +19,7 @@ from netctrl.model.io.provenance import Provenance
 from netctrl.model.io.validation_errors import explained
 from netctrl.model.statespace import StateSpace
 
-__all__ = ["Identification", "IdentifiedModel", "model_json_schema", "read_model"]
+__all__ = ["Identification", "IdentifiedModel", "model_json_schema", "read_model", "settled"]
 
 _MAX_BYTES = 64 * 2**20
 
@@ -47,11 +47,21 @@ class Identification(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     """Whether an unstable estimate was made stable."""
     refined: bool = False
     """Whether all parameters were refined to minimise the simulation error."""
+    feedback: bool = False
+    """Whether the inputs respond to the outputs in the trace, so that the model may be wrong even in sign."""
+    steady_gain_draws: np.ndarray | None = None
+    """(k, p, m) steady gains that the trace allows, drawn around the model's; null: the trace is too short to tell."""
     warnings: tuple[str, ...] = ()
     """Cautions about the data or the fit."""
 
     def __post_init__(self) -> None:
-        _fix(self, "singular_values", "vaf", "held_out_vaf")
+        _fix(self, "singular_values", "vaf", "held_out_vaf", "steady_gain_draws")
+
+
+def settled(draws: np.ndarray) -> bool:
+    """Whether draws of a gain, shape (k,), have one sign and differ by less than a factor of two."""
+    sizes = np.abs(draws)
+    return bool(np.ptp(np.sign(draws)) == 0.0 and sizes.max() < 2.0 * sizes.min())
 
 
 class IdentifiedModel(Plotted, msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=False):
@@ -75,6 +85,9 @@ class IdentifiedModel(Plotted, msgspec.Struct, frozen=True, forbid_unknown_field
         u₀ and y₀; zeros by default.
     input_range : array_like, shape (m, 2), optional
         Lowest and highest value of each input in the data.
+    output_range : array_like, shape (p, 2), optional
+        Lowest and highest value of each output that the model was seen at: those of its simulation of the data, within
+        the measured ones.
     K : array_like, shape (n, p), optional
         Kalman gain of the innovation form. (In the CONNET paper: G; its K is a state feedback.)
     innovation_covariance : array_like, shape (p, p), optional
@@ -116,6 +129,7 @@ class IdentifiedModel(Plotted, msgspec.Struct, frozen=True, forbid_unknown_field
     input_offset: np.ndarray | None = None
     output_offset: np.ndarray | None = None
     input_range: np.ndarray | None = None
+    output_range: np.ndarray | None = None
     K: np.ndarray | None = None
     innovation_covariance: np.ndarray | None = None
     identification: Identification | None = None
@@ -134,7 +148,9 @@ class IdentifiedModel(Plotted, msgspec.Struct, frozen=True, forbid_unknown_field
         put(self, "input_offset", _vector("input_offset", self.input_offset, m))
         put(self, "output_offset", _vector("output_offset", self.output_offset, p))
         if self.input_range is not None:
-            put(self, "input_range", _range(dense_matrix("input_range", self.input_range, (m, 2))))
+            put(self, "input_range", _range("input", dense_matrix("input_range", self.input_range, (m, 2))))
+        if self.output_range is not None:
+            put(self, "output_range", _range("output", dense_matrix("output_range", self.output_range, (p, 2))))
         if (self.K is None) != (self.innovation_covariance is None):
             raise InvalidValue("K and innovation_covariance", "one of them", "both or neither")
         if self.K is not None:
@@ -143,8 +159,11 @@ class IdentifiedModel(Plotted, msgspec.Struct, frozen=True, forbid_unknown_field
         for name, kind in (("identification", Identification), ("provenance", Provenance)):
             if not isinstance(value := getattr(self, name), kind | None):
                 raise InvalidValue(name, value, f"{kind.__name__} or None")
-        fixed = ("A", "B", "C", "D", "input_offset", "output_offset", "input_range", "K", "innovation_covariance")
-        _fix(self, *fixed)
+        draws = None if self.identification is None else self.identification.steady_gain_draws
+        if draws is not None and (draws.ndim != 3 or draws.shape[1:] != (p, m) or not len(draws)):
+            raise InvalidValue("steady_gain_draws", f"shape {draws.shape}", f"gains of shape (k, {p}, {m})")
+        offsets = ("input_offset", "output_offset", "input_range", "output_range")
+        _fix(self, *"ABCD", *offsets, "K", "innovation_covariance")
 
     @property
     def state_space(self) -> StateSpace:
@@ -236,9 +255,10 @@ def _vector(name: str, value: Any, count: int) -> np.ndarray:
     return np.zeros(count) if value is None else dense_matrix(name, value, (1, count))[0]
 
 
-def _range(found: np.ndarray) -> np.ndarray:
+def _range(kind: str, found: np.ndarray) -> np.ndarray:
     if (found[:, 0] > found[:, 1]).any():
-        raise InvalidValue("input_range", found.tolist(), "lowest and highest value of each input, in this order")
+        takes = f"lowest and highest value of each {kind}, in this order"
+        raise InvalidValue(f"{kind}_range", found.tolist(), takes)
     return found
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SignalTrace", "read_signals"]
 
-_MAX = 1e150  # its square is still a float
+_MAX = 1e250  # sums of as many as memory holds are still floats
 _SAME = 1e-6  # share of an interval: 3 * 0.1 counts as a multiple of 0.1
 
 
@@ -263,7 +263,7 @@ def _check_finite(argument: str, names: Sequence[str], values: np.ndarray) -> No
     if wrong.any():
         row, column = np.unravel_index(wrong.argmax(), wrong.shape)
         where = f"{argument}, row {row + 1}, column {names[int(column)]!r}"
-        takes = "a finite number; gaps are not filled: remove the row and begin a segment after it"
+        takes = f"a number from -{_MAX:g} to {_MAX:g}; gaps are not filled: remove the row and begin a segment after it"
         raise InvalidValue(where, float(values[row, column]), takes)
 
 

@@ -61,6 +61,7 @@ def connet(
             limits=None if limits is None else _input_limits(limits, found),
             input_weight=weight,
             references=() if reference is None else [_values("references", each) for each in reference.split(";")],
+            accept=wanted.accept if wanted else "admissible",  # ty: ignore[invalid-argument-type]
             argv=invocation(),
             inputs=[path],
         )

@@ -11,18 +11,20 @@ from netctrl.errors import InvalidValue, Status
 from netctrl.frequency.disk import discrete_disk_margin
 from netctrl.frequency.hinf_norm import bandwidth
 from netctrl.model.design.connet import ConnetCertificate, ReferenceCheck
-from netctrl.model.identified import IdentifiedModel
+from netctrl.model.identified import IdentifiedModel, settled
 from netctrl.model.law import TrackingLaw
 from netctrl.model.statespace import StateSpace
 from netctrl.synthesis.riccati.dare import DareSolution
 from netctrl.synthesis.riccati.tracking import TrackingLoop, tracking_loop
 
-__all__ = ["Made", "certificate", "rows", "steady"]
+__all__ = ["Made", "certificate", "doubts", "rows", "steady"]
 
 _MIN_ALPHA = 2.0 / 3.0  # a gain twice as high, or 37 degrees
 _GAIN_CHANGE = 0.2
 _TRACKS = 0.01
 _OFF_CURVE = 0.05
+_NEVER_NEGATIVE = ("delay", "jitter", "throughput")
+_TRACE = "identify from a trace in open loop whose input takes the whole range, for long enough at each level"
 
 
 class Made(NamedTuple):
@@ -43,9 +45,7 @@ def certificate(model: IdentifiedModel, made: Made, desired: Sequence[np.ndarray
     radius = float(np.abs(poles).max())
     gain = steady(plant)
     reach = W @ gain
-    bounds = np.stack([law.low, law.high], axis=1)
-    centre = W @ law.output_offset
-    ends = np.sort(np.stack([reach * (bounds[:, i] - law.input_offset) for i in (0, 1)]), axis=0).sum(axis=2)
+    attainable = _attainable(model, made, reach)
     stable = radius < 1.0
     T = steady(loop.response) if stable else np.full((len(W[0]),) * 2, np.nan)
     error = _dc_error(W, T, gain) if stable else None
@@ -53,7 +53,7 @@ def certificate(model: IdentifiedModel, made: Made, desired: Sequence[np.ndarray
     changed = [_changed(plant, law, W, 1.0 + change) for change in (-_GAIN_CHANGE, _GAIN_CHANGE)]
     known = [error for error in changed if error is not None]
     controller = np.linalg.eigvals(loop.controller)
-    checks = tuple(_check_reference(made, gain, reference) for reference in desired)
+    checks = tuple(_check_reference(model, made, gain, reference) for reference in desired)
     left = np.linalg.svd(gain)
     rank = int(np.sum(left[1] > 1e-9 * left[1][0]))
     proof = {
@@ -69,7 +69,7 @@ def certificate(model: IdentifiedModel, made: Made, desired: Sequence[np.ndarray
         "highest_gain": 1.0 if margin is None else margin.highest_gain,
         "phase_deg": 0.0 if margin is None else margin.phase_deg,
         "plant_dc_gain": rows(gain),
-        "attainable": rows((centre + ends).T),
+        "attainable": rows(attainable),
         "untracked": rows(left[0].T[rank:]),
         "residual_regulator": made.regulator.residual,
         "residual_estimator": made.estimator.residual,
@@ -79,9 +79,59 @@ def certificate(model: IdentifiedModel, made: Made, desired: Sequence[np.ndarray
     status = Status.ADMISSIBLE
     if not stable:
         status = Status.UNSTABLE
-    elif _is_off(error) or _is_off(proof["dc_error_gain"]) or proof["disc_alpha"] < _MIN_ALPHA:
+    elif (
+        any(_is_off(each) for each in (error, proof["dc_error_gain"]))
+        or proof["disc_alpha"] < _MIN_ALPHA
+        or any(doubts(model, made, checks))
+    ):
         status = Status.STABLE
     return ConnetCertificate(status=status, warnings=warnings, **proof)
+
+
+def doubts(model: IdentifiedModel, made: Made, checks: Iterable[ReferenceCheck]) -> Iterable[str]:
+    """Why the model is no model for a controller: an uncertain gain, feedback in its trace, references not seen."""
+    how, W = model.identification, made.tracked
+    if how is not None and how.feedback:
+        yield f"the model is from a trace with feedback, so that its gain may be wrong, even in sign: {_TRACE}"
+    draws = None if how is None else how.steady_gain_draws
+    if draws is not None:
+        ratios = np.linalg.eigvals((W @ draws) @ np.linalg.pinv(W @ steady(model.state_space))).real
+        if not all(settled(each) for each in np.sort(ratios, axis=1).T):
+            yield (
+                f"the trace doesn't determine the steady gain: {len(draws)} draws of it are {ratios.min():.3g} to"
+                f" {ratios.max():.3g} times the model's; {_TRACE}"
+            )
+    for check in checks:
+        if not check.seen:
+            where = ", ".join(
+                f"{name} {low:.4g} to {high:.4g}"
+                for name, (low, high) in zip(model.inputs, _visited(model, made.law), strict=True)
+            )
+            named = ", ".join(f"{name} {value:.4g}" for name, value in zip(model.outputs, check.reference, strict=True))
+            yield f"reference {named} is outside what the model was seen at ({where}): {_TRACE}"
+
+
+def _visited(model: IdentifiedModel, law: TrackingLaw) -> np.ndarray:
+    """(m, 2) inputs within the limits that the model's trace visited, as far as it is known."""
+    limits = np.stack([law.low, law.high], axis=1)
+    if model.input_range is None:
+        return limits
+    return np.stack([limits[:, i].clip(*model.input_range.T) for i in (0, 1)], axis=1)
+
+
+def _attainable(model: IdentifiedModel, made: Made, reach: np.ndarray) -> np.ndarray:
+    """(q, 2) steady tracked outputs within the limits, what the trace visited, and what such an output can be."""
+    law, W = made.law, made.tracked
+    away = _visited(model, law) - law.input_offset[:, None]
+    ends = np.sort(reach[:, :, None] * away, axis=2).sum(axis=1) + (W @ law.output_offset)[:, None]
+    if model.output_range is None:
+        least = [0.0 if name in _NEVER_NEGATIVE else -np.inf for name in model.outputs]
+        seen = np.stack([least, np.full(len(least), np.inf)], axis=1)
+    else:
+        seen = model.output_range
+    with np.errstate(invalid="ignore"):
+        parts = np.sort(np.where(W[:, :, None] == 0.0, 0.0, W[:, :, None] * seen), axis=2).sum(axis=1)
+    return np.clip(ends, parts[:, :1], parts[:, 1:])
 
 
 def _warnings(model: IdentifiedModel, made: Made, proof: dict, controller: np.ndarray) -> Iterable[str]:
@@ -118,6 +168,7 @@ def _warnings(model: IdentifiedModel, made: Made, proof: dict, controller: np.nd
             yield f"reference {named} can't be reached within the input limits, which allow {got}"
         elif check.off_curve > _OFF_CURVE:
             yield f"reference {named} is off the characteristic curve: it settles at {got}"
+    yield from doubts(model, made, proof["references"])
     if model.identification is not None:
         yield from model.identification.warnings
 
@@ -136,19 +187,23 @@ def _curve(model: IdentifiedModel, gain: Sequence[Sequence[float]]) -> str:
     return "; ".join(others)
 
 
-def _check_reference(made: Made, gain: np.ndarray, reference: np.ndarray) -> ReferenceCheck:
+def _check_reference(model: IdentifiedModel, made: Made, gain: np.ndarray, reference: np.ndarray) -> ReferenceCheck:
     law, W = made.law, made.tracked
     away = np.linalg.pinv(W @ gain) @ W @ (reference - law.output_offset)
     needed = law.input_offset + away
     slack = 1e-9 * np.maximum(law.high - law.low, 1e-300)
     within = bool(np.all((needed >= law.low - slack) & (needed <= law.high + slack)))
     attained = law.output_offset + gain @ (np.clip(needed, law.low, law.high) - law.input_offset)
+    low, high = _attainable(model, made, W @ gain).T
+    room = 1e-9 * np.maximum(high - low, np.abs(high))
+    seen = bool(np.all((W @ reference >= low - room) & (W @ reference <= high + room)))
     distance = np.abs(attained - reference) / np.maximum(np.abs(reference), 1e-300)
     return ReferenceCheck(
         reference=tuple(reference.tolist()),
         attained=tuple(attained.tolist()),
         needed=tuple(needed.tolist()),
         within_limits=within,
+        seen=seen,
         off_curve=float(distance.max()),
     )
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from netctrl.datasets import model_of
-from netctrl.design.connet.certificate import Made, certificate, rows, steady
+from netctrl.design.connet.certificate import Made, certificate, doubts, rows, steady
 from netctrl.errors import InvalidValue, NoAdmissibleDesign, RiccatiStatus, Status, checked_number, checked_word
 from netctrl.model.design.connet import CONNET_METHODS, ConnetInputs, ConnetMethod
 from netctrl.model.design.design import ConnetDesign, provenance
@@ -45,6 +45,7 @@ def connet(
     limits: Sequence[tuple[float, float]] | None = None,
     input_weight: float | None = None,
     references: Iterable[Reference] = (),
+    accept: Literal["admissible", "stable"] = "admissible",
     argv: Sequence[str] = (),
     inputs: Iterable[Path] = (),
 ) -> ConnetDesign:
@@ -71,6 +72,10 @@ def connet(
         ("lqi", 0.01 by default) or squared outputs ("paper", 1/43378) in ms. A smaller weight makes the loop faster.
     references : iterable of mapping or sequence, optional
         References of the outputs, by name or all p, that the certificate checks.
+    accept : {"admissible", "stable"}
+        "stable" returns, with warnings, also a design for a model that is none for a controller: from a trace with
+        feedback, with a steady gain that the trace doesn't determine within a factor of two, or for references outside
+        what its trace visited.
     argv, inputs : sequence of str, iterable of Path
         Command line and files, for the provenance.
 
@@ -83,7 +88,7 @@ def connet(
     InvalidValue
         An argument out of its bounds, a model without noise, or a combination that no input moves in steady state.
     NoAdmissibleDesign
-        No gain stabilises the model; the message says why.
+        No gain stabilises the model, or `accept` would be needed; the message says why.
 
     Examples
     --------
@@ -98,6 +103,7 @@ def connet(
     """
     model = model_of(model)
     checked_word("method", method, CONNET_METHODS)
+    checked_word("accept", accept, ("admissible", "stable"))
     weight = LQI_INPUT_WEIGHT if method == "lqi" else PAPER_INPUT_WEIGHT
     if input_weight is not None:
         weight = checked_number("input_weight", input_weight, "a number above 0", above=0.0, at_most=1e12)
@@ -125,6 +131,9 @@ def connet(
     )
     if proof.status is Status.UNSTABLE:
         raise NoAdmissibleDesign(proof.warnings[0], design)
+    reason = next(iter(doubts(model, made, proof.references)), None)
+    if reason is not None and accept == "admissible":
+        raise NoAdmissibleDesign(f"{reason}; accept='stable' takes the design all the same", design)
     return design
 
 

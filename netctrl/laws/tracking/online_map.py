@@ -17,6 +17,7 @@ __all__ = ["OnlineStaticMap", "curve_values", "learn", "online_schedule", "start
 
 _POINTS = 6
 _MAX = 20.0
+_RECENT = 0.98  # weight of a sample's misfit against the next: fifty count
 
 
 class OnlineStaticMap(NamedTuple):
@@ -38,6 +39,8 @@ class OnlineStaticMap(NamedTuple):
     """(n, k) of the law's model under each of c's hat functions."""
     estimates: tuple[RecursiveEstimate, ...]
     """c at the points over the noise, by output."""
+    misfit: np.ndarray
+    """(p, 2) recent mean square of the errors of the curve, and of the law's model, over the noise's."""
 
 
 def start_online_map(
@@ -81,7 +84,8 @@ def start_online_map(
     shares = _shares(where, float(law.input_offset[0]) if at is None else at)
     states = np.linalg.solve(np.eye(len(law.A)) - law.A, law.B @ shares[None])
     estimates = tuple(recursive_start(column[:, None], doubt=doubt) for column in line.T)
-    return OnlineStaticMap(law, where, deviation, gains, doubt, weight, states, estimates)
+    misfit = np.ones((len(law.outputs), 2))
+    return OnlineStaticMap(law, where, deviation, gains, doubt, weight, states, estimates, misfit)
 
 
 def learn(curve: OnlineStaticMap, applied: np.ndarray, measured: np.ndarray) -> OnlineStaticMap:
@@ -96,22 +100,46 @@ def learn(curve: OnlineStaticMap, applied: np.ndarray, measured: np.ndarray) -> 
     states = law.A @ curve.states + law.B @ shares[None]
     if not np.isfinite(measured).all():
         return curve._replace(states=states)
-    estimates = tuple(
-        recursive_step(known, row, [seen], forgetting=curve.forgetting, most=curve.doubt)[0]
+    steps = [
+        recursive_step(known, row, [seen], forgetting=curve.forgetting, most=curve.doubt)
         for known, row, seen in zip(curve.estimates, responses, measured / curve.noise, strict=True)
+    ]
+    line = law.output_offset + np.outer(curve.points - law.input_offset[0], curve.gains)
+    errors = np.column_stack(
+        [np.hstack([error for _, error in steps]), (measured - (responses * line.T).sum(axis=1)) / curve.noise]
     )
-    return curve._replace(states=states, estimates=estimates)
+    misfit = _RECENT * curve.misfit + (1.0 - _RECENT) * errors**2
+    return curve._replace(states=states, estimates=tuple(known for known, _ in steps), misfit=misfit)
 
 
 def curve_values(curve: OnlineStaticMap) -> np.ndarray:
-    """Estimated steady outputs at the points, (k, p) [the law's units]."""
-    return np.hstack([each.theta for each in curve.estimates]) * curve.noise
+    """Estimated steady outputs at the points, (k, p) [the law's units]: monotone, in the direction of the model's gain.
+
+    Source: Barlow, Bartholomew, Bremner, Brunk 1972 (isotonic regression).
+    """
+    from scipy.optimize import isotonic_regression
+
+    columns = [
+        isotonic_regression(each.theta[:, 0], weights=1.0 / np.diag(each.P), increasing=bool(gain > 0.0)).x
+        for each, gain in zip(curve.estimates, curve.gains, strict=True)
+    ]
+    return np.column_stack(columns) * curve.noise
 
 
 def online_schedule(curve: OnlineStaticMap) -> GainSchedule:
-    """Slopes of the curve as learned, at the middles between points; slopes 20 times off the model's, or of another
-    sign, are held at that."""
-    ratios = np.diff(curve_values(curve), axis=0) / np.diff(curve.points)[:, None] / curve.gains
+    """Slopes of the curve as learned, at the middles between points, at most 20 times off the model's.
+
+    A slope below the model's, which raises the law's gain, counts only as far as two standard errors above it are still
+    below: where the link wasn't seen, the model's slope stays. All slopes are the model's while the curve predicts the
+    outputs no better than the model does.
+    """
+    widths = np.diff(curve.points)
+    ratios = np.diff(curve_values(curve), axis=0) / widths[:, None] / curve.gains
+    for k, (each, noise) in enumerate(zip(curve.estimates, curve.noise, strict=True)):
+        between = np.diff(np.diff(each.P, axis=0), axis=1).diagonal()  # variances of c_{i+1} - c_i
+        error = noise * np.sqrt(curve.misfit[k, 0] * between) / (widths * abs(curve.gains[k]))
+        ratios[:, k] = np.maximum(ratios[:, k], np.minimum(1.0, ratios[:, k] + 2.0 * error))
+    ratios[:, curve.misfit[:, 0] >= curve.misfit[:, 1]] = 1.0
     return GainSchedule(0.5 * (curve.points[1:] + curve.points[:-1]), 1.0 / ratios.clip(1.0 / _MAX, _MAX))
 
 

@@ -48,6 +48,8 @@ class ReferenceCheck(Record, frozen=True):
     """Whether the inputs stay within the limits; if not, `attained` is reached at the limits."""
     off_curve: float
     """Largest distance of an untracked output from its reference, relative to that reference."""
+    seen: bool = True
+    """Whether the model was seen there: input and tracked outputs within the limits and what its trace visited."""
 
 
 class ConnetCertificate(Record, frozen=True):
@@ -80,7 +82,8 @@ class ConnetCertificate(Record, frozen=True):
     plant_dc_gain: Rows
     """(p, m) steady-state gain of the model."""
     attainable: Rows
-    """(q, 2) lowest and highest steady-state value of the tracked outputs within the input limits."""
+    """(q, 2) lowest and highest steady-state value of the tracked outputs within the input limits and what the model's
+    trace visited; never below 0 for a delay, jitter or throughput."""
     untracked: Rows
     """(p − r, p) combinations of outputs on which no input has a steady effect, so they can't follow a reference."""
     residual_regulator: float

@@ -150,8 +150,9 @@ def connet_summary(
         ("disk margin", f"{proof.disc_alpha:.3g}: gain {gains}, phase {proof.phase_deg:.1f}°"),
         ("residual", f"{proof.residual_regulator:.2g} regulator, {proof.residual_estimator:.2g} estimator"),
     ]
+    seen = "" if inputs.model.output_range is None else ", where the model's trace was"
     for row, (low, high) in zip(inputs.tracked, proof.attainable, strict=True):
-        rows.append(("attainable", f"{_combination(row, law.outputs)} from {low:.4g} to {high:.4g}"))
+        rows.append(("attainable", f"{_combination(row, law.outputs)} from {low:.4g} to {high:.4g}{seen}"))
     for check in proof.references:
         requested = _pairs(law.outputs, check.reference)
         rows.append(

@@ -11,7 +11,7 @@ import numpy as np
 from netctrl.laws.tracking.online_map import OnlineStaticMap, learn, online_schedule
 from netctrl.laws.tracking.reference_governor import govern
 from netctrl.laws.tracking.schedule import scheduled
-from netctrl.laws.tracking.tracking import step_tracking, tracking_gains
+from netctrl.laws.tracking.tracking import TrackingGains, TrackingState, step_tracking, tracking_gains
 from netctrl.model.io.provenance import Provenance
 from netctrl.scenario.access.plan import AccessLinkPlan, AccessLinkTracking
 from netctrl.scenario.access.result import AccessLinkSample, access_link_result
@@ -29,7 +29,7 @@ class Periods(NamedTuple):
     measured: np.ndarray
     """(T, p) [the law's units]."""
     commanded: np.ndarray
-    """(T, m) before the limits; NaN while the law was off."""
+    """(T, m) before the limits, within them where a static map is learned; NaN while the law was off."""
     curve: OnlineStaticMap | None = None
     """The learned static map."""
 
@@ -59,13 +59,15 @@ def run_periods(plan: AccessLinkPlan, advance: Callable[[float, int], AccessLink
         rate = float(state.applied[0]) * plan.rate_unit
         burst = max(1, round(float(state.applied[1]))) if m > 1 else 0
         samples.append(advance(max(rate, 0.0), burst))
-        seen[k], commanded[k] = _read(samples[-1], plan), state.commanded
+        seen[k], commanded[k] = _read(samples[-1], plan), state.commanded if curve is None else state.applied
         if governor is not None:
             given[k] = cut = govern(governor, state, cut, desired[k])
         if curve is not None:
             curve = learn(curve, state.applied, seen[k])
             factors = online_schedule(curve)
         shown = seen[k] if factors is None else scheduled(factors, seen[k], given[k], state.applied)
+        if curve is not None:
+            shown = _answered(gains, state, shown, given[k])
         state = step_tracking(gains, state, shown, given[k])
     return Periods(samples, given, seen, commanded, curve)
 
@@ -78,6 +80,16 @@ def tracking_result(
     return AccessLinkTracking(
         result, plan.law, plan.reference, found.given, found.measured, found.commanded, found.curve
     )
+
+
+def _answered(gains: TrackingGains, state: TrackingState, shown: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    """Outputs between the reference and what the law is shown, as near to these as inputs answer within limits."""
+    none, whole = (step_tracking(gains, state, each, reference).commanded for each in (reference, shown))
+    change = whole - none
+    room = np.where(change > 0.0, gains.high, gains.low) - none
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = float(np.where(change != 0.0, room / change, 1.0).min().clip(0.0, 1.0))
+    return reference + share * (shown - reference)
 
 
 def _read(sample: AccessLinkSample, plan: AccessLinkPlan) -> np.ndarray:

@@ -94,7 +94,7 @@ class AccessLinkTracking(Result):
     measured: np.ndarray
     """(T, p) outputs that the law measured."""
     commanded: np.ndarray
-    """(T, m) the law's inputs before their limits; NaN while the law was off."""
+    """(T, m) the law's inputs before their limits, within them where a static map is learned; NaN while it was off."""
     curve: OnlineStaticMap | None = None
     """The learned static map at the end, where the gain schedule was learned."""
 
@@ -156,7 +156,7 @@ class AccessLinkTracking(Result):
             Beginning and end of each interval [s].
         """
         law = self.law
-        at_limit = ((self.commanded > law.high) | (self.commanded < law.low)).any(axis=1)
+        at_limit = ((self.commanded >= law.high) | (self.commanded <= law.low)).any(axis=1)
         edges = np.flatnonzero(np.diff(np.concatenate([[False], at_limit, [False]]).astype(int)))
         spans = zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
         tau = law.interval_s

@@ -11,7 +11,7 @@ from netctrl.cli.design.verb import main
 from netctrl.datasets import design_schema, model_path
 from netctrl.errors import FileError, InvalidValue, NoAdmissibleDesign, Status
 from netctrl.model.design.design import read_design
-from netctrl.model.identified import IdentifiedModel, read_model
+from netctrl.model.identified import Identification, IdentifiedModel, read_model
 from netctrl.synthesis.riccati.tracking import tracking_loop
 
 PRINTED = read_model(model_path("connet-paper"))
@@ -72,7 +72,11 @@ def test_a_faster_loop_is_faster_and_less_robust():
 
 def test_what_of_a_reference_can_be_had():
     on, off, beyond = (0.5, 0.5 * 0.743697), (0.5, 0.1), (5.0, 5.0 * 0.743697)
-    design = connet(PRINTED, track="delay", limits=[(0.0, 95.0)], references=[on, off, beyond])
+    with pytest.raises(NoAdmissibleDesign, match="outside what the model was seen at"):
+        connet(PRINTED, track="delay", limits=[(0.0, 95.0)], references=[on, off, beyond])
+    design = connet(PRINTED, track="delay", limits=[(0.0, 95.0)], references=[on, off, beyond], accept="stable")
+    assert design.certificate.status is Status.STABLE
+    assert [check.seen for check in design.certificate.references] == [True, True, False]
     first, second, third = design.certificate.references
     assert first.within_limits
     assert first.off_curve < 1e-5
@@ -200,3 +204,68 @@ def test_wrong_use_is_one_line_and_exit_status_2(extra, said, capsys):
     error = capsys.readouterr().err
     assert said in error
     assert error.count("\n") == 1
+
+
+def identified_model(**changes) -> IdentifiedModel:
+    """A lag of 0.1 ms per Mbit/s, as identified between 8 and 32 Mbit/s, where the delay was 0.9 to 4.5 ms."""
+    how = {"method": "n4sid", "order": 1, "horizon": 10, "samples": 1000, "segments": 1}
+    how |= {"singular_values": [1.0], "vaf": [65.0], "steady_gain_draws": np.full((3, 1, 1), 0.15)}
+    return IdentifiedModel(
+        A=[[0.3]],
+        B=[[0.7]],
+        C=[[0.15]],
+        D=[[0.0]],
+        dt=0.5,
+        inputs=("R",),
+        outputs=("delay",),
+        input_offset=[20.0],
+        output_offset=[2.7],
+        input_range=[[8.0, 32.0]],
+        output_range=[[0.9, 4.5]],
+        K=[[0.1]],
+        innovation_covariance=[[1.0]],
+        identification=Identification(**how | changes),
+    )
+
+
+def test_attainable_is_what_the_trace_visited_and_no_delay_is_negative():
+    model, unseen = identified_model(), msgspec.structs.replace(identified_model(), input_range=None, output_range=None)
+    assert connet(model, limits=[(0.0, 40.0)]).certificate.attainable == pytest.approx(np.array([[0.9, 4.5]]))
+    assert connet(model, limits=[(15.0, 40.0)]).certificate.attainable == pytest.approx(np.array([[1.95, 4.5]]))
+    assert connet(unseen, limits=[(0.0, 40.0)]).certificate.attainable == pytest.approx(np.array([[0.0, 5.7]]))
+
+
+@pytest.mark.parametrize("reference", [5.0, 0.4])
+def test_references_that_the_trace_did_not_visit_are_refused(reference):
+    asked = {"limits": [(0.0, 40.0)], "references": [[reference]]}
+    with pytest.raises(NoAdmissibleDesign, match=r"outside what the model was seen at \(R 8 to 32\)") as refused:
+        connet(identified_model(), **asked)
+    assert refused.value.design.certificate.status is Status.STABLE
+    assert not connet(identified_model(), **asked, accept="stable").certificate.references[0].seen
+    assert connet(identified_model(), limits=[(0.0, 40.0)], references=[[3.0]]).certificate.references[0].seen
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"steady_gain_draws": np.array([[[-0.1]], [[0.15]], [[0.4]]])}, "doesn't determine the steady gain: 3 draws"),
+        ({"steady_gain_draws": np.array([[[0.1]], [[0.15]], [[0.21]]])}, "0.667 to 1.4 times the model's"),
+        ({"feedback": True}, "from a trace with feedback"),
+    ],
+)
+def test_a_model_that_is_none_for_a_controller_is_refused(changes, said):
+    with pytest.raises(NoAdmissibleDesign, match=said) as refused:
+        connet(identified_model(**changes))
+    assert "identify from a trace in open loop" in str(refused.value)
+    design = connet(identified_model(**changes), accept="stable")
+    assert design.certificate.status is Status.STABLE
+    assert any(said in warning for warning in design.certificate.warnings)
+
+
+def test_insisting_on_the_command_line(tmp_path):
+    file, out = tmp_path / "model.json", tmp_path / "design.json"
+    identified_model(feedback=True).save(file)
+    assert main(["connet", "--model", str(file), "-o", str(out)]) == 3
+    assert not out.exists()
+    assert main(["connet", "--model", str(file), "-o", str(out), "--accept", "stable"]) == 0
+    assert read_design(out).inputs.model.identification.feedback

@@ -154,3 +154,34 @@ def test_what_cannot_be_learned_is_named(change, said):
     with pytest.raises(InvalidValue, match=said):
         start_online_map(given_.pop("law"), given_.pop("noise"), **given_)
     assert isinstance(online_schedule(start_online_map(LAW, NOISE)), GainSchedule)
+
+
+def test_a_link_of_two_hops_is_not_swung_from_rail_to_rail():
+    """40 Mbit/s, a reference on the steep part: without the map R has a deviation of 14 Mbit/s and -100 is commanded."""
+    link = access_link(hops=2, capacity="40Mbit", limit=200, interval=0.5, duration="200s")
+    model = IdentifiedModel(
+        A=[[0.27]],
+        B=[[0.73]],
+        C=[[0.152]],
+        D=[[0.0]],
+        dt=0.5,
+        inputs=("R",),
+        outputs=("delay",),
+        input_units=("Mbit/s",),
+        output_units=("ms",),
+        input_offset=[20.0],
+        output_offset=[2.7],
+        K=[[0.0]],
+        innovation_covariance=[[5.0]],
+    )
+    law = netctrl.connet(model, limits=[(0.0, 40.0)]).law
+    learning = start_online_map(law, [5.0**0.5])
+    alone, learned = (
+        track_access_link(link, law, [5.0], measured="period", schedule=each) for each in (None, learning)
+    )
+    assert alone.commanded.min() < -30.0
+    assert ((learned.commanded >= 0.0) & (learned.commanded <= 40.0)).all()
+    late = slice(200, None)
+    assert learned.result.rate_bit_per_s[late].std() < 0.6 * alone.result.rate_bit_per_s[late].std()
+    values = curve_values(learned.curve)[:, 0]
+    assert (np.diff(values) >= 0.0).all()
