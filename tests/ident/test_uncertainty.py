@@ -1,4 +1,4 @@
-"""Draws of the steady gain: their spread against Monte Carlo, gains that a trace doesn't determine, signals of any size."""
+"""Draws of the steady gain: their spread against Monte Carlo, gains that a trace leaves open, signals of any size."""
 
 import numpy as np
 import pytest
