@@ -123,7 +123,7 @@ USUAL = {
             "-o",
             "{folder}/out.json",
         ],
-        ["hftrac", "--network", "{folder}/net.json", "--mu", "1", "--interval", "10ms", "--std", "10%", "--architecture", "god"],
+        ["hftrac", "--network", "{folder}/net.json", "--mu", "1", "--interval", "10ms", "--std", "10%"],
         ["connet", "--model", "{folder}/model.json", "--method", "lqi", "--accept", "stable", "--json"],
         ["mpcc", "--flows", "4", "--rate", "1Gbit", "--rtt", "100us", "--horizon", "5"],
         ["pacing", "--mode", "target-rtt", "--rtt", "20ms", "--bottleneck", "10Mbit", "--buffer", "50kB"],
