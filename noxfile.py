@@ -196,7 +196,7 @@ def bench(session: nox.Session) -> None:
 @nox.session
 def mutants(session: nox.Session) -> None:
     """How many small changes of the numerical packages their tests notice; arguments as experiments/mutants.py."""
-    session.install(*PINNED, *PROJECT["dependencies"], *EXTRAS["test"], *EXTRAS["mutants"])
+    session.install(*PINNED, *PROJECT["dependencies"], *EXTRAS["test"])
     session.run("python", "experiments/mutants.py", *session.posargs)
 
 

@@ -93,6 +93,9 @@ def test_a_transfer_takes_its_rounds_of_slow_start() -> None:
     assert times[0] == times[1]
     assert 4.5 * 0.098 < times[0] < 4.5 * 0.102 + 0.005
     assert found["completed", "transfer"] == 1.0
+    took = np.linspace(0.1, 2.1, 201)
+    many = replace(result, response_s=took, response_start_s=0.0 * took + 6.0, response_bytes=0.0 * took + size)
+    assert values(plan, many)["completion time 95 %", "transfer"] == pytest.approx(2.0)
     early = values(*run(groups=(replace(groups[0], start=(1.0, 1.0)),), capacity=1e9, duration=10.0))
     assert early["completed", "transfer"] == 0.0
     assert isnan(early["completion time", "transfer"])

@@ -126,6 +126,8 @@ static void replay(const u64 *in, u64 *out)
 """
 FATES = {"pass": 0, "mark": 1, "drop": 2}
 LAWS, STEPS = 1000, 100
+CYCLE = 16384
+"""Of measuring the rate of departures [byte], QUEUE_THRESHOLD."""
 
 
 def drawn_law(random):
@@ -154,10 +156,13 @@ def drawn_law(random):
 def drawn_step(random, law, state, now):
     """Numbers of a step, the state after it and its fate."""
     backlog = spread(random, U32 if random.random() < 0.1 else 2**20)
+    backlog = int(random.choice([backlog, CYCLE - 1, CYCLE, CYCLE + 1], p=[0.85, 0.05, 0.05, 0.05]))
     kind = int(random.integers(1, 4))
     if kind == 1:
         return (1, backlog), pie_update(law, state, backlog), 0
     size = int(random.integers(0, 2**16))
+    if random.random() < 0.2 and state.dq_count < CYCLE:
+        size = CYCLE - state.dq_count  # ends the cycle exactly
     if kind == 2:
         came = now - spread(random, min(now, 2**26))
         return (2, now, came, size, backlog), pie_departed(law, state, now, came, size, backlog), 0
@@ -175,6 +180,7 @@ def drawn_step(random, law, state, now):
     return (3, packets, backlog, size, mtu, draw, int(ect)), state, FATES[fate]
 
 
+@pytest.mark.slow
 @pytest.mark.needs("compiler")
 def test_the_same_bits_as_in_c(tmp_path):
     random = np.random.default_rng(8033)
