@@ -81,7 +81,7 @@ def tests(session: nox.Session) -> None:
 @nox.session
 def slow(session: nox.Session) -> None:
     """Tests that take more than 2 s of processor time each: packets of many seeds, proofs over many points."""
-    pytest(session, "-m", "slow and not (engines or lab or site)")
+    pytest(session, "-m", "slow and not (engines or lab or namespaces or site)")
 
 
 @nox.session
@@ -92,10 +92,17 @@ def engines(session: nox.Session) -> None:
 
 @nox.session
 def lab(session: nox.Session) -> None:
-    """Tests in the Linux kernel: in virtual time, which is built first, and in namespaces, which root may make."""
+    """Tests in the Linux kernel in virtual time, which is built first."""
     install_wheel(session, *EXTRAS["test"])
     session.run("netctrl", "kernel", "build", "--n-jobs", "-1")
     session.run("pytest", "--import-mode=importlib", *PARALLEL, "-m", "lab", *session.posargs)
+
+
+@nox.session
+def namespaces(session: nox.Session) -> None:
+    """Tests in network namespaces, which root may make; in real time, so one after another."""
+    install_wheel(session, *EXTRAS["test"])
+    session.run("pytest", "--import-mode=importlib", "-m", "namespaces", *session.posargs)
 
 
 @nox.session

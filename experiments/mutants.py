@@ -299,7 +299,7 @@ def main(argv: list[str]) -> int:
     for package in requested.packages or TESTS:
         tests = Tests(package, requested)
         options = ["-p", "no:terminal", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "addopts="]
-        options += ["--import-mode=importlib", "-m", "not (engines or lab or site)"]
+        options += ["--import-mode=importlib", "-m", "not (engines or lab or namespaces or site)"]
         if not (child := os.fork()):
             folders = [str(PROJECT / "tests" / name) for name in TESTS[package]]
             os._exit(pytest.main([*options, *folders], [tests]) or show(tests.found))

@@ -116,7 +116,7 @@ def missing_lab() -> str | None:
 REQUIREMENTS = {
     "browser": Requirement(missing_browser, "`apt-get install chromium` and `pip install playwright`"),
     "compiler": Requirement(missing_compiler, "`apt-get install gcc libc6-dev`"),
-    "site": Requirement(missing_site, "`nox -s docs`, which builds the site and tests it"),
+    "site": Requirement(missing_site, "`nox -s site`, which builds the site and tests it"),
     "ns3": Requirement(missing_ns3, "`apt-get install g++ make libns3-dev`, or g++, make and the extra `ns3`"),
     "kernel": Requirement(missing_kernel, "run as root where network namespaces are allowed, with iproute2"),
     "lab": Requirement(missing_lab, "`nox -s lab`, or `netctrl kernel build`, which says what it needs"),
@@ -125,7 +125,7 @@ REQUIREMENTS = {
 }
 
 
-SESSIONS = {"ns3": "engines", "lab": "lab", "kernel": "lab", "browser": "site", "site": "site"}
+SESSIONS = {"ns3": "engines", "lab": "lab", "kernel": "namespaces", "browser": "site", "site": "site"}
 """Requirement -> the marker of its tests, and the session of nox that has them; the session `tests` has the rest."""
 
 
