@@ -292,7 +292,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("packages", nargs="*", metavar="PACKAGE", help=f"of {', '.join(TESTS)}; all without one")
     parser.add_argument("--sample", type=int, default=200, help="mutants of each package; 0 for all")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--longest", type=float, default=10.0, help="of a test without Numba [s]")
+    parser.add_argument("--longest", type=float, default=5.0, help="of a test without Numba [s]")
     requested = parser.parse_args(argv)
     if unknown := set(requested.packages) - set(TESTS):
         parser.error(f"no package {', '.join(sorted(unknown))}; there are {', '.join(TESTS)}")

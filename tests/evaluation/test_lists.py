@@ -80,7 +80,7 @@ def test_the_levels_of_congestion_are_those_of_the_rfcs_formula() -> None:
     for level, loss in (("mild", 1e-3), ("medium", 5e-3), ("heavy", 1e-2)):
         assert LEVELS[level] == round(space * sqrt(1.0 / 0.76) * sqrt(loss))
         assert 0.76 * (LEVELS[level] - 0.5) ** 2 < loss * space**2 < 0.76 * (LEVELS[level] + 0.5) ** 2
-    assert flows_for(0.76, 10.0) == 10
+    assert (flows_for(0.76, 10.0), flows_for(0.19, 10.0)) == (10, 5)
 
 
 def test_the_varying_load_has_the_levels_flows_in_turn() -> None:
