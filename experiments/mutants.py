@@ -72,6 +72,8 @@ _PAIRS = (("min", "max"), ("minimum", "maximum"), ("floor", "ceil"), ("argmin", 
 CALLED = {**dict(_PAIRS), **{second: first for first, second in _PAIRS}}
 LARGER = 1.1
 """A float's mutant over the float."""
+MOST_S = 30.0
+"""Time of the tests that a mutant meets, the shortest of those that reach it [s]."""
 SLACK_S = 10.0
 """What a mutant's tests may take longer than five times their time."""
 
@@ -230,9 +232,12 @@ class Tests:
         found = in_children(self.traced, chosen, [self.requested.longest] * len(chosen))
         seconds = {i: each["seconds"] for i, each in zip(chosen, found, strict=True) if each and each["passed"]}
         reaching: dict[tuple[str, str], list[int]] = defaultdict(list)
+        spent: dict[tuple[str, str], float] = defaultdict(float)
         for i in sorted(seconds, key=lambda i: seconds[i]):
             for file, function in found[i]["reached"]:
-                reaching[file, function].append(i)
+                spent[file, function] += seconds[i]
+                if spent[file, function] <= MOST_S or not reaching[file, function]:
+                    reaching[file, function].append(i)
         return seconds, reaching
 
     def traced(self, i: int) -> dict[str, Any]:
