@@ -54,7 +54,9 @@ def dumbbell(queue, *, count=50, rtt="60ms:1s", duration=60.0, buffer="500kB", *
 
 
 def busy(queue, seed=1, buffer="100kB"):
-    """Everything at once: two hops, reverse traffic with its acknowledgements, web, changes, flows that come and go."""
+    """Everything at once: two hops, reverse traffic with its acknowledgements, web, changes, flows that come and go.
+
+    Each link has 50 flows or more, of which a mean field tells the losses at drop-tail queues."""
     links = (
         Link(id="one", source="a", target="b", capacity="10Mbit", delay="5ms", buffer=buffer, queue=queue),
         Link(id="two", source="b", target="c", capacity="8Mbit", delay="5ms", buffer=buffer, queue=queue),
@@ -63,7 +65,7 @@ def busy(queue, seed=1, buffer="100kB"):
     flows = (
         BulkFlows(id="long", path=("one", "two"), ack_path=("back",), rtt="60ms:400ms", start="0s:5s", count=30),
         BulkFlows(id="cross", path=("two",), rtt="50ms:80ms", start="3s:4s", stop="15s:20s", count=20, ecn=False),
-        BulkFlows(id="reverse", path=("back",), ack_path=("two",), rtt="50ms:80ms", count=10),
+        BulkFlows(id="reverse", path=("back",), ack_path=("two",), rtt="50ms:80ms", count=50),
         WebFlows(id="web", path=("one",), rtt="60ms:200ms", sessions=50),
     )
     changes = (Change(at="8s", link="one", capacity="4Mbit"), Change(at="12s", link="two", delay="60ms"))
