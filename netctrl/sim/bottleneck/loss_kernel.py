@@ -63,6 +63,8 @@ class LossPlant(NamedTuple):
     """(n,) row of the record."""
     capacity: np.ndarray
     """(S,) [packet/s]"""
+    taken: np.ndarray
+    """(S + 1,) what a busy link has taken when each step begins [packet]."""
     longer: np.ndarray
     """(S,) what the line has become longer by since the beginning, there and back [s]."""
     uniform: np.ndarray
@@ -91,8 +93,8 @@ class LossState(NamedTuple):
     wake: np.ndarray
     """(n,) when a silent flow begins again [s]."""
     line: np.ndarray
-    """Backlog q, its deviation, the backlog that is seen, which falls as fast as the link empties it [packet], and how
-    many draws were taken."""
+    """Backlog q, its deviation, the backlog that is seen, which falls as fast as the link empties it [packet], how many
+    draws were taken, and the step in which what leaves now has come."""
 
 
 class LossRecord(NamedTuple):
@@ -108,10 +110,27 @@ class LossRecord(NamedTuple):
     arrived: np.ndarray
     """(K,)"""
     backlog: np.ndarray
-    """(3, K) mean, greatest, last."""
+    """(2, K) greatest, last."""
+    waited: np.ndarray
+    """(K,) mean age of what leaves [s]."""
 
 
-_Q, _DEVIATION, _SEEN, _DRAWS = range(4)
+_Q, _DEVIATION, _SEEN, _DRAWS, _PLACE = range(5)
+
+
+@njit(**INSIDE)
+def _age(plant: LossPlant, state: LossState, t: int, q: float) -> float:
+    """How long before step t a busy link began to take the last q packets [s]: q over a constant capacity."""
+    taken, p = plant.taken, int(state.line[_PLACE])
+    begin = taken[t] - q
+    if q <= 0.0 or begin <= 0.0:
+        return (t - begin / taken[1]) * plant.step if q > 0.0 else 0.0
+    while taken[p] > begin:
+        p -= 1
+    while taken[p + 1] <= begin:
+        p += 1
+    state.line[_PLACE] = p
+    return (t - p - (begin - taken[p]) / (taken[p + 1] - taken[p])) * plant.step
 
 
 @njit(**INSIDE)
@@ -201,7 +220,7 @@ def advance_losses(plant: LossPlant, state: LossState, record: LossRecord, first
     for t in range(first, last):
         now, k = t * h, t // record.every
         capacity, longer = plant.capacity[t], plant.longer[t]
-        wait = max(line[_Q], 0.0) / capacity
+        wait = _age(plant, state, t, line[_Q])
         for i in range(n):
             if now >= plant.start[i]:
                 _moves(plant, state, i, now, plant.base[i] + longer + wait)
@@ -212,7 +231,7 @@ def advance_losses(plant: LossPlant, state: LossState, record: LossRecord, first
         line[_DEVIATION] = kept * line[_DEVIATION] + np.sqrt(1.0 - kept * kept) * noise
         fell = 0.0
         while q + line[_DEVIATION] >= plant.buffer - _PAIR:
-            wait = max(q, 0.0) / capacity
+            wait = _age(plant, state, t, q)
             i = _loses(plant, state, longer, wait, plant.uniform[int(line[_DRAWS]) % len(plant.uniform)])
             line[_DRAWS] += 1.0
             if flight[i] < 1.0:
@@ -225,7 +244,7 @@ def advance_losses(plant: LossPlant, state: LossState, record: LossRecord, first
             if state.heard[i] == np.inf:
                 trip = plant.base[i] + longer + wait
                 state.heard[i] = now + trip * (1.0 + _DUPLICATES / max(flight[i], 1.0))
-        line[_Q], wait = q, max(q, 0.0) / capacity
+        line[_Q], wait = q, _age(plant, state, t, q)
         rate = 0.0
         for i in range(n):
             rate += flight[i] / (plant.base[i] + longer + wait)
@@ -237,6 +256,6 @@ def advance_losses(plant: LossPlant, state: LossState, record: LossRecord, first
         seen = min(max(q + line[_DEVIATION], line[_SEEN] - rate * share, 0.0), plant.buffer)
         record.arrived[k] += rate * share + fell + seen - line[_SEEN]
         line[_SEEN] = seen
-        record.backlog[0, k] += seen / record.every
-        record.backlog[1, k] = max(record.backlog[1, k], seen)
-        record.backlog[2, k] = seen
+        record.waited[k] += _age(plant, state, t, seen) / record.every
+        record.backlog[0, k] = max(record.backlog[0, k], seen)
+        record.backlog[1, k] = seen

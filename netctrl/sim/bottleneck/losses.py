@@ -82,6 +82,7 @@ def run_windows(
         stop=flows.stop_s,
         group=flows.group,
         capacity=capacity,
+        taken=np.concatenate([[0.0], np.cumsum(capacity * step_s)]),
         longer=longer_s,
         uniform=random.random(_DRAWS),
         normal=random.standard_normal(_DRAWS),
@@ -95,9 +96,9 @@ def run_windows(
         told=np.zeros(n),
         fall=np.zeros(n),
         wake=np.zeros(n),
-        line=np.zeros(4),
+        line=np.zeros(5),
     )
-    record = LossRecord(every, *(np.zeros((G, K)) for _ in range(3)), np.zeros(K), np.zeros((3, K)))
+    record = LossRecord(every, *(np.zeros((G, K)) for _ in range(3)), np.zeros(K), np.zeros((2, K)), np.zeros(K))
     chunk = max(_CHUNK // n, 1000)
     for first in range(0, S, chunk):
         last = min(first + chunk, S)

@@ -198,13 +198,12 @@ def _windows_alone(
     width, K = step * per_bin, len(record.arrived)
     rtts = np.full(delivered.shape, np.nan)
     np.divide(record.trip, record.delivered, out=rtts, where=record.delivered > 0.0)
-    mean = capacity.reshape(K, per_bin).mean(axis=1)
     return BottleneckLink(
         time_s=width * np.arange(1, K + 1),
         throughput=BITS_PER_BYTE * delivered / width,
         rates=BITS_PER_BYTE * (delivered + lost) / width,
-        delay_s=record.backlog[0] / mean,
-        backlog_bytes=record.backlog[1] * packet,
+        delay_s=record.waited,
+        backlog_bytes=record.backlog[0] * packet,
         lost_bytes=lost,
         capacity=link.reshape(K, per_bin).mean(axis=1),
         states=tuple(flows.row),

@@ -64,7 +64,7 @@ def simulate_one_line(
     )
     links = np.zeros((5, len(index), samples))
     delivered = record.delivered.sum(axis=0)
-    links[:, index[line.id]] = record.backlog[2], record.arrived, delivered, record.lost.sum(axis=0), 0.0 * delivered
+    links[:, index[line.id]] = record.backlog[1], record.arrived, delivered, record.lost.sum(axis=0), 0.0 * delivered
     for name in first.ack_path:
         links[1:3, index[name]] = delivered * ACK_BYTES / size
     trips = np.divide(record.trip, record.delivered, out=np.zeros_like(record.trip), where=record.delivered > 0.0)

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import netctrl
+from netctrl.datasets import data_path
 from netctrl.engines.engine import supports
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.pi import PiQueue
@@ -13,7 +14,7 @@ from netctrl.scenario.bottleneck.line import SingleFlow
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, WebFlows
-from netctrl.sim.bottleneck.run import simulate_bottleneck
+from netctrl.sim.bottleneck.run import HTcpFlow, simulate_bottleneck
 
 PACKET = 1500
 
@@ -100,6 +101,20 @@ def test_packets_agree(case):
     assert backlog == pytest.approx(packets[0], abs=0.1 * buffer)
     assert utilization == pytest.approx(packets[1], abs=0.02)
     assert loss == pytest.approx(packets[2], rel=1.0 / 3.0)
+
+
+@pytest.mark.parametrize(
+    ("flow", "packets"),
+    [(netctrl.CubicFlow(0.04), [0.184, 0.236, 0.524]), (HTcpFlow(0.04), [0.149, 0.195, 0.493])],
+    ids=["cubic", "htcp"],
+)
+def test_what_leaves_a_varying_link_has_waited_as_packets_have(flow, packets):
+    """Median, mean and 95th percentile of the packet engine's delays over the trace. The backlog over the capacity of
+    the moment would have half as much again in the mean, as an outage ends before the queue has left."""
+    capacity = netctrl.read(data_path("traces/mobile.trace")).capacity()
+    found = simulate_bottleneck([flow], capacity, 1.5e5, 60.0, bin_s=0.04)
+    delay = found.delay_s[found.time_s > 20.0]
+    assert [np.median(delay), delay.mean(), np.quantile(delay, 0.95)] == pytest.approx(packets, rel=0.1)
 
 
 def test_both_kinds_of_scenario_are_the_same():
