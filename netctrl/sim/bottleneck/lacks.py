@@ -11,5 +11,5 @@ FEWEST_PACKETS = 16
 def small_buffer(packets: float) -> str | None:
     """What the fluid lacks for windows over a drop-tail buffer of so many packets; None: nothing."""
     if packets < FEWEST_PACKETS:
-        return f"windows over a drop-tail buffer below {FEWEST_PACKETS} packets, where packets take less time"
+        return f"windows over a drop-tail buffer below {FEWEST_PACKETS} packets, where the packet engine is as fast"
     return None

@@ -67,7 +67,7 @@ def run_windows(
         A buffer of less than 16 packets.
     """
     if buffer < FEWEST_PACKETS:
-        takes = f"at least {FEWEST_PACKETS} packets with windows over a drop-tail queue; below, packets take less time"
+        takes = f"at least {FEWEST_PACKETS} packets with windows over drop-tail; below, the packet engine is as fast"
         raise InvalidValue("buffer", f"{buffer:g} packets", takes)
     n, S = len(flows.law), len(capacity)
     G, K = int(flows.group.max()) + 1, S // every

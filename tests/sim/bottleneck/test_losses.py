@@ -185,7 +185,7 @@ def test_what_a_mean_field_gets_wrong_is_refused():
     """A buffer of few packets, Cubic in several queues, few flows beside Web sessions: packets are asked for."""
     small = line("cubic", 10e6, 0.05, 2, 15 * PACKET)
     assert "links.line.buffer" in supports(small)["fluid"]
-    with pytest.raises(InvalidValue, match="below 16 packets, where packets take less time"):
+    with pytest.raises(InvalidValue, match="below 16 packets, where the packet engine is as fast"):
         netctrl.simulate(small, "fluid")
     with pytest.raises(InvalidValue, match="at least 16 packets"):
         simulate_bottleneck([netctrl.CubicFlow(0.05)], 10e6, 15.0 * PACKET, 10.0)
