@@ -366,11 +366,12 @@ def picture(
             for scheme, part in data.groupby("scheme", sort=False):
                 axes.plot(part.time_s, part[what], color=COLOURS[scheme], lw=1.1, label=scheme)
             axes.grid(color="#dddddd", lw=0.6)
-            axes.set_ylim(bottom=0.0)
             if column == 0:
                 axes.set_ylabel(labels[what])
         panels[0, column].set_title(name, fontsize=10)
         panels[-1, column].set_xlabel("time [s]")
+    for axes in panels[:, 0]:
+        axes.set_ylim(bottom=0.0)  # of all columns: what is set before a curve is drawn doesn't grow with it
     curves = {
         label: curve for axes in panels[0] for curve, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
