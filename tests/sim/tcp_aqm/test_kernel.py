@@ -319,6 +319,19 @@ def test_steps_divide_sample_and_epochs():
             choose_step(dumbbell(ArcQueue(), step=step))
 
 
+@pytest.mark.parametrize(
+    "queue", [AvqQueue(), CodelQueue(), PieQueue(), RedQueue(), SfcQueue()], ids=lambda q: type(q).__name__
+)
+def test_cubic_s_mean_field_stays_finite_where_every_packet_of_a_step_is_a_cut(queue):
+    """One flow over 2.5 MB of line and a small buffer: an overflow has more cuts a second than there are steps, and the
+    window before a cut must come to the window, not below."""
+    flows = BulkFlows(id="f", path=("line",), rtt="200ms", count=1, sender="cubic", ecn=False)
+    links = (Link(id="line", source="a", target="b", capacity="100Mbit", buffer="100kB", queue=queue),)
+    found = simulate(Scenario.of(name="one", duration=60.0, links=links, flows=(flows,), packet_size=1500))
+    assert np.isfinite(found.backlog_bytes).all() and found.lost_bytes.sum() > 0.0
+    assert found.carried_bytes.min() >= 0.0
+
+
 def test_a_place_for_a_design_is_no_law():
     with pytest.raises(InvalidValue, match="--design"):
         simulate(dumbbell(DesignQueue()))
