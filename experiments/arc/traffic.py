@@ -15,6 +15,7 @@ from packets import available, run_all
 from study_files import RESULTS, write_record, write_runs
 
 from netctrl.datasets import scenario_path
+from netctrl.engines.engine import supports
 from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.laws.aqm.avq import AvqQueue
 from netctrl.laws.aqm.pi import PiQueue
@@ -155,11 +156,17 @@ def shortened(scenario: Scenario, factor: float, keep: float = 1.0) -> Scenario:
 
 
 def fluid(study: Study) -> dict[str, list[SimulationResult]]:
-    """Every scheme and seed in the fluid, in full length."""
-    runs = [under(study.scenario, queue, seed) for queue in study.schemes.values() for seed in study.seeds]
+    """Every scheme that the fluid has for the study and every seed in it, in full length.
+
+    It lacks drop-tail where few flows overflow one of several links.
+    """
+    schemes = {
+        name: queue for name, queue in study.schemes.items() if supports(under(study.scenario, queue))["fluid"] is None
+    }
+    runs = [under(study.scenario, queue, seed) for queue in schemes.values() for seed in study.seeds]
     results = simulate_many(runs, n_jobs=-1)
     k = len(study.seeds)
-    return {scheme: results[i * k : (i + 1) * k] for i, scheme in enumerate(study.schemes)}
+    return {scheme: results[i * k : (i + 1) * k] for i, scheme in enumerate(schemes)}
 
 
 def ns3(study: Study, seeds: Sequence[int] = (1,)) -> dict[str, list[SimulationResult]]:
@@ -359,12 +366,16 @@ def picture(
             for scheme, part in data.groupby("scheme", sort=False):
                 axes.plot(part.time_s, part[what], color=COLOURS[scheme], lw=1.1, label=scheme)
             axes.grid(color="#dddddd", lw=0.6)
-            axes.set_ylim(bottom=0.0)
             if column == 0:
                 axes.set_ylabel(labels[what])
         panels[0, column].set_title(name, fontsize=10)
         panels[-1, column].set_xlabel("time [s]")
-    panels[0, 0].legend(fontsize=8, ncols=2)
+    for axes in panels[:, 0]:
+        axes.set_ylim(bottom=0.0)  # of all columns: what is set before a curve is drawn doesn't grow with it
+    curves = {
+        label: curve for axes in panels[0] for curve, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    panels[0, 0].legend(curves.values(), curves.keys(), fontsize=8, ncols=2)
     figure.suptitle(title, fontsize=12)
     figure.supxlabel(verdict, fontsize=8.5)
     return figure

@@ -13,21 +13,23 @@ from netctrl.scenario.links import Links, packet_only
 from netctrl.scenario.network.result import NetworkResult
 from netctrl.scenario.network.routed import Routed, tcp_of
 from netctrl.scenario.tcp_aqm.result import SimulationResult
-from netctrl.sim.tcp_aqm.lacks import sender_lack
+from netctrl.sim.bottleneck.lacks import small_buffer
+from netctrl.sim.tcp_aqm.lacks import is_one_line, overflow_lack, sender_lack
 
 __all__ = ["FLUID"]
 
 
 def _queues_lack(case: Case) -> str | None:
+    alone = is_one_line(case.scenario)
     for group in case.scenario.flows:
         if not group.answered:
             return f"{group.__struct_config__.tag} flows (flows.{group.id})"
-        lack = sender_lack(group)
+        lack = None if alone else sender_lack(group)
         if lack is not None:
             return f"senders but {lack} (flows.{group.id} are {sender_name(group.sender)})"
     if isinstance(case.design, HftracDesign):
         return "link rates that a Design sets over flows"
-    found = packet_only(case.scenario, DualPi2Queue)
+    found = packet_only(case.scenario, DualPi2Queue) or overflow_lack(case.scenario)
     return None if found is None else f"{found[1]} ({found[0]})"
 
 
@@ -68,8 +70,13 @@ def _network(case: Case, job: Job) -> NetworkResult:
 
 
 def _bottleneck_lacks(case: Case) -> str | None:
-    tag = case.scenario.network.queue.__struct_config__.tag
-    return None if tag in ("droptail", "codel") else f"queues of kind {tag} at a bottleneck"
+    line, scenario = case.scenario.network, case.scenario
+    tag = line.queue.__struct_config__.tag
+    if tag not in ("droptail", "codel"):
+        return f"queues of kind {tag} at a bottleneck"
+    if tag == "codel" or line.cross > 0.0 or any(flow.sender in ("paced", "cap", "bbr") for flow in scenario.flows):
+        return None
+    return small_buffer(line.buffer / scenario.traffic.packet_size)
 
 
 def _bottleneck(case: Case, job: Job) -> BottleneckResult:

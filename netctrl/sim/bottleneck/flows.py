@@ -17,6 +17,7 @@ from netctrl.sim.bottleneck.window import NO_WINDOW, WINDOWS, first_window
 
 __all__ = [
     "FLOW_TAKES",
+    "OPEN",
     "BbrFlow",
     "CubicFlow",
     "HTcpFlow",
@@ -25,6 +26,7 @@ __all__ = [
     "RateCap",
     "RenoFlow",
     "flow_arrays",
+    "is_lone_window",
     "jain_index",
 ]
 
@@ -182,6 +184,8 @@ class BbrFlow(NamedTuple):
 
 FLOW_TAKES = "PacedFlow with a pacing law, RateCap, BbrFlow, CubicFlow, RenoFlow or HTcpFlow"
 PacingFlow = PacedFlow | RateCap | BbrFlow | CubicFlow | RenoFlow | HTcpFlow
+OPEN = 1e15
+"""A cap that never binds [bit/s]."""
 _OWN_WINDOWS: dict[type, str] = {CubicFlow: "cubic", RenoFlow: "reno", HTcpFlow: "htcp"}
 
 
@@ -202,6 +206,13 @@ def flow_arrays(
         states[i, : len(state)], settings[i, : len(setting)] = state, setting
     kinds, windows = np.array([each[0] for each in made]), np.array([_window(flow) for flow in flows])
     return kinds, states, settings, windows, np.array([first_window(flow.rtt_s) for flow in flows])
+
+
+def is_lone_window(flow: PacingFlow) -> bool:
+    """Whether a flow has a window and nothing paces it."""
+    if isinstance(flow, RateCap):
+        return flow.window is not None and flow.rate_bit_per_s >= OPEN
+    return type(flow) in _OWN_WINDOWS
 
 
 def _window(flow: PacingFlow) -> int:

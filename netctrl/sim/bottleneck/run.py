@@ -19,10 +19,12 @@ from netctrl.sim.bottleneck.flows import (
     RateCap,
     RenoFlow,
     flow_arrays,
+    is_lone_window,
     jain_index,
 )
 from netctrl.sim.bottleneck.kernel import advance_pacing
-from netctrl.units import BITS_PER_BYTE
+from netctrl.sim.bottleneck.losses import WindowFlows, run_windows
+from netctrl.units import BITS_PER_BYTE, packets_per_second
 
 __all__ = [
     "BbrFlow",
@@ -37,7 +39,7 @@ __all__ = [
     "simulate_bottleneck",
 ]
 
-_STEPS_PER_RTT = 40
+_STEPS_PER_RTT, _STEPS_OF_WINDOWS = 40, 10
 _MAX_PLACES = 1e8
 _MAX_S, _MAX_RATE = 1e9, 1e15
 _NOISES = 4099
@@ -82,7 +84,8 @@ class BottleneckLink(NamedTuple):
     states: tuple[np.ndarray, ...]
     """State of each flow's law at the end; for a flow without a law, the state of its congestion window."""
     rtt_s: np.ndarray
-    """(n, K) last RTT that each flow measured in a bin, noise included [s]; NaN where it measured none."""
+    """(n, K) last RTT that each flow measured in a bin, noise included [s], with windows alone the mean; NaN where it
+    measured none."""
 
 
 def simulate_bottleneck(
@@ -98,6 +101,9 @@ def simulate_bottleneck(
     random: np.random.Generator | None = None,
 ) -> BottleneckLink:
     """Run flows through one bottleneck.
+
+    Where all flows have windows that nothing paces and the queue is drop-tail, losses are single packets of flows drawn
+    at random (`netctrl.sim.bottleneck.loss_kernel`), else what overflows is lost by all in proportion.
 
     Parameters
     ----------
@@ -117,12 +123,13 @@ def simulate_bottleneck(
     packet_size_bytes : float
         Packet size of windows, of first packets, and of CoDel's drops.
     random : numpy.random.Generator, optional
-        Required with noise.
+        Required with noise. Of losses at random: by default a generator with seed 0.
 
     Raises
     ------
     InvalidValue
-        An argument out of bounds; noise without a generator; more than 1e8 steps of a 40th of the shortest RTT.
+        An argument out of bounds; noise without a generator; more than 1e8 steps of a 40th of the shortest RTT, or of a
+        tenth with windows alone; windows alone over a drop-tail buffer below 16 packets.
     """
     if not isinstance(flows, Sequence) or not flows:
         raise InvalidValue("flows", flows, "a sequence of at least one flow")
@@ -134,17 +141,24 @@ def simulate_bottleneck(
     packet = checked_number("packet_size_bytes", packet_size_bytes, "a size above 0 in bytes", above=0.0)
     if not isinstance(random, np.random.Generator) and (noise > 0.0 or random is not None):
         raise InvalidValue("random", random, "a numpy.random.Generator, required with noise")
-    step = float(base.min()) / _STEPS_PER_RTT
+    codel = _codel(queue)
+    kinds, states, settings, windows, memories = flow_arrays(flows, packet)
+    alone = codel[0] == inf and all(map(is_lone_window, flows))
     width = float(base.max()) if bin_s is None else checked_number("bin_s", bin_s, seconds, above=0.0, at_most=_MAX_S)
-    per_bin = max(round(width / step), 1)
+    step = float(base.min()) / (_STEPS_OF_WINDOWS if alone else _STEPS_PER_RTT)
+    per_bin = max(ceil(width / step * (1.0 - 1e-9)) if alone else round(width / step), 1)
+    step = width / per_bin if alone else step
     K = max(ceil(duration / step / per_bin), 1)
     T, n = K * per_bin, len(flows)
     if T > _MAX_PLACES or n * (float(base.max()) / step + 2.0) > _MAX_PLACES:
-        takes = f"at most {_MAX_PLACES:g} steps of a 40th of the shortest RTT, {step:g} s"
+        takes = f"at most {_MAX_PLACES:g} steps of {step:g} s, a part of the shortest RTT"
         raise InvalidValue("duration_s", duration_s, f"{takes}, in a run, and for each flow's longest RTT")
-    codel = _codel(queue)
     link = _capacities(capacity, step * np.arange(T))
-    kinds, states, settings, windows, memories = flow_arrays(flows, packet)
+    if alone:
+        senders = WindowFlows(windows, memories, base, starts, stops, np.arange(n))
+        random = np.random.default_rng(0) if random is None else random
+        found = _windows_alone(senders, link, buffer / packet, step, per_bin, packet, random)
+        return found._replace(rtt_s=found.rtt_s + random.exponential(noise, found.rtt_s.shape))
     noises = np.zeros((n, 1)) if random is None else random.exponential(noise, (n, _NOISES))
     tables = {name: np.zeros((n, K)) for name in ("delivered", "lost", "rates")}
     delay, highest, rtts = np.zeros(K), np.zeros(K), np.full((n, K), np.nan)
@@ -164,6 +178,35 @@ def simulate_bottleneck(
         lost_bytes=tables["lost"],
         capacity=link.reshape(K, per_bin).mean(axis=1),
         states=tuple(states[i] if law else memories[i] for i, law in enumerate(laws)),
+        rtt_s=rtts,
+    )
+
+
+def _windows_alone(
+    flows: WindowFlows,
+    link: np.ndarray,
+    buffer: float,
+    step: float,
+    per_bin: int,
+    packet: float,
+    random: np.random.Generator,
+) -> BottleneckLink:
+    """Windows over a drop-tail queue; `link` in bit/s, `buffer` in packets."""
+    capacity = packets_per_second(link, packet)
+    record = run_windows(flows, capacity, np.zeros(len(link)), buffer, step, per_bin, random)
+    delivered, lost = record.delivered * packet, record.lost * packet
+    width, K = step * per_bin, len(record.arrived)
+    rtts = np.full(delivered.shape, np.nan)
+    np.divide(record.trip, record.delivered, out=rtts, where=record.delivered > 0.0)
+    return BottleneckLink(
+        time_s=width * np.arange(1, K + 1),
+        throughput=BITS_PER_BYTE * delivered / width,
+        rates=BITS_PER_BYTE * (delivered + lost) / width,
+        delay_s=record.waited,
+        backlog_bytes=record.backlog[0] * packet,
+        lost_bytes=lost,
+        capacity=link.reshape(K, per_bin).mean(axis=1),
+        states=tuple(flows.row),
         rtt_s=rtts,
     )
 

@@ -14,14 +14,11 @@ from netctrl.model.law import ArxPacer, PacingLaw
 from netctrl.scenario.bottleneck.line import Bottleneck, SingleFlow
 from netctrl.scenario.bottleneck.result import BottleneckResult
 from netctrl.scenario.scenario import Scenario, checked_network
-from netctrl.sim.bottleneck.flows import BbrFlow, PacedFlow, PacingFlow, RateCap
+from netctrl.sim.bottleneck.flows import OPEN, BbrFlow, PacedFlow, PacingFlow, RateCap
 from netctrl.sim.bottleneck.run import BottleneckLink, CoDel, simulate_bottleneck
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["run_bottleneck"]
-
-_OPEN = 1e15
-"""A cap that never binds [bit/s]."""
 
 
 def run_bottleneck(scenario: Scenario, law: PacingLaw | None, origin: Provenance) -> BottleneckResult:
@@ -59,6 +56,7 @@ def run_bottleneck(scenario: Scenario, law: PacingLaw | None, origin: Provenance
         queue=CoDel(queue.target, queue.interval) if isinstance(queue, CodelQueue) else "droptail",
         bin_s=scenario.interval,
         packet_size_bytes=scenario.traffic.packet_size,
+        random=random,
     )
     return _result(scenario, found, starts, origin)
 
@@ -70,13 +68,16 @@ def _flow(flow: SingleFlow, rtt: float, start: float, law: PacingLaw | None) -> 
             raise InvalidValue("flows", "paced", "a Design of pacing for flows of sender paced")
         return PacedFlow(law, rtt, start, stop, "htcp" if isinstance(law, ArxPacer) else None)
     if flow.sender == "cap":
-        return RateCap(flow.rate or _OPEN, rtt, start, stop, "htcp")
-    return BbrFlow(rtt, start, stop) if flow.sender == "bbr" else RateCap(_OPEN, rtt, start, stop, flow.sender)
+        return RateCap(flow.rate or OPEN, rtt, start, stop, "htcp")
+    return BbrFlow(rtt, start, stop) if flow.sender == "bbr" else RateCap(OPEN, rtt, start, stop, flow.sender)
 
 
 def _result(scenario: Scenario, found: BottleneckLink, starts: np.ndarray, origin: Provenance) -> BottleneckResult:
     n, K, width = len(scenario.flows), len(found.time_s), found.time_s[0]
     throughput, rates, rtts = found.throughput[:n], found.rates[:n], found.rtt_s[:n]
+    for name in ("delay_s", "backlog_bytes", "lost_bytes", "throughput", "rates"):
+        if not np.isfinite(getattr(found, name)).all():
+            raise InvalidValue(name, "nan or inf", "finite numbers")
     bins, flow = np.nonzero(np.isfinite(rtts).T)
     return BottleneckResult(
         scenario=scenario,

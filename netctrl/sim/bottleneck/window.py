@@ -20,11 +20,11 @@ _USED = (0.5, 0.9)  # of the window, in slow start and beyond: who sends less do
 _view = compiled_view(TcpWindow)
 
 
-def first_window(rtt: float) -> np.ndarray:
-    """The row of what is remembered of a window, for a base RTT [s]: 10 packets, slow start."""
+def first_window(rtt: float, packets: float = _FIRST_PACKETS) -> np.ndarray:
+    """The row of what is remembered of a window, for a base RTT [s]: so many packets, slow start."""
     row = np.zeros(WIDTH)
     state = as_record(TcpWindow, row)
-    state.window, state.threshold, state.rtt, state.min_rtt = _FIRST_PACKETS, inf, rtt, inf
+    state.window, state.threshold, state.rtt, state.min_rtt = packets, inf, rtt, inf
     return row
 
 

@@ -1,13 +1,26 @@
-"""Which senders the fluid has."""
+"""Which senders the fluid of links has, and over which drop-tail queues."""
 
 from __future__ import annotations
 
-from netctrl.scenario.tcp_aqm.flows import BulkFlows, FastFlows, FlowGroup
+from collections.abc import Iterator
 
-__all__ = ["FLUID_SENDERS", "sender_lack"]
+from netctrl.laws.aqm.records import DropTailQueue
+from netctrl.register import TCP_SENDERS
+from netctrl.scenario.links import Link
+from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import BulkFlows, FastFlows, FlowGroup, WebFlows
+from netctrl.sim.bottleneck.lacks import small_buffer
+
+__all__ = ["ACK_BYTES", "FLUID_SENDERS", "is_one_line", "overflow_lack", "sender_lack"]
 
 FLUID_SENDERS = ("reno", "cubic", "dctcp", "prague")
 """Senders of the fluid's bulk flows, by their numbers in its arrays."""
+
+ACK_BYTES = 40.0
+"""An acknowledgement [byte]."""
+
+_MANY = 50
+"""Flows and sessions from which a mean field has the losses of Reno at drop-tail queues."""
 
 
 def sender_lack(group: FlowGroup) -> str | None:
@@ -20,3 +33,62 @@ def sender_lack(group: FlowGroup) -> str | None:
     if group.sender in ("dctcp", "prague") and not group.ecn:
         return "reno and cubic without ecn"
     return None
+
+
+def is_one_line(scenario: Scenario) -> bool:
+    """Whether all flows are endless windows over one bounded drop-tail queue, and nothing else is busy."""
+    laws = tuple(TCP_SENDERS)
+    if not all(isinstance(g, BulkFlows) and len(g.path) == 1 and g.sender in laws for g in scenario.flows):
+        return False
+    if len({(group.path, group.ack_path) for group in scenario.flows}) > 1:
+        return False
+    links = {link.id: link for link in scenario.links}
+    first = scenario.flows[0]
+    line = links[first.path[0]]
+    acks = ACK_BYTES / scenario.traffic.packet_size * max(_rates(scenario, line))
+    return _drops(line) and all(acks <= min(_rates(scenario, links[name])) for name in first.ack_path)
+
+
+def overflow_lack(scenario: Scenario) -> tuple[str, str] | None:
+    """What the fluid lacks for losses at drop-tail queues: the place and a description; None: nothing."""
+    for link in scenario.links:
+        if not (_drops(link) and _may_fill(scenario, link)):
+            continue
+        if is_one_line(scenario):
+            lack = small_buffer((link.buffer or 0.0) / scenario.traffic.packet_size)
+            return None if lack is None else (f"links.{link.id}.buffer", lack)
+        if not _is_mean(scenario, link):
+            lack = f"drop-tail queues that overflow, unless all flows are windows over that one link or {_MANY} of Reno"
+            return f"links.{link.id}.queue", lack
+    return None
+
+
+def _drops(link: Link) -> bool:
+    return isinstance(link.queue, DropTailQueue) and link.buffer is not None
+
+
+def _rates(scenario: Scenario, link: Link) -> Iterator[float]:
+    """Capacities that a link ever has [bit/s]."""
+    yield link.capacity
+    yield from (each.capacity for each in scenario.network.changes if each.link == link.id and each.capacity)
+
+
+def _may_fill(scenario: Scenario, link: Link) -> bool:
+    """Whether bulk flows can send more than a link takes: not if slower links on their paths bound all of them."""
+    links = {each.id: each for each in scenario.links}
+    bounds: dict[str, float] = {}
+    for group in scenario.flows:
+        if isinstance(group, BulkFlows) and link.id in group.path:
+            others = {name: max(_rates(scenario, links[name])) for name in group.path if name != link.id}
+            if not others:
+                return True
+            slowest = min(others, key=others.__getitem__)
+            bounds[slowest] = others[slowest]
+    return sum(bounds.values()) > min(_rates(scenario, link))
+
+
+def _is_mean(scenario: Scenario, link: Link) -> bool:
+    """Whether so many senders of Reno cross a link that their mean tells the losses."""
+    crossing = [group for group in scenario.flows if link.id in group.path]
+    count = sum(group.sessions if isinstance(group, WebFlows) else group.count for group in crossing)
+    return count >= _MANY and all(group.sender == "reno" for group in crossing)

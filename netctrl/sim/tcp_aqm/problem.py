@@ -18,16 +18,13 @@ from netctrl.scenario.links import Link, refuse_packet_only
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, FastFlows, FlowDraw, FlowGroup, WebFlows
 from netctrl.sim.tcp_aqm.kernel import FLOWS, LINK_CAPACITY, LINK_DELAY, Plant, Record, State
-from netctrl.sim.tcp_aqm.lacks import FLUID_SENDERS, sender_lack
+from netctrl.sim.tcp_aqm.lacks import ACK_BYTES, FLUID_SENDERS, overflow_lack, sender_lack
 from netctrl.sim.tcp_aqm.queues import longer_arrivals, pairs
 from netctrl.sim.tcp_aqm.traffic import draw_flows
 from netctrl.sim.tcp_aqm.windows import first_memory
 from netctrl.units import packets_per_second
 
-__all__ = ["ACK_BYTES", "Problem", "choose_step", "longer_history", "problem"]
-
-ACK_BYTES = 40.0
-"""An acknowledgement [byte]."""
+__all__ = ["Problem", "choose_step", "longer_history", "problem"]
 
 _STEPS_PER_RTT = 10
 _FINEST = 64  # largest refinement of the step to make epochs whole numbers of steps
@@ -101,9 +98,12 @@ def problem(scenario: Scenario, draws: tuple[FlowDraw, ...] | None = None) -> Pr
     ------
     InvalidValue
         A scenario that the fluid doesn't support: a queue without a law, FAST flows over a queue without a price, link
-        rates.
+        rates, few windows that overflow a drop-tail queue.
     """
     refuse_packet_only(scenario, DualPi2Queue)
+    found = overflow_lack(scenario)
+    if found is not None:
+        raise InvalidValue(found[0], found[1], 'a feature of this engine; "packet" supports it')
     _check_senders(scenario)
     _check_fast(scenario)
     draws = draw_flows(scenario) if draws is None else draws

@@ -10,11 +10,13 @@ import numpy as np
 
 from netctrl.errors import InvalidValue, checked_function, checked_jobs, checked_whole, from_workers
 from netctrl.model.design.design import Provenance, provenance
-from netctrl.scenario.links import Links
+from netctrl.scenario.links import Links, refuse_packet_only
 from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.scenario.tcp_aqm.flows import FlowDraw, WebFlows
 from netctrl.scenario.tcp_aqm.result import SimulationResult
+from netctrl.sim.tcp_aqm.droptail import simulate_one_line
 from netctrl.sim.tcp_aqm.kernel import advance
+from netctrl.sim.tcp_aqm.lacks import is_one_line
 from netctrl.sim.tcp_aqm.problem import Problem, longer_history, problem
 from netctrl.sim.tcp_aqm.traffic import draw_flows
 from netctrl.sim.tcp_aqm.web import PathHistory, WebLoad, response_times, web_load
@@ -34,7 +36,7 @@ def simulate(
     Parameters
     ----------
     scenario : Scenario
-        Its seed determines round-trip times, starts and web sessions; the fluid itself is deterministic.
+        Its seed determines round-trip times, starts, web sessions, and whose packets a drop-tail queue loses.
     progress : callable, optional
         Called repeatedly with the completed share, from 0 to 1.
     argv, inputs : iterable of str and of Path
@@ -91,6 +93,9 @@ def _block(scenarios: Sequence[Scenario]) -> list[SimulationResult]:
 
 
 def _simulate(scenario: Scenario, made: Provenance, progress: Progress | None) -> SimulationResult:
+    if is_one_line(scenario):
+        refuse_packet_only(scenario)
+        return simulate_one_line(scenario, made, progress)
     draws = draw_flows(scenario)
     ready = problem(scenario, draws)
     loads = _web_loads(scenario, draws)

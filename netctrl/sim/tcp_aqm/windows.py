@@ -126,6 +126,12 @@ def _advance_scalable(senders: Senders, now: int, h: float, group: int, delay: f
     return total
 
 
+@njit(inline="always")
+def _share(x: float) -> float:
+    """(1 − e^−x)/x, so that y + h _share(h c) (a − c y) is dy/dt = a − c y after h, between y and a/c for all steps."""
+    return -np.expm1(-x) / x if x > 0.0 else 1.0
+
+
 @njit(cache=True, error_model="numpy")
 def _advance_cubic(senders: Senders, now: int, h: float, group: int, delay: float) -> float:
     """The same for Cubic, whose window is a function of the time since the last cut and the window before it."""
@@ -137,9 +143,10 @@ def _advance_cubic(senders: Senders, now: int, h: float, group: int, delay: floa
             continue
         R, cuts = senders.rtt[i] + delay, heard[0, i] * heard[1, i]
         s, M = since[i], highest[i]
-        half_s, half_M = s + 0.5 * h * (1.0 - s * cuts), M + 0.5 * h * (window[i] - M) * cuts
+        half, whole = _share(0.5 * h * cuts), _share(h * cuts)
+        half_s, half_M = s + 0.5 * h * half * (1.0 - s * cuts), M + 0.5 * h * half * (window[i] - M) * cuts
         middle = max(cubic_point(half_s, half_M, R), _MIN_WINDOW)
-        since[i], highest[i] = s + h * (1.0 - half_s * cuts), M + h * (middle - half_M) * cuts
+        since[i], highest[i] = s + h * whole * (1.0 - s * cuts), M + h * whole * (middle - M) * cuts
         window[i] = max(cubic_point(since[i], highest[i], R), _MIN_WINDOW)
         senders.rate[now, i] = middle / R
         total += senders.flows[i] * senders.rate[now, i]

@@ -54,7 +54,9 @@ def dumbbell(queue, *, count=50, rtt="60ms:1s", duration=60.0, buffer="500kB", *
 
 
 def busy(queue, seed=1, buffer="100kB"):
-    """Everything at once: two hops, reverse traffic with its acknowledgements, web, changes, flows that come and go."""
+    """Everything at once: two hops, reverse traffic with its acknowledgements, web, changes, flows that come and go.
+
+    Each link has 50 flows or more, of which a mean field tells the losses at drop-tail queues."""
     links = (
         Link(id="one", source="a", target="b", capacity="10Mbit", delay="5ms", buffer=buffer, queue=queue),
         Link(id="two", source="b", target="c", capacity="8Mbit", delay="5ms", buffer=buffer, queue=queue),
@@ -63,7 +65,7 @@ def busy(queue, seed=1, buffer="100kB"):
     flows = (
         BulkFlows(id="long", path=("one", "two"), ack_path=("back",), rtt="60ms:400ms", start="0s:5s", count=30),
         BulkFlows(id="cross", path=("two",), rtt="50ms:80ms", start="3s:4s", stop="15s:20s", count=20, ecn=False),
-        BulkFlows(id="reverse", path=("back",), ack_path=("two",), rtt="50ms:80ms", count=10),
+        BulkFlows(id="reverse", path=("back",), ack_path=("two",), rtt="50ms:80ms", count=50),
         WebFlows(id="web", path=("one",), rtt="60ms:200ms", sessions=50),
     )
     changes = (Change(at="8s", link="one", capacity="4Mbit"), Change(at="12s", link="two", delay="60ms"))
@@ -315,6 +317,19 @@ def test_steps_divide_sample_and_epochs():
     for step in (0.04, 0.003):
         with pytest.raises(InvalidValue, match="step"):
             choose_step(dumbbell(ArcQueue(), step=step))
+
+
+@pytest.mark.parametrize(
+    "queue", [AvqQueue(), CodelQueue(), PieQueue(), RedQueue(), SfcQueue()], ids=lambda q: type(q).__name__
+)
+def test_cubic_s_mean_field_stays_finite_where_every_packet_of_a_step_is_a_cut(queue):
+    """One flow over 2.5 MB of line and a small buffer: an overflow has more cuts a second than there are steps, and the
+    window before a cut must come to the window, not below."""
+    flows = BulkFlows(id="f", path=("line",), rtt="200ms", count=1, sender="cubic", ecn=False)
+    links = (Link(id="line", source="a", target="b", capacity="100Mbit", buffer="100kB", queue=queue),)
+    found = simulate(Scenario.of(name="one", duration=60.0, links=links, flows=(flows,), packet_size=1500))
+    assert np.isfinite(found.backlog_bytes).all() and found.lost_bytes.sum() > 0.0
+    assert found.carried_bytes.min() >= 0.0
 
 
 def test_a_place_for_a_design_is_no_law():
