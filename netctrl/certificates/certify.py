@@ -8,34 +8,35 @@ from math import inf, isinf, pi, radians
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
-from netctrl.certificates.box import MIN_FACTOR, MIN_GAIN_DB, MIN_PHASE_DEG, MIN_WINDOW, Box, Ends, box_of
+from netctrl.certificates.box import MIN_FACTOR, MIN_GAIN_DB, MIN_PHASE_DEG, MIN_WINDOW, Box, Ends
 from netctrl.certificates.docsis import docsis_pie
-from netctrl.certificates.ecn.subjects import ECN_SUBJECTS, EcnSubject, sender_of
+from netctrl.certificates.ecn.subjects import ECN_SUBJECTS, EcnSubject
 from netctrl.certificates.inputs.tc import NO_LAW
-from netctrl.certificates.loops import Mixture, box_loops, classes_of, read_mixture
+from netctrl.certificates.loops import Mixture, box_loops, classes_of, read_mixture, usual_margins
 from netctrl.certificates.points import box_points, least_near
 from netctrl.certificates.reach import reach
 from netctrl.certificates.record import (
     CERTIFICATE_SCHEMA,
     CertifiedLaw,
-    LinearMargins,
     QueueCertificate,
     QueueVerdict,
     SampledLoop,
+    SenderVerdict,
 )
 from netctrl.certificates.red import RED_SUBJECTS
-from netctrl.certificates.subject import SUBJECTS, PiSubject, Subject, fq_pie
+from netctrl.certificates.senders import LINUX_SENDERS, is_linux, judged_box, with_senders
+from netctrl.certificates.subject import SUBJECTS, Subject, fq_pie
 from netctrl.errors import InvalidValue, NetctrlError, Status, did_you_mean
 from netctrl.frequency.branch_bound import Minimum
-from netctrl.frequency.margins import margins
 from netctrl.frequency.records import decibel
 from netctrl.frequency.sampled_margins import PointProofs, point_proofs, sampled_margins
 from netctrl.frequency.sampled_stability import BoxProofs, box_proofs, point_keeps, stable_gains
 from netctrl.model.io.provenance import provenance
-from netctrl.model.loop import DelayLoop
 from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.window_response import CRENO, RENO
+from netctrl.units import format_quantity, long_rtt
 
 __all__ = [
     "MIN_GAIN_DB",
@@ -45,14 +46,16 @@ __all__ = [
     "certify",
     "check_parameters",
     "described",
+    "least_looked_at",
     "subject_of",
     "worst",
 ]
 
 _RULE = (MIN_FACTOR, radians(MIN_PHASE_DEG))
 
-_SMALL_WINDOW = 25.0
-"""From it on `reno` has at most 1.5 dB more than `linux-reno` under Linux's pie and dualpi2 [packet]."""
+_NOTICED_DB = 0.5
+"""By how much less Linux's senders have where a certificate of others says so."""
+_SEVERITY = (Status.ADMISSIBLE, Status.STABLE, Status.UNSTABLE, Status.INFEASIBLE)
 
 Loops = list[tuple[Mixture, QueueLoop]]
 """Loops of a law in a box, with their senders."""
@@ -110,8 +113,9 @@ def certify(
     packet_size_bytes : float
         [byte]
     senders : str or iterable of str, optional
-        "reno" (by default), "cubic", "creno" (Cubic where it is Reno-friendly), "dctcp", or mixtures as in
-        "reno+dctcp": the certificate holds for each. The laws "dctcp" and "dcqcn" are for the senders of their names.
+        "linux-creno", "linux-reno", "reno", "cubic", "creno" (Cubic where it is Reno-friendly), "dctcp", or mixtures as
+        in "reno+dctcp": the certificate holds for each. By default PI laws of Linux have "linux-creno", "linux-reno",
+        and "cubic" where its curve is in play; "dctcp" and "dcqcn" the senders of their names; all others "reno".
     stretches : sequence of float
         Round-trip times of equal groups of flows, over `rtt_s`. With several, certificates of senders that
         acknowledgements clock are exact at points, and prove nothing between them.
@@ -143,13 +147,23 @@ def certify(
     if not isinstance(law, str | EcnSubject) and not hasattr(law, "loops"):
         raise InvalidValue("law", law, "the name of a law, or a subject")
     subject = subject_of(law, parameters or {}) if isinstance(law, str) else law
-    by = sender_of(subject, senders)
-    box = box_of(subject, rtt_s, flows, capacity_bit_per_s, window_packets, packet_size_bytes, by, stretches)
+    box = judged_box(
+        subject,
+        rtt_s=rtt_s,
+        flows=flows,
+        capacity_bit_per_s=capacity_bit_per_s,
+        window_packets=window_packets,
+        packet_size_bytes=packet_size_bytes,
+        senders=senders,
+        stretches=stretches,
+    )
+    verdict = subject.verdict(box) if isinstance(subject, EcnSubject) else _verdict(subject, box)
+    warnings = (*long_rtt(box.rtt[1] * max(box.inputs.stretches)), *verdict.warnings)
     return QueueCertificate(
         schema=CERTIFICATE_SCHEMA,
         law=described(subject),
         inputs=box.inputs,
-        certificate=subject.verdict(box) if isinstance(subject, EcnSubject) else _verdict(subject, box),
+        certificate=replace(verdict, warnings=warnings),
         provenance=provenance(argv=argv, libraries=("numpy",)),
     )
 
@@ -196,38 +210,77 @@ def described(subject: Subject | EcnSubject) -> CertifiedLaw:
 
 
 def _verdict(subject: Subject, box: Box) -> QueueVerdict:
-    reason = absent(subject, box)
-    if reason is not None:
+    each = [_of_sender(subject, with_senders(box, (name,))) for name in box.inputs.senders]
+    senders = tuple(found for found, _ in each)
+    worst = max(senders, key=_severity)
+    if worst.sampled is None:
+        reasons = [reason for _, reason in each if reason]
         return QueueVerdict(
-            status=Status.INFEASIBLE, linear=None, sampled=None, reach=None, warnings=(reason, *subject.notes)
+            status=worst.status,
+            linear=None,
+            sampled=None,
+            reach=None,
+            warnings=(*reasons, *subject.notes),
+            senders=senders,
         )
-    loops = box_loops(subject, box)
-    found = worst(loops, box)
     return QueueVerdict(
-        status=_status(loops, box, found),
-        linear=_linear(subject, box),
-        sampled=_sampled(box, found),
-        reach=reach(subject, box, MIN_FACTOR, likely=found.factor >= MIN_FACTOR),
-        warnings=(*subject.notes, *_about_senders(subject, loops, box), *_about_proofs(loops, box)),
+        status=worst.status,
+        linear=usual_margins(subject, box),
+        sampled=worst.sampled,
+        reach=reach(subject, box, MIN_FACTOR, likely=worst.sampled.gain_margin_db >= MIN_GAIN_DB),
+        warnings=(*subject.notes, *_about_senders(subject, box), *_about_proofs(subject, box)),
+        senders=senders,
     )
 
 
-def _about_senders(subject: Subject, loops: Loops, box: Box) -> list[str]:
-    """Warning that Linux's senders have less than those of the literature, which are sent at a rate; or none."""
-    linux = isinstance(subject, PiSubject) and subject.implementation.startswith("Linux")
-    if not linux or not all(any(each in (RENO, CRENO) for each, _ in mixture.parts) for mixture, _ in loops):
+def _severity(found: SenderVerdict) -> tuple[int, float]:
+    margin = inf if found.sampled is None else found.sampled.gain_margin_db
+    return _SEVERITY.index(found.status), -margin
+
+
+def _of_sender(subject: Subject, box: Box) -> tuple[SenderVerdict, str]:
+    """Verdict of a box of one sender or mixture, and why it has no equilibrium; empty: it has one."""
+    reason = absent(subject, box)
+    if reason is not None:
+        return SenderVerdict(sender=box.inputs.senders[0], status=Status.INFEASIBLE, sampled=None), reason
+    loops = box_loops(subject, box)
+    found = worst(loops, box)
+    sampled = _sampled(box, found)
+    return SenderVerdict(sender=found.mixture.text, status=_status(loops, box, found), sampled=sampled), ""
+
+
+def _about_senders(subject: Subject, box: Box) -> list[str]:
+    """Warning that Linux's senders have less in this box than those that were asked for, which are sent at a rate; or
+    none."""
+    asked = [read_mixture(name) for name in box.inputs.senders]
+    if not is_linux(subject) or not all(any(each in (RENO, CRENO) for each, _ in mixture.parts) for mixture in asked):
         return []
-    if min(float(loop.windows(box.flows[1], box.rtt[0]).min()) for _, loop in loops) >= _SMALL_WINDOW:
+    ours = with_senders(box, LINUX_SENDERS)
+    try:
+        reason = absent(subject, ours)
+        if reason is not None:
+            return [f"with Linux's senders there is no equilibrium in this box: {reason}"]
+        least, theirs = (least_looked_at(box_loops(subject, each), each) for each in (ours, box))
+    except InvalidValue:  # RED has no loop of these with several round-trip times
         return []
+    less = decibel(theirs.factor) - decibel(least.factor)
+    if less < _NOTICED_DB:
+        return []
+    flows = "" if box.inputs.flows is None else f" with {least.flows:.4g} flows"
     return [
-        f"with windows below {_SMALL_WINDOW:g} packets Linux's senders have up to "
-        f"{4 if subject.name == 'dualpi2' else 14} dB less than reno and creno: "
-        "certify linux-reno and linux-creno, too"
+        f"Linux's senders have {less:.1f} dB less than {theirs.mixture.text} in this box: {least.mixture.text} "
+        f"{decibel(least.factor):.2f} dB{flows} at {format_quantity(float(f'{least.rtt:.4g}'), 's')}"
     ]
 
 
-def _about_proofs(loops: Loops, box: Box) -> list[str]:
+def least_looked_at(loops: Loops, box: Box) -> Worst:
+    """Least gain margin of loops at the points of a box from which proofs begin, without a proof."""
+    return min((each for found in loops for each in _looked_at(*found, box)), key=lambda each: each.factor)
+
+
+def _about_proofs(subject: Subject, box: Box) -> list[str]:
     """Warning that nothing is proved of the loops without bounds over cells; or none."""
+    loops = box_loops(subject, box)
     looked = sum(len(box_points(loop, box)) for _, loop in loops if loop.several_clocks)
     between = "" if box.point else f", at {looked} points and at those near the worst of them"
     why = "acknowledgements clock flows of several round-trip times: no bound over cells is known, nothing is proved"
@@ -281,7 +334,9 @@ def worst(loops: Loops, box: Box) -> Worst:
     best, proved = min(found, key=lambda each: each.factor), inf
     if best.unstable:
         return best
-    if best.loop.several_clocks:
+    curved = not box.point and any(k.sender.curve for k in best.loop.classes)
+    if best.loop.several_clocks or (curved and best.factor < MIN_FACTOR):
+        # Where Cubic's margin is small, tens of thousands of cells prove nothing, and the verdict is known.
         flows, rtt, factor = least_near(best.loop, box, best.flows, best.rtt)
         return best._replace(flows=flows, rtt=rtt, factor=factor, unstable=factor <= 1.0, proved=None)
     for mixture, loop in loops:
@@ -336,49 +391,4 @@ def _sampled(box: Box, found: Worst) -> SampledLoop:
         phase_margin_deg=exact.phase_margin_deg,
         delay_margin_s=None if isinf(exact.delay_margin_s) else exact.delay_margin_s,
         disk_margin=exact.disk_margin,
-    )
-
-
-def _linear(subject: Subject, box: Box) -> LinearMargins | None:
-    """Worst of the box's corners in the loop as it is usually given; None where there is a mixture or Cubic."""
-    mixtures = [read_mixture(text) for text in box.inputs.senders]
-    curved = any(sender.curve for mixture in mixtures for sender, _ in mixture.parts)
-    if curved or len(box.inputs.stretches) > 1 or any(len(mixture.parts) > 1 for mixture in mixtures):
-        return None
-    found = [
-        _linear_at(subject, mixture, box, flows, rtt)
-        for mixture in mixtures
-        for flows in set(box.flows)
-        for rtt in set(box.rtt)
-    ]
-    return min(found, key=lambda each: each.gain_margin_db)
-
-
-def _linear_at(subject: Subject, mixture: Mixture, box: Box, flows: float, rtt: float) -> LinearMargins:
-    # Published loops have windows that are sent at a rate.
-    sender, trip = mixture.parts[0][0]._replace(spread=0.0), rtt * box.inputs.stretches[0]
-    if box.inputs.window_packets is not None:
-        window = box.rate * (trip + subject.target_s) / flows  # as it was given
-    else:
-        window = box.rate * trip / flows
-    x, law = subject.usual(sender, sender.probability(window), box.rate, box.inputs.packet_size_bytes)
-    damping = sender.increase / window
-    lags = (trip, trip / damping) if sender.scalable else (trip, trip / (2.0 * damping))
-    if sender.scalable and sender.averaging:
-        lags = (*lags, trip / sender.averaging)
-    loop = DelayLoop(
-        gain=law.gain * subject.seen_by(sender).power / x * trip / (1.0 if sender.scalable else 2.0),
-        integrators=law.integrators,
-        lags=(*lags, *law.lags),
-        leads=law.leads,
-        delay=trip,
-    )
-    found = margins(loop)
-    return LinearMargins(
-        sender=mixture.text,
-        rtt_s=rtt,
-        window_packets=window,
-        stable=found.stable,
-        gain_margin_db=found.gain_margin_db,
-        phase_margin_deg=min(found.phase_margin_deg, 180.0),
     )

@@ -11,15 +11,27 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.certificates.box import Box, Ends
+from netctrl.certificates.record import LinearMargins
 from netctrl.certificates.subject import Subject
 from netctrl.errors import InvalidValue, did_you_mean
+from netctrl.frequency.margins import margins
 from netctrl.frequency.sampled_stability import nearest_crossings
+from netctrl.model.loop import DelayLoop
 from netctrl.plants.queues.queue_laws import SampledPi, WindowClass
 from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.queue_tail import tail_bound
 from netctrl.plants.queues.window_response import SENDERS, Sender
 
-__all__ = ["MIXTURE_TAKES", "Mixture", "box_loops", "check_bounded", "classes_of", "loops_of", "read_mixture"]
+__all__ = [
+    "MIXTURE_TAKES",
+    "Mixture",
+    "box_loops",
+    "check_bounded",
+    "classes_of",
+    "loops_of",
+    "read_mixture",
+    "usual_margins",
+]
 
 MIXTURE_TAKES = (
     f"senders ({', '.join(SENDERS)}), or a mixture of them with the shares of flows, as in reno+dctcp or .8reno+.2dctcp"
@@ -165,3 +177,49 @@ def _crossings(loop: QueueLoop, starts: list[list[tuple[float, float]]]) -> np.n
 def _longest(loop: QueueLoop, flows: float, rtt: float) -> float:
     standing = loop.standing(float(loop.output(flows, rtt)))
     return max(float(loop.trip(k, rtt, standing)) for k in loop.classes)
+
+
+def usual_margins(subject: Subject, box: Box) -> LinearMargins | None:
+    """Worst of the box's corners in the loop as it is usually given; without Cubic's curve; None where
+    there is a mixture, or no other sender."""
+    mixtures = [read_mixture(text) for text in box.inputs.senders]
+    if len(box.inputs.stretches) > 1 or any(len(mixture.parts) > 1 for mixture in mixtures):
+        return None
+    mixtures = [mixture for mixture in mixtures if not mixture.parts[0][0].curve]
+    found = [
+        _usual_at(subject, mixture, box, flows, rtt)
+        for mixture in mixtures
+        for flows in set(box.flows)
+        for rtt in set(box.rtt)
+    ]
+    return min(found, key=lambda each: each.gain_margin_db, default=None)
+
+
+def _usual_at(subject: Subject, mixture: Mixture, box: Box, flows: float, rtt: float) -> LinearMargins:
+    # Published loops have windows that are sent at a rate.
+    sender, trip = mixture.parts[0][0]._replace(spread=0.0), rtt * box.inputs.stretches[0]
+    if box.inputs.window_packets is not None:
+        window = box.rate * (trip + subject.target_s) / flows  # as it was given
+    else:
+        window = box.rate * trip / flows
+    x, law = subject.usual(sender, sender.probability(window), box.rate, box.inputs.packet_size_bytes)
+    damping = sender.increase / window
+    lags = (trip, trip / damping) if sender.scalable else (trip, trip / (2.0 * damping))
+    if sender.scalable and sender.averaging:
+        lags = (*lags, trip / sender.averaging)
+    loop = DelayLoop(
+        gain=law.gain * subject.seen_by(sender).power / x * trip / (1.0 if sender.scalable else 2.0),
+        integrators=law.integrators,
+        lags=(*lags, *law.lags),
+        leads=law.leads,
+        delay=trip,
+    )
+    found = margins(loop)
+    return LinearMargins(
+        sender=mixture.text,
+        rtt_s=rtt,
+        window_packets=window,
+        stable=found.stable,
+        gain_margin_db=found.gain_margin_db,
+        phase_margin_deg=min(found.phase_margin_deg, 180.0),
+    )
