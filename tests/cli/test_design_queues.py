@@ -28,7 +28,7 @@ HOME = "--rtt 10ms:30ms --N 3:5 --capacity 20Mbit"
 def test_a_design_is_printed_saved_reported_exported_and_certified(run: Run) -> None:
     status, out, err = run(f"pie {HOME} -o pie.json --report pie.html --plot pie.png")
     assert (status, err) == (0, "")
-    assert out.startswith("pie for 3 to 5 flows at 10 ms to 30 ms: holds, with a disk margin of at least 0.7")
+    assert out.startswith("pie for 3 to 5 flows at 10 ms to 30 ms: holds, with a disk margin of at least 0.8")
     found = netctrl.read("pie.json")
     assert "netctrl.queue_design(law=" in Path("pie.html").read_text()
     assert Path("pie.png").stat().st_size > 10_000
@@ -36,11 +36,32 @@ def test_a_design_is_printed_saved_reported_exported_and_certified(run: Run) -> 
     assert status == 0
     assert "tc -batch router/queue.tc" in out
     line = Path("router/queue.tc").read_text().splitlines()[1]
-    assert line == "qdisc replace dev eth0 root pie target 15ms tupdate 15ms alpha 2 beta 26 noecn"
-    status, out, _ = run(f"pie --alpha 2 --beta 26 {HOME} --json", certify)
+    assert line == "qdisc replace dev eth0 root pie target 15ms tupdate 15ms alpha 2 beta 30 noecn"
+    status, out, _ = run(f"pie --alpha 2 --beta 30 {HOME} --json", certify)
     assert status == 0
     sampled = json.loads(out)["certificate"]["sampled"]
     assert sampled["gain_margin_db"] == found.certificate.verdict.sampled.gain_margin_db
+
+
+@pytest.mark.slow
+def test_a_design_of_pie_is_beside_the_shipped_gains(run: Run) -> None:
+    """Figures of both at the largest and the smallest windows, and which are better; kept in the Design."""
+    status, out, _ = run("pie --rtt 20ms --N 10 --capacity 20Mbit --check fluid,packet -o pie.json")
+    assert status == 0
+    assert out.count("these gains: ") == out.count("shipped alpha 0.125, beta 1.25: ") == 2
+    found = netctrl.read("pie.json").certificate
+    assert [each.engine for each in found.figures] == [each.engine for each in found.shipped] == ["fluid", "packet"]
+    assert {each.parameters.get("alpha", 0.125) for each in found.shipped} == {0.125}
+    for fluid, packet in (found.figures, found.shipped):
+        assert fluid.deviation_s is None
+        assert fluid.mean_delay_s == pytest.approx(0.015, rel=0.03)
+        assert packet.mean_delay_s == pytest.approx(0.015, rel=0.1)
+        assert packet.mean_delay_s < packet.mean_delay_s + packet.deviation_s < packet.delay_99_s < 0.045
+        assert packet.utilization > 0.99
+    status, out, err = run("pi2 --rtt 20ms --N 10 --capacity 20Mbit --check kernel")
+    assert status == 2  # the design is printed first
+    assert out.startswith("pi2 for 10 flows at 20 ms: holds")
+    assert err.startswith("error: --check: got 'kernel with pi2")
 
 
 def test_wred_becomes_profiles_of_switches(run: Run) -> None:
