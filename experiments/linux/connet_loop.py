@@ -88,8 +88,8 @@ def trace(frame: pd.DataFrame, interval: float) -> SignalTrace:
 def designed(
     model: netctrl.IdentifiedModel, limits: tuple[float, float] = LIMITS, input_weight: float | None = INPUT_WEIGHT
 ) -> ConnetDesign:
-    """LQI on the delay."""
-    return netctrl.connet(model, track="delay", limits=[limits], input_weight=input_weight)
+    """LQI on the delay, as well as the trace determines the model."""
+    return netctrl.connet(model, track="delay", limits=[limits], input_weight=input_weight, accept="stable")
 
 
 def printed(scale: Scale = PAPERS_LINK) -> Way:

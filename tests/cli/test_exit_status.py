@@ -58,6 +58,7 @@ ANSWERED = {
     f"certify docsis-pie {BOX}": GOOD,
     f"certify dualpi2 {BOX}": GOOD,
     "certify dualpi2 --rtt 100ms --window 50": NO,
+    f"certify fq_pie {BOX}": GOOD,
     f"certify pi2 {BOX}": GOOD,
     "certify red --limit 400kB --min 30kB --max 90kB --burst 55 --rtt 50ms --N 25 --capacity 20Mbit": NO,
     "certify wred --min 30kB --max 31kB --probability 1 --rtt 50ms --N 20 --capacity 20Mbit": NO,

@@ -439,7 +439,7 @@ def designs(tmp_path_factory) -> Path:
     ):
         (folder / f"{name}-network.json").write_text(testbed.replace(old, new, 1) if old else testbed)
         make_design(folder / f"{name}.json", f"--network {folder / f'{name}-network.json'}")
-    make_design(folder / "interval.json", "--network testbed --interval 20ms")
+    make_design(folder / "interval.json", "--network testbed --interval 15ms")
     make_design(folder / "tandem.json", "--network tandem")
     netctrl.arc(50).save(folder / "arc.json")
     return folder
@@ -517,7 +517,7 @@ def test_simulate_takes_the_law_of_a_design(simulate, designs) -> None:
 
 WRONG_DESIGNS = {
     "arc": "--design: got '{}', takes an HFTraC Design; this one is of method arc\n",
-    "interval": "--design: got '{}', takes a Design for an interval of 0.01 s; this one is for 0.02 s\n",
+    "interval": "--design: got '{}', takes a Design for an interval of 0.01 s; this one is for 0.015 s\n",
     "delay": "--design: got '{}', takes a Design for this network; its links.s13.delay is 0.02, and here 0.01\n",
     "demand": "--design: got '{}', takes a Design for this network; "
     "its demands.p1.mean is 18000000.0, and here 19000000.0\n",

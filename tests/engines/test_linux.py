@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from linux_support import kernel
 from msgspec.structs import replace
@@ -34,17 +36,24 @@ def able(monkeypatch) -> None:
     monkeypatch.setattr(linux, "machine_lacks", lambda: None)
 
 
+class Table(dict[str, Any]):
+    """Engines of a test, as the registry lists them."""
+
+    def usable(self) -> tuple[str, ...]:
+        return tuple(self)
+
+
 def test_auto_passes_it_over(able, monkeypatch) -> None:
     assert tuple(ENGINES)[-1] == "linux" and not ENGINES["linux"].auto
     assert supports(scenario())["linux"] is None
     assert engine_for(scenario(), "linux") is ENGINES["linux"]
     assert engine_for(scenario()).name == "packet"
-    alone = {"none": OwnEngine("none", {}), "linux": ENGINES["linux"]}
+    alone = Table({"none": OwnEngine("none", {}), "linux": ENGINES["linux"]})
     monkeypatch.setattr(engine, "ENGINES", alone)
     with pytest.raises(InvalidValue, match="takes linux, requested by name: none has no kernel for links and flows"):
         engine_for(scenario())
     late = OwnEngine("late", {Links: Kind(lambda *_: "run")})
-    monkeypatch.setattr(engine, "ENGINES", {**alone, "late": late})
+    monkeypatch.setattr(engine, "ENGINES", Table({**alone, "late": late}))
     assert engine_for(scenario()) is late
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from netctrl.cli.app import GOOD, NO_ADMISSIBLE_DESIGN, option, report, say
+from netctrl.cli.app import answer, option, report, say
 from netctrl.cli.linux.common import DEFAULT_FOLDER, STATE_DIR, as_json
 
 if TYPE_CHECKING:
@@ -39,15 +39,15 @@ def status(
         return say(as_json({"plan": None, "interfaces": []}) if json else said)
     with RouteSocket() as socket, socket.one_look():
         found = [_state(socket, entry) for entry in record.entries]
-    code = NO_ADMISSIBLE_DESIGN if any(each["differs"] for each in found) else GOOD
+    as_applied = not any(each["differs"] for each in found)
+    why = "queues are not as they were applied"
     if json:
         alive = record.owner.alive()
         content = {"plan": record.plan, "phase": record.phase, "since": record.since, "owner_alive": alive}
-        say(as_json({**content, "owner": record.owner.pid, "interfaces": found}))
-        return code
+        return answer(as_json({**content, "owner": record.owner.pid, "interfaces": found}), as_applied, why)
     rows = [(str(each["interface"]), _line(each)) for each in found]
-    say(report(f"{record.plan}: {record.phase} since {record.since}, {_owner(record)}", rows))
-    return code
+    said = report(f"{record.plan}: {record.phase} since {record.since}, {_owner(record)}", rows)
+    return answer(said, as_applied, why)
 
 
 def _state(socket: RouteSocket, entry: Entry) -> dict[str, object]:

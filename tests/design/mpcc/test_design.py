@@ -142,7 +142,7 @@ def test_no_flows_is_no_design():
 
 def test_command_line_writes_what_it_shows(tmp_path, capsys):
     file, picture = tmp_path / "law.json", tmp_path / "law.png"
-    extra = ["--window-weight", "10", "--table", "1:64", "-o", str(file), "--plot", str(picture)]
+    extra = ["--window-weight", "10", "--table", "1:64", "--accept", "stable", "-o", str(file), "--plot", str(picture)]
     assert main([*ASKED, *extra, "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     jsonschema.validate(shown, design_json_schema())

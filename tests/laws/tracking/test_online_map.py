@@ -157,8 +157,8 @@ def test_what_cannot_be_learned_is_named(change, said):
 
 
 def test_a_link_of_two_hops_is_not_swung_from_rail_to_rail():
-    """40 Mbit/s, a reference on the steep part, a model as identified (the link responds within a period, so D is most of
-    the gain): without the map R has a deviation of 14 Mbit/s and -100 is commanded."""
+    """40 Mbit/s, a reference on the steep part, a model as identified (the link responds within a period, so that D is
+    most of the gain): without the map R has a deviation of 14 Mbit/s and -100 is commanded."""
     link = access_link(hops=2, capacity="40Mbit", limit=200, interval=0.5, duration="200s")
     model = IdentifiedModel(
         A=[[0.27]],

@@ -265,7 +265,7 @@ def test_wrong_use_is_named(design, tmp_path, capsys, arguments, says):
     peers, mpcc = tmp_path / "peers.toml", tmp_path / "mpcc.json"
     peers.write_text(PEERS)
     plant = ["--flows", "4", "--rate", "1Gbit", "--bdp", "3750", "--rtt", "34.752us"]
-    assert design_main(["mpcc", *plant, "-o", str(mpcc)]) == 0
+    assert design_main(["mpcc", *plant, "--accept", "stable", "-o", str(mpcc)]) == 0
     named = {"DESIGN": design, "PEERS": str(peers), "MPCC": str(mpcc)}
     assert main(["ns3", *(named.get(each, each) for each in arguments), "-o", str(tmp_path / "a")]) == 2
     assert says in capsys.readouterr().err

@@ -207,7 +207,10 @@ PLANT = ["--flows", "4", "--rate", "1Gbit", "--bdp", "3750", "--rtt", "34.752us"
 @pytest.fixture(scope="module")
 def design(tmp_path_factory) -> str:
     path = tmp_path_factory.mktemp("design") / "mpcc.json"
-    assert design_main(["mpcc", *PLANT, "--window-weight", "10", "--table", "1:64", "-o", str(path)]) == 0
+    assert (
+        design_main(["mpcc", *PLANT, "--window-weight", "10", "--table", "1:64", "--accept", "stable", "-o", str(path)])
+        == 0
+    )
     return str(path)
 
 

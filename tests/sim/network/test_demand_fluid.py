@@ -146,7 +146,7 @@ def test_where_all_is_nominal_delay_is_that_from_the_very_beginning(name: str) -
     other = Demand(id="y", source="c", target="d", mean=3e6)
     network = Network(links=links, demands=(demand, other))
     policy = HftracPolicy(architecture="god", mu=0.5, backlog_setpoint=setpoint)
-    law = netctrl.hftrac(network, TAU, architecture="god", mu=0.5).law
+    law = netctrl.hftrac(network, TAU, architecture="god", mu=0.5, std="10%").law
     found = simulate_network(scenario(network, 60, policy), law)
     wait = dict(zip(found.links, setpoint * 8.0 / np.array([12e6, 9e6, 3e6, 6e6]), strict=True))
     short, long = 0.03 + wait["1"] + wait["2"], 0.08 + wait["1"] + wait["3"] + wait["4"]
@@ -378,7 +378,7 @@ def test_constant_demands_are_in_nominal_shares() -> None:
     steady = tuple(msgspec.structs.replace(each, std=0.0) for each in network.demands)
     network = msgspec.structs.replace(network, demands=steady)
     policy = HftracPolicy(mu=0.5, **LAWS["exact"])
-    law = netctrl.hftrac(network, TAU, mu=0.5, **LAWS["exact"]).law
+    law = netctrl.hftrac(network, TAU, mu=0.5, std="10%", **LAWS["exact"]).law
     same_links(scenario(network, 200, policy), law)
 
 

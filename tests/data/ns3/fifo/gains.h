@@ -25,7 +25,7 @@ inline constexpr double kDiskMargin = 1.525864269042583; ///< at the plant's inp
 inline constexpr double kLowestGain = 0.134473619736407; ///< times the model's that leaves the loop stable
 inline constexpr double kHighestGain = 7.43640278264379; ///< the same; HUGE_VAL: any
 inline constexpr double kPhase = 74.68234769187175; ///< [degree]
-// attainable: 0 to 1.88567
+// attainable: 0.0297737 to 1.88567
 // warning: "tracking rests on the model: with a gain 20 % off it settles 1.21 % off; method lqi does not"
 // warning: "the controller by itself isn't stable (|pole| 1.00186): in saturation or open loop it diverges"
 // warning: "1 input, 2 outputs: only 1 combination can follow; jitter changes by 0.7437 for 1 of delay"
