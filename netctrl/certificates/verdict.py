@@ -13,10 +13,10 @@ from netctrl.certificates.box import MIN_FACTOR, MIN_PHASE_DEG, MIN_WINDOW, Box
 from netctrl.certificates.ecn.ramp import dctcp_in_time, in_time
 from netctrl.certificates.loops import Mixture, box_loops, classes_of, read_mixture, usual_margins
 from netctrl.certificates.margin_records import SampledLoop, SenderVerdict
-from netctrl.certificates.points import box_points, least_near, least_point
-from netctrl.certificates.reach import reach
 from netctrl.certificates.record import QueueVerdict
 from netctrl.certificates.red import RedSubject
+from netctrl.certificates.search.points import box_points, least_near, least_point
+from netctrl.certificates.search.reach import reach
 from netctrl.certificates.senders import LINUX_SENDERS, is_linux, with_senders
 from netctrl.certificates.subject import Subject
 from netctrl.errors import InvalidValue, NetctrlError, Status

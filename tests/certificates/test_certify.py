@@ -310,6 +310,21 @@ def test_a_warning_has_the_number_of_its_box(law: str, window: float) -> None:
     assert not any("Linux's senders" in each for each in theirs.warnings)
 
 
+@pytest.mark.parametrize(("law", "less_db"), [("pie", 14.0), ("dualpi2", 4.0)])
+def test_linuxs_senders_have_no_less_than_the_page_of_certificates_says(law: str, less_db: float) -> None:
+    for rtt in (0.002, 0.05, 0.2):
+        for window in (2.2, 3.2, 6.0, 12.0, 26.0, 60.0):
+            for classic, linux in (("reno", "linux-reno"), ("creno", "linux-creno")):
+                with_, without = (
+                    certify(law, rtt_s=rtt, window_packets=window, senders=sender).certificate.sampled
+                    for sender in (classic, linux)
+                )
+                if with_ is None or without is None:  # dualpi2 has no equilibrium with the smallest
+                    assert window == 2.2
+                    continue
+                assert with_.gain_margin_db - without.gain_margin_db <= (less_db if window < 25.0 else 1.5)
+
+
 @pytest.mark.slow
 def test_a_round_trip_of_more_than_10_s_warns_wherever_it_is_given() -> None:
     long = "no path has a round-trip time of 20 s: if it is in ms, give 0.02 s"

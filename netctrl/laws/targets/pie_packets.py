@@ -46,7 +46,7 @@ class PacketPie:
     """Allowance left [s]"""
     left: float
     """When a packet left last; below 0: none did [s]"""
-    sum: float
+    accumulated: float
     """Of probabilities since the last choice"""
     target: float
     """Delay [s]"""
@@ -111,7 +111,7 @@ def update_pie(state: PacketPie, backlog: float) -> None:
     state.probability = p
     if p == 0.0 and delay < 0.5 * state.target and old < 0.5 * state.target:
         state.burst = _BURST_S
-        state.sum = 0.0
+        state.accumulated = 0.0
         state.left = -1.0
     state.old_delay = delay
 
@@ -130,11 +130,11 @@ def pie_choice(state: PacketPie, backlog: float, capable: bool, draw: float) -> 
     p = state.probability
     if state.burst > 0.0 or (state.delay < 0.5 * state.target and p < 0.2) or backlog < 2.0 * state.packet:
         return PASS
-    state.sum = state.sum + p if p > 0.0 else 0.0
-    sure = state.sum >= _SURE
-    if state.sum < _SPARED or not (sure or draw < p):
+    state.accumulated = state.accumulated + p if p > 0.0 else 0.0
+    sure = state.accumulated >= _SURE
+    if state.accumulated < _SPARED or not (sure or draw < p):
         return PASS
     marks = state.ecn > 0.0 and capable and p <= _MARKED_UP_TO
     if not (marks and sure):  # a sure choice that is marked goes on: the fault of Linux's pie
-        state.sum = 0.0
+        state.accumulated = 0.0
     return MARK if marks else DROP
