@@ -80,7 +80,7 @@ def certify(
     Examples
     --------
     >>> import netctrl
-    >>> found = netctrl.certify("pie", rtt_s=(0.01, 0.03), flows=(3.0, 5.0), capacity_bit_per_s=20e6)
+    >>> found = netctrl.certify("dualpi2", rtt_s=(0.01, 0.03), flows=4.0, capacity_bit_per_s=20e6)
     >>> found.certificate.status.value
     'admissible'
     """

@@ -75,7 +75,7 @@ def pie(
 
     Examples
     --------
-    netctrl design pie --rtt 10ms:30ms --N 3:5 --capacity 20Mbit
+    netctrl design pie --rtt 20ms --N 4 --capacity 20Mbit
     netctrl design pie --rtt 20ms --window 10 --objective margin --alpha 2 --json
     """
 

@@ -118,9 +118,9 @@ def queue_design(
     Examples
     --------
     >>> import netctrl
-    >>> found = netctrl.queue_design("pie", rtt_s=(0.01, 0.03), flows=(3.0, 5.0), capacity_bit_per_s=20e6)
+    >>> found = netctrl.queue_design("pie", rtt_s=0.02, flows=4.0, capacity_bit_per_s=20e6)
     >>> found.law.parameters["alpha"], found.law.parameters["beta"], found.certificate.disk_margin_proved > 2 / 3
-    (0.125, 1.875, True)
+    (0.1875, 2.0, True)
     """
     if parameters is not None and not isinstance(parameters, Mapping):
         raise InvalidValue("parameters", parameters, "a mapping from names to values, as in {'target_s': 0.015}")
