@@ -13,7 +13,7 @@ from netctrl.model.io.display import page
 from netctrl.plotting.certificates import margin_figure
 
 
-SENDERS = ("linux-creno", "linux-reno")
+SENDERS = "reno"
 
 
 @pytest.fixture(scope="module", params=["dualpi2", "pie"])
