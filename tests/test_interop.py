@@ -22,15 +22,15 @@ def line(kind: type[nx.Graph]) -> nx.Graph:
 
 
 def test_hftrac_takes_a_graph_and_an_undirected_edge_is_a_link_each_way() -> None:
-    directed = netctrl.hftrac(line(nx.DiGraph), 0.01, mu=1.0)
+    directed = netctrl.hftrac(line(nx.DiGraph), 0.001, mu=1.0)
     links = {each.id: each for each in directed.inputs.network.links}
     assert list(links) == ["a->b", "b->c"]
     assert (links["a->b"].capacity, links["a->b"].delay, links["a->b"].buffer) == (10e6, 0.002, 60e3)
-    both = netctrl.hftrac(line(nx.Graph), 0.01, mu=1.0)
+    both = netctrl.hftrac(line(nx.Graph), 0.001, mu=1.0)
     assert [each.id for each in both.inputs.network.links] == ["a->b", "b->a", "b->c", "c->b"]
     assert both.certificate.cost == pytest.approx(directed.certificate.cost)  # nothing goes back
     back = directed.inputs.network.to_networkx()
-    assert netctrl.hftrac(back, 0.01, mu=1.0).certificate.cost == directed.certificate.cost
+    assert netctrl.hftrac(back, 0.001, mu=1.0).certificate.cost == directed.certificate.cost
 
 
 def test_a_name_is_a_network_a_model_a_scenario_or_a_sweep() -> None:
@@ -113,4 +113,4 @@ def test_an_edge_without_capacity_is_named_with_what_it_has_and_a_remedy() -> No
     graph.add_edge("c", "d")
     nx.set_edge_attributes(graph, 10e6, "capacity")
     del graph.edges["b", "c"]["bandwidth"]
-    assert len(netctrl.hftrac(graph, 0.01, mu=1.0).inputs.network.links) == 3
+    assert len(netctrl.hftrac(graph, 0.001, mu=1.0).inputs.network.links) == 3

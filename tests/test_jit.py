@@ -123,8 +123,8 @@ def test_a_process_waits_for_another_that_compiles_the_same_kernels(copied, tmp_
     """Another process, here this one, has the lock while it compiles: then its code is loaded, not compiled again."""
     done, waiting = tmp_path / "done", tmp_path / "waiting"
     probe(copied, tmp_path, NUMBA_CACHE_DIR=str(done))
-    (compiled,) = done.rglob("*.nbi")
-    folder = waiting / compiled.parent.relative_to(done)
+    (compiled,) = {file.parent for file in done.rglob("*.nbi")}
+    folder = waiting / compiled.relative_to(done)
     folder.parent.mkdir(parents=True)
     lock = folder.with_name(f"{folder.name}.lock")
     with lock.open("w") as mine, ThreadPoolExecutor(1) as pool:
@@ -132,7 +132,7 @@ def test_a_process_waits_for_another_that_compiles_the_same_kernels(copied, tmp_
         found = pool.submit(probe, copied, tmp_path, NUMBA_CACHE_DIR=str(waiting))
         while not found.done() and opened_by_others(lock) == 0:
             time.sleep(0.05)
-        shutil.copytree(compiled.parent, folder)
+        shutil.copytree(compiled, folder)
         fcntl.flock(mine, fcntl.LOCK_UN)
         assert found.result() == (OLD, "\r\nend of what was said\r\n")
 

@@ -15,6 +15,7 @@ from netctrl.kernel.scenarios.planner import plan_scenario
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.laws.disciplines import FqCodelQueue, KernelQueue
+from netctrl.laws.window.records import Dctcp
 from netctrl.linux.kernel import messages
 from netctrl.linux.kernel.queue_options import queue_options
 from netctrl.linux.kernel.responses import ROOT
@@ -114,6 +115,7 @@ def test_limits_are_named(scenario_of) -> None:
     assert "jitter" in str(scenario_lacks(scenario_of(jitter="1ms")))
     assert "5001 flows" in str(scenario_lacks(scenario_of(count=5001)))
     assert "hpcc" in str(scenario_lacks(scenario_of(sender="hpcc")))
+    assert "dctcp" in str(scenario_lacks(scenario_of(sender=Dctcp(gain=0.5))))  # the word is taken
 
 
 def test_the_record_of_a_discipline_is_checked() -> None:

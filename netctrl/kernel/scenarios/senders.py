@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.paced import PacedSender
-from netctrl.laws.rate.records import rate_record, sender_name
+from netctrl.laws.rate.records import rate_record, scheme_of, sender_name
 from netctrl.model.law import PacingLaw
 from netctrl.units import BITS_PER_BYTE
 
@@ -40,6 +40,8 @@ def kernel_sender(sender: Any, payload_share: float) -> KernelSender | None:
     payload_share : float
         Payload of a packet over its size.
     """
+    if scheme_of(sender) is not None:  # its table's settings would be lost
+        return None
     match rate_record(sender):
         case CapSender(rate=rate, window=window):
             found = KernelSender(window or "", rate * payload_share / BITS_PER_BYTE)

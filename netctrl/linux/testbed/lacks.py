@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from netctrl.laws.aqm.records import DropTailQueue
-from netctrl.laws.rate.records import sender_name
+from netctrl.laws.rate.records import scheme_of, sender_name
 from netctrl.linux.testbed.plan import FRAME
 from netctrl.scenario.links import packet_only
 from netctrl.scenario.scenario import Scenario
@@ -55,7 +55,8 @@ def _group_lacks(scenario: Scenario, group: FlowGroup) -> str | None:
     if not isinstance(group, BulkFlows | UdpFlows):
         return f"{group.__struct_config__.tag} flows (flows.{group.id})"
     known = _known_senders()
-    if isinstance(group, BulkFlows) and sender_name(group.sender) not in known:
+    lacking = sender_name(group.sender) not in known or scheme_of(group.sender) is not None
+    if isinstance(group, BulkFlows) and lacking:
         have = ", ".join(known) or "none"
         return f"senders other than this kernel's, {have} (flows.{group.id} are {sender_name(group.sender)})"
     return path_lacks(scenario, group)

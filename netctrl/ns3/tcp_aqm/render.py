@@ -11,7 +11,7 @@ import numpy as np
 
 from netctrl.errors import InvalidValue
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
-from netctrl.laws.rate.records import rate_record, sender_name
+from netctrl.laws.rate.records import rate_record, scheme_of, sender_name
 from netctrl.model.design.design import ArcDesign, Provenance
 from netctrl.ns3.cpp import MARKER, certificate, gains_header, nanoseconds, row, scenario_header, string
 from netctrl.ns3.laws import laws_header, scalable_sender
@@ -91,7 +91,7 @@ def _printed(scenario: Scenario) -> list[str]:
 def sender_lack(group: FlowGroup) -> str | None:
     """What ns-3's program has instead of a group's sender; None: it has it."""
     name = sender_name(group.sender)
-    if name not in KINDS:
+    if name not in KINDS or scheme_of(group.sender) is not None:  # a table's settings would be lost
         return ", ".join(KINDS)
     if name in _EXACT and not (isinstance(group, BulkFlows) and group.ecn):
         return f"{', '.join(kind for kind in KINDS if kind not in _EXACT)} but in bulk flows with ecn"

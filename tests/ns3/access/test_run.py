@@ -296,6 +296,8 @@ def test_a_governor_takes_integral_action(tmp_path, capsys):
         "paper",
         "--reference",
         "delay=0.676,jitter=0.361",
+        "--accept",
+        "stable",
         "-o",
         str(path),
     ]
