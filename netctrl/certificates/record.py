@@ -202,7 +202,7 @@ class QueueCertificate(FileRecord, frozen=True):
         """(name, text) of what people read."""
         rows = [
             ("law", f"{self.law.implementation}: {_listed(self.law.parameters)}"),
-            *_sender_rows(self.certificate.senders),
+            *_sender_rows(self.inputs.senders, self.certificate.senders),
         ]
         found, linear = self.certificate.sampled, self.certificate.linear
         if self.certificate.step is not None:
@@ -248,10 +248,12 @@ class QueueCertificate(FileRecord, frozen=True):
         return html_table(self.verdict, self.rows)
 
 
-def _sender_rows(senders: tuple[SenderVerdict, ...]) -> list[tuple[str, str]]:
-    """One row for each sender, with its margins."""
-    rows = []
-    for each in senders:
+def _sender_rows(names: tuple[str, ...], judged: tuple[SenderVerdict, ...]) -> list[tuple[str, str]]:
+    """One row for each of several senders, with its margins; those of a single one stand in the rows below."""
+    if len(judged) < 2:
+        return [("senders", ", ".join(names))]
+    rows: list[tuple[str, str]] = []
+    for each in judged:
         found = "" if each.sampled is None else f", {_margins(each.sampled)}"
         rows.append(("" if rows else "senders", f"{each.sender}: {_ANSWERS[each.status].partition(',')[0]}{found}"))
     return rows

@@ -12,7 +12,6 @@ from netctrl.errors import Status
 from netctrl.model.io.display import page
 from netctrl.plotting.certificates import margin_figure
 
-
 SENDERS = "reno"
 
 
