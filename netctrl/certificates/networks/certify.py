@@ -132,9 +132,9 @@ def certify_network(
     if worst is not None:
         box = _box(scenario, ranges, worst, verdict)
         verdict = _in_box(verdict, worst, box)
-    longest = max((each.high for each in ranges if each.kind == "rtt"), default=0.0)
-    longest = max(longest, *(group.rtt[1] for group in scenario.flows if ("rtt", group.id) not in changed))
-    verdict = replace(verdict, warnings=(*long_rtt(longest), *verdict.warnings))
+    longest = [each.high for each in ranges if each.kind == "rtt"]
+    longest += [group.rtt[1] for group in scenario.flows if ("rtt", group.id) not in changed]
+    verdict = replace(verdict, warnings=(*long_rtt(max(longest, default=0.0)), *verdict.warnings))
     return NetworkCertificate(
         schema=NETWORK_SCHEMA,
         name=scenario.name,
