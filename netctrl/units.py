@@ -7,15 +7,22 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from netctrl.errors import checked_number
+
 __all__ = [
     "BITS_PER_BYTE",
     "COUNT_TAKES",
     "DURATION_TAKES",
     "MICROSECOND",
     "NANOSECOND",
+    "RATES",
     "RATE_TAKES",
+    "SIZES",
     "SIZE_TAKES",
+    "TIMES",
+    "checked_quantity",
     "format_quantity",
+    "long_rtt",
     "packets_per_second",
     "parse_count",
     "parse_duration",
@@ -42,34 +49,43 @@ _MICRO = ("us", "\N{MICRO SIGN}s", "\N{GREEK SMALL LETTER MU}s")
 _DURATIONS = {"s": 1.0, "ms": 1e-3, "ns": 1e-9, "min": 60.0} | dict.fromkeys(_MICRO, 1e-6)
 _SIZES = {"b": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 2.0**10, "mib": 2.0**20, "gib": 2.0**30}
 
-RATE_TAKES = "a rate above 0 with its unit (bit, kbit, Mbit, Gbit, Tbit), as in 10Mbit"
-DURATION_TAKES = "a time above 0 with its unit (ns, us, ms, s, min), as in 500ms"
+RATES, TIMES, SIZES = (1.0, 1e15), (1e-9, 1e9), (1.0, 1e15)
+"""Least and greatest quantity [bit/s], [s], [byte]: wide enough for all networks, and products and quotients of a few
+of these stay within the floats."""
+_COUNTS = (5e-324, 1.7e308)
+"""Anything above 0."""
+_ROUNDING = 1e-12
+_LONGEST_RTT_S = 10.0
+"""Round-trip time of no path, not even by a satellite through a full buffer."""
+
+RATE_TAKES = "a rate from 1bit to 1000Tbit with its unit (bit, kbit, Mbit, Gbit, Tbit), as in 10Mbit"
+DURATION_TAKES = "a time above 0, from 1ns to 1e9s, with its unit (ns, us, ms, s, min), as in 500ms"
 COUNT_TAKES = "a number above 0, as in 50"
-SIZE_TAKES = "a size in bytes or with its unit (B, kB, MB, GB, KiB, MiB, GiB), as in 1000 or 200kB"
+SIZE_TAKES = "a size from 1B to 1e6GB in bytes or with its unit (B, kB, MB, GB, KiB, MiB, GiB), as in 1000 or 200kB"
 
 
 def parse_rate(text: str, *, zero: bool = False) -> float:
     """A rate such as "10Mbit" or "10Mbit/s" in bit/s, with decimal prefixes; the unit is required.
 
     0 is accepted only with `zero`. Raises ValueError."""
-    return _parse(text, _RATES, RATE_TAKES, zero=zero)
+    return _parse(text, _RATES, RATE_TAKES, RATES, zero=zero)
 
 
 def parse_duration(text: str, *, zero: bool = False) -> float:
     """A time such as "500ms" in seconds; the unit is required, 0 is accepted only with `zero`. Raises ValueError."""
-    return _parse(text, _DURATIONS, DURATION_TAKES, zero=zero)
+    return _parse(text, _DURATIONS, DURATION_TAKES, TIMES, zero=zero)
 
 
 def parse_size(text: str, *, zero: bool = False, bare: bool = True) -> float:
     """A size such as "200kB" in bytes, or with `bare` a number of bytes; kB is 1000 bytes, KiB 1024.
 
     0 is accepted only with `zero`. Raises ValueError."""
-    return _parse(text, _SIZES, SIZE_TAKES, bare=1.0 if bare else None, zero=zero)
+    return _parse(text, _SIZES, SIZE_TAKES, SIZES, bare=1.0 if bare else None, zero=zero)
 
 
 def parse_count(text: str) -> float:
     """A number above 0 without a unit. Raises ValueError."""
-    return _parse(text, {}, COUNT_TAKES, bare=1.0)
+    return _parse(text, {}, COUNT_TAKES, _COUNTS, bare=1.0)
 
 
 def parse_range(text: str, parse: Callable[[str], float]) -> tuple[float, float]:
@@ -99,11 +115,33 @@ def format_quantity(value: float, unit: str) -> str:
     return f"{value:.6g} {unit}"
 
 
-def _parse(text: str, units: dict[str, float], takes: str, *, bare: float | None = None, zero: bool = False) -> float:
+def checked_quantity(argument: str, value: object, takes: str, limits: tuple[float, float]) -> float:
+    """`value` as a float within `RATES`, `TIMES` or `SIZES`, else `InvalidValue` that names them and `argument`."""
+    low, high = limits
+    return checked_number(argument, value, f"{takes}, from {low:g} to {high:g}", at_least=low, at_most=high)
+
+
+def long_rtt(rtt_s: float) -> tuple[str, ...]:
+    """Warning of a round-trip time above 10 s; none for others."""
+    if rtt_s <= _LONGEST_RTT_S:
+        return ()
+    return (f"no path has a round-trip time of {rtt_s:.6g} s: if it is in ms, give {rtt_s / 1e3:.6g} s",)
+
+
+def _parse(
+    text: str,
+    units: dict[str, float],
+    takes: str,
+    limits: tuple[float, float],
+    *,
+    bare: float | None = None,
+    zero: bool = False,
+) -> float:
     match = _NUMBER.fullmatch(text)
     unit = match[2] if match else None
     scale = bare if unit is None else units.get(unit.lower())
     value = float(match[1]) * scale if match and scale is not None else math.nan
-    if not (0.0 < value < math.inf or (zero and value == 0.0)):
+    low, high = limits[0] * (1.0 - _ROUNDING), limits[1] * (1.0 + _ROUNDING)
+    if not (low <= value <= high or (zero and value == 0.0)):
         raise ValueError(f"got {text!r}, takes {takes}")
     return value

@@ -135,7 +135,7 @@ def test_prefixes_only_shift_the_point(text, shift) -> None:
     for parse, units in ((parse_rate, ["bit", "kbit", "Mbit", "Gbit"]), (parse_duration, ["ns", "us", "ms", "s"])):
         value = parse(text + units[3])
         assert parse(f"{text}e{3 * shift}{units[3 - shift]}") == pytest.approx(value, rel=1e-14)
-    assert parse_size(f"{text}KiB") == 1024.0 * parse_size(text)
+    assert parse_size(f"{text}KiB") == 1024.0 * float(text)
     assert parse_duration(f"{text}min") == pytest.approx(60.0 * parse_duration(f"{text}s"), rel=1e-14)
 
 
@@ -202,3 +202,21 @@ def test_packets_per_second_is_eight_bits_a_byte_and_broadcasts() -> None:
     assert packets_per_second(10e6, 1000.0) == 1250.0
     found = packets_per_second(np.array([1e6, 8e6]), np.array([[1000.0], [500.0]]))
     assert found.tolist() == [[125.0, 1000.0], [250.0, 2000.0]]
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "said"),
+    [
+        (parse_size, "1e-320", "from 1B to 1e6GB"),
+        (parse_size, "0.5B", "from 1B to 1e6GB"),
+        (parse_size, "1e16", "from 1B to 1e6GB"),
+        (parse_rate, "1e-320bit", "from 1bit to 1000Tbit"),
+        (parse_rate, "1e4Tbit", "from 1bit to 1000Tbit"),
+        (parse_duration, "1e-320s", "from 1ns to 1e9s"),
+        (parse_duration, "0.1ns", "from 1ns to 1e9s"),
+        (parse_duration, "1e10s", "from 1ns to 1e9s"),
+    ],
+)
+def test_a_quantity_that_no_network_has_is_refused(parse, text, said) -> None:
+    with pytest.raises(ValueError, match=said):
+        parse(text)

@@ -17,8 +17,8 @@ from netctrl.certificates.shipped import SHIPPED
 from netctrl.frequency.sampled_stability import stable_gains
 
 SIDE = 1000
-POINT = {"rtt_s": 0.1, "window_packets": 8.0}
-LARGE = {"rtt_s": 0.1, "window_packets": 60.0}
+POINT: Where = {"rtt_s": 0.1, "window_packets": 8.0, "senders": "reno"}
+LARGE: Where = {"rtt_s": 0.1, "window_packets": 60.0, "senders": "reno"}
 """Where the PI laws' defaults are unstable."""
 POINTS: tuple[tuple[str, Where], ...] = (
     *((name, where) for name in ("linux-dualpi2", "linux-pie", "rfc9332") for where in (POINT, LARGE)),

@@ -7,13 +7,14 @@ from typing import Any, NamedTuple, Protocol, TypedDict
 
 from netctrl.certificates.record import MIN_GAIN_DB, MIN_PHASE_DEG, CertifyInputs
 from netctrl.errors import InvalidValue, checked_number
-from netctrl.units import packets_per_second
+from netctrl.units import RATES, SIZES, TIMES, checked_quantity, packets_per_second
 
 __all__ = [
     "MIN_FACTOR",
     "MIN_GAIN_DB",
     "MIN_PHASE_DEG",
     "MIN_WINDOW",
+    "NUMBERS",
     "Box",
     "Ends",
     "Judged",
@@ -24,8 +25,8 @@ __all__ = [
 ]
 
 Ends = tuple[float, float]
-_LEAST, _MOST = 1e-12, 1e18
-"""Bounds of anything in a box, against overflow."""
+NUMBERS = (1e-12, 1e18)
+"""Bounds of flows and windows, against overflow."""
 MIN_FACTOR = 10.0 ** (MIN_GAIN_DB / 20.0)
 """Gain margin of the design rule as a factor."""
 MIN_WINDOW = 2.0
@@ -53,7 +54,7 @@ class Where(TypedDict, total=False):
     capacity_bit_per_s: float | Ends | None
     window_packets: float | Ends | None
     packet_size_bytes: float
-    senders: str | Iterable[str]
+    senders: str | Iterable[str] | None
     stretches: Sequence[float]
 
 
@@ -91,13 +92,13 @@ def box_of(
     capacity_bit_per_s: float | Ends | None = None,
     window_packets: float | Ends | None = None,
     packet_size_bytes: float = 1500.0,
-    senders: str | Iterable[str] = "reno",
+    senders: str | Iterable[str] | None = None,
     stretches: Sequence[float] = (1.0,),
 ) -> Box:
     """The box in the coordinates of a loop. Only the rate per flow counts, so a range of rates is one of flows."""
-    rtt = _ends("rtt", rtt_s, "a round-trip time above 0 in seconds, or a range")
-    size = checked_number("packet_size", packet_size_bytes, "a size above 0 in bytes", above=0.0)
-    names = sender_names(senders)
+    rtt = _ends("rtt", rtt_s, "a round-trip time above 0 in seconds, or a range", TIMES)
+    size = checked_quantity("packet_size", packet_size_bytes, "a size in bytes", SIZES)
+    names = sender_names("reno" if senders is None else senders)
     if not names:
         raise InvalidValue("sender", names, "at least one sender")
     stretched = tuple(
@@ -125,7 +126,7 @@ def box_of(
         missing = "flows" if flows is None else "capacity"
         raise InvalidValue(missing, None, "flows and a capacity, or a window")
     number = _ends("flows", flows, "a number of flows above 0, or a range")
-    capacity = _ends("capacity", capacity_bit_per_s, "a rate above 0 in bit/s, or a range")
+    capacity = _ends("capacity", capacity_bit_per_s, "a rate above 0 in bit/s, or a range", RATES)
     if subject.in_bytes and capacity[0] != capacity[1]:
         raise InvalidValue("capacity", capacity, f"one rate: the thresholds of {subject.name} are in bytes")
     inputs = CertifyInputs(flows=number, capacity_bit_per_s=capacity, window_packets=None, **given)
@@ -152,11 +153,11 @@ def several(argument: str, values: object) -> tuple[Any, ...]:
         raise InvalidValue(argument, values, "a sequence") from None
 
 
-def _ends(argument: str, value: float | Ends, takes: str) -> Ends:
+def _ends(argument: str, value: float | Ends, takes: str, limits: Ends = NUMBERS) -> Ends:
     both = tuple(value) if isinstance(value, Sequence) else (value, value)
     if len(both) != 2:
         raise InvalidValue(argument, value, takes)
-    low, high = (checked_number(argument, end, takes, at_least=_LEAST, at_most=_MOST) for end in both)
+    low, high = (checked_quantity(argument, end, takes, limits) for end in both)
     if low > high:
         raise InvalidValue(argument, value, f"{takes}; this range is empty")
     return low, high

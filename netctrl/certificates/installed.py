@@ -119,8 +119,8 @@ def certify_installed(
     InvalidValue
         As `netctrl.certify`.
     """
-    command, senders = tuple(argv), where.get("senders", "reno")
-    where["senders"] = senders if isinstance(senders, str) else tuple(senders)
+    command, senders = tuple(argv), where.get("senders")
+    where["senders"] = senders if senders is None or isinstance(senders, str) else tuple(senders)
     _check_box(where)
     return InstalledCertificates(
         schema=CERTIFICATES_SCHEMA,
@@ -180,7 +180,7 @@ def certified_law(
 def _elsewhere(subject: Subject | EcnSubject, where: Where) -> str:
     """Why a law by thresholds in bytes, or with its own sender, has no certificate in this box; empty: it has one."""
     own = isinstance(subject, EcnSubject)
-    if own and where.get("senders", subject.name) not in (subject.name, (subject.name,)):
+    if own and where.get("senders") not in (None, subject.name, (subject.name,)):
         return f"its thresholds are certified for {subject.name} senders alone"
     if (subject.in_bytes or own) and where.get("window_packets") is not None:
         return "its thresholds are in bytes: give flows and a capacity instead of a window"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from netctrl.errors import InvalidValue, checked_number
 from netctrl.laws.targets.dualpi2 import Dualpi2Law, dualpi2_sent
 from netctrl.laws.targets.pie_law import PieLaw
+from netctrl.units import TIMES, checked_quantity
 
 __all__ = ["linux_dualpi2", "linux_pie"]
 
@@ -37,7 +38,7 @@ def linux_dualpi2(
 
 
 def _micro(argument: str, seconds: float) -> int:
-    checked_number(argument, seconds, "a time above 0 in seconds", above=0.0)
+    checked_quantity(argument, seconds, "a time above 0 in seconds", TIMES)
     return round(seconds * 1e6)
 
 

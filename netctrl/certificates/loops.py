@@ -28,9 +28,9 @@ __all__ = [
     "box_loops",
     "check_bounded",
     "classes_of",
-    "linear_margins",
     "loops_of",
     "read_mixture",
+    "usual_margins",
 ]
 
 MIXTURE_TAKES = (
@@ -179,22 +179,23 @@ def _longest(loop: QueueLoop, flows: float, rtt: float) -> float:
     return max(float(loop.trip(k, rtt, standing)) for k in loop.classes)
 
 
-def linear_margins(subject: Subject, box: Box) -> LinearMargins | None:
-    """Worst of the box's corners in the loop as it is usually given; None where there is a mixture or Cubic."""
+def usual_margins(subject: Subject, box: Box) -> LinearMargins | None:
+    """Worst of the box's corners in the loop as it is usually given; without Cubic's curve; None where
+    there is a mixture, or no other sender."""
     mixtures = [read_mixture(text) for text in box.inputs.senders]
-    curved = any(sender.curve for mixture in mixtures for sender, _ in mixture.parts)
-    if curved or len(box.inputs.stretches) > 1 or any(len(mixture.parts) > 1 for mixture in mixtures):
+    if len(box.inputs.stretches) > 1 or any(len(mixture.parts) > 1 for mixture in mixtures):
         return None
+    mixtures = [mixture for mixture in mixtures if not mixture.parts[0][0].curve]
     found = [
-        _linear_at(subject, mixture, box, flows, rtt)
+        _usual_at(subject, mixture, box, flows, rtt)
         for mixture in mixtures
         for flows in set(box.flows)
         for rtt in set(box.rtt)
     ]
-    return min(found, key=lambda each: each.gain_margin_db)
+    return min(found, key=lambda each: each.gain_margin_db, default=None)
 
 
-def _linear_at(subject: Subject, mixture: Mixture, box: Box, flows: float, rtt: float) -> LinearMargins:
+def _usual_at(subject: Subject, mixture: Mixture, box: Box, flows: float, rtt: float) -> LinearMargins:
     # Published loops have windows that are sent at a rate.
     sender, trip = mixture.parts[0][0]._replace(spread=0.0), rtt * box.inputs.stretches[0]
     if box.inputs.window_packets is not None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from netctrl.errors import Status
 from netctrl.model.io.record_file import Record
 from netctrl.units import format_quantity
 
-__all__ = ["MIN_GAIN_DB", "MIN_PHASE_DEG", "LinearMargins", "SampledLoop"]
+__all__ = ["MIN_GAIN_DB", "MIN_PHASE_DEG", "LinearMargins", "SampledLoop", "SenderVerdict"]
 
 MIN_GAIN_DB, MIN_PHASE_DEG = 6.0, 30.0
 """The design rule."""
@@ -81,6 +82,17 @@ class SampledLoop(Record, frozen=True):
             f"{self.sender}, {flows}{_quantity(self.rtt_s, 's')} and {_quantity(self.queue_delay_s, 's')} of queue, "
             f"windows {', '.join(f'{w:.4g}' for w in self.windows_packets)}"
         )
+
+
+class SenderVerdict(Record, frozen=True):
+    """Verdict of a box with one of its senders."""
+
+    sender: str
+    """Sender or mixture."""
+    status: Status
+    """As in `QueueVerdict`."""
+    sampled: SampledLoop | None
+    """The loop that runs, at this sender's point of least gain margin; null without an equilibrium."""
 
 
 def _quantity(value: float, unit: str) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import inf
 from typing import Literal
 
 from netctrl.certificates.ecn.record import RampCycle, StepCycle, busy_text, ramp_rows, step_rows
-from netctrl.certificates.margin_records import MIN_GAIN_DB, MIN_PHASE_DEG, LinearMargins, SampledLoop
+from netctrl.certificates.margin_records import MIN_GAIN_DB, MIN_PHASE_DEG, LinearMargins, SampledLoop, SenderVerdict
 from netctrl.errors import Status
+from netctrl.model.design.queue_checks import FailedCheck, QueueCheck, check_text
 from netctrl.model.io.display import html_table
 from netctrl.model.io.provenance import Provenance
 from netctrl.model.io.record_file import FileRecord, Record
@@ -20,18 +20,23 @@ __all__ = [
     "MIN_PHASE_DEG",
     "CertifiedLaw",
     "CertifyInputs",
-    "CheckRun",
     "GainsThatHold",
     "LinearMargins",
     "QueueCertificate",
-    "QueueCheck",
     "QueueReach",
     "QueueVerdict",
     "SampledLoop",
+    "SenderVerdict",
     "span_text",
 ]
 
 CERTIFICATE_SCHEMA = "netctrl.certificate/1"
+_ANSWERS = {
+    Status.ADMISSIBLE: "holds",
+    Status.STABLE: "stable, but with less than 6 dB or 30 degrees",
+    Status.UNSTABLE: "unstable",
+    Status.INFEASIBLE: "no equilibrium",
+}
 
 
 class CertifiedLaw(Record, frozen=True):
@@ -89,15 +94,16 @@ class QueueVerdict(Record, frozen=True):
     """Margins and verdict."""
 
     status: Status
-    """admissible: 6 dB and 30 degrees at every point of the box, proved, or where nothing is proved at every point that
-    was looked at; of a step, a queue that keeps a packet of each flow at these. stable: less. infeasible: no
-    equilibrium."""
+    """Of the worst sender. admissible: 6 dB and 30 degrees at every point of the box, proved, or where nothing is
+    proved at every point that was looked at; of a step, a queue that keeps a packet of each flow at these. stable:
+    less. infeasible: no equilibrium."""
     linear: LinearMargins | None
     """The loop as it is usually given, worst of the box's corners; null for mixtures and laws without one."""
     sampled: SampledLoop | None
-    """The loop that runs; null without an equilibrium, and for a step."""
+    """The loop that runs, at the point with the least gain margin of all senders; null without an equilibrium, and for
+    a step."""
     reach: QueueReach | None
-    """How far 6 dB are kept; null where it isn't searched."""
+    """How far 6 dB and 30 degrees are kept; null where it isn't searched."""
     warnings: tuple[str, ...]
     """Assumptions of the verdict, and what the loop leaves out."""
     step: StepCycle | None = None
@@ -106,21 +112,18 @@ class QueueVerdict(Record, frozen=True):
     """What the verdict rests on where thresholds make no linear loop, or none that keeps the design rule; null where
     the linear loop decides."""
     least_phase: SampledLoop | None = None
-    """The loop that runs at the point of the box with the least phase margin; null where that is `sampled`'s, or a
-    point is unstable."""
+    """The loop that runs at the point of the box with the least phase margin, of all senders; null where that is
+    `sampled`'s, or a point is unstable."""
     least_reduction: SampledLoop | None = None
     """The same at the point where the gain may fall least; null where that is `sampled`'s, or it may fall to 0."""
+    senders: tuple[SenderVerdict, ...] = ()
+    """Each sender; empty for laws that are made for one, and where `cycle` decides."""
 
     @property
     def lacking(self) -> bool:
         """Whether a margin that stands here is less than the design rule asks for."""
-        return self.lacking_s < inf
-
-    @property
-    def lacking_s(self) -> float:
-        """Shortest round-trip time of these points at which a margin is less than the rule asks for [s]; inf: none."""
-        points = (each for each in (self.sampled, self.least_phase, self.least_reduction) if each is not None)
-        return min((each.rtt_s for each in points if not each.keeps), default=inf)
+        points = (self.sampled, self.least_phase, self.least_reduction)
+        return not all(each.keeps for each in points if each is not None)
 
 
 class GainsThatHold(Record, frozen=True):
@@ -140,43 +143,6 @@ class GainsThatHold(Record, frozen=True):
     """No point of the box has less."""
 
 
-class CheckRun(Record, frozen=True):
-    """One run of a nonlinear check."""
-
-    start: str | None
-    """Fluid: near the equilibrium, empty or full; null with packets, where flows start by slow start."""
-    seed: int | None
-    """Seed of a run with packets; null in the fluid."""
-    settles: bool
-    """Whether the queue comes to rest, apart from noise."""
-    swing_s: float
-    """Greatest less least queueing delay in the steady state; with packets from its 5 % to its 95 % quantile [s]."""
-    mean_delay_s: float
-    """Mean queueing delay in the steady state [s]."""
-    utilization: float
-    """Of the link in the steady state."""
-
-
-class QueueCheck(Record, frozen=True):
-    """Nonlinear check of a certificate at its worst point."""
-
-    engine: str
-    """fluid, packet or kernel."""
-    settles: bool
-    """Whether the queue comes to rest: from all starts in the fluid, by the mean of `envelope_ratio` with packets."""
-    flows: float
-    """Number of flows that ran."""
-    period_s: float
-    """Of the oscillation that the linear loop predicts at its limit [s]."""
-    envelope_ratio: float | None
-    """E[A⁴]/E[A²]² of the delay's amplitude A around that period, mean of the runs: 2 of noise through a damped loop,
-    pi/2 at the limit, 1 of a steady oscillation; null in the fluid."""
-    runs: tuple[CheckRun, ...]
-    """The runs."""
-    notes: tuple[str, ...]
-    """What the model leaves out."""
-
-
 class QueueCertificate(FileRecord, frozen=True):
     """Certificate of a queue's law by `netctrl certify`, saved as one file.
 
@@ -185,7 +151,7 @@ class QueueCertificate(FileRecord, frozen=True):
     >>> import netctrl
     >>> found = netctrl.certify("dualpi2", rtt_s=0.1, window_packets=50.0)
     >>> found.certificate.status.value, round(found.certificate.linear.gain_margin_db, 2)
-    ('unstable', 3.06)
+    ('stable', 3.06)
     """
 
     schema: Literal["netctrl.certificate/1"]
@@ -202,6 +168,8 @@ class QueueCertificate(FileRecord, frozen=True):
     """Other gains that hold, where they were asked for and exist."""
     checks: tuple[QueueCheck, ...] = ()
     """Nonlinear checks at the worst point, where they were asked for."""
+    failed_checks: tuple[FailedCheck, ...] = ()
+    """Those that couldn't run."""
 
     @property
     def verdict(self) -> str:
@@ -213,16 +181,9 @@ class QueueCertificate(FileRecord, frozen=True):
             else f"{span_text(inputs.flows or (0.0, 0.0))} flows"
         )
         where = f"{self.law.name} with {load} at {span_text(inputs.rtt_s, 's')}"
-        answer = {
-            Status.ADMISSIBLE: "holds",
-            Status.STABLE: (
-                "stable, but with less than 6 dB or 30 degrees"
-                if found.lacking
-                else "stable, but 6 dB and 30 degrees are not proved at every point"
-            ),
-            Status.UNSTABLE: "unstable",
-            Status.INFEASIBLE: "no equilibrium",
-        }[found.status]
+        answer = _ANSWERS[found.status]
+        if found.status is Status.STABLE and not found.lacking:
+            answer = "stable, but 6 dB and 30 degrees are not proved at every point"
         swings = [check.engine for check in self.checks if not check.settles]
         if found.status is Status.ADMISSIBLE and swings:
             answer = f"holds for small deviations, but oscillates in the check ({', '.join(swings)})"
@@ -241,7 +202,7 @@ class QueueCertificate(FileRecord, frozen=True):
         """(name, text) of what people read."""
         rows = [
             ("law", f"{self.law.implementation}: {_listed(self.law.parameters)}"),
-            ("senders", ", ".join(self.inputs.senders)),
+            *_sender_rows(self.inputs.senders, self.certificate.senders),
         ]
         found, linear = self.certificate.sampled, self.certificate.linear
         if self.certificate.step is not None:
@@ -251,11 +212,7 @@ class QueueCertificate(FileRecord, frozen=True):
         if found is not None:
             rows += [
                 ("worst point", found.point),
-                (
-                    "loop that runs",
-                    f"gain margin {found.gain_margin_db:.2f} dB{_proved(found)}, "
-                    f"phase margin {found.phase_margin_deg:.1f} degrees",
-                ),
+                ("loop that runs", _margins(found)),
                 ("", f"delay margin {_delay(found.delay_margin_s)}, disk margin {found.disk_margin:.2f}"),
             ]
         if (least := self.certificate.least_phase) is not None:
@@ -272,7 +229,8 @@ class QueueCertificate(FileRecord, frozen=True):
         reach = self.certificate.reach
         if reach is not None:
             rows.append(("keeps 6 dB and 30°", _reach_text(reach)))
-        rows += [(f"{check.engine} at the worst point", _check_text(check)) for check in self.checks]
+        rows += [(f"{check.engine} at the worst point", check_text(check)) for check in self.checks]
+        rows += [(f"{each.engine} at the worst point", each.text) for each in self.failed_checks]
         other = self.gains_that_hold
         if other is not None:
             rows.append(
@@ -290,17 +248,21 @@ class QueueCertificate(FileRecord, frozen=True):
         return html_table(self.verdict, self.rows)
 
 
-def _check_text(check: QueueCheck) -> str:
-    """Verdict of a check in words, with its worst run."""
-    worst = max(check.runs, key=lambda run: (not run.settles, run.swing_s))
-    verdict = "settles" if check.settles else "oscillates"
-    if check.envelope_ratio is None:
-        from_ = sorted(run.start or "" for run in check.runs if not run.settles)
-        verdict += "" if check.settles or len(from_) == len(check.runs) else f" from {' and '.join(from_)}"
-    else:
-        verdict += f" (envelope ratio {check.envelope_ratio:.2f}, at the limit 1.57)"
-    swing, mean = (format_quantity(float(f"{value:.3g}"), "s") for value in (worst.swing_s, worst.mean_delay_s))
-    return f"{verdict}: queueing delay {mean}, swing {swing}, utilization {worst.utilization:.3f}"
+def _sender_rows(names: tuple[str, ...], judged: tuple[SenderVerdict, ...]) -> list[tuple[str, str]]:
+    """One row for each of several senders, with its margins; those of a single one stand in the rows below."""
+    if len(judged) < 2:
+        return [("senders", ", ".join(names))]
+    rows: list[tuple[str, str]] = []
+    for each in judged:
+        found = "" if each.sampled is None else f", {_margins(each.sampled)}"
+        rows.append(("" if rows else "senders", f"{each.sender}: {_ANSWERS[each.status].partition(',')[0]}{found}"))
+    return rows
+
+
+def _margins(found: SampledLoop) -> str:
+    return (
+        f"gain margin {found.gain_margin_db:.2f} dB{_proved(found)}, phase margin {found.phase_margin_deg:.1f} degrees"
+    )
 
 
 def _proved(found: SampledLoop) -> str:

@@ -20,6 +20,7 @@ from netctrl.laws.targets.reading import DelayReading
 from netctrl.plants.queues.queue_laws import SampledPi, WindowClass
 from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.window_response import Sender
+from netctrl.units import TIMES, checked_quantity
 
 __all__ = [
     "PIE_NOTES",
@@ -39,6 +40,7 @@ __all__ = [
 
 RUNGS = tuple(pairwise((0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)))
 """Ranges of the probability in which PIE's gains are constant (RFC 8033, Section 4.2)."""
+_STEP_NOTE = "of the scalable queue only the coupling is in the loop, not its step"
 PIE_NOTES = ("PIE's burst allowance, its caps of a step and the jumps of its gain are not in the linear loop",)
 
 
@@ -284,15 +286,18 @@ def pie(
 @wraps(pie)
 def fq_pie(**parameters: Any) -> PiSubject:
     """PIE in each of Linux's fq_pie's queues: parameters of `pie` but for its implementation."""
-    if parameters.get("implementation", "linux") != "linux":
-        raise InvalidValue("implementation", parameters["implementation"], "linux: fq_pie is Linux's")
+    if (whose := parameters.get("implementation", "linux")) != "linux":
+        raise InvalidValue("implementation", whose, "linux: fq_pie is Linux's")
     return each_flow(pie(**parameters))
 
 
 def each_flow(subject: PiSubject) -> PiSubject:
     """Linux's PIE with a queue for each flow."""
-    note = "each flow has a queue of its own: the share of the rate per flow counts, not their number"
-    return replace(subject, name="fq_pie", implementation="Linux sch_fq_pie", notes=(*subject.notes, note))
+    notes = (
+        *subject.notes,
+        "each flow has a queue of its own: the share of the rate per flow counts, not their number",
+    )
+    return replace(subject, name="fq_pie", implementation="Linux sch_fq_pie", notes=notes)
 
 
 def pie_as_linux(law: PieLaw, parameters: Mapping[str, Any], nominal: DelayPi) -> PiSubject:
@@ -324,7 +329,6 @@ def dualpi2(
 
     The defaults are those of a queue without these options, 41/256 and 819/256 per second; of 0.16 tc sends 40/256.
     """
-    law = linux_dualpi2(target_s, tupdate_s, alpha, beta, coupling, step_s, drop_early)
     parameters = {
         "target_s": target_s,
         "tupdate_s": tupdate_s,
@@ -334,12 +338,11 @@ def dualpi2(
         "step_s": step_s,
         "drop_early": drop_early,
     }
-    return dualpi2_as_linux(law, parameters, nominal_pi(target_s, tupdate_s, alpha, beta))
+    return dualpi2_as_linux(linux_dualpi2(**parameters), parameters, nominal_pi(target_s, tupdate_s, alpha, beta))
 
 
 def dualpi2_as_linux(law: Dualpi2Law, parameters: Mapping[str, Any], nominal: DelayPi) -> PiSubject:
     """DualPI2 with the kernel's own numbers."""
-    step = 0.0 if law.step_in_packets else law.step_threshold * 1e-9
     return PiSubject(
         name="dualpi2",
         implementation="Linux sch_dualpi2",
@@ -349,14 +352,11 @@ def dualpi2_as_linux(law: Dualpi2Law, parameters: Mapping[str, Any], nominal: De
         power=2.0,
         coupling=float(law.coupling),
         apart=True,
-        apart_delay_s=step,
+        apart_delay_s=0.0 if law.step_in_packets else law.step_threshold * 1e-9,
         reading=law.reading,
         marked_leaving=not law.drop_early,
         greatest=1.0 / law.coupling,
-        notes=(
-            "the timer's latency is not counted",
-            "of the scalable queue only the coupling is in the loop, not its step",
-        ),
+        notes=("the timer's latency is not counted", _STEP_NOTE),
     )
 
 
@@ -384,8 +384,8 @@ SUBJECTS: dict[str, Callable[..., PiSubject]] = {"pie": pie, "dualpi2": dualpi2,
 
 def nominal_pi(target_s: float, tupdate_s: float, alpha: float, beta: float) -> DelayPi:
     """A PI law as given: target and time between updates [s], gains [1/s]; InvalidValue where one isn't above 0."""
-    checked_number("target", target_s, "a delay above 0 in seconds", above=0.0)
-    checked_number("tupdate", tupdate_s, "a time above 0 in seconds", above=0.0)
+    checked_quantity("target", target_s, "a delay above 0 in seconds", TIMES)
+    checked_quantity("tupdate", tupdate_s, "a time above 0 in seconds", TIMES)
     checked_number("alpha", alpha, "a gain above 0 in 1/s", above=0.0)
     checked_number("beta", beta, "a gain of at least 0 in 1/s", at_least=0.0)
     return DelayPi(integral=alpha, proportional=beta, update_s=tupdate_s, target_s=target_s)

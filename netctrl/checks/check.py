@@ -9,8 +9,9 @@ import msgspec
 from netctrl.certificates.box import several
 from netctrl.certificates.record import QueueCertificate
 from netctrl.errors import InvalidValue, any_of, checked_kind
+from netctrl.model.design.queue_checks import FailedCheck, QueueCheck
 
-__all__ = ["CHECKS", "check_certificate", "checked_engines"]
+__all__ = ["CHECKS", "check_certificate", "checked_engines", "with_checks"]
 
 CHECKS = ("fluid", "packet", "kernel")
 """Models in which a certificate can be checked."""
@@ -56,13 +57,28 @@ def check_certificate(certificate: QueueCertificate, engines: str | Iterable[str
     checked_kind("certificate", certificate, QueueCertificate)
     names = checked_engines(engines)
 
+    return msgspec.structs.replace(certificate, checks=tuple(_check(certificate, name) for name in names))
+
+
+def with_checks(certificate: QueueCertificate, engines: Iterable[str]) -> QueueCertificate:
+    """The certificate with the checks that could run, and the reasons of those that couldn't."""
+    found: list[QueueCheck] = []
+    failed: list[FailedCheck] = []
+    for name in engines:
+        try:
+            found.append(_check(certificate, name))
+        except InvalidValue as error:
+            failed.append(FailedCheck(engine=name, got=str(error.got), takes=error.takes))
+    return msgspec.structs.replace(certificate, checks=tuple(found), failed_checks=tuple(failed))
+
+
+def _check(certificate: QueueCertificate, engine: str) -> QueueCheck:
     from netctrl.checks.engines import check_packets
     from netctrl.checks.fluid import check_fluid
     from netctrl.checks.point import point_of
 
-    point = point_of(certificate)
-    found = [check_fluid(point) if name == "fluid" else check_packets(point, name) for name in names]
-    return msgspec.structs.replace(certificate, checks=tuple(found))
+    point = point_of(certificate, engine)
+    return check_fluid(point) if engine == "fluid" else check_packets(point, engine)
 
 
 def checked_engines(engines: str | Iterable[str]) -> tuple[str, ...]:

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from netctrl.certificates.record import CheckRun, QueueCheck
 from netctrl.checks.point import CheckPoint
 from netctrl.checks.queues import buffer_bytes, queue_of
 from netctrl.checks.steadiness import AT_LIMIT, Envelope, envelope
 from netctrl.engines.engine import simulate
 from netctrl.errors import InvalidValue
+from netctrl.model.design.queue_checks import CheckRun, QueueCheck
+from netctrl.plants.queues.queue_laws import SampledPi
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
@@ -22,13 +23,15 @@ __all__ = ["SEEDS", "check_packets", "check_scenario"]
 SEEDS = (1, 2, 3)
 _WARM_PERIODS, _PERIODS = 20.0, 100.0
 _WARM_S, _LEAST_S = 10.0, 30.0
-_SAMPLES = 32
-"""In a period."""
+_UPDATES, _TRIPS = 600.0, 2.0
+"""In which a new queue's law and its windows come to rest: updates, and round trips a packet of a window."""
+_SAMPLES, _MOST_SAMPLES = 32, 1e5
+"""In a period and in a run."""
 _MOST_PACKETS = {"packet": 3e7, "kernel": 1e7}
 """Of one run."""
-_SENDERS = {"reno": "reno", "creno": "cubic", "dctcp": "dctcp"}
+_SENDERS = {"reno": "reno", "creno": "cubic", "cubic": "cubic", "dctcp": "dctcp"}
 _CLOCKED = {
-    "packet": {"rfc-reno": "reno"},
+    "packet": {"rfc-reno": "reno", "rfc-creno": "cubic"},
     "kernel": {
         "linux-reno": "reno",
         "linux-creno": "cubic",
@@ -88,6 +91,7 @@ def check_packets(
         envelope_ratio=ratio,
         runs=tuple(runs),
         notes=_notes(point, engine),
+        senders=point.instead,
     )
 
 
@@ -103,10 +107,11 @@ def check_scenario(point: CheckPoint, engine: str, seed: int, flows: int | None 
     if flows is not None and point.subject.in_bytes:
         raise InvalidValue("flows", flows, f"those of the point: thresholds of {point.subject.name} are in bytes")
     wanted = max(round(point.flows), 1) if flows is None else flows
-    warm = max(_WARM_PERIODS * point.period_s, _WARM_S)
-    duration = warm + max(_PERIODS * point.period_s, _LEAST_S)
+    counts = [max(round(k.share * wanted), 1) for k in point.loop.classes]
+    rate = point.loop.rate / point.flows * sum(counts)
+    warm, duration = _times(point, _MOST_PACKETS[engine] / rate)
     groups = []
-    for k in point.loop.classes:
+    for k, count in zip(point.loop.classes, counts, strict=True):
         has = _SENDERS | _CLOCKED[engine]
         sender = has.get(k.sender.name)
         if sender is None or not k.queued:
@@ -117,13 +122,12 @@ def check_scenario(point: CheckPoint, engine: str, seed: int, flows: int | None 
                 id=f"{k.sender.name}{len(groups)}",
                 path=("line",),
                 rtt=point.rtt_s * k.stretch,
-                count=max(round(k.share * wanted), 1),
+                count=count,
                 sender=sender,
-                start=(0.0, 2.0),
-                ecn=not k.sender.notice and (engine == "packet" or _marks(point)),
+                start=(0.0, 0.2 * min(warm, _WARM_S)),
+                ecn=not point.drops and (engine == "packet" or _marks(point)),
             )
         )
-    rate = point.loop.rate / point.flows * sum(group.count for group in groups)
     if rate * duration > _MOST_PACKETS[engine]:
         takes = f"a point with fewer packets: a run would take {rate * duration:.2g}"
         raise InvalidValue("check", engine, takes)
@@ -143,10 +147,23 @@ def check_scenario(point: CheckPoint, engine: str, seed: int, flows: int | None 
         flows=tuple(groups),
         duration=duration,
         warmup=warm,
-        interval=max(point.period_s / _SAMPLES, 1e-3),
+        interval=max(point.period_s / _SAMPLES, duration / _MOST_SAMPLES),
         packet_size=point.packet_bytes,
         seed=seed,
     )
+
+
+def _times(point: CheckPoint, most_s: float) -> tuple[float, float]:
+    """Time until a run is looked at, and its end [s]; in proportion to the loop's period where the end would be above
+    `most_s`."""
+    period, law, loop = point.period_s, point.loop.law, point.loop
+    warm, run = _WARM_PERIODS * period, _PERIODS * period
+    if max(warm, _WARM_S) + max(run, _LEAST_S) <= most_s:
+        return max(warm, _WARM_S), max(warm, _WARM_S) + max(run, _LEAST_S)
+    windows = zip(loop.classes, loop.windows(point.flows, point.rtt_s), strict=True)
+    growth = max(_TRIPS * w * float(loop.trip(k, point.rtt_s, point.target_s)) for k, w in windows)
+    warm = max(warm, growth, _UPDATES * law.update_s if isinstance(law, SampledPi) else 0.0)
+    return warm, warm + run
 
 
 def _marks(point: CheckPoint) -> bool:
@@ -156,7 +173,7 @@ def _marks(point: CheckPoint) -> bool:
 
 def _notes(point: CheckPoint, engine: str) -> tuple[str, ...]:
     found = []
-    if any(k.sender.name in ("creno", "linux-creno") for k in point.loop.classes):
+    if any(k.sender.name in ("creno", "linux-creno", "rfc-creno") for k in point.loop.classes):
         found.append("creno runs as Cubic, which leaves its Reno-friendly region where windows are large")
     if engine == "packet" and point.subject.name == "docsis-pie":
         found.append("packets are marked by chance, at the mean rate of spread drops, and the law acts by intervals")

@@ -6,14 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from netctrl.certificates.linux import linux_dualpi2, linux_pie
-from netctrl.certificates.record import CheckRun, QueueCheck
 from netctrl.checks.point import CheckPoint
 from netctrl.checks.queues import buffer_bytes, docsis_queue, red_queue
-from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.red import RED
 from netctrl.laws.targets.docsis_pie import DOCSIS_PIE
 from netctrl.laws.targets.reading import DelayReading
+from netctrl.model.design.queue_checks import CheckRun, QueueCheck
 from netctrl.sim.queue_fluid.laws import DocsisPie, FluidLaw, LinuxDualPi2, LinuxPie, Pi2, Red, RfcPie
 from netctrl.sim.queue_fluid.run import STARTS, FluidClass, FluidQueue, swing_of
 
@@ -55,14 +54,12 @@ def check_fluid(point: CheckPoint) -> QueueCheck:
         envelope_ratio=None,
         runs=tuple(runs),
         notes=_NOTES.get(point.subject.name, ()),
+        senders=point.instead,
     )
 
 
 def fluid_queue(point: CheckPoint) -> FluidQueue:
     """The queue of a certificate's point in the fluid, with its law in the arithmetic of its implementation."""
-    if point.loop.clocked:
-        takes = "packet or kernel: the fluid sends windows at the rate w/R, and acknowledgements clock these senders"
-        raise InvalidValue("check", f"fluid with {point.mixture.text}", takes)
     classes = tuple(
         FluidClass(
             flows=k.share * point.flows,

@@ -6,17 +6,20 @@ from dataclasses import replace
 from math import pi
 from typing import NamedTuple
 
+import msgspec
+
 from netctrl.certificates.box import Box, box_of
 from netctrl.certificates.certify import subject_of
 from netctrl.certificates.loops import Mixture, classes_of, loops_of, read_mixture
-from netctrl.certificates.record import QueueCertificate, SampledLoop
+from netctrl.certificates.record import CertifyInputs, QueueCertificate, QueueVerdict, SampledLoop
 from netctrl.certificates.red import RedSubject
 from netctrl.certificates.subject import PiSubject
 from netctrl.errors import InvalidValue
 from netctrl.frequency.sampled_stability import stable_gains
 from netctrl.plants.queues.queue_loop import QueueLoop
+from netctrl.plants.queues.window_response import SENDERS
 
-__all__ = ["CheckPoint", "point_of"]
+__all__ = ["CheckPoint", "corners_of", "point_of"]
 
 _CHECKED = ("pie", "docsis-pie", "pi2", "dualpi2", "red", "wred")
 """Laws of which the fluid has the nonlinear rules."""
@@ -39,6 +42,10 @@ class CheckPoint(NamedTuple):
     """The law's output in equilibrium."""
     period_s: float
     """Of the oscillation at the loop's limit [s]."""
+    instead: str = ""
+    """Senders of the point, where the engine has others in place of the certificate's."""
+    drops: bool = False
+    """Whether the certificate's senders lose packets, and don't see marks."""
 
     @property
     def target_s(self) -> float:
@@ -46,72 +53,130 @@ class CheckPoint(NamedTuple):
         return self.subject.target_s or float(self.loop.standing(self.output))
 
 
-def point_of(certificate: QueueCertificate) -> CheckPoint:
-    """The worst point of a certificate.
+_INSTEAD = {
+    "fluid": {"linux-reno": "reno", "linux-creno": "creno", "rfc-reno": "reno", "rfc-creno": "creno"},
+    "packet": {"linux-reno": "rfc-reno", "linux-creno": "rfc-creno"},
+    "kernel": {},
+}
+"""Engine -> sender of a certificate -> the one that runs in its place; those without ECN as those with it."""
+
+
+def point_of(certificate: QueueCertificate, engine: str = "kernel") -> CheckPoint:
+    """The worst point of a certificate, with the senders that an engine has in place of the certificate's.
+
+    The fluid sends windows at the rate w/R, without the clock of acknowledgements. Senders of packets have the cuts of
+    RFC 5681.
 
     Raises
     ------
     InvalidValue
-        A certificate without an equilibrium, or of a law without a nonlinear check.
+        A certificate without an equilibrium, or of a law or sender without a nonlinear check.
     """
     name = certificate.law.name
     subject = subject_of(name, certificate.law.parameters) if name in _CHECKED else None
     if not isinstance(subject, PiSubject | RedSubject):
         raise InvalidValue("check", name, f"a law with a nonlinear check: {', '.join(_CHECKED)}")
-    at = certificate.certificate.sampled
+    at = _worst(certificate.certificate, engine)
     if at is None:
         raise InvalidValue("check", certificate.verdict, "a certificate with an equilibrium")
     inputs = certificate.inputs
-    box = box_of(
-        subject,
-        inputs.rtt_s,
-        inputs.flows,
-        inputs.capacity_bit_per_s,
-        inputs.window_packets,
-        inputs.packet_size_bytes,
-        inputs.senders,
-        inputs.stretches,
-    )
-    mixture = read_mixture(at.sender)
-    if any(sender.name == "cubic" for sender, _ in mixture.parts):
-        raise InvalidValue("check", at.sender, "senders whose windows the engines have: all but cubic")
-    loop, flows = _loop(subject, mixture, box, at)
-    number = _FLOWS_OF_WINDOW if at.flows is None else at.flows
+    box = box_of(subject, **msgspec.structs.asdict(inputs))
+    certified = read_mixture(at.sender)
+    mixture = _in(engine, certified)
+    loops = loops_of(subject, classes_of(subject, mixture, inputs.stretches), box)
+    if at.flows is None or at.capacity_bit_per_s is None or inputs.capacity_bit_per_s is None:
+        trip = loops[0].trip(loops[0].classes[0], at.rtt_s, subject.target_s)
+        flows = box.rate * trip / at.windows_packets[0]
+    else:
+        flows = at.flows * inputs.capacity_bit_per_s[1] / at.capacity_bit_per_s
+    return _at(subject, (certified, mixture), loops, box, flows, at.rtt_s, 10.0 ** (at.gain_margin_db / 20.0))
+
+
+def _worst(verdict: QueueVerdict, engine: str) -> SampledLoop | None:
+    """The worst point of a verdict, or of its senders without Cubic's curve, which the fluid hasn't."""
+    if verdict.sampled is None or engine != "fluid" or not _is_curved(verdict.sampled):
+        return verdict.sampled
+    found = [each.sampled for each in verdict.senders if each.sampled is not None and not _is_curved(each.sampled)]
+    if not found:
+        raise InvalidValue(
+            "check", f"fluid with {verdict.sampled.sender}", "packet or kernel: the fluid has no curve of Cubic"
+        )
+    return min(found, key=lambda each: each.gain_margin_db)
+
+
+def _is_curved(found: SampledLoop) -> bool:
+    return any(sender.curve for sender, _ in read_mixture(found.sender).parts)
+
+
+def corners_of(subject: PiSubject, inputs: CertifyInputs, engine: str) -> list[CheckPoint]:
+    """The corners of a box with the largest and the smallest windows, with its first sender.
+
+    Raises
+    ------
+    InvalidValue
+        A sender that the engine hasn't.
+    """
+    box = box_of(subject, **msgspec.structs.asdict(inputs))
+    certified = read_mixture(inputs.senders[0])
+    mixture = _in(engine, certified)
+    loops = loops_of(subject, classes_of(subject, mixture, inputs.stretches), box)
+    corners = dict.fromkeys([(box.flows[0], box.rtt[1]), (box.flows[1], box.rtt[0])])
+    return [_at(subject, (certified, mixture), loops, box, *corner) for corner in corners]
+
+
+def _at(
+    subject: PiSubject | RedSubject,
+    mixtures: tuple[Mixture, Mixture],
+    loops: list[QueueLoop],
+    box: Box,
+    flows: float,
+    rtt: float,
+    factor: float = 1.0,
+) -> CheckPoint:
+    """A point of a box with mixtures of the certificate and of the engine; `factor` is its gain margin, if known."""
+    certified, mixture = mixtures
+    loop, asked = _nearest(loops, mixture, flows, rtt, factor), box.asked(flows)
+    number = _FLOWS_OF_WINDOW if asked is None else asked[0]
     loop, flows = replace(loop, rate=loop.rate * number / flows), number
-    limits = stable_gains(loop, flows, at.rtt_s)
+    limits = stable_gains(loop, flows, rtt)
     angle = limits.upper_angle if limits.unstable_poles == 0 else limits.lower_angle
     return CheckPoint(
         subject=subject,
         mixture=mixture,
-        stretches=inputs.stretches,
+        stretches=box.inputs.stretches,
         loop=loop,
         flows=flows,
-        rtt_s=at.rtt_s,
-        packet_bytes=inputs.packet_size_bytes,
-        output=float(loop.output(flows, at.rtt_s)),
+        rtt_s=rtt,
+        packet_bytes=box.inputs.packet_size_bytes,
+        output=float(loop.output(flows, rtt)),
         period_s=2.0 * pi * loop.epoch / angle,
+        instead=f"{mixture.text} for {certified.text}" if mixture.text != certified.text else "",
+        drops=any(sender.under(subject.drops).notice > 0.0 for sender, _ in certified.parts),
     )
 
 
-def _share(box: Box, capacity: float) -> float:
-    """Greatest rate of a box over one of its rates."""
-    return 1.0 if box.inputs.capacity_bit_per_s is None else box.inputs.capacity_bit_per_s[1] / capacity
+def _in(engine: str, mixture: Mixture) -> Mixture:
+    """A mixture with what an engine has in place of its senders."""
+    others = _INSTEAD[engine]
+    parts = tuple(
+        (SENDERS[others.get(sender.name.removesuffix("-noecn"), sender.name)], share) for sender, share in mixture.parts
+    )
+    if [sender for sender, _ in parts] == [sender for sender, _ in mixture.parts]:
+        return mixture
+    names = [sender.name for sender, _ in parts]
+    return Mixture("+".join(dict.fromkeys(names)), parts)
 
 
-def _loop(subject: PiSubject | RedSubject, mixture: Mixture, box: Box, at: SampledLoop) -> tuple[QueueLoop, float]:
-    """Loop of the worst point, which may be at the end of a range of gains, and its flows.
+def _nearest(loops: list[QueueLoop], mixture: Mixture, flows: float, rtt: float, factor: float) -> QueueLoop:
+    """Loop of a point, which may be at the end of a range of gains.
 
     Each line of RED has a standing delay of its own, and so an output of its own.
     """
-    loops = loops_of(subject, classes_of(subject, mixture, box.inputs.stretches), box)
-    flows = None if at.flows is None or at.capacity_bit_per_s is None else at.flows * _share(box, at.capacity_bit_per_s)
-    if flows is None:
-        trip = loops[0].trip(loops[0].classes[0], at.rtt_s, subject.target_s)
-        flows = box.rate * trip / at.windows_packets[0]
-    certified = 10.0 ** (at.gain_margin_db / 20.0)
     near = []
     for loop in loops:
-        x = float(loop.output(flows, at.rtt_s))
+        x = float(loop.output(flows, rtt))
         if loop.within[0] * (1.0 - 1e-6) <= x <= loop.within[1] * (1.0 + 1e-6):
             near.append(loop)
-    return min(near, key=lambda loop: abs(stable_gains(loop, flows, at.rtt_s).factor - certified)), flows
+    if not near:
+        raise InvalidValue("check", mixture.text, "senders with an equilibrium at the worst point")
+    return min(near, key=lambda loop: abs(stable_gains(loop, flows, rtt).factor - factor))

@@ -15,6 +15,7 @@ from netctrl.laws.disciplines import KernelQueue
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.laws.l4s.pi2 import Pi2Queue
 from netctrl.laws.targets.docsis_pie import DocsisPieQueue
+from netctrl.laws.targets.pie_packets import tupdate_for
 from netctrl.laws.targets.reading import DelayReading
 from netctrl.sim.queue_fluid.run import longest_delay
 from netctrl.units import BITS_PER_BYTE
@@ -98,12 +99,18 @@ def _dualpi2_on_packets(point: CheckPoint) -> DualPi2Queue:
     return DualPi2Queue(**_settings(point), coupling=float(subject.coupling))
 
 
-def _pie_on_packets(point: CheckPoint) -> PieQueue:
+def _pie_on_packets(point: CheckPoint) -> PieQueue | KernelQueue:
     subject = _pi_subject(point)
-    if subject.thinning != 1.0 or subject.reading is not DelayReading.BACKLOG:
-        takes = "--check kernel for Linux's pie; packets have RFC 8033's: --rfc --dq-rate-estimator"
-        raise InvalidValue("check", "packet with Linux's pie" if subject.thinning != 1.0 else "packet", takes)
-    return PieQueue(**_settings(point))
+    linux = subject.parameters["implementation"] == "linux"
+    if linux == (subject.reading is DelayReading.BACKLOG):
+        takes = "the delay of the packet that left last of Linux's pie, and the backlog's of RFC 8033's"
+        flag = "without" if linux else "with"
+        raise InvalidValue("check", f"packet with {subject.implementation}", f"{takes}: {flag} --dq-rate-estimator")
+    if not linux:
+        return PieQueue(**_settings(point))
+    queue = _linux_pie(dict(subject.parameters))
+    sent = {**queue.parameters, "tupdate": tupdate_for(subject.sampled.update_s)}
+    return KernelQueue(discipline="pie", parameters=sent)
 
 
 def _times(given: dict[str, Any]) -> dict[str, float]:
@@ -124,6 +131,10 @@ def _pie_in_kernel(point: CheckPoint) -> KernelQueue:
     if given["hz"] != KERNEL_HZ:
         takes = f"--hz {KERNEL_HZ}, which the engine's kernel has"
         raise InvalidValue("check", f"kernel with --hz {given['hz']}", takes)
+    return _linux_pie(given)
+
+
+def _linux_pie(given: dict[str, Any]) -> KernelQueue:
     own = {"alpha": round(16.0 * given["alpha"]), "beta": round(16.0 * given["beta"])}
     own |= {flag: 1.0 for flag in ("dq_rate_estimator", "ecn") if given[flag]}
     return KernelQueue(discipline="pie", parameters=_times(given) | own)

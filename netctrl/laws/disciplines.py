@@ -102,7 +102,7 @@ def _shares(field: str, value: Any) -> tuple[float, ...]:
 
 
 class KernelQueue(QueueRecord, frozen=True, kw_only=True, tag="qdisc"):
-    """A queueing discipline of the Linux kernel, whatever it does: `kernel` engine only."""
+    """A queueing discipline of the Linux kernel, whatever it does: `kernel` engine only, but `pie` on packets, too."""
 
     discipline: str
     """Name in tc(8), such as cake, fq_pie or dualpi2."""
@@ -131,4 +131,4 @@ def queue_in(queue: LinkQueue) -> Queue:
     """Kind of each queue of a discipline; a single queue is returned unchanged."""
     if isinstance(queue, FqCodelQueue):
         return CodelQueue(target=queue.target, interval=queue.interval)
-    return DropTailQueue() if isinstance(queue, DISCIPLINES) else queue
+    return DropTailQueue() if isinstance(queue, (*DISCIPLINES, KernelQueue)) else queue

@@ -12,10 +12,13 @@ from netctrl.errors import Status
 from netctrl.model.io.display import page
 from netctrl.plotting.certificates import margin_figure
 
+SENDERS = "reno"
+
 
 @pytest.fixture(scope="module", params=["dualpi2", "pie"])
 def mapped(request):
-    found = certify(request.param, rtt_s=(0.02, 0.1), flows=(10.0, 20.0), capacity_bit_per_s=(50e6, 100e6))
+    where = {"rtt_s": (0.02, 0.1), "flows": (10.0, 20.0), "capacity_bit_per_s": (50e6, 100e6)}
+    found = certify(request.param, senders=SENDERS, **where)
     return found, margin_map(subject_of(request.param, {}), found.inputs)
 
 
@@ -24,7 +27,11 @@ def test_a_map_has_the_margins_of_its_points(mapped) -> None:
     rng = np.random.default_rng(2)
     for i, k in zip(*rng.integers(len(over.rtt_s), size=(2, 8)), strict=True):
         point = certify(
-            found.law.name, rtt_s=over.rtt_s[i], flows=1.0, capacity_bit_per_s=12000.0 * over.rate_per_flow[k]
+            found.law.name,
+            rtt_s=over.rtt_s[i],
+            flows=1.0,
+            capacity_bit_per_s=12000.0 * over.rate_per_flow[k],
+            senders=SENDERS,
         ).certificate
         if point.status is Status.INFEASIBLE:
             assert np.isnan(over.gain_margin_db[i, k])

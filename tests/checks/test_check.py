@@ -7,7 +7,7 @@ import pytest
 
 import netctrl
 from netctrl.certificates.record import QueueCertificate
-from netctrl.checks.check import check_certificate
+from netctrl.checks.check import check_certificate, with_checks
 from netctrl.checks.engines import check_packets, check_scenario
 from netctrl.checks.point import point_of
 from netctrl.errors import InvalidValue
@@ -16,6 +16,7 @@ from netctrl.laws.aqm.red import RedQueue
 from netctrl.laws.disciplines import KernelQueue
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.laws.targets.docsis_pie import DocsisPieQueue
+from netctrl.laws.targets.pie_packets import pie_on_packets
 
 RFC = {"implementation": "rfc", "dq_rate_estimator": True}
 LINE = {"limit_bytes": 400_000, "min_bytes": 30_000, "max_bytes": 90_000, "probability": 0.1}
@@ -98,7 +99,7 @@ def test_fewer_flows_share_a_slower_link() -> None:
 @pytest.mark.parametrize(
     ("law", "given", "engine", "text"),
     [
-        ("pie", {}, "packet", "Linux's pie"),
+        ("pie", {"parameters": {"dq_rate_estimator": True}}, "packet", "without --dq-rate-estimator"),
         ("pie", {"parameters": {"implementation": "rfc"}}, "packet", "--dq-rate-estimator"),
         ("pie", {}, "kernel", "--hz 1000"),
         ("pie", {"parameters": RFC}, "kernel", "a law of Linux"),
@@ -208,3 +209,52 @@ def test_linuxs_red_has_the_queue_that_packets_have() -> None:
     assert ours.swing_s == pytest.approx(theirs.swing_s, rel=0.2)
     assert packets.envelope_ratio == pytest.approx(kernel.envelope_ratio, abs=0.2)
     assert theirs.utilization > 0.999
+
+
+@pytest.mark.slow
+def test_linuxs_pie_runs_on_packets() -> None:
+    """Drops of a saw-tooth: at the target's delay, with the share of packets that Reno's window asks for."""
+    found = certificate("pie", rtt_s=0.04, flows=20.0, senders="linux-reno")
+    (packet,) = check_certificate(found, "packet").checks
+    assert packet.senders == "rfc-reno for linux-reno"
+    assert packet.settles
+    for run in packet.runs:
+        assert run.mean_delay_s == pytest.approx(0.015, rel=0.1)
+        assert run.utilization > 0.99
+
+
+def test_packets_have_the_update_interval_of_a_kernel_with_another_clock() -> None:
+    for hz, update in ((250, 0.020), (1000, 0.016), (100, 0.030)):
+        point = point_of(certificate("pie", parameters={"hz": hz}), "packet")
+        queue = check_scenario(point, "packet", 1).links[0].queue
+        assert pie_on_packets(queue.parameters).update_s == pytest.approx(update)
+        assert not check_scenario(point, "packet", 1).flows[0].ecn
+
+
+def test_a_fast_loop_runs_for_a_short_time() -> None:
+    """A data centre's loop: a hundred periods of it, not forty seconds with 3e8 packets."""
+    given = {"rtt_s": 100e-6, "flows": 10.0, "capacity_bit_per_s": 100e9, "senders": "dctcp"}
+    thresholds = {"min_bytes": 1048576, "max_bytes": 2097152, "max_percent": 5, "ecn": True}
+    point = point_of(certificate("wred", **given, parameters=thresholds), "packet")
+    scenario = check_scenario(point, "packet", 1)
+    assert scenario.duration - scenario.warmup == pytest.approx(100.0 * point.period_s)
+    assert 20.0 * point.period_s <= scenario.warmup < 1.0
+    assert point.loop.rate * scenario.duration < 3e7
+    assert scenario.interval < 0.1 * point.period_s
+
+
+def test_a_check_that_cannot_run_is_beside_the_certificate() -> None:
+    found = certificate("pi2", rtt_s=0.02, flows=10.0)
+    checked = with_checks(found, ("fluid", "kernel"))
+    assert [each.engine for each in checked.checks] == ["fluid"]
+    assert [each.engine for each in checked.failed_checks] == ["kernel"]
+    assert checked.certificate == found.certificate
+    assert ("kernel at the worst point", "not run: it takes a law of Linux: pie, dualpi2 or red") in checked.rows
+
+
+@pytest.mark.slow
+def test_the_fluid_runs_the_worst_sender_that_it_has() -> None:
+    found = certificate("pie", flows=12.0)
+    assert "cubic" in found.inputs.senders
+    (fluid,) = check_certificate(found, "fluid").checks
+    assert fluid.senders in ("reno for linux-reno", "creno for linux-creno")

@@ -34,9 +34,9 @@ def test_json_has_both_loops_and_a_status(run: Run) -> None:
 
 
 def test_a_law_that_holds_is_status_0_and_saved(run: Run) -> None:
-    status, out, err = run("pie --rtt 10ms:30ms --N 3:5 --capacity 20Mbit -o found.json --report found.html")
+    status, out, err = run("pie --rtt 20ms --N 4 --capacity 20Mbit --sender reno -o found.json --report found.html")
     assert (status, err) == (0, "")
-    assert out.startswith("pie with 3 to 5 flows at 10 ms to 30 ms: holds\n")
+    assert out.startswith("pie with 4 flows at 20 ms: holds\n")
     assert json.loads(Path("found.json").read_text())["certificate"]["status"] == "admissible"
     assert "proved" in Path("found.html").read_text()
 
@@ -134,6 +134,30 @@ def test_checks_are_refused_by_name_or_left_out_without_an_equilibrium(run: Run)
     status, out, _ = run("pie --rtt 10ms --N 100 --capacity 20Mbit --check fluid")
     assert status == 3
     assert "no check: the worst point has no equilibrium" in out
+
+
+def test_a_check_that_cannot_run_does_not_hide_the_certificate(run: Run) -> None:
+    """It is printed, the failure is named, and the status is 2; 3 where the law doesn't hold."""
+    status, out, err = run("docsis-pie --rtt 20ms --N 10 --capacity 20Mbit --check kernel")
+    assert status == 2
+    assert out.startswith("docsis-pie with 10 flows at 20 ms: holds\n")
+    assert "kernel at the worst point  not run: it takes fluid or packet: Linux has no DOCSIS-PIE" in out
+    assert err.startswith("error: --check: got 'kernel with docsis-pie of RFC 8034', takes fluid or packet")
+    status, out, err = run("pi2 --rtt 100ms --window 50 --sender reno --check kernel --json")
+    assert status == 3
+    assert [each["engine"] for each in json.loads(out)["failed_checks"]] == ["kernel"]
+    assert err.startswith("error: pi2 with windows of 50 packets at 100 ms: ")
+
+
+def test_a_slip_of_units_is_refused_or_warned_of(run: Run) -> None:
+    for what, value in (("packet-size", "1e-320"), ("packet-size", "1e-5"), ("rtt", "1e-12s"), ("capacity", "1e17bit")):
+        given = {"rtt": "20ms", "N": "5", "capacity": "10Mbit"} | {what: value}
+        status, out, err = run("pi2 " + " ".join(f"--{name} {each}" for name, each in given.items()))
+        assert (status, out) == (2, "")
+        assert err.startswith(f"error: --{what}: got '{value}', takes a ")
+        assert err.count("\n") == 1
+    out = run("pi2 --rtt 20s --N 5 --capacity 1Mbit")[1]
+    assert "warning: no path has a round-trip time of 20 s: if it is in ms, give 0.02 s" in out
 
 
 def test_a_networks_certificate_is_printed_and_saved(run: Run) -> None:

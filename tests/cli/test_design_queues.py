@@ -22,7 +22,7 @@ def run(capsys, tmp_path, monkeypatch) -> Run:
     return runner(design, capsys)
 
 
-HOME = "--rtt 10ms:30ms --N 3:5 --capacity 20Mbit"
+HOME = "--rtt 10ms:30ms --N 3:5 --capacity 20Mbit --sender reno"
 
 
 def test_a_design_is_printed_saved_reported_exported_and_certified(run: Run) -> None:
@@ -41,6 +41,27 @@ def test_a_design_is_printed_saved_reported_exported_and_certified(run: Run) -> 
     assert status == 0
     sampled = json.loads(out)["certificate"]["sampled"]
     assert sampled["gain_margin_db"] == found.certificate.verdict.sampled.gain_margin_db
+
+
+@pytest.mark.slow
+def test_a_design_of_pie_is_beside_the_shipped_gains(run: Run) -> None:
+    """Figures of both at the largest and the smallest windows, and which are better; kept in the Design."""
+    status, out, _ = run("pie --rtt 20ms --N 10 --capacity 20Mbit --check fluid,packet -o pie.json")
+    assert status == 0
+    assert out.count("these gains: ") == out.count("shipped alpha 0.125, beta 1.25: ") == 2
+    found = netctrl.read("pie.json").certificate
+    assert [each.engine for each in found.figures] == [each.engine for each in found.shipped] == ["fluid", "packet"]
+    assert {each.parameters.get("alpha", 0.125) for each in found.shipped} == {0.125}
+    for fluid, packet in (found.figures, found.shipped):
+        assert fluid.deviation_s is None
+        assert fluid.mean_delay_s == pytest.approx(0.015, rel=0.03)
+        assert packet.mean_delay_s == pytest.approx(0.015, rel=0.1)
+        assert packet.mean_delay_s < packet.mean_delay_s + packet.deviation_s < packet.delay_99_s < 0.045
+        assert packet.utilization > 0.99
+    status, out, err = run("pi2 --rtt 20ms --N 10 --capacity 20Mbit --check kernel")
+    assert status == 2  # the design is printed first
+    assert out.startswith("pi2 for 10 flows at 20 ms: holds")
+    assert err.startswith("error: --check: got 'kernel with pi2")
 
 
 def test_wred_becomes_profiles_of_switches(run: Run) -> None:

@@ -23,7 +23,7 @@ PIE = {"limit": 1000, "target": 15000, "tupdate": 16000, "alpha": 2, "beta": 20}
 QUEUES = [{"kind": "pie", "handle": "1:", "dev": "eth0", "root": True, "options": PIE}]
 GREEN = {"min_threshold": "1048576", "max_threshold": "2097152", "drop_probability": "5"}
 PROFILE = {"wred_green_enable": "true", "ecn": "ecn_all", **{f"green_{name}": value for name, value in GREEN.items()}}
-BOX = "--rtt 10ms:30ms --N 3:5 --capacity 20Mbit"
+BOX = "--rtt 20ms --N 4 --capacity 20Mbit"
 
 DESIGNED = {
     "arc --N 50 --no-simulation": Status.ADMISSIBLE,

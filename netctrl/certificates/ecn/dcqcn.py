@@ -32,7 +32,7 @@ from netctrl.plants.ecn.dcqcn import (
 from netctrl.plants.ecn.dcqcn_box import DcqcnBox
 from netctrl.plants.ecn.dctcp import Cycle
 from netctrl.plants.ecn.ramp import dcqcn_ramp_cycle
-from netctrl.units import BITS_PER_BYTE, packets_per_second
+from netctrl.units import BITS_PER_BYTE, RATES, SIZES, TIMES, checked_quantity, packets_per_second
 
 __all__ = ["DcqcnSubject", "dcqcn", "dcqcn_as_switch"]
 
@@ -278,7 +278,7 @@ def dcqcn(
         A value outside its bounds.
     """
     low = checked_number("kmin", kmin_bytes, "a size of at least 0 in bytes", at_least=0.0)
-    high = checked_number("kmax", kmax_bytes, "a size above 0 in bytes", above=0.0)
+    high = checked_quantity("kmax", kmax_bytes, "a size above 0 in bytes", SIZES)
     if high < low:
         raise InvalidValue("kmax", kmax_bytes, f"at least kmin, {low:g} bytes")
     most = checked_number("pmax", pmax, "a probability above 0 and at most 1", above=0.0, at_most=1.0)
@@ -289,11 +289,11 @@ def dcqcn(
             "kmin_bytes": low,
             "kmax_bytes": high,
             "pmax": most,
-            "rai_bit_per_s": checked_number("rai", rai_bit_per_s, "a rate above 0 in bit/s", above=0.0),
-            "counter_bytes": checked_number("byte_counter", counter_bytes, "a size above 0 in bytes", above=0.0),
-            "timer_s": checked_number("timer", timer_s, "a time above 0 in seconds", above=0.0),
-            "cnp_s": checked_number("cnp", cnp_s, "a time above 0 in seconds", above=0.0),
-            "alpha_s": checked_number("alpha_timer", alpha_s, "a time above 0 in seconds", above=0.0),
+            "rai_bit_per_s": checked_quantity("rai", rai_bit_per_s, "a rate above 0 in bit/s", RATES),
+            "counter_bytes": checked_quantity("byte_counter", counter_bytes, "a size above 0 in bytes", SIZES),
+            "timer_s": checked_quantity("timer", timer_s, "a time above 0 in seconds", TIMES),
+            "cnp_s": checked_quantity("cnp", cnp_s, "a time above 0 in seconds", TIMES),
+            "alpha_s": checked_quantity("alpha_timer", alpha_s, "a time above 0 in seconds", TIMES),
             "g": checked_number("g", g, "a gain above 0 and at most 1", above=0.0, at_most=1.0),
             "f": f,
             "arriving": checked_flag("marked_arriving", arriving),

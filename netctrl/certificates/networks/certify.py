@@ -42,7 +42,7 @@ from netctrl.model.io.provenance import provenance
 from netctrl.plants.queue_networks.bounded import NetworkLoop
 from netctrl.plants.queue_networks.equilibrium import NetworkEquilibrium, network_equilibrium
 from netctrl.scenario.scenario import Scenario
-from netctrl.units import BITS_PER_BYTE
+from netctrl.units import BITS_PER_BYTE, long_rtt
 
 __all__ = ["certify_network"]
 
@@ -132,6 +132,9 @@ def certify_network(
     if worst is not None:
         box = _box(scenario, ranges, worst, verdict)
         verdict = _in_box(verdict, worst, box)
+    longest = [each.high for each in ranges if each.kind == "rtt"]
+    longest += [group.rtt[1] for group in scenario.flows if ("rtt", group.id) not in changed]
+    verdict = replace(verdict, warnings=(*long_rtt(max(longest, default=0.0)), *verdict.warnings))
     return NetworkCertificate(
         schema=NETWORK_SCHEMA,
         name=scenario.name,

@@ -20,7 +20,7 @@ __all__ = ["main"]
 app = new_app(
     "netctrl certify",
     "Certifies the laws of queues as people run them: exact margins, proved for a range of flows and round-trip times.",
-    "netctrl certify pie --rtt 10ms:30ms --N 3:5 --capacity 20Mbit",
+    "netctrl certify pie --rtt 20ms:30ms --N 4 --capacity 20Mbit",
     "netctrl certify dualpi2 --rtt 20ms --window 50 --sender reno --json",
 )
 _COMMANDS = (pie, fq_pie, docsis_pie, dualpi2, pi2, red, wred, dctcp, dcqcn, network, tc, sonic, shipped)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 from cyclopts import Parameter
 
 from netctrl.cli.app import (
+    GOOD,
     PLOT_SUFFIXES,
     Report,
     answer,
@@ -51,6 +52,7 @@ __all__ = [
     "Where",
     "certificate_text",
     "duration",
+    "engines_of",
     "gain",
     "judged",
     "sixteenths",
@@ -80,8 +82,9 @@ _FLOWS_TAKES = "a number of flows above 0, as in 50, or a range low:high"
 _CAPACITY_TAKES = f"{RATE_TAKES}, or a range low:high"
 _WINDOW_TAKES = "the window of one flow in packets, as in 50, or a range, instead of --N and --capacity"
 _SENDERS_TAKES = (
-    "reno, cubic, creno (Cubic where Reno-friendly), dctcp, linux-reno, linux-creno, rfc-reno, rfc-creno (clocked by "
-    "acknowledgements), mixtures as in reno+dctcp; several with commas"
+    "linux-creno (Cubic where Reno-friendly), linux-reno, rfc-reno, rfc-creno (clocked by acknowledgements), reno, "
+    "creno, cubic, dctcp, mixtures as in reno+dctcp; several with commas; by default what Linux sends for its laws, "
+    "else reno"
 )
 _STRETCH_TAKES = "round-trip times of equal groups of flows over --rtt, as in 1,3"
 _CHECK_TAKES = "also run the worst point in the nonlinear fluid, packet or kernel; several with commas"
@@ -106,7 +109,7 @@ class Where:
     capacity: Annotated[str | None, option("RATE", f"of the link: {_CAPACITY_TAKES}")] = None
     window: Annotated[str | None, option("PACKETS", _WINDOW_TAKES)] = None
     packet_size: Annotated[str, option("SIZE", SIZE_TAKES)] = "1500"
-    sender: Annotated[str, option("NAMES", _SENDERS_TAKES)] = "reno"
+    sender: Annotated[str | None, option("NAMES", _SENDERS_TAKES)] = None
     stretch: Annotated[str, option("FACTORS", _STRETCH_TAKES)] = "1"
 
     def arguments(self) -> dict[str, Any]:
@@ -114,7 +117,7 @@ class Where:
         return {
             **_link(self.rtt, self.flows, self.capacity, self.packet_size),
             "window_packets": _ends("window", self.window, parse_count, _WINDOW_TAKES),
-            "senders": tuple(part.strip() for part in self.sender.split(",")),
+            "senders": None if self.sender is None else tuple(part.strip() for part in self.sender.split(",")),
             "stretches": tuple(read("stretch", part, parse_count, _STRETCH_TAKES) for part in self.stretch.split(",")),
         }
 
@@ -173,15 +176,15 @@ def judged(law: str, parameters: Callable[[], dict[str, Any]], where: Place, fil
 
     from netctrl.certificates.certify import certify, subject_of
 
-    given, checks = parameters(), _checks(files.check)
+    given, checks = parameters(), () if files.check is None else engines_of(files.check)
     found = certify(law, parameters=given, **arguments, argv=invocation())
     notes: list[str] = []
     if checks and found.certificate.status is Status.INFEASIBLE:
         notes.append("no check: the worst point has no equilibrium")
     elif checks:
-        from netctrl.checks.check import check_certificate
+        from netctrl.checks.check import with_checks
 
-        found = check_certificate(found, checks)
+        found = with_checks(found, checks)
     if files.gains:
         found, more = _with_gains(found, law, given, arguments)
         notes += more
@@ -195,7 +198,11 @@ def judged(law: str, parameters: Callable[[], dict[str, Any]], where: Place, fil
     if files.output is not None:
         desired["output"] = files.output, lambda: found.to_json().encode()
     write_all(desired)
-    return answer(found.to_json() if files.json else certificate_text(found, notes), found.holds, found.verdict)
+    status = answer(found.to_json() if files.json else certificate_text(found, notes), found.holds, found.verdict)
+    if status == GOOD and found.failed_checks:
+        failed = found.failed_checks[0]
+        raise InvalidValue("check", failed.got, failed.takes)
+    return status
 
 
 def certificate_text(found: QueueCertificate, notes: Sequence[str] = ()) -> str:
@@ -204,10 +211,10 @@ def certificate_text(found: QueueCertificate, notes: Sequence[str] = ()) -> str:
     return report(found.verdict, found.rows, [*warnings, *notes])
 
 
-def _checks(text: str | None) -> tuple[str, ...]:
-    """Models of `--check`, else InvalidValue."""
+def engines_of(text: str | None) -> tuple[str, ...]:
+    """Models of `--check`, by default the fluid; else InvalidValue."""
     if text is None:
-        return ()
+        return ("fluid",)
     from netctrl.checks.check import checked_engines
 
     return checked_engines([part.strip() for part in text.split(",")])

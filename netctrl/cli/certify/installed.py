@@ -103,7 +103,7 @@ def shipped(
 
     Examples
     --------
-    netctrl certify shipped linux-pie linux-dualpi2 --rtt 20ms:40ms --N 10:20 --capacity 50Mbit
+    netctrl certify shipped linux-pie linux-dualpi2 --rtt 20ms --N 10:20 --capacity 50Mbit
     netctrl certify shipped dctcp-10g --json
     """
 

@@ -44,7 +44,7 @@ def pie(
 
     Examples
     --------
-    netctrl certify pie --rtt 10ms:30ms --N 3:5 --capacity 20Mbit
+    netctrl certify pie --rtt 20ms:30ms --N 4 --capacity 20Mbit
     netctrl certify pie --rtt 20ms --N 10 --capacity 20Mbit --check fluid
     """
 
@@ -76,7 +76,7 @@ def fq_pie(
 
     Examples
     --------
-    netctrl certify fq_pie --rtt 10ms:30ms --N 3:5 --capacity 20Mbit
+    netctrl certify fq_pie --rtt 20ms:30ms --N 4 --capacity 20Mbit
     netctrl certify fq_pie --rtt 20ms --N 1 --capacity 4Mbit --ecn --sender linux-reno --json
     """
 

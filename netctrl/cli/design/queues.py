@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from netctrl.cli.app import invocation, option, read_whole
-from netctrl.cli.certify.common import HZ_TAKES, Where, gain, sixteenths, whole_bytes
+from netctrl.cli.app import GOOD, invocation, option, read_whole
+from netctrl.cli.certify.common import HZ_TAKES, Where, engines_of, gain, sixteenths, whole_bytes
 from netctrl.cli.certify.pi_options import TARGET, TUPDATE, TwoQueues, times
 from netctrl.cli.design.common import Wanted, deliver, read
 from netctrl.errors import InvalidValue
@@ -22,6 +22,9 @@ __all__ = ["docsis_pie", "dualpi2", "pi2", "pie", "red", "wred"]
 
 _ALPHA = option("GAIN", "with --objective margin: on the delay's error [1/s]")
 _MARGIN_TAKES = "a number above 0 and at most 1.8, as in 0.667, which is 6 dB or 37 degrees"
+_CHECK_TAKES = (
+    "figures beside those of the shipped gains, in fluid, packet or kernel; several with commas; by default fluid"
+)
 _DISK = Annotated[str | None, option("NUMBER", f"disk margin kept at every point: {_MARGIN_TAKES} (0.667)")]
 _ECN = Annotated[bool, option("", "packets are marked instead of dropped")]
 
@@ -42,9 +45,21 @@ class Goal:
         return {"objective": self.objective, "disk_margin": _number(self.disk_margin)}
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class PiGoal(Goal):
+    """What is greatest, and how the law is compared with the shipped gains."""
+
+    check: Annotated[str | None, option("ENGINES", _CHECK_TAKES)] = None
+
+    def engines(self) -> tuple[str, ...]:
+        """Engines of the comparison."""
+        return engines_of(self.check)
+
+
 def pie(
     where: Where,
-    goal: Goal | None = None,
+    goal: PiGoal | None = None,
     wanted: Wanted | None = None,
     *,
     alpha: Annotated[
@@ -60,7 +75,7 @@ def pie(
 
     Examples
     --------
-    netctrl design pie --rtt 10ms:30ms --N 3:5 --capacity 20Mbit
+    netctrl design pie --rtt 20ms --N 4 --capacity 20Mbit
     netctrl design pie --rtt 20ms --window 10 --objective margin --alpha 2 --json
     """
 
@@ -72,12 +87,12 @@ def pie(
             "hz": read_whole("hz", hz, HZ_TAKES),
         }
 
-    return _designed("pie", parameters, where, goal, wanted)
+    return _designed("pie", parameters, where, goal or PiGoal(), wanted)
 
 
 def docsis_pie(
     where: Where,
-    goal: Goal | None = None,
+    goal: PiGoal | None = None,
     wanted: Wanted | None = None,
     *,
     alpha: Annotated[str | None, _ALPHA] = None,
@@ -98,12 +113,12 @@ def docsis_pie(
             **_given("alpha", alpha, gain),
         }
 
-    return _designed("docsis-pie", parameters, where, goal, wanted)
+    return _designed("docsis-pie", parameters, where, goal or PiGoal(), wanted)
 
 
 def dualpi2(
     where: Where,
-    goal: Goal | None = None,
+    goal: PiGoal | None = None,
     wanted: Wanted | None = None,
     *,
     alpha: Annotated[str | None, _ALPHA] = None,
@@ -126,12 +141,12 @@ def dualpi2(
             **(queues or TwoQueues()).parameters(),
         }
 
-    return _designed("dualpi2", parameters, where, goal, wanted)
+    return _designed("dualpi2", parameters, where, goal or PiGoal(), wanted)
 
 
 def pi2(
     where: Where,
-    goal: Goal | None = None,
+    goal: PiGoal | None = None,
     wanted: Wanted | None = None,
     *,
     alpha: Annotated[str | None, _ALPHA] = None,
@@ -149,7 +164,7 @@ def pi2(
     def parameters() -> dict[str, Any]:
         return {**times(target, tupdate), **_given("alpha", alpha, gain)}
 
-    return _designed("pi2", parameters, where, goal, wanted)
+    return _designed("pi2", parameters, where, goal or PiGoal(), wanted)
 
 
 def red(
@@ -206,18 +221,51 @@ def wred(
 
 
 def _designed(
-    law: str, parameters: Callable[[], dict[str, Any]], where: Where, goal: Goal | None, wanted: Wanted | None
+    law: str, parameters: Callable[[], dict[str, Any]], where: Where, goal: Goal, wanted: Wanted | None
 ) -> int:
-    arguments, given = {**where.arguments(), **(goal or Goal()).arguments()}, parameters()
+    """A design, beside the shipped gains where it has a goal for PI laws: written, printed, and its exit status."""
+    arguments, given = {**where.arguments(), **goal.arguments()}, parameters()
+    engines = goal.engines() if isinstance(goal, PiGoal) else ()
+    failed: list[InvalidValue] = []
     if "alpha" in given and arguments["objective"] == "speed":
         raise InvalidValue("alpha", given["alpha"], "a value only with --objective margin")
 
     def made() -> QueueDesign:
         import netctrl
 
-        return netctrl.queue_design(law, parameters=given, argv=invocation(), **arguments)
+        design = netctrl.queue_design(law, parameters=given, argv=invocation(), **arguments)
+        if not engines:
+            return design
+        design, missing = _beside_shipped(design, given, engines)
+        failed.extend(missing if isinstance(goal, PiGoal) and goal.check is not None else [])
+        return design
 
-    return deliver(wanted, made)
+    status = deliver(wanted, made)
+    if status == GOOD and failed:
+        raise failed[0]
+    return status
+
+
+def _beside_shipped(
+    design: QueueDesign, given: dict[str, Any], engines: tuple[str, ...]
+) -> tuple[QueueDesign, list[InvalidValue]]:
+    """The design with its figures beside those of the shipped gains, and why an engine has none."""
+    import msgspec
+
+    from netctrl.checks.figures import gains_figures
+    from netctrl.design.queue.pi_search import PI_LAWS
+
+    make, law = PI_LAWS[design.law.name], design.law
+    others = {name: value for name, value in given.items() if name != "alpha"}
+    found, failed = [], []
+    for engine in engines:
+        try:
+            found.append([gains_figures(make(**each), design.inputs.box, engine) for each in (law.parameters, others)])
+        except InvalidValue as error:
+            failed.append(error)
+    ours, shipped = (tuple(each for both in found for each in both[which]) for which in (0, 1))
+    proof = msgspec.structs.replace(design.certificate, figures=ours, shipped=shipped)
+    return msgspec.structs.replace(design, certificate=proof), failed
 
 
 def _given(name: str, text: str | None, read_it: Callable[[str, str], Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from netctrl.frequency.sampled_margins import SampledMargins
 from netctrl.model.design.arc import ArcCertificate, ArcInputs, ArcSimulated
 from netctrl.plants.equilibrium import tcp_equilibrium
 from netctrl.plants.linearize import applicable_plant, arc_arrival_rate
+from netctrl.units import long_rtt
 
 __all__ = ["no_rest", "warnings_about"]
 
@@ -29,6 +30,7 @@ def warnings_about(
     """Warnings where the gain misses the rule, or where the model is outside its domain."""
     plant = "phys" if deciding.response.queue else "noq"
     where = "" if inputs.is_point else f" at {deciding.worst.flows:g} flows and {deciding.worst.rtt_s:.4g} s"
+    yield from long_rtt(inputs.rtt_s[1])
     if without is not None:
         yield without
         return

@@ -30,7 +30,7 @@ from netctrl.mpc.formulate import condensed
 from netctrl.mpc.qp.program import QPSolution, QPStatus
 from netctrl.mpc.qp.solve import failure, open_solver
 from netctrl.plants.window import window_course
-from netctrl.units import BITS_PER_BYTE
+from netctrl.units import BITS_PER_BYTE, RATES, SIZES, checked_quantity
 
 __all__ = ["mpcc"]
 
@@ -114,14 +114,14 @@ def mpcc(
     MPCC thesis, (3.4), (3.7), (4.8) to (4.17). docs/explanation/mpcc.md derives the law.
     """
     N = checked_whole("flows", flows, "a whole number of flows of at least 1", at_least=1)
-    rate = checked_number("rate_bit_per_s", rate_bit_per_s, "a rate above 0 in bit/s", above=0.0)
+    rate = checked_quantity("rate_bit_per_s", rate_bit_per_s, "a rate above 0 in bit/s", RATES)
     out = rate if bottleneck_bit_per_s is None else bottleneck_bit_per_s
-    out = checked_number("bottleneck_bit_per_s", out, "a rate above 0 in bit/s", above=0.0)
+    out = checked_quantity("bottleneck_bit_per_s", out, "a rate above 0 in bit/s", RATES)
     rtt = checked_number("rtt_s", rtt_s, "a time from 1 ns to 10 s, in seconds", at_least=1e-9, at_most=10.0)
     filled = rate * rtt / BITS_PER_BYTE
     takes = "a size above 0 in bytes"
     bdp = checked_number("bdp_bytes", filled if bdp_bytes is None else bdp_bytes, takes, above=0.0)
-    packet = checked_number("packet_size_bytes", packet_size_bytes, takes, above=0.0)
+    packet = checked_quantity("packet_size_bytes", packet_size_bytes, takes, SIZES)
     takes = f"a window from a packet ({packet:g} bytes) to a million of them: a round trip needs an acknowledgement"
     window = bdp if window_bytes is None else window_bytes
     window = checked_number("window_bytes", window, takes, at_least=packet, at_most=1e6 * packet)

@@ -19,7 +19,7 @@ from netctrl.laws.tracking.estimators import sgd_step_limit
 from netctrl.model.design.design import PacingDesign, provenance
 from netctrl.model.design.pacing import PacingCertificate, PacingInputs, PacingMap, StepLimit
 from netctrl.model.law import ArxPacer, TargetRttPacer
-from netctrl.units import BITS_PER_BYTE
+from netctrl.units import BITS_PER_BYTE, RATES, SIZES, checked_quantity
 
 __all__ = ["pacing", "pacing_map"]
 
@@ -150,9 +150,9 @@ def pacing(
         smoothing=checked_number("smoothing", smoothing, "at least 0, below 1", at_least=0.0, at_most=1.0 - 1e-9),
         guarded=bool(guarded),
         competitive=bool(competitive),
-        packet_size_bytes=checked_number("packet_size_bytes", packet_size_bytes, "a size above 0 in bytes", above=0.0),
+        packet_size_bytes=checked_quantity("packet_size_bytes", packet_size_bytes, "a size above 0 in bytes", SIZES),
         rtt_s=checked_number("rtt_s", rtt_s, seconds, at_least=1e-6, at_most=10.0),
-        bottleneck_bit_per_s=checked_number("bottleneck_bit_per_s", bottleneck, rates, above=0.0),
+        bottleneck_bit_per_s=checked_quantity("bottleneck_bit_per_s", bottleneck, rates, RATES),
         flows=checked_whole("flows", flows, "a number of flows from 1 to 1000000", at_least=1, at_most=_MAX_FLOWS),
     )
     bdp = max(requested.bottleneck_bit_per_s * requested.rtt_s / BITS_PER_BYTE, _MIN_BUFFER)

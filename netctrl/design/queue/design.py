@@ -15,11 +15,14 @@ from typing import Any, Unpack
 
 import msgspec
 
-from netctrl.certificates.box import Box, Where, box_of
-from netctrl.certificates.certify import absent, certify, check_parameters, described
+from netctrl.certificates.box import Box, Where
+from netctrl.certificates.certify import certify, check_parameters, described
+from netctrl.certificates.loops import box_loops
 from netctrl.certificates.record import CERTIFICATE_SCHEMA, QueueCertificate
 from netctrl.certificates.red import RED_SUBJECTS
+from netctrl.certificates.senders import LINUX_SENDERS, judged_box, with_senders
 from netctrl.certificates.subject import PiSubject, Subject
+from netctrl.certificates.verdict import absent, least_looked_at
 from netctrl.design.queue.pi_search import PI_LAWS, fastest, steadiest, target_steps
 from netctrl.design.queue.proof import TOLERANCE, DiskProof, prove_disk_margin
 from netctrl.design.queue.record import Objective, QueueDesign, QueueInputs, QueueProof
@@ -34,8 +37,10 @@ from netctrl.errors import (
     checked_whole,
     checked_word,
 )
+from netctrl.frequency.records import decibel
 from netctrl.model.io.provenance import provenance
 from netctrl.model.law import QueueLaw
+from netctrl.plants.queues.window_response import CUBIC
 from netctrl.units import format_quantity
 
 __all__ = ["DISK_MARGIN", "LAWS", "certificate_of", "law_of", "queue_design"]
@@ -113,15 +118,18 @@ def queue_design(
     Examples
     --------
     >>> import netctrl
-    >>> found = netctrl.queue_design("pie", rtt_s=(0.01, 0.03), flows=(3.0, 5.0), capacity_bit_per_s=20e6)
+    >>> found = netctrl.queue_design("pie", rtt_s=0.02, flows=4.0, capacity_bit_per_s=20e6)
     >>> found.law.parameters["alpha"], found.law.parameters["beta"], found.certificate.disk_margin_proved > 2 / 3
-    (0.125, 1.625, True)
+    (0.1875, 2.0, True)
     """
     if parameters is not None and not isinstance(parameters, Mapping):
         raise InvalidValue("parameters", parameters, "a mapping from names to values, as in {'target_s': 0.015}")
     given = _checked(law, dict(parameters or {}), objective)
     least = _least(objective, disk_margin)
-    box = box_of(_any_law(law, given), **where)
+    box = judged_box(_any_law(law, given), **where)
+    curved = where.get("senders") is None and CUBIC.name in box.inputs.senders
+    if curved:  # its proofs take minutes
+        box = with_senders(box, LINUX_SENDERS)
     inputs = QueueInputs(law=law, objective=objective, least_disk_margin=least, parameters=given, box=box.inputs)
     made, proof = _searched(law, given, box, least)
     subject = law_of(law, made)
@@ -135,7 +143,7 @@ def queue_design(
         rtt_s=proof.rtt,
         speed=_speed(subject),
         verdict=verdict,
-        warnings=(*_warnings(law, given, made), *verdict.warnings),
+        warnings=(*_warnings(law, given, made), *(_about_cubic(subject, box) if curved else ()), *verdict.warnings),
     )
     return QueueDesign(
         schema="netctrl.design/1",
@@ -263,6 +271,16 @@ def _agreed(law: str, propose: Any, box: Box, least: float | None) -> tuple[dict
     if least is None:
         return last
     raise NetctrlError(f"no law of {law} with this disk margin was proved in {_ROUNDS} rounds; {_REMEDY}")
+
+
+def _about_cubic(subject: Subject, box: Box) -> tuple[str, ...]:
+    """Warning of a design for Linux's senders in whose box Cubic's own curve is in play."""
+    cubic = with_senders(box, (CUBIC.name,))
+    found = least_looked_at(box_loops(subject, cubic), cubic)
+    return (
+        f"Cubic's own curve is in play: cubic has {decibel(found.factor):.2f} dB at the box's corners, without proof; "
+        "with --sender linux-creno,linux-reno,cubic it is designed for, which takes minutes",
+    )
 
 
 def _speed(law: Subject) -> float:

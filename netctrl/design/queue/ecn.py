@@ -39,7 +39,7 @@ from netctrl.laws.targets.step import StepUnit
 from netctrl.model.io.provenance import provenance
 from netctrl.model.law import QueueLaw
 from netctrl.plants.ecn.dctcp import Cycle, fluid_cycle
-from netctrl.units import BITS_PER_BYTE, MICROSECOND, format_quantity
+from netctrl.units import BITS_PER_BYTE, MICROSECOND, format_quantity, long_rtt
 
 __all__ = ["UNITS", "ecn_design"]
 
@@ -148,6 +148,7 @@ def ecn_design(
         smaller=None if steps == 1 else _smaller(_subject(unit, steps - 1, size, g), _worst(kept(steps - 1)), size),
         verdict=verdict,
         warnings=(
+            *long_rtt(box.rtt[1]),
             *_warnings(box, *needs),
             *subject.notes,
             f"between the {len(points)} points that were looked at nothing is proved",

@@ -7,9 +7,13 @@ from typing import Literal
 from netctrl.certificates.record import CertifyInputs, QueueVerdict, span_text
 from netctrl.errors import Status
 from netctrl.model.design.base import Design, Summary
+from netctrl.model.design.queue_checks import GainsFigures
 from netctrl.model.io.record_file import Record
 from netctrl.model.law import QueueLaw
 from netctrl.units import format_quantity
+
+_ALIKE = 0.1
+"""Relative difference up to which figures are alike."""
 
 __all__ = ["Objective", "QueueDesign", "QueueInputs", "QueueProof"]
 
@@ -55,6 +59,10 @@ class QueueProof(Record, frozen=True):
     """Gain, phase and delay margins with their proofs, as `netctrl certify` finds them."""
     warnings: tuple[str, ...]
     """Cautions before using the law."""
+    figures: tuple[GainsFigures, ...] = ()
+    """What its queue is like where windows are largest and smallest, where it was asked for."""
+    shipped: tuple[GainsFigures, ...] = ()
+    """The same with the gains that the implementation ships."""
 
 
 def queue_summary(inputs: QueueInputs, law: QueueLaw, proof: QueueProof) -> Summary:
@@ -81,7 +89,40 @@ def queue_summary(inputs: QueueInputs, law: QueueLaw, proof: QueueProof) -> Summ
             ("gain margin", f"{found.gain_margin_db:.2f} dB{least}"),
             ("phase margin", f"{found.phase_margin_deg:.1f}°"),
         ]
-    return title, rows
+    return title, [*rows, *_beside_shipped(proof)]
+
+
+def _beside_shipped(proof: QueueProof) -> list[tuple[str, str]]:
+    """Rows with the figures of a design's gains and of the shipped ones, and which are better."""
+    rows = []
+    for ours, theirs in zip(proof.figures, proof.shipped, strict=True):
+        where = f"{ours.flows:.4g} {ours.senders} at {format_quantity(float(f'{ours.rtt_s:.4g}'), 's')}"
+        rows += [
+            (f"{ours.engine}, {where}", f"these gains: {ours.text}"),
+            ("", f"shipped {_gains(theirs)}: {theirs.text}"),
+            ("", _better(ours, theirs)),
+        ]
+    return rows
+
+
+def _gains(figures: GainsFigures) -> str:
+    return ", ".join(f"{name} {figures.parameters[name]:.6g}" for name in ("alpha", "beta"))
+
+
+def _better(ours: GainsFigures, theirs: GainsFigures) -> str:
+    """Which gains are better in what, by more than a tenth."""
+    told = {
+        "faster after a start": (ours.above_s, theirs.above_s, 0.05),
+        "quieter": (ours.deviation_s or 0.0, theirs.deviation_s or 0.0, 0.0),
+        "shorter at 99 %": (ours.delay_99_s or 0.0, theirs.delay_99_s or 0.0, 0.0),
+        "less idle": (1.0 - ours.utilization, 1.0 - theirs.utilization, 0.005),
+    }
+    said = []
+    for who, sign in (("these", 1.0), ("the shipped ones", -1.0)):
+        better = [what for what, (a, b, least) in told.items() if sign * (b - a) > max(_ALIKE * max(a, b), least)]
+        if better:
+            said.append(f"{who} are {', '.join(better)}")
+    return "; ".join(said) or "neither are better by more than a tenth"
 
 
 def queue_verdict(inputs: QueueInputs, proof: QueueProof) -> str:

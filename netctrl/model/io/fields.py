@@ -17,7 +17,17 @@ import msgspec
 
 from netctrl.errors import InvalidValue, any_of, checked_number, checked_whole, checked_word
 from netctrl.register import refuse_unusable
-from netctrl.units import parse_duration, parse_range, parse_rate, parse_size
+from netctrl.units import (
+    DURATION_TAKES,
+    RATE_TAKES,
+    RATES,
+    SIZES,
+    TIMES,
+    parse_duration,
+    parse_range,
+    parse_rate,
+    parse_size,
+)
 
 __all__ = [
     "Duration",
@@ -60,13 +70,6 @@ else:  # files may hold any type; the readers check values with units, which msg
 
 Reader = Callable[[str, Any], Any]
 
-# Wide enough for all networks; products and quotients of a few of these stay within the floats.
-_MIN_RATE, _MAX_RATE = 1.0, 1e15
-_MIN_TIME, _MAX_TIME = 1e-9, 1e9
-_MIN_SIZE, _MAX_SIZE = 1.0, 1e15
-
-RATE_TAKES = "a rate from 1bit to 1000Tbit with its unit (bit, kbit, Mbit, Gbit, Tbit), as in 10Mbit"
-DURATION_TAKES = "a time above 0, from 1ns to 1e9s, with its unit (ns, us, ms, s, min), as in 500ms"
 INSTANT_TAKES = "a time from 0s to 1e9s with its unit (ns, us, ms, s, min), as in 500ms"
 SIZE_TAKES = "a size from 1B to 1e6GB with its unit (B, kB, MB, GB, KiB, MiB, GiB), as in 200kB"
 BACKLOG_TAKES = "a size from 0B to 1e6GB with its unit (B, kB, MB, GB, KiB, MiB, GiB), as in 200kB"
@@ -90,7 +93,7 @@ def optional(reader: Reader) -> Reader:
 
 def rate(field: str, value: Any) -> float:
     """A rate from 1 bit/s to 1 Pbit/s [bit/s]; InvalidValue names the field."""
-    return _quantity(field, value, parse_rate, RATE_TAKES, _MIN_RATE, _MAX_RATE)
+    return _quantity(field, value, parse_rate, RATE_TAKES, *RATES)
 
 
 def rate_or_0(field: str, value: Any) -> float:
@@ -103,22 +106,22 @@ def rate_or_0(field: str, value: Any) -> float:
 
 def duration(field: str, value: Any) -> float:
     """A time from 1 ns to 1e9 s [s]; InvalidValue names the field."""
-    return _quantity(field, value, parse_duration, DURATION_TAKES, _MIN_TIME, _MAX_TIME)
+    return _quantity(field, value, parse_duration, DURATION_TAKES, *TIMES)
 
 
 def instant(field: str, value: Any) -> float:
     """A time from 0 to 1e9 s [s]; InvalidValue names the field."""
-    return _quantity(field, value, _parse_instant, INSTANT_TAKES, 0.0, _MAX_TIME)
+    return _quantity(field, value, _parse_instant, INSTANT_TAKES, 0.0, TIMES[1])
 
 
 def size(field: str, value: Any) -> float:
     """A size from 1 byte to 1 PB [byte]; InvalidValue names the field."""
-    return _quantity(field, value, lambda text: parse_size(text, bare=False), SIZE_TAKES, _MIN_SIZE, _MAX_SIZE)
+    return _quantity(field, value, lambda text: parse_size(text, bare=False), SIZE_TAKES, *SIZES)
 
 
 def backlog(field: str, value: Any) -> float:
     """A size from 0 to 1 PB [byte]; InvalidValue names the field."""
-    return _quantity(field, value, _parse_backlog, BACKLOG_TAKES, 0.0, _MAX_SIZE)
+    return _quantity(field, value, _parse_backlog, BACKLOG_TAKES, 0.0, SIZES[1])
 
 
 def packet_bytes(field: str, value: Any) -> float:

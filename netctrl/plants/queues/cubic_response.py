@@ -46,6 +46,7 @@ __all__ = [
     "cubic_least_exponent",
     "cubic_mode",
     "cubic_response",
+    "cubic_share",
     "cubic_window",
 ]
 
@@ -134,6 +135,12 @@ def cubic_window(ln_p: Any, ln_trip: Any, curve: float, increase: float) -> Any:
         C [packet/s³] and a [packet per round trip].
     """
     return ln_p * -0.5 + through(_ln_eta(ln_p, ln_trip, curve, increase), _ln_phi, _ln_phi_slope)
+
+
+def cubic_share(ln_p: Any, ln_trip: Any, curve: float, increase: float) -> Any:
+    """y, from 0 where flows follow the Reno-friendly line to 1 where they follow the cubic curve; arguments as of
+    `cubic_window`."""
+    return _on_curve(_ln_eta(ln_p, ln_trip, curve, increase))
 
 
 def cubic_exponent(ln_p: Any, ln_trip: Any, curve: float, increase: float) -> Any:

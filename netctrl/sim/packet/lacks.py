@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from netctrl.laws.disciplines import KernelQueue
+from netctrl.laws.targets.pie_packets import pie_lacks
 from netctrl.register import TCP_SENDERS
 from netctrl.scenario.network.policy import Backpressure
 from netctrl.scenario.network.routed import tcp_of
@@ -19,7 +20,10 @@ def flows_lack(scenario: Scenario) -> str | None:
             return f"FAST senders, which see a price (flows.{group.id})"
     for link in scenario.links:
         if isinstance(link.queue, KernelQueue):
-            return f"queueing disciplines of Linux, such as {link.queue.discipline} (links.{link.id}.queue)"
+            pie = link.queue.discipline == "pie"
+            lacking = pie_lacks(link.queue.parameters) if pie else link.queue.discipline
+            if lacking is not None:
+                return f"queueing disciplines of Linux but a plain pie, such as {lacking} (links.{link.id}.queue)"
     return None
 
 

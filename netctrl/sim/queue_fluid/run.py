@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from math import ceil
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from netctrl.laws.targets.reading import DelayReading
 from netctrl.sim.queue_fluid.kernel import Plant, State, advance
 from netctrl.sim.queue_fluid.laws import FluidLaw, Sight
 
-__all__ = ["STARTS", "FluidClass", "FluidQueue", "FluidSwing", "Start", "longest_delay", "swing_of"]
+__all__ = ["STARTS", "FluidClass", "FluidQueue", "FluidSwing", "Start", "longest_delay", "swing_of", "time_above"]
 
 _STEPS = 64
 """Steps in the shortest round trip, and at least `_INSIDE` from one update to the next."""
@@ -110,25 +111,14 @@ def swing_of(queue: FluidQueue, start: Start) -> FluidSwing:
     FluidSwing
 
     """
-    law = queue.law
-    plant, state, inside = _prepared(queue, start)
-    if start.new:
-        law.begin()
-    else:
-        law.rest(queue.output)
+    law, steps = queue.law, _updates(queue, start)
     updates = max(ceil(_PERIODS * queue.period_s / law.update_s), 20)
     rest = _REST * law.target_s
-    reads_head = law.reading is not DelayReading.BACKLOG
-    read = state.delay[0]
     swings: list[float] = []
     mean = served = 0.0
     while len(swings) < _MOST_PARTS:
         least, most, mean, served = np.inf, 0.0, 0.0, 0.0
-        for _ in range(updates):
-            delay = state.delay[state.now[0] % len(state.delay)]
-            backlog, average = delay * queue.rate, state.average[0]
-            marking = law.act(Sight(read, backlog, queue.rate, queue.packet_bytes, average))
-            read, low, high, out = advance(plant, state, marking, reads_head, inside)
+        for low, high, out in islice(steps, updates):
             least, most, served = min(least, low), max(most, high), served + out
             mean += 0.5 * (low + high) / updates
         swings.append(most - least)
@@ -140,6 +130,29 @@ def swing_of(queue: FluidQueue, start: Start) -> FluidSwing:
     time = updates * law.update_s
     swing = swings[-1] if swings[-1] > _ROUNDING_S else 0.0
     return FluidSwing(settles, swing, mean, min(served / (queue.rate * time), 1.0))
+
+
+def time_above(queue: FluidQueue, start: Start, level_s: float, duration_s: float) -> float:
+    """Time for which the delay of the queue is above a level in the first seconds after a start [s]."""
+    update = queue.law.update_s
+    return update * sum(low > level_s for low, _, _ in islice(_updates(queue, start), ceil(duration_s / update)))
+
+
+def _updates(queue: FluidQueue, start: Start) -> Iterator[tuple[float, float, float]]:
+    """Least and greatest delay [s] and what leaves [packet] from one update of the law to the next, without end."""
+    law = queue.law
+    plant, state, inside = _prepared(queue, start)
+    if start.new:
+        law.begin()
+    else:
+        law.rest(queue.output)
+    reads_head, read = law.reading is not DelayReading.BACKLOG, state.delay[0]
+    while True:
+        delay = state.delay[state.now[0] % len(state.delay)]
+        backlog, average = delay * queue.rate, state.average[0]
+        marking = law.act(Sight(read, backlog, queue.rate, queue.packet_bytes, average))
+        read, low, high, out = advance(plant, state, marking, reads_head, inside)
+        yield low, high, out
 
 
 def _is_steady(swings: Sequence[float]) -> bool:

@@ -19,8 +19,8 @@ from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status
 from netctrl.frequency.sampled_margins import sampled_margins
 from netctrl.laws.targets.dualpi2 import dualpi2_gain
 
-HOME = {"rtt_s": (0.01, 0.03), "flows": (3.0, 5.0), "capacity_bit_per_s": 20e6}
-FAR = {"rtt_s": 0.1, "window_packets": (20.0, 50.0)}
+HOME = {"rtt_s": (0.01, 0.03), "flows": (3.0, 5.0), "capacity_bit_per_s": 20e6, "senders": "reno"}
+FAR = {"rtt_s": 0.1, "window_packets": (20.0, 50.0), "senders": "reno"}
 SWITCH = {"rtt_s": 100e-6, "flows": (8.0, 32.0), "capacity_bit_per_s": 100e9, "senders": "dctcp"}
 AREA = {"rtt_s": 0.05, "flows": (15.0, 20.0), "capacity_bit_per_s": 20e6}
 
@@ -114,7 +114,7 @@ def test_the_proved_disk_margin_is_a_bound_at_random_points(law: str, where: dic
 
 @pytest.mark.parametrize("law", ["pie", "pi2", "dualpi2"])
 def test_the_nonlinear_fluid_comes_to_rest_in_the_box_and_with_up_to_twice_the_gain(law: str) -> None:
-    where = {"rtt_s": (0.02, 0.06), "flows": (10.0, 20.0), "capacity_bit_per_s": 50e6}
+    where = {"rtt_s": (0.02, 0.06), "flows": (10.0, 20.0), "capacity_bit_per_s": 50e6, "senders": "reno"}
     design = queue_design(law, **where)
     subject = subject_of(law, design.law.parameters)
     box = box_of(subject, **where)
@@ -142,7 +142,7 @@ def test_what_is_certified_is_what_the_target_computes() -> None:
 
 
 def test_updates_are_slower_where_the_smallest_gains_would_be_too_large() -> None:
-    design = queue_design("pie", rtt_s=0.1, window_packets=50.0)
+    design = queue_design("pie", rtt_s=0.1, window_packets=50.0, senders="reno")
     assert design.law.parameters["tupdate_s"] == 0.048
     assert "updates every 48 ms instead of 15 ms" in design.certificate.warnings[0]
     assert design.certificate.status is Status.ADMISSIBLE

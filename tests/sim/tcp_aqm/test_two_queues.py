@@ -300,7 +300,8 @@ def test_a_finer_step_changes_little(sender):
 def test_deviations_grow_from_the_certificate_s_gain_on(count, rtt, rate):
     """Reno flows: 3 % below the gain at which `netctrl certify` has no margin left a deviation decays, 3 % above it the
     queue swings."""
-    found = netctrl.certify("dualpi2", rtt_s=rtt, flows=float(count), capacity_bit_per_s=rate, packet_size_bytes=SIZE)
+    where = {"rtt_s": rtt, "flows": float(count), "capacity_bit_per_s": rate, "packet_size_bytes": SIZE}
+    found = netctrl.certify("dualpi2", **where, senders="reno")
     gains = Dualpi2Law.sent().gains
     margin = 10.0 ** (found.certificate.sampled.gain_margin_db / 20.0)
     swings = []

@@ -12,6 +12,7 @@ from netctrl.laws.aqm.fluid import PROBABILITY, SCALABLE_PROBABILITY, rate_error
 from netctrl.laws.aqm.law import Seen
 from netctrl.sim.packet.links.dual import update_coupling
 from netctrl.sim.packet.links.laws import act_on_packets
+from netctrl.sim.packet.links.pie import BY_PIE, came_to_pie, update_link_pie
 from netctrl.sim.packet.links.served import makes_room, plan_service, serve, wait
 from netctrl.sim.packet.links.trace import NANOBITS
 from netctrl.sim.packet.links.wire import drop, paid_off, propagate, served_at, wire
@@ -100,7 +101,7 @@ def enqueue(net: PacketState, link: int, k: int, now: int) -> None:
     row[link, L_ARRIVED] += size
     row[link, L_PACKETS] += 1
     settle(net, link, now)
-    chosen = False
+    chosen = dropped = False
     if 0 < row[link, L_DECIDES] <= BY_EPOCH:
         if row[link, L_DECIDES] == BY_ARRIVAL:
             _decide(net, link, now, size / row[link, L_FULL])
@@ -108,12 +109,15 @@ def enqueue(net: PacketState, link: int, k: int, now: int) -> None:
         if packet[k, K_INFO] & ECT1 == ECT1:
             p = max(p, net.queue[link, SCALABLE_PROBABILITY])
         chosen = p > 0.0 and (p >= 1.0 or chance(net.random, link) < p)
+    elif row[link, L_DECIDES] == BY_PIE:
+        fate = came_to_pie(net, link, k)
+        chosen, dropped = fate > 0, fate > 1
     if row[link, L_BYTES] + size > row[link, L_BUFFER] and not makes_room(net, link, k, now, size):
         drop(net, link, k, size)
         return
     if chosen:
         row[link, L_CHOSEN] += 1
-        if packet[k, K_INFO] & CAPABLE == 0:
+        if dropped or packet[k, K_INFO] & CAPABLE == 0:
             drop(net, link, k, size)
             return
         packet[k, K_INFO] |= MARKED
@@ -140,6 +144,8 @@ def end_epoch(net: PacketState, link: int, now: int) -> None:
     settle(net, link, now)
     if net.link[link, L_DECIDES] == BY_EPOCH_AT_HEAD:
         update_coupling(net, link, now)
+    elif net.link[link, L_DECIDES] == BY_PIE:
+        update_link_pie(net, link)
     else:
         _decide(net, link, now, 0.0)
     plan(net, now + net.link[link, L_EPOCH], EPOCH, link)

@@ -14,6 +14,7 @@ from netctrl.laws.fair_queueing import choose_queue, tag_first
 from netctrl.laws.l4s.dualpi2 import DROP, MARK, SEND
 from netctrl.sim.packet.links.dual import coupled_queue, judge_head, next_of_two, note_step, spend
 from netctrl.sim.packet.links.laws import chooses_head
+from netctrl.sim.packet.links.pie import BY_PIE, left_pie
 from netctrl.sim.packet.links.ports import COUNTS, PAUSED, TELEMETRY, came, left, stamp
 from netctrl.sim.packet.links.trace import NANOBITS, OPPORTUNITIES, next_opportunity, sent_by_trace
 from netctrl.sim.packet.links.wire import drop, paid_off, propagate, served_at, wire
@@ -46,7 +47,7 @@ TAG, WEIGHT = range(2)
 L_BUSY, L_BYTES, L_BUFFER, L_DELAY, L_SCHEDULED = (
     LINK[name] for name in ("busy", "bytes", "buffer", "delay", "scheduled")
 )
-L_LAW, L_FULL, L_PACE, L_TRACE = (LINK[name] for name in ("law", "full", "pace", "trace"))
+L_LAW, L_DECIDES, L_FULL, L_PACE, L_TRACE = (LINK[name] for name in ("law", "decides", "full", "pace", "trace"))
 L_DEPARTED, L_MARKED, L_CHOSEN = (LINK[name] for name in ("departed", "marked", "chosen"))
 L_WAITED, L_STARTED, L_SENT = (LINK[name] for name in ("waited_ns", "started", "sent"))
 L_DISCIPLINE, L_FIRST, L_QUEUES, L_SALT = (LINK[name] for name in ("discipline", "first", "queues", "salt"))
@@ -289,6 +290,8 @@ def serve(net: PacketState, link: int, now: int) -> None:
         sub[q, Q_DEFICIT] -= size
         if row[link, L_DISCIPLINE] == DUAL:
             spend(net, link, q, size)
+        elif row[link, L_DECIDES] == BY_PIE:
+            left_pie(net, link, now, waited)
         if net.hosts.port[link, TELEMETRY] > 0:
             stamp(net, link, k, now, size)
         _send(net, link, k, now, size)

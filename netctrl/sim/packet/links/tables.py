@@ -11,14 +11,16 @@ import numpy as np
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.fluid import STATES, epoch_of, law_of
 from netctrl.laws.aqm.records import law_record
-from netctrl.laws.disciplines import CbqQueue, DrrQueue, FqCodelQueue, PrioQueue, WfqQueue, queue_in
+from netctrl.laws.disciplines import CbqQueue, DrrQueue, FqCodelQueue, KernelQueue, PrioQueue, WfqQueue, queue_in
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue, DualPi2State, dualpi2_state
 from netctrl.laws.record import width
+from netctrl.laws.targets.pie_packets import PacketPie, pie_on_packets, pie_row
 from netctrl.model.link_trace import LinkTrace, TraceOfLink
 from netctrl.scenario.fabric.pfc import Pfc
 from netctrl.scenario.links import Link
 from netctrl.sim.packet.links.laws import HEAD_STATES
 from netctrl.sim.packet.links.links import BY_ARRIVAL, BY_EPOCH, BY_EPOCH_AT_HEAD
+from netctrl.sim.packet.links.pie import BY_PIE
 from netctrl.sim.packet.links.served import CBQ, DRR, DUAL, FIFO, FQ, PRIO, TAG, WEIGHT, WFQ
 from netctrl.sim.packet.links.trace import NANOBITS, OPPORTUNITIES, RATES
 from netctrl.sim.packet.senders.receiver import ACK_BYTES
@@ -43,7 +45,7 @@ _DISCIPLINES = {
     DrrQueue: DRR,
     FqCodelQueue: FQ,
 }
-_HEADS = max(HEAD_STATES, width(DualPi2State))
+_HEADS = max(HEAD_STATES, width(DualPi2State), width(PacketPie))
 
 
 class Line(NamedTuple):
@@ -77,6 +79,8 @@ def link_tables(links: Sequence[Link | Line], full: int) -> Queues:
         parameters.append(values)
         row[LINK["law"]] = number
         row[LINK["buffer"]] = _UNLIMITED if each.buffer is None else round(each.buffer)
+        if isinstance(each.queue, KernelQueue):
+            row[LINK["buffer"]] = min(row[LINK["buffer"]], pie_on_packets(each.queue.parameters).limit * full)
         rate = whole_rate(f"links.{each.id}.capacity", each.capacity, full)
         row[LINK["rate"]], row[LINK["delay"]] = rate, round(each.delay * _NS)
         row[LINK["full"]], row[LINK["ack"]] = full, ACK_BYTES
@@ -95,6 +99,9 @@ def _decide_when(row: np.ndarray, link: Link | Line) -> None:
         row[LINK["decides"]] = BY_ARRIVAL if epoch is None else BY_EPOCH
     elif isinstance(link.queue, DualPi2Queue):
         row[LINK["decides"]], epoch = BY_EPOCH_AT_HEAD, link.queue.update
+    elif isinstance(link.queue, KernelQueue):
+        row[LINK["decides"]], row[LINK["served"]] = BY_PIE, 1
+        epoch = pie_on_packets(link.queue.parameters).update_s
     if row[LINK["decides"]] >= BY_EPOCH and epoch is not None:
         row[LINK["epoch"]] = max(nanoseconds(f"links.{link.id}.queue", epoch, _MAX_EPOCH_S), 1)
 
@@ -161,6 +168,8 @@ def queue_tables(
         row[LINK["first"]], row[LINK["queues"]] = count, len(quanta[-1])
         if isinstance(each.queue, DualPi2Queue):
             heads[-1][0, : width(DualPi2State)] = dualpi2_state(each.queue, float(full))
+        elif isinstance(each.queue, KernelQueue):
+            heads[-1][0, : width(PacketPie)] = pie_row(pie_on_packets(each.queue.parameters), float(full))
         if discipline in (CBQ, WFQ):
             row[LINK["queues"]] -= 1
             heads[-1][:-1, TAG] = inf

@@ -1,0 +1,112 @@
+"""Nonlinear checks of a queue's certificate, and figures of a queue with the gains of a PI law."""
+
+from __future__ import annotations
+
+from netctrl.model.io.record_file import Record
+from netctrl.units import format_quantity
+
+__all__ = ["CheckRun", "FailedCheck", "GainsFigures", "QueueCheck", "check_text"]
+
+
+class CheckRun(Record, frozen=True):
+    """One run of a nonlinear check."""
+
+    start: str | None
+    """Fluid: near the equilibrium, empty or full; null with packets, where flows start by slow start."""
+    seed: int | None
+    """Seed of a run with packets; null in the fluid."""
+    settles: bool
+    """Whether the queue comes to rest, apart from noise."""
+    swing_s: float
+    """Greatest less least queueing delay in the steady state; with packets from its 5 % to its 95 % quantile [s]."""
+    mean_delay_s: float
+    """Mean queueing delay in the steady state [s]."""
+    utilization: float
+    """Of the link in the steady state."""
+
+
+class QueueCheck(Record, frozen=True):
+    """Nonlinear check of a certificate at its worst point."""
+
+    engine: str
+    """fluid, packet or kernel."""
+    settles: bool
+    """Whether the queue comes to rest: from all starts in the fluid, by the mean of `envelope_ratio` with packets."""
+    flows: float
+    """Number of flows that ran."""
+    period_s: float
+    """Of the oscillation that the linear loop predicts at its limit [s]."""
+    envelope_ratio: float | None
+    """E[A⁴]/E[A²]² of the delay's amplitude A around that period, mean of the runs: 2 of noise through a damped loop,
+    pi/2 at the limit, 1 of a steady oscillation; null in the fluid."""
+    runs: tuple[CheckRun, ...]
+    """The runs."""
+    notes: tuple[str, ...]
+    """What the model leaves out."""
+    senders: str = ""
+    """What ran in place of the worst point's sender; empty: that sender."""
+
+
+class FailedCheck(Record, frozen=True):
+    """Nonlinear check that was asked for and couldn't run."""
+
+    engine: str
+    """fluid, packet or kernel."""
+    got: str
+    """What it was asked to run."""
+    takes: str
+    """What it runs."""
+
+    @property
+    def text(self) -> str:
+        """What is missing, in words."""
+        return f"not run: it takes {self.takes}"
+
+
+class GainsFigures(Record, frozen=True):
+    """Queue of a PI law at one point, in the fluid or on packets."""
+
+    engine: str
+    """fluid, packet or kernel."""
+    senders: str
+    """What sent."""
+    flows: float
+    """Their number."""
+    rtt_s: float
+    """Round-trip time without the queue [s]."""
+    parameters: dict[str, float | int | str | bool]
+    """The law's, in SI units."""
+    mean_delay_s: float
+    """Mean queueing delay in the steady state [s]."""
+    deviation_s: float | None
+    """Its standard deviation [s]; null in the fluid, which has no chance in it."""
+    delay_99_s: float | None
+    """Its 99th percentile [s]; null in the fluid."""
+    above_s: float
+    """Time for which the delay is above two targets after a start [s]."""
+    utilization: float
+    """Of the link in the steady state."""
+
+    @property
+    def text(self) -> str:
+        """The figures in words."""
+        shown = [format_quantity(float(f"{self.mean_delay_s:.3g}"), "s")]
+        if self.deviation_s is not None and self.delay_99_s is not None:
+            shown[0] += f" ± {format_quantity(float(f'{self.deviation_s:.3g}'), 's')}"
+            shown.append(f"99 % below {format_quantity(float(f'{self.delay_99_s:.3g}'), 's')}")
+        shown.append(f"above two targets for {self.above_s:.2f} s after a start")
+        return ", ".join([*shown, f"{100.0 * self.utilization:.1f} % used"])
+
+
+def check_text(check: QueueCheck) -> str:
+    """Verdict of a check in words, with its worst run."""
+    worst = max(check.runs, key=lambda run: (not run.settles, run.swing_s))
+    verdict = "settles" if check.settles else "oscillates"
+    if check.envelope_ratio is None:
+        from_ = sorted(run.start or "" for run in check.runs if not run.settles)
+        verdict += "" if check.settles or len(from_) == len(check.runs) else f" from {' and '.join(from_)}"
+    else:
+        verdict += f" (envelope ratio {check.envelope_ratio:.2f}, at the limit 1.57)"
+    verdict += f", with {check.senders}" if check.senders else ""
+    swing, mean = (format_quantity(float(f"{value:.3g}"), "s") for value in (worst.swing_s, worst.mean_delay_s))
+    return f"{verdict}: queueing delay {mean}, swing {swing}, utilization {worst.utilization:.3f}"

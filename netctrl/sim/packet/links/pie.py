@@ -1,0 +1,42 @@
+"""Links with Linux's PIE (`netctrl.laws.targets.pie_packets`); the row of `heads` of its queue has the law's state."""
+
+from __future__ import annotations
+
+from netctrl.jit import INLINED, INSIDE, njit
+from netctrl.laws.aqm.fluid import PROBABILITY
+from netctrl.laws.record import compiled_view
+from netctrl.laws.targets.pie_packets import PacketPie, pie_choice, pie_leaves, update_pie
+from netctrl.sim.packet.state import CAPABLE, LINK, PACKET, PacketState, chance
+
+__all__ = ["BY_PIE", "came_to_pie", "left_pie", "update_link_pie"]
+
+BY_PIE = 4
+"""When a law decides: Linux's PIE, by epochs, on packets as they come."""
+L_FIRST, L_BYTES = LINK["first"], LINK["bytes"]
+K_INFO = PACKET["info"]
+_NS = 1e9
+
+_view = compiled_view(PacketPie)
+_choice, _leaves, _update = (njit(each, **INLINED) for each in (pie_choice, pie_leaves, update_pie))
+
+
+@njit(**INLINED)
+def came_to_pie(net: PacketState, link: int, k: int) -> int:
+    """What becomes of a packet that comes: 0 it waits, 1 it is marked, 2 it is dropped."""
+    state = _view(net.heads[net.link[link, L_FIRST]])
+    capable = net.packet[k, K_INFO] & CAPABLE != 0
+    return _choice(state, float(net.link[link, L_BYTES]), capable, chance(net.random, link))
+
+
+@njit(**INLINED)
+def left_pie(net: PacketState, link: int, now: int, waited: int) -> None:
+    """A packet leaves after it has waited so long [ns]."""
+    _leaves(_view(net.heads[net.link[link, L_FIRST]]), now / _NS, waited / _NS, float(net.link[link, L_BYTES]))
+
+
+@njit(**INSIDE)
+def update_link_pie(net: PacketState, link: int) -> None:
+    """The law acts."""
+    state = _view(net.heads[net.link[link, L_FIRST]])
+    _update(state, float(net.link[link, L_BYTES]))
+    net.queue[link, PROBABILITY] = state.probability
