@@ -167,6 +167,7 @@ def test_there_is_a_package_to_look_at():
     assert PACKAGE / "errors.py" in MODULES
 
 
+@pytest.mark.slow
 def test_imports_follow_the_architecture():
     wrong = []
     for path in MODULES:
@@ -184,6 +185,7 @@ def test_the_table_of_arrows_has_no_circle():
     assert left == {}
 
 
+@pytest.mark.slow
 def test_no_module_reaches_itself():
     """Modules import each other in a tree, at module level, in functions and for types alike."""
     graph = {}

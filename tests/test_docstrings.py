@@ -147,6 +147,7 @@ def test_records_that_users_hold_document_their_fields_and_methods(module: str, 
     assert held_complaints(getattr(importlib.import_module(module), name)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "name"), [*((module, name) for name, module in netctrl._PUBLIC.items()), *HELD_NAMES]
 )

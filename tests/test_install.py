@@ -74,6 +74,7 @@ def unguarded(code: str, libraries: set[str]) -> list[int]:
     return [line for name, line, top, guarded in imports(code) if name in libraries and (top or not guarded)]
 
 
+@pytest.mark.slow
 def test_heavy_libraries_are_imported_where_they_are_used() -> None:
     libraries = heavy()
     found = {path.name: unguarded(path.read_text(encoding="utf-8"), libraries) for path in SOURCES}
@@ -109,6 +110,7 @@ def needed(text: str) -> set[str]:
     return {name for name, *_ in imports(text)} - {name for each in tried for name, *_ in imports(ast.unparse(each))}
 
 
+@pytest.mark.slow
 def test_no_module_needs_posix_outside_of_linux() -> None:
     portable = [path for path in SOURCES if not any(path.is_relative_to(folder) for folder in LINUX)]
     assert len(portable) < len(SOURCES)
@@ -142,6 +144,7 @@ def windows_like(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", [PUBLIC_NAMES, DESIGN_AND_SIMULATE], ids=["public names", "design and simulate"])
 def test_it_runs_without_posix(script: str, tmp_path: Path) -> None:
     ran = windows_like(script, tmp_path)

@@ -85,6 +85,7 @@ def compiled_under(folder: Path) -> set[str]:
     return {file.parent.name.partition("-")[0] for file in folder.rglob("*.nbc")}
 
 
+@pytest.mark.slow
 def test_a_changed_callee_runs_after_an_upgrade(copied, tmp_path):
     found, said = probe(copied, tmp_path)
     assert found == OLD
@@ -98,6 +99,7 @@ def test_a_changed_callee_runs_after_an_upgrade(copied, tmp_path):
     assert compiled_under(copied / "__pycache__") == {"laws.aqm.fluid"}
 
 
+@pytest.mark.slow
 def test_where_the_package_cannot_be_written_it_is_the_users_cache(copied, tmp_path):
     (copied / "__pycache__").write_text("a file, where a folder would have to be made", encoding="utf-8")
     cache = tmp_path / "cache"
@@ -107,6 +109,7 @@ def test_where_the_package_cannot_be_written_it_is_the_users_cache(copied, tmp_p
     assert compiled_under(cache / "netctrl") == {"laws.aqm.fluid"}
 
 
+@pytest.mark.slow
 def test_numbas_own_variable_is_followed_and_broken_files_are_made_again(copied, tmp_path):
     cache = tmp_path / "chosen"
     assert probe(copied, tmp_path, NUMBA_CACHE_DIR=str(cache))[0] == OLD
@@ -119,6 +122,7 @@ def test_numbas_own_variable_is_followed_and_broken_files_are_made_again(copied,
     assert said.count(SAYS) == 1
 
 
+@pytest.mark.slow
 def test_a_process_waits_for_another_that_compiles_the_same_kernels(copied, tmp_path):
     """Another process, here this one, has the lock while it compiles: then its code is loaded, not compiled again."""
     done, waiting = tmp_path / "done", tmp_path / "waiting"
@@ -159,6 +163,7 @@ def test_laws_of_another_package_are_known_by_their_content(tmp_path, monkeypatc
     assert keys[0] == keys[1] != keys[2]
 
 
+@pytest.mark.slow
 def test_where_nothing_can_be_written_each_process_compiles(copied, tmp_path):
     (copied / "__pycache__").write_text("", encoding="utf-8")
     (tmp_path / ".cache").write_text("", encoding="utf-8")
@@ -204,6 +209,7 @@ def numba_names(path: Path) -> set[str]:
     return {alias.name for node in imports for alias in node.names}
 
 
+@pytest.mark.slow
 def test_a_key_sees_all_that_a_kernel_imports():
     """The library finds imports by a pattern; here by Python's own parser."""
     missed = []

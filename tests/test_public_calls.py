@@ -388,6 +388,7 @@ def test_random_calls_are_answered_or_refused_by_name(part: int) -> None:
     assert not wrong, "\n".join(f"{name}(**{given!r}): {said}" for (name, said), given in wrong.items())
 
 
+@pytest.mark.slow
 def test_the_usual_calls_are_answered() -> None:
     """But for files that aren't there: otherwise odd arguments would never be reached."""
     refused = {}

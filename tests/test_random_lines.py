@@ -201,6 +201,7 @@ def run(verb: str, line: list[str], capsys: pytest.CaptureFixture[str]) -> str |
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", list(USUAL))
 def test_the_usual_lines_are_answered(verb: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
     """Otherwise odd words would never be reached."""
@@ -210,6 +211,7 @@ def test_the_usual_lines_are_answered(verb: str, folder: Path, capsys: pytest.Ca
         assert status == 0, (line, capsys.readouterr().err)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_random_lines_end_with_a_status_and_an_explanation(
     part: int, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch, tmp_path: Path

@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 import netctrl
+from netctrl.errors import NetctrlError
 from netctrl.linux.pacing.socket import paced_transfer
 from netctrl.linux.testbed.bed import Testbed
 from netctrl.linux.testbed.schedules import constant_times
@@ -148,6 +149,8 @@ def of_transfer(run: TcpRun, warmup: float) -> dict[str, float]:
 def of_probes(run: TcpRun, sent: np.ndarray, delay: np.ndarray, warmup: float) -> dict[str, float]:
     """What the bottleneck's queue adds to the way there, by packets that are not TCP's."""
     counted = (sent >= run.times_s[0] + warmup) & (sent <= run.times_s[-1])
+    if not counted.any():
+        raise NetctrlError("the machine was too busy: the transfer began after the last probe")
     queue = 1e3 * (delay[counted] - delay.min())
     return {"queue_ms": float(queue.mean()), "queue_p99_ms": float(np.percentile(queue, 99.0))}
 

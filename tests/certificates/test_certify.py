@@ -117,6 +117,7 @@ def drawn(seed: int) -> tuple[PiSubject, str, tuple[float, float], tuple[float, 
     return law, ["reno", "creno", "reno+creno"][seed % 4 % 3], tuple(map(float, flows)), tuple(map(float, rtt))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(16))
 def test_a_verdict_over_a_box_is_that_of_the_fluid_at_its_worst_point_and_of_points_inside(seed: int) -> None:
     law, sender, flows, rtt = drawn(seed)
@@ -187,6 +188,7 @@ def test_unusable_input_is_named(arguments: dict, named: str) -> None:
 BUFFER = {"limit_bytes": 3_000_000, "min_bytes": 100_000, "max_bytes": 900_000, "burst": 120, "average_packet": 1500}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("law", "given", "marks"),
     [
@@ -271,6 +273,7 @@ def test_where_the_delay_margin_is_not_proved_it_is_that_of_a_scan(monkeypatch: 
     assert scanned.sampled.disk_margin == pytest.approx(proved.sampled.disk_margin, rel=1e-2)
 
 
+@pytest.mark.slow
 def test_linuxs_laws_are_judged_by_linuxs_senders() -> None:
     """The verdict is that of the worst sender, and each has the margins that it has alone."""
     where = {"rtt_s": 0.1, "window_packets": 30.0}
@@ -310,6 +313,7 @@ def test_a_warning_has_the_number_of_its_box(law: str, window: float) -> None:
     assert not any("Linux's senders" in each for each in theirs.warnings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("law", "less_db"), [("pie", 14.0), ("dualpi2", 4.0)])
 def test_linuxs_senders_have_no_less_than_the_page_of_certificates_says(law: str, less_db: float) -> None:
     for rtt in (0.002, 0.05, 0.2):

@@ -45,6 +45,7 @@ def packets(request):
     return request.param, found.delay_s[0][late], found.probability[0][late]
 
 
+@pytest.mark.slow
 def test_packets_swing_and_rest_where_cubic_s_certificate_says_so_and_not_creno_s(packets) -> None:
     """Windows on the cubic curve answer late, so that a slow law swings that creno's certificate calls stable."""
     gains, delay, probability = packets
@@ -73,6 +74,7 @@ def test_creno_s_certificate_is_near_where_windows_are_small_and_too_good_where_
     assert large[1] > 2.0 > -3.0 > large[0]
 
 
+@pytest.mark.slow
 def test_the_loop_is_that_of_the_renewal_equations() -> None:
     """One point, in continuous time but for the hold; the response of the window from the equations themselves."""
     box = box_of(pi2(target_s=TARGET, **QUICK), RTT, window_packets=WINDOW, senders="cubic")
@@ -88,6 +90,7 @@ def test_the_loop_is_that_of_the_renewal_equations() -> None:
         assert abs(complex(loop.at(theta, 1.0, RTT)) / plain - 1.0) < 0.02
 
 
+@pytest.mark.slow
 def test_a_box_is_proved_and_its_points_keep_what_is_proved() -> None:
     ends = {"rtt_s": (0.03, 0.04), "flows": (40.0, 60.0), "capacity_bit_per_s": 200e6, "senders": ("cubic", "creno")}
     found = netctrl.certify("pi2", **ends).certificate

@@ -110,6 +110,7 @@ def agrees(seed: int) -> Status:
     return found.status
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(len(LAWS)))
 def test_verdict_numbers_and_points_of_a_random_box_agree(seed: int) -> None:
     agrees(seed)
@@ -121,6 +122,7 @@ def test_they_agree_in_many_boxes() -> None:
     assert min(statuses.count(each) for each in (Status.ADMISSIBLE, Status.STABLE, Status.UNSTABLE)) > BOXES / 24
 
 
+@pytest.mark.slow
 def test_the_point_that_decides_is_named_with_its_rate_inside_the_box() -> None:
     """The gain margin's point is 9.76 flows at 50 Mbit/s in the loop's own terms, which nobody asked for."""
     found = certify("pie", rtt_s=(0.01, 0.03), flows=(1.0, 5.0), capacity_bit_per_s=(5e6, 50e6), senders="reno")

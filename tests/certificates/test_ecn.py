@@ -178,6 +178,7 @@ def point_of(flows: float, rtt: float) -> Point:
     return Point(flows, rtt, 40e9 / 8e3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flows", [(60.0, 60.0), (60.0, 80.0)])
 def test_the_rule_is_kept_up_to_the_longest_round_trip(flows: tuple[float, float]) -> None:
     found = certify("dcqcn", parameters=ROOM, rtt_s=2e-6, flows=flows, **ROCE).certificate
@@ -214,6 +215,7 @@ def test_packets_lose_more_where_dcqcn_s_loop_is_unstable(rtt: float, stable: bo
     assert queue.std() > 30e3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("flows", "rtt"), [((10.0, 10.0), 50e-6), ((2.0, 12.0), 85e-6), ((8.0, 8.0), 5e-6)])
 def test_the_rule_is_kept_from_the_smallest_upper_threshold_on(flows: tuple[float, float], rtt: float) -> None:
     given: dict = {"pmax": 0.05, "kmax_bytes": 1e6}
@@ -249,6 +251,7 @@ def wide():
     return certify("dcqcn", rtt_s=(5e-6, 60e-6), flows=(1.0, 14.0), **ROCE).certificate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_no_point_of_a_box_is_worse_than_its_worst_point(wide, seed: int) -> None:
     rng, worst = np.random.default_rng(seed), wide
@@ -263,6 +266,7 @@ def test_no_point_of_a_box_is_worse_than_its_worst_point(wide, seed: int) -> Non
         assert inside.phase_margin_deg >= (worst.least_phase or worst.sampled).phase_margin_deg - 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("box", "arriving"),
     [
@@ -286,6 +290,7 @@ def test_what_is_proved_over_a_box_holds_at_its_points(box: dict, arriving: bool
         assert inside.gain_margin_db >= proved
 
 
+@pytest.mark.slow
 def test_a_loop_with_room_is_admissible() -> None:
     """One flow on a slow line of marks; P_max is reached by no flow."""
     found = certify("dcqcn", parameters=ROOM, rtt_s=2e-6, flows=(60.0, 80.0), **ROCE)

@@ -22,6 +22,7 @@ def mapped(request):
     return found, margin_map(subject_of(request.param, {}), found.inputs)
 
 
+@pytest.mark.slow
 def test_a_map_has_the_margins_of_its_points(mapped) -> None:
     found, over = mapped
     rng = np.random.default_rng(2)
@@ -69,6 +70,7 @@ def test_its_figure_names_axes_and_the_verdict(mapped) -> None:
     assert low < 50e6 / 20.0 < 100e6 / 10.0 < high
 
 
+@pytest.mark.slow
 def test_a_report_has_verdict_and_map(mapped) -> None:
     found, _ = mapped
     text = page(found).decode()

@@ -218,6 +218,7 @@ def test_beyond_the_upper_threshold_only_a_gentle_line_has_an_equilibrium() -> N
     assert short.status is Status.INFEASIBLE
 
 
+@pytest.mark.slow
 def test_parameters_make_the_same_law_again_and_a_map_has_its_margins() -> None:
     for law, parameters in (
         ("red", {**LINUX, "adaptive": True}),

@@ -18,6 +18,7 @@ from netctrl.frequency.sampled_stability import stable_gains
 LINK = {"flows": 60.0, "capacity_bit_per_s": 100e6}
 
 
+@pytest.mark.slow
 def test_a_point_has_the_limit_of_the_fluid_and_proves_nothing() -> None:
     law, mixture, stretches = dualpi2(), read_mixture("linux-reno+linux-creno"), (1.0, 3.0)
     found = certify(law, rtt_s=0.05, **LINK, senders=mixture.text, stretches=stretches).certificate
@@ -41,6 +42,7 @@ def test_a_point_has_the_limit_of_the_fluid_and_proves_nothing() -> None:
     assert at.disk_margin == pytest.approx((2.0 * np.abs(1.0 + L) / np.abs(1.0 - L)).min(), rel=1e-3)
 
 
+@pytest.mark.slow
 def test_a_box_has_no_worse_point_among_those_between_its_grid() -> None:
     box = {"rtt_s": 0.03, "flows": (40.0, 80.0), "capacity_bit_per_s": 100e6}
     kind = {"senders": "rfc-reno", "stretches": (1.0, 2.0)}
@@ -56,6 +58,7 @@ def test_a_box_has_no_worse_point_among_those_between_its_grid() -> None:
         assert 20.0 * np.log10(factor) >= at.gain_margin_db - 0.01
 
 
+@pytest.mark.slow
 def test_steps_around_a_point_lead_to_the_worst_corner() -> None:
     law, kind = pi2(), {"senders": "rfc-reno", "stretches": (1.0, 2.0)}
     box = box_of(law, (0.02, 0.04), (40.0, 80.0), 100e6, None, 1500.0, **kind)

@@ -29,6 +29,7 @@ def stored() -> dict[str, dict[str, str]]:
         return {row["name"].strip("`"): row for row in csv.DictReader(lines)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHIPPED)
 def test_the_table_of_the_documentation_is_what_a_default_gives(name: str, monkeypatch) -> None:
     monkeypatch.syspath_prepend(EXPERIMENTS)
@@ -66,6 +67,7 @@ def test_an_unknown_default_is_named() -> None:
         certify_shipped(["rfc834"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["linux-fq_pie", "rfc8034", "dctcp-1g"])
 def test_every_law_has_a_report(name: str) -> None:
     found = certify_shipped([name]).queues[0].certificate

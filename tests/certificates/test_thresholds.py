@@ -87,6 +87,7 @@ def test_a_rise_without_width_is_the_step_that_is_integrated_from_change_to_chan
     assert found.lost == pytest.approx(exact.lost, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_a_queue_above_both_thresholds_is_judged_by_its_cycle() -> None:
     """The rise ends at 5 % where the flows need 8 %; packets use the whole capacity."""
     found = wred(50_000, 51_000, 5, flows=8.0)
@@ -115,6 +116,7 @@ def test_linux_red_with_a_rise_of_a_byte_is_judged_as_packets_show_it() -> None:
     assert short.verdict.endswith("the queue reaches its limit, where packets are lost")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kilobytes", "rtt", "busy"), [(50, 4e-6, True), (100, 4e-6, True), (100, 20e-6, False)])
 def test_dcqcn_at_a_step_keeps_the_link_busy_where_packets_do(kilobytes: int, rtt: float, busy: bool) -> None:
     """Six flows at 40 Gbit/s over three links; packets have hyper increase, too, and lose more where they lose."""

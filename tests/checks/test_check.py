@@ -27,6 +27,7 @@ def certificate(law: str, **given) -> QueueCertificate:
     return netctrl.certify(law, **({"rtt_s": 0.1, "flows": 50.0, "capacity_bit_per_s": 20e6} | given))
 
 
+@pytest.mark.slow
 def test_pie_with_9_db_cycles_from_afar_in_the_fluid_and_on_packets() -> None:
     found = certificate("pie", parameters=RFC)
     assert found.holds
@@ -42,6 +43,7 @@ def test_pie_with_9_db_cycles_from_afar_in_the_fluid_and_on_packets() -> None:
     assert any("from empty and full" in text for _, text in checked.rows)
 
 
+@pytest.mark.slow
 def test_dualpi2s_defaults_hold_at_20_ms_and_swing_at_150_ms() -> None:
     """Ten Reno flows at 20 Mbit/s; in the kernel 16 ± 5 ms and 0 to 36 ms."""
     for rtt, settles in ((0.02, True), (0.15, False)):
@@ -61,6 +63,7 @@ def test_a_window_stands_for_twenty_flows_at_the_same_point() -> None:
     assert (alone.output, alone.period_s) == pytest.approx((given.output, given.period_s), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_scenarios_have_the_law_of_the_certificate() -> None:
     scenario = check_scenario(point_of(certificate("pie", parameters=RFC | {"alpha": 0.25})), "packet", 3)
     assert scenario.links[0].queue == PieQueue(alpha=0.25)
@@ -223,6 +226,7 @@ def test_linuxs_pie_runs_on_packets() -> None:
         assert run.utilization > 0.99
 
 
+@pytest.mark.slow
 def test_packets_have_the_update_interval_of_a_kernel_with_another_clock() -> None:
     for hz, update in ((250, 0.020), (1000, 0.016), (100, 0.030)):
         point = point_of(certificate("pie", parameters={"hz": hz}), "packet")

@@ -103,6 +103,7 @@ def test_unusable_input_is_named_in_one_line(run: Run, line: str, said: str) -> 
 PIE = "pie --rtt 100ms --N 50 --capacity 20Mbit --rfc --dq-rate-estimator"
 
 
+@pytest.mark.slow
 def test_a_check_that_oscillates_is_status_3_though_the_margin_is_kept(run: Run) -> None:
     status, out, err = run(f"{PIE} --check fluid,packet")
     assert status == 3
@@ -160,6 +161,7 @@ def test_a_slip_of_units_is_refused_or_warned_of(run: Run) -> None:
     assert "warning: no path has a round-trip time of 20 s: if it is in ms, give 0.02 s" in out
 
 
+@pytest.mark.slow
 def test_a_networks_certificate_is_printed_and_saved(run: Run) -> None:
     status, out, err = run("network parking-lot -o found.json")
     assert (status, err) == (0, "")

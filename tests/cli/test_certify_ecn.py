@@ -86,6 +86,7 @@ def test_dcqcn_has_a_report_without_a_map(run: Run) -> None:
     assert "<h2>Map" not in page
 
 
+@pytest.mark.slow
 def test_a_profile_of_a_switch_takes_dcqcn(run: Run) -> None:
     profile = {"wred_green_enable": "true", "ecn": "ecn_all", "green_min_threshold": "1048576"}
     profile |= {"green_max_threshold": "2097152", "green_drop_probability": "5"}

@@ -133,6 +133,7 @@ def test_sonics_profile_holds_for_few_flows_and_marks_all_packets_for_many(run: 
     assert json.loads(same)["certificate"] == first["certificate"]
 
 
+@pytest.mark.slow
 def test_laws_in_bytes_are_named_where_the_box_is_of_windows(run: Run) -> None:
     status, out, _ = run("tc tc.json --rtt 20ms --window 5")
     assert status == 0

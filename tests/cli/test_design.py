@@ -170,6 +170,7 @@ ANY_TEXT = st.text(st.characters(exclude_characters="\x00", exclude_categories=[
 ALMOST_NUMBERS = st.from_regex(r"[-+]?[0-9.]{1,4}(s|ms|bit|Mbit|kB)?(:[0-9.]{1,3}(s|ms)?)?", fullmatch=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.sampled_from(NUMBERS), ANY_TEXT | ALMOST_NUMBERS)
 def test_no_text_at_all_gives_a_traceback(option, text) -> None:
@@ -283,6 +284,7 @@ def test_the_papers_curiosities_are_for_whoever_asks(run) -> None:
     assert "eq. 9" in paper
 
 
+@pytest.mark.slow
 def test_a_wide_box_has_one_gain_that_is_proved(run) -> None:
     found = design(run("arc --N 50:400 --rtt 470ms:500ms --json"))
     box = found["certificate"]["box"]
@@ -358,6 +360,7 @@ def test_units_and_defaults_spelt_out_change_nothing(same, run) -> None:
     assert theirs["certificate"] == ours["certificate"]
 
 
+@pytest.mark.slow
 def test_the_saved_file_is_what_json_prints_and_what_read_design_reads(run, tmp_path) -> None:
     ran = run("arc --N 50 --json -o saved.json")
     assert files(tmp_path) == ["saved.json"]
@@ -457,6 +460,7 @@ def test_saving_through_a_link_keeps_it_and_into_a_fifo_keeps_that(run, tmp_path
     assert stat.S_ISFIFO((tmp_path / "fifo").stat().st_mode)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "name", "begins", "holds"),
     [
@@ -518,6 +522,7 @@ def test_ctrl_c_is_one_line_and_status_130(run, tmp_path, monkeypatch) -> None:
     assert files(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_both_ways_to_call_it_agree_as_processes(tmp_path) -> None:
     found = []
     for arguments in (["-m", "netctrl.design"], ["-m", "netctrl", "design"]):

@@ -25,6 +25,7 @@ def run(capsys, tmp_path, monkeypatch) -> Run:
 HOME = "--rtt 10ms:30ms --N 3:5 --capacity 20Mbit --sender reno"
 
 
+@pytest.mark.slow
 def test_a_design_is_printed_saved_reported_exported_and_certified(run: Run) -> None:
     status, out, err = run(f"pie {HOME} -o pie.json --report pie.html --plot pie.png")
     assert (status, err) == (0, "")

@@ -115,6 +115,7 @@ def test_bash_completes_verbs_and_options(capsys, tmp_path):
     assert "-o default" in told  # a file where no name fits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", ["zsh", "fish", "powershell"])
 def test_other_shells_scripts_have_the_names(capsys, shell):
     assert main(["completion", shell]) == 0

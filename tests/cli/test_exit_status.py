@@ -117,6 +117,7 @@ def test_the_same_verdict_has_the_same_status(line: str, capsys: pytest.CaptureF
         assert STATUSES in said.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", DESIGNED)
 def test_a_design_is_saved_where_the_answer_is_yes(
     line: str, folder: Path, capsys: pytest.CaptureFixture[str], saved: Callable[[], bool]

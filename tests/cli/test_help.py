@@ -54,6 +54,7 @@ def test_every_help_has_two_examples_and_the_statuses(capsys):
     assert STATUSES in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [pytest.param(line, marks=pytest.mark.needs("ns3")) if line in NEED_NS3 else line for line in sorted({*ALL})],

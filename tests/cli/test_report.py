@@ -43,6 +43,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("main", "line", "verdict"),
     [
@@ -69,6 +70,7 @@ def test_a_report_is_written_beside_what_is_printed(main, line, verdict, here, c
     assert [each.endswith(f"{line} --report r.html") for each in command] == [True]
 
 
+@pytest.mark.slow
 def test_a_refused_design_has_a_report_that_says_so(here, capsys) -> None:
     line = "arc --N 50 --alpha 1e-4 --report r.html -o d.json"
     assert design(shlex.split(line)) == 3

@@ -386,6 +386,7 @@ def test_the_netctrl_command_hands_over_to_the_verb(run) -> None:
     assert good(run("--version")) == f"netctrl {netctrl.__version__}\n"
 
 
+@pytest.mark.slow
 def test_it_runs_as_a_process(tmp_path, design) -> None:
     (tmp_path / "s.toml").write_text(SMALL)
     command = [sys.executable, "-m", "netctrl.simulate", "s.toml", "--json"]

@@ -156,6 +156,7 @@ def test_output_holds_all_runs(run, tmp_path) -> None:
     assert Path("y.PARQUET").read_bytes() == content
 
 
+@pytest.mark.slow
 def test_a_stopped_sweep_is_resumed(run, tmp_path, monkeypatch) -> None:
     design = importlib.import_module("netctrl.design.hftrac.scenario_law")
 
@@ -182,6 +183,7 @@ def test_a_stopped_sweep_is_resumed(run, tmp_path, monkeypatch) -> None:
     assert files(tmp_path) == ["s.toml", "t.toml", "x.parquet", "y.parquet"]
 
 
+@pytest.mark.slow
 def test_tune_finds_the_best_of_each_grid(run, tmp_path) -> None:
     def cells(line: str) -> dict[str, Any]:
         return {cell["grid"]: cell for cell in json.loads(good(run(f"s.toml --n-jobs 1 --json {line}")))["cells"]}

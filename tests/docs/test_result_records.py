@@ -57,6 +57,7 @@ def returned() -> set[str]:
     return {path for path in found if path.startswith("netctrl.")} - public
 
 
+@pytest.mark.slow
 def test_what_functions_return_is_there(records) -> None:
     assert len(returned()) > 15
     assert returned() <= records.keys()

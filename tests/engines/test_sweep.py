@@ -97,6 +97,7 @@ def refusal(make: Any) -> str:
 # --- cells ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(st.sampled_from(["time.seed", "control.factor", "time.warmup"]), st.integers(1, 3), max_size=3),
     st.lists(
@@ -670,6 +671,7 @@ main(sys.argv[1:])
 """
 
 
+@pytest.mark.slow
 def test_a_sweep_that_was_killed_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     text = f"name = 'seeds'\nruns = 1\nover = {{ 'time.seed' = {list(range(20))} }}\n"
     text += "[scenario]\nnetwork = {kind = 'routed', graph = 'line.json'}\n"

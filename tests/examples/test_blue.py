@@ -31,6 +31,7 @@ def test_the_law_is_one_short_file() -> None:
     assert len((BLUE / "netctrl_blue.py").read_text().splitlines()) <= 60
 
 
+@pytest.mark.slow
 def test_the_fluid_runs_it_and_no_kernel_of_an_older_version(site: Path) -> None:
     """At 0.06 s steps a freeze time of 0.1 s ends with every other one; another law in the file is another result."""
     assert json.loads(run(site, "-c", PROBE)) == [0.0, 0.25, 0.25, 0.5, 0.5]

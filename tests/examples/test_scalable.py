@@ -60,6 +60,7 @@ def test_a_kind_that_nobody_brings_is_named(tmp_path: Path) -> None:
     assert "scalabel" in said.stderr and "scalable" in said.stderr
 
 
+@pytest.mark.slow
 def test_its_cuts_are_as_many_round_trips_apart_at_any_rate(tmp_path: Path) -> None:
     """ln(8/7)/ln(1.01) = 13.4 (Kelly 2003, section 3), and half a round trip or so until a loss is heard of."""
     found = json.loads(run(installed(ROOT / "examples" / "scalable", tmp_path / "site"), "-c", PROBE))

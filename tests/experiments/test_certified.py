@@ -25,6 +25,7 @@ def test_the_fluid_of_a_random_box_begins_to_oscillate_at_the_certified_limit(st
     assert row["gain_margin_db"] == pytest.approx(kept.gain_margin_db, abs=0.02)
 
 
+@pytest.mark.slow
 def test_random_queues_have_the_share_of_the_limit_that_was_asked_for(study) -> None:
     for kind, engine in (("dualpi2", "kernel"), ("pie", "packet")):
         _, pair = next(study.queues(kind, engine))

@@ -10,6 +10,7 @@ import pytest
 from linux_support import kernel
 from places import EXPERIMENTS
 
+from netctrl.errors import NetctrlError
 from netctrl.linux.pacing.tcp_info import TcpInfo
 from netctrl.linux.testbed.traffic import TcpRun
 
@@ -49,6 +50,8 @@ def test_what_probes_tell_of_the_queue(study) -> None:
     found = study.of_probes(transfer(10.0, np.full(1000, 50e6)), sent, delay, 2.0)
     assert found["queue_ms"] == pytest.approx(4.0 * 5 / 8, rel=5e-3)
     assert found["queue_p99_ms"] == pytest.approx(4.0)
+    with pytest.raises(NetctrlError, match="too busy: the transfer began after the last probe"):
+        study.of_probes(transfer(10.0, np.full(1000, 50e6)), sent[:300], delay[:300], 2.0)
 
 
 def made(study, repeats: int) -> pd.DataFrame:
@@ -79,7 +82,13 @@ def test_repeats_are_kept_and_compared(study, tmp_path) -> None:
 @kernel
 @pytest.mark.parametrize("name", ["BBR", "target RTT, R = 200"])
 def test_a_short_form_runs(study, name) -> None:
-    found = study.run_one(study.SENDERS[name], study.PATHS["in bunches of 1 ms"], 1.5, 0.5)
+    for left in (2, 1, 0):  # again, where a law's first compilation or other work has used up the time
+        try:
+            found = study.run_one(study.SENDERS[name], study.PATHS["in bunches of 1 ms"], 1.5, 0.5)
+            break
+        except NetctrlError as error:
+            if not left or "too busy" not in str(error):
+                raise
     assert found["mbit"] > 0.0
     assert found["rtt_least_ms"] >= 1e3 * study.DELAY
     assert found["queue_ms"] >= 0.0

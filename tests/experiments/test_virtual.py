@@ -58,6 +58,7 @@ def test_a_video_has_all_its_packets_and_no_round_trip_below_propagation(monkeyp
     assert found["packet_again"] == found["loss"] == 0.0
 
 
+@pytest.mark.slow
 def test_runs_of_hftrac_that_are_kept_are_left_out(module: Any) -> None:
     study = module("virtual_hftrac")
     every = study.desired([0, 1])

@@ -77,6 +77,7 @@ class Straight:
         return [rows[warm:], [9.0] * 6 if plant["cubic"] and law else []]
 
 
+@pytest.mark.slow
 def test_every_run_is_made_once_from_what_is_kept(study: Any, tasks: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = Straight()
     monkeypatch.setattr(study, "called", kernel)

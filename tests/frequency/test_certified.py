@@ -270,6 +270,7 @@ def test_a_pole_and_a_zero_at_the_origin_are_a_closed_loop_pole_there() -> None:
     assert margins(G, delay_s=0.1).verdict == "marginal"
 
 
+@pytest.mark.slow
 def test_coefficients_of_any_size_give_a_verdict_or_a_refusal() -> None:
     """Random ones from 1e-300 to 1e300: no overflow is met by a warning or an exception of another kind."""
     random = np.random.default_rng(19)
@@ -455,6 +456,7 @@ def test_a_delay_loop_takes_more_delay() -> None:
     )
 
 
+@pytest.mark.slow
 @given(st.floats(0.5, 3.0), st.floats(0.01, 0.3), st.floats(2.0, 40.0))
 @settings(max_examples=40, deadline=None)
 def test_the_delay_that_must_go_is_the_least(gain: float, damping: float, delay: float) -> None:

@@ -40,6 +40,7 @@ def test_a_constant_has_no_bandwidth_and_a_zero_at_dc_neither():
     assert bandwidth(StateSpace([[0.5]], [[1.0]], [[-0.5]], [[1.0]], 1.0)) is None
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.integers(0, 10**6))
 def test_no_frequency_has_more_gain_than_the_peak(seed):

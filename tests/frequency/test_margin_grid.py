@@ -46,6 +46,7 @@ def gridded(request):
         return loop, wanted, gain_grid(loop, FLOWS, RTT, wanted), sum(looked)
 
 
+@pytest.mark.slow
 def test_margins_are_those_of_single_points(gridded) -> None:
     loop, wanted, found, _ = gridded
     rng = np.random.default_rng(5)

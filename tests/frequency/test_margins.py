@@ -161,6 +161,7 @@ class TestTheLimitByIndependentMethods:
         assert abs(root.real) < 1e-8 * w
         assert abs(root.imag) == pytest.approx(w, rel=1e-8)
 
+    @pytest.mark.slow
     def test_the_delay_equation_decays_below_and_grows_above(self, loop: DelayLoop) -> None:
         limit = gain_band(loop).limit
         assert growth_of_the_delay_equation(loop.scaled(0.97 * limit)) < 0.9
@@ -240,6 +241,7 @@ def test_agrees_with_python_control_on_a_pade_5_model(loop: DelayLoop) -> None:
         assert factor(found.gain_margin_db) == pytest.approx(gain_margin, rel=1e-4)
 
 
+@pytest.mark.slow
 @given(LOOPS)
 @settings(max_examples=40)
 def test_stability_is_nyquists(loop: DelayLoop) -> None:

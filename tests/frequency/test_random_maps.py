@@ -37,6 +37,7 @@ def drawn(seed: int) -> ArcDesign:
             continue
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(MAPS))
 def test_points_of_a_map_are_what_the_design_finds_there(seed: int) -> None:
     design = drawn(seed)

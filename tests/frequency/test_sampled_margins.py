@@ -48,6 +48,7 @@ def simulated(setting: ArcSetting, flows: float, rtt: float, alpha: float, **mor
     return growth(flows, rtt, response.rate, setting.epoch_s, alpha, **more)
 
 
+@pytest.mark.slow
 @given(**POINT)
 @settings(max_examples=5)
 def test_beyond_the_limit_the_delay_equation_grows_and_below_it_decays(**drawn) -> None:
@@ -77,6 +78,7 @@ def test_the_delay_margin_of_the_theory_notes_example() -> None:
     assert simulated(setting, 50.0, 0.5, alpha, late=1.5) < 1.0 < simulated(setting, 50.0, 0.5, alpha, late=1.7)
 
 
+@pytest.mark.slow
 @given(**POINT, share=st.floats(0.02, 1.6))
 @settings(max_examples=25)
 def test_the_spectral_radius_undelayed_is_the_lifted_matrixs(share: float, **drawn) -> None:

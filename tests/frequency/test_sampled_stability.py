@@ -143,6 +143,7 @@ def test_factors_of_many_points_are_those_of_each() -> None:
     assert many.min() < 1.0 < many.max()
 
 
+@pytest.mark.slow
 def test_a_proof_over_a_box_holds_at_its_points() -> None:
     flows, rtt = (60.0, 400.0), (0.01, 0.05)
     found = box_upper_gain(LOOP, flows, rtt, LOOP.starts(flows, rtt))
@@ -210,6 +211,7 @@ def test_the_nearest_crossing_is_the_gain_margin_of_a_stable_loop() -> None:
     assert (nearest_crossings(few, flows, rtt) == 0.0).all()
 
 
+@pytest.mark.slow
 def test_a_crossing_inside_a_box_is_found() -> None:
     # stable at the corners that a proof begins with, unstable nowhere it may end
     flows, rtt = (30.0, 400.0), (0.01, 0.12)

@@ -180,6 +180,7 @@ def test_a_ramp_is_called_too_poor_or_weak() -> None:
 # Peers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["plain", "damped", "stiff", "coloured", "scales", "few states"])
 def test_the_best_of_ours_is_as_good_as_the_best_of_sippys(kind) -> None:
     pytest.importorskip("sippy_unipi", reason="SIPPY is not installed; remedy: pip install sippy-unipi")
@@ -337,6 +338,7 @@ def test_a_seed_gives_the_same_again_and_draws_lie_around_the_poles() -> None:
     assert np.abs(one.pole_draws.mean(axis=0) - one.poles).max() < 0.05
 
 
+@pytest.mark.slow
 def test_the_spread_of_the_draws_is_that_of_many_traces() -> None:
     found = [
         identify(connet(seed, 1.0, 6000)[0], order=2, horizon=6, refine=False, bootstrap=0).poles for seed in range(25)
@@ -536,6 +538,7 @@ def test_wrong_use_is_one_line(table, arguments, said, capsys) -> None:
 # Records and figures
 
 
+@pytest.mark.slow
 def test_a_result_shows_itself() -> None:
     found = identify(traced(plant(16, (0.8, 0.5)), 1500, 0.1), bootstrap=20, held_out=0.3, horizon=6)
     title, rows, _ = found.table()

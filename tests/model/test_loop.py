@@ -53,6 +53,7 @@ def test_magnitude_and_lag_are_the_response_in_polar_form(loop: DelayLoop, w: fl
     np.testing.assert_allclose(response(loop, w), polar, rtol=1e-11)
 
 
+@pytest.mark.slow
 @given(loops(), st.floats(0.2, 4.0))
 @settings(max_examples=150)
 def test_every_lag_crossing_is_found_and_is_one(loop: DelayLoop, half_turns: float) -> None:

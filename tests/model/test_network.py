@@ -635,6 +635,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(
     st.sampled_from([CONTENT, TOPOHUB]),

@@ -127,6 +127,7 @@ def split_networks(draw) -> Network:
     return Network(links=links, demands=tuple(demands))
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(split_networks())
 def test_any_split_follows_the_formulas_and_conserves(problem) -> None:

@@ -41,6 +41,7 @@ def test_more_aliases_change_nothing(theta: float, extra: float, **drawn) -> Non
     assert abs(found - expected) <= 1e-8 * abs(expected)
 
 
+@pytest.mark.slow
 @given(
     queue=st.booleans(),
     window=st.floats(0.2, 6.0),

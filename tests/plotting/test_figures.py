@@ -232,6 +232,7 @@ assert not loaded, loaded
 """
 
 
+@pytest.mark.slow
 def test_plotting_leaves_pyplot_and_other_libraries_alone(tmp_path) -> None:
     """With pyplot comes a choice of backend, and figures that stay in memory."""
     ran = subprocess.run([sys.executable, "-c", ALONE], cwd=tmp_path, capture_output=True, text=True, timeout=300)

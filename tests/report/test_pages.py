@@ -74,6 +74,7 @@ def content(request: pytest.FixtureRequest, made: dict[str, bytes]) -> bytes:
     return made[request.param]
 
 
+@pytest.mark.slow
 def test_a_page_is_well_formed_and_needs_nothing_else(content: bytes) -> None:
     found = read_page(content)
     assert found.wrong == []
@@ -112,6 +113,7 @@ def test_a_page_is_open_to_all_readers(content: bytes) -> None:
     assert all(after <= before + 1 for before, after in pairwise(levels))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["arc", "hftrac", "comparison", "evaluation", "sweep"])
 def test_the_same_record_gives_the_same_bytes(name: str, made: dict[str, bytes]) -> None:
     first = made.setdefault(name, PAGES[name]())
@@ -136,6 +138,7 @@ def words(content: bytes) -> str:
     return " ".join(" ".join(read_page(content.replace(b"<wbr>", b"")).text).split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DESIGNS)
 def test_a_design_shows_what_it_says_of_itself(name: str, made: dict[str, bytes]) -> None:
     design = a_design(name)
@@ -157,6 +160,7 @@ MOODS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MOODS)
 def test_the_verdict_comes_first_and_its_colour_is_that_of_the_status(name: str, made: dict[str, bytes]) -> None:
     content = made.setdefault(name, PAGES[name]()).decode()
@@ -167,6 +171,7 @@ def test_the_verdict_comes_first_and_its_colour_is_that_of_the_status(name: str,
     assert content.index("class='verdict") < content.index("<h2>")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in DESIGNS if name != "arc, no equilibrium"])
 def test_the_python_of_a_page_makes_the_same_design(name: str, made: dict[str, bytes]) -> None:
     lines = python_of(made.setdefault(name, PAGES[name]()))
@@ -195,6 +200,7 @@ def executed(lines: list[str]) -> dict[str, Any]:
     return names
 
 
+@pytest.mark.slow
 def test_a_page_says_the_command_that_made_it(made: dict[str, bytes]) -> None:
     assert "python -m netctrl.design arc --N 50" in read_blocks(made.setdefault("arc", PAGES["arc"]()))
 
@@ -212,6 +218,7 @@ def certificate_of(make: Callable[[], Any]) -> Any:
         return error.design.certificate
 
 
+@pytest.mark.slow
 def test_the_map_tells_the_margins_that_a_design_at_that_point_has(made: dict[str, bytes]) -> None:
     """Against `netctrl.arc` itself with this gain, at points of each class."""
     found = values_of(made.setdefault("arc", PAGES["arc"]()))
@@ -236,6 +243,7 @@ def test_the_map_tells_the_margins_that_a_design_at_that_point_has(made: dict[st
     assert len(seen) >= 3
 
 
+@pytest.mark.slow
 def test_the_keys_begin_at_the_design(made: dict[str, bytes]) -> None:
     found = values_of(made.setdefault("arc", PAGES["arc"]()))
     row, column = divmod(found["start"], len(found["x"]))
@@ -298,6 +306,7 @@ def test_files_that_come_with_netctrl_are_read_by_name_on_any_machine() -> None:
     assert own == f"netctrl.read({__file__!r})"
 
 
+@pytest.mark.slow
 def test_a_page_is_written_whole_or_not_at_all(tmp_path) -> None:
     file = tmp_path / "report.html"
     a_design("mpcc").report(file)
@@ -317,6 +326,7 @@ def test_the_reader_sees_what_is_wrong() -> None:
     assert any("ends another" in each for each in found.wrong)
 
 
+@pytest.mark.slow
 def test_an_evaluation_shows_its_cases_its_reasons_and_its_metrics(made: dict[str, bytes]) -> None:
     evaluation = netctrl.evaluate("arc", only=["7.2", "8.2.2", "8.3"], seeds=2, quick=True)
     found = words(made.setdefault("evaluation", PAGES["evaluation"]()))

@@ -43,6 +43,7 @@ def test_a_figure_falls_into_its_columns() -> None:
         assert "left out" not in each.svg
 
 
+@pytest.mark.slow
 def test_a_place_is_where_matplotlib_draws_it() -> None:
     """A single marker of a semi-logarithmic panel, by the coordinates that stand in the SVG."""
     figure = two_columns()
@@ -52,6 +53,7 @@ def test_a_place_is_where_matplotlib_draws_it() -> None:
     assert drawing.place(below, 2.0, 3.0) == pytest.approx(tuple(map(float, drawn)), abs=0.06)
 
 
+@pytest.mark.slow
 def test_ids_are_a_figures_own_and_styles_are_attributes() -> None:
     one, other = (drawings(two_columns(), name)[0].svg for name in ("f", "g"))
     ids = [set(re.findall(r' id="([^"]+)"', text)) for text in (one, other)]

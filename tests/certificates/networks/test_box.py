@@ -45,6 +45,7 @@ def gain(found: NetworkCertificate) -> float:
     return found.certificate.margins.gain_margin_db
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sender", ["reno", "cubic"])
 def test_a_box_is_proved_and_its_points_keep_what_is_proved(sender: str) -> None:
     scenario = lot(Pi2Queue(), sender)
@@ -66,6 +67,7 @@ def test_a_box_is_proved_and_its_points_keep_what_is_proved(sender: str) -> None
         assert point.certificate.margins.phase_margin_deg >= found.box.phase_margin_deg - 0.1
 
 
+@pytest.mark.slow
 def test_the_worst_point_is_that_of_a_finer_grid() -> None:
     scenario = lot(Pi2Queue())
     found = certify_network(scenario, capacity_bit_per_s={"l1": (45e6, 70e6)})
@@ -80,6 +82,7 @@ def test_the_worst_point_is_that_of_a_finer_grid() -> None:
     assert found.links[1].capacity_bit_per_s == found.box.ranges[0].worst
 
 
+@pytest.mark.slow
 def test_one_link_s_box_is_that_of_one_queue() -> None:
     single = lot(Pi2Queue(), links=1).replace(flows=lot(Pi2Queue(), links=1).flows[:1])
     both = certify_network(single, rtt_s={"long": (0.03, 0.05)}, flows={"long": (8.0, 12.0)})
@@ -90,6 +93,7 @@ def test_one_link_s_box_is_that_of_one_queue() -> None:
     assert 6.0 < both.box.gain_margin_db_proved <= queue.gain_margin_db
 
 
+@pytest.mark.slow
 def test_unstable_points_and_points_without_an_equilibrium_are_found() -> None:
     fast = lot(Pi2Queue(alpha=0.6, beta=12.0))
     found = certify_network(fast, rtt_s={"long": (0.03, 0.3)})
@@ -105,6 +109,7 @@ def test_unstable_points_and_points_without_an_equilibrium_are_found() -> None:
     assert "output would be above 1" in few.certificate.warnings[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("queue", "ranges", "said"),
     [
@@ -153,6 +158,7 @@ def test_more_than_six_ranges_are_refused() -> None:
         )
 
 
+@pytest.mark.slow
 def test_eigenvalues_of_a_certificate_cross_where_its_margin_says() -> None:
     scenario = lot(Pi2Queue())
     found = certify_network(scenario, rtt_s={"long": (0.04, 0.06)})
@@ -163,6 +169,7 @@ def test_eigenvalues_of_a_certificate_cross_where_its_margin_says() -> None:
         eigenloci(scenario, certify_network(scenario, flows={"long": 900.0}))
 
 
+@pytest.mark.slow
 def test_the_command_line_reads_ranges_and_writes_file_picture_and_report(tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     given = ["network", "parking-lot", "--rtt", "long=35ms:45ms,cross-first=20ms", "--N", "cross-second=12"]
@@ -181,6 +188,7 @@ def test_the_command_line_reads_ranges_and_writes_file_picture_and_report(tmp_pa
     assert "<svg" in page or "<img" in page
 
 
+@pytest.mark.slow
 def test_six_decibels_end_where_the_reach_says() -> None:
     scenario = lot(Pi2Queue(alpha=0.2, beta=4.0))
     found = certify_network(scenario, reach=True)

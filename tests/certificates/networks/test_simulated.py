@@ -20,6 +20,7 @@ def swings(scenario: Scenario) -> tuple[np.ndarray, np.ndarray]:
     return tuple(waits[:, (found.time_s > end - 20.0) & (found.time_s < end)].std(axis=1) for end in (70.0, 120.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beta", [3.2, 0.32])
 @pytest.mark.parametrize(
     ("rates", "long", "cross", "rtt"), [((100e6, 80e6), 10, 10, 0.1), ((1000e6, 700e6, 800e6), 60, 100, 0.06)]

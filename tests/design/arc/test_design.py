@@ -166,6 +166,7 @@ def asked_for(window: float, rtt_s: float, epochs: float, utilization: float, st
     }
 
 
+@pytest.mark.slow
 @given(**OPERATING)
 @settings(max_examples=8)
 def test_a_design_is_admissible_and_at_its_aim(**drawn) -> None:
@@ -201,6 +202,7 @@ def test_units_do_not_matter(unit: float, packet: float, **drawn) -> None:
 
 
 class TestBox:
+    @pytest.mark.slow
     @given(
         st.floats(1.6, 100.0),
         st.floats(1.0, 8.0),
@@ -321,6 +323,7 @@ class TestWarnings:
         assert tcp_equilibrium(edge, 0.5, 1225.0).marking == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "requested",
     [
@@ -379,6 +382,7 @@ def test_refused_at_the_door(requested: dict, argument: str) -> None:
     assert refused.value.argument == argument
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "requested",
     [{}, {"epoch_s": 0.1}, {"utilization": 1.0, "target_queue_packets": 50.0}],

@@ -43,6 +43,7 @@ def test_numbers_of_the_thesis_example(weight, windows):
     assert [window(law, q) for q in (0.0, 100.0, 500.0, 1100.0, 5000.0)] == pytest.approx(windows, abs=5e-7)
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(st.integers(1, 200), st.floats(1e8, 4e11), st.floats(1e-6, 1e-3), st.floats(1e-2, 1e3), st.integers(1, 30))
 def test_the_closed_form_is_the_program_s_solution_whatever_the_network(flows, rate, rtt, weight, horizon):
@@ -53,6 +54,7 @@ def test_the_closed_form_is_the_program_s_solution_whatever_the_network(flows, r
     assert proof.qp_residual < 1e-9
 
 
+@pytest.mark.slow
 @given(st.floats(0.1, 1e3), st.integers(1, 12), st.integers(2, 64))
 @settings(max_examples=30)
 def test_with_the_prediction_nothing_idles_and_margins_hold_at_any_round_trip(weight, packets, flows):
@@ -140,6 +142,7 @@ def test_no_flows_is_no_design():
         netctrl.mpcc(0, 1e9, 1e-5)
 
 
+@pytest.mark.slow
 def test_command_line_writes_what_it_shows(tmp_path, capsys):
     file, picture = tmp_path / "law.json", tmp_path / "law.png"
     extra = ["--window-weight", "10", "--table", "1:64", "--accept", "stable", "-o", str(file), "--plot", str(picture)]

@@ -209,6 +209,7 @@ def test_a_replay_predicts_and_sets_rates(tmp_path):
     assert pacing_values(design.law, found.run.state)["samples"] == 400.0
 
 
+@pytest.mark.slow
 def test_command_line_writes_what_it_shows(tmp_path, capsys):
     file, picture = tmp_path / "law.json", tmp_path / "law.png"
     requested = [

@@ -57,6 +57,7 @@ def dense_margins(law: PiSubject, box: Box, alphas: np.ndarray, betas: np.ndarra
     return least
 
 
+@pytest.mark.slow
 def test_pies_gains_are_the_best_of_all_that_linux_takes() -> None:
     design = queue_design("pie", **HOME)
     law = SUBJECTS["pie"]()
@@ -68,6 +69,7 @@ def test_pies_gains_are_the_best_of_all_that_linux_takes() -> None:
     assert design.certificate.disk_margin == pytest.approx(margins[enough[-1]].max(), rel=2e-3)
 
 
+@pytest.mark.slow
 def test_pi2s_integral_gain_is_the_greatest_on_a_dense_grid() -> None:
     where = {**HOME, "senders": ("reno", "creno")}
     design = queue_design("pi2", **where)
@@ -91,6 +93,7 @@ def test_the_greatest_disk_margin_at_an_alpha_is_that_of_a_dense_grid() -> None:
     assert design.inputs.least_disk_margin is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("law", "where"), [("pie", HOME), ("dualpi2", FAR), ("pi2", {**HOME, "senders": "reno+creno"})]
 )
@@ -112,6 +115,7 @@ def test_the_proved_disk_margin_is_a_bound_at_random_points(law: str, where: dic
     assert seen >= 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", ["pie", "pi2", "dualpi2"])
 def test_the_nonlinear_fluid_comes_to_rest_in_the_box_and_with_up_to_twice_the_gain(law: str) -> None:
     where = {"rtt_s": (0.02, 0.06), "flows": (10.0, 20.0), "capacity_bit_per_s": 50e6, "senders": "reno"}
@@ -128,6 +132,7 @@ def test_the_nonlinear_fluid_comes_to_rest_in_the_box_and_with_up_to_twice_the_g
             assert growth(loop, n, tau, gain, 40.0, 6.0 * (tau + 0.015)) < 0.0
 
 
+@pytest.mark.slow
 def test_what_is_certified_is_what_the_target_computes() -> None:
     for law, where in (("pie", HOME), ("dualpi2", FAR)):
         design = queue_design(law, **where)
@@ -174,6 +179,7 @@ def test_the_line_of_red_is_the_steepest_and_holds_twice_the_heaviest_load(
     assert min(each.disk_margin for each in worse if each is not None) < 2.0 / 3.0
 
 
+@pytest.mark.slow
 def test_a_design_is_the_same_after_it_is_saved_and_read(tmp_path) -> None:
     for law, given, where in (("pie", {}, HOME), ("wred", {"min_bytes": 100_000}, SWITCH)):
         design = netctrl.queue_design(law, parameters=given, **where)

@@ -44,6 +44,7 @@ def test_each_of_100_000_packets_has_the_fate_that_linux_gives_it(packets, law):
     assert max(base) == pytest.approx(FACTS["largest_base"], abs=1e-8 * 2**32)
 
 
+@pytest.mark.slow
 def test_the_packets_see_all_that_the_law_does(packets):
     """From no mark to overload, with all codepoints; a law whose coupling or square is off by a hundredth is seen."""
     assert {packet.codepoint for packet in packets} == {0, 1, 2, 3}

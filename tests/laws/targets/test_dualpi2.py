@@ -86,6 +86,7 @@ def drawn_step(random, law, state):
     return (2, int(scalable), int(ect), backlog, mtu, first, second), state, FATES[verdict]
 
 
+@pytest.mark.slow
 @pytest.mark.needs("compiler")
 def test_the_same_bits_as_in_c(tmp_path):
     random = np.random.default_rng(9332)

@@ -49,6 +49,7 @@ static void replay(const u64 *in, u64 *out)
 FATES = {"pass": 0, "mark": 1, "force": 2}
 
 
+@pytest.mark.slow
 @pytest.mark.needs("compiler")
 def test_the_same_bits_as_in_c(tmp_path):
     random = np.random.default_rng(1993)

@@ -190,6 +190,7 @@ def flow(kind: str, rate: float, rtt: float):
     return RateCap(0.6 * rate, rtt, window="htcp" if kind == "capped" else None)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(
     st.lists(KINDS, min_size=1, max_size=3),

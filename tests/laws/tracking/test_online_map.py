@@ -108,6 +108,7 @@ def test_a_sample_that_is_missing_teaches_nothing_but_time_goes_on():
     assert not np.array_equal(curve.states, start.states)
 
 
+@pytest.mark.slow
 def test_on_a_link_that_lost_two_fifths_of_its_capacity_what_was_learned_stays_calm():
     """Schedules of the old link make R swing; that which learns has the new link's slopes."""
     models = []

@@ -48,6 +48,7 @@ def test_inputs_stay_within_limits_and_the_reference_is_reached(rate, weight):
         assert run(hasty, desired, 600)[1].max() > 95.0  # without it the limits are reached
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=20)
 @given(st.floats(-3.0, 8.0), st.floats(0.0, 0.2))
 def test_what_cannot_be_had_becomes_the_nearest_that_can(delay, margin):

@@ -70,6 +70,7 @@ def test_on_a_curve_each_step_takes_the_same_course():
     assert np.ptp(apart) > 3.0 * np.ptp(alike)
 
 
+@pytest.mark.slow
 def test_on_packets_low_delays_settle_sooner_and_high_rates_are_calmer():
     models = []
     for seed, low in enumerate((5.0, 20.0, 35.0, 50.0, 65.0, 80.0)):

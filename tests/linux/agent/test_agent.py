@@ -539,6 +539,7 @@ def test_the_walls_clock_plays_no_part(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.counts == expected.counts
 
 
+@pytest.mark.slow
 def test_a_flood_costs_a_bounded_number_of_looks_and_lines_in_the_log() -> None:
     """Forged datagrams without end under a peer's address."""
     config = configs(COORDINATED)["S1"]

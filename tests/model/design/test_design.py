@@ -60,6 +60,7 @@ def read(folder: Path, content: Any) -> ArcDesign:
     return read_design(path)
 
 
+@pytest.mark.slow
 @settings(max_examples=8, phases=(Phase.explicit, Phase.generate))
 @given(
     flows=st.floats(20.0, 300.0),

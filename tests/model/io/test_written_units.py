@@ -288,6 +288,7 @@ def holding(keys: tuple[str | int, ...], kinds: tuple[Any, ...], value: Any) -> 
     return value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_quantity_of_a_record_needs_its_unit_and_nothing_else_does(kind: type) -> None:
     found = list(leaves(msgspec.inspect.type_info(kind)))
@@ -300,6 +301,7 @@ def test_every_quantity_of_a_record_needs_its_unit_and_nothing_else_does(kind: t
                 check_units(holding(keys, kinds, 1), kind)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_place_needs_a_unit_whichever_kind_is_meant(kind: type) -> None:
     """A sweep's place doesn't say the kind of its table: what is a quantity in one is no number in another."""

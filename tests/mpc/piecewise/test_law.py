@@ -67,6 +67,7 @@ def test_mpcc_has_a_region_for_each_prefix(horizon: int) -> None:
     np.testing.assert_allclose(inputs[:, 0], expected, atol=AGREEMENT * bdp)
 
 
+@pytest.mark.slow
 def test_a_table_that_covers_too_much_or_too_little_is_seen(planar: PiecewiseLaw) -> None:
     """Its one region without bounds answers everywhere; half of its regions leave feasible states out."""
     random = np.random.default_rng(0)
@@ -106,6 +107,7 @@ def test_largest_balls_in_closed_form() -> None:
     assert chebyshev(Polyhedra(square, np.array([3.0, -4.0, 5.0, -3.0]))) is None
 
 
+@pytest.mark.slow
 def test_the_program_agrees_at_random_states(planar: PiecewiseLaw) -> None:
     found = check_piecewise(planar, integrators(), np.random.default_rng(0), samples=1500)
     assert found.feasible > 500

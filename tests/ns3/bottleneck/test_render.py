@@ -94,6 +94,7 @@ def test_generated_text_is_what_is_stored(case):
         assert same(files[name], (STORED / case / name).read_text(encoding="utf-8")), name
 
 
+@pytest.mark.slow
 def test_fixed_files_are_the_same_in_every_export():
     first, *others = cases().values()
     for other in others:

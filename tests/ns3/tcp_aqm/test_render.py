@@ -158,6 +158,7 @@ def test_a_literal_is_one_token_and_reads_back(text):
     assert plain.decode() == f'"{text}"'
 
 
+@pytest.mark.slow
 @given(st.text(min_size=1, max_size=50), st.text() | st.sampled_from(NASTY))
 def test_no_name_and_no_command_line_changes_the_program(name, argument):
     plain, scenario = kinds(), kinds()

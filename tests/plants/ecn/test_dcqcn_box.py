@@ -45,6 +45,7 @@ def test_discs_contain_the_closed_loop(arriving: bool, width: float) -> None:
     assert (off / radius).max() > 0.5
 
 
+@pytest.mark.slow
 def test_ranges_of_gain_and_phase_are_bounded_by_their_worst_part() -> None:
     loop = dcqcn().over(PACKET)
     for column, ends in ((1, (0.5, 2.0)), (2, (-0.5, 0.5))):
@@ -76,6 +77,7 @@ def test_the_probability_s_slope_is_that_of_the_equilibrium_and_holds_near_it() 
     assert np.all(bound < 1.4 * exact)
 
 
+@pytest.mark.slow
 def test_beyond_its_last_frequency_the_function_has_no_zero() -> None:
     loop = dcqcn().over(PACKET)
     last = loop.beyond((2.0, 10.0), (4e6, 5e6), 3.0)

@@ -32,6 +32,7 @@ def grows(
     return below, above
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [pytest.param(n, marks=[] if n in FAST else [pytest.mark.slow]) for n in range(24)])
 def test_the_fluid_starts_to_oscillate_within_3_percent(seed: int) -> None:
     below, above = grows(random_parking_lot(seed), 1.03)
@@ -51,6 +52,7 @@ def cubic_lot(seed: int) -> QueueNetwork:
     return network_of([law, law], list(rates), groups, 0.003)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "seed", [pytest.param(n, marks=[] if n == 0 else [pytest.mark.slow]) for n in (0, 1, 2, 3, 4, 5, 7, 9)]
 )

@@ -75,6 +75,7 @@ def test_functions_are_near_the_renewal_equations(eta: float, near: float) -> No
     assert exponent == pytest.approx(0.75 - 0.5 * ratio, abs=5e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("eta", "z"), [(0.05, 1.0), (0.05, 2.0), (0.6, 1.0), (3.0, 2.0)])
 def test_flows_drawn_one_by_one_respond_alike(eta: float, z: float) -> None:
     mean = _mean(eta)

@@ -120,6 +120,7 @@ def test_equilibrium_fills_the_link(name: str) -> None:
     assert loop.flows(float(x[1]), 0.08) == pytest.approx(20.0, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LOOPS)
 def test_discs_contain_the_response_in_the_whole_cell(name: str) -> None:
     loop, rng = LOOPS[name], np.random.default_rng(1)

@@ -162,6 +162,7 @@ def test_what_cannot_be_used_is_named(text, said, tmp_path) -> None:
     assert why(tmp_path, text).startswith(said)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(

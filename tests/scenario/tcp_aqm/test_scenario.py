@@ -741,6 +741,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(st.lists(st.tuples(st.sampled_from(PLACES), VALUES | st.just(...)), min_size=1, max_size=3))
 def test_any_change_gives_a_scenario_or_one_line(tmp_path_factory, edits) -> None:
@@ -761,6 +762,7 @@ def test_any_change_gives_a_scenario_or_one_line(tmp_path_factory, edits) -> Non
         assert msgspec.json.decode(msgspec.json.encode(scenario), type=Scenario) == scenario
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(st.data())
 def test_any_damage_to_the_text_gives_a_scenario_or_one_line(tmp_path_factory, data) -> None:

@@ -304,6 +304,7 @@ def small_cases(draw: st.DrawFn) -> tuple[Scenario, list[float], list[int]]:
     return scenario, rates, draw(st.lists(st.sampled_from([0, 1, 4]), min_size=4, max_size=4))
 
 
+@pytest.mark.slow
 @given(small_cases())
 @settings(max_examples=150)
 def test_the_kernel_does_what_a_plain_event_simulation_does(case):
@@ -372,6 +373,7 @@ BROKEN = {"failures": (RegulatorFailure(start=0.3, stop=0.55, rate=6e7),)}
 UDP = {"hops": 2, "cross": CROSSED, "regulated": sources({}, BROKEN, {})}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [*({"discipline": name, **UDP} for name in DISCIPLINES), {"every": TCP, "hops": 2}],

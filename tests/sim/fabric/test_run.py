@@ -63,6 +63,7 @@ def test_one_packets_latency_is_the_sum_of_its_links() -> None:
     assert result.acknowledgements[0, 0] == there + 2 * (8 + 1000) + 4 * (2 + 1000)
 
 
+@pytest.mark.slow
 def test_a_queue_of_single_packets_is_lindleys_recursion_and_that_of_m_d_1() -> None:
     """Poisson packets through one link of 1 Gbit/s at 70 %: finish times by Lindley, mean queue ρ²/(2 (1 − ρ))."""
     rng, count, service, load = np.random.default_rng(5), 100_000, 8800, 0.7

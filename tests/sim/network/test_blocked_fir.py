@@ -65,6 +65,7 @@ def test_tiles_have_every_tap_once(seed: int) -> None:
     )
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.integers(0, 100))
 @settings(max_examples=30)
 def test_rates_are_the_sums_that_the_taps_say_in_whatever_company(seed: int, step: int) -> None:

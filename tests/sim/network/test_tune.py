@@ -204,6 +204,7 @@ def losses_at(requested: Scenario, utilizations: np.ndarray) -> np.ndarray:
     )
 
 
+@pytest.mark.slow
 def test_the_greatest_utilization_is_that_of_brute_force() -> None:
     requested = scenario(Fifo())
     step = 4e-3

@@ -116,6 +116,7 @@ def test_sixteen_paced_flows_are_those_of_ns_3(bdps, tmp_path):
     assert delay - 0.1 * other_delay < other_delay < delay + device + 0.1 * other_delay
 
 
+@pytest.mark.slow
 def test_a_cubic_flow_is_that_of_the_fluid():
     rate, delay = on_packets(of("cubic", duration=100.0))
     fluid = simulate_bottleneck([CubicFlow(RTT + PACKET / RATE)], RATE, 1e5, 100.0)

@@ -59,6 +59,7 @@ TRAFFIC = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_each_packet_has_the_fate_that_rfc_9332_s_algorithm_gives_it(seed):
     """110,000 packets of evenly spaced datagrams with the same random numbers: each sample is a packet's time."""
@@ -138,6 +139,7 @@ def reno_window(q: float) -> float:
     return (1.0 / q + a) / (1.0 + a)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("base", [0.005, 0.01, 0.02])
 def test_coupled_probabilities_give_reno_and_prague_like_rates(base):
     """Of equal round trips, 30 ms: Prague (1 + √3)/(2 p'), Reno 1.31/p' packets, so that their ratio is 1.04 for small
@@ -148,12 +150,14 @@ def test_coupled_probabilities_give_reno_and_prague_like_rates(base):
     assert found[0] / found[1] == pytest.approx((1.0 + sqrt(3.0)) / 2.0 / 1.31, abs=0.06)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coupling", [1.0, 4.0])
 def test_the_coupling_factor_sets_the_ratio(coupling):
     found = windows(under(0.01, bulk("l", "prague", 0.03, 10), coupling=coupling), 0.03)
     assert found[0] == pytest.approx(prague_window(0.01 * coupling), rel=0.04)
 
 
+@pytest.mark.slow
 def test_prague_s_rate_does_not_depend_on_short_round_trips():
     """Below 25 ms its window is in proportion to the round trip; from there on it is the same."""
     for rtt in (0.005, 0.0125, 0.025, 0.05):

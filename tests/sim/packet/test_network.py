@@ -124,6 +124,7 @@ def test_tcp_under_a_law_is_near_that_of_ns3(tmp_path):
 # --- the fluid and plain computations ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", [Fifo(), StaticPacing(factor=1.05), COORDINATED])
 def test_small_packets_are_a_fluid(policy):
     """With delays as in the model. Where packets of 1500 bytes differ from it is in docs/explanation/networks.md."""
@@ -221,6 +222,7 @@ def test_a_central_controller_that_nobody_hears_leaves_nominal_rates():
     np.testing.assert_array_equal(deaf.lost_bytes, static.lost_bytes)
 
 
+@pytest.mark.slow
 def test_a_run_is_the_same_whichever_others_are_made_with_it():
     control = msgspec.structs.replace(COORDINATED, messages=LATE)
     scenario = on_testbed(control, flows=(Demands(spread=LongRangeTraffic()),), duration=8.0)

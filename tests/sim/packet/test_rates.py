@@ -79,6 +79,7 @@ def paid_off(came: list[int], rates: list[int], step: int, bits: Fraction) -> li
 set_rate = called(pace_link)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_packets_leave_when_those_before_them_are_paid_off(seed):
     """Rates that change every 3 ms, from 0 (1 bit/s) and less than a packet a step to more than the capacity.

@@ -119,6 +119,7 @@ def reference(rtts, flows, capacity, buffer, alpha, gamma, d, duration, h=2e-4):
     return grid + h, backlogs, mark
 
 
+@pytest.mark.slow
 def test_an_independent_integrator_agrees():
     rtts = np.array([0.1, 0.25, 0.4])
     lines = Link(

@@ -123,6 +123,7 @@ def test_a_queue_and_losses_lengthen_responses():
     assert idle.summary().links[0].loss_ratio == 0.0
 
 
+@pytest.mark.slow
 def test_sessions_that_never_come_to_ask_are_no_error():
     quiet = simulate(scenario(web(sessions=1, think_time=1e6), duration=10.0))
     assert len(quiet.response_s) == 0

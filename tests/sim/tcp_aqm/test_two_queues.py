@@ -103,6 +103,7 @@ def second_integrator(queue, capacity, rtt, counts, seconds, h=1e-4):
     return kept
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("counts", "rate"), [((4, 4), 4e7), ((2, 6), 1.2e8)])
 def test_a_second_integrator_agrees(counts, rate):
     """From a start with empty queues, through overshoot, to rest: the C queue within 2 % of its peak."""

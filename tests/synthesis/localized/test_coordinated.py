@@ -361,6 +361,7 @@ def test_no_link_answers_before_it_hears(name: int | str, communication: str) ->
 # --- order and laws -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.floats(-1.5, 1.5), st.booleans())
 @settings(max_examples=25)
 def test_who_knows_more_pays_less(seed: int, decades: float, circle: bool) -> None:

@@ -46,6 +46,7 @@ def synthesis(n_jobs: int) -> LocalizedSynthesis:
     return localized(model, weight, information, horizon=16, n_jobs=n_jobs)
 
 
+@pytest.mark.slow
 def test_one_worker_two_and_a_cluster_find_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     alone, two = synthesis(1), synthesis(2)
     assert alone.distinct == len(alone.law.columns) > 2 * 64

@@ -212,6 +212,7 @@ def test_what_other_links_know_is_worth_something(name: str, mu: float) -> None:
     assert design(one, mu).cost > coordinated(one.model, mu, pattern).cost
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.floats(-2.0, 2.0), st.floats(-6.0, 6.0))
 @settings(max_examples=15)
 def test_units_do_not_matter_and_coordination_never_costs_more(seed: int, decades: float, unit: float) -> None:

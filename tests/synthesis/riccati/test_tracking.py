@@ -89,6 +89,7 @@ def test_the_kalman_gain_is_scipy_s(seed):
     assert pytest.approx((A @ P @ C.T + S) @ np.linalg.inv(C @ P @ C.T + V), rel=1e-6, abs=1e-8) == L
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from([1, 2]))
 def test_steps_of_the_law_are_the_linear_loop(seed, m):
