@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -321,17 +322,20 @@ def public_definitions(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDe
     return [node for node in found if overload not in map(ast.dump, node.decorator_list)]
 
 
-DEFINED = [(path, node) for path in MODULES for node in public_definitions(path)]
+@cache
+def defined() -> list[tuple[Path, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]]:
+    """Those of all modules; read when a test asks, not while tests are collected."""
+    return [(path, node) for path in MODULES for node in public_definitions(path)]
 
 
 def test_public_names_have_docstrings():
-    bare = [f"{named(path)}: {node.name}" for path, node in DEFINED if not (ast.get_docstring(node) or "").strip()]
+    bare = [f"{named(path)}: {node.name}" for path, node in defined() if not (ast.get_docstring(node) or "").strip()]
     assert bare == []
 
 
 def test_public_functions_and_methods_are_annotated():
     bare = []
-    for path, node in DEFINED:
+    for path, node in defined():
         methods = [part for part in ast.iter_child_nodes(node) if isinstance(part, FUNCTION)]
         for function in [node] if isinstance(node, FUNCTION) else methods:
             if not function.name.startswith("_"):
