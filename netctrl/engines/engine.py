@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypedDict, overload
 
 from netctrl.engines.case import Case, case_of, kind_of, words_of
-from netctrl.errors import InvalidValue, any_of, checked_function, checked_jobs, checked_whole
+from netctrl.errors import InvalidValue, checked_function, checked_jobs, checked_whole, checked_word
 from netctrl.model.io.provenance import Provenance, provenance
 from netctrl.register import ENGINES
 
@@ -130,10 +130,10 @@ def engine_for(x: Any, engine: str = "auto") -> Engine:
     InvalidValue
         An unknown engine, or one that lacks a feature; the message lists the engines that have it.
     """
-    if engine not in ("auto", *(known := ENGINES.usable())):
-        if engine in ENGINES:
-            ENGINES[engine]  # says what is wrong with its package
-        raise InvalidValue("engine", engine, any_of(("auto", *known), engine))
+    known = ("auto", *ENGINES.usable())
+    if isinstance(engine, str) and engine not in known and engine in ENGINES:
+        ENGINES[engine]  # says what is wrong with its package
+    checked_word("engine", engine, known)
     lacking = supports(x)
     able = [name for name, lack in lacking.items() if lack is None]
     if engine == "auto":

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import netctrl
 from netctrl.engines.compare import Comparison, _rows
+from netctrl.errors import InvalidValue
 from netctrl.model.io.provenance import provenance
 from netctrl.scenario.bottleneck.line import SingleFlow
 from netctrl.scenario.bottleneck.scenario import bottleneck
@@ -51,3 +54,9 @@ def test_the_table_and_the_verdict_have_no_percentage_of_nothing():
 def test_means_that_are_equal_have_no_difference():
     runs = {engine: [{("backlog", "line"): 2e4}] for engine in ("packet", "ns3")}
     assert [row.apart for row in _rows(runs, ("packet", "ns3"))] == ["", ""]
+
+
+@pytest.mark.parametrize("engine", [np.zeros((2, 2)), np.array([1j]), None, 1, ["fluid"], "fluids"], ids=repr)
+def test_an_engine_is_named_by_a_word(engine) -> None:
+    with pytest.raises(InvalidValue, match="engine: got .* takes one of auto, fluid"):
+        netctrl.simulate("arc-staircase-bulk", engine)
