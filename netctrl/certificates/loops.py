@@ -28,6 +28,7 @@ __all__ = [
     "box_loops",
     "check_bounded",
     "classes_of",
+    "loop_at",
     "loops_of",
     "read_mixture",
     "usual_margins",
@@ -126,6 +127,13 @@ def loops_of(
         points = [((n, n), (tau, tau)) for each in around for n, tau in loop.starts(*each)]
         found.append(_covered(loop, points if around else [(box.flows, box.rtt)]))
     return found
+
+
+def loop_at(subject: Subject, mixture: Mixture, box: Box, flows: float, rtt: float) -> QueueLoop:
+    """The loop whose range of outputs has the equilibrium of a point; the last where none has."""
+    classes = classes_of(subject, mixture, box.inputs.stretches)
+    loops = subject.loops(classes, box.rate, box.inputs.packet_size_bytes)
+    return next((each for each in loops if each.holds(each.output(flows, rtt))), loops[-1])
 
 
 def _check_pace(loop: QueueLoop, box: Box) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from netctrl.certificates.box import Box, Where, box_of, sender_names
 from netctrl.certificates.ecn.subjects import EcnSubject
-from netctrl.certificates.loops import classes_of, read_mixture
+from netctrl.certificates.loops import loop_at, read_mixture
 from netctrl.certificates.subject import Subject
 from netctrl.errors import InvalidValue
 from netctrl.plants.queues.cubic_response import cubic_share
@@ -60,10 +60,8 @@ def with_senders(box: Box, names: tuple[str, ...]) -> Box:
 
 def _is_curved(subject: Subject, box: Box) -> bool:
     """Whether Cubic follows its own curve, and not only the Reno-friendly line, where windows are largest."""
-    classes = classes_of(subject, read_mixture(LINUX_SENDERS[0]), box.inputs.stretches)
-    loops = subject.loops(classes, box.rate, box.inputs.packet_size_bytes)
     at = box.flows[0], box.rtt[1]
-    loop = next((each for each in loops if each.holds(each.output(*at))), loops[-1])
+    loop = loop_at(subject, read_mixture(LINUX_SENDERS[0]), box, *at)
     x = float(loop.output(*at))
     return any(
         cubic_share(

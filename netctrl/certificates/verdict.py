@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from netctrl.certificates.box import MIN_FACTOR, MIN_PHASE_DEG, MIN_WINDOW, Box
 from netctrl.certificates.ecn.ramp import dctcp_in_time, in_time
-from netctrl.certificates.loops import Mixture, box_loops, classes_of, read_mixture, usual_margins
+from netctrl.certificates.loops import Mixture, box_loops, loop_at, read_mixture, usual_margins
 from netctrl.certificates.margin_records import SampledLoop, SenderVerdict
 from netctrl.certificates.record import QueueVerdict
 from netctrl.certificates.red import RedSubject
@@ -69,6 +69,7 @@ class _Judged(NamedTuple):
     """A box with one sender or mixture."""
 
     verdict: SenderVerdict
+    loops: Loops
     phase: SampledLoop | None = None
     """The loop at the point with the least phase margin; None where it isn't stable."""
     reduction: SampledLoop | None = None
@@ -107,13 +108,14 @@ def _linear_verdict(subject: Subject, box: Box) -> QueueVerdict:
             senders=senders,
         )
     sampled, phase, reduction = _least_of(each)
+    loops = [pair for found in each for pair in found.loops]
     lacking_s = min((at.rtt_s for found in each for at in found.points if not at.keeps), default=inf)
     return QueueVerdict(
         status=status,
         linear=usual_margins(subject, box),
         sampled=sampled,
         reach=reach(subject, box, likely=isinf(lacking_s), lacking_s=lacking_s),
-        warnings=(*subject.notes, *_about_senders(subject, box), *_about_proofs(subject, box)),
+        warnings=(*subject.notes, *_about_senders(subject, loops, box), *_about_proofs(loops, box)),
         least_phase=phase,
         least_reduction=reduction,
         senders=senders,
@@ -143,14 +145,15 @@ def _of_sender(subject: Subject, box: Box) -> _Judged:
     """A box of one sender or mixture."""
     name, reason = box.inputs.senders[0], absent(subject, box)
     if reason is not None:
-        return _Judged(SenderVerdict(sender=name, status=Status.INFEASIBLE, sampled=None), why=reason)
+        return _Judged(SenderVerdict(sender=name, status=Status.INFEASIBLE, sampled=None), [], why=reason)
     loops = box_loops(subject, box)
     found = worst(loops, box)
     sampled = _sampled(box, found)
     if not sampled.stable:
-        return _Judged(SenderVerdict(sender=name, status=Status.UNSTABLE, sampled=sampled))
+        return _Judged(SenderVerdict(sender=name, status=Status.UNSTABLE, sampled=sampled), loops)
     looked = _Judged(
         SenderVerdict(sender=name, status=Status.STABLE, sampled=sampled),
+        loops,
         _least(loops, box, lambda each: each.phase),
         _least(loops, box, lambda each: each.reduction),
     )
@@ -159,7 +162,7 @@ def _of_sender(subject: Subject, box: Box) -> _Judged:
     return looked._replace(verdict=replace(looked.verdict, status=Status.ADMISSIBLE))
 
 
-def _about_senders(subject: Subject, box: Box) -> list[str]:
+def _about_senders(subject: Subject, loops: Loops, box: Box) -> list[str]:
     """Warning that Linux's senders have less in this box than those that were asked for, which are sent at a rate; or
     none."""
     asked = [read_mixture(name) for name in box.inputs.senders]
@@ -170,7 +173,7 @@ def _about_senders(subject: Subject, box: Box) -> list[str]:
         reason = absent(subject, ours)
         if reason is not None:
             return [f"with Linux's senders there is no equilibrium in this box: {reason}"]
-        least, theirs = (least_looked_at(box_loops(subject, each), each) for each in (ours, box))
+        least, theirs = least_looked_at(box_loops(subject, ours), ours), least_looked_at(loops, box)
     except InvalidValue:  # RED has no loop of these with several round-trip times
         return []
     less = decibel(theirs.factor) - decibel(least.factor)
@@ -188,9 +191,8 @@ def least_looked_at(loops: Loops, box: Box) -> Worst:
     return min((each for found in loops for each in _looked_at(*found, box)), key=lambda each: each.factor)
 
 
-def _about_proofs(subject: Subject, box: Box) -> list[str]:
+def _about_proofs(loops: Loops, box: Box) -> list[str]:
     """Warning that nothing is proved of the loops without bounds over cells; or none."""
-    loops = box_loops(subject, box)
     looked = sum(len(box_points(loop, box)) for _, loop in loops if loop.several_clocks)
     between = "" if box.point else f", at {looked} points and at those near the worst of them"
     why = "acknowledgements clock flows of several round-trip times: no bound over cells is known, nothing is proved"
@@ -200,10 +202,8 @@ def _about_proofs(subject: Subject, box: Box) -> list[str]:
 def absent(subject: Subject, box: Box) -> str | None:
     """Why the box has a point without an equilibrium that the loop describes; None: it has no such point."""
     for mixture in map(read_mixture, box.inputs.senders):
-        classes = classes_of(subject, mixture, box.inputs.stretches)
-        loops = subject.loops(classes, box.rate, box.inputs.packet_size_bytes)
         most = box.flows[1], box.rtt[0]
-        loop = next((each for each in loops if each.holds(each.output(*most))), loops[-1])
+        loop = loop_at(subject, mixture, box, *most)
         windows = loop.windows(*most)
         least = int(np.argmin(windows))
         if windows[least] < MIN_WINDOW * (1.0 - 1e-9):
