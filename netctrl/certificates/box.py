@@ -20,6 +20,7 @@ __all__ = [
     "Judged",
     "Where",
     "box_of",
+    "ends",
     "sender_names",
     "several",
 ]
@@ -96,7 +97,7 @@ def box_of(
     stretches: Sequence[float] = (1.0,),
 ) -> Box:
     """The box in the coordinates of a loop. Only the rate per flow counts, so a range of rates is one of flows."""
-    rtt = _ends("rtt", rtt_s, "a round-trip time above 0 in seconds, or a range", TIMES)
+    rtt = ends("rtt", rtt_s, "a round-trip time above 0 in seconds, or a range", TIMES)
     size = checked_quantity("packet_size", packet_size_bytes, "a size in bytes", SIZES)
     names = sender_names("reno" if senders is None else senders)
     if not names:
@@ -117,7 +118,7 @@ def box_of(
             raise InvalidValue("rtt", rtt, "one round-trip time with a window; give flows and a capacity for a range")
         if len(stretched) > 1 or any("+" in name for name in names):
             raise InvalidValue("window", window_packets, "one class of flows; give flows and a capacity for several")
-        window = _ends("window", window_packets, "a window above 0 in packets, or a range")
+        window = ends("window", window_packets, "a window above 0 in packets, or a range")
         trip = rtt[0] * stretched[0] + subject.target_s
         rate = window[1] / trip  # of one flow
         inputs = CertifyInputs(flows=None, capacity_bit_per_s=None, window_packets=window, **given)
@@ -125,8 +126,8 @@ def box_of(
     if flows is None or capacity_bit_per_s is None:
         missing = "flows" if flows is None else "capacity"
         raise InvalidValue(missing, None, "flows and a capacity, or a window")
-    number = _ends("flows", flows, "a number of flows above 0, or a range")
-    capacity = _ends("capacity", capacity_bit_per_s, "a rate above 0 in bit/s, or a range", RATES)
+    number = ends("flows", flows, "a number of flows above 0, or a range")
+    capacity = ends("capacity", capacity_bit_per_s, "a rate above 0 in bit/s, or a range", RATES)
     if subject.in_bytes and capacity[0] != capacity[1]:
         raise InvalidValue("capacity", capacity, f"one rate: the thresholds of {subject.name} are in bytes")
     inputs = CertifyInputs(flows=number, capacity_bit_per_s=capacity, window_packets=None, **given)
@@ -153,7 +154,8 @@ def several(argument: str, values: object) -> tuple[Any, ...]:
         raise InvalidValue(argument, values, "a sequence") from None
 
 
-def _ends(argument: str, value: float | Ends, takes: str, limits: Ends = NUMBERS) -> Ends:
+def ends(argument: str, value: Any, takes: str, limits: Ends = NUMBERS) -> Ends:
+    """A value or a range (low, high) within limits as a range, else InvalidValue."""
     both = tuple(value) if isinstance(value, Sequence) else (value, value)
     if len(both) != 2:
         raise InvalidValue(argument, value, takes)

@@ -9,13 +9,13 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from netctrl.certificates.box import NUMBERS
+from netctrl.certificates.box import NUMBERS, ends
 from netctrl.certificates.networks.margins import Limits, covered, limits_of, scanned
 from netctrl.certificates.networks.scenario import Changed, check_links
 from netctrl.errors import InvalidValue, did_you_mean
 from netctrl.plants.queue_networks.bounded import NetworkLoop
 from netctrl.scenario.scenario import Scenario
-from netctrl.units import RATES, TIMES, checked_quantity
+from netctrl.units import RATES, TIMES
 
 __all__ = ["KINDS", "Kind", "Looked", "NetworkRange", "Searched", "Worst", "looked_at", "ranges_of", "worst_of"]
 
@@ -97,21 +97,11 @@ def ranges_of(scenario: Scenario, given: Mapping[Kind, Mapping[str, Any] | None]
         for name, value in (ranges or {}).items():
             if name not in names:
                 raise InvalidValue(KINDS[kind], name, f"one of {', '.join(names)}{did_you_mean(name, names)}")
-            found.append(NetworkRange(kind, name, *_ends(kind, name, value)))
+            takes = "a value above 0, or a range (low, high)"
+            found.append(NetworkRange(kind, name, *ends(f"{KINDS[kind]}.{name}", value, takes, _LIMITS[kind])))
     if sum(each.low < each.high for each in found) > _MOST:
         raise InvalidValue("ranges", len(found), f"at most {_MOST} ranges at once")
     return tuple(found)
-
-
-def _ends(kind: Kind, name: str, value: Any) -> tuple[float, float]:
-    argument, takes = f"{KINDS[kind]}.{name}", "a value above 0, or a range (low, high)"
-    both = tuple(value) if isinstance(value, tuple | list) else (value, value)
-    if len(both) != 2:
-        raise InvalidValue(argument, value, takes)
-    low, high = (checked_quantity(argument, end, takes, _LIMITS[kind]) for end in both)
-    if low > high:
-        raise InvalidValue(argument, value, f"{takes}; this range is empty")
-    return low, high
 
 
 def looked_at(at: Mapping[Changed, float], loop_at: Searched) -> Looked:
