@@ -209,17 +209,18 @@ class Tests:
         chosen = [site for file in files for site in sites(file)]
         if 0 < self.requested.sample < len(chosen):
             chosen = random.Random(self.requested.seed).sample(chosen, self.requested.sample)
-        reached = [site for site in chosen if (site.file, site.function) in reaching]
-        self.found.update((site.file, UNREACHED) for site in chosen if site not in set(reached))
+        reached = [site for site in chosen if site[:2] in reaching]
+        self.found.update((site.file, UNREACHED) for site in chosen if site[:2] not in reaching)
         left_out = len(self.items) - len(seconds)
         print(f"{self.package}: {len(chosen)} mutants, {len(seconds)} tests; {left_out} left out", flush=True)
 
         def killed(site: Site) -> bool:
+            code, _ = mutate(site)
             for each in ours[site[:3]]:
-                each.__code__ = mutate(site)[0]
-            return not all(self.passes(i) for i in reaching[site.file, site.function])
+                each.__code__ = code
+            return not all(self.passes(i) for i in reaching[site[:2]])
 
-        longest = [SLACK_S + 5.0 * sum(seconds[i] for i in reaching[site.file, site.function]) for site in reached]
+        longest = [SLACK_S + 5.0 * sum(seconds[i] for i in reaching[site[:2]]) for site in reached]
         for site, outcome in zip(reached, in_children(killed, reached, longest), strict=True):
             self.found[site.file, SURVIVED if outcome is False else KILLED] += 1
             if outcome is False:
