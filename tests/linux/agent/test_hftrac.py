@@ -9,10 +9,9 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from linux_support import kernel
+from linux_support import in_time, kernel
 from places import EXPERIMENTS
 
-from netctrl.errors import NetctrlError
 from netctrl.linux.export.agent import AgentConfig
 from netctrl.plants.routing import at_utilization, routing
 from netctrl.sim.network.demands import DemandSource
@@ -157,16 +156,7 @@ def brief(hftrac, monkeypatch):
 
 def measured(brief, *arguments, **settings) -> dict[str, float]:
     """Again, where the machine's other work left no time to look at queues, or made senders or agents late."""
-    for left in (3, 2, 1, 0):
-        try:
-            found = brief.bed.measured(*arguments, **settings)
-        except NetctrlError as error:
-            if not left or "too busy" not in str(error):
-                raise
-        else:
-            if not left or not brief.study.disturbed(found):
-                return found
-    raise AssertionError
+    return in_time(lambda: brief.bed.measured(*arguments, **settings), brief.study.disturbed, tries=4)
 
 
 @kernel
