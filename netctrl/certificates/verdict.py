@@ -21,10 +21,11 @@ from netctrl.certificates.senders import LINUX_SENDERS, is_linux, with_senders
 from netctrl.certificates.subject import Subject
 from netctrl.errors import InvalidValue, NetctrlError, Status
 from netctrl.frequency.batch import PointMargins
-from netctrl.frequency.branch_bound import Minimum
+from netctrl.frequency.branch_bound import Cover, Minimum
 from netctrl.frequency.records import decibel
-from netctrl.frequency.sampled_margins import PointProofs, point_proofs, sampled_margins
-from netctrl.frequency.sampled_stability import BoxProofs, box_proofs, point_keeps, stable_gains
+from netctrl.frequency.sampled_gain import BOX_TOLERANCE
+from netctrl.frequency.sampled_margins import point_proofs, sampled_margins
+from netctrl.frequency.sampled_stability import box_keeps, box_upper_gain, point_keeps, stable_gains
 from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.window_response import CRENO, RENO
 from netctrl.units import format_quantity
@@ -95,7 +96,9 @@ def queue_verdict(subject: Subject, box: Box) -> QueueVerdict:
 
 def _linear_verdict(subject: Subject, box: Box) -> QueueVerdict:
     """The worst status of the senders, and of each criterion the point that decides it among all of them."""
-    each = [_of_sender(subject, with_senders(box, (name,))) for name in box.inputs.senders]
+    boxes = [with_senders(box, (name,)) for name in box.inputs.senders]
+    below = _decides(subject, boxes)
+    each = [_of_sender(subject, one, below) for one in boxes]
     status = max((found.verdict.status for found in each), key=_SEVERITY.index)
     senders = tuple(found.verdict for found in each)
     if status is Status.INFEASIBLE:
@@ -122,6 +125,15 @@ def _linear_verdict(subject: Subject, box: Box) -> QueueVerdict:
     )
 
 
+def _decides(subject: Subject, boxes: list[Box]) -> float:
+    """Factor up to which gain margins are looked for in boxes of one sender each: to the least of all their points, and
+    to what the rule asks for. Larger ones decide nothing, and their proof takes the most cells."""
+    there = [box for box in boxes if not box.point and absent(subject, box) is None]
+    looked = [least_looked_at(box_loops(subject, box), box) for box in there]
+    least = min((at.factor for at in looked if not at.unstable), default=inf)
+    return max(least, MIN_FACTOR / (1.0 - 2.0 * BOX_TOLERANCE))
+
+
 def _least_of(each: list[_Judged]) -> tuple[SampledLoop, SampledLoop | None, SampledLoop | None]:
     """Points with the least gain margin, phase margin and room for a smaller gain of all senders; None for those that
     are the first, and where a sender is unstable."""
@@ -141,13 +153,14 @@ def _least_of(each: list[_Judged]) -> tuple[SampledLoop, SampledLoop | None, Sam
     )
 
 
-def _of_sender(subject: Subject, box: Box) -> _Judged:
-    """A box of one sender or mixture."""
+def _of_sender(subject: Subject, box: Box, below: float) -> _Judged:
+    """A box of one sender or mixture; its gain margin is looked for up to the factor `below`."""
     name, reason = box.inputs.senders[0], absent(subject, box)
     if reason is not None:
         return _Judged(SenderVerdict(sender=name, status=Status.INFEASIBLE, sampled=None), [], why=reason)
     loops = box_loops(subject, box)
-    found = worst(loops, box)
+    covers: list[Cover] = []
+    found = worst(loops, box, covers, below)
     sampled = _sampled(box, found)
     if not sampled.stable:
         return _Judged(SenderVerdict(sender=name, status=Status.UNSTABLE, sampled=sampled), loops)
@@ -157,7 +170,7 @@ def _of_sender(subject: Subject, box: Box) -> _Judged:
         _least(loops, box, lambda each: each.phase),
         _least(loops, box, lambda each: each.reduction),
     )
-    if not all(at.keeps for at in looked.points) or found.least < MIN_FACTOR or not _hold(loops, box):
+    if not all(at.keeps for at in looked.points) or found.least < MIN_FACTOR or not _hold(loops, box, covers):
         return looked
     return looked._replace(verdict=replace(looked.verdict, status=Status.ADMISSIBLE))
 
@@ -218,28 +231,26 @@ def absent(subject: Subject, box: Box) -> str | None:
     return None
 
 
-def _hold(loops: Loops, box: Box) -> bool:
-    return all(
-        not any(point.unstable for point in _looked_at(mixture, loop, box)) and _keeps_rule(loop, box)
-        for mixture, loop in loops
-    )
-
-
-def _keeps_rule(loop: QueueLoop, box: Box) -> bool:
-    if loop.several_clocks:
-        return all(point_keeps(loop, *point, *_RULE) for point in box_points(loop, box))
-    starts = loop.starts(box.flows, box.rtt)
-    return not starts or _proofs(loop, box, starts).keeps
-
-
-def _proofs(loop: QueueLoop, box: Box, starts: list[tuple[float, float]]) -> PointProofs | BoxProofs:
+def _hold(loops: Loops, box: Box, covers: list[Cover]) -> bool:
+    """Whether a stable box keeps the rule, provably where bounds are known; `covers` as of `worst`."""
+    if loops[0][1].several_clocks:
+        return all(point_keeps(loop, *point, *_RULE) for _, loop in loops for point in box_points(loop, box))
+    each = [(loop, starts) for _, loop in loops if (starts := loop.starts(box.flows, box.rtt))]
     if box.point:
-        return point_proofs(loop, *box.point, *_RULE)
-    return box_proofs(loop, box.flows, box.rtt, tuple(starts), *_RULE)
+        return all(point_proofs(loop, *box.point, *_RULE).keeps for loop, _ in each)
+    kept = (
+        box_keeps(loop, box.flows, box.rtt, *_RULE, starts, cover)
+        for (loop, starts), cover in zip(each, covers, strict=True)
+    )
+    return all(kept)
 
 
-def worst(loops: Loops, box: Box) -> Worst:
-    """Least gain margin of all the law's loops in the box; proved, where the loops are stable and have bounds."""
+def worst(loops: Loops, box: Box, covers: list[Cover] | None = None, below: float = inf) -> Worst:
+    """Least gain margin of all the law's loops in the box; proved, where the loops are stable and have bounds.
+
+    Nothing is proved beyond what the least of the loops has, and the factor `below`. `covers` takes, of each loop of
+    which something is, the cells that showed it.
+    """
     found = [point for mixture, loop in loops for point in _looked_at(mixture, loop, box)]
     best, proved = min(found, key=lambda each: each.factor), inf
     if best.unstable:
@@ -253,9 +264,16 @@ def worst(loops: Loops, box: Box) -> Worst:
         starts = loop.starts(box.flows, box.rtt)
         if not starts:
             continue
-        limit = _proofs(loop, box, starts).upper
+        leaves: list[Cover] = []
+        most = min(best.factor, below)
+        if box.point:
+            limit = point_proofs(loop, *box.point, *_RULE).upper
+        else:
+            limit = box_upper_gain(loop, box.flows, box.rtt, starts, leaves, below=most)
+        if covers is not None and leaves:
+            covers.append(Cover.of(leaves))
         proved = min(proved, limit.proved)
-        if limit.found < best.factor:
+        if limit.found < most:
             flows, rtt = (float(np.exp(u)) for u in limit.where[1:3])
             best = Worst(mixture, loop, flows, rtt, limit.found <= 1.0, limit.found, limit.proved)
     return best._replace(proved=proved)

@@ -41,13 +41,11 @@ from netctrl.frequency.sampled_gain import (
 )
 
 __all__ = [
-    "BoxProofs",
     "Crossings",
     "PacedResponse",
     "StableGains",
     "all_crossings",
     "box_keeps",
-    "box_proofs",
     "box_upper_gain",
     "capped",
     "deciding",
@@ -274,46 +272,23 @@ def box_upper_gain(
     rtt: tuple[float, float],
     starts: Sequence[tuple[float, float]],
     leaves: list[Cover] | None = None,
+    below: float = inf,
 ) -> Minimum:
     """Least factor from 1 on at which the loop meets −1 anywhere in a box, with a proof.
 
     Where it is above 1 the number of unstable poles at the gain 1 is the same in the whole box. `leaves` is as of
-    `least`.
+    `least`. No factor from `below` on is looked for: it is then what was found.
     """
     cells = box_cells(response.min_angle(flows, rtt), flows, rtt)
 
     def nearer(some: Cells) -> tuple[float, np.ndarray]:
         return _start(response, [(float(np.exp(c[1])), float(np.exp(c[2]))) for c in some.centre])
 
-    bound, attain, tolerance, start = _upper(_start(response, starts), BOX_TOLERANCE, nearer)
+    start = min(_start(response, starts), (below, np.zeros(4)), key=lambda each: each[0])
+    bound, attain, tolerance, start = _upper(start, BOX_TOLERANCE, nearer)
     return capped(
         least(response.disc, bound, attain, cells, tolerance=tolerance, start=start, loosest=LOOSEST, leaves=leaves)
     )
-
-
-class BoxProofs(NamedTuple):
-    """Proofs over a box, which share their discs."""
-
-    upper: Minimum
-    """Of `box_upper_gain`."""
-    keeps: bool
-    """What `box_keeps` proves; False where `upper` isn't proved to keep the rule."""
-
-
-@lru_cache(maxsize=64)
-def box_proofs(
-    response: BoundedResponse,
-    flows: tuple[float, float],
-    rtt: tuple[float, float],
-    starts: tuple[tuple[float, float], ...],
-    factor: float,
-    phase_rad: float,
-) -> BoxProofs:
-    """Least factor of a box, as of `box_upper_gain`, and whether the box keeps a rule, as of `box_keeps`."""
-    leaves: list[Cover] = []
-    upper = box_upper_gain(response, flows, rtt, starts, leaves)
-    keeps = upper.proved >= factor and box_keeps(response, flows, rtt, factor, phase_rad, starts, Cover.of(leaves))
-    return BoxProofs(upper, keeps)
 
 
 def _upper(start: tuple[float, np.ndarray], tolerance: float, attain: Attain = nothing) -> Objective:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from netctrl.frequency.branch_bound import Minimum, Sector
+from netctrl.frequency.branch_bound import Cover, Minimum, Sector
 from netctrl.frequency.sampled_gain import greatest_gain, illinois
 from netctrl.frequency.sampled_margins import box_disk_margin, point_proofs, sampled_margins
 from netctrl.frequency.sampled_stability import (
     box_keeps,
-    box_proofs,
     box_upper_gain,
     gain_factors,
     nearest_crossings,
@@ -158,13 +157,25 @@ def test_a_proof_over_a_box_holds_at_its_points() -> None:
 
 def test_proofs_of_a_box_are_those_of_each_question() -> None:
     flows, rtt = (300.0, 400.0), (0.03, 0.05)
-    starts = tuple(LOOP.starts(flows, rtt))
-    alone = box_upper_gain(LOOP, flows, rtt, starts)
+    starts, leaves = LOOP.starts(flows, rtt), []
+    alone = box_upper_gain(LOOP, flows, rtt, starts, leaves)
     for factor, degrees in ((0.9 * alone.proved, 5.0), (1.03 * alone.found, 5.0), (0.9 * alone.proved, 80.0)):
-        found = box_proofs(LOOP, flows, rtt, starts, factor, np.radians(degrees))
-        assert (found.upper.proved, found.upper.found) == (alone.proved, alone.found)
-        assert found.keeps == box_keeps(LOOP, flows, rtt, factor, np.radians(degrees), starts)
-    assert not box_proofs(LOOP, flows, rtt, starts, 1.01 * alone.proved, np.radians(1.0)).keeps
+        rule = factor, np.radians(degrees)
+        kept = box_keeps(LOOP, flows, rtt, *rule, starts, Cover.of(leaves))
+        assert kept == box_keeps(LOOP, flows, rtt, *rule, starts)
+    assert not box_keeps(LOOP, flows, rtt, 1.01 * alone.found, np.radians(1.0), starts, Cover.of(leaves))
+
+
+def test_a_proof_up_to_a_factor_takes_fewer_cells_and_finds_what_is_below() -> None:
+    """Below the box's least factor it proves that; above, it is the whole proof."""
+    box = (100.0, 300.0), (0.01, 0.1)
+    starts = LOOP.starts(*box)
+    alone = box_upper_gain(LOOP, *box, starts)
+    less = box_upper_gain(LOOP, *box, starts, below=0.5 * alone.found)
+    assert less.found == 0.5 * alone.found
+    assert 0.98 * less.found < less.proved <= 0.99 * less.found
+    assert less.cells < alone.cells
+    assert box_upper_gain(LOOP, *box, starts, below=2.0 * alone.found)[:2] == alone[:2]
 
 
 @pytest.mark.parametrize(("flows", "rtt"), [(100.0, 0.03), (300.0, 0.01), (150.0, 0.08), (8e3, 0.1)])
