@@ -244,6 +244,7 @@ def box_disk_margin(
     starts: Sequence[tuple[float, float]],
     tolerance: float = BOX_TOLERANCE,
     gain: float = 1.0,
+    below: float = inf,
 ) -> Minimum:
     """Least 2|1 + k L|/|1 − k L| over all angles and a whole box, with a proof: the disk margin where k L is stable.
 
@@ -258,6 +259,8 @@ def box_disk_margin(
         Relative gap between the proved bound and the attained value.
     gain : float
         Factor k of the response.
+    below : float
+        No value from here on is looked for: it is then what was found.
 
     Returns
     -------
@@ -273,6 +276,7 @@ def box_disk_margin(
     """
     lowest = response.min_angle(flows, rtt)
     bound, attain, _, start = _nearness(response, lowest, starts, tolerance, gain)
+    start = min(start, (below, np.zeros(4)), key=lambda each: each[0])
     cells = box_cells(lowest, flows, rtt)
     loosest = max(BOX_TOLERANCE, tolerance) if flows[0] == flows[1] and rtt[0] == rtt[1] else LOOSEST
     found = least(response.disc, bound, attain, cells, tolerance=tolerance, start=start, loosest=loosest)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from netctrl.design.hftrac.architectures import synthesised
-from netctrl.design.hftrac.design import hftrac_inputs, hftrac_plant
 from netctrl.errors import InvalidValue
 from netctrl.model.design.design import AnyDesign, HftracDesign, read_design
 from netctrl.model.law import LinkRateLaw
@@ -49,6 +47,10 @@ def scenario_law(scenario: Scenario) -> LinkRateLaw | None:
     network = checked_network(scenario, Routed)
     policy = scenario.control
     if isinstance(policy, HftracPolicy):
+        # Here: synthesis takes longer to import than most scenarios to run, and few ask for it.
+        from netctrl.design.hftrac.architectures import synthesised
+        from netctrl.design.hftrac.design import hftrac_inputs, hftrac_plant
+
         arguments = {name: getattr(policy, name) for name in _ARGUMENTS}
         graph = at_utilization(network.graph, network.utilization)
         requested = hftrac_inputs(graph, scenario.interval, **arguments)

@@ -53,7 +53,7 @@ def prove_disk_margin(law: Subject, box: Box) -> DiskProof:
         for point in starts:
             if stable_gains(loop, *point).unstable_poles > 0:
                 return DiskProof(0.0, 0.0, mixture.text, *point)
-        found = box_disk_margin(loop, box.flows, box.rtt, starts, TOLERANCE)
+        found = box_disk_margin(loop, box.flows, box.rtt, starts, TOLERANCE, below=least.found)
         proved = min(proved, found.proved)
         if found.found < least.found:
             flows, rtt = (float(np.exp(u)) for u in found.where[1:3])
