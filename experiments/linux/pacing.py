@@ -237,11 +237,15 @@ def main(argv: list[str]) -> int:
         write_atomically(ROOT / "docs" / "assets" / f"{NAME}.csv", table(data).to_csv(index=False).encode())
         print(report(data))
         return 0
-    os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
-    for repeat in map(int, argv or map(str, REPEATS)):
-        if data is not None and (data.repeat == repeat).any():
+    asked = [int(each) for each in argv] or list(REPEATS)
+    known = set() if data is None else set(data.repeat)
+    for repeat in asked:
+        if repeat in known:
             print(f"repeat {repeat} is kept")
-            continue
+    left = [repeat for repeat in asked if repeat not in known]
+    if left:
+        os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
+    for repeat in left:
         names = list(SENDERS)
         names = names[repeat % len(names) :] + names[: repeat % len(names)]  # nobody is always first
         rows = []

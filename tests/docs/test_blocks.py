@@ -68,6 +68,19 @@ def test_blocks_run_in_order_and_share_a_folder(tmp_path):
     assert run_apart(page, tmp_path, []) == ""
 
 
+def test_a_page_that_ran_is_left_out_until_it_or_the_package_changes(tmp_path, monkeypatch):
+    monkeypatch.setenv("NETCTRL_PAGES", str(tmp_path / "kept"))
+    page = written(tmp_path, "```console\n$ echo 1\n1\n```\n")
+    assert run_apart(page, tmp_path, []) == ""
+    with pytest.raises(pytest.skip.Exception):
+        run_apart(page, tmp_path, [])
+    assert run_apart(page, tmp_path, ["ns3"]) == ""
+    monkeypatch.setattr("doc_blocks._sources", lambda: "others")
+    assert run_apart(page, tmp_path, []) == ""
+    wrong = written(tmp_path, "```console\n$ echo 2\n1\n```\n")
+    assert [run_apart(wrong, tmp_path, []) != "" for _ in range(2)] == [True, True]
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

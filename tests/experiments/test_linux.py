@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 
 import numpy as np
 import pandas as pd
@@ -75,7 +76,9 @@ def test_repeats_are_kept_and_compared(study, tmp_path) -> None:
     found = study.ratios(data, "each by itself")
     assert (found["rtt_ms"].mean, found["rtt_ms"].half_width) == (0.5, 0.0)
     assert "rtt_ms: 0.5000" in study.report(data)
+    priority = os.getpriority(os.PRIO_PROCESS, 0)
     assert study.main(["1", "2"]) == 0, "nothing is run again"
+    assert os.getpriority(os.PRIO_PROCESS, 0) == priority
     assert study.main(["--nonsense"]) == 2
 
 
