@@ -25,15 +25,12 @@ KERNELS = sorted(
     path for path in PACKAGE.rglob("*.py") if "from netctrl.jit import" in path.read_text(encoding="utf-8")
 )
 
-# One epoch of ARC by `laws/aqm/fluid.py`, whose arithmetic stands in another file: 0.001 (50 − 0.9 (20 − (10 − 5))).
+# A step of `plants/window.py`, whose arithmetic stands in another file: a queue of 5, and 5 − 3 more.
 PROBE = """
-import numpy as np
-from netctrl.laws.aqm.arc import ArcQueue
-from netctrl.laws.aqm.fluid import STATES, Sample, law_of, probability
-kind, row = law_of(ArcQueue(alpha=0.001, target_utilization=0.9, target_queue=5000.0), 1000.0, None)
-print(round(probability(kind, row, np.zeros(STATES), Sample(1.0, 0.1, 10.0, 50.0, 5.0, 20.0)), 12))
+from netctrl.plants.window import window_course
+print(window_course(lambda queue: queue, queue=5.0, fair_window=3.0, B=1.0, delay=0, steps=1)[0][-1])
 """
-OLD, NEW = "0.0365", "0.0635"
+OLD, NEW = "7.0", "3.0"
 SAYS = "netctrl: compiling kernels for this machine"
 
 
@@ -45,12 +42,12 @@ def copied(tmp_path) -> Path:
     return copy
 
 
-def change_the_law(package: Path) -> None:
-    """Another law in the file that the kernel calls."""
-    file = package / "laws" / "aqm" / "arc.py"
+def change_the_step(package: Path) -> None:
+    """Another step in the file that the kernel calls."""
+    file = package / "laws" / "link.py"
     code = file.read_text(encoding="utf-8")
-    assert "(seen.arrived - p.utilization" in code
-    file.write_text(code.replace("(seen.arrived - p.utilization", "(seen.arrived + p.utilization"), encoding="utf-8")
+    assert "offered = backlog + arrivals" in code
+    file.write_text(code.replace("backlog + arrivals", "backlog - arrivals"), encoding="utf-8")
 
 
 def probe(package: Path, folder: Path, **more: str) -> tuple[str, str]:
@@ -92,11 +89,11 @@ def test_a_changed_callee_runs_after_an_upgrade(copied, tmp_path):
     assert said.count(SAYS) == 1
     assert "compiling kernels took" in said
     assert probe(copied, tmp_path) == (OLD, "\r\nend of what was said\r\n")
-    change_the_law(copied)
+    change_the_step(copied)
     found, said = probe(copied, tmp_path)
     assert found == NEW
     assert said.count(SAYS) == 1
-    assert compiled_under(copied / "__pycache__") == {"laws.aqm.fluid"}
+    assert compiled_under(copied / "__pycache__") == {"plants.window", "laws.link"}
 
 
 @pytest.mark.slow
@@ -104,16 +101,16 @@ def test_where_the_package_cannot_be_written_it_is_the_users_cache(copied, tmp_p
     (copied / "__pycache__").write_text("a file, where a folder would have to be made", encoding="utf-8")
     cache = tmp_path / "cache"
     assert probe(copied, tmp_path, XDG_CACHE_HOME=str(cache))[0] == OLD
-    change_the_law(copied)
+    change_the_step(copied)
     assert probe(copied, tmp_path, XDG_CACHE_HOME=str(cache))[0] == NEW
-    assert compiled_under(cache / "netctrl") == {"laws.aqm.fluid"}
+    assert compiled_under(cache / "netctrl") == {"plants.window", "laws.link"}
 
 
 @pytest.mark.slow
 def test_numbas_own_variable_is_followed_and_broken_files_are_made_again(copied, tmp_path):
     cache = tmp_path / "chosen"
     assert probe(copied, tmp_path, NUMBA_CACHE_DIR=str(cache))[0] == OLD
-    assert compiled_under(cache / "netctrl") == {"laws.aqm.fluid"}
+    assert compiled_under(cache / "netctrl") == {"plants.window", "laws.link"}
     assert not (copied / "__pycache__").exists() or compiled_under(copied / "__pycache__") == set()
     for file in cache.rglob("*.nb?"):
         file.write_bytes(file.read_bytes()[:40])
@@ -127,7 +124,7 @@ def test_a_process_waits_for_another_that_compiles_the_same_kernels(copied, tmp_
     """Another process, here this one, has the lock while it compiles: then its code is loaded, not compiled again."""
     done, waiting = tmp_path / "done", tmp_path / "waiting"
     probe(copied, tmp_path, NUMBA_CACHE_DIR=str(done))
-    (compiled,) = {file.parent for file in done.rglob("*.nbi")}
+    (compiled,) = {file.parent for file in done.rglob("*.nbi") if file.parent.name.startswith("plants.window-")}
     folder = waiting / compiled.relative_to(done)
     folder.parent.mkdir(parents=True)
     lock = folder.with_name(f"{folder.name}.lock")
@@ -136,7 +133,7 @@ def test_a_process_waits_for_another_that_compiles_the_same_kernels(copied, tmp_
         found = pool.submit(probe, copied, tmp_path, NUMBA_CACHE_DIR=str(waiting))
         while not found.done() and opened_by_others(lock) == 0:
             time.sleep(0.05)
-        shutil.copytree(compiled, folder)
+        shutil.copytree(done, waiting, dirs_exist_ok=True)
         fcntl.flock(mine, fcntl.LOCK_UN)
         assert found.result() == (OLD, "\r\nend of what was said\r\n")
 

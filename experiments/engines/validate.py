@@ -93,8 +93,7 @@ def line(case: Case, rate: float, rtt: tuple[float, float], count: int, buffer: 
 
 
 def pairs(seed: int) -> dict[Case, Scenario]:
-    """A bandwidth-delay product of buffer. Cubic's flows are few and far: what is kept is of ns-3.37's own, without a
-    Reno-friendly region."""
+    """A bandwidth-delay product of buffer. Cubic's flows are few and far, so that its own curve is in play."""
     short, long = (25e6, (0.02, 0.06), 8, 125e3), (40e6, (0.06, 0.1), 4, 400e3)
     return {case: line(case, *(long if case.sender == "cubic" else short), seed) for case in PAIRS}
 
