@@ -61,12 +61,15 @@ def drawings(figure: Figure, name: str) -> list[Drawing]:
         figure.set_dpi(_DPI)
         figure.suptitle("")
         figure.draw_without_rendering()
-        widest = max(box.width for _, box in _columns(figure)) / _DPI
-        width, height = figure.get_size_inches()
-        figure.set_size_inches(width * min(1.0, _WIDTH / widest), height)
-        figure.draw_without_rendering()
+        columns = _columns(figure)
+        widest = max(box.width for _, box in columns) / _DPI
+        if widest > _WIDTH:
+            width, height = figure.get_size_inches()
+            figure.set_size_inches(width * _WIDTH / widest, height)
+            figure.draw_without_rendering()
+            columns = _columns(figure)
         figure.set_layout_engine("none")
-        return [_drawing(figure, axes, box, f"{name}-{n}") for n, (axes, box) in enumerate(_columns(figure))]
+        return [_drawing(figure, axes, box, f"{name}-{n}") for n, (axes, box) in enumerate(columns)]
 
 
 def _columns(figure: Figure) -> list[tuple[list[Axes], Bbox]]:
