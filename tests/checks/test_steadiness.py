@@ -68,3 +68,31 @@ def test_short_series_have_no_envelope_and_constant_ones_no_amplitude() -> None:
     still = envelope(np.full(32 * 30, 0.015), STEP, PERIOD)
     assert still is not None
     assert (still.ratio, still.amplitude) == (2.0, 0.0)
+
+
+@pytest.mark.parametrize("scale", [1e-4, 0.03, 1.0, 25.0])
+def test_the_unit_of_time_and_what_is_far_in_frequency_change_nothing(scale: float) -> None:
+    """A stronger drift and a stronger tone outside of .4 to 2 times the predicted frequency, and a line near its end that
+    is higher in one bin and weaker in all than the swing's band."""
+    t = STEP * np.arange(32 * 400)
+    swing = normal_form(-0.1, 5, turns=400)
+    line = 0.12 * np.sin(2.0 * pi * 1.8 * t)
+    power = np.abs(np.fft.rfft(np.stack([swing, line]) * np.hanning(len(t)))) ** 2
+    assert power[1].max() > power[0].max()
+    others = 4.0 * np.sin(2.0 * pi * t / 20.0) + 4.0 * np.sin(2.0 * pi * 4.0 * t)
+    alone, found = envelope(swing, STEP, PERIOD), envelope(swing + line + others, scale * STEP, scale * PERIOD)
+    assert alone is not None
+    assert found is not None
+    assert found.period_s == pytest.approx(scale, rel=0.1)
+    assert (found.ratio, found.amplitude) == pytest.approx((alone.ratio, alone.amplitude), rel=0.1)
+
+
+def test_the_ends_of_a_series_do_not_count() -> None:
+    t = STEP * np.arange(32 * 60)
+    bursts = 5.0 * ((t < 2.0) | (t > t[-1] - 2.0)) * np.sin(2.0 * pi * 1.05 * t)
+    found = envelope(np.sin(2.0 * pi * t) + bursts, STEP, PERIOD)
+    alone = envelope(np.sin(2.0 * pi * t), STEP, PERIOD)
+    assert alone is not None
+    assert found is not None
+    assert found.ratio < 1.2
+    assert found.amplitude == pytest.approx(alone.amplitude, rel=0.1)
