@@ -46,11 +46,12 @@ def test_pie_with_9_db_cycles_from_afar_in_the_fluid_and_on_packets() -> None:
 @pytest.mark.slow
 def test_dualpi2s_defaults_hold_at_20_ms_and_swing_at_150_ms() -> None:
     """Ten Reno flows at 20 Mbit/s; in the kernel 16 ± 5 ms and 0 to 36 ms."""
-    for rtt, settles in ((0.02, True), (0.15, False)):
+    for rtt, settles, swing in ((0.02, True, 0.0145), (0.15, False, 0.029)):
         found = certificate("dualpi2", rtt_s=rtt, flows=10.0)
         fluid, packet = check_certificate(found, ("fluid", "packet")).checks
         assert fluid.settles == packet.settles == settles
         assert packet.flows == 10.0
+        assert [run.swing_s for run in packet.runs] == pytest.approx([swing] * 3, abs=0.003)
     assert max(run.swing_s for run in fluid.runs) == pytest.approx(0.028, abs=0.002)
 
 

@@ -187,3 +187,12 @@ def test_a_link_of_two_hops_is_not_swung_from_rail_to_rail():
     assert learned.result.rate_bit_per_s[late].std() < 0.6 * alone.result.rate_bit_per_s[late].std()
     values = curve_values(learned.curve)[:, 0]
     assert (np.diff(values) >= 0.0).all()
+
+
+def test_a_slope_that_was_never_seen_stays_the_model_s_while_others_are_learned():
+    """A curve with half the model's slope up to 4, and rates that never leave that part."""
+    rates = np.random.default_rng(4).uniform(0.0, 4.0, 2000)
+    curve, _ = play(start_online_map(LAW, NOISE, points=POINTS, at=2.0), rates, 2.0, np.zeros((2000, 2)))
+    factors = online_schedule(curve).factors
+    assert factors[0] == pytest.approx(GAIN / [0.5, -0.25], rel=1e-2)
+    assert factors[2].tolist() == [1.0, 1.0]

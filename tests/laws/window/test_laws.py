@@ -109,11 +109,13 @@ def test_the_recursion_is_its_closed_form(B, P, queue_weight, window_weight) -> 
         (100.0, (937.5, 931.901813, 909.509067, 875.919948, 657.590671)),
     ],
 )
-def test_windows_of_section_5_2(weight, windows) -> None:
-    """The theory note's table of W at Q = 0, 100, 500, 1100, 5000; W = 0 is floored at 1 byte."""
+@pytest.mark.parametrize("given_window", [3750, None])
+def test_windows_of_section_5_2(weight, windows, given_window) -> None:
+    """The theory note's table of W at Q = 0, 100, 500, 1100, 5000; W = 0 is floored at 1 byte. The gain is a table's, or
+    that of the flow's own window."""
     import msgspec
 
-    scheme = msgspec.structs.replace(THESIS, window_weight=weight)
+    scheme = msgspec.structs.replace(THESIS, window_weight=weight, window=given_window)
     for queue, expected in zip((0, 100, 500, 1100, 5000), windows, strict=True):
         state = one_step(scheme, started(MpccState, 3750.0), seen(hops=hops((queue, 4, 0, 0))))
         assert state.window == pytest.approx(expected, abs=5e-7)
