@@ -73,6 +73,18 @@ def test_the_refinement_needs_no_solver(soft: str, growth: float, horizon: int) 
         assert residuals(problem, program, *found).solved
 
 
+@pytest.mark.parametrize("soft", SOFT)
+@pytest.mark.parametrize("growth", [1.05, 1.3])
+def test_the_refinement_with_a_weight_of_steps_needs_no_solver(soft: str, growth: float) -> None:
+    """Costs that join states and inputs: all conditions of the optimum hold."""
+    for horizon in (6, 40):
+        problem = growing(growth, horizon, rate_weight=3.0, **SOFT[soft])
+        program, theta = formulated(problem), np.array([0.6 * 0.1 / (growth - 1.0), -0.3])
+        found = refined(problem, program.stages, program.regulator.K, theta, None)
+        assert found is not None
+        assert residuals(problem, program, *found).solved
+
+
 def test_soft_bounds_by_osqp() -> None:
     """OSQP's sparse form comes to 1e-8 of a soft bound, whose multiplier is large: it was refused."""
     for growth, horizon in ((1.1, 30), (1.3, 20)):
