@@ -72,8 +72,8 @@ def test_short_series_have_no_envelope_and_constant_ones_no_amplitude() -> None:
 
 @pytest.mark.parametrize("scale", [1e-4, 0.03, 1.0, 25.0])
 def test_the_unit_of_time_and_what_is_far_in_frequency_change_nothing(scale: float) -> None:
-    """A stronger drift and a stronger tone outside of .4 to 2 times the predicted frequency; and near its end a line that
-    is higher in one bin, and weaker in all, than the swing's band."""
+    """A stronger drift and a stronger tone outside of .4 to 2 times the predicted frequency; and near its end a line
+    that is higher in one bin, and weaker in all, than the swing's band."""
     t = STEP * np.arange(32 * 400)
     swing = normal_form(-0.1, 5, turns=400)
     line = 0.12 * np.sin(2.0 * pi * 1.8 * t)

@@ -111,8 +111,8 @@ def test_the_recursion_is_its_closed_form(B, P, queue_weight, window_weight) -> 
 )
 @pytest.mark.parametrize("given_window", [3750, None])
 def test_windows_of_section_5_2(weight, windows, given_window) -> None:
-    """The theory note's table of W at Q = 0, 100, 500, 1100, 5000; W = 0 is floored at 1 byte. The gain is from a table,
-    or that of the flow's own window."""
+    """The theory note's table of W at Q = 0, 100, 500, 1100, 5000; W = 0 is floored at 1 byte. The gain is of a
+    table, or that of the flow's own window."""
     import msgspec
 
     scheme = msgspec.structs.replace(THESIS, window_weight=weight, window=given_window)
