@@ -1,8 +1,8 @@
 """Make the figures: `python experiments/figures.py [PAPER/NAME ...]`; without names those that have changed.
 
 A figure is unchanged where all that it depends on is as it was when its numbers last held on this machine: the files of
-experiments/ and netctrl/ that it imports or that were loaded when it was made, data/, ns-3, and the installed packages'
-versions. `--all` makes every one.
+experiments/ and netctrl/ that it imports or that were loaded when it was made, the kept studies that it read, the rest
+of data/, ns-3, and the installed packages' versions. `--all` makes every one.
 
 Exit status 1 where a number is no longer what data/claims/ has, or its verdict another. `--claims` then stores the
 number, and the verdict follows. `--docs` copies pictures and tables to docs/assets/; `--full` runs the onset and Fig. 4
@@ -103,6 +103,7 @@ FIGURES = (
 OPTIONS = ("--all", "--claims", "--docs", "--full")
 PACKAGE = Path(netctrl.__file__).resolve().parent
 MARKS = (user_cache() or HERE) / "figures"
+RESULTS = HERE.parent / "data" / "results"
 IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+([\w.]+)", re.MULTILINE)
 IN_NS3 = ("connet/ns3", "mpcc/ns3")
 """Left out where there is no ns-3: a simulator isn't beside itself."""
@@ -114,7 +115,21 @@ class Made(NamedTuple):
     rows: list[Compared]
     seconds: float
     loaded: list[str]
-    """Files of netctrl and experiments/ that the process has loaded, for this figure or one before it."""
+    """Files of netctrl, experiments/ and data/results/ that the process has read, for this figure or one before it."""
+
+
+_read: set[Path] = set()
+"""Kept studies that this process has opened."""
+
+
+def _opened(event: str, arguments: tuple[object, ...]) -> None:
+    if event == "open" and isinstance(arguments[0], str | os.PathLike):
+        path = Path(arguments[0])
+        if path.parent.name == RESULTS.name and path.resolve().parent == RESULTS:
+            _read.add(RESULTS / path.name)
+
+
+sys.addaudithook(_opened)
 
 
 def make(name: str, argv: list[str]) -> Made:
@@ -132,7 +147,7 @@ def make(name: str, argv: list[str]) -> Made:
         if outcome.table is not None:
             outcome.table.to_csv(asset.with_suffix(".csv"), index=False)
     files = [Path(str(getattr(module, "__file__", ""))) for module in list(sys.modules.values())]
-    loaded = [str(file) for file in files if {PACKAGE, HERE} & set(file.parents)]
+    loaded = [str(file) for file in [*files, *_read] if {PACKAGE, HERE, RESULTS} & set(file.parents)]
     return Made(name, str(picture.relative_to(HERE.parent)), rows, time.perf_counter() - start, loaded)
 
 
@@ -154,13 +169,16 @@ def imported_by(source: Path) -> frozenset[Path]:
 
 @cache
 def surroundings() -> str:
-    """Hash of what all figures depend on: data/, the package's files for ns-3 and others that aren't Python, the
-    installed packages' versions, and which ns-3 there is."""
+    """Hash of what all figures depend on: data/ but for its results/, the package's files for ns-3 and others that
+    aren't Python, the installed packages' versions, and which ns-3 there is."""
     packages = sorted((each.name, each.version) for each in distributions() if each.name != "netctrl")
     digest = hashlib.sha256(repr([sys.version, packages, find_ns3() if available() else None]).encode())
     for folder in (HERE.parent / "data", PACKAGE):
         for file in sorted(folder.rglob("*")):
-            if file.suffix not in (".py", ".pyc") and "kernels" not in file.parts and file.is_file():
+            apart = (
+                file.suffix in (".py", ".pyc") or "kernels" in file.parts or file.parts[-3:-1] == ("data", "results")
+            )
+            if file.is_file() and not apart:
                 digest.update(f"{file.name} {hash_of(file)}".encode())
     return digest.hexdigest()
 
@@ -172,7 +190,7 @@ def depends_on(name: str, loaded: Iterable[str] = ()) -> dict[str, str]:
     ahead = {HERE / f"{name}.py", HERE / "figures.py", *map(Path, loaded)}
     while ahead:
         files |= ahead
-        ahead = {each for file in ahead for each in imported_by(file)} - files
+        ahead = {each for file in ahead if file.suffix == ".py" for each in imported_by(file)} - files
     known = {str(file.relative_to(PACKAGE.parent if PACKAGE in file.parents else HERE.parent)): file for file in files}
     return {name: hash_of(file) for name, file in sorted(known.items())} | {"surroundings": surroundings()}
 
