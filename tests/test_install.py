@@ -120,10 +120,8 @@ def test_no_module_needs_posix_outside_of_linux() -> None:
 
 WITHOUT_POSIX = TESTS / "support" / "without_posix.py"
 PUBLIC_NAMES = """
-import warnings
 import netctrl
-warnings.simplefilter("ignore", DeprecationWarning)
-for name in (*netctrl._PUBLIC, *netctrl._MOVED):
+for name in netctrl._PUBLIC:
     getattr(netctrl, name)
 """
 DESIGN_AND_SIMULATE = """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import subprocess
 import sys
 
@@ -29,15 +28,6 @@ def test_every_public_name_is_there_and_is_the_one_of_its_module() -> None:
 
 def test_the_front_door_has_at_most_80_names() -> None:
     assert len(netctrl.__all__) <= 80
-
-
-@pytest.mark.parametrize("name", sorted({**netctrl._RENAMED, **netctrl._MOVED}))
-def test_names_of_the_first_version_work_with_a_warning_that_says_where_they_are(name) -> None:
-    with pytest.warns(DeprecationWarning, match=rf"netctrl\.{name} is (netctrl[\w.]*)\.(\w+) now") as warned:
-        thing = getattr(netctrl, name)
-    place, _, today = str(warned[0].message).split(" is ")[1].removesuffix(" now").rpartition(".")
-    assert thing is getattr(importlib.import_module(place), today)
-    assert name not in netctrl.__all__
 
 
 def test_dir_lists_them_in_order() -> None:

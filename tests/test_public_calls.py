@@ -45,8 +45,45 @@ from netctrl.scenario.scenario import Time, Traffic
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
 from netctrl.sim.access.run import simulate_access_link
 
-EVERY = (*netctrl.__all__, *netctrl._MOVED)
-"""Names of the front door, and those that stood there."""
+INNER = {
+    "netctrl.engines.sweep": "sweep_to_file",
+    "netctrl.errors": "InfeasibleProgram",
+    "netctrl.linux.export.agent": "AgentConfig agent_configs read_agent_config",
+    "netctrl.linux.export.agent_law": "link_rate_table",
+    "netctrl.linux.export.agents": "connet_on_linux hftrac_on_linux",
+    "netctrl.linux.export.interfaces": "InterfaceMap read_interface_map",
+    "netctrl.linux.export.marking": "MarkingConfig read_marking_config",
+    "netctrl.linux.export.records": "HtbClass InterfaceQueue QueuePlan TcFifo TokenBucket read_queue_plan",
+    "netctrl.linux.export.tc": "arc_on_linux",
+    "netctrl.model.design.design": "ArcDesign ConnetDesign HftracDesign PacingDesign read_design",
+    "netctrl.model.fit": "IdentificationResult",
+    "netctrl.model.identified": "read_model",
+    "netctrl.model.link_trace": "read_link_trace",
+    "netctrl.model.network": "read_network",
+    "netctrl.model.signals": "read_signals",
+    "netctrl.model.trace": "read_trace",
+    "netctrl.mpc.explicit": "WindowTable window_table",
+    "netctrl.mpc.piecewise.law": "PiecewiseLaw piecewise_law",
+    "netctrl.mpc.plan": "MpcPlan",
+    "netctrl.mpc.qp.program": "QPSolution QuadraticProgram",
+    "netctrl.mpc.receding": "receding_controller start_receding step_receding",
+    "netctrl.scenario.access.result": "AccessLinkResult AccessLinkSample",
+    "netctrl.scenario.bottleneck.result": "BottleneckResult",
+    "netctrl.scenario.fabric.result": "FabricResult",
+    "netctrl.scenario.network.policy": "Backpressure DesignPolicy Fifo HftracPolicy StaticPacing",
+    "netctrl.scenario.network.result": "NetworkResult",
+    "netctrl.scenario.network.sweep": "read_sweep",
+    "netctrl.scenario.tcp_aqm.result": "SimulationResult read_result",
+    "netctrl.sim.access.run": "AccessLink control_access_link simulate_access_link",
+    "netctrl.sim.access.track": "track_access_link",
+    "netctrl.sim.bottleneck.run": "CoDel simulate_bottleneck",
+    "netctrl.sim.fabric.run": "simulate_fabric",
+    "netctrl.sim.network.run": "simulate_network",
+    "netctrl.sim.tcp_aqm.run": "simulate_many",
+}
+"""Module -> its documented names that the front door leaves out."""
+PLACES = {name: module for module, names in INNER.items() for name in names.split()}
+EVERY = (*netctrl.__all__, *PLACES)
 CALLS = int(os.environ.get("NETCTRL_RANDOM_CALLS", "400"))
 PARTS = 8
 PATIENCE_S = 60
@@ -68,7 +105,7 @@ LINE = {
 
 def public(name: str) -> Any:
     """What a public name is."""
-    module = netctrl._MOVED.get(name)
+    module = PLACES.get(name)
     return getattr(netctrl, name) if module is None else getattr(importlib.import_module(module), name)
 
 
@@ -304,10 +341,8 @@ RESULTS = {
 }
 """What netctrl makes and a user reads."""
 ELSEWHERE = {
-    *("AgentConfig", "Backpressure", "BottleneckFlow", "BottleneckScenario", "DesignPolicy", "FabricScenario", "Fifo"),
+    *("AgentConfig", "Backpressure", "DesignPolicy", "Fifo"),
     *(
-        "AccessLinkScenario",
-        "NetworkScenario",
         "HftracPolicy",
         "HtbClass",
         "MarkingConfig",

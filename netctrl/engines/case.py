@@ -221,7 +221,7 @@ def tracking_plan(case: Case) -> AccessLinkPlan:
     Raises
     ------
     InvalidValue
-        As for `netctrl.track_access_link`.
+        As for `netctrl.sim.access.track.track_access_link`.
     """
     law, asked, requested = case.design.law, case.tracking, case.design.inputs
     given = asked.reference

@@ -35,9 +35,7 @@ _DEGREES = "phase margin in degrees, from -180 to 180"
 __all__ = ["GainBand", "gain_at_phase_margin", "gain_band", "margins"]
 
 
-def margins(
-    loop: DelayLoop | OpenLoop | ControlSystem | StateSpace, delay_s: float = 0.0, *, delay: float | None = None
-) -> Margins:
+def margins(loop: DelayLoop | OpenLoop | ControlSystem | StateSpace, delay_s: float = 0.0) -> Margins:
     """Gain, phase and delay margins of a feedback loop, exact for every delay, and certified.
 
     The loop L is closed by negative unit feedback, 1 + L = 0. Crossings are isolated, not searched for on a grid. A
@@ -53,8 +51,6 @@ def margins(
         imaginary axis, and a negative gain is positive feedback. Continuous time, or discrete with dt in seconds.
     delay_s : float
         Delay [s] at the loop's output, on top of its own; in discrete time a whole number of samples.
-    delay : float, optional
-        Former name of `delay_s`; deprecated.
 
     Returns
     -------
@@ -88,9 +84,9 @@ def margins(
     level 180° + 360°·j that the lag has climbed is a pair of unstable poles (docs/explanation/arc.md, "Stability from
     crossings").
     """
-    from netctrl.frequency.certified.interchange import any_loop, from_control, seconds_of_delay
+    from netctrl.frequency.certified.interchange import any_loop, checked_delay, from_control
 
-    later = seconds_of_delay(delay_s, delay)
+    later = checked_delay(delay_s)
     if not isinstance(loop, DelayLoop | OpenLoop):
         loop = from_control(loop, later, argument="loop")
     elif later > 0.0:

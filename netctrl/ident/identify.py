@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
-from warnings import warn
 
 import numpy as np
 
@@ -129,9 +128,6 @@ def identify(
     van Overschee and De Moor, Subspace Identification for Linear Systems, 1996; Verhaegen and Verdult, Filtering and
     System Identification, 2007.
     """
-    if y is not None and np.ndim(y) == 0:
-        warn("the second argument of identify is now y: write order=...", DeprecationWarning, stacklevel=2)
-        y, order = None, cast(Any, y)
     trace = signals_of(trace, y, interval_s=interval_s, inputs=inputs, outputs=outputs, segments=segments)
     _check_options(order, method, feedthrough, refine)
     draws = checked_whole("bootstrap", bootstrap, "a number of draws from 0 to 10000", at_most=10_000)

@@ -1,28 +1,16 @@
-"""Conversion of scenarios of earlier versions: contents of their files, and calls of their records."""
+"""Conversion of the contents of scenario files of earlier versions."""
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import msgspec
 
 from netctrl.errors import InvalidValue
-from netctrl.laws.window.records import Mpcc, Scheme
-from netctrl.model.io.validation_errors import explained
-from netctrl.scenario.fabric.flows import IncastFlows, MessageFlows, PoissonFlows
-from netctrl.scenario.fabric.topology import Topology
-from netctrl.scenario.network.policy import DesignPolicy, HftracPolicy
-from netctrl.scenario.network.traffic import Demands
 from netctrl.scenario.scenario import PLACES, Scenario
 
 __all__ = [
     "ACCESS_LINK_KEYS",
-    "AccessLinkScenario",
-    "BottleneckFlow",
-    "BottleneckScenario",
-    "FabricScenario",
-    "NetworkScenario",
     "OldDataCentre",
     "is_old",
     "nested",
@@ -97,49 +85,6 @@ def _routed(content: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def NetworkScenario(**fields: Any) -> Scenario:
-    """A network under demands from the flat fields of its former record; InvalidValue as for `Scenario.of`."""
-    given = {{"network": "graph", "policy": "control"}.get(name, name): value for name, value in fields.items()}
-    traffic, tcp, messages = given.pop("traffic", None), given.pop("tcp", ()), given.pop("messages", None)
-    if messages is not None and isinstance(given.get("control"), HftracPolicy | DesignPolicy):
-        given["control"] = msgspec.structs.replace(given["control"], messages=messages)
-    return Scenario.of(flows=(*(() if traffic is None else (Demands(spread=traffic),)), *tcp), **given)
-
-
-def AccessLinkScenario(**fields: Any) -> Scenario:
-    """An access link from the fields of its former record; today's call is `access_link(**fields)`.
-
-    Raises
-    ------
-    InvalidValue
-        A field that the record didn't have, or a value out of bounds.
-    """
-    return _converted(nested_access_link(msgspec.to_builtins(fields)), "those of an access link")
-
-
-def BottleneckFlow(**fields: Any) -> dict[str, Any]:
-    """A flow of `BottleneckScenario`; today's class is `netctrl.scenario.bottleneck.line.SingleFlow`."""
-    return fields
-
-
-def BottleneckScenario(**fields: Any) -> Scenario:
-    """A bottleneck from the fields of its former record; today's call is `bottleneck(**fields)`.
-
-    Raises
-    ------
-    InvalidValue
-        A field that the record didn't have, or a value out of bounds.
-    """
-    return _converted(nested_bottleneck(msgspec.to_builtins(fields)), "those of a bottleneck")
-
-
-def _converted(content: dict[str, Any], takes: str) -> Scenario:
-    try:
-        return msgspec.convert(content, Scenario)
-    except msgspec.ValidationError as error:
-        raise InvalidValue("fields", explained(error, content, Scenario), takes) from None
-
-
 def nested_bottleneck(content: dict[str, Any]) -> dict[str, Any]:
     """A bottleneck's flat content with its defaults, arranged in today's parts.
 
@@ -192,26 +137,6 @@ def nested_access_link(content: dict[str, Any]) -> dict[str, Any]:
         "time": _taken(rest, "duration", "interval", "seed"),
         **rest,
     }
-
-
-def FabricScenario(
-    *,
-    name: str = "data centre",
-    topology: Topology,
-    scheme: Scheme | None = None,
-    flows: tuple[MessageFlows, ...] = (),
-    poisson: PoissonFlows | None = None,
-    incast: IncastFlows | None = None,
-    duration: Any = 0.01,
-    **fields: Any,
-) -> Scenario:
-    """A data centre's scenario; today `netctrl.Scenario.of(network=topology, sender=scheme, flows=(...), ...)`."""
-    said = "FabricScenario is netctrl.Scenario now, its topology the network, its scheme the sender of traffic"
-    warnings.warn(said, DeprecationWarning, stacklevel=2)
-    ports = {each: fields.pop(each) for each in Topology.__struct_fields__ if each in fields}
-    groups = (*flows, *(each for each in (poisson, incast) if each is not None))
-    network = msgspec.structs.replace(topology, **ports)
-    return Scenario.of(name=name, network=network, sender=scheme or Mpcc(), flows=groups, duration=duration, **fields)
 
 
 class OldDataCentre(msgspec.Struct):

@@ -10,6 +10,7 @@ from netctrl.design.hftrac.scenario_law import scenario_law
 from netctrl.engines.case import Case, Tracking, case_of, tracking_plan
 from netctrl.engines.engine import supports
 from netctrl.errors import InvalidValue
+from netctrl.model.design.design import ArcDesign
 from netctrl.scenario.access.scenario import access_link
 from netctrl.scenario.bottleneck.line import SingleFlow
 from netctrl.scenario.bottleneck.scenario import bottleneck
@@ -22,7 +23,7 @@ METHODS = ("arc", "hftrac", "connet", "mpcc", "pacing")
 
 
 @pytest.fixture(scope="module")
-def designs() -> dict[str, netctrl.ArcDesign]:
+def designs() -> dict[str, ArcDesign]:
     return {
         "arc": netctrl.arc(50),
         "hftrac": netctrl.hftrac(netctrl.read("merge"), interval_s=0.01, mu=1.0),

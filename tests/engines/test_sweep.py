@@ -377,7 +377,7 @@ def test_the_sweep_that_comes_with_netctrl_can_be_made() -> None:
 OLD = """
 name = "file"
 runs = 2
-over = { seed = [1, 2], "policy.standing_backlog" = ["1kB"] }
+over = { seed = [1, 2], "policy.backlog_setpoint" = ["1kB"] }
 
 [scenario]
 network = "line.json"
@@ -392,7 +392,6 @@ set = { "traffic.kind" = "long-range", "network.links.ab.buffer" = "7kB"  }
 """
 
 
-@pytest.mark.filterwarnings("ignore:key `standing_backlog`:FutureWarning")
 def test_a_sweep_of_an_earlier_version_is_read_with_a_warning(folder: Path) -> None:
     path = folder / "s.toml"
     path.write_text(OLD)

@@ -351,17 +351,6 @@ def test_a_delay_that_is_none_is_refused(delay) -> None:
             netctrl.margins(system, delay_s=delay)
 
 
-@pytest.mark.parametrize("function", [netctrl.margins, netctrl.disk_margin, netctrl.from_control])
-def test_the_former_name_of_the_delay_works_with_a_warning_that_names_this_line(function) -> None:
-    system = control.tf([2.0], [1.0, 3.0, 3.0, 1.0])
-    with pytest.warns(DeprecationWarning, match="`delay` has been renamed to `delay_s`") as warned:
-        former = function(system, delay=0.5)
-    assert former == function(system, delay_s=0.5) == function(system, 0.5) != function(system)
-    assert [one.filename for one in warned] == [__file__]
-    with pytest.warns(DeprecationWarning), pytest.raises(InvalidValue, match=r"^delay: .* its new name is `delay_s`"):
-        function(system, delay=-1.0)
-
-
 BAND = DelayLoop(gain=1.0, delay=0.1, integrators=1, leads=(), lags=(1.0,))
 
 

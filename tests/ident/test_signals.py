@@ -67,10 +67,6 @@ def test_identify_takes_arrays_as_it_takes_a_trace() -> None:
     one, other = netctrl.identify(u, y, interval_s=0.1, order=1), netctrl.identify(trace, order=1)
     np.testing.assert_array_equal(one.model.A, other.model.A)
     assert one.model.A[0, 0] == pytest.approx(0.5, abs=0.01)
-    with pytest.warns(DeprecationWarning, match="write order=") as warned:
-        former = netctrl.identify(trace, 1)  # as in the first version
-    assert warned[0].filename == __file__
-    np.testing.assert_array_equal(former.model.A, other.model.A)
 
 
 GAP = FRAME.set_index(DAY).drop(DAY[3])

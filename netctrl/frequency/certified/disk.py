@@ -12,7 +12,7 @@ from netctrl.errors import InvalidValue
 from netctrl.frequency.certified.boundary import closed_loop
 from netctrl.frequency.certified.closed_loop import ClosedLoop
 from netctrl.frequency.certified.exponential import ExponentialPolynomial, combined, values
-from netctrl.frequency.certified.interchange import any_loop, seconds_of_delay
+from netctrl.frequency.certified.interchange import any_loop, checked_delay
 from netctrl.frequency.certified.isolation import zeros
 
 if TYPE_CHECKING:
@@ -45,9 +45,7 @@ class LoopDiskMargin(msgspec.Struct, frozen=True, kw_only=True):
     """Frequency at which the loop is nearest to its limit [rad/s]; inf where that is the limit of high frequency."""
 
 
-def disk_margin(
-    loop: DelayLoop | OpenLoop | ControlSystem | StateSpace, delay_s: float = 0.0, *, delay: float | None = None
-) -> LoopDiskMargin:
+def disk_margin(loop: DelayLoop | OpenLoop | ControlSystem | StateSpace, delay_s: float = 0.0) -> LoopDiskMargin:
     """Disk margin of a feedback loop, exact for every delay.
 
         alpha = 2/‖S − T‖∞ = inf 2 |1 + L|/|1 − L|
@@ -61,8 +59,6 @@ def disk_margin(
         As in `netctrl.margins`.
     delay_s : float
         Delay [s] at the loop's output, on top of its own; in discrete time a whole number of samples.
-    delay : float, optional
-        Former name of `delay_s`; deprecated.
 
     Returns
     -------
@@ -86,7 +82,7 @@ def disk_margin(
     ----------
     Seiler, Packard, Gahinet, IEEE Control Systems Magazine 40 (2020) 78-95, with skew 0.
     """
-    closed = closed_loop(any_loop(loop, seconds_of_delay(delay_s, delay)))
+    closed = closed_loop(any_loop(loop, checked_delay(delay_s)))
     if closed.unstable_poles() != 0:
         return _of(0.0, float("nan"))
     N, D = closed.N.shifted(closed.delay), closed.D

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from math import copysign, inf, isfinite, sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
     ControlSystem = control.lti.LTI | None  # None is rejected, but type checkers infer it from control.tf
 
-__all__ = ["any_loop", "from_control", "open_loop", "seconds_of_delay", "transfer_polynomials"]
+__all__ = ["any_loop", "checked_delay", "from_control", "open_loop", "transfer_polynomials"]
 
 MAX_STATES = 40
 _APART = 1e-4  # relative discriminant above which two roots are distinct
@@ -31,12 +30,9 @@ _TAKES = (
 )
 
 
-def seconds_of_delay(delay_s: float, delay: float | None) -> float:
-    """Delay [s] from `delay_s`, or from its former name `delay` with a deprecation warning."""
-    if delay is None:
-        return checked_number("delay_s", delay_s, "a delay of at least 0 seconds", at_least=0.0)
-    warnings.warn("the argument `delay` has been renamed to `delay_s`", DeprecationWarning, stacklevel=3)
-    return checked_number("delay", delay, "a delay of at least 0 seconds; its new name is `delay_s`", at_least=0.0)
+def checked_delay(delay_s: float) -> float:
+    """A delay [s]; InvalidValue for any other value."""
+    return checked_number("delay_s", delay_s, "a delay of at least 0 seconds", at_least=0.0)
 
 
 def from_control(
@@ -44,7 +40,6 @@ def from_control(
     delay_s: float = 0.0,
     *,
     argument: str = "system",
-    delay: float | None = None,
 ) -> DelayLoop | OpenLoop:
     """Convert a system of python-control, times a delay, to a loop that netctrl analyses exactly.
 
@@ -60,8 +55,6 @@ def from_control(
         Delay at the output [s]; in discrete time a whole number of samples.
     argument : str
         Name of the system in messages.
-    delay : float, optional
-        Former name of `delay_s`; deprecated.
 
     Returns
     -------
@@ -82,7 +75,7 @@ def from_control(
     >>> netctrl.from_control(control.tf([1], [1, 0.2, 1]), delay_s=0.1)
     OpenLoop(numerator=((0.1, (1.0,)),), denominator=((0.0, (1.0, 0.2, 1.0)),), dt=0.0)
     """
-    later = seconds_of_delay(delay_s, delay)
+    later = checked_delay(delay_s)
     numerator, denominator, dt = _polynomials(system, argument)
     if dt == 0.0 and (simple := _corners(numerator, denominator, later)) is not None:
         return simple

@@ -11,7 +11,6 @@ import msgspec
 
 from netctrl.errors import FileError
 from netctrl.model.design.arc import ArcCertificate, ArcInputs
-from netctrl.model.design.arc_upgrade import upgraded
 from netctrl.model.design.base import MAX_BYTES, Design
 from netctrl.model.design.connet import ConnetCertificate, ConnetInputs
 from netctrl.model.design.hftrac import HftracCertificate, HftracInputs
@@ -107,10 +106,6 @@ def read_design(path: str | os.PathLike[str]) -> AnyDesign:
     """
     text = read_bounded(path, MAX_BYTES, f"larger than the {MAX_BYTES // 2**20} MiB allowed for a Design file")
     try:
-        if b'"alpha_over_epoch"' in text:  # an ARC Design, perhaps from an older netctrl
-            content = decoded(path, text)
-            new = upgraded(content)
-            text = text if new is content else msgspec.json.encode(new)
         design: AnyDesign = decoded(path, text, _kinds(), array)
     except msgspec.ValidationError as error:
         raise FileError(path, f"not a netctrl Design: {error}") from None

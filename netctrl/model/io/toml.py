@@ -11,7 +11,6 @@ import msgspec
 
 from netctrl.errors import FileError, InvalidValue
 from netctrl.model.io.files import read_bounded
-from netctrl.model.io.old_names import renewed
 from netctrl.model.io.validation_errors import explained, shorten, shown
 from netctrl.model.io.written_units import check_units
 
@@ -72,7 +71,6 @@ def toml_record(path: str | os.PathLike[str], content: dict[str, Any], kind: typ
         A key that is unknown, missing or unusable, or a rate, time or size without unit; the message names it.
     """
     try:
-        content = renewed(content, kind)
         check_units(content, kind)
         return msgspec.convert(content, kind)
     except InvalidValue as error:

@@ -42,7 +42,7 @@ def run_access_link(
     Returns
     -------
     AccessLinkTracking
-        Result as of `netctrl.track_access_link`.
+        Result as of `netctrl.sim.access.track.track_access_link`.
     """
     seed, parts = scenario.seed, access_parts(scenario)
     run_seed(folder, seed, **running)

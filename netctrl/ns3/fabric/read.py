@@ -45,7 +45,7 @@ def run_fabric(
     Returns
     -------
     FabricResult
-        Result as of `netctrl.simulate_fabric`.
+        Result as of `netctrl.sim.fabric.run.simulate_fabric`.
     """
     run_seed(folder, scenario.seed, **running)
     with whole(folder):

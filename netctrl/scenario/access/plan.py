@@ -174,7 +174,10 @@ def access_link_plan(
     start: int = 0,
     first_rate: float | None = None,
 ) -> AccessLinkPlan:
-    """Check that a law and its references fit a link. Parameters and errors: `netctrl.track_access_link`."""
+    """Check that a law and its references fit a link.
+
+    Parameters and errors are those of `netctrl.sim.access.track.track_access_link`.
+    """
     T, m, p = scenario.steps, len(law.inputs), len(law.outputs)
     checked_word("measured", measured, ("average", "period"))
     checked_whole("start", start, f"a number of periods from 0 to {T}", at_most=T)

@@ -17,7 +17,6 @@ import msgspec
 from netctrl.errors import FileError, InvalidValue
 from netctrl.model.io.fields import read_fields, records, whole
 from netctrl.model.io.files import beside, sha256
-from netctrl.model.io.old_names import renewed, renewed_at
 from netctrl.model.io.toml import read_toml
 from netctrl.model.io.validation_errors import explained, shown
 from netctrl.model.io.written_units import check_place, check_units
@@ -212,7 +211,6 @@ def read_sweep(
     except msgspec.ValidationError as error:
         raise FileError(path, explained(error, content, SweepSpec)) from None
     try:
-        spec = _changed(spec, _renewed)
         if not named:
             check_units(spec.scenario, Scenario, "scenario")
         _check_written(spec)
@@ -271,11 +269,6 @@ def _renew(spec: SweepSpec) -> None:
     today = _parts(spec, lambda place, value: (place_of(place), value) if place else ("", nested(flows)))
     for name, value in today.items():
         msgspec.structs.force_setattr(spec, name, value)
-
-
-def _renewed(place: str, value: Any) -> tuple[str, Any]:
-    """A path and its value with today's keys."""
-    return renewed_at(place, value, Scenario) if place else ("", renewed(value, Scenario))
 
 
 def _check_written(spec: SweepSpec) -> None:

@@ -85,7 +85,7 @@ class TraceTraffic(_Traffic, frozen=True, kw_only=True, tag="trace"):
     """Measured rates of a trace, from a place drawn in each run; the trace repeats."""
 
     file: str
-    """Name of a CSV, Parquet or pcap file for `netctrl.read_trace`."""
+    """Name of a CSV, Parquet or pcap file for `netctrl.read`."""
     columns: dict[str, str] = msgspec.field(default_factory=dict)
     """Id of a demand -> column of the trace; by default the column with the demand's id."""
     fit: bool = True

@@ -32,7 +32,7 @@ class DemandFlows(Datagrams, frozen=True, kw_only=True, tag="demand"):
     rates: Annotated[Any, msgspec.Meta(extra={"quantity": "rate"})] = None
     """Rates to use instead of `mean`, from the flow's start on, repeated: (T,) for each flow, or (T, count) with a
     column per flow [bit/s]. An array, a pandas Series or DataFrame, or a `RateTrace`, to which all are converted; in a
-    file the name of a table (`netctrl.read_trace`) or a list of rates."""
+    file the name of a table (`netctrl.read`) or a list of rates."""
 
     def __post_init__(self) -> None:
         self.read("count")

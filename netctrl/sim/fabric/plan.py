@@ -16,7 +16,7 @@ _FLOW_TIMEOUT = 1
 
 
 def fabric_plan(scenario: Scenario, gains: np.ndarray | None = None) -> FabricPlan:
-    """Routes and numbers of a run of `netctrl.simulate_fabric`.
+    """Routes and numbers of a run of `netctrl.sim.fabric.run.simulate_fabric`.
 
     Raises
     ------

@@ -70,7 +70,7 @@ def simulate_network(
     watch : bool
         Keep the first run's time series.
     progress, argv, inputs
-        As for `netctrl.simulate_fabric`.
+        As for `netctrl.sim.fabric.run.simulate_fabric`.
 
     Raises
     ------

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 import netctrl
 from netctrl import NoAdmissibleDesign
 from netctrl.datasets import design_schema
-from netctrl.errors import FileError, Status
+from netctrl.errors import FileError
 from netctrl.model.design.design import ArcDesign, design_json_schema, provenance, read_design
 from netctrl.model.io.files import write_atomically
 
@@ -162,29 +162,6 @@ def test_reading_is_strict_and_names_path_and_key(change, named, raw, tmp_path) 
     assert message.startswith(refusal.value.path)
     assert re.search(named, message), message
     assert "\n" not in message
-
-
-def as_old(raw: Any) -> Any:
-    """The same Design as netctrl wrote it before its certificate was of the loop that runs."""
-    new = raw["certificate"]
-    old = {key: value for key, value in new["paper"].items() if key != "alpha_limits"}
-    old |= {key: new[key] for key in ("status", "operating_point", "warnings")}
-    names = ("plant", "epoch_s", "alpha_limit", "spectral_radius", "gain_margin_db")
-    old["sampled"] = {name: new["sampled"][name] for name in names} | {"alpha_limits": new["paper"]["alpha_limits"]}
-    old["box"] = None
-    return raw | {"certificate": old, "inputs": raw["inputs"] | {"plant": "paper"}}
-
-
-def test_an_old_arc_design_is_read_and_vouches_for_less(raw, tmp_path) -> None:
-    found = read(tmp_path, as_old(raw))
-    assert found.law.alpha_per_packet == raw["law"]["alpha_per_packet"]
-    assert found.certificate.status is Status.STABLE
-    assert found.certificate.sampled.phase_margin_deg is None
-    assert found.certificate.paper.phase_margin_deg == raw["certificate"]["paper"]["phase_margin_deg"]
-    assert "older netctrl" in found.certificate.warnings[0]
-    beyond = as_old(raw)
-    beyond["law"]["alpha_per_packet"] = 0.9 * raw["certificate"]["sampled"]["alpha_limit"]
-    assert read(tmp_path, beyond).certificate.status is Status.UNSTABLE
 
 
 @pytest.mark.parametrize(

@@ -178,11 +178,6 @@ def test_a_file_is_read_strictly(tmp_path):
     old.write_text('bottleneck = "20Mbit"\ncross = "1Mbit"\nqueue = { kind = "arc" }\n[[flows]]\nkind = "bbr"\n')
     with pytest.warns(FutureWarning, match="earlier version"):
         assert netctrl.read(old) == found
-    with pytest.warns(DeprecationWarning, match="BottleneckFlow"):
-        flow = netctrl.BottleneckFlow(kind="bbr")
-    with pytest.warns(DeprecationWarning, match="BottleneckScenario"):
-        made = netctrl.BottleneckScenario(bottleneck="20Mbit", cross=1e6, queue=ArcQueue(), flows=(flow,))
-    assert made == found
     path.write_text(path.read_text().replace("cross", "speed"))
     with pytest.raises(FileError, match="speed"):
         netctrl.read(path)

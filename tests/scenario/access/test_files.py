@@ -1,8 +1,7 @@
-"""Files of access links, today's and those of earlier versions, and the call of their record."""
+"""Files of access links, today's and those of earlier versions."""
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +11,12 @@ from access_links import crossing, link_of, sources
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import netctrl
 from netctrl.errors import FileError, InvalidValue
 from netctrl.scenario.access.flows import PremiumFlow, RegulatorFailure, TcpSenders
 from netctrl.scenario.access.scenario import access_link, access_parts
 from netctrl.scenario.files import scenario_from, scenario_of
 from netctrl.scenario.links import Link
-from netctrl.scenario.old import ACCESS_LINK_KEYS, AccessLinkScenario
+from netctrl.scenario.old import ACCESS_LINK_KEYS
 from netctrl.scenario.read import read_scenario_file
 
 TEXT = """
@@ -127,18 +125,8 @@ def test_a_file_of_an_earlier_version_is_the_same_scenario_with_a_warning(tmp_pa
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_what_an_earlier_file_leaves_out_is_as_it_was(tmp_path) -> None:
     assert read(tmp_path, 'interval = "1s"\n') == access_link()
-    tcp = read(tmp_path, 'duration = "10s"\n[senders]\nround_trip = "3ms"\n')
+    tcp = read(tmp_path, 'duration = "10s"\n[senders]\nrtt = "3ms"\n')
     assert tcp == link_of(every={"sender": TcpSenders(rtt=3e-3)}, duration=10.0)
-
-
-def test_the_call_of_earlier_versions_gives_todays_scenario() -> None:
-    assert AccessLinkScenario(**tomllib.loads(OLD)) == BUSY
-    assert AccessLinkScenario() == access_link()
-    assert AccessLinkScenario(size=500.0, duration=2.0) == access_link(packet_size=500.0, duration=2.0)
-    with pytest.warns(DeprecationWarning, match="AccessLinkScenario"):
-        assert netctrl.AccessLinkScenario is AccessLinkScenario
-    with pytest.raises(InvalidValue, match="hops: got 0, takes a whole number from 1 to 100"):
-        AccessLinkScenario(hops=0)
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")

@@ -234,13 +234,6 @@ def test_a_file_of_before_is_the_same_scenario(tmp_path) -> None:
     assert scenario_from(plain) == data_centre(Dumbbell(), Mpcc(), flow)
 
 
-def test_the_record_of_before_warns_and_gives_the_scenario() -> None:
-    groups = PoissonFlows(id="web"), IncastFlows(id="in")
-    with pytest.warns(DeprecationWarning, match="FabricScenario"):
-        made = netctrl.FabricScenario(topology=FatTree(), poisson=groups[0], incast=groups[1], buffer="1MB", seed=3)
-    assert made == data_centre(FatTree(buffer=1e6), Mpcc(), *groups, seed=3)
-
-
 @pytest.mark.parametrize(
     ("text", "named"),
     [

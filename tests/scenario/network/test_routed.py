@@ -18,7 +18,6 @@ from netctrl.scenario.links import Link
 from netctrl.scenario.network.policy import DesignPolicy, Fifo, HftracPolicy, Messages, messages_of
 from netctrl.scenario.network.routed import demands_of, tcp_of
 from netctrl.scenario.network.traffic import Demands, GaussianTraffic, LongRangeTraffic, TcpDemand, TraceTraffic
-from netctrl.scenario.old import NetworkScenario
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
 
@@ -124,21 +123,6 @@ def test_what_is_not_said_is_fifo_and_gaussian() -> None:
     assert demands_of(plain) == Demands(spread=GaussianTraffic())
     assert (tcp_of(plain), messages_of(plain.control)) == ((), Messages())
     assert [each.id for each in SAME.flows] == ["demands", "p1"]
-
-
-def test_the_record_of_earlier_versions_is_a_function_now() -> None:
-    names = ("name", "utilization", "queue", "interval", "duration", "warmup", "seed")
-    policy = HftracPolicy(architecture="god", mu=0.5)
-    more = {
-        "network": GRAPH,
-        "policy": policy,
-        "messages": LATE,
-        "traffic": SAME.flows[0].spread,
-        "tcp": SAME.flows[1:],
-    }
-    assert NetworkScenario(**{name: PARTS[name] for name in names}, **more) == SAME
-    with pytest.warns(DeprecationWarning, match="NetworkScenario"):
-        assert netctrl.NetworkScenario is NetworkScenario
 
 
 LINE = Link(id="line", source="a", target="b", capacity=1e6)

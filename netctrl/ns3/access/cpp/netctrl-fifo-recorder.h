@@ -15,7 +15,7 @@
 namespace netctrl
 {
 
-/// One period, as it was measured at its end; netctrl.AccessLinkSample.
+/// One period, as it was measured at its end.
 struct Sample : Columns
 {
     std::vector<int64_t> backlog; ///< of each hop
