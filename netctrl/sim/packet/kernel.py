@@ -49,6 +49,7 @@ from netctrl.sim.packet.state import (
     chance,
     plan,
 )
+from netctrl.sim.reference import by_reference
 
 __all__ = ["SHARE", "advance_packets", "resume"]
 
@@ -261,12 +262,12 @@ def _rebase(net: PacketState) -> None:
 
 
 @njit(cache=True, error_model="numpy", nogil=True, _nrt=False)
-def advance_packets(net: PacketState, interval: int, full: int, first_window: float, end: int) -> bool:
+def advance_packets(tables: PacketState, interval: int, full: int, first_window: float, end: int) -> bool:
     """Advance to `end` [ns], which is at most 1000 s on. False: a table has no room; with more the call goes on.
 
     Parameters
     ----------
-    net : PacketState
+    tables : PacketState
     interval : int
         Of samples [ns].
     full : int
@@ -274,6 +275,7 @@ def advance_packets(net: PacketState, interval: int, full: int, first_window: fl
     first_window : float
         Of a new connection [segment].
     """
+    net = by_reference(tables)
     meta, heap = net.meta, net.heap
     _rebase(net)
     while True:
