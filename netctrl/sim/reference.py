@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import config, types
-from numba.core import cgutils
+from numba import types
+from numba.core import cgutils, config
 from numba.core.imputils import lower_getattr_generic
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import infer_getattr, intrinsic, models, register_model
@@ -63,5 +63,6 @@ def _itself(table: Any) -> Any:
     return table
 
 
-by_reference = _itself if config.DISABLE_JIT else _by_reference
+_without: Any = config  # type checkers don't see attributes that are set on loading
+by_reference: Any = _itself if _without.DISABLE_JIT else _by_reference
 """Of a named tuple, in compiled code: for as long as the calling function runs. Fields are read as of the tuple."""
