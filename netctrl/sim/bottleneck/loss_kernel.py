@@ -254,7 +254,8 @@ def advance_losses(plant: LossPlant, state: LossState, record: LossRecord, first
             record.delivered[plant.group[i], k] += flight[i] / trip * share
             record.trip[plant.group[i], k] += flight[i] * share
         seen = min(max(q + line[_DEVIATION], line[_SEEN] - rate * share, 0.0), plant.buffer)
-        record.arrived[k] += rate * share + fell + seen - line[_SEEN]
+        # Where nothing arrives what leaves is what the queue shrinks by, but for rounding.
+        record.arrived[k] += max(rate * share + seen - line[_SEEN], 0.0) + fell
         line[_SEEN] = seen
         record.waited[k] += _age(plant, state, t, seen) / record.every
         record.backlog[0, k] = max(record.backlog[0, k], seen)
