@@ -190,6 +190,12 @@ def test_a_fixed_rate_is_kept_to_a_packet(changes) -> None:
     np.testing.assert_allclose(kernel.backlog_bytes[1], packet.backlog_bytes[1], atol=3000.0)
 
 
+def _of_second(result) -> tuple[float, float]:
+    """Throughput [bit/s] and mean backlog [byte] of the second link."""
+    found = result.summary().links[1]
+    return found.throughput_bit_per_s, found.backlog_mean_bytes
+
+
 @pytest.mark.needs("lab")
 @pytest.mark.parametrize("control", [StaticPacing(factor=0.5), None])
 def test_arc_sees_the_rate_that_is_set(design, control) -> None:
@@ -199,11 +205,13 @@ def test_arc_sees_the_rate_that_is_set(design, control) -> None:
     queue = ArcQueue(alpha=2e-4, epoch=0.1, target_queue=15e3)
     scenario = row(*flows, queue=queue, duration=40.0, warmup=10.0, control=control)
     options = {} if control else {"design": design}
-    runs = [both(scenario.replace(seed=seed), **options) for seed in (1, 2)]
+    # Of one seed throughput differs from another's by .9 %, and the kernel's from one environment's to another's (the
+    # Design's law runs in an interpreter there): means of 20 and 5 have it to .2 and .4 %.
     packet, kernel = (
-        np.mean([[getattr(one.summary().links[1], name) for name in names] for one in each], axis=0)
-        for names in [("throughput_bit_per_s", "backlog_mean_bytes")]
-        for each in zip(*runs, strict=True)
+        np.mean(
+            [_of_second(netctrl.simulate(scenario.replace(seed=k), engine, **options)) for k in range(1, n)], axis=0
+        )
+        for engine, n in (("packet", 21), ("kernel", 6))
     )
     assert kernel[0] == pytest.approx(packet[0], rel=0.02)
     assert kernel[1] == pytest.approx(packet[1], rel=0.1)
