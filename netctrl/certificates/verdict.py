@@ -66,6 +66,16 @@ class Worst(NamedTuple):
         return self.factor if self.proved is None else self.proved
 
 
+class _Shown(NamedTuple):
+    """A loop of which something is proved in a box."""
+
+    loop: QueueLoop
+    starts: list[tuple[float, float]]
+    """Where the proof begins: flows and round-trip time [s]."""
+    leaves: list[Cover]
+    """Cells that showed it; none at a point."""
+
+
 class _Judged(NamedTuple):
     """A box with one sender or mixture."""
 
@@ -97,8 +107,13 @@ def queue_verdict(subject: Subject, box: Box) -> QueueVerdict:
 def _linear_verdict(subject: Subject, box: Box) -> QueueVerdict:
     """The worst status of the senders, and of each criterion the point that decides it among all of them."""
     boxes = [with_senders(box, (name,)) for name in box.inputs.senders]
-    below = _decides(subject, boxes)
-    each = [_of_sender(subject, one, below) for one in boxes]
+    reasons = [absent(subject, one) for one in boxes]
+    loops_of = [[] if reason else box_loops(subject, one) for one, reason in zip(boxes, reasons, strict=True)]
+    below = _decides(loops_of, boxes)
+    each = [
+        _absent(one, reason) if reason else _of_sender(loops, one, below)
+        for one, reason, loops in zip(boxes, reasons, loops_of, strict=True)
+    ]
     status = max((found.verdict.status for found in each), key=_SEVERITY.index)
     senders = tuple(found.verdict for found in each)
     if status is Status.INFEASIBLE:
@@ -125,11 +140,10 @@ def _linear_verdict(subject: Subject, box: Box) -> QueueVerdict:
     )
 
 
-def _decides(subject: Subject, boxes: list[Box]) -> float:
-    """Factor up to which gain margins are looked for in boxes of one sender each: to the least of all their points, and
-    to what the rule asks for. Larger ones decide nothing, and their proof takes the most cells."""
-    there = [box for box in boxes if not box.point and absent(subject, box) is None]
-    looked = [least_looked_at(box_loops(subject, box), box) for box in there]
+def _decides(loops_of: list[Loops], boxes: list[Box]) -> float:
+    """Factor up to which gain margins are looked for in boxes of one sender each, with their loops: to the least of all
+    their points, and to what the rule asks for. Larger ones decide nothing, and their proof takes the most cells."""
+    looked = [least_looked_at(*each) for each in zip(loops_of, boxes, strict=True) if each[0] and not each[1].point]
     least = min((at.factor for at in looked if not at.unstable), default=inf)
     return max(least, MIN_FACTOR / (1.0 - 2.0 * BOX_TOLERANCE))
 
@@ -153,14 +167,16 @@ def _least_of(each: list[_Judged]) -> tuple[SampledLoop, SampledLoop | None, Sam
     )
 
 
-def _of_sender(subject: Subject, box: Box, below: float) -> _Judged:
+def _absent(box: Box, reason: str) -> _Judged:
+    """A box of one sender or mixture that has no equilibrium somewhere."""
+    verdict = SenderVerdict(sender=box.inputs.senders[0], status=Status.INFEASIBLE, sampled=None)
+    return _Judged(verdict, [], why=reason)
+
+
+def _of_sender(loops: Loops, box: Box, below: float) -> _Judged:
     """A box of one sender or mixture; its gain margin is looked for up to the factor `below`."""
-    name, reason = box.inputs.senders[0], absent(subject, box)
-    if reason is not None:
-        return _Judged(SenderVerdict(sender=name, status=Status.INFEASIBLE, sampled=None), [], why=reason)
-    loops = box_loops(subject, box)
-    covers: list[Cover] = []
-    found = worst(loops, box, covers, below)
+    name = box.inputs.senders[0]
+    found, shown = worst(loops, box, below)
     sampled = _sampled(box, found)
     if not sampled.stable:
         return _Judged(SenderVerdict(sender=name, status=Status.UNSTABLE, sampled=sampled), loops)
@@ -170,7 +186,7 @@ def _of_sender(subject: Subject, box: Box, below: float) -> _Judged:
         _least(loops, box, lambda each: each.phase),
         _least(loops, box, lambda each: each.reduction),
     )
-    if not all(at.keeps for at in looked.points) or found.least < MIN_FACTOR or not _hold(loops, box, covers):
+    if not all(at.keeps for at in looked.points) or found.least < MIN_FACTOR or not _hold(loops, box, shown):
         return looked
     return looked._replace(verdict=replace(looked.verdict, status=Status.ADMISSIBLE))
 
@@ -231,35 +247,30 @@ def absent(subject: Subject, box: Box) -> str | None:
     return None
 
 
-def _hold(loops: Loops, box: Box, covers: list[Cover]) -> bool:
-    """Whether a stable box keeps the rule, provably where bounds are known; `covers` as of `worst`."""
+def _hold(loops: Loops, box: Box, shown: list[_Shown]) -> bool:
+    """A stable box keeps the rule, provably where bounds are known; `shown` as of `worst`."""
     if loops[0][1].several_clocks:
         return all(point_keeps(loop, *point, *_RULE) for _, loop in loops for point in box_points(loop, box))
-    each = [(loop, starts) for _, loop in loops if (starts := loop.starts(box.flows, box.rtt))]
     if box.point:
-        return all(point_proofs(loop, *box.point, *_RULE).keeps for loop, _ in each)
-    kept = (
-        box_keeps(loop, box.flows, box.rtt, *_RULE, starts, cover)
-        for (loop, starts), cover in zip(each, covers, strict=True)
-    )
-    return all(kept)
+        return all(point_proofs(loop, *box.point, *_RULE).keeps for loop, *_ in shown)
+    return all(box_keeps(loop, box.flows, box.rtt, *_RULE, starts, Cover.of(leaves)) for loop, starts, leaves in shown)
 
 
-def worst(loops: Loops, box: Box, covers: list[Cover] | None = None, below: float = inf) -> Worst:
-    """Least gain margin of all the law's loops in the box; proved, where the loops are stable and have bounds.
+def worst(loops: Loops, box: Box, below: float) -> tuple[Worst, list[_Shown]]:
+    """Least gain margin of all the law's loops in the box, proved where the loops are stable and have bounds; and what
+    showed it, for each loop of which something is proved.
 
-    Nothing is proved beyond what the least of the loops has, and the factor `below`. `covers` takes, of each loop of
-    which something is, the cells that showed it.
+    Nothing is proved beyond what the least of the loops has, and the factor `below`.
     """
-    found = [point for mixture, loop in loops for point in _looked_at(mixture, loop, box)]
-    best, proved = min(found, key=lambda each: each.factor), inf
+    looked = [point for mixture, loop in loops for point in _looked_at(mixture, loop, box)]
+    best, proved, shown = min(looked, key=lambda each: each.factor), inf, []
     if best.unstable:
-        return best
+        return best, shown
     curved = not box.point and any(k.sender.curve for k in best.loop.classes)
     if best.loop.several_clocks or (curved and best.factor < MIN_FACTOR):
         # Where Cubic's margin is small, tens of thousands of cells prove nothing, and the verdict is known.
         flows, rtt, factor = least_near(best.loop, box, best.flows, best.rtt)
-        return best._replace(flows=flows, rtt=rtt, factor=factor, unstable=factor <= 1.0, proved=None)
+        return best._replace(flows=flows, rtt=rtt, factor=factor, unstable=factor <= 1.0, proved=None), shown
     for mixture, loop in loops:
         starts = loop.starts(box.flows, box.rtt)
         if not starts:
@@ -270,13 +281,12 @@ def worst(loops: Loops, box: Box, covers: list[Cover] | None = None, below: floa
             limit = point_proofs(loop, *box.point, *_RULE).upper
         else:
             limit = box_upper_gain(loop, box.flows, box.rtt, starts, leaves, below=most)
-        if covers is not None and leaves:
-            covers.append(Cover.of(leaves))
+        shown.append(_Shown(loop, starts, leaves))
         proved = min(proved, limit.proved)
         if limit.found < most:
             flows, rtt = (float(np.exp(u)) for u in limit.where[1:3])
             best = Worst(mixture, loop, flows, rtt, limit.found <= 1.0, limit.found, limit.proved)
-    return best._replace(proved=proved)
+    return best._replace(proved=proved), shown
 
 
 def _looked_at(mixture: Mixture, loop: QueueLoop, box: Box) -> list[Worst]:
