@@ -74,7 +74,7 @@ def test_a_page_that_ran_is_left_out_until_it_or_the_package_changes(tmp_path, m
     assert run_apart(page, tmp_path, []) == ""
     with pytest.raises(pytest.skip.Exception):
         run_apart(page, tmp_path, [])
-    assert run_apart(page, tmp_path, ["ns3"]) == ""
+    assert run_apart(page, tmp_path, ["kernel"]) == ""
     monkeypatch.setattr("doc_blocks._sources", lambda: "others")
     assert run_apart(page, tmp_path, []) == ""
     wrong = written(tmp_path, "```console\n$ echo 2\n1\n```\n")

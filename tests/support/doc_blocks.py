@@ -12,7 +12,7 @@ page tells behind it: `# exit status 3`. Comments before a fence, which readers 
     <!-- instead of `A`, `B`: REASON -->    B is run in place of A
 
 CI names a folder in NETCTRL_PAGES, in which it keeps what ran as it stands: a page is not run again while it, the
-package, its data and the versions of libraries are the same.
+package, its data, the versions of libraries and ns-3 are the same. What runs in a kernel is run each time.
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ from pathlib import Path
 from typing import Any
 
 from places import ROOT
+
+from netctrl.model.io.files import sha256
+from netctrl.ns3.program import find_ns3
 
 COMMENT = r"<!-- (fragment|slow|needs|instead of) ?(.*?) -->\n+"
 FENCE = re.compile(rf"^((?:{COMMENT})*)^```([^\n`]+)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -265,10 +268,11 @@ def run_apart(page: Path, folder: Path, met: Iterable[str]) -> str:
 def _mark(page: Path, met: Iterable[str]) -> Path | None:
     """File that is there once a page ran as it stands; None where nothing is kept."""
     kept = os.environ.get("NETCTRL_PAGES")
-    if not kept:
+    if not kept or "lab" in met:
         return None
     blocks = "".join(f"{block.line} {block.text}" for block in find_blocks(page))
-    key = "\0".join([page.read_text(encoding="utf-8"), blocks, *sorted(met), _sources()])
+    with_ns3 = repr(find_ns3()) if "ns3" in met else ""
+    key = "\0".join([page.read_text(encoding="utf-8"), blocks, *sorted(met), with_ns3, _sources()])
     return Path(kept) / hashlib.sha256(key.encode()).hexdigest()
 
 
@@ -277,12 +281,9 @@ def _sources() -> str:
     """Hash of all that a page may run, or be run by."""
     files = [ROOT / "constraints.txt", Path(__file__)]
     files += [path for folder in ("netctrl", "data", "examples") for path in sorted((ROOT / folder).rglob("*"))]
-    found = hashlib.sha256(sys.version.encode())
-    for path in files:
-        if path.is_file() and "__pycache__" not in path.parts:
-            found.update(f"{path.relative_to(ROOT)}\0{path.stat().st_size}\0".encode())
-            found.update(path.read_bytes())
-    return found.hexdigest()
+    there = (path for path in files if path.is_file() and "__pycache__" not in path.parts)
+    each = [f"{path.relative_to(ROOT)} {sha256(path)}" for path in there]
+    return hashlib.sha256("\n".join([sys.version, *each]).encode()).hexdigest()
 
 
 if __name__ == "__main__":
