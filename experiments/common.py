@@ -19,7 +19,7 @@ from netctrl.datasets import claims
 from netctrl.model.claim import Claim
 from netctrl.model.design.design import provenance
 from netctrl.model.io.files import write_atomically
-from netctrl.scenario.network.result import estimate
+from netctrl.scenario.result import estimate
 
 CLAIMS = Path(__file__).resolve().parent.parent / "data" / "claims"
 

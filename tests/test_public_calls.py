@@ -68,12 +68,12 @@ INNER = {
     "netctrl.mpc.qp.program": "QPSolution QuadraticProgram",
     "netctrl.mpc.receding": "receding_controller start_receding step_receding",
     "netctrl.scenario.access.result": "AccessLinkResult AccessLinkSample",
-    "netctrl.scenario.bottleneck.result": "BottleneckResult",
+    "netctrl.scenario.bottleneck.result": "Result",
     "netctrl.scenario.fabric.result": "FabricResult",
     "netctrl.scenario.network.policy": "Backpressure DesignPolicy Fifo HftracPolicy StaticPacing",
-    "netctrl.scenario.network.result": "NetworkResult",
+    "netctrl.scenario.network.result": "Result",
     "netctrl.scenario.network.sweep": "read_sweep",
-    "netctrl.scenario.tcp_aqm.result": "SimulationResult read_result",
+    "netctrl.scenario.tcp_aqm.result": "Result read_result",
     "netctrl.sim.access.run": "AccessLink control_access_link simulate_access_link",
     "netctrl.sim.access.track": "track_access_link",
     "netctrl.sim.bottleneck.run": "CoDel simulate_bottleneck",
@@ -326,17 +326,17 @@ def usual() -> dict[str, dict[str, Any]]:
 
 
 RESULTS = {
-    *("ArcDesign", "ConnetDesign", "HftracDesign", "PacingDesign", "BottleneckResult", "FabricResult"),
+    *("ArcDesign", "ConnetDesign", "HftracDesign", "PacingDesign", "Result", "FabricResult"),
     *(
         "AccessLinkResult",
         "AccessLinkSample",
         "IdentificationResult",
         "MpcPlan",
-        "NetworkResult",
+        "Result",
         "BottleneckLink",
         "PiecewiseLaw",
     ),
-    *("QPSolution", "SimulationResult", "WindowTable", "NetctrlError", "InvalidValue", "InfeasibleProgram"),
+    *("QPSolution", "Result", "WindowTable", "NetctrlError", "InvalidValue", "InfeasibleProgram"),
     *("NoAdmissibleDesign", "IdentifiedModel", "AccessLink"),
 }
 """What netctrl makes and a user reads."""

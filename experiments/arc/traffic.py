@@ -22,9 +22,9 @@ from netctrl.laws.aqm.pi import PiQueue
 from netctrl.laws.aqm.records import DropTailQueue, Queue
 from netctrl.laws.aqm.sfc import SfcQueue
 from netctrl.scenario.read import read_scenario_file as read_scenario
+from netctrl.scenario.result import SHORT_OBJECT_BYTES, Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import WebFlows
-from netctrl.scenario.tcp_aqm.result import SHORT_OBJECT_BYTES, SimulationResult
 from netctrl.sim.tcp_aqm.run import simulate_many
 
 SEEDS = (1, 2, 3, 4, 5)
@@ -155,7 +155,7 @@ def shortened(scenario: Scenario, factor: float, keep: float = 1.0) -> Scenario:
     )
 
 
-def fluid(study: Study) -> dict[str, list[SimulationResult]]:
+def fluid(study: Study) -> dict[str, list[Result]]:
     """Every scheme that the fluid has for the study and every seed in it, in full length.
 
     It lacks drop-tail where few flows overflow one of several links.
@@ -169,7 +169,7 @@ def fluid(study: Study) -> dict[str, list[SimulationResult]]:
     return {scheme: results[i * k : (i + 1) * k] for i, scheme in enumerate(schemes)}
 
 
-def ns3(study: Study, seeds: Sequence[int] = (1,)) -> dict[str, list[SimulationResult]]:
+def ns3(study: Study, seeds: Sequence[int] = (1,)) -> dict[str, list[Result]]:
     """Every scheme and seed in ns-3; nothing where there is none."""
     if not available():
         return {}
@@ -178,7 +178,7 @@ def ns3(study: Study, seeds: Sequence[int] = (1,)) -> dict[str, list[SimulationR
     return {scheme: results[i * k : (i + 1) * k] for i, scheme in enumerate(study.schemes)}
 
 
-def table(study: Study, results: Mapping[str, Sequence[SimulationResult]]) -> pd.DataFrame:
+def table(study: Study, results: Mapping[str, Sequence[Result]]) -> pd.DataFrame:
     """One row a scheme, seed and phase."""
     rows = []
     for scheme, runs in results.items():
@@ -210,7 +210,7 @@ def table(study: Study, results: Mapping[str, Sequence[SimulationResult]]) -> pd
     return pd.DataFrame(rows)
 
 
-def series(study: Study, results: Mapping[str, Sequence[SimulationResult]], bins: int = 200) -> pd.DataFrame:
+def series(study: Study, results: Mapping[str, Sequence[Result]], bins: int = 200) -> pd.DataFrame:
     """Means over `bins` parts of the first seed's run."""
     parts = []
     for scheme, runs in results.items():
@@ -223,15 +223,15 @@ def series(study: Study, results: Mapping[str, Sequence[SimulationResult]], bins
             return values[row, : count * width].reshape(count, width)
 
         seconds = width * result.scenario.interval
-        arrived, lost = blocks(result.arrived_bytes).sum(axis=1), blocks(result.lost_bytes).sum(axis=1)
+        arrived, lost = blocks(result.series["arrived"]).sum(axis=1), blocks(result.series["lost"]).sum(axis=1)
         part = {
             "simulator": result.simulator,
             "scheme": scheme,
             "time_s": seconds * (np.arange(count) + 0.5),
-            "backlog_kb": blocks(result.backlog_bytes).mean(axis=1) / 1e3,
-            "throughput_mbit_s": blocks(result.departed_bytes).sum(axis=1) * 8e-6 / seconds,
+            "backlog_kb": blocks(result.series["backlog"]).mean(axis=1) / 1e3,
+            "throughput_mbit_s": blocks(result.series["departed"]).sum(axis=1) * 8e-6 / seconds,
             "loss_percent": 100.0 * np.divide(lost, arrived, out=np.zeros_like(lost), where=arrived > 0.0),
-            "probability": blocks(result.probability).mean(axis=1),
+            "probability": blocks(result.series["probability"]).mean(axis=1),
         }
         if any(isinstance(group, WebFlows) for group in result.scenario.flows):
             part["response_s"] = _responses(result, seconds, count)
@@ -239,17 +239,17 @@ def series(study: Study, results: Mapping[str, Sequence[SimulationResult]], bins
     return pd.concat(parts, ignore_index=True)
 
 
-def _responses(result: SimulationResult, seconds: float, count: int) -> np.ndarray:
+def _responses(result: Result, seconds: float, count: int) -> np.ndarray:
     """Mean response time of the short objects asked for in each part; NaN where there is none."""
-    short = result.response_bytes < SHORT_OBJECT_BYTES
-    slots = (result.response_start_s[short] / seconds).astype(int)
+    short = result.transfers["size"] < SHORT_OBJECT_BYTES
+    slots = (result.transfers["start"][short] / seconds).astype(int)
     inside = slots < count
-    sums = np.bincount(slots[inside], weights=result.response_s[short][inside], minlength=count)
+    sums = np.bincount(slots[inside], weights=result.transfers["duration"][short][inside], minlength=count)
     number = np.bincount(slots[inside], minlength=count)
     return np.divide(sums, number, out=np.full(count, np.nan), where=number > 0)
 
 
-def keep(study: Study, scheme: str, result: SimulationResult) -> None:
+def keep(study: Study, scheme: str, result: Result) -> None:
     """Add one full run in ns-3 to data/results/: its row for each phase, the first seed's series, its provenance."""
     for part, made in (("", table), ("-series", series)):
         path = RESULTS / f"{study.name}-ns3{part}.csv"

@@ -70,7 +70,7 @@ def main(argv: list[str]) -> int:
     rows = []
     for axis, point in zip(axes, points, strict=True):
         result = netctrl.simulate(scenario(point), "kernel")
-        delay = 1e3 * 8.0 * result.backlog_bytes[0] / point.rate
+        delay = 1e3 * 8.0 * result.series["backlog"][0] / point.rate
         later = delay[result.time_s > WARM_UP]
         link = result.summary().links[0]
         rows.append(

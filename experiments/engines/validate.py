@@ -31,10 +31,9 @@ from netctrl.laws.aqm.records import DropTailQueue, Queue
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.laws.aqm.sfc import SfcQueue
 from netctrl.scenario.links import Link
-from netctrl.scenario.network.result import estimate
+from netctrl.scenario.result import Result, estimate
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
-from netctrl.scenario.tcp_aqm.result import SimulationResult
 from netctrl.sim.packet.run import simulate_packets
 
 PACKET = 1500
@@ -51,7 +50,7 @@ QUEUES: dict[str, Queue] = {
 }
 """Of the laws' own settings, but for epochs that are made for a minute and not for an hour."""
 FLUID, PACKETS, NS3, KERNEL = "fluid", "packet", "ns3", "kernel"
-RUNNERS: dict[str, Callable[[Scenario], SimulationResult]] = {
+RUNNERS: dict[str, Callable[[Scenario], Result]] = {
     FLUID: lambda scenario: netctrl.simulate(scenario, FLUID),
     PACKETS: simulate_packets,
     NS3: run_ns3,
@@ -198,7 +197,7 @@ def run_all(engines: Sequence[str], number: int, case: Any, scenario: Scenario) 
     return Done(number, rows, made)
 
 
-def measured(result: SimulationResult) -> dict[str, float]:
+def measured(result: Result) -> dict[str, float]:
     link = result.summary().links[0]
     return {
         "throughput_mbit_s": link.throughput_bit_per_s / 1e6,

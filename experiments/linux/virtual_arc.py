@@ -25,8 +25,8 @@ from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.disciplines import KernelQueue, LinkQueue
 from netctrl.model.io.provenance import provenance
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.result import SimulationResult
 from netctrl.sim.tcp_aqm.traffic import draw_flows
 
 __all__ = ["ARC", "FLOWS", "NAME", "QUEUES", "REPEATS", "kept", "kept_series", "make", "missing", "settling_s", "steps"]
@@ -100,10 +100,10 @@ def settling_s(delay_ms: np.ndarray, interval_s: float) -> float:
     return float(time) if time <= 0.75 * len(delay_ms) * interval_s else float("nan")
 
 
-def steps(result: SimulationResult, queue: str) -> list[dict[str, Any]]:
+def steps(result: Result, queue: str) -> list[dict[str, Any]]:
     """A row for each step: delay of the link's whole queue, utilization, shares that are marked and dropped."""
     capacity = result.scenario.links[0].capacity
-    delay = 8e3 * result.backlog_bytes[0] / capacity
+    delay = 8e3 * result.series["backlog"][0] / capacity
     rows = []
     for number, flows in enumerate(FLOWS):
         begin, end = STEP_S * number, STEP_S * (number + 1)
@@ -128,11 +128,11 @@ def steps(result: SimulationResult, queue: str) -> list[dict[str, Any]]:
     return rows
 
 
-def series(result: SimulationResult, queue: str) -> pd.DataFrame:
+def series(result: Result, queue: str) -> pd.DataFrame:
     """Mean delay over a few seconds each, of one run."""
     width = round(SERIES_S / result.scenario.interval)
     count = len(result.time_s) // width
-    delay = 8e3 * result.backlog_bytes[0, : count * width] / result.scenario.links[0].capacity
+    delay = 8e3 * result.series["backlog"][0, : count * width] / result.scenario.links[0].capacity
     return pd.DataFrame(
         {
             "queue": queue,
@@ -152,7 +152,7 @@ def kept_series() -> pd.DataFrame | None:
     return read_runs(RESULTS / f"{NAME}-series.csv")
 
 
-def keep(result: SimulationResult, queue: str) -> None:
+def keep(result: Result, queue: str) -> None:
     parts = (("", kept(), pd.DataFrame(steps(result, queue))), ("-series", kept_series(), series(result, queue)))
     for part, data, fresh in parts:
         write_runs(RESULTS / f"{NAME}{part}.csv", with_runs(data, fresh), 5)

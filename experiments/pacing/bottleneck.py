@@ -26,9 +26,8 @@ from netctrl.ns3.bottleneck.read import run_bottleneck
 from netctrl.ns3.bottleneck.render import render
 from netctrl.ns3.program import compile_program, find_ns3
 from netctrl.scenario.bottleneck.line import SingleFlow
-from netctrl.scenario.bottleneck.result import BottleneckResult
 from netctrl.scenario.bottleneck.scenario import bottleneck
-from netctrl.scenario.network.result import estimate
+from netctrl.scenario.result import Result, estimate
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.bottleneck.run import PacedFlow, simulate_bottleneck
 from netctrl.units import BITS_PER_BYTE
@@ -98,7 +97,7 @@ CASES = [
 """All schemes at the first point; elsewhere those that the point tells apart."""
 
 
-def row_of(point: str, scheme: str, result: BottleneckResult) -> dict[str, Any]:
+def row_of(point: str, scheme: str, result: Result) -> dict[str, Any]:
     """What is kept of a run."""
     found = result.summary()
     flow = msgspec.structs.asdict(found.flows[0])

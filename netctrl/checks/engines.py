@@ -67,7 +67,7 @@ def check_packets(
         scenario = check_scenario(point, engine, seed, flows)
         result: Any = simulate(scenario, engine)
         late = result.time_s > scenario.time.warmup
-        delay = BITS_PER_BYTE * result.backlog_bytes[0][late] / scenario.links[0].capacity
+        delay = BITS_PER_BYTE * result.series["backlog"][0][late] / scenario.links[0].capacity
         found = envelope(delay, scenario.interval, period)
         found = Envelope(2.0, period, 0.0) if found is None else found
         ratios.append(found.ratio)
@@ -79,7 +79,7 @@ def check_packets(
                 settles=found.ratio > AT_LIMIT,
                 swing_s=float(high - low),
                 mean_delay_s=float(delay.mean()),
-                utilization=float(result.summary().links[0].utilization),
+                utilization=result["utilization", scenario.links[0].id],
             )
         )
     ratio = float(np.mean(ratios))

@@ -62,10 +62,10 @@ def _on_packets(point: CheckPoint, engine: str) -> GainsFigures:
     for seed in SEEDS:
         scenario = check_scenario(point, engine, seed)
         result: Any = simulate(scenario, engine)
-        delay = BITS_PER_BYTE * result.backlog_bytes[0] / scenario.links[0].capacity
+        delay = BITS_PER_BYTE * result.series["backlog"][0] / scenario.links[0].capacity
         late = delay[result.time_s > scenario.time.warmup]
         above = scenario.interval * np.count_nonzero(delay[: len(delay) - len(late)] > 2.0 * point.target_s)
-        used = result.summary().links[0].utilization
+        used = result["utilization", scenario.links[0].id]
         found.append((late.mean(), late.std(), np.quantile(late, 0.99), above, used))
     return _figures(point, engine, *np.mean(found, axis=0).tolist())
 

@@ -7,13 +7,13 @@ from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.linux.testbed.lacks import machine_lacks, scenario_lacks
 from netctrl.model.design.design import HftracDesign
 from netctrl.scenario.links import Links
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.result import SimulationResult
 
 __all__ = ["LINUX", "testbed_text"]
 
 
-def _queues(case: Case, job: Job) -> SimulationResult:
+def _queues(case: Case, job: Job) -> Result:
     from netctrl.linux.testbed.run_scenario import run_scenario
     from netctrl.linux.testbed.scenario import plan_scenario
     from netctrl.sim.tcp_aqm.traffic import draw_flows

@@ -106,6 +106,11 @@ class Links(Record, frozen=True, kw_only=True, tag_field="kind", tag="links"):
     def __post_init__(self) -> None:
         read_fields(self, links=records(Link), changes=records(Change))
 
+    @property
+    def link_ids(self) -> tuple[str, ...]:
+        """Ids of the links."""
+        return tuple(link.id for link in self.links)
+
     def check(self, scenario: Any) -> None:
         """InvalidValue for parts of a `Scenario` that don't fit these links or each other."""
         for each in (_check_kinds, _check_names, _check_paths, _check_changes, _check_size, _check_control):

@@ -42,7 +42,7 @@ def packets(request):
         Scenario.of(name="cubic", duration=120.0, interval=0.05, packet_size=1500.0, links=(link,), flows=(bulk,))
     )
     late = found.time_s > 60.0
-    return request.param, found.delay_s[0][late], found.probability[0][late]
+    return request.param, found.series["delay"][0][late], found.series["probability"][0][late]
 
 
 @pytest.mark.slow

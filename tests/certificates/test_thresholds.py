@@ -198,7 +198,7 @@ def packets(
     )
     result = simulate(scenario, "packet")
     late = result.time_s > scenario.time.warmup
-    return result.backlog_bytes[0][late] / SIZE, float(result.summary().links[0].utilization)
+    return result.series["backlog"][0][late] / SIZE, float(result["utilization", result.links[0]])
 
 
 BETTER = "packets do better: "

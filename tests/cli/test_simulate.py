@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 import pytest
+from netctrl.scenario.tcp_aqm.summary import SimulationSummary
 
 import netctrl
 import netctrl.__main__
@@ -24,9 +25,8 @@ from netctrl.cli.cases import read_case
 from netctrl.cli.simulate import main
 from netctrl.laws.aqm.arc import ArcQueue, arc_queue
 from netctrl.scenario.read import read_scenario_file as read_scenario
+from netctrl.scenario.result_file import read_result
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.result import read_result
-from netctrl.scenario.tcp_aqm.summary import SimulationSummary
 
 SMALL = """
 schema = "netctrl.scenario/2"

@@ -53,7 +53,7 @@ def test_hftracs_law_is_the_designs(designs) -> None:
     scenario = case_of(design).scenario
     assert isinstance(scenario.network, Routed)
     found, other = netctrl.simulate(design, runs=2), simulate_network(scenario, scenario_law(scenario), runs=2)
-    assert np.array_equal(found.backlog_bytes, other.backlog_bytes)
+    assert np.array_equal(found.series["backlog"], other.series["backlog"])
     assert found.measures()["loss", "network"] < 1e-3
     changed = netctrl.Network(links=scenario.network.graph.links, demands=scenario.network.graph.demands[:1])
     with pytest.raises(InvalidValue, match="a Design for this network"):
@@ -94,7 +94,7 @@ def test_flows_on_packets_start_when_they_are_drawn_to() -> None:
     flows = tuple(SingleFlow(id=f"flow{start:g}", sender="reno", start=start) for start in (0.5, 3.0))
     scenario = bottleneck(flows=flows, start_spread="1s", duration="8s", warmup="1s", interval="100ms")
     found = netctrl.simulate(scenario, "packet")
-    first = [found.time_s[np.flatnonzero(arrived)[0]] for arrived in found.arrived_bytes]
+    first = [found.time_s[np.flatnonzero(arrived)[0]] for arrived in found.series["arrived"]]
     assert ((found.start_s >= [0.5, 3.0]) & (found.start_s <= [1.5, 4.0])).all()
     assert ((first - found.start_s > 0.0) & (first - found.start_s < 0.2)).all()
 

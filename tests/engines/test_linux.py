@@ -16,9 +16,10 @@ from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.register import ENGINES
 from netctrl.scenario.links import Link, Links
+from netctrl.scenario.result import Result
+from netctrl.scenario.result_file import read_result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, UdpFlows
-from netctrl.scenario.tcp_aqm.result import SimulationResult, read_result
 
 LINE = Link(id="line", source="a", target="b", capacity="2Mbit", buffer="20kB")
 FLOWS = (
@@ -81,10 +82,10 @@ def test_its_result_is_as_that_of_the_others(tmp_path, capsys) -> None:
     with pytest.raises(InvalidValue, match="runs"):
         netctrl.simulate(scenario(), "linux", runs=2)
     found = netctrl.simulate(scenario(), "linux")
-    assert isinstance(found, SimulationResult)
+    assert isinstance(found, Result)
     assert {("throughput", "line"), ("backlog", "line"), ("loss", "line"), ("rtt", "bulk")} <= found.measures().keys()
     assert found.provenance.seed == 1
     found.save(tmp_path / "found.json")
-    assert (read_result(tmp_path / "found.json").backlog_bytes == found.backlog_bytes).all()
+    assert (read_result(tmp_path / "found.json").series["backlog"] == found.series["backlog"]).all()
     assert main(["arc-round-trip", "--engine", "linux"]) == 2
     assert "linux, which has no web flows (flows.web)', takes fluid or packet or ns3" in capsys.readouterr().err

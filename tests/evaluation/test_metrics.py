@@ -13,20 +13,20 @@ from netctrl.evaluation.case import LAW, Case, Group, Line, Plan, Turn, plan_cas
 from netctrl.evaluation.metrics import METRICS, jain, measured
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.window.fixed import FixedWindow
-from netctrl.scenario.tcp_aqm.result import SimulationResult
+from netctrl.scenario.result import Result
 
 PACKET = 1500 * 8.0
 PAYLOAD = 1460.0 / 1500.0
 
 
-def run(law: object = None, **fields: object) -> tuple[Plan, SimulationResult]:
+def run(law: object = None, **fields: object) -> tuple[Plan, Result]:
     """A case without noise on 10 Mbit/s and 100 ms, and its result."""
     case = Case(name="case", **({"duration": 20.0, "warmup": 5.0, "queue": DropTailQueue()} | fields))
     plan = plan_case(case, law, noise=False)
     return plan, netctrl.simulate(plan.scenario, "packet")
 
 
-def values(plan: Plan, result: SimulationResult) -> dict[tuple[str, str], float]:
+def values(plan: Plan, result: Result) -> dict[tuple[str, str], float]:
     found = {(each.metric, each.of): each.value for each in measured(plan, result)}
     assert {name for name, _ in found} <= set(METRICS)
     return found
@@ -132,7 +132,7 @@ def test_an_engine_without_delays_has_that_of_its_backlog() -> None:
     assert found["queueing delay", "bottleneck"] == pytest.approx(0.06, rel=1e-3)
 
 
-def carried(plan: Plan, result: SimulationResult, rates: list[float]) -> SimulationResult:
+def carried(plan: Plan, result: Result, rates: list[float]) -> Result:
     """The result with other goodputs [bit/s]."""
     each = np.array(rates)[:, None] * result.time_s[0] / 8.0
     return replace(result, carried_bytes=np.repeat(each, len(result.time_s), axis=1))

@@ -78,9 +78,9 @@ def test_packets_are_marked_with_the_probability_in_force(scenario_of) -> None:
     """
     scenario = scenario_of(ArcQueue(alpha=1e-4, epoch=0.1), duration="60s", **LOADED | {"buffer": "5MB"})
     result = netctrl.simulate(scenario, "kernel")
-    before = np.concatenate(([0.0], result.probability[0, :-1]))
-    packets = result.arrived_bytes[0] / 1514
-    chosen = (result.marked_bytes[0] + result.lost_bytes[0]) / 1514
+    before = np.concatenate(([0.0], result.series["probability"][0, :-1]))
+    packets = result.series["arrived"][0] / 1514
+    chosen = (result.series["marked"][0] + result.series["lost"][0]) / 1514
     spread = np.sqrt((packets * before * (1.0 - before)).sum())
     assert chosen.sum() == pytest.approx((packets * before).sum(), abs=4.0 * spread)
     assert chosen.sum() > 500

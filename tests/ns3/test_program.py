@@ -25,8 +25,9 @@ from netctrl.ns3.tcp_aqm.read import run_program
 from netctrl.ns3.tcp_aqm.render import render
 from netctrl.scenario.files import scenario_from
 from netctrl.scenario.read import read_scenario_file as read_scenario
+from netctrl.scenario.result import Result
+from netctrl.scenario.result_file import read_result
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.result import SimulationResult, read_result
 from netctrl.sim.tcp_aqm.traffic import draw_flows
 
 KINDS = ("arc", "pi", "avq", "sfc", "red", "pie", "codel", "droptail")
@@ -104,22 +105,22 @@ def seen() -> list[float]:
 
 
 @pytest.fixture(scope="module")
-def result(program, seen) -> SimulationResult:
+def result(program, seen) -> Result:
     return run_program(program, peers(), ns3=find_ns3(), provenance=provenance(), progress=seen.append, timeout=300.0)
 
 
-def of(result: SimulationResult, name: str, series: str) -> np.ndarray:
+def of(result: Result, name: str, series: str) -> np.ndarray:
     """A series of the link of this name."""
     return getattr(result, series)[[link.id for link in result.scenario.links].index(name)]
 
 
 @pytest.mark.needs("ns3")
 def test_nothing_is_lost_sight_of(result):
-    growth = np.diff(result.backlog_bytes, prepend=0.0, axis=1)
-    gone = result.departed_bytes + result.lost_bytes + growth
-    assert np.array_equal(result.arrived_bytes, gone)
-    assert np.all(result.arrived_bytes >= 0)
-    assert np.all(result.marked_bytes.sum(axis=1) <= result.arrived_bytes.sum(axis=1))
+    growth = np.diff(result.series["backlog"], prepend=0.0, axis=1)
+    gone = result.series["departed"] + result.series["lost"] + growth
+    assert np.array_equal(result.series["arrived"], gone)
+    assert np.all(result.series["arrived"] >= 0)
+    assert np.all(result.series["marked"].sum(axis=1) <= result.series["arrived"].sum(axis=1))
 
 
 @pytest.mark.needs("ns3")
@@ -131,7 +132,7 @@ def test_the_record_is_whole(result, seen):
     assert len(seen) >= 100
     assert 0.0 <= seen[0] < 0.02
     assert 0.98 < seen[-1] <= 1.0
-    assert np.all((result.probability >= 0.0) & (result.probability <= 1.0))
+    assert np.all((result.series["probability"] >= 0.0) & (result.series["probability"] <= 1.0))
 
 
 @pytest.mark.needs("ns3")
@@ -148,7 +149,7 @@ def test_every_queue_keeps_its_line_busy(result, kind):
         assert came.backlog_mean_bytes < 40e3
     # Nearly all that departed was payload of the groups that cross the line, and their headers.
     groups = [row for row, group in enumerate(result.scenario.flows) if kind in group.path]
-    carried = result.carried_bytes[groups].sum() / 0.96
+    carried = result.series["payload"][groups].sum() / 0.96
     assert carried == pytest.approx(of(result, kind, "departed_bytes").sum(), rel=0.05)
 
 
@@ -190,19 +191,19 @@ def test_what_cannot_be_marked_is_dropped(result):
 @pytest.mark.needs("ns3")
 def test_web_objects_are_answered(result):
     web = scenario_web(result)
-    assert len(result.response_s) > 100
-    assert np.all(result.response_bytes >= web.mean_object * 0.2 / 1.2)
-    assert np.all(result.response_bytes <= web.max_object)
+    assert len(result.transfers["duration"]) > 100
+    assert np.all(result.transfers["size"] >= web.mean_object * 0.2 / 1.2)
+    assert np.all(result.transfers["size"] <= web.max_object)
     # One round trip for the connection and half of one for the last byte, at least.
-    assert 1.5 * 0.06 <= result.response_s.min() < 1.5 * 0.06 + 0.02
-    assert np.median(result.response_s) < 2.0
-    assert 4e3 * 0.5 < result.response_bytes.mean() < 5e3 * 4
+    assert 1.5 * 0.06 <= result.transfers["duration"].min() < 1.5 * 0.06 + 0.02
+    assert np.median(result.transfers["duration"]) < 2.0
+    assert 4e3 * 0.5 < result.transfers["size"].mean() < 5e3 * 4
     summary = result.summary().responses
     assert summary is not None
     assert summary.objects > 50
 
 
-def scenario_web(result: SimulationResult):
+def scenario_web(result: Result):
     return next(group for group in result.scenario.flows if group.id == "web")
 
 
@@ -261,7 +262,7 @@ def test_one_command_runs_the_recommended_design_and_meets_its_target(design_fil
     assert 0.0 < link["probability_mean"] < 0.02
     whole = read_result(stored)
     assert whole.simulator.startswith("ns-3.")
-    assert whole.summary().links[0].utilization == link["utilization"]
+    assert whole["utilization", whole.links[0]] == link["utilization"]
     assert picture.stat().st_size > 1000
 
 
@@ -414,8 +415,16 @@ def test_a_folder_may_be_named_from_where_one_stands(short, tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     at = ns3_run.Ns3("3.0", "g++", "make", None)
     result = run_program(Path("p"), read_scenario(short), ns3=at, provenance=provenance())
-    assert (result.arrived_bytes[0, 0], result.departed_bytes[0, 0], result.lost_bytes[0, 0]) == (9.0, 5.0, 4.0)
-    assert (result.carried_bytes[0, 49], result.response_s[0], result.response_bytes[0]) == (3.0, 0.25, 900.0)
+    assert (result.series["arrived"][0, 0], result.series["departed"][0, 0], result.series["lost"][0, 0]) == (
+        9.0,
+        5.0,
+        4.0,
+    )
+    assert (
+        result.series["payload"][0, 49],
+        result.transfers["duration"][0],
+        result.transfers["size"][0],
+    ) == (3.0, 0.25, 900.0)
 
 
 def test_ctrl_c_at_the_command_line_ends_what_runs(short, tmp_path):

@@ -28,7 +28,7 @@ from netctrl.linux.testbed.traffic import (
     send_udp,
 )
 from netctrl.model.io.provenance import Provenance
-from netctrl.scenario.tcp_aqm.result import SimulationResult
+from netctrl.scenario.result import Result
 
 if TYPE_CHECKING:
     from netctrl.linux.kernel.netlink import RouteSocket
@@ -77,9 +77,7 @@ class _Found(NamedTuple):
     """Arrivals at each node where UDP ends, by group."""
 
 
-def run_scenario(
-    plan: ScenarioPlan, provenance: Provenance, progress: Callable[[float], None] | None = None
-) -> SimulationResult:
+def run_scenario(plan: ScenarioPlan, provenance: Provenance, progress: Callable[[float], None] | None = None) -> Result:
     """Build the testbed of a plan, run it for the scenario's time, and remove it in any case.
 
     Parameters
@@ -229,7 +227,7 @@ def _sleep_until(at: float) -> None:
     time.sleep(max(at - time.monotonic(), 0.0))
 
 
-def _result(plan: ScenarioPlan, found: _Found, begin: float, provenance: Provenance) -> SimulationResult:
+def _result(plan: ScenarioPlan, found: _Found, begin: float, provenance: Provenance) -> Result:
     """Result with counters interpolated linearly between readings, from 0 at the start of the scenario."""
     times = _edges(plan)
     edges = begin + times
@@ -242,23 +240,17 @@ def _result(plan: ScenarioPlan, found: _Found, begin: float, provenance: Provena
         for each in (sent, lost, backlog)
     )
     carried, rtt = _of_groups(plan, found, edges)
-    nothing = np.zeros((len(plan.scenario.links), len(edges) - 1))
-    return SimulationResult(
-        scenario=plan.scenario,
-        simulator=f"linux-{os.uname().release}",
-        time_s=times[1:],
-        backlog_bytes=backlog[:, 1:],
-        arrived_bytes=np.diff(departed + lost + backlog, axis=1),
-        departed_bytes=np.diff(departed, axis=1),
-        lost_bytes=np.diff(lost, axis=1),
-        marked_bytes=nothing,
-        probability=nothing,
-        carried_bytes=carried,
-        rtt_s=rtt,
-        response_start_s=np.zeros(0),
-        response_bytes=np.zeros(0),
-        response_s=np.zeros(0),
-        provenance=provenance,
+    return Result.of_series(
+        plan.scenario,
+        f"linux-{os.uname().release}",
+        provenance,
+        links={
+            "backlog": backlog[:, 1:],
+            "arrived": np.diff(departed + lost + backlog, axis=1),
+            "departed": np.diff(departed, axis=1),
+            "lost": np.diff(lost, axis=1),
+        },
+        flows={"payload": carried, "rtt": rtt},
     )
 
 

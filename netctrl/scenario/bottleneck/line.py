@@ -70,6 +70,8 @@ class Bottleneck(Record, frozen=True, kw_only=True, tag_field="kind", tag="bottl
 
     default_interval: ClassVar[float] = 0.1
     """Default sampling interval of throughput and delay [s]."""
+    link_ids: ClassVar[tuple[str, ...]] = ("bottleneck",)
+    """Id of the link, in results."""
 
     capacity: Rate = 1e8
     """Capacity for whole IP packets [bit/s]."""

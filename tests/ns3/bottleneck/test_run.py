@@ -20,8 +20,8 @@ from netctrl.ns3.bottleneck.read import run_bottleneck
 from netctrl.ns3.bottleneck.render import render
 from netctrl.ns3.program import compile_program, find_ns3
 from netctrl.scenario.bottleneck.line import SINGLE_SENDERS, SingleFlow
-from netctrl.scenario.bottleneck.result import BottleneckResult
 from netctrl.scenario.bottleneck.scenario import bottleneck
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.bottleneck.run import simulate_bottleneck
 
@@ -39,7 +39,7 @@ def alone(kind: str, **fields) -> Scenario:
 
 def runs_in(
     folder: Path, scenario: Scenario, law: PacingLaw | None = None, seeds: tuple[int, ...] = (1,), **options
-) -> list[BottleneckResult]:
+) -> list[Result]:
     for name, text in render(scenario, law, provenance=provenance()).items():
         (folder / name).write_text(text, encoding="utf-8")
     ns3 = find_ns3()
@@ -48,7 +48,7 @@ def runs_in(
     return [run_bottleneck(folder, each, ns3=ns3, provenance=provenance(), **options) for each in drawn]
 
 
-def settled(result: BottleneckResult):
+def settled(result: Result):
     return result.summary().flows[0]
 
 
@@ -85,7 +85,7 @@ def test_the_paper_s_law_in_the_loop_is_the_runtime_s(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def aimed(tmp_path_factory) -> list[BottleneckResult]:
+def aimed(tmp_path_factory) -> list[Result]:
     """The target-RTT law beside 1 % of cross traffic, four seeds, and the first again."""
     folder = tmp_path_factory.mktemp("aimed")
     return runs_in(folder, alone("paced", cross=2e5, start_spread=0.1), TARGET, seeds=(1, 2, 3, 4, 1))

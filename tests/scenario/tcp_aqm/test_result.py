@@ -13,14 +13,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from netctrl.scenario.tcp_aqm.summary import summary_table
 
 from netctrl.errors import FileError, InvalidValue
 from netctrl.model.design.design import Provenance
 from netctrl.scenario.links import Change, Link
+from netctrl.scenario.result import SHORT_OBJECT_BYTES, Result
+from netctrl.scenario.result_file import read_result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, WebFlows
-from netctrl.scenario.tcp_aqm.result import SHORT_OBJECT_BYTES, SimulationResult, read_result
-from netctrl.scenario.tcp_aqm.summary import summary_table
 
 PROVENANCE = Provenance(
     netctrl="0.1.0",
@@ -63,11 +64,11 @@ VALUES: dict[str, Any] = {
 }
 
 
-def result(**changes: Any) -> SimulationResult:
-    return SimulationResult(**(copy.deepcopy(VALUES) | changes))
+def result(**changes: Any) -> Result:
+    return Result(**(copy.deepcopy(VALUES) | changes))
 
 
-def equal(ours: SimulationResult, theirs: SimulationResult) -> bool:
+def equal(ours: Result, theirs: Result) -> bool:
     same = all(np.array_equal(getattr(ours, name), getattr(theirs, name)) for name in ARRAYS)
     return same and all(
         getattr(ours, name) == getattr(theirs, name) for name in ("scenario", "simulator", "provenance")

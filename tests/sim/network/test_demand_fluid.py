@@ -18,8 +18,8 @@ from netctrl.errors import InvalidValue
 from netctrl.model.network import Demand, Link, Network
 from netctrl.plants.routing import routing
 from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Messages, Policy, StaticPacing
-from netctrl.scenario.network.result import NetworkResult
 from netctrl.scenario.network.traffic import Demands, GaussianTraffic, Spread, TcpDemand, TraceTraffic
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.demands import DemandSource
 from netctrl.sim.network.plan import link_plan
@@ -94,10 +94,10 @@ def test_an_overloaded_link_loses_by_arrival_share(tmp_path: Path) -> None:
     assert demands is not None
     rates = np.array([[12e6, 6e6]])
     rtol = TOLERANCE["closed form"]
-    np.testing.assert_allclose(demands.offered_bytes, rates * seconds / 8.0, rtol=rtol)
-    np.testing.assert_allclose(demands.lost_bytes, rates / 6.0 * seconds / 8.0, rtol=rtol)
-    np.testing.assert_allclose(demands.delivered_bytes, rates * 5.0 / 6.0 * seconds / 8.0, rtol=rtol)
-    np.testing.assert_allclose(demands.growth_bytes, 0.0, atol=1e-6)
+    np.testing.assert_allclose(demands.totals["entered"], rates * seconds / 8.0, rtol=rtol)
+    np.testing.assert_allclose(demands.totals["lost"], rates / 6.0 * seconds / 8.0, rtol=rtol)
+    np.testing.assert_allclose(demands.totals["left"], rates * 5.0 / 6.0 * seconds / 8.0, rtol=rtol)
+    np.testing.assert_allclose(demands.totals["growth"], 0.0, atol=1e-6)
     np.testing.assert_allclose(demands.delay_s, 0.02 + buffer * 8.0 / 15e6, rtol=rtol)
 
 
@@ -108,14 +108,14 @@ def test_what_leaves_a_link_is_split_by_what_it_is(tmp_path: Path) -> None:
     found = simulate_network(requested)
     assert found.demands is not None
     rtol = TOLERANCE["closed form"]
-    np.testing.assert_allclose(found.lost_bytes, [[0.0, 1e6 * found.seconds / 8.0, 0.0]], rtol=rtol)
-    np.testing.assert_allclose(found.departed_bytes * 8.0 / found.seconds, [[17e6, 11e6, 5e6]], rtol=rtol)
-    np.testing.assert_allclose(found.demands.lost_bytes, [[1e6 * found.seconds / 8.0, 0.0]], rtol=rtol)
-    np.testing.assert_allclose(found.demands.delay_s, [[0.03 + 50e3 * 8.0 / 11e6, 0.04]], rtol=rtol)
-    np.testing.assert_allclose(found.delivered_bytes * 8.0 / found.seconds, 16e6, rtol=rtol)
+    np.testing.assert_allclose(found.totals["lost"], [[0.0, 1e6 * found.seconds / 8.0, 0.0]], rtol=rtol)
+    np.testing.assert_allclose(found.totals["departed"] * 8.0 / found.seconds, [[17e6, 11e6, 5e6]], rtol=rtol)
+    np.testing.assert_allclose(found.totals["flow_lost"], [[1e6 * found.seconds / 8.0, 0.0]], rtol=rtol)
+    np.testing.assert_allclose(found.totals["one_way"], [[0.03 + 50e3 * 8.0 / 11e6, 0.04]], rtol=rtol)
+    np.testing.assert_allclose(found.totals["left"] * 8.0 / found.seconds, 16e6, rtol=rtol)
     nominal = simulate_network(requested.replace(per_demand=False))
     assert nominal.demands is None
-    assert not nominal.lost_bytes.any()
+    assert not nominal.totals["lost"].any()
 
 
 def test_what_comes_first_leaves_first(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_where_all_is_nominal_delay_is_that_from_the_very_beginning(name: str) -
     short, long = 0.03 + wait["1"] + wait["2"], 0.08 + wait["1"] + wait["3"] + wait["4"]
     assert found.demands is not None
     expected = [[0.75 * short + 0.25 * long, 0.04 + wait["4"]]]
-    np.testing.assert_allclose(found.demands.delay_s, expected, rtol=TOLERANCE["closed form"])
+    np.testing.assert_allclose(found.totals["one_way"], expected, rtol=TOLERANCE["closed form"])
 
 
 # --- a plain simulation -----------------------------------------------------------------------------------------------
@@ -225,7 +225,7 @@ def plain(requested: Scenario, number: int = 0, *, mixed: bool = False) -> Plain
     return Plain(arrived, accepted, departed, backlog)
 
 
-def check(requested: Scenario, number: int = 0, rtol: float = TOLERANCE["plain"]) -> NetworkResult:
+def check(requested: Scenario, number: int = 0, rtol: float = TOLERANCE["plain"]) -> Result:
     """One run both ways: links interval by interval, and demands in all."""
     found = simulate_network(requested, first_run=number)
     expected = plain(requested, number)
@@ -238,9 +238,9 @@ def check(requested: Scenario, number: int = 0, rtol: float = TOLERANCE["plain"]
     lost = (expected.arrived - expected.accepted).sum(axis=(0, 1))
     delivered = (expected.departed * ends).sum(axis=(0, 1))
     assert found.demands is not None
-    atol = rtol * found.demands.offered_bytes.max()
-    np.testing.assert_allclose(found.demands.lost_bytes[0], lost * TAU / 8.0, rtol=0.0, atol=atol)
-    np.testing.assert_allclose(found.demands.delivered_bytes[0], delivered * TAU / 8.0, rtol=0.0, atol=atol)
+    atol = rtol * found.totals["offered"].max()
+    np.testing.assert_allclose(found.totals["flow_lost"][0], lost * TAU / 8.0, rtol=0.0, atol=atol)
+    np.testing.assert_allclose(found.totals["delivered"][0], delivered * TAU / 8.0, rtol=0.0, atol=atol)
     return found
 
 
@@ -282,7 +282,7 @@ def random_network(seed: int) -> Network:
 def test_random_networks_are_those_of_cumulative_curves(seed: int, policy: Policy) -> None:
     found = check(scenario(random_network(seed), 250, policy, seed=seed), number=seed)
     assert found.demands is not None
-    assert found.demands.lost_bytes.any()
+    assert found.totals["flow_lost"].any()
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -301,12 +301,12 @@ def test_delay_is_that_of_littles_law(tmp_path: Path, seed: int) -> None:
     requested = scenario(network, steps, traffic=traced(tmp_path, rates, names), warmup=20 * TAU)
     found, expected = simulate_network(requested), plain(requested)
     assert found.demands is not None
-    np.testing.assert_array_equal(found.demands.growth_bytes, 0.0)  # a link that empties keeps nothing by rounding
+    np.testing.assert_array_equal(found.totals["flow_growth"], 0.0)  # a link that empties keeps nothing by rounding
     waits = (np.cumsum(expected.accepted - expected.departed, axis=0)).sum(axis=(0, 1)) * TAU
     line = np.array([link.delay for link in network.links])
     flies = np.einsum("nki,k->i", expected.departed[20:], line)
-    delivered = found.demands.delivered_bytes[0] * 8.0 / TAU
-    np.testing.assert_allclose(found.demands.delay_s[0], (waits + flies) / delivered, rtol=1e-6)
+    delivered = found.totals["delivered"][0] * 8.0 / TAU
+    np.testing.assert_allclose(found.totals["one_way"][0], (waits + flies) / delivered, rtol=1e-6)
 
 
 def test_a_long_queue_is_kept_in_order_all_but(tmp_path: Path) -> None:
@@ -341,14 +341,14 @@ LAWS: dict[str, dict[str, Any]] = {
 LATE = Messages(loss=0.1, jitter=(0.0, 0.02), asynchronous=True)
 
 
-def same_links(requested: Scenario, law: Any, **options: Any) -> NetworkResult:
+def same_links(requested: Scenario, law: Any, **options: Any) -> Result:
     """With demands kept apart and without: each link's figures and series."""
     kept = simulate_network(requested, law, **options)
     without = simulate_network(requested.replace(per_demand=False), law, **options)
     for name in (*PER_LINK, "delivered_bytes"):
         ours, theirs = getattr(kept, name), getattr(without, name)
         # Growth is a difference of backlogs: where it is 0 but for rounding, that of the arrivals counts.
-        rounding = np.finfo(float).eps * np.abs(without.arrived_bytes).max()
+        rounding = np.finfo(float).eps * np.abs(without.totals["arrived"]).max()
         atol = max(TOLERANCE["nominal"] * np.abs(theirs).max(), rounding)
         np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=atol, err_msg=name)
     return kept
@@ -370,7 +370,7 @@ def test_of_one_demand_every_links_figures_are_those_without(name: str, messages
     law = None if name in peers else netctrl.hftrac(network, TAU, mu=0.5, **LAWS[name]).law
     policy = peers[name] if name in peers else HftracPolicy(mu=0.5, **LAWS[name])
     found = same_links(scenario(network, 200, policy, messages=messages, warmup=30 * TAU), law, runs=2)
-    assert found.lost_bytes.any()
+    assert found.totals["lost"].any()
 
 
 def test_constant_demands_are_in_nominal_shares() -> None:
@@ -390,16 +390,16 @@ def fluctuating(means: Sequence[float], steps: int, seed: int = 0) -> np.ndarray
     return np.maximum(np.array(means) * (1.0 + 0.25 * random.standard_normal((steps, len(means)))), 0.0)
 
 
-def on_packets(requested: Scenario, size: int = 150) -> NetworkResult:
+def on_packets(requested: Scenario, size: int = 150) -> Result:
     law = netctrl.scenario_law(requested)
     return simulate_network_packets(requested, link_plan(requested, law), range(1), packet_size=size)
 
 
-def rows(found: NetworkResult) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def rows(found: Result) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Loss, throughput [bit/s] and delay [s] of each demand in the first run."""
     assert found.demands is not None
     d = found.demands
-    return d.lost_bytes[0] / d.offered_bytes[0], d.delivered_bytes[0] * 8.0 / found.seconds, d.delay_s[0]
+    return d.totals["lost"][0] / d.totals["entered"][0], d.totals["left"][0] * 8.0 / found.seconds, d.delay_s[0]
 
 
 COORDINATED = HftracPolicy(architecture="coordinated", mu=0.1, horizon="exact")
@@ -450,9 +450,9 @@ def test_packets_of_demands_are_those_of_links(tmp_path: Path) -> None:
     requested = scenario(fork(), 400, traffic=traced(tmp_path, fluctuating((12e6, 5e6), 400), "xy"), warmup=1.0)
     found = on_packets(requested, 1500)
     assert found.demands is not None
-    np.testing.assert_array_equal(found.demands.offered_bytes.sum(axis=1), found.offered_bytes)
-    np.testing.assert_array_equal(found.demands.delivered_bytes.sum(axis=1), found.delivered_bytes)
-    np.testing.assert_array_equal(found.demands.lost_bytes.sum(axis=1), found.lost_bytes.sum(axis=1))
+    np.testing.assert_array_equal(found.totals["offered"].sum(axis=1), found.totals["entered"])
+    np.testing.assert_array_equal(found.totals["delivered"].sum(axis=1), found.totals["left"])
+    np.testing.assert_array_equal(found.totals["flow_lost"].sum(axis=1), found.totals["lost"].sum(axis=1))
     tcp = requested.replace(flows=(TcpDemand(demand="x"),), duration=2.0)
     assert on_packets(tcp, 1500).demands is None
 
@@ -474,13 +474,13 @@ def test_nothing_of_a_demand_is_lost_without_trace(seed: int, policy: Policy, wa
     requested = scenario(network, 90, policy, warmup=warmup * TAU, seed=seed, messages=messages)
     found = simulate_network(requested, of_god(network, policy), runs=2, watch=False)
     assert found.demands is not None
-    d, atol = found.demands, TOLERANCE["conservation"] * found.offered_bytes.max()
-    balance = d.delivered_bytes + d.lost_bytes + d.growth_bytes
-    np.testing.assert_allclose(balance, d.offered_bytes, rtol=0.0, atol=atol)
-    np.testing.assert_allclose(d.offered_bytes.sum(axis=1), found.offered_bytes, rtol=0.0, atol=atol)
-    np.testing.assert_allclose(d.lost_bytes.sum(axis=1), found.lost_bytes.sum(axis=1), rtol=0.0, atol=atol)
-    np.testing.assert_allclose(d.delivered_bytes.sum(axis=1), found.delivered_bytes, rtol=0.0, atol=atol)
-    assert d.delay_s[d.delivered_bytes > 0.0].min() > 0.0
+    d, atol = found.demands, TOLERANCE["conservation"] * found.totals["entered"].max()
+    balance = d.totals["left"] + d.totals["lost"] + d.totals["growth"]
+    np.testing.assert_allclose(balance, d.totals["entered"], rtol=0.0, atol=atol)
+    np.testing.assert_allclose(d.totals["entered"].sum(axis=1), found.totals["entered"], rtol=0.0, atol=atol)
+    np.testing.assert_allclose(d.totals["lost"].sum(axis=1), found.totals["lost"].sum(axis=1), rtol=0.0, atol=atol)
+    np.testing.assert_allclose(d.totals["left"].sum(axis=1), found.totals["left"], rtol=0.0, atol=atol)
+    assert d.delay_s[d.totals["left"] > 0.0].min() > 0.0
 
 
 def scaled(network: Network, factor: float) -> Network:
@@ -509,7 +509,7 @@ def test_all_rates_and_buffers_scaled_scale_amounts_and_leave_delays(seed: int, 
     assert other is not None
     for name in ("offered_bytes", "delivered_bytes", "lost_bytes"):
         ours, theirs = getattr(other, name), factor * getattr(one, name)
-        np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=1e-9 * factor * one.offered_bytes.max())
+        np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=1e-9 * factor * one.totals["entered"].max())
     np.testing.assert_allclose(other.delay_s, one.delay_s, rtol=1e-9)
 
 
@@ -526,7 +526,7 @@ def test_a_run_is_the_same_in_any_company_and_on_any_number_of_workers(monkeypat
         values = getattr(found.demands, name)
         np.testing.assert_array_equal(getattr(alone.demands, name), values[3:4])
         np.testing.assert_array_equal(getattr(blocks.demands, name), values)
-    np.testing.assert_array_equal(blocks.backlog_bytes, found.backlog_bytes)
+    np.testing.assert_array_equal(blocks.totals["backlog"], found.totals["backlog"])
 
 
 # --- what is told -----------------------------------------------------------------------------------------------------
@@ -543,19 +543,21 @@ def test_a_summary_names_each_demand_and_a_table_ten() -> None:
     assert found.demands is not None
     told = found.summary().demands
     assert [each.id for each in told] == [each.id for each in many]
-    assert told[5].throughput_bit_per_s.mean == pytest.approx(found.demands.delivered_bytes[:, 5].mean() * 8.0 / 2.0)
-    ratio = found.demands.lost_bytes[:, 5] / found.demands.offered_bytes[:, 5]
-    assert told[5].loss_ratio.mean == pytest.approx(ratio.mean())
-    assert told[5].loss_ratio.half_width == pytest.approx(4.30265 * ratio.std(ddof=1) / np.sqrt(3.0), rel=1e-5)
+    assert told[5].throughput_bit_per_s.mean == pytest.approx(found.totals["delivered"][:, 5].mean() * 8.0 / 2.0)
+    ratio = found.totals["flow_lost"][:, 5] / found.totals["offered"][:, 5]
+    assert told[5].figures()["loss", "network"].mean == pytest.approx(ratio.mean())
+    assert told[5].figures()["loss", "network"].half_width == pytest.approx(
+        4.30265 * ratio.std(ddof=1) / np.sqrt(3.0), rel=1e-5
+    )
     delay = told[5].delay_s
     assert delay is not None
-    assert delay.mean == pytest.approx(found.demands.delay_s[:, 5].mean())
+    assert delay.mean == pytest.approx(found.totals["one_way"][:, 5].mean())
     assert found.measures()["delay", "d1.1"] == delay.mean
-    assert found.measures()["loss", "d1.1"] == told[5].loss_ratio.mean
+    assert found.measures()["loss", "d1.1"] == told[5].figures()["loss", "network"].mean
     assert found.measures()["throughput", "d1.1"] == told[5].throughput_bit_per_s.mean
     table = dict(found.table()[1])
     shown = [name for name in table if name.startswith("demand ")]
-    losses = {f"demand {each.id}": each.loss_ratio.mean for each in told}
+    losses = {f"demand {each.id}": each.figures()["loss", "network"].mean for each in told}
     assert shown == sorted(losses, key=losses.__getitem__, reverse=True)[:10]
     assert table["demands"].startswith("12,")
 

@@ -11,7 +11,7 @@ from netctrl import InvalidValue, Scenario
 from netctrl.datasets import network_path
 from netctrl.model.network import read_network
 from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Messages, Policy, StaticPacing
-from netctrl.scenario.network.result import NetworkResult
+from netctrl.scenario.result import Result
 from netctrl.sim.network.demands import DemandSource
 from netctrl.sim.network.messages import run_with_messages
 from netctrl.sim.network.problem import link_problem
@@ -47,11 +47,11 @@ def hftrac(name: str, **fields: object) -> HftracPolicy:
     return HftracPolicy(mu=0.5, **LAWS[name], **fields)
 
 
-def run(requested: Scenario, runs: int = 3) -> NetworkResult:
+def run(requested: Scenario, runs: int = 3) -> Result:
     return simulate_network(requested, netctrl.scenario_law(requested), runs=runs)
 
 
-def same(one: NetworkResult, other: NetworkResult) -> None:
+def same(one: Result, other: Result) -> None:
     for name in ("arrived_bytes", "departed_bytes", "lost_bytes", "backlog_bytes", "rate_square", "offered_bytes"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
 
@@ -64,7 +64,7 @@ def test_with_all_heard_in_time_it_is_what_it_is_without_messages(policy: str | 
     requested = scenario(chosen, name=name)
     law = netctrl.scenario_law(requested)
     expected = simulate_network(requested, law, runs=2)
-    assert expected.lost_bytes.sum() > 0.0
+    assert expected.totals["lost"].sum() > 0.0
     ready = link_problem(requested, law)
     source = DemandSource(requested, ready.network, range(2))
     found = run_with_messages(requested, ready, law, source, range(2), watch=True, routes=None)
@@ -73,7 +73,7 @@ def test_with_all_heard_in_time_it_is_what_it_is_without_messages(policy: str | 
         np.testing.assert_allclose(
             found.watched[row] * unit / scale, expected.watched[row] / scale, atol=TOLERANCE["same"]
         )
-    np.testing.assert_allclose(found.offered * TAU / 8.0, expected.offered_bytes, rtol=TOLERANCE["same"])
+    np.testing.assert_allclose(found.offered * TAU / 8.0, expected.totals["entered"], rtol=TOLERANCE["same"])
 
 
 @pytest.mark.parametrize("name", LAWS)
@@ -83,22 +83,22 @@ def test_with_all_heard_in_time_it_is_what_it_is_without_messages(policy: str | 
 )
 def test_bytes_are_conserved(name: str, messages: Messages) -> None:
     found = run(scenario(hftrac(name), messages))
-    balance = found.arrived_bytes - found.departed_bytes - found.lost_bytes - found.growth_bytes
-    assert np.abs(balance).max() <= TOLERANCE["conserved"] * found.arrived_bytes.max()
+    balance = found.totals["arrived"] - found.totals["departed"] - found.totals["lost"] - found.totals["growth"]
+    assert np.abs(balance).max() <= TOLERANCE["conserved"] * found.totals["arrived"].max()
 
 
 @pytest.mark.parametrize("name", LOCAL)
 def test_myopic_control_needs_no_messages(name: str) -> None:
     ideal = run(scenario(hftrac(name)))
     lost = run(scenario(hftrac(name), Messages(loss=1.0, jitter=(0.0, 0.1))))
-    np.testing.assert_allclose(lost.backlog_bytes, ideal.backlog_bytes, rtol=TOLERANCE["same"])
+    np.testing.assert_allclose(lost.totals["backlog"], ideal.totals["backlog"], rtol=TOLERANCE["same"])
 
 
 def test_links_that_a_central_controller_never_reaches_send_at_their_nominal_rates() -> None:
     central = run(scenario(hftrac("centralized"), Messages(loss=1.0)))
     static = run(scenario(StaticPacing(factor=1.0)))
-    np.testing.assert_allclose(central.departed_bytes, static.departed_bytes, rtol=TOLERANCE["same"])
-    np.testing.assert_allclose(central.lost_bytes, static.lost_bytes, rtol=TOLERANCE["same"], atol=1e-6)
+    np.testing.assert_allclose(central.totals["departed"], static.totals["departed"], rtol=TOLERANCE["same"])
+    np.testing.assert_allclose(central.totals["lost"], static.totals["lost"], rtol=TOLERANCE["same"], atol=1e-6)
 
 
 def test_links_that_hear_nothing_answer_what_they_see_themselves() -> None:
@@ -157,15 +157,15 @@ def test_runs_are_the_same_in_whatever_company_they_are() -> None:
     together = simulate_network(requested, law, runs=5)
     for first, count in ((0, 2), (2, 1), (3, 2)):
         part = simulate_network(requested, law, runs=count, first_run=first)
-        np.testing.assert_array_equal(part.lost_bytes, together.lost_bytes[first : first + count])
-        np.testing.assert_array_equal(part.offered_bytes, together.offered_bytes[first : first + count])
+        np.testing.assert_array_equal(part.totals["lost"], together.totals["lost"][first : first + count])
+        np.testing.assert_array_equal(part.totals["entered"], together.totals["entered"][first : first + count])
     same(together, simulate_network(requested, law, runs=5, n_jobs=2))
 
 
 def test_messages_do_not_change_the_traffic() -> None:
     ideal = run(scenario(hftrac("god")))
     lost = run(scenario(hftrac("god"), Messages(loss=0.5, asynchronous=True)))
-    np.testing.assert_allclose(lost.offered_bytes, ideal.offered_bytes, rtol=TOLERANCE["same"])
+    np.testing.assert_allclose(lost.totals["entered"], ideal.totals["entered"], rtol=TOLERANCE["same"])
 
 
 def test_without_fluctuations_links_out_of_step_stay_at_rest() -> None:
@@ -178,7 +178,7 @@ def test_without_fluctuations_links_out_of_step_stay_at_rest() -> None:
     law = netctrl.hftrac(read_network(network_path("testbed")), TAU, mu=0.5, architecture="god").law
     found = simulate_network(requested, law, runs=4)
     np.testing.assert_allclose(found.watched[0], 1e4, rtol=TOLERANCE["conserved"])
-    np.testing.assert_allclose(found.backlog_bytes, 1e4, rtol=TOLERANCE["conserved"])
+    np.testing.assert_allclose(found.totals["backlog"], 1e4, rtol=TOLERANCE["conserved"])
 
 
 def test_lost_messages_of_coordinated_control_leave_no_lasting_backlog() -> None:

@@ -19,8 +19,8 @@ from netctrl.ns3.bottleneck.render import render
 from netctrl.ns3.program import compile_program, find_ns3
 from netctrl.scenario.bottleneck.line import SingleFlow
 from netctrl.scenario.bottleneck.network import CROSS, bottleneck_network, flow_id
-from netctrl.scenario.bottleneck.result import BottleneckResult
 from netctrl.scenario.bottleneck.scenario import bottleneck
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.bottleneck.run import simulate_bottleneck
 from netctrl.sim.packet.run import simulate_packets
@@ -41,8 +41,8 @@ def on_packets(scenario: Scenario, law: PacingLaw | None = None) -> tuple[float,
     """Throughput of all flows [bit/s], mean queueing delay [s], after the warm-up."""
     found = simulate_packets(bottleneck_network(scenario, law))
     late = found.time_s > scenario.warmup
-    payload = found.carried_bytes[: len(scenario.flows), late].sum() / late.sum() / scenario.interval
-    return 8.0 * payload * 1500.0 / 1460.0, 8.0 * found.backlog_bytes[0, late].mean() / scenario.network.capacity
+    payload = found.series["payload"][: len(scenario.flows), late].sum() / late.sum() / scenario.interval
+    return 8.0 * payload * 1500.0 / 1460.0, 8.0 * found.series["backlog"][0, late].mean() / scenario.network.capacity
 
 
 def in_ns3(folder: Path, scenario: Scenario, law: PacingLaw | None = None) -> tuple[float, float]:
@@ -50,7 +50,7 @@ def in_ns3(folder: Path, scenario: Scenario, law: PacingLaw | None = None) -> tu
     for name, text in render(scenario, law, provenance=provenance()).items():
         (folder / name).write_text(text, encoding="utf-8")
     compile_program(folder, find_ns3())
-    found: BottleneckResult = run_bottleneck(folder, scenario, ns3=find_ns3(), provenance=provenance())
+    found: Result = run_bottleneck(folder, scenario, ns3=find_ns3(), provenance=provenance())
     flows = found.summary().flows
     rtts = np.concatenate([found.rtts(place) for place in range(len(flows))])
     return sum(flow.throughput_bit_per_s for flow in flows), rtts.mean() - RTT - PACKET / scenario.network.capacity
@@ -81,7 +81,7 @@ def test_a_paced_flow_is_that_of_the_fluid_to_a_packet_s_time():
     fluid = simulate_bottleneck([PacedFlow(TARGET, RTT + PACKET / RATE)], RATE, 1e5, 30.0)
     late = fluid.time_s > 10.0
     assert rate == pytest.approx(fluid.throughput[0, late].mean(), rel=0.01)
-    assert delay == pytest.approx(fluid.delay_s[late].mean(), abs=PACKET / RATE)
+    assert delay == pytest.approx(fluid.series["delay"][late].mean(), abs=PACKET / RATE)
 
 
 def sixteen(bdps: float) -> Scenario:
@@ -98,7 +98,7 @@ def test_sixteen_paced_flows_keep_a_queue_that_the_fluid_hides():
     flows = [PacedFlow(TARGET, RTT, 0.1 * k) for k in range(16)]
     fluid = simulate_bottleneck(flows, scenario.network.capacity, scenario.network.buffer, 30.0)
     assert rate == pytest.approx(scenario.network.capacity, rel=0.01)
-    assert fluid.delay_s[fluid.time_s > 10.0].mean() < 5e-3
+    assert fluid.series["delay"][fluid.time_s > 10.0].mean() < 5e-3
     assert delay > 15e-3
 
 
@@ -122,7 +122,7 @@ def test_a_cubic_flow_is_that_of_the_fluid():
     fluid = simulate_bottleneck([CubicFlow(RTT + PACKET / RATE)], RATE, 1e5, 100.0)
     late = fluid.time_s > 10.0
     assert rate == pytest.approx(fluid.throughput[0, late].mean(), rel=0.01)
-    assert delay == pytest.approx(fluid.delay_s[late].mean(), rel=0.1)
+    assert delay == pytest.approx(fluid.series["delay"][late].mean(), rel=0.1)
 
 
 @pytest.mark.slow
