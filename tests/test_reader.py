@@ -46,14 +46,14 @@ def test_what_is_saved_is_read_back(tmp_path) -> None:
     line = Link(id="l", source="a", target="b", capacity=1e6)
     flows = BulkFlows(id="f", path=("l",), rtt=0.1, count=2)
     result = netctrl.simulate(netctrl.Scenario.of(name="s", duration=5.0, links=(line,), flows=(flows,)))
-    (tmp_path / "r.json").write_text(result.to_json())
-    assert np.array_equal(netctrl.read(tmp_path / "r.json").series["backlog"], result.series["backlog"])
+    result.save(tmp_path / "r.npz")
+    assert np.array_equal(netctrl.read(tmp_path / "r.npz").series["backlog"], result.series["backlog"])
 
 
 def test_tables_are_rates_signals_or_round_trips(tmp_path) -> None:
     assert netctrl.read(data_path("traces/connet-link.csv"), inputs=["R"], outputs=["delay"]).outputs == ("delay",)
     (tmp_path / "rtts.csv").write_text("time_s,rtt_s\n0,0.1\n0.1,0.12\n")
-    assert netctrl.read(tmp_path / "rtts.csv").series["rtt"].tolist() == [0.1, 0.12]
+    assert netctrl.read(tmp_path / "rtts.csv").rtt_s.tolist() == [0.1, 0.12]
     with pytest.raises(InvalidValue, match="outputs: got None"):
         netctrl.read(tmp_path / "rtts.csv", inputs=["R"])
     with pytest.raises(InvalidValue, match="interval_s"):

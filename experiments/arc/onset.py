@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pandas as pd
-from common import Outcome
+from common import Outcome, sampled, used, variation
 from matplotlib.figure import Figure
 from packets import available, run_all
 
@@ -89,16 +89,16 @@ def main(*, full: bool = False) -> Outcome:
     rows = []
     for name, results in runs.items():
         for ratio, result in zip(RATIOS, results, strict=True):
-            link = result.summary().links[0]
+            link, chosen = result.links[0], sampled(result, "probability", result.links[0])
             rows.append(
                 {
                     "simulator": name,
                     "ratio": ratio,
-                    "utilization": link.utilization,
-                    "backlog_mean_kb": link.backlog_mean_bytes / 1e3,
-                    "probability_mean": link.probability_mean,
-                    "probability_cv": link.probability_cv,
-                    "period_s": period(epochs_of(result)) if link.probability_cv > 1e-3 else math.nan,
+                    "utilization": used(result, link),
+                    "backlog_mean_kb": result["backlog", link] / 1e3,
+                    "probability_mean": float(chosen.mean()),
+                    "probability_cv": variation(chosen),
+                    "period_s": period(epochs_of(result)) if variation(chosen) > 1e-3 else math.nan,
                     "predicted_period_s": expected,
                 }
             )

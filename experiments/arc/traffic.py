@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 import pandas as pd
-from common import verdicts
+from common import sampled, used, variation, verdicts
 from matplotlib.figure import Figure
 from packets import available, run_all
 from study_files import RESULTS, write_record, write_runs
@@ -21,8 +21,9 @@ from netctrl.laws.aqm.avq import AvqQueue
 from netctrl.laws.aqm.pi import PiQueue
 from netctrl.laws.aqm.records import DropTailQueue, Queue
 from netctrl.laws.aqm.sfc import SfcQueue
+from netctrl.scenario.figures import SHORT_OBJECT_BYTES
 from netctrl.scenario.read import read_scenario_file as read_scenario
-from netctrl.scenario.result import SHORT_OBJECT_BYTES, Result
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import WebFlows
 from netctrl.sim.tcp_aqm.run import simulate_many
@@ -183,28 +184,27 @@ def table(study: Study, results: Mapping[str, Sequence[Result]]) -> pd.DataFrame
     rows = []
     for scheme, runs in results.items():
         for result in runs:
-            row = [link.id for link in result.scenario.links].index(study.link)
             for phase in study.phases:
                 if phase.stop > result.time_s[-1] * (1.0 + 1e-9):
                     continue
-                found = result.summary(phase.start, phase.stop)
-                link, web = found.links[row], found.responses
+                found = result.between(phase.start, phase.stop)
+                link, chosen = found.of(study.link), sampled(found, "probability", study.link)
                 rows.append(
                     {
                         "simulator": result.simulator,
                         "scheme": scheme,
                         "seed": result.scenario.seed,
                         "phase": phase.name,
-                        "throughput_mbit_s": link.throughput_bit_per_s / 1e6,
-                        "utilization": link.utilization,
-                        "backlog_mean_kb": link.backlog_mean_bytes / 1e3,
-                        "backlog_std_kb": link.backlog_std_bytes / 1e3,
-                        "backlog_p95_kb": link.backlog_quantiles_bytes[2] / 1e3,
-                        "loss": link.loss_ratio,
-                        "marking": link.marking_ratio,
-                        "probability_mean": link.probability_mean,
-                        "probability_cv": link.probability_cv,
-                        "response_mean_s": math.nan if web is None else web.mean_s,
+                        "throughput_mbit_s": link["throughput"] / 1e6,
+                        "utilization": used(found, study.link),
+                        "backlog_mean_kb": link["backlog"] / 1e3,
+                        "backlog_std_kb": link["backlog std"] / 1e3,
+                        "backlog_p95_kb": float(np.quantile(sampled(found, "backlog", study.link), 0.95)) / 1e3,
+                        "loss": link["loss"],
+                        "marking": link["marks"],
+                        "probability_mean": float(chosen.mean()),
+                        "probability_cv": variation(chosen),
+                        "response_mean_s": found.measures().get(("response", "short objects"), math.nan),
                     }
                 )
     return pd.DataFrame(rows)
@@ -241,10 +241,11 @@ def series(study: Study, results: Mapping[str, Sequence[Result]], bins: int = 20
 
 def _responses(result: Result, seconds: float, count: int) -> np.ndarray:
     """Mean response time of the short objects asked for in each part; NaN where there is none."""
-    short = result.transfers["size"] < SHORT_OBJECT_BYTES
-    slots = (result.transfers["start"][short] / seconds).astype(int)
+    found = result.transfers
+    short = (found["size"] < SHORT_OBJECT_BYTES) & np.isfinite(found["duration"])
+    slots = (found["start"][short] / seconds).astype(int)
     inside = slots < count
-    sums = np.bincount(slots[inside], weights=result.transfers["duration"][short][inside], minlength=count)
+    sums = np.bincount(slots[inside], weights=found["duration"][short][inside], minlength=count)
     number = np.bincount(slots[inside], minlength=count)
     return np.divide(sums, number, out=np.full(count, np.nan), where=number > 0)
 

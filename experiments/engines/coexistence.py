@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from common import used
 from scipy import stats
 
 import netctrl
@@ -73,7 +74,7 @@ def found(rate: float, rtt: float, seed: int, prague: str | CapSender, counts: t
     carried = result.series["payload"][:, late].sum(axis=1)
     trips = result.series["rtt"][:, late]
     low, classic = (1e3 * (each[each > 0.0] - rtt - 8.0 * PACKET / rate) for each in trips)
-    utilization = result["utilization", result.links[0]]
+    utilization = used(result, result.links[0])
     ratio = carried[0] / carried[1] * counts[1] / counts[0]
     return Found(ratio, float(np.quantile(low, 0.99)), float(classic.mean()), utilization)
 

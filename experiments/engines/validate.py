@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 import pandas as pd
+from common import used
 from matplotlib.figure import Figure
 from packets import run_ns3
 from study_files import RESULTS, write_record, write_runs
@@ -30,8 +31,9 @@ from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DropTailQueue, Queue
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.laws.aqm.sfc import SfcQueue
+from netctrl.scenario.figures import estimate
 from netctrl.scenario.links import Link
-from netctrl.scenario.result import Result, estimate
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
 from netctrl.sim.packet.run import simulate_packets
@@ -198,14 +200,15 @@ def run_all(engines: Sequence[str], number: int, case: Any, scenario: Scenario) 
 
 
 def measured(result: Result) -> dict[str, float]:
-    link = result.summary().links[0]
+    name = result.links[0]
+    link = result.of(name)
     return {
-        "throughput_mbit_s": link.throughput_bit_per_s / 1e6,
-        "utilization": link.utilization,
-        "queue_packets": link.backlog_mean_bytes / PACKET,
-        "deviation_packets": link.backlog_std_bytes / PACKET,
-        "loss": link.loss_ratio,
-        "marks": link.marking_ratio,
+        "throughput_mbit_s": link["throughput"] / 1e6,
+        "utilization": used(result, name),
+        "queue_packets": link["backlog"] / PACKET,
+        "deviation_packets": link["backlog std"] / PACKET,
+        "loss": link["loss"],
+        "marks": link["marks"],
     }
 
 

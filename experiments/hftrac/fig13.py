@@ -77,15 +77,13 @@ def requested(case: Case, seconds: float) -> Scenario:
 
 
 def of_result(result: Result) -> dict[str, float]:
-    tcp = result.tcp
-    if tcp is None:
-        raise ValueError("a result without TCP")
+    figures = result.figures()
     lost = 100.0 * result.totals["lost"][0] / result.totals["entered"][0]
     return {
-        "goodput": tcp.goodput_bit_per_s[0, 0] / MEGA,
-        "loss": 100.0 * result.figures()["loss", "network"][0],
-        "round_trip": 1e3 * tcp.round_trip_s[0, 0],
-        "sent_again": 100.0 * tcp.retransmission_ratio[0, 0],
+        "goodput": figures["goodput", "p1"][0] / MEGA,
+        "loss": 100.0 * figures["loss", "network"][0],
+        "round_trip": 1e3 * figures["rtt", "p1"][0],
+        "sent_again": 100.0 * figures["resent", "p1"][0],
         "backlog": result.totals["backlog"][0].sum() / 1e3,
         **{f"lost_{name}": share for name, share in zip(result.links, lost, strict=True)},
     }

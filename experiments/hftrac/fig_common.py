@@ -80,30 +80,26 @@ def measure(
     requested: Scenario, runs: int = RUNS, first_run: int = FRESH, law: LawOf = netctrl.scenario_law
 ) -> dict[str, float]:
     """Loss [%] and mean queue of a link [kbit] with half widths of their 95 % intervals."""
-    found = simulate_network(requested, law(requested), runs=runs, first_run=first_run, watch=False).summary()
-    loss, backlog, kbit = (
-        found.figures()["loss", "network"],
-        found.totals["backlog"],
-        BITS_PER_BYTE / 1e3 / len(found.links),
-    )
+    found = simulate_network(requested, law(requested), runs=runs, first_run=first_run, watch=False)
+    loss, backlog, throughput = (found.interval(what, "network") for what in ("loss", "backlog", "throughput"))
+    kbit = BITS_PER_BYTE / 1e3 / len(found.links)
     return {
         "loss": 100.0 * loss.mean,
         "loss_half": 100.0 * (loss.half_width or 0.0),
         "queue": kbit * backlog.mean,
         "queue_half": kbit * (backlog.half_width or 0.0),
-        "throughput": found.throughput_bit_per_s.mean / MEGA,
-        "throughput_half": (found.throughput_bit_per_s.half_width or 0.0) / MEGA,
+        "throughput": throughput.mean / MEGA,
+        "throughput_half": (throughput.half_width or 0.0) / MEGA,
     }
 
 
 def decrease(first: Scenario, second: Scenario, runs: int = RUNS) -> Measured:
     """Of the loss, from one scenario to another under the same demands, over the first's mean; with its interval."""
-    one, other = (
-        simulate_network(requested, netctrl.scenario_law(requested), runs=runs, first_run=FRESH, watch=False).figures()[
-            "loss", "network"
-        ]
+    found = (
+        simulate_network(requested, netctrl.scenario_law(requested), runs=runs, first_run=FRESH, watch=False)
         for requested in (first, second)
     )
+    one, other = (each.figures()["loss", "network"] for each in found)
     return measured((one - other) / one.mean())
 
 

@@ -15,7 +15,8 @@ from packets import available, network_runs, run_networks
 from study_files import RESULTS, read_runs, write_record, write_runs
 
 from netctrl.ns3.network.render import PACKET_SIZE
-from netctrl.scenario.result import Result, estimate
+from netctrl.scenario.figures import estimate
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 
 Case = tuple[Hashable, ...]

@@ -12,7 +12,8 @@ from linux.hftrac_network import FRAME, PUBLISHED, SAME, WAYS, Case, scenario
 
 import netctrl
 from netctrl.model.network import Link
-from netctrl.scenario.result import Result, estimate
+from netctrl.scenario.figures import estimate
+from netctrl.scenario.result import Result
 from netctrl.sim.network.run import simulate_network
 from netctrl.units import BITS_PER_BYTE
 

@@ -38,7 +38,7 @@ from netctrl.model.io.files import write_atomically
 from netctrl.model.io.provenance import provenance
 from netctrl.model.law import PacingLaw
 from netctrl.model.network import Link, Network
-from netctrl.scenario.result import estimate
+from netctrl.scenario.figures import estimate
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "data" / "results"

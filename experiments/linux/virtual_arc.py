@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 from arc.traffic import RESULTS, STAIRCASE, shortened, under
+from common import used
 from study_files import kernel_used, read_runs, with_runs, write_record, write_runs
 
 from netctrl.errors import NetctrlError
@@ -109,7 +110,8 @@ def steps(result: Result, queue: str) -> list[dict[str, Any]]:
         begin, end = STEP_S * number, STEP_S * (number + 1)
         inside = (result.time_s > begin) & (result.time_s <= end * (1.0 + 1e-9))
         settled = inside & (result.time_s > begin + SETTLED_S)
-        link = result.summary(begin + SETTLED_S, end).links[0]
+        found = result.between(begin + SETTLED_S, end)
+        link = found.of(found.links[0])
         rows.append(
             {
                 "queue": queue,
@@ -119,9 +121,9 @@ def steps(result: Result, queue: str) -> list[dict[str, Any]]:
                 "delay_ms": delay[settled].mean(),
                 "delay_std_ms": delay[settled].std(),
                 "delay_99_ms": np.quantile(delay[settled], 0.99),
-                "utilization": link.utilization,
-                "marked": link.marking_ratio,
-                "dropped": link.loss_ratio,
+                "utilization": used(found, found.links[0]),
+                "marked": link["marks"],
+                "dropped": link["loss"],
                 "delay_most_ms": delay[inside].max(),
             }
         )

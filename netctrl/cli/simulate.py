@@ -192,6 +192,8 @@ def result_file(result: Any, suffix: str) -> bytes:
 def json_text(result: Any, **more: Any) -> str:
     """Scenario, engine, figures and provenance as one JSON object."""
     content = {"scenario": result.scenario, "simulator": result.simulator, "summary": result.summary()}
+    if isinstance(getattr(result, "span", None), tuple):
+        content["span"] = result.span
     return _indented(content | more | {"provenance": result.provenance})
 
 

@@ -31,8 +31,8 @@ from netctrl.errors import (
 from netctrl.model.io.files import check_writable, opened, write_atomically
 from netctrl.model.io.json_file import read_json
 from netctrl.register import ENGINES
+from netctrl.scenario.figures import estimate
 from netctrl.scenario.network.sweep import FIGURES, Cell, SweepSpec, read_sweep
-from netctrl.scenario.result import estimate
 from netctrl.sim.network.run import LANES
 from netctrl.sim.network.tune import LawOf, Tuned, check_objective, tunable, tune
 

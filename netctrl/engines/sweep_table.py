@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from netctrl.scenario.figures import quantity_text
 from netctrl.scenario.network.sweep import FIGURES, SweepSpec
-from netctrl.scenario.result import quantity_text
 
 if TYPE_CHECKING:
     import pandas as pd

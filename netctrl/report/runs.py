@@ -16,7 +16,7 @@ from netctrl.report.hover import points_of
 from netctrl.report.html import Html, code, figure, folded, grid, rows_table, section
 from netctrl.report.origin import given, origin, read_lines
 from netctrl.report.page import Page
-from netctrl.scenario.result import quantity_text
+from netctrl.scenario.figures import quantity_text
 
 __all__ = ["comparison_page", "result_page"]
 

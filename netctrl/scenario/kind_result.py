@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from netctrl.errors import optional_import
 from netctrl.model.io.display import Reported, html_table
-from netctrl.scenario.result import quantity_text
+from netctrl.scenario.figures import quantity_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-__all__ = ["QUANTITIES", "Labelled", "Quantity"]
+__all__ = ["QUANTITIES", "Labelled", "Quantity", "settled"]
 
 
 class Quantity(NamedTuple):
@@ -27,7 +27,7 @@ class Quantity(NamedTuple):
 
 
 QUANTITIES = {
-    **dict.fromkeys(("backlog", "backlog_std", "window"), Quantity("B")),
+    **dict.fromkeys(("backlog", "backlog_std", "backlog_median", "backlog_95", "window"), Quantity("B")),
     "backlog_most": Quantity("B", "most"),
     **dict.fromkeys(("arrived", "departed", "lost", "marked", "growth"), Quantity("B", "sum")),
     **dict.fromkeys(("entered", "left", "offered", "delivered", "payload", "sent", "resent"), Quantity("B", "sum")),
@@ -41,14 +41,16 @@ QUANTITIES = {
 }
 """Measured quantities by name.
 
-Of a link: mean `capacity`; `backlog` and its standard deviation and maximum; bytes that `arrived`, `departed`, were
-`lost` or `marked`, and the `growth` of the backlog (arrived = departed + lost + growth); `drops` [packet]; `pauses` by
+Of a link: mean `capacity`; `backlog` and its standard deviation, median, 95 % quantile and maximum in time; bytes that
+`arrived`, `departed`, were `lost` or `marked`, and the `growth` of the backlog (arrived = departed + lost + growth);
+`drops` [packet]; `pauses` by
 PFC and the time `paused`; `probability` of the queue's law; `delay`, the time in the queue; of controlled links the
 mean squares of the rate's and the backlog's deviations, and the `weight` mu of the cost.
 Of a flow, or a group of flows: bytes `offered`, `delivered` and lost (`flow_lost`), with headers, and the growth of
 what is in the network (`flow_growth`); `payload` received; payload `sent`, and the part of it that was `resent`; `rtt`;
 `one_way`, the time from source to target; `jitter`; `received` packets; `window`, and `pace`, the pacing rate.
-Of a run: bytes that `entered` the network and `left` it; `sample`, the index of the independent sample of the traffic that it had.
+Of a run: bytes that `entered` the network and `left` it; `sample`, the index of the independent sample of the traffic
+that it had.
 """
 
 
@@ -89,9 +91,12 @@ class Labelled:
             shape = tuple(len(self.coords[dim]) for dim in dims)
             if array.shape != shape:
                 raise InvalidValue(name, array.shape, f"an array of shape {shape} ({', '.join(dims)})")
-            if np.isinf(array).any():
-                raise InvalidValue(name, "inf", "finite numbers, or NaN where nothing was measured")
+            if array.dtype.kind not in "fiub" or np.isinf(array).any():
+                raise InvalidValue(name, array.dtype.name, "finite numbers, or NaN where nothing was measured")
             array.setflags(write=False)
+        for labels in self.coords.values():
+            if isinstance(labels, np.ndarray):
+                labels.setflags(write=False)
 
     def __contains__(self, name: str) -> bool:
         return name in self.values
@@ -113,7 +118,13 @@ class Labelled:
         return array
 
     def over(self, *dims: str) -> dict[str, np.ndarray]:
-        """Arrays of the quantities that have exactly these dimensions."""
+        """Arrays of the quantities that have exactly these dimensions.
+
+        Parameters
+        ----------
+        *dims : str
+            Names of dimensions, in the arrays' order.
+        """
         return {name: array for name, (own, array) in self.values.items() if own == dims}
 
     def to_pandas(self, *dims: str) -> pd.DataFrame:
@@ -137,3 +148,36 @@ class Labelled:
 
         arrays = {name: (dims, array, {"units": QUANTITIES[name].unit}) for name, (dims, array) in self.values.items()}
         return xr.Dataset(arrays, {dim: (dim, np.asarray(labels)) for dim, labels in self.coords.items()})
+
+
+def settled(series: Labelled, start: float, stop: float) -> tuple[Labelled, tuple[float, float]]:
+    """Totals of the samples that end after `start` and until `stop` [s], as of one run, and the time they cover."""
+    time = np.asarray(series.coords.get("time", ()), dtype=float)
+    step = float(time[0]) if len(time) else 0.0
+    chosen = np.flatnonzero((time > start + 1e-6 * step) & (time <= stop + 1e-6 * step))
+    found: dict[str, tuple[tuple[str, ...], np.ndarray]] = {}
+    for name, (dims, array) in series.values.items():
+        part, how = array[..., chosen], QUANTITIES[name].total
+        if how == "sum":
+            value = part.sum(axis=-1)
+        elif how == "most":
+            value = part.max(axis=-1, initial=0.0)
+        else:
+            value = _mean_of_known(part)
+        found[name] = ("run", *dims[:-1]), value[None]
+    if "backlog" in series and len(chosen):
+        backlog = series["backlog"][..., chosen]
+        found["backlog_std"] = ("run", "link"), backlog.std(axis=-1)[None]
+        for name, share in (("backlog_median", 0.5), ("backlog_95", 0.95)):
+            found[name] = ("run", "link"), np.quantile(backlog, share, axis=-1)[None]
+        found.setdefault("backlog_most", (("run", "link"), backlog.max(axis=-1)[None]))
+    span = (float(time[chosen[0]]) - step, float(time[chosen[-1]])) if len(chosen) else (start, start)
+    return Labelled({"run": (0,), **{dim: ids for dim, ids in series.coords.items() if dim != "time"}}, found), span
+
+
+def _mean_of_known(values: np.ndarray) -> np.ndarray:
+    """Means over the last axis of the values that are known; NaN without any."""
+    known = np.isfinite(values)
+    count = known.sum(axis=-1)
+    total = np.where(known, values, 0.0).sum(axis=-1)
+    return np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)

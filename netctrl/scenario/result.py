@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from math import sqrt
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -15,83 +14,32 @@ from netctrl.errors import InvalidValue, checked_number, did_you_mean, optional_
 from netctrl.model.io.display import Reported, html_table
 from netctrl.model.io.files import write_atomically
 from netctrl.model.io.provenance import Provenance
-from netctrl.model.io.record_file import Record
-from netctrl.model.link_trace import trace_bits
-from netctrl.scenario.labelled import QUANTITIES, Labelled
-from netctrl.scenario.links import Links
+from netctrl.scenario.figures import (
+    FIGURES,
+    NETWORK,
+    Estimate,
+    Figure,
+    by_object,
+    estimate,
+    fairness,
+    flow_figures,
+    link_figures,
+    network_figures,
+    samples_text,
+    table_rows,
+    transfer_figures,
+    verdict_text,
+)
+from netctrl.scenario.labelled import Labelled, settled
 from netctrl.scenario.scenario import Scenario
-from netctrl.units import BITS_PER_BYTE, format_quantity
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "FIGURES",
-    "HEADER_BYTES",
-    "SHORT_OBJECT_BYTES",
-    "Estimate",
-    "Figure",
-    "Result",
-    "estimate",
-    "estimate_text",
-    "fluid_flows",
-    "quantity_text",
-]
+__all__ = ["HEADER_BYTES", "Result"]
 
-SHORT_OBJECT_BYTES = 12e3
-"""Response times are summarised for objects below this size (ARC paper, Fig. 9)."""
 HEADER_BYTES = 40.0
 """IP's and TCP's headers."""
-NETWORK = "network"
-"""Name of the whole network among the objects of figures."""
-
-FIGURES = {
-    **dict.fromkeys(("throughput", "goodput"), "bit/s"),
-    **dict.fromkeys(("backlog", "backlog std", "backlog most"), "B"),
-    **dict.fromkeys(("delay", "jitter", "rtt", "response", "paused"), "s"),
-    **dict.fromkeys(("utilization", "loss", "marks", "resent"), "%"),
-    **dict.fromkeys(("queue mean", "queue 99 %"), "B"),
-    "cost": "(bit/s)²",
-}
-"""Quantity of a figure -> its unit; %: a share from 0 to 1, shown in percent. Others are pure numbers."""
-_VERDICT = {
-    "utilization": "{} used",
-    "throughput": "{} carried",
-    "loss": "{} lost",
-    "backlog": "{} waiting on average",
-    "delay": "delay {}",
-    "jitter": "jitter {}",
-}
-"""Quantity -> its wording in a verdict."""
-_SHOWN = 20
-"""Largest number of links, and of flows, in a table."""
-
-
-class Estimate(Record, frozen=True):
-    """A mean over independent samples of the traffic, and the half width of its 95 % interval by Student's t.
-
-    Each run is a sample where traffic is drawn; for a trace only its disjoint windows are. Null for a single sample.
-    """
-
-    mean: float
-    """Mean of the samples."""
-    half_width: float | None
-    """Half width of the mean's 95 % interval; null for a single sample."""
-
-
-class Figure(Record, frozen=True):
-    """One figure of a result, after the warm-up."""
-
-    of: str
-    """Id of a link or flow, or what else was measured, such as network."""
-    quantity: str
-    """What was measured, such as throughput."""
-    unit: str
-    """Unit; %: shares from 0 to 1; empty: a pure number."""
-    mean: float
-    """Mean over the runs."""
-    half_width: float | None
-    """Half width of the mean's 95 % interval; null for one run."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -185,18 +133,19 @@ class Result(Reported):
                     values[name] = (dim, "time"), np.where(array > 0.0, array, np.nan) if name == "rtt" else array
         time = scenario.interval * np.arange(1, next(iter(values.values()))[1].shape[-1] + 1)
         names = {"link": scenario.network.link_ids, "flow": tuple(flow.id for flow in scenario.flows)}
-        values["capacity"] = ("link", "time"), _capacity(scenario, time)
-        if "payload" in values and "delivered" not in values:
-            values["delivered"] = ("flow", "time"), values["payload"][1] * _with_headers(scenario, header)
+        values["capacity"] = ("link", "time"), scenario.network.capacity_at(time)
+        payload = values.get("payload", ((), np.zeros(0)))[1]
+        if len(payload) == len(scenario.flows) and "delivered" not in values:
+            values["delivered"] = ("flow", "time"), payload * _with_headers(scenario, header)
         series = Labelled({**names, "time": time}, values)
-        settled, span = _settled(series, scenario.warmup, scenario.duration)
+        whole, span = settled(series, scenario.warmup, scenario.duration)
         more = {name: (("run", "flow"), np.array(given, dtype=float)[None]) for name, given in totals.items()}
         return cls(
             scenario=scenario,
             simulator=simulator,
             provenance=provenance,
             span=span,
-            totals=Labelled(settled.coords, {**settled.values, **more}),
+            totals=Labelled(whole.coords, {**whole.values, **more}),
             series=series,
             tables=tables,
         )
@@ -225,7 +174,7 @@ class Result(Reported):
         time = self.series.coords.get("time", ())
         end = float(time[-1]) if len(time) else 0.0
         last = end if stop is None else min(end, checked_number("stop", stop, "a time after start in s", above=first))
-        totals, span = _settled(self.series, first, last)
+        totals, span = settled(self.series, first, last)
         if span[0] >= span[1]:
             raise InvalidValue("start", first, f"a time before the last sample ({end:g} s), and a sample before stop")
         return replace(self, totals=totals, span=span)
@@ -283,12 +232,11 @@ class Result(Reported):
         InvalidValue
             Nothing of this name was measured.
         """
-        found = {
-            quantity: self._estimate(values).mean for (quantity, of), values in self.figures().items() if of == name
-        }
+        measures = self.measures()
+        found = {quantity: value for (quantity, of), value in measures.items() if of == name}
         if not found:
-            known = dict.fromkeys(of for _, of in self.figures())
-            raise InvalidValue("of", name, f"one of {', '.join(list(known)[:_SHOWN])}{did_you_mean(name, known)}")
+            known = dict.fromkeys(of for _, of in measures)
+            raise InvalidValue("of", name, f"one of {', '.join(list(known)[:20])}{did_you_mean(name, known)}")
         return found
 
     def rtts(self, flow: str, start: float | None = None) -> np.ndarray:
@@ -300,10 +248,6 @@ class Result(Reported):
             Id of the flow.
         start : float, optional
             Time of the first one [s]; by default the end of the warm-up.
-
-        Returns
-        -------
-        ndarray
         """
         first, trips = self.span[0] if start is None else start, self.tables.get("trips")
         if trips is not None:
@@ -315,21 +259,22 @@ class Result(Reported):
         """Figures after the warm-up: (quantity, object) -> value of each run, shape (R,), in SI units.
 
         Objects are the network as a whole, links, flows (a link where both have the same id), and transfers.
-        Quantities of links: throughput, utilization (of the actual capacity), backlog with standard deviation and
-        maximum, delay in the queue, loss and marks as shares of what arrives. Of flows: throughput with headers,
-        goodput without, rtt, delay from source to target, jitter, loss, and the share of the payload that was resent.
+        Quantities of links: throughput, utilization (of the actual capacity), backlog with standard deviation,
+        quantiles and maximum, delay in the queue, loss and marks as shares of what arrives, probability of the law.
+        Of flows: throughput with headers, goodput without, rtt, delay from source to target, jitter, loss, and the
+        share of the payload that was resent.
         """
-        found = {(quantity, NETWORK): values for quantity, values in self._of_network().items()}
-        for ids, figures in ((self.links, self._of_links()), (self.flows, self._of_flows())):
+        found = {(quantity, NETWORK): values for quantity, values in network_figures(self.totals, self.seconds).items()}
+        for ids, figures in (
+            (self.links, link_figures(self.totals, self.seconds)),
+            (self.flows, flow_figures(self.totals, self.seconds)),
+        ):
             for place, of in enumerate(ids):
                 for quantity, values in figures.items():
                     if np.isfinite(values[:, place]).any():
                         found.setdefault((quantity, of), values[:, place])
-        shares = self._of_flows().get("throughput", np.zeros((self.runs, 0)))
-        if len(self.flows) > 1 and np.isfinite(shares).all() and all(_is_single(flow) for flow in self.scenario.flows):
-            squares = (shares**2).sum(axis=1)
-            found["Jain's index", "flows"] = _ratio(shares.sum(axis=1) ** 2, len(self.flows) * squares)
-        return found | self._of_transfers()
+        singles = all(_is_single(flow) for flow in self.scenario.flows)
+        return found | (fairness(self.totals) if singles else {}) | transfer_figures(self.transfers, self.span)
 
     def measures(self) -> dict[tuple[str, str], float]:
         """Figures after the warm-up: (quantity, object) -> mean over the runs, in SI units, shares from 0 to 1."""
@@ -350,10 +295,6 @@ class Result(Reported):
         ----------
         quantity, of : str
             As in `figures`.
-
-        Returns
-        -------
-        Estimate
         """
         self[quantity, of]  # names what there is
         return self._estimate(self.figures()[quantity, of])
@@ -363,100 +304,20 @@ class Result(Reported):
         sample = self.totals["sample"][known] if "sample" in self.totals and len(values) == self.runs else None
         return estimate(values[known], sample)
 
-    def _of_links(self) -> dict[str, np.ndarray]:
-        """Quantity -> (R, L)."""
-        total, found = self.totals, {}
-        if "departed" in total:
-            rate = BITS_PER_BYTE * total["departed"] / self.seconds
-            found["throughput"] = rate
-            # Engines count a packet when its last bit has left: up to one packet more than fits between two readings.
-            found["utilization"] = np.minimum(rate / total["capacity"], 1.0)
-        names = {"backlog": "backlog", "backlog_std": "backlog std", "backlog_most": "backlog most", "delay": "delay"}
-        found |= {word: total[name] for name, word in names.items() if name in total}
-        for name, word in (("lost", "loss"), ("marked", "marks")):
-            if "arrived" in total and name in total:
-                found[word] = _ratio(total[name], total["arrived"])
-        return found | {name: total[name] for name in ("drops", "pauses", "paused") if name in total}
-
-    def _of_flows(self) -> dict[str, np.ndarray]:
-        """Quantity -> (R, G)."""
-        total, found = self.totals.over("run", "flow"), {}
-        for name, word in (("delivered", "throughput"), ("payload", "goodput")):
-            if name in total:
-                found[word] = BITS_PER_BYTE * total[name] / self.seconds
-        names = {"rtt": "rtt", "one_way": "delay", "jitter": "jitter"}
-        found |= {word: total[name] for name, word in names.items() if name in total}
-        if "flow_lost" in total:
-            found["loss"] = _ratio(total["flow_lost"], total["offered"])
-        if "resent" in total:
-            found["resent"] = _ratio(total["resent"], total["sent"])
-        return found
-
-    def _of_network(self) -> dict[str, np.ndarray]:
-        """Quantity -> (R,), where it is known what the whole network was offered."""
-        total = self.totals
-        if "entered" not in total:
-            return {}
-        found = {
-            "throughput": BITS_PER_BYTE * total["left"] / self.seconds,
-            "backlog": total["backlog"].sum(axis=1),
-            "loss": _ratio(total["lost"].sum(axis=1), total["entered"]),
-        }
-        if "weight" in total:  # Σ_l E f_l² + mu_l E b_l², HFTraC (13)
-            found["cost"] = total["rate_square"].sum(axis=1) + total["backlog_square"] @ total["weight"]
-        return found
-
-    def _of_transfers(self) -> dict[tuple[str, str], np.ndarray]:
-        rows = self.transfers
-        begun = (rows["start"] >= self.span[0]) & (rows["start"] < self.span[1])
-        short = rows["duration"][begun & (rows["size"] < SHORT_OBJECT_BYTES)]
-        short = short[np.isfinite(short)]
-        return {("response", "short objects"): np.array([short.mean()])} if len(short) else {}
-
     @property
     def verdict(self) -> str:
         """Main figures in one sentence: of the whole network, or of the link where each quantity is largest."""
-        measures = self.measures()
-        whole = {NETWORK} if any(of == NETWORK for _, of in measures) else set(self.links)
-        parts = []
-        for quantity, words in _VERDICT.items():
-            found = {of: value for (name, of), value in measures.items() if name == quantity}
-            values = {of: value for of, value in found.items() if of in whole} or found
-            if not values or (quantity == "throughput" and parts):
-                continue
-            of = max(values, key=values.__getitem__)
-            at = f" ({of})" if len(values) > 1 else ""
-            parts.append(words.format(quantity_text(quantity, values[of], 4)) + at)
-        return ", ".join(parts) or "nothing was measured"
+        return verdict_text(self.measures(), self.links)
 
     def table(self) -> tuple[str, list[tuple[str, str]]]:
         """Title, and rows of (name, text): one row per object; of many links or flows those with the most losses."""
-        texts: dict[str, list[str]] = {}
-        for each in self.summary():
-            text = estimate_text(each.quantity, each.mean, each.half_width)
-            texts.setdefault(each.of, []).append(f"{each.quantity} {text}")
-        measures = self.measures()
-
-        def most(ids: Sequence[str]) -> list[str]:
-            worst = sorted(ids, key=lambda of: -measures.get(("loss", of), measures.get(("backlog", of), 0.0)))
-            return [of for of in ids if of in set(worst[:_SHOWN])]
-
-        left_out = (set(self.links) | set(self.flows)) - set(most(self.links)) - set(most(self.flows))
-        rows = [(of, ", ".join(text)) for of, text in texts.items() if of not in left_out]
-        for what, ids in (("links", self.links), ("flows", self.flows)):
-            if len(ids) > _SHOWN:
-                rows.append((what, f"{len(ids)}, of which those that lose the most are above"))
+        rows = table_rows(self.summary(), self.links, self.flows)
         what = f"{self.span[0]:g} to {self.span[1]:g} s"
         if self.runs > 1:
-            what += f", {self.runs} runs, {self._samples()}"
+            what += (
+                f", {self.runs} runs, {samples_text(self.totals.values.get('sample', ((), np.arange(self.runs)))[1])}"
+            )
         return f"{self.scenario.name} ({self.simulator}), {what}", rows
-
-    def _samples(self) -> str:
-        """Description of the samples behind the intervals."""
-        samples = len(np.unique(self.totals["sample"])) if "sample" in self.totals else self.runs
-        if samples == 1:
-            return "all on the same window of the trace: no interval"
-        return "95 % intervals" + (f" over {samples} disjoint windows of the trace" if samples < self.runs else "")
 
     def links_table(self) -> pd.DataFrame:
         """A DataFrame with one row per link (`link`) and one column per quantity in SI units; NaN where there is none.
@@ -468,11 +329,11 @@ class Result(Reported):
         >>> list(result.links_table().columns)[:4]
         ['link', 'throughput', 'utilization', 'backlog']
         """
-        return _by_object("link", self.links, self._of_links())
+        return by_object("link", self.links, link_figures(self.totals, self.seconds))
 
     def flows_table(self) -> pd.DataFrame:
         """A DataFrame with one row per flow or group of flows (`flow`) and one column per quantity in SI units."""
-        return _by_object("flow", self.flows, self._of_flows())
+        return by_object("flow", self.flows, flow_figures(self.totals, self.seconds))
 
     def to_pandas(self, part: str | None = None) -> pd.DataFrame:
         """One part of the result as a DataFrame.
@@ -481,8 +342,8 @@ class Result(Reported):
         ----------
         part : str, optional
             "link" or "flow": time series, one row per link or flow and sample; "runs": totals of links, one row per run
-            and link; or the name of one of `tables`. By default the series of links where there are any, else
-            transfers or else "runs".
+            and link; or the name of one of `tables`. By default the series of links and then those of flows, or
+            without series "runs".
 
         Raises
         ------
@@ -492,14 +353,15 @@ class Result(Reported):
         with optional_import():
             import pandas as pd
 
-        parts = {f"{dim}": self.series for dim in ("link", "flow") if self.series.over(dim, "time")}
-        known = [*parts, *self.tables, "runs"]
-        chosen = known[0] if part is None else part
-        if chosen not in known:
+        series = {dim: self.series.to_pandas(dim, "time") for dim in ("link", "flow") if self.series.over(dim, "time")}
+        if part is None and series:
+            return pd.concat(series.values(), ignore_index=True)
+        known = [*series, *self.tables, "runs"]
+        if part not in (None, *known):
             raise InvalidValue("part", part, f"one of {', '.join(known)}")
-        if chosen in parts:
-            return self.series.to_pandas(chosen, "time")
-        return self.totals.to_pandas("run", "link") if chosen == "runs" else pd.DataFrame(dict(self.tables[chosen]))
+        if part is None or part == "runs":
+            return self.totals.to_pandas("run", "link")
+        return series[part] if part in series else pd.DataFrame(dict(self.tables[part]))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the whole result to a file (.npz) atomically; `netctrl.read` reads it.
@@ -507,8 +369,15 @@ class Result(Reported):
         Parameters
         ----------
         path : path
-            Where to write; an existing file is replaced.
+            Where to write, a name that ends in .npz; an existing file is replaced.
+
+        Raises
+        ------
+        InvalidValue
+            Another suffix.
         """
+        if not str(path).lower().endswith(".npz"):
+            raise InvalidValue("path", str(path), "a file name that ends in .npz")
         from netctrl.scenario.result_file import result_bytes
 
         write_atomically(path, result_bytes(self))
@@ -527,103 +396,5 @@ def _with_headers(scenario: Scenario, header: float) -> np.ndarray:
     return np.array(shares).reshape(-1, 1)
 
 
-def _capacity(scenario: Scenario, ends: np.ndarray) -> np.ndarray:
-    """Mean capacity of each link in each interval that ends at `ends`, shape (L, T) [bit/s]."""
-    network = scenario.network
-    if not isinstance(network, Links):
-        return np.full((1, len(ends)), network.capacity)
-    starts = np.concatenate(([0.0], ends[:-1]))
-    latest = {link.id: link.capacity for link in network.links}
-    capacity = np.array([np.full(len(ends), link.capacity) for link in network.links])
-    index = {link.id: row for row, link in enumerate(network.links)}
-    for row, link in enumerate(network.links):
-        if link.trace is not None:
-            capacity[row] = np.diff(trace_bits(link.trace, ends), prepend=0.0) / (ends - starts)
-    for change in sorted(network.changes, key=lambda change: change.at):
-        if change.capacity is not None:
-            share = np.clip((ends - change.at) / (ends - starts), 0.0, 1.0)
-            capacity[index[change.link]] += share * (change.capacity - latest[change.link])
-            latest[change.link] = change.capacity
-    return capacity
-
-
 def _is_single(flow: object) -> bool:
     return getattr(flow, "count", 1) == 1 and getattr(flow, "sessions", 1) == 1
-
-
-def _settled(series: Labelled, start: float, stop: float) -> tuple[Labelled, tuple[float, float]]:
-    """Totals of the samples that end after `start` and until `stop`, as of one run, and the time that they cover."""
-    time = np.asarray(series.coords.get("time", ()), dtype=float)
-    step = float(time[0]) if len(time) else 0.0
-    chosen = np.flatnonzero((time > start + 1e-6 * step) & (time <= stop + 1e-6 * step))
-    found: dict[str, tuple[tuple[str, ...], np.ndarray]] = {}
-    for name, (dims, array) in series.values.items():
-        part, how = array[..., chosen], QUANTITIES[name].total
-        if how == "sum":
-            value = part.sum(axis=-1)
-        elif how == "most":
-            value = part.max(axis=-1, initial=0.0)
-        else:
-            value = _mean_of_known(part)
-        found[name] = ("run", *dims[:-1]), value[None]
-    if "backlog" in series and len(chosen):
-        backlog = series["backlog"][..., chosen]
-        found["backlog_std"] = ("run", "link"), backlog.std(axis=-1)[None]
-        found.setdefault("backlog_most", (("run", "link"), backlog.max(axis=-1)[None]))
-    span = (float(time[chosen[0]]) - step, float(time[chosen[-1]])) if len(chosen) else (start, start)
-    return Labelled({"run": (0,), **{dim: ids for dim, ids in series.coords.items() if dim != "time"}}, found), span
-
-
-def _mean_of_known(values: np.ndarray) -> np.ndarray:
-    """Means over the last axis of the values that are known; NaN without any."""
-    known = np.isfinite(values)
-    count = known.sum(axis=-1)
-    total = np.where(known, values, 0.0).sum(axis=-1)
-    return np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
-
-
-def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0.0)
-
-
-def _by_object(name: str, ids: Sequence[str], figures: Mapping[str, np.ndarray]) -> pd.DataFrame:
-    with optional_import():
-        import pandas as pd
-
-    return pd.DataFrame({name: list(ids)} | {quantity: values.mean(axis=0) for quantity, values in figures.items()})
-
-
-def fluid_flows(scenario: Scenario, sent: np.ndarray, rtt: np.ndarray) -> dict[str, np.ndarray]:
-    """Series of flows in a fluid, which sends whole packets, (G, T): bytes with headers, payload, round trips [s]."""
-    size = scenario.traffic.packet_size
-    return {"delivered": size * sent, "payload": (size - HEADER_BYTES) * sent, "rtt": rtt}
-
-
-def estimate(values: np.ndarray, sample: np.ndarray | None = None) -> Estimate:
-    """Mean of independent values, and the half width of its 95 % interval by Student's t.
-
-    Values with the same index in `sample` are not independent: their mean counts as one value.
-    """
-    if sample is not None:
-        _, row, count = np.unique(sample, return_inverse=True, return_counts=True)
-        values = np.bincount(row, values) / count
-    if len(values) < 2:
-        return Estimate(mean=float(values.mean()), half_width=None)
-    from scipy.special import stdtrit
-
-    spread = float(values.std(ddof=1)) / sqrt(len(values))
-    return Estimate(mean=float(values.mean()), half_width=float(stdtrit(len(values) - 1, 0.975)) * spread)
-
-
-def estimate_text(quantity: str, mean: float, half_width: float | None) -> str:
-    """A measure's mean as text, with the half width of its interval if that is above 0."""
-    width = f" ± {quantity_text(quantity, half_width, 2)}" if half_width and half_width > 0.0 else ""
-    return quantity_text(quantity, mean, 4) + width
-
-
-def quantity_text(quantity: str, value: float, digits: int) -> str:
-    """A measure's value as text, with its unit."""
-    unit, short = FIGURES.get(quantity, ""), f"{value:.{digits}g}"
-    if unit == "%":
-        return f"{100.0 * value:.{digits}g} %"
-    return format_quantity(float(short), unit) if unit in ("bit/s", "B", "s") else f"{short} {unit}".rstrip()

@@ -247,25 +247,28 @@ def simulated(*, links: int = 1, samples: int = 50, seed: int = 0, name: str = "
     flows = BulkFlows(id="f", count=1, rtt=0.1, path=("link0",))
     arrived = rng.uniform(100.0, 200.0, (links, samples))
     arrived[:, ::7] = 0.0
-    return Result(
-        scenario=Scenario.of(name=name, duration=0.5 * samples, interval=0.5, links=parts, flows=(flows,)),
-        simulator="fluid",
-        time_s=0.5 * np.arange(1, samples + 1),
-        backlog_bytes=rng.uniform(0.0, 9e3, (links, samples)),
-        arrived_bytes=arrived,
-        departed_bytes=rng.uniform(0.0, 5e4, (links, samples)),
-        lost_bytes=0.1 * arrived,
-        marked_bytes=np.zeros((links, samples)),
-        probability=rng.uniform(0.0, 1.0, (links, samples)),
-        carried_bytes=arrived[:1],
-        response_start_s=np.zeros(0),
-        response_bytes=np.zeros(0),
-        response_s=np.zeros(0),
-        provenance=provenance(),
+    return Result.of_series(
+        Scenario.of(name=name, duration=0.5 * samples, interval=0.5, links=parts, flows=(flows,)),
+        "fluid",
+        provenance(),
+        links={
+            "backlog": rng.uniform(0.0, 9e3, (links, samples)),
+            "arrived": arrived,
+            "departed": rng.uniform(0.0, 5e4, (links, samples)),
+            "lost": 0.1 * arrived,
+            "probability": rng.uniform(0.0, 1.0, (links, samples)),
+        },
+        flows={"payload": arrived[:1]},
     )
 
 
-LABELS = ["backlog [kB]", "throughput [Mbit/s]", "probability", "loss [%]"]
+LABELS = [
+    "backlog [kB]",
+    "throughput of links [Mbit/s]",
+    "goodput of flows [Mbit/s]",
+    "probability",
+    "loss [%]",
+]
 
 
 def drawn(axes: Axes) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -285,6 +288,7 @@ def test_time_series_have_units_and_the_samples_of_a_short_run() -> None:
     desired = [
         found.series["backlog"][0] / 1e3,
         found.series["departed"][0] * 8.0 / 0.5 / 1e6,
+        found.series["payload"][0] * 8.0 / 0.5 / 1e6,
         found.series["probability"][0],
         lost,
     ]
@@ -325,8 +329,9 @@ def test_time_series_of_several_links_and_results_are_named() -> None:
     several = time_series({"fluid": simulated(links=2), "ns-3": simulated(links=2, seed=1)})
     assert labels(several.axes[0]) == ["fluid: link0", "fluid: link1", "ns-3: link0", "ns-3: link1"]
     for figure, count in ((links, 3), (both, 2), (several, 4)):
-        assert [len(axes.lines) for axes in figure.axes] == [count] * 4
-        for axes in figure.axes:  # one colour a link, the same in all panels
+        of_links = [axes for axes, name in zip(figure.axes, LABELS, strict=True) if "flows" not in name]
+        assert [len(axes.lines) for axes in of_links] == [count] * 4
+        for axes in of_links:  # one colour a link, the same in all panels
             colours = [line.get_color() for line in axes.lines]
             assert len(set(colours)) == count
             assert colours == [line.get_color() for line in figure.axes[0].lines]

@@ -17,9 +17,10 @@ from netctrl.errors import (
     checked_word,
 )
 from netctrl.model.law import LinkRateLaw
+from netctrl.scenario.figures import Estimate
 from netctrl.scenario.network.policy import HftracPolicy, StaticPacing
 from netctrl.scenario.network.routed import Routed
-from netctrl.scenario.result import Estimate, Result
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.sim.network.run import simulate_network
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 import numpy as np
 
 from netctrl.model.design.design import Provenance
-from netctrl.scenario.result import Result, fluid_flows
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.bottleneck.losses import WindowFlows, run_windows
 from netctrl.sim.bottleneck.window import WINDOWS, first_window
 from netctrl.sim.tcp_aqm.lacks import ACK_BYTES
 from netctrl.sim.tcp_aqm.problem import choose_step
-from netctrl.sim.tcp_aqm.traffic import draw_flows
+from netctrl.sim.tcp_aqm.traffic import draw_flows, fluid_flows
 from netctrl.units import packets_per_second
 
 __all__ = ["simulate_one_line"]

@@ -11,14 +11,14 @@ import numpy as np
 from netctrl.errors import InvalidValue, checked_function, checked_jobs, checked_whole, from_workers
 from netctrl.model.design.design import Provenance, provenance
 from netctrl.scenario.links import Links, refuse_packet_only
-from netctrl.scenario.result import Result, fluid_flows
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.scenario.tcp_aqm.flows import FlowDraw, WebFlows
 from netctrl.sim.tcp_aqm.droptail import simulate_one_line
 from netctrl.sim.tcp_aqm.kernel import advance
 from netctrl.sim.tcp_aqm.lacks import is_one_line
 from netctrl.sim.tcp_aqm.problem import Problem, longer_history, problem
-from netctrl.sim.tcp_aqm.traffic import draw_flows
+from netctrl.sim.tcp_aqm.traffic import draw_flows, fluid_flows
 from netctrl.sim.tcp_aqm.web import PathHistory, WebLoad, response_times, web_load
 
 __all__ = ["class_steps", "simulate", "simulate_many"]

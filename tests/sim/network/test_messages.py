@@ -52,8 +52,8 @@ def run(requested: Scenario, runs: int = 3) -> Result:
 
 
 def same(one: Result, other: Result) -> None:
-    for name in ("arrived_bytes", "departed_bytes", "lost_bytes", "backlog_bytes", "rate_square", "offered_bytes"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+    for name in ("arrived", "departed", "lost", "backlog", "rate_square", "entered"):
+        np.testing.assert_array_equal(one.totals[name], other.totals[name], err_msg=name)
 
 
 @pytest.mark.parametrize("policy", [*LAWS, Fifo(), StaticPacing(factor=1.05), Backpressure()], ids=str)
@@ -68,10 +68,11 @@ def test_with_all_heard_in_time_it_is_what_it_is_without_messages(policy: str | 
     ready = link_problem(requested, law)
     source = DemandSource(requested, ready.network, range(2))
     found = run_with_messages(requested, ready, law, source, range(2), watch=True, routes=None)
-    for row, unit in enumerate((TAU / 8.0, 1.0, TAU / 8.0)):
-        scale = np.abs(expected.watched[row]).max()
+    for row, name in enumerate(("backlog", "departed", "lost")):
+        theirs = expected.series[name]
+        scale = np.abs(theirs).max()
         np.testing.assert_allclose(
-            found.watched[row] * unit / scale, expected.watched[row] / scale, atol=TOLERANCE["same"]
+            found.watched[row] * (TAU / 8.0) / scale, theirs / scale, atol=TOLERANCE["same"], err_msg=name
         )
     np.testing.assert_allclose(found.offered * TAU / 8.0, expected.totals["entered"], rtol=TOLERANCE["same"])
 
@@ -131,7 +132,7 @@ def test_links_that_hear_nothing_answer_what_they_see_themselves() -> None:
         backlog = np.minimum(offered - sent, plant.buffer)
         rate.append(sent)
         kept.append(backlog)
-    found = simulate_network(requested, law).watched[0] * 8.0 / TAU
+    found = simulate_network(requested, law).series["backlog"] * 8.0 / TAU
     np.testing.assert_allclose(
         found / plant.buffer.max(), np.array(kept).T / plant.buffer.max(), atol=TOLERANCE["same"]
     )
@@ -141,7 +142,8 @@ def test_what_is_later_than_any_lag_is_as_good_as_lost() -> None:
     late = run(scenario(hftrac("god"), Messages(jitter=(3.0, 3.0))))
     lost = run(scenario(hftrac("god"), Messages(loss=1.0)))
     early = slice(0, 200)  # before the first arrives
-    np.testing.assert_array_equal(late.watched[:, :, early], lost.watched[:, :, early])
+    for name in ("backlog", "departed", "lost"):
+        np.testing.assert_array_equal(late.series[name][:, early], lost.series[name][:, early], err_msg=name)
 
 
 def test_a_fixed_delay_is_an_older_state() -> None:
@@ -177,7 +179,7 @@ def test_without_fluctuations_links_out_of_step_stay_at_rest() -> None:
     requested = requested.replace(graph=network)
     law = netctrl.hftrac(read_network(network_path("testbed")), TAU, mu=0.5, architecture="god").law
     found = simulate_network(requested, law, runs=4)
-    np.testing.assert_allclose(found.watched[0], 1e4, rtol=TOLERANCE["conserved"])
+    np.testing.assert_allclose(found.series["backlog"], 1e4, rtol=TOLERANCE["conserved"])
     np.testing.assert_allclose(found.totals["backlog"], 1e4, rtol=TOLERANCE["conserved"])
 
 
@@ -188,7 +190,7 @@ def test_lost_messages_of_coordinated_control_leave_no_lasting_backlog() -> None
     network = msgspec.structs.replace(network, links=wide)
     policy = hftrac("coordinated", backlog_setpoint=1e6, messages=Messages(loss=0.5))
     requested = Scenario.of(name="wide", graph=network, interval=TAU, duration=200.0, control=policy)
-    watched = simulate_network(requested, netctrl.scenario_law(requested)).watched[0]
+    watched = simulate_network(requested, netctrl.scenario_law(requested)).series["backlog"]
     early, late = watched[:, 2000:10000].mean(axis=1), watched[:, -8000:].mean(axis=1)
     np.testing.assert_allclose(early, 1e6, rtol=0.02)
     np.testing.assert_allclose(late, 1e6, rtol=0.02)

@@ -170,9 +170,9 @@ def test_a_full_link_uses_all_of_a_trace():
     flows = udp(rate=2e7)
     result = simulate_packets(scenario(line(trace=trace, buffer=3e4), flows, duration=12.0, sample=0.01, size=1500.0))
     for start, stop, packets in ((0.1, 2.0, 950), (2.1, 4.0, 190), (4.0, 8.0, 1200)):
-        summary = result.summary(start, stop).links[0]
-        assert summary.throughput_bit_per_s * (stop - start) / 12e3 == pytest.approx(packets, abs=2)
-        assert summary.utilization == pytest.approx(1500 / 1504, abs=2e-3)
+        summary = result.between(start, stop).of(result.links[0])
+        assert summary["throughput"] * (stop - start) / 12e3 == pytest.approx(packets, abs=2)
+        assert summary["utilization"] == pytest.approx(1500 / 1504, abs=2e-3)
 
 
 def test_bits_of_traces():

@@ -176,9 +176,9 @@ def test_hpcc_settles_at_its_target_utilization(eta):
     whole = long(scheme, 4, (line("one", "a", "b"),), 2e-2, rtt=1e-4)
     found = simulate_packets(whole.replace(changes=changes))
     for first, last in ((5e-3, 1e-2), (1.5e-2, 2e-2)):
-        link = found.summary(first, last).links[0]
-        assert link.utilization == pytest.approx(eta, rel=0.02)
-        assert link.backlog_mean_bytes < 2_000.0
+        link = found.between(first, last).of(found.links[0])
+        assert link["utilization"] == pytest.approx(eta, rel=0.02)
+        assert link["backlog"] < 2_000.0
 
 
 def test_mpcc_counts_the_flows_of_others_too():
@@ -240,7 +240,7 @@ def test_two_of_hpcc_and_two_of_tcp_over_two_links_with_pie(other):
     found, state = balanced(
         Scenario.of(name="mixed", duration=0.5, warmup=0.1, interval=1e-3, links=links, flows=groups)
     )
-    first, second = (group.throughput_bit_per_s for group in found.summary().flows)
+    first, second = (found["goodput", name] for name in found.flows)
     assert found["utilization", found.links[0]] > 0.9
     assert first < second
     assert state.meta[META["dropped"]] > 0

@@ -142,12 +142,12 @@ def test_pie_sees_the_rate_of_a_paced_link():
     whole, half = (
         simulate_packets(
             scenario((line(queue=PieQueue(), buffer=None),), flows, duration=60.0, control=StaticPacing(factor=factor))
-        ).summary()
+        ).of("line")
         for factor in (1.0, 0.5)
     )
-    assert whole.links[0].backlog_mean_bytes == pytest.approx(0.015 * CAPACITY / 8.0, rel=0.15)
-    assert half.links[0].backlog_mean_bytes == pytest.approx(0.5 * whole.links[0].backlog_mean_bytes, rel=0.1)
-    assert half.links[0].throughput_bit_per_s == pytest.approx(0.5 * CAPACITY, rel=0.01)
+    assert whole["backlog"] == pytest.approx(0.015 * CAPACITY / 8.0, rel=0.15)
+    assert half["backlog"] == pytest.approx(0.5 * whole["backlog"], rel=0.1)
+    assert half["throughput"] == pytest.approx(0.5 * CAPACITY, rel=0.01)
 
 
 # --- Designs ----------------------------------------------------------------------------------------------------------
@@ -240,10 +240,10 @@ def test_a_file_beside_the_scenario_is_the_design():
     found = simulate_packets(read)
     given = simulate_packets(read.replace(control=None), design=made)
     np.testing.assert_allclose(found.series["departed"].sum(axis=1), given.series["departed"].sum(axis=1), rtol=0.01)
-    for link in found.summary().links:
-        assert link.utilization > 0.95
-        assert link.marking_ratio > 0.0
-    assert {group.id for group in found.summary().flows if group.throughput_bit_per_s > 1e5} == {
+    for link in found.links:
+        assert found["utilization", link] > 0.95
+        assert found["marks", link] > 0.0
+    assert {name for name in found.flows if found["goodput", name] > 1e5} == {
         *("bbr", "paced", "cubic", "cross1", "cross2", "cross3")
     }
     with pytest.raises(FileError, match="nowhere"):

@@ -120,11 +120,11 @@ def test_marks_cut_a_window_once_a_round_trip_as_1_over_sqrt_p():
     found = simulate_packets(
         scenario(line(capacity=1e8, buffer=None, queue=PieQueue()), bulk(count=20, rtt=(0.08, 0.12)), duration=120.0)
     )
-    link = found.summary().links[0]
-    rtt = 0.1 + link.backlog_mean_bytes * 8.0 / 1e8
-    window = link.throughput_bit_per_s / 20.0 * rtt / 8.0 / SIZE
-    assert link.loss_ratio == 0.0
-    assert window == pytest.approx(np.sqrt(1.5 / link.marking_ratio), rel=0.15)
+    link = found.of("line")
+    rtt = 0.1 + link["backlog"] * 8.0 / 1e8
+    window = link["throughput"] / 20.0 * rtt / 8.0 / SIZE
+    assert link["loss"] == 0.0
+    assert window == pytest.approx(np.sqrt(1.5 / link["marks"]), rel=0.15)
 
 
 def test_one_seed_gives_one_run_and_another_another():
@@ -138,4 +138,4 @@ def test_one_seed_gives_one_run_and_another_another():
 def test_a_long_run_has_times_beyond_what_an_event_can_hold():
     """Events hold 1099 s: 3000 s are run as well as 30."""
     slow = scenario(line(capacity=1e6), bulk(), duration=3000.0, interval=10.0)
-    assert simulate_packets(slow).summary().links[0].utilization == pytest.approx(1.0, abs=0.01)
+    assert simulate_packets(slow)["utilization", "line"] == pytest.approx(1.0, abs=0.01)

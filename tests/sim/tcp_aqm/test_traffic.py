@@ -55,7 +55,7 @@ def test_classes_are_midpoints_and_stand_for_all_flows():
     assert (draw.flows == 50.0).all()
     assert np.isinf(draw.stop_s).all()
     (each,) = draw_flows(scenario(bulk(classes=4)), merged=False)
-    assert len(each.series["rtt"]) == 200
+    assert len(each.rtt_s) == 200
 
 
 def test_the_seed_decides_and_groups_do_not_disturb_each_other():
@@ -123,7 +123,7 @@ def test_an_idle_network_answers_in_the_least_number_of_round_trips():
 def test_a_queue_and_losses_lengthen_responses():
     idle = simulate(scenario(web(sessions=50)))
     busy = simulate(scenario(web(sessions=50), bulk(start="0s", count=100), capacity="10Mbit", warmup=50.0))
-    assert busy.summary().responses.mean_s > idle.summary().responses.mean_s + 0.3
+    assert busy["response", "short objects"] > idle["response", "short objects"] + 0.3
     assert idle["loss", idle.links[0]] == 0.0
 
 
@@ -131,7 +131,7 @@ def test_a_queue_and_losses_lengthen_responses():
 def test_sessions_that_never_come_to_ask_are_no_error():
     quiet = simulate(scenario(web(sessions=1, think_time=1e6), duration=10.0))
     assert len(quiet.transfers["duration"]) == 0
-    assert quiet.summary().responses is None
+    assert ("response", "short objects") not in quiet.figures()
 
 
 def test_a_change_of_the_path_is_felt_in_the_responses():

@@ -43,7 +43,7 @@ def found(whole):
     """(rates [packet/s], round trips [s], p', backlog [packet]) in the second half."""
     result = simulate(whole)
     late = result.time_s > whole.warmup
-    rates = result.series["payload"][:, late].mean(axis=1) / SIZE / whole.interval
+    rates = result.series["delivered"][:, late].mean(axis=1) / SIZE / whole.interval
     return rates, result.series["rtt"][:, late].mean(axis=1), sqrt(result.series["probability"][0, late].mean()), result
 
 
@@ -339,7 +339,7 @@ def test_many_paced_flows_on_packets_rest_where_the_fluid_does(classic, rtt):
         whole = scenario(*groups, rate=3.2e8, buffer=1e7)
         result = netctrl.simulate(whole, engine)
         late = result.time_s > whole.warmup
-        carried = result.series["payload"][:, late].sum(axis=1)
+        carried = result.series["delivered"][:, late].sum(axis=1)
         base = np.sqrt(result.series["probability"][0, late]).mean()
         made[engine] = carried[1] / carried[0], result.series["rtt"][0, late].mean() - rtt, base
     fluid, packet = made["fluid"], made["packet"]
