@@ -18,10 +18,10 @@ import numpy as np
 from linux.connet_bursts import send_bursts
 from linux.connet_disciplines import release_at_instants, serve
 
+from netctrl.kernel.scenarios.traffic import constant_times, poisson_times
 from netctrl.linux.kernel.netlink import ROOT, Counters
 from netctrl.linux.testbed.bed import Testbed
 from netctrl.linux.testbed.netns_process import Job
-from netctrl.linux.testbed.schedules import constant_times, poisson_times
 from netctrl.linux.testbed.traffic import (
     TcpRun,
     UdpSource,

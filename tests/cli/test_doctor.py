@@ -67,6 +67,23 @@ def test_a_qdisc_is_as_the_kernel_was_built(value, state, monkeypatch):
     assert next(each for each in kernel.kernel() if each.name == "qdisc pie").state is state
 
 
+def test_missing_rights_are_named_with_the_remedy(monkeypatch, tmp_path):
+    status, tun = tmp_path / "status", tmp_path / "tun"
+    monkeypatch.setattr(kernel, "_STATUS", status)
+    monkeypatch.setattr(kernel, "_TUN", tun)
+
+    def rights() -> tuple[State, str, str | None]:
+        found = next(each for each in kernel.kernel() if each.name == "rights")
+        return found.state, found.found, found.remedy
+
+    status.write_text("Name:\tpython\nCapEff:\t0000000000001000\n")
+    assert rights() == (State.MISSING, "no CAP_SYS_ADMIN", "run as root")
+    status.write_text("CapEff:\t000001ffffffffff\n")
+    assert rights() == (State.MISSING, f"no {tun}", "a kernel with CONFIG_TUN, or pass it to the container")
+    tun.touch()
+    assert rights() == (State.OK, f"CAP_NET_ADMIN, CAP_SYS_ADMIN, {tun}", None)
+
+
 def test_on_another_system_linux_is_what_is_missing(monkeypatch):
     monkeypatch.setattr(kernel.sys, "platform", "darwin")
     (only,) = kernel.kernel()

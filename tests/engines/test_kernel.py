@@ -21,7 +21,7 @@ def scenario_with(sender="cubic", **line):
 def test_a_discipline_of_linux_is_for_the_kernel_alone() -> None:
     scenario = scenario_with(queue=KernelQueue(discipline="cake"))
     lacking = supports(scenario)
-    for engine in ("fluid", "packet", "ns3", "linux"):
+    for engine in ("fluid", "packet", "ns3"):
         assert lacking[engine] is not None
     assert "cake" in lacking["packet"]
     with pytest.raises(InvalidValue, match="cake"):
