@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from netctrl.errors import FileError
+from netctrl.linux.namespace import own_namespace
 from netctrl.linux.state_files import make_folder, open_lock
-from netctrl.linux.testbed.namespace import own_namespace
 
 __all__ = ["AGENT_FOLDER", "AgentLock"]
 

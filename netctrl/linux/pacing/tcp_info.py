@@ -7,7 +7,7 @@ import struct
 from typing import NamedTuple
 
 from netctrl.errors import InvalidValue
-from netctrl.units import BITS_PER_BYTE, MICROSECOND
+from netctrl.units import MICROSECOND
 
 __all__ = ["ESTABLISHED", "TcpInfo", "decode_tcp_info", "read_tcp_info"]
 
@@ -102,11 +102,6 @@ class TcpInfo(NamedTuple):
     def arrived_bytes(self) -> float | None:
         """Data that reached the receiver, out-of-order data included [byte]."""
         return None if self.bytes_acked is None else float(self.bytes_acked + self.snd_mss * self.sacked)
-
-    @property
-    def delivery_bit_per_s(self) -> float | None:
-        """The kernel's estimate of the delivered rate."""
-        return None if self.delivery_rate is None else float(BITS_PER_BYTE * self.delivery_rate)
 
 
 # formats of the fields, after any of which a kernel's structure may end

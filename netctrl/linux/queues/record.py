@@ -20,8 +20,8 @@ from netctrl.errors import FileError, NetctrlError
 from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.linux.kernel.objects import QueueObject, shown
 from netctrl.linux.kernel.qdisc import HtbClassOptions, TbfOptions
+from netctrl.linux.namespace import own_namespace, start_time
 from netctrl.linux.state_files import flush_folder, open_lock, read_regular, safe_folder, write_through
-from netctrl.linux.testbed.namespace import own_namespace, start_time
 from netctrl.model.io.json_file import decoded
 from netctrl.model.io.record_file import Record
 

@@ -44,8 +44,8 @@ from netctrl.linux.kernel.clsact import EgressFilter
 from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.linux.marking.arc_daemon import mark
 from netctrl.linux.marking.program import Marker, marking_program
+from netctrl.linux.namespace import inside
 from netctrl.linux.testbed.bed import Testbed
-from netctrl.linux.testbed.namespace import inside
 from netctrl.model.network import Link, Network
 
 
