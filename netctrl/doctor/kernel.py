@@ -13,6 +13,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from netctrl.doctor.check import Check, State, checked
+from netctrl.linux.rights import NET_ADMIN, SYS_ADMIN, has_capability
 
 __all__ = ["kernel"]
 
@@ -23,8 +24,8 @@ _QDISCS = {
     "dualpi2": ("DUALPI2", "export tc --implementation dualpi2"),
     "clsact": ("INGRESS", "netctrl linux mark"),
 }
-_STATUS, _TUN = Path("/proc/self/status"), Path("/dev/net/tun")
-_CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_SYS_ADMIN": 21}  # bits of linux/capability.h
+_TUN = Path("/dev/net/tun")
+_CAPABILITIES = {"CAP_NET_ADMIN": NET_ADMIN, "CAP_SYS_ADMIN": SYS_ADMIN}
 _PIDFD_GETFD = 438  # the same on all architectures
 _REMEDY = "a kernel with CONFIG_{}, or its module: apt-get install linux-modules-extra-$(uname -r)"
 _check = partial(checked, "kernel")
@@ -48,9 +49,7 @@ def kernel() -> Iterator[Check]:
 
 def _rights() -> Check:
     needed_for = "netctrl linux testbed and apply"
-    lines = _STATUS.read_text().splitlines()
-    held = next(int(line.split()[1], 16) for line in lines if line.startswith("CapEff:"))
-    lacking = [name for name, bit in _CAPABILITIES.items() if not held >> bit & 1]
+    lacking = [name for name, number in _CAPABILITIES.items() if not has_capability(number)]
     if lacking:
         return _check("rights", State.MISSING, f"no {', '.join(lacking)}", needed_for, "run as root")
     if not _TUN.exists():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
+from itertools import accumulate
 from typing import NamedTuple
 
 from netctrl.errors import InvalidValue
@@ -104,27 +105,10 @@ class TcpInfo(NamedTuple):
         return None if self.bytes_acked is None else float(self.bytes_acked + self.snd_mss * self.sacked)
 
 
-# formats of the fields, after any of which a kernel's structure may end
-_FORMAT = "8B 24I 4Q 2I 4I Q 3Q 2I 2Q 2I 2I 2I 2H I".replace(" ", "")
+# formats of the fields, after any of which a kernel's structure may end; there is no padding
+_FORMAT = "B" * 8 + "I" * 24 + "Q" * 4 + "I" * 6 + "Q" * 4 + "IIQQ" + "I" * 6 + "HHI"
 _WHOLE = struct.Struct("=" + _FORMAT)
-
-
-def _ends() -> list[int]:
-    """End of each field [byte]; there is no padding."""
-    sizes = {"B": 1, "H": 2, "I": 4, "Q": 8}
-    ends, at, count = [], 0, ""
-    for letter in _FORMAT:
-        if letter.isdigit():
-            count += letter
-            continue
-        for _ in range(int(count or 1)):
-            at += sizes[letter]
-            ends.append(at)
-        count = ""
-    return ends
-
-
-_ENDS = _ends()
+_ENDS = tuple(accumulate(struct.calcsize("=" + field) for field in _FORMAT))
 
 
 def decode_tcp_info(content: bytes) -> TcpInfo:
