@@ -331,7 +331,6 @@ ENGINES = Registry(
         "packet": "netctrl.engines.packet:PACKET",
         "ns3": "netctrl.engines.ns3:NS3",
         "kernel": "netctrl.engines.kernel:KERNEL",
-        "linux": "netctrl.engines.linux:LINUX",
     },
 )
 """Name of an engine -> a `netctrl.engines.engine.Engine`, in the order in which "auto" tries them."""

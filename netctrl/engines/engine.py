@@ -68,7 +68,7 @@ class Job(NamedTuple):
 class Engine(Protocol):
     """Interface of an engine; other packages register theirs under the entry points `netctrl.engines`.
 
-    "auto" never selects an engine with `auto = False`, such as one that needs privileges or runs in real time."""
+    "auto" never selects an engine with `auto = False`, such as one that needs a program built first."""
 
     name: str
 
@@ -202,9 +202,9 @@ def simulate(
         Scenario to simulate. A Design stands for its own plant under its law, a name for a scenario that comes with
         netctrl.
     engine : str
-        "fluid", "packet", "ns3", "kernel", "linux", one of another package, or "auto": the first that supports the
-        scenario. "kernel", the Linux kernel in virtual time, and "linux", this machine's, are never chosen by "auto";
-        "fluid" is chosen for flows over links only where all are Reno, FAST or Web sessions over single queues.
+        "fluid", "packet", "ns3", "kernel", one of another package, or "auto": the first that supports the scenario.
+        "kernel", the Linux kernel in virtual time, is never chosen by "auto"; "fluid" is chosen for flows over links
+        only where all are Reno, FAST or Web sessions over single queues.
     design : Design or path, optional
         Design whose law controls the scenario.
     runs : int

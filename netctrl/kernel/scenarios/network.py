@@ -17,7 +17,7 @@ from netctrl.kernel.scenarios.network_links import kernel_links
 from netctrl.kernel.scenarios.planner import KernelPlan, payload_share, plan_scenario
 from netctrl.kernel.scenarios.rater import RaterTask
 from netctrl.kernel.scenarios.result import joined, simulation_result
-from netctrl.linux.testbed.schedules import series_times
+from netctrl.kernel.scenarios.traffic import series_times
 from netctrl.model.io.provenance import Provenance
 from netctrl.scenario.network.paths import DemandPaths
 from netctrl.scenario.network.plan import LinkPlan

@@ -64,7 +64,7 @@ def test_a_data_centre_s_senders_have_packets_of_one_size():
 
 def test_other_engines_and_certificates_refuse_it():
     small = scenario(bulk(packet_size=500))
-    for engine in ("fluid", "ns3", "kernel", "linux"):
+    for engine in ("fluid", "ns3", "kernel"):
         with pytest.raises(InvalidValue, match="packets of several sizes"):
             netctrl.simulate(small, engine)
     with pytest.raises(InvalidValue, match=r"flows\.bulk\.packet_size"):
