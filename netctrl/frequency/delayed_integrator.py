@@ -29,7 +29,7 @@ class IntegratorMargins(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
     gain_margin: float
     """Factor below which the plant's gain may rise, with all else unchanged."""
     disc_alpha: float
-    """2/‖S − T‖∞ (`netctrl.frequency.disk.DiskMargin`); 0 where the loop isn't stable."""
+    """2/‖S − T‖∞ (`netctrl.frequency.hinf_norm.DiskMargin`); 0 where the loop isn't stable."""
     phase_deg: float
     """2 atan(α/2)"""
     delay_margin: int

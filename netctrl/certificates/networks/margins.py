@@ -1,4 +1,7 @@
-"""Margins of the loop that all laws of a network close: limits of gain and phase, with their proofs."""
+"""Margins of the loop that all laws of a network close: limits of gain and phase, with their proofs.
+
+Eigenvalues of the loop of a network's certificate, for its picture.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,40 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.frequency.matrix.crossings import Crossing, Locus, gain_crossovers, locus, negative_real, scan_angles
-from netctrl.frequency.matrix.proofs import Box, Discs, gain_without_zero, half_turns, whole
+from netctrl.certificates.networks.record import NetworkCertificate
+from netctrl.certificates.networks.scenario import Changed, network_of
+from netctrl.errors import InvalidValue
+from netctrl.frequency.matrix import (
+    Crossing,
+    Discs,
+    Locus,
+    avoids_zero,
+    gain_crossovers,
+    greatest_held,
+    half_turns,
+    locus,
+    negative_real,
+    scan_angles,
+    whole,
+)
 from netctrl.frequency.records import decibel
 from netctrl.plants.queue_networks.alone import queues_alone
 from netctrl.plants.queue_networks.bounded import NetworkLoop
+from netctrl.plants.queue_networks.equilibrium import network_equilibrium
+from netctrl.scenario.scenario import Scenario
 
-__all__ = ["GAIN_CAP", "Limits", "Scan", "alone_margins", "covered", "limits_of", "proved_margins", "scanned"]
+__all__ = [
+    "GAIN_CAP",
+    "Eigenloci",
+    "Limits",
+    "Scan",
+    "alone_margins",
+    "covered",
+    "eigenloci",
+    "limits_of",
+    "proved_margins",
+    "scanned",
+]
 
 GAIN_CAP = 1e3
 """Factor of the gains up to which crossings are looked for: 60 dB."""
@@ -135,7 +165,7 @@ def proved_margins(loop: NetworkLoop, limits: Limits) -> tuple[float, float | No
 
     def gain(some: NetworkLoop) -> float:
         attained = GAIN_CAP if limits.upper is None else limits.upper.gain
-        return gain_without_zero(some.disc, attained, lambda value: Box(gain=(1.0, value)), 1.0)
+        return greatest_held(lambda value: avoids_zero(some.disc, gain=(1.0, value)), attained, 1.0)
 
     anyhow = None
     if loop.sampled and len(loop.laws) > 1:
@@ -143,7 +173,7 @@ def proved_margins(loop: NetworkLoop, limits: Limits) -> tuple[float, float | No
     # What holds for any instants holds for those that are the same.
     close = anyhow is not None and limits.upper is not None and anyhow > 1.0 + 0.995 * (limits.upper.gain - 1.0)
     same = anyhow if anyhow is not None and close else gain(loop)
-    phase = gain_without_zero(loop.disc, limits.phase_rad, lambda value: Box(phase=(-value, value)), 0.0)
+    phase = greatest_held(lambda value: avoids_zero(loop.disc, phase=(-value, value)), limits.phase_rad, 0.0)
     return decibel(same), None if anyhow is None else decibel(anyhow), degrees(phase)
 
 
@@ -162,3 +192,40 @@ def alone_margins(scan: Scan) -> dict[int, float]:
         curves = locus(single, scan.angles, opened(scan.matrices), real_end=loop.sampled)
         found[place] = min((each.gain for each in negative_real(curves) if each.gain > 1.0), default=inf)
     return found
+
+
+class Eigenloci(NamedTuple):
+    """Eigenvalues of the matrix response L of a network's laws."""
+
+    rad_per_s: np.ndarray
+    """Frequencies, (n,)."""
+    curves: np.ndarray
+    """Complex eigenvalues, (n, S); each column follows one of them."""
+    crossings: tuple[complex, ...]
+    """Eigenvalues on the negative real axis."""
+
+
+def eigenloci(scenario: Scenario, found: NetworkCertificate) -> Eigenloci:
+    """Eigenvalues of a certificate's loop, of a box at its worst point.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Of the certificate.
+    found : NetworkCertificate
+
+    Raises
+    ------
+    InvalidValue
+        A certificate without an equilibrium.
+    """
+    if found.certificate.margins is None:
+        raise InvalidValue("plot", found.certificate.status.value, "a certificate with an equilibrium")
+    changed: dict[Changed, float] = {}
+    for group in found.flows:
+        changed["rtt", group.name], changed["flows", group.name] = group.rtt_s, group.flows
+    for link in found.links:
+        changed["capacity", link.name] = link.capacity_bit_per_s
+    scan = scanned(covered(NetworkLoop(network_equilibrium(network_of(scenario, changed).network))))
+    locus = scan.locus()
+    return Eigenloci(scan.angles / scan.loop.epoch, locus.curves, tuple(each.value for each in negative_real(locus)))

@@ -7,9 +7,9 @@ from math import degrees, inf, log, nan, pi, sqrt
 
 import numpy as np
 
-from netctrl.frequency.certified.boundary import closed_loop
 from netctrl.frequency.certified.closed_loop import ClosedLoop, Critical
 from netctrl.frequency.certified.exponential import HIDDEN, values
+from netctrl.frequency.certified.interchange import closed_loop
 from netctrl.frequency.certified.isolation import Zero, zeros
 from netctrl.frequency.records import Margins, decibel
 from netctrl.model.open_loop import OpenLoop
