@@ -73,8 +73,7 @@ def with_checks(certificate: QueueCertificate, engines: Iterable[str]) -> QueueC
 
 
 def _check(certificate: QueueCertificate, engine: str) -> QueueCheck:
-    from netctrl.checks.engines import check_packets
-    from netctrl.checks.laws import check_fluid
+    from netctrl.checks.engines import check_fluid, check_packets
     from netctrl.checks.point import point_of
 
     point = point_of(certificate, engine)

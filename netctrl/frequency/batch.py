@@ -1,4 +1,10 @@
-"""Margins and the design rule of `margins` for arrays of loops, computed in blocks."""
+"""Margins and the design rule of `margins` for arrays of loops of one structure, computed in blocks.
+
+The unwrapped lag φ(w) = m π/2 + Σ atan(T w) − Σ atan(z w) + w τ and ln|L| are followed in closed form. Where the lag
+provably meets each level once, which Descartes' rule of signs tells from the polynomial of its slope, the frequency at
+a level is one root, found by Halley's iteration in a bracket: its third-order steps need the slope and curvature of
+arc tangents alone, and a bracket keeps them from leaving. Where that isn't known, `margins` takes the loop.
+"""
 
 from __future__ import annotations
 

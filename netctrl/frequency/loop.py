@@ -128,12 +128,15 @@ def gain_crossings(loop: DelayLoop, level: float = 1.0) -> list[float]:
             slope += x / (1.0 + x)
         return value, slope
 
-    splits = magnitude_turning_points(loop)
-    if loop.integrators == 0:
-        return _crossings_from_dc(loop, value_and_slope, [math.log(w) for w in splits])
-    # Low-frequency asymptote gain/w^m = level; a loop whose corners all lie above it crosses there.
-    start = log_gain / loop.integrators
-    return [math.exp(u) for u in _roots(value_and_slope, [math.log(w) for w in splits], start, whole_line=True)]
+    splits = [math.log(w) for w in magnitude_turning_points(loop)]
+    if loop.integrators:
+        # Low-frequency asymptote gain/w^m = level; a loop whose corners all lie above it crosses there.
+        start = log_gain / loop.integrators
+        return [math.exp(u) for u in _roots(value_and_slope, splits, start, whole_line=True)]
+    # |L| starts at a finite value: below `floor` every corner is flat to 1e-9, so the first piece may start there.
+    floor = math.log(1e-5 / max([*loop.lags, *map(abs, loop.leads)]))
+    splits = [u for u in splits if u > floor]
+    return [math.exp(u) for u in _roots(value_and_slope, splits, floor, low_end=floor, whole_line=True)]
 
 
 def to_control(loop: DelayLoop, pade_order: int) -> control.TransferFunction:
@@ -178,14 +181,6 @@ def _product(factors: list[np.ndarray]) -> np.ndarray:
 ValueAndSlope = Callable[[float], tuple[float, float]]
 
 
-def _crossings_from_dc(loop: DelayLoop, value_and_slope: ValueAndSlope, splits: list[float]) -> list[float]:
-    """Gain crossings of a loop without integrators, whose |L| starts at a finite value."""
-    # Below `floor` every corner is flat to 1e-9, so the first piece may start there.
-    floor = math.log(1e-5 / max([*loop.lags, *map(abs, loop.leads)]))
-    roots = _roots(value_and_slope, [u for u in splits if u > floor], floor, low_end=floor, whole_line=True)
-    return [math.exp(u) for u in roots]
-
-
 def _roots(
     value_and_slope: ValueAndSlope,
     splits: list[float],
@@ -200,43 +195,26 @@ def _roots(
     bracketed, `low_end` replaces the open lower end.
     """
     if low_end is None:
-        low_end = _open_end(value_and_slope, min([start, *splits[:1]])) if whole_line else 0.0
+        low_end, step = min([start, *splits[:1]]) if whole_line else 0.0, 1.0
+        while whole_line and value_and_slope(low_end)[0] <= 0.0:  # with an integrator |L| grows without bound below
+            low_end -= step
+            step *= 2.0
     ends = [low_end, *splits]
     roots = []
-    for i, a in enumerate(ends):
-        if i + 1 < len(ends):
-            b = ends[i + 1]
-        else:
-            b = _bracket_upwards(value_and_slope, a, max(start, a), whole_line)
-            if b is None:
+    for a, b in zip(ends, [*splits, None], strict=True):
+        if b is None:  # the last piece is open: its end is where the function has changed sign, if it ever does
+            positive = value_and_slope(a)[0] > 0.0
+            step = 1.0 if whole_line else max(start - a, abs(a), 1e-300)
+            b = a + step
+            while b < (math.log(_FAR) if whole_line else _FAR) and (value_and_slope(b)[0] > 0.0) == positive:
+                step *= 2.0
+                b = a + step
+            if not b < (math.log(_FAR) if whole_line else _FAR):
                 break
         root = _root_between(value_and_slope, a, b, start if a < start < b else None)
         if root is not None:
             roots.append(root)
     return roots
-
-
-def _open_end(value_and_slope: ValueAndSlope, u: float) -> float:
-    """Point below `u` at which |L| is above the level: with an integrator |L| grows without bound."""
-    step = 1.0
-    while value_and_slope(u)[0] <= 0.0:
-        u -= step
-        step *= 2.0
-    return u
-
-
-def _bracket_upwards(value_and_slope: ValueAndSlope, a: float, start: float, whole_line: bool) -> float | None:
-    """Point beyond `a` at which the function has changed sign; None where it never does."""
-    sign = value_and_slope(a)[0] > 0.0
-    limit = math.log(_FAR) if whole_line else _FAR
-    step = 1.0 if whole_line else max(start - a, abs(a), 1e-300)
-    b = a + step
-    while b < limit:
-        if (value_and_slope(b)[0] > 0.0) != sign:
-            return b
-        step *= 2.0
-        b = a + step
-    return None
 
 
 def _root_between(value_and_slope: ValueAndSlope, a: float, b: float, guess: float | None) -> float | None:

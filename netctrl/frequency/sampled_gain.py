@@ -1,4 +1,11 @@
-"""Greatest gains at which sampled loops meet a rule, over points and boxes, proved by branch and bound over angles."""
+"""Greatest gains at which sampled loops meet a rule, over points and boxes, proved by branch and bound over angles.
+
+A rule is a sector around −1 that k L must avoid (`Sector`): for stability −1 itself, with a gain margin the axis up to
+it, with a phase margin an arc of the unit circle. The greatest gain is the least k at which k L meets an edge of the
+sector. At a point it is found on a grid of angles: −L, turned by an edge's angle, crosses the positive axis there. Each
+crossing is refined on the phase, which is nearly linear in ln theta over decades, by a bracketed secant method
+(`illinois`) for all crossings at once. Branch and bound then proves that nothing in between is less.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +30,8 @@ from netctrl.frequency.branch_bound import (
 __all__ = [
     "BOX_TOLERANCE",
     "LOOSEST",
-    "POINT_TOLERANCE",
     "SCAN",
     "BoundedResponse",
-    "Crossover",
     "box_cells",
     "crossover_scale",
     "gain_crossovers",
@@ -37,11 +42,10 @@ __all__ = [
     "nothing",
     "scan",
     "scanned",
-    "sign_changes",
 ]
 
 
-POINT_TOLERANCE = 1e-6
+_POINT_TOLERANCE = 1e-6
 BOX_TOLERANCE = 1e-2
 LOOSEST = 0.99
 """Gap accepted for a stability limit over a box: with windows of 1e4 packets and more, that limit is a thousand times
@@ -115,7 +119,7 @@ def greatest_gain(
         `where` holds angle, ln N, ln tau and 0.
     """
     point = flows[0] == flows[1] and rtt[0] == rtt[1]
-    chosen = tolerance or (POINT_TOLERANCE if point else BOX_TOLERANCE)
+    chosen = tolerance or (_POINT_TOLERANCE if point else BOX_TOLERANCE)
     loosest = BOX_TOLERANCE if point else LOOSEST
     lowest = response.min_angle(flows, rtt)
     start: tuple[float, np.ndarray] = (inf, np.zeros(4))
@@ -178,27 +182,23 @@ def gains_at(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray, sect
                 (np.signbit(height.imag[:, 1:]) != np.signbit(height.imag[:, :-1]))
                 & ((height.real[:, 1:] > 0.0) | (height.real[:, :-1] > 0.0))
             )
-            found = _narrowed(response, flows[i], rtt[i], angles[i, k], angles[i, k + 1], np.exp(-1j * turn))
+            if not i.size:
+                continue
+            at, rotated = (flows[i], rtt[i]), np.exp(-1j * turn)
+
+            def off(u: np.ndarray, j: np.ndarray, at: tuple = at, rotated: complex = rotated) -> tuple:
+                value = -response.at(np.exp(u), at[0][j], at[1][j]) * rotated
+                return value.imag, value
+
+            low, high = angles[i, k], angles[i, k + 1]
+            first, last = ((-response.at(end, *at) * rotated).imag for end in (low, high))
+            found = illinois(off, np.log(low), np.log(high), first, last, _NARROWINGS)[1]
             met = found.real > 0.0
             np.minimum.at(row, i[met], part / np.abs(found[met]))
         end = values[:, -1].real
         with np.errstate(divide="ignore"):
             np.minimum(row, np.where(end < 0.0, sector.gain / -end, inf), out=row)
     return out.reshape(len(sectors), *shape)
-
-
-def _narrowed(response: BoundedResponse, flows, rtt, low, high, rotated: complex) -> np.ndarray:
-    """Rotated −L where it crosses the positive axis between two angles, by the Illinois method, vectorised."""
-
-    if not low.size:
-        return np.empty(0, dtype=complex)
-
-    def off(u: np.ndarray, i: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        value = -response.at(np.exp(u), flows[i], rtt[i]) * rotated
-        return value.imag, value
-
-    first, last = ((-response.at(end, flows, rtt) * rotated).imag for end in (low, high))
-    return illinois(off, np.log(low), np.log(high), first, last, _NARROWINGS)[1]
 
 
 def illinois(
@@ -213,14 +213,31 @@ def illinois(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Roots between a and b, each on its own, by the Illinois method in the form of Anderson and Björck (BIT 13, 1973).
 
-    `off` takes arguments, and which roots they are for, to the function's values and anything else; fa and fb are its
-    values at both ends. A root is found after `steps` or where the value is at most `close`. Returns the roots, and
-    what `off` gave beside its function there.
+    It is the secant method in a bracket: where the same end stays twice, its value is scaled down, so that the next
+    secant lands beyond the root and the bracket shrinks from both sides. The order is 1.7, and no slope is needed.
 
-    With `phases_of` the function is the phase of a complex one, which stands beside it and has these values at both
-    ends. After some steps its imaginary part is followed, which is straight where the phase is steep. The search also
-    ends between a phase above a quarter turn and one below minus a quarter turn, which meet at half a turn and not at
-    0, and where one jumps by half a turn, at a zero of the complex function.
+    Parameters
+    ----------
+    off : callable
+        Arguments, and which roots they are for, to the function's values and anything else beside them.
+    a, b : ndarray, shape (k,)
+        Ends of brackets.
+    fa, fb : ndarray, shape (k,)
+        The function there.
+    steps : int
+        At most so many.
+    close : float
+        Value at which a root is found.
+    phases_of : (ndarray, ndarray), optional
+        With it the function is the phase of a complex one, which stands beside it and has these values at both ends.
+        After some steps its imaginary part is followed, which is straight where the phase is steep. The search also
+        ends between a phase above a quarter turn and one below minus a quarter turn, which meet at half a turn and not
+        at 0, and where one jumps by half a turn, at a zero of the complex function.
+
+    Returns
+    -------
+    (ndarray, ndarray)
+        The roots, and what `off` gave beside its function there.
     """
     a, b, fa, fb = (each.copy() for each in (a, b, fa, fb))
     at_a, beside = (each.copy() for each in phases_of or (np.empty(0), np.empty(0)))
@@ -282,7 +299,7 @@ def _met(
         def height(theta: np.ndarray, rotated: complex = rotated) -> np.ndarray:
             return -value(theta) * rotated
 
-        for angle in sign_changes(height, scan(low, high)):
+        for angle in _sign_changes(height, scan(low, high)):
             gain = part / float(np.abs(value(np.array([angle]))[0]))
             if gain < best:
                 best, where = gain, np.array([angle, ln_flows, ln_rtt, 0.0])
@@ -315,7 +332,7 @@ def scanned(response: BoundedResponse, flows: float, rtt: float) -> tuple[np.nda
     return angles, values
 
 
-def sign_changes(
+def _sign_changes(
     height: Callable[[np.ndarray], np.ndarray], grid: np.ndarray, values: np.ndarray | None = None
 ) -> list[float]:
     """Angles at which a complex function crosses the positive axis, each refined to rounding; `values` are those on
@@ -356,12 +373,12 @@ def gain_crossovers(response: BoundedResponse, flows: float, rtt: float, gain: f
     grid, values = scanned(response, flows, rtt)
     above = np.flatnonzero(gain * np.abs(values) >= 1.0)
     if above.size and 0.1 * grid[above[-1]] >= grid[0]:
-        angles = sign_changes(height, grid, around(values))
+        angles = _sign_changes(height, grid, around(values))
     else:
         # Below the grid |L| falls as 1/theta at most: with an integrator it is 1 at about this angle.
         integrated = float(grid[0]) * gain * float(np.abs(values[0]))
         lowest = min(float(grid[0]), 0.1 * crossover_scale(response, flows, rtt, gain), 0.1 * integrated)
-        angles = sign_changes(height, scan(lowest, pi))
+        angles = _sign_changes(height, scan(lowest, pi))
     if not angles:
         return ()
     offs = np.angle(-gain * response.at(np.array(angles), flows, rtt))

@@ -6,6 +6,7 @@ A loop on its stability boundary: polynomials on the imaginary axis in scaled fr
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import dropwhile
 from math import comb, copysign, inf, isfinite, sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,6 @@ from netctrl.model.open_loop import GivenTerm, OpenLoop
 from netctrl.model.statespace import StateSpace
 
 __all__ = [
-    "MAX_TANGENT",
     "any_loop",
     "checked_delay",
     "closed_loop",
@@ -183,7 +183,7 @@ def _sum(*parts: tuple[int, int]) -> float:
 def _corners(numerator: np.ndarray, denominator: np.ndarray, delay: float) -> DelayLoop | None:
     """`DelayLoop` with these polynomials, if it certainly is one."""
     # Plain floats: calls of NumPy would take most of the time of such a loop's margins.
-    num, den = (_without_leading_zeros(p.tolist()) for p in (numerator, denominator))
+    num, den = (list(dropwhile(lambda c: not c, p.tolist())) for p in (numerator, denominator))
     if not num or not num[-1] or not den or len(num) >= len(den):
         return None
     integrators = 0
@@ -200,10 +200,6 @@ def _corners(numerator: np.ndarray, denominator: np.ndarray, delay: float) -> De
         return None
     leads, lags = (tuple(-1.0 / r for r in found) for found in (zeros, poles))
     return DelayLoop(gain=gain, delay=delay, integrators=integrators, leads=leads, lags=lags)
-
-
-def _without_leading_zeros(p: list[float]) -> list[float]:
-    return p[next((i for i, c in enumerate(p) if c), len(p)) :]
 
 
 def _real_roots(p: list[float]) -> list[float] | None:
@@ -230,23 +226,42 @@ def _real_roots(p: list[float]) -> list[float] | None:
     return roots.tolist() if (np.abs(back - p) <= _SAME * np.abs(p)).all() else None
 
 
-MAX_TANGENT = 24
+_MAX_TANGENT = 24
 """Order up to which a discrete loop is mapped to the imaginary axis."""
 
 _EPS = float(np.finfo(float).eps)
 
 
 def closed_loop(loop: OpenLoop) -> ClosedLoop:
-    """Closed loop of a record, with frequencies scaled to the loop's own corner."""
-    return _discrete(loop) if loop.dt else _continuous(loop)
+    """Closed loop of a record on its stability boundary, with frequencies scaled to the loop's own corner.
 
-
-def _continuous(loop: OpenLoop) -> ClosedLoop:
-    least = loop.denominator[0][0]
-    late = min((delay for delay, _ in loop.numerator), default=least)
-    numerator = [(t - late, np.array(p[::-1])) for t, p in loop.numerator]
-    denominator = [(t - least, np.array(p[::-1])) for t, p in loop.denominator]
-    return _on_axis(numerator, denominator, late - least, 0.0)
+    In discrete time z = (1 + v)/(1 − v) maps the unit circle to the axis. At high order the powers of v would cancel
+    too much: then the angle itself is the variable, and a loop of low order behind many samples of delay has a second
+    form without them, in which terms that almost cancel near z = 1 are exact.
+    """
+    if not loop.dt:
+        least = loop.denominator[0][0]
+        late = min((delay for delay, _ in loop.numerator), default=least)
+        numerator = [(t - late, np.array(p[::-1])) for t, p in loop.numerator]
+        denominator = [(t - least, np.array(p[::-1])) for t, p in loop.denominator]
+        return _on_axis(numerator, denominator, late - least, 0.0)
+    num, den = _powers(loop.numerator, loop.dt), _powers(loop.denominator, loop.dt)
+    least = min([*num, *den])
+    order = max(den) - least
+    if order <= _MAX_TANGENT:
+        return _in_tangent(num, den, least, order, loop.dt)
+    size = max(abs(c) for c in den.values())
+    N, D = (
+        quasi_polynomial((float(least - at), np.array([c / size])) for at, c in part.items()) for part in (num, den)
+    )
+    undelayed, lag = None, 0
+    if num:  # without the lowest powers of numerator and denominator, and the samples between those powers
+        lag = min(den) - min(num)
+        low_num, low_den = ({at - min(part): c for at, c in part.items()} for part in (num, den))
+        low_order = max([*low_num, *low_den])
+        if low_order <= _MAX_TANGENT:
+            undelayed = _in_tangent(low_num, low_den, 0, low_order, loop.dt)
+    return ClosedLoop(N, D, 0.0, order, 1.0, loop.dt, circle=True, undelayed=undelayed, lag=lag)
 
 
 Rising = list[tuple[float, np.ndarray]]
@@ -254,57 +269,25 @@ Rising = list[tuple[float, np.ndarray]]
 
 
 def _on_axis(numerator: Rising, denominator: Rising, delay: float, dt: float) -> ClosedLoop:
-    unit = _unit(numerator, denominator, delay)
-    order = len(denominator[0][1]) - 1
+    """The loop over ω/unit. The unit is the geometric mean of the loop's poles, else that of numerator over
+    denominator, else the inverse of the longest delay."""
+    den = denominator[0][1]
+    low, high = (int(i) for i in np.flatnonzero(den)[[0, -1]])
+    lowest, power = den[low], high - low
+    if low == high and numerator and high:
+        first = int(np.flatnonzero(numerator[0][1])[0])
+        lowest, power = numerator[0][1][first], high - first
+    if power > 0:
+        unit = float(np.exp((np.log(abs(lowest)) - np.log(abs(den[high]))) / power))
+    else:
+        longest = max([delay, *(t for t, _ in (*numerator, *denominator))])
+        unit = 1.0 / longest if longest > 0.0 else 1.0
     size = max(float(np.abs(p * unit ** np.arange(len(p))).max()) for _, p in denominator)
     N, D = (
         quasi_polynomial((t * unit, p * unit ** np.arange(len(p)) / size) for t, p in part)
         for part in (numerator, denominator)
     )
-    return ClosedLoop(N, D, delay * unit, order, unit, dt)
-
-
-def _unit(numerator: Rising, denominator: Rising, delay: float) -> float:
-    """Characteristic frequency [rad/s]: geometric mean of the loop's poles, else that of numerator over denominator."""
-    den = denominator[0][1]
-    low, high = (int(i) for i in np.flatnonzero(den)[[0, -1]])
-    if low < high:
-        return _mean(den[low], den[high], high - low)
-    if numerator and high:
-        num = numerator[0][1]
-        first = int(np.flatnonzero(num)[0])
-        if first < high:
-            return _mean(num[first], den[high], high - first)
-    delays = [delay, *(t for t, _ in (*numerator, *denominator))]
-    return 1.0 / max(delays) if max(delays) > 0.0 else 1.0
-
-
-def _mean(lowest: float, highest: float, power: int) -> float:
-    return float(np.exp((np.log(abs(lowest)) - np.log(abs(highest))) / power))
-
-
-def _discrete(loop: OpenLoop) -> ClosedLoop:
-    num, den = _powers(loop.numerator, loop.dt), _powers(loop.denominator, loop.dt)
-    least = min([*num, *den])
-    order = max(den) - least
-    if order <= MAX_TANGENT:
-        return _in_tangent(num, den, least, order, loop.dt)
-    size = max(abs(c) for c in den.values())
-    N, D = (
-        quasi_polynomial((float(least - at), np.array([c / size])) for at, c in part.items()) for part in (num, den)
-    )
-    undelayed, lag = _undelayed(num, den, loop.dt)
-    return ClosedLoop(N, D, 0.0, order, 1.0, loop.dt, circle=True, undelayed=undelayed, lag=lag)
-
-
-def _undelayed(num: dict[int, float], den: dict[int, float], dt: float) -> tuple[ClosedLoop | None, int]:
-    """The loop with the lowest powers of numerator and denominator removed, and the samples between those powers."""
-    if not num:
-        return None, 0
-    lag = min(den) - min(num)
-    num, den = ({at - min(part): c for at, c in part.items()} for part in (num, den))
-    order = max([*num, *den])
-    return (_in_tangent(num, den, 0, order, dt), lag) if order <= MAX_TANGENT else (None, 0)
+    return ClosedLoop(N, D, delay * unit, len(den) - 1, unit, dt)
 
 
 def _in_tangent(num: dict[int, float], den: dict[int, float], least: int, order: int, dt: float) -> ClosedLoop:
