@@ -126,7 +126,17 @@ def subject_of(name: str, parameters: Mapping[str, Any]) -> Subject | EcnSubject
 
 
 def check_parameters(name: str, make: Callable[..., object], parameters: Mapping[str, Any]) -> None:
-    """InvalidValue for a parameter that the function which makes a law doesn't have, or that it lacks."""
+    """InvalidValue for a parameter that the function which makes a law doesn't have, or that it lacks.
+
+    Parameters
+    ----------
+    name : str
+        Of the law, for messages.
+    make : callable
+        Function that makes a law from its parameters.
+    parameters : mapping
+        Those given.
+    """
     known = signature(make).parameters
     for each in parameters:
         if each not in known:

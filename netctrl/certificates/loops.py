@@ -171,7 +171,15 @@ def check_bounded(loop: QueueLoop, what: str) -> None:
 
 
 def box_loops(subject: Subject, box: Box, around: Sequence[tuple[Ends, Ends]] = ()) -> list[tuple[Mixture, QueueLoop]]:
-    """Loops of a law with each of a box's senders; parameters as of `loops_of`."""
+    """Loops of a law with each of a box's senders.
+
+    Parameters
+    ----------
+    subject : Subject
+    box : Box
+    around : sequence of (flows, round-trip times)
+        As of `loops_of`.
+    """
     return [
         (mixture, loop)
         for mixture in map(read_mixture, box.inputs.senders)

@@ -137,7 +137,16 @@ def each_flow(subject: PiSubject) -> PiSubject:
 
 
 def pie_as_linux(law: PieLaw, parameters: Mapping[str, Any], nominal: DelayPi) -> PiSubject:
-    """PIE with the kernel's own numbers."""
+    """PIE with the kernel's own numbers.
+
+    Parameters
+    ----------
+    law : PieLaw
+    parameters : mapping
+        As they stand in the certificate.
+    nominal : DelayPi
+        Gains before the kernel's arithmetic.
+    """
     return PiSubject(
         name="pie",
         implementation="Linux sch_pie",
@@ -191,7 +200,16 @@ def dualpi2(
 
 
 def dualpi2_as_linux(law: Dualpi2Law, parameters: Mapping[str, Any], nominal: DelayPi) -> PiSubject:
-    """DualPI2 with the kernel's own numbers."""
+    """DualPI2 with the kernel's own numbers.
+
+    Parameters
+    ----------
+    law : Dualpi2Law
+    parameters : mapping
+        As they stand in the certificate.
+    nominal : DelayPi
+        Gains before the kernel's arithmetic.
+    """
     return PiSubject(
         name="dualpi2",
         implementation="Linux sch_dualpi2",

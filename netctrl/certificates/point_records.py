@@ -1,7 +1,4 @@
-"""Margins of a loop at one operating point, as they stand in a certificate.
-
-Limit cycles of queues at a step and between near thresholds, as they stand in a certificate.
-"""
+"""Records of a certificate at one operating point: margins of the loop, or the limit cycle where there is no loop."""
 
 from __future__ import annotations
 
@@ -128,6 +125,14 @@ class QueueSwing(Record, frozen=True):
     marked_share: float
     """Share of packets that is marked."""
 
+    @property
+    def text(self) -> str:
+        """The swing in words."""
+        if self.period_s == 0.0:
+            return f"the queue rests at {self.mean_packets:.4g} packets"
+        ends = f"queue {self.lowest_packets:.4g} to {self.highest_packets:.4g} packets, mean {self.mean_packets:.4g}"
+        return f"{ends}, period {_time(self.period_s)}"
+
 
 class StepCycle(Record, frozen=True):
     """Queue at a step, at the point of the box where it comes closest to running empty or where most is lost."""
@@ -224,33 +229,26 @@ def ramp_rows(cycle: RampCycle) -> list[tuple[str, str]]:
         f"{cycle.flows:.4g} flows, {_time(cycle.rtt_s)}, {format_quantity(cycle.capacity_bit_per_s, 'bit/s')}, "
         f"thresholds {low:.6g} and {high:.6g} packets, windows {cycle.window_packets:.4g}"
     )
-    return [("worst point", where), ("fluid in time", _swing_text(cycle.fluid))]
-
-
-def _swing_text(found: QueueSwing) -> str:
-    if found.period_s == 0.0:
-        return f"the queue rests at {found.mean_packets:.4g} packets"
-    ends = f"queue {found.lowest_packets:.4g} to {found.highest_packets:.4g} packets, mean {found.mean_packets:.4g}"
-    return f"{ends}, period {_time(found.period_s)}"
+    return [("worst point", where), ("fluid in time", cycle.fluid.text)]
 
 
 def step_rows(step: StepCycle, packet_bytes: float) -> list[tuple[str, str]]:
     """(name, text) of what people read."""
     where = (
-        f"{step.flows:.4g} flows, {format_quantity(float(f'{step.rtt_s:.4g}'), 's')}, "
+        f"{step.flows:.4g} flows, {_quantity(step.rtt_s, 's')}, "
         f"{format_quantity(step.capacity_bit_per_s, 'bit/s')}, threshold {step.threshold_packets:.4g} packets, "
         f"windows {step.window_packets:.4g}"
     )
 
     def threshold(packets: float, seconds: float) -> str:
-        size = format_quantity(float(f"{packets * packet_bytes:.4g}"), "B")
+        size = _quantity(packets * packet_bytes, "B")
         return f"{packets:.4g} packets, {size} or {_time(seconds)}"
 
     return [
         ("worst point", where),
-        ("fluid in time", _swing_text(step.fluid) + ("" if step.repeats else ", doesn't repeat itself")),
-        ("describing function", f"{_swing_text(step.described)} (prediction)"),
-        ("sawtooth", f"{_swing_text(step.sawtooth)} (prediction)"),
+        ("fluid in time", step.fluid.text + ("" if step.repeats else ", doesn't repeat itself")),
+        ("describing function", f"{step.described.text} (prediction)"),
+        ("sawtooth", f"{step.sawtooth.text} (prediction)"),
         ("smallest threshold", f"{threshold(step.smallest_threshold_packets, step.smallest_threshold_s)} in the fluid"),
         ("", f"{threshold(step.safe_threshold_packets, step.safe_threshold_s)} with a packet of each flow to spare"),
         ("published rules", f"C d/7: {step.rule_2010_packets:.4g} packets, .17 C d: {step.rule_2011_packets:.4g}"),

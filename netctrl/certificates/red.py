@@ -101,7 +101,14 @@ class RedSubject:
         return WindowClass(sender)
 
     def loops(self, classes: tuple[WindowClass, ...], rate: float, packet_bytes: float) -> list[QueueLoop]:
-        """One loop for each line; the rate in packets a second. InvalidValue for a step."""
+        """One loop for each line; the rate in packets a second. InvalidValue for a step.
+
+        Parameters
+        ----------
+        classes : tuple of WindowClass
+        rate, packet_bytes : float
+            C [packet/s], and the size of packets [byte].
+        """
         if self.steps:
             takes = f"{_STEP}: judged in time for dctcp alone, with ecn"
             raise InvalidValue("max", self.parameters["max_bytes"], takes)
@@ -117,7 +124,16 @@ class RedSubject:
         ]
 
     def usual(self, sender: Sender, p: float, rate: float, packet_bytes: float) -> tuple[float, LinearLaw]:
-        """The probability, and the steepest line as in Hollot, Misra, Towsley, Gong (INFOCOM 2001): no spacing."""
+        """The probability, and the steepest line as in Hollot, Misra, Towsley, Gong (INFOCOM 2001): no spacing.
+
+        Parameters
+        ----------
+        sender : Sender
+        p : float
+            Its marking probability.
+        rate, packet_bytes : float
+            C [packet/s], and the size of packets [byte].
+        """
         line = max(self.lines, key=lambda each: each.slope)
         law = self._averaged(line, rate, packet_bytes)
         return p, LinearLaw(law.slope, 0, () if law.corner == inf else (1.0 / law.corner,), ())
@@ -151,6 +167,19 @@ def red(
     """RED as Linux's sch_red runs it after `tc ... red` with these values, or with `gentle` in real numbers.
 
     A `weight_log` w stands for the weight 2^-w, in place of `average_packet` and `burst`.
+
+    Parameters
+    ----------
+    limit_bytes, min_bytes, max_bytes : int
+        Limit and thresholds of the queue [byte]; tc chooses the thresholds where they aren't given.
+    average_packet, burst : int
+        Packet size [byte] and burst [packet], from which tc computes the weight of the average.
+    probability : float
+        Greatest probability below the upper threshold.
+    ecn, adaptive, gentle : bool
+        Marks in place of drops; a probability that adapts; a second line up to twice the upper threshold.
+    weight_log : int, optional
+        w of the weight 2^-w.
 
     Raises
     ------
@@ -241,6 +270,15 @@ def _red_subject(law: RedLaw, implementation: str, lines: list[RedLine], beyond:
 
 def wred(*, min_bytes: int, max_bytes: int, max_percent: int, ecn: bool = False) -> RedSubject:
     """WRED of a switch, for one colour.
+
+    Parameters
+    ----------
+    min_bytes, max_bytes : int
+        Thresholds [byte].
+    max_percent : int
+        Probability at the upper one [%].
+    ecn : bool
+        Whether packets are marked, and not dropped.
 
     Raises
     ------

@@ -180,7 +180,14 @@ class PiSubject:
         )
 
     def loops(self, classes: tuple[WindowClass, ...], rate: float, packet_bytes: float) -> list[QueueLoop]:
-        """One loop for each range of the output with gains of its own."""
+        """One loop for each range of the output with gains of its own.
+
+        Parameters
+        ----------
+        classes : tuple of WindowClass
+        rate, packet_bytes : float
+            C [packet/s], and the size of packets [byte].
+        """
         if self.per_bytes is not None:
             classes = tuple(k._replace(factor=k.factor * packet_bytes / self.per_bytes) for k in classes)
         found = []
@@ -204,7 +211,16 @@ class PiSubject:
 
     def usual(self, sender: Sender, p: float, rate: float, packet_bytes: float) -> tuple[float, LinearLaw]:
         """Output at a sender's marking probability, and the law there, as they are usually given: in continuous time,
-        x = (integral/T)(1 + s proportional T/integral)/s (D − target), with the nominal gains scaled as at x."""
+        x = (integral/T)(1 + s proportional T/integral)/s (D − target), with the nominal gains scaled as at x.
+
+        Parameters
+        ----------
+        sender : Sender
+        p : float
+            Its marking probability.
+        rate, packet_bytes : float
+            C [packet/s], and the size of packets [byte].
+        """
         kind, law = self.seen_by(sender), self.nominal
         x = (p / (kind.factor * self.thinning)) ** (1.0 / kind.power)
         held = min(x, self.rungs[-1][1])
@@ -214,7 +230,15 @@ class PiSubject:
 
 
 def nominal_pi(target_s: float, tupdate_s: float, alpha: float, beta: float) -> DelayPi:
-    """A PI law as given: target and time between updates [s], gains [1/s]; InvalidValue where one isn't above 0."""
+    """A PI law as given: target and time between updates [s], gains [1/s]; InvalidValue where one isn't above 0.
+
+    Parameters
+    ----------
+    target_s, tupdate_s : float
+        Target of the delay, and time between updates [s].
+    alpha, beta : float
+        Integral and proportional gain of an update [1/s].
+    """
     checked_quantity("target", target_s, "a delay above 0 in seconds", TIMES)
     checked_quantity("tupdate", tupdate_s, "a time above 0 in seconds", TIMES)
     checked_number("alpha", alpha, "a gain above 0 in 1/s", above=0.0)

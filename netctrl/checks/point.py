@@ -106,6 +106,14 @@ def _is_curved(found: SampledLoop) -> bool:
 def corners_of(subject: PiSubject, inputs: CertifyInputs, engine: str) -> list[CheckPoint]:
     """The corners of a box with the largest and the smallest windows, with its first sender.
 
+    Parameters
+    ----------
+    subject : PiSubject
+    inputs : CertifyInputs
+        The box.
+    engine : str
+        "fluid", "packet" or "kernel".
+
     Raises
     ------
     InvalidValue

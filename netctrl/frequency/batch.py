@@ -107,7 +107,12 @@ def margin_arrays(
     lags: Sequence[ArrayLike] = (),
     integrators: int = 1,
 ) -> MarginArrays:
-    """`margins.margins` for arrays of loops of one structure; parameters as in `gain_bands`.
+    """`margins.margins` for arrays of loops of one structure.
+
+    Parameters
+    ----------
+    gain, delay, leads, lags, integrators
+        As of `gain_bands`.
 
     Notes
     -----

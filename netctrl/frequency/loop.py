@@ -88,6 +88,13 @@ def lag_crossings(loop: DelayLoop, lag: float, turning_points: list[float] | Non
     """All frequencies [rad/s], ascending, at which the unwrapped lag equals `lag` [rad], monotone or not.
 
     `turning_points` is `lag_turning_points(loop)`, which callers with several levels of one loop compute once.
+
+    Parameters
+    ----------
+    loop : DelayLoop
+    lag : float
+        Level [rad].
+    turning_points : list of float, optional
     """
     if turning_points is None:
         turning_points = lag_turning_points(loop)

@@ -85,12 +85,30 @@ class Locus(NamedTuple):
 
 
 def locus(response: Response, angles: np.ndarray, matrices: np.ndarray, *, real_end: bool) -> Locus:
-    """Eigenvalues of a response whose values at the angles are given, (n, S, S)."""
+    """Eigenvalues of a response whose values at the angles are given, (n, S, S).
+
+    Parameters
+    ----------
+    response : callable
+        Angles (n,) to matrices (n, S, S).
+    angles, matrices : ndarray
+        (n,) and (n, S, S).
+    real_end : bool
+        Whether the last angle is that of z = −1.
+    """
     return Locus(response, angles, tracked(matrices), real_end)
 
 
 def scan_angles(longest: float, end: float = pi, lowest: float = 1e-4) -> np.ndarray:
-    """Angles up to `end`: in geometric steps, and even ones of a small part of a turn of the longest delay [epoch]."""
+    """Angles up to `end`: in geometric steps, and even ones of a small part of a turn of the longest delay [epoch].
+
+    Parameters
+    ----------
+    longest : float
+        Longest delay [epoch].
+    end, lowest : float
+        Last angle, and the first one over the longest delay [rad].
+    """
     widest = max(2.0 * pi / _PER_TURN / max(longest, 1.0), end / _MOST_EVEN)
     start = lowest / max(longest, 1.0)
     return np.unique(
@@ -214,6 +232,13 @@ def half_turns(discs: Discs, angle: tuple[float, float], gain: float = 1.0) -> f
 
     Between two edges of settled cells the function stays in a disc without 0, so its argument changes by the principal
     value of the ratio of both ends.
+
+    Parameters
+    ----------
+    discs : callable
+    angle : (float, float)
+        Range [rad].
+    gain : float
 
     Raises
     ------

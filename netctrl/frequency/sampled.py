@@ -33,17 +33,8 @@ def spectral_radii(loop: SampledLoop, gain: ArrayLike) -> np.ndarray:
     radii = np.empty(len(gains))
     for members, epochs in _by_epochs(maps[3]):  # whose matrices are of one size
         Phi, G_new, G_old, _ = (a[members] for a in maps)
-        # The state is x and the last n + 2 outputs, newest first: p₊ = p + gain · read x₊, and the others move on.
-        m, n = Phi.shape[-1], epochs
-        M = np.zeros((len(members), m + n + 2, m + n + 2))
-        M[:, :m, :m] = Phi
-        M[:, :m, m + n] = G_new
-        M[:, :m, m + n + 1] += G_old
-        M[:, m, :] = gains[members][:, None] * (loop.read @ M[:, :m, :])
-        M[:, m, m] += 1.0
-        M[:, m + 1 :, m:-1] = np.eye(n + 1)
-        stays = np.concatenate([loop.keep, np.ones(n + 2, dtype=bool)])
-        radii[members] = np.abs(np.linalg.eigvals(M[:, stays, :][..., stays])).max(axis=-1)
+        eigenvalues = np.linalg.eigvals(_lifted(Phi, G_new, G_old, epochs, gains[members], loop))
+        radii[members] = np.abs(eigenvalues).max(axis=-1)
     return radii.reshape(shape)
 
 
@@ -80,6 +71,21 @@ def _flat_maps(loop: SampledLoop):
     shape, m = Phi.shape[:-2], Phi.shape[-1]
     flat_n = np.broadcast_to(n, shape).reshape(-1)
     return Phi.reshape(-1, m, m), G_new.reshape(-1, m), G_old.reshape(-1, m), flat_n, shape
+
+
+def _lifted(Phi, G_new, G_old, n: int, gain, loop: SampledLoop) -> np.ndarray:
+    """Matrix of a whole epoch. The state is x and the n + 2 last outputs of the law, p of this epoch first; the law's
+    row is p₊ = p + gain · read x₊, the others move on, and states that the law clears are left out."""
+    m = Phi.shape[-1]
+    M = np.zeros((*Phi.shape[:-2], m + n + 2, m + n + 2))
+    M[..., :m, :m] = Phi
+    M[..., :m, m + n] = G_new
+    M[..., :m, m + n + 1] += G_old
+    M[..., m, :] = np.asarray(gain)[..., None] * (loop.read @ M[..., :m, :])
+    M[..., m, m] += 1.0
+    M[..., m + 1 :, m:-1] = np.eye(n + 1)
+    stays = np.concatenate([loop.keep, np.ones(n + 2, dtype=bool)])
+    return M[..., stays, :][..., stays]
 
 
 def _epoch_map(loop: SampledLoop):

@@ -26,6 +26,7 @@ from netctrl.frequency.branch_bound import (
     gain_bound,
     least,
 )
+from netctrl.frequency.roots import illinois
 
 __all__ = [
     "BOX_TOLERANCE",
@@ -37,7 +38,6 @@ __all__ = [
     "gain_crossovers",
     "gains_at",
     "greatest_gain",
-    "illinois",
     "keeps",
     "nothing",
     "scan",
@@ -54,13 +54,6 @@ _MAP_ANGLES = 72
 _NARROWINGS = 14
 _ROUNDS, _ROUNDING = 60, 1e-14
 """Steps to a sign change, and the angle from the axis at which it is found [rad]."""
-_SPACING = 4e-16
-"""Relative width of a bracket that is rounding error."""
-_PHASES = 4
-"""Steps to a root of a phase before the imaginary part is followed."""
-_JUMP, _STEEP = 1.0, 1e-6
-"""A phase that changes by more than _JUMP [rad] over less than _STEEP of ln theta jumps: the response is 0 there, or
-less than 1e-5 of what it is around."""
 SCAN = 33
 """Points of a scan that narrows a minimum."""
 
@@ -142,7 +135,15 @@ def greatest_gain(
 def keeps(
     response: BoundedResponse, flows: tuple[float, float], rtt: tuple[float, float], sector: Sector, gain: float
 ) -> bool:
-    """Whether the loop provably avoids a sector at this gain over a whole box; False also where undecided."""
+    """Whether the loop provably avoids a sector at this gain over a whole box; False also where undecided.
+
+    Parameters
+    ----------
+    response, flows, rtt, sector
+        As of `greatest_gain`.
+    gain : float
+        Factor of the response.
+    """
     cells = box_cells(response.min_angle(flows, rtt), flows, rtt)
     try:
         least(response.disc, gain_bound(sector), nothing, cells, tolerance=0.0, start=(gain, cells.centre[0]))
@@ -201,79 +202,18 @@ def gains_at(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray, sect
     return out.reshape(len(sectors), *shape)
 
 
-def illinois(
-    off: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]],
-    a: np.ndarray,
-    b: np.ndarray,
-    fa: np.ndarray,
-    fb: np.ndarray,
-    steps: int,
-    close: float = 0.0,
-    phases_of: tuple[np.ndarray, np.ndarray] | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Roots between a and b, each on its own, by the Illinois method in the form of Anderson and Björck (BIT 13, 1973).
-
-    It is the secant method in a bracket: where the same end stays twice, its value is scaled down, so that the next
-    secant lands beyond the root and the bracket shrinks from both sides. The order is 1.7, and no slope is needed.
+def box_cells(lowest: float, flows: tuple[float, float], rtt: tuple[float, float], longest_extra: float = 0.0) -> Cells:
+    """Cells over all angles from `lowest`, a range of flows, of round-trip times, and of extra delays [s].
 
     Parameters
     ----------
-    off : callable
-        Arguments, and which roots they are for, to the function's values and anything else beside them.
-    a, b : ndarray, shape (k,)
-        Ends of brackets.
-    fa, fb : ndarray, shape (k,)
-        The function there.
-    steps : int
-        At most so many.
-    close : float
-        Value at which a root is found.
-    phases_of : (ndarray, ndarray), optional
-        With it the function is the phase of a complex one, which stands beside it and has these values at both ends.
-        After some steps its imaginary part is followed, which is straight where the phase is steep. The search also
-        ends between a phase above a quarter turn and one below minus a quarter turn, which meet at half a turn and not
-        at 0, and where one jumps by half a turn, at a zero of the complex function.
-
-    Returns
-    -------
-    (ndarray, ndarray)
-        The roots, and what `off` gave beside its function there.
+    lowest : float
+        Least angle [rad].
+    flows, rtt : (float, float)
+        Ranges of N and tau [s].
+    longest_extra : float
+        Greatest extra delay [s].
     """
-    a, b, fa, fb = (each.copy() for each in (a, b, fa, fb))
-    at_a, beside = (each.copy() for each in phases_of or (np.empty(0), np.empty(0)))
-    going = np.arange(len(b))
-    for step in range(steps):
-        if not going.size:
-            break
-        if phases_of is not None and step == _PHASES:
-            fa[going], fb[going] = at_a[going].imag, beside[going].imag
-        a0, b0, fa0, fb0 = a[going], b[going], fa[going], fb[going]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            c = b0 - fb0 * (b0 - a0) / (fb0 - fa0)
-        c = np.where((c > np.minimum(a0, b0)) & (c < np.maximum(a0, b0)), c, 0.5 * (a0 + b0))
-        fc, new = off(c, going)
-        width = np.abs(c - b0)
-        left = (np.abs(fc) > close) & (width > _SPACING * np.maximum(np.abs(c), 1.0))
-        crossed = np.signbit(fc) != np.signbit(fb0)
-        if phases_of is not None:
-            sizes = np.abs(np.stack([fc, np.angle(beside[going])]))  # where the sign changed b0 and c are both ends
-            behind, jumps = sizes.min(axis=0) > 0.5 * pi, (sizes.sum(axis=0) > _JUMP) & (width < _STEEP)
-            left &= ~(crossed & (behind | jumps))
-            at_a[going] = np.where(crossed, beside[going], at_a[going])
-            fc = fc if step < _PHASES else new.imag
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = 1.0 - fc / fb0
-        a[going] = np.where(crossed, b0, a0)
-        fa[going] = np.where(crossed, fb0, np.where(share > 0.0, share, 0.5) * fa0)
-        b[going], fb[going] = c, fc
-        beside = new if step == 0 else beside
-        beside[going] = new
-        going = going[left]
-    return b, beside
-
-
-def box_cells(lowest: float, flows: tuple[float, float], rtt: tuple[float, float], longest_extra: float = 0.0) -> Cells:
-    """Cells over all angles from `lowest`, a range of flows, of round-trip times, and of extra delays [s]."""
     logarithms = [(np.log(low), np.log(high)) for low, high in (flows, rtt)]
     return angle_cells(lowest, [*logarithms, (0.0, longest_extra)])
 
@@ -321,7 +261,14 @@ def scan(low: float, high: float) -> np.ndarray:
 
 @lru_cache(maxsize=64)
 def scanned(response: BoundedResponse, flows: float, rtt: float) -> tuple[np.ndarray, np.ndarray]:
-    """Angles of a scan of one point up to pi, from the lowest at which a margin can be, and the response there."""
+    """Angles of a scan of one point up to pi, from the lowest at which a margin can be, and the response there.
+
+    Parameters
+    ----------
+    response : BoundedResponse
+    flows, rtt : float
+        N and tau [s].
+    """
     angles = scan(response.min_angle((flows, flows), (rtt, rtt)), pi)
     sharp = response.sharp_angles(np.array([flows]), np.array([rtt]))
     if sharp.size:
@@ -354,7 +301,14 @@ def _sign_changes(
 
 
 def crossover_scale(response: BoundedResponse, flows: float, rtt: float, gain: float) -> float:
-    """Approximate angle at which |gain · L| is 1; the angle of the greatest |L| near pi where it never is."""
+    """Approximate angle at which |gain · L| is 1; the angle of the greatest |L| near pi where it never is.
+
+    Parameters
+    ----------
+    response : BoundedResponse
+    flows, rtt, gain : float
+        N, tau [s], and a factor of the response.
+    """
     angles = np.geomspace(response.min_angle((flows, flows), (rtt, rtt)) * 1e-3, pi, 400)
     above = np.flatnonzero(gain * np.abs(response.at(angles, flows, rtt)) >= 1.0)
     return float(angles[above[-1]]) if above.size else float(angles[0])
@@ -362,7 +316,14 @@ def crossover_scale(response: BoundedResponse, flows: float, rtt: float, gain: f
 
 @lru_cache(maxsize=256)
 def gain_crossovers(response: BoundedResponse, flows: float, rtt: float, gain: float) -> tuple[Crossover, ...]:
-    """Where |gain · L| = 1."""
+    """Where |gain · L| = 1.
+
+    Parameters
+    ----------
+    response : BoundedResponse
+    flows, rtt, gain : float
+        N, tau [s], and a factor of the response.
+    """
 
     def around(values: np.ndarray) -> np.ndarray:
         return 1.0 + 1j * (gain * np.abs(values) - 1.0)

@@ -183,6 +183,12 @@ def spectral_radius(response: BoundedResponse, flows: float, rtt: float, gain: f
     """Largest modulus of the closed loop's eigenvalues over one epoch, by Newton's method from many starts.
 
     The response continues analytically off the unit circle, so that 1 + gain · L(z) = 0 can be solved for z itself.
+
+    Parameters
+    ----------
+    response : BoundedResponse
+    flows, rtt, gain : float
+        N, tau [s], and a factor of the response.
     """
     scale = crossover_scale(response, flows, rtt, gain)
     turns = np.concatenate([scale * np.array([0.0, 0.5, 1.0, 1.6, 2.5]), np.linspace(0.1, pi, 9)])

@@ -32,13 +32,13 @@ from netctrl.frequency.branch_bound import (
     phase_bound,
     reduction_bound,
 )
+from netctrl.frequency.roots import illinois
 from netctrl.frequency.sampled_gain import (
     BOX_TOLERANCE,
     LOOSEST,
     BoundedResponse,
     box_cells,
     gain_crossovers,
-    illinois,
     nothing,
     scanned,
 )
@@ -106,7 +106,14 @@ class StableGains(NamedTuple):
 
 @lru_cache(maxsize=256)
 def stable_gains(response: BoundedResponse, flows: float, rtt: float) -> StableGains:
-    """Crossings of the negative axis around the gain 1, at one point, each refined to rounding."""
+    """Crossings of the negative axis around the gain 1, at one point, each refined to rounding.
+
+    Parameters
+    ----------
+    response : BoundedResponse
+    flows, rtt : float
+        N and tau [s].
+    """
     angles, values = scanned(response, flows, rtt)
     (_, where), gains, changes = _crossings(response, np.array([flows]), np.array([rtt]), angles[None], values[None])
     above, below = gains >= 1.0, gains < 1.0
@@ -136,7 +143,14 @@ class Crossings(NamedTuple):
 
 def nearest_crossings(response: PacedResponse, flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
     """Greatest |L| up to 1 at a crossing of the negative axis before z = −1, within a few per cent, at points (k,): 0
-    where there is none."""
+    where there is none.
+
+    Parameters
+    ----------
+    response : PacedResponse
+    flows, rtt : ndarray, shape (k,)
+        N and tau [s].
+    """
     gains = all_crossings(response, flows, rtt, _ROUGH).gains[:, :-1]
     return 1.0 / np.where(gains >= 1.0, gains, inf).min(axis=-1, initial=inf)
 
@@ -161,7 +175,16 @@ def _unstable_below(gains: np.ndarray, changes: np.ndarray) -> np.ndarray:
 
 
 def all_crossings(response: PacedResponse, flows: np.ndarray, rtt: np.ndarray, close: float | None = None) -> Crossings:
-    """All crossings at arrays of points (k,), found on a grid of angles, up to an angle `close` from the axis [rad]."""
+    """All crossings at arrays of points (k,), found on a grid of angles, up to an angle `close` from the axis [rad].
+
+    Parameters
+    ----------
+    response : PacedResponse
+    flows, rtt : ndarray, shape (k,)
+        N and tau [s].
+    close : float, optional
+        Angle from the axis at which a crossing is found [rad].
+    """
     return _tabled(len(flows), _crossings(response, flows, rtt, _angles(response, flows, rtt), close=close))
 
 
@@ -301,7 +324,13 @@ def point_objectives(
     response: BoundedResponse, flows: float, rtt: float, factor: float, phase_rad: float
 ) -> tuple[Objective, Objective | None]:
     """At a point: the least factor from 1 on at which the loop meets −1, to be `capped`; and what `box_keeps` proves,
-    None where the point doesn't keep it. Parameters as of `point_keeps`."""
+    None where the point doesn't keep it.
+
+    Parameters
+    ----------
+    response, flows, rtt, factor, phase_rad
+        As of `point_keeps`.
+    """
     upper = _upper(_start(response, [(flows, rtt)]), _POINT)
     return upper, _rule(factor, phase_rad) if point_keeps(response, flows, rtt, factor, phase_rad) else None
 

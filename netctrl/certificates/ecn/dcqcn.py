@@ -165,6 +165,23 @@ def dcqcn(
 ) -> DcqcnSubject:
     """Thresholds of ECN with DCQCN below them, by default with the values of Zhu et al. (SIGCOMM 2015), Fig. 14.
 
+    Parameters
+    ----------
+    kmin_bytes, kmax_bytes, pmax : float
+        Thresholds [byte], and the probability at the upper one.
+    rai_bit_per_s : float
+        Step of the additive increase [bit/s].
+    counter_bytes, timer_s : float
+        Bytes and time after each of which a sender increases its rate [s].
+    cnp_s, alpha_s : float
+        Least time between two notifications, and between two updates of alpha [s].
+    g : float
+        Gain of alpha's average.
+    f : int
+        Stages of fast recovery.
+    arriving : bool
+        Whether packets are marked as they come, and not as they leave.
+
     Raises
     ------
     InvalidValue

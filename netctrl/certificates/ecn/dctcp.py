@@ -225,6 +225,13 @@ def dctcp(
 ) -> DctcpSubject:
     """Threshold in packets, bytes or seconds, above which every packet is marked, and DCTCP with its gain g.
 
+    Parameters
+    ----------
+    k_packets, k_bytes, k_s : float, optional
+        The threshold [packet], [byte] or [s]; one of the three.
+    g : float
+        Gain of the sender's average.
+
     Raises
     ------
     InvalidValue

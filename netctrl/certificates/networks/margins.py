@@ -1,6 +1,11 @@
-"""Margins of the loop that all laws of a network close: limits of gain and phase, with their proofs.
+"""Margins of the loop that all laws of a network close: limits of gain and phase, their proofs, and their picture.
 
-Eigenvalues of the loop of a network's certificate, for its picture.
+A common factor k of all gains takes the loop to its limit where an eigenvalue of L is −1/k, a common phase where one of
+modulus 1 is turned to −1. Both are crossings of eigenvalues that are followed over the angle, found on a grid and
+refined. The number of unstable poles is counted apart from them, by the turns of two determinants around 0: that of
+the queues alone, without any law, whose turns give the open loop's unstable poles, and det(1 + k L), whose turns are
+the difference (`netctrl.plants.queue_networks.alone` and `bounded`). With a proof, turns are counted through discs
+between whose centres the determinant can't be 0.
 """
 
 from __future__ import annotations
@@ -17,7 +22,6 @@ from netctrl.certificates.networks.scenario import Changed, network_of
 from netctrl.errors import InvalidValue
 from netctrl.frequency.matrix import (
     Crossing,
-    Discs,
     Locus,
     avoids_zero,
     gain_crossovers,
@@ -51,12 +55,8 @@ GAIN_CAP = 1e3
 """Factor of the gains up to which crossings are looked for: 60 dB."""
 _TAIL = 0.25
 """Bound of the response beyond the angles that are looked at, where laws act in continuous time."""
-
-
 _EVEN = 400
 """Angles at which turns are counted without a proof."""
-
-
 _REFINED, _FEW = 60, 4
 """Steps by which crossings are refined, to rounding or to some 1e-5."""
 
@@ -81,14 +81,13 @@ def covered(loop: NetworkLoop) -> NetworkLoop:
     if loop.sampled:
         return loop
     loop = replace(loop, continuous_s=2.0 * max(group.trip for group in loop.groups))
-    while (tail := loop.beyond()) > _TAIL or 2.0 * tail * min(_least_gain(loop), GAIN_CAP) > 1.0:
+    while True:
+        tail = loop.beyond()
+        if tail <= _TAIL:
+            gains = (each.gain for each in _crossings(scanned(loop).locus()) if each.gain > 1.0)
+            if 2.0 * tail * min(min(gains, default=GAIN_CAP), GAIN_CAP) <= 1.0:
+                return loop
         loop = replace(loop, continuous_s=0.5 * loop.continuous_s)
-    return loop
-
-
-def _least_gain(loop: NetworkLoop) -> float:
-    """Least gain above 1 that is found."""
-    return min((each.gain for each in _crossings(scanned(loop).locus()) if each.gain > 1.0), default=GAIN_CAP)
 
 
 class Scan(NamedTuple):
@@ -117,15 +116,8 @@ def scanned(loop: NetworkLoop) -> Scan:
     return Scan(loop, angles, loop.at(angles))
 
 
-def _turns_on_a_grid(discs: Discs) -> float:
-    """Change of a function's argument from the angle 0 to pi, in units of pi, without a proof."""
-    points = np.zeros((_EVEN, 3))
-    points[:, 0], points[:, 1] = np.linspace(0.0, pi, _EVEN), 1.0
-    values, _ = discs(points, np.zeros_like(points))
-    return _half_turns(values)
-
-
 def _half_turns(values: np.ndarray) -> float:
+    """Change of the argument along values, in units of pi."""
     return float(np.angle(values[1:] / values[:-1]).sum() / pi)
 
 
@@ -140,7 +132,13 @@ def limits_of(scan: Scan, *, proved: bool = True) -> Limits:
     """
     loop = scan.loop
     alone = queues_alone(loop)
-    poles = whole(-((half_turns(alone.disc, (0.0, pi)) if proved else _turns_on_a_grid(alone.disc)) + alone.rest))
+    if proved:
+        turns = half_turns(alone.disc, (0.0, pi))
+    else:
+        points = np.zeros((_EVEN, 3))
+        points[:, 0], points[:, 1] = np.linspace(0.0, pi, _EVEN), 1.0
+        turns = _half_turns(alone.disc(points, np.zeros_like(points))[0])
+    poles = whole(-(turns + alone.rest))
 
     def unstable(gain: float) -> int:
         turns = half_turns(loop.disc, (0.0, pi), gain) if proved else scan.half_turns(gain)
