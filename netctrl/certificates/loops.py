@@ -31,8 +31,7 @@ from netctrl.frequency.sampled_stability import nearest_crossings
 from netctrl.model.loop import DelayLoop
 from netctrl.plants.queues.cubic_response import cubic_share
 from netctrl.plants.queues.queue_laws import SampledPi, WindowClass
-from netctrl.plants.queues.queue_loop import QueueLoop
-from netctrl.plants.queues.queue_tail import tail_bound
+from netctrl.plants.queues.queue_loop import QueueLoop, tail_bound
 from netctrl.plants.queues.window_response import CUBIC, SENDERS, Sender
 
 __all__ = [

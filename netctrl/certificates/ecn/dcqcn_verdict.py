@@ -39,7 +39,7 @@ from netctrl.plants.ecn.dcqcn import (
     dcqcn_settles,
 )
 from netctrl.plants.ecn.dcqcn_box import DcqcnBox
-from netctrl.plants.ecn.ramp import dcqcn_ramp_cycle
+from netctrl.plants.ecn.dctcp import dcqcn_ramp_cycle
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["dcqcn_verdict", "proved_gain"]

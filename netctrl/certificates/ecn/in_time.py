@@ -21,8 +21,7 @@ from netctrl.certificates.point_records import QueueSwing, RampCycle, StepCycle
 from netctrl.certificates.record import QueueVerdict
 from netctrl.certificates.red import RedSubject
 from netctrl.errors import Status
-from netctrl.plants.ecn.dctcp import Cycle, described_cycle, fluid_cycle, sawtooth_cycle
-from netctrl.plants.ecn.ramp import dctcp_ramp_cycle
+from netctrl.plants.ecn.dctcp import Cycle, dctcp_ramp_cycle, described_cycle, fluid_cycle, sawtooth_cycle
 from netctrl.units import BITS_PER_BYTE, format_quantity
 
 __all__ = ["IN_TIME", "dctcp_in_time", "dctcp_verdict", "in_time", "worst_cycle"]

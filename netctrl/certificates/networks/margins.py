@@ -4,7 +4,7 @@ A common factor k of all gains takes the loop to its limit where an eigenvalue o
 modulus 1 is turned to −1. Both are crossings of eigenvalues that are followed over the angle, found on a grid and
 refined. The number of unstable poles is counted apart from them, by the turns of two determinants around 0: that of
 the queues alone, without any law, whose turns give the open loop's unstable poles, and det(1 + k L), whose turns are
-the difference (`netctrl.plants.queue_networks.alone` and `bounded`). With a proof, turns are counted through discs
+the difference (`netctrl.plants.queue_networks.bounded` and `bounded`). With a proof, turns are counted through discs
 between whose centres the determinant can't be 0.
 """
 
@@ -33,8 +33,7 @@ from netctrl.frequency.matrix import (
     whole,
 )
 from netctrl.frequency.records import decibel
-from netctrl.plants.queue_networks.alone import queues_alone
-from netctrl.plants.queue_networks.bounded import NetworkLoop
+from netctrl.plants.queue_networks.bounded import NetworkLoop, queues_alone
 from netctrl.plants.queue_networks.equilibrium import network_equilibrium
 from netctrl.scenario.scenario import Scenario
 
