@@ -14,7 +14,7 @@ import numpy as np
 
 from netctrl.certificates.record import CertifyInputs
 from netctrl.certificates.subject import PiSubject
-from netctrl.checks.check import checked_engines
+from netctrl.checks import checked_engines
 from netctrl.checks.laws import buffer_bytes, fluid_queue, queue_of
 from netctrl.checks.point import CheckPoint, corners_of
 from netctrl.checks.steadiness import AT_LIMIT, Envelope, envelope

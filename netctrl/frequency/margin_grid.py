@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from netctrl.frequency.roots import illinois
+from netctrl.frequency.loop import illinois
 from netctrl.frequency.sampled_stability import (
     _AT_ONCE,
     _CLOSE,

@@ -26,7 +26,7 @@ from netctrl.frequency.branch_bound import (
     gain_bound,
     least,
 )
-from netctrl.frequency.roots import illinois
+from netctrl.frequency.loop import illinois
 
 __all__ = [
     "BOX_TOLERANCE",

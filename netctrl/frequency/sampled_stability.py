@@ -32,7 +32,7 @@ from netctrl.frequency.branch_bound import (
     phase_bound,
     reduction_bound,
 )
-from netctrl.frequency.roots import illinois
+from netctrl.frequency.loop import illinois
 from netctrl.frequency.sampled_gain import (
     BOX_TOLERANCE,
     LOOSEST,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from netctrl.frequency.branch_bound import Cover, Minimum, Sector
+from netctrl.frequency.loop import illinois
 from netctrl.frequency.margin_grid import gain_factors
-from netctrl.frequency.roots import illinois
 from netctrl.frequency.sampled_gain import greatest_gain
 from netctrl.frequency.sampled_margins import box_disk_margin, point_proofs, sampled_margins
 from netctrl.frequency.sampled_stability import box_keeps, box_upper_gain, nearest_crossings, stable_gains

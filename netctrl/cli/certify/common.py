@@ -215,7 +215,7 @@ def engines_of(text: str | None) -> tuple[str, ...]:
     """Models of `--check`, by default the fluid; else InvalidValue."""
     if text is None:
         return ("fluid",)
-    from netctrl.checks.check import checked_engines
+    from netctrl.checks import checked_engines
 
     return checked_engines([part.strip() for part in text.split(",")])
 
