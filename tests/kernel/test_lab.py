@@ -114,7 +114,7 @@ def test_a_queue_without_feedback_is_that_of_m_d_1(scenario_of) -> None:
     scenario = netctrl.Scenario.of(
         name="m/d/1", links=(line,), flows=(udp,), duration="300s", warmup="1s", interval="1s", packet_size=1000
     )
-    taken = netctrl.simulate(scenario, "kernel").summary().flows[0].series["one_way"]
+    taken = netctrl.simulate(scenario, "kernel")["delay", "udp"]
     service = 1000 * 8 / 10e6
     wait = 0.7 / (2 * 0.3) * service
     assert taken == pytest.approx(0.01 + service + wait, rel=0.01)
@@ -128,9 +128,9 @@ def test_an_empty_way_takes_its_transmissions_and_delays(results_of) -> None:
     )
     udp = UdpFlows(id="udp", path=("one", "two"), rate="1Mbit", count=1, spacing="constant")
     scenario = netctrl.Scenario.of(name="empty", links=links, flows=(udp,), duration="10s", packet_size=1000)
-    summary = netctrl.simulate(scenario, "kernel").summary()
-    assert summary.flows[0].series["one_way"] == pytest.approx(3e-3 + 2e-3 + 8e-3 / 10 + 8e-3 / 4, abs=1.5e-6)
-    assert summary.flows[0].series["jitter"] == pytest.approx(0.0, abs=1.5e-6)
+    found = netctrl.simulate(scenario, "kernel").of("udp")
+    assert found["delay"] == pytest.approx(3e-3 + 2e-3 + 8e-3 / 10 + 8e-3 / 4, abs=1.5e-6)
+    assert found["jitter"] == pytest.approx(0.0, abs=1.5e-6)
 
 
 def test_the_link_carries_its_capacity_and_changes(scenario_of) -> None:
@@ -173,16 +173,12 @@ def test_web_sessions_go_on_until_the_end(scenario_of) -> None:
 
 
 def test_sampled_marks_are_those_of_the_discipline(scenario_of) -> None:
-    marking = netctrl.simulate(scenario_of(CodelQueue(), duration="20s", buffer="1MB"), "kernel").summary().links[0]
-    dropping = (
-        netctrl.simulate(scenario_of(CodelQueue(), duration="20s", buffer="1MB", ecn=False), "kernel")
-        .summary()
-        .links[0]
-    )
-    assert marking.marking_ratio > 1e-3
-    assert marking.loss_ratio < 1e-4
-    assert dropping.marking_ratio == 0.0
-    assert dropping.loss_ratio > 1e-3
+    marking = netctrl.simulate(scenario_of(CodelQueue(), duration="20s", buffer="1MB"), "kernel").of("line")
+    dropping = netctrl.simulate(scenario_of(CodelQueue(), duration="20s", buffer="1MB", ecn=False), "kernel").of("line")
+    assert marking["marks"] > 1e-3
+    assert marking["loss"] < 1e-4
+    assert dropping["marks"] == 0.0
+    assert dropping["loss"] > 1e-3
 
 
 def test_what_a_wire_loses_is_lost() -> None:
@@ -191,8 +187,8 @@ def test_what_a_wire_loses_is_lost() -> None:
     udp = UdpFlows(id="udp", path=("line",), rate="5Mbit", count=1, spacing="constant")
     scenario = netctrl.Scenario.of(name="lossy", links=(line,), flows=(udp,), duration="60s", packet_size=1000)
     result = netctrl.simulate(scenario, "kernel")
-    link, packets = result.summary().links[0], 5e6 / 8e3 * 60
-    assert link.loss_ratio == pytest.approx(0.02, abs=4.0 * (0.02 * 0.98 / packets) ** 0.5)
+    link, packets = result.of("line"), 5e6 / 8e3 * 60
+    assert link["loss"] == pytest.approx(0.02, abs=4.0 * (0.02 * 0.98 / packets) ** 0.5)
     assert result.series["lost"].sum() + result.series["departed"].sum() == pytest.approx(1000 * packets, abs=2000.0)
     assert result.series["payload"].sum() == pytest.approx(
         (1000 - 42) / 1000 * result.series["departed"].sum(), abs=30e3
@@ -203,9 +199,9 @@ def test_dctcp_marks_and_echoes_each_packet(scenario_of) -> None:
     """A step threshold of 2 ms: the standing queue stays near it, as only DCTCP's exact echo allows."""
     queue = KernelQueue(discipline="codel", parameters={"ce_threshold": 2e-3, "ecn": 1, "target": 1.0, "interval": 1.0})
     options = {"capacity": "100Mbit", "buffer": "5MB", "rtt": "20ms", "duration": "10s"}
-    dctcp = netctrl.simulate(scenario_of(queue, sender="dctcp", count=2, **options), "kernel").summary(3.0).links[0]
-    assert dctcp.utilization > 0.98
-    assert 10e3 < dctcp.backlog_mean_bytes < 60e3
+    dctcp = netctrl.simulate(scenario_of(queue, sender="dctcp", count=2, **options), "kernel").between(3.0).of("line")
+    assert dctcp["utilization"] > 0.98
+    assert 10e3 < dctcp["backlog"] < 60e3
 
 
 def test_what_the_kernel_refuses_is_said_with_its_own_words(scenario_of) -> None:

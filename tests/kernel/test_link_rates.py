@@ -166,10 +166,7 @@ def test_tcp_under_a_design_has_the_packet_engines_throughput_and_backlog(design
     scenario = row(*transfers(sender), queue=queue, duration=20.0, warmup=5.0)
     runs = [both(scenario.replace(seed=seed), design=design) for seed in (1, 2)]
     found = np.array(
-        [
-            [[(link.throughput_bit_per_s, link.backlog_mean_bytes) for link in one.summary().links] for one in pair]
-            for pair in runs
-        ]
+        [[[(one["throughput", link], one["backlog", link]) for link in one.links] for one in pair] for pair in runs]
     ).mean(axis=0)
     packet, kernel = found[:, 1:]
     np.testing.assert_allclose(kernel[:, 0], packet[:, 0], rtol=5e-3)
@@ -196,8 +193,8 @@ def test_a_fixed_rate_is_kept_to_a_packet(changes) -> None:
 
 def _of_second(result) -> tuple[float, float]:
     """Throughput [bit/s] and mean backlog [byte] of the second link."""
-    found = result.summary().links[1]
-    return found.throughput_bit_per_s, found.backlog_mean_bytes
+    second = result.links[1]
+    return result["throughput", second], result["backlog", second]
 
 
 @pytest.mark.needs("lab")

@@ -71,11 +71,10 @@ def test_a_network_is_that_of_the_packet_engine(control, buffer: float) -> None:
     np.testing.assert_allclose(kernel.totals["backlog_square"], packet.totals["backlog_square"], rtol=0.05, atol=1e11)
     balance = kernel.totals["arrived"] - kernel.totals["departed"] - kernel.totals["lost"] - kernel.totals["growth"]
     np.testing.assert_allclose(balance, 0.0, atol=1.0)
-    assert kernel.demands is not None and packet.demands is not None
     np.testing.assert_allclose(kernel.totals["one_way"], packet.totals["one_way"], rtol=2e-3)
     np.testing.assert_allclose(kernel.totals["flow_lost"], packet.totals["flow_lost"], rtol=0.02, atol=6000)
     # one packet's time at the links' rates
-    assert np.abs(kernel.watched[0] - packet.watched[0]).mean() < 300.0
+    assert np.abs(kernel.series["backlog"] - packet.series["backlog"]).mean() < 300.0
     if buffer < 10e3:
         assert kernel.figures()["loss", "network"].min() > 1e-3
 
@@ -96,7 +95,7 @@ def test_rates_are_set_as_in_the_packet_engine(architecture, messages: Messages)
     np.testing.assert_allclose(kernel.totals["rate_square"].sum(), packet.totals["rate_square"].sum(), rtol=0.05)
     # the law does something, and the two series are the same, not only their means
     assert kernel.totals["rate_square"].sum() < 0.7 * fifo.totals["rate_square"].sum()
-    first = kernel.watched[1, 0], packet.watched[1, 0]
+    first = kernel.series["departed"][0], packet.series["departed"][0]
     assert np.corrcoef(*first)[0, 1] > 0.9
 
 

@@ -293,9 +293,9 @@ def test_the_carried_gains_settle_in_the_nonlinear_fluid():
             links=(QueueLink(id="l", source="a", target="b", capacity=100e6, buffer=1e6, queue=queue),),
             flows=(BulkFlows(id="f", path=("l",), rtt=0.05, count=50, ecn=True),),
         )
-        link = netctrl.simulate(scenario).summary().links[0]
-        assert link.backlog_mean_bytes == pytest.approx(200e3, rel=0.01)
-        assert link.backlog_std_bytes < 2e3
+        link = netctrl.simulate(scenario).of("l")
+        assert link["backlog"] == pytest.approx(200e3, rel=0.01)
+        assert link["backlog std"] < 2e3
 
 
 # Queues and batch files

@@ -51,9 +51,10 @@ def in_ns3(folder: Path, scenario: Scenario, law: PacingLaw | None = None) -> tu
         (folder / name).write_text(text, encoding="utf-8")
     compile_program(folder, find_ns3())
     found: Result = run_bottleneck(folder, scenario, ns3=find_ns3(), provenance=provenance())
-    flows = found.summary().flows
-    rtts = np.concatenate([found.rtts(place) for place in range(len(flows))])
-    return sum(flow.throughput_bit_per_s for flow in flows), rtts.mean() - RTT - PACKET / scenario.network.capacity
+    rtts = np.concatenate([found.rtts(flow) for flow in found.flows])
+    return sum(
+        found["throughput", flow] for flow in found.flows
+    ), rtts.mean() - RTT - PACKET / scenario.network.capacity
 
 
 def test_what_a_bottleneck_becomes():
@@ -81,7 +82,7 @@ def test_a_paced_flow_is_that_of_the_fluid_to_a_packet_s_time():
     fluid = simulate_bottleneck([PacedFlow(TARGET, RTT + PACKET / RATE)], RATE, 1e5, 30.0)
     late = fluid.time_s > 10.0
     assert rate == pytest.approx(fluid.throughput[0, late].mean(), rel=0.01)
-    assert delay == pytest.approx(fluid.series["delay"][late].mean(), abs=PACKET / RATE)
+    assert delay == pytest.approx(fluid.delay_s[late].mean(), abs=PACKET / RATE)
 
 
 def sixteen(bdps: float) -> Scenario:
@@ -98,7 +99,7 @@ def test_sixteen_paced_flows_keep_a_queue_that_the_fluid_hides():
     flows = [PacedFlow(TARGET, RTT, 0.1 * k) for k in range(16)]
     fluid = simulate_bottleneck(flows, scenario.network.capacity, scenario.network.buffer, 30.0)
     assert rate == pytest.approx(scenario.network.capacity, rel=0.01)
-    assert fluid.series["delay"][fluid.time_s > 10.0].mean() < 5e-3
+    assert fluid.delay_s[fluid.time_s > 10.0].mean() < 5e-3
     assert delay > 15e-3
 
 
@@ -122,7 +123,7 @@ def test_a_cubic_flow_is_that_of_the_fluid():
     fluid = simulate_bottleneck([CubicFlow(RTT + PACKET / RATE)], RATE, 1e5, 100.0)
     late = fluid.time_s > 10.0
     assert rate == pytest.approx(fluid.throughput[0, late].mean(), rel=0.01)
-    assert delay == pytest.approx(fluid.series["delay"][late].mean(), rel=0.1)
+    assert delay == pytest.approx(fluid.delay_s[late].mean(), rel=0.1)
 
 
 @pytest.mark.slow

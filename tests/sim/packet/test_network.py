@@ -80,12 +80,12 @@ def test_without_chance_packets_are_those_of_ns3(tmp_path):
     scenario = on_testbed()
     found, expected = ran(scenario), in_ns3(scenario, tmp_path)
     np.testing.assert_array_equal(found.totals["entered"], expected.totals["entered"])
-    same = (found.watched == expected.watched).mean(axis=2)
-    assert same.min() > 0.99
-    for name in ("arrived_bytes", "departed_bytes", "lost_bytes"):
-        assert np.abs(getattr(found, name) - getattr(expected, name)).max() <= 2 * SIZE, name
+    for name in ("backlog", "departed", "lost"):
+        assert np.isclose(found.series[name], expected.series[name]).mean(axis=1).min() > 0.99
+    for name in ("arrived", "departed", "lost"):
+        assert np.abs(found.totals[name] - expected.totals[name]).max() <= 2 * SIZE, name
     np.testing.assert_allclose(found.totals["backlog"], expected.totals["backlog"], rtol=1e-3)
-    np.testing.assert_allclose(found.cost, expected.cost, rtol=1e-3)
+    np.testing.assert_allclose(*(each.figures()["cost", "network"] for each in (found, expected)), rtol=1e-3)
 
 
 @pytest.mark.slow
@@ -169,7 +169,7 @@ def test_one_link_serves_as_lindley_says(policy, rate):
     ends = found.time_s
     waiting = SIZE * (np.searchsorted(came, ends, "right") - np.searchsorted(begins, ends, "right"))
     # A time that rounding puts on the other side of an end is a packet there and then.
-    differs = np.abs(found.watched[0, 0] - waiting)
+    differs = np.abs(found.series["backlog"][0] - waiting)
     assert differs.max() <= SIZE
     assert (differs > 0.0).mean() < 0.01
     assert found.totals["arrived"][0, 0] == pytest.approx(SIZE * len(came), abs=SIZE)
@@ -184,8 +184,8 @@ def test_the_first_links_follow_the_fluid_to_a_few_packets():
     scenario = one_link(Fifo())
     fluid = simulate_network(scenario, runs=1)
     found = ran(scenario, range(1))
-    assert fluid.watched[0].max() > 30e3
-    assert np.abs(found.watched[0] - fluid.watched[0]).max() <= (2 * 3 + 1) * SIZE
+    assert fluid.series["backlog"].max() > 30e3
+    assert np.abs(found.series["backlog"] - fluid.series["backlog"]).max() <= (2 * 3 + 1) * SIZE
 
 
 # --- what holds always ------------------------------------------------------------------------------------------------
@@ -205,10 +205,10 @@ def test_nothing_is_lost_sight_of(name, policy):
     )
     assert np.all(np.abs(flying) < 150e3)
     assert np.all(flying % SIZE == 0)
-    counted = found.watched[:, :, 400:]
-    np.testing.assert_allclose(counted[0].mean(axis=1), found.totals["backlog"][0])
-    np.testing.assert_allclose(counted[1].sum(axis=1) * 0.01 / 8.0, found.totals["departed"][0])
-    np.testing.assert_allclose(counted[2].sum(axis=1), found.totals["lost"][0])
+    backlog, departed, lost = (found.series[name][:, 400:] for name in ("backlog", "departed", "lost"))
+    np.testing.assert_allclose(backlog.mean(axis=1), found.totals["backlog"][0])
+    np.testing.assert_allclose(departed.sum(axis=1), found.totals["departed"][0])
+    np.testing.assert_allclose(lost.sum(axis=1), found.totals["lost"][0])
 
 
 def test_shares_are_met_to_a_packet():
@@ -223,7 +223,8 @@ def test_shares_are_met_to_a_packet():
 def test_a_central_controller_that_nobody_hears_leaves_nominal_rates():
     deaf = ran(on_testbed(HftracPolicy(architecture="centralized", mu=0.1, messages=Messages(loss=1.0))))
     static = ran(on_testbed(StaticPacing(factor=1.0)))
-    np.testing.assert_array_equal(deaf.watched, static.watched)
+    for name in ("backlog", "departed", "lost"):
+        np.testing.assert_array_equal(deaf.series[name], static.series[name])
     np.testing.assert_array_equal(deaf.totals["lost"], static.totals["lost"])
 
 
