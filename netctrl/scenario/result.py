@@ -342,8 +342,8 @@ class Result(Reported):
         ----------
         part : str, optional
             "link" or "flow": time series, one row per link or flow and sample; "runs": totals of links, one row per run
-            and link; or the name of one of `tables`. By default the series of links and then those of flows, or
-            without series "runs".
+            and link; or the name of one of `tables`. By default the series of links and then those of flows; of
+            several runs, and without series, "runs".
 
         Raises
         ------
@@ -354,7 +354,7 @@ class Result(Reported):
             import pandas as pd
 
         series = {dim: self.series.to_pandas(dim, "time") for dim in ("link", "flow") if self.series.over(dim, "time")}
-        if part is None and series:
+        if part is None and series and self.runs == 1:
             return pd.concat(series.values(), ignore_index=True)
         known = [*series, *self.tables, "runs"]
         if part not in (None, *known):

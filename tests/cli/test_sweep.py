@@ -495,8 +495,8 @@ def test_simulate_writes_its_runs(name, simulate, tmp_path) -> None:
     expected = simulate_network(chosen, scenario_law(chosen), runs=3).to_pandas()
     pd.testing.assert_frame_equal(table, expected, check_exact=False, rtol=1e-12)
     assert table["run"].tolist() == list(np.repeat([0, 1, 2], 5))
-    balance = table["arrived_bytes"] - table["departed_bytes"] - table["lost_bytes"] - table["growth_bytes"]
-    assert balance.abs().max() <= 1e-9 * table["arrived_bytes"].max()
+    balance = table["arrived"] - table["departed"] - table["lost"] - table["growth"]
+    assert balance.abs().max() <= 1e-9 * table["arrived"].max()
     assert files(tmp_path) == sorted([name, "s.toml"])
 
 

@@ -220,7 +220,7 @@ def test_one_command_runs_a_law_whose_messages_are_late(short, tmp_path, capsys)
     answer = {(each["quantity"], each["of"]): each for each in json.loads(said)["summary"]}
     assert answer["loss", "network"]["half_width"] is not None  # of two runs
     assert 53e6 < answer["throughput", "network"]["mean"] < 55e6
-    assert set(pd.read_csv(stored)["link"]) == {"e1", "e2", "s13", "s23", "s21"}
+    assert len(stored.read_text().splitlines()) == 11
     assert picture.stat().st_size > 1000
     # Under FIFO half as much waits, under static pacing at nominal rates half as much again.
     requested = read_scenario_file(short, network_path)
