@@ -77,7 +77,7 @@ def spec(*grid: Grid, runs: int = 2, over: dict[str, Any] | None = None, **scena
 def figures(result: Result) -> dict[str, np.ndarray]:
     """What a row says, from the result's own arrays."""
     sent = result.totals["departed"] * 8.0 / result.seconds
-    cost = result.cost
+    cost = result.figures().get(("cost", "network"))
     return {
         "loss_ratio": result.totals["lost"].sum(axis=1) / result.totals["entered"],
         "backlog_bytes": result.totals["backlog"].sum(axis=1),

@@ -135,9 +135,9 @@ def test_a_nominal_rate_below_a_tenth_of_the_capacity_is_kept() -> None:
     settings = {"duration": "20s", "warmup": "1s", "interval": "20ms", "seed": 4}
     scenario = netctrl.Scenario.of(name="low", network=Routed(graph=graph), control=control, **settings)
     packet, kernel = both(scenario)
-    np.testing.assert_allclose(kernel.series["departed"], packet.series["departed"], rtol=1e-3)
-    np.testing.assert_allclose(kernel.series["backlog"][0, 0], packet.series["backlog"][0, 0], rtol=0.03)
-    np.testing.assert_allclose(kernel.rate_square, packet.rate_square, rtol=0.03)
+    np.testing.assert_allclose(kernel.totals["departed"], packet.totals["departed"], rtol=1e-3)
+    np.testing.assert_allclose(kernel.totals["backlog"][0, 0], packet.totals["backlog"][0, 0], rtol=0.03)
+    np.testing.assert_allclose(kernel.totals["rate_square"], packet.totals["rate_square"], rtol=0.03)
 
 
 @pytest.mark.needs("lab")

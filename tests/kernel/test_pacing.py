@@ -67,8 +67,8 @@ def test_laws_pace_each_its_flow_and_a_seed_gives_the_same_numbers() -> None:
     slow = netctrl.pacing(mode="target-rtt", max_rate_bit_per_s=RATE, rtt_s=0.02).law
     scenario = two_links(PacedSender(law=TARGET.law), PacedSender(law=slow), duration="12s")
     found, again = (netctrl.simulate(scenario, "kernel") for _ in range(2))
-    for name in ("carried_bytes", "rtt_s", "backlog_bytes", "lost_bytes"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(again, name))
+    for name in ("payload", "rtt", "backlog", "lost"):
+        np.testing.assert_array_equal(found.series[name], again.series[name])
     later = found.time_s > 8.0  # the window beneath has grown by then
     carried = 8.0 * found.series["payload"][:, later].sum(axis=1) / (later.sum() * found.scenario.interval)
     assert carried[1] <= 1.001 * RATE  # by its own law, whose greatest rate is of payload
@@ -86,20 +86,20 @@ def test_flows_through_one_bottleneck_are_those_of_the_packet_engine() -> None:
     )
     both = packet, kernel = [netctrl.simulate(scenario, each, design=TARGET) for each in ("packet", "kernel")]
     for found in both:
-        assert np.all(found.read_bytes <= found.sent_bytes - found.again_bytes)
-        assert found.sent_bytes[0] == pytest.approx(found.read_bytes[0] + found.again_bytes[0], rel=0.02)
-        assert found.start_s.tolist() == [0.0, 16.0]
+        start, read, sent, again = (found.tables["connections"][name] for name in ("start", "read", "sent", "resent"))
+        assert np.all(read <= sent - again)
+        assert sent[0] == pytest.approx(read[0] + again[0], rel=0.02)
+        assert start.tolist() == [0.0, 16.0]
     alone = (packet.time_s > 8.0) & (packet.time_s < 16.0)  # the window beneath grows slowly at first
-    assert kernel.throughput[0, alone].mean() == pytest.approx(packet.throughput[0, alone].mean(), rel=0.03)
+    throughput = [each.series["delivered"][0, alone].mean() for each in (packet, kernel)]
+    assert throughput[1] == pytest.approx(throughput[0], rel=0.03)
     # the kernel's is TCP's smoothed RTT
-    mine, theirs = (
-        np.median(each.series["rtt"][(each.rtt_flow == 0) & (np.abs(each.rtt_time_s - 5.0) < 2.0)]) for each in both
-    )
+    mine, theirs = (np.nanmedian(each.series["rtt"][0, np.abs(each.time_s - 5.0) < 2.0]) for each in both)
     assert mine == pytest.approx(theirs, rel=0.05)
     for found in (packet, kernel):
         beside = (found.time_s > 16.2) & (found.time_s <= 18.0)
-        assert found.series["arrived"][1, beside].sum() > 0.0
-        assert found.series["arrived"][1, found.time_s > 18.5].sum() == 0.0
+        assert found.series["delivered"][1, beside].sum() > 0.0
+        assert found.series["delivered"][1, found.time_s > 18.5].sum() == 0.0
 
 
 @pytest.mark.needs("lab")

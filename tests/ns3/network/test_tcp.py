@@ -238,9 +238,9 @@ def test_one_flow_fills_a_paced_link(results):
     """A tail-drop buffer of three times what the line holds never runs empty."""
     result = results["droptail"]
     assert np.all(result.totals["departed"][:, :3] * 8.0 / 10.0 <= PACED * 1.001)
-    for number, name in enumerate(VARIANTS):
+    for name in VARIANTS:
         least = 0.93 if name == "vegas" else 0.98
-        goodput = result.tcp.goodput_bit_per_s[:, number]
+        goodput = result.figures()["goodput", name]
         assert np.all(goodput > least * PACED * PAYLOAD), name
         assert np.all(goodput <= 1.001 * PACED * PAYLOAD), name
     # Vegas holds two to four packets; the others fill the buffer, 60 ms at 4 Mbit/s.
@@ -249,7 +249,7 @@ def test_one_flow_fills_a_paced_link(results):
     assert np.all(result.totals["rtt"][:, 2] < 0.03)
     assert np.all(result.totals["rtt"][:, :2] > 0.03)
     assert np.all(result.totals["rtt"][:, :2] < 2.0 * DELAY + BUFFER * 8.0 / PACED + 0.01)
-    assert np.all(result.tcp.retransmission_ratio[:, 2] == 0.0)
+    assert np.all(result.totals["resent"][:, 2] == 0.0)
 
 
 @pytest.mark.needs("ns3")
@@ -261,7 +261,7 @@ def test_whole_flows_take_the_ways(results):
     assert np.all(result.totals["departed"][:, narrow] * 8.0 / 10.0 > 0.95 * 1e6)
     assert np.all(np.abs(result.totals["departed"][:, narrow] - result.totals["departed"][:, round_]) < 10e3)
     lost = result.totals["lost"][:, [result.links.index("in"), broad, narrow, round_]].sum(axis=1)
-    again = result.tcp.retransmission_ratio[:, 3] * result.tcp.goodput_bit_per_s[:, 3] * 10.0 / 8.0
+    again = result.figures()["resent", "many"] * result.totals["payload"][:, 3]
     assert np.all(again < 1.3 * lost + 30e3)
 
 

@@ -709,7 +709,9 @@ def test_figures_are_of_the_last_part_alone(warmup: int) -> None:
         scale = np.abs(value).max()
         np.testing.assert_allclose(found.totals[name][0], value, rtol=0.0, atol=TOLERANCE["trajectory"] * scale)
     assert watched(found).shape == (3, 3, 300)  # from the very beginning
-    assert found["cost", "network"] == pytest.approx(np.sum(expected["rate_square"] + 0.5 * expected["backlog_square"]))
+    assert found.figures()["cost", "network"][0] == pytest.approx(
+        np.sum(expected["rate_square"] + 0.5 * expected["backlog_square"])
+    )
 
 
 def test_weights_of_links_make_the_cost_where_the_policy_has_none() -> None:
