@@ -133,8 +133,8 @@ _FLOWS = 5
 _FAR = 1e2
 """Factor of the box's end up to which a reach is searched."""
 _SHORTER, _SHORT = 10.0, 50.0
-"""Where the time between updates is that many shortest round trips, the search begins at a larger part of the box's
-end: the response then takes thousands of aliases, and only its gain still depends on the round trip."""
+"""Parts of the box's end, and of the time between updates, at which a search begins: below the second the response
+takes thousands of aliases, and only its gain still depends on the round trip."""
 _NARROW = 1e-4
 """Relative width to which a reach is found."""
 _AROUND_GUESS = np.array([-3e-2, -3e-3, -3e-4, 0.0, 3e-4, 3e-3, 3e-2])

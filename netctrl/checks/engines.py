@@ -63,7 +63,7 @@ _NOTES = {
 """Notes of the fluid."""
 _NEAR, _EMPTY, _FULL = STARTS
 _LOOKED_AT_S, _LEAST_TRIPS = 20.0, 200.0
-"""How long the fluid is looked at after a start, and at least in round trips."""
+"""Duration of the fluid's run after a start [s], and its least number of round trips."""
 
 
 def check_fluid(point: CheckPoint) -> QueueCheck:
@@ -116,10 +116,7 @@ def check_packets(
     """
     runs, ratios, period = [], [], point.period_s
     for seed in seeds:
-        scenario = check_scenario(point, engine, seed, flows)
-        result: Any = simulate(scenario, engine)
-        late = result.time_s > scenario.time.warmup
-        delay = BITS_PER_BYTE * result.series["backlog"][0][late] / scenario.links[0].capacity
+        scenario, (_, delay), used = _run(point, engine, seed, flows)
         found = envelope(delay, scenario.interval, period)
         found = Envelope(2.0, period, 0.0) if found is None else found
         ratios.append(found.ratio)
@@ -131,7 +128,7 @@ def check_packets(
                 settles=found.ratio > AT_LIMIT,
                 swing_s=float(high - low),
                 mean_delay_s=float(delay.mean()),
-                utilization=result["utilization", scenario.links[0].id],
+                utilization=used,
             )
         )
     ratio = float(np.mean(ratios))
@@ -152,6 +149,17 @@ def check_packets(
         notes=tuple(notes),
         senders=point.instead,
     )
+
+
+def _run(
+    point: CheckPoint, engine: str, seed: int, flows: int | None = None
+) -> tuple[Scenario, tuple[np.ndarray, np.ndarray], float]:
+    """Scenario of a point, delays of its queue in the warm-up and after it [s], and utilization after it."""
+    scenario = check_scenario(point, engine, seed, flows)
+    result: Any = simulate(scenario, engine)
+    delay = BITS_PER_BYTE * result.series["backlog"][0] / scenario.links[0].capacity
+    late = result.time_s > scenario.time.warmup
+    return scenario, (delay[~late], delay[late]), result["utilization", scenario.links[0].id]
 
 
 def check_scenario(point: CheckPoint, engine: str, seed: int, flows: int | None = None) -> Scenario:
@@ -282,13 +290,9 @@ def gains_figures(subject: PiSubject, inputs: CertifyInputs, engine: str) -> tup
 
 def _means(point: CheckPoint, engine: str) -> list[float]:
     """Mean, deviation and 99th percentile of the delay, time above two targets [s], and utilization, of all seeds."""
-    found = []
+    found: list[tuple[float, ...]] = []
     for seed in SEEDS:
-        scenario = check_scenario(point, engine, seed)
-        result: Any = simulate(scenario, engine)
-        delay = BITS_PER_BYTE * result.series["backlog"][0] / scenario.links[0].capacity
-        late = delay[result.time_s > scenario.time.warmup]
-        above = scenario.interval * np.count_nonzero(delay[: len(delay) - len(late)] > 2.0 * point.target_s)
-        used = result["utilization", scenario.links[0].id]
-        found.append((late.mean(), late.std(), np.quantile(late, 0.99), above, used))
+        scenario, (early, late), used = _run(point, engine, seed)
+        above = scenario.interval * int(np.count_nonzero(early > 2.0 * point.target_s))
+        found.append((float(late.mean()), float(late.std()), float(np.quantile(late, 0.99)), above, used))
     return np.mean(found, axis=0).tolist()

@@ -1,19 +1,18 @@
-"""Eigenvalues of a loop's matrix response on the boundary of stability; gains and phases at which they meet −1.
+"""Loops of several signals: loci of eigenvalues, proofs over boxes by discs, and the multi-loop disk margin.
 
-det(1 + k L) = Π (1 + k lambda_j): the generalised Nyquist criterion follows the eigenvalues of L as one follows the
+**Loci.** Eigenvalues of the matrix response on the boundary of stability, with the gains and phases at which they meet
+−1. det(1 + k L) = Π (1 + k lambda_j): the generalised Nyquist criterion follows the eigenvalues of L as one follows the
 response of a single loop (MacFarlane, Postlethwaite, Int. J. Control 25(1), 1977).
 
-Proofs that a function of angle, gain and phase is not 0 over a box, and certified counts of its turns around 0.
+**Proofs.** A function of angle, gain and phase is not 0 over a box, and its turns around 0 are counted. It is given by
+discs over cells that provably contain it. A cell whose disc leaves 0 out is settled, any other is divided along the
+coordinate that widens its disc most.
 
-The function is given by discs over cells that provably contain it. A cell whose disc leaves 0 out is settled, any other
-is divided along the coordinate that widens its disc most.
-
-Multi-loop disk margin: factors of all loops that may vary at once, each in a disk of its own.
-
-Each loop has a factor f = (1 + delta/2)/(1 − delta/2) with |delta| < alpha, of any phase, independent of the others'.
-The loops stay stable up to alpha = 2/max mu(S − T), with mu over diagonal matrices of complex numbers (Seiler, Packard,
-Gahinet, "An introduction to disk margins", IEEE Control Systems 40(5), 2020). mu is at most the least norm of
-D (S − T) D⁻¹ over diagonal D, and equals it for up to three loops (Packard, Doyle, Automatica 29(1), 1993).
+**Disk margin.** The factors of all loops vary at once, each in a disk of its own: each loop has a factor
+f = (1 + delta/2)/(1 − delta/2) with |delta| < alpha, of any phase, independent of the others'. The loops stay stable up
+to alpha = 2/max mu(S − T), with mu over diagonal matrices of complex numbers (Seiler, Packard, Gahinet, "An
+introduction to disk margins", IEEE Control Systems 40(5), 2020). mu is at most the least norm of D (S − T) D⁻¹ over
+diagonal D, and equals it for up to three loops (Packard, Doyle, Automatica 29(1), 1993).
 """
 
 from __future__ import annotations
@@ -133,7 +132,7 @@ def tracked(matrices: np.ndarray) -> np.ndarray:
 
 
 def negative_real(found: Locus, steps: int = _HALVINGS) -> list[Crossing]:
-    """Where eigenvalues cross the negative axis, each refined to rounding or by so many steps."""
+    """Crossings of the negative axis by eigenvalues, each refined to rounding or by so many steps."""
     curves, crossings = found.curves, []
     for n, j in _sign_changes(curves.imag):
         if found.real_end and n + 2 == len(curves):
@@ -150,7 +149,7 @@ def negative_real(found: Locus, steps: int = _HALVINGS) -> list[Crossing]:
 
 
 def gain_crossovers(found: Locus, steps: int = _HALVINGS) -> list[Crossing]:
-    """Where eigenvalues have modulus 1, each refined to rounding or by so many steps."""
+    """Angles at which eigenvalues have modulus 1, each refined to rounding or by so many steps."""
     changes = _sign_changes(np.log(np.abs(found.curves)))
     return [_refined(found, n, j, lambda v: float(np.log(np.abs(v))), steps) for n, j in changes]
 
@@ -184,6 +183,8 @@ def _refined(found: Locus, n: int, j: int, off: Callable[[complex], float], step
             break
     return Crossing(b, vb)
 
+
+# ---------------------------------------------------------------------- proofs
 
 _MOST_CELLS, _ROUNDS = 40_000, 60
 _FIRST, _RATIO = 1e-4, 1.3
@@ -316,6 +317,8 @@ def _divided(
     centres = [centre + i * step for i in range(1 - pieces, pieces, 2)]
     return np.concatenate(centres), np.tile(narrow, (pieces, 1))
 
+
+# ---------------------------------------------------------------------- disk margin
 
 _SWEEPS = 200
 _STEPS = 60
