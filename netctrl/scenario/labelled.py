@@ -192,7 +192,7 @@ def packed(
     tables : dict
         Name -> columns.
     """
-    whole, arrays = dict(head), {"time": np.zeros(0)}
+    whole, arrays = dict(head), dict[str, Any](time=np.zeros(0))
     for part, data in parts.items():
         labels = {dim: np.asarray(each) for dim, each in data.coords.items()}
         arrays["time"] = labels.pop("time", arrays["time"])
