@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import socket
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,11 +37,19 @@ from netctrl.scenario.result_file import read_result
 
 Reader = Callable[[Any], Any]
 
+
+def read_head(path: Path) -> Any:
+    """The file's content as the head of a result's file in its place."""
+    packed = io.BytesIO()
+    np.savez(packed, head=np.frombuffer(path.read_bytes(), np.uint8))
+    path.write_bytes(packed.getvalue())
+    return read_result(path)
+
+
 JSON: dict[str, Reader] = {
     "Design": read_design,
     "model": read_model,
     "network": read_network,
-    "result": read_result,
     "agent": read_agent_config,
     "queues": read_queue_plan,
     "marking": read_marking_config,
@@ -95,12 +105,12 @@ def why(read: Reader, path: Any) -> str:
     return refusal.value.why
 
 
-@pytest.mark.parametrize("reader", JSON)
+@pytest.mark.parametrize("reader", [*JSON, "head of a result"])
 @pytest.mark.parametrize("bad", NO_JSON)
 def test_what_is_no_json_of_ours_is_one_line(reader: str, bad: str, tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_bytes(NO_JSON[bad])
-    said = why(JSON[reader], path)
+    said = why(JSON.get(reader, read_head), path)
     assert ("nested too deeply" in said) == bad.startswith("deep")
     assert ('the key "schema" occurs twice' in said) == (bad == "a key twice")
 
@@ -117,7 +127,7 @@ def test_what_is_no_toml_of_ours_is_one_line(reader: str, bad: str, tmp_path: Pa
 def places(tmp_path_factory) -> Path:
     """A folder with what is no file, under names with each suffix."""
     folder = tmp_path_factory.mktemp("p")
-    for suffix in (".json", ".toml", ".csv", ".pcap", ".trace"):
+    for suffix in (".json", ".toml", ".csv", ".pcap", ".trace", ".npz"):
         os.mkfifo(folder / f"pipe{suffix}")
         (folder / f"folder{suffix}").mkdir()
         (folder / f"device{suffix}").symlink_to("/dev/zero")
@@ -133,6 +143,7 @@ ALL = {
     **{name: (read, ".csv") for name, read in TABLES.items()},
     "capture": (TABLES["trace"], ".pcap"),
     "table of a sweep": (read_frame, ".csv"),
+    "result": (read_result, ".npz"),
     "hash": (sha256, ".csv"),
 }
 

@@ -75,9 +75,7 @@ def read_result(path: str | os.PathLike[str]) -> Result:
             **parts,
         )
     except msgspec.ValidationError as error:
-        raise FileError(
-            path, f"not a simulation result: {explained(error, msgspec.json.decode(text), _Head)}"
-        ) from None
+        raise FileError(path, f"not a simulation result: {_said(error, text)}") from None
     except KeyError as error:
         raise FileError(path, f"not a simulation result: {error.args[0]} is missing") from None
     except InvalidValue as error:
@@ -85,6 +83,13 @@ def read_result(path: str | os.PathLike[str]) -> Result:
         raise FileError(path, f"not a simulation result: {why}") from None
     except ValueError as error:
         raise FileError(path, f"not a simulation result: {' '.join(str(error).split())[:200]}") from None
+
+
+def _said(error: msgspec.ValidationError, text: bytes) -> str:
+    try:
+        return explained(error, msgspec.json.decode(text), _Head)
+    except msgspec.DecodeError:  # no JSON, or numbers beyond those of Python
+        return " ".join(str(error).split())
 
 
 def _arrays(path: str | os.PathLike[str], content: bytes) -> dict[str, np.ndarray]:

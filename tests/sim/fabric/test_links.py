@@ -86,14 +86,14 @@ def test_tcp_flows_share_the_uplink_that_their_hash_chooses() -> None:
     scenario = netctrl.Scenario.of(
         name="leaf to leaf", network=topology_links(tree), flows=flows, duration=60.0, warmup=10.0
     )
-    result = netctrl.simulate(scenario, "packet").summary()
+    result = netctrl.simulate(scenario, "packet")
     used = Counter(path[1] for path, _ in ways)
-    busy = {link.id: link.utilization for link in result.links}
+    busy = {link: result["utilization", link] for link in result.links}
     assert len(used) > 1
     assert {name for name in busy if name.startswith("s0-s") and busy[name] > 0.05} == set(used)
     for (path, _), flow in zip(ways, result.flows, strict=True):
         assert busy[path[1]] > 0.97
-        assert flow.throughput_bit_per_s == pytest.approx(0.96e7 / used[path[1]], rel=0.2)
+        assert result["goodput", flow] == pytest.approx(0.96e7 / used[path[1]], rel=0.2)
 
 
 def test_the_examples_run() -> None:
