@@ -91,7 +91,8 @@ def settle(flows: float, rtt: float, setting: ArcSetting, alpha: float, crossove
             state[3], state[4] = 0.0, 0.0
             epochs(rates, marks, seen, state, *parameters, setting.target_queue_packets, _BUFFER_RTTS * rtt)
             mean = sum(seen) / block
-            cv = sqrt(sum((value - mean) ** 2 for value in seen) / block) / mean if mean > 0.0 else inf
+            # Without a mark, as between two bursts of a slow limit cycle, p varies by more than with a single one.
+            cv = sqrt(sum((value - mean) ** 2 for value in seen) / block) / mean if mean > 0.0 else sqrt(block)
             done += 1
         worst.append((cv, state[3] / (capacity * time), state[4] / time, done * time))
     return Settling(

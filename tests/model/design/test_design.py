@@ -18,7 +18,7 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 import netctrl
@@ -74,6 +74,7 @@ def read(folder: Path, content: Any) -> ArcDesign:
     plant=st.sampled_from(["paper", "noq", "phys"]),
     alpha=st.none() | st.floats(1e-9, 1e-2),
 )
+@example(47.9, 0.859, 1.0, 2.4e7, 1200.0, 0.98, 1.0 / 3.0, 0.0, "paper", 0.00334)  # p is 0 for a whole block
 def test_a_design_that_was_saved_and_read_back_is_equal(
     tmp_path_factory, flows, rtt, spread, capacity, packet, utilization, epoch, queue, plant, alpha
 ) -> None:
