@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -19,7 +20,8 @@ from netctrl.datasets import claims
 from netctrl.model.claim import Claim
 from netctrl.model.design.design import provenance
 from netctrl.model.io.files import write_atomically
-from netctrl.scenario.network.result import estimate
+from netctrl.scenario.figures import estimate
+from netctrl.scenario.result import Result
 
 CLAIMS = Path(__file__).resolve().parent.parent / "data" / "claims"
 
@@ -69,6 +71,23 @@ def quotient(one: pd.Series, other: pd.Series) -> Measured:
     """The mean of one over that of the other, a value a run each, with the interval of a ratio estimator."""
     ratio = one.mean() / other.mean()
     return measured((one - ratio * other) / other.mean())._replace(value=float(ratio))
+
+
+def sampled(result: Result, quantity: str, link: str) -> np.ndarray:
+    """A link's samples in the time that the result's figures cover."""
+    tick = 1e-6 * result.scenario.interval
+    inside = (result.time_s > result.span[0] + tick) & (result.time_s <= result.span[1] + tick)
+    return result.series[quantity, link][inside]
+
+
+def variation(values: np.ndarray) -> float:
+    """Standard deviation over the mean; 0 where the mean is 0."""
+    return float(values.std() / values.mean()) if values.mean() > 0.0 else 0.0
+
+
+def used(result: Result, link: str) -> float:
+    """Throughput over mean capacity, as the kept studies have it: above 1 where one packet more ends in the time."""
+    return result["throughput", link] / float(result.totals["capacity", link].mean())
 
 
 class Compared(NamedTuple):

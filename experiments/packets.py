@@ -30,9 +30,8 @@ from netctrl.ns3.tcp_aqm.render import render
 from netctrl.scenario.access.plan import AccessLinkPlan, AccessLinkTracking
 from netctrl.scenario.fabric.result import FabricResult
 from netctrl.scenario.network.plan import LinkPlan
-from netctrl.scenario.network.result import NetworkResult
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.result import SimulationResult
 from netctrl.sim.access.draws import run_table
 from netctrl.sim.fabric.plan import fabric_plan
 from netctrl.sim.fabric.plan import run_table as fabric_table
@@ -63,7 +62,7 @@ class Timed(NamedTuple):
     peak_mib: float
 
 
-def run_ns3(scenario: Scenario) -> SimulationResult:
+def run_ns3(scenario: Scenario) -> Result:
     """One scenario, in a folder that is removed after."""
     with tempfile.TemporaryDirectory(prefix="netctrl-ns3-") as name:
         return _run_in(Path(name), scenario)
@@ -79,7 +78,7 @@ def timed_ns3(scenario: Scenario) -> Timed:
     return Timed(result.simulator, float(said["wall_s"]), float(said["peak_rss_kib"]) / 1024.0)
 
 
-def _run_in(folder: Path, scenario: Scenario) -> SimulationResult:
+def _run_in(folder: Path, scenario: Scenario) -> Result:
     made = provenance(seed=scenario.seed, libraries=("numpy",))
     for file, text in render(scenario, draw_flows(scenario, merged=False), provenance=made).items():
         (folder / file).write_text(text, encoding="utf-8")
@@ -88,7 +87,7 @@ def _run_in(folder: Path, scenario: Scenario) -> SimulationResult:
     return run_program(folder, scenario, ns3=ns3, provenance=made, timeout=3 * HOURS)
 
 
-def run_all(scenarios: Sequence[Scenario]) -> list[SimulationResult]:
+def run_all(scenarios: Sequence[Scenario]) -> list[Result]:
     """All scenarios, as many at a time as there are cores."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(run_ns3, scenarios))
@@ -125,7 +124,7 @@ _TABLE = re.compile(r"inline const (\S.*?) (k\w+) = (.*?);\n", re.DOTALL)
 _COMMENT = re.compile(r"^[ ]*//.*\n", re.MULTILINE)
 
 
-def run_networks(scenarios: Sequence[Scenario], runs: int, packet_size: int = PACKET_SIZE) -> list[NetworkResult]:
+def run_networks(scenarios: Sequence[Scenario], runs: int, packet_size: int = PACKET_SIZE) -> list[Result]:
     """Networks of the same links and times in real ns-3, all runs of each in one result."""
     with _program_for(scenarios, packet_size) as program:
         return [program.run(case, range(runs)) for case in range(len(scenarios))]
@@ -133,7 +132,7 @@ def run_networks(scenarios: Sequence[Scenario], runs: int, packet_size: int = PA
 
 def network_runs(
     scenarios: Sequence[Scenario], desired: Iterable[tuple[int, int]], packet_size: int = PACKET_SIZE
-) -> Iterator[tuple[int, int, NetworkResult]]:
+) -> Iterator[tuple[int, int, Result]]:
     """Wanted pairs (number of a scenario, of a run) as they get done, as many at a time as there are cores."""
     with _program_for(scenarios, packet_size) as program, ThreadPoolExecutor(os.cpu_count()) as pool:
         requested = {pool.submit(program.run, case, range(run, run + 1)): (case, run) for case, run in desired}
@@ -154,7 +153,7 @@ class _Program:
     ns3: Ns3
     provenance: Provenance
 
-    def run(self, case: int, runs: range) -> NetworkResult:
+    def run(self, case: int, runs: range) -> Result:
         folder, scenario, plan = self.folder / str(case), self.scenarios[case], self.plans[case]
         for run, table in zip(runs, run_tables(scenario, plan, runs), strict=True):
             (folder / table_name(run)).write_bytes(table)

@@ -58,7 +58,7 @@ def read(
     ----------
     path : path
         A file, or the name of one that comes with netctrl. `.toml`: a scenario or a sweep.
-        `.json`: a Design, a model, a network, a simulation's result, a network's certificate.
+        `.json`: a Design, a model, a network, a network's certificate. `.npz`: a simulation's result.
         `.csv`, `.parquet`: rates of traffic; with `inputs` and `outputs`, signals; with columns `time_s` and `rtt_s`,
         round-trip times. `.pcap`: rates of a capture. `.trace`, `.up`, `.down`: delivery opportunities as mahimahi
         records them.
@@ -71,7 +71,7 @@ def read(
 
     Returns
     -------
-    Scenario, SweepSpec, Design, IdentifiedModel, Network, SimulationResult, NetworkCertificate or a trace
+    Scenario, SweepSpec, Design, IdentifiedModel, Network, Result, NetworkCertificate or a trace
         A trace is a RateTrace, SignalTrace, RttTrace or LinkTrace.
 
     Raises
@@ -133,11 +133,15 @@ def _reader(path: Path, suffix: str) -> Callable[[Path], Any]:
         from netctrl.laws.pacing.replay import read_replay
 
         return read_replay
+    if suffix == ".npz":
+        from netctrl.scenario.result_file import read_result
+
+        return read_result
     if suffix in (".trace", ".up", ".down"):
         from netctrl.model.link_trace import read_link_trace
 
         return read_link_trace
-    raise FileError(path, "unknown suffix; netctrl reads .toml, .json, .csv, .parquet, .pcap and .trace")
+    raise FileError(path, "unknown suffix; netctrl reads .toml, .json, .csv, .parquet, .pcap, .trace and .npz")
 
 
 def _json_reader(path: Path) -> Callable[[Path], Any]:
@@ -145,10 +149,8 @@ def _json_reader(path: Path) -> Callable[[Path], Any]:
     from netctrl.model.design.design import read_design
     from netctrl.model.identified import read_model
     from netctrl.model.network import read_network
-    from netctrl.scenario.tcp_aqm.result import read_result
 
-    results = dict.fromkeys(("netctrl.simulation/1", "netctrl.simulation/2"), read_result)
-    readers = {"netctrl.design/1": read_design, "netctrl.model/1": read_model, **results}
+    readers = {"netctrl.design/1": read_design, "netctrl.model/1": read_model}
     readers["netctrl.network_certificate/1"] = read_network_certificate
     schema = _schema(path)
     if schema is not None and schema not in readers:

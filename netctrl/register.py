@@ -331,7 +331,6 @@ ENGINES = Registry(
         "packet": "netctrl.engines.packet:PACKET",
         "ns3": "netctrl.engines.ns3:NS3",
         "kernel": "netctrl.engines.kernel:KERNEL",
-        "linux": "netctrl.engines.linux:LINUX",
     },
 )
 """Name of an engine -> a `netctrl.engines.engine.Engine`, in the order in which "auto" tries them."""
@@ -350,10 +349,9 @@ FIGURES = Registry(
         "IdentificationResult": "netctrl.plotting.identification:identification_figure",
         "IdentifiedModel": "netctrl.plotting.identification:model_figure",
         "MpccDesign": "netctrl.plotting.windows:window_figure",
-        "NetworkResult": "netctrl.plotting.networks:network_series",
         "PacingDesign": "netctrl.plotting.pacing:pacing_figure",
         "QueueDesign": "netctrl.report.certificates:queue_figure",
-        "SimulationResult": "netctrl.plotting.simulation:result_series",
+        "Result": "netctrl.plotting.results:result_figure",
         "StabilityMap": "netctrl.plotting.loops:stability_map",
     },
 )
@@ -372,6 +370,7 @@ REPORTS = Registry(
         "PacingDesign": "netctrl.report.designs:pacing_page",
         "QueueCertificate": "netctrl.report.certificates:certificate_page",
         "QueueDesign": "netctrl.report.designs:queue_page",
+        "KindResult": "netctrl.report.runs:result_page",
         "Result": "netctrl.report.runs:result_page",
     },
 )

@@ -293,7 +293,7 @@ def test_a_wrong_arrow_is_seen(source, code):
         ("design.arc.design", "from .loop import decide"),
         (
             "plotting",
-            "from netctrl.scenario.tcp_aqm.result import SimulationResult\nfrom netctrl.frequency import loop",
+            "from netctrl.scenario.result import Result\nfrom netctrl.frequency import loop",
         ),
         ("linux.agent.loop", "from netctrl.laws.aqm import arc"),
         ("cli.simulate", "from netctrl import sim, design"),

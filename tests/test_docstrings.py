@@ -37,12 +37,10 @@ HELD = {
     "netctrl.mpc.qp.program": ("QPSolution", "QuadraticProgram"),
     "netctrl.scenario.access.plan": ("AccessLinkTracking",),
     "netctrl.scenario.access.result": ("AccessLinkResult",),
-    "netctrl.scenario.bottleneck.result": ("BottleneckResult",),
     "netctrl.scenario.fabric.result": ("FabricResult",),
-    "netctrl.scenario.network.result": ("NetworkResult",),
     "netctrl.scenario.result": ("Result",),
     "netctrl.scenario.scenario": ("Time", "Traffic"),
-    "netctrl.scenario.tcp_aqm.result": ("SimulationResult",),
+    "netctrl.scenario.labelled": ("Labelled",),
 }
 HELD_NAMES = [(module, name) for module, names in HELD.items() for name in names]
 

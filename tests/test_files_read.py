@@ -31,7 +31,7 @@ from netctrl.model.signals import read_signals
 from netctrl.model.trace import read_trace
 from netctrl.scenario.network.sweep import read_sweep
 from netctrl.scenario.read import read_scenario_file as read_scenario
-from netctrl.scenario.tcp_aqm.result import read_result
+from netctrl.scenario.result_file import read_result
 
 Reader = Callable[[Any], Any]
 

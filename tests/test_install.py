@@ -130,7 +130,7 @@ from netctrl.__main__ import main
 for _ in range(2):  # the second time over the first one's files
     assert main(["design", "arc", "--N", "50", "-o", "arc.json", "--plot", "arc.png"]) == 0
 design = netctrl.read("arc.json")
-assert netctrl.simulate(design, engine="fluid").summary(100.0, 300.0).links[0].utilization > 0.97
+assert netctrl.simulate(design, engine="fluid").between(100.0, 300.0)["utilization", "bottleneck"] > 0.97
 assert main(["simulate", "--design", "arc.json", "--compare", "fluid,packet"]) == 0
 assert main(["simulate", "hftrac-testbed", "--runs", "2"]) == 0
 """

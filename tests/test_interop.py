@@ -49,7 +49,7 @@ def test_simulate_and_compare_take_names_and_files(tmp_path) -> None:
         text = re.sub(f"(?m)^{name} = .*$", f'{name} = "{value}"', text, count=1)
     (tmp_path / "short.toml").write_text(text)
     again = netctrl.simulate(tmp_path / "short.toml")
-    np.testing.assert_array_equal(again.backlog_bytes, result.backlog_bytes)
+    np.testing.assert_array_equal(again.series["backlog"], result.series["backlog"])
     netctrl.arc(50, 0.5, 10e6, simulation=False).save(tmp_path / "d.json")
     for asked in (netctrl.simulate, lambda name: netctrl.compare(name, ("fluid", "packet"))):
         with pytest.raises(InvalidValue, match="did you mean 'arc-staircase-bulk'") as refusal:

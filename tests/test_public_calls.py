@@ -68,12 +68,13 @@ INNER = {
     "netctrl.mpc.qp.program": "QPSolution QuadraticProgram",
     "netctrl.mpc.receding": "receding_controller start_receding step_receding",
     "netctrl.scenario.access.result": "AccessLinkResult AccessLinkSample",
-    "netctrl.scenario.bottleneck.result": "BottleneckResult",
     "netctrl.scenario.fabric.result": "FabricResult",
     "netctrl.scenario.network.policy": "Backpressure DesignPolicy Fifo HftracPolicy StaticPacing",
-    "netctrl.scenario.network.result": "NetworkResult",
+    "netctrl.scenario.figures": "Estimate Figure",
+    "netctrl.scenario.result": "Result",
+    "netctrl.scenario.labelled": "Labelled",
     "netctrl.scenario.network.sweep": "read_sweep",
-    "netctrl.scenario.tcp_aqm.result": "SimulationResult read_result",
+    "netctrl.scenario.result_file": "read_result",
     "netctrl.sim.access.run": "AccessLink control_access_link simulate_access_link",
     "netctrl.sim.access.track": "track_access_link",
     "netctrl.sim.bottleneck.run": "CoDel simulate_bottleneck",
@@ -326,17 +327,17 @@ def usual() -> dict[str, dict[str, Any]]:
 
 
 RESULTS = {
-    *("ArcDesign", "ConnetDesign", "HftracDesign", "PacingDesign", "BottleneckResult", "FabricResult"),
+    *("ArcDesign", "ConnetDesign", "HftracDesign", "PacingDesign", "Result", "FabricResult", "Figure", "Estimate"),
     *(
         "AccessLinkResult",
         "AccessLinkSample",
         "IdentificationResult",
         "MpcPlan",
-        "NetworkResult",
+        "Labelled",
         "BottleneckLink",
         "PiecewiseLaw",
     ),
-    *("QPSolution", "SimulationResult", "WindowTable", "NetctrlError", "InvalidValue", "InfeasibleProgram"),
+    *("QPSolution", "WindowTable", "NetctrlError", "InvalidValue", "InfeasibleProgram"),
     *("NoAdmissibleDesign", "IdentifiedModel", "AccessLink"),
 }
 """What netctrl makes and a user reads."""

@@ -46,8 +46,8 @@ def test_what_is_saved_is_read_back(tmp_path) -> None:
     line = Link(id="l", source="a", target="b", capacity=1e6)
     flows = BulkFlows(id="f", path=("l",), rtt=0.1, count=2)
     result = netctrl.simulate(netctrl.Scenario.of(name="s", duration=5.0, links=(line,), flows=(flows,)))
-    (tmp_path / "r.json").write_text(result.to_json())
-    assert np.array_equal(netctrl.read(tmp_path / "r.json").backlog_bytes, result.backlog_bytes)
+    result.save(tmp_path / "r.npz")
+    assert np.array_equal(netctrl.read(tmp_path / "r.npz").series["backlog"], result.series["backlog"])
 
 
 def test_tables_are_rates_signals_or_round_trips(tmp_path) -> None:

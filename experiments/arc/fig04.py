@@ -18,9 +18,9 @@ from netctrl.laws.aqm.arc import ArcQueue, RateError
 from netctrl.model.design.arc import ArcSetting
 from netctrl.plants.linearize import arc_loop
 from netctrl.scenario.links import Link
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
-from netctrl.scenario.tcp_aqm.result import SimulationResult
 from netctrl.sim.tcp_aqm.run import simulate
 
 ALPHA, EPOCH, FLOWS, RTT = 1.12e-3, 0.2, 35, 0.1
@@ -59,18 +59,18 @@ def slow_frequency(frequency: float) -> float:
     return abs(frequency - 2.0 * math.pi * round(frequency * EPOCH / (2.0 * math.pi)) / EPOCH)
 
 
-def amplitude_at(result: SimulationResult, frequency: float) -> float:
+def amplitude_at(result: Result, frequency: float) -> float:
     """Amplitude of the throughput at a frequency, by least squares after the transient [Mbit/s]."""
     chosen = result.time_s > SETTLED
     t = result.time_s[chosen] - 0.5 * result.scenario.interval
-    y = result.departed_bytes[0, chosen] * 8e-6 / result.scenario.interval
+    y = result.series["departed"][0, chosen] * 8e-6 / result.scenario.interval
     basis = np.stack([np.sin(frequency * t), np.cos(frequency * t), np.ones_like(t), t], axis=1)
     found = np.linalg.lstsq(basis, y, rcond=None)[0]
     return float(np.hypot(found[0], found[1]))
 
 
-def throughput(result: SimulationResult) -> float:
-    return result.summary(SETTLED).links[0].throughput_bit_per_s / 1e6
+def throughput(result: Result) -> float:
+    return result.between(SETTLED)["throughput", result.links[0]] / 1e6
 
 
 def main(*, full: bool = False) -> Outcome:
@@ -115,7 +115,7 @@ def main(*, full: bool = False) -> Outcome:
     return Outcome("fig04", "arc", data, draw(cases, runs), computed)
 
 
-def draw(cases: list[tuple[float, float]], runs: dict[str, list[SimulationResult]]) -> Figure:
+def draw(cases: list[tuple[float, float]], runs: dict[str, list[Result]]) -> Figure:
     figure = Figure(figsize=(11.0, 6.4), layout="constrained")
     panels = figure.subplots(2, 2, sharex=True).T
     styles = {"fluid": ("#1f4e9c", 1.6, 3), "ns-3": ("#b45f06", 0.8, 2)}
@@ -124,7 +124,7 @@ def draw(cases: list[tuple[float, float]], runs: dict[str, list[SimulationResult
         for name, results in runs.items():
             result = results[k]
             colour, width, order = styles[name]
-            y = (result.departed_bytes[0] * 8e-6 / result.scenario.interval)[: len(result.time_s) // 10 * 10]
+            y = (result.series["departed"][0] * 8e-6 / result.scenario.interval)[: len(result.time_s) // 10 * 10]
             axes.plot(
                 np.arange(len(y) // 10) + 0.5,
                 y.reshape(-1, 10).mean(axis=1),

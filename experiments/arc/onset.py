@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pandas as pd
-from common import Outcome
+from common import Outcome, sampled, used, variation
 from matplotlib.figure import Figure
 from packets import available, run_all
 
@@ -16,9 +16,9 @@ from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.model.design.arc import ArcSetting
 from netctrl.plants.tcp_response import arc_response
 from netctrl.scenario.links import Link
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
-from netctrl.scenario.tcp_aqm.result import SimulationResult
 from netctrl.sim.tcp_aqm.onset import arc_onset
 from netctrl.sim.tcp_aqm.run import simulate
 
@@ -56,10 +56,10 @@ def scenario(alpha: float, duration: float, seed: int = 1) -> Scenario:
     return Scenario.of(name=name, duration=duration, warmup=SETTLED, links=(line,), flows=(flows,), seed=seed)
 
 
-def epochs_of(result: SimulationResult) -> np.ndarray:
+def epochs_of(result: Result) -> np.ndarray:
     """The probability of each epoch after the transient."""
     chosen = result.time_s > SETTLED
-    return result.probability[0, chosen][5::10]
+    return result.series["probability"][0, chosen][5::10]
 
 
 def period(p: np.ndarray, epoch: float = 1.0) -> float:
@@ -89,16 +89,16 @@ def main(*, full: bool = False) -> Outcome:
     rows = []
     for name, results in runs.items():
         for ratio, result in zip(RATIOS, results, strict=True):
-            link = result.summary().links[0]
+            link, chosen = result.links[0], sampled(result, "probability", result.links[0])
             rows.append(
                 {
                     "simulator": name,
                     "ratio": ratio,
-                    "utilization": link.utilization,
-                    "backlog_mean_kb": link.backlog_mean_bytes / 1e3,
-                    "probability_mean": link.probability_mean,
-                    "probability_cv": link.probability_cv,
-                    "period_s": period(epochs_of(result)) if link.probability_cv > 1e-3 else math.nan,
+                    "utilization": used(result, link),
+                    "backlog_mean_kb": result["backlog", link] / 1e3,
+                    "probability_mean": float(chosen.mean()),
+                    "probability_cv": variation(chosen),
+                    "period_s": period(epochs_of(result)) if variation(chosen) > 1e-3 else math.nan,
                     "predicted_period_s": expected,
                 }
             )
@@ -110,7 +110,7 @@ def main(*, full: bool = False) -> Outcome:
     return Outcome("onset", "arc", data, draw(runs, onsets, data), computed)
 
 
-def draw(runs: dict[str, list[SimulationResult]], onsets: dict[str, float], data: pd.DataFrame) -> Figure:
+def draw(runs: dict[str, list[Result]], onsets: dict[str, float], data: pd.DataFrame) -> Figure:
     figure = Figure(figsize=(12.0, 6.8), layout="constrained")
     left, right = figure.subfigures(1, 2, width_ratios=(2.0, 1.0))
     panels = left.subplots(len(RATIOS), 1, sharex=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from common import Outcome
+from common import Outcome, used
 from matplotlib.figure import Figure
 from packets import available, run_all
 
@@ -72,17 +72,18 @@ def main(*, full: bool = False) -> Outcome:
     if available():
         results["ns-3"] = run_all(halves)
     rows = []
-    for name, pair in results.items():
-        for link in (link for result in pair for link in result.summary().links):
+    for simulator, pair in results.items():
+        for result, name in [(each, name) for each in pair for name in each.links]:
+            link = result.of(name)
             rows.append(
                 {
-                    "queue": link.id,
-                    "simulator": name,
-                    "utilization": link.utilization,
-                    "backlog_mean_kb": link.backlog_mean_bytes / 1e3,
-                    "backlog_std_kb": link.backlog_std_bytes / 1e3,
-                    "signal": link.marking_ratio + link.loss_ratio,
-                    "loss": link.loss_ratio,
+                    "queue": name,
+                    "simulator": simulator,
+                    "utilization": used(result, name),
+                    "backlog_mean_kb": link["backlog"] / 1e3,
+                    "backlog_std_kb": link["backlog std"] / 1e3,
+                    "signal": link["marks"] + link["loss"],
+                    "loss": link["loss"],
                 }
             )
     data = pd.DataFrame(rows)

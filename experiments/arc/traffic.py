@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 import pandas as pd
-from common import verdicts
+from common import sampled, used, variation, verdicts
 from matplotlib.figure import Figure
 from packets import available, run_all
 from study_files import RESULTS, write_record, write_runs
@@ -21,10 +21,11 @@ from netctrl.laws.aqm.avq import AvqQueue
 from netctrl.laws.aqm.pi import PiQueue
 from netctrl.laws.aqm.records import DropTailQueue, Queue
 from netctrl.laws.aqm.sfc import SfcQueue
+from netctrl.scenario.figures import SHORT_OBJECT_BYTES
 from netctrl.scenario.read import read_scenario_file as read_scenario
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import WebFlows
-from netctrl.scenario.tcp_aqm.result import SHORT_OBJECT_BYTES, SimulationResult
 from netctrl.sim.tcp_aqm.run import simulate_many
 
 SEEDS = (1, 2, 3, 4, 5)
@@ -155,7 +156,7 @@ def shortened(scenario: Scenario, factor: float, keep: float = 1.0) -> Scenario:
     )
 
 
-def fluid(study: Study) -> dict[str, list[SimulationResult]]:
+def fluid(study: Study) -> dict[str, list[Result]]:
     """Every scheme that the fluid has for the study and every seed in it, in full length.
 
     It lacks drop-tail where few flows overflow one of several links.
@@ -169,7 +170,7 @@ def fluid(study: Study) -> dict[str, list[SimulationResult]]:
     return {scheme: results[i * k : (i + 1) * k] for i, scheme in enumerate(schemes)}
 
 
-def ns3(study: Study, seeds: Sequence[int] = (1,)) -> dict[str, list[SimulationResult]]:
+def ns3(study: Study, seeds: Sequence[int] = (1,)) -> dict[str, list[Result]]:
     """Every scheme and seed in ns-3; nothing where there is none."""
     if not available():
         return {}
@@ -178,39 +179,38 @@ def ns3(study: Study, seeds: Sequence[int] = (1,)) -> dict[str, list[SimulationR
     return {scheme: results[i * k : (i + 1) * k] for i, scheme in enumerate(study.schemes)}
 
 
-def table(study: Study, results: Mapping[str, Sequence[SimulationResult]]) -> pd.DataFrame:
+def table(study: Study, results: Mapping[str, Sequence[Result]]) -> pd.DataFrame:
     """One row a scheme, seed and phase."""
     rows = []
     for scheme, runs in results.items():
         for result in runs:
-            row = [link.id for link in result.scenario.links].index(study.link)
             for phase in study.phases:
                 if phase.stop > result.time_s[-1] * (1.0 + 1e-9):
                     continue
-                found = result.summary(phase.start, phase.stop)
-                link, web = found.links[row], found.responses
+                found = result.between(phase.start, phase.stop)
+                link, chosen = found.of(study.link), sampled(found, "probability", study.link)
                 rows.append(
                     {
                         "simulator": result.simulator,
                         "scheme": scheme,
                         "seed": result.scenario.seed,
                         "phase": phase.name,
-                        "throughput_mbit_s": link.throughput_bit_per_s / 1e6,
-                        "utilization": link.utilization,
-                        "backlog_mean_kb": link.backlog_mean_bytes / 1e3,
-                        "backlog_std_kb": link.backlog_std_bytes / 1e3,
-                        "backlog_p95_kb": link.backlog_quantiles_bytes[2] / 1e3,
-                        "loss": link.loss_ratio,
-                        "marking": link.marking_ratio,
-                        "probability_mean": link.probability_mean,
-                        "probability_cv": link.probability_cv,
-                        "response_mean_s": math.nan if web is None else web.mean_s,
+                        "throughput_mbit_s": link["throughput"] / 1e6,
+                        "utilization": used(found, study.link),
+                        "backlog_mean_kb": link["backlog"] / 1e3,
+                        "backlog_std_kb": link["backlog std"] / 1e3,
+                        "backlog_p95_kb": float(np.quantile(sampled(found, "backlog", study.link), 0.95)) / 1e3,
+                        "loss": link["loss"],
+                        "marking": link["marks"],
+                        "probability_mean": float(chosen.mean()),
+                        "probability_cv": variation(chosen),
+                        "response_mean_s": found.measures().get(("response", "short objects"), math.nan),
                     }
                 )
     return pd.DataFrame(rows)
 
 
-def series(study: Study, results: Mapping[str, Sequence[SimulationResult]], bins: int = 200) -> pd.DataFrame:
+def series(study: Study, results: Mapping[str, Sequence[Result]], bins: int = 200) -> pd.DataFrame:
     """Means over `bins` parts of the first seed's run."""
     parts = []
     for scheme, runs in results.items():
@@ -223,15 +223,15 @@ def series(study: Study, results: Mapping[str, Sequence[SimulationResult]], bins
             return values[row, : count * width].reshape(count, width)
 
         seconds = width * result.scenario.interval
-        arrived, lost = blocks(result.arrived_bytes).sum(axis=1), blocks(result.lost_bytes).sum(axis=1)
+        arrived, lost = blocks(result.series["arrived"]).sum(axis=1), blocks(result.series["lost"]).sum(axis=1)
         part = {
             "simulator": result.simulator,
             "scheme": scheme,
             "time_s": seconds * (np.arange(count) + 0.5),
-            "backlog_kb": blocks(result.backlog_bytes).mean(axis=1) / 1e3,
-            "throughput_mbit_s": blocks(result.departed_bytes).sum(axis=1) * 8e-6 / seconds,
+            "backlog_kb": blocks(result.series["backlog"]).mean(axis=1) / 1e3,
+            "throughput_mbit_s": blocks(result.series["departed"]).sum(axis=1) * 8e-6 / seconds,
             "loss_percent": 100.0 * np.divide(lost, arrived, out=np.zeros_like(lost), where=arrived > 0.0),
-            "probability": blocks(result.probability).mean(axis=1),
+            "probability": blocks(result.series["probability"]).mean(axis=1),
         }
         if any(isinstance(group, WebFlows) for group in result.scenario.flows):
             part["response_s"] = _responses(result, seconds, count)
@@ -239,17 +239,18 @@ def series(study: Study, results: Mapping[str, Sequence[SimulationResult]], bins
     return pd.concat(parts, ignore_index=True)
 
 
-def _responses(result: SimulationResult, seconds: float, count: int) -> np.ndarray:
+def _responses(result: Result, seconds: float, count: int) -> np.ndarray:
     """Mean response time of the short objects asked for in each part; NaN where there is none."""
-    short = result.response_bytes < SHORT_OBJECT_BYTES
-    slots = (result.response_start_s[short] / seconds).astype(int)
+    found = result.transfers
+    short = (found["size"] < SHORT_OBJECT_BYTES) & np.isfinite(found["duration"])
+    slots = (found["start"][short] / seconds).astype(int)
     inside = slots < count
-    sums = np.bincount(slots[inside], weights=result.response_s[short][inside], minlength=count)
+    sums = np.bincount(slots[inside], weights=found["duration"][short][inside], minlength=count)
     number = np.bincount(slots[inside], minlength=count)
     return np.divide(sums, number, out=np.full(count, np.nan), where=number > 0)
 
 
-def keep(study: Study, scheme: str, result: SimulationResult) -> None:
+def keep(study: Study, scheme: str, result: Result) -> None:
     """Add one full run in ns-3 to data/results/: its row for each phase, the first seed's series, its provenance."""
     for part, made in (("", table), ("-series", series)):
         path = RESULTS / f"{study.name}-ns3{part}.csv"

@@ -12,7 +12,7 @@ from rows import Row, against, alternate
 from netctrl.certificates.box import Where, box_of
 from netctrl.certificates.certify import certify, subject_of
 from netctrl.certificates.loops import box_loops, classes_of, read_mixture
-from netctrl.certificates.map import margin_map
+from netctrl.certificates.search import margin_map
 from netctrl.certificates.shipped import SHIPPED
 from netctrl.frequency.sampled_stability import stable_gains
 

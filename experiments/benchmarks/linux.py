@@ -15,7 +15,7 @@ from rows import Row, against, alternate
 
 from netctrl.linux.kernel.netlink import ROOT, RouteSocket
 from netctrl.linux.kernel.qdisc import TbfOptions
-from netctrl.linux.testbed.namespace import inside, make_namespace
+from netctrl.linux.namespace import inside, make_namespace
 
 HANDLE = 0x7C010000
 BURST, LIMIT = 20_000, 100_000

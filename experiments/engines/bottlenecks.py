@@ -88,7 +88,7 @@ def main() -> int:
         limit = 0.16 * 10.0 ** (margins.gain_margin_db / 20.0)
         for share in SHARES:
             result = netctrl.simulate(scenario(lot, share * limit), engine="packet")
-            delays = 1e3 * result.delay_s[:, result.time_s > WARM_UP]
+            delays = 1e3 * result.series["delay"][:, result.time_s > WARM_UP]
             for link, delay in zip(result.scenario.links, delays, strict=True):
                 rows.append(
                     {

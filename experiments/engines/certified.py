@@ -27,8 +27,8 @@ from netctrl.certificates.certify import certify, subject_of
 from netctrl.certificates.loops import classes_of, read_mixture
 from netctrl.certificates.record import SampledLoop
 from netctrl.checks.engines import check_packets
+from netctrl.checks.laws import KERNEL_HZ
 from netctrl.checks.point import point_of
-from netctrl.checks.queues import KERNEL_HZ
 from netctrl.errors import InvalidValue
 from netctrl.frequency.sampled_stability import stable_gains
 from netctrl.plants.queues.queue_loop import QueueLoop

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from common import used
 from scipy import stats
 
 import netctrl
@@ -70,10 +71,10 @@ def scenario(rate: float, rtt: float, seed: int, prague: str | CapSender, counts
 def found(rate: float, rtt: float, seed: int, prague: str | CapSender, counts: tuple[int, int] = (1, 1)) -> Found:
     result = simulate_packets(scenario(rate, rtt, seed, prague, counts))
     late = result.time_s > WARM_UP
-    carried = result.carried_bytes[:, late].sum(axis=1)
-    trips = result.rtt_s[:, late]
+    carried = result.series["payload"][:, late].sum(axis=1)
+    trips = result.series["rtt"][:, late]
     low, classic = (1e3 * (each[each > 0.0] - rtt - 8.0 * PACKET / rate) for each in trips)
-    utilization = result.summary().links[0].utilization
+    utilization = used(result, result.links[0])
     ratio = carried[0] / carried[1] * counts[1] / counts[0]
     return Found(ratio, float(np.quantile(low, 0.99)), float(classic.mean()), utilization)
 
@@ -160,11 +161,11 @@ def mixture(classic: str, rtt: float, count: int, seed: int, prague: str | CapSe
 def point(whole: Scenario, engine: str) -> Point:
     result = netctrl.simulate(whole, engine)
     late = result.time_s > whole.warmup
-    carried = result.carried_bytes[:, late].sum(axis=1)
-    trips = result.rtt_s[1, late]
+    carried = result.series["payload"][:, late].sum(axis=1)
+    trips = result.series["rtt"][1, late]
     sent = 8.0 * PACKET / whole.links[0].capacity if engine == "packet" else 0.0
     wait = trips[trips > 0.0].mean() - whole.flows[1].rtt[0] - sent
-    return Point(carried[0] / carried[1], 1e3 * wait, float(np.sqrt(result.probability[0, late]).mean()))
+    return Point(carried[0] / carried[1], 1e3 * wait, float(np.sqrt(result.series["probability"][0, late]).mean()))
 
 
 def fluid_table() -> pd.DataFrame:
@@ -229,11 +230,11 @@ def ns3_table() -> pd.DataFrame:
             late = result.time_s > whole.warmup
             found = []
             for k in range(REPEATED * number, REPEATED * (number + 1)):
-                low, high = result.rtt_s[2 * k : 2 * k + 2, late]
+                low, high = result.series["rtt"][2 * k : 2 * k + 2, late]
                 sent = 8.0 * PACKET / rate * (2.0 if engine == "ns3" else 1.0)
                 waits = [1e3 * (each[each > 0.0].mean() - rtt - sent) for each in (low, high)]
-                carried = result.carried_bytes[2 * k : 2 * k + 2, late].sum(axis=1)
-                found.append([carried[0] / carried[1], *waits, np.sqrt(result.probability[k, late]).mean()])
+                carried = result.series["payload"][2 * k : 2 * k + 2, late].sum(axis=1)
+                found.append([carried[0] / carried[1], *waits, np.sqrt(result.series["probability"][k, late]).mean()])
             for what, values in zip(
                 ("ratio", "L wait [ms]", "C wait [ms]", "p'"), zip(*found, strict=True), strict=True
             ):

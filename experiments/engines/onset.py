@@ -70,9 +70,8 @@ def main(argv: list[str]) -> int:
     rows = []
     for axis, point in zip(axes, points, strict=True):
         result = netctrl.simulate(scenario(point), "kernel")
-        delay = 1e3 * 8.0 * result.backlog_bytes[0] / point.rate
+        delay = 1e3 * 8.0 * result.series["backlog"][0] / point.rate
         later = delay[result.time_s > WARM_UP]
-        link = result.summary().links[0]
         rows.append(
             {
                 "queue": point.kind,
@@ -81,7 +80,7 @@ def main(argv: list[str]) -> int:
                 "window [packet]": f"{point.rate * (point.rtt + later.mean() / 1e3) / (8.0 * PACKET * COUNT):.2g}",
                 "queueing delay [ms]": f"{later.mean():.3g} ± {later.std():.2g}",
                 "5 to 95 %": f"{np.quantile(later, 0.05):.2g} to {np.quantile(later, 0.95):.3g}",
-                "utilization": f"{link.utilization:.3f}",
+                "utilization": f"{result['utilization', result.links[0]]:.3f}",
             }
         )
         shown = (result.time_s > WARM_UP) & (result.time_s <= WARM_UP + SHOWN)

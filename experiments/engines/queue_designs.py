@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from netctrl.certificates.box import box_of
-from netctrl.certificates.subject import pi2
+from netctrl.certificates.pi_laws import pi2
 from netctrl.design.queue.design import queue_design
 from netctrl.design.queue.samples import sampled_disk_margin
 from netctrl.units import packets_per_second

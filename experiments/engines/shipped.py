@@ -11,9 +11,9 @@ from pathlib import Path
 import pandas as pd
 
 from netctrl.certificates.certify import certify, subject_of
-from netctrl.certificates.ecn.subjects import EcnSubject
-from netctrl.certificates.map import margin_map
+from netctrl.certificates.ecn import EcnSubject
 from netctrl.certificates.record import QueueCertificate, span_text
+from netctrl.certificates.search import margin_map
 from netctrl.certificates.shipped import CORE, HOME, SHIPPED, Shipped, certify_shipped
 from netctrl.errors import Status
 from netctrl.plotting.certificates import margins_figure

@@ -87,7 +87,7 @@ def unused(place: Place, engine: str, queue: Any, apart: bool, sender: str = "dc
         packet_size=PACKET,
         interval=place.rtt,
     )
-    sent = netctrl.simulate(scenario, engine).departed_bytes[0]
+    sent = netctrl.simulate(scenario, engine).series["departed"][0]
     return 1.0 - float(sent[len(sent) // 2 :].mean()) * 8.0 / place.rtt / place.rate
 
 

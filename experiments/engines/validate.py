@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 import pandas as pd
+from common import used
 from matplotlib.figure import Figure
 from packets import run_ns3
 from study_files import RESULTS, write_record, write_runs
@@ -30,11 +31,11 @@ from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DropTailQueue, Queue
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.laws.aqm.sfc import SfcQueue
+from netctrl.scenario.figures import estimate
 from netctrl.scenario.links import Link
-from netctrl.scenario.network.result import estimate
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
-from netctrl.scenario.tcp_aqm.result import SimulationResult
 from netctrl.sim.packet.run import simulate_packets
 
 PACKET = 1500
@@ -51,7 +52,7 @@ QUEUES: dict[str, Queue] = {
 }
 """Of the laws' own settings, but for epochs that are made for a minute and not for an hour."""
 FLUID, PACKETS, NS3, KERNEL = "fluid", "packet", "ns3", "kernel"
-RUNNERS: dict[str, Callable[[Scenario], SimulationResult]] = {
+RUNNERS: dict[str, Callable[[Scenario], Result]] = {
     FLUID: lambda scenario: netctrl.simulate(scenario, FLUID),
     PACKETS: simulate_packets,
     NS3: run_ns3,
@@ -198,15 +199,16 @@ def run_all(engines: Sequence[str], number: int, case: Any, scenario: Scenario) 
     return Done(number, rows, made)
 
 
-def measured(result: SimulationResult) -> dict[str, float]:
-    link = result.summary().links[0]
+def measured(result: Result) -> dict[str, float]:
+    name = result.links[0]
+    link = result.of(name)
     return {
-        "throughput_mbit_s": link.throughput_bit_per_s / 1e6,
-        "utilization": link.utilization,
-        "queue_packets": link.backlog_mean_bytes / PACKET,
-        "deviation_packets": link.backlog_std_bytes / PACKET,
-        "loss": link.loss_ratio,
-        "marks": link.marking_ratio,
+        "throughput_mbit_s": link["throughput"] / 1e6,
+        "utilization": used(result, name),
+        "queue_packets": link["backlog"] / PACKET,
+        "deviation_packets": link["backlog std"] / PACKET,
+        "loss": link["loss"],
+        "marks": link["marks"],
     }
 
 

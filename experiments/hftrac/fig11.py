@@ -96,7 +96,7 @@ def greatest(network: Network, std: float) -> pd.DataFrame:
 
     def loss(policy: Policy) -> float:
         desired = requested.replace(control=policy, utilization=fifo.utilization)
-        return simulate_network(desired, law(desired), runs=RUNS, watch=False).summary().loss_ratio.mean
+        return simulate_network(desired, law(desired), runs=RUNS, watch=False)["loss", "network"]
 
     for name, way in PACED.items():
         value = min(FACTORS if way is STATIC else MUS, key=lambda each: loss(way.at(each)))

@@ -21,8 +21,8 @@ from hftrac.packet_study import Case, PacketStudy, kept_runs, means, short
 from matplotlib.figure import Figure
 
 from netctrl.model.network import Network
-from netctrl.scenario.network.result import NetworkResult
 from netctrl.scenario.network.traffic import Demands, LongRangeTraffic, TcpDemand
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 
 LEVELS = (5.0, 15.0, 20.0, 25.0)
@@ -76,17 +76,15 @@ def requested(case: Case, seconds: float) -> Scenario:
     )
 
 
-def of_result(result: NetworkResult) -> dict[str, float]:
-    tcp = result.tcp
-    if tcp is None:
-        raise ValueError("a result without TCP")
-    lost = 100.0 * result.lost_bytes[0] / result.offered_bytes[0]
+def of_result(result: Result) -> dict[str, float]:
+    figures = result.figures()
+    lost = 100.0 * result.totals["lost"][0] / result.totals["entered"][0]
     return {
-        "goodput": tcp.goodput_bit_per_s[0, 0] / MEGA,
-        "loss": 100.0 * result.loss_ratio[0],
-        "round_trip": 1e3 * tcp.round_trip_s[0, 0],
-        "sent_again": 100.0 * tcp.retransmission_ratio[0, 0],
-        "backlog": result.backlog_bytes[0].sum() / 1e3,
+        "goodput": figures["goodput", "p1"][0] / MEGA,
+        "loss": 100.0 * figures["loss", "network"][0],
+        "round_trip": 1e3 * figures["rtt", "p1"][0],
+        "sent_again": 100.0 * figures["resent", "p1"][0],
+        "backlog": result.totals["backlog"][0].sum() / 1e3,
         **{f"lost_{name}": share for name, share in zip(result.links, lost, strict=True)},
     }
 

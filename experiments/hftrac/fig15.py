@@ -25,8 +25,8 @@ from matplotlib.figure import Figure
 from netctrl.laws.aqm.pi import PiQueue
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.model.network import Network
-from netctrl.scenario.network.result import NetworkResult
 from netctrl.scenario.network.traffic import Demands, LongRangeTraffic, TcpDemand
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 
 PACKET = 1000
@@ -75,7 +75,7 @@ def requested(case: Case, seconds: float) -> Scenario:
     )
 
 
-def of_result(result: NetworkResult) -> dict[str, float]:
+def of_result(result: Result) -> dict[str, float]:
     return at_link(result, "s3d", PACKET)
 
 

@@ -27,8 +27,8 @@ from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.model.network import Demand, Link, Network
 from netctrl.ns3.network.render import PACKET_SIZE
-from netctrl.scenario.network.result import NetworkResult
 from netctrl.scenario.network.traffic import Demands, LongRangeTraffic, TcpDemand
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 
 SENDERS = ("STTL", "SNVA", "LOSA", "HSTN")
@@ -80,7 +80,7 @@ def requested(case: Case, seconds: float) -> Scenario:
     )
 
 
-def of_result(result: NetworkResult) -> dict[str, float]:
+def of_result(result: Result) -> dict[str, float]:
     return at_link(result, "edge", PACKET_SIZE)
 
 

@@ -20,7 +20,7 @@ from netctrl.errors import InvalidValue
 from netctrl.model.law import LinkRateLaw
 from netctrl.model.network import Link, Network, Node
 from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Policy, StaticPacing
-from netctrl.scenario.network.result import NetworkResult
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.run import simulate_network
 from netctrl.sim.network.tune import LawOf
@@ -80,24 +80,26 @@ def measure(
     requested: Scenario, runs: int = RUNS, first_run: int = FRESH, law: LawOf = netctrl.scenario_law
 ) -> dict[str, float]:
     """Loss [%] and mean queue of a link [kbit] with half widths of their 95 % intervals."""
-    found = simulate_network(requested, law(requested), runs=runs, first_run=first_run, watch=False).summary()
-    loss, backlog, kbit = found.loss_ratio, found.backlog_bytes, BITS_PER_BYTE / 1e3 / len(found.links)
+    found = simulate_network(requested, law(requested), runs=runs, first_run=first_run, watch=False)
+    loss, backlog, throughput = (found.interval(what, "network") for what in ("loss", "backlog", "throughput"))
+    kbit = BITS_PER_BYTE / 1e3 / len(found.links)
     return {
         "loss": 100.0 * loss.mean,
         "loss_half": 100.0 * (loss.half_width or 0.0),
         "queue": kbit * backlog.mean,
         "queue_half": kbit * (backlog.half_width or 0.0),
-        "throughput": found.throughput_bit_per_s.mean / MEGA,
-        "throughput_half": (found.throughput_bit_per_s.half_width or 0.0) / MEGA,
+        "throughput": throughput.mean / MEGA,
+        "throughput_half": (throughput.half_width or 0.0) / MEGA,
     }
 
 
 def decrease(first: Scenario, second: Scenario, runs: int = RUNS) -> Measured:
     """Of the loss, from one scenario to another under the same demands, over the first's mean; with its interval."""
-    one, other = (
-        simulate_network(requested, netctrl.scenario_law(requested), runs=runs, first_run=FRESH, watch=False).loss_ratio
+    found = (
+        simulate_network(requested, netctrl.scenario_law(requested), runs=runs, first_run=FRESH, watch=False)
         for requested in (first, second)
     )
+    one, other = (each.figures()["loss", "network"] for each in found)
     return measured((one - other) / one.mean())
 
 
@@ -186,15 +188,15 @@ def row(data: pd.DataFrame, **desired: Any) -> pd.Series:
     return data.iloc[0]
 
 
-def at_link(result: NetworkResult, link: str, packet: float) -> dict[str, float]:
+def at_link(result: Result, link: str, packet: float) -> dict[str, float]:
     """The first run at a link: utilization [%], its queue and all queues [packet of so many bytes], all loss [%]."""
-    at, backlog = result.links.index(link), result.backlog_bytes[0]
-    carried = BITS_PER_BYTE * result.departed_bytes[0, at]
+    at, backlog = result.links.index(link), result.totals["backlog"][0]
+    carried = BITS_PER_BYTE * result.totals["departed"][0, at]
     return {
-        "utilization": 100.0 * carried / (result.seconds * result.capacity_bit_per_s[at]),
+        "utilization": 100.0 * carried / (result.seconds * result.totals["capacity"][at]),
         "backlog": backlog[at] / packet,
         "backlog_all": backlog.sum() / packet,
-        "loss": 100.0 * result.loss_ratio[0],
+        "loss": 100.0 * result.figures()["loss", "network"][0],
     }
 
 

@@ -15,7 +15,8 @@ from packets import available, network_runs, run_networks
 from study_files import RESULTS, read_runs, write_record, write_runs
 
 from netctrl.ns3.network.render import PACKET_SIZE
-from netctrl.scenario.network.result import NetworkResult, estimate
+from netctrl.scenario.figures import estimate
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 
 Case = tuple[Hashable, ...]
@@ -31,13 +32,13 @@ class PacketStudy:
     cases: Sequence[Case]
     scenario: Callable[[Case, float], Scenario]
     """Of a case, for so many seconds that count."""
-    measure: Callable[[NetworkResult], Mapping[str, float]]
+    measure: Callable[[Result], Mapping[str, float]]
     """Of a result of one run."""
     seconds: float
     runs: int = 5
     packet_size: int = PACKET_SIZE
 
-    def row(self, case: Case, run: int, result: NetworkResult) -> dict[str, object]:
+    def row(self, case: Case, run: int, result: Result) -> dict[str, object]:
         named = dict(zip(self.columns, case, strict=True))
         return named | {"run": run, "simulator": result.simulator} | dict(self.measure(result))
 
@@ -57,7 +58,7 @@ def make(study: PacketStudy, desired: Sequence[tuple[int, int]]) -> Iterator[tup
         yield study.cases[i], run
 
 
-def keep(study: PacketStudy, case: Case, run: int, result: NetworkResult) -> None:
+def keep(study: PacketStudy, case: Case, run: int, result: Result) -> None:
     """Add one full run to data/results/: its row, and where it comes from."""
     table, record = (RESULTS / f"{study.name}-ns3.{kind}" for kind in ("csv", "json"))
     rows = pd.DataFrame([study.row(case, run, result)])

@@ -26,6 +26,7 @@ from pathlib import Path
 
 import numpy as np
 
+from netctrl.linux import namespace
 from netctrl.linux.agent.links import KernelLinks
 from netctrl.linux.agent.log import AgentLog
 from netctrl.linux.agent.loop import Links, run_agent
@@ -36,7 +37,6 @@ from netctrl.linux.export.agent import AgentConfig, ControlledLink, Peer, agent_
 from netctrl.linux.export.agent_law import link_rate_table
 from netctrl.linux.kernel.netlink import ROOT, RouteSocket
 from netctrl.linux.kernel.qdisc import TbfOptions
-from netctrl.linux.testbed import namespace
 from netctrl.model.network import Demand, Link, Network
 from netctrl.units import parse_duration
 

@@ -18,20 +18,12 @@ import numpy as np
 from linux.connet_bursts import send_bursts
 from linux.connet_disciplines import release_at_instants, serve
 
+from netctrl.kernel.scenarios.traffic import constant_times, poisson_times
 from netctrl.linux.kernel.netlink import ROOT, Counters
+from netctrl.linux.pacing.transfer import TcpRun, send_tcp
+from netctrl.linux.processes import Job
 from netctrl.linux.testbed.bed import Testbed
-from netctrl.linux.testbed.netns_process import Job
-from netctrl.linux.testbed.schedules import constant_times, poisson_times
-from netctrl.linux.testbed.traffic import (
-    TcpRun,
-    UdpSource,
-    absorb_tcp,
-    open_tcp_sink,
-    open_udp_sink,
-    receive_udp,
-    send_tcp,
-    send_udp,
-)
+from netctrl.linux.testbed.traffic import UdpSource, absorb_tcp, open_tcp_sink, open_udp_sink, receive_udp, send_udp
 from netctrl.model.network import Link, Network
 from netctrl.units import BITS_PER_BYTE
 

@@ -24,7 +24,7 @@ from study_files import RESULTS, read_runs, write_record, write_runs
 import netctrl
 from netctrl.model.design.design import ConnetDesign, provenance
 from netctrl.model.fit import IdentificationResult
-from netctrl.scenario.network.result import estimate
+from netctrl.scenario.figures import estimate
 
 NAME = "linux-connet"
 REPEATS = (1, 2, 3, 4, 5)

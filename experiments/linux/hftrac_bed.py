@@ -26,22 +26,14 @@ from linux.iproute import program
 from linux.stream import TAP, Streamed, round_trips, send_frames, tap
 
 from netctrl.errors import NetctrlError
+from netctrl.kernel.scenarios.traffic import series_times
 from netctrl.linux.export.agent_law import LinkRateTable
 from netctrl.linux.kernel.netlink import ROOT, RouteSocket, classid
 from netctrl.linux.kernel.qdisc import FifoOptions, HtbClassOptions, HtbOptions
+from netctrl.linux.pacing.transfer import TcpRun, send_tcp
+from netctrl.linux.processes import Job
 from netctrl.linux.testbed.bed import Testbed
-from netctrl.linux.testbed.netns_process import Job
-from netctrl.linux.testbed.schedules import series_times
-from netctrl.linux.testbed.traffic import (
-    Sent,
-    TcpRun,
-    UdpSource,
-    absorb_tcp,
-    open_tcp_sink,
-    open_udp_sink,
-    send_tcp,
-    send_udp,
-)
+from netctrl.linux.testbed.traffic import Sent, UdpSource, absorb_tcp, open_tcp_sink, open_udp_sink, send_udp
 from netctrl.model.network import Network
 from netctrl.plants.routing import at_utilization, routing
 from netctrl.scenario.scenario import Scenario

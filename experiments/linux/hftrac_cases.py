@@ -12,7 +12,8 @@ from linux.hftrac_network import FRAME, PUBLISHED, SAME, WAYS, Case, scenario
 
 import netctrl
 from netctrl.model.network import Link
-from netctrl.scenario.network.result import NetworkResult, estimate
+from netctrl.scenario.figures import estimate
+from netctrl.scenario.result import Result
 from netctrl.sim.network.run import simulate_network
 from netctrl.units import BITS_PER_BYTE
 
@@ -81,14 +82,14 @@ def tuned(figure: str, x: float, way: str) -> float:
 
     def price(value: float) -> tuple[float, float]:
         found = foreseen(Case(figure, x, way, value), TRIED_S, 3.0, TRIED, FIRST_TRIED)
-        return float(found.loss_ratio.mean()), float(found.backlog_bytes.sum(axis=1).mean())
+        return float(found.figures()["loss", "network"].mean()), float(found.totals["backlog"].sum(axis=1).mean())
 
     return min(FACTORS if way == "static" else MUS, key=price)
 
 
 def foreseen(
     case: Case, seconds: float, warmup: float, runs: int, first_run: int = 0, *, whole: bool = False
-) -> NetworkResult:
+) -> Result:
     """The fluid's, with the kernel's very demands; with `whole` its buffers are rounded down to whole frames."""
     requested = scenario(case, seconds, warmup)
     if whole:
@@ -105,8 +106,8 @@ def _whole(link: Link) -> Link:
 def foreseen_rows(case: Case, seconds: float, warmup: float, runs: int) -> pd.DataFrame:
     """Loss [%] and mean queue of a link [kbit] of each run in the fluid."""
     found = foreseen(case, seconds, warmup, runs)
-    queue = found.backlog_bytes.mean(axis=1) * BITS_PER_BYTE / 1e3
-    rows = {"run": range(runs), "fluid_loss": 100.0 * found.loss_ratio, "fluid_queue_kbit": queue}
+    queue = found.totals["backlog"].mean(axis=1) * BITS_PER_BYTE / 1e3
+    rows = {"run": range(runs), "fluid_loss": 100.0 * found.figures()["loss", "network"], "fluid_queue_kbit": queue}
     return pd.DataFrame(rows).assign(**case._asdict())
 
 

@@ -39,7 +39,8 @@ def main(*, full: bool = False) -> Outcome:
 def whole_frames() -> float:
     """What the fluid's coordinated control loses more, at mu = 0.1, where buffers hold whole frames only."""
     case, seconds = Case("6a", LOAD, "coordinated", 0.1), FIGURES["6a"].seconds
-    losses = [foreseen(case, seconds, WARM_UP, len(REPEATS), whole=whole).loss_ratio.mean() for whole in (False, True)]
+    found = [foreseen(case, seconds, WARM_UP, len(REPEATS), whole=whole) for whole in (False, True)]
+    losses = [each.figures()["loss", "network"].mean() for each in found]
     return float(losses[1] / losses[0] - 1.0)
 
 

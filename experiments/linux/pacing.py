@@ -21,12 +21,12 @@ import pandas as pd
 
 import netctrl
 from netctrl.errors import NetctrlError
+from netctrl.kernel.scenarios.traffic import constant_times
 from netctrl.linux.pacing.socket import paced_transfer
+from netctrl.linux.pacing.transfer import TcpRun
 from netctrl.linux.testbed.bed import Testbed
-from netctrl.linux.testbed.schedules import constant_times
 from netctrl.linux.testbed.traffic import (
     MIN_FRAME,
-    TcpRun,
     UdpSource,
     absorb_tcp,
     open_tcp_sink,
@@ -38,7 +38,7 @@ from netctrl.model.io.files import write_atomically
 from netctrl.model.io.provenance import provenance
 from netctrl.model.law import PacingLaw
 from netctrl.model.network import Link, Network
-from netctrl.scenario.network.result import estimate
+from netctrl.scenario.figures import estimate
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "data" / "results"

@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 from arc.traffic import RESULTS, STAIRCASE, shortened, under
+from common import used
 from study_files import kernel_used, read_runs, with_runs, write_record, write_runs
 
 from netctrl.errors import NetctrlError
@@ -25,8 +26,8 @@ from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.disciplines import KernelQueue, LinkQueue
 from netctrl.model.io.provenance import provenance
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.result import SimulationResult
 from netctrl.sim.tcp_aqm.traffic import draw_flows
 
 __all__ = ["ARC", "FLOWS", "NAME", "QUEUES", "REPEATS", "kept", "kept_series", "make", "missing", "settling_s", "steps"]
@@ -100,16 +101,17 @@ def settling_s(delay_ms: np.ndarray, interval_s: float) -> float:
     return float(time) if time <= 0.75 * len(delay_ms) * interval_s else float("nan")
 
 
-def steps(result: SimulationResult, queue: str) -> list[dict[str, Any]]:
+def steps(result: Result, queue: str) -> list[dict[str, Any]]:
     """A row for each step: delay of the link's whole queue, utilization, shares that are marked and dropped."""
     capacity = result.scenario.links[0].capacity
-    delay = 8e3 * result.backlog_bytes[0] / capacity
+    delay = 8e3 * result.series["backlog"][0] / capacity
     rows = []
     for number, flows in enumerate(FLOWS):
         begin, end = STEP_S * number, STEP_S * (number + 1)
         inside = (result.time_s > begin) & (result.time_s <= end * (1.0 + 1e-9))
         settled = inside & (result.time_s > begin + SETTLED_S)
-        link = result.summary(begin + SETTLED_S, end).links[0]
+        found = result.between(begin + SETTLED_S, end)
+        link = found.of(found.links[0])
         rows.append(
             {
                 "queue": queue,
@@ -119,20 +121,20 @@ def steps(result: SimulationResult, queue: str) -> list[dict[str, Any]]:
                 "delay_ms": delay[settled].mean(),
                 "delay_std_ms": delay[settled].std(),
                 "delay_99_ms": np.quantile(delay[settled], 0.99),
-                "utilization": link.utilization,
-                "marked": link.marking_ratio,
-                "dropped": link.loss_ratio,
+                "utilization": used(found, found.links[0]),
+                "marked": link["marks"],
+                "dropped": link["loss"],
                 "delay_most_ms": delay[inside].max(),
             }
         )
     return rows
 
 
-def series(result: SimulationResult, queue: str) -> pd.DataFrame:
+def series(result: Result, queue: str) -> pd.DataFrame:
     """Mean delay over a few seconds each, of one run."""
     width = round(SERIES_S / result.scenario.interval)
     count = len(result.time_s) // width
-    delay = 8e3 * result.backlog_bytes[0, : count * width] / result.scenario.links[0].capacity
+    delay = 8e3 * result.series["backlog"][0, : count * width] / result.scenario.links[0].capacity
     return pd.DataFrame(
         {
             "queue": queue,
@@ -152,7 +154,7 @@ def kept_series() -> pd.DataFrame | None:
     return read_runs(RESULTS / f"{NAME}-series.csv")
 
 
-def keep(result: SimulationResult, queue: str) -> None:
+def keep(result: Result, queue: str) -> None:
     parts = (("", kept(), pd.DataFrame(steps(result, queue))), ("-series", kept_series(), series(result, queue)))
     for part, data, fresh in parts:
         write_runs(RESULTS / f"{NAME}{part}.csv", with_runs(data, fresh), 5)

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from mpcc.fat_tree import CLASSES, LOADS, NAME, QUANTILES, RESULTS, SCHEMES, SENDING
 
 from netctrl.scenario.fabric.result import SIZE_BINS
-from netctrl.scenario.network.result import estimate
+from netctrl.scenario.figures import estimate
 
 CASES = tuple(product(SENDING, LOADS, (False, True)))
 KEYS = ["sizes", "load", "with_incast"]

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
+import numpy as np
 import pandas as pd
 from study_files import RESULTS, read_runs, write_record, write_runs
 
@@ -26,9 +26,9 @@ from netctrl.ns3.bottleneck.read import run_bottleneck
 from netctrl.ns3.bottleneck.render import render
 from netctrl.ns3.program import compile_program, find_ns3
 from netctrl.scenario.bottleneck.line import SingleFlow
-from netctrl.scenario.bottleneck.result import BottleneckResult
 from netctrl.scenario.bottleneck.scenario import bottleneck
-from netctrl.scenario.network.result import estimate
+from netctrl.scenario.figures import estimate
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.bottleneck.run import PacedFlow, simulate_bottleneck
 from netctrl.units import BITS_PER_BYTE
@@ -98,13 +98,28 @@ CASES = [
 """All schemes at the first point; elsewhere those that the point tells apart."""
 
 
-def row_of(point: str, scheme: str, result: BottleneckResult) -> dict[str, Any]:
+def row_of(point: str, scheme: str, result: Result) -> dict[str, Any]:
     """What is kept of a run."""
-    found = result.summary()
-    flow = msgspec.structs.asdict(found.flows[0])
-    link = {name: getattr(found, name) for name in ("utilization", "delay_mean_s", "queue_most_bytes", "dropped_bytes")}
-    named = dict(zip(COLUMNS, (point, scheme, result.scenario.seed), strict=True))
-    return named | {"simulator": result.simulator} | flow | link
+    late = result.time_s - result.scenario.interval >= result.scenario.warmup * (1.0 - 1e-9)
+    rate = BITS_PER_BYTE * result.series["delivered"][0, late] / result.scenario.interval
+    rtts = result.rtts(result.flows[0])
+    mean, median, p99 = (rtts.mean(), *np.percentile(rtts, (50.0, 99.0))) if len(rtts) else (None, None, None)
+    sent = result.tables["connections"]
+    return {
+        **dict(zip(COLUMNS, (point, scheme, result.scenario.seed), strict=True)),
+        "simulator": result.simulator,
+        "kind": result.scenario.flows[0].sender,
+        "throughput_bit_per_s": float(rate.mean()),
+        "throughput_std_bit_per_s": float(rate.std()),
+        "rtt_mean_s": mean,
+        "rtt_median_s": median,
+        "rtt_99_s": p99,
+        "sent_again": float(sent["resent"][0] / max(sent["sent"][0], 1.0)),
+        "utilization": float(rate.mean() / result.scenario.network.capacity),
+        "delay_mean_s": float(np.nan_to_num(result.series["delay"][0, late]).mean()),
+        "queue_most_bytes": float(result.series["backlog_most"][0, late].max()),
+        "dropped_bytes": float(result.series["lost"][0, late].sum()),
+    }
 
 
 def kept() -> pd.DataFrame | None:

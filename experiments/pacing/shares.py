@@ -52,7 +52,7 @@ def share(peer: str, rate: float, rtt: float, bdps: float, *, competitive: bool,
         seed=seed,
     )
     found = netctrl.simulate(scenario, engine="packet").measures()
-    ours, other = (found["throughput", name] for name in ("law", "peer"))
+    ours, other = (found["goodput", name] for name in ("law", "peer"))
     return 100.0 * ours / (ours + other)
 
 

@@ -1,9 +1,21 @@
-"""Boxes of operating points: flows, round-trip times, rates and senders."""
+"""Boxes of operating points (flows, round-trip times, rates and senders) and points that are looked at in them.
+
+Coordinates. N flows of window w share a link of C packets a second whose queue stands at the delay D: N w = C (tau + D)
+with the round-trip time tau without the queue. A loop at a target delay depends on N and C by C/N alone, since every
+response is written in shares of the link's rate. So a box of ranges of N and C has two coordinates: tau, and N in units
+of the largest rate, from N_min to N_max C_max/C_min. A window stands for one flow of the rate w/(tau + target), and
+smaller windows of a range for more flows of it. Laws whose thresholds are in bytes depend on C itself: they take one
+rate, or the points of a grid.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import product
 from typing import Any, NamedTuple, Protocol, TypedDict
+
+import msgspec
+import numpy as np
 
 from netctrl.certificates.record import MIN_GAIN_DB, MIN_PHASE_DEG, CertifyInputs
 from netctrl.errors import InvalidValue, checked_number
@@ -17,12 +29,17 @@ __all__ = [
     "NUMBERS",
     "Box",
     "Ends",
-    "Judged",
+    "Point",
     "Where",
+    "axes",
+    "between",
     "box_of",
     "ends",
+    "kept_up_to",
+    "points_of",
     "sender_names",
     "several",
+    "spread_points",
 ]
 
 Ends = tuple[float, float]
@@ -32,17 +49,17 @@ MIN_FACTOR = 10.0 ** (MIN_GAIN_DB / 20.0)
 """Gain margin of the design rule as a factor."""
 MIN_WINDOW = 2.0
 """Least window [packet]: below it TCP waits for time-outs, which the window laws leave out."""
+_RATIO = 1.22074408460575947536
+"""Root of x^4 = x + 1, of the additive sequence in three dimensions (Roberts 2018)."""
 
 
-class Judged(Protocol):
+class _Judged(Protocol):
     """Part of a law that a box needs to know."""
 
     @property
     def name(self) -> str: ...
-
     @property
     def in_bytes(self) -> bool: ...
-
     @property
     def target_s(self) -> float: ...
 
@@ -85,9 +102,13 @@ class Box(NamedTuple):
         single = self.flows[0] == self.flows[1] and self.rtt[0] == self.rtt[1]
         return (self.flows[0], self.rtt[0]) if single else None
 
+    def with_senders(self, *names: str) -> Box:
+        """The same box with other senders."""
+        return self._replace(inputs=msgspec.structs.replace(self.inputs, senders=names))
+
 
 def box_of(
-    subject: Judged,
+    subject: _Judged,
     rtt_s: float | Ends,
     flows: float | Ends | None = None,
     capacity_bit_per_s: float | Ends | None = None,
@@ -96,7 +117,20 @@ def box_of(
     senders: str | Iterable[str] | None = None,
     stretches: Sequence[float] = (1.0,),
 ) -> Box:
-    """The box in the coordinates of a loop. Only the rate per flow counts, so a range of rates is one of flows."""
+    """The box in the coordinates of a loop.
+
+    Parameters
+    ----------
+    subject : Subject or EcnSubject
+        The law, whose target gives the round-trip time with the queue.
+    rtt_s, flows, capacity_bit_per_s, window_packets, packet_size_bytes, senders, stretches
+        As of `netctrl.certify`; no senders stand for "reno".
+
+    Raises
+    ------
+    InvalidValue
+        A value outside its bounds, or arguments that exclude each other.
+    """
     rtt = ends("rtt", rtt_s, "a round-trip time above 0 in seconds, or a range", TIMES)
     size = checked_quantity("packet_size", packet_size_bytes, "a size in bytes", SIZES)
     names = sender_names("reno" if senders is None else senders)
@@ -119,8 +153,7 @@ def box_of(
         if len(stretched) > 1 or any("+" in name for name in names):
             raise InvalidValue("window", window_packets, "one class of flows; give flows and a capacity for several")
         window = ends("window", window_packets, "a window above 0 in packets, or a range")
-        trip = rtt[0] * stretched[0] + subject.target_s
-        rate = window[1] / trip  # of one flow
+        rate = window[1] / (rtt[0] * stretched[0] + subject.target_s)  # of one flow
         inputs = CertifyInputs(flows=None, capacity_bit_per_s=None, window_packets=window, **given)
         return Box(inputs, rate, (1.0, window[1] / window[0]), rtt)
     if flows is None or capacity_bit_per_s is None:
@@ -155,7 +188,18 @@ def several(argument: str, values: object) -> tuple[Any, ...]:
 
 
 def ends(argument: str, value: Any, takes: str, limits: Ends = NUMBERS) -> Ends:
-    """A value or a range (low, high) within limits as a range, else InvalidValue."""
+    """A value or a range as a range (low, high), else InvalidValue.
+
+    Parameters
+    ----------
+    argument : str
+        Name in messages.
+    value : float or (float, float)
+    takes : str
+        Accepted values in words.
+    limits : (float, float)
+        Bounds of both ends.
+    """
     both = tuple(value) if isinstance(value, Sequence) else (value, value)
     if len(both) != 2:
         raise InvalidValue(argument, value, takes)
@@ -163,3 +207,103 @@ def ends(argument: str, value: Any, takes: str, limits: Ends = NUMBERS) -> Ends:
     if low > high:
         raise InvalidValue(argument, value, f"{takes}; this range is empty")
     return low, high
+
+
+class Point(NamedTuple):
+    """Operating point of a law that has no bound over cells of a box."""
+
+    flows: float
+    rtt_s: float
+    """[s]"""
+    rate: float
+    """C [packet/s]."""
+
+
+def between(ends: Ends, count: int) -> list[float]:
+    """A range's ends and values between in equal ratios; one value where the ends are equal."""
+    low, high = ends
+    return [low] if low == high else [low, *map(float, np.geomspace(low, high, count)[1:-1]), high]
+
+
+def axes(box: Box, name: str) -> tuple[Ends, Ends, Ends]:
+    """Flows, round-trip times [s] and rates [packet/s] of a box; InvalidValue where a window is given.
+
+    Parameters
+    ----------
+    box : Box
+    name : str
+        Of the law, for the message.
+    """
+    inputs = box.inputs
+    if inputs.flows is None or inputs.capacity_bit_per_s is None:
+        takes = f"flows and a capacity instead: {name} has a queue in packets"
+        raise InvalidValue("window", inputs.window_packets, takes)
+    low, high = (float(packets_per_second(end, inputs.packet_size_bytes)) for end in inputs.capacity_bit_per_s)
+    return inputs.flows, inputs.rtt_s, (low, high)
+
+
+def points_of(box: Box, name: str, counts: Sequence[int]) -> list[Point]:
+    """Points of a box on a grid, its corners among them.
+
+    Parameters
+    ----------
+    box : Box
+    name : str
+        Of the law, for messages.
+    counts : sequence of int
+        Numbers of flows, of round-trip times and of rates.
+
+    Raises
+    ------
+    InvalidValue
+        A window in place of flows and a capacity, or groups of round-trip times.
+    """
+    if box.inputs.stretches != (1.0,):
+        raise InvalidValue("stretches", box.inputs.stretches, f"one round-trip time for {name}, whose flows are alike")
+    values = (between(ends, count) for ends, count in zip(axes(box, name), counts, strict=True))
+    return [Point(*each) for each in product(*values)]
+
+
+def spread_points(box: Box, name: str, count: int) -> list[Point]:
+    """Points inside a box, spread evenly in the ratios of flows, round-trip times and rates; always the same.
+
+    The k-th point is frac(1/2 + k phi^-j) in dimension j, where phi^4 = phi + 1: it falls on no grid (M. Roberts, "The
+    unreasonable effectiveness of quasirandom sequences", 2018).
+
+    Parameters
+    ----------
+    box : Box
+    name : str
+        Of the law, for messages.
+    count : int
+    """
+    found = []
+    for k in range(1, count + 1):
+        shares = ((0.5 + k * _RATIO**-j) % 1.0 for j in (1, 2, 3))
+        values = (low * (high / low) ** u for (low, high), u in zip(axes(box, name), shares, strict=True))
+        found.append(Point(*values))
+    return found
+
+
+def kept_up_to(kept: Callable[[float], bool], start: float, step: float, far: float, halvings: int) -> float | None:
+    """Greatest value up to which all values that are looked at are kept; None: not even the first.
+
+    Parameters
+    ----------
+    kept : callable
+    start, step, far : float
+        First value, factor from one to the next, and where the search ends.
+    halvings : int
+        Of the ratio between the last value that is kept and the first that isn't.
+    """
+    if not kept(start):
+        return None
+    low = start
+    while kept(high := low * step):
+        low = high
+        if low >= far:
+            return low
+    for _ in range(halvings):
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if kept(middle) else (low, middle)
+    return low

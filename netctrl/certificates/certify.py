@@ -9,13 +9,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from netctrl.certificates.box import Ends
-from netctrl.certificates.docsis import docsis_pie
-from netctrl.certificates.ecn.subjects import ECN_SUBJECTS, EcnSubject
+from netctrl.certificates.ecn import ECN_SUBJECTS, EcnSubject, ecn_verdict
 from netctrl.certificates.inputs.tc import NO_LAW
+from netctrl.certificates.loops import judged_box
+from netctrl.certificates.pi_laws import SUBJECTS, docsis_pie, fq_pie
 from netctrl.certificates.record import CERTIFICATE_SCHEMA, CertifiedLaw, QueueCertificate
 from netctrl.certificates.red import RED_SUBJECTS
-from netctrl.certificates.senders import judged_box
-from netctrl.certificates.subject import SUBJECTS, Subject, fq_pie
+from netctrl.certificates.subject import Subject
 from netctrl.certificates.verdict import queue_verdict
 from netctrl.errors import InvalidValue, did_you_mean
 from netctrl.model.io.provenance import provenance
@@ -97,7 +97,7 @@ def certify(
         senders=senders,
         stretches=stretches,
     )
-    verdict = subject.verdict(box) if isinstance(subject, EcnSubject) else queue_verdict(subject, box)
+    verdict = ecn_verdict(subject, box) if isinstance(subject, EcnSubject) else queue_verdict(subject, box)
     warnings = (*long_rtt(box.rtt[1] * max(box.inputs.stretches)), *verdict.warnings)
     return QueueCertificate(
         schema=CERTIFICATE_SCHEMA,
@@ -126,7 +126,17 @@ def subject_of(name: str, parameters: Mapping[str, Any]) -> Subject | EcnSubject
 
 
 def check_parameters(name: str, make: Callable[..., object], parameters: Mapping[str, Any]) -> None:
-    """InvalidValue for a parameter that the function which makes a law doesn't have, or that it lacks."""
+    """InvalidValue for a parameter that the function which makes a law doesn't have, or that it lacks.
+
+    Parameters
+    ----------
+    name : str
+        Of the law, for messages.
+    make : callable
+        Function that makes a law from its parameters.
+    parameters : mapping
+        Those given.
+    """
     known = signature(make).parameters
     for each in parameters:
         if each not in known:

@@ -8,14 +8,15 @@ from typing import Literal, Unpack
 
 from netctrl.certificates.box import Where, box_of
 from netctrl.certificates.certify import certify
+from netctrl.certificates.ecn import ECN_SUBJECTS, EcnSubject
 from netctrl.certificates.ecn.dcqcn import dcqcn_as_switch
 from netctrl.certificates.ecn.dctcp import dctcp_as_linux, dctcp_as_switch
-from netctrl.certificates.ecn.subjects import ECN_SUBJECTS, EcnSubject
 from netctrl.certificates.inputs.queue import InstalledQueue
 from netctrl.certificates.loops import read_mixture
+from netctrl.certificates.pi_laws import dualpi2_as_linux, each_flow, pi2, pie_as_linux
 from netctrl.certificates.record import QueueCertificate
 from netctrl.certificates.red import red_as_linux, wred_as_switch
-from netctrl.certificates.subject import PiSubject, Subject, dualpi2_as_linux, each_flow, pi2, pie_as_linux
+from netctrl.certificates.subject import PiSubject, Subject
 from netctrl.errors import InvalidValue, Status
 from netctrl.laws.targets.dualpi2 import Dualpi2Law
 from netctrl.laws.targets.jiffies import us_of_jiffies
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 _TICK_NS = 64
+"""Unit in which the kernel keeps pie's target."""
 CERTIFICATES_SCHEMA = "netctrl.certificates/1"
 
 
@@ -81,18 +83,21 @@ class InstalledCertificates(FileRecord, frozen=True):
     @property
     def verdict(self) -> str:
         """How many queues have a certificate, hold, and can't be read, in one sentence."""
-        found = [each.certificate for each in self.queues if each.certificate is not None]
-        held = sum(each.certificate.status is Status.ADMISSIBLE for each in found)
         unread = sum(each.unreadable for each in self.queues)
-        text = f"certified queues: {len(found)} of {len(self.queues)}, {held} hold"
+        text = f"certified queues: {len(self._statuses)} of {len(self.queues)}, {sum(self._statuses)} hold"
         return f"{text}, {unread} can't be read" if unread else text
 
     @property
     def holds(self) -> bool:
         """True where at least one queue has a certificate, all that have one hold, and none is unreadable."""
-        found = [each.certificate for each in self.queues if each.certificate is not None]
-        held = bool(found) and all(each.certificate.status is Status.ADMISSIBLE for each in found)
-        return held and not any(each.unreadable for each in self.queues)
+        unread = any(each.unreadable for each in self.queues)
+        return bool(self._statuses) and all(self._statuses) and not unread
+
+    @property
+    def _statuses(self) -> list[bool]:
+        """Whether each certificate holds."""
+        found = (each.certificate for each in self.queues if each.certificate is not None)
+        return [each.certificate.status is Status.ADMISSIBLE for each in found]
 
 
 def certify_installed(
@@ -121,38 +126,33 @@ def certify_installed(
     """
     command, senders = tuple(argv), where.get("senders")
     where["senders"] = senders if senders is None or isinstance(senders, str) else tuple(senders)
-    _check_box(where)
-    return InstalledCertificates(
-        schema=CERTIFICATES_SCHEMA,
-        queues=tuple(_certified(queue, where, command) for queue in queues),
-        provenance=provenance(argv=command, libraries=("numpy",)),
-    )
-
-
-def _check_box(where: Where) -> None:
-    """InvalidValue for a box that no law has, which is no queue's own fault."""
-    box = box_of(pi2(), **where)
-    for name in box.inputs.senders:
+    for name in box_of(pi2(), **where).inputs.senders:  # a box that no law has is no queue's own fault
         if name not in ECN_SUBJECTS:
             read_mixture(name)
-
-
-def _certified(queue: InstalledQueue, where: Where, command: tuple[str, ...]) -> CertifiedQueue:
-    certificate, reason = None, queue.reason
-    if queue.law is not None:
-        try:
-            certificate, reason = certified_law(_for_senders(queue, where), where, command)
-        except InvalidValue as error:
-            reason = f"{error.argument}: got {error.got}, takes {error.takes}"
-    return CertifiedQueue(
-        name=queue.name,
-        kind=queue.kind,
-        device=queue.device,
-        handle=queue.handle,
-        parent=queue.parent,
-        certificate=certificate,
-        reason=reason,
-        unreadable=queue.unreadable,
+    found = []
+    for queue in queues:
+        certificate, reason = None, queue.reason
+        if queue.law is not None:
+            try:
+                certificate, reason = certified_law(_for_senders(queue, where), where, command)
+            except InvalidValue as error:
+                reason = f"{error.argument}: got {error.got}, takes {error.takes}"
+        found.append(
+            CertifiedQueue(
+                name=queue.name,
+                kind=queue.kind,
+                device=queue.device,
+                handle=queue.handle,
+                parent=queue.parent,
+                certificate=certificate,
+                reason=reason,
+                unreadable=queue.unreadable,
+            )
+        )
+    return InstalledCertificates(
+        schema=CERTIFICATES_SCHEMA,
+        queues=tuple(found),
+        provenance=provenance(argv=command, libraries=("numpy",)),
     )
 
 
@@ -172,24 +172,24 @@ def _for_senders(queue: InstalledQueue, where: Where) -> Subject | EcnSubject:
 def certified_law(
     subject: Subject | EcnSubject, where: Where, command: tuple[str, ...]
 ) -> tuple[QueueCertificate | None, str]:
-    """A law's certificate over a box, or the reason why it has none."""
-    reason = _elsewhere(subject, where)
-    return None if reason else certify(subject, argv=command, **where), reason
+    """A law's certificate over a box, or the reason why it has none.
 
-
-def _elsewhere(subject: Subject | EcnSubject, where: Where) -> str:
-    """Why a law by thresholds in bytes, or with its own sender, has no certificate in this box; empty: it has one."""
-    own = isinstance(subject, EcnSubject)
+    Parameters
+    ----------
+    subject : Subject or EcnSubject
+    where : Where
+        The box.
+    command : tuple of str
+        Command line, for the provenance.
+    """
+    own, capacity = isinstance(subject, EcnSubject), where.get("capacity_bit_per_s")
     if own and where.get("senders") not in (None, subject.name, (subject.name,)):
-        return f"its thresholds are certified for {subject.name} senders alone"
+        return None, f"its thresholds are certified for {subject.name} senders alone"
     if (subject.in_bytes or own) and where.get("window_packets") is not None:
-        return "its thresholds are in bytes: give flows and a capacity instead of a window"
-    if not subject.in_bytes:
-        return ""
-    capacity = where.get("capacity_bit_per_s")
-    if isinstance(capacity, Sequence) and capacity[0] != capacity[-1]:
-        return "its thresholds are in bytes: give one capacity instead of a range"
-    return ""
+        return None, "its thresholds are in bytes: give flows and a capacity instead of a window"
+    if subject.in_bytes and isinstance(capacity, Sequence) and capacity[0] != capacity[-1]:
+        return None, "its thresholds are in bytes: give one capacity instead of a range"
+    return certify(subject, argv=command, **where), ""
 
 
 def installed_subject(queue: InstalledQueue) -> Subject:
@@ -200,23 +200,35 @@ def installed_subject(queue: InstalledQueue) -> Subject:
     InvalidValue
         A queue without a law.
     """
-    law = queue.law
-    if isinstance(law, PieLaw):
-        subject = each_flow(_pie(law)) if queue.kind == "fq_pie" else _pie(law)
-        return replace(subject, notes=(*subject.notes, *queue.notes))
-    if isinstance(law, Dualpi2Law):
-        return _dualpi2(law)
-    if isinstance(law, RedLaw):
-        return red_as_linux(law)
-    if isinstance(law, WredLaw):
-        return wred_as_switch(law)
+    match queue.law:
+        case PieLaw() as law:
+            subject = _pie(law)
+            subject = each_flow(subject) if queue.kind == "fq_pie" else subject
+            return replace(subject, notes=(*subject.notes, *queue.notes))
+        case Dualpi2Law() as law:
+            parameters: dict[str, float | int | str | bool] = {
+                "target_s": law.target_ns * 1e-9,
+                "tupdate_s": law.update_ns * 1e-9,
+                "alpha": law.shown["alpha"],
+                "beta": law.shown["beta"],
+                "coupling": law.coupling,
+                "drop_early": law.drop_early,
+            }
+            if not law.step_in_packets:
+                parameters["step_s"] = law.step_threshold * 1e-9
+            return dualpi2_as_linux(law, parameters, law.gains)
+        case RedLaw() as law:
+            return red_as_linux(law)
+        case WredLaw() as law:
+            return wred_as_switch(law)
     raise InvalidValue("queue", queue.name, f"a queue with a law: {queue.reason}")
 
 
 def _pie(law: PieLaw) -> PiSubject:
-    target_us = -(-law.target_ticks * _TICK_NS // 1000)
+    if law.alpha == 0:
+        raise InvalidValue("alpha", 0, "a gain above 0: without it the queue has no target")
     parameters = {
-        "target_s": target_us * 1e-6,
+        "target_s": -(-law.target_ticks * _TICK_NS // 1000) * 1e-6,
         "tupdate_s": us_of_jiffies(law.update_jiffies, law.hz) * 1e-6,
         "alpha": law.alpha * PIE_STEP,
         "beta": law.beta * PIE_STEP,
@@ -225,23 +237,7 @@ def _pie(law: PieLaw) -> PiSubject:
         "dq_rate_estimator": law.dq_rate_estimator,
         "ecn": law.ecn,
     }
-    if law.alpha == 0:
-        raise InvalidValue("alpha", 0, "a gain above 0: without it the queue has no target")
     subject = pie_as_linux(law, parameters, law.gains(1.0))
     if law.bytemode:
         subject = replace(subject, notes=(*subject.notes, "bytemode: packets are as large as the MTU"))
     return subject
-
-
-def _dualpi2(law: Dualpi2Law) -> PiSubject:
-    parameters: dict[str, float | int | str | bool] = {
-        "target_s": law.target_ns * 1e-9,
-        "tupdate_s": law.update_ns * 1e-9,
-        "alpha": law.shown["alpha"],
-        "beta": law.shown["beta"],
-        "coupling": law.coupling,
-        "drop_early": law.drop_early,
-    }
-    if not law.step_in_packets:
-        parameters["step_s"] = law.step_threshold * 1e-9
-    return dualpi2_as_linux(law, parameters, law.gains)

@@ -5,8 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from netctrl.certificates.ecn.record import RampCycle, StepCycle, busy_text, ramp_rows, step_rows
-from netctrl.certificates.margin_records import MIN_GAIN_DB, MIN_PHASE_DEG, LinearMargins, SampledLoop, SenderVerdict
+from netctrl.certificates.point_records import (
+    MIN_GAIN_DB,
+    MIN_PHASE_DEG,
+    LinearMargins,
+    RampCycle,
+    SampledLoop,
+    SenderVerdict,
+    StepCycle,
+    busy_text,
+    ramp_rows,
+    step_rows,
+)
 from netctrl.errors import Status
 from netctrl.model.design.queue_checks import FailedCheck, QueueCheck, check_text
 from netctrl.model.io.display import html_table
@@ -15,6 +25,7 @@ from netctrl.model.io.record_file import FileRecord, Record
 from netctrl.units import format_quantity
 
 __all__ = [
+    "ANSWERS",
     "CERTIFICATE_SCHEMA",
     "MIN_GAIN_DB",
     "MIN_PHASE_DEG",
@@ -31,12 +42,13 @@ __all__ = [
 ]
 
 CERTIFICATE_SCHEMA = "netctrl.certificate/1"
-_ANSWERS = {
+ANSWERS = {
     Status.ADMISSIBLE: "holds",
     Status.STABLE: "stable, but with less than 6 dB or 30 degrees",
     Status.UNSTABLE: "unstable",
     Status.INFEASIBLE: "no equilibrium",
 }
+"""Verdicts in words."""
 
 
 class CertifiedLaw(Record, frozen=True):
@@ -88,6 +100,20 @@ class QueueReach(Record, frozen=True):
     smallest_max_bytes: float | None = None
     """Of DCQCN, smallest upper threshold with the same lower one and probability [byte]; null for other laws, and where
     packets are marked as they come."""
+
+    @property
+    def text(self) -> str:
+        """Reach in words."""
+        parts = []
+        if self.longest_rtt_s is not None:
+            parts.append(f"up to {_rounded(self.longest_rtt_s, 's')}")
+        if (few := self.fewest_flows) is not None:
+            parts.append(f"down to {few:.3g} flows" if few > 1.0 else "down to a single flow")
+        if self.largest_window_packets is not None:
+            parts.append(f"up to windows of {self.largest_window_packets:.3g} packets")
+        if self.smallest_max_bytes is not None:
+            parts.append(f"from an upper threshold of {_rounded(self.smallest_max_bytes, 'B')} on")
+        return " or ".join(parts) if parts else "nowhere in the range that was searched"
 
 
 class QueueVerdict(Record, frozen=True):
@@ -181,7 +207,7 @@ class QueueCertificate(FileRecord, frozen=True):
             else f"{span_text(inputs.flows or (0.0, 0.0))} flows"
         )
         where = f"{self.law.name} with {load} at {span_text(inputs.rtt_s, 's')}"
-        answer = _ANSWERS[found.status]
+        answer = ANSWERS[found.status]
         if found.status is Status.STABLE and not found.lacking:
             answer = "stable, but 6 dB and 30 degrees are not proved at every point"
         swings = [check.engine for check in self.checks if not check.settles]
@@ -200,74 +226,58 @@ class QueueCertificate(FileRecord, frozen=True):
     @property
     def rows(self) -> list[tuple[str, str]]:
         """(name, text) of what people read."""
-        rows = [
-            ("law", f"{self.law.implementation}: {_listed(self.law.parameters)}"),
-            *_sender_rows(self.inputs.senders, self.certificate.senders),
-        ]
-        found, linear = self.certificate.sampled, self.certificate.linear
-        if self.certificate.step is not None:
-            rows += step_rows(self.certificate.step, self.inputs.packet_size_bytes)
-        if self.certificate.cycle is not None:
-            rows += ramp_rows(self.certificate.cycle)
-        if found is not None:
+        found = self.certificate
+        rows = [("law", f"{self.law.implementation}: {_listed(self.law.parameters)}")]
+        if len(found.senders) < 2:  # the margins of a single one stand in the rows below
+            rows.append(("senders", ", ".join(self.inputs.senders)))
+        for k, each in enumerate(found.senders if len(found.senders) > 1 else ()):
+            margins = "" if each.sampled is None else f", {_margins(each.sampled)}"
+            answer = ANSWERS[each.status].partition(",")[0]
+            rows.append(("" if k else "senders", f"{each.sender}: {answer}{margins}"))
+        if found.step is not None:
+            rows += step_rows(found.step, self.inputs.packet_size_bytes)
+        if found.cycle is not None:
+            rows += ramp_rows(found.cycle)
+        if (at := found.sampled) is not None:
+            delay = "unlimited" if at.delay_margin_s is None else _rounded(at.delay_margin_s, "s")
             rows += [
-                ("worst point", found.point),
-                ("loop that runs", _margins(found)),
-                ("", f"delay margin {_delay(found.delay_margin_s)}, disk margin {found.disk_margin:.2f}"),
+                ("worst point", at.point),
+                ("loop that runs", _margins(at)),
+                ("", f"delay margin {delay}, disk margin {at.disk_margin:.2f}"),
             ]
-        if (least := self.certificate.least_phase) is not None:
+        if (least := found.least_phase) is not None:
             rows.append(("least phase margin", f"{least.phase_margin_deg:.1f} degrees: {least.point}"))
-        if (least := self.certificate.least_reduction) is not None and least.gain_reduction_db is not None:
+        if (least := found.least_reduction) is not None and least.gain_reduction_db is not None:
             rows.append(("least reduction", f"may fall by {-least.gain_reduction_db:.2f} dB: {least.point}"))
-        if linear is not None:
-            rows.append(
-                (
-                    "loop as usually given",
-                    f"gain margin {linear.gain_margin_db:.2f} dB, phase margin {linear.phase_margin_deg:.1f} degrees",
-                )
-            )
-        reach = self.certificate.reach
-        if reach is not None:
-            rows.append(("keeps 6 dB and 30°", _reach_text(reach)))
+        if (linear := found.linear) is not None:
+            margins = f"gain margin {linear.gain_margin_db:.2f} dB, phase margin {linear.phase_margin_deg:.1f} degrees"
+            rows.append(("loop as usually given", margins))
+        if found.reach is not None:
+            rows.append(("keeps 6 dB and 30°", found.reach.text))
         rows += [(f"{check.engine} at the worst point", check_text(check)) for check in self.checks]
         rows += [(f"{each.engine} at the worst point", each.text) for each in self.failed_checks]
-        other = self.gains_that_hold
-        if other is not None:
-            rows.append(
-                (
-                    "gains that hold",
-                    other.tc or _listed(other.parameters),
-                )
-            )
+        if (other := self.gains_that_hold) is not None:
             margins = f"gain margin {other.gain_margin_db_proved:.2f} dB (proved)"
-            rows.append(("", f"{margins}, phase margin {other.phase_margin_deg:.1f} degrees"))
-            rows.append(("", f"disk margin {other.disk_margin_proved:.3f} (proved)"))
+            rows += [
+                ("gains that hold", other.tc or _listed(other.parameters)),
+                ("", f"{margins}, phase margin {other.phase_margin_deg:.1f} degrees"),
+                ("", f"disk margin {other.disk_margin_proved:.3f} (proved)"),
+            ]
         return rows
 
     def _repr_html_(self) -> str:
         return html_table(self.verdict, self.rows)
 
 
-def _sender_rows(names: tuple[str, ...], judged: tuple[SenderVerdict, ...]) -> list[tuple[str, str]]:
-    """One row for each of several senders, with its margins; those of a single one stand in the rows below."""
-    if len(judged) < 2:
-        return [("senders", ", ".join(names))]
-    rows: list[tuple[str, str]] = []
-    for each in judged:
-        found = "" if each.sampled is None else f", {_margins(each.sampled)}"
-        rows.append(("" if rows else "senders", f"{each.sender}: {_ANSWERS[each.status].partition(',')[0]}{found}"))
-    return rows
-
-
 def _margins(found: SampledLoop) -> str:
-    return (
-        f"gain margin {found.gain_margin_db:.2f} dB{_proved(found)}, phase margin {found.phase_margin_deg:.1f} degrees"
-    )
-
-
-def _proved(found: SampledLoop) -> str:
     proved = "" if found.gain_margin_db_proved is None else f" (proved {found.gain_margin_db_proved:.2f} dB)"
-    return proved if found.gain_reduction_db is None else f"{proved}, may fall by {-found.gain_reduction_db:.2f} dB"
+    room = "" if found.gain_reduction_db is None else f", may fall by {-found.gain_reduction_db:.2f} dB"
+    gain = f"gain margin {found.gain_margin_db:.2f} dB{proved}{room}"
+    return f"{gain}, phase margin {found.phase_margin_deg:.1f} degrees"
+
+
+def _rounded(value: float, unit: str) -> str:
+    return format_quantity(float(f"{value:.3g}"), unit)
 
 
 def span_text(ends: tuple[float, float], unit: str = "") -> str:
@@ -289,21 +299,3 @@ def _listed(parameters: Mapping[str, float | int | str | bool]) -> str:
         elif value is not False:
             shown.append(f"{name} {value:.6g}" if isinstance(value, float) else f"{name} {value}")
     return ", ".join(shown)
-
-
-def _delay(seconds: float | None) -> str:
-    return "unlimited" if seconds is None else format_quantity(float(f"{seconds:.3g}"), "s")
-
-
-def _reach_text(reach: QueueReach) -> str:
-    parts = []
-    if reach.longest_rtt_s is not None:
-        parts.append(f"up to {format_quantity(float(f'{reach.longest_rtt_s:.3g}'), 's')}")
-    if reach.fewest_flows is not None:
-        few = reach.fewest_flows
-        parts.append(f"down to {few:.3g} flows" if few > 1.0 else "down to a single flow")
-    if reach.largest_window_packets is not None:
-        parts.append(f"up to windows of {reach.largest_window_packets:.3g} packets")
-    if reach.smallest_max_bytes is not None:
-        parts.append(f"from an upper threshold of {format_quantity(float(f'{reach.smallest_max_bytes:.3g}'), 'B')} on")
-    return " or ".join(parts) if parts else "nowhere in the range that was searched"

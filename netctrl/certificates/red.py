@@ -101,7 +101,14 @@ class RedSubject:
         return WindowClass(sender)
 
     def loops(self, classes: tuple[WindowClass, ...], rate: float, packet_bytes: float) -> list[QueueLoop]:
-        """One loop for each line; the rate in packets a second. InvalidValue for a step."""
+        """One loop for each line; the rate in packets a second. InvalidValue for a step.
+
+        Parameters
+        ----------
+        classes : tuple of WindowClass
+        rate, packet_bytes : float
+            C [packet/s], and the size of packets [byte].
+        """
         if self.steps:
             takes = f"{_STEP}: judged in time for dctcp alone, with ecn"
             raise InvalidValue("max", self.parameters["max_bytes"], takes)
@@ -117,15 +124,28 @@ class RedSubject:
         ]
 
     def usual(self, sender: Sender, p: float, rate: float, packet_bytes: float) -> tuple[float, LinearLaw]:
-        """The probability, and the steepest line as in Hollot, Misra, Towsley, Gong (INFOCOM 2001): no spacing."""
+        """The probability, and the steepest line as in Hollot, Misra, Towsley, Gong (INFOCOM 2001): no spacing.
+
+        Parameters
+        ----------
+        sender : Sender
+        p : float
+            Its marking probability.
+        rate, packet_bytes : float
+            C [packet/s], and the size of packets [byte].
+        """
         line = max(self.lines, key=lambda each: each.slope)
         law = self._averaged(line, rate, packet_bytes)
         return p, LinearLaw(law.slope, 0, () if law.corner == inf else (1.0 / law.corner,), ())
 
     def _share(self, p: float) -> float:
+        """Share of packets that is marked: with a mark after 1 to 1/p packets, evenly, their mean distance is
+        (1 + 1/p)/2, so 2p/(1 + p) of packets are marked."""
         return 2.0 * p / (1.0 + p) if self.spaced else p
 
     def _averaged(self, line: RedLine, rate: float, packet_bytes: float) -> Averaged:
+        """The line over the queue's delay, and the average as a lag: at each packet (1 − weight) of it stays, so it
+        forgets at the rate −ln(1 − weight) C."""
         bytes_a_second = rate * packet_bytes
         corner = inf if self.weight == 1.0 else -log1p(-self.weight) * rate
         return Averaged(line.slope * bytes_a_second, corner, line.start_bytes / bytes_a_second, self.spaced)
@@ -148,6 +168,19 @@ def red(
 
     A `weight_log` w stands for the weight 2^-w, in place of `average_packet` and `burst`.
 
+    Parameters
+    ----------
+    limit_bytes, min_bytes, max_bytes : int
+        Limit and thresholds of the queue [byte]; tc chooses the thresholds where they aren't given.
+    average_packet, burst : int
+        Packet size [byte] and burst [packet], from which tc computes the weight of the average.
+    probability : float
+        Greatest probability below the upper threshold.
+    ecn, adaptive, gentle : bool
+        Marks in place of drops; a probability that adapts; a second line up to twice the upper threshold.
+    weight_log : int, optional
+        w of the weight 2^-w.
+
     Raises
     ------
     InvalidValue
@@ -169,57 +202,83 @@ def red(
 
 
 def red_as_linux(law: RedLaw) -> RedSubject:
-    """RED with the kernel's own numbers."""
+    """RED with the kernel's own numbers: a slope in units of 2⁻³², and every packet from the upper threshold on."""
     width = law.max_bytes - law.min_bytes
-    _check_limit(law.limit_bytes, law.min_bytes)
     top = min(law.max_bytes, law.limit_bytes)
-    most = _ADAPTED if law.adaptive else (law.max_probability / _ONE,)
     lines = []
-    for each in most:
-        slope = max(int(each * _ONE) // width, 1) / _ONE if width else inf
-        lines.append(RedLine(slope, float(law.min_bytes), 0.0, slope * (top - law.min_bytes) if width else each))
-    return RedSubject(
-        name="red",
-        implementation="Linux sch_red",
-        parameters=_parameters(law, gentle=False),
-        lines=tuple(lines),
-        weight=law.weight,
-        spaced=True,
-        drops=not law.ecn,
-        beyond="the average is at the upper threshold, where every packet is "
-        + ("marked" if law.ecn and not law.harddrop else "dropped"),
-        notes=_notes(law),
-    )
+    for most in _most(law):
+        slope = max(int(most * _ONE) // width, 1) / _ONE if width else inf
+        lines.append(RedLine(slope, float(law.min_bytes), 0.0, slope * (top - law.min_bytes) if width else most))
+    end = "marked" if law.ecn and not law.harddrop else "dropped"
+    beyond = f"the average is at the upper threshold, where every packet is {end}"
+    return _red_subject(law, "Linux sch_red", lines, beyond, gentle=False)
 
 
 def _gentle(law: RedLaw) -> RedSubject:
+    """RED with a second line from (max, P) to (2 max, 1), in real numbers; both end where the queue is at its limit."""
     width = law.max_bytes - law.min_bytes
     if not width:
         raise InvalidValue("max", law.max_bytes, _STEP)
-    _check_limit(law.limit_bytes, law.min_bytes)
     lines = []
-    for P in _ADAPTED if law.adaptive else (law.max_probability / _ONE,):
-        end = min(P, P * (law.limit_bytes - law.min_bytes) / width)
-        lines.append(RedLine(P / width, float(law.min_bytes), 0.0, end))
+    for most in _most(law):
+        end = min(most, most * (law.limit_bytes - law.min_bytes) / width)
+        lines.append(RedLine(most / width, float(law.min_bytes), 0.0, end))
         if law.limit_bytes > law.max_bytes:
-            slope = (1.0 - P) / law.max_bytes
-            start = law.max_bytes - P / slope
-            lines.append(RedLine(slope, start, P, min(1.0, slope * (law.limit_bytes - start))))
+            slope = (1.0 - most) / law.max_bytes
+            start = law.max_bytes - most / slope
+            lines.append(RedLine(slope, start, most, min(1.0, slope * (law.limit_bytes - start))))
+    beyond = "the average is at twice the upper threshold, or the queue at its limit"
+    return _red_subject(law, "real numbers", lines, beyond, gentle=True)
+
+
+def _most(law: RedLaw) -> tuple[float, ...]:
+    """Probabilities P at the upper threshold; InvalidValue for a limit below the lower one."""
+    if law.limit_bytes <= law.min_bytes:
+        takes = f"more than min, {law.min_bytes} bytes: a shorter queue is never marked"
+        raise InvalidValue("limit", law.limit_bytes, takes)
+    return _ADAPTED if law.adaptive else (law.max_probability / _ONE,)
+
+
+def _red_subject(law: RedLaw, implementation: str, lines: list[RedLine], beyond: str, *, gentle: bool) -> RedSubject:
+    notes = ["the average of an idle queue is not in the linear loop"]
+    if law.adaptive:
+        notes.append(
+            f"the probability at the upper threshold moves from .01 to .5: the worst of {len(_ADAPTED)} values is "
+            "given, and between them nothing is proved"
+        )
     return RedSubject(
         name="red",
-        implementation="real numbers",
-        parameters=_parameters(law, gentle=True),
+        implementation=implementation,
+        parameters={
+            "limit_bytes": law.limit_bytes,
+            "min_bytes": law.min_bytes,
+            "max_bytes": law.max_bytes,
+            "weight_log": law.weight_log,
+            "probability": law.max_probability / _ONE,
+            "ecn": law.ecn,
+            "adaptive": law.adaptive,
+            "gentle": gentle,
+        },
         lines=tuple(lines),
         weight=law.weight,
         spaced=True,
         drops=not law.ecn,
-        beyond="the average is at twice the upper threshold, or the queue at its limit",
-        notes=_notes(law),
+        beyond=beyond,
+        notes=tuple(notes),
     )
 
 
 def wred(*, min_bytes: int, max_bytes: int, max_percent: int, ecn: bool = False) -> RedSubject:
     """WRED of a switch, for one colour.
+
+    Parameters
+    ----------
+    min_bytes, max_bytes : int
+        Thresholds [byte].
+    max_percent : int
+        Probability at the upper one [%].
+    ecn : bool
+        Whether packets are marked, and not dropped.
 
     Raises
     ------
@@ -251,32 +310,3 @@ def wred_as_switch(law: WredLaw) -> RedSubject:
 
 RED_SUBJECTS: dict[str, Callable[..., RedSubject]] = {"red": red, "wred": wred}
 """Name -> function that makes a law's subject from its parameters."""
-
-
-def _parameters(law: RedLaw, gentle: bool) -> dict[str, float | int | str | bool]:
-    return {
-        "limit_bytes": law.limit_bytes,
-        "min_bytes": law.min_bytes,
-        "max_bytes": law.max_bytes,
-        "weight_log": law.weight_log,
-        "probability": law.max_probability / _ONE,
-        "ecn": law.ecn,
-        "adaptive": law.adaptive,
-        "gentle": gentle,
-    }
-
-
-def _notes(law: RedLaw) -> tuple[str, ...]:
-    notes = ("the average of an idle queue is not in the linear loop",)
-    if not law.adaptive:
-        return notes
-    return (
-        *notes,
-        f"the probability at the upper threshold moves from .01 to .5: the worst of {len(_ADAPTED)} values is given, "
-        "and between them nothing is proved",
-    )
-
-
-def _check_limit(limit_bytes: int, min_bytes: int) -> None:
-    if limit_bytes <= min_bytes:
-        raise InvalidValue("limit", limit_bytes, f"more than min, {min_bytes} bytes: a shorter queue is never marked")

@@ -13,19 +13,9 @@ from netctrl.model.io.provenance import provenance
 
 __all__ = ["CORE", "HOME", "SHIPPED", "Shipped", "certify_shipped"]
 
-HOME: Where = {
-    "rtt_s": (0.010, 0.100),
-    "flows": (5.0, 20.0),
-    "capacity_bit_per_s": 50e6,
-    "senders": ("reno", "creno"),
-}
+HOME: Where = {"rtt_s": (0.010, 0.100), "flows": (5.0, 20.0), "capacity_bit_per_s": 50e6, "senders": ("reno", "creno")}
 """A home's line, with Reno or with Cubic where it is Reno-friendly."""
-CORE: Where = {
-    "rtt_s": (0.020, 0.100),
-    "flows": (50.0, 200.0),
-    "capacity_bit_per_s": 1e9,
-    "senders": ("reno", "creno"),
-}
+CORE: Where = {"rtt_s": (0.020, 0.100), "flows": (50.0, 200.0), "capacity_bit_per_s": 1e9, "senders": ("reno", "creno")}
 """A router's port."""
 _RACK: Where = {"rtt_s": (50e-6, 100e-6), "flows": (2.0, 40.0), "packet_size_bytes": 1000.0}
 """A port of a data centre."""
@@ -44,10 +34,8 @@ class Shipped(NamedTuple):
     source: str
 
 
-def _packets(number: float, size: float = 1500.0) -> int:
-    return round(number * size)
-
-
+_FLOYD = {"probability": 0.1, "weight_log": 9}
+"""Greatest probability and weight 2⁻⁹ of the average, as Floyd recommended them in 1997."""
 _SHIPPED = (
     Shipped("linux-pie", "Linux pie", "pie", {}, HOME, "net/sched/sch_pie.c, Linux 7.2"),
     Shipped("linux-fq_pie", "Linux fq_pie, each flow alone", "fq_pie", {}, HOME, "net/sched/sch_fq_pie.c, Linux 7.2"),
@@ -75,9 +63,9 @@ _SHIPPED = (
         "RED, gentle",
         "red",
         {
-            "limit_bytes": _packets(100),
-            "min_bytes": _packets(5),
-            "max_bytes": _packets(15),
+            "limit_bytes": 150_000,
+            "min_bytes": 7_500,
+            "max_bytes": 22_500,
             "probability": 0.1,
             "weight_log": 9,
             "gentle": True,
@@ -105,13 +93,7 @@ _SHIPPED = (
         "ios-wred",
         "Cisco IOS random-detect, precedence 0",
         "red",
-        {
-            "limit_bytes": _packets(1000),
-            "min_bytes": _packets(20),
-            "max_bytes": _packets(40),
-            "probability": 0.1,
-            "weight_log": 9,
-        },
+        {"limit_bytes": 1_500_000, "min_bytes": 30_000, "max_bytes": 60_000, **_FLOYD},
         CORE,
         "Cisco IOS Quality of Service Solutions Command Reference, random-detect precedence",
     ),
@@ -193,8 +175,7 @@ def certify_shipped(
             raise InvalidValue("name", name, f"one of {', '.join(SHIPPED)}{did_you_mean(name, SHIPPED)}")
     queues = []
     for each in (SHIPPED[name] for name in chosen):
-        box: Where = where or each.where
-        certificate, reason = certified_law(subject_of(each.law, each.parameters), box, command)
+        certificate, reason = certified_law(subject_of(each.law, each.parameters), where or each.where, command)
         queues.append(
             CertifiedQueue(
                 name=f"{each.title} ({each.source})",

@@ -1,47 +1,36 @@
-"""Laws that `netctrl certify` judges, each with the arithmetic of the implementation that runs it."""
+"""Laws that `netctrl certify` judges, as subjects: the common interface, and PI laws on a queue's delay.
+
+A subject makes loops of a law and classes of flows. Its output x is what the law computes; a class of flows sees marks
+with the probability p = factor x^power (`seen_by`):
+
+- a law that marks or drops by x itself has factor 1 and power 1;
+- one that squares it for classic flows, and couples it to scalable ones, power 2, and factor k with power 1 (RFC 9332);
+- one that spaces its drops, so that only a share 1/thinning of x is dropped, factor 1/thinning.
+
+A PI law moves its output every T seconds by the queue's delay D,
+
+    x⁺ = x + integral (D − target) + proportional (D − D_old),
+
+with gains that may be scaled in steps of x; `PiSubject.rungs` are the ranges of x with constant gains, and each gives a
+loop. Gains are those in effect, after the implementation's own rounding.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import wraps
-from itertools import pairwise
 from math import inf
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-from netctrl.certificates.linux import linux_dualpi2, linux_pie
-from netctrl.errors import InvalidValue, checked_number
+from netctrl.errors import checked_number
 from netctrl.laws.aqm.delay_pi import DelayPi
-from netctrl.laws.aqm.pie import pie_scale
-from netctrl.laws.targets.dualpi2 import DUALPI2_STEP, Dualpi2Law
-from netctrl.laws.targets.pie import PIE_FAULT, PIE_SPREAD
-from netctrl.laws.targets.pie_law import PieLaw
 from netctrl.laws.targets.reading import DelayReading
 from netctrl.plants.queues.queue_laws import SampledPi, WindowClass
 from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.window_response import Sender
 from netctrl.units import TIMES, checked_quantity
 
-__all__ = [
-    "PIE_NOTES",
-    "RUNGS",
-    "SUBJECTS",
-    "LinearLaw",
-    "PiSubject",
-    "Subject",
-    "dualpi2",
-    "each_flow",
-    "fq_pie",
-    "nominal_pi",
-    "pi2",
-    "pie",
-    "scaled",
-]
-
-RUNGS = tuple(pairwise((0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)))
-"""Ranges of the probability in which PIE's gains are constant (RFC 8033, Section 4.2)."""
-_STEP_NOTE = "of the scalable queue only the coupling is in the loop, not its step"
-PIE_NOTES = ("PIE's burst allowance, its caps of a step and the jumps of its gain are not in the linear loop",)
+__all__ = ["LinearLaw", "PiSubject", "Subject", "nominal_pi", "scaled"]
 
 
 class LinearLaw(NamedTuple):
@@ -65,69 +54,55 @@ class Subject(Protocol):
     @property
     def implementation(self) -> str:
         """Whose arithmetic."""
-        ...
 
     @property
     def parameters(self) -> Mapping[str, float | int | str | bool]:
         """Arguments of the function that makes the subject, in SI units."""
-        ...
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Effects that the loop leaves out."""
-        ...
 
     @property
     def in_bytes(self) -> bool:
         """Whether thresholds are in bytes, so that more than the rate per flow counts."""
-        ...
 
     @property
     def target_s(self) -> float:
         """Standing delay of the queue at every load; 0 where it depends on the load [s]."""
-        ...
 
     @property
     def greatest(self) -> float:
         """Output beyond which the law acts differently."""
-        ...
 
     @property
     def beyond(self) -> str:
         """What it does there."""
-        ...
 
     @property
     def gains(self) -> dict[str, float]:
         """As computed, for the certificate."""
-        ...
 
     @property
     def read(self) -> str:
         """Which delay the law reads, in words."""
-        ...
 
     @property
     def marked(self) -> str:
         """Where packets are marked or dropped, in words."""
-        ...
 
     @property
     def drops(self) -> bool:
         """Whether packets are dropped and not marked."""
-        ...
 
     def seen_by(self, sender: Sender) -> WindowClass:
         """All flows of one sender under this law."""
-        ...
 
     def loops(self, classes: tuple[WindowClass, ...], rate: float, packet_bytes: float) -> list[QueueLoop]:
         """One loop for each range of the output with gains of its own; the rate in packets a second."""
-        ...
 
     def usual(self, sender: Sender, p: float, rate: float, packet_bytes: float) -> tuple[float, LinearLaw]:
         """Output at a sender's marking probability, and the law there, as they are usually given."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +180,14 @@ class PiSubject:
         )
 
     def loops(self, classes: tuple[WindowClass, ...], rate: float, packet_bytes: float) -> list[QueueLoop]:
-        """One loop for each range of the output with gains of its own."""
+        """One loop for each range of the output with gains of its own.
+
+        Parameters
+        ----------
+        classes : tuple of WindowClass
+        rate, packet_bytes : float
+            C [packet/s], and the size of packets [byte].
+        """
         if self.per_bytes is not None:
             classes = tuple(k._replace(factor=k.factor * packet_bytes / self.per_bytes) for k in classes)
         found = []
@@ -228,7 +210,17 @@ class PiSubject:
         return found
 
     def usual(self, sender: Sender, p: float, rate: float, packet_bytes: float) -> tuple[float, LinearLaw]:
-        """Output at a sender's marking probability, and the law there, as they are usually given."""
+        """Output at a sender's marking probability, and the law there, as they are usually given: in continuous time,
+        x = (integral/T)(1 + s proportional T/integral)/s (D − target), with the nominal gains scaled as at x.
+
+        Parameters
+        ----------
+        sender : Sender
+        p : float
+            Its marking probability.
+        rate, packet_bytes : float
+            C [packet/s], and the size of packets [byte].
+        """
         kind, law = self.seen_by(sender), self.nominal
         x = (p / (kind.factor * self.thinning)) ** (1.0 / kind.power)
         held = min(x, self.rungs[-1][1])
@@ -237,162 +229,21 @@ class PiSubject:
         return x, LinearLaw(scale * law.integral / law.update_s, 1, (), leads)
 
 
-def pie(
-    *,
-    target_s: float = 0.015,
-    tupdate_s: float = 0.015,
-    alpha: float = 0.125,
-    beta: float = 1.25,
-    implementation: str = "linux",
-    hz: int = 250,
-    dq_rate_estimator: bool = False,
-    ecn: bool = False,
-) -> PiSubject:
-    """PIE with the gains of RFC 8033 [1/s], as Linux's sch_pie runs it or as in the RFC.
-
-    Raises
-    ------
-    InvalidValue
-        A value that the implementation doesn't take, for Linux gains that aren't whole sixteenths.
-    """
-    parameters = {
-        "target_s": target_s,
-        "tupdate_s": tupdate_s,
-        "alpha": alpha,
-        "beta": beta,
-        "implementation": implementation,
-        "hz": hz,
-        "dq_rate_estimator": dq_rate_estimator,
-        "ecn": ecn,
-    }
-    nominal = nominal_pi(target_s, tupdate_s, alpha, beta)
-    if implementation == "linux":
-        law = replace(linux_pie(target_s, tupdate_s, alpha, beta, hz, dq_rate_estimator), ecn=ecn)
-        return pie_as_linux(law, parameters, nominal)
-    if implementation != "rfc":
-        raise InvalidValue("implementation", implementation, "linux or rfc")
-    return PiSubject(
-        name="pie",
-        implementation="RFC 8033",
-        parameters=parameters,
-        nominal=nominal,
-        rungs=_ladder(lambda p: scaled(nominal, pie_scale(p))),
-        reading=DelayReading.SOJOURN if not dq_rate_estimator else DelayReading.BACKLOG,
-        drops=not ecn,
-        notes=PIE_NOTES,
-    )
-
-
-@wraps(pie)
-def fq_pie(**parameters: Any) -> PiSubject:
-    """PIE in each of Linux's fq_pie's queues: parameters of `pie` but for its implementation."""
-    if (whose := parameters.get("implementation", "linux")) != "linux":
-        raise InvalidValue("implementation", whose, "linux: fq_pie is Linux's")
-    return each_flow(pie(**parameters))
-
-
-def each_flow(subject: PiSubject) -> PiSubject:
-    """Linux's PIE with a queue for each flow."""
-    notes = (
-        *subject.notes,
-        "each flow has a queue of its own: the share of the rate per flow counts, not their number",
-    )
-    return replace(subject, name="fq_pie", implementation="Linux sch_fq_pie", notes=notes)
-
-
-def pie_as_linux(law: PieLaw, parameters: Mapping[str, Any], nominal: DelayPi) -> PiSubject:
-    """PIE with the kernel's own numbers."""
-    return PiSubject(
-        name="pie",
-        implementation="Linux sch_pie",
-        parameters=parameters,
-        nominal=nominal,
-        rungs=_ladder(law.gains),
-        thinning=PIE_SPREAD,
-        reading=law.reading,
-        drops=not law.ecn,
-        notes=(*PIE_NOTES, PIE_FAULT) if law.ecn else PIE_NOTES,
-    )
-
-
-def dualpi2(
-    *,
-    target_s: float = 0.015,
-    tupdate_s: float = 0.016,
-    alpha: float = 41.0 * DUALPI2_STEP,
-    beta: float = 819.0 * DUALPI2_STEP,
-    coupling: int = 2,
-    step_s: float = 0.001,
-    drop_early: bool = False,
-) -> PiSubject:
-    """DualPI2 as Linux's sch_dualpi2 runs it; gains in 1/s, as tc takes them.
-
-    The defaults are those of a queue without these options, 41/256 and 819/256 per second; of 0.16 tc sends 40/256.
-    """
-    parameters = {
-        "target_s": target_s,
-        "tupdate_s": tupdate_s,
-        "alpha": alpha,
-        "beta": beta,
-        "coupling": coupling,
-        "step_s": step_s,
-        "drop_early": drop_early,
-    }
-    return dualpi2_as_linux(linux_dualpi2(**parameters), parameters, nominal_pi(target_s, tupdate_s, alpha, beta))
-
-
-def dualpi2_as_linux(law: Dualpi2Law, parameters: Mapping[str, Any], nominal: DelayPi) -> PiSubject:
-    """DualPI2 with the kernel's own numbers."""
-    return PiSubject(
-        name="dualpi2",
-        implementation="Linux sch_dualpi2",
-        parameters=parameters,
-        nominal=nominal,
-        rungs=((0.0, inf, law.gains),),
-        power=2.0,
-        coupling=float(law.coupling),
-        apart=True,
-        apart_delay_s=0.0 if law.step_in_packets else law.step_threshold * 1e-9,
-        reading=law.reading,
-        marked_leaving=not law.drop_early,
-        greatest=1.0 / law.coupling,
-        notes=("the timer's latency is not counted", _STEP_NOTE),
-    )
-
-
-def pi2(
-    *, target_s: float = 0.015, tupdate_s: float = 0.016, alpha: float = 0.16, beta: float = 3.2, coupling: float = 2.0
-) -> PiSubject:
-    """PI2 in one queue (RFC 9332, Appendix A without its second queue), in real numbers, on the backlog's delay."""
-    nominal = nominal_pi(target_s, tupdate_s, alpha, beta)
-    checked_number("coupling", coupling, "a factor above 0", above=0.0)
-    return PiSubject(
-        name="pi2",
-        implementation="real numbers",
-        parameters={"target_s": target_s, "tupdate_s": tupdate_s, "alpha": alpha, "beta": beta, "coupling": coupling},
-        nominal=nominal,
-        rungs=((0.0, inf, nominal),),
-        power=2.0,
-        coupling=coupling,
-        greatest=1.0,
-    )
-
-
-SUBJECTS: dict[str, Callable[..., PiSubject]] = {"pie": pie, "dualpi2": dualpi2, "pi2": pi2}
-"""Name -> function that makes a law's subject from its parameters."""
-
-
 def nominal_pi(target_s: float, tupdate_s: float, alpha: float, beta: float) -> DelayPi:
-    """A PI law as given: target and time between updates [s], gains [1/s]; InvalidValue where one isn't above 0."""
+    """A PI law as given: target and time between updates [s], gains [1/s]; InvalidValue where one isn't above 0.
+
+    Parameters
+    ----------
+    target_s, tupdate_s : float
+        Target of the delay, and time between updates [s].
+    alpha, beta : float
+        Integral and proportional gain of an update [1/s].
+    """
     checked_quantity("target", target_s, "a delay above 0 in seconds", TIMES)
     checked_quantity("tupdate", tupdate_s, "a time above 0 in seconds", TIMES)
     checked_number("alpha", alpha, "a gain above 0 in 1/s", above=0.0)
     checked_number("beta", beta, "a gain of at least 0 in 1/s", at_least=0.0)
     return DelayPi(integral=alpha, proportional=beta, update_s=tupdate_s, target_s=target_s)
-
-
-def _ladder(gains: Callable[[float], DelayPi]) -> tuple[tuple[float, float, DelayPi], ...]:
-    return tuple((low, high, gains((low * high) ** 0.5 if low else 0.5 * high)) for low, high in RUNGS)
 
 
 def scaled(gains: DelayPi, factor: float) -> DelayPi:

@@ -1,8 +1,22 @@
-"""Verdict of a queue's law over a box: the loop with each sender, at the points that decide each criterion."""
+"""Verdict of a queue's law over a box: the loop with each sender, at the points that decide each criterion.
+
+How a verdict is proved. The loop L of a law at gain 1 has one open-loop pole at z = 1 and none outside the unit circle.
+As its gain k grows from 0, closed-loop poles cross the circle where k L = −1. The number of unstable poles is counted
+at one point of the box (Nyquist's criterion, `stable_gains`); if no point of the box has k L = −1 for any k from 1 to
+some factor, that number is the same at every point, since poles move continuously with N, tau and k. So three
+statements over cells of (angle, ln N, ln tau), by branch and bound with discs that contain L, decide:
+
+1. the least factor k >= 1 with k L = −1 anywhere in the box is the proved gain margin (`box_upper_gain`);
+2. for the design rule no k from 1/2 to 2 has k L = −1: 6 dB of growth and, for loops that a smaller gain makes
+   unstable, 6 dB of reduction;
+3. where |L| = 1 the angle from −1 is at least 30 degrees (2 and 3: `box_keeps`).
+
+Each range of x in which the law's gains are constants is a loop of its own on its part of the box; together they cover
+it. What has no bound over cells (flows of several round-trip times that acknowledgements clock) is judged at points.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import inf, isinf, pi, radians
 from typing import NamedTuple
 
@@ -10,17 +24,22 @@ import numpy as np
 from msgspec.structs import replace
 
 from netctrl.certificates.box import MIN_FACTOR, MIN_PHASE_DEG, MIN_WINDOW, Box
-from netctrl.certificates.ecn.ramp import dctcp_in_time, in_time
-from netctrl.certificates.loops import Mixture, box_loops, loop_at, read_mixture, usual_margins
-from netctrl.certificates.margin_records import SampledLoop, SenderVerdict
+from netctrl.certificates.ecn.in_time import dctcp_in_time, in_time
+from netctrl.certificates.loops import (
+    LINUX_SENDERS,
+    Mixture,
+    box_loops,
+    is_linux,
+    loop_at,
+    read_mixture,
+    usual_margins,
+)
+from netctrl.certificates.point_records import SampledLoop, SenderVerdict
 from netctrl.certificates.record import QueueVerdict
 from netctrl.certificates.red import RedSubject
-from netctrl.certificates.search.points import box_points, least_near, least_point
-from netctrl.certificates.search.reach import reach
-from netctrl.certificates.senders import LINUX_SENDERS, is_linux, with_senders
+from netctrl.certificates.search import box_points, least_near, least_point, reach
 from netctrl.certificates.subject import Subject
 from netctrl.errors import InvalidValue, NetctrlError, Status
-from netctrl.frequency.batch import PointMargins
 from netctrl.frequency.branch_bound import Cover, Minimum
 from netctrl.frequency.records import decibel
 from netctrl.frequency.sampled_gain import BOX_TOLERANCE
@@ -30,7 +49,7 @@ from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.window_response import CRENO, RENO
 from netctrl.units import format_quantity
 
-__all__ = ["Worst", "absent", "least_looked_at", "queue_verdict", "worst"]
+__all__ = ["Worst", "absent", "least_looked_at", "queue_verdict"]
 
 _RULE = (MIN_FACTOR, radians(MIN_PHASE_DEG))
 _NOTICED_DB = 0.5
@@ -60,11 +79,6 @@ class Worst(NamedTuple):
     """Bound of the factor in the whole box; that of the unstable point where there is one. None: only points were
     looked at."""
 
-    @property
-    def least(self) -> float:
-        """Factor on which a verdict rests: the proved one, or what was attained where nothing is proved."""
-        return self.factor if self.proved is None else self.proved
-
 
 class _Shown(NamedTuple):
     """A loop of which something is proved in a box."""
@@ -81,17 +95,8 @@ class _Judged(NamedTuple):
 
     verdict: SenderVerdict
     loops: Loops
-    phase: SampledLoop | None = None
-    """The loop at the point with the least phase margin; None where it isn't stable."""
-    reduction: SampledLoop | None = None
-    """The same at the point where the gain may fall least."""
-    why: str = ""
-    """Why it has no equilibrium; empty: it has one."""
-
-    @property
-    def points(self) -> list[SampledLoop]:
-        """Those that decide."""
-        return [each for each in (self.verdict.sampled, self.phase, self.reduction) if each is not None]
+    points: list[SampledLoop]
+    """The loop where margins are least, one point for each criterion."""
 
 
 def queue_verdict(subject: Subject, box: Box) -> QueueVerdict:
@@ -106,89 +111,81 @@ def queue_verdict(subject: Subject, box: Box) -> QueueVerdict:
 
 def _linear_verdict(subject: Subject, box: Box) -> QueueVerdict:
     """The worst status of the senders, and of each criterion the point that decides it among all of them."""
-    boxes = [with_senders(box, (name,)) for name in box.inputs.senders]
+    boxes = [box.with_senders(name) for name in box.inputs.senders]
     reasons = [absent(subject, one) for one in boxes]
     loops_of = [[] if reason else box_loops(subject, one) for one, reason in zip(boxes, reasons, strict=True)]
-    below = _decides(loops_of, boxes)
+    # Gain margins are looked for to the least that points of all senders have, and to what the rule asks for: larger
+    # ones decide nothing, and their proof takes the most cells.
+    looked = [
+        least_looked_at(loops, one) for loops, one in zip(loops_of, boxes, strict=True) if loops and not one.point
+    ]
+    least = min((at.factor for at in looked if not at.unstable), default=inf)
+    below = max(least, MIN_FACTOR / (1.0 - 2.0 * BOX_TOLERANCE))
     each = [
-        _absent(one, reason) if reason else _of_sender(loops, one, below)
+        _Judged(SenderVerdict(sender=one.inputs.senders[0], status=Status.INFEASIBLE, sampled=None), [], [])
+        if reason
+        else _of_sender(loops, one, below)
         for one, reason, loops in zip(boxes, reasons, loops_of, strict=True)
     ]
     status = max((found.verdict.status for found in each), key=_SEVERITY.index)
     senders = tuple(found.verdict for found in each)
     if status is Status.INFEASIBLE:
-        return QueueVerdict(
-            status=status,
-            linear=None,
-            sampled=None,
-            reach=None,
-            warnings=(*(found.why for found in each if found.why), *subject.notes),
-            senders=senders,
-        )
-    sampled, phase, reduction = _least_of(each)
+        why = (*(reason for reason in reasons if reason), *subject.notes)
+        return QueueVerdict(status=status, linear=None, sampled=None, reach=None, warnings=why, senders=senders)
+
+    margins = [found.sampled for found in senders if found.sampled is not None]
+    proved = [at.gain_margin_db_proved for at in margins if at.gain_margin_db_proved is not None]
+    sampled = min(margins, key=lambda at: at.gain_margin_db)
+    sampled = replace(sampled, gain_margin_db_proved=min(proved) if len(proved) == len(margins) else None)
+    points = [at for found in each for at in found.points]
+    phase = min(points, key=lambda at: at.phase_margin_deg)
+    reduction = min(points, key=_room)
+    less_phase = sampled.stable and phase.phase_margin_deg < sampled.phase_margin_deg - _SAME
+    less_room = sampled.stable and _room(reduction) < _room(sampled) - _SAME
+    lacking_s = min((at.rtt_s for at in points if not at.keeps), default=inf)
+
     loops = [pair for found in each for pair in found.loops]
-    lacking_s = min((at.rtt_s for found in each for at in found.points if not at.keeps), default=inf)
+    clocked = sum(len(box_points(loop, box)) for _, loop in loops if loop.several_clocks)
+    between = "" if box.point else f", at {clocked} points and at those near the worst of them"
+    why = "acknowledgements clock flows of several round-trip times: no bound over cells is known, nothing is proved"
+    unproved = [f"{why}; margins are exact{between}"] if clocked else []
     return QueueVerdict(
         status=status,
         linear=usual_margins(subject, box),
         sampled=sampled,
         reach=reach(subject, box, likely=isinf(lacking_s), lacking_s=lacking_s),
-        warnings=(*subject.notes, *_about_senders(subject, loops, box), *_about_proofs(loops, box)),
-        least_phase=phase,
-        least_reduction=reduction,
+        warnings=(*subject.notes, *_about_senders(subject, loops, box), *unproved),
+        least_phase=phase if less_phase else None,
+        least_reduction=reduction if less_room else None,
         senders=senders,
     )
-
-
-def _decides(loops_of: list[Loops], boxes: list[Box]) -> float:
-    """Factor up to which gain margins are looked for in boxes of one sender each, with their loops: to the least of all
-    their points, and to what the rule asks for. Larger ones decide nothing, and their proof takes the most cells."""
-    looked = [least_looked_at(*each) for each in zip(loops_of, boxes, strict=True) if each[0] and not each[1].point]
-    least = min((at.factor for at in looked if not at.unstable), default=inf)
-    return max(least, MIN_FACTOR / (1.0 - 2.0 * BOX_TOLERANCE))
-
-
-def _least_of(each: list[_Judged]) -> tuple[SampledLoop, SampledLoop | None, SampledLoop | None]:
-    """Points with the least gain margin, phase margin and room for a smaller gain of all senders; None for those that
-    are the first, and where a sender is unstable."""
-    margins = [found.verdict.sampled for found in each if found.verdict.sampled is not None]
-    sampled = min(margins, key=lambda at: at.gain_margin_db)
-    proved = [at.gain_margin_db_proved for at in margins if at.gain_margin_db_proved is not None]
-    sampled = replace(sampled, gain_margin_db_proved=min(proved) if len(proved) == len(margins) else None)
-    if not sampled.stable:
-        return sampled, None, None
-    points = [at for found in each for at in found.points]
-    phase = min(points, key=lambda at: at.phase_margin_deg)
-    reduction = min(points, key=_room)
-    return (
-        sampled,
-        phase if phase.phase_margin_deg < sampled.phase_margin_deg - _SAME else None,
-        reduction if _room(reduction) < _room(sampled) - _SAME else None,
-    )
-
-
-def _absent(box: Box, reason: str) -> _Judged:
-    """A box of one sender or mixture that has no equilibrium somewhere."""
-    verdict = SenderVerdict(sender=box.inputs.senders[0], status=Status.INFEASIBLE, sampled=None)
-    return _Judged(verdict, [], why=reason)
 
 
 def _of_sender(loops: Loops, box: Box, below: float) -> _Judged:
     """A box of one sender or mixture; its gain margin is looked for up to the factor `below`."""
     name = box.inputs.senders[0]
-    found, shown = worst(loops, box, below)
+    found, shown = _worst(loops, box, below)
     sampled = _sampled(box, found)
     if not sampled.stable:
-        return _Judged(SenderVerdict(sender=name, status=Status.UNSTABLE, sampled=sampled), loops)
-    looked = _Judged(
-        SenderVerdict(sender=name, status=Status.STABLE, sampled=sampled),
-        loops,
-        _least(loops, box, lambda each: each.phase),
-        _least(loops, box, lambda each: each.reduction),
-    )
-    if not all(at.keeps for at in looked.points) or found.least < MIN_FACTOR or not _hold(loops, box, shown):
-        return looked
-    return looked._replace(verdict=replace(looked.verdict, status=Status.ADMISSIBLE))
+        return _Judged(SenderVerdict(sender=name, status=Status.UNSTABLE, sampled=sampled), loops, [sampled])
+    points = [sampled]
+    for criterion in ("phase", "reduction"):
+        mixture, loop, flows, rtt = least_point(loops, box, lambda each, of=criterion: getattr(each, of))
+        known = stable_gains(loop, flows, rtt)
+        points.append(_sampled(box, Worst(mixture, loop, flows, rtt, known.unstable_poles > 0, known.factor, None)))
+    # The verdict rests on the proved factor, or on what was attained where nothing is proved.
+    enough = (found.factor if found.proved is None else found.proved) >= MIN_FACTOR
+    held = enough and all(at.keeps for at in points)
+    if held and loops[0][1].several_clocks:
+        held = all(point_keeps(loop, *point, *_RULE) for _, loop in loops for point in box_points(loop, box))
+    elif held and box.point:
+        held = all(point_proofs(loop, *box.point, *_RULE).keeps for loop, *_ in shown)
+    elif held:  # the cells that showed the gain margin are fine enough for most of the rule
+        held = all(
+            box_keeps(loop, box.flows, box.rtt, *_RULE, starts, Cover.of(leaves)) for loop, starts, leaves in shown
+        )
+    status = Status.ADMISSIBLE if held else Status.STABLE
+    return _Judged(SenderVerdict(sender=name, status=status, sampled=sampled), loops, points)
 
 
 def _about_senders(subject: Subject, loops: Loops, box: Box) -> list[str]:
@@ -197,7 +194,7 @@ def _about_senders(subject: Subject, loops: Loops, box: Box) -> list[str]:
     asked = [read_mixture(name) for name in box.inputs.senders]
     if not is_linux(subject) or not all(any(each in (RENO, CRENO) for each, _ in mixture.parts) for mixture in asked):
         return []
-    ours = with_senders(box, LINUX_SENDERS)
+    ours = box.with_senders(*LINUX_SENDERS)
     try:
         reason = absent(subject, ours)
         if reason is not None:
@@ -215,21 +212,11 @@ def _about_senders(subject: Subject, loops: Loops, box: Box) -> list[str]:
     ]
 
 
-def least_looked_at(loops: Loops, box: Box) -> Worst:
-    """Least gain margin of loops at the points of a box from which proofs begin, without a proof."""
-    return min((each for found in loops for each in _looked_at(*found, box)), key=lambda each: each.factor)
-
-
-def _about_proofs(loops: Loops, box: Box) -> list[str]:
-    """Warning that nothing is proved of the loops without bounds over cells; or none."""
-    looked = sum(len(box_points(loop, box)) for _, loop in loops if loop.several_clocks)
-    between = "" if box.point else f", at {looked} points and at those near the worst of them"
-    why = "acknowledgements clock flows of several round-trip times: no bound over cells is known, nothing is proved"
-    return [f"{why}; margins are exact{between}"] if looked else []
-
-
 def absent(subject: Subject, box: Box) -> str | None:
-    """Why the box has a point without an equilibrium that the loop describes; None: it has no such point."""
+    """Why the box has a point without an equilibrium that the loop describes; None: it has no such point.
+
+    The output rises with N and falls with tau, windows the other way: most flows at the shortest round trip decide.
+    """
     for mixture in map(read_mixture, box.inputs.senders):
         most = box.flows[1], box.rtt[0]
         loop = loop_at(subject, mixture, box, *most)
@@ -247,23 +234,35 @@ def absent(subject: Subject, box: Box) -> str | None:
     return None
 
 
-def _hold(loops: Loops, box: Box, shown: list[_Shown]) -> bool:
-    """A stable box keeps the rule, provably where bounds are known; `shown` as of `worst`."""
-    if loops[0][1].several_clocks:
-        return all(point_keeps(loop, *point, *_RULE) for _, loop in loops for point in box_points(loop, box))
-    if box.point:
-        return all(point_proofs(loop, *box.point, *_RULE).keeps for loop, *_ in shown)
-    return all(box_keeps(loop, box.flows, box.rtt, *_RULE, starts, Cover.of(leaves)) for loop, starts, leaves in shown)
+def least_looked_at(loops: Loops, box: Box) -> Worst:
+    """Least gain margin of loops at the points of a box from which proofs begin, or at all that are looked at where
+    nothing is proved."""
+    found = []
+    for mixture, loop in loops:
+        for flows, rtt in box_points(loop, box) if loop.several_clocks else loop.starts(box.flows, box.rtt):
+            gains = stable_gains(loop, flows, rtt)
+            found.append(Worst(mixture, loop, flows, rtt, gains.unstable_poles > 0, gains.factor, gains.factor))
+    return min(found, key=lambda each: each.factor)
 
 
-def worst(loops: Loops, box: Box, below: float) -> tuple[Worst, list[_Shown]]:
-    """Least gain margin of all the law's loops in the box, proved where the loops are stable and have bounds; and what
-    showed it, for each loop of which something is proved.
+def _worst(loops: Loops, box: Box, below: float) -> tuple[Worst, list[_Shown]]:
+    """Least gain margin of all the law's loops in the box, proved where the loops are stable and have bounds.
 
     Nothing is proved beyond what the least of the loops has, and the factor `below`.
+
+    Parameters
+    ----------
+    loops : list of (Mixture, QueueLoop)
+    box : Box
+    below : float
+        Factor of the gains from which on nothing is looked for.
+
+    Returns
+    -------
+    (Worst, list)
+        The least, and what showed it, for each loop of which something is proved.
     """
-    looked = [point for mixture, loop in loops for point in _looked_at(mixture, loop, box)]
-    best, proved, shown = min(looked, key=lambda each: each.factor), inf, []
+    best, proved, shown = least_looked_at(loops, box), inf, []
     if best.unstable:
         return best, shown
     curved = not box.point and any(k.sender.curve for k in best.loop.classes)
@@ -289,33 +288,19 @@ def worst(loops: Loops, box: Box, below: float) -> tuple[Worst, list[_Shown]]:
     return best._replace(proved=proved), shown
 
 
-def _looked_at(mixture: Mixture, loop: QueueLoop, box: Box) -> list[Worst]:
-    """The loop at the points from which its proof begins, or at all that are looked at."""
-    points = []
-    for flows, rtt in box_points(loop, box) if loop.several_clocks else loop.starts(box.flows, box.rtt):
-        found = stable_gains(loop, flows, rtt)
-        points.append(Worst(mixture, loop, flows, rtt, found.unstable_poles > 0, found.factor, found.factor))
-    return points
-
-
-def _least(loops: Loops, box: Box, criterion: Callable[[PointMargins], np.ndarray]) -> SampledLoop:
-    """The loop at the point of the box with the least value of a criterion."""
-    mixture, loop, flows, rtt = least_point(loops, box, criterion)
-    known = stable_gains(loop, flows, rtt)
-    return _sampled(box, Worst(mixture, loop, flows, rtt, known.unstable_poles > 0, known.factor, None))
-
-
 def _room(found: SampledLoop) -> float:
     """By how much the gain may fall [dB]."""
     return inf if found.gain_reduction_db is None else -found.gain_reduction_db
 
 
 def _sampled(box: Box, found: Worst) -> SampledLoop:
+    """Record of the loop at a point, with all its margins; proved where its response has bounds."""
     loop, flows, rtt = found.loop, found.flows, found.rtt
     x, lower = float(loop.output(flows, rtt)), stable_gains(loop, flows, rtt).lower
     stable, bounded = not found.unstable, not loop.several_clocks and found.proved is not None
     asked = box.asked(flows)
-    at = Minimum(found.least, found.factor, np.array([pi, np.log(flows), np.log(rtt), 0.0]), 0)
+    least = found.factor if found.proved is None else found.proved
+    at = Minimum(least, found.factor, np.array([pi, np.log(flows), np.log(rtt), 0.0]), 0)
     proofs = point_proofs(loop, *box.point, *_RULE) if box.point and stable and bounded else None
     try:
         exact = sampled_margins(loop, flows, rtt, 1.0, at, stable=stable, proofs=proofs, bounded=bounded)
@@ -332,7 +317,7 @@ def _sampled(box: Box, found: Worst) -> SampledLoop:
         stable=stable,
         gain_margin_db=decibel(found.factor),
         gain_margin_db_proved=None if found.unstable or found.proved is None else decibel(found.proved),
-        gain_reduction_db=decibel(lower) if lower > 0.0 and not found.unstable else None,
+        gain_reduction_db=decibel(lower) if lower > 0.0 and stable else None,
         phase_margin_deg=exact.phase_margin_deg,
         delay_margin_s=None if isinf(exact.delay_margin_s) else exact.delay_margin_s,
         disk_margin=exact.disk_margin,

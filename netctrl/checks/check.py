@@ -6,15 +6,12 @@ from collections.abc import Iterable
 
 import msgspec
 
-from netctrl.certificates.box import several
 from netctrl.certificates.record import QueueCertificate
-from netctrl.errors import InvalidValue, any_of, checked_kind
+from netctrl.checks import checked_engines
+from netctrl.errors import InvalidValue, checked_kind
 from netctrl.model.design.queue_checks import FailedCheck, QueueCheck
 
-__all__ = ["CHECKS", "check_certificate", "checked_engines", "with_checks"]
-
-CHECKS = ("fluid", "packet", "kernel")
-"""Models in which a certificate can be checked."""
+__all__ = ["check_certificate", "with_checks"]
 
 
 def check_certificate(certificate: QueueCertificate, engines: str | Iterable[str] = "fluid") -> QueueCertificate:
@@ -73,20 +70,8 @@ def with_checks(certificate: QueueCertificate, engines: Iterable[str]) -> QueueC
 
 
 def _check(certificate: QueueCertificate, engine: str) -> QueueCheck:
-    from netctrl.checks.engines import check_packets
-    from netctrl.checks.fluid import check_fluid
+    from netctrl.checks.engines import check_fluid, check_packets
     from netctrl.checks.point import point_of
 
     point = point_of(certificate, engine)
     return check_fluid(point) if engine == "fluid" else check_packets(point, engine)
-
-
-def checked_engines(engines: str | Iterable[str]) -> tuple[str, ...]:
-    """Names of models, each once, else InvalidValue."""
-    names = (engines,) if isinstance(engines, str) else several("check", engines)
-    if not names:
-        raise InvalidValue("check", names, any_of(CHECKS))
-    for name in names:
-        if name not in CHECKS:
-            raise InvalidValue("check", name, any_of(CHECKS, str(name)))
-    return tuple(dict.fromkeys(names))

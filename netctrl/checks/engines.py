@@ -1,4 +1,10 @@
-"""Checks of a certificate on packets and in the Linux kernel: scenarios of its worst point, and what they show."""
+"""Checks of a certificate in nonlinear models, and what a queue is like at the corners of its box.
+
+In the fluid a queue is deterministic: it comes to rest from each of three starts, or it swings for ever. On packets and
+in the kernel marks come by chance, so that a stable queue swings, too. There the envelope of its delay around the
+frequency at which the loop leaves stability decides (`netctrl.checks.steadiness`), as a mean over three seeds. A run
+lasts a number of that oscillation's periods, after the windows and the law have come to rest.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +12,23 @@ from typing import Any
 
 import numpy as np
 
-from netctrl.checks.point import CheckPoint
-from netctrl.checks.queues import buffer_bytes, queue_of
+from netctrl.certificates.record import CertifyInputs
+from netctrl.certificates.subject import PiSubject
+from netctrl.checks import checked_engines
+from netctrl.checks.laws import buffer_bytes, fluid_queue, queue_of
+from netctrl.checks.point import CheckPoint, corners_of
 from netctrl.checks.steadiness import AT_LIMIT, Envelope, envelope
 from netctrl.engines.engine import simulate
 from netctrl.errors import InvalidValue
-from netctrl.model.design.queue_checks import CheckRun, QueueCheck
+from netctrl.model.design.queue_checks import CheckRun, GainsFigures, QueueCheck
 from netctrl.plants.queues.queue_laws import SampledPi
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.sim.queue_fluid.run import STARTS, swing_of, time_above
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["SEEDS", "check_packets", "check_scenario"]
+__all__ = ["SEEDS", "check_fluid", "check_packets", "check_scenario", "gains_figures"]
 
 SEEDS = (1, 2, 3)
 _WARM_PERIODS, _PERIODS = 20.0, 100.0
@@ -40,6 +50,48 @@ _CLOCKED = {
     },
 }
 """Senders that only one engine has."""
+
+
+_NOTES = {
+    "dualpi2": ("the scalable queue is a constant delay, without its step",),
+    "docsis-pie": (
+        "the buffer is a second or 20 targets: the law begins when a third of it has filled",
+        "spread drops have their mean rate over sizes of packets",
+    ),
+    "red": ("the average of an empty queue falls at the link's rate",),
+}
+"""Notes of the fluid."""
+_NEAR, _EMPTY, _FULL = STARTS
+_LOOKED_AT_S, _LEAST_TRIPS = 20.0, 200.0
+"""Duration of the fluid's run after a start [s], and its least number of round trips."""
+
+
+def check_fluid(point: CheckPoint) -> QueueCheck:
+    """Swing of the queue at a certificate's worst point, from three starts."""
+    queue = fluid_queue(point)
+    runs = []
+    for start in STARTS:
+        found = swing_of(queue, start)
+        runs.append(
+            CheckRun(
+                start=start.name,
+                seed=None,
+                settles=found.settles,
+                swing_s=found.swing_s,
+                mean_delay_s=found.mean_delay_s,
+                utilization=found.utilization,
+            )
+        )
+    return QueueCheck(
+        engine="fluid",
+        settles=all(run.settles for run in runs),
+        flows=point.flows,
+        period_s=point.period_s,
+        envelope_ratio=None,
+        runs=tuple(runs),
+        notes=_NOTES.get(point.subject.name, ()),
+        senders=point.instead,
+    )
 
 
 def check_packets(
@@ -64,10 +116,7 @@ def check_packets(
     """
     runs, ratios, period = [], [], point.period_s
     for seed in seeds:
-        scenario = check_scenario(point, engine, seed, flows)
-        result: Any = simulate(scenario, engine)
-        late = result.time_s > scenario.time.warmup
-        delay = BITS_PER_BYTE * result.backlog_bytes[0][late] / scenario.links[0].capacity
+        scenario, (_, delay), used = _run(point, engine, seed, flows)
         found = envelope(delay, scenario.interval, period)
         found = Envelope(2.0, period, 0.0) if found is None else found
         ratios.append(found.ratio)
@@ -79,10 +128,17 @@ def check_packets(
                 settles=found.ratio > AT_LIMIT,
                 swing_s=float(high - low),
                 mean_delay_s=float(delay.mean()),
-                utilization=float(result.summary().links[0].utilization),
+                utilization=used,
             )
         )
     ratio = float(np.mean(ratios))
+    notes = []
+    if any(k.sender.name in ("creno", "linux-creno", "rfc-creno") for k in point.loop.classes):
+        notes.append("creno runs as Cubic, which leaves its Reno-friendly region where windows are large")
+    if engine == "packet" and point.subject.name == "docsis-pie":
+        notes.append("packets are marked by chance, at the mean rate of spread drops, and the law acts by intervals")
+    if engine == "packet" and point.subject.name == "red":
+        notes.append("packets are marked by chance, at the mean rate of spaced marks, and the average moves with time")
     return QueueCheck(
         engine=engine,
         settles=ratio > AT_LIMIT,
@@ -90,13 +146,33 @@ def check_packets(
         period_s=period,
         envelope_ratio=ratio,
         runs=tuple(runs),
-        notes=_notes(point, engine),
+        notes=tuple(notes),
         senders=point.instead,
     )
 
 
+def _run(
+    point: CheckPoint, engine: str, seed: int, flows: int | None = None
+) -> tuple[Scenario, tuple[np.ndarray, np.ndarray], float]:
+    """Scenario of a point, delays of its queue in the warm-up and after it [s], and utilization after it."""
+    scenario = check_scenario(point, engine, seed, flows)
+    result: Any = simulate(scenario, engine)
+    delay = BITS_PER_BYTE * result.series["backlog"][0] / scenario.links[0].capacity
+    late = result.time_s > scenario.time.warmup
+    return scenario, (delay[~late], delay[late]), result["utilization", scenario.links[0].id]
+
+
 def check_scenario(point: CheckPoint, engine: str, seed: int, flows: int | None = None) -> Scenario:
     """Scenario of a certificate's worst point: one link with the law's queue, long flows, a whole number of each.
+
+    Parameters
+    ----------
+    point : CheckPoint
+    engine : str
+        "packet" or "kernel".
+    seed : int
+    flows : int, optional
+        As of `check_packets`.
 
     Raises
     ------
@@ -125,7 +201,7 @@ def check_scenario(point: CheckPoint, engine: str, seed: int, flows: int | None 
                 count=count,
                 sender=sender,
                 start=(0.0, 0.2 * min(warm, _WARM_S)),
-                ecn=not point.drops and (engine == "packet" or _marks(point)),
+                ecn=not point.drops and (engine == "packet" or bool(point.subject.parameters.get("ecn", True))),
             )
         )
     if rate * duration > _MOST_PACKETS[engine]:
@@ -166,17 +242,57 @@ def _times(point: CheckPoint, most_s: float) -> tuple[float, float]:
     return warm, warm + run
 
 
-def _marks(point: CheckPoint) -> bool:
-    """True where the law marks packets in the kernel, in place of dropping them."""
-    return bool(point.subject.parameters.get("ecn", True))
+def gains_figures(subject: PiSubject, inputs: CertifyInputs, engine: str) -> tuple[GainsFigures, ...]:
+    """Figures where windows are largest and where they are smallest, with the first sender of a box.
+
+    In the fluid a start is a full queue of three targets with twice the windows; on packets slow start of all flows,
+    means of three seeds.
+
+    Parameters
+    ----------
+    subject : PiSubject
+    inputs : CertifyInputs
+        The box.
+    engine : str
+        "fluid", "packet" or "kernel".
+
+    Raises
+    ------
+    InvalidValue
+        A law or sender that the engine hasn't.
+    """
+    (name,) = checked_engines(engine)
+    figures = []
+    for point in corners_of(subject, inputs, name):
+        if name == "fluid":
+            queue, duration = fluid_queue(point), max(_LOOKED_AT_S, _LEAST_TRIPS * (point.rtt_s + point.target_s))
+            above = time_above(queue, _FULL, 2.0 * point.target_s, duration)
+            rest = swing_of(queue, _NEAR)
+            mean, deviation, most, used = rest.mean_delay_s, None, None, rest.utilization
+        else:
+            mean, deviation, most, above, used = _means(point, name)
+        figures.append(
+            GainsFigures(
+                engine=name,
+                senders=point.mixture.text,
+                flows=point.flows,
+                rtt_s=point.rtt_s,
+                parameters=dict(point.subject.parameters),
+                mean_delay_s=mean,
+                deviation_s=deviation,
+                delay_99_s=most,
+                above_s=above,
+                utilization=used,
+            )
+        )
+    return tuple(figures)
 
 
-def _notes(point: CheckPoint, engine: str) -> tuple[str, ...]:
-    found = []
-    if any(k.sender.name in ("creno", "linux-creno", "rfc-creno") for k in point.loop.classes):
-        found.append("creno runs as Cubic, which leaves its Reno-friendly region where windows are large")
-    if engine == "packet" and point.subject.name == "docsis-pie":
-        found.append("packets are marked by chance, at the mean rate of spread drops, and the law acts by intervals")
-    if engine == "packet" and point.subject.name == "red":
-        found.append("packets are marked by chance, at the mean rate of spaced marks, and the average moves with time")
-    return tuple(found)
+def _means(point: CheckPoint, engine: str) -> list[float]:
+    """Mean, deviation and 99th percentile of the delay, time above two targets [s], and utilization, of all seeds."""
+    found: list[tuple[float, ...]] = []
+    for seed in SEEDS:
+        scenario, (early, late), used = _run(point, engine, seed)
+        above = scenario.interval * int(np.count_nonzero(early > 2.0 * point.target_s))
+        found.append((float(late.mean()), float(late.std()), float(np.quantile(late, 0.99)), above, used))
+    return np.mean(found, axis=0).tolist()

@@ -11,7 +11,7 @@ import msgspec
 from netctrl.certificates.box import Box, box_of
 from netctrl.certificates.certify import subject_of
 from netctrl.certificates.loops import Mixture, classes_of, loops_of, read_mixture
-from netctrl.certificates.record import CertifyInputs, QueueCertificate, QueueVerdict, SampledLoop
+from netctrl.certificates.record import CertifyInputs, QueueCertificate, SampledLoop
 from netctrl.certificates.red import RedSubject
 from netctrl.certificates.subject import PiSubject
 from netctrl.errors import InvalidValue
@@ -76,9 +76,16 @@ def point_of(certificate: QueueCertificate, engine: str = "kernel") -> CheckPoin
     subject = subject_of(name, certificate.law.parameters) if name in _CHECKED else None
     if not isinstance(subject, PiSubject | RedSubject):
         raise InvalidValue("check", name, f"a law with a nonlinear check: {', '.join(_CHECKED)}")
-    at = _worst(certificate.certificate, engine)
+    verdict = certificate.certificate
+    at = verdict.sampled
     if at is None:
         raise InvalidValue("check", certificate.verdict, "a certificate with an equilibrium")
+    if engine == "fluid" and _is_curved(at):  # the worst of the senders that the fluid has
+        others = [each.sampled for each in verdict.senders if each.sampled is not None and not _is_curved(each.sampled)]
+        if not others:
+            takes = "packet or kernel: the fluid has no curve of Cubic"
+            raise InvalidValue("check", f"fluid with {at.sender}", takes)
+        at = min(others, key=lambda each: each.gain_margin_db)
     inputs = certificate.inputs
     box = box_of(subject, **msgspec.structs.asdict(inputs))
     certified = read_mixture(at.sender)
@@ -92,24 +99,20 @@ def point_of(certificate: QueueCertificate, engine: str = "kernel") -> CheckPoin
     return _at(subject, (certified, mixture), loops, box, flows, at.rtt_s, 10.0 ** (at.gain_margin_db / 20.0))
 
 
-def _worst(verdict: QueueVerdict, engine: str) -> SampledLoop | None:
-    """The worst point of a verdict, or of its senders without Cubic's curve, which the fluid hasn't."""
-    if verdict.sampled is None or engine != "fluid" or not _is_curved(verdict.sampled):
-        return verdict.sampled
-    found = [each.sampled for each in verdict.senders if each.sampled is not None and not _is_curved(each.sampled)]
-    if not found:
-        raise InvalidValue(
-            "check", f"fluid with {verdict.sampled.sender}", "packet or kernel: the fluid has no curve of Cubic"
-        )
-    return min(found, key=lambda each: each.gain_margin_db)
-
-
 def _is_curved(found: SampledLoop) -> bool:
     return any(sender.curve for sender, _ in read_mixture(found.sender).parts)
 
 
 def corners_of(subject: PiSubject, inputs: CertifyInputs, engine: str) -> list[CheckPoint]:
     """The corners of a box with the largest and the smallest windows, with its first sender.
+
+    Parameters
+    ----------
+    subject : PiSubject
+    inputs : CertifyInputs
+        The box.
+    engine : str
+        "fluid", "packet" or "kernel".
 
     Raises
     ------
@@ -135,7 +138,17 @@ def _at(
 ) -> CheckPoint:
     """A point of a box with mixtures of the certificate and of the engine; `factor` is its gain margin, if known."""
     certified, mixture = mixtures
-    loop, asked = _nearest(loops, mixture, flows, rtt, factor), box.asked(flows)
+    near = []
+    for (
+        loop
+    ) in loops:  # of a point at the end of a range of gains there are two, and RED's lines have delays of their own
+        x = float(loop.output(flows, rtt))
+        if loop.within[0] * (1.0 - 1e-6) <= x <= loop.within[1] * (1.0 + 1e-6):
+            near.append(loop)
+    if not near:
+        raise InvalidValue("check", mixture.text, "senders with an equilibrium at the worst point")
+    loop = min(near, key=lambda loop: abs(stable_gains(loop, flows, rtt).factor - factor))
+    asked = box.asked(flows)
     number = _FLOWS_OF_WINDOW if asked is None else asked[0]
     loop, flows = replace(loop, rate=loop.rate * number / flows), number
     limits = stable_gains(loop, flows, rtt)
@@ -165,18 +178,3 @@ def _in(engine: str, mixture: Mixture) -> Mixture:
         return mixture
     names = [sender.name for sender, _ in parts]
     return Mixture("+".join(dict.fromkeys(names)), parts)
-
-
-def _nearest(loops: list[QueueLoop], mixture: Mixture, flows: float, rtt: float, factor: float) -> QueueLoop:
-    """Loop of a point, which may be at the end of a range of gains.
-
-    Each line of RED has a standing delay of its own, and so an output of its own.
-    """
-    near = []
-    for loop in loops:
-        x = float(loop.output(flows, rtt))
-        if loop.within[0] * (1.0 - 1e-6) <= x <= loop.within[1] * (1.0 + 1e-6):
-            near.append(loop)
-    if not near:
-        raise InvalidValue("check", mixture.text, "senders with an equilibrium at the worst point")
-    return min(near, key=lambda loop: abs(stable_gains(loop, flows, rtt).factor - factor))

@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 from cyclopts import App, CycloptsError, Parameter
 
@@ -36,6 +36,7 @@ __all__ = [
     "WRONG_USE",
     "Report",
     "answer",
+    "as_json",
     "check_places",
     "check_report",
     "checked_plot",
@@ -132,6 +133,13 @@ def _show_warning(
     line: str | None = None,
 ) -> None:
     sys.stderr.write(f"warning: {' '.join(str(message).split())}\n")
+
+
+def as_json(content: Any) -> str:
+    """One JSON object that ends with a newline."""
+    import msgspec
+
+    return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"
 
 
 def say(text: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
-from netctrl.cli.app import FAILURE, GOOD, colored, new_app, option, run, say
+from netctrl.cli.app import FAILURE, GOOD, as_json, colored, new_app, option, run, say
 from netctrl.cli.help import columns
 from netctrl.doctor.check import Check, State
 
@@ -28,10 +28,8 @@ def doctor(*, json: Annotated[bool, option("", "print one JSON object and nothin
     found = list(_checks())
     broken = [each for each in found if each.essential and each.state is not State.OK]
     if json:
-        import msgspec
-
         content = {"verdict": _verdict(found, broken), "works": not broken, "checks": found}
-        say(msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n")
+        say(as_json(content))
     else:
         say("\n".join([_verdict(found, broken) + "\n", *_tables(found)]))
     return FAILURE if broken else GOOD

@@ -9,12 +9,11 @@ from netctrl.cli.catalogue import LAWS, Entry
 from netctrl.engines import kernel
 from netctrl.engines.case import case_of
 from netctrl.errors import NetctrlError
-from netctrl.linux.testbed.lacks import scenario_lacks
 from netctrl.register import ENGINES
 from netctrl.scenario.bottleneck.line import Bottleneck, SingleFlow
 from netctrl.scenario.fabric.flows import MessageFlows
 from netctrl.scenario.fabric.topology import Dumbbell
-from netctrl.scenario.links import Link, Links
+from netctrl.scenario.links import Link
 from netctrl.scenario.network.policy import POLICIES
 from netctrl.scenario.read import read_scenario_file
 from netctrl.scenario.scenario import Scenario
@@ -37,11 +36,9 @@ def with_engines(law: Entry) -> Entry:
 
 
 def _lacks(name: str, case: Any) -> str | None:
-    """Reason why an engine can't run a case, or None; of the engines that are kernels, whatever this machine has."""
+    """Reason why an engine can't run a case, or None; of the kernel, whatever this machine has."""
     if name == "kernel" and type(case.scenario.network) in kernel.KERNEL.kinds:
         return kernel.case_lacks(case)
-    if name == "linux" and isinstance(case.scenario.network, Links):
-        return scenario_lacks(case.scenario)
     return ENGINES[name].lacks(case)
 
 

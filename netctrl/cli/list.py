@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Annotated
 
-from netctrl.cli.app import FAILURE, GOOD, new_app, option, positional, run, say
+from netctrl.cli.app import FAILURE, GOOD, as_json, new_app, option, positional, run, say
 from netctrl.cli.catalogue import KINDS, Entry, entries, unusable
 from netctrl.cli.help import columns
 from netctrl.errors import checked_word
@@ -37,9 +37,7 @@ def list_(
 
         found = {kind: [with_engines(law) for law in found[kind]]}
     if json:
-        import msgspec
-
-        say(msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n")
+        say(as_json(found))
     else:
         say("\n".join(f"{each}\n{columns(list(map(_row, found[each])))}" for each in kinds))
     lacks = [lack for each in kinds for lack in unusable(each)]

@@ -73,12 +73,12 @@ def simulate(
         str | None, option("WHAT", "with a Design of connet: average (over packets) or period (means over each period)")
     ] = None,
     governor: Annotated[bool, option("", "with a Design of connet: limit references to feasible ones")] = False,
-    json: Annotated[bool, option("", "print scenario and summary as one JSON object and nothing else")] = False,
+    json: Annotated[bool, option("", "print scenario and figures as one JSON object and nothing else")] = False,
     output: Annotated[
         str | None,
         option(
             "FILE",
-            "save the result's table (.csv, .parquet) or, for queues, the whole result (.json)",
+            "save the result's table (.csv, .parquet) or the whole result (.npz)",
             "--output",
             "-o",
         ),
@@ -164,31 +164,36 @@ def checked_files(case: Case, plot: str | None, name: str, output: str | None) -
     """The picture format that --plot names, checked with the file of the option `name`.
 
     InvalidValue for a picture or a file that a result of this case can't give."""
-    from netctrl.engines.case import result_name, words_of
-    from netctrl.register import FIGURES
+    from netctrl.engines.case import has_picture, kind_of, words_of
+    from netctrl.scenario.access.network import AccessLine
+    from netctrl.scenario.fabric.topology import TOPOLOGIES
 
-    made = result_name(case.scenario)
-    suffixes = (".json", *TABLE_SUFFIXES) if made == "SimulationResult" else TABLE_SUFFIXES
+    whole = kind_of(case.scenario) not in (AccessLine, *TOPOLOGIES)
+    suffixes = (".npz", *TABLE_SUFFIXES) if whole else TABLE_SUFFIXES
     if output is not None and Path(output).suffix.lower() not in suffixes:
         raise InvalidValue(name, output, f"a file name that ends in {' or '.join(suffixes)}")
     picture = checked_plot(plot, output)
-    if plot is not None and made not in FIGURES:
+    if plot is not None and not has_picture(case.scenario):
         takes = f"no value with {words_of(case.scenario)}, which has no picture; save its table with -o"
         raise InvalidValue("plot", plot, takes)
     return picture
 
 
 def result_file(result: Any, suffix: str) -> bytes:
-    """A result's table as .csv or .parquet, or all of it as .json."""
-    if suffix == ".json":
-        return result.to_json().encode()
+    """A result's table as .csv or .parquet, or all of it as .npz."""
+    if suffix == ".npz":
+        from netctrl.scenario.result_file import result_bytes
+
+        return result_bytes(result)
     frame = result.to_pandas()
     return frame.to_csv(index=False).encode() if suffix == ".csv" else frame.to_parquet(index=False)
 
 
 def json_text(result: Any, **more: Any) -> str:
-    """Scenario, engine, summary and provenance as one JSON object."""
+    """Scenario, engine, figures and provenance as one JSON object."""
     content = {"scenario": result.scenario, "simulator": result.simulator, "summary": result.summary()}
+    if isinstance(getattr(result, "span", None), tuple):
+        content["span"] = result.span
     return _indented(content | more | {"provenance": result.provenance})
 
 

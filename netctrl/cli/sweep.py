@@ -141,7 +141,7 @@ def _tune(requested: SweepSpec, objective: str, max_loss: float | None, jobs: in
         content = [
             {"cell": cell.number, "grid": cell.label, "values": cell.values}
             | {"field": best.field, "value": best.value, "at_bound": best.at_bound, "allowed": best.allowed}
-            | {"summary": best.summary, "tried": best.tried}
+            | {"loss": best.loss, "backlog": best.backlog, "tried": best.tried}
             for cell, best in found
         ]
         return say(
@@ -149,7 +149,7 @@ def _tune(requested: SweepSpec, objective: str, max_loss: float | None, jobs: in
         )
     rows = []
     for cell, best in found:
-        loss, backlog = best.summary.loss_ratio, best.summary.backlog_bytes
+        loss, backlog = best.loss, best.backlog
         text = f"{best.field} = {best.value:.4g}{' (end of the range)' if best.at_bound else ''}: "
         text += f"loss {percent(loss.mean, loss.half_width)}, backlog {kilobytes(backlog.mean, backlog.half_width)}"
         text += "" if best.allowed else " (no value loses less)"

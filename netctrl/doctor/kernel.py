@@ -13,6 +13,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from netctrl.doctor.check import Check, State, checked
+from netctrl.linux.rights import NET_ADMIN, SYS_ADMIN, has_capability
 
 __all__ = ["kernel"]
 
@@ -23,19 +24,21 @@ _QDISCS = {
     "dualpi2": ("DUALPI2", "export tc --implementation dualpi2"),
     "clsact": ("INGRESS", "netctrl linux mark"),
 }
+_TUN = Path("/dev/net/tun")
+_CAPABILITIES = {"CAP_NET_ADMIN": NET_ADMIN, "CAP_SYS_ADMIN": SYS_ADMIN}
 _PIDFD_GETFD = 438  # the same on all architectures
 _REMEDY = "a kernel with CONFIG_{}, or its module: apt-get install linux-modules-extra-$(uname -r)"
 _check = partial(checked, "kernel")
 
 
 def kernel() -> Iterator[Check]:
-    """Checks of what `netctrl linux` and the engine linux need."""
+    """Checks of what `netctrl linux` needs."""
     if sys.platform != "linux":
         why = f"this is {platform.system()}"
-        yield _check("Linux", State.MISSING, why, "netctrl linux, the engine linux", "a Linux machine")
+        yield _check("Linux", State.MISSING, why, "netctrl linux", "a Linux machine")
         return
-    yield _check("Linux", State.OK, platform.release(), "netctrl linux, the engine linux", "")
-    yield _testbed()
+    yield _check("Linux", State.OK, platform.release(), "netctrl linux", "")
+    yield _rights()
     yield _namespaces()
     yield _pidfd_getfd()
     for name, (option, needed_for) in _QDISCS.items():
@@ -44,23 +47,20 @@ def kernel() -> Iterator[Check]:
     yield _senders()
 
 
-def _testbed() -> Check:
-    needed_for = "the engine linux, netctrl linux testbed and apply"
-    try:
-        from netctrl.linux.testbed.lacks import machine_lacks
-
-        lack = machine_lacks()
-    except Exception as error:  # a broken library, which its own check reports
-        return _check("rights", State.UNKNOWN, str(error), needed_for, "repair the libraries above")
-    what, _, remedy = (lack or "").partition(": ")
-    if lack is None:
-        return _check("rights", State.OK, "CAP_NET_ADMIN, CAP_SYS_ADMIN, /dev/net/tun, pyroute2", needed_for, "")
-    return _check("rights", State.MISSING, f"no {what}", needed_for, remedy)
+def _rights() -> Check:
+    needed_for = "netctrl linux testbed and apply"
+    lacking = [name for name, number in _CAPABILITIES.items() if not has_capability(number)]
+    if lacking:
+        return _check("rights", State.MISSING, f"no {', '.join(lacking)}", needed_for, "run as root")
+    if not _TUN.exists():
+        remedy = "a kernel with CONFIG_TUN, or pass it to the container"
+        return _check("rights", State.MISSING, f"no {_TUN}", "delays of netctrl linux testbed", remedy)
+    return _check("rights", State.OK, f"{', '.join(_CAPABILITIES)}, {_TUN}", needed_for, "")
 
 
 def _namespaces() -> Check:
     there = Path("/proc/self/ns/net").exists()
-    needed_for = "the engine linux, netctrl linux testbed"
+    needed_for = "netctrl linux testbed"
     said = "network namespaces" if there else "no network namespaces"
     return _check("namespaces", there, said, needed_for, "a kernel with CONFIG_NET_NS")
 
@@ -78,7 +78,7 @@ def _senders() -> Check:
     except OSError:
         names = []
     remedy = "modprobe tcp_NAME, as root, for others of the kernel"
-    return _check("TCP senders", bool(names), ", ".join(names) or "none listed", "the engine linux", remedy)
+    return _check("TCP senders", bool(names), ", ".join(names) or "none listed", "netctrl linux pace --to", remedy)
 
 
 def _configured(option: str) -> tuple[State, str]:

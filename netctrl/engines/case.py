@@ -45,11 +45,11 @@ __all__ = [
     "Case",
     "Tracking",
     "case_of",
+    "has_picture",
     "has_runs",
     "in_turn",
     "kind_of",
     "link_rate_law",
-    "result_name",
     "tracking_plan",
     "with_seed",
     "words_of",
@@ -142,15 +142,6 @@ _WORDS: dict[type, str] = {
 }
 
 
-_RESULTS: dict[type, str] = {
-    Links: "SimulationResult",
-    Routed: "NetworkResult",
-    AccessLine: "AccessLinkResult",
-    **dict.fromkeys(TOPOLOGIES, "FabricResult"),
-    Bottleneck: "BottleneckResult",
-}
-
-
 def kind_of(scenario: Any) -> type:
     """Kind of a scenario's network, by which engines select a kernel or a program."""
     return type(scenario.network) if isinstance(scenario, Scenario) else type(scenario)
@@ -166,9 +157,9 @@ def with_seed(scenario: Scenario, seed: int) -> Scenario:
     return scenario.replace(seed=seed)
 
 
-def result_name(scenario: Any) -> str:
-    """Name of the class of the results of a scenario."""
-    return _RESULTS[kind_of(scenario)]
+def has_picture(scenario: Any) -> bool:
+    """Whether there is a picture of the results of a scenario."""
+    return kind_of(scenario) is not AccessLine
 
 
 def words_of(scenario: Any) -> str:

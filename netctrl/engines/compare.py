@@ -20,7 +20,7 @@ from netctrl.errors import InvalidValue, checked_function, checked_whole, option
 from netctrl.model.io.display import Reported, html_table
 from netctrl.model.io.provenance import Provenance, provenance
 from netctrl.model.io.record_file import Record
-from netctrl.scenario.result import estimate_text, quantity_text
+from netctrl.scenario.figures import estimate_text, quantity_text
 
 if TYPE_CHECKING:
     import pandas as pd

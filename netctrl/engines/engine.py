@@ -25,12 +25,9 @@ if TYPE_CHECKING:
         PacingDesign,
     )
     from netctrl.scenario.access.plan import AccessLinkTracking
-    from netctrl.scenario.bottleneck.result import BottleneckResult
     from netctrl.scenario.fabric.result import FabricResult
-    from netctrl.scenario.network.result import NetworkResult
     from netctrl.scenario.result import Result
     from netctrl.scenario.scenario import Scenario
-    from netctrl.scenario.tcp_aqm.result import SimulationResult
 
 __all__ = ["Engine", "Job", "Kind", "OwnEngine", "engine_for", "simulate", "supports"]
 
@@ -71,7 +68,7 @@ class Job(NamedTuple):
 class Engine(Protocol):
     """Interface of an engine; other packages register theirs under the entry points `netctrl.engines`.
 
-    "auto" never selects an engine with `auto = False`, such as one that needs privileges or runs in real time."""
+    "auto" never selects an engine with `auto = False`, such as one that needs a program built first."""
 
     name: str
 
@@ -171,15 +168,15 @@ class _Options(TypedDict, total=False):
 
 
 @overload
-def simulate(scenario: ArcDesign, engine: str = ..., **options: Unpack[_Options]) -> SimulationResult: ...
+def simulate(scenario: ArcDesign, engine: str = ..., **options: Unpack[_Options]) -> Result: ...
 @overload
-def simulate(scenario: HftracDesign, engine: str = ..., **options: Unpack[_Options]) -> NetworkResult: ...
+def simulate(scenario: HftracDesign, engine: str = ..., **options: Unpack[_Options]) -> Result: ...
 @overload
 def simulate(scenario: ConnetDesign, engine: str = ..., **options: Unpack[_Options]) -> AccessLinkTracking: ...
 @overload
 def simulate(scenario: MpccDesign, engine: str = ..., **options: Unpack[_Options]) -> FabricResult: ...
 @overload
-def simulate(scenario: PacingDesign, engine: str = ..., **options: Unpack[_Options]) -> BottleneckResult: ...
+def simulate(scenario: PacingDesign, engine: str = ..., **options: Unpack[_Options]) -> Result: ...
 @overload
 def simulate(scenario: Scenario, engine: str = ..., **options: Unpack[_Options]) -> Result: ...
 @overload
@@ -205,9 +202,9 @@ def simulate(
         Scenario to simulate. A Design stands for its own plant under its law, a name for a scenario that comes with
         netctrl.
     engine : str
-        "fluid", "packet", "ns3", "kernel", "linux", one of another package, or "auto": the first that supports the
-        scenario. "kernel", the Linux kernel in virtual time, and "linux", this machine's, are never chosen by "auto";
-        "fluid" is chosen for flows over links only where all are Reno, FAST or Web sessions over single queues.
+        "fluid", "packet", "ns3", "kernel", one of another package, or "auto": the first that supports the scenario.
+        "kernel", the Linux kernel in virtual time, is never chosen by "auto"; "fluid" is chosen for flows over links
+        only where all are Reno, FAST or Web sessions over single queues.
     design : Design or path, optional
         Design whose law controls the scenario.
     runs : int
@@ -221,9 +218,9 @@ def simulate(
 
     Returns
     -------
-    SimulationResult, NetworkResult, FabricResult, AccessLinkTracking, AccessLinkResult or BottleneckResult
-        Each has `summary()`, `measures()`, `table()` and `to_pandas()`. For a Scenario, type checkers infer the common
-        base class `netctrl.scenario.result.Result`; use isinstance to narrow it.
+    Result, FabricResult, AccessLinkTracking or AccessLinkResult
+        Each has `summary()`, `measures()`, `table()` and `to_pandas()`; the last three are of data centres and of
+        access links, with and without a Design.
 
     Raises
     ------
@@ -243,13 +240,13 @@ def simulate(
     >>> flows = BulkFlows(id="flows", path=("line",), rtt="50ms", count=2, sender="cubic")
     >>> scenario = netctrl.Scenario.of(name="two flows", duration="10s", links=(line,), flows=(flows,))
     >>> result = netctrl.simulate(scenario, "packet")
-    >>> 0.9 < result.summary().links[0].utilization <= 1.0
+    >>> 0.9 < result["utilization", "line"] <= 1.0
     True
 
     The plant of a Design, in the fluid engine:
 
     >>> result = netctrl.simulate(netctrl.arc(50, 0.5, 10e6))
-    >>> result.simulator, round(result.summary().links[0].utilization, 2)
+    >>> result.simulator, round(result["utilization", "bottleneck"], 2)
     ('fluid', 0.98)
     """
     if progress is not None:

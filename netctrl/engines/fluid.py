@@ -8,11 +8,9 @@ from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.laws.rate.records import sender_name
 from netctrl.model.design.design import HftracDesign
 from netctrl.scenario.bottleneck.line import Bottleneck
-from netctrl.scenario.bottleneck.result import BottleneckResult
 from netctrl.scenario.links import Links, packet_only
-from netctrl.scenario.network.result import NetworkResult
 from netctrl.scenario.network.routed import Routed, tcp_of
-from netctrl.scenario.tcp_aqm.result import SimulationResult
+from netctrl.scenario.result import Result
 from netctrl.sim.bottleneck.lacks import small_buffer
 from netctrl.sim.tcp_aqm.lacks import is_one_line, overflow_lack, sender_lack
 
@@ -39,7 +37,7 @@ def _queues_left(case: Case) -> bool:
     return other or any(isinstance(link.queue, DualPi2Queue) for link in case.scenario.links)
 
 
-def _queues(case: Case, job: Job) -> SimulationResult:
+def _queues(case: Case, job: Job) -> Result:
     from netctrl.sim.tcp_aqm.run import simulate
 
     job.once(case.scenario)
@@ -53,7 +51,7 @@ def _network_lacks(case: Case) -> str | None:
     return None if tag == "droptail" else "queues but droptail in a network of demands"
 
 
-def _network(case: Case, job: Job) -> NetworkResult:
+def _network(case: Case, job: Job) -> Result:
     from netctrl.sim.network.run import simulate_network
 
     return simulate_network(
@@ -79,7 +77,7 @@ def _bottleneck_lacks(case: Case) -> str | None:
     return small_buffer(line.buffer / scenario.traffic.packet_size)
 
 
-def _bottleneck(case: Case, job: Job) -> BottleneckResult:
+def _bottleneck(case: Case, job: Job) -> Result:
     from netctrl.sim.bottleneck.scenario import run_bottleneck
 
     job.once(case.scenario)

@@ -18,11 +18,9 @@ from netctrl.scenario.access.plan import AccessLinkTracking
 from netctrl.scenario.access.result import AccessLinkResult
 from netctrl.scenario.bottleneck.line import Bottleneck
 from netctrl.scenario.bottleneck.network import bottleneck_network
-from netctrl.scenario.bottleneck.result import BottleneckResult
 from netctrl.scenario.links import Links
-from netctrl.scenario.network.result import NetworkResult
 from netctrl.scenario.network.routed import Routed
-from netctrl.scenario.tcp_aqm.result import SimulationResult
+from netctrl.scenario.result import Result
 
 if TYPE_CHECKING:
     from netctrl.kernel.scenarios.link_control import LinkControl
@@ -41,7 +39,7 @@ def _provenance(case: Case, job: Job, *others: str) -> Provenance:
     return msgspec.structs.replace(made, libraries=made.libraries | toolchain(chosen_kernel()))
 
 
-def _queues(case: Case, job: Job) -> SimulationResult:
+def _queues(case: Case, job: Job) -> Result:
     from netctrl.kernel.scenarios.run import run_scenario
     from netctrl.sim.network.demand_draws import draw_demands
     from netctrl.sim.tcp_aqm.traffic import draw_flows
@@ -68,7 +66,7 @@ def _link_control(case: Case) -> LinkControl | None:
     return LinkControl(found.plan.law, links, found.interval, found.plan.paced, draws.phase, draws.late, draws.received)
 
 
-def _bottleneck(case: Case, job: Job) -> BottleneckResult:
+def _bottleneck(case: Case, job: Job) -> Result:
     from netctrl.kernel.scenarios.run import run_bottleneck
     from netctrl.sim.tcp_aqm.traffic import draw_flows
 
@@ -81,7 +79,7 @@ def _bottleneck(case: Case, job: Job) -> BottleneckResult:
     return result
 
 
-def _network(case: Case, job: Job) -> NetworkResult:
+def _network(case: Case, job: Job) -> Result:
     from netctrl.kernel.scenarios.network import RunTraffic
     from netctrl.kernel.scenarios.run import run_network
     from netctrl.sim.network.plan import link_plan, run_draws, tcp_starts

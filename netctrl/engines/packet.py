@@ -9,20 +9,18 @@ from netctrl.scenario.access.network import AccessLine
 from netctrl.scenario.access.plan import AccessLinkTracking
 from netctrl.scenario.access.result import AccessLinkResult
 from netctrl.scenario.bottleneck.line import Bottleneck
-from netctrl.scenario.bottleneck.result import BottleneckResult
 from netctrl.scenario.fabric.design import design_gains
 from netctrl.scenario.fabric.result import FabricResult
 from netctrl.scenario.fabric.topology import TOPOLOGIES
 from netctrl.scenario.links import Links
-from netctrl.scenario.network.result import NetworkResult
 from netctrl.scenario.network.routed import Routed
-from netctrl.scenario.tcp_aqm.result import SimulationResult
+from netctrl.scenario.result import Result
 from netctrl.sim.packet.lacks import flows_lack, network_lacks
 
 __all__ = ["PACKET"]
 
 
-def _queues(case: Case, job: Job) -> SimulationResult:
+def _queues(case: Case, job: Job) -> Result:
     from netctrl.sim.packet.run import simulate_packets
 
     job.once(case.scenario)
@@ -30,7 +28,7 @@ def _queues(case: Case, job: Job) -> SimulationResult:
     return simulate_packets(case.scenario, design=design, progress=job.progress, argv=job.argv, inputs=job.inputs)
 
 
-def _network(case: Case, job: Job) -> NetworkResult:
+def _network(case: Case, job: Job) -> Result:
     from netctrl.sim.network.plan import link_plan
     from netctrl.sim.packet.network import simulate_network_packets
 
@@ -48,7 +46,7 @@ def _network(case: Case, job: Job) -> NetworkResult:
     )
 
 
-def _bottleneck(case: Case, job: Job) -> BottleneckResult:
+def _bottleneck(case: Case, job: Job) -> Result:
     from netctrl.sim.packet.bottleneck import simulate_bottleneck_packets
 
     job.once(case.scenario)

@@ -31,7 +31,7 @@ from netctrl.errors import (
 from netctrl.model.io.files import check_writable, opened, write_atomically
 from netctrl.model.io.json_file import read_json
 from netctrl.register import ENGINES
-from netctrl.scenario.network.result import estimate
+from netctrl.scenario.figures import estimate
 from netctrl.scenario.network.sweep import FIGURES, Cell, SweepSpec, read_sweep
 from netctrl.sim.network.run import LANES
 from netctrl.sim.network.tune import LawOf, Tuned, check_objective, tunable, tune
@@ -213,7 +213,7 @@ def _block(task: _Task, law: LawOf) -> tuple[int, _Rows]:
         if has_runs(scenario):
             case = Case(scenario, _Given(law(scenario)))
             result = ENGINES[task.engine].run(case, Job(runs=task.runs, first_run=task.first, watch=False))
-            return task.number, _Rows(cell.number, task.first, result.sample.tolist(), routed_figures(result))
+            return task.number, _Rows(cell.number, task.first, result.totals["sample"].tolist(), routed_figures(result))
         drawn = Case(with_seed(scenario, (scenario.seed + task.first) % 2**32))
         measures = ENGINES[task.engine].run(drawn, Job()).measures()
     figures: dict[str, list[float | None]] = {f"{what} of {of}": [value] for (what, of), value in measures.items()}

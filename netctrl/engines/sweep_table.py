@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from netctrl.scenario.network.sweep import SweepSpec
-from netctrl.scenario.result import quantity_text
-from netctrl.units import BITS_PER_BYTE
+import numpy as np
+
+from netctrl.scenario.figures import quantity_text
+from netctrl.scenario.network.sweep import FIGURES, SweepSpec
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from netctrl.scenario.network.result import NetworkResult
+    from netctrl.scenario.result import Result
 
 __all__ = [
     "cell_name",
@@ -89,15 +90,13 @@ def _text(row: pd.Series) -> str:
     return ", ".join(f"{name} {text}" for name, text in figures_of(row).items())
 
 
-def routed_figures(result: NetworkResult) -> dict[str, list[float | None]]:
+def routed_figures(result: Result) -> dict[str, list[float | None]]:
     """Results of each run of a routed network, by the names in `netctrl.scenario.network.sweep.FIGURES`."""
-    rate = BITS_PER_BYTE / result.seconds
-    cost = result.cost
-    columns = {
-        "loss_ratio": result.loss_ratio,
-        "backlog_bytes": result.backlog_bytes.sum(axis=1),
-        "throughput_bit_per_s": result.delivered_bytes * rate,
-        "max_link_utilization": (result.departed_bytes * rate / result.capacity_bit_per_s).max(axis=1),
-    }
-    figures: dict[str, list[float | None]] = {name: values.tolist() for name, values in columns.items()}
-    return figures | {"cost": [None] * result.runs if cost is None else cost.tolist()}
+    figures = result.figures()
+    used = np.max([figures["utilization", link] for link in result.links], axis=0)
+    columns = [figures.get((name, "network")) for name in ("loss", "backlog", "throughput")] + [
+        used,
+        figures.get(("cost", "network")),
+    ]
+    none = [None] * result.runs
+    return {name: none if values is None else values.tolist() for name, values in zip(FIGURES, columns, strict=True)}

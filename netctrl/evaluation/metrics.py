@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.evaluation.case import BOTTLENECK, Group, Plan
-from netctrl.scenario.tcp_aqm.result import SimulationResult
+from netctrl.scenario.result import Result
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["EXTRA", "METRICS", "Metric", "Value", "jain", "measured"]
@@ -86,7 +86,7 @@ def jain(rates: np.ndarray) -> float:
     return float(rates.sum()) ** 2 / (len(rates) * squares) if squares > 0.0 else nan
 
 
-def measured(plan: Plan, result: SimulationResult) -> list[Value]:
+def measured(plan: Plan, result: Result) -> list[Value]:
     """All metrics of a run after its warm-up, in an order that only the case decides."""
     return list(_Run(plan, result).values())
 
@@ -94,19 +94,16 @@ def measured(plan: Plan, result: SimulationResult) -> list[Value]:
 class _Run:
     """A result with what metrics share."""
 
-    def __init__(self, plan: Plan, result: SimulationResult) -> None:
+    def __init__(self, plan: Plan, result: Result) -> None:
         self.plan, self.result = plan, result
-        tick = result.time_s[0] * 1e-6
-        self.chosen = result.time_s > result.scenario.warmup + tick
-        self.seconds = float(self.chosen.sum() * result.time_s[0])
-        found = result.summary()
-        self.links = found.links
-        self.goodput = np.array([group.throughput_bit_per_s for group in found.flows])
+        self.chosen = result.time_s > result.span[0] + 1e-6 * result.time_s[0]
+        self.seconds, self.series = result.seconds, result.series
+        self.goodput = np.array([result["goodput", of] for of in result.flows])
 
     def values(self) -> Iterator[Value]:
         """All metrics."""
-        for row in range(len(self.links)):
-            yield from self._of_link(row)
+        for link in self.result.links:
+            yield from self._of_link(link)
         for group in self.plan.case.groups:
             if group.measured:
                 yield from self._of_group(group)
@@ -118,31 +115,31 @@ class _Run:
         for name in self.plan.case.extra:
             yield Value(name, BOTTLENECK, EXTRA[name](self))
 
-    def _of_link(self, row: int) -> Iterator[Value]:
-        link, waited = self.links[row], self._delays(row)
-        yield Value("utilization", link.id, link.utilization)
+    def _of_link(self, link: str) -> Iterator[Value]:
+        waited = self._delays(link)
+        yield Value("utilization", link, self.result["utilization", link])
         some = len(waited) > 0
-        yield Value("queueing delay", link.id, float(waited.mean()) if some else nan)
-        yield Value("queueing delay 95 %", link.id, float(np.quantile(waited, 0.95)) if some else nan)
-        yield Value("delay variation", link.id, float(waited.std()) if some else nan)
-        yield Value("loss", link.id, link.loss_ratio)
+        yield Value("queueing delay", link, float(waited.mean()) if some else nan)
+        yield Value("queueing delay 95 %", link, float(np.quantile(waited, 0.95)) if some else nan)
+        yield Value("delay variation", link, float(waited.std()) if some else nan)
+        yield Value("loss", link, self.result["loss", link])
         if any(group.ecn for group in self.plan.case.groups):
-            yield Value("marks", link.id, link.marking_ratio)
+            yield Value("marks", link, self.result["marks", link])
 
-    def _delays(self, row: int) -> np.ndarray:
+    def _delays(self, link: str) -> np.ndarray:
         """Time in a link's queue in each interval in which it sent something [s]."""
-        sent = self.chosen & (self.result.departed_bytes[row] > 0.0)
-        if self.result.delay_s is not None:
-            return self.result.delay_s[row, sent]
-        capacity = self.result.capacity_bit_per_s()[row, sent]
-        return BITS_PER_BYTE * self.result.backlog_bytes[row, sent] / capacity
+        sent = self.chosen & (self.series["departed", link] > 0.0)
+        if "delay" in self.series:
+            waited = self.series["delay", link][sent]
+            return waited[np.isfinite(waited)]
+        return BITS_PER_BYTE * self.series["backlog", link][sent] / self.series["capacity", link][sent]
 
     def _of_group(self, group: Group) -> Iterator[Value]:
         rows = list(self.plan.rows[group.id])
         rates = self.goodput[rows]
         yield Value("goodput", group.id, float(rates.sum()))
         if group.endless:
-            yield Value("round trip", group.id, self._mean(self.result.rtt_s, self.result.rtt_s, rows))
+            yield Value("round trip", group.id, self._mean("rtt", rows))
             if len(rows) > 1:
                 yield Value("fairness", group.id, jain(rates))
                 yield Value("least share", group.id, _over(float(rates.min()), float(rates.mean())))
@@ -150,13 +147,12 @@ class _Run:
             yield from self._completions(group)
         else:
             yield Value("delivered", group.id, self._delivered(group, rows[0]))
-            came = self.result.one_way_s
-            yield Value("one-way delay", group.id, self._mean(came, came, rows))
-            yield Value("jitter", group.id, self._mean(self.result.jitter_s, came, rows))
+            yield Value("one-way delay", group.id, self._mean("one_way", rows))
+            yield Value("jitter", group.id, self._mean("jitter", rows))
 
     def _completions(self, group: Group) -> Iterator[Value]:
-        found = self.result
-        times = found.response_s[found.response_start_s >= found.scenario.warmup]
+        found = self.result.transfers
+        times = found["duration"][found["start"] >= self.result.scenario.warmup]
         some = len(times) > 0
         yield Value("completion time", group.id, float(times.mean()) if some else nan)
         yield Value("completion time 95 %", group.id, float(np.quantile(times, 0.95)) if some else nan)
@@ -171,11 +167,12 @@ class _Run:
         sent = group.count * scenario.flows[row].rate * payload * max(stop - start, 0.0)
         return _over(float(self.goodput[row]) * self.seconds, sent)
 
-    def _mean(self, series: np.ndarray | None, times: np.ndarray | None, rows: list[int]) -> float:
-        """Mean of a group's series over its flows and the intervals in which times were measured."""
-        if series is None or times is None:
+    def _mean(self, quantity: str, rows: list[int]) -> float:
+        """Mean of a group's series over its flows and the intervals in which it was measured."""
+        if quantity not in self.series:
             return nan
-        held = series[rows][:, self.chosen][times[rows][:, self.chosen] > 0.0]
+        held = self.series[quantity][rows][:, self.chosen]
+        held = held[np.isfinite(held)]
         return float(held.mean()) if held.size else nan
 
     @property
@@ -185,13 +182,13 @@ class _Run:
 
     def packets_per_round_trip(self) -> float:
         """Packets that an endless flow offers in a round trip without queue, if no others send."""
-        arrived = float(self.result.arrived_bytes[0, self.chosen].sum()) / self.plan.case.packet
+        arrived = float(self.series["arrived"][0, self.chosen].sum()) / self.plan.case.packet
         return arrived / self.seconds * self.plan.case.rtt / len(self.endless)
 
     def over_tcp_rate(self) -> float:
         """Rate of an endless flow over MSS/(R √(2p/3)), RFC 8083, Section 4.3."""
-        rate, lost = float(self.goodput[self.endless].mean()), self.links[0].loss_ratio
-        rtt = self._mean(self.result.rtt_s, self.result.rtt_s, self.endless)
+        rate, lost = float(self.goodput[self.endless].mean()), self.result["loss", self.result.links[0]]
+        rtt = self._mean("rtt", self.endless)
         payload = (self.plan.case.packet - _HEADERS) * BITS_PER_BYTE
         return rate * rtt * sqrt(lost) / (payload * _BREAKER) if lost > 0.0 else nan
 

@@ -27,7 +27,7 @@ from netctrl.evaluation.record import (
 from netctrl.evaluation.subject import Subject, subject_of, with_parameters
 from netctrl.model.io.provenance import provenance
 from netctrl.register import ENGINES
-from netctrl.scenario.network.result import estimate
+from netctrl.scenario.figures import estimate
 
 __all__ = ["ENGINES_OF_CASES", "QUICK", "SECTIONS", "evaluate", "sections_of"]
 

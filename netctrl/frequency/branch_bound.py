@@ -197,6 +197,15 @@ def least_each(
     """Minima of several objectives over the same `cells`, which share their discs; each as of `least`.
 
     What is proved may be less than the tolerance asks for, or nothing (−inf): see `decided`.
+
+    Parameters
+    ----------
+    discs : callable
+    objectives : sequence of Objective
+    cells : Cells or Cover
+        They cover the whole domain.
+    leaves : list of Cover, optional
+        As of `least`.
     """
     known = isinstance(cells, Cover)
     cover = cells if isinstance(cells, Cover) else Cover(cells, *discs(*cells))
@@ -254,7 +263,17 @@ def _split(cells: Cells, parts: np.ndarray, pieces: int) -> Cells:
 
 
 def angle_cells(lowest: float, others: list[tuple[float, float]], ratio: float = 1.2) -> Cells:
-    """Cells over angles from `lowest` to pi, in geometric steps, times one interval for each other coordinate."""
+    """Cells over angles from `lowest` to pi, in geometric steps, times one interval for each other coordinate.
+
+    Parameters
+    ----------
+    lowest : float
+        Least angle, above 0 [rad].
+    others : list of (float, float)
+        Intervals of the other coordinates.
+    ratio : float
+        Of neighbouring edges of the angle.
+    """
     steps = max(2, int(np.ceil(np.log(pi / lowest) / np.log(ratio))))
     edges = np.geomspace(lowest, pi, steps + 1)
     centre = np.empty((steps, 1 + len(others)))

@@ -29,7 +29,7 @@ class IntegratorMargins(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
     gain_margin: float
     """Factor below which the plant's gain may rise, with all else unchanged."""
     disc_alpha: float
-    """2/‖S − T‖∞ (`netctrl.frequency.disk.DiskMargin`); 0 where the loop isn't stable."""
+    """2/‖S − T‖∞ (`netctrl.frequency.hinf_norm.DiskMargin`); 0 where the loop isn't stable."""
     phase_deg: float
     """2 atan(α/2)"""
     delay_margin: int
@@ -78,9 +78,12 @@ def integrator_margins(gain: float, delay: int, *, predicts: bool) -> Integrator
     radius = abs(1.0 - k) if predicts else _radius(k, tau)
     stable = predicts or k < gain_limit(tau)
     alpha = 2.0 / (_predictor_peak(k, tau) if predicts else _peak(k, tau)) if stable else 0.0
+    gain_margin = gain_limit(tau) / k
+    if predicts:  # f at which z^τ (z − 1 + k) = −k (f − 1) has its first solution on the circle
+        gain_margin = 1.0 + abs(exp(1j * _negative(k, tau)) - 1.0 + k) / k
     return IntegratorMargins(
         spectral_radius=radius,
-        gain_margin=_predictor_gain(k, tau) if predicts else gain_limit(tau) / k,
+        gain_margin=gain_margin,
         disc_alpha=alpha,
         phase_deg=degrees(2.0 * atan(0.5 * alpha)),
         delay_margin=_predictor_delay(k) if predicts else _longer(k, tau),
@@ -152,11 +155,6 @@ def _negative(k: float, tau: int) -> float:
         phase = float(np.angle(np.exp(1j * middle) - 1.0 + k)) + tau * middle
         low, high = (middle, high) if phase < pi else (low, middle)
     return high
-
-
-def _predictor_gain(k: float, tau: int) -> float:
-    """f at which z^τ (z − 1 + k) = −k (f − 1) has its first solution on the circle."""
-    return 1.0 + abs(exp(1j * _negative(k, tau)) - 1.0 + k) / k
 
 
 def _predictor_delay(k: float) -> int:

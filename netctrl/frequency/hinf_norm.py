@@ -1,9 +1,13 @@
-"""Peak gain (H-infinity norm) and bandwidth of a discrete-time system, from exact crossings of a gain level."""
+"""Peak gain (H-infinity norm) and bandwidth of a discrete-time system, from exact crossings of a gain level.
+
+Disk margin: how much gain and phase may change together at a plant's input before its loop is unstable.
+"""
 
 from __future__ import annotations
 
-from math import pi, sqrt
+from math import atan, degrees, pi, sqrt
 
+import msgspec
 import numpy as np
 import scipy.linalg as sl
 
@@ -11,7 +15,7 @@ from netctrl.errors import InvalidValue
 from netctrl.model.io.matrix import dense
 from netctrl.model.statespace import StateSpace
 
-__all__ = ["bandwidth", "gain_at", "level_crossings", "peak_gain"]
+__all__ = ["DiskMargin", "bandwidth", "discrete_disk_margin", "gain_at", "level_crossings", "peak_gain"]
 
 _ON_CIRCLE = 1e-6
 _AT_LEVEL = 1e-6
@@ -115,3 +119,42 @@ def bandwidth(system: StateSpace) -> float | None:
         if abs(gain_at(system, angle) - level) <= _AT_LEVEL * level:
             return float(angle / (2.0 * pi * system.dt))
     return None
+
+
+class DiskMargin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Disk margin at the plant's input: any factor f = (1 + δ/2)/(1 − δ/2), |δ| < α, leaves the loop stable.
+
+    f is complex and, with several inputs, may differ between them.
+    """
+
+    alpha: float
+    """α = 2/‖S − T‖∞, S and T the sensitivities at the plant's input."""
+    lowest_gain: float
+    """(2 − α)/(2 + α): factor to which the gain may fall; 0 or less: it may vanish."""
+    highest_gain: float | None
+    """(2 + α)/(2 − α): factor to which the gain may rise; null: without limit."""
+    phase_deg: float
+    """2 atan(α/2): phase that may be lost or gained."""
+    frequency_hz: float
+    """Frequency at which the loop is nearest to its limit."""
+
+
+def discrete_disk_margin(difference: StateSpace) -> DiskMargin:
+    """Disk margin from S − T, the response of u + w − (−u) = 2u + w to a disturbance w at the plant's input.
+
+    Raises
+    ------
+    InvalidValue
+        The closed loop isn't stable.
+
+    Source: Seiler, Packard, Gahinet, IEEE Control Systems Magazine 40 (2020) 78-95, with skew 0.
+    """
+    peak, angle = peak_gain(difference)
+    alpha = 2.0 / peak if peak > 0.0 else np.inf
+    return DiskMargin(
+        alpha=alpha,
+        lowest_gain=(2.0 - alpha) / (2.0 + alpha),
+        highest_gain=(2.0 + alpha) / (2.0 - alpha) if alpha < 2.0 else None,
+        phase_deg=degrees(2.0 * atan(0.5 * alpha)),
+        frequency_hz=angle / (2.0 * pi * difference.dt),
+    )

@@ -2,12 +2,15 @@
 
 The delay enters the phase exactly, without Padé approximation. The phase is expressed as lag, unwrapped from its value
 at low frequency: lag(w) = m π/2 + Σ atan(T w) − Σ atan(z w) + w·delay, so L(iw) = |L| e^(−i·lag).
+
+Roots are found in brackets: of one monotone function by Newton's steps, of many functions at once by `illinois`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from math import pi
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,11 +19,9 @@ from numpy.typing import ArrayLike
 from netctrl.errors import optional_import
 from netctrl.model.loop import DelayLoop
 
-if TYPE_CHECKING:
-    import control
-
 __all__ = [
     "gain_crossings",
+    "illinois",
     "lag_crossings",
     "lag_turning_points",
     "magnitude",
@@ -29,6 +30,10 @@ __all__ = [
     "response",
     "to_control",
 ]
+
+if TYPE_CHECKING:
+    import control
+
 
 _TOLERANCE = 4.0 * np.finfo(float).eps
 _FAR = 1e120  # rad/s; beyond it a level is not reached
@@ -88,6 +93,13 @@ def lag_crossings(loop: DelayLoop, lag: float, turning_points: list[float] | Non
     """All frequencies [rad/s], ascending, at which the unwrapped lag equals `lag` [rad], monotone or not.
 
     `turning_points` is `lag_turning_points(loop)`, which callers with several levels of one loop compute once.
+
+    Parameters
+    ----------
+    loop : DelayLoop
+    lag : float
+        Level [rad].
+    turning_points : list of float, optional
     """
     if turning_points is None:
         turning_points = lag_turning_points(loop)
@@ -128,12 +140,15 @@ def gain_crossings(loop: DelayLoop, level: float = 1.0) -> list[float]:
             slope += x / (1.0 + x)
         return value, slope
 
-    splits = magnitude_turning_points(loop)
-    if loop.integrators == 0:
-        return _crossings_from_dc(loop, value_and_slope, [math.log(w) for w in splits])
-    # Low-frequency asymptote gain/w^m = level; a loop whose corners all lie above it crosses there.
-    start = log_gain / loop.integrators
-    return [math.exp(u) for u in _roots(value_and_slope, [math.log(w) for w in splits], start, whole_line=True)]
+    splits = [math.log(w) for w in magnitude_turning_points(loop)]
+    if loop.integrators:
+        # Low-frequency asymptote gain/w^m = level; a loop whose corners all lie above it crosses there.
+        start = log_gain / loop.integrators
+        return [math.exp(u) for u in _roots(value_and_slope, splits, start, whole_line=True)]
+    # |L| starts at a finite value: below `floor` every corner is flat to 1e-9, so the first piece may start there.
+    floor = math.log(1e-5 / max([*loop.lags, *map(abs, loop.leads)]))
+    splits = [u for u in splits if u > floor]
+    return [math.exp(u) for u in _roots(value_and_slope, splits, floor, low_end=floor, whole_line=True)]
 
 
 def to_control(loop: DelayLoop, pade_order: int) -> control.TransferFunction:
@@ -178,14 +193,6 @@ def _product(factors: list[np.ndarray]) -> np.ndarray:
 ValueAndSlope = Callable[[float], tuple[float, float]]
 
 
-def _crossings_from_dc(loop: DelayLoop, value_and_slope: ValueAndSlope, splits: list[float]) -> list[float]:
-    """Gain crossings of a loop without integrators, whose |L| starts at a finite value."""
-    # Below `floor` every corner is flat to 1e-9, so the first piece may start there.
-    floor = math.log(1e-5 / max([*loop.lags, *map(abs, loop.leads)]))
-    roots = _roots(value_and_slope, [u for u in splits if u > floor], floor, low_end=floor, whole_line=True)
-    return [math.exp(u) for u in roots]
-
-
 def _roots(
     value_and_slope: ValueAndSlope,
     splits: list[float],
@@ -200,43 +207,26 @@ def _roots(
     bracketed, `low_end` replaces the open lower end.
     """
     if low_end is None:
-        low_end = _open_end(value_and_slope, min([start, *splits[:1]])) if whole_line else 0.0
+        low_end, step = min([start, *splits[:1]]) if whole_line else 0.0, 1.0
+        while whole_line and value_and_slope(low_end)[0] <= 0.0:  # with an integrator |L| grows without bound below
+            low_end -= step
+            step *= 2.0
     ends = [low_end, *splits]
     roots = []
-    for i, a in enumerate(ends):
-        if i + 1 < len(ends):
-            b = ends[i + 1]
-        else:
-            b = _bracket_upwards(value_and_slope, a, max(start, a), whole_line)
-            if b is None:
+    for a, b in zip(ends, [*splits, None], strict=True):
+        if b is None:  # the last piece is open: its end is where the function has changed sign, if it ever does
+            positive = value_and_slope(a)[0] > 0.0
+            step = 1.0 if whole_line else max(start - a, abs(a), 1e-300)
+            b = a + step
+            while b < (math.log(_FAR) if whole_line else _FAR) and (value_and_slope(b)[0] > 0.0) == positive:
+                step *= 2.0
+                b = a + step
+            if not b < (math.log(_FAR) if whole_line else _FAR):
                 break
         root = _root_between(value_and_slope, a, b, start if a < start < b else None)
         if root is not None:
             roots.append(root)
     return roots
-
-
-def _open_end(value_and_slope: ValueAndSlope, u: float) -> float:
-    """Point below `u` at which |L| is above the level: with an integrator |L| grows without bound."""
-    step = 1.0
-    while value_and_slope(u)[0] <= 0.0:
-        u -= step
-        step *= 2.0
-    return u
-
-
-def _bracket_upwards(value_and_slope: ValueAndSlope, a: float, start: float, whole_line: bool) -> float | None:
-    """Point beyond `a` at which the function has changed sign; None where it never does."""
-    sign = value_and_slope(a)[0] > 0.0
-    limit = math.log(_FAR) if whole_line else _FAR
-    step = 1.0 if whole_line else max(start - a, abs(a), 1e-300)
-    b = a + step
-    while b < limit:
-        if (value_and_slope(b)[0] > 0.0) != sign:
-            return b
-        step *= 2.0
-        b = a + step
-    return None
 
 
 def _root_between(value_and_slope: ValueAndSlope, a: float, b: float, guess: float | None) -> float | None:
@@ -264,3 +254,83 @@ def _root_between(value_and_slope: ValueAndSlope, a: float, b: float, guess: flo
         x = new
         f, slope = value_and_slope(x)
     return x
+
+
+_SPACING = 4e-16
+"""Relative width of a bracket that is rounding error."""
+_PHASES = 4
+"""Steps to a root of a phase before the imaginary part is followed."""
+_JUMP, _STEEP = 1.0, 1e-6
+"""A phase that changes by more than _JUMP [rad] over less than _STEEP of ln theta jumps: the response is 0 there, or
+less than 1e-5 of what it is around."""
+
+
+def illinois(
+    off: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]],
+    a: np.ndarray,
+    b: np.ndarray,
+    fa: np.ndarray,
+    fb: np.ndarray,
+    steps: int,
+    close: float = 0.0,
+    phases_of: tuple[np.ndarray, np.ndarray] | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Roots between a and b, each on its own, by the Illinois method in the form of Anderson and Björck (BIT 13, 1973).
+
+    It is the secant method in a bracket: where the same end stays twice, its value is scaled down, so that the next
+    secant lands beyond the root and the bracket shrinks from both sides. The order is 1.7, and no slope is needed.
+
+    Parameters
+    ----------
+    off : callable
+        Arguments, and which roots they are for, to the function's values and anything else beside them.
+    a, b : ndarray, shape (k,)
+        Ends of brackets.
+    fa, fb : ndarray, shape (k,)
+        The function there.
+    steps : int
+        At most so many.
+    close : float
+        Value at which a root is found.
+    phases_of : (ndarray, ndarray), optional
+        With it the function is the phase of a complex one, which stands beside it and has these values at both ends.
+        After some steps its imaginary part is followed, which is straight where the phase is steep. The search also
+        ends between a phase above a quarter turn and one below minus a quarter turn, which meet at half a turn and not
+        at 0, and where one jumps by half a turn, at a zero of the complex function.
+
+    Returns
+    -------
+    (ndarray, ndarray)
+        The roots, and what `off` gave beside its function there.
+    """
+    a, b, fa, fb = (each.copy() for each in (a, b, fa, fb))
+    at_a, beside = (each.copy() for each in phases_of or (np.empty(0), np.empty(0)))
+    going = np.arange(len(b))
+    for step in range(steps):
+        if not going.size:
+            break
+        if phases_of is not None and step == _PHASES:
+            fa[going], fb[going] = at_a[going].imag, beside[going].imag
+        a0, b0, fa0, fb0 = a[going], b[going], fa[going], fb[going]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            c = b0 - fb0 * (b0 - a0) / (fb0 - fa0)
+        c = np.where((c > np.minimum(a0, b0)) & (c < np.maximum(a0, b0)), c, 0.5 * (a0 + b0))
+        fc, new = off(c, going)
+        width = np.abs(c - b0)
+        left = (np.abs(fc) > close) & (width > _SPACING * np.maximum(np.abs(c), 1.0))
+        crossed = np.signbit(fc) != np.signbit(fb0)
+        if phases_of is not None:
+            sizes = np.abs(np.stack([fc, np.angle(beside[going])]))  # where the sign changed b0 and c are both ends
+            behind, jumps = sizes.min(axis=0) > 0.5 * pi, (sizes.sum(axis=0) > _JUMP) & (width < _STEEP)
+            left &= ~(crossed & (behind | jumps))
+            at_a[going] = np.where(crossed, beside[going], at_a[going])
+            fc = fc if step < _PHASES else new.imag
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = 1.0 - fc / fb0
+        a[going] = np.where(crossed, b0, a0)
+        fa[going] = np.where(crossed, fb0, np.where(share > 0.0, share, 0.5) * fa0)
+        b[going], fb[going] = c, fc
+        beside = new if step == 0 else beside
+        beside[going] = new
+        going = going[left]
+    return b, beside

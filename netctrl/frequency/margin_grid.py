@@ -1,8 +1,8 @@
-"""Gain margins over a grid of operating points, from crossings that are followed from point to point.
+"""Margins at many operating points without proof: at arrays of points, and over grids by following crossings.
 
-All crossings of the negative axis are found at the corners of tiles of the grid. In a tile whose corners have the same
-crossings, each point's deciding crossing is interpolated, and the response is evaluated there: with the interpolated
-D = d ln L/d ln theta and ln(−L) = a + i b, the crossing is at a ln theta of −b/Im D more, and |L| there is
+Over a grid, all crossings of the negative axis are found at the corners of tiles of it. In a tile whose corners have
+the same crossings, each point's deciding crossing is interpolated, and the response is evaluated there: with the
+interpolated D = d ln L/d ln theta and ln(−L) = a + i b, the crossing is at a ln theta of −b/Im D more, and |L| there is
 e^(a − b Re D/Im D). Where b is large, this is done again. Tiles whose corners differ are divided; single points are
 looked at by `gain_factors`.
 """
@@ -13,10 +13,23 @@ from math import inf, log, pi
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from netctrl.frequency.sampled_stability import Crossings, PacedResponse, all_crossings, deciding, gain_factors
+from netctrl.frequency.loop import illinois
+from netctrl.frequency.sampled_stability import (
+    _AT_ONCE,
+    _CLOSE,
+    _NARROWINGS,
+    Crossings,
+    PacedResponse,
+    _angles,
+    _crossings,
+    _tabled,
+    all_crossings,
+    deciding,
+)
 
-__all__ = ["gain_grid"]
+__all__ = ["PointMargins", "gain_factors", "gain_grid", "point_margins"]
 
 _WIDEST = log(1.25)
 """Of a tile, in logarithms of flows and round-trip times."""
@@ -32,8 +45,89 @@ _APART = 0.4, 1.2
 """Of ln theta and of ln k, between the corners of a tile; crossings further apart are different ones."""
 _TIE = 1.1
 """Ratio of interpolated gains up to which either may decide."""
-_AT_ONCE = 200_000
-"""Points."""
+_TILED = 200_000
+"""Points of tiles in a block."""
+
+
+class PointMargins(NamedTuple):
+    """Margins at k points, (k,) each, from a grid of angles and without proof."""
+
+    factor: np.ndarray
+    """Gain margin as a factor, as of `gain_factors`."""
+    reduction: np.ndarray
+    """Factor by which the gain of a stable loop may fall; inf: to 0."""
+    phase: np.ndarray
+    """Least angle from the negative axis where |L| is 1 [rad]."""
+
+    def over(self, factor: float, phase_rad: float) -> np.ndarray:
+        """Logarithm of the margin over a rule, of the criterion that has least: at least 0 where the rule is kept."""
+        gains = np.minimum(self.factor, self.reduction) / factor
+        return np.log(np.minimum(gains, np.maximum(self.phase, 1e-9) / phase_rad))
+
+
+def point_margins(response: PacedResponse, flows: np.ndarray, rtt: np.ndarray, gain: ArrayLike = 1.0) -> PointMargins:
+    """Gain and phase margins at arrays of points, from a coarse response and without proof.
+
+    Parameters
+    ----------
+    response : PacedResponse
+    flows, rtt, gain : array_like
+        N, tau [s] and a factor of the response, broadcast to k points.
+    """
+    all_flows, all_rtt, all_gain = (np.array(a, dtype=float).ravel() for a in np.broadcast_arrays(flows, rtt, gain))
+    found = []
+    for start in range(0, all_flows.size, _TILED):
+        flows, rtt, gain = (each[start : start + _TILED] for each in (all_flows, all_rtt, all_gain))
+        angles = _angles(response, flows, rtt)
+        values = response.at(angles, flows[:, None], rtt[:, None], coarse=True)
+        known = _tabled(len(flows), _crossings(response, flows, rtt, angles, values, coarse=True))
+        gains = known.gains / gain[:, None]
+        factor = gains[np.arange(len(gains)), deciding(gains, known.changes)]
+        with np.errstate(divide="ignore"):
+            reduction = 1.0 / np.where(gains < 1.0, gains, 0.0).max(axis=-1)
+        sizes = np.log(gain[:, None] * np.abs(values))
+        least = np.full(len(flows), pi)
+        # With an integrator |L| goes on to rise below the grid, as 1/theta.
+        integrates = sizes[:, 0] - sizes[:, 1] > 0.5 * np.log(angles[:, 1] / angles[:, 0])
+        if len(low := np.flatnonzero(integrates & (sizes[:, 0] < 0.0))):
+            crossed = response.at(angles[low, 0] * np.exp(sizes[low, 0]), flows[low], rtt[low], coarse=True)
+            least[low] = np.abs(np.angle(-crossed))
+        row, column = np.nonzero(np.signbit(sizes[:, 1:]) != np.signbit(sizes[:, :-1]))
+        if len(row):
+            a, b = (np.log(np.broadcast_to(angles, values.shape)[row, column + i]) for i in (0, 1))
+            at = flows[row], rtt[row], gain[row]
+
+            def off(u: np.ndarray, i: np.ndarray, at: tuple = at) -> tuple[np.ndarray, np.ndarray]:
+                value = at[2][i] * response.at(np.exp(u), at[0][i], at[1][i], coarse=True)
+                return np.log(np.abs(value)), value
+
+            _, value = illinois(off, a, b, sizes[row, column], sizes[row, column + 1], _NARROWINGS, _CLOSE)
+            np.minimum.at(least, row, np.abs(np.angle(-value)))
+        found.append((factor, np.where(factor >= 1.0, reduction, inf), least))
+    return PointMargins(*(np.concatenate(each) for each in zip(*found, strict=True)))
+
+
+def gain_factors(response: PacedResponse, flows: np.ndarray, rtt: np.ndarray, gain: ArrayLike = 1.0) -> np.ndarray:
+    """Gain margins as factors at arrays of points: above 1 where the loop is stable, else the factor to reduce it by.
+
+    Found on a grid of angles, without proof. Where the response is 0 throughout, so that the loop isn't valid there,
+    inf.
+
+    Parameters
+    ----------
+    response : PacedResponse
+    flows, rtt, gain : array_like
+        N, tau [s] and a factor of the response at each point, broadcast.
+    """
+    flows, rtt, gain = (np.asarray(a, dtype=float) for a in np.broadcast_arrays(flows, rtt, gain))
+    found = np.empty(flows.size)
+    for start in range(0, flows.size, _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        known = all_crossings(response, flows.ravel()[part], rtt.ravel()[part])
+        gains = known.gains / gain.ravel()[part, None]
+        decides = deciding(gains, known.changes)
+        found[part] = gains[np.arange(len(decides)), decides]
+    return found.reshape(flows.shape)
 
 
 class _Grid(NamedTuple):
@@ -76,7 +170,7 @@ def gain_grid(response: PacedResponse, flows: np.ndarray, rtt: np.ndarray, wante
     tiles = _divided(grid, np.array([[0, len(rtt) - 1, 0, len(flows) - 1]]), sides)
     while min(sides) >= _SMALLEST and len(tiles):
         alike, corners = _corners(grid, tiles)
-        size = max(1, _AT_ONCE // ((sides[0] + 1) * (sides[1] + 1)))
+        size = max(1, _TILED // ((sides[0] + 1) * (sides[1] + 1)))
         for start in range(0, int(alike.sum()), size):
             part = slice(start, start + size)
             _follow(grid, found, tiles[alike][part], _Corners(*(a[part] for a in corners)), sides)

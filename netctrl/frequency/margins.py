@@ -104,7 +104,10 @@ def margins(loop: DelayLoop | OpenLoop | ControlSystem | StateSpace, delay_s: fl
 def _of_corners(loop: DelayLoop) -> Margins | None:
     """Margins of a `DelayLoop`; None where it is unstable and not monotone, or on the boundary."""
     crossovers = gain_crossings(loop)
-    unstable = _unstable_poles(loop, crossovers)
+    # |L| falls through 1 at the last crossover, rises at the one before, and so on: between two where |L| > 1, each
+    # level 180° + 360°·j that the lag has climbed is a pair of unstable poles.
+    climbed = [math.floor((phase_lag(loop, w) + math.pi) / _TURN) for w in reversed(crossovers)]
+    unstable = 2 * (sum(climbed[0::2]) - sum(climbed[1::2]))
     stable = unstable == 0
     if not stable and len(crossovers) > 1:
         return None
@@ -113,7 +116,7 @@ def _of_corners(loop: DelayLoop) -> Margins | None:
 
     # Unstable: the gain must fall below the largest |L| on the negative real axis. Stable: only |L| < 1 limits growth.
     up = [(1.0 / size, w) for size, w in zip(sizes, phase_crossovers, strict=True) if not stable or size <= _ONE]
-    if loop.integrators == 2 and _rises_from_dc(loop):
+    if loop.integrators == 2 and loop.delay + sum(loop.lags) > sum(loop.leads):
         up.append((0.0, 0.0))  # the lag exceeds 180° from the start: no gain is small enough
     down = [1.0 / size for size in sizes if stable and size > _ONE]
     gain_margin, phase_crossover = min(up, default=(math.inf, math.nan))
@@ -122,7 +125,8 @@ def _of_corners(loop: DelayLoop) -> Margins | None:
     delay_margin = min(((pm % _TURN if stable else pm) / w for pm, w in lacking), default=math.inf)
     if not stable and delay_margin <= -loop.delay * (1.0 - 1e-9):
         delay_margin = -math.inf
-    phase_margin, crossover = min(((_wrapped(pm), w) for pm, w in lacking), key=_size, default=(math.inf, math.nan))
+    wrapped = ((math.pi - (math.pi - pm) % _TURN, w) for pm, w in lacking)  # in (−π, π]
+    phase_margin, crossover = min(wrapped, key=lambda pair: abs(pair[0]), default=(math.inf, math.nan))
     if abs(phase_margin) <= _BOUNDARY or abs(gain_margin - 1.0) <= _BOUNDARY:
         return None
     return Margins(
@@ -138,15 +142,6 @@ def _of_corners(loop: DelayLoop) -> Margins | None:
         crossovers_rad_s=tuple(crossovers),
         phase_crossovers_rad_s=tuple(phase_crossovers),
     )
-
-
-def _wrapped(angle: float) -> float:
-    """The same angle in (−π, π]."""
-    return math.pi - (math.pi - angle) % _TURN
-
-
-def _size(pair: tuple[float, float]) -> float:
-    return abs(pair[0])
 
 
 def _phase_crossings(loop: DelayLoop, crossovers: list[float]) -> list[float]:
@@ -166,20 +161,7 @@ def _phase_crossings(loop: DelayLoop, crossovers: list[float]) -> list[float]:
         later = [w for w in here if w > beyond]
         if later or level > max(lags):
             return sorted(found + later[:1])
-        level += 2.0 * math.pi
-
-
-def _unstable_poles(loop: DelayLoop, crossovers: list[float]) -> int:
-    def levels(lag: float) -> int:  # 180° + 360°·j at or below this lag, j = 0, 1, ...
-        return math.floor((lag + math.pi) / (2.0 * math.pi))
-
-    # |L| falls through 1 at the last crossover, rises at the one before, and so on: the lag gained in between counts.
-    climbed = [levels(phase_lag(loop, w)) for w in reversed(crossovers)]
-    return 2 * (sum(climbed[0::2]) - sum(climbed[1::2]))
-
-
-def _rises_from_dc(loop: DelayLoop) -> bool:
-    return loop.delay + sum(loop.lags) > sum(loop.leads)
+        level += _TURN
 
 
 class GainBand(msgspec.Struct, frozen=True, kw_only=True):
@@ -237,7 +219,15 @@ def gain_band(
     """
     _refuse_rising(loop)
     allowed = factor(checked_number("gain_margin_db", gain_margin_db, _DECIBELS, at_least=0.0, at_most=300.0))
-    least, most = map(math.radians, _phase_range(phase_margin_deg))
+    takes = f"two values in rising order: the lowest and the highest {_DEGREES}"
+    if not isinstance(phase_margin_deg, tuple | list) or len(phase_margin_deg) != 2:
+        raise InvalidValue("phase_margin_deg", phase_margin_deg, takes)
+    least, most = (
+        math.radians(checked_number("phase_margin_deg", x, takes, at_least=-180.0, at_most=180.0))
+        for x in phase_margin_deg
+    )
+    if not least < most:
+        raise InvalidValue("phase_margin_deg", phase_margin_deg, takes)
     turns = lag_turning_points(loop)
     limits = lag_crossings(loop, math.pi, turns)
     limit = 1.0 / magnitude(loop, limits[0]) if limits else math.inf
@@ -274,16 +264,6 @@ def gain_at_phase_margin(loop: DelayLoop, phase_margin_deg: float) -> tuple[floa
     _refuse_rising(loop)
     margin = checked_number("phase_margin_deg", phase_margin_deg, _DEGREES, at_least=-180.0, at_most=180.0)
     return tuple(1.0 / magnitude(loop, w) for w in lag_crossings(loop, math.pi - math.radians(margin)))
-
-
-def _phase_range(value: object) -> tuple[float, float]:
-    takes = f"two values in rising order: the lowest and the highest {_DEGREES}"
-    if not isinstance(value, tuple | list) or len(value) != 2:
-        raise InvalidValue("phase_margin_deg", value, takes)
-    least, most = (checked_number("phase_margin_deg", x, takes, at_least=-180.0, at_most=180.0) for x in value)
-    if not least < most:
-        raise InvalidValue("phase_margin_deg", value, takes)
-    return least, most
 
 
 def _refuse_rising(loop: DelayLoop) -> None:

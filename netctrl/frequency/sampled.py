@@ -31,9 +31,7 @@ def spectral_radii(loop: SampledLoop, gain: ArrayLike) -> np.ndarray:
     *maps, shape = _flat_maps(loop)
     gains = np.broadcast_to(np.asarray(gain, dtype=float), shape).reshape(-1)
     radii = np.empty(len(gains))
-    for members, epochs in _by_epochs(
-        maps[3]
-    ):  # loops with the same number of epochs of delay have matrices of one size
+    for members, epochs in _by_epochs(maps[3]):  # whose matrices are of one size
         Phi, G_new, G_old, _ = (a[members] for a in maps)
         eigenvalues = np.linalg.eigvals(_lifted(Phi, G_new, G_old, epochs, gains[members], loop))
         radii[members] = np.abs(eigenvalues).max(axis=-1)
@@ -76,6 +74,8 @@ def _flat_maps(loop: SampledLoop):
 
 
 def _lifted(Phi, G_new, G_old, n: int, gain, loop: SampledLoop) -> np.ndarray:
+    """Matrix of a whole epoch. The state is x and the n + 2 last outputs of the law, p of this epoch first; the law's
+    row is p₊ = p + gain · read x₊, the others move on, and states that the law clears are left out."""
     m = Phi.shape[-1]
     M = np.zeros((*Phi.shape[:-2], m + n + 2, m + n + 2))
     M[..., :m, :m] = Phi

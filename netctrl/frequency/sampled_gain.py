@@ -1,4 +1,11 @@
-"""Greatest gains at which sampled loops meet a rule, over points and boxes, proved by branch and bound over angles."""
+"""Greatest gains at which sampled loops meet a rule, over points and boxes, proved by branch and bound over angles.
+
+A rule is a sector around −1 that k L must avoid (`Sector`): for stability −1 itself, with a gain margin the axis up to
+it, with a phase margin an arc of the unit circle. The greatest gain is the least k at which k L meets an edge of the
+sector. At a point it is found on a grid of angles: −L, turned by an edge's angle, crosses the positive axis there. Each
+crossing is refined on the phase, which is nearly linear in ln theta over decades, by a bracketed secant method
+(`illinois`) for all crossings at once. Branch and bound then proves that nothing in between is less.
+"""
 
 from __future__ import annotations
 
@@ -19,29 +26,26 @@ from netctrl.frequency.branch_bound import (
     gain_bound,
     least,
 )
+from netctrl.frequency.loop import illinois
 
 __all__ = [
     "BOX_TOLERANCE",
     "LOOSEST",
-    "POINT_TOLERANCE",
     "SCAN",
     "BoundedResponse",
-    "Crossover",
     "box_cells",
     "crossover_scale",
     "gain_crossovers",
     "gains_at",
     "greatest_gain",
-    "illinois",
     "keeps",
     "nothing",
     "scan",
     "scanned",
-    "sign_changes",
 ]
 
 
-POINT_TOLERANCE = 1e-6
+_POINT_TOLERANCE = 1e-6
 BOX_TOLERANCE = 1e-2
 LOOSEST = 0.99
 """Gap accepted for a stability limit over a box: with windows of 1e4 packets and more, that limit is a thousand times
@@ -50,13 +54,6 @@ _MAP_ANGLES = 72
 _NARROWINGS = 14
 _ROUNDS, _ROUNDING = 60, 1e-14
 """Steps to a sign change, and the angle from the axis at which it is found [rad]."""
-_SPACING = 4e-16
-"""Relative width of a bracket that is rounding error."""
-_PHASES = 4
-"""Steps to a root of a phase before the imaginary part is followed."""
-_JUMP, _STEEP = 1.0, 1e-6
-"""A phase that changes by more than _JUMP [rad] over less than _STEEP of ln theta jumps: the response is 0 there, or
-less than 1e-5 of what it is around."""
 SCAN = 33
 """Points of a scan that narrows a minimum."""
 
@@ -115,7 +112,7 @@ def greatest_gain(
         `where` holds angle, ln N, ln tau and 0.
     """
     point = flows[0] == flows[1] and rtt[0] == rtt[1]
-    chosen = tolerance or (POINT_TOLERANCE if point else BOX_TOLERANCE)
+    chosen = tolerance or (_POINT_TOLERANCE if point else BOX_TOLERANCE)
     loosest = BOX_TOLERANCE if point else LOOSEST
     lowest = response.min_angle(flows, rtt)
     start: tuple[float, np.ndarray] = (inf, np.zeros(4))
@@ -138,7 +135,15 @@ def greatest_gain(
 def keeps(
     response: BoundedResponse, flows: tuple[float, float], rtt: tuple[float, float], sector: Sector, gain: float
 ) -> bool:
-    """Whether the loop provably avoids a sector at this gain over a whole box; False also where undecided."""
+    """Whether the loop provably avoids a sector at this gain over a whole box; False also where undecided.
+
+    Parameters
+    ----------
+    response, flows, rtt, sector
+        As of `greatest_gain`.
+    gain : float
+        Factor of the response.
+    """
     cells = box_cells(response.min_angle(flows, rtt), flows, rtt)
     try:
         least(response.disc, gain_bound(sector), nothing, cells, tolerance=0.0, start=(gain, cells.centre[0]))
@@ -178,7 +183,17 @@ def gains_at(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray, sect
                 (np.signbit(height.imag[:, 1:]) != np.signbit(height.imag[:, :-1]))
                 & ((height.real[:, 1:] > 0.0) | (height.real[:, :-1] > 0.0))
             )
-            found = _narrowed(response, flows[i], rtt[i], angles[i, k], angles[i, k + 1], np.exp(-1j * turn))
+            if not i.size:
+                continue
+            at, rotated = (flows[i], rtt[i]), np.exp(-1j * turn)
+
+            def off(u: np.ndarray, j: np.ndarray, at: tuple = at, rotated: complex = rotated) -> tuple:
+                value = -response.at(np.exp(u), at[0][j], at[1][j]) * rotated
+                return value.imag, value
+
+            low, high = angles[i, k], angles[i, k + 1]
+            first, last = ((-response.at(end, *at) * rotated).imag for end in (low, high))
+            found = illinois(off, np.log(low), np.log(high), first, last, _NARROWINGS)[1]
             met = found.real > 0.0
             np.minimum.at(row, i[met], part / np.abs(found[met]))
         end = values[:, -1].real
@@ -187,76 +202,18 @@ def gains_at(response: BoundedResponse, flows: np.ndarray, rtt: np.ndarray, sect
     return out.reshape(len(sectors), *shape)
 
 
-def _narrowed(response: BoundedResponse, flows, rtt, low, high, rotated: complex) -> np.ndarray:
-    """Rotated −L where it crosses the positive axis between two angles, by the Illinois method, vectorised."""
-
-    if not low.size:
-        return np.empty(0, dtype=complex)
-
-    def off(u: np.ndarray, i: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        value = -response.at(np.exp(u), flows[i], rtt[i]) * rotated
-        return value.imag, value
-
-    first, last = ((-response.at(end, flows, rtt) * rotated).imag for end in (low, high))
-    return illinois(off, np.log(low), np.log(high), first, last, _NARROWINGS)[1]
-
-
-def illinois(
-    off: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]],
-    a: np.ndarray,
-    b: np.ndarray,
-    fa: np.ndarray,
-    fb: np.ndarray,
-    steps: int,
-    close: float = 0.0,
-    phases_of: tuple[np.ndarray, np.ndarray] | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Roots between a and b, each on its own, by the Illinois method in the form of Anderson and Björck (BIT 13, 1973).
-
-    `off` takes arguments, and which roots they are for, to the function's values and anything else; fa and fb are its
-    values at both ends. A root is found after `steps` or where the value is at most `close`. Returns the roots, and
-    what `off` gave beside its function there.
-
-    With `phases_of` the function is the phase of a complex one, which stands beside it and has these values at both
-    ends. After some steps its imaginary part is followed, which is straight where the phase is steep. The search also
-    ends between a phase above a quarter turn and one below minus a quarter turn, which meet at half a turn and not at
-    0, and where one jumps by half a turn, at a zero of the complex function.
-    """
-    a, b, fa, fb = (each.copy() for each in (a, b, fa, fb))
-    at_a, beside = (each.copy() for each in phases_of or (np.empty(0), np.empty(0)))
-    going = np.arange(len(b))
-    for step in range(steps):
-        if not going.size:
-            break
-        if phases_of is not None and step == _PHASES:
-            fa[going], fb[going] = at_a[going].imag, beside[going].imag
-        a0, b0, fa0, fb0 = a[going], b[going], fa[going], fb[going]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            c = b0 - fb0 * (b0 - a0) / (fb0 - fa0)
-        c = np.where((c > np.minimum(a0, b0)) & (c < np.maximum(a0, b0)), c, 0.5 * (a0 + b0))
-        fc, new = off(c, going)
-        width = np.abs(c - b0)
-        left = (np.abs(fc) > close) & (width > _SPACING * np.maximum(np.abs(c), 1.0))
-        crossed = np.signbit(fc) != np.signbit(fb0)
-        if phases_of is not None:
-            sizes = np.abs(np.stack([fc, np.angle(beside[going])]))  # where the sign changed b0 and c are both ends
-            behind, jumps = sizes.min(axis=0) > 0.5 * pi, (sizes.sum(axis=0) > _JUMP) & (width < _STEEP)
-            left &= ~(crossed & (behind | jumps))
-            at_a[going] = np.where(crossed, beside[going], at_a[going])
-            fc = fc if step < _PHASES else new.imag
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = 1.0 - fc / fb0
-        a[going] = np.where(crossed, b0, a0)
-        fa[going] = np.where(crossed, fb0, np.where(share > 0.0, share, 0.5) * fa0)
-        b[going], fb[going] = c, fc
-        beside = new if step == 0 else beside
-        beside[going] = new
-        going = going[left]
-    return b, beside
-
-
 def box_cells(lowest: float, flows: tuple[float, float], rtt: tuple[float, float], longest_extra: float = 0.0) -> Cells:
-    """Cells over all angles from `lowest`, a range of flows, of round-trip times, and of extra delays [s]."""
+    """Cells over all angles from `lowest`, a range of flows, of round-trip times, and of extra delays [s].
+
+    Parameters
+    ----------
+    lowest : float
+        Least angle [rad].
+    flows, rtt : (float, float)
+        Ranges of N and tau [s].
+    longest_extra : float
+        Greatest extra delay [s].
+    """
     logarithms = [(np.log(low), np.log(high)) for low, high in (flows, rtt)]
     return angle_cells(lowest, [*logarithms, (0.0, longest_extra)])
 
@@ -282,7 +239,7 @@ def _met(
         def height(theta: np.ndarray, rotated: complex = rotated) -> np.ndarray:
             return -value(theta) * rotated
 
-        for angle in sign_changes(height, scan(low, high)):
+        for angle in _sign_changes(height, scan(low, high)):
             gain = part / float(np.abs(value(np.array([angle]))[0]))
             if gain < best:
                 best, where = gain, np.array([angle, ln_flows, ln_rtt, 0.0])
@@ -304,7 +261,14 @@ def scan(low: float, high: float) -> np.ndarray:
 
 @lru_cache(maxsize=64)
 def scanned(response: BoundedResponse, flows: float, rtt: float) -> tuple[np.ndarray, np.ndarray]:
-    """Angles of a scan of one point up to pi, from the lowest at which a margin can be, and the response there."""
+    """Angles of a scan of one point up to pi, from the lowest at which a margin can be, and the response there.
+
+    Parameters
+    ----------
+    response : BoundedResponse
+    flows, rtt : float
+        N and tau [s].
+    """
     angles = scan(response.min_angle((flows, flows), (rtt, rtt)), pi)
     sharp = response.sharp_angles(np.array([flows]), np.array([rtt]))
     if sharp.size:
@@ -315,7 +279,7 @@ def scanned(response: BoundedResponse, flows: float, rtt: float) -> tuple[np.nda
     return angles, values
 
 
-def sign_changes(
+def _sign_changes(
     height: Callable[[np.ndarray], np.ndarray], grid: np.ndarray, values: np.ndarray | None = None
 ) -> list[float]:
     """Angles at which a complex function crosses the positive axis, each refined to rounding; `values` are those on
@@ -337,7 +301,14 @@ def sign_changes(
 
 
 def crossover_scale(response: BoundedResponse, flows: float, rtt: float, gain: float) -> float:
-    """Approximate angle at which |gain · L| is 1; the angle of the greatest |L| near pi where it never is."""
+    """Approximate angle at which |gain · L| is 1; the angle of the greatest |L| near pi where it never is.
+
+    Parameters
+    ----------
+    response : BoundedResponse
+    flows, rtt, gain : float
+        N, tau [s], and a factor of the response.
+    """
     angles = np.geomspace(response.min_angle((flows, flows), (rtt, rtt)) * 1e-3, pi, 400)
     above = np.flatnonzero(gain * np.abs(response.at(angles, flows, rtt)) >= 1.0)
     return float(angles[above[-1]]) if above.size else float(angles[0])
@@ -345,7 +316,14 @@ def crossover_scale(response: BoundedResponse, flows: float, rtt: float, gain: f
 
 @lru_cache(maxsize=256)
 def gain_crossovers(response: BoundedResponse, flows: float, rtt: float, gain: float) -> tuple[Crossover, ...]:
-    """Where |gain · L| = 1."""
+    """Where |gain · L| = 1.
+
+    Parameters
+    ----------
+    response : BoundedResponse
+    flows, rtt, gain : float
+        N, tau [s], and a factor of the response.
+    """
 
     def around(values: np.ndarray) -> np.ndarray:
         return 1.0 + 1j * (gain * np.abs(values) - 1.0)
@@ -356,12 +334,12 @@ def gain_crossovers(response: BoundedResponse, flows: float, rtt: float, gain: f
     grid, values = scanned(response, flows, rtt)
     above = np.flatnonzero(gain * np.abs(values) >= 1.0)
     if above.size and 0.1 * grid[above[-1]] >= grid[0]:
-        angles = sign_changes(height, grid, around(values))
+        angles = _sign_changes(height, grid, around(values))
     else:
         # Below the grid |L| falls as 1/theta at most: with an integrator it is 1 at about this angle.
         integrated = float(grid[0]) * gain * float(np.abs(values[0]))
         lowest = min(float(grid[0]), 0.1 * crossover_scale(response, flows, rtt, gain), 0.1 * integrated)
-        angles = sign_changes(height, scan(lowest, pi))
+        angles = _sign_changes(height, scan(lowest, pi))
     if not angles:
         return ()
     offs = np.angle(-gain * response.at(np.array(angles), flows, rtt))

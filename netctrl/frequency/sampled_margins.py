@@ -1,7 +1,14 @@
 """Gain, phase, delay and disk margins of one sampled loop, proved from its response on the unit circle.
 
 The open loop has one pole at z = 1 and none outside the unit circle, and small gains are stable. So the first gain at
-which the response meets −1 is the limit of stability, and all margins are minima of an objective over angles.
+which the response meets −1 is the limit of stability, and all margins are minima of an objective over angles:
+
+- gain: the least k with k L = −1;
+- phase: the least angle of L from the negative axis where |L| = 1;
+- disk: the least 2 |1 + L|/|1 − L| = 2/‖S − T‖∞;
+- delay: the least extra delay at which L = −1 at some angle, found by Newton's method in both, from each crossover.
+
+All but the last share the discs of one branch and bound, since the discs take nearly all of the time.
 """
 
 from __future__ import annotations
@@ -144,8 +151,12 @@ def sampled_margins(
     limit = limit or greatest_gain(response, (flows, flows), (rtt, rtt), Sector())
     stable = gain < limit.found if stable is None else stable
     if stable:
-        if not bounded:
-            phase, disk = _scanned_margins(response, flows, rtt, gain)
+        if not bounded:  # those of a scan, with nothing proved
+            least_phase = _least_phase(response, flows, rtt, gain)
+            lowest = response.min_angle((flows, flows), (rtt, rtt))
+            least_disk = _nearness(response, lowest, [(flows, rtt)], _TOLERANCE, gain).start
+            phase = None if least_phase is None else Minimum(least_phase[0], *least_phase, 0)
+            disk = Minimum(least_disk[0], *least_disk, 0)
         elif proofs is None:
             phase, (disk,) = _phase_and_more(response, flows, rtt, gain)
         else:
@@ -172,6 +183,12 @@ def spectral_radius(response: BoundedResponse, flows: float, rtt: float, gain: f
     """Largest modulus of the closed loop's eigenvalues over one epoch, by Newton's method from many starts.
 
     The response continues analytically off the unit circle, so that 1 + gain · L(z) = 0 can be solved for z itself.
+
+    Parameters
+    ----------
+    response : BoundedResponse
+    flows, rtt, gain : float
+        N, tau [s], and a factor of the response.
     """
     scale = crossover_scale(response, flows, rtt, gain)
     turns = np.concatenate([scale * np.array([0.0, 0.5, 1.0, 1.6, 2.5]), np.linspace(0.1, pi, 9)])
@@ -227,16 +244,6 @@ def _least_phase(response: BoundedResponse, flows: float, rtt: float, gain: floa
     return abs(off), np.array([angle, np.log(flows), np.log(rtt), 0.0])
 
 
-def _scanned_margins(
-    response: BoundedResponse, flows: float, rtt: float, gain: float
-) -> tuple[Minimum | None, Minimum]:
-    """Phase and disk margins of a scan, with nothing proved."""
-    phase = _least_phase(response, flows, rtt, gain)
-    lowest = response.min_angle((flows, flows), (rtt, rtt))
-    disk = _nearness(response, lowest, [(flows, rtt)], _TOLERANCE, gain).start
-    return None if phase is None else Minimum(phase[0], *phase, 0), Minimum(disk[0], *disk, 0)
-
-
 def box_disk_margin(
     response: BoundedResponse,
     flows: tuple[float, float],
@@ -288,8 +295,19 @@ def _nearness(
 ) -> Objective:
     """2|1 + k L|/|1 − k L| at angles from `lowest` on, from what it is at some points."""
 
+    def ratio(values: np.ndarray) -> np.ndarray:
+        return 2.0 * np.abs(1.0 + gain * values) / np.abs(1.0 - gain * values)
+
     def nearest(n: float, tau: float, grid: np.ndarray, values: np.ndarray | None = None) -> tuple[float, np.ndarray]:
-        value, angle = _least_ratio(response, n, tau, gain, grid, values)
+        """Least ratio between the ends of a grid of angles; `values` are those of L, if known."""
+        while True:
+            best = int(np.argmin(ratio(response.at(grid, n, tau) if values is None else values)))
+            low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+            if high - low <= _FLAT * high:
+                break
+            grid, values = np.linspace(low, high, SCAN), None
+        angle = float(0.5 * (low + high))
+        value = float(ratio(response.at(np.array([angle]), n, tau))[0])
         return value, np.array([angle, np.log(n), np.log(tau), 0.0])
 
     def attain(cells: Cells) -> tuple[float, np.ndarray]:
@@ -301,25 +319,6 @@ def _nearness(
 
     start = min((nearest(*point, *scanned(response, *point)) for point in starts), key=lambda pair: pair[0])
     return Objective(disk_bound(gain), attain, tolerance, start)
-
-
-def _least_ratio(
-    response: BoundedResponse, flows: float, rtt: float, gain: float, grid: np.ndarray, values: np.ndarray | None = None
-) -> tuple[float, float]:
-    """Least 2|1 + k L|/|1 − k L| between the ends of a grid of angles, and its angle; `values` are those of L, if
-    known."""
-
-    def ratio(values: np.ndarray) -> np.ndarray:
-        return 2.0 * np.abs(1.0 + gain * values) / np.abs(1.0 - gain * values)
-
-    while True:
-        best = int(np.argmin(ratio(response.at(grid, flows, rtt) if values is None else values)))
-        low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-        if high - low <= _FLAT * high:
-            break
-        grid, values = np.linspace(low, high, SCAN), None
-    middle = float(0.5 * (low + high))
-    return float(ratio(response.at(np.array([middle]), flows, rtt))[0]), middle
 
 
 def _delay_margin(response: BoundedResponse, flows: float, rtt: float, gain: float, *, bounded: bool = True) -> float:

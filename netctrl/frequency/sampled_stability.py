@@ -1,9 +1,13 @@
-"""Stability of sampled loops that may be stable at one gain and not at a lower one, at points and over boxes.
+"""Stability of sampled loops that may be stable at one gain and not at a lower one: at points, and over boxes.
 
 The open loop has one pole at z = 1 and none outside the unit circle. As the gain k grows from 0, the closed loop's
 poles leave or enter the unit circle where k L passes through −1: a crossing of the negative axis at −1/k at which the
 imaginary part grows with the angle takes a pair of poles out, one at which it falls takes a pair back, and one at
 z = −1 moves one pole. So the number of unstable poles at any gain is a sum over the crossings (Nyquist's criterion).
+
+Crossings are found on a grid of angles that resolves a turn of the longest delay, and refined on the angle of −L, which
+is nearly linear in ln theta where the imaginary part itself spans decades. That the grid missed none isn't proved at
+points; over boxes, branch and bound proves that no other factor meets −1 (`netctrl.frequency.branch_bound`).
 """
 
 from __future__ import annotations
@@ -11,10 +15,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from math import inf, pi
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from netctrl.errors import NetctrlError
 from netctrl.frequency.branch_bound import (
@@ -29,13 +32,13 @@ from netctrl.frequency.branch_bound import (
     phase_bound,
     reduction_bound,
 )
+from netctrl.frequency.loop import illinois
 from netctrl.frequency.sampled_gain import (
     BOX_TOLERANCE,
     LOOSEST,
     BoundedResponse,
     box_cells,
     gain_crossovers,
-    illinois,
     nothing,
     scanned,
 )
@@ -49,7 +52,6 @@ __all__ = [
     "box_upper_gain",
     "capped",
     "deciding",
-    "gain_factors",
     "nearest_crossings",
     "point_keeps",
     "point_objectives",
@@ -80,7 +82,6 @@ class PacedResponse(BoundedResponse, Protocol):
 
     def slowest(self, flows: np.ndarray, rtt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Sum of the loop's lags and delays, and its longest delay, at k points, (k,) and (k,) [s]."""
-        ...
 
 
 class StableGains(NamedTuple):
@@ -105,7 +106,14 @@ class StableGains(NamedTuple):
 
 @lru_cache(maxsize=256)
 def stable_gains(response: BoundedResponse, flows: float, rtt: float) -> StableGains:
-    """Crossings of the negative axis around the gain 1, at one point, each refined to rounding."""
+    """Crossings of the negative axis around the gain 1, at one point, each refined to rounding.
+
+    Parameters
+    ----------
+    response : BoundedResponse
+    flows, rtt : float
+        N and tau [s].
+    """
     angles, values = scanned(response, flows, rtt)
     (_, where), gains, changes = _crossings(response, np.array([flows]), np.array([rtt]), angles[None], values[None])
     above, below = gains >= 1.0, gains < 1.0
@@ -133,26 +141,16 @@ class Crossings(NamedTuple):
     """Poles that leave there as the gain grows."""
 
 
-def gain_factors(response: PacedResponse, flows: np.ndarray, rtt: np.ndarray, gain: ArrayLike = 1.0) -> np.ndarray:
-    """Gain margins as factors at arrays of points: above 1 where the loop is stable, else the factor to reduce it by.
-
-    Found on a grid of angles, without proof. Where the response is 0 throughout, so that the loop isn't valid there,
-    inf. `gain` is a factor of the response at each point.
-    """
-    flows, rtt, gain = (np.asarray(a, dtype=float) for a in np.broadcast_arrays(flows, rtt, gain))
-    found = np.empty(flows.size)
-    for start in range(0, flows.size, _AT_ONCE):
-        part = slice(start, start + _AT_ONCE)
-        known = all_crossings(response, flows.ravel()[part], rtt.ravel()[part])
-        gains = known.gains / gain.ravel()[part, None]
-        decides = deciding(gains, known.changes)
-        found[part] = gains[np.arange(len(decides)), decides]
-    return found.reshape(flows.shape)
-
-
 def nearest_crossings(response: PacedResponse, flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
     """Greatest |L| up to 1 at a crossing of the negative axis before z = −1, within a few per cent, at points (k,): 0
-    where there is none."""
+    where there is none.
+
+    Parameters
+    ----------
+    response : PacedResponse
+    flows, rtt : ndarray, shape (k,)
+        N and tau [s].
+    """
     gains = all_crossings(response, flows, rtt, _ROUGH).gains[:, :-1]
     return 1.0 / np.where(gains >= 1.0, gains, inf).min(axis=-1, initial=inf)
 
@@ -177,7 +175,16 @@ def _unstable_below(gains: np.ndarray, changes: np.ndarray) -> np.ndarray:
 
 
 def all_crossings(response: PacedResponse, flows: np.ndarray, rtt: np.ndarray, close: float | None = None) -> Crossings:
-    """All crossings at arrays of points (k,), found on a grid of angles, up to an angle `close` from the axis [rad]."""
+    """All crossings at arrays of points (k,), found on a grid of angles, up to an angle `close` from the axis [rad].
+
+    Parameters
+    ----------
+    response : PacedResponse
+    flows, rtt : ndarray, shape (k,)
+        N and tau [s].
+    close : float, optional
+        Angle from the axis at which a crossing is found [rad].
+    """
     return _tabled(len(flows), _crossings(response, flows, rtt, _angles(response, flows, rtt), close=close))
 
 
@@ -276,18 +283,29 @@ def box_upper_gain(
 ) -> Minimum:
     """Least factor from 1 on at which the loop meets −1 anywhere in a box, with a proof.
 
-    Where it is above 1 the number of unstable poles at the gain 1 is the same in the whole box. `leaves` is as of
-    `least`. No factor from `below` on is looked for: it is then what was found.
+    Where it is above 1 the number of unstable poles at the gain 1 is the same in the whole box.
+
+    Parameters
+    ----------
+    response : BoundedResponse
+    flows, rtt : (float, float)
+        Ranges of N and tau [s].
+    starts : sequence of (float, float)
+        Points (N, tau) of the box to begin with.
+    leaves : list of Cover, optional
+        As of `netctrl.frequency.branch_bound.least`.
+    below : float
+        No factor from here on is looked for: it is then what was found.
     """
-    cells = box_cells(response.min_angle(flows, rtt), flows, rtt)
 
     def nearer(some: Cells) -> tuple[float, np.ndarray]:
         return _start(response, [(float(np.exp(c[1])), float(np.exp(c[2]))) for c in some.centre])
 
     start = min(_start(response, starts), (below, np.zeros(4)), key=lambda each: each[0])
-    bound, attain, tolerance, start = _upper(start, BOX_TOLERANCE, nearer)
+    cells = box_cells(response.min_angle(flows, rtt), flows, rtt)
+    asked = _upper(start, BOX_TOLERANCE, nearer)
     return capped(
-        least(response.disc, bound, attain, cells, tolerance=tolerance, start=start, loosest=LOOSEST, leaves=leaves)
+        least(response.disc, *asked[:2], cells, tolerance=asked[2], start=asked[3], loosest=LOOSEST, leaves=leaves)
     )
 
 
@@ -306,25 +324,38 @@ def point_objectives(
     response: BoundedResponse, flows: float, rtt: float, factor: float, phase_rad: float
 ) -> tuple[Objective, Objective | None]:
     """At a point: the least factor from 1 on at which the loop meets −1, to be `capped`; and what `box_keeps` proves,
-    None where the point doesn't keep it."""
+    None where the point doesn't keep it.
+
+    Parameters
+    ----------
+    response, flows, rtt, factor, phase_rad
+        As of `point_keeps`.
+    """
     upper = _upper(_start(response, [(flows, rtt)]), _POINT)
-    kept = point_keeps(response, flows, rtt, factor, phase_rad)
-    return upper, _rule(factor, phase_rad) if kept else None
+    return upper, _rule(factor, phase_rad) if point_keeps(response, flows, rtt, factor, phase_rad) else None
 
 
 def _rule(factor: float, phase_rad: float) -> Objective:
     """At least 1 where no gain from 1/factor to factor meets −1 and |L| = 1 only far enough from the negative axis."""
     upper, lower, phase = gain_bound(Sector(), floor=1.0), reduction_bound(1.0), phase_bound(1.0)
 
-    def bound(centre: np.ndarray, radius: np.ndarray, stretch: np.ndarray, cells: Cells) -> np.ndarray:
-        gains = np.minimum(upper(centre, radius, stretch, cells), lower(centre, radius, stretch, cells)) / factor
-        return np.minimum(gains, phase(centre, radius, stretch, cells) / phase_rad)
+    def bound(*discs: Any) -> np.ndarray:
+        return np.minimum(np.minimum(upper(*discs), lower(*discs)) / factor, phase(*discs) / phase_rad)
 
     return Objective(bound, nothing, 0.0, (1.0, np.zeros(4)))
 
 
 def point_keeps(response: BoundedResponse, flows: float, rtt: float, factor: float, phase_rad: float) -> bool:
-    """What `box_keeps` asks, at one point, without proof."""
+    """What `box_keeps` asks, at one point, without proof.
+
+    Parameters
+    ----------
+    response : BoundedResponse
+    flows, rtt : float
+        N and tau [s].
+    factor, phase_rad : float
+        The rule: factor of the gain, and angle from the negative axis [rad].
+    """
     gains = stable_gains(response, flows, rtt)
     if gains.upper < factor or gains.lower > 1.0 / factor:
         return False
@@ -341,8 +372,17 @@ def box_keeps(
     cover: Cover | None = None,
 ) -> bool:
     """Whether, provably in the whole box, no gain from 1/factor to factor meets −1, and |L| = 1 only at an angle of at
-    least `phase_rad` from the negative axis. The number of unstable poles is then the same in the whole box. `starts`
-    are points of it that are looked at first, `cover` is one of the box if it is known."""
+    least `phase_rad` from the negative axis. The number of unstable poles is then the same in the whole box.
+
+    Parameters
+    ----------
+    response, flows, rtt, starts
+        As of `box_upper_gain`; `starts` are looked at first.
+    factor, phase_rad : float
+        The rule.
+    cover : Cover, optional
+        One of the box, if it is known.
+    """
     if not all(point_keeps(response, *each, factor, phase_rad) for each in starts):
         return False
     cells = cover or box_cells(response.min_angle(flows, rtt), flows, rtt)

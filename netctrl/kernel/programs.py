@@ -60,7 +60,7 @@ def begin_s(line: socket.socket) -> float:
 @contextmanager
 def in_namespace(number: int) -> Generator[None]:
     """Context inside, in which this thread is in the plan's namespace with this number."""
-    from netctrl.linux.testbed.namespace import inside
+    from netctrl.linux.namespace import inside
 
     namespace = os.open(f"/proc/1/fd/{FIRST_NAMESPACE + number}", os.O_RDONLY | os.O_CLOEXEC)
     try:

@@ -13,7 +13,21 @@ from pathlib import Path
 
 from netctrl.errors import FileError
 
-__all__ = ["flush_folder", "make_folder", "open_lock", "read_regular", "safe_folder", "write_through"]
+__all__ = [
+    "AGENT_FOLDER",
+    "STATE_FOLDER",
+    "flush_folder",
+    "make_folder",
+    "open_lock",
+    "read_regular",
+    "safe_folder",
+    "write_through",
+]
+
+STATE_FOLDER = "/run/netctrl"
+"""Folder of the record of applied queues."""
+AGENT_FOLDER = "/run/netctrl-agents"
+"""Folder of agents' locks, and of their sockets for metrics."""
 
 
 def open_lock(path: Path) -> int:

@@ -15,6 +15,7 @@ from netctrl.errors import InvalidValue
 from netctrl.linux.export.agent import AgentConfig
 from netctrl.linux.export.marking import MarkingConfig
 from netctrl.linux.export.records import QueuePlan
+from netctrl.linux.state_files import AGENT_FOLDER, STATE_FOLDER
 
 __all__ = ["Program", "agent_unit", "apply_unit", "mark_unit", "unit_name"]
 
@@ -86,7 +87,7 @@ def unit_name(kind: str, name: str) -> str:
     return f"netctrl-{kind}-{_escaped(name)}.service"
 
 
-def apply_unit(plan: QueuePlan, program: Program, *, replace: bool = False, state_dir: str = "/run/netctrl") -> str:
+def apply_unit(plan: QueuePlan, program: Program, *, replace: bool = False, state_dir: str = STATE_FOLDER) -> str:
     """Unit for a plan's queues: applied at boot, and restored when the unit is stopped.
 
     It is retried every 2 s until the interfaces exist.
@@ -125,8 +126,8 @@ def agent_unit(
     program: Program,
     *,
     realtime: bool = False,
-    state_dir: str = "/run/netctrl",
-    runtime_dir: str = "/run/netctrl-agents",
+    state_dir: str = STATE_FOLDER,
+    runtime_dir: str = AGENT_FOLDER,
 ) -> str:
     """Unit for an agent, or a central controller, that starts after the queues of the plan with its name.
 

@@ -6,9 +6,9 @@ from netctrl.model.io.display import plot as draw
 from netctrl.plotting.fabrics import fabric_figure
 from netctrl.plotting.identification import identification_figure, model_figure
 from netctrl.plotting.loops import arc_figure, bode, stability_map
-from netctrl.plotting.networks import network_figure, network_series
+from netctrl.plotting.networks import network_figure
 from netctrl.plotting.pacing import pacing_figure
-from netctrl.plotting.simulation import time_series
+from netctrl.plotting.results import time_series
 from netctrl.plotting.tracking import tracking_figure
 from netctrl.plotting.windows import window_figure
 
@@ -20,7 +20,6 @@ __all__ = [
     "identification_figure",
     "model_figure",
     "network_figure",
-    "network_series",
     "pacing_figure",
     "stability_map",
     "time_series",

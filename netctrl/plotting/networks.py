@@ -1,4 +1,4 @@
-"""Figures of networks: responses of links to disturbances, and a run's series."""
+"""Figures of networks: responses of links to disturbances."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from netctrl.errors import InvalidValue, optional_import
 from netctrl.model.design.design import HftracDesign
 from netctrl.model.law import FirGain, MyopicGain, StaticGain
 from netctrl.plotting.style import INK, ShownFigure
-from netctrl.scenario.network.result import NetworkResult
 
-__all__ = ["network_figure", "network_series"]
+__all__ = ["network_figure"]
 
 _FAINTEST = 1e-6  # part of a unit that is still drawn
 
@@ -112,26 +111,3 @@ def _aside(ways: np.ndarray) -> tuple[float, float]:
     gaps = np.diff(angles, append=angles[0] + 2.0 * np.pi)
     middle = float((angles + 0.5 * gaps)[np.argmax(gaps)])
     return 16.0 * np.cos(middle), 11.0 * np.sin(middle)
-
-
-def network_series(result: NetworkResult, *, samples: int = 400, title: str = "") -> Figure:
-    """Backlog, rate and loss of each link against time, for the last samples of the first run."""
-    if not len(result.watched_time_s):
-        raise InvalidValue("result", "no time series", "one that was made with watch=True")
-    figure = ShownFigure(figsize=(9.0, 7.0), layout="constrained")
-    panels = figure.subplots(3, 1, sharex=True)
-    t = result.watched_time_s[-samples:]
-    units = ((1e3, "backlog [kB]"), (1e6, "rate [Mbit/s]"), (1e3, "loss [kB a sample]"))
-    for axes, series, (unit, what) in zip(panels, result.watched, units, strict=True):
-        for name, values in zip(result.links, series, strict=True):
-            axes.plot(t, values[-samples:] / unit, lw=1.2, label=name)
-        axes.set_ylabel(what)
-        axes.grid(color="#dddddd", lw=0.6)
-        axes.set_ylim(bottom=0.0)
-    panels[-1].set_xlabel("time [s]")
-    if len(result.links) <= 12:
-        for text in panels[0].legend(fontsize=9, ncols=6, loc="upper left").get_texts():
-            text.set_parse_math(False)
-    shown = figure.suptitle(title or f"{result.scenario.name} ({result.simulator}), first run", fontsize=11)
-    shown.set_parse_math(False)
-    return figure

@@ -5,10 +5,10 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from netctrl.certificates.certify import subject_of
-from netctrl.certificates.ecn.subjects import EcnSubject
-from netctrl.certificates.map import margin_map
+from netctrl.certificates.ecn import EcnSubject
 from netctrl.certificates.networks.record import NetworkCertificate
 from netctrl.certificates.record import QueueCertificate
+from netctrl.certificates.search import margin_map
 from netctrl.design.queue.design import certificate_of, law_of
 from netctrl.design.queue.record import QueueDesign
 from netctrl.plotting.certificates import margin_figure

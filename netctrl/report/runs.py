@@ -16,8 +16,7 @@ from netctrl.report.hover import points_of
 from netctrl.report.html import Html, code, figure, folded, grid, rows_table, section
 from netctrl.report.origin import given, origin, read_lines
 from netctrl.report.page import Page
-from netctrl.scenario.network.result import NetworkResult
-from netctrl.scenario.result import quantity_text
+from netctrl.scenario.figures import quantity_text
 
 __all__ = ["comparison_page", "result_page"]
 
@@ -57,11 +56,10 @@ def comparison_page(comparison: Comparison) -> Page:
 def result_page(result: Any) -> Page:
     """Report of one result: summary, figure if its kind has one, links and flows."""
     title, rows = result.table()
-    made, runs = result.provenance, isinstance(result, NetworkResult)
-    watched = not runs or len(result.watched_time_s) > 0
-    drawn = [figure(result.plot(), "f")] if has_figure(result) and watched else []
+    made, runs = result.provenance, getattr(result, "runs", 1)
+    drawn = [figure(result.plot(), "f")] if has_figure(result) else []
     engine = given(made, "--engine")
-    call = f"netctrl.simulate({{}}{f', {engine!r}' if engine else ''}{f', runs={result.runs}' if runs else ''})"
+    call = f"netctrl.simulate({{}}{f', {engine!r}' if engine else ''}{f', runs={runs}' if runs > 1 else ''})"
     links, flows = _by_links(result)
     return Page(
         kind="Simulation",
@@ -102,7 +100,7 @@ def _apart(row: Compared) -> str:
 
 def _by_links(result: Any) -> tuple[_Measures, _Measures]:
     """The measures of links, and all others."""
-    ids, found = set(result.link_ids()), result.measures()
+    ids, found = set(result.links), result.measures()
     links = {key: value for key, value in found.items() if key[1] in ids}
     return links, {key: value for key, value in found.items() if key not in links}
 

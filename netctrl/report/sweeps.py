@@ -16,8 +16,8 @@ from netctrl.report.hover import points_of
 from netctrl.report.html import Html, figure, grid, section
 from netctrl.report.origin import given, origin, read_lines
 from netctrl.report.page import Page
+from netctrl.scenario.figures import estimate_text, quantity_text
 from netctrl.scenario.network.sweep import SweepSpec
-from netctrl.scenario.result import estimate_text, quantity_text
 from netctrl.sim.network.tune import pareto_front
 
 if TYPE_CHECKING:

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, ClassVar
 
+import numpy as np
+
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.disciplines import DISCIPLINES, LINK_QUEUES, KernelQueue, LinkQueue
@@ -25,7 +27,7 @@ from netctrl.model.io.fields import (
 )
 from netctrl.model.io.record_file import Record
 from netctrl.model.io.validation_errors import shorten
-from netctrl.model.link_trace import checked_link_trace
+from netctrl.model.link_trace import checked_link_trace, trace_bits
 from netctrl.scenario.checks import OF_DATA_CENTRES, check_ids, check_unused
 from netctrl.scenario.fabric.pfc import Pfc
 from netctrl.scenario.network.policy import DesignPolicy, StaticPacing, messages_of
@@ -105,6 +107,26 @@ class Links(Record, frozen=True, kw_only=True, tag_field="kind", tag="links"):
 
     def __post_init__(self) -> None:
         read_fields(self, links=records(Link), changes=records(Change))
+
+    @property
+    def link_ids(self) -> tuple[str, ...]:
+        """Ids of the links."""
+        return tuple(link.id for link in self.links)
+
+    def capacity_at(self, ends: np.ndarray) -> np.ndarray:
+        """Mean capacity of each of L links in T intervals, from 0 on, that end at these times [s]; (L, T) [bit/s]."""
+        starts = np.concatenate(([0.0], ends[:-1]))
+        latest = {link.id: link.capacity for link in self.links}
+        found = {link.id: np.full(len(ends), link.capacity) for link in self.links}
+        for link in self.links:
+            if link.trace is not None:
+                found[link.id] = np.diff(trace_bits(link.trace, ends), prepend=0.0) / (ends - starts)
+        for change in sorted(self.changes, key=lambda change: change.at):
+            if change.capacity is not None:
+                share = np.clip((ends - change.at) / (ends - starts), 0.0, 1.0)  # of each interval after the change
+                found[change.link] += share * (change.capacity - latest[change.link])
+                latest[change.link] = change.capacity
+        return np.array(list(found.values()))
 
     def check(self, scenario: Any) -> None:
         """InvalidValue for parts of a `Scenario` that don't fit these links or each other."""

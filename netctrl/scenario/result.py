@@ -1,88 +1,323 @@
-"""Base class of all results: figures by quantity and object, also as tables, whatever engine made them."""
+"""Result of a simulation: labelled arrays, and figures after the warm-up in one vocabulary, whatever engine ran it."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from netctrl.errors import optional_import
+import numpy as np
+
+from netctrl.errors import InvalidValue, checked_number, did_you_mean, optional_import
 from netctrl.model.io.display import Reported, html_table
-from netctrl.units import format_quantity
+from netctrl.model.io.files import write_atomically
+from netctrl.model.io.provenance import Provenance
+from netctrl.scenario.figures import (
+    FIGURES,
+    NETWORK,
+    Estimate,
+    Figure,
+    by_object,
+    estimate,
+    fairness,
+    flow_figures,
+    link_figures,
+    network_figures,
+    samples_text,
+    table_rows,
+    transfer_figures,
+    verdict_text,
+)
+from netctrl.scenario.labelled import Labelled, settled
+from netctrl.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from netctrl.model.io.provenance import Provenance
+__all__ = ["HEADER_BYTES", "Result"]
 
-__all__ = ["UNITS", "Result", "estimate_text", "quantity_text"]
-
-UNITS = {
-    "throughput": "bit/s",
-    **dict.fromkeys(("backlog", "backlog deviation", "queue mean", "queue 99 %", "lost bytes"), "B"),
-    **dict.fromkeys(("delay", "one-way delay", "jitter", "rtt", "response"), "s"),
-}
-"""Quantity -> its unit; quantities that aren't listed have none."""
-_VERDICT = {
-    "utilization": "{} used",
-    "throughput": "{} carried",
-    "loss": "{} lost",
-    "lost bytes": "{} lost",
-    "backlog": "{} waiting on average",
-    "queue 99 %": "queues of at most {} for 99 % of the time",
-    "delay": "delay {}",
-    "jitter": "jitter {}",
-}
-"""Quantity -> its wording in a verdict."""
-_SHARES = ("loss", "marks", "utilization")
+HEADER_BYTES = 40.0
+"""IP's and TCP's headers."""
 
 
-class Result(Reported, ABC):
-    """Result of a simulation: scenario, engine, and figures after the warm-up.
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Result(Reported):
+    """Result of R runs of a scenario with L links and G flows or groups of flows.
 
-    Each result has `scenario`, `simulator` and `provenance`, arrays of its own, `summary()` as a record, `table()` as
-    text, `to_pandas()` with one row per sample, run or flow, and the methods below.
+    `result["throughput", "web"]` is one figure, `measures()` has all of them.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The simulated scenario.
+    simulator : str
+        "fluid", "packet", or an engine with its version, such as "ns-3.37".
+    provenance : Provenance
+        How it was made.
+    span : tuple of float
+        Beginning and end of the time that `totals` cover [s]: by default from the end of the warm-up.
+    totals : Labelled
+        Sums and means over that time: (run, link), (run, flow), (run,).
+    series : Labelled
+        Time series of the first run from its very beginning: (link, time), (flow, time); a sample is of the interval
+        that ends at its time, and backlogs are those at its end.
+    tables : dict
+        Name -> columns of equal length, of the first run. `transfers`: flows and objects that end: `start`, `size` and
+        `duration` (NaN: not complete), from the request to the last byte. Others depend on the engine.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> result = netctrl.simulate(netctrl.arc(50, 0.5, 10e6), "fluid")
+    >>> round(result["utilization", "bottleneck"], 2), result.series["backlog", "bottleneck"].shape
+    (0.98, (3000,))
     """
 
-    __slots__ = ()
+    scenario: Scenario
+    simulator: str
+    provenance: Provenance
+    span: tuple[float, float]
+    totals: Labelled
+    series: Labelled
+    tables: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
 
-    if TYPE_CHECKING:  # each result defines its own
+    def __post_init__(self) -> None:
+        for name, columns in self.tables.items():
+            if len({len(column) for column in columns.values()}) > 1:
+                lengths = {title: len(column) for title, column in columns.items()}
+                raise InvalidValue(f"tables.{name}", lengths, "columns of equal length")
+            for column in columns.values():
+                column.setflags(write=False)
 
-        @property
-        def scenario(self) -> Any: ...
-        @property
-        def simulator(self) -> Any: ...
-        @property
-        def provenance(self) -> Provenance: ...
-        def summary(self, *args: Any, **kwargs: Any) -> Any: ...
-        def to_pandas(self, *args: Any, **kwargs: Any) -> pd.DataFrame: ...
+    @classmethod
+    def of_series(
+        cls,
+        scenario: Scenario,
+        simulator: str,
+        provenance: Provenance,
+        *,
+        links: Mapping[str, np.ndarray | None],
+        flows: Mapping[str, np.ndarray | None],
+        header: float = HEADER_BYTES,
+        totals: Mapping[str, np.ndarray] = MappingProxyType({}),
+        tables: Mapping[str, Mapping[str, np.ndarray]] = MappingProxyType({}),
+    ) -> Result:
+        """The result of one run with these time series, whose totals follow from them.
 
-    @abstractmethod
+        Parameters
+        ----------
+        scenario, simulator, provenance
+            As of the class.
+        links, flows : dict
+            Quantity -> array of shape (L, T) or (G, T), of all links and flows in the scenario's order, sampled at the
+            ends of its intervals; None: not measured; NaN, or a round trip of 0: not in that interval.
+        header : float
+            Size of a TCP packet's headers [byte].
+        totals : dict, optional
+            Totals of flows that don't follow from series: quantity -> array of shape (G,).
+        tables : dict, optional
+            As of the class.
+
+        Raises
+        ------
+        InvalidValue
+            Arrays whose shapes don't fit the scenario or each other, or values that aren't finite.
+        """
+        values: dict[str, tuple[tuple[str, ...], np.ndarray]] = {}
+        for dim, arrays in (("link", links), ("flow", flows)):
+            for name, given in arrays.items():
+                if given is not None:
+                    array = np.array(given, dtype=float)
+                    values[name] = (dim, "time"), np.where(array > 0.0, array, np.nan) if name == "rtt" else array
+        time = scenario.interval * np.arange(1, next(iter(values.values()))[1].shape[-1] + 1)
+        names = {"link": scenario.network.link_ids, "flow": tuple(flow.id for flow in scenario.flows)}
+        values["capacity"] = ("link", "time"), scenario.network.capacity_at(time)
+        payload = values.get("payload", ((), np.zeros(0)))[1]
+        if len(payload) == len(scenario.flows) and "delivered" not in values:
+            values["delivered"] = ("flow", "time"), payload * _with_headers(scenario, header)
+        series = Labelled({**names, "time": time}, values)
+        whole, span = settled(series, scenario.warmup, scenario.duration)
+        more = {name: (("run", "flow"), np.array(given, dtype=float)[None]) for name, given in totals.items()}
+        return cls(
+            scenario=scenario,
+            simulator=simulator,
+            provenance=provenance,
+            span=span,
+            totals=Labelled(whole.coords, {**whole.values, **more}),
+            series=series,
+            tables=tables,
+        )
+
+    def between(self, start: float = 0.0, stop: float | None = None) -> Result:
+        """The same result with totals and figures of another time, from its series.
+
+        Parameters
+        ----------
+        start, stop : float
+            Beginning and end [s], by default those of the whole run. Samples that end between them count.
+
+        Raises
+        ------
+        InvalidValue
+            No sample between start and stop, or no series.
+
+        Examples
+        --------
+        >>> import netctrl
+        >>> result = netctrl.simulate(netctrl.arc(50, 0.5, 10e6), "fluid")
+        >>> result.between(100.0, 200.0)["utilization", "bottleneck"] > 0.9
+        True
+        """
+        first = checked_number("start", start, "a time in s", at_least=0.0)
+        time = self.series.coords.get("time", ())
+        end = float(time[-1]) if len(time) else 0.0
+        last = end if stop is None else min(end, checked_number("stop", stop, "a time after start in s", above=first))
+        totals, span = settled(self.series, first, last)
+        if span[0] >= span[1]:
+            raise InvalidValue("start", first, f"a time before the last sample ({end:g} s), and a sample before stop")
+        return replace(self, totals=totals, span=span)
+
+    @property
+    def seconds(self) -> float:
+        """Time that totals and figures cover, of each run [s]."""
+        return self.span[1] - self.span[0]
+
+    @property
+    def runs(self) -> int:
+        """Number of runs."""
+        return len(self.totals.coords["run"])
+
+    @property
+    def time_s(self) -> np.ndarray:
+        """Ends of the series' intervals, shape (T,) [s]."""
+        return np.asarray(self.series.coords.get("time", ()), dtype=float)
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """Ids of the links."""
+        return tuple(self.totals.coords["link"])
+
+    @property
+    def flows(self) -> tuple[str, ...]:
+        """Ids of the flows, or groups of flows."""
+        return tuple(self.totals.coords["flow"])
+
+    @property
+    def transfers(self) -> Mapping[str, np.ndarray]:
+        """The table of flows and objects that end; without rows where there are none."""
+        return self.tables.get("transfers", dict.fromkeys(("start", "size", "duration"), np.zeros(0)))
+
+    def __getitem__(self, key: tuple[str, str]) -> float:
+        """One figure's mean over the runs, in SI units: `result["loss", "line"]`."""
+        found = self.figures()
+        if key not in found:
+            if not isinstance(key, tuple) or len(key) != 2:
+                raise InvalidValue("figure", key, "a quantity and an object, as in ('loss', 'line')")
+            own = self.of(key[1])
+            raise InvalidValue(key[1], key[0], f"one of {', '.join(own)}{did_you_mean(key[0], own)}")
+        return self._estimate(found[key]).mean
+
+    def of(self, name: str) -> dict[str, float]:
+        """All figures of one link, flow or other object: quantity -> mean over the runs, in SI units.
+
+        Parameters
+        ----------
+        name : str
+            Id of a link or a flow, or "network".
+
+        Raises
+        ------
+        InvalidValue
+            Nothing of this name was measured.
+        """
+        measures = self.measures()
+        found = {quantity: value for (quantity, of), value in measures.items() if of == name}
+        if not found:
+            known = dict.fromkeys(of for _, of in measures)
+            raise InvalidValue("of", name, f"one of {', '.join(list(known)[:20])}{did_you_mean(name, known)}")
+        return found
+
+    def rtts(self, flow: str, start: float | None = None) -> np.ndarray:
+        """Round-trip times of a flow, each as its engine recorded it: of packets, or means of intervals [s].
+
+        Parameters
+        ----------
+        flow : str
+            Id of the flow.
+        start : float, optional
+            Time of the first one [s]; by default the end of the warm-up.
+        """
+        first, trips = self.span[0] if start is None else start, self.tables.get("trips")
+        if trips is not None:
+            return trips["rtt"][(trips["flow"] == self.flows.index(flow)) & (trips["time"] > first)]
+        found = self.series["rtt", flow][self.time_s > first]
+        return found[np.isfinite(found)]
+
+    def figures(self) -> dict[tuple[str, str], np.ndarray]:
+        """Figures after the warm-up: (quantity, object) -> value of each run, shape (R,), in SI units.
+
+        Objects are the network as a whole, links, flows (a link where both have the same id), and transfers.
+        Quantities of links: throughput, utilization (of the actual capacity), backlog with standard deviation,
+        quantiles and maximum, delay in the queue, loss and marks as shares of what arrives, probability of the law.
+        Of flows: throughput with headers, goodput without, rtt, delay from source to target, jitter, loss, and the
+        share of the payload that was resent.
+        """
+        found = {(quantity, NETWORK): values for quantity, values in network_figures(self.totals, self.seconds).items()}
+        for ids, figures in (
+            (self.links, link_figures(self.totals, self.seconds)),
+            (self.flows, flow_figures(self.totals, self.seconds)),
+        ):
+            for place, of in enumerate(ids):
+                for quantity, values in figures.items():
+                    if np.isfinite(values[:, place]).any():
+                        found.setdefault((quantity, of), values[:, place])
+        singles = all(_is_single(flow) for flow in self.scenario.flows)
+        return found | (fairness(self.totals) if singles else {}) | transfer_figures(self.transfers, self.span)
+
     def measures(self) -> dict[tuple[str, str], float]:
-        """Results after the warm-up: (quantity, object) -> value, in SI units, with shares from 0 to 1."""
+        """Figures after the warm-up: (quantity, object) -> mean over the runs, in SI units, shares from 0 to 1."""
+        return {key: self._estimate(values).mean for key, values in self.figures().items()}
 
-    @abstractmethod
-    def table(self) -> tuple[str, list[tuple[str, str]]]:
-        """Title, and rows of (name, text)."""
+    def summary(self) -> tuple[Figure, ...]:
+        """All figures as records, with the 95 % intervals of their means over independent runs."""
+        found = []
+        for (quantity, of), values in self.figures().items():
+            each = self._estimate(values)
+            found.append(Figure(of, quantity, FIGURES.get(quantity, ""), each.mean, each.half_width))
+        return tuple(found)
+
+    def interval(self, quantity: str, of: str) -> Estimate:
+        """Mean of a figure over independent samples of the traffic, with its 95 % interval.
+
+        Parameters
+        ----------
+        quantity, of : str
+            As in `figures`.
+        """
+        self[quantity, of]  # names what there is
+        return self._estimate(self.figures()[quantity, of])
+
+    def _estimate(self, values: np.ndarray) -> Estimate:
+        known = np.isfinite(values)
+        sample = self.totals["sample"][known] if "sample" in self.totals and len(values) == self.runs else None
+        return estimate(values[known], sample)
 
     @property
     def verdict(self) -> str:
         """Main figures in one sentence: of the whole network, or of the link where each quantity is largest."""
-        measures = self.measures()
-        whole = {"network"} if any(of == "network" for _, of in measures) else set(self.link_ids())
-        parts = []
-        for quantity, words in _VERDICT.items():
-            found = {of: value for (name, of), value in measures.items() if name == quantity}
-            values = {of: value for of, value in found.items() if of in whole} or found
-            if not values or (quantity == "throughput" and parts):
-                continue
-            of = max(values, key=values.__getitem__)
-            at = f" ({of})" if len(values) > 1 else ""
-            parts.append(words.format(quantity_text(quantity, values[of], 4)) + at)
-        return ", ".join(parts) or "nothing was measured"
+        return verdict_text(self.measures(), self.links)
 
-    @abstractmethod
-    def link_ids(self) -> tuple[str, ...]:
-        """Names of objects in `measures` that are links."""
+    def table(self) -> tuple[str, list[tuple[str, str]]]:
+        """Title, and rows of (name, text): one row per object; of many links or flows those with the most losses."""
+        rows = table_rows(self.summary(), self.links, self.flows)
+        what = f"{self.span[0]:g} to {self.span[1]:g} s"
+        if self.runs > 1:
+            what += (
+                f", {self.runs} runs, {samples_text(self.totals.values.get('sample', ((), np.arange(self.runs)))[1])}"
+            )
+        return f"{self.scenario.name} ({self.simulator}), {what}", rows
 
     def links_table(self) -> pd.DataFrame:
         """A DataFrame with one row per link (`link`) and one column per quantity in SI units; NaN where there is none.
@@ -90,43 +325,76 @@ class Result(Reported, ABC):
         Examples
         --------
         >>> import netctrl
-        >>> result = netctrl.simulate(netctrl.read("hftrac-testbed").replace(duration="20s"), "fluid")
-        >>> list(result.links_table().columns)
-        ['link', 'throughput', 'backlog', 'loss']
+        >>> result = netctrl.simulate(netctrl.arc(50, 0.5, 10e6), "fluid")
+        >>> list(result.links_table().columns)[:4]
+        ['link', 'throughput', 'utilization', 'backlog']
         """
-        return self._told("link", links=True)
+        return by_object("link", self.links, link_figures(self.totals, self.seconds))
 
     def flows_table(self) -> pd.DataFrame:
-        """A DataFrame with one row per flow, group of flows or demand (`flow`) and one column per quantity, else NaN.
+        """A DataFrame with one row per flow or group of flows (`flow`) and one column per quantity in SI units."""
+        return by_object("flow", self.flows, flow_figures(self.totals, self.seconds))
 
-        Totals, such as those of a whole network, have a row too.
+    def to_pandas(self, part: str | None = None) -> pd.DataFrame:
+        """One part of the result as a DataFrame.
+
+        Parameters
+        ----------
+        part : str, optional
+            "link" or "flow": time series, one row per link or flow and sample; "runs": totals of links, one row per run
+            and link; or the name of one of `tables`. By default the series of links and then those of flows; of
+            several runs, and without series, "runs".
+
+        Raises
+        ------
+        InvalidValue
+            A part that the result doesn't have.
         """
-        return self._told("flow", links=False)
-
-    def _told(self, name: str, *, links: bool) -> pd.DataFrame:
-        """The measures of links, or all others: one row per object."""
         with optional_import():
             import pandas as pd
 
-        ids = set(self.link_ids())
-        rows: dict[str, dict[str, Any]] = {}
-        for (quantity, of), value in self.measures().items():
-            if (of in ids) == links:
-                rows.setdefault(of, {name: of})[quantity] = value
-        return pd.DataFrame(list(rows.values()), columns=None if rows else [name])
+        series = {dim: self.series.to_pandas(dim, "time") for dim in ("link", "flow") if self.series.over(dim, "time")}
+        if part is None and series and self.runs == 1:
+            return pd.concat(series.values(), ignore_index=True)
+        known = [*series, *self.tables, "runs"]
+        if part not in (None, *known):
+            raise InvalidValue("part", part, f"one of {', '.join(known)}")
+        if part is None or part == "runs":
+            return self.totals.to_pandas("run", "link")
+        return series[part] if part in series else pd.DataFrame(dict(self.tables[part]))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the whole result to a file (.npz) atomically; `netctrl.read` reads it.
+
+        Parameters
+        ----------
+        path : path
+            Where to write, a name that ends in .npz; an existing file is replaced.
+
+        Raises
+        ------
+        InvalidValue
+            Another suffix.
+        """
+        if not str(path).lower().endswith(".npz"):
+            raise InvalidValue("path", str(path), "a file name that ends in .npz")
+        from netctrl.scenario.result_file import result_bytes
+
+        write_atomically(path, result_bytes(self))
 
     def _repr_html_(self) -> str:
         return html_table(*self.table())
 
 
-def estimate_text(quantity: str, mean: float, half_width: float | None) -> str:
-    """A measure's mean as text, with the half width of its interval if that is above 0."""
-    width = f" ± {quantity_text(quantity, half_width, 2)}" if half_width and half_width > 0.0 else ""
-    return quantity_text(quantity, mean, 4) + width
+def _with_headers(scenario: Scenario, header: float) -> np.ndarray:
+    """Bytes with headers for each byte of payload, shape (G, 1), of endless TCP flows, whose packets are all full; NaN
+    of others."""
+    full = scenario.traffic.packet_size
+    endless = [getattr(flow, "answered", True) and getattr(flow, "size", 0.0) is None for flow in scenario.flows]
+    sizes = [getattr(flow, "packet_size", None) or full for flow in scenario.flows]
+    shares = [size / (size - header) if on else np.nan for size, on in zip(sizes, endless, strict=True)]
+    return np.array(shares).reshape(-1, 1)
 
 
-def quantity_text(quantity: str, value: float, digits: int) -> str:
-    """A measure's value as text, with its unit."""
-    if quantity in UNITS:
-        return format_quantity(float(f"{value:.{digits}g}"), UNITS[quantity])
-    return f"{100.0 * value:.{digits}g} %" if quantity in _SHARES else f"{value:.{digits}g}"
+def _is_single(flow: object) -> bool:
+    return getattr(flow, "count", 1) == 1 and getattr(flow, "sessions", 1) == 1

@@ -11,7 +11,8 @@ from queue_fluid import growth
 import netctrl
 from netctrl.certificates.certify import certify
 from netctrl.certificates.loops import classes_of, read_mixture
-from netctrl.certificates.subject import SUBJECTS, PiSubject, dualpi2, pi2, pie
+from netctrl.certificates.pi_laws import SUBJECTS, dualpi2, pi2, pie
+from netctrl.certificates.subject import PiSubject
 from netctrl.errors import InvalidValue, NetctrlError, Status
 from netctrl.frequency.sampled_stability import stable_gains
 

@@ -9,8 +9,8 @@ from cubic_population import population, renewal_response
 import netctrl
 from netctrl.certificates.box import box_of
 from netctrl.certificates.loops import box_loops
-from netctrl.certificates.subject import pi2
-from netctrl.frequency.sampled_stability import gain_factors
+from netctrl.certificates.pi_laws import pi2
+from netctrl.frequency.margin_grid import gain_factors
 from netctrl.laws.l4s.pi2 import Pi2Queue
 from netctrl.plants.queues.window_response import CRENO, CUBIC
 from netctrl.scenario.links import Link
@@ -42,7 +42,7 @@ def packets(request):
         Scenario.of(name="cubic", duration=120.0, interval=0.05, packet_size=1500.0, links=(link,), flows=(bulk,))
     )
     late = found.time_s > 60.0
-    return request.param, found.delay_s[0][late], found.probability[0][late]
+    return request.param, found.series["delay"][0][late], found.series["probability"][0][late]
 
 
 @pytest.mark.slow

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from netctrl.certificates.certify import certify
-from netctrl.certificates.docsis import docsis_pie
-from netctrl.certificates.subject import PiSubject, pie
+from netctrl.certificates.pi_laws import docsis_pie, pie
+from netctrl.certificates.subject import PiSubject
 from netctrl.laws.targets.docsis_pie import mean_spread_rate
 from netctrl.laws.targets.pie import PIE_SPREAD
 from netctrl.plants.queues.window_response import RENO

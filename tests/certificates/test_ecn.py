@@ -10,11 +10,10 @@ import pytest
 from fabric_support import data_centre
 
 import netctrl
-from netctrl.certificates.box import box_of
+from netctrl.certificates.box import Point, box_of, spread_points
 from netctrl.certificates.certify import certify, subject_of
 from netctrl.certificates.ecn.dcqcn import dcqcn, dcqcn_as_switch
 from netctrl.certificates.ecn.dctcp import dctcp, dctcp_as_switch, smallest_threshold
-from netctrl.certificates.ecn.points import Point, spread_points
 from netctrl.certificates.inputs.sonic import read_sonic
 from netctrl.certificates.installed import certify_installed
 from netctrl.certificates.record import QueueCertificate

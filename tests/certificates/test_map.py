@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from netctrl.certificates.certify import certify, subject_of
-from netctrl.certificates.map import margin_map
+from netctrl.certificates.search import margin_map
 from netctrl.errors import Status
 from netctrl.model.io.display import page
 from netctrl.plotting.certificates import margin_figure

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from netctrl.certificates.certify import certify
-from netctrl.certificates.search.reach import _outwards
+from netctrl.certificates.search import _outwards
 
 BOXES = [
     ("pie", (8.0, 24.0), 50e6, "reno", {}),

@@ -12,8 +12,8 @@ from queue_fluid import growth
 from netctrl.certificates.box import box_of
 from netctrl.certificates.certify import certify, subject_of
 from netctrl.certificates.loops import classes_of, loops_of, read_mixture
-from netctrl.certificates.map import margin_map
 from netctrl.certificates.red import RedLine, RedSubject, red, wred
+from netctrl.certificates.search import margin_map
 from netctrl.errors import InvalidValue, Status
 from netctrl.frequency.sampled_stability import stable_gains
 from netctrl.laws.targets.red import RedLaw

@@ -9,8 +9,8 @@ from clocked_fluid import loop_growth
 from netctrl.certificates.box import box_of
 from netctrl.certificates.certify import certify
 from netctrl.certificates.loops import classes_of, read_mixture
-from netctrl.certificates.search.points import box_points, least_near
-from netctrl.certificates.subject import dualpi2, pi2
+from netctrl.certificates.pi_laws import dualpi2, pi2
+from netctrl.certificates.search import box_points, least_near
 from netctrl.design.queue.design import queue_design
 from netctrl.errors import InvalidValue, Status
 from netctrl.frequency.sampled_stability import stable_gains

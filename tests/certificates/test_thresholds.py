@@ -16,8 +16,7 @@ from netctrl.engines.engine import simulate
 from netctrl.errors import InvalidValue, Status
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.laws.window.dcqcn import Dcqcn
-from netctrl.plants.ecn.dctcp import StepFluid, fluid_cycle
-from netctrl.plants.ecn.ramp import dctcp_ramp_cycle
+from netctrl.plants.ecn.dctcp import StepFluid, dctcp_ramp_cycle, fluid_cycle
 from netctrl.scenario.fabric.flows import MessageFlows
 from netctrl.scenario.fabric.topology import Dumbbell
 from netctrl.scenario.fabric.watch import Watch
@@ -198,7 +197,7 @@ def packets(
     )
     result = simulate(scenario, "packet")
     late = result.time_s > scenario.time.warmup
-    return result.backlog_bytes[0][late] / SIZE, float(result.summary().links[0].utilization)
+    return result.series["backlog"][0][late] / SIZE, float(result["utilization", result.links[0]])
 
 
 BETTER = "packets do better: "

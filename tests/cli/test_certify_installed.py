@@ -14,7 +14,7 @@ from command_lines import Run, runner
 from netctrl.certificates.certify import certify
 from netctrl.certificates.inputs.tc import read_tc
 from netctrl.certificates.installed import installed_subject
-from netctrl.certificates.subject import dualpi2, pie
+from netctrl.certificates.pi_laws import dualpi2, pie
 from netctrl.cli.certify import main
 
 PIE = {"limit": 1000, "target": 15000, "tupdate": 16000, "alpha": 2, "beta": 20}

@@ -18,6 +18,7 @@ from netctrl.cli.app import colored
 from netctrl.cli.waiting import quiet, waiting
 from netctrl.doctor import kernel, libraries
 from netctrl.doctor.check import State
+from netctrl.linux import rights
 
 
 def checks(capsys) -> dict[str, dict]:
@@ -65,6 +66,23 @@ def test_a_qdisc_is_as_the_kernel_was_built(value, state, monkeypatch):
     monkeypatch.setattr(kernel.platform, "release", lambda: "0.0-none")
     monkeypatch.setattr(kernel.sys, "platform", "linux")
     assert next(each for each in kernel.kernel() if each.name == "qdisc pie").state is state
+
+
+def test_missing_rights_are_named_with_the_remedy(monkeypatch, tmp_path):
+    status, tun = tmp_path / "status", tmp_path / "tun"
+    monkeypatch.setattr(rights, "_STATUS", status)
+    monkeypatch.setattr(kernel, "_TUN", tun)
+
+    def found() -> tuple[State, str, str | None]:
+        check = next(each for each in kernel.kernel() if each.name == "rights")
+        return check.state, check.found, check.remedy
+
+    status.write_text("Name:\tpython\nCapEff:\t0000000000001000\n")
+    assert found() == (State.MISSING, "no CAP_SYS_ADMIN", "run as root")
+    status.write_text("CapEff:\t000001ffffffffff\n")
+    assert found() == (State.MISSING, f"no {tun}", "a kernel with CONFIG_TUN, or pass it to the container")
+    tun.touch()
+    assert found() == (State.OK, f"CAP_NET_ADMIN, CAP_SYS_ADMIN, {tun}", None)
 
 
 def test_on_another_system_linux_is_what_is_missing(monkeypatch):

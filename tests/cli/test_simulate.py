@@ -23,10 +23,10 @@ import netctrl.__main__
 from netctrl.cli.cases import read_case
 from netctrl.cli.simulate import main
 from netctrl.laws.aqm.arc import ArcQueue, arc_queue
+from netctrl.scenario.figures import Figure
 from netctrl.scenario.read import read_scenario_file as read_scenario
+from netctrl.scenario.result_file import read_result
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.result import read_result
-from netctrl.scenario.tcp_aqm.summary import SimulationSummary
 
 SMALL = """
 schema = "netctrl.scenario/2"
@@ -135,16 +135,16 @@ WRONG_USE = {
     "a seed in other digits": ("s.toml --seed ٣", ["--seed", "whole number"]),
     "an empty seed": ("s.toml --seed ''", ["--seed", "''", "whole number"]),
     "a seed without a value": ("s.toml --seed", ["--seed", "nothing", "whole number"]),
-    "output of a strange kind": ("s.toml -o x.txt", ["-o", "'x.txt'", ".json", ".csv"]),
-    "output of no kind": ("s.toml -o json", ["-o", "'json'", ".json", ".csv"]),
-    "output into no folder": ("s.toml -o missing/x.json", ["-o", "'missing/x.json'", "no folder"]),
+    "output of a strange kind": ("s.toml -o x.txt", ["-o", "'x.txt'", ".npz", ".csv"]),
+    "output of no kind": ("s.toml -o json", ["-o", "'json'", ".npz", ".csv"]),
+    "output into no folder": ("s.toml -o missing/x.npz", ["-o", "'missing/x.npz'", "no folder"]),
     "output over the design": (
         "s.toml --design d.json -o ./d.json",
         ["-o", "'./d.json'", "a file other than --design"],
     ),
     "a picture of a strange kind": ("s.toml --plot x.gif", ["--plot", "'x.gif'", ".png", ".svg", ".pdf"]),
     "a picture into no folder": ("s.toml --plot missing/x.png", ["--plot", "'missing/x.png'", "no folder"]),
-    "a picture beside no folder": ("s.toml --plot x.png -o missing/x.json", ["-o", "'missing/x.json'", "no folder"]),
+    "a picture beside no folder": ("s.toml --plot x.png -o missing/x.npz", ["-o", "'missing/x.npz'", "no folder"]),
     "an unknown option": ("s.toml --bandwidth 3", ["--bandwidth", "--help"]),
     "an unknown option only": ("--bandwidth", ["--bandwidth", "--help"]),
     "an unknown option first": ("--bandwidth 3 s.toml", ["--bandwidth", "--help"]),
@@ -187,7 +187,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-@pytest.mark.parametrize("options", ["", "--json", "-o x.json --plot x.png"])
+@pytest.mark.parametrize("options", ["", "--json", "-o x.npz --plot x.png"])
 def test_a_bad_scenario_is_named_with_file_and_key(name, options, run, tmp_path) -> None:
     old, new, begins = BAD[name]
     change(tmp_path, old, new)
@@ -198,13 +198,13 @@ def test_a_bad_scenario_is_named_with_file_and_key(name, options, run, tmp_path)
 
 def test_json_is_one_object_that_holds_everything(run, tmp_path) -> None:
     found = json.loads(good(run("s.toml --json")))
-    assert sorted(found) == ["provenance", "scenario", "simulator", "summary"]
+    assert sorted(found) == ["provenance", "scenario", "simulator", "span", "summary"]
     assert msgspec.convert(found["scenario"], Scenario) == read_scenario("s.toml")
-    summary = msgspec.convert(found["summary"], SimulationSummary)
-    assert (summary.scenario, summary.simulator, summary.start_s, summary.stop_s) == ("small", "fluid", 2.0, 6.0)
-    assert [link.id for link in summary.links] == ["line"]
-    assert 0.5 < summary.links[0].utilization <= 1.0
-    assert summary.responses is not None
+    summary = {(each.quantity, each.of): each for each in msgspec.convert(found["summary"], tuple[Figure, ...])}
+    assert (found["scenario"]["name"], found["simulator"], found["span"]) == ("small", "fluid", [2.0, 6.0])
+    assert {of for _, of in summary} == {"line", "ftp", "web", "short objects"}
+    assert 0.5 < summary["utilization", "line"].mean <= 1.0
+    assert summary["throughput", "line"].unit == "bit/s"
     assert found["provenance"]["argv"] == ["netctrl", "simulate", "s.toml", "--json"]
     assert found["provenance"]["seed"] == 3
     assert files(tmp_path) == ["s.toml"]
@@ -212,46 +212,50 @@ def test_json_is_one_object_that_holds_everything(run, tmp_path) -> None:
 
 def test_the_report_has_the_numbers_of_the_summary(run) -> None:
     out = good(run("s.toml"))
-    link = json.loads(good(run("s.toml --json")))["summary"]["links"][0]
+    link = {
+        each["quantity"]: each["mean"]
+        for each in json.loads(good(run("s.toml --json")))["summary"]
+        if each["of"] == "line"
+    }
     assert out.splitlines()[0].endswith(" waiting on average")
     assert out.splitlines()[1] == "small (fluid), 2 to 6 s"
-    assert f"utilization {link['utilization']:.4f}" in out
+    assert f"utilization {100.0 * link['utilization']:.4g} %" in out
     for piece in (
         "line ",
         "backlog",
         "median",
         "loss",
-        "marked",
+        "marks",
         "probability",
         "short objects",
         "Mbit/s",
         "kB",
-        " s, ",
     ):
         assert piece in out
     assert max(map(len, out.splitlines())) <= 160
 
 
 def test_the_saved_result_is_what_was_printed(run, tmp_path) -> None:
-    printed = json.loads(good(run("s.toml --json -o r.json")))
-    saved = read_result("r.json")
+    printed = json.loads(good(run("s.toml --json -o r.npz")))
+    saved = read_result("r.npz")
     assert saved.scenario == read_scenario("s.toml")
     assert msgspec.to_builtins(saved.summary()) == msgspec.to_builtins(
-        msgspec.convert(printed["summary"], SimulationSummary)
+        msgspec.convert(printed["summary"], tuple[Figure, ...])
     )
     assert msgspec.to_builtins(saved.provenance)["argv"] == tuple(printed["provenance"]["argv"])
     assert saved.time_s == pytest.approx(0.1 * np.arange(1, 61))
-    assert files(tmp_path) == ["r.json", "s.toml"]
+    assert files(tmp_path) == ["r.npz", "s.toml"]
 
 
 def test_time_series_are_read_by_pandas(run) -> None:
     good(run("s.toml -o r.CSV"))
-    good(run("s.toml -o r.json"))
-    table, saved = pd.read_csv("r.CSV"), read_result("r.json")
+    good(run("s.toml -o r.npz"))
+    table, saved = pd.read_csv("r.CSV"), read_result("r.npz")
     assert list(table.columns) == list(saved.to_pandas().columns)
-    assert table["link"].unique().tolist() == ["line"]
-    assert table["backlog_bytes"].to_numpy() == pytest.approx(saved.backlog_bytes[0], rel=1e-12)
-    assert table["time_s"].to_numpy() == pytest.approx(saved.time_s, rel=1e-12)
+    assert table["link"].dropna().unique().tolist() == ["line"]
+    line = table[table["link"] == "line"]
+    assert line["backlog"].to_numpy() == pytest.approx(saved.series["backlog"][0], rel=1e-12)
+    assert line["time"].to_numpy() == pytest.approx(saved.time_s, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -270,19 +274,19 @@ def test_a_failing_disk_leaves_old_files_alone(run, tmp_path, monkeypatch) -> No
     def full(*args: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    (tmp_path / "r.json").write_bytes(b"old")
+    (tmp_path / "r.npz").write_bytes(b"old")
     monkeypatch.setattr(Path, "replace", full)
-    error = the_error(run("s.toml -o r.json --plot x.png"), 2)
+    error = the_error(run("s.toml -o r.npz --plot x.png"), 2)
     monkeypatch.undo()
     assert "No space left" in error
-    assert files(tmp_path) == ["r.json", "s.toml"]
-    assert (tmp_path / "r.json").read_bytes() == b"old"
+    assert files(tmp_path) == ["r.npz", "s.toml"]
+    assert (tmp_path / "r.npz").read_bytes() == b"old"
 
 
 def test_the_seed_is_the_scenarios_or_the_options(run) -> None:
     def found(line: str) -> Any:
         answer = json.loads(good(run(f"{line} --json")))
-        return answer["scenario"]["time"]["seed"], answer["provenance"]["seed"], answer["summary"]["links"]
+        return answer["scenario"]["time"]["seed"], answer["provenance"]["seed"], answer["summary"]
 
     first, again, same, other = (found(line) for line in ("s.toml", "s.toml", "s.toml --seed 3", "s.toml --seed 4"))
     assert first == again == same
@@ -326,10 +330,10 @@ def test_a_design_without_a_place_is_refused(run, tmp_path, design) -> None:
 
 def test_a_design_alone_runs_its_plant_near_its_target(run, design) -> None:
     found = json.loads(good(run(f"--design {design} --json")))
-    (link,) = found["summary"]["links"]
+    link = {each["quantity"]: each["mean"] for each in found["summary"] if each["of"] == "bottleneck"}
     assert abs(link["utilization"] - 0.98) < 0.005
-    assert link["loss_ratio"] < 1e-3
-    assert (found["summary"]["start_s"], found["summary"]["stop_s"]) == (100.0, 300.0)
+    assert link["loss"] < 1e-3
+    assert found["span"] == pytest.approx([100.0, 300.0])
     assert json.loads(good(run(f"--design {design} --seed 9 --json")))["scenario"]["time"]["seed"] == 9
 
 
@@ -344,7 +348,7 @@ def test_a_scenario_that_comes_with_netctrl_runs_by_its_name(run, tmp_path) -> N
     assert read_case("arc-staircase", None, "5").scenario.seed == 5
     found = json.loads(good(run("arc-round-trip --json")))
     assert found["scenario"]["name"] == "ARC Fig. 6: round trips of 0.3 to 2.4 s"
-    assert [link["id"] for link in found["summary"]["links"]] == ["forward", "backward"]
+    assert list(dict.fromkeys(each["of"] for each in found["summary"]))[:2] == ["forward", "backward"]
     assert files(tmp_path) == ["s.toml"]
 
 
@@ -402,7 +406,7 @@ def test_ctrl_c_is_one_line_and_status_130(run, tmp_path, monkeypatch) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(importlib.import_module("netctrl.sim.tcp_aqm.run"), "simulate", interrupted)
-    the_error(run("s.toml -o x.json --plot x.png"), 130)
+    the_error(run("s.toml -o x.npz --plot x.png"), 130)
     assert files(tmp_path) == ["s.toml"]
 
 

@@ -27,9 +27,10 @@ from netctrl.cli.sweep import main
 from netctrl.datasets import network_path, scenario_path
 from netctrl.design.hftrac.scenario_law import scenario_law
 from netctrl.engines.sweep import read_frame, summarized, sweep
-from netctrl.scenario.network.summary import NetworkSummary
+from netctrl.scenario.figures import Figure, quantity_text
 from netctrl.scenario.network.sweep import read_sweep
 from netctrl.scenario.read import read_scenario_file
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.run import simulate_network
 from netctrl.sim.network.tune import tune
@@ -452,24 +453,25 @@ def make_design(path: Path, options: str) -> None:
     assert design_main(shlex.split(line)) == 0
 
 
-def by_hand(runs: int = 20) -> NetworkSummary:
+def by_hand(runs: int = 20) -> Result:
     chosen = read_scenario_file("s.toml", network_path)
-    return simulate_network(chosen, scenario_law(chosen), runs=runs).summary()
+    return simulate_network(chosen, scenario_law(chosen), runs=runs)
 
 
 def test_simulate_prints_a_table_of_its_runs(simulate, tmp_path) -> None:
     out = good(simulate("s.toml"))
     found = by_hand()
     assert " lost, " in out.splitlines()[0]
-    assert out.partition("\n")[2].startswith("HFTraC testbed (fluid), 20 runs of 0.8 s, 95 % intervals\n\n")
-    loss = found.loss_ratio
+    assert re.match(r"HFTraC testbed \(fluid\), .* s, 20 runs, 95 % intervals\n\n", out.partition("\n")[2])
+    loss = found.interval("loss", "network")
     assert loss.half_width is not None
-    assert f"loss        {100 * loss.mean:.4g} ± {100 * loss.half_width:.2g} % of what demands offer" in out
-    assert f"throughput  {found.throughput_bit_per_s.mean / 1e6:.4g} ± " in out
+    assert f"loss {100 * loss.mean:.4g} % ± {100 * loss.half_width:.2g} %" in out
+    throughput = quantity_text("throughput", found["throughput", "network"], 4)
+    assert re.search(rf"^  network +throughput {re.escape(throughput)} ± ", out, re.MULTILINE)
     for link in found.links:
-        assert re.search(rf"^  {link.id} +utilization {link.utilization.mean:.4f}, loss ", out, re.MULTILINE)
-    assert re.search(r"^  cost .*\(Mbit/s\)²$", out, re.MULTILINE)
-    assert "\nHFTraC testbed (fluid), 3 runs of 0.8 s, " in good(simulate("s.toml --runs 3"))
+        assert re.search(rf"^  {link} +.*utilization {100 * found['utilization', link]:.4g} %", out, re.MULTILINE)
+    assert re.search(r"^  network .*cost .*\(bit/s\)²", out, re.MULTILINE)
+    assert re.search(r"\nHFTraC testbed \(fluid\), .* s, 3 runs, ", good(simulate("s.toml --runs 3")))
     assert "±" not in good(simulate("s.toml --runs 1")).partition("\n")[2]
     assert files(tmp_path) == ["s.toml"]
 
@@ -477,11 +479,11 @@ def test_simulate_prints_a_table_of_its_runs(simulate, tmp_path) -> None:
 def test_simulate_json_is_one_object(simulate) -> None:
     line = "s.toml --runs 2 --json --seed 7"
     found = json.loads(good(simulate(line)))
-    assert sorted(found) == ["provenance", "scenario", "simulator", "summary"]
+    assert sorted(found) == ["provenance", "scenario", "simulator", "span", "summary"]
     scenario = msgspec.convert(found["scenario"], Scenario)
     assert scenario == read_scenario_file("s.toml", network_path).replace(seed=7)
     expected = simulate_network(scenario, scenario_law(scenario), runs=2).summary()
-    assert msgspec.convert(found["summary"], NetworkSummary) == expected
+    assert msgspec.convert(found["summary"], tuple[Figure, ...]) == expected
     provenance = found["provenance"]
     assert provenance["argv"] == ["netctrl", "simulate", *shlex.split(line)]
     assert provenance["seed"] == 7
@@ -495,8 +497,8 @@ def test_simulate_writes_its_runs(name, simulate, tmp_path) -> None:
     expected = simulate_network(chosen, scenario_law(chosen), runs=3).to_pandas()
     pd.testing.assert_frame_equal(table, expected, check_exact=False, rtol=1e-12)
     assert table["run"].tolist() == list(np.repeat([0, 1, 2], 5))
-    balance = table["arrived_bytes"] - table["departed_bytes"] - table["lost_bytes"] - table["growth_bytes"]
-    assert balance.abs().max() <= 1e-9 * table["arrived_bytes"].max()
+    balance = table["arrived"] - table["departed"] - table["lost"] - table["growth"]
+    assert balance.abs().max() <= 1e-9 * table["arrived"].max()
     assert files(tmp_path) == sorted([name, "s.toml"])
 
 
@@ -512,8 +514,11 @@ def test_simulate_takes_the_law_of_a_design(simulate, designs) -> None:
         for option in ("", f"--design {designs / 'testbed.json'}")
     )
     assert designed["scenario"]["control"]["file"] == str(designs / "testbed.json")
-    assert designed["summary"]["links"] == own["summary"]["links"]  # the same law as the scenario's policy
-    assert designed["summary"]["cost"] is None  # of which weights, a Design for a network without any doesn't say
+    ours, theirs = ([each for each in found["summary"] if each["quantity"] != "cost"] for found in (designed, own))
+    assert ours == theirs  # the same law as the scenario's policy
+    # of which weights, a Design for a network without any doesn't say
+    assert ours == designed["summary"]
+    assert len(theirs) == len(own["summary"]) - 1
     assert [Path(name).name for name in designed["provenance"]["input_hashes"]] == ["s.toml", "testbed.json"]
 
 
@@ -536,7 +541,10 @@ def test_a_design_for_another_network_is_refused_with_the_difference(name, simul
 
 
 WRONG_SIMULATE = {
-    "another kind of output": ("-o x.json", "-o: got 'x.json', takes a file name that ends in .csv or .parquet"),
+    "another kind of output": (
+        "-o x.json",
+        "-o: got 'x.json', takes a file name that ends in .npz or .csv or .parquet",
+    ),
     "no runs": ("--runs 0", "--runs: got '0', takes a whole number from 1 to 999999"),
     "runs in words": ("--runs many", "--runs: got 'many', takes a whole number from 1 to 999999"),
     "no process": ("--n-jobs 0", f"--n-jobs: got '0', takes {JOBS}"),

@@ -15,7 +15,7 @@ from netctrl.scenario.bottleneck.scenario import bottleneck
 CASES = {
     ("throughput", "line"): (1e7, 1.01e7, 0.01, "+1 %"),
     ("backlog", "line"): (2e4, 1.5e4, -0.25, "-25 %"),
-    ("backlog deviation", "line"): (17.3, 12.5e3, None, "+12 kB"),  # "+7.2e+04 %" says nothing
+    ("backlog std", "line"): (17.3, 12.5e3, None, "+12 kB"),  # "+7.2e+04 %" says nothing
     ("delay", "line"): (0.0, 2e-3, None, "+2 ms"),
     ("loss", "line"): (1e-5, 9.5e-3, None, "+0.95 percentage points"),
     ("rtt", "flows"): (0.05, 0.0005, -0.99, "-99 %"),
@@ -45,9 +45,9 @@ def test_a_difference_is_relative_only_where_that_says_something(name):
 def test_the_table_and_the_verdict_have_no_percentage_of_nothing():
     found = comparison()
     lines = dict(found.table()[1])
-    assert lines["line backlog deviation"] == "fluid 17.3 B, packet 12.5 kB (+12 kB)"
+    assert lines["line backlog std"] == "fluid 17.3 B, packet 12.5 kB (+12 kB)"
     assert lines["line marks"] == "fluid 0 %, packet 0 %"
-    largest = "the largest difference is +12 kB, of line's backlog deviation."
+    largest = "the largest difference is +12 kB, of line's backlog std."
     assert found.verdict == f"packet is within 5 % of fluid in 1 of 6 quantities; {largest}"
 
 

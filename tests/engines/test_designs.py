@@ -53,7 +53,7 @@ def test_hftracs_law_is_the_designs(designs) -> None:
     scenario = case_of(design).scenario
     assert isinstance(scenario.network, Routed)
     found, other = netctrl.simulate(design, runs=2), simulate_network(scenario, scenario_law(scenario), runs=2)
-    assert np.array_equal(found.backlog_bytes, other.backlog_bytes)
+    assert np.array_equal(found.totals["backlog"], other.totals["backlog"])
     assert found.measures()["loss", "network"] < 1e-3
     changed = netctrl.Network(links=scenario.network.graph.links, demands=scenario.network.graph.demands[:1])
     with pytest.raises(InvalidValue, match="a Design for this network"):
@@ -85,7 +85,7 @@ def test_a_bottleneck_as_a_fluid_is_at_its_target(designs) -> None:
 def test_cross_traffic_in_the_fluid_takes_its_mean() -> None:
     scenario = bottleneck(flows=(SingleFlow(sender="cubic"),), cross="20Mbit", duration="40s")
     found = netctrl.simulate(scenario, "fluid")
-    assert found.measures()["throughput", "0 cubic"] == pytest.approx(80e6, rel=0.02)
+    assert found["throughput", found.flows[0]] == pytest.approx(80e6, rel=0.02)
     with pytest.raises(InvalidValue, match="a Design of pacing"):
         netctrl.simulate(bottleneck(duration="20s"), "fluid")
 
@@ -94,9 +94,10 @@ def test_flows_on_packets_start_when_they_are_drawn_to() -> None:
     flows = tuple(SingleFlow(id=f"flow{start:g}", sender="reno", start=start) for start in (0.5, 3.0))
     scenario = bottleneck(flows=flows, start_spread="1s", duration="8s", warmup="1s", interval="100ms")
     found = netctrl.simulate(scenario, "packet")
-    first = [found.time_s[np.flatnonzero(arrived)[0]] for arrived in found.arrived_bytes]
-    assert ((found.start_s >= [0.5, 3.0]) & (found.start_s <= [1.5, 4.0])).all()
-    assert ((first - found.start_s > 0.0) & (first - found.start_s < 0.2)).all()
+    first = [found.time_s[np.flatnonzero(arrived)[0]] for arrived in found.series["delivered"]]
+    start = found.tables["connections"]["start"]
+    assert ((start >= [0.5, 3.0]) & (start <= [1.5, 4.0])).all()
+    assert ((first - start > 0.0) & (first - start < 0.2)).all()
 
 
 def test_several_runs_are_a_networks() -> None:
@@ -111,7 +112,7 @@ def test_several_runs_are_a_networks() -> None:
     ("method", "engine", "near"),
     [
         ("connet", "packet", {("delay", "premium"): 0.03, ("throughput", "regulated"): 0.02}),
-        ("pacing", "fluid", {("throughput", "0 paced"): 0.02}),
+        ("pacing", "fluid", {("throughput", "flow"): 0.02}),
     ],
 )
 def test_ns3_and_ours_agree_in_one_table(designs, method, engine, near) -> None:

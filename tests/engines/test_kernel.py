@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import netctrl
-from netctrl.engines.engine import supports
+from netctrl.engines import engine
+from netctrl.engines.engine import Kind, OwnEngine, engine_for, supports
 from netctrl.errors import InvalidValue
 from netctrl.laws.disciplines import KernelQueue
-from netctrl.scenario.links import Link
+from netctrl.scenario.links import Link, Links
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
 
 
@@ -21,8 +24,7 @@ def scenario_with(sender="cubic", **line):
 def test_a_discipline_of_linux_is_for_the_kernel_alone() -> None:
     scenario = scenario_with(queue=KernelQueue(discipline="cake"))
     lacking = supports(scenario)
-    for engine in ("fluid", "packet", "ns3", "linux"):
-        assert lacking[engine] is not None
+    assert all(lacking[name] is not None for name in ("fluid", "packet", "ns3"))
     assert "cake" in lacking["packet"]
     with pytest.raises(InvalidValue, match="cake"):
         netctrl.simulate(scenario, "packet")
@@ -36,6 +38,25 @@ def test_without_a_kernel_the_remedy_is_said(tmp_path, monkeypatch) -> None:
 def test_auto_never_chooses_it() -> None:
     with pytest.raises(InvalidValue, match=r"requested by name|packet has no"):
         netctrl.simulate(scenario_with(queue=KernelQueue(discipline="cake")))
+
+
+class Table(dict[str, Any]):
+    """Engines of a test, as the registry lists them."""
+
+    def usable(self) -> tuple[str, ...]:
+        return tuple(self)
+
+
+def test_auto_passes_over_engines_that_are_to_be_requested_by_name(monkeypatch) -> None:
+    scenario, runs = scenario_with(), {Links: Kind(lambda *_: "run")}
+    asked, late = OwnEngine("asked", runs, auto=False), OwnEngine("late", runs)
+    alone = Table({"none": OwnEngine("none", {}), "asked": asked})
+    monkeypatch.setattr(engine, "ENGINES", alone)
+    assert engine_for(scenario, "asked") is asked
+    with pytest.raises(InvalidValue, match="takes asked, requested by name: none has no kernel for links and flows"):
+        engine_for(scenario)
+    monkeypatch.setattr(engine, "ENGINES", Table({**alone, "late": late}))
+    assert engine_for(scenario) is late
 
 
 def test_a_sender_that_it_lacks_is_named() -> None:

@@ -36,9 +36,9 @@ from netctrl.errors import FileError, InvalidValue, NetctrlError, NoAdmissibleDe
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.model.network import Network, read_network
 from netctrl.scenario.network.policy import HftracPolicy, Messages, StaticPacing
-from netctrl.scenario.network.result import NetworkResult
 from netctrl.scenario.network.sweep import FIGURES, Grid, SweepSpec, read_sweep
 from netctrl.scenario.network.traffic import Demands, LongRangeTraffic
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.run import LANES, simulate_network
 
@@ -74,15 +74,15 @@ def spec(*grid: Grid, runs: int = 2, over: dict[str, Any] | None = None, **scena
     return SweepSpec(name="test", scenario=parts, runs=runs, grid=grid, over=over or {})
 
 
-def figures(result: NetworkResult) -> dict[str, np.ndarray]:
+def figures(result: Result) -> dict[str, np.ndarray]:
     """What a row says, from the result's own arrays."""
-    sent = result.departed_bytes * 8.0 / result.seconds
-    cost = result.cost
+    sent = result.totals["departed"] * 8.0 / result.seconds
+    cost = result.figures().get(("cost", "network"))
     return {
-        "loss_ratio": result.lost_bytes.sum(axis=1) / result.offered_bytes,
-        "backlog_bytes": result.backlog_bytes.sum(axis=1),
-        "throughput_bit_per_s": result.delivered_bytes * 8.0 / result.seconds,
-        "max_link_utilization": (sent / result.capacity_bit_per_s).max(axis=1),
+        "loss_ratio": result.totals["lost"].sum(axis=1) / result.totals["entered"],
+        "backlog_bytes": result.totals["backlog"].sum(axis=1),
+        "throughput_bit_per_s": result.totals["left"] * 8.0 / result.seconds,
+        "max_link_utilization": (sent / result.totals["capacity"]).max(axis=1),
         "cost": np.full(result.runs, np.nan) if cost is None else cost,
     }
 
@@ -502,12 +502,12 @@ def test_a_sweep_is_its_cells_by_hand() -> None:
 def test_all_policies_meet_the_same_traffic() -> None:
     results = [simulate_network(cell.scenario, scenario_law(cell.scenario), runs=3) for cell in spec(*POLICIES).cells()]
     for result in results:
-        np.testing.assert_array_equal(result.offered_bytes, results[0].offered_bytes)
-        gone = result.delivered_bytes + result.lost_bytes.sum(axis=1)
-        on_the_way = result.departed_bytes[:, 0] - result.arrived_bytes[:, 1]
-        kept = result.growth_bytes.sum(axis=1) + on_the_way
-        np.testing.assert_allclose(gone + kept, result.offered_bytes, rtol=1e-12)
-    assert len({float(result.lost_bytes.sum()) for result in results}) == len(results)
+        np.testing.assert_array_equal(result.totals["entered"], results[0].totals["entered"])
+        gone = result.totals["left"] + result.totals["lost"].sum(axis=1)
+        on_the_way = result.totals["departed"][:, 0] - result.totals["arrived"][:, 1]
+        kept = result.totals["growth"].sum(axis=1) + on_the_way
+        np.testing.assert_allclose(gone + kept, result.totals["entered"], rtol=1e-12)
+    assert len({float(result.totals["lost"].sum()) for result in results}) == len(results)
     runs = [sweep(spec(POLICIES[0], runs=count, seed=seed), scenario_law) for count, seed in ((2, 1), (3, 1), (2, 2))]
     pd.testing.assert_frame_equal(runs[0], runs[1][:2])
     assert not (runs[0]["throughput_bit_per_s"] == runs[2]["throughput_bit_per_s"]).any()
@@ -698,7 +698,7 @@ def test_a_sweep_that_was_killed_goes_on_where_it_was(tmp_path: Path, monkeypatc
     ran: list[int] = []
     module = importlib.import_module("netctrl.sim.network.run")
 
-    def counted(scenario: Scenario, *args: Any, **kwargs: Any) -> NetworkResult:
+    def counted(scenario: Scenario, *args: Any, **kwargs: Any) -> Result:
         ran.append(scenario.seed)
         return simulate_network(scenario, *args, **kwargs)
 

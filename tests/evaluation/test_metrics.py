@@ -13,20 +13,30 @@ from netctrl.evaluation.case import LAW, Case, Group, Line, Plan, Turn, plan_cas
 from netctrl.evaluation.metrics import METRICS, jain, measured
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.window.fixed import FixedWindow
-from netctrl.scenario.tcp_aqm.result import SimulationResult
+from netctrl.scenario.result import Result
 
 PACKET = 1500 * 8.0
 PAYLOAD = 1460.0 / 1500.0
 
 
-def run(law: object = None, **fields: object) -> tuple[Plan, SimulationResult]:
+def changed(result: Result, transfers: dict | None = None, **series: np.ndarray | None) -> Result:
+    """The result with other series; None: not measured."""
+    parts = {}
+    for part, dim in (("links", "link"), ("flows", "flow")):
+        held = result.series.over(dim, "time")
+        parts[part] = held | {name: values for name, values in series.items() if name in held}
+    tables = {"transfers": result.transfers if transfers is None else transfers}
+    return Result.of_series(result.scenario, result.simulator, result.provenance, **parts, tables=tables)
+
+
+def run(law: object = None, **fields: object) -> tuple[Plan, Result]:
     """A case without noise on 10 Mbit/s and 100 ms, and its result."""
     case = Case(name="case", **({"duration": 20.0, "warmup": 5.0, "queue": DropTailQueue()} | fields))
     plan = plan_case(case, law, noise=False)
     return plan, netctrl.simulate(plan.scenario, "packet")
 
 
-def values(plan: Plan, result: SimulationResult) -> dict[tuple[str, str], float]:
+def values(plan: Plan, result: Result) -> dict[tuple[str, str], float]:
     found = {(each.metric, each.of): each.value for each in measured(plan, result)}
     assert {name for name, _ in found} <= set(METRICS)
     return found
@@ -94,7 +104,7 @@ def test_a_transfer_takes_its_rounds_of_slow_start() -> None:
     assert 4.5 * 0.098 < times[0] < 4.5 * 0.102 + 0.005
     assert found["completed", "transfer"] == 1.0
     took = np.linspace(0.1, 2.1, 201)
-    many = replace(result, response_s=took, response_start_s=0.0 * took + 6.0, response_bytes=0.0 * took + size)
+    many = changed(result, {"duration": took, "start": 0.0 * took + 6.0, "size": 0.0 * took + size})
     assert values(plan, many)["completion time 95 %", "transfer"] == pytest.approx(2.0)
     early = values(*run(groups=(replace(groups[0], start=(1.0, 1.0)),), capacity=1e9, duration=10.0))
     assert early["completed", "transfer"] == 0.0
@@ -104,7 +114,7 @@ def test_a_transfer_takes_its_rounds_of_slow_start() -> None:
 def test_delays_quantiles_and_spread_are_those_of_the_series_after_the_warm_up() -> None:
     plan, result = run(groups=(udp(5e6),))
     ramp = np.arange(1, len(result.time_s) + 1) * 1e-4
-    found = values(plan, replace(result, delay_s=ramp[None, :]))
+    found = values(plan, changed(result, delay=ramp[None, :]))
     late = ramp[result.time_s > 5.0 + 1e-6]
     assert len(late) == 750
     assert found["queueing delay", "bottleneck"] == pytest.approx((late[0] + late[-1]) / 2.0)
@@ -117,25 +127,25 @@ def test_intervals_count_in_which_packets_were_sent() -> None:
     plan, result = run(groups=(udp(5e6),))
     late = result.time_s > 19.0
     delay = np.where(late, 0.02, 0.0)[None, :]
-    found = values(plan, replace(result, delay_s=delay))
+    found = values(plan, changed(result, delay=delay))
     assert found["queueing delay", "bottleneck"] == pytest.approx(0.02 * 50.0 / 750.0)
-    silent = replace(result, delay_s=delay, departed_bytes=np.where(late, result.departed_bytes, 0.0))
+    silent = changed(result, delay=delay, departed=np.where(late, result.series["departed"], 0.0))
     assert values(plan, silent)["queueing delay", "bottleneck"] == pytest.approx(0.02)
-    nothing = replace(result, delay_s=delay, departed_bytes=np.zeros_like(delay))
+    nothing = changed(result, delay=delay, departed=np.zeros_like(delay))
     assert isnan(values(plan, nothing)["queueing delay", "bottleneck"])
 
 
 def test_an_engine_without_delays_has_that_of_its_backlog() -> None:
     """50 kB at 10 Mbit/s are 40 ms, and from 12.5 s on at 5 Mbit/s they are 80 ms."""
     plan, result = run(groups=(udp(4e6),), turns=(Turn(12.5, capacity=5e6),))
-    found = values(plan, replace(result, delay_s=None, backlog_bytes=np.full_like(result.backlog_bytes, 50e3)))
+    found = values(plan, changed(result, delay=None, backlog=np.full_like(result.series["backlog"], 50e3)))
     assert found["queueing delay", "bottleneck"] == pytest.approx(0.06, rel=1e-3)
 
 
-def carried(plan: Plan, result: SimulationResult, rates: list[float]) -> SimulationResult:
+def carried(plan: Plan, result: Result, rates: list[float]) -> Result:
     """The result with other goodputs [bit/s]."""
     each = np.array(rates)[:, None] * result.time_s[0] / 8.0
-    return replace(result, carried_bytes=np.repeat(each, len(result.time_s), axis=1))
+    return changed(result, payload=np.repeat(each, len(result.time_s), axis=1))
 
 
 def test_groups_are_compared_flow_by_flow() -> None:
@@ -155,7 +165,7 @@ def test_the_rate_is_held_against_that_of_tcp() -> None:
     plan, result = run("reno", groups=(Group(id="law", sender=LAW),), loss=0.02, extra=("over TCP's rate",))
     told = result.measures()
     tcp = 1460 * 8.0 / (told["rtt", "law-1"] * sqrt(2.0 * told["loss", "bottleneck"] / 3.0))
-    expected = told["throughput", "law-1"] / tcp
+    expected = told["goodput", "law-1"] / tcp
     assert values(plan, result)["over TCP's rate", "bottleneck"] == pytest.approx(expected, rel=1e-9)
     lossless = values(*run("vegas", groups=(Group(id="law", sender=LAW),), extra=("over TCP's rate",)))
     assert isnan(lossless["over TCP's rate", "bottleneck"])

@@ -35,9 +35,9 @@ for rate in (2e7, 1e8, 5e8):
     )
     link = netctrl.simulate(scenario, "packet")
     late = link.time_s > 15.0
-    drops = link.time_s[late & (link.lost_bytes[0] > 0)]
+    drops = link.time_s[late & (link.series["lost"][0] > 0)]
     cuts = drops[np.diff(drops, prepend=0.0) > 0.1]
-    rtt = 0.02 + 12000 / rate + link.backlog_bytes[0, late].mean() * 8 / rate
+    rtt = 0.02 + 12000 / rate + link.series["backlog"][0, late].mean() * 8 / rate
     found.append(np.median(np.diff(cuts)) / rtt)
 print(json.dumps(found))
 """

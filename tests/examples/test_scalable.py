@@ -44,12 +44,13 @@ def test_in_ns3_the_window_stands_for_a_recovery_more(tmp_path: Path) -> None:
     (tmp_path / "link.toml").write_text(SCENARIO)
     site = installed(ROOT / "examples" / "scalable", tmp_path / "site")
     run(site, "-m", "netctrl", "export", "ns3", "link.toml", "-o", "program", "--run", "--result", "link.csv")
-    link = pd.read_csv(tmp_path / "link.csv").query("time_s > 5")
-    drops = link.time_s[link.dropped_bytes > 0.0].to_numpy()
+    table = pd.read_csv(tmp_path / "link.csv").query("time > 5")
+    link, flow = table[table["link"] == "bottleneck"], table[table["flow"] == "flow"]
+    drops = link.time[link.lost > 0.0].to_numpy()
     cuts = drops[np.diff(drops, prepend=0.0) > 0.1]
-    rtt = 0.02 + 8.0 * 1500.0 / 50e6 + link.delay_s.mean()
+    rtt = 0.02 + 8.0 * 1500.0 / 50e6 + link.delay.mean()
     assert np.median(np.diff(cuts)) / rtt == pytest.approx(PERIOD + 1.0, rel=0.06)
-    assert link.window_bytes_0.min() / link.window_bytes_0.max() == pytest.approx(0.875, rel=0.01)
+    assert flow.window.min() / flow.window.max() == pytest.approx(0.875, rel=0.01)
 
 
 def test_a_kind_that_nobody_brings_is_named(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from places import EXPERIMENTS
 
 from netctrl.errors import NetctrlError
 from netctrl.linux.pacing.tcp_info import TcpInfo
-from netctrl.linux.testbed.traffic import TcpRun
+from netctrl.linux.pacing.transfer import TcpRun
 
 
 @pytest.fixture

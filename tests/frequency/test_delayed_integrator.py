@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from netctrl.errors import InvalidValue
 from netctrl.frequency.delayed_integrator import gain_limit, integrator_margins
-from netctrl.frequency.disk import discrete_disk_margin
+from netctrl.frequency.hinf_norm import discrete_disk_margin
 from netctrl.model.statespace import StateSpace
 
 GAINS = st.floats(0.01, 0.99)

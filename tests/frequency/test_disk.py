@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netctrl.frequency.disk import discrete_disk_margin
+from netctrl.frequency.hinf_norm import discrete_disk_margin
 from netctrl.model.statespace import StateSpace
 
 

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netctrl.errors import InvalidValue
-from netctrl.frequency.disk import discrete_disk_margin
-from netctrl.frequency.hinf_norm import bandwidth, gain_at, level_crossings, peak_gain
+from netctrl.frequency.hinf_norm import bandwidth, discrete_disk_margin, gain_at, level_crossings, peak_gain
 from netctrl.model.statespace import StateSpace
 
 

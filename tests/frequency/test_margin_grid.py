@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from netctrl.frequency import margin_grid
-from netctrl.frequency.margin_grid import gain_grid
-from netctrl.frequency.sampled_stability import gain_factors, stable_gains
+from netctrl.frequency.margin_grid import gain_factors, gain_grid
+from netctrl.frequency.sampled_stability import stable_gains
 from netctrl.plants.queues.queue_laws import Averaged, SampledPi, WindowClass
 from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.window_response import CRENO, CUBIC, DCTCP, RENO

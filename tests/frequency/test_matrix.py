@@ -8,9 +8,19 @@ import numpy as np
 import pytest
 
 from netctrl.errors import NetctrlError
-from netctrl.frequency.matrix.crossings import gain_crossovers, locus, negative_real, scan_angles
-from netctrl.frequency.matrix.disk import mu_bound, multiloop_disk_margin
-from netctrl.frequency.matrix.proofs import Box, Discs, avoids_zero, gain_without_zero, half_turns, whole
+from netctrl.frequency.matrix import (
+    Discs,
+    avoids_zero,
+    gain_crossovers,
+    greatest_held,
+    half_turns,
+    locus,
+    mu_bound,
+    multiloop_disk_margin,
+    negative_real,
+    scan_angles,
+    whole,
+)
 
 
 def polynomial(*roots: float) -> Discs:
@@ -35,20 +45,19 @@ def test_half_turns_count_zeros_outside_of_the_unit_circle(roots: tuple[float, .
 def test_a_zero_on_the_circle_is_undecided() -> None:
     with pytest.raises(NetctrlError, match="no decision"):
         half_turns(polynomial(1.0, 0.5), (0.0, pi))
-    assert not avoids_zero(polynomial(-1.0), Box())
+    assert not avoids_zero(polynomial(-1.0))
     with pytest.raises(NetctrlError, match="not a whole number"):
         whole(0.4)
 
 
 def test_gains_without_zero_end_a_little_before_the_first_one() -> None:
+    def found(discs: Discs, attained: float) -> float:
+        return greatest_held(lambda value: avoids_zero(discs, gain=(1.0, value)), attained, 1.0)
+
     discs = polynomial(0.5, -0.4)
-
-    def up_to(value: float) -> Box:
-        return Box(gain=(1.0, value))
-
-    assert gain_without_zero(discs, 2.0, up_to, 1.0) == pytest.approx(2.0 - 1e-3, abs=1e-12)
-    assert gain_without_zero(discs, 2.05, up_to, 1.0) == pytest.approx(2.05 - 0.1 * 1.05)
-    assert gain_without_zero(polynomial(1.0), 2.0, up_to, 1.0) == 1.0
+    assert found(discs, 2.0) == pytest.approx(2.0 - 1e-3, abs=1e-12)
+    assert found(discs, 2.05) == pytest.approx(2.05 - 0.1 * 1.05)
+    assert found(polynomial(1.0), 2.0) == 1.0
 
 
 def triangular(theta: np.ndarray) -> np.ndarray:

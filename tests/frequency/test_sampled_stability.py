@@ -6,15 +6,11 @@ import numpy as np
 import pytest
 
 from netctrl.frequency.branch_bound import Cover, Minimum, Sector
-from netctrl.frequency.sampled_gain import greatest_gain, illinois
+from netctrl.frequency.loop import illinois
+from netctrl.frequency.margin_grid import gain_factors
+from netctrl.frequency.sampled_gain import greatest_gain
 from netctrl.frequency.sampled_margins import box_disk_margin, point_proofs, sampled_margins
-from netctrl.frequency.sampled_stability import (
-    box_keeps,
-    box_upper_gain,
-    gain_factors,
-    nearest_crossings,
-    stable_gains,
-)
+from netctrl.frequency.sampled_stability import box_keeps, box_upper_gain, nearest_crossings, stable_gains
 from netctrl.plants.queues.queue_laws import Averaged, SampledPi, WindowClass
 from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.window_response import RENO

@@ -61,8 +61,10 @@ def test_packets_and_the_kernel_have_one_queue() -> None:
     )
     packet, kernel = (netctrl.simulate(scenario, engine) for engine in ("packet", "kernel"))
     late = slice(150, None)
-    assert packet.backlog_bytes[0, late].mean() == pytest.approx(kernel.backlog_bytes[0, late].mean(), rel=0.05)
-    assert packet.backlog_bytes[0, late].std() == pytest.approx(kernel.backlog_bytes[0, late].std(), rel=0.2)
-    chosen = [(each.marked_bytes + each.lost_bytes)[0, late].sum() for each in (packet, kernel)]
+    assert packet.series["backlog"][0, late].mean() == pytest.approx(kernel.series["backlog"][0, late].mean(), rel=0.05)
+    assert packet.series["backlog"][0, late].std() == pytest.approx(kernel.series["backlog"][0, late].std(), rel=0.2)
+    chosen = [(each.series["marked"] + each.series["lost"])[0, late].sum() for each in (packet, kernel)]
     assert chosen[0] == pytest.approx(chosen[1], rel=0.1)
-    assert packet.probability[0, late].mean() == pytest.approx(kernel.probability[0, late].mean(), rel=0.15)
+    assert packet.series["probability"][0, late].mean() == pytest.approx(
+        kernel.series["probability"][0, late].mean(), rel=0.15
+    )

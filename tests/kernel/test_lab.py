@@ -103,8 +103,8 @@ def test_acknowledgements_cross_their_links() -> None:
     scenario = netctrl.Scenario.of(name="back", links=(there, back), flows=(flow,), duration="5s", packet_size=1514)
     result = netctrl.simulate(scenario, "kernel")
     # An acknowledgement of 66 bytes for two packets of 1514, but for the first second, in which there is one for each.
-    assert result.summary(3.0).links[1].utilization == pytest.approx(66 / 2 / 1514 * 10, rel=0.05)
-    assert result.rtt_s[0][0] > 13e-3 + 66 * 8 / 1e6
+    assert result.between(3.0)["utilization", result.links[1]] == pytest.approx(66 / 2 / 1514 * 10, rel=0.05)
+    assert result.series["rtt"][0][0] > 13e-3 + 66 * 8 / 1e6
 
 
 def test_a_queue_without_feedback_is_that_of_m_d_1(scenario_of) -> None:
@@ -114,7 +114,7 @@ def test_a_queue_without_feedback_is_that_of_m_d_1(scenario_of) -> None:
     scenario = netctrl.Scenario.of(
         name="m/d/1", links=(line,), flows=(udp,), duration="300s", warmup="1s", interval="1s", packet_size=1000
     )
-    taken = netctrl.simulate(scenario, "kernel").summary().flows[0].one_way_s
+    taken = netctrl.simulate(scenario, "kernel")["delay", "udp"]
     service = 1000 * 8 / 10e6
     wait = 0.7 / (2 * 0.3) * service
     assert taken == pytest.approx(0.01 + service + wait, rel=0.01)
@@ -128,19 +128,19 @@ def test_an_empty_way_takes_its_transmissions_and_delays(results_of) -> None:
     )
     udp = UdpFlows(id="udp", path=("one", "two"), rate="1Mbit", count=1, spacing="constant")
     scenario = netctrl.Scenario.of(name="empty", links=links, flows=(udp,), duration="10s", packet_size=1000)
-    summary = netctrl.simulate(scenario, "kernel").summary()
-    assert summary.flows[0].one_way_s == pytest.approx(3e-3 + 2e-3 + 8e-3 / 10 + 8e-3 / 4, abs=1.5e-6)
-    assert summary.flows[0].jitter_s == pytest.approx(0.0, abs=1.5e-6)
+    found = netctrl.simulate(scenario, "kernel").of("udp")
+    assert found["delay"] == pytest.approx(3e-3 + 2e-3 + 8e-3 / 10 + 8e-3 / 4, abs=1.5e-6)
+    assert found["jitter"] == pytest.approx(0.0, abs=1.5e-6)
 
 
 def test_the_link_carries_its_capacity_and_changes(scenario_of) -> None:
     scenario = scenario_of(duration="20s", count=10)
     changed = scenario.replace(changes=(Change(at=10.0, link="line", capacity="5Mbit", delay="20ms"),))
     result = netctrl.simulate(changed, "kernel")
-    rate = result.departed_bytes[0] * 8 / 0.1
+    rate = result.series["departed"][0] * 8 / 0.1
     assert rate[20:100].mean() == pytest.approx(10e6, rel=1e-3)
     assert rate[120:].mean() == pytest.approx(5e6, rel=1e-3)
-    assert result.rtt_s[0][150:].min() >= 30e-3
+    assert result.series["rtt"][0][150:].min() >= 30e-3
 
 
 @pytest.mark.parametrize("capacity", [10e6, 100e6, 1e9])
@@ -152,7 +152,7 @@ def test_an_overloaded_link_sends_at_its_rate(capacity: float) -> None:
     scenario = netctrl.Scenario.of(
         name="full", links=(line,), flows=(udp,), duration=duration, interval=duration / 10, packet_size=1000
     )
-    sent = netctrl.simulate(scenario, "kernel").departed_bytes[0, 1:-1].sum()
+    sent = netctrl.simulate(scenario, "kernel").series["departed"][0, 1:-1].sum()
     assert sent == pytest.approx(0.8 * duration * capacity / 8.0, abs=2000.0)
 
 
@@ -160,29 +160,25 @@ def test_objects_take_a_round_trip_for_each_window(scenario_of) -> None:
     """Slow start from ten segments of 1448 bytes: connecting takes a round trip, 100 kB then four windows."""
     flow = {"count": 1, "size": "100kB", "rtt": "100ms"}
     result = netctrl.simulate(scenario_of(capacity="1Gbit", buffer="10MB", duration="3s", **flow), "kernel")
-    assert result.response_bytes.tolist() == [100_000.0]
+    assert result.transfers["size"].tolist() == [100_000.0]
     # 10, 20, 40 segments leave after 1, 2 and 3 round trips: all 70 are on their way; the last byte takes half of one.
-    assert result.response_s[0] == pytest.approx(0.1 * 3.5, abs=0.01)
+    assert result.transfers["duration"][0] == pytest.approx(0.1 * 3.5, abs=0.01)
 
 
 def test_web_sessions_go_on_until_the_end(scenario_of) -> None:
     result = netctrl.simulate(scenario_of(None, WEB, count=1, capacity="100Mbit", duration="30s"), "kernel")
     # 20 sessions with pages of two objects each half second and a little.
-    assert len(result.response_s) == pytest.approx(20 * 2 * 30 / 0.56, rel=0.1)
-    assert result.response_s.min() >= 0.03 - 1e-6
+    assert len(result.transfers["duration"]) == pytest.approx(20 * 2 * 30 / 0.56, rel=0.1)
+    assert result.transfers["duration"].min() >= 0.03 - 1e-6
 
 
 def test_sampled_marks_are_those_of_the_discipline(scenario_of) -> None:
-    marking = netctrl.simulate(scenario_of(CodelQueue(), duration="20s", buffer="1MB"), "kernel").summary().links[0]
-    dropping = (
-        netctrl.simulate(scenario_of(CodelQueue(), duration="20s", buffer="1MB", ecn=False), "kernel")
-        .summary()
-        .links[0]
-    )
-    assert marking.marking_ratio > 1e-3
-    assert marking.loss_ratio < 1e-4
-    assert dropping.marking_ratio == 0.0
-    assert dropping.loss_ratio > 1e-3
+    marking = netctrl.simulate(scenario_of(CodelQueue(), duration="20s", buffer="1MB"), "kernel").of("line")
+    dropping = netctrl.simulate(scenario_of(CodelQueue(), duration="20s", buffer="1MB", ecn=False), "kernel").of("line")
+    assert marking["marks"] > 1e-3
+    assert marking["loss"] < 1e-4
+    assert dropping["marks"] == 0.0
+    assert dropping["loss"] > 1e-3
 
 
 def test_what_a_wire_loses_is_lost() -> None:
@@ -191,19 +187,21 @@ def test_what_a_wire_loses_is_lost() -> None:
     udp = UdpFlows(id="udp", path=("line",), rate="5Mbit", count=1, spacing="constant")
     scenario = netctrl.Scenario.of(name="lossy", links=(line,), flows=(udp,), duration="60s", packet_size=1000)
     result = netctrl.simulate(scenario, "kernel")
-    link, packets = result.summary().links[0], 5e6 / 8e3 * 60
-    assert link.loss_ratio == pytest.approx(0.02, abs=4.0 * (0.02 * 0.98 / packets) ** 0.5)
-    assert result.lost_bytes.sum() + result.departed_bytes.sum() == pytest.approx(1000 * packets, abs=2000.0)
-    assert result.carried_bytes.sum() == pytest.approx((1000 - 42) / 1000 * result.departed_bytes.sum(), abs=30e3)
+    link, packets = result.of("line"), 5e6 / 8e3 * 60
+    assert link["loss"] == pytest.approx(0.02, abs=4.0 * (0.02 * 0.98 / packets) ** 0.5)
+    assert result.series["lost"].sum() + result.series["departed"].sum() == pytest.approx(1000 * packets, abs=2000.0)
+    assert result.series["payload"].sum() == pytest.approx(
+        (1000 - 42) / 1000 * result.series["departed"].sum(), abs=30e3
+    )
 
 
 def test_dctcp_marks_and_echoes_each_packet(scenario_of) -> None:
     """A step threshold of 2 ms: the standing queue stays near it, as only DCTCP's exact echo allows."""
     queue = KernelQueue(discipline="codel", parameters={"ce_threshold": 2e-3, "ecn": 1, "target": 1.0, "interval": 1.0})
     options = {"capacity": "100Mbit", "buffer": "5MB", "rtt": "20ms", "duration": "10s"}
-    dctcp = netctrl.simulate(scenario_of(queue, sender="dctcp", count=2, **options), "kernel").summary(3.0).links[0]
-    assert dctcp.utilization > 0.98
-    assert 10e3 < dctcp.backlog_mean_bytes < 60e3
+    dctcp = netctrl.simulate(scenario_of(queue, sender="dctcp", count=2, **options), "kernel").between(3.0).of("line")
+    assert dctcp["utilization"] > 0.98
+    assert 10e3 < dctcp["backlog"] < 60e3
 
 
 def test_what_the_kernel_refuses_is_said_with_its_own_words(scenario_of) -> None:

@@ -135,9 +135,9 @@ def test_a_nominal_rate_below_a_tenth_of_the_capacity_is_kept() -> None:
     settings = {"duration": "20s", "warmup": "1s", "interval": "20ms", "seed": 4}
     scenario = netctrl.Scenario.of(name="low", network=Routed(graph=graph), control=control, **settings)
     packet, kernel = both(scenario)
-    np.testing.assert_allclose(kernel.departed_bytes, packet.departed_bytes, rtol=1e-3)
-    np.testing.assert_allclose(kernel.backlog_bytes[0, 0], packet.backlog_bytes[0, 0], rtol=0.03)
-    np.testing.assert_allclose(kernel.rate_square, packet.rate_square, rtol=0.03)
+    np.testing.assert_allclose(kernel.totals["departed"], packet.totals["departed"], rtol=1e-3)
+    np.testing.assert_allclose(kernel.totals["backlog"][0, 0], packet.totals["backlog"][0, 0], rtol=0.03)
+    np.testing.assert_allclose(kernel.totals["rate_square"], packet.totals["rate_square"], rtol=0.03)
 
 
 @pytest.mark.needs("lab")
@@ -145,14 +145,18 @@ def test_a_nominal_rate_below_a_tenth_of_the_capacity_is_kept() -> None:
 def test_demands_under_a_design_are_those_of_the_packet_engine(design, changes) -> None:
     scenario = row(*demands(), changes=changes)
     (packet, kernel), free = both(scenario, design=design), netctrl.simulate(scenario, "packet")
-    np.testing.assert_allclose(kernel.departed_bytes.sum(axis=1), packet.departed_bytes.sum(axis=1), atol=2000.0)
-    np.testing.assert_allclose(kernel.lost_bytes.sum(axis=1), packet.lost_bytes.sum(axis=1), atol=3000.0)
-    np.testing.assert_allclose(kernel.backlog_bytes.mean(axis=1), packet.backlog_bytes.mean(axis=1), rtol=0.03, atol=40)
+    np.testing.assert_allclose(
+        kernel.series["departed"].sum(axis=1), packet.series["departed"].sum(axis=1), atol=2000.0
+    )
+    np.testing.assert_allclose(kernel.series["lost"].sum(axis=1), packet.series["lost"].sum(axis=1), atol=3000.0)
+    np.testing.assert_allclose(
+        kernel.series["backlog"].mean(axis=1), packet.series["backlog"].mean(axis=1), rtol=0.03, atol=40
+    )
     for link in (1, 2):
-        assert np.corrcoef(kernel.departed_bytes[link], packet.departed_bytes[link])[0, 1] > 0.9
-        assert np.corrcoef(kernel.departed_bytes[link], free.departed_bytes[link])[0, 1] < 0.9 or changes
+        assert np.corrcoef(kernel.series["departed"][link], packet.series["departed"][link])[0, 1] > 0.9
+        assert np.corrcoef(kernel.series["departed"][link], free.series["departed"][link])[0, 1] < 0.9 or changes
     if changes:
-        assert packet.lost_bytes[1].sum() > 100e3
+        assert packet.series["lost"][1].sum() > 100e3
 
 
 @pytest.mark.needs("lab")
@@ -162,10 +166,7 @@ def test_tcp_under_a_design_has_the_packet_engines_throughput_and_backlog(design
     scenario = row(*transfers(sender), queue=queue, duration=20.0, warmup=5.0)
     runs = [both(scenario.replace(seed=seed), design=design) for seed in (1, 2)]
     found = np.array(
-        [
-            [[(link.throughput_bit_per_s, link.backlog_mean_bytes) for link in one.summary().links] for one in pair]
-            for pair in runs
-        ]
+        [[[(one["throughput", link], one["backlog", link]) for link in one.links] for one in pair] for pair in runs]
     ).mean(axis=0)
     packet, kernel = found[:, 1:]
     np.testing.assert_allclose(kernel[:, 0], packet[:, 0], rtol=5e-3)
@@ -184,16 +185,16 @@ def test_a_fixed_rate_is_kept_to_a_packet(changes) -> None:
     if changes:
         rate[400:700] = 5e6
     since = slice(100, None)
-    sent = kernel.departed_bytes[1][since].cumsum()
+    sent = kernel.series["departed"][1][since].cumsum()
     expected = (0.01 * rate / 8.0)[since].cumsum()
     assert np.abs(sent - expected).max() <= 3000.0
-    np.testing.assert_allclose(kernel.backlog_bytes[1], packet.backlog_bytes[1], atol=3000.0)
+    np.testing.assert_allclose(kernel.series["backlog"][1], packet.series["backlog"][1], atol=3000.0)
 
 
 def _of_second(result) -> tuple[float, float]:
     """Throughput [bit/s] and mean backlog [byte] of the second link."""
-    found = result.summary().links[1]
-    return found.throughput_bit_per_s, found.backlog_mean_bytes
+    second = result.links[1]
+    return result["throughput", second], result["backlog", second]
 
 
 @pytest.mark.needs("lab")
@@ -222,5 +223,5 @@ def test_arc_sees_the_rate_that_is_set(design, control) -> None:
 def test_the_same_seed_gives_the_same_result(design) -> None:
     scenario = row(*transfers("cubic"), duration=3.0, warmup=0.0)
     one, other = (netctrl.simulate(scenario, "kernel", design=design) for _ in range(2))
-    np.testing.assert_array_equal(one.backlog_bytes, other.backlog_bytes)
-    np.testing.assert_array_equal(one.carried_bytes, other.carried_bytes)
+    np.testing.assert_array_equal(one.series["backlog"], other.series["backlog"])
+    np.testing.assert_array_equal(one.series["payload"], other.series["payload"])

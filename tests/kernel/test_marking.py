@@ -63,8 +63,8 @@ def test_queue_marks_and_goodput_are_the_packet_engines(scenario_of, queue, dura
     means = []
     for engine in ("kernel", "packet"):
         scenarios = [scenario_of(queue, seed=seed, duration=duration, **LOADED) for seed in (1, 2, 3)]
-        links = [netctrl.simulate(each, engine).summary(20.0).links[0] for each in scenarios]
-        means.append(np.mean([(one.backlog_mean_bytes, one.marking_ratio, one.utilization) for one in links], axis=0))
+        links = [netctrl.simulate(each, engine).between(20.0).of("line") for each in scenarios]
+        means.append(np.mean([(one["backlog"], one["marks"], one["utilization"]) for one in links], axis=0))
     kernel, packet = means
     assert kernel == pytest.approx(packet, rel=0.1)
     assert kernel[2] == pytest.approx(packet[2], rel=0.01)
@@ -78,9 +78,9 @@ def test_packets_are_marked_with_the_probability_in_force(scenario_of) -> None:
     """
     scenario = scenario_of(ArcQueue(alpha=1e-4, epoch=0.1), duration="60s", **LOADED | {"buffer": "5MB"})
     result = netctrl.simulate(scenario, "kernel")
-    before = np.concatenate(([0.0], result.probability[0, :-1]))
-    packets = result.arrived_bytes[0] / 1514
-    chosen = (result.marked_bytes[0] + result.lost_bytes[0]) / 1514
+    before = np.concatenate(([0.0], result.series["probability"][0, :-1]))
+    packets = result.series["arrived"][0] / 1514
+    chosen = (result.series["marked"][0] + result.series["lost"][0]) / 1514
     spread = np.sqrt((packets * before * (1.0 - before)).sum())
     assert chosen.sum() == pytest.approx((packets * before).sum(), abs=4.0 * spread)
     assert chosen.sum() > 500
@@ -102,11 +102,11 @@ def test_packets_without_ecn_are_dropped_with_a_fixed_probability(scenario_of) -
     scenario = netctrl.Scenario.of(
         name="fixed", links=(line,), flows=(udp,), duration="60s", warmup="2s", packet_size=1000
     )
-    link = netctrl.simulate(scenario, "kernel").summary().links[0]
+    link = netctrl.simulate(scenario, "kernel").of("line")
     spread = (0.3 * 0.7 / (12.5e6 / 8e3 * 58)) ** 0.5
-    assert link.probability_mean == pytest.approx(0.3, abs=1e-3)
-    assert link.loss_ratio == pytest.approx(0.3, abs=4.0 * spread)
-    assert link.marking_ratio == 0.0
+    assert link["probability"] == pytest.approx(0.3, abs=1e-3)
+    assert link["loss"] == pytest.approx(0.3, abs=4.0 * spread)
+    assert link["marks"] == 0.0
 
 
 @pytest.mark.needs("lab")
@@ -118,11 +118,11 @@ def test_a_law_follows_the_links_capacity(scenario_of) -> None:
     flows = LOADED | {"count": 6}
     scenario = scenario_of(ArcQueue(alpha=1e-4, epoch=0.2, target_utilization=0.9), duration="90s", **flows)
     changed = scenario.replace(changes=(Change(at=30.0, link="line", capacity="5Mbit"),))
-    after, packet = (netctrl.simulate(changed, engine).summary(50.0).links[0] for engine in ("kernel", "packet"))
-    assert after.throughput_bit_per_s == pytest.approx(packet.throughput_bit_per_s, rel=0.03)
-    settled = 0.9 * (5e6 - 8.0 * after.backlog_mean_bytes / 0.2)
-    assert after.throughput_bit_per_s == pytest.approx(settled, rel=0.02)
-    assert after.backlog_mean_bytes < 50e3
+    after, packet = (netctrl.simulate(changed, engine).between(50.0).of("line") for engine in ("kernel", "packet"))
+    assert after["throughput"] == pytest.approx(packet["throughput"], rel=0.03)
+    settled = 0.9 * (5e6 - 8.0 * after["backlog"] / 0.2)
+    assert after["throughput"] == pytest.approx(settled, rel=0.02)
+    assert after["backlog"] < 50e3
 
 
 def _prepared(code: str, folder) -> list[tuple[int, bytes]]:

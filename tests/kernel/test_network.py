@@ -61,23 +61,22 @@ def test_what_it_lacks_of_a_network_is_named() -> None:
 def test_a_network_is_that_of_the_packet_engine(control, buffer: float) -> None:
     scenario = diamond(buffer, control=control)
     packet, kernel = (netctrl.simulate(scenario, engine, runs=2) for engine in ("packet", "kernel"))
-    np.testing.assert_allclose(kernel.offered_bytes, packet.offered_bytes)
-    np.testing.assert_allclose(kernel.delivered_bytes, packet.delivered_bytes, rtol=1e-3)
-    np.testing.assert_allclose(kernel.departed_bytes, packet.departed_bytes, rtol=1e-3)
-    np.testing.assert_allclose(kernel.lost_bytes, packet.lost_bytes, rtol=0.02, atol=6000)
-    np.testing.assert_allclose(kernel.backlog_bytes, packet.backlog_bytes, rtol=0.03, atol=40)
+    np.testing.assert_allclose(kernel.totals["entered"], packet.totals["entered"])
+    np.testing.assert_allclose(kernel.totals["left"], packet.totals["left"], rtol=1e-3)
+    np.testing.assert_allclose(kernel.totals["departed"], packet.totals["departed"], rtol=1e-3)
+    np.testing.assert_allclose(kernel.totals["lost"], packet.totals["lost"], rtol=0.02, atol=6000)
+    np.testing.assert_allclose(kernel.totals["backlog"], packet.totals["backlog"], rtol=0.03, atol=40)
     # a packet that leaves at an interval's end may count in the next one: 1.2 Mbit/s there, in one of 700 intervals
-    np.testing.assert_allclose(kernel.rate_square, packet.rate_square, rtol=0.03, atol=2e10)
-    np.testing.assert_allclose(kernel.backlog_square, packet.backlog_square, rtol=0.05, atol=1e11)
-    balance = kernel.arrived_bytes - kernel.departed_bytes - kernel.lost_bytes - kernel.growth_bytes
+    np.testing.assert_allclose(kernel.totals["rate_square"], packet.totals["rate_square"], rtol=0.03, atol=2e10)
+    np.testing.assert_allclose(kernel.totals["backlog_square"], packet.totals["backlog_square"], rtol=0.05, atol=1e11)
+    balance = kernel.totals["arrived"] - kernel.totals["departed"] - kernel.totals["lost"] - kernel.totals["growth"]
     np.testing.assert_allclose(balance, 0.0, atol=1.0)
-    assert kernel.demands is not None and packet.demands is not None
-    np.testing.assert_allclose(kernel.demands.delay_s, packet.demands.delay_s, rtol=2e-3)
-    np.testing.assert_allclose(kernel.demands.lost_bytes, packet.demands.lost_bytes, rtol=0.02, atol=6000)
+    np.testing.assert_allclose(kernel.totals["one_way"], packet.totals["one_way"], rtol=2e-3)
+    np.testing.assert_allclose(kernel.totals["flow_lost"], packet.totals["flow_lost"], rtol=0.02, atol=6000)
     # one packet's time at the links' rates
-    assert np.abs(kernel.watched[0] - packet.watched[0]).mean() < 300.0
+    assert np.abs(kernel.series["backlog"] - packet.series["backlog"]).mean() < 300.0
     if buffer < 10e3:
-        assert kernel.loss_ratio.min() > 1e-3
+        assert kernel.figures()["loss", "network"].min() > 1e-3
 
 
 LATE = Messages(loss=0.1, jitter=("0ms", "5ms"), asynchronous=True)
@@ -91,12 +90,12 @@ def test_rates_are_set_as_in_the_packet_engine(architecture, messages: Messages)
         netctrl.simulate(each, engine)
         for each, engine in ((scenario, "packet"), (scenario, "kernel"), (diamond(30e3, "6s"), "packet"))
     )
-    np.testing.assert_allclose(kernel.departed_bytes, packet.departed_bytes, rtol=2e-3)
-    np.testing.assert_allclose(kernel.backlog_bytes, packet.backlog_bytes, rtol=0.05, atol=100)
-    np.testing.assert_allclose(kernel.rate_square.sum(), packet.rate_square.sum(), rtol=0.05)
+    np.testing.assert_allclose(kernel.totals["departed"], packet.totals["departed"], rtol=2e-3)
+    np.testing.assert_allclose(kernel.totals["backlog"], packet.totals["backlog"], rtol=0.05, atol=100)
+    np.testing.assert_allclose(kernel.totals["rate_square"].sum(), packet.totals["rate_square"].sum(), rtol=0.05)
     # the law does something, and the two series are the same, not only their means
-    assert kernel.rate_square.sum() < 0.7 * fifo.rate_square.sum()
-    first = kernel.watched[1, 0], packet.watched[1, 0]
+    assert kernel.totals["rate_square"].sum() < 0.7 * fifo.totals["rate_square"].sum()
+    first = kernel.series["departed"][0], packet.series["departed"][0]
     assert np.corrcoef(*first)[0, 1] > 0.9
 
 
@@ -104,17 +103,17 @@ def test_rates_are_set_as_in_the_packet_engine(architecture, messages: Messages)
 def test_tcp_takes_what_the_demands_leave() -> None:
     scenario = diamond(flows=(Demands(), TcpDemand(demand="one", flows=3)))
     found = netctrl.simulate(scenario, "kernel", runs=1)
-    assert found.tcp is not None and found.demands is None
+    assert "resent" in found.totals and "offered" not in found.totals
     shared = list(found.links).index("b->d")
-    assert found.departed_bytes[0, shared] * 8.0 / found.seconds == pytest.approx(15e6, rel=2e-3)
-    udp = found.departed_bytes[0, list(found.links).index("a->b")]  # most of which the shared link carries
-    goodput = found.tcp.goodput_bit_per_s[0, 0] * found.seconds / 8.0
-    lost = found.lost_bytes[0, shared]
-    assert found.departed_bytes[0, shared] - udp <= goodput * 1500.0 / 1434.0 * 1.002
-    assert goodput <= found.departed_bytes[0, shared] - udp + lost
+    assert found.totals["departed"][0, shared] * 8.0 / found.seconds == pytest.approx(15e6, rel=2e-3)
+    udp = found.totals["departed"][0, list(found.links).index("a->b")]  # most of which the shared link carries
+    goodput = found.totals["payload"][0, 0]
+    lost = found.totals["lost"][0, shared]
+    assert found.totals["departed"][0, shared] - udp <= goodput * 1500.0 / 1434.0 * 1.002
+    assert goodput <= found.totals["departed"][0, shared] - udp + lost
     least = 2 * 0.01  # there and back
-    assert least < found.tcp.round_trip_s[0, 0] < least + 60e3 * 8.0 / 15e6 + 0.01
-    assert 0.0 < found.tcp.retransmission_ratio[0, 0] < 0.1
+    assert least < found.totals["rtt"][0, 0] < least + 60e3 * 8.0 / 15e6 + 0.01
+    assert 0.0 < found["resent", "one"] < 0.1
 
 
 @pytest.mark.needs("lab")
@@ -127,9 +126,9 @@ def test_groups_of_demands_are_those_of_the_packet_engine() -> None:
     )
     packet, kernel = (netctrl.simulate(scenario, engine) for engine in ("packet", "kernel"))
     share = (1000.0 - 40.0) / (1000.0 - 42.0)  # what counts as headers
-    np.testing.assert_allclose(kernel.carried_bytes * share, packet.carried_bytes, atol=2 * 1000.0)
-    np.testing.assert_allclose(kernel.departed_bytes.sum(), packet.departed_bytes.sum(), atol=2000.0)
-    for mine, theirs in zip(kernel.one_way_s, packet.one_way_s, strict=True):
+    np.testing.assert_allclose(kernel.series["payload"] * share, packet.series["payload"], atol=2 * 1000.0)
+    np.testing.assert_allclose(kernel.series["departed"].sum(), packet.series["departed"].sum(), atol=2000.0)
+    for mine, theirs in zip(kernel.series["one_way"], packet.series["one_way"], strict=True):
         both = (mine > 0.0) & (theirs > 0.0)
         assert both.sum() > 25
         assert mine[both].mean() == pytest.approx(theirs[both].mean(), rel=0.02)

@@ -57,9 +57,9 @@ def test_sessions_that_a_law_paces_are_refused_and_what_a_cap_needs_is_said() ->
 def test_a_cap_counts_whole_packets() -> None:
     found = netctrl.simulate(two_links(CapSender(rate=RATE, window="cubic")), "kernel")
     later = found.time_s > 2.0
-    carried = 8.0 * found.carried_bytes[0, later].sum() / (later.sum() * found.scenario.interval)
+    carried = 8.0 * found.series["payload"][0, later].sum() / (later.sum() * found.scenario.interval)
     assert carried == pytest.approx(RATE * payload_share(1514), rel=2e-3)
-    assert found.backlog_bytes[1, later].max() <= 2 * 1514  # a rate below the link's keeps no queue
+    assert found.series["backlog"][1, later].max() <= 2 * 1514  # a rate below the link's keeps no queue
 
 
 @pytest.mark.needs("lab")
@@ -67,14 +67,14 @@ def test_laws_pace_each_its_flow_and_a_seed_gives_the_same_numbers() -> None:
     slow = netctrl.pacing(mode="target-rtt", max_rate_bit_per_s=RATE, rtt_s=0.02).law
     scenario = two_links(PacedSender(law=TARGET.law), PacedSender(law=slow), duration="12s")
     found, again = (netctrl.simulate(scenario, "kernel") for _ in range(2))
-    for name in ("carried_bytes", "rtt_s", "backlog_bytes", "lost_bytes"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(again, name))
+    for name in ("payload", "rtt", "backlog", "lost"):
+        np.testing.assert_array_equal(found.series[name], again.series[name])
     later = found.time_s > 8.0  # the window beneath has grown by then
-    carried = 8.0 * found.carried_bytes[:, later].sum(axis=1) / (later.sum() * found.scenario.interval)
+    carried = 8.0 * found.series["payload"][:, later].sum(axis=1) / (later.sum() * found.scenario.interval)
     assert carried[1] <= 1.001 * RATE  # by its own law, whose greatest rate is of payload
     assert carried.sum() >= 0.96 * 20e6 * payload_share(1514)
     # 60 kB of Cubic's are 24 ms
-    assert found.backlog_bytes[1, later].mean() < 0.1 * 60e3
+    assert found.series["backlog"][1, later].mean() < 0.1 * 60e3
 
 
 @pytest.mark.needs("lab")
@@ -86,20 +86,20 @@ def test_flows_through_one_bottleneck_are_those_of_the_packet_engine() -> None:
     )
     both = packet, kernel = [netctrl.simulate(scenario, each, design=TARGET) for each in ("packet", "kernel")]
     for found in both:
-        assert np.all(found.read_bytes <= found.sent_bytes - found.again_bytes)
-        assert found.sent_bytes[0] == pytest.approx(found.read_bytes[0] + found.again_bytes[0], rel=0.02)
-        assert found.start_s.tolist() == [0.0, 16.0]
+        start, read, sent, again = (found.tables["connections"][name] for name in ("start", "read", "sent", "resent"))
+        assert np.all(read <= sent - again)
+        assert sent[0] == pytest.approx(read[0] + again[0], rel=0.02)
+        assert start.tolist() == [0.0, 16.0]
     alone = (packet.time_s > 8.0) & (packet.time_s < 16.0)  # the window beneath grows slowly at first
-    assert kernel.throughput[0, alone].mean() == pytest.approx(packet.throughput[0, alone].mean(), rel=0.03)
+    throughput = [each.series["delivered"][0, alone].mean() for each in (packet, kernel)]
+    assert throughput[1] == pytest.approx(throughput[0], rel=0.03)
     # the kernel's is TCP's smoothed RTT
-    mine, theirs = (
-        np.median(each.rtt_s[(each.rtt_flow == 0) & (np.abs(each.rtt_time_s - 5.0) < 2.0)]) for each in both
-    )
+    mine, theirs = (np.nanmedian(each.series["rtt"][0, np.abs(each.time_s - 5.0) < 2.0]) for each in both)
     assert mine == pytest.approx(theirs, rel=0.05)
     for found in (packet, kernel):
         beside = (found.time_s > 16.2) & (found.time_s <= 18.0)
-        assert found.arrived_bytes[1, beside].sum() > 0.0
-        assert found.arrived_bytes[1, found.time_s > 18.5].sum() == 0.0
+        assert found.series["delivered"][1, beside].sum() > 0.0
+        assert found.series["delivered"][1, found.time_s > 18.5].sum() == 0.0
 
 
 @pytest.mark.needs("lab")

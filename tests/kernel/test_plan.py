@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -19,7 +18,9 @@ from netctrl.laws.window.records import Dctcp
 from netctrl.linux.kernel import messages
 from netctrl.linux.kernel.queue_options import queue_options
 from netctrl.linux.kernel.responses import ROOT
-from netctrl.scenario.tcp_aqm.flows import UdpFlows, WebFlows
+from netctrl.scenario.links import Link
+from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import BulkFlows, WebFlows
 from netctrl.sim.tcp_aqm.traffic import draw_flows
 
 
@@ -78,16 +79,6 @@ def test_pages_are_drawn_for_the_whole_time(scenario_of) -> None:
     assert np.median(sizes) == pytest.approx(5e3 * 0.2 / 1.2 * 2 ** (1 / 1.2), rel=0.05)
 
 
-def test_udp_packets_are_in_order_and_of_the_rate(scenario_of) -> None:
-    udp = UdpFlows(id="udp", path=("line",), rate="2Mbit", count=2)
-    scenario = scenario_of(None, udp, duration="30s")
-    plan = plan_scenario(scenario, draw_flows(scenario, merged=False))
-    for group, times in plan.streams:
-        assert group == 1
-        assert all(one <= other for one, other in pairwise(times))
-        assert len(times) * 1514 * 8 / 30 == pytest.approx(2e6, rel=0.05)
-
-
 @pytest.mark.parametrize(
     ("queue", "said"),
     [
@@ -115,6 +106,10 @@ def test_limits_are_named(scenario_of) -> None:
     assert "jitter" in str(scenario_lacks(scenario_of(jitter="1ms")))
     assert "5001 flows" in str(scenario_lacks(scenario_of(count=5001)))
     assert "hpcc" in str(scenario_lacks(scenario_of(sender="hpcc")))
+    links = tuple(Link(id=f"{s}{t}", source=s, target=t, capacity="10Mbit") for s, t in ("ab", "ba"))
+    flows = (BulkFlows(id="loop", path=("ab", "ba"), rtt="40ms", count=1),)
+    loop = Scenario.of(name="loop", links=links, flows=flows, duration="5s")
+    assert "visit a node twice (flows.loop)" in str(scenario_lacks(loop))
     assert "dctcp" in str(scenario_lacks(scenario_of(sender=Dctcp(gain=0.5))))  # the word is taken
 
 

@@ -24,10 +24,12 @@ from netctrl.ns3 import program as ns3_run
 from netctrl.ns3.program import compile_program, find_ns3
 from netctrl.ns3.tcp_aqm.read import run_program
 from netctrl.ns3.tcp_aqm.render import render
+from netctrl.scenario.figures import SHORT_OBJECT_BYTES
 from netctrl.scenario.files import scenario_from
 from netctrl.scenario.read import read_scenario_file as read_scenario
+from netctrl.scenario.result import Result
+from netctrl.scenario.result_file import read_result
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.result import SimulationResult, read_result
 from netctrl.sim.tcp_aqm.traffic import draw_flows
 
 KINDS = ("arc", "pi", "avq", "sfc", "red", "pie", "codel", "droptail")
@@ -105,22 +107,22 @@ def seen() -> list[float]:
 
 
 @pytest.fixture(scope="module")
-def result(program, seen) -> SimulationResult:
+def result(program, seen) -> Result:
     return run_program(program, peers(), ns3=find_ns3(), provenance=provenance(), progress=seen.append, timeout=300.0)
 
 
-def of(result: SimulationResult, name: str, series: str) -> np.ndarray:
+def of(result: Result, name: str, series: str) -> np.ndarray:
     """A series of the link of this name."""
-    return getattr(result, series)[[link.id for link in result.scenario.links].index(name)]
+    return result.series[series, name]
 
 
 @pytest.mark.needs("ns3")
 def test_nothing_is_lost_sight_of(result):
-    growth = np.diff(result.backlog_bytes, prepend=0.0, axis=1)
-    gone = result.departed_bytes + result.lost_bytes + growth
-    assert np.array_equal(result.arrived_bytes, gone)
-    assert np.all(result.arrived_bytes >= 0)
-    assert np.all(result.marked_bytes.sum(axis=1) <= result.arrived_bytes.sum(axis=1))
+    growth = np.diff(result.series["backlog"], prepend=0.0, axis=1)
+    gone = result.series["departed"] + result.series["lost"] + growth
+    assert np.array_equal(result.series["arrived"], gone)
+    assert np.all(result.series["arrived"] >= 0)
+    assert np.all(result.series["marked"].sum(axis=1) <= result.series["arrived"].sum(axis=1))
 
 
 @pytest.mark.needs("ns3")
@@ -132,78 +134,78 @@ def test_the_record_is_whole(result, seen):
     assert len(seen) >= 100
     assert 0.0 <= seen[0] < 0.02
     assert 0.98 < seen[-1] <= 1.0
-    assert np.all((result.probability >= 0.0) & (result.probability <= 1.0))
+    assert np.all((result.series["probability"] >= 0.0) & (result.series["probability"] <= 1.0))
 
 
 @pytest.mark.needs("ns3")
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_queue_keeps_its_line_busy(result, kind):
-    came = next(link for link in result.summary(10.0, 20.0).links if link.id == kind)
-    assert 0.7 < came.utilization <= 1.0 + 1e-9  # the 2 bytes of PPP are made up for
-    assert came.backlog_quantiles_bytes[3] <= 60e3
+    came = result.between(10.0, 20.0).of(kind)
+    assert 0.7 < came["utilization"] <= 1.0 + 1e-9  # the 2 bytes of PPP are made up for
+    assert came["backlog most"] <= 60e3
     if kind == "droptail":
-        assert came.marking_ratio == came.probability_mean == 0.0
-        assert came.loss_ratio > 0.001
+        assert came["marks"] == came["probability"] == 0.0
+        assert came["loss"] > 0.001
     else:
-        assert 0.001 < came.marking_ratio < 0.5
-        assert came.backlog_mean_bytes < 40e3
+        assert 0.001 < came["marks"] < 0.5
+        assert came["backlog"] < 40e3
     # Nearly all that departed was payload of the groups that cross the line, and their headers.
     groups = [row for row, group in enumerate(result.scenario.flows) if kind in group.path]
-    carried = result.carried_bytes[groups].sum() / 0.96
-    assert carried == pytest.approx(of(result, kind, "departed_bytes").sum(), rel=0.05)
+    carried = result.series["payload"][groups].sum() / 0.96
+    assert carried == pytest.approx(of(result, kind, "departed").sum(), rel=0.05)
 
 
 @pytest.mark.needs("ns3")
 @pytest.mark.parametrize("kind", PLACES)
 def test_a_law_marks_what_its_probability_says(result, kind):
     late = result.time_s > 5.0
-    expected = (of(result, kind, "probability")[late] * of(result, kind, "arrived_bytes")[late]).sum()
-    assert of(result, kind, "marked_bytes")[late].sum() == pytest.approx(expected, rel=0.25)
+    expected = (of(result, kind, "probability")[late] * of(result, kind, "arrived")[late]).sum()
+    assert of(result, kind, "marked")[late].sum() == pytest.approx(expected, rel=0.25)
 
 
 @pytest.mark.needs("ns3")
 def test_a_change_of_capacity_reaches_device_and_law(result):
-    before, after = (result.summary(*span).links[0] for span in ((10.0, 20.0), (26.0, 40.0)))
-    assert before.throughput_bit_per_s > 1.4e6
-    assert 0.8e6 < after.throughput_bit_per_s < 1.0e6
+    before, after = (result.between(*span).of(result.links[0]) for span in ((10.0, 20.0), (26.0, 40.0)))
+    assert before["throughput"] > 1.4e6
+    assert 0.8e6 < after["throughput"] < 1.0e6
     # Were the law's C still the old one, nothing but a full buffer would slow the senders.
-    assert after.backlog_mean_bytes < 40e3
-    assert after.probability_mean > before.probability_mean
+    assert after["backlog"] < 40e3
+    assert after["probability"] > before["probability"]
 
 
 @pytest.mark.needs("ns3")
 def test_flows_start_and_stop_and_return_over_their_path(result):
-    far, home, time_s = of(result, "far", "departed_bytes"), of(result, "home", "departed_bytes"), result.time_s
+    far, home, time_s = of(result, "far", "departed"), of(result, "home", "departed"), result.time_s
     assert far[time_s < 15.0].sum() == home[time_s < 15.0].sum() == 0.0
     assert far[(time_s > 20.0) & (time_s < 30.0)].sum() * 8 / 10 > 1.5e6
     assert far[time_s > 32.0].sum() == 0.0
     # One acknowledgement of 40 bytes and some options for each segment.
     assert 0.03 < home.sum() / far.sum() < 0.08
-    assert np.array_equal(far.cumsum() > 0, of(result, "wide", "arrived_bytes").cumsum() > 0)
+    assert np.array_equal(far.cumsum() > 0, of(result, "wide", "arrived").cumsum() > 0)
 
 
 @pytest.mark.needs("ns3")
 def test_what_cannot_be_marked_is_dropped(result):
-    assert of(result, "pie", "lost_bytes").sum() > 0
-    assert of(result, "arc", "lost_bytes").sum() < 0.2 * of(result, "arc", "marked_bytes").sum()
+    assert of(result, "pie", "lost").sum() > 0
+    assert of(result, "arc", "lost").sum() < 0.2 * of(result, "arc", "marked").sum()
 
 
 @pytest.mark.needs("ns3")
 def test_web_objects_are_answered(result):
     web = scenario_web(result)
-    assert len(result.response_s) > 100
-    assert np.all(result.response_bytes >= web.mean_object * 0.2 / 1.2)
-    assert np.all(result.response_bytes <= web.max_object)
+    assert len(result.transfers["duration"]) > 100
+    assert np.all(result.transfers["size"] >= web.mean_object * 0.2 / 1.2)
+    assert np.all(result.transfers["size"] <= web.max_object)
     # One round trip for the connection and half of one for the last byte, at least.
-    assert 1.5 * 0.06 <= result.response_s.min() < 1.5 * 0.06 + 0.02
-    assert np.median(result.response_s) < 2.0
-    assert 4e3 * 0.5 < result.response_bytes.mean() < 5e3 * 4
-    summary = result.summary().responses
-    assert summary is not None
-    assert summary.objects > 50
+    assert 1.5 * 0.06 <= result.transfers["duration"].min() < 1.5 * 0.06 + 0.02
+    assert np.median(result.transfers["duration"]) < 2.0
+    assert 4e3 * 0.5 < result.transfers["size"].mean() < 5e3 * 4
+    begun = (result.transfers["start"] >= result.span[0]) & (result.transfers["start"] < result.span[1])
+    assert (result.transfers["size"][begun] < SHORT_OBJECT_BYTES).sum() > 50
+    assert result["response", "short objects"] > 0.0
 
 
-def scenario_web(result: SimulationResult):
+def scenario_web(result: Result):
     return next(group for group in result.scenario.flows if group.id == "web")
 
 
@@ -251,19 +253,19 @@ def design_file(tmp_path_factory) -> Path:
 @pytest.mark.needs("ns3")
 def test_one_command_runs_the_recommended_design_and_meets_its_target(design_file, tmp_path, capsys):
     capsys.readouterr()
-    stored, picture = tmp_path / "result.json", tmp_path / "run.png"
+    stored, picture = tmp_path / "result.npz", tmp_path / "run.png"
     requested = [str(design_file), "-o", str(tmp_path / "p"), "--run", "--json"]
     assert main(["ns3", *requested, "--result", str(stored), "--plot", str(picture)]) == 0
     said, told = capsys.readouterr()
     answer = json.loads(said)
     assert told == ""
-    [link] = answer["summary"]["links"]
+    link = {each["quantity"]: each["mean"] for each in answer["summary"] if each["of"] == "bottleneck"}
     assert answer["target_utilization"] == {"bottleneck": 0.98}
     assert abs(link["utilization"] - 0.98) < 0.03  # issue 3: within 3 points of the target
-    assert 0.0 < link["probability_mean"] < 0.02
+    assert 0.0 < link["probability"] < 0.02
     whole = read_result(stored)
     assert whole.simulator.startswith("ns-3.")
-    assert whole.summary().links[0].utilization == link["utilization"]
+    assert whole["utilization", whole.links[0]] == link["utilization"]
     assert picture.stat().st_size > 1000
 
 
@@ -416,8 +418,16 @@ def test_a_folder_may_be_named_from_where_one_stands(short, tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     at = ns3_run.Ns3("3.0", "g++", "make", None)
     result = run_program(Path("p"), read_scenario(short), ns3=at, provenance=provenance())
-    assert (result.arrived_bytes[0, 0], result.departed_bytes[0, 0], result.lost_bytes[0, 0]) == (9.0, 5.0, 4.0)
-    assert (result.carried_bytes[0, 49], result.response_s[0], result.response_bytes[0]) == (3.0, 0.25, 900.0)
+    assert (result.series["arrived"][0, 0], result.series["departed"][0, 0], result.series["lost"][0, 0]) == (
+        9.0,
+        5.0,
+        4.0,
+    )
+    assert (
+        result.series["payload"][0, 49],
+        result.transfers["duration"][0],
+        result.transfers["size"][0],
+    ) == (3.0, 0.25, 900.0)
 
 
 def test_ctrl_c_at_the_command_line_ends_what_runs(short, tmp_path):

@@ -23,9 +23,9 @@ from netctrl.model.design.design import ArcDesign, provenance
 from netctrl.plants.tcp_response import arc_response
 from netctrl.plotting import arc_figure, draw, time_series
 from netctrl.scenario.links import Link
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
-from netctrl.scenario.tcp_aqm.result import SimulationResult
 
 # The ARC paper's gain on its own network: GM 7.1229 dB, PM 22.042° (shared/theory/arc.md, input A).
 GAIN_MARGIN, PHASE_MARGIN, CROSSOVER, PHASE_CROSSOVER = 7.122914, 22.04231, 0.4016284, 0.6417222
@@ -239,7 +239,7 @@ def test_plotting_leaves_pyplot_and_other_libraries_alone(tmp_path) -> None:
     assert ran.returncode == 0, ran.stderr
 
 
-def simulated(*, links: int = 1, samples: int = 50, seed: int = 0, name: str = "a test") -> SimulationResult:
+def simulated(*, links: int = 1, samples: int = 50, seed: int = 0, name: str = "a test") -> Result:
     """A result of numbers without meaning, that differ from each other."""
     rng = np.random.default_rng(seed)
     nodes = [f"n{i}" for i in range(links + 1)]
@@ -247,25 +247,28 @@ def simulated(*, links: int = 1, samples: int = 50, seed: int = 0, name: str = "
     flows = BulkFlows(id="f", count=1, rtt=0.1, path=("link0",))
     arrived = rng.uniform(100.0, 200.0, (links, samples))
     arrived[:, ::7] = 0.0
-    return SimulationResult(
-        scenario=Scenario.of(name=name, duration=0.5 * samples, interval=0.5, links=parts, flows=(flows,)),
-        simulator="fluid",
-        time_s=0.5 * np.arange(1, samples + 1),
-        backlog_bytes=rng.uniform(0.0, 9e3, (links, samples)),
-        arrived_bytes=arrived,
-        departed_bytes=rng.uniform(0.0, 5e4, (links, samples)),
-        lost_bytes=0.1 * arrived,
-        marked_bytes=np.zeros((links, samples)),
-        probability=rng.uniform(0.0, 1.0, (links, samples)),
-        carried_bytes=arrived[:1],
-        response_start_s=np.zeros(0),
-        response_bytes=np.zeros(0),
-        response_s=np.zeros(0),
-        provenance=provenance(),
+    return Result.of_series(
+        Scenario.of(name=name, duration=0.5 * samples, interval=0.5, links=parts, flows=(flows,)),
+        "fluid",
+        provenance(),
+        links={
+            "backlog": rng.uniform(0.0, 9e3, (links, samples)),
+            "arrived": arrived,
+            "departed": rng.uniform(0.0, 5e4, (links, samples)),
+            "lost": 0.1 * arrived,
+            "probability": rng.uniform(0.0, 1.0, (links, samples)),
+        },
+        flows={"payload": arrived[:1]},
     )
 
 
-LABELS = ["backlog [kB]", "throughput [Mbit/s]", "probability", "loss [%]"]
+LABELS = [
+    "backlog [kB]",
+    "throughput of links [Mbit/s]",
+    "goodput of flows [Mbit/s]",
+    "probability",
+    "loss [%]",
+]
 
 
 def drawn(axes: Axes) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -281,8 +284,14 @@ def test_time_series_have_units_and_the_samples_of_a_short_run() -> None:
     assert figure.get_suptitle() == "a test (fluid)"
     assert all(axes.get_ylim()[0] == 0.0 for axes in figure.axes)
     assert figure.axes[0].get_legend() is None
-    lost = np.where(found.arrived_bytes[0] > 0.0, 10.0, 0.0)
-    desired = [found.backlog_bytes[0] / 1e3, found.departed_bytes[0] * 8.0 / 0.5 / 1e6, found.probability[0], lost]
+    lost = np.where(found.series["arrived"][0] > 0.0, 10.0, 0.0)
+    desired = [
+        found.series["backlog"][0] / 1e3,
+        found.series["departed"][0] * 8.0 / 0.5 / 1e6,
+        found.series["payload"][0] * 8.0 / 0.5 / 1e6,
+        found.series["probability"][0],
+        lost,
+    ]
     for axes, values in zip(figure.axes, desired, strict=True):
         ((t, y),) = drawn(axes)
         assert t == pytest.approx(found.time_s - 0.25)
@@ -301,13 +310,13 @@ def test_time_series_of_a_long_run_are_means_of_blocks() -> None:
 
     ((t, q),) = drawn(figure.axes[0])
     assert t == pytest.approx(0.5 * width * (np.arange(count) + 0.5))
-    assert q == pytest.approx(blocks(found.backlog_bytes).mean(axis=1) / 1e3)
+    assert q == pytest.approx(blocks(found.series["backlog"]).mean(axis=1) / 1e3)
     ((_, rate),) = drawn(figure.axes[1])
-    assert rate == pytest.approx(blocks(found.departed_bytes).sum(axis=1) * 8.0 / (0.5 * width) / 1e6)
+    assert rate == pytest.approx(blocks(found.series["departed"]).sum(axis=1) * 8.0 / (0.5 * width) / 1e6)
     (band,) = figure.axes[0].collections
     corners = band.get_paths()[0].vertices
-    assert corners[:, 1].max() == pytest.approx(blocks(found.backlog_bytes).max() / 1e3)
-    assert corners[:, 1].min() == pytest.approx(blocks(found.backlog_bytes).min() / 1e3)
+    assert corners[:, 1].max() == pytest.approx(blocks(found.series["backlog"]).max() / 1e3)
+    assert corners[:, 1].min() == pytest.approx(blocks(found.series["backlog"]).min() / 1e3)
     assert len(figure.axes[0].lines[0].get_xdata()) <= 400
 
 
@@ -320,8 +329,9 @@ def test_time_series_of_several_links_and_results_are_named() -> None:
     several = time_series({"fluid": simulated(links=2), "ns-3": simulated(links=2, seed=1)})
     assert labels(several.axes[0]) == ["fluid: link0", "fluid: link1", "ns-3: link0", "ns-3: link1"]
     for figure, count in ((links, 3), (both, 2), (several, 4)):
-        assert [len(axes.lines) for axes in figure.axes] == [count] * 4
-        for axes in figure.axes:  # one colour a link, the same in all panels
+        of_links = [axes for axes, name in zip(figure.axes, LABELS, strict=True) if "flows" not in name]
+        assert [len(axes.lines) for axes in of_links] == [count] * 4
+        for axes in of_links:  # one colour a link, the same in all panels
             colours = [line.get_color() for line in axes.lines]
             assert len(set(colours)) == count
             assert colours == [line.get_color() for line in figure.axes[0].lines]

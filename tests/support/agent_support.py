@@ -10,11 +10,11 @@ import msgspec
 import numpy as np
 from linux_support import bare_namespace
 
+from netctrl.linux import namespace
 from netctrl.linux.export.agent import AgentConfig, ControlledLink
 from netctrl.linux.export.agent_law import LinkRateTable, TapTable
 from netctrl.linux.kernel.netlink import ROOT, RouteSocket, classid
 from netctrl.linux.kernel.qdisc import FifoOptions, HtbClassOptions, HtbOptions, TbfOptions
-from netctrl.linux.testbed import namespace
 
 RATE, BURST, LIMIT = 8e6, 5000, 60000
 HANDLE = 1 << 16

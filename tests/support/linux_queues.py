@@ -15,7 +15,7 @@ from linux_support import bare_namespace
 
 from netctrl.linux.export.records import HtbClass, InterfaceQueue, QueuePlan, TcFifo, TokenBucket
 from netctrl.linux.kernel.netlink import RouteSocket
-from netctrl.linux.testbed.namespace import inside
+from netctrl.linux.namespace import inside
 
 __all__ = ["APPLY", "ONE", "PATIENCE_S", "TWO", "as_nobody", "between", "command", "ip", "pairs", "queues", "tc"]
 

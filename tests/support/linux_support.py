@@ -14,7 +14,7 @@ from itertools import pairwise
 import pytest
 
 from netctrl.errors import NetctrlError
-from netctrl.linux.testbed import namespace
+from netctrl.linux import namespace
 from netctrl.model.network import Link, Network
 
 __all__ = ["bare_namespace", "chain", "eventually", "in_time", "kernel", "line"]

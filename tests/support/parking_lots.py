@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from netctrl.certificates.pi_laws import dualpi2, pi2, pie
 from netctrl.certificates.red import RedSubject, red
-from netctrl.certificates.subject import PiSubject, dualpi2, pi2, pie
+from netctrl.certificates.subject import PiSubject
 from netctrl.plants.queue_networks.network import LawRange, PathFlows, QueueLink, QueueNetwork
 from netctrl.plants.queues.window_response import CRENO, CUBIC, DCTCP, RENO, Sender
 

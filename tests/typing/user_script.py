@@ -62,8 +62,8 @@ title, rows = result.table()
 for (quantity, of), value in result.measures().items():
     print(quantity, of, round(value, 3))
 busy: pd.DataFrame = simulate("arc-staircase-bulk", design=arc).links_table()
-backlog: np.ndarray = simulate(arc).backlog_bytes
-lost = simulate(hftrac, runs=3).loss_ratio.mean()
+backlog: np.ndarray = simulate(arc).series["backlog"]
+lost = simulate(hftrac, runs=3)["loss", "network"]
 compared = netctrl.compare(scenario, ("fluid", "packet"), seeds=3)
 widths = [row.half_width or 0.0 for row in compared.rows]
 table: pd.DataFrame = netctrl.sweep("hftrac-testbed", n_jobs=2)

@@ -1,27 +1,24 @@
-"""DCQCN between two thresholds of a queue for `netctrl certify`: equilibrium and margins, exact in the delay.
+"""DCQCN between two thresholds of a queue for `netctrl certify`: the law, and its loop at a point.
 
 Marks rise from 0 at K_min to P_max at K_max, above which every packet is marked (Zhu et al., SIGCOMM 2015, Fig. 5; WRED
-with ECN of switches). The delay of the loop is the round-trip time without the queue where packets are marked as they
-leave, since a mark then overtakes the queue; else the queue's delay adds to it.
+with ECN of switches):
+
+    p(q) = P_max (q − K_min)/(K_max − K_min).
+
+DCQCN's flows settle at a probability p* that depends on the rate of a flow C/N alone (`dcqcn_equilibrium`), so the
+queue stands at K_min + p*/slope. The loop from the queue back to it is linearised at `netctrl.plants.ecn.dcqcn`; its
+gain is proportional to the slope dp/dq. The delay of the loop is the round-trip time without the queue where packets
+are marked as they leave, since a mark then overtakes the queue; else the queue's delay adds to it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import inf, isinf
+from math import inf
 
-from netctrl.certificates.box import MIN_GAIN_DB, MIN_PHASE_DEG, Box
-from netctrl.certificates.ecn.dcqcn_look import longest_rtt, smallest_max, worst_points
-from netctrl.certificates.ecn.dcqcn_proof import proved_gain
-from netctrl.certificates.ecn.points import Point, points_of
-from netctrl.certificates.ecn.ramp import IN_TIME, worst_cycle
-from netctrl.certificates.ecn.record import RampCycle
-from netctrl.certificates.record import LinearMargins, QueueReach, QueueVerdict, SampledLoop
-from netctrl.errors import InvalidValue, Status, checked_flag, checked_number
-from netctrl.frequency.certified.disk import disk_margin
-from netctrl.frequency.margins import margins
-from netctrl.frequency.records import Margins, decibel
+from netctrl.certificates.box import Point
+from netctrl.errors import InvalidValue, checked_flag, checked_number
 from netctrl.laws.targets.wred import WredLaw
 from netctrl.model.open_loop import OpenLoop
 from netctrl.plants.ecn.dcqcn import (
@@ -30,14 +27,10 @@ from netctrl.plants.ecn.dcqcn import (
     dcqcn_loop,
 )
 from netctrl.plants.ecn.dcqcn_box import DcqcnBox
-from netctrl.plants.ecn.dctcp import Cycle
-from netctrl.plants.ecn.ramp import dcqcn_ramp_cycle
-from netctrl.units import BITS_PER_BYTE, RATES, SIZES, TIMES, checked_quantity, packets_per_second
+from netctrl.units import RATES, SIZES, TIMES, checked_quantity, packets_per_second
 
 __all__ = ["DcqcnSubject", "dcqcn", "dcqcn_as_switch"]
 
-_LOOKED, _IN_TIME = (17, 7, 3), (5, 3, 2)
-"""Flows, round-trip times and rates at which the loop of a box is looked at, and at which the fluid is integrated."""
 _SWITCH = (
     "senders have the values of DCQCN's paper, which the switch doesn't know",
     "the switch is taken to mark packets as they leave; if it marks them as they come, the queue's delay adds to the "
@@ -129,131 +122,31 @@ class DcqcnSubject:
         """Queue at a probability [byte]."""
         return self.min_bytes + probability / self.slope
 
-    def loop(self, at: Point, packet_bytes: float) -> OpenLoop:
-        """Loop at a point, 1 + L = 0."""
-        sender, slope = self.sender(packet_bytes), self.slope * packet_bytes
-        return dcqcn_loop(sender, at.flows, at.rate, slope, self._delay(at, packet_bytes))
+    def loop(self, at: Point, packet_bytes: float, *, queue: bool = True) -> OpenLoop:
+        """Loop at a point, 1 + L = 0; without `queue` its delay is the round-trip time alone, as in the paper of 2016.
+
+        Parameters
+        ----------
+        at : Point
+        packet_bytes : float
+        queue : bool
+            Whether the queue's delay is in the loop where packets are marked as they come.
+        """
+        delay = at.rtt_s + (self.wait(at, packet_bytes) if queue and self.arriving else 0.0)
+        return dcqcn_loop(self.sender(packet_bytes), at.flows, at.rate, self.slope * packet_bytes, delay)
 
     def over(self, packet_bytes: float) -> DcqcnBox:
         """The loop over boxes."""
         threshold, slope = self.min_bytes / packet_bytes, self.slope * packet_bytes
         return DcqcnBox(self.sender(packet_bytes), slope, threshold, self.arriving, self.timer_s)
 
-    def verdict(self, box: Box) -> QueueVerdict:
-        """Margins at the box's worst points, or where its thresholds make no linear loop the fluid in time."""
-        size = box.inputs.packet_size_bytes
-        points = points_of(box, self.name, _LOOKED)
-        linear = None
-        if not self.steps and self._served(points, size):
-            linear = self._linear_verdict(points, size)
-            if linear.status is not Status.UNSTABLE:
-                return linear
-        cycle = self._cycle(points_of(box, self.name, _IN_TIME), size)
-        swing = cycle.fluid.highest_packets - cycle.fluid.lowest_packets
-        if linear is not None and swing * size <= self.max_bytes - self.min_bytes:
-            return linear
-        looked = f"{cycle.points} points were looked at in time; between them nothing is proved"
-        return QueueVerdict(
-            status=Status.ADMISSIBLE if cycle.held else Status.STABLE,
-            linear=None,
-            sampled=None,
-            reach=None if linear is None else linear.reach,
-            warnings=(*self.notes, IN_TIME, *([looked] if cycle.points > 1 else [])),
-            cycle=cycle,
-        )
-
-    def _cycle(self, points: list[Point], packet_bytes: float) -> RampCycle:
-        ends = ((self.min_bytes, 0.0), (self.max_bytes, self.most), (self.max_bytes, 1.0))
-        marks = [(q / packet_bytes, p) for q, p in ends]
-        sender = self.sender(packet_bytes)
-
-        def run(at: Point) -> Cycle:
-            return dcqcn_ramp_cycle(sender, at.flows, at.rate, at.rtt_s, marks, arriving=self.arriving)
-
-        return worst_cycle(run, points, marks, packet_bytes)
-
-    def _linear_verdict(self, points: list[Point], size: float) -> QueueVerdict:
-        """The loop of one point is certified, the gain margin of a box is proved between the points, too, if it can
-        be."""
-        found = {at: margins(self.loop(at, size)) for at in worst_points(self, points, size)}
-        worst = min(found, key=lambda at: (found[at].stable, found[at].gain_margin_db))
-        notes, proved = self.notes, None
-        if found[worst].stable and len(points) == 1:
-            proved = found[worst].gain_margin_db
-        elif found[worst].stable:
-            factor = proved_gain(self.over(size), points, 10.0 ** (found[worst].gain_margin_db / 20.0))
-            proved = None if factor is None else decibel(factor)
-        if len(points) > 1:
-            what = "nothing" if proved is None else "the gain margin alone"
-            notes = (*notes, f"{len(points)} points were looked at; between them {what} is proved")
-        turned = min(found, key=lambda at: found[at].phase_margin_deg)
-        less = found[worst].stable and found[turned].phase_margin_deg < found[worst].phase_margin_deg
-        return QueueVerdict(
-            status=_status(list(found.values())),
-            linear=self._linear(worst, size, found[worst]),
-            sampled=self._sampled(worst, found[worst], size, proved),
-            least_phase=self._sampled(turned, found[turned], size, None) if less else None,
-            reach=QueueReach(
-                longest_rtt_s=longest_rtt(self, points, size),
-                fewest_flows=None,
-                largest_window_packets=None,
-                smallest_max_bytes=smallest_max(self, points, size),
-            ),
-            warnings=notes,
-        )
-
-    def _probability(self, at: Point, packet_bytes: float) -> float:
+    def probability(self, at: Point, packet_bytes: float) -> float:
+        """Share of packets that is marked in equilibrium, which the rate of a flow alone decides."""
         return float(dcqcn_equilibrium(self.sender(packet_bytes), at.rate / at.flows).probability)
 
-    def _wait(self, at: Point, packet_bytes: float) -> float:
-        return self.queue_bytes(self._probability(at, packet_bytes)) / (at.rate * packet_bytes)
-
-    def _delay(self, at: Point, packet_bytes: float) -> float:
-        return at.rtt_s + (self._wait(at, packet_bytes) if self.arriving else 0.0)
-
-    def _served(self, points: list[Point], packet_bytes: float) -> bool:
-        """Whether all points have an equilibrium between the thresholds."""
-        return self._probability(max(points, key=lambda each: each.flows / each.rate), packet_bytes) <= self.most
-
-    def _linear(self, at: Point, packet_bytes: float, found: Margins) -> LinearMargins:
-        """The loop as in the paper of 2016: its delay is a constant without the queue."""
-        if self.arriving:
-            sender, slope = self.sender(packet_bytes), self.slope * packet_bytes
-            found = margins(dcqcn_loop(sender, at.flows, at.rate, slope, at.rtt_s))
-        return LinearMargins(
-            sender=self.name,
-            rtt_s=at.rtt_s,
-            window_packets=at.rate / at.flows * at.rtt_s,
-            stable=found.stable,
-            gain_margin_db=found.gain_margin_db,
-            phase_margin_deg=found.phase_margin_deg,
-        )
-
-    def _sampled(self, at: Point, found: Margins, packet_bytes: float, proved: float | None) -> SampledLoop:
-        wait = self._wait(at, packet_bytes)
-        return SampledLoop(
-            sender=self.name,
-            flows=at.flows,
-            capacity_bit_per_s=at.rate * packet_bytes * BITS_PER_BYTE,
-            rtt_s=at.rtt_s,
-            queue_delay_s=wait,
-            windows_packets=(at.rate / at.flows * (at.rtt_s + wait),),
-            probabilities=(self._probability(at, packet_bytes),),
-            stable=found.stable,
-            gain_margin_db=found.gain_margin_db,
-            gain_margin_db_proved=proved,
-            gain_reduction_db=found.gain_reduction_db if found.stable and not isinf(found.gain_reduction_db) else None,
-            phase_margin_deg=found.phase_margin_deg,
-            delay_margin_s=max(found.delay_margin_s, 0.0),
-            disk_margin=disk_margin(self.loop(at, packet_bytes)).alpha if found.stable else 0.0,
-        )
-
-
-def _status(found: list[Margins]) -> Status:
-    if not all(each.stable for each in found):
-        return Status.UNSTABLE
-    kept = all(m.gain_margin_db >= MIN_GAIN_DB and m.phase_margin_deg >= MIN_PHASE_DEG for m in found)
-    return Status.ADMISSIBLE if kept else Status.STABLE
+    def wait(self, at: Point, packet_bytes: float) -> float:
+        """Standing delay of the queue [s]."""
+        return self.queue_bytes(self.probability(at, packet_bytes)) / (at.rate * packet_bytes)
 
 
 def dcqcn(
@@ -271,6 +164,23 @@ def dcqcn(
     arriving: bool = False,
 ) -> DcqcnSubject:
     """Thresholds of ECN with DCQCN below them, by default with the values of Zhu et al. (SIGCOMM 2015), Fig. 14.
+
+    Parameters
+    ----------
+    kmin_bytes, kmax_bytes, pmax : float
+        Thresholds [byte], and the probability at the upper one.
+    rai_bit_per_s : float
+        Step of the additive increase [bit/s].
+    counter_bytes, timer_s : float
+        Bytes and time after each of which a sender increases its rate [s].
+    cnp_s, alpha_s : float
+        Least time between two notifications, and between two updates of alpha [s].
+    g : float
+        Gain of alpha's average.
+    f : int
+        Stages of fast recovery.
+    arriving : bool
+        Whether packets are marked as they come, and not as they leave.
 
     Raises
     ------

@@ -1,8 +1,14 @@
-"""DCTCP at a threshold for `netctrl certify`: the queue's limit cycle, and the smallest threshold that fills a link.
+"""DCTCP at a threshold for `netctrl certify`: the law, and the smallest threshold that keeps a link busy.
 
-A step has no slope, so no linear loop describes it and no equilibrium is stable. The certificate gives the limit cycle
-of the nonlinear fluid of Alizadeh, Javanmard and Prabhakar (SIGMETRICS 2011), integrated in time, and two predictions
-beside it: the step's describing function, and the sawtooth of Alizadeh et al. (SIGCOMM 2010).
+Every packet is marked while the queue is above K. In the fluid of Alizadeh, Javanmard and Prabhakar (SIGMETRICS 2011)
+all flows have one window, so only two ratios and the gain g of the sender's average count,
+
+    b = C d/N    window of a flow that fills the link without a queue [packet],
+    kappa = K/(C d)    threshold over the bandwidth-delay product,
+
+and all times scale with d. A step has no slope: no linear loop describes it, and no equilibrium is stable. The queue
+swings around K, and the link stays busy where the swing's lower end is above 0. The least kappa for that depends on b
+and g alone, so the smallest threshold of a box is a search over b (`smallest_threshold`).
 """
 
 from __future__ import annotations
@@ -12,39 +18,36 @@ from dataclasses import dataclass
 from math import exp, log
 from typing import NamedTuple
 
-from netctrl.certificates.box import MIN_WINDOW, Box, Ends
-from netctrl.certificates.ecn.points import Point, between, capacities, points_of
-from netctrl.certificates.ecn.record import QueueSwing, StepCycle
-from netctrl.certificates.record import QueueVerdict
-from netctrl.errors import InvalidValue, Status, checked_number
+from netctrl.certificates.box import MIN_WINDOW, Box, Ends, Point, between, points_of
+from netctrl.errors import InvalidValue, checked_number
 from netctrl.laws.targets.red import RedLaw
 from netctrl.laws.targets.wred import WredLaw
 from netctrl.plants.ecn.dctcp import (
-    Cycle,
     StepFluid,
     busy_threshold,
-    described_cycle,
-    fluid_cycle,
-    sawtooth_cycle,
 )
-from netctrl.units import BITS_PER_BYTE, format_quantity
 
-__all__ = ["DctcpSubject", "SmallestThreshold", "dctcp", "dctcp_as_linux", "dctcp_as_switch", "smallest_threshold"]
+__all__ = [
+    "LARGEST_WINDOW",
+    "LOOKED",
+    "DctcpSubject",
+    "dctcp",
+    "dctcp_as_linux",
+    "dctcp_as_switch",
+    "smallest_threshold",
+]
 
-_LOOKED = (13, 5, 3)
+LOOKED = (13, 5, 3)
 """Flows, round-trip times and rates at which the fluid of a box is integrated."""
 _PRODUCTS = 13
 """Windows at which the smallest threshold is sought first."""
 _NARROWED = 8
 """Steps of the search for the window that needs the largest threshold."""
 _GOLDEN = 0.5 * (5.0**0.5 - 1.0)
-_SPARE = 1.0
-"""Packets of each flow that the fluid's queue must keep: windows move by whole packets."""
-_LARGEST = 1e5
+LARGEST_WINDOW = 1e5
 """Window of a flow, whose cycle takes thousands of round trips [packet]."""
 _ROUNDING = 1e-9
 """Share of a window that counts as rounding."""
-_RULE_2010, _RULE_2011 = 1.0 / 7.0, 0.17
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,31 +86,6 @@ class DctcpSubject:
             return self.packets
         return self.size_bytes / packet_bytes if self.size_bytes is not None else (self.delay_s or 0.0) * rate
 
-    def verdict(self, box: Box) -> QueueVerdict:
-        """Limit cycles at the box's points, the worst of them, and the smallest threshold of the box."""
-        size = box.inputs.packet_size_bytes
-        points = self.points(box)
-        small = [each for each in points if self.always_marks(each, size)]
-        if small:
-            at = max(small, key=lambda each: each.flows)
-            return self._infeasible(
-                f"windows of {self.fluid(at, size).window:.3g} packets with the queue at the threshold, for "
-                f"{at.flows:.4g} flows at {format_quantity(at.rtt_s, 's')}; below {MIN_WINDOW:g} every packet is "
-                "marked and the queue stays above the threshold"
-            )
-        cycles = {each: fluid_cycle(self.fluid(each, size)) for each in points}
-        spare = {each: cycle.lowest - _SPARE * each.flows / (each.rate * each.rtt_s) for each, cycle in cycles.items()}
-        at = min(cycles, key=lambda each: (-cycles[each].lost, spare[each]))
-        found = cycles[at]
-        return QueueVerdict(
-            status=Status.ADMISSIBLE if spare[at] > 0.0 else Status.STABLE,
-            linear=None,
-            sampled=None,
-            reach=None,
-            warnings=self._warnings(len(points)),
-            step=self._step(box, at, found, max(c.highest * p.rate * p.rtt_s for p, c in cycles.items()), len(points)),
-        )
-
     def points(self, box: Box) -> list[Point]:
         """Points of a box that the verdict looks at: its corners, and values between.
 
@@ -116,7 +94,7 @@ class DctcpSubject:
         InvalidValue
             Windows beyond what is integrated, or a box that this law doesn't have.
         """
-        found = points_of(box, self.name, _LOOKED)
+        found = points_of(box, self.name, LOOKED)
         size = box.inputs.packet_size_bytes
         _check_window(max(self.fluid(each, size).window for each in found), box.inputs.flows)
         return found
@@ -129,54 +107,6 @@ class DctcpSubject:
     def always_marks(self, at: Point, packet_bytes: float) -> bool:
         """True where windows are below 2 packets with the queue at the threshold, so that it stays above."""
         return self.fluid(at, packet_bytes).window < MIN_WINDOW * (1.0 - _ROUNDING)
-
-    def _infeasible(self, why: str) -> QueueVerdict:
-        return QueueVerdict(
-            status=Status.INFEASIBLE, linear=None, sampled=None, reach=None, warnings=(why, *self.notes)
-        )
-
-    def _warnings(self, points: int) -> tuple[str, ...]:
-        if points == 1:
-            return self.notes
-        return (*self.notes, f"{points} points were looked at; between them nothing is proved")
-
-    def _step(self, box: Box, at: Point, found: Cycle, longest: float, points: int) -> StepCycle:
-        size, fluid = box.inputs.packet_size_bytes, self.fluid(at, box.inputs.packet_size_bytes)
-        rates = capacities(box, self.name)
-        where = box.inputs.flows or (1.0, 1.0), box.inputs.rtt_s, rates, self.gain
-        smallest, safe = (smallest_threshold(*where, spare_packets=spare) for spare in (0.0, _SPARE))
-        largest = rates[1] * box.inputs.rtt_s[1]
-        return StepCycle(
-            flows=at.flows,
-            rtt_s=at.rtt_s,
-            capacity_bit_per_s=at.rate * BITS_PER_BYTE * size,
-            threshold_packets=self.threshold(at.rate, size),
-            window_packets=fluid.window,
-            fluid=_swing(found, at),
-            repeats=found.periodic,
-            described=_swing(described_cycle(fluid), at),
-            sawtooth=_swing(sawtooth_cycle(fluid), at),
-            lost_share=found.lost,
-            longest_queue_packets=longest,
-            smallest_threshold_packets=smallest.packets,
-            smallest_threshold_s=smallest.delay_s,
-            safe_threshold_packets=safe.packets,
-            safe_threshold_s=safe.delay_s,
-            rule_2010_packets=_RULE_2010 * largest,
-            rule_2011_packets=_RULE_2011 * largest,
-            points=points,
-        )
-
-
-def _swing(cycle: Cycle, at: Point) -> QueueSwing:
-    product = at.rate * at.rtt_s
-    return QueueSwing(
-        highest_packets=cycle.highest * product,
-        lowest_packets=cycle.lowest * product,
-        mean_packets=cycle.mean * product,
-        period_s=cycle.period * at.rtt_s,
-        marked_share=cycle.marked,
-    )
 
 
 class SmallestThreshold(NamedTuple):
@@ -270,11 +200,9 @@ def _greatest(value: Callable[[float], float], ends: Ends, bend: float) -> float
 
 
 def _check_window(window: float, flows: object) -> None:
-    if window > _LARGEST:
-        takes = (
-            f"flows with windows of at most {_LARGEST:g} packets: theirs are {window:.3g}, beyond what is integrated"
-        )
-        raise InvalidValue("flows", flows, takes)
+    if window > LARGEST_WINDOW:
+        takes = f"flows with windows of at most {LARGEST_WINDOW:g} packets: theirs are {window:.3g}"
+        raise InvalidValue("flows", flows, f"{takes}, beyond what is integrated")
 
 
 def _range(argument: str, given: float | Iterable[float]) -> Ends:
@@ -296,6 +224,13 @@ def dctcp(
     g: float = 1.0 / 16.0,
 ) -> DctcpSubject:
     """Threshold in packets, bytes or seconds, above which every packet is marked, and DCTCP with its gain g.
+
+    Parameters
+    ----------
+    k_packets, k_bytes, k_s : float, optional
+        The threshold [packet], [byte] or [s]; one of the three.
+    g : float
+        Gain of the sender's average.
 
     Raises
     ------

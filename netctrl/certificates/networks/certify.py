@@ -1,4 +1,12 @@
-"""Certificates of networks of queues, from scenarios of links and long flows."""
+"""Certificates of networks of queues, from scenarios of links and long flows.
+
+The laws of all queues that mark close one loop of several signals, with the matrix response L(z) from the laws' outputs
+to what they read (`netctrl.plants.queue_networks.response`). It is stable where det(1 + L) has no zero outside the unit
+circle: zeros are counted by the turns of its argument, as one counts a single loop's (generalised Nyquist criterion,
+MacFarlane, Postlethwaite, 1977). Common factors of all gains, or phases of all loops, move the eigenvalues of L
+together, so margins are where these meet −1; proofs bound the determinant itself, whose zeros don't depend on how
+eigenvalues are numbered.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +19,23 @@ from msgspec.structs import replace
 
 from netctrl.certificates.box import MIN_FACTOR, MIN_GAIN_DB, MIN_PHASE_DEG, MIN_WINDOW
 from netctrl.certificates.certify import described
-from netctrl.certificates.networks.box import NetworkRange, Worst, ranges_of, worst_of
-from netctrl.certificates.networks.box_proof import BoxProof, box_proof
+from netctrl.certificates.networks.box import (
+    BoxProof,
+    NetworkRange,
+    Worst,
+    box_proof,
+    network_reach,
+    ranges_of,
+    worst_of,
+)
 from netctrl.certificates.networks.margins import (
     GAIN_CAP,
-    Limits,
     alone_margins,
     covered,
     limits_of,
     proved_margins,
     scanned,
 )
-from netctrl.certificates.networks.reach import network_reach
 from netctrl.certificates.networks.record import (
     NETWORK_SCHEMA,
     CertifiedFlows,
@@ -35,8 +48,7 @@ from netctrl.certificates.networks.record import (
 )
 from netctrl.certificates.networks.scenario import CertifiedNetwork, Changed, network_of
 from netctrl.errors import Status, checked_kind
-from netctrl.frequency.matrix.disk import multiloop_disk_margin
-from netctrl.frequency.matrix.proofs import Box, avoids_zero
+from netctrl.frequency.matrix import avoids_zero, multiloop_disk_margin
 from netctrl.frequency.records import decibel
 from netctrl.model.io.provenance import provenance
 from netctrl.plants.queue_networks.bounded import NetworkLoop
@@ -118,20 +130,23 @@ def certify_network(
     worst = None
 
     def loop_at(at: Mapping[Changed, float]) -> tuple[str, NetworkLoop | None]:
-        return _loop_at(network_of(scenario, at))
+        equilibrium = network_equilibrium(network_of(scenario, at).network)
+        absent = _absent(equilibrium)
+        return absent, None if absent else NetworkLoop(equilibrium)
 
     if any(each.low < each.high for each in ranges):
         worst = worst_of(ranges, loop_at)
         changed = dict(worst.at)
     found = network_of(scenario, changed)
     equilibrium = network_equilibrium(found.network)
-    absent = _absent(equilibrium)
-    loop = None if absent else covered(NetworkLoop(equilibrium))
-    verdict, alone = (_infeasible(found, absent), {}) if loop is None else _verdict(found, loop)
-    box = None
+    absent, box = _absent(equilibrium), None
+    if absent:
+        verdict = NetworkVerdict(status=Status.INFEASIBLE, method="none", margins=None, warnings=(absent,))
+        alone: dict[int, float] = {}
+    else:
+        verdict, alone = _verdict(found, covered(NetworkLoop(equilibrium)))
     if worst is not None:
-        box = _box(scenario, ranges, worst, verdict)
-        verdict = _in_box(verdict, worst, box)
+        verdict, box = _in_box(scenario, ranges, worst, verdict)
     longest = [each.high for each in ranges if each.kind == "rtt"]
     longest += [group.rtt[1] for group in scenario.flows if ("rtt", group.id) not in changed]
     verdict = replace(verdict, warnings=(*long_rtt(max(longest, default=0.0)), *verdict.warnings))
@@ -148,40 +163,6 @@ def certify_network(
     )
 
 
-def _loop_at(found: CertifiedNetwork) -> tuple[str, NetworkLoop | None]:
-    """Why a network has no loop, or its loop."""
-    equilibrium = network_equilibrium(found.network)
-    absent = _absent(equilibrium)
-    return absent, None if absent else NetworkLoop(equilibrium)
-
-
-def _box(scenario: Scenario, ranges: tuple[NetworkRange, ...], worst: Worst, verdict: NetworkVerdict) -> NetworkBox:
-    """The box, with what is proved in it."""
-    proof = BoxProof(False, None, "it has points without an equilibrium")
-    if verdict.status in (Status.ADMISSIBLE, Status.STABLE):
-        proof = box_proof(scenario, ranges, worst)
-    elif not worst.absent:
-        proof = BoxProof(False, None, "it has unstable points")
-    return NetworkBox(
-        ranges=tuple(
-            CertifiedRange(kind=r.kind, name=r.name, low=r.low, high=r.high, worst=worst.at[r.changed]) for r in ranges
-        ),
-        points=worst.points,
-        phase_margin_deg=degrees(worst.phase_rad),
-        proved=proof.rule,
-        gain_margin_db_proved=None if proof.factor is None else decibel(proof.factor),
-        why_not=proof.why_not,
-    )
-
-
-def _in_box(verdict: NetworkVerdict, worst: Worst, box: NetworkBox) -> NetworkVerdict:
-    """Verdict of the worst point with what other points have."""
-    held = worst.phase_rad >= radians(MIN_PHASE_DEG) and worst.lower <= 1.0 / MIN_FACTOR
-    status = Status.STABLE if verdict.status is Status.ADMISSIBLE and not held else verdict.status
-    notes = (f"between the {box.points} points nothing is proved: {box.why_not}",) if box.why_not else ()
-    return replace(verdict, status=status, warnings=(*verdict.warnings, *notes))
-
-
 def _absent(found: NetworkEquilibrium) -> str:
     """Why there is no equilibrium that the loop describes; empty: there is one."""
     for k, link in enumerate(found.network.links):
@@ -196,13 +177,40 @@ def _absent(found: NetworkEquilibrium) -> str:
     return ""
 
 
+def _in_box(
+    scenario: Scenario, ranges: tuple[NetworkRange, ...], worst: Worst, verdict: NetworkVerdict
+) -> tuple[NetworkVerdict, NetworkBox]:
+    """Verdict of the worst point with what other points have, and the box with what is proved in it."""
+    proof = BoxProof(
+        False, None, "it has unstable points" if not worst.absent else "it has points without an equilibrium"
+    )
+    status = verdict.status
+    if status in (Status.ADMISSIBLE, Status.STABLE):
+        proof = box_proof(scenario, ranges, worst)
+    held = worst.phase_rad >= radians(MIN_PHASE_DEG) and worst.lower <= 1.0 / MIN_FACTOR
+    if status is Status.ADMISSIBLE and not held:
+        status = Status.STABLE
+    box = NetworkBox(
+        ranges=tuple(
+            CertifiedRange(kind=r.kind, name=r.name, low=r.low, high=r.high, worst=worst.at[r.changed]) for r in ranges
+        ),
+        points=worst.points,
+        phase_margin_deg=degrees(worst.phase_rad),
+        proved=proof.rule,
+        gain_margin_db_proved=None if proof.factor is None else decibel(proof.factor),
+        why_not=proof.why_not,
+    )
+    notes = (f"between the {box.points} points nothing is proved: {box.why_not}",) if box.why_not else ()
+    return replace(verdict, status=status, warnings=(*verdict.warnings, *notes)), box
+
+
 def _verdict(found: CertifiedNetwork, loop: NetworkLoop) -> tuple[NetworkVerdict, dict[int, float]]:
+    """Verdict at a point, and gain margins of single laws by the link's place."""
     scan = scanned(loop)
     limits = limits_of(scan)
     stable = limits.unstable == 0
     decides = limits.upper if stable else limits.lower
     proved = proved_margins(loop, limits) if stable and loop.exact else (None, None, None)
-    alone = alone_margins(scan) if stable else {}
     margins = NetworkMargins(
         stable=stable,
         unstable_poles=limits.unstable,
@@ -215,50 +223,33 @@ def _verdict(found: CertifiedNetwork, loop: NetworkLoop) -> tuple[NetworkVerdict
         disk_margin=multiloop_disk_margin(loop.at, scan.angles, scan.matrices) if stable else 0.0,
         crossing_rad_s=None if decides is None else decides.angle / loop.epoch,
     )
-    warnings = (*_about(loop, limits), *_notes(found, loop))
-    method = "sampled" if loop.sampled else "continuous" if loop.exact else "approximate"
-    verdict = NetworkVerdict(
-        status=_status(loop, limits, margins), method=method, margins=margins, warnings=tuple(dict.fromkeys(warnings))
-    )
-    return verdict, alone
-
-
-def _infeasible(found: CertifiedNetwork, absent: str) -> NetworkVerdict:
-    return NetworkVerdict(status=Status.INFEASIBLE, method="none", margins=None, warnings=(absent,))
-
-
-def _status(loop: NetworkLoop, limits: Limits, margins: NetworkMargins) -> Status:
-    if limits.unstable:
-        return Status.UNSTABLE
-    gain = margins.gain_margin_db_proved if loop.exact else margins.gain_margin_db
-    phase = margins.phase_margin_deg_proved if loop.exact else margins.phase_margin_deg
-    held = (gain is None or gain >= MIN_GAIN_DB) and (phase or 0.0) >= MIN_PHASE_DEG
+    warnings = []
     if loop.exact:
-        held = held and avoids_zero(loop.disc, Box(gain=(1.0 / MIN_FACTOR, 1.0)))
+        gain, phase = margins.gain_margin_db_proved, margins.phase_margin_deg_proved
     else:
-        held = held and (limits.lower is None or limits.lower.gain <= 1.0 / MIN_FACTOR)
-    return Status.ADMISSIBLE if held else Status.STABLE
-
-
-def _about(loop: NetworkLoop, limits: Limits) -> list[str]:
-    """Cautions: parts of this loop that aren't exact."""
-    if loop.exact:
-        return []
-    decides = limits.upper or limits.lower
-    share = 0.0 if decides is None else loop.aliased(decides.angle)
-    return [
-        "the laws act at intervals that differ: each is taken with its hold and its own interval, without the aliases "
-        f"of sampling, which are {share:.1%} of the response at the limit; nothing is proved"
-    ]
-
-
-def _notes(found: CertifiedNetwork, loop: NetworkLoop) -> list[str]:
+        gain, phase = margins.gain_margin_db, margins.phase_margin_deg
+        decides = limits.upper or limits.lower
+        share = 0.0 if decides is None else loop.aliased(decides.angle)
+        warnings.append(
+            "the laws act at intervals that differ: each is taken with its hold and its own interval, without the "
+            f"aliases of sampling, which are {share:.1%} of the response at the limit; nothing is proved"
+        )
+    status = Status.UNSTABLE
+    if stable:
+        held = (gain is None or gain >= MIN_GAIN_DB) and (phase or 0.0) >= MIN_PHASE_DEG
+        if loop.exact:
+            held = held and avoids_zero(loop.disc, gain=(1.0 / MIN_FACTOR, 1.0))
+        else:
+            held = held and (limits.lower is None or limits.lower.gain <= 1.0 / MIN_FACTOR)
+        status = Status.ADMISSIBLE if held else Status.STABLE
     laws = [found.laws[k] for k in loop.equilibrium.marking]
-    notes = [note for law in laws if law is not None for note in law.notes]
+    warnings += [note for law in laws if law is not None for note in law.notes]
     full = [found.network.links[k].name for k in loop.equilibrium.order if loop.equilibrium.outputs[k] == 0.0]
     if full:
-        notes.append(f"{', '.join(full)}: full without a mark; what reaches its law's target is not in the loop")
-    return notes
+        warnings.append(f"{', '.join(full)}: full without a mark; what reaches its law's target is not in the loop")
+    method = "sampled" if loop.sampled else "continuous" if loop.exact else "approximate"
+    verdict = NetworkVerdict(status=status, method=method, margins=margins, warnings=tuple(dict.fromkeys(warnings)))
+    return verdict, alone_margins(scan) if stable else {}
 
 
 def _links(

@@ -1,4 +1,12 @@
-"""Margins of the loop that all laws of a network close: limits of gain and phase, with their proofs."""
+"""Margins of the loop that all laws of a network close: limits of gain and phase, their proofs, and their picture.
+
+A common factor k of all gains takes the loop to its limit where an eigenvalue of L is −1/k, a common phase where one of
+modulus 1 is turned to −1. Both are crossings of eigenvalues that are followed over the angle, found on a grid and
+refined. The number of unstable poles is counted apart from them, by the turns of two determinants around 0: that of
+the queues alone, without any law, whose turns give the open loop's unstable poles, and det(1 + k L), whose turns are
+the difference (`netctrl.plants.queue_networks.bounded` and `bounded`). With a proof, turns are counted through discs
+between whose centres the determinant can't be 0.
+"""
 
 from __future__ import annotations
 
@@ -9,24 +17,45 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.frequency.matrix.crossings import Crossing, Locus, gain_crossovers, locus, negative_real, scan_angles
-from netctrl.frequency.matrix.proofs import Box, Discs, gain_without_zero, half_turns, whole
+from netctrl.certificates.networks.record import NetworkCertificate
+from netctrl.certificates.networks.scenario import Changed, network_of
+from netctrl.errors import InvalidValue
+from netctrl.frequency.matrix import (
+    Crossing,
+    Locus,
+    avoids_zero,
+    gain_crossovers,
+    greatest_held,
+    half_turns,
+    locus,
+    negative_real,
+    scan_angles,
+    whole,
+)
 from netctrl.frequency.records import decibel
-from netctrl.plants.queue_networks.alone import queues_alone
-from netctrl.plants.queue_networks.bounded import NetworkLoop
+from netctrl.plants.queue_networks.bounded import NetworkLoop, queues_alone
+from netctrl.plants.queue_networks.equilibrium import network_equilibrium
+from netctrl.scenario.scenario import Scenario
 
-__all__ = ["GAIN_CAP", "Limits", "Scan", "alone_margins", "covered", "limits_of", "proved_margins", "scanned"]
+__all__ = [
+    "GAIN_CAP",
+    "Eigenloci",
+    "Limits",
+    "Scan",
+    "alone_margins",
+    "covered",
+    "eigenloci",
+    "limits_of",
+    "proved_margins",
+    "scanned",
+]
 
 GAIN_CAP = 1e3
 """Factor of the gains up to which crossings are looked for: 60 dB."""
 _TAIL = 0.25
 """Bound of the response beyond the angles that are looked at, where laws act in continuous time."""
-
-
 _EVEN = 400
 """Angles at which turns are counted without a proof."""
-
-
 _REFINED, _FEW = 60, 4
 """Steps by which crossings are refined, to rounding or to some 1e-5."""
 
@@ -51,14 +80,13 @@ def covered(loop: NetworkLoop) -> NetworkLoop:
     if loop.sampled:
         return loop
     loop = replace(loop, continuous_s=2.0 * max(group.trip for group in loop.groups))
-    while (tail := loop.beyond()) > _TAIL or 2.0 * tail * min(_least_gain(loop), GAIN_CAP) > 1.0:
+    while True:
+        tail = loop.beyond()
+        if tail <= _TAIL:
+            gains = (each.gain for each in _crossings(scanned(loop).locus()) if each.gain > 1.0)
+            if 2.0 * tail * min(min(gains, default=GAIN_CAP), GAIN_CAP) <= 1.0:
+                return loop
         loop = replace(loop, continuous_s=0.5 * loop.continuous_s)
-    return loop
-
-
-def _least_gain(loop: NetworkLoop) -> float:
-    """Least gain above 1 that is found."""
-    return min((each.gain for each in _crossings(scanned(loop).locus()) if each.gain > 1.0), default=GAIN_CAP)
 
 
 class Scan(NamedTuple):
@@ -87,15 +115,8 @@ def scanned(loop: NetworkLoop) -> Scan:
     return Scan(loop, angles, loop.at(angles))
 
 
-def _turns_on_a_grid(discs: Discs) -> float:
-    """Change of a function's argument from the angle 0 to pi, in units of pi, without a proof."""
-    points = np.zeros((_EVEN, 3))
-    points[:, 0], points[:, 1] = np.linspace(0.0, pi, _EVEN), 1.0
-    values, _ = discs(points, np.zeros_like(points))
-    return _half_turns(values)
-
-
 def _half_turns(values: np.ndarray) -> float:
+    """Change of the argument along values, in units of pi."""
     return float(np.angle(values[1:] / values[:-1]).sum() / pi)
 
 
@@ -110,7 +131,13 @@ def limits_of(scan: Scan, *, proved: bool = True) -> Limits:
     """
     loop = scan.loop
     alone = queues_alone(loop)
-    poles = whole(-((half_turns(alone.disc, (0.0, pi)) if proved else _turns_on_a_grid(alone.disc)) + alone.rest))
+    if proved:
+        turns = half_turns(alone.disc, (0.0, pi))
+    else:
+        points = np.zeros((_EVEN, 3))
+        points[:, 0], points[:, 1] = np.linspace(0.0, pi, _EVEN), 1.0
+        turns = _half_turns(alone.disc(points, np.zeros_like(points))[0])
+    poles = whole(-(turns + alone.rest))
 
     def unstable(gain: float) -> int:
         turns = half_turns(loop.disc, (0.0, pi), gain) if proved else scan.half_turns(gain)
@@ -135,7 +162,7 @@ def proved_margins(loop: NetworkLoop, limits: Limits) -> tuple[float, float | No
 
     def gain(some: NetworkLoop) -> float:
         attained = GAIN_CAP if limits.upper is None else limits.upper.gain
-        return gain_without_zero(some.disc, attained, lambda value: Box(gain=(1.0, value)), 1.0)
+        return greatest_held(lambda value: avoids_zero(some.disc, gain=(1.0, value)), attained, 1.0)
 
     anyhow = None
     if loop.sampled and len(loop.laws) > 1:
@@ -143,7 +170,7 @@ def proved_margins(loop: NetworkLoop, limits: Limits) -> tuple[float, float | No
     # What holds for any instants holds for those that are the same.
     close = anyhow is not None and limits.upper is not None and anyhow > 1.0 + 0.995 * (limits.upper.gain - 1.0)
     same = anyhow if anyhow is not None and close else gain(loop)
-    phase = gain_without_zero(loop.disc, limits.phase_rad, lambda value: Box(phase=(-value, value)), 0.0)
+    phase = greatest_held(lambda value: avoids_zero(loop.disc, phase=(-value, value)), limits.phase_rad, 0.0)
     return decibel(same), None if anyhow is None else decibel(anyhow), degrees(phase)
 
 
@@ -162,3 +189,40 @@ def alone_margins(scan: Scan) -> dict[int, float]:
         curves = locus(single, scan.angles, opened(scan.matrices), real_end=loop.sampled)
         found[place] = min((each.gain for each in negative_real(curves) if each.gain > 1.0), default=inf)
     return found
+
+
+class Eigenloci(NamedTuple):
+    """Eigenvalues of the matrix response L of a network's laws."""
+
+    rad_per_s: np.ndarray
+    """Frequencies, (n,)."""
+    curves: np.ndarray
+    """Complex eigenvalues, (n, S); each column follows one of them."""
+    crossings: tuple[complex, ...]
+    """Eigenvalues on the negative real axis."""
+
+
+def eigenloci(scenario: Scenario, found: NetworkCertificate) -> Eigenloci:
+    """Eigenvalues of a certificate's loop, of a box at its worst point.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Of the certificate.
+    found : NetworkCertificate
+
+    Raises
+    ------
+    InvalidValue
+        A certificate without an equilibrium.
+    """
+    if found.certificate.margins is None:
+        raise InvalidValue("plot", found.certificate.status.value, "a certificate with an equilibrium")
+    changed: dict[Changed, float] = {}
+    for group in found.flows:
+        changed["rtt", group.name], changed["flows", group.name] = group.rtt_s, group.flows
+    for link in found.links:
+        changed["capacity", link.name] = link.capacity_bit_per_s
+    scan = scanned(covered(NetworkLoop(network_equilibrium(network_of(scenario, changed).network))))
+    locus = scan.locus()
+    return Eigenloci(scan.angles / scan.loop.epoch, locus.curves, tuple(each.value for each in negative_real(locus)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Literal
 
-from netctrl.certificates.record import CertifiedLaw
+from netctrl.certificates.record import ANSWERS, CertifiedLaw
 from netctrl.errors import Status
 from netctrl.model.io.display import html_table
 from netctrl.model.io.provenance import Provenance
@@ -189,38 +189,35 @@ class NetworkCertificate(FileRecord, frozen=True):
     @property
     def verdict(self) -> str:
         """Whether the network is stable, in one sentence."""
-        answer = {
-            Status.ADMISSIBLE: "holds",
-            Status.STABLE: "stable, but with less than 6 dB or 30 degrees",
-            Status.UNSTABLE: "unstable",
-            Status.INFEASIBLE: "no equilibrium",
-        }[self.certificate.status]
+        status, box = self.certificate.status, self.box
         about = " (approximately: the laws' intervals differ)" if self.certificate.method == "approximate" else ""
         marking = [link.name for link in self.links if link.state == "marks"]
         where = f" with bottlenecks {', '.join(marking)}" if marking else ""
-        return f"{self.name}{where}: {answer}{about}{self._between}"
-
-    @property
-    def _between(self) -> str:
-        """Knowledge between the points of a box, in words."""
-        if self.box is None or self.certificate.status not in (Status.ADMISSIBLE, Status.STABLE):
-            return ""
-        if self.box.proved or (self.box.gain_margin_db_proved is not None and self.certificate.status is Status.STABLE):
-            return ", proved at every point of the box"
-        return f" at the {self.box.points} points of the box that were looked at, not proved between them"
+        between = ""
+        if box is not None and status in (Status.ADMISSIBLE, Status.STABLE):
+            proved = box.proved or (box.gain_margin_db_proved is not None and status is Status.STABLE)
+            between = f" at the {box.points} points of the box that were looked at, not proved between them"
+            between = ", proved at every point of the box" if proved else between
+        return f"{self.name}{where}: {ANSWERS[status]}{about}{between}"
 
     @property
     def rows(self) -> list[tuple[str, str]]:
         """(name, text) of what people read."""
-        rows = [(f"link {link.name}", _link_text(link)) for link in self.links]
-        rows += [(f"flows {group.name}", _flows_text(group)) for group in self.flows]
-        if self.box is not None:
-            rows = [*_box_rows(self.box), *rows]
-        found = self.certificate.margins
-        if found is not None:
+        rows = [] if self.box is None else _box_rows(self.box)
+        rows += [(f"link {link.name}", _link_text(link)) for link in self.links]
+        for group in self.flows:
+            text = f"{group.flows:g} {group.sender} over {', '.join(group.path)}: windows {group.window_packets:.4g}, "
+            rows.append(
+                (f"flows {group.name}", f"{text}{_seconds(group.round_trip_s)}, marked {group.probability:.3g}")
+            )
+        if (found := self.certificate.margins) is not None:
             rows += _margin_rows(found)
-        if self.reach is not None:
-            rows.append(("keeps 6 dB", _reach_text(self.reach)))
+        if (reach := self.reach) is not None:
+            text = "not here"
+            if reach.rtt_factor is not None and reach.flows_divisor is not None:
+                text = f"with all round-trip times up to {reach.rtt_factor:.3g} times as long, or all numbers of flows "
+                text += f"down to 1/{reach.flows_divisor:.3g}"
+            rows.append(("keeps 6 dB", text))
         return rows
 
     def _repr_html_(self) -> str:
@@ -240,24 +237,19 @@ def read_network_certificate(path: str | os.PathLike[str]) -> NetworkCertificate
     )
 
 
+def _seconds(value: float) -> str:
+    return format_quantity(float(f"{value:.4g}"), "s")
+
+
 def _link_text(link: CertifiedLink) -> str:
-    law = "no law" if link.law is None else link.law.name
-    rate = format_quantity(link.capacity_bit_per_s, "bit/s")
+    what = f"{'no law' if link.law is None else link.law.name} at {format_quantity(link.capacity_bit_per_s, 'bit/s')}"
     if link.state == "idle":
-        return f"{law} at {rate}, idle: {link.load:.3g} of its rate"
-    delay = format_quantity(float(f"{link.queue_delay_s:.4g}"), "s")
+        return f"{what}, idle: {link.load:.3g} of its rate"
+    what = f"{what}, {_seconds(link.queue_delay_s)} of queue"
     if link.state == "full":
-        return f"{law} at {rate}, {delay} of queue, too little to mark"
+        return f"{what}, too little to mark"
     alone = "" if link.gain_margin_db is None else f", gain margin alone {link.gain_margin_db:.2f} dB"
-    return f"{law} at {rate}, {delay} of queue, output {link.output:.4g}{alone}"
-
-
-def _flows_text(group: CertifiedFlows) -> str:
-    trip = format_quantity(float(f"{group.round_trip_s:.4g}"), "s")
-    return (
-        f"{group.flows:g} {group.sender} over {', '.join(group.path)}: windows {group.window_packets:.4g}, {trip}, "
-        f"marked {group.probability:.3g}"
-    )
+    return f"{what}, output {link.output:.4g}{alone}"
 
 
 def _box_rows(box: NetworkBox) -> list[tuple[str, str]]:
@@ -273,15 +265,6 @@ def _box_rows(box: NetworkBox) -> list[tuple[str, str]]:
     gain = "" if box.gain_margin_db_proved is None else f"gain margin {box.gain_margin_db_proved:.2f} dB (proved), "
     texts.append(f"{gain}phase margin {box.phase_margin_deg:.1f} degrees at {box.points} points")
     return [("box" if k == 0 else "", text) for k, text in enumerate(texts)]
-
-
-def _reach_text(reach: NetworkReach) -> str:
-    if reach.rtt_factor is None or reach.flows_divisor is None:
-        return "not here"
-    return (
-        f"with all round-trip times up to {reach.rtt_factor:.3g} times as long, or all numbers of flows down to "
-        f"1/{reach.flows_divisor:.3g}"
-    )
 
 
 def _margin_rows(found: NetworkMargins) -> list[tuple[str, str]]:

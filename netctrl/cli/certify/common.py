@@ -36,7 +36,7 @@ from netctrl.units import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from netctrl.certificates.ecn.subjects import EcnSubject
+    from netctrl.certificates.ecn import EcnSubject
     from netctrl.certificates.record import QueueCertificate
     from netctrl.certificates.subject import Subject
     from netctrl.model.law import QueueLaw
@@ -215,7 +215,7 @@ def engines_of(text: str | None) -> tuple[str, ...]:
     """Models of `--check`, by default the fluid; else InvalidValue."""
     if text is None:
         return ("fluid",)
-    from netctrl.checks.check import checked_engines
+    from netctrl.checks import checked_engines
 
     return checked_engines([part.strip() for part in text.split(",")])
 
@@ -268,8 +268,8 @@ def _ns3(law: QueueLaw) -> dict[str, str] | None:
 
 
 def _map(law: Subject | EcnSubject, found: QueueCertificate) -> Figure:
-    from netctrl.certificates.ecn.subjects import EcnSubject
-    from netctrl.certificates.map import margin_map
+    from netctrl.certificates.ecn import EcnSubject
+    from netctrl.certificates.search import margin_map
     from netctrl.plotting.certificates import margin_figure
 
     if isinstance(law, EcnSubject):

@@ -132,7 +132,7 @@ def _read(argument: str, text: str | None, parse: Callable[[str], float], takes:
 
 
 def _figure(scenario: Scenario, found: NetworkCertificate) -> Figure:
-    from netctrl.certificates.networks.loci import eigenloci
+    from netctrl.certificates.networks.margins import eigenloci
     from netctrl.plotting.certificates import eigenloci_figure
 
     return eigenloci_figure(found, eigenloci(scenario, found))

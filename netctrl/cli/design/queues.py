@@ -252,7 +252,7 @@ def _beside_shipped(
     """The design with its figures beside those of the shipped gains, and why an engine has none."""
     import msgspec
 
-    from netctrl.checks.figures import gains_figures
+    from netctrl.checks.engines import gains_figures
     from netctrl.design.queue.pi_search import PI_LAWS
 
     make, law = PI_LAWS[design.law.name], design.law

@@ -87,8 +87,8 @@ def _targets(case: Case, result: Any) -> list[tuple[str, float, float]]:
     if not isinstance(case.design, ArcDesign):
         return []
     return [
-        (link.id, link.queue.target_utilization, came.utilization)
-        for link, came in zip(result.scenario.links, result.summary().links, strict=True)
+        (link.id, link.queue.target_utilization, result["utilization", link.id])
+        for link in result.scenario.links
         if isinstance(link.queue, ArcQueue)
     ]
 
@@ -103,11 +103,11 @@ def _table(case: Case, result: Any) -> tuple[str, list[tuple[str, str]]]:
 
 def _json(case: Case, result: Any) -> str:
     from netctrl.scenario.access.plan import AccessLinkTracking
-    from netctrl.scenario.tcp_aqm.result import SimulationResult
 
     more: dict[str, Any] = {}
-    if isinstance(result, SimulationResult):
-        more["target_utilization"] = {name: target for name, target, _ in _targets(case, result)}
+    targets = _targets(case, result)
+    if targets:
+        more["target_utilization"] = {name: target for name, target, _ in targets}
     elif isinstance(result, AccessLinkTracking):
         more["infeasible_s"] = result.infeasible()
     return json_text(result, **more)

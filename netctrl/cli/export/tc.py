@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from netctrl.cli.app import invocation, report, say
+from netctrl.cli.app import as_json, invocation, report, say
 from netctrl.errors import FileError, InvalidValue, NoAdmissibleDesign, any_of
 from netctrl.model.io.fields import one_of
 from netctrl.units import parse_count, parse_rate, parse_size
@@ -71,7 +71,7 @@ def export_tc(job: TcJob, json: bool) -> int:
         "notes": made.notes,
         "provenance": origin,
     }
-    text = _json(content)
+    text = as_json(content)
     folder = _written(job.output, {**made.files, SUMMARY: text})
     if json:
         return say(text)
@@ -295,12 +295,6 @@ def _next(name: str, folder: Path) -> str:
         ".tc": f"tc -batch {path}",
     }
     return next(command for ending, command in commands.items() if name.endswith(ending))
-
-
-def _json(content: dict[str, Any]) -> str:
-    import msgspec
-
-    return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"
 
 
 def _written(output: str, files: dict[str, str]) -> Path:

@@ -7,9 +7,11 @@ import os
 from typing import TYPE_CHECKING, Annotated
 
 from netctrl.cli.app import GOOD, option, positional, report, say
-from netctrl.cli.linux.common import AGENT_FOLDER, DEFAULT_FOLDER, LOG, RUNTIME_DIR, STATE_DIR, logged, stoppable
+from netctrl.cli.design.common import read
+from netctrl.cli.linux.common import LOG, RUNTIME_DIR, STATE_DIR, logged, stoppable
 from netctrl.cli.linux.unit import UNIT, USER
 from netctrl.errors import FileError, InvalidValue
+from netctrl.linux.state_files import AGENT_FOLDER, STATE_FOLDER
 from netctrl.units import DURATION_TAKES, format_quantity, parse_duration
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ def agent(
     unit: Annotated[bool, UNIT] = False,
     realtime: Annotated[bool, option("", "with --unit: real-time priority, for busy machines")] = False,
     user: Annotated[str, USER] = "netctrl",
-    state_dir: Annotated[str, STATE_DIR] = DEFAULT_FOLDER,
+    state_dir: Annotated[str, STATE_DIR] = STATE_FOLDER,
     runtime_dir: Annotated[str, RUNTIME_DIR] = AGENT_FOLDER,
     log: Annotated[str | None, LOG] = None,
 ) -> int:
@@ -40,7 +42,7 @@ def agent(
     """
     from netctrl.linux.export.agent import read_agent_config
 
-    seconds = None if duration is None else _duration(duration)
+    seconds = None if duration is None else read("duration", duration, parse_duration, DURATION_TAKES)
     found = read_agent_config(config)
     if unit:
         from netctrl.cli.linux.unit import program
@@ -83,10 +85,3 @@ def _shown(config: AgentConfig, base_rates: tuple[float, ...]) -> str:
         (f"peer {peer.name}", f"{peer.address} port {peer.port}: {', '.join(peer.links)}") for peer in config.peers
     ]
     return report(f"Agent {config.name} could start", rows, [f"as user {os.geteuid()}; nothing was changed"])
-
-
-def _duration(text: str) -> float:
-    try:
-        return parse_duration(text)
-    except ValueError:
-        raise InvalidValue("duration", text, DURATION_TAKES) from None

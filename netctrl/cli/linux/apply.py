@@ -6,28 +6,27 @@ import logging
 from typing import TYPE_CHECKING, Annotated
 
 from netctrl.cli.app import GOOD, option, say
+from netctrl.cli.design.common import read
 from netctrl.cli.linux.common import (
-    DEFAULT_FOLDER,
     LOG,
     PLAN,
     REPLACE,
     STATE_DIR,
     Stop,
     Stopped,
-    as_json,
     logged,
     planned,
+    show,
     stoppable,
-    table,
 )
 from netctrl.cli.linux.unit import UNIT
-from netctrl.errors import InvalidValue, NetctrlError
+from netctrl.errors import NetctrlError
 from netctrl.linux.queues.log import event
+from netctrl.linux.state_files import STATE_FOLDER
 from netctrl.units import DURATION_TAKES, parse_duration
 
 if TYPE_CHECKING:
     from netctrl.linux.queues.apply import Applied
-    from netctrl.linux.queues.plan import Plan
 
 __all__ = ["apply", "confirm"]
 
@@ -46,7 +45,7 @@ def apply(
         option("TIME", "restore the previous queues unless `confirm` or the Enter key confirms in time"),
     ] = None,
     unit: Annotated[bool, UNIT] = False,
-    state_dir: Annotated[str, STATE_DIR] = DEFAULT_FOLDER,
+    state_dir: Annotated[str, STATE_DIR] = STATE_FOLDER,
     log: Annotated[str | None, LOG] = None,
     json: Annotated[bool, option("", "print the plan as one JSON object and nothing else")] = False,
 ) -> int:
@@ -57,7 +56,7 @@ def apply(
     netctrl linux apply router/arc.plan.json --dry-run
     netctrl linux apply router/arc.plan.json --confirm-within 60s
     """
-    seconds = None if confirm_within is None else _duration(confirm_within)
+    seconds = None if confirm_within is None else read("confirm_within", confirm_within, parse_duration, DURATION_TAKES)
     if unit:
         from netctrl.cli.linux.unit import program
         from netctrl.linux.export.records import read_queue_plan
@@ -66,7 +65,7 @@ def apply(
         desired = read_queue_plan(file)
         return say(apply_unit(desired, program(file, "root"), replace=replace, state_dir=state_dir))
     if dry_run:
-        return _show(planned(file, replace), "what `apply` would change; nothing was changed", json)
+        return show(planned(file, replace), "what `apply` would change; nothing was changed", json)
 
     from netctrl.linux.queues.apply import applied
     from netctrl.linux.queues.restore import recover_stale
@@ -75,7 +74,7 @@ def apply(
         recover_stale(state_dir)
         found = planned(file, replace)
         with applied(found, folder=state_dir, replace=replace, phases=stop.between) as made:
-            _show(found, "applied", json)
+            show(found, "applied", json)
             if seconds is not None:
                 _wait_for_confirmation(made, stop, seconds)
             if hold:
@@ -86,7 +85,7 @@ def apply(
     return GOOD
 
 
-def confirm(*, state_dir: Annotated[str, STATE_DIR] = DEFAULT_FOLDER) -> int:
+def confirm(*, state_dir: Annotated[str, STATE_DIR] = STATE_FOLDER) -> int:
     """Confirms the changes of `apply --confirm-within`, and waits until that process has noticed.
 
     Examples
@@ -115,13 +114,9 @@ def _phase(store) -> str | None:
     return None if record is None else record.phase
 
 
-def _show(found: Plan, title: str, json: bool) -> int:
-    return say(as_json({"plan": found.desired, "entries": found.entries}) if json else table(found, title))
-
-
 def _where(made: Applied) -> str:
     folder = str(made.store.folder)
-    return "" if folder == DEFAULT_FOLDER else f" --state-dir {folder}"
+    return "" if folder == STATE_FOLDER else f" --state-dir {folder}"
 
 
 def _wait_for_confirmation(made: Applied, stop: Stop, seconds: float) -> None:
@@ -149,10 +144,3 @@ def _hold(made: Applied, stop: Stop) -> None:
                 event("watchdog-gone", logging.WARNING, why=why)
     except Stopped:
         event("stopping", plan=made.record.plan, signal=stop.number)
-
-
-def _duration(text: str) -> float:
-    try:
-        return parse_duration(text)
-    except ValueError:
-        raise InvalidValue("confirm_within", text, DURATION_TAKES) from None

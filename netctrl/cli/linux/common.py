@@ -9,17 +9,15 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from netctrl.cli.app import check_places, option, positional, report
+from netctrl.cli.app import as_json, check_places, option, positional, report, say
 from netctrl.errors import NetctrlError
 
 if TYPE_CHECKING:
     from netctrl.linux.queues.plan import Plan
 
 __all__ = [
-    "AGENT_FOLDER",
-    "DEFAULT_FOLDER",
     "LOG",
     "OPTIONS",
     "PLAN",
@@ -28,15 +26,12 @@ __all__ = [
     "STATE_DIR",
     "Stop",
     "Stopped",
-    "as_json",
     "logged",
     "planned",
+    "show",
     "stoppable",
-    "table",
 ]
 
-DEFAULT_FOLDER = "/run/netctrl"
-AGENT_FOLDER = "/run/netctrl-agents"
 PLAN = positional("PLAN", "a file of desired queues (netctrl.linux/1)")
 REPLACE = option("", "replace a root queue made by others; it is restored at the end")
 STATE_DIR = option("DIR", "folder of the record of owned queues, the same for all commands")
@@ -134,13 +129,8 @@ def planned(path: str, replace: bool) -> Plan:
         return plan_queues(socket, desired, replace=replace)
 
 
-def table(plan: Plan, title: str, notes: tuple[str, ...] = ()) -> str:
-    """The plan as a table."""
-    return report(f"{plan.desired.name}: {title}", plan.rows(), notes)
-
-
-def as_json(content: Any) -> str:
-    """One JSON object that ends with a newline."""
-    import msgspec
-
-    return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"
+def show(plan: Plan, title: str, json: bool) -> int:
+    """Print the plan, as a table or as JSON."""
+    if json:
+        return say(as_json({"plan": plan.desired, "entries": plan.entries}))
+    return say(report(f"{plan.desired.name}: {title}", plan.rows()))

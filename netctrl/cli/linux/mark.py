@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from netctrl.cli.app import option, positional, report, say
-from netctrl.cli.linux.common import LOG, as_json, logged, stoppable
+from netctrl.cli.app import as_json, option, positional, report, say
+from netctrl.cli.design.common import read
+from netctrl.cli.linux.common import LOG, Stopped, logged, stoppable
 from netctrl.cli.linux.unit import UNIT, USER
-from netctrl.errors import InvalidValue
 from netctrl.units import BITS_PER_BYTE, DURATION_TAKES, format_quantity, parse_duration
 
 if TYPE_CHECKING:
@@ -64,15 +64,11 @@ def mark(
     netctrl linux mark router/arc.marking.json
     netctrl linux mark router/arc.marking.json --duration 60s --json
     """
-    from netctrl.cli.linux.common import Stopped
     from netctrl.linux.export.marking import read_marking_config
     from netctrl.linux.marking.arc_daemon import mark as run
     from netctrl.linux.queues.log import event
 
-    try:
-        seconds = None if duration is None else parse_duration(duration)
-    except ValueError:
-        raise InvalidValue("duration", duration, DURATION_TAKES) from None
+    seconds = None if duration is None else read("duration", duration, parse_duration, DURATION_TAKES)
     config, sums = read_marking_config(file), _Sums()
     if unit:
         from netctrl.cli.linux.unit import program

@@ -5,14 +5,13 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
-from netctrl.cli.app import option, positional, report, say
+from netctrl.cli.app import as_json, option, positional, report, say
 from netctrl.cli.design.common import read
-from netctrl.cli.linux.common import as_json
 from netctrl.errors import InvalidValue
 from netctrl.units import BITS_PER_BYTE, DURATION_TAKES, RATE_TAKES, format_quantity, parse_duration, parse_rate
 
 if TYPE_CHECKING:
-    from netctrl.linux.testbed.traffic import TcpRun
+    from netctrl.linux.pacing.transfer import TcpRun
     from netctrl.model.law import PacingLaw
 
 __all__ = ["pace"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from netctrl.cli.app import option, say
-from netctrl.cli.linux.common import PLAN, REPLACE, as_json, planned, table
+from netctrl.cli.app import option
+from netctrl.cli.linux.common import PLAN, REPLACE, planned, show
 
 __all__ = ["plan"]
 
@@ -24,7 +24,4 @@ def plan(
     netctrl linux plan router/arc.plan.json
     netctrl linux plan router/arc.plan.json --json
     """
-    found = planned(file, replace)
-    if json:
-        return say(as_json({"plan": found.desired, "entries": found.entries}))
-    return say(table(found, "what `apply` would change; nothing was changed"))
+    return show(planned(file, replace), "what `apply` would change; nothing was changed", json)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Annotated
 
 from netctrl.cli.app import report, say
-from netctrl.cli.linux.common import DEFAULT_FOLDER, LOG, STATE_DIR, logged
+from netctrl.cli.linux.common import LOG, STATE_DIR, logged
+from netctrl.linux.state_files import STATE_FOLDER
 
 __all__ = ["restore"]
 
 
 def restore(
     *,
-    state_dir: Annotated[str, STATE_DIR] = DEFAULT_FOLDER,
+    state_dir: Annotated[str, STATE_DIR] = STATE_FOLDER,
     log: Annotated[str | None, LOG] = None,
 ) -> int:
     """Restores the queues that the record lists.

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from netctrl.cli.app import answer, option, report, say
-from netctrl.cli.linux.common import DEFAULT_FOLDER, STATE_DIR, as_json
+from netctrl.cli.app import answer, as_json, option, report, say
+from netctrl.cli.linux.common import STATE_DIR
+from netctrl.linux.state_files import STATE_FOLDER
 
 if TYPE_CHECKING:
     from netctrl.linux.kernel.netlink import RouteSocket
@@ -18,7 +19,7 @@ __all__ = ["status"]
 
 def status(
     *,
-    state_dir: Annotated[str, STATE_DIR] = DEFAULT_FOLDER,
+    state_dir: Annotated[str, STATE_DIR] = STATE_FOLDER,
     json: Annotated[bool, option("", "print one JSON object and nothing else")] = False,
 ) -> int:
     """Lists netctrl's queues here, the process that owns them, and their counters.

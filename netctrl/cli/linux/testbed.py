@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
-from netctrl.cli.app import GOOD, option, positional, report, say
+from netctrl.cli.app import GOOD, as_json, option, positional, report, say
 from netctrl.cli.design.common import read
-from netctrl.cli.linux.common import Stopped, as_json, stoppable
+from netctrl.cli.linux.common import Stopped, stoppable
 from netctrl.cli.names import NetworkName
 from netctrl.errors import InvalidValue
 from netctrl.units import (
@@ -49,7 +49,7 @@ def testbed(
     netctrl linux testbed abilene --dry-run
     netctrl linux testbed three-in-a-row --for 10s
     """
-    from netctrl.linux.testbed.namespace import clean_leftovers
+    from netctrl.linux.testbed.names import clean_leftovers
 
     if clean:
         found = list(clean_leftovers())

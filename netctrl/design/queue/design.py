@@ -17,10 +17,9 @@ import msgspec
 
 from netctrl.certificates.box import Box, Where
 from netctrl.certificates.certify import certify, check_parameters, described
-from netctrl.certificates.loops import box_loops
+from netctrl.certificates.loops import LINUX_SENDERS, box_loops, judged_box
 from netctrl.certificates.record import CERTIFICATE_SCHEMA, QueueCertificate
 from netctrl.certificates.red import RED_SUBJECTS
-from netctrl.certificates.senders import LINUX_SENDERS, judged_box, with_senders
 from netctrl.certificates.subject import PiSubject, Subject
 from netctrl.certificates.verdict import absent, least_looked_at
 from netctrl.design.queue.pi_search import PI_LAWS, fastest, steadiest, target_steps
@@ -129,7 +128,7 @@ def queue_design(
     box = judged_box(_any_law(law, given), **where)
     curved = where.get("senders") is None and CUBIC.name in box.inputs.senders
     if curved:  # its proofs take minutes
-        box = with_senders(box, LINUX_SENDERS)
+        box = box.with_senders(*LINUX_SENDERS)
     inputs = QueueInputs(law=law, objective=objective, least_disk_margin=least, parameters=given, box=box.inputs)
     made, proof = _searched(law, given, box, least)
     subject = law_of(law, made)
@@ -275,7 +274,7 @@ def _agreed(law: str, propose: Any, box: Box, least: float | None) -> tuple[dict
 
 def _about_cubic(subject: Subject, box: Box) -> tuple[str, ...]:
     """Warning of a design for Linux's senders in whose box Cubic's own curve is in play."""
-    cubic = with_senders(box, (CUBIC.name,))
+    cubic = box.with_senders(CUBIC.name)
     found = least_looked_at(box_loops(subject, cubic), cubic)
     return (
         f"Cubic's own curve is in play: cubic has {decibel(found.factor):.2f} dB at the box's corners, without proof; "

@@ -29,10 +29,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from netctrl.certificates.box import MIN_WINDOW, Box, Ends, box_of
+from netctrl.certificates.box import MIN_WINDOW, Box, Ends, Point, axes, box_of, spread_points
 from netctrl.certificates.certify import certify, described
 from netctrl.certificates.ecn.dctcp import DctcpSubject, dctcp, smallest_threshold
-from netctrl.certificates.ecn.points import Point, capacities, spread_points
 from netctrl.design.queue.ecn_record import EcnDesign, EcnInputs, EcnProof, SmallerThreshold
 from netctrl.errors import InvalidValue, Status, checked_number, checked_word
 from netctrl.laws.targets.step import StepUnit
@@ -182,7 +181,7 @@ def _subject(unit: StepUnit, steps: int, packet_bytes: float, gain: float) -> Dc
 
 def _needs(unit: StepUnit, box: Box, gain: float) -> tuple[float, float]:
     """Thresholds that swings need and that windows of 2 packets need, in steps."""
-    N, d, C = box.inputs.flows or (1.0, 1.0), box.inputs.rtt_s, capacities(box, "dctcp")
+    N, d, C = axes(box, "dctcp")
     found = smallest_threshold(N, d, C, gain, spare_packets=1.0)
     if unit == "time":
         return found.delay_s / MICROSECOND, (MIN_WINDOW * N[1] / C[0] - d[0]) / MICROSECOND
@@ -239,7 +238,7 @@ def _bits(at: Point, packet_bytes: float) -> float:
 def _warnings(box: Box, swings: float, windows: float) -> tuple[str, ...]:
     if windows <= swings:
         return ()
-    N, d, C = box.inputs.flows or (1.0, 1.0), box.inputs.rtt_s, capacities(box, "dctcp")
+    N, d, C = axes(box, "dctcp")
     return (
         f"{N[1]:.4g} flows at {format_quantity(d[0], 's')} have {C[0] * d[0] / N[1]:.3g} packets each without a queue: "
         f"the threshold is set by windows of {MIN_WINDOW:g} packets, and a smaller one wouldn't shorten the queue",

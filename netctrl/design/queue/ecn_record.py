@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from netctrl.certificates.box import MIN_WINDOW
-from netctrl.certificates.ecn.record import step_rows
+from netctrl.certificates.point_records import step_rows
 from netctrl.certificates.record import CertifyInputs, QueueVerdict, span_text
 from netctrl.errors import Status
 from netctrl.laws.targets.step import StepUnit

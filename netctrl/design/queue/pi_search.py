@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.certificates.docsis import docsis_pie
-from netctrl.certificates.subject import SUBJECTS, PiSubject
+from netctrl.certificates.pi_laws import SUBJECTS, docsis_pie
+from netctrl.certificates.subject import PiSubject
 from netctrl.design.queue.samples import PiSamples
 from netctrl.laws.targets.dualpi2 import DUALPI2_MAX, DUALPI2_STEP, dualpi2_gain, dualpi2_sent, nearest_dualpi2_steps
 from netctrl.laws.targets.pie_law import PIE_MAX, PIE_STEP

@@ -9,10 +9,9 @@ import msgspec
 import numpy as np
 
 from netctrl.errors import InvalidValue
-from netctrl.frequency.certified.boundary import closed_loop
 from netctrl.frequency.certified.closed_loop import ClosedLoop
 from netctrl.frequency.certified.exponential import ExponentialPolynomial, combined, values
-from netctrl.frequency.certified.interchange import any_loop, checked_delay
+from netctrl.frequency.certified.interchange import any_loop, checked_delay, closed_loop
 from netctrl.frequency.certified.isolation import zeros
 
 if TYPE_CHECKING:

@@ -186,6 +186,12 @@ def clear_of_zero(f: ExponentialPolynomial, low: np.ndarray, high: np.ndarray) -
 
     f(c + h) = f0 + f1 h + f2 h² + R with |R| bounded by the series of absolute values. Where |f0| exceeds the
     rest, f stays in a disk without 0, so the change of its argument between two points is known too.
+
+    Parameters
+    ----------
+    f : ExponentialPolynomial
+    low, high : ndarray, shape (k,)
+        Ends of the intervals.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         c, r = 0.5 * (low + high), 0.5 * (high - low)
@@ -247,6 +253,16 @@ def nearest_zero(
     f is real, even (parity 0) or odd (1) about the point, and may be 0 there: the first nonzero power of its Taylor
     series has to outweigh the rest. r = 0 where f is 0. `series` is that series where it is known more accurately
     than from the coefficients of f.
+
+    Parameters
+    ----------
+    f : ExponentialPolynomial
+    point : float
+    parity : int
+        0 for an even f, 1 for an odd one.
+    most : float
+        Greatest r that is looked for.
+    series : Taylor, optional
 
     Raises
     ------

@@ -1,24 +1,39 @@
-"""Conversion of python-control systems, state-space models and `DelayLoop`s to loops of polynomials."""
+"""Conversion of python-control systems, state-space models and `DelayLoop`s to loops of polynomials.
+
+A loop on its stability boundary: polynomials on the imaginary axis in scaled frequency, or on the unit circle.
+"""
 
 from __future__ import annotations
 
-from math import copysign, inf, isfinite, sqrt
+from collections.abc import Iterable
+from itertools import dropwhile
+from math import comb, copysign, inf, isfinite, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_number
+from netctrl.frequency.certified.closed_loop import ClosedLoop
+from netctrl.frequency.certified.exponential import quasi_polynomial
 from netctrl.model.io.matrix import dense
 from netctrl.model.loop import DelayLoop
-from netctrl.model.open_loop import OpenLoop
+from netctrl.model.open_loop import GivenTerm, OpenLoop
 from netctrl.model.statespace import StateSpace
+
+__all__ = [
+    "any_loop",
+    "checked_delay",
+    "closed_loop",
+    "from_control",
+    "open_loop",
+    "transfer_polynomials",
+]
 
 if TYPE_CHECKING:
     import control
 
     ControlSystem = control.lti.LTI | None  # None is rejected, but type checkers infer it from control.tf
 
-__all__ = ["any_loop", "checked_delay", "from_control", "open_loop", "transfer_polynomials"]
 
 MAX_STATES = 40
 _APART = 1e-4  # relative discriminant above which two roots are distinct
@@ -168,7 +183,7 @@ def _sum(*parts: tuple[int, int]) -> float:
 def _corners(numerator: np.ndarray, denominator: np.ndarray, delay: float) -> DelayLoop | None:
     """`DelayLoop` with these polynomials, if it certainly is one."""
     # Plain floats: calls of NumPy would take most of the time of such a loop's margins.
-    num, den = (_without_leading_zeros(p.tolist()) for p in (numerator, denominator))
+    num, den = (list(dropwhile(lambda c: not c, p.tolist())) for p in (numerator, denominator))
     if not num or not num[-1] or not den or len(num) >= len(den):
         return None
     integrators = 0
@@ -185,10 +200,6 @@ def _corners(numerator: np.ndarray, denominator: np.ndarray, delay: float) -> De
         return None
     leads, lags = (tuple(-1.0 / r for r in found) for found in (zeros, poles))
     return DelayLoop(gain=gain, delay=delay, integrators=integrators, leads=leads, lags=lags)
-
-
-def _without_leading_zeros(p: list[float]) -> list[float]:
-    return p[next((i for i, c in enumerate(p) if c), len(p)) :]
 
 
 def _real_roots(p: list[float]) -> list[float] | None:
@@ -213,3 +224,105 @@ def _real_roots(p: list[float]) -> list[float] | None:
             return None
         back = p[0] * np.poly(roots)
     return roots.tolist() if (np.abs(back - p) <= _SAME * np.abs(p)).all() else None
+
+
+_MAX_TANGENT = 24
+"""Order up to which a discrete loop is mapped to the imaginary axis."""
+
+_EPS = float(np.finfo(float).eps)
+
+
+def closed_loop(loop: OpenLoop) -> ClosedLoop:
+    """Closed loop of a record on its stability boundary, with frequencies scaled to the loop's own corner.
+
+    In discrete time z = (1 + v)/(1 − v) maps the unit circle to the axis. At high order the powers of v would cancel
+    too much: then the angle itself is the variable, and a loop of low order behind many samples of delay has a second
+    form without them, in which terms that almost cancel near z = 1 are exact.
+    """
+    if not loop.dt:
+        least = loop.denominator[0][0]
+        late = min((delay for delay, _ in loop.numerator), default=least)
+        numerator = [(t - late, np.array(p[::-1])) for t, p in loop.numerator]
+        denominator = [(t - least, np.array(p[::-1])) for t, p in loop.denominator]
+        return _on_axis(numerator, denominator, late - least, 0.0)
+    num, den = _powers(loop.numerator, loop.dt), _powers(loop.denominator, loop.dt)
+    least = min([*num, *den])
+    order = max(den) - least
+    if order <= _MAX_TANGENT:
+        return _in_tangent(num, den, least, order, loop.dt)
+    size = max(abs(c) for c in den.values())
+    N, D = (
+        quasi_polynomial((float(least - at), np.array([c / size])) for at, c in part.items()) for part in (num, den)
+    )
+    undelayed, lag = None, 0
+    if num:  # without the lowest powers of numerator and denominator, and the samples between those powers
+        lag = min(den) - min(num)
+        low_num, low_den = ({at - min(part): c for at, c in part.items()} for part in (num, den))
+        low_order = max([*low_num, *low_den])
+        if low_order <= _MAX_TANGENT:
+            undelayed = _in_tangent(low_num, low_den, 0, low_order, loop.dt)
+    return ClosedLoop(N, D, 0.0, order, 1.0, loop.dt, circle=True, undelayed=undelayed, lag=lag)
+
+
+Rising = list[tuple[float, np.ndarray]]
+"""(delay, coefficients of 1, s, s², ...)."""
+
+
+def _on_axis(numerator: Rising, denominator: Rising, delay: float, dt: float) -> ClosedLoop:
+    """The loop over ω/unit. The unit is the geometric mean of the loop's poles, else that of numerator over
+    denominator, else the inverse of the longest delay."""
+    den = denominator[0][1]
+    low, high = (int(i) for i in np.flatnonzero(den)[[0, -1]])
+    lowest, power = den[low], high - low
+    if low == high and numerator and high:
+        first = int(np.flatnonzero(numerator[0][1])[0])
+        lowest, power = numerator[0][1][first], high - first
+    if power > 0:
+        unit = float(np.exp((np.log(abs(lowest)) - np.log(abs(den[high]))) / power))
+    else:
+        longest = max([delay, *(t for t, _ in (*numerator, *denominator))])
+        unit = 1.0 / longest if longest > 0.0 else 1.0
+    size = max(float(np.abs(p * unit ** np.arange(len(p))).max()) for _, p in denominator)
+    N, D = (
+        quasi_polynomial((t * unit, p * unit ** np.arange(len(p)) / size) for t, p in part)
+        for part in (numerator, denominator)
+    )
+    return ClosedLoop(N, D, delay * unit, len(den) - 1, unit, dt)
+
+
+def _in_tangent(num: dict[int, float], den: dict[int, float], least: int, order: int, dt: float) -> ClosedLoop:
+    above, below = (_tangent({at - least: c for at, c in part.items()}, order) for part in (num, den))
+    return _on_axis([(0.0, above)] if above.any() else [], [(0.0, below)], 0.0, dt)
+
+
+def _powers(terms: Iterable[GivenTerm], dt: float) -> dict[int, float]:
+    """Coefficient of each power of z; a delay is a negative power."""
+    total: dict[int, float] = {}
+    for delay, p in terms:
+        for i, c in enumerate(p[::-1]):
+            at = i - round(delay / dt)
+            total[at] = total.get(at, 0.0) + c
+    return {at: c for at, c in total.items() if c}
+
+
+def _tangent(coefficients: dict[int, float], order: int) -> np.ndarray:
+    """Σ c_j (1 + v)^j (1 − v)^(order − j) in powers of v: in integers, as each c_j is one times a power of 2.
+
+    Roots within rounding of z = 1 and z = −1 are set exactly there, so an integrator stays an integrator.
+    """
+    ratios = {j: c.as_integer_ratio() for j, c in coefficients.items()}
+    common = max((below for _, below in ratios.values()), default=1)
+    total = [0] * (order + 1)
+    for j, (above, below) in ratios.items():
+        whole = above * (common // below)
+        for a in range(j + 1):
+            for b in range(order - j + 1):
+                total[a + b] += whole * comb(j, a) * comb(order - j, b) * (-1) ** b
+    found = np.array([value / common for value in total])
+    nought = 4.0 * _EPS * sum(map(abs, coefficients.values()))
+    for ends in (found, found[::-1]):
+        power = 0
+        while power < order and abs(ends[power]) <= nought * comb(order, power):
+            ends[power] = 0.0
+            power += 1
+    return found

@@ -84,7 +84,13 @@ def argument_change(f: ExponentialPolynomial, high: float) -> float | None:
 
 
 def zeros(f: ExponentialPolynomial, low: float, high: float) -> list[Zero]:
-    """All zeros of a real f on [low, high], ascending."""
+    """All zeros of a real f on [low, high], ascending.
+
+    Parameters
+    ----------
+    f : ExponentialPolynomial
+    low, high : float
+    """
     if not low < high:
         return []
     slope = f.derivative()

@@ -7,9 +7,9 @@ from math import degrees, inf, log, nan, pi, sqrt
 
 import numpy as np
 
-from netctrl.frequency.certified.boundary import closed_loop
 from netctrl.frequency.certified.closed_loop import ClosedLoop, Critical
 from netctrl.frequency.certified.exponential import HIDDEN, values
+from netctrl.frequency.certified.interchange import closed_loop
 from netctrl.frequency.certified.isolation import Zero, zeros
 from netctrl.frequency.records import Margins, decibel
 from netctrl.model.open_loop import OpenLoop
@@ -43,8 +43,10 @@ def certified_margins(loop: OpenLoop) -> Margins:
 
 def _margins(closed: ClosedLoop) -> Margins:
     poles = closed.unstable_poles()
-    crossovers = _crossovers(closed)
-    phases = _phase_margins(closed, crossovers)
+    crossovers = [] if closed.is_zero else closed.crossovers()
+    places = np.array([z.at for z in crossovers])
+    angles = np.angle(-closed.response(places)) if places.size else places
+    phases = [(pi if m == -pi else float(m), float(x)) for m, x in zip(angles, places, strict=True)]  # in (−π, π]
     phase, crossover = min(phases, key=lambda pair: abs(pair[0]), default=(inf, nan))
     window: list[Critical] = []
     if poles is None:
@@ -55,7 +57,11 @@ def _margins(closed: ClosedLoop) -> Margins:
         delay = _delay_to_remove(closed, crossovers, poles)
     else:
         low, high, at = _gains_around(closed, 1.0, window)
-        delay = _delay_margin(closed, phases)
+        # Until the first crossover reaches 180°. Where |L| stays at 1 or above up to infinite frequency, no delay is
+        # short enough; one more sample reverses L(−1).
+        delay = min((margin % (2.0 * pi) / closed.frequency(x) for margin, x in phases), default=inf)
+        if not closed.end_gain() < 1.0 - _EQUAL:
+            delay = min(delay, closed.dt)
     return Margins(
         stable=poles == 0,
         verdict="marginal" if poles is None else "unstable" if poles else "stable",
@@ -69,26 +75,6 @@ def _margins(closed: ClosedLoop) -> Margins:
         crossovers_rad_s=tuple(closed.frequency(z.at) for z in crossovers),
         phase_crossovers_rad_s=tuple(sorted({closed.frequency(c.at) for c in window})),
     )
-
-
-def _crossovers(closed: ClosedLoop) -> list[Zero]:
-    return [] if closed.is_zero else closed.crossovers()
-
-
-def _phase_margins(closed: ClosedLoop, crossovers: list[Zero]) -> list[tuple[float, float]]:
-    """(phase margin in (−π, π], x) at each gain crossover."""
-    at = np.array([z.at for z in crossovers])
-    margins = np.angle(-closed.response(at)) if at.size else at
-    return [(pi if m == -pi else float(m), float(x)) for m, x in zip(margins, at, strict=True)]
-
-
-def _delay_margin(closed: ClosedLoop, phases: list[tuple[float, float]]) -> float:
-    """Extra delay [s] until the first crossover reaches 180°."""
-    least = min((margin % (2.0 * pi) / closed.frequency(x) for margin, x in phases), default=inf)
-    if closed.end_gain() < 1.0 - _EQUAL:
-        return least
-    # |L| stays at 1 or above up to infinite frequency: no delay is short enough. One more sample reverses L(−1).
-    return min(least, closed.dt)
 
 
 def _delay_to_remove(closed: ClosedLoop, crossovers: list[Zero], poles: float) -> float:
@@ -119,7 +105,9 @@ def _gains_around(closed: ClosedLoop, gain: float, window: list[Critical]) -> In
     """The interval of gains around a stable one in which the loop is stable. `window` gets the crossings."""
     neutral = closed.neutral_gain(delayed=False)
     end = closed.crossing_end()
-    high = _first_window(closed, gain) if end is None else end
+    high = end
+    if high is None:  # two turns of the delay beyond the last crossover: all crossings with gain·|L| > 1, and the next
+        high = max((z.high for z in closed.crossovers(gain)), default=0.0) + 4.0 * pi / closed.min_delay()
     window += closed.criticals(0.0, high)
     while end is None and neutral == inf and not any(c.gain > gain for c in window) and high < 1e12:
         window += closed.criticals(high, 2.0 * high)
@@ -141,11 +129,6 @@ def _min_above(found: list[Critical], gain: float, neutral: float) -> tuple[floa
     """First critical gain above `gain`, and its x; infinite frequency for the neutral limit."""
     limit = (neutral, inf) if gain < neutral < inf else (inf, nan)
     return min([limit, *((c.gain, c.at) for c in found if c.gain > gain)], key=lambda pair: pair[0])
-
-
-def _first_window(closed: ClosedLoop, gain: float) -> float:
-    """Two turns of the delay beyond the last gain crossover: all crossings with gain·|L| > 1, and the next ones."""
-    return max((z.high for z in closed.crossovers(gain)), default=0.0) + 4.0 * pi / closed.min_delay()
 
 
 def _bands(closed: ClosedLoop, gain: float, start: float) -> list[tuple[float, float]]:

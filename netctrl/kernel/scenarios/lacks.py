@@ -9,7 +9,6 @@ from netctrl.kernel.scenarios.network_links import kernel_links
 from netctrl.kernel.scenarios.queues import queue_lacks
 from netctrl.kernel.scenarios.senders import CONGESTION_CONTROLS, kernel_sender
 from netctrl.laws.rate.records import sender_name
-from netctrl.linux.testbed.lacks import path_lacks
 from netctrl.scenario.network.policy import Backpressure
 from netctrl.scenario.network.routed import tcp_of
 from netctrl.scenario.scenario import Scenario
@@ -55,7 +54,12 @@ def _group_lacks(scenario: Scenario, group: FlowGroup) -> str | None:
             return f"senders but {names}, and paced or cap over one of these ({said})"
         if isinstance(group, WebFlows) and sender.law is not None:
             return f"Web sessions that a law paces (flows.{group.id})"
-    return path_lacks(scenario, group)
+    ends = {link.id: (link.source, link.target) for link in scenario.links}
+    for path in (group.path, group.ack_path):
+        nodes = [ends[name][0] for name in path[:1]] + [ends[name][1] for name in path]
+        if len(set(nodes)) < len(nodes):  # routes to one address can't follow it
+            return f"paths that visit a node twice (flows.{group.id})"
+    return None
 
 
 def _beyond(scenario: Scenario) -> str | None:

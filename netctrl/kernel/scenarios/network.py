@@ -17,7 +17,7 @@ from netctrl.kernel.scenarios.network_links import kernel_links
 from netctrl.kernel.scenarios.planner import KernelPlan, payload_share, plan_scenario
 from netctrl.kernel.scenarios.rater import RaterTask
 from netctrl.kernel.scenarios.result import joined, simulation_result
-from netctrl.linux.testbed.schedules import series_times
+from netctrl.kernel.scenarios.traffic import series_times
 from netctrl.model.io.provenance import Provenance
 from netctrl.scenario.network.paths import DemandPaths
 from netctrl.scenario.network.plan import LinkPlan
@@ -199,28 +199,27 @@ def run_figures(
     found = simulation_result(run.scenario, run.plan, results, version, provenance)
     counted = np.arange(scenario.steps) >= scenario.warmup_steps
     per_interval = BITS_PER_BYTE / scenario.interval
-    rate, waiting = per_interval * found.departed_bytes, per_interval * found.backlog_bytes
-    before = found.backlog_bytes[:, scenario.warmup_steps - 1] if scenario.warmup_steps else 0.0
+    series = found.series
+    backlog, rate, waiting = series["backlog"], per_interval * series["departed"], per_interval * series["backlog"]
+    before = backlog[:, scenario.warmup_steps - 1] if scenario.warmup_steps else 0.0
     demands = _demands(scenario, plan, run, results)
     tcp, sent, acked = _tcp(scenario, run, results)
     return RunFigures(
-        offered_bytes=float(demands[0].sum() + sent),
-        delivered_bytes=float(demands[1].sum() + acked),
-        arrived_bytes=found.arrived_bytes[:, counted].sum(axis=1),
-        departed_bytes=found.departed_bytes[:, counted].sum(axis=1),
-        lost_bytes=found.lost_bytes[:, counted].sum(axis=1),
-        growth_bytes=found.backlog_bytes[:, -1] - before,
-        backlog_bytes=found.backlog_bytes[:, counted].mean(axis=1),
+        entered=float(demands[0].sum() + sent),
+        left=float(demands[1].sum() + acked),
+        **{name: series[name][:, counted].sum(axis=1) for name in ("arrived", "departed", "lost")},
+        growth=backlog[:, -1] - before,
+        backlog=backlog[:, counted].mean(axis=1),
         rate_square=np.square(rate - plan.nominal[:, None])[:, counted].mean(axis=1),
         backlog_square=np.square(waiting - plan.law.setpoint)[:, counted].mean(axis=1),
         tcp=tcp,
         demands=demands,
-        watched=np.stack([found.backlog_bytes, rate, found.lost_bytes])[:, :, :watched],
+        watched=np.stack([backlog, rate, series["lost"]])[:, :, :watched],
     )
 
 
 def _demands(scenario: Scenario, plan: LinkPlan, run: NetworkRun, results: Sequence[tuple[int, bytes]]) -> np.ndarray:
-    """(5, I) fields of DemandResult.
+    """(5, I) `DEMAND_TOTALS`.
 
     Packets of a stream don't overtake each other: one that didn't come is lost where a later one came, else it may
     be on its way.
@@ -244,11 +243,10 @@ def _demands(scenario: Scenario, plan: LinkPlan, run: NetworkRun, results: Seque
 
 
 def _tcp(scenario: Scenario, run: NetworkRun, results: Sequence[tuple[int, bytes]]) -> tuple[np.ndarray, float, float]:
-    """(3, M) fields of TcpResult, and the bytes of packets that all of TCP sent and had acknowledged."""
+    """(4, M) `TCP_TOTALS`, and the bytes of packets that all of TCP sent and had acknowledged."""
     rows = joined(results, Answer.TRANSFER, TRANSFER)
     since = scenario.warmup_steps * scenario.interval
     names = [demand.id for demand in scenario.network.graph.demands]
-    seconds = scenario.duration - since
     found, total = [], np.zeros(2)
     for each in tcp_of(scenario):
         grown, trips = np.zeros(3), []
@@ -265,6 +263,6 @@ def _tcp(scenario: Scenario, run: NetworkRun, results: Sequence[tuple[int, bytes
         acked, sent, again = grown
         total += sent, acked
         mean = float(trip.mean()) if len(trip) else 0.0
-        found.append((acked * BITS_PER_BYTE / seconds, mean, again / max(sent, 1.0)))
+        found.append((acked, mean, sent, again))
     sent, acked = total / payload_share(run.scenario.traffic.packet_size)
-    return np.array(found).reshape(-1, 3).T, float(sent), float(acked)
+    return np.array(found).reshape(-1, 4).T, float(sent), float(acked)

@@ -10,12 +10,12 @@ import numpy as np
 from netctrl.errors import NetctrlError
 from netctrl.kernel.plan import ARRIVAL, OBJECT, TRANSFER, Answer
 from netctrl.kernel.scenarios.marker import MARKS
-from netctrl.kernel.scenarios.planner import KernelPlan
+from netctrl.kernel.scenarios.planner import KernelPlan, payload_share
 from netctrl.linux.kernel.queue_options import queue_counts
 from netctrl.linux.kernel.responses import read_qdisc
 from netctrl.model.io.provenance import Provenance
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.result import SimulationResult
 from netctrl.units import MICROSECOND, NANOSECOND
 
 __all__ = ["flow_totals", "joined", "simulation_result"]
@@ -25,7 +25,7 @@ _READING_HEAD, _NETLINK_HEAD = 12, 16
 
 def simulation_result(
     scenario: Scenario, plan: KernelPlan, results: Sequence[tuple[int, bytes]], version: str, provenance: Provenance
-) -> SimulationResult:
+) -> Result:
     """Result of a run.
 
     Parameters
@@ -42,7 +42,6 @@ def simulation_result(
     NetctrlError
         Readings are missing.
     """
-    times = scenario.interval * np.arange(1, plan.samples + 1)
     links = _links(plan, [body for kind, body in results if kind == Answer.READING])
     _add_marks(plan, links, [body for kind, body in results if kind == Answer.SAID])
     sent, packets, drops, backlog, marks, probability = np.moveaxis(links, 2, 0).transpose(0, 2, 1)
@@ -53,24 +52,27 @@ def simulation_result(
     carried, rtt = _transfers(scenario, plan, results)
     one_way, jitter = _arrivals(scenario, plan, results, carried)
     objects = _objects(scenario, results, carried)
-    return SimulationResult(
-        scenario=scenario,
-        simulator=f"kernel-{version}",
-        time_s=times,
-        backlog_bytes=backlog,
-        arrived_bytes=departed + lost + np.diff(backlog, axis=1, prepend=0.0),
-        departed_bytes=departed,
-        lost_bytes=lost,
-        marked_bytes=marked,
-        probability=probability,
-        carried_bytes=carried,
-        response_start_s=objects["asked_ns"] * NANOSECOND,
-        response_bytes=objects["bytes"].astype(float),
-        response_s=(objects["at_ns"] - objects["asked_ns"]) * NANOSECOND,
-        provenance=provenance,
-        rtt_s=rtt,
-        one_way_s=one_way,
-        jitter_s=jitter,
+    return Result.of_series(
+        scenario,
+        f"kernel-{version}",
+        provenance,
+        links={
+            "backlog": backlog,
+            "arrived": departed + lost + np.diff(backlog, axis=1, prepend=0.0),
+            "departed": departed,
+            "lost": lost,
+            "marked": marked,
+            "probability": probability,
+        },
+        header=scenario.traffic.packet_size * (1.0 - payload_share(scenario.traffic.packet_size)),
+        flows={"payload": carried, "rtt": rtt, "one_way": one_way, "jitter": jitter},
+        tables={
+            "transfers": {
+                "start": objects["asked_ns"] * NANOSECOND,
+                "size": objects["bytes"].astype(float),
+                "duration": (objects["at_ns"] - objects["asked_ns"]) * NANOSECOND,
+            }
+        },
     )
 
 
@@ -168,8 +170,8 @@ def _arrivals(
         np.add.at(count[group], sample, 1.0)
         np.add.at(change[group], sample[1:], np.abs(np.diff(taken)))
         np.add.at(pairs[group], sample[1:], 1.0)
-    mean = np.divide(delay, count, out=np.zeros(shape), where=count > 0.0)
-    return mean, np.divide(change, pairs, out=np.zeros(shape), where=pairs > 0.0)
+    mean = np.divide(delay, count, out=np.full(shape, np.nan), where=count > 0.0)
+    return mean, np.divide(change, pairs, out=np.full(shape, np.nan), where=pairs > 0.0)
 
 
 def _objects(scenario: Scenario, results: Sequence[tuple[int, bytes]], carried: np.ndarray) -> np.ndarray:

@@ -13,18 +13,16 @@ from netctrl.kernel.build import Kernel, build_guest, chosen_kernel
 from netctrl.kernel.scenarios.link_control import LinkControl, rater_task, static_rates
 from netctrl.kernel.scenarios.network import RunTraffic, network_run, run_figures
 from netctrl.kernel.scenarios.pacer import LAWS_FILE, laws_content
-from netctrl.kernel.scenarios.planner import KernelPlan, payload_share, plan_scenario
+from netctrl.kernel.scenarios.planner import KernelPlan, plan_scenario
 from netctrl.kernel.scenarios.rater import RaterTask, write_task
 from netctrl.kernel.scenarios.result import flow_totals, simulation_result
 from netctrl.model.io.provenance import Provenance
 from netctrl.scenario.bottleneck.packets import FlowCounts, bottleneck_result
-from netctrl.scenario.bottleneck.result import BottleneckResult
 from netctrl.scenario.network.plan import LinkPlan
-from netctrl.scenario.network.result import NetworkResult
-from netctrl.scenario.network.runs import RunFigures, network_result
+from netctrl.scenario.network.runs import RunFigures, runs_result
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import FlowDraw
-from netctrl.scenario.tcp_aqm.result import SimulationResult
 
 __all__ = ["run_bottleneck", "run_network", "run_scenario"]
 
@@ -39,7 +37,7 @@ def run_scenario(
     kernel: Kernel | None = None,
     memory_bytes: int = MEMORY_BYTES,
     wall_limit_s: float = WALL_LIMIT_S,
-) -> SimulationResult:
+) -> Result:
     """Boot a kernel for a scenario, and read what it measured.
 
     Parameters
@@ -71,9 +69,7 @@ def run_scenario(
     return simulation_result(scenario, plan, results, kernel.version, provenance)
 
 
-def run_bottleneck(
-    scenario: Scenario, network: Scenario, draws: Sequence[FlowDraw], provenance: Provenance
-) -> BottleneckResult:
+def run_bottleneck(scenario: Scenario, network: Scenario, draws: Sequence[FlowDraw], provenance: Provenance) -> Result:
     """The same for flows through one bottleneck.
 
     Parameters
@@ -95,7 +91,7 @@ def run_bottleneck(
     found = simulation_result(network, plan, results, kernel.version, provenance)
     starts = np.concatenate([draw.start_s for draw in draws])
     counts = FlowCounts(starts, *flow_totals(plan, results))
-    return bottleneck_result(scenario, found, counts, payload_share(network.traffic.packet_size))
+    return bottleneck_result(scenario, found, counts)
 
 
 def run_network(
@@ -109,7 +105,7 @@ def run_network(
     n_jobs: int = 1,
     watch: bool = True,
     progress: Callable[[float], None] | None = None,
-) -> NetworkResult:
+) -> Result:
     """The same for a network under fluctuating demands, many times.
 
     Parameters
@@ -158,7 +154,7 @@ def run_network(
         found.append(each)
         if progress is not None:
             progress(len(found) / len(runs))
-    return network_result(scenario, plan, runs, found, f"kernel-{kernel.version}", provenance)
+    return runs_result(scenario, plan, runs, found, f"kernel-{kernel.version}", provenance)
 
 
 def _results(

@@ -6,18 +6,55 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from netctrl.linux.testbed.scenario import sending_times
-from netctrl.linux.testbed.schedules import series_times
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import DemandFlows, FlowDraw, UdpFlows, WebFlows
+from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["page_draws", "udp_times"]
+__all__ = ["constant_times", "page_draws", "poisson_times", "series_times", "udp_times"]
+
+_WHOLE = 1e-9  # of a packet, by which sums of rates may fall short of whole packets
+
+
+def constant_times(rate_bit_per_s: float, packet_bytes: float, duration_s: float, *, phase: float = 0.0) -> np.ndarray:
+    """Times (n,) of packets at constant intervals, below `duration_s`; the first after a share `phase` of an interval
+    [s]."""
+    interval = BITS_PER_BYTE * packet_bytes / rate_bit_per_s
+    times = (np.arange(int(np.ceil(duration_s / interval))) + phase) * interval
+    return times[times < duration_s]
+
+
+def poisson_times(
+    rate_bit_per_s: float, packet_bytes: float, duration_s: float, generator: np.random.Generator
+) -> np.ndarray:
+    """Times (n,) of a Poisson process with a mean rate, below `duration_s` [s]."""
+    interval = BITS_PER_BYTE * packet_bytes / rate_bit_per_s
+    return np.sort(generator.uniform(0.0, duration_s, generator.poisson(duration_s / interval)))
+
+
+def series_times(
+    times_s: np.ndarray, rates_bit_per_s: np.ndarray, packet_bytes: float, duration_s: float
+) -> np.ndarray:
+    """Times (n,) of packets at the rate `rates_bit_per_s[k]` from `times_s[k]` on; the last rate holds until
+    `duration_s` [s].
+
+    A packet leaves when its bytes have accumulated, so no bytes are lost between two rates, and a rate may be 0. Times
+    increase from 0 or later.
+    """
+    kept = times_s < duration_s
+    knots = np.append(times_s[kept], duration_s)
+    sent = np.append(0.0, np.cumsum(np.diff(knots) * rates_bit_per_s[kept])) / (BITS_PER_BYTE * packet_bytes)
+    number = np.arange(1, int(np.floor(sent[-1] + _WHOLE)) + 1, dtype=float)
+    piece = np.minimum(np.searchsorted(sent, number), len(sent) - 1)
+    share = (number - sent[piece - 1]) / (sent[piece] - sent[piece - 1])
+    return np.minimum(knots[piece - 1] + share * (knots[piece] - knots[piece - 1]), np.nextafter(duration_s, 0.0))
 
 
 def udp_times(
     scenario: Scenario, group: UdpFlows | DemandFlows, draw: FlowDraw, first: int, demands: Mapping[str, np.ndarray]
 ) -> Sequence[np.ndarray]:
     """Sending times of a group's flows [s], each of which is (n,).
+
+    Evenly spaced flows have the phases of the packet engine.
 
     Parameters
     ----------
@@ -30,14 +67,20 @@ def udp_times(
     demands : mapping
         Rates of the flows of each group of demands, by its id, (intervals, count) [bit/s].
     """
-    if isinstance(group, UdpFlows):
-        return sending_times(scenario, group, draw, first)
-    desired, found = demands[group.id], []
-    begins = group.interval_s * np.arange(len(desired))
-    for rates, start, stop in zip(desired.T, draw.start_s, draw.stop_s, strict=True):
+    size, found = scenario.traffic.packet_size, []
+    for row, (start, stop) in enumerate(zip(draw.start_s, draw.stop_s, strict=True)):
         length = min(float(stop), scenario.duration) - float(start)
-        if length > 0.0:
-            found.append(float(start) + series_times(begins, rates, scenario.traffic.packet_size, length))
+        if length <= 0.0:
+            continue
+        random = np.random.default_rng(np.random.SeedSequence(scenario.seed, spawn_key=(1 << 20, first + row)))
+        if isinstance(group, DemandFlows):
+            rates = demands[group.id][:, row]
+            times = series_times(group.interval_s * np.arange(len(rates)), rates, size, length)
+        elif group.spacing == "poisson":
+            times = poisson_times(group.rate, size, length, random)
+        else:
+            times = constant_times(group.rate, size, length, phase=random.random())
+        found.append(float(start) + times)
     return found
 
 

@@ -13,13 +13,12 @@ import errno
 import logging
 from collections.abc import Sequence
 from os import PathLike
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from netctrl.errors import InvalidValue, NetctrlError
 from netctrl.linux.agent.dead_man import DeadMan, Watched
-from netctrl.linux.agent.lock import AGENT_FOLDER, AgentLock
+from netctrl.linux.agent.lock import AgentLock
 from netctrl.linux.agent.loop import LinkTrouble, ReadingFailed
 from netctrl.linux.agent.queue import LinkQueue, change_rate, link_queue, rate_there
 from netctrl.linux.agent.state import Reading, Trouble
@@ -28,12 +27,13 @@ from netctrl.linux.export.agent_law import TrackingTable
 from netctrl.linux.kernel.netlink import ROOT, KernelRefusal, Qdisc, RouteSocket, handle_text
 from netctrl.linux.kernel.qdisc import rate_bytes
 from netctrl.linux.queues.log import event
-from netctrl.linux.queues.record import STATE_FOLDER, applied_rates
+from netctrl.linux.queues.record import applied_rates
+from netctrl.linux.rights import NET_ADMIN, has_capability
+from netctrl.linux.state_files import AGENT_FOLDER, STATE_FOLDER
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["AgentHung", "KernelLinks", "MissingCapability", "check_capability"]
 
-_NET_ADMIN = 12  # CAP_NET_ADMIN, linux/capability.h
 _GONE = (errno.ENOENT, errno.ENODEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EEXIST)
 
 _PASSING = (errno.ENOBUFS, errno.ENOMEM, errno.ETIMEDOUT, errno.EINTR, errno.EBUSY)
@@ -55,13 +55,11 @@ class MissingCapability(NetctrlError):
 
 def check_capability() -> None:
     """Raise MissingCapability where this process may not change queues."""
-    for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines():
-        name, _, value = line.partition(":")
-        if name == "CapEff" and not int(value, 16) >> _NET_ADMIN & 1:
-            raise MissingCapability(
-                "can't change rates of queues: this process lacks CAP_NET_ADMIN; run it as root, or by systemd "
-                "with AmbientCapabilities=CAP_NET_ADMIN"
-            )
+    if not has_capability(NET_ADMIN):
+        raise MissingCapability(
+            "can't change rates of queues: this process lacks CAP_NET_ADMIN; run it as root, or by systemd "
+            "with AmbientCapabilities=CAP_NET_ADMIN"
+        )
 
 
 class KernelLinks:

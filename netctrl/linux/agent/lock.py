@@ -16,12 +16,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from netctrl.errors import FileError
-from netctrl.linux.state_files import make_folder, open_lock
-from netctrl.linux.testbed.namespace import own_namespace
+from netctrl.linux.namespace import own_namespace
+from netctrl.linux.state_files import AGENT_FOLDER, make_folder, open_lock
 
-__all__ = ["AGENT_FOLDER", "AgentLock"]
-
-AGENT_FOLDER = "/run/netctrl-agents"
+__all__ = ["AgentLock"]
 
 _FLOCK = struct.Struct("hhqqi4x")  # struct flock: type, whence, start, length, pid
 _PATIENCE_S = 3.0

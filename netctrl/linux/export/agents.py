@@ -24,13 +24,13 @@ from netctrl.linux.export.shaper import (
     queue_files,
     token_bucket,
 )
+from netctrl.linux.state_files import AGENT_FOLDER
 from netctrl.model.design.design import ConnetDesign, HftracDesign
 from netctrl.model.network_model import NetworkModel
 from netctrl.units import BITS_PER_BYTE, format_quantity, unit_scale
 
 __all__ = ["Watch", "connet_on_linux", "hftrac_on_linux"]
 
-METRICS_FOLDER = "/run/netctrl-agents"
 _MIN_SHARE = 1e-3  # of a link's capacity: at rate 0 its queue could never be measured
 _REGULATOR_FRAMES = 20  # small queues make regulators smooth (docs/how-to/linux-export.md)
 _MUCH = 0.01
@@ -234,7 +234,7 @@ def _controlled(
 
 def _with_metrics(config: AgentConfig) -> AgentConfig:
     """Configuration with a path for metrics beside those of other agents, for `curl --unix-socket`."""
-    return msgspec.structs.replace(config, metrics_socket=f"{METRICS_FOLDER}/{config.name}.sock")
+    return msgspec.structs.replace(config, metrics_socket=f"{AGENT_FOLDER}/{config.name}.sock")
 
 
 def _check_nominal(name: str, nominal: float, capacity: float) -> None:

@@ -18,7 +18,7 @@ class QuantizedValue(msgspec.Struct, frozen=True, kw_only=True):
     requested: float
     implemented: float
     unit: str
-    bound: float | None
+    bound: float | None = None
     """Largest relative difference allowed; None: other criteria apply, such as margins."""
 
     @property

@@ -42,6 +42,7 @@ __all__ = [
 
 HANDLE = "7c01:"
 """Handle of the queues that netctrl creates, as in `netctrl.linux`."""
+_LEAF_HANDLE = "7c02:"
 
 Shaper = Literal["htb", "tbf"]
 """Kinds of shapers: an HTB with one class, which keeps its tokens at a change of rate, or a TBF, which is refilled."""
@@ -186,7 +187,7 @@ def _lines(name: str, rate: int, burst: int, limit: int, shaper: Shaper) -> tupl
     return (
         (*root, "htb", "default", "1"),
         ("class", "add", "dev", name, "parent", HANDLE, "classid", one, "htb", *rates, "quantum", str(HTB_QUANTUM)),
-        ("qdisc", "add", "dev", name, "parent", one, "handle", _next(HANDLE), "bfifo", "limit", str(limit)),
+        ("qdisc", "add", "dev", name, "parent", one, "handle", _LEAF_HANDLE, "bfifo", "limit", str(limit)),
     )
 
 
@@ -210,7 +211,7 @@ def _bucket(what: str, size: int, rate: int) -> QuantizedValue:
 def queue_below(queue: TcQueue, tokens: tuple[str, ...], figures: tuple[QuantizedValue, ...]) -> TcQueue:
     """The same with another queue in place of the TBF's FIFO, which only a batch file can express."""
     ((_, _, _, name, *_),) = queue.lines
-    inside = ("qdisc", "add", "dev", name, "parent", f"{HANDLE}1", "handle", _next(HANDLE), *tokens)
+    inside = ("qdisc", "add", "dev", name, "parent", f"{HANDLE}1", "handle", _LEAF_HANDLE, *tokens)
     return TcQueue((*queue.lines, inside), None, (*queue.figures, *figures))
 
 
@@ -247,7 +248,3 @@ def checked_interface(name: str) -> str:
     if set(name) & set("\"'#\\") or not name.isprintable():
         raise InvalidValue("interfaces", name, _NAME_TAKES)
     return name
-
-
-def _next(handle: str) -> str:
-    return f"{int(handle[:-1], 16) + 1:x}:"

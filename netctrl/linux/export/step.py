@@ -145,14 +145,11 @@ def _kind(law: QueueLaw, queue: StepQueue) -> str:
 def _figures(law: QueueLaw, kind: str) -> tuple[QuantizedValue, ...]:
     if kind == "red":
         step = step_law(law.parameters, "bytes")
-        return (_figure("smallest backlog that is marked", step.threshold + 1.0, step.marked_from, "B"),)
-    seconds = step_law(law.parameters, "time").threshold
-    kept = codel_units(seconds) * CODEL_UNIT_NS * NANOSECOND if kind == "codel" else seconds
-    return (_figure("threshold of the wait", seconds, kept, "s"),)
-
-
-def _figure(what: str, requested: float, implemented: float, unit: str) -> QuantizedValue:
-    return QuantizedValue(what=what, requested=requested, implemented=implemented, unit=unit, bound=None)
+        what, requested, kept, unit = "smallest backlog that is marked", step.threshold + 1.0, step.marked_from, "B"
+    else:
+        what, unit, requested = "threshold of the wait", "s", step_law(law.parameters, "time").threshold
+        kept = codel_units(requested) * CODEL_UNIT_NS * NANOSECOND if kind == "codel" else requested
+    return (QuantizedValue(what=what, requested=requested, implemented=kept, unit=unit),)
 
 
 def _micro(seconds: float) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 
 __all__ = ["attribute", "attributes", "nested"]
 
@@ -23,7 +22,7 @@ def nested(kind: int, *inside: bytes) -> bytes:
     return attribute(kind | _NESTED, b"".join(inside))
 
 
-def attributes(content: bytes | memoryview, start: int = 0, stop: int | None = None) -> dict[int, bytes]:
+def attributes(content: bytes | memoryview, start: int = 0) -> dict[int, bytes]:
     """Payloads by type; the last one of a repeated type.
 
     Raises
@@ -31,13 +30,11 @@ def attributes(content: bytes | memoryview, start: int = 0, stop: int | None = N
     ValueError
         Inconsistent lengths.
     """
-    return dict(_walk(content, start, len(content) if stop is None else stop))
-
-
-def _walk(content: bytes | memoryview, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
+    found, stop = {}, len(content)
     while start + _HEAD.size <= stop:
         length, kind = _HEAD.unpack_from(content, start)
         if length < _HEAD.size or start + length > stop:
             raise ValueError(f"attribute {kind & _TYPE_MASK} of {length} bytes at {start} ends after {stop}")
-        yield kind & _TYPE_MASK, bytes(content[start + _HEAD.size : start + length])
+        found[kind & _TYPE_MASK] = bytes(content[start + _HEAD.size : start + length])
         start += (length + 3) & ~3
+    return found

@@ -229,13 +229,12 @@ class BpfFile:
 
 
 class ArrayMap(BpfFile):
-    """Array of `entries` values of `value_size` bytes, shared by a program and this process.
+    """Array of one value of `value_size` bytes, shared by a program and this process.
 
     Parameters
     ----------
     value_size : int
         A multiple of 8 [byte], which aligns counters of 8 bytes.
-    entries : int
     name : str
         At most 15 letters, digits or _, for `bpftool map`.
 
@@ -247,30 +246,28 @@ class ArrayMap(BpfFile):
         The kernel refuses.
     """
 
-    def __init__(self, value_size: int, entries: int = 1, name: str = "") -> None:
+    def __init__(self, value_size: int, name: str = "") -> None:
         checked_whole("value_size", value_size, "8 to 65536 bytes", at_least=8, at_most=65536)
         if value_size % 8:
             raise InvalidValue("value_size", value_size, "a multiple of 8 bytes")
-        checked_whole("entries", entries, "1 to 65536 entries", at_least=1, at_most=65536)
-        self.value_size, self.entries = value_size, entries
-        attributes = struct.pack("=7I16s", _ARRAY, 4, value_size, entries, 0, 0, 0, _name(name))
+        self.value_size = value_size
+        attributes = struct.pack("=7I16s", _ARRAY, 4, value_size, 1, 0, 0, 0, _name(name))
         super().__init__(_bpf("make a map", _MAP_CREATE, attributes))
 
-    def lookup(self, key: int = 0) -> bytes:
-        """Value of an entry."""
+    def lookup(self) -> bytes:
+        """The value."""
         value = ctypes.create_string_buffer(self.value_size)
-        self._element("read a map", _MAP_LOOKUP, key, value)
+        self._element("read a map", _MAP_LOOKUP, value)
         return value.raw
 
-    def update(self, value: bytes, key: int = 0) -> None:
-        """Set an entry. A program that runs meanwhile may see it partly changed."""
+    def update(self, value: bytes) -> None:
+        """Set the value. A program that runs meanwhile may see it partly changed."""
         if len(value) != self.value_size:
             raise InvalidValue("value", f"{len(value)} bytes", f"{self.value_size} bytes")
-        self._element("change a map", _MAP_UPDATE, key, ctypes.create_string_buffer(value, self.value_size))
+        self._element("change a map", _MAP_UPDATE, ctypes.create_string_buffer(value, self.value_size))
 
-    def _element(self, what: str, command: int, key: int, value: ctypes.Array[ctypes.c_char]) -> None:
-        checked_whole("key", key, f"0 to {self.entries - 1}", at_most=self.entries - 1)
-        index = ctypes.c_uint32(key)
+    def _element(self, what: str, command: int, value: ctypes.Array[ctypes.c_char]) -> None:
+        index = ctypes.c_uint32(0)
         _bpf(what, command, struct.pack("=IIQQQ", self.fd, 0, ctypes.addressof(index), ctypes.addressof(value), 0))
 
 
@@ -283,8 +280,6 @@ class Program(BpfFile):
         From `assemble`.
     name : str
         At most 15 letters, digits or _.
-    licence : str
-        The program's licence; `Helper` has only functions that don't require the GPL.
 
     Raises
     ------
@@ -294,15 +289,15 @@ class Program(BpfFile):
         The kernel refuses; the end of the verifier's log gives the reason.
     """
 
-    def __init__(self, instructions: bytes, name: str = "", licence: str = "BSD") -> None:
+    def __init__(self, instructions: bytes, name: str = "") -> None:
         if not instructions or len(instructions) % 8:
             raise InvalidValue("instructions", f"{len(instructions)} bytes", "8 bytes for each, at least one")
         try:
-            super().__init__(_load(instructions, name, licence, log=False))
+            super().__init__(_load(instructions, name, log=False))
         except BpfError as error:
             if error.code not in (errno.EACCES, errno.EINVAL, errno.E2BIG):
                 raise
-            super().__init__(_load(instructions, name, licence, log=True))  # repeated for the verifier's log
+            super().__init__(_load(instructions, name, log=True))  # repeated for the verifier's log
 
 
 def attach_egress(program: Program, interface: int) -> BpfFile:
@@ -326,9 +321,9 @@ def attach_egress(program: Program, interface: int) -> BpfFile:
     return BpfFile(_bpf(f"attach a program to interface {interface}", _LINK_CREATE, attributes))
 
 
-def _load(instructions: bytes, name: str, licence: str, *, log: bool) -> int:
+def _load(instructions: bytes, name: str, *, log: bool) -> int:
     code = ctypes.create_string_buffer(instructions, len(instructions))
-    terms = ctypes.create_string_buffer(licence.encode("ascii"))
+    terms = ctypes.create_string_buffer(b"BSD")  # `Helper` has only functions that don't require the GPL
     text = ctypes.create_string_buffer(_LOG_SIZE if log else 1)
     attributes = struct.pack(
         "=IIQQIIQII16sII",

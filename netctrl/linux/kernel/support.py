@@ -6,7 +6,7 @@ import errno
 import os
 
 from netctrl.linux.kernel.netlink import ROOT, KernelRefusal, RouteSocket
-from netctrl.linux.testbed.namespace import inside, make_namespace
+from netctrl.linux.namespace import inside, make_namespace
 
 __all__ = ["has_qdisc"]
 

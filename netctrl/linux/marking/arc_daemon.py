@@ -4,15 +4,35 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
+from typing import NamedTuple
 
 from netctrl.errors import InvalidValue, NetctrlError
 from netctrl.laws.aqm.arc_router import arc_probability
 from netctrl.linux.export.marking import MarkingConfig
 from netctrl.linux.kernel.netlink import ROOT, RouteSocket, handle_text
-from netctrl.linux.marking.epochs import Epoch, MarkSample, run_epochs
-from netctrl.linux.marking.program import Marker
+from netctrl.linux.marking.program import MarkCounts, Marker
 
 __all__ = ["MarkSample", "mark"]
+
+
+class MarkSample(NamedTuple):
+    """Results of one epoch."""
+
+    time_s: float
+    """Time of its end since the start [s]."""
+    elapsed_s: float
+    """Length [s]."""
+    arrived_bytes: int
+    """Arrivals during the epoch, in front of the queue [byte of frames]."""
+    backlog_bytes: int
+    """Backlog at its end [byte of frames]."""
+    probability: float
+    """Probability set at its end."""
+    counts: MarkCounts
+    """Counts since the start."""
+    late: int
+    """Number of epochs since the start that ended more than a tenth of their length late."""
 
 
 def mark(
@@ -43,25 +63,28 @@ def mark(
     NetctrlError
         The kernel refuses.
     """
-    law = config.law
-
-    def decide(probability: float, epoch: Epoch) -> float:
-        return arc_probability(
-            law, probability, epoch.arrived_bytes, epoch.backlog_bytes, epoch.elapsed_s, config.header_bytes
-        )
-
-    with RouteSocket() as route:
+    law, sample = config.law, None
+    with ExitStack() as held:
+        route = held.enter_context(RouteSocket())
         index = _index(route, config)
-        with Marker(index, drop=config.drop, valid_s=config.valid_epochs * law.epoch_s) as marker:
-            return run_epochs(
-                marker,
-                lambda: _backlog(route, index, config),
-                law.epoch_s,
-                decide,
-                wait=wait,
-                duration_s=duration_s,
-                heard=heard,
-            )
+        marker = held.enter_context(Marker(index, drop=config.drop, valid_s=config.valid_epochs * law.epoch_s))
+        begin = before = due = time.monotonic()
+        late, probability, seen = 0, 0.0, marker.counts().bytes
+        while duration_s is None or before - begin < duration_s:
+            due = max(due + law.epoch_s, before)
+            if wait(max(0.0, due - time.monotonic())) is True:
+                break
+            waiting = _backlog(route, index, config)
+            counts, now = marker.counts(), time.monotonic()
+            late += now - due > 0.1 * law.epoch_s
+            elapsed, arrived = now - before, counts.bytes - seen
+            desired = arc_probability(law, probability, arrived, waiting, elapsed, config.header_bytes)
+            probability = marker.set_probability(desired)
+            sample = MarkSample(now - begin, elapsed, arrived, waiting, probability, counts, late)
+            before, seen = now, counts.bytes
+            if heard is not None:
+                heard(sample)
+    return sample
 
 
 def _index(route: RouteSocket, config: MarkingConfig) -> int:

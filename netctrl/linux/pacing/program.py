@@ -16,7 +16,7 @@ from typing import NamedTuple
 from netctrl.errors import NetctrlError, checked_number
 from netctrl.linux.pacing.socket import SocketPacer, set_pacing_rate
 from netctrl.linux.pacing.tcp_info import ESTABLISHED, TcpInfo, read_tcp_info
-from netctrl.linux.testbed.netns_process import end_program, start_program
+from netctrl.linux.processes import end_program, start_program
 from netctrl.model.law import PacingLaw
 
 __all__ = ["PacedProgram", "borrow_socket", "pace_program", "sockets_of"]
@@ -46,9 +46,7 @@ class PacedProgram(NamedTuple):
     """Payload that these connections received [byte]."""
 
 
-def pace_program(
-    law: PacingLaw | float, argv: Sequence[str], *, interval_s: float = _INTERVAL_S, namespace: int | None = None
-) -> PacedProgram:
+def pace_program(law: PacingLaw | float, argv: Sequence[str], *, interval_s: float = _INTERVAL_S) -> PacedProgram:
     """Run a program with a law, or a fixed cap [bit/s], on each TCP connection of it and its children, until it ends.
 
     Its sockets are duplicated briefly for each look (pidfd_getfd), so a connection that the program closes ends as
@@ -62,7 +60,7 @@ def pace_program(
     interval = checked_number("interval_s", interval_s, "a time from 0.1 ms to 1 s", at_least=1e-4, at_most=1.0)
     if not isinstance(law, float | int):
         SocketPacer(law)  # compiled before the first connection
-    child = start_program(namespace, argv)
+    child = start_program(None, argv)
     found: dict[int, SocketPacer | None] = {}
     told: dict[int, TcpInfo] = {}
     changes, family, places = 0, [child.pid], []

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import socket
 import struct
+from itertools import accumulate
 from typing import NamedTuple
 
 from netctrl.errors import InvalidValue
-from netctrl.units import BITS_PER_BYTE, MICROSECOND
+from netctrl.units import MICROSECOND
 
 __all__ = ["ESTABLISHED", "TcpInfo", "decode_tcp_info", "read_tcp_info"]
 
@@ -103,33 +104,11 @@ class TcpInfo(NamedTuple):
         """Data that reached the receiver, out-of-order data included [byte]."""
         return None if self.bytes_acked is None else float(self.bytes_acked + self.snd_mss * self.sacked)
 
-    @property
-    def delivery_bit_per_s(self) -> float | None:
-        """The kernel's estimate of the delivered rate."""
-        return None if self.delivery_rate is None else float(BITS_PER_BYTE * self.delivery_rate)
 
-
-# formats of the fields, after any of which a kernel's structure may end
-_FORMAT = "8B 24I 4Q 2I 4I Q 3Q 2I 2Q 2I 2I 2I 2H I".replace(" ", "")
+# formats of the fields, after any of which a kernel's structure may end; there is no padding
+_FORMAT = "B" * 8 + "I" * 24 + "Q" * 4 + "I" * 6 + "Q" * 4 + "IIQQ" + "I" * 6 + "HHI"
 _WHOLE = struct.Struct("=" + _FORMAT)
-
-
-def _ends() -> list[int]:
-    """End of each field [byte]; there is no padding."""
-    sizes = {"B": 1, "H": 2, "I": 4, "Q": 8}
-    ends, at, count = [], 0, ""
-    for letter in _FORMAT:
-        if letter.isdigit():
-            count += letter
-            continue
-        for _ in range(int(count or 1)):
-            at += sizes[letter]
-            ends.append(at)
-        count = ""
-    return ends
-
-
-_ENDS = _ends()
+_ENDS = tuple(accumulate(struct.calcsize("=" + field) for field in _FORMAT))
 
 
 def decode_tcp_info(content: bytes) -> TcpInfo:

@@ -20,9 +20,10 @@ from netctrl.linux.kernel.netlink import KernelRefusal, RouteSocket, handle_text
 from netctrl.linux.kernel.objects import OWN_HANDLE, alike, as_desired, make
 from netctrl.linux.queues.log import event
 from netctrl.linux.queues.plan import Plan, check_capability, plan_queues
-from netctrl.linux.queues.record import STATE_FOLDER, OwnershipRecord, Store, this_process
+from netctrl.linux.queues.record import OwnershipRecord, Store, this_process
 from netctrl.linux.queues.restore import Phases, put_back, recover, refuse_kept, tell_nobody
 from netctrl.linux.queues.watchdog import Watchdog, start_watchdog
+from netctrl.linux.state_files import STATE_FOLDER
 
 __all__ = ["Applied", "RolledBack", "applied"]
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from netctrl.errors import InvalidValue, NetctrlError, did_you_mean
 from netctrl.linux.export.records import ETHERNET_HEADER, InterfaceQueue, QueuePlan, TcFifo, TokenBucket
@@ -12,11 +10,11 @@ from netctrl.linux.kernel.netlink import Link, RouteSocket, handle_text
 from netctrl.linux.kernel.objects import LEAF_HANDLE, OWN_HANDLE, Unrestorable, desired_objects, egress, saved, shown
 from netctrl.linux.kernel.qdisc import HtbClassOptions, TbfOptions
 from netctrl.linux.queues.record import Entry
+from netctrl.linux.rights import NET_ADMIN, has_capability
 from netctrl.units import BITS_PER_BYTE, format_quantity
 
 __all__ = ["Plan", "check_capability", "plan_queues"]
 
-_CAP_NET_ADMIN = 12
 _ETHERNET, _LOOPBACK = 1, 772  # ARPHRD_*
 _OWN = (OWN_HANDLE, LEAF_HANDLE)
 
@@ -31,10 +29,8 @@ class Plan:
 
     def rows(self) -> list[tuple[str, str]]:
         """For each interface the present and the future queue, with the kernel's rounding, for people."""
-        return [(entry.interface, f"{_before(entry)}  ->  {_after(entry, queue)}") for entry, queue in self._pairs()]
-
-    def _pairs(self) -> list[tuple[Entry, InterfaceQueue]]:
-        return list(zip(self.entries, self.desired.interfaces, strict=True))
+        pairs = zip(self.entries, self.desired.interfaces, strict=True)
+        return [(entry.interface, f"{_before(entry)}  ->  {_after(entry, queue)}") for entry, queue in pairs]
 
 
 def plan_queues(socket: RouteSocket, desired: QueuePlan, *, replace: bool = False) -> Plan:
@@ -60,10 +56,9 @@ def plan_queues(socket: RouteSocket, desired: QueuePlan, *, replace: bool = Fals
 
 def check_capability() -> None:
     """Raise NetctrlError, which names the capability, where this process may not change queues."""
-    for line in Path("/proc/thread-self/status").read_text(encoding="utf-8").splitlines():
-        if line.startswith("CapEff:") and not int(line.split()[1], 16) >> _CAP_NET_ADMIN & 1:
-            remedy = "run as root, or with systemd's AmbientCapabilities=CAP_NET_ADMIN; --dry-run needs no capability"
-            raise NetctrlError(f"queues can't be changed without the capability CAP_NET_ADMIN: {remedy}")
+    if not has_capability(NET_ADMIN):
+        remedy = "run as root, or with systemd's AmbientCapabilities=CAP_NET_ADMIN; --dry-run needs no capability"
+        raise NetctrlError(f"queues can't be changed without the capability CAP_NET_ADMIN: {remedy}")
 
 
 def _entry(socket: RouteSocket, links: dict[str, Link], desired: InterfaceQueue, replace: bool) -> Entry:
@@ -117,13 +112,9 @@ def _check_handles(socket: RouteSocket, link: Link) -> None:
 def _before(entry: Entry) -> str:
     if not entry.before:
         return f"{entry.before_kind or 'nothing'} (default)"
-    return _describe(entry.before) + ", restored at the end"
-
-
-def _describe(objects: Sequence) -> str:
-    root = objects[0]
-    more = f" and {len(objects) - 1} more" if len(objects) > 1 else ""
-    return f"{root.kind} {handle_text(root.handle)}{more}"
+    root, *others = entry.before
+    more = f" and {len(others)} more" if others else ""
+    return f"{root.kind} {handle_text(root.handle)}{more}, restored at the end"
 
 
 def _after(entry: Entry, queue: InterfaceQueue) -> str:

@@ -20,13 +20,12 @@ from netctrl.errors import FileError, NetctrlError
 from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.linux.kernel.objects import QueueObject, shown
 from netctrl.linux.kernel.qdisc import HtbClassOptions, TbfOptions
-from netctrl.linux.state_files import flush_folder, open_lock, read_regular, safe_folder, write_through
-from netctrl.linux.testbed.namespace import own_namespace, start_time
+from netctrl.linux.namespace import own_namespace, start_time
+from netctrl.linux.state_files import STATE_FOLDER, flush_folder, open_lock, read_regular, safe_folder, write_through
 from netctrl.model.io.json_file import decoded
 from netctrl.model.io.record_file import Record
 
 __all__ = [
-    "STATE_FOLDER",
     "Busy",
     "Entry",
     "Owner",
@@ -38,12 +37,11 @@ __all__ = [
     "this_process",
 ]
 
-STATE_FOLDER = "/run/netctrl"
 _MAX_BYTES = 64 * 2**20
 
 
 Phase = Literal["changing", "unconfirmed", "held", "kept", "restoring"]
-"""Phase in which the queues stay without a process. In all others they are restored when their owner is gone."""
+"""Only "kept" queues stay without a process. In all other phases they are restored when their owner is gone."""
 
 _locked: set[Path] = set()
 """Locks of this process, as POSIX locks exclude other processes only."""

@@ -16,7 +16,8 @@ from netctrl.linux.kernel.netlink import ROOT, KernelRefusal, Qdisc, RouteSocket
 from netctrl.linux.kernel.objects import OWN_HANDLE, alike, make, same, saved
 from netctrl.linux.queues.log import event
 from netctrl.linux.queues.plan import check_capability
-from netctrl.linux.queues.record import STATE_FOLDER, Busy, Entry, OwnershipRecord, Store, busy_text
+from netctrl.linux.queues.record import Busy, Entry, OwnershipRecord, Store, busy_text
+from netctrl.linux.state_files import STATE_FOLDER
 
 __all__ = ["Phases", "Restored", "put_back", "recover", "recover_stale", "refuse_kept", "restore", "tell_nobody"]
 

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from netctrl.errors import InvalidValue, NetctrlError, checked_number, optional_import
-from netctrl.linux.testbed import namespace
+from netctrl.linux import namespace
+from netctrl.linux.processes import Job, end_program, start_function, start_program
+from netctrl.linux.testbed import names
 from netctrl.linux.testbed.delay_line import Line, open_tun, pump
-from netctrl.linux.testbed.netns_process import Job, end_program, start_function, start_program
 from netctrl.linux.testbed.plan import TestbedPlan, Wire, plan_testbed
 from netctrl.model.network import Network
 from netctrl.units import BITS_PER_BYTE
@@ -58,8 +59,6 @@ class Testbed:
     bunch_s : mapping of link id to float, optional
         Packets of such a link, which needs a delay, arrive together at multiples of this [s], as from a medium with
         turns: they are late by up to this time beyond the delay.
-    routed : bool
-        Whether each node has routes to all reachable nodes; otherwise only `path` adds routes.
     segment : bool
         Whether TCP passes packets one by one; otherwise the kernel passes up to 64 KiB at once.
     named : bool
@@ -87,11 +86,10 @@ class Testbed:
         *,
         burst_bytes: Mapping[str, float] | float | None = None,
         bunch_s: Mapping[str, float] | None = None,
-        routed: bool = True,
         segment: bool = False,
         named: bool = False,
     ) -> None:
-        self.plan: TestbedPlan = plan_testbed(network, burst_bytes=burst_bytes, routed=routed)
+        self.plan: TestbedPlan = plan_testbed(network, burst_bytes=burst_bytes)
         self._set = {"gso_max_segs": 1} if segment else {}
         self._bunches = _checked_bunches(self.plan, bunch_s or {})
         self.named = named
@@ -107,7 +105,7 @@ class Testbed:
         return self.plan.network
 
     def __enter__(self) -> Testbed:
-        namespace.clean_leftovers()
+        names.clean_leftovers()
         try:
             self._build()
         except BaseException:
@@ -136,7 +134,7 @@ class Testbed:
 
     def name(self, node: str) -> str:
         """Name of a node's namespace, for `ip netns exec`, if they are named."""
-        return namespace.namespace_name(node)
+        return names.namespace_name(node)
 
     @contextmanager
     def inside(self, node: str) -> Generator[None]:
@@ -250,8 +248,8 @@ class Testbed:
             self._namespaces[node.id] = holder
             if self.named:
                 name = self.name(node.id)
-                namespace.name_namespace(holder, name)
-                self._held.callback(namespace.unname_namespace, name)
+                names.name_namespace(holder, name)
+                self._held.callback(names.unname_namespace, name)
             with namespace.inside(holder):
                 _set_sysctls()
         lines = self._open_lines()

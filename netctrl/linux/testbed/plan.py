@@ -12,7 +12,7 @@ from netctrl.errors import InvalidValue, checked_number
 from netctrl.model.network import Link, Network
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["FRAME", "Route", "TestbedPlan", "Wire", "default_burst", "plan_testbed"]
+__all__ = ["FRAME", "Route", "TestbedPlan", "Wire", "plan_testbed"]
 
 FRAME = 1514
 """Frame of 1500 bytes with its Ethernet header, as tbf counts it [byte]."""
@@ -77,9 +77,7 @@ class TestbedPlan:
         return tuple(pair for pair in sorted(there) if pair[::-1] not in there)
 
 
-def plan_testbed(
-    network: Network, *, burst_bytes: Mapping[str, float] | float | None = None, routed: bool = True
-) -> TestbedPlan:
+def plan_testbed(network: Network, *, burst_bytes: Mapping[str, float] | float | None = None) -> TestbedPlan:
     """Plan the testbed of a network: one namespace per node, one veth per link and its reverse, tbf on each direction.
 
     Parameters
@@ -87,8 +85,6 @@ def plan_testbed(
     network : Network
     burst_bytes : float or mapping of link id to float, optional
         Burst of tbf, at least a frame of 1514 bytes; by default two frames and half a millisecond of the rate.
-    routed : bool
-        Whether there are routes.
 
     Raises
     ------
@@ -116,7 +112,7 @@ def plan_testbed(
         addresses={node.id: f"10.0.{number}.1" for number, node in enumerate(network.nodes, start=1)},
         wires={each.id: wires[each.id] for each in network.links},
         pairs=pairs,
-        routes=tuple(_routes(network)) if routed else (),
+        routes=tuple(_routes(network)),
     )
 
 
@@ -130,13 +126,9 @@ def _wire(link: Link, name: str, peer: str, address: str, next_hop: str, burst: 
     return Wire(link, name, peer, address, next_hop, burst, limit, line)
 
 
-def default_burst(capacity: float) -> int:
-    """Two frames and half a millisecond of the rate: a late timer loses no capacity, and bursts stay short [byte]."""
-    return int(2 * FRAME + _BURST_S * capacity / BITS_PER_BYTE)
-
-
 def _bursts(network: Network, requested: Mapping[str, float] | float | None) -> dict[str, int]:
-    bursts = {each.id: default_burst(each.capacity) for each in network.links}
+    """Burst of each link [byte]. By default a late timer loses no capacity, and bursts stay short."""
+    bursts = {each.id: int(2 * FRAME + _BURST_S * each.capacity / BITS_PER_BYTE) for each in network.links}
     takes = f"at least a frame of {FRAME} bytes"
     if isinstance(requested, Mapping):
         for name, size in requested.items():

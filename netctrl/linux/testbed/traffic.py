@@ -1,4 +1,4 @@
-"""Traffic sources and sinks: UDP at given times, stamped and counted; a TCP transfer with repeated readings.
+"""Traffic of a testbed: UDP sent at given times, stamped and counted, and sinks of UDP and TCP.
 
 Stamps and times are CLOCK_MONOTONIC, which all namespaces of a machine share: delays are one-way and don't depend on
 steps of the wall clock.
@@ -10,14 +10,13 @@ import select
 import socket
 import struct
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, NetctrlError, checked_number
-from netctrl.linux.pacing.tcp_info import TcpInfo, read_tcp_info
+from netctrl.errors import InvalidValue, NetctrlError
 from netctrl.units import BITS_PER_BYTE, NANOSECOND
 
 __all__ = [
@@ -25,13 +24,11 @@ __all__ = [
     "MIN_FRAME",
     "Received",
     "Sent",
-    "TcpRun",
     "UdpSource",
     "absorb_tcp",
     "open_tcp_sink",
     "open_udp_sink",
     "receive_udp",
-    "send_tcp",
     "send_udp",
 ]
 
@@ -47,9 +44,6 @@ _SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
 _BUFFER = 32 * 2**20  # large enough never to drop
 _STAMP = struct.Struct("=qq")
 _NS = 1_000_000_000
-_CHUNK = 1 << 17
-_CONNECT_S = 20.0
-_AT_ONCE = struct.pack("ii", 1, 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +54,7 @@ class UdpSource:
     ----------
     address, port : str, int
     times_s : ndarray, shape (n,)
-        Sending time of each packet from the start (`netctrl.linux.testbed.schedules`).
+        Sending time of each packet from the start (`netctrl.kernel.scenarios.traffic`).
     frame_bytes : int
         Size of a packet with its Ethernet header, as tbf counts it.
     stream : int
@@ -233,22 +227,6 @@ def _enlarge(of: socket.socket, force: int, option: int) -> None:
         of.setsockopt(socket.SOL_SOCKET, option, _BUFFER)
 
 
-class TcpRun(NamedTuple):
-    """Readings of a TCP transfer."""
-
-    times_s: np.ndarray
-    """(n,) times of the readings by CLOCK_MONOTONIC [s]."""
-    infos: tuple[TcpInfo, ...]
-    """(n,)"""
-    sent_bytes: int
-    """Bytes accepted by the socket."""
-
-    def column(self, field: str) -> np.ndarray:
-        """Values of one field of TcpInfo, or of one of its properties, (n,); NaN where this kernel lacks it."""
-        values = [getattr(each, field) for each in self.infos]
-        return np.array([np.nan if value is None else value for value in values], dtype=float)
-
-
 def open_tcp_sink(port: int, address: str = "0.0.0.0") -> socket.socket:
     """Listening socket that reserves its port at once; `absorb_tcp` reads from it."""
     try:
@@ -294,87 +272,3 @@ def _discard(connection: socket.socket, buffer: bytearray) -> int:
         return connection.recv_into(buffer, len(buffer), socket.MSG_TRUNC)
     except OSError:
         return 0
-
-
-def send_tcp(
-    address: str,
-    port: int,
-    seconds: float,
-    *,
-    congestion: str | None = None,
-    every_s: float = 0.01,
-    watch: Callable[[socket.socket, float, TcpInfo], object] | None = None,
-    prepare: Callable[[socket.socket], object] | None = None,
-) -> TcpRun:
-    """Send as much as TCP accepts, with repeated readings of TCP_INFO.
-
-    Parameters
-    ----------
-    address, port : str, int
-    seconds : float
-        Duration from the connection on [s].
-    congestion : str, optional
-        Congestion control such as "cubic"; by default the namespace's.
-    every_s : float
-        Time between two readings [s]; late ones are skipped.
-    watch : callable, optional
-        Called at each reading with the socket, the time [s] and the TcpInfo.
-    prepare : callable, optional
-        Called with the socket before it connects.
-
-    Raises
-    ------
-    NetctrlError
-        Congestion control that this kernel lacks, or a connection that can't be made or is lost.
-    """
-    times: list[float] = []
-    infos: list[TcpInfo] = []
-    connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    try:
-        if congestion is not None:
-            _choose(connection, congestion)
-        if prepare is not None:
-            prepare(connection)
-        connection.settimeout(_CONNECT_S)
-        connection.connect((address, port))
-        connection.setblocking(False)
-        chunk, sent = memoryview(bytes(_CHUNK)), 0
-        due = now = time.monotonic()
-        end = now + checked_number("seconds", seconds, "a time above 0, in seconds", above=0.0)
-        while now < end:
-            _, ready, _ = select.select((), (connection,), (), max(due - now, 0.0))
-            if ready:
-                sent += _fill(connection, chunk)
-            now = time.monotonic()
-            if now >= due:
-                info = read_tcp_info(connection)
-                times.append(now)
-                infos.append(info)
-                if watch is not None:
-                    watch(connection, now, info)
-                due += every_s * (1 + int((now - due) / every_s))
-    except OSError as error:
-        raise NetctrlError(f"TCP to {address}:{port}: {error.strerror or error}") from None
-    finally:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)  # unsent data are discarded
-        connection.close()
-    return TcpRun(np.array(times), tuple(infos), sent)
-
-
-def _fill(connection: socket.socket, chunk: Any) -> int:
-    try:
-        return connection.send(chunk)
-    except BlockingIOError:
-        return 0
-
-
-def _choose(connection: socket.socket, congestion: str) -> None:
-    try:
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion.encode())
-    except OSError:
-        raise InvalidValue("congestion", congestion, f"one of this kernel's: {', '.join(_known())}") from None
-
-
-def _known() -> list[str]:
-    with open("/proc/sys/net/ipv4/tcp_available_congestion_control") as file:  # noqa: PTH123 (of this namespace)
-        return file.read().split()

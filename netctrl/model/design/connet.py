@@ -72,7 +72,7 @@ class ConnetCertificate(Record, frozen=True):
     bandwidth_hz: float | None
     """−3 dB bandwidth of the tracked outputs [Hz]; null: at least half the sampling rate."""
     disc_alpha: float
-    """Disk margin at the plant's input (`netctrl.frequency.disk.DiskMargin`)."""
+    """Disk margin at the plant's input (`netctrl.frequency.hinf_norm.DiskMargin`)."""
     lowest_gain: float
     """Factor to which the plant's gain may fall."""
     highest_gain: float | None

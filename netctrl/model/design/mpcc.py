@@ -55,7 +55,7 @@ class MpccCertificate(Record, frozen=True):
     gain_margin: float
     """Factor of the plant's gain B (actual over counted flows) at which a standing queue oscillates."""
     disc_alpha: float
-    """Disk margin, of gain and phase together (`netctrl.frequency.disk.DiskMargin`); 0: the loop already oscillates."""
+    """Disk margin, of gain and phase together (`netctrl.frequency.hinf_norm.DiskMargin`); 0: it already oscillates."""
     phase_deg: float
     """Phase that may be lost or gained [degree]."""
     delay_margin_steps: int

@@ -7,10 +7,11 @@ from typing import Unpack
 
 import numpy as np
 
+from netctrl.laws.pacing.pacing import EVENTS
 from netctrl.model.design.design import Provenance
 from netctrl.ns3.cpp import nanoseconds
 from netctrl.ns3.program import Ns3, Running, read_table, run_seed, whole
-from netctrl.scenario.bottleneck.result import BottleneckResult
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 
 __all__ = ["run_bottleneck"]
@@ -26,7 +27,7 @@ def run_bottleneck(
     ns3: Ns3,
     provenance: Provenance,
     **running: Unpack[Running],
-) -> BottleneckResult:
+) -> Result:
     """Run the compiled program in `folder` for the scenario's seed.
 
     Parameters
@@ -39,18 +40,18 @@ def run_bottleneck(
 
     Returns
     -------
-    BottleneckResult
+    Result
     """
     run_seed(folder, scenario.seed, **running)
     with whole(folder):
         return _read(folder, scenario, f"ns-{ns3.version}", provenance)
 
 
-def _read(folder: Path, scenario: Scenario, simulator: str, provenance: Provenance) -> BottleneckResult:
+def _read(folder: Path, scenario: Scenario, simulator: str, provenance: Provenance) -> Result:
     n, seed = len(scenario.flows), scenario.seed
     K = nanoseconds("duration", scenario.duration) // nanoseconds("interval", scenario.interval)
     series = read_table(folder / f"series-{seed}.csv", _LINK_COLUMNS + _FLOW_COLUMNS * n, K)
-    time, delay, queue, dropped = series[:, :_LINK_COLUMNS].T.copy()
+    _, delay, queue, dropped = series[:, :_LINK_COLUMNS].T.copy()
     arrived, rate, window = series[:, _LINK_COLUMNS:].T.reshape(n, _FLOW_COLUMNS, K).transpose(1, 0, 2).copy()
     flows = read_table(folder / f"flows-{seed}.csv", _FLOW_ROW, n)
     start, read, sent, again = flows[:, :4].T.copy()
@@ -58,23 +59,27 @@ def _read(folder: Path, scenario: Scenario, simulator: str, provenance: Provenan
     if len(samples) % 3:
         raise ValueError(f"rtts-{seed}.bin ends within a record")
     flow, at, rtt = samples.reshape(-1, 3).T
-    return BottleneckResult(
-        scenario=scenario,
-        simulator=simulator,
-        time_s=time,
-        delay_s=delay,
-        queue_bytes=queue,
-        dropped_bytes=dropped,
-        arrived_bytes=arrived,
-        rate_bit_per_s=rate,
-        window_bytes=window,
-        rtt_flow=flow.copy(),
-        rtt_time_s=at * _NS,
-        rtt_s=rtt * _NS,
-        start_s=start * _NS,
-        read_bytes=read,
-        sent_bytes=sent,
-        again_bytes=again,
-        events=flows[:, 4:].astype(np.int64),
-        provenance=provenance,
+    link = {"backlog_most": queue, "lost": dropped, "delay": delay}
+    if scenario.network.cross == 0.0:  # cross traffic isn't recorded, so neither is all that departs
+        link["departed"] = arrived.sum(axis=0)
+    events = dict(zip(EVENTS, flows[:, 4:].astype(np.int64).T.copy(), strict=True))
+    return Result.of_series(
+        scenario,
+        simulator,
+        provenance,
+        links={name: series[None] for name, series in link.items()},
+        flows={"delivered": arrived, "pace": rate, "window": window, "rtt": _mean_trips(scenario, flow, at, rtt, K)},
+        totals={"sent": sent, "resent": again},
+        tables={
+            "trips": {"flow": flow.copy(), "time": at * _NS, "rtt": rtt * _NS},
+            "connections": {"start": start * _NS, "read": read, "sent": sent, "resent": again, **events},
+        },
     )
+
+
+def _mean_trips(scenario: Scenario, flow: np.ndarray, at: np.ndarray, rtt: np.ndarray, bins: int) -> np.ndarray:
+    """Mean round trip of each flow in each bin, (n, K) [s]; 0 without any."""
+    place = np.minimum((at * _NS / scenario.interval).astype(np.int64), bins - 1) + bins * flow
+    count = len(scenario.flows) * bins
+    times, total = np.bincount(place, minlength=count), np.bincount(place, rtt * _NS, count)
+    return np.divide(total, times, out=np.zeros(count), where=times > 0).reshape(-1, bins)

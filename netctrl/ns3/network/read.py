@@ -15,15 +15,15 @@ from netctrl.errors import checked_jobs
 from netctrl.model.design.design import Provenance
 from netctrl.ns3.program import Ns3, execute, read_table, table_name, whole
 from netctrl.scenario.network.plan import LinkPlan
-from netctrl.scenario.network.result import NetworkResult, TcpResult
 from netctrl.scenario.network.routed import tcp_of
-from netctrl.scenario.network.trace_window import scenario_trace, traffic_samples
+from netctrl.scenario.network.runs import network_result
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
-from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["run_links", "table_name"]
 
-_COLUMNS = 7
+_LINKS = ("arrived", "departed", "lost", "growth", "backlog", "rate_square", "backlog_square")
+_TCP = ("payload", "sent", "resent", "rtt")
 _WATCHED = 3
 Progress = Callable[[float], None]
 
@@ -39,7 +39,7 @@ def run_links(
     n_jobs: int = 1,
     watch: bool = True,
     progress: Progress | None = None,
-) -> NetworkResult:
+) -> Result:
     """Run the compiled program in `folder` for runs with these numbers, whose tables are in the folder.
 
     Parameters
@@ -69,48 +69,17 @@ def run_links(
     _execute_all(folder, runs, checked_jobs(n_jobs), watch, progress)
     tcp = tcp_of(scenario)
     N, T = len(plan.links), scenario.steps if watch else 0
-    seconds = (scenario.steps - scenario.warmup_steps) * scenario.interval
     with whole(folder):
-        tables = np.array([read_table(folder / f"result-{run}.csv", _COLUMNS, 1 + N + len(tcp)) for run in runs])
+        tables = np.array([read_table(folder / f"result-{run}.csv", len(_LINKS), 1 + N + len(tcp)) for run in runs])
         watched = np.zeros((_WATCHED, N, 0))
         if watch:
             series = read_table(folder / f"series-{runs[0]}.csv", 1 + _WATCHED * N, T, skip=1)
             watched = series[:, 1:].reshape(T, N, _WATCHED).transpose(2, 1, 0).copy()
-    arrived, departed, lost, growth, backlog, rate_square, backlog_square = (
-        tables[:, 1 : 1 + N].transpose(2, 0, 1).copy()
-    )
-    capacity = {link.id: link.capacity for link in plan.network.links}
-    return NetworkResult(
-        scenario=scenario,
-        simulator=f"ns-{ns3.version}",
-        links=plan.links,
-        capacity_bit_per_s=np.array([capacity[name] for name in plan.links]),
-        weight=plan.weight,
-        seconds=seconds,
-        sample=traffic_samples(scenario, runs, scenario_trace(scenario)),
-        offered_bytes=tables[:, 0, 0].copy(),
-        delivered_bytes=tables[:, 0, 1].copy(),
-        arrived_bytes=arrived,
-        departed_bytes=departed,
-        lost_bytes=lost,
-        growth_bytes=growth,
-        backlog_bytes=backlog,
-        rate_square=rate_square,
-        backlog_square=backlog_square,
-        watched_time_s=scenario.interval * np.arange(1, T + 1),
-        watched=watched,
-        provenance=provenance,
-        tcp=_tcp(tables[:, 1 + N :], seconds) if tcp else None,
-    )
-
-
-def _tcp(table: np.ndarray, seconds: float) -> TcpResult:
-    arrived, sent, again, rtt = table[:, :, :4].transpose(2, 0, 1)
-    return TcpResult(
-        goodput_bit_per_s=arrived * (BITS_PER_BYTE / seconds),
-        round_trip_s=rtt.copy(),
-        retransmission_ratio=np.divide(again, sent, out=np.zeros_like(sent), where=sent > 0.0),
-    )
+    links = dict(zip(_LINKS, tables[:, 1 : 1 + N].transpose(2, 0, 1).copy(), strict=True))
+    ends = {"entered": tables[:, 0, 0].copy(), "left": tables[:, 0, 1].copy()}
+    flows = dict(zip(_TCP, tables[:, 1 + N :, :4].transpose(2, 0, 1).copy(), strict=True)) if tcp else {}
+    simulator = f"ns-{ns3.version}"
+    return network_result(scenario, runs, plan.links, plan.weight, links, ends, flows, watched, simulator, provenance)
 
 
 def _execute_all(folder: Path, runs: Sequence[int], jobs: int, watch: bool, progress: Progress | None) -> None:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Unpack
 
-import numpy as np
-
 from netctrl.model.design.design import Provenance
 from netctrl.ns3.program import Ns3, Running, execute, read_table, whole
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.result import SimulationResult
 
 __all__ = ["run_program"]
 
@@ -24,7 +22,7 @@ def run_program(
     ns3: Ns3,
     provenance: Provenance,
     **running: Unpack[Running],
-) -> SimulationResult:
+) -> Result:
     """Run the compiled program in `folder` and read its series.csv and responses.csv, which are kept.
 
     Parameters
@@ -49,7 +47,7 @@ def run_program(
     return _read(folder, scenario, f"ns-{ns3.version}", provenance)
 
 
-def _read(folder: Path, scenario: Scenario, simulator: str, provenance: Provenance) -> SimulationResult:
+def _read(folder: Path, scenario: Scenario, simulator: str, provenance: Provenance) -> Result:
     L, G = len(scenario.links), len(scenario.flows)
     T = int(scenario.duration / scenario.interval * (1.0 + 1e-12))
     with whole(folder):
@@ -57,21 +55,11 @@ def _read(folder: Path, scenario: Scenario, simulator: str, provenance: Provenan
         responses = read_table(folder / "responses.csv", 4)
     series = table[:, 1 : 1 + len(_COLUMNS) * L].T.reshape(L, len(_COLUMNS), T)
     groups = table[:, 1 + len(_COLUMNS) * L :]
-    backlog, arrived, departed, lost, marked, probability = series.transpose(1, 0, 2)
-    return SimulationResult(
-        scenario=scenario,
-        simulator=simulator,
-        time_s=scenario.interval * np.arange(1, T + 1),
-        backlog_bytes=backlog,
-        arrived_bytes=arrived,
-        departed_bytes=departed,
-        lost_bytes=lost,
-        marked_bytes=marked,
-        probability=probability,
-        carried_bytes=groups[:, :G].T,
-        rtt_s=groups[:, G:].T,
-        response_start_s=responses[:, 1],
-        response_bytes=responses[:, 2],
-        response_s=responses[:, 3],
-        provenance=provenance,
+    return Result.of_series(
+        scenario,
+        simulator,
+        provenance,
+        links=dict(zip(_COLUMNS, series.transpose(1, 0, 2), strict=True)),
+        flows={"payload": groups[:, :G].T, "rtt": groups[:, G:].T},
+        tables={"transfers": dict(zip(("start", "size", "duration"), responses[:, 1:].T.copy(), strict=True))},
     )

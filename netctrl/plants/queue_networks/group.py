@@ -1,7 +1,16 @@
-"""A group of flows around the equilibrium of a network: shares of links' rates, and delays of its marks."""
+"""A group of flows around the equilibrium of a network: shares of links' rates, and delays of its marks.
+
+At high frequencies the response is a series in 1/s with delays, whose leading powers have aliases that sum in closed
+form (`leading_powers`). With E the shares that pass from queue to queue and K the rates at which round trips answer,
+A/s = 1 + E + K/s + O(1/s²) and B = B₁/s + B₂/s² + O(1/s³), all of them sums of delays. E has entries only from earlier
+to later links, so X = (1 + E)⁻¹ is a finite sum, and
+
+    A⁻¹ B/s = X B₁/s³ + X (B₂ − K X B₁)/s⁴ + O(1/s⁵).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log
 from typing import Any
@@ -9,9 +18,9 @@ from typing import Any
 from netctrl.plants.queue_networks.equilibrium import NetworkEquilibrium
 from netctrl.plants.queues.clocked_response import ClockedMode
 from netctrl.plants.queues.cubic_response import CubicMode
-from netctrl.plants.queues.window_response import Sender
+from netctrl.plants.queues.window_response import Sender, leading
 
-__all__ = ["GroupResponse", "group_response"]
+__all__ = ["Delayed", "GroupResponse", "group_response", "leading_powers"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,3 +96,92 @@ def group_response(found: NetworkEquilibrium, number: int) -> GroupResponse:
         marks=tuple(marks),
         mode=group.sender.mode(log(marked), log(trip))[1] if marked > 0.0 else None,
     )
+
+
+Delayed = dict[float, float]
+"""Delay [s] -> factor."""
+_Table = list[list[Delayed]]
+_NEGLIGIBLE = 1e-14
+_DIGITS = 12
+"""Of delays in seconds, by which equal ones are found."""
+
+
+def leading_powers(groups: Sequence[GroupResponse], size: int) -> tuple[_Table, _Table]:
+    """Factors of 1/s³ and of 1/s⁴ in A⁻¹ B/s, a table of links by links each."""
+    E, K, first, second = (_empty(size) for _ in range(4))
+    for group in groups:
+        for i, j in _pairs(group):
+            link, other, share = group.at[i], group.at[j], group.shares[i]
+            if group.queued[j]:
+                _add(K[link][other], group.ahead[i], share / group.trip)
+                if j < i:
+                    _add(E[link][other], group.ahead[i] - group.ahead[j], share)
+            if group.marks[j]:
+                _add_window(group, share * group.marks[j], group.ahead[i] + group.back[j], first, second, link, other)
+    third = _passed(E, first)
+    fourth = _passed(E, _sum(second, _product(K, third), -1.0))
+    return _pruned(third), _pruned(fourth)
+
+
+def _add_window(
+    group: GroupResponse, share: float, delay: float, first: _Table, second: _Table, link: int, other: int
+) -> None:
+    """Leading powers of Q of a group's windows."""
+    trip = group.trip
+    for (turns, *_), fall, square in leading(group.sender, group.damping, group.mode):
+        _add(first[link][other], delay + turns * trip, share * fall / trip)
+        _add(second[link][other], delay + turns * trip, share * square / (trip * trip))
+
+
+def _pairs(group: GroupResponse) -> Iterator[tuple[int, int]]:
+    return ((i, j) for i in range(len(group.at)) for j in range(len(group.at)))
+
+
+def _empty(size: int) -> _Table:
+    return [[{} for _ in range(size)] for _ in range(size)]
+
+
+def _add(entry: Delayed, delay: float, factor: float) -> None:
+    key = round(delay, _DIGITS)
+    entry[key] = entry.get(key, 0.0) + factor
+
+
+def _product(left: _Table, right: _Table) -> _Table:
+    size = len(left)
+    found = _empty(size)
+    for row in range(size):
+        for column in range(size):
+            for k in range(size):
+                for lag, factor in left[row][k].items():
+                    for delay, other in right[k][column].items():
+                        _add(found[row][column], lag + delay, factor * other)
+    return found
+
+
+def _sum(left: _Table, right: _Table, factor: float) -> _Table:
+    found = [[dict(entry) for entry in row] for row in left]
+    for into, row in zip(found, right, strict=True):
+        for entry, more in zip(into, row, strict=True):
+            for delay, value in more.items():
+                _add(entry, delay, factor * value)
+    return found
+
+
+def _passed(E: _Table, table: _Table) -> _Table:
+    """(1 + E)⁻¹ times a table, row by row in the links' order: X_l = T_l − Σ_k E_lk X_k."""
+    size = len(E)
+    found: _Table = []
+    for link in range(size):
+        row = [dict(entry) for entry in table[link]]
+        for k in range(link):
+            for lag, factor in E[link][k].items():
+                for column in range(size):
+                    for delay, value in found[k][column].items():
+                        _add(row[column], lag + delay, -factor * value)
+        found.append(row)
+    return found
+
+
+def _pruned(table: _Table) -> _Table:
+    largest = max((abs(value) for row in table for entry in row for value in entry.values()), default=0.0)
+    return [[{d: v for d, v in entry.items() if abs(v) > _NEGLIGIBLE * largest} for entry in row] for row in table]

@@ -38,8 +38,7 @@ import numpy as np
 
 from netctrl.plants.aliases import SMALL_ANGLE, held_aliases
 from netctrl.plants.queue_networks.equilibrium import NetworkEquilibrium
-from netctrl.plants.queue_networks.group import GroupResponse, group_response
-from netctrl.plants.queue_networks.leading import leading_powers
+from netctrl.plants.queue_networks.group import GroupResponse, group_response, leading_powers
 from netctrl.plants.queue_networks.matrices import Matrix, solved
 from netctrl.plants.queues.mean_value import MeanValue, unknown_phase
 from netctrl.plants.queues.queue_laws import Averaged, SampledPi

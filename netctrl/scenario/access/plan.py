@@ -17,7 +17,7 @@ from netctrl.laws.tracking.tracking import TrackingState, start_tracking, tracki
 from netctrl.model.io.provenance import Provenance
 from netctrl.model.law import TrackingLaw
 from netctrl.scenario.access.result import AccessLinkResult, AccessLinkSummary
-from netctrl.scenario.result import Result
+from netctrl.scenario.kind_result import KindResult
 from netctrl.scenario.scenario import Scenario
 from netctrl.units import unit_scale
 
@@ -80,7 +80,7 @@ class AccessLinkPlan(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AccessLinkTracking(Result):
+class AccessLinkTracking(KindResult):
     """Result of an access link under a tracking law: T periods, m inputs, p outputs."""
 
     result: AccessLinkResult
@@ -127,9 +127,10 @@ class AccessLinkTracking(Result):
         means = self.measured[half:].mean(axis=0).tolist(), self.reference[half:].mean(axis=0).tolist()
         return list(zip(self.law.outputs, self.law.output_units, *means, strict=True))
 
-    def link_ids(self) -> tuple[str, ...]:
+    @property
+    def links(self) -> tuple[str, ...]:
         """Names in `measures` that are links."""
-        return self.result.link_ids()
+        return self.result.links
 
     def measures(self) -> dict[tuple[str, str], float]:
         """Results of the link, and each output's mean over the second half of the run in the law's units."""

@@ -11,7 +11,7 @@ import numpy as np
 from netctrl.errors import InvalidValue, optional_import
 from netctrl.model.design.design import Provenance
 from netctrl.scenario.access.scenario import access_parts
-from netctrl.scenario.result import Result
+from netctrl.scenario.kind_result import KindResult
 from netctrl.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ _COUNTS = ("burst", "premium_received", "premium_lost", "other_lost", "regulator
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class AccessLinkResult(Result):
+class AccessLinkResult(KindResult):
     """Measurements of an access link over T periods, with H hops and S sources.
 
     Parameters
@@ -226,7 +226,8 @@ class AccessLinkResult(Result):
             utilization=float(self.utilization.mean()),
         )
 
-    def link_ids(self) -> tuple[str, ...]:
+    @property
+    def links(self) -> tuple[str, ...]:
         """Names of objects in `measures` that are links."""
         return ("link",)
 

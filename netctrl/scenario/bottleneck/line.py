@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
+
 from netctrl.errors import InvalidValue, checked_word
 from netctrl.laws.aqm.records import QUEUES, DropTailQueue, Queue
 from netctrl.model.io.fields import (
@@ -70,6 +72,8 @@ class Bottleneck(Record, frozen=True, kw_only=True, tag_field="kind", tag="bottl
 
     default_interval: ClassVar[float] = 0.1
     """Default sampling interval of throughput and delay [s]."""
+    link_ids: ClassVar[tuple[str, ...]] = ("bottleneck",)
+    """Id of the link, in results."""
 
     capacity: Rate = 1e8
     """Capacity for whole IP packets [bit/s]."""
@@ -89,6 +93,10 @@ class Bottleneck(Record, frozen=True, kw_only=True, tag_field="kind", tag="bottl
         read_fields(self, cross=rate_or_0, start_spread=instant)
         if self.cross >= self.capacity:
             raise InvalidValue("cross", self.cross, f"less than the capacity, {self.capacity:g} bit/s")
+
+    def capacity_at(self, ends: np.ndarray) -> np.ndarray:
+        """Capacity in T intervals that end at these times, (1, T) [bit/s]."""
+        return np.full((1, len(ends)), self.capacity)
 
     def rtts_s(self, flows: tuple[SingleFlow, ...]) -> tuple[float, ...]:
         """Round-trip propagation delay of each flow [s]."""

@@ -12,7 +12,7 @@ from netctrl.errors import InvalidValue, optional_import
 from netctrl.model.io.provenance import Provenance
 from netctrl.model.io.record_file import Record
 from netctrl.scenario.fabric.flows import common_sender
-from netctrl.scenario.result import Result
+from netctrl.scenario.kind_result import KindResult
 from netctrl.scenario.scenario import Scenario
 from netctrl.units import BITS_PER_BYTE
 
@@ -75,7 +75,7 @@ class FabricSummary(Record, frozen=True):
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class FabricResult(Result):
+class FabricResult(KindResult):
     """Result of a data centre: F flows through P ports, with V flows and W ports recorded in detail.
 
     Parameters
@@ -283,7 +283,8 @@ class FabricResult(Result):
             retransmitted_packets=self.counts["again"],
         )
 
-    def link_ids(self) -> tuple[str, ...]:
+    @property
+    def links(self) -> tuple[str, ...]:
         """Names in `measures` that are links."""
         return "longest port", "busiest port", "all ports"
 

@@ -1,54 +1,57 @@
-"""Figures of single runs of a network on packets, and the result of all runs."""
+"""Figures of single runs of a network under demands, and the result of all runs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from netctrl.model.io.provenance import Provenance
-from netctrl.scenario.network.demand_result import DemandResult
+from netctrl.scenario.labelled import Labelled
 from netctrl.scenario.network.plan import LinkPlan
-from netctrl.scenario.network.result import NetworkResult, TcpResult
 from netctrl.scenario.network.routed import tcp_of
 from netctrl.scenario.network.trace_window import scenario_trace, traffic_samples
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
+from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["RunFigures", "network_result"]
+__all__ = ["DEMAND_TOTALS", "TCP_TOTALS", "RunFigures", "network_result", "runs_result"]
+
+TCP_TOTALS = ("payload", "rtt", "sent", "resent")
+DEMAND_TOTALS = ("offered", "delivered", "flow_lost", "flow_growth", "one_way")
+_WATCHED = ("backlog", "departed", "lost")
 
 
 class RunFigures(NamedTuple):
-    """Figures of one run after the warm-up; fields of NetworkResult without the runs."""
+    """Figures of one run after the warm-up, as in `netctrl.scenario.labelled.QUANTITIES`."""
 
-    offered_bytes: float
-    delivered_bytes: float
-    arrived_bytes: np.ndarray
-    departed_bytes: np.ndarray
-    lost_bytes: np.ndarray
-    growth_bytes: np.ndarray
-    backlog_bytes: np.ndarray
+    entered: float
+    left: float
+    arrived: np.ndarray
+    """(N,), as the five below."""
+    departed: np.ndarray
+    lost: np.ndarray
+    growth: np.ndarray
+    backlog: np.ndarray
     rate_square: np.ndarray
     backlog_square: np.ndarray
     tcp: np.ndarray
-    """(3, M) goodput [bit/s], mean round trip [s] and share that was sent again."""
+    """(4, M) `TCP_TOTALS` of the M demands that are TCP."""
     demands: np.ndarray
-    """(5, I) fields of DemandResult."""
+    """(5, I) `DEMAND_TOTALS`."""
     watched: np.ndarray
-    """(3, N, T) time series from the very beginning; T = 0: none."""
+    """(3, N, T) backlog [byte], rate [bit/s] and loss [byte] of each interval from the very beginning; T = 0: none."""
 
 
-_PER_RUN = RunFigures._fields[:-3]
-
-
-def network_result(
+def runs_result(
     scenario: Scenario,
     plan: LinkPlan,
     runs: range,
     found: Sequence[RunFigures],
     simulator: str,
     provenance: Provenance,
-) -> NetworkResult:
+) -> Result:
     """Result of all runs.
 
     Parameters
@@ -63,29 +66,70 @@ def network_result(
         Name of the engine.
     provenance : Provenance
     """
-    by_name = {link.id: link for link in plan.network.links}
-    table = {name: np.array([getattr(each, name) for each in found]) for name in _PER_RUN}
-    goodput, round_trip, again = np.array([each.tcp for each in found]).transpose(1, 0, 2)
-    offered, delivered, lost, growth, delay = np.array([each.demands for each in found]).transpose(1, 0, 2)
-    with_tcp, watched = bool(tcp_of(scenario)), found[0].watched
-    return NetworkResult(
+    table = {name: np.array([getattr(each, name) for each in found]) for name in RunFigures._fields[:-3]}
+    names, part = (TCP_TOTALS, "tcp") if tcp_of(scenario) else (DEMAND_TOTALS, "demands")
+    flows = dict(zip(names, np.array([getattr(each, part) for each in found]).transpose(1, 0, 2), strict=True))
+    ends = {name: table.pop(name) for name in ("entered", "left")}
+    return network_result(
+        scenario, runs, plan.links, plan.weight, table, ends, flows, found[0].watched, simulator, provenance
+    )
+
+
+def network_result(
+    scenario: Scenario,
+    runs: range,
+    names: tuple[str, ...],
+    weight: np.ndarray | None,
+    links: Mapping[str, np.ndarray],
+    ends: Mapping[str, np.ndarray],
+    flows: Mapping[str, np.ndarray],
+    watched: np.ndarray,
+    simulator: str,
+    provenance: Provenance,
+) -> Result:
+    """Result of R runs of a network with N controlled links.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    runs : range
+        Numbers of the runs.
+    names : tuple of str
+        Ids of the links, (N,).
+    weight : ndarray, shape (N,), or None
+        Weights mu_l of the cost.
+    links : dict
+        Quantity -> totals of links after the warm-up, shape (R, N).
+    ends : dict
+        Bytes that `entered` the network, and `left` it, shape (R,).
+    flows : dict
+        Quantity -> totals of the demands, or where there is TCP of the demands that are TCP, shape (R, I).
+    watched : ndarray, shape (3, N, T)
+        As in `RunFigures`, of the first run.
+    simulator : str
+    provenance : Provenance
+    """
+    graph = scenario.network.graph
+    known = {link.id: link.capacity for link in graph.links}
+    tcp = tcp_of(scenario)
+    ids = tuple(each.demand for each in tcp) if tcp else tuple(demand.id for demand in graph.demands)
+    totals: dict[str, tuple[tuple[str, ...], np.ndarray]]
+    totals = {name: (("run", "link"), array) for name, array in links.items()}
+    totals |= {name: (("run",), array) for name, array in ends.items()}
+    totals |= {name: (("run", "flow"), array) for name, array in flows.items()}
+    totals["sample"] = ("run",), traffic_samples(scenario, runs, scenario_trace(scenario))
+    totals["capacity"] = ("link",), np.array([known[name] for name in names])
+    if weight is not None:
+        totals["weight"] = ("link",), weight
+    scale = np.array([1.0, scenario.interval / BITS_PER_BYTE, 1.0])[:, None, None]
+    series = {name: (("link", "time"), array) for name, array in zip(_WATCHED, watched * scale, strict=True)}
+    time = scenario.interval * np.arange(1, watched.shape[2] + 1)
+    start = scenario.warmup_steps * scenario.interval
+    return Result(
         scenario=scenario,
         simulator=simulator,
-        links=plan.links,
-        capacity_bit_per_s=np.array([by_name[name].capacity for name in plan.links]),
-        weight=plan.weight,
-        seconds=(scenario.steps - scenario.warmup_steps) * scenario.interval,
-        sample=traffic_samples(scenario, runs, scenario_trace(scenario)),
-        **table,
-        watched_time_s=scenario.interval * np.arange(1, watched.shape[2] + 1),
-        watched=watched,
         provenance=provenance,
-        tcp=TcpResult(goodput_bit_per_s=goodput, round_trip_s=round_trip, retransmission_ratio=again)
-        if with_tcp
-        else None,
-        demands=None
-        if with_tcp
-        else DemandResult(
-            offered_bytes=offered, delivered_bytes=delivered, lost_bytes=lost, growth_bytes=growth, delay_s=delay
-        ),
+        span=(start, scenario.steps * scenario.interval),
+        totals=Labelled({"run": tuple(runs), "link": names, "flow": ids if flows else ()}, totals),
+        series=Labelled({"link": names, "time": time}, series if len(time) else {}),
     )

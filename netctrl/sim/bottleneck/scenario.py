@@ -8,11 +8,10 @@ import numpy as np
 
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.codel import CodelQueue
-from netctrl.laws.pacing.pacing import EVENTS
 from netctrl.model.io.provenance import Provenance
 from netctrl.model.law import ArxPacer, PacingLaw
 from netctrl.scenario.bottleneck.line import Bottleneck, SingleFlow
-from netctrl.scenario.bottleneck.result import BottleneckResult
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.sim.bottleneck.flows import OPEN, BbrFlow, PacedFlow, PacingFlow, RateCap
 from netctrl.sim.bottleneck.run import BottleneckLink, CoDel, simulate_bottleneck
@@ -21,7 +20,7 @@ from netctrl.units import BITS_PER_BYTE
 __all__ = ["run_bottleneck"]
 
 
-def run_bottleneck(scenario: Scenario, law: PacingLaw | None, origin: Provenance) -> BottleneckResult:
+def run_bottleneck(scenario: Scenario, law: PacingLaw | None, origin: Provenance) -> Result:
     """Run the scenario by `simulate_bottleneck`; cross traffic is a constant rate, the mean of its packets.
 
     Parameters
@@ -72,30 +71,26 @@ def _flow(flow: SingleFlow, rtt: float, start: float, law: PacingLaw | None) -> 
     return BbrFlow(rtt, start, stop) if flow.sender == "bbr" else RateCap(OPEN, rtt, start, stop, flow.sender)
 
 
-def _result(scenario: Scenario, found: BottleneckLink, starts: np.ndarray, origin: Provenance) -> BottleneckResult:
-    n, K, width = len(scenario.flows), len(found.time_s), found.time_s[0]
-    throughput, rates, rtts = found.throughput[:n], found.rates[:n], found.rtt_s[:n]
+def _result(scenario: Scenario, found: BottleneckLink, starts: np.ndarray, origin: Provenance) -> Result:
+    n, width = len(scenario.flows), found.time_s[0] / BITS_PER_BYTE
     for name in ("delay_s", "backlog_bytes", "lost_bytes", "throughput", "rates"):
         if not np.isfinite(getattr(found, name)).all():
             raise InvalidValue(name, "nan or inf", "finite numbers")
-    bins, flow = np.nonzero(np.isfinite(rtts).T)
-    return BottleneckResult(
-        scenario=scenario,
-        simulator="fluid",
-        time_s=found.time_s,
-        delay_s=found.delay_s,
-        queue_bytes=found.backlog_bytes,
-        dropped_bytes=found.lost_bytes.sum(axis=0),
-        arrived_bytes=throughput * width / BITS_PER_BYTE,
-        rate_bit_per_s=rates,
-        window_bytes=np.full((n, K), np.nan),
-        rtt_flow=flow,
-        rtt_time_s=found.time_s[bins],
-        rtt_s=rtts[flow, bins],
-        start_s=starts,
-        read_bytes=throughput.sum(axis=1) * width / BITS_PER_BYTE,
-        sent_bytes=rates.sum(axis=1) * width / BITS_PER_BYTE,
-        again_bytes=found.lost_bytes[:n].sum(axis=1),
-        events=np.zeros((n, len(EVENTS)), dtype=np.int64),
-        provenance=origin,
+    delivered, sent, lost = (
+        each * scale for each, scale in ((found.throughput, width), (found.rates, width), (found.lost_bytes, 1.0))
+    )
+    return Result.of_series(
+        scenario,
+        "fluid",
+        origin,
+        links={
+            "backlog_most": found.backlog_bytes[None],
+            "arrived": sent.sum(axis=0)[None],
+            "departed": delivered.sum(axis=0)[None],
+            "lost": lost.sum(axis=0)[None],
+            "delay": found.delay_s[None],
+        },
+        flows={"delivered": delivered[:n], "pace": found.rates[:n], "rtt": found.rtt_s[:n]},
+        totals={"sent": sent[:n].sum(axis=1), "resent": lost[:n].sum(axis=1)},
+        tables={"connections": {"start": starts, "sent": sent[:n].sum(axis=1), "resent": lost[:n].sum(axis=1)}},
     )

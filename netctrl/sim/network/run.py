@@ -12,11 +12,11 @@ from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.model.design.design import provenance
 from netctrl.model.law import LinkRateLaw
 from netctrl.model.trace import RateTrace
-from netctrl.scenario.network.demand_result import DemandResult
 from netctrl.scenario.network.policy import messages_of
-from netctrl.scenario.network.result import NetworkResult
 from netctrl.scenario.network.routed import Routed, tcp_of
-from netctrl.scenario.network.trace_window import scenario_trace, traffic_samples
+from netctrl.scenario.network.runs import DEMAND_TOTALS, network_result
+from netctrl.scenario.network.trace_window import scenario_trace
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.sim.network.demand_fluid import demand_contents, demand_fluid, demand_lanes, demand_routes, demand_sums
 from netctrl.sim.network.demand_kernel import DemandRoutes
@@ -53,7 +53,7 @@ def simulate_network(
     progress: Progress | None = None,
     argv: Iterable[str] = (),
     inputs: Iterable[Path] = (),
-) -> NetworkResult:
+) -> Result:
     """Run a network under fluctuating demands, many times.
 
     Parameters
@@ -116,47 +116,36 @@ def simulate_network(
     sums = np.concatenate([block.sums for block in blocks], axis=2).transpose(0, 2, 1) / count
     growth = np.concatenate([block.growth for block in blocks], axis=1).T
     interval, seconds = scenario.interval, count * scenario.interval
-    demands = _demand_result(blocks, interval)
+    rate, amount = seconds / BITS_PER_BYTE, interval / BITS_PER_BYTE
+    flows = _demand_totals(blocks, interval)
     leaves = 1.0 - np.asarray(ready.model.coupling.sum(axis=0)).ravel()
-    watched = blocks[0].watched
-    return NetworkResult(
-        scenario=scenario,
-        simulator="fluid",
-        links=ready.model.links,
-        capacity_bit_per_s=ready.plant.capacity,
-        weight=ready.weight,
-        seconds=seconds,
-        sample=traffic_samples(scenario, range(first_run, first_run + runs), trace),
-        offered_bytes=np.concatenate([block.offered for block in blocks]) * (interval / BITS_PER_BYTE),
-        delivered_bytes=sums[DEPARTED] @ leaves * (seconds / BITS_PER_BYTE)
-        if demands is None
-        else demands.delivered_bytes.sum(axis=1),
-        arrived_bytes=sums[ARRIVED] * (seconds / BITS_PER_BYTE),
-        departed_bytes=sums[DEPARTED] * (seconds / BITS_PER_BYTE),
-        lost_bytes=sums[LOST] * (seconds / BITS_PER_BYTE),
-        growth_bytes=growth * (interval / BITS_PER_BYTE),
-        backlog_bytes=sums[WAITING] * (interval / BITS_PER_BYTE),
-        rate_square=sums[RATE_SQUARE],
-        backlog_square=sums[WAITING_SQUARE],
-        watched_time_s=interval * np.arange(1, watched.shape[2] + 1),
-        watched=watched * np.array([interval / BITS_PER_BYTE, 1.0, interval / BITS_PER_BYTE])[:, None, None],
-        provenance=record,
-        demands=demands,
-    )
+    links = {
+        "arrived": sums[ARRIVED] * rate,
+        "departed": sums[DEPARTED] * rate,
+        "lost": sums[LOST] * rate,
+        "growth": growth * amount,
+        "backlog": sums[WAITING] * amount,
+        "rate_square": sums[RATE_SQUARE],
+        "backlog_square": sums[WAITING_SQUARE],
+    }
+    ends = {
+        "entered": np.concatenate([block.offered for block in blocks]) * amount,
+        "left": flows["delivered"].sum(axis=1) if flows else sums[DEPARTED] @ leaves * rate,
+    }
+    watched = blocks[0].watched * np.array([amount, 1.0, amount])[:, None, None]
+    counted, names = range(first_run, first_run + runs), ready.model.links
+    return network_result(scenario, counted, names, ready.weight, links, ends, flows, watched, "fluid", record)
 
 
-def _demand_result(blocks: list[LinkRuns], interval: float) -> DemandResult | None:
+def _demand_totals(blocks: list[LinkRuns], interval: float) -> dict[str, np.ndarray]:
+    """Totals of each demand, (R, I); empty where they aren't kept apart."""
     kept = [block.demands for block in blocks if block.demands is not None]
     if not kept:
-        return None
+        return {}
     offered, delivered, lost, age, growth = np.concatenate(kept, axis=1)
     delay = np.divide(age * interval, delivered, out=np.full_like(age, np.nan), where=delivered > 0.0)
-    offered, delivered, lost, growth = (
-        amount * (interval / BITS_PER_BYTE) for amount in (offered, delivered, lost, growth)
-    )
-    return DemandResult(
-        offered_bytes=offered, delivered_bytes=delivered, lost_bytes=lost, growth_bytes=growth, delay_s=delay
-    )
+    bytes_ = [each * (interval / BITS_PER_BYTE) for each in (offered, delivered, lost, growth)]
+    return dict(zip(DEMAND_TOTALS, (*bytes_, delay), strict=True))
 
 
 def _run_block(

@@ -17,9 +17,10 @@ from netctrl.errors import (
     checked_word,
 )
 from netctrl.model.law import LinkRateLaw
+from netctrl.scenario.figures import Estimate
 from netctrl.scenario.network.policy import HftracPolicy, StaticPacing
 from netctrl.scenario.network.routed import Routed
-from netctrl.scenario.network.summary import Estimate, NetworkSummary
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.sim.network.run import simulate_network
 
@@ -53,8 +54,11 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
     """Best value of the field."""
     scenario: Scenario
     """The scenario with the best value."""
-    summary: NetworkSummary
-    """Results of the runs used for the choice, so slightly too good; use other run numbers for fresh results."""
+    loss: Estimate
+    """Share of the traffic that is lost, in the runs used for the choice, so slightly too good; use other run numbers
+    for fresh results."""
+    backlog: Estimate
+    """Backlog of all links in these runs [byte]."""
     tried: tuple[tuple[float, float, float], ...]
     """(value, loss ratio, backlog [byte]) of all values tried, sorted by value."""
     at_bound: bool
@@ -146,7 +150,7 @@ def tune(
     low = checked_number("low", bounds[0] if low is None else low, "a number above 0", above=0.0)
     high = checked_number("high", bounds[1] if high is None else high, f"a number above low ({low:g})", above=low)
     tolerance = checked_number("tolerance", tolerance, "a number from 1e-4 to 1", at_least=1e-4, at_most=1.0)
-    seen: dict[float, tuple[Scenario, NetworkSummary] | None] = {}
+    seen: dict[float, tuple[Scenario, Result] | None] = {}
 
     def price(value: float) -> tuple[float, float]:
         if value not in seen:
@@ -154,7 +158,7 @@ def tune(
         found = seen[value]
         if found is None:  # no design of this weight
             return np.inf, np.inf
-        loss, backlog = found[1].loss_ratio.mean, found[1].backlog_bytes.mean
+        loss, backlog = found[1]["loss", "network"], found[1]["backlog", "network"]
         return max(loss - max_loss, 0.0) if max_loss is not None else loss, backlog
 
     best, at_bound = _min(price, low, high, tolerance)
@@ -162,12 +166,13 @@ def tune(
     if chosen is None:
         raise NoAdmissibleDesign(f"no {field} from {low:g} to {high:g} gives a design")
     tried = tuple(
-        (value, found[1].loss_ratio.mean, found[1].backlog_bytes.mean)
+        (value, found[1]["loss", "network"], found[1]["backlog", "network"])
         for value, found in sorted(seen.items())
         if found is not None
     )
-    allowed = max_loss is None or chosen[1].loss_ratio.mean <= max_loss
-    made = {"scenario": chosen[0], "summary": chosen[1], "tried": tried}
+    loss, backlog = (chosen[1].interval(quantity, "network") for quantity in OBJECTIVES)
+    allowed = max_loss is None or loss.mean <= max_loss
+    made = {"scenario": chosen[0], "loss": loss, "backlog": backlog, "tried": tried}
     return Tuned(field=field, value=best, at_bound=at_bound, allowed=allowed, **made)
 
 
@@ -239,7 +244,8 @@ def max_utilization(
     def at(utilization: float) -> Estimate:
         if utilization not in seen:
             requested = scenario.replace(utilization=utilization)
-            seen[utilization] = simulate_network(requested, law(requested), runs=runs, watch=False).summary().loss_ratio
+            found = simulate_network(requested, law(requested), runs=runs, watch=False)
+            seen[utilization] = found.interval("loss", "network")
         return seen[utilization]
 
     def crossing(side: float) -> float:
@@ -315,14 +321,14 @@ def _numbers(name: str, values: Sequence[float]) -> np.ndarray:
     return found
 
 
-def _try(scenario: Scenario, law: LawOf, field: str, value: float, runs: int) -> tuple[Scenario, NetworkSummary] | None:
+def _try(scenario: Scenario, law: LawOf, field: str, value: float, runs: int) -> tuple[Scenario, Result] | None:
     changed: dict[str, Any] = {field: value}
     requested = scenario.replace(control=msgspec.structs.replace(scenario.control, **changed))
     try:
         made = law(requested)
     except NoAdmissibleDesign:
         return None
-    return requested, simulate_network(requested, made, runs=runs, watch=False).summary()
+    return requested, simulate_network(requested, made, runs=runs, watch=False)
 
 
 def _min(

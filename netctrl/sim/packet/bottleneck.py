@@ -10,7 +10,7 @@ from netctrl.model.io.provenance import Provenance
 from netctrl.model.law import PacingLaw
 from netctrl.scenario.bottleneck.network import bottleneck_network
 from netctrl.scenario.bottleneck.packets import FlowCounts, bottleneck_result
-from netctrl.scenario.bottleneck.result import BottleneckResult
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.packet.problem import packet_problem
 from netctrl.sim.packet.run import packet_result, run_packets
@@ -27,7 +27,7 @@ def simulate_bottleneck_packets(
     origin: Provenance,
     *,
     progress: Callable[[float], None] | None = None,
-) -> BottleneckResult:
+) -> Result:
     """The scenario as the packet engine runs it (`bottleneck_network`).
 
     What is known of it is in `netctrl.scenario.bottleneck.packets.bottleneck_result`.
@@ -41,8 +41,7 @@ def simulate_bottleneck_packets(
     ready = packet_problem(network)
     state = run_packets(ready, float(network.traffic.initial_window), progress)
     found = packet_result(network, state, origin)
-    size = scenario.traffic.packet_size
     starts = np.concatenate([draw.start_s for draw in draw_flows(network, merged=False)])
     read, sent, again = (state.flow[:, FLOW[name]].astype(float) for name in ("received", "sent", "again"))
-    payload = size - HEADERS
-    return bottleneck_result(scenario, found, FlowCounts(starts, read, payload * sent, payload * again), payload / size)
+    payload = scenario.traffic.packet_size - HEADERS
+    return bottleneck_result(scenario, found, FlowCounts(starts, read, payload * sent, payload * again))

@@ -11,9 +11,9 @@ from netctrl.errors import InvalidValue, checked_function, checked_jobs, checked
 from netctrl.model.io.provenance import provenance
 from netctrl.scenario.network.paths import DemandPaths
 from netctrl.scenario.network.plan import LinkPlan
-from netctrl.scenario.network.result import NetworkResult
 from netctrl.scenario.network.routed import Routed, tcp_of
-from netctrl.scenario.network.runs import RunFigures, network_result
+from netctrl.scenario.network.runs import RunFigures, runs_result
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
 from netctrl.sim.network.plan import RunDraws, run_draws, tcp_starts
@@ -60,7 +60,7 @@ def simulate_network_packets(
     progress: Progress | None = None,
     argv: Iterable[str] = (),
     inputs: Iterable[Path] = (),
-) -> NetworkResult:
+) -> Result:
     """Run a network under fluctuating demands packet by packet, many times.
 
     Parameters
@@ -113,7 +113,7 @@ def simulate_network_packets(
         if progress is not None:
             progress(len(found) / len(runs))
     origin = provenance(argv=argv, seed=scenario.seed, inputs=inputs, libraries=("numpy", "numba"))
-    return network_result(scenario, plan, runs, found, "packet", origin)
+    return runs_result(scenario, plan, runs, found, "packet", origin)
 
 
 # --- one run ---------------------------------------------------------------------------------------------------------
@@ -132,28 +132,29 @@ def _run(
     return RunFigures(
         float(offered), float(delivered), arrived, departed, lost, growth,
         waiting * (scenario.interval / BITS_PER_BYTE), rate_square, backlog_square,
-        _tcp(scenario, grown, demands, size, count * scenario.interval), _demands(grown[:demands], size),
+        _tcp(scenario, grown, demands, size), _demands(grown[:demands], size),
         memory.watched,
     )  # fmt: skip
 
 
 def _demands(grown: np.ndarray, size: int) -> np.ndarray:
-    """(5, I) fields of DemandResult, from what the demands' rows grew by."""
+    """(5, I) `DEMAND_TOTALS`, from what the demands' rows grew by."""
     sent, received, lost, delays = grown[:, [FLOW[name] for name in ("sent", "received", "dropped", "delays")]].T
     offered, delivered = size * sent, size * received
     delay = np.divide(delays / _NS, received, out=np.full(len(grown), np.nan), where=received > 0)
     return np.array([offered, delivered, lost, offered - delivered - lost, delay])
 
 
-def _tcp(scenario: Scenario, grown: np.ndarray, first: int, size: int, seconds: float) -> np.ndarray:
-    """Of each demand that is TCP, from what its flows' rows grew by; they stand behind the demands."""
-    found = np.zeros((3, len(tcp_of(scenario))))
+def _tcp(scenario: Scenario, grown: np.ndarray, first: int, size: int) -> np.ndarray:
+    """(4, M) `TCP_TOTALS`, from what the rows of TCP's flows grew by; they stand behind the demands."""
+    found = np.zeros((4, len(tcp_of(scenario))))
     for m, each in enumerate(tcp_of(scenario)):
         received, sent, again, trips, count = (
             float(grown[first : first + each.flows, FLOW[name]].sum())
             for name in ("received", "sent", "again", "rtt_sum", "rtt_count")
         )
-        found[:, m] = received * BITS_PER_BYTE / seconds, trips / max(count, 1.0) / _NS, again / max(sent, 1.0)
+        payload = size - HEADERS
+        found[:, m] = received, trips / max(count, 1.0) / _NS, payload * sent, payload * again
         first += each.flows
     return found
 

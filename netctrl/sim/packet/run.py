@@ -13,8 +13,8 @@ from netctrl.laws.aqm.records import DesignQueue
 from netctrl.model.design.design import HftracDesign
 from netctrl.model.io.provenance import Provenance, provenance
 from netctrl.scenario.links import Links
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario, checked_network
-from netctrl.scenario.tcp_aqm.result import SimulationResult
 from netctrl.sim.packet.kernel import advance_packets, resume
 from netctrl.sim.packet.lacks import flows_lack
 from netctrl.sim.packet.problem import PacketProblem, packet_problem
@@ -35,7 +35,7 @@ def simulate_packets(
     progress: Progress | None = None,
     argv: Iterable[str] = (),
     inputs: Iterable[Path] = (),
-) -> SimulationResult:
+) -> Result:
     """Run one scenario packet by packet.
 
     Parameters
@@ -91,39 +91,38 @@ def _advanced(ready: PacketProblem, state: PacketState, first_window: float, end
     return advance_rates(state, *ready.rates, ready.interval, ready.full, first_window, end)
 
 
-def packet_result(scenario: Scenario, state: PacketState, made: Provenance) -> SimulationResult:
+def packet_result(scenario: Scenario, state: PacketState, made: Provenance) -> Result:
     """What the tables at the end say."""
     backlog, arrived, departed, lost, marked, law, waited, started = state.series
-    L, T = backlog.shape
+    L = len(backlog)
     decided = state.link[:L, LINK["epoch"]] > 0
     packets, chosen = (np.diff(each, prepend=0.0, axis=1) for each in (state.packets, law))
     share = np.divide(chosen, packets, out=np.zeros_like(chosen), where=packets > 0.0)
     answered = np.array([group.answered for group in scenario.flows])[:, None]
     trips, changes = _means(state.trips[0], state.trips[1]) / 1e9, _means(state.trips[2], state.trips[1]) / 1e9
-    response = state.response[: state.meta[META["responses"]]]
-    return SimulationResult(
-        scenario=scenario,
-        simulator="packet",
-        time_s=scenario.interval * np.arange(1, T + 1),
-        backlog_bytes=backlog,
-        arrived_bytes=np.diff(arrived, prepend=0.0, axis=1),
-        departed_bytes=np.diff(departed, prepend=0.0, axis=1),
-        lost_bytes=np.diff(lost, prepend=0.0, axis=1),
-        marked_bytes=np.diff(marked, prepend=0.0, axis=1),
-        probability=np.where(decided[:, None], law, share),
-        carried_bytes=np.diff(state.carried, prepend=0.0, axis=1),
-        delay_s=_means(waited, started) / 1e9,
-        rtt_s=np.where(answered, trips, 0.0),
-        one_way_s=None if answered.all() else np.where(answered, 0.0, trips),
-        jitter_s=None if answered.all() else np.where(answered, 0.0, changes),
-        response_start_s=response[:, 1] / 1e9,
-        response_bytes=response[:, 2].astype(float),
-        response_s=response[:, 3] / 1e9,
-        provenance=made,
+    _, start, size, took = state.response[: state.meta[META["responses"]]].T
+    sums = {"arrived": arrived, "departed": departed, "lost": lost, "marked": marked}
+    return Result.of_series(
+        scenario,
+        "packet",
+        made,
+        links={
+            "backlog": backlog,
+            **{name: np.diff(counted, prepend=0.0, axis=1) for name, counted in sums.items()},
+            "probability": np.where(decided[:, None], law, share),
+            "delay": _means(waited, started) / 1e9,
+        },
+        flows={
+            "payload": np.diff(state.carried, prepend=0.0, axis=1),
+            "rtt": np.where(answered, trips, np.nan),
+            "one_way": None if answered.all() else np.where(answered, np.nan, trips),
+            "jitter": None if answered.all() else np.where(answered, np.nan, changes),
+        },
+        tables={"transfers": {"start": start / 1e9, "size": size.astype(float), "duration": took / 1e9}},
     )
 
 
 def _means(total: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """What was added in each interval over how many times; 0 where none was."""
+    """What was added in each interval over how many times; NaN where none was."""
     grown, times = np.diff(total, prepend=0.0, axis=1), np.diff(count, prepend=0.0, axis=1)
-    return np.divide(grown, times, out=np.zeros_like(grown), where=times > 0.0)
+    return np.divide(grown, times, out=np.full(grown.shape, np.nan), where=times > 0.0)

@@ -7,13 +7,13 @@ from collections.abc import Callable
 import numpy as np
 
 from netctrl.model.design.design import Provenance
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.result import SimulationResult
 from netctrl.sim.bottleneck.losses import WindowFlows, run_windows
 from netctrl.sim.bottleneck.window import WINDOWS, first_window
 from netctrl.sim.tcp_aqm.lacks import ACK_BYTES
 from netctrl.sim.tcp_aqm.problem import choose_step
-from netctrl.sim.tcp_aqm.traffic import draw_flows
+from netctrl.sim.tcp_aqm.traffic import draw_flows, fluid_flows
 from netctrl.units import packets_per_second
 
 __all__ = ["simulate_one_line"]
@@ -21,9 +21,7 @@ __all__ = ["simulate_one_line"]
 _STEPS_PER_RTT = 10
 
 
-def simulate_one_line(
-    scenario: Scenario, made: Provenance, progress: Callable[[float], None] | None = None
-) -> SimulationResult:
+def simulate_one_line(scenario: Scenario, made: Provenance, progress: Callable[[float], None] | None = None) -> Result:
     """Run a scenario of `is_one_line`; its seed draws whose packets are lost, too."""
     index = {link.id: row for row, link in enumerate(scenario.links)}
     first, size = scenario.flows[0], scenario.traffic.packet_size
@@ -69,21 +67,10 @@ def simulate_one_line(
         links[1:3, index[name]] = delivered * ACK_BYTES / size
     trips = np.divide(record.trip, record.delivered, out=np.zeros_like(record.trip), where=record.delivered > 0.0)
     links *= size
-    nothing = np.zeros(0)
-    return SimulationResult(
-        scenario=scenario,
-        simulator="fluid",
-        time_s=scenario.interval * np.arange(1, samples + 1),
-        backlog_bytes=links[0],
-        arrived_bytes=links[1],
-        departed_bytes=links[2],
-        lost_bytes=links[3],
-        marked_bytes=links[4],
-        probability=links[4],
-        carried_bytes=size * (record.delivered + record.lost),
-        rtt_s=trips,
-        response_start_s=nothing,
-        response_bytes=nothing,
-        response_s=nothing,
-        provenance=made,
+    return Result.of_series(
+        scenario,
+        "fluid",
+        made,
+        links=dict(zip(("backlog", "arrived", "departed", "lost", "marked"), links, strict=True)),
+        flows=fluid_flows(scenario, record.delivered + record.lost, trips),
     )

@@ -11,26 +11,27 @@ import numpy as np
 from netctrl.errors import InvalidValue, checked_function, checked_jobs, checked_whole, from_workers
 from netctrl.model.design.design import Provenance, provenance
 from netctrl.scenario.links import Links, refuse_packet_only
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.scenario.tcp_aqm.flows import FlowDraw, WebFlows
-from netctrl.scenario.tcp_aqm.result import SimulationResult
 from netctrl.sim.tcp_aqm.droptail import simulate_one_line
 from netctrl.sim.tcp_aqm.kernel import advance
 from netctrl.sim.tcp_aqm.lacks import is_one_line
 from netctrl.sim.tcp_aqm.problem import Problem, longer_history, problem
-from netctrl.sim.tcp_aqm.traffic import draw_flows
+from netctrl.sim.tcp_aqm.traffic import draw_flows, fluid_flows
 from netctrl.sim.tcp_aqm.web import PathHistory, WebLoad, response_times, web_load
 
 __all__ = ["class_steps", "simulate", "simulate_many"]
 
 Progress = Callable[[float], None]
 
+_LINKS = "backlog", "arrived", "departed", "lost", "marked", "probability"
 _CHUNK = 4_000_000  # class-steps between calls of progress
 
 
 def simulate(
     scenario: Scenario, *, progress: Progress | None = None, argv: Iterable[str] = (), inputs: Iterable[Path] = ()
-) -> SimulationResult:
+) -> Result:
     """Run one scenario in the fluid.
 
     Parameters
@@ -56,7 +57,7 @@ def simulate(
 
 def simulate_many(
     scenarios: Sequence[Scenario], *, n_jobs: int = 1, batch_size: int = 1, progress: Progress | None = None
-) -> list[SimulationResult]:
+) -> list[Result]:
     """Run scenarios in blocks of `batch_size` on `n_jobs` processes (−1: all cores); results as of `simulate`.
 
     Raises
@@ -73,7 +74,7 @@ def simulate_many(
     from joblib import Parallel, delayed
 
     blocks = [scenarios[i : i + batch_size] for i in range(0, len(scenarios), batch_size)]
-    results: list[SimulationResult] = []
+    results: list[Result] = []
     tasks = (delayed(_block)(block) for block in blocks)
     for block in from_workers(Parallel(n_jobs=n_jobs, return_as="generator")(tasks)):
         results += block
@@ -88,11 +89,11 @@ def class_steps(scenario: Scenario) -> int:
     return ready.steps * len(ready.plant.rtt)
 
 
-def _block(scenarios: Sequence[Scenario]) -> list[SimulationResult]:
+def _block(scenarios: Sequence[Scenario]) -> list[Result]:
     return [simulate(scenario) for scenario in scenarios]
 
 
-def _simulate(scenario: Scenario, made: Provenance, progress: Progress | None) -> SimulationResult:
+def _simulate(scenario: Scenario, made: Provenance, progress: Progress | None) -> Result:
     if is_one_line(scenario):
         refuse_packet_only(scenario)
         return simulate_one_line(scenario, made, progress)
@@ -104,22 +105,13 @@ def _simulate(scenario: Scenario, made: Provenance, progress: Progress | None) -
     responses = [_responses(scenario, ready, group, load, time) for group, load in loads.items()]
     links = _whole_links(ready) * np.array([scenario.traffic.packet_size] * 5 + [1.0])[:, None, None]
     start, size, duration = (np.concatenate([r[k] for r in responses] or [np.zeros(0)]) for k in range(3))
-    return SimulationResult(
-        scenario=scenario,
-        simulator="fluid",
-        time_s=time,
-        backlog_bytes=links[0],
-        arrived_bytes=links[1],
-        departed_bytes=links[2],
-        lost_bytes=links[3],
-        marked_bytes=links[4],
-        probability=links[5],
-        carried_bytes=ready.record.groups[0] * scenario.traffic.packet_size,
-        rtt_s=_round_trips(ready, draws),
-        response_start_s=start,
-        response_bytes=size,
-        response_s=duration,
-        provenance=made,
+    return Result.of_series(
+        scenario,
+        "fluid",
+        made,
+        links=dict(zip(_LINKS, links, strict=True)),
+        flows=fluid_flows(scenario, ready.record.groups[0], _round_trips(ready, draws)),
+        tables={"transfers": {"start": start, "size": size, "duration": duration}},
     )
 
 

@@ -9,10 +9,11 @@ from math import inf
 
 import numpy as np
 
+from netctrl.scenario.result import HEADER_BYTES
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, FlowDraw, FlowGroup, WebFlows
 
-__all__ = ["HOSTS", "draw_flows"]
+__all__ = ["HOSTS", "draw_flows", "fluid_flows"]
 
 HOSTS = 64
 """Largest number of different round-trip times in a group; ns-3 has a host for each."""
@@ -57,3 +58,9 @@ def _spread(span: tuple[float, float], within: np.ndarray) -> np.ndarray:
     """One value in each of len(within) equal parts of a range, `within` of the way through it."""
     low, high = span
     return low + (high - low) * (np.arange(len(within)) + within) / len(within)
+
+
+def fluid_flows(scenario: Scenario, sent: np.ndarray, rtt: np.ndarray) -> dict[str, np.ndarray]:
+    """Series of flows in a fluid, which sends whole packets, (G, T): bytes with headers, payload, round trips [s]."""
+    size = scenario.traffic.packet_size
+    return {"delivered": size * sent, "payload": (size - HEADER_BYTES) * sent, "rtt": rtt}

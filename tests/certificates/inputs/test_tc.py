@@ -8,8 +8,7 @@ import pytest
 from places import TESTS
 
 from netctrl.certificates.inputs.queue import MAX_BYTES
-from netctrl.certificates.inputs.tc import NO_LAW, read_tc
-from netctrl.certificates.inputs.tc_options import OPTIONS
+from netctrl.certificates.inputs.tc import NO_LAW, OPTIONS, read_tc
 from netctrl.errors import FileError, InvalidValue
 from netctrl.laws.targets.dualpi2 import Dualpi2Law, dualpi2_sent, dualpi2_shown
 from netctrl.laws.targets.pie_law import PieLaw

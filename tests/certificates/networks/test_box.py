@@ -11,7 +11,7 @@ import pytest
 import netctrl
 from netctrl.certificates.networks.box import looked_at, ranges_of
 from netctrl.certificates.networks.certify import certify_network
-from netctrl.certificates.networks.loci import eigenloci
+from netctrl.certificates.networks.margins import eigenloci
 from netctrl.certificates.networks.record import NetworkCertificate
 from netctrl.certificates.networks.scenario import network_of
 from netctrl.cli.certify import main

@@ -16,7 +16,7 @@ def swings(scenario: Scenario) -> tuple[np.ndarray, np.ndarray]:
     """Standard deviations of the backlogs from 50 to 70 s and from 100 to 120 s, over what waits at the targets."""
     found = netctrl.simulate(scenario, engine="fluid")
     size = np.array([link.capacity * 0.015 / 8.0 for link in scenario.links])
-    waits = found.backlog_bytes / size[:, None]
+    waits = found.series["backlog"] / size[:, None]
     return tuple(waits[:, (found.time_s > end - 20.0) & (found.time_s < end)].std(axis=1) for end in (70.0, 120.0))
 
 

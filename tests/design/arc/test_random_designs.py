@@ -87,7 +87,7 @@ def settled_cv(design: ArcDesign) -> float:
             flows=(BulkFlows(id="tcp", path=("link",), rtt=(path, path), classes=1, count=int(inputs.flows[0])),),
         )
     )
-    marking = result.probability[0]
+    marking = result.series["probability"][0]
     late = marking[2 * len(marking) // 3 :]
     return float(late.std() / late.mean())
 

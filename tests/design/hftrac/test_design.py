@@ -315,6 +315,6 @@ def test_an_overload_is_designed_around_and_the_demands_are_named(tmp_path, caps
     assert proof.nominal_rate == {"L1": 30e6, "L2": 20e6}
     assert [(each.demand, each.delivered_bit_per_s, each.links) for each in proof.unmet] == [("A=>C", 20e6, ("L2",))]
     assert simulate(["--design", str(saved), "--runs", "1", "--json"]) == 0
-    summary = json.loads(capsys.readouterr().out)["summary"]
-    assert summary["loss_ratio"]["mean"] == pytest.approx(1.0 - 20.0 / 30.0, rel=0.01)
-    assert summary["links"][1]["utilization"]["mean"] == pytest.approx(1.0, rel=1e-9)
+    summary = {(each["quantity"], each["of"]): each for each in json.loads(capsys.readouterr().out)["summary"]}
+    assert summary["loss", "network"]["mean"] == pytest.approx(1.0 - 20.0 / 30.0, rel=0.01)
+    assert summary["utilization", "L2"]["mean"] == pytest.approx(1.0, rel=1e-9)

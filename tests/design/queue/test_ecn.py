@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import netctrl
+from netctrl.certificates.box import Point
 from netctrl.certificates.certify import certify
-from netctrl.certificates.ecn.points import Point
 from netctrl.design.queue.ecn import ecn_design
 from netctrl.errors import InvalidValue, Status
 from netctrl.laws.aqm.threshold import ThresholdQueue

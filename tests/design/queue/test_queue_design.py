@@ -13,7 +13,8 @@ import netctrl
 from netctrl.certificates.box import Box, box_of
 from netctrl.certificates.certify import certify, subject_of
 from netctrl.certificates.loops import box_loops
-from netctrl.certificates.subject import SUBJECTS, PiSubject
+from netctrl.certificates.pi_laws import SUBJECTS
+from netctrl.certificates.subject import PiSubject
 from netctrl.design.queue.design import certificate_of, queue_design
 from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status
 from netctrl.frequency.sampled_margins import sampled_margins

@@ -77,8 +77,8 @@ def test_a_design_is_found_beside_the_scenario(tmp_path, monkeypatch):
     given = scenario.replace(flows=(msgspec.structs.replace(scenario.flows[0], sender=DESIGN.law),))
     assert given.flows[0].sender == PacedSender(law=DESIGN.law)
     assert scenario_from(msgspec.json.decode(msgspec.json.encode(given))) == given
-    assert (found.backlog_bytes == simulate_packets(given).backlog_bytes).all()
-    assert found.summary().links[0].utilization > 0.9
+    assert (found.series["backlog"] == simulate_packets(given).series["backlog"]).all()
+    assert found["utilization", found.links[0]] > 0.9
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from agent_support import BURST, LIMIT, NAMES, config, index_of, link, rate_of, 
 from linux_support import bare_namespace, eventually, kernel
 
 from netctrl.errors import FileError, InvalidValue
+from netctrl.linux import namespace
 from netctrl.linux.agent import dead_man
 from netctrl.linux.agent import links as kernel_links
 from netctrl.linux.agent.links import AgentHung, KernelLinks
@@ -27,7 +28,6 @@ from netctrl.linux.kernel.objects import OWN_HANDLE
 from netctrl.linux.queues.apply import applied
 from netctrl.linux.queues.plan import plan_queues
 from netctrl.linux.queues.record import Store
-from netctrl.linux.testbed import namespace
 
 pytestmark = kernel
 

@@ -178,8 +178,8 @@ def used(discipline: str, parameters: dict[str, float]) -> float:
         name="step", duration=6.0, links=(link,), flows=(bulk,), packet_size=1514, interval=10e-3
     )
     found = netctrl.simulate(scenario, "kernel")
-    assert found.lost_bytes[0, found.lost_bytes.shape[1] // 2 :].sum() == 0.0
-    return float(found.departed_bytes[0, found.departed_bytes.shape[1] // 2 :].mean() * 8.0 / 10e-3 / 100e6)
+    assert found.series["lost"][0, len(found.time_s) // 2 :].sum() == 0.0
+    return float(found.series["departed"][0, len(found.time_s) // 2 :].mean() * 8.0 / 10e-3 / 100e6)
 
 
 @pytest.mark.needs("lab")

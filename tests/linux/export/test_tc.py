@@ -293,9 +293,9 @@ def test_the_carried_gains_settle_in_the_nonlinear_fluid():
             links=(QueueLink(id="l", source="a", target="b", capacity=100e6, buffer=1e6, queue=queue),),
             flows=(BulkFlows(id="f", path=("l",), rtt=0.05, count=50, ecn=True),),
         )
-        link = netctrl.simulate(scenario).summary().links[0]
-        assert link.backlog_mean_bytes == pytest.approx(200e3, rel=0.01)
-        assert link.backlog_std_bytes < 2e3
+        link = netctrl.simulate(scenario).of("l")
+        assert link["backlog"] == pytest.approx(200e3, rel=0.01)
+        assert link["backlog std"] < 2e3
 
 
 # Queues and batch files
@@ -607,7 +607,7 @@ def test_tc_and_the_kernel_take_the_batch_file(shaper, chain, tmp_path):
     """tc itself reads the file, and makes what `apply` makes of the plan, but for a microsecond of the burst."""
     from netctrl.linux.kernel.netlink import RouteSocket
     from netctrl.linux.kernel.objects import desired_objects, saved, shown
-    from netctrl.linux.testbed.namespace import inside
+    from netctrl.linux.namespace import inside
 
     settings = TcSettings(shaper=shaper)
     made = hftrac_on_linux(chain, network_model(CHAIN, 0.01), read_interface_map("l1=one,l2=two"), settings)
@@ -646,7 +646,7 @@ def test_from_a_design_to_a_router_and_back(standing, tmp_path, capsys):
     """export, apply, mark and restore, as a person types them."""
     from netctrl.cli.linux.verb import main as linux
     from netctrl.linux.kernel.netlink import RouteSocket
-    from netctrl.linux.testbed.namespace import inside
+    from netctrl.linux.namespace import inside
 
     def queues():
         with RouteSocket() as route:
@@ -676,7 +676,7 @@ def test_from_a_design_to_a_router_and_back(standing, tmp_path, capsys):
 @pytest.mark.parametrize("method", ["hftrac", "connet"])
 def test_an_agent_takes_its_file_and_the_queues(method, tmp_path, capsys):
     from netctrl.cli.linux.verb import main as linux
-    from netctrl.linux.testbed.namespace import inside
+    from netctrl.linux.namespace import inside
 
     if method == "hftrac":
         netctrl.hftrac(CHAIN, 0.01, mu=1.0, architecture="myopic").save(tmp_path / "d.json")

@@ -21,12 +21,12 @@ from netctrl.errors import FileError, NetctrlError
 from netctrl.linux.export.records import InterfaceQueue, QueuePlan, TokenBucket
 from netctrl.linux.kernel.netlink import ROOT, KernelRefusal, RouteSocket
 from netctrl.linux.kernel.objects import OWN_HANDLE
+from netctrl.linux.namespace import own_namespace
 from netctrl.linux.queues.apply import RolledBack, applied
 from netctrl.linux.queues.plan import plan_queues
 from netctrl.linux.queues.record import Busy, OwnershipRecord, Store
 from netctrl.linux.queues.restore import recover_stale, restore
 from netctrl.linux.queues.watchdog import WATCHDOG_LOG
-from netctrl.linux.testbed.namespace import own_namespace
 
 pytestmark = kernel
 

@@ -21,6 +21,7 @@ from unit_support import MARKING, PLAN, agent
 
 from netctrl.cli.linux.verb import main
 from netctrl.errors import FileError, NetctrlError
+from netctrl.linux import namespace
 from netctrl.linux.agent import message
 from netctrl.linux.agent.message import Dropped, Echo, Kind, Message, Route, Window, admit, digest, pack, unpack
 from netctrl.linux.agent.state import plan
@@ -31,7 +32,6 @@ from netctrl.linux.kernel.attributes import attributes
 from netctrl.linux.kernel.objects import desired_objects
 from netctrl.linux.kernel.qdisc import FifoOptions, HtbClassOptions, HtbOptions, TbfOptions
 from netctrl.linux.queues.record import Entry, OwnershipRecord, Store, applied_rates, this_process
-from netctrl.linux.testbed import namespace
 
 WRONG: tuple[Any, ...] = (
     *(None, True, 0, -1, 1e308, float("nan"), float("inf"), 2**63, 2**64, 10**30, "", "5", "5Mbit", "\0", "a" * 5000),

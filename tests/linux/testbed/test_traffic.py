@@ -1,99 +1,32 @@
-"""Traffic in the kernel: when sources send, what sinks see, TCP_INFO by field."""
+"""Traffic in the kernel: what sinks see."""
 
 from __future__ import annotations
 
 import socket
-import struct
 import time
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from linux_support import chain, kernel, line
 
 from netctrl.errors import InvalidValue, NetctrlError
-from netctrl.linux.pacing.tcp_info import TcpInfo, decode_tcp_info, read_tcp_info
+from netctrl.kernel.scenarios.traffic import constant_times, poisson_times
 from netctrl.linux.testbed.bed import Testbed
-from netctrl.linux.testbed.schedules import constant_times, poisson_times, series_times
 from netctrl.linux.testbed.traffic import (
     MIN_FRAME,
     Received,
     UdpSource,
-    absorb_tcp,
     open_tcp_sink,
     open_udp_sink,
     receive_udp,
-    send_tcp,
     send_udp,
 )
 
-RATES = st.floats(1e3, 1e7)
 
-
-def test_a_constant_source_sends_at_its_rate() -> None:
-    times = constant_times(8e6, 1000, 1.0)  # a packet every ms
-    assert len(times) == 1000
-    np.testing.assert_allclose(np.diff(times), 1e-3)
-    assert constant_times(8e6, 1000, 1.0, phase=0.5)[0] == pytest.approx(0.5e-3)
-
-
-def test_poisson_intervals_are_exponential() -> None:
-    times = poisson_times(8e6, 1000, 20.0, np.random.default_rng(1))
-    gaps = np.diff(times)
-    assert len(times) == pytest.approx(20_000, abs=5 * 20_000**0.5)  # five standard deviations
-    assert gaps.mean() == pytest.approx(1e-3, rel=0.05)
-    assert gaps.std() == pytest.approx(gaps.mean(), rel=0.05)
-
-
-def test_a_series_is_followed_and_may_pause() -> None:
-    times = series_times([0.0, 1.0, 2.0], [8e5, 0.0, 1.6e6], 1000, 3.0)
-    counts, _ = np.histogram(times, bins=[0.0, 1.0 + 1e-9, 2.0, 3.0])
-    assert counts.tolist() == [100, 0, 200]
-    assert series_times([0.0], [8e6], 1000, 1.0) == pytest.approx(constant_times(8e6, 1000, 1.0) + 1e-3, abs=1e-9)
-
-
-@given(st.lists(st.floats(0.0, 1e7), min_size=1, max_size=6), st.floats(0.1, 5.0))
-def test_a_series_sends_its_integral(rates, duration) -> None:
-    begin = np.arange(len(rates)) * 0.5
-    times = series_times(begin, rates, 1250, duration)
-    knots = np.append(np.minimum(begin, duration), duration)
-    whole = float(np.sum(np.diff(knots) * rates)) / 10_000
-    assert abs(len(times) - whole) <= 1.0
-    assert np.all(np.diff(times) >= 0.0)
-    assert len(times) == 0 or (times[0] >= 0.0 and times[-1] < duration)
-
-
-@given(RATES, st.floats(64.0, 9000.0), st.floats(0.0, 1.0))
-def test_sources_keep_within_their_time(rate, size, phase) -> None:
-    generator = np.random.default_rng(3)
-    for times in (
-        constant_times(rate, size, 0.2, phase=phase),
-        poisson_times(rate, size, 0.2, generator),
-    ):
-        assert np.all(times >= 0.0) and np.all(times < 0.2)
-        assert np.all(np.diff(times) >= 0.0)
-    assert abs(len(constant_times(rate, size, 0.2)) - 0.2 * rate / (8 * size)) <= 1.0
-
-
-@pytest.mark.parametrize(
-    ("call", "named"),
-    [
-        (lambda: constant_times(0.0, 1000, 1.0), "rate_bit_per_s"),
-        (lambda: constant_times(1e6, -1, 1.0), "packet_bytes"),
-        (lambda: constant_times(1e6, 1000, float("nan")), "duration_s"),
-        (lambda: constant_times(1e6, 1000, 1.0, phase=2.0), "phase"),
-        (lambda: constant_times(1e12, 64, 1000.0), "duration_s"),
-        (lambda: series_times([0.0, 1.0], [1e6], 1000, 1.0), "rates_bit_per_s"),
-        (lambda: series_times([1.0, 0.0], [1e6, 1e6], 1000, 1.0), "times_s"),
-        (lambda: series_times([0.0], [-1.0], 1000, 1.0), "rates_bit_per_s"),
-        (lambda: UdpSource("10.0.0.1", 1, np.zeros(1), frame_bytes=MIN_FRAME - 1), "frame_bytes"),
-    ],
-)
-def test_what_cannot_be_sent_is_refused_by_name(call, named) -> None:
+def test_a_frame_without_room_for_number_and_time_is_refused() -> None:
     with pytest.raises(InvalidValue, match="takes") as refusal:
-        call()
-    assert refusal.value.argument == named
+        UdpSource("10.0.0.1", 1, np.zeros(1), frame_bytes=MIN_FRAME - 1)
+    assert refusal.value.argument == "frame_bytes"
 
 
 def test_what_a_sink_makes_of_its_packets() -> None:
@@ -172,73 +105,3 @@ def test_ports_are_held_and_what_is_not_ours_is_left_out() -> None:
             listener = open_tcp_sink(9)
             with listener, pytest.raises(NetctrlError, match="can't listen"):
                 open_tcp_sink(9)
-
-
-@kernel
-def test_a_transfer_sees_itself_and_the_sink_counts_it() -> None:
-    with Testbed(chain("a", "r", "b", capacity=20e6)) as bed:
-        with bed.inside("b"):
-            listener = open_tcp_sink(5001)
-        with listener:
-            taking = bed.start("b", absorb_tcp, listener, time.monotonic() + 20.0, 1)
-            run = bed.run("a", send_tcp, bed.address("b"), 5001, 1.0, congestion="reno", every_s=0.01)
-            (count,) = taking.result(20.0).values()
-        arrived = run.column("arrived_bytes")
-        assert np.all(np.diff(arrived) >= 0.0)
-        assert 0.0 < arrived[-1] <= run.sent_bytes + 1
-        assert 0 < count <= run.sent_bytes
-        assert len(run.times_s) == len(run.infos) >= 2
-        assert run.column("min_rtt")[-1] > 0
-        with pytest.raises(InvalidValue, match=r"no-such.*one of this kernel's: .*cubic"):
-            bed.run("a", send_tcp, bed.address("b"), 5001, 1.0, congestion="no-such")
-        with pytest.raises(NetctrlError, match="Connection refused"):
-            bed.run("a", send_tcp, bed.address("b"), 5002, 1.0)
-
-
-def info_bytes(length: int) -> bytes:
-    """struct tcp_info of linux/tcp.h whose fields count up from 1, cut or filled up to a length."""
-    layout = "=8B24I4Q4IQQQQIIQQ8I".replace("4IQQQQ", "2I4IQ3Q")  # 6 words, rate, three times
-    layout = "=8B24I4Q2I4IQ3Q2I2Q2I2I2I2HI"
-    count = 8 + 24 + 4 + 2 + 4 + 1 + 3 + 2 + 2 + 2 + 2 + 2 + 2 + 1
-    content = struct.pack(layout, *range(1, count + 1))
-    return content[:length].ljust(length, b"\xff")
-
-
-def test_tcp_info_is_read_by_field_however_long_it_is() -> None:
-    assert TcpInfo._fields.index("rtt") == 23
-    whole = decode_tcp_info(info_bytes(248))
-    assert whole == tuple(range(1, 60))
-    assert decode_tcp_info(info_bytes(280)) == whole  # a later kernel's
-    for length, last in (
-        (104, "total_retrans"),
-        (136, "bytes_received"),
-        (168, "delivery_rate"),
-        (216, "bytes_retrans"),
-    ):
-        found = decode_tcp_info(info_bytes(length))
-        known = TcpInfo._fields.index(last) + 1
-        assert found[:known] == whole[:known]
-        assert set(found[known:]) <= {None}
-    assert decode_tcp_info(info_bytes(140)).segs_out == whole.segs_out
-    assert decode_tcp_info(info_bytes(104)).arrived_bytes is None
-    assert decode_tcp_info(info_bytes(104)).delivery_bit_per_s is None
-    with pytest.raises(InvalidValue, match="at least 104 bytes"):
-        decode_tcp_info(b"\0" * 103)
-
-
-def test_tcp_info_of_a_connection_of_this_machine() -> None:
-    with (
-        socket.create_server(("127.0.0.1", 0)) as server,
-        socket.create_connection(server.getsockname()) as here,
-        server.accept()[0] as there,
-    ):
-        here.sendall(b"x" * 5000)
-        got = 0
-        while got < 5000:
-            got += len(there.recv(5000))
-        while (found := read_tcp_info(here)).unacked:
-            time.sleep(0.001)
-        assert (found.state, found.bytes_acked, found.in_flight_bytes) == (1, 5001, 0.0)  # and the SYN
-        assert found.arrived_bytes == 5001.0
-        assert found.rtt_s > 0.0
-        assert found.pmtu > found.snd_mss > 500

@@ -21,8 +21,8 @@ from netctrl.ns3.network.read import run_links, table_name
 from netctrl.ns3.network.render import PACKET_SIZE, render
 from netctrl.ns3.program import Ns3, compile_program, find_ns3
 from netctrl.scenario.network.policy import Fifo, StaticPacing
-from netctrl.scenario.network.result import NetworkResult
 from netctrl.scenario.read import read_scenario_file
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.plan import link_plan, run_tables
 from netctrl.sim.network.run import simulate_network
@@ -73,7 +73,7 @@ def seen() -> list[float]:
 
 
 @pytest.fixture(scope="module")
-def result(program, seen) -> NetworkResult:
+def result(program, seen) -> Result:
     requested = together()
     return run_links(
         program,
@@ -88,39 +88,41 @@ def result(program, seen) -> NetworkResult:
 
 
 @pytest.fixture(scope="module")
-def fluid() -> NetworkResult:
+def fluid() -> Result:
     return simulate_network(together(), runs=2)
 
 
-def column(result: NetworkResult, name: str) -> int:
+def column(result: Result, name: str) -> int:
     return result.links.index(name)
 
 
 @pytest.mark.needs("ns3")
 def test_nothing_is_lost_sight_of(result):
-    gone = result.departed_bytes + result.lost_bytes + result.growth_bytes
-    assert np.array_equal(result.arrived_bytes, gone)
+    gone = result.totals["departed"] + result.totals["lost"] + result.totals["growth"]
+    assert np.array_equal(result.totals["arrived"], gone)
     # What is neither delivered nor lost waits or is on its way: 10 ms and 20 ms of some Mbit/s.
-    flying = result.offered_bytes - result.delivered_bytes - result.lost_bytes.sum(axis=1)
-    flying -= result.growth_bytes.sum(axis=1)
+    flying = result.totals["entered"] - result.totals["left"] - result.totals["lost"].sum(axis=1)
+    flying -= result.totals["growth"].sum(axis=1)
     assert np.all(np.abs(flying) < 100e3)
-    assert np.array_equal(result.watched[:, :, -1] >= 0.0, np.ones((3, 7), dtype=bool))
+    assert all(np.all(array[:, -1] >= 0.0) for array in result.series.over("link", "time").values())
 
 
 @pytest.mark.needs("ns3")
 def test_the_record_is_whole(result, seen):
     assert result.simulator == f"ns-{find_ns3().version}"
     assert result.links == ("e1", "e2", "s13", "s23", "s21", "first", "second")
-    assert result.watched.shape == (3, 7, 2000)
-    counted = result.watched[:, :, 200:]
-    np.testing.assert_allclose(counted[0].mean(axis=1), result.backlog_bytes[0])
-    np.testing.assert_allclose(counted[1].sum(axis=1) * 0.01 / 8.0, result.departed_bytes[0])
-    np.testing.assert_allclose(counted[2].sum(axis=1), result.lost_bytes[0])
+    backlog, departed, lost = (result.series[name] for name in ("backlog", "departed", "lost"))
+    assert backlog.shape == departed.shape == lost.shape == (7, 2000)
+    np.testing.assert_allclose(backlog[:, 200:].mean(axis=1), result.totals["backlog"][0])
+    np.testing.assert_allclose(departed[:, 200:].sum(axis=1), result.totals["departed"][0])
+    np.testing.assert_allclose(lost[:, 200:].sum(axis=1), result.totals["lost"][0])
     nominal = np.array([19e6, 38e6, 28.5e6, 28.5e6, 9.5e6, SENT, SENT])
-    np.testing.assert_allclose(((counted[1].T - nominal) ** 2).mean(axis=0), result.rate_square[0])
+    np.testing.assert_allclose(
+        ((departed[:, 200:].T * 8.0 / 0.01 - nominal) ** 2).mean(axis=0), result.totals["rate_square"][0]
+    )
     assert seen == sorted(seen)
     assert 0.97 < seen[-1] <= 1.0
-    assert len(result.to_pandas()) == 14
+    assert len(result.to_pandas("runs")) == 14
     assert result.plot().axes
 
 
@@ -128,36 +130,36 @@ def test_the_record_is_whole(result, seen):
 def test_a_paced_link_sends_at_its_rate_and_loses_the_rest(result):
     """By hand: the buffer is full after 50 kB / (1 Mbit/s) = 0.4 s; from then on a fifth of the packets is lost."""
     first, second, seconds = column(result, "first"), column(result, "second"), 18.0
-    for name, rate in (("arrived_bytes", SENT), ("departed_bytes", PACED), ("lost_bytes", SENT - PACED)):
+    for name, rate in (("arrived", SENT), ("departed", PACED), ("lost", SENT - PACED)):
         expected = rate * seconds / 8.0
-        assert np.all(np.abs(getattr(result, name)[:, first] - expected) <= 2.0 * TOLERANCE["packet"]), name
-    assert np.all(np.abs(result.departed_bytes[:, second] - PACED * seconds / 8.0) <= 2.0 * TOLERANCE["packet"])
+        assert np.all(np.abs(result.totals[name][:, first] - expected) <= 2.0 * TOLERANCE["packet"]), name
+    assert np.all(np.abs(result.totals["departed"][:, second] - PACED * seconds / 8.0) <= 2.0 * TOLERANCE["packet"])
     # Packets come evenly to the second, as it sends them: none waits.
-    assert np.all(result.backlog_bytes[:, second] <= TOLERANCE["packet"])
+    assert np.all(result.totals["backlog"][:, second] <= TOLERANCE["packet"])
     full = BUFFER // PACKET_SIZE * PACKET_SIZE
-    assert np.all(np.abs(result.backlog_bytes[:, first] - full) <= TOLERANCE["packet"])
-    backlog = result.watched[0, first]
-    growing = (SENT - PACED) / 8.0 * result.watched_time_s[:35]
+    assert np.all(np.abs(result.totals["backlog"][:, first] - full) <= TOLERANCE["packet"])
+    backlog = result.series["backlog"][first]
+    growing = (SENT - PACED) / 8.0 * result.time_s[:35]
     assert np.abs(backlog[:35] - growing).max() <= 2.0 * TOLERANCE["packet"]
 
 
 @pytest.mark.needs("ns3")
 def test_demands_send_and_split_what_the_fluid_does(result, fluid):
-    np.testing.assert_allclose(result.offered_bytes, fluid.offered_bytes, atol=4 * PACKET_SIZE)
+    np.testing.assert_allclose(result.totals["entered"], fluid.totals["entered"], atol=4 * PACKET_SIZE)
     # s23 and s21 carry three quarters and one of what e2 lets through, to a packet and what waits or is lost.
     e2, s23, s21 = (column(result, name) for name in ("e2", "s23", "s21"))
-    through = result.departed_bytes[:, e2]
-    np.testing.assert_allclose(result.arrived_bytes[:, s23], 0.75 * through, atol=2 * PACKET_SIZE)
-    np.testing.assert_allclose(result.arrived_bytes[:, s21], 0.25 * through, atol=2 * PACKET_SIZE)
+    through = result.totals["departed"][:, e2]
+    np.testing.assert_allclose(result.totals["arrived"][:, s23], 0.75 * through, atol=2 * PACKET_SIZE)
+    np.testing.assert_allclose(result.totals["arrived"][:, s21], 0.25 * through, atol=2 * PACKET_SIZE)
 
 
 @pytest.mark.needs("ns3")
 def test_under_fifo_loss_and_backlogs_are_near_the_fluids(result, fluid):
     testbed = slice(0, 5)
-    loss, expected = (r.lost_bytes[:, testbed].sum() / r.offered_bytes.sum() for r in (result, fluid))
+    loss, expected = (r.totals["lost"][:, testbed].sum() / r.totals["entered"].sum() for r in (result, fluid))
     assert expected > 0.003
     assert loss == pytest.approx(expected, rel=TOLERANCE["loss"])
-    backlog, desired = (r.backlog_bytes[:, testbed].sum(axis=1).mean() for r in (result, fluid))
+    backlog, desired = (r.totals["backlog"][:, testbed].sum(axis=1).mean() for r in (result, fluid))
     assert backlog == pytest.approx(desired, rel=TOLERANCE["backlog"])
 
 
@@ -214,16 +216,16 @@ def test_one_command_runs_a_law_whose_messages_are_late(short, tmp_path, capsys)
     assert main(["ns3", *requested, "--result", str(stored), "--plot", str(picture)]) == 0
     said, told = capsys.readouterr()
     assert told == ""
-    answer = json.loads(said)["summary"]
-    assert answer["simulator"].startswith("ns-3.")
-    assert answer["runs"] == 2
-    assert 53e6 < answer["throughput_bit_per_s"]["mean"] < 55e6
+    assert json.loads(said)["simulator"].startswith("ns-3.")
+    answer = {(each["quantity"], each["of"]): each for each in json.loads(said)["summary"]}
+    assert answer["loss", "network"]["half_width"] is not None  # of two runs
+    assert 53e6 < answer["throughput", "network"]["mean"] < 55e6
     assert len(stored.read_text().splitlines()) == 11
     assert picture.stat().st_size > 1000
     # Under FIFO half as much waits, under static pacing at nominal rates half as much again.
     requested = read_scenario_file(short, network_path)
-    expected = simulate_network(requested, netctrl.scenario_law(requested), runs=2).summary()
-    assert answer["backlog_bytes"]["mean"] == pytest.approx(expected.backlog_bytes.mean, rel=0.25)
+    expected = simulate_network(requested, netctrl.scenario_law(requested), runs=2)
+    assert answer["backlog", "network"]["mean"] == pytest.approx(expected["backlog", "network"], rel=0.25)
 
 
 def test_without_run_it_says_what_to_do_next(short, tmp_path, capsys):
@@ -292,7 +294,7 @@ def fake(folder: Path, body: str) -> None:
     path.chmod(0o755)
 
 
-def ran(folder: Path, **options) -> NetworkResult:
+def ran(folder: Path, **options) -> Result:
     requested = together().replace(control=Fifo())
     at = Ns3("3.0", "g++", "make", None)
     return run_links(folder, requested, link_plan(requested), range(2), ns3=at, provenance=provenance(), **options)

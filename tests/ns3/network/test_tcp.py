@@ -26,10 +26,10 @@ from netctrl.ns3.network.render import PACKET_SIZE, render
 from netctrl.ns3.program import compile_program, find_ns3
 from netctrl.ns3.queues import own_laws
 from netctrl.scenario.network.policy import StaticPacing
-from netctrl.scenario.network.result import NetworkResult
 from netctrl.scenario.network.routed import tcp_of
 from netctrl.scenario.network.traffic import TcpDemand
 from netctrl.scenario.read import read_scenario_file
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.plan import link_plan, run_tables
 from netctrl.sim.network.run import simulate_network
@@ -98,7 +98,7 @@ def program(tmp_path_factory) -> Path:
     return folder
 
 
-def ran(program: Path, queue: str, runs: int, **changes) -> NetworkResult:
+def ran(program: Path, queue: str, runs: int, **changes) -> Result:
     requested = with_queue(queue).replace(**changes)
     plan = link_plan(requested)
     for run, table in enumerate(run_tables(requested, plan, range(runs))):
@@ -109,7 +109,7 @@ def ran(program: Path, queue: str, runs: int, **changes) -> NetworkResult:
 
 
 @pytest.fixture(scope="module")
-def results(program) -> dict[str, NetworkResult]:
+def results(program) -> dict[str, Result]:
     return {name: ran(program, name, 2 if name == "droptail" else 1) for name in QUEUES}
 
 
@@ -225,10 +225,10 @@ def test_an_acknowledgement_of_many_segments_opens_the_window_by_one(windows):
 @pytest.mark.parametrize("queue", QUEUES)
 def test_nothing_is_lost_sight_of(results, queue):
     result = results[queue]
-    gone = result.departed_bytes + result.lost_bytes + result.growth_bytes
-    assert np.array_equal(result.arrived_bytes, gone)
-    flying = result.offered_bytes - result.delivered_bytes - result.lost_bytes.sum(axis=1)
-    flying -= result.growth_bytes.sum(axis=1)
+    gone = result.totals["departed"] + result.totals["lost"] + result.totals["growth"]
+    assert np.array_equal(result.totals["arrived"], gone)
+    flying = result.totals["entered"] - result.totals["left"] - result.totals["lost"].sum(axis=1)
+    flying -= result.totals["growth"].sum(axis=1)
     # On lines of 10 ms at 4 Mbit/s in all five ways, and where packets end one is being received.
     assert np.all(np.abs(flying) < 30e3)
 
@@ -237,19 +237,19 @@ def test_nothing_is_lost_sight_of(results, queue):
 def test_one_flow_fills_a_paced_link(results):
     """A tail-drop buffer of three times what the line holds never runs empty."""
     result = results["droptail"]
-    assert np.all(result.departed_bytes[:, :3] * 8.0 / 10.0 <= PACED * 1.001)
-    for number, name in enumerate(VARIANTS):
+    assert np.all(result.totals["departed"][:, :3] * 8.0 / 10.0 <= PACED * 1.001)
+    for name in VARIANTS:
         least = 0.93 if name == "vegas" else 0.98
-        goodput = result.tcp.goodput_bit_per_s[:, number]
+        goodput = result.figures()["goodput", name]
         assert np.all(goodput > least * PACED * PAYLOAD), name
         assert np.all(goodput <= 1.001 * PACED * PAYLOAD), name
     # Vegas holds two to four packets; the others fill the buffer, 60 ms at 4 Mbit/s.
     shortest = 2.0 * DELAY + PACKET_SIZE * 8.0 / 10e6
-    assert np.all(result.tcp.round_trip_s > shortest)
-    assert np.all(result.tcp.round_trip_s[:, 2] < 0.03)
-    assert np.all(result.tcp.round_trip_s[:, :2] > 0.03)
-    assert np.all(result.tcp.round_trip_s[:, :2] < 2.0 * DELAY + BUFFER * 8.0 / PACED + 0.01)
-    assert np.all(result.tcp.retransmission_ratio[:, 2] == 0.0)
+    assert np.all(result.totals["rtt"] > shortest)
+    assert np.all(result.totals["rtt"][:, 2] < 0.03)
+    assert np.all(result.totals["rtt"][:, :2] > 0.03)
+    assert np.all(result.totals["rtt"][:, :2] < 2.0 * DELAY + BUFFER * 8.0 / PACED + 0.01)
+    assert np.all(result.totals["resent"][:, 2] == 0.0)
 
 
 @pytest.mark.needs("ns3")
@@ -257,11 +257,11 @@ def test_whole_flows_take_the_ways(results):
     """Six of eight flows over 3 Mbit/s, two over 1 Mbit/s: both full, so nothing is sent again that was not lost."""
     result = results["droptail"]
     broad, narrow, round_ = (result.links.index(name) for name in ("broad", "narrow", "round"))
-    assert np.all(result.departed_bytes[:, broad] * 8.0 / 10.0 > 0.95 * 3e6)
-    assert np.all(result.departed_bytes[:, narrow] * 8.0 / 10.0 > 0.95 * 1e6)
-    assert np.all(np.abs(result.departed_bytes[:, narrow] - result.departed_bytes[:, round_]) < 10e3)
-    lost = result.lost_bytes[:, [result.links.index("in"), broad, narrow, round_]].sum(axis=1)
-    again = result.tcp.retransmission_ratio[:, 3] * result.tcp.goodput_bit_per_s[:, 3] * 10.0 / 8.0
+    assert np.all(result.totals["departed"][:, broad] * 8.0 / 10.0 > 0.95 * 3e6)
+    assert np.all(result.totals["departed"][:, narrow] * 8.0 / 10.0 > 0.95 * 1e6)
+    assert np.all(np.abs(result.totals["departed"][:, narrow] - result.totals["departed"][:, round_]) < 10e3)
+    lost = result.totals["lost"][:, [result.links.index("in"), broad, narrow, round_]].sum(axis=1)
+    again = result.figures()["resent", "many"] * result.totals["payload"][:, 3]
     assert np.all(again < 1.3 * lost + 30e3)
 
 
@@ -269,26 +269,26 @@ def test_whole_flows_take_the_ways(results):
 @pytest.mark.parametrize("queue", ["red", "pi", "pie", "codel"])
 def test_a_queue_that_is_managed_is_shorter(results, queue):
     """Cubic and NewReno fill a buffer that is not managed; ECN, so that what is marked is not lost."""
-    managed, plain = (results[name].backlog_bytes[0, :2] for name in (queue, "droptail"))
+    managed, plain = (results[name].totals["backlog"][0, :2] for name in (queue, "droptail"))
     assert np.all(managed < 0.8 * plain)
-    assert np.all(results[queue].departed_bytes[0, :2] * 8.0 / 10.0 > 0.85 * PACED)
+    assert np.all(results[queue].totals["departed"][0, :2] * 8.0 / 10.0 > 0.85 * PACED)
 
 
 @pytest.mark.needs("ns3")
 def test_runs_differ_and_repeat(results, program):
     again = ran(program, "droptail", 1, warmup=2.0)
     first = results["droptail"]
-    assert again.departed_bytes[0].tolist() == first.departed_bytes[0].tolist()
-    assert first.departed_bytes[1].tolist() != first.departed_bytes[0].tolist()
+    assert again.totals["departed"][0].tolist() == first.totals["departed"][0].tolist()
+    assert first.totals["departed"][1].tolist() != first.totals["departed"][0].tolist()
 
 
 @pytest.mark.needs("ns3")
 def test_the_summary_says_what_tcp_did(results):
-    summary = results["droptail"].summary()
-    assert [each.demand for each in summary.tcp] == [*VARIANTS, "many"]
-    assert summary.tcp[0].goodput_bit_per_s.mean == pytest.approx(PACED * PAYLOAD, rel=0.02)
-    _, rows = results["droptail"].table()
-    assert rows[-1][0] == "TCP of many"
+    found = results["droptail"]
+    assert found.flows == (*VARIANTS, "many")
+    assert found["goodput", found.flows[0]] == pytest.approx(PACED * PAYLOAD, rel=0.02)
+    _, rows = found.table()
+    assert rows[-1][0] == "many"
     assert "goodput" in rows[-1][1]
 
 

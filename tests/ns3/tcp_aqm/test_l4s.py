@@ -45,9 +45,9 @@ def test_rates_probability_and_waits_are_the_packet_engine_s(both):
     packet = SIZE * 8.0 / RATE
     found = []
     for result, ahead in zip(both, (2.0, 1.0), strict=True):
-        carried = result.carried_bytes[:2, LATE].sum(axis=1)
-        waits = [each[each > 0.0].mean() - RTT - ahead * packet for each in result.rtt_s[:2, LATE]]
-        found.append((carried[0] / carried[1], *waits, np.sqrt(result.probability[0, LATE]).mean()))
+        carried = result.series["payload"][:2, LATE].sum(axis=1)
+        waits = [each[each > 0.0].mean() - RTT - ahead * packet for each in result.series["rtt"][:2, LATE]]
+        found.append((carried[0] / carried[1], *waits, np.sqrt(result.series["probability"][0, LATE]).mean()))
     ns3, packets = found
     assert ns3[0] == pytest.approx(packets[0], rel=0.25)
     assert ns3[1] == pytest.approx(packets[1], abs=1e-4)
@@ -61,21 +61,21 @@ def test_packets_are_marked_as_the_law_says(both):
     """Marks are those of p'² and 2 p', and the step's, as many as on packets; each packet is somewhere."""
     shares = []
     for result in both:
-        assert result.lost_bytes[0, LATE].sum() == 0.0
-        shares.append(result.marked_bytes[0, LATE].sum() / result.departed_bytes[0, LATE].sum())
+        assert result.series["lost"][0, LATE].sum() == 0.0
+        shares.append(result.series["marked"][0, LATE].sum() / result.series["departed"][0, LATE].sum())
     assert shares[0] == pytest.approx(shares[1], rel=0.1)
     result = both[0]
-    carried = result.carried_bytes[:2, LATE].sum(axis=1)
-    base = np.sqrt(result.probability[0, LATE])
+    carried = result.series["payload"][:2, LATE].sum(axis=1)
+    base = np.sqrt(result.series["probability"][0, LATE])
     coupled = (carried[0] * 2.0 * base.mean() + carried[1] * (base**2).mean()) / carried.sum()
     assert coupled < shares[0] < 1.5 * coupled
-    growth = np.diff(result.backlog_bytes, axis=1, prepend=0.0)
-    np.testing.assert_array_equal(result.arrived_bytes, result.departed_bytes + result.lost_bytes + growth)
+    growth = np.diff(result.series["backlog"], axis=1, prepend=0.0)
+    np.testing.assert_array_equal(result.series["arrived"], result.series["departed"] + result.series["lost"] + growth)
 
 
 @pytest.mark.needs("ns3")
 def test_dctcp_keeps_its_queue_at_the_threshold_as_on_packets(both):
-    ns3, packets = (result.backlog_bytes[1, LATE].mean() for result in both)
+    ns3, packets = (result.series["backlog"][1, LATE].mean() for result in both)
     assert ns3 == pytest.approx(packets, rel=0.15)
 
 

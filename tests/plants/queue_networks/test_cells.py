@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from parking_lots import network_of
 
-from netctrl.certificates.subject import dualpi2, pi2
+from netctrl.certificates.pi_laws import dualpi2, pi2
 from netctrl.plants.queue_networks.bounded import NetworkLoop
 from netctrl.plants.queue_networks.cells import Coordinate, NetworkCells
 from netctrl.plants.queue_networks.equilibrium import NetworkEquilibrium, network_equilibrium

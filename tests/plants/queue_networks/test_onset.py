@@ -8,7 +8,7 @@ from network_fluid import network_growth
 from parking_lots import network_of, random_parking_lot
 
 from netctrl.certificates.networks.margins import covered, limits_of, scanned
-from netctrl.certificates.subject import pi2
+from netctrl.certificates.pi_laws import pi2
 from netctrl.plants.queue_networks.bounded import NetworkLoop
 from netctrl.plants.queue_networks.equilibrium import network_equilibrium
 from netctrl.plants.queue_networks.network import QueueNetwork

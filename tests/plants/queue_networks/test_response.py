@@ -9,8 +9,9 @@ import pytest
 from parking_lots import link_of, network_of, random_parking_lot
 
 from netctrl.certificates.loops import classes_of, read_mixture
+from netctrl.certificates.pi_laws import dualpi2, pi2, pie
 from netctrl.certificates.red import red
-from netctrl.certificates.subject import PiSubject, dualpi2, pi2, pie
+from netctrl.certificates.subject import PiSubject
 from netctrl.plants.queue_networks.bounded import NetworkLoop
 from netctrl.plants.queue_networks.equilibrium import network_equilibrium
 from netctrl.plants.queue_networks.network import PathFlows, QueueNetwork

@@ -186,8 +186,8 @@ def test_packets_are_marked_as_often_as_the_equilibrium_says(window: float) -> N
             name="marks", duration=60.0, warmup=20.0, interval=0.1, packet_size=1500.0, links=(link,), flows=(bulk,)
         )
     )
-    (line,) = found.summary().links
-    assert line.utilization > 0.999
+    line = found.of("line")
+    assert line["utilization"] > 0.999
     expected = float(RFC_RENO.probability(window))
-    assert line.marking_ratio == pytest.approx(expected, rel=0.08)
-    assert float(RENO.probability(window)) > 1.15 * line.marking_ratio  # the fluid with rates is further off
+    assert line["marks"] == pytest.approx(expected, rel=0.08)
+    assert float(RENO.probability(window)) > 1.15 * line["marks"]  # the fluid with rates is further off

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from netctrl.plants.queues.queue_laws import Averaged, SampledPi, WindowClass
-from netctrl.plants.queues.queue_loop import QueueLoop
-from netctrl.plants.queues.queue_tail import tail_bound
+from netctrl.plants.queues.queue_loop import QueueLoop, tail_bound
 from netctrl.plants.queues.window_response import CRENO, DCTCP, LINUX_RENO, LINUX_RENO_NOECN, RENO, RFC_CRENO
 
 RATE = 1250.0

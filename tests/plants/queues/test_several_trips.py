@@ -8,7 +8,8 @@ from clocked_fluid import loop_growth
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netctrl.frequency.sampled_stability import gain_factors, stable_gains
+from netctrl.frequency.margin_grid import gain_factors
+from netctrl.frequency.sampled_stability import stable_gains
 from netctrl.plants.queues import queue_response
 from netctrl.plants.queues.queue_laws import SampledPi, WindowClass
 from netctrl.plants.queues.queue_loop import QueueLoop

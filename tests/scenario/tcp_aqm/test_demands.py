@@ -141,8 +141,8 @@ def test_files_that_are_refused(more, said, tmp_path):
 def test_a_scenario_comes_back_from_what_a_result_keeps(tmp_path):
     found = netctrl.simulate(read(tmp_path, 'rates = ["1Mbit", "0bit"]\ninterval = "1s"\n'))
     assert found.simulator == "packet"
-    found.save(tmp_path / "result.json")
-    again = netctrl.read(tmp_path / "result.json").scenario
+    found.save(tmp_path / "result.npz")
+    again = netctrl.read(tmp_path / "result.npz").scenario
     assert again.flows[0].rates.rate_bit_per_s.tolist() == [[1e6], [0.0]]
     assert (again.flows[0].interval, again.flows[0].rates.names) == (1.0, ("0",))
 
@@ -163,6 +163,5 @@ def test_other_engines_name_what_they_lack(kind):
     found = supports(scenario)
     lack = f"{kind} flows (flows.x)"
     assert [found[name] for name in ("fluid", "packet", "ns3")] == [lack, None, lack]
-    assert kind == "udp" or found["linux"] == lack
     with pytest.raises(InvalidValue, match=re.escape(f"fluid, which has no {lack}', takes packet")):
         netctrl.simulate(scenario, "fluid")

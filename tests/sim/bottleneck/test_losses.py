@@ -38,8 +38,8 @@ def line(sender, rate, rtt, count, buffer, *, duration=120.0, seed=1, **more):
 def found(scenario):
     """Mean backlog [byte], utilization, loss after the warm-up."""
     result = netctrl.simulate(scenario, "fluid")
-    (link,) = result.summary().links
-    return link.backlog_mean_bytes, link.utilization, link.loss_ratio
+    link = result.of("line")
+    return link["backlog"], link["utilization"], link["loss"]
 
 
 def test_a_cubic_flow_whose_cut_stays_above_the_line_never_idles():
@@ -126,8 +126,8 @@ def test_both_kinds_of_scenario_are_the_same():
     )
     result = netctrl.simulate(scenario, "fluid")
     late = result.time_s > 30.0
-    lost, got = result.dropped_bytes[late].sum(), result.arrived_bytes[:, late].sum()
-    assert result.delay_s[late].mean() * 20e6 / 8.0 == pytest.approx(backlog, abs=0.03 * 125e3)
+    lost, got = result.series["lost"][0, late].sum(), result.series["delivered"][:, late].sum()
+    assert result.series["delay"][0, late].mean() * 20e6 / 8.0 == pytest.approx(backlog, abs=0.03 * 125e3)
     assert got * 8.0 / 90.0 / 20e6 == pytest.approx(utilization, abs=0.005)
     assert lost / (lost + got) == pytest.approx(loss, rel=0.1)
 
@@ -160,8 +160,8 @@ def test_what_arrives_leaves_is_lost_or_waits(sender, rate, rtt, spread, count, 
         seed=seed,
     )
     result = netctrl.simulate(scenario, "fluid")
-    arrived, departed, lost = (x[0] for x in (result.arrived_bytes, result.departed_bytes, result.lost_bytes))
-    backlog = result.backlog_bytes[0]
+    arrived, departed, lost = (result.series[name][0] for name in ("arrived", "departed", "lost"))
+    backlog = result.series["backlog"][0]
     assert min(arrived.min(), departed.min(), lost.min(), backlog.min()) >= 0.0
     assert backlog.max() <= packets * PACKET * 1.001 * (1.0 + 1e-9)
     growth = np.diff(backlog, prepend=0.0)
@@ -205,6 +205,6 @@ def test_a_queue_that_slower_links_keep_empty_isn_t_refused():
     flows = BulkFlows(id="f", path=("slow", "fast"), rtt="100ms", count=5)
     scenario = Scenario.of(name="two", duration=20.0, warmup=5.0, links=(managed, behind), flows=(flows,))
     assert supports(scenario)["fluid"] is None
-    assert netctrl.simulate(scenario, "fluid").lost_bytes[1].sum() == 0.0
+    assert netctrl.simulate(scenario, "fluid").series["lost"][1].sum() == 0.0
     slower = scenario.replace(links=(managed, Link(id="fast", source="b", target="c", capacity=5e6, buffer=125e3)))
     assert "links.fast.queue" in supports(slower)["fluid"]

@@ -18,8 +18,8 @@ from netctrl.errors import InvalidValue
 from netctrl.model.network import Demand, Link, Network
 from netctrl.plants.routing import routing
 from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Messages, Policy, StaticPacing
-from netctrl.scenario.network.result import NetworkResult
 from netctrl.scenario.network.traffic import Demands, GaussianTraffic, Spread, TcpDemand, TraceTraffic
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.demands import DemandSource
 from netctrl.sim.network.plan import link_plan
@@ -34,7 +34,8 @@ TOLERANCE = {
     "conservation": 1e-12,  # of what is offered
     "packets": {"loss": 1e-3, "throughput": 2e-3, "delay": 5e-3},  # of 150 bytes; shares, of the value, of the value
 }
-PER_LINK = ("arrived_bytes", "departed_bytes", "lost_bytes", "growth_bytes", "backlog_bytes", "watched")
+SERIES = ("backlog", "departed", "lost")
+PER_LINK = ("arrived", "departed", "lost", "growth", "backlog")
 
 
 def scenario(
@@ -90,15 +91,14 @@ def test_an_overloaded_link_loses_by_arrival_share(tmp_path: Path) -> None:
     """12 and 6 Mbit/s into 15: each loses a sixth, and what comes through waited behind a full buffer."""
     buffer = 30e3
     found = simulate_network(scenario(one_link(buffer), 300, traffic=constant(tmp_path, x=12e6, y=6e6), warmup=1.0))
-    seconds, demands = found.seconds, found.demands
-    assert demands is not None
+    seconds = found.seconds
     rates = np.array([[12e6, 6e6]])
     rtol = TOLERANCE["closed form"]
-    np.testing.assert_allclose(demands.offered_bytes, rates * seconds / 8.0, rtol=rtol)
-    np.testing.assert_allclose(demands.lost_bytes, rates / 6.0 * seconds / 8.0, rtol=rtol)
-    np.testing.assert_allclose(demands.delivered_bytes, rates * 5.0 / 6.0 * seconds / 8.0, rtol=rtol)
-    np.testing.assert_allclose(demands.growth_bytes, 0.0, atol=1e-6)
-    np.testing.assert_allclose(demands.delay_s, 0.02 + buffer * 8.0 / 15e6, rtol=rtol)
+    np.testing.assert_allclose(found.totals["offered"], rates * seconds / 8.0, rtol=rtol)
+    np.testing.assert_allclose(found.totals["flow_lost"], rates / 6.0 * seconds / 8.0, rtol=rtol)
+    np.testing.assert_allclose(found.totals["delivered"], rates * 5.0 / 6.0 * seconds / 8.0, rtol=rtol)
+    np.testing.assert_allclose(found.totals["flow_growth"], 0.0, atol=1e-6)
+    np.testing.assert_allclose(found.totals["one_way"], 0.02 + buffer * 8.0 / 15e6, rtol=rtol)
 
 
 def test_what_leaves_a_link_is_split_by_what_it_is(tmp_path: Path) -> None:
@@ -106,16 +106,15 @@ def test_what_leaves_a_link_is_split_by_what_it_is(tmp_path: Path) -> None:
     nothing of it."""
     requested = scenario(fork(), 400, traffic=constant(tmp_path, x=12e6, y=5e6), warmup=2.0)
     found = simulate_network(requested)
-    assert found.demands is not None
     rtol = TOLERANCE["closed form"]
-    np.testing.assert_allclose(found.lost_bytes, [[0.0, 1e6 * found.seconds / 8.0, 0.0]], rtol=rtol)
-    np.testing.assert_allclose(found.departed_bytes * 8.0 / found.seconds, [[17e6, 11e6, 5e6]], rtol=rtol)
-    np.testing.assert_allclose(found.demands.lost_bytes, [[1e6 * found.seconds / 8.0, 0.0]], rtol=rtol)
-    np.testing.assert_allclose(found.demands.delay_s, [[0.03 + 50e3 * 8.0 / 11e6, 0.04]], rtol=rtol)
-    np.testing.assert_allclose(found.delivered_bytes * 8.0 / found.seconds, 16e6, rtol=rtol)
+    np.testing.assert_allclose(found.totals["lost"], [[0.0, 1e6 * found.seconds / 8.0, 0.0]], rtol=rtol)
+    np.testing.assert_allclose(found.totals["departed"] * 8.0 / found.seconds, [[17e6, 11e6, 5e6]], rtol=rtol)
+    np.testing.assert_allclose(found.totals["flow_lost"], [[1e6 * found.seconds / 8.0, 0.0]], rtol=rtol)
+    np.testing.assert_allclose(found.totals["one_way"], [[0.03 + 50e3 * 8.0 / 11e6, 0.04]], rtol=rtol)
+    np.testing.assert_allclose(found.totals["left"] * 8.0 / found.seconds, 16e6, rtol=rtol)
     nominal = simulate_network(requested.replace(per_demand=False))
-    assert nominal.demands is None
-    assert not nominal.lost_bytes.any()
+    assert not nominal.totals.over("run", "flow")
+    assert not nominal.totals["lost"].any()
 
 
 def test_what_comes_first_leaves_first(tmp_path: Path) -> None:
@@ -125,7 +124,7 @@ def test_what_comes_first_leaves_first(tmp_path: Path) -> None:
     rates = np.zeros((steps, 2))
     rates[:20, 0], rates[20:, 1] = 30e6, 10e6
     requested = scenario(fork(None), steps, traffic=traced(tmp_path, rates, "xy"), warmup=2 * TAU)
-    low = simulate_network(requested).watched[1, 2]
+    low = simulate_network(requested).series["departed"][2] * 8.0 / TAU
     begin = after + 2  # one interval and the delay of `in`
     np.testing.assert_allclose(low[2:begin], 0.0, atol=1e-3)
     np.testing.assert_allclose(low[begin : begin + 9], 12e6, rtol=TOLERANCE["closed form"])  # of 20 that come
@@ -150,9 +149,8 @@ def test_where_all_is_nominal_delay_is_that_from_the_very_beginning(name: str) -
     found = simulate_network(scenario(network, 60, policy), law)
     wait = dict(zip(found.links, setpoint * 8.0 / np.array([12e6, 9e6, 3e6, 6e6]), strict=True))
     short, long = 0.03 + wait["1"] + wait["2"], 0.08 + wait["1"] + wait["3"] + wait["4"]
-    assert found.demands is not None
     expected = [[0.75 * short + 0.25 * long, 0.04 + wait["4"]]]
-    np.testing.assert_allclose(found.demands.delay_s, expected, rtol=TOLERANCE["closed form"])
+    np.testing.assert_allclose(found.totals["one_way"], expected, rtol=TOLERANCE["closed form"])
 
 
 # --- a plain simulation -----------------------------------------------------------------------------------------------
@@ -225,22 +223,21 @@ def plain(requested: Scenario, number: int = 0, *, mixed: bool = False) -> Plain
     return Plain(arrived, accepted, departed, backlog)
 
 
-def check(requested: Scenario, number: int = 0, rtol: float = TOLERANCE["plain"]) -> NetworkResult:
+def check(requested: Scenario, number: int = 0, rtol: float = TOLERANCE["plain"]) -> Result:
     """One run both ways: links interval by interval, and demands in all."""
     found = simulate_network(requested, first_run=number)
     expected = plain(requested, number)
     used = [k for k, link in enumerate(requested.network.graph.links) if link.id in found.links]
-    series = np.array([expected.backlog, expected.departed.sum(axis=2)])[:, :, used].transpose(0, 2, 1)
-    for ours, theirs, unit in zip(found.watched[:2], series, (TAU / 8.0, 1.0), strict=True):
-        np.testing.assert_allclose(ours, theirs * unit, rtol=0.0, atol=rtol * np.abs(theirs * unit).max())
+    series = np.array([expected.backlog, expected.departed.sum(axis=2)])[:, :, used].transpose(0, 2, 1) * TAU / 8.0
+    for ours, theirs in zip((found.series["backlog"], found.series["departed"]), series, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=rtol * np.abs(theirs).max())
     graph = requested.network.graph
     ends = np.array([[link.target == each.target for each in graph.demands] for link in graph.links])
     lost = (expected.arrived - expected.accepted).sum(axis=(0, 1))
     delivered = (expected.departed * ends).sum(axis=(0, 1))
-    assert found.demands is not None
-    atol = rtol * found.demands.offered_bytes.max()
-    np.testing.assert_allclose(found.demands.lost_bytes[0], lost * TAU / 8.0, rtol=0.0, atol=atol)
-    np.testing.assert_allclose(found.demands.delivered_bytes[0], delivered * TAU / 8.0, rtol=0.0, atol=atol)
+    atol = rtol * found.totals["offered"].max()
+    np.testing.assert_allclose(found.totals["flow_lost"][0], lost * TAU / 8.0, rtol=0.0, atol=atol)
+    np.testing.assert_allclose(found.totals["delivered"][0], delivered * TAU / 8.0, rtol=0.0, atol=atol)
     return found
 
 
@@ -281,8 +278,7 @@ def random_network(seed: int) -> Network:
 @pytest.mark.parametrize("seed", range(6))
 def test_random_networks_are_those_of_cumulative_curves(seed: int, policy: Policy) -> None:
     found = check(scenario(random_network(seed), 250, policy, seed=seed), number=seed)
-    assert found.demands is not None
-    assert found.demands.lost_bytes.any()
+    assert found.totals["flow_lost"].any()
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -300,13 +296,12 @@ def test_delay_is_that_of_littles_law(tmp_path: Path, seed: int) -> None:
     names = [each.id for each in network.demands]
     requested = scenario(network, steps, traffic=traced(tmp_path, rates, names), warmup=20 * TAU)
     found, expected = simulate_network(requested), plain(requested)
-    assert found.demands is not None
-    np.testing.assert_array_equal(found.demands.growth_bytes, 0.0)  # a link that empties keeps nothing by rounding
+    np.testing.assert_array_equal(found.totals["flow_growth"], 0.0)  # a link that empties keeps nothing by rounding
     waits = (np.cumsum(expected.accepted - expected.departed, axis=0)).sum(axis=(0, 1)) * TAU
     line = np.array([link.delay for link in network.links])
     flies = np.einsum("nki,k->i", expected.departed[20:], line)
-    delivered = found.demands.delivered_bytes[0] * 8.0 / TAU
-    np.testing.assert_allclose(found.demands.delay_s[0], (waits + flies) / delivered, rtol=1e-6)
+    delivered = found.totals["delivered"][0] * 8.0 / TAU
+    np.testing.assert_allclose(found.totals["one_way"][0], (waits + flies) / delivered, rtol=1e-6)
 
 
 def test_a_long_queue_is_kept_in_order_all_but(tmp_path: Path) -> None:
@@ -321,9 +316,8 @@ def test_a_long_queue_is_kept_in_order_all_but(tmp_path: Path) -> None:
     network = msgspec.structs.replace(network, links=(network.links[0], *wide))
     requested = scenario(network, steps, traffic=traced(tmp_path, rates, "xy"))
     found, exact = simulate_network(requested), plain(requested)
-    assert found.demands is not None
     assert exact.backlog.max() > 400 * 20e6
-    left, wanted = found.watched[1, 2].cumsum(), exact.departed[:, 2].sum(axis=1).cumsum()
+    left, wanted = (found.series["departed"][2] * 8.0 / TAU).cumsum(), exact.departed[:, 2].sum(axis=1).cumsum()
     apart = np.abs(left - wanted)
     assert 1e3 < apart.max() < 8 * 50e6  # mixed altogether it would be 75 times 50 Mbit/s
     assert apart[:64].max() < 1e3  # before neighbours are joined
@@ -341,14 +335,15 @@ LAWS: dict[str, dict[str, Any]] = {
 LATE = Messages(loss=0.1, jitter=(0.0, 0.02), asynchronous=True)
 
 
-def same_links(requested: Scenario, law: Any, **options: Any) -> NetworkResult:
+def same_links(requested: Scenario, law: Any, **options: Any) -> Result:
     """With demands kept apart and without: each link's figures and series."""
     kept = simulate_network(requested, law, **options)
     without = simulate_network(requested.replace(per_demand=False), law, **options)
-    for name in (*PER_LINK, "delivered_bytes"):
-        ours, theirs = getattr(kept, name), getattr(without, name)
+    pairs = {name: (kept.totals[name], without.totals[name]) for name in (*PER_LINK, "left")}
+    pairs |= {f"series of {name}": (kept.series[name], without.series[name]) for name in SERIES}
+    for name, (ours, theirs) in pairs.items():
         # Growth is a difference of backlogs: where it is 0 but for rounding, that of the arrivals counts.
-        rounding = np.finfo(float).eps * np.abs(without.arrived_bytes).max()
+        rounding = np.finfo(float).eps * np.abs(without.totals["arrived"]).max()
         atol = max(TOLERANCE["nominal"] * np.abs(theirs).max(), rounding)
         np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=atol, err_msg=name)
     return kept
@@ -370,7 +365,7 @@ def test_of_one_demand_every_links_figures_are_those_without(name: str, messages
     law = None if name in peers else netctrl.hftrac(network, TAU, mu=0.5, **LAWS[name]).law
     policy = peers[name] if name in peers else HftracPolicy(mu=0.5, **LAWS[name])
     found = same_links(scenario(network, 200, policy, messages=messages, warmup=30 * TAU), law, runs=2)
-    assert found.lost_bytes.any()
+    assert found.totals["lost"].any()
 
 
 def test_constant_demands_are_in_nominal_shares() -> None:
@@ -390,16 +385,15 @@ def fluctuating(means: Sequence[float], steps: int, seed: int = 0) -> np.ndarray
     return np.maximum(np.array(means) * (1.0 + 0.25 * random.standard_normal((steps, len(means)))), 0.0)
 
 
-def on_packets(requested: Scenario, size: int = 150) -> NetworkResult:
+def on_packets(requested: Scenario, size: int = 150) -> Result:
     law = netctrl.scenario_law(requested)
     return simulate_network_packets(requested, link_plan(requested, law), range(1), packet_size=size)
 
 
-def rows(found: NetworkResult) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def rows(found: Result) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Loss, throughput [bit/s] and delay [s] of each demand in the first run."""
-    assert found.demands is not None
-    d = found.demands
-    return d.lost_bytes[0] / d.offered_bytes[0], d.delivered_bytes[0] * 8.0 / found.seconds, d.delay_s[0]
+    total = {name: array[0] for name, array in found.totals.over("run", "flow").items()}
+    return total["flow_lost"] / total["offered"], total["delivered"] * 8.0 / found.seconds, total["one_way"]
 
 
 COORDINATED = HftracPolicy(architecture="coordinated", mu=0.1, horizon="exact")
@@ -449,12 +443,11 @@ def test_packets_of_demands_are_those_of_links(tmp_path: Path) -> None:
     """All that entered, left and was lost; TCP's packets aren't told apart."""
     requested = scenario(fork(), 400, traffic=traced(tmp_path, fluctuating((12e6, 5e6), 400), "xy"), warmup=1.0)
     found = on_packets(requested, 1500)
-    assert found.demands is not None
-    np.testing.assert_array_equal(found.demands.offered_bytes.sum(axis=1), found.offered_bytes)
-    np.testing.assert_array_equal(found.demands.delivered_bytes.sum(axis=1), found.delivered_bytes)
-    np.testing.assert_array_equal(found.demands.lost_bytes.sum(axis=1), found.lost_bytes.sum(axis=1))
+    np.testing.assert_array_equal(found.totals["offered"].sum(axis=1), found.totals["entered"])
+    np.testing.assert_array_equal(found.totals["delivered"].sum(axis=1), found.totals["left"])
+    np.testing.assert_array_equal(found.totals["flow_lost"].sum(axis=1), found.totals["lost"].sum(axis=1))
     tcp = requested.replace(flows=(TcpDemand(demand="x"),), duration=2.0)
-    assert on_packets(tcp, 1500).demands is None
+    assert "offered" not in on_packets(tcp, 1500).totals
 
 
 # --- laws -------------------------------------------------------------------------------------------------------------
@@ -473,14 +466,13 @@ def test_nothing_of_a_demand_is_lost_without_trace(seed: int, policy: Policy, wa
     network = random_network(seed)
     requested = scenario(network, 90, policy, warmup=warmup * TAU, seed=seed, messages=messages)
     found = simulate_network(requested, of_god(network, policy), runs=2, watch=False)
-    assert found.demands is not None
-    d, atol = found.demands, TOLERANCE["conservation"] * found.offered_bytes.max()
-    balance = d.delivered_bytes + d.lost_bytes + d.growth_bytes
-    np.testing.assert_allclose(balance, d.offered_bytes, rtol=0.0, atol=atol)
-    np.testing.assert_allclose(d.offered_bytes.sum(axis=1), found.offered_bytes, rtol=0.0, atol=atol)
-    np.testing.assert_allclose(d.lost_bytes.sum(axis=1), found.lost_bytes.sum(axis=1), rtol=0.0, atol=atol)
-    np.testing.assert_allclose(d.delivered_bytes.sum(axis=1), found.delivered_bytes, rtol=0.0, atol=atol)
-    assert d.delay_s[d.delivered_bytes > 0.0].min() > 0.0
+    total, atol = found.totals, TOLERANCE["conservation"] * found.totals["entered"].max()
+    balance = total["delivered"] + total["flow_lost"] + total["flow_growth"]
+    np.testing.assert_allclose(balance, total["offered"], rtol=0.0, atol=atol)
+    np.testing.assert_allclose(total["offered"].sum(axis=1), total["entered"], rtol=0.0, atol=atol)
+    np.testing.assert_allclose(total["flow_lost"].sum(axis=1), total["lost"].sum(axis=1), rtol=0.0, atol=atol)
+    np.testing.assert_allclose(total["delivered"].sum(axis=1), total["left"], rtol=0.0, atol=atol)
+    assert total["one_way"][total["delivered"] > 0.0].min() > 0.0
 
 
 def scaled(network: Network, factor: float) -> Network:
@@ -502,15 +494,13 @@ def test_all_rates_and_buffers_scaled_scale_amounts_and_leave_delays(seed: int, 
     network = random_network(seed)
     larger = scaled(network, factor)
     one, other = (
-        simulate_network(scenario(each, 80, policy, seed=seed), of_god(each, policy), watch=False).demands
+        simulate_network(scenario(each, 80, policy, seed=seed), of_god(each, policy), watch=False).totals
         for each in (network, larger)
     )
-    assert one is not None
-    assert other is not None
-    for name in ("offered_bytes", "delivered_bytes", "lost_bytes"):
-        ours, theirs = getattr(other, name), factor * getattr(one, name)
-        np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=1e-9 * factor * one.offered_bytes.max())
-    np.testing.assert_allclose(other.delay_s, one.delay_s, rtol=1e-9)
+    for name in ("offered", "delivered", "flow_lost"):
+        ours, theirs = other[name], factor * one[name]
+        np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=1e-9 * factor * one["offered"].max())
+    np.testing.assert_allclose(other["one_way"], one["one_way"], rtol=1e-9)
 
 
 def test_a_run_is_the_same_in_any_company_and_on_any_number_of_workers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -519,56 +509,50 @@ def test_a_run_is_the_same_in_any_company_and_on_any_number_of_workers(monkeypat
     alone = simulate_network(requested, runs=1, first_run=3)
     monkeypatch.setattr("netctrl.sim.network.demand_fluid._MAX_BLOCK", 1)  # one run a block
     blocks = simulate_network(requested, runs=5, n_jobs=2)
-    assert found.demands is not None
-    assert alone.demands is not None
-    assert blocks.demands is not None
-    for name in ("offered_bytes", "delivered_bytes", "lost_bytes", "growth_bytes", "delay_s"):
-        values = getattr(found.demands, name)
-        np.testing.assert_array_equal(getattr(alone.demands, name), values[3:4])
-        np.testing.assert_array_equal(getattr(blocks.demands, name), values)
-    np.testing.assert_array_equal(blocks.backlog_bytes, found.backlog_bytes)
+    for name in ("offered", "delivered", "flow_lost", "flow_growth", "one_way"):
+        values = found.totals[name]
+        np.testing.assert_array_equal(alone.totals[name], values[3:4])
+        np.testing.assert_array_equal(blocks.totals[name], values)
+    np.testing.assert_array_equal(blocks.totals["backlog"], found.totals["backlog"])
 
 
 # --- what is told -----------------------------------------------------------------------------------------------------
 
 
-def test_a_summary_names_each_demand_and_a_table_ten() -> None:
+def test_a_summary_names_each_demand_and_a_table_twenty() -> None:
     network = random_network(3)
     many = tuple(
-        msgspec.structs.replace(each, id=f"{each.id}.{k}", mean=each.mean / 4, std=each.std / 4)
+        msgspec.structs.replace(each, id=f"{each.id}.{k}", mean=each.mean / 8, std=each.std / 8)
         for each in network.demands
-        for k in range(4)
+        for k in range(8)
     )
     found = simulate_network(scenario(msgspec.structs.replace(network, demands=many), 200), runs=3)
-    assert found.demands is not None
-    told = found.summary().demands
-    assert [each.id for each in told] == [each.id for each in many]
-    assert told[5].throughput_bit_per_s.mean == pytest.approx(found.demands.delivered_bytes[:, 5].mean() * 8.0 / 2.0)
-    ratio = found.demands.lost_bytes[:, 5] / found.demands.offered_bytes[:, 5]
-    assert told[5].loss_ratio.mean == pytest.approx(ratio.mean())
-    assert told[5].loss_ratio.half_width == pytest.approx(4.30265 * ratio.std(ddof=1) / np.sqrt(3.0), rel=1e-5)
-    delay = told[5].delay_s
-    assert delay is not None
-    assert delay.mean == pytest.approx(found.demands.delay_s[:, 5].mean())
-    assert found.measures()["delay", "d1.1"] == delay.mean
-    assert found.measures()["loss", "d1.1"] == told[5].loss_ratio.mean
-    assert found.measures()["throughput", "d1.1"] == told[5].throughput_bit_per_s.mean
+    ids = [each.id for each in many]
+    assert found.flows == tuple(ids)
+    told = {(each.quantity, each.of): each for each in found.summary()}
+    assert set(ids) <= {of for _, of in told}
+    throughput, loss, delay = (told[quantity, ids[5]] for quantity in ("throughput", "loss", "delay"))
+    assert throughput.mean == pytest.approx(found.totals["delivered"][:, 5].mean() * 8.0 / 2.0)
+    ratio = found.totals["flow_lost"][:, 5] / found.totals["offered"][:, 5]
+    assert loss.mean == pytest.approx(ratio.mean())
+    assert loss.half_width == pytest.approx(4.30265 * ratio.std(ddof=1) / np.sqrt(3.0), rel=1e-5)
+    assert delay.mean == pytest.approx(found.totals["one_way"][:, 5].mean())
+    for each in (throughput, loss, delay):
+        assert found.measures()[each.quantity, ids[5]] == each.mean
     table = dict(found.table()[1])
-    shown = [name for name in table if name.startswith("demand ")]
-    losses = {f"demand {each.id}": each.loss_ratio.mean for each in told}
-    assert shown == sorted(losses, key=losses.__getitem__, reverse=True)[:10]
-    assert table["demands"].startswith("12,")
+    losses = {name: told["loss", name].mean for name in ids}
+    worst = sorted(losses, key=losses.__getitem__, reverse=True)[:20]
+    assert [name for name in table if name in losses] == [name for name in ids if name in worst]
+    assert table["flows"].startswith("24,")
 
 
 def test_what_is_never_delivered_has_no_delay(tmp_path: Path) -> None:
     traffic = constant(tmp_path, x=5e6, y=0.0)
     found = simulate_network(scenario(fork(), 50, traffic=traffic, warmup=30 * TAU))
-    x, y = found.summary().demands
-    assert x.delay_s is not None
-    assert x.delay_s.mean == pytest.approx(0.03)
-    assert y.delay_s is None
+    assert found["delay", "x"] == pytest.approx(0.03)
+    assert "delay" not in found.of("y")
     assert ("delay", "y") not in found.measures()
-    assert "delay" not in dict(found.table()[1])["demand y"]
+    assert "delay" not in dict(found.table()[1])["y"]
 
 
 def test_more_than_memory_holds_is_refused() -> None:

@@ -11,7 +11,7 @@ from netctrl import InvalidValue, Scenario
 from netctrl.datasets import network_path
 from netctrl.model.network import read_network
 from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Messages, Policy, StaticPacing
-from netctrl.scenario.network.result import NetworkResult
+from netctrl.scenario.result import Result
 from netctrl.sim.network.demands import DemandSource
 from netctrl.sim.network.messages import run_with_messages
 from netctrl.sim.network.problem import link_problem
@@ -47,13 +47,13 @@ def hftrac(name: str, **fields: object) -> HftracPolicy:
     return HftracPolicy(mu=0.5, **LAWS[name], **fields)
 
 
-def run(requested: Scenario, runs: int = 3) -> NetworkResult:
+def run(requested: Scenario, runs: int = 3) -> Result:
     return simulate_network(requested, netctrl.scenario_law(requested), runs=runs)
 
 
-def same(one: NetworkResult, other: NetworkResult) -> None:
-    for name in ("arrived_bytes", "departed_bytes", "lost_bytes", "backlog_bytes", "rate_square", "offered_bytes"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+def same(one: Result, other: Result) -> None:
+    for name in ("arrived", "departed", "lost", "backlog", "rate_square", "entered"):
+        np.testing.assert_array_equal(one.totals[name], other.totals[name], err_msg=name)
 
 
 @pytest.mark.parametrize("policy", [*LAWS, Fifo(), StaticPacing(factor=1.05), Backpressure()], ids=str)
@@ -64,16 +64,17 @@ def test_with_all_heard_in_time_it_is_what_it_is_without_messages(policy: str | 
     requested = scenario(chosen, name=name)
     law = netctrl.scenario_law(requested)
     expected = simulate_network(requested, law, runs=2)
-    assert expected.lost_bytes.sum() > 0.0
+    assert expected.totals["lost"].sum() > 0.0
     ready = link_problem(requested, law)
     source = DemandSource(requested, ready.network, range(2))
     found = run_with_messages(requested, ready, law, source, range(2), watch=True, routes=None)
-    for row, unit in enumerate((TAU / 8.0, 1.0, TAU / 8.0)):
-        scale = np.abs(expected.watched[row]).max()
+    for row, name in enumerate(("backlog", "departed", "lost")):
+        theirs = expected.series[name]
+        scale = np.abs(theirs).max()
         np.testing.assert_allclose(
-            found.watched[row] * unit / scale, expected.watched[row] / scale, atol=TOLERANCE["same"]
+            found.watched[row] * (TAU / 8.0) / scale, theirs / scale, atol=TOLERANCE["same"], err_msg=name
         )
-    np.testing.assert_allclose(found.offered * TAU / 8.0, expected.offered_bytes, rtol=TOLERANCE["same"])
+    np.testing.assert_allclose(found.offered * TAU / 8.0, expected.totals["entered"], rtol=TOLERANCE["same"])
 
 
 @pytest.mark.parametrize("name", LAWS)
@@ -83,22 +84,22 @@ def test_with_all_heard_in_time_it_is_what_it_is_without_messages(policy: str | 
 )
 def test_bytes_are_conserved(name: str, messages: Messages) -> None:
     found = run(scenario(hftrac(name), messages))
-    balance = found.arrived_bytes - found.departed_bytes - found.lost_bytes - found.growth_bytes
-    assert np.abs(balance).max() <= TOLERANCE["conserved"] * found.arrived_bytes.max()
+    balance = found.totals["arrived"] - found.totals["departed"] - found.totals["lost"] - found.totals["growth"]
+    assert np.abs(balance).max() <= TOLERANCE["conserved"] * found.totals["arrived"].max()
 
 
 @pytest.mark.parametrize("name", LOCAL)
 def test_myopic_control_needs_no_messages(name: str) -> None:
     ideal = run(scenario(hftrac(name)))
     lost = run(scenario(hftrac(name), Messages(loss=1.0, jitter=(0.0, 0.1))))
-    np.testing.assert_allclose(lost.backlog_bytes, ideal.backlog_bytes, rtol=TOLERANCE["same"])
+    np.testing.assert_allclose(lost.totals["backlog"], ideal.totals["backlog"], rtol=TOLERANCE["same"])
 
 
 def test_links_that_a_central_controller_never_reaches_send_at_their_nominal_rates() -> None:
     central = run(scenario(hftrac("centralized"), Messages(loss=1.0)))
     static = run(scenario(StaticPacing(factor=1.0)))
-    np.testing.assert_allclose(central.departed_bytes, static.departed_bytes, rtol=TOLERANCE["same"])
-    np.testing.assert_allclose(central.lost_bytes, static.lost_bytes, rtol=TOLERANCE["same"], atol=1e-6)
+    np.testing.assert_allclose(central.totals["departed"], static.totals["departed"], rtol=TOLERANCE["same"])
+    np.testing.assert_allclose(central.totals["lost"], static.totals["lost"], rtol=TOLERANCE["same"], atol=1e-6)
 
 
 def test_links_that_hear_nothing_answer_what_they_see_themselves() -> None:
@@ -131,7 +132,7 @@ def test_links_that_hear_nothing_answer_what_they_see_themselves() -> None:
         backlog = np.minimum(offered - sent, plant.buffer)
         rate.append(sent)
         kept.append(backlog)
-    found = simulate_network(requested, law).watched[0] * 8.0 / TAU
+    found = simulate_network(requested, law).series["backlog"] * 8.0 / TAU
     np.testing.assert_allclose(
         found / plant.buffer.max(), np.array(kept).T / plant.buffer.max(), atol=TOLERANCE["same"]
     )
@@ -141,7 +142,8 @@ def test_what_is_later_than_any_lag_is_as_good_as_lost() -> None:
     late = run(scenario(hftrac("god"), Messages(jitter=(3.0, 3.0))))
     lost = run(scenario(hftrac("god"), Messages(loss=1.0)))
     early = slice(0, 200)  # before the first arrives
-    np.testing.assert_array_equal(late.watched[:, :, early], lost.watched[:, :, early])
+    for name in ("backlog", "departed", "lost"):
+        np.testing.assert_array_equal(late.series[name][:, early], lost.series[name][:, early], err_msg=name)
 
 
 def test_a_fixed_delay_is_an_older_state() -> None:
@@ -157,15 +159,15 @@ def test_runs_are_the_same_in_whatever_company_they_are() -> None:
     together = simulate_network(requested, law, runs=5)
     for first, count in ((0, 2), (2, 1), (3, 2)):
         part = simulate_network(requested, law, runs=count, first_run=first)
-        np.testing.assert_array_equal(part.lost_bytes, together.lost_bytes[first : first + count])
-        np.testing.assert_array_equal(part.offered_bytes, together.offered_bytes[first : first + count])
+        np.testing.assert_array_equal(part.totals["lost"], together.totals["lost"][first : first + count])
+        np.testing.assert_array_equal(part.totals["entered"], together.totals["entered"][first : first + count])
     same(together, simulate_network(requested, law, runs=5, n_jobs=2))
 
 
 def test_messages_do_not_change_the_traffic() -> None:
     ideal = run(scenario(hftrac("god")))
     lost = run(scenario(hftrac("god"), Messages(loss=0.5, asynchronous=True)))
-    np.testing.assert_allclose(lost.offered_bytes, ideal.offered_bytes, rtol=TOLERANCE["same"])
+    np.testing.assert_allclose(lost.totals["entered"], ideal.totals["entered"], rtol=TOLERANCE["same"])
 
 
 def test_without_fluctuations_links_out_of_step_stay_at_rest() -> None:
@@ -177,8 +179,8 @@ def test_without_fluctuations_links_out_of_step_stay_at_rest() -> None:
     requested = requested.replace(graph=network)
     law = netctrl.hftrac(read_network(network_path("testbed")), TAU, mu=0.5, architecture="god").law
     found = simulate_network(requested, law, runs=4)
-    np.testing.assert_allclose(found.watched[0], 1e4, rtol=TOLERANCE["conserved"])
-    np.testing.assert_allclose(found.backlog_bytes, 1e4, rtol=TOLERANCE["conserved"])
+    np.testing.assert_allclose(found.series["backlog"], 1e4, rtol=TOLERANCE["conserved"])
+    np.testing.assert_allclose(found.totals["backlog"], 1e4, rtol=TOLERANCE["conserved"])
 
 
 def test_lost_messages_of_coordinated_control_leave_no_lasting_backlog() -> None:
@@ -188,7 +190,7 @@ def test_lost_messages_of_coordinated_control_leave_no_lasting_backlog() -> None
     network = msgspec.structs.replace(network, links=wide)
     policy = hftrac("coordinated", backlog_setpoint=1e6, messages=Messages(loss=0.5))
     requested = Scenario.of(name="wide", graph=network, interval=TAU, duration=200.0, control=policy)
-    watched = simulate_network(requested, netctrl.scenario_law(requested)).watched[0]
+    watched = simulate_network(requested, netctrl.scenario_law(requested)).series["backlog"]
     early, late = watched[:, 2000:10000].mean(axis=1), watched[:, -8000:].mean(axis=1)
     np.testing.assert_allclose(early, 1e6, rtol=0.02)
     np.testing.assert_allclose(late, 1e6, rtol=0.02)

@@ -23,8 +23,8 @@ from netctrl.model.network import Demand, Link, Network, read_network
 from netctrl.plants.linearize import network_model
 from netctrl.plants.routing import at_utilization, routing
 from netctrl.scenario.network.policy import Backpressure, DesignPolicy, Fifo, HftracPolicy, Policy, StaticPacing
-from netctrl.scenario.network.result import NetworkResult
 from netctrl.scenario.network.traffic import Demands, GaussianTraffic
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.demands import DemandSource
 from netctrl.sim.network.problem import link_problem
@@ -97,15 +97,16 @@ def test_where_nothing_saturates_a_law_costs_what_its_design_says(law: str, name
     runs, backlog_setpoint = 192, 1e6
     policy = hftrac_policy(law, mu, backlog_setpoint=backlog_setpoint)
     found = simulate_network(scenario(network, 4000, policy, warmup=1.0), design.law, runs=runs, watch=False)
-    rate, queue = found.rate_square.sum(axis=1), mu * found.backlog_square.sum(axis=1)
-    np.testing.assert_array_equal(found.cost, rate + found.backlog_square @ np.full(len(found.links), mu))
+    rate, queue = found.totals["rate_square"].sum(axis=1), mu * found.totals["backlog_square"].sum(axis=1)
+    cost = rate + found.totals["backlog_square"] @ np.full(len(found.links), mu)
+    np.testing.assert_array_equal(found.figures()["cost", "network"], cost)
     certificate = design.certificate
     expected = (certificate.cost_rate, certificate.cost_queue, certificate.cost)
     for sample, value in zip((rate, queue, rate + queue), expected, strict=True):
         assert sample.std(ddof=1) / sqrt(runs) < TOLERANCE["cost"] / 3.0 * value
         assert abs(sample.mean() - value) < TOLERANCE["cost"] * value
-    assert not found.lost_bytes.any()
-    assert np.abs(found.backlog_bytes.mean(axis=0) / backlog_setpoint - 1.0).max() < 0.01
+    assert not found.totals["lost"].any()
+    assert np.abs(found.totals["backlog"].mean(axis=0) / backlog_setpoint - 1.0).max() < 0.01
 
 
 # --- any regime: each law as it is described, one run, one number at a time -------------------------------------------
@@ -312,16 +313,21 @@ def scaled(scale: float) -> tuple[Demands]:
     return (Demands(spread=GaussianTraffic(scale=scale)),)
 
 
+def watched(found: Result) -> np.ndarray:
+    """Backlogs, and what departs and is lost in each interval, all in bytes: (3, N, T)."""
+    return np.array([found.series[name] for name in ("backlog", "departed", "lost")])
+
+
 def check(requested: Scenario, law: LinkRateLaw | None = None, number: int = 0) -> Run:
     """One run both ways: every backlog, rate and loss, and the sums."""
     found = simulate_network(requested, law, runs=1, first_run=number)
     run = plain(requested, law, number)
-    expected = np.array([run.backlog * TAU / 8.0, run.rate, run.lost * TAU / 8.0]).transpose(0, 2, 1)
-    for ours, theirs in zip(found.watched, expected, strict=True):
+    expected = np.array([run.backlog, run.rate, run.lost]).transpose(0, 2, 1) * TAU / 8.0
+    for ours, theirs in zip(watched(found), expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=TOLERANCE["trajectory"] * np.abs(theirs).max())
-    np.testing.assert_allclose(found.watched_time_s, TAU * np.arange(1, requested.steps + 1), rtol=TOLERANCE["same"])
+    np.testing.assert_allclose(found.time_s, TAU * np.arange(1, requested.steps + 1), rtol=TOLERANCE["same"])
     steps = requested.steps
-    sums = (found.arrived_bytes, found.departed_bytes, found.lost_bytes, found.backlog_bytes)
+    sums = (found.totals["arrived"], found.totals["departed"], found.totals["lost"], found.totals["backlog"])
     scales = (TAU / 8.0, TAU / 8.0, TAU / 8.0, TAU / 8.0 / steps)
     for ours, theirs, scale in zip(sums, (run.arrived, run.rate, run.lost, run.backlog), scales, strict=True):
         total = theirs.sum(axis=0) * scale
@@ -468,15 +474,16 @@ def test_nothing_comes_from_nowhere_and_nothing_goes_there(seed: int, name: str,
     policy, law = with_policy(network, name)
     requested = scenario(network, 90, policy, warmup=warmup * TAU, seed=seed)
     found = simulate_network(requested, law, runs=2)
-    balance = found.departed_bytes + found.lost_bytes + found.growth_bytes
-    atol = TOLERANCE["conservation"] * found.arrived_bytes.max()
-    np.testing.assert_allclose(balance, found.arrived_bytes, rtol=0.0, atol=atol)
-    lines = in_flight(found.watched[1], requested, 90) - in_flight(found.watched[1], requested, warmup)
-    went = found.delivered_bytes[0] + found.lost_bytes[0].sum() + found.growth_bytes[0].sum() + lines
-    assert went == pytest.approx(found.offered_bytes[0], rel=TOLERANCE["conservation"])
-    after = found.watched[0]
+    balance = found.totals["departed"] + found.totals["lost"] + found.totals["growth"]
+    atol = TOLERANCE["conservation"] * found.totals["arrived"].max()
+    np.testing.assert_allclose(balance, found.totals["arrived"], rtol=0.0, atol=atol)
+    rates = found.series["departed"] * 8.0 / TAU
+    lines = in_flight(rates, requested, 90) - in_flight(rates, requested, warmup)
+    went = found.totals["left"][0] + found.totals["lost"][0].sum() + found.totals["growth"][0].sum() + lines
+    assert went == pytest.approx(found.totals["entered"][0], rel=TOLERANCE["conservation"])
+    after = found.series["backlog"]
     start = after[:, warmup - 1] if warmup else np.zeros(len(after))
-    np.testing.assert_allclose(found.growth_bytes[0], after[:, -1] - start, rtol=0.0, atol=atol)
+    np.testing.assert_allclose(found.totals["growth"][0], after[:, -1] - start, rtol=0.0, atol=atol)
     backlogs = np.array([inf if link.buffer is None else link.buffer for link in network.links])
     assert (after.max(axis=1) <= backlogs * (1.0 + TOLERANCE["same"])).all()
     assert after.min() >= 0.0
@@ -486,23 +493,23 @@ def test_nothing_comes_from_nowhere_and_nothing_goes_there(seed: int, name: str,
 
 
 ARRAYS = (
-    "offered_bytes",
-    "delivered_bytes",
-    "arrived_bytes",
-    "departed_bytes",
-    "lost_bytes",
-    "growth_bytes",
-    "backlog_bytes",
+    "entered",
+    "left",
+    "arrived",
+    "departed",
+    "lost",
+    "growth",
+    "backlog",
     "rate_square",
     "backlog_square",
 )
 
 
-def same(found: NetworkResult, parts: Iterable[NetworkResult]) -> None:
+def same(found: Result, parts: Iterable[Result]) -> None:
     """Bit by bit."""
     parts = list(parts)
     for name in ARRAYS:
-        np.testing.assert_array_equal(getattr(found, name), np.concatenate([getattr(each, name) for each in parts]))
+        np.testing.assert_array_equal(found.totals[name], np.concatenate([each.totals[name] for each in parts]))
 
 
 @pytest.mark.parametrize("law", ["god", "centralized", "fir", "exact in band", "myopic fir"])
@@ -521,12 +528,12 @@ def test_a_run_is_the_same_in_whatever_company_it_is(law: str) -> None:
         for size, start in zip(sizes, first, strict=False)
     ]
     same(found, parts)
-    np.testing.assert_array_equal(found.watched, parts[0].watched)
-    assert not np.array_equal(parts[1].watched, parts[0].watched)
-    assert len(np.unique(found.offered_bytes)) == 70
+    np.testing.assert_array_equal(watched(found), watched(parts[0]))
+    assert not np.array_equal(watched(parts[1]), watched(parts[0]))
+    assert len(np.unique(found.totals["entered"])) == 70
     across = simulate_network(requested, controller, runs=8, first_run=60)
     for name in ARRAYS:
-        np.testing.assert_array_equal(getattr(across, name), getattr(found, name)[60:68])
+        np.testing.assert_array_equal(across.totals[name], found.totals[name][60:68])
 
 
 def test_neither_workers_nor_watching_change_a_bit() -> None:
@@ -538,11 +545,11 @@ def test_neither_workers_nor_watching_change_a_bit() -> None:
     blind = simulate_network(requested, controller, runs=2 * LANES + 2, watch=False)
     same(alone, [together])
     same(alone, [blind])
-    np.testing.assert_array_equal(together.watched, alone.watched)
-    assert alone.watched.shape == (3, 3, 300)
-    assert alone.watched_time_s[[0, -1]] == pytest.approx([TAU, 3.0])
-    assert blind.watched.shape == (3, 3, 0)
-    assert blind.watched_time_s.shape == (0,)
+    np.testing.assert_array_equal(watched(together), watched(alone))
+    assert watched(alone).shape == (3, 3, 300)
+    assert alone.time_s[[0, -1]] == pytest.approx([TAU, 3.0])
+    assert not blind.series.values
+    assert blind.time_s.shape == (0,)
     assert shares == pytest.approx([1.0 / 3.0, 2.0 / 3.0, 1.0])
 
 
@@ -553,21 +560,23 @@ def test_what_demands_send_does_not_depend_on_the_policy(name: str) -> None:
     offered = []
     for policy in ("fifo", "static", "backpressure", *LAWS):
         chosen, law = with_policy(network, policy)
-        offered.append(simulate_network(scenario(network, 100, chosen, warmup=0.1), law, runs=5).offered_bytes)
+        offered.append(simulate_network(scenario(network, 100, chosen, warmup=0.1), law, runs=5).totals["entered"])
     for each in offered[1:]:
         np.testing.assert_array_equal(each, offered[0])
-    other = simulate_network(scenario(network, 100, warmup=0.1, seed=2), runs=5).offered_bytes
+    other = simulate_network(scenario(network, 100, warmup=0.1, seed=2), runs=5).totals["entered"]
     assert (other != offered[0]).all()
 
 
 def test_results_can_not_be_changed_and_say_where_they_come_from() -> None:
     requested = scenario(published("tandem"), 20, seed=7)
     found = simulate_network(requested, runs=3, argv=("netctrl", "simulate"))
-    assert not any(getattr(found, name).flags.writeable for name in (*ARRAYS, "watched", "watched_time_s"))
+    assert set(ARRAYS) <= found.totals.values.keys()
+    arrays = [array for part in (found.totals, found.series) for _, array in part.values.values()]
+    assert not any(array.flags.writeable for array in (*arrays, found.time_s))
     assert (found.scenario, found.simulator, found.links, found.runs) == (requested, "fluid", ("L1", "L2"), 3)
     assert found.provenance.seed == 7
-    assert found.cost is None  # links without a weight
-    assert found.weight is None
+    assert ("cost", "network") not in found.measures()  # links without a weight
+    assert "weight" not in found.totals
 
 
 # --- closed forms -----------------------------------------------------------------------------------------------------
@@ -576,10 +585,11 @@ def test_results_can_not_be_changed_and_say_where_they_come_from() -> None:
 @pytest.mark.parametrize("capacity", [1.5e7, 1e7])
 def test_a_link_that_can_take_all_sends_it_at_once(capacity: float) -> None:
     found = simulate_network(scenario(one_link(1e7, capacity=capacity, buffer=1e4), 200))
-    np.testing.assert_array_equal(found.watched[1], 1e7)
-    assert not found.watched[[0, 2]].any()
-    assert found.delivered_bytes == found.offered_bytes == pytest.approx(1e7 * 2.0 / 8.0, rel=TOLERANCE["same"])
-    assert found.loss_ratio.tolist() == [0.0]
+    np.testing.assert_array_equal(found.series["departed"], 1e7 * (TAU / 8.0))
+    assert not found.series["backlog"].any()
+    assert not found.series["lost"].any()
+    assert found.totals["left"] == found.totals["entered"] == pytest.approx(1e7 * 2.0 / 8.0, rel=TOLERANCE["same"])
+    assert found.figures()["loss", "network"].tolist() == [0.0]
 
 
 @pytest.mark.parametrize("scale", [1.25, 3.0])
@@ -590,23 +600,23 @@ def test_of_a_full_link_what_comes_above_its_capacity_is_lost(scale: float) -> N
     traffic = GaussianTraffic(scale=scale)
     requested = scenario(one_link(C, capacity=C, buffer=buffer), 400, flows=(Demands(spread=traffic),), warmup=1.0)
     found = simulate_network(requested)
-    assert found.loss_ratio == pytest.approx((d - C) / d, rel=TOLERANCE["closed form"])
-    assert found.backlog_bytes[0, 0] == pytest.approx(buffer, rel=TOLERANCE["closed form"])
-    assert found.departed_bytes[0, 0] == pytest.approx(C * found.seconds / 8.0, rel=TOLERANCE["closed form"])
+    assert found.figures()["loss", "network"] == pytest.approx((d - C) / d, rel=TOLERANCE["closed form"])
+    assert found.totals["backlog"][0, 0] == pytest.approx(buffer, rel=TOLERANCE["closed form"])
+    assert found.totals["departed"][0, 0] == pytest.approx(C * found.seconds / 8.0, rel=TOLERANCE["closed form"])
     n = np.arange(1, 401)
     grown = np.minimum(n * (d - C) * TAU / 8.0, buffer)
-    np.testing.assert_allclose(found.watched[0, 0], grown, rtol=TOLERANCE["closed form"])
-    np.testing.assert_allclose(np.cumsum(found.watched[2, 0]), n * (d - C) * TAU / 8.0 - grown, atol=1e-5)
+    np.testing.assert_allclose(found.series["backlog"][0], grown, rtol=TOLERANCE["closed form"])
+    np.testing.assert_allclose(np.cumsum(found.series["lost"][0]), n * (d - C) * TAU / 8.0 - grown, atol=1e-5)
 
 
 def test_behind_a_rate_below_the_mean_the_backlog_grows_with_time() -> None:
     found = simulate_network(scenario(one_link(), 300, StaticPacing(factor=0.9)))
     expected = np.arange(1, 301) * 0.1e7 * TAU / 8.0
-    np.testing.assert_allclose(found.watched[0, 0], expected, rtol=TOLERANCE["closed form"])
-    assert found.growth_bytes[0, 0] == pytest.approx(expected[-1], rel=TOLERANCE["closed form"])
-    assert found.backlog_bytes[0, 0] == pytest.approx(expected.mean(), rel=TOLERANCE["closed form"])
-    np.testing.assert_allclose(found.watched[1, 0], 0.9e7, rtol=TOLERANCE["same"])
-    assert found.delivered_bytes[0] == pytest.approx(0.9 * found.offered_bytes[0], rel=TOLERANCE["closed form"])
+    np.testing.assert_allclose(found.series["backlog"][0], expected, rtol=TOLERANCE["closed form"])
+    assert found.totals["growth"][0, 0] == pytest.approx(expected[-1], rel=TOLERANCE["closed form"])
+    assert found.totals["backlog"][0, 0] == pytest.approx(expected.mean(), rel=TOLERANCE["closed form"])
+    np.testing.assert_allclose(found.series["departed"][0] * 8.0 / TAU, 0.9e7, rtol=TOLERANCE["same"])
+    assert found.totals["left"][0] == pytest.approx(0.9 * found.totals["entered"][0], rel=TOLERANCE["closed form"])
 
 
 def test_no_factor_paces_above_the_capacity() -> None:
@@ -618,7 +628,7 @@ def test_no_factor_paces_above_the_capacity() -> None:
             flows=scaled(2.0),
         )
     )
-    np.testing.assert_array_equal(found.watched[1], 1.1e7)
+    np.testing.assert_array_equal(found.series["departed"], 1.1e7 * (TAU / 8.0))
 
 
 @pytest.mark.parametrize("n_k", [0, 1, 5])
@@ -630,12 +640,12 @@ def test_a_line_delivers_after_its_delay(n_k: int) -> None:
     ]
     network = Network(links=tuple(links), demands=(Demand(source="A", target="C", mean="10Mbit"),))
     found = simulate_network(scenario(network, 20, flows=scaled(0.0)))
-    first, second = found.watched[1]
+    first, second = found.series["departed"]
     assert not first.any()
-    np.testing.assert_array_equal(second, np.where(np.arange(20) <= n_k, 1e7, 0.0))
-    assert found.offered_bytes[0] == 0.0
-    assert found.delivered_bytes[0] == pytest.approx((n_k + 1) * 1e7 * TAU / 8.0, rel=TOLERANCE["same"])
-    assert found.loss_ratio.tolist() == [0.0]  # and not 0/0
+    np.testing.assert_array_equal(second, np.where(np.arange(20) <= n_k, 1e7 * (TAU / 8.0), 0.0))
+    assert found.totals["entered"][0] == 0.0
+    assert found.totals["left"][0] == pytest.approx((n_k + 1) * 1e7 * TAU / 8.0, rel=TOLERANCE["same"])
+    assert found.figures()["loss", "network"].tolist() == [0.0]  # and not 0/0
 
 
 @pytest.mark.parametrize("law", [law for law in LAWS if law != "centralized"])
@@ -653,9 +663,9 @@ def test_a_single_link_answers_with_its_closed_form(law: str, mu: float, n_l: in
     n = np.arange(1, 61)
     rates = (d - mean) / k * (1.0 - (1.0 - k) ** n)
     rel = 1e-3 if law in ("fir", "fir in band", "myopic fir") else TOLERANCE["closed form"]  # of finite length
-    np.testing.assert_allclose(found.watched[0, 0], backlog_setpoint + rates * TAU / 8.0, rtol=rel)
+    np.testing.assert_allclose(found.series["backlog"][0], backlog_setpoint + rates * TAU / 8.0, rtol=rel)
     expected = mean + k * np.concatenate([[0.0], rates[:-1]])
-    np.testing.assert_allclose(found.watched[1, 0], expected, rtol=rel)
+    np.testing.assert_allclose(found.series["departed"][0] * 8.0 / TAU, expected, rtol=rel)
 
 
 @pytest.mark.parametrize("d", [1, 2, 4])
@@ -664,7 +674,7 @@ def test_a_central_controller_does_nothing_until_it_hears(d: int) -> None:
     policy = HftracPolicy(architecture="centralized", information_delay=d, mu=1.0, backlog_setpoint=1e5)
     law = hftrac(network, TAU, mu=1.0, architecture="centralized", information_delay=d).law
     requested = scenario(changed(network, std=0.0), 30, policy, flows=scaled(1.1))
-    rate = simulate_network(requested, law).watched[1, 0]
+    rate = simulate_network(requested, law).series["departed"][0] * 8.0 / TAU
     np.testing.assert_allclose(rate[: d + 1], 1e7, rtol=TOLERANCE["closed form"])
     assert rate[d + 1] == pytest.approx(1e7 + law.gain[0, -1] * 1e6, rel=TOLERANCE["closed form"])
 
@@ -685,31 +695,33 @@ def test_figures_are_of_the_last_part_alone(warmup: int) -> None:
     nominal = 0.95 * np.array([18e6, 18e6, 36e6])
     before = run.backlog[warmup - 1] if warmup else np.full(3, 1000.0 * 8.0 / TAU)
     expected = {
-        "arrived_bytes": counted.arrived.sum(axis=0) * TAU / 8.0,
-        "departed_bytes": counted.rate.sum(axis=0) * TAU / 8.0,
-        "lost_bytes": counted.lost.sum(axis=0) * TAU / 8.0,
-        "growth_bytes": (counted.backlog[-1] - before) * TAU / 8.0,
-        "backlog_bytes": counted.backlog.mean(axis=0) * TAU / 8.0,
+        "arrived": counted.arrived.sum(axis=0) * TAU / 8.0,
+        "departed": counted.rate.sum(axis=0) * TAU / 8.0,
+        "lost": counted.lost.sum(axis=0) * TAU / 8.0,
+        "growth": (counted.backlog[-1] - before) * TAU / 8.0,
+        "backlog": counted.backlog.mean(axis=0) * TAU / 8.0,
         "rate_square": np.mean((counted.rate - nominal) ** 2, axis=0),
         "backlog_square": np.mean((counted.backlog - 1000.0 * 8.0 / TAU) ** 2, axis=0),
-        "offered_bytes": counted.arrived[:, :2].sum() * TAU / 8.0,
-        "delivered_bytes": counted.rate[:, 2].sum() * TAU / 8.0,
+        "entered": counted.arrived[:, :2].sum() * TAU / 8.0,
+        "left": counted.rate[:, 2].sum() * TAU / 8.0,
     }
     for name, value in expected.items():
         scale = np.abs(value).max()
-        np.testing.assert_allclose(getattr(found, name)[0], value, rtol=0.0, atol=TOLERANCE["trajectory"] * scale)
-    assert found.watched.shape == (3, 3, 300)  # from the very beginning
-    assert found.cost[0] == pytest.approx(np.sum(expected["rate_square"] + 0.5 * expected["backlog_square"]))
+        np.testing.assert_allclose(found.totals[name][0], value, rtol=0.0, atol=TOLERANCE["trajectory"] * scale)
+    assert watched(found).shape == (3, 3, 300)  # from the very beginning
+    assert found.figures()["cost", "network"][0] == pytest.approx(
+        np.sum(expected["rate_square"] + 0.5 * expected["backlog_square"])
+    )
 
 
 def test_weights_of_links_make_the_cost_where_the_policy_has_none() -> None:
     """lambda [1/s²] times the interval's square."""
     weight = {"L1": 1e4, "L2": 5e3}
     found = simulate_network(scenario(changed(published("tandem"), weight=lambda link: weight[link.id]), 50), runs=2)
-    expected = found.rate_square.sum(axis=1) + found.backlog_square @ [1.0, 0.5]
-    np.testing.assert_allclose(found.cost, expected, rtol=TOLERANCE["same"])
+    expected = found.totals["rate_square"].sum(axis=1) + found.totals["backlog_square"] @ [1.0, 0.5]
+    np.testing.assert_allclose(found.figures()["cost", "network"], expected, rtol=TOLERANCE["same"])
     some = changed(published("tandem"), weight=lambda link: weight[link.id] if link.id == "L1" else None)
-    assert simulate_network(scenario(some, 50)).cost is None
+    assert ("cost", "network") not in simulate_network(scenario(some, 50)).measures()
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -736,14 +748,14 @@ def test_demands_are_scaled_until_the_busiest_link_is_used_so_much(name: str, ut
 def test_a_scenario_asks_for_a_utilization() -> None:
     network = changed(published("merge"), std=0.1, buffer=None)
     found = simulate_network(scenario(network, 3000, utilization=0.9), runs=4)
-    assert found.departed_bytes[:, 2] * 8.0 / found.seconds / 36e6 == pytest.approx([0.9] * 4, rel=2e-3)
+    assert found.totals["departed"][:, 2] * 8.0 / found.seconds / 36e6 == pytest.approx([0.9] * 4, rel=2e-3)
     same(found, [simulate_network(scenario(at_utilization(network, 0.9), 3000), runs=4)])
     over = changed(network, capacity=lambda link: link.capacity / 3.0)
     again = simulate_network(scenario(over, 500, utilization=0.9), runs=2)
-    assert again.departed_bytes[:, 2] * 8.0 / again.seconds / 12e6 == pytest.approx([0.9] * 2, rel=1e-2)
+    assert again.totals["departed"][:, 2] * 8.0 / again.seconds / 12e6 == pytest.approx([0.9] * 2, rel=1e-2)
     full = simulate_network(scenario(over, 500, warmup=1.0))  # without a bound what can't be sent waits
-    assert full.departed_bytes[:, 2] * 8.0 / full.seconds == pytest.approx([12e6], rel=1e-9)
-    assert full.growth_bytes[:, 2].min() > 0.0
+    assert full.totals["departed"][:, 2] * 8.0 / full.seconds == pytest.approx([12e6], rel=1e-9)
+    assert full.totals["growth"][:, 2].min() > 0.0
 
 
 # --- overload ---------------------------------------------------------------------------------------------------------
@@ -765,8 +777,10 @@ OVERLOADED = Network(
 def test_an_overloaded_link_loses_what_it_cannot_send(utilization: float) -> None:
     """1 - C/mean of what comes, in the long run."""
     found = simulate_network(scenario(one_link(buffer=1e4), 400, warmup=1.0, utilization=utilization))
-    assert found.lost_bytes[0, 0] / found.arrived_bytes[0, 0] == pytest.approx(1.0 - 1.0 / utilization, rel=1e-12)
-    assert found.departed_bytes[0, 0] * 8.0 / found.seconds == pytest.approx(2e7, rel=1e-12)
+    assert found.totals["lost"][0, 0] / found.totals["arrived"][0, 0] == pytest.approx(
+        1.0 - 1.0 / utilization, rel=1e-12
+    )
+    assert found.totals["departed"][0, 0] * 8.0 / found.seconds == pytest.approx(2e7, rel=1e-12)
 
 
 def test_demands_of_an_overloaded_link_lose_the_same_share() -> None:
@@ -774,10 +788,9 @@ def test_demands_of_an_overloaded_link_lose_the_same_share() -> None:
     found = simulate_network(scenario(changed(OVERLOADED, std=0.0), 1000, warmup=2.0, per_demand=True))
     kept = routing(OVERLOADED).delivered / [30e6, 5e6]
     assert kept == pytest.approx([20.0 / 35.0] * 2, rel=1e-12)
-    assert found.demands is not None
-    lost = found.demands.lost_bytes[0] / found.demands.offered_bytes[0]
+    lost = found.totals["flow_lost"][0] / found.totals["offered"][0]
     assert lost == pytest.approx(1.0 - kept, rel=1e-9)
-    assert found.demands.delay_s[0] == pytest.approx([0.03, 0.02], abs=TAU)
+    assert found.totals["one_way"][0] == pytest.approx([0.03, 0.02], abs=TAU)
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -785,8 +798,8 @@ def test_under_every_law_an_overloaded_link_stays_busy(law: str) -> None:
     """A law that takes the steady loss for traffic that didn't come slows the link down, in the end to a standstill."""
     design = designed(OVERLOADED, law)
     found = simulate_network(scenario(OVERLOADED, 2000, hftrac_policy(law), warmup=5.0), design.law)
-    assert found.departed_bytes[0, 1] * 8.0 / found.seconds == pytest.approx(20e6, rel=1e-9)
-    lost = found.lost_bytes[0].sum() / found.offered_bytes[0]
+    assert found.totals["departed"][0, 1] * 8.0 / found.seconds == pytest.approx(20e6, rel=1e-9)
+    lost = found.totals["lost"][0].sum() / found.totals["entered"][0]
     assert lost == pytest.approx(15.0 / 35.0, rel=0.01)  # 12 standard errors of the mean load
     assert [each.demand for each in design.certificate.unmet] == ["far", "near"]
 

@@ -14,6 +14,7 @@ from netctrl.design.hftrac.scenario_law import scenario_law
 from netctrl.engines.sweep import tune_cells
 from netctrl.errors import InvalidValue, NoAdmissibleDesign
 from netctrl.model.network import Demand, Link, Network
+from netctrl.scenario.figures import Estimate
 from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Policy, StaticPacing
 from netctrl.scenario.network.sweep import Grid, SweepSpec
 from netctrl.scenario.network.traffic import Demands, GaussianTraffic
@@ -43,12 +44,18 @@ def no_law(scenario: Scenario) -> None:
 PACED = StaticPacing(links=("ab",))
 
 
-def measured(requested: Scenario, field: str, value: float) -> tuple[float, float]:
-    """Mean loss ratio and backlog, from a simulation with the same streams."""
+def estimates(requested: Scenario, field: str, value: float) -> tuple[Estimate, Estimate]:
+    """Loss ratio and backlog, from a simulation with the same streams."""
     changed: dict[str, Any] = {field: value}
     there = requested.replace(control=msgspec.structs.replace(requested.control, **changed))
-    summary = simulate_network(there, scenario_law(there), runs=RUNS).summary()
-    return summary.loss_ratio.mean, summary.backlog_bytes.mean
+    found = simulate_network(there, scenario_law(there), runs=RUNS)
+    return found.interval("loss", "network"), found.interval("backlog", "network")
+
+
+def measured(requested: Scenario, field: str, value: float) -> tuple[float, float]:
+    """Means of these."""
+    loss, backlog = estimates(requested, field, value)
+    return loss.mean, backlog.mean
 
 
 def check_record(found: Tuned, requested: Scenario) -> None:
@@ -59,10 +66,8 @@ def check_record(found: Tuned, requested: Scenario) -> None:
     changed: dict[str, Any] = {found.field: found.value}
     policy = msgspec.structs.replace(requested.control, **changed)
     assert found.scenario == requested.replace(control=policy)
-    here = (found.summary.loss_ratio.mean, found.summary.backlog_bytes.mean)
-    assert here == measured(requested, found.field, found.value)
-    assert (found.value, *here) in found.tried
-    assert found.summary.runs == RUNS
+    assert (found.loss, found.backlog) == estimates(requested, found.field, found.value)
+    assert (found.value, found.loss.mean, found.backlog.mean) in found.tried
 
 
 # --- tune -------------------------------------------------------------------------------------------------------------
@@ -73,7 +78,7 @@ def test_the_least_loss_is_that_of_brute_force() -> None:
     found = tune(requested, no_law, runs=RUNS, low=1.05, high=2.4)
     check_record(found, requested)
     losses = [measured(requested, "factor", float(factor))[0] for factor in np.geomspace(1.05, 2.4, 100)]
-    assert 0.0 < found.summary.loss_ratio.mean <= 1.001 * min(losses)
+    assert 0.0 < found.loss.mean <= 1.001 * min(losses)
     assert min(losses) < 0.8 * min(losses[0], losses[-1])  # a valley, not an end
     assert (found.field, found.at_bound, found.allowed) == ("factor", False, True)
 
@@ -83,7 +88,7 @@ def test_mu_is_found_with_its_designs() -> None:
     found = tune(requested, scenario_law, runs=RUNS, low=1e-3, high=10.0)
     check_record(found, requested)
     losses = [measured(requested, "mu", float(mu))[0] for mu in np.geomspace(1e-3, 10.0, 25)]
-    assert 0.0 < found.summary.loss_ratio.mean <= 1.01 * min(losses)
+    assert 0.0 < found.loss.mean <= 1.01 * min(losses)
     assert found.field == "mu"
 
 
@@ -93,7 +98,7 @@ def test_of_values_without_loss_the_one_with_the_least_backlog_is_the_best() -> 
     found = tune(requested, no_law, runs=RUNS, low=1.05, high=2.4)
     check_record(found, requested)
     assert {loss for _, loss, _ in found.tried} == {0.0}
-    assert found.summary.backlog_bytes.mean == min(backlog for _, _, backlog in found.tried)
+    assert found.backlog.mean == min(backlog for _, _, backlog in found.tried)
     level = tune(requested, no_law, runs=RUNS, low=2.6, high=4.0)
     assert (level.value, level.at_bound) == (2.6, True)  # all are the same: the first
 
@@ -114,11 +119,11 @@ def test_the_least_backlog_keeps_the_loss_that_is_allowed() -> None:
         found = tune(requested, no_law, objective="backlog", max_loss=max_loss, runs=RUNS, low=1.1, high=2.4)
         check_record(found, requested)
         assert found.allowed
-        assert found.summary.loss_ratio.mean <= max_loss
+        assert found.loss.mean <= max_loss
         best = min(backlog for _, loss, backlog in tried if loss <= max_loss)
-        assert found.summary.backlog_bytes.mean <= 1.02 * best
+        assert found.backlog.mean <= 1.02 * best
     free = tune(requested, no_law, objective="backlog", max_loss=1.0, runs=RUNS, low=1.1, high=2.4)
-    assert free.summary.backlog_bytes.mean <= min(backlog for _, _, backlog in tried)
+    assert free.backlog.mean <= min(backlog for _, _, backlog in tried)
 
 
 def test_where_nothing_loses_as_little_the_answer_says_so() -> None:
@@ -200,7 +205,10 @@ def test_what_is_tunable() -> None:
 def losses_at(requested: Scenario, utilizations: np.ndarray) -> np.ndarray:
     """(U, RUNS) loss ratios with the same streams."""
     return np.array(
-        [simulate_network(requested.replace(utilization=float(each)), runs=RUNS).loss_ratio for each in utilizations]
+        [
+            simulate_network(requested.replace(utilization=float(each)), runs=RUNS).figures()["loss", "network"]
+            for each in utilizations
+        ]
     )
 
 
@@ -219,9 +227,9 @@ def test_the_greatest_utilization_is_that_of_brute_force() -> None:
         assert found.loss_ratio.mean <= loss < losses_at(requested, np.array([found.utilization + 1e-4])).mean()
         assert found.low < found.utilization < found.high
         for end, side in ((found.low, 1.0), (found.high, -1.0)):
-            summary = simulate_network(requested.replace(utilization=end), runs=RUNS).summary().loss_ratio
-            assert summary.half_width is not None
-            assert summary.mean + side * summary.half_width == pytest.approx(loss, rel=0.03)
+            there = simulate_network(requested.replace(utilization=end), runs=RUNS).interval("loss", "network")
+            assert there.half_width is not None
+            assert there.mean + side * there.half_width == pytest.approx(loss, rel=0.03)
 
 
 def test_a_fluid_without_fluctuations_fills_its_link() -> None:

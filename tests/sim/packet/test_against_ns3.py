@@ -43,9 +43,9 @@ def test_five_flows_fill_a_link_and_its_queue_alike(sender, queue, ecn):
         packet_size=PACKET,
         interval=0.01,
     )
-    ours, theirs = (simulate(scenario, engine).summary().links[0] for engine in ("packet", "ns3"))
-    assert ours.throughput_bit_per_s == pytest.approx(theirs.throughput_bit_per_s, rel=0.02)
-    device = PACKET * theirs.utilization  # holds a packet while it sends another
-    assert ours.backlog_mean_bytes == pytest.approx(theirs.backlog_mean_bytes + device, rel=0.10)
-    chosen = [link.loss_ratio + link.marking_ratio for link in (ours, theirs)]
+    ours, theirs = (simulate(scenario, engine).of("line") for engine in ("packet", "ns3"))
+    assert ours["throughput"] == pytest.approx(theirs["throughput"], rel=0.02)
+    device = PACKET * theirs["utilization"]  # holds a packet while it sends another
+    assert ours["backlog"] == pytest.approx(theirs["backlog"] + device, rel=0.10)
+    chosen = [link["loss"] + link["marks"] for link in (ours, theirs)]
     assert chosen[0] == pytest.approx(chosen[1], rel=0.25)

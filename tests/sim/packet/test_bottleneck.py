@@ -19,8 +19,8 @@ from netctrl.ns3.bottleneck.render import render
 from netctrl.ns3.program import compile_program, find_ns3
 from netctrl.scenario.bottleneck.line import SingleFlow
 from netctrl.scenario.bottleneck.network import CROSS, bottleneck_network, flow_id
-from netctrl.scenario.bottleneck.result import BottleneckResult
 from netctrl.scenario.bottleneck.scenario import bottleneck
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.bottleneck.run import simulate_bottleneck
 from netctrl.sim.packet.run import simulate_packets
@@ -41,8 +41,8 @@ def on_packets(scenario: Scenario, law: PacingLaw | None = None) -> tuple[float,
     """Throughput of all flows [bit/s], mean queueing delay [s], after the warm-up."""
     found = simulate_packets(bottleneck_network(scenario, law))
     late = found.time_s > scenario.warmup
-    payload = found.carried_bytes[: len(scenario.flows), late].sum() / late.sum() / scenario.interval
-    return 8.0 * payload * 1500.0 / 1460.0, 8.0 * found.backlog_bytes[0, late].mean() / scenario.network.capacity
+    payload = found.series["payload"][: len(scenario.flows), late].sum() / late.sum() / scenario.interval
+    return 8.0 * payload * 1500.0 / 1460.0, 8.0 * found.series["backlog"][0, late].mean() / scenario.network.capacity
 
 
 def in_ns3(folder: Path, scenario: Scenario, law: PacingLaw | None = None) -> tuple[float, float]:
@@ -50,10 +50,11 @@ def in_ns3(folder: Path, scenario: Scenario, law: PacingLaw | None = None) -> tu
     for name, text in render(scenario, law, provenance=provenance()).items():
         (folder / name).write_text(text, encoding="utf-8")
     compile_program(folder, find_ns3())
-    found: BottleneckResult = run_bottleneck(folder, scenario, ns3=find_ns3(), provenance=provenance())
-    flows = found.summary().flows
-    rtts = np.concatenate([found.rtts(place) for place in range(len(flows))])
-    return sum(flow.throughput_bit_per_s for flow in flows), rtts.mean() - RTT - PACKET / scenario.network.capacity
+    found: Result = run_bottleneck(folder, scenario, ns3=find_ns3(), provenance=provenance())
+    rtts = np.concatenate([found.rtts(flow) for flow in found.flows])
+    return sum(
+        found["throughput", flow] for flow in found.flows
+    ), rtts.mean() - RTT - PACKET / scenario.network.capacity
 
 
 def test_what_a_bottleneck_becomes():

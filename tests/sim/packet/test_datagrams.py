@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import floor, inf
+from math import floor
 
 import numpy as np
 import pytest
@@ -15,9 +15,9 @@ from netctrl.scenario.access.flows import PremiumFlow, RegulatedFlows
 from netctrl.scenario.access.scenario import access_link
 from netctrl.scenario.links import Link
 from netctrl.scenario.network.traffic import Demands, GaussianTraffic, LongRangeTraffic, TraceTraffic, TriangularTraffic
+from netctrl.scenario.result_file import read_result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, BurstFlows, DemandFlows, UdpFlows
-from netctrl.scenario.tcp_aqm.result import read_result
 from netctrl.sim.access.run import AccessLink, simulate_access_link
 from netctrl.sim.network.plan import link_plan, run_draws
 from netctrl.sim.packet.links.tables import Line
@@ -61,7 +61,7 @@ def test_packets_of_an_interval_are_evenly_spaced():
     """8 Mbit/s from 1 ms on are packets at 2, 3, 4, 5 ms; at 5.5 ms half a packet is there, whose rest takes 1 ms at
     4 Mbit/s, and 2 ms each then. Nothing goes from 10 ms to 14.5 ms, and a quarter is missing there."""
     group = demand(rates=[8e6, 4e6, 0.0], interval=4.5e-3, start=1e-3)
-    came = simulate_packets(scenario(group, duration=0.02, sample=2.5e-4)).arrived_bytes[0] / SIZE
+    came = simulate_packets(scenario(group, duration=0.02, sample=2.5e-4)).series["arrived"][0] / SIZE
     assert (np.flatnonzero(came) / 4.0).tolist() == [2, 3, 4, 5, 6.5, 8.5, 14.75, 15.75, 16.75, 17.75, 18.75]
     assert came.max() == 1.0
 
@@ -226,15 +226,17 @@ def test_without_chance_packets_are_those_of_the_access_link(discipline, limit, 
     link.traffic.gates.held[:] = np.array(begin[1:]) / pause
     theirs = [link.advance(rate) for _ in range(access.steps)]
     ours = packet_result(whole, state, simulate_access_link(access, 0.0).provenance)
-    packets = ours.carried_bytes / (SIZE - 40)
+    packets = ours.series["payload"] / (SIZE - 40)
     assert packets[0].tolist() == [each.premium_received for each in theirs]
     np.testing.assert_allclose(packets[1] * 8e3 / 0.05, [each.other_bit_per_s for each in theirs])
-    assert ours.one_way_s is not None
-    assert ours.jitter_s is not None
-    np.testing.assert_allclose(1e3 * ours.one_way_s[0], [each.mean_delay_ms for each in theirs], rtol=1e-5)
-    np.testing.assert_allclose(1e3 * ours.jitter_s[0], [each.mean_jitter_ms for each in theirs], rtol=1e-4, atol=1e-5)
+    assert ours.series["one_way"] is not None
+    assert ours.series["jitter"] is not None
+    np.testing.assert_allclose(1e3 * ours.series["one_way"][0], [each.mean_delay_ms for each in theirs], rtol=1e-5)
+    np.testing.assert_allclose(
+        1e3 * ours.series["jitter"][0], [each.mean_jitter_ms for each in theirs], rtol=1e-4, atol=1e-5
+    )
     lost = np.array([each.premium_lost + each.other_lost for each in theirs])
-    assert (ours.lost_bytes[0] / SIZE).tolist() == lost.tolist()
+    assert (ours.series["lost"][0] / SIZE).tolist() == lost.tolist()
     assert (lost.sum() > 0) == (limit == 8)
 
 
@@ -245,7 +247,7 @@ def test_with_chance_delays_are_those_of_the_access_link():
         premium = UdpFlows(id="premium", path=("link",), count=1, rate=1e6, spacing="constant")
         group = BurstFlows(id="other", path=("link",), count=6, rate=7.5e7 / 6)
         found = simulate_packets(scenario(premium, group, duration=20.0, sample=20.0, seed=seed))
-        ours.append((found.one_way_s[0, 0], found.jitter_s[0, 0]))
+        ours.append((found.series["one_way"][0, 0], found.series["jitter"][0, 0]))
         flows = PremiumFlow(), RegulatedFlows(id="other", count=6, share=1.0)
         access = access_link(flows=flows, limit=10_000, interval=20.0, duration=20.0, base_delay=0.0, seed=seed)
         sample = AccessLink(access).advance(7.5e7)
@@ -271,7 +273,7 @@ def test_a_flow_within_its_share_waits_no_longer_than_the_bound(weight, others):
     )
     floods = [UdpFlows(id=f"u{i}", path=("link",), count=1, rate=2 * RATE, weight=w) for i, w in enumerate(others)]
     found = simulate_packets(scenario(modest, *floods, sample=2e-5, queue=WfqQueue(), buffer=1e5))
-    worst = found.one_way_s[0].max() * 1e9 / WIRE
+    worst = np.nanmax(found.series["one_way"][0]) * 1e9 / WIRE
     bound = 1.0 / share + len(others)
     assert 0.5 * bound < worst <= bound * (1.0 + 1e-9)
 
@@ -283,19 +285,18 @@ def test_one_way_delay_and_jitter_of_datagrams_in_the_result(tmp_path):
     """Alone on a link a datagram takes its transmission and the delay, each the same; TCP has round trips instead."""
     udp = UdpFlows(id="udp", path=("link",), count=2, rate=1e6, spacing="constant", stop=1.0)
     found = simulate_packets(scenario(udp, delay=3e-3))
-    alone = found.summary().flows[0]
-    assert alone.one_way_s == pytest.approx(3.08e-3, abs=8e-5)
-    assert alone.jitter_s == pytest.approx(0.0, abs=1e-12)
-    assert alone.rtt_s is None
-    assert found.measures()["one-way delay", "udp"] == alone.one_way_s
-    assert (found.one_way_s[0, 11:] == 0.0).all()
+    alone = found.of("udp")
+    assert alone["delay"] == pytest.approx(3.08e-3, abs=8e-5)
+    assert alone["jitter"] == pytest.approx(0.0, abs=1e-12)
+    assert "rtt" not in alone
+    assert found.measures()["delay", "udp"] == alone["delay"]
+    assert np.isnan(found.series["one_way"][0, 11:]).all()
     bulk = BulkFlows(id="bulk", path=("link",), rtt=0.02, count=1)
     both = simulate_packets(scenario(bulk, udp, delay=3e-3))
-    assert [each.one_way_s is None for each in both.summary().flows] == [True, False]
-    assert both.summary().flows[1].jitter_s > 1e-6
-    assert simulate_packets(scenario(bulk)).one_way_s is None
-    both.save(tmp_path / "result.json")
-    again = read_result(tmp_path / "result.json")
+    assert ["delay" in both.of(name) for name in both.flows] == [False, True]
+    assert both["jitter", "udp"] > 1e-6
+    assert "one_way" not in simulate_packets(scenario(bulk)).series
+    both.save(tmp_path / "result.npz")
+    again = read_result(tmp_path / "result.npz")
     assert again.summary() == both.summary()
-    assert "one way" in dict(both.table()[1])["udp"]
-    assert inf not in both.one_way_s
+    assert "delay" in dict(both.table()[1])["udp"]

@@ -19,9 +19,9 @@ from netctrl.ns3.program import compile_program, find_ns3
 from netctrl.ns3.tcp_aqm.read import run_program
 from netctrl.ns3.tcp_aqm.render import render
 from netctrl.scenario.links import Link
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, UdpFlows, WebFlows
-from netctrl.scenario.tcp_aqm.result import SimulationResult
 from netctrl.sim.packet.problem import packet_problem
 from netctrl.sim.packet.run import run_packets, simulate_packets
 from netctrl.sim.packet.state import FLOW, LINK, META
@@ -96,18 +96,18 @@ def test_datagrams_leave_as_in_a_plain_computation(kind, loads, limit):
 # --- priorities -------------------------------------------------------------------------------------------------------
 
 
-def waits(result: SimulationResult, groups: dict[str, str]) -> list[float]:
+def waits(result: Result, groups: dict[str, str]) -> list[float]:
     """Mean wait of each group's packets [service times], by Little's law; its own link before tells what came."""
     rows = {each.id: row for row, each in enumerate(result.scenario.links)}
     found = []
     for g, name in enumerate(groups.values()):
-        came = result.departed_bytes[rows[name]].cumsum() / SIZE
-        there = came - result.carried_bytes[g].cumsum() / (SIZE - 40)
+        came = result.series["departed"][rows[name]].cumsum() / SIZE
+        there = came - result.series["payload"][g].cumsum() / (SIZE - 40)
         found.append(there.mean() / (came[-1] / result.time_s[-1]) / SERVICE - 1.0)
     return found
 
 
-def two_classes(queue, loads, seed=1, duration=400.0) -> SimulationResult:
+def two_classes(queue, loads, seed=1, duration=400.0) -> Result:
     ways = tuple(Link(id=f"in{i}", source=f"s{i}", target="m", capacity=1e12) for i in range(len(loads)))
     flows = [udp(f"u{i}", load, (f"in{i}", "link"), priority=i) for i, load in enumerate(loads)]
     return simulate_packets(scenario((*ways, link(queue)), *flows, duration=duration, seed=seed))
@@ -135,8 +135,8 @@ def test_bulk_of_the_last_band_does_not_touch_the_first():
     whole = scenario((*ways, link(PrioQueue(), buffer=2e4)), udp("sparse", 0.05, ("in", "link")), bulk)
     result = simulate_packets(whole)
     assert waits(result, {"sparse": "in"})[0] < 1.0
-    assert result.carried_bytes[0].sum() / 960 >= result.departed_bytes[0].sum() / 1000 - 3
-    assert result.summary(2.0).links[1].utilization > 0.99
+    assert result.series["payload"][0].sum() / 960 >= result.series["departed"][0].sum() / 1000 - 3
+    assert result.between(2.0)["utilization", result.links[1]] > 0.99
 
 
 # --- shares -----------------------------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ def test_bulk_of_the_last_band_does_not_touch_the_first():
 
 def shares(queue, *flows, **changed) -> np.ndarray:
     result = simulate_packets(scenario(link(queue, buffer=1e5), *flows, **changed))
-    carried = result.carried_bytes[:, len(result.time_s) // 4 :].sum(axis=1)
+    carried = result.series["payload"][:, len(result.time_s) // 4 :].sum(axis=1)
     return carried / carried.sum()
 
 
@@ -194,7 +194,7 @@ def test_shares_that_are_none(shares):
 # --- FQ-CoDel ---------------------------------------------------------------------------------------------------------
 
 
-def beside_bulk(queue, **changed) -> tuple[SimulationResult, float]:
+def beside_bulk(queue, **changed) -> tuple[Result, float]:
     """A datagram each 20 ms beside eight TCP flows, and its wait [service times]."""
     ways = (Link(id="in", source="s", target="m", capacity=1e12),)
     bulk = BulkFlows(id="bulk", path=("link",), rtt=(0.02, 0.08), count=8, ecn=False)
@@ -208,7 +208,7 @@ def test_a_sparse_flow_waits_for_a_packet_under_fq_codel(buckets):
     """New queues come first: it waits for what is left of a packet on the wire; under CoDel and drop-tail for more."""
     result, wait = beside_bulk(FqCodelQueue(buckets=buckets))
     assert 0.4 < wait < 1.0
-    assert result.summary(10.0).links[1].utilization > 0.97
+    assert result.between(10.0)["utilization", result.links[1]] > 0.97
     assert beside_bulk(CodelQueue())[1] > 5.0
     assert beside_bulk(DropTailQueue())[1] > 50.0
 
@@ -260,16 +260,16 @@ def test_nothing_is_lost_from_the_books(queue, ecn, wild):
     more = {"loss": 0.02, "jitter": 5e-3, "delay": 0.01} if wild else {}
     whole = scenario((link(queue, buffer=4e4, **more), back), flows, web, duration=10.0, sample=0.1)
     found = simulate_packets(whole)
-    grown = np.diff(found.backlog_bytes, prepend=0.0, axis=1)
-    np.testing.assert_array_equal(found.arrived_bytes, found.departed_bytes + found.lost_bytes + grown)
+    grown = np.diff(found.series["backlog"], prepend=0.0, axis=1)
+    np.testing.assert_array_equal(found.series["arrived"], found.series["departed"] + found.series["lost"] + grown)
     queues = {WfqQueue: 50, CbqQueue: 2}.get(type(queue), 1)  # each has a buffer of its own
-    assert (found.backlog_bytes[0] <= 4e4 * queues).all()
+    assert (found.series["backlog"][0] <= 4e4 * queues).all()
     state = run_packets(packet_problem(whole), 10.0)
     assert state.meta[META["live"]] + state.meta[META["left"]] == len(state.packet)
     np.testing.assert_array_equal(state.subqueue[:, 2].sum(), state.link[:, LINK["bytes"]].sum())
-    assert len(found.response_s) > 10
+    assert len(found.transfers["duration"]) > 10
     if not wild:  # with losses of its own there is no queue that stays
-        assert (found.marked_bytes[0].sum() > 0) == (ecn and isinstance(queue, FqCodelQueue | DualPi2Queue))
+        assert (found.series["marked"][0].sum() > 0) == (ecn and isinstance(queue, FqCodelQueue | DualPi2Queue))
 
 
 @pytest.mark.parametrize("engine", ["fluid", "ns3"])
@@ -311,11 +311,10 @@ def test_ns3_s_fq_codel_shares_alike(tmp_path):
         (tmp_path / name).write_text(there, encoding="utf-8")
     compile_program(tmp_path, ns3)
     found, other = simulate_packets(ours), run_program(tmp_path, theirs, ns3=ns3, provenance=made)
-    carried = [each.carried_bytes[:4, each.time_s > 10.0].sum(axis=1) for each in (found, other)]
+    carried = [each.series["payload"][:4, each.time_s > 10.0].sum(axis=1) for each in (found, other)]
     np.testing.assert_allclose(*carried, rtol=0.06)
     (queue, mean), (their_queue, their_mean) = (
-        (summary.links[0].backlog_mean_bytes, summary.responses.mean_s)
-        for summary in (found.summary(), other.summary())
+        (each["backlog", each.links[0]], each["response", "short objects"]) for each in (found, other)
     )
     assert mean == pytest.approx(their_mean, rel=0.06)
     assert queue - 1500.0 == pytest.approx(their_queue, rel=0.15)  # ns-3's device holds a packet besides

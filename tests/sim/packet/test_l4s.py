@@ -196,8 +196,8 @@ def delays(sender: str, rate: float, rtt: float, **changed) -> tuple[np.ndarray,
     """Queueing delays of a group beside nothing, 1 ms by 1 ms [s], and the utilization."""
     whole = scenario(link(DualPi2Queue(), rate, **changed), bulk("l", sender, rtt), interval=1e-3, warmup=5.0)
     result = simulate_packets(whole)
-    found = result.rtt_s[0, 5000:]
-    return found[found > 0.0] - rtt - SIZE * 8.0 / rate, result.summary(5.0).links[0].utilization
+    found = result.series["rtt"][0, 5000:]
+    return found[found > 0.0] - rtt - SIZE * 8.0 / rate, result.between(5.0)["utilization", result.links[0]]
 
 
 @pytest.mark.parametrize("rtt", [0.005, 0.02, 0.05])
@@ -222,13 +222,13 @@ def test_prague_beside_cubic_keeps_its_delay_and_shares_the_link():
     """RFC 9332, section 1.1: like rates in two queues of unlike delays."""
     flows = bulk("l", "prague", 0.01, 2), bulk("c", "cubic", 0.01, 2)
     result = simulate_packets(scenario(link(DualPi2Queue()), *flows, duration=60.0, interval=0.01))
-    late = result.rtt_s[:, 1500:]
+    late = result.series["rtt"][:, 1500:]
     waits = late.mean(axis=1) - 0.01 - SIZE * 8.0 / 4e7
     assert waits[0] < 1e-3 < 0.01 < waits[1] < 0.02
-    carried = result.carried_bytes[:, 1500:].sum(axis=1)
+    carried = result.series["payload"][:, 1500:].sum(axis=1)
     assert 0.5 < carried[0] / carried[1] < 2.0
-    assert result.summary(15.0).links[0].utilization > 0.99
-    assert result.lost_bytes[0, 1500:].sum() == 0.0
+    assert result.between(15.0)["utilization", result.links[0]] > 0.99
+    assert result.series["lost"][0, 1500:].sum() == 0.0
 
 
 @pytest.mark.parametrize(("least", "marked"), [(0, 2), (1, 1), (2, 0)])
@@ -253,12 +253,12 @@ def test_what_was_marked_before_is_in_the_l_queue():
         UdpFlows(id="plain", path=("line",), count=1, rate=3e7),
     )
     result = simulate_packets(scenario((before, line), *flows, duration=5.0))
-    half = result.marked_bytes[0, 100:].sum()
-    assert half > 0.9 * result.departed_bytes[0, 100:].sum()
-    assert result.one_way_s is not None
-    behind = result.one_way_s[0, 100:].mean() - 6e4 * 8.0 / 2e7  # the first link's buffer is full
+    half = result.series["marked"][0, 100:].sum()
+    assert half > 0.9 * result.series["departed"][0, 100:].sum()
+    assert result.series["one_way"] is not None
+    behind = result.series["one_way"][0, 100:].mean() - 6e4 * 8.0 / 2e7  # the first link's buffer is full
     assert behind < 2e-3
-    assert result.one_way_s[1, 100:].mean() > 0.01
+    assert result.series["one_way"][1, 100:].mean() > 0.01
 
 
 @pytest.mark.parametrize("share", [0.1, 0.3])
@@ -282,9 +282,11 @@ def test_fluid_and_packets_have_the_same_pi2():
     whole = scenario(link(Pi2Queue(), 2e7, buffer=1e6), bulk("r", "reno", 0.1, 10), duration=120.0, interval=0.1)
     fluid, packet = netctrl.simulate(whole, "fluid"), netctrl.simulate(whole, "packet")
     late = slice(400, None)
-    assert packet.backlog_bytes[0, late].mean() == pytest.approx(fluid.backlog_bytes[0, late].mean(), rel=0.15)
-    assert packet.probability[0, late].mean() == pytest.approx(fluid.probability[0, late].mean(), rel=0.25)
-    assert fluid.backlog_bytes[0, late].mean() == pytest.approx(0.015 * 2e7 / 8.0, rel=0.05)
+    assert packet.series["backlog"][0, late].mean() == pytest.approx(fluid.series["backlog"][0, late].mean(), rel=0.15)
+    assert packet.series["probability"][0, late].mean() == pytest.approx(
+        fluid.series["probability"][0, late].mean(), rel=0.25
+    )
+    assert fluid.series["backlog"][0, late].mean() == pytest.approx(0.015 * 2e7 / 8.0, rel=0.05)
 
 
 def test_linux_7_2_s_backlog_under_ten_reno_flows():
@@ -292,7 +294,7 @@ def test_linux_7_2_s_backlog_under_ten_reno_flows():
     39.8 ± 12.7 kB."""
     flows = bulk("r", "reno", 0.02, 10, start=("0s", "1s"))
     result = simulate_packets(scenario(link(DualPi2Queue(), 2e7, buffer=1.5e6), *(flows,), duration=40.0, interval=0.1))
-    backlog = result.backlog_bytes[0, 40:]
+    backlog = result.series["backlog"][0, 40:]
     assert backlog.mean() == pytest.approx(39.8e3, rel=0.1)
     assert backlog.std() == pytest.approx(12.7e3, rel=0.2)
 
@@ -309,5 +311,5 @@ def test_a_step_shorter_than_a_packet_s_time_takes_prague_s_share(step, low, hig
     """Four Prague and four Cubic flows at 10 Mbit/s: a packet takes 1.2 ms. Marks by coupling alone share the link."""
     (case,) = next(entry for entry in ENTRIES if entry.section == "4.5 (RFC 9332)").cases
     found = simulate_packets(plan_case(case.faster(0.5), DualPi2Queue(step=step)).scenario)
-    carried = found.carried_bytes[:, found.time_s > 10.0].sum(axis=1)
+    carried = found.series["payload"][:, found.time_s > 10.0].sum(axis=1)
     assert low < carried[:4].sum() / carried.sum() < high

@@ -25,9 +25,10 @@ from netctrl.model.link_trace import LinkTrace, read_link_trace, trace_bits
 from netctrl.model.trace import RateTrace
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.read import read_scenario_file as read_scenario
+from netctrl.scenario.result import Result
+from netctrl.scenario.result_file import read_result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, UdpFlows
-from netctrl.scenario.tcp_aqm.result import SimulationResult, read_result
 from netctrl.sim.packet.problem import PacketProblem, packet_problem
 from netctrl.sim.packet.run import run_packets, simulate_packets
 from netctrl.sim.packet.state import FLOW, LINK
@@ -156,11 +157,11 @@ def test_a_trace_of_one_rate_is_that_rate(queue):
     traced = line(queue=queue, delay=0.01, buffer=5e4, trace=RateTrace(1.0, ("r",), np.full((3, 1), 1e7)))
     one, other = (simulate_packets(scenario(each, flows, duration=10.0, sample=0.1)) for each in (link, traced))
     if isinstance(queue, CodelQueue):
-        np.testing.assert_array_equal(one.marked_bytes, other.marked_bytes)
-        np.testing.assert_array_equal(one.departed_bytes, other.departed_bytes)
+        np.testing.assert_array_equal(one.series["marked"], other.series["marked"])
+        np.testing.assert_array_equal(one.series["departed"], other.series["departed"])
     else:  # packets that come at the same nanosecond may be asked about in another order
-        assert one.departed_bytes.sum() == pytest.approx(other.departed_bytes.sum(), rel=1e-3)
-        assert one.marked_bytes.sum() == pytest.approx(other.marked_bytes.sum(), rel=0.2)
+        assert one.series["departed"].sum() == pytest.approx(other.series["departed"].sum(), rel=1e-3)
+        assert one.series["marked"].sum() == pytest.approx(other.series["marked"].sum(), rel=0.2)
 
 
 def test_a_full_link_uses_all_of_a_trace():
@@ -169,9 +170,9 @@ def test_a_full_link_uses_all_of_a_trace():
     flows = udp(rate=2e7)
     result = simulate_packets(scenario(line(trace=trace, buffer=3e4), flows, duration=12.0, sample=0.01, size=1500.0))
     for start, stop, packets in ((0.1, 2.0, 950), (2.1, 4.0, 190), (4.0, 8.0, 1200)):
-        summary = result.summary(start, stop).links[0]
-        assert summary.throughput_bit_per_s * (stop - start) / 12e3 == pytest.approx(packets, abs=2)
-        assert summary.utilization == pytest.approx(1500 / 1504, abs=2e-3)
+        summary = result.between(start, stop).of(result.links[0])
+        assert summary["throughput"] * (stop - start) / 12e3 == pytest.approx(packets, abs=2)
+        assert summary["utilization"] == pytest.approx(1500 / 1504, abs=2e-3)
 
 
 def test_bits_of_traces():
@@ -193,9 +194,9 @@ def test_losses_are_binomial_and_of_the_wire(share):
     sent, got = state.link[0, LINK["sent"]], state.group[0] / 960
     assert sent == pytest.approx(60.0 / 8e-4, abs=2)
     assert got / sent == pytest.approx(1.0 - share, abs=4.0 * np.sqrt(share * (1.0 - share) / sent))
-    grown = np.diff(result.backlog_bytes, prepend=0.0, axis=1)
-    np.testing.assert_array_equal(result.arrived_bytes, result.departed_bytes + result.lost_bytes + grown)
-    pairs = np.bincount((result.departed_bytes[0, 5:] / 1000).astype(int), minlength=3)[:3]
+    grown = np.diff(result.series["backlog"], prepend=0.0, axis=1)
+    np.testing.assert_array_equal(result.series["arrived"], result.series["departed"] + result.series["lost"] + grown)
+    pairs = np.bincount((result.series["departed"][0, 5:] / 1000).astype(int), minlength=3)[:3]
     both = np.array([share**2, 2 * share * (1 - share), (1 - share) ** 2]) * pairs.sum()
     assert ((pairs - both) ** 2 / both).sum() < 13.8  # chi square, 2 degrees of freedom, 0.1 %
     other = run_packets(packet_problem(whole.replace(seed=2)), 10.0)
@@ -253,16 +254,16 @@ def test_the_page_s_scenario_runs(tmp_path):
     )
     (tmp_path / "mobile.trace").write_bytes(data_path("traces/mobile.trace").read_bytes())
     result = netctrl.simulate(read_scenario(tmp_path / "mobile.toml"))
-    call = result.carried_bytes[1, 500:].sum() / (100e3 / 8.0 * 55.0 * 1460 / 1500)
+    call = result.series["payload"][1, 500:].sum() / (100e3 / 8.0 * 55.0 * 1460 / 1500)
     assert call == pytest.approx(1.0, abs=0.01)
-    assert 0.8 < result.summary().links[0].utilization < 1.0
+    assert 0.8 < result["utilization", result.links[0]] < 1.0
 
 
-def late(result: SimulationResult, at_head: bool) -> float:
+def late(result: Result, at_head: bool) -> float:
     """95 % quantile of the time in the queue [s]; what is lost is taken from its head, or was never in it."""
-    lost = result.lost_bytes[0]
-    came = np.cumsum(result.arrived_bytes[0] - (0.0 if at_head else lost))
-    left = np.cumsum(result.departed_bytes[0] + (lost if at_head else 0.0))
+    lost = result.series["lost"][0]
+    came = np.cumsum(result.series["arrived"][0] - (0.0 if at_head else lost))
+    left = np.cumsum(result.series["departed"][0] + (lost if at_head else 0.0))
     packets = np.arange(750.0, left[-1], 1500.0)
     begin, end = (np.interp(packets, each, result.time_s) for each in (came, left))
     return float(np.quantile((end - begin)[end > 10.0], 0.95))
@@ -279,7 +280,7 @@ def test_what_a_mobile_link_does_to_a_flow(sender, name, queue, packets):
     link = line(trace=trace, capacity=trace.mean_bit_per_s, delay=0.02, buffer=1500.0 * packets, queue=queue)
     flow = BulkFlows(id="flow", path=("line",), rtt=0.05, count=1, sender=sender.lower(), ecn=False)
     result = simulate_packets(scenario(link, flow, duration=120.0, size=1500.0, warmup=10.0))
-    throughput, delay = result.summary().links[0].throughput_bit_per_s, late(result, packets > 15 and name[0] == "`")
+    throughput, delay = result["throughput", result.links[0]], late(result, packets > 15 and name[0] == "`")
     assert f"| {sender} | {name} | {throughput / 1e6:.2f} Mbit/s, {1e3 * delay:.0f} ms |" in PAGE
 
 
@@ -312,7 +313,7 @@ def test_a_trace_stands_beside_its_scenario(tmp_path, name, text, mean):
     assert json.loads(json_text(result))["scenario"]["network"]["links"][0]["trace"]
     result.save(tmp_path / "result.json")
     again = simulate_packets(read_result(tmp_path / "result.json").scenario)
-    np.testing.assert_array_equal(again.backlog_bytes, result.backlog_bytes)
+    np.testing.assert_array_equal(again.series["backlog"], result.series["backlog"])
 
 
 @pytest.mark.parametrize(
@@ -363,6 +364,6 @@ def test_an_interval_that_is_rounded_up_keeps_its_last_sample() -> None:
     """Three intervals of 2/3 s are 2.000000001 s in whole ns."""
     found = simulate_packets(scenario(line(), udp(), duration=2.0, sample=2.0 / 3.0))
     assert len(found.time_s) == 3
-    assert (found.departed_bytes > 0.0).all()
-    balance = found.departed_bytes + found.lost_bytes + np.diff(found.backlog_bytes, prepend=0.0, axis=1)
-    np.testing.assert_allclose(found.arrived_bytes, balance)
+    assert (found.series["departed"] > 0.0).all()
+    balance = found.series["departed"] + found.series["lost"] + np.diff(found.series["backlog"], prepend=0.0, axis=1)
+    np.testing.assert_allclose(found.series["arrived"], balance)

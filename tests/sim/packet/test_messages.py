@@ -83,7 +83,15 @@ def dumbbell(scheme, senders=4, size=2e5, apart=0.0, *, mark=None, link_rate=RAT
 
 def finished(result) -> np.ndarray:
     """Start and end of each flow that is over, in order [ns]."""
-    rows = np.rint(1e9 * np.column_stack([result.response_start_s, result.response_start_s + result.response_s]))
+    rows = np.rint(
+        1e9
+        * np.column_stack(
+            [
+                result.transfers["start"],
+                result.transfers["start"] + result.transfers["duration"],
+            ]
+        )
+    )
     return rows[np.lexsort(rows.T)].astype(np.int64)
 
 
@@ -116,10 +124,10 @@ def test_flows_and_queue_are_those_of_the_data_centre_kernel(case):
     np.testing.assert_array_equal(finished(ours), ended(theirs))
     assert len(finished(ours)) == len(fabric.flows)
     queue = theirs.queue_bytes[0, 1:]
-    np.testing.assert_array_equal(ours.backlog_bytes[0, : len(queue)], queue)
+    np.testing.assert_array_equal(ours.series["backlog"][0, : len(queue)], queue)
     assert queue.max() > 10e3
     assert state.flow[:, FLOW["again"]].sum() == theirs.counts["again"]
-    assert ours.lost_bytes.sum() == theirs.counts["dropped_bytes"]
+    assert ours.series["lost"].sum() == theirs.counts["dropped_bytes"]
 
 
 @pytest.mark.needs("ns3")
@@ -148,9 +156,11 @@ def test_a_flow_alone_at_line_rate_takes_its_time_on_the_wires(sender, size):
     alone = sum(8e9 * last / rate for rate in (RATE, RATE, slow))
     behind = sum(first) + (count - 2) * first[-1] + 8e9 * last / slow
     path = 4e3 + 2e3  # half of what the links leave of the round trip, and the links
-    assert found.response_s[0] * 1e9 == pytest.approx(path + (behind if count > 1 else alone), abs=2.0 * count)
-    assert found.response_start_s[0] == 3e-6
-    assert found.response_bytes[0] == size
+    assert found.transfers["duration"][0] * 1e9 == pytest.approx(
+        path + (behind if count > 1 else alone), abs=2.0 * count
+    )
+    assert found.transfers["start"][0] == 3e-6
+    assert found.transfers["size"][0] == size
 
 
 def long(sender, count, links, duration, path=("one",), **changed) -> Scenario:
@@ -166,9 +176,9 @@ def test_hpcc_settles_at_its_target_utilization(eta):
     whole = long(scheme, 4, (line("one", "a", "b"),), 2e-2, rtt=1e-4)
     found = simulate_packets(whole.replace(changes=changes))
     for first, last in ((5e-3, 1e-2), (1.5e-2, 2e-2)):
-        link = found.summary(first, last).links[0]
-        assert link.utilization == pytest.approx(eta, rel=0.02)
-        assert link.backlog_mean_bytes < 2_000.0
+        link = found.between(first, last).of(found.links[0])
+        assert link["utilization"] == pytest.approx(eta, rel=0.02)
+        assert link["backlog"] < 2_000.0
 
 
 def test_mpcc_counts_the_flows_of_others_too():
@@ -190,15 +200,15 @@ def test_a_flow_of_a_few_packets_takes_a_round_trip_more_with_tcp(sender):
     flows = BulkFlows(id="f", path=("one",), rtt=0.01, start=0.5, count=3, size=size, sender=sender)
     links = (line("one", "a", "b", 1e9, delay=1e-3),)
     found = simulate_packets(Scenario.of(name="few", duration=1.0, links=links, flows=(flows,)))
-    assert len(found.response_s) == 3
-    np.testing.assert_allclose(found.response_start_s, 0.5, atol=1e-9)
-    np.testing.assert_array_equal(found.response_bytes, size)
+    assert len(found.transfers["duration"]) == 3
+    np.testing.assert_allclose(found.transfers["start"], 0.5, atol=1e-9)
+    np.testing.assert_array_equal(found.transfers["size"], size)
     trips = 0.5 if telemetry else 1.5
     paced = 0.01 if sender == "bbr" else 0.0  # it spreads its first window
     at_least, at_most = trips * 0.01 + 8 * 8e-6, trips * 0.01 + paced + 3 * 9 * 8e-6 + 1e-6
-    assert (found.response_s >= at_least).all()
-    assert (found.response_s <= at_most).all()
-    assert found.carried_bytes.sum() == 3 * size
+    assert (found.transfers["duration"] >= at_least).all()
+    assert (found.transfers["duration"] <= at_most).all()
+    assert found.series["payload"].sum() == 3 * size
 
 
 # --- beside others ----------------------------------------------------------------------------------------------------
@@ -206,13 +216,13 @@ def test_a_flow_of_a_few_packets_takes_a_round_trip_more_with_tcp(sender):
 
 def balanced(whole: Scenario) -> tuple:
     found = simulate_packets(whole)
-    grown = np.diff(found.backlog_bytes, prepend=0.0, axis=1)
-    np.testing.assert_array_equal(found.arrived_bytes, found.departed_bytes + found.lost_bytes + grown)
+    grown = np.diff(found.series["backlog"], prepend=0.0, axis=1)
+    np.testing.assert_array_equal(found.series["arrived"], found.series["departed"] + found.series["lost"] + grown)
     state = run_packets(packet_problem(whole), float(whole.traffic.initial_window))
     assert state.meta[META["live"]] + state.meta[META["left"]] == len(state.packet)
     rows = state.flow[:, [FLOW["group"], FLOW["received"]]]
     for g in range(len(whole.flows)):
-        assert found.carried_bytes[g].sum() == rows[rows[:, 0] == g, 1].sum() > 0
+        assert found.series["payload"][g].sum() == rows[rows[:, 0] == g, 1].sum() > 0
     return found, state
 
 
@@ -230,8 +240,8 @@ def test_two_of_hpcc_and_two_of_tcp_over_two_links_with_pie(other):
     found, state = balanced(
         Scenario.of(name="mixed", duration=0.5, warmup=0.1, interval=1e-3, links=links, flows=groups)
     )
-    first, second = (group.throughput_bit_per_s for group in found.summary().flows)
-    assert found.summary().links[0].utilization > 0.9
+    first, second = (found["goodput", name] for name in found.flows)
+    assert found["utilization", found.links[0]] > 0.9
     assert first < second
     assert state.meta[META["dropped"]] > 0
 
@@ -245,8 +255,8 @@ def test_pages_are_loaded_by_data_centre_senders(sender):
     found, state = balanced(
         Scenario.of(name="web", duration=0.1, interval=1e-3, links=links, flows=(web,), packet_size=1100)
     )
-    assert len(found.response_s) > 100
-    assert (found.response_s >= 0.5e-4 + found.response_bytes * 8.0 / 1e9).all()
+    assert len(found.transfers["duration"]) > 100
+    assert (found.transfers["duration"] >= 0.5e-4 + found.transfers["size"] * 8.0 / 1e9).all()
     assert state.flow[:, FLOW["again"]].sum() > 0
 
 
@@ -261,10 +271,10 @@ def test_a_pause_keeps_tcps_packets_where_there_is_room():
     whole = Scenario.of(name="paused", duration=0.5, interval=1e-3, links=links, flows=(flows,))
     found, _ = balanced(whole)
     open_ = whole.replace(links=(msgspec.structs.replace(links[0], pfc=None), links[1]))
-    assert found.lost_bytes[1].sum() == 0.0 < found.lost_bytes[0].sum()
-    assert found.backlog_bytes[1].max() < 2e4 + 1e9 * 2e-5 / 8.0 + 3000.0
-    assert balanced(open_)[0].lost_bytes[1].sum() > 0.0
-    assert found.summary().links[1].utilization > 0.99
+    assert found.series["lost"][1].sum() == 0.0 < found.series["lost"][0].sum()
+    assert found.series["backlog"][1].max() < 2e4 + 1e9 * 2e-5 / 8.0 + 3000.0
+    assert balanced(open_)[0].series["lost"][1].sum() > 0.0
+    assert found["utilization", found.links[1]] > 0.99
 
 
 @pytest.mark.parametrize(
@@ -281,7 +291,7 @@ def test_a_file_says_it_all(host, tmp_path):
     assert scenario_from(msgspec.json.decode(msgspec.json.encode(whole))) == whole
     found = netctrl.simulate(whole)
     assert found.simulator == "packet"
-    assert len(found.response_s) == 2
+    assert len(found.transfers["duration"]) == 2
 
 
 FILE = """

@@ -20,8 +20,8 @@ from netctrl.ns3.network.read import run_links, table_name
 from netctrl.ns3.network.render import render
 from netctrl.ns3.program import compile_program, find_ns3
 from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Messages, Policy, StaticPacing
-from netctrl.scenario.network.result import NetworkResult
 from netctrl.scenario.network.traffic import Demands, LongRangeTraffic, TcpDemand
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.plan import link_plan, run_draws, run_tables
 from netctrl.sim.network.run import simulate_network
@@ -39,12 +39,12 @@ def on_testbed(policy: Policy = COORDINATED, *, name: str = "testbed", **changed
     return Scenario.of(name="testbed", graph=network, control=policy, **settings)
 
 
-def ran(scenario: Scenario, runs: range = range(2), **options) -> NetworkResult:
+def ran(scenario: Scenario, runs: range = range(2), **options) -> Result:
     plan = link_plan(scenario, netctrl.scenario_law(scenario))
     return simulate_network_packets(scenario, plan, runs, **options)
 
 
-def in_ns3(scenario: Scenario, folder: Path, runs: range = range(2)) -> NetworkResult:
+def in_ns3(scenario: Scenario, folder: Path, runs: range = range(2)) -> Result:
     plan = link_plan(scenario, netctrl.scenario_law(scenario))
     for name, text in render(scenario, plan, provenance=provenance()).items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -66,9 +66,9 @@ def test_an_overloaded_link_of_packets_loses_what_it_cannot_send():
     network = Network(links=links, demands=(Demand(source="A", target="C", mean=30e6),))
     scenario = Scenario.of(name="over", graph=network, interval=0.01, duration=10.0, warmup=1.0)
     found = ran(scenario, range(1))
-    assert found.departed_bytes[0, 1] * 8.0 / found.seconds == pytest.approx(20e6, rel=1e-3)
-    assert found.lost_bytes[0, 1] / found.arrived_bytes[0, 1] == pytest.approx(1.0 - 20.0 / 30.0, rel=3e-3)
-    assert found.lost_bytes[0, 0] == 0.0
+    assert found.totals["departed"][0, 1] * 8.0 / found.seconds == pytest.approx(20e6, rel=1e-3)
+    assert found.totals["lost"][0, 1] / found.totals["arrived"][0, 1] == pytest.approx(1.0 - 20.0 / 30.0, rel=3e-3)
+    assert found.totals["lost"][0, 0] == 0.0
 
 
 # --- ns-3 -------------------------------------------------------------------------------------------------------------
@@ -79,13 +79,13 @@ def test_without_chance_packets_are_those_of_ns3(tmp_path):
     """Under a law that paces all links: each interval to the byte, but packets of one nanosecond may change places."""
     scenario = on_testbed()
     found, expected = ran(scenario), in_ns3(scenario, tmp_path)
-    np.testing.assert_array_equal(found.offered_bytes, expected.offered_bytes)
-    same = (found.watched == expected.watched).mean(axis=2)
-    assert same.min() > 0.99
-    for name in ("arrived_bytes", "departed_bytes", "lost_bytes"):
-        assert np.abs(getattr(found, name) - getattr(expected, name)).max() <= 2 * SIZE, name
-    np.testing.assert_allclose(found.backlog_bytes, expected.backlog_bytes, rtol=1e-3)
-    np.testing.assert_allclose(found.cost, expected.cost, rtol=1e-3)
+    np.testing.assert_array_equal(found.totals["entered"], expected.totals["entered"])
+    for name in ("backlog", "departed", "lost"):
+        assert np.isclose(found.series[name], expected.series[name]).mean(axis=1).min() > 0.99
+    for name in ("arrived", "departed", "lost"):
+        assert np.abs(found.totals[name] - expected.totals[name]).max() <= 2 * SIZE, name
+    np.testing.assert_allclose(found.totals["backlog"], expected.totals["backlog"], rtol=1e-3)
+    np.testing.assert_allclose(*(each.figures()["cost", "network"] for each in (found, expected)), rtol=1e-3)
 
 
 @pytest.mark.slow
@@ -98,11 +98,11 @@ def test_late_messages_and_moments_are_those_of_ns3(tmp_path, policy, messages):
     """Ties between packets and ticks may go the other way: a packet, here and there, which then takes its course."""
     scenario = on_testbed(msgspec.structs.replace(policy, messages=messages))
     found, expected = ran(scenario), in_ns3(scenario, tmp_path)
-    np.testing.assert_array_equal(found.offered_bytes, expected.offered_bytes)
-    np.testing.assert_allclose(found.departed_bytes, expected.departed_bytes, rtol=1e-3)
-    np.testing.assert_allclose(found.backlog_bytes, expected.backlog_bytes, rtol=0.01, atol=10.0)
-    assert found.lost_bytes.sum() == pytest.approx(expected.lost_bytes.sum(), rel=0.02)
-    assert found.lost_bytes.sum() > 0.0
+    np.testing.assert_array_equal(found.totals["entered"], expected.totals["entered"])
+    np.testing.assert_allclose(found.totals["departed"], expected.totals["departed"], rtol=1e-3)
+    np.testing.assert_allclose(found.totals["backlog"], expected.totals["backlog"], rtol=0.01, atol=10.0)
+    assert found.totals["lost"].sum() == pytest.approx(expected.totals["lost"].sum(), rel=0.02)
+    assert found.totals["lost"].sum() > 0.0
 
 
 @pytest.mark.slow
@@ -112,12 +112,12 @@ def test_tcp_under_a_law_is_near_that_of_ns3(tmp_path):
     tcp = TcpDemand(demand="p1", flows=5, variant="newreno", start=(0.0, 0.5))
     scenario = on_testbed(flows=(tcp,), duration=40.0)
     found, expected = ran(scenario), in_ns3(scenario, tmp_path)
-    np.testing.assert_allclose(found.departed_bytes.sum(axis=0), expected.departed_bytes.sum(axis=0), rtol=0.02)
-    goodput, wanted = (each.tcp.goodput_bit_per_s.mean() for each in (found, expected))
+    np.testing.assert_allclose(found.totals["departed"].sum(axis=0), expected.totals["departed"].sum(axis=0), rtol=0.02)
+    goodput, wanted = (8.0 * each.totals["payload"].mean() / each.seconds for each in (found, expected))
     assert goodput == pytest.approx(wanted, rel=0.02)
-    trip, wanted = (each.tcp.round_trip_s.mean() for each in (found, expected))
+    trip, wanted = (each.totals["rtt"].mean() for each in (found, expected))
     assert trip == pytest.approx(wanted, rel=0.03)
-    backlog, wanted = (each.backlog_bytes.sum(axis=1).mean() for each in (found, expected))
+    backlog, wanted = (each.totals["backlog"].sum(axis=1).mean() for each in (found, expected))
     assert backlog == pytest.approx(wanted, rel=0.1)
 
 
@@ -131,11 +131,11 @@ def test_small_packets_are_a_fluid(policy):
     scenario = on_testbed(policy, duration=60.0)
     fluid = simulate_network(scenario, netctrl.scenario_law(scenario), runs=2)
     small = ran(scenario, packet_size=150, sampled_delays=True)
-    np.testing.assert_allclose(small.offered_bytes, fluid.offered_bytes, atol=4 * 150)
-    np.testing.assert_allclose(small.departed_bytes, fluid.departed_bytes, rtol=2e-3)
-    backlog, wanted = (each.backlog_bytes.sum(axis=1).mean() for each in (small, fluid))
+    np.testing.assert_allclose(small.totals["entered"], fluid.totals["entered"], atol=4 * 150)
+    np.testing.assert_allclose(small.totals["departed"], fluid.totals["departed"], rtol=2e-3)
+    backlog, wanted = (each.totals["backlog"].sum(axis=1).mean() for each in (small, fluid))
     assert backlog == pytest.approx(wanted, rel=0.03)
-    lost, wanted = (each.lost_bytes.sum(axis=1).mean() for each in (small, fluid))
+    lost, wanted = (each.totals["lost"].sum(axis=1).mean() for each in (small, fluid))
     assert lost == pytest.approx(wanted, rel=0.03)
 
 
@@ -166,13 +166,13 @@ def test_one_link_serves_as_lindley_says(policy, rate):
         begins.append(max(time, free))
         free = begins[-1] + 8.0 * SIZE / rate
     found = ran(scenario, range(1))
-    ends = found.watched_time_s
+    ends = found.time_s
     waiting = SIZE * (np.searchsorted(came, ends, "right") - np.searchsorted(begins, ends, "right"))
     # A time that rounding puts on the other side of an end is a packet there and then.
-    differs = np.abs(found.watched[0, 0] - waiting)
+    differs = np.abs(found.series["backlog"][0] - waiting)
     assert differs.max() <= SIZE
     assert (differs > 0.0).mean() < 0.01
-    assert found.arrived_bytes[0, 0] == pytest.approx(SIZE * len(came), abs=SIZE)
+    assert found.totals["arrived"][0, 0] == pytest.approx(SIZE * len(came), abs=SIZE)
     assert waiting.max() > 20 * SIZE
 
 
@@ -184,8 +184,8 @@ def test_the_first_links_follow_the_fluid_to_a_few_packets():
     scenario = one_link(Fifo())
     fluid = simulate_network(scenario, runs=1)
     found = ran(scenario, range(1))
-    assert fluid.watched[0].max() > 30e3
-    assert np.abs(found.watched[0] - fluid.watched[0]).max() <= (2 * 3 + 1) * SIZE
+    assert fluid.series["backlog"].max() > 30e3
+    assert np.abs(found.series["backlog"] - fluid.series["backlog"]).max() <= (2 * 3 + 1) * SIZE
 
 
 # --- what holds always ------------------------------------------------------------------------------------------------
@@ -195,31 +195,37 @@ def test_the_first_links_follow_the_fluid_to_a_few_packets():
 @pytest.mark.parametrize("policy", [Fifo(), StaticPacing(), msgspec.structs.replace(COORDINATED, messages=LATE)])
 def test_nothing_is_lost_sight_of(name, policy):
     found = ran(on_testbed(policy, name=name, duration=10.0))
-    gone = found.departed_bytes + found.lost_bytes + found.growth_bytes
-    np.testing.assert_array_equal(found.arrived_bytes, gone)
-    flying = found.offered_bytes - found.delivered_bytes - found.lost_bytes.sum(axis=1) - found.growth_bytes.sum(axis=1)
+    gone = found.totals["departed"] + found.totals["lost"] + found.totals["growth"]
+    np.testing.assert_array_equal(found.totals["arrived"], gone)
+    flying = (
+        found.totals["entered"]
+        - found.totals["left"]
+        - found.totals["lost"].sum(axis=1)
+        - found.totals["growth"].sum(axis=1)
+    )
     assert np.all(np.abs(flying) < 150e3)
     assert np.all(flying % SIZE == 0)
-    counted = found.watched[:, :, 400:]
-    np.testing.assert_allclose(counted[0].mean(axis=1), found.backlog_bytes[0])
-    np.testing.assert_allclose(counted[1].sum(axis=1) * 0.01 / 8.0, found.departed_bytes[0])
-    np.testing.assert_allclose(counted[2].sum(axis=1), found.lost_bytes[0])
+    backlog, departed, lost = (found.series[name][:, 400:] for name in ("backlog", "departed", "lost"))
+    np.testing.assert_allclose(backlog.mean(axis=1), found.totals["backlog"][0])
+    np.testing.assert_allclose(departed.sum(axis=1), found.totals["departed"][0])
+    np.testing.assert_allclose(lost.sum(axis=1), found.totals["lost"][0])
 
 
 def test_shares_are_met_to_a_packet():
     """Three quarters of what e2 lets through take s23, a quarter s21; all but what is on its way."""
     found = ran(on_testbed(Fifo()))
     e2, s23, s21 = (found.links.index(name) for name in ("e2", "s23", "s21"))
-    through = found.departed_bytes[:, e2]
-    np.testing.assert_allclose(found.arrived_bytes[:, s23], 0.75 * through, atol=3 * SIZE)
-    np.testing.assert_allclose(found.arrived_bytes[:, s21], 0.25 * through, atol=3 * SIZE)
+    through = found.totals["departed"][:, e2]
+    np.testing.assert_allclose(found.totals["arrived"][:, s23], 0.75 * through, atol=3 * SIZE)
+    np.testing.assert_allclose(found.totals["arrived"][:, s21], 0.25 * through, atol=3 * SIZE)
 
 
 def test_a_central_controller_that_nobody_hears_leaves_nominal_rates():
     deaf = ran(on_testbed(HftracPolicy(architecture="centralized", mu=0.1, messages=Messages(loss=1.0))))
     static = ran(on_testbed(StaticPacing(factor=1.0)))
-    np.testing.assert_array_equal(deaf.watched, static.watched)
-    np.testing.assert_array_equal(deaf.lost_bytes, static.lost_bytes)
+    for name in ("backlog", "departed", "lost"):
+        np.testing.assert_array_equal(deaf.series[name], static.series[name])
+    np.testing.assert_array_equal(deaf.totals["lost"], static.totals["lost"])
 
 
 @pytest.mark.slow
@@ -228,13 +234,13 @@ def test_a_run_is_the_same_whichever_others_are_made_with_it():
     scenario = on_testbed(control, flows=(Demands(spread=LongRangeTraffic()),), duration=8.0)
     all_three = ran(scenario, range(3))
     for other in (ran(scenario, range(2, 3)), ran(scenario, range(2, 4), n_jobs=2)):
-        np.testing.assert_array_equal(all_three.backlog_bytes[2], other.backlog_bytes[0])
-        assert all_three.offered_bytes[2] == other.offered_bytes[0]
-    assert all_three.offered_bytes[0] != all_three.offered_bytes[1]
+        np.testing.assert_array_equal(all_three.totals["backlog"][2], other.totals["backlog"][0])
+        assert all_three.totals["entered"][2] == other.totals["entered"][0]
+    assert all_three.totals["entered"][0] != all_three.totals["entered"][1]
     plan = link_plan(scenario, netctrl.scenario_law(scenario))
     rates = next(run_draws(scenario, plan, range(2, 3))).rates[400:]
     sent = rates.sum(axis=0) * 0.01 / 8.0
-    assert all_three.offered_bytes[2] == pytest.approx(sent.sum(), abs=2 * SIZE)
+    assert all_three.totals["entered"][2] == pytest.approx(sent.sum(), abs=2 * SIZE)
 
 
 # --- TCP and queues ---------------------------------------------------------------------------------------------------
@@ -253,19 +259,18 @@ def tcp_over_one(variant: str = "cubic", flows: int = 1, **changed) -> Scenario:
 @pytest.mark.parametrize("variant", ["newreno", "cubic"])
 def test_tcp_fills_a_paced_link(variant):
     found = ran(tcp_over_one(variant), range(1))
-    assert found.tcp is not None
     most = 4e6 * (SIZE - 40) / SIZE
-    assert 0.98 * most < found.tcp.goodput_bit_per_s[0, 0] <= most * (1.0 + 1e-3)
-    assert found.departed_bytes[0, 0] == pytest.approx(4e6 * 30.0 / 8.0, rel=0.02)
+    assert 0.98 * most < found["goodput", "tcp"] <= most * (1.0 + 1e-3)
+    assert found.totals["departed"][0, 0] == pytest.approx(4e6 * 30.0 / 8.0, rel=0.02)
     # The round trip: the lines there and back, packets on the wire, and what waits at the pace.
-    waits = 0.02 + 8.0 * SIZE / 10e6 + 8.0 * 40 / 10e6 + found.backlog_bytes[0, 0] * 8.0 / 4e6
-    assert found.tcp.round_trip_s[0, 0] == pytest.approx(waits, rel=0.1)
-    assert 0.0 < found.tcp.retransmission_ratio[0, 0] < 0.02
+    waits = 0.02 + 8.0 * SIZE / 10e6 + 8.0 * 40 / 10e6 + found.totals["backlog"][0, 0] * 8.0 / 4e6
+    assert found.totals["rtt"][0, 0] == pytest.approx(waits, rel=0.1)
+    assert 0.0 < found["resent", "tcp"] < 0.02
 
 
 def test_an_aqm_shortens_the_queue_of_a_paced_link():
     long, pie, codel = (
-        ran(tcp_over_one("newreno", 10, queue=queue), range(1)).backlog_bytes[0, 0]
+        ran(tcp_over_one("newreno", 10, queue=queue), range(1)).totals["backlog"][0, 0]
         for queue in (DropTailQueue(), PieQueue(), CodelQueue())
     )
     assert max(pie, codel) < 0.8 * long
@@ -275,7 +280,7 @@ def test_flows_of_tcp_take_ways_by_their_shares():
     scenario = on_testbed(Fifo(), flows=(TcpDemand(demand="p2", flows=8, variant="cubic"),), duration=10.0)
     found = ran(scenario, range(1))
     s23, s21 = (found.links.index(name) for name in ("s23", "s21"))
-    assert found.arrived_bytes[0, s23] > 1.5 * found.arrived_bytes[0, s21] > 0.0
+    assert found.totals["arrived"][0, s23] > 1.5 * found.totals["arrived"][0, s21] > 0.0
 
 
 def test_what_the_engine_lacks_is_refused_by_name(monkeypatch):

@@ -109,11 +109,11 @@ def test_a_link_serves_alike_by_times_and_by_events(served):
     found = simulate_packets(poisson(0.5, queue=queue, buffer=40 * PACKET, duration=10.0, changes=changes))
     other = simulate_packets(poisson(0.5, buffer=40 * PACKET, duration=10.0, changes=changes))
     if served:
-        assert found.lost_bytes.sum() == pytest.approx(other.lost_bytes.sum(), rel=0.02)
-        assert found.departed_bytes.sum() == pytest.approx(other.departed_bytes.sum(), rel=1e-3)
-    conserved = found.departed_bytes + found.lost_bytes + np.diff(found.backlog_bytes, prepend=0.0, axis=1)
-    np.testing.assert_array_equal(found.arrived_bytes, conserved)
-    assert found.lost_bytes.sum() > 0.0
+        assert found.series["lost"].sum() == pytest.approx(other.series["lost"].sum(), rel=0.02)
+        assert found.series["departed"].sum() == pytest.approx(other.series["departed"].sum(), rel=1e-3)
+    conserved = found.series["departed"] + found.series["lost"] + np.diff(found.series["backlog"], prepend=0.0, axis=1)
+    np.testing.assert_array_equal(found.series["arrived"], conserved)
+    assert found.series["lost"].sum() > 0.0
 
 
 def test_a_slower_link_keeps_what_is_on_the_wire_and_delays_the_rest():
@@ -126,5 +126,5 @@ def test_a_slower_link_keeps_what_is_on_the_wire_and_delays_the_rest():
     )  # fmt: skip
     found = simulate_packets(scenario)
     # The first is there after 1 ms; the second takes 4 ms from then on.
-    arrived = found.carried_bytes[0] / (PACKET - 40.0)
+    arrived = found.series["payload"][0] / (PACKET - 40.0)
     np.testing.assert_array_equal(np.flatnonzero(arrived), [1, 5])

@@ -106,13 +106,13 @@ def test_packets_leave_when_those_before_them_are_paid_off(seed):
 
 def test_a_static_rate_is_met_to_a_packet_from_the_start():
     found = simulate_packets(scenario((line(),), udp(), control=StaticPacing(factor=0.3)))
-    sent = found.departed_bytes[0].cumsum()
-    full = found.backlog_bytes[0] >= SIZE
+    sent = found.series["departed"][0].cumsum()
+    full = found.series["backlog"][0] >= SIZE
     expected = 0.3 * CAPACITY / 8.0 * found.time_s
     assert full[10:].all()
     assert np.abs(sent - expected).max() <= 2 * SIZE
     assert np.ptp((sent - expected)[10:]) <= 1.01 * SIZE
-    assert found.lost_bytes.sum() > 0.0
+    assert found.series["lost"].sum() > 0.0
 
 
 def test_a_paced_link_sends_a_packet_at_its_capacity():
@@ -121,7 +121,7 @@ def test_a_paced_link_sends_a_packet_at_its_capacity():
     paced = scenario(
         (line(delay=0.0),), flow, duration=0.02, interval=1e-4, warmup=0.0, control=StaticPacing(factor=0.1)
     )
-    arrived = np.flatnonzero(simulate_packets(paced).carried_bytes[0]) * 1e-4
+    arrived = np.flatnonzero(simulate_packets(paced).series["payload"][0]) * 1e-4
     np.testing.assert_allclose(np.diff(arrived), 8e-3, atol=1e-9)
     assert 0.7e-3 < arrived[0] < 0.95e-3
 
@@ -133,7 +133,7 @@ def test_a_pace_above_the_capacity_is_the_capacity():
         )
         for control in (StaticPacing(factor=2.0), None)
     )
-    assert np.abs(paced.departed_bytes.cumsum() - free.departed_bytes.cumsum()).max() <= 2 * SIZE
+    assert np.abs(paced.series["departed"].cumsum() - free.series["departed"].cumsum()).max() <= 2 * SIZE
 
 
 def test_pie_sees_the_rate_of_a_paced_link():
@@ -142,12 +142,12 @@ def test_pie_sees_the_rate_of_a_paced_link():
     whole, half = (
         simulate_packets(
             scenario((line(queue=PieQueue(), buffer=None),), flows, duration=60.0, control=StaticPacing(factor=factor))
-        ).summary()
+        ).of("line")
         for factor in (1.0, 0.5)
     )
-    assert whole.links[0].backlog_mean_bytes == pytest.approx(0.015 * CAPACITY / 8.0, rel=0.15)
-    assert half.links[0].backlog_mean_bytes == pytest.approx(0.5 * whole.links[0].backlog_mean_bytes, rel=0.1)
-    assert half.links[0].throughput_bit_per_s == pytest.approx(0.5 * CAPACITY, rel=0.01)
+    assert whole["backlog"] == pytest.approx(0.015 * CAPACITY / 8.0, rel=0.15)
+    assert half["backlog"] == pytest.approx(0.5 * whole["backlog"], rel=0.1)
+    assert half["throughput"] == pytest.approx(0.5 * CAPACITY, rel=0.01)
 
 
 # --- Designs ----------------------------------------------------------------------------------------------------------
@@ -184,20 +184,20 @@ def design() -> HftracDesign:
 @pytest.mark.parametrize("queue", [DROPTAIL, PieQueue(), CodelQueue()])
 def test_nothing_is_lost_from_the_books_under_a_design(design, queue):
     found = simulate_packets(row(queue=queue, seed=3), design=design)
-    grown = np.diff(found.backlog_bytes, prepend=0.0, axis=1)
-    np.testing.assert_array_equal(found.arrived_bytes, found.departed_bytes + found.lost_bytes + grown)
+    grown = np.diff(found.series["backlog"], prepend=0.0, axis=1)
+    np.testing.assert_array_equal(found.series["arrived"], found.series["departed"] + found.series["lost"] + grown)
     again = simulate_packets(row(queue=queue, seed=3), design=design)
-    np.testing.assert_array_equal(found.backlog_bytes, again.backlog_bytes)
+    np.testing.assert_array_equal(found.series["backlog"], again.series["backlog"])
     free = simulate_packets(row(queue=queue, seed=3))
-    assert not np.array_equal(found.backlog_bytes, free.backlog_bytes)
+    assert not np.array_equal(found.series["backlog"], free.series["backlog"])
 
 
 def test_a_design_finds_its_links_by_their_ids(design):
     aside = (udp(2e6, id="aside", path=("aside",)),)
     one = simulate_packets(row(), design=design)
     other = simulate_packets(row(names=("aside", "second", "first"), more=aside), design=design)
-    np.testing.assert_array_equal(one.backlog_bytes[:, :50], other.backlog_bytes[[2, 1], :50])
-    assert other.departed_bytes[0].sum() == pytest.approx(2e6 * 4.0 / 8.0, abs=2 * SIZE)
+    np.testing.assert_array_equal(one.series["backlog"][:, :50], other.series["backlog"][[2, 1], :50])
+    assert other.series["departed"][0].sum() == pytest.approx(2e6 * 4.0 / 8.0, abs=2 * SIZE)
 
 
 def test_steady_arrivals_at_the_nominal_rates_pass(design):
@@ -205,10 +205,10 @@ def test_steady_arrivals_at_the_nominal_rates_pass(design):
     flows = udp(6e6, path=("first", "second")), udp(1e6, id="short", path=("second",))
     quiet = scenario(row().links, *flows, duration=4.0)
     found = simulate_packets(quiet, design=design)
-    assert found.lost_bytes.sum() == 0.0
-    rates = found.departed_bytes[:, 200:].mean(axis=1) * 8.0 / quiet.interval
+    assert found.series["lost"].sum() == 0.0
+    rates = found.series["departed"][:, 200:].mean(axis=1) * 8.0 / quiet.interval
     np.testing.assert_allclose(rates, [6e6, 7e6], rtol=5e-3)
-    assert (found.backlog_bytes[:, 200:].mean(axis=1) < 3 * SIZE).all()
+    assert (found.series["backlog"][:, 200:].mean(axis=1) < 3 * SIZE).all()
 
 
 def test_groups_of_demands_under_a_design_are_its_network(design):
@@ -239,11 +239,11 @@ def test_a_file_beside_the_scenario_is_the_design():
     made = netctrl.hftrac(netctrl.read("three-in-a-row"), 5e-3, mu=0.1, horizon="exact")
     found = simulate_packets(read)
     given = simulate_packets(read.replace(control=None), design=made)
-    np.testing.assert_allclose(found.departed_bytes.sum(axis=1), given.departed_bytes.sum(axis=1), rtol=0.01)
-    for link in found.summary().links:
-        assert link.utilization > 0.95
-        assert link.marking_ratio > 0.0
-    assert {group.id for group in found.summary().flows if group.throughput_bit_per_s > 1e5} == {
+    np.testing.assert_allclose(found.series["departed"].sum(axis=1), given.series["departed"].sum(axis=1), rtol=0.01)
+    for link in found.links:
+        assert found["utilization", link] > 0.95
+        assert found["marks", link] > 0.0
+    assert {name for name in found.flows if found["goodput", name] > 1e5} == {
         *("bbr", "paced", "cubic", "cross1", "cross2", "cross3")
     }
     with pytest.raises(FileError, match="nowhere"):

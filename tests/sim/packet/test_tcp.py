@@ -88,19 +88,19 @@ def test_nothing_is_lost_from_the_books(queue, ecn, sender):
     changes = (Change(at=5.0, link="line", capacity=4e6), Change(at=7.0, link="line", delay=0.02))
     whole = scenario((line(queue=queue), back), flows, web, duration=15.0, changes=changes)
     found = simulate_packets(whole)
-    grown = np.diff(found.backlog_bytes, prepend=0.0, axis=1)
-    np.testing.assert_array_equal(found.arrived_bytes, found.departed_bytes + found.lost_bytes + grown)
-    assert (found.backlog_bytes[0] <= 6e4).all()
+    grown = np.diff(found.series["backlog"], prepend=0.0, axis=1)
+    np.testing.assert_array_equal(found.series["arrived"], found.series["departed"] + found.series["lost"] + grown)
+    assert (found.series["backlog"][0] <= 6e4).all()
     state = run_packets(packet_problem(whole), float(whole.traffic.initial_window))
     meta = {name: int(state.meta[place]) for name, place in META.items()}
     assert meta["live"] + meta["left"] == len(state.packet)
     bulk_rows = state.flow[state.flow[:, FLOW["group"]] == 0]
     assert (bulk_rows[:, FLOW["expected"]] >= bulk_rows[:, FLOW["una"]]).all()
     assert (bulk_rows[:, FLOW["received"]] == bulk_rows[:, FLOW["expected"]] * (SIZE - 40)).all()
-    assert found.carried_bytes[0].sum() == bulk_rows[:, FLOW["received"]].sum()
-    assert len(found.response_s) > 20
+    assert found.series["payload"][0].sum() == bulk_rows[:, FLOW["received"]].sum()
+    assert len(found.transfers["duration"]) > 20
     # No object is there before a handshake and a half, and the time of its bytes on the wire.
-    assert (found.response_s >= 1.5 * 0.03 + found.response_bytes * 8.0 / 1e7 - 1e-9).all()
+    assert (found.transfers["duration"] >= 1.5 * 0.03 + found.transfers["size"] * 8.0 / 1e7 - 1e-9).all()
 
 
 def test_a_single_flow_has_renos_sawtooth():
@@ -112,7 +112,7 @@ def test_a_single_flow_has_renos_sawtooth():
     # W grows by one in each round trip of W/C: time at W is W long; the backlog is W - P.
     w = np.linspace(high / 2, high, 10_001)
     mean = np.average(np.maximum(w - pipe, 0.0), weights=np.maximum(w, pipe))
-    assert found.summary().links[0].backlog_mean_bytes / SIZE == pytest.approx(mean, rel=0.05)
+    assert found["backlog", found.links[0]] / SIZE == pytest.approx(mean, rel=0.05)
 
 
 def test_marks_cut_a_window_once_a_round_trip_as_1_over_sqrt_p():
@@ -120,22 +120,22 @@ def test_marks_cut_a_window_once_a_round_trip_as_1_over_sqrt_p():
     found = simulate_packets(
         scenario(line(capacity=1e8, buffer=None, queue=PieQueue()), bulk(count=20, rtt=(0.08, 0.12)), duration=120.0)
     )
-    link = found.summary().links[0]
-    rtt = 0.1 + link.backlog_mean_bytes * 8.0 / 1e8
-    window = link.throughput_bit_per_s / 20.0 * rtt / 8.0 / SIZE
-    assert link.loss_ratio == 0.0
-    assert window == pytest.approx(np.sqrt(1.5 / link.marking_ratio), rel=0.15)
+    link = found.of("line")
+    rtt = 0.1 + link["backlog"] * 8.0 / 1e8
+    window = link["throughput"] / 20.0 * rtt / 8.0 / SIZE
+    assert link["loss"] == 0.0
+    assert window == pytest.approx(np.sqrt(1.5 / link["marks"]), rel=0.15)
 
 
 def test_one_seed_gives_one_run_and_another_another():
     whole = scenario(line(queue=PieQueue()), bulk(count=5, rtt=(0.05, 0.1)), duration=10.0)
     first, second = simulate_packets(whole), simulate_packets(whole)
     other = simulate_packets(whole.replace(seed=2))
-    np.testing.assert_array_equal(first.backlog_bytes, second.backlog_bytes)
-    assert (first.backlog_bytes != other.backlog_bytes).any()
+    np.testing.assert_array_equal(first.series["backlog"], second.series["backlog"])
+    assert (first.series["backlog"] != other.series["backlog"]).any()
 
 
 def test_a_long_run_has_times_beyond_what_an_event_can_hold():
     """Events hold 1099 s: 3000 s are run as well as 30."""
     slow = scenario(line(capacity=1e6), bulk(), duration=3000.0, interval=10.0)
-    assert simulate_packets(slow).summary().links[0].utilization == pytest.approx(1.0, abs=0.01)
+    assert simulate_packets(slow)["utilization", "line"] == pytest.approx(1.0, abs=0.01)

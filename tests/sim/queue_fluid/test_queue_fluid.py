@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from queue_fluid import growth
 
-from netctrl.certificates.docsis import docsis_pie
-from netctrl.certificates.linux import linux_dualpi2, linux_pie
 from netctrl.certificates.loops import classes_of, read_mixture
-from netctrl.certificates.subject import PiSubject, dualpi2, pi2
+from netctrl.certificates.pi_laws import docsis_pie, dualpi2, linux_dualpi2, linux_pie, pi2
+from netctrl.certificates.subject import PiSubject
 from netctrl.frequency.sampled_stability import stable_gains
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.red import RedParameters, log_forgetting

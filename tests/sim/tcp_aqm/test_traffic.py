@@ -33,7 +33,11 @@ def web(**more):
 @given(count=st.integers(1, 300), seed=st.integers(0, 1000))
 def test_flows_are_drawn_from_their_ranges(count, seed):
     (draw,) = draw_flows(scenario(bulk(count=count, stop="60s:70s"), seed=seed), merged=False)
-    for values, (low, high) in ((draw.rtt_s, (0.06, 1.0)), (draw.start_s, (10.0, 50.0)), (draw.stop_s, (60.0, 70.0))):
+    for values, (low, high) in (
+        (draw.rtt_s, (0.06, 1.0)),
+        (draw.start_s, (10.0, 50.0)),
+        (draw.stop_s, (60.0, 70.0)),
+    ):
         assert len(values) == count
         assert low <= values.min() <= values.max() <= high
     assert len(np.unique(draw.rtt_s)) == min(count, HOSTS)
@@ -105,40 +109,43 @@ def test_sessions_end_after_their_page():
 def test_an_idle_network_answers_in_the_least_number_of_round_trips():
     """12 packets in windows of 1, 2, 4, 8 are the paper's "about 4 round-trip times", and one more to connect."""
     result = simulate(scenario(web(sessions=30), duration=100.0, capacity="1Gbit", initial_window=1))
-    packets = result.response_bytes / 1e3
+    packets = result.transfers["size"] / 1e3
     rounds = np.ceil(np.log2(packets + 1.0))
     small = packets <= 15.0
     assert small.sum() > 100
     # To connect, to fill windows, and half a trip for the last byte.
-    assert result.response_s[small] == pytest.approx((np.maximum(rounds[small], 1.0) + 0.5) * 0.1, abs=1e-3)
+    assert result.transfers["duration"][small] == pytest.approx((np.maximum(rounds[small], 1.0) + 0.5) * 0.1, abs=1e-3)
     modern = simulate(scenario(web(sessions=30), duration=100.0, capacity="1Gbit", initial_window=10))
-    ten = modern.response_bytes <= 10e3
-    assert modern.response_s[ten] == pytest.approx(0.15, abs=1e-3)
+    ten = modern.transfers["size"] <= 10e3
+    assert modern.transfers["duration"][ten] == pytest.approx(0.15, abs=1e-3)
 
 
 def test_a_queue_and_losses_lengthen_responses():
     idle = simulate(scenario(web(sessions=50)))
     busy = simulate(scenario(web(sessions=50), bulk(start="0s", count=100), capacity="10Mbit", warmup=50.0))
-    assert busy.summary().responses.mean_s > idle.summary().responses.mean_s + 0.3
-    assert idle.summary().links[0].loss_ratio == 0.0
+    assert busy["response", "short objects"] > idle["response", "short objects"] + 0.3
+    assert idle["loss", idle.links[0]] == 0.0
 
 
 @pytest.mark.slow
 def test_sessions_that_never_come_to_ask_are_no_error():
     quiet = simulate(scenario(web(sessions=1, think_time=1e6), duration=10.0))
-    assert len(quiet.response_s) == 0
-    assert quiet.summary().responses is None
+    assert len(quiet.transfers["duration"]) == 0
+    assert ("response", "short objects") not in quiet.figures()
 
 
 def test_a_change_of_the_path_is_felt_in_the_responses():
     """A line that gets longer by 150 ms each way."""
     change = Change(at=100.0, link="line", delay="150ms")
     result = simulate(scenario(web(sessions=200), changes=(change,), initial_window=10))
-    small = result.response_bytes < 10e3
-    early, late = (small & (result.response_start_s < 99.0)), (small & (result.response_start_s > 101.0))
-    assert result.response_s[early].mean() == pytest.approx(0.15, abs=2e-3)
+    small = result.transfers["size"] < 10e3
+    early, late = (
+        (small & (result.transfers["start"] < 99.0)),
+        (small & (result.transfers["start"] > 101.0)),
+    )
+    assert result.transfers["duration"][early].mean() == pytest.approx(0.15, abs=2e-3)
     # A round trip to connect of 0.1 + 0.3 s, and half a one of 0.05 + 0.15 s for the data.
-    assert result.response_s[late].mean() == pytest.approx(0.4 + 0.2, abs=0.01)
+    assert result.transfers["duration"][late].mean() == pytest.approx(0.4 + 0.2, abs=0.01)
 
 
 def test_acknowledgements_feel_the_line_that_they_cross():
@@ -163,5 +170,5 @@ def test_acknowledgements_feel_the_line_that_they_cross():
             initial_window=10,
         )
         result = simulate(chosen)
-        small = result.response_bytes < 10e3
-        assert result.response_s[small].mean() == pytest.approx(0.15 + extra, abs=2e-3)
+        small = result.transfers["size"] < 10e3
+        assert result.transfers["duration"][small].mean() == pytest.approx(0.15 + extra, abs=2e-3)

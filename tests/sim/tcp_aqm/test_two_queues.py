@@ -43,8 +43,8 @@ def found(whole):
     """(rates [packet/s], round trips [s], p', backlog [packet]) in the second half."""
     result = simulate(whole)
     late = result.time_s > whole.warmup
-    rates = result.carried_bytes[:, late].mean(axis=1) / SIZE / whole.interval
-    return rates, result.rtt_s[:, late].mean(axis=1), sqrt(result.probability[0, late].mean()), result
+    rates = result.series["delivered"][:, late].mean(axis=1) / SIZE / whole.interval
+    return rates, result.series["rtt"][:, late].mean(axis=1), sqrt(result.series["probability"][0, late].mean()), result
 
 
 # --- a second integrator ----------------------------------------------------------------------------------------------
@@ -114,8 +114,8 @@ def test_a_second_integrator_agrees(counts, rate):
     at = np.round(result.time_s / 1e-4).astype(int) - 1
     expected = (c + low)[at]
     assert expected.max() > 0.0025 * capacity
-    assert np.abs(result.backlog_bytes[0] / SIZE - expected).max() < 0.02 * expected.max()
-    assert np.abs(np.sqrt(result.probability[0]) - base[at]).max() < 0.02 * base.max()
+    assert np.abs(result.series["backlog"][0] / SIZE - expected).max() < 0.02 * expected.max()
+    assert np.abs(np.sqrt(result.series["probability"][0]) - base[at]).max() < 0.02 * base.max()
 
 
 # --- at rest ----------------------------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ def test_pi2_marks_scalable_packets_with_the_coupled_probability():
     rates, trips, base, result = found(scenario(*groups, queue=Pi2Queue(alpha=0.08, beta=1.6), duration=200.0))
     assert trips == pytest.approx(0.045, rel=1e-3)
     assert rates[1] / rates[0] == pytest.approx(prague_window(2.0 * base, 0.045) / (sqrt(2.0) / base), rel=1e-2)
-    marks = result.marked_bytes[0, 10000:].sum() / SIZE / 100.0
+    marks = result.series["marked"][0, 10000:].sum() / SIZE / 100.0
     assert marks == pytest.approx(rates[0] * base**2 + rates[1] * 2.0 * base, rel=1e-2)
 
 
@@ -223,10 +223,10 @@ def test_prague_alone_waits_for_the_step_and_fills_the_link():
     (rate,), (trip,), base, result = found(scenario(flows("l", "prague", 0.02), interval=1e-3))
     assert base == pytest.approx(0.0, abs=1e-9)
     assert rate == pytest.approx(4e7 / 8.0 / SIZE, rel=0.015)
-    wait = result.rtt_s[0, 20000:] - 0.02
+    wait = result.series["rtt"][0, 20000:] - 0.02
     assert np.quantile(wait, 0.99) < 1.5e-3
     assert wait.max() > 1e-3
-    marked = result.marked_bytes[0, 20000:].sum() / result.departed_bytes[0, 20000:].sum()
+    marked = result.series["marked"][0, 20000:].sum() / result.series["departed"][0, 20000:].sum()
     assert marked == pytest.approx(0.139, rel=0.1)
     assert trip < 0.021
 
@@ -237,7 +237,7 @@ def test_the_step_needs_packets_that_wait():
     for packets in (0, 1):
         groups = (flows("l", "prague", 0.05),)
         result = simulate(scenario(*groups, rate=4e6, queue=DualPi2Queue(step_packets=packets), interval=1e-3))
-        waits.append(result.rtt_s[0, 20000:].max() - 0.05)
+        waits.append(result.series["rtt"][0, 20000:].max() - 0.05)
     assert waits[1] - waits[0] == pytest.approx(3e-3 - 1e-3, abs=5e-4)
 
 
@@ -259,15 +259,15 @@ def test_arrivals_are_departures_losses_and_backlog(buffer):
         name="all", links=(line, back), flows=groups, changes=changes, duration=12.0, interval=0.01, packet_size=SIZE
     )
     result = simulate(whole)
-    growth = np.diff(result.backlog_bytes, axis=1, prepend=0.0)
-    imbalance = result.arrived_bytes - result.departed_bytes - result.lost_bytes - growth
-    assert np.abs(imbalance).max() <= 1e-9 * result.arrived_bytes.sum()
-    for series in (result.backlog_bytes, result.departed_bytes, result.lost_bytes, result.marked_bytes):
+    growth = np.diff(result.series["backlog"], axis=1, prepend=0.0)
+    imbalance = result.series["arrived"] - result.series["departed"] - result.series["lost"] - growth
+    assert np.abs(imbalance).max() <= 1e-9 * result.series["arrived"].sum()
+    for series in (result.series["backlog"], result.series["departed"], result.series["lost"], result.series["marked"]):
         assert series.min() >= 0.0
-    assert (result.backlog_bytes <= buffer * (1.0 + 1e-9)).all()
-    capacity = result.capacity_bit_per_s() * whole.interval / 8.0
-    assert (result.departed_bytes <= capacity * (1.0 + 1e-9)).all()
-    assert result.lost_bytes[0].sum() > 0.0
+    assert (result.series["backlog"] <= buffer * (1.0 + 1e-9)).all()
+    capacity = result.series["capacity"] * whole.interval / 8.0
+    assert (result.series["departed"] <= capacity * (1.0 + 1e-9)).all()
+    assert result.series["lost"][0].sum() > 0.0
 
 
 def test_a_longer_history_changes_nothing():
@@ -291,7 +291,9 @@ def test_a_longer_history_changes_nothing():
 def test_a_finer_step_changes_little(sender):
     groups = flows("c", "cubic", 0.02, 4, classes=1), flows("l", sender, 0.02, 4, classes=1)
     coarse, fine = (simulate(scenario(*groups, duration=10.0, step=step)) for step in (1e-3, 1e-4))
-    assert coarse.backlog_bytes[0] == pytest.approx(fine.backlog_bytes[0], abs=0.02 * fine.backlog_bytes.max())
+    assert coarse.series["backlog"][0] == pytest.approx(
+        fine.series["backlog"][0], abs=0.02 * fine.series["backlog"].max()
+    )
 
 
 # --- stability --------------------------------------------------------------------------------------------------------
@@ -318,7 +320,7 @@ def test_deviations_grow_from_the_certificate_s_gain_on(count, rtt, rate):
             step=5e-4,
             changes=(Change(at=60.0, link="line", capacity=0.999 * rate),),
         )
-        backlog = simulate(whole).backlog_bytes[0]
+        backlog = simulate(whole).series["backlog"][0]
         swings.append(backlog[len(backlog) * 9 // 10 :].std() / backlog.mean())
     assert swings[0] < 0.005 < 0.05 < swings[1]
 
@@ -337,9 +339,9 @@ def test_many_paced_flows_on_packets_rest_where_the_fluid_does(classic, rtt):
         whole = scenario(*groups, rate=3.2e8, buffer=1e7)
         result = netctrl.simulate(whole, engine)
         late = result.time_s > whole.warmup
-        carried = result.carried_bytes[:, late].sum(axis=1)
-        base = np.sqrt(result.probability[0, late]).mean()
-        made[engine] = carried[1] / carried[0], result.rtt_s[0, late].mean() - rtt, base
+        carried = result.series["delivered"][:, late].sum(axis=1)
+        base = np.sqrt(result.series["probability"][0, late]).mean()
+        made[engine] = carried[1] / carried[0], result.series["rtt"][0, late].mean() - rtt, base
     fluid, packet = made["fluid"], made["packet"]
     assert fluid[0] == pytest.approx(packet[0], rel=0.08)
     assert fluid[1] == pytest.approx(packet[1], rel=0.02)

@@ -1,8 +1,7 @@
-"""Network namespaces of a process: created, entered, named for people, and removed when their owner ends.
+"""Network namespaces and the processes in them: created, entered, identified, and gone with their owner.
 
 A namespace lives as long as it is held, here by a descriptor of its owner, so the kernel removes it and its interfaces
-after a crash too. A name is a mount, which outlives its owner; it contains the owner's pid and start time, so leftovers
-can be recognised.
+after a crash too.
 """
 
 from __future__ import annotations
@@ -10,47 +9,25 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import re
 import signal
 import socket
 import sys
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from netctrl.errors import NetctrlError
 
-__all__ = [
-    "NAMES",
-    "PREFIX",
-    "bind_to_parent",
-    "clean_leftovers",
-    "enter",
-    "inside",
-    "leftovers",
-    "make_namespace",
-    "name_namespace",
-    "namespace_name",
-    "own_namespace",
-    "start_time",
-    "unname_namespace",
-]
-
-PREFIX = "netctrl-"
-NAMES = Path("/run/netns")
-"""Folder of the names of `ip netns`."""
+__all__ = ["bind_to_parent", "call_libc", "enter", "inside", "make_namespace", "own_namespace", "start_time"]
 
 _CLONE_NEWNET = 0x40000000
-_MS_BIND = 0x1000
-_MNT_DETACH = 2
 _PR_SET_PDEATHSIG = 1
 _SO_NETNS_COOKIE = 71
 _NEEDS = {
     errno.EPERM: "CAP_SYS_ADMIN is missing: run as root, or give this process that capability",
     errno.EINVAL: "this kernel has no network namespaces (CONFIG_NET_NS)",
 }
-_NAME = re.compile(re.escape(PREFIX) + r"(\d+)-(\d+)-.+")
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -66,7 +43,7 @@ def make_namespace() -> int:
 
     def make() -> None:  # in a thread that ends, so no namespace has to be entered again
         try:
-            _call("unshare", _CLONE_NEWNET)
+            call_libc("unshare", _CLONE_NEWNET)
             made.append(os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC))
         except NetctrlError as error:
             made.append(error)
@@ -106,12 +83,12 @@ def inside(namespace: int) -> Generator[None]:
 
 def enter(namespace: int) -> None:
     """Move the calling thread into a namespace permanently."""
-    _call("setns", namespace, _CLONE_NEWNET)
+    call_libc("setns", namespace, _CLONE_NEWNET)
 
 
 def bind_to_parent(parent: int) -> None:
     """In a child: request SIGKILL when the thread of `parent` (its pid) that started it ends."""
-    _call("prctl", _PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    call_libc("prctl", _PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     if os.getppid() != parent:  # the parent has ended before
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -126,58 +103,7 @@ def start_time(pid: int) -> int | None:
     return None if fields[0] in "ZX" else int(fields[19])
 
 
-def namespace_name(node: str) -> str:
-    """Name of this process's namespace for a node."""
-    return f"{PREFIX}{os.getpid()}-{start_time(os.getpid())}-{re.sub(r'[^A-Za-z0-9_.-]', '_', node)}"
-
-
-def name_namespace(namespace: int, name: str) -> None:
-    """Give a namespace a name for `ip netns`."""
-    NAMES.mkdir(mode=0o755, parents=True, exist_ok=True)
-    place = NAMES / name
-    try:
-        place.touch(mode=0o444, exist_ok=False)
-    except FileExistsError:
-        raise NetctrlError(
-            f"{place} exists already; `python -m netctrl.linux testbed --clean` removes leftovers"
-        ) from None
-    source = f"/proc/self/fd/{namespace}".encode()
-    try:
-        _call("mount", source, os.fsencode(place), b"none", _MS_BIND, None)
-    except NetctrlError:
-        place.unlink()
-        raise
-
-
-def unname_namespace(name: str) -> None:
-    """Remove a name, if it exists."""
-    place = NAMES / name
-    with suppress(NetctrlError):  # the mount may not exist
-        _call("umount2", os.fsencode(place), _MNT_DETACH)
-    place.unlink(missing_ok=True)
-
-
-def leftovers() -> list[str]:
-    """Names whose owner has ended."""
-    if not NAMES.is_dir():
-        return []
-    found = []
-    for name in sorted(place.name for place in NAMES.iterdir()):
-        match = _NAME.fullmatch(name)
-        if match and start_time(int(match[1])) != int(match[2]):
-            found.append(name)
-    return found
-
-
-def clean_leftovers() -> Sequence[str]:
-    """Remove the leftovers and return them; names of running owners, and of other programs, are kept."""
-    found = leftovers()
-    for name in found:
-        unname_namespace(name)
-    return found
-
-
-def _call(name: str, *arguments: object) -> None:
+def call_libc(name: str, *arguments: object) -> None:
     """Call a function of libc; its error becomes an exception."""
     if getattr(_libc, name)(*arguments) == 0:
         return

@@ -1,11 +1,114 @@
-"""Limit cycles of queues at a step and between near thresholds, as they stand in a certificate."""
+"""Records of a certificate at one operating point: margins of the loop, or the limit cycle where there is no loop."""
 
 from __future__ import annotations
 
+from netctrl.errors import Status
 from netctrl.model.io.record_file import Record
 from netctrl.units import format_quantity
 
-__all__ = ["QueueSwing", "RampCycle", "StepCycle", "busy_text", "ramp_rows", "step_rows"]
+__all__ = [
+    "MIN_GAIN_DB",
+    "MIN_PHASE_DEG",
+    "LinearMargins",
+    "QueueSwing",
+    "RampCycle",
+    "SampledLoop",
+    "SenderVerdict",
+    "StepCycle",
+    "busy_text",
+    "ramp_rows",
+    "step_rows",
+]
+
+MIN_GAIN_DB, MIN_PHASE_DEG = 6.0, 30.0
+"""The design rule."""
+
+
+class LinearMargins(Record, frozen=True):
+    """Continuous loop as it is usually given, for comparison with published margins; the verdict doesn't use it.
+
+    The law's nominal gains, TCP's window undelayed on itself, no queue in the round trip, no hold, no age of the
+    reading.
+    """
+
+    sender: str
+    """Sender of the worst corner."""
+    rtt_s: float
+    """R [s]."""
+    window_packets: float
+    """[packet]"""
+    stable: bool
+    """Whether the closed loop is stable."""
+    gain_margin_db: float
+    """[dB]"""
+    phase_margin_deg: float
+    """[degree]"""
+
+
+class SampledLoop(Record, frozen=True):
+    """Loop that runs, at its worst point: hold, age of the reading, queue, delayed windows and arithmetic counted."""
+
+    sender: str
+    """Sender of the worst point."""
+    flows: float | None
+    """Number of flows there, in the range that was asked for; null where the window is given."""
+    rtt_s: float
+    """Round-trip time without the queue there [s]."""
+    queue_delay_s: float
+    """Standing delay of the queue [s]."""
+    windows_packets: tuple[float, ...]
+    """Windows of the classes of flows [packet]."""
+    probabilities: tuple[float, ...]
+    """Marking or loss probabilities of the classes."""
+    stable: bool
+    """Whether the closed loop is stable."""
+    gain_margin_db: float
+    """At the worst point [dB]; of an unstable loop, below 0, by how much the gain must fall: −inf, in JSON null, where
+    no gain is stable."""
+    gain_margin_db_proved: float | None
+    """No point of the box has less [dB]; null where the loop is unstable, or only points were looked at."""
+    gain_reduction_db: float | None
+    """Factor by which the gain may fall at the worst point [dB]; null where it may fall to 0, or the loop is
+    unstable."""
+    phase_margin_deg: float
+    """At the worst gain crossover [degree]."""
+    delay_margin_s: float | None
+    """Extra delay that the loop tolerates [s]; 0 where it is unstable, null where it is unlimited."""
+    disk_margin: float
+    """2/||S - T||; 0 where it is unstable."""
+    capacity_bit_per_s: float | None = None
+    """Rate of the link there [bit/s]; null where the window is given."""
+
+    @property
+    def keeps(self) -> bool:
+        """Whether the margins are those of the design rule."""
+        room = self.gain_reduction_db is None or -self.gain_reduction_db >= MIN_GAIN_DB
+        return self.gain_margin_db >= MIN_GAIN_DB and self.phase_margin_deg >= MIN_PHASE_DEG and room
+
+    @property
+    def point(self) -> str:
+        """The operating point in words."""
+        rate = "" if self.capacity_bit_per_s is None else f" at {_quantity(self.capacity_bit_per_s, 'bit/s')}"
+        flows = "" if self.flows is None else f"{self.flows:.4g} {'flow' if self.flows == 1.0 else 'flows'}{rate}, "
+        return (
+            f"{self.sender}, {flows}{_quantity(self.rtt_s, 's')} and {_quantity(self.queue_delay_s, 's')} of queue, "
+            f"windows {', '.join(f'{w:.4g}' for w in self.windows_packets)}"
+        )
+
+
+class SenderVerdict(Record, frozen=True):
+    """Verdict of a box with one of its senders."""
+
+    sender: str
+    """Sender or mixture."""
+    status: Status
+    """As in `QueueVerdict`."""
+    sampled: SampledLoop | None
+    """The loop that runs, at this sender's point of least gain margin; null without an equilibrium."""
+
+
+def _quantity(value: float, unit: str) -> str:
+    return format_quantity(float(f"{value:.4g}"), unit)
 
 
 class QueueSwing(Record, frozen=True):
@@ -21,6 +124,14 @@ class QueueSwing(Record, frozen=True):
     """[s]"""
     marked_share: float
     """Share of packets that is marked."""
+
+    @property
+    def text(self) -> str:
+        """The swing in words."""
+        if self.period_s == 0.0:
+            return f"the queue rests at {self.mean_packets:.4g} packets"
+        ends = f"queue {self.lowest_packets:.4g} to {self.highest_packets:.4g} packets, mean {self.mean_packets:.4g}"
+        return f"{ends}, period {_time(self.period_s)}"
 
 
 class StepCycle(Record, frozen=True):
@@ -118,33 +229,26 @@ def ramp_rows(cycle: RampCycle) -> list[tuple[str, str]]:
         f"{cycle.flows:.4g} flows, {_time(cycle.rtt_s)}, {format_quantity(cycle.capacity_bit_per_s, 'bit/s')}, "
         f"thresholds {low:.6g} and {high:.6g} packets, windows {cycle.window_packets:.4g}"
     )
-    return [("worst point", where), ("fluid in time", _swing_text(cycle.fluid))]
-
-
-def _swing_text(found: QueueSwing) -> str:
-    if found.period_s == 0.0:
-        return f"the queue rests at {found.mean_packets:.4g} packets"
-    ends = f"queue {found.lowest_packets:.4g} to {found.highest_packets:.4g} packets, mean {found.mean_packets:.4g}"
-    return f"{ends}, period {_time(found.period_s)}"
+    return [("worst point", where), ("fluid in time", cycle.fluid.text)]
 
 
 def step_rows(step: StepCycle, packet_bytes: float) -> list[tuple[str, str]]:
     """(name, text) of what people read."""
     where = (
-        f"{step.flows:.4g} flows, {format_quantity(float(f'{step.rtt_s:.4g}'), 's')}, "
+        f"{step.flows:.4g} flows, {_quantity(step.rtt_s, 's')}, "
         f"{format_quantity(step.capacity_bit_per_s, 'bit/s')}, threshold {step.threshold_packets:.4g} packets, "
         f"windows {step.window_packets:.4g}"
     )
 
     def threshold(packets: float, seconds: float) -> str:
-        size = format_quantity(float(f"{packets * packet_bytes:.4g}"), "B")
+        size = _quantity(packets * packet_bytes, "B")
         return f"{packets:.4g} packets, {size} or {_time(seconds)}"
 
     return [
         ("worst point", where),
-        ("fluid in time", _swing_text(step.fluid) + ("" if step.repeats else ", doesn't repeat itself")),
-        ("describing function", f"{_swing_text(step.described)} (prediction)"),
-        ("sawtooth", f"{_swing_text(step.sawtooth)} (prediction)"),
+        ("fluid in time", step.fluid.text + ("" if step.repeats else ", doesn't repeat itself")),
+        ("describing function", f"{step.described.text} (prediction)"),
+        ("sawtooth", f"{step.sawtooth.text} (prediction)"),
         ("smallest threshold", f"{threshold(step.smallest_threshold_packets, step.smallest_threshold_s)} in the fluid"),
         ("", f"{threshold(step.safe_threshold_packets, step.safe_threshold_s)} with a packet of each flow to spare"),
         ("published rules", f"C d/7: {step.rule_2010_packets:.4g} packets, .17 C d: {step.rule_2011_packets:.4g}"),

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from netctrl.errors import NetctrlError
-from netctrl.linux.testbed.namespace import bind_to_parent, enter
+from netctrl.linux.namespace import bind_to_parent, enter
 
 __all__ = ["Job", "end_program", "start_function", "start_program"]
 
