@@ -121,7 +121,7 @@ def compile_program(folder: Path, ns3: Ns3) -> None:
     kept = _kept(folder, ns3) if (folder / SCENARIO).exists() else None
     if kept is not None:
         with suppress(OSError):
-            shutil.copy2(kept, folder / PROGRAM)
+            shutil.copy(kept, folder / PROGRAM)
             os.utime(kept)
             return
     command = [ns3.make, "--always-make", f"CXX={ns3.compiler}", f"NS3_PREFIX={ns3.prefix or ''}"]
@@ -141,7 +141,7 @@ def compile_program(folder: Path, ns3: Ns3) -> None:
         with suppress(OSError):
             kept.parent.mkdir(parents=True, exist_ok=True)
             new = kept.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
-            shutil.copy2(folder / PROGRAM, new)
+            shutil.copy(folder / PROGRAM, new)
             new.replace(kept)
             for old in sorted(kept.parent.iterdir(), key=lambda place: place.stat().st_mtime)[:-_KEPT]:
                 old.unlink()

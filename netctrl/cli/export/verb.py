@@ -80,7 +80,7 @@ def ns3(
         str | None,
         option(
             "FILE",
-            "save the result of --run (.json; for a network, link, data centre or bottleneck .csv or .parquet)",
+            "save the table of --run's result (.csv, .parquet), or of links, networks and bottlenecks all of it (.npz)",
         ),
     ] = None,
     plot: Annotated[

@@ -262,15 +262,18 @@ def program(tmp_path_factory):
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("set duration=60000000000", "set", "scenario.txt:4: set  has no duration"),
+        ("set duration=60000000000", "set", "scenario.txt:4: set has no duration"),
+        (" sample=100000000 ", " sample=0 ", "set has a duration or sample that is not above 0"),
+        ("sender=ns3::TcpNewReno", "sender=ns3::Node", "has sender ns3::Node, which is not a congestion control"),
+        ("sender=ns3::TcpNewReno", "sender=ns3::TcpReno", "has sender ns3::TcpReno, which is not a congestion control"),
         ("capacity=4000000 delay=25000000", "capacity=fast", "back has capacity fast, which is not a number that fits"),
         ("buffer=200000", "buffer=-1", "arc has buffer -1, which is not a number that fits"),
         ("path=arc,pi,", "path=arc,none,", "long has path none, which no record above is"),
-        ("host=web/1 start=", "host=web/1 begin=3 start=", "flow  has a value that nothing reads, begin"),
+        ("host=web/1 start=", "host=web/1 begin=3 start=", "flow has a value that nothing reads, begin"),
         ("group=web ", "group=web,old ", "web/1 has not one group"),
         ("\ngroup old", " again\ngroup old", "long has more than one id, again"),
         ("link pi", "link arc", "arc is there twice"),
-        ("change at", "chance at", "chance  is not a record of a scenario"),
+        ("change at", "chance at", "chance is not a record of a scenario"),
         ("set ", "# set ", "has no record of kind set"),
     ],
 )

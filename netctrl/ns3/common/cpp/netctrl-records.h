@@ -126,7 +126,8 @@ class Record
 
     [[noreturn]] void Refuse(const std::string& why) const
     {
-        std::fprintf(stderr, "%s: %s %s %s\n", m_place.c_str(), kind.c_str(), id.c_str(), why.c_str());
+        const std::string name = id.empty() ? kind : kind + " " + id;
+        std::fprintf(stderr, "%s: %s %s\n", m_place.c_str(), name.c_str(), why.c_str());
         std::exit(2);
     }
 

@@ -99,10 +99,10 @@ class Network
     {
         const GroupRow& group = kGroups[index];
         Ptr<Node> node = MakeNode();
-        const TypeId sender = TypeId::LookupByName(group.sender);
-        if (sender.IsChildOf(TcpDctcp::GetTypeId()) || sender == TcpDctcp::GetTypeId()) // to echo each mark
+        const TypeId dctcp = TcpDctcp::GetTypeId();
+        if (group.sender.IsChildOf(dctcp) || group.sender == dctcp) // to echo each mark
         {
-            node->GetObject<TcpL4Protocol>()->SetAttribute("SocketType", TypeIdValue(sender));
+            node->GetObject<TcpL4Protocol>()->SetAttribute("SocketType", TypeIdValue(group.sender));
         }
         Ptr<Node> router = m_routers[kLinks[group.path.back()].target];
         const Line access = ConnectHost(router, node, Subnet(11, index), kAccessRate, 0);
@@ -125,8 +125,7 @@ class Network
     {
         Ptr<Node> router = m_routers[kLinks[kGroups[row.group].path.front()].source];
         Ptr<Node> node = MakeNode();
-        const TypeId sender = TypeId::LookupByName(kGroups[row.group].sender);
-        node->GetObject<TcpL4Protocol>()->SetAttribute("SocketType", TypeIdValue(sender));
+        node->GetObject<TcpL4Protocol>()->SetAttribute("SocketType", TypeIdValue(kGroups[row.group].sender));
         const Line access = ConnectHost(router, node, Subnet(10, row.group, number), kAccessRate, row.accessDelay);
         hosts.push_back(
             std::make_unique<Host>(Host{row.group, node, access.far.address, sinks[row.group].get()}));

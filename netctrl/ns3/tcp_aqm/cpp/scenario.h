@@ -8,6 +8,9 @@
 #include "netctrl-queue-settings.h"
 #include "netctrl-records.h"
 
+#include "ns3/tcp-congestion-ops.h"
+#include "ns3/type-id.h"
+
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -44,7 +47,7 @@ struct WebSettings
 struct GroupRow
 {
     std::string id;
-    std::string sender; ///< TypeId of its congestion control
+    ns3::TypeId sender; ///< its congestion control
     bool ecn;
     std::vector<int> path;    ///< links of the data
     std::vector<int> ackPath; ///< links of the acknowledgements; empty: the idle other direction of `path`
@@ -115,6 +118,10 @@ ReadScenario(const std::string& folder)
             kSeed = record.Take<uint32_t>("seed");
             kSocketBuffer = record.Take<uint32_t>("socket_buffer");
             kAccessRate = record.Take<uint64_t>("access_rate");
+            if (kDuration <= 0 || kSample <= 0)
+            {
+                record.Refuse("has a duration or sample that is not above 0");
+            }
         }
         else if (record.kind == "link")
         {
@@ -130,7 +137,13 @@ ReadScenario(const std::string& folder)
         else if (record.kind == "group")
         {
             add(record, groups);
-            GroupRow row{record.id, record.Take("sender"), record.Take<int>("ecn", 0) != 0, {}, {}, {}};
+            GroupRow row{record.id, {}, record.Take<int>("ecn", 0) != 0, {}, {}, {}};
+            const std::string sender = record.Take("sender");
+            if (!ns3::TypeId::LookupByNameFailSafe(sender, &row.sender) ||
+                !row.sender.IsChildOf(ns3::TcpCongestionOps::GetTypeId()))
+            {
+                record.Refuse("has sender " + sender + ", which is not a congestion control of this program");
+            }
             row.path = record.TakeAll("path", links);
             row.ackPath = record.TakeAll("ack_path", links);
             if (record.Has("objects_per_page"))
@@ -170,7 +183,7 @@ ReadScenario(const std::string& folder)
         }
         record.End();
     }
-    if (kDuration <= 0)
+    if (kDuration == 0)
     {
         std::fprintf(stderr, "%s/scenario.txt: has no record of kind set\n", folder.c_str());
         std::exit(2);
