@@ -264,8 +264,7 @@ def program(tmp_path_factory):
     [
         ("set duration=60000000000", "set", "scenario.txt:4: set has no duration"),
         (" sample=100000000 ", " sample=0 ", "set has a duration or sample that is not above 0"),
-        ("sender=ns3::TcpNewReno", "sender=ns3::Node", "has sender ns3::Node, which is not a congestion control"),
-        ("sender=ns3::TcpNewReno", "sender=ns3::TcpReno", "has sender ns3::TcpReno, which is not a congestion control"),
+        ("sender=ns3::TcpNewReno", "sender=ns3::TcpReno", "has sender ns3::TcpReno, which this program does not have"),
         ("capacity=4000000 delay=25000000", "capacity=fast", "back has capacity fast, which is not a number that fits"),
         ("buffer=200000", "buffer=-1", "arc has buffer -1, which is not a number that fits"),
         ("path=arc,pi,", "path=arc,none,", "long has path none, which no record above is"),
