@@ -182,9 +182,7 @@ def checked_files(case: Case, plot: str | None, name: str, output: str | None) -
 def result_file(result: Any, suffix: str) -> bytes:
     """A result's table as .csv or .parquet, or all of it as .npz."""
     if suffix == ".npz":
-        from netctrl.scenario.result_file import result_bytes
-
-        return result_bytes(result)
+        return result.to_bytes()
     frame = result.to_pandas()
     return frame.to_csv(index=False).encode() if suffix == ".csv" else frame.to_parquet(index=False)
 

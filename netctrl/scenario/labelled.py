@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+import msgspec
 import numpy as np
 
 from netctrl.errors import InvalidValue, did_you_mean, optional_import
+from netctrl.model.io.arrays import plain
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-__all__ = ["QUANTITIES", "Labelled", "Quantity", "settled"]
+__all__ = ["QUANTITIES", "Labelled", "Quantity", "packed", "settled"]
 
 
 class Quantity(NamedTuple):
@@ -173,6 +176,34 @@ def settled(series: Labelled, start: float, stop: float) -> tuple[Labelled, tupl
         found.setdefault("backlog_most", (("run", "link"), backlog.max(axis=-1)[None]))
     span = (float(time[chosen[0]]) - step, float(time[chosen[-1]])) if len(chosen) else (start, start)
     return Labelled({"run": (0,), **{dim: ids for dim, ids in series.coords.items() if dim != "time"}}, found), span
+
+
+def packed(
+    head: Mapping[str, Any], parts: Mapping[str, Labelled], tables: Mapping[str, Mapping[str, np.ndarray]]
+) -> bytes:
+    """NumPy's .npz of labelled arrays and of tables; `head`, with the labels, is JSON.
+
+    Parameters
+    ----------
+    head : dict
+        What else stands in the head.
+    parts : dict
+        Name -> arrays. Those with time have the same.
+    tables : dict
+        Name -> columns.
+    """
+    whole, arrays = dict(head), dict[str, Any](time=np.zeros(0))
+    for part, data in parts.items():
+        labels = {dim: np.asarray(each) for dim, each in data.coords.items()}
+        arrays["time"] = labels.pop("time", arrays["time"])
+        coords = {dim: each.tolist() for dim, each in labels.items()}
+        whole[part] = {"coords": coords, "dims": {name: dims for name, (dims, _) in data.values.items()}}
+        arrays |= {f"{part}/{name}": array for name, (_, array) in data.values.items()}
+    arrays |= {f"tables/{name}/{title}": each for name, columns in tables.items() for title, each in columns.items()}
+    arrays["head"] = np.frombuffer(msgspec.json.encode(whole, enc_hook=plain), np.uint8)
+    content = io.BytesIO()
+    np.savez_compressed(content, allow_pickle=False, **arrays)
+    return content.getvalue()
 
 
 def _mean_of_known(values: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from netctrl.scenario.figures import (
     transfer_figures,
     verdict_text,
 )
-from netctrl.scenario.labelled import Labelled, settled
+from netctrl.scenario.labelled import Labelled, packed, settled
 from netctrl.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -273,7 +273,8 @@ class Result(Reported):
                 for quantity, values in figures.items():
                     if np.isfinite(values[:, place]).any():
                         found.setdefault((quantity, of), values[:, place])
-        singles = all(_is_single(flow) for flow in self.scenario.flows)
+        groups = self.scenario.flows
+        singles = all(getattr(flow, name, 1) == 1 for flow in groups for name in ("count", "sessions"))
         return found | (fairness(self.totals) if singles else {}) | transfer_figures(self.transfers, self.span)
 
     def measures(self) -> dict[tuple[str, str], float]:
@@ -314,9 +315,8 @@ class Result(Reported):
         rows = table_rows(self.summary(), self.links, self.flows)
         what = f"{self.span[0]:g} to {self.span[1]:g} s"
         if self.runs > 1:
-            what += (
-                f", {self.runs} runs, {samples_text(self.totals.values.get('sample', ((), np.arange(self.runs)))[1])}"
-            )
+            _, sample = self.totals.values.get("sample", ((), np.arange(self.runs)))
+            what += f", {self.runs} runs, {samples_text(sample)}"
         return f"{self.scenario.name} ({self.simulator}), {what}", rows
 
     def links_table(self) -> pd.DataFrame:
@@ -378,9 +378,13 @@ class Result(Reported):
         """
         if not str(path).lower().endswith(".npz"):
             raise InvalidValue("path", str(path), "a file name that ends in .npz")
-        from netctrl.scenario.result_file import result_bytes
+        write_atomically(path, self.to_bytes())
 
-        write_atomically(path, result_bytes(self))
+    def to_bytes(self) -> bytes:
+        """Content of the file that `save` writes."""
+        head: dict[str, Any] = {"schema": "netctrl.result/1", "scenario": self.scenario, "simulator": self.simulator}
+        head |= {"provenance": self.provenance, "span": self.span}
+        return packed(head, {"totals": self.totals, "series": self.series}, self.tables)
 
     def _repr_html_(self) -> str:
         return html_table(*self.table())
@@ -394,7 +398,3 @@ def _with_headers(scenario: Scenario, header: float) -> np.ndarray:
     sizes = [getattr(flow, "packet_size", None) or full for flow in scenario.flows]
     shares = [size / (size - header) if on else np.nan for size, on in zip(sizes, endless, strict=True)]
     return np.array(shares).reshape(-1, 1)
-
-
-def _is_single(flow: object) -> bool:
-    return getattr(flow, "count", 1) == 1 and getattr(flow, "sessions", 1) == 1

@@ -1,17 +1,16 @@
-"""Files of results: arrays in NumPy's .npz, with a head in JSON that has the scenario and the labels."""
+"""Reading of results' files: arrays in NumPy's .npz, with a head in JSON that has the scenario and the labels."""
 
 from __future__ import annotations
 
 import io
 import os
 import zipfile
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 import numpy as np
 
 from netctrl.errors import FileError, InvalidValue
-from netctrl.model.io.arrays import plain
 from netctrl.model.io.files import read_bounded
 from netctrl.model.io.json_file import decoded
 from netctrl.model.io.provenance import Provenance
@@ -20,9 +19,8 @@ from netctrl.scenario.labelled import Labelled
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 
-__all__ = ["read_result", "result_bytes"]
+__all__ = ["read_result"]
 
-_SCHEMA = "netctrl.result/1"
 _HEAD = "head"
 _MAX_BYTES = 2**31
 _PARTS = ("totals", "series")
@@ -41,24 +39,6 @@ class _Head(msgspec.Struct, forbid_unknown_fields=True):
     span: tuple[float, float]
     totals: _Part
     series: _Part
-
-
-def result_bytes(result: Result) -> bytes:
-    """Content of a result's file."""
-    head: dict[str, Any] = {"schema": _SCHEMA, "scenario": result.scenario, "simulator": result.simulator}
-    head |= {"provenance": result.provenance, "span": result.span}
-    arrays: dict[str, Any] = {}
-    for part in _PARTS:
-        data: Labelled = getattr(result, part)
-        coords = {dim: np.asarray(labels).tolist() for dim, labels in data.coords.items() if dim != "time"}
-        head[part] = {"coords": coords, "dims": {name: dims for name, (dims, _) in data.values.items()}}
-        arrays |= {f"{part}/{name}": array for name, (_, array) in data.values.items()}
-    arrays["time"] = result.time_s
-    arrays |= {f"tables/{name}/{title}": c for name, columns in result.tables.items() for title, c in columns.items()}
-    arrays[_HEAD] = np.frombuffer(msgspec.json.encode(head, enc_hook=plain), np.uint8)
-    content = io.BytesIO()
-    np.savez_compressed(content, **arrays)
-    return content.getvalue()
 
 
 def read_result(path: str | os.PathLike[str]) -> Result:

@@ -194,21 +194,21 @@ def test_tune_finds_the_best_of_each_grid(run, tmp_path) -> None:
     found = cells("--tune loss")
     assert list(found) == ["static", "GOD"]  # what is tuned makes no cells, and FIFO has nothing to tune
     for row, (label, cell) in zip(printed[2:], found.items(), strict=True):
-        best = cell["summary"]
-        assert sorted(cell) == ["allowed", "at_bound", "cell", "field", "grid", "summary", "tried", "value", "values"]
+        keys = ["allowed", "at_bound", "backlog", "cell", "field", "grid", "loss", "tried", "value", "values"]
+        assert sorted(cell) == keys
         assert (cell["values"], cell["allowed"]) == ({}, True)
         assert f"  {label} " in row
         assert f"{cell['field']} = {cell['value']:.4g}" in row
-        assert f"loss {100 * best['loss_ratio']['mean']:.4g} ± " in row
-        assert f"backlog {best['backlog_bytes']['mean'] / 1e3:.4g} ± " in row
+        assert f"loss {100 * cell['loss']['mean']:.4g} ± " in row
+        assert f"backlog {cell['backlog']['mean'] / 1e3:.4g} ± " in row
         assert ("(end of the range)" in row) == cell["at_bound"]
-        assert [cell["value"], best["loss_ratio"]["mean"], best["backlog_bytes"]["mean"]] in cell["tried"]
+        assert [cell["value"], cell["loss"]["mean"], cell["backlog"]["mean"]] in cell["tried"]
     (static,) = (
         cell for cell in read_sweep("s.toml", network_path).cells() if cell.values.get("control.factor") == 1.2
     )
     assert found["static"]["value"] == tune(static.scenario, scenario_law, runs=3).value
     backlog = cells("--tune backlog --max-loss 0.02")
-    assert all(cell["summary"]["loss_ratio"]["mean"] <= 0.02 for cell in backlog.values())
+    assert all(cell["loss"]["mean"] <= 0.02 for cell in backlog.values())
     assert [cell["field"] for cell in backlog.values()] == ["factor", "mu"]
     assert files(tmp_path) == ["s.toml"]
 
