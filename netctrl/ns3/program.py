@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import importlib.metadata
 import os
@@ -9,6 +10,7 @@ import re
 import shutil
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -39,6 +41,7 @@ SCENARIO = "scenario.txt"
 """File that a program reads, unless it was generated with its scenario."""
 _PROBE_S = 20.0
 _COMPILE_S = 600.0
+_BUSY_S = 10.0
 _COMPILER_LINES = 12
 _KEPT = 8
 """Number of programs kept; those not used for longest go first."""
@@ -209,6 +212,19 @@ def execute(
         raise NetctrlError(f"the program in {folder} failed with status {status} (the folder is kept):\n{shown}")
 
 
+def _begun(command: list[str], folder: Path, log) -> subprocess.Popen:
+    """The process. While a program is copied, a process that another thread forks has the file open for writing until
+    it becomes its own program, and until then nobody may run the copy."""
+    end = time.monotonic() + _BUSY_S
+    while True:
+        try:
+            return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=log, text=True)
+        except OSError as error:
+            if error.errno != errno.ETXTBSY or time.monotonic() > end:
+                raise NetctrlError(f"{command[0]} can't be run: {error.strerror}; compile it first") from None
+        time.sleep(0.01)
+
+
 def _follow(
     command: list[str],
     folder: Path,
@@ -218,10 +234,7 @@ def _follow(
     started: Callable[[subprocess.Popen], None] | None,
 ) -> tuple[int, bool]:
     """Exit status, and whether it was ended after the time limit. The process is ended after any error."""
-    try:
-        process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=log, text=True)
-    except OSError as error:
-        raise NetctrlError(f"{command[0]} can't be run: {error.strerror}; compile it first") from None
+    process = _begun(command, folder, log)
     if started is not None:
         started(process)
     late = threading.Event()

@@ -9,6 +9,7 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -399,6 +400,17 @@ def test_a_program_that_fails_shows_what_it_said(tmp_path):
     (tmp_path / "scenario").unlink()
     with pytest.raises(NetctrlError, match="compile it first"):
         run_program(tmp_path, peers(), ns3=at, provenance=provenance())
+
+
+def test_a_program_that_is_still_being_written_is_waited_for(tmp_path):
+    """As where another thread forks while it is copied."""
+    fake(tmp_path, scenario="exit 0")
+    begins = time.monotonic()
+    with (tmp_path / "scenario").open("ab") as held:
+        threading.Timer(0.2, held.close).start()
+        ns3_run.execute(tmp_path, ["."], "run.log")
+    assert time.monotonic() - begins >= 0.2
+    assert (tmp_path / "run.log").read_text() == ""
 
 
 @pytest.mark.parametrize("rows", ["", "0.1,1\n", "0.1" + ",1" * 8 + "\n", "0.1" + ",x" * 8 + "\n"])
