@@ -1,4 +1,4 @@
-"""The ns3 engine: a generated program for stock ns-3, compiled and run."""
+"""The ns3 engine: a program for stock ns-3 with its scenario, compiled and run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["NS3", "Program", "program"]
 
 
 class Program(NamedTuple):
-    """A generated program."""
+    """A program with its scenario."""
 
     files: Mapping[str, str | bytes]
     """Name -> content, including tables of runs."""

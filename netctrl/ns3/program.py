@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import importlib.metadata
 import os
 import re
 import shutil
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict, Unpack
@@ -17,14 +20,31 @@ from typing import TypedDict, Unpack
 import numpy as np
 
 from netctrl.errors import NetctrlError
+from netctrl.model.io.files import user_cache
 
-__all__ = ["Ns3", "Running", "compile_program", "execute", "find_ns3", "read_table", "run_seed", "table_name", "whole"]
+__all__ = [
+    "SCENARIO",
+    "Ns3",
+    "Running",
+    "compile_program",
+    "execute",
+    "find_ns3",
+    "read_table",
+    "run_seed",
+    "table_name",
+    "whole",
+]
 
 REMEDY = "`apt-get install g++ make libns3-dev`, or g++, make and `pip install 'netctrl[ns3]'`"
 PROGRAM = "scenario"
+SCENARIO = "scenario.txt"
+"""File that a program reads, unless it was generated with its scenario."""
 _PROBE_S = 20.0
 _COMPILE_S = 600.0
+_BUSY_S = 10.0
 _COMPILER_LINES = 12
+_KEPT = 8
+"""Number of programs kept; those not used for longest go first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +113,20 @@ def _of_system(compiler: str, make: str) -> Ns3 | None:
 def compile_program(folder: Path, ns3: Ns3) -> None:
     """Compile the program in `folder` with its Makefile, from scratch.
 
+    A program that reads its scenario is kept in the user's cache, by its sources and ns-3, and copied from there the
+    next time.
+
     Raises
     ------
     NetctrlError
         Compilation fails; the message has the compiler's first error lines. The folder is kept.
     """
+    kept = _kept(folder, ns3) if (folder / SCENARIO).exists() else None
+    if kept is not None:
+        with suppress(OSError):
+            shutil.copy(kept, folder / PROGRAM)
+            os.utime(kept)
+            return
     command = [ns3.make, "--always-make", f"CXX={ns3.compiler}", f"NS3_PREFIX={ns3.prefix or ''}"]
     environment = os.environ | {"LC_ALL": "C", "MAKEFLAGS": ""}
     try:
@@ -111,6 +140,27 @@ def compile_program(folder: Path, ns3: Ns3) -> None:
     if made.returncode != 0:
         shown = "\n".join(f"  {line}" for line in _error_lines(made.stderr))
         raise NetctrlError(f"the program in {folder} does not compile (the folder is kept):\n{shown}")
+    if kept is not None:
+        with suppress(OSError):
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            new = kept.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
+            shutil.copy(folder / PROGRAM, new)
+            new.replace(kept)
+            for old in sorted(kept.parent.iterdir(), key=lambda place: place.stat().st_mtime)[:-_KEPT]:
+                old.unlink()
+
+
+def _kept(folder: Path, ns3: Ns3) -> Path | None:
+    """Where the program is kept that is made of these sources with this compiler and ns-3."""
+    cache = user_cache()
+    if cache is None:
+        return None
+    library = next(ns3.prefix.glob("lib64/libns3.*-core.so"), None) if ns3.prefix else None
+    flags = [os.environ.get(name, "") for name in ("CXXFLAGS", "CPPFLAGS", "LDFLAGS")]
+    key = hashlib.sha256(repr((ns3, flags, library and library.stat().st_mtime_ns)).encode())
+    for source in sorted((folder / "Makefile", *folder.glob("*.cc"), *folder.glob("*.h"))):
+        key.update(f"\n{source.name}\n".encode() + source.read_bytes())
+    return cache / "ns3" / key.hexdigest()
 
 
 def _error_lines(text: str) -> list[str]:
@@ -162,6 +212,19 @@ def execute(
         raise NetctrlError(f"the program in {folder} failed with status {status} (the folder is kept):\n{shown}")
 
 
+def _begun(command: list[str], folder: Path, log) -> subprocess.Popen:
+    """The process. While a program is copied, a process that another thread forks has the file open for writing until
+    it becomes its own program, and until then nobody may run the copy."""
+    end = time.monotonic() + _BUSY_S
+    while True:
+        try:
+            return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=log, text=True)
+        except OSError as error:
+            if error.errno != errno.ETXTBSY or time.monotonic() > end:
+                raise NetctrlError(f"{command[0]} can't be run: {error.strerror}; compile it first") from None
+        time.sleep(0.01)
+
+
 def _follow(
     command: list[str],
     folder: Path,
@@ -171,10 +234,7 @@ def _follow(
     started: Callable[[subprocess.Popen], None] | None,
 ) -> tuple[int, bool]:
     """Exit status, and whether it was ended after the time limit. The process is ended after any error."""
-    try:
-        process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=log, text=True)
-    except OSError as error:
-        raise NetctrlError(f"{command[0]} can't be run: {error.strerror}; compile it first") from None
+    process = _begun(command, folder, log)
     if started is not None:
         started(process)
     late = threading.Event()

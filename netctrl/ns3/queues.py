@@ -21,9 +21,10 @@ from netctrl.laws.codegen import field_texts
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue, DualPi2State
 from netctrl.ns3.cpp import nanoseconds, real, string
 from netctrl.ns3.laws import DUAL_DISC, attribute, dual_attributes, queue_disc
+from netctrl.register import QUEUE_LAWS
 from netctrl.scenario.links import Link
 
-__all__ = ["own_law", "own_laws", "queue_initializer", "settings_initializer"]
+__all__ = ["Attribute", "library_laws", "link_queue", "own_law", "own_laws", "settings_initializer"]
 
 _CODEL_TICK_S = 1.024e-6
 """Longest time of ns-3's CoDel, which counts 1024 ns in 32 bits."""
@@ -32,8 +33,8 @@ Attribute = tuple[str, str, str]
 """Name, value as ns-3 reads it, and a comment where the name isn't clear."""
 
 
-def queue_initializer(link: Link, packet_size: int) -> str:
-    """C++ initializer of a link's queue, one line per attribute.
+def link_queue(link: Link, packet_size: int) -> tuple[str, list[Attribute]]:
+    """ns-3's type of a link's queue, and its attributes.
 
     Raises
     ------
@@ -43,25 +44,34 @@ def queue_initializer(link: Link, packet_size: int) -> str:
     queue = link.queue
     if isinstance(queue, AvqQueue) and queue.virtual_buffer is None and link.buffer is not None:
         queue = msgspec.structs.replace(queue, virtual_buffer=link.buffer)
-    return settings_initializer(queue, f"links.{link.id}.queue", packet_size)
+    return _settings(queue, f"links.{link.id}.queue", packet_size)
 
 
 def settings_initializer(queue: Queue, where: str, packet_size: int) -> str:
-    """Initializer of a queue alone, whose place in a file is `where`."""
-    law = own_law(queue)
-    if law is not None:
-        kind, attributes = queue_disc(law), _own(queue, law, where, packet_size)
-    elif type(queue) in _STOCK:
-        kind, attributes = _STOCK[type(queue)](queue, where, packet_size)
-    else:
-        design = isinstance(queue, DesignQueue)
-        only_fluid = "a queue for stock ns-3; FAST and its queue run only in the fluid simulator"
-        takes = "a queue, or a Design whose law takes its place" if design else only_fluid
-        raise InvalidValue(f"{where}.kind", queue.__struct_config__.tag, takes)
+    """C++ initializer of a queue whose place in a file is `where`, one line per attribute; raises as `link_queue`."""
+    kind, attributes = _settings(queue, where, packet_size)
     lines = [
         f"        {{{string(name)}, {string(text)}}},{about and f' // {about}'}" for name, text, about in attributes
     ]
     return "\n".join([f'    {{"{kind}",', "     {", *lines, "     }},"]) if lines else f'    {{"{kind}", {{}}}},'
+
+
+def _settings(queue: Queue, where: str, packet_size: int) -> tuple[str, list[Attribute]]:
+    law = own_law(queue)
+    if law is not None:
+        return queue_disc(law), _own(queue, law, where, packet_size)
+    if type(queue) in _STOCK:
+        return _STOCK[type(queue)](queue, where, packet_size)
+    design = isinstance(queue, DesignQueue)
+    only_fluid = "a queue for stock ns-3; FAST and its queue run only in the fluid simulator"
+    takes = "a queue, or a Design whose law takes its place" if design else only_fluid
+    raise InvalidValue(f"{where}.kind", queue.__struct_config__.tag, takes)
+
+
+def library_laws() -> list[QueueLaw]:
+    """netctrl's laws that its queue discs run: those of the program that every scenario shares."""
+    ours = QUEUE_LAWS.our_modules()
+    return own_laws(QUEUE_LAWS[name].record() for name in QUEUE_LAWS if QUEUE_LAWS.module_of(name) in ours)
 
 
 def own_laws(queues: Iterable[Queue]) -> list[QueueLaw]:

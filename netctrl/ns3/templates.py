@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-__all__ = ["DUAL", "QUEUES", "SCALABLE", "TCP", "fixed_files"]
+__all__ = ["DUAL", "QUEUES", "RECORDS", "SCALABLE", "TCP", "fixed_files"]
 
 _PROGRAM = ("Makefile", *(f"netctrl-{name}.h" for name in ("files", "lines", "program", "routing", "sockets")))
 TCP = ("netctrl-tcp-defaults.h",)
@@ -15,6 +15,9 @@ DUAL = ("netctrl-dual-queue-disc.h",)
 """Files of those with DualPI2."""
 SCALABLE = ("netctrl-scalable-window.h",)
 """Files of programs with scalable senders."""
+
+RECORDS = ("netctrl-records.h",)
+"""Files of programs that read their scenario."""
 
 
 def fixed_files(area: str, *shared: str) -> dict[str, str]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -213,6 +215,7 @@ def test_the_same_seed_gives_the_same_run(program, result, tmp_path):
     running = []
     for run in ("1", "2"):
         (tmp_path / run).mkdir()
+        shutil.copy(program / "scenario.txt", tmp_path / run)
         command = [str(program / "scenario"), str(tmp_path / run), run]
         running.append(subprocess.Popen(command, stdout=subprocess.DEVNULL))
     assert [process.wait(timeout=300) for process in running] == [0, 0]
@@ -313,7 +316,7 @@ def test_without_run_it_says_what_to_do_next(short, tmp_path, capsys):
     assert sorted(said.split("files", 1)[1].split("\n")[0].replace(",", "").split()) == sorted(names_in(folder))
     assert main(["ns3", "--scenario", str(short), "-o", str(folder), "--json", "--seed", "9"]) == 0
     assert set(json.loads(capsys.readouterr().out)["files"]) == set(names_in(folder))
-    assert "kSeed = 9U" in (folder / "scenario.h").read_text()
+    assert " seed=9 " in (folder / "scenario.txt").read_text()
 
 
 def test_a_design_on_another_capacity_is_refused(design_file, short, tmp_path, capsys):
@@ -377,16 +380,16 @@ def test_what_is_lacking_is_named(tmp_path, monkeypatch, programs, says):
 @pytest.mark.needs("ns3")
 def test_a_compile_error_shows_the_compilers_lines_and_keeps_the_folder(tmp_path):
     folder = written(tmp_path / "broken", scenario_from(msgspec.to_builtins(peers())))
-    gains = folder / "gains.h"
-    gains.write_text(gains.read_text().replace("kQueues[] = {", "kQueues[] = {NoSuchLaw{}, "))
+    laws = folder / "netctrl-laws.h"
+    laws.write_text(laws.read_text().replace("    PiLaw::State m_state;", "    NoSuchLaw::State m_state;"))
     with pytest.raises(NetctrlError, match="folder is kept") as failed:
         compile_program(folder, find_ns3())
     lines = str(failed.value).splitlines()
     assert str(folder) in lines[0]
-    assert "gains.h" in lines[1]
+    assert "netctrl-laws.h" in lines[1]
     assert "error:" in lines[1]
     assert "NoSuchLaw" in lines[1]
-    assert gains.exists()
+    assert laws.exists()
 
 
 def test_a_program_that_fails_shows_what_it_said(tmp_path):
@@ -397,6 +400,17 @@ def test_a_program_that_fails_shows_what_it_said(tmp_path):
     (tmp_path / "scenario").unlink()
     with pytest.raises(NetctrlError, match="compile it first"):
         run_program(tmp_path, peers(), ns3=at, provenance=provenance())
+
+
+def test_a_program_that_is_still_being_written_is_waited_for(tmp_path):
+    """As where another thread forks while it is copied."""
+    fake(tmp_path, scenario="exit 0")
+    begins = time.monotonic()
+    with (tmp_path / "scenario").open("ab") as held:
+        threading.Timer(0.2, held.close).start()
+        ns3_run.execute(tmp_path, ["."], "run.log")
+    assert time.monotonic() - begins >= 0.2
+    assert (tmp_path / "run.log").read_text() == ""
 
 
 @pytest.mark.parametrize("rows", ["", "0.1,1\n", "0.1" + ",1" * 8 + "\n", "0.1" + ",x" * 8 + "\n"])
@@ -445,7 +459,8 @@ def test_ctrl_c_at_the_command_line_ends_what_runs(short, tmp_path):
     )
     path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
     command = [sys.executable, "-c", code, "ns3", "--scenario", str(short), "-o", str(folder), "--run"]
-    with subprocess.Popen(command, env=os.environ | {"PATH": path}, stderr=subprocess.PIPE, text=True) as running:
+    environment = os.environ | {"PATH": path, "XDG_CACHE_HOME": str(tmp_path)}
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as running:
         deadline = time.monotonic() + 60.0
         while not (log.exists() and log.stat().st_size) and time.monotonic() < deadline:
             time.sleep(0.05)

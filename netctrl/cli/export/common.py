@@ -29,11 +29,12 @@ def written(output: str, files: Mapping[str, str | bytes]) -> Path:
     from netctrl.ns3.tcp_aqm.render import MARKER
 
     folder = Path(output)
-    mark = folder / "gains.h"
     try:
         if not folder.exists():
             folder.mkdir()
-        elif any(folder.iterdir()) and not (mark.is_file() and mark.read_bytes().startswith(f"{MARKER}\n".encode())):
+        elif any(folder.iterdir()) and not any(
+            place.read_bytes().startswith(f"{MARKER}\n".encode()) for place in folder.glob("*.h") if place.is_file()
+        ):
             raise InvalidValue("output", output, "a folder that is new, empty or an earlier export")
     except OSError as error:
         raise InvalidValue("output", output, f"a folder that can be written (here: {error.strerror})") from None

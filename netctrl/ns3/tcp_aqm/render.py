@@ -1,31 +1,28 @@
-"""A scenario as a program for stock ns-3: fixed files from the templates and two generated ones.
+"""A scenario as data for a program for stock ns-3: scenario.txt beside the program's sources.
 
-Rendering is pure; `netctrl.ns3.program` compiles and runs the program.
+The sources are the same for all scenarios whose laws are netctrl's. Rendering is pure; `netctrl.ns3.program` compiles
+and runs the program.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
 from netctrl.errors import InvalidValue
+from netctrl.laws.aqm.law import QueueLaw
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.laws.rate.records import rate_record, scheme_of, sender_name
 from netctrl.model.design.design import ArcDesign, Provenance
-from netctrl.ns3.cpp import MARKER, certificate, gains_header, nanoseconds, row, scenario_header, string
+from netctrl.ns3.cpp import MARKER, nanoseconds
 from netctrl.ns3.laws import laws_header, scalable_sender
-from netctrl.ns3.links import (
-    MAX_RECORDS,
-    SENDERS,
-    access_rate,
-    buffer_size,
-    check_capacity,
-    check_links,
-    socket_buffer,
-)
-from netctrl.ns3.queues import own_laws, queue_initializer
-from netctrl.ns3.templates import DUAL, QUEUES, SCALABLE, TCP, fixed_files
+from netctrl.ns3.links import MAX_RECORDS, SENDERS, access_rate, check_capacity, check_links, socket_buffer
+from netctrl.ns3.program import SCENARIO
+from netctrl.ns3.queues import library_laws, link_queue, own_laws
+from netctrl.ns3.records import certificate_comments, record_line, scenario_text
+from netctrl.ns3.templates import DUAL, QUEUES, RECORDS, SCALABLE, TCP, fixed_files
 from netctrl.register import TCP_SENDERS
 from netctrl.scenario.links import Change, Link, refuse_packet_only
 from netctrl.scenario.scenario import Scenario
@@ -47,7 +44,7 @@ def render(
     design: ArcDesign | None = None,
     provenance: Provenance,
 ) -> dict[str, str]:
-    """Files of an ns-3 program that runs a scenario: file name -> text.
+    """Files of an ns-3 program and of the scenario that it reads: file name -> text.
 
     Parameters
     ----------
@@ -57,7 +54,7 @@ def render(
         Round-trip time, start and stop of each flow, one FlowDraw per group, one row per flow
         (`netctrl.sim.tcp_aqm.traffic.draw_flows(scenario, merged=False)`).
     design : ArcDesign, optional
-        Design of the law, whose certificate goes into gains.h.
+        Design of the law, whose certificate goes into scenario.txt as comments.
     provenance : Provenance
 
     Raises
@@ -67,25 +64,16 @@ def render(
     """
     _check(scenario, draws)
     return {
-        "gains.h": _gains(scenario, design, provenance),
-        "netctrl-laws.h": laws_header(
-            own_laws(link.queue for link in scenario.links),
-            dual=_has_dual(scenario),
-            scalable=[TCP_SENDERS[name] for name in _printed(scenario)],
-        ),
-        "scenario.h": _scenario(scenario, draws),
-        **fixed_files("tcp_aqm", *QUEUES, *TCP, *(DUAL if _has_dual(scenario) else ())),
-        **(fixed_files("tcp_aqm", *SCALABLE) if _printed(scenario) else {}),
+        SCENARIO: _scenario(scenario, draws, design, provenance),
+        "netctrl-laws.h": _laws(*own_laws(link.queue for link in scenario.links)),
+        **fixed_files("tcp_aqm", *QUEUES, *TCP, *DUAL, *SCALABLE, *RECORDS),
     }
 
 
-def _has_dual(scenario: Scenario) -> bool:
-    return any(isinstance(link.queue, DualPi2Queue) for link in scenario.links)
-
-
-def _printed(scenario: Scenario) -> list[str]:
-    """Senders whose laws are printed."""
-    return sorted({sender_name(group.sender) for group in scenario.flows} - set(SENDERS))
+@cache
+def _laws(*used: QueueLaw) -> str:
+    """netctrl's laws, and those of other packages that are used."""
+    return laws_header([*library_laws(), *used], dual=True, scalable=[TCP_SENDERS["prague"]])
 
 
 def sender_lack(group: FlowGroup) -> str | None:
@@ -132,65 +120,42 @@ def _check_group(scenario: Scenario, group: FlowGroup) -> None:
             raise InvalidValue(f"flows.{group.id}.ack_path", group.ack_path, takes)
 
 
-# --- gains.h ---------------------------------------------------------------------------------------------------------
-
-
-def _gains(scenario: Scenario, design: ArcDesign | None, provenance: Provenance) -> str:
-    lines = [
-        *(_certificate(design) if design is not None else []),
-        "/// In the order of kLinks (scenario.h).",
-        "inline const QueueSettings kQueues[] = {",
-    ]
-    for link in scenario.links:
-        capacity = f"{link.capacity:g} bit/s"
-        lines += [f"    // {link.id}, {capacity}", queue_initializer(link, int(scenario.traffic.packet_size))]
-    about = "The queue of each link with its gains; their laws are in netctrl-laws.h."
-    return gains_header("netctrl-tables.h", about, provenance, [*lines, "};"])
+def _scenario(scenario: Scenario, draws: Sequence[FlowDraw], design: ArcDesign | None, provenance: Provenance) -> str:
+    rate, _ = access_rate(*(link.capacity for link in scenario.links))
+    settings = record_line(
+        "set",
+        duration=nanoseconds("duration", scenario.duration),
+        sample=nanoseconds("sample", scenario.interval),
+        packet_size=int(scenario.traffic.packet_size),
+        initial_window=scenario.traffic.initial_window,
+        seed=scenario.seed,
+        socket_buffer=_socket_buffer(scenario),
+        access_rate=rate,
+    )
+    return scenario_text(
+        scenario.name,
+        provenance,
+        [] if design is None else _certificate(design),
+        [settings],
+        [_link(link, int(scenario.traffic.packet_size)) for link in scenario.links],
+        [_group(group) for group in scenario.flows],
+        *_hosts_and_flows(scenario, draws),
+        [_change(change) for change in scenario.network.changes],
+    )
 
 
 def _certificate(design: ArcDesign) -> list[str]:
     sampled = design.certificate.sampled
     numbers = {
-        "kDesignCapacity": (design.law.capacity_bit_per_s, "[bit/s]"),
-        "kAlphaLimit": (sampled.alpha_limit, f"[1/packet], sampled loop of plant {sampled.plant}"),
-        "kGainMargin": (sampled.gain_margin_db, "[dB]; HUGE_VAL: unlimited"),
-        "kPhaseMargin": (sampled.phase_margin_deg, "[degree]"),
-        "kDelayMargin": (sampled.delay_margin_s, "[s]"),
-        "kSpectralRadius": (sampled.spectral_radius, "of one epoch"),
+        "method": (design.method, ""),
+        "design capacity": (design.law.capacity_bit_per_s, "bit/s"),
+        "limit of alpha": (sampled.alpha_limit, f"1/packet, sampled loop of plant {sampled.plant}"),
+        "gain margin": (sampled.gain_margin_db, "dB"),
+        "phase margin": (sampled.phase_margin_deg, "degree"),
+        "delay margin": (sampled.delay_margin_s, "s"),
+        "spectral radius": (sampled.spectral_radius, "of one epoch"),
     }
-    # Nine digits, as the last ones of a margin are rounding errors that depend on the processor.
-    rounded = {name: (value and float(f"{value:.9g}"), unit) for name, (value, unit) in numbers.items()}
-    return certificate(design, {"kMethod": (design.method, "")} | rounded)
-
-
-# --- scenario.h ------------------------------------------------------------------------------------------------------
-
-
-def _scenario(scenario: Scenario, draws: Sequence[FlowDraw]) -> str:
-    routers = list(dict.fromkeys(node for link in scenario.links for node in (link.source, link.target)))
-    hosts, flows = _hosts_and_flows(scenario, draws)
-    constants = {
-        "int64_t kDuration": (nanoseconds("duration", scenario.duration), "[ns]"),
-        "int64_t kSample": (nanoseconds("sample", scenario.interval), "[ns]"),
-        "uint32_t kPacketSize": (int(scenario.traffic.packet_size), "[byte], with IP and TCP headers"),
-        "uint32_t kInitialWindow": (scenario.traffic.initial_window, "[segment]"),
-        "uint32_t kSeed": (scenario.seed, ""),
-        "uint32_t kSocketBuffer": (_socket_buffer(scenario), "[byte], of TCP at both ends"),
-        "uint64_t kAccessRate": access_rate(*(link.capacity for link in scenario.links)),
-        "int kRouters": (len(routers), ""),
-    }
-    index = {link.id: number for number, link in enumerate(scenario.links)}
-    tables = {
-        "LinkRow kLinks": ("id, source, target, capacity, delay, buffer", _links(scenario, routers)),
-        "GroupRow kGroups": (
-            "id, sender, ecn, path, ackPath, {objectsPerPage, paretoScale, paretoShape, maxObject, thinkTime}",
-            [_group(group, index) for group in scenario.flows],
-        ),
-        "HostRow kHosts": ("group, accessDelay", hosts),
-        "FlowRow kFlows": ("host, start, stop", flows),
-        "ChangeRow kChanges": ("at, link, capacity, delay", _changes(scenario, index)),
-    }
-    return scenario_header("netctrl-tables.h", scenario.name, constants, tables)
+    return certificate_comments(design, numbers)
 
 
 def _socket_buffer(scenario: Scenario) -> int:
@@ -206,54 +171,68 @@ def _socket_buffer(scenario: Scenario) -> int:
     return socket_buffer(fastest, longest, waiting)
 
 
-def _links(scenario: Scenario, routers: list[str]) -> list[str]:
-    def one(link: Link) -> str:
-        delay = nanoseconds(f"links.{link.id}.delay", link.delay)
-        ends = routers.index(link.source), routers.index(link.target)
-        return row([string(link.id), *ends, f"{round(link.capacity)}U", delay, buffer_size(link.buffer)])
+def _link(link: Link, packet_size: int) -> str:
+    queue, attributes = link_queue(link, packet_size)
+    return record_line(
+        "link",
+        link.id,
+        *attributes,
+        source=link.source,
+        target=link.target,
+        capacity=round(link.capacity),
+        delay=nanoseconds(f"links.{link.id}.delay", link.delay),
+        buffer=None if link.buffer is None else int(link.buffer),
+        queue=queue,
+    )
 
-    return [one(link) for link in scenario.links]
 
-
-def _group(group: FlowGroup, index: dict[str, int]) -> str:
-    paths = [row(index[name] for name in path) for path in (group.path, group.ack_path)]
-    web = [0, 0.0, 0.0, 0.0, 0.0]
+def _group(group: FlowGroup) -> str:
+    web: dict[str, float] = {}
     if isinstance(group, WebFlows):
-        scale = group.mean_object * (group.pareto_shape - 1.0) / group.pareto_shape
-        web = [group.objects_per_page, scale, group.pareto_shape, group.max_object, group.think_time]
+        web = {
+            "objects_per_page": group.objects_per_page,
+            "pareto_scale": group.mean_object * (group.pareto_shape - 1.0) / group.pareto_shape,
+            "pareto_shape": group.pareto_shape,
+            "max_object": group.max_object,
+            "think_time": group.think_time,
+        }
     name = sender_name(group.sender)
-    sender = SENDERS.get(name) or scalable_sender(TCP_SENDERS[name])
-    ecn = group.ecn and rate_record(group.sender) is None  # what hears no marks can't be marked
-    return row([string(group.id), string(sender), ecn, *paths, row(web)])
+    return record_line(
+        "group",
+        group.id,
+        sender=SENDERS.get(name) or scalable_sender(TCP_SENDERS[name]),
+        ecn=group.ecn and rate_record(group.sender) is None,  # what hears no marks can't be marked
+        path=group.path,
+        ack_path=group.ack_path,
+        **web,
+    )
 
 
 def _hosts_and_flows(scenario: Scenario, draws: Sequence[FlowDraw]) -> tuple[list[str], list[str]]:
     hosts: list[str] = []
     flows: list[str] = []
     delays = {link.id: nanoseconds(f"links.{link.id}.delay", link.delay) for link in scenario.links}
-    for number, (group, draw) in enumerate(zip(scenario.flows, draws, strict=True)):
+    for group, draw in zip(scenario.flows, draws, strict=True):
         where = f"flows.{group.id}"
         trips = [nanoseconds(f"{where}.rtt", rtt) for rtt in draw.rtt_s.tolist()]
         if len(set(trips)) > MAX_HOSTS:
             raise InvalidValue("draws", len(set(trips)), f"at most {MAX_HOSTS} round-trip times in group {group.id}")
-        host_of = {trip: len(hosts) + position for position, trip in enumerate(sorted(set(trips)))}
+        host_of = {trip: f"{group.id}/{number}" for number, trip in enumerate(sorted(set(trips)), 1)}
         links_trip = sum(delays[name] for name in group.both_ways)
-        for trip in host_of:
+        for trip, host in host_of.items():
             if trip < links_trip:
                 takes = f"at least {links_trip / 1e9:g} s, the delays of path and ack_path"
                 raise InvalidValue(f"{where}.rtt", trip / 1e9, takes)
-            hosts.append(row([number, (trip - links_trip) // 2]))
+            hosts.append(record_line("host", host, group=group.id, access_delay=(trip - links_trip) // 2))
         for trip, start, stop in zip(trips, draw.start_s.tolist(), draw.stop_s.tolist(), strict=True):
-            end = "kNever" if np.isinf(stop) else nanoseconds(f"{where}.stop", stop)
-            flows.append(row([host_of[trip], nanoseconds(f"{where}.start", start), end]))
+            end = None if np.isinf(stop) else nanoseconds(f"{where}.stop", stop)
+            flows.append(record_line("flow", host=host_of[trip], start=nanoseconds(f"{where}.start", start), stop=end))
     return hosts, flows
 
 
-def _changes(scenario: Scenario, index: dict[str, int]) -> list[str]:
-    def one(change: Change) -> str:
-        at, delay = nanoseconds("changes.at", change.at), -1
-        if change.delay is not None:
-            delay = nanoseconds("changes.delay", change.delay)
-        return row([at, index[change.link], f"{round(change.capacity or 0.0)}U", delay])
-
-    return [one(change) for change in scenario.network.changes]
+def _change(change: Change) -> str:
+    capacity = None if change.capacity is None else round(change.capacity)
+    delay = None if change.delay is None else nanoseconds("changes.delay", change.delay)
+    return record_line(
+        "change", at=nanoseconds("changes.at", change.at), link=change.link, capacity=capacity, delay=delay
+    )

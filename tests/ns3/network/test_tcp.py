@@ -126,16 +126,16 @@ static void Show(Ptr<TcpCongestionOps> control, uint32_t window, uint32_t thresh
 {
     auto state = CreateObject<TcpSocketState>();
     Limited(state, 0);
-    state->m_segmentSize = netctrl::kSegment;
-    state->m_cWnd = window * netctrl::kSegment;
-    state->m_ssThresh = threshold * netctrl::kSegment;
+    state->m_segmentSize = netctrl::Segment();
+    state->m_cWnd = window * netctrl::Segment();
+    state->m_ssThresh = threshold * netctrl::Segment();
     control->IncreaseWindow(state, 1955);
-    std::printf(" %u", state->m_cWnd.Get() / netctrl::kSegment);
+    std::printf(" %u", state->m_cWnd.Get() / netctrl::Segment());
     for (int i = 0; i < 76; ++i)
     {
         control->IncreaseWindow(state, 1);
     }
-    std::printf(" %u", state->m_cWnd.Get() / netctrl::kSegment);
+    std::printf(" %u", state->m_cWnd.Get() / netctrl::Segment());
 }
 
 /// A window of so many segments is cut, and what it holds is acknowledged once a round trip of 50 ms; after each ten
@@ -144,21 +144,21 @@ static void Grow(Ptr<TcpCongestionOps> control, uint32_t window)
 {
     auto state = CreateObject<TcpSocketState>();
     Limited(state, 0);
-    state->m_segmentSize = netctrl::kSegment;
-    state->m_cWnd = window * netctrl::kSegment;
+    state->m_segmentSize = netctrl::Segment();
+    state->m_cWnd = window * netctrl::Segment();
     control->PktsAcked(state, 1, MilliSeconds(50));
     state->m_ssThresh = control->GetSsThresh(state, state->m_cWnd);
     state->m_cWnd = state->m_ssThresh;
     for (int trip = 1; trip <= 40; ++trip)
     {
         Simulator::Schedule(MilliSeconds(50 * trip), [=] {
-            for (uint32_t left = state->m_cWnd / netctrl::kSegment; left > 0; --left)
+            for (uint32_t left = state->m_cWnd / netctrl::Segment(); left > 0; --left)
             {
                 control->IncreaseWindow(state, 1);
             }
             if (trip % 10 == 0)
             {
-                std::printf(" %u", state->m_cWnd.Get() / netctrl::kSegment);
+                std::printf(" %u", state->m_cWnd.Get() / netctrl::Segment());
             }
         });
     }

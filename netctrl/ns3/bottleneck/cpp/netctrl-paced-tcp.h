@@ -28,7 +28,7 @@ namespace netctrl
 
 using namespace ns3;
 
-constexpr double kPacketsOfPayload = static_cast<double>(kPacketSize) / kSegment;
+inline const double kPacketsOfPayload = static_cast<double>(kPacketSize) / Segment();
 
 /// A rate of whole packets as ns-3 is to have it, of payload.
 inline DataRate
@@ -168,14 +168,14 @@ class TargetRtt final : public TcpCongestionOps, public PacingRate
             state->m_pacingRate = PayloadRate(Rate());
         }
         const double trip = Rate() / kPacketsOfPayload / 8.0 * m_trips.Newest().GetSeconds();
-        const double usual = std::max(kWindows * trip, static_cast<double>(kFirstWindow * kSegment));
+        const double usual = std::max(kWindows * trip, static_cast<double>(kFirstWindow * Segment()));
         const double window = std::min(usual, m_law.state.mostInFlight / kPacketsOfPayload);
         state->m_cWnd = static_cast<uint32_t>(std::min(window, static_cast<double>(kSocketBuffer)));
     }
 
     uint32_t GetSsThresh(Ptr<const TcpSocketState>, uint32_t inFlight) override
     {
-        return std::max(inFlight, 2 * kSegment);
+        return std::max(inFlight, 2 * Segment());
     }
 
     Ptr<TcpCongestionOps> Fork() override

@@ -127,7 +127,7 @@ class Flow
     {
         if (m_row.stop < 0 || Simulator::Now() < NanoSeconds(m_row.stop))
         {
-            FillWhole(socket, kSegment);
+            FillWhole(socket, Segment());
         }
     }
 

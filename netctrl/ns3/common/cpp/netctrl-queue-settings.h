@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,8 +18,8 @@ constexpr uint32_t kUnlimited = std::numeric_limits<uint32_t>::max(); ///< as a 
 
 struct QueueSettings
 {
-    const char* type;
-    std::vector<std::pair<const char*, const char*>> attributes;
+    std::string type;
+    std::vector<std::pair<std::string, std::string>> attributes;
 };
 
 } // namespace netctrl

@@ -23,7 +23,12 @@ namespace netctrl
 
 using namespace ns3;
 
-constexpr uint32_t kSegment = kPacketSize - 40; ///< payload: IP and TCP without options [byte]
+/// Payload of a full packet: IP and TCP without options [byte].
+inline uint32_t
+Segment()
+{
+    return kPacketSize - 40;
+}
 
 /// Senders that never give up, receivers that acknowledge each packet.
 ///
@@ -44,7 +49,7 @@ SetTcpDefaults(uint32_t segment, uint32_t buffer)
 inline void
 SetLinuxDefaults(uint32_t buffer)
 {
-    SetTcpDefaults(kSegment, buffer);
+    SetTcpDefaults(Segment(), buffer);
     // Not PRR: that of ns-3.37 loses more of what it sends again, where a first queue is short.
     Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TcpClassicRecovery::GetTypeId()));
     // Timeouts: smoothed round trip + max(4 deviations, 200 ms); ns-3's least one is a second.

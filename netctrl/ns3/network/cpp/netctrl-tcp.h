@@ -45,7 +45,7 @@ class TcpFlow
   private:
     void Open()
     {
-        m_socket = TcpSender(m_node, Callback<void, Ptr<Socket>>([](Ptr<Socket> it) { FillWhole(it, kSegment); }));
+        m_socket = TcpSender(m_node, Callback<void, Ptr<Socket>>([](Ptr<Socket> it) { FillWhole(it, Segment()); }));
         DynamicCast<TcpSocketBase>(m_socket)->SetCongestionControlAlgorithm(
             ObjectFactory(m_row.sender).Create<TcpCongestionOps>());
         m_socket->SetAttribute("UseEcn", StringValue(m_row.ecn ? "On" : "Off"));

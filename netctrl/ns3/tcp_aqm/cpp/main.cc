@@ -1,4 +1,4 @@
-// Runs the scenario of scenario.h with the queues of gains.h on stock ns-3.
+// Runs the scenario of FOLDER/scenario.txt on stock ns-3.
 //
 // Usage: scenario FOLDER [RUN]. Compiles against ns-3.37 and ns-3.44.
 //
@@ -8,7 +8,6 @@
 //
 // Fixed: netctrl copies this file as it is.
 
-#include "gains.h"
 #include "netctrl-files.h"
 #include "netctrl-lines.h"
 #include "netctrl-program.h"
@@ -37,7 +36,7 @@ namespace netctrl
 void
 SetDefaults()
 {
-    SetTcpDefaults(kSegment, kSocketBuffer);
+    SetTcpDefaults(Segment(), kSocketBuffer);
     Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TcpNewReno::GetTypeId()));
     Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TcpPrrRecovery::GetTypeId()));
     Config::SetDefault("ns3::TcpSocketBase::MaxSegLifetime", DoubleValue(1.0)); // closed connections leave memory soon
@@ -57,7 +56,7 @@ class Network
         {
             m_routers.push_back(MakeNode());
         }
-        for (std::size_t i = 0; i < std::size(kLinks); ++i)
+        for (std::size_t i = 0; i < kLinks.size(); ++i)
         {
             AddLink(static_cast<int>(i));
         }
@@ -91,7 +90,7 @@ class Network
                                   row.delay,
                                   "1p"); // the queue is the queue disc's
         line.far.device->SetDataRate(DataRate(kAccessRate)); // acknowledgements never wait
-        queues.push_back(MakeQueue(kQueues[index], row.capacity, row.buffer));
+        queues.push_back(MakeQueue(row.queue, row.capacity, row.buffer));
         line.near.SetQueue(queues.back().disc);
         m_lines.push_back(line);
     }
@@ -100,10 +99,10 @@ class Network
     {
         const GroupRow& group = kGroups[index];
         Ptr<Node> node = MakeNode();
-        const TypeId sender = TypeId::LookupByName(group.sender);
-        if (sender.IsChildOf(TcpDctcp::GetTypeId()) || sender == TcpDctcp::GetTypeId()) // to echo each mark
+        const TypeId dctcp = TcpDctcp::GetTypeId();
+        if (group.sender.IsChildOf(dctcp) || group.sender == dctcp) // to echo each mark
         {
-            node->GetObject<TcpL4Protocol>()->SetAttribute("SocketType", TypeIdValue(sender));
+            node->GetObject<TcpL4Protocol>()->SetAttribute("SocketType", TypeIdValue(group.sender));
         }
         Ptr<Node> router = m_routers[kLinks[group.path.back()].target];
         const Line access = ConnectHost(router, node, Subnet(11, index), kAccessRate, 0);
@@ -126,8 +125,7 @@ class Network
     {
         Ptr<Node> router = m_routers[kLinks[kGroups[row.group].path.front()].source];
         Ptr<Node> node = MakeNode();
-        const TypeId sender = TypeId::LookupByName(kGroups[row.group].sender);
-        node->GetObject<TcpL4Protocol>()->SetAttribute("SocketType", TypeIdValue(sender));
+        node->GetObject<TcpL4Protocol>()->SetAttribute("SocketType", TypeIdValue(kGroups[row.group].sender));
         const Line access = ConnectHost(router, node, Subnet(10, row.group, number), kAccessRate, row.accessDelay);
         hosts.push_back(
             std::make_unique<Host>(Host{row.group, node, access.far.address, sinks[row.group].get()}));
@@ -156,6 +154,7 @@ class Network
 void
 Run(const std::string& folder, const std::string& run)
 {
+    ReadScenario(folder);
     RngSeedManager::SetSeed(1 + kSeed % 4294967086U); // ns-3's generator takes 1 to 4294967086
     RngSeedManager::SetRun(std::strtoull(run.c_str(), nullptr, 10));
     SetDefaults();

@@ -7,7 +7,6 @@
 
 #include "netctrl-files.h"
 #include "netctrl-sockets.h"
-#include "netctrl-tables.h"
 #include "netctrl-tcp-defaults.h"
 #include "scenario.h"
 
@@ -133,7 +132,7 @@ class Transfer
     {
         m_unsent = m_size;
         m_arrived = 0;
-        m_window = kInitialWindow * kSegment;
+        m_window = kInitialWindow * Segment();
         m_socket = TcpSender(m_host.node, MakeCallback(&Transfer::Fill, this));
         m_socket->SetAttribute("UseEcn", StringValue(kGroups[m_host.group].ecn ? "On" : "Off"));
         m_socket->Bind();
@@ -209,9 +208,9 @@ class Transfer
         if (m_size == kEndless)
         {
             const uint64_t held = kSocketBuffer - room;
-            const uint64_t wanted = 4 * uint64_t{m_window} + 16 * kSegment; // in fast recovery two windows are held
+            const uint64_t wanted = 4 * uint64_t{m_window} + 16 * Segment(); // in fast recovery two windows are held
             room = std::min(room, wanted > held ? wanted - held : 0);
-            room -= room % kSegment; // no small packets
+            room -= room % Segment(); // no small packets
         }
         const auto size = static_cast<uint32_t>(std::min(room, m_unsent));
         if (size > 0 && socket->Send(Create<Packet>(size)) == static_cast<int>(size) && m_size != kEndless)

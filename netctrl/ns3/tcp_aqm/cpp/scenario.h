@@ -1,0 +1,194 @@
+// The scenario of a run, which is read from scenario.txt. Times in ns, sizes in bytes, capacities in bit/s.
+//
+// Fixed: netctrl copies this file as it is.
+
+#ifndef NETCTRL_SCENARIO_H
+#define NETCTRL_SCENARIO_H
+
+#include "netctrl-queue-settings.h"
+#include "netctrl-records.h"
+
+#include "ns3/type-id.h"
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace netctrl
+{
+
+constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+
+/// One direction of a line, with its queue.
+struct LinkRow
+{
+    std::string id;
+    int source;        ///< router
+    int target;        ///< router
+    uint64_t capacity; ///< [bit/s]
+    int64_t delay;     ///< [ns]
+    uint32_t buffer;   ///< [byte]
+    QueueSettings queue;
+};
+
+/// What a group of web sessions asks for; objectsPerPage is 0 for bulk flows.
+struct WebSettings
+{
+    int objectsPerPage;
+    double paretoScale; ///< smallest object [byte]
+    double paretoShape;
+    double maxObject; ///< [byte]
+    double thinkTime; ///< mean [s]
+};
+
+struct GroupRow
+{
+    std::string id;
+    ns3::TypeId sender; ///< its congestion control
+    bool ecn;
+    std::vector<int> path;    ///< links of the data
+    std::vector<int> ackPath; ///< links of the acknowledgements; empty: the idle other direction of `path`
+    WebSettings web;
+};
+
+/// A sender with its access line, which makes up the round-trip time.
+struct HostRow
+{
+    int group;
+    int64_t accessDelay; ///< one way [ns]
+};
+
+/// A bulk flow or a web session.
+struct FlowRow
+{
+    int host;
+    int64_t start; ///< [ns]
+    int64_t stop;  ///< [ns] or kNever
+};
+
+struct ChangeRow
+{
+    int64_t at; ///< [ns]
+    int link;
+    uint64_t capacity; ///< [bit/s]; 0: as it was
+    int64_t delay;     ///< [ns]; -1: as it was
+};
+
+// Named as the constants of programs that are generated with their scenario: what all programs share reads both.
+inline int64_t kDuration = 0;
+inline int64_t kSample = 0;
+inline uint32_t kPacketSize = 0; ///< with IP and TCP headers
+inline uint32_t kInitialWindow = 0;
+inline uint32_t kSeed = 0;
+inline uint32_t kSocketBuffer = 0; ///< of TCP at both ends
+inline uint64_t kAccessRate = 0;   ///< of hosts' lines, where nothing waits
+inline int kRouters = 0;
+inline std::vector<LinkRow> kLinks;
+inline std::vector<GroupRow> kGroups;
+inline std::vector<HostRow> kHosts;
+inline std::vector<FlowRow> kFlows;
+inline std::vector<ChangeRow> kChanges;
+
+/// Reads scenario.txt in a folder; each record names those above it.
+inline void
+ReadScenario(const std::string& folder)
+{
+    using Names = std::map<std::string, int>;
+    Names routers, links, groups, hosts;
+    const auto add = [](const Record& record, Names& names) {
+        if (!names.emplace(record.id, names.size()).second)
+        {
+            record.Refuse("is there twice");
+        }
+    };
+    const auto router = [&](const std::string& name) {
+        return routers.emplace(name, routers.size()).first->second;
+    };
+    for (Record& record : ReadRecords(folder + "/scenario.txt"))
+    {
+        if (record.kind == "set")
+        {
+            kDuration = record.Take<int64_t>("duration");
+            kSample = record.Take<int64_t>("sample");
+            kPacketSize = record.Take<uint32_t>("packet_size");
+            kInitialWindow = record.Take<uint32_t>("initial_window");
+            kSeed = record.Take<uint32_t>("seed");
+            kSocketBuffer = record.Take<uint32_t>("socket_buffer");
+            kAccessRate = record.Take<uint64_t>("access_rate");
+            if (kDuration <= 0 || kSample <= 0)
+            {
+                record.Refuse("has a duration or sample that is not above 0");
+            }
+        }
+        else if (record.kind == "link")
+        {
+            add(record, links);
+            const int source = router(record.Take("source"));
+            const int target = router(record.Take("target"));
+            const auto capacity = record.Take<uint64_t>("capacity");
+            const auto delay = record.Take<int64_t>("delay", 0);
+            const auto buffer = record.Take("buffer", kUnlimited);
+            const std::string queue = record.Take("queue");
+            kLinks.push_back({record.id, source, target, capacity, delay, buffer, {queue, record.TakeRest()}});
+        }
+        else if (record.kind == "group")
+        {
+            add(record, groups);
+            GroupRow row{record.id, {}, record.Take<int>("ecn", 0) != 0, {}, {}, {}};
+            const std::string sender = record.Take("sender");
+            if (!ns3::TypeId::LookupByNameFailSafe(sender, &row.sender))
+            {
+                record.Refuse("has sender " + sender + ", which this program does not have");
+            }
+            row.path = record.TakeAll("path", links);
+            row.ackPath = record.TakeAll("ack_path", links);
+            if (record.Has("objects_per_page"))
+            {
+                row.web.objectsPerPage = record.Take<int>("objects_per_page");
+                row.web.paretoScale = record.Take<double>("pareto_scale");
+                row.web.paretoShape = record.Take<double>("pareto_shape");
+                row.web.maxObject = record.Take<double>("max_object");
+                row.web.thinkTime = record.Take<double>("think_time");
+            }
+            if (row.path.empty())
+            {
+                record.Refuse("has no path");
+            }
+            kGroups.push_back(std::move(row));
+        }
+        else if (record.kind == "host")
+        {
+            add(record, hosts);
+            kHosts.push_back({record.TakeOne("group", groups), record.Take<int64_t>("access_delay")});
+        }
+        else if (record.kind == "flow")
+        {
+            kFlows.push_back(
+                {record.TakeOne("host", hosts), record.Take<int64_t>("start"), record.Take("stop", kNever)});
+        }
+        else if (record.kind == "change")
+        {
+            kChanges.push_back({record.Take<int64_t>("at"),
+                                record.TakeOne("link", links),
+                                record.Take<uint64_t>("capacity", 0),
+                                record.Take<int64_t>("delay", -1)});
+        }
+        else
+        {
+            record.Refuse("is not a record of a scenario");
+        }
+        record.End();
+    }
+    if (kDuration == 0)
+    {
+        std::fprintf(stderr, "%s/scenario.txt: has no record of kind set\n", folder.c_str());
+        std::exit(2);
+    }
+    kRouters = static_cast<int>(routers.size());
+}
+
+} // namespace netctrl
+
+#endif // NETCTRL_SCENARIO_H
