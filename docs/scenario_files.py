@@ -32,12 +32,12 @@ tables are made from the records that read it. [Simulation](../explanation/simul
 one, and `netctrl list scenarios` those that come with netctrl; this one runs:
 
 ```toml
-schema = "netctrl.scenario/2"
+schema = "netctrl.scenario/3"
 name = "fifty flows"
-network.kind = "links"
-network.links = [{ id = "line", source = "a", target = "b", capacity = "10Mbit", queue = { kind = "pie" } }]
-traffic.flows = [{ kind = "bulk", id = "flows", count = 50, rtt = "90ms:110ms", path = ["line"] }]
-time = { duration = "60s", warmup = "20s" }
+links = [{ id = "line", source = "a", target = "b", capacity = "10Mbit", queue = { kind = "pie" } }]
+flows = [{ kind = "bulk", id = "flows", count = 50, rtt = "90ms:110ms", path = ["line"] }]
+duration = "60s"
+warmup = "20s"
 ```
 
 - A **rate** is text with `bit`, `kbit`, `Mbit`, `Gbit` or `Tbit`, a **time** with `ns`, `us`, `ms`, `s` or `min`, a
@@ -65,7 +65,7 @@ def scenario_files() -> str:
     sections = {
         "Networks: `network`": ("One of these, by its `kind`.", NETWORKS),
         "Queues: `queue` of a link": ("Laws of queues, by their `kind`.", LINK_QUEUES),
-        "Flows: `traffic.flows`": ("Groups of flows, by their `kind`.", _members(Traffic, "flows")),
+        "Flows: `flows`": ("Groups of flows, by their `kind`.", _members(Traffic, "flows")),
         "Distributions of demands: `spread`": ("One of these, by its `kind`.", SPREADS),
         "Senders: `sender` of flows": (_senders(), (*(law.record for law in RATE_LAWS), *SCHEMES)),
         "Graphs: `graph` of a routed network": (GRAPHS, tuple(_records(types.type_info(Network)))),

@@ -86,8 +86,8 @@ def test_a_sweep_may_be_a_file(tmp_path) -> None:
         (lambda: netctrl.connet(None), "model", "an IdentifiedModel"),
         (lambda: netctrl.sweep("hftrac-tesbed"), "sweep", "did you mean 'hftrac-testbed'?"),
         (lambda: netctrl.read("mereg"), "path", "did you mean 'merge'?"),
-        (lambda: netctrl.Scenario.of(nam="x"), "nam", "did you mean 'name'?"),
-        (lambda: netctrl.Scenario.of(name="x", durration=1.0), "durration", "did you mean 'duration'?"),
+        (lambda: netctrl.Scenario(nam="x"), "nam", "did you mean 'name'?"),
+        (lambda: netctrl.Scenario(name="x", durration=1.0), "durration", "did you mean 'duration'?"),
         (
             lambda: netctrl.read("arc-staircase").replace(discipline="x"),
             "discipline",

@@ -45,7 +45,7 @@ def test_what_is_saved_is_read_back(tmp_path) -> None:
     assert netctrl.read(tmp_path / "d.json") == design
     line = Link(id="l", source="a", target="b", capacity=1e6)
     flows = BulkFlows(id="f", path=("l",), rtt=0.1, count=2)
-    result = netctrl.simulate(netctrl.Scenario.of(name="s", duration=5.0, links=(line,), flows=(flows,)))
+    result = netctrl.simulate(netctrl.Scenario(name="s", duration=5.0, links=(line,), flows=(flows,)))
     result.save(tmp_path / "r.npz")
     assert np.array_equal(netctrl.read(tmp_path / "r.npz").series["backlog"], result.series["backlog"])
 

@@ -56,7 +56,7 @@ def prepared(
     network: Network, policy: HftracPolicy, steps: int, law: Callable = netctrl.scenario_law
 ) -> tuple[LinkProblem, np.ndarray]:
     """The problem, and demands of shape (steps, I, RUNS)."""
-    scenario = Scenario.of(name="bench", graph=network, interval=INTERVAL, duration=steps * INTERVAL, control=policy)
+    scenario = Scenario(name="bench", graph=network, interval=INTERVAL, duration=steps * INTERVAL, control=policy)
     ready = link_problem(scenario, law(scenario))
     noise = np.random.default_rng(1).standard_normal((steps, len(network.demands), RUNS))
     mean, std = (np.array([getattr(demand, name) for demand in network.demands]) for name in ("mean", "std"))
@@ -101,7 +101,7 @@ def workers() -> Row:
     for jobs in (2, 1):
         netctrl.sweep(
             netctrl.SweepSpec(
-                name="warm", scenario=scenario | {"time": {"duration": 10.0, "interval": 0.01}}, runs=4, grid=spec.grid
+                name="warm", scenario=scenario | {"duration": 10.0, "interval": 0.01}, runs=4, grid=spec.grid
             ),
             netctrl.scenario_law,
             n_jobs=jobs,

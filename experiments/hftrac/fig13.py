@@ -65,7 +65,7 @@ def network(level: float) -> Network:
 def requested(case: Case, seconds: float) -> Scenario:
     name, value, level = case
     policy = FIFO.policy if name == "fifo" else POLICIES[name].at(value)
-    return Scenario.of(
+    return Scenario(
         name="fig13",
         graph=network(level),
         interval=STEP,

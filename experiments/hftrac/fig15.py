@@ -63,7 +63,7 @@ def requested(case: Case, seconds: float) -> Scenario:
     red = RedQueue(min_threshold=size, max_threshold=3.0 * size)
     pi = PiQueue(alpha=2.4e-4, beta=2.32e-4, reference_queue=size)
     flows = {"flows": 20, "variant": "newreno", "start": (0.0, 0.5), "ecn": True}
-    return Scenario.of(
+    return Scenario(
         name="fig15",
         graph=network(level),
         interval=STEP,

@@ -65,7 +65,7 @@ def requested(case: Case, seconds: float) -> Scenario:
     way, kind, load, target, level = case
     pie, codel = PieQueue(target=1e-3 * target, update=0.03), CodelQueue(target=1e-3 * target, interval=0.1)
     flows = {"flows": FLOWS[load], "variant": "vegas", "start": (0.0, 0.5)}
-    return Scenario.of(
+    return Scenario(
         name="fig16",
         graph=network(level),
         interval=STEP,

@@ -73,7 +73,7 @@ def scenario(network: Network, policy: Policy, *, interval: float = STEP, **othe
     """100 s of a network that count, or so many intervals of 10 ms, after a tenth of it that doesn't."""
     seconds, warmup = SECONDS * interval / STEP, WARMUP * interval / STEP
     settings = {"name": "figure", "duration": seconds + warmup, "warmup": warmup} | others
-    return Scenario.of(graph=network, control=policy, interval=interval, **settings)
+    return Scenario(graph=network, control=policy, interval=interval, **settings)
 
 
 def measure(

@@ -89,7 +89,7 @@ def slower(figure: str) -> float:
 
 def scenario(case: Case, seconds: float, warmup: float) -> Scenario:
     """As the simulator takes it, and as laws are designed for it; TCP of Figs. 13 and 14 is a steady demand there."""
-    return Scenario.of(
+    return Scenario(
         name=f"linux-hftrac-{case.figure}",
         graph=slowed(_network(case), slower(case.figure)),
         interval=case.interval,

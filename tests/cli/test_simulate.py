@@ -28,19 +28,13 @@ from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.result_file import read_result
 from netctrl.scenario.scenario import Scenario
 
-SMALL = """
-schema = "netctrl.scenario/2"
+SMALL = """schema = "netctrl.scenario/3"
 name = "small"
-
-[time]
 duration = "6s"
 warmup = "2s"
 seed = 3
 
-[network]
-kind = "links"
-
-[[network.links]]
+[[links]]
 id = "line"
 source = "left"
 target = "right"
@@ -48,14 +42,14 @@ capacity = "10Mbit"
 buffer = "100kB"
 queue = { kind = "arc", epoch = "100ms" }
 
-[[traffic.flows]]
+[[flows]]
 kind = "bulk"
 id = "ftp"
 count = 10
 rtt = "60ms:100ms"
 path = ["line"]
 
-[[traffic.flows]]
+[[flows]]
 kind = "web"
 id = "web"
 sessions = 20

@@ -11,18 +11,16 @@ import pytest
 import netctrl
 from netctrl.cli.simulate import main
 
-SMALL = """
-schema = "netctrl.scenario/2"
+SMALL = """schema = "netctrl.scenario/3"
 name = "small fabric"
+sender = { kind = "hpcc" }
+flows = [{ kind = "poisson", id = "poisson", sizes = "FB_Hadoop", load = 0.3 }]
+duration = "1ms"
+seed = 2
+
 [network]
 kind = "fat-tree"
 hosts_per_rack = 2
-[traffic]
-sender = { kind = "hpcc" }
-flows = [{ kind = "poisson", id = "poisson", sizes = "FB_Hadoop", load = 0.3 }]
-[time]
-duration = "1ms"
-seed = 2
 """
 
 

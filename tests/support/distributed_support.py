@@ -28,7 +28,7 @@ def scenario(messages: Messages, **policy: object) -> Scenario:
     tight = tuple(msgspec.structs.replace(link, buffer=2e4) for link in network.links)
     network = msgspec.structs.replace(network, links=tight)
     policy = HftracPolicy(mu=0.5, rate_scale=1.02, messages=messages, **policy)
-    return Scenario.of(name="t", graph=network, interval=TAU, control=policy, duration=1.2, warmup=0.0)
+    return Scenario(name="t", graph=network, interval=TAU, control=policy, duration=1.2, warmup=0.0)
 
 
 class Simulated:

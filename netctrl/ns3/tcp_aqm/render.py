@@ -100,13 +100,13 @@ def sender_lack(group: FlowGroup) -> str | None:
 
 def _check(scenario: Scenario, draws: Sequence[FlowDraw]) -> None:
     refuse_packet_only(scenario, DualPi2Queue)
-    size = scenario.traffic.packet_size
+    size = scenario.packet_size
     if size != int(size) or not 100 <= size <= 65000:
         raise InvalidValue("packet_size", size, "a whole number of bytes from 100 to 65000")
     if max(len(scenario.links), len(scenario.flows)) > MAX_RECORDS:
         raise InvalidValue("links", len(scenario.links), f"at most {MAX_RECORDS} links and groups of flows")
     check_links("links", scenario.links, size)
-    for change in scenario.network.changes:
+    for change in scenario.changes:
         if change.capacity is not None:
             check_capacity("changes.capacity", change.capacity, size)
     for group in scenario.flows:
@@ -143,7 +143,7 @@ def _gains(scenario: Scenario, design: ArcDesign | None, provenance: Provenance)
     ]
     for link in scenario.links:
         capacity = f"{link.capacity:g} bit/s"
-        lines += [f"    // {link.id}, {capacity}", queue_initializer(link, int(scenario.traffic.packet_size))]
+        lines += [f"    // {link.id}, {capacity}", queue_initializer(link, int(scenario.packet_size))]
     about = "The queue of each link with its gains; their laws are in netctrl-laws.h."
     return gains_header("netctrl-tables.h", about, provenance, [*lines, "};"])
 
@@ -172,8 +172,8 @@ def _scenario(scenario: Scenario, draws: Sequence[FlowDraw]) -> str:
     constants = {
         "int64_t kDuration": (nanoseconds("duration", scenario.duration), "[ns]"),
         "int64_t kSample": (nanoseconds("sample", scenario.interval), "[ns]"),
-        "uint32_t kPacketSize": (int(scenario.traffic.packet_size), "[byte], with IP and TCP headers"),
-        "uint32_t kInitialWindow": (scenario.traffic.initial_window, "[segment]"),
+        "uint32_t kPacketSize": (int(scenario.packet_size), "[byte], with IP and TCP headers"),
+        "uint32_t kInitialWindow": (scenario.initial_window, "[segment]"),
         "uint32_t kSeed": (scenario.seed, ""),
         "uint32_t kSocketBuffer": (_socket_buffer(scenario), "[byte], of TCP at both ends"),
         "uint64_t kAccessRate": access_rate(*(link.capacity for link in scenario.links)),
@@ -197,11 +197,9 @@ def _socket_buffer(scenario: Scenario) -> int:
     """Buffer that never limits a window: some multiples of the fastest link's capacity in the longest round trip."""
     fastest = max(
         [link.capacity for link in scenario.links]
-        + [change.capacity for change in scenario.network.changes if change.capacity is not None]
+        + [change.capacity for change in scenario.changes if change.capacity is not None]
     )
-    longest = max(group.rtt[1] for group in scenario.flows) + 2.0 * sum(
-        c.delay or 0.0 for c in scenario.network.changes
-    )
+    longest = max(group.rtt[1] for group in scenario.flows) + 2.0 * sum(c.delay or 0.0 for c in scenario.changes)
     waiting = sum(link.buffer or 0.0 for link in scenario.links)
     return socket_buffer(fastest, longest, waiting)
 
@@ -256,4 +254,4 @@ def _changes(scenario: Scenario, index: dict[str, int]) -> list[str]:
             delay = nanoseconds("changes.delay", change.delay)
         return row([at, index[change.link], f"{round(change.capacity or 0.0)}U", delay])
 
-    return [one(change) for change in scenario.network.changes]
+    return [one(change) for change in scenario.changes]

@@ -219,18 +219,19 @@ def design(tmp_path_factory) -> str:
     return str(path)
 
 
-PEERS = """
-schema = "netctrl.scenario/2"
+PEERS = """schema = "netctrl.scenario/3"
 name = "peers"
 network = { kind = "bottleneck", capacity = "20Mbit" }
-time = { duration = "2s", warmup = "500ms" }
-[traffic]
+duration = "2s"
+warmup = "500ms"
 packet_size = "1500B"
-[[traffic.flows]]
+
+[[flows]]
 kind = "single"
 id = "one"
 sender = "paced"
-[[traffic.flows]]
+
+[[flows]]
 kind = "single"
 id = "other"
 sender = "bbr"

@@ -71,7 +71,7 @@ def scenario(policy: Policy, messages: Messages | None = None, name: str = "test
     settings = {"duration": 3.0, "warmup": 0.5, "interval": 0.01} | fields
     if messages is not None:
         policy = msgspec.structs.replace(policy, messages=messages)
-    return Scenario.of(name=name, graph=network, control=policy, **settings)
+    return Scenario(name=name, graph=network, control=policy, **settings)
 
 
 def coordinated(horizon: int | str = 24, **fields) -> HftracPolicy:

@@ -44,7 +44,7 @@ def together() -> Scenario:
     )
     demand = Demand(id="steady", source="a", target="c", mean=SENT)
     demands = (*network.demands, demand)
-    return Scenario.of(
+    return Scenario(
         name="together",
         graph=Network(name=network.name, links=(*network.links, *steady), demands=demands),
         interval=0.01,
@@ -182,19 +182,22 @@ def test_a_table_of_another_scenario_is_refused(program, tmp_path):
 
 # --- the command line ------------------------------------------------------------------------------------------------
 
-SHORT = """
-schema = "netctrl.scenario/2"
+SHORT = """schema = "netctrl.scenario/3"
 name = "short"
-time = { interval = "10ms", duration = "3s", warmup = "1s" }
+interval = "10ms"
+duration = "3s"
+warmup = "1s"
 [network]
 kind = "routed"
 graph = "testbed"
 utilization = 0.9
+
 [control]
 kind = "hftrac"
 architecture = "coordinated"
 horizon = 24
 mu = 0.1
+
 [control.messages]
 loss = 0.1
 jitter = "0ms:5ms"

@@ -10,18 +10,21 @@ import pytest
 from access_links import crossing, link_of, sources
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from netctrl.scenario.old import ACCESS_LINK_KEYS
 
 from netctrl.errors import FileError, InvalidValue
 from netctrl.scenario.access.flows import PremiumFlow, RegulatorFailure, TcpSenders
 from netctrl.scenario.access.scenario import access_link, access_parts
 from netctrl.scenario.files import scenario_from, scenario_of
 from netctrl.scenario.links import Link
-from netctrl.scenario.old import ACCESS_LINK_KEYS
 from netctrl.scenario.read import read_scenario_file
 
-TEXT = """
-schema = "netctrl.scenario/2"
+TEXT = """schema = "netctrl.scenario/3"
 name = "busy"
+packet_size = "800B"
+duration = "9s"
+interval = "1s"
+seed = 5
 
 [network]
 kind = "access-link"
@@ -30,21 +33,18 @@ hops = 2
 limit = 20
 base_delay = "0.28ms"
 
-[traffic]
-packet_size = "800B"
-
-[[traffic.flows]]
+[[flows]]
 kind = "premium"
 size = "200B"
 
-[[traffic.flows]]
+[[flows]]
 kind = "regulated"
 id = "source0"
 share = 0.5
 pause_variation = 0.4
 failures = [{ start = "5.3s", stop = "7.7s", rate = "50Mbit" }]
 
-[[traffic.flows]]
+[[flows]]
 kind = "regulated"
 id = "source1"
 count = 1
@@ -52,18 +52,13 @@ share = 0.5
 offered = "30Mbit"
 pause_variation = 0.4
 
-[[traffic.flows]]
+[[flows]]
 kind = "cross"
 id = "cross0"
 hop = 1
 rate = "20Mbit"
 burst = 4
 pause_variation = 0.4
-
-[time]
-duration = "9s"
-interval = "1s"
-seed = 5
 """
 OLD = """
 name = "busy"
@@ -137,9 +132,9 @@ def test_what_an_earlier_file_leaves_out_is_as_it_was(tmp_path) -> None:
         (OLD.replace("source = 0, ", ""), "failures[0].source: got nothing, takes a source from 0 to 1"),
         (OLD.replace("[{ hop = 1", "[1, { hop = 1"), "cross: got a list of 2, takes a list of tables"),
         ("sources = 3\n", "sources: got 3, takes a list of tables"),
-        ("[[sources]]\nshares = 1.0\n", "traffic.flows[1]: unknown key `shares`, did you mean `share`?"),
+        ("[[sources]]\nshares = 1.0\n", "flows[1]: unknown key `shares`, did you mean `share`?"),
         ("hops = 2\nhop = 3\n", "unknown key `hop`"),
-        (TEXT.replace('"premium"\n', '"udp"\n'), "traffic.flows[0]: unknown key `size`"),
+        (TEXT.replace('"premium"\n', '"udp"\n'), "flows[0]: unknown key `size`"),
         (
             TEXT.replace('kind = "access-link"', 'kind = "link"'),
             "network.kind: got 'link', takes one of",

@@ -35,10 +35,13 @@ PARTS: dict[str, Any] = {
     "warmup": 0.5,
     "seed": 4,
 }
-SAME = Scenario.of(**PARTS)
-TEXT = """
-schema = "netctrl.scenario/2"
+SAME = Scenario(**PARTS)
+TEXT = """schema = "netctrl.scenario/3"
 name = "both"
+interval = "10ms"
+duration = "3s"
+warmup = "500ms"
+seed = 4
 
 [network]
 kind = "routed"
@@ -46,11 +49,11 @@ graph = "testbed"
 utilization = 0.9
 queue = { kind = "codel", target = "10ms" }
 
-[[traffic.flows]]
+[[flows]]
 kind = "demands"
 spread = { kind = "long-range", hurst = 0.7, scale = 1.1 }
 
-[[traffic.flows]]
+[[flows]]
 kind = "tcp"
 demand = "p1"
 flows = 3
@@ -60,12 +63,6 @@ kind = "hftrac"
 architecture = "god"
 mu = 0.5
 messages = { loss = 0.25, jitter = "0ms:20ms" }
-
-[time]
-interval = "10ms"
-duration = "3s"
-warmup = "500ms"
-seed = 4
 """
 OLD = """
 name = "both"
@@ -118,7 +115,7 @@ def test_files_that_a_scenario_names_are_beside_it(tmp_path: Path) -> None:
 
 
 def test_what_is_not_said_is_fifo_and_gaussian() -> None:
-    plain = Scenario.of(name="x", graph=GRAPH, interval=0.01, duration=1.0)
+    plain = Scenario(name="x", graph=GRAPH, interval=0.01, duration=1.0)
     assert (plain.control, plain.flows, plain.steps, plain.warmup_steps) == (None, (), 100, 0)
     assert demands_of(plain) == Demands(spread=GaussianTraffic())
     assert (tcp_of(plain), messages_of(plain.control)) == ((), Messages())
@@ -146,14 +143,14 @@ BULK = BulkFlows(id="tcp", path=("line",), rtt=(0.1, 0.1), count=1)
 )
 def test_parts_that_do_not_fit_are_refused(change: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidValue, match=said):
-        Scenario.of(**PARTS | change)
+        Scenario(**PARTS | change)
 
 
 def test_links_take_no_demands_and_no_late_messages() -> None:
     parts = {"name": "x", "links": (LINE,), "flows": (BULK,), "duration": 1.0}
     with pytest.raises(InvalidValue, match=r"flows: got .*, takes a list of one of BulkFlows"):
-        Scenario.of(**parts | {"flows": (BULK, Demands())})
+        Scenario(**parts | {"flows": (BULK, Demands())})
     with pytest.raises(InvalidValue, match=r"control\.messages: got .*, takes ideal messages with a network of links"):
-        Scenario.of(**parts, control=DesignPolicy(file="d.json", messages=LATE))
+        Scenario(**parts, control=DesignPolicy(file="d.json", messages=LATE))
     with pytest.raises(InvalidValue, match=r"control: got .*, takes StaticPacing or DesignPolicy"):
-        Scenario.of(**parts, control=Fifo())
+        Scenario(**parts, control=Fifo())

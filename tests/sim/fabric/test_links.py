@@ -83,7 +83,7 @@ def test_tcp_flows_share_the_uplink_that_their_hash_chooses() -> None:
         BulkFlows(id=f"from{host}", path=path, ack_path=back, rtt=8e-3, count=1)
         for host, (path, back) in enumerate(ways)
     )
-    scenario = netctrl.Scenario.of(
+    scenario = netctrl.Scenario(
         name="leaf to leaf", network=topology_links(tree), flows=flows, duration=60.0, warmup=10.0
     )
     result = netctrl.simulate(scenario, "packet").summary()

@@ -49,7 +49,7 @@ def scenario(
     settings = {"interval": TAU, "duration": steps * TAU, "per_demand": True, "flows": (Demands(spread=traffic),)}
     if isinstance(policy, HftracPolicy):
         policy = msgspec.structs.replace(policy, messages=messages)
-    return Scenario.of(name="test", graph=network, control=policy, **settings | options)
+    return Scenario(name="test", graph=network, control=policy, **settings | options)
 
 
 def traced(folder: Path, rates: np.ndarray, names: Sequence[str]) -> TraceTraffic:

@@ -33,7 +33,7 @@ def demand(name="d", mean=10 * MBIT, std=1 * MBIT):
 
 
 def scenario(traffic, *demands, steps=1000, interval=0.01, **more):
-    return Scenario.of(
+    return Scenario(
         name="demands",
         graph=network(*demands),
         interval=interval,

@@ -76,7 +76,7 @@ def changed(network: Network, *, std: float = 1.0, **link: Any) -> Network:
 
 def scenario(network: Network, steps: int, policy: Policy | None = None, **options: Any) -> Scenario:
     policy = Fifo() if policy is None else policy
-    return Scenario.of(name="test", graph=network, interval=TAU, duration=steps * TAU, control=policy, **options)
+    return Scenario(name="test", graph=network, interval=TAU, duration=steps * TAU, control=policy, **options)
 
 
 def one_link(mean: float = 1e7, *, capacity: float = 2e7, delay: int = 0, std: float = 0.0, **link: Any) -> Network:
@@ -842,7 +842,7 @@ def test_laws_for_other_networks_are_refused() -> None:
     longer = changed(network, delay=lambda link: 3 * TAU if link.id == "L1" else link.delay)
     far = scenario(longer, 10, hftrac_policy("god"))
     refused("law.delay", (1, 1), "(3, 1) of this scenario's network", lambda: simulate_network(far, law))
-    slow = Scenario.of(name="slow", graph=network, interval=0.005, duration=1.0, control=hftrac_policy("god"))
+    slow = Scenario(name="slow", graph=network, interval=0.005, duration=1.0, control=hftrac_policy("god"))
     same_delays = msgspec.structs.replace(law, delay=np.array([2, 2]))
     refused("law.interval_s", TAU, "0.005 of this", lambda: simulate_network(slow, same_delays))
     simulate_network(requested, law)
@@ -898,13 +898,13 @@ BUILT: dict[str, Any] = {"name": "test", "graph": one_link(), "interval": TAU, "
     ],
 )
 def test_scenarios_that_are_none_are_refused(field: str, value: Any, takes: str) -> None:
-    Scenario.of(**BUILT)
-    refused(field, value, takes, lambda: Scenario.of(**BUILT | {field: value}))
+    Scenario(**BUILT)
+    refused(field, value, takes, lambda: Scenario(**BUILT | {field: value}))
 
 
 def test_a_network_without_demands_is_no_scenario() -> None:
     bare = Network(links=one_link().links)
-    refused("graph", "no demands", "at least one demand", lambda: Scenario.of(**BUILT | {"graph": bare}))
+    refused("graph", "no demands", "at least one demand", lambda: Scenario(**BUILT | {"graph": bare}))
 
 
 @pytest.mark.parametrize(

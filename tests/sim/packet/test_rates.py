@@ -51,7 +51,7 @@ def udp(rate=4e6, **changed) -> UdpFlows:
 
 def scenario(links, *flows, duration=4.0, **changed) -> Scenario:
     settings = {"interval": 0.01, "warmup": duration / 4, "packet_size": float(SIZE)} | changed
-    return Scenario.of(name="rates", duration=duration, links=links, flows=flows, **settings)
+    return Scenario(name="rates", duration=duration, links=links, flows=flows, **settings)
 
 
 # --- the pacer --------------------------------------------------------------------------------------------------------
@@ -214,7 +214,7 @@ def test_steady_arrivals_at_the_nominal_rates_pass(design):
 def test_groups_of_demands_under_a_design_are_its_network(design):
     """What a run of the network draws, as rates of two groups: each link has the same bytes and the same losses."""
     settings = {"interval": 5e-3, "duration": 4.0, "control": DesignPolicy(file="design"), "seed": 2}
-    around = Scenario.of(name="row", graph=design.inputs.network, **settings)
+    around = Scenario(name="row", graph=design.inputs.network, **settings)
     plan = link_plan(around, design.law)
     draws = next(run_draws(around, plan, range(1)))
     links = row().links[:2]
