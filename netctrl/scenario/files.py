@@ -58,7 +58,7 @@ def scenario_of(
 
 def scenario_from(content: dict[str, Any]) -> Scenario:
     """The scenario from plain dicts and lists; msgspec.ValidationError names the key."""
-    return msgspec.convert(content, Scenario)
+    return msgspec.convert({name: value for name, value in content.items() if name != "schema"}, Scenario)
 
 
 def without_schema(path: str | os.PathLike[str], content: dict[str, Any]) -> dict[str, Any]:

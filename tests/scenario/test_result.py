@@ -369,7 +369,7 @@ def test_a_result_that_was_saved_and_read_back_is_equal(tmp_path) -> None:
     with np.load(tmp_path / "r.npz") as file:  # without pickled objects
         head = json.loads(bytes(file["head"]))
     assert head["schema"] == "netctrl.result/1"
-    assert head["scenario"]["network"]["links"][0]["capacity"] == 8000.0
+    assert head["scenario"]["links"][0]["capacity"] == 8000.0
 
 
 def test_results_of_all_kinds_and_traces_come_back(tmp_path) -> None:
@@ -418,7 +418,7 @@ def altered(tmp_path, change: Any = lambda head: head, **arrays: Any) -> bytes:
 
 
 def _wrong_capacity(head: dict) -> dict:
-    head["scenario"]["network"]["links"][0]["capacity"] = -10
+    head["scenario"]["links"][0]["capacity"] = -10
     return head
 
 

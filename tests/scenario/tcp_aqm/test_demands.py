@@ -153,8 +153,8 @@ def test_other_engines_name_what_they_lack(kind):
     scenario = scenario_from(
         {
             "name": "x",
-            "network": {"kind": "links", "links": [link]},
-            "traffic": {"flows": [group]},
+            "links": [link],
+            "flows": [group],
             "duration": 1.0,
         }
     )

@@ -31,69 +31,6 @@ from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, FastFlows, WebFlows
 
-OLD = """
-name = "two ways"
-duration = "100s"
-warmup = "20s"
-sample = "200ms"
-packet_size = "1kB"
-initial_window = 4
-seed = 7
-step = "5ms"
-
-[[links]]
-id = "forward"
-source = "left"
-target = "right"
-capacity = "10Mbit"
-delay = "10ms"
-buffer = "500kB"
-queue = { kind = "arc", alpha = 1e-5, rate_error = { amplitude = "1Mbit", frequency_rad_s = 0.1 } }
-
-[[links]]
-id = "backward"
-source = "right"
-target = "left"
-capacity = "5Mbit"
-
-[[flows]]
-kind = "bulk"
-id = "ftp"
-count = 50
-classes = 10
-rtt = "60ms:1s"
-start = "0s:20s"
-stop = "90s"
-path = ["forward"]
-ack_path = ["backward"]
-ecn = false
-
-[[flows]]
-kind = "web"
-id = "web"
-sessions = 100
-rtt = ["60ms", "1s"]
-path = ["forward"]
-
-[[flows]]
-kind = "fast"
-id = "fast"
-count = 2
-rtt = "100ms"
-max_rate = "2Mbit"
-gain = 3
-path = ["backward"]
-
-[[changes]]
-at = "50s"
-link = "forward"
-capacity = "20Mbit"
-
-[[changes]]
-at = "60s"
-link = "forward"
-delay = "30ms"
-"""
 """As an earlier version had it."""
 
 TEXT = """schema = "netctrl.scenario/3"
@@ -259,27 +196,18 @@ def test_text_with_units_and_numbers_in_si_give_equal_records(tmp_path, content)
     assert hash(SAME) == hash(scenario_from(content))
 
 
-def test_a_file_of_an_earlier_version_is_the_same_scenario_with_a_warning(tmp_path) -> None:
-    with pytest.warns(FutureWarning, match=r"takes|schema = .netctrl\.scenario/2"):
-        assert read(tmp_path, OLD) == SAME
-    assert scenario_from(tomllib.loads(OLD)) == SAME
-
-
 def test_another_schema_is_refused_with_ours(tmp_path) -> None:
-    said = why(tmp_path, TEXT.replace("scenario/2", "scenario/7"))
-    assert said == "unknown schema 'netctrl.scenario/7'; expected schema = \"netctrl.scenario/2\""
+    said = why(tmp_path, TEXT.replace("scenario/3", "scenario/7"))
+    assert said == "unknown schema 'netctrl.scenario/7'; expected schema = \"netctrl.scenario/3\""
 
 
 def test_fields_of_parts_are_changed_by_their_own_names() -> None:
     other = SAME.replace(seed=8, name="x", packet_size=500.0)
-    assert (other.seed, other.name, other.packet_size, other.network) == (8, "x", 500.0, SAME.network)
-    assert Scenario(name=SAME.name, network=SAME.network, traffic=SAME.traffic, time=SAME.time) == SAME
-    with pytest.raises(InvalidValue, match="sample: got 1, takes a field of a scenario or of its parts: name, network"):
-        SAME.replace(sample=1)
-    with pytest.raises(InvalidValue, match="seed: got 1, takes no value beside `time`, which contains it"):
-        SAME.replace(seed=1, time=SAME.time)
-    with pytest.raises(InvalidValue, match="duration: got 'nothing', takes a value: Time has no default for it"):
-        Scenario(name="x", links=SAME.links, flows=SAME.flows)
+    assert (other.seed, other.name, other.packet_size, other.links) == (8, "x", 500.0, SAME.links)
+    with pytest.raises(InvalidValue, match=r"durations: got 1, takes one of name, links, .*did you mean 'duration'"):
+        SAME.replace(durations=1)
+    with pytest.raises(TypeError, match="duration"):
+        Scenario(name="x", links=SAME.links, flows=SAME.flows)  # ty: ignore[missing-argument]
 
 
 def test_a_record_comes_back_from_json_and_from_plain_dicts() -> None:
@@ -323,8 +251,8 @@ def drop(*keys: str | int) -> Edit:
 
 NAN, INF = math.nan, math.inf
 HUGE = 10**30
-LINK, CHANGE = ("network", "links", 0), ("network", "changes", 0)
-FTP, WEB, FAST = ("traffic", "flows", 0), ("traffic", "flows", 1), ("traffic", "flows", 2)
+LINK, CHANGE = ("links", 0), ("changes", 0)
+FTP, WEB, FAST = ("flows", 0), ("flows", 1), ("flows", 2)
 ERROR = (*LINK, "queue", "rate_error")
 
 # Each: what is done to the file above, how the line begins, and what it holds beside.
@@ -337,7 +265,7 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
     "no capacity at all": (put(*LINK, "capacity", value=0), "links[0].capacity: got 0, takes a rate", []),
     "NaN": (put(*LINK, "capacity", value=NAN), "links[0].capacity: got nan, takes a rate", []),
     "infinite capacity": (
-        put("network", "links", 1, "capacity", value=INF),
+        put("links", 1, "capacity", value=INF),
         "links[1].capacity: got inf, takes",
         [],
     ),
@@ -447,7 +375,7 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
         [],
     ),
     "objects without end": (
-        lambda content: content["traffic"]["flows"][1].update(
+        lambda content: content["flows"][1].update(
             think_time="1ns", rtt="1ms", objects_per_page=1000, path=["backward"]
         ),
         "flows.web.sessions: got 100, takes fewer",
@@ -461,7 +389,7 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
     ),
     "unknown key at the top": (
         put("durations", value=1),
-        "unknown key `durations`; there are name, network, traffic, control, time",
+        "unknown key `durations`, did you mean `duration`?",
         [],
     ),
     "unknown key like none": (
@@ -485,10 +413,10 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
         "links[0].queue.rate_error: unknown key `amp",
         ["itude`?"],
     ),
-    "unknown key of many lines": (put("a\nb", value=1), r"unknown key `'a\nb'`; there are name, network", []),
+    "unknown key of many lines": (put("a\nb", value=1), r"unknown key `'a\nb'`; there are name, links", []),
     "unknown key with a path": (put("x - at `$.links[9]", value=1), "", []),
     "unknown key of great length": (put("k" * 5000, value=1), "unknown key `kkkkkk", ["..."]),
-    "no name": (drop("name"), "key `name` is missing", []),
+    "a missing duration": (drop("duration"), "key `duration` is missing", []),
     "no capacity key": (drop(*LINK, "capacity"), "links[0]: key `capacity` is missing", []),
     "no kind of flows": (
         drop(*FTP, "kind"),
@@ -523,12 +451,12 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
         [],
     ),
     "a number for flows": (
-        put("traffic", "flows", 0, value=5),
+        put("flows", 0, value=5),
         "flows[0]: got 5, takes a table",
         ["kind", "bulk"],
     ),
-    "a table for links": (put("network", "links", value={"id": "a"}), "links: got a table, takes a list", []),
-    "text for links": (put("network", "links", value="forward"), "links: got 'forward', takes a list", []),
+    "a table for links": (put("links", value={"id": "a"}), "links: got a table, takes a list", []),
+    "text for links": (put("links", value="forward"), "links: got 'forward', takes a list", []),
     "a table for a name": (put("name", value={"en": "x"}), "name: got a table, takes text", []),
     "a number for a name": (put("name", value=5), "name: got 5, takes text", []),
     "an empty name": (put("name", value=""), "name: got '', takes printable text", []),
@@ -542,8 +470,8 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
     ),
     "text for a path": (put(*FTP, "path", value="forward"), "flows[0].path: got 'forward', takes a list", []),
     "no path": (put(*FTP, "path", value=[]), "flows[0].path: got an empty list, takes the ids", []),
-    "no links": (put("network", "links", value=[]), "links: got an empty list, takes at least one", []),
-    "no flows in the list": (put("traffic", "flows", value=[]), "flows: got an empty list, takes at least one", []),
+    "no links": (put("links", value=[]), "links: got an empty list, takes at least one", []),
+    "no flows in the list": (put("flows", value=[]), "flows: got an empty list, takes at least one", []),
     "a link that isn't there": (
         put(*FTP, "path", value=["nowhere"]),
         "flows.ftp.path: got 'nowhere', takes ids of links; there are forward, backward",
@@ -556,8 +484,8 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
     ),
     "links that don't join": (
         lambda content: (
-            content["network"]["links"][1].update(source="far"),
-            content["traffic"]["flows"][0].update(path=["forward", "backward"]),
+            content["links"][1].update(source="far"),
+            content["flows"][0].update(path=["forward", "backward"]),
         ),
         "flows.ftp.path: got 'backward', takes links that join: forward ends at right, backward starts at far",
         [],
@@ -573,7 +501,7 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
         ["0.08"],
     ),
     "a link with one id twice": (
-        put("network", "links", 1, "id", value="forward"),
+        put("links", 1, "id", value="forward"),
         "links[1].id: got 'forward', takes",
         ["other"],
     ),
@@ -602,7 +530,7 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
         ["100 s"],
     ),
     "two changes at once": (
-        lambda content: content["network"]["changes"].append({"at": "50s", "link": "forward", "capacity": "5Mbit"}),
+        lambda content: content["changes"].append({"at": "50s", "link": "forward", "capacity": "5Mbit"}),
         "changes[2].at: got 50.0, takes another time",
         [],
     ),
@@ -618,14 +546,14 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
     ),
     "a change that leaves no round trip": (
         lambda content: (
-            content["network"]["links"][0].update(delay="30ms"),
-            content["network"]["changes"][1].update(delay="0s"),
+            content["links"][0].update(delay="30ms"),
+            content["changes"][1].update(delay="0s"),
         ),
         "flows.web.rtt: got 0.06, takes more than the 0.06 s by which changes of delay shorten it",
         [],
     ),
-    "no duration": (put("time", "duration", value="0s"), "duration: got '0s', takes a time above 0", ["500ms"]),
-    "an endless duration": (put("time", "duration", value=INF), "duration: got inf, takes a time", []),
+    "no duration": (put("duration", value="0s"), "duration: got '0s', takes a time above 0", ["500ms"]),
+    "an endless duration": (put("duration", value=INF), "duration: got inf, takes a time", []),
     "a date for a duration": (
         "duration = 2001-02-03",
         "duration: got the time 2001-02-03, takes a time above",
@@ -633,27 +561,27 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
     ),
     "a clock for a duration": ("duration = 01:02:03", "duration: got the time 01:02:03, takes a time above", []),
     "warm-up to the end": (
-        put("time", "warmup", value="100s"),
+        put("warmup", value="100s"),
         "warmup: got 100.0, takes a time shorter",
         ["100 s"],
     ),
-    "samples without end": (put("time", "interval", value="1ns"), "interval: got 1e-09, takes", ["3e-05 s"]),
-    "not even one sample": (put("time", "interval", value="101s"), "interval: got 101.0, takes", ["100 s"]),
-    "no packet": (put("traffic", "packet_size", value=0), "packet_size: got 0, takes a size", []),
+    "samples without end": (put("interval", value="1ns"), "interval: got 1e-09, takes", ["3e-05 s"]),
+    "not even one sample": (put("interval", value="101s"), "interval: got 101.0, takes", ["100 s"]),
+    "no packet": (put("packet_size", value=0), "packet_size: got 0, takes a size", []),
     "no window": (
-        put("traffic", "initial_window", value=0),
+        put("initial_window", value=0),
         "initial_window: got 0, takes a whole number of packets",
         [],
     ),
     "a negative seed": (
-        put("time", "seed", value=-1),
+        put("seed", value=-1),
         "seed: got -1, takes a whole number from 0 to 4294967295",
         [],
     ),
-    "a seed beyond 32 bits": (put("time", "seed", value=2**32), "seed: got 4294967296, takes a whole number", []),
-    "a seed beyond all": (put("time", "seed", value=2**200), "seed: got 1606938", ["..."]),
-    "a seed with a point": (put("time", "seed", value=1.0), "seed: got 1.0, takes a whole number", []),
-    "no step": (put("time", "step", value="0s"), "step: got '0s', takes a time above 0", []),
+    "a seed beyond 32 bits": (put("seed", value=2**32), "seed: got 4294967296, takes a whole number", []),
+    "a seed beyond all": (put("seed", value=2**200), "seed: got 1606938", ["..."]),
+    "a seed with a point": (put("seed", value=1.0), "seed: got 1.0, takes a whole number", []),
+    "no step": (put("step", value="0s"), "step: got '0s', takes a time above 0", []),
 }
 
 
@@ -813,8 +741,8 @@ def test_python_is_held_to_the_same(name) -> None:
         (SAME.flows[1], "sessions", "5"),
         (SAME.flows[1], "objects_per_page", True),
         (SAME.flows[2], "max_rate", None),
-        (SAME.network.changes[0], "link", 5),
-        (SAME.network.changes[0], "at", None),
+        (SAME.changes[0], "link", 5),
+        (SAME.changes[0], "at", None),
     ],
     ids=str,
 )
@@ -921,12 +849,10 @@ def test_numbers_of_the_paper_stand_in_them() -> None:
     )
     crowd = read_scenario(scenario_path("arc-flash-crowd"))
     assert [group.sessions for group in crowd.flows if isinstance(group, WebFlows)] == [300, 1000]
-    changes = read_scenario(scenario_path("arc-capacity")).network.changes
+    changes = read_scenario(scenario_path("arc-capacity")).changes
     assert max(change.capacity or 0.0 for change in changes) == 50e6
     trip = read_scenario(scenario_path("arc-round-trip"))
-    longest = trip.flows[0].rtt[1] + 2.0 * (
-        max(change.delay or 0.0 for change in trip.network.changes) - trip.links[0].delay
-    )
+    longest = trip.flows[0].rtt[1] + 2.0 * (max(change.delay or 0.0 for change in trip.changes) - trip.links[0].delay)
     assert longest == pytest.approx(2.4)
 
 
