@@ -39,9 +39,8 @@ from netctrl.scenario.access.scenario import access_link
 from netctrl.scenario.fabric.flows import MessageFlows
 from netctrl.scenario.fabric.topology import Dumbbell
 from netctrl.scenario.links import Link as ScenarioLink
-from netctrl.scenario.links import Links
 from netctrl.scenario.network.policy import StaticPacing
-from netctrl.scenario.scenario import Time, Traffic
+from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
 from netctrl.sim.access.run import simulate_access_link
 
@@ -124,7 +123,7 @@ def usual() -> dict[str, dict[str, Any]]:
     model = netctrl.network_model(network, 0.01)
     information = netctrl.information_pattern(network, 0.01, model.links, "out-of-band")
     hops = netctrl.hftrac(network, 0.01, mu=1.0)
-    scenario = netctrl.Scenario(name="n", graph=network, interval=0.01, duration=0.1)
+    scenario = netctrl.Scenario(name="n", network=Routed(graph=network), interval=0.01, duration=0.1)
     line = ScenarioLink(id="l", source="a", target="b", capacity=1e6, buffer=1e5, queue=ArcQueue(alpha=1e-5, epoch=0.5))
     flows = BulkFlows(id="tcp", path=("l",), rtt=(0.05, 0.05), count=2)
     bulk = netctrl.Scenario(name="s", duration=1.0, links=(line,), flows=(flows,))
@@ -172,7 +171,9 @@ def usual() -> dict[str, dict[str, Any]]:
         "control": {"kind": "static"},
     }
     spec = netctrl.SweepSpec(name="w", scenario=shared, runs=1)
-    paced = netctrl.Scenario(name="n", graph=network, interval=0.01, duration=0.1, control=StaticPacing(factor=1.1))
+    paced = netctrl.Scenario(
+        name="n", network=Routed(graph=network), interval=0.01, duration=0.1, control=StaticPacing(factor=1.1)
+    )
     path = "/nonexistent/file.json"
     readers = {name: {"path": path} for name in EVERY if name.startswith("read_") and name != "read_interface_map"}
     readers["read_network"] |= {"capacity": 1e7, "demand_unit": 1e6}
@@ -209,9 +210,9 @@ def usual() -> dict[str, dict[str, Any]]:
         "RateTrace": {"interval_s": 0.1, "names": ("a",), "rate_bit_per_s": np.ones((3, 1))},
         "Scenario": {
             "name": "s",
-            "network": Links(links=(line,)),
-            "traffic": Traffic(flows=(flows,)),
-            "time": Time(duration=1.0),
+            "links": (line,),
+            "flows": (flows,),
+            "duration": 1.0,
         },
         "SignalTrace": {"interval_s": 0.1, "input_values": np.ones((4, 1)), "output_values": np.ones((4, 1))}
         | {"inputs": ("u",), "outputs": ("y",), "starts": (0,)},

@@ -19,6 +19,7 @@ from netctrl.model.law import MyopicGain
 from netctrl.model.network import Demand, Link, Network, read_network
 from netctrl.plants.linearize import network_model
 from netctrl.scenario.network.policy import HftracPolicy
+from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.sweep import read_sweep
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.kernel import DEPARTED, LOST, WAITING, advance_links
@@ -56,7 +57,9 @@ def prepared(
     network: Network, policy: HftracPolicy, steps: int, law: Callable = netctrl.scenario_law
 ) -> tuple[LinkProblem, np.ndarray]:
     """The problem, and demands of shape (steps, I, RUNS)."""
-    scenario = Scenario(name="bench", graph=network, interval=INTERVAL, duration=steps * INTERVAL, control=policy)
+    scenario = Scenario(
+        name="bench", network=Routed(graph=network), interval=INTERVAL, duration=steps * INTERVAL, control=policy
+    )
     ready = link_problem(scenario, law(scenario))
     noise = np.random.default_rng(1).standard_normal((steps, len(network.demands), RUNS))
     mean, std = (np.array([getattr(demand, name) for demand in network.demands]) for name in ("mean", "std"))

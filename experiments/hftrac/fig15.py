@@ -25,6 +25,7 @@ from matplotlib.figure import Figure
 from netctrl.laws.aqm.pi import PiQueue
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.model.network import Network
+from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.traffic import Demands, LongRangeTraffic, TcpDemand
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
@@ -65,13 +66,12 @@ def requested(case: Case, seconds: float) -> Scenario:
     flows = {"flows": 20, "variant": "newreno", "start": (0.0, 0.5), "ecn": True}
     return Scenario(
         name="fig15",
-        graph=network(level),
+        network=Routed(graph=network(level), queue=red if kind == "RED" else pi),
         interval=STEP,
         duration=WARMUP + seconds,
         warmup=WARMUP,
         control=LOOKS[way].policy,
         flows=(Demands(spread=LongRangeTraffic()), TcpDemand(demand="p1", **flows), TcpDemand(demand="p2", **flows)),
-        queue=red if kind == "RED" else pi,
     )
 
 

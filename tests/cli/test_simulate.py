@@ -165,12 +165,12 @@ BAD = {
     "unknown key": (
         'capacity = "10Mbit"',
         'capasity = "10Mbit"',
-        "s.toml: network.links[0]: unknown key `capasity`, did you mean",
+        "s.toml: links[0]: unknown key `capasity`, did you mean",
     ),
-    "negative capacity": ('"10Mbit"', "-10", "s.toml: network.links[0].capacity: got -10, takes a rate"),
+    "negative capacity": ('"10Mbit"', "-10", "s.toml: links[0].capacity: got -10, takes a rate"),
     "missing link": ('path = ["line"]', 'path = ["lane"]', "s.toml: flows.ftp.path: got 'lane', takes ids of links"),
-    "NaN": ('"10Mbit"', "nan", "s.toml: network.links[0].capacity: got nan, takes a rate"),
-    "no TOML": ("[[network.links]]", "[[network.links", "s.toml: not valid TOML: "),
+    "NaN": ('"10Mbit"', "nan", "s.toml: links[0].capacity: got nan, takes a rate"),
+    "no TOML": ("[[links]]", "[[links", "s.toml: not valid TOML: "),
     "what only the fluid refuses": ("seed = 3", 'step = "90ms"', "s.toml: step: got 0.09, takes at most"),
     "AVQ without a bound": (
         'buffer = "100kB"\nqueue = { kind = "arc", epoch = "100ms" }',

@@ -35,9 +35,9 @@ from netctrl.engines.sweep import read_frame, summarized, sweep, sweep_to_file
 from netctrl.errors import FileError, InvalidValue, NetctrlError, NoAdmissibleDesign
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.model.network import Network, read_network
-from netctrl.scenario.network.policy import HftracPolicy, Messages, StaticPacing
+from netctrl.scenario.network.policy import HftracPolicy, StaticPacing
+from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.sweep import FIGURES, Grid, SweepSpec, read_sweep
-from netctrl.scenario.network.traffic import Demands, LongRangeTraffic
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.run import LANES, simulate_network
@@ -51,7 +51,7 @@ LINE: dict[str, Any] = {
 }
 SHARED: dict[str, Any] = {
     "network": {"kind": "routed", "graph": LINE},
-    "traffic": {"flows": [{"kind": "demands", "spread": {"kind": "gaussian"}}]},
+    "flows": [{"kind": "demands", "spread": {"kind": "gaussian"}}],
     "interval": "10ms",
     "duration": "1s",
 }
@@ -66,12 +66,15 @@ POLICIES = (
 
 
 def spec(*grid: Grid, runs: int = 2, over: dict[str, Any] | None = None, **scenario: Any) -> SweepSpec:
-    parts = {
-        "network": SHARED["network"] | {"graph": scenario.get("network", LINE)},
-        "traffic": {"flows": [{"kind": "demands", "spread": scenario.get("traffic", {"kind": "gaussian"})}]},
-        "time": SHARED["time"] | {name: scenario[name] for name in ("duration", "seed") if name in scenario},
-        "control": scenario.get("control"),
-    }
+    parts = (
+        SHARED
+        | {
+            "network": SHARED["network"] | {"graph": scenario.get("network", LINE)},
+            "flows": [{"kind": "demands", "spread": scenario.get("traffic", {"kind": "gaussian"})}],
+            "control": scenario.get("control"),
+        }
+        | {name: scenario[name] for name in ("duration", "seed") if name in scenario}
+    )
     return SweepSpec(name="test", scenario=parts, runs=runs, grid=grid, over=over or {})
 
 
@@ -166,7 +169,7 @@ def test_a_table_that_is_not_there_is_made_and_one_that_is_there_is_kept() -> No
     first, second = spec(made, kept, control={"kind": "static", "links": ["bc"]}).cells()
     assert first.scenario.flows[0].spread.hurst == 0.6  # ty: ignore[unresolved-attribute]
     assert second.scenario.control == StaticPacing(factor=1.5, links=("bc",))
-    assert SHARED["traffic"] == {"flows": [{"kind": "demands", "spread": {"kind": "gaussian"}}]}
+    assert SHARED["flows"] == [{"kind": "demands", "spread": {"kind": "gaussian"}}]
 
 
 def test_what_was_made_in_python_is_as_a_file_would_say_it() -> None:
@@ -374,49 +377,6 @@ def test_the_sweep_that_comes_with_netctrl_can_be_made() -> None:
     ]
 
 
-OLD = """
-name = "file"
-runs = 2
-over = { seed = [1, 2], "policy.backlog_setpoint" = ["1kB"] }
-
-[scenario]
-network = "line.json"
-interval = "10ms"
-duration = "1s"
-utilization = 0.9
-messages = { loss = 0.25 }
-policy = { kind = "hftrac", architecture = "god", mu = 1 }
-
-[[grid]]
-set = { "traffic.kind" = "long-range", "links.ab.buffer" = "7kB"  }
-"""
-
-
-def test_a_sweep_of_an_earlier_version_is_read_with_a_warning(folder: Path) -> None:
-    path = folder / "s.toml"
-    path.write_text(OLD)
-    with pytest.warns(FutureWarning, match="places are those in a scenario's parts"):
-        cells = list(read_sweep(path, network_path).cells())
-    assert [cell.values for cell in cells] == [{"seed": k, "control.backlog_setpoint": "1kB"} for k in (1, 2)]
-    control = HftracPolicy(architecture="god", mu=1.0, messages=Messages(loss=0.25), backlog_setpoint=1e3)
-    network = read_network(folder / "line.json")
-    links = (msgspec.structs.replace(network.links[0], buffer=7e3), network.links[1])
-    expected = Scenario(
-        name="file",
-        graph=msgspec.structs.replace(network, links=links),
-        utilization=0.9,
-        flows=(Demands(spread=LongRangeTraffic()),),
-        control=control,
-        interval=0.01,
-        duration=1.0,
-        seed=2,
-    )
-    assert cells[1].scenario == expected
-    path.write_text(OLD.replace("policy = {", "q = {"))
-    with pytest.warns(FutureWarning), pytest.raises(FileError, match=r"messages: got 'a table', takes a place"):
-        read_sweep(path, network_path)
-
-
 BAD_FILES = {
     "no TOML": ("[scenario]", "[scenario", "not valid TOML: Expected ']' at the end of a table declaration"),
     "unknown key": ("runs = 2", "rnus = 2", "unknown key `rnus`, did you mean `runs`?"),
@@ -489,7 +449,9 @@ def test_a_sweep_is_its_cells_by_hand() -> None:
     ]
     for label, factor, mu, policy in by_hand:
         for seed in (3, 4):
-            scenario = Scenario(name="x", graph=networks, interval=0.01, duration=1.0, control=policy, seed=seed)
+            scenario = Scenario(
+                name="x", network=Routed(graph=networks), interval=0.01, duration=1.0, control=policy, seed=seed
+            )
             rows = frame[(frame["grid"] == label) & (frame["seed"] == seed)]
             for place, value in (("control.factor", factor), ("control.mu", mu)):
                 rows = rows[rows[place].isna() if np.isnan(value) else rows[place] == value]
@@ -644,7 +606,7 @@ def test_the_file_says_where_it_is_from_but_not_when_or_where(tmp_path: Path) ->
     named = f"t.csv (SHA-256 {hashlib.sha256(trace.read_bytes()).hexdigest()})"
     saved = json.loads(metadata[b"sweep"])
     assert (saved["name"], saved["runs"], saved["over"]) == ("test", 1, {f"{SPREAD}.file": [named], "seed": [1]})
-    assert saved["scenario"]["traffic"]["flows"][0]["spread"]["file"] == named
+    assert saved["scenario"]["flows"][0]["spread"]["file"] == named
     table = pq.ParquetFile(tmp_path / "a" / "x.parquet").read()
     assert table.column(f"{SPREAD}.file").to_pylist() == ["t.csv"]
     assert str(tmp_path).encode() not in b"".join([*metadata.values(), *(str(table).encode(),)])
@@ -967,8 +929,7 @@ def test_demands_on_packets_are_the_packet_engines(tmp_path: Path) -> None:
 
 def test_cells_of_several_kinds_have_columns_of_their_own(of_flows: SweepSpec) -> None:
     routed = msgspec.to_builtins(next(spec(POLICIES[0], duration="500ms").cells()).scenario)
-    parts = {name: routed[name] for name in ("network", "traffic", "time", "control")}
-    grids = (Grid(label="flows"), Grid(label="demands", set=parts))
+    grids = (Grid(label="flows"), Grid(label="demands", set={"links": [], **routed}))
     frame = sweep(msgspec.structs.replace(of_flows, grid=grids, over={}, runs=1))
     assert frame["loss_ratio"].isna().tolist() == [True, False]
     assert frame["throughput of tcp"].isna().tolist() == [False, True]

@@ -21,6 +21,7 @@ from netctrl.ns3.network.read import run_links, table_name
 from netctrl.ns3.network.render import PACKET_SIZE, render
 from netctrl.ns3.program import Ns3, compile_program, find_ns3
 from netctrl.scenario.network.policy import Fifo, StaticPacing
+from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.read import read_scenario_file
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
@@ -46,7 +47,7 @@ def together() -> Scenario:
     demands = (*network.demands, demand)
     return Scenario(
         name="together",
-        graph=Network(name=network.name, links=(*network.links, *steady), demands=demands),
+        network=Routed(graph=Network(name=network.name, links=(*network.links, *steady), demands=demands)),
         interval=0.01,
         duration=20.0,
         warmup=2.0,

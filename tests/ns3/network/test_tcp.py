@@ -26,7 +26,7 @@ from netctrl.ns3.network.render import PACKET_SIZE, render
 from netctrl.ns3.program import compile_program, find_ns3
 from netctrl.ns3.queues import own_laws
 from netctrl.scenario.network.policy import StaticPacing
-from netctrl.scenario.network.routed import tcp_of
+from netctrl.scenario.network.routed import Routed, tcp_of
 from netctrl.scenario.network.traffic import TcpDemand
 from netctrl.scenario.read import read_scenario_file
 from netctrl.scenario.result import Result
@@ -66,7 +66,7 @@ def together() -> Scenario:
     ]
     return Scenario(
         name="tcp",
-        graph=Network(links=tuple(links), demands=tuple(demands)),
+        network=Routed(graph=Network(links=tuple(links), demands=tuple(demands))),
         interval=0.01,
         duration=12.0,
         warmup=2.0,

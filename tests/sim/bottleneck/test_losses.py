@@ -10,7 +10,7 @@ from netctrl.datasets import data_path
 from netctrl.engines.engine import supports
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.pi import PiQueue
-from netctrl.scenario.bottleneck.line import SingleFlow
+from netctrl.scenario.bottleneck.line import Bottleneck, SingleFlow
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, WebFlows
@@ -122,7 +122,12 @@ def test_both_kinds_of_scenario_are_the_same():
     backlog, utilization, loss = found(line("reno", 20e6, (0.05, 0.05), 10, 125e3))
     flows = tuple(SingleFlow(id=f"f{i}", sender="reno", start=0.5 * i) for i in range(10))
     scenario = Scenario(
-        name="b", capacity=20e6, buffer=125e3, rtt=0.05, packet_size=PACKET, duration=120.0, warmup=30.0, flows=flows
+        name="b",
+        network=Bottleneck(capacity=20e6, buffer=125e3, rtt=0.05),
+        packet_size=PACKET,
+        duration=120.0,
+        warmup=30.0,
+        flows=flows,
     )
     result = netctrl.simulate(scenario, "fluid")
     late = result.time_s > 30.0

@@ -18,6 +18,7 @@ from netctrl.errors import InvalidValue
 from netctrl.model.network import Demand, Link, Network
 from netctrl.plants.routing import routing
 from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Messages, Policy, StaticPacing
+from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.traffic import Demands, GaussianTraffic, Spread, TcpDemand, TraceTraffic
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
@@ -49,7 +50,7 @@ def scenario(
     settings = {"interval": TAU, "duration": steps * TAU, "per_demand": True, "flows": (Demands(spread=traffic),)}
     if isinstance(policy, HftracPolicy):
         policy = msgspec.structs.replace(policy, messages=messages)
-    return Scenario(name="test", graph=network, control=policy, **settings | options)
+    return Scenario(name="test", network=Routed(graph=network), control=policy, **settings | options)
 
 
 def traced(folder: Path, rates: np.ndarray, names: Sequence[str]) -> TraceTraffic:

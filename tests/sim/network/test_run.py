@@ -23,6 +23,7 @@ from netctrl.model.network import Demand, Link, Network, read_network
 from netctrl.plants.linearize import network_model
 from netctrl.plants.routing import at_utilization, routing
 from netctrl.scenario.network.policy import Backpressure, DesignPolicy, Fifo, HftracPolicy, Policy, StaticPacing
+from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.traffic import Demands, GaussianTraffic
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
@@ -76,7 +77,9 @@ def changed(network: Network, *, std: float = 1.0, **link: Any) -> Network:
 
 def scenario(network: Network, steps: int, policy: Policy | None = None, **options: Any) -> Scenario:
     policy = Fifo() if policy is None else policy
-    return Scenario(name="test", graph=network, interval=TAU, duration=steps * TAU, control=policy, **options)
+    return Scenario(
+        name="test", network=Routed(graph=network), interval=TAU, duration=steps * TAU, control=policy, **options
+    )
 
 
 def one_link(mean: float = 1e7, *, capacity: float = 2e7, delay: int = 0, std: float = 0.0, **link: Any) -> Network:
@@ -842,7 +845,9 @@ def test_laws_for_other_networks_are_refused() -> None:
     longer = changed(network, delay=lambda link: 3 * TAU if link.id == "L1" else link.delay)
     far = scenario(longer, 10, hftrac_policy("god"))
     refused("law.delay", (1, 1), "(3, 1) of this scenario's network", lambda: simulate_network(far, law))
-    slow = Scenario(name="slow", graph=network, interval=0.005, duration=1.0, control=hftrac_policy("god"))
+    slow = Scenario(
+        name="slow", network=Routed(graph=network), interval=0.005, duration=1.0, control=hftrac_policy("god")
+    )
     same_delays = msgspec.structs.replace(law, delay=np.array([2, 2]))
     refused("law.interval_s", TAU, "0.005 of this", lambda: simulate_network(slow, same_delays))
     simulate_network(requested, law)

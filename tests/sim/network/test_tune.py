@@ -16,6 +16,7 @@ from netctrl.errors import InvalidValue, NoAdmissibleDesign
 from netctrl.model.network import Demand, Link, Network
 from netctrl.scenario.figures import Estimate
 from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Policy, StaticPacing
+from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.sweep import Grid, SweepSpec
 from netctrl.scenario.network.traffic import Demands, GaussianTraffic
 from netctrl.scenario.scenario import Scenario
@@ -34,7 +35,7 @@ def scenario(policy: Policy, *, std: float = 3e6, buffers: tuple[float | None, f
     )
     demands = (Demand(source="A", target="C", mean=8e6, std=std),)
     network = Network(links=links, demands=demands)
-    return Scenario(name="row", graph=network, interval=TAU, duration=300 * TAU, control=policy)
+    return Scenario(name="row", network=Routed(graph=network), interval=TAU, duration=300 * TAU, control=policy)
 
 
 def no_law(scenario: Scenario) -> None:
@@ -245,9 +246,11 @@ def test_of_a_constant_surplus_all_but_a_buffer_is_lost(loss: float) -> None:
     capacity, buffer, scale = 10e6, 4e3, 1.25
     requested = Scenario(
         name="one link",
-        graph=Network(
-            links=(Link(source="A", target="B", capacity=capacity, buffer=buffer),),
-            demands=(Demand(source="A", target="B", mean=1e6),),
+        network=Routed(
+            graph=Network(
+                links=(Link(source="A", target="B", capacity=capacity, buffer=buffer),),
+                demands=(Demand(source="A", target="B", mean=1e6),),
+            )
         ),
         interval=TAU,
         duration=300 * TAU,
