@@ -65,7 +65,7 @@ def scenario_files() -> str:
     sections = {
         "Networks: `network`": ("One of these, by its `kind`.", NETWORKS),
         "Queues: `queue` of a link": ("Laws of queues, by their `kind`.", LINK_QUEUES),
-        "Flows: `flows`": ("Groups of flows, by their `kind`.", _members(Scenario, "flows")),
+        "Groups of flows: `flows`": ("Groups of flows, by their `kind`.", _members(Scenario, "flows")),
         "Distributions of demands: `spread`": ("One of these, by its `kind`.", SPREADS),
         "Senders: `sender` of flows": (_senders(), (*(law.record for law in RATE_LAWS), *SCHEMES)),
         "Graphs: `graph` of a routed network": (GRAPHS, tuple(_records(types.type_info(Network)))),
@@ -137,7 +137,7 @@ def _table(record: type) -> str:
     lines = ["| key | takes | default | meaning |", "|---|---|---|---|"]
     meanings = _meanings(record)
     if record is Scenario:
-        lines.append('| `schema` | text | null | `"netctrl.scenario/3"`, which it means if it is left out |')
+        lines.append('| `schema` | text | `"netctrl.scenario/3"` | Format of the file. |')
     elif record.__struct_config__.tag is not None:
         lines.append(f'| `kind` | text | required | `"{_tag(record)}"` |')
     for field in types.type_info(record).fields:

@@ -91,7 +91,8 @@ runs = 1
 
 [scenario]
 network = { kind = "routed", graph = "net.json" }
-time = { interval = "10ms", duration = "100ms" }
+interval = "10ms"
+duration = "100ms"
 control = { kind = "fifo" }
 """
 NETWORK = {

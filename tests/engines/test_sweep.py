@@ -203,11 +203,11 @@ BAD_CELLS = {
     ),
     "inside a number": (
         {"interval.x": [1]},
-        "grid[0] (time.interval.x = 1): time.interval.x: got \"'10ms'\", takes a path inside a table",
+        "grid[0] (interval.x = 1): interval.x: got \"'10ms'\", takes a path inside a table",
     ),
     "below a number": (
         {"interval.x.y": [1]},
-        "grid[0] (time.interval.x.y = 1): interval.x: got \"'10ms'\", takes a path inside a table or a list of records",
+        "grid[0] (interval.x.y = 1): interval.x: got \"'10ms'\", takes a path inside a table or a list of records",
     ),
     "a list": (
         {"network.graph.links.ab": [1]},
@@ -219,7 +219,7 @@ BAD_CELLS = {
     ),
     "a value out of bounds": (
         {"seed": [1, 2], "control.factor": [-1]},
-        "grid[0] (time.seed = 1, control.factor = -1): control.factor: got -1.0, "
+        "grid[0] (seed = 1, control.factor = -1): control.factor: got -1.0, "
         "takes a factor above 0, to 1e6, on nominal rates",
     ),
     "a key": (
@@ -311,8 +311,9 @@ over = { "seed" = [1, 2] }
 
 [scenario]
 network = { kind = "routed", graph = "line.json" }
-traffic = { flows = [{ kind = "demands" }] }
-time = { interval = "10ms", duration = "1s" }
+flows = [{ kind = "demands" }]
+interval = "10ms"
+duration = "1s"
 
 [[grid]]
 label = "by name"
@@ -398,17 +399,17 @@ BAD_FILES = {
     "unknown key of the scenario": (
         "interval",
         "intervall",
-        "grid[0] (time.seed = 1): time: unknown key `intervall`, did you mean `interval`?",
+        "grid[0] (seed = 1): unknown key `intervall`, did you mean `interval`?",
     ),
     "a later cell": (
         "[1, 2]",
         "[1, -2]",
-        "grid[0] (time.seed = -2): time.seed: got -2, takes a whole number from 0 to 4294967295",
+        "grid[0] (seed = -2): seed: got -2, takes a whole number from 0 to 4294967295",
     ),
     "a kind": (
         '"design"\nset = { "control.kind" = "design" }',
         '"design"',
-        "grid[2] (time.seed = 1, control.file = 'one.json'",
+        "grid[2] (seed = 1, control.file = 'one.json'",
     ),
 }
 
@@ -834,7 +835,7 @@ def test_a_place_that_can_not_be_written_is_told_before_anything_is_run(there: s
 def test_a_bad_cell_leaves_nothing(tmp_path: Path) -> None:
     bad = spec(over={"seed": [1, -1]})
     assert refusal(lambda: sweep_to_file(bad, stop_after(0), tmp_path / "x.parquet")).startswith(
-        "grid[0] (time.seed = -1): "
+        "grid[0] (seed = -1): "
     )
     assert list(tmp_path.iterdir()) == []
 

@@ -43,8 +43,9 @@ name = "x"
 runs = 1
 [scenario]
 network = { kind = "routed", graph = "tandem" }
-traffic = { flows = [{ kind = "demands" }] }
-time = { interval = "10ms", duration = "1s" }
+flows = [{ kind = "demands" }]
+interval = "10ms"
+duration = "1s"
 """
 SPREAD = "flows.demands.spread"
 BOTTLENECK = """schema = "netctrl.scenario/3"

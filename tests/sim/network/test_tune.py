@@ -375,5 +375,5 @@ def test_what_goes_wrong_names_the_cell() -> None:
         raise NoAdmissibleDesign("never")
 
     late = Grid(label="late", over={"seed": [7], "control": [{"kind": "hftrac", "architecture": "god"}]})
-    with pytest.raises(NoAdmissibleDesign, match=r"^late \(time.seed = 7, control = a table\): no mu from 0"):
+    with pytest.raises(NoAdmissibleDesign, match=r"^late \(seed = 7, control = a table\): no mu from 0"):
         tune_cells(swept(late), hopeless, objective="loss")
