@@ -63,7 +63,7 @@ PLAIN = {
 def scenario_files() -> str:
     """Source of the page; ValueError where a key's meaning isn't told."""
     sections = {
-        "Networks: `network`": ("One of these, by its `kind`.", NETWORKS),
+        "Networks: `network`": ("In the place of links, one of these, by its `kind`.", NETWORKS),
         "Queues: `queue` of a link": ("Laws of queues, by their `kind`.", LINK_QUEUES),
         "Groups of flows: `flows`": ("Groups of flows, by their `kind`.", _members(Scenario, "flows")),
         "Distributions of demands: `spread`": ("One of these, by its `kind`.", SPREADS),

@@ -70,11 +70,14 @@ PLAIN = {"fifo": FIFO, "backpressure": BACKPRESSURE}
 LOAD, LOSS, QUEUE = "utilization of the busiest link", "loss [%]", "mean queue of a link [kbit]"
 
 
-def scenario(network: Network, policy: Policy, *, interval: float = STEP, **others: Any) -> Scenario:
+def scenario(
+    network: Network, policy: Policy, *, interval: float = STEP, utilization: float | None = None, **others: Any
+) -> Scenario:
     """100 s of a network that count, or so many intervals of 10 ms, after a tenth of it that doesn't."""
     seconds, warmup = SECONDS * interval / STEP, WARMUP * interval / STEP
     settings = {"name": "figure", "duration": seconds + warmup, "warmup": warmup} | others
-    return Scenario(network=Routed(graph=network), control=policy, interval=interval, **settings)
+    routed = Routed(graph=network, utilization=utilization)
+    return Scenario(network=routed, control=policy, interval=interval, **settings)
 
 
 def measure(

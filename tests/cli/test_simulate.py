@@ -280,7 +280,7 @@ def test_a_failing_disk_leaves_old_files_alone(run, tmp_path, monkeypatch) -> No
 def test_the_seed_is_the_scenarios_or_the_options(run) -> None:
     def found(line: str) -> Any:
         answer = json.loads(good(run(f"{line} --json")))
-        return answer["scenario"]["time"]["seed"], answer["provenance"]["seed"], answer["summary"]
+        return answer["scenario"]["seed"], answer["provenance"]["seed"], answer["summary"]
 
     first, again, same, other = (found(line) for line in ("s.toml", "s.toml", "s.toml --seed 3", "s.toml --seed 4"))
     assert first == again == same
@@ -293,7 +293,7 @@ def test_the_seed_is_the_scenarios_or_the_options(run) -> None:
 def test_a_design_replaces_the_law_of_arc_links(run, tmp_path, design) -> None:
     change(tmp_path, "100ms", "50ms")
     found = json.loads(good(run(f"s.toml --json --design {design}")))
-    queue = msgspec.convert(found["scenario"]["network"]["links"][0]["queue"], ArcQueue)
+    queue = msgspec.convert(found["scenario"]["links"][0]["queue"], ArcQueue)
     law = netctrl.arc(50).law
     assert queue == arc_queue(law, 1000.0)
     (tmp_path / "s.toml").write_text(SMALL.replace('"arc", epoch = "100ms"', '"design"'))
@@ -328,7 +328,7 @@ def test_a_design_alone_runs_its_plant_near_its_target(run, design) -> None:
     assert abs(link["utilization"] - 0.98) < 0.005
     assert link["loss"] < 1e-3
     assert found["span"] == pytest.approx([100.0, 300.0])
-    assert json.loads(good(run(f"--design {design} --seed 9 --json")))["scenario"]["time"]["seed"] == 9
+    assert json.loads(good(run(f"--design {design} --seed 9 --json")))["scenario"]["seed"] == 9
 
 
 def test_a_plant_that_is_none_is_named(run, tmp_path) -> None:

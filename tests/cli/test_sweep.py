@@ -380,9 +380,7 @@ def test_a_bad_sweep_is_named_with_file_and_key(name, options, run, tmp_path, no
 def test_what_only_a_run_shows_is_of_the_file_and_the_cell(run, tmp_path) -> None:
     (tmp_path / "s.toml").write_text(SPEC.replace('"control.mu" = [0.1, 1]', '"seed" = [1]'))
     error = the_error(run("s.toml --n-jobs 1"), 2)
-    assert error.startswith(
-        "error: s.toml: GOD (seed = 1): mu: got None, takes a number above 0, or a `weight`"
-    ), error
+    assert error.startswith("error: s.toml: GOD (seed = 1): mu: got None, takes a number above 0, or a `weight`"), error
     assert the_error(run("s.toml --n-jobs 1 --tune loss --max-loss 1"), 2).startswith("error: --max-loss: ")
 
 

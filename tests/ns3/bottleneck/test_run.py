@@ -259,7 +259,7 @@ def test_a_design_goes_into_a_scenario_with_peers(design, tmp_path, capsys):
     assert main(requested) == 0
     said = json.loads(capsys.readouterr().out)
     assert {"one", "other"} <= {each["of"] for each in said["summary"]}
-    assert said["scenario"]["time"]["seed"] == 5
+    assert said["scenario"]["seed"] == 5
     assert said["simulator"].startswith("ns-3")
 
 

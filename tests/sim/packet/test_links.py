@@ -307,7 +307,7 @@ def test_a_trace_stands_beside_its_scenario(tmp_path, name, text, mean):
     assert whole.links[0].capacity == pytest.approx(mean)
     result = netctrl.simulate(whole)
     assert result.simulator == "packet"
-    assert json.loads(json_text(result))["scenario"]["network"]["links"][0]["trace"]
+    assert json.loads(json_text(result))["scenario"]["links"][0]["trace"]
     result.save(tmp_path / "result.json")
     again = simulate_packets(read_result(tmp_path / "result.json").scenario)
     np.testing.assert_array_equal(again.series["backlog"], result.series["backlog"])
