@@ -66,7 +66,7 @@ def test_a_sweep_may_be_a_file(tmp_path) -> None:
     path = tmp_path / "s.toml"
     path.write_text(
         'name = "s"\nruns = 2\n[scenario]\nnetwork = { kind = "routed", graph = "testbed" }\n'
-        'time = { duration = "2s", interval = "10ms" }\n'
+        'duration = "2s"\ninterval = "10ms"\n'
         '[[grid]]\nset = { "control.kind" = "static" }\nover = { "control.factor" = [1.02, 1.2] }\n'
     )
     spec = read_sweep(path, network_path, scenario_path)

@@ -161,7 +161,13 @@ class Scenario(Record, frozen=True, kw_only=True):
         return tuple(link.id for link in self.links) if self.network is None else self.network.link_ids
 
     def capacity_at(self, ends: np.ndarray) -> np.ndarray:
-        """Mean capacity of each of L links in T intervals, from 0 on, that end at these times [s]; (L, T) [bit/s]."""
+        """Mean capacity of each of L links in T intervals, as an array of shape (L, T) [bit/s].
+
+        Parameters
+        ----------
+        ends : array of shape (T,)
+            Ends of the intervals [s]; the first begins at 0.
+        """
         return capacity_at(self, ends) if self.network is None else self.network.capacity_at(ends)
 
     @property

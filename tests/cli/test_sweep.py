@@ -334,12 +334,12 @@ BAD = {
     "a key of the scenario": (
         "duration =",
         "durtion =",
-        "grid[0] (network.graph.links.*.buffer = '2kB'): time: unknown key `durtion`, did you mean `duration`?\n",
+        "grid[0] (network.graph.links.*.buffer = '2kB'): unknown key `durtion`, did you mean `duration`?\n",
     ),
     "a missing key": (
-        ', duration = "500ms"',
+        'duration = "500ms"\n',
         "",
-        "grid[0] (network.graph.links.*.buffer = '2kB'): time: key `duration` is missing\n",
+        "grid[0] (network.graph.links.*.buffer = '2kB'): key `duration` is missing\n",
     ),
     "a key of the policy": (
         "control.factor",

@@ -250,7 +250,7 @@ def _of_dict(field: str, value: Any, kinds: tuple[type, ...]) -> Any:
         said, cause = explained(error, value, kind), error.__cause__
         if isinstance(cause, InvalidValue):
             raise InvalidValue(f"{field}.{said.partition(': got ')[0]}", cause.got, cause.takes) from None
-        raise InvalidValue(field, said, "a table as in a file") from None
+        raise InvalidValue(field, value, f"a dict as in a file ({said})") from None
 
 
 def _or(kinds: tuple[type, ...]) -> str:

@@ -6,6 +6,7 @@ import copy
 import json
 import math
 import os
+import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -215,6 +216,22 @@ def test_a_record_comes_back_from_json_and_from_plain_dicts() -> None:
     assert msgspec.json.decode(text, type=Scenario) == SAME
     assert msgspec.json.encode(msgspec.json.decode(text, type=Scenario)) == text
     assert scenario_from(msgspec.to_builtins(SAME)) == SAME
+    assert Scenario(**msgspec.to_builtins(SAME)) == SAME
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"capacity": "-1Mbit"}, "links[0].capacity: got '-1Mbit', takes a rate from"),
+        ({"capacty": "1Mbit"}, "takes a dict as in a file (unknown key `capacty`, did you mean `capacity`?)"),
+        ({"queue": {"kind": "pie", "target": "-5ms"}}, "links[0].queue.target: got '-5ms', takes a time above 0"),
+        ({"queue": {"kind": "pei"}}, "(queue.kind: got 'pei', takes one of arc, fast-arc, pi,"),
+    ],
+)
+def test_what_is_wrong_with_a_dict_is_named(change: dict[str, Any], said: str) -> None:
+    links = [msgspec.to_builtins(SAME.links[0]) | change, *SAME.links[1:]]
+    with pytest.raises(InvalidValue, match=rf"^links\[0\].*{re.escape(said.removeprefix('links[0]'))}"):
+        SAME.replace(links=links)
 
 
 def test_lists_become_tuples_and_numbers_of_numpy_plain_ones() -> None:
