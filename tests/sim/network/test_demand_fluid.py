@@ -47,10 +47,11 @@ def scenario(
     messages: Messages = Messages(),  # noqa: B008
     **options: Any,
 ) -> Scenario:
-    settings = {"interval": TAU, "duration": steps * TAU, "per_demand": True, "flows": (Demands(spread=traffic),)}
+    routed, flows = Routed(graph=network, per_demand=True), (Demands(spread=traffic),)
     if isinstance(policy, HftracPolicy):
         policy = msgspec.structs.replace(policy, messages=messages)
-    return Scenario(name="test", network=Routed(graph=network), control=policy, **settings | options)
+    made = Scenario(network=routed, flows=flows, control=policy, interval=TAU, duration=steps * TAU)
+    return made.replace(name="test", **options)
 
 
 def traced(folder: Path, rates: np.ndarray, names: Sequence[str]) -> TraceTraffic:

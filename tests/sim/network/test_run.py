@@ -77,9 +77,8 @@ def changed(network: Network, *, std: float = 1.0, **link: Any) -> Network:
 
 def scenario(network: Network, steps: int, policy: Policy | None = None, **options: Any) -> Scenario:
     policy = Fifo() if policy is None else policy
-    return Scenario(
-        name="test", network=Routed(graph=network), interval=TAU, duration=steps * TAU, control=policy, **options
-    )
+    made = Scenario(network=Routed(graph=network), interval=TAU, duration=steps * TAU, control=policy)
+    return made.replace(name="test", **options)
 
 
 def one_link(mean: float = 1e7, *, capacity: float = 2e7, delay: int = 0, std: float = 0.0, **link: Any) -> Network:
@@ -869,7 +868,7 @@ def test_links_that_are_paced_must_be_there(policy: Policy) -> None:
     refused("control.links", "L9", "ids of links; there are L1, L2", lambda: scenario(published("tandem"), 10, policy))
 
 
-BUILT: dict[str, Any] = {"name": "test", "graph": one_link(), "interval": TAU, "duration": 1.0}
+BUILT = Scenario(name="test", network=Routed(graph=one_link()), interval=TAU, duration=1.0)
 
 
 @pytest.mark.parametrize(
@@ -903,13 +902,12 @@ BUILT: dict[str, Any] = {"name": "test", "graph": one_link(), "interval": TAU, "
     ],
 )
 def test_scenarios_that_are_none_are_refused(field: str, value: Any, takes: str) -> None:
-    Scenario(**BUILT)
-    refused(field, value, takes, lambda: Scenario(**BUILT | {field: value}))
+    refused(field, value, takes, lambda: BUILT.replace(**{field: value}))
 
 
 def test_a_network_without_demands_is_no_scenario() -> None:
     bare = Network(links=one_link().links)
-    refused("graph", "no demands", "at least one demand", lambda: Scenario(**BUILT | {"graph": bare}))
+    refused("graph", "no demands", "at least one demand", lambda: BUILT.replace(graph=bare))
 
 
 @pytest.mark.parametrize(

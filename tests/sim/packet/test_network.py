@@ -36,8 +36,9 @@ LATE = Messages(loss=0.1, jitter=(0.0, 0.005), asynchronous=True)
 
 def on_testbed(policy: Policy = COORDINATED, *, name: str = "testbed", **changed) -> Scenario:
     network = read_network(network_path(name))
-    settings = {"interval": 0.01, "duration": 20.0, "warmup": 4.0, "utilization": 0.95} | changed
-    return Scenario(name="testbed", network=Routed(graph=network), control=policy, **settings)
+    routed = Routed(graph=network, utilization=0.95)
+    made = Scenario(name="testbed", network=routed, control=policy, interval=0.01, duration=20.0, warmup=4.0)
+    return made.replace(**changed)
 
 
 def ran(scenario: Scenario, runs: range = range(2), **options) -> Result:
@@ -145,7 +146,8 @@ def one_link(policy: Policy, **changed) -> Scenario:
     link = Link(id="link", source="a", target="b", capacity=20e6, delay=0.01)
     demands = tuple(Demand(id=f"d{i}", source="a", target="b", mean=6e6, std=4e6) for i in range(3))
     network = Network(name="one", links=(link,), demands=demands)
-    return Scenario(name="one", network=Routed(graph=network), interval=0.01, duration=10.0, control=policy, **changed)
+    made = Scenario(name="one", network=Routed(graph=network), interval=0.01, duration=10.0, control=policy)
+    return made.replace(**changed)
 
 
 def when_sent(rates: np.ndarray, interval: float) -> np.ndarray:
@@ -253,8 +255,8 @@ def tcp_over_one(variant: str = "cubic", flows: int = 1, **changed) -> Scenario:
     demand = Demand(id="tcp", source="a", target="b", mean=4e6)
     tcp = (TcpDemand(demand="tcp", flows=flows, variant=variant, start=(0.0, 0.2)),)
     network = Network(name="one", links=(link,), demands=(demand,))
-    settings = {"interval": 0.01, "duration": 40.0, "warmup": 10.0, "control": StaticPacing(), "flows": tcp} | changed
-    return Scenario(name="tcp", network=Routed(graph=network), **settings)
+    settings = {"interval": 0.01, "duration": 40.0, "warmup": 10.0, "control": StaticPacing(), "flows": tcp}
+    return Scenario(name="tcp", network=Routed(graph=network), **settings).replace(**changed)
 
 
 @pytest.mark.parametrize("variant", ["newreno", "cubic"])
