@@ -637,7 +637,7 @@ main(sys.argv[1:])
 def test_a_sweep_that_was_killed_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     text = f"name = 'seeds'\nruns = 1\nover = {{ 'seed' = {list(range(20))} }}\n"
     text += "[scenario]\nnetwork = {kind = 'routed', graph = 'line.json'}\n"
-    text += "time = {interval = '10ms', duration = '200ms'}\n"
+    text += "interval = '10ms'\nduration = '200ms'\n"
     (tmp_path / "s.toml").write_text(text)
     (tmp_path / "line.json").write_bytes(msgspec.convert(LINE, Network).to_json())
     monkeypatch.chdir(tmp_path)

@@ -84,7 +84,7 @@ def test_tcp_flows_share_the_uplink_that_their_hash_chooses() -> None:
         for host, (path, back) in enumerate(ways)
     )
     scenario = netctrl.Scenario(
-        name="leaf to leaf", network=topology_links(tree), flows=flows, duration=60.0, warmup=10.0
+        name="leaf to leaf", links=topology_links(tree), flows=flows, duration=60.0, warmup=10.0
     )
     result = netctrl.simulate(scenario, "packet").summary()
     used = Counter(path[1] for path, _ in ways)
