@@ -22,7 +22,7 @@ from netctrl.model.network import Network
 from netctrl.scenario.network.policy import POLICIES
 from netctrl.scenario.network.sweep import SweepSpec
 from netctrl.scenario.network.traffic import SPREADS
-from netctrl.scenario.scenario import NETWORKS, Scenario, Time, Traffic
+from netctrl.scenario.scenario import NETWORKS, Scenario
 from netctrl.units import format_quantity
 
 START = """# Scenario files
@@ -32,12 +32,12 @@ tables are made from the records that read it. [Simulation](../explanation/simul
 one, and `netctrl list scenarios` those that come with netctrl; this one runs:
 
 ```toml
-schema = "netctrl.scenario/2"
+schema = "netctrl.scenario/3"
 name = "fifty flows"
-network.kind = "links"
-network.links = [{ id = "line", source = "a", target = "b", capacity = "10Mbit", queue = { kind = "pie" } }]
-traffic.flows = [{ kind = "bulk", id = "flows", count = 50, rtt = "90ms:110ms", path = ["line"] }]
-time = { duration = "60s", warmup = "20s" }
+links = [{ id = "line", source = "a", target = "b", capacity = "10Mbit", queue = { kind = "pie" } }]
+flows = [{ kind = "bulk", id = "flows", count = 50, rtt = "90ms:110ms", path = ["line"] }]
+duration = "60s"
+warmup = "20s"
 ```
 
 - A **rate** is text with `bit`, `kbit`, `Mbit`, `Gbit` or `Tbit`, a **time** with `ns`, `us`, `ms`, `s` or `min`, a
@@ -63,17 +63,17 @@ PLAIN = {
 def scenario_files() -> str:
     """Source of the page; ValueError where a key's meaning isn't told."""
     sections = {
-        "Networks: `network`": ("One of these, by its `kind`.", NETWORKS),
+        "Networks: `network`": ("In the place of links, one of these, by its `kind`.", NETWORKS),
         "Queues: `queue` of a link": ("Laws of queues, by their `kind`.", LINK_QUEUES),
-        "Flows: `traffic.flows`": ("Groups of flows, by their `kind`.", _members(Traffic, "flows")),
+        "Groups of flows: `flows`": ("Groups of flows, by their `kind`.", _members(Scenario, "flows")),
         "Distributions of demands: `spread`": ("One of these, by its `kind`.", SPREADS),
         "Senders: `sender` of flows": (_senders(), (*(law.record for law in RATE_LAWS), *SCHEMES)),
         "Graphs: `graph` of a routed network": (GRAPHS, tuple(_records(types.type_info(Network)))),
         "Controllers: `control`": ("What sets the rates of links, by its `kind`.", POLICIES),
     }
     everything = list(_records(types.type_info(Scenario)))
-    grouped = {Scenario, Traffic, Time, *(record for _, records in sections.values() for record in records)}
-    parts = [START, "## The file", _table(Scenario), *_section(Time, "time"), *_section(Traffic, "traffic")]
+    grouped = {Scenario, *(record for _, records in sections.values() for record in records)}
+    parts = [START, "## The file", _table(Scenario)]
     for title, (told, records) in sections.items():
         parts += [f"## {title}", told]
         parts += [text for record in records for text in _section(record, _tag(record))]
@@ -137,7 +137,7 @@ def _table(record: type) -> str:
     lines = ["| key | takes | default | meaning |", "|---|---|---|---|"]
     meanings = _meanings(record)
     if record is Scenario:
-        lines.append('| `schema` | text | required | `"netctrl.scenario/2"` |')
+        lines.append('| `schema` | text | `"netctrl.scenario/3"` | Format of the file. |')
     elif record.__struct_config__.tag is not None:
         lines.append(f'| `kind` | text | required | `"{_tag(record)}"` |')
     for field in types.type_info(record).fields:

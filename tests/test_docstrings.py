@@ -39,7 +39,6 @@ HELD = {
     "netctrl.scenario.access.result": ("AccessLinkResult",),
     "netctrl.scenario.fabric.result": ("FabricResult",),
     "netctrl.scenario.result": ("Result",),
-    "netctrl.scenario.scenario": ("Time", "Traffic"),
     "netctrl.scenario.labelled": ("Labelled",),
 }
 HELD_NAMES = [(module, name) for module, names in HELD.items() for name in names]

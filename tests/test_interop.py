@@ -11,6 +11,7 @@ import pytest
 import netctrl
 from netctrl.datasets import data_path, network_path, scenario_path
 from netctrl.errors import InvalidValue
+from netctrl.scenario.access.scenario import access_link
 from netctrl.scenario.network.sweep import read_sweep
 
 
@@ -65,7 +66,7 @@ def test_a_sweep_may_be_a_file(tmp_path) -> None:
     path = tmp_path / "s.toml"
     path.write_text(
         'name = "s"\nruns = 2\n[scenario]\nnetwork = { kind = "routed", graph = "testbed" }\n'
-        'time = { duration = "2s", interval = "10ms" }\n'
+        'duration = "2s"\ninterval = "10ms"\n'
         '[[grid]]\nset = { "control.kind" = "static" }\nover = { "control.factor" = [1.02, 1.2] }\n'
     )
     spec = read_sweep(path, network_path, scenario_path)
@@ -86,13 +87,8 @@ def test_a_sweep_may_be_a_file(tmp_path) -> None:
         (lambda: netctrl.connet(None), "model", "an IdentifiedModel"),
         (lambda: netctrl.sweep("hftrac-tesbed"), "sweep", "did you mean 'hftrac-testbed'?"),
         (lambda: netctrl.read("mereg"), "path", "did you mean 'merge'?"),
-        (lambda: netctrl.Scenario.of(nam="x"), "nam", "did you mean 'name'?"),
-        (lambda: netctrl.Scenario.of(name="x", durration=1.0), "durration", "did you mean 'duration'?"),
-        (
-            lambda: netctrl.read("arc-staircase").replace(discipline="x"),
-            "discipline",
-            "a field of this scenario's network: links",
-        ),
+        (lambda: netctrl.read("arc-staircase").replace(durration=1.0), "durration", "did you mean 'duration'?"),
+        (lambda: access_link(dicipline="fifo"), "dicipline", "did you mean 'discipline'?"),
     ],
 )
 def test_an_unknown_name_is_answered_with_the_closest(call, argument, said) -> None:

@@ -39,9 +39,8 @@ from netctrl.scenario.access.scenario import access_link
 from netctrl.scenario.fabric.flows import MessageFlows
 from netctrl.scenario.fabric.topology import Dumbbell
 from netctrl.scenario.links import Link as ScenarioLink
-from netctrl.scenario.links import Links
 from netctrl.scenario.network.policy import StaticPacing
-from netctrl.scenario.scenario import Time, Traffic
+from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
 from netctrl.sim.access.run import simulate_access_link
 
@@ -124,12 +123,12 @@ def usual() -> dict[str, dict[str, Any]]:
     model = netctrl.network_model(network, 0.01)
     information = netctrl.information_pattern(network, 0.01, model.links, "out-of-band")
     hops = netctrl.hftrac(network, 0.01, mu=1.0)
-    scenario = netctrl.Scenario.of(name="n", graph=network, interval=0.01, duration=0.1)
+    scenario = netctrl.Scenario(name="n", network=Routed(graph=network), interval=0.01, duration=0.1)
     line = ScenarioLink(id="l", source="a", target="b", capacity=1e6, buffer=1e5, queue=ArcQueue(alpha=1e-5, epoch=0.5))
     flows = BulkFlows(id="tcp", path=("l",), rtt=(0.05, 0.05), count=2)
-    bulk = netctrl.Scenario.of(name="s", duration=1.0, links=(line,), flows=(flows,))
+    bulk = netctrl.Scenario(name="s", duration=1.0, links=(line,), flows=(flows,))
     marked = msgspec.structs.replace(line, queue=Pi2Queue())
-    lot = netctrl.Scenario.of(name="s", duration=1.0, links=(marked,), flows=(flows,))
+    lot = netctrl.Scenario(name="s", duration=1.0, links=(marked,), flows=(flows,))
     fifo = access_link(duration=2.0)
     random = np.random.default_rng(1)
     trace = netctrl.SignalTrace(
@@ -148,7 +147,7 @@ def usual() -> dict[str, dict[str, Any]]:
     tracking = netctrl.connet(found, limits=[(-10.0, 10.0)])
     controller = receding_controller(problem)
     flow = MessageFlows(id="flow", source=0, target=4, size=1e4)
-    fabric = netctrl.Scenario.of(name="f", network=Dumbbell(), sender=Hpcc(), flows=(flow,), duration=1e-3)
+    fabric = netctrl.Scenario(name="f", network=Dumbbell(), sender=Hpcc(), flows=(flow,), duration=1e-3)
     arc = netctrl.arc(50.0, simulation=False)
     rates = link_rate_table(hops, model)
     here = Peer(name="x", address="127.0.0.1", port=5000)
@@ -167,11 +166,14 @@ def usual() -> dict[str, dict[str, Any]]:
     )
     shared = {
         "network": {"kind": "routed", "graph": LINE},
-        "time": {"duration": "100ms", "interval": "10ms"},
+        "duration": "100ms",
+        "interval": "10ms",
         "control": {"kind": "static"},
     }
     spec = netctrl.SweepSpec(name="w", scenario=shared, runs=1)
-    paced = netctrl.Scenario.of(name="n", graph=network, interval=0.01, duration=0.1, control=StaticPacing(factor=1.1))
+    paced = netctrl.Scenario(
+        name="n", network=Routed(graph=network), interval=0.01, duration=0.1, control=StaticPacing(factor=1.1)
+    )
     path = "/nonexistent/file.json"
     readers = {name: {"path": path} for name in EVERY if name.startswith("read_") and name != "read_interface_map"}
     readers["read_network"] |= {"capacity": 1e7, "demand_unit": 1e6}
@@ -208,9 +210,9 @@ def usual() -> dict[str, dict[str, Any]]:
         "RateTrace": {"interval_s": 0.1, "names": ("a",), "rate_bit_per_s": np.ones((3, 1))},
         "Scenario": {
             "name": "s",
-            "network": Links(links=(line,)),
-            "traffic": Traffic(flows=(flows,)),
-            "time": Time(duration=1.0),
+            "links": (line,),
+            "flows": (flows,),
+            "duration": 1.0,
         },
         "SignalTrace": {"interval_s": 0.1, "input_values": np.ones((4, 1)), "output_values": np.ones((4, 1))}
         | {"inputs": ("u",), "outputs": ("y",), "starts": (0,)},

@@ -65,17 +65,12 @@ WORDS += [
     "{folder}",
 ]
 
-SCENARIO = """
-schema = "netctrl.scenario/2"
+SCENARIO = """schema = "netctrl.scenario/3"
 name = "short"
-
-[time]
 duration = "2s"
+packet_size = "1000B"
 
-[network]
-kind = "links"
-
-[[network.links]]
+[[links]]
 id = "link"
 source = "a"
 target = "b"
@@ -83,10 +78,7 @@ capacity = "1Mbit"
 buffer = "100kB"
 queue = { kind = "droptail" }
 
-[traffic]
-packet_size = "1000B"
-
-[[traffic.flows]]
+[[flows]]
 kind = "bulk"
 id = "tcp"
 path = ["link"]
@@ -99,7 +91,8 @@ runs = 1
 
 [scenario]
 network = { kind = "routed", graph = "net.json" }
-time = { interval = "10ms", duration = "100ms" }
+interval = "10ms"
+duration = "100ms"
 control = { kind = "fifo" }
 """
 NETWORK = {

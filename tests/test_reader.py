@@ -9,7 +9,6 @@ import netctrl
 from netctrl.datasets import data_path, network_path, scenario_path
 from netctrl.errors import FileError, InvalidValue
 from netctrl.model.network import read_network
-from netctrl.scenario.access.scenario import access_link
 from netctrl.scenario.links import Link
 from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
@@ -45,7 +44,7 @@ def test_what_is_saved_is_read_back(tmp_path) -> None:
     assert netctrl.read(tmp_path / "d.json") == design
     line = Link(id="l", source="a", target="b", capacity=1e6)
     flows = BulkFlows(id="f", path=("l",), rtt=0.1, count=2)
-    result = netctrl.simulate(netctrl.Scenario.of(name="s", duration=5.0, links=(line,), flows=(flows,)))
+    result = netctrl.simulate(netctrl.Scenario(name="s", duration=5.0, links=(line,), flows=(flows,)))
     result.save(tmp_path / "r.npz")
     assert np.array_equal(netctrl.read(tmp_path / "r.npz").series["backlog"], result.series["backlog"])
 
@@ -60,12 +59,15 @@ def test_tables_are_rates_signals_or_round_trips(tmp_path) -> None:
         netctrl.read("merge", interval_s=1.0)
 
 
-@pytest.mark.filterwarnings("ignore::FutureWarning")
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("x.toml", "name = 'x'\n", "not a scenario: it has neither links and flows, nor network"),
-        ("x.toml", "discipline = 'lifo'\n", "network.discipline: got 'lifo', takes one of"),
+        ("x.toml", "name = 'x'\n", "not a scenario: it has neither links, flows nor a network"),
+        (
+            "x.toml",
+            "network = { kind = 'access-link', discipline = 'lifo' }\n",
+            "network.discipline: got 'lifo', takes one of",
+        ),
         (
             "x.json",
             '{"schema": "netctrl.linux/1"}',
@@ -88,10 +90,7 @@ def test_what_is_none_of_these_is_named(tmp_path, name, content, said) -> None:
     assert said in str(refused.value)
 
 
-@pytest.mark.filterwarnings("ignore::FutureWarning")
-def test_an_access_link_is_told_by_its_keys(tmp_path) -> None:
-    (tmp_path / "link.toml").write_text("hops = 2\nduration = '10s'\n")
-    assert netctrl.read(tmp_path / "link.toml") == access_link(hops=2, duration=10.0)
+def test_a_name_that_nothing_has_is_refused_with_those_that_there_are() -> None:
     with pytest.raises(InvalidValue, match="path: got 'nowhere', takes a file, or one of arc-bottlenecks"):
         netctrl.read("nowhere")
 

@@ -150,7 +150,7 @@ def test_so_does_python(fault):
 def test_a_process_that_starts_beside_a_broken_package_is_netctrl(tmp_path):
     """A package that doesn't even compile: what doesn't use it works."""
     site = installed(broken("syntax", tmp_path)[0], tmp_path / "site")
-    done = ran(site, "-c", "import netctrl; print(netctrl.read('arc-staircase-bulk').network.links[0].queue)")
+    done = ran(site, "-c", "import netctrl; print(netctrl.read('arc-staircase-bulk').links[0].queue)")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("ArcQueue(")
 

@@ -35,9 +35,7 @@ def scenario(gamma: float, frequency: float, amplitude: float = AMPLITUDE, durat
     queue = ArcQueue(alpha=ALPHA, epoch=EPOCH, target_utilization=gamma, rate_error=error)
     line = Link(id="line", source="a", target="b", capacity="8Mbit", delay="10ms", buffer="500kB", queue=queue)
     flows = BulkFlows(id="ftp", path=("line",), rtt="90ms:110ms", count=FLOWS, start="0s:5s")
-    return Scenario.of(
-        name=f"Fig. 4: gamma {gamma}, {frequency} rad/s", duration=duration, links=(line,), flows=(flows,)
-    )
+    return Scenario(name=f"Fig. 4: gamma {gamma}, {frequency} rad/s", duration=duration, links=(line,), flows=(flows,))
 
 
 def model(gamma: float, frequency: float) -> complex:

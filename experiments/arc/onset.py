@@ -53,7 +53,7 @@ def scenario(alpha: float, duration: float, seed: int = 1) -> Scenario:
     )
     flows = BulkFlows(id="ftp", path=("line",), rtt="490ms:510ms", count=50, start="0s:20s")
     name = f"alpha = {alpha:.3g}"
-    return Scenario.of(name=name, duration=duration, warmup=SETTLED, links=(line,), flows=(flows,), seed=seed)
+    return Scenario(name=name, duration=duration, warmup=SETTLED, links=(line,), flows=(flows,), seed=seed)
 
 
 def epochs_of(result: Result) -> np.ndarray:

@@ -55,7 +55,7 @@ def scenario(chosen: dict[str, Queue]) -> Scenario:
             )
         )
         flows.append(BulkFlows(id=name, path=(name,), rtt="150ms:250ms", count=FLOWS, start="0s:5s"))
-    return Scenario.of(
+    return Scenario(
         name="50 flows, 150 to 250 ms, under each queue",
         duration=100.0,
         warmup=40.0,

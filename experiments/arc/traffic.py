@@ -147,7 +147,7 @@ def shortened(scenario: Scenario, factor: float, keep: float = 1.0) -> Scenario:
         for group in scenario.flows
         if group.start[0] * factor < end
     ]
-    changes = [msgspec.structs.replace(c, at=c.at * factor) for c in scenario.network.changes if c.at * factor < end]
+    changes = [msgspec.structs.replace(c, at=c.at * factor) for c in scenario.changes if c.at * factor < end]
     return scenario.replace(
         duration=end,
         warmup=min(scenario.warmup * factor, 0.5 * end),

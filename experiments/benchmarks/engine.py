@@ -46,7 +46,7 @@ def dumbbell(sender: str, queue: Queue) -> Scenario:
         )
     there = Link(id="there", source="l", target="r", capacity=1e8, delay=8e-3, buffer=5e5, queue=queue)
     back = Link(id="back", source="r", target="l", capacity=1e8, delay=8e-3, buffer=5e5)
-    return Scenario.of(
+    return Scenario(
         name="dumbbell",
         duration=20.0,
         links=(there, back, *edges),

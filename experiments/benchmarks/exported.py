@@ -74,7 +74,7 @@ def rows() -> Iterator[Row]:
         "Riccati, P = 5, delayed": {"window": None, "variant": "delayed"},
     }
     for name, fields in cases.items():
-        sender = msgspec.structs.replace(base.traffic.sender, **fields)
+        sender = msgspec.structs.replace(base.sender, **fields)
         yield decision(compiler, name, base.replace(sender=sender))
 
 

@@ -42,7 +42,7 @@ def rows() -> Iterator[Row]:
 
 def against_events() -> Row:
     """Sixteen flows through a dumbbell; seconds for a million packet hops."""
-    scenario = Scenario.of(
+    scenario = Scenario(
         name="sixteen flows",
         network=Dumbbell(senders=16, host_rate=1e11),
         sender=FixedWindow(window=10e3),
@@ -87,7 +87,7 @@ def by_events(packets: int) -> int:
 def fat_tree(scheme: Mpcc | Hpcc) -> Row:
     """10 ms of Fig. 5.5 at 60 % load of WebSearch; the peer is the time that it may take."""
     flows = (PoissonFlows(id="search", sizes="WebSearch", load=0.6),)
-    scenario = Scenario.of(name="fat tree", network=FatTree(), sender=scheme, flows=flows, duration=0.01)
+    scenario = Scenario(name="fat tree", network=FatTree(), sender=scheme, flows=flows, duration=0.01)
     turns = alternate(lambda: simulate_fabric(scenario), lambda: None, 3, clock=process_time)
     hops = turns.answers[0].counts["hops"]
     speed = hops / min(turns.ours) / 1e6
@@ -104,7 +104,7 @@ def fat_tree(scheme: Mpcc | Hpcc) -> Row:
 
 def k_ary(k: int) -> Scenario:
     """1 ms of the fat tree of switches with k ports at 30 % load of WebSearch."""
-    return Scenario.of(
+    return Scenario(
         name=f"fat tree of {k}-port switches",
         network=FatTree.k_ary(k),
         sender=Mpcc(variant="delayed"),

@@ -87,7 +87,7 @@ def arrivals(scenario: Scenario, burst: int, end: float) -> list[np.ndarray]:
 
 def service_s(scenario: Scenario) -> float:
     """Of a packet, on the wire."""
-    return scenario.traffic.packet_size * 8.0 / scenario.network.capacity
+    return scenario.packet_size * 8.0 / scenario.network.capacity
 
 
 def by_numpy(scenario: Scenario, burst: int, end: float) -> tuple[int, float]:

@@ -73,7 +73,7 @@ def scenario(classes: int, steps: int, step: float = 0.005) -> Scenario:
         queue=ArcQueue(alpha=1e-3 / classes),
     )
     flows = BulkFlows(id="tcp", path=("line",), rtt="60ms:1s", count=classes)
-    return Scenario.of(
+    return Scenario(
         name="bench",
         duration=steps * step,
         interval=100 * step,

@@ -38,9 +38,7 @@ def flows_over_pie(rate: str, count: int, duration: float) -> Scenario:
     """Cubic flows of 20 ms over one link with PIE."""
     line = Link(id="line", source="a", target="b", capacity=rate, delay="10ms", buffer="5MB", queue=PieQueue())
     flows = BulkFlows(id="flows", path=("line",), rtt="20ms", count=count, sender="cubic", start=("0s", "1s"))
-    return Scenario.of(
-        name="speed", links=(line,), flows=(flows,), duration=duration, interval="100ms", packet_size=1500
-    )
+    return Scenario(name="speed", links=(line,), flows=(flows,), duration=duration, interval="100ms", packet_size=1500)
 
 
 def timed(scenario: Scenario, engine: str, turns: int) -> list[float]:

@@ -19,6 +19,7 @@ from netctrl.model.law import MyopicGain
 from netctrl.model.network import Demand, Link, Network, read_network
 from netctrl.plants.linearize import network_model
 from netctrl.scenario.network.policy import HftracPolicy
+from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.sweep import read_sweep
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.kernel import DEPARTED, LOST, WAITING, advance_links
@@ -56,7 +57,9 @@ def prepared(
     network: Network, policy: HftracPolicy, steps: int, law: Callable = netctrl.scenario_law
 ) -> tuple[LinkProblem, np.ndarray]:
     """The problem, and demands of shape (steps, I, RUNS)."""
-    scenario = Scenario.of(name="bench", graph=network, interval=INTERVAL, duration=steps * INTERVAL, control=policy)
+    scenario = Scenario(
+        name="bench", network=Routed(graph=network), interval=INTERVAL, duration=steps * INTERVAL, control=policy
+    )
     ready = link_problem(scenario, law(scenario))
     noise = np.random.default_rng(1).standard_normal((steps, len(network.demands), RUNS))
     mean, std = (np.array([getattr(demand, name) for demand in network.demands]) for name in ("mean", "std"))
@@ -95,13 +98,13 @@ def responses(network: Network, mu: float, base: list[float], demand: np.ndarray
 def workers() -> Row:
     """A sweep by one process and by two, for as long as half a minute each."""
     spec = read_sweep(sweep_path("hftrac-testbed"), network_path)
-    scenario = spec.scenario | {"time": spec.scenario["time"] | {"duration": 1000.0}}
+    scenario = spec.scenario | {"duration": 1000.0}
     spec = netctrl.SweepSpec(name=spec.name, scenario=scenario, runs=64, grid=spec.grid)
     times = []
     for jobs in (2, 1):
         netctrl.sweep(
             netctrl.SweepSpec(
-                name="warm", scenario=scenario | {"time": {"duration": 10.0, "interval": 0.01}}, runs=4, grid=spec.grid
+                name="warm", scenario=scenario | {"duration": 10.0, "interval": 0.01}, runs=4, grid=spec.grid
             ),
             netctrl.scenario_law,
             n_jobs=jobs,

@@ -61,7 +61,7 @@ def scenario(lot: Lot, alpha: float) -> Scenario:
     path, start = tuple(link.id for link in links), (0.0, 1.0)
     groups = [BulkFlows(id="long", path=path, rtt=lot.rtt, count=lot.long, start=start)]
     groups += [BulkFlows(id=f"c{k}", path=(k,), rtt=0.8 * lot.rtt, count=lot.cross, start=start) for k in path]
-    return Scenario.of(
+    return Scenario(
         name="parking lot",
         links=links,
         flows=tuple(groups),

@@ -56,7 +56,7 @@ def scenario(rate: float, rtt: float, seed: int, prague: str | CapSender, counts
         BulkFlows(id=name, path=("line",), rtt=rtt, count=count, sender=sender, start=("0s", "1s"))
         for name, sender, count in (("prague", prague, counts[0]), ("cubic", "cubic", counts[1]))
     )
-    return Scenario.of(
+    return Scenario(
         name="coexistence",
         links=(line,),
         flows=flows,
@@ -146,7 +146,7 @@ def mixture(classic: str, rtt: float, count: int, seed: int, prague: str | CapSe
         BulkFlows(id=name, path=("line",), rtt=rtt, count=count, sender=sender, start=("0s", "1s"))
         for name, sender in (("prague", prague), ("classic", classic))
     )
-    return Scenario.of(
+    return Scenario(
         name="mixture",
         links=(line,),
         flows=flows,
@@ -208,7 +208,7 @@ def side_by_side() -> Scenario:
             BulkFlows(id=f"{name}-{sender}", path=(name,), rtt=rtt, count=count, sender=sender, start=("0s", "1s"))
             for sender in ("prague", classic)
         ]
-    return Scenario.of(
+    return Scenario(
         name="side by side",
         links=tuple(links),
         flows=tuple(flows),

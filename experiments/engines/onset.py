@@ -51,7 +51,7 @@ QUEUES = {"pie": PieQueue(), "dualpi2": KernelQueue(discipline="dualpi2")}
 def scenario(point: Point, seed: int = 1) -> Scenario:
     line = Link(id="line", source="a", target="b", capacity=point.rate, delay=point.rtt / 4, queue=QUEUES[point.kind])
     flows = BulkFlows(id="flows", path=("line",), rtt=point.rtt, count=COUNT, start=("0s", "2s"))
-    return Scenario.of(
+    return Scenario(
         name=f"{point.kind} at {1e3 * point.rtt:g} ms",
         links=(line,),
         flows=(flows,),

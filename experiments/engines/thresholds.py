@@ -79,7 +79,7 @@ def unused(place: Place, engine: str, queue: Any, apart: bool, sender: str = "dc
             )
             for k, (shorter, late) in enumerate(shares)
         )
-    scenario = Scenario.of(
+    scenario = Scenario(
         name="step",
         links=(Link(id="l", source="a", target="b", capacity=place.rate, queue=queue),),
         flows=groups,

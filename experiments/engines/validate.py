@@ -81,7 +81,7 @@ def line(case: Case, rate: float, rtt: tuple[float, float], count: int, buffer: 
     flows = BulkFlows(
         id="bulk", path=("line",), rtt=rtt, count=count, start=(0.0, 5.0), sender=case.sender, ecn=case.ecn
     )
-    return Scenario.of(
+    return Scenario(
         name=f"{case.sender} over {case.queue}",
         duration=45.0,
         warmup=15.0,

@@ -21,6 +21,7 @@ from hftrac.packet_study import Case, PacketStudy, kept_runs, means, short
 from matplotlib.figure import Figure
 
 from netctrl.model.network import Network
+from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.traffic import Demands, LongRangeTraffic, TcpDemand
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
@@ -65,9 +66,9 @@ def network(level: float) -> Network:
 def requested(case: Case, seconds: float) -> Scenario:
     name, value, level = case
     policy = FIFO.policy if name == "fifo" else POLICIES[name].at(value)
-    return Scenario.of(
+    return Scenario(
         name="fig13",
-        graph=network(level),
+        network=Routed(graph=network(level)),
         interval=STEP,
         duration=WARMUP + seconds,
         warmup=WARMUP,

@@ -25,6 +25,7 @@ from matplotlib.figure import Figure
 from netctrl.laws.aqm.pi import PiQueue
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.model.network import Network
+from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.traffic import Demands, LongRangeTraffic, TcpDemand
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
@@ -63,15 +64,14 @@ def requested(case: Case, seconds: float) -> Scenario:
     red = RedQueue(min_threshold=size, max_threshold=3.0 * size)
     pi = PiQueue(alpha=2.4e-4, beta=2.32e-4, reference_queue=size)
     flows = {"flows": 20, "variant": "newreno", "start": (0.0, 0.5), "ecn": True}
-    return Scenario.of(
+    return Scenario(
         name="fig15",
-        graph=network(level),
+        network=Routed(graph=network(level), queue=red if kind == "RED" else pi),
         interval=STEP,
         duration=WARMUP + seconds,
         warmup=WARMUP,
         control=LOOKS[way].policy,
         flows=(Demands(spread=LongRangeTraffic()), TcpDemand(demand="p1", **flows), TcpDemand(demand="p2", **flows)),
-        queue=red if kind == "RED" else pi,
     )
 
 

@@ -27,6 +27,7 @@ from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.model.network import Demand, Link, Network
 from netctrl.ns3.network.render import PACKET_SIZE
+from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.traffic import Demands, LongRangeTraffic, TcpDemand
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
@@ -65,9 +66,9 @@ def requested(case: Case, seconds: float) -> Scenario:
     way, kind, load, target, level = case
     pie, codel = PieQueue(target=1e-3 * target, update=0.03), CodelQueue(target=1e-3 * target, interval=0.1)
     flows = {"flows": FLOWS[load], "variant": "vegas", "start": (0.0, 0.5)}
-    return Scenario.of(
+    return Scenario(
         name="fig16",
-        graph=network(level),
+        network=Routed(graph=network(level), queue=pie if kind == "PIE" else codel),
         interval=STEP,
         duration=WARMUP + seconds,
         warmup=WARMUP,
@@ -76,7 +77,6 @@ def requested(case: Case, seconds: float) -> Scenario:
             Demands(spread=LongRangeTraffic()),
             *(TcpDemand(demand=sender, **flows) for sender in SENDERS),
         ),
-        queue=pie if kind == "PIE" else codel,
     )
 
 

@@ -20,6 +20,7 @@ from netctrl.errors import InvalidValue
 from netctrl.model.law import LinkRateLaw
 from netctrl.model.network import Link, Network, Node
 from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Policy, StaticPacing
+from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.run import simulate_network
@@ -69,11 +70,14 @@ PLAIN = {"fifo": FIFO, "backpressure": BACKPRESSURE}
 LOAD, LOSS, QUEUE = "utilization of the busiest link", "loss [%]", "mean queue of a link [kbit]"
 
 
-def scenario(network: Network, policy: Policy, *, interval: float = STEP, **others: Any) -> Scenario:
+def scenario(
+    network: Network, policy: Policy, *, interval: float = STEP, utilization: float | None = None, **others: Any
+) -> Scenario:
     """100 s of a network that count, or so many intervals of 10 ms, after a tenth of it that doesn't."""
     seconds, warmup = SECONDS * interval / STEP, WARMUP * interval / STEP
     settings = {"name": "figure", "duration": seconds + warmup, "warmup": warmup} | others
-    return Scenario.of(graph=network, control=policy, interval=interval, **settings)
+    routed = Routed(graph=network, utilization=utilization)
+    return Scenario(network=routed, control=policy, interval=interval, **settings)
 
 
 def measure(

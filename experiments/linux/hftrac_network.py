@@ -15,6 +15,7 @@ import msgspec
 from netctrl.datasets import network_path
 from netctrl.model.network import Demand, Link, Network, read_network
 from netctrl.scenario.network.policy import Fifo, HftracPolicy, Policy, StaticPacing
+from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.traffic import Demands, GaussianTraffic, LongRangeTraffic, Spread, TriangularTraffic
 from netctrl.scenario.scenario import Scenario
 
@@ -89,15 +90,16 @@ def slower(figure: str) -> float:
 
 def scenario(case: Case, seconds: float, warmup: float) -> Scenario:
     """As the simulator takes it, and as laws are designed for it; TCP of Figs. 13 and 14 is a steady demand there."""
-    return Scenario.of(
+    return Scenario(
         name=f"linux-hftrac-{case.figure}",
-        graph=slowed(_network(case), slower(case.figure)),
+        network=Routed(
+            graph=slowed(_network(case), slower(case.figure)), utilization={"7": case.x, "10": 0.95}.get(case.figure)
+        ),
         interval=case.interval,
         duration=_whole(seconds + warmup, case.interval),
         warmup=_whole(warmup, case.interval),
         control=policy(case),
         flows=(Demands(spread=_spread(case)),),
-        utilization={"7": case.x, "10": 0.95}.get(case.figure),
     )
 
 

@@ -72,8 +72,7 @@ def scenario(queue: LinkQueue, seed: int) -> Scenario:
     """The staircase of bulk flows, with a queue on its link."""
     short = shortened(STAIRCASE.scenario, 0.5)
     bulk = tuple(group for group in short.flows if group.id.startswith("ftp"))
-    timed = msgspec.structs.replace(short.time, interval=INTERVAL_S)
-    made = under(msgspec.structs.replace(short.replace(flows=bulk), time=timed), queue, seed)
+    made = under(short.replace(flows=bulk, interval=INTERVAL_S), queue, seed)
     back = (msgspec.structs.replace(link, queue=DropTailQueue()) for link in made.links[1:])
     return made.replace(links=(made.links[0], *back))
 

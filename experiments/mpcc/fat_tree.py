@@ -56,7 +56,7 @@ def scenario(sizes: str, load: float, with_incast: bool, scheme: Scheme, seed: i
     sending = SENDING[sizes]
     background = PoissonFlows(id="background", sizes=sizes, load=load, stop=sending)
     incast = IncastFlows(id="incast", senders=8, size=300e3, interval=1e-3)
-    return Scenario.of(
+    return Scenario(
         name=f"{sizes} at {load:.0%}{' with incast' if with_incast else ''}",
         network=FatTree(pfc=Pfc(pause=1e6, resume=9e5), flow_timeout=1e-4),
         sender=scheme,

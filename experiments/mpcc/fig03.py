@@ -24,7 +24,7 @@ def run(
     flows: tuple[MessageFlows, ...], duration: float, *, window: float | None = None, delay: float = 1e-6
 ) -> FabricResult:
     return simulate_fabric(
-        Scenario.of(
+        Scenario(
             name="four senders",
             network=Dumbbell(delay=delay, packets=Packets(clock="ns-3")),
             sender=FixedWindow(window=window),

@@ -26,7 +26,7 @@ VARIANTS = ("delay-free", "delayed", "feed-forward", "hold")
 def converged(weight: float, bdp: float) -> tuple[int, FabricResult]:
     """When the first acknowledgement after congestion tells of an empty queue [ns]."""
     base = netctrl.read("mpcc-dumbbell")
-    sender = msgspec.structs.replace(base.traffic.sender, window_weight=weight, bdp=bdp)
+    sender = msgspec.structs.replace(base.sender, window_weight=weight, bdp=bdp)
     result = simulate_fabric(base.replace(sender=sender, duration=20e-3))
     log = result.acknowledged()
     congested = log.time_ns[log.queue_bytes > 0].iloc[0]
@@ -39,7 +39,7 @@ def staggered(scheme: Scheme) -> FabricResult:
         for i, (size, start) in enumerate(STAGGERED)
     )
     return simulate_fabric(
-        Scenario.of(
+        Scenario(
             name="staggered flows",
             network=Dumbbell(packets=Packets(clock="ns-3")),
             sender=scheme,
@@ -54,7 +54,7 @@ def staggered(scheme: Scheme) -> FabricResult:
 def sixteen(variant: str, weight: float = 1.0, horizon: int = 5) -> tuple[float, float]:
     """(utilization, queue that acknowledgements tell over P_BD) from 1 to 5 ms: 16 flows, 100 Gbit/s, 71 packets."""
     result = simulate_fabric(
-        Scenario.of(
+        Scenario(
             name="sixteen flows",
             network=Dumbbell(senders=16, host_rate=1e11, packets=Packets(clock="ns-3"), flow_timeout=2e-4),
             sender=Mpcc(variant=variant, window_weight=weight, horizon=horizon),  # ty: ignore[invalid-argument-type]

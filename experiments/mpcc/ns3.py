@@ -53,11 +53,11 @@ def pair(scenario: Scenario) -> dict[str, FabricResult]:
 
 def tree_of(sizes: str) -> Scenario:
     flows = (PoissonFlows(id=sizes, sizes=sizes, load=0.3),)
-    return Scenario.of(name=sizes, network=FatTree(), sender=Mpcc(variant="delayed"), flows=flows, duration=1e-3)
+    return Scenario(name=sizes, network=FatTree(), sender=Mpcc(variant="delayed"), flows=flows, duration=1e-3)
 
 
 def four_tcp() -> Scenario:
-    return Scenario.of(
+    return Scenario(
         name="four flows of DCTCP",
         network=Dumbbell(host_rate=1e10),
         sender=Dctcp(),

@@ -224,7 +224,7 @@ def beside_fluid(point: str) -> dict[str, float]:
     """The target-RTT law in ns-3 and in the fluid, whose capacity is what cross traffic leaves on average: utilization
     of it, and mean RTT above that of an idle link [s]."""
     scenario = POINTS[point]
-    link, size = scenario.network, scenario.traffic.packet_size
+    link, size = scenario.network, scenario.packet_size
     law = SCHEMES["target RTT"].law(link.capacity)
     if law is None:
         raise TypeError("the target-RTT scheme has a law")

@@ -36,7 +36,7 @@ def share(peer: str, rate: float, rtt: float, bdps: float, *, competitive: bool,
     end = round(duration(rate, rtt, bdps), 1)
     packet_time = PACKET * BITS_PER_BYTE / rate
     size = max(bdps * rate * rtt / BITS_PER_BYTE, MIN_BUFFER)
-    scenario = netctrl.Scenario.of(
+    scenario = netctrl.Scenario(
         name="two flows",
         links=(
             Link(id="line", source="a", target="b", capacity=rate, delay=0.1 * rtt, buffer=size, jitter=packet_time),

@@ -158,7 +158,7 @@ def _run(
     scenario = check_scenario(point, engine, seed, flows)
     result: Any = simulate(scenario, engine)
     delay = BITS_PER_BYTE * result.series["backlog"][0] / scenario.links[0].capacity
-    late = result.time_s > scenario.time.warmup
+    late = result.time_s > scenario.warmup
     return scenario, (delay[~late], delay[late]), result["utilization", scenario.links[0].id]
 
 
@@ -217,7 +217,7 @@ def check_scenario(point: CheckPoint, engine: str, seed: int, flows: int | None 
         buffer=buffer_bytes(point) * share,
         queue=queue,
     )
-    return Scenario.of(
+    return Scenario(
         name=f"check of {point.subject.name}",
         links=(line,),
         flows=tuple(groups),

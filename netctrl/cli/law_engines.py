@@ -37,7 +37,7 @@ def with_engines(law: Entry) -> Entry:
 
 def _lacks(name: str, case: Any) -> str | None:
     """Reason why an engine can't run a case, or None; of the kernel, whatever this machine has."""
-    if name == "kernel" and type(case.scenario.network) in kernel.KERNEL.kinds:
+    if name == "kernel" and case.scenario.kind in kernel.KERNEL.kinds:
         return kernel.case_lacks(case)
     return ENGINES[name].lacks(case)
 
@@ -45,18 +45,18 @@ def _lacks(name: str, case: Any) -> str | None:
 def _on_a_link(sender: Any = "reno", **queue: Any) -> Scenario:
     line = Link(id="line", source="left", target="right", capacity="10Mbit", buffer="60kB", **queue)
     flows = BulkFlows(id="flows", path=("line",), rtt="50ms", count=2, sender=sender)
-    return Scenario.of(name="trial", duration="10s", links=(line,), flows=(flows,))
+    return Scenario(name="trial", duration="10s", links=(line,), flows=(flows,))
 
 
 def _at_a_bottleneck(name: str) -> Scenario:
     rate: dict[str, Any] = {"rate": "1Mbit"} if name == "cap" else {}
-    return Scenario.of(name="trial", duration="10s", network=Bottleneck(), flows=(SingleFlow(sender=name, **rate),))
+    return Scenario(name="trial", duration="10s", network=Bottleneck(), flows=(SingleFlow(sender=name, **rate),))
 
 
 def _in_a_data_centre(name: str) -> Scenario:
     flows = MessageFlows(id="senders", source=(0,), target=4, size="10kB")
     sender = LAWS["data-centre sender"][name].record()
-    return Scenario.of(name="trial", duration="1ms", network=Dumbbell(), flows=(flows,), sender=sender)
+    return Scenario(name="trial", duration="1ms", network=Dumbbell(), flows=(flows,), sender=sender)
 
 
 def _in_a_network(name: str) -> Scenario:

@@ -104,7 +104,7 @@ def _of_connet(design: ConnetDesign) -> Scenario:
 
 
 def _with_queue(scenario: Scenario, design: ArcDesign) -> Scenario:
-    queue = arc_queue(design.law, scenario.traffic.packet_size)
+    queue = arc_queue(design.law, scenario.packet_size)
     return with_queue(scenario, queue, design.law.capacity_bit_per_s)
 
 
@@ -143,8 +143,8 @@ _WORDS: dict[type, str] = {
 
 
 def kind_of(scenario: Any) -> type:
-    """Kind of a scenario's network, by which engines select a kernel or a program."""
-    return type(scenario.network) if isinstance(scenario, Scenario) else type(scenario)
+    """Kind of a scenario, by which engines select a kernel or a program."""
+    return scenario.kind if isinstance(scenario, Scenario) else type(scenario)
 
 
 def has_runs(scenario: Any) -> bool:

@@ -238,7 +238,7 @@ def simulate(
     >>> from netctrl.scenario.tcp_aqm.flows import BulkFlows
     >>> line = Link(id="line", source="left", target="right", capacity="10Mbit", buffer="60kB")
     >>> flows = BulkFlows(id="flows", path=("line",), rtt="50ms", count=2, sender="cubic")
-    >>> scenario = netctrl.Scenario.of(name="two flows", duration="10s", links=(line,), flows=(flows,))
+    >>> scenario = netctrl.Scenario(name="two flows", duration="10s", links=(line,), flows=(flows,))
     >>> result = netctrl.simulate(scenario, "packet")
     >>> 0.9 < result["utilization", "line"] <= 1.0
     True

@@ -74,7 +74,7 @@ def _bottleneck_lacks(case: Case) -> str | None:
         return f"queues of kind {tag} at a bottleneck"
     if tag == "codel" or line.cross > 0.0 or any(flow.sender in ("paced", "cap", "bbr") for flow in scenario.flows):
         return None
-    return small_buffer(line.buffer / scenario.traffic.packet_size)
+    return small_buffer(line.buffer / scenario.packet_size)
 
 
 def _bottleneck(case: Case, job: Job) -> Result:

@@ -88,7 +88,7 @@ def sweep(
     >>> import netctrl
     >>> network = {"kind": "routed", "graph": netctrl.read("merge")}
     >>> policy = {"kind": "static", "factor": 1.1}
-    >>> shared = {"network": network, "control": policy, "time": {"duration": "5s", "interval": "10ms"}}
+    >>> shared = {"network": network, "control": policy, "duration": "5s", "interval": "10ms"}
     >>> spec = netctrl.SweepSpec(name="factors", scenario=shared, runs=2, over={"control.factor": [1.05, 1.1]})
     >>> netctrl.sweep(spec)[["control.factor", "run"]].values.tolist()
     [[1.05, 0.0], [1.05, 1.0], [1.1, 0.0], [1.1, 1.0]]

@@ -206,7 +206,7 @@ def plan_case(case: Case, law: Any, *, noise: bool = True) -> Plan:
     changes = tuple(
         Change(at=turn.at, link=BOTTLENECK, capacity=turn.capacity, delay=turn.delay) for turn in case.turns
     )
-    scenario = Scenario.of(
+    scenario = Scenario(
         name=case.name,
         links=(wire, *further),
         changes=changes,

@@ -36,7 +36,7 @@ def fabric_figure(results: Mapping[str, FabricResult], *, title: str = "") -> Fi
         panels[1].step(queue / 1e3, share, where="post", lw=1.2, color=colour, label=name)
         if name in watched:
             t = 1e3 * result.scenario.interval * np.arange(result.queue_bytes.shape[1])
-            for port, values in zip(result.scenario.time.watch.ports, result.queue_bytes, strict=True):
+            for port, values in zip(result.scenario.watch.ports, result.queue_bytes, strict=True):
                 panels[2].plot(t, values / 1e3, lw=1.0, label=f"{name}, {port}")
     panels[0].set(xlabel="flows up to [kB]", ylabel="slow-down: median, 95 % dashed")
     if any(result.done.any() for result in results.values()):

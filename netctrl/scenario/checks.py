@@ -11,7 +11,7 @@ from netctrl.errors import InvalidValue
 
 __all__ = ["OF_DATA_CENTRES", "check_ids", "check_unused"]
 
-OF_DATA_CENTRES = ("traffic.sender", "traffic.retransmission_timeout", "time.watch")
+OF_DATA_CENTRES = ("sender", "retransmission_timeout", "watch")
 """Fields that only apply to a data centre."""
 
 
@@ -26,12 +26,14 @@ def check_ids(place: str, parts: Iterable[Any]) -> None:
         raise InvalidValue(what, parts, "at least one")
 
 
-def check_unused(scenario: Any, *places: str) -> None:
-    """InvalidValue if a field that has no effect, such as "time.step", differs from its default."""
-    for place in places:
-        part, _, name = place.partition(".")
-        record = getattr(scenario, part)
-        default = next(each.default for each in msgspec.structs.fields(record) if each.name == name)
-        if getattr(record, name) != default:
-            kind = scenario.network.__struct_config__.tag
-            raise InvalidValue(place, getattr(record, name), f"no value with a network of kind {kind}")
+def check_unused(scenario: Any, *names: str) -> None:
+    """InvalidValue if a field that has no effect, such as "step", differs from its default."""
+    for field in msgspec.structs.fields(scenario):
+        if field.name in names and getattr(scenario, field.name) != field.default:
+            takes = f"no value with a network of kind {tag_of(scenario.kind)}"
+            raise InvalidValue(field.name, getattr(scenario, field.name), takes)
+
+
+def tag_of(kind: Any) -> str:
+    """Name of a kind of network in files."""
+    return str(kind.__struct_config__.tag) if hasattr(kind, "__struct_config__") else kind.__name__.lower()

@@ -56,7 +56,7 @@ def design_scenario(inputs: ArcInputs, law: ArcLaw) -> Scenario:
         queue=arc_queue(law, law.packet_size_bytes),
     )
     flows = BulkFlows(id="bulk", path=(line.id,), rtt=rtt, start=(0.0, 20.0), count=max(1, round(inputs.flows[0])))
-    return Scenario.of(
+    return Scenario(
         name=f"{flows.count} flows through the link of the design",
         links=(line,),
         flows=(flows,),

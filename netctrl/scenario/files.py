@@ -1,9 +1,8 @@
-"""Content of scenario files in today's format and in those of earlier versions."""
+"""Content of scenario files: schema, and the files, graphs and traces that they name."""
 
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -14,23 +13,31 @@ import msgspec
 from netctrl.errors import FileError, InvalidValue
 from netctrl.model.io.files import beside
 from netctrl.model.io.toml import toml_record
-from netctrl.model.io.validation_errors import explained, shown
+from netctrl.model.io.validation_errors import shown
 from netctrl.model.link_trace import mean_rate, read_trace_of_link
 from netctrl.model.network import read_network
 from netctrl.model.trace import read_trace
-from netctrl.scenario.old import OldDataCentre, is_old, nested
 from netctrl.scenario.scenario import Scenario
 
-__all__ = ["GRAPH", "SCHEMA", "scenario_from", "scenario_of", "todays", "with_files", "with_names", "with_traces"]
+__all__ = [
+    "GRAPH",
+    "SCHEMA",
+    "scenario_from",
+    "scenario_of",
+    "with_files",
+    "with_names",
+    "with_traces",
+    "without_schema",
+]
 
-SCHEMA = "netctrl.scenario/2"
+SCHEMA = "netctrl.scenario/3"
 GRAPH = "network.graph"
 _FILES = (
     "control.file",
-    "network.links.*.trace",
-    "traffic.flows.*.sender.file",
-    "traffic.flows.*.spread.file",
-    "traffic.flows.*.rates",
+    "links.*.trace",
+    "flows.*.sender.file",
+    "flows.*.spread.file",
+    "flows.*.rates",
 )
 """Keys whose value may be a file's name."""
 
@@ -45,41 +52,21 @@ def scenario_of(
     FileError
         Another schema, or a key that is unknown, missing or unusable, which the message names.
     """
-    content = with_files(todays(path, content), path, network_path)
+    content = with_files(without_schema(path, content), path, network_path)
     return toml_record(path, with_traces(content), Scenario)
 
 
 def scenario_from(content: dict[str, Any]) -> Scenario:
-    """The scenario from plain dicts and lists, as in a result file; msgspec.ValidationError names the key."""
-    parts = nested(content) if is_old(content) else content
-    return msgspec.convert({name: value for name, value in parts.items() if name != "schema"}, Scenario)
+    """The scenario from plain dicts and lists; msgspec.ValidationError names the key."""
+    return msgspec.convert({name: value for name, value in content.items() if name != "schema"}, Scenario)
 
 
-def todays(path: str | os.PathLike[str], content: dict[str, Any]) -> dict[str, Any]:
-    """A file's content without its schema, arranged in today's parts.
-
-    Raises
-    ------
-    FileError
-        Another schema, or no schema although the content is in today's parts.
-    """
-    if "schema" in content:
-        schema = content["schema"]
-        if schema != SCHEMA:
-            raise FileError(path, f'unknown schema {schema!r}; expected schema = "{SCHEMA}"')
-        return {name: value for name, value in content.items() if name != "schema"}
-    if not is_old(content):
-        raise FileError(path, f'key `schema` is missing; expected schema = "{SCHEMA}"')
-    try:
-        content = nested(content)
-    except InvalidValue as error:
-        raise FileError(path, f"{error.argument}: got {shown(error.got)}, takes {error.takes}") from None
-    except msgspec.ValidationError as error:
-        raise FileError(path, explained(error, content, OldDataCentre)) from None
-    said = f'{path}: a scenario of an earlier version; today\'s has schema = "{SCHEMA}", and its keys in parts: '
-    parts = ", ".join(f"[{name}]" for name in content if isinstance(content[name], dict))
-    warnings.warn(said + parts, FutureWarning, stacklevel=2)
-    return content
+def without_schema(path: str | os.PathLike[str], content: dict[str, Any]) -> dict[str, Any]:
+    """A file's content without its schema; FileError for another schema."""
+    schema = content.get("schema", SCHEMA)
+    if schema != SCHEMA:
+        raise FileError(path, f'unknown schema {schema!r}; expected schema = "{SCHEMA}"')
+    return {name: value for name, value in content.items() if name != "schema"}
 
 
 def with_names(place: str, value: Any, change: Callable[[str, str], Any]) -> Any:
@@ -88,7 +75,7 @@ def with_names(place: str, value: Any, change: Callable[[str, str], Any]) -> Any
     Parameters
     ----------
     place : str
-        Path of the value, as in "traffic.flows.web.sender".
+        Path of the value, as in "flows.web.sender".
     value : plain data
     change : callable
         Function of (place, name) that returns the new value.
@@ -134,12 +121,9 @@ def with_traces(content: dict[str, Any]) -> dict[str, Any]:
         A file can't be read or contains no rates.
     """
     found = dict(content)
-    match content:
-        case {"network": {"links": list(links)} as network}:
-            found["network"] = network | {"links": [_with_trace(link) for link in links]}
-    match content:
-        case {"traffic": {"flows": list(flows)} as traffic}:
-            found["traffic"] = traffic | {"flows": [_with_rates(group) for group in flows]}
+    for name, read in (("links", _with_trace), ("flows", _with_rates)):
+        if isinstance(content.get(name), list):
+            found[name] = [read(each) for each in content[name]]
     return found
 
 

@@ -1,10 +1,10 @@
-"""Network of single links with queues, whose flows name the links that they cross."""
+"""Links with queues, their changes, and the checks of flows that name the links that they cross."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -33,11 +33,13 @@ from netctrl.scenario.fabric.pfc import Pfc
 from netctrl.scenario.network.policy import DesignPolicy, StaticPacing, messages_of
 from netctrl.scenario.tcp_aqm.flows import GROUPS, MAX_FLOWS, BulkFlows, DemandFlows, FlowGroup, WebFlows
 
-__all__ = ["Change", "Link", "Links", "packet_only", "refuse_packet_only"]
+__all__ = ["INTERVAL", "Change", "Link", "Links", "capacity_at", "check_links", "packet_only", "refuse_packet_only"]
 
 MAX_SAMPLES = 10_000_000
 """Largest number over all links and groups of flows."""
 MAX_OBJECTS = 10_000_000
+INTERVAL = 0.1
+"""Default sampling interval of the time series [s]."""
 
 
 class Link(Record, frozen=True, kw_only=True):
@@ -94,49 +96,35 @@ class Change(Record, frozen=True, kw_only=True):
             raise InvalidValue("capacity", None, "a new capacity, unless a new delay is given")
 
 
-class Links(Record, frozen=True, kw_only=True, tag_field="kind", tag="links"):
-    """Single links and their changes during the run. Flows name the links that they cross."""
+class Links:
+    """Kind of a scenario whose links are written out; flows name the links that they cross."""
 
-    default_interval: ClassVar[float] = 0.1
-    """Default sampling interval of the time series [s]."""
 
-    links: tuple[Link, ...]
-    """The links, each one direction of a line."""
-    changes: tuple[Change, ...] = ()
-    """Capacities and delays that change during the run."""
+def capacity_at(scenario: Any, ends: np.ndarray) -> np.ndarray:
+    """Mean capacity of each of L links in T intervals, from 0 on, that end at these times [s]; (L, T) [bit/s]."""
+    starts = np.concatenate(([0.0], ends[:-1]))
+    latest = {link.id: link.capacity for link in scenario.links}
+    found = {link.id: np.full(len(ends), link.capacity) for link in scenario.links}
+    for link in scenario.links:
+        if link.trace is not None:
+            found[link.id] = np.diff(trace_bits(link.trace, ends), prepend=0.0) / (ends - starts)
+    for change in sorted(scenario.changes, key=lambda change: change.at):
+        if change.capacity is not None:
+            share = np.clip((ends - change.at) / (ends - starts), 0.0, 1.0)  # of each interval after the change
+            found[change.link] += share * (change.capacity - latest[change.link])
+            latest[change.link] = change.capacity
+    return np.array(list(found.values()))
 
-    def __post_init__(self) -> None:
-        read_fields(self, links=records(Link), changes=records(Change))
 
-    @property
-    def link_ids(self) -> tuple[str, ...]:
-        """Ids of the links."""
-        return tuple(link.id for link in self.links)
-
-    def capacity_at(self, ends: np.ndarray) -> np.ndarray:
-        """Mean capacity of each of L links in T intervals, from 0 on, that end at these times [s]; (L, T) [bit/s]."""
-        starts = np.concatenate(([0.0], ends[:-1]))
-        latest = {link.id: link.capacity for link in self.links}
-        found = {link.id: np.full(len(ends), link.capacity) for link in self.links}
-        for link in self.links:
-            if link.trace is not None:
-                found[link.id] = np.diff(trace_bits(link.trace, ends), prepend=0.0) / (ends - starts)
-        for change in sorted(self.changes, key=lambda change: change.at):
-            if change.capacity is not None:
-                share = np.clip((ends - change.at) / (ends - starts), 0.0, 1.0)  # of each interval after the change
-                found[change.link] += share * (change.capacity - latest[change.link])
-                latest[change.link] = change.capacity
-        return np.array(list(found.values()))
-
-    def check(self, scenario: Any) -> None:
-        """InvalidValue for parts of a `Scenario` that don't fit these links or each other."""
-        for each in (_check_kinds, _check_names, _check_paths, _check_changes, _check_size, _check_control):
-            each(scenario)
+def check_links(scenario: Any) -> None:
+    """InvalidValue for parts of a `Scenario` that don't fit its links or each other."""
+    for each in (_check_kinds, _check_names, _check_paths, _check_changes, _check_size, _check_control):
+        each(scenario)
 
 
 def _check_kinds(scenario: Any) -> None:
     check_unused(scenario, *OF_DATA_CENTRES)
-    read_fields(scenario.traffic, flows=records(*GROUPS))
+    read_fields(scenario, flows=records(*GROUPS))
     if scenario.control is not None:
         record(StaticPacing, DesignPolicy)("control", scenario.control)
 
@@ -151,8 +139,8 @@ def _check_control(scenario: Any) -> None:
 
 
 def _check_names(scenario: Any) -> None:
-    check_ids("network.links", scenario.links)
-    check_ids("traffic.flows", scenario.flows)
+    check_ids("links", scenario.links)
+    check_ids("flows", scenario.flows)
 
 
 def _check_paths(scenario: Any) -> None:
@@ -179,22 +167,20 @@ def _check_changes(scenario: Any) -> None:
     links = {link.id: link for link in scenario.links}
     least = {link.id: link.delay for link in scenario.links}
     seen: set[tuple[str, str, float]] = set()
-    for i, change in enumerate(scenario.network.changes):
+    for i, change in enumerate(scenario.changes):
         values = {"capacity": change.capacity, "delay": change.delay}
         made = {(change.link, what, change.at) for what, value in values.items() if value is not None}
         if seen & made:
             raise InvalidValue(
-                f"network.changes[{i}].at", change.at, "another time: an earlier entry changes the same value then"
+                f"changes[{i}].at", change.at, "another time: an earlier entry changes the same value then"
             )
         seen |= made
         if change.link not in links:
-            raise InvalidValue(f"network.changes[{i}].link", change.link, _ids(links))
+            raise InvalidValue(f"changes[{i}].link", change.link, _ids(links))
         if change.capacity is not None and links[change.link].trace is not None:
-            raise InvalidValue(f"network.changes[{i}].capacity", change.capacity, "nothing: the link has a trace")
+            raise InvalidValue(f"changes[{i}].capacity", change.capacity, "nothing: the link has a trace")
         if change.at >= scenario.duration:
-            raise InvalidValue(
-                f"network.changes[{i}].at", change.at, f"a time before the end ({scenario.duration:g} s)"
-            )
+            raise InvalidValue(f"changes[{i}].at", change.at, f"a time before the end ({scenario.duration:g} s)")
         if change.delay is not None:
             least[change.link] = min(least[change.link], change.delay)
     for group in scenario.flows:

@@ -10,7 +10,6 @@ from netctrl.errors import FileError
 from netctrl.model.io.toml import read_toml
 from netctrl.scenario.files import scenario_of
 from netctrl.scenario.network.sweep import SweepSpec, read_sweep
-from netctrl.scenario.old import ACCESS_LINK_KEYS
 from netctrl.scenario.scenario import Scenario
 
 __all__ = ["read_scenario_file"]
@@ -40,6 +39,6 @@ def read_scenario_file(
     content = read_toml(path)
     if "scenario" in content:
         return read_sweep(path, network_path, scenario_path)
-    if not content.keys() & {"schema", "network", "links", "flows", "topology", "bottleneck", *ACCESS_LINK_KEYS}:
-        raise FileError(path, "not a scenario: it has neither links and flows, nor network, topology or bottleneck")
+    if not content.keys() & {"schema", "network", "links", "flows"}:
+        raise FileError(path, "not a scenario: it has neither links, flows nor a network")
     return scenario_of(path, content, network_path)

@@ -132,8 +132,8 @@ class Result(Reported):
                     array = np.array(given, dtype=float)
                     values[name] = (dim, "time"), np.where(array > 0.0, array, np.nan) if name == "rtt" else array
         time = scenario.interval * np.arange(1, next(iter(values.values()))[1].shape[-1] + 1)
-        names = {"link": scenario.network.link_ids, "flow": tuple(flow.id for flow in scenario.flows)}
-        values["capacity"] = ("link", "time"), scenario.network.capacity_at(time)
+        names = {"link": scenario.link_ids, "flow": tuple(flow.id for flow in scenario.flows)}
+        values["capacity"] = ("link", "time"), scenario.capacity_at(time)
         payload = values.get("payload", ((), np.zeros(0)))[1]
         if len(payload) == len(scenario.flows) and "delivered" not in values:
             values["delivered"] = ("flow", "time"), payload * _with_headers(scenario, header)
@@ -393,7 +393,7 @@ class Result(Reported):
 def _with_headers(scenario: Scenario, header: float) -> np.ndarray:
     """Bytes with headers for each byte of payload, shape (G, 1), of endless TCP flows, whose packets are all full; NaN
     of others."""
-    full = scenario.traffic.packet_size
+    full = scenario.packet_size
     endless = [getattr(flow, "answered", True) and getattr(flow, "size", 0.0) is None for flow in scenario.flows]
     sizes = [getattr(flow, "packet_size", None) or full for flow in scenario.flows]
     shares = [size / (size - header) if on else np.nan for size, on in zip(sizes, endless, strict=True)]

@@ -39,7 +39,7 @@ def packets(request):
         id="tcp", path=("line",), rtt=(0.98 * RTT, 1.02 * RTT), start=(0.0, 5.0), count=flows, sender="cubic"
     )
     found = simulate_packets(
-        Scenario.of(name="cubic", duration=120.0, interval=0.05, packet_size=1500.0, links=(link,), flows=(bulk,))
+        Scenario(name="cubic", duration=120.0, interval=0.05, packet_size=1500.0, links=(link,), flows=(bulk,))
     )
     late = found.time_s > 60.0
     return request.param, found.series["delay"][0][late], found.series["probability"][0][late]

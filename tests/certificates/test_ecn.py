@@ -45,9 +45,7 @@ def packets(flows: int, threshold: int, rtt: float = RTT, duration: float = 3.0)
     step = rtt / 20.0
     link = Link(id="l", source="a", target="b", capacity=RATE, queue=ThresholdQueue(threshold=threshold * SIZE))
     bulk = BulkFlows(id="f", path=("l",), rtt=rtt, count=flows, sender="dctcp", ecn=True)
-    scenario = Scenario.of(
-        name="dctcp", duration=duration, links=(link,), flows=(bulk,), packet_size=SIZE, interval=step
-    )
+    scenario = Scenario(name="dctcp", duration=duration, links=(link,), flows=(bulk,), packet_size=SIZE, interval=step)
     series = run_packets(packet_problem(scenario), 10.0).series
     half = int(0.5 * duration / step)
     return series[0, 0, half:] / SIZE, float(np.diff(series[2, 0])[half:].mean() * 8.0 / step / RATE)

@@ -186,7 +186,7 @@ def packets(
         gentle=False,
         spaced=spaced,
     )
-    scenario = Scenario.of(
+    scenario = Scenario(
         name="thresholds",
         links=(Link(id="l", source="a", target="b", capacity=capacity, queue=queue),),
         flows=(BulkFlows(id="f", path=("l",), rtt=rtt, count=flows, sender="dctcp", ecn=True, start=(0.0, trip)),),
@@ -196,7 +196,7 @@ def packets(
         packet_size=SIZE,
     )
     result = simulate(scenario, "packet")
-    late = result.time_s > scenario.time.warmup
+    late = result.time_s > scenario.warmup
     return result.series["backlog"][0][late] / SIZE, float(result["utilization", result.links[0]])
 
 

@@ -68,7 +68,7 @@ def test_a_window_stands_for_twenty_flows_at_the_same_point() -> None:
 def test_scenarios_have_the_law_of_the_certificate() -> None:
     scenario = check_scenario(point_of(certificate("pie", parameters=RFC | {"alpha": 0.25})), "packet", 3)
     assert scenario.links[0].queue == PieQueue(alpha=0.25)
-    assert (scenario.links[0].capacity, scenario.flows[0].count, scenario.time.seed) == (pytest.approx(20e6), 50, 3)
+    assert (scenario.links[0].capacity, scenario.flows[0].count, scenario.seed) == (pytest.approx(20e6), 50, 3)
     scenario = check_scenario(point_of(certificate("pie", parameters={"hz": 1000, "alpha": 0.25})), "kernel", 1)
     assert isinstance(scenario.links[0].queue, KernelQueue)
     assert {name: scenario.links[0].queue.parameters[name] for name in ("alpha", "beta", "target")} == {

@@ -79,8 +79,7 @@ def _small(spec):
     """One grid and one run of it."""
     import msgspec
 
-    scenario = {**spec.scenario, "time": {**spec.scenario.get("time", {}), "duration": "12s"}}
-    return msgspec.structs.replace(spec, runs=1, grid=spec.grid[:1], scenario=scenario)
+    return msgspec.structs.replace(spec, runs=1, grid=spec.grid[:1], scenario=spec.scenario | {"duration": "12s"})
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,8 @@ runs = 2
 
 [scenario]
 network = { kind = "routed", graph = "tandem" }
-time = { interval = "10ms", duration = "500ms" }
+interval = "10ms"
+duration = "500ms"
 
 [[grid]]
 label = "static"

@@ -28,19 +28,13 @@ from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.result_file import read_result
 from netctrl.scenario.scenario import Scenario
 
-SMALL = """
-schema = "netctrl.scenario/2"
+SMALL = """schema = "netctrl.scenario/3"
 name = "small"
-
-[time]
 duration = "6s"
 warmup = "2s"
 seed = 3
 
-[network]
-kind = "links"
-
-[[network.links]]
+[[links]]
 id = "line"
 source = "left"
 target = "right"
@@ -48,14 +42,14 @@ capacity = "10Mbit"
 buffer = "100kB"
 queue = { kind = "arc", epoch = "100ms" }
 
-[[traffic.flows]]
+[[flows]]
 kind = "bulk"
 id = "ftp"
 count = 10
 rtt = "60ms:100ms"
 path = ["line"]
 
-[[traffic.flows]]
+[[flows]]
 kind = "web"
 id = "web"
 sessions = 20
@@ -171,12 +165,12 @@ BAD = {
     "unknown key": (
         'capacity = "10Mbit"',
         'capasity = "10Mbit"',
-        "s.toml: network.links[0]: unknown key `capasity`, did you mean",
+        "s.toml: links[0]: unknown key `capasity`, did you mean",
     ),
-    "negative capacity": ('"10Mbit"', "-10", "s.toml: network.links[0].capacity: got -10, takes a rate"),
+    "negative capacity": ('"10Mbit"', "-10", "s.toml: links[0].capacity: got -10, takes a rate"),
     "missing link": ('path = ["line"]', 'path = ["lane"]', "s.toml: flows.ftp.path: got 'lane', takes ids of links"),
-    "NaN": ('"10Mbit"', "nan", "s.toml: network.links[0].capacity: got nan, takes a rate"),
-    "no TOML": ("[[network.links]]", "[[network.links", "s.toml: not valid TOML: "),
+    "NaN": ('"10Mbit"', "nan", "s.toml: links[0].capacity: got nan, takes a rate"),
+    "no TOML": ("[[links]]", "[[links", "s.toml: not valid TOML: "),
     "what only the fluid refuses": ("seed = 3", 'step = "90ms"', "s.toml: step: got 0.09, takes at most"),
     "AVQ without a bound": (
         'buffer = "100kB"\nqueue = { kind = "arc", epoch = "100ms" }',
@@ -286,7 +280,7 @@ def test_a_failing_disk_leaves_old_files_alone(run, tmp_path, monkeypatch) -> No
 def test_the_seed_is_the_scenarios_or_the_options(run) -> None:
     def found(line: str) -> Any:
         answer = json.loads(good(run(f"{line} --json")))
-        return answer["scenario"]["time"]["seed"], answer["provenance"]["seed"], answer["summary"]
+        return answer["scenario"]["seed"], answer["provenance"]["seed"], answer["summary"]
 
     first, again, same, other = (found(line) for line in ("s.toml", "s.toml", "s.toml --seed 3", "s.toml --seed 4"))
     assert first == again == same
@@ -299,7 +293,7 @@ def test_the_seed_is_the_scenarios_or_the_options(run) -> None:
 def test_a_design_replaces_the_law_of_arc_links(run, tmp_path, design) -> None:
     change(tmp_path, "100ms", "50ms")
     found = json.loads(good(run(f"s.toml --json --design {design}")))
-    queue = msgspec.convert(found["scenario"]["network"]["links"][0]["queue"], ArcQueue)
+    queue = msgspec.convert(found["scenario"]["links"][0]["queue"], ArcQueue)
     law = netctrl.arc(50).law
     assert queue == arc_queue(law, 1000.0)
     (tmp_path / "s.toml").write_text(SMALL.replace('"arc", epoch = "100ms"', '"design"'))
@@ -334,7 +328,7 @@ def test_a_design_alone_runs_its_plant_near_its_target(run, design) -> None:
     assert abs(link["utilization"] - 0.98) < 0.005
     assert link["loss"] < 1e-3
     assert found["span"] == pytest.approx([100.0, 300.0])
-    assert json.loads(good(run(f"--design {design} --seed 9 --json")))["scenario"]["time"]["seed"] == 9
+    assert json.loads(good(run(f"--design {design} --seed 9 --json")))["scenario"]["seed"] == 9
 
 
 def test_a_plant_that_is_none_is_named(run, tmp_path) -> None:

@@ -11,18 +11,16 @@ import pytest
 import netctrl
 from netctrl.cli.simulate import main
 
-SMALL = """
-schema = "netctrl.scenario/2"
+SMALL = """schema = "netctrl.scenario/3"
 name = "small fabric"
+sender = { kind = "hpcc" }
+flows = [{ kind = "poisson", id = "poisson", sizes = "FB_Hadoop", load = 0.3 }]
+duration = "1ms"
+seed = 2
+
 [network]
 kind = "fat-tree"
 hosts_per_rack = 2
-[traffic]
-sender = { kind = "hpcc" }
-flows = [{ kind = "poisson", id = "poisson", sizes = "FB_Hadoop", load = 0.3 }]
-[time]
-duration = "1ms"
-seed = 2
 """
 
 
@@ -46,7 +44,7 @@ def test_json_and_files(capsys, folder) -> None:
     content = json.loads(capsys.readouterr().out)
     flows = pd.read_csv(folder / "flows.csv")
     assert content["summary"]["flows"] == len(flows)
-    assert content["scenario"]["traffic"]["sender"]["kind"] == "hpcc"
+    assert content["scenario"]["sender"]["kind"] == "hpcc"
     assert list(content["provenance"]["input_hashes"])
     assert (flows.slow_down.dropna() >= 1.0).all()
     assert (folder / "picture.png").read_bytes().startswith(b"\x89PNG")
@@ -66,7 +64,7 @@ def test_a_design_is_what_senders_run(capsys, folder) -> None:
     law.save(folder / "law.json")
     assert main(["s.toml", "--json", "--design", "law.json"]) == 0
     content = json.loads(capsys.readouterr().out)
-    scheme = content["scenario"]["traffic"]["sender"]
+    scheme = content["scenario"]["sender"]
     assert (scheme["kind"], scheme["variant"], scheme["window_weight"]) == ("mpcc", "delayed", 3.0)
     assert scheme["window"] == pytest.approx(law.inputs.window_bytes)
     assert len(content["provenance"]["input_hashes"]) == 2

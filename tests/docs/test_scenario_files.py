@@ -99,4 +99,4 @@ def test_the_example_is_a_scenario(page, tmp_path) -> None:
     (text,) = re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     (tmp_path / "fifty.toml").write_text(text, encoding="utf-8")
     scenario = netctrl.read(tmp_path / "fifty.toml")
-    assert (scenario.name, scenario.flows[0].count, scenario.time.warmup) == ("fifty flows", 50, 20.0)
+    assert (scenario.name, scenario.flows[0].count, scenario.warmup) == ("fifty flows", 50, 20.0)

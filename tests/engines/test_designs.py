@@ -57,7 +57,7 @@ def test_hftracs_law_is_the_designs(designs) -> None:
     assert found.measures()["loss", "network"] < 1e-3
     changed = netctrl.Network(links=scenario.network.graph.links, demands=scenario.network.graph.demands[:1])
     with pytest.raises(InvalidValue, match="a Design for this network"):
-        case_of(Scenario.of(name="other", graph=changed, interval=0.01, duration=1.0), design)
+        case_of(Scenario(name="other", network=Routed(graph=changed), interval=0.01, duration=1.0), design)
 
 
 def test_connets_reference_is_the_middle_of_what_can_be_had(designs) -> None:

@@ -18,7 +18,7 @@ from netctrl.scenario.tcp_aqm.flows import BulkFlows
 def scenario_with(sender="cubic", **line):
     link = Link(id="line", source="left", target="right", capacity="10Mbit", delay="10ms", **line)
     flows = BulkFlows(id="flows", path=("line",), rtt="20ms", count=2, sender=sender)
-    return netctrl.Scenario.of(name="small", links=(link,), flows=(flows,), duration="5s", packet_size=1000)
+    return netctrl.Scenario(name="small", links=(link,), flows=(flows,), duration="5s", packet_size=1000)
 
 
 def test_a_discipline_of_linux_is_for_the_kernel_alone() -> None:

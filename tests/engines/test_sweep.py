@@ -35,9 +35,9 @@ from netctrl.engines.sweep import read_frame, summarized, sweep, sweep_to_file
 from netctrl.errors import FileError, InvalidValue, NetctrlError, NoAdmissibleDesign
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.model.network import Network, read_network
-from netctrl.scenario.network.policy import HftracPolicy, Messages, StaticPacing
+from netctrl.scenario.network.policy import HftracPolicy, StaticPacing
+from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.sweep import FIGURES, Grid, SweepSpec, read_sweep
-from netctrl.scenario.network.traffic import Demands, LongRangeTraffic
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.run import LANES, simulate_network
@@ -51,12 +51,13 @@ LINE: dict[str, Any] = {
 }
 SHARED: dict[str, Any] = {
     "network": {"kind": "routed", "graph": LINE},
-    "traffic": {"flows": [{"kind": "demands", "spread": {"kind": "gaussian"}}]},
-    "time": {"interval": "10ms", "duration": "1s"},
+    "flows": [{"kind": "demands", "spread": {"kind": "gaussian"}}],
+    "interval": "10ms",
+    "duration": "1s",
 }
-SEED, UTILIZATION = "time.seed", "network.utilization"
-PLACES = ("time.seed", "control.factor", "control.mu")
-SPREAD = "traffic.flows.demands.spread"
+SEED, UTILIZATION = "seed", "network.utilization"
+PLACES = ("seed", "control.factor", "control.mu")
+SPREAD = "flows.demands.spread"
 POLICIES = (
     Grid(label="FIFO", set={"control.kind": "fifo"}),
     Grid(label="static", set={"control.kind": "static"}, over={"control.factor": [1.05, 1.2]}),
@@ -65,12 +66,15 @@ POLICIES = (
 
 
 def spec(*grid: Grid, runs: int = 2, over: dict[str, Any] | None = None, **scenario: Any) -> SweepSpec:
-    parts = {
-        "network": SHARED["network"] | {"graph": scenario.get("network", LINE)},
-        "traffic": {"flows": [{"kind": "demands", "spread": scenario.get("traffic", {"kind": "gaussian"})}]},
-        "time": SHARED["time"] | {name: scenario[name] for name in ("duration", "seed") if name in scenario},
-        "control": scenario.get("control"),
-    }
+    parts = (
+        SHARED
+        | {
+            "network": SHARED["network"] | {"graph": scenario.get("network", LINE)},
+            "flows": [{"kind": "demands", "spread": scenario.get("traffic", {"kind": "gaussian"})}],
+            "control": scenario.get("control"),
+        }
+        | {name: scenario[name] for name in ("duration", "seed") if name in scenario}
+    )
     return SweepSpec(name="test", scenario=parts, runs=runs, grid=grid, over=over or {})
 
 
@@ -99,16 +103,16 @@ def refusal(make: Any) -> str:
 
 @pytest.mark.slow
 @given(
-    st.dictionaries(st.sampled_from(["time.seed", "control.factor", "time.warmup"]), st.integers(1, 3), max_size=3),
+    st.dictionaries(st.sampled_from(["seed", "control.factor", "warmup"]), st.integers(1, 3), max_size=3),
     st.lists(
         st.dictionaries(st.sampled_from(["network.utilization", f"{SPREAD}.scale"]), st.integers(1, 3)), max_size=3
     ),
 )
 def test_cells_come_grid_by_grid_with_the_last_place_fastest(shared: dict[str, int], sizes: list[dict]) -> None:
     values = {
-        "time.seed": [5, 6, 7],
+        "seed": [5, 6, 7],
         "control.factor": [1.5, 2.0, 3.0],
-        "time.warmup": ["100ms", 0.2, 0],
+        "warmup": ["100ms", 0.2, 0],
         "network.utilization": [0.5, 0.6, 0.7],
         f"{SPREAD}.scale": [0.8, 0.9, 1.0],
     }
@@ -130,7 +134,7 @@ def test_cells_come_grid_by_grid_with_the_last_place_fastest(shared: dict[str, i
         scenario = cell.scenario
         assert isinstance(scenario.control, StaticPacing)
         for place, got in {
-            "time.seed": scenario.seed,
+            "seed": scenario.seed,
             "control.factor": scenario.control.factor,
             "network.utilization": scenario.network.utilization,
             f"{SPREAD}.scale": scenario.flows[0].spread.scale,
@@ -165,7 +169,7 @@ def test_a_table_that_is_not_there_is_made_and_one_that_is_there_is_kept() -> No
     first, second = spec(made, kept, control={"kind": "static", "links": ["bc"]}).cells()
     assert first.scenario.flows[0].spread.hurst == 0.6  # ty: ignore[unresolved-attribute]
     assert second.scenario.control == StaticPacing(factor=1.5, links=("bc",))
-    assert SHARED["traffic"] == {"flows": [{"kind": "demands", "spread": {"kind": "gaussian"}}]}
+    assert SHARED["flows"] == [{"kind": "demands", "spread": {"kind": "gaussian"}}]
 
 
 def test_what_was_made_in_python_is_as_a_file_would_say_it() -> None:
@@ -198,13 +202,12 @@ BAD_CELLS = {
         "takes an id, several separated by commas, or *; there are ab, bc",
     ),
     "inside a number": (
-        {"time.interval.x": [1]},
-        "grid[0] (time.interval.x = 1): time.interval.x: got \"'10ms'\", takes a path inside a table",
+        {"interval.x": [1]},
+        "grid[0] (interval.x = 1): interval.x: got \"'10ms'\", takes a path inside a table",
     ),
     "below a number": (
-        {"time.interval.x.y": [1]},
-        "grid[0] (time.interval.x.y = 1): "
-        "time.interval.x: got \"'10ms'\", takes a path inside a table or a list of records",
+        {"interval.x.y": [1]},
+        "grid[0] (interval.x.y = 1): interval.x: got \"'10ms'\", takes a path inside a table or a list of records",
     ),
     "a list": (
         {"network.graph.links.ab": [1]},
@@ -215,8 +218,8 @@ BAD_CELLS = {
         "grid[0] (control..mu = 1): control..mu: got 'control..mu', takes names separated by dots, as in control.mu",
     ),
     "a value out of bounds": (
-        {"time.seed": [1, 2], "control.factor": [-1]},
-        "grid[0] (time.seed = 1, control.factor = -1): control.factor: got -1.0, "
+        {"seed": [1, 2], "control.factor": [-1]},
+        "grid[0] (seed = 1, control.factor = -1): control.factor: got -1.0, "
         "takes a factor above 0, to 1e6, on nominal rates",
     ),
     "a key": (
@@ -237,11 +240,11 @@ def test_a_cell_that_can_not_be_made_is_named(name: str) -> None:
     ("make", "expected"),
     [
         (lambda: spec(runs=0), "runs: got 0, takes a whole number from 1 to 1000000"),
-        (lambda: spec(over={"time.seed": []}), "over.time.seed: got [], takes a list with at least one value"),
+        (lambda: spec(over={"seed": []}), "over.seed: got [], takes a list with at least one value"),
         (lambda: Grid(over={"seed": 3}), "over.seed: got 3, takes a list with at least one value"),
         (lambda: Grid(over={"seed": "12"}), "over.seed: got '12', takes a list with at least one value"),
         (
-            lambda: spec(over={"time.seed": list(range(400)), "time.warmup": list(range(300))}),
+            lambda: spec(over={"seed": list(range(400)), "warmup": list(range(300))}),
             "grid: got '120000 cells', takes at most 100000",
         ),
         (
@@ -272,7 +275,7 @@ def test_the_digest_changes_with_all_that_matters(tmp_path: Path) -> None:
     def traced(path: Path) -> SweepSpec:
         return spec(traffic={"kind": "trace", "file": str(path)})
 
-    grid = Grid(label="a", set={"control.kind": "static"}, over={"control.factor": [1.0], "time.seed": [1]})
+    grid = Grid(label="a", set={"control.kind": "static"}, over={"control.factor": [1.0], "seed": [1]})
     different = [
         spec(),
         spec(runs=3),
@@ -280,10 +283,10 @@ def test_the_digest_changes_with_all_that_matters(tmp_path: Path) -> None:
         spec(network=LINE | {"name": "line"}),
         spec(grid),
         spec(msgspec.structs.replace(grid, label="b")),
-        spec(msgspec.structs.replace(grid, over={"time.seed": [1], "control.factor": [1.0]})),
-        spec(msgspec.structs.replace(grid, over={"control.factor": [1.1], "time.seed": [1]})),
+        spec(msgspec.structs.replace(grid, over={"seed": [1], "control.factor": [1.0]})),
+        spec(msgspec.structs.replace(grid, over={"control.factor": [1.1], "seed": [1]})),
         spec(msgspec.structs.replace(grid, set={})),
-        spec(grid, over={"time.seed": [1]}),
+        spec(grid, over={"seed": [1]}),
         spec(Grid(set={"control": {"kind": "static"}, "control.factor": 2.0})),
         spec(Grid(set={"control.factor": 2.0, "control": {"kind": "static"}})),
         msgspec.structs.replace(spec(), name="another"),
@@ -304,12 +307,13 @@ def test_the_digest_changes_with_all_that_matters(tmp_path: Path) -> None:
 FILE = """
 name = "file"
 runs = 2
-over = { "time.seed" = [1, 2] }
+over = { "seed" = [1, 2] }
 
 [scenario]
 network = { kind = "routed", graph = "line.json" }
-traffic = { flows = [{ kind = "demands" }] }
-time = { interval = "10ms", duration = "1s" }
+flows = [{ kind = "demands" }]
+interval = "10ms"
+duration = "1s"
 
 [[grid]]
 label = "by name"
@@ -329,7 +333,7 @@ over = { "control.file" = ["one.json", "sub/two.json"] }
 
 [[grid]]
 label = "trace"
-set = { "traffic.flows.demands.spread" = { kind = "trace", file = "t.csv" } }
+set = { "flows.demands.spread" = { kind = "trace", file = "t.csv" } }
 """
 
 
@@ -342,7 +346,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_networks_and_files_are_found_beside_the_file(folder: Path) -> None:
     cells = list(read_sweep(folder / "s.toml", network_path).cells())
-    assert [(cell.label, cell.values["time.seed"]) for cell in cells] == [
+    assert [(cell.label, cell.values["seed"]) for cell in cells] == [
         *product(["by name", "inline"], [1, 2]),
         ("design", 1),
         ("design", 1),
@@ -374,49 +378,6 @@ def test_the_sweep_that_comes_with_netctrl_can_be_made() -> None:
     ]
 
 
-OLD = """
-name = "file"
-runs = 2
-over = { seed = [1, 2], "policy.backlog_setpoint" = ["1kB"] }
-
-[scenario]
-network = "line.json"
-interval = "10ms"
-duration = "1s"
-utilization = 0.9
-messages = { loss = 0.25 }
-policy = { kind = "hftrac", architecture = "god", mu = 1 }
-
-[[grid]]
-set = { "traffic.kind" = "long-range", "network.links.ab.buffer" = "7kB"  }
-"""
-
-
-def test_a_sweep_of_an_earlier_version_is_read_with_a_warning(folder: Path) -> None:
-    path = folder / "s.toml"
-    path.write_text(OLD)
-    with pytest.warns(FutureWarning, match="places are those in a scenario's parts"):
-        cells = list(read_sweep(path, network_path).cells())
-    assert [cell.values for cell in cells] == [{"time.seed": k, "control.backlog_setpoint": "1kB"} for k in (1, 2)]
-    control = HftracPolicy(architecture="god", mu=1.0, messages=Messages(loss=0.25), backlog_setpoint=1e3)
-    network = read_network(folder / "line.json")
-    links = (msgspec.structs.replace(network.links[0], buffer=7e3), network.links[1])
-    expected = Scenario.of(
-        name="file",
-        graph=msgspec.structs.replace(network, links=links),
-        utilization=0.9,
-        flows=(Demands(spread=LongRangeTraffic()),),
-        control=control,
-        interval=0.01,
-        duration=1.0,
-        seed=2,
-    )
-    assert cells[1].scenario == expected
-    path.write_text(OLD.replace("policy = {", "q = {"))
-    with pytest.warns(FutureWarning), pytest.raises(FileError, match=r"messages: got 'a table', takes a place"):
-        read_sweep(path, network_path)
-
-
 BAD_FILES = {
     "no TOML": ("[scenario]", "[scenario", "not valid TOML: Expected ']' at the end of a table declaration"),
     "unknown key": ("runs = 2", "rnus = 2", "unknown key `rnus`, did you mean `runs`?"),
@@ -424,7 +385,7 @@ BAD_FILES = {
     "no name": ('name = "file"', "", "key `name` is missing"),
     "bad runs": ("runs = 2", "runs = 0", "runs: got 0, takes a whole number from 1 to 1000000"),
     "runs in words": ("runs = 2", 'runs = "two"', "runs: got 'two', takes a whole number"),
-    "no list": ("[1, 2]", "1", "over.time.seed: got 1, takes a list with at least one value"),
+    "no list": ("[1, 2]", "1", "over.seed: got 1, takes a list with at least one value"),
     "an empty list": (
         '["one.json", "sub/two.json"]',
         "[]",
@@ -438,17 +399,17 @@ BAD_FILES = {
     "unknown key of the scenario": (
         "interval",
         "intervall",
-        "grid[0] (time.seed = 1): time: unknown key `intervall`, did you mean `interval`?",
+        "grid[0] (seed = 1): unknown key `intervall`, did you mean `interval`?",
     ),
     "a later cell": (
         "[1, 2]",
         "[1, -2]",
-        "grid[0] (time.seed = -2): time.seed: got -2, takes a whole number from 0 to 4294967295",
+        "grid[0] (seed = -2): seed: got -2, takes a whole number from 0 to 4294967295",
     ),
     "a kind": (
         '"design"\nset = { "control.kind" = "design" }',
         '"design"',
-        "grid[2] (time.seed = 1, control.file = 'one.json'",
+        "grid[2] (seed = 1, control.file = 'one.json'",
     ),
 }
 
@@ -468,12 +429,12 @@ def test_what_is_wrong_with_a_file_is_named(name: str, folder: Path) -> None:
 
 
 def test_a_sweep_is_its_cells_by_hand() -> None:
-    requested = spec(*POLICIES, runs=3, over={"time.seed": [3, 4]})
+    requested = spec(*POLICIES, runs=3, over={"seed": [3, 4]})
     frame = sweep(requested, scenario_law)
     assert list(frame.columns) == [
         "cell",
         "grid",
-        "time.seed",
+        "seed",
         "control.factor",
         "control.mu",
         "run",
@@ -489,8 +450,10 @@ def test_a_sweep_is_its_cells_by_hand() -> None:
     ]
     for label, factor, mu, policy in by_hand:
         for seed in (3, 4):
-            scenario = Scenario.of(name="x", graph=networks, interval=0.01, duration=1.0, control=policy, seed=seed)
-            rows = frame[(frame["grid"] == label) & (frame["time.seed"] == seed)]
+            scenario = Scenario(
+                name="x", network=Routed(graph=networks), interval=0.01, duration=1.0, control=policy, seed=seed
+            )
+            rows = frame[(frame["grid"] == label) & (frame["seed"] == seed)]
             for place, value in (("control.factor", factor), ("control.mu", mu)):
                 rows = rows[rows[place].isna() if np.isnan(value) else rows[place] == value]
             assert rows["run"].tolist() == [0, 1, 2]
@@ -545,8 +508,8 @@ def test_the_summary_is_the_mean_and_students_interval() -> None:
 
 
 def test_a_column_of_mixed_values_is_text(tmp_path: Path) -> None:
-    frame = sweep(spec(over={"time.warmup": ["100ms", 0.2], "control.kind": ["fifo"]}), scenario_law)
-    assert frame["time.warmup"].tolist() == ["100ms"] * 2 + ["0.2"] * 2
+    frame = sweep(spec(over={"warmup": ["100ms", 0.2], "control.kind": ["fifo"]}), scenario_law)
+    assert frame["warmup"].tolist() == ["100ms"] * 2 + ["0.2"] * 2
     frame = sweep(spec(over={"control.links": [["ab"], ["ab", "bc"]]}, control={"kind": "static"}), scenario_law)
     assert frame["control.links"].unique().tolist() == ['["ab"]', '["ab","bc"]']
 
@@ -586,7 +549,7 @@ def test_runs_of_one_window_of_a_trace_are_one_sample(tmp_path: Path) -> None:
     trace = tmp_path / "t.csv"
     trace.write_text("time_s,ac\n" + "".join(f"{k / 100:g},{7e6 + (k * k) % 31 * 1e5}\n" for k in range(60)))
     traced = {"kind": "trace", "file": str(trace), "fit": False}
-    requested = spec(Grid(over={"time.duration": ["200ms", "600ms"]}), traffic=traced, runs=5)
+    requested = spec(Grid(over={"duration": ["200ms", "600ms"]}), traffic=traced, runs=5)
     frame = sweep(requested, scenario_law)
     assert frame["sample"].tolist() == [0, 1, 2, 0, 1, *([0] * 5)]
     table = summarized(frame)
@@ -629,7 +592,7 @@ def test_a_cluster_gives_the_same(tmp_path: Path) -> None:
 def test_the_file_says_where_it_is_from_but_not_when_or_where(tmp_path: Path) -> None:
     trace = tmp_path / "t.csv"
     trace.write_text("time_s,ac\n0,7e6\n0.01,9e6\n0.02,8e6\n")
-    over = {f"{SPREAD}.file": [str(trace)], "time.seed": [1]}
+    over = {f"{SPREAD}.file": [str(trace)], "seed": [1]}
     requested = spec(over=over, traffic={"kind": "trace", "file": str(trace)}, runs=1)
     content = []
     for name in ("a", "b"):
@@ -643,8 +606,8 @@ def test_the_file_says_where_it_is_from_but_not_when_or_where(tmp_path: Path) ->
     assert metadata[b"digest"].decode() == requested.digest()
     named = f"t.csv (SHA-256 {hashlib.sha256(trace.read_bytes()).hexdigest()})"
     saved = json.loads(metadata[b"sweep"])
-    assert (saved["name"], saved["runs"], saved["over"]) == ("test", 1, {f"{SPREAD}.file": [named], "time.seed": [1]})
-    assert saved["scenario"]["traffic"]["flows"][0]["spread"]["file"] == named
+    assert (saved["name"], saved["runs"], saved["over"]) == ("test", 1, {f"{SPREAD}.file": [named], "seed": [1]})
+    assert saved["scenario"]["flows"][0]["spread"]["file"] == named
     table = pq.ParquetFile(tmp_path / "a" / "x.parquet").read()
     assert table.column(f"{SPREAD}.file").to_pylist() == ["t.csv"]
     assert str(tmp_path).encode() not in b"".join([*metadata.values(), *(str(table).encode(),)])
@@ -652,7 +615,7 @@ def test_the_file_says_where_it_is_from_but_not_when_or_where(tmp_path: Path) ->
 
 def seeds(count: int) -> SweepSpec:
     """A cell a seed."""
-    return spec(runs=1, duration="200ms", over={"time.seed": list(range(count))})
+    return spec(runs=1, duration="200ms", over={"seed": list(range(count))})
 
 
 STUCK = """
@@ -672,9 +635,9 @@ main(sys.argv[1:])
 
 @pytest.mark.slow
 def test_a_sweep_that_was_killed_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
-    text = f"name = 'seeds'\nruns = 1\nover = {{ 'time.seed' = {list(range(20))} }}\n"
+    text = f"name = 'seeds'\nruns = 1\nover = {{ 'seed' = {list(range(20))} }}\n"
     text += "[scenario]\nnetwork = {kind = 'routed', graph = 'line.json'}\n"
-    text += "time = {interval = '10ms', duration = '200ms'}\n"
+    text += "interval = '10ms'\nduration = '200ms'\n"
     (tmp_path / "s.toml").write_text(text)
     (tmp_path / "line.json").write_bytes(msgspec.convert(LINE, Network).to_json())
     monkeypatch.chdir(tmp_path)
@@ -797,7 +760,7 @@ def test_what_was_stopped_is_never_overwritten_or_mixed(tmp_path: Path) -> None:
     for other in (
         seeds(6),
         msgspec.structs.replace(seeds(5), runs=2),
-        spec(runs=1, over={"time.seed": [4, 3, 2, 1, 0]}),
+        spec(runs=1, over={"seed": [4, 3, 2, 1, 0]}),
     ):
         assert refusal(lambda other=other: sweep_to_file(other, no_law, path, resume=True)) == (
             f"{path}: another sweep, or one of another netctrl version, was interrupted: delete {parts}"
@@ -870,9 +833,9 @@ def test_a_place_that_can_not_be_written_is_told_before_anything_is_run(there: s
 
 
 def test_a_bad_cell_leaves_nothing(tmp_path: Path) -> None:
-    bad = spec(over={"time.seed": [1, -1]})
+    bad = spec(over={"seed": [1, -1]})
     assert refusal(lambda: sweep_to_file(bad, stop_after(0), tmp_path / "x.parquet")).startswith(
-        "grid[0] (time.seed = -1): "
+        "grid[0] (seed = -1): "
     )
     assert list(tmp_path.iterdir()) == []
 
@@ -892,16 +855,14 @@ def test_other_files_are_no_tables_of_sweeps(tmp_path: Path) -> None:
 
 # --- other kinds of scenario, other engines ---------------------------------------------------------------------------
 
-FLOWS = """
-schema = "netctrl.scenario/2"
+FLOWS = """schema = "netctrl.scenario/3"
 name = "flows"
-time = { duration = "4s", warmup = "1s", seed = 3 }
-
-[network]
-kind = "links"
+duration = "4s"
+warmup = "1s"
+seed = 3
 links = [{ id = "line", source = "a", target = "b", capacity = "5Mbit", buffer = "40kB", queue = { kind = "codel" } }]
 
-[[traffic.flows]]
+[[flows]]
 kind = "bulk"
 id = "tcp"
 path = ["line"]
@@ -913,7 +874,7 @@ OF_FLOWS = """
 name = "targets"
 runs = 2
 scenario = "flows.toml"
-over = { "network.links.line.queue.target" = ["5ms", "20ms"], "traffic.flows.tcp.count" = [2] }
+over = { "links.line.queue.target" = ["5ms", "20ms"], "flows.tcp.count" = [2] }
 """
 
 
@@ -935,7 +896,7 @@ def test_a_sweep_of_flows_is_its_cells_by_hand(of_flows: SweepSpec, tmp_path: Pa
             row = next(rows)
             measures = netctrl.simulate(scenario.replace(links=(link,), seed=3 + run), "packet").measures()
             expected = {f"{what} of {of}": value for (what, of), value in measures.items()}
-            assert (row["network.links.line.queue.target"], row["run"], row["sample"]) == (target, run, run)
+            assert (row["links.line.queue.target"], row["run"], row["sample"]) == (target, run, run)
             assert {name: row[name] for name in list(frame.columns)[6:]} == expected
     table = summarized(frame)
     values = frame["throughput of tcp"][:2]
@@ -969,8 +930,7 @@ def test_demands_on_packets_are_the_packet_engines(tmp_path: Path) -> None:
 
 def test_cells_of_several_kinds_have_columns_of_their_own(of_flows: SweepSpec) -> None:
     routed = msgspec.to_builtins(next(spec(POLICIES[0], duration="500ms").cells()).scenario)
-    parts = {name: routed[name] for name in ("network", "traffic", "time", "control")}
-    grids = (Grid(label="flows"), Grid(label="demands", set=parts))
+    grids = (Grid(label="flows"), Grid(label="demands", set={"links": [], **routed}))
     frame = sweep(msgspec.structs.replace(of_flows, grid=grids, over={}, runs=1))
     assert frame["loss_ratio"].isna().tolist() == [True, False]
     assert frame["throughput of tcp"].isna().tolist() == [False, True]
@@ -979,7 +939,7 @@ def test_cells_of_several_kinds_have_columns_of_their_own(of_flows: SweepSpec) -
 @pytest.mark.parametrize("name", ["hftrac-testbed", "arc-capacity"])
 def test_a_sweep_of_a_bundled_scenario_has_it_as_it_is(tmp_path: Path, name: str) -> None:
     """The graph of a network's scenario is JSON, whose rates are bare numbers: its units are not asked for."""
-    (tmp_path / "s.toml").write_text(f'name = "seeds"\nscenario = "{name}"\nover = {{ "time.seed" = [7] }}\n')
+    (tmp_path / "s.toml").write_text(f'name = "seeds"\nscenario = "{name}"\nover = {{ "seed" = [7] }}\n')
     (cell,) = netctrl.read(tmp_path / "s.toml").cells()
     whole = netctrl.read(name)
     assert msgspec.json.encode(cell.scenario) == msgspec.json.encode(whole.replace(seed=7))

@@ -45,7 +45,7 @@ def test_every_case_is_a_scenario_with_the_law_in_its_place(name: str) -> None:
     for entry in sections_of(subject):
         for case in entry.cases:
             plan = plan_case(case, subject.law)
-            assert isinstance(plan.scenario.network, Links)
+            assert plan.scenario.kind is Links
             assert plan.scenario.links[0].id == BOTTLENECK
             assert sorted(row for rows in plan.rows.values() for row in rows) == list(range(len(plan.scenario.flows)))
             queues = {repr(link.queue) for link in plan.scenario.links}

@@ -29,12 +29,14 @@ for rate in (2e7, 1e8, 5e8):
 print(json.dumps(found))
 """
 
-SCENARIO = """
-schema = "netctrl.scenario/2"
+SCENARIO = """schema = "netctrl.scenario/3"
 name = "scalable"
 network = { kind = "bottleneck", capacity = "50Mbit", buffer = "25kB", rtt = "20ms" }
-traffic = { packet_size = "1500B", flows = [{ kind = "single", id = "flow", sender = "scalable" }] }
-time = { duration = "20s", warmup = "5s", interval = "5ms" }
+packet_size = "1500B"
+flows = [{ kind = "single", id = "flow", sender = "scalable" }]
+duration = "20s"
+warmup = "5s"
+interval = "5ms"
 """
 PERIOD = log(8.0 / 7.0) / log(1.01)
 

@@ -111,4 +111,4 @@ def test_arcs_staircase_has_one_queue_under_test(module: Any) -> None:
     assert [link.queue.__struct_config__.tag for link in scenario.links] == ["qdisc", "droptail"]
     assert sum(group.count for group in scenario.flows) == study.FLOWS[-1]
     assert scenario.duration == study.STEP_S * len(study.FLOWS)
-    assert scenario.time.seed == 2
+    assert scenario.seed == 2

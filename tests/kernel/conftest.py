@@ -24,7 +24,7 @@ def scenario_of() -> Callable[..., Any]:
         line = {"capacity": "10Mbit", "delay": "10ms", "buffer": "100kB"} | options
         line |= {} if queue is None else {"queue": queue}
         group = BulkFlows(id="flows", path=("line",), **({"rtt": "20ms", "count": 5, "sender": "cubic"} | flows))
-        return netctrl.Scenario.of(
+        return netctrl.Scenario(
             name="lab",
             links=(Link(id="line", source="left", target="right", **line),),
             flows=(group, *others),
@@ -52,7 +52,7 @@ def results_of(tmp_path: Path) -> Callable[[Any], bytes]:
         folder = tmp_path / f"run{count}"
         folder.mkdir()
         plan = plan_scenario(scenario, draw_flows(scenario, merged=False))
-        run_plan(plan.writer, chosen_kernel(), build_guest(), folder, seed=scenario.time.seed)
+        run_plan(plan.writer, chosen_kernel(), build_guest(), folder, seed=scenario.seed)
         return (folder / "results").read_bytes()
 
     return run

@@ -132,7 +132,7 @@ def test_a_task_is_read_as_it_was_written(design, tmp_path) -> None:
             "TCP senders with regulators that pause at random (flows.source0",
         ),
         ({"premium": PremiumFlow(size=40)}, "packets of 40 bytes: a whole number from 50 to 1514 (flows.premium.size)"),
-        ({"packet_size": 1515}, "(traffic.packet_size)"),
+        ({"packet_size": 1515}, "(packet_size)"),
     ],
 )
 def test_what_it_lacks_of_an_access_link_is_named(fields, said: str) -> None:

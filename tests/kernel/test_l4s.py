@@ -56,7 +56,7 @@ def test_packets_and_the_kernel_have_one_queue() -> None:
     if "NET_SCH_DUALPI2" in chosen_kernel().absent:
         pytest.skip("dualpi2 needs Linux 6.17 or newer")
     flows = BulkFlows(id="r", path=("line",), rtt="20ms", count=10, start=("0s", "1s"))
-    scenario = netctrl.Scenario.of(
+    scenario = netctrl.Scenario(
         name="ten", duration="60s", links=(line(DualPi2Queue()),), flows=(flows,), packet_size=PACKET, interval=0.1
     )
     packet, kernel = (netctrl.simulate(scenario, engine) for engine in ("packet", "kernel"))

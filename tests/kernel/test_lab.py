@@ -85,7 +85,7 @@ def test_the_least_round_trip_is_what_the_links_say(results_of, capacity, delays
         for k, (name, delay) in enumerate(zip(names, delays_ms, strict=True))
     )
     flow = BulkFlows(id="flow", path=tuple(names), rtt=f"{rtt_ms}ms", count=1, sender="cubic")
-    scenario = netctrl.Scenario.of(name="rtt", links=links, flows=(flow,), duration="2s", packet_size=1000)
+    scenario = netctrl.Scenario(name="rtt", links=links, flows=(flow,), duration="2s", packet_size=1000)
     rows = [
         np.frombuffer(body, TRANSFER) for kind, body in read_results(results_of(scenario)) if kind == Answer.TRANSFER
     ]
@@ -100,7 +100,7 @@ def test_acknowledgements_cross_their_links() -> None:
     there = Link(id="there", source="a", target="b", capacity="10Mbit", delay="5ms")
     back = Link(id="back", source="b", target="a", capacity="1Mbit", delay="8ms")
     flow = BulkFlows(id="flow", path=("there",), ack_path=("back",), rtt="13ms", count=1, sender="cubic")
-    scenario = netctrl.Scenario.of(name="back", links=(there, back), flows=(flow,), duration="5s", packet_size=1514)
+    scenario = netctrl.Scenario(name="back", links=(there, back), flows=(flow,), duration="5s", packet_size=1514)
     result = netctrl.simulate(scenario, "kernel")
     # An acknowledgement of 66 bytes for two packets of 1514, but for the first second, in which there is one for each.
     assert result.between(3.0)["utilization", result.links[1]] == pytest.approx(66 / 2 / 1514 * 10, rel=0.05)
@@ -111,7 +111,7 @@ def test_a_queue_without_feedback_is_that_of_m_d_1(scenario_of) -> None:
     """Pollaczek and Khinchine: the mean wait of Poisson arrivals at load r is r/(2 (1 - r)) transmissions."""
     udp = UdpFlows(id="udp", path=("line",), rate="7Mbit", count=1)
     line = Link(id="line", source="a", target="b", capacity="10Mbit", delay="10ms")
-    scenario = netctrl.Scenario.of(
+    scenario = netctrl.Scenario(
         name="m/d/1", links=(line,), flows=(udp,), duration="300s", warmup="1s", interval="1s", packet_size=1000
     )
     taken = netctrl.simulate(scenario, "kernel")["delay", "udp"]
@@ -127,7 +127,7 @@ def test_an_empty_way_takes_its_transmissions_and_delays(results_of) -> None:
         Link(id="two", source="b", target="c", capacity="4Mbit", delay="2ms"),
     )
     udp = UdpFlows(id="udp", path=("one", "two"), rate="1Mbit", count=1, spacing="constant")
-    scenario = netctrl.Scenario.of(name="empty", links=links, flows=(udp,), duration="10s", packet_size=1000)
+    scenario = netctrl.Scenario(name="empty", links=links, flows=(udp,), duration="10s", packet_size=1000)
     found = netctrl.simulate(scenario, "kernel").of("udp")
     assert found["delay"] == pytest.approx(3e-3 + 2e-3 + 8e-3 / 10 + 8e-3 / 4, abs=1.5e-6)
     assert found["jitter"] == pytest.approx(0.0, abs=1.5e-6)
@@ -149,7 +149,7 @@ def test_an_overloaded_link_sends_at_its_rate(capacity: float) -> None:
     line = Link(id="line", source="left", target="right", capacity=capacity, delay=1e-3, buffer=100e3)
     udp = UdpFlows(id="udp", path=("line",), count=1, rate=1.5 * capacity, spacing="poisson")
     duration = 400e6 / capacity
-    scenario = netctrl.Scenario.of(
+    scenario = netctrl.Scenario(
         name="full", links=(line,), flows=(udp,), duration=duration, interval=duration / 10, packet_size=1000
     )
     sent = netctrl.simulate(scenario, "kernel").series["departed"][0, 1:-1].sum()
@@ -185,7 +185,7 @@ def test_what_a_wire_loses_is_lost() -> None:
     """A share of the packets, each by itself, that were sent and didn't depart; the queue loses none."""
     line = Link(id="line", source="a", target="b", capacity="10Mbit", delay="10ms", buffer="100kB", loss=0.02)
     udp = UdpFlows(id="udp", path=("line",), rate="5Mbit", count=1, spacing="constant")
-    scenario = netctrl.Scenario.of(name="lossy", links=(line,), flows=(udp,), duration="60s", packet_size=1000)
+    scenario = netctrl.Scenario(name="lossy", links=(line,), flows=(udp,), duration="60s", packet_size=1000)
     result = netctrl.simulate(scenario, "kernel")
     link, packets = result.of("line"), 5e6 / 8e3 * 60
     assert link["loss"] == pytest.approx(0.02, abs=4.0 * (0.02 * 0.98 / packets) ** 0.5)

@@ -54,7 +54,7 @@ def row(*flows, queue=None, **parts):
         for name, (source, target) in ENDS.items()
     )
     settings = {"duration": 10.0, "warmup": 2.0, "interval": 0.01, "packet_size": 1000, "seed": 3} | parts
-    return netctrl.Scenario.of(name="row", links=links, flows=flows, **settings)
+    return netctrl.Scenario(name="row", links=links, flows=flows, **settings)
 
 
 def demands() -> tuple[DemandFlows, ...]:
@@ -133,7 +133,7 @@ def test_a_nominal_rate_below_a_tenth_of_the_capacity_is_kept() -> None:
     graph = Network(name="low", links=links, demands=(Demand(id="d", source="a", target="c", mean=5e6, std=2e6),))
     control = HftracPolicy(architecture="coordinated", mu=0.3)
     settings = {"duration": "20s", "warmup": "1s", "interval": "20ms", "seed": 4}
-    scenario = netctrl.Scenario.of(name="low", network=Routed(graph=graph), control=control, **settings)
+    scenario = netctrl.Scenario(name="low", network=Routed(graph=graph), control=control, **settings)
     packet, kernel = both(scenario)
     np.testing.assert_allclose(kernel.totals["departed"], packet.totals["departed"], rtol=1e-3)
     np.testing.assert_allclose(kernel.totals["backlog"][0, 0], packet.totals["backlog"][0, 0], rtol=0.03)

@@ -99,7 +99,7 @@ def test_packets_without_ecn_are_dropped_with_a_fixed_probability(scenario_of) -
         buffer="1MB",
         queue=SfcQueue(k1=1e-9, k2=1.2),
     )
-    scenario = netctrl.Scenario.of(
+    scenario = netctrl.Scenario(
         name="fixed", links=(line,), flows=(udp,), duration="60s", warmup="2s", packet_size=1000
     )
     link = netctrl.simulate(scenario, "kernel").of("line")

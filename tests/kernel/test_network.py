@@ -33,7 +33,7 @@ def diamond(buffer: float = 60e3, duration: str = "8s", queue=None, **parts):
     )
     graph = Network(name="diamond", links=made, demands=demands)
     network = Routed(graph=graph) if queue is None else Routed(graph=graph, queue=queue)
-    return netctrl.Scenario.of(
+    return netctrl.Scenario(
         name="diamond", network=network, duration=duration, warmup="1s", interval="10ms", seed=4, **parts
     )
 
@@ -121,7 +121,7 @@ def test_groups_of_demands_are_those_of_the_packet_engine() -> None:
     line = links.Link(id="line", source="a", target="b", capacity="10Mbit", delay="2ms", buffer="100kB")
     drawn = DemandFlows(id="drawn", path=("line",), count=2, mean="3Mbit", std="1Mbit", interval="50ms", rtt="20ms")
     given = DemandFlows(id="given", path=("line",), rates=[1e6, 0.0, 2e6], interval="100ms", start=("1s", "1s"))
-    scenario = netctrl.Scenario.of(
+    scenario = netctrl.Scenario(
         name="demands", links=(line,), flows=(drawn, given), duration="5s", packet_size=1000, interval="100ms"
     )
     packet, kernel = (netctrl.simulate(scenario, engine) for engine in ("packet", "kernel"))

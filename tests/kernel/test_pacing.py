@@ -30,7 +30,7 @@ def two_links(*senders, duration="6s"):
         BulkFlows(id=f"f{k}", path=("first", "second"), rtt="20ms", count=1, sender=each, start=("0s", "0s"))
         for k, each in enumerate(senders)
     )
-    return netctrl.Scenario.of(
+    return netctrl.Scenario(
         name="paced", links=links, flows=flows, duration=duration, warmup="2s", packet_size=1514, seed=3
     )
 
@@ -48,7 +48,7 @@ def test_senders_that_the_kernel_has() -> None:
 def test_sessions_that_a_law_paces_are_refused_and_what_a_cap_needs_is_said() -> None:
     web = WebFlows(id="web", path=("first",), rtt="20ms", sessions=1, sender=PacedSender(law=TARGET.law))
     scenario = two_links("cubic")
-    traffic = netctrl.Scenario.of(name="web", links=scenario.links, flows=(web,), duration="6s", packet_size=1514)
+    traffic = netctrl.Scenario(name="web", links=scenario.links, flows=(web,), duration="6s", packet_size=1514)
     assert "Web sessions that a law paces" in str(scenario_lacks(traffic))
     assert "cap over one of these" in str(scenario_lacks(two_links(CapSender(rate="1Mbit"))))
 
@@ -81,7 +81,7 @@ def test_laws_pace_each_its_flow_and_a_seed_gives_the_same_numbers() -> None:
 def test_flows_through_one_bottleneck_are_those_of_the_packet_engine() -> None:
     line = Bottleneck(capacity="20Mbit", buffer="60kB", rtt="20ms")
     flows = (SingleFlow(id="one", sender="paced"), SingleFlow(id="two", sender="cubic", start="16s", stop="18s"))
-    scenario = netctrl.Scenario.of(
+    scenario = netctrl.Scenario(
         name="pair", network=line, flows=flows, duration="21s", warmup="1s", interval="100ms", packet_size=1500
     )
     both = packet, kernel = [netctrl.simulate(scenario, each, design=TARGET) for each in ("packet", "kernel")]
@@ -104,6 +104,6 @@ def test_flows_through_one_bottleneck_are_those_of_the_packet_engine() -> None:
 
 @pytest.mark.needs("lab")
 def test_a_bottleneck_without_its_law_is_refused_with_the_reason() -> None:
-    scenario = netctrl.Scenario.of(name="one", network=Bottleneck(), flows=(SingleFlow(sender="paced"),), duration="5s")
+    scenario = netctrl.Scenario(name="one", network=Bottleneck(), flows=(SingleFlow(sender="paced"),), duration="5s")
     with pytest.raises(InvalidValue, match="pacing law"):
         netctrl.simulate(scenario, "kernel")

@@ -108,7 +108,7 @@ def test_limits_are_named(scenario_of) -> None:
     assert "hpcc" in str(scenario_lacks(scenario_of(sender="hpcc")))
     links = tuple(Link(id=f"{s}{t}", source=s, target=t, capacity="10Mbit") for s, t in ("ab", "ba"))
     flows = (BulkFlows(id="loop", path=("ab", "ba"), rtt="40ms", count=1),)
-    loop = Scenario.of(name="loop", links=links, flows=flows, duration="5s")
+    loop = Scenario(name="loop", links=links, flows=flows, duration="5s")
     assert "visit a node twice (flows.loop)" in str(scenario_lacks(loop))
     assert "dctcp" in str(scenario_lacks(scenario_of(sender=Dctcp(gain=0.5))))  # the word is taken
 

@@ -270,17 +270,11 @@ def test_one_command_runs_the_recommended_design_and_meets_its_target(design_fil
     assert picture.stat().st_size > 1000
 
 
-SHORT = """
-schema = "netctrl.scenario/2"
+SHORT = """schema = "netctrl.scenario/3"
 name = "short"
-
-[time]
 duration = "5s"
 
-[network]
-kind = "links"
-
-[[network.links]]
+[[links]]
 id = "line"
 source = "a"
 target = "b"
@@ -288,7 +282,7 @@ capacity = "1Mbit"
 buffer = "50kB"
 queue = { kind = "droptail" }
 
-[[traffic.flows]]
+[[flows]]
 kind = "bulk"
 id = "few"
 count = 2

@@ -248,7 +248,7 @@ def simulated(*, links: int = 1, samples: int = 50, seed: int = 0, name: str = "
     arrived = rng.uniform(100.0, 200.0, (links, samples))
     arrived[:, ::7] = 0.0
     return Result.of_series(
-        Scenario.of(name=name, duration=0.5 * samples, interval=0.5, links=parts, flows=(flows,)),
+        Scenario(name=name, duration=0.5 * samples, interval=0.5, links=parts, flows=(flows,)),
         "fluid",
         provenance(),
         links={

@@ -42,7 +42,7 @@ PROVENANCE = Provenance(
     python="3.11.7",
     libraries={"numpy": "2"},
 )
-SCENARIO = Scenario.of(
+SCENARIO = Scenario(
     name="two links",
     duration=5.0,
     interval=1.0,
@@ -369,14 +369,14 @@ def test_a_result_that_was_saved_and_read_back_is_equal(tmp_path) -> None:
     with np.load(tmp_path / "r.npz") as file:  # without pickled objects
         head = json.loads(bytes(file["head"]))
     assert head["schema"] == "netctrl.result/1"
-    assert head["scenario"]["network"]["links"][0]["capacity"] == 8000.0
+    assert head["scenario"]["links"][0]["capacity"] == 8000.0
 
 
 def test_results_of_all_kinds_and_traces_come_back(tmp_path) -> None:
     trace = netctrl.read(data_path("traces/mobile.trace"))
     line = Link(id="line", source="a", target="b", capacity=5e6, buffer=5e4, trace=trace)
     flows = (BulkFlows(id="f", path=("line",), rtt=0.05, count=1, sender="cubic"),)
-    varying = Scenario.of(name="trace", links=(line,), flows=flows, duration=2.0)
+    varying = Scenario(name="trace", links=(line,), flows=flows, duration=2.0)
     for number, found in enumerate(
         (
             netctrl.simulate(varying, "packet"),
@@ -418,7 +418,7 @@ def altered(tmp_path, change: Any = lambda head: head, **arrays: Any) -> bytes:
 
 
 def _wrong_capacity(head: dict) -> dict:
-    head["scenario"]["network"]["links"][0]["capacity"] = -10
+    head["scenario"]["links"][0]["capacity"] = -10
     return head
 
 
@@ -431,7 +431,7 @@ def _wrong_capacity(head: dict) -> dict:
         (lambda _: packed(x=np.zeros(3)), ["head is missing"]),
         (lambda path: altered(path, lambda head: head | {"schema": "netctrl.result/9"}), ["schema"]),
         (lambda path: altered(path, lambda head: head | {"colour": 1}), ["unknown key `colour`"]),
-        (lambda path: altered(path, _wrong_capacity), ["scenario.network.links[0].capacity: got -10, takes a rate"]),
+        (lambda path: altered(path, _wrong_capacity), ["scenario.links[0].capacity: got -10, takes a rate"]),
         (lambda path: altered(path, **{"series/backlog": None}), ["series/backlog is missing"]),
         (lambda path: altered(path, **{"series/backlog": np.zeros((2, 4))}), ["backlog", "(2, 5)"]),
         (lambda path: altered(path, **{"series/backlog": np.full((2, 5), "x")}), ["not a simulation result"]),
@@ -482,12 +482,12 @@ def links() -> Scenario:
         BulkFlows(id="tcp", path=path, rtt=0.02, count=2),
         UdpFlows(id="udp", path=path[:1], count=1, rate=1e6),
     )
-    return Scenario.of(name="two", links=ends, flows=flows, duration=3.0, warmup=1.0)
+    return Scenario(name="two", links=ends, flows=flows, duration=3.0, warmup=1.0)
 
 
 def centre() -> Scenario:
     flows = MessageFlows(id="x", source=[0, 1], target=4, size=1e5)
-    return Scenario.of(name="four", network=Dumbbell(), sender=Hpcc(), flows=(flows,), duration=5e-3)
+    return Scenario(name="four", network=Dumbbell(), sender=Hpcc(), flows=(flows,), duration=5e-3)
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from netctrl.datasets import network_path
 from netctrl.laws.link_rate.distributed_step import NEVER
 from netctrl.model.network import read_network
 from netctrl.scenario.network.policy import HftracPolicy, Messages
+from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.demands import DemandSource
 from netctrl.sim.network.message_kernel import advance_messages
@@ -28,7 +29,7 @@ def scenario(messages: Messages, **policy: object) -> Scenario:
     tight = tuple(msgspec.structs.replace(link, buffer=2e4) for link in network.links)
     network = msgspec.structs.replace(network, links=tight)
     policy = HftracPolicy(mu=0.5, rate_scale=1.02, messages=messages, **policy)
-    return Scenario.of(name="t", graph=network, interval=TAU, control=policy, duration=1.2, warmup=0.0)
+    return Scenario(name="t", network=Routed(graph=network), interval=TAU, control=policy, duration=1.2, warmup=0.0)
 
 
 class Simulated:

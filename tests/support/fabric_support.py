@@ -19,4 +19,4 @@ def data_centre(
     own = {name: fields.pop(name) for name in network.__struct_fields__ if name in fields}
     network = msgspec.structs.replace(network, **own)
     given = {"name": "data centre"} | fields
-    return Scenario.of(network=network, flows=flows, sender=sender, duration=duration, **given)
+    return Scenario(network=network, flows=flows, sender=sender, duration=duration, **given)

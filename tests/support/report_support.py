@@ -20,13 +20,11 @@ from netctrl.scenario.tcp_aqm.flows import BulkFlows
 EVIL = "</title></script><script>alert('x')</script>&\"' $x$"
 """A name that is a page of its own where it isn't escaped."""
 
-TWO_FLOWS = """
-schema = "netctrl.scenario/2"
+TWO_FLOWS = """schema = "netctrl.scenario/3"
 name = "two"
-network.kind = "links"
-network.links = [{ id = "line", source = "a", target = "b", capacity = "10Mbit", buffer = "60kB" }]
-traffic.flows = [{ kind = "bulk", id = "flows", path = ["line"], rtt = "50ms", count = 2 }]
-time.duration = "5s"
+links = [{ id = "line", source = "a", target = "b", capacity = "10Mbit", buffer = "60kB" }]
+flows = [{ kind = "bulk", id = "flows", path = ["line"], rtt = "50ms", count = 2 }]
+duration = "5s"
 """
 """A scenario's file."""
 
@@ -69,13 +67,13 @@ def two_flows(name: str = EVIL) -> Scenario:
     """A short scenario that all engines run."""
     line = Link(id="line", source="left", target="right", capacity="10Mbit", buffer="60kB")
     flows = BulkFlows(id="flows", path=("line",), rtt="50ms", count=2)
-    return Scenario.of(name=name, duration="5s", links=(line,), flows=(flows,))
+    return Scenario(name=name, duration="5s", links=(line,), flows=(flows,))
 
 
 def a_sweep(name: str = EVIL) -> SweepSpec:
     """Four cells of a small network; two trade loss for backlog."""
     graph = {"kind": "routed", "graph": netctrl.read("tandem")}
-    scenario = {"network": graph, "time": {"interval": 0.01, "duration": 1.0}}
+    scenario = {"network": graph, "interval": 0.01, "duration": 1.0}
     buffers = {"network.graph.links.*.buffer": [2000.0, 20000.0]}
     grids = (
         Grid(label=name, set={"control.kind": "fifo"}, over=buffers),

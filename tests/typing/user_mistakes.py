@@ -41,7 +41,7 @@ simulate(arc, runs="two")  # wrong
 simulate(7)  # wrong
 simulate(arc).backlog  # wrong
 simulate(netctrl.mpcc(8, 1e9, 1e-4)).flow_table()  # wrong
-scenario = Scenario.of(name="x")
+scenario = Scenario(name="x", duration="10s")
 simulate(scenario).measure()  # wrong
 scenario.durations  # wrong
 Link(id="a", source="a", target="b", capacity=1e6, rate=1e6)  # wrong

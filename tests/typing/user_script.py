@@ -55,7 +55,7 @@ loop = netctrl.from_control(control.tf([3], [2, 1, 0]), delay_s=0.1)
 # A scenario, run by name, from Python and from a Design.
 line = Link(id="line", source="left", target="right", capacity="10Mbit", buffer="60kB")
 many = BulkFlows(id="many", path=("line",), rtt="50ms", count=2)
-scenario = Scenario.of(name="two flows", links=(line,), flows=(many,), duration="10s")
+scenario = Scenario(name="two flows", links=(line,), flows=(many,), duration="10s")
 duration: float = scenario.duration
 result = simulate(scenario, "packet")
 title, rows = result.table()

@@ -153,7 +153,7 @@ def certify_network(
     return NetworkCertificate(
         schema=NETWORK_SCHEMA,
         name=scenario.name,
-        packet_size_bytes=scenario.traffic.packet_size,
+        packet_size_bytes=scenario.packet_size,
         links=_links(scenario, found, equilibrium, alone),
         flows=_flows(scenario, equilibrium),
         certificate=verdict,
@@ -277,7 +277,7 @@ def _links(
 
 
 def _flows(scenario: Scenario, equilibrium: NetworkEquilibrium) -> tuple[CertifiedFlows, ...]:
-    bits = scenario.traffic.packet_size * BITS_PER_BYTE
+    bits = scenario.packet_size * BITS_PER_BYTE
     return tuple(
         CertifiedFlows(
             name=group.name,

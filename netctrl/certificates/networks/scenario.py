@@ -29,6 +29,7 @@ from netctrl.laws.targets.reading import DelayReading
 from netctrl.plants.queue_networks.network import LawRange, PathFlows, QueueLink, QueueNetwork
 from netctrl.plants.queues.queue_laws import WindowClass
 from netctrl.plants.queues.window_response import CUBIC, DCTCP, RENO, Sender
+from netctrl.scenario.checks import tag_of
 from netctrl.scenario.links import Link, Links
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
@@ -81,9 +82,8 @@ class CertifiedNetwork(NamedTuple):
 
 def check_links(scenario: Scenario) -> None:
     """InvalidValue for a network that isn't one of single links."""
-    if not isinstance(scenario.network, Links):
-        kind = scenario.network.__struct_config__.tag
-        raise InvalidValue("network.kind", kind, 'a network of kind "links"')
+    if scenario.kind is not Links:
+        raise InvalidValue("network", f"a network of kind {tag_of(scenario.kind)}", "a scenario of links")
 
 
 def network_of(scenario: Scenario, changed: Mapping[Changed, float] | None = None) -> CertifiedNetwork:
@@ -101,13 +101,13 @@ def network_of(scenario: Scenario, changed: Mapping[Changed, float] | None = Non
         What the loop doesn't describe, named by its place in the file.
     """
     check_links(scenario)
-    if scenario.network.changes:
-        raise InvalidValue("network.changes", f"{len(scenario.network.changes)} changes", "none: one operating point")
+    if scenario.changes:
+        raise InvalidValue("changes", f"{len(scenario.changes)} changes", "none: one operating point")
     if scenario.control is not None:
         raise InvalidValue("control", scenario.control.__struct_config__.tag, "none: link rates that stay")
     if not scenario.flows:
-        raise InvalidValue("traffic.flows", "none", "at least one group of flows")
-    size, changed = scenario.traffic.packet_size, changed or {}
+        raise InvalidValue("flows", "none", "at least one group of flows")
+    size, changed = scenario.packet_size, changed or {}
     given = [replace(link, capacity=changed.get(("capacity", link.id), link.capacity)) for link in scenario.links]
     laws = tuple(_law_of(link, size) for link in given)
     links = tuple(_link(link, law, size) for link, law in zip(given, laws, strict=True))

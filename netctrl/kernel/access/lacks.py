@@ -21,7 +21,7 @@ def access_lacks(scenario: Scenario) -> str | None:
     for group in parts.regulated:
         if group.sender is not None:
             return f"TCP senders with regulators that pause at random (flows.{group.id}.sender)"
-    sizes = {f"flows.{parts.premium.id}.size": parts.premium.size, "traffic.packet_size": parts.packet_size}
+    sizes = {f"flows.{parts.premium.id}.size": parts.premium.size, "packet_size": parts.packet_size}
     for name, size in sizes.items():
         if not _MIN_FRAME <= size <= _MAX_FRAME or size != int(size):
             return f"packets of {size:g} bytes: a whole number from {_MIN_FRAME} to {_MAX_FRAME} ({name})"

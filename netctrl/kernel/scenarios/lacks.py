@@ -35,7 +35,7 @@ def scenario_lacks(scenario: Scenario) -> str | None:
         for name, there in found.items():
             if there:
                 return f"{name} of links (links.{link.id}.{name})"
-        missing = queue_lacks(link, scenario.traffic.packet_size)
+        missing = queue_lacks(link, scenario.packet_size)
         if missing is not None:
             return missing
     return _beyond(scenario)
@@ -64,7 +64,7 @@ def _group_lacks(scenario: Scenario, group: FlowGroup) -> str | None:
 
 def _beyond(scenario: Scenario) -> str | None:
     """Values beyond the limits above."""
-    size = scenario.traffic.packet_size
+    size = scenario.packet_size
     flows = sum(_flows(group) for group in scenario.flows)
     datagrams = sum(
         group.count * _mean_rate(group) * scenario.duration / (BITS_PER_BYTE * size)

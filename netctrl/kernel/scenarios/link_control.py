@@ -53,7 +53,7 @@ def rater_task(control: LinkControl, scenario: Scenario, places: np.ndarray) -> 
     order = {name: number for number, name in enumerate(control.links)}
     changes = [
         (each.at, order[each.link], each.capacity)
-        for each in sorted(scenario.network.changes, key=lambda each: each.at)
+        for each in sorted(scenario.changes, key=lambda each: each.at)
         if each.capacity is not None and each.link in order
     ]
     return RaterTask(
@@ -63,7 +63,7 @@ def rater_task(control: LinkControl, scenario: Scenario, places: np.ndarray) -> 
         changes=np.array(changes, dtype=float).reshape(-1, 3),
         paced=control.paced,
         place=places[chosen],
-        packet=scenario.traffic.packet_size,
+        packet=scenario.packet_size,
         phase=control.phase,
         late=control.late,
         received=control.received,

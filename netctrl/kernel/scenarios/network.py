@@ -91,7 +91,7 @@ def network_run(scenario: Scenario, plan: LinkPlan, traffic: RunTraffic, packet_
         for path, mine in _by_path(paths, i, starts):
             trip = sum(chosen[k].delay for k in path) + back
             groups.add_tcp(i, path, each.sender, each.ecn, trip, mine)
-    network = Scenario.of(
+    network = Scenario(
         name=scenario.name,
         links=links,
         flows=tuple(groups.groups),
@@ -226,7 +226,7 @@ def _demands(scenario: Scenario, plan: LinkPlan, run: NetworkRun, results: Seque
     """
     rows = joined(results, Answer.ARRIVALS, ARRIVAL)
     rows = rows[rows["at_ns"] * NANOSECOND <= scenario.duration]
-    size, since = run.scenario.traffic.packet_size, scenario.warmup_steps * scenario.interval
+    size, since = run.scenario.packet_size, scenario.warmup_steps * scenario.interval
     offered, delivered, lost, delay = np.zeros((4, len(plan.network.demands)))
     for stream, (group, times) in enumerate(run.plan.streams):
         i, mine = run.demand[group], rows[rows["stream"] == stream]
@@ -264,5 +264,5 @@ def _tcp(scenario: Scenario, run: NetworkRun, results: Sequence[tuple[int, bytes
         total += sent, acked
         mean = float(trip.mean()) if len(trip) else 0.0
         found.append((acked, mean, sent, again))
-    sent, acked = total / payload_share(run.scenario.traffic.packet_size)
+    sent, acked = total / payload_share(run.scenario.packet_size)
     return np.array(found).reshape(-1, 4).T, float(sent), float(acked)

@@ -117,7 +117,7 @@ class _Planner:
         self.scenario, self.demands, self.times = scenario, demands, times
         self.rates, self.control = rates, control
         self.links = {link.id: link for link in scenario.links}
-        self.packet = int(scenario.traffic.packet_size)
+        self.packet = int(scenario.packet_size)
         self.plan = PlanWriter()
         self.wires = Wiring(self.plan, self.packet)
         self.hosts: dict[tuple, tuple[int, IPv4Address]] = {}
@@ -177,7 +177,7 @@ class _Planner:
     def _changes(self) -> None:
         capacity = {link.id: link.capacity for link in self.scenario.links}
         delay = {link.id: link.delay for link in self.scenario.links}
-        for change in sorted(self.scenario.network.changes, key=lambda each: each.at):
+        for change in sorted(self.scenario.changes, key=lambda each: each.at):
             name, what = change.link, f"change {change.link} at {change.at:g} s"
             if change.capacity is not None:
                 capacity[name] = change.capacity
@@ -258,7 +258,7 @@ class _Planner:
         if udp:
             self.wires.keep_times(out)
         self.hosts[key] = made, address
-        window = self.scenario.traffic.initial_window
+        window = self.scenario.initial_window
         self.wires.route(made, self._target(group), out.index, window)
         self._way_back(group, made, address, rest)
         return made, address

@@ -47,7 +47,7 @@ def simulation_result(
     sent, packets, drops, backlog, marks, probability = np.moveaxis(links, 2, 0).transpose(0, 2, 1)
     # Disciplines count drops and marks in packets; taken to be as long as those sent.
     length = sent[:, -1:] / np.maximum(packets[:, -1:], 1.0)
-    length = np.where(packets[:, -1:] > 0.0, length, scenario.traffic.packet_size)
+    length = np.where(packets[:, -1:] > 0.0, length, scenario.packet_size)
     departed, lost, marked = (np.diff(each, axis=1, prepend=0.0) for each in (sent, drops * length, marks * length))
     carried, rtt = _transfers(scenario, plan, results)
     one_way, jitter = _arrivals(scenario, plan, results, carried)
@@ -64,7 +64,7 @@ def simulation_result(
             "marked": marked,
             "probability": probability,
         },
-        header=scenario.traffic.packet_size * (1.0 - payload_share(scenario.traffic.packet_size)),
+        header=scenario.packet_size * (1.0 - payload_share(scenario.packet_size)),
         flows={"payload": carried, "rtt": rtt, "one_way": one_way, "jitter": jitter},
         tables={
             "transfers": {

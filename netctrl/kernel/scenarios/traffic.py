@@ -67,7 +67,7 @@ def udp_times(
     demands : mapping
         Rates of the flows of each group of demands, by its id, (intervals, count) [bit/s].
     """
-    size, found = scenario.traffic.packet_size, []
+    size, found = scenario.packet_size, []
     for row, (start, stop) in enumerate(zip(draw.start_s, draw.stop_s, strict=True)):
         length = min(float(stop), scenario.duration) - float(start)
         if length <= 0.0:

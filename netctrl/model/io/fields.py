@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import reduce
 from numbers import Integral, Real
+from operator import or_
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
 from netctrl.errors import InvalidValue, any_of, checked_number, checked_whole, checked_word
+from netctrl.model.io.validation_errors import explained
 from netctrl.register import refuse_unusable
 from netctrl.units import (
     DURATION_TAKES,
@@ -210,9 +213,10 @@ def texts(field: str, value: Any) -> tuple[str, ...]:
 
 
 def record(*kinds: type) -> Reader:
-    """A reader of one record of the given kinds."""
+    """A reader of one record of the given kinds, which may be a dict, as in a file."""
 
     def read(field: str, value: Any) -> Any:
+        value = _of_dict(field, value, kinds)
         if not isinstance(value, kinds):
             refuse_unusable(value.__struct_config__.tag if isinstance(value, msgspec.Struct) else None)
             raise InvalidValue(field, value, _or(kinds))
@@ -222,14 +226,31 @@ def record(*kinds: type) -> Reader:
 
 
 def records(*kinds: type) -> Reader:
-    """A reader of a list or tuple of records of the given kinds, as a tuple."""
+    """A reader of a list or tuple of records of the given kinds, or of dicts as in a file, as a tuple."""
 
     def read(field: str, value: Any) -> tuple[Any, ...]:
-        if not isinstance(value, list | tuple) or not all(isinstance(each, kinds) for each in value):
+        if not isinstance(value, list | tuple):
             raise InvalidValue(field, value, f"a list of {_or(kinds)}")
-        return tuple(value)
+        found = tuple(_of_dict(f"{field}[{place}]", each, kinds) for place, each in enumerate(value))
+        if not all(isinstance(each, kinds) for each in found):
+            raise InvalidValue(field, value, f"a list of {_or(kinds)}")
+        return found
 
     return read
+
+
+def _of_dict(field: str, value: Any, kinds: tuple[type, ...]) -> Any:
+    """A dict as the record that its `kind` names, or the only one; anything else as it is."""
+    if not isinstance(value, dict):
+        return value
+    kind = reduce(or_, kinds)
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        said, cause = explained(error, value, kind), error.__cause__
+        if isinstance(cause, InvalidValue):
+            raise InvalidValue(f"{field}.{said.partition(': got ')[0]}", cause.got, cause.takes) from None
+        raise InvalidValue(field, value, f"a dict as in a file ({said})") from None
 
 
 def _or(kinds: tuple[type, ...]) -> str:

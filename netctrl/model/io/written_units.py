@@ -45,7 +45,7 @@ def check_units(content: Any, kind: type, place: str = "") -> None:
 
 
 def check_place(place: str, value: Any, kind: type) -> None:
-    """Check a value at one place in a record, as in "network.links.e1.buffer" (see `SweepSpec`)."""
+    """Check a value at one place in a record, as in "links.e1.buffer" (see `SweepSpec`)."""
     found: list[Any] = [msgspec.inspect.type_info(kind)]
     for name in place.split("."):
         lists = [each.item_type for each in kinds(found) if hasattr(each, "item_type")]

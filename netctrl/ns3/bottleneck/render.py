@@ -71,7 +71,7 @@ def render(
 
 def _check(scenario: Scenario, law: PacingLaw | None) -> None:
     line: Bottleneck = checked_network(scenario, Bottleneck)
-    size = scenario.traffic.packet_size
+    size = scenario.packet_size
     if size != int(size) or not _MIN_SIZE <= size <= _MAX_SIZE:
         raise InvalidValue("packet_size", size, f"a whole number of bytes from {_MIN_SIZE} to {_MAX_SIZE}")
     check_capacity("capacity", line.capacity, size)
@@ -102,7 +102,7 @@ def _gains(scenario: Scenario, law: PacingLaw | None, design: PacingDesign | Non
         "",
         "/// In front of the bottleneck.",
         "inline const QueueSettings kQueue =",
-        settings_initializer(scenario.network.queue, "queue", int(scenario.traffic.packet_size)).rstrip(",") + ";",
+        settings_initializer(scenario.network.queue, "queue", int(scenario.packet_size)).rstrip(",") + ";",
     ]
     about = "The law of pacing rates with its parameters; what they mean is in netctrl-pacing-laws.h."
     return gains_header("netctrl-pacing-tables.h", about, provenance, lines)
@@ -155,7 +155,7 @@ def _scenario(scenario: Scenario) -> str:
         "uint64_t kCapacity": (round(capacity), "of the bottleneck [bit/s]"),
         "uint64_t kAccessRate": access_rate(capacity),
         "uint32_t kBuffer": (int(waits), "in front of it [byte]"),
-        "uint32_t kPacketSize": (int(scenario.traffic.packet_size), "with IP and TCP headers [byte]"),
+        "uint32_t kPacketSize": (int(scenario.packet_size), "with IP and TCP headers [byte]"),
         "uint32_t kSocketBuffer": (window, "of TCP at both ends [byte]"),
         "double kCrossRate": (line.cross, "of packets at random [bit/s]"),
         "int64_t kStartSpread": (nanoseconds("start_spread", line.start_spread), "[ns]"),

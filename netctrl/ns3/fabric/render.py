@@ -65,7 +65,7 @@ def render(
 
 def _check(scenario: Scenario, plan: FabricPlan) -> None:
     network = scenario.network
-    if isinstance(common_sender(scenario.traffic), Dctcp) and len(plan.flows.size) > _MAX_TCP:
+    if isinstance(common_sender(scenario), Dctcp) and len(plan.flows.size) > _MAX_TCP:
         takes = f"at most {_MAX_TCP} with dctcp, as each has a TCP port"
         raise InvalidValue("flows", len(plan.flows.size), takes)
     if network.pfc is not None:
@@ -153,8 +153,8 @@ def _certificate(design: MpccDesign) -> list[str]:
 
 
 def _scenario(scenario: Scenario, plan: FabricPlan) -> str:
-    watch = scenario.time.watch
-    sender = common_sender(scenario.traffic)
+    watch = scenario.watch
+    sender = common_sender(scenario)
     tcp = sender if isinstance(sender, Dctcp) else None
     law, marks = plan.law, plan.law.marking is not None
     largest = max(plan.payload + plan.overhead, plan.ack)
@@ -201,7 +201,7 @@ def _ports(scenario: Scenario, plan: FabricPlan) -> list[str]:
     ports = plan.ports
     ends = list(zip(ports.source.tolist(), ports.target.tolist(), strict=True))
     number = {end: place for place, end in enumerate(ends)}
-    watched = {name: place for place, name in enumerate(scenario.time.watch.ports)}
+    watched = {name: place for place, name in enumerate(scenario.watch.ports)}
     marks = plan.law.marking is not None
     low, high = (
         (np.minimum(each, MAX_BUFFER) if marks else np.zeros_like(each)).tolist()

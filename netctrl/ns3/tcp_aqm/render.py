@@ -88,13 +88,13 @@ def sender_lack(group: FlowGroup) -> str | None:
 
 def _check(scenario: Scenario, draws: Sequence[FlowDraw]) -> None:
     refuse_packet_only(scenario, DualPi2Queue)
-    size = scenario.traffic.packet_size
+    size = scenario.packet_size
     if size != int(size) or not 100 <= size <= 65000:
         raise InvalidValue("packet_size", size, "a whole number of bytes from 100 to 65000")
     if max(len(scenario.links), len(scenario.flows)) > MAX_RECORDS:
         raise InvalidValue("links", len(scenario.links), f"at most {MAX_RECORDS} links and groups of flows")
     check_links("links", scenario.links, size)
-    for change in scenario.network.changes:
+    for change in scenario.changes:
         if change.capacity is not None:
             check_capacity("changes.capacity", change.capacity, size)
     for group in scenario.flows:
@@ -126,8 +126,8 @@ def _scenario(scenario: Scenario, draws: Sequence[FlowDraw], design: ArcDesign |
         "set",
         duration=nanoseconds("duration", scenario.duration),
         sample=nanoseconds("sample", scenario.interval),
-        packet_size=int(scenario.traffic.packet_size),
-        initial_window=scenario.traffic.initial_window,
+        packet_size=int(scenario.packet_size),
+        initial_window=scenario.initial_window,
         seed=scenario.seed,
         socket_buffer=_socket_buffer(scenario),
         access_rate=rate,
@@ -137,10 +137,10 @@ def _scenario(scenario: Scenario, draws: Sequence[FlowDraw], design: ArcDesign |
         provenance,
         [] if design is None else _certificate(design),
         [settings],
-        [_link(link, int(scenario.traffic.packet_size)) for link in scenario.links],
+        [_link(link, int(scenario.packet_size)) for link in scenario.links],
         [_group(group) for group in scenario.flows],
         *_hosts_and_flows(scenario, draws),
-        [_change(change) for change in scenario.network.changes],
+        [_change(change) for change in scenario.changes],
     )
 
 
@@ -162,11 +162,9 @@ def _socket_buffer(scenario: Scenario) -> int:
     """Buffer that never limits a window: some multiples of the fastest link's capacity in the longest round trip."""
     fastest = max(
         [link.capacity for link in scenario.links]
-        + [change.capacity for change in scenario.network.changes if change.capacity is not None]
+        + [change.capacity for change in scenario.changes if change.capacity is not None]
     )
-    longest = max(group.rtt[1] for group in scenario.flows) + 2.0 * sum(
-        c.delay or 0.0 for c in scenario.network.changes
-    )
+    longest = max(group.rtt[1] for group in scenario.flows) + 2.0 * sum(c.delay or 0.0 for c in scenario.changes)
     waiting = sum(link.buffer or 0.0 for link in scenario.links)
     return socket_buffer(fastest, longest, waiting)
 

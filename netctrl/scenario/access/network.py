@@ -48,8 +48,8 @@ class AccessLine(Record, frozen=True, kw_only=True, tag_field="kind", tag="acces
 
     def check(self, scenario: Any) -> None:
         """InvalidValue for parts of a `Scenario` that don't fit this link or each other."""
-        read_fields(scenario.traffic, flows=records(*ACCESS_GROUPS))
-        check_ids("traffic.flows", scenario.traffic.flows)
+        read_fields(scenario, flows=records(*ACCESS_GROUPS))
+        check_ids("flows", scenario.flows)
         if scenario.control is not None:
             takes = "nothing: a Design of connet controls an access link"
             raise InvalidValue("control", scenario.control.__struct_config__.tag, takes)
@@ -58,7 +58,7 @@ class AccessLine(Record, frozen=True, kw_only=True, tag_field="kind", tag="acces
         self._check_rates(scenario)
 
     def _check_groups(self, scenario: Any) -> None:
-        flows = scenario.traffic.flows
+        flows = scenario.flows
         premium = [each for each in flows if isinstance(each, PremiumFlow)]
         regulated = [each for each in flows if isinstance(each, RegulatedFlows)]
         cross = [each for each in flows if isinstance(each, CrossFlow)]
@@ -81,7 +81,7 @@ class AccessLine(Record, frozen=True, kw_only=True, tag_field="kind", tag="acces
                 raise InvalidValue(f"flows.{each.id}.sender", "TcpSenders", takes)
 
     def _check_rates(self, scenario: Any) -> None:
-        for each in scenario.traffic.flows:
+        for each in scenario.flows:
             where = f"flows.{each.id}"
             if isinstance(each, PremiumFlow) and each.rate > self.capacity:
                 raise InvalidValue(f"{where}.rate", each.rate, f"at most the capacity, {self.capacity:g} bit/s")
@@ -100,7 +100,7 @@ class AccessLine(Record, frozen=True, kw_only=True, tag_field="kind", tag="acces
 
 
 def _check_time(scenario: Any) -> None:
-    check_unused(scenario, "time.warmup", "time.step", *OF_DATA_CENTRES)
+    check_unused(scenario, "warmup", "step", *OF_DATA_CENTRES)
     periods = scenario.duration / scenario.interval
     if not 1.0 <= round(periods) <= _MAX_PERIODS or not isclose(periods, scenario.steps, rel_tol=1e-6):
         takes = f"a whole number of intervals of {scenario.interval:g} s, from 1 to {_MAX_PERIODS:g}"

@@ -8,15 +8,16 @@ import numpy as np
 
 from netctrl.scenario.access.flows import CrossFlow, PremiumFlow, RegulatedFlows, TcpSenders
 from netctrl.scenario.access.network import AccessLine
-from netctrl.scenario.scenario import Scenario, Time, Traffic, checked_network
+from netctrl.scenario.scenario import Scenario, checked_network
 
 __all__ = ["AccessLinkParts", "access_link", "access_parts", "flow_rates", "source_of"]
 
 _DEFAULT = Scenario(
     name="access link",
     network=AccessLine(),
-    traffic=Traffic(flows=(PremiumFlow(), *(RegulatedFlows(id=f"source{place}") for place in range(3)))),
-    time=Time(duration=100.0, interval=1.0),
+    flows=(PremiumFlow(), *(RegulatedFlows(id=f"source{place}") for place in range(3))),
+    duration=100.0,
+    interval=1.0,
 )
 
 
@@ -76,13 +77,13 @@ def access_parts(scenario: Scenario) -> AccessLinkParts:
     InvalidValue
         A scenario of another kind.
     """
-    line, flows = checked_network(scenario, AccessLine), scenario.traffic.flows
+    line, flows = checked_network(scenario, AccessLine), scenario.flows
     return AccessLinkParts(
         line=line,
         premium=next(each for each in flows if isinstance(each, PremiumFlow)),
         regulated=tuple(each for each in flows if isinstance(each, RegulatedFlows)),
         cross=tuple(sorted((each for each in flows if isinstance(each, CrossFlow)), key=lambda flow: flow.hop)),
-        packet_size=scenario.traffic.packet_size,
+        packet_size=scenario.packet_size,
     )
 
 

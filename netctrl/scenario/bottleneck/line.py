@@ -104,18 +104,18 @@ class Bottleneck(Record, frozen=True, kw_only=True, tag_field="kind", tag="bottl
 
     def check(self, scenario: Any) -> None:
         """InvalidValue for parts of a `Scenario` that don't fit this link or each other."""
-        traffic, lasts = scenario.traffic, scenario.duration
-        read_fields(traffic, flows=records(SingleFlow))
-        check_ids("traffic.flows", traffic.flows)
-        if len(traffic.flows) > _MAX_FLOWS:
-            raise InvalidValue("flows", f"{len(traffic.flows)} flows", f"from 1 to {_MAX_FLOWS}")
+        lasts = scenario.duration
+        read_fields(scenario, flows=records(SingleFlow))
+        check_ids("flows", scenario.flows)
+        if len(scenario.flows) > _MAX_FLOWS:
+            raise InvalidValue("flows", f"{len(scenario.flows)} flows", f"from 1 to {_MAX_FLOWS}")
         if scenario.control is not None:
             takes = "nothing: a Design of pacing sets the rates of flows at a bottleneck"
             raise InvalidValue("control", scenario.control.__struct_config__.tag, takes)
-        check_unused(scenario, "time.step", *OF_DATA_CENTRES, "traffic.initial_window")
+        check_unused(scenario, "step", *OF_DATA_CENTRES, "initial_window")
         if not scenario.interval <= lasts <= _MAX_BINS * scenario.interval:
             takes = f"a time from {lasts / _MAX_BINS:g} s to duration ({lasts:g} s)"
             raise InvalidValue("interval", scenario.interval, takes)
-        for flow in traffic.flows:
+        for flow in scenario.flows:
             if flow.start + self.start_spread >= lasts:
                 raise InvalidValue(f"flows.{flow.id}.start", flow.start, f"a time before the end, {lasts:g} s")

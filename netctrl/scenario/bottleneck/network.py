@@ -68,14 +68,14 @@ def bottleneck_network(scenario: Scenario, law: PacingLaw | None = None) -> Scen
         buffer=line.buffer,
         queue=line.queue,
     )
-    return Scenario.of(
+    return Scenario(
         name=scenario.name,
         duration=scenario.duration,
         warmup=scenario.warmup,
         interval=scenario.interval,
         links=(link,),
         flows=tuple(flows),
-        packet_size=scenario.traffic.packet_size,
+        packet_size=scenario.packet_size,
         seed=scenario.seed,
     )
 

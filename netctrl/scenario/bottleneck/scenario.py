@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from netctrl.scenario.bottleneck.line import Bottleneck, SingleFlow
-from netctrl.scenario.scenario import Scenario, Time, Traffic
+from netctrl.scenario.scenario import Scenario
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["bottleneck", "design_bottleneck"]
@@ -15,8 +15,10 @@ _DESIGN_S, _DESIGN_RTTS, _DESIGN_PACKETS = 60.0, (50.0, 1200.0), 3e6
 _DEFAULT = Scenario(
     name="bottleneck",
     network=Bottleneck(),
-    traffic=Traffic(flows=(SingleFlow(sender="paced"),), packet_size=1500.0),
-    time=Time(duration=60.0, warmup=10.0),
+    flows=(SingleFlow(sender="paced"),),
+    packet_size=1500.0,
+    duration=60.0,
+    warmup=10.0,
 )
 
 

@@ -61,7 +61,7 @@ def design_dumbbell(law: MpccLaw) -> Scenario:
     duration = max(_MIN_S, _ROUND_TRIPS * law.rtt_s)
     size = max(1.0, round(2.0 * duration * law.rate_bit_per_s / BITS_PER_BYTE))
     senders = range(law.flows)
-    return Scenario.of(
+    return Scenario(
         name=f"{law.flows} flows through the bottleneck of the design",
         network=Dumbbell(
             senders=law.flows,

@@ -123,15 +123,15 @@ HostGroup = MessageFlows | PoissonFlows | IncastFlows
 """Every kind of flows between hosts; in a file, `kind` selects it."""
 
 
-def common_sender(traffic: Any) -> Any:
-    """The window law that all groups share, their own or the traffic's.
+def common_sender(scenario: Any) -> Any:
+    """The window law that all groups share, their own or the scenario's.
 
     Raises
     ------
     InvalidValue
         A group without a law, or groups with different laws.
     """
-    laws = {group.id: group.sender or traffic.sender for group in traffic.flows}
+    laws = {group.id: group.sender or scenario.sender for group in scenario.flows}
     first = next(iter(laws.values()))
     for name, law in laws.items():
         if law is None:

@@ -106,9 +106,9 @@ class FabricResult(KindResult):
     queue_bytes : ndarray, shape (W, T)
         Samples of watched ports, every `scenario.interval` from time 0 [byte].
     acknowledgements : ndarray, shape (L, 9)
-        Log of watched flows; columns as in `ACKNOWLEDGEMENTS`, `flow` is an index in `time.watch.flows`.
+        Log of watched flows; columns as in `ACKNOWLEDGEMENTS`, `flow` is an index in `watch.flows`.
     arrived_bytes : ndarray, shape (V, B)
-        Bytes of watched flows on the wire, in each `time.watch.bin` [byte].
+        Bytes of watched flows on the wire, in each `watch.bin` [byte].
     counts : dict
         Packets and bytes: sent, received, dropped, in flight at the end; packet hops, events, most packets at a time.
     provenance : Provenance
@@ -218,7 +218,7 @@ class FabricResult(KindResult):
 
     def throughput(self) -> np.ndarray:
         """Throughput of watched flows on the wire, shape (V, B) [bit/s]."""
-        return self.arrived_bytes * (BITS_PER_BYTE / self.scenario.time.watch.bin)
+        return self.arrived_bytes * (BITS_PER_BYTE / self.scenario.watch.bin)
 
     def fairness(self) -> np.ndarray:
         """Jain's index in each bin over the watched flows that received data, shape (B,); NaN where none did."""
@@ -264,7 +264,7 @@ class FabricResult(KindResult):
         switch = self.switch_port
         return FabricSummary(
             scenario=self.scenario.name,
-            scheme=str(common_sender(self.scenario.traffic).__struct_config__.tag),
+            scheme=str(common_sender(self.scenario).__struct_config__.tag),
             seconds=self.scenario.duration,
             flows=len(self.size_bytes),
             completed=int(self.done.sum()),
@@ -335,7 +335,7 @@ class FabricResult(KindResult):
         frame = pd.DataFrame(self.acknowledgements, columns=list(ACKNOWLEDGEMENTS))
         whole = [name for name in ACKNOWLEDGEMENTS if name not in ("window_bytes", "rate_bit_per_s")]
         frame = frame.astype(dict.fromkeys(whole, "int64"))
-        numbers = np.array(self.scenario.time.watch.flows, dtype=np.int64)
+        numbers = np.array(self.scenario.watch.flows, dtype=np.int64)
         return frame.assign(flow=numbers[frame["flow"].to_numpy()] if len(frame) else frame["flow"])
 
     def table(self) -> tuple[str, list[tuple[str, str]]]:

@@ -95,14 +95,14 @@ class Topology(Record, frozen=True, kw_only=True, tag_field="kind"):
 
     def check(self, scenario: Any) -> None:
         """InvalidValue for parts of a scenario that don't fit this topology or each other."""
-        read_fields(scenario.traffic, flows=records(*HOST_GROUPS))
+        read_fields(scenario, flows=records(*HOST_GROUPS))
         if scenario.control is not None:
             raise InvalidValue(
                 "control", scenario.control, "null: the rates of a data centre's links can't be controlled"
             )
-        check_unused(scenario, "traffic.packet_size", "traffic.initial_window", "time.warmup", "time.step")
-        check_ids("traffic.flows", scenario.flows)
-        common_sender(scenario.traffic)
+        check_unused(scenario, "packet_size", "initial_window", "warmup", "step")
+        check_ids("flows", scenario.flows)
+        common_sender(scenario)
         self._check_hosts(scenario)
         self._check_sizes(scenario)
 
@@ -116,14 +116,14 @@ class Topology(Record, frozen=True, kw_only=True, tag_field="kind"):
                 raise InvalidValue(f"flows.{group.id}.senders", group.senders, f"fewer than the {self.hosts} hosts")
 
     def _check_sizes(self, scenario: Any) -> None:
-        time, watch = scenario.time, scenario.time.watch
-        if time.duration > 1000.0:
-            raise InvalidValue("duration", time.duration, "at most 1000 s: times are whole nanoseconds")
+        watch = scenario.watch
+        if scenario.duration > 1000.0:
+            raise InvalidValue("duration", scenario.duration, "at most 1000 s: times are whole nanoseconds")
         packet = (self.packets.payload + self.packets.header + self.packets.telemetry) * BITS_PER_BYTE
         if packet > 10.0 * min(self.rates):
             raise InvalidValue("network", "a slow link", "links that send a full packet within 10 s")
         for name, each, count in (("interval", scenario.interval, watch.ports), ("watch.bin", watch.bin, watch.flows)):
-            if time.duration / each * max(1, len(count)) > _MAX_SAMPLES:
+            if scenario.duration / each * max(1, len(count)) > _MAX_SAMPLES:
                 raise InvalidValue(name, each, f"a longer interval, for at most {_MAX_SAMPLES} samples in total")
 
 

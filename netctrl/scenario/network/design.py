@@ -5,7 +5,7 @@ from __future__ import annotations
 from netctrl.model.design.hftrac import HftracInputs
 from netctrl.scenario.network.policy import HftracPolicy, Messages
 from netctrl.scenario.network.routed import Routed
-from netctrl.scenario.scenario import Scenario, Time
+from netctrl.scenario.scenario import Scenario
 
 __all__ = ["design_network", "design_policy"]
 
@@ -22,5 +22,11 @@ def design_network(inputs: HftracInputs) -> Scenario:
     """The network with Gaussian demands of its means and deviations; 6000 intervals, of which 1000 are warm-up."""
     name = f"{inputs.network.name or 'network'} of the design"
     tau = inputs.interval_s
-    time = Time(duration=_STEPS * tau, warmup=_WARMUP * tau, interval=tau)
-    return Scenario(name=name, network=Routed(graph=inputs.network), control=design_policy(inputs), time=time)
+    return Scenario(
+        name=name,
+        network=Routed(graph=inputs.network),
+        control=design_policy(inputs),
+        duration=_STEPS * tau,
+        warmup=_WARMUP * tau,
+        interval=tau,
+    )

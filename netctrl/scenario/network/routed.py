@@ -65,7 +65,7 @@ class Routed(Record, frozen=True, kw_only=True, tag_field="kind", tag="routed"):
                 raise InvalidValue("control.links", name, f"ids of links; there are {shorten(', '.join(known), 200)}")
 
     def _check_traffic(self, scenario: Any) -> None:
-        read_fields(scenario.traffic, flows=records(Demands, TcpDemand))
+        read_fields(scenario, flows=records(Demands, TcpDemand))
         groups = [each for each in scenario.flows if isinstance(each, Demands)]
         if len(groups) > 1:
             raise InvalidValue(
@@ -80,7 +80,7 @@ class Routed(Record, frozen=True, kw_only=True, tag_field="kind", tag="routed"):
 
 
 def _check_time(scenario: Any) -> None:
-    check_unused(scenario, "time.step", *OF_DATA_CENTRES)
+    check_unused(scenario, "step", *OF_DATA_CENTRES)
     steps, interval = scenario.duration / scenario.interval, scenario.interval
     if not 1.0 <= round(steps) <= _MAX_STEPS or not isclose(steps, round(steps), rel_tol=1e-6):
         takes = f"a whole number of intervals of {interval:g} s, from 1 to {_MAX_STEPS:g}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import hashlib
 import os
-import warnings
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, time
 from itertools import product
@@ -20,8 +19,7 @@ from netctrl.model.io.files import beside, sha256
 from netctrl.model.io.toml import read_toml
 from netctrl.model.io.validation_errors import explained, shown
 from netctrl.model.io.written_units import check_place, check_units
-from netctrl.scenario.files import GRAPH, scenario_from, todays, with_files, with_names, with_traces
-from netctrl.scenario.old import is_old, nested, place_of
+from netctrl.scenario.files import GRAPH, scenario_from, with_files, with_names, with_traces, without_schema
 from netctrl.scenario.scenario import Scenario
 
 __all__ = ["FIGURES", "Cell", "Grid", "SweepSpec", "read_sweep"]
@@ -84,8 +82,8 @@ class SweepSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     --------
     >>> import netctrl
     >>> network = {"kind": "routed", "graph": netctrl.read("merge")}
-    >>> time = {"duration": "5s", "interval": "10ms"}
-    >>> shared = {"network": network, "control": {"kind": "static", "factor": 1.1}, "time": time}
+    >>> policy = {"kind": "static", "factor": 1.1}
+    >>> shared = {"network": network, "control": policy, "duration": "5s", "interval": "10ms"}
     >>> spec = netctrl.SweepSpec(name="factors", scenario=shared, over={"control.factor": [1.05, 1.1, 1.2]})
     >>> spec.n_cells, next(spec.cells()).scenario.control.factor
     (3, 1.05)
@@ -106,8 +104,6 @@ class SweepSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     def __post_init__(self) -> None:
         read_fields(self, runs=whole(1, MAX_RUNS), scenario=_table, grid=records(Grid), over=_values)
-        if is_old(self.scenario):
-            _renew(self)
         if not isinstance(self.engine, str):
             raise InvalidValue("engine", self.engine, "the name of an engine, or auto")
         if not isinstance(self.name, str) or not 0 < len(self.name) <= 200 or not self.name.isprintable():
@@ -232,7 +228,7 @@ def _of_name(
     file = beside(path, name)
     try:
         file = file if file.is_file() else scenario_path(name)
-        content = todays(file, read_toml(file))
+        content = without_schema(file, read_toml(file))
         check_units(content, Scenario, "scenario")
     except InvalidValue as error:
         raise _of_file(path, error) from None
@@ -257,18 +253,6 @@ def _of_file(path: str | os.PathLike[str], error: InvalidValue) -> FileError:
     if found:  # a whole sentence about a key
         return FileError(path, f"{before}{error.got}")
     return FileError(path, f"{error.argument}: got {shown(error.got)}, takes {error.takes}")
-
-
-def _renew(spec: SweepSpec) -> None:
-    """Move the scenario and paths of an earlier version's sweep to where they are today."""
-    said = f"a sweep of an earlier version ({spec.name}): places are those in a scenario's parts, as in control.mu"
-    warnings.warn(said, FutureWarning, stacklevel=4)
-    if "messages" in spec.scenario and "policy" not in spec.scenario:
-        raise InvalidValue("scenario.messages", "a table", "a place in each policy's table: control.messages")
-    flows = {"traffic": {"kind": "gaussian"}} | spec.scenario  # so that its paths exist
-    today = _parts(spec, lambda place, value: (place_of(place), value) if place else ("", nested(flows)))
-    for name, value in today.items():
-        msgspec.structs.force_setattr(spec, name, value)
 
 
 def _check_written(spec: SweepSpec) -> None:
@@ -343,7 +327,7 @@ def _title(where: str, values: Table) -> str:
 
 
 def _put(content: Table, place: str, value: Any) -> None:
-    """Set the value at "control.mu", "network.links.e1.buffer", "network.links.e1,e2.buffer", "network.links.*.buffer".
+    """Set the value at "control.mu", "links.e1.buffer", "links.e1,e2.buffer", "links.*.buffer".
 
     A missing table is created; records in a list are found by id, and groups of flows without an id by kind.
     """

@@ -133,7 +133,8 @@ def access_link_signals(
     >>> from netctrl.scenario.access.flows import PremiumFlow, RegulatedFlows
     >>> from netctrl.sim.access.run import simulate_access_link
     >>> flows = PremiumFlow(), RegulatedFlows(id="other", count=4, share=1.0)
-    >>> link = netctrl.Scenario.of(name="access link", capacity="100Mbit", flows=flows, duration="200s")
+    >>> from netctrl.scenario.access.network import AccessLine
+    >>> link = netctrl.Scenario(network=AccessLine(capacity="100Mbit"), flows=flows, duration="200s")
     >>> run = simulate_access_link(link, netctrl.gbn(200, (20e6, 80e6), np.random.default_rng(1))[:, 0])
     >>> trace = netctrl.access_link_signals(run)
     >>> trace.inputs, trace.outputs, len(trace)

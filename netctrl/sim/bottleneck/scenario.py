@@ -54,7 +54,7 @@ def run_bottleneck(scenario: Scenario, law: PacingLaw | None, origin: Provenance
         scenario.duration,
         queue=CoDel(queue.target, queue.interval) if isinstance(queue, CodelQueue) else "droptail",
         bin_s=scenario.interval,
-        packet_size_bytes=scenario.traffic.packet_size,
+        packet_size_bytes=scenario.packet_size,
         random=random,
     )
     return _result(scenario, found, starts, origin)

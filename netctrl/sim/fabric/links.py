@@ -9,7 +9,7 @@ import numpy as np
 from netctrl.errors import InvalidValue
 from netctrl.model.io.fields import Size
 from netctrl.scenario.fabric.topology import Dumbbell, FatTree
-from netctrl.scenario.links import Link, Links
+from netctrl.scenario.links import Link
 from netctrl.sim.fabric.topology import fabric, fabric_paths
 
 __all__ = ["topology_links", "topology_paths"]
@@ -17,7 +17,7 @@ __all__ = ["topology_links", "topology_paths"]
 _NS = 1e9
 
 
-def topology_links(topology: Dumbbell | FatTree, host_buffer: Size | None = None) -> Links:
+def topology_links(topology: Dumbbell | FatTree, host_buffer: Size | None = None) -> tuple[Link, ...]:
     """Links of a topology, one for each port, with the port's rate, delay and buffer.
 
     Parameters
@@ -29,32 +29,30 @@ def topology_links(topology: Dumbbell | FatTree, host_buffer: Size | None = None
 
     Returns
     -------
-    Links
-        Links with ids such as "h0-s0", from host 0 to switch 0. A switch with priority flow control pauses the links
+    tuple of Link
+        Their ids are such as "h0-s0", from host 0 to switch 0. A switch with priority flow control pauses the links
         that end at it.
 
     Examples
     --------
-    >>> [link.id for link in topology_links(Dumbbell(senders=1)).links]
+    >>> [link.id for link in topology_links(Dumbbell(senders=1))]
     ['h0-s0', 'h1-s1', 's0-h0', 's0-s1', 's1-h1', 's1-s0']
     """
     net = fabric(topology)
     ends = [name.split(">") for name in net.names]
     switches = (net.source >= net.hosts).tolist(), (net.target >= net.hosts).tolist()
     columns = zip(ends, net.rate.tolist(), (net.delay / _NS).tolist(), *switches, strict=True)
-    return Links(
-        links=tuple(
-            Link(
-                id=f"{source}-{target}",
-                source=source,
-                target=target,
-                capacity=rate,
-                delay=delay,
-                buffer=topology.buffer if of_switch else host_buffer,
-                pfc=topology.pfc if to_switch else None,
-            )
-            for (source, target), rate, delay, of_switch, to_switch in columns
+    return tuple(
+        Link(
+            id=f"{source}-{target}",
+            source=source,
+            target=target,
+            capacity=rate,
+            delay=delay,
+            buffer=topology.buffer if of_switch else host_buffer,
+            pfc=topology.pfc if to_switch else None,
         )
+        for (source, target), rate, delay, of_switch, to_switch in columns
     )
 
 

@@ -75,7 +75,7 @@ def run_table(scenario: Scenario, plan: FabricPlan) -> bytes:
     return path.
     """
     flows = plan.flows
-    watched, watch = scenario.time.watch.flows, np.full(len(flows.size), -1, dtype=np.int64)
+    watched, watch = scenario.watch.flows, np.full(len(flows.size), -1, dtype=np.int64)
     watch[list(watched)] = np.arange(len(watched))
     columns = (flows.source, flows.target, flows.size, flows.start, flows.kind, watch)
     rows = np.column_stack([*columns, flows.there, flows.back]).astype("<i8")

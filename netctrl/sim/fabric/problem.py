@@ -68,7 +68,7 @@ def fabric_problem(scenario: Scenario, gains: np.ndarray | None = None) -> Fabri
     """
     net, flows = fabric(scenario.network), draw_fabric_flows(scenario)
     routes = fabric_paths(net, flows.source, flows.target, scenario.seed)
-    packets, scheme, watch = scenario.network.packets, common_sender(scenario.traffic), scenario.time.watch
+    packets, scheme, watch = scenario.network.packets, common_sender(scenario), scenario.watch
     law = law_of(scheme)
     extra = int(packets.telemetry) if law.telemetry else 0
     overhead, ack = int(packets.header) + extra, int(packets.ack) + extra
@@ -154,7 +154,7 @@ def _flow_timeout(scenario: Scenario, longest: float) -> float:
 
 
 def _retransmission_timeout(scenario: Scenario, longest: float) -> float:
-    given = scenario.traffic.retransmission_timeout
+    given = scenario.retransmission_timeout
     return max(10.0 * longest, 1e-3 * _NS) if given is None else given * _NS
 
 
@@ -187,7 +187,7 @@ def _ports(net: Fabric, scenario: Scenario, marking: Marking | None, full: int, 
     for name, size in (("tx_full", full), ("tx_ack", ack)):
         port[:, PORT[name]] = wire_times(size, net.rate, scenario.network.packets)
     switches = [name for name, node in zip(net.names, net.source, strict=True) if node >= net.hosts]
-    for place, name in enumerate(scenario.time.watch.ports):
+    for place, name in enumerate(scenario.watch.ports):
         if name not in switches:
             raise InvalidValue("watch.ports", name, f"ports of switches: {shorten(', '.join(switches), 300)}")
         port[net.names.index(name), PORT["watched"]] = place
@@ -198,7 +198,7 @@ def _flows(flows: FlowTable, kind: np.ndarray, scenario: Scenario) -> np.ndarray
     flow = np.full((len(flows.size), len(FLOW)), -1, dtype=np.int64)
     flow[:, FLOW["start"]], flow[:, FLOW["size"]] = flows.start, flows.size
     flow[:, FLOW["nic"]], flow[:, FLOW["path"]] = flows.source, kind
-    watched = scenario.time.watch.flows
+    watched = scenario.watch.flows
     if watched and max(watched) >= len(flow):
         raise InvalidValue("watch.flows", max(watched), f"numbers of flows from 0 to {len(flow) - 1}")
     flow[list(watched), FLOW["watch"]] = np.arange(len(watched))

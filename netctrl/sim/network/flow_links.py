@@ -11,7 +11,7 @@ from netctrl.model.design.design import HftracDesign, read_design
 from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.network.policy import DesignPolicy, StaticPacing
 from netctrl.scenario.network.routed import Routed
-from netctrl.scenario.scenario import Scenario, Time
+from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.plan import RunDraws, link_plan
 
 __all__ = ["FlowLinks", "flow_links"]
@@ -62,8 +62,8 @@ def flow_links(scenario: Scenario, design: HftracDesign | None) -> FlowLinks | N
     policy = DesignPolicy(file="design") if policy is None else policy
     inputs, interval = design.inputs, design.law.interval_s
     steps = int(scenario.duration / interval * (1.0 + 1e-12))
-    time = Time(duration=interval, interval=interval)
-    around = Scenario(name=scenario.name, network=Routed(graph=inputs.network), control=policy, time=time)
+    routed = Routed(graph=inputs.network)
+    around = Scenario(name=scenario.name, network=routed, control=policy, duration=interval, interval=interval)
     plan = link_plan(around, design.law)
     place, N = _places(scenario, plan), len(plan.links)
     if steps * N > _MAX_ACTS:

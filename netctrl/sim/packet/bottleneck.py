@@ -39,9 +39,9 @@ def simulate_bottleneck_packets(
     """
     network = bottleneck_network(scenario, law)
     ready = packet_problem(network)
-    state = run_packets(ready, float(network.traffic.initial_window), progress)
+    state = run_packets(ready, float(network.initial_window), progress)
     found = packet_result(network, state, origin)
     starts = np.concatenate([draw.start_s for draw in draw_flows(network, merged=False)])
     read, sent, again = (state.flow[:, FLOW[name]].astype(float) for name in ("received", "sent", "again"))
-    payload = scenario.traffic.packet_size - HEADERS
+    payload = scenario.packet_size - HEADERS
     return bottleneck_result(scenario, found, FlowCounts(starts, read, payload * sent, payload * again))

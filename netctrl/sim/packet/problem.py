@@ -223,7 +223,7 @@ def first_state(
 
 
 def _packet_size(scenario: Scenario) -> int:
-    size = scenario.traffic.packet_size
+    size = scenario.packet_size
     if size != int(size) or not HEADERS < size <= 65535:
         raise InvalidValue("packet_size", size, f"a whole number of bytes from {HEADERS + 1} to 65535")
     return int(size)
@@ -357,11 +357,11 @@ def _web(group: FlowGroup) -> tuple[float, float, float, float]:
 
 def _changes(scenario: Scenario, flow: np.ndarray) -> Agenda:
     """Capacities and delays of links; a delay is that of acknowledgements too, where these take the same lines."""
-    full, index = int(scenario.traffic.packet_size), {link.id: row for row, link in enumerate(scenario.links)}
+    full, index = int(scenario.packet_size), {link.id: row for row, link in enumerate(scenario.links)}
     delays = {link.id: round(link.delay * _NS) for link in scenario.links}
     line = flow[:, FLOW["line_delay"]].copy()
     found: Agenda = []
-    for change in sorted(scenario.network.changes, key=lambda change: change.at):
+    for change in sorted(scenario.changes, key=lambda change: change.at):
         at, row = round(change.at * _NS), index[change.link]
         if change.capacity is not None:
             found.append((at, CAPACITY, row, whole_rate("changes.capacity", change.capacity, full)))

@@ -68,7 +68,7 @@ def simulate_packets(
             raise InvalidValue(f"links.{link.id}.queue", "design", "a kind with a law; `--design FILE` fills the place")
     ready = packet_problem(scenario, design)
     made = provenance(argv=argv, seed=scenario.seed, inputs=inputs, libraries=("numpy", "numba"))
-    return packet_result(scenario, run_packets(ready, float(scenario.traffic.initial_window), progress), made)
+    return packet_result(scenario, run_packets(ready, float(scenario.initial_window), progress), made)
 
 
 def run_packets(ready: PacketProblem, first_window: float, progress: Progress | None = None) -> PacketState:

@@ -24,7 +24,7 @@ _STEPS_PER_RTT = 10
 def simulate_one_line(scenario: Scenario, made: Provenance, progress: Callable[[float], None] | None = None) -> Result:
     """Run a scenario of `is_one_line`; its seed draws whose packets are lost, too."""
     index = {link.id: row for row, link in enumerate(scenario.links)}
-    first, size = scenario.flows[0], scenario.traffic.packet_size
+    first, size = scenario.flows[0], scenario.packet_size
     line = scenario.links[index[first.path[0]]]
     draws = draw_flows(scenario, merged=False)
     per_sample = round(scenario.interval / choose_step(scenario))
@@ -33,7 +33,7 @@ def simulate_one_line(scenario: Scenario, made: Provenance, progress: Callable[[
     step, samples = scenario.interval / every, int(scenario.duration / scenario.interval * (1.0 + 1e-12))
     capacity, longer = np.full(every * samples, line.capacity), np.zeros(every * samples)
     delay = {link.id: link.delay for link in scenario.links}
-    for change in sorted(scenario.network.changes, key=lambda change: change.at):
+    for change in sorted(scenario.changes, key=lambda change: change.at):
         begins = round(change.at / step)
         if change.capacity is not None and change.link == line.id:
             capacity[begins:] = change.capacity
@@ -46,7 +46,7 @@ def simulate_one_line(scenario: Scenario, made: Provenance, progress: Callable[[
     record = run_windows(
         WindowFlows(
             law=np.repeat([WINDOWS.index(group.sender) for group in scenario.flows], counts),
-            row=np.array([first_window(rtt, float(scenario.traffic.initial_window)) for rtt in rtts]),
+            row=np.array([first_window(rtt, float(scenario.initial_window)) for rtt in rtts]),
             base_s=rtts,
             start_s=np.concatenate([draw.start_s for draw in draws]),
             stop_s=np.concatenate([draw.stop_s for draw in draws]),

@@ -45,7 +45,7 @@ def is_one_line(scenario: Scenario) -> bool:
     links = {link.id: link for link in scenario.links}
     first = scenario.flows[0]
     line = links[first.path[0]]
-    acks = ACK_BYTES / scenario.traffic.packet_size * max(_rates(scenario, line))
+    acks = ACK_BYTES / scenario.packet_size * max(_rates(scenario, line))
     return _drops(line) and all(acks <= min(_rates(scenario, links[name])) for name in first.ack_path)
 
 
@@ -55,7 +55,7 @@ def overflow_lack(scenario: Scenario) -> tuple[str, str] | None:
         if not (_drops(link) and _may_fill(scenario, link)):
             continue
         if is_one_line(scenario):
-            lack = small_buffer((link.buffer or 0.0) / scenario.traffic.packet_size)
+            lack = small_buffer((link.buffer or 0.0) / scenario.packet_size)
             return None if lack is None else (f"links.{link.id}.buffer", lack)
         if not _is_mean(scenario, link):
             lack = f"drop-tail queues that overflow, unless all flows are windows over that one link or {_MANY} of Reno"
@@ -70,7 +70,7 @@ def _drops(link: Link) -> bool:
 def _rates(scenario: Scenario, link: Link) -> Iterator[float]:
     """Capacities that a link ever has [bit/s]."""
     yield link.capacity
-    yield from (each.capacity for each in scenario.network.changes if each.link == link.id and each.capacity)
+    yield from (each.capacity for each in scenario.changes if each.link == link.id and each.capacity)
 
 
 def _may_fill(scenario: Scenario, link: Link) -> bool:

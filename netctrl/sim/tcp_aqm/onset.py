@@ -115,7 +115,7 @@ def _near_rest(alpha: float, flows: float, rtt_s: float, setting: ArcSetting) ->
     )
     senders = BulkFlows(id="tcp", path=("link",), rtt=(rtt_s - queue / C, rtt_s - queue / C), count=1)
     ready = problem(
-        Scenario.of(
+        Scenario(
             name="onset",
             duration=max(_EPOCHS_PER_RUN * d, 1000.0 * rtt_s),
             interval=d,

@@ -50,14 +50,14 @@ def choose_step(scenario: Scenario) -> float:
     Raises
     ------
     InvalidValue
-        scenario.time.step is too long, or doesn't divide scenario.interval.
+        scenario.step is too long, or doesn't divide scenario.interval.
     """
     shortest = _shortest_rtt(scenario)
-    if scenario.time.step is not None:
-        count = scenario.interval / scenario.time.step
-        if scenario.time.step > 0.5 * shortest or abs(count - round(count)) > 1e-6 * count:
+    if scenario.step is not None:
+        count = scenario.interval / scenario.step
+        if scenario.step > 0.5 * shortest or abs(count - round(count)) > 1e-6 * count:
             takes = f"at most {0.5 * shortest:g} s (half the shortest RTT), and a divisor of sample"
-            raise InvalidValue("step", scenario.time.step, f"{takes} ({scenario.interval:g} s)")
+            raise InvalidValue("step", scenario.step, f"{takes} ({scenario.interval:g} s)")
         return _affordable(scenario, round(count))
     epochs = [epoch for link in scenario.links if (epoch := _epoch(link)) is not None]
     least = ceil(scenario.interval / min(shortest / _STEPS_PER_RTT, *epochs, inf) - 1e-9)
@@ -76,7 +76,7 @@ def _epoch(link: Link) -> float | None:
 def _shortest_rtt(scenario: Scenario) -> float:
     """The shortest round-trip propagation delay that any flow ever has [s]."""
     least = {link.id: link.delay for link in scenario.links}
-    for change in scenario.network.changes:
+    for change in scenario.changes:
         if change.delay is not None:
             least[change.link] = min(least[change.link], change.delay)
     saved = {link.id: link.delay - least[link.id] for link in scenario.links}
@@ -111,7 +111,7 @@ def problem(scenario: Scenario, draws: tuple[FlowDraw, ...] | None = None) -> Pr
     tcp = [_sorted(draw, group) for draw, group in zip(draws, scenario.flows, strict=True)]
     sizes = [len(draw.rtt_s) for draw in tcp]
     first_class = _offsets(sizes)
-    laws = [_law(link, scenario.traffic.packet_size) for link in (*scenario.links, *_dual(scenario))]
+    laws = [_law(link, scenario.packet_size) for link in (*scenario.links, *_dual(scenario))]
     index = {link.id: row for row, link in enumerate(scenario.links)}
     second = _second_rows(scenario)
     scalable = [group.ecn and _sender(group) in SCALABLE for group in scenario.flows]
@@ -129,13 +129,13 @@ def problem(scenario: Scenario, draws: tuple[FlowDraw, ...] | None = None) -> Pr
     plant = Plant(
         step=step,
         rtt=np.concatenate([draw.rtt_s for draw in tcp]),
-        fast=np.array([_fast(group, scenario.traffic.packet_size) for group in scenario.flows]),
+        fast=np.array([_fast(group, scenario.packet_size) for group in scenario.flows]),
         first_class=first_class,
         first_hop=first_hop,
         hops=hops,
         first_ack_hop=first_ack_hop,
         ack_hops=ack_hops,
-        ack_size=ACK_BYTES / scenario.traffic.packet_size,
+        ack_size=ACK_BYTES / scenario.packet_size,
         back=np.array([0.0 if group.ack_path else 1.0 for group in scenario.flows]),
         ecn=np.array([group.ecn for group in scenario.flows]),
         sender=np.array([FLUID_SENDERS.index(_sender(group)) for group in scenario.flows]),
@@ -143,9 +143,7 @@ def problem(scenario: Scenario, draws: tuple[FlowDraw, ...] | None = None) -> Pr
         injection=np.where(web, np.cumsum(web) - 1, -1),
         law=np.array([kind for kind, _ in laws]),
         parameters=np.array([parameters for _, parameters in laws]),
-        buffer=np.array(
-            [_packets(link.buffer, scenario.traffic.packet_size) for link in (*scenario.links, *_dual(scenario))]
-        ),
+        buffer=np.array([_packets(link.buffer, scenario.packet_size) for link in (*scenario.links, *_dual(scenario))]),
         event_step=np.array(columns[0], dtype=np.int64),
         event_kind=np.array(columns[1], dtype=np.int64),
         event_target=np.array(columns[2], dtype=np.int64),
@@ -255,10 +253,10 @@ def _link_events(
     scenario: Scenario, index: dict[str, int], second: dict[str, int], step: float
 ) -> list[tuple[int, int, int, float]]:
     events = []
-    for change in sorted(scenario.network.changes, key=lambda change: change.at):
+    for change in sorted(scenario.changes, key=lambda change: change.at):
         row, at = index[change.link], round(change.at / step)
         if change.capacity is not None:
-            events.append((at, LINK_CAPACITY, row, packets_per_second(change.capacity, scenario.traffic.packet_size)))
+            events.append((at, LINK_CAPACITY, row, packets_per_second(change.capacity, scenario.packet_size)))
         if change.delay is not None:
             rows = [row, second[change.link]] if change.link in second else [row]
             events += [(at, LINK_DELAY, each, change.delay - scenario.links[row].delay) for each in rows]
@@ -273,12 +271,9 @@ def _start(scenario: Scenario, plant: Plant) -> State:
         takes = "round-trip times whose history fits into 4 GiB: shorter ones, fewer flows, or classes"
         raise InvalidValue("rtt", longest, takes)
     capacity = np.array(
-        [
-            packets_per_second(link.capacity, scenario.traffic.packet_size)
-            for link in (*scenario.links, *_dual(scenario))
-        ]
+        [packets_per_second(link.capacity, scenario.packet_size) for link in (*scenario.links, *_dual(scenario))]
     )
-    window = float(scenario.traffic.initial_window)
+    window = float(scenario.initial_window)
     kinds = np.repeat(plant.sender, np.diff(plant.first_class))
     memory = [first_memory(FLUID_SENDERS[kind], window, float(rtt)) for kind, rtt in zip(kinds, plant.rtt, strict=True)]
     return State(

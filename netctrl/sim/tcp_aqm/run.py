@@ -103,7 +103,7 @@ def _simulate(scenario: Scenario, made: Provenance, progress: Progress | None) -
     ready = _advance(ready, list(loads.values()), progress)
     time = scenario.interval * np.arange(1, ready.record.links.shape[2] + 1)
     responses = [_responses(scenario, ready, group, load, time) for group, load in loads.items()]
-    links = _whole_links(ready) * np.array([scenario.traffic.packet_size] * 5 + [1.0])[:, None, None]
+    links = _whole_links(ready) * np.array([scenario.packet_size] * 5 + [1.0])[:, None, None]
     start, size, duration = (np.concatenate([r[k] for r in responses] or [np.zeros(0)]) for k in range(3))
     return Result.of_series(
         scenario,

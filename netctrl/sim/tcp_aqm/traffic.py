@@ -62,5 +62,5 @@ def _spread(span: tuple[float, float], within: np.ndarray) -> np.ndarray:
 
 def fluid_flows(scenario: Scenario, sent: np.ndarray, rtt: np.ndarray) -> dict[str, np.ndarray]:
     """Series of flows in a fluid, which sends whole packets, (G, T): bytes with headers, payload, round trips [s]."""
-    size = scenario.traffic.packet_size
+    size = scenario.packet_size
     return {"delivered": size * sent, "payload": (size - HEADER_BYTES) * sent, "rtt": rtt}

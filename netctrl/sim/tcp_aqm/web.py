@@ -53,9 +53,9 @@ class WebLoad:
 def web_load(group: WebFlows, draw: FlowDraw, scenario: Scenario, rng: np.random.Generator) -> WebLoad:
     """Draw the objects of a group's sessions until the scenario ends, and their sending times."""
     start, size, rtt = _objects(group, draw, scenario, rng)
-    packets = size / scenario.traffic.packet_size
+    packets = size / scenario.packet_size
     times, amounts = [np.zeros(0)], [np.zeros(0)]
-    for at, burst, alive in _rounds(start + rtt, rtt, packets, scenario.traffic.initial_window):
+    for at, burst, alive in _rounds(start + rtt, rtt, packets, scenario.initial_window):
         times.append(at[alive])
         amounts.append(burst[alive])
     sent, amount = np.concatenate(times), np.concatenate(amounts)
@@ -86,8 +86,8 @@ def response_times(load: WebLoad, scenario: Scenario, path: PathHistory) -> np.n
     lost_syn = np.minimum(at(path.refused + path.loss, load.start_s), _MAX_LOST)
     time = load.start_s + load.rtt_s + at(path.delay_s, load.start_s) + CONNECT_TIMEOUT * lost_syn / (1.0 - lost_syn)
     done = np.empty_like(time)
-    packets = load.size_bytes / scenario.traffic.packet_size
-    sent, window = np.zeros_like(time), float(scenario.traffic.initial_window)
+    packets = load.size_bytes / scenario.packet_size
+    sent, window = np.zeros_like(time), float(scenario.initial_window)
     alive = np.arange(len(time))
     while len(alive):
         now = time[alive]
@@ -99,7 +99,7 @@ def response_times(load: WebLoad, scenario: Scenario, path: PathHistory) -> np.n
         done[alive] = now + again + 0.5 * load.rtt_s[alive] + at(path.forward_s, now)
         time[alive] = now + again + load.rtt_s[alive] + at(path.delay_s, now)
         alive = alive[~over]
-        window = min(2.0 * window, max(WINDOW, scenario.traffic.initial_window))
+        window = min(2.0 * window, max(WINDOW, scenario.initial_window))
     return done - load.start_s
 
 
@@ -119,7 +119,7 @@ def _objects(
         starts.append(np.repeat(now[alive], k))
         sizes.append(size.ravel())
         rtts.append(np.repeat(rtt, k))
-        rounds = _round_count(size.max(axis=1) / scenario.traffic.packet_size, scenario.traffic.initial_window)
+        rounds = _round_count(size.max(axis=1) / scenario.packet_size, scenario.initial_window)
         now[alive] += (rounds + 0.5) * rtt + rng.exponential(group.think_time, len(alive))
         alive = alive[now[alive] < until[alive]]
     empty = np.zeros(0)

@@ -36,7 +36,7 @@ def lot(queue: object, sender: str = "reno", count: int = 10, links: int = 2) ->
     every = {"count": count, "sender": sender}
     groups = [BulkFlows(id="long", path=tuple(names), rtt="50ms", **every)]
     groups += [BulkFlows(id=f"c{k}", path=(name,), rtt="40ms", **every) for k, name in enumerate(names)]
-    return Scenario.of(name="lot", links=tuple(lines), flows=tuple(groups), duration="10s", packet_size="1500B")
+    return Scenario(name="lot", links=tuple(lines), flows=tuple(groups), duration="10s", packet_size="1500B")
 
 
 def gain(found: NetworkCertificate) -> float:

@@ -35,7 +35,7 @@ def flows(name: str, path: tuple[int, ...], count: int, rtt: str, **more: Any) -
 
 
 def scenario_of(links: list, groups: list, **more: Any) -> Scenario:
-    return Scenario.of(name="lot", links=tuple(links), flows=tuple(groups), duration="10s", packet_size="1500B", **more)
+    return Scenario(name="lot", links=tuple(links), flows=tuple(groups), duration="10s", packet_size="1500B", **more)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ TWO = [line(0, 50e6, Pi2Queue()), line(1, 60e6, Pi2Queue())]
         (TWO, [LONG, HERE, UdpFlows(id="u", path=("l0",), count=1, rate=1e6)], {}, "flows.u"),
         (TWO, [BulkFlows(id="a", path=("l0",), count=9, rtt=("10ms", "20ms"))], {}, "flows.a.rtt"),
         (TWO, [BulkFlows(id="a", path=("l0",), ack_path=("l1",), count=9, rtt="20ms")], {}, "flows.a.ack_path"),
-        (TWO, [LONG, HERE, THERE], {"changes": (Change(at="1s", link="l0", capacity=1e7),)}, "network.changes"),
+        (TWO, [LONG, HERE, THERE], {"changes": (Change(at="1s", link="l0", capacity=1e7),)}, "changes"),
         ([TWO[0], line(1, 50e6, Pi2Queue())], [LONG], {}, "links"),
     ],
 )

@@ -78,7 +78,7 @@ def settled_cv(design: ArcDesign) -> float:
     )
     path = rtt - standing / C
     result = netctrl.simulate(
-        Scenario.of(
+        Scenario(
             name="random",
             duration=duration,
             interval=d,

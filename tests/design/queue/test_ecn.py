@@ -125,7 +125,7 @@ def used(flows: int, threshold: int) -> float:
     """Share of a link of 1 Gbit/s and 1 ms that DCTCP's flows fill on packets, in the second half of 3 s."""
     link = Link(id="l", source="a", target="b", capacity=1e9, queue=ThresholdQueue(threshold=threshold * 1500))
     bulk = BulkFlows(id="f", path=("l",), rtt=1e-3, count=flows, sender="dctcp", ecn=True)
-    scenario = Scenario.of(name="dctcp", duration=3.0, links=(link,), flows=(bulk,), packet_size=1500, interval=1e-3)
+    scenario = Scenario(name="dctcp", duration=3.0, links=(link,), flows=(bulk,), packet_size=1500, interval=1e-3)
     sent = run_packets(packet_problem(scenario), 10.0).series[2, 0]
     return float(np.diff(sent)[len(sent) // 2 :].mean() * 8.0 / 1e-3 / 1e9)
 

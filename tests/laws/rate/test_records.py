@@ -16,26 +16,18 @@ from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.sim.packet.run import simulate_packets
 
 DESIGN = netctrl.pacing(mode="target-rtt", rtt_s=0.02, bottleneck_bit_per_s=1e7)
-FILE = """
-schema = "netctrl.scenario/2"
+FILE = """schema = "netctrl.scenario/3"
 name = "senders"
-
-[time]
 duration = "2s"
+packet_size = "1500B"
 
-[network]
-kind = "links"
-
-[[network.links]]
+[[links]]
 id = "l"
 source = "a"
 target = "b"
 capacity = "10Mbit"
 
-[traffic]
-packet_size = "1500B"
-
-[[traffic.flows]]
+[[flows]]
 kind = "bulk"
 id = "f"
 path = ["l"]

@@ -174,7 +174,7 @@ def used(discipline: str, parameters: dict[str, float]) -> float:
     queue = KernelQueue(discipline=discipline, parameters=parameters)
     link = Link(id="l", source="a", target="b", capacity=100e6, queue=queue)
     bulk = BulkFlows(id="f", path=("l",), rtt=10e-3, count=16, sender="dctcp", ecn=True)
-    scenario = netctrl.Scenario.of(
+    scenario = netctrl.Scenario(
         name="step", duration=6.0, links=(link,), flows=(bulk,), packet_size=1514, interval=10e-3
     )
     found = netctrl.simulate(scenario, "kernel")

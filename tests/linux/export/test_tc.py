@@ -285,7 +285,7 @@ def test_the_carried_gains_settle_in_the_nonlinear_fluid():
     step = 1.0 / 16.0
     pie = PieQueue(target=law.target_s, update=law.update_s, alpha=found.alpha * step, beta=found.beta * step)
     for queue in (alike, pie):
-        scenario = Scenario.of(
+        scenario = Scenario(
             name="implemented",
             duration=60.0,
             warmup=40.0,

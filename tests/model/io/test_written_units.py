@@ -19,55 +19,50 @@ from netctrl.scenario.read import read_scenario_file
 from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.scenario import Scenario
 
-ARC = """
-schema = "netctrl.scenario/2"
+ARC = """schema = "netctrl.scenario/3"
 name = "x"
-time = { duration = "10s" }
-[network]
-kind = "links"
+duration = "10s"
 links = [{ id = "l", source = "a", target = "b", capacity = "20Mbit" }]
-[traffic]
 flows = [{ kind = "bulk", id = "f", path = ["l"], rtt = "100ms", count = 5 }]
 """
-FABRIC = """
-schema = "netctrl.scenario/2"
+FABRIC = """schema = "netctrl.scenario/3"
 name = "x"
 network = { kind = "dumbbell", host_rate = "1Gbit" }
-traffic.sender = { kind = "hpcc", target = 0.95 }
-traffic.flows = [{ kind = "message", id = "x", source = 0, target = 4, size = "1MB" }]
-time.duration = "1ms"
+sender = { kind = "hpcc", target = 0.95 }
+flows = [{ kind = "message", id = "x", source = 0, target = 4, size = "1MB" }]
+duration = "1ms"
 """
-NETWORK = """
-schema = "netctrl.scenario/2"
+NETWORK = """schema = "netctrl.scenario/3"
 name = "x"
 network = { kind = "routed", graph = "tandem" }
-time = { interval = "10ms", duration = "1s" }
+interval = "10ms"
+duration = "1s"
 """
 SWEEP = """
 name = "x"
 runs = 1
 [scenario]
 network = { kind = "routed", graph = "tandem" }
-traffic = { flows = [{ kind = "demands" }] }
-time = { interval = "10ms", duration = "1s" }
+flows = [{ kind = "demands" }]
+interval = "10ms"
+duration = "1s"
 """
-SPREAD = "traffic.flows.demands.spread"
-BOTTLENECK = """
-schema = "netctrl.scenario/2"
+SPREAD = "flows.demands.spread"
+BOTTLENECK = """schema = "netctrl.scenario/3"
 name = "x"
-traffic = { flows = [{ kind = "single", id = "flow", sender = "bbr" }] }
-time = { duration = "10s" }
+flows = [{ kind = "single", id = "flow", sender = "bbr" }]
+duration = "10s"
 [network]
 kind = "bottleneck"
 capacity = "100Mbit"
 buffer = "1MB"
 """
-ACCESS = """
-schema = "netctrl.scenario/2"
+ACCESS = """schema = "netctrl.scenario/3"
 name = "x"
 network = { kind = "access-link", capacity = "100Mbit" }
-traffic = { flows = [{ kind = "premium" }, { kind = "regulated", id = "all", share = 1.0 }] }
-time = { duration = "10s", interval = "1s" }
+flows = [{ kind = "premium" }, { kind = "regulated", id = "all", share = 1.0 }]
+duration = "10s"
+interval = "1s"
 """
 KINDS = (Scenario,)
 
@@ -89,14 +84,14 @@ CHANGES: dict[str, tuple[Read, str, str, str, str]] = {
         ARC,
         'capacity = "20Mbit"',
         "capacity = 20",
-        'network.links[0].capacity: got 20, takes a rate with its unit, as in capacity = "20Mbit" or "20bit"',
+        'links[0].capacity: got 20, takes a rate with its unit, as in capacity = "20Mbit" or "20bit"',
     ),
     "a time": (
         read_scenario,
         ARC,
         'duration = "10s"',
         "duration = 10.5",
-        'time.duration: got 10.5, takes a time with its unit, as in duration = "10.5ms" or "10.5s"',
+        'duration: got 10.5, takes a time with its unit, as in duration = "10.5ms" or "10.5s"',
     ),
     "a size": (
         read_scenario,
@@ -125,42 +120,42 @@ CHANGES: dict[str, tuple[Read, str, str, str, str]] = {
         ARC,
         'rtt = "100ms"',
         "rtt = 0.1",
-        'traffic.flows[0].rtt: got 0.1, takes a time with its unit, as in rtt = "0.1ms" or "0.1s"',
+        'flows[0].rtt: got 0.1, takes a time with its unit, as in rtt = "0.1ms" or "0.1s"',
     ),
     "an end of a range": (
         read_scenario,
         ARC,
         'rtt = "100ms"',
         'rtt = ["100ms", 1]',
-        'traffic.flows[0].rtt[1]: got 1, takes a time with its unit, as in "1ms" or "1s"',
+        'flows[0].rtt[1]: got 1, takes a time with its unit, as in "1ms" or "1s"',
     ),
     "a queue's": (
         read_scenario,
         ARC,
         'capacity = "20Mbit"',
         'capacity = "20Mbit", queue = { kind = "pie", target = 0.015 }',
-        'network.links[0].queue.target: got 0.015, takes a time with its unit, as in target = "0.015ms" or "0.015s"',
+        'links[0].queue.target: got 0.015, takes a time with its unit, as in target = "0.015ms" or "0.015s"',
     ),
     "a scheme's": (
         read_scenario,
         FABRIC,
         "target = 0.95",
         "target = 0.95, increase = 80",
-        'traffic.sender.increase: got 80, takes a size with its unit, as in increase = "80kB" or "80B"',
+        'sender.increase: got 80, takes a size with its unit, as in increase = "80kB" or "80B"',
     ),
     "what another scheme has as a rate": (
         read_scenario,
         FABRIC,
         'kind = "hpcc", target = 0.95',
         'kind = "timely", increase = 80',
-        'traffic.sender.increase: got 80, takes a rate with its unit, as in increase = "80Mbit" or "80bit"',
+        'sender.increase: got 80, takes a rate with its unit, as in increase = "80Mbit" or "80bit"',
     ),
     "a flow's": (
         read_scenario,
         FABRIC,
         'size = "1MB"',
         "size = 1e6",
-        'traffic.flows[0].size: got 1000000.0, takes a size with its unit, as in size = "20kB" or "20B"',
+        'flows[0].size: got 1000000.0, takes a size with its unit, as in size = "20kB" or "20B"',
     ),
     "an access link's": (
         read_scenario,
@@ -174,7 +169,7 @@ CHANGES: dict[str, tuple[Read, str, str, str, str]] = {
         ACCESS,
         "share = 1.0",
         'share = 1.0, failures = [{ start = "1s", stop = "2s", rate = 20 }]',
-        'traffic.flows[1].failures[0].rate: got 20, takes a rate with its unit, as in rate = "20Mbit" or "20bit"',
+        'flows[1].failures[0].rate: got 20, takes a rate with its unit, as in rate = "20Mbit" or "20bit"',
     ),
     "a network's": (
         read_networks,
@@ -202,7 +197,7 @@ CHANGES: dict[str, tuple[Read, str, str, str, str]] = {
         SWEEP,
         'interval = "10ms"',
         "interval = 0.01",
-        'scenario.time.interval: got 0.01, takes a time with its unit, as in interval = "0.01ms" or "0.01s"',
+        'scenario.interval: got 0.01, takes a time with its unit, as in interval = "0.01ms" or "0.01s"',
     ),
     "a value of a sweep": (
         read_sweeps,
@@ -247,12 +242,10 @@ def test_json_of_a_network_and_numbers_from_python_are_in_si(tmp_path: Path) -> 
     )  # tandem.json has bare numbers
     flow = {"id": "f", "path": ("l",), "count": 5, "rtt": (0.1, 0.1)}
     link = netctrl.scenario.links.Link(id="l", source="a", target="b", capacity=20e6)
-    made = Scenario.of(
-        name="x", duration=10.0, links=(link,), flows=(netctrl.scenario.tcp_aqm.flows.BulkFlows(**flow),)
-    )
+    made = Scenario(name="x", duration=10.0, links=(link,), flows=(netctrl.scenario.tcp_aqm.flows.BulkFlows(**flow),))
     assert read_scenario(write(tmp_path, ARC)) == made
-    requested = netctrl.SweepSpec(name="x", scenario={"time": {"interval": 0.01}}, over={"time.warmup": [0.2]})
-    assert requested.over == {"time.warmup": [0.2]}
+    requested = netctrl.SweepSpec(name="x", scenario={"interval": 0.01}, over={"warmup": [0.2]})
+    assert requested.over == {"warmup": [0.2]}
 
 
 def write(folder: Path, text: str) -> Path:

@@ -199,11 +199,11 @@ def design(tmp_path) -> Path:
 def test_one_command_holds_the_delay(design, tmp_path, capsys):
     link, stored = tmp_path / "link.toml", tmp_path / "link.csv"
     link.write_text(
-        'schema = "netctrl.scenario/2"\nname = "two hops"\n[time]\nduration = "60s"\ninterval = "1s"\nseed = 3\n'
-        '[network]\nkind = "access-link"\nhops = 2\nbase_delay = "0.28ms"\n[[traffic.flows]]\nkind = "premium"\n'
-        '[[traffic.flows]]\nkind = "regulated"\nid = "hosts"\ncount = 6\nshare = 1.0\noffered = "300Mbit"\n'
-        '[[traffic.flows]]\nkind = "cross"\nid = "far"\nhop = 1\nrate = "8Mbit"\nburst = 5\n'
-        '[[traffic.flows]]\nkind = "cross"\nid = "near"\nhop = 0\nrate = "2Mbit"\n'
+        'schema = "netctrl.scenario/3"\nname = "two hops"\nduration = "60s"\ninterval = "1s"\nseed = 3\n'
+        '[network]\nkind = "access-link"\nhops = 2\nbase_delay = "0.28ms"\n[[flows]]\nkind = "premium"\n'
+        '[[flows]]\nkind = "regulated"\nid = "hosts"\ncount = 6\nshare = 1.0\noffered = "300Mbit"\n'
+        '[[flows]]\nkind = "cross"\nid = "far"\nhop = 1\nrate = "8Mbit"\nburst = 5\n'
+        '[[flows]]\nkind = "cross"\nid = "near"\nhop = 0\nrate = "2Mbit"\n'
     )
     capsys.readouterr()
     requested = [
@@ -275,13 +275,14 @@ def test_wrong_use_writes_nothing(design, tmp_path, capsys, extra, says):
     assert not (tmp_path / "p").exists()
 
 
-@pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_a_link_that_ns3_cannot_express_is_one_of_the_file(design, tmp_path, capsys):
     link = tmp_path / "link.toml"
-    link.write_text('discipline = "wfq"\n')
+    rest = 'flows = [{ kind = "premium" }, { kind = "regulated", id = "hosts", share = 1.0 }]\n'
+    rest += 'duration = "10s"\n[network]\nkind = "access-link"\n'
+    link.write_text(f'interval = "1s"\n{rest}discipline = "wfq"\n')
     assert main(["ns3", str(design), "--scenario", str(link), "-o", str(tmp_path / "p")]) == 2
     assert f"{link}: discipline: got 'wfq'" in capsys.readouterr().err
-    link.write_text('interval = "2s"\n')
+    link.write_text(f'interval = "2s"\n{rest}')
     assert main(["ns3", str(design), "--scenario", str(link), "-o", str(tmp_path / "p")]) == 2
     assert "interval 1 s" in capsys.readouterr().err
     assert not (tmp_path / "p").exists()

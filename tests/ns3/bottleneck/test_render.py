@@ -166,18 +166,14 @@ def test_a_flow_that_makes_no_sense_is_refused(fields, field):
 def test_a_file_is_read_strictly(tmp_path):
     path = tmp_path / "link.toml"
     path.write_text(
-        'schema = "netctrl.scenario/2"\nname = "bottleneck"\ntime = { duration = "60s", warmup = "10s" }\n'
+        'schema = "netctrl.scenario/3"\nname = "bottleneck"\nduration = "60s"\nwarmup = "10s"\n'
+        'packet_size = "1500B"\nflows = [{ kind = "single", id = "flow0", sender = "bbr" }]\n'
         '[network]\nkind = "bottleneck"\ncapacity = "20Mbit"\ncross = "1Mbit"\nqueue = { kind = "arc" }\n'
-        '[traffic]\npacket_size = "1500B"\nflows = [{ kind = "single", id = "flow0", sender = "bbr" }]\n'
     )
     found = netctrl.read(path)
     assert found.network == Bottleneck(capacity=2e7, cross=1e6, queue=ArcQueue())
     assert found.network.rtts_s(found.flows) == (0.02,)
     assert found.interval == 0.1
-    old = tmp_path / "old.toml"
-    old.write_text('bottleneck = "20Mbit"\ncross = "1Mbit"\nqueue = { kind = "arc" }\n[[flows]]\nkind = "bbr"\n')
-    with pytest.warns(FutureWarning, match="earlier version"):
-        assert netctrl.read(old) == found
     path.write_text(path.read_text().replace("cross", "speed"))
     with pytest.raises(FileError, match="speed"):
         netctrl.read(path)

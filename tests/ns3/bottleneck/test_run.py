@@ -219,18 +219,19 @@ def design(tmp_path_factory) -> str:
     return str(path)
 
 
-PEERS = """
-schema = "netctrl.scenario/2"
+PEERS = """schema = "netctrl.scenario/3"
 name = "peers"
 network = { kind = "bottleneck", capacity = "20Mbit" }
-time = { duration = "2s", warmup = "500ms" }
-[traffic]
+duration = "2s"
+warmup = "500ms"
 packet_size = "1500B"
-[[traffic.flows]]
+
+[[flows]]
 kind = "single"
 id = "one"
 sender = "paced"
-[[traffic.flows]]
+
+[[flows]]
 kind = "single"
 id = "other"
 sender = "bbr"
@@ -258,7 +259,7 @@ def test_a_design_goes_into_a_scenario_with_peers(design, tmp_path, capsys):
     assert main(requested) == 0
     said = json.loads(capsys.readouterr().out)
     assert {"one", "other"} <= {each["of"] for each in said["summary"]}
-    assert said["scenario"]["time"]["seed"] == 5
+    assert said["scenario"]["seed"] == 5
     assert said["simulator"].startswith("ns-3")
 
 

@@ -228,7 +228,7 @@ def test_a_design_is_run_in_its_own_plant(design, tmp_path, capsys):
 def test_a_design_goes_into_a_scenario(design, tmp_path, capsys):
     assert main(["ns3", design, "-o", str(tmp_path / "a"), "--scenario", "mpcc-dumbbell", "--run", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert said["scenario"]["traffic"]["sender"]["window_weight"] == 10.0
+    assert said["scenario"]["sender"]["window_weight"] == 10.0
     assert said["simulator"].startswith("ns-3")
     assert said["summary"]["jain_index"] > 0.999
 

@@ -45,6 +45,7 @@ from netctrl.scenario.network.policy import (
     StaticPacing,
     messages_of,
 )
+from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.traffic import TcpDemand
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network import plan as link_plan_module
@@ -68,10 +69,10 @@ def origin(*argv: str) -> Provenance:
 
 def scenario(policy: Policy, messages: Messages | None = None, name: str = "testbed", **fields) -> Scenario:
     network = read_network(network_path(name))
-    settings = {"duration": 3.0, "warmup": 0.5, "interval": 0.01} | fields
     if messages is not None:
         policy = msgspec.structs.replace(policy, messages=messages)
-    return Scenario.of(name=name, graph=network, control=policy, **settings)
+    settings = {"duration": 3.0, "warmup": 0.5, "interval": 0.01}
+    return Scenario(name=name, network=Routed(graph=network), control=policy, **settings).replace(**fields)
 
 
 def coordinated(horizon: int | str = 24, **fields) -> HftracPolicy:

@@ -21,6 +21,7 @@ from netctrl.ns3.network.read import run_links, table_name
 from netctrl.ns3.network.render import PACKET_SIZE, render
 from netctrl.ns3.program import Ns3, compile_program, find_ns3
 from netctrl.scenario.network.policy import Fifo, StaticPacing
+from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.read import read_scenario_file
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
@@ -44,9 +45,9 @@ def together() -> Scenario:
     )
     demand = Demand(id="steady", source="a", target="c", mean=SENT)
     demands = (*network.demands, demand)
-    return Scenario.of(
+    return Scenario(
         name="together",
-        graph=Network(name=network.name, links=(*network.links, *steady), demands=demands),
+        network=Routed(graph=Network(name=network.name, links=(*network.links, *steady), demands=demands)),
         interval=0.01,
         duration=20.0,
         warmup=2.0,
@@ -182,19 +183,22 @@ def test_a_table_of_another_scenario_is_refused(program, tmp_path):
 
 # --- the command line ------------------------------------------------------------------------------------------------
 
-SHORT = """
-schema = "netctrl.scenario/2"
+SHORT = """schema = "netctrl.scenario/3"
 name = "short"
-time = { interval = "10ms", duration = "3s", warmup = "1s" }
+interval = "10ms"
+duration = "3s"
+warmup = "1s"
 [network]
 kind = "routed"
 graph = "testbed"
 utilization = 0.9
+
 [control]
 kind = "hftrac"
 architecture = "coordinated"
 horizon = 24
 mu = 0.1
+
 [control.messages]
 loss = 0.1
 jitter = "0ms:5ms"

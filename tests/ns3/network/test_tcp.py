@@ -26,7 +26,7 @@ from netctrl.ns3.network.render import PACKET_SIZE, render
 from netctrl.ns3.program import compile_program, find_ns3
 from netctrl.ns3.queues import own_laws
 from netctrl.scenario.network.policy import StaticPacing
-from netctrl.scenario.network.routed import tcp_of
+from netctrl.scenario.network.routed import Routed, tcp_of
 from netctrl.scenario.network.traffic import TcpDemand
 from netctrl.scenario.read import read_scenario_file
 from netctrl.scenario.result import Result
@@ -64,9 +64,9 @@ def together() -> Scenario:
         Demand(id="many", source="a", target="c", mean=4e6, split=split),
         Demand(id="udp", source="a", target="b", mean=0.5e6, std=0.1e6),
     ]
-    return Scenario.of(
+    return Scenario(
         name="tcp",
-        graph=Network(links=tuple(links), demands=tuple(demands)),
+        network=Routed(graph=Network(links=tuple(links), demands=tuple(demands))),
         interval=0.01,
         duration=12.0,
         warmup=2.0,
@@ -329,12 +329,13 @@ def test_what_tcp_cannot_be_is_named(change, field):
     assert refused.value.argument == field
 
 
-FILE = """
-schema = "netctrl.scenario/2"
+FILE = """schema = "netctrl.scenario/3"
 name = "short"
-time = { interval = "10ms", duration = "3s" }
+interval = "10ms"
+duration = "3s"
 network = { kind = "routed", graph = "testbed", queue = { kind = "codel", target = "10ms" } }
-[[traffic.flows]]
+
+[[flows]]
 kind = "tcp"
 demand = "p1"
 flows = 3

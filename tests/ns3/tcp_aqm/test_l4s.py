@@ -29,7 +29,7 @@ def scenario(*more):
         flows("classic", "two", "reno", 3),
         flows("dctcp", "one", "dctcp", 2, rtt=0.005),
     )
-    return Scenario.of(
+    return Scenario(
         name="l4s", links=(two, one), flows=(*groups, *more), duration=20.0, warmup=5.0, interval=0.01, packet_size=SIZE
     )
 

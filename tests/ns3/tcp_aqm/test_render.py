@@ -180,7 +180,7 @@ def changed(**link) -> Scenario:
 
 def with_flows(**fields) -> Scenario:
     content = msgspec.to_builtins(kinds())
-    return scenario_from(content | {"traffic": content["traffic"] | {"flows": [fields]}})
+    return scenario_from(content | {"flows": [fields]})
 
 
 BULK = {"kind": "bulk", "id": "x", "path": ["arc"], "rtt": "50ms", "count": 1}

@@ -182,7 +182,7 @@ def test_packets_are_marked_as_often_as_the_equilibrium_says(window: float) -> N
     link = Link(id="line", source="a", target="b", capacity=rate, buffer=rate / 8.0, queue=queue)
     bulk = BulkFlows(id="tcp", path=("line",), rtt=rtt, start=(0.0, 2.0), count=flows, sender="reno")
     found = simulate_packets(
-        Scenario.of(
+        Scenario(
             name="marks", duration=60.0, warmup=20.0, interval=0.1, packet_size=1500.0, links=(link,), flows=(bulk,)
         )
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import doctest
-import re
 from collections import Counter
 
 import msgspec
@@ -23,10 +22,9 @@ from netctrl.scenario.fabric.pfc import Pfc
 from netctrl.scenario.fabric.result import jain_index
 from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Packets
 from netctrl.scenario.fabric.watch import Watch
-from netctrl.scenario.files import scenario_from
 from netctrl.scenario.links import Link
 from netctrl.scenario.network.policy import StaticPacing
-from netctrl.scenario.scenario import Scenario, Time
+from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import UdpFlows
 from netctrl.sim.fabric.run import simulate_fabric
 from netctrl.sim.fabric.traffic import draw_fabric_flows
@@ -69,7 +67,7 @@ ONE = MessageFlows(id="one", source=0, target=4, size=1e6)
         (IncastFlows, {"id": "x", "senders": 0}, "senders"),
         (Watch, {"flows": [0, 0]}, "flows"),
         (Watch, {"bin": "0s"}, "bin"),
-        (Time, {"duration": 1.0, "interval": "0s"}, "interval"),
+        (Scenario, {"duration": 1.0, "interval": "0s"}, "interval"),
         (Mpcc, {"variant": "late"}, "variant"),
         (Mpcc, {"horizon": 0}, "horizon"),
         (Mpcc, {"window_weight": 0.0}, "window_weight"),
@@ -93,7 +91,7 @@ def test_bad_values_are_named(record, arguments, named) -> None:
     ("fields", "named"),
     [
         ({"flows": ()}, "flows"),
-        ({"flows": (ONE, ONE)}, "traffic.flows[1].id"),
+        ({"flows": (ONE, ONE)}, "flows[1].id"),
         ({"flows": (MessageFlows(id="one", source=0, target=(1, 5), size=1),)}, "flows.one.target"),
         ({"flows": (IncastFlows(id="many", senders=5),)}, "flows.many.senders"),
         ({"flows": (UdpFlows(id="udp", path=("a",), count=1, rate=1e6),)}, "flows"),
@@ -106,28 +104,28 @@ def test_bad_values_are_named(record, arguments, named) -> None:
         ({"network": Dumbbell(host_rate=100.0)}, "network"),
         ({"network": Dumbbell(link_rate=100.0)}, "network"),
         ({"network": FatTree(fabric_rate=100.0)}, "network"),
-        ({"packet_size": 1500.0}, "traffic.packet_size"),
-        ({"initial_window": 1}, "traffic.initial_window"),
-        ({"warmup": 0.01}, "time.warmup"),
-        ({"step": 0.01}, "time.step"),
+        ({"packet_size": 1500.0}, "packet_size"),
+        ({"initial_window": 1}, "initial_window"),
+        ({"warmup": 0.01}, "warmup"),
+        ({"step": 0.01}, "step"),
         ({"control": StaticPacing(factor=1.0)}, "control"),
     ],
     ids=str,
 )
 def test_a_scenario_that_does_not_fit_together_is_refused(fields, named) -> None:
     good = {"name": "x", "network": Dumbbell(), "flows": (ONE,), "sender": Mpcc(), "duration": 0.1}
-    assert Scenario.of(**good).interval == 1e-6
+    assert Scenario(**good).interval == 1e-6
     with pytest.raises(InvalidValue) as refusal:
-        Scenario.of(**(good | fields))
+        Scenario(**(good | fields))
     assert refusal.value.argument == named
 
 
 @pytest.mark.parametrize(
     ("fields", "named"),
     [
-        ({"sender": Mpcc()}, "traffic.sender"),
-        ({"retransmission_timeout": 0.1}, "traffic.retransmission_timeout"),
-        ({"watch": Watch(ports=("s0>s1",))}, "time.watch"),
+        ({"sender": Mpcc()}, "sender"),
+        ({"retransmission_timeout": 0.1}, "retransmission_timeout"),
+        ({"watch": Watch(ports=("s0>s1",))}, "watch"),
         ({"flows": (ONE,)}, "flows"),
     ],
     ids=str,
@@ -136,14 +134,14 @@ def test_links_refuse_what_only_data_centres_have(fields, named) -> None:
     line = Link(id="line", source="a", target="b", capacity=1e7)
     udp = UdpFlows(id="udp", path=("line",), count=1, rate=1e6)
     with pytest.raises(InvalidValue) as refusal:
-        Scenario.of(**({"name": "x", "links": (line,), "flows": (udp,), "duration": 1.0} | fields))
+        Scenario(**({"name": "x", "links": (line,), "flows": (udp,), "duration": 1.0} | fields))
     assert refusal.value.argument == named
 
 
 def test_a_groups_own_sender_goes_before_that_of_the_traffic() -> None:
     own = msgspec.structs.replace(ONE, sender=Hpcc())
     for scenario in (data_centre(Dumbbell(), Hpcc(), ONE), data_centre(Dumbbell(), Mpcc(), own)):
-        assert common_sender(scenario.traffic) == Hpcc()
+        assert common_sender(scenario) == Hpcc()
         assert simulate_fabric(scenario).summary().scheme == "hpcc"
 
 
@@ -170,46 +168,23 @@ def test_further_groups_have_arrivals_of_their_own() -> None:
     assert not (after - before) & before
 
 
-FILE = """
-schema = "netctrl.scenario/2"
+FILE = """schema = "netctrl.scenario/3"
 name = "incast"
-[network]
-kind = "fat-tree"
-delay = "2us"
-buffer = "1MB"
-pfc = { pause = "100kB", resume = "90kB" }
-[traffic]
 sender = { kind = "hpcc" }
 flows = [
     { kind = "message", id = "flow0", source = 3, target = 2, size = "1MB" },
     { kind = "poisson", id = "poisson", sizes = "FB_Hadoop", load = 0.3 },
     { kind = "incast", id = "incast" },
 ]
-[time]
 duration = "1ms"
 interval = "2us"
 watch = { flows = [1] }
-"""
-OLD = """
-name = "incast"
-duration = "1ms"
-buffer = "1MB"
-flows = [{ source = 3, target = 2, size = "1MB" }]
-[topology]
+
+[network]
 kind = "fat-tree"
 delay = "2us"
-[scheme]
-kind = "hpcc"
-[poisson]
-sizes = "FB_Hadoop"
-load = 0.3
-[incast]
-[pfc]
-pause = "100kB"
-resume = "90kB"
-[watch]
-flows = [1]
-interval = "2us"
+buffer = "1MB"
+pfc = { pause = "100kB", resume = "90kB" }
 """
 
 
@@ -218,38 +193,40 @@ def test_a_file_is_read_with_units_and_comes_back(tmp_path) -> None:
     path.write_text(FILE)
     scenario = netctrl.read(path)
     assert scenario.network == FatTree(delay=2e-6, buffer=1e6, pfc=Pfc(pause=1e5, resume=9e4))
-    assert common_sender(scenario.traffic) == Hpcc()
+    assert common_sender(scenario) == Hpcc()
     assert scenario.interval == 2e-6
     assert msgspec.json.decode(msgspec.json.encode(scenario), type=Scenario) == scenario
-
-
-def test_a_file_of_before_is_the_same_scenario(tmp_path) -> None:
-    for name, text in (("old", OLD), ("new", FILE)):
-        (tmp_path / f"{name}.toml").write_text(text)
-    with pytest.warns(FutureWarning, match=re.escape("[network], [traffic], [time]")):
-        old = netctrl.read(tmp_path / "old.toml")
-    assert old == netctrl.read(tmp_path / "new.toml")
-    plain = {"topology": {"kind": "dumbbell"}, "flows": [{"source": 0, "target": 4, "size": 1e6}], "poisson": None}
-    flow = msgspec.structs.replace(ONE, id="flow0")
-    assert scenario_from(plain) == data_centre(Dumbbell(), Mpcc(), flow)
 
 
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ('[topology]\nkind = "ring"', "network.kind"),
-        ("topology = 3", "topology"),
-        ('watch = 3\n[topology]\nkind = "dumbbell"', "watch"),
-        ('flows = [3]\n[topology]\nkind = "dumbbell"', r"flows\[0\]"),
-        ('[topology]\nkind = "dumbbell"\nlinks = 3', "links"),
-        ('[topology]\nkind = "dumbbell"\n[scheme]\nkind = "mpcc"\nhorizon = 0', "horizon"),
-        ('[topology]\nkind = "dumbbell"\n[poisson]\nload = 2', "load"),
+        ('kind = "ring"', "network.kind"),
+        ("network = 3", "network"),
+        ('kind = "dumbbell"\nlinks = 3', "links"),
+        ('kind = "dumbbell"\npackets = { header = -1 }', "header"),
     ],
 )
-@pytest.mark.filterwarnings("ignore::FutureWarning")
-def test_a_files_mistakes_are_named(tmp_path, text, named) -> None:
+def test_a_network_s_mistakes_are_named(tmp_path, text, named) -> None:
+    refused(tmp_path, text if text.startswith("network") else f"[network]\n{text}", named)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("watch = 3", "watch"),
+        ("flows = [3]", r"flows\[0\]"),
+        ('sender = { kind = "mpcc", horizon = 0 }', "horizon"),
+        ('flows = [{ kind = "poisson", id = "p", sizes = "WebSearch", load = 2 }]', "load"),
+    ],
+)
+def test_a_scenario_s_mistakes_are_named(tmp_path, text, named) -> None:
+    refused(tmp_path, f'{text}\n[network]\nkind = "dumbbell"', named)
+
+
+def refused(tmp_path, text, named) -> None:
     path = tmp_path / "wrong.toml"
-    path.write_text(text + "\n")
+    path.write_text(f'duration = "1ms"\n{text}\n')
     with pytest.raises(FileError, match=named):
         netctrl.read(path)
 

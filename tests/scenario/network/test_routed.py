@@ -16,7 +16,7 @@ from netctrl.model.network import read_network
 from netctrl.scenario.files import scenario_from
 from netctrl.scenario.links import Link
 from netctrl.scenario.network.policy import DesignPolicy, Fifo, HftracPolicy, Messages, messages_of
-from netctrl.scenario.network.routed import demands_of, tcp_of
+from netctrl.scenario.network.routed import Routed, demands_of, tcp_of
 from netctrl.scenario.network.traffic import Demands, GaussianTraffic, LongRangeTraffic, TcpDemand, TraceTraffic
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
@@ -25,9 +25,7 @@ GRAPH = read_network(network_path("testbed"))
 LATE = Messages(loss=0.25, jitter=(0.0, 0.02))
 PARTS: dict[str, Any] = {
     "name": "both",
-    "graph": GRAPH,
-    "utilization": 0.9,
-    "queue": CodelQueue(target=0.01),
+    "network": Routed(graph=GRAPH, utilization=0.9, queue=CodelQueue(target=0.01)),
     "flows": (Demands(spread=LongRangeTraffic(hurst=0.7, scale=1.1)), TcpDemand(demand="p1", flows=3)),
     "control": HftracPolicy(architecture="god", mu=0.5, messages=LATE),
     "interval": 0.01,
@@ -35,10 +33,13 @@ PARTS: dict[str, Any] = {
     "warmup": 0.5,
     "seed": 4,
 }
-SAME = Scenario.of(**PARTS)
-TEXT = """
-schema = "netctrl.scenario/2"
+SAME = Scenario(**PARTS)
+TEXT = """schema = "netctrl.scenario/3"
 name = "both"
+interval = "10ms"
+duration = "3s"
+warmup = "500ms"
+seed = 4
 
 [network]
 kind = "routed"
@@ -46,11 +47,11 @@ graph = "testbed"
 utilization = 0.9
 queue = { kind = "codel", target = "10ms" }
 
-[[traffic.flows]]
+[[flows]]
 kind = "demands"
 spread = { kind = "long-range", hurst = 0.7, scale = 1.1 }
 
-[[traffic.flows]]
+[[flows]]
 kind = "tcp"
 demand = "p1"
 flows = 3
@@ -60,26 +61,6 @@ kind = "hftrac"
 architecture = "god"
 mu = 0.5
 messages = { loss = 0.25, jitter = "0ms:20ms" }
-
-[time]
-interval = "10ms"
-duration = "3s"
-warmup = "500ms"
-seed = 4
-"""
-OLD = """
-name = "both"
-network = "testbed"
-utilization = 0.9
-interval = "10ms"
-duration = "3s"
-warmup = "500ms"
-seed = 4
-queue = { kind = "codel", target = "10ms" }
-traffic = { kind = "long-range", hurst = 0.7, scale = 1.1 }
-policy = { kind = "hftrac", architecture = "god", mu = 0.5 }
-messages = { loss = 0.25, jitter = "0ms:20ms" }
-tcp = [{ demand = "p1", flows = 3 }]
 """
 
 
@@ -88,14 +69,9 @@ def read(folder: Path, text: str) -> Scenario:
     return netctrl.read(folder / "s.toml")
 
 
-def test_a_file_says_it_and_one_of_an_earlier_version_with_a_warning(tmp_path: Path) -> None:
+def test_a_file_says_it(tmp_path: Path) -> None:
     assert read(tmp_path, TEXT) == SAME
     assert scenario_from(msgspec.to_builtins(SAME)) == SAME
-    with pytest.warns(FutureWarning, match=r"netctrl\.scenario/2"):
-        assert read(tmp_path, OLD) == SAME
-    with pytest.warns(FutureWarning):  # controllers of other policies have nothing to say to each other
-        fifo = read(tmp_path, OLD.replace('"hftrac", architecture = "god", mu = 0.5', '"fifo"'))
-    assert fifo == SAME.replace(control=Fifo())
 
 
 def test_a_graph_is_a_file_beside_it_or_a_table(tmp_path: Path) -> None:
@@ -118,7 +94,7 @@ def test_files_that_a_scenario_names_are_beside_it(tmp_path: Path) -> None:
 
 
 def test_what_is_not_said_is_fifo_and_gaussian() -> None:
-    plain = Scenario.of(name="x", graph=GRAPH, interval=0.01, duration=1.0)
+    plain = Scenario(name="x", network=Routed(graph=GRAPH), interval=0.01, duration=1.0)
     assert (plain.control, plain.flows, plain.steps, plain.warmup_steps) == (None, (), 100, 0)
     assert demands_of(plain) == Demands(spread=GaussianTraffic())
     assert (tcp_of(plain), messages_of(plain.control)) == ((), Messages())
@@ -141,19 +117,23 @@ BULK = BulkFlows(id="tcp", path=("line",), rtt=(0.1, 0.1), count=1)
         ({"control": HftracPolicy(architecture="god", links=("e9",))}, r"control\.links: got 'e9', takes ids of links"),
         ({"duration": 3.005}, "duration: got 3.005, takes a whole number of intervals of 0.01 s"),
         ({"warmup": 2.999}, r"warmup: got 2.999, takes a time at least one interval shorter"),
-        ({"graph": msgspec.structs.replace(GRAPH, demands=())}, "graph: got 'no demands', takes at least one demand"),
     ],
 )
 def test_parts_that_do_not_fit_are_refused(change: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidValue, match=said):
-        Scenario.of(**PARTS | change)
+        Scenario(**PARTS | change)
+
+
+def test_a_graph_has_a_demand() -> None:
+    with pytest.raises(InvalidValue, match="graph: got 'no demands', takes at least one demand"):
+        SAME.replace(graph=msgspec.structs.replace(GRAPH, demands=()))
 
 
 def test_links_take_no_demands_and_no_late_messages() -> None:
     parts = {"name": "x", "links": (LINE,), "flows": (BULK,), "duration": 1.0}
     with pytest.raises(InvalidValue, match=r"flows: got .*, takes a list of one of BulkFlows"):
-        Scenario.of(**parts | {"flows": (BULK, Demands())})
+        Scenario(**parts | {"flows": (BULK, Demands())})
     with pytest.raises(InvalidValue, match=r"control\.messages: got .*, takes ideal messages with a network of links"):
-        Scenario.of(**parts, control=DesignPolicy(file="d.json", messages=LATE))
+        Scenario(**parts, control=DesignPolicy(file="d.json", messages=LATE))
     with pytest.raises(InvalidValue, match=r"control: got .*, takes StaticPacing or DesignPolicy"):
-        Scenario.of(**parts, control=Fifo())
+        Scenario(**parts, control=Fifo())

@@ -19,19 +19,17 @@ from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import DemandFlows
 
 RATES = np.array([1e6, 0.0, 4e6, 8e6])
-FILE = """
-schema = "netctrl.scenario/2"
+FILE = """schema = "netctrl.scenario/3"
 name = "demands"
-[time]
 duration = "2s"
-[network]
-kind = "links"
-[[network.links]]
+
+[[links]]
 id = "link"
 source = "a"
 target = "b"
 capacity = "10Mbit"
-[[traffic.flows]]
+
+[[flows]]
 kind = "demand"
 id = "d"
 path = ["link"]
@@ -126,9 +124,9 @@ def test_files_name_tables_and_traces_beside_them(tmp_path):
     [
         ('rates = "none.csv"\n', "none.csv"),
         ('rates = "rates.csv"\ninterval = "70ms"\n', "whole multiple of the trace's interval"),
-        ('rates = [1, 2]\ninterval = "1s"\n', "traffic.flows[0].rates[0]: got 1, takes a rate with its unit"),
-        ('mean = "1Mbit"\nspread = "gaussian"\ninterval = "1s"\n', "traffic.flows[0].spread"),
-        ('mean = "1Mbit"\n', "traffic.flows[0].interval: got nothing, takes the duration of each rate"),
+        ('rates = [1, 2]\ninterval = "1s"\n', "flows[0].rates[0]: got 1, takes a rate with its unit"),
+        ('mean = "1Mbit"\nspread = "gaussian"\ninterval = "1s"\n', "flows[0].spread"),
+        ('mean = "1Mbit"\n', "flows[0].interval: got nothing, takes the duration of each rate"),
         ('mean = "1Mbit"\ninterval = "3s"\n', "flows.d.interval: got 3.0, takes 2e-07 s to the duration (2 s)"),
     ],
 )
@@ -155,9 +153,9 @@ def test_other_engines_name_what_they_lack(kind):
     scenario = scenario_from(
         {
             "name": "x",
-            "network": {"kind": "links", "links": [link]},
-            "traffic": {"flows": [group]},
-            "time": {"duration": 1.0},
+            "links": [link],
+            "flows": [group],
+            "duration": 1.0,
         }
     )
     found = supports(scenario)

@@ -6,6 +6,7 @@ import copy
 import json
 import math
 import os
+import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -31,85 +32,19 @@ from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, FastFlows, WebFlows
 
-OLD = """
-name = "two ways"
-duration = "100s"
-warmup = "20s"
-sample = "200ms"
-packet_size = "1kB"
-initial_window = 4
-seed = 7
-step = "5ms"
-
-[[links]]
-id = "forward"
-source = "left"
-target = "right"
-capacity = "10Mbit"
-delay = "10ms"
-buffer = "500kB"
-queue = { kind = "arc", alpha = 1e-5, rate_error = { amplitude = "1Mbit", frequency_rad_s = 0.1 } }
-
-[[links]]
-id = "backward"
-source = "right"
-target = "left"
-capacity = "5Mbit"
-
-[[flows]]
-kind = "bulk"
-id = "ftp"
-count = 50
-classes = 10
-rtt = "60ms:1s"
-start = "0s:20s"
-stop = "90s"
-path = ["forward"]
-ack_path = ["backward"]
-ecn = false
-
-[[flows]]
-kind = "web"
-id = "web"
-sessions = 100
-rtt = ["60ms", "1s"]
-path = ["forward"]
-
-[[flows]]
-kind = "fast"
-id = "fast"
-count = 2
-rtt = "100ms"
-max_rate = "2Mbit"
-gain = 3
-path = ["backward"]
-
-[[changes]]
-at = "50s"
-link = "forward"
-capacity = "20Mbit"
-
-[[changes]]
-at = "60s"
-link = "forward"
-delay = "30ms"
-"""
 """As an earlier version had it."""
 
-TEXT = """schema = "netctrl.scenario/2"
+TEXT = """schema = "netctrl.scenario/3"
 name = "two ways"
-
-[time]
 duration = "100s"
 warmup = "20s"
 interval = "200ms"
 seed = 7
 step = "5ms"
+packet_size = "1kB"
+initial_window = 4
 
-[network]
-kind = "links"
-
-[[network.links]]
+[[links]]
 id = "forward"
 source = "left"
 target = "right"
@@ -118,27 +53,23 @@ delay = "10ms"
 buffer = "500kB"
 queue = { kind = "arc", alpha = 1e-5, rate_error = { amplitude = "1Mbit", frequency_rad_s = 0.1 } }
 
-[[network.links]]
+[[links]]
 id = "backward"
 source = "right"
 target = "left"
 capacity = "5Mbit"
 
-[[network.changes]]
+[[changes]]
 at = "50s"
 link = "forward"
 capacity = "20Mbit"
 
-[[network.changes]]
+[[changes]]
 at = "60s"
 link = "forward"
 delay = "30ms"
 
-[traffic]
-packet_size = "1kB"
-initial_window = 4
-
-[[traffic.flows]]
+[[flows]]
 kind = "bulk"
 id = "ftp"
 count = 50
@@ -150,14 +81,14 @@ path = ["forward"]
 ack_path = ["backward"]
 ecn = false
 
-[[traffic.flows]]
+[[flows]]
 kind = "web"
 id = "web"
 sessions = 100
 rtt = ["60ms", "1s"]
 path = ["forward"]
 
-[[traffic.flows]]
+[[flows]]
 kind = "fast"
 id = "fast"
 count = 2
@@ -167,7 +98,7 @@ gain = 3
 path = ["backward"]
 """
 
-SAME = Scenario.of(
+SAME = Scenario(
     name="two ways",
     duration=100,
     warmup=20.0,
@@ -266,27 +197,18 @@ def test_text_with_units_and_numbers_in_si_give_equal_records(tmp_path, content)
     assert hash(SAME) == hash(scenario_from(content))
 
 
-def test_a_file_of_an_earlier_version_is_the_same_scenario_with_a_warning(tmp_path) -> None:
-    with pytest.warns(FutureWarning, match=r"takes|schema = .netctrl\.scenario/2"):
-        assert read(tmp_path, OLD) == SAME
-    assert scenario_from(tomllib.loads(OLD)) == SAME
-
-
 def test_another_schema_is_refused_with_ours(tmp_path) -> None:
-    said = why(tmp_path, TEXT.replace("scenario/2", "scenario/7"))
-    assert said == "unknown schema 'netctrl.scenario/7'; expected schema = \"netctrl.scenario/2\""
+    said = why(tmp_path, TEXT.replace("scenario/3", "scenario/7"))
+    assert said == "unknown schema 'netctrl.scenario/7'; expected schema = \"netctrl.scenario/3\""
 
 
 def test_fields_of_parts_are_changed_by_their_own_names() -> None:
     other = SAME.replace(seed=8, name="x", packet_size=500.0)
-    assert (other.time.seed, other.name, other.traffic.packet_size, other.network) == (8, "x", 500.0, SAME.network)
-    assert Scenario.of(name=SAME.name, network=SAME.network, traffic=SAME.traffic, time=SAME.time) == SAME
-    with pytest.raises(InvalidValue, match="sample: got 1, takes a field of a scenario or of its parts: name, network"):
-        SAME.replace(sample=1)
-    with pytest.raises(InvalidValue, match="seed: got 1, takes no value beside `time`, which contains it"):
-        SAME.replace(seed=1, time=SAME.time)
-    with pytest.raises(InvalidValue, match="duration: got 'nothing', takes a value: Time has no default for it"):
-        Scenario.of(name="x", links=SAME.links, flows=SAME.flows)
+    assert (other.seed, other.name, other.packet_size, other.links) == (8, "x", 500.0, SAME.links)
+    with pytest.raises(InvalidValue, match=r"durations: got 1, takes one of name, links, .*did you mean 'duration'"):
+        SAME.replace(durations=1)
+    with pytest.raises(TypeError, match="duration"):
+        Scenario(name="x", links=SAME.links, flows=SAME.flows)  # ty: ignore[missing-argument]
 
 
 def test_a_record_comes_back_from_json_and_from_plain_dicts() -> None:
@@ -294,6 +216,22 @@ def test_a_record_comes_back_from_json_and_from_plain_dicts() -> None:
     assert msgspec.json.decode(text, type=Scenario) == SAME
     assert msgspec.json.encode(msgspec.json.decode(text, type=Scenario)) == text
     assert scenario_from(msgspec.to_builtins(SAME)) == SAME
+    assert Scenario(**msgspec.to_builtins(SAME)) == SAME
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"capacity": "-1Mbit"}, "links[0].capacity: got '-1Mbit', takes a rate from"),
+        ({"capacty": "1Mbit"}, "takes a dict as in a file (unknown key `capacty`, did you mean `capacity`?)"),
+        ({"queue": {"kind": "pie", "target": "-5ms"}}, "links[0].queue.target: got '-5ms', takes a time above 0"),
+        ({"queue": {"kind": "pei"}}, "(queue.kind: got 'pei', takes one of arc, fast-arc, pi,"),
+    ],
+)
+def test_what_is_wrong_with_a_dict_is_named(change: dict[str, Any], said: str) -> None:
+    links = [msgspec.to_builtins(SAME.links[0]) | change, *SAME.links[1:]]
+    with pytest.raises(InvalidValue, match=rf"^links\[0\].*{re.escape(said.removeprefix('links[0]'))}"):
+        SAME.replace(links=links)
 
 
 def test_lists_become_tuples_and_numbers_of_numpy_plain_ones() -> None:
@@ -330,89 +268,89 @@ def drop(*keys: str | int) -> Edit:
 
 NAN, INF = math.nan, math.inf
 HUGE = 10**30
-LINK, CHANGE = ("network", "links", 0), ("network", "changes", 0)
-FTP, WEB, FAST = ("traffic", "flows", 0), ("traffic", "flows", 1), ("traffic", "flows", 2)
+LINK, CHANGE = ("links", 0), ("changes", 0)
+FTP, WEB, FAST = ("flows", 0), ("flows", 1), ("flows", 2)
 ERROR = (*LINK, "queue", "rate_error")
 
 # Each: what is done to the file above, how the line begins, and what it holds beside.
 REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
     "negative capacity": (
         put(*LINK, "capacity", value="-9bit"),
-        "network.links[0].capacity: got '-9bit', takes a",
+        "links[0].capacity: got '-9bit', takes a",
         ["10Mbit"],
     ),
-    "no capacity at all": (put(*LINK, "capacity", value=0), "network.links[0].capacity: got 0, takes a rate", []),
-    "NaN": (put(*LINK, "capacity", value=NAN), "network.links[0].capacity: got nan, takes a rate", []),
+    "no capacity at all": (put(*LINK, "capacity", value=0), "links[0].capacity: got 0, takes a rate", []),
+    "NaN": (put(*LINK, "capacity", value=NAN), "links[0].capacity: got nan, takes a rate", []),
     "infinite capacity": (
-        put("network", "links", 1, "capacity", value=INF),
-        "network.links[1].capacity: got inf, takes",
+        put("links", 1, "capacity", value=INF),
+        "links[1].capacity: got inf, takes",
         [],
     ),
     "NaN for a whole number": (
         put(*FTP, "count", value=NAN),
-        "traffic.flows[0].count: got nan, takes a whole number",
+        "flows[0].count: got nan, takes a whole number",
         [],
     ),
     "NaN deep inside": (
         put(*ERROR, "amplitude", value=NAN),
-        "network.links[0].queue.rate_error.amplitude: got nan",
+        "links[0].queue.rate_error.amplitude: got nan",
         [],
     ),
     "NaN in a queue": (
         put(*LINK, "queue", "alpha", value=NAN),
-        "network.links[0].queue.alpha: got nan, takes a gain",
+        "links[0].queue.alpha: got nan, takes a gain",
         [],
     ),
-    "NaN in a range": (put(*FTP, "rtt", value=["0.1s", NAN]), "traffic.flows[0].rtt[1]: got nan, takes a time", []),
-    "rate without a unit": (put(*LINK, "capacity", value="10"), "network.links[0].capacity: got '10', takes", ["unit"]),
+    "NaN in a range": (put(*FTP, "rtt", value=["0.1s", NAN]), "flows[0].rtt[1]: got nan, takes a time", []),
+    "rate without a unit": (put(*LINK, "capacity", value="10"), "links[0].capacity: got '10', takes", ["unit"]),
     "ambiguous rate": (
         put(*LINK, "capacity", value="10Mbps"),
-        "network.links[0].capacity: got '10Mbps', takes",
+        "links[0].capacity: got '10Mbps', takes",
         ["Mbit"],
     ),
-    "negative delay": (put(*LINK, "delay", value="-1ms"), "network.links[0].delay: got '-1ms', takes a time", []),
-    "no buffer": (put(*LINK, "buffer", value=0), "network.links[0].buffer: got 0, takes a size", []),
-    "true for a rate": (put(*LINK, "capacity", value=True), "network.links[0].capacity: got true, takes a rate", []),
+    "negative delay": (put(*LINK, "delay", value="-1ms"), "links[0].delay: got '-1ms', takes a time", []),
+    "no buffer": (put(*LINK, "buffer", value=0), "links[0].buffer: got 0, takes a size", []),
+    "true for a rate": (put(*LINK, "capacity", value=True), "links[0].capacity: got true, takes a rate", []),
     "a list for a rate": (
         put(*LINK, "capacity", value=["1Mbit"]),
-        "network.links[0].capacity: got ['1Mbit'], takes a",
+        "links[0].capacity: got ['1Mbit'], takes a",
         [],
     ),
     "a table for a rate": (
         put(*LINK, "capacity", value={"Mbit": 5}),
-        "network.links[0].capacity: got a table, takes a rate",
+        "links[0].capacity: got a table, takes a rate",
         [],
     ),
     "a rate beyond all": (
         put(*LINK, "capacity", value="1e300Tbit"),
-        "network.links[0].capacity: got '1e300Tbit', takes",
+        "links[0].capacity: got '1e300Tbit', takes",
         ["1000Tbit"],
     ),
     "a whole rate beyond all": (
         put(*LINK, "capacity", value=HUGE),
-        f"network.links[0].capacity: got {HUGE}, takes",
+        f"links[0].capacity: got {HUGE}, takes",
         [],
     ),
     "a denormal rate": (
         put(*LINK, "capacity", value="5e-324bit"),
-        "network.links[0].capacity: got '5e-324bit', takes",
+        "links[0].capacity: got '5e-324bit', takes",
         ["1bit"],
     ),
-    "half a flow": (put(*FTP, "count", value=2.5), "traffic.flows[0].count: got 2.5, takes a whole number", []),
-    "flows with a point": (put(*FTP, "count", value=2.0), "traffic.flows[0].count: got 2.0, takes a whole number", []),
-    "true flows": (put(*FTP, "count", value=True), "traffic.flows[0].count: got true, takes a whole number", []),
-    "flows as text": (put(*FTP, "count", value="50"), "traffic.flows[0].count: got '50', takes a whole number", []),
-    "no flows": (put(*FTP, "count", value=0), "traffic.flows[0].count: got 0, takes a whole number from 1", []),
+    "half a flow": (put(*FTP, "count", value=2.5), "flows[0].count: got 2.5, takes a whole number", []),
+    "flows with a point": (put(*FTP, "count", value=2.0), "flows[0].count: got 2.0, takes a whole number", []),
+    "true flows": (put(*FTP, "count", value=True), "flows[0].count: got true, takes a whole number", []),
+    "flows as text": (put(*FTP, "count", value="50"), "flows[0].count: got '50', takes a whole number", []),
+    "no flows": (put(*FTP, "count", value=0), "flows[0].count: got 0, takes a whole number from 1", []),
     "too many flows": (
         put(*FTP, "count", value=10**6),
-        "traffic.flows[0].count: got 1000000, takes a whole number",
+        "flows[0].count: got 1000000, takes a whole number",
         ["100000"],
     ),
-    "flows beyond all": (put(*FTP, "count", value=HUGE), f"traffic.flows[0].count: got {HUGE}, takes a whole", []),
-    "no classes": (put(*FTP, "classes", value=0), "traffic.flows[0].classes: got 0, takes", ["from 1 to 50"]),
+    "flows beyond all": (put(*FTP, "count", value=HUGE), f"flows[0].count: got {HUGE}, takes a whole", []),
+    "no classes": (put(*FTP, "classes", value=0), "flows[0].classes: got 0, takes", ["from 1 to 50"]),
     "more classes than flows": (
         put(*FTP, "classes", value=51),
-        "traffic.flows[0].classes: got 51, takes",
+        "flows[0].classes: got 51, takes",
         ["from 1 to 50"],
     ),
     "too many flows in all": (
@@ -422,120 +360,120 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
     ),
     "no round trip": (
         put(*FTP, "rtt", value="0s"),
-        "traffic.flows[0].rtt: got (0.0, 0.0), takes a round-trip time",
+        "flows[0].rtt: got (0.0, 0.0), takes a round-trip time",
         ["500ms"],
     ),
     "an empty range": (
         put(*FTP, "rtt", value="1s:60ms"),
-        "traffic.flows[0].rtt: got '1s:60ms', takes",
+        "flows[0].rtt: got '1s:60ms', takes",
         ["range is empty"],
     ),
     "a range of three": (
         put(*FTP, "rtt", value=["1s"] * 3),
-        "traffic.flows[0].rtt: got ['1s', '1s', '1s'], takes",
+        "flows[0].rtt: got ['1s', '1s', '1s'], takes",
         ["60ms:1s"],
     ),
-    "stop before start": (put(*FTP, "stop", value="10s"), "traffic.flows[0].stop: got (10.0, 10.0), takes", ["20 s"]),
-    "ECN as a number": (put(*FTP, "ecn", value=1), "traffic.flows[0].ecn: got 1, takes true or false", []),
+    "stop before start": (put(*FTP, "stop", value="10s"), "flows[0].stop: got (10.0, 10.0), takes", ["20 s"]),
+    "ECN as a number": (put(*FTP, "ecn", value=1), "flows[0].ecn: got 1, takes true or false", []),
     "a shape of 1": (
         put(*WEB, "pareto_shape", value=1),
-        "traffic.flows[1].pareto_shape: got 1.0, takes a shape above 1",
+        "flows[1].pareto_shape: got 1.0, takes a shape above 1",
         [],
     ),
     "objects below the mean": (
         put(*WEB, "max_object", value="5kB"),
-        "traffic.flows[1].max_object: got 5000.0, takes",
+        "flows[1].max_object: got 5000.0, takes",
         [],
     ),
-    "no objects": (put(*WEB, "objects_per_page", value=0), "traffic.flows[1].objects_per_page: got 0, takes", ["1000"]),
+    "no objects": (put(*WEB, "objects_per_page", value=0), "flows[1].objects_per_page: got 0, takes", ["1000"]),
     "no time to think": (
         put(*WEB, "think_time", value="0s"),
-        "traffic.flows[1].think_time: got '0s', takes a time above",
+        "flows[1].think_time: got '0s', takes a time above",
         [],
     ),
     "objects without end": (
-        lambda content: content["traffic"]["flows"][1].update(
+        lambda content: content["flows"][1].update(
             think_time="1ns", rtt="1ms", objects_per_page=1000, path=["backward"]
         ),
         "flows.web.sessions: got 100, takes fewer",
         ["10000000 objects"],
     ),
-    "no gain": (put(*FAST, "gain", value=0), "traffic.flows[2].gain: got 0.0, takes a gain above 0", []),
+    "no gain": (put(*FAST, "gain", value=0), "flows[2].gain: got 0.0, takes a gain above 0", []),
     "unknown key": (
         put(*LINK, "capasity", value=1),
-        "network.links[0]: unknown key `capasity`, did you mean `capacity`?",
+        "links[0]: unknown key `capasity`, did you mean `capacity`?",
         [],
     ),
     "unknown key at the top": (
         put("durations", value=1),
-        "unknown key `durations`; there are name, network, traffic, control, time",
+        "unknown key `durations`, did you mean `duration`?",
         [],
     ),
     "unknown key like none": (
         put(*LINK, "xyzzy", value=1),
-        "network.links[0]: unknown key `xyzzy`; there are id, source",
+        "links[0]: unknown key `xyzzy`; there are id, source",
         [],
     ),
     "unknown key of a queue": (
         put(*LINK, "queue", "beta", value=1),
-        "network.links[0].queue: unknown key `beta`",
+        "links[0].queue: unknown key `beta`",
         ["alpha"],
     ),
-    "unknown key of flows": (put(*WEB, "count", value=1), "traffic.flows[1]: unknown key `count`", ["sessions"]),
+    "unknown key of flows": (put(*WEB, "count", value=1), "flows[1]: unknown key `count`", ["sessions"]),
     "a kind's name in it": (
         put(*WEB, "kinds", value=1),
-        "traffic.flows[1]: unknown key `kinds`, did you mean `kind`?",
+        "flows[1]: unknown key `kinds`, did you mean `kind`?",
         [],
     ),
     "unknown key two deep": (
         put(*ERROR, "amplitud", value=1),
-        "network.links[0].queue.rate_error: unknown key `amp",
+        "links[0].queue.rate_error: unknown key `amp",
         ["itude`?"],
     ),
-    "unknown key of many lines": (put("a\nb", value=1), r"unknown key `'a\nb'`; there are name, network", []),
+    "unknown key of many lines": (put("a\nb", value=1), r"unknown key `'a\nb'`; there are name, links", []),
     "unknown key with a path": (put("x - at `$.links[9]", value=1), "", []),
     "unknown key of great length": (put("k" * 5000, value=1), "unknown key `kkkkkk", ["..."]),
-    "no name": (drop("name"), "key `name` is missing", []),
-    "no capacity key": (drop(*LINK, "capacity"), "network.links[0]: key `capacity` is missing", []),
+    "a missing duration": (drop("duration"), "key `duration` is missing", []),
+    "no capacity key": (drop(*LINK, "capacity"), "links[0]: key `capacity` is missing", []),
     "no kind of flows": (
         drop(*FTP, "kind"),
-        "traffic.flows[0]: key `kind` is missing; it takes one of bulk, web, fast",
+        "flows[0]: key `kind` is missing; it takes one of bulk, web, fast",
         [],
     ),
     "no kind of queue": (
         drop(*LINK, "queue", "kind"),
-        "network.links[0].queue: key `kind` is missing; it takes",
+        "links[0].queue: key `kind` is missing; it takes",
         ["codel"],
     ),
-    "no sessions": (drop(*WEB, "sessions"), "traffic.flows[1]: key `sessions` is missing", []),
+    "no sessions": (drop(*WEB, "sessions"), "flows[1]: key `sessions` is missing", []),
     "unknown queue": (
         put(*LINK, "queue", "kind", value="blue"),
-        "network.links[0].queue.kind: got 'blue', takes one of arc",
+        "links[0].queue.kind: got 'blue', takes one of arc",
         [],
     ),
     "unknown flows": (
         put(*FTP, "kind", value="sctp"),
-        "traffic.flows[0].kind: got 'sctp', takes one of bulk, web, fast, udp",
+        "flows[0].kind: got 'sctp', takes one of bulk, web, fast, udp",
         [],
     ),
-    "a number for a kind": (put(*FTP, "kind", value=5), "traffic.flows[0].kind: got 5, takes text", []),
+    "a number for a kind": (put(*FTP, "kind", value=5), "flows[0].kind: got 5, takes text", []),
     "text for a queue": (
         put(*LINK, "queue", value="arc"),
-        "network.links[0].queue: got 'arc', takes a table",
+        "links[0].queue: got 'arc', takes a table",
         ["kind", "pi"],
     ),
     "an empty queue": (
         put(*LINK, "queue", value={}),
-        "network.links[0].queue: key `kind` is missing; it takes one of",
+        "links[0].queue: key `kind` is missing; it takes one of",
         [],
     ),
     "a number for flows": (
-        put("traffic", "flows", 0, value=5),
-        "traffic.flows[0]: got 5, takes a table",
+        put("flows", 0, value=5),
+        "flows[0]: got 5, takes a table",
         ["kind", "bulk"],
     ),
-    "a table for links": (put("network", "links", value={"id": "a"}), "network.links: got a table, takes a list", []),
-    "text for links": (put("network", "links", value="forward"), "network.links: got 'forward', takes a list", []),
+    "a table for links": (put("links", value={"id": "a"}), "links: got a table, takes a list", []),
+    "text for links": (put("links", value="forward"), "links: got 'forward', takes a list", []),
     "a table for a name": (put("name", value={"en": "x"}), "name: got a table, takes text", []),
     "a number for a name": (put("name", value=5), "name: got 5, takes text", []),
     "an empty name": (put("name", value=""), "name: got '', takes printable text", []),
@@ -544,13 +482,13 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
     "a name of an escape": (put("name", value="\x1b[2J"), r"name: got '\x1b[2J', takes printable", []),
     "a list in a path": (
         put(*FTP, "path", value=[["forward"]]),
-        "traffic.flows[0].path[0]: got ['forward'], takes text",
+        "flows[0].path[0]: got ['forward'], takes text",
         [],
     ),
-    "text for a path": (put(*FTP, "path", value="forward"), "traffic.flows[0].path: got 'forward', takes a list", []),
-    "no path": (put(*FTP, "path", value=[]), "traffic.flows[0].path: got an empty list, takes the ids", []),
-    "no links": (put("network", "links", value=[]), "links: got an empty list, takes at least one", []),
-    "no flows in the list": (put("traffic", "flows", value=[]), "flows: got an empty list, takes at least one", []),
+    "text for a path": (put(*FTP, "path", value="forward"), "flows[0].path: got 'forward', takes a list", []),
+    "no path": (put(*FTP, "path", value=[]), "flows[0].path: got an empty list, takes the ids", []),
+    "no links": (put("links", value=[]), "links: got an empty list, takes at least one", []),
+    "no flows in the list": (put("flows", value=[]), "flows: got an empty list, takes at least one", []),
     "a link that isn't there": (
         put(*FTP, "path", value=["nowhere"]),
         "flows.ftp.path: got 'nowhere', takes ids of links; there are forward, backward",
@@ -563,8 +501,8 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
     ),
     "links that don't join": (
         lambda content: (
-            content["network"]["links"][1].update(source="far"),
-            content["traffic"]["flows"][0].update(path=["forward", "backward"]),
+            content["links"][1].update(source="far"),
+            content["flows"][0].update(path=["forward", "backward"]),
         ),
         "flows.ftp.path: got 'backward', takes links that join: forward ends at right, backward starts at far",
         [],
@@ -580,87 +518,87 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
         ["0.08"],
     ),
     "a link with one id twice": (
-        put("network", "links", 1, "id", value="forward"),
-        "network.links[1].id: got 'forward', takes",
+        put("links", 1, "id", value="forward"),
+        "links[1].id: got 'forward', takes",
         ["other"],
     ),
     "flows with one id twice": (
         put(*FAST, "id", value="ftp"),
-        "traffic.flows[2].id: got 'ftp', takes a name different from those",
+        "flows[2].id: got 'ftp', takes a name different from those",
         [],
     ),
-    "an id for C++": (put(*LINK, "id", value='a", 0}; //'), "network.links[0].id: got", ["starts with a letter"]),
-    "an id of digits": (put(*WEB, "id", value="5"), "traffic.flows[1].id: got '5', takes a name", []),
-    "a number for an id": (put(*WEB, "id", value=5), "traffic.flows[1].id: got 5, takes text", []),
-    "a node without a name": (put(*LINK, "source", value=""), "network.links[0].source: got '', takes a name", []),
+    "an id for C++": (put(*LINK, "id", value='a", 0}; //'), "links[0].id: got", ["starts with a letter"]),
+    "an id of digits": (put(*WEB, "id", value="5"), "flows[1].id: got '5', takes a name", []),
+    "a number for an id": (put(*WEB, "id", value=5), "flows[1].id: got 5, takes text", []),
+    "a node without a name": (put(*LINK, "source", value=""), "links[0].source: got '', takes a name", []),
     "a link to itself": (
         put(*LINK, "target", value="left"),
-        "network.links[0].target: got 'left', takes a node other than source",
+        "links[0].target: got 'left', takes a node other than source",
         [],
     ),
     "a change of nothing": (
         drop(*CHANGE, "capacity"),
-        "network.changes[0].capacity: got nothing, takes a new capacity",
+        "changes[0].capacity: got nothing, takes a new capacity",
         [],
     ),
     "a change after the end": (
         put(*CHANGE, "at", value="100s"),
-        "network.changes[0].at: got 100.0, takes a time before",
+        "changes[0].at: got 100.0, takes a time before",
         ["100 s"],
     ),
     "two changes at once": (
-        lambda content: content["network"]["changes"].append({"at": "50s", "link": "forward", "capacity": "5Mbit"}),
-        "network.changes[2].at: got 50.0, takes another time",
+        lambda content: content["changes"].append({"at": "50s", "link": "forward", "capacity": "5Mbit"}),
+        "changes[2].at: got 50.0, takes another time",
         [],
     ),
     "a change of no link": (
         put(*CHANGE, "link", value="x"),
-        "network.changes[0].link: got 'x', takes ids of links",
+        "changes[0].link: got 'x', takes ids of links",
         ["forward"],
     ),
     "a change to nothing": (
         put(*CHANGE, "capacity", value="0bit"),
-        "network.changes[0].capacity: got '0bit', takes a rate",
+        "changes[0].capacity: got '0bit', takes a rate",
         [],
     ),
     "a change that leaves no round trip": (
         lambda content: (
-            content["network"]["links"][0].update(delay="30ms"),
-            content["network"]["changes"][1].update(delay="0s"),
+            content["links"][0].update(delay="30ms"),
+            content["changes"][1].update(delay="0s"),
         ),
         "flows.web.rtt: got 0.06, takes more than the 0.06 s by which changes of delay shorten it",
         [],
     ),
-    "no duration": (put("time", "duration", value="0s"), "time.duration: got '0s', takes a time above 0", ["500ms"]),
-    "an endless duration": (put("time", "duration", value=INF), "time.duration: got inf, takes a time", []),
+    "no duration": (put("duration", value="0s"), "duration: got '0s', takes a time above 0", ["500ms"]),
+    "an endless duration": (put("duration", value=INF), "duration: got inf, takes a time", []),
     "a date for a duration": (
         "duration = 2001-02-03",
-        "time.duration: got the time 2001-02-03, takes a time above",
+        "duration: got the time 2001-02-03, takes a time above",
         [],
     ),
-    "a clock for a duration": ("duration = 01:02:03", "time.duration: got the time 01:02:03, takes a time above", []),
+    "a clock for a duration": ("duration = 01:02:03", "duration: got the time 01:02:03, takes a time above", []),
     "warm-up to the end": (
-        put("time", "warmup", value="100s"),
-        "time.warmup: got 100.0, takes a time shorter",
+        put("warmup", value="100s"),
+        "warmup: got 100.0, takes a time shorter",
         ["100 s"],
     ),
-    "samples without end": (put("time", "interval", value="1ns"), "interval: got 1e-09, takes", ["3e-05 s"]),
-    "not even one sample": (put("time", "interval", value="101s"), "interval: got 101.0, takes", ["100 s"]),
-    "no packet": (put("traffic", "packet_size", value=0), "traffic.packet_size: got 0, takes a size", []),
+    "samples without end": (put("interval", value="1ns"), "interval: got 1e-09, takes", ["3e-05 s"]),
+    "not even one sample": (put("interval", value="101s"), "interval: got 101.0, takes", ["100 s"]),
+    "no packet": (put("packet_size", value=0), "packet_size: got 0, takes a size", []),
     "no window": (
-        put("traffic", "initial_window", value=0),
-        "traffic.initial_window: got 0, takes a whole number of packets",
+        put("initial_window", value=0),
+        "initial_window: got 0, takes a whole number of packets",
         [],
     ),
     "a negative seed": (
-        put("time", "seed", value=-1),
-        "time.seed: got -1, takes a whole number from 0 to 4294967295",
+        put("seed", value=-1),
+        "seed: got -1, takes a whole number from 0 to 4294967295",
         [],
     ),
-    "a seed beyond 32 bits": (put("time", "seed", value=2**32), "time.seed: got 4294967296, takes a whole number", []),
-    "a seed beyond all": (put("time", "seed", value=2**200), "time.seed: got 1606938", ["..."]),
-    "a seed with a point": (put("time", "seed", value=1.0), "time.seed: got 1.0, takes a whole number", []),
-    "no step": (put("time", "step", value="0s"), "time.step: got '0s', takes a time above 0", []),
+    "a seed beyond 32 bits": (put("seed", value=2**32), "seed: got 4294967296, takes a whole number", []),
+    "a seed beyond all": (put("seed", value=2**200), "seed: got 1606938", ["..."]),
+    "a seed with a point": (put("seed", value=1.0), "seed: got 1.0, takes a whole number", []),
+    "no step": (put("step", value="0s"), "step: got '0s', takes a time above 0", []),
 }
 
 
@@ -820,8 +758,8 @@ def test_python_is_held_to_the_same(name) -> None:
         (SAME.flows[1], "sessions", "5"),
         (SAME.flows[1], "objects_per_page", True),
         (SAME.flows[2], "max_rate", None),
-        (SAME.network.changes[0], "link", 5),
-        (SAME.network.changes[0], "at", None),
+        (SAME.changes[0], "link", 5),
+        (SAME.changes[0], "at", None),
     ],
     ids=str,
 )
@@ -839,7 +777,7 @@ def test_a_round_trip_may_equal_twice_its_links() -> None:
         for i, delay in enumerate((0.1, 0.2))
     )
     flows = BulkFlows(id="x", count=1, rtt="600ms", path=("l0", "l1"))
-    assert Scenario.of(name="x", duration=1, links=links, flows=(flows,)).flows[0].rtt == (0.6, 0.6)
+    assert Scenario(name="x", duration=1, links=links, flows=(flows,)).flows[0].rtt == (0.6, 0.6)
 
 
 # --- a Design's law in a scenario ---------------------------------------------------------------------------------
@@ -853,7 +791,7 @@ def test_a_law_goes_to_the_links_that_wait_for_one() -> None:
         Link(id="d", source="w", target="v", capacity=2e6, queue=DropTailQueue()),
     )
     flows = BulkFlows(id="f", count=1, rtt=0.1, path=("a", "b", "c", "d"))
-    scenario = Scenario.of(name="x", duration=10, links=links, flows=(flows,))
+    scenario = Scenario(name="x", duration=10, links=links, flows=(flows,))
     queue = ArcQueue(alpha=1e-6)
     found = with_queue(scenario, queue, 10e6)
     assert [link.queue for link in found.links] == [queue, queue, PiQueue(), DropTailQueue()]
@@ -928,12 +866,10 @@ def test_numbers_of_the_paper_stand_in_them() -> None:
     )
     crowd = read_scenario(scenario_path("arc-flash-crowd"))
     assert [group.sessions for group in crowd.flows if isinstance(group, WebFlows)] == [300, 1000]
-    changes = read_scenario(scenario_path("arc-capacity")).network.changes
+    changes = read_scenario(scenario_path("arc-capacity")).changes
     assert max(change.capacity or 0.0 for change in changes) == 50e6
     trip = read_scenario(scenario_path("arc-round-trip"))
-    longest = trip.flows[0].rtt[1] + 2.0 * (
-        max(change.delay or 0.0 for change in trip.network.changes) - trip.links[0].delay
-    )
+    longest = trip.flows[0].rtt[1] + 2.0 * (max(change.delay or 0.0 for change in trip.changes) - trip.links[0].delay)
     assert longest == pytest.approx(2.4)
 
 

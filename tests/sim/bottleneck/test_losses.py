@@ -10,7 +10,7 @@ from netctrl.datasets import data_path
 from netctrl.engines.engine import supports
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.pi import PiQueue
-from netctrl.scenario.bottleneck.line import SingleFlow
+from netctrl.scenario.bottleneck.line import Bottleneck, SingleFlow
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, WebFlows
@@ -22,7 +22,7 @@ PACKET = 1500
 def line(sender, rate, rtt, count, buffer, *, duration=120.0, seed=1, **more):
     """Flows over one drop-tail link as a scenario of links; rate [bit/s], rtt [s], buffer [byte]."""
     flows = BulkFlows(id="f", path=("line",), rtt=rtt, count=count, start=(0.0, 5.0), sender=sender, ecn=False)
-    return Scenario.of(
+    return Scenario(
         name="line",
         duration=duration,
         warmup=30.0,
@@ -121,8 +121,13 @@ def test_both_kinds_of_scenario_are_the_same():
     """One link as `links` and as `bottleneck`: the same within the draws' chance."""
     backlog, utilization, loss = found(line("reno", 20e6, (0.05, 0.05), 10, 125e3))
     flows = tuple(SingleFlow(id=f"f{i}", sender="reno", start=0.5 * i) for i in range(10))
-    scenario = Scenario.of(
-        name="b", capacity=20e6, buffer=125e3, rtt=0.05, packet_size=PACKET, duration=120.0, warmup=30.0, flows=flows
+    scenario = Scenario(
+        name="b",
+        network=Bottleneck(capacity=20e6, buffer=125e3, rtt=0.05),
+        packet_size=PACKET,
+        duration=120.0,
+        warmup=30.0,
+        flows=flows,
     )
     result = netctrl.simulate(scenario, "fluid")
     late = result.time_s > 30.0
@@ -146,7 +151,7 @@ def test_both_kinds_of_scenario_are_the_same():
 def test_what_arrives_leaves_is_lost_or_waits(sender, rate, rtt, spread, count, packets, seed):
     """And all is finite, also where all round trips are the same, the capacity falls to a third and the line grows."""
     changes = (Change(at=3.0, link="line", capacity=rate / 3.0), Change(at=4.0, link="line", delay=0.5 * rtt))
-    scenario = Scenario.of(
+    scenario = Scenario(
         name="law",
         duration=6.0,
         interval=0.1,
@@ -203,7 +208,7 @@ def test_a_queue_that_slower_links_keep_empty_isn_t_refused():
     managed = Link(id="slow", source="a", target="b", capacity=10e6, buffer=125e3, queue=PiQueue())
     behind = Link(id="fast", source="b", target="c", capacity=20e6, buffer=125e3)
     flows = BulkFlows(id="f", path=("slow", "fast"), rtt="100ms", count=5)
-    scenario = Scenario.of(name="two", duration=20.0, warmup=5.0, links=(managed, behind), flows=(flows,))
+    scenario = Scenario(name="two", duration=20.0, warmup=5.0, links=(managed, behind), flows=(flows,))
     assert supports(scenario)["fluid"] is None
     assert netctrl.simulate(scenario, "fluid").series["lost"][1].sum() == 0.0
     slower = scenario.replace(links=(managed, Link(id="fast", source="b", target="c", capacity=5e6, buffer=125e3)))

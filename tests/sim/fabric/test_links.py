@@ -31,7 +31,7 @@ TREES = (
 
 @pytest.mark.parametrize("topology", TREES, ids=lambda each: f"{each.hosts} hosts")
 def test_every_pairs_paths_join_and_are_shortest(topology) -> None:
-    made = {link.id: link for link in topology_links(topology).links}
+    made = {link.id: link for link in topology_links(topology)}
     net = nx.DiGraph((link.source, link.target) for link in made.values())
     pairs = list(permutations(range(topology.hosts), 2))
     for (source, target), (path, ack_path) in zip(pairs, topology_paths(topology, pairs, seed=3), strict=True):
@@ -44,15 +44,15 @@ def test_every_pairs_paths_join_and_are_shortest(topology) -> None:
 
 def test_links_have_the_ports_rates_delays_and_buffers() -> None:
     tree = FatTree(hosts_per_rack=2, buffer=3e5, delay=2e-6, host_rate=1e9, fabric_rate=4e9)
-    for link in topology_links(tree, host_buffer="20kB").links:
+    for link in topology_links(tree, host_buffer="20kB"):
         at_host = link.source.startswith("h")
         assert link.buffer == (2e4 if at_host else 3e5)
         assert link.capacity == (1e9 if at_host or link.target.startswith("h") else 4e9)
         assert link.delay == 2e-6
-    assert len(topology_links(tree).links) == tree.ports
-    paused = {link.target[0] for link in topology_links(FatTree(pfc=Pfc())).links if link.pfc is not None}
+    assert len(topology_links(tree)) == tree.ports
+    paused = {link.target[0] for link in topology_links(FatTree(pfc=Pfc())) if link.pfc is not None}
     assert paused == {"s"}
-    open_ = {link.target[0] for link in topology_links(FatTree(pfc=Pfc())).links if link.pfc is None}
+    open_ = {link.target[0] for link in topology_links(FatTree(pfc=Pfc())) if link.pfc is None}
     assert open_ == {"h"}
 
 
@@ -83,8 +83,8 @@ def test_tcp_flows_share_the_uplink_that_their_hash_chooses() -> None:
         BulkFlows(id=f"from{host}", path=path, ack_path=back, rtt=8e-3, count=1)
         for host, (path, back) in enumerate(ways)
     )
-    scenario = netctrl.Scenario.of(
-        name="leaf to leaf", network=topology_links(tree), flows=flows, duration=60.0, warmup=10.0
+    scenario = netctrl.Scenario(
+        name="leaf to leaf", links=topology_links(tree), flows=flows, duration=60.0, warmup=10.0
     )
     result = netctrl.simulate(scenario, "packet")
     used = Counter(path[1] for path, _ in ways)

@@ -141,7 +141,7 @@ def test_a_window_of_3750_bytes_holds_the_queue_at_13200() -> None:
 def test_fig_5_2_the_queue_is_empty_at_the_thesis_nanosecond(weight, bdp, empty_ns) -> None:
     """W0 = 3750: 175,530 ns for every ratio of weights; a start of three packets: 140,334 ns."""
     base = netctrl.read("mpcc-dumbbell")
-    sender = msgspec.structs.replace(base.traffic.sender, bdp=bdp, window_weight=weight)
+    sender = msgspec.structs.replace(base.sender, bdp=bdp, window_weight=weight)
     result = simulate_fabric(base.replace(sender=sender))
     log = result.acknowledged()
     congested = log.time_ns[log.queue_bytes > 0].iloc[0]
@@ -464,7 +464,7 @@ def test_a_table_of_gains_is_the_law_of_its_weights() -> None:
             s = 1.0 + s / (1.0 + B * B * s)
         table[flows] = B * s / (1.0 + B * B * s)
     assert same(simulate_fabric(base), simulate_fabric(base, table))
-    ahead = base.replace(sender=msgspec.structs.replace(base.traffic.sender, variant="feed-forward"))
+    ahead = base.replace(sender=msgspec.structs.replace(base.sender, variant="feed-forward"))
     assert same(simulate_fabric(ahead), simulate_fabric(base, np.zeros(65)))
 
 

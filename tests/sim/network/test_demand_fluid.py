@@ -18,6 +18,7 @@ from netctrl.errors import InvalidValue
 from netctrl.model.network import Demand, Link, Network
 from netctrl.plants.routing import routing
 from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Messages, Policy, StaticPacing
+from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.traffic import Demands, GaussianTraffic, Spread, TcpDemand, TraceTraffic
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
@@ -46,10 +47,11 @@ def scenario(
     messages: Messages = Messages(),  # noqa: B008
     **options: Any,
 ) -> Scenario:
-    settings = {"interval": TAU, "duration": steps * TAU, "per_demand": True, "flows": (Demands(spread=traffic),)}
+    routed, flows = Routed(graph=network, per_demand=True), (Demands(spread=traffic),)
     if isinstance(policy, HftracPolicy):
         policy = msgspec.structs.replace(policy, messages=messages)
-    return Scenario.of(name="test", graph=network, control=policy, **settings | options)
+    made = Scenario(network=routed, flows=flows, control=policy, interval=TAU, duration=steps * TAU)
+    return made.replace(name="test", **options)
 
 
 def traced(folder: Path, rates: np.ndarray, names: Sequence[str]) -> TraceTraffic:

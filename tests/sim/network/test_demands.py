@@ -15,6 +15,7 @@ import netctrl.sim.network.demands as demands_module
 from netctrl.errors import FileError, InvalidValue
 from netctrl.model.network import Demand, Link, Network
 from netctrl.model.trace import RateTrace
+from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.trace_window import scenario_trace, traffic_samples
 from netctrl.scenario.network.traffic import Demands, GaussianTraffic, LongRangeTraffic, TraceTraffic, TriangularTraffic
 from netctrl.scenario.scenario import Scenario
@@ -33,9 +34,9 @@ def demand(name="d", mean=10 * MBIT, std=1 * MBIT):
 
 
 def scenario(traffic, *demands, steps=1000, interval=0.01, **more):
-    return Scenario.of(
+    return Scenario(
         name="demands",
-        graph=network(*demands),
+        network=Routed(graph=network(*demands)),
         interval=interval,
         duration=steps * interval,
         flows=(Demands(spread=traffic),),

@@ -11,6 +11,7 @@ from netctrl import InvalidValue, Scenario
 from netctrl.datasets import network_path
 from netctrl.model.network import read_network
 from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Messages, Policy, StaticPacing
+from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.result import Result
 from netctrl.sim.network.demands import DemandSource
 from netctrl.sim.network.messages import run_with_messages
@@ -40,7 +41,7 @@ def scenario(policy: Policy, messages: Messages = IDEAL, name: str = "testbed", 
     settings = {"duration": 4.0, "warmup": 0.5} | fields
     if messages != IDEAL:
         policy = msgspec.structs.replace(policy, messages=messages)
-    return Scenario.of(name=name, graph=network, interval=TAU, control=policy, **settings)
+    return Scenario(name=name, network=Routed(graph=network), interval=TAU, control=policy, **settings)
 
 
 def hftrac(name: str, **fields: object) -> HftracPolicy:
@@ -189,7 +190,7 @@ def test_lost_messages_of_coordinated_control_leave_no_lasting_backlog() -> None
     wide = tuple(msgspec.structs.replace(link, buffer=None, capacity=10.0 * link.capacity) for link in network.links)
     network = msgspec.structs.replace(network, links=wide)
     policy = hftrac("coordinated", backlog_setpoint=1e6, messages=Messages(loss=0.5))
-    requested = Scenario.of(name="wide", graph=network, interval=TAU, duration=200.0, control=policy)
+    requested = Scenario(name="wide", network=Routed(graph=network), interval=TAU, duration=200.0, control=policy)
     watched = simulate_network(requested, netctrl.scenario_law(requested)).series["backlog"]
     early, late = watched[:, 2000:10000].mean(axis=1), watched[:, -8000:].mean(axis=1)
     np.testing.assert_allclose(early, 1e6, rtol=0.02)

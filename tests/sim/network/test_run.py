@@ -23,6 +23,7 @@ from netctrl.model.network import Demand, Link, Network, read_network
 from netctrl.plants.linearize import network_model
 from netctrl.plants.routing import at_utilization, routing
 from netctrl.scenario.network.policy import Backpressure, DesignPolicy, Fifo, HftracPolicy, Policy, StaticPacing
+from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.traffic import Demands, GaussianTraffic
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
@@ -76,7 +77,8 @@ def changed(network: Network, *, std: float = 1.0, **link: Any) -> Network:
 
 def scenario(network: Network, steps: int, policy: Policy | None = None, **options: Any) -> Scenario:
     policy = Fifo() if policy is None else policy
-    return Scenario.of(name="test", graph=network, interval=TAU, duration=steps * TAU, control=policy, **options)
+    made = Scenario(network=Routed(graph=network), interval=TAU, duration=steps * TAU, control=policy)
+    return made.replace(name="test", **options)
 
 
 def one_link(mean: float = 1e7, *, capacity: float = 2e7, delay: int = 0, std: float = 0.0, **link: Any) -> Network:
@@ -842,7 +844,9 @@ def test_laws_for_other_networks_are_refused() -> None:
     longer = changed(network, delay=lambda link: 3 * TAU if link.id == "L1" else link.delay)
     far = scenario(longer, 10, hftrac_policy("god"))
     refused("law.delay", (1, 1), "(3, 1) of this scenario's network", lambda: simulate_network(far, law))
-    slow = Scenario.of(name="slow", graph=network, interval=0.005, duration=1.0, control=hftrac_policy("god"))
+    slow = Scenario(
+        name="slow", network=Routed(graph=network), interval=0.005, duration=1.0, control=hftrac_policy("god")
+    )
     same_delays = msgspec.structs.replace(law, delay=np.array([2, 2]))
     refused("law.interval_s", TAU, "0.005 of this", lambda: simulate_network(slow, same_delays))
     simulate_network(requested, law)
@@ -864,7 +868,7 @@ def test_links_that_are_paced_must_be_there(policy: Policy) -> None:
     refused("control.links", "L9", "ids of links; there are L1, L2", lambda: scenario(published("tandem"), 10, policy))
 
 
-BUILT: dict[str, Any] = {"name": "test", "graph": one_link(), "interval": TAU, "duration": 1.0}
+BUILT = Scenario(name="test", network=Routed(graph=one_link()), interval=TAU, duration=1.0)
 
 
 @pytest.mark.parametrize(
@@ -898,13 +902,12 @@ BUILT: dict[str, Any] = {"name": "test", "graph": one_link(), "interval": TAU, "
     ],
 )
 def test_scenarios_that_are_none_are_refused(field: str, value: Any, takes: str) -> None:
-    Scenario.of(**BUILT)
-    refused(field, value, takes, lambda: Scenario.of(**BUILT | {field: value}))
+    refused(field, value, takes, lambda: BUILT.replace(**{field: value}))
 
 
 def test_a_network_without_demands_is_no_scenario() -> None:
     bare = Network(links=one_link().links)
-    refused("graph", "no demands", "at least one demand", lambda: Scenario.of(**BUILT | {"graph": bare}))
+    refused("graph", "no demands", "at least one demand", lambda: BUILT.replace(graph=bare))
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from netctrl.errors import InvalidValue, NoAdmissibleDesign
 from netctrl.model.network import Demand, Link, Network
 from netctrl.scenario.figures import Estimate
 from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Policy, StaticPacing
+from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.sweep import Grid, SweepSpec
 from netctrl.scenario.network.traffic import Demands, GaussianTraffic
 from netctrl.scenario.scenario import Scenario
@@ -34,7 +35,7 @@ def scenario(policy: Policy, *, std: float = 3e6, buffers: tuple[float | None, f
     )
     demands = (Demand(source="A", target="C", mean=8e6, std=std),)
     network = Network(links=links, demands=demands)
-    return Scenario.of(name="row", graph=network, interval=TAU, duration=300 * TAU, control=policy)
+    return Scenario(name="row", network=Routed(graph=network), interval=TAU, duration=300 * TAU, control=policy)
 
 
 def no_law(scenario: Scenario) -> None:
@@ -243,11 +244,13 @@ def test_a_fluid_without_fluctuations_fills_its_link() -> None:
 def test_of_a_constant_surplus_all_but_a_buffer_is_lost(loss: float) -> None:
     # r T offered, C T sent, B kept, with r = 1.25 u C.
     capacity, buffer, scale = 10e6, 4e3, 1.25
-    requested = Scenario.of(
+    requested = Scenario(
         name="one link",
-        graph=Network(
-            links=(Link(source="A", target="B", capacity=capacity, buffer=buffer),),
-            demands=(Demand(source="A", target="B", mean=1e6),),
+        network=Routed(
+            graph=Network(
+                links=(Link(source="A", target="B", capacity=capacity, buffer=buffer),),
+                demands=(Demand(source="A", target="B", mean=1e6),),
+            )
         ),
         interval=TAU,
         duration=300 * TAU,
@@ -334,7 +337,7 @@ def test_points_are_pairs_of_finite_numbers(loss: Any, backlog: Any, expected: s
 # --- the cells of a sweep ---------------------------------------------------------------------------------------------
 
 
-SCALE = "traffic.flows.demands.spread.scale"
+SCALE = "flows.demands.spread.scale"
 
 
 def swept(*grid: Grid) -> SweepSpec:
@@ -346,7 +349,7 @@ def test_cells_that_differ_in_what_is_tuned_only_are_one() -> None:
     spec = swept(
         Grid(label="FIFO", set={"control": {"kind": "fifo"}}),
         Grid(label="static", over={SCALE: [0.9, 1.0], "control.factor": [1.2, 1.5, 2.0]}),
-        Grid(label="static", set={"time.seed": 2}, over={"control.factor": [1.2]}),
+        Grid(label="static", set={"seed": 2}, over={"control.factor": [1.2]}),
     )
     shares: list[float] = []
     found = tune_cells(spec, no_law, objective="loss", progress=shares.append)
@@ -371,6 +374,6 @@ def test_what_goes_wrong_names_the_cell() -> None:
     def hopeless(requested: Scenario) -> Any:
         raise NoAdmissibleDesign("never")
 
-    late = Grid(label="late", over={"time.seed": [7], "control": [{"kind": "hftrac", "architecture": "god"}]})
-    with pytest.raises(NoAdmissibleDesign, match=r"^late \(time.seed = 7, control = a table\): no mu from 0"):
+    late = Grid(label="late", over={"seed": [7], "control": [{"kind": "hftrac", "architecture": "god"}]})
+    with pytest.raises(NoAdmissibleDesign, match=r"^late \(seed = 7, control = a table\): no mu from 0"):
         tune_cells(swept(late), hopeless, objective="loss")

@@ -34,7 +34,7 @@ def test_five_flows_fill_a_link_and_its_queue_alike(sender, queue, ecn):
     without what is lost already, RFC 5681's FlightSize has it."""
     line = Link(id="line", source="a", target="b", capacity=12e6, delay=5e-3, buffer=60e3, queue=queue)
     flows = BulkFlows(id="bulk", path=("line",), rtt=(0.02, 0.06), count=5, start=(0.0, 2.0), sender=sender, ecn=ecn)
-    scenario = Scenario.of(
+    scenario = Scenario(
         name="both",
         duration=60.0,
         warmup=10.0,

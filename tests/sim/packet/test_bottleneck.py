@@ -70,7 +70,7 @@ def test_what_a_bottleneck_becomes():
         assert tuple(group.sender for group in found.flows[:3]) == senders
         assert [group.rtt[0] for group in found.flows[:3]] == [0.04, RTT, RTT]
         assert (found.flows[1].start, found.flows[1].stop) == ((1.0, 1.5), (3.0, 3.0))
-        assert (found.interval, found.warmup, found.traffic.packet_size) == (0.1, 10.0, 1500.0)
+        assert (found.interval, found.warmup, found.packet_size) == (0.1, 10.0, 1500.0)
         assert found.flows[3].rate == 1e6
     for kind, law in (("paced", None), ("bbr", TARGET)):
         with pytest.raises(InvalidValue, match="law"):

@@ -14,6 +14,7 @@ from netctrl.model.network import Link as NetworkLink
 from netctrl.scenario.access.flows import PremiumFlow, RegulatedFlows
 from netctrl.scenario.access.scenario import access_link
 from netctrl.scenario.links import Link
+from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.traffic import Demands, GaussianTraffic, LongRangeTraffic, TraceTraffic, TriangularTraffic
 from netctrl.scenario.result_file import read_result
 from netctrl.scenario.scenario import Scenario
@@ -32,7 +33,7 @@ WIRE = 80_000  # of a packet [ns]
 
 def scenario(*flows, duration=2.0, sample=0.1, packet_size=SIZE, seed=1, **link) -> Scenario:
     line = Link(**{"id": "link", "source": "a", "target": "b", "capacity": RATE} | link)
-    return Scenario.of(
+    return Scenario(
         name="datagrams", duration=duration, interval=sample, links=(line,), flows=flows, packet_size=packet_size,
         seed=seed,
     )  # fmt: skip
@@ -92,8 +93,8 @@ def test_a_demand_is_that_of_a_network(kind, tmp_path):
         links=(NetworkLink(id="link", capacity=8.5e6, delay=5e-2, buffer=2e4, **ends),),
         demands=(Demand(id="demand", mean=8e6, std=2e6, **ends),),
     )
-    routed = {"graph": network, "flows": (Demands(spread=spread),)}
-    whole = Scenario.of(name="one", **routed, interval=0.05, duration=5.0, seed=4)
+    flows = (Demands(spread=spread),)
+    whole = Scenario(name="one", network=Routed(graph=network), flows=flows, interval=0.05, duration=5.0, seed=4)
     plan = link_plan(whole)
     lines = [Line("link", 8.5e6, 5e-2, 2e4, whole.network.queue)]
     ready, _ = network_problem(whole, plan, lines, next(run_draws(whole, plan, range(1))), SIZE, 0)

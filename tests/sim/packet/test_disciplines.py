@@ -42,7 +42,7 @@ def udp(name: str, load: float, path=("link",), **changed) -> UdpFlows:
 
 def scenario(links, *flows, duration=20.0, sample=1e-3, **changed) -> Scenario:
     links = links if isinstance(links, tuple) else (links,)
-    return Scenario.of(
+    return Scenario(
         name="queues", duration=duration, interval=sample, links=links, flows=flows, packet_size=float(SIZE), **changed
     )
 
@@ -293,7 +293,7 @@ def test_ns3_s_fq_codel_shares_alike(tmp_path):
         id="web", path=("link",), rtt=0.05, sessions=5, think_time=1.0, mean_object=3e3, max_object=1e4, ecn=False
     )
     ours, theirs = (
-        Scenario.of(
+        Scenario(
             name="fq",
             duration=60.0,
             warmup=10.0,

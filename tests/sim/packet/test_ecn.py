@@ -22,7 +22,7 @@ UNMARKED = list(fields_of(DctcpState)).index("unmarked")
 def runs(sender, *, rate, rtt, count=1, queue=None, duration=10.0, sample=1e-4, ecn=True) -> PacketState:
     line = {"id": "line", "source": "a", "target": "b", "capacity": rate} | ({} if queue is None else {"queue": queue})
     flows = BulkFlows(id="flows", path=("line",), rtt=rtt, count=count, sender=sender, ecn=ecn)
-    scenario = Scenario.of(
+    scenario = Scenario(
         name="ecn", duration=duration, links=(Link(**line),), flows=(flows,), packet_size=SIZE, interval=sample
     )
     return run_packets(packet_problem(scenario), 10.0)

@@ -42,7 +42,7 @@ def bulk(name: str, sender: str, rtt: float, count: int = 1, **changed) -> BulkF
 def scenario(links, *flows, duration=30.0, interval=0.01, packet_size=SIZE, **changed) -> Scenario:
     links = links if isinstance(links, tuple) else (links,)
     whole = {"name": "l4s", "duration": duration, "interval": interval, "packet_size": float(packet_size)}
-    return Scenario.of(**whole, links=links, flows=flows, **changed)
+    return Scenario(**whole, links=links, flows=flows, **changed)
 
 
 # --- a plain second computation ---------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ def udp(**changed) -> UdpFlows:
 
 def scenario(link: Link | tuple[Link, ...], *flows, duration=0.05, sample=1e-3, size=1000.0, **changed) -> Scenario:
     links = link if isinstance(link, tuple) else (link,)
-    return Scenario.of(
+    return Scenario(
         name="link", duration=duration, interval=sample, links=links, flows=flows, packet_size=size, **changed
     )
 
@@ -286,14 +286,11 @@ def test_what_a_mobile_link_does_to_a_flow(sender, name, queue, packets):
 
 # --- files, and engines -----------------------------------------------------------------------------------------------
 
-FILE = """
-schema = "netctrl.scenario/2"
+FILE = """schema = "netctrl.scenario/3"
 name = "mobile"
-time = { duration = "2s", interval = "10ms" }
-[network]
-kind = "links"
+duration = "2s"
+interval = "10ms"
 links = [{ id = "line", source = "a", target = "b", buffer = "60kB", trace = "NAME", loss = 0.01, jitter = "1ms" }]
-[traffic]
 flows = [{ kind = "bulk", id = "bulk", path = ["line"], rtt = "50ms", count = 2 }]
 """
 
@@ -310,7 +307,7 @@ def test_a_trace_stands_beside_its_scenario(tmp_path, name, text, mean):
     assert whole.links[0].capacity == pytest.approx(mean)
     result = netctrl.simulate(whole)
     assert result.simulator == "packet"
-    assert json.loads(json_text(result))["scenario"]["network"]["links"][0]["trace"]
+    assert json.loads(json_text(result))["scenario"]["links"][0]["trace"]
     result.save(tmp_path / "result.npz")
     again = simulate_packets(read_result(tmp_path / "result.npz").scenario)
     np.testing.assert_array_equal(again.series["backlog"], result.series["backlog"])

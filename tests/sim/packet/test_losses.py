@@ -22,7 +22,7 @@ def run(end: float, closed: Iterable[tuple[float, float]], rtt: float = RTT) -> 
     """One Reno flow at 10 Mbit/s from 0 to `end`; what comes to the link while it is closed is lost. Times in s."""
     line = Link(id="line", source="a", target="b", capacity=1e7, delay=0.0)
     flow = BulkFlows(id="flow", path=("line",), rtt=rtt, count=1, ecn=False)
-    scenario = Scenario.of(name="losses", duration=end, links=(line,), flows=(flow,), packet_size=1500, interval=end)
+    scenario = Scenario(name="losses", duration=end, links=(line,), flows=(flow,), packet_size=1500, interval=end)
     ready = packet_problem(scenario)
     state = ready.state
     state.agenda[:, 0] = 1  # the host is at the link

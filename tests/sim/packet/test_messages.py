@@ -41,7 +41,7 @@ def line(id: str, source: str, target: str, capacity=RATE, **changed) -> Link:
 def dumbbell(scheme, senders=4, size=2e5, apart=0.0, *, mark=None, link_rate=RATE, duration=5e-3, **changed):
     """The same in the data-centre kernel and as links: flows of slightly different sizes from as many hosts to one."""
     sizes, starts = [size + 1234 * i for i in range(senders)], [apart * i for i in range(senders)]
-    fabric = Scenario.of(
+    fabric = Scenario(
         name="dumbbell",
         network=Dumbbell(senders=senders, receivers=1, host_rate=RATE, link_rate=link_rate, delay=DELAY, **changed),
         sender=scheme,
@@ -77,7 +77,7 @@ def dumbbell(scheme, senders=4, size=2e5, apart=0.0, *, mark=None, link_rate=RAT
         for i, (n, start) in enumerate(zip(sizes, starts, strict=True))
     )
     full = PAYLOAD + HEADER + (TELEMETRY if law_of(scheme).telemetry else 0)
-    whole = Scenario.of(name="links", duration=duration, interval=1e-5, links=links, flows=flows, packet_size=full)
+    whole = Scenario(name="links", duration=duration, interval=1e-5, links=links, flows=flows, packet_size=full)
     return fabric, whole
 
 
@@ -148,7 +148,7 @@ def test_a_flow_alone_at_line_rate_takes_its_time_on_the_wires(sender, size):
     flow = BulkFlows(id="f", path=("one", "two"), rtt=12e-6, start=3e-6, count=1, size=size, sender=sender)
     full = PAYLOAD + HEADER + extra
     found = simulate_packets(
-        Scenario.of(name="one", duration=0.01, interval=1e-3, links=links, flows=(flow,), packet_size=full)
+        Scenario(name="one", duration=0.01, interval=1e-3, links=links, flows=(flow,), packet_size=full)
     )
     count = -(-size // PAYLOAD)
     last = size - (count - 1) * PAYLOAD + HEADER + extra
@@ -165,7 +165,7 @@ def test_a_flow_alone_at_line_rate_takes_its_time_on_the_wires(sender, size):
 
 def long(sender, count, links, duration, path=("one",), **changed) -> Scenario:
     flows = BulkFlows(**{"id": "f", "path": path, "rtt": 2e-5, "count": count, "sender": sender} | changed)
-    return Scenario.of(name="long", duration=duration, warmup=duration / 2, interval=1e-5, links=links, flows=(flows,))
+    return Scenario(name="long", duration=duration, warmup=duration / 2, interval=1e-5, links=links, flows=(flows,))
 
 
 @pytest.mark.parametrize("eta", [0.8, 0.95])
@@ -199,7 +199,7 @@ def test_a_flow_of_a_few_packets_takes_a_round_trip_more_with_tcp(sender):
     size = 8 * (1000 - (HEADER + TELEMETRY if telemetry else 40))
     flows = BulkFlows(id="f", path=("one",), rtt=0.01, start=0.5, count=3, size=size, sender=sender)
     links = (line("one", "a", "b", 1e9, delay=1e-3),)
-    found = simulate_packets(Scenario.of(name="few", duration=1.0, links=links, flows=(flows,)))
+    found = simulate_packets(Scenario(name="few", duration=1.0, links=links, flows=(flows,)))
     assert len(found.transfers["duration"]) == 3
     np.testing.assert_allclose(found.transfers["start"], 0.5, atol=1e-9)
     np.testing.assert_array_equal(found.transfers["size"], size)
@@ -218,7 +218,7 @@ def balanced(whole: Scenario) -> tuple:
     found = simulate_packets(whole)
     grown = np.diff(found.series["backlog"], prepend=0.0, axis=1)
     np.testing.assert_array_equal(found.series["arrived"], found.series["departed"] + found.series["lost"] + grown)
-    state = run_packets(packet_problem(whole), float(whole.traffic.initial_window))
+    state = run_packets(packet_problem(whole), float(whole.initial_window))
     assert state.meta[META["live"]] + state.meta[META["left"]] == len(state.packet)
     rows = state.flow[:, [FLOW["group"], FLOW["received"]]]
     for g in range(len(whole.flows)):
@@ -237,9 +237,7 @@ def test_two_of_hpcc_and_two_of_tcp_over_two_links_with_pie(other):
     groups = tuple(
         BulkFlows(id=sender, path=("one", "two"), rtt=2e-3, count=2, sender=sender) for sender in ("hpcc", other)
     )
-    found, state = balanced(
-        Scenario.of(name="mixed", duration=0.5, warmup=0.1, interval=1e-3, links=links, flows=groups)
-    )
+    found, state = balanced(Scenario(name="mixed", duration=0.5, warmup=0.1, interval=1e-3, links=links, flows=groups))
     first, second = (found["goodput", name] for name in found.flows)
     assert found["utilization", found.links[0]] > 0.9
     assert first < second
@@ -253,7 +251,7 @@ def test_pages_are_loaded_by_data_centre_senders(sender):
     )
     links = (line("one", "a", "b", 1e9, buffer=3e4),)
     found, state = balanced(
-        Scenario.of(name="web", duration=0.1, interval=1e-3, links=links, flows=(web,), packet_size=1100)
+        Scenario(name="web", duration=0.1, interval=1e-3, links=links, flows=(web,), packet_size=1100)
     )
     assert len(found.transfers["duration"]) > 100
     assert (found.transfers["duration"] >= 0.5e-4 + found.transfers["size"] * 8.0 / 1e9).all()
@@ -268,7 +266,7 @@ def test_a_pause_keeps_tcps_packets_where_there_is_room():
         Link(id="two", source="b", target="c", capacity=1e8, delay=1e-5, buffer=3e4),
     )
     flows = BulkFlows(id="f", path=("one", "two"), rtt=1e-3, count=5, sender="cubic")
-    whole = Scenario.of(name="paused", duration=0.5, interval=1e-3, links=links, flows=(flows,))
+    whole = Scenario(name="paused", duration=0.5, interval=1e-3, links=links, flows=(flows,))
     found, _ = balanced(whole)
     open_ = whole.replace(links=(msgspec.structs.replace(links[0], pfc=None), links[1]))
     assert found.series["lost"][1].sum() == 0.0 < found.series["lost"][0].sum()
@@ -294,28 +292,20 @@ def test_a_file_says_it_all(host, tmp_path):
     assert len(found.transfers["duration"]) == 2
 
 
-FILE = """
-schema = "netctrl.scenario/2"
+FILE = """schema = "netctrl.scenario/3"
 name = "rack"
-
-[time]
 duration = "10ms"
 interval = "10us"
+packet_size = "1100B"
 
-[network]
-kind = "links"
-
-[[network.links]]
+[[links]]
 id = "one"
 source = "a"
 target = "b"
 capacity = "10Gbit"
 pfc = {{ pause = "100kB", resume = "90kB" }}
 
-[traffic]
-packet_size = "1100B"
-
-[[traffic.flows]]
+[[flows]]
 kind = "bulk"
 id = "f"
 path = ["one"]
@@ -345,7 +335,7 @@ def one(**changed) -> BulkFlows:
     ids=["word", "table", "size", "pfc"],
 )
 def test_other_engines_say_what_they_lack(flows, links, what):
-    whole = Scenario.of(name="one", duration=1.0, links=(line("one", "a", "b", 1e8, **links),), flows=(flows,))
+    whole = Scenario(name="one", duration=1.0, links=(line("one", "a", "b", 1e8, **links),), flows=(flows,))
     lacking = supports(whole)
     assert lacking["packet"] is None
     for engine in ("fluid", "ns3"):
@@ -376,4 +366,4 @@ def packet(flows: BulkFlows, **changed):
     links = tuple(Link(id=b, source=a, target=b, capacity=1e8) for a, b in pairwise(nodes))
     if flows.path == ("one",):
         links = (Link(id="one", source="a", target="b", capacity=1e8),)
-    return simulate_packets(Scenario.of(name="one", duration=1.0, links=links, flows=(flows,), **changed))
+    return simulate_packets(Scenario(name="one", duration=1.0, links=links, flows=(flows,), **changed))

@@ -20,6 +20,7 @@ from netctrl.ns3.network.read import run_links, table_name
 from netctrl.ns3.network.render import render
 from netctrl.ns3.program import compile_program, find_ns3
 from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Messages, Policy, StaticPacing
+from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.traffic import Demands, LongRangeTraffic, TcpDemand
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
@@ -35,8 +36,9 @@ LATE = Messages(loss=0.1, jitter=(0.0, 0.005), asynchronous=True)
 
 def on_testbed(policy: Policy = COORDINATED, *, name: str = "testbed", **changed) -> Scenario:
     network = read_network(network_path(name))
-    settings = {"interval": 0.01, "duration": 20.0, "warmup": 4.0, "utilization": 0.95} | changed
-    return Scenario.of(name="testbed", graph=network, control=policy, **settings)
+    routed = Routed(graph=network, utilization=0.95)
+    made = Scenario(name="testbed", network=routed, control=policy, interval=0.01, duration=20.0, warmup=4.0)
+    return made.replace(**changed)
 
 
 def ran(scenario: Scenario, runs: range = range(2), **options) -> Result:
@@ -64,7 +66,7 @@ def test_an_overloaded_link_of_packets_loses_what_it_cannot_send():
         Link(source="B", target="C", id="L2", capacity=20e6, delay=0.01, buffer=25e3),
     )
     network = Network(links=links, demands=(Demand(source="A", target="C", mean=30e6),))
-    scenario = Scenario.of(name="over", graph=network, interval=0.01, duration=10.0, warmup=1.0)
+    scenario = Scenario(name="over", network=Routed(graph=network), interval=0.01, duration=10.0, warmup=1.0)
     found = ran(scenario, range(1))
     assert found.totals["departed"][0, 1] * 8.0 / found.seconds == pytest.approx(20e6, rel=1e-3)
     assert found.totals["lost"][0, 1] / found.totals["arrived"][0, 1] == pytest.approx(1.0 - 20.0 / 30.0, rel=3e-3)
@@ -144,7 +146,8 @@ def one_link(policy: Policy, **changed) -> Scenario:
     link = Link(id="link", source="a", target="b", capacity=20e6, delay=0.01)
     demands = tuple(Demand(id=f"d{i}", source="a", target="b", mean=6e6, std=4e6) for i in range(3))
     network = Network(name="one", links=(link,), demands=demands)
-    return Scenario.of(name="one", graph=network, interval=0.01, duration=10.0, control=policy, **changed)
+    made = Scenario(name="one", network=Routed(graph=network), interval=0.01, duration=10.0, control=policy)
+    return made.replace(**changed)
 
 
 def when_sent(rates: np.ndarray, interval: float) -> np.ndarray:
@@ -252,8 +255,8 @@ def tcp_over_one(variant: str = "cubic", flows: int = 1, **changed) -> Scenario:
     demand = Demand(id="tcp", source="a", target="b", mean=4e6)
     tcp = (TcpDemand(demand="tcp", flows=flows, variant=variant, start=(0.0, 0.2)),)
     network = Network(name="one", links=(link,), demands=(demand,))
-    settings = {"interval": 0.01, "duration": 40.0, "warmup": 10.0, "control": StaticPacing(), "flows": tcp} | changed
-    return Scenario.of(name="tcp", graph=network, **settings)
+    settings = {"interval": 0.01, "duration": 40.0, "warmup": 10.0, "control": StaticPacing(), "flows": tcp}
+    return Scenario(name="tcp", network=Routed(graph=network), **settings).replace(**changed)
 
 
 @pytest.mark.parametrize("variant", ["newreno", "cubic"])

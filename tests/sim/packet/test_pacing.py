@@ -32,7 +32,7 @@ def runs(*senders, rate=RATE, rtt=RTT, buffer=4.0, duration=40.0, sample=0.1, ap
         BulkFlows(id=f"f{k}", path=("link",), rtt=rtt, count=1, start=k * apart, sender=sender)
         for k, sender in enumerate(senders)
     )
-    scenario = Scenario.of(
+    scenario = Scenario(
         name="rates", duration=duration, links=(link,), flows=flows, packet_size=SIZE, interval=sample, seed=seed
     )
     return run_packets(packet_problem(scenario), 10.0)
@@ -111,7 +111,7 @@ def test_where_a_cycle_begins_is_drawn_by_the_seed_and_never_in_its_drain():
 def packet_settings(seed: int) -> float:
     link = Link(id="link", source="a", target="b", capacity=1e6)
     flows = BulkFlows(id="f", path=("link",), rtt=0.02, count=1, sender=BbrSender())
-    scenario = Scenario.of(name="one", duration=1.0, links=(link,), flows=(flows,), seed=seed)
+    scenario = Scenario(name="one", duration=1.0, links=(link,), flows=(flows,), seed=seed)
     return packet_problem(scenario).state.settings[0, 0]
 
 

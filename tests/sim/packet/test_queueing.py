@@ -26,7 +26,7 @@ def poisson(load, *, count=1, buffer=None, duration=400.0, seed=1, queue=None, *
         id="link", source="a", target="b", capacity=1e7, delay=1e-3, buffer=buffer, queue=queue or DropTailQueue()
     )
     flows = UdpFlows(id="udp", path=("link",), count=count, rate=load * 1e7 / count, spacing="poisson", ecn=False)
-    return Scenario.of(
+    return Scenario(
         name="udp", duration=duration, links=(link,), flows=(flows,), packet_size=PACKET, seed=seed, **changed
     )
 
@@ -79,7 +79,7 @@ def test_a_chain_of_links_delays_each_packet_as_lindley_says():
     flows = UdpFlows(
         id="udp", path=("l0", "l1", "l2"), count=3, rate=1.7e6, spacing="constant", start=(0.0, 0.01), stop=2.0
     )
-    scenario = Scenario.of(name="chain", duration=20.0, links=links, flows=(flows,), packet_size=PACKET)
+    scenario = Scenario(name="chain", duration=20.0, links=links, flows=(flows,), packet_size=PACKET)
     ready = packet_problem(scenario)
     came = []
     for start, flow in zip(ready.state.agenda[:, 0], ready.state.agenda[:, 2], strict=True):
@@ -120,7 +120,7 @@ def test_a_slower_link_keeps_what_is_on_the_wire_and_delays_the_rest():
     """Two datagrams at once at 8 Mbit/s, 1 ms each; at 0.5 ms the link gets four times slower."""
     link = Link(id="link", source="a", target="b", capacity=8e6, delay=0.0)
     flows = UdpFlows(id="udp", path=("link",), count=1, rate=8e7, spacing="constant", stop=1.5e-4)
-    scenario = Scenario.of(
+    scenario = Scenario(
         name="two", duration=0.02, interval=1e-3, links=(link,), flows=(flows,), packet_size=PACKET,
         changes=(Change(at=5e-4, link="link", capacity=2e6),),
     )  # fmt: skip

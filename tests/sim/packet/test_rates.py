@@ -22,6 +22,7 @@ from netctrl.model.network import Link as NetworkLink
 from netctrl.ns3.tcp_aqm.render import render
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.network.policy import DesignPolicy, StaticPacing
+from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, DemandFlows, UdpFlows
@@ -51,7 +52,7 @@ def udp(rate=4e6, **changed) -> UdpFlows:
 
 def scenario(links, *flows, duration=4.0, **changed) -> Scenario:
     settings = {"interval": 0.01, "warmup": duration / 4, "packet_size": float(SIZE)} | changed
-    return Scenario.of(name="rates", duration=duration, links=links, flows=flows, **settings)
+    return Scenario(name="rates", duration=duration, links=links, flows=flows, **settings)
 
 
 # --- the pacer --------------------------------------------------------------------------------------------------------
@@ -214,7 +215,7 @@ def test_steady_arrivals_at_the_nominal_rates_pass(design):
 def test_groups_of_demands_under_a_design_are_its_network(design):
     """What a run of the network draws, as rates of two groups: each link has the same bytes and the same losses."""
     settings = {"interval": 5e-3, "duration": 4.0, "control": DesignPolicy(file="design"), "seed": 2}
-    around = Scenario.of(name="row", graph=design.inputs.network, **settings)
+    around = Scenario(name="row", network=Routed(graph=design.inputs.network), **settings)
     plan = link_plan(around, design.law)
     draws = next(run_draws(around, plan, range(1)))
     links = row().links[:2]

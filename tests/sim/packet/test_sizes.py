@@ -16,7 +16,7 @@ from netctrl.sim.packet.run import simulate_packets
 
 def scenario(*flows: BulkFlows, packet_size: float = 1500, **link) -> Scenario:
     settings = {"id": "line", "source": "a", "target": "b", "capacity": 1e7, "delay": 0.01, "buffer": 60e3} | link
-    return Scenario.of(
+    return Scenario(
         name="sizes", links=(Link(**settings),), flows=flows, duration=60.0, warmup=10.0, packet_size=packet_size
     )
 

@@ -43,7 +43,7 @@ def bulk(**changed) -> BulkFlows:
 
 def scenario(links, *flows, duration=60.0, **changed) -> Scenario:
     links = links if isinstance(links, tuple) else (links,)
-    return Scenario.of(
+    return Scenario(
         name="tcp", duration=duration, warmup=duration / 4, links=links, flows=flows, packet_size=SIZE, **changed
     )
 
@@ -91,7 +91,7 @@ def test_nothing_is_lost_from_the_books(queue, ecn, sender):
     grown = np.diff(found.series["backlog"], prepend=0.0, axis=1)
     np.testing.assert_array_equal(found.series["arrived"], found.series["departed"] + found.series["lost"] + grown)
     assert (found.series["backlog"][0] <= 6e4).all()
-    state = run_packets(packet_problem(whole), float(whole.traffic.initial_window))
+    state = run_packets(packet_problem(whole), float(whole.initial_window))
     meta = {name: int(state.meta[place]) for name, place in META.items()}
     assert meta["live"] + meta["left"] == len(state.packet)
     bulk_rows = state.flow[state.flow[:, FLOW["group"]] == 0]

@@ -49,7 +49,7 @@ def kind(queue):
 def dumbbell(queue, *, count=50, rtt="60ms:1s", duration=60.0, buffer="500kB", **more):
     line = Link(id="line", source="a", target="b", capacity="10Mbit", buffer=buffer, queue=queue)
     flows = BulkFlows(id="tcp", path=("line",), rtt=rtt, count=count)
-    return Scenario.of(name="dumbbell", **({"duration": duration, "links": (line,), "flows": (flows,)} | more))
+    return Scenario(name="dumbbell", **({"duration": duration, "links": (line,), "flows": (flows,)} | more))
 
 
 def busy(queue, seed=1, buffer="100kB"):
@@ -68,7 +68,7 @@ def busy(queue, seed=1, buffer="100kB"):
         WebFlows(id="web", path=("one",), rtt="60ms:200ms", sessions=50),
     )
     changes = (Change(at="8s", link="one", capacity="4Mbit"), Change(at="12s", link="two", delay="60ms"))
-    return Scenario.of(name="busy", duration=30.0, links=links, flows=flows, changes=changes, seed=seed)
+    return Scenario(name="busy", duration=30.0, links=links, flows=flows, changes=changes, seed=seed)
 
 
 @pytest.mark.parametrize("queue", QUEUES, ids=kind)
@@ -125,7 +125,7 @@ def test_an_independent_integrator_agrees():
         id="line", source="a", target="b", capacity="10Mbit", buffer="2MB", queue=ArcQueue(alpha=1e-4, epoch=0.5)
     )
     flows = tuple(BulkFlows(id=f"f{i}", path=("line",), rtt=rtt, count=20, classes=1) for i, rtt in enumerate(rtts))
-    result = simulate(Scenario.of(name="three", duration=40.0, links=(lines,), flows=flows, step=0.001))
+    result = simulate(Scenario(name="three", duration=40.0, links=(lines,), flows=flows, step=0.001))
     t, q, p = reference(rtts, np.full(3, 20.0), 1250.0, 2000.0, 1e-4, 0.98, 0.5, 40.0)
     expected_q = np.interp(result.time_s, t, q)
     # Euler's own error at this step is a few parts in a thousand of the largest queue.
@@ -142,7 +142,7 @@ def near_rest(queue, step, epochs=False):
     line = Link(id="line", source="a", target="b", capacity="10Mbit", queue=queue)
     flows = BulkFlows(id="tcp", path=("line",), rtt=tau - q / C, count=1)
     change = Change(at=0.0, link="line", capacity="9.5Mbit")
-    scenario = Scenario.of(
+    scenario = Scenario(
         name="rest", duration=4.0, interval=0.5, step=step, links=(line,), flows=(flows,), changes=(change,)
     )
     ready = problem(scenario)
@@ -207,11 +207,11 @@ def test_fast_senders_meet_the_target():
     # Without a bound the queue would grow as fast as the news of it travels, at twice the capacity.
     line = Link(id="line", source="a", target="b", capacity="10Mbit", buffer="100kB", queue=queue)
     flows = FastFlows(id="fast", path=("line",), rtt="100ms", count=10, max_rate="2Mbit", gain=0.05)
-    result = simulate(Scenario.of(name="fast", duration=200.0, warmup=150.0, links=(line,), flows=(flows,)))
+    result = simulate(Scenario(name="fast", duration=200.0, warmup=150.0, links=(line,), flows=(flows,)))
     assert result["utilization", result.links[0]] == pytest.approx(0.98, abs=1e-3)
     wrong = Link(id="line", source="a", target="b", capacity="10Mbit")
     with pytest.raises(InvalidValue, match="fast-arc"):
-        simulate(Scenario.of(name="fast", duration=2.0, links=(wrong,), flows=(flows,)))
+        simulate(Scenario(name="fast", duration=2.0, links=(wrong,), flows=(flows,)))
 
 
 def same(a, b):
@@ -281,7 +281,7 @@ def test_a_delay_that_shrinks_shortens_the_step():
     line = Link(id="line", source="a", target="b", capacity="10Mbit", delay="100ms")
     flows = BulkFlows(id="tcp", path=("line",), rtt="220ms", count=5)
     change = Change(at=5.0, link="line", delay="1ms")
-    scenario = Scenario.of(name="shrinks", duration=10.0, links=(line,), flows=(flows,), changes=(change,))
+    scenario = Scenario(name="shrinks", duration=10.0, links=(line,), flows=(flows,), changes=(change,))
     assert choose_step(scenario) <= 0.1 * (0.220 - 0.198) + 1e-12
     assert simulate(scenario).series["delivered"].sum() > 0.0
 
@@ -327,7 +327,7 @@ def test_cubic_s_mean_field_stays_finite_where_every_packet_of_a_step_is_a_cut(q
     window before a cut must come to the window, not below."""
     flows = BulkFlows(id="f", path=("line",), rtt="200ms", count=1, sender="cubic", ecn=False)
     links = (Link(id="line", source="a", target="b", capacity="100Mbit", buffer="100kB", queue=queue),)
-    found = simulate(Scenario.of(name="one", duration=60.0, links=links, flows=(flows,), packet_size=1500))
+    found = simulate(Scenario(name="one", duration=60.0, links=links, flows=(flows,), packet_size=1500))
     assert np.isfinite(found.series["backlog"]).all() and found.series["lost"].sum() > 0.0
     assert found.series["delivered"].min() >= 0.0
 

@@ -115,7 +115,7 @@ def test_the_simulated_fast_sources_agree_with_the_sampled_loop(share, lasts):
     queue = FastArcQueue(alpha=1e-9, epoch=2.0 * tau, target_utilization=1.0, target_queue=q * 1000.0)
     line = Link(id="line", source="a", target="b", capacity=1e5 * 8000.0, queue=queue)
     flows = FastFlows(id="fast", path=("line",), rtt=tau, count=10, max_rate=packets * 8000.0, gain=gain)
-    scenario = Scenario.of(
+    scenario = Scenario(
         name="fast", duration=600.0, interval=2.0 * tau, step=2.0 * tau / 120, links=(line,), flows=(flows,)
     )
     ready = problem(scenario)

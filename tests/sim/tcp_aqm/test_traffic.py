@@ -19,7 +19,7 @@ from netctrl.sim.tcp_aqm.web import WINDOW, web_load
 
 def scenario(*flows, duration=200.0, capacity="100Mbit", **more):
     links = (Link(id="line", source="a", target="b", capacity=capacity, buffer="500kB"),)
-    return Scenario.of(name="traffic", duration=duration, links=links, flows=flows, **more)
+    return Scenario(name="traffic", duration=duration, links=links, flows=flows, **more)
 
 
 def bulk(**more):
@@ -161,7 +161,7 @@ def test_acknowledgements_feel_the_line_that_they_cross():
         WebFlows(id="alone", path=("out",), **common),
     )
     for group, extra in zip(flows, (0.15 + 0.15, 0.15, 0.30 + 0.15), strict=True):  # to connect, and for the data
-        chosen = Scenario.of(
+        chosen = Scenario(
             name="lines",
             duration=100.0,
             links=links,

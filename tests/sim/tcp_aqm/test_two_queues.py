@@ -36,7 +36,7 @@ def flows(name, sender, rtt, count=1, **changed):
 def scenario(*groups, rate=4e7, queue=None, duration=40.0, interval=0.01, buffer=1e6, **changed):
     line = Link(id="line", source="a", target="b", capacity=rate, queue=queue or DualPi2Queue(), buffer=buffer)
     whole = {"name": "two", "duration": duration, "interval": interval, "packet_size": SIZE, "warmup": duration / 2}
-    return Scenario.of(**whole, links=(line,), flows=groups, **changed)
+    return Scenario(**whole, links=(line,), flows=groups, **changed)
 
 
 def found(whole):
@@ -255,7 +255,7 @@ def test_arrivals_are_departures_losses_and_backlog(buffer):
         BulkFlows(id="r", path=("back",), ack_path=("line",), rtt="10ms:50ms", count=5, sender="dctcp"),
     )
     changes = (Change(at=4.0, link="line", capacity=8e6), Change(at=6.0, link="line", delay=0.004))
-    whole = Scenario.of(
+    whole = Scenario(
         name="all", links=(line, back), flows=groups, changes=changes, duration=12.0, interval=0.01, packet_size=SIZE
     )
     result = simulate(whole)
