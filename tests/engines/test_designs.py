@@ -12,8 +12,8 @@ from netctrl.engines.engine import supports
 from netctrl.errors import InvalidValue
 from netctrl.model.design.design import ArcDesign
 from netctrl.scenario.access.scenario import access_link
-from netctrl.scenario.bottleneck.line import SingleFlow
-from netctrl.scenario.bottleneck.scenario import bottleneck
+from netctrl.scenario.bottleneck import SingleFlow
+from netctrl.scenario.builders import bottleneck
 from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.access.track import track_access_link

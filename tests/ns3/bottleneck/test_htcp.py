@@ -11,8 +11,8 @@ from netctrl.laws.tcp.htcp import htcp_backoff, htcp_increase
 from netctrl.model.io.provenance import provenance
 from netctrl.ns3.bottleneck.render import render
 from netctrl.ns3.program import compile_program, find_ns3
-from netctrl.scenario.bottleneck.line import SingleFlow
-from netctrl.scenario.bottleneck.scenario import bottleneck
+from netctrl.scenario.bottleneck import SingleFlow
+from netctrl.scenario.builders import bottleneck
 
 INCREASES = [(0.3, 0.5), (1.0, 0.5), (3.0, 0.5), (3.0, 0.8), (11.0, 0.5)]
 BACKOFFS = [(20.0, 25.0, 1.0, 1.0), (20.0, 30.0, 1.1, 1.0), (20.0, 100.0, 1.0, 1.0), (20.0, 21.0, 0.9, 1.0)]

@@ -24,8 +24,8 @@ from netctrl.model.design.design import Provenance
 from netctrl.model.law import PacingLaw
 from netctrl.ns3.bottleneck.render import render
 from netctrl.ns3.program import find_ns3
-from netctrl.scenario.bottleneck.line import Bottleneck, SingleFlow
-from netctrl.scenario.bottleneck.scenario import bottleneck, design_bottleneck
+from netctrl.scenario.bottleneck import Bottleneck, SingleFlow
+from netctrl.scenario.builders import bottleneck, design_bottleneck
 from netctrl.scenario.scenario import Scenario
 
 GENERATED = (

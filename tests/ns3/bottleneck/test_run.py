@@ -19,8 +19,8 @@ from netctrl.model.law import PacingLaw
 from netctrl.ns3.bottleneck.read import run_bottleneck
 from netctrl.ns3.bottleneck.render import render
 from netctrl.ns3.program import compile_program, find_ns3
-from netctrl.scenario.bottleneck.line import SINGLE_SENDERS, SingleFlow
-from netctrl.scenario.bottleneck.scenario import bottleneck
+from netctrl.scenario.bottleneck import SINGLE_SENDERS, SingleFlow
+from netctrl.scenario.builders import bottleneck
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.bottleneck.run import simulate_bottleneck

@@ -10,7 +10,7 @@ from netctrl.datasets import data_path
 from netctrl.engines.engine import supports
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.pi import PiQueue
-from netctrl.scenario.bottleneck.line import Bottleneck, SingleFlow
+from netctrl.scenario.bottleneck import Bottleneck, SingleFlow
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, WebFlows
