@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import isclose
 from typing import Any
 
+import msgspec
+
 from netctrl.errors import InvalidValue, checked_word
 from netctrl.laws.aqm.records import QUEUES, DropTailQueue, Queue
 from netctrl.laws.rate.cap import CapSender
@@ -93,8 +95,8 @@ class Bottleneck(Record, frozen=True, kw_only=True, tag_field="kind", tag="bottl
 
     def links(self) -> tuple[Link, ...]:
         """The link."""
-        ends = {"source": "router", "target": "far"}
-        return (Link(id=_LINK, capacity=self.capacity, buffer=self.buffer, queue=self.queue, **ends),)
+        line = Link(id=_LINK, source="router", target="far", capacity=self.capacity, buffer=self.buffer)
+        return (msgspec.structs.replace(line, queue=self.queue),)
 
     def flows(self, given: Any) -> tuple[FlowGroup, ...]:
         """The flows over the link, and the cross traffic; InvalidValue for flows of another kind."""

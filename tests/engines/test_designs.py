@@ -102,7 +102,7 @@ def test_flows_on_packets_start_when_they_are_drawn_to() -> None:
 
 def test_several_runs_are_a_networks() -> None:
     scenario = bottleneck(flows=(SingleFlow(sender="reno"),), duration="20s")
-    with pytest.raises(InvalidValue, match="runs: got 2, takes 1 for a bottleneck"):
+    with pytest.raises(InvalidValue, match="runs: got 2, takes 1 for links and flows"):
         netctrl.simulate(Case(scenario), "fluid", runs=2)
 
 

@@ -78,9 +78,7 @@ def _read(folder: Path, scenario: Scenario, simulator: str, provenance: Provenan
             "connections": {
                 "flow": groups,
                 "start": start * _NS,
-                "read": read,
-                "sent": sent,
-                "resent": again,
+                **counts,
                 **events,
             },
         },

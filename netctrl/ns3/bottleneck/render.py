@@ -75,11 +75,10 @@ def render(scenario: Scenario, *, design: PacingDesign | None = None, provenance
 
 def _check(scenario: Scenario, law: PacingLaw | None) -> None:
     (line,), size = scenario.links, scenario.packet_size
-    assert line.buffer is not None
     if size != int(size) or not _MIN_SIZE <= size <= _MAX_SIZE:
         raise InvalidValue("packet_size", size, f"a whole number of bytes from {_MIN_SIZE} to {_MAX_SIZE}")
     check_capacity("capacity", line.capacity, size)
-    check_buffer("buffer", line.buffer, size)
+    check_buffer("buffer", line.buffer or 0.0, size)
     packets = line.capacity * scenario.duration / (BITS_PER_BYTE * size)
     if packets > _MAX_RTTS:
         takes = f"a time in which the bottleneck sends at most {_MAX_RTTS} packets: each has a sample of its RTT"
@@ -146,11 +145,10 @@ def _certificate(design: PacingDesign) -> list[str]:
 
 def _scenario(scenario: Scenario) -> str:
     (line,) = scenario.links
-    assert line.buffer is not None
     single = [group for group in scenario.flows if isinstance(group, BulkFlows)]
     cross = [group.rate for group in scenario.flows if isinstance(group, UdpFlows)]
     capacity, spread = line.capacity, _start_spread(single)
-    waits = min(line.buffer, MAX_BUFFER - 1)
+    waits = min(line.buffer or 0.0, MAX_BUFFER - 1)
     window = socket_buffer(capacity, max(group.rtt[0] for group in single), waits)
     constants = {
         "uint64_t kCapacity": (round(capacity), "of the bottleneck [bit/s]"),

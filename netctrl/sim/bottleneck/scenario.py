@@ -37,7 +37,6 @@ def run_bottleneck(scenario: Scenario, origin: Provenance) -> Result:
         A paced flow without a law; too many steps.
     """
     (line,), draws = scenario.links, draw_flows(scenario, merged=False)
-    assert line.buffer is not None
     starts = np.concatenate([draw.start_s for draw in draws])
     shortest = min(float(draw.rtt_s[0]) for draw in draws if draw.rtt_s[0] > 0.0)
     flows = [_flow(group, draw, shortest) for group, draw in zip(scenario.flows, draws, strict=True)]
@@ -45,7 +44,7 @@ def run_bottleneck(scenario: Scenario, origin: Provenance) -> Result:
     found = simulate_bottleneck(
         flows,
         line.capacity,
-        line.buffer,
+        line.buffer or 0.0,
         scenario.duration,
         queue=queue,
         bin_s=scenario.interval,

@@ -89,7 +89,7 @@ def said(tmp_path_factory) -> list[float]:
     lines = [f'    std::printf("%.17g\\n", netctrl::HtcpIncrease({a!r}, {b!r}));' for a, b in INCREASES]
     program = PROGRAM.replace("// LIMITED", LIMITED).replace("INCREASES", "\n".join(lines))
     lines = [f'    std::printf("%.17g\\n", netctrl::HtcpBackoff{each!r});' for each in BACKOFFS]
-    files = render(scenario, None, provenance=provenance()) | {"main.cc": program.replace("BACKOFFS", "\n".join(lines))}
+    files = render(scenario, provenance=provenance()) | {"main.cc": program.replace("BACKOFFS", "\n".join(lines))}
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
     compile_program(folder, ns3)
