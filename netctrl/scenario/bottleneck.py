@@ -98,9 +98,27 @@ class Bottleneck(Record, frozen=True, kw_only=True, tag_field="kind", tag="bottl
         line = Link(id=_LINK, source="router", target="far", capacity=self.capacity, buffer=self.buffer)
         return (msgspec.structs.replace(line, queue=self.queue),)
 
-    def flows(self, given: Any) -> tuple[FlowGroup, ...]:
-        """The flows over the link, and the cross traffic; InvalidValue for flows of another kind."""
-        flows: list[FlowGroup] = [self._flow(flow) for flow in records(SingleFlow)("flows", given)]
+    def flows(self, given: Any, duration: float) -> tuple[FlowGroup, ...]:
+        """The flows over the link, and the cross traffic.
+
+        Parameters
+        ----------
+        given : sequence of SingleFlow
+        duration : float
+            Of the scenario [s].
+
+        Raises
+        ------
+        InvalidValue
+            No flow, one of another kind, or one that may start after the end.
+        """
+        single: tuple[SingleFlow, ...] = records(SingleFlow)("flows", given)
+        if not single:
+            raise InvalidValue("flows", given, "at least one")
+        for flow in single:
+            if flow.start + self.start_spread >= duration:
+                raise InvalidValue(f"flows.{flow.id}.start", flow.start, f"a time before the end, {duration:g} s")
+        flows: list[FlowGroup] = [self._flow(flow) for flow in single]
         if self.cross > 0.0:
             flows.append(UdpFlows(id=_CROSS, path=(_LINK,), count=1, rate=self.cross, ecn=False))
         return tuple(flows)

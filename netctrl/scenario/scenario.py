@@ -110,11 +110,11 @@ class Scenario(Record, frozen=True, kw_only=True):
             raise InvalidValue("name", self.name, "printable text of 1 to 200 characters")
         read_fields(self, links=records(Link), flows=records(*_GROUPS), changes=records(Change))
         read_fields(self, network=optional(record(*NETWORKS)), control=optional(record(*POLICIES)))
-        if isinstance(self.network, Bottleneck) and not self.links:
-            made = {"links": self.network.links(), "flows": self.network.flows(self.flows), "network": None}
-            for name, value in made.items():
-                msgspec.structs.force_setattr(self, name, value)
         read_fields(self, duration=duration, warmup=instant, step=optional(duration), watch=record(Watch))
+        if isinstance(self.network, Bottleneck) and not self.links:
+            flows = self.network.flows(self.flows, self.duration)
+            for name, value in {"links": self.network.links(), "flows": flows, "network": None}.items():
+                msgspec.structs.force_setattr(self, name, value)
         if self.interval is None:
             msgspec.structs.force_setattr(self, "interval", getattr(self.network, "default_interval", INTERVAL))
         read_fields(self, interval=duration, seed=whole(0, 2**32 - 1), packet_size=size)

@@ -17,7 +17,7 @@ FEWEST_PACKETS = 16
 
 def has_pacers(scenario: Scenario) -> bool:
     """Whether the fluid of pacing laws runs a scenario: single flows over one drop-tail or CoDel queue, of which one is
-    paced, capped or BBR, or the queue is CoDel.
+    paced, capped or BBR, or cross traffic, or the queue is CoDel.
 
     Parameters
     ----------
@@ -25,7 +25,8 @@ def has_pacers(scenario: Scenario) -> bool:
     """
     if not single_line(scenario) or not isinstance(scenario.links[0].queue, DropTailQueue | CodelQueue):
         return False
-    paced = any(isinstance(each.sender, PacedSender | CapSender) or each.sender == "bbr" for each in scenario.flows)
+    laws = PacedSender | CapSender
+    paced = any(isinstance(each.sender, laws) or each.sender == "bbr" or not each.answered for each in scenario.flows)
     return paced or isinstance(scenario.links[0].queue, CodelQueue)
 
 

@@ -21,6 +21,7 @@ from netctrl.sim.packet.problem import PacketProblem, packet_problem
 from netctrl.sim.packet.rates import advance_rates
 from netctrl.sim.packet.senders.receiver import HEADERS
 from netctrl.sim.packet.state import FLOW, LINK, META, PacketState, grown
+from netctrl.sim.tcp_aqm.traffic import draw_flows
 
 __all__ = ["packet_result", "run_packets", "simulate_packets"]
 
@@ -133,11 +134,13 @@ def packet_result(scenario: Scenario, state: PacketState, made: Provenance) -> R
 def _connections(scenario: Scenario, state: PacketState) -> dict[str, np.ndarray]:
     """Of each flow with acknowledgements its group, start [s], and payload read, sent and resent in the whole run."""
     answered = np.array([group.answered for group in scenario.flows])
-    rows = state.flow[answered[state.flow[:, FLOW["group"]]]]
+    starts = np.concatenate([draw.start_s for draw in draw_flows(scenario, merged=False)])
+    chosen = answered[state.flow[:, FLOW["group"]]]
+    rows = state.flow[chosen]
     payload = rows[:, FLOW["full"]] - HEADERS
     return {
         "flow": rows[:, FLOW["group"]],
-        "start": rows[:, FLOW["start"]] / 1e9,
+        "start": starts[chosen],
         "read": rows[:, FLOW["received"]].astype(float),
         "sent": (payload * rows[:, FLOW["sent"]]).astype(float),
         "resent": (payload * rows[:, FLOW["again"]]).astype(float),
