@@ -134,8 +134,11 @@ def packet_result(scenario: Scenario, state: PacketState, made: Provenance) -> R
 def _connections(scenario: Scenario, state: PacketState) -> dict[str, np.ndarray]:
     """Of each flow with acknowledgements its group, start [s], and payload read, sent and resent in the whole run."""
     answered = np.array([group.answered for group in scenario.flows])
-    starts = np.concatenate([draw.start_s for draw in draw_flows(scenario, merged=False)])
-    chosen = answered[state.flow[:, FLOW["group"]]]
+    groups = state.flow[:, FLOW["group"]]
+    starts, chosen = np.full(len(groups), np.nan), answered[groups]
+    for g, draw in enumerate(draw_flows(scenario, merged=False)):
+        if len(draw.start_s) == np.count_nonzero(groups == g):  # Web sessions open connections as they go
+            starts[groups == g] = draw.start_s
     rows = state.flow[chosen]
     payload = rows[:, FLOW["full"]] - HEADERS
     return {
