@@ -20,13 +20,15 @@ from study_files import RESULTS, read_runs, write_record, write_runs
 
 from netctrl.design.pacing.design import pacing
 from netctrl.laws.aqm.codel import CodelQueue
+from netctrl.laws.rate.records import sender_name
 from netctrl.model.io.provenance import provenance
 from netctrl.model.law import PacingLaw
 from netctrl.ns3.bottleneck.read import run_bottleneck
 from netctrl.ns3.bottleneck.render import render
 from netctrl.ns3.program import compile_program, find_ns3
-from netctrl.scenario.bottleneck.line import SingleFlow
-from netctrl.scenario.bottleneck.scenario import bottleneck
+from netctrl.scenario.bottleneck import SingleFlow
+from netctrl.scenario.builders import bottleneck
+from netctrl.scenario.design import with_pacer
 from netctrl.scenario.figures import estimate
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
@@ -39,8 +41,8 @@ HOURS = 3600.0
 COLUMNS = ("point", "scheme", "seed")
 
 _HUNDRED: dict[str, Any] = {"capacity": 1e8, "rtt": 0.02, "buffer": 1e6, "cross": 1e6}
-POINTS: dict[str, Scenario] = {
-    name: bottleneck(name=name, start_spread=0.1, **given)
+_POINTS: dict[str, dict[str, Any]] = {
+    name: given | {"name": name, "start_spread": 0.1}
     for name, given in {
         "100 Mbit/s, 20 ms, buffer 80 ms": _HUNDRED,
         "the same, buffer 20 ms": _HUNDRED | {"buffer": 250e3},
@@ -51,6 +53,7 @@ POINTS: dict[str, Scenario] = {
 }
 """The first has the bottleneck that the controller was tried on in Linux; a full buffer makes an RTT of 100 ms there.
 Cross traffic is 1 % of the bottleneck, in single packets at random times."""
+POINTS = tuple(_POINTS)
 
 CAP = 0.95
 """Of the bottleneck. Beside 1 % of cross traffic a cap of 0.99 is the bottleneck itself."""
@@ -69,9 +72,12 @@ class Scheme(NamedTuple):
             return pacing(max_rate_bit_per_s=self.max_share * capacity).law
         return pacing(mode="target-rtt").law
 
-    def under(self, point: Scenario, seed: int = 1) -> Scenario:
-        rate = self.max_share * point.network.capacity if self.kind == "cap" else None
-        return point.replace(flows=(SingleFlow(sender=self.kind, rate=rate),), seed=seed)
+    def under(self, point: str, seed: int = 1) -> Scenario:
+        given = _POINTS[point]
+        rate = self.max_share * given["capacity"] if self.kind == "cap" else None
+        made = bottleneck(**given, flows=(SingleFlow(sender=self.kind, rate=rate),), seed=seed)
+        law = self.law(given["capacity"])
+        return made if law is None else with_pacer(made, law)
 
 
 SCHEMES = {
@@ -108,14 +114,14 @@ def row_of(point: str, scheme: str, result: Result) -> dict[str, Any]:
     return {
         **dict(zip(COLUMNS, (point, scheme, result.scenario.seed), strict=True)),
         "simulator": result.simulator,
-        "kind": result.scenario.flows[0].sender,
+        "kind": sender_name(result.scenario.flows[0].sender),
         "throughput_bit_per_s": float(rate.mean()),
         "throughput_std_bit_per_s": float(rate.std()),
         "rtt_mean_s": mean,
         "rtt_median_s": median,
         "rtt_99_s": p99,
         "sent_again": float(sent["resent"][0] / max(sent["sent"][0], 1.0)),
-        "utilization": float(rate.mean() / result.scenario.network.capacity),
+        "utilization": float(rate.mean() / result.scenario.links[0].capacity),
         "delay_mean_s": float(np.nan_to_num(result.series["delay"][0, late]).mean()),
         "queue_most_bytes": float(result.series["backlog_most"][0, late].max()),
         "dropped_bytes": float(result.series["lost"][0, late].sum()),
@@ -137,14 +143,13 @@ def missing(seeds: Sequence[int]) -> list[tuple[str, str, list[int]]]:
 def runs_of(point: str, scheme: str, seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
     """One program, a run a seed, in a folder that is removed after."""
     made, ns3, chosen = provenance(libraries=("numpy",)), find_ns3(), SCHEMES[scheme]
-    law = chosen.law(POINTS[point].network.capacity)
     with tempfile.TemporaryDirectory(prefix="netctrl-ns3-") as name:
         folder = Path(name)
-        for file, text in render(chosen.under(POINTS[point]), law, provenance=made).items():
+        for file, text in render(chosen.under(point), provenance=made).items():
             (folder / file).write_text(text, encoding="utf-8")
         compile_program(folder, ns3)
         for seed in seeds:
-            scenario = chosen.under(POINTS[point], seed)
+            scenario = chosen.under(point, seed)
             yield row_of(point, scheme, run_bottleneck(folder, scenario, ns3=ns3, provenance=made, timeout=HOURS))
 
 
@@ -223,17 +228,17 @@ def _chosen(point: str, scheme: str) -> pd.DataFrame:
 def beside_fluid(point: str) -> dict[str, float]:
     """The target-RTT law in ns-3 and in the fluid, whose capacity is what cross traffic leaves on average: utilization
     of it, and mean RTT above that of an idle link [s]."""
-    scenario = POINTS[point]
-    link, size = scenario.network, scenario.packet_size
+    scenario, given = SCHEMES["target RTT"].under(point), _POINTS[point]
+    link, size = scenario.links[0], scenario.packet_size
     law = SCHEMES["target RTT"].law(link.capacity)
     if law is None:
         raise TypeError("the target-RTT scheme has a law")
-    left = link.capacity - link.cross
+    left = link.capacity - given["cross"]
     # A packet and its acknowledgement on the access line, ten times as fast as the bottleneck, and the packet there.
     access = max(10.0 * link.capacity, 1e9)
     wires = BITS_PER_BYTE * (size / link.capacity + (size + 86.0) / access)
-    flow = PacedFlow(law, rtt_s=link.rtt + wires)
-    fluid = simulate_bottleneck([flow], left, link.buffer, scenario.duration, bin_s=scenario.interval)
+    flow = PacedFlow(law, rtt_s=given["rtt"] + wires)
+    fluid = simulate_bottleneck([flow], left, given["buffer"], scenario.duration, bin_s=scenario.interval)
     late = fluid.time_s - scenario.interval >= scenario.warmup
     packets = _chosen(point, "target RTT")
     return {

@@ -10,7 +10,7 @@ from netctrl.engines import kernel
 from netctrl.engines.case import case_of
 from netctrl.errors import NetctrlError
 from netctrl.register import ENGINES
-from netctrl.scenario.bottleneck.line import Bottleneck, SingleFlow
+from netctrl.scenario.bottleneck import Bottleneck, SingleFlow
 from netctrl.scenario.fabric.flows import MessageFlows
 from netctrl.scenario.fabric.topology import Dumbbell
 from netctrl.scenario.links import Link
@@ -50,7 +50,7 @@ def _on_a_link(sender: Any = "reno", **queue: Any) -> Scenario:
 
 def _at_a_bottleneck(name: str) -> Scenario:
     rate: dict[str, Any] = {"rate": "1Mbit"} if name == "cap" else {}
-    return Scenario(name="trial", duration="10s", network=Bottleneck(), flows=(SingleFlow(sender=name, **rate),))
+    return Scenario(duration="10s", network=Bottleneck(), flows=(SingleFlow(sender=name, **rate),))
 
 
 def _in_a_data_centre(name: str) -> Scenario:

@@ -29,9 +29,7 @@ from netctrl.reader import read
 from netctrl.scenario.access.network import AccessLine
 from netctrl.scenario.access.plan import AccessLinkPlan, access_link_plan
 from netctrl.scenario.access.scenario import access_link
-from netctrl.scenario.bottleneck.line import Bottleneck
-from netctrl.scenario.bottleneck.scenario import design_bottleneck
-from netctrl.scenario.design import design_scenario, with_queue
+from netctrl.scenario.design import design_bottleneck, design_scenario, with_pacer, with_queue
 from netctrl.scenario.fabric.design import design_dumbbell
 from netctrl.scenario.fabric.topology import TOPOLOGIES
 from netctrl.scenario.links import Links
@@ -95,7 +93,8 @@ class _Method(NamedTuple):
 
 def _of_pacing(design: PacingDesign) -> Scenario:
     requested = design.inputs
-    return design_bottleneck(requested.bottleneck_bit_per_s, requested.rtt_s, requested.packet_size_bytes)
+    plant = design_bottleneck(requested.bottleneck_bit_per_s, requested.rtt_s, requested.packet_size_bytes)
+    return with_pacer(plant, design.law)
 
 
 def _of_connet(design: ConnetDesign) -> Scenario:
@@ -129,7 +128,7 @@ _METHODS: dict[Any, _Method] = {
     MpccDesign: _Method(lambda design: design_dumbbell(design.law), TOPOLOGIES, _with_sender),
     HftracDesign: _Method(lambda design: design_network(design.inputs), (Routed, Links), _with_policy),
     ConnetDesign: _Method(_of_connet, (AccessLine,), _same),
-    PacingDesign: _Method(_of_pacing, (Bottleneck,), _same),
+    PacingDesign: _Method(_of_pacing, (Links,), lambda scenario, design: with_pacer(scenario, design.law)),
 }
 
 
@@ -138,7 +137,6 @@ _WORDS: dict[type, str] = {
     Routed: "a network under demands",
     **dict.fromkeys(TOPOLOGIES, "a data centre"),
     AccessLine: "an access link",
-    Bottleneck: "a bottleneck",
 }
 
 

@@ -7,17 +7,18 @@ from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.laws.rate.records import sender_name
 from netctrl.model.design.design import HftracDesign
-from netctrl.scenario.bottleneck.line import Bottleneck
 from netctrl.scenario.links import Links, packet_only
 from netctrl.scenario.network.routed import Routed, tcp_of
 from netctrl.scenario.result import Result
-from netctrl.sim.bottleneck.lacks import small_buffer
+from netctrl.sim.bottleneck.lacks import has_pacers
 from netctrl.sim.tcp_aqm.lacks import is_one_line, overflow_lack, sender_lack
 
 __all__ = ["FLUID"]
 
 
 def _queues_lack(case: Case) -> str | None:
+    if has_pacers(case.scenario):
+        return None
     alone = is_one_line(case.scenario)
     for group in case.scenario.flows:
         if not group.answered:
@@ -33,14 +34,17 @@ def _queues_lack(case: Case) -> str | None:
 
 def _queues_left(case: Case) -> bool:
     """Other senders than Reno and DualPI2 are mean fields, which leave more out: packets come first."""
-    other = any(group.sender != "reno" for group in case.scenario.flows)
+    other = any(group.sender != "reno" for group in case.scenario.flows) and not has_pacers(case.scenario)
     return other or any(isinstance(link.queue, DualPi2Queue) for link in case.scenario.links)
 
 
 def _queues(case: Case, job: Job) -> Result:
+    from netctrl.sim.bottleneck.scenario import run_bottleneck
     from netctrl.sim.tcp_aqm.run import simulate
 
     job.once(case.scenario)
+    if has_pacers(case.scenario):
+        return run_bottleneck(case.scenario, job.provenance(case.scenario, "numpy", "numba"))
     return simulate(case.scenario, progress=job.progress, argv=job.argv, inputs=job.inputs)
 
 
@@ -67,28 +71,10 @@ def _network(case: Case, job: Job) -> Result:
     )
 
 
-def _bottleneck_lacks(case: Case) -> str | None:
-    line, scenario = case.scenario.network, case.scenario
-    tag = line.queue.__struct_config__.tag
-    if tag not in ("droptail", "codel"):
-        return f"queues of kind {tag} at a bottleneck"
-    if tag == "codel" or line.cross > 0.0 or any(flow.sender in ("paced", "cap", "bbr") for flow in scenario.flows):
-        return None
-    return small_buffer(line.buffer / scenario.packet_size)
-
-
-def _bottleneck(case: Case, job: Job) -> Result:
-    from netctrl.sim.bottleneck.scenario import run_bottleneck
-
-    job.once(case.scenario)
-    return run_bottleneck(case.scenario, case.law, job.provenance(case.scenario, "numpy", "numba"))
-
-
 FLUID = OwnEngine(
     "fluid",
     {
         Links: Kind(_queues, _queues_lack, _queues_left),
         Routed: Kind(_network, _network_lacks),
-        Bottleneck: Kind(_bottleneck, _bottleneck_lacks),
     },
 )

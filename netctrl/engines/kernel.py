@@ -16,8 +16,6 @@ from netctrl.model.io.provenance import Provenance
 from netctrl.scenario.access.network import AccessLine
 from netctrl.scenario.access.plan import AccessLinkTracking
 from netctrl.scenario.access.result import AccessLinkResult
-from netctrl.scenario.bottleneck.line import Bottleneck
-from netctrl.scenario.bottleneck.network import bottleneck_network
 from netctrl.scenario.links import Links
 from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.result import Result
@@ -64,19 +62,6 @@ def _link_control(case: Case) -> LinkControl | None:
         return None
     links, draws = found.plan.links, found.draws
     return LinkControl(found.plan.law, links, found.interval, found.plan.paced, draws.phase, draws.late, draws.received)
-
-
-def _bottleneck(case: Case, job: Job) -> Result:
-    from netctrl.kernel.scenarios.run import run_bottleneck
-    from netctrl.sim.tcp_aqm.traffic import draw_flows
-
-    job.once(case.scenario)
-    network = bottleneck_network(case.scenario, case.law)
-    draws = draw_flows(network, merged=False)
-    result = run_bottleneck(case.scenario, network, draws, _provenance(case, job))
-    if job.progress is not None:
-        job.progress(1.0)
-    return result
 
 
 def _network(case: Case, job: Job) -> Result:
@@ -131,12 +116,7 @@ def case_lacks(case: Case) -> str | None:
         return network_lacks(case.scenario, _PACKET_SIZE)
     if isinstance(network, AccessLine):
         return access_lacks(case.scenario)
-    if not isinstance(network, Bottleneck):
-        return scenario_lacks(case.scenario)
-    try:
-        return scenario_lacks(bottleneck_network(case.scenario, case.law))
-    except InvalidValue:  # for flows that a law paces the run needs one, and says so
-        return None
+    return scenario_lacks(case.scenario)
 
 
 def _lacks(case: Case) -> str | None:
@@ -148,7 +128,6 @@ KERNEL = OwnEngine(
     {
         Links: Kind(_queues, _lacks),
         Routed: Kind(_network, _lacks),
-        Bottleneck: Kind(_bottleneck, _lacks),
         AccessLine: Kind(_access, _lacks),
     },
     auto=False,

@@ -12,11 +12,11 @@ from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.errors import InvalidValue
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.laws.rate.records import sender_name
-from netctrl.model.design.design import HftracDesign
+from netctrl.model.design.design import HftracDesign, PacingDesign
 from netctrl.ns3.program import Ns3, compile_program, find_ns3
 from netctrl.ns3.tcp_aqm.render import sender_lack
 from netctrl.scenario.access.network import AccessLine
-from netctrl.scenario.bottleneck.line import Bottleneck
+from netctrl.scenario.bottleneck import single_line
 from netctrl.scenario.fabric.design import design_gains
 from netctrl.scenario.fabric.topology import TOPOLOGIES
 from netctrl.scenario.links import Links, packet_only
@@ -38,6 +38,8 @@ class Program(NamedTuple):
 
 
 def _queues(case: Case, job: Job) -> Program:
+    if single_line(case.scenario):
+        return _bottleneck(case, job)
     from netctrl.ns3.tcp_aqm.read import run_program
     from netctrl.ns3.tcp_aqm.render import render
     from netctrl.sim.tcp_aqm.traffic import draw_flows
@@ -52,6 +54,8 @@ def _queues(case: Case, job: Job) -> Program:
 
 
 def _queues_lack(case: Case) -> str | None:
+    if single_line(case.scenario):
+        return None
     for group in case.scenario.flows:
         if isinstance(group, FastFlows) or not group.answered:
             return f"{group.__struct_config__.tag} flows (flows.{group.id})"
@@ -129,7 +133,8 @@ def _bottleneck(case: Case, job: Job) -> Program:
     from netctrl.ns3.bottleneck.render import render
 
     scenario, made = case.scenario, job.provenance(case.scenario)
-    files = render(scenario, case.law, design=case.design, provenance=made)
+    design = case.design if isinstance(case.design, PacingDesign) else None
+    files = render(scenario, design=design, provenance=made)
     return Program(
         files,
         str(scenario.seed),
@@ -142,7 +147,6 @@ _PROGRAMS: dict[type, Callable[[Case, Job], Program]] = {
     Routed: _network,
     **dict.fromkeys(TOPOLOGIES, _fabric),
     AccessLine: _access,
-    Bottleneck: _bottleneck,
 }
 
 

@@ -8,7 +8,6 @@ from netctrl.model.design.design import HftracDesign
 from netctrl.scenario.access.network import AccessLine
 from netctrl.scenario.access.plan import AccessLinkTracking
 from netctrl.scenario.access.result import AccessLinkResult
-from netctrl.scenario.bottleneck.line import Bottleneck
 from netctrl.scenario.fabric.design import design_gains
 from netctrl.scenario.fabric.result import FabricResult
 from netctrl.scenario.fabric.topology import TOPOLOGIES
@@ -46,14 +45,6 @@ def _network(case: Case, job: Job) -> Result:
     )
 
 
-def _bottleneck(case: Case, job: Job) -> Result:
-    from netctrl.sim.packet.bottleneck import simulate_bottleneck_packets
-
-    job.once(case.scenario)
-    made = job.provenance(case.scenario, "numpy", "numba")
-    return simulate_bottleneck_packets(case.scenario, case.law, made, progress=job.progress)
-
-
 def _fabric(case: Case, job: Job) -> FabricResult:
     from netctrl.sim.fabric.run import simulate_fabric
 
@@ -77,7 +68,6 @@ PACKET = OwnEngine(
     {
         Links: Kind(_queues, lambda case: flows_lack(case.scenario)),
         Routed: Kind(_network, lambda case: network_lacks(case.scenario)),
-        Bottleneck: Kind(_bottleneck),
         **dict.fromkeys(TOPOLOGIES, Kind(_fabric)),
         AccessLine: Kind(_access),
     },

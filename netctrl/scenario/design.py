@@ -1,4 +1,4 @@
-"""Use of an ARC Design in a scenario: on the plant of the design, or in place of the queues of another scenario."""
+"""Designs in scenarios: the plant of a design, and its law in place of the queues or senders of another scenario."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ import msgspec
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.arc import ArcQueue, arc_queue
 from netctrl.laws.aqm.records import DesignQueue, Queue
+from netctrl.laws.rate.paced import PacedSender
 from netctrl.model.design.arc import ArcInputs
-from netctrl.model.law import ArcLaw
+from netctrl.model.law import ArcLaw, ArxPacer, PacingLaw
+from netctrl.scenario.builders import bottleneck
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows
 from netctrl.units import BITS_PER_BYTE, format_quantity
 
-__all__ = ["design_scenario", "with_queue"]
+__all__ = ["design_bottleneck", "design_scenario", "with_pacer", "with_queue"]
+
+_MIN_BUFFER = 30e3
+_DESIGN_S, _DESIGN_RTTS, _DESIGN_PACKETS = 60.0, (50.0, 1200.0), 3e6
 
 
 def with_queue(scenario: Scenario, queue: Queue, capacity_bit_per_s: float) -> Scenario:
@@ -64,3 +69,47 @@ def design_scenario(inputs: ArcInputs, law: ArcLaw) -> Scenario:
         duration=300.0,
         warmup=100.0,
     )
+
+
+def design_bottleneck(bottleneck_bit_per_s: float, rtt_s: float, packet_size_bytes: float) -> Scenario:
+    """The bottleneck of a Design's certificate, with a buffer of one bandwidth-delay product and one paced flow.
+
+    It runs for 60 s, 1200 round trips or 3 million packets, whichever is least, but at least 50 round trips.
+
+    Parameters
+    ----------
+    bottleneck_bit_per_s, rtt_s, packet_size_bytes : float
+    """
+    buffer = max(bottleneck_bit_per_s * rtt_s / BITS_PER_BYTE, _MIN_BUFFER)
+    packets_s = _DESIGN_PACKETS * BITS_PER_BYTE * packet_size_bytes / bottleneck_bit_per_s
+    lasts = max(min(_DESIGN_S, _DESIGN_RTTS[1] * rtt_s, packets_s), _DESIGN_RTTS[0] * rtt_s)
+    return bottleneck(
+        name="bottleneck of the design",
+        capacity=bottleneck_bit_per_s,
+        buffer=buffer,
+        rtt=rtt_s,
+        packet_size=packet_size_bytes,
+        duration=lasts,
+        warmup=lasts / 4.0,
+        interval=max(rtt_s, lasts / 1e4),
+    )
+
+
+def with_pacer(scenario: Scenario, law: PacingLaw) -> Scenario:
+    """The scenario with a law for each paced flow without one; the paper's law caps H-TCP where no window is named.
+
+    Raises
+    ------
+    InvalidValue
+        No flow waits for a law.
+    """
+    flows = []
+    for group in scenario.flows:
+        sender = group.sender
+        if isinstance(sender, PacedSender) and not sender.file and sender.law is None:
+            window = "htcp" if sender.window is None and isinstance(law, ArxPacer) else sender.window
+            group = msgspec.structs.replace(group, sender=PacedSender(law=law, window=window))
+        flows.append(group)
+    if tuple(flows) == scenario.flows:
+        raise InvalidValue("scenario", scenario.name, "one with a flow of sender paced, whose rate the law sets")
+    return scenario.replace(flows=tuple(flows))

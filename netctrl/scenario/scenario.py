@@ -26,7 +26,7 @@ from netctrl.model.io.fields import (
 from netctrl.model.io.record_file import Record
 from netctrl.scenario.access.flows import ACCESS_GROUPS
 from netctrl.scenario.access.network import AccessLine
-from netctrl.scenario.bottleneck.line import Bottleneck, SingleFlow
+from netctrl.scenario.bottleneck import Bottleneck, SingleFlow
 from netctrl.scenario.checks import tag_of
 from netctrl.scenario.fabric.flows import HOST_GROUPS
 from netctrl.scenario.fabric.topology import TOPOLOGIES
@@ -40,7 +40,7 @@ from netctrl.scenario.tcp_aqm.flows import GROUPS
 __all__ = ["NETWORKS", "Scenario", "checked_network"]
 
 NETWORKS = (Routed, AccessLine, *TOPOLOGIES, Bottleneck)
-"""Kinds of network that stand in the place of links."""
+"""Kinds of network that are given in the place of links; a bottleneck becomes links and flows."""
 _GROUPS = (*GROUPS, *ACCESS_GROUPS, *HOST_GROUPS, Demands, TcpDemand, SingleFlow)
 if TYPE_CHECKING:
     AnyNetwork = AnyGroup = AnyControl = Any  # each user knows which one it takes
@@ -78,7 +78,8 @@ class Scenario(Record, frozen=True, kw_only=True):
     changes: tuple[Change, ...] = ()
     """Capacities and delays of links that change during the run."""
     network: AnyNetwork = None
-    """A routed network, an access link, a data centre, or one bottleneck, in the place of links."""
+    """A routed network, an access link or a data centre in the place of links; or a bottleneck, which becomes links and
+    flows."""
     control: AnyControl = None
     """Controller of link rates. For a routed network: a policy. For links: an HFTraC Design whose links have the same
     ids, or static pacing at `factor` times the capacities. Other networks send at their capacities."""
@@ -110,6 +111,10 @@ class Scenario(Record, frozen=True, kw_only=True):
         read_fields(self, links=records(Link), flows=records(*_GROUPS), changes=records(Change))
         read_fields(self, network=optional(record(*NETWORKS)), control=optional(record(*POLICIES)))
         read_fields(self, duration=duration, warmup=instant, step=optional(duration), watch=record(Watch))
+        if isinstance(self.network, Bottleneck) and not self.links:
+            flows = self.network.flows(self.flows, self.duration)
+            for name, value in {"links": self.network.links(), "flows": flows, "network": None}.items():
+                msgspec.structs.force_setattr(self, name, value)
         if self.interval is None:
             msgspec.structs.force_setattr(self, "interval", getattr(self.network, "default_interval", INTERVAL))
         read_fields(self, interval=duration, seed=whole(0, 2**32 - 1), packet_size=size)

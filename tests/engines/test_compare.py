@@ -9,8 +9,8 @@ import netctrl
 from netctrl.engines.compare import Comparison, _rows
 from netctrl.errors import InvalidValue
 from netctrl.model.io.provenance import provenance
-from netctrl.scenario.bottleneck.line import SingleFlow
-from netctrl.scenario.bottleneck.scenario import bottleneck
+from netctrl.scenario.bottleneck import SingleFlow
+from netctrl.scenario.builders import bottleneck
 
 CASES = {
     ("throughput", "line"): (1e7, 1.01e7, 0.01, "+1 %"),

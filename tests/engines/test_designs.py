@@ -12,8 +12,8 @@ from netctrl.engines.engine import supports
 from netctrl.errors import InvalidValue
 from netctrl.model.design.design import ArcDesign
 from netctrl.scenario.access.scenario import access_link
-from netctrl.scenario.bottleneck.line import SingleFlow
-from netctrl.scenario.bottleneck.scenario import bottleneck
+from netctrl.scenario.bottleneck import SingleFlow
+from netctrl.scenario.builders import bottleneck
 from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.access.track import track_access_link
@@ -102,7 +102,7 @@ def test_flows_on_packets_start_when_they_are_drawn_to() -> None:
 
 def test_several_runs_are_a_networks() -> None:
     scenario = bottleneck(flows=(SingleFlow(sender="reno"),), duration="20s")
-    with pytest.raises(InvalidValue, match="runs: got 2, takes 1 for a bottleneck"):
+    with pytest.raises(InvalidValue, match="runs: got 2, takes 1 for links and flows"):
         netctrl.simulate(Case(scenario), "fluid", runs=2)
 
 

@@ -12,7 +12,7 @@ from netctrl.kernel.scenarios.planner import payload_share
 from netctrl.kernel.scenarios.senders import kernel_sender
 from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.paced import PacedSender
-from netctrl.scenario.bottleneck.line import Bottleneck, SingleFlow
+from netctrl.scenario.bottleneck import Bottleneck, SingleFlow
 from netctrl.scenario.links import Link
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, WebFlows
 

@@ -21,8 +21,8 @@ from netctrl.laws.window.records import Hpcc
 from netctrl.model.io.arrays import plain
 from netctrl.model.io.provenance import Provenance
 from netctrl.scenario.access.scenario import access_link
-from netctrl.scenario.bottleneck.line import SingleFlow
-from netctrl.scenario.bottleneck.scenario import bottleneck
+from netctrl.scenario.bottleneck import SingleFlow
+from netctrl.scenario.builders import bottleneck
 from netctrl.scenario.fabric.flows import MessageFlows
 from netctrl.scenario.fabric.topology import Dumbbell
 from netctrl.scenario.figures import FIGURES, SHORT_OBJECT_BYTES, estimate, quantity_text

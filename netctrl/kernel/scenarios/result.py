@@ -18,7 +18,7 @@ from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.units import MICROSECOND, NANOSECOND
 
-__all__ = ["flow_totals", "joined", "simulation_result"]
+__all__ = ["joined", "simulation_result"]
 
 _READING_HEAD, _NETLINK_HEAD = 12, 16
 
@@ -52,6 +52,9 @@ def simulation_result(
     carried, rtt = _transfers(scenario, plan, results)
     one_way, jitter = _arrivals(scenario, plan, results, carried)
     objects = _objects(scenario, results, carried)
+    acked, sent, again = _flow_totals(plan, results)
+    groups = np.array(plan.flows, dtype=np.int64)
+    count = len(scenario.flows)
     return Result.of_series(
         scenario,
         f"kernel-{version}",
@@ -66,17 +69,19 @@ def simulation_result(
         },
         header=scenario.packet_size * (1.0 - payload_share(scenario.packet_size)),
         flows={"payload": carried, "rtt": rtt, "one_way": one_way, "jitter": jitter},
+        totals={"sent": np.bincount(groups, sent, count), "resent": np.bincount(groups, again, count)},
         tables={
             "transfers": {
                 "start": objects["asked_ns"] * NANOSECOND,
                 "size": objects["bytes"].astype(float),
                 "duration": (objects["at_ns"] - objects["asked_ns"]) * NANOSECOND,
-            }
+            },
+            "connections": {"flow": groups, "read": acked, "sent": sent, "resent": again},
         },
     )
 
 
-def flow_totals(plan: KernelPlan, results: Sequence[tuple[int, bytes]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _flow_totals(plan: KernelPlan, results: Sequence[tuple[int, bytes]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Payload acknowledged, sent, and sent again by each TCP flow at its last reading, each (F,) [byte]."""
     totals = np.zeros((3, len(plan.flows)))
     for row in joined(results, Answer.TRANSFER, TRANSFER):

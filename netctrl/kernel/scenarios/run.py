@@ -15,16 +15,15 @@ from netctrl.kernel.scenarios.network import RunTraffic, network_run, run_figure
 from netctrl.kernel.scenarios.pacer import LAWS_FILE, laws_content
 from netctrl.kernel.scenarios.planner import KernelPlan, plan_scenario
 from netctrl.kernel.scenarios.rater import RaterTask, write_task
-from netctrl.kernel.scenarios.result import flow_totals, simulation_result
+from netctrl.kernel.scenarios.result import simulation_result
 from netctrl.model.io.provenance import Provenance
-from netctrl.scenario.bottleneck.packets import FlowCounts, bottleneck_result
 from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.network.runs import RunFigures, runs_result
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import FlowDraw
 
-__all__ = ["run_bottleneck", "run_network", "run_scenario"]
+__all__ = ["run_network", "run_scenario"]
 
 
 def run_scenario(
@@ -67,31 +66,6 @@ def run_scenario(
     task = None if control is None else rater_task(control, scenario, plan.places)
     results = _results(plan, kernel, scenario.seed, memory_bytes, wall_limit_s, task)
     return simulation_result(scenario, plan, results, kernel.version, provenance)
-
-
-def run_bottleneck(scenario: Scenario, network: Scenario, draws: Sequence[FlowDraw], provenance: Provenance) -> Result:
-    """The same for flows through one bottleneck.
-
-    Parameters
-    ----------
-    scenario : Scenario
-    network : Scenario
-        Its flows over one link (`netctrl.scenario.bottleneck.network.bottleneck_network`).
-    draws : sequence of FlowDraw
-        Of the network.
-    provenance : Provenance
-
-    Raises
-    ------
-    NetctrlError
-        As in `run_scenario`.
-    """
-    kernel, plan = chosen_kernel(), plan_scenario(network, draws)
-    results = _results(plan, kernel, scenario.seed)
-    found = simulation_result(network, plan, results, kernel.version, provenance)
-    starts = np.concatenate([draw.start_s for draw in draws])
-    counts = FlowCounts(starts, *flow_totals(plan, results))
-    return bottleneck_result(scenario, found, counts)
 
 
 def run_network(

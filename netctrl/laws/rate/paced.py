@@ -11,17 +11,18 @@ __all__ = ["PACED", "PacedSender"]
 
 
 class PacedSender(SenderRecord, frozen=True, kw_only=True, tag="paced"):
-    """The law of a Design of pacing; give its file, or the law itself."""
+    """The law of a Design of pacing; give its file or the law itself, or simulate the Design with the scenario."""
 
     file: str = ""
-    """A Design file; in a scenario file, beside it."""
+    """A Design file; in a scenario file, beside it. Empty: the Design that is simulated with the scenario."""
     law: PacingLaw | None = None
     """The law itself; null: that of `file`."""
     window: str | None = None
-    """A registered window law, which the law's rate is a cap on; null: nothing but the law."""
+    """A registered window law, which the law's rate is a cap on; null: nothing but the law. A Design that is simulated
+    with the scenario caps H-TCP where its law is the paper's."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.file, str) or "\0" in self.file or bool(self.file) == (self.law is not None):
+        if not isinstance(self.file, str) or "\0" in self.file or (self.file and self.law is not None):
             raise InvalidValue("file", self.file, "the name of a Design file of pacing, or give its law")
         if self.law is not None and not isinstance(self.law, ArxPacer | TargetRttPacer):
             raise InvalidValue("law", self.law, "a pacing law: the law of a Design that netctrl.pacing made")
@@ -31,6 +32,8 @@ class PacedSender(SenderRecord, frozen=True, kw_only=True, tag="paced"):
         method's Design."""
         if self.law is not None:
             return self.law
+        if not self.file:
+            raise InvalidValue("sender", "paced", "a Design of pacing with the scenario, a file, or a law")
         design = read_design(self.file)
         if not isinstance(design, PacingDesign):
             raise InvalidValue("file", self.file, f"a Design of pacing; this one is of method {design.method}")

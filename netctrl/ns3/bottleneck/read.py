@@ -48,7 +48,8 @@ def run_bottleneck(
 
 
 def _read(folder: Path, scenario: Scenario, simulator: str, provenance: Provenance) -> Result:
-    n, seed = len(scenario.flows), scenario.seed
+    answered, seed = np.array([group.answered for group in scenario.flows]), scenario.seed
+    n = int(answered.sum())
     K = nanoseconds("duration", scenario.duration) // nanoseconds("interval", scenario.interval)
     series = read_table(folder / f"series-{seed}.csv", _LINK_COLUMNS + _FLOW_COLUMNS * n, K)
     _, delay, queue, dropped = series[:, :_LINK_COLUMNS].T.copy()
@@ -60,26 +61,42 @@ def _read(folder: Path, scenario: Scenario, simulator: str, provenance: Provenan
         raise ValueError(f"rtts-{seed}.bin ends within a record")
     flow, at, rtt = samples.reshape(-1, 3).T
     link = {"backlog_most": queue, "lost": dropped, "delay": delay}
-    if scenario.network.cross == 0.0:  # cross traffic isn't recorded, so neither is all that departs
+    if answered.all():  # cross traffic isn't recorded, so neither is all that departs
         link["departed"] = arrived.sum(axis=0)
     events = dict(zip(EVENTS, flows[:, 4:].astype(np.int64).T.copy(), strict=True))
+    groups, counts = np.flatnonzero(answered), {"read": read, "sent": sent, "resent": again}
+    found = {"delivered": arrived, "pace": rate, "window": window, "rtt": _mean_trips(scenario, flow, at, rtt, n, K)}
     return Result.of_series(
         scenario,
         simulator,
         provenance,
         links={name: series[None] for name, series in link.items()},
-        flows={"delivered": arrived, "pace": rate, "window": window, "rtt": _mean_trips(scenario, flow, at, rtt, K)},
-        totals={"sent": sent, "resent": again},
+        flows={name: _spread(each, answered) for name, each in found.items()},
+        totals={"sent": _spread(sent, answered), "resent": _spread(again, answered)},
         tables={
-            "trips": {"flow": flow.copy(), "time": at * _NS, "rtt": rtt * _NS},
-            "connections": {"start": start * _NS, "read": read, "sent": sent, "resent": again, **events},
+            "trips": {"flow": groups[flow], "time": at * _NS, "rtt": rtt * _NS},
+            "connections": {
+                "flow": groups,
+                "start": start * _NS,
+                **counts,
+                **events,
+            },
         },
     )
 
 
-def _mean_trips(scenario: Scenario, flow: np.ndarray, at: np.ndarray, rtt: np.ndarray, bins: int) -> np.ndarray:
+def _spread(values: np.ndarray, answered: np.ndarray) -> np.ndarray:
+    """Rows of the TCP flows at their places among all flows; NaN in those of cross traffic."""
+    found = np.full((len(answered), *values.shape[1:]), np.nan)
+    found[answered] = values
+    return found
+
+
+def _mean_trips(
+    scenario: Scenario, flow: np.ndarray, at: np.ndarray, rtt: np.ndarray, flows: int, bins: int
+) -> np.ndarray:
     """Mean round trip of each flow in each bin, (n, K) [s]; 0 without any."""
     place = np.minimum((at * _NS / scenario.interval).astype(np.int64), bins - 1) + bins * flow
-    count = len(scenario.flows) * bins
+    count = flows * bins
     times, total = np.bincount(place, minlength=count), np.bincount(place, rtt * _NS, count)
     return np.divide(total, times, out=np.zeros(count), where=times > 0).reshape(-1, bins)

@@ -5,11 +5,17 @@ Rendering is pure; `netctrl.ns3.bottleneck.read` compiles and runs the program.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import isclose
+
 from netctrl.errors import InvalidValue
 from netctrl.laws.codegen import field_texts
 from netctrl.laws.pacing.arx import ArxParameters, ArxState, arx_pacing_step, arx_settings, arx_start
 from netctrl.laws.pacing.target_rtt import target_rtt_step
 from netctrl.laws.pacing.target_state import TargetParameters, TargetState, target_settings, target_start
+from netctrl.laws.rate.cap import CapSender
+from netctrl.laws.rate.paced import PacedSender
+from netctrl.laws.rate.records import sender_name
 from netctrl.laws.record import row_names
 from netctrl.laws.tcp.htcp import htcp_backoff, htcp_increase
 from netctrl.model.design.design import PacingDesign, Provenance
@@ -20,8 +26,9 @@ from netctrl.ns3.links import MAX_BUFFER, access_rate, check_buffer, check_capac
 from netctrl.ns3.queues import own_laws, settings_initializer
 from netctrl.ns3.templates import QUEUES, TCP, fixed_files
 from netctrl.register import TCP_SENDERS
-from netctrl.scenario.bottleneck.line import SINGLE_SENDERS, Bottleneck, SingleFlow
-from netctrl.scenario.scenario import Scenario, checked_network
+from netctrl.scenario.bottleneck import SINGLE_SENDERS
+from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import BulkFlows, UdpFlows
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["render"]
@@ -32,24 +39,20 @@ _PACING_LAWS = "Pacing laws, one sample at a time: printed from the Python that 
 _MIN_SIZE, _MAX_SIZE = 100, 65_000
 _MAX_RTTS = 2**31
 """Largest number of packets of a run, each with a sample of 24 bytes."""
+_UNDERNEATH = "htcp"
+"""Window law under a cap and under the paper's law."""
 _MIN_RATE = 8.0
 """One byte per second; lower rates may round to 0 in ns-3's whole bit/s."""
 
 
-def render(
-    scenario: Scenario,
-    law: PacingLaw | None = None,
-    *,
-    design: PacingDesign | None = None,
-    provenance: Provenance,
-) -> dict[str, str]:
+def render(scenario: Scenario, *, design: PacingDesign | None = None, provenance: Provenance) -> dict[str, str]:
     """Files of an ns-3 program that runs flows through a bottleneck: file name -> text.
 
     Parameters
     ----------
     scenario : Scenario
-    law : PacingLaw, optional
-        Law of the flows with sender paced. The paper's law caps the pacing rate of H-TCP; a target-RTT law works alone.
+        One for which `netctrl.scenario.bottleneck.single_line` holds; its paced flows have one law. The paper's law
+        caps the pacing rate of H-TCP; a target-RTT law works alone.
     design, provenance
         As in `netctrl.ns3.tcp_aqm.render.render`, with the same exceptions.
 
@@ -57,10 +60,11 @@ def render(
     -----
     Runs that differ only in the seed share a program.
     """
+    law = _law_of(scenario)
     _check(scenario, law)
     return {
         "gains.h": _gains(scenario, law, design, provenance),
-        "netctrl-laws.h": laws_header(own_laws([scenario.network.queue])),
+        "netctrl-laws.h": laws_header(own_laws([scenario.links[0].queue])),
         "netctrl-pacing-laws.h": functions_header("pacing-laws", _PACING_LAWS, (arx_pacing_step, target_rtt_step)),
         "netctrl-tcp-laws.h": functions_header("tcp-laws", _TCP_LAWS, (htcp_increase, htcp_backoff)),
         "netctrl-tcp-windows.h": tcp_windows_header([TCP_SENDERS[name] for name in _windows(scenario)]),
@@ -70,22 +74,15 @@ def render(
 
 
 def _check(scenario: Scenario, law: PacingLaw | None) -> None:
-    line: Bottleneck = checked_network(scenario, Bottleneck)
-    size = scenario.packet_size
+    (line,), size = scenario.links, scenario.packet_size
     if size != int(size) or not _MIN_SIZE <= size <= _MAX_SIZE:
         raise InvalidValue("packet_size", size, f"a whole number of bytes from {_MIN_SIZE} to {_MAX_SIZE}")
     check_capacity("capacity", line.capacity, size)
-    check_buffer("buffer", line.buffer, size)
+    check_buffer("buffer", line.buffer or 0.0, size)
     packets = line.capacity * scenario.duration / (BITS_PER_BYTE * size)
     if packets > _MAX_RTTS:
         takes = f"a time in which the bottleneck sends at most {_MAX_RTTS} packets: each has a sample of its RTT"
         raise InvalidValue("duration", scenario.duration, takes)
-    paced = any(flow.sender == "paced" for flow in scenario.flows)
-    if paced and law is None:
-        raise InvalidValue("law", None, "a law for the flows of sender paced: a Design of pacing")
-    if law is not None and not paced:
-        takes = "at least one flow with sender paced, whose rate the law sets"
-        raise InvalidValue("flows", "no flow with sender paced", takes)
     if law is not None and not law.least_rate_bit_per_s >= _MIN_RATE:
         takes = f"at least {_MIN_RATE:g} bit/s: at a rate of 0 no acknowledgement changes the rate; "
         raise InvalidValue("least_rate_bit_per_s", law.least_rate_bit_per_s, takes + "leave out --literal")
@@ -102,7 +99,7 @@ def _gains(scenario: Scenario, law: PacingLaw | None, design: PacingDesign | Non
         "",
         "/// In front of the bottleneck.",
         "inline const QueueSettings kQueue =",
-        settings_initializer(scenario.network.queue, "queue", int(scenario.packet_size)).rstrip(",") + ";",
+        settings_initializer(scenario.links[0].queue, "queue", int(scenario.packet_size)).rstrip(",") + ";",
     ]
     about = "The law of pacing rates with its parameters; what they mean is in netctrl-pacing-laws.h."
     return gains_header("netctrl-pacing-tables.h", about, provenance, lines)
@@ -147,37 +144,67 @@ def _certificate(design: PacingDesign) -> list[str]:
 
 
 def _scenario(scenario: Scenario) -> str:
-    line: Bottleneck = scenario.network
-    capacity, rtts = line.capacity, line.rtts_s(scenario.flows)
-    waits = min(line.buffer, MAX_BUFFER - 1)
-    window = socket_buffer(capacity, max(rtts), waits)
+    (line,) = scenario.links
+    single = [group for group in scenario.flows if isinstance(group, BulkFlows)]
+    cross = [group.rate for group in scenario.flows if isinstance(group, UdpFlows)]
+    capacity, spread = line.capacity, _start_spread(single)
+    waits = min(line.buffer or 0.0, MAX_BUFFER - 1)
+    window = socket_buffer(capacity, max(group.rtt[0] for group in single), waits)
     constants = {
         "uint64_t kCapacity": (round(capacity), "of the bottleneck [bit/s]"),
         "uint64_t kAccessRate": access_rate(capacity),
         "uint32_t kBuffer": (int(waits), "in front of it [byte]"),
         "uint32_t kPacketSize": (int(scenario.packet_size), "with IP and TCP headers [byte]"),
         "uint32_t kSocketBuffer": (window, "of TCP at both ends [byte]"),
-        "double kCrossRate": (line.cross, "of packets at random [bit/s]"),
-        "int64_t kStartSpread": (nanoseconds("start_spread", line.start_spread), "[ns]"),
+        "double kCrossRate": (sum(cross), "of packets at random [bit/s]"),
+        "int64_t kStartSpread": (nanoseconds("start_spread", spread), "[ns]"),
         "int64_t kDuration": (nanoseconds("duration", scenario.duration), "[ns]"),
         "int64_t kBin": (nanoseconds("interval", scenario.interval), "[ns]"),
     }
-    flows, windows = zip(scenario.flows, rtts, strict=True), _windows(scenario)
-    rows = [_flow(place, flow, rtt, windows) for place, (flow, rtt) in enumerate(flows)]
+    windows = _windows(scenario)
+    rows = [_flow(group, windows) for group in single]
     tables = {"FlowRow kFlows": ("control, window, cap, delay, start, stop", rows)}
     return scenario_header("netctrl-pacing-tables.h", scenario.name, constants, tables)
 
 
+def _start_spread(flows: Sequence[BulkFlows]) -> float:
+    """Range within which each flow starts [s]; InvalidValue where flows have several."""
+    spreads = [high - low for low, high in (group.start for group in flows)]
+    for group, spread in zip(flows, spreads, strict=True):
+        if not isclose(spread, spreads[0], rel_tol=1e-9):
+            raise InvalidValue(f"flows.{group.id}.start", group.start, "a range as long as that of all other flows")
+    return round(spreads[0], 12)
+
+
+def _law_of(scenario: Scenario) -> PacingLaw | None:
+    """The law of all paced flows; InvalidValue where there are several, or one with another window."""
+    paced = [group for group in scenario.flows if isinstance(group.sender, PacedSender)]
+    for group in paced:
+        if group.sender != paced[0].sender:
+            raise InvalidValue(f"flows.{group.id}.sender", "another law", "the law of all other paced flows")
+    if not paced:
+        return None
+    law = paced[0].sender.pacer()
+    window = None if isinstance(law, TargetRttPacer) else _UNDERNEATH
+    if paced[0].sender.window != window:
+        raise InvalidValue(f"flows.{paced[0].id}.sender.window", paced[0].sender.window, f"{window} under this law")
+    return law
+
+
 def _windows(scenario: Scenario) -> list[str]:
     """Senders whose window laws are printed, as ns-3 doesn't have them."""
-    return sorted({flow.sender for flow in scenario.flows} - set(SINGLE_SENDERS))
+    names = {sender_name(group.sender) for group in scenario.flows if isinstance(group, BulkFlows)}
+    return sorted(names - set(SINGLE_SENDERS))
 
 
-def _flow(place: int, flow: SingleFlow, rtt_s: float, windows: list[str]) -> str:
-    where = f"flows[{place}]"
-    delay = nanoseconds(f"{where}.rtt", rtt_s) // 2
-    stop = -1 if flow.stop is None else nanoseconds(f"{where}.stop", flow.stop)
-    start = nanoseconds(f"{where}.start", flow.start)
-    window = windows.index(flow.sender) if flow.sender in windows else -1
-    control = "Control::kWindow" if flow.sender in windows else f"Control::k{flow.sender.capitalize()}"
-    return row([control, window, flow.rate or 0.0, delay, start, stop])
+def _flow(group: BulkFlows, windows: list[str]) -> str:
+    where, name = f"flows.{group.id}", sender_name(group.sender)
+    cap = group.sender.rate if isinstance(group.sender, CapSender) else 0.0
+    if isinstance(group.sender, CapSender) and group.sender.window != _UNDERNEATH:
+        raise InvalidValue(f"{where}.sender.window", group.sender.window, f"{_UNDERNEATH} under a cap, in ns-3")
+    delay = nanoseconds(f"{where}.rtt", group.rtt[0]) // 2
+    stop = -1 if group.stop is None else nanoseconds(f"{where}.stop", group.stop[0])
+    start = nanoseconds(f"{where}.start", group.start[0])
+    window = windows.index(name) if name in windows else -1
+    control = "Control::kWindow" if name in windows else f"Control::k{name.capitalize()}"
+    return row([control, window, cap, delay, start, stop])

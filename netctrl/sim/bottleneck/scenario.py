@@ -2,77 +2,73 @@
 
 from __future__ import annotations
 
-from math import inf
+from typing import Any
 
 import numpy as np
 
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.codel import CodelQueue
+from netctrl.laws.rate.cap import CapSender
+from netctrl.laws.rate.paced import PacedSender
 from netctrl.model.io.provenance import Provenance
-from netctrl.model.law import ArxPacer, PacingLaw
-from netctrl.scenario.bottleneck.line import Bottleneck, SingleFlow
 from netctrl.scenario.result import Result
-from netctrl.scenario.scenario import Scenario, checked_network
+from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import FlowDraw, FlowGroup, UdpFlows
 from netctrl.sim.bottleneck.flows import OPEN, BbrFlow, PacedFlow, PacingFlow, RateCap
 from netctrl.sim.bottleneck.run import BottleneckLink, CoDel, simulate_bottleneck
+from netctrl.sim.tcp_aqm.traffic import draw_flows
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["run_bottleneck"]
 
 
-def run_bottleneck(scenario: Scenario, law: PacingLaw | None, origin: Provenance) -> Result:
+def run_bottleneck(scenario: Scenario, origin: Provenance) -> Result:
     """Run the scenario by `simulate_bottleneck`; cross traffic is a constant rate, the mean of its packets.
 
     Parameters
     ----------
     scenario : Scenario
-    law : PacingLaw, optional
-        Law of the flows with sender paced. The paper's law caps the rate of H-TCP; a target-RTT law works without a
-        window.
+        One for which `netctrl.sim.bottleneck.lacks.has_pacers` holds.
     origin : Provenance
 
     Raises
     ------
     InvalidValue
-        A paced flow without a law; a queue other than droptail and codel; too many steps.
+        A paced flow without a law; too many steps.
     """
-    line: Bottleneck = checked_network(scenario, Bottleneck)
-    random = np.random.default_rng(np.random.SeedSequence(scenario.seed))
-    starts = np.array([flow.start for flow in scenario.flows]) + line.start_spread * random.random(len(scenario.flows))
-    flows = [
-        _flow(*each, law) for each in zip(scenario.flows, line.rtts_s(scenario.flows), starts.tolist(), strict=True)
-    ]
-    if line.cross > 0.0:
-        flows.append(RateCap(line.cross, line.rtt))
-    queue = line.queue
-    if not isinstance(queue, CodelQueue) and queue.__struct_config__.tag != "droptail":
-        raise InvalidValue("queue.kind", queue.__struct_config__.tag, "droptail or codel, in the fluid of a bottleneck")
+    (line,), draws = scenario.links, draw_flows(scenario, merged=False)
+    starts = np.concatenate([draw.start_s for draw in draws])
+    shortest = min(float(draw.rtt_s[0]) for draw in draws if draw.rtt_s[0] > 0.0)
+    flows = [_flow(group, draw, shortest) for group, draw in zip(scenario.flows, draws, strict=True)]
+    queue = CoDel(line.queue.target, line.queue.interval) if isinstance(line.queue, CodelQueue) else "droptail"
     found = simulate_bottleneck(
         flows,
         line.capacity,
-        line.buffer,
+        line.buffer or 0.0,
         scenario.duration,
-        queue=CoDel(queue.target, queue.interval) if isinstance(queue, CodelQueue) else "droptail",
+        queue=queue,
         bin_s=scenario.interval,
         packet_size_bytes=scenario.packet_size,
-        random=random,
+        random=np.random.default_rng(np.random.SeedSequence(scenario.seed)),
     )
     return _result(scenario, found, starts, origin)
 
 
-def _flow(flow: SingleFlow, rtt: float, start: float, law: PacingLaw | None) -> PacingFlow:
-    stop = inf if flow.stop is None else flow.stop
-    if flow.sender == "paced":
-        if law is None:
-            raise InvalidValue("flows", "paced", "a Design of pacing for flows of sender paced")
-        return PacedFlow(law, rtt, start, stop, "htcp" if isinstance(law, ArxPacer) else None)
-    if flow.sender == "cap":
-        return RateCap(flow.rate or OPEN, rtt, start, stop, "htcp")
-    return BbrFlow(rtt, start, stop) if flow.sender == "bbr" else RateCap(OPEN, rtt, start, stop, flow.sender)
+def _flow(group: FlowGroup, draw: FlowDraw, shortest: float) -> PacingFlow:
+    if isinstance(group, UdpFlows):
+        return RateCap(group.rate, shortest)
+    rtt, start, stop = (float(each[0]) for each in (draw.rtt_s, draw.start_s, draw.stop_s))
+    sender: Any = group.sender
+    if isinstance(sender, PacedSender):
+        return PacedFlow(sender.pacer(), rtt, start, stop, sender.window)
+    if isinstance(sender, CapSender):
+        return RateCap(sender.rate, rtt, start, stop, sender.window)
+    return BbrFlow(rtt, start, stop) if sender == "bbr" else RateCap(OPEN, rtt, start, stop, sender)
 
 
 def _result(scenario: Scenario, found: BottleneckLink, starts: np.ndarray, origin: Provenance) -> Result:
-    n, width = len(scenario.flows), found.time_s[0] / BITS_PER_BYTE
+    answered = [group.answered for group in scenario.flows]
+    width = found.time_s[0] / BITS_PER_BYTE
     for name in ("delay_s", "backlog_bytes", "lost_bytes", "throughput", "rates"):
         if not np.isfinite(getattr(found, name)).all():
             raise InvalidValue(name, "nan or inf", "finite numbers")
@@ -90,7 +86,14 @@ def _result(scenario: Scenario, found: BottleneckLink, starts: np.ndarray, origi
             "lost": lost.sum(axis=0)[None],
             "delay": found.delay_s[None],
         },
-        flows={"delivered": delivered[:n], "pace": found.rates[:n], "rtt": found.rtt_s[:n]},
-        totals={"sent": sent[:n].sum(axis=1), "resent": lost[:n].sum(axis=1)},
-        tables={"connections": {"start": starts, "sent": sent[:n].sum(axis=1), "resent": lost[:n].sum(axis=1)}},
+        flows={"delivered": delivered, "pace": found.rates, "rtt": np.where(np.c_[answered], found.rtt_s, np.nan)},
+        totals={"sent": sent.sum(axis=1), "resent": np.where(answered, lost.sum(axis=1), 0.0)},
+        tables={
+            "connections": {
+                "flow": np.flatnonzero(answered),
+                "start": starts[answered],
+                "sent": sent[answered].sum(axis=1),
+                "resent": lost[answered].sum(axis=1),
+            }
+        },
     )

@@ -19,7 +19,9 @@ from netctrl.sim.packet.kernel import advance_packets, resume
 from netctrl.sim.packet.lacks import flows_lack
 from netctrl.sim.packet.problem import PacketProblem, packet_problem
 from netctrl.sim.packet.rates import advance_rates
-from netctrl.sim.packet.state import LINK, META, PacketState, grown
+from netctrl.sim.packet.senders.receiver import HEADERS
+from netctrl.sim.packet.state import FLOW, LINK, META, PacketState, grown
+from netctrl.sim.tcp_aqm.traffic import draw_flows
 
 __all__ = ["packet_result", "run_packets", "simulate_packets"]
 
@@ -101,6 +103,7 @@ def packet_result(scenario: Scenario, state: PacketState, made: Provenance) -> R
     answered = np.array([group.answered for group in scenario.flows])[:, None]
     trips, changes = _means(state.trips[0], state.trips[1]) / 1e9, _means(state.trips[2], state.trips[1]) / 1e9
     _, start, size, took = state.response[: state.meta[META["responses"]]].T
+    connections = _connections(scenario, state)
     sums = {"arrived": arrived, "departed": departed, "lost": lost, "marked": marked}
     return Result.of_series(
         scenario,
@@ -118,8 +121,33 @@ def packet_result(scenario: Scenario, state: PacketState, made: Provenance) -> R
             "one_way": None if answered.all() else np.where(answered, np.nan, trips),
             "jitter": None if answered.all() else np.where(answered, np.nan, changes),
         },
-        tables={"transfers": {"start": start / 1e9, "size": size.astype(float), "duration": took / 1e9}},
+        totals={
+            name: np.bincount(connections["flow"], connections[name], len(answered)) for name in ("sent", "resent")
+        },
+        tables={
+            "transfers": {"start": start / 1e9, "size": size.astype(float), "duration": took / 1e9},
+            "connections": connections,
+        },
     )
+
+
+def _connections(scenario: Scenario, state: PacketState) -> dict[str, np.ndarray]:
+    """Of each flow with acknowledgements its group, start [s], and payload read, sent and resent in the whole run."""
+    answered = np.array([group.answered for group in scenario.flows])
+    groups = state.flow[:, FLOW["group"]]
+    starts, chosen = np.full(len(groups), np.nan), answered[groups]
+    for g, draw in enumerate(draw_flows(scenario, merged=False)):
+        if len(draw.start_s) == np.count_nonzero(groups == g):  # Web sessions open connections as they go
+            starts[groups == g] = draw.start_s
+    rows = state.flow[chosen]
+    payload = rows[:, FLOW["full"]] - HEADERS
+    return {
+        "flow": rows[:, FLOW["group"]],
+        "start": starts[chosen],
+        "read": rows[:, FLOW["received"]].astype(float),
+        "sent": (payload * rows[:, FLOW["sent"]]).astype(float),
+        "resent": (payload * rows[:, FLOW["again"]]).astype(float),
+    }
 
 
 def _means(total: np.ndarray, count: np.ndarray) -> np.ndarray:

@@ -24,8 +24,9 @@ from netctrl.model.design.design import Provenance
 from netctrl.model.law import PacingLaw
 from netctrl.ns3.bottleneck.render import render
 from netctrl.ns3.program import find_ns3
-from netctrl.scenario.bottleneck.line import Bottleneck, SingleFlow
-from netctrl.scenario.bottleneck.scenario import bottleneck, design_bottleneck
+from netctrl.scenario.bottleneck import Bottleneck, SingleFlow
+from netctrl.scenario.builders import bottleneck
+from netctrl.scenario.design import design_bottleneck, with_pacer
 from netctrl.scenario.scenario import Scenario
 
 GENERATED = (
@@ -80,8 +81,10 @@ def cases() -> dict[str, dict[str, str]]:
     design = msgspec.structs.replace(design, provenance=origin())
     paper = netctrl.pacing(max_rate_bit_per_s=1e7).law
     return {
-        "pacing": render(design_bottleneck(1e8, 0.02, 1500.0), design.law, design=design, provenance=origin()),
-        "pacing-peers": render(peers(), paper, provenance=origin("netctrl", 'a "quote" */')),
+        "pacing": render(
+            with_pacer(design_bottleneck(1e8, 0.02, 1500.0), design.law), design=design, provenance=origin()
+        ),
+        "pacing-peers": render(with_pacer(peers(), paper), provenance=origin("netctrl", 'a "quote" */')),
     }
 
 
@@ -117,15 +120,16 @@ TARGET = netctrl.pacing(mode="target-rtt").law
         ({"buffer": 5e9}, TARGET, "buffer", "a packet"),
         ({"queue": FastArcQueue()}, TARGET, "queue.kind", "stock ns-3"),
         ({"capacity": "10Gbit", "duration": 1e5}, TARGET, "duration", "a sample of its RTT"),
-        ({}, None, "law", "a Design of pacing"),
-        ({"flows": (SingleFlow(sender="bbr"),)}, TARGET, "flows", "with sender paced"),
+        ({}, None, "sender", "a Design of pacing"),
+        ({"flows": (SingleFlow(sender="bbr"),)}, TARGET, "scenario", "of sender paced"),
         ({}, netctrl.pacing(guarded=False).law, "least_rate_bit_per_s", "leave out --literal"),
     ],
     ids=lambda each: str(each) if isinstance(each, str | dict) else "",
 )
 def test_what_ns3_cannot_express_is_named(fields, law, field, says):
     with pytest.raises(InvalidValue, match=says) as refused:
-        render(peers(**fields), law, provenance=origin())
+        made = peers(**fields)
+        render(made if law is None else with_pacer(made, law), provenance=origin())
     assert refused.value.argument == field
 
 
@@ -171,8 +175,10 @@ def test_a_file_is_read_strictly(tmp_path):
         '[network]\nkind = "bottleneck"\ncapacity = "20Mbit"\ncross = "1Mbit"\nqueue = { kind = "arc" }\n'
     )
     found = netctrl.read(path)
-    assert found.network == Bottleneck(capacity=2e7, cross=1e6, queue=ArcQueue())
-    assert found.network.rtts_s(found.flows) == (0.02,)
+    line = Bottleneck(capacity=2e7, cross=1e6, queue=ArcQueue())
+    assert found.links == line.links()
+    assert found.flows == line.flows((SingleFlow(id="flow0", sender="bbr"),), 60.0)
+    assert found.flows[0].rtt == (0.02, 0.02)
     assert found.interval == 0.1
     path.write_text(path.read_text().replace("cross", "speed"))
     with pytest.raises(FileError, match="speed"):
@@ -226,7 +232,7 @@ def parts(tmp_path_factory):
     folder, includes, calls = tmp_path_factory.mktemp("parts"), [], []
     exported = [name for name in LAWS if name != "literal"]  # which is refused, but C++ has it
     for number, name in enumerate(exported):
-        files = render(peers(queue=CodelQueue()), LAWS[name], provenance=origin())
+        files = render(with_pacer(peers(queue=CodelQueue()), LAWS[name]), provenance=origin())
         gains = files["gains.h"].replace("namespace netctrl\n", f"namespace netctrl::case{number}\n")
         (folder / f"gains{number}.h").write_text(gains.replace("NETCTRL_GAINS_H", f"NETCTRL_GAINS{number}_H"))
         includes.append(f'#include "gains{number}.h"')

@@ -19,8 +19,9 @@ from netctrl.model.law import PacingLaw
 from netctrl.ns3.bottleneck.read import run_bottleneck
 from netctrl.ns3.bottleneck.render import render
 from netctrl.ns3.program import compile_program, find_ns3
-from netctrl.scenario.bottleneck.line import SINGLE_SENDERS, SingleFlow
-from netctrl.scenario.bottleneck.scenario import bottleneck
+from netctrl.scenario.bottleneck import SINGLE_SENDERS, SingleFlow
+from netctrl.scenario.builders import bottleneck
+from netctrl.scenario.design import with_pacer
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.bottleneck.run import simulate_bottleneck
@@ -40,7 +41,8 @@ def alone(kind: str, **fields) -> Scenario:
 def runs_in(
     folder: Path, scenario: Scenario, law: PacingLaw | None = None, seeds: tuple[int, ...] = (1,), **options
 ) -> list[Result]:
-    for name, text in render(scenario, law, provenance=provenance()).items():
+    scenario = scenario if law is None else with_pacer(scenario, law)
+    for name, text in render(scenario, provenance=provenance()).items():
         (folder / name).write_text(text, encoding="utf-8")
     ns3 = find_ns3()
     compile_program(folder, ns3)

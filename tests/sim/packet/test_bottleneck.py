@@ -13,13 +13,12 @@ from netctrl.errors import InvalidValue
 from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.paced import PacedSender
 from netctrl.model.design.design import provenance
-from netctrl.model.law import PacingLaw
 from netctrl.ns3.bottleneck.read import run_bottleneck
 from netctrl.ns3.bottleneck.render import render
 from netctrl.ns3.program import compile_program, find_ns3
-from netctrl.scenario.bottleneck.line import SingleFlow
-from netctrl.scenario.bottleneck.network import CROSS, bottleneck_network, flow_id
-from netctrl.scenario.bottleneck.scenario import bottleneck
+from netctrl.scenario.bottleneck import SingleFlow
+from netctrl.scenario.builders import bottleneck
+from netctrl.scenario.design import with_pacer
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.bottleneck.run import simulate_bottleneck
@@ -34,27 +33,29 @@ def of(*kinds: str, **fields) -> Scenario:
     """Flows a second apart; the buffer holds two bandwidth-delay products."""
     flows = tuple(SingleFlow(id=f"flow{k}", sender=kind, start=float(k)) for k, kind in enumerate(kinds))
     usual = {"capacity": RATE, "rtt": RTT, "buffer": 1e5, "duration": 30.0, "warmup": 10.0, "flows": flows}
-    return bottleneck(**(usual | fields))
+    law = fields.pop("law", None)
+    made = bottleneck(**(usual | fields))
+    return made if law is None else with_pacer(made, law)
 
 
-def on_packets(scenario: Scenario, law: PacingLaw | None = None) -> tuple[float, float]:
+def on_packets(scenario: Scenario) -> tuple[float, float]:
     """Throughput of all flows [bit/s], mean queueing delay [s], after the warm-up."""
-    found = simulate_packets(bottleneck_network(scenario, law))
+    found = simulate_packets(scenario)
     late = found.time_s > scenario.warmup
     payload = found.series["payload"][: len(scenario.flows), late].sum() / late.sum() / scenario.interval
-    return 8.0 * payload * 1500.0 / 1460.0, 8.0 * found.series["backlog"][0, late].mean() / scenario.network.capacity
+    return 8.0 * payload * 1500.0 / 1460.0, 8.0 * found.series["backlog"][0, late].mean() / scenario.links[0].capacity
 
 
-def in_ns3(folder: Path, scenario: Scenario, law: PacingLaw | None = None) -> tuple[float, float]:
+def in_ns3(folder: Path, scenario: Scenario) -> tuple[float, float]:
     """The same; the delay is that of RTTs above an idle link's, so that the device behind the queue counts."""
-    for name, text in render(scenario, law, provenance=provenance()).items():
+    for name, text in render(scenario, provenance=provenance()).items():
         (folder / name).write_text(text, encoding="utf-8")
     compile_program(folder, find_ns3())
     found: Result = run_bottleneck(folder, scenario, ns3=find_ns3(), provenance=provenance())
     rtts = np.concatenate([found.rtts(flow) for flow in found.flows])
-    return sum(
-        found["throughput", flow] for flow in found.flows
-    ), rtts.mean() - RTT - PACKET / scenario.network.capacity
+    return sum(found["throughput", flow] for flow in found.flows), rtts.mean() - RTT - PACKET / scenario.links[
+        0
+    ].capacity
 
 
 def test_what_a_bottleneck_becomes():
@@ -64,21 +65,23 @@ def test_what_a_bottleneck_becomes():
         SingleFlow(sender="bbr"),
     )
     for law, window in ((TARGET, None), (PAPER, "htcp")):
-        found = bottleneck_network(of(flows=flows, cross=1e6, start_spread=0.5), law)
-        assert [group.id for group in found.flows] == [*map(flow_id, range(3)), CROSS]
+        found = of(flows=flows, cross=1e6, start_spread=0.5, law=law)
+        assert [group.id for group in found.flows] == ["cap", "paced", "flow", "cross"]
+        assert (found.network, [link.id for link in found.links]) == (None, ["bottleneck"])
         senders = CapSender(rate=5e6, window="htcp"), PacedSender(law=law, window=window), "bbr"
         assert tuple(group.sender for group in found.flows[:3]) == senders
         assert [group.rtt[0] for group in found.flows[:3]] == [0.04, RTT, RTT]
         assert (found.flows[1].start, found.flows[1].stop) == ((1.0, 1.5), (3.0, 3.0))
         assert (found.interval, found.warmup, found.packet_size) == (0.1, 10.0, 1500.0)
         assert found.flows[3].rate == 1e6
-    for kind, law in (("paced", None), ("bbr", TARGET)):
-        with pytest.raises(InvalidValue, match="law"):
-            bottleneck_network(of(kind), law)
+    with pytest.raises(InvalidValue, match="law"):
+        of("bbr", law=TARGET)
+    with pytest.raises(InvalidValue, match="law"):
+        simulate_packets(of("paced"))
 
 
 def test_a_paced_flow_is_that_of_the_fluid_to_a_packet_s_time():
-    rate, delay = on_packets(of("paced"), TARGET)
+    rate, delay = on_packets(of("paced", law=TARGET))
     fluid = simulate_bottleneck([PacedFlow(TARGET, RTT + PACKET / RATE)], RATE, 1e5, 30.0)
     late = fluid.time_s > 10.0
     assert rate == pytest.approx(fluid.throughput[0, late].mean(), rel=0.01)
@@ -89,16 +92,16 @@ def sixteen(bdps: float) -> Scenario:
     """Flows of four packets in the pipe each, a tenth of a second apart."""
     rate = 16 * 4 * PACKET / RTT
     flows = tuple(SingleFlow(id=f"flow{k}", sender="paced", start=0.1 * k) for k in range(16))
-    return of(capacity=rate, buffer=bdps * rate * RTT / 8.0, flows=flows)
+    return of(capacity=rate, buffer=bdps * rate * RTT / 8.0, flows=flows, law=TARGET)
 
 
 def test_sixteen_paced_flows_keep_a_queue_that_the_fluid_hides():
     """docs/explanation/pacing.md: each takes its packet that has just been acknowledged for room."""
     scenario = sixteen(1.0)
-    rate, delay = on_packets(scenario, TARGET)
+    rate, delay = on_packets(scenario)
     flows = [PacedFlow(TARGET, RTT, 0.1 * k) for k in range(16)]
-    fluid = simulate_bottleneck(flows, scenario.network.capacity, scenario.network.buffer, 30.0)
-    assert rate == pytest.approx(scenario.network.capacity, rel=0.01)
+    fluid = simulate_bottleneck(flows, scenario.links[0].capacity, scenario.links[0].buffer, 30.0)
+    assert rate == pytest.approx(scenario.links[0].capacity, rel=0.01)
     assert fluid.delay_s[fluid.time_s > 10.0].mean() < 5e-3
     assert delay > 15e-3
 
@@ -109,11 +112,11 @@ def test_sixteen_paced_flows_keep_a_queue_that_the_fluid_hides():
 def test_sixteen_paced_flows_are_those_of_ns_3(bdps, tmp_path):
     """ns-3's device holds one packet behind the queue's buffer: with a short buffer it counts."""
     (rate, delay), (other, other_delay) = (
-        on_packets(sixteen(bdps), TARGET),
-        in_ns3(tmp_path, sixteen(bdps), TARGET),
+        on_packets(sixteen(bdps)),
+        in_ns3(tmp_path, sixteen(bdps)),
     )
     assert rate == pytest.approx(other, rel=0.01)
-    device = PACKET / sixteen(bdps).network.capacity
+    device = PACKET / sixteen(bdps).links[0].capacity
     assert delay - 0.1 * other_delay < other_delay < delay + device + 0.1 * other_delay
 
 
@@ -129,7 +132,7 @@ def test_a_cubic_flow_is_that_of_the_fluid():
 @pytest.mark.slow
 @pytest.mark.needs("ns3")
 def test_a_paced_flow_is_that_of_ns_3(tmp_path):
-    (rate, delay), (other, other_delay) = on_packets(of("paced"), TARGET), in_ns3(tmp_path, of("paced"), TARGET)
+    (rate, delay), (other, other_delay) = on_packets(of("paced", law=TARGET)), in_ns3(tmp_path, of("paced", law=TARGET))
     assert rate == pytest.approx(other, rel=0.002)
     assert delay == pytest.approx(other_delay, rel=0.05)
 

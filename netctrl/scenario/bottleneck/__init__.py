@@ -1,1 +1,0 @@
-"""Bottleneck: single flows that share one link."""
