@@ -72,5 +72,5 @@ def simulate_one_line(scenario: Scenario, made: Provenance, progress: Callable[[
         "fluid",
         made,
         links=dict(zip(("backlog", "arrived", "departed", "lost", "marked"), links, strict=True)),
-        flows=fluid_flows(scenario, record.delivered + record.lost, trips),
+        flows=fluid_flows(scenario, record.delivered, trips),
     )

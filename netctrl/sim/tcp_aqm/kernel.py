@@ -109,12 +109,12 @@ class Record(NamedTuple):
     every: int
     sums: np.ndarray
     """(4, L) arrived, departed, lost, marked in the interval so far [packet]."""
-    sent: np.ndarray
+    delivered: np.ndarray
     """(G,)"""
     links: np.ndarray
     """(6, L, T) backlog, arrived, departed, lost, marked [packet], probability."""
     groups: np.ndarray
-    """(3, G, T) sent [packet], what queues and longer lines add to the round trip and to the way out [s]."""
+    """(3, G, T) delivered [packet], what queues and longer lines add to the round trip and to the way out [s]."""
 
 
 class _Paths(NamedTuple):
@@ -203,6 +203,15 @@ def _signal(paths: _Paths, law: np.ndarray, scalable: bool, group: int, step: in
 
 
 @njit(inline="always")
+def _kept(paths: _Paths, kept: np.ndarray, group: int, kind: int) -> float:
+    """Share of what a group sends that no link of its path loses."""
+    share = 1.0
+    for h in range(paths.first_hop[group], paths.first_hop[group + 1]):
+        share *= kept[paths.hops[h], kind]
+    return share
+
+
+@njit(inline="always")
 def _keep(state: State, record: Record, delays: np.ndarray, sample: int) -> None:
     """Close a sampling interval. Number by number: assigning slices takes a third of the kernel's compiling."""
     for link in range(len(state.backlog)):
@@ -210,12 +219,12 @@ def _keep(state: State, record: Record, delays: np.ndarray, sample: int) -> None
         for k in range(4):
             record.links[1 + k, link, sample] = record.sums[k, link]
         record.links[5, link, sample] = state.law[link, PROBABILITY]
-    for group in range(len(record.sent)):
-        record.groups[0, group, sample] = record.sent[group]
+    for group in range(len(record.delivered)):
+        record.groups[0, group, sample] = record.delivered[group]
         record.groups[1, group, sample] = delays[0, group]
         record.groups[2, group, sample] = delays[1, group]
     record.sums[:] = 0.0
-    record.sent[:] = 0.0
+    record.delivered[:] = 0.0
 
 
 @njit(cache=True)
@@ -239,7 +248,8 @@ def advance(plant: Plant, state: State, record: Record, injected: np.ndarray, fi
     """
     groups, links = len(plant.first_class) - 1, len(plant.law)
     ring = state.signal.shape[1]
-    offered = np.zeros((links, 4))
+    offered, kept = np.zeros((links, 4)), np.ones((links, 4))
+    kinds, amounts = np.zeros(groups, dtype=np.int64), np.zeros(groups)
     pair = state.pairs.pair
     singles = links - len(state.pairs.base)
     overflow = np.zeros(links)
@@ -298,23 +308,24 @@ def advance(plant: Plant, state: State, record: Record, injected: np.ndarray, fi
             elif active[g]:
                 leaving = _leaving_delay(paths, queues, pair, g) if singles < links else 0.0
                 amount = plant.step * send_tcp(senders, state.signal, plant.step, g, step, delays[0, g], leaving)
-            record.sent[g] += amount
             kind = FAST if plant.fast[g, 0] > 0.0 else CLASSIC if plant.ecn[g] else DROPPED
             if plant.scalable[g]:
                 kind = SCALABLE
+            kinds[g], amounts[g] = kind, amount
             for h in range(plant.first_hop[g], plant.first_hop[g + 1]):
                 offered[plant.hops[h], kind] += amount
             for h in range(plant.first_ack_hop[g], plant.first_ack_hop[g + 1]):
                 offered[plant.ack_hops[h], DROPPED] += plant.ack_size * amount
         for link in range(singles):
             if pair[link] < 0:
-                overflow[link] = serve(queues, plant.step, link, step * plant.step, offered)
+                overflow[link] = serve(queues, plant.step, link, step * plant.step, offered, kept)
             else:
                 low = singles + pair[link]
                 rows = link, low
-                overflow[link] = overflow[low] = serve_pair(queues, state.pairs, plant.step, rows, step, offered)
+                overflow[link] = overflow[low] = serve_pair(queues, state.pairs, plant.step, rows, step, offered, kept)
         for g in range(groups):
             _signal(paths, state.law, plant.scalable[g], g, step, overflow)
+            record.delivered[g] += amounts[g] * _kept(paths, kept, g, kinds[g])
         if (step + 1) % record.every == 0:
             _keep(state, record, delays, (step + 1) // record.every - 1)
     return last

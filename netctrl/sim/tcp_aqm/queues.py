@@ -118,10 +118,10 @@ def queueing(queues: Queues, link: int) -> float:
 
 
 @njit(inline="always")
-def serve(queues: Queues, h: float, link: int, now: float, offered: np.ndarray) -> float:
+def serve(queues: Queues, h: float, link: int, now: float, offered: np.ndarray, kept: np.ndarray) -> float:
     """One step of a link: law, losses, backlog; returns the share that overflows.
 
-    `offered` holds, by link and kind, what arrives [packet].
+    `offered` holds, by link and kind, what arrives [packet]; `kept` takes the share of it that isn't lost.
     """
     capacity, before = queues.capacity[link], queues.backlog[link]
     marked, dropped, fast = offered[link, CLASSIC], offered[link, DROPPED], offered[link, FAST]
@@ -134,6 +134,8 @@ def serve(queues: Queues, h: float, link: int, now: float, offered: np.ndarray) 
     queues.backlog[link], queues.rise[link] = after, after - before
     queues.enqueued[link] = arrivals - refused - overflow
     share = overflow / (arrivals - refused) if overflow > 0.0 else 0.0
+    kept[link, :] = 1.0 - share
+    kept[link, DROPPED] *= 1.0 - p
     queues.sums[0, link] += arrivals
     queues.sums[1, link] += departed
     queues.sums[2, link] += refused + overflow
@@ -157,11 +159,13 @@ def _age(found: Pairs, queue: int, backlog: float, step: int) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def serve_pair(queues: Queues, pairs: Pairs, h: float, rows: tuple[int, int], step: int, offered: np.ndarray) -> float:
+def serve_pair(
+    queues: Queues, pairs: Pairs, h: float, rows: tuple[int, int], step: int, offered: np.ndarray, kept: np.ndarray
+) -> float:
     """One step of the two queues in `rows`, C and L: the law, service, overflow; returns the share that overflows.
 
     `offered` holds, by row and kind, what arrives [packet]; of the C queue, what can't be marked is dropped as it
-    comes, though with the probability of what leaves.
+    comes, though with the probability of what leaves. `kept` takes the share that isn't lost.
     """
     c, low = rows
     j = pairs.pair[c]
@@ -185,8 +189,10 @@ def serve_pair(queues: Queues, pairs: Pairs, h: float, rows: tuple[int, int], st
     left = max(queues.backlog[c] + queues.backlog[low] + into[0] + into[1] - can, 0.0)
     over = (left - queues.buffer[c]) / (into[0] + into[1]) if left > queues.buffer[c] else 0.0
     over = min(over, 1.0)
-    kept = into[0] * (1.0 - over), into[1] * (1.0 - over)
-    fill = queues.backlog[c] + kept[0], queues.backlog[low] + kept[1]
+    kept[c, :] = kept[low, :] = (1.0 - squared if overload else 1.0) * (1.0 - over)
+    kept[c, DROPPED] = (1.0 - squared) * (1.0 - over)
+    queued = into[0] * (1.0 - over), into[1] * (1.0 - over)
+    fill = queues.backlog[c] + queued[0], queues.backlog[low] + queued[1]
     most = max((1.0 - share) * can, can - fill[0])
     few = min(fill[1], most)
     many = min(fill[0], can - few)
@@ -195,7 +201,7 @@ def serve_pair(queues: Queues, pairs: Pairs, h: float, rows: tuple[int, int], st
         after = fill[k] - sent
         queues.rise[row], queues.backlog[row] = after - queues.backlog[row], after
         queue, ring = 2 * j + k, pairs.arrived.shape[1]
-        pairs.arrived[queue, step & (ring - 1)] = pairs.arrived[queue, (step - 1) & (ring - 1)] + kept[k]
+        pairs.arrived[queue, step & (ring - 1)] = pairs.arrived[queue, (step - 1) & (ring - 1)] + queued[k]
         pairs.departed[queue] = pairs.arrived[queue, step & (ring - 1)] - after
         queues.sums[0, row] += into[k] + refused[k]
         queues.sums[1, row] += sent

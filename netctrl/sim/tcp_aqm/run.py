@@ -125,10 +125,10 @@ def _whole_links(ready: Problem) -> np.ndarray:
 
 
 def _round_trips(ready: Problem, draws: Sequence[FlowDraw]) -> np.ndarray:
-    """Mean round-trip times of groups with queueing [s]; 0 while they send nothing."""
-    sent, delay, _ = ready.record.groups
+    """Mean round-trip times of groups with queueing [s]; 0 while nothing arrives."""
+    delivered, delay, _ = ready.record.groups
     base = np.array([np.average(draw.rtt_s, weights=draw.flows) for draw in draws])
-    return np.where(sent > 0.0, base[:, None] + delay, 0.0)
+    return np.where(delivered > 0.0, base[:, None] + delay, 0.0)
 
 
 def _advance(ready: Problem, loads: Sequence[WebLoad], progress: Progress | None) -> Problem:

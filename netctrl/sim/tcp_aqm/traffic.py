@@ -60,7 +60,7 @@ def _spread(span: tuple[float, float], within: np.ndarray) -> np.ndarray:
     return low + (high - low) * (np.arange(len(within)) + within) / len(within)
 
 
-def fluid_flows(scenario: Scenario, sent: np.ndarray, rtt: np.ndarray) -> dict[str, np.ndarray]:
+def fluid_flows(scenario: Scenario, delivered: np.ndarray, rtt: np.ndarray) -> dict[str, np.ndarray]:
     """Series of flows in a fluid, which sends whole packets, (G, T): bytes with headers, payload, round trips [s]."""
     size = scenario.packet_size
-    return {"delivered": size * sent, "payload": (size - HEADER_BYTES) * sent, "rtt": rtt}
+    return {"delivered": size * delivered, "payload": (size - HEADER_BYTES) * delivered, "rtt": rtt}

@@ -21,6 +21,7 @@ from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DesignQueue, DropTailQueue
 from netctrl.laws.aqm.red import RED, RedQueue
 from netctrl.laws.aqm.sfc import SfcQueue
+from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import BulkFlows, FastFlows, WebFlows
@@ -84,6 +85,34 @@ def test_arrivals_are_departures_losses_and_backlog(queue, seed, buffer):
         assert series.min() >= 0.0
     capacity = result.series["capacity"] * result.scenario.interval / 8.0
     assert (result.series["departed"] <= capacity * (1.0 + 1e-9)).all()
+
+
+@pytest.mark.parametrize("queue", [*QUEUES[:-1], DualPi2Queue()], ids=kind)
+@pytest.mark.parametrize("buffer", ["10kB", "1MB"])
+def test_flows_deliver_what_their_link_does_not_lose(queue, buffer):
+    """Marked and dropped, sent and paused: what arrives at the receivers is what came to the link less what it lost."""
+    line = Link(id="line", source="a", target="b", capacity="10Mbit", buffer=buffer, queue=queue)
+    flows = (
+        BulkFlows(id="marked", path=("line",), rtt="20ms:100ms", count=60),
+        BulkFlows(id="dropped", path=("line",), rtt="20ms:100ms", count=60, ecn=False, sender="cubic"),
+        BulkFlows(id="scalable", path=("line",), rtt="20ms", count=40, sender="dctcp", start="2s", stop="4s"),
+        WebFlows(id="web", path=("line",), rtt="60ms:200ms", sessions=50),
+    )
+    changes = (Change(at="6s", link="line", capacity="2Mbit"),)
+    series = simulate(Scenario(duration="9s", links=(line,), flows=flows, changes=changes)).series
+    assert series["lost"].sum() > 0.0
+    whole = (series["arrived"] - series["lost"])[0]
+    np.testing.assert_allclose(series["delivered"].sum(axis=0), whole, rtol=1e-9, atol=1e-6)
+
+
+@pytest.mark.parametrize("queue", ["droptail", "arc", "pie", "dualpi2"])
+def test_one_flow_delivers_no_more_than_its_line_carries(queue):
+    line = {"id": "line", "source": "a", "target": "b", "capacity": "5Mbit", "buffer": "20kB", "queue": {"kind": queue}}
+    flow = {"kind": "bulk", "id": "tcp", "path": ["line"], "rtt": "30ms", "count": 1, "sender": "cubic", "ecn": False}
+    series = simulate(Scenario(duration="20s", links=[line], flows=[flow])).series
+    assert series["lost"].sum() > 0.0
+    assert series["delivered"].sum() <= series["departed"].sum() * (1.0 + 1e-9)
+    assert series["delivered"].sum() == pytest.approx(series["departed"].sum(), rel=0.01)
 
 
 def reference(rtts, flows, capacity, buffer, alpha, gamma, d, duration, h=2e-4):
