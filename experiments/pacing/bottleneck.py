@@ -41,7 +41,7 @@ HOURS = 3600.0
 COLUMNS = ("point", "scheme", "seed")
 
 _HUNDRED: dict[str, Any] = {"capacity": 1e8, "rtt": 0.02, "buffer": 1e6, "cross": 1e6}
-_POINTS: dict[str, dict[str, Any]] = {
+POINTS: dict[str, dict[str, Any]] = {
     name: given | {"name": name, "start_spread": 0.1}
     for name, given in {
         "100 Mbit/s, 20 ms, buffer 80 ms": _HUNDRED,
@@ -53,7 +53,6 @@ _POINTS: dict[str, dict[str, Any]] = {
 }
 """The first has the bottleneck that the controller was tried on in Linux; a full buffer makes an RTT of 100 ms there.
 Cross traffic is 1 % of the bottleneck, in single packets at random times."""
-POINTS = tuple(_POINTS)
 
 CAP = 0.95
 """Of the bottleneck. Beside 1 % of cross traffic a cap of 0.99 is the bottleneck itself."""
@@ -73,7 +72,7 @@ class Scheme(NamedTuple):
         return pacing(mode="target-rtt").law
 
     def under(self, point: str, seed: int = 1) -> Scenario:
-        given = _POINTS[point]
+        given = POINTS[point]
         rate = self.max_share * given["capacity"] if self.kind == "cap" else None
         made = bottleneck(**given, flows=(SingleFlow(sender=self.kind, rate=rate),), seed=seed)
         law = self.law(given["capacity"])
@@ -228,7 +227,7 @@ def _chosen(point: str, scheme: str) -> pd.DataFrame:
 def beside_fluid(point: str) -> dict[str, float]:
     """The target-RTT law in ns-3 and in the fluid, whose capacity is what cross traffic leaves on average: utilization
     of it, and mean RTT above that of an idle link [s]."""
-    scenario, given = SCHEMES["target RTT"].under(point), _POINTS[point]
+    scenario, given = SCHEMES["target RTT"].under(point), POINTS[point]
     link, size = scenario.links[0], scenario.packet_size
     law = SCHEMES["target RTT"].law(link.capacity)
     if law is None:

@@ -50,7 +50,13 @@ def _on_a_link(sender: Any = "reno", **queue: Any) -> Scenario:
 
 def _at_a_bottleneck(name: str) -> Scenario:
     rate: dict[str, Any] = {"rate": "1Mbit"} if name == "cap" else {}
-    return Scenario(duration="10s", network=Bottleneck(), flows=(SingleFlow(sender=name, **rate),))
+    made = Scenario(duration="10s", network=Bottleneck(), flows=(SingleFlow(sender=name, **rate),))
+    if name != "paced":
+        return made
+    from netctrl.design.pacing.design import pacing
+    from netctrl.scenario.design import with_pacer
+
+    return with_pacer(made, pacing(mode="target-rtt").law)
 
 
 def _in_a_data_centre(name: str) -> Scenario:

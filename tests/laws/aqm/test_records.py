@@ -209,8 +209,13 @@ def test_none_is_taken_only_where_it_means_something(optional) -> None:
                 kind(**{name: None})
 
 
-@pytest.mark.parametrize("wrong", [5, {"amplitude": "1Mbit", "frequency_rad_s": 1}, "1Mbit"], ids=str)
-def test_a_rate_error_is_a_record(wrong) -> None:
+def test_a_rate_error_may_be_a_dict() -> None:
+    found = ArcQueue(rate_error={"amplitude": "1Mbit", "frequency_rad_s": 1}).rate_error
+    assert (found.amplitude, found.frequency_rad_s) == (1e6, 1.0)
+
+
+@pytest.mark.parametrize("wrong", [5, {"amplitude": "1Mbit", "frequency": 1}, "1Mbit"], ids=str)
+def test_what_is_no_rate_error_is_refused(wrong) -> None:
     with pytest.raises(InvalidValue, match="rate_error"):
         ArcQueue(rate_error=wrong)
 

@@ -84,7 +84,6 @@ def test_a_design_is_found_beside_the_scenario(tmp_path, monkeypatch):
         ('{ kind = "kap" }', "flows[0].sender.kind: got 'kap', takes one of bbr, cap, "),
         ('{ kind = "cap", rate = 2 }', "flows[0].sender.rate: got 2, takes a rate with its unit"),
         ('{ kind = "cap", rate = "2Mbit", window = "new" }', "flows[0].sender.window: got 'new', takes one of reno"),
-        ('{ kind = "paced" }', "flows[0].sender.file"),
         ('{ kind = "paced", file = "a", law = { kind = "none" } }', "flows[0].sender.law"),
     ],
 )
@@ -92,6 +91,11 @@ def test_what_is_wrong_is_named(text, says, tmp_path):
     with pytest.raises(FileError) as refused:
         written(tmp_path, text)
     assert says in str(refused.value)
+
+
+def test_a_law_that_is_to_come_with_a_design_must_come(tmp_path):
+    with pytest.raises(InvalidValue, match=r"paced.*a Design of pacing with the scenario, a file, or a law"):
+        simulate_packets(written(tmp_path, '{ kind = "paced" }'))
 
 
 def test_a_file_that_is_no_design_of_pacing_is_named(tmp_path):
