@@ -43,8 +43,15 @@ from netctrl.mpc.qp.solve import solve_qp as solve_qp
 from netctrl.plants.information import information_pattern as information_pattern
 from netctrl.plants.linearize import network_model as network_model
 from netctrl.reader import read as read
+from netctrl.scenario.links import Change as Change
+from netctrl.scenario.links import Link as Link
 from netctrl.scenario.network.sweep import SweepSpec as SweepSpec
 from netctrl.scenario.scenario import Scenario as Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow as Flow
+from netctrl.scenario.tcp_aqm.offers import Bursts as Bursts
+from netctrl.scenario.tcp_aqm.offers import Demand as Demand
+from netctrl.scenario.tcp_aqm.offers import Stream as Stream
+from netctrl.scenario.tcp_aqm.offers import Web as Web
 from netctrl.sim.access.track import access_link_signals as access_link_signals
 from netctrl.sim.bottleneck.capacity import capacity_step as capacity_step
 from netctrl.sim.bottleneck.capacity import square_wave as square_wave
@@ -67,11 +74,16 @@ __version__: str
 __all__ = [
     "BbrFlow",
     "BottleneckLink",
+    "Bursts",
+    "Change",
     "CubicFlow",
     "DelayLoop",
+    "Demand",
     "HTcpFlow",
     "IdentifiedModel",
+    "Flow",
     "InvalidValue",
+    "Link",
     "LinkTrace",
     "MpcProblem",
     "NetctrlError",
@@ -85,7 +97,9 @@ __all__ = [
     "Scenario",
     "SignalTrace",
     "StateSpace",
+    "Stream",
     "SweepSpec",
+    "Web",
     "access_link_signals",
     "arc",
     "certify",

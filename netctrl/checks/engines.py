@@ -24,7 +24,7 @@ from netctrl.model.design.queue_checks import CheckRun, GainsFigures, QueueCheck
 from netctrl.plants.queues.queue_laws import SampledPi
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.queue_fluid.run import STARTS, swing_of, time_above
 from netctrl.units import BITS_PER_BYTE
 
@@ -194,7 +194,7 @@ def check_scenario(point: CheckPoint, engine: str, seed: int, flows: int | None 
             takes = f"senders that this engine has: {', '.join(has)}; with dualpi2 not dctcp"
             raise InvalidValue("check", f"{engine} with {k.sender.name} under {point.subject.name}", takes)
         groups.append(
-            BulkFlows(
+            Flow(
                 id=f"{k.sender.name}{len(groups)}",
                 path=("line",),
                 rtt=point.rtt_s * k.stretch,

@@ -10,14 +10,14 @@ from netctrl.engines import kernel
 from netctrl.engines.case import case_of
 from netctrl.errors import NetctrlError
 from netctrl.register import ENGINES
-from netctrl.scenario.bottleneck import Bottleneck, SingleFlow
+from netctrl.scenario.bottleneck import Bottleneck
 from netctrl.scenario.fabric.flows import MessageFlows
 from netctrl.scenario.fabric.topology import Dumbbell
 from netctrl.scenario.links import Link
 from netctrl.scenario.network.policy import POLICIES
 from netctrl.scenario.read import read_scenario_file
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 
 __all__ = ["with_engines"]
 
@@ -44,13 +44,13 @@ def _lacks(name: str, case: Any) -> str | None:
 
 def _on_a_link(sender: Any = "reno", **queue: Any) -> Scenario:
     line = Link(id="line", source="left", target="right", capacity="10Mbit", buffer="60kB", **queue)
-    flows = BulkFlows(id="flows", path=("line",), rtt="50ms", count=2, sender=sender)
+    flows = Flow(rtt="50ms", count=2, sender=sender)
     return Scenario(name="trial", duration="10s", links=(line,), flows=(flows,))
 
 
 def _at_a_bottleneck(name: str) -> Scenario:
-    rate: dict[str, Any] = {"rate": "1Mbit"} if name == "cap" else {}
-    made = Scenario(duration="10s", network=Bottleneck(), flows=(SingleFlow(sender=name, **rate),))
+    sender = {"kind": "cap", "rate": "1Mbit", "window": "htcp"} if name == "cap" else name
+    made = Scenario(duration="10s", network=Bottleneck(), flows=(Flow(sender=sender),))
     if name != "paced":
         return made
     from netctrl.design.pacing.design import pacing

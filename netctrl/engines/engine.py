@@ -234,10 +234,8 @@ def simulate(
     Two CUBIC flows on a link of 10 Mbit/s, packet by packet:
 
     >>> import netctrl
-    >>> from netctrl.scenario.links import Link
-    >>> from netctrl.scenario.tcp_aqm.flows import BulkFlows
-    >>> line = Link(id="line", source="left", target="right", capacity="10Mbit", buffer="60kB")
-    >>> flows = BulkFlows(id="flows", path=("line",), rtt="50ms", count=2, sender="cubic")
+    >>> line = netctrl.Link(id="line", source="left", target="right", capacity="10Mbit", buffer="60kB")
+    >>> flows = netctrl.Flow(rtt="50ms", count=2, sender="cubic")
     >>> scenario = netctrl.Scenario(name="two flows", duration="10s", links=(line,), flows=(flows,))
     >>> result = netctrl.simulate(scenario, "packet")
     >>> 0.9 < result["utilization", "line"] <= 1.0

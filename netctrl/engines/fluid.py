@@ -22,7 +22,7 @@ def _queues_lack(case: Case) -> str | None:
     alone = is_one_line(case.scenario)
     for group in case.scenario.flows:
         if not group.answered:
-            return f"{group.__struct_config__.tag} flows (flows.{group.id})"
+            return f"{group.kind} flows (flows.{group.id})"
         lack = None if alone else sender_lack(group)
         if lack is not None:
             return f"senders but {lack} (flows.{group.id} are {sender_name(group.sender)})"

@@ -11,6 +11,7 @@ from netctrl.engines.case import Case, has_runs, kind_of, link_rate_law, trackin
 from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.errors import InvalidValue
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
+from netctrl.laws.rate.fast import FastSender
 from netctrl.laws.rate.records import sender_name
 from netctrl.model.design.design import HftracDesign, PacingDesign
 from netctrl.ns3.program import Ns3, compile_program, find_ns3
@@ -21,7 +22,6 @@ from netctrl.scenario.fabric.design import design_gains
 from netctrl.scenario.fabric.topology import TOPOLOGIES
 from netctrl.scenario.links import Links, packet_only
 from netctrl.scenario.network.routed import Routed
-from netctrl.scenario.tcp_aqm.flows import FastFlows
 
 __all__ = ["NS3", "Program", "program"]
 
@@ -57,8 +57,8 @@ def _queues_lack(case: Case) -> str | None:
     if single_line(case.scenario):
         return None
     for group in case.scenario.flows:
-        if isinstance(group, FastFlows) or not group.answered:
-            return f"{group.__struct_config__.tag} flows (flows.{group.id})"
+        if isinstance(group.sender, FastSender) or not group.answered:
+            return f"{group.kind} flows (flows.{group.id})"
         lack = sender_lack(group)
         if lack is not None:
             return f"senders but {lack} (flows.{group.id} are {sender_name(group.sender)})"

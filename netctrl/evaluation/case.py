@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows, BurstFlows, UdpFlows, WebFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import DATAGRAMS, Web
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["BOTTLENECK", "LAW", "Case", "Entry", "Group", "Line", "Plan", "Turn", "plan_case"]
@@ -21,7 +22,6 @@ _SPREAD = 0.02
 """Round-trip times of a group differ by so much on both sides: equal ones keep all flows in step."""
 _LINKS_SHARE = 0.2
 """Part of the shortest round trip that is on the links of the path, one way."""
-_KINDS = {"bulk": BulkFlows, "web": WebFlows, "udp": UdpFlows, "bursts": BurstFlows}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,8 @@ class Group:
     """Flows of one class, measured together; endless bulk flows are also measured one by one."""
 
     id: str
-    kind: Literal["bulk", "web", "udp", "bursts"] = "bulk"
+    offers: Any = None
+    """What a scenario's flow offers; None: endless data, a number: of bytes."""
     count: int = 1
     """Number of flows, or of Web sessions."""
     sender: Any = "reno"
@@ -46,17 +47,17 @@ class Group:
     measured: bool = True
     """Whether metrics of the group are reported."""
     fields: dict[str, Any] = field(default_factory=dict)
-    """Further fields of the scenario's group, such as `size` and `rate`."""
+    """Further fields of the scenario's flows, such as `packet_size`."""
 
     @property
     def endless(self) -> bool:
         """Whether its flows have endless data."""
-        return self.kind == "bulk" and "size" not in self.fields
+        return self.offers is None
 
     @property
     def completes(self) -> bool:
         """Whether its objects have completion times."""
-        return self.kind == "web" or (self.kind == "bulk" and not self.endless)
+        return isinstance(self.offers, float | Web)
 
 
 class Line(NamedTuple):
@@ -220,12 +221,17 @@ def plan_case(case: Case, law: Any, *, noise: bool = True) -> Plan:
     return Plan(case, scenario, rows)
 
 
-def _flows(case: Case, group: Group, name: str, law: Any, count: int) -> Any:
-    kind = _KINDS[group.kind]
-    given: dict[str, Any] = {"sessions" if group.kind == "web" else "count": count}
-    if kind.answered:
-        rtt = case.rtt if group.rtt is None else group.rtt
+def _flows(case: Case, group: Group, name: str, law: Any, count: int) -> Flow:
+    rtt, given = case.rtt if group.rtt is None else group.rtt, dict(group.fields)
+    if not isinstance(group.offers, DATAGRAMS):
         given |= {"rtt": ((1.0 - _SPREAD) * rtt, (1.0 + _SPREAD) * rtt), "ack_path": group.ack_path}
         given["sender"] = law if group.sender is LAW else group.sender
     stop = None if group.stop is None else (group.stop, group.stop)
-    return kind(id=name, path=group.path, start=group.start, stop=stop, ecn=group.ecn, **given, **group.fields)
+    same: dict[str, Any] = {
+        "offers": group.offers,
+        "path": group.path,
+        "start": group.start,
+        "stop": stop,
+        "ecn": group.ecn,
+    }
+    return Flow(id=name, count=count, **same, **given)

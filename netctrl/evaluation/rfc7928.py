@@ -13,6 +13,7 @@ from dataclasses import replace
 from math import sqrt
 
 from netctrl.evaluation.case import BOTTLENECK, Case, Entry, Group, Line, Turn
+from netctrl.scenario.tcp_aqm.offers import Bursts, Stream, Web
 
 __all__ = ["ENTRIES", "LEVELS", "flows_for"]
 
@@ -42,16 +43,15 @@ def flows_for(loss: float, space: float = _SPACE) -> int:
 LEVELS = {"mild": flows_for(0.001), "medium": flows_for(0.005), "heavy": flows_for(0.01)}
 """Congestion level -> number of flows (Sections 8.2.2 to 8.2.4)."""
 
-_TRANSFER = Group(id="transfer", start=(60.0, 80.0), fields={"size": 100e3})
+_TRANSFER = Group(id="transfer", start=(60.0, 80.0), offers=100e3)
 """From 10 to 100 packets, after the long flow has come to its steady state."""
 _WEB = Group(
     id="web",
-    kind="web",
-    fields={"objects_per_page": 6, "mean_object": 90e3, "pareto_shape": 3.0, "think_time": 1.0},
+    offers=Web(objects_per_page=6, mean_object=90e3, pareto_shape=3.0, think_time=1.0),
 )
 """A page has at least 50 objects of at least 1 kB over six connections: 54 here, the nine of a connection in a row."""
-_VIDEO = Group(id="video", kind="bursts", fields={"rate": 1e6, "burst": 8, "pause_variation": 0.0})
-_CBR = Group(id="cbr", kind="udp", fields={"rate": 0.2e6, "spacing": "constant"})
+_VIDEO = Group(id="video", offers=Bursts(rate=1e6, burst=8, pause_variation=0.0))
+_CBR = Group(id="cbr", offers=Stream(rate=0.2e6, spacing="constant"))
 _BULK = Group(id="bulk")
 _WHOLE = "datagrams have whole packets of 1500 bytes"
 _PAGE = "a connection carries its nine objects in one transfer"
@@ -125,14 +125,14 @@ _SIZES = Case(
     ratio=("small", "large"),
 )
 """Half of the flows of mild congestion with smaller packets; equal windows of packets give them 24 % of the goodput."""
-_TALK = {"rate": 87e3, "spacing": "constant"}
+_TALK = Stream(rate=87e3, spacing="constant")
 _MIXED = Case(
     name="bulk, web, voice both ways, CBR, video",
     groups=(
         Group(id="bulk", count=5),
         replace(_WEB, count=6),
-        Group(id="voice", kind="udp", fields=_TALK),
-        Group(id="voice-back", kind="udp", path=("back",), fields=_TALK),
+        Group(id="voice", offers=_TALK),
+        Group(id="voice-back", path=("back",), offers=_TALK),
         _CBR,
         _VIDEO,
     ),
@@ -222,10 +222,10 @@ ENTRIES = (
         "5.3",
         "Unresponsive transport sender",
         (
-            Case(name="UDP at 12 Mbit/s", groups=(replace(_CBR, id="udp", fields={"rate": 12e6}),), note=_WHOLE),
+            Case(name="UDP at 12 Mbit/s", groups=(replace(_CBR, id="udp", offers=Stream(rate=12e6)),), note=_WHOLE),
             Case(
                 name="UDP at 7.5 Mbit/s beside TCP",
-                groups=(_BULK, replace(_CBR, id="udp", fields={"rate": 7.5e6})),
+                groups=(_BULK, replace(_CBR, id="udp", offers=Stream(rate=7.5e6))),
                 note=f"the RFC asks for a rate between half of the capacity and all of it; {_WHOLE}",
             ),
         ),

@@ -14,14 +14,15 @@ from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.disciplines import FqCodelQueue
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
+from netctrl.scenario.tcp_aqm.offers import Stream
 
 __all__ = ["ENTRIES"]
 
 _case = partial(Case, capacity=20e6, rtt=0.04, queue=DropTailQueue())
 _law = partial(Group, id="law", sender=LAW)
 _OTHERS = ("reno", "cubic")
-_REAL_TIME = Group(id="real-time", kind="udp", fields={"rate": 1.5e6, "spacing": "constant"})
-_transfers = partial(Group, id="short", count=100, start=(20.0, 110.0), fields={"size": 100e3})
+_REAL_TIME = Group(id="real-time", offers=Stream(rate=1.5e6, spacing="constant"))
+_transfers = partial(Group, id="short", count=100, start=(20.0, 110.0), offers=100e3)
 _IN_ORDER = "jitter keeps the order of packets, which wait behind a late one: no reordering is tested"
 _WHOLE = "datagrams have whole packets of 1500 bytes"
 
@@ -228,7 +229,7 @@ ENTRIES = (
         (
             _case(
                 name="beside 10 Mbit/s that doesn't respond",
-                groups=(_law(count=2), Group(id="unresponsive", kind="udp", fields={"rate": 10e6})),
+                groups=(_law(count=2), Group(id="unresponsive", offers=Stream(rate=10e6))),
                 note=f"a sender; the engines' receivers and routers are compliant; {_WHOLE}",
             ),
         ),
@@ -242,7 +243,7 @@ ENTRIES = (
                 name="16 Mbit/s of datagrams from 50 s to 60 s",
                 groups=(
                     _law(count=2),
-                    Group(id="burst", kind="udp", fields={"rate": 16e6}, start=(50.0, 50.0), stop=60.0),
+                    Group(id="burst", offers=Stream(rate=16e6), start=(50.0, 50.0), stop=60.0),
                 ),
                 note=_WHOLE,
             ),
@@ -266,7 +267,7 @@ ENTRIES = (
         (
             _case(
                 name="32 senders of 1 MB at once, 1 Gbit/s, 200 µs",
-                groups=(_law(id="incast", count=32, start=(0.1, 0.1), fields={"size": 1e6}),),
+                groups=(_law(id="incast", count=32, start=(0.1, 0.1), offers=1e6),),
                 capacity=1e9,
                 rtt=2e-4,
                 buffer=6.0,

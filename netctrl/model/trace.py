@@ -33,7 +33,7 @@ from netctrl.units import BITS_PER_BYTE
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["RateTrace", "rate_trace", "read_trace"]
+__all__ = ["RateTrace", "check_columns", "rate_trace", "read_trace"]
 
 _CAPTURES = (".pcap", ".cap", ".pcapng")
 _MAX_RATE = 1e18
@@ -207,7 +207,7 @@ def read_trace(path: str | os.PathLike[str], *, interval_s: float | None = None)
     return trace if desired is None else trace.resampled(desired)
 
 
-def rate_trace(name: str, values: Any, interval_s: float | None = None, columns: int = 1) -> RateTrace:
+def rate_trace(name: str, values: Any, interval_s: float | None = None, columns: int | None = 1) -> RateTrace:
     """A trace from rates in any form that users have.
 
     Parameters
@@ -219,7 +219,8 @@ def rate_trace(name: str, values: Any, interval_s: float | None = None, columns:
         is read by `RateTrace.from_pandas`; the index of a table by date or time gives the interval.
     interval_s : float, optional
         Interval of the trace [s]: required for rates without times; others are averaged (`RateTrace.resampled`).
-    columns : int
+    columns : int or None
+        None: any number.
 
     Raises
     ------
@@ -233,12 +234,18 @@ def rate_trace(name: str, values: Any, interval_s: float | None = None, columns:
         argument = error.argument.replace("rate_bit_per_s", name).replace("interval_s", "interval")
         named = argument if argument.startswith((name, "interval")) else f"{name}, {argument}"
         raise InvalidValue(named, error.got, error.takes) from None
+    if columns is not None:
+        check_columns(name, trace, columns)
+    return trace
+
+
+def check_columns(name: str, trace: RateTrace, columns: int) -> None:
+    """InvalidValue for a trace with other than one column or `columns`; `name` is the argument in the message."""
     T, K = trace.rate_bit_per_s.shape
     if K not in (1, columns):
         shape = "(T,)" if columns == 1 else f"(T,), or (T, {columns}) for {columns} flows"
         turned = ": a row per interval; transpose it" if T in (1, columns) else ": a row per interval; select columns"
         raise InvalidValue(name, (T, K), f"rates of shape {shape}{turned}")
-    return trace
 
 
 def _as_trace(values: Any, interval_s: float | None) -> RateTrace:

@@ -1,78 +1,38 @@
-"""A bottleneck: single flows over one link, each from its own host. It becomes links and flows when it is read."""
+"""A bottleneck: flows over one link, each from its own host. It becomes links and flows when it is read."""
 
 from __future__ import annotations
 
-from math import isclose
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from netctrl.errors import InvalidValue, checked_word
+from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.records import QUEUES, DropTailQueue, Queue
-from netctrl.laws.rate.cap import CapSender
-from netctrl.laws.rate.paced import PacedSender
 from netctrl.model.io.fields import (
     Duration,
     Rate,
     Size,
     duration,
-    identifier,
     instant,
-    optional,
     rate,
     rate_or_0,
     read_fields,
     record,
-    records,
     size,
 )
 from netctrl.model.io.record_file import Record
-from netctrl.register import TCP_SENDERS, refuse_unusable
 from netctrl.scenario.links import Link
-from netctrl.scenario.tcp_aqm.flows import BulkFlows, FlowGroup, UdpFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Stream
 
-__all__ = ["SINGLE_SENDERS", "Bottleneck", "SingleFlow", "single_line"]
+__all__ = ["Bottleneck", "single_line"]
 
-SINGLE_SENDERS = ("paced", "cap", "htcp", "cubic", "bbr", "reno")
-"""paced: the law of the Design that is simulated; cap: a fixed pacing rate on top of H-TCP. A flow's sender may also be
-any window law in `netctrl.tcp_senders`."""
 _LINK, _CROSS = "bottleneck", "cross"
-_WINDOW = "htcp"
-"""Window law under a cap, as in the paper on pacing."""
-
-
-def _sender(field: str, value: object) -> str:
-    refuse_unusable(value)
-    return checked_word(field, value, tuple(dict.fromkeys((*SINGLE_SENDERS, *TCP_SENDERS.usable()))))
-
-
-class SingleFlow(Record, frozen=True, kw_only=True, tag_field="kind", tag="single"):
-    """An endless flow from its own host through a bottleneck."""
-
-    id: str = "flow"
-    """Unique among the flows."""
-    sender: str
-    """One of SINGLE_SENDERS, or a registered TCP sender."""
-    rate: Rate | None = None
-    """Fixed pacing rate; of sender cap only."""
-    rtt: Duration | None = None
-    """Round-trip propagation delay [s]; null: the bottleneck's."""
-    start: Duration = 0.0
-    """When it starts [s]."""
-    stop: Duration | None = None
-    """When it stops [s]; null: never."""
-
-    def __post_init__(self) -> None:
-        read_fields(self, id=identifier, sender=_sender, rate=optional(rate), rtt=optional(duration))
-        read_fields(self, start=instant, stop=optional(instant))
-        if (self.sender == "cap") != (self.rate is not None):
-            raise InvalidValue("rate", self.rate, "a rate if and only if sender is cap")
-        if self.stop is not None and self.stop <= self.start:
-            raise InvalidValue("stop", self.stop, f"a time after start ({self.start:g} s), or null")
 
 
 class Bottleneck(Record, frozen=True, kw_only=True, tag_field="kind", tag="bottleneck"):
-    """One link, `bottleneck`, that single flows share; all propagation delay is in the flows' access lines."""
+    """One link, `bottleneck`, that flows share; all propagation delay is in the flows' access lines."""
 
     capacity: Rate = 1e8
     """Capacity for whole IP packets [bit/s]."""
@@ -98,48 +58,35 @@ class Bottleneck(Record, frozen=True, kw_only=True, tag_field="kind", tag="bottl
         line = Link(id=_LINK, source="router", target="far", capacity=self.capacity, buffer=self.buffer)
         return (msgspec.structs.replace(line, queue=self.queue),)
 
-    def flows(self, given: Any, duration: float) -> tuple[FlowGroup, ...]:
+    def flows(self, given: Sequence[Flow], duration: float) -> tuple[Flow, ...]:
         """The flows over the link, and the cross traffic.
 
         Parameters
         ----------
-        given : sequence of SingleFlow
+        given : sequence of Flow
+            A flow without a path crosses the link, one without a round-trip time has the bottleneck's, and packets are
+            marked only where `ecn` says so.
         duration : float
             Of the scenario [s].
 
         Raises
         ------
         InvalidValue
-            No flow, one of another kind, or one that may start after the end.
+            No flow, one over another path, or one that may start after the end.
         """
-        single: tuple[SingleFlow, ...] = records(SingleFlow)("flows", given)
-        if not single:
+        if not given:
             raise InvalidValue("flows", given, "at least one")
-        for flow in single:
-            if flow.start + self.start_spread >= duration:
-                raise InvalidValue(f"flows.{flow.id}.start", flow.start, f"a time before the end, {duration:g} s")
-        flows: list[FlowGroup] = [self._flow(flow) for flow in single]
+        flows = [self._placed(flow, duration) for flow in given]
         if self.cross > 0.0:
-            flows.append(UdpFlows(id=_CROSS, path=(_LINK,), count=1, rate=self.cross, ecn=False))
+            flows.append(Flow(id=_CROSS, path=(_LINK,), offers=Stream(rate=self.cross), ecn=False))
         return tuple(flows)
 
-    def _flow(self, flow: SingleFlow) -> BulkFlows:
-        rtt = self.rtt if flow.rtt is None else flow.rtt
-        sender: Any = flow.sender
-        if flow.rate is not None:  # only sender cap has one
-            sender = CapSender(rate=flow.rate, window=_WINDOW)
-        elif flow.sender == "paced":
-            sender = PacedSender()
-        return BulkFlows(
-            id=flow.id,
-            path=(_LINK,),
-            rtt=(rtt, rtt),
-            start=(flow.start, flow.start + self.start_spread),
-            stop=None if flow.stop is None else (flow.stop, flow.stop),
-            ecn=False,
-            sender=sender,
-            count=1,
-        )
+    def _placed(self, flow: Flow, duration: float) -> Flow:
+        start = flow.start[0], flow.start[1] + self.start_spread
+        if flow.start[1] + self.start_spread >= duration:
+            raise InvalidValue(f"flows.{flow.id}.start", flow.start[1], f"a time before the end, {duration:g} s")
+        rtt = flow.rtt if flow.rtt[1] > 0.0 else (self.rtt, self.rtt)
+        return msgspec.structs.replace(flow, path=flow.path or (_LINK,), rtt=rtt, start=start, ecn=bool(flow.ecn))
 
 
 def single_line(scenario: Any) -> bool:
@@ -156,14 +103,15 @@ def single_line(scenario: Any) -> bool:
     (link,) = scenario.links
     if link.delay or link.buffer is None or link.trace is not None or link.loss or link.jitter or link.pfc is not None:
         return False
-    single, cross = [], []
-    for group in scenario.flows:
-        (single if isinstance(group, BulkFlows) else cross).append(group)
-    if not all(isinstance(each, UdpFlows) and each.count == 1 and each.spacing == "poisson" for each in cross):
+    single = [group for group in scenario.flows if group.answered]
+    cross = [group for group in scenario.flows if not group.answered]
+    if len(cross) > 1 or any(not isinstance(each.offers, Stream) or each.count > 1 for each in cross):
         return False
-    return bool(single) and len(cross) <= 1 and isinstance(link.queue, QUEUES) and all(map(_is_single, single))
+    if any(each.offers.spacing != "poisson" for each in cross):
+        return False
+    return bool(single) and isinstance(link.queue, QUEUES) and all(map(_is_single, single))
 
 
-def _is_single(group: BulkFlows) -> bool:
-    plain = group.size is None and group.packet_size is None and group.host is None and not group.ack_path
-    return plain and group.count == 1 and not group.ecn and isclose(*group.rtt, rel_tol=0.0, abs_tol=0.0)
+def _is_single(group: Flow) -> bool:
+    plain = group.offers is None and group.packet_size is None and group.host is None and not group.ack_path
+    return plain and group.count == 1 and not group.ecn and group.rtt[0] == group.rtt[1]

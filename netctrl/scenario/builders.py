@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from netctrl.scenario.bottleneck import Bottleneck, SingleFlow
+from netctrl.scenario.bottleneck import Bottleneck
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
 
 __all__ = ["bottleneck"]
 
@@ -19,7 +20,7 @@ def bottleneck(**fields: Any) -> Scenario:
     ----------
     **fields
         Fields of `Bottleneck` (capacity, buffer, queue, rtt, cross, start_spread) and of `Scenario`; `flows` are
-        `SingleFlow`, or dicts as in a file.
+        `Flow`, or dicts as in a file.
 
     Raises
     ------
@@ -29,11 +30,11 @@ def bottleneck(**fields: Any) -> Scenario:
     Examples
     --------
     >>> from netctrl.scenario.builders import bottleneck
-    >>> scenario = bottleneck(capacity="20Mbit", flows=[{"kind": "single", "sender": "bbr"}])
+    >>> scenario = bottleneck(capacity="20Mbit", flows=[{"sender": "bbr"}])
     >>> scenario.links[0].capacity, scenario.flows[0].sender
     (20000000.0, 'bbr')
     """
     words = {name: fields.pop(name) for name in Bottleneck.__struct_fields__ if name in fields}
     usual: dict[str, Any] = {"name": "bottleneck", "packet_size": 1500.0, "duration": 60.0, "warmup": 10.0}
-    usual["flows"] = (SingleFlow(sender="paced"),)
+    usual["flows"] = (Flow(sender="paced"),)
     return Scenario(**usual | fields, network=Bottleneck(**words))

@@ -13,7 +13,7 @@ from netctrl.model.law import ArcLaw, ArxPacer, PacingLaw
 from netctrl.scenario.builders import bottleneck
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.units import BITS_PER_BYTE, format_quantity
 
 __all__ = ["design_bottleneck", "design_scenario", "with_pacer", "with_queue"]
@@ -60,7 +60,7 @@ def design_scenario(inputs: ArcInputs, law: ArcLaw) -> Scenario:
         buffer=max(law.capacity_bit_per_s * high / BITS_PER_BYTE, 10.0 * law.packet_size_bytes),
         queue=arc_queue(law, law.packet_size_bytes),
     )
-    flows = BulkFlows(id="bulk", path=(line.id,), rtt=rtt, start=(0.0, 20.0), count=max(1, round(inputs.flows[0])))
+    flows = Flow(id="bulk", rtt=rtt, start=(0.0, 20.0), count=max(1, round(inputs.flows[0])))
     return Scenario(
         name=f"{flows.count} flows through the link of the design",
         links=(line,),

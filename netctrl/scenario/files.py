@@ -17,7 +17,9 @@ from netctrl.model.io.validation_errors import shown
 from netctrl.model.link_trace import mean_rate, read_trace_of_link
 from netctrl.model.network import read_network
 from netctrl.model.trace import read_trace
+from netctrl.scenario.bottleneck import Bottleneck
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
 
 __all__ = [
     "GRAPH",
@@ -37,7 +39,8 @@ _FILES = (
     "links.*.trace",
     "flows.*.sender.file",
     "flows.*.spread.file",
-    "flows.*.rates",
+    "flows.*.offers.spread.file",
+    "flows.*.offers.rates",
 )
 """Keys whose value may be a file's name."""
 
@@ -115,25 +118,32 @@ def with_files(
 def with_traces(content: dict[str, Any]) -> dict[str, Any]:
     """A scenario's content after reading the traces of its links and the rates of its flows from their files.
 
+    Flows over links have no `kind` but that of what they offer.
+
     Raises
     ------
     FileError
         A file can't be read or contains no rates.
     """
-    found = dict(content)
-    for name, read in (("links", _with_trace), ("flows", _with_rates)):
+    found, network = dict(content), content.get("network")
+    kind = network.get("kind") if isinstance(network, dict) else network
+    over_links = kind in (None, Bottleneck.__struct_config__.tag)
+    for name, read in (("links", _with_trace), *((("flows", _with_rates),) if over_links else ())):
         if isinstance(content.get(name), list):
             found[name] = [read(each) for each in content[name]]
     return found
 
 
-def _with_rates(group: Any) -> Any:
-    if not isinstance(group, dict) or not isinstance(group.get("rates"), str):
-        return group
+def _with_rates(flow: Any) -> Any:
+    if not isinstance(flow, dict):
+        return flow
+    found, offers = {"kind": Flow.__struct_config__.tag} | flow, flow.get("offers")
+    if not isinstance(offers, dict) or not isinstance(offers.get("rates"), str):
+        return found
     try:
-        return group | {"rates": read_trace(group["rates"])}
+        return found | {"offers": offers | {"rates": read_trace(offers["rates"])}}
     except InvalidValue as error:  # for a capture
-        raise FileError(group["rates"], f"needs an interval; use a spread of kind trace with one ({error})") from None
+        raise FileError(offers["rates"], f"needs an interval; use a spread of kind trace with one ({error})") from None
 
 
 def _with_trace(link: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from netctrl.errors import InvalidValue
@@ -22,7 +23,6 @@ from netctrl.model.io.fields import (
     rate,
     read_fields,
     record,
-    records,
     size,
 )
 from netctrl.model.io.record_file import Record
@@ -31,9 +31,20 @@ from netctrl.model.link_trace import checked_link_trace, trace_bits
 from netctrl.scenario.checks import OF_DATA_CENTRES, check_ids, check_unused
 from netctrl.scenario.fabric.pfc import Pfc
 from netctrl.scenario.network.policy import DesignPolicy, StaticPacing, messages_of
-from netctrl.scenario.tcp_aqm.flows import GROUPS, MAX_FLOWS, BulkFlows, DemandFlows, FlowGroup, WebFlows
+from netctrl.scenario.tcp_aqm.flows import MAX_FLOWS, Flow
+from netctrl.scenario.tcp_aqm.offers import Demand, Web
 
-__all__ = ["INTERVAL", "Change", "Link", "Links", "capacity_at", "check_links", "packet_only", "refuse_packet_only"]
+__all__ = [
+    "INTERVAL",
+    "Change",
+    "Link",
+    "Links",
+    "capacity_at",
+    "check_links",
+    "packet_only",
+    "placed",
+    "refuse_packet_only",
+]
 
 MAX_SAMPLES = 10_000_000
 """Largest number over all links and groups of flows."""
@@ -116,6 +127,15 @@ def capacity_at(scenario: Any, ends: np.ndarray) -> np.ndarray:
     return np.array(list(found.values()))
 
 
+def placed(flows: tuple[Flow, ...], links: tuple[Link, ...]) -> tuple[Flow, ...]:
+    """The flows, of which one without a path crosses the only link, and one that doesn't say otherwise has ECN."""
+    only = (links[0].id,) if len(links) == 1 else ()
+    return tuple(
+        msgspec.structs.replace(flow, path=flow.path or only, ecn=True if flow.ecn is None else flow.ecn)
+        for flow in flows
+    )
+
+
 def check_links(scenario: Any) -> None:
     """InvalidValue for parts of a `Scenario` that don't fit its links or each other."""
     for each in (_check_kinds, _check_names, _check_paths, _check_changes, _check_size, _check_control):
@@ -124,7 +144,6 @@ def check_links(scenario: Any) -> None:
 
 def _check_kinds(scenario: Any) -> None:
     check_unused(scenario, *OF_DATA_CENTRES)
-    read_fields(scenario, flows=records(*GROUPS))
     if scenario.control is not None:
         record(StaticPacing, DesignPolicy)("control", scenario.control)
 
@@ -146,6 +165,11 @@ def _check_names(scenario: Any) -> None:
 def _check_paths(scenario: Any) -> None:
     links = {link.id: link for link in scenario.links}
     for group in scenario.flows:
+        if not group.path:
+            raise InvalidValue(f"flows.{group.id}.path", group.path, f"the ids of one or more links: {_ids(links)}")
+        if group.answered and group.rtt[0] < 1e-9:
+            takes = "a round-trip time from 1ns, as in 500ms, or a range of them"
+            raise InvalidValue(f"flows.{group.id}.rtt", group.rtt, takes)
         for which, path in (("path", group.path), ("ack_path", group.ack_path)):
             where = f"flows.{group.id}.{which}"
             for name in path:
@@ -195,21 +219,22 @@ def _check_size(scenario: Any) -> None:
     least = scenario.duration * max(len(scenario.links), len(scenario.flows)) / MAX_SAMPLES
     if not max(least, 1e-9) <= scenario.interval <= scenario.duration:
         raise InvalidValue("interval", scenario.interval, f"{least:g} s to the duration ({scenario.duration:g} s)")
-    count = sum(_many(group) for group in scenario.flows)
+    count = sum(group.count for group in scenario.flows)
     if count > MAX_FLOWS:
         raise InvalidValue("flows", f"{count} flows", f"at most {MAX_FLOWS} in all")
     for group in scenario.flows:
-        if isinstance(group, DemandFlows):
+        offers = group.offers
+        if isinstance(offers, Demand):
             least = max(scenario.duration * group.count / MAX_OBJECTS, 1e-9)
-            if not least <= group.interval_s <= scenario.duration:
+            if not least <= offers.interval_s <= scenario.duration:
                 takes = f"{least:g} s to the duration ({scenario.duration:g} s)"
-                raise InvalidValue(f"flows.{group.id}.interval", group.interval_s, takes)
-        if isinstance(group, WebFlows):
+                raise InvalidValue(f"flows.{group.id}.offers.interval", offers.interval_s, takes)
+        if isinstance(offers, Web):
             stop = scenario.duration if group.stop is None else min(group.stop[1], scenario.duration)
-            pages = max(stop - group.start[0], 0.0) / (group.think_time + group.rtt[0])
-            if group.sessions * group.objects_per_page * pages > MAX_OBJECTS:
+            pages = max(stop - group.start[0], 0.0) / (offers.think_time + group.rtt[0])
+            if group.count * offers.objects_per_page * pages > MAX_OBJECTS:
                 takes = f"fewer, or a longer think_time: these ask for more than {MAX_OBJECTS} objects"
-                raise InvalidValue(f"flows.{group.id}.sessions", group.sessions, takes)
+                raise InvalidValue(f"flows.{group.id}.count", group.count, takes)
 
 
 def packet_only(scenario: Any, *queues: type) -> tuple[str, str] | None:
@@ -220,9 +245,9 @@ def packet_only(scenario: Any, *queues: type) -> tuple[str, str] | None:
     if scenario.control is not None:
         return "control", "controlled link rates"
     for group in scenario.flows:
-        if isinstance(group, BulkFlows) and group.size is not None:
-            return f"flows.{group.id}.size", "flows of finite size"
-        if isinstance(group, BulkFlows) and group.packet_size is not None:
+        if group.size is not None:
+            return f"flows.{group.id}.offers", "flows of finite size"
+        if group.packet_size is not None:
             return f"flows.{group.id}.packet_size", "packets of several sizes"
     for link in scenario.links:
         kind = link.queue.__struct_config__.tag
@@ -251,7 +276,3 @@ def refuse_packet_only(scenario: Any, *queues: type) -> None:
 
 def _ids(links: Iterable[str]) -> str:
     return f"ids of links; there are {shorten(', '.join(links), 200)}"
-
-
-def _many(group: FlowGroup) -> int:
-    return group.sessions if isinstance(group, WebFlows) else group.count

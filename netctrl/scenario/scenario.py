@@ -26,22 +26,22 @@ from netctrl.model.io.fields import (
 from netctrl.model.io.record_file import Record
 from netctrl.scenario.access.flows import ACCESS_GROUPS
 from netctrl.scenario.access.network import AccessLine
-from netctrl.scenario.bottleneck import Bottleneck, SingleFlow
+from netctrl.scenario.bottleneck import Bottleneck
 from netctrl.scenario.checks import tag_of
 from netctrl.scenario.fabric.flows import HOST_GROUPS
 from netctrl.scenario.fabric.topology import TOPOLOGIES
 from netctrl.scenario.fabric.watch import Watch
-from netctrl.scenario.links import INTERVAL, Change, Link, Links, capacity_at, check_links
+from netctrl.scenario.links import INTERVAL, Change, Link, Links, capacity_at, check_links, placed
 from netctrl.scenario.network.policy import POLICIES, Policy
 from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.traffic import Demands, TcpDemand
-from netctrl.scenario.tcp_aqm.flows import GROUPS
+from netctrl.scenario.tcp_aqm.flows import Flow
 
 __all__ = ["NETWORKS", "Scenario", "checked_network"]
 
 NETWORKS = (Routed, AccessLine, *TOPOLOGIES, Bottleneck)
 """Kinds of network that are given in the place of links; a bottleneck becomes links and flows."""
-_GROUPS = (*GROUPS, *ACCESS_GROUPS, *HOST_GROUPS, Demands, TcpDemand, SingleFlow)
+_GROUPS = (Flow, *ACCESS_GROUPS, *HOST_GROUPS, Demands, TcpDemand)
 if TYPE_CHECKING:
     AnyNetwork = AnyGroup = AnyControl = Any  # each user knows which one it takes
 else:
@@ -63,7 +63,7 @@ class Scenario(Record, frozen=True, kw_only=True):
     --------
     >>> import netctrl
     >>> line = {"id": "line", "source": "left", "target": "right", "capacity": "10Mbit", "buffer": "60kB"}
-    >>> flows = {"kind": "bulk", "id": "flows", "path": ["line"], "rtt": "50ms", "count": 2}
+    >>> flows = {"sender": "cubic", "rtt": "50ms", "count": 2}
     >>> scenario = netctrl.Scenario(name="two flows", links=[line], flows=[flows], duration="10s")
     >>> scenario.duration, scenario.links[0].capacity, scenario.replace(duration="1min").duration
     (10.0, 10000000.0, 60.0)
@@ -108,13 +108,17 @@ class Scenario(Record, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not 0 < len(self.name) <= 200 or not self.name.isprintable():
             raise InvalidValue("name", self.name, "printable text of 1 to 200 characters")
-        read_fields(self, links=records(Link), flows=records(*_GROUPS), changes=records(Change))
+        read_fields(self, links=records(Link), changes=records(Change))
         read_fields(self, network=optional(record(*NETWORKS)), control=optional(record(*POLICIES)))
+        over_links = self.network is None or isinstance(self.network, Bottleneck)
+        read_fields(self, flows=records(Flow) if over_links else records(*_GROUPS))
         read_fields(self, duration=duration, warmup=instant, step=optional(duration), watch=record(Watch))
         if isinstance(self.network, Bottleneck) and not self.links:
             flows = self.network.flows(self.flows, self.duration)
             for name, value in {"links": self.network.links(), "flows": flows, "network": None}.items():
                 msgspec.structs.force_setattr(self, name, value)
+        if self.network is None:
+            read_fields(self, flows=lambda _, flows: placed(flows, self.links))
         if self.interval is None:
             msgspec.structs.force_setattr(self, "interval", getattr(self.network, "default_interval", INTERVAL))
         read_fields(self, interval=duration, seed=whole(0, 2**32 - 1), packet_size=size)

@@ -32,7 +32,6 @@ from netctrl.plants.queues.window_response import CUBIC, DCTCP, RENO, Sender
 from netctrl.scenario.checks import tag_of
 from netctrl.scenario.links import Link, Links
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
 from netctrl.units import packets_per_second
 
 __all__ = ["CertifiedNetwork", "Changed", "check_links", "network_of"]
@@ -241,8 +240,8 @@ def _group(
     group: Any, places: dict[str, int], laws: tuple[Subject | None, ...], changed: Mapping[Changed, float]
 ) -> PathFlows:
     where = f"flows.{group.id}"
-    if not isinstance(group, BulkFlows) or group.size is not None:
-        kind = group.__struct_config__.tag if not isinstance(group, BulkFlows) else "flows of finite size"
+    if not group.bulk or group.size is not None:
+        kind = group.offers.__struct_config__.tag if not group.bulk else "flows of finite size"
         raise InvalidValue(where, kind, "bulk flows without an end")
     if group.packet_size is not None:
         raise InvalidValue(f"{where}.packet_size", group.packet_size, "nothing: packets of one size")

@@ -8,11 +8,13 @@ from netctrl.errors import NetctrlError
 from netctrl.kernel.scenarios.network_links import kernel_links
 from netctrl.kernel.scenarios.queues import queue_lacks
 from netctrl.kernel.scenarios.senders import CONGESTION_CONTROLS, kernel_sender
+from netctrl.laws.rate.fast import FastSender
 from netctrl.laws.rate.records import sender_name
 from netctrl.scenario.network.policy import Backpressure
 from netctrl.scenario.network.routed import tcp_of
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows, DemandFlows, FlowGroup, UdpFlows, WebFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Bursts, Demand, Stream, Web
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["MAX_FLOWS", "machine_lacks", "network_lacks", "scenario_lacks"]
@@ -41,18 +43,20 @@ def scenario_lacks(scenario: Scenario) -> str | None:
     return _beyond(scenario)
 
 
-def _group_lacks(scenario: Scenario, group: FlowGroup) -> str | None:
-    if not isinstance(group, BulkFlows | WebFlows | UdpFlows | DemandFlows):
-        return f"{group.__struct_config__.tag} flows (flows.{group.id})"
-    if isinstance(group, BulkFlows) and group.packet_size is not None:
+def _group_lacks(scenario: Scenario, group: Flow) -> str | None:
+    if isinstance(group.offers, Bursts):
+        return f"bursts (flows.{group.id})"
+    if isinstance(group.sender, FastSender):
+        return f"FAST senders, which see a price (flows.{group.id})"
+    if group.bulk and group.packet_size is not None:
         return f"packets of several sizes (flows.{group.id}.packet_size)"
-    if not isinstance(group, UdpFlows | DemandFlows):
+    if not isinstance(group.offers, Stream | Demand):
         sender = kernel_sender(group.sender, 1.0)
         if sender is None:
             names = ", ".join(CONGESTION_CONTROLS)
             said = f"flows.{group.id} are {sender_name(group.sender)}"
             return f"senders but {names}, and paced or cap over one of these ({said})"
-        if isinstance(group, WebFlows) and sender.law is not None:
+        if isinstance(group.offers, Web) and sender.law is not None:
             return f"Web sessions that a law paces (flows.{group.id})"
     ends = {link.id: (link.source, link.target) for link in scenario.links}
     for path in (group.path, group.ack_path):
@@ -69,7 +73,7 @@ def _beyond(scenario: Scenario) -> str | None:
     datagrams = sum(
         group.count * _mean_rate(group) * scenario.duration / (BITS_PER_BYTE * size)
         for group in scenario.flows
-        if isinstance(group, UdpFlows | DemandFlows)
+        if isinstance(group.offers, Stream | Demand)
     )
     limits = {
         f"packets of {size:g} bytes: a whole number from {_MIN_FRAME} to {_MAX_FRAME}": (
@@ -81,15 +85,16 @@ def _beyond(scenario: Scenario) -> str | None:
     return next((said for said, beyond in limits.items() if beyond), None)
 
 
-def _mean_rate(group: UdpFlows | DemandFlows) -> float:
+def _mean_rate(group: Flow) -> float:
     """Mean rate of each flow [bit/s]."""
-    if isinstance(group, UdpFlows):
-        return group.rate
-    return (group.mean or 0.0) if group.rates is None else float(group.rates.rate_bit_per_s.mean())
+    if isinstance(group.offers, Stream):
+        return group.offers.rate
+    rates = group.offers.rates
+    return (group.offers.mean or 0.0) if rates is None else float(rates.rate_bit_per_s.mean())
 
 
-def _flows(group: FlowGroup) -> int:
-    return group.sessions * (1 + group.objects_per_page) if isinstance(group, WebFlows) else group.count
+def _flows(group: Flow) -> int:
+    return group.count * (1 + group.offers.objects_per_page) if isinstance(group.offers, Web) else group.count
 
 
 def network_lacks(scenario: Scenario, packet_size: float) -> str | None:

@@ -25,7 +25,8 @@ from netctrl.scenario.network.policy import DesignPolicy, HftracPolicy, StaticPa
 from netctrl.scenario.network.routed import tcp_of
 from netctrl.scenario.network.runs import RunFigures
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows, DemandFlows, FlowDraw, FlowGroup
+from netctrl.scenario.tcp_aqm.flows import Flow, FlowDraw
+from netctrl.scenario.tcp_aqm.offers import Demand
 from netctrl.units import BITS_PER_BYTE, MICROSECOND, NANOSECOND
 
 __all__ = ["NetworkRun", "RunTraffic", "network_run", "run_figures"]
@@ -127,7 +128,7 @@ class _Groups:
 
     def __init__(self, links: Sequence[str]) -> None:
         self.links = links
-        self.groups: list[FlowGroup] = []
+        self.groups: list[Flow] = []
         self.draws: list[FlowDraw] = []
         self.demand: list[int] = []
         self.times: dict[str, Sequence[np.ndarray]] = {}
@@ -139,15 +140,13 @@ class _Groups:
         else:
             streams = _by_path(paths, i, times)
         for path, mine in streams:
-            group = DemandFlows(
-                id=self._id(i), path=self._names(path), count=1, rates=[1.0], interval=1.0, start=(0.0, 0.0)
-            )
+            group = Flow(id=self._id(i), path=self._names(path), offers=Demand(rates=[1.0], interval=1.0), ecn=True)
             self.times[group.id] = [mine]
             self._add(i, group, np.zeros(1), np.zeros(1))
 
     def add_tcp(self, i: int, path: tuple[int, ...], sender: str, ecn: bool, trip: float, starts: np.ndarray) -> None:
         """Endless flows over one path."""
-        group = BulkFlows(
+        group = Flow(
             id=self._id(i),
             path=self._names(path),
             rtt=(trip, trip),
@@ -157,7 +156,7 @@ class _Groups:
         )
         self._add(i, group, np.full(len(starts), trip), starts)
 
-    def _add(self, i: int, group: FlowGroup, rtt: np.ndarray, starts: np.ndarray) -> None:
+    def _add(self, i: int, group: Flow, rtt: np.ndarray, starts: np.ndarray) -> None:
         self.groups.append(group)
         self.draws.append(FlowDraw(rtt, starts, np.full(len(starts), np.inf), np.ones(len(starts))))
         self.demand.append(i)

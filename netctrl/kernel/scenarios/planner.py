@@ -36,7 +36,8 @@ from netctrl.linux.kernel.responses import ROOT
 from netctrl.model.law import PacingLaw
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import DemandFlows, FlowDraw, FlowGroup, UdpFlows, WebFlows
+from netctrl.scenario.tcp_aqm.flows import Flow, FlowDraw
+from netctrl.scenario.tcp_aqm.offers import Demand, Stream, Web
 
 __all__ = ["ETHERNET", "UDP_HEADERS", "KernelPlan", "payload_share", "plan_scenario"]
 
@@ -133,7 +134,7 @@ class _Planner:
             self.wires.link(link, self._sends(link.id, link.capacity))
         rows = 0
         for number, (group, draw) in enumerate(zip(self.scenario.flows, draws, strict=True)):
-            if isinstance(group, UdpFlows | DemandFlows):
+            if isinstance(group.offers, Stream | Demand):
                 self._udp(number, group, draw, rows)
             else:
                 self._tcp(number, group, draw)
@@ -198,7 +199,7 @@ class _Planner:
 
     # --- flows ---
 
-    def _tcp(self, number: int, group: FlowGroup, draw: FlowDraw) -> None:
+    def _tcp(self, number: int, group: Flow, draw: FlowDraw) -> None:
         sender = kernel_sender(group.sender, payload_share(self.packet))
         if sender is None:
             raise InvalidValue(f"flows.{group.id}.sender", sender_name(group.sender), "a sender that the kernel has")
@@ -212,7 +213,7 @@ class _Planner:
             if begin >= self.scenario.duration:
                 continue
             rest = max(rtt - self._delay((*group.path, *group.ack_path)), 0.0)
-            host, here = self._host(group, rest, group.ecn)
+            host, here = self._host(group, rest, bool(group.ecn))
             if sender.law is not None:
                 self.laws[len(self.laws) + 1] = sender.law
             flow = TcpFlow(
@@ -229,13 +230,13 @@ class _Planner:
                 pace=ceil(sender.rate),
                 mark=0 if sender.law is None else len(self.laws),
             )
-            if isinstance(group, WebFlows):
+            if isinstance(group.offers, Web):
                 self.plan.web(flow, *page_draws(self.scenario, group, number, row))
             else:
                 self.flows.append(number)
                 self.plan.tcp_flow(flow, _size(group))
 
-    def _udp(self, number: int, group: UdpFlows | DemandFlows, draw: FlowDraw, first: int) -> None:
+    def _udp(self, number: int, group: Flow, draw: FlowDraw, first: int) -> None:
         host, _ = self._host(group, 0.0, ecn=False, udp=True)
         there = self._target(group)
         self._sink(group, _UDP_PORT, None)
@@ -247,7 +248,7 @@ class _Planner:
     def _delay(self, names: Sequence[str]) -> float:
         return sum(self.links[name].delay for name in names)
 
-    def _host(self, group: FlowGroup, rest: float, ecn: bool, udp: bool = False) -> tuple[int, IPv4Address]:
+    def _host(self, group: Flow, rest: float, ecn: bool, udp: bool = False) -> tuple[int, IPv4Address]:
         """Namespace and address of the host of flows with this path and delay of acknowledgements."""
         key = (group.path, group.ack_path, round(rest * 1e9), ecn, udp)
         if key in self.hosts:
@@ -263,7 +264,7 @@ class _Planner:
         self._way_back(group, made, address, rest)
         return made, address
 
-    def _way_back(self, group: FlowGroup, host: int, address: IPv4Address, rest: float) -> None:
+    def _way_back(self, group: Flow, host: int, address: IPv4Address, rest: float) -> None:
         """Routes and interfaces for acknowledgements to a host; the last one has the delay."""
         links = self.links
         at = self.wires.node(links[group.path[-1]].target)
@@ -282,7 +283,7 @@ class _Planner:
             self.plan.request(at, message, f"delay acknowledgements of {group.id}")
         self.wires.route(at, address, home.index)
 
-    def _target(self, group: FlowGroup) -> IPv4Address:
+    def _target(self, group: Flow) -> IPv4Address:
         """Address at the end of a path, to which packets are routed along it."""
         if group.path not in self.targets:
             links = self.links
@@ -293,7 +294,7 @@ class _Planner:
             self.plan.request(end, messages.add_address(1, address), f"give the end of {group.id} an address")
         return self.targets[group.path]
 
-    def _sink(self, group: FlowGroup, port: int, congestion: str | None) -> None:
+    def _sink(self, group: Flow, port: int, congestion: str | None) -> None:
         end = self.wires.node(self.links[group.path[-1]].target)
         if (end, port) in self.sinks:
             return
@@ -304,6 +305,6 @@ class _Planner:
             self.plan.tcp_sink(end, port, congestion)
 
 
-def _size(group: FlowGroup) -> int:
+def _size(group: Flow) -> int:
     size = getattr(group, "size", None)
     return 0 if size is None else ceil(size)

@@ -16,6 +16,7 @@ from netctrl.linux.kernel.responses import read_qdisc
 from netctrl.model.io.provenance import Provenance
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.offers import Web
 from netctrl.units import MICROSECOND, NANOSECOND
 
 __all__ = ["joined", "simulation_result"]
@@ -185,7 +186,7 @@ def _objects(scenario: Scenario, results: Sequence[tuple[int, bytes]], carried: 
     rows = rows[rows["at_ns"] * NANOSECOND <= scenario.interval * carried.shape[1]]
     sample = np.minimum((rows["at_ns"] * NANOSECOND / scenario.interval).astype(int), carried.shape[1] - 1)
     for number, group in enumerate(scenario.flows):
-        if group.__struct_config__.tag == "web":
+        if isinstance(group.offers, Web):
             chosen = rows["group"] == number
             np.add.at(carried[number], sample[chosen], rows["bytes"][chosen].astype(float))
     return rows

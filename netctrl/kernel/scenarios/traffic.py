@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import DemandFlows, FlowDraw, UdpFlows, WebFlows
+from netctrl.scenario.tcp_aqm.flows import Flow, FlowDraw
+from netctrl.scenario.tcp_aqm.offers import Demand
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["constant_times", "page_draws", "poisson_times", "series_times", "udp_times"]
@@ -50,7 +51,7 @@ def series_times(
 
 
 def udp_times(
-    scenario: Scenario, group: UdpFlows | DemandFlows, draw: FlowDraw, first: int, demands: Mapping[str, np.ndarray]
+    scenario: Scenario, group: Flow, draw: FlowDraw, first: int, demands: Mapping[str, np.ndarray]
 ) -> Sequence[np.ndarray]:
     """Sending times of a group's flows [s], each of which is (n,).
 
@@ -59,7 +60,8 @@ def udp_times(
     Parameters
     ----------
     scenario : Scenario
-    group : UdpFlows or DemandFlows
+    group : Flow
+        That offers a stream or a demand.
     draw : FlowDraw
         Of its flows.
     first : int
@@ -73,18 +75,18 @@ def udp_times(
         if length <= 0.0:
             continue
         random = np.random.default_rng(np.random.SeedSequence(scenario.seed, spawn_key=(1 << 20, first + row)))
-        if isinstance(group, DemandFlows):
+        if isinstance(group.offers, Demand):
             rates = demands[group.id][:, row]
-            times = series_times(group.interval_s * np.arange(len(rates)), rates, size, length)
-        elif group.spacing == "poisson":
-            times = poisson_times(group.rate, size, length, random)
+            times = series_times(group.offers.interval_s * np.arange(len(rates)), rates, size, length)
+        elif group.offers.spacing == "poisson":
+            times = poisson_times(group.offers.rate, size, length, random)
         else:
-            times = constant_times(group.rate, size, length, phase=random.random())
+            times = constant_times(group.offers.rate, size, length, phase=random.random())
         found.append(float(start) + times)
     return found
 
 
-def page_draws(scenario: Scenario, group: WebFlows, number: int, session: int) -> tuple[np.ndarray, np.ndarray]:
+def page_draws(scenario: Scenario, group: Flow, number: int, session: int) -> tuple[np.ndarray, np.ndarray]:
     """Pauses [s] before a session's pages and sizes of their objects [byte], more than fit in the time.
 
     A session begins with a pause, as in the packet engine; sizes are Pareto, cut off.
@@ -92,9 +94,10 @@ def page_draws(scenario: Scenario, group: WebFlows, number: int, session: int) -
     random = np.random.default_rng(np.random.SeedSequence(scenario.seed, spawn_key=(1 << 21, number, session)))
     pauses, total = [], 0.0
     while total <= scenario.duration:
-        pauses.append(random.exponential(group.think_time))
+        pauses.append(random.exponential(group.offers.think_time))
         total += pauses[-1]
-    scale = group.mean_object * (group.pareto_shape - 1.0) / group.pareto_shape
-    shape = len(pauses), group.objects_per_page
-    sizes = np.minimum(scale * (1.0 - random.random(shape)) ** (-1.0 / group.pareto_shape), group.max_object)
+    web = group.offers
+    scale = web.mean_object * (web.pareto_shape - 1.0) / web.pareto_shape
+    shape = len(pauses), web.objects_per_page
+    sizes = np.minimum(scale * (1.0 - random.random(shape)) ** (-1.0 / web.pareto_shape), web.max_object)
     return np.array(pauses), np.ceil(sizes)

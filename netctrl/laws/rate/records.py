@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 from netctrl.errors import InvalidValue
+from netctrl.laws.rate.fast import FastSender
 from netctrl.laws.rate.law import RateSender, SenderRecord
 from netctrl.laws.rate.paced import PacedSender
 from netctrl.laws.window.law import SchemeRecord
@@ -21,35 +22,34 @@ __all__ = ["RATE_LAWS", "Sender", "rate_record", "read_sender", "scheme_of", "se
 
 RATE_LAWS: tuple[RateSender, ...] = tuple(RATE_SENDERS[name] for name in RATE_SENDERS.usable())
 """Ours first."""
-_RECORDS = (*(each.record for each in RATE_LAWS), *SCHEMES)
+_RECORDS = (*(each.record for each in RATE_LAWS), *SCHEMES, FastSender)
 
 
 def _is_a_word(kind: Any) -> bool:
-    """Whether a data centre's law needs no parameters; a name of TCP's law means the latter."""
+    """Whether a law needs no parameters; a name of TCP's law means the latter."""
     return kind.__struct_config__.tag not in TCP_SENDERS and not any(each.required for each in fields(kind))
 
 
-_WORDS = {
-    str(kind.__struct_config__.tag): kind
-    for kind in (*(each.record for each in RATE_LAWS if not fields(each.record)), *filter(_is_a_word, SCHEMES))
-}
+_WORDS: dict[str, Any] = {str(kind.__struct_config__.tag): kind for kind in filter(_is_a_word, _RECORDS)}
 
-Sender: Any = reduce(or_, _RECORDS) | str
-"""A word (a window law, a rate sender without parameters, a data centre's law with its defaults), or a table whose
-`kind` tells which rate sender or data centre's law."""
+Sender: Any = reduce(or_, _RECORDS) | str | None
+"""None; a word (a window law, or another sender with its defaults), or a table whose `kind` tells which rate sender or
+data centre's law."""
 
 
 def read_sender(field: str, value: Any) -> str | SenderRecord | SchemeRecord:
     """A scenario's sender; a pacing law becomes a flow paced by it."""
     if isinstance(value, ArxPacer | TargetRttPacer):
         return PacedSender(law=value)
+    if value == "paced":
+        return PacedSender()
     if isinstance(value, SenderRecord) and isinstance(value, _RECORDS):
         _check_window(f"{field}.window", getattr(value, "window", None))
     elif not isinstance(value, _RECORDS) and value not in (*TCP_SENDERS.usable(), *_WORDS):
         refuse_unusable(value.__struct_config__.tag if isinstance(value, Struct) else value)
         words, tables = (
             ", ".join([*TCP_SENDERS.usable(), *_WORDS]),
-            ", ".join([*RATE_SENDERS.usable(), *WINDOW_LAWS.usable()]),
+            ", ".join([*RATE_SENDERS.usable(), *WINDOW_LAWS.usable(), "fast"]),
         )
         raise InvalidValue(field, value, f"one of {words}, or a table whose `kind` is one of {tables}")
     return value

@@ -26,12 +26,12 @@ from netctrl.ns3.links import MAX_BUFFER, access_rate, check_buffer, check_capac
 from netctrl.ns3.queues import own_laws, settings_initializer
 from netctrl.ns3.templates import QUEUES, TCP, fixed_files
 from netctrl.register import TCP_SENDERS
-from netctrl.scenario.bottleneck import SINGLE_SENDERS
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows, UdpFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Stream
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["render"]
+__all__ = ["OWN_SENDERS", "render"]
 
 _TCP_LAWS = "TCP's laws: printed from the Python that netctrl simulates."
 _PACING_LAWS = "Pacing laws, one sample at a time: printed from the Python that netctrl runs."
@@ -39,6 +39,8 @@ _PACING_LAWS = "Pacing laws, one sample at a time: printed from the Python that 
 _MIN_SIZE, _MAX_SIZE = 100, 65_000
 _MAX_RTTS = 2**31
 """Largest number of packets of a run, each with a sample of 24 bytes."""
+OWN_SENDERS = ("paced", "cap", "htcp", "cubic", "bbr", "reno")
+"""Senders that ns-3 or the program has; windows of others are printed."""
 _UNDERNEATH = "htcp"
 """Window law under a cap and under the paper's law."""
 _MIN_RATE = 8.0
@@ -145,8 +147,8 @@ def _certificate(design: PacingDesign) -> list[str]:
 
 def _scenario(scenario: Scenario) -> str:
     (line,) = scenario.links
-    single = [group for group in scenario.flows if isinstance(group, BulkFlows)]
-    cross = [group.rate for group in scenario.flows if isinstance(group, UdpFlows)]
+    single = [group for group in scenario.flows if group.bulk]
+    cross = [group.offers.rate for group in scenario.flows if isinstance(group.offers, Stream)]
     capacity, spread = line.capacity, _start_spread(single)
     waits = min(line.buffer or 0.0, MAX_BUFFER - 1)
     window = socket_buffer(capacity, max(group.rtt[0] for group in single), waits)
@@ -167,7 +169,7 @@ def _scenario(scenario: Scenario) -> str:
     return scenario_header("netctrl-pacing-tables.h", scenario.name, constants, tables)
 
 
-def _start_spread(flows: Sequence[BulkFlows]) -> float:
+def _start_spread(flows: Sequence[Flow]) -> float:
     """Range within which each flow starts [s]; InvalidValue where flows have several."""
     spreads = [high - low for low, high in (group.start for group in flows)]
     for group, spread in zip(flows, spreads, strict=True):
@@ -193,11 +195,11 @@ def _law_of(scenario: Scenario) -> PacingLaw | None:
 
 def _windows(scenario: Scenario) -> list[str]:
     """Senders whose window laws are printed, as ns-3 doesn't have them."""
-    names = {sender_name(group.sender) for group in scenario.flows if isinstance(group, BulkFlows)}
-    return sorted(names - set(SINGLE_SENDERS))
+    names = {sender_name(group.sender) for group in scenario.flows if group.bulk}
+    return sorted(names - set(OWN_SENDERS))
 
 
-def _flow(group: BulkFlows, windows: list[str]) -> str:
+def _flow(group: Flow, windows: list[str]) -> str:
     where, name = f"flows.{group.id}", sender_name(group.sender)
     cap = group.sender.rate if isinstance(group.sender, CapSender) else 0.0
     if isinstance(group.sender, CapSender) and group.sender.window != _UNDERNEATH:

@@ -14,6 +14,7 @@ import numpy as np
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.law import QueueLaw
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
+from netctrl.laws.rate.fast import FastSender
 from netctrl.laws.rate.records import rate_record, scheme_of, sender_name
 from netctrl.model.design.design import ArcDesign, Provenance
 from netctrl.ns3.cpp import MARKER, nanoseconds
@@ -26,7 +27,8 @@ from netctrl.ns3.templates import DUAL, QUEUES, RECORDS, SCALABLE, TCP, fixed_fi
 from netctrl.register import TCP_SENDERS
 from netctrl.scenario.links import Change, Link, refuse_packet_only
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows, FastFlows, FlowDraw, FlowGroup, WebFlows
+from netctrl.scenario.tcp_aqm.flows import Flow, FlowDraw
+from netctrl.scenario.tcp_aqm.offers import Web
 
 __all__ = ["KINDS", "MARKER", "render", "sender_lack"]
 
@@ -76,12 +78,12 @@ def _laws(*used: QueueLaw) -> str:
     return laws_header([*library_laws(), *used], dual=True, scalable=[TCP_SENDERS["prague"]])
 
 
-def sender_lack(group: FlowGroup) -> str | None:
+def sender_lack(group: Flow) -> str | None:
     """What ns-3's program has instead of a group's sender; None: it has it."""
     name = sender_name(group.sender)
     if name not in KINDS or scheme_of(group.sender) is not None:  # a table's settings would be lost
         return ", ".join(KINDS)
-    if name in _EXACT and not (isinstance(group, BulkFlows) and group.ecn):
+    if name in _EXACT and not (group.bulk and group.ecn):
         return f"{', '.join(kind for kind in KINDS if kind not in _EXACT)} but in bulk flows with ecn"
     return None
 
@@ -99,15 +101,15 @@ def _check(scenario: Scenario, draws: Sequence[FlowDraw]) -> None:
             check_capacity("changes.capacity", change.capacity, size)
     for group in scenario.flows:
         _check_group(scenario, group)
-    counts = [group.sessions if isinstance(group, WebFlows) else group.count for group in scenario.flows]
+    counts = [group.count for group in scenario.flows]
     if [len(draw.rtt_s) for draw in draws] != counts or any(np.any(draw.flows != 1.0) for draw in draws):
         raise InvalidValue("draws", [len(draw.rtt_s) for draw in draws], f"one row per flow: {counts}")
 
 
-def _check_group(scenario: Scenario, group: FlowGroup) -> None:
-    if isinstance(group, FastFlows) or not group.answered:
+def _check_group(scenario: Scenario, group: Flow) -> None:
+    if isinstance(group.sender, FastSender) or not group.answered:
         takes = "bulk or web flows; FAST runs only in the fluid simulator, datagrams only in the packet engine"
-        raise InvalidValue(f"flows.{group.id}.kind", group.__struct_config__.tag, takes)
+        raise InvalidValue(f"flows.{group.id}", group.kind, takes)
     lack = sender_lack(group)
     if lack is not None:
         raise InvalidValue(f"flows.{group.id}.sender", sender_name(group.sender), f"one of {lack}")
@@ -184,15 +186,15 @@ def _link(link: Link, packet_size: int) -> str:
     )
 
 
-def _group(group: FlowGroup) -> str:
+def _group(group: Flow) -> str:
     web: dict[str, float] = {}
-    if isinstance(group, WebFlows):
+    if isinstance(group.offers, Web):
         web = {
-            "objects_per_page": group.objects_per_page,
-            "pareto_scale": group.mean_object * (group.pareto_shape - 1.0) / group.pareto_shape,
-            "pareto_shape": group.pareto_shape,
-            "max_object": group.max_object,
-            "think_time": group.think_time,
+            "objects_per_page": group.offers.objects_per_page,
+            "pareto_scale": group.offers.mean_object * (group.offers.pareto_shape - 1.0) / group.offers.pareto_shape,
+            "pareto_shape": group.offers.pareto_shape,
+            "max_object": group.offers.max_object,
+            "think_time": group.offers.think_time,
         }
     name = sender_name(group.sender)
     return record_line(

@@ -1,155 +1,141 @@
-"""Groups of flows: number, path, times and sender of each group."""
+"""Flows: how many, what they offer, which sender carries it, over which links and when."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_word
+from netctrl.errors import InvalidValue
+from netctrl.laws.rate.records import Sender, read_sender, scheme_of, sender_name
 from netctrl.model.io.fields import (
-    Duration,
-    Rate,
     Size,
-    duration,
+    Span,
+    flag,
+    identifier,
     number,
     optional,
-    payload,
-    rate,
     read_fields,
+    record,
     size,
+    span,
+    texts,
     whole,
 )
-from netctrl.scenario.tcp_aqm.demands import DemandFlows
-from netctrl.scenario.tcp_aqm.group import MAX_FLOWS, Datagrams, Flows
-from netctrl.units import format_quantity
+from netctrl.model.io.record_file import Record
+from netctrl.model.trace import check_columns
+from netctrl.scenario.tcp_aqm.host import Host
+from netctrl.scenario.tcp_aqm.offers import DATAGRAMS, Demand, Offers, Web, read_offers
 
-__all__ = [
-    "GROUPS",
-    "MAX_FLOWS",
-    "BulkFlows",
-    "BurstFlows",
-    "DemandFlows",
-    "FastFlows",
-    "FlowDraw",
-    "FlowGroup",
-    "UdpFlows",
-    "WebFlows",
-]
+__all__ = ["MAX_FLOWS", "Flow", "FlowDraw"]
+
+MAX_FLOWS = 100_000
 
 
-class BulkFlows(Flows, frozen=True, kw_only=True, tag="bulk"):
-    """Flows with endless data, or with a given amount of data."""
+class Flow(Record, frozen=True, kw_only=True, tag_field="kind", tag="flow"):
+    """Like flows over the same links: what they offer × the sender that carries it × where and when.
 
-    count: int
-    """How many flows."""
-    size: Size | None = None
-    """Data of each flow [byte], after which it ends; null: endless. Packet engine only."""
+    Raises
+    ------
+    InvalidValue
+        A value out of bounds, or parts that don't fit each other, such as a window law for a stream of packets.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> netctrl.Flow(sender="cubic", rtt="20ms:80ms", count=5).rtt
+    (0.02, 0.08)
+    >>> voice = netctrl.Flow(id="voice", offers={"kind": "stream", "rate": "64kbit"})
+    >>> voice.offers.rate, voice.answered
+    (64000.0, False)
+    """
+
+    id: str = ""
+    """Unique among the flows of a scenario; empty: the name of the sender, or the kind of `offers` without one."""
+    count: int = 1
+    """How many flows, or sessions of the web."""
+    offers: Offers = None
+    """What each flow has to send: null, endless data; a size, after which it ends (packet engine only); or a table
+    whose kind is web, stream, bursts or demand."""
+    sender: Sender = None
+    """A window law's name (reno, cubic, htcp, dctcp, vegas, prague), bbr, a data centre's law (hpcc, timely, dcqcn,
+    mpcc, fixed), or a table: kind paced, cap, fast, or a data centre's law with its parameters. Packets of senders that
+    don't use marks can't be marked. null: reno; streams, bursts and demands have none."""
+    path: tuple[str, ...] = ()
+    """Ids of the links that the data crosses, in order; empty: the only link of the scenario."""
+    ack_path: tuple[str, ...] = ()
+    """Ids of the links that the acknowledgements cross; empty: uncongested links."""
+    rtt: Span = (0.0, 0.0)
+    """Round-trip propagation delay of the whole path [s]; a range is sampled uniformly. Without effect on datagrams."""
+    start: Span = (0.0, 0.0)
+    """Start times [s]; a range is sampled uniformly."""
+    stop: Span | None = None
+    """Stop times [s]; null: never."""
+    ecn: bool | None = None
+    """Whether packets can be marked; otherwise they are dropped. null: they can, except at a `bottleneck`."""
+    host: Host | None = None
+    """Host of a data-centre law; null: `Host` with its defaults."""
+    priority: int = 0
+    """Priority in `prio` queues, where 0 is first, and class in `cbq` queues."""
+    weight: float = 1.0
+    """Weight of each flow in `drr` and `wfq` queues."""
     packet_size: Size | None = None
     """Size of full data packets, headers counted [byte]; null: the scenario's, its greatest. Packet engine only."""
     classes: int | None = None
-    """Number of classes of equal size into which flows are merged, each with one RTT and one start; null: each flow is
-    a class. ns-3 ignores classes and runs `count` flows."""
+    """Number of classes of equal size into which the fluid merges the flows, each with one RTT and one start; null:
+    each flow is a class. Other engines run `count` flows."""
 
     def __post_init__(self) -> None:
-        self.read("count")
-        read_fields(self, size=optional(payload), packet_size=optional(size))
-        read_fields(
-            self, classes=optional(whole(1, self.count, "a whole number of classes, at most the number of flows,"))
-        )
+        read_fields(self, count=whole(1, MAX_FLOWS), offers=read_offers, path=texts, ack_path=texts, ecn=optional(flag))
+        read_fields(self, rtt=span, start=span, stop=optional(span), host=optional(record(Host)))
+        weight = number("a weight from 0.01 to 100", at_least=0.01, at_most=100.0)
+        read_fields(self, priority=whole(0, 63), weight=weight, packet_size=optional(size))
+        fewer = whole(1, self.count, "a whole number of classes, at most the number of flows,")
+        read_fields(self, classes=optional(fewer))
+        self._read_sender()
+        read_fields(self, id=identifier)
+        if self.stop is not None and self.stop[0] <= self.start[1]:
+            raise InvalidValue("stop", self.stop, f"times after the last start ({self.start[1]:g} s)")
+        if isinstance(self.offers, Demand) and self.offers.rates is not None:
+            check_columns("offers.rates", self.offers.rates, self.count)
+        for name in ("packet_size", "classes"):
+            if getattr(self, name) is not None and (isinstance(self.offers, Web) or not self.answered):
+                raise InvalidValue(name, getattr(self, name), "nothing but for flows of data")
 
+    def _read_sender(self) -> None:
+        if self.answered:
+            read_fields(self, sender=lambda field, value: "reno" if value is None else read_sender(field, value))
+        elif self.sender is not None:
+            raise InvalidValue("sender", sender_name(self.sender), "nothing: nothing acknowledges these packets")
+        if self.host is not None and (self.sender is None or scheme_of(self.sender) is None):
+            takes = f"nothing: flows of {self.kind} have no host port"
+            raise InvalidValue("host", "a host", takes)
+        read_fields(self, id=lambda _, value: value or self.kind)
 
-class WebFlows(Flows, frozen=True, kw_only=True, tag="web"):
-    """Sessions that load a page of a few objects, think, and load the next.
+    @property
+    def kind(self) -> str:
+        """Name of the sender, or of what is offered without one."""
+        return sender_name(self.sender) if self.answered else str(self.offers.__struct_config__.tag)
 
-    Source: ARC paper, Section IV (Pareto sizes of shape 1.2 and mean 5 kB, exponential think time of 7 s).
-    """
+    @property
+    def answered(self) -> bool:
+        """Whether packets are acknowledged."""
+        return not isinstance(self.offers, DATAGRAMS)
 
-    sessions: int
-    """How many sessions."""
-    objects_per_page: int = 2
-    """Objects of a page, each with a size of its own."""
-    mean_object: Size = 5e3
-    """Mean size of an object [byte]."""
-    pareto_shape: float = 1.2
-    """Shape of the Pareto distribution of sizes, above 1."""
-    max_object: Size = 10e6
-    """Largest size of an object [byte]; sizes are truncated to it."""
-    think_time: Duration = 7.0
-    """Mean of an exponential distribution, from the end of a page to the next [s]."""
+    @property
+    def bulk(self) -> bool:
+        """Whether it is data, endless or of one size, that a sender has from the start."""
+        return self.offers is None or isinstance(self.offers, float)
 
-    def __post_init__(self) -> None:
-        self.read("sessions")
-        read_fields(self, mean_object=size, max_object=size, think_time=duration)
-        shape = number("a shape above 1 (the mean must exist), to 100", above=1.0, at_most=100.0)
-        read_fields(self, objects_per_page=whole(1, 1000), pareto_shape=shape)
-        if self.max_object <= self.mean_object:
-            raise InvalidValue("max_object", self.max_object, "a size above mean_object")
+    @property
+    def size(self) -> float | None:
+        """Data of each flow [byte], after which it ends; None: more, or it ends otherwise."""
+        return self.offers if isinstance(self.offers, float) else None
 
-
-class FastFlows(Flows, frozen=True, kw_only=True, tag="fast"):
-    """Senders whose rate is max_rate · exp(−gain · price/rtt), with the price marked by a `fast-arc` queue.
-
-    Fluid only. Source: Paganini, Wang, Low, Doyle, INFOCOM 2003 (reference [14] of the ARC paper), static source law.
-    """
-
-    count: int
-    """How many flows."""
-    max_rate: Rate
-    """x_max, the rate at price 0 [bit/s]."""
-    gain: float
-    """Gain a of the source law."""
-
-    def __post_init__(self) -> None:
-        self.read("count")
-        read_fields(self, max_rate=rate, gain=number("a gain above 0, to 1e9", above=0.0, at_most=1e9))
-
-
-class UdpFlows(Datagrams, frozen=True, kw_only=True, tag="udp"):
-    """Senders of whole packets at a constant rate, each with its own phase."""
-
-    count: int
-    """How many senders."""
-    rate: Rate
-    """Rate of each flow, with headers."""
-    spacing: Literal["constant", "poisson"] = "poisson"
-    """Time between packets: constant, or exponential."""
-
-    def __post_init__(self) -> None:
-        self.read("count")
-        read_fields(self, rate=rate)
-        checked_word("spacing", self.spacing, ("constant", "poisson"))
-
-
-class BurstFlows(Datagrams, frozen=True, kw_only=True, tag="bursts"):
-    """Senders with regulators that release a burst of consecutive packets and then pause.
-
-    Each begins at a random point of a pause. Packet engine only. An access link has such flows as `regulated` flows
-    with controlled rates. Source: CONNET paper.
-    """
-
-    rate: Rate
-    """Mean rate of each flow, with headers."""
-    burst: int = 10
-    """Packets of a burst."""
-    pause_variation: float = 1.0
-    """Standard deviation over mean of the pauses between bursts; 1: exponential pauses, 0: evenly spaced bursts."""
-    access_rate: Rate = 1e8
-    """Rate at which the packets of a burst follow each other."""
-
-    def __post_init__(self) -> None:
-        self.read("count")
-        read_fields(self, rate=rate, access_rate=rate, burst=whole(1, 10_000, "a whole number of packets"))
-        read_fields(self, pause_variation=number("a number from 0 to 1", at_least=0.0, at_most=1.0))
-        if self.rate > self.access_rate:
-            takes = f"at least rate, {format_quantity(self.rate, 'bit/s')}"
-            raise InvalidValue("access_rate", format_quantity(self.access_rate, "bit/s"), takes)
-
-
-GROUPS = (BulkFlows, WebFlows, FastFlows, UdpFlows, BurstFlows, DemandFlows)
-FlowGroup = BulkFlows | WebFlows | FastFlows | UdpFlows | BurstFlows | DemandFlows
-"""Every kind of flows; in a file, `kind` selects it."""
+    @property
+    def both_ways(self) -> tuple[str, ...]:
+        """Ids of the links that a packet and its acknowledgement cross; without `ack_path` those of `path`, twice."""
+        return (*self.path, *(self.ack_path or self.path))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

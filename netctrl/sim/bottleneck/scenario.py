@@ -13,7 +13,8 @@ from netctrl.laws.rate.paced import PacedSender
 from netctrl.model.io.provenance import Provenance
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import FlowDraw, FlowGroup, UdpFlows
+from netctrl.scenario.tcp_aqm.flows import Flow, FlowDraw
+from netctrl.scenario.tcp_aqm.offers import Stream
 from netctrl.sim.bottleneck.flows import OPEN, BbrFlow, PacedFlow, PacingFlow, RateCap
 from netctrl.sim.bottleneck.run import BottleneckLink, CoDel, simulate_bottleneck
 from netctrl.sim.tcp_aqm.traffic import draw_flows
@@ -54,9 +55,9 @@ def run_bottleneck(scenario: Scenario, origin: Provenance) -> Result:
     return _result(scenario, found, starts, origin)
 
 
-def _flow(group: FlowGroup, draw: FlowDraw, shortest: float) -> PacingFlow:
-    if isinstance(group, UdpFlows):
-        return RateCap(group.rate, shortest)
+def _flow(group: Flow, draw: FlowDraw, shortest: float) -> PacingFlow:
+    if isinstance(group.offers, Stream):
+        return RateCap(group.offers.rate, shortest)
     rtt, start, stop = (float(each[0]) for each in (draw.rtt_s, draw.start_s, draw.stop_s))
     sender: Any = group.sender
     if isinstance(sender, PacedSender):

@@ -7,9 +7,10 @@ from math import ceil
 import numpy as np
 
 from netctrl.errors import InvalidValue
-from netctrl.model.network import Demand
+from netctrl.model import network
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.demands import DemandFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Demand
 from netctrl.sim.network.demands import demand_rates
 
 __all__ = ["DemandDraws", "draw_demands"]
@@ -22,34 +23,35 @@ class DemandDraws:
         self._duration, self._seed = duration_s, seed
         self._flows = 0
 
-    def intervals(self, group: DemandFlows) -> int:
+    def intervals(self, group: Flow) -> int:
         """Number of its intervals within the duration."""
-        return ceil(self._duration / group.interval_s * (1.0 - 1e-12))
+        return ceil(self._duration / group.offers.interval_s * (1.0 - 1e-12))
 
-    def rates(self, group: DemandFlows) -> np.ndarray:
+    def rates(self, group: Flow) -> np.ndarray:
         """Rates of the next group's flows, (intervals, count) [bit/s]."""
         steps = self.intervals(group)
         runs = range(self._flows, self._flows + group.count)
         self._flows += group.count
-        return _drawn(group, steps, runs, self._seed) if group.rates is None else _given(group, steps)
+        return _drawn(group, steps, runs, self._seed) if group.offers.rates is None else _given(group, steps)
 
 
 def draw_demands(scenario: Scenario) -> dict[str, np.ndarray]:
     """Rates of each group of demands in a scenario of links, by its id, (intervals, count) [bit/s]."""
     draws = DemandDraws(scenario.duration, scenario.seed)
-    return {group.id: draws.rates(group) for group in scenario.flows if isinstance(group, DemandFlows)}
+    return {group.id: draws.rates(group) for group in scenario.flows if isinstance(group.offers, Demand)}
 
 
-def _given(group: DemandFlows, steps: int) -> np.ndarray:
+def _given(group: Flow, steps: int) -> np.ndarray:
     """Around and around."""
-    given = group.rates.rate_bit_per_s
+    given = group.offers.rates.rate_bit_per_s
     return np.broadcast_to(given[np.arange(steps) % len(given)], (steps, group.count))
 
 
-def _drawn(group: DemandFlows, steps: int, runs: range, seed: int) -> np.ndarray:
-    demand = Demand(id=group.id, source="here", target="there", mean=group.mean or 0.0, std=group.std)
+def _drawn(group: Flow, steps: int, runs: range, seed: int) -> np.ndarray:
+    offers = group.offers
+    demand = network.Demand(id=group.id, source="here", target="there", mean=offers.mean or 0.0, std=offers.std)
     try:
-        rates = demand_rates(group.spread, (demand,), runs, interval=group.interval_s, steps=steps, seed=seed)
+        rates = demand_rates(offers.spread, (demand,), runs, interval=offers.interval_s, steps=steps, seed=seed)
         return rates(0, steps)[:, 0]
     except InvalidValue as error:
         where = error.argument.replace("traffic", "spread")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from netctrl.plants.access import pause_mean
-from netctrl.scenario.tcp_aqm.flows import BurstFlows, DemandFlows, UdpFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Stream
 from netctrl.sim.network.demand_draws import DemandDraws
 from netctrl.sim.packet.kernel import SHARE
 from netctrl.sim.packet.links.tables import nanoseconds
@@ -18,18 +19,18 @@ __all__ = ["Demands", "set_bursts"]
 _MAX_PAUSE_S, _MAX_INTERVAL_S = 10.0, 500.0
 
 
-def set_bursts(row: np.ndarray, group: UdpFlows | BurstFlows, full: int, seed: int, flow: int) -> int:
+def set_bursts(row: np.ndarray, group: Flow, full: int, seed: int, flow: int) -> int:
     """A row of a flow that sends bursts, of udp of one packet; the answer is how long after its start it begins [ns].
 
     It begins somewhere in a pause: what is left of it, over its mean, is uniform of even pauses and exponential of
     exponential ones.
     """
     bits = float(full * BITS_PER_BYTE)
-    if isinstance(group, UdpFlows):
-        burst, within, variation = 1, 0.0, float(group.spacing == "poisson")
+    if isinstance(group.offers, Stream):
+        burst, within, variation = 1, 0.0, float(group.offers.spacing == "poisson")
     else:
-        burst, within, variation = group.burst, bits / group.access_rate, group.pause_variation
-    mean = pause_mean(group.rate, burst, bits, within)
+        burst, within, variation = group.offers.burst, bits / group.offers.access_rate, group.offers.pause_variation
+    mean = pause_mean(group.offers.rate, burst, bits, within)
     pause = max(nanoseconds(f"flows.{group.id}.rate", mean, _MAX_PAUSE_S), 1)
     row[FLOW["kind"]], row[FLOW["gap"]], row[FLOW["variation"]] = UDP, pause, round(variation * SHARE)
     row[FLOW["burst"]] = row[FLOW["left"]] = burst
@@ -47,15 +48,15 @@ class Demands:
         self._draws = DemandDraws(duration, seed)
         self._rates = [np.zeros(0)]
 
-    def draw(self, group: DemandFlows) -> np.ndarray:
+    def draw(self, group: Flow) -> np.ndarray:
         """Draw the rates of a group's flows; the answer is where each one's begin in `rates`."""
         begin = sum(map(len, self._rates))
         self._rates.append(np.ascontiguousarray(self._draws.rates(group).T).ravel())
         return begin + self._draws.intervals(group) * np.arange(group.count)
 
-    def set(self, row: np.ndarray, group: DemandFlows, place: int, start: int) -> None:
+    def set(self, row: np.ndarray, group: Flow, place: int, start: int) -> None:
         """A row of a flow that starts then [ns], and whose rates begin at this place."""
-        interval = max(nanoseconds(f"flows.{group.id}.interval", group.interval_s, _MAX_INTERVAL_S), 1)
+        interval = max(nanoseconds(f"flows.{group.id}.interval", group.offers.interval_s, _MAX_INTERVAL_S), 1)
         row[FLOW["kind"]], row[FLOW["rates"]], row[FLOW["interval"]] = DEMAND, place, interval
         row[FLOW["until"]] = min(row[FLOW["stop"]], start + self._draws.intervals(group) * interval)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from netctrl.laws.disciplines import KernelQueue
+from netctrl.laws.rate.fast import FastSender
 from netctrl.laws.targets.pie_packets import pie_lacks
 from netctrl.register import TCP_SENDERS
 from netctrl.scenario.network.policy import Backpressure
 from netctrl.scenario.network.routed import tcp_of
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import FastFlows
 
 __all__ = ["flows_lack", "network_lacks"]
 
@@ -16,7 +16,7 @@ __all__ = ["flows_lack", "network_lacks"]
 def flows_lack(scenario: Scenario) -> str | None:
     """What of links and flows it doesn't have; None: it runs them."""
     for group in scenario.flows:
-        if isinstance(group, FastFlows):
+        if isinstance(group.sender, FastSender):
             return f"FAST senders, which see a price (flows.{group.id})"
     for link in scenario.links:
         if isinstance(link.queue, KernelQueue):

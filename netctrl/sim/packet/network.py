@@ -15,7 +15,7 @@ from netctrl.scenario.network.routed import Routed, tcp_of
 from netctrl.scenario.network.runs import RunFigures, runs_result
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario, checked_network
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.network.plan import RunDraws, run_draws, tcp_starts
 from netctrl.sim.packet.kernel import FLOW_STARTS
 from netctrl.sim.packet.lacks import network_lacks
@@ -202,7 +202,7 @@ def network_problem(
     agenda: list[tuple[int, int, int, int]] = []
     for each, starts in zip(tcp_of(scenario), tcp_starts(scenario, run), strict=True):
         i = paths.index[each.demand]
-        group = BulkFlows(id="tcp", path=("way",), rtt=(1.0, 1.0), count=each.flows, sender=each.sender, ecn=each.ecn)
+        group = Flow(id="tcp", path=("way",), rtt=(1.0, 1.0), count=each.flows, sender=each.sender, ecn=each.ecn)
         back = sum(round((lines[k].delay + ACK_BYTES * BITS_PER_BYTE / lines[k].capacity) * _NS) for k in paths.main(i))
         for start in np.rint(starts * _NS).astype(np.int64).tolist():
             agenda.append((start, FLOW_STARTS, len(rows), 0))

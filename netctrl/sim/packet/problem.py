@@ -15,8 +15,9 @@ from netctrl.laws.tcp.rows import WIDTH
 from netctrl.model.design.design import HftracDesign
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows, BurstFlows, DemandFlows, FlowGroup, UdpFlows, WebFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.host import Host
+from netctrl.scenario.tcp_aqm.offers import Bursts, Demand, Stream, Web
 from netctrl.sim.heap import PLACE_BITS, event
 from netctrl.sim.packet.datagrams import Demands, set_bursts
 from netctrl.sim.packet.hosts import HostState
@@ -229,9 +230,9 @@ def _packet_size(scenario: Scenario) -> int:
     return int(size)
 
 
-def _group_size(group: FlowGroup, full: int, messages: bool) -> int:
+def _group_size(group: Flow, full: int, messages: bool) -> int:
     """Size of a group's full packets, `full` bytes unless it says otherwise; a data centre's have no others."""
-    size = group.packet_size if isinstance(group, BulkFlows) else None
+    size = group.packet_size
     if size is None:
         return full
     if messages or size != int(size) or not HEADERS < size <= full:
@@ -265,7 +266,7 @@ def _flows(scenario: Scenario, sent: Mapping[int, Sent], sizes: Sequence[int], d
         there, back, full = len(route), len(route) + len(group.path) + 1, sizes[g]
         route += [*(index[name] for name in group.path), ARRIVED, *(index[name] for name in group.ack_path), ANSWERED]
         trip = sum(delays[name] for name in group.both_ways)
-        places = demands.draw(group) if isinstance(group, DemandFlows) else np.zeros(len(draw.rtt_s), dtype=np.int64)
+        places = demands.draw(group) if isinstance(group.offers, Demand) else np.zeros(len(draw.rtt_s), dtype=np.int64)
         for rtt, start, stop, place in zip(draw.rtt_s, draw.start_s, draw.stop_s, places.tolist(), strict=True):
             access = max(round(rtt * _NS) - trip, 0) // 2 if group.answered else 0
             ahead = 0 if g in sent else access
@@ -276,19 +277,19 @@ def _flows(scenario: Scenario, sent: Mapping[int, Sent], sizes: Sequence[int], d
             row[FLOW["line_delay"]] = access + ahead + (0 if group.ack_path else trip // 2)
             row[FLOW["stop"]] = end + ahead if end < ENDLESS else end
             row[FLOW["asked"]], row[FLOW["full"]], row[FLOW["last_bytes"]] = begins - ahead, full, full - HEADERS
-            if isinstance(group, BulkFlows) and group.size is not None:
+            if group.size is not None:
                 _end_after(row, round(group.size), full)
             first, count = len(rows), 1
-            if isinstance(group, WebFlows):
+            if isinstance(group.offers, Web):
                 agenda.append((begins, SESSION_STARTS, len(sessions), 0))
                 sessions.append(_session(group, g, first, int(row[FLOW["stop"]])))
                 row[FLOW["session"]] = len(sessions) - 1
                 row[FLOW["stop"]] = ENDLESS  # what was asked for is sent
-                count = group.objects_per_page
+                count = group.offers.objects_per_page
             else:
-                if isinstance(group, UdpFlows | BurstFlows):
+                if isinstance(group.offers, Stream | Bursts):
                     begins += set_bursts(row, group, full, scenario.seed, first)
-                elif isinstance(group, DemandFlows):
+                elif isinstance(group.offers, Demand):
                     demands.set(row, group, place, begins)
                 agenda.append((begins, FLOW_STARTS, first, 0))
             rows += [row.copy() for _ in range(count)]
@@ -300,7 +301,7 @@ def _flows(scenario: Scenario, sent: Mapping[int, Sent], sizes: Sequence[int], d
 def _stand_at_port(
     row: np.ndarray,
     laid: _Laid,
-    group: FlowGroup,
+    group: Flow,
     host: Host,
     access: int,
     links: Sequence[Link],
@@ -324,7 +325,7 @@ def _end_after(row: np.ndarray, size: int, full: int) -> None:
     row[FLOW["size"]], row[FLOW["last_bytes"]] = segments, size - (segments - 1) * (full - HEADERS)
 
 
-def flow_row(group: FlowGroup, number: int, there: int, back: int) -> np.ndarray:
+def flow_row(group: Flow, number: int, there: int, back: int) -> np.ndarray:
     """A flow of a group that hasn't started: its path, and that of its acknowledgements, begin there in the routes."""
     row = np.zeros(len(FLOW), dtype=np.int64)
     for name in ("line_head", "line_tail", "session"):
@@ -341,18 +342,18 @@ def flow_row(group: FlowGroup, number: int, there: int, back: int) -> np.ndarray
     return row
 
 
-def _session(group: WebFlows, number: int, first: int, stop: int) -> np.ndarray:
+def _session(group: Flow, number: int, first: int, stop: int) -> np.ndarray:
     row = np.zeros(len(SESSION), dtype=np.int64)
     row[SESSION["group"]], row[SESSION["first"]] = number, first
-    row[SESSION["objects"]], row[SESSION["stop"]] = group.objects_per_page, stop
+    row[SESSION["objects"]], row[SESSION["stop"]] = group.offers.objects_per_page, stop
     return row
 
 
-def _web(group: FlowGroup) -> tuple[float, float, float, float]:
-    if not isinstance(group, WebFlows):
+def _web(group: Flow) -> tuple[float, float, float, float]:
+    if not isinstance(group.offers, Web):
         return 0.0, 1.0, 0.0, 1.0
-    scale = group.mean_object * (group.pareto_shape - 1.0) / group.pareto_shape
-    return scale, group.pareto_shape, group.max_object, group.think_time
+    scale = group.offers.mean_object * (group.offers.pareto_shape - 1.0) / group.offers.pareto_shape
+    return scale, group.offers.pareto_shape, group.offers.max_object, group.offers.think_time
 
 
 def _changes(scenario: Scenario, flow: np.ndarray) -> Agenda:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from netctrl.laws.aqm.records import DropTailQueue
+from netctrl.laws.rate.fast import FastSender
 from netctrl.register import TCP_SENDERS
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows, FastFlows, FlowGroup, WebFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.bottleneck.lacks import small_buffer
 
 __all__ = ["ACK_BYTES", "FLUID_SENDERS", "is_one_line", "overflow_lack", "sender_lack"]
@@ -23,11 +24,11 @@ _MANY = 50
 """Flows and sessions from which a mean field has the losses of Reno at drop-tail queues."""
 
 
-def sender_lack(group: FlowGroup) -> str | None:
+def sender_lack(group: Flow) -> str | None:
     """What the fluid has instead of a group's sender; None: it has it."""
-    if isinstance(group, FastFlows) or not group.answered:
+    if isinstance(group.sender, FastSender) or not group.answered:
         return None
-    known = FLUID_SENDERS if isinstance(group, BulkFlows) else FLUID_SENDERS[:1]
+    known = FLUID_SENDERS if group.bulk else FLUID_SENDERS[:1]
     if group.sender not in known:
         return ", ".join(known)
     if group.sender in ("dctcp", "prague") and not group.ecn:
@@ -38,7 +39,7 @@ def sender_lack(group: FlowGroup) -> str | None:
 def is_one_line(scenario: Scenario) -> bool:
     """Whether all flows are endless windows over one bounded drop-tail queue, and nothing else is busy."""
     laws = tuple(TCP_SENDERS)
-    if not all(isinstance(g, BulkFlows) and len(g.path) == 1 and g.sender in laws for g in scenario.flows):
+    if not all(g.bulk and len(g.path) == 1 and g.sender in laws for g in scenario.flows):
         return False
     if len({(group.path, group.ack_path) for group in scenario.flows}) > 1:
         return False
@@ -78,7 +79,7 @@ def _may_fill(scenario: Scenario, link: Link) -> bool:
     links = {each.id: each for each in scenario.links}
     bounds: dict[str, float] = {}
     for group in scenario.flows:
-        if isinstance(group, BulkFlows) and link.id in group.path:
+        if group.bulk and link.id in group.path:
             others = {name: max(_rates(scenario, links[name])) for name in group.path if name != link.id}
             if not others:
                 return True
@@ -90,5 +91,5 @@ def _may_fill(scenario: Scenario, link: Link) -> bool:
 def _is_mean(scenario: Scenario, link: Link) -> bool:
     """Whether so many senders of Reno cross a link that their mean tells the losses."""
     crossing = [group for group in scenario.flows if link.id in group.path]
-    count = sum(group.sessions if isinstance(group, WebFlows) else group.count for group in crossing)
+    count = sum(group.count for group in crossing)
     return count >= _MANY and all(group.sender == "reno" for group in crossing)

@@ -19,7 +19,7 @@ from netctrl.plants.equilibrium import tcp_equilibrium
 from netctrl.plants.linearize import applicable_plant, arc_arrival_rate
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.tcp_aqm.kernel import advance
 from netctrl.sim.tcp_aqm.problem import Problem, problem
 from netctrl.units import BITS_PER_BYTE
@@ -113,7 +113,7 @@ def _near_rest(alpha: float, flows: float, rtt_s: float, setting: ArcSetting) ->
             alpha=alpha, epoch=d, target_utilization=gamma, target_queue=setting.target_queue_packets * _PACKET
         ),
     )
-    senders = BulkFlows(id="tcp", path=("link",), rtt=(rtt_s - queue / C, rtt_s - queue / C), count=1)
+    senders = Flow(id="tcp", rtt=rtt_s - queue / C)
     ready = problem(
         Scenario(
             name="onset",

@@ -12,11 +12,13 @@ from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.fast_arc import FastArcQueue
 from netctrl.laws.aqm.fluid import PARAMETERS, STATES, epoch_of, law_of
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
+from netctrl.laws.rate.fast import FastSender
 from netctrl.laws.rate.records import sender_name
 from netctrl.laws.tcp.rows import SCALABLE
 from netctrl.scenario.links import Link, refuse_packet_only
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows, FastFlows, FlowDraw, FlowGroup, WebFlows
+from netctrl.scenario.tcp_aqm.flows import Flow, FlowDraw
+from netctrl.scenario.tcp_aqm.offers import Web
 from netctrl.sim.tcp_aqm.kernel import FLOWS, LINK_CAPACITY, LINK_DELAY, Plant, Record, State
 from netctrl.sim.tcp_aqm.lacks import ACK_BYTES, FLUID_SENDERS, overflow_lack, sender_lack
 from netctrl.sim.tcp_aqm.queues import longer_arrivals, pairs
@@ -122,7 +124,7 @@ def problem(scenario: Scenario, draws: tuple[FlowDraw, ...] | None = None) -> Pr
         ]
     )
     ack_hops, first_ack_hop = _paths([[index[name] for name in group.ack_path] for group in scenario.flows])
-    web = [isinstance(group, WebFlows) for group in scenario.flows]
+    web = [isinstance(group.offers, Web) for group in scenario.flows]
     events = [*_flow_events(tcp, first_class, step), *_link_events(scenario, index, second, step)]
     events.sort(key=lambda event: event[0])  # stable: changes within one step keep their order
     columns = list(zip(*events, strict=True)) or [(), (), (), ()]
@@ -186,7 +188,7 @@ def _check_senders(scenario: Scenario) -> None:
 def _check_fast(scenario: Scenario) -> None:
     priced = {link.id for link in scenario.links if isinstance(link.queue, FastArcQueue)}
     for group in scenario.flows:
-        if isinstance(group, FastFlows) and not set(group.path) <= priced:
+        if isinstance(group.sender, FastSender) and not set(group.path) <= priced:
             other = next(name for name in group.path if name not in priced)
             raise InvalidValue(f"flows.{group.id}.path", other, 'links whose queue is of kind "fast-arc"')
 
@@ -200,9 +202,9 @@ def _law(link: Link, packet_size: float) -> tuple[int, np.ndarray]:
         raise InvalidValue(f"links.{link.id}.{error.argument}", error.got, error.takes) from None
 
 
-def _sorted(draw: FlowDraw, group: FlowGroup) -> FlowDraw:
+def _sorted(draw: FlowDraw, group: Flow) -> FlowDraw:
     """The classes of a group by round-trip time; a web group has none."""
-    order = np.argsort(draw.rtt_s, kind="stable")[: 0 if isinstance(group, WebFlows) else None]
+    order = np.argsort(draw.rtt_s, kind="stable")[: 0 if isinstance(group.offers, Web) else None]
     return FlowDraw(draw.rtt_s[order], draw.start_s[order], draw.stop_s[order], draw.flows[order])
 
 
@@ -219,8 +221,8 @@ def _dual(scenario: Scenario) -> list[Link]:
     return [link for link in scenario.links if isinstance(link.queue, DualPi2Queue)]
 
 
-def _sender(group: FlowGroup) -> str:
-    return group.sender if isinstance(group, BulkFlows) else "reno"
+def _sender(group: Flow) -> str:
+    return group.sender if group.sender in FLUID_SENDERS else "reno"
 
 
 def _paths(paths: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
@@ -232,10 +234,10 @@ def _packets(size: float | None, packet_size: float) -> float:
     return inf if size is None else size / packet_size
 
 
-def _fast(group: FlowGroup, packet_size: float) -> tuple[float, float, float]:
-    if not isinstance(group, FastFlows):
+def _fast(group: Flow, packet_size: float) -> tuple[float, float, float]:
+    if not isinstance(group.sender, FastSender):
         return 0.0, 0.0, 0.0
-    return 1.0, packets_per_second(group.max_rate, packet_size), group.gain
+    return 1.0, packets_per_second(group.sender.max_rate, packet_size), group.sender.gain
 
 
 def _flow_events(draws: list[FlowDraw], first_class: np.ndarray, step: float) -> list[tuple[int, int, int, float]]:

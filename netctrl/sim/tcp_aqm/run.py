@@ -13,7 +13,8 @@ from netctrl.model.design.design import Provenance, provenance
 from netctrl.scenario.links import Links, refuse_packet_only
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario, checked_network
-from netctrl.scenario.tcp_aqm.flows import FlowDraw, WebFlows
+from netctrl.scenario.tcp_aqm.flows import FlowDraw
+from netctrl.scenario.tcp_aqm.offers import Web
 from netctrl.sim.tcp_aqm.droptail import simulate_one_line
 from netctrl.sim.tcp_aqm.kernel import advance
 from netctrl.sim.tcp_aqm.lacks import is_one_line
@@ -153,7 +154,7 @@ def _web_loads(scenario: Scenario, draws: Sequence[FlowDraw]) -> dict[int, WebLo
     return {
         g: web_load(group, draws[g], scenario, np.random.default_rng(streams[g]))
         for g, group in enumerate(scenario.flows)
-        if isinstance(group, WebFlows)
+        if isinstance(group.offers, Web)
     }
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from netctrl.scenario.result import HEADER_BYTES
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows, FlowDraw, FlowGroup, WebFlows
+from netctrl.scenario.tcp_aqm.flows import Flow, FlowDraw
 
 __all__ = ["HOSTS", "draw_flows", "fluid_flows"]
 
@@ -33,10 +33,9 @@ def draw_flows(scenario: Scenario, *, merged: bool = True) -> tuple[FlowDraw, ..
     )
 
 
-def _draw(group: FlowGroup, rng: np.random.Generator, merged: bool) -> FlowDraw:
-    count = group.sessions if isinstance(group, WebFlows) else group.count
-    classes = group.classes if merged and isinstance(group, BulkFlows) else None
-    rows = classes or count
+def _draw(group: Flow, rng: np.random.Generator, merged: bool) -> FlowDraw:
+    classes = group.classes if merged else None
+    rows = classes or group.count
     hosts = rows if classes else min(rows, HOSTS)
     within = np.full(hosts, 0.5) if classes else rng.random(hosts)
     rtt = _spread(group.rtt, within)
@@ -44,7 +43,7 @@ def _draw(group: FlowGroup, rng: np.random.Generator, merged: bool) -> FlowDraw:
         rtt_s=rng.permutation(rtt[np.arange(rows) % hosts]),
         start_s=_times(group.start, rows, classes, rng),
         stop_s=np.full(rows, inf) if group.stop is None else _times(group.stop, rows, classes, rng),
-        flows=np.full(rows, count / rows),
+        flows=np.full(rows, group.count / rows),
     )
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import FlowDraw, WebFlows
+from netctrl.scenario.tcp_aqm.flows import Flow, FlowDraw
 
 __all__ = ["WINDOW", "PathHistory", "WebLoad", "response_times", "web_load"]
 
@@ -50,7 +50,7 @@ class WebLoad:
         return np.bincount(slots, weights=self.sent_packets[low:high], minlength=last - first)
 
 
-def web_load(group: WebFlows, draw: FlowDraw, scenario: Scenario, rng: np.random.Generator) -> WebLoad:
+def web_load(group: Flow, draw: FlowDraw, scenario: Scenario, rng: np.random.Generator) -> WebLoad:
     """Draw the objects of a group's sessions until the scenario ends, and their sending times."""
     start, size, rtt = _objects(group, draw, scenario, rng)
     packets = size / scenario.packet_size
@@ -104,23 +104,23 @@ def response_times(load: WebLoad, scenario: Scenario, path: PathHistory) -> np.n
 
 
 def _objects(
-    group: WebFlows, draw: FlowDraw, scenario: Scenario, rng: np.random.Generator
+    group: Flow, draw: FlowDraw, scenario: Scenario, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Start, size and round-trip time of every object; a session's pages follow each other without queueing delay."""
-    k, shape = group.objects_per_page, group.pareto_shape
-    least = group.mean_object * (shape - 1.0) / shape
-    now = draw.start_s + rng.exponential(group.think_time, len(draw.start_s))
+    k, shape = group.offers.objects_per_page, group.offers.pareto_shape
+    least = group.offers.mean_object * (shape - 1.0) / shape
+    now = draw.start_s + rng.exponential(group.offers.think_time, len(draw.start_s))
     until = np.minimum(draw.stop_s, scenario.duration)
     starts, sizes, rtts = [], [], []
     alive = np.flatnonzero(now < until)
     while len(alive):
-        size = np.minimum(least * (1.0 + rng.pareto(shape, (len(alive), k))), group.max_object)
+        size = np.minimum(least * (1.0 + rng.pareto(shape, (len(alive), k))), group.offers.max_object)
         rtt = draw.rtt_s[alive]
         starts.append(np.repeat(now[alive], k))
         sizes.append(size.ravel())
         rtts.append(np.repeat(rtt, k))
         rounds = _round_count(size.max(axis=1) / scenario.packet_size, scenario.initial_window)
-        now[alive] += (rounds + 0.5) * rtt + rng.exponential(group.think_time, len(alive))
+        now[alive] += (rounds + 0.5) * rtt + rng.exponential(group.offers.think_time, len(alive))
         alive = alive[now[alive] < until[alive]]
     empty = np.zeros(0)
     if not starts:

@@ -10,18 +10,18 @@ from netctrl.laws.rate.rows import ALLOWED_WIDTH
 from netctrl.laws.tcp.rows import EXACT, SCALABLE, WINDOWS
 from netctrl.laws.window.records import law_of
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import FlowGroup
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.packet.state import CLASSIC_ECN, FLOW, NO_ECN, SCALABLE_ECN
 
 __all__ = ["rate_tables", "set_sender"]
 
 
-def set_sender(row: np.ndarray, group: FlowGroup) -> None:
+def set_sender(row: np.ndarray, group: Flow) -> None:
     """Which laws a connection has; what hears no marks can't be marked."""
     window, rate, scheme = window_of(group.sender), rate_record(group.sender), scheme_of(group.sender)
     row[FLOW["law"]] = -1 if window is None else WINDOWS.index(window)
     row[FLOW["exact"]] = window in EXACT
-    hears = window is not None or (scheme is not None and law_of(scheme).marking is not None)
+    hears = not group.answered or window is not None or (scheme is not None and law_of(scheme).marking is not None)
     scalable = SCALABLE_ECN if window in SCALABLE else CLASSIC_ECN
     row[FLOW["ecn"]] = scalable if group.ecn and hears else NO_ECN
     if rate is not None:

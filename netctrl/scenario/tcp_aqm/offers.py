@@ -1,0 +1,156 @@
+"""What flows offer to the network: pages of the web, streams of packets, bursts, demands that change."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+
+from netctrl.errors import InvalidValue, checked_word
+from netctrl.model.io.fields import (
+    Duration,
+    Rate,
+    Size,
+    duration,
+    number,
+    optional,
+    payload,
+    rate,
+    rate_or_0,
+    read_fields,
+    record,
+    size,
+    whole,
+)
+from netctrl.model.io.record_file import Record
+from netctrl.model.trace import rate_trace
+from netctrl.scenario.network.traffic import SPREADS, GaussianTraffic, Spread
+from netctrl.units import format_quantity
+
+__all__ = ["DATAGRAMS", "OFFERS", "Bursts", "Demand", "Offers", "Stream", "Web", "read_offers"]
+
+
+class Web(Record, frozen=True, kw_only=True, tag_field="kind", tag="web"):
+    """Sessions that load a page of a few objects, think, and load the next; each flow is a session.
+
+    Source: ARC paper, Section IV (Pareto sizes of shape 1.2 and mean 5 kB, exponential think time of 7 s).
+    """
+
+    objects_per_page: int = 2
+    """Objects of a page, each with a size of its own."""
+    mean_object: Size = 5e3
+    """Mean size of an object [byte]."""
+    pareto_shape: float = 1.2
+    """Shape of the Pareto distribution of sizes, above 1."""
+    max_object: Size = 10e6
+    """Largest size of an object [byte]; sizes are truncated to it."""
+    think_time: Duration = 7.0
+    """Mean of an exponential distribution, from the end of a page to the next [s]."""
+
+    def __post_init__(self) -> None:
+        read_fields(self, mean_object=size, max_object=size, think_time=duration)
+        shape = number("a shape above 1 (the mean must exist), to 100", above=1.0, at_most=100.0)
+        read_fields(self, objects_per_page=whole(1, 1000), pareto_shape=shape)
+        if self.max_object <= self.mean_object:
+            raise InvalidValue("max_object", self.max_object, "a size above mean_object")
+
+
+class Stream(Record, frozen=True, kw_only=True, tag_field="kind", tag="stream"):
+    """Whole packets at a constant rate, without acknowledgements; each flow has its own phase."""
+
+    rate: Rate
+    """Rate of each flow, with headers [bit/s]."""
+    spacing: Literal["constant", "poisson"] = "poisson"
+    """Time between packets: constant, or exponential."""
+
+    def __post_init__(self) -> None:
+        read_fields(self, rate=rate)
+        checked_word("spacing", self.spacing, ("constant", "poisson"))
+
+
+class Bursts(Record, frozen=True, kw_only=True, tag_field="kind", tag="bursts"):
+    """Regulators that release a burst of consecutive packets and then pause, without acknowledgements.
+
+    Each begins at a random point of a pause. Packet engine only. An access link has such flows as `regulated` flows
+    with controlled rates. Source: CONNET paper.
+    """
+
+    rate: Rate
+    """Mean rate of each flow, with headers [bit/s]."""
+    burst: int = 10
+    """Packets of a burst."""
+    pause_variation: float = 1.0
+    """Standard deviation over mean of the pauses between bursts; 1: exponential pauses, 0: evenly spaced bursts."""
+    access_rate: Rate = 1e8
+    """Rate at which the packets of a burst follow each other [bit/s]."""
+
+    def __post_init__(self) -> None:
+        read_fields(self, rate=rate, access_rate=rate, burst=whole(1, 10_000, "a whole number of packets"))
+        read_fields(self, pause_variation=number("a number from 0 to 1", at_least=0.0, at_most=1.0))
+        if self.rate > self.access_rate:
+            takes = f"at least rate, {format_quantity(self.rate, 'bit/s')}"
+            raise InvalidValue("access_rate", format_quantity(self.access_rate, "bit/s"), takes)
+
+
+class Demand(Record, frozen=True, kw_only=True, tag_field="kind", tag="demand"):
+    """Whole packets at rates that change each interval, like a network's demands, without acknowledgements.
+
+    Packets of an interval are evenly spaced; a remainder below one packet waits for the next one. Packet engine only.
+    """
+
+    interval: Duration | None = None
+    """Duration of each rate [s]; null: the interval of `rates`, if they have one."""
+    mean: Rate | None = None
+    """Mean rate of each flow, with headers [bit/s]."""
+    std: Rate = 0.0
+    """Standard deviation of the rate, averaged over an interval [bit/s]."""
+    spread: Spread = GaussianTraffic()
+    """How rates are drawn; each flow draws its own."""
+    rates: Annotated[Any, msgspec.Meta(extra={"quantity": "rate"})] = None
+    """Rates to use instead of `mean`, from the flow's start on, repeated: (T,) for each flow, or (T, count) with a
+    column per flow [bit/s]. An array, a pandas Series or DataFrame, or a `RateTrace`, to which all are converted; in a
+    file the name of a table (`netctrl.read`) or a list of rates."""
+
+    def __post_init__(self) -> None:
+        read_fields(self, interval=optional(duration), mean=optional(rate), std=rate_or_0, spread=record(*SPREADS))
+        if (self.mean is None) == (self.rates is None):
+            got = "neither" if self.rates is None else "both"
+            raise InvalidValue("mean", got, "either mean, around which rates are drawn, or rates")
+        if self.rates is None:
+            if self.interval is None:
+                raise InvalidValue("interval", None, "the duration of each rate, as in 100ms")
+            return
+        if self.std > 0.0 or self.spread != GaussianTraffic():
+            raise InvalidValue(
+                "std" if self.std > 0.0 else "spread", "a value beside rates", "no value with rates, which aren't drawn"
+            )
+        rates = self.rates
+        if isinstance(rates, list | tuple) and any(isinstance(each, str) for each in rates):
+            rates = [rate_or_0(f"rates[{k}]", each) for k, each in enumerate(rates)]
+        trace = rate_trace("rates", rates, self.interval, None)
+        read_fields(self, rates=lambda *_: trace, interval=lambda *_: trace.interval_s)
+
+    @property
+    def interval_s(self) -> float:
+        """Duration of each rate [s], from `interval` or `rates`."""
+        return self.interval or 0.0
+
+
+DATAGRAMS = (Stream, Bursts, Demand)
+"""Offers of whole packets that nothing acknowledges."""
+OFFERS = (Web, *DATAGRAMS)
+if TYPE_CHECKING:
+    Offers = Any
+else:  # an amount of data in a file has its unit; one from Python or from a result is a number
+    Offers = reduce(or_, OFFERS) | str | Annotated[float, msgspec.Meta(extra={"quantity": "size"})] | None
+
+
+def read_offers(field: str, value: Any) -> Any:
+    """None for endless data, a size [byte], or one of OFFERS, which may be a dict; InvalidValue names the field."""
+    if value is None:
+        return None
+    if isinstance(value, dict | msgspec.Struct):
+        return record(*OFFERS)(field, value)
+    return payload(field, value)
