@@ -15,6 +15,7 @@ import msgspec.inspect as types
 from netctrl.cli.catalogue import LAWS, entries
 from netctrl.laws.codegen import field_texts
 from netctrl.laws.disciplines import LINK_QUEUES
+from netctrl.laws.rate.fast import FastSender
 from netctrl.laws.rate.records import RATE_LAWS
 from netctrl.laws.window.records import SCHEMES
 from netctrl.model.io.written_units import kinds
@@ -23,6 +24,7 @@ from netctrl.scenario.network.policy import POLICIES
 from netctrl.scenario.network.sweep import SweepSpec
 from netctrl.scenario.network.traffic import SPREADS
 from netctrl.scenario.scenario import NETWORKS, Scenario
+from netctrl.scenario.tcp_aqm.offers import OFFERS
 from netctrl.units import format_quantity
 
 START = """# Scenario files
@@ -35,7 +37,7 @@ one, and `netctrl list scenarios` those that come with netctrl; this one runs:
 schema = "netctrl.scenario/3"
 name = "fifty flows"
 links = [{ id = "line", source = "a", target = "b", capacity = "10Mbit", queue = { kind = "pie" } }]
-flows = [{ kind = "bulk", id = "flows", count = 50, rtt = "90ms:110ms", path = ["line"] }]
+flows = [{ sender = "cubic", count = 50, rtt = "90ms:110ms" }]
 duration = "60s"
 warmup = "20s"
 ```
@@ -65,9 +67,13 @@ def scenario_files() -> str:
     sections = {
         "Networks: `network`": ("In the place of links, one of these, by its `kind`.", NETWORKS),
         "Queues: `queue` of a link": ("Laws of queues, by their `kind`.", LINK_QUEUES),
-        "Groups of flows: `flows`": ("Groups of flows, by their `kind`.", _members(Scenario, "flows")),
+        "Flows: `flows`": (
+            "Flows over links have no `kind`; those of other networks have one of the others.",
+            _members(Scenario, "flows"),
+        ),
+        "What flows offer: `offers`": ("What each flow over links has to send, by its `kind`.", OFFERS),
         "Distributions of demands: `spread`": ("One of these, by its `kind`.", SPREADS),
-        "Senders: `sender` of flows": (_senders(), (*(law.record for law in RATE_LAWS), *SCHEMES)),
+        "Senders: `sender` of flows": (_senders(), (*(law.record for law in RATE_LAWS), *SCHEMES, FastSender)),
         "Graphs: `graph` of a routed network": (GRAPHS, tuple(_records(types.type_info(Network)))),
         "Controllers: `control`": ("What sets the rates of links, by its `kind`.", POLICIES),
     }

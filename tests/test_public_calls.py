@@ -41,7 +41,7 @@ from netctrl.scenario.fabric.topology import Dumbbell
 from netctrl.scenario.links import Link as ScenarioLink
 from netctrl.scenario.network.policy import StaticPacing
 from netctrl.scenario.network.routed import Routed
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.access.run import simulate_access_link
 
 INNER = {
@@ -125,7 +125,7 @@ def usual() -> dict[str, dict[str, Any]]:
     hops = netctrl.hftrac(network, 0.01, mu=1.0)
     scenario = netctrl.Scenario(name="n", network=Routed(graph=network), interval=0.01, duration=0.1)
     line = ScenarioLink(id="l", source="a", target="b", capacity=1e6, buffer=1e5, queue=ArcQueue(alpha=1e-5, epoch=0.5))
-    flows = BulkFlows(id="tcp", path=("l",), rtt=(0.05, 0.05), count=2)
+    flows = Flow(id="tcp", path=("l",), rtt=(0.05, 0.05), count=2)
     bulk = netctrl.Scenario(name="s", duration=1.0, links=(line,), flows=(flows,))
     marked = msgspec.structs.replace(line, queue=Pi2Queue())
     lot = netctrl.Scenario(name="s", duration=1.0, links=(marked,), flows=(flows,))

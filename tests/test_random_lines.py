@@ -79,7 +79,6 @@ buffer = "100kB"
 queue = { kind = "droptail" }
 
 [[flows]]
-kind = "bulk"
 id = "tcp"
 path = ["link"]
 rtt = ["50ms", "50ms"]

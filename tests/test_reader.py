@@ -11,7 +11,7 @@ from netctrl.errors import FileError, InvalidValue
 from netctrl.model.network import read_network
 from netctrl.scenario.links import Link
 from netctrl.scenario.read import read_scenario_file as read_scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_what_is_saved_is_read_back(tmp_path) -> None:
     design.save(tmp_path / "d.json")
     assert netctrl.read(tmp_path / "d.json") == design
     line = Link(id="l", source="a", target="b", capacity=1e6)
-    flows = BulkFlows(id="f", path=("l",), rtt=0.1, count=2)
+    flows = Flow(id="f", path=("l",), rtt=0.1, count=2)
     result = netctrl.simulate(netctrl.Scenario(name="s", duration=5.0, links=(line,), flows=(flows,)))
     result.save(tmp_path / "r.npz")
     assert np.array_equal(netctrl.read(tmp_path / "r.npz").series["backlog"], result.series["backlog"])

@@ -20,7 +20,7 @@ from netctrl.plants.linearize import arc_loop
 from netctrl.scenario.links import Link
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.tcp_aqm.run import simulate
 
 ALPHA, EPOCH, FLOWS, RTT = 1.12e-3, 0.2, 35, 0.1
@@ -34,7 +34,7 @@ def scenario(gamma: float, frequency: float, amplitude: float = AMPLITUDE, durat
     error = RateError(amplitude=amplitude, frequency_rad_s=frequency, start=START) if amplitude else None
     queue = ArcQueue(alpha=ALPHA, epoch=EPOCH, target_utilization=gamma, rate_error=error)
     line = Link(id="line", source="a", target="b", capacity="8Mbit", delay="10ms", buffer="500kB", queue=queue)
-    flows = BulkFlows(id="ftp", path=("line",), rtt="90ms:110ms", count=FLOWS, start="0s:5s")
+    flows = Flow(id="ftp", path=("line",), rtt="90ms:110ms", count=FLOWS, start="0s:5s")
     return Scenario(name=f"Fig. 4: gamma {gamma}, {frequency} rad/s", duration=duration, links=(line,), flows=(flows,))
 
 

@@ -18,7 +18,7 @@ from netctrl.plants.tcp_response import arc_response
 from netctrl.scenario.links import Link
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.tcp_aqm.onset import arc_onset
 from netctrl.sim.tcp_aqm.run import simulate
 
@@ -51,7 +51,7 @@ def scenario(alpha: float, duration: float, seed: int = 1) -> Scenario:
     line = Link(
         id="line", source="a", target="b", capacity="10Mbit", delay="10ms", buffer="500kB", queue=ArcQueue(alpha=alpha)
     )
-    flows = BulkFlows(id="ftp", path=("line",), rtt="490ms:510ms", count=50, start="0s:20s")
+    flows = Flow(id="ftp", path=("line",), rtt="490ms:510ms", count=50, start="0s:20s")
     name = f"alpha = {alpha:.3g}"
     return Scenario(name=name, duration=duration, warmup=SETTLED, links=(line,), flows=(flows,), seed=seed)
 

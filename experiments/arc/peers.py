@@ -19,7 +19,7 @@ from netctrl.laws.aqm.red import RedQueue
 from netctrl.laws.aqm.sfc import SfcQueue
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.tcp_aqm.run import simulate
 
 FLOWS, RTT = 50, 0.2
@@ -54,7 +54,7 @@ def scenario(chosen: dict[str, Queue]) -> Scenario:
                 queue=queue,
             )
         )
-        flows.append(BulkFlows(id=name, path=(name,), rtt="150ms:250ms", count=FLOWS, start="0s:5s"))
+        flows.append(Flow(id=name, path=(name,), rtt="150ms:250ms", count=FLOWS, start="0s:5s"))
     return Scenario(
         name="50 flows, 150 to 250 ms, under each queue",
         duration=100.0,

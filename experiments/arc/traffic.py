@@ -25,7 +25,7 @@ from netctrl.scenario.figures import SHORT_OBJECT_BYTES
 from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import WebFlows
+from netctrl.scenario.tcp_aqm.offers import Web
 from netctrl.sim.tcp_aqm.run import simulate_many
 
 SEEDS = (1, 2, 3, 4, 5)
@@ -233,7 +233,7 @@ def series(study: Study, results: Mapping[str, Sequence[Result]], bins: int = 20
             "loss_percent": 100.0 * np.divide(lost, arrived, out=np.zeros_like(lost), where=arrived > 0.0),
             "probability": blocks(result.series["probability"]).mean(axis=1),
         }
-        if any(isinstance(group, WebFlows) for group in result.scenario.flows):
+        if any(isinstance(group.offers, Web) for group in result.scenario.flows):
             part["response_s"] = _responses(result, seconds, count)
         parts.append(pd.DataFrame(part))
     return pd.concat(parts, ignore_index=True)

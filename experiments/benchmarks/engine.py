@@ -14,7 +14,7 @@ from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DropTailQueue, Queue
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.packet.problem import packet_problem
 from netctrl.sim.packet.run import run_packets
 from netctrl.sim.packet.state import META
@@ -41,9 +41,7 @@ def dumbbell(sender: str, queue: Queue) -> Scenario:
         for name, (source, target) in ends.items():
             edges.append(Link(id=f"{name}{k}", source=source, target=target, capacity=1e9, delay=1e-3, buffer=1e6))
         there, back = (f"in{k}", "there", f"out{k}"), (f"nack{k}", "back", f"ack{k}")
-        flows.append(
-            BulkFlows(id=f"f{k}", path=there, ack_path=back, rtt=0.04, count=1, start=(0.0, 1.0), sender=sender)
-        )
+        flows.append(Flow(id=f"f{k}", path=there, ack_path=back, rtt=0.04, count=1, start=(0.0, 1.0), sender=sender))
     there = Link(id="there", source="l", target="r", capacity=1e8, delay=8e-3, buffer=5e5, queue=queue)
     back = Link(id="back", source="r", target="l", capacity=1e8, delay=8e-3, buffer=5e5)
     return Scenario(

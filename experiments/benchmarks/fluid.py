@@ -16,7 +16,7 @@ from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.scenario.links import Link
 from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.tcp_aqm.kernel import advance
 from netctrl.sim.tcp_aqm.problem import Problem, problem
 from netctrl.sim.tcp_aqm.run import class_steps, simulate
@@ -72,7 +72,7 @@ def scenario(classes: int, steps: int, step: float = 0.005) -> Scenario:
         buffer=2e4 * classes,
         queue=ArcQueue(alpha=1e-3 / classes),
     )
-    flows = BulkFlows(id="tcp", path=("line",), rtt="60ms:1s", count=classes)
+    flows = Flow(id="tcp", path=("line",), rtt="60ms:1s", count=classes)
     return Scenario(
         name="bench",
         duration=steps * step,

@@ -14,7 +14,7 @@ from netctrl.kernel.scenarios.lacks import machine_lacks
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 
 RATIO = 4.0
 """Times as fast as ns-3."""
@@ -37,7 +37,7 @@ def rows() -> Iterator[Row]:
 def flows_over_pie(rate: str, count: int, duration: float) -> Scenario:
     """Cubic flows of 20 ms over one link with PIE."""
     line = Link(id="line", source="a", target="b", capacity=rate, delay="10ms", buffer="5MB", queue=PieQueue())
-    flows = BulkFlows(id="flows", path=("line",), rtt="20ms", count=count, sender="cubic", start=("0s", "1s"))
+    flows = Flow(id="flows", path=("line",), rtt="20ms", count=count, sender="cubic", start=("0s", "1s"))
     return Scenario(name="speed", links=(line,), flows=(flows,), duration=duration, interval="100ms", packet_size=1500)
 
 

@@ -15,7 +15,7 @@ import netctrl
 from netctrl.laws.l4s.pi2 import Pi2Queue
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 
 SECONDS, WARM_UP, INTERVAL = 120.0, 40.0, 0.02
 SHARES = (0.7, 1.3, 2.0)
@@ -59,8 +59,8 @@ def scenario(lot: Lot, alpha: float) -> Scenario:
         for k, rate in enumerate(lot.rates)
     )
     path, start = tuple(link.id for link in links), (0.0, 1.0)
-    groups = [BulkFlows(id="long", path=path, rtt=lot.rtt, count=lot.long, start=start)]
-    groups += [BulkFlows(id=f"c{k}", path=(k,), rtt=0.8 * lot.rtt, count=lot.cross, start=start) for k in path]
+    groups = [Flow(id="long", path=path, rtt=lot.rtt, count=lot.long, start=start)]
+    groups += [Flow(id=f"c{k}", path=(k,), rtt=0.8 * lot.rtt, count=lot.cross, start=start) for k in path]
     return Scenario(
         name="parking lot",
         links=links,

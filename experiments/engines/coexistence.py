@@ -23,7 +23,7 @@ from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.laws.rate.cap import CapSender
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.packet.run import simulate_packets
 
 ASSETS = Path(__file__).resolve().parents[2] / "docs" / "assets"
@@ -53,7 +53,7 @@ class Found(NamedTuple):
 def scenario(rate: float, rtt: float, seed: int, prague: str | CapSender, counts: tuple[int, int] = (1, 1)) -> Scenario:
     line = Link(id="line", source="a", target="b", capacity=rate, queue=DualPi2Queue(), buffer=BUFFER_S * rate / 8.0)
     flows = tuple(
-        BulkFlows(id=name, path=("line",), rtt=rtt, count=count, sender=sender, start=("0s", "1s"))
+        Flow(id=name, path=("line",), rtt=rtt, count=count, sender=sender, start=("0s", "1s"))
         for name, sender, count in (("prague", prague, counts[0]), ("cubic", "cubic", counts[1]))
     )
     return Scenario(
@@ -143,7 +143,7 @@ def mixture(classic: str, rtt: float, count: int, seed: int, prague: str | CapSe
     rate = PAIR_RATE * count
     line = Link(id="line", source="a", target="b", capacity=rate, queue=DualPi2Queue(), buffer=BUFFER_S * rate / 8.0)
     flows = tuple(
-        BulkFlows(id=name, path=("line",), rtt=rtt, count=count, sender=sender, start=("0s", "1s"))
+        Flow(id=name, path=("line",), rtt=rtt, count=count, sender=sender, start=("0s", "1s"))
         for name, sender in (("prague", prague), ("classic", classic))
     )
     return Scenario(
@@ -205,7 +205,7 @@ def side_by_side() -> Scenario:
             Link(id=name, source=f"a{name}", target=f"b{name}", capacity=rate, queue=DualPi2Queue(), buffer=buffer)
         )
         flows += [
-            BulkFlows(id=f"{name}-{sender}", path=(name,), rtt=rtt, count=count, sender=sender, start=("0s", "1s"))
+            Flow(id=f"{name}-{sender}", path=(name,), rtt=rtt, count=count, sender=sender, start=("0s", "1s"))
             for sender in ("prague", classic)
         ]
     return Scenario(

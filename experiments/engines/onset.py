@@ -19,7 +19,7 @@ from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.disciplines import KernelQueue
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 
 ASSETS = Path(__file__).resolve().parents[2] / "docs" / "assets"
 SECONDS, WARM_UP, SHOWN = 80.0, 20.0, 20.0
@@ -50,7 +50,7 @@ QUEUES = {"pie": PieQueue(), "dualpi2": KernelQueue(discipline="dualpi2")}
 
 def scenario(point: Point, seed: int = 1) -> Scenario:
     line = Link(id="line", source="a", target="b", capacity=point.rate, delay=point.rtt / 4, queue=QUEUES[point.kind])
-    flows = BulkFlows(id="flows", path=("line",), rtt=point.rtt, count=COUNT, start=("0s", "2s"))
+    flows = Flow(id="flows", path=("line",), rtt=point.rtt, count=COUNT, start=("0s", "2s"))
     return Scenario(
         name=f"{point.kind} at {1e3 * point.rtt:g} ms",
         links=(line,),

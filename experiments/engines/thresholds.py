@@ -22,7 +22,7 @@ from netctrl.laws.disciplines import KernelQueue
 from netctrl.laws.targets.step import STEP_OFF_S
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.units import packets_per_second
 
 ASSETS = Path(__file__).resolve().parents[2] / "docs" / "assets"
@@ -63,12 +63,12 @@ def places(random: np.random.Generator) -> list[Place]:
 
 def unused(place: Place, engine: str, queue: Any, apart: bool, sender: str = "dctcp") -> float:
     """Share of the link that stays unused in the second half of a run."""
-    groups = (BulkFlows(id="f", path=("l",), rtt=place.rtt, count=place.flows, sender=sender, ecn=True),)
+    groups = (Flow(id="f", path=("l",), rtt=place.rtt, count=place.flows, sender=sender, ecn=True),)
     if apart:
         random = np.random.default_rng(place.flows)
         shares = random.random((place.flows, 2))
         groups = tuple(
-            BulkFlows(
+            Flow(
                 id=f"f{k}",
                 path=("l",),
                 rtt=round(place.rtt * (1.0 - SHORTER * shorter), 7),

@@ -35,7 +35,7 @@ from netctrl.scenario.figures import estimate
 from netctrl.scenario.links import Link
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.packet.run import simulate_packets
 
 PACKET = 1500
@@ -78,9 +78,7 @@ def line(case: Case, rate: float, rtt: tuple[float, float], count: int, buffer: 
     link = Link(
         id="line", source="a", target="b", capacity=rate, delay=rtt[0] / 4, buffer=buffer, queue=QUEUES[case.queue]
     )
-    flows = BulkFlows(
-        id="bulk", path=("line",), rtt=rtt, count=count, start=(0.0, 5.0), sender=case.sender, ecn=case.ecn
-    )
+    flows = Flow(id="bulk", path=("line",), rtt=rtt, count=count, start=(0.0, 5.0), sender=case.sender, ecn=case.ecn)
     return Scenario(
         name=f"{case.sender} over {case.queue}",
         duration=45.0,

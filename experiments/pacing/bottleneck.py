@@ -20,18 +20,19 @@ from study_files import RESULTS, read_runs, write_record, write_runs
 
 from netctrl.design.pacing.design import pacing
 from netctrl.laws.aqm.codel import CodelQueue
+from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.records import sender_name
 from netctrl.model.io.provenance import provenance
 from netctrl.model.law import PacingLaw
 from netctrl.ns3.bottleneck.read import run_bottleneck
 from netctrl.ns3.bottleneck.render import render
 from netctrl.ns3.program import compile_program, find_ns3
-from netctrl.scenario.bottleneck import SingleFlow
 from netctrl.scenario.builders import bottleneck
 from netctrl.scenario.design import with_pacer
 from netctrl.scenario.figures import estimate
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.bottleneck.run import PacedFlow, simulate_bottleneck
 from netctrl.units import BITS_PER_BYTE
 
@@ -73,8 +74,8 @@ class Scheme(NamedTuple):
 
     def under(self, point: str, seed: int = 1) -> Scenario:
         given = POINTS[point]
-        rate = self.max_share * given["capacity"] if self.kind == "cap" else None
-        made = bottleneck(**given, flows=(SingleFlow(sender=self.kind, rate=rate),), seed=seed)
+        sender = CapSender(rate=self.max_share * given["capacity"], window="htcp") if self.kind == "cap" else self.kind
+        made = bottleneck(**given, flows=(Flow(sender=sender),), seed=seed)
         law = self.law(given["capacity"])
         return made if law is None else with_pacer(made, law)
 

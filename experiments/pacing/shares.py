@@ -14,7 +14,7 @@ import numpy as np
 import netctrl
 from netctrl.laws.rate.paced import PacedSender
 from netctrl.scenario.links import Link
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.units import BITS_PER_BYTE
 
 LINKS = ((1e7, 0.01), (1e7, 0.2), (1e8, 0.01), (1e8, 0.05), (1e8, 0.2), (1e9, 0.001), (1e9, 0.01))
@@ -42,8 +42,8 @@ def share(peer: str, rate: float, rtt: float, bdps: float, *, competitive: bool,
             Link(id="line", source="a", target="b", capacity=rate, delay=0.1 * rtt, buffer=size, jitter=packet_time),
         ),
         flows=(
-            BulkFlows(id="law", count=1, path=("line",), rtt=rtt, sender=PacedSender(law=law)),
-            BulkFlows(id="peer", count=1, path=("line",), rtt=rtt, start=(1.0, 1.0 + rtt), sender=peer),
+            Flow(id="law", count=1, path=("line",), rtt=rtt, sender=PacedSender(law=law)),
+            Flow(id="peer", count=1, path=("line",), rtt=rtt, start=(1.0, 1.0 + rtt), sender=peer),
         ),
         packet_size=PACKET,
         duration=end,

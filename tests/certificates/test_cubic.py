@@ -15,7 +15,7 @@ from netctrl.laws.l4s.pi2 import Pi2Queue
 from netctrl.plants.queues.window_response import CRENO, CUBIC
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.packet.run import simulate_packets
 
 WINDOW, RTT, TARGET = 100.0, 0.15, 0.05
@@ -35,9 +35,7 @@ def packets(request):
     rate = flows * WINDOW / (RTT + TARGET) * 12000.0
     queue = Pi2Queue(target=TARGET, **request.param)
     link = Link(id="line", source="a", target="b", capacity=rate, buffer=rate / 8.0, queue=queue)
-    bulk = BulkFlows(
-        id="tcp", path=("line",), rtt=(0.98 * RTT, 1.02 * RTT), start=(0.0, 5.0), count=flows, sender="cubic"
-    )
+    bulk = Flow(id="tcp", path=("line",), rtt=(0.98 * RTT, 1.02 * RTT), start=(0.0, 5.0), count=flows, sender="cubic")
     found = simulate_packets(
         Scenario(name="cubic", duration=120.0, interval=0.05, packet_size=1500.0, links=(link,), flows=(bulk,))
     )

@@ -28,7 +28,7 @@ from netctrl.scenario.fabric.topology import Dumbbell
 from netctrl.scenario.fabric.watch import Watch
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.fabric.run import simulate_fabric
 from netctrl.sim.packet.problem import packet_problem
 from netctrl.sim.packet.run import run_packets
@@ -44,7 +44,7 @@ def packets(flows: int, threshold: int, rtt: float = RTT, duration: float = 3.0)
     """Queue of DCTCP's flows in the second half [packet], and the share of the capacity that is used."""
     step = rtt / 20.0
     link = Link(id="l", source="a", target="b", capacity=RATE, queue=ThresholdQueue(threshold=threshold * SIZE))
-    bulk = BulkFlows(id="f", path=("l",), rtt=rtt, count=flows, sender="dctcp", ecn=True)
+    bulk = Flow(id="f", path=("l",), rtt=rtt, count=flows, sender="dctcp", ecn=True)
     scenario = Scenario(name="dctcp", duration=duration, links=(link,), flows=(bulk,), packet_size=SIZE, interval=step)
     series = run_packets(packet_problem(scenario), 10.0).series
     half = int(0.5 * duration / step)

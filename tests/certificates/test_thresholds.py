@@ -22,7 +22,7 @@ from netctrl.scenario.fabric.topology import Dumbbell
 from netctrl.scenario.fabric.watch import Watch
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.fabric.run import simulate_fabric
 
 SIZE = 1500
@@ -189,7 +189,7 @@ def packets(
     scenario = Scenario(
         name="thresholds",
         links=(Link(id="l", source="a", target="b", capacity=capacity, queue=queue),),
-        flows=(BulkFlows(id="f", path=("l",), rtt=rtt, count=flows, sender="dctcp", ecn=True, start=(0.0, trip)),),
+        flows=(Flow(id="f", path=("l",), rtt=rtt, count=flows, sender="dctcp", ecn=True, start=(0.0, trip)),),
         duration=800.0 * trip,
         warmup=400.0 * trip,
         interval=0.1 * trip,

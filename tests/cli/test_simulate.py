@@ -43,19 +43,17 @@ buffer = "100kB"
 queue = { kind = "arc", epoch = "100ms" }
 
 [[flows]]
-kind = "bulk"
 id = "ftp"
 count = 10
 rtt = "60ms:100ms"
 path = ["line"]
 
 [[flows]]
-kind = "web"
 id = "web"
-sessions = 20
-think_time = "500ms"
+count = 20
 rtt = "60ms:100ms"
 path = ["line"]
+offers = { kind = "web", think_time = "500ms" }
 """
 
 

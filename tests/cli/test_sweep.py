@@ -390,7 +390,7 @@ over = { "flows.tcp.count" = [1, 2] }
 
 [scenario]
 links = [{ id = "l", source = "a", target = "b", capacity = "2Mbit", buffer = "20kB" }]
-flows = [{ kind = "bulk", id = "tcp", path = ["l"], rtt = "20ms:40ms", count = 1 }]
+flows = [{ id = "tcp", path = ["l"], rtt = "20ms:40ms", count = 1 }]
 duration = "3s"
 warmup = "1s"
 """

@@ -14,7 +14,7 @@ from netctrl.register import QUEUE_LAWS, RATE_SENDERS, TCP_SENDERS, WINDOW_LAWS
 from netctrl.scenario.network.policy import POLICIES
 from netctrl.scenario.network.sweep import SweepSpec
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import GROUPS
+from netctrl.scenario.tcp_aqm.offers import OFFERS
 from netctrl.units import parse_duration, parse_rate, parse_size
 
 SECTION = re.compile(r'^### (\S+) \{ id="([\w-]+)" \}\n(.*?)(?=^##|\Z)', re.MULTILINE | re.DOTALL)
@@ -55,7 +55,7 @@ def test_every_record_and_key_of_the_schema_is_there(page, sections, schemas) ->
 def test_every_registered_law_is_named(page, sections) -> None:
     titles = {title for title, _, _ in SECTION.findall(page)}
     assert {*QUEUE_LAWS, *RATE_SENDERS, *WINDOW_LAWS} <= titles
-    assert {kind.__struct_config__.tag for kind in (*POLICIES, *GROUPS)} <= titles
+    assert {kind.__struct_config__.tag for kind in (*POLICIES, *OFFERS)} <= titles
     assert all(f"| `{name}` |" in page for name in (*TCP_SENDERS, *RATE_SENDERS, *WINDOW_LAWS))
 
 

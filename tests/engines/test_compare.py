@@ -9,8 +9,8 @@ import netctrl
 from netctrl.engines.compare import Comparison, _rows
 from netctrl.errors import InvalidValue
 from netctrl.model.io.provenance import provenance
-from netctrl.scenario.bottleneck import SingleFlow
 from netctrl.scenario.builders import bottleneck
+from netctrl.scenario.tcp_aqm.flows import Flow
 
 CASES = {
     ("throughput", "line"): (1e7, 1.01e7, 0.01, "+1 %"),
@@ -27,7 +27,7 @@ def comparison(names=tuple(CASES)) -> Comparison:
     runs = {
         engine: [{name: CASES[name][place] for name in names}] * 2 for place, engine in enumerate(("fluid", "packet"))
     }
-    scenario = bottleneck(flows=(SingleFlow(sender="reno"),))
+    scenario = bottleneck(flows=(Flow(sender="reno"),))
     rows = tuple(_rows(runs, tuple(runs)))
     return Comparison(scenario=scenario, engines=tuple(runs), seeds=(1, 2), rows=rows, provenance=provenance())
 

@@ -12,10 +12,10 @@ from netctrl.engines.engine import supports
 from netctrl.errors import InvalidValue
 from netctrl.model.design.design import ArcDesign
 from netctrl.scenario.access.scenario import access_link
-from netctrl.scenario.bottleneck import SingleFlow
 from netctrl.scenario.builders import bottleneck
 from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.access.track import track_access_link
 from netctrl.sim.network.run import simulate_network
 
@@ -83,7 +83,7 @@ def test_a_bottleneck_as_a_fluid_is_at_its_target(designs) -> None:
 
 
 def test_cross_traffic_in_the_fluid_takes_its_mean() -> None:
-    scenario = bottleneck(flows=(SingleFlow(sender="cubic"),), cross="20Mbit", duration="40s")
+    scenario = bottleneck(flows=(Flow(sender="cubic"),), cross="20Mbit", duration="40s")
     found = netctrl.simulate(scenario, "fluid")
     assert found["throughput", found.flows[0]] == pytest.approx(80e6, rel=0.02)
     with pytest.raises(InvalidValue, match="a Design of pacing"):
@@ -91,7 +91,7 @@ def test_cross_traffic_in_the_fluid_takes_its_mean() -> None:
 
 
 def test_flows_on_packets_start_when_they_are_drawn_to() -> None:
-    flows = tuple(SingleFlow(id=f"flow{start:g}", sender="reno", start=start) for start in (0.5, 3.0))
+    flows = tuple(Flow(id=f"flow{start:g}", sender="reno", start=start) for start in (0.5, 3.0))
     scenario = bottleneck(flows=flows, start_spread="1s", duration="8s", warmup="1s", interval="100ms")
     found = netctrl.simulate(scenario, "packet")
     first = [found.time_s[np.flatnonzero(arrived)[0]] for arrived in found.series["delivered"]]
@@ -101,7 +101,7 @@ def test_flows_on_packets_start_when_they_are_drawn_to() -> None:
 
 
 def test_several_runs_are_a_networks() -> None:
-    scenario = bottleneck(flows=(SingleFlow(sender="reno"),), duration="20s")
+    scenario = bottleneck(flows=(Flow(sender="reno"),), duration="20s")
     with pytest.raises(InvalidValue, match="runs: got 2, takes 1 for links and flows"):
         netctrl.simulate(Case(scenario), "fluid", runs=2)
 

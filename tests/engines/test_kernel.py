@@ -12,12 +12,12 @@ from netctrl.engines.engine import Kind, OwnEngine, engine_for, supports
 from netctrl.errors import InvalidValue
 from netctrl.laws.disciplines import KernelQueue
 from netctrl.scenario.links import Link, Links
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 
 
 def scenario_with(sender="cubic", **line):
     link = Link(id="line", source="left", target="right", capacity="10Mbit", delay="10ms", **line)
-    flows = BulkFlows(id="flows", path=("line",), rtt="20ms", count=2, sender=sender)
+    flows = Flow(id="flows", path=("line",), rtt="20ms", count=2, sender=sender)
     return netctrl.Scenario(name="small", links=(link,), flows=(flows,), duration="5s", packet_size=1000)
 
 

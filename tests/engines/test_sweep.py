@@ -863,7 +863,6 @@ seed = 3
 links = [{ id = "line", source = "a", target = "b", capacity = "5Mbit", buffer = "40kB", queue = { kind = "codel" } }]
 
 [[flows]]
-kind = "bulk"
 id = "tcp"
 path = ["line"]
 rtt = "20ms:40ms"

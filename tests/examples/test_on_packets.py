@@ -23,13 +23,12 @@ SCALABLE = """
 import json
 import numpy as np
 import netctrl
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
 found = []
 for rate in (2e7, 1e8, 5e8):
     line = Link(id="line", source="a", target="b", capacity=rate, buffer=max(rate * 0.002 / 8, 15e3))
-    flow = BulkFlows(id="flow", path=("line",), rtt=0.02, count=1, sender="scalable", ecn=False)
+    flow = Flow(id="flow", path=("line",), rtt=0.02, count=1, sender="scalable", ecn=False)
     scenario = Scenario(
         name="scalable", duration=30.0, warmup=15.0, links=(line,), flows=(flow,), packet_size=1500, interval=0.005
     )

@@ -33,7 +33,7 @@ SCENARIO = """schema = "netctrl.scenario/3"
 name = "scalable"
 network = { kind = "bottleneck", capacity = "50Mbit", buffer = "25kB", rtt = "20ms" }
 packet_size = "1500B"
-flows = [{ kind = "single", id = "flow", sender = "scalable" }]
+flows = [{ id = "flow", sender = "scalable" }]
 duration = "20s"
 warmup = "5s"
 interval = "5ms"

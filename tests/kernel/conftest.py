@@ -10,7 +10,7 @@ import pytest
 
 import netctrl
 from netctrl.scenario.links import Link
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def scenario_of() -> Callable[..., Any]:
         }
         line = {"capacity": "10Mbit", "delay": "10ms", "buffer": "100kB"} | options
         line |= {} if queue is None else {"queue": queue}
-        group = BulkFlows(id="flows", path=("line",), **({"rtt": "20ms", "count": 5, "sender": "cubic"} | flows))
+        group = Flow(id="flows", path=("line",), **{"rtt": "20ms", "count": 5, "sender": "cubic"} | flows)
         return netctrl.Scenario(
             name="lab",
             links=(Link(id="line", source="left", target="right", **line),),

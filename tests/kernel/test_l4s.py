@@ -12,7 +12,7 @@ from netctrl.kernel.scenarios.queues import discipline_of, queue_lacks
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.linux.kernel.attributes import attributes
 from netctrl.scenario.links import Link
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 
 PACKET = 1514.0
 
@@ -55,7 +55,7 @@ def test_packets_and_the_kernel_have_one_queue() -> None:
 
     if "NET_SCH_DUALPI2" in chosen_kernel().absent:
         pytest.skip("dualpi2 needs Linux 6.17 or newer")
-    flows = BulkFlows(id="r", path=("line",), rtt="20ms", count=10, start=("0s", "1s"))
+    flows = Flow(id="r", path=("line",), rtt="20ms", count=10, start=("0s", "1s"))
     scenario = netctrl.Scenario(
         name="ten", duration="60s", links=(line(DualPi2Queue()),), flows=(flows,), packet_size=PACKET, interval=0.1
     )

@@ -22,13 +22,14 @@ from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.disciplines import FqCodelQueue, KernelQueue
 from netctrl.scenario.links import Change, Link
-from netctrl.scenario.tcp_aqm.flows import BulkFlows, UdpFlows, WebFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Stream, Web
 
 pytestmark = pytest.mark.needs("lab")
 
 NOBODY = 65534
-WEB = WebFlows(id="web", path=("line",), rtt="20ms", sessions=20, think_time="500ms")
-UDP = UdpFlows(id="udp", path=("line",), rate="1Mbit", count=2)
+WEB = Flow(id="web", path=("line",), rtt="20ms", count=20, offers=Web(think_time="500ms"))
+UDP = Flow(id="udp", path=("line",), count=2, offers=Stream(rate="1Mbit"))
 
 
 def kinds(scenario_of, seed: int) -> dict:
@@ -84,7 +85,7 @@ def test_the_least_round_trip_is_what_the_links_say(results_of, capacity, delays
         Link(id=name, source=f"n{k}", target=f"n{k + 1}", capacity=capacity, delay=f"{delay}ms")
         for k, (name, delay) in enumerate(zip(names, delays_ms, strict=True))
     )
-    flow = BulkFlows(id="flow", path=tuple(names), rtt=f"{rtt_ms}ms", count=1, sender="cubic")
+    flow = Flow(id="flow", path=tuple(names), rtt=f"{rtt_ms}ms", count=1, sender="cubic")
     scenario = netctrl.Scenario(name="rtt", links=links, flows=(flow,), duration="2s", packet_size=1000)
     rows = [
         np.frombuffer(body, TRANSFER) for kind, body in read_results(results_of(scenario)) if kind == Answer.TRANSFER
@@ -99,7 +100,7 @@ def test_acknowledgements_cross_their_links() -> None:
     """A way back over a slow link adds the transmission of the SYN's acknowledgement there."""
     there = Link(id="there", source="a", target="b", capacity="10Mbit", delay="5ms")
     back = Link(id="back", source="b", target="a", capacity="1Mbit", delay="8ms")
-    flow = BulkFlows(id="flow", path=("there",), ack_path=("back",), rtt="13ms", count=1, sender="cubic")
+    flow = Flow(id="flow", path=("there",), ack_path=("back",), rtt="13ms", count=1, sender="cubic")
     scenario = netctrl.Scenario(name="back", links=(there, back), flows=(flow,), duration="5s", packet_size=1514)
     result = netctrl.simulate(scenario, "kernel")
     # An acknowledgement of 66 bytes for two packets of 1514, but for the first second, in which there is one for each.
@@ -109,7 +110,7 @@ def test_acknowledgements_cross_their_links() -> None:
 
 def test_a_queue_without_feedback_is_that_of_m_d_1(scenario_of) -> None:
     """Pollaczek and Khinchine: the mean wait of Poisson arrivals at load r is r/(2 (1 - r)) transmissions."""
-    udp = UdpFlows(id="udp", path=("line",), rate="7Mbit", count=1)
+    udp = Flow(id="udp", path=("line",), count=1, offers=Stream(rate="7Mbit"))
     line = Link(id="line", source="a", target="b", capacity="10Mbit", delay="10ms")
     scenario = netctrl.Scenario(
         name="m/d/1", links=(line,), flows=(udp,), duration="300s", warmup="1s", interval="1s", packet_size=1000
@@ -126,7 +127,7 @@ def test_an_empty_way_takes_its_transmissions_and_delays(results_of) -> None:
         Link(id="one", source="a", target="b", capacity="10Mbit", delay="3ms"),
         Link(id="two", source="b", target="c", capacity="4Mbit", delay="2ms"),
     )
-    udp = UdpFlows(id="udp", path=("one", "two"), rate="1Mbit", count=1, spacing="constant")
+    udp = Flow(id="udp", path=("one", "two"), count=1, offers=Stream(rate="1Mbit", spacing="constant"))
     scenario = netctrl.Scenario(name="empty", links=links, flows=(udp,), duration="10s", packet_size=1000)
     found = netctrl.simulate(scenario, "kernel").of("udp")
     assert found["delay"] == pytest.approx(3e-3 + 2e-3 + 8e-3 / 10 + 8e-3 / 4, abs=1.5e-6)
@@ -147,7 +148,7 @@ def test_the_link_carries_its_capacity_and_changes(scenario_of) -> None:
 def test_an_overloaded_link_sends_at_its_rate(capacity: float) -> None:
     """To a packet in 50,000: a timer that is late by up to a microsecond takes nothing from the rate."""
     line = Link(id="line", source="left", target="right", capacity=capacity, delay=1e-3, buffer=100e3)
-    udp = UdpFlows(id="udp", path=("line",), count=1, rate=1.5 * capacity, spacing="poisson")
+    udp = Flow(id="udp", path=("line",), count=1, offers=Stream(rate=1.5 * capacity, spacing="poisson"))
     duration = 400e6 / capacity
     scenario = netctrl.Scenario(
         name="full", links=(line,), flows=(udp,), duration=duration, interval=duration / 10, packet_size=1000
@@ -184,7 +185,7 @@ def test_sampled_marks_are_those_of_the_discipline(scenario_of) -> None:
 def test_what_a_wire_loses_is_lost() -> None:
     """A share of the packets, each by itself, that were sent and didn't depart; the queue loses none."""
     line = Link(id="line", source="a", target="b", capacity="10Mbit", delay="10ms", buffer="100kB", loss=0.02)
-    udp = UdpFlows(id="udp", path=("line",), rate="5Mbit", count=1, spacing="constant")
+    udp = Flow(id="udp", path=("line",), count=1, offers=Stream(rate="5Mbit", spacing="constant"))
     scenario = netctrl.Scenario(name="lossy", links=(line,), flows=(udp,), duration="60s", packet_size=1000)
     result = netctrl.simulate(scenario, "kernel")
     link, packets = result.of("line"), 5e6 / 8e3 * 60

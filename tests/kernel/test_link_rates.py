@@ -22,7 +22,8 @@ from netctrl.model.network import Demand, Network
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.network.policy import HftracPolicy, StaticPacing
 from netctrl.scenario.network.routed import Routed
-from netctrl.scenario.tcp_aqm.flows import BulkFlows, DemandFlows, UdpFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Stream
 from netctrl.sim.network.demand_draws import draw_demands
 from netctrl.sim.network.flow_links import flow_links
 from netctrl.sim.tcp_aqm.traffic import draw_flows
@@ -57,18 +58,18 @@ def row(*flows, queue=None, **parts):
     return netctrl.Scenario(name="row", links=links, flows=flows, **settings)
 
 
-def demands() -> tuple[DemandFlows, ...]:
+def demands() -> tuple[Flow, ...]:
     return (
-        DemandFlows(id="long", path=("first", "second"), count=1, mean="6Mbit", std="2Mbit", interval="5ms"),
-        DemandFlows(id="short", path=("second",), count=1, mean="1Mbit", std="1Mbit", interval="5ms"),
+        Flow(id="long", path=("first", "second"), count=1, offers=Demand(mean="6Mbit", std="2Mbit", interval="5ms")),
+        Flow(id="short", path=("second",), count=1, offers=Demand(mean="1Mbit", std="1Mbit", interval="5ms")),
     )
 
 
-def transfers(sender: str) -> tuple[BulkFlows, UdpFlows]:
+def transfers(sender: str) -> tuple[Flow, Flow]:
     """Poisson arrivals beside TCP: with constant ones, who finds a full buffer depends on the last nanosecond."""
     return (
-        BulkFlows(id="long", path=("first", "second"), rtt=(0.04, 0.06), count=4, sender=sender),
-        UdpFlows(id="short", path=("second",), count=1, rate=1e6, spacing="poisson"),
+        Flow(id="long", path=("first", "second"), rtt=(0.04, 0.06), count=4, sender=sender),
+        Flow(id="short", path=("second",), count=1, offers=Stream(rate=1e6, spacing="poisson")),
     )
 
 
@@ -179,7 +180,7 @@ def test_tcp_under_a_design_has_the_packet_engines_throughput_and_backlog(design
 def test_a_fixed_rate_is_kept_to_a_packet(changes) -> None:
     """8 Mbit/s of a capacity of 10, then of 5, then 8 of 20."""
     control = StaticPacing(factor=0.8, links=("second",))
-    steady = UdpFlows(id="steady", path=("second",), count=1, rate=9e6, spacing="constant")
+    steady = Flow(id="steady", path=("second",), count=1, offers=Stream(rate=9e6, spacing="constant"))
     packet, kernel = both(row(steady, control=control, changes=changes))
     rate = np.full(1000, 8e6)
     if changes:

@@ -21,7 +21,8 @@ from netctrl.laws.aqm.red import RedQueue
 from netctrl.laws.aqm.sfc import SfcQueue
 from netctrl.laws.aqm.threshold import ThresholdQueue
 from netctrl.scenario.links import Change, Link
-from netctrl.scenario.tcp_aqm.flows import UdpFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Stream
 
 ARC = ArcQueue(alpha=1e-4, epoch=0.2, target_queue=20e3)
 LOADED = {"buffer": "500kB", "rtt": "100ms", "count": 20, "sender": "reno"}
@@ -89,7 +90,7 @@ def test_packets_are_marked_with_the_probability_in_force(scenario_of) -> None:
 @pytest.mark.needs("lab")
 def test_packets_without_ecn_are_dropped_with_a_fixed_probability(scenario_of) -> None:
     """SFC without its queue's part sees 1.25 times the capacity: p = k2 (1.25 - 1) = 0.3, and 8.75 Mbit/s pass."""
-    udp = UdpFlows(id="udp", path=("line",), rate="12.5Mbit", count=1, spacing="constant")
+    udp = Flow(id="udp", path=("line",), count=1, offers=Stream(rate="12.5Mbit", spacing="constant"))
     line = Link(
         id="line",
         source="a",

@@ -15,7 +15,7 @@ from netctrl.scenario.network.paths import DemandPaths
 from netctrl.scenario.network.policy import Backpressure, HftracPolicy, Messages, StaticPacing
 from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.traffic import Demands, TcpDemand
-from netctrl.scenario.tcp_aqm.demands import DemandFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.network.plan import link_plan
 
 WAYS = {"a->b": 0.75, "a->c": 0.25, "b->d": 1.0, "c->d": 1.0}
@@ -119,8 +119,10 @@ def test_tcp_takes_what_the_demands_leave() -> None:
 @pytest.mark.needs("lab")
 def test_groups_of_demands_are_those_of_the_packet_engine() -> None:
     line = links.Link(id="line", source="a", target="b", capacity="10Mbit", delay="2ms", buffer="100kB")
-    drawn = DemandFlows(id="drawn", path=("line",), count=2, mean="3Mbit", std="1Mbit", interval="50ms", rtt="20ms")
-    given = DemandFlows(id="given", path=("line",), rates=[1e6, 0.0, 2e6], interval="100ms", start=("1s", "1s"))
+    drawn = Flow(
+        id="drawn", path=("line",), count=2, rtt="20ms", offers=Demand(mean="3Mbit", std="1Mbit", interval="50ms")
+    )
+    given = Flow(id="given", path=("line",), start=("1s", "1s"), offers=Demand(rates=[1e6, 0.0, 2e6], interval="100ms"))
     scenario = netctrl.Scenario(
         name="demands", links=(line,), flows=(drawn, given), duration="5s", packet_size=1000, interval="100ms"
     )

@@ -12,9 +12,10 @@ from netctrl.kernel.scenarios.planner import payload_share
 from netctrl.kernel.scenarios.senders import kernel_sender
 from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.paced import PacedSender
-from netctrl.scenario.bottleneck import Bottleneck, SingleFlow
+from netctrl.scenario.bottleneck import Bottleneck
 from netctrl.scenario.links import Link
-from netctrl.scenario.tcp_aqm.flows import BulkFlows, WebFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Web
 
 TARGET = netctrl.pacing(mode="target-rtt", max_rate_bit_per_s=40e6, rtt_s=0.02)
 RATE = 6e6
@@ -27,7 +28,7 @@ def two_links(*senders, duration="6s"):
         Link(id="second", source="b", target="c", capacity="20Mbit", delay="4ms", buffer="60kB"),
     )
     flows = tuple(
-        BulkFlows(id=f"f{k}", path=("first", "second"), rtt="20ms", count=1, sender=each, start=("0s", "0s"))
+        Flow(id=f"f{k}", path=("first", "second"), rtt="20ms", count=1, sender=each, start=("0s", "0s"))
         for k, each in enumerate(senders)
     )
     return netctrl.Scenario(
@@ -46,7 +47,7 @@ def test_senders_that_the_kernel_has() -> None:
 
 
 def test_sessions_that_a_law_paces_are_refused_and_what_a_cap_needs_is_said() -> None:
-    web = WebFlows(id="web", path=("first",), rtt="20ms", sessions=1, sender=PacedSender(law=TARGET.law))
+    web = Flow(id="web", path=("first",), rtt="20ms", count=1, sender=PacedSender(law=TARGET.law), offers=Web())
     scenario = two_links("cubic")
     traffic = netctrl.Scenario(name="web", links=scenario.links, flows=(web,), duration="6s", packet_size=1514)
     assert "Web sessions that a law paces" in str(scenario_lacks(traffic))
@@ -80,7 +81,7 @@ def test_laws_pace_each_its_flow_and_a_seed_gives_the_same_numbers() -> None:
 @pytest.mark.needs("lab")
 def test_flows_through_one_bottleneck_are_those_of_the_packet_engine() -> None:
     line = Bottleneck(capacity="20Mbit", buffer="60kB", rtt="20ms")
-    flows = (SingleFlow(id="one", sender="paced"), SingleFlow(id="two", sender="cubic", start="16s", stop="18s"))
+    flows = (Flow(id="one", sender="paced"), Flow(id="two", sender="cubic", start="16s", stop="18s"))
     scenario = netctrl.Scenario(
         name="pair", network=line, flows=flows, duration="21s", warmup="1s", interval="100ms", packet_size=1500
     )
@@ -104,6 +105,6 @@ def test_flows_through_one_bottleneck_are_those_of_the_packet_engine() -> None:
 
 @pytest.mark.needs("lab")
 def test_a_bottleneck_without_its_law_is_refused_with_the_reason() -> None:
-    scenario = netctrl.Scenario(name="one", network=Bottleneck(), flows=(SingleFlow(sender="paced"),), duration="5s")
+    scenario = netctrl.Scenario(name="one", network=Bottleneck(), flows=(Flow(sender="paced"),), duration="5s")
     with pytest.raises(InvalidValue, match="pacing law"):
         netctrl.simulate(scenario, "kernel")

@@ -20,7 +20,8 @@ from netctrl.linux.kernel.queue_options import queue_options
 from netctrl.linux.kernel.responses import ROOT
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows, WebFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Web
 from netctrl.sim.tcp_aqm.traffic import draw_flows
 
 
@@ -63,7 +64,7 @@ def test_flows_with_the_same_path_share_a_host(scenario_of) -> None:
 
 
 def test_pages_are_drawn_for_the_whole_time(scenario_of) -> None:
-    web = WebFlows(id="web", path=("line",), rtt="20ms", sessions=30, think_time="100ms", objects_per_page=3)
+    web = Flow(id="web", path=("line",), rtt="20ms", count=30, offers=Web(think_time="100ms", objects_per_page=3))
     scenario = scenario_of(None, web, duration="20s")
     plan = plan_scenario(scenario, draw_flows(scenario, merged=False))
     found = [body for kind, body in read_results(plan.writer.content()) if kind == 12]
@@ -107,7 +108,7 @@ def test_limits_are_named(scenario_of) -> None:
     assert "5001 flows" in str(scenario_lacks(scenario_of(count=5001)))
     assert "hpcc" in str(scenario_lacks(scenario_of(sender="hpcc")))
     links = tuple(Link(id=f"{s}{t}", source=s, target=t, capacity="10Mbit") for s, t in ("ab", "ba"))
-    flows = (BulkFlows(id="loop", path=("ab", "ba"), rtt="40ms", count=1),)
+    flows = (Flow(id="loop", path=("ab", "ba"), rtt="40ms", count=1),)
     loop = Scenario(name="loop", links=links, flows=flows, duration="5s")
     assert "visit a node twice (flows.loop)" in str(scenario_lacks(loop))
     assert "dctcp" in str(scenario_lacks(scenario_of(sender=Dctcp(gain=0.5))))  # the word is taken

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from netctrl.kernel.scenarios.planner import plan_scenario
 from netctrl.kernel.scenarios.traffic import constant_times, poisson_times, series_times, udp_times
-from netctrl.scenario.tcp_aqm.flows import UdpFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Stream
 from netctrl.sim.tcp_aqm.traffic import draw_flows
 
 RATES = st.floats(1e3, 1e7)
@@ -65,7 +66,7 @@ def test_sources_keep_within_their_time(rate, size, phase) -> None:
 
 
 def test_udp_packets_are_in_order_and_of_the_rate(scenario_of) -> None:
-    udp = UdpFlows(id="udp", path=("line",), rate="2Mbit", count=2)
+    udp = Flow(id="udp", path=("line",), count=2, offers=Stream(rate="2Mbit"))
     scenario = scenario_of(None, udp, duration="30s")
     plan = plan_scenario(scenario, draw_flows(scenario, merged=False))
     for group, times in plan.streams:
@@ -75,7 +76,9 @@ def test_udp_packets_are_in_order_and_of_the_rate(scenario_of) -> None:
 
 
 def test_evenly_spaced_flows_have_phases_of_their_own(scenario_of) -> None:
-    even = UdpFlows(id="even", path=("line",), count=3, rate="1Mbit", spacing="constant", start="1s", stop="2s")
+    even = Flow(
+        id="even", path=("line",), count=3, start="1s", stop="2s", offers=Stream(rate="1Mbit", spacing="constant")
+    )
     scenario = scenario_of(None, even)
     flows = udp_times(scenario, even, draw_flows(scenario, merged=False)[1], 5, {})
     assert {len(times) for times in flows} <= {82, 83}

@@ -63,14 +63,10 @@ def peers() -> Scenario:
         {"id": "wide", "source": "y", "target": "z", "capacity": "4Mbit", "delay": "5ms", "buffer": "40kB"},
         {"id": "home", "source": "z", "target": "x", "capacity": "2Mbit", "delay": "15ms", "buffer": "40kB"},
     ]
-    flows = [
-        {"kind": "bulk", "id": kind, "path": [kind], "rtt": "60ms:120ms", "start": "0s:2s", "count": 6}
-        for kind in KINDS
-    ]
+    flows = [{"id": kind, "path": [kind], "rtt": "60ms:120ms", "start": "0s:2s", "count": 6} for kind in KINDS]
     flows += [
-        {"kind": "web", "id": "web", "path": ["arc"], "rtt": "60ms", "sessions": 10, "think_time": "1s"},
+        {"id": "web", "path": ["arc"], "rtt": "60ms", "count": 10, "offers": {"kind": "web", "think_time": "1s"}},
         {
-            "kind": "bulk",
             "id": "late",
             "path": ["far", "wide"],
             "ack_path": ["home"],
@@ -79,7 +75,7 @@ def peers() -> Scenario:
             "start": "15s",
             "stop": "30s",
         },
-        {"kind": "bulk", "id": "deaf", "path": ["pie"], "rtt": "80ms", "count": 2, "ecn": False},
+        {"id": "deaf", "path": ["pie"], "rtt": "80ms", "count": 2, "ecn": False},
     ]
     changes = [{"at": "20s", "link": "arc", "capacity": "1Mbit"}]
     whole = {"name": "peers", "duration": "40s", "warmup": "10s", "packet_size": 1000}
@@ -283,7 +279,6 @@ buffer = "50kB"
 queue = { kind = "droptail" }
 
 [[flows]]
-kind = "bulk"
 id = "few"
 count = 2
 rtt = "50ms"

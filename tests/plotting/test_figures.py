@@ -25,7 +25,7 @@ from netctrl.plotting import arc_figure, draw, time_series
 from netctrl.scenario.links import Link
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 
 # The ARC paper's gain on its own network: GM 7.1229 dB, PM 22.042° (shared/theory/arc.md, input A).
 GAIN_MARGIN, PHASE_MARGIN, CROSSOVER, PHASE_CROSSOVER = 7.122914, 22.04231, 0.4016284, 0.6417222
@@ -244,7 +244,7 @@ def simulated(*, links: int = 1, samples: int = 50, seed: int = 0, name: str = "
     rng = np.random.default_rng(seed)
     nodes = [f"n{i}" for i in range(links + 1)]
     parts = tuple(Link(id=f"link{i}", source=nodes[i], target=nodes[i + 1], capacity=1e6) for i in range(links))
-    flows = BulkFlows(id="f", count=1, rtt=0.1, path=("link0",))
+    flows = Flow(id="f", count=1, rtt=0.1, path=("link0",))
     arrived = rng.uniform(100.0, 200.0, (links, samples))
     arrived[:, ::7] = 0.0
     return Result.of_series(

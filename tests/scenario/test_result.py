@@ -21,7 +21,6 @@ from netctrl.laws.window.records import Hpcc
 from netctrl.model.io.arrays import plain
 from netctrl.model.io.provenance import Provenance
 from netctrl.scenario.access.scenario import access_link
-from netctrl.scenario.bottleneck import SingleFlow
 from netctrl.scenario.builders import bottleneck
 from netctrl.scenario.fabric.flows import MessageFlows
 from netctrl.scenario.fabric.topology import Dumbbell
@@ -31,7 +30,8 @@ from netctrl.scenario.links import Change, Link
 from netctrl.scenario.result import Result
 from netctrl.scenario.result_file import read_result
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows, UdpFlows, WebFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Stream, Web
 
 PROVENANCE = Provenance(
     netctrl="0.1.0",
@@ -51,7 +51,7 @@ SCENARIO = Scenario(
         Link(id="up", source="a", target="b", capacity=8e3),  # 1000 byte/s
         Link(id="down", source="b", target="a", capacity=80e3),
     ),
-    flows=(BulkFlows(id="f", count=1, rtt=0.1, path=("up",)), WebFlows(id="w", sessions=1, rtt=0.1, path=("down",))),
+    flows=(Flow(id="f", count=1, rtt=0.1, path=("up",)), Flow(id="w", count=1, rtt=0.1, path=("down",), offers=Web())),
     changes=(Change(at=2.5, link="up", capacity=16e3), Change(at=3.0, link="up", delay=0.01)),
 )
 LINKS = {
@@ -375,12 +375,12 @@ def test_a_result_that_was_saved_and_read_back_is_equal(tmp_path) -> None:
 def test_results_of_all_kinds_and_traces_come_back(tmp_path) -> None:
     trace = netctrl.read(data_path("traces/mobile.trace"))
     line = Link(id="line", source="a", target="b", capacity=5e6, buffer=5e4, trace=trace)
-    flows = (BulkFlows(id="f", path=("line",), rtt=0.05, count=1, sender="cubic"),)
+    flows = (Flow(id="f", path=("line",), rtt=0.05, count=1, sender="cubic"),)
     varying = Scenario(name="trace", links=(line,), flows=flows, duration=2.0)
     for number, found in enumerate(
         (
             netctrl.simulate(varying, "packet"),
-            netctrl.simulate(bottleneck(duration=3.0, warmup=1.0, flows=(SingleFlow(sender="cubic"),)), "packet"),
+            netctrl.simulate(bottleneck(duration=3.0, warmup=1.0, flows=(Flow(sender="cubic"),)), "packet"),
             netctrl.simulate(netctrl.read("hftrac-testbed").replace(duration="20s"), "fluid", runs=3),
         )
     ):
@@ -479,8 +479,8 @@ def links() -> Scenario:
     first = Link(id="a", source="x", target="y", capacity=1e7, buffer=5e4)
     ends = (first, Link(id="b", source="y", target="z", capacity=8e6))
     flows = (
-        BulkFlows(id="tcp", path=path, rtt=0.02, count=2),
-        UdpFlows(id="udp", path=path[:1], count=1, rate=1e6),
+        Flow(id="tcp", path=path, rtt=0.02, count=2),
+        Flow(id="udp", path=path[:1], count=1, offers=Stream(rate=1e6)),
     )
     return Scenario(name="two", links=ends, flows=flows, duration=3.0, warmup=1.0)
 

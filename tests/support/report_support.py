@@ -15,7 +15,7 @@ from netctrl.model.design.base import Design
 from netctrl.scenario.links import Link
 from netctrl.scenario.network.sweep import Grid, SweepSpec
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 
 EVIL = "</title></script><script>alert('x')</script>&\"' $x$"
 """A name that is a page of its own where it isn't escaped."""
@@ -23,7 +23,7 @@ EVIL = "</title></script><script>alert('x')</script>&\"' $x$"
 TWO_FLOWS = """schema = "netctrl.scenario/3"
 name = "two"
 links = [{ id = "line", source = "a", target = "b", capacity = "10Mbit", buffer = "60kB" }]
-flows = [{ kind = "bulk", id = "flows", path = ["line"], rtt = "50ms", count = 2 }]
+flows = [{ id = "flows", path = ["line"], rtt = "50ms", count = 2 }]
 duration = "5s"
 """
 """A scenario's file."""
@@ -66,7 +66,7 @@ def a_design(name: str) -> Design[Any, Any, Any]:
 def two_flows(name: str = EVIL) -> Scenario:
     """A short scenario that all engines run."""
     line = Link(id="line", source="left", target="right", capacity="10Mbit", buffer="60kB")
-    flows = BulkFlows(id="flows", path=("line",), rtt="50ms", count=2)
+    flows = Flow(id="flows", path=("line",), rtt="50ms", count=2)
     return Scenario(name=name, duration="5s", links=(line,), flows=(flows,))
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import netctrl
 from netctrl import Network, NoAdmissibleDesign, Scenario, identify, simulate
 from netctrl.scenario.links import Link
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 
 # ARC: a gain with its certificate.
 arc = netctrl.arc(flows=(50, 80), rtt_s=0.1, capacity_bit_per_s=20e6)
@@ -54,7 +54,7 @@ loop = netctrl.from_control(control.tf([3], [2, 1, 0]), delay_s=0.1)
 
 # A scenario, run by name, from Python and from a Design.
 line = Link(id="line", source="left", target="right", capacity="10Mbit", buffer="60kB")
-many = BulkFlows(id="many", path=("line",), rtt="50ms", count=2)
+many = Flow(id="many", path=("line",), rtt="50ms", count=2)
 scenario = Scenario(name="two flows", links=(line,), flows=(many,), duration="10s")
 duration: float = scenario.duration
 result = simulate(scenario, "packet")

@@ -23,7 +23,7 @@ from netctrl.plants.queue_networks.bounded import NetworkLoop
 from netctrl.plants.queue_networks.equilibrium import network_equilibrium
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 
 
 def lot(queue: object, sender: str = "reno", count: int = 10, links: int = 2) -> Scenario:
@@ -34,8 +34,8 @@ def lot(queue: object, sender: str = "reno", count: int = 10, links: int = 2) ->
         for k, name in enumerate(names)
     ]
     every = {"count": count, "sender": sender}
-    groups = [BulkFlows(id="long", path=tuple(names), rtt="50ms", **every)]
-    groups += [BulkFlows(id=f"c{k}", path=(name,), rtt="40ms", **every) for k, name in enumerate(names)]
+    groups = [Flow(id="long", path=tuple(names), rtt="50ms", **every)]
+    groups += [Flow(id=f"c{k}", path=(name,), rtt="40ms", **every) for k, name in enumerate(names)]
     return Scenario(name="lot", links=tuple(lines), flows=tuple(groups), duration="10s", packet_size="1500B")
 
 

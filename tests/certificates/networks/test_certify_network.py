@@ -22,7 +22,8 @@ from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.laws.l4s.pi2 import Pi2Queue
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows, UdpFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Stream
 
 
 def line(number: int, capacity: float, queue: Any, **more: Any) -> Link:
@@ -30,8 +31,8 @@ def line(number: int, capacity: float, queue: Any, **more: Any) -> Link:
     return Link(id=f"l{number}", capacity=capacity, queue=queue, **(ends | more))
 
 
-def flows(name: str, path: tuple[int, ...], count: int, rtt: str, **more: Any) -> BulkFlows:
-    return BulkFlows(id=name, path=tuple(f"l{k}" for k in path), count=count, rtt=rtt, **more)
+def flows(name: str, path: tuple[int, ...], count: int, rtt: str, **more: Any) -> Flow:
+    return Flow(id=name, path=tuple(f"l{k}" for k in path), count=count, rtt=rtt, **more)
 
 
 def scenario_of(links: list, groups: list, **more: Any) -> Scenario:
@@ -245,9 +246,9 @@ TWO = [line(0, 50e6, Pi2Queue()), line(1, 60e6, Pi2Queue())]
         (TWO, [LONG, HERE, flows("b", (1,), 9, "60ms", sender="vegas")], {}, "flows.b.sender"),
         (TWO, [LONG, HERE, flows("b", (1,), 9, "60ms", size="1MB")], {}, "flows.b"),
         (TWO, [LONG, HERE, flows("b", (1,), 9, "60ms", stop="5s")], {}, "flows.b.stop"),
-        (TWO, [LONG, HERE, UdpFlows(id="u", path=("l0",), count=1, rate=1e6)], {}, "flows.u"),
-        (TWO, [BulkFlows(id="a", path=("l0",), count=9, rtt=("10ms", "20ms"))], {}, "flows.a.rtt"),
-        (TWO, [BulkFlows(id="a", path=("l0",), ack_path=("l1",), count=9, rtt="20ms")], {}, "flows.a.ack_path"),
+        (TWO, [LONG, HERE, Flow(id="u", path=("l0",), count=1, offers=Stream(rate=1e6))], {}, "flows.u"),
+        (TWO, [Flow(id="a", path=("l0",), count=9, rtt=("10ms", "20ms"))], {}, "flows.a.rtt"),
+        (TWO, [Flow(id="a", path=("l0",), ack_path=("l1",), count=9, rtt="20ms")], {}, "flows.a.ack_path"),
         (TWO, [LONG, HERE, THERE], {"changes": (Change(at="1s", link="l0", capacity=1e7),)}, "changes"),
         ([TWO[0], line(1, 50e6, Pi2Queue())], [LONG], {}, "links"),
     ],

@@ -19,7 +19,7 @@ from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.model.design.design import ArcDesign
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 
 RANDOM = int(os.environ.get("NETCTRL_RANDOM_DESIGNS", "9"))
 PACKET = 1000.0  # bytes
@@ -84,7 +84,7 @@ def settled_cv(design: ArcDesign) -> float:
             interval=d,
             step=d / steps_per_epoch,
             links=(line,),
-            flows=(BulkFlows(id="tcp", path=("link",), rtt=(path, path), classes=1, count=int(inputs.flows[0])),),
+            flows=(Flow(id="tcp", path=("link",), rtt=(path, path), classes=1, count=int(inputs.flows[0])),),
         )
     )
     marking = result.series["probability"][0]

@@ -16,7 +16,7 @@ from netctrl.laws.aqm.threshold import ThresholdQueue
 from netctrl.plants.ecn.dctcp import StepFluid, busy_threshold, fluid_cycle
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.packet.problem import packet_problem
 from netctrl.sim.packet.run import run_packets
 
@@ -124,7 +124,7 @@ def test_packets_fill_the_link_with_it_and_not_with_half_of_it(flows: int) -> No
 def used(flows: int, threshold: int) -> float:
     """Share of a link of 1 Gbit/s and 1 ms that DCTCP's flows fill on packets, in the second half of 3 s."""
     link = Link(id="l", source="a", target="b", capacity=1e9, queue=ThresholdQueue(threshold=threshold * 1500))
-    bulk = BulkFlows(id="f", path=("l",), rtt=1e-3, count=flows, sender="dctcp", ecn=True)
+    bulk = Flow(id="f", path=("l",), rtt=1e-3, count=flows, sender="dctcp", ecn=True)
     scenario = Scenario(name="dctcp", duration=3.0, links=(link,), flows=(bulk,), packet_size=1500, interval=1e-3)
     sent = run_packets(packet_problem(scenario), 10.0).series[2, 0]
     return float(np.diff(sent)[len(sent) // 2 :].mean() * 8.0 / 1e-3 / 1e9)

@@ -28,7 +28,6 @@ target = "b"
 capacity = "10Mbit"
 
 [[flows]]
-kind = "bulk"
 id = "f"
 path = ["l"]
 rtt = "20ms"

@@ -23,7 +23,7 @@ from netctrl.laws.targets.step import codel_threshold_us, step_law
 from netctrl.linux.export.step import StepQueue, step_arguments, step_on_linux
 from netctrl.model.law import QueueLaw
 from netctrl.scenario.links import Link
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 
 LINK = StepQueue(1514.0, 100e6)
 
@@ -173,7 +173,7 @@ def used(discipline: str, parameters: dict[str, float]) -> float:
     """Share of 100 Mbit/s that 16 DCTCP flows of Linux fill in 10 ms, in the second half of 6 s."""
     queue = KernelQueue(discipline=discipline, parameters=parameters)
     link = Link(id="l", source="a", target="b", capacity=100e6, queue=queue)
-    bulk = BulkFlows(id="f", path=("l",), rtt=10e-3, count=16, sender="dctcp", ecn=True)
+    bulk = Flow(id="f", path=("l",), rtt=10e-3, count=16, sender="dctcp", ecn=True)
     scenario = netctrl.Scenario(
         name="step", duration=6.0, links=(link,), flows=(bulk,), packet_size=1514, interval=10e-3
     )

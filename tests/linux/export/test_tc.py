@@ -44,7 +44,7 @@ from netctrl.plants.pi_aqm import delay_pi_response
 from netctrl.plants.tcp_response import arc_response
 from netctrl.scenario.links import Link as QueueLink
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 
 PRINTED = read_model(model_path("connet-paper"))
 CHAIN = Network(
@@ -291,7 +291,7 @@ def test_the_carried_gains_settle_in_the_nonlinear_fluid():
             warmup=40.0,
             packet_size=1000,
             links=(QueueLink(id="l", source="a", target="b", capacity=100e6, buffer=1e6, queue=queue),),
-            flows=(BulkFlows(id="f", path=("l",), rtt=0.05, count=50, ecn=True),),
+            flows=(Flow(id="f", path=("l",), rtt=0.05, count=50, ecn=True),),
         )
         link = netctrl.simulate(scenario).of("l")
         assert link["backlog"] == pytest.approx(200e3, rel=0.01)

@@ -23,7 +23,7 @@ ARC = """schema = "netctrl.scenario/3"
 name = "x"
 duration = "10s"
 links = [{ id = "l", source = "a", target = "b", capacity = "20Mbit" }]
-flows = [{ kind = "bulk", id = "f", path = ["l"], rtt = "100ms", count = 5 }]
+flows = [{ id = "f", path = ["l"], rtt = "100ms", count = 5 }]
 """
 FABRIC = """schema = "netctrl.scenario/3"
 name = "x"
@@ -50,7 +50,7 @@ duration = "1s"
 SPREAD = "flows.demands.spread"
 BOTTLENECK = """schema = "netctrl.scenario/3"
 name = "x"
-flows = [{ kind = "single", id = "flow", sender = "bbr" }]
+flows = [{ id = "flow", sender = "bbr" }]
 duration = "10s"
 [network]
 kind = "bottleneck"
@@ -242,7 +242,7 @@ def test_json_of_a_network_and_numbers_from_python_are_in_si(tmp_path: Path) -> 
     )  # tandem.json has bare numbers
     flow = {"id": "f", "path": ("l",), "count": 5, "rtt": (0.1, 0.1)}
     link = netctrl.scenario.links.Link(id="l", source="a", target="b", capacity=20e6)
-    made = Scenario(name="x", duration=10.0, links=(link,), flows=(netctrl.scenario.tcp_aqm.flows.BulkFlows(**flow),))
+    made = Scenario(name="x", duration=10.0, links=(link,), flows=(netctrl.scenario.tcp_aqm.flows.Flow(**flow),))
     assert read_scenario(write(tmp_path, ARC)) == made
     requested = netctrl.SweepSpec(name="x", scenario={"interval": 0.01}, over={"warmup": [0.2]})
     assert requested.over == {"warmup": [0.2]}

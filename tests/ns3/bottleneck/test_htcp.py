@@ -11,8 +11,8 @@ from netctrl.laws.tcp.htcp import htcp_backoff, htcp_increase
 from netctrl.model.io.provenance import provenance
 from netctrl.ns3.bottleneck.render import render
 from netctrl.ns3.program import compile_program, find_ns3
-from netctrl.scenario.bottleneck import SingleFlow
 from netctrl.scenario.builders import bottleneck
+from netctrl.scenario.tcp_aqm.flows import Flow
 
 INCREASES = [(0.3, 0.5), (1.0, 0.5), (3.0, 0.5), (3.0, 0.8), (11.0, 0.5)]
 BACKOFFS = [(20.0, 25.0, 1.0, 1.0), (20.0, 30.0, 1.1, 1.0), (20.0, 100.0, 1.0, 1.0), (20.0, 21.0, 0.9, 1.0)]
@@ -85,7 +85,7 @@ def said(tmp_path_factory) -> list[float]:
     except NetctrlError:
         pytest.skip("no ns-3")
     folder = tmp_path_factory.mktemp("htcp")
-    scenario = bottleneck(flows=(SingleFlow(sender="htcp"),))
+    scenario = bottleneck(flows=(Flow(sender="htcp"),))
     lines = [f'    std::printf("%.17g\\n", netctrl::HtcpIncrease({a!r}, {b!r}));' for a, b in INCREASES]
     program = PROGRAM.replace("// LIMITED", LIMITED).replace("INCREASES", "\n".join(lines))
     lines = [f'    std::printf("%.17g\\n", netctrl::HtcpBackoff{each!r});' for each in BACKOFFS]

@@ -20,14 +20,16 @@ from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.fast_arc import FastArcQueue
 from netctrl.laws.pacing.pacing import EVENTS, pace_trace
+from netctrl.laws.rate.cap import CapSender
 from netctrl.model.design.design import Provenance
 from netctrl.model.law import PacingLaw
 from netctrl.ns3.bottleneck.render import render
 from netctrl.ns3.program import find_ns3
-from netctrl.scenario.bottleneck import Bottleneck, SingleFlow
+from netctrl.scenario.bottleneck import Bottleneck
 from netctrl.scenario.builders import bottleneck
 from netctrl.scenario.design import design_bottleneck, with_pacer
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
 
 GENERATED = (
     "gains.h",
@@ -63,9 +65,9 @@ def peers(**fields) -> Scenario:
         "queue": CodelQueue(),
         "rtt": "40ms",
         "flows": (
-            SingleFlow(id="paced", sender="paced"),
-            SingleFlow(id="cap", sender="cap", rate="4Mbit", rtt="80ms", start="1s", stop="9s"),
-            *(SingleFlow(id=kind, sender=kind, start=2.0) for kind in ("htcp", "cubic", "bbr", "reno")),
+            Flow(id="paced", sender="paced"),
+            Flow(id="cap", rtt="80ms", start="1s", stop="9s", sender=CapSender(rate="4Mbit", window="htcp")),
+            *(Flow(id=kind, sender=kind, start=2.0) for kind in ("htcp", "cubic", "bbr", "reno")),
         ),
         "cross": "100kbit",
         "start_spread": "20ms",
@@ -121,7 +123,7 @@ TARGET = netctrl.pacing(mode="target-rtt").law
         ({"queue": FastArcQueue()}, TARGET, "queue.kind", "stock ns-3"),
         ({"capacity": "10Gbit", "duration": 1e5}, TARGET, "duration", "a sample of its RTT"),
         ({}, None, "sender", "a Design of pacing"),
-        ({"flows": (SingleFlow(sender="bbr"),)}, TARGET, "scenario", "of sender paced"),
+        ({"flows": (Flow(sender="bbr"),)}, TARGET, "scenario", "of sender paced"),
         ({}, netctrl.pacing(guarded=False).law, "least_rate_bit_per_s", "leave out --literal"),
     ],
     ids=lambda each: str(each) if isinstance(each, str | dict) else "",
@@ -141,7 +143,7 @@ def test_what_ns3_cannot_express_is_named(fields, law, field, says):
         ({"cross": -1.0}, "cross"),
         ({"warmup": "10s"}, "warmup"),
         ({"interval": "11s"}, "interval"),
-        ({"flows": (SingleFlow(sender="bbr", start=10.0),)}, "flows.flow.start"),
+        ({"flows": (Flow(sender="bbr", start=10.0),)}, "flows.flow.start"),
     ],
     ids=str,
 )
@@ -163,7 +165,7 @@ def test_a_scenario_that_makes_no_sense_is_refused(fields, field):
 )
 def test_a_flow_that_makes_no_sense_is_refused(fields, field):
     with pytest.raises(InvalidValue) as refused:
-        SingleFlow(**fields)
+        Flow(**fields)
     assert refused.value.argument == field
 
 
@@ -171,13 +173,13 @@ def test_a_file_is_read_strictly(tmp_path):
     path = tmp_path / "link.toml"
     path.write_text(
         'schema = "netctrl.scenario/3"\nname = "bottleneck"\nduration = "60s"\nwarmup = "10s"\n'
-        'packet_size = "1500B"\nflows = [{ kind = "single", id = "flow0", sender = "bbr" }]\n'
+        'packet_size = "1500B"\nflows = [{ id = "flow0", sender = "bbr" }]\n'
         '[network]\nkind = "bottleneck"\ncapacity = "20Mbit"\ncross = "1Mbit"\nqueue = { kind = "arc" }\n'
     )
     found = netctrl.read(path)
     line = Bottleneck(capacity=2e7, cross=1e6, queue=ArcQueue())
     assert found.links == line.links()
-    assert found.flows == line.flows((SingleFlow(id="flow0", sender="bbr"),), 60.0)
+    assert found.flows == line.flows((Flow(id="flow0", sender="bbr"),), 60.0)
     assert found.flows[0].rtt == (0.02, 0.02)
     assert found.interval == 0.1
     path.write_text(path.read_text().replace("cross", "speed"))

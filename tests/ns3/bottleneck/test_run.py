@@ -14,16 +14,17 @@ from netctrl.cli.export.verb import main
 from netctrl.errors import NetctrlError
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.pacing.pacing import EVENTS, pace_trace
+from netctrl.laws.rate.cap import CapSender
 from netctrl.model.design.design import provenance
 from netctrl.model.law import PacingLaw
 from netctrl.ns3.bottleneck.read import run_bottleneck
-from netctrl.ns3.bottleneck.render import render
+from netctrl.ns3.bottleneck.render import OWN_SENDERS, render
 from netctrl.ns3.program import compile_program, find_ns3
-from netctrl.scenario.bottleneck import SINGLE_SENDERS, SingleFlow
 from netctrl.scenario.builders import bottleneck
 from netctrl.scenario.design import with_pacer
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.bottleneck.run import simulate_bottleneck
 
 pytestmark = pytest.mark.slow
@@ -35,7 +36,8 @@ TARGET = netctrl.pacing(mode="target-rtt").law
 def alone(kind: str, **fields) -> Scenario:
     """One flow; the buffer holds two bandwidth-delay products."""
     rate = fields.pop("rate", None)
-    return bottleneck(**(LINK | {"flows": (SingleFlow(sender=kind, rate=rate),)} | fields))
+    sender = kind if rate is None else CapSender(rate=rate, window="htcp")
+    return bottleneck(**(LINK | {"flows": (Flow(sender=sender),)} | fields))
 
 
 def runs_in(
@@ -177,8 +179,8 @@ def test_a_window_fills_the_buffer_and_loses(tmp_path):
 @pytest.mark.needs("ns3")
 def test_all_peers_run_in_one_scenario_with_codel(tmp_path):
     flows = tuple(
-        SingleFlow(id=kind, sender=kind, rate=2e6 if kind == "cap" else None, start=0.1 * i)
-        for i, kind in enumerate(SINGLE_SENDERS)
+        Flow(sender=CapSender(rate=2e6, window="htcp") if kind == "cap" else kind, start=0.1 * i)
+        for i, kind in enumerate(OWN_SENDERS)
     )
     scenario = bottleneck(**(LINK | {"flows": flows, "queue": CodelQueue(), "duration": 8.0}))
     (found,) = runs_in(tmp_path, scenario, netctrl.pacing(mode="target-rtt", competitive=True).law)
@@ -193,7 +195,7 @@ def test_all_peers_run_in_one_scenario_with_codel(tmp_path):
 
 @pytest.mark.needs("ns3")
 def test_a_flow_that_stops_leaves_the_link_to_the_other(tmp_path):
-    flows = (SingleFlow(sender="paced"), SingleFlow(id="other", sender="reno", rtt=0.04, start=1.0, stop=2.0))
+    flows = (Flow(sender="paced"), Flow(id="other", sender="reno", rtt=0.04, start=1.0, stop=2.0))
     (found,) = runs_in(tmp_path, alone("paced", flows=flows), TARGET)
     assert throughput(found)[1, 12:20].mean() > 1e6
     assert throughput(found)[1, -10:].sum() == 0.0
@@ -229,12 +231,10 @@ warmup = "500ms"
 packet_size = "1500B"
 
 [[flows]]
-kind = "single"
 id = "one"
 sender = "paced"
 
 [[flows]]
-kind = "single"
 id = "other"
 sender = "bbr"
 """

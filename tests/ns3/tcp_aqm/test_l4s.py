@@ -11,14 +11,14 @@ from netctrl.laws.aqm.threshold import ThresholdQueue
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 
 RATE, SIZE, RTT = 2e7, 1500.0, 0.02
 LATE = slice(500, None)
 
 
 def flows(name, path, sender, count, rtt=RTT, **changed):
-    return BulkFlows(id=name, path=(path,), rtt=rtt, count=count, sender=sender, start=("0s", "0.5s"), **changed)
+    return Flow(id=name, path=(path,), rtt=rtt, count=count, sender=sender, start=("0s", "0.5s"), **changed)
 
 
 def scenario(*more):

@@ -70,9 +70,9 @@ def kinds() -> Scenario:
     links.append({"id": "back", "source": "f", "target": "a", "capacity": "4Mbit", "delay": "25ms"})
     path = [queue["kind"] for queue in queues]
     flows = [
-        {"kind": "bulk", "id": "long", "path": path, "ack_path": ["back"], "rtt": "100ms:200ms", "count": 3},
-        {"kind": "bulk", "id": "old", "path": ["pi"], "rtt": "80ms", "count": 2, "ecn": False, "stop": "30s"},
-        {"kind": "web", "id": "web", "path": ["arc"], "rtt": "50ms:60ms", "sessions": 2, "start": "1s:2s"},
+        {"id": "long", "path": path, "ack_path": ["back"], "rtt": "100ms:200ms", "count": 3},
+        {"id": "old", "path": ["pi"], "rtt": "80ms", "count": 2, "ecn": False, "stop": "30s"},
+        {"id": "web", "path": ["arc"], "rtt": "50ms:60ms", "count": 2, "start": "1s:2s", "offers": {"kind": "web"}},
     ]
     changes = [{"at": "20s", "link": "arc", "capacity": "2Mbit"}, {"at": "25s", "link": "pi", "delay": "10ms"}]
     whole = {"name": "five kinds", "duration": "60s", "links": links, "flows": flows, "changes": changes}
@@ -183,7 +183,7 @@ def with_flows(**fields) -> Scenario:
     return scenario_from(content | {"flows": [fields]})
 
 
-BULK = {"kind": "bulk", "id": "x", "path": ["arc"], "rtt": "50ms", "count": 1}
+BULK = {"id": "x", "path": ["arc"], "rtt": "50ms", "count": 1}
 FAST = {"kind": "fast", "id": "x", "path": ["arc"], "rtt": "50ms", "count": 1, "max_rate": "1Mbit", "gain": 1.0}
 
 

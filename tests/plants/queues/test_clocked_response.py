@@ -27,7 +27,7 @@ from netctrl.plants.queues.window_response import (
 )
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.packet.run import simulate_packets
 
 SOON = RFC_RENO._replace(name="soon", notice=2.0)
@@ -180,7 +180,7 @@ def test_packets_are_marked_as_often_as_the_equilibrium_says(window: float) -> N
     rate = flows * window / (rtt + target) * 12000.0
     queue = Pi2Queue(target=target, alpha=0.05, beta=0.5)
     link = Link(id="line", source="a", target="b", capacity=rate, buffer=rate / 8.0, queue=queue)
-    bulk = BulkFlows(id="tcp", path=("line",), rtt=rtt, start=(0.0, 2.0), count=flows, sender="reno")
+    bulk = Flow(id="tcp", path=("line",), rtt=rtt, start=(0.0, 2.0), count=flows, sender="reno")
     found = simulate_packets(
         Scenario(
             name="marks", duration=60.0, warmup=20.0, interval=0.1, packet_size=1500.0, links=(link,), flows=(bulk,)

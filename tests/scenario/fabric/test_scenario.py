@@ -25,7 +25,8 @@ from netctrl.scenario.fabric.watch import Watch
 from netctrl.scenario.links import Link
 from netctrl.scenario.network.policy import StaticPacing
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import UdpFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Stream
 from netctrl.sim.fabric.run import simulate_fabric
 from netctrl.sim.fabric.traffic import draw_fabric_flows
 
@@ -94,7 +95,7 @@ def test_bad_values_are_named(record, arguments, named) -> None:
         ({"flows": (ONE, ONE)}, "flows[1].id"),
         ({"flows": (MessageFlows(id="one", source=0, target=(1, 5), size=1),)}, "flows.one.target"),
         ({"flows": (IncastFlows(id="many", senders=5),)}, "flows.many.senders"),
-        ({"flows": (UdpFlows(id="udp", path=("a",), count=1, rate=1e6),)}, "flows"),
+        ({"flows": (Flow(id="udp", path=("a",), count=1, offers=Stream(rate=1e6)),)}, "flows"),
         ({"sender": None}, "sender"),
         ({"sender": "mpcc"}, "sender"),
         ({"flows": (ONE, msgspec.structs.replace(ONE, id="two", sender=Hpcc()))}, "flows.two.sender"),
@@ -132,7 +133,7 @@ def test_a_scenario_that_does_not_fit_together_is_refused(fields, named) -> None
 )
 def test_links_refuse_what_only_data_centres_have(fields, named) -> None:
     line = Link(id="line", source="a", target="b", capacity=1e7)
-    udp = UdpFlows(id="udp", path=("line",), count=1, rate=1e6)
+    udp = Flow(id="udp", path=("line",), count=1, offers=Stream(rate=1e6))
     with pytest.raises(InvalidValue) as refusal:
         Scenario(**({"name": "x", "links": (line,), "flows": (udp,), "duration": 1.0} | fields))
     assert refusal.value.argument == named

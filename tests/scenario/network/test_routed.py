@@ -19,7 +19,7 @@ from netctrl.scenario.network.policy import DesignPolicy, Fifo, HftracPolicy, Me
 from netctrl.scenario.network.routed import Routed, demands_of, tcp_of
 from netctrl.scenario.network.traffic import Demands, GaussianTraffic, LongRangeTraffic, TcpDemand, TraceTraffic
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 
 GRAPH = read_network(network_path("testbed"))
 LATE = Messages(loss=0.25, jitter=(0.0, 0.02))
@@ -102,7 +102,7 @@ def test_what_is_not_said_is_fifo_and_gaussian() -> None:
 
 
 LINE = Link(id="line", source="a", target="b", capacity=1e6)
-BULK = BulkFlows(id="tcp", path=("line",), rtt=(0.1, 0.1), count=1)
+BULK = Flow(id="tcp", path=("line",), rtt=(0.1, 0.1), count=1)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_a_graph_has_a_demand() -> None:
 
 def test_links_take_no_demands_and_no_late_messages() -> None:
     parts = {"name": "x", "links": (LINE,), "flows": (BULK,), "duration": 1.0}
-    with pytest.raises(InvalidValue, match=r"flows: got .*, takes a list of one of BulkFlows"):
+    with pytest.raises(InvalidValue, match=r"flows: got .*, takes a list of one of Flow"):
         Scenario(**parts | {"flows": (BULK, Demands())})
     with pytest.raises(InvalidValue, match=r"control\.messages: got .*, takes ideal messages with a network of links"):
         Scenario(**parts, control=DesignPolicy(file="d.json", messages=LATE))

@@ -16,7 +16,8 @@ from netctrl.scenario.files import scenario_from
 from netctrl.scenario.network.traffic import LongRangeTraffic, TraceTraffic
 from netctrl.scenario.read import read_scenario_file
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import DemandFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Demand
 
 RATES = np.array([1e6, 0.0, 4e6, 8e6])
 FILE = """schema = "netctrl.scenario/3"
@@ -30,14 +31,14 @@ target = "b"
 capacity = "10Mbit"
 
 [[flows]]
-kind = "demand"
 id = "d"
 path = ["link"]
+offers = { kind = "demand" }
 """
 
 
-def demand(**given) -> DemandFlows:
-    return DemandFlows(**{"id": "d", "path": ("link",)} | given)
+def demand(**given) -> Flow:
+    return Flow(**{"id": "d", "path": ("link",)} | given, offers=Demand())
 
 
 def read(tmp_path, more: str) -> Scenario:

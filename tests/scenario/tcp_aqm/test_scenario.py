@@ -25,12 +25,14 @@ from netctrl.errors import FileError, InvalidValue
 from netctrl.laws.aqm.arc import ArcQueue, RateError, arc_queue
 from netctrl.laws.aqm.pi import PiQueue
 from netctrl.laws.aqm.records import DesignQueue, DropTailQueue
+from netctrl.laws.rate.fast import FastSender
 from netctrl.scenario.design import design_scenario, with_queue
 from netctrl.scenario.files import scenario_from
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows, FastFlows, WebFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Web
 
 """As an earlier version had it."""
 
@@ -70,7 +72,6 @@ link = "forward"
 delay = "30ms"
 
 [[flows]]
-kind = "bulk"
 id = "ftp"
 count = 50
 classes = 10
@@ -82,20 +83,18 @@ ack_path = ["backward"]
 ecn = false
 
 [[flows]]
-kind = "web"
 id = "web"
-sessions = 100
+count = 100
 rtt = ["60ms", "1s"]
 path = ["forward"]
+offers = { kind = "web" }
 
 [[flows]]
-kind = "fast"
 id = "fast"
 count = 2
 rtt = "100ms"
-max_rate = "2Mbit"
-gain = 3
 path = ["backward"]
+sender = { kind = "fast", max_rate = "2Mbit", gain = 3 }
 """
 
 SAME = Scenario(
@@ -120,7 +119,7 @@ SAME = Scenario(
         Link(id="backward", source="right", target="left", capacity=5e6),
     ),
     flows=(
-        BulkFlows(
+        Flow(
             id="ftp",
             count=50,
             classes=10,
@@ -131,8 +130,8 @@ SAME = Scenario(
             ack_path=("backward",),
             ecn=False,
         ),
-        WebFlows(id="web", sessions=100, rtt=(0.06, 1.0), path=("forward",)),
-        FastFlows(id="fast", count=2, rtt=(0.1, 0.1), max_rate=2e6, gain=3.0, path=("backward",)),
+        Flow(id="web", count=100, rtt=(0.06, 1.0), path=("forward",), offers=Web()),
+        Flow(id="fast", count=2, rtt=(0.1, 0.1), path=("backward",), sender=FastSender(max_rate=2e6, gain=3.0)),
     ),
     changes=(Change(at=50.0, link="forward", capacity=20e6), Change(at=60.0, link="forward", delay=0.03)),
 )
@@ -776,7 +775,7 @@ def test_a_round_trip_may_equal_twice_its_links() -> None:
         Link(id=f"l{i}", source=nodes[i], target=nodes[i + 1], capacity=1e6, delay=delay)
         for i, delay in enumerate((0.1, 0.2))
     )
-    flows = BulkFlows(id="x", count=1, rtt="600ms", path=("l0", "l1"))
+    flows = Flow(id="x", count=1, rtt="600ms", path=("l0", "l1"))
     assert Scenario(name="x", duration=1, links=links, flows=(flows,)).flows[0].rtt == (0.6, 0.6)
 
 
@@ -790,7 +789,7 @@ def test_a_law_goes_to_the_links_that_wait_for_one() -> None:
         Link(id="c", source="z", target="w", capacity=1e6, queue=PiQueue()),
         Link(id="d", source="w", target="v", capacity=2e6, queue=DropTailQueue()),
     )
-    flows = BulkFlows(id="f", count=1, rtt=0.1, path=("a", "b", "c", "d"))
+    flows = Flow(id="f", count=1, rtt=0.1, path=("a", "b", "c", "d"))
     scenario = Scenario(name="x", duration=10, links=links, flows=(flows,))
     queue = ArcQueue(alpha=1e-6)
     found = with_queue(scenario, queue, 10e6)
@@ -822,7 +821,7 @@ def test_a_law_without_a_place_is_refused() -> None:
 def test_the_plant_of_a_design_is_its_network(design, rtt, count) -> None:
     scenario = design_scenario(design.inputs, design.law)
     (link,), (flows,) = scenario.links, scenario.flows
-    assert isinstance(flows, BulkFlows)
+    assert flows.bulk
     assert flows.rtt == pytest.approx(rtt)
     assert flows.count == count
     assert link.capacity == 10e6
@@ -861,11 +860,9 @@ def test_those_of_the_paper_are_about_arc_at_10_mbit(name) -> None:
 def test_numbers_of_the_paper_stand_in_them() -> None:
     """ARC paper, Section IV: flows double from 10 to 800; 1000 sessions more; 10 to 50 Mbit/s; 0.3 to 2.4 s."""
     stairs = read_scenario(scenario_path("arc-staircase"))
-    assert (
-        sum(group.count for group in stairs.flows if isinstance(group, BulkFlows) and group.path == ("forward",)) == 800
-    )
+    assert sum(group.count for group in stairs.flows if group.bulk and group.path == ("forward",)) == 800
     crowd = read_scenario(scenario_path("arc-flash-crowd"))
-    assert [group.sessions for group in crowd.flows if isinstance(group, WebFlows)] == [300, 1000]
+    assert [group.sessions for group in crowd.flows if isinstance(group.offers, Web)] == [300, 1000]
     changes = read_scenario(scenario_path("arc-capacity")).changes
     assert max(change.capacity or 0.0 for change in changes) == 50e6
     trip = read_scenario(scenario_path("arc-round-trip"))

@@ -23,7 +23,7 @@ from netctrl.scenario.access.result import AccessLinkResult, AccessLinkSample
 from netctrl.scenario.access.scenario import access_link, access_parts
 from netctrl.scenario.network.policy import StaticPacing
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.access.run import AccessLink, control_access_link, simulate_access_link
 
 MEGA = 1e6
@@ -618,7 +618,7 @@ def test_a_period_without_premium_packets_keeps_the_average():
         ({"flows": sources({}, {}, {})}, "flows"),
         ({"flows": ()}, "flows"),
         ({"flows": 3}, "flows"),
-        ({"flows": (BulkFlows(id="bulk", path=("l",), rtt=0.1, count=1),)}, "flows"),
+        ({"flows": (Flow(id="bulk", path=("l",), rtt=0.1, count=1),)}, "flows"),
         ({"control": StaticPacing()}, "control"),
         ({"warmup": 1.0}, "warmup"),
         ({"step": 0.1}, "step"),

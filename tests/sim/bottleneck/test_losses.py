@@ -10,10 +10,11 @@ from netctrl.datasets import data_path
 from netctrl.engines.engine import supports
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.pi import PiQueue
-from netctrl.scenario.bottleneck import Bottleneck, SingleFlow
+from netctrl.scenario.bottleneck import Bottleneck
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows, WebFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Web
 from netctrl.sim.bottleneck.run import HTcpFlow, simulate_bottleneck
 
 PACKET = 1500
@@ -21,7 +22,7 @@ PACKET = 1500
 
 def line(sender, rate, rtt, count, buffer, *, duration=120.0, seed=1, **more):
     """Flows over one drop-tail link as a scenario of links; rate [bit/s], rtt [s], buffer [byte]."""
-    flows = BulkFlows(id="f", path=("line",), rtt=rtt, count=count, start=(0.0, 5.0), sender=sender, ecn=False)
+    flows = Flow(id="f", path=("line",), rtt=rtt, count=count, start=(0.0, 5.0), sender=sender, ecn=False)
     return Scenario(
         name="line",
         duration=duration,
@@ -120,7 +121,7 @@ def test_what_leaves_a_varying_link_has_waited_as_packets_have(flow, packets):
 def test_both_kinds_of_scenario_are_the_same():
     """One link as `links` and as `bottleneck`: the same within the draws' chance."""
     backlog, utilization, loss = found(line("reno", 20e6, (0.05, 0.05), 10, 125e3))
-    flows = tuple(SingleFlow(id=f"f{i}", sender="reno", start=0.5 * i) for i in range(10))
+    flows = tuple(Flow(id=f"f{i}", sender="reno", start=0.5 * i) for i in range(10))
     scenario = Scenario(
         name="b",
         network=Bottleneck(capacity=20e6, buffer=125e3, rtt=0.05),
@@ -158,8 +159,8 @@ def test_what_arrives_leaves_is_lost_or_waits(sender, rate, rtt, spread, count, 
         packet_size=PACKET,
         links=(Link(id="line", source="a", target="b", capacity=rate, buffer=packets * PACKET * 1.001),),
         flows=(
-            BulkFlows(id="f", path=("line",), rtt=(rtt, rtt * (1.0 + spread)), count=count, sender=sender),
-            BulkFlows(id="g", path=("line",), rtt=rtt, count=1, sender="reno", start="1s", stop="2s"),
+            Flow(id="f", path=("line",), rtt=(rtt, rtt * (1.0 + spread)), count=count, sender=sender),
+            Flow(id="g", path=("line",), rtt=rtt, count=1, sender="reno", start="1s", stop="2s"),
         ),
         changes=changes,
         seed=seed,
@@ -182,8 +183,8 @@ def test_a_seed_is_a_run():
 
 def web(count, sender="reno"):
     return (
-        BulkFlows(id="f", path=("line",), rtt="100ms", count=count, sender=sender, ecn=False),
-        WebFlows(id="w", path=("line",), rtt="100ms", sessions=20, ecn=False),
+        Flow(id="f", path=("line",), rtt="100ms", count=count, sender=sender, ecn=False),
+        Flow(id="w", path=("line",), rtt="100ms", count=20, ecn=False, offers=Web()),
     )
 
 
@@ -207,7 +208,7 @@ def test_a_queue_that_slower_links_keep_empty_isn_t_refused():
     """A drop-tail link behind a slower one that a law manages never overflows."""
     managed = Link(id="slow", source="a", target="b", capacity=10e6, buffer=125e3, queue=PiQueue())
     behind = Link(id="fast", source="b", target="c", capacity=20e6, buffer=125e3)
-    flows = BulkFlows(id="f", path=("slow", "fast"), rtt="100ms", count=5)
+    flows = Flow(id="f", path=("slow", "fast"), rtt="100ms", count=5)
     scenario = Scenario(name="two", duration=20.0, warmup=5.0, links=(managed, behind), flows=(flows,))
     assert supports(scenario)["fluid"] is None
     assert netctrl.simulate(scenario, "fluid").series["lost"][1].sum() == 0.0

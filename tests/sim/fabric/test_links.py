@@ -16,7 +16,7 @@ from netctrl.laws.window.records import FixedWindow
 from netctrl.scenario.fabric.flows import PoissonFlows
 from netctrl.scenario.fabric.pfc import Pfc
 from netctrl.scenario.fabric.topology import Dumbbell, FatTree
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.fabric import links
 from netctrl.sim.fabric.links import topology_links, topology_paths
 from netctrl.sim.fabric.plan import fabric_plan
@@ -80,8 +80,7 @@ def test_tcp_flows_share_the_uplink_that_their_hash_chooses() -> None:
     tree = FatTree.leaf_spine(2, 3, 6, host_rate=4e7, fabric_rate=1e7, delay=1e-3, buffer=30e3)
     ways = topology_paths(tree, [(host, 6 + host) for host in range(6)])
     flows = tuple(
-        BulkFlows(id=f"from{host}", path=path, ack_path=back, rtt=8e-3, count=1)
-        for host, (path, back) in enumerate(ways)
+        Flow(id=f"from{host}", path=path, ack_path=back, rtt=8e-3, count=1) for host, (path, back) in enumerate(ways)
     )
     scenario = netctrl.Scenario(
         name="leaf to leaf", links=topology_links(tree), flows=flows, duration=60.0, warmup=10.0

@@ -11,7 +11,7 @@ from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 
 PACKET = 1500
 
@@ -33,7 +33,7 @@ def test_five_flows_fill_a_link_and_its_queue_alike(sender, queue, ecn):
     """Throughput within 2 %, the queue within 10 %, what is lost or marked within 25 %: ns-3 halves what is in flight
     without what is lost already, RFC 5681's FlightSize has it."""
     line = Link(id="line", source="a", target="b", capacity=12e6, delay=5e-3, buffer=60e3, queue=queue)
-    flows = BulkFlows(id="bulk", path=("line",), rtt=(0.02, 0.06), count=5, start=(0.0, 2.0), sender=sender, ecn=ecn)
+    flows = Flow(id="bulk", path=("line",), rtt=(0.02, 0.06), count=5, start=(0.0, 2.0), sender=sender, ecn=ecn)
     scenario = Scenario(
         name="both",
         duration=60.0,

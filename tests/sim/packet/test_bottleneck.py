@@ -16,11 +16,11 @@ from netctrl.model.design.design import provenance
 from netctrl.ns3.bottleneck.read import run_bottleneck
 from netctrl.ns3.bottleneck.render import render
 from netctrl.ns3.program import compile_program, find_ns3
-from netctrl.scenario.bottleneck import SingleFlow
 from netctrl.scenario.builders import bottleneck
 from netctrl.scenario.design import with_pacer
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.bottleneck.run import simulate_bottleneck
 from netctrl.sim.packet.run import simulate_packets
 
@@ -31,7 +31,7 @@ PAPER = netctrl.pacing(max_rate_bit_per_s=RATE).law
 
 def of(*kinds: str, **fields) -> Scenario:
     """Flows a second apart; the buffer holds two bandwidth-delay products."""
-    flows = tuple(SingleFlow(id=f"flow{k}", sender=kind, start=float(k)) for k, kind in enumerate(kinds))
+    flows = tuple(Flow(id=f"flow{k}", sender=kind, start=float(k)) for k, kind in enumerate(kinds))
     usual = {"capacity": RATE, "rtt": RTT, "buffer": 1e5, "duration": 30.0, "warmup": 10.0, "flows": flows}
     law = fields.pop("law", None)
     made = bottleneck(**(usual | fields))
@@ -60,9 +60,9 @@ def in_ns3(folder: Path, scenario: Scenario) -> tuple[float, float]:
 
 def test_what_a_bottleneck_becomes():
     flows = (
-        SingleFlow(id="cap", sender="cap", rate=5e6, rtt=0.04),
-        SingleFlow(id="paced", sender="paced", start=1.0, stop=3.0),
-        SingleFlow(sender="bbr"),
+        Flow(id="cap", rtt=0.04, sender=CapSender(rate=5e6, window="htcp")),
+        Flow(id="paced", sender="paced", start=1.0, stop=3.0),
+        Flow(sender="bbr"),
     )
     for law, window in ((TARGET, None), (PAPER, "htcp")):
         found = of(flows=flows, cross=1e6, start_spread=0.5, law=law)
@@ -91,7 +91,7 @@ def test_a_paced_flow_is_that_of_the_fluid_to_a_packet_s_time():
 def sixteen(bdps: float) -> Scenario:
     """Flows of four packets in the pipe each, a tenth of a second apart."""
     rate = 16 * 4 * PACKET / RTT
-    flows = tuple(SingleFlow(id=f"flow{k}", sender="paced", start=0.1 * k) for k in range(16))
+    flows = tuple(Flow(id=f"flow{k}", sender="paced", start=0.1 * k) for k in range(16))
     return of(capacity=rate, buffer=bdps * rate * RTT / 8.0, flows=flows, law=TARGET)
 
 

@@ -18,7 +18,8 @@ from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.traffic import Demands, GaussianTraffic, LongRangeTraffic, TraceTraffic, TriangularTraffic
 from netctrl.scenario.result_file import read_result
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows, BurstFlows, DemandFlows, UdpFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Bursts, Stream
 from netctrl.sim.access.run import AccessLink, simulate_access_link
 from netctrl.sim.network.plan import link_plan, run_draws
 from netctrl.sim.packet.links.tables import Line
@@ -39,8 +40,8 @@ def scenario(*flows, duration=2.0, sample=0.1, packet_size=SIZE, seed=1, **link)
     )  # fmt: skip
 
 
-def demand(**given) -> DemandFlows:
-    return DemandFlows(**{"id": "demand", "path": ("link",), "interval": 0.1, "ecn": False} | given)
+def demand(**given) -> Flow:
+    return Flow(**{"id": "demand", "path": ("link",), "interval": 0.1, "ecn": False} | given, offers=Demand())
 
 
 # --- demands ----------------------------------------------------------------------------------------------------------
@@ -155,8 +156,8 @@ def bursts(start: int, burst: int, within: int, pause: int, end: int) -> list[in
 )
 def test_bursts_wait_as_lindley_says(rate, burst, access):
     """Four regulated flows without chance into one FIFO: D_n = max(A_n, D_(n-1)) + S, packet by packet."""
-    flows = [BurstFlows(id=f"r{i}", path=("link",), rate=rate, burst=burst, access_rate=access, pause_variation=0.0)
-             for i in range(4)]  # fmt: skip
+    offers = Bursts(rate=rate, burst=burst, access_rate=access, pause_variation=0.0)
+    flows = [Flow(id=f"r{i}", path=("link",), offers=offers) for i in range(4)]
     ready = packet_problem(scenario(*flows, sample=1e-3))
     within, pause = round(8e12 / access), round(burst * 8e12 / rate - (burst - 1) * 8e12 / access)
     came = sorted(
@@ -182,7 +183,7 @@ def test_bursts_wait_as_lindley_says(rate, burst, access):
 def test_a_regulator_lets_its_rate_through():
     """Whatever the pauses: 100 bursts within 3 deviations; without chance to the burst."""
     for variation in (0.0, 0.5, 1.0):
-        group = BurstFlows(id="r", path=("link",), count=50, rate=1e6, pause_variation=variation)
+        group = Flow(id="r", path=("link",), count=50, offers=Bursts(rate=1e6, pause_variation=variation))
         sent = run_packets(packet_problem(scenario(group, duration=8.0)), 10.0).flow[:, FLOW["sent"]]
         assert abs(sent.mean() - 1000.0) <= max(10.0, 3.0 * variation * 100.0 / np.sqrt(50))
         assert np.ptp(sent) <= 10 if variation == 0.0 else sent.std() == pytest.approx(100.0 * variation, rel=0.35)
@@ -190,7 +191,7 @@ def test_a_regulator_lets_its_rate_through():
 
 def test_a_regulator_faster_than_its_access_line_is_refused():
     with pytest.raises(InvalidValue, match=r"access_rate: got '10 Mbit/s', takes at least rate, 20 Mbit/s"):
-        BurstFlows(id="r", path=("link",), rate=2e7, access_rate=1e7)
+        Flow(id="r", path=("link",), offers=Bursts(rate=2e7, access_rate=1e7))
 
 
 # --- the access link --------------------------------------------------------------------------------------------------
@@ -209,11 +210,9 @@ def test_without_chance_packets_are_those_of_the_access_link(discipline, limit, 
         discipline=discipline, flows=(PremiumFlow(), held), limit=limit, interval=0.05, duration=2.0, base_delay=0.0,
         premium_share=0.0213, access_rate=8e12 / WITHIN,
     )  # fmt: skip
-    group = BurstFlows(
-        id="other", path=("link",), count=6, rate=rate / 6, burst=9, access_rate=8e12 / WITHIN, pause_variation=0.0,
-        priority=1,
-    )  # fmt: skip
-    premium = UdpFlows(id="premium", path=("link",), count=1, rate=1e6, spacing="constant", ecn=False)
+    bursts = Bursts(rate=rate / 6, burst=9, access_rate=8e12 / WITHIN, pause_variation=0.0)
+    group = Flow(id="other", path=("link",), count=6, priority=1, offers=bursts)
+    premium = Flow(id="premium", path=("link",), count=1, ecn=False, offers=Stream(rate=1e6, spacing="constant"))
     queue = {} if QUEUES[discipline] is None else {"queue": QUEUES[discipline]}
     whole = scenario(premium, group, sample=0.05, buffer=(limit - 1) * SIZE, **queue)
     ready = packet_problem(whole)
@@ -245,8 +244,8 @@ def test_with_chance_delays_are_those_of_the_access_link():
     """Exponential pauses, 16 seeds each: mean delay, and jitter, within what the seeds scatter."""
     ours, theirs = [], []
     for seed in range(16):
-        premium = UdpFlows(id="premium", path=("link",), count=1, rate=1e6, spacing="constant")
-        group = BurstFlows(id="other", path=("link",), count=6, rate=7.5e7 / 6)
+        premium = Flow(id="premium", path=("link",), count=1, offers=Stream(rate=1e6, spacing="constant"))
+        group = Flow(id="other", path=("link",), count=6, offers=Bursts(rate=7.5e7 / 6))
         found = simulate_packets(scenario(premium, group, duration=20.0, sample=20.0, seed=seed))
         ours.append((found.series["one_way"][0, 0], found.series["jitter"][0, 0]))
         flows = PremiumFlow(), RegulatedFlows(id="other", count=6, share=1.0)
@@ -269,10 +268,15 @@ def test_a_flow_within_its_share_waits_no_longer_than_the_bound(weight, others):
     Source: Stiliadis, Varma, IEEE/ACM Transactions on Networking 6(5), 1998, Table I.
     """
     share = weight / (weight + sum(others))
-    modest = BurstFlows(
-        id="modest", path=("link",), rate=0.97 * share * RATE, burst=1, pause_variation=0.0, weight=weight
+    modest = Flow(
+        id="modest",
+        path=("link",),
+        weight=weight,
+        offers=Bursts(rate=0.97 * share * RATE, burst=1, pause_variation=0.0),
     )
-    floods = [UdpFlows(id=f"u{i}", path=("link",), count=1, rate=2 * RATE, weight=w) for i, w in enumerate(others)]
+    floods = [
+        Flow(id=f"u{i}", path=("link",), count=1, weight=w, offers=Stream(rate=2 * RATE)) for i, w in enumerate(others)
+    ]
     found = simulate_packets(scenario(modest, *floods, sample=2e-5, queue=WfqQueue(), buffer=1e5))
     worst = np.nanmax(found.series["one_way"][0]) * 1e9 / WIRE
     bound = 1.0 / share + len(others)
@@ -284,7 +288,7 @@ def test_a_flow_within_its_share_waits_no_longer_than_the_bound(weight, others):
 
 def test_one_way_delay_and_jitter_of_datagrams_in_the_result(tmp_path):
     """Alone on a link a datagram takes its transmission and the delay, each the same; TCP has round trips instead."""
-    udp = UdpFlows(id="udp", path=("link",), count=2, rate=1e6, spacing="constant", stop=1.0)
+    udp = Flow(id="udp", path=("link",), count=2, stop=1.0, offers=Stream(rate=1e6, spacing="constant"))
     found = simulate_packets(scenario(udp, delay=3e-3))
     alone = found.of("udp")
     assert alone["delay"] == pytest.approx(3.08e-3, abs=8e-5)
@@ -292,7 +296,7 @@ def test_one_way_delay_and_jitter_of_datagrams_in_the_result(tmp_path):
     assert "rtt" not in alone
     assert found.measures()["delay", "udp"] == alone["delay"]
     assert np.isnan(found.series["one_way"][0, 11:]).all()
-    bulk = BulkFlows(id="bulk", path=("link",), rtt=0.02, count=1)
+    bulk = Flow(id="bulk", path=("link",), rtt=0.02, count=1)
     both = simulate_packets(scenario(bulk, udp, delay=3e-3))
     assert ["delay" in both.of(name) for name in both.flows] == [False, True]
     assert both["jitter", "udp"] > 1e-6

@@ -21,7 +21,8 @@ from netctrl.ns3.tcp_aqm.render import render
 from netctrl.scenario.links import Link
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows, UdpFlows, WebFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Stream, Web
 from netctrl.sim.packet.problem import packet_problem
 from netctrl.sim.packet.run import run_packets, simulate_packets
 from netctrl.sim.packet.state import FLOW, LINK, META
@@ -36,8 +37,8 @@ def link(queue, **changed) -> Link:
     return Link(**{"id": "link", "source": "m", "target": "b", "capacity": RATE, "queue": queue} | changed)
 
 
-def udp(name: str, load: float, path=("link",), **changed) -> UdpFlows:
-    return UdpFlows(**{"id": name, "path": path, "count": 1, "rate": load * RATE, "ecn": False} | changed)
+def udp(name: str, load: float, path=("link",), **changed) -> Flow:
+    return Flow(**{"id": name, "path": path, "count": 1, "rate": load * RATE, "ecn": False} | changed, offers=Stream())
 
 
 def scenario(links, *flows, duration=20.0, sample=1e-3, **changed) -> Scenario:
@@ -131,7 +132,7 @@ def test_priorities_wait_as_cobham_says(loads):
 def test_bulk_of_the_last_band_does_not_touch_the_first():
     """A TCP flow fills the buffer behind a sparse one, of which nothing is lost, and which waits for one packet."""
     ways = (Link(id="in", source="s", target="m", capacity=1e12),)
-    bulk = BulkFlows(id="bulk", path=("link",), rtt=0.02, count=4, priority=1)
+    bulk = Flow(id="bulk", path=("link",), rtt=0.02, count=4, priority=1)
     whole = scenario((*ways, link(PrioQueue(), buffer=2e4)), udp("sparse", 0.05, ("in", "link")), bulk)
     result = simulate_packets(whole)
     assert waits(result, {"sparse": "in"})[0] < 1.0
@@ -165,7 +166,7 @@ def test_weights_are_shares_under_overload(queue):
 def test_flows_of_any_round_trip_and_sender_have_one_share(queue):
     """Jain's index near 1, where one FIFO leaves it far below."""
     flows = [
-        BulkFlows(id=f"f{i}", path=("link",), rtt=rtt, count=1, sender=sender)
+        Flow(id=f"f{i}", path=("link",), rtt=rtt, count=1, sender=sender)
         for i, (rtt, sender) in enumerate([(0.01, "reno"), (0.02, "cubic"), (0.05, "reno"), (0.1, "cubic")])
     ]
     fair = jain(shares(queue, *flows, duration=60.0, sample=0.1))
@@ -197,7 +198,7 @@ def test_shares_that_are_none(shares):
 def beside_bulk(queue, **changed) -> tuple[Result, float]:
     """A datagram each 20 ms beside eight TCP flows, and its wait [service times]."""
     ways = (Link(id="in", source="s", target="m", capacity=1e12),)
-    bulk = BulkFlows(id="bulk", path=("link",), rtt=(0.02, 0.08), count=8, ecn=False)
+    bulk = Flow(id="bulk", path=("link",), rtt=(0.02, 0.08), count=8, ecn=False)
     sparse = udp("sparse", 0.04, ("in", "link"), spacing="constant")
     result = simulate_packets(scenario((*ways, link(queue, buffer=2e5, **changed)), sparse, bulk, duration=60.0))
     return result, waits(result, {"sparse": "in"})[0]
@@ -254,8 +255,8 @@ def test_flows_are_hashed_anew_by_each_seed():
 @pytest.mark.parametrize("wild", [False, True])
 def test_nothing_is_lost_from_the_books(queue, ecn, wild):
     """On each link arrivals are departures, losses and growth of the backlog; packets are in one place each."""
-    web = WebFlows(id="web", path=("link",), rtt=(0.03, 0.1), sessions=10, think_time=1.0, ecn=ecn, priority=0)
-    flows = BulkFlows(id="b", path=("link",), rtt=0.05, count=5, stop=9.0, ecn=ecn, ack_path=("back",), priority=1)
+    web = Flow(id="web", path=("link",), rtt=(0.03, 0.1), count=10, ecn=ecn, priority=0, offers=Web(think_time=1.0))
+    flows = Flow(id="b", path=("link",), rtt=0.05, count=5, stop=9.0, ecn=ecn, ack_path=("back",), priority=1)
     back = Link(id="back", source="b", target="m", capacity=2e5, buffer=3e3, queue=queue)
     more = {"loss": 0.02, "jitter": 5e-3, "delay": 0.01} if wild else {}
     whole = scenario((link(queue, buffer=4e4, **more), back), flows, web, duration=10.0, sample=0.1)
@@ -275,7 +276,7 @@ def test_nothing_is_lost_from_the_books(queue, ecn, wild):
 @pytest.mark.parametrize("engine", ["fluid", "ns3"])
 @pytest.mark.parametrize("queue", [PrioQueue(), DrrQueue(), FqCodelQueue()])
 def test_other_engines_say_who_has_them(engine, queue):
-    whole = scenario(link(queue), BulkFlows(id="bulk", path=("link",), rtt=0.05, count=2))
+    whole = scenario(link(queue), Flow(id="bulk", path=("link",), rtt=0.05, count=2))
     said = f"queues of kind {queue.__struct_config__.tag}.*packet( or kernel)?, which has it"
     with pytest.raises(InvalidValue, match=said):
         netctrl.simulate(whole, engine)
@@ -286,11 +287,16 @@ def test_ns3_s_fq_codel_shares_alike(tmp_path):
     """Four flows and Web sessions, in a program for CoDel in whose place stands ns-3's FqCoDelQueueDisc."""
     line = {"id": "link", "source": "m", "target": "b", "capacity": RATE, "delay": 0.01, "buffer": 1.5e6}
     flows = [
-        BulkFlows(id=f"b{i}", path=("link",), rtt=rtt, count=1, ecn=False, start=(0.0, 1.0))
+        Flow(id=f"b{i}", path=("link",), rtt=rtt, count=1, ecn=False, start=(0.0, 1.0))
         for i, rtt in enumerate((0.03, 0.05, 0.1, 0.2))
     ]
-    web = WebFlows(
-        id="web", path=("link",), rtt=0.05, sessions=5, think_time=1.0, mean_object=3e3, max_object=1e4, ecn=False
+    web = Flow(
+        id="web",
+        path=("link",),
+        rtt=0.05,
+        count=5,
+        ecn=False,
+        offers=Web(think_time=1.0, mean_object=3e3, max_object=1e4),
     )
     ours, theirs = (
         Scenario(

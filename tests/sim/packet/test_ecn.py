@@ -10,7 +10,7 @@ from netctrl.laws.record import fields_of
 from netctrl.laws.tcp.dctcp import DctcpState
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.packet.problem import packet_problem
 from netctrl.sim.packet.run import run_packets
 from netctrl.sim.packet.state import FLOW, LINK, PacketState
@@ -21,7 +21,7 @@ UNMARKED = list(fields_of(DctcpState)).index("unmarked")
 
 def runs(sender, *, rate, rtt, count=1, queue=None, duration=10.0, sample=1e-4, ecn=True) -> PacketState:
     line = {"id": "line", "source": "a", "target": "b", "capacity": rate} | ({} if queue is None else {"queue": queue})
-    flows = BulkFlows(id="flows", path=("line",), rtt=rtt, count=count, sender=sender, ecn=ecn)
+    flows = Flow(id="flows", path=("line",), rtt=rtt, count=count, sender=sender, ecn=ecn)
     scenario = Scenario(
         name="ecn", duration=duration, links=(Link(**line),), flows=(flows,), packet_size=SIZE, interval=sample
     )

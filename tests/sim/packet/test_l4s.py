@@ -22,7 +22,8 @@ from netctrl.laws.record import fields_of
 from netctrl.laws.tcp.dctcp import DctcpState
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows, UdpFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Stream
 from netctrl.sim.packet.problem import packet_problem
 from netctrl.sim.packet.run import run_packets, simulate_packets
 from netctrl.sim.packet.state import CLASSIC_ECN, FLOW, LINK, META, NO_ECN, SCALABLE_ECN, PacketState
@@ -35,8 +36,8 @@ def link(queue, rate=4e7, **changed) -> Link:
     return Link(**{"id": "line", "source": "a", "target": "b", "capacity": rate, "queue": queue} | changed)
 
 
-def bulk(name: str, sender: str, rtt: float, count: int = 1, **changed) -> BulkFlows:
-    return BulkFlows(id=name, path=("line",), rtt=rtt, count=count, sender=sender, **changed)
+def bulk(name: str, sender: str, rtt: float, count: int = 1, **changed) -> Flow:
+    return Flow(id=name, path=("line",), rtt=rtt, count=count, sender=sender, **changed)
 
 
 def scenario(links, *flows, duration=30.0, interval=0.01, packet_size=SIZE, **changed) -> Scenario:
@@ -66,7 +67,7 @@ def test_each_packet_has_the_fate_that_rfc_9332_s_algorithm_gives_it(seed):
     rate = SIZE * 8e9 / SERVICE_NS
     alike = {"path": ("line",), "count": 1, "spacing": "constant"}
     flows = [
-        UdpFlows(id=f"u{k}", rate=load * rate, start=(at, at), stop=(until, until), **alike)
+        Flow(id=f"u{k}", start=(at, at), stop=(until, until), **alike, offers=Stream(rate=load * rate))
         for k, (load, at, until, _) in enumerate(TRAFFIC)
     ]
     line = link(DualPi2Queue(), rate, buffer=LIMIT * SIZE)
@@ -100,7 +101,7 @@ def test_each_packet_has_the_fate_that_rfc_9332_s_algorithm_gives_it(seed):
 # --- rates under a probability ----------------------------------------------------------------------------------------
 
 
-def under(base: float, *flows: BulkFlows, coupling: float = 2.0, duration: float = 200.0) -> PacketState:
+def under(base: float, *flows: Flow, coupling: float = 2.0, duration: float = 200.0) -> PacketState:
     """PI2 whose p' doesn't move, on a link on which nothing waits."""
     queue = Pi2Queue(alpha=1e-9, beta=0.0, coupling=coupling)
     ready = packet_problem(scenario(link(queue, 1e10), *flows, duration=duration, interval=1.0))
@@ -235,7 +236,7 @@ def test_prague_beside_cubic_keeps_its_delay_and_shares_the_link():
 def test_the_step_applies_to_packets_that_find_enough_others(least, marked):
     """Three scalable packets at once, each of which takes 3 ms: the second finds none waiting, the third finds one."""
     alike = {"path": ("line",), "count": 1, "spacing": "constant", "rate": SIZE * 8.0 / 0.05}
-    flows = [UdpFlows(id=f"u{k}", **alike) for k in range(3)]
+    flows = [Flow(id=f"u{k}", **alike, offers=Stream()) for k in range(3)]
     ready = packet_problem(scenario(link(DualPi2Queue(step_packets=least), 4e6), *flows, duration=5.01))
     ready.state.flow[:, FLOW["ecn"]] = SCALABLE_ECN
     ready.state.agenda[:, 0] = (0, 1000, 2000)
@@ -249,8 +250,8 @@ def test_what_was_marked_before_is_in_the_l_queue():
     before = Link(id="before", source="o", target="a", capacity=2e7, queue=ThresholdQueue(threshold=1), buffer=6e4)
     line = link(DualPi2Queue(), 4e7)
     flows = (
-        UdpFlows(id="marked", path=("before", "line"), count=1, rate=2.5e7),
-        UdpFlows(id="plain", path=("line",), count=1, rate=3e7),
+        Flow(id="marked", path=("before", "line"), count=1, offers=Stream(rate=2.5e7)),
+        Flow(id="plain", path=("line",), count=1, offers=Stream(rate=3e7)),
     )
     result = simulate_packets(scenario((before, line), *flows, duration=5.0))
     half = result.series["marked"][0, 100:].sum()
@@ -265,7 +266,7 @@ def test_what_was_marked_before_is_in_the_l_queue():
 def test_the_classic_queue_is_not_starved(share):
     """Scalable datagrams that alone would fill the link: the C queue has its share, whatever its delay."""
     alike = {"path": ("line",), "count": 1, "spacing": "constant", "rate": 4.8e7}
-    flows = UdpFlows(id="l", **alike), UdpFlows(id="c", **alike)
+    flows = Flow(id="l", **alike, offers=Stream()), Flow(id="c", **alike, offers=Stream())
     queue = DualPi2Queue(alpha=1e-9, beta=0.0, protection=share)
     ready = packet_problem(scenario(link(queue, 4e7, buffer=1e9), *flows, duration=10.0))
     ready.state.flow[0, FLOW["ecn"]] = SCALABLE_ECN

@@ -28,7 +28,8 @@ from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.result import Result
 from netctrl.scenario.result_file import read_result
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows, UdpFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Stream
 from netctrl.sim.packet.problem import PacketProblem, packet_problem
 from netctrl.sim.packet.run import run_packets, simulate_packets
 from netctrl.sim.packet.state import FLOW, LINK
@@ -40,9 +41,9 @@ def line(**changed) -> Link:
     return Link(**{"id": "line", "source": "a", "target": "b", "capacity": 1e7} | changed)
 
 
-def udp(**changed) -> UdpFlows:
+def udp(**changed) -> Flow:
     given = {"id": "udp", "path": ("line",), "count": 1, "rate": 1e6, "spacing": "constant", "ecn": False}
-    return UdpFlows(**given | changed)
+    return Flow(**given | changed, offers=Stream())
 
 
 def scenario(link: Link | tuple[Link, ...], *flows, duration=0.05, sample=1e-3, size=1000.0, **changed) -> Scenario:
@@ -152,7 +153,7 @@ def test_rates_as_a_plain_computation(rates, load, seed):
 @pytest.mark.parametrize("queue", [CodelQueue(target=1e3, interval=1e3), PieQueue(), CodelQueue()])
 def test_a_trace_of_one_rate_is_that_rate(queue):
     """Byte for byte, and mark for mark."""
-    flows = BulkFlows(id="bulk", path=("line",), rtt=(0.03, 0.05), count=3)
+    flows = Flow(id="bulk", path=("line",), rtt=(0.03, 0.05), count=3)
     link = line(queue=queue, delay=0.01, buffer=5e4)
     traced = line(queue=queue, delay=0.01, buffer=5e4, trace=RateTrace(1.0, ("r",), np.full((3, 1), 1e7)))
     one, other = (simulate_packets(scenario(each, flows, duration=10.0, sample=0.1)) for each in (link, traced))
@@ -278,7 +279,7 @@ def late(result: Result, at_head: bool) -> float:
 def test_what_a_mobile_link_does_to_a_flow(sender, name, queue, packets):
     trace = read_link_trace(data_path("traces/mobile.trace"))
     link = line(trace=trace, capacity=trace.mean_bit_per_s, delay=0.02, buffer=1500.0 * packets, queue=queue)
-    flow = BulkFlows(id="flow", path=("line",), rtt=0.05, count=1, sender=sender.lower(), ecn=False)
+    flow = Flow(id="flow", path=("line",), rtt=0.05, count=1, sender=sender.lower(), ecn=False)
     result = simulate_packets(scenario(link, flow, duration=120.0, size=1500.0, warmup=10.0))
     throughput, delay = result["throughput", result.links[0]], late(result, packets > 15 and name[0] == "`")
     assert f"| {sender} | {name} | {throughput / 1e6:.2f} Mbit/s, {1e3 * delay:.0f} ms |" in PAGE
@@ -291,7 +292,7 @@ name = "mobile"
 duration = "2s"
 interval = "10ms"
 links = [{ id = "line", source = "a", target = "b", buffer = "60kB", trace = "NAME", loss = 0.01, jitter = "1ms" }]
-flows = [{ kind = "bulk", id = "bulk", path = ["line"], rtt = "50ms", count = 2 }]
+flows = [{ id = "bulk", path = ["line"], rtt = "50ms", count = 2 }]
 """
 
 
@@ -352,7 +353,7 @@ def test_a_link_with_a_trace_has_no_other_capacity():
      ({"jitter": 0.1}, "jitter")],
 )  # fmt: skip
 def test_other_engines_say_who_has_it(engine, changed, said):
-    flows = BulkFlows(id="bulk", path=("line",), rtt=0.05, count=2)
+    flows = Flow(id="bulk", path=("line",), rtt=0.05, count=2)
     with pytest.raises(InvalidValue, match=f"which has no {said}.*packet( or kernel)?, which has it"):
         netctrl.simulate(scenario(line(**changed), flows), engine)
 

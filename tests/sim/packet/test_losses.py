@@ -9,7 +9,7 @@ import pytest
 
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.packet.kernel import advance_packets, resume
 from netctrl.sim.packet.problem import packet_problem
 from netctrl.sim.packet.state import FLOW, LINK, PacketState, grown
@@ -21,7 +21,7 @@ RTT, SEGMENT = 0.1, 1.2e-3
 def run(end: float, closed: Iterable[tuple[float, float]], rtt: float = RTT) -> PacketState:
     """One Reno flow at 10 Mbit/s from 0 to `end`; what comes to the link while it is closed is lost. Times in s."""
     line = Link(id="line", source="a", target="b", capacity=1e7, delay=0.0)
-    flow = BulkFlows(id="flow", path=("line",), rtt=rtt, count=1, ecn=False)
+    flow = Flow(id="flow", path=("line",), rtt=rtt, count=1, ecn=False)
     scenario = Scenario(name="losses", duration=end, links=(line,), flows=(flow,), packet_size=1500, interval=end)
     ready = packet_problem(scenario)
     state = ready.state

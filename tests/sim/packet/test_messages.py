@@ -23,8 +23,9 @@ from netctrl.scenario.files import scenario_from
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows, UdpFlows, WebFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.host import Host
+from netctrl.scenario.tcp_aqm.offers import Stream, Web
 from netctrl.sim.fabric.run import simulate_fabric
 from netctrl.sim.packet.problem import packet_problem
 from netctrl.sim.packet.run import run_packets, simulate_packets
@@ -63,13 +64,13 @@ def dumbbell(scheme, senders=4, size=2e5, apart=0.0, *, mark=None, link_rate=RAT
         *(line(f"back{i}", "s0", f"h{i}", buffer=buffer) for i in range(senders)),
     )
     flows = tuple(
-        BulkFlows(
+        Flow(
             id=f"f{i}",
             path=("up", "down"),
             ack_path=("h-up", "back", f"back{i}"),
             rtt=6 * DELAY,
             count=1,
-            size=n,
+            offers=n,
             start=start,
             sender=scheme,
             host=Host(rate=RATE, delay=DELAY, pfc=pfc, flow_timeout=fabric.network.flow_timeout),
@@ -145,7 +146,7 @@ def test_a_flow_alone_at_line_rate_takes_its_time_on_the_wires(sender, size):
     """m packets, the last of which waits for the one before it on the slower second wire; DCQCN hears no marks."""
     slow, extra = 4e9, TELEMETRY if sender == "fixed" else 0
     links = (line("one", "a", "b"), line("two", "b", "c", slow))
-    flow = BulkFlows(id="f", path=("one", "two"), rtt=12e-6, start=3e-6, count=1, size=size, sender=sender)
+    flow = Flow(id="f", path=("one", "two"), rtt=12e-6, start=3e-6, count=1, offers=size, sender=sender)
     full = PAYLOAD + HEADER + extra
     found = simulate_packets(
         Scenario(name="one", duration=0.01, interval=1e-3, links=links, flows=(flow,), packet_size=full)
@@ -164,7 +165,7 @@ def test_a_flow_alone_at_line_rate_takes_its_time_on_the_wires(sender, size):
 
 
 def long(sender, count, links, duration, path=("one",), **changed) -> Scenario:
-    flows = BulkFlows(**{"id": "f", "path": path, "rtt": 2e-5, "count": count, "sender": sender} | changed)
+    flows = Flow(**{"id": "f", "path": path, "rtt": 2e-5, "count": count, "sender": sender} | changed)
     return Scenario(name="long", duration=duration, warmup=duration / 2, interval=1e-5, links=links, flows=(flows,))
 
 
@@ -183,7 +184,7 @@ def test_hpcc_settles_at_its_target_utilization(eta):
 
 def test_mpcc_counts_the_flows_of_others_too():
     """Feed-forward, its window is the path's bandwidth-delay product over N: 1 of MPCC and 4 of UDP are 5."""
-    others = UdpFlows(id="udp", path=("one",), count=4, rate=1e9)
+    others = Flow(id="udp", path=("one",), count=4, offers=Stream(rate=1e9))
     alone = long(Mpcc(variant="feed-forward"), 1, (line("one", "a", "b"),), 2e-3, host=Host(flow_timeout=1e-4))
     shared = alone.replace(flows=(*alone.flows, others))
     for whole, flows in ((alone, 1), (shared, 5)):
@@ -197,7 +198,7 @@ def test_a_flow_of_a_few_packets_takes_a_round_trip_more_with_tcp(sender):
     """8 of 1000 B: TCP asks first; then all are on the wire at once, as the window is 10."""
     telemetry = sender == "hpcc"
     size = 8 * (1000 - (HEADER + TELEMETRY if telemetry else 40))
-    flows = BulkFlows(id="f", path=("one",), rtt=0.01, start=0.5, count=3, size=size, sender=sender)
+    flows = Flow(id="f", path=("one",), rtt=0.01, start=0.5, count=3, offers=size, sender=sender)
     links = (line("one", "a", "b", 1e9, delay=1e-3),)
     found = simulate_packets(Scenario(name="few", duration=1.0, links=links, flows=(flows,)))
     assert len(found.transfers["duration"]) == 3
@@ -234,9 +235,7 @@ def test_two_of_hpcc_and_two_of_tcp_over_two_links_with_pie(other):
         Link(id=id, source=source, target=target, capacity=1e9, delay=1e-4, buffer=5e5, queue=queue)
         for id, source, target in (("one", "a", "b"), ("two", "b", "c"))
     )
-    groups = tuple(
-        BulkFlows(id=sender, path=("one", "two"), rtt=2e-3, count=2, sender=sender) for sender in ("hpcc", other)
-    )
+    groups = tuple(Flow(id=sender, path=("one", "two"), rtt=2e-3, count=2, sender=sender) for sender in ("hpcc", other))
     found, state = balanced(Scenario(name="mixed", duration=0.5, warmup=0.1, interval=1e-3, links=links, flows=groups))
     first, second = (found["goodput", name] for name in found.flows)
     assert found["utilization", found.links[0]] > 0.9
@@ -246,8 +245,8 @@ def test_two_of_hpcc_and_two_of_tcp_over_two_links_with_pie(other):
 
 @pytest.mark.parametrize("sender", ["hpcc", "dcqcn", Mpcc(window=3e4)])
 def test_pages_are_loaded_by_data_centre_senders(sender):
-    web = WebFlows(
-        id="web", path=("one",), rtt=(1e-4, 2e-4), sessions=20, think_time=1e-3, mean_object=2e4, sender=sender
+    web = Flow(
+        id="web", path=("one",), rtt=(1e-4, 2e-4), count=20, sender=sender, offers=Web(think_time=1e-3, mean_object=2e4)
     )
     links = (line("one", "a", "b", 1e9, buffer=3e4),)
     found, state = balanced(
@@ -265,7 +264,7 @@ def test_a_pause_keeps_tcps_packets_where_there_is_room():
         Link(id="one", source="a", target="b", capacity=1e9, delay=1e-5, buffer=2e5, pfc=pfc),
         Link(id="two", source="b", target="c", capacity=1e8, delay=1e-5, buffer=3e4),
     )
-    flows = BulkFlows(id="f", path=("one", "two"), rtt=1e-3, count=5, sender="cubic")
+    flows = Flow(id="f", path=("one", "two"), rtt=1e-3, count=5, sender="cubic")
     whole = Scenario(name="paused", duration=0.5, interval=1e-3, links=links, flows=(flows,))
     found, _ = balanced(whole)
     open_ = whole.replace(links=(msgspec.structs.replace(links[0], pfc=None), links[1]))
@@ -306,12 +305,11 @@ capacity = "10Gbit"
 pfc = {{ pause = "100kB", resume = "90kB" }}
 
 [[flows]]
-kind = "bulk"
 id = "f"
 path = ["one"]
 rtt = "8us"
 count = 2
-size = "500kB"
+offers = "500kB"
 sender = {{ kind = "hpcc", target = 0.9 }}
 {host}
 """
@@ -320,8 +318,8 @@ sender = {{ kind = "hpcc", target = 0.9 }}
 # --- what isn't there -------------------------------------------------------------------------------------------------
 
 
-def one(**changed) -> BulkFlows:
-    return BulkFlows(**{"id": "f", "path": ("one",), "rtt": 1e-3, "count": 1} | changed)
+def one(**changed) -> Flow:
+    return Flow(**{"id": "f", "path": ("one",), "rtt": 1e-3, "count": 1} | changed)
 
 
 @pytest.mark.parametrize(
@@ -361,7 +359,7 @@ def test_what_cannot_be_is_named(make, field, says):
     assert refused.value.argument == field
 
 
-def packet(flows: BulkFlows, **changed):
+def packet(flows: Flow, **changed):
     nodes = ["n", *"abcdef"]
     links = tuple(Link(id=b, source=a, target=b, capacity=1e8) for a, b in pairwise(nodes))
     if flows.path == ("one",):

@@ -14,7 +14,7 @@ from netctrl.laws.record import row_names
 from netctrl.laws.tcp.bbr import BbrState
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.packet.problem import packet_problem
 from netctrl.sim.packet.run import run_packets
 from netctrl.sim.packet.state import FLOW, LINK, META, PacketState
@@ -29,7 +29,7 @@ def runs(*senders, rate=RATE, rtt=RTT, buffer=4.0, duration=40.0, sample=0.1, ap
     """Flows through one link; its buffer is in bandwidth-delay products."""
     link = Link(id="link", source="a", target="b", capacity=rate, buffer=buffer * rate * rtt / 8.0)
     flows = tuple(
-        BulkFlows(id=f"f{k}", path=("link",), rtt=rtt, count=1, start=k * apart, sender=sender)
+        Flow(id=f"f{k}", path=("link",), rtt=rtt, count=1, start=k * apart, sender=sender)
         for k, sender in enumerate(senders)
     )
     scenario = Scenario(
@@ -110,7 +110,7 @@ def test_where_a_cycle_begins_is_drawn_by_the_seed_and_never_in_its_drain():
 
 def packet_settings(seed: int) -> float:
     link = Link(id="link", source="a", target="b", capacity=1e6)
-    flows = BulkFlows(id="f", path=("link",), rtt=0.02, count=1, sender=BbrSender())
+    flows = Flow(id="f", path=("link",), rtt=0.02, count=1, sender=BbrSender())
     scenario = Scenario(name="one", duration=1.0, links=(link,), flows=(flows,), seed=seed)
     return packet_problem(scenario).state.settings[0, 0]
 

@@ -11,7 +11,8 @@ from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import UdpFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Stream
 from netctrl.sim.packet.problem import packet_problem
 from netctrl.sim.packet.run import run_packets, simulate_packets
 from netctrl.sim.packet.state import FLOW, LINK, META
@@ -25,7 +26,9 @@ def poisson(load, *, count=1, buffer=None, duration=400.0, seed=1, queue=None, *
     link = Link(
         id="link", source="a", target="b", capacity=1e7, delay=1e-3, buffer=buffer, queue=queue or DropTailQueue()
     )
-    flows = UdpFlows(id="udp", path=("link",), count=count, rate=load * 1e7 / count, spacing="poisson", ecn=False)
+    flows = Flow(
+        id="udp", path=("link",), count=count, ecn=False, offers=Stream(rate=load * 1e7 / count, spacing="poisson")
+    )
     return Scenario(
         name="udp", duration=duration, links=(link,), flows=(flows,), packet_size=PACKET, seed=seed, **changed
     )
@@ -76,8 +79,13 @@ def test_a_chain_of_links_delays_each_packet_as_lindley_says():
         Link(id=f"l{i}", source=f"n{i}", target=f"n{i + 1}", capacity=rate, delay=delay)
         for i, (rate, delay) in enumerate(zip(rates, delays, strict=True))
     )
-    flows = UdpFlows(
-        id="udp", path=("l0", "l1", "l2"), count=3, rate=1.7e6, spacing="constant", start=(0.0, 0.01), stop=2.0
+    flows = Flow(
+        id="udp",
+        path=("l0", "l1", "l2"),
+        count=3,
+        start=(0.0, 0.01),
+        stop=2.0,
+        offers=Stream(rate=1.7e6, spacing="constant"),
     )
     scenario = Scenario(name="chain", duration=20.0, links=links, flows=(flows,), packet_size=PACKET)
     ready = packet_problem(scenario)
@@ -119,7 +127,7 @@ def test_a_link_serves_alike_by_times_and_by_events(served):
 def test_a_slower_link_keeps_what_is_on_the_wire_and_delays_the_rest():
     """Two datagrams at once at 8 Mbit/s, 1 ms each; at 0.5 ms the link gets four times slower."""
     link = Link(id="link", source="a", target="b", capacity=8e6, delay=0.0)
-    flows = UdpFlows(id="udp", path=("link",), count=1, rate=8e7, spacing="constant", stop=1.5e-4)
+    flows = Flow(id="udp", path=("link",), count=1, stop=1.5e-4, offers=Stream(rate=8e7, spacing="constant"))
     scenario = Scenario(
         name="two", duration=0.02, interval=1e-3, links=(link,), flows=(flows,), packet_size=PACKET,
         changes=(Change(at=5e-4, link="link", capacity=2e6),),

@@ -25,7 +25,8 @@ from netctrl.scenario.network.policy import DesignPolicy, StaticPacing
 from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows, DemandFlows, UdpFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Stream
 from netctrl.sim.network.plan import link_plan, run_draws
 from netctrl.sim.packet.kernel import advance_packets
 from netctrl.sim.packet.links.links import pace_link
@@ -46,8 +47,10 @@ def line(name="line", source="a", target="b", **changed) -> Link:
     return Link(id=name, source=source, target=target, **settings)
 
 
-def udp(rate=4e6, **changed) -> UdpFlows:
-    return UdpFlows(**{"id": "udp", "path": ("line",), "count": 1, "rate": rate, "spacing": "constant"} | changed)
+def udp(rate=4e6, **changed) -> Flow:
+    return Flow(
+        **{"id": "udp", "path": ("line",), "count": 1, "rate": rate, "spacing": "constant"} | changed, offers=Stream()
+    )
 
 
 def scenario(links, *flows, duration=4.0, **changed) -> Scenario:
@@ -139,7 +142,7 @@ def test_a_pace_above_the_capacity_is_the_capacity():
 
 def test_pie_sees_the_rate_of_a_paced_link():
     """PIE holds a delay: at half the rate half the backlog."""
-    flows = BulkFlows(id="tcp", path=("line",), rtt=(0.04, 0.06), count=10, sender="reno")
+    flows = Flow(id="tcp", path=("line",), rtt=(0.04, 0.06), count=10, sender="reno")
     whole, half = (
         simulate_packets(
             scenario((line(queue=PieQueue(), buffer=None),), flows, duration=60.0, control=StaticPacing(factor=factor))
@@ -162,7 +165,7 @@ def row(*, names=("first", "second"), queue=DROPTAIL, control=None, more=(), **c
         "aside": line("aside", "a", "c", queue=queue),
     }
     flows = (
-        BulkFlows(id="long", path=("first", "second"), rtt=(0.04, 0.06), count=4, sender="cubic"),
+        Flow(id="long", path=("first", "second"), rtt=(0.04, 0.06), count=4, sender="cubic"),
         udp(1e6, id="short", path=("second",)),
         *more,
     )
@@ -223,7 +226,7 @@ def test_groups_of_demands_under_a_design_are_its_network(design):
     theirs, _ = network_problem(around, plan, lines, draws, SIZE, 0)
     paths = {"long": ("first", "second"), "short": ("second",)}
     flows = [
-        DemandFlows(id=name, path=path, rates=draws.rates[:, k], interval=5e-3, ecn=False)
+        Flow(id=name, path=path, ecn=False, offers=Demand(rates=draws.rates[:, k], interval=5e-3))
         for k, (name, path) in enumerate(paths.items())
     ]
     ours = packet_problem(scenario(links, *flows), design)
@@ -270,7 +273,7 @@ def test_what_is_not_for_a_design_is_refused(design, tmp_path):
 
 
 def test_only_packets_have_rates_that_are_set():
-    paced = scenario((line(),), BulkFlows(id="tcp", path=("line",), rtt=(0.05, 0.05), count=1), control=StaticPacing())
+    paced = scenario((line(),), Flow(id="tcp", path=("line",), rtt=(0.05, 0.05), count=1), control=StaticPacing())
     with pytest.raises(InvalidValue, match="control"):
         netctrl.simulate(paced, "fluid")
     with pytest.raises(InvalidValue, match="control"):

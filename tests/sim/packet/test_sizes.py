@@ -10,19 +10,19 @@ from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.window.timely import Timely
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.packet.run import simulate_packets
 
 
-def scenario(*flows: BulkFlows, packet_size: float = 1500, **link) -> Scenario:
+def scenario(*flows: Flow, packet_size: float = 1500, **link) -> Scenario:
     settings = {"id": "line", "source": "a", "target": "b", "capacity": 1e7, "delay": 0.01, "buffer": 60e3} | link
     return Scenario(
         name="sizes", links=(Link(**settings),), flows=flows, duration=60.0, warmup=10.0, packet_size=packet_size
     )
 
 
-def bulk(**changed) -> BulkFlows:
-    return BulkFlows(**({"id": "bulk", "path": ("line",), "rtt": 0.05, "count": 2} | changed))
+def bulk(**changed) -> Flow:
+    return Flow(**{"id": "bulk", "path": ("line",), "rtt": 0.05, "count": 2} | changed)
 
 
 @pytest.mark.parametrize("sender", ["reno", "cubic", "bbr"])

@@ -20,7 +20,8 @@ from netctrl.laws.rate.paced import PacedSender
 from netctrl.register import TCP_SENDERS
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows, WebFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Web
 from netctrl.sim.packet.problem import packet_problem
 from netctrl.sim.packet.run import run_packets, simulate_packets
 from netctrl.sim.packet.state import FLOW, LINK, META
@@ -36,9 +37,9 @@ def line(**changed) -> Link:
     return Link(**settings)
 
 
-def bulk(**changed) -> BulkFlows:
+def bulk(**changed) -> Flow:
     settings = {"id": "bulk", "path": ("line",), "rtt": 0.05, "count": 1} | changed
-    return BulkFlows(**settings)
+    return Flow(**settings)
 
 
 def scenario(links, *flows, duration=60.0, **changed) -> Scenario:
@@ -82,7 +83,7 @@ def test_each_segment_is_sent_when_a_plain_computation_sends_it(rate, packets, t
 @pytest.mark.parametrize("sender", SENDERS, ids=lambda sender: getattr(sender, "kind", sender))
 def test_nothing_is_lost_from_the_books(queue, ecn, sender):
     """On each link arrivals are departures, losses and growth of the backlog; packets are in one place each."""
-    web = WebFlows(id="web", path=("line",), rtt=(0.03, 0.1), sessions=10, think_time=1.0, sender=sender, ecn=ecn)
+    web = Flow(id="web", path=("line",), rtt=(0.03, 0.1), count=10, sender=sender, ecn=ecn, offers=Web(think_time=1.0))
     back = line(id="back", source="b", target="a", buffer=3e3, capacity=2e5)
     flows = bulk(count=5, rtt=(0.05, 0.1), start=(0.0, 1.0), stop=9.0, sender=sender, ecn=ecn, ack_path=("back",))
     changes = (Change(at=5.0, link="line", capacity=4e6), Change(at=7.0, link="line", delay=0.02))

@@ -22,9 +22,11 @@ from netctrl.laws.aqm.records import DesignQueue, DropTailQueue
 from netctrl.laws.aqm.red import RED, RedQueue
 from netctrl.laws.aqm.sfc import SfcQueue
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
+from netctrl.laws.rate.fast import FastSender
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows, FastFlows, WebFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Web
 from netctrl.sim.tcp_aqm import run as run_module
 from netctrl.sim.tcp_aqm.kernel import advance
 from netctrl.sim.tcp_aqm.problem import choose_step, longer_history, problem
@@ -49,7 +51,7 @@ def kind(queue):
 
 def dumbbell(queue, *, count=50, rtt="60ms:1s", duration=60.0, buffer="500kB", **more):
     line = Link(id="line", source="a", target="b", capacity="10Mbit", buffer=buffer, queue=queue)
-    flows = BulkFlows(id="tcp", path=("line",), rtt=rtt, count=count)
+    flows = Flow(id="tcp", path=("line",), rtt=rtt, count=count)
     return Scenario(name="dumbbell", **({"duration": duration, "links": (line,), "flows": (flows,)} | more))
 
 
@@ -63,10 +65,10 @@ def busy(queue, seed=1, buffer="100kB"):
         Link(id="back", source="c", target="b", capacity="10Mbit", delay="5ms", buffer=buffer),
     )
     flows = (
-        BulkFlows(id="long", path=("one", "two"), ack_path=("back",), rtt="60ms:400ms", start="0s:5s", count=30),
-        BulkFlows(id="cross", path=("two",), rtt="50ms:80ms", start="3s:4s", stop="15s:20s", count=20, ecn=False),
-        BulkFlows(id="reverse", path=("back",), ack_path=("two",), rtt="50ms:80ms", count=50),
-        WebFlows(id="web", path=("one",), rtt="60ms:200ms", sessions=50),
+        Flow(id="long", path=("one", "two"), ack_path=("back",), rtt="60ms:400ms", start="0s:5s", count=30),
+        Flow(id="cross", path=("two",), rtt="50ms:80ms", start="3s:4s", stop="15s:20s", count=20, ecn=False),
+        Flow(id="reverse", path=("back",), ack_path=("two",), rtt="50ms:80ms", count=50),
+        Flow(id="web", path=("one",), rtt="60ms:200ms", count=50, offers=Web()),
     )
     changes = (Change(at="8s", link="one", capacity="4Mbit"), Change(at="12s", link="two", delay="60ms"))
     return Scenario(name="busy", duration=30.0, links=links, flows=flows, changes=changes, seed=seed)
@@ -93,10 +95,10 @@ def test_flows_deliver_what_their_link_does_not_lose(queue, buffer):
     """Marked and dropped, sent and paused: what arrives at the receivers is what came to the link less what it lost."""
     line = Link(id="line", source="a", target="b", capacity="10Mbit", buffer=buffer, queue=queue)
     flows = (
-        BulkFlows(id="marked", path=("line",), rtt="20ms:100ms", count=60),
-        BulkFlows(id="dropped", path=("line",), rtt="20ms:100ms", count=60, ecn=False, sender="cubic"),
-        BulkFlows(id="scalable", path=("line",), rtt="20ms", count=40, sender="dctcp", start="2s", stop="4s"),
-        WebFlows(id="web", path=("line",), rtt="60ms:200ms", sessions=50),
+        Flow(id="marked", path=("line",), rtt="20ms:100ms", count=60),
+        Flow(id="dropped", path=("line",), rtt="20ms:100ms", count=60, ecn=False, sender="cubic"),
+        Flow(id="scalable", path=("line",), rtt="20ms", count=40, sender="dctcp", start="2s", stop="4s"),
+        Flow(id="web", path=("line",), rtt="60ms:200ms", count=50, offers=Web()),
     )
     changes = (Change(at="6s", link="line", capacity="2Mbit"),)
     series = simulate(Scenario(duration="9s", links=(line,), flows=flows, changes=changes)).series
@@ -108,7 +110,7 @@ def test_flows_deliver_what_their_link_does_not_lose(queue, buffer):
 @pytest.mark.parametrize("queue", ["droptail", "arc", "pie", "dualpi2"])
 def test_one_flow_delivers_no_more_than_its_line_carries(queue):
     line = {"id": "line", "source": "a", "target": "b", "capacity": "5Mbit", "buffer": "20kB", "queue": {"kind": queue}}
-    flow = {"kind": "bulk", "id": "tcp", "path": ["line"], "rtt": "30ms", "count": 1, "sender": "cubic", "ecn": False}
+    flow = {"id": "tcp", "path": ["line"], "rtt": "30ms", "count": 1, "sender": "cubic", "ecn": False}
     series = simulate(Scenario(duration="20s", links=[line], flows=[flow])).series
     assert series["lost"].sum() > 0.0
     entered = series["departed"].sum() + series["backlog"][0, -1]
@@ -154,7 +156,7 @@ def test_an_independent_integrator_agrees():
     lines = Link(
         id="line", source="a", target="b", capacity="10Mbit", buffer="2MB", queue=ArcQueue(alpha=1e-4, epoch=0.5)
     )
-    flows = tuple(BulkFlows(id=f"f{i}", path=("line",), rtt=rtt, count=20, classes=1) for i, rtt in enumerate(rtts))
+    flows = tuple(Flow(id=f"f{i}", path=("line",), rtt=rtt, count=20, classes=1) for i, rtt in enumerate(rtts))
     result = simulate(Scenario(name="three", duration=40.0, links=(lines,), flows=flows, step=0.001))
     t, q, p = reference(rtts, np.full(3, 20.0), 1250.0, 2000.0, 1e-4, 0.98, 0.5, 40.0)
     expected_q = np.interp(result.time_s, t, q)
@@ -170,7 +172,7 @@ def near_rest(queue, step, epochs=False):
     """Equal flows at their equilibrium with a queue of 60 packets, and a link that loses a twentieth at t = 0."""
     C, tau, N, q = 1250.0, 0.25, 20, 60.0
     line = Link(id="line", source="a", target="b", capacity="10Mbit", queue=queue)
-    flows = BulkFlows(id="tcp", path=("line",), rtt=tau - q / C, count=1)
+    flows = Flow(id="tcp", path=("line",), rtt=tau - q / C, count=1)
     change = Change(at=0.0, link="line", capacity="9.5Mbit")
     scenario = Scenario(
         name="rest", duration=4.0, interval=0.5, step=step, links=(line,), flows=(flows,), changes=(change,)
@@ -215,9 +217,7 @@ def test_arc_settles_at_the_equilibrium():
 
 def test_marking_or_dropping_makes_no_difference_to_the_senders():
     marked, dropped = (
-        simulate(
-            dumbbell(ArcQueue(alpha=6e-6), flows=(BulkFlows(id="tcp", path=("line",), rtt=0.5, count=50, ecn=ecn),))
-        )
+        simulate(dumbbell(ArcQueue(alpha=6e-6), flows=(Flow(id="tcp", path=("line",), rtt=0.5, count=50, ecn=ecn),)))
         for ecn in (True, False)
     )
     assert marked.series["lost"].sum() == 0.0
@@ -236,7 +236,7 @@ def test_fast_senders_meet_the_target():
     queue = FastArcQueue(alpha=1e-5, epoch="200ms")
     # Without a bound the queue would grow as fast as the news of it travels, at twice the capacity.
     line = Link(id="line", source="a", target="b", capacity="10Mbit", buffer="100kB", queue=queue)
-    flows = FastFlows(id="fast", path=("line",), rtt="100ms", count=10, max_rate="2Mbit", gain=0.05)
+    flows = Flow(id="fast", path=("line",), rtt="100ms", count=10, sender=FastSender(max_rate="2Mbit", gain=0.05))
     result = simulate(Scenario(name="fast", duration=200.0, warmup=150.0, links=(line,), flows=(flows,)))
     assert result["utilization", result.links[0]] == pytest.approx(0.98, abs=1e-3)
     wrong = Link(id="line", source="a", target="b", capacity="10Mbit")
@@ -309,7 +309,7 @@ def test_changes_in_one_step_keep_their_order():
 
 def test_a_delay_that_shrinks_shortens_the_step():
     line = Link(id="line", source="a", target="b", capacity="10Mbit", delay="100ms")
-    flows = BulkFlows(id="tcp", path=("line",), rtt="220ms", count=5)
+    flows = Flow(id="tcp", path=("line",), rtt="220ms", count=5)
     change = Change(at=5.0, link="line", delay="1ms")
     scenario = Scenario(name="shrinks", duration=10.0, links=(line,), flows=(flows,), changes=(change,))
     assert choose_step(scenario) <= 0.1 * (0.220 - 0.198) + 1e-12
@@ -319,7 +319,7 @@ def test_a_delay_that_shrinks_shortens_the_step():
 def test_a_class_stands_for_its_flows():
     """Flows of one round trip are one class or many, with the same sums."""
     many = simulate(dumbbell(ArcQueue(), rtt="400ms"))
-    flows = BulkFlows(id="tcp", path=("line",), rtt="400ms", count=50, classes=1)
+    flows = Flow(id="tcp", path=("line",), rtt="400ms", count=50, classes=1)
     one = simulate(dumbbell(ArcQueue(), flows=(flows,)))
     assert one.series["backlog"] == pytest.approx(many.series["backlog"], rel=1e-6, abs=1e-3)
     assert class_steps(one.scenario) * 50 == class_steps(many.scenario)
@@ -355,7 +355,7 @@ def test_steps_divide_sample_and_epochs():
 def test_cubic_s_mean_field_stays_finite_where_every_packet_of_a_step_is_a_cut(queue):
     """One flow over 2.5 MB of line and a small buffer: an overflow has more cuts a second than there are steps, and the
     window before a cut must come to the window, not below."""
-    flows = BulkFlows(id="f", path=("line",), rtt="200ms", count=1, sender="cubic", ecn=False)
+    flows = Flow(id="f", path=("line",), rtt="200ms", count=1, sender="cubic", ecn=False)
     links = (Link(id="line", source="a", target="b", capacity="100Mbit", buffer="100kB", queue=queue),)
     found = simulate(Scenario(name="one", duration=60.0, links=links, flows=(flows,), packet_size=1500))
     assert np.isfinite(found.series["backlog"]).all() and found.series["lost"].sum() > 0.0

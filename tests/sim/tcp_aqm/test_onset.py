@@ -14,12 +14,13 @@ from netctrl.frequency.sampled import spectral_radius
 from netctrl.frequency.sampled_gain import greatest_gain
 from netctrl.laws.aqm.fast_arc import FAST_ARC, FastArcQueue
 from netctrl.laws.aqm.fluid import column
+from netctrl.laws.rate.fast import FastSender
 from netctrl.model.design.arc import ArcSetting
 from netctrl.plants.linearize import applicable_plant, fast_arc_loop, fast_arc_sampled_loop
 from netctrl.plants.tcp_response import arc_response
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import FastFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.tcp_aqm.kernel import advance
 from netctrl.sim.tcp_aqm.onset import arc_onset, oscillates
 from netctrl.sim.tcp_aqm.problem import problem
@@ -114,7 +115,7 @@ def test_the_simulated_fast_sources_agree_with_the_sampled_loop(share, lasts):
     packets = 1e5 / 10 * math.e  # so that a price of tau/a is what holds the senders at C
     queue = FastArcQueue(alpha=1e-9, epoch=2.0 * tau, target_utilization=1.0, target_queue=q * 1000.0)
     line = Link(id="line", source="a", target="b", capacity=1e5 * 8000.0, queue=queue)
-    flows = FastFlows(id="fast", path=("line",), rtt=tau, count=10, max_rate=packets * 8000.0, gain=gain)
+    flows = Flow(id="fast", path=("line",), rtt=tau, count=10, sender=FastSender(max_rate=packets * 8000.0, gain=gain))
     scenario = Scenario(
         name="fast", duration=600.0, interval=2.0 * tau, step=2.0 * tau / 120, links=(line,), flows=(flows,)
     )

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows, WebFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Web
 from netctrl.sim.tcp_aqm.run import simulate
 from netctrl.sim.tcp_aqm.traffic import HOSTS, draw_flows
 from netctrl.sim.tcp_aqm.web import WINDOW, web_load
@@ -23,11 +24,11 @@ def scenario(*flows, duration=200.0, capacity="100Mbit", **more):
 
 
 def bulk(**more):
-    return BulkFlows(id="bulk", path=("line",), **({"rtt": "60ms:1s", "start": "10s:50s", "count": 200} | more))
+    return Flow(id="bulk", path=("line",), **{"rtt": "60ms:1s", "start": "10s:50s", "count": 200} | more)
 
 
 def web(**more):
-    return WebFlows(id="web", path=("line",), **({"rtt": "100ms", "sessions": 400} | more))
+    return Flow(id="web", path=("line",), **{"rtt": "100ms", "sessions": 400} | more, offers=Web())
 
 
 @given(count=st.integers(1, 300), seed=st.integers(0, 1000))
@@ -156,9 +157,9 @@ def test_acknowledgements_feel_the_line_that_they_cross():
     )
     common = {"rtt": "100ms", "sessions": 100}
     flows = (
-        WebFlows(id="forward", path=("out",), ack_path=("in",), **common),
-        WebFlows(id="reverse", path=("in",), ack_path=("out",), **common),
-        WebFlows(id="alone", path=("out",), **common),
+        Flow(id="forward", path=("out",), ack_path=("in",), **common, offers=Web()),
+        Flow(id="reverse", path=("in",), ack_path=("out",), **common, offers=Web()),
+        Flow(id="alone", path=("out",), **common, offers=Web()),
     )
     for group, extra in zip(flows, (0.15 + 0.15, 0.15, 0.30 + 0.15), strict=True):  # to connect, and for the data
         chosen = Scenario(

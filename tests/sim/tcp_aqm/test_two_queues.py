@@ -19,7 +19,7 @@ from netctrl.laws.targets.dualpi2 import Dualpi2Law
 from netctrl.plants.tcp import cubic_point, scalable_slope
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import BulkFlows
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.tcp_aqm.kernel import advance
 from netctrl.sim.tcp_aqm.problem import longer_history, problem
 from netctrl.sim.tcp_aqm.run import simulate
@@ -30,7 +30,7 @@ VIRTUAL = 0.025
 
 
 def flows(name, sender, rtt, count=1, **changed):
-    return BulkFlows(id=name, path=("line",), rtt=rtt, count=count, sender=sender, **changed)
+    return Flow(id=name, path=("line",), rtt=rtt, count=count, sender=sender, **changed)
 
 
 def scenario(*groups, rate=4e7, queue=None, duration=40.0, interval=0.01, buffer=1e6, **changed):
@@ -252,7 +252,7 @@ def test_arrivals_are_departures_losses_and_backlog(buffer):
     groups = (
         flows("c", "cubic", "10ms:50ms", 10, ecn=False, start="0s:1s"),
         flows("l", "prague", "10ms:20ms", 40, start="1s:2s", stop="8s:9s"),
-        BulkFlows(id="r", path=("back",), ack_path=("line",), rtt="10ms:50ms", count=5, sender="dctcp"),
+        Flow(id="r", path=("back",), ack_path=("line",), rtt="10ms:50ms", count=5, sender="dctcp"),
     )
     changes = (Change(at=4.0, link="line", capacity=8e6), Change(at=6.0, link="line", delay=0.004))
     whole = Scenario(
