@@ -353,13 +353,13 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
         ["from 1 to 50"],
     ),
     "too many flows in all": (
-        put(*WEB, "sessions", value=99_999),
+        put(*WEB, "count", value=99_999),
         "flows: got '100051 flows', takes at most 100000",
         [],
     ),
     "no round trip": (
         put(*FTP, "rtt", value="0s"),
-        "flows[0].rtt: got (0.0, 0.0), takes a round-trip time",
+        "flows.ftp.rtt: got (0.0, 0.0), takes a round-trip time",
         ["500ms"],
     ),
     "an empty range": (
@@ -375,29 +375,29 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
     "stop before start": (put(*FTP, "stop", value="10s"), "flows[0].stop: got (10.0, 10.0), takes", ["20 s"]),
     "ECN as a number": (put(*FTP, "ecn", value=1), "flows[0].ecn: got 1, takes true or false", []),
     "a shape of 1": (
-        put(*WEB, "pareto_shape", value=1),
-        "flows[1].pareto_shape: got 1.0, takes a shape above 1",
+        put(*WEB, "offers", "pareto_shape", value=1),
+        "flows[1].offers.pareto_shape: got 1.0, takes a shape above 1",
         [],
     ),
     "objects below the mean": (
-        put(*WEB, "max_object", value="5kB"),
-        "flows[1].max_object: got 5000.0, takes",
+        put(*WEB, "offers", "max_object", value="5kB"),
+        "flows[1].offers.max_object: got 5000.0, takes",
         [],
     ),
-    "no objects": (put(*WEB, "objects_per_page", value=0), "flows[1].objects_per_page: got 0, takes", ["1000"]),
+    "no objects": (put(*WEB, "offers", "objects_per_page", value=0), "flows[1].offers.objects_per_page: got 0, takes", ["1000"]),
     "no time to think": (
-        put(*WEB, "think_time", value="0s"),
-        "flows[1].think_time: got '0s', takes a time above",
+        put(*WEB, "offers", "think_time", value="0s"),
+        "flows[1].offers.think_time: got '0s', takes a time above",
         [],
     ),
     "objects without end": (
         lambda content: content["flows"][1].update(
-            think_time="1ns", rtt="1ms", objects_per_page=1000, path=["backward"]
+            offers={"kind": "web", "think_time": "1ns", "objects_per_page": 1000}, rtt="1ms", path=["backward"]
         ),
-        "flows.web.sessions: got 100, takes fewer",
+        "flows.web.count: got 100, takes fewer",
         ["10000000 objects"],
     ),
-    "no gain": (put(*FAST, "gain", value=0), "flows[2].gain: got 0.0, takes a gain above 0", []),
+    "no gain": (put(*FAST, "sender", "gain", value=0), "flows[2].sender.gain: got 0.0, takes a gain above 0", []),
     "unknown key": (
         put(*LINK, "capasity", value=1),
         "links[0]: unknown key `capasity`, did you mean `capacity`?",
@@ -418,7 +418,7 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
         "links[0].queue: unknown key `beta`",
         ["alpha"],
     ),
-    "unknown key of flows": (put(*WEB, "count", value=1), "flows[1]: unknown key `count`", ["sessions"]),
+    "unknown key of flows": (put(*WEB, "sessions", value=1), "flows[1]: unknown key `sessions`", ["count"]),
     "a kind's name in it": (
         put(*WEB, "kinds", value=1),
         "flows[1]: unknown key `kinds`, did you mean `kind`?",
@@ -434,9 +434,9 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
     "unknown key of great length": (put("k" * 5000, value=1), "unknown key `kkkkkk", ["..."]),
     "a missing duration": (drop("duration"), "key `duration` is missing", []),
     "no capacity key": (drop(*LINK, "capacity"), "links[0]: key `capacity` is missing", []),
-    "no kind of flows": (
-        drop(*FTP, "kind"),
-        "flows[0]: key `kind` is missing; it takes one of bulk, web, fast",
+    "no kind of offers": (
+        drop(*WEB, "offers", "kind"),
+        "flows[1].offers: key `kind` is missing; it takes one of web, stream, bursts, demand",
         [],
     ),
     "no kind of queue": (
@@ -444,18 +444,18 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
         "links[0].queue: key `kind` is missing; it takes",
         ["codel"],
     ),
-    "no sessions": (drop(*WEB, "sessions"), "flows[1]: key `sessions` is missing", []),
+    "no time": (drop(*WEB, "rtt"), "flows.web.rtt: got (0.0, 0.0), takes a round-trip time", ["500ms"]),
     "unknown queue": (
         put(*LINK, "queue", "kind", value="blue"),
         "links[0].queue.kind: got 'blue', takes one of arc",
         [],
     ),
-    "unknown flows": (
-        put(*FTP, "kind", value="sctp"),
-        "flows[0].kind: got 'sctp', takes one of bulk, web, fast, udp",
+    "unknown offers": (
+        put(*WEB, "offers", "kind", value="ftp"),
+        "flows[1].offers.kind: got 'ftp', takes one of web, stream, bursts, demand",
         [],
     ),
-    "a number for a kind": (put(*FTP, "kind", value=5), "flows[0].kind: got 5, takes text", []),
+    "a number for a kind": (put(*WEB, "offers", "kind", value=5), "flows[1].offers.kind: got 5, takes text", []),
     "text for a queue": (
         put(*LINK, "queue", value="arc"),
         "links[0].queue: got 'arc', takes a table",
@@ -754,9 +754,10 @@ def test_python_is_held_to_the_same(name) -> None:
         (SAME.flows[0], "ecn", 1),
         (SAME.flows[0], "count", None),
         (SAME.flows[0], "classes", 2.5),
-        (SAME.flows[1], "sessions", "5"),
-        (SAME.flows[1], "objects_per_page", True),
-        (SAME.flows[2], "max_rate", None),
+        (SAME.flows[1], "count", "5"),
+        (SAME.flows[1], "offers", True),
+        (SAME.flows[1].offers, "objects_per_page", True),
+        (SAME.flows[2].sender, "max_rate", None),
         (SAME.changes[0], "link", 5),
         (SAME.changes[0], "at", None),
     ],
@@ -862,7 +863,7 @@ def test_numbers_of_the_paper_stand_in_them() -> None:
     stairs = read_scenario(scenario_path("arc-staircase"))
     assert sum(group.count for group in stairs.flows if group.bulk and group.path == ("forward",)) == 800
     crowd = read_scenario(scenario_path("arc-flash-crowd"))
-    assert [group.sessions for group in crowd.flows if isinstance(group.offers, Web)] == [300, 1000]
+    assert [group.count for group in crowd.flows if isinstance(group.offers, Web)] == [300, 1000]
     changes = read_scenario(scenario_path("arc-capacity")).changes
     assert max(change.capacity or 0.0 for change in changes) == 50e6
     trip = read_scenario(scenario_path("arc-round-trip"))

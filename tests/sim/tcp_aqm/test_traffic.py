@@ -27,8 +27,8 @@ def bulk(**more):
     return Flow(id="bulk", path=("line",), **{"rtt": "60ms:1s", "start": "10s:50s", "count": 200} | more)
 
 
-def web(**more):
-    return Flow(id="web", path=("line",), **{"rtt": "100ms", "sessions": 400} | more, offers=Web())
+def web(count=400, **offers):
+    return Flow(id="web", path=("line",), rtt="100ms", count=count, offers=Web(**offers))
 
 
 @given(count=st.integers(1, 300), seed=st.integers(0, 1000))
@@ -61,7 +61,7 @@ def test_classes_are_midpoints_and_stand_for_all_flows():
 
 def test_the_seed_decides_and_groups_do_not_disturb_each_other():
     one, other = draw_flows(scenario(bulk(), web())), draw_flows(scenario(bulk(), web(), seed=2))
-    again = draw_flows(scenario(bulk(), web(sessions=10)))
+    again = draw_flows(scenario(bulk(), web(count=10)))
     assert np.array_equal(one[0].start_s, again[0].start_s)
     assert not np.array_equal(one[0].start_s, other[0].start_s)
 
@@ -91,7 +91,7 @@ def test_sizes_are_pareto():
 
 
 def test_what_is_asked_for_is_sent_in_slow_start():
-    found = load(web(sessions=20), duration=300.0)
+    found = load(web(count=20), duration=300.0)
     assert found.sent_packets.sum() == pytest.approx(found.size_bytes.sum() / 1e3, rel=1e-9)
     assert found.sent_packets.max() <= WINDOW
     assert (np.diff(found.sent_s) >= 0.0).all()
@@ -109,28 +109,28 @@ def test_sessions_end_after_their_page():
 
 def test_an_idle_network_answers_in_the_least_number_of_round_trips():
     """12 packets in windows of 1, 2, 4, 8 are the paper's "about 4 round-trip times", and one more to connect."""
-    result = simulate(scenario(web(sessions=30), duration=100.0, capacity="1Gbit", initial_window=1))
+    result = simulate(scenario(web(count=30), duration=100.0, capacity="1Gbit", initial_window=1))
     packets = result.transfers["size"] / 1e3
     rounds = np.ceil(np.log2(packets + 1.0))
     small = packets <= 15.0
     assert small.sum() > 100
     # To connect, to fill windows, and half a trip for the last byte.
     assert result.transfers["duration"][small] == pytest.approx((np.maximum(rounds[small], 1.0) + 0.5) * 0.1, abs=1e-3)
-    modern = simulate(scenario(web(sessions=30), duration=100.0, capacity="1Gbit", initial_window=10))
+    modern = simulate(scenario(web(count=30), duration=100.0, capacity="1Gbit", initial_window=10))
     ten = modern.transfers["size"] <= 10e3
     assert modern.transfers["duration"][ten] == pytest.approx(0.15, abs=1e-3)
 
 
 def test_a_queue_and_losses_lengthen_responses():
-    idle = simulate(scenario(web(sessions=50)))
-    busy = simulate(scenario(web(sessions=50), bulk(start="0s", count=100), capacity="10Mbit", warmup=50.0))
+    idle = simulate(scenario(web(count=50)))
+    busy = simulate(scenario(web(count=50), bulk(start="0s", count=100), capacity="10Mbit", warmup=50.0))
     assert busy["response", "short objects"] > idle["response", "short objects"] + 0.3
     assert idle["loss", idle.links[0]] == 0.0
 
 
 @pytest.mark.slow
 def test_sessions_that_never_come_to_ask_are_no_error():
-    quiet = simulate(scenario(web(sessions=1, think_time=1e6), duration=10.0))
+    quiet = simulate(scenario(web(count=1, think_time=1e6), duration=10.0))
     assert len(quiet.transfers["duration"]) == 0
     assert ("response", "short objects") not in quiet.figures()
 
@@ -138,7 +138,7 @@ def test_sessions_that_never_come_to_ask_are_no_error():
 def test_a_change_of_the_path_is_felt_in_the_responses():
     """A line that gets longer by 150 ms each way."""
     change = Change(at=100.0, link="line", delay="150ms")
-    result = simulate(scenario(web(sessions=200), changes=(change,), initial_window=10))
+    result = simulate(scenario(web(count=200), changes=(change,), initial_window=10))
     small = result.transfers["size"] < 10e3
     early, late = (
         (small & (result.transfers["start"] < 99.0)),
@@ -155,7 +155,7 @@ def test_acknowledgements_feel_the_line_that_they_cross():
         Link(id=name, source=a, target=b, capacity="1Gbit", delay="10ms")
         for name, a, b in (("out", "x", "y"), ("in", "y", "x"))
     )
-    common = {"rtt": "100ms", "sessions": 100}
+    common = {"rtt": "100ms", "count": 100}
     flows = (
         Flow(id="forward", path=("out",), ack_path=("in",), **common, offers=Web()),
         Flow(id="reverse", path=("in",), ack_path=("out",), **common, offers=Web()),
