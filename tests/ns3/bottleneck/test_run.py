@@ -276,11 +276,11 @@ def test_a_program_is_written_without_a_run(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["PEERS"], "DESIGN: got nothing"),
-        (["DESIGN", "--scenario", "arc-staircase"], "expected one of arc or hftrac, for links and flows"),
+        (["PEERS"], "takes a Design of pacing with the scenario, a file, or a law"),
+        (["DESIGN", "--scenario", "arc-staircase"], "takes one with a flow of sender paced, whose rate the law sets"),
         (["DESIGN", "--governor"], "--governor"),
         (["DESIGN", "--run", "--result", "a.json"], ".csv or .parquet"),
-        (["MPCC", "--scenario", "PEERS"], "expected one of pacing, for a bottleneck"),
+        (["MPCC", "--scenario", "PEERS"], "this is a Design of mpcc; expected one of arc or hftrac or pacing, for links and flows"),
     ],
     ids=str,
 )
