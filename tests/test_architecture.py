@@ -406,7 +406,7 @@ def test_help_is_light(arguments, tmp_path):
     assert set(found["loaded"]) & {*HEAVY, "numpy", "scipy"} == set()
 
 
-WHERE = ROOT / "docs" / "contributing" / "where.md"
+WHERE = ROOT / "docs" / "contributing" / "house.md"
 PUBLIC_WHERE = ROOT / "docs" / "reference" / "where.md"
 
 
@@ -434,7 +434,7 @@ def test_names_beside_paths_in_where_are_defined_there():
     for line in WHERE.read_text(encoding="utf-8").splitlines():
         names: set[str] = set()
         path = None
-        # Only the answer's cell: a question may hold symbols in backticks.
+        # Only the last cell: others may hold symbols in backticks.
         for token in ticked(line.rpartition("|")[0].rpartition("|")[2]):
             if token.endswith(".py") and (ROOT / token).is_file():
                 path, names = token, defined_names(ROOT / token)

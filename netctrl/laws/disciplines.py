@@ -123,7 +123,7 @@ DISCIPLINES = (PrioQueue, WfqQueue, CbqQueue, DrrQueue, FqCodelQueue, DualPi2Que
 
 LINK_QUEUES = (*QUEUES, *DISCIPLINES, KernelQueue)
 
-LinkQueue: Any = reduce(or_, LINK_QUEUES)
+LinkQueue: Any = reduce(or_, LINK_QUEUES) | str
 """Every kind of queue that a link may have; in a file, `kind` tells which."""
 
 

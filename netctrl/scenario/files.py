@@ -61,7 +61,8 @@ def scenario_of(
 
 def scenario_from(content: dict[str, Any]) -> Scenario:
     """The scenario from plain dicts and lists; msgspec.ValidationError names the key."""
-    return msgspec.convert({name: value for name, value in content.items() if name != "schema"}, Scenario)
+    content = {name: value for name, value in content.items() if name != "schema"}
+    return msgspec.convert(_with_kinds(content), Scenario)
 
 
 def without_schema(path: str | os.PathLike[str], content: dict[str, Any]) -> dict[str, Any]:
@@ -118,30 +119,34 @@ def with_files(
 def with_traces(content: dict[str, Any]) -> dict[str, Any]:
     """A scenario's content after reading the traces of its links and the rates of its flows from their files.
 
-    Flows over links have no `kind` but that of what they offer.
-
     Raises
     ------
     FileError
         A file can't be read or contains no rates.
     """
-    found, network = dict(content), content.get("network")
-    kind = network.get("kind") if isinstance(network, dict) else network
-    over_links = kind in (None, Bottleneck.__struct_config__.tag)
-    for name, read in (("links", _with_trace), *((("flows", _with_rates),) if over_links else ())):
-        if isinstance(content.get(name), list):
-            found[name] = [read(each) for each in content[name]]
+    found = _with_kinds(content)
+    for name, read in (("links", _with_trace), ("flows", _with_rates)):
+        if isinstance(found.get(name), list):
+            found[name] = [read(each) for each in found[name]]
     return found
 
 
+def _with_kinds(content: dict[str, Any]) -> dict[str, Any]:
+    """Flows over links, which have no `kind` of their own in a file, with it."""
+    network, flows = content.get("network"), content.get("flows")
+    kind = network.get("kind") if isinstance(network, dict) else network
+    if kind not in (None, Bottleneck.__struct_config__.tag) or not isinstance(flows, list | tuple):
+        return dict(content)
+    named = {"kind": Flow.__struct_config__.tag}
+    return content | {"flows": [named | each if isinstance(each, dict) else each for each in flows]}
+
+
 def _with_rates(flow: Any) -> Any:
-    if not isinstance(flow, dict):
-        return flow
-    found, offers = {"kind": Flow.__struct_config__.tag} | flow, flow.get("offers")
+    offers = flow.get("offers") if isinstance(flow, dict) else None
     if not isinstance(offers, dict) or not isinstance(offers.get("rates"), str):
-        return found
+        return flow
     try:
-        return found | {"offers": offers | {"rates": read_trace(offers["rates"])}}
+        return flow | {"offers": offers | {"rates": read_trace(offers["rates"])}}
     except InvalidValue as error:  # for a capture
         raise FileError(offers["rates"], f"needs an interval; use a spread of kind trace with one ({error})") from None
 

@@ -25,7 +25,7 @@ LAWS: tuple[QueueLaw, ...] = tuple(QUEUE_LAWS[name] for name in QUEUE_LAWS.usabl
 
 QUEUES = (*(law.record for law in LAWS), DropTailQueue, DesignQueue)
 
-Queue: Any = reduce(or_, QUEUES)
+Queue: Any = reduce(or_, QUEUES) | str
 """Every kind of queue; in a file, `kind` tells which."""
 
 

@@ -213,10 +213,10 @@ def texts(field: str, value: Any) -> tuple[str, ...]:
 
 
 def record(*kinds: type) -> Reader:
-    """A reader of one record of the given kinds, which may be a dict, as in a file."""
+    """A reader of one record of the given kinds: it may be a dict, as in a file, or a kind's name, if that is all."""
 
     def read(field: str, value: Any) -> Any:
-        value = _of_dict(field, value, kinds)
+        value = _of_word(field, value, kinds) if isinstance(value, str) else _of_dict(field, value, kinds)
         if not isinstance(value, kinds):
             refuse_unusable(value.__struct_config__.tag if isinstance(value, msgspec.Struct) else None)
             raise InvalidValue(field, value, _or(kinds))
@@ -237,6 +237,19 @@ def records(*kinds: type) -> Reader:
         return found
 
     return read
+
+
+def _of_word(field: str, word: str, kinds: tuple[type, ...]) -> Any:
+    """The record of a kind without required parts."""
+    named = {str(each.__struct_config__.tag): each for each in kinds if each.__struct_config__.tag}
+    kind = named.get(word)
+    if kind is not None and not any(each.required for each in msgspec.structs.fields(kind)):
+        return kind()
+    refuse_unusable(word)
+    if kind is not None:
+        raise InvalidValue(field, word, f'a table, {{ kind = "{word}", ... }}: it has parameters without a default')
+    takes = f"one of {', '.join(named)}, or a table whose `kind` is one of these" if named else _or(kinds)
+    raise InvalidValue(field, word, takes)
 
 
 def _of_dict(field: str, value: Any, kinds: tuple[type, ...]) -> Any:

@@ -141,6 +141,7 @@ class Demand(Record, frozen=True, kw_only=True, tag_field="kind", tag="demand"):
 DATAGRAMS = (Stream, Bursts, Demand)
 """Offers of whole packets that nothing acknowledges."""
 OFFERS = (Web, *DATAGRAMS)
+_WORDS = [kind.__struct_config__.tag for kind in OFFERS]
 if TYPE_CHECKING:
     Offers = Any
 else:  # an amount of data in a file has its unit; one from Python or from a result is a number
@@ -148,9 +149,9 @@ else:  # an amount of data in a file has its unit; one from Python or from a res
 
 
 def read_offers(field: str, value: Any) -> Any:
-    """None for endless data, a size [byte], or one of OFFERS, which may be a dict; InvalidValue names the field."""
+    """None for endless data, a size [byte], or one of OFFERS, which may be a dict or "web"."""
     if value is None:
         return None
-    if isinstance(value, dict | msgspec.Struct):
+    if isinstance(value, dict | msgspec.Struct) or (isinstance(value, str) and value in _WORDS):
         return record(*OFFERS)(field, value)
     return payload(field, value)

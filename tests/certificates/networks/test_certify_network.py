@@ -244,7 +244,7 @@ TWO = [line(0, 50e6, Pi2Queue()), line(1, 60e6, Pi2Queue())]
         ([line(0, 50e6, KernelQueue(discipline="pie", parameters={"x": 1}))], [HERE], {}, "links.l0.queue.parameters"),
         ([line(0, 50e6, PiQueue(alpha=1e-5, beta=1e-5))], [HERE], {}, "links.l0.queue.beta"),
         (TWO, [LONG, HERE, flows("b", (1,), 9, "60ms", sender="vegas")], {}, "flows.b.sender"),
-        (TWO, [LONG, HERE, flows("b", (1,), 9, "60ms", size="1MB")], {}, "flows.b"),
+        (TWO, [LONG, HERE, flows("b", (1,), 9, "60ms", offers="1MB")], {}, "flows.b"),
         (TWO, [LONG, HERE, flows("b", (1,), 9, "60ms", stop="5s")], {}, "flows.b.stop"),
         (TWO, [LONG, HERE, Flow(id="u", path=("l0",), count=1, offers=Stream(rate=1e6))], {}, "flows.u"),
         (TWO, [Flow(id="a", path=("l0",), count=9, rtt=("10ms", "20ms"))], {}, "flows.a.rtt"),

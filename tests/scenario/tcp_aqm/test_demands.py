@@ -33,12 +33,14 @@ capacity = "10Mbit"
 [[flows]]
 id = "d"
 path = ["link"]
-offers = { kind = "demand" }
+[flows.offers]
+kind = "demand"
 """
 
 
 def demand(**given) -> Flow:
-    return Flow(**{"id": "d", "path": ("link",)} | given, offers=Demand())
+    own = {name: given.pop(name) for name in Flow.__struct_fields__ if name in given}
+    return Flow(**{"id": "d", "path": ("link",)} | own, offers=Demand(**given))
 
 
 def read(tmp_path, more: str) -> Scenario:
@@ -68,7 +70,7 @@ DATES = pd.date_range("2026-01-01", periods=4, freq="100ms")
     ],
 )
 def test_whatever_has_rates_is_traffic(rates, interval):
-    group = demand(rates=rates, interval=interval)
+    group = demand(rates=rates, interval=interval).offers
     assert isinstance(group.rates, RateTrace)
     assert group.interval == group.interval_s == group.rates.interval_s == pytest.approx(0.1)
     assert group.rates.rate_bit_per_s.tolist() == RATES[:, None].tolist()
@@ -76,8 +78,8 @@ def test_whatever_has_rates_is_traffic(rates, interval):
 
 def test_each_flow_may_have_a_column():
     table = pd.DataFrame({"a": RATES, "b": 2 * RATES})
-    assert demand(rates=table, interval=0.1, count=2).rates.names == ("a", "b")
-    assert demand(rates=table["b"], interval=0.1, count=2).rates.rate_bit_per_s.shape == (4, 1)
+    assert demand(rates=table, interval=0.1, count=2).offers.rates.names == ("a", "b")
+    assert demand(rates=table["b"], interval=0.1, count=2).offers.rates.rate_bit_per_s.shape == (4, 1)
 
 
 @pytest.mark.parametrize(
@@ -111,12 +113,12 @@ def test_what_is_refused(given, said):
 
 def test_files_name_tables_and_traces_beside_them(tmp_path):
     (tmp_path / "rates.csv").write_text("time_s,x\n0,1e6\n0.05,3e6\n0.1,0\n0.15,0\n")
-    group = read(tmp_path, 'rates = "rates.csv"\n').flows[0]
+    group = read(tmp_path, 'rates = "rates.csv"\n').flows[0].offers
     assert (group.interval, group.rates.rate_bit_per_s[:, 0].tolist()) == (0.05, [1e6, 3e6, 0.0, 0.0])
-    assert read(tmp_path, 'rates = "rates.csv"\ninterval = "100ms"\n').flows[0].rates.rate_bit_per_s[0, 0] == 2e6
+    assert read(tmp_path, 'rates = "rates.csv"\ninterval = "100ms"\n').flows[0].offers.rates.rate_bit_per_s[0, 0] == 2e6
     spread = 'mean = "2Mbit"\ninterval = "50ms"\nspread = {kind = "trace", file = "rates.csv"}\n'
-    assert read(tmp_path, spread).flows[0].spread == TraceTraffic(file=str(tmp_path / "rates.csv"))
-    listed = read(tmp_path, 'rates = ["1Mbit", "0bit"]\ninterval = "1s"\n').flows[0]
+    assert read(tmp_path, spread).flows[0].offers.spread == TraceTraffic(file=str(tmp_path / "rates.csv"))
+    listed = read(tmp_path, 'rates = ["1Mbit", "0bit"]\ninterval = "1s"\n').flows[0].offers
     assert listed.rates.rate_bit_per_s[:, 0].tolist() == [1e6, 0.0]
 
 
@@ -125,10 +127,10 @@ def test_files_name_tables_and_traces_beside_them(tmp_path):
     [
         ('rates = "none.csv"\n', "none.csv"),
         ('rates = "rates.csv"\ninterval = "70ms"\n', "whole multiple of the trace's interval"),
-        ('rates = [1, 2]\ninterval = "1s"\n', "flows[0].rates[0]: got 1, takes a rate with its unit"),
-        ('mean = "1Mbit"\nspread = "gaussian"\ninterval = "1s"\n', "flows[0].spread"),
-        ('mean = "1Mbit"\n', "flows[0].interval: got nothing, takes the duration of each rate"),
-        ('mean = "1Mbit"\ninterval = "3s"\n', "flows.d.interval: got 3.0, takes 2e-07 s to the duration (2 s)"),
+        ('rates = [1, 2]\ninterval = "1s"\n', "flows[0].offers.rates[0]: got 1, takes a rate with its unit"),
+        ('mean = "1Mbit"\nspread = "gaussian"\ninterval = "1s"\n', "flows[0].offers.spread"),
+        ('mean = "1Mbit"\n', "flows[0].offers.interval: got nothing, takes the duration of each rate"),
+        ('mean = "1Mbit"\ninterval = "3s"\n', "flows.d.offers.interval: got 3.0, takes 2e-07 s to the duration (2 s)"),
     ],
 )
 def test_files_that_are_refused(more, said, tmp_path):
@@ -142,14 +144,14 @@ def test_a_scenario_comes_back_from_what_a_result_keeps(tmp_path):
     assert found.simulator == "packet"
     found.save(tmp_path / "result.npz")
     again = netctrl.read(tmp_path / "result.npz").scenario
-    assert again.flows[0].rates.rate_bit_per_s.tolist() == [[1e6], [0.0]]
-    assert (again.flows[0].interval, again.flows[0].rates.names) == (1.0, ("0",))
+    assert again.flows[0].offers.rates.rate_bit_per_s.tolist() == [[1e6], [0.0]]
+    assert (again.flows[0].offers.interval, again.flows[0].offers.rates.names) == (1.0, ("0",))
 
 
-@pytest.mark.parametrize("kind", ["udp", "bursts", "demand"])
+@pytest.mark.parametrize("kind", ["stream", "bursts", "demand"])
 def test_other_engines_name_what_they_lack(kind):
-    group = {"kind": kind, "id": "x", "path": ["link"], "count": 1}
-    group |= {"mean": 1e6, "interval": 0.1} if kind == "demand" else {"rate": 1e6}
+    offers = {"kind": kind} | ({"mean": 1e6, "interval": 0.1} if kind == "demand" else {"rate": 1e6})
+    group = {"id": "x", "path": ["link"], "offers": offers}
     link = {"id": "link", "source": "a", "target": "b", "capacity": 1e7}
     scenario = scenario_from(
         {

@@ -469,7 +469,7 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
     "a number for flows": (
         put("flows", 0, value=5),
         "flows[0]: got 5, takes a table",
-        ["kind", "bulk"],
+        ["kind", "flow"],
     ),
     "a table for links": (put("links", value={"id": "a"}), "links: got a table, takes a list", []),
     "text for links": (put("links", value="forward"), "links: got 'forward', takes a list", []),
@@ -485,7 +485,7 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
         [],
     ),
     "text for a path": (put(*FTP, "path", value="forward"), "flows[0].path: got 'forward', takes a list", []),
-    "no path": (put(*FTP, "path", value=[]), "flows[0].path: got an empty list, takes the ids", []),
+    "no path": (put(*FTP, "path", value=[]), "flows.ftp.path: got an empty list, takes the ids", []),
     "no links": (put("links", value=[]), "links: got an empty list, takes at least one", []),
     "no flows in the list": (put("flows", value=[]), "flows: got an empty list, takes at least one", []),
     "a link that isn't there": (

@@ -41,7 +41,8 @@ def scenario(*flows, duration=2.0, sample=0.1, packet_size=SIZE, seed=1, **link)
 
 
 def demand(**given) -> Flow:
-    return Flow(**{"id": "demand", "path": ("link",), "interval": 0.1, "ecn": False} | given, offers=Demand())
+    own = {name: given.pop(name) for name in Flow.__struct_fields__ if name in given}
+    return Flow(**{"id": "demand", "path": ("link",), "ecn": False} | own, offers=Demand(**{"interval": 0.1} | given))
 
 
 # --- demands ----------------------------------------------------------------------------------------------------------
@@ -126,11 +127,11 @@ def test_flows_of_a_group_draw_their_own_rates():
 
 
 def test_what_the_engine_cannot_hold_is_refused():
-    with pytest.raises(InvalidValue, match=r"flows.demand.interval.*at most 500 s"):
+    with pytest.raises(InvalidValue, match=r"flows.demand.offers.interval.*at most 500 s"):
         packet_problem(scenario(demand(mean=1e6, interval=600.0), duration=1000.0, sample=1.0))
-    with pytest.raises(InvalidValue, match=r"flows.demand.interval.*to the duration \(2 s\)"):
+    with pytest.raises(InvalidValue, match=r"flows.demand.offers.interval.*to the duration \(2 s\)"):
         scenario(demand(mean=1e6, interval=2.5))
-    with pytest.raises(InvalidValue, match=r"flows.demand.interval.*0.0002 s to"):
+    with pytest.raises(InvalidValue, match=r"flows.demand.offers.interval.*0.0002 s to"):
         scenario(demand(mean=1e6, interval=1e-4, count=1000))
 
 

@@ -37,8 +37,8 @@ def link(queue, **changed) -> Link:
     return Link(**{"id": "link", "source": "m", "target": "b", "capacity": RATE, "queue": queue} | changed)
 
 
-def udp(name: str, load: float, path=("link",), **changed) -> Flow:
-    return Flow(**{"id": name, "path": path, "count": 1, "rate": load * RATE, "ecn": False} | changed, offers=Stream())
+def udp(name: str, load: float, path=("link",), spacing="poisson", **changed) -> Flow:
+    return Flow(id=name, path=path, ecn=False, offers=Stream(rate=load * RATE, spacing=spacing), **changed)
 
 
 def scenario(links, *flows, duration=20.0, sample=1e-3, **changed) -> Scenario:

@@ -65,9 +65,8 @@ TRAFFIC = [
 def test_each_packet_has_the_fate_that_rfc_9332_s_algorithm_gives_it(seed):
     """110,000 packets of evenly spaced datagrams with the same random numbers: each sample is a packet's time."""
     rate = SIZE * 8e9 / SERVICE_NS
-    alike = {"path": ("line",), "count": 1, "spacing": "constant"}
     flows = [
-        Flow(id=f"u{k}", start=(at, at), stop=(until, until), **alike, offers=Stream(rate=load * rate))
+        Flow(id=f"u{k}", start=at, stop=until, offers=Stream(rate=load * rate, spacing="constant"))
         for k, (load, at, until, _) in enumerate(TRAFFIC)
     ]
     line = link(DualPi2Queue(), rate, buffer=LIMIT * SIZE)
@@ -235,8 +234,8 @@ def test_prague_beside_cubic_keeps_its_delay_and_shares_the_link():
 @pytest.mark.parametrize(("least", "marked"), [(0, 2), (1, 1), (2, 0)])
 def test_the_step_applies_to_packets_that_find_enough_others(least, marked):
     """Three scalable packets at once, each of which takes 3 ms: the second finds none waiting, the third finds one."""
-    alike = {"path": ("line",), "count": 1, "spacing": "constant", "rate": SIZE * 8.0 / 0.05}
-    flows = [Flow(id=f"u{k}", **alike, offers=Stream()) for k in range(3)]
+    offers = Stream(rate=SIZE * 8.0 / 0.05, spacing="constant")
+    flows = [Flow(id=f"u{k}", offers=offers) for k in range(3)]
     ready = packet_problem(scenario(link(DualPi2Queue(step_packets=least), 4e6), *flows, duration=5.01))
     ready.state.flow[:, FLOW["ecn"]] = SCALABLE_ECN
     ready.state.agenda[:, 0] = (0, 1000, 2000)
@@ -265,8 +264,7 @@ def test_what_was_marked_before_is_in_the_l_queue():
 @pytest.mark.parametrize("share", [0.1, 0.3])
 def test_the_classic_queue_is_not_starved(share):
     """Scalable datagrams that alone would fill the link: the C queue has its share, whatever its delay."""
-    alike = {"path": ("line",), "count": 1, "spacing": "constant", "rate": 4.8e7}
-    flows = Flow(id="l", **alike, offers=Stream()), Flow(id="c", **alike, offers=Stream())
+    flows = [Flow(id=name, offers=Stream(rate=4.8e7, spacing="constant")) for name in "lc"]
     queue = DualPi2Queue(alpha=1e-9, beta=0.0, protection=share)
     ready = packet_problem(scenario(link(queue, 4e7, buffer=1e9), *flows, duration=10.0))
     ready.state.flow[0, FLOW["ecn"]] = SCALABLE_ECN

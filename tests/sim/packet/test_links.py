@@ -41,9 +41,9 @@ def line(**changed) -> Link:
     return Link(**{"id": "line", "source": "a", "target": "b", "capacity": 1e7} | changed)
 
 
-def udp(**changed) -> Flow:
-    given = {"id": "udp", "path": ("line",), "count": 1, "rate": 1e6, "spacing": "constant", "ecn": False}
-    return Flow(**given | changed, offers=Stream())
+def udp(rate=1e6, **changed) -> Flow:
+    offers = Stream(rate=rate, spacing="constant")
+    return Flow(**{"id": "udp", "path": ("line",), "ecn": False, "offers": offers} | changed)
 
 
 def scenario(link: Link | tuple[Link, ...], *flows, duration=0.05, sample=1e-3, size=1000.0, **changed) -> Scenario:

@@ -327,7 +327,7 @@ def one(**changed) -> Flow:
     [
         (one(sender="hpcc"), {}, "hpcc"),
         (one(sender=Dctcp()), {}, "dctcp"),
-        (one(size=1e4), {}, r"flows of finite size \(flows.f.size\)"),
+        (one(offers=1e4), {}, r"flows of finite size \(flows.f.offers\)"),
         (one(), {"pfc": Pfc()}, r"priority flow control \(links.one.pfc\)"),
     ],
     ids=["word", "table", "size", "pfc"],

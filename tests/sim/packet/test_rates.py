@@ -48,9 +48,7 @@ def line(name="line", source="a", target="b", **changed) -> Link:
 
 
 def udp(rate=4e6, **changed) -> Flow:
-    return Flow(
-        **{"id": "udp", "path": ("line",), "count": 1, "rate": rate, "spacing": "constant"} | changed, offers=Stream()
-    )
+    return Flow(**{"id": "udp", "path": ("line",), "offers": Stream(rate=rate, spacing="constant")} | changed)
 
 
 def scenario(links, *flows, duration=4.0, **changed) -> Scenario:

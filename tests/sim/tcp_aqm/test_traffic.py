@@ -27,8 +27,8 @@ def bulk(**more):
     return Flow(id="bulk", path=("line",), **{"rtt": "60ms:1s", "start": "10s:50s", "count": 200} | more)
 
 
-def web(count=400, **offers):
-    return Flow(id="web", path=("line",), rtt="100ms", count=count, offers=Web(**offers))
+def web(count=400, offers=Web(), **more):
+    return Flow(**{"id": "web", "path": ("line",), "rtt": "100ms", "count": count, "offers": offers} | more)
 
 
 @given(count=st.integers(1, 300), seed=st.integers(0, 1000))
@@ -72,7 +72,7 @@ def load(group, **more):
 
 
 def test_pages_come_as_often_as_sessions_think():
-    found = load(web(start="0s:1s", objects_per_page=3, think_time=5.0), duration=2000.0)
+    found = load(web(start="0s:1s", offers=Web(objects_per_page=3, think_time=5.0)), duration=2000.0)
     pages = len(found.start_s) / 3
     # A page takes 5 s of thought and its own time: at least 1.5 round trips, of 0.1 s, and seldom more than 7.
     assert 400 * 2000.0 / 5.6 < pages < 400 * 2000.0 / 5.15
@@ -130,7 +130,7 @@ def test_a_queue_and_losses_lengthen_responses():
 
 @pytest.mark.slow
 def test_sessions_that_never_come_to_ask_are_no_error():
-    quiet = simulate(scenario(web(count=1, think_time=1e6), duration=10.0))
+    quiet = simulate(scenario(web(count=1, offers=Web(think_time=1e6)), duration=10.0))
     assert len(quiet.transfers["duration"]) == 0
     assert ("response", "short objects") not in quiet.figures()
 
