@@ -410,9 +410,9 @@ WHERE = ROOT / "docs" / "contributing" / "house.md"
 PUBLIC_WHERE = ROOT / "docs" / "reference" / "where.md"
 
 
-def ticked(line: str) -> list[str]:
-    """What stands in backticks."""
-    return re.findall(r"`([^`]+)`", line)
+def ticked(text: str) -> list[str]:
+    """What stands in backticks, outside blocks of code."""
+    return re.findall(r"`([^`]+)`", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL))
 
 
 def test_where_says_something():
