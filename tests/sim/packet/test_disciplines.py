@@ -310,11 +310,13 @@ def test_ns3_s_fq_codel_shares_alike(tmp_path):
         for queue in (FqCodelQueue(), CodelQueue())
     )
     made = provenance(argv=(), seed=1, inputs=(), libraries=("numpy",))
-    ns3, codel = find_ns3(), re.compile(r'\{"ns3::CoDelQueueDisc",\s+\{.*?\}\},\n', re.DOTALL)
-    for name, text in render(theirs, draw_flows(theirs, merged=False), provenance=made).items():
-        fixed = name == "netctrl-queues.h"
-        there = text if fixed else codel.sub('{"ns3::FqCoDelQueueDisc", {{"UseEcn", "false"}}},\n', text)
-        (tmp_path / name).write_text(there, encoding="utf-8")
+    files = render(theirs, draw_flows(theirs, merged=False), provenance=made)
+    codel = re.compile(r"queue=ns3::CoDelQueueDisc\n(?:  .*\n)+")
+    files["scenario.txt"], swapped = codel.subn("queue=ns3::FqCoDelQueueDisc\n  UseEcn=false\n", files["scenario.txt"])
+    assert swapped == 1
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    ns3 = find_ns3()
     compile_program(tmp_path, ns3)
     found, other = simulate_packets(ours), run_program(tmp_path, theirs, ns3=ns3, provenance=made)
     carried = [each.series["payload"][:4, each.time_s > 10.0].sum(axis=1) for each in (found, other)]
