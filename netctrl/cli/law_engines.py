@@ -9,6 +9,7 @@ from netctrl.cli.catalogue import LAWS, Entry
 from netctrl.engines import kernel
 from netctrl.engines.case import case_of
 from netctrl.errors import NetctrlError
+from netctrl.laws.rate.paced import PacedSender
 from netctrl.register import ENGINES
 from netctrl.scenario.bottleneck import Bottleneck
 from netctrl.scenario.fabric.flows import MessageFlows
@@ -45,18 +46,22 @@ def _lacks(name: str, case: Any) -> str | None:
 def _on_a_link(sender: Any = "reno", **queue: Any) -> Scenario:
     line = Link(id="line", source="left", target="right", capacity="10Mbit", buffer="60kB", **queue)
     flows = Flow(rtt="50ms", count=2, sender=sender)
-    return Scenario(name="trial", duration="10s", links=(line,), flows=(flows,))
+    return _with_law(Scenario(name="trial", duration="10s", links=(line,), flows=(flows,)))
 
 
 def _at_a_bottleneck(name: str) -> Scenario:
     sender = {"kind": "cap", "rate": "1Mbit", "window": "htcp"} if name == "cap" else name
-    made = Scenario(duration="10s", network=Bottleneck(), flows=(Flow(sender=sender),))
-    if name != "paced":
-        return made
+    return _with_law(Scenario(duration="10s", network=Bottleneck(), flows=(Flow(sender=sender),)))
+
+
+def _with_law(scenario: Scenario) -> Scenario:
+    """With a law for paced flows, which wait for one."""
+    if not isinstance(scenario.flows[0].sender, PacedSender):
+        return scenario
     from netctrl.design.pacing.design import pacing
     from netctrl.scenario.design import with_pacer
 
-    return with_pacer(made, pacing(mode="target-rtt").law)
+    return with_pacer(scenario, pacing(mode="target-rtt").law)
 
 
 def _in_a_data_centre(name: str) -> Scenario:

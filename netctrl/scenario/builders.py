@@ -36,5 +36,5 @@ def bottleneck(**fields: Any) -> Scenario:
     """
     words = {name: fields.pop(name) for name in Bottleneck.__struct_fields__ if name in fields}
     usual: dict[str, Any] = {"name": "bottleneck", "packet_size": 1500.0, "duration": 60.0, "warmup": 10.0}
-    usual["flows"] = (Flow(sender="paced"),)
+    usual["flows"] = (Flow(id="flow", sender="paced"),)
     return Scenario(**usual | fields, network=Bottleneck(**words))

@@ -274,7 +274,7 @@ class Result(Reported):
                     if np.isfinite(values[:, place]).any():
                         found.setdefault((quantity, of), values[:, place])
         groups = self.scenario.flows
-        singles = all(getattr(flow, name, 1) == 1 for flow in groups for name in ("count", "sessions"))
+        singles = all(getattr(flow, "count", 1) == 1 for flow in groups)
         return found | (fairness(self.totals) if singles else {}) | transfer_figures(self.transfers, self.span)
 
     def measures(self) -> dict[tuple[str, str], float]:
@@ -394,7 +394,7 @@ def _with_headers(scenario: Scenario, header: float) -> np.ndarray:
     """Bytes with headers for each byte of payload, shape (G, 1), of endless TCP flows, whose packets are all full; NaN
     of others."""
     full = scenario.packet_size
-    endless = [getattr(flow, "answered", True) and getattr(flow, "size", 0.0) is None for flow in scenario.flows]
+    endless = [getattr(flow, "answered", False) and flow.offers is None for flow in scenario.flows]
     sizes = [getattr(flow, "packet_size", None) or full for flow in scenario.flows]
     shares = [size / (size - header) if on else np.nan for size, on in zip(sizes, endless, strict=True)]
     return np.array(shares).reshape(-1, 1)

@@ -46,7 +46,8 @@ def schemas() -> dict[str, dict]:
 def test_every_record_and_key_of_the_schema_is_there(page, sections, schemas) -> None:
     start = page.partition("## The file")[2].partition("###")[0]
     written = sections | {"scenario": [key for key, *_ in ROW.findall(start) if key != "schema"]}
-    ids = {"netctrl.scenario.links.link": "link"}
+    ids = {"netctrl.scenario.links.link": "link", "netctrl.scenario.tcp_aqm.offers.demand": "demand"}
+    ids |= {"netctrl.model.network.demand": "graph-demand"}
     for name, record in schemas.items():
         keys = written.get(ids.get(name) or name) or written[f"graph-{name.rpartition('.')[2]}"]
         assert set(record["properties"]) == set(keys), name
@@ -89,9 +90,9 @@ def test_a_default_is_read_as_it_stands(sections, record, key, value) -> None:
 
 def test_what_is_required_and_what_a_range_is(sections) -> None:
     assert sections["link"]["capacity"][:2] == ("rate", "required")
-    assert sections["bulkflows"]["rtt"][:2] == ("time or range", "required")
-    assert sections["bulkflows"]["start"][:2] == ("time or range", "`0s`")
-    assert sections["bulkflows"]["stop"][1] == "none"
+    assert sections["flow"]["rtt"][:2] == ("time or range", "`0s`")
+    assert sections["flow"]["start"][:2] == ("time or range", "`0s`")
+    assert sections["flow"]["stop"][1] == "none"
     assert sections["fattree"]["wiring"][0] == '`"al-fares"`, `"full"`'
 
 

@@ -136,11 +136,11 @@ def test_the_senders_are_those_of_rfc_7928s_section_5() -> None:
         long, short = case.groups
         assert long.endless
         assert (long.count, short.count) == (1, 1)
-        assert 10 * 1500 < short.fields["size"] < 100 * 1460
+        assert 10 * 1500 < short.offers < 100 * 1460
         assert short.start[0] > long.start[1] + 20.0
     alone, beside = section("5.3").cases
-    assert alone.groups[0].fields["rate"] > alone.capacity
-    assert 0.5 < beside.groups[1].fields["rate"] / beside.capacity < 1.0
+    assert alone.groups[0].offers.rate > alone.capacity
+    assert 0.5 < beside.groups[1].offers.rate / beside.capacity < 1.0
     assert beside.groups[1].stop is None
 
 
@@ -160,7 +160,7 @@ def test_the_traffic_is_that_of_sections_7_2_and_9_1() -> None:
     for case in section("7.2").cases:
         assert case.initial_window == 10
         assert all(g.count == 1 for g in case.groups)
-        web = next(g for g in case.groups if g.id == "web").fields
+        web = next(g for g in case.groups if g.id == "web").offers
         assert web["objects_per_page"] == 6
         least = web["mean_object"] * (1.0 - 1.0 / web["pareto_shape"])  # Pareto's smallest value
         assert least >= 9 * 1e3

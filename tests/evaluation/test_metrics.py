@@ -14,6 +14,7 @@ from netctrl.evaluation.metrics import METRICS, jain, measured
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.window.fixed import FixedWindow
 from netctrl.scenario.result import Result
+from netctrl.scenario.tcp_aqm.offers import Stream
 
 PACKET = 1500 * 8.0
 PAYLOAD = 1460.0 / 1500.0
@@ -43,7 +44,7 @@ def values(plan: Plan, result: Result) -> dict[tuple[str, str], float]:
 
 
 def udp(rate: float, **fields: object) -> Group:
-    return Group(id="udp", kind="udp", fields={"rate": rate, "spacing": "constant"}, **fields)
+    return Group(id="udp", offers=Stream(rate=rate, spacing="constant"), **fields)
 
 
 def test_jains_index_is_1_for_equal_rates_and_1_over_n_for_a_single_one() -> None:
@@ -96,7 +97,7 @@ def test_a_constant_window_is_sent_once_in_a_round_trip() -> None:
 def test_a_transfer_takes_its_rounds_of_slow_start() -> None:
     """A handshake, then 100 packets in rounds of 10, 20, 40 and 30; the last of them takes half a round trip."""
     size = 100 * 1460.0
-    groups = (Group(id="transfer", start=(6.0, 6.0), fields={"size": size}),)
+    groups = (Group(id="transfer", start=(6.0, 6.0), offers=size),)
     plan, result = run(groups=groups, capacity=1e9, duration=10.0)
     found = values(plan, result)
     times = [found[name, "transfer"] for name in ("completion time", "completion time 95 %")]

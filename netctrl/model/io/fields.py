@@ -241,7 +241,8 @@ def records(*kinds: type) -> Reader:
 
 def _of_word(field: str, word: str, kinds: tuple[type, ...]) -> Any:
     """The record of a kind without required parts."""
-    named = {str(each.__struct_config__.tag): each for each in kinds if each.__struct_config__.tag}
+    tags = {each: each.__struct_config__.tag for each in kinds if issubclass(each, msgspec.Struct)}
+    named = {str(tag): each for each, tag in tags.items() if tag}
     kind = named.get(word)
     if kind is not None and not any(each.required for each in msgspec.structs.fields(kind)):
         return kind()

@@ -100,7 +100,7 @@ def test_a_file_is_the_scenario_that_its_text_says(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (TEXT.replace('"premium"\n', '"udp"\n'), "flows[0]: unknown key `size`"),
+        (TEXT.replace('"premium"\n', '"cross"\n'), "flows[0]: unknown key `size`"),
         (
             TEXT.replace('kind = "access-link"', 'kind = "link"'),
             "network.kind: got 'link', takes one of",

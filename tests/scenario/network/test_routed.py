@@ -131,7 +131,7 @@ def test_a_graph_has_a_demand() -> None:
 
 def test_links_take_no_demands_and_no_late_messages() -> None:
     parts = {"name": "x", "links": (LINE,), "flows": (BULK,), "duration": 1.0}
-    with pytest.raises(InvalidValue, match=r"flows: got .*, takes a list of one of Flow"):
+    with pytest.raises(InvalidValue, match=r"flows: got .*, takes a list of Flow"):
         Scenario(**parts | {"flows": (BULK, Demands())})
     with pytest.raises(InvalidValue, match=r"control\.messages: got .*, takes ideal messages with a network of links"):
         Scenario(**parts, control=DesignPolicy(file="d.json", messages=LATE))

@@ -384,7 +384,11 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
         "flows[1].offers.max_object: got 5000.0, takes",
         [],
     ),
-    "no objects": (put(*WEB, "offers", "objects_per_page", value=0), "flows[1].offers.objects_per_page: got 0, takes", ["1000"]),
+    "no objects": (
+        put(*WEB, "offers", "objects_per_page", value=0),
+        "flows[1].offers.objects_per_page: got 0, takes",
+        ["1000"],
+    ),
     "no time to think": (
         put(*WEB, "offers", "think_time", value="0s"),
         "flows[1].offers.think_time: got '0s', takes a time above",
@@ -457,9 +461,9 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
     ),
     "a number for a kind": (put(*WEB, "offers", "kind", value=5), "flows[1].offers.kind: got 5, takes text", []),
     "text for a queue": (
-        put(*LINK, "queue", value="arc"),
-        "links[0].queue: got 'arc', takes a table",
-        ["kind", "pi"],
+        put(*LINK, "queue", value="arcs"),
+        "links[0].queue: got 'arcs', takes one of arc, ",
+        ["or a table whose `kind` is one of these"],
     ),
     "an empty queue": (
         put(*LINK, "queue", value={}),
@@ -745,7 +749,7 @@ def test_python_is_held_to_the_same(name) -> None:
         (SAME.links[0], "source", None),
         (SAME.links[0], "capacity", None),
         (SAME.links[0], "delay", None),
-        (SAME.links[0], "queue", "arc"),
+        (SAME.links[0], "queue", "arcs"),
         (SAME.links[0], "queue", None),
         (SAME.flows[0], "path", "forward"),
         (SAME.flows[0], "path", None),

@@ -66,7 +66,7 @@ def test_what_a_bottleneck_becomes():
     )
     for law, window in ((TARGET, None), (PAPER, "htcp")):
         found = of(flows=flows, cross=1e6, start_spread=0.5, law=law)
-        assert [group.id for group in found.flows] == ["cap", "paced", "flow", "cross"]
+        assert [group.id for group in found.flows] == ["cap", "paced", "bbr", "cross"]
         assert (found.network, [link.id for link in found.links]) == (None, ["bottleneck"])
         senders = CapSender(rate=5e6, window="htcp"), PacedSender(law=law, window=window), "bbr"
         assert tuple(group.sender for group in found.flows[:3]) == senders

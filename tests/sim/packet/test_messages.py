@@ -345,7 +345,7 @@ def test_other_engines_say_what_they_lack(flows, links, what):
     ("make", "field", "says"),
     [
         (lambda: one(host=Host()), "host", "flows of reno have no host port"),
-        (lambda: one(sender="hpcc", size=0), "size", "a size from 1B"),
+        (lambda: one(sender="hpcc", offers=0), "offers", "a size from 1B"),
         (lambda: Host(ack=1.5), "ack", "whole number of bytes"),
         (lambda: packet(one(sender="hpcc"), packet_size=100), "packet_size", "more bytes than the 100"),
         (lambda: packet(one(sender="hpcc", host=Host(delay=1.0))), "flows.f.host.delay", "at most 0.001 s"),

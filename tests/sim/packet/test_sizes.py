@@ -38,7 +38,9 @@ def test_a_flow_of_small_packets_is_that_of_a_scenario_of_them(sender):
 
 def test_data_are_cut_into_packets_of_the_group_s_size():
     """46,100 bytes are 100 packets of 500 bytes, 460 of them data, one of 140, and a SYN of 40."""
-    found = simulate_packets(scenario(bulk(count=1, size=46_100, packet_size=500), capacity=1e9, queue=DropTailQueue()))
+    found = simulate_packets(
+        scenario(bulk(count=1, offers=46_100, packet_size=500), capacity=1e9, queue=DropTailQueue())
+    )
     assert found.series["arrived"].sum() == 100 * 500 + 140 + 40
     assert found.series["payload"].sum() == 46_100
 

@@ -21,7 +21,7 @@ def set_sender(row: np.ndarray, group: Flow) -> None:
     window, rate, scheme = window_of(group.sender), rate_record(group.sender), scheme_of(group.sender)
     row[FLOW["law"]] = -1 if window is None else WINDOWS.index(window)
     row[FLOW["exact"]] = window in EXACT
-    hears = not group.answered or window is not None or (scheme is not None and law_of(scheme).marking is not None)
+    hears = window is not None or (scheme is not None and law_of(scheme).marking is not None)
     scalable = SCALABLE_ECN if window in SCALABLE else CLASSIC_ECN
     row[FLOW["ecn"]] = scalable if group.ecn and hears else NO_ECN
     if rate is not None:
