@@ -164,7 +164,7 @@ class _Run:
         stop = scenario.duration if group.stop is None else min(group.stop, scenario.duration)
         start = max(scenario.warmup, 0.5 * (group.start[0] + group.start[1]))
         payload = 1.0 - _HEADERS / self.plan.case.packet
-        sent = group.count * scenario.flows[row].rate * payload * max(stop - start, 0.0)
+        sent = group.count * scenario.flows[row].offers.rate * payload * max(stop - start, 0.0)
         return _over(float(self.goodput[row]) * self.seconds, sent)
 
     def _mean(self, quantity: str, rows: list[int]) -> float:

@@ -161,8 +161,8 @@ def test_the_traffic_is_that_of_sections_7_2_and_9_1() -> None:
         assert case.initial_window == 10
         assert all(g.count == 1 for g in case.groups)
         web = next(g for g in case.groups if g.id == "web").offers
-        assert web["objects_per_page"] == 6
-        least = web["mean_object"] * (1.0 - 1.0 / web["pareto_shape"])  # Pareto's smallest value
+        assert web.objects_per_page == 6
+        least = web.mean_object * (1.0 - 1.0 / web.pareto_shape)  # Pareto's smallest value
         assert least >= 9 * 1e3
     (mix,) = section("9.1").cases
     assert {g.id: g.count for g in mix.groups} == {

@@ -106,5 +106,5 @@ def test_flows_through_one_bottleneck_are_those_of_the_packet_engine() -> None:
 @pytest.mark.needs("lab")
 def test_a_bottleneck_without_its_law_is_refused_with_the_reason() -> None:
     scenario = netctrl.Scenario(name="one", network=Bottleneck(), flows=(Flow(sender="paced"),), duration="5s")
-    with pytest.raises(InvalidValue, match="pacing law"):
+    with pytest.raises(InvalidValue, match=r"paced.*takes a Design of pacing with the scenario"):
         netctrl.simulate(scenario, "kernel")

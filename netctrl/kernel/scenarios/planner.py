@@ -58,6 +58,8 @@ class KernelPlan(NamedTuple):
     samples: int
     flows: tuple[int, ...]
     """Group of each TCP flow, in their order in the plan."""
+    starts: tuple[float, ...]
+    """When each of these starts [s]."""
     streams: tuple[tuple[int, np.ndarray], ...]
     """Group, and sending times [s], of each UDP stream."""
     kinds: tuple[str, ...]
@@ -125,6 +127,7 @@ class _Planner:
         self.targets: dict[tuple, IPv4Address] = {}
         self.sinks: set[tuple[int, int]] = set()
         self.flows: list[int] = []
+        self.starts: list[float] = []
         self.streams: list[tuple[int, np.ndarray]] = []
         self.laws: dict[int, PacingLaw] = {}
         self._ports: dict[str, int] = {}
@@ -159,6 +162,7 @@ class _Planner:
             writer=self.plan,
             samples=samples,
             flows=tuple(self.flows),
+            starts=tuple(self.starts),
             streams=tuple(self.streams),
             kinds=tuple(self.wires.kinds),
             laws=self.laws,
@@ -234,6 +238,7 @@ class _Planner:
                 self.plan.web(flow, *page_draws(self.scenario, group, number, row))
             else:
                 self.flows.append(number)
+                self.starts.append(float(start))
                 self.plan.tcp_flow(flow, _size(group))
 
     def _udp(self, number: int, group: Flow, draw: FlowDraw, first: int) -> None:

@@ -77,7 +77,13 @@ def simulation_result(
                 "size": objects["bytes"].astype(float),
                 "duration": (objects["at_ns"] - objects["asked_ns"]) * NANOSECOND,
             },
-            "connections": {"flow": groups, "read": acked, "sent": sent, "resent": again},
+            "connections": {
+                "flow": groups,
+                "start": np.array(plan.starts),
+                "read": acked,
+                "sent": sent,
+                "resent": again,
+            },
         },
     )
 

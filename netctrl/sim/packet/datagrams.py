@@ -56,7 +56,7 @@ class Demands:
 
     def set(self, row: np.ndarray, group: Flow, place: int, start: int) -> None:
         """A row of a flow that starts then [ns], and whose rates begin at this place."""
-        interval = max(nanoseconds(f"flows.{group.id}.interval", group.offers.interval_s, _MAX_INTERVAL_S), 1)
+        interval = max(nanoseconds(f"flows.{group.id}.offers.interval", group.offers.interval_s, _MAX_INTERVAL_S), 1)
         row[FLOW["kind"]], row[FLOW["rates"]], row[FLOW["interval"]] = DEMAND, place, interval
         row[FLOW["until"]] = min(row[FLOW["stop"]], start + self._draws.intervals(group) * interval)
 

@@ -73,7 +73,7 @@ def test_what_a_bottleneck_becomes():
         assert [group.rtt[0] for group in found.flows[:3]] == [0.04, RTT, RTT]
         assert (found.flows[1].start, found.flows[1].stop) == ((1.0, 1.5), (3.0, 3.0))
         assert (found.interval, found.warmup, found.packet_size) == (0.1, 10.0, 1500.0)
-        assert found.flows[3].rate == 1e6
+        assert found.flows[3].offers.rate == 1e6
     with pytest.raises(InvalidValue, match="law"):
         of("bbr", law=TARGET)
     with pytest.raises(InvalidValue, match="law"):

@@ -7,6 +7,7 @@ from math import floor
 import numpy as np
 import pytest
 
+import netctrl
 from netctrl.errors import InvalidValue
 from netctrl.laws.disciplines import CbqQueue, WfqQueue
 from netctrl.model.network import Demand, Network
@@ -42,7 +43,7 @@ def scenario(*flows, duration=2.0, sample=0.1, packet_size=SIZE, seed=1, **link)
 
 def demand(**given) -> Flow:
     own = {name: given.pop(name) for name in Flow.__struct_fields__ if name in given}
-    return Flow(**{"id": "demand", "path": ("link",), "ecn": False} | own, offers=Demand(**{"interval": 0.1} | given))
+    return Flow(**{"id": "demand", "path": ("link",), "ecn": False} | own, offers=netctrl.Demand(**{"interval": 0.1} | given))
 
 
 # --- demands ----------------------------------------------------------------------------------------------------------

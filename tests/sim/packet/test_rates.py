@@ -224,7 +224,7 @@ def test_groups_of_demands_under_a_design_are_its_network(design):
     theirs, _ = network_problem(around, plan, lines, draws, SIZE, 0)
     paths = {"long": ("first", "second"), "short": ("second",)}
     flows = [
-        Flow(id=name, path=path, ecn=False, offers=Demand(rates=draws.rates[:, k], interval=5e-3))
+        Flow(id=name, path=path, ecn=False, offers=netctrl.Demand(rates=draws.rates[:, k], interval=5e-3))
         for k, (name, path) in enumerate(paths.items())
     ]
     ours = packet_problem(scenario(links, *flows), design)
