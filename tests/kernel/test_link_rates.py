@@ -60,8 +60,8 @@ def row(*flows, queue=None, **parts):
 
 def demands() -> tuple[Flow, ...]:
     return (
-        Flow(id="long", path=("first", "second"), count=1, offers=netctrl.Demand(mean="6Mbit", std="2Mbit", interval="5ms")),
-        Flow(id="short", path=("second",), count=1, offers=netctrl.Demand(mean="1Mbit", std="1Mbit", interval="5ms")),
+        Flow(id="long", path=("first", "second"), offers=netctrl.Demand(mean="6Mbit", std="2Mbit", interval="5ms")),
+        Flow(id="short", path=("second",), offers=netctrl.Demand(mean="1Mbit", std="1Mbit", interval="5ms")),
     )
 
 

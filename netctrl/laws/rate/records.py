@@ -15,6 +15,7 @@ from netctrl.laws.rate.law import RateSender, SenderRecord
 from netctrl.laws.rate.paced import PacedSender
 from netctrl.laws.window.law import SchemeRecord
 from netctrl.laws.window.records import SCHEMES
+from netctrl.model.io.fields import record
 from netctrl.model.law import ArxPacer, TargetRttPacer
 from netctrl.register import RATE_SENDERS, TCP_SENDERS, WINDOW_LAWS, refuse_unusable
 
@@ -38,11 +39,13 @@ data centre's law."""
 
 
 def read_sender(field: str, value: Any) -> str | SenderRecord | SchemeRecord:
-    """A scenario's sender; a pacing law becomes a flow paced by it."""
+    """A scenario's sender, which may be a dict, as in a file; a pacing law becomes a flow paced by it."""
     if isinstance(value, ArxPacer | TargetRttPacer):
         return PacedSender(law=value)
-    if value == "paced":
+    if isinstance(value, str) and value == "paced":
         return PacedSender()
+    if isinstance(value, dict):
+        value = record(*_RECORDS)(field, value)
     if isinstance(value, SenderRecord) and isinstance(value, _RECORDS):
         _check_window(f"{field}.window", getattr(value, "window", None))
     elif not isinstance(value, _RECORDS) and value not in (*TCP_SENDERS.usable(), *_WORDS):

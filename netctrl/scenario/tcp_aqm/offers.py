@@ -154,4 +154,8 @@ def read_offers(field: str, value: Any) -> Any:
         return None
     if isinstance(value, dict | msgspec.Struct) or (isinstance(value, str) and value in _WORDS):
         return record(*OFFERS)(field, value)
-    return payload(field, value)
+    try:
+        return payload(field, value)
+    except InvalidValue as error:
+        takes = f"{error.takes}, or a table whose `kind` is one of {', '.join(_WORDS)}"
+        raise InvalidValue(field, value, takes) from None

@@ -77,7 +77,7 @@ def test_a_design_is_found_beside_the_scenario(tmp_path, monkeypatch):
     [
         (
             '"renno"',
-            "flows[0].sender: got 'renno', takes one of reno, cubic, htcp, dctcp, vegas, prague, bbr, paced, fixed, mpcc, ",
+            "flows[0].sender: got 'renno', takes one of reno, cubic, htcp, dctcp, vegas, prague, bbr, paced, ",
         ),
         ('"cap"', "flows[0].sender: got 'cap'"),
         ('{ kind = "kap" }', "flows[0].sender.kind: got 'kap', takes one of bbr, cap, "),

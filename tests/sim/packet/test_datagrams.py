@@ -43,7 +43,8 @@ def scenario(*flows, duration=2.0, sample=0.1, packet_size=SIZE, seed=1, **link)
 
 def demand(**given) -> Flow:
     own = {name: given.pop(name) for name in Flow.__struct_fields__ if name in given}
-    return Flow(**{"id": "demand", "path": ("link",), "ecn": False} | own, offers=netctrl.Demand(**{"interval": 0.1} | given))
+    offers = netctrl.Demand(**{"interval": 0.1} | given)
+    return Flow(**{"id": "demand", "path": ("link",), "ecn": False} | own, offers=offers)
 
 
 # --- demands ----------------------------------------------------------------------------------------------------------

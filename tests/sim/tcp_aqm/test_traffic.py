@@ -27,7 +27,7 @@ def bulk(**more):
     return Flow(id="bulk", path=("line",), **{"rtt": "60ms:1s", "start": "10s:50s", "count": 200} | more)
 
 
-def web(count=400, offers=Web(), **more):
+def web(count=400, offers="web", **more):
     return Flow(**{"id": "web", "path": ("line",), "rtt": "100ms", "count": count, "offers": offers} | more)
 
 
