@@ -141,7 +141,7 @@ class Demand(Record, frozen=True, kw_only=True, tag_field="kind", tag="demand"):
 DATAGRAMS = (Stream, Bursts, Demand)
 """Offers of whole packets that nothing acknowledges."""
 OFFERS = (Web, *DATAGRAMS)
-_WORDS = [kind.__struct_config__.tag for kind in OFFERS]
+_WORDS = [str(kind.__struct_config__.tag) for kind in OFFERS]
 if TYPE_CHECKING:
     Offers = Any
 else:  # an amount of data in a file has its unit; one from Python or from a result is a number
