@@ -54,7 +54,19 @@ INTERVAL = 0.1
 
 
 class Link(Record, frozen=True, kw_only=True):
-    """One direction of a line, with the queue at its source."""
+    """One direction of a line, with the queue at its source.
+
+    Raises
+    ------
+    InvalidValue
+        A value out of bounds, or one node at both ends.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> netctrl.Link(id="line", source="a", target="b", capacity="10Mbit", buffer="60kB", queue="pie").queue.target
+    0.015
+    """
 
     id: str
     """Unique among the links."""
@@ -90,7 +102,19 @@ class Link(Record, frozen=True, kw_only=True):
 
 
 class Change(Record, frozen=True, kw_only=True):
-    """New capacity or delay of a link from time `at` on."""
+    """New capacity or delay of a link from time `at` on.
+
+    Raises
+    ------
+    InvalidValue
+        A value out of bounds, or neither a capacity nor a delay.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> netctrl.Change(at="10s", link="line", capacity="2Mbit").capacity
+    2000000.0
+    """
 
     at: Duration
     """When it changes [s]."""

@@ -25,6 +25,7 @@ import numpy as np
 import netctrl
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
 found = []
 for rate in (2e7, 1e8, 5e8):
     line = Link(id="line", source="a", target="b", capacity=rate, buffer=max(rate * 0.002 / 8, 15e3))

@@ -159,7 +159,7 @@ def test_an_overloaded_link_sends_at_its_rate(capacity: float) -> None:
 
 def test_objects_take_a_round_trip_for_each_window(scenario_of) -> None:
     """Slow start from ten segments of 1448 bytes: connecting takes a round trip, 100 kB then four windows."""
-    flow = {"count": 1, "size": "100kB", "rtt": "100ms"}
+    flow = {"count": 1, "offers": "100kB", "rtt": "100ms"}
     result = netctrl.simulate(scenario_of(capacity="1Gbit", buffer="10MB", duration="3s", **flow), "kernel")
     assert result.transfers["size"].tolist() == [100_000.0]
     # 10, 20, 40 segments leave after 1, 2 and 3 round trips: all 70 are on their way; the last byte takes half of one.

@@ -203,7 +203,7 @@ def test_web_objects_are_answered(result):
 
 
 def scenario_web(result: Result):
-    return next(group for group in result.scenario.flows if group.id == "web")
+    return next(group for group in result.scenario.flows if group.id == "web").offers
 
 
 @pytest.mark.needs("ns3")

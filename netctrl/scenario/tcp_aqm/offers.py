@@ -36,6 +36,17 @@ class Web(Record, frozen=True, kw_only=True, tag_field="kind", tag="web"):
     """Sessions that load a page of a few objects, think, and load the next; each flow is a session.
 
     Source: ARC paper, Section IV (Pareto sizes of shape 1.2 and mean 5 kB, exponential think time of 7 s).
+
+    Raises
+    ------
+    InvalidValue
+        A value out of bounds, or a largest size below the mean.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> netctrl.Flow(offers=netctrl.Web(think_time="2s"), rtt="50ms", count=20).offers.think_time
+    2.0
     """
 
     objects_per_page: int = 2
@@ -58,7 +69,19 @@ class Web(Record, frozen=True, kw_only=True, tag_field="kind", tag="web"):
 
 
 class Stream(Record, frozen=True, kw_only=True, tag_field="kind", tag="stream"):
-    """Whole packets at a constant rate, without acknowledgements; each flow has its own phase."""
+    """Whole packets at a constant rate, without acknowledgements; each flow has its own phase.
+
+    Raises
+    ------
+    InvalidValue
+        A value out of bounds.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> netctrl.Stream(rate="64kbit", spacing="constant").rate
+    64000.0
+    """
 
     rate: Rate
     """Rate of each flow, with headers [bit/s]."""
@@ -75,6 +98,17 @@ class Bursts(Record, frozen=True, kw_only=True, tag_field="kind", tag="bursts"):
 
     Each begins at a random point of a pause. Packet engine only. An access link has such flows as `regulated` flows
     with controlled rates. Source: CONNET paper.
+
+    Raises
+    ------
+    InvalidValue
+        A value out of bounds, or a mean rate above `access_rate`.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> netctrl.Bursts(rate="1Mbit", burst=20).access_rate
+    100000000.0
     """
 
     rate: Rate
@@ -98,6 +132,17 @@ class Demand(Record, frozen=True, kw_only=True, tag_field="kind", tag="demand"):
     """Whole packets at rates that change each interval, like a network's demands, without acknowledgements.
 
     Packets of an interval are evenly spaced; a remainder below one packet waits for the next one. Packet engine only.
+
+    Raises
+    ------
+    InvalidValue
+        A value out of bounds; neither `mean` nor `rates`, or both; rates that aren't numbers of at least 0.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> netctrl.Demand(rates=["1Mbit", "3Mbit"], interval="500ms").rates.rate_bit_per_s.tolist()
+    [[1000000.0], [3000000.0]]
     """
 
     interval: Duration | None = None

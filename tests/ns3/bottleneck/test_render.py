@@ -143,7 +143,7 @@ def test_what_ns3_cannot_express_is_named(fields, law, field, says):
         ({"cross": -1.0}, "cross"),
         ({"warmup": "10s"}, "warmup"),
         ({"interval": "11s"}, "interval"),
-        ({"flows": (Flow(sender="bbr", start=10.0),)}, "flows.flow.start"),
+        ({"flows": (Flow(sender="bbr", start=10.0),)}, "flows.bbr.start"),
     ],
     ids=str,
 )
@@ -157,8 +157,8 @@ def test_a_scenario_that_makes_no_sense_is_refused(fields, field):
     ("fields", "field"),
     [
         ({"sender": "westwood"}, "sender"),
-        ({"sender": "cap"}, "rate"),
-        ({"sender": "bbr", "rate": 1e6}, "rate"),
+        ({"sender": "cap"}, "sender"),
+        ({"sender": {"kind": "cap", "rate": 0.0}}, "sender.rate"),
         ({"sender": "bbr", "start": 2.0, "stop": 1.0}, "stop"),
     ],
     ids=str,
