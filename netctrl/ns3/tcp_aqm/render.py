@@ -109,7 +109,7 @@ def _check(scenario: Scenario, draws: Sequence[FlowDraw]) -> None:
 def _check_group(scenario: Scenario, group: Flow) -> None:
     if isinstance(group.sender, FastSender) or not group.answered:
         takes = "bulk or web flows; FAST runs only in the fluid simulator, datagrams only in the packet engine"
-        raise InvalidValue(f"flows.{group.id}", group.kind, takes)
+        raise InvalidValue(f"flows.{group.id}.{'sender' if group.answered else 'offers'}", group.kind, takes)
     lack = sender_lack(group)
     if lack is not None:
         raise InvalidValue(f"flows.{group.id}.sender", sender_name(group.sender), f"one of {lack}")

@@ -184,14 +184,14 @@ def with_flows(**fields) -> Scenario:
 
 
 BULK = {"id": "x", "path": ["arc"], "rtt": "50ms", "count": 1}
-FAST = {"kind": "fast", "id": "x", "path": ["arc"], "rtt": "50ms", "count": 1, "max_rate": "1Mbit", "gain": 1.0}
+FAST = {"id": "x", "path": ["arc"], "rtt": "50ms", "sender": {"kind": "fast", "max_rate": "1Mbit", "gain": 1.0}}
 
 
 @pytest.mark.parametrize(
     ("scenario", "field", "says"),
     [
         (changed(queue=FastArcQueue()), "links.arc.queue.kind", "fluid"),
-        (with_flows(**FAST), "flows.x.kind", "fluid"),
+        (with_flows(**FAST), "flows.x.sender", "fluid"),
         (changed(queue=DesignQueue()), "links.arc.queue.kind", "Design"),
         (changed(queue=AvqQueue(), buffer=None), "links.arc.queue.virtual_buffer", "unlimited"),
         (changed(queue=CodelQueue(target=1e-9)), "links.arc.queue.target", "CoDel"),
