@@ -64,14 +64,14 @@ def compute(data: pd.DataFrame) -> dict[str, float | Measured]:
 def draw(tables: dict[str, pd.DataFrame]) -> Figure:
     figure = Figure(figsize=(14.0, 5.6), layout="constrained")
     for axes, point in zip(figure.subplots(1, len(SHOWN)), SHOWN, strict=True):
-        link = POINTS[point].network
+        given = POINTS[point]
         for scheme, each in tables[point].iterrows():
             colour, mark = COLOURS.get(str(scheme), ORANGE), MARKS.get(str(scheme), "o")
-            rate = each.throughput_bit_per_s * 1e8 / link.capacity
+            rate = each.throughput_bit_per_s * 1e8 / given["capacity"]
             axes.plot(each.rtt_mean_s, rate, mark, color=colour, ms=6, label=scheme)
             axes.plot([each.rtt_mean_s, each.rtt_99_s], [rate, rate], color=colour, lw=1.2)
-        buffer = 8e3 * link.buffer / link.capacity
-        title = f"{link.capacity / 1e6:g} Mbit/s, {1e3 * link.rtt:g} ms, buffer {buffer:g} ms"
+        buffer = 8e3 * given["buffer"] / given["capacity"]
+        title = f"{given['capacity'] / 1e6:g} Mbit/s, {1e3 * given['rtt']:g} ms, buffer {buffer:g} ms"
         grid(axes, title, xlabel="RTT [ms]: mean, line to the 99th percentile", ylabel="throughput [% of capacity]")
         axes.set_ylim(45.0, 102.0)
         axes.legend(fontsize=8, loc="lower right")
