@@ -97,7 +97,6 @@ def page_draws(scenario: Scenario, group: Flow, number: int, session: int) -> tu
         pauses.append(random.exponential(group.offers.think_time))
         total += pauses[-1]
     web = group.offers
-    scale = web.mean_object * (web.pareto_shape - 1.0) / web.pareto_shape
     shape = len(pauses), web.objects_per_page
-    sizes = np.minimum(scale * (1.0 - random.random(shape)) ** (-1.0 / web.pareto_shape), web.max_object)
+    sizes = np.minimum(web.least_object * (1.0 - random.random(shape)) ** (-1.0 / web.pareto_shape), web.max_object)
     return np.array(pauses), np.ceil(sizes)

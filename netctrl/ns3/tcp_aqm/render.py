@@ -191,7 +191,7 @@ def _group(group: Flow) -> str:
     if isinstance(group.offers, Web):
         web = {
             "objects_per_page": group.offers.objects_per_page,
-            "pareto_scale": group.offers.mean_object * (group.offers.pareto_shape - 1.0) / group.offers.pareto_shape,
+            "pareto_scale": group.offers.least_object,
             "pareto_shape": group.offers.pareto_shape,
             "max_object": group.offers.max_object,
             "think_time": group.offers.think_time,

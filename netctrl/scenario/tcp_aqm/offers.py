@@ -67,6 +67,11 @@ class Web(Record, frozen=True, kw_only=True, tag_field="kind", tag="web"):
         if self.max_object <= self.mean_object:
             raise InvalidValue("max_object", self.max_object, "a size above mean_object")
 
+    @property
+    def least_object(self) -> float:
+        """Smallest size of an object [byte]: the scale of the Pareto distribution with this mean and shape."""
+        return self.mean_object * (self.pareto_shape - 1.0) / self.pareto_shape
+
 
 class Stream(Record, frozen=True, kw_only=True, tag_field="kind", tag="stream"):
     """Whole packets at a constant rate, without acknowledgements; each flow has its own phase.

@@ -350,10 +350,10 @@ def _session(group: Flow, number: int, first: int, stop: int) -> np.ndarray:
 
 
 def _web(group: Flow) -> tuple[float, float, float, float]:
-    if not isinstance(group.offers, Web):
+    web = group.offers
+    if not isinstance(web, Web):
         return 0.0, 1.0, 0.0, 1.0
-    scale = group.offers.mean_object * (group.offers.pareto_shape - 1.0) / group.offers.pareto_shape
-    return scale, group.offers.pareto_shape, group.offers.max_object, group.offers.think_time
+    return web.least_object, web.pareto_shape, web.max_object, web.think_time
 
 
 def _changes(scenario: Scenario, flow: np.ndarray) -> Agenda:

@@ -107,8 +107,7 @@ def _objects(
     group: Flow, draw: FlowDraw, scenario: Scenario, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Start, size and round-trip time of every object; a session's pages follow each other without queueing delay."""
-    k, shape = group.offers.objects_per_page, group.offers.pareto_shape
-    least = group.offers.mean_object * (shape - 1.0) / shape
+    k, shape, least = group.offers.objects_per_page, group.offers.pareto_shape, group.offers.least_object
     now = draw.start_s + rng.exponential(group.offers.think_time, len(draw.start_s))
     until = np.minimum(draw.stop_s, scenario.duration)
     starts, sizes, rtts = [], [], []
