@@ -227,11 +227,5 @@ def _flows(case: Case, group: Group, name: str, law: Any, count: int) -> Flow:
         given |= {"rtt": ((1.0 - _SPREAD) * rtt, (1.0 + _SPREAD) * rtt), "ack_path": group.ack_path}
         given["sender"] = law if group.sender is LAW else group.sender
     stop = None if group.stop is None else (group.stop, group.stop)
-    same: dict[str, Any] = {
-        "offers": group.offers,
-        "path": group.path,
-        "start": group.start,
-        "stop": stop,
-        "ecn": group.ecn,
-    }
-    return Flow(id=name, count=count, **same, **given)
+    given |= {"offers": group.offers, "path": group.path, "start": group.start, "stop": stop, "ecn": group.ecn}
+    return Flow(id=name, count=count, **given)

@@ -59,26 +59,25 @@ class Bottleneck(Record, frozen=True, kw_only=True, tag_field="kind", tag="bottl
         return (msgspec.structs.replace(line, queue=self.queue),)
 
     def flows(self, given: Sequence[Flow], duration: float) -> tuple[Flow, ...]:
-        """The flows over the link, and the cross traffic.
+        """The flows, which cross the only link where they have no path, and the cross traffic.
 
         Parameters
         ----------
         given : sequence of Flow
-            A flow without a path crosses the link, one without a round-trip time has the bottleneck's, and packets are
-            marked only where `ecn` says so.
+            One without a round-trip time has the bottleneck's, and packets are marked only where `ecn` says so.
         duration : float
             Of the scenario [s].
 
         Raises
         ------
         InvalidValue
-            No flow, one over another path, or one that may start after the end.
+            No flow, or one that may start after the end.
         """
         if not given:
             raise InvalidValue("flows", given, "at least one")
         flows = [self._placed(flow, duration) for flow in given]
         if self.cross > 0.0:
-            flows.append(Flow(id=_CROSS, path=(_LINK,), offers=Stream(rate=self.cross), ecn=False))
+            flows.append(Flow(id=_CROSS, offers=Stream(rate=self.cross), ecn=False))
         return tuple(flows)
 
     def _placed(self, flow: Flow, duration: float) -> Flow:
@@ -86,7 +85,7 @@ class Bottleneck(Record, frozen=True, kw_only=True, tag_field="kind", tag="bottl
         if flow.start[1] + self.start_spread >= duration:
             raise InvalidValue(f"flows.{flow.id}.start", flow.start[1], f"a time before the end, {duration:g} s")
         rtt = flow.rtt if flow.rtt[1] > 0.0 else (self.rtt, self.rtt)
-        return msgspec.structs.replace(flow, path=flow.path or (_LINK,), rtt=rtt, start=start, ecn=bool(flow.ecn))
+        return msgspec.structs.replace(flow, rtt=rtt, start=start, ecn=bool(flow.ecn))
 
 
 def single_line(scenario: Any) -> bool:
@@ -105,11 +104,14 @@ def single_line(scenario: Any) -> bool:
         return False
     single = [group for group in scenario.flows if group.answered]
     cross = [group for group in scenario.flows if not group.answered]
-    if len(cross) > 1 or any(not isinstance(each.offers, Stream) or each.count > 1 for each in cross):
+    if not all(isinstance(each.offers, Stream) and each.offers.spacing == "poisson" for each in cross):
         return False
-    if any(each.offers.spacing != "poisson" for each in cross):
-        return False
-    return bool(single) and isinstance(link.queue, QUEUES) and all(map(_is_single, single))
+    return (
+        sum(each.count for each in cross) <= 1
+        and bool(single)
+        and isinstance(link.queue, QUEUES)
+        and all(map(_is_single, single))
+    )
 
 
 def _is_single(group: Flow) -> bool:

@@ -240,8 +240,8 @@ def _group(
     group: Any, places: dict[str, int], laws: tuple[Subject | None, ...], changed: Mapping[Changed, float]
 ) -> PathFlows:
     where = f"flows.{group.id}"
-    if not group.bulk or group.size is not None:
-        kind = group.offers.__struct_config__.tag if not group.bulk else "flows of finite size"
+    if group.offers is not None:
+        kind = "flows of finite size" if group.bulk else group.offers.__struct_config__.tag
         raise InvalidValue(where, kind, "bulk flows without an end")
     if group.packet_size is not None:
         raise InvalidValue(f"{where}.packet_size", group.packet_size, "nothing: packets of one size")

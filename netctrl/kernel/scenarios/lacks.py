@@ -48,7 +48,7 @@ def _group_lacks(scenario: Scenario, group: Flow) -> str | None:
         return f"bursts (flows.{group.id})"
     if isinstance(group.sender, FastSender):
         return f"FAST senders, which see a price (flows.{group.id})"
-    if group.bulk and group.packet_size is not None:
+    if group.packet_size is not None:
         return f"packets of several sizes (flows.{group.id}.packet_size)"
     if not isinstance(group.offers, Stream | Demand):
         sender = kernel_sender(group.sender, 1.0)

@@ -140,7 +140,7 @@ class _Groups:
         else:
             streams = _by_path(paths, i, times)
         for path, mine in streams:
-            group = Flow(id=self._id(i), path=self._names(path), offers=Demand(rates=[1.0], interval=1.0), ecn=True)
+            group = Flow(id=self._id(i), path=self._names(path), offers=Demand(rates=[1.0], interval=1.0))
             self.times[group.id] = [mine]
             self._add(i, group, np.zeros(1), np.zeros(1))
 

@@ -311,5 +311,4 @@ class _Planner:
 
 
 def _size(group: Flow) -> int:
-    size = getattr(group, "size", None)
-    return 0 if size is None else ceil(size)
+    return 0 if group.size is None else ceil(group.size)

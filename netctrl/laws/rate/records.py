@@ -33,6 +33,9 @@ def _is_a_word(kind: Any) -> bool:
 
 _WORDS: dict[str, Any] = {str(kind.__struct_config__.tag): kind for kind in filter(_is_a_word, _RECORDS)}
 
+_TABLES = [name for name, kind in _WORDS.items() if issubclass(kind, SenderRecord) and fields(kind)]
+"""Words of rate senders that have parameters: short for a table with the defaults."""
+
 Sender: Any = reduce(or_, _RECORDS) | str | None
 """None; a word (a window law, or another sender with its defaults), or a table whose `kind` tells which rate sender or
 data centre's law."""
@@ -42,9 +45,7 @@ def read_sender(field: str, value: Any) -> str | SenderRecord | SchemeRecord:
     """A scenario's sender, which may be a dict, as in a file; a pacing law becomes a flow paced by it."""
     if isinstance(value, ArxPacer | TargetRttPacer):
         return PacedSender(law=value)
-    if isinstance(value, str) and value == "paced":
-        return PacedSender()
-    if isinstance(value, dict):
+    if isinstance(value, dict) or (isinstance(value, str) and value in _TABLES):
         value = record(*_RECORDS)(field, value)
     if isinstance(value, SenderRecord) and isinstance(value, _RECORDS):
         _check_window(f"{field}.window", getattr(value, "window", None))

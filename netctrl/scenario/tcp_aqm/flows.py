@@ -93,7 +93,7 @@ class Flow(Record, frozen=True, kw_only=True, tag_field="kind", tag="flow"):
         fewer = whole(1, self.count, "a whole number of classes, at most the number of flows,")
         read_fields(self, classes=optional(fewer))
         self._read_sender()
-        read_fields(self, id=identifier)
+        read_fields(self, id=lambda field, value: identifier(field, self.kind if value == "" else value))
         if self.stop is not None and self.stop[0] <= self.start[1]:
             raise InvalidValue("stop", self.stop, f"times after the last start ({self.start[1]:g} s)")
         if isinstance(self.offers, Demand) and self.offers.rates is not None:
@@ -110,7 +110,6 @@ class Flow(Record, frozen=True, kw_only=True, tag_field="kind", tag="flow"):
         if self.host is not None and (self.sender is None or scheme_of(self.sender) is None):
             takes = f"nothing: flows of {self.kind} have no host port"
             raise InvalidValue("host", "a host", takes)
-        read_fields(self, id=lambda _, value: value or self.kind)
 
     @property
     def kind(self) -> str:

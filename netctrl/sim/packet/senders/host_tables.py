@@ -15,7 +15,6 @@ from netctrl.laws.window.rows import PARAMETERS, STATES, row_of
 from netctrl.scenario.fabric.pfc import Pfc
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.host import Host
-from netctrl.scenario.tcp_aqm.offers import Stream
 from netctrl.sim.packet.hosts import COUNTER, HOST, PORT, TELEMETRY_OF, HostState
 from netctrl.sim.packet.links.port_tables import port_table, write_telemetry
 from netctrl.sim.packet.links.tables import wire_time
@@ -77,7 +76,7 @@ def sent_of(group: Flow, full: int) -> Sent | None:
     InvalidValue
         Packets without room for data; more links than telemetry has room for.
     """
-    scheme = None if isinstance(group.offers, Stream) else scheme_of(group.sender)
+    scheme = scheme_of(group.sender)
     if scheme is None:
         return None
     law, host = law_of(scheme), group.host or Host()
