@@ -7,6 +7,7 @@ import errno
 import gzip
 import platform
 import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache, partial
@@ -97,7 +98,7 @@ def _configured(option: str) -> tuple[State, str]:
 @cache
 def _config() -> dict[str, str] | None:
     for place in (Path("/proc/config.gz"), Path(f"/boot/config-{platform.release()}")):
-        with suppress(OSError, EOFError):
+        with suppress(OSError, EOFError, zlib.error):
             content = place.read_bytes()
             text = gzip.decompress(content) if place.suffix == ".gz" else content
             lines = text.decode(errors="replace").splitlines()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import lzma
 import os
 import zipfile
+import zlib
 from typing import Literal
 
 import msgspec
@@ -24,6 +26,8 @@ __all__ = ["read_result"]
 _HEAD = "head"
 _MAX_BYTES = 2**31
 _PARTS = ("totals", "series")
+_DAMAGED = (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, lzma.LZMAError, OSError, EOFError, RuntimeError)
+"""What a damaged file of arrays raises beside ValueError; its heads may name any compression."""
 
 
 class _Part(msgspec.Struct, forbid_unknown_fields=True):
@@ -100,5 +104,5 @@ def _arrays(path: str | os.PathLike[str], content: bytes) -> dict[str, np.ndarra
                 raise ValueError(f"its arrays take more than the {_MAX_BYTES // 2**30} GiB allowed for a result")
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, OSError, EOFError, NotImplementedError, RuntimeError) as error:
+    except _DAMAGED as error:
         raise FileError(path, f"not a simulation result: {error}") from None

@@ -897,7 +897,7 @@ BUILT = Scenario(name="test", network=Routed(graph=one_link()), interval=TAU, du
         ("name", "", "printable text"),
         ("name", 5, "printable text"),
         ("graph", "tandem", "Network"),
-        ("control", "fifo", "one of Fifo, StaticPacing, Backpressure, HftracPolicy, DesignPolicy"),
+        ("control", "lifo", "one of Fifo, StaticPacing, Backpressure, HftracPolicy, DesignPolicy"),
         ("flows", (None,), "Demands"),
     ],
 )
