@@ -196,7 +196,7 @@ def figures(session: nox.Session) -> None:
 @nox.session
 def bench(session: nox.Session) -> None:
     """One table of ratios, each against a named peer in the same run."""
-    install_wheel(session, *EXTRAS["mpc"], *EXTRAS["linux"])
+    install_wheel(session, *EXTRAS["mpc"])
     session.run("python", "experiments/benchmarks/run.py", *session.posargs)
 
 

@@ -132,7 +132,7 @@ SESSIONS = {"ns3": "engines", "lab": "lab", "kernel": "namespaces", "browser": "
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """Chromium without a screen, for one file: while it is open its event loop runs in this thread, and asyncio's other
-    users, such as pyroute2, would be refused theirs.
+    users would be refused theirs.
     """
     from playwright.sync_api import sync_playwright
 

@@ -34,7 +34,7 @@ def core() -> dict[str, str]:
 
 def heavy() -> set[str]:
     """Modules of the dependencies that the core leaves out, and of the extras that netctrl imports."""
-    extras = [each for name in ("dask", "linux", "mpc") for each in PROJECT["optional-dependencies"][name]]
+    extras = [each for name in ("dask", "mpc") for each in PROJECT["optional-dependencies"][name]]
     names = bounds([*PROJECT["dependencies"], *extras]).keys() - core().keys()
     return {IMPORTED_AS.get(name, name) for name in names}
 

@@ -31,7 +31,7 @@ GROUPS = (
     "linux",
 )
 HELP = f"{', '.join(GROUPS)}; default: all"
-LIBRARIES = ("numpy", "scipy", "numba", "control", "cvxpy", "osqp", "casadi", "daqp", "pyroute2")
+LIBRARIES = ("numpy", "scipy", "numba", "control", "cvxpy", "osqp", "casadi", "daqp")
 
 
 def main() -> int:

@@ -35,13 +35,15 @@ from netctrl.linux.agent.sockets import AgentSockets
 from netctrl.linux.agent.state import Reading, plan
 from netctrl.linux.export.agent import AgentConfig, ControlledLink, Peer, agent_configs, read_agent_config
 from netctrl.linux.export.agent_law import link_rate_table
-from netctrl.linux.kernel.netlink import ROOT, RouteSocket
+from netctrl.linux.kernel.messages import ROOT, add_veth, set_up
+from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.linux.kernel.qdisc import TbfOptions
 from netctrl.model.network import Demand, Link, Network
 from netctrl.units import parse_duration
 
 RATE, BURST, LIMIT = 10e6, 5000, 60000
 HANDLE = 1 << 16
+FIRST_INDEX = 100
 
 
 def network(links: int, delay: float) -> Network:
@@ -81,19 +83,14 @@ class Noisy:
 
 def interfaces(names: list[str]) -> None:
     """Pairs of veth, each with a token bucket filter, in this thread's namespace."""
-    from pyroute2 import IPRoute
-
-    with IPRoute() as router:
-        router.link("set", index=router.link_lookup(ifname="lo")[0], state="up")
-        for name in names:
-            router.link("add", ifname=name, kind="veth", peer={"ifname": f"{name}x"})
-            for each in (name, f"{name}x"):
-                router.link("set", index=router.link_lookup(ifname=each)[0], state="up")
+    options = TbfOptions.desired(RATE, BURST, LIMIT).encode(BURST)
     with RouteSocket() as route:
-        index = {link.name: link.index for link in route.links()}
-        for name in names:
-            options = TbfOptions.desired(RATE, BURST, LIMIT).encode(BURST)
-            route.add_qdisc(index[name], ROOT, HANDLE, "tbf", options)
+        route.request("switch on the loopback", set_up(1))
+        for number, name in enumerate(names):
+            one, other = FIRST_INDEX + 2 * number, FIRST_INDEX + 2 * number + 1
+            made = add_veth(one, name, other, f"{name}x", None, bytes((2, 0, 0, 0, 0, number)))
+            route.request(f"make {name}", made, set_up(one), set_up(other))
+            route.add_qdisc(one, ROOT, HANDLE, "tbf", options)
 
 
 def configs(count: int, more: int, tau: float, key: Path) -> dict[str, AgentConfig]:

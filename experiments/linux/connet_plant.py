@@ -19,7 +19,7 @@ from linux.connet_bursts import send_bursts
 from linux.connet_disciplines import release_at_instants, serve
 
 from netctrl.kernel.scenarios.traffic import constant_times, poisson_times
-from netctrl.linux.kernel.netlink import ROOT, Counters
+from netctrl.linux.kernel.messages import ROOT, Counters
 from netctrl.linux.pacing.transfer import TcpRun, send_tcp
 from netctrl.linux.processes import Job
 from netctrl.linux.testbed.bed import Testbed

@@ -28,7 +28,8 @@ from linux.stream import TAP, Streamed, round_trips, send_frames, tap
 from netctrl.errors import NetctrlError
 from netctrl.kernel.scenarios.traffic import series_times
 from netctrl.linux.export.agent_law import LinkRateTable
-from netctrl.linux.kernel.netlink import ROOT, RouteSocket, classid
+from netctrl.linux.kernel.messages import ROOT, classid
+from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.linux.kernel.qdisc import FifoOptions, HtbClassOptions, HtbOptions
 from netctrl.linux.pacing.transfer import TcpRun, send_tcp
 from netctrl.linux.processes import Job

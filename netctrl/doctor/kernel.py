@@ -14,7 +14,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from netctrl.doctor.check import Check, State, checked
-from netctrl.linux.rights import NET_ADMIN, SYS_ADMIN, has_capability
+from netctrl.linux.namespace import NET_ADMIN, SYS_ADMIN, has_capability
 
 __all__ = ["kernel"]
 

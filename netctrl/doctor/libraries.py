@@ -29,7 +29,6 @@ _OTHERS = {
     "sippy-unipi": ("identification methods sippy-*", "sippy-unipi"),
     "casadi": ("the solver qpoases", "'netctrl[mpc]'"),
     "distributed": ("runs on a Dask cluster, --dask", "'netctrl[dask]'"),
-    "pyroute2": ("netctrl linux testbed", "'netctrl[linux]'"),
     "jupyter-core": ("notebooks", "'netctrl[notebooks]'"),
 }
 _MIN_PYTHON = (3, 11)

@@ -15,7 +15,7 @@ from typing import Any
 from netctrl.errors import NetctrlError
 from netctrl.linux.namespace import bind_to_parent, enter
 
-__all__ = ["Job", "end_program", "start_function", "start_program"]
+__all__ = ["Job", "end_child", "start_function", "start_program"]
 
 _PATIENCE_S = 2.0  # from SIGTERM to SIGKILL
 _FORK = multiprocessing.get_context("fork")
@@ -119,8 +119,11 @@ def start_program(namespace: int | None, argv: Sequence[str], **popen: Any) -> s
         raise NetctrlError(f"{argv[0]} can't be started: {why}") from None
 
 
-def end_program(child: subprocess.Popen) -> None:
-    """End a program by SIGTERM, then by SIGKILL, and close its pipes."""
+def end_child(child: Job | subprocess.Popen) -> None:
+    """End a function or a program by SIGTERM, then by SIGKILL, and close its pipes."""
+    if isinstance(child, Job):
+        child.close()
+        return
     if child.poll() is None:
         child.terminate()
         with suppress(subprocess.TimeoutExpired):

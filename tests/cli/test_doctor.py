@@ -18,7 +18,7 @@ from netctrl.cli.app import colored
 from netctrl.cli.waiting import quiet, waiting
 from netctrl.doctor import kernel, libraries
 from netctrl.doctor.check import State
-from netctrl.linux import rights
+from netctrl.linux import namespace
 
 
 def checks(capsys) -> dict[str, dict]:
@@ -70,7 +70,7 @@ def test_a_qdisc_is_as_the_kernel_was_built(value, state, monkeypatch):
 
 def test_missing_rights_are_named_with_the_remedy(monkeypatch, tmp_path):
     status, tun = tmp_path / "status", tmp_path / "tun"
-    monkeypatch.setattr(rights, "_STATUS", status)
+    monkeypatch.setattr(namespace, "_STATUS", status)
     monkeypatch.setattr(kernel, "_TUN", tun)
 
     def found() -> tuple[State, str, str | None]:

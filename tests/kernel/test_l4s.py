@@ -10,7 +10,7 @@ import netctrl
 from netctrl.errors import InvalidValue
 from netctrl.kernel.scenarios.queues import discipline_of, queue_lacks
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
-from netctrl.linux.kernel.attributes import attributes
+from netctrl.linux.kernel.messages import attributes
 from netctrl.scenario.links import Link
 from netctrl.scenario.tcp_aqm.flows import Flow
 

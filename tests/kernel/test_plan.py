@@ -16,8 +16,8 @@ from netctrl.laws.aqm.red import RedQueue
 from netctrl.laws.disciplines import FqCodelQueue, KernelQueue
 from netctrl.laws.window.records import Dctcp
 from netctrl.linux.kernel import messages
+from netctrl.linux.kernel.messages import ROOT
 from netctrl.linux.kernel.queue_options import queue_options
-from netctrl.linux.kernel.responses import ROOT
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
@@ -50,7 +50,7 @@ def test_results_that_end_within_a_record_are_refused(cut: int) -> None:
 def test_disciplines_that_ask_for_it_are_told_that_options_contain_attributes(kind: str, flag: int) -> None:
     """Linux 7.2's dualpi2 refuses others: "NLA_F_NESTED is missing"."""
     options = queue_options(kind, {"limit": 500}, 1000.0)
-    message = messages.add_queue(1, ROOT, 0x10000, kind, options)
+    message = messages.set_queue(1, ROOT, 0x10000, kind, options)
     assert message.endswith(struct.pack("=HH", 4 + len(options), 2 | flag) + options)
 
 

@@ -23,7 +23,7 @@ from netctrl.laws.targets.dualpi2 import dualpi2_sent, dualpi2_shown
 from netctrl.laws.targets.pie_law import PieLaw
 from netctrl.laws.targets.red import RedLaw
 from netctrl.linux.export.queue_law import queue_on_linux
-from netctrl.linux.kernel.attributes import attributes
+from netctrl.linux.kernel.messages import attributes
 
 pytestmark = pytest.mark.needs("lab")
 HZ = 1000

@@ -13,7 +13,8 @@ from linux_support import bare_namespace
 from netctrl.linux import namespace
 from netctrl.linux.export.agent import AgentConfig, ControlledLink
 from netctrl.linux.export.agent_law import LinkRateTable, TapTable
-from netctrl.linux.kernel.netlink import ROOT, RouteSocket, classid
+from netctrl.linux.kernel.messages import ROOT, classid
+from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.linux.kernel.qdisc import FifoOptions, HtbClassOptions, HtbOptions, TbfOptions
 
 RATE, BURST, LIMIT = 8e6, 5000, 60000

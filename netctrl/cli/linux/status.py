@@ -52,7 +52,7 @@ def status(
 
 
 def _state(socket: RouteSocket, entry: Entry) -> dict[str, object]:
-    from netctrl.linux.kernel.netlink import ROOT
+    from netctrl.linux.kernel.messages import ROOT
     from netctrl.linux.kernel.objects import as_desired
 
     if socket.link(entry.index) is None:

@@ -49,7 +49,7 @@ def testbed(
     netctrl linux testbed abilene --dry-run
     netctrl linux testbed three-in-a-row --for 10s
     """
-    from netctrl.linux.testbed.names import clean_leftovers
+    from netctrl.linux.namespace import clean_leftovers
 
     if clean:
         found = list(clean_leftovers())

@@ -19,8 +19,8 @@ from netctrl.kernel.plan import LINE, Program
 from netctrl.kernel.programs import FOLDER, begin_s, in_namespace, own_program
 from netctrl.kernel.scenarios.queues import HTB_CLASS
 from netctrl.kernel.scenarios.rater import route_sockets
+from netctrl.linux.kernel.messages import ROOT, Counters
 from netctrl.linux.kernel.netlink import RouteSocket
-from netctrl.linux.kernel.responses import ROOT, Counters
 from netctrl.plants.access import DELAY_SUM, MEASURED, observe, read_premium
 from netctrl.scenario.access.periods import run_periods
 from netctrl.scenario.access.result import AccessLinkSample, access_link_sample

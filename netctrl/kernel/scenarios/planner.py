@@ -31,8 +31,8 @@ from netctrl.kernel.scenarios.traffic import page_draws, udp_times
 from netctrl.kernel.scenarios.wiring import LONG, Wiring, delay_options, rate_options
 from netctrl.laws.rate.records import sender_name
 from netctrl.linux.kernel import messages
+from netctrl.linux.kernel.messages import CHANGE, ROOT
 from netctrl.linux.kernel.queue_options import netem_options
-from netctrl.linux.kernel.responses import ROOT
 from netctrl.model.law import PacingLaw
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
@@ -188,13 +188,13 @@ class _Planner:
                 capacity[name] = change.capacity
                 at, shaped = self.wires.out[name], rate_options(self._sends(name, change.capacity))
                 if self.control is None or name not in self.control.set_links:
-                    message = messages.change_class(at.index, HTB_HANDLE, HTB_CLASS, "htb", shaped)
+                    message = messages.set_class(at.index, HTB_HANDLE, HTB_CLASS, "htb", shaped, CHANGE)
                     self.plan.change(change.at, at.namespace, message, what)
             if change.delay is not None:
                 delay[name] = change.delay
             at = self.wires.arrivals[name]
             options = delay_options(self.links[name], capacity[name], delay[name])
-            message = messages.change_queue(at.index, ROOT, HTB_HANDLE, "netem", options)
+            message = messages.set_queue(at.index, ROOT, HTB_HANDLE, "netem", options, CHANGE)
             self.plan.change(change.at, at.namespace, message, what)
 
     def _sends(self, name: str, capacity: float) -> float:
@@ -284,7 +284,7 @@ class _Planner:
         home, _ = self.wires.veth(at, host, f"the acknowledgements of {group.id}")
         if rest > 0.0:
             options = netem_options(rest, None, 0.0, LONG)
-            message = messages.add_queue(home.index, ROOT, HTB_HANDLE, "netem", options)
+            message = messages.set_queue(home.index, ROOT, HTB_HANDLE, "netem", options)
             self.plan.request(at, message, f"delay acknowledgements of {group.id}")
         self.wires.route(at, address, home.index)
 

@@ -11,8 +11,8 @@ from netctrl.errors import NetctrlError
 from netctrl.kernel.plan import ARRIVAL, OBJECT, TRANSFER, Answer
 from netctrl.kernel.scenarios.marker import MARKS
 from netctrl.kernel.scenarios.planner import KernelPlan, payload_share
+from netctrl.linux.kernel.messages import read_qdisc
 from netctrl.linux.kernel.queue_options import queue_counts
-from netctrl.linux.kernel.responses import read_qdisc
 from netctrl.model.io.provenance import Provenance
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from netctrl.kernel.plan import FIRST_NAMESPACE, PlanWriter
 from netctrl.kernel.scenarios.queues import HTB_CLASS, HTB_HANDLE, bucket_bytes, discipline_of
 from netctrl.linux.kernel import messages
+from netctrl.linux.kernel.messages import ROOT
 from netctrl.linux.kernel.qdisc import HtbClassOptions, HtbOptions
 from netctrl.linux.kernel.queue_options import netem_options, queue_options
-from netctrl.linux.kernel.responses import ROOT
 from netctrl.scenario.links import Link
 
 __all__ = ["LONG", "End", "Wiring", "delay_options", "rate_options"]
@@ -62,7 +62,7 @@ class Wiring:
         for message in messages.redirect_arrivals(there.index, index):
             self.plan.request(there.namespace, message, what)
         options = delay_options(link, link.capacity, link.delay)
-        self.plan.request(there.namespace, messages.add_queue(index, ROOT, HTB_HANDLE, "netem", options), what)
+        self.plan.request(there.namespace, messages.set_queue(index, ROOT, HTB_HANDLE, "netem", options), what)
         self.arrivals[link.id] = End(there.namespace, index)
 
     def _shape(self, at: End, link: Link, rate: float) -> None:
@@ -70,9 +70,9 @@ class Wiring:
         self.kinds.append(discipline.kind)
         root = HtbOptions(default_class=1).encode()
         what = f"limit the rate of {link.id}"
-        self.plan.request(at.namespace, messages.add_queue(at.index, ROOT, HTB_HANDLE, "htb", root), what)
-        self.plan.request(at.namespace, messages.add_class(at.index, HTB_HANDLE, HTB_CLASS, "htb", shaped), what)
-        leaf = messages.add_queue(at.index, HTB_CLASS, _LEAF, discipline.kind, discipline.options)
+        self.plan.request(at.namespace, messages.set_queue(at.index, ROOT, HTB_HANDLE, "htb", root), what)
+        self.plan.request(at.namespace, messages.set_class(at.index, HTB_HANDLE, HTB_CLASS, "htb", shaped), what)
+        leaf = messages.set_queue(at.index, HTB_CLASS, _LEAF, discipline.kind, discipline.options)
         self.plan.request(at.namespace, leaf, f"put {discipline.kind} on {link.id}")
 
     def veth(self, source: int, target: int, name: str) -> tuple[End, End]:
@@ -112,7 +112,7 @@ class Wiring:
     def keep_times(self, at: End) -> None:
         """UDP packets leave an interface at the times that their sender gives them."""
         options = queue_options("fq", {"limit": LONG, "flow_limit": LONG, "timer_slack": 0.0}, self.packet)
-        message = messages.add_queue(at.index, ROOT, HTB_HANDLE, "fq", options)
+        message = messages.set_queue(at.index, ROOT, HTB_HANDLE, "fq", options)
         self.plan.request(at.namespace, message, "time UDP packets")
 
     def route(self, at: int, address: IPv4Address, index: int, window: int | None = None) -> None:

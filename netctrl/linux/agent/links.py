@@ -24,11 +24,12 @@ from netctrl.linux.agent.queue import LinkQueue, change_rate, link_queue, rate_t
 from netctrl.linux.agent.state import Reading, Trouble
 from netctrl.linux.export.agent import AgentConfig
 from netctrl.linux.export.agent_law import TrackingTable
-from netctrl.linux.kernel.netlink import ROOT, KernelRefusal, Qdisc, RouteSocket, handle_text
+from netctrl.linux.kernel.messages import ROOT, Qdisc, handle_text
+from netctrl.linux.kernel.netlink import KernelRefusal, RouteSocket
 from netctrl.linux.kernel.qdisc import rate_bytes
+from netctrl.linux.namespace import NET_ADMIN, has_capability
 from netctrl.linux.queues.log import event
 from netctrl.linux.queues.record import applied_rates
-from netctrl.linux.rights import NET_ADMIN, has_capability
 from netctrl.linux.state_files import AGENT_FOLDER, STATE_FOLDER
 from netctrl.units import BITS_PER_BYTE
 

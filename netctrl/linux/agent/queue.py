@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from netctrl.errors import InvalidValue
-from netctrl.linux.kernel.netlink import ROOT, KernelRefusal, Qdisc, RouteSocket, classid, handle_text
+from netctrl.linux.kernel.messages import ROOT, Qdisc, classid, handle_text
+from netctrl.linux.kernel.netlink import KernelRefusal, RouteSocket
 from netctrl.linux.kernel.qdisc import FifoOptions, HtbClassOptions, TbfOptions, largest_burst
 
 if TYPE_CHECKING:

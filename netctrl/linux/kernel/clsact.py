@@ -7,20 +7,15 @@ force for a limited time only, a remaining filter marks nothing; the next one re
 from __future__ import annotations
 
 import errno
-import struct
-from types import TracebackType
 from typing import Self
 
-from netctrl.linux.kernel.attributes import attribute
 from netctrl.linux.kernel.bpf import Program
-from netctrl.linux.kernel.netlink import INGRESS, KernelRefusal, RouteSocket
+from netctrl.linux.kernel.messages import EGRESS, classify_departures, stop_classifying
+from netctrl.linux.kernel.netlink import KernelRefusal, RouteSocket
 
 __all__ = ["EgressFilter"]
 
-_CLSACT, _EGRESS = 0xFFFF0000, 0xFFFFFFF3
-_FD, _NAME, _FLAGS = 6, 7, 8  # TCA_BPF_*
-_DIRECT_ACTION = 1
-_PRIORITY, _HANDLE = 0x7C01, 1  # netctrl's own
+_HANDLE, _PRIORITY = 1, 0x7C01  # netctrl's own
 
 
 class EgressFilter:
@@ -32,29 +27,24 @@ class EgressFilter:
         No clsact or cls_bpf in this kernel, no privilege, or another queue in clsact's place.
     """
 
-    def __init__(self, program: Program, interface: int, name: str = "netctrl") -> None:
-        self._interface = interface
-        self._made = False
+    def __init__(self, program: Program, interface: int) -> None:
+        self._interface, self._made = interface, False
+        make, put = classify_departures(interface, program.fd, _HANDLE, _PRIORITY)
+        self._remove, self._unmake = stop_classifying(interface, _HANDLE, _PRIORITY)
         with RouteSocket() as route:
-            if not self._there(route):
-                route.add_qdisc(interface, INGRESS, _CLSACT, "clsact")
+            if not any(each.kind == "clsact" for each in route.qdiscs(interface)):
+                route.request(f"put clsact on interface {interface}", make)
                 self._made = True
-            options = attribute(_FD, struct.pack("=I", program.fd)) + attribute(_NAME, name.encode() + b"\0")
-            options += attribute(_FLAGS, struct.pack("=I", _DIRECT_ACTION))
             try:
-                route.add_filter(interface, _EGRESS, _HANDLE, _PRIORITY, "bpf", options)
+                route.request(f"put a bpf filter on what leaves interface {interface}", put)
             except KernelRefusal:
                 self._remove_clsact(route)
                 raise
         self._open = True
 
-    def _there(self, route: RouteSocket) -> bool:
-        return any(each.kind == "clsact" for each in route.qdiscs(self._interface))
-
     def _remove_clsact(self, route: RouteSocket) -> None:
-        ways = (_EGRESS, _EGRESS - 1)
-        if self._made and not any(route.filters(self._interface, way) for way in ways):
-            route.delete_qdisc(self._interface, INGRESS, _CLSACT)
+        if self._made and not any(route.filters(self._interface, way) for way in (EGRESS, EGRESS - 1)):
+            route.request(f"remove clsact of interface {self._interface}", self._unmake)
             self._made = False
 
     def close(self) -> None:
@@ -64,7 +54,7 @@ class EgressFilter:
         self._open = False
         with RouteSocket() as route:
             try:
-                route.delete_filter(self._interface, _EGRESS, _HANDLE, _PRIORITY, "bpf")
+                route.request(f"remove the bpf filter of interface {self._interface}", self._remove)
                 self._remove_clsact(route)
             except KernelRefusal as refusal:
                 if refusal.number not in (errno.ENODEV, errno.ENOENT, errno.EINVAL):
@@ -73,5 +63,5 @@ class EgressFilter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

@@ -13,51 +13,38 @@ import struct
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Self
 
 from netctrl.errors import NetctrlError
 from netctrl.linux.export.records import HTB_QUANTUM
-from netctrl.linux.kernel.attributes import attribute, attributes, nested
-from netctrl.linux.kernel.qdisc import HtbClassOptions, TbfOptions, rate_bytes
-from netctrl.linux.kernel.responses import (
+from netctrl.linux.kernel import messages
+from netctrl.linux.kernel.messages import (
+    CHANGE,
+    CREATE,
+    HEAD,
     IFINFOMSG,
-    INGRESS,
+    REPLACE,
     ROOT,
     TCMSG,
-    Counters,
     Link,
     Qdisc,
-    classid,
+    attribute,
+    attributes,
     handle_text,
     read_link,
     read_qdisc,
 )
+from netctrl.linux.kernel.qdisc import HtbClassOptions, TbfOptions, rate_bytes
 
-__all__ = [
-    "INGRESS",
-    "ROOT",
-    "Counters",
-    "KernelRefusal",
-    "Link",
-    "Qdisc",
-    "RouteSocket",
-    "classid",
-    "handle_text",
-]
+__all__ = ["KernelRefusal", "RouteSocket"]
 
 _SOL_NETLINK, _CAP_ACK, _EXT_ACK = 270, 10, 11
-_REQUEST, _ACK, _ECHO, _DUMP, _REPLACE, _EXCL, _CREATE = 0x1, 0x4, 0x8, 0x300, 0x100, 0x200, 0x400
+_ECHO, _DUMP = 0x8, 0x300
 _MULTI, _DUMP_INTERRUPTED, _CAPPED, _ACK_TLVS = 0x2, 0x10, 0x100, 0x200
 _ERROR, _DONE = 2, 3
-_NEWLINK, _GETLINK = 16, 18
-_NEWQDISC, _DELQDISC, _GETQDISC = 36, 37, 38
-_NEWTCLASS, _GETTCLASS = 40, 42
-_NEWTFILTER, _DELTFILTER, _GETTFILTER = 44, 45, 46
-_ALL_PROTOCOLS = 0x0003  # ETH_P_ALL
-_KIND, _OPTIONS, _DUMP_INVISIBLE = 1, 2, 10  # TCA_*
+_GETLINK, _GETQDISC, _GETTCLASS, _GETTFILTER = 18, 38, 42, 46
+_KIND, _DUMP_INVISIBLE = 1, 10  # TCA_*
 
-_HEAD = struct.Struct("=IHHII")
 _WRITTEN_U32, _WRITTEN_U64 = struct.Struct("=I"), struct.Struct("=Q")
 _RECEIVE = 1 << 18
 _DUMP_TRIES = 5
@@ -70,7 +57,11 @@ class KernelRefusal(NetctrlError):
     def __init__(self, what: str, number: int, said: str = "") -> None:
         self.what, self.number, self.said = what, number, said
         name = errno.errorcode.get(number, str(number))
-        remedy = "; this needs CAP_NET_ADMIN in the network's namespace: run as root" if number == errno.EPERM else ""
+        remedy = ""
+        if number == errno.EPERM:
+            remedy = "; this needs CAP_NET_ADMIN in the network's namespace: run as root"
+        elif number == errno.ENOENT and "kind is unknown" in said:
+            remedy = ": this kernel lacks that queueing discipline (CONFIG_NET_SCH_*)"
         super().__init__(f"{what}: the kernel says {said or os.strerror(number)} ({name}){remedy}")
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
@@ -114,9 +105,7 @@ class RouteSocket:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -129,15 +118,15 @@ class RouteSocket:
 
     def links(self) -> tuple[Link, ...]:
         """All interfaces of the namespace."""
-        rows = self._dump(_GETLINK, _NEWLINK, IFINFOMSG.pack(0, 0, 0, 0, 0), "list the interfaces")
+        rows = self._dump(_GETLINK, messages.NEWLINK, IFINFOMSG.pack(0, 0, 0, 0, 0), "list the interfaces")
         return tuple(map(read_link, rows))
 
     def link(self, index: int) -> Link | None:
         """One interface, by a query for it alone; None where there is none."""
         what = f"read interface {index}"
-        self._send(_GETLINK, _REQUEST, IFINFOMSG.pack(0, 0, index, 0, 0))
+        self._send(messages.message(_GETLINK, 0, IFINFOMSG.pack(0, 0, index, 0, 0)))
         try:
-            return next(read_link(body) for kind, body in self._answer(what) if kind == _NEWLINK)
+            return next(read_link(body) for kind, body in self._answer(what) if kind == messages.NEWLINK)
         except KernelRefusal as refusal:
             if refusal.number != errno.ENODEV:
                 raise
@@ -152,7 +141,7 @@ class RouteSocket:
             return self._looked.get(index, ())
         ask = TCMSG.pack(0, 0, 0, 0, 0)
         rows = self._dump(
-            _GETQDISC, _NEWQDISC, ask + (attribute(_DUMP_INVISIBLE, b"") if hidden else b""), "list queues"
+            _GETQDISC, messages.NEWQDISC, ask + (attribute(_DUMP_INVISIBLE, b"") if hidden else b""), "list queues"
         )
         # Others are left out before their attributes are read, which takes most of the time.
         return tuple(read_qdisc(row) for row in rows if index is None or TCMSG.unpack_from(row)[1] == index)
@@ -178,58 +167,47 @@ class RouteSocket:
         The kernel answers by a notification, which `tc monitor` also shows.
         """
         what = f"read the queue at {handle_text(parent)} of interface {index}"
-        self._send(_GETQDISC, _REQUEST | _ECHO, TCMSG.pack(0, index, handle, parent, 0))
+        self._send(messages.message(_GETQDISC, _ECHO, TCMSG.pack(0, index, handle, parent, 0)))
         for kind, content in self._answer(what):
-            if kind == _NEWQDISC:
+            if kind == messages.NEWQDISC:
                 return read_qdisc(content)
         raise KernelRefusal(what, errno.EPROTO, "an answer without the requested queue")
 
     def classes(self, index: int) -> tuple[Qdisc, ...]:
         """Classes of an interface's queues."""
-        rows = self._dump(_GETTCLASS, _NEWTCLASS, TCMSG.pack(0, index, 0, 0, 0), f"list classes of interface {index}")
+        what = f"list classes of interface {index}"
+        rows = self._dump(_GETTCLASS, messages.NEWTCLASS, TCMSG.pack(0, index, 0, 0, 0), what)
         return tuple(map(read_qdisc, rows))
 
     def filters(self, index: int, parent: int) -> int:
         """Number of filters on a queue or class."""
         what = f"list filters of interface {index}"
-        rows = self._dump(_GETTFILTER, _NEWTFILTER, TCMSG.pack(0, index, 0, parent, 0), what)
+        rows = self._dump(_GETTFILTER, messages.NEWTFILTER, TCMSG.pack(0, index, 0, parent, 0), what)
         return sum(_KIND in attributes(row, TCMSG.size) for row in rows)
 
-    def add_filter(self, index: int, parent: int, handle: int, priority: int, kind: str, options: bytes) -> None:
-        """Add a filter for all protocols to a queue or class; replaces one with this handle and priority."""
-        what = f"put a {kind} filter at {handle_text(parent)} of interface {index}"
-        message = _filter_place(index, parent, handle, priority) + _described(kind, options)
-        self._send(_NEWTFILTER, _REQUEST | _ACK | _CREATE, message)
-        self._acknowledged(what)
-
-    def delete_filter(self, index: int, parent: int, handle: int, priority: int, kind: str) -> None:
-        """Remove such a filter; ENOENT where there is none."""
-        what = f"remove a {kind} filter at {handle_text(parent)} of interface {index}"
-        message = _filter_place(index, parent, handle, priority) + _described(kind, b"")
-        self._send(_DELTFILTER, _REQUEST | _ACK, message)
-        self._acknowledged(what)
+    def request(self, what: str, *changes: bytes) -> None:
+        """Make changes (`netctrl.linux.kernel.messages`), one after another; `what` is for the refusal's message."""
+        for each in changes:
+            self._send(each)
+            self._acknowledged(what)
 
     def add_qdisc(
         self, index: int, parent: int, handle: int, kind: str, options: bytes = b"", replace: bool = False
     ) -> None:
         """Create a queue; over an existing one with a handle EEXIST, or with `replace` an atomic replacement."""
         what = f"put {kind} {handle_text(handle)} at {handle_text(parent)} of interface {index}"
-        flags = _REQUEST | _ACK | _CREATE | (_REPLACE if replace else _EXCL)
-        self._send(_NEWQDISC, flags, TCMSG.pack(0, index, handle, parent, 0) + _described(kind, options))
-        self._acknowledged(what)
+        how = REPLACE if replace else CREATE
+        self.request(what, messages.set_queue(index, parent, handle, kind, options, how))
 
     def delete_qdisc(self, index: int, parent: int, handle: int) -> None:
         """Remove the queue at a place if it has this handle; the kernel's default returns."""
         what = f"remove the queue {handle_text(handle)} at {handle_text(parent)} of interface {index}"
-        self._send(_DELQDISC, _REQUEST | _ACK, TCMSG.pack(0, index, handle, parent, 0))
-        self._acknowledged(what)
+        self.request(what, messages.delete_queue(index, parent, handle))
 
     def add_class(self, index: int, parent: int, handle: int, kind: str, options: bytes) -> None:
         """Create a class; EEXIST where there is one."""
         what = f"make the class {handle_text(handle)} of interface {index}"
-        message = TCMSG.pack(0, index, handle, parent, 0) + _described(kind, options)
-        self._send(_NEWTCLASS, _REQUEST | _ACK | _CREATE | _EXCL, message)
-        self._acknowledged(what)
+        self.request(what, messages.set_class(index, parent, handle, kind, options))
 
     def change_tbf(
         self, index: int, parent: int, handle: int, rate_bit_per_s: float, burst_bytes: int, limit_bytes: int
@@ -241,11 +219,11 @@ class RouteSocket:
         is gone.
         """
         rate = rate_bytes(rate_bit_per_s)
-        key = (_NEWQDISC, index, parent, handle, burst_bytes, limit_bytes)
+        key = (index, parent, handle, burst_bytes, limit_bytes)
         message = self._prepared.get(key)
         if message is None:
             options = TbfOptions.desired(rate_bit_per_s, burst_bytes, limit_bytes).encode(burst_bytes)
-            message = self._prepare(key, TCMSG.pack(0, index, handle, parent, 0) + _described("tbf", options))
+            message = self._prepare(key, messages.set_queue(index, parent, handle, "tbf", options, CHANGE))
         _WRITTEN_U32.pack_into(message, _TBF_RATE_AT, min(rate, 0xFFFFFFFF))
         _WRITTEN_U64.pack_into(message, _TBF_RATE64_AT, rate)
         self._exchange(message, "change the rate of tbf", index, handle)
@@ -255,10 +233,11 @@ class RouteSocket:
     ) -> None:
         """Change the rate and ceiling of the HTB class with this handle; its tokens are unchanged."""
         desired = HtbClassOptions.desired(rate_bit_per_s, burst_bytes, quantum=quantum)
-        key = (_NEWTCLASS, index, parent, handle, quantum)
+        key = (index, parent, handle, quantum)
         message = self._prepared.get(key)
         if message is None:
-            message = self._prepare(key, TCMSG.pack(0, index, handle, parent, 0) + _described("htb", desired.encode()))
+            change = messages.set_class(index, parent, handle, "htb", desired.encode(), CHANGE)
+            message = self._prepare(key, change)
         low = min(desired.rate, 0xFFFFFFFF)
         for at in _HTB_RATES_AT:
             _WRITTEN_U32.pack_into(message, at, low)
@@ -268,30 +247,30 @@ class RouteSocket:
             _WRITTEN_U32.pack_into(message, at, desired.buffer)
         self._exchange(message, "change the rate of htb class", index, handle)
 
-    def _prepare(self, key: tuple[int, ...], content: bytes) -> bytearray:
+    def _prepare(self, key: tuple[int, ...], change: bytes) -> bytearray:
         """Complete message for a change; only its rate and number vary between calls."""
         if len(self._prepared) >= _MAX_PREPARED:  # bounds memory where bursts vary
             self._prepared.clear()
-        head = _HEAD.pack(_HEAD.size + len(content), key[0], _REQUEST | _ACK, 0, 0)
-        message = self._prepared[key] = bytearray(head + content)
+        message = self._prepared[key] = bytearray(change)
         return message
 
     def _exchange(self, message: bytearray, what: str, index: int, handle: int) -> None:
-        self._sequence = sequence = self._sequence + 1 & 0xFFFFFFFF
-        _WRITTEN_U32.pack_into(message, 8, sequence)
-        self._socket.send(message)
+        self._send(message)
         try:
             length = self._socket.recv_into(self._view)
         except BlockingIOError:
             raise KernelRefusal(what, errno.ETIMEDOUT) from None
-        _, kind, _, came, _ = _HEAD.unpack_from(self._buffer)
-        if kind == _ERROR and came == sequence and length >= 20 and not any(self._buffer[16:20]):
+        _, kind, _, came, _ = HEAD.unpack_from(self._buffer)
+        if kind == _ERROR and came == self._sequence and length >= 20 and not any(self._buffer[16:20]):
             return
         self._acknowledged(f"{what} {handle_text(handle)} of interface {index}", length)
 
-    def _send(self, kind: int, flags: int, content: bytes) -> None:
+    def _send(self, message: bytes | bytearray) -> None:
+        """Send a message with the next number, which a prepared one keeps."""
         self._sequence = self._sequence + 1 & 0xFFFFFFFF
-        self._socket.send(_HEAD.pack(_HEAD.size + len(content), kind, flags, self._sequence, 0) + content)
+        numbered = message if isinstance(message, bytearray) else bytearray(message)
+        _WRITTEN_U32.pack_into(numbered, 8, self._sequence)
+        self._socket.send(numbered)
 
     def _acknowledged(self, what: str, received: int | None = None) -> None:
         for _ in self._answer(what, received):
@@ -305,11 +284,11 @@ class RouteSocket:
         while True:
             content = self._receive(what, received)
             received, at = None, 0
-            while at + _HEAD.size <= len(content):
-                length, kind, flags, sequence, _ = _HEAD.unpack_from(content, at)
-                if length < _HEAD.size or at + length > len(content):
+            while at + HEAD.size <= len(content):
+                length, kind, flags, sequence, _ = HEAD.unpack_from(content, at)
+                if length < HEAD.size or at + length > len(content):
                     raise KernelRefusal(what, errno.EPROTO, "a truncated message")
-                body = content[at + _HEAD.size : at + length]
+                body = content[at + HEAD.size : at + length]
                 at += (length + 3) & ~3
                 if sequence != self._sequence:
                     continue
@@ -338,7 +317,7 @@ class RouteSocket:
     def _dump(self, ask: int, takes: int, content: bytes, what: str) -> list[bytes]:
         """Complete list, requested again where it changed meanwhile."""
         for left in reversed(range(_DUMP_TRIES)):
-            self._send(ask, _REQUEST | _DUMP, content)
+            self._send(messages.message(ask, _DUMP, content))
             try:
                 return [body for kind, body in self._answer(what) if kind == takes]
             except KernelRefusal as refusal:
@@ -347,35 +326,24 @@ class RouteSocket:
         raise KernelRefusal(what, errno.EINTR)
 
 
-def _filter_place(index: int, parent: int, handle: int, priority: int) -> bytes:
-    return TCMSG.pack(0, index, handle, parent, priority << 16 | socket.htons(_ALL_PROTOCOLS))
+def _places(sample: bytes, pattern: bytes) -> tuple[int, ...]:
+    return tuple(at for at in range(len(sample)) if sample.startswith(pattern, at))
 
 
-def _described(kind: str, options: bytes) -> bytes:
-    return attribute(_KIND, kind.encode() + b"\0") + (nested(_OPTIONS, options) if options else b"")
+def _tbf(rate: int) -> bytes:
+    return messages.set_queue(0, 0, 0, "tbf", TbfOptions(rate, 1, 1).encode(1))
+
+
+def _htb(rate: int) -> bytes:
+    return messages.set_class(0, 0, 0, "htb", HtbClassOptions(rate, rate, _TICKS, _TICKS).encode())
 
 
 # Positions of the rates in a prepared message, found by unique rates in a sample message.
-_BEFORE = _HEAD.size + TCMSG.size
-
-
-def _places(kind: str, options: bytes, pattern: bytes) -> tuple[int, ...]:
-    message, at, found = _described(kind, options), -1, []
-    while (at := message.find(pattern, at + 1)) >= 0:
-        found.append(_BEFORE + at)
-    return tuple(found)
-
-
-_U32_SIGN, _U64_SIGN, _TICK_SIGN = 0x7A6B5C4D, 0x0000000155AA33CC, 0x1B2C3D4E
-_SMALL_TBF = TbfOptions(_U32_SIGN, 1, 1).encode(1)
-_LARGE_TBF = TbfOptions(_U64_SIGN, 1, 1).encode(1)
-_TBF_RATE_AT = _places("tbf", _SMALL_TBF, struct.pack("=I", _U32_SIGN))[0]
-(_TBF_RATE64_AT,) = _places("tbf", _LARGE_TBF, struct.pack("=Q", _U64_SIGN))
-_SMALL_HTB = HtbClassOptions(_U32_SIGN, _U32_SIGN, _TICK_SIGN, _TICK_SIGN).encode()
-_LARGE_HTB = HtbClassOptions(_U64_SIGN, _U64_SIGN, 1, 1).encode()
-_HTB_RATES_AT = _places("htb", _SMALL_HTB, struct.pack("=I", _U32_SIGN))[:2]
-_HTB_RATES64_AT = _places("htb", _LARGE_HTB, struct.pack("=Q", _U64_SIGN))
-_HTB_BUFFERS_AT = _places("htb", _SMALL_HTB, struct.pack("=I", _TICK_SIGN))
+_U32, _U64, _TICKS = 0x7A6B5C4D, 0x0155AA33CC, 0x1B2C3D4E
+_AS_U32, _AS_U64 = struct.pack("=I", _U32), struct.pack("=Q", _U64)
+_TBF_RATE_AT, (_TBF_RATE64_AT,) = _places(_tbf(_U32), _AS_U32)[0], _places(_tbf(_U64), _AS_U64)
+_HTB_RATES_AT, _HTB_RATES64_AT = _places(_htb(_U32), _AS_U32)[:2], _places(_htb(_U64), _AS_U64)
+_HTB_BUFFERS_AT = _places(_htb(_U32), struct.pack("=I", _TICKS))
 
 
 def _check(what: str, kind: int, flags: int, body: bytes) -> None:

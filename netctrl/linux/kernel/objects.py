@@ -9,8 +9,8 @@ import msgspec
 
 from netctrl.errors import NetctrlError
 from netctrl.linux.export.records import HtbClass, InterfaceQueue, TcFifo, TokenBucket
-from netctrl.linux.kernel.attributes import attributes
-from netctrl.linux.kernel.netlink import INGRESS, ROOT, Qdisc, RouteSocket, classid, handle_text
+from netctrl.linux.kernel.messages import INGRESS, ROOT, Qdisc, attributes, classid, handle_text
+from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.linux.kernel.qdisc import FifoOptions, HtbClassOptions, HtbOptions, TbfOptions
 from netctrl.units import BITS_PER_BYTE, format_quantity
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from netctrl.errors import InvalidValue
 from netctrl.linux.export.records import HTB_QUANTUM
-from netctrl.linux.kernel.attributes import attribute, attributes
+from netctrl.linux.kernel.messages import attribute, attributes
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = [

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from netctrl.errors import InvalidValue, checked_number, did_you_mean
 from netctrl.laws.targets.dualpi2 import DUALPI2_MAX, DUALPI2_STEP
 from netctrl.laws.targets.pie_law import PIE_MAX
-from netctrl.linux.kernel.attributes import attribute, attributes
+from netctrl.linux.kernel.messages import attribute, attributes
 
 __all__ = ["PARAMETERS", "QueueCounts", "netem_options", "queue_counts", "queue_options"]
 

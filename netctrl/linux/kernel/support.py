@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import os
 
-from netctrl.linux.kernel.netlink import ROOT, KernelRefusal, RouteSocket
+from netctrl.linux.kernel.messages import ROOT
+from netctrl.linux.kernel.netlink import KernelRefusal, RouteSocket
 from netctrl.linux.namespace import inside, make_namespace
 
 __all__ = ["has_qdisc"]

@@ -10,7 +10,8 @@ from typing import NamedTuple
 from netctrl.errors import InvalidValue, NetctrlError
 from netctrl.laws.aqm.arc_router import arc_probability
 from netctrl.linux.export.marking import MarkingConfig
-from netctrl.linux.kernel.netlink import ROOT, RouteSocket, handle_text
+from netctrl.linux.kernel.messages import ROOT, handle_text
+from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.linux.marking.program import MarkCounts, Marker
 
 __all__ = ["MarkSample", "mark"]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from netctrl.errors import NetctrlError, checked_number
 from netctrl.linux.pacing.socket import SocketPacer, set_pacing_rate
 from netctrl.linux.pacing.tcp_info import ESTABLISHED, TcpInfo, read_tcp_info
-from netctrl.linux.processes import end_program, start_program
+from netctrl.linux.processes import end_child, start_program
 from netctrl.model.law import PacingLaw
 
 __all__ = ["PacedProgram", "borrow_socket", "pace_program", "sockets_of"]
@@ -78,7 +78,7 @@ def pace_program(law: PacingLaw | float, argv: Sequence[str], *, interval_s: flo
             due = max(due + interval, now)
             time.sleep(max(due - time.monotonic(), 0.0))
     finally:
-        end_program(child)
+        end_child(child)
     held = sum(int(each.values()["held"]) for each in found.values() if each is not None)
     counts = [(info.bytes_received or 0, info.bytes_acked or 0) for info in told.values()]
     received = [came for came, left in counts if came > left]

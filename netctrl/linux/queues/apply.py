@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from netctrl.errors import FileError, NetctrlError
-from netctrl.linux.kernel.netlink import KernelRefusal, RouteSocket, handle_text
+from netctrl.linux.kernel.messages import handle_text
+from netctrl.linux.kernel.netlink import KernelRefusal, RouteSocket
 from netctrl.linux.kernel.objects import OWN_HANDLE, alike, as_desired, make
 from netctrl.linux.queues.log import event
 from netctrl.linux.queues.plan import Plan, check_capability, plan_queues
@@ -124,7 +125,7 @@ def applied(
             put_back(store, socket, made.record, phases)
             ending.settled = True
             if isinstance(error, KernelRefusal):
-                raise RolledBack(f"{_explained(error)}; the changes were reverted") from None
+                raise RolledBack(f"{error}; the changes were reverted") from None
             raise
         if not made.kept:
             put_back(store, socket, made.record, phases)
@@ -186,9 +187,3 @@ def _change(made: Applied, phases: Phases) -> None:
                 raise KernelRefusal(f"read back {entry.interface}", errno.EIO, "; ".join(wrong))
     event("read-back", plan=made.record.plan, interfaces=len(made.plan.entries))
     phases("read back")
-
-
-def _explained(error: KernelRefusal) -> str:
-    if error.number == errno.ENOENT and "kind is unknown" in error.said:
-        return f"{error}: this kernel lacks that queueing discipline (CONFIG_NET_SCH_*)"
-    return str(error)

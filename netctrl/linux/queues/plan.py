@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from netctrl.errors import InvalidValue, NetctrlError, did_you_mean
 from netctrl.linux.export.records import ETHERNET_HEADER, InterfaceQueue, QueuePlan, TcFifo, TokenBucket
-from netctrl.linux.kernel.netlink import Link, RouteSocket, handle_text
+from netctrl.linux.kernel.messages import Link, handle_text
+from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.linux.kernel.objects import LEAF_HANDLE, OWN_HANDLE, Unrestorable, desired_objects, egress, saved, shown
 from netctrl.linux.kernel.qdisc import HtbClassOptions, TbfOptions
+from netctrl.linux.namespace import NET_ADMIN, has_capability
 from netctrl.linux.queues.record import Entry
-from netctrl.linux.rights import NET_ADMIN, has_capability
 from netctrl.units import BITS_PER_BYTE, format_quantity
 
 __all__ = ["Plan", "check_capability", "plan_queues"]

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from netctrl.errors import FileError, NetctrlError
-from netctrl.linux.kernel.netlink import ROOT, KernelRefusal, Qdisc, RouteSocket, handle_text
+from netctrl.linux.kernel.messages import ROOT, Qdisc, handle_text
+from netctrl.linux.kernel.netlink import KernelRefusal, RouteSocket
 from netctrl.linux.kernel.objects import OWN_HANDLE, alike, make, same, saved
 from netctrl.linux.queues.log import event
 from netctrl.linux.queues.plan import check_capability

@@ -5,45 +5,40 @@ Everything is in namespaces of its own and disappears with their owner, however 
 
 from __future__ import annotations
 
-import errno
 import os
+import socket
 import subprocess
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
+from ipaddress import IPv4Address
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from netctrl.errors import InvalidValue, NetctrlError, checked_number, optional_import
+from netctrl.errors import InvalidValue, NetctrlError, checked_number
 from netctrl.linux import namespace
-from netctrl.linux.processes import Job, end_program, start_function, start_program
-from netctrl.linux.testbed import names
+from netctrl.linux.kernel import messages
+from netctrl.linux.kernel.messages import ROOT
+from netctrl.linux.kernel.netlink import RouteSocket
+from netctrl.linux.kernel.qdisc import TbfOptions
+from netctrl.linux.processes import Job, end_child, start_function, start_program
 from netctrl.linux.testbed.delay_line import Line, open_tun, pump
 from netctrl.linux.testbed.plan import TestbedPlan, Wire, plan_testbed
 from netctrl.model.network import Network
-from netctrl.units import BITS_PER_BYTE
-
-if TYPE_CHECKING:
-    from netctrl.linux.kernel.netlink import RouteSocket
 
 __all__ = ["Testbed"]
 
-_INGRESS = 0xFFFF0000
 _HANDLE = 0x10000  # 1:
-_ALL_PROTOCOLS = 0x0003
+_FIRST_INDEX = 10_000  # of interfaces, above those that the kernel numbers
+_LOOPBACK = 1
 _LONG_QUEUE = 10_000  # queue of a TUN device, in packets: the delay line reads at once, and loses none
-_PERMANENT = 0x80
-_ROUNDING_S = 128e-9  # the kernel rounds a burst down to ticks of 64 ns: a burst of one frame would pass no frame
-_SYSCTLS = (
-    *(("ipv4/conf/all/forwarding", 1), ("ipv4/conf/default/forwarding", 1)),
-    *(("ipv4/conf/all/rp_filter", 0), ("ipv4/conf/default/rp_filter", 0)),  # a delay line's packets change device
-    *(("ipv4/conf/all/send_redirects", 0), ("ipv4/conf/default/send_redirects", 0)),
-    ("ipv4/tcp_no_metrics_save", 1),  # flows don't use metrics of earlier ones
-    *(
-        ("ipv6/conf/all/disable_ipv6", 1),
-        ("ipv6/conf/default/disable_ipv6", 1),
-    ),  # no IPv6 control traffic on measured links
-)
+_SYSCTLS = {
+    "ipv4/conf/*/forwarding": 1,
+    "ipv4/conf/*/rp_filter": 0,  # a delay line's packets change device
+    "ipv4/conf/*/send_redirects": 0,
+    "ipv4/tcp_no_metrics_save": 1,  # flows don't use metrics of earlier ones
+    "ipv6/conf/*/disable_ipv6": 1,  # no IPv6 control traffic on measured links
+}
 
 
 class Testbed:
@@ -70,7 +65,7 @@ class Testbed:
     InvalidValue
         As in `plan_testbed`.
     NetctrlError
-        Missing privilege, kernel feature or pyroute2; everything built is removed.
+        Missing privilege or kernel feature; everything built is removed.
 
     Examples
     --------
@@ -90,7 +85,7 @@ class Testbed:
         named: bool = False,
     ) -> None:
         self.plan: TestbedPlan = plan_testbed(network, burst_bytes=burst_bytes)
-        self._set = {"gso_max_segs": 1} if segment else {}
+        self._segments = 1 if segment else None
         self._bunches = _checked_bunches(self.plan, bunch_s or {})
         self.named = named
         self._namespaces: dict[str, int] = {}
@@ -105,7 +100,7 @@ class Testbed:
         return self.plan.network
 
     def __enter__(self) -> Testbed:
-        names.clean_leftovers()
+        namespace.clean_leftovers()
         try:
             self._build()
         except BaseException:
@@ -120,7 +115,7 @@ class Testbed:
         """End all children, and close all namespaces; repeated calls do nothing."""
         for child in reversed(self._children):
             with suppress(OSError):
-                child.close() if isinstance(child, Job) else end_program(child)
+                end_child(child)
         self._children.clear()
         self._namespaces.clear()
         self._held.close()
@@ -134,13 +129,11 @@ class Testbed:
 
     def name(self, node: str) -> str:
         """Name of a node's namespace, for `ip netns exec`, if they are named."""
-        return names.namespace_name(node)
+        return namespace.namespace_name(node)
 
-    @contextmanager
-    def inside(self, node: str) -> Generator[None]:
+    def inside(self, node: str) -> AbstractContextManager[None]:
         """Context in which the calling thread is at the node: sockets opened there stay there."""
-        with namespace.inside(self.namespace(node)):
-            yield
+        return namespace.inside(self.namespace(node))
 
     def address(self, node: str) -> str:
         """IPv4 address of a node."""
@@ -198,14 +191,12 @@ class Testbed:
         except subprocess.TimeoutExpired:
             raise TimeoutError(f"{what[0]} wasn't done within {timeout_s:g} s") from None  # ty: ignore[not-subscriptable]
         finally:
-            child.close() if isinstance(child, Job) else end_program(child)
+            end_child(child)
             self._children.remove(child)
 
     def route_socket(self, node: str) -> RouteSocket:
         """Raw netlink socket at a node (`netctrl.linux.kernel.netlink`) for counters and rate changes; close it after
         use."""
-        from netctrl.linux.kernel.netlink import RouteSocket
-
         with self.inside(node):
             return RouteSocket()
 
@@ -223,113 +214,80 @@ class Testbed:
                     "links", list(links), f"a chain of links: {after.link.id} doesn't start where the previous one ends"
                 )
         self._extra += 1
-        address = f"10.64.{self._extra >> 8}.{self._extra & 255}"
-        with self._router(wires[-1].link.target) as target:
-            target.addr("add", index=1, address=address, prefixlen=32)
+        address = IPv4Address("10.64.0.0") + self._extra
+        self._request(wires[-1].link.target, "add the address of a path", messages.add_address(_LOOPBACK, address))
         for wire in wires:
-            with self._router(wire.link.source) as router:
-                self._add_route(router, wire.link.source, address, wire)
-        return address
+            self._request(wire.link.source, "add the route of a path", self._route(wire, address))
+        return str(address)
 
-    @contextmanager
-    def _router(self, node: str) -> Generator[Any]:
-        """A pyroute2 socket at a node for a short time, as each holds six descriptors."""
-        IPRoute = _iproute()
-        with self.inside(node):
-            router = IPRoute()
-        with router:
-            yield router
+    def _request(self, node: str, what: str, *changes: bytes) -> None:
+        with self.route_socket(node) as route:
+            route.request(f"{what} at {node}", *changes)
 
     def _build(self) -> None:
-        _iproute()
         for node in self.network.nodes:
             holder = namespace.make_namespace()
             self._held.callback(os.close, holder)
             self._namespaces[node.id] = holder
             if self.named:
                 name = self.name(node.id)
-                names.name_namespace(holder, name)
-                self._held.callback(names.unname_namespace, name)
+                namespace.name_namespace(holder, name)
+                self._held.callback(namespace.unname_namespace, name)
             with namespace.inside(holder):
                 _set_sysctls()
-        lines = self._open_lines()
-        with ExitStack() as opened:
-            routers = {node.id: opened.enter_context(self._router(node.id)) for node in self.network.nodes}
-            self._furnish(routers)
+        lines: list[Line] = []
+        for number, (one, other) in enumerate(self.plan.pairs):
+            self._connect(number, one, other, lines)
+        changes = {
+            node: [messages.set_up(_LOOPBACK), messages.add_address(_LOOPBACK, IPv4Address(address))]
+            for node, address in self.plan.addresses.items()
+        }
+        for route in self.plan.routes:
+            wire, address = self.plan.wires[route.link], IPv4Address(self.plan.addresses[route.target])
+            changes[route.node].append(self._route(wire, address))
+        for node, all_of_it in changes.items():
+            self._request(node, "add addresses and routes", *all_of_it)
         if lines:
             self._children.append(start_function(None, pump, lines))
 
-    def _furnish(self, routers: Mapping[str, Any]) -> None:
-        """Add addresses, links, routes, and the diversion to the delay lines."""
-        for node, router in routers.items():
-            router.link("set", index=1, state="up")
-            router.addr("add", index=1, address=self.plan.addresses[node], prefixlen=32)
-        for number, (one, other) in enumerate(self.plan.pairs):
-            self._connect(routers, number, one, other)
-        for route in self.plan.routes:
-            wire = self.plan.wires[route.link]
-            self._add_route(routers[route.node], route.node, self.plan.addresses[route.target], wire)
-        for wire in self.plan.wires.values():
-            if wire.delay_line is not None:
-                _divert(routers[wire.link.target], wire.peer, wire.delay_line)
+    def _connect(self, number: int, one: str, other: str | None, lines: list[Line]) -> None:
+        """Create a veth, with a tbf at either end, and the delay lines of what arrives.
 
-    def _connect(self, routers: Mapping[str, Any], number: int, one: str, other: str | None) -> None:
-        """Create a veth, with an address and tbf at either end."""
-        wire = self.plan.wires[one]
-        here, there = routers[wire.link.source], routers[wire.link.target]
-        ends = [f"02:00:{number >> 8:02x}:{number & 255:02x}:00:0{end}" for end in (1, 2)]
-        peer = {"ifname": wire.peer, "net_ns_fd": self._namespaces[wire.link.target], "address": ends[1]}
-        here.link("add", ifname=wire.interface, kind="veth", address=ends[0], peer=peer)
-        shaped = (wire, None if other is None else self.plan.wires[other])
-        for router, name, address, next_hop, mac, direction in (
-            (here, wire.interface, wire.address, wire.next_hop, ends[1], shaped[0]),
-            (there, wire.peer, wire.next_hop, wire.address, ends[0], shaped[1]),
-        ):
-            index = router.link_lookup(ifname=name)[0]
-            router.addr("add", index=index, address=address, prefixlen=31)
-            if direction is not None:
-                self._indices[direction.link.id] = index
-                _shape(router, index, direction)
-            router.link("set", index=index, state="up", **self._set)
-            # no ARP, whose packets would wait in the measured queue
-            router.neigh("replace", dst=next_hop, lladdr=mac, ifindex=index, state=_PERMANENT)
-
-    def _add_route(self, router: Any, node: str, address: str, wire: Wire) -> None:
-        index = self._indices[wire.link.id]
-        router.route("add", dst=f"{address}/32", gateway=wire.next_hop, oif=index, prefsrc=self.plan.addresses[node])
-
-    def _open_lines(self) -> list[Line]:
-        """Open TUN devices early, as select(2) takes descriptors below 1024."""
-        lines = []
-        for wire in self.plan.wires.values():
-            if wire.delay_line is None:
-                continue
-            node = wire.link.target
-            with self.inside(node):
-                descriptor = open_tun(wire.delay_line)
-            self._held.callback(os.close, descriptor)
-            lines.append(Line(descriptor, wire.link.delay, self._bunches.get(wire.link.id, 0.0)))
-        return lines
-
-
-def _divert(router: Any, arriving: str, line: str) -> None:
-    """Divert the arrivals of a link with delay to the TUN device of its delay line."""
-    index, tun = (router.link_lookup(ifname=name)[0] for name in (arriving, line))
-    router.link("set", index=tun, state="up", txqlen=_LONG_QUEUE)
-    action = {"kind": "mirred", "direction": "egress", "action": "redirect", "ifindex": tun}
-    with _kernel_feature("delay lines", "sch_ingress, cls_u32 and act_mirred"):
-        router.tc("add", "ingress", index)
-        router.tc(
-            "add-filter",
-            "u32",
-            index,
-            parent=_INGRESS,
-            prio=1,
-            protocol=_ALL_PROTOCOLS,
-            target=_HANDLE,
-            keys=["0x0/0x0+0"],
-            action=action,
+        Its ends have no addresses and no ARP, whose packets would wait in the measured queue.
+        """
+        wire, index = self.plan.wires[one], _FIRST_INDEX + 2 * number
+        source, target = wire.link.source, wire.link.target
+        mac = bytes((2, 0, 0, 0, number >> 8, number & 255))
+        veth = messages.add_veth(
+            index, wire.interface, index + 1, wire.peer, self._namespaces[target], mac, self._segments
         )
+        self._request(source, f"make a veth for {one}", veth)
+        for node, link, leaves, arrives in ((source, one, index, index + 1), (target, other, index + 1, index)):
+            if link is not None:
+                self._indices[link], shaped = leaves, self.plan.wires[link]
+                options = TbfOptions.desired(shaped.link.capacity, shaped.burst_bytes, shaped.limit_bytes)
+                tbf = messages.set_queue(leaves, ROOT, _HANDLE, "tbf", options.encode(shaped.burst_bytes))
+                self._request(node, f"shape {link} (sch_tbf)", tbf)
+                if shaped.delay_line is not None:
+                    lines.append(self._delay(shaped, shaped.delay_line, arrives))
+            self._request(node, f"switch on an interface of {one}", messages.set_up(leaves))
+
+    def _delay(self, wire: Wire, device: str, arrives: int) -> Line:
+        """Open a TUN device, and divert the arrivals of a link to it."""
+        node = wire.link.target
+        with self.inside(node):
+            descriptor = open_tun(device)
+            self._held.callback(os.close, descriptor)
+            index = socket.if_nametoindex(device)
+        what = f"delay packets of {wire.link.id} (sch_ingress, cls_u32 and act_mirred)"
+        self._request(
+            node, what, messages.set_up(index, _LONG_QUEUE), *messages.redirect_arrivals(arrives, index, "u32")
+        )
+        return Line(descriptor, wire.link.delay, self._bunches.get(wire.link.id, 0.0))
+
+    def _route(self, wire: Wire, address: IPv4Address) -> bytes:
+        own = IPv4Address(self.plan.addresses[wire.link.source])
+        return messages.add_route(address, self._indices[wire.link.id], source=own)
 
 
 def _checked_bunches(plan: TestbedPlan, requested: Mapping[str, float]) -> dict[str, float]:
@@ -341,51 +299,14 @@ def _checked_bunches(plan: TestbedPlan, requested: Mapping[str, float]) -> dict[
     return dict(requested)
 
 
-def _shape(router: Any, index: int, wire: Wire) -> None:
-    """Set tbf as root qdisc 1:, at the link's capacity."""
-    rate = max(round(wire.link.capacity / BITS_PER_BYTE), 1)
-    with _kernel_feature("links", "sch_tbf"):
-        router.tc(
-            "add",
-            "tbf",
-            index,
-            _HANDLE,
-            rate=rate,
-            burst=wire.burst_bytes + 1 + int(_ROUNDING_S * rate),
-            limit=wire.limit_bytes,
-        )
-
-
-@contextmanager
-def _kernel_feature(what: str, needs: str) -> Generator[None]:
-    """Turn a kernel error into a message that names the missing feature."""
-    with optional_import():
-        from pyroute2.netlink.exceptions import NetlinkError
-
-    try:
-        yield
-    except NetlinkError as error:
-        lacking = error.code in (errno.ENOENT, errno.EOPNOTSUPP)
-        why = f"this kernel lacks some of {needs}" if lacking else os.strerror(error.code)
-        raise NetctrlError(f"the testbed's {what} can't be built: {why}") from None
-
-
-def _iproute() -> Any:
-    with optional_import():
-        from pyroute2 import IPRoute
-    return IPRoute
-
-
 def _set_sysctls() -> None:
     """Set sysctls of the calling thread's namespace."""
-    for name, value in _SYSCTLS:
-        _write(Path("/proc/sys/net") / name, value)
-
-
-def _write(path: Path, value: int) -> None:
-    try:
-        path.write_text(str(value))
-    except FileNotFoundError:  # not needed on a kernel without it (IPv6)
-        return
-    except OSError as error:
-        raise NetctrlError(f"{path} can't be set to {value}: {error.strerror}") from None
+    for name, value in _SYSCTLS.items():
+        for which in ("all", "default") if "*" in name else ("",):
+            path = Path("/proc/sys/net") / name.replace("*", which)
+            try:
+                path.write_text(str(value))
+            except FileNotFoundError:  # not needed on a kernel without it (IPv6)
+                continue
+            except OSError as error:
+                raise NetctrlError(f"{path} can't be set to {value}: {error.strerror}") from None

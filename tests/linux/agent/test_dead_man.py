@@ -23,7 +23,8 @@ from netctrl.linux.agent.links import AgentHung, KernelLinks
 from netctrl.linux.agent.lock import AgentLock
 from netctrl.linux.export.agent import AgentConfig
 from netctrl.linux.export.records import HtbClass, InterfaceQueue, QueuePlan
-from netctrl.linux.kernel.netlink import RouteSocket, classid
+from netctrl.linux.kernel.messages import classid
+from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.linux.kernel.objects import OWN_HANDLE
 from netctrl.linux.queues.apply import applied
 from netctrl.linux.queues.plan import plan_queues

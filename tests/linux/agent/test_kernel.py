@@ -30,7 +30,8 @@ from netctrl.linux.agent.sockets import AgentSockets
 from netctrl.linux.agent.state import Reading, Trouble, plan
 from netctrl.linux.export.agent import AgentConfig, ControlledLink, Peer, agent_configs
 from netctrl.linux.export.agent_law import link_rate_table
-from netctrl.linux.kernel.netlink import ROOT, RouteSocket, classid
+from netctrl.linux.kernel.messages import ROOT, classid
+from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.linux.kernel.qdisc import HtbClassOptions, TbfOptions
 from netctrl.linux.testbed.bed import Testbed
 from netctrl.model.network import Demand

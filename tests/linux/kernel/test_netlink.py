@@ -17,8 +17,8 @@ from linux_queues import ip, pairs, tc
 from linux_support import kernel
 
 from netctrl.errors import InvalidValue
-from netctrl.linux.kernel.attributes import attribute, attributes, nested
-from netctrl.linux.kernel.netlink import INGRESS, ROOT, KernelRefusal, RouteSocket, classid, handle_text
+from netctrl.linux.kernel.messages import INGRESS, ROOT, attribute, attributes, classid, handle_text, nested
+from netctrl.linux.kernel.netlink import KernelRefusal, RouteSocket
 from netctrl.linux.kernel.qdisc import (
     TICK_NS,
     FifoOptions,
@@ -298,7 +298,7 @@ def test_what_tc_made_is_read_and_what_we_made_tc_reads(device) -> None:
 @kernel
 @pytest.mark.parametrize("ticks", [24_264, 24_265, 24_266])
 def test_a_bucket_that_was_given_in_ticks_is_made_again_to_the_tick(ticks, device) -> None:
-    """As pyroute2 and old versions of tc give them: 5.4 ticks are a byte at this rate, so most are no whole bytes."""
+    """As old versions of tc give them: 5.4 ticks are a byte at this rate, so most are no whole bytes."""
     route, index = device
     given = TbfOptions(rate=2_875_000, buffer=ticks, limit=25_000)
     plain = attributes(given.encode(3000))

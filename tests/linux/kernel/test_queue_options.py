@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from netctrl.errors import InvalidValue
-from netctrl.linux.kernel.attributes import attributes
+from netctrl.linux.kernel.messages import attributes
 from netctrl.linux.kernel.queue_options import PARAMETERS, netem_options, queue_counts, queue_options
 
 HEADER = Path("/usr/include/linux/pkt_sched.h")

@@ -19,7 +19,8 @@ from linux_support import eventually, kernel
 
 from netctrl.errors import FileError, NetctrlError
 from netctrl.linux.export.records import InterfaceQueue, QueuePlan, TokenBucket
-from netctrl.linux.kernel.netlink import ROOT, KernelRefusal, RouteSocket
+from netctrl.linux.kernel.messages import ROOT
+from netctrl.linux.kernel.netlink import KernelRefusal, RouteSocket
 from netctrl.linux.kernel.objects import OWN_HANDLE
 from netctrl.linux.namespace import own_namespace
 from netctrl.linux.queues.apply import RolledBack, applied

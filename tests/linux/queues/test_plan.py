@@ -15,7 +15,8 @@ from linux_support import kernel
 
 from netctrl.errors import FileError, InvalidValue
 from netctrl.linux.export.records import HtbClass, InterfaceQueue, QueuePlan, TcFifo, TokenBucket, read_queue_plan
-from netctrl.linux.kernel.netlink import INGRESS, ROOT, Counters, Qdisc, RouteSocket, classid
+from netctrl.linux.kernel.messages import INGRESS, ROOT, Counters, Qdisc, classid
+from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.linux.kernel.objects import OWN_HANDLE, Unrestorable, alike, as_desired, desired_objects, make, saved
 from netctrl.linux.kernel.qdisc import FifoOptions, HtbClassOptions, HtbOptions, TbfOptions
 from netctrl.linux.queues.apply import applied
@@ -475,4 +476,4 @@ def test_help_is_light_and_lists_the_verbs() -> None:
     for word in ("plan", "apply", "confirm", "restore", "status"):
         assert f"\n  {word} " in ran.stdout
     loaded = ran.stdout.splitlines()[-1]
-    assert not any(f"'{name}'" in loaded for name in ("numpy", "pyroute2", "netctrl.linux.kernel.netlink"))
+    assert not any(f"'{name}'" in loaded for name in ("numpy", "netctrl.linux.kernel.netlink"))

@@ -28,7 +28,7 @@ from netctrl.linux.agent.state import plan
 from netctrl.linux.export.agent import read_agent_config
 from netctrl.linux.export.marking import read_marking_config
 from netctrl.linux.export.records import read_queue_plan
-from netctrl.linux.kernel.attributes import attributes
+from netctrl.linux.kernel.messages import attributes
 from netctrl.linux.kernel.objects import desired_objects
 from netctrl.linux.kernel.qdisc import FifoOptions, HtbClassOptions, HtbOptions, TbfOptions
 from netctrl.linux.queues.record import Entry, OwnershipRecord, Store, applied_rates, this_process

@@ -23,7 +23,6 @@ from netctrl.cli.linux.verb import main
 from netctrl.errors import InvalidValue, NetctrlError
 from netctrl.linux import namespace
 from netctrl.linux.processes import Job, start_function
-from netctrl.linux.testbed import names as namespaces
 from netctrl.linux.testbed.bed import Testbed
 from netctrl.linux.testbed.delay_line import Line, pump
 from netctrl.linux.testbed.plan import FRAME, UNLIMITED, plan_testbed
@@ -65,10 +64,9 @@ def test_a_link_and_the_first_that_goes_back_share_a_veth() -> None:
     plan = plan_testbed(network)
     assert plan.pairs == (("x", "z"), ("y", None), ("w", None))
     x, z = plan.wires["x"], plan.wires["z"]
-    assert (x.interface, x.peer, x.address, x.next_hop) == ("x", "z", "10.128.0.0", "10.128.0.1")
-    assert (z.interface, z.peer, z.address, z.next_hop) == ("z", "x", "10.128.0.1", "10.128.0.0")
+    assert (x.interface, x.peer) == ("x", "z")
+    assert (z.interface, z.peer) == ("z", "x")
     assert plan.wires["w"].peer == "w.b"
-    assert len({wire.address for wire in plan.wires.values()}) == 4
 
 
 def test_interfaces_are_named_after_links_where_the_kernel_takes_it() -> None:
@@ -225,8 +223,8 @@ def test_nothing_is_left_behind_however_the_owner_ends(end) -> None:
     with owner:
         assert owner.stdout is not None and owner.stdin is not None
         job, program, *names = owner.stdout.readline().split()
-        assert all((namespaces.NAMES / name).exists() for name in names)
-        assert not set(names) & set(namespaces.clean_leftovers()), "a living owner's"
+        assert all((namespace.NAMES / name).exists() for name in names)
+        assert not set(names) & set(namespace.clean_leftovers()), "a living owner's"
         if end is None:
             owner.stdin.close()
         else:
@@ -235,9 +233,9 @@ def test_nothing_is_left_behind_however_the_owner_ends(end) -> None:
         for pid in map(int, (job, program)):
             eventually(lambda pid=pid: namespace.start_time(pid) is None)
         if end is not None:
-            assert set(names) <= set(namespaces.leftovers())
-            namespaces.clean_leftovers()
-        assert not any((namespaces.NAMES / name).exists() for name in names)
+            assert set(names) <= set(namespace.leftovers())
+            namespace.clean_leftovers()
+        assert not any((namespace.NAMES / name).exists() for name in names)
 
 
 @kernel
@@ -256,16 +254,16 @@ def test_a_testbed_that_cannot_be_built_leaves_nothing(monkeypatch) -> None:
 
 @kernel
 def test_names_that_are_not_ours_are_left_alone(monkeypatch, tmp_path) -> None:
-    monkeypatch.setattr(namespaces, "NAMES", tmp_path)
-    mine = namespaces.namespace_name("a b")
+    monkeypatch.setattr(namespace, "NAMES", tmp_path)
+    mine = namespace.namespace_name("a b")
     assert mine.endswith("-a_b")
     ours, other = f"netctrl-{2**22 + 1}-5-a", "netctrl-blue"
     for name in (mine, ours, other, "blue"):
         (tmp_path / name).touch()
-    assert namespaces.clean_leftovers() == [ours]
+    assert namespace.clean_leftovers() == [ours]
     assert sorted(place.name for place in tmp_path.iterdir()) == sorted([mine, other, "blue"])
     with bare_namespace() as descriptor, pytest.raises(NetctrlError, match="--clean"):
-        namespaces.name_namespace(descriptor, mine)
+        namespace.name_namespace(descriptor, mine)
 
 
 def pumped(packets: list[bytes], delay_s: float, bunch_s: float) -> list[tuple[float, bytes]]:
@@ -358,20 +356,20 @@ def test_the_command_line_holds_a_testbed_and_cleans_up(end, network_file) -> No
                 break
         names = [node["namespace"] for node in json.loads(text)["nodes"].values()]
         if end is not None:
-            assert all((namespaces.NAMES / name).exists() for name in names)
+            assert all((namespace.NAMES / name).exists() for name in names)
             holder.send_signal(end)
         assert holder.wait(60.0) == 0
-    assert not any((namespaces.NAMES / name).exists() for name in names)
+    assert not any((namespace.NAMES / name).exists() for name in names)
 
 
 @kernel
 def test_the_command_line_removes_leftovers(capsys) -> None:
-    name = f"{namespaces.PREFIX}{2**22 + 7}-1-gone"
+    name = f"{namespace.PREFIX}{2**22 + 7}-1-gone"
     with bare_namespace() as descriptor:
-        namespaces.name_namespace(descriptor, name)
+        namespace.name_namespace(descriptor, name)
     assert main(["testbed", "--clean"]) == 0
     assert f"{name}: removed" in capsys.readouterr().out
-    assert not (namespaces.NAMES / name).exists()
+    assert not (namespace.NAMES / name).exists()
 
 
 def test_without_privilege_it_says_what_is_missing(monkeypatch) -> None:
