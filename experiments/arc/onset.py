@@ -10,15 +10,13 @@ from common import Outcome, sampled, used, variation
 from matplotlib.figure import Figure
 from packets import available, run_all
 
+import netctrl
 from netctrl.frequency.branch_bound import Minimum, Sector
 from netctrl.frequency.sampled_gain import greatest_gain
 from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.model.design.arc import ArcSetting
 from netctrl.plants.tcp_response import arc_response
-from netctrl.scenario.links import Link
 from netctrl.scenario.result import Result
-from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.tcp_aqm.onset import arc_onset
 from netctrl.sim.tcp_aqm.run import simulate
 
@@ -47,13 +45,13 @@ def predicted_period(setting: ArcSetting) -> float:
     return 2.0 * math.pi * setting.epoch_s / float(limit_of(setting).where[0])
 
 
-def scenario(alpha: float, duration: float, seed: int = 1) -> Scenario:
-    line = Link(
+def scenario(alpha: float, duration: float, seed: int = 1) -> netctrl.Scenario:
+    line = netctrl.Link(
         id="line", source="a", target="b", capacity="10Mbit", delay="10ms", buffer="500kB", queue=ArcQueue(alpha=alpha)
     )
-    flows = Flow(id="ftp", path=("line",), rtt="490ms:510ms", count=50, start="0s:20s")
+    flows = netctrl.Flow(id="ftp", path=("line",), rtt="490ms:510ms", count=50, start="0s:20s")
     name = f"alpha = {alpha:.3g}"
-    return Scenario(name=name, duration=duration, warmup=SETTLED, links=(line,), flows=(flows,), seed=seed)
+    return netctrl.Scenario(name=name, duration=duration, warmup=SETTLED, links=(line,), flows=(flows,), seed=seed)
 
 
 def epochs_of(result: Result) -> np.ndarray:

@@ -17,8 +17,6 @@ import netctrl
 from netctrl.datasets import network_path
 from netctrl.model.information import InformationPattern
 from netctrl.model.network import Network, read_network
-from netctrl.plants.linearize import network_model
-from netctrl.synthesis.localized.coordinated import coordinated
 
 PAPER = {"god": 585.49, "coordinated": 634.5, "myopic": 791.48, "centralized": 1009.269}
 LABELS = {"god": "GOD", "coordinated": "coordinated", "myopic": "myopic", "centralized": "centralized"}
@@ -63,12 +61,12 @@ def with_sixth_link(network: Network) -> Network:
 
 def with_slowest_word(network: Network, mu: float) -> float:
     """Coordinated cost where word travels with the data and no faster than its fluid: n_k + 2 samples a hop."""
-    model = network_model(network, STEP)
+    model = netctrl.network_model(network, STEP)
     heard = np.where(model.coupling.toarray() > 0.0, model.delay + 2.0, np.inf)
     np.fill_diagonal(heard, 0.0)
     for k in range(model.n_links):
         heard = np.minimum(heard, heard[:, [k]] + heard[[k], :])
-    return coordinated(model, mu, InformationPattern.from_matrix(heard)).cost / MEGA**2
+    return netctrl.coordinated(model, mu, InformationPattern.from_matrix(heard)).cost / MEGA**2
 
 
 def in_order(norms: dict[str, float]) -> bool:

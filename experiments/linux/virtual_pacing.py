@@ -13,23 +13,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 import pandas as pd
+from linux import pacing
 from linux.iproute import program
-from linux.pacing import (
-    BACK,
-    BOTTLENECK,
-    DELAY,
-    NETWORK,
-    OURS,
-    PATHS,
-    PEER,
-    PROBES,
-    RESULTS,
-    SECONDS,
-    SENDERS,
-    WARM_UP,
-    Sender,
-    run_one,
-)
 from linux.virtual import called
 from study_files import kernel_used, read_runs, with_runs, write_record, write_runs
 
@@ -43,8 +28,8 @@ __all__ = ["KEY", "NAME", "REPEATS", "Repeat", "cases", "inside", "kept", "make"
 NAME = "virtual-pacing"
 KEY = ["queue", "path", "sender", "repeat"]
 REPEATS = (1, 2, 3)
-ALL = {**SENDERS, "H-TCP": Sender("htcp", None)}
-ALONE, BUNCHES = PATHS
+ALL = {**pacing.SENDERS, "H-TCP": pacing.Sender("htcp", None)}
+ALONE, BUNCHES = pacing.PATHS
 QUEUES = ("fifo", "fq_codel")
 LINE = "each by itself, delay line"
 """As in wall-clock time: the delay line of the testbed without bunches."""
@@ -64,32 +49,37 @@ class Repeat(NamedTuple):
 def cases() -> list[tuple[str, str, str]]:
     """Queue, path and sender; what few programs carry is first, as it takes less wall time."""
     return [(queue, ALONE, name) for queue, name in product(QUEUES, ALL)] + [
-        ("fifo", path, name) for path, name in [(BUNCHES, OURS), *product((BUNCHES, LINE), (FILLED, PEER))]
+        ("fifo", path, name)
+        for path, name in [(BUNCHES, pacing.OURS), *product((BUNCHES, LINE), (FILLED, pacing.PEER))]
     ]
 
 
 def inside(queue: str, path: str, name: str) -> dict[str, float]:
     """One transfer, called in the kernel."""
-    network, bunch = (_undelayed(), 0.0) if path == ALONE else (NETWORK, PATHS.get(path, 0.0))
+    network, bunch = (_undelayed(), 0.0) if path == ALONE else (pacing.NETWORK, pacing.PATHS.get(path, 0.0))
 
     def furnish(bed: Testbed) -> None:
         if path == ALONE:
-            delay = ["delay", f"{1e3 * DELAY:g}ms", "limit", _PACKETS]
-            program(bed, "router", ["tc", "qdisc", "replace", "dev", bed.interface(BACK), "root", "netem", *delay])
+            delay = ["delay", f"{1e3 * pacing.DELAY:g}ms", "limit", _PACKETS]
+            program(
+                bed, "router", ["tc", "qdisc", "replace", "dev", bed.interface(pacing.BACK), "root", "netem", *delay]
+            )
         if queue != "fifo":
-            program(bed, "router", ["tc", "qdisc", "add", "dev", bed.interface(BOTTLENECK), "parent", "1:1", queue])
+            program(
+                bed, "router", ["tc", "qdisc", "add", "dev", bed.interface(pacing.BOTTLENECK), "parent", "1:1", queue]
+            )
 
-    found = run_one(ALL[name], bunch, network=network, furnish=furnish)
+    found = pacing.run_one(ALL[name], bunch, network=network, furnish=furnish)
     return {field: value for field, value in found.items() if field != OUTSIDE}
 
 
 def _undelayed() -> Network:
-    links = tuple(msgspec.structs.replace(link, delay=0.0) for link in NETWORK.links)
-    return msgspec.structs.replace(NETWORK, links=links)
+    links = tuple(msgspec.structs.replace(link, delay=0.0) for link in pacing.NETWORK.links)
+    return msgspec.structs.replace(pacing.NETWORK, links=links)
 
 
 def kept() -> pd.DataFrame | None:
-    return read_runs(RESULTS / f"{NAME}.csv")
+    return read_runs(pacing.RESULTS / f"{NAME}.csv")
 
 
 def keep(row: dict[str, Any]) -> None:
@@ -97,19 +87,19 @@ def keep(row: dict[str, Any]) -> None:
     kernel = chosen_kernel()
     record = {
         "study": NAME,
-        "network": msgspec.json.decode(NETWORK.to_json()),
+        "network": msgspec.json.decode(pacing.NETWORK.to_json()),
         "senders": {name: sender._asdict() for name, sender in ALL.items()},
-        "paths": PATHS,
-        "seconds": SECONDS,
-        "warm_up_s": WARM_UP,
-        "probes_per_s": PROBES,
+        "paths": pacing.PATHS,
+        "seconds": pacing.SECONDS,
+        "warm_up_s": pacing.WARM_UP,
+        "probes_per_s": pacing.PROBES,
         "kernel": kernel_used(kernel),
         "seed": "repeat",
         "runs": len(data),
         "provenance": provenance(argv=["experiments/full.py", *sys.argv[1:]], libraries=("numpy", "numba")),
     }
-    write_runs(RESULTS / f"{NAME}.csv", data)
-    write_record(RESULTS / f"{NAME}.json", record)
+    write_runs(pacing.RESULTS / f"{NAME}.csv", data)
+    write_record(pacing.RESULTS / f"{NAME}.json", record)
 
 
 def desired(repeats: Sequence[int]) -> list[tuple[str, str, str, int]]:

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from study_files import RESULTS, read_runs, write_record, write_runs
 
-from netctrl.design.pacing.design import pacing
+import netctrl
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.records import sender_name
@@ -31,8 +31,6 @@ from netctrl.scenario.builders import bottleneck
 from netctrl.scenario.design import with_pacer
 from netctrl.scenario.figures import estimate
 from netctrl.scenario.result import Result
-from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.bottleneck.run import PacedFlow, simulate_bottleneck
 from netctrl.units import BITS_PER_BYTE
 
@@ -69,13 +67,13 @@ class Scheme(NamedTuple):
         if self.kind != "paced":
             return None
         if self.max_share > 0.0:
-            return pacing(max_rate_bit_per_s=self.max_share * capacity).law
-        return pacing(mode="target-rtt").law
+            return netctrl.pacing(max_rate_bit_per_s=self.max_share * capacity).law
+        return netctrl.pacing(mode="target-rtt").law
 
-    def under(self, point: str, seed: int = 1) -> Scenario:
+    def under(self, point: str, seed: int = 1) -> netctrl.Scenario:
         given = POINTS[point]
         sender = CapSender(rate=self.max_share * given["capacity"], window="htcp") if self.kind == "cap" else self.kind
-        made = bottleneck(**given, flows=(Flow(sender=sender),), seed=seed)
+        made = bottleneck(**given, flows=(netctrl.Flow(sender=sender),), seed=seed)
         law = self.law(given["capacity"])
         return made if law is None else with_pacer(made, law)
 
