@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pandas as pd
-from common import Measured, Outcome, over_runs, verdicts
-from linux.pacing import shown
-from linux.virtual_arc import ARC, DROP_TAIL, FLOWS, QUEUES, SERIES_S, STEP_S, kept, kept_series, settling_s
+from common import Measured, Outcome, over_runs, shown, verdicts
+from linux.virtual_arc import ARC, DROP_TAIL, FLOWS, QUEUES, SERIES_S, STEP_S, STUDY, settling_s
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -27,9 +26,7 @@ PEERS = tuple(name for name in QUEUES if name not in (ARC, DROP_TAIL))
 
 def runs() -> pd.DataFrame:
     """Steps of all runs, with the time that each took to settle."""
-    data, series = kept(), kept_series()
-    if data is None or series is None:
-        raise FileNotFoundError("no runs are kept: python experiments/full.py virtual-arc")
+    data, series = STUDY.read(), STUDY.read("-series")
     per_step = round(STEP_S / SERIES_S)
     rows = []
     for (queue, seed), part in series.groupby(["queue", "seed"], sort=False):
@@ -41,8 +38,7 @@ def runs() -> pd.DataFrame:
 
 
 def main(*, full: bool = False) -> Outcome:
-    data, series = runs(), kept_series()
-    assert series is not None
+    data, series = runs(), STUDY.read("-series")
     figure = Figure(figsize=(12.5, 8.2), layout="constrained")
     parts = figure.subplot_mosaic([["delay"] * 3, ["99", "utilization", "dropped"]], height_ratios=(1.2, 1.0))
     over_time(parts["delay"], series)

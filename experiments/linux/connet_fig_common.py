@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
 import pandas as pd
-from linux.connet_study import COLOURS, summary
+from linux.connet_study import COLOURS
 from matplotlib.figure import Figure
 
 SHOWN_RATE = 30.0
@@ -57,9 +56,3 @@ def by_repeat(data: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Means of each repeat: a row for each value of the keys and repeat."""
     columns = ["delay_ms", "jitter_ms", "rate", "other_mbit_s"]
     return data.groupby([*keys, "repeat"], dropna=False)[columns].mean().reset_index()
-
-
-def shown(values: pd.Series, digits: int = 2) -> str:
-    """Mean and 95 % interval over repeats, for a table."""
-    mean, half = summary(values)
-    return f"{mean:.{digits}f} ± {half:.{digits}f}" if np.isfinite(half) else f"{mean:.{digits}f}"

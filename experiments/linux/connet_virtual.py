@@ -6,12 +6,11 @@ import linux.connet_tasks as tasks
 import linux.connet_virtual_values as values
 import numpy as np
 import pandas as pd
-from common import Outcome, verdicts
+from common import Outcome, shown, verdicts
 from linux import connet_fig11, connet_fig13
 from linux import connet_study as wall
-from linux.connet_fig_common import shown
 from linux.connet_study import COLOURS, FIFO, LQI, PRINTED, STATIC, curve_means
-from linux.virtual_connet import REPEATS, kept, made, missing
+from linux.virtual_connet import STUDY
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -28,10 +27,8 @@ PHASES = connet_fig13.PHASES
 
 
 def main(*, full: bool = False) -> Outcome:
-    data = kept()
-    if data is None or missing(REPEATS):
-        raise FileNotFoundError("runs are missing: python experiments/full.py virtual-connet")
-    series = wall.kept()[0]
+    data = STUDY.read(complete=True)
+    series = wall.kept()
     figure = Figure(figsize=(15.0, 8.4), layout="constrained")
     panels = figure.subplots(2, 3).flat
     for draw in (delays, pairs, changes, failures, scheduling):
@@ -39,7 +36,7 @@ def main(*, full: bool = False) -> Outcome:
     clocks(next(panels), values.both_clocks(data, series))
     figure.suptitle("CONNET in the kernel in virtual time: the paper's rates, and both clocks (last)", fontsize=12)
     figure.supxlabel(verdicts("linux", *PLACES), fontsize=9)
-    own = {f"connet-own-{name}": value for name, value in values.at_own_rates(data, made()["transfers"]).items()}
+    own = {f"connet-own-{name}": value for name, value in values.at_own_rates(data, STUDY.told()["transfers"]).items()}
     both = {f"connet-virtual-{name}": value for name, value in values.in_both_clocks(data, series).items()}
     return Outcome("connet-virtual", "linux", data, figure, own | both, readable(data, series))
 
@@ -53,7 +50,7 @@ def dress(axes: Axes, title: str, x: str, y: str) -> None:
 
 def delays(axes: Axes, data: pd.DataFrame) -> None:
     """Curves with UDP and with TCP."""
-    mean = sum(values.curves(data).values()) / len(REPEATS)
+    mean = sum(values.curves(data).values()) / len(STUDY.repeats)
     axes.plot(mean.index, mean.delay_ms, "o-", ms=3, color=COLOURS[LQI], label="UDP, one node")
     for way, colour in ((tasks.TICKS, COLOURS[PRINTED]), (tasks.EXACT, COLOURS[STATIC])):
         mean = over_repeats(values.part(data, "tcp curve", way))
@@ -81,7 +78,7 @@ def over_time(axes: Axes, data: pd.DataFrame, kind: str, top: float) -> None:
     """One repeat under both laws."""
     for way in (PRINTED, LQI):
         run = values.part(data, kind, way)
-        run = run[run["repeat"] == REPEATS[0]]
+        run = run[run["repeat"] == STUDY.repeats[0]]
         axes.plot(run.time_s, run.delay_ms, lw=1.0, color=COLOURS[way], label=way)
     axes.step(run.time_s, run.reference_ms, where="pre", color="#222222", lw=1.0, ls="--", label="reference")
     axes.set_ylim(0.01, top)
