@@ -151,8 +151,7 @@ def draw_dynamic(axes: Axes, rates: pd.DataFrame, fig3: pd.DataFrame) -> None:
     fig.curve(axes, look, "queue", "loss", rates)
     fig.curves(axes, DYNAMIC, "queue", "loss", fig3)
     fig.points(axes, "queue", "loss", fig3)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    axes.set(xscale="log", yscale="log")
     axes.set_xticks([10, 15, 20, 30, 40, 50], minor=False, labels=["10", "15", "20", "30", "40", "50"])
     axes.minorticks_off()
     fig.panel(axes, "Fig. 3: dynamic pacing at S1, by mu; 50 ms", fig.QUEUE, fig.LOSS)
@@ -164,6 +163,5 @@ def draw_shared(axes: Axes, fig4: pd.DataFrame) -> None:
     point = fig.row(fig4, way="god", value=SHOWN)
     place = {"xytext": (0, -14), "textcoords": "offset points", "fontsize": 9, "ha": "center"}
     axes.annotate(f"mu = {SHOWN:g}", (point.queue, point.loss), **place)
-    axes.set_yscale("log")
-    axes.set_ylim(0.2, 30.0)
+    axes.set(yscale="log", ylim=(0.2, 30.0))
     fig.panel(axes, "Fig. 4: two sources share a third link; 50 ms", fig.QUEUE, fig.LOSS)

@@ -165,8 +165,7 @@ def draw_greatest(axes: Axes, most: pd.DataFrame) -> None:
         place = {"xytext": (0, 9), "textcoords": "offset points", "ha": "center", "fontsize": 9}
         axes.annotate(f"{each.utilization:.1f}", (k, each.utilization), **place)
     name_bars(axes, most)
-    axes.set_xlim(-0.5, len(most) - 0.5)
-    axes.set_ylim(85.0, 92.0)
+    axes.set(xlim=(-0.5, len(most) - 0.5), ylim=(85.0, 92.0))
     fig.panel(axes, "Fig. 3c: greatest utilization at a loss of 0.1 %", y="greatest utilization [%]", legend=None)
 
 
@@ -174,8 +173,7 @@ def draw_loads(axes: Axes, loads: pd.DataFrame) -> None:
     for name, way in LOOKS.items():
         fig.curve(axes, way, "load", "loss", loads[(loads.way == name) & (loads.loss > 0.0)])
     axes.axhline(100.0 * MAX_LOSS, color="#999999", lw=0.9, ls="--")
-    axes.set_yscale("log")
-    axes.set_ylim(1e-3, 2.0)
+    axes.set(yscale="log", ylim=(1e-3, 2.0))
     fig.panel(
         axes,
         "what is lost with the same factor and mu at other loads",

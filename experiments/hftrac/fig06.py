@@ -133,8 +133,7 @@ def draw_fronts(axes: Axes, fronts: pd.DataFrame) -> None:
     point = fig.row(fronts, way="god", value=SHOWN)
     arrow = {"arrowstyle": "-", "color": "#222222", "lw": 0.8}
     axes.annotate(f"GOD, mu = {SHOWN:g}", (point.queue, point.loss), xytext=(110.0, 0.3), fontsize=9, arrowprops=arrow)
-    axes.set_xlim(20.0, 260.0)
-    axes.set_ylim(-0.06, 1.25)
+    axes.set(xlim=(20.0, 260.0), ylim=(-0.06, 1.25))
     fig.panel(axes, "Fig. 6a: testbed, infinite host buffers; mu from 0.001 to 100", fig.QUEUE, fig.LOSS)
 
 
@@ -147,6 +146,5 @@ def draw_hosts(axes: Axes, hosts: pd.DataFrame) -> None:
             axes.axhline(fig.row(part, way=name).loss, color=colour, ls=style, lw=1.1)
     axes.plot([], [], color="#555555", ls=":", label="FIFO")
     axes.plot([], [], color="#555555", ls="--", label="static pacing, factor tuned")
-    axes.set_xscale("log")
-    axes.set_ylim(bottom=0.0)
+    axes.set(xscale="log", ylim=(0.0, None))
     fig.panel(axes, "Fig. 6b: limited host buffers, GOD", "mu", fig.LOSS)

@@ -158,8 +158,7 @@ def draw_wrong(axes: Axes, part: pd.DataFrame, load: float) -> None:
     for name, way in (LOOKS | {"kept": KEPT}).items():
         some = part[(part.way == name) & (part.loss > 0.0)]
         fig.curve(axes, way, "scale", "loss", some)
-    axes.set_yscale("log")
-    axes.set_ylim(1e-4, 30.0)
+    axes.set(yscale="log", ylim=(1e-4, 30.0))
     fig.panel(axes, f"Fig. 10a: believed load {load:g}", "demand over what is believed", legend=None)
 
 

@@ -108,8 +108,7 @@ def draw_bars(axes: Axes, data: pd.DataFrame) -> None:
     heights = {name: [each.loss for each in some] for name, some in rows.items()}
     halves = {name: [each.loss_half for each in some] for name, some in rows.items()}
     made = fig.bars(axes, LOOKS, heights, halves)
-    axes.set_yscale("log")
-    axes.set_ylim(1e-4, 30.0)
+    axes.set(yscale="log", ylim=(1e-4, 30.0))
     for name, container in made.items():
         for bar, height, half in zip(container, heights[name], halves[name], strict=True):
             text = f"{height:.2g}" if height >= 0.01 else f"{height:.0e}".replace("e-0", "e-") if height else "0"

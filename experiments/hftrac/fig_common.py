@@ -236,8 +236,7 @@ def bars(
 def panel(axes: Axes, title: str, x: str = "", y: str = "", *, legend: str | None = "best", columns: int = 1) -> None:
     """Title, labels, and the legend's place."""
     axes.set_title(title, fontsize=10.5)
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
+    axes.set(xlabel=x, ylabel=y)
     if legend is not None:
         axes.legend(fontsize=8.5, loc=legend, ncols=columns)
 

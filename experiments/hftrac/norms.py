@@ -115,10 +115,7 @@ def draw(data: pd.DataFrame, ours: dict[int, dict[str, float]], forced: float) -
     for name, value in PAPER.items():
         axes.axhline(value, color=COLOURS[name], ls=":", lw=1.2)
         axes.text(1.75, value + 6.0, f"paper: {LABELS[name]} {value:g}", color=COLOURS[name], fontsize=8.5)
-    axes.set_xlim(1.2, 4.4)
-    axes.set_ylim(0.0, 1200.0)
-    axes.set_xlabel("mu")
-    axes.set_ylabel("cost [(Mbit/s)²]")
+    axes.set(xlim=(1.2, 4.4), ylim=(0.0, 1200.0), xlabel="mu", ylabel="cost [(Mbit/s)²]")
     axes.legend(fontsize=8.5, loc="lower right")
     axes.set_title("the paper's testbed; its norms of GOD and centralized force mu d = 3.31", fontsize=10.5)
     figure.supxlabel(

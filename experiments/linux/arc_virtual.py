@@ -88,12 +88,9 @@ def over_time(axes: Axes, series: pd.DataFrame) -> None:
     for number, flows in enumerate(FLOWS):
         axes.axvline(STEP_S * number, color="#bbbbbb", lw=0.8)
         axes.text(STEP_S * (number + 0.5), 1300.0, f"{flows} flows", ha="center", fontsize=9.5)
-    axes.set_yscale("log")
-    axes.set_ylim(0.8, 2000.0)
+    axes.set(yscale="log", ylim=(0.8, 2000.0))
     axes.yaxis.set_major_formatter("{x:g}")
-    axes.set_xlim(0.0, STEP_S * len(FLOWS))
-    axes.set_xlabel("time [s]")
-    axes.set_ylabel("queueing delay [ms]")
+    axes.set(xlim=(0.0, STEP_S * len(FLOWS)), xlabel="time [s]", ylabel="queueing delay [ms]")
     axes.grid(color="#e5e5e5", lw=0.6)
 
 
@@ -110,8 +107,7 @@ def by_load(axes: Axes, data: pd.DataFrame, column: str, label: str, *, log: boo
     if log:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter("{x:g}")
-    axes.set_xlabel("flows")
-    axes.set_ylabel(label)
+    axes.set(xlabel="flows", ylabel=label)
     axes.grid(color="#e5e5e5", lw=0.6)
 
 

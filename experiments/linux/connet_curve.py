@@ -20,13 +20,11 @@ def main(*, full: bool = False) -> Outcome:
         found = np.array([interval(each[name].xs(rate, level="rate")) for rate in CURVE])
         means[name] = found[:, 0]
         left.errorbar(CURVE, *found.T, fmt=f"{mark}-", color=colour, ms=3, capsize=2, label=name.removesuffix("_ms"))
-    left.set_xlabel("R [Mbit/s]")
-    left.set_ylabel("[ms]")
+    left.set(xlabel="R [Mbit/s]", ylabel="[ms]")
     left.legend(fontsize=8)
     right.plot(each.delay_ms, each.jitter_ms, ".", color="#999999", ms=4, label="repeats")
     right.plot(means["delay_ms"], means["jitter_ms"], "o-", color="#1f4e9c", ms=3, label="mean")
-    right.set_xlabel("delay [ms]")
-    right.set_ylabel("jitter [ms]")
+    right.set(xlabel="delay [ms]", ylabel="jitter [ms]")
     right.legend(fontsize=8)
     for axes in (left, right):
         axes.grid(color="#dddddd", lw=0.6)

@@ -28,8 +28,7 @@ def over_time(title: str, runs: Mapping[str, pd.DataFrame], said: str, *, top: f
         axes.grid(color="#dddddd", lw=0.6)
         axes.set_ylim(bottom=0.0)
     if log:
-        panels[0].set_yscale("log")
-        panels[0].set_ylim(0.1, top)
+        panels[0].set(yscale="log", ylim=(0.1, top))
     else:
         panels[0].set_ylim(top=top)
     panels[0].legend(fontsize=8, ncols=4)

@@ -74,8 +74,7 @@ def draw(runs: dict[str, pd.DataFrame], found: IdentificationResult, interval: f
         panels[k].plot(times, modelled[:, k], color=COLOURS[LQI], lw=1.0, label="model, simulated")
         panels[k].set_ylabel(f"{name} [ms]")
     panels[2].step(times, run.rate, where="pre", color="#222222", lw=1.0)
-    panels[2].set_ylabel("R [Mbit/s]")
-    panels[2].set_xlabel("time [s]")
+    panels[2].set(ylabel="R [Mbit/s]", xlabel="time [s]")
     for axes in panels:
         axes.grid(color="#dddddd", lw=0.6)
         axes.axvline(times[len(found.simulated)], color="#c0504d", lw=1.0, ls="--")

@@ -43,8 +43,7 @@ def main(*, full: bool = False) -> Outcome:
 
 def dress(axes: Axes, title: str, x: str, y: str) -> None:
     axes.set_title(title, fontsize=10)
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
+    axes.set(xlabel=x, ylabel=y)
     axes.grid(color="#dddddd", lw=0.6)
 
 
@@ -81,8 +80,7 @@ def over_time(axes: Axes, data: pd.DataFrame, kind: str, top: float) -> None:
         run = run[run["repeat"] == STUDY.repeats[0]]
         axes.plot(run.time_s, run.delay_ms, lw=1.0, color=COLOURS[way], label=way)
     axes.step(run.time_s, run.reference_ms, where="pre", color="#222222", lw=1.0, ls="--", label="reference")
-    axes.set_ylim(0.01, top)
-    axes.set_yscale("log")
+    axes.set(ylim=(0.01, top), yscale="log")
     axes.legend(fontsize=8, ncols=3)
 
 

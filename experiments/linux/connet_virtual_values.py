@@ -17,19 +17,6 @@ from linux.connet_study import FIFO, HELD_OUT, LQI, PRINTED, STATIC, curve_means
 
 import netctrl
 
-__all__ = [
-    "LAWS",
-    "MEANT",
-    "at_own_rates",
-    "both_clocks",
-    "changing",
-    "curves",
-    "in_both_clocks",
-    "part",
-    "phase",
-    "stretch",
-]
-
 LAWS = {PRINTED: "printed", LQI: "lqi"}
 MEANT = ["reference_ms", "delay_ms", "jitter_ms", "rate", "other_mbit_s"]
 NEAR, IN_A_ROW = 0.2, 5

@@ -16,8 +16,6 @@ from netctrl.scenario.result import Result
 from netctrl.sim.network.run import simulate_network
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["FIGURES", "ONLY_VIRTUAL", "Figure", "cases", "foreseen", "foreseen_rows", "tuned"]
-
 TRIED_S, TRIED = 100.0, 8
 """Runs of the fluid by which a mu or a factor is chosen; their numbers are none that the kernel runs."""
 FIRST_TRIED = 1000

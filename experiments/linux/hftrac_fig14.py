@@ -88,8 +88,7 @@ def distributions(axes: Axes, data: pd.DataFrame) -> None:
             values = [part[f"packet_rtt_{q:g}_ms"].mean() for q in QUANTILES]
             label = f"{way}, {level:g} Mbit/s"
             axes.plot(values, [1.0 - q / 100.0 for q in QUANTILES], style, color=COLOURS[way], lw=1.3, label=label)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    axes.set(xscale="log", yscale="log")
     axes.legend(fontsize=8)
     dress(axes, "Packets with a longer round trip", "round trip of a packet [ms]", "share of packets")
 

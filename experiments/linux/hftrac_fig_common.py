@@ -111,8 +111,7 @@ def points(axes: Axes, part: pd.DataFrame, x: str, y: str, way: str) -> None:
 
 def dress(axes: Axes, title: str, x: str, y: str) -> None:
     axes.set_title(title, fontsize=10.5)
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
+    axes.set(xlabel=x, ylabel=y)
     axes.grid(color="#dddddd", lw=0.6)
 
 
