@@ -34,6 +34,9 @@ class Measured(NamedTuple):
     runs: int
 
 
+Computed = dict[str, "float | Measured"]
+"""Values of claims, by their names."""
+
 Over = Callable[[pd.DataFrame, Callable[[pd.DataFrame], float]], "float | Measured"]
 """`over_runs` or `pooled`."""
 
@@ -65,6 +68,35 @@ def measured(values: Sequence[float]) -> Measured:
     """The mean of one value a run, and its interval by Student's t."""
     found = estimate(pd.Series(values, dtype=float).to_numpy())
     return Measured(found.mean, found.half_width, len(values))
+
+
+def interval(values: Iterable[float]) -> tuple[float, float]:
+    """The mean, and half the width of its 95 % interval; NaN where there is none."""
+    found = estimate(np.asarray(values, dtype=float))
+    return found.mean, math.nan if found.half_width is None else found.half_width
+
+
+def shown(values: Iterable[float], digits: int = 2) -> str:
+    """Mean and 95 % interval over runs, for a table."""
+    return plus_minus(*interval(values), digits)
+
+
+def plus_minus(mean: float, half: float, digits: int) -> str:
+    """A mean with half of its interval, where there is one."""
+    return f"{mean:.{digits}f}" + ("" if math.isnan(half) else f" ± {half:.{digits}f}")
+
+
+def means(data: pd.DataFrame, by: Sequence[str], columns: Iterable[str], *, sort: bool = False) -> pd.DataFrame:
+    """Means by some columns of those that have all values, over `runs` runs; `NAME_half` is half the width of their
+    95 % intervals."""
+    rows = []
+    for point, part in data.groupby(list(by), sort=sort):
+        row = dict(zip(by, point, strict=True)) | {"runs": len(part)}
+        for name in columns:
+            if part[name].notna().all():
+                row[name], row[f"{name}_half"] = interval(part[name])
+        rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def quotient(one: pd.Series, other: pd.Series) -> Measured:

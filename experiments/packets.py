@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from netctrl.design.hftrac.scenario_law import scenario_law
-from netctrl.errors import NetctrlError
+import netctrl
 from netctrl.model.design.design import Provenance, provenance
 from netctrl.ns3.access.read import run_access_link
 from netctrl.ns3.access.read import table_name as fifo_table_name
@@ -31,7 +30,6 @@ from netctrl.scenario.access.plan import AccessLinkPlan, AccessLinkTracking
 from netctrl.scenario.fabric.result import FabricResult
 from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.result import Result
-from netctrl.scenario.scenario import Scenario
 from netctrl.sim.access.draws import run_table
 from netctrl.sim.fabric.plan import fabric_plan
 from netctrl.sim.fabric.plan import run_table as fabric_table
@@ -49,7 +47,7 @@ def available() -> bool:
     """Whether this machine has an ns-3."""
     try:
         find_ns3()
-    except NetctrlError:
+    except netctrl.NetctrlError:
         return False
     return True
 
@@ -62,13 +60,13 @@ class Timed(NamedTuple):
     peak_mib: float
 
 
-def run_ns3(scenario: Scenario) -> Result:
+def run_ns3(scenario: netctrl.Scenario) -> Result:
     """One scenario, in a folder that is removed after."""
     with tempfile.TemporaryDirectory(prefix="netctrl-ns3-") as name:
         return _run_in(Path(name), scenario)
 
 
-def timed_ns3(scenario: Scenario) -> Timed:
+def timed_ns3(scenario: netctrl.Scenario) -> Timed:
     """How long one scenario takes in ns-3, and how much memory."""
     with tempfile.TemporaryDirectory(prefix="netctrl-ns3-") as name:
         result = _run_in(Path(name), scenario)
@@ -78,7 +76,7 @@ def timed_ns3(scenario: Scenario) -> Timed:
     return Timed(result.simulator, float(said["wall_s"]), float(said["peak_rss_kib"]) / 1024.0)
 
 
-def _run_in(folder: Path, scenario: Scenario) -> Result:
+def _run_in(folder: Path, scenario: netctrl.Scenario) -> Result:
     made = provenance(seed=scenario.seed, libraries=("numpy",))
     for file, text in render(scenario, draw_flows(scenario, merged=False), provenance=made).items():
         (folder / file).write_text(text, encoding="utf-8")
@@ -87,13 +85,13 @@ def _run_in(folder: Path, scenario: Scenario) -> Result:
     return run_program(folder, scenario, ns3=ns3, provenance=made, timeout=3 * HOURS)
 
 
-def run_all(scenarios: Sequence[Scenario]) -> list[Result]:
+def run_all(scenarios: Sequence[netctrl.Scenario]) -> list[Result]:
     """All scenarios, as many at a time as there are cores."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(run_ns3, scenarios))
 
 
-def run_link(scenario: Scenario, plan: AccessLinkPlan, seeds: Sequence[int]) -> list[AccessLinkTracking]:
+def run_link(scenario: netctrl.Scenario, plan: AccessLinkPlan, seeds: Sequence[int]) -> list[AccessLinkTracking]:
     """A law on an access link, one run a seed, by one program in a folder that is removed after."""
     made, ns3 = provenance(seed=scenario.seed, libraries=("numpy",)), find_ns3()
     with tempfile.TemporaryDirectory(prefix="netctrl-ns3-") as name:
@@ -108,7 +106,7 @@ def run_link(scenario: Scenario, plan: AccessLinkPlan, seeds: Sequence[int]) -> 
     return found
 
 
-def run_centre(scenario: Scenario) -> FabricResult:
+def run_centre(scenario: netctrl.Scenario) -> FabricResult:
     """A data centre, in a folder that is removed after."""
     made, plan = provenance(seed=scenario.seed, libraries=("numpy",)), fabric_plan(scenario)
     with tempfile.TemporaryDirectory(prefix="netctrl-ns3-") as name:
@@ -124,14 +122,14 @@ _TABLE = re.compile(r"inline const (\S.*?) (k\w+) = (.*?);\n", re.DOTALL)
 _COMMENT = re.compile(r"^[ ]*//.*\n", re.MULTILINE)
 
 
-def run_networks(scenarios: Sequence[Scenario], runs: int, packet_size: int = PACKET_SIZE) -> list[Result]:
+def run_networks(scenarios: Sequence[netctrl.Scenario], runs: int, packet_size: int = PACKET_SIZE) -> list[Result]:
     """Networks of the same links and times in real ns-3, all runs of each in one result."""
     with _program_for(scenarios, packet_size) as program:
         return [program.run(case, range(runs)) for case in range(len(scenarios))]
 
 
 def network_runs(
-    scenarios: Sequence[Scenario], desired: Iterable[tuple[int, int]], packet_size: int = PACKET_SIZE
+    scenarios: Sequence[netctrl.Scenario], desired: Iterable[tuple[int, int]], packet_size: int = PACKET_SIZE
 ) -> Iterator[tuple[int, int, Result]]:
     """Wanted pairs (number of a scenario, of a run) as they get done, as many at a time as there are cores."""
     with _program_for(scenarios, packet_size) as program, ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -148,7 +146,7 @@ class _Program:
     """One compiled program for many scenarios; each has a folder of its own in it."""
 
     folder: Path
-    scenarios: Sequence[Scenario]
+    scenarios: Sequence[netctrl.Scenario]
     plans: Sequence[LinkPlan]
     ns3: Ns3
     provenance: Provenance
@@ -161,13 +159,13 @@ class _Program:
 
 
 @contextmanager
-def _program_for(scenarios: Sequence[Scenario], packet_size: int) -> Iterator[_Program]:
+def _program_for(scenarios: Sequence[netctrl.Scenario], packet_size: int) -> Iterator[_Program]:
     """One program for all, as compiling takes seconds.
 
     Each table of the program that differs becomes a list of tables, from which the environment chooses.
     """
     made = provenance(seed=scenarios[0].seed, libraries=("numpy",))
-    plans = [link_plan(each, scenario_law(each)) for each in scenarios]
+    plans = [link_plan(each, netctrl.scenario_law(each)) for each in scenarios]
     rendered = [
         links_program(each, plan, packet_size=packet_size, provenance=made)
         for each, plan in zip(scenarios, plans, strict=True)

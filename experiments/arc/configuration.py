@@ -90,8 +90,7 @@ def draw(data: pd.DataFrame) -> Figure:
     ]
     for (x, y), text, shift, side in points:
         axes.annotate(text, (x, y), xytext=shift, ha=side, textcoords="offset points", fontsize=9.5, color="#1f4e9c")
-    axes.set_xlabel("epoch d [s]")
-    axes.set_ylabel("alpha [per packet]")
+    axes.set(xlabel="epoch d [s]", ylabel="alpha [per packet]")
     axes.xaxis.set_major_formatter("{x:g}")
     axes.grid(which="major", color="#dddddd", lw=0.6)
     axes.set_ylim(1.5e-7, 1.2e-4)

@@ -142,8 +142,7 @@ def draw(cases: list[tuple[float, float]], runs: dict[str, list[Result]]) -> Fig
         axes.set_ylim(8.0 * gamma - 2.0, 8.0 * gamma + 3.0)
         axes.grid(color="#dddddd", lw=0.6)
         axes.legend(fontsize=8, ncols=3)
-        axes.set_ylabel("throughput [Mbit/s]")
-        axes.set_xlabel("time [s]")
+        axes.set(ylabel="throughput [Mbit/s]", xlabel="time [s]")
     figure.suptitle(
         "ARC paper, Fig. 4: 35 flows, RTT 90 to 110 ms, 8 Mbit/s, error of 0.5 Mbit/s (alpha read as per cent)",
         fontsize=11,

@@ -10,15 +10,13 @@ from common import Outcome, sampled, used, variation
 from matplotlib.figure import Figure
 from packets import available, run_all
 
+import netctrl
 from netctrl.frequency.branch_bound import Minimum, Sector
 from netctrl.frequency.sampled_gain import greatest_gain
 from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.model.design.arc import ArcSetting
 from netctrl.plants.tcp_response import arc_response
-from netctrl.scenario.links import Link
 from netctrl.scenario.result import Result
-from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.tcp_aqm.onset import arc_onset
 from netctrl.sim.tcp_aqm.run import simulate
 
@@ -47,13 +45,13 @@ def predicted_period(setting: ArcSetting) -> float:
     return 2.0 * math.pi * setting.epoch_s / float(limit_of(setting).where[0])
 
 
-def scenario(alpha: float, duration: float, seed: int = 1) -> Scenario:
-    line = Link(
+def scenario(alpha: float, duration: float, seed: int = 1) -> netctrl.Scenario:
+    line = netctrl.Link(
         id="line", source="a", target="b", capacity="10Mbit", delay="10ms", buffer="500kB", queue=ArcQueue(alpha=alpha)
     )
-    flows = Flow(id="ftp", path=("line",), rtt="490ms:510ms", count=50, start="0s:20s")
+    flows = netctrl.Flow(id="ftp", path=("line",), rtt="490ms:510ms", count=50, start="0s:20s")
     name = f"alpha = {alpha:.3g}"
-    return Scenario(name=name, duration=duration, warmup=SETTLED, links=(line,), flows=(flows,), seed=seed)
+    return netctrl.Scenario(name=name, duration=duration, warmup=SETTLED, links=(line,), flows=(flows,), seed=seed)
 
 
 def epochs_of(result: Result) -> np.ndarray:
@@ -119,8 +117,7 @@ def draw(runs: dict[str, list[Result]], onsets: dict[str, float], data: pd.DataF
             if name in runs:
                 p = epochs_of(runs[name][k])[:300]
                 axes.plot(SETTLED + np.arange(len(p)), p, color=colour, lw=1.2, label=name)
-        axes.set_ylabel("p")
-        axes.set_ylim(0.0, None)
+        axes.set(ylabel="p", ylim=(0.0, None))
         axes.set_title(f"alpha = {ratio:g} of the sampled limit (noq)", fontsize=9)
         axes.grid(color="#dddddd", lw=0.6)
     panels[0].legend(fontsize=8, ncols=2)
@@ -130,14 +127,11 @@ def draw(runs: dict[str, list[Result]], onsets: dict[str, float], data: pd.DataF
         d = [0.5, 1.0, 2.0]
         above.plot(d, [onsets[f"{plant}-{x:g}"] for x in d], marker=marker, label=plant)
     above.axhline(1.0, color="#222222", lw=0.8)
-    above.set_xlabel("epoch [s]")
-    above.set_ylabel("onset in the fluid / sampled limit")
-    above.set_ylim(0.9, 1.1)
+    above.set(xlabel="epoch [s]", ylabel="onset in the fluid / sampled limit", ylim=(0.9, 1.1))
     above.legend(fontsize=8)
     for name, part in data.groupby("simulator", sort=False):
         below.plot(part.ratio, part.probability_cv, marker="o", label=name)
-    below.set_xlabel("alpha / limit")
-    below.set_ylabel("coefficient of variation of p")
+    below.set(xlabel="alpha / limit", ylabel="coefficient of variation of p")
     below.legend(fontsize=8)
     figure.suptitle("Onset of oscillation: 50 flows, RTT 0.49 to 0.51 s, 10 Mbit/s, gamma 0.98, epoch 1 s", fontsize=11)
     return figure

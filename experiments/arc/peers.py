@@ -17,9 +17,6 @@ from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DropTailQueue, Queue
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.laws.aqm.sfc import SfcQueue
-from netctrl.scenario.links import Link
-from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.tcp_aqm.run import simulate
 
 FLOWS, RTT = 50, 0.2
@@ -39,12 +36,12 @@ def queues() -> dict[str, Queue]:
     }
 
 
-def scenario(chosen: dict[str, Queue]) -> Scenario:
+def scenario(chosen: dict[str, Queue]) -> netctrl.Scenario:
     """A link for each queue, all with the same traffic and none with any other's."""
     links, flows = [], []
     for name, queue in chosen.items():
         links.append(
-            Link(
+            netctrl.Link(
                 id=name,
                 source=f"{name}-a",
                 target=f"{name}-b",
@@ -54,8 +51,8 @@ def scenario(chosen: dict[str, Queue]) -> Scenario:
                 queue=queue,
             )
         )
-        flows.append(Flow(id=name, path=(name,), rtt="150ms:250ms", count=FLOWS, start="0s:5s"))
-    return Scenario(
+        flows.append(netctrl.Flow(id=name, path=(name,), rtt="150ms:250ms", count=FLOWS, start="0s:5s"))
+    return netctrl.Scenario(
         name="50 flows, 150 to 250 ms, under each queue",
         duration=100.0,
         warmup=40.0,

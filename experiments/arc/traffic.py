@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,8 +12,8 @@ import numpy as np
 import pandas as pd
 from common import sampled, used, variation, verdicts
 from matplotlib.figure import Figure
-from packets import available, run_all
-from study_files import RESULTS, write_record, write_runs
+from packets import available, run_all, run_ns3
+from study import Case, Made, Record, Study, made_by
 
 from netctrl.datasets import scenario_path
 from netctrl.engines.engine import supports
@@ -60,7 +61,7 @@ class Phase:
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class Traffic:
     """One figure: a scenario under several schemes, in the fluid and in ns-3."""
 
     name: str
@@ -70,8 +71,32 @@ class Study:
     link: str = "forward"
     seeds: Sequence[int] = SEEDS
 
+    @property
+    def full(self) -> Study:
+        """Its runs in ns-3 in full length."""
+        return Study(
+            name=self.name,
+            key=("scheme", "seed"),
+            repeats=self.seeds,
+            cases=lambda seed: [(scheme, seed) for scheme in self.schemes],
+            runs=made_by(self._run, os.cpu_count() or 1),
+            record=self._record,
+            file=f"{self.name}-ns3",
+        )
 
-STAIRCASE = Study(
+    def _run(self, scheme: str, seed: int) -> Made:
+        """A row for each phase; of the first seed the series too."""
+        result = run_ns3(under(self.scenario, self.schemes[scheme], seed))
+        parts = {"-series": series(self, {scheme: [result]})} if seed == SEEDS[0] else {}
+        return Made(table(self, {scheme: [result]}).to_dict("records"), result, parts)
+
+    def _record(self, before: Record, data: pd.DataFrame, case: Case, result: Result) -> Record:
+        run = {"scheme": case[0], "queue": self.schemes[case[0]], "seed": case[1], "simulator": result.simulator}
+        runs = [*before.get("runs", []), run | {"provenance": result.provenance}]
+        return before | {"scenario": self.scenario, "runs": runs}
+
+
+STAIRCASE = Traffic(
     name="arc-fig05",
     scenario=read_scenario(scenario_path("arc-staircase")),
     schemes={ARC: SCHEMES[ARC], ARC_2: ArcQueue(alpha=2.84e-5, epoch=2.0)} | SCHEMES,
@@ -79,7 +104,7 @@ STAIRCASE = Study(
 )
 """Fig. 5."""
 
-BULK = Study(
+BULK = Traffic(
     name="arc-bulk",
     scenario=read_scenario(scenario_path("arc-staircase-bulk")),
     schemes={name: SCHEMES[name] for name in (ARC, PI, DROP_TAIL)},
@@ -87,7 +112,7 @@ BULK = Study(
 )
 """The staircase without Web sessions and reverse flows."""
 
-ROUND_TRIP = Study(
+ROUND_TRIP = Traffic(
     name="arc-fig06",
     scenario=read_scenario(scenario_path("arc-round-trip")),
     schemes=SCHEMES,
@@ -95,7 +120,7 @@ ROUND_TRIP = Study(
 )
 """Fig. 6."""
 
-CAPACITY = Study(
+CAPACITY = Traffic(
     name="arc-fig07",
     scenario=read_scenario(scenario_path("arc-capacity")),
     schemes=SCHEMES,
@@ -103,7 +128,7 @@ CAPACITY = Study(
 )
 """Fig. 7."""
 
-FLASH_CROWD = Study(
+FLASH_CROWD = Traffic(
     name="arc-fig08",
     scenario=read_scenario(scenario_path("arc-flash-crowd")),
     schemes=SCHEMES,
@@ -117,7 +142,7 @@ FLASH_CROWD = Study(
 )
 """Figs. 8 and 9."""
 
-BOTTLENECKS = Study(
+BOTTLENECKS = Traffic(
     name="arc-fig11",
     scenario=read_scenario(scenario_path("arc-bottlenecks")),
     schemes=SCHEMES,
@@ -156,7 +181,7 @@ def shortened(scenario: Scenario, factor: float, keep: float = 1.0) -> Scenario:
     )
 
 
-def fluid(study: Study) -> dict[str, list[Result]]:
+def fluid(study: Traffic) -> dict[str, list[Result]]:
     """Every scheme that the fluid has for the study and every seed in it, in full length.
 
     It lacks drop-tail where few flows overflow one of several links.
@@ -170,7 +195,7 @@ def fluid(study: Study) -> dict[str, list[Result]]:
     return {scheme: results[i * k : (i + 1) * k] for i, scheme in enumerate(schemes)}
 
 
-def ns3(study: Study, seeds: Sequence[int] = (1,)) -> dict[str, list[Result]]:
+def ns3(study: Traffic, seeds: Sequence[int] = (1,)) -> dict[str, list[Result]]:
     """Every scheme and seed in ns-3; nothing where there is none."""
     if not available():
         return {}
@@ -179,7 +204,7 @@ def ns3(study: Study, seeds: Sequence[int] = (1,)) -> dict[str, list[Result]]:
     return {scheme: results[i * k : (i + 1) * k] for i, scheme in enumerate(study.schemes)}
 
 
-def table(study: Study, results: Mapping[str, Sequence[Result]]) -> pd.DataFrame:
+def table(study: Traffic, results: Mapping[str, Sequence[Result]]) -> pd.DataFrame:
     """One row a scheme, seed and phase."""
     rows = []
     for scheme, runs in results.items():
@@ -210,7 +235,7 @@ def table(study: Study, results: Mapping[str, Sequence[Result]]) -> pd.DataFrame
     return pd.DataFrame(rows)
 
 
-def series(study: Study, results: Mapping[str, Sequence[Result]], bins: int = 200) -> pd.DataFrame:
+def series(study: Traffic, results: Mapping[str, Sequence[Result]], bins: int = 200) -> pd.DataFrame:
     """Means over `bins` parts of the first seed's run."""
     parts = []
     for scheme, runs in results.items():
@@ -250,39 +275,6 @@ def _responses(result: Result, seconds: float, count: int) -> np.ndarray:
     return np.divide(sums, number, out=np.full(count, np.nan), where=number > 0)
 
 
-def keep(study: Study, scheme: str, result: Result) -> None:
-    """Add one full run in ns-3 to data/results/: its row for each phase, the first seed's series, its provenance."""
-    for part, made in (("", table), ("-series", series)):
-        path = RESULTS / f"{study.name}-ns3{part}.csv"
-        rows = made(study, {scheme: [result]})
-        if part and result.scenario.seed != SEEDS[0]:
-            continue
-        if path.exists():
-            rows = pd.concat([pd.read_csv(path), rows], ignore_index=True)
-        write_runs(path, rows)
-    path = RESULTS / f"{study.name}-ns3.json"
-    record = msgspec.json.decode(path.read_bytes()) if path.exists() else {"study": study.name, "runs": []}
-    record["scenario"] = study.scenario
-    queue = study.schemes[scheme]
-    run = {"scheme": scheme, "queue": queue, "seed": result.scenario.seed, "simulator": result.simulator}
-    record["runs"].append(run | {"provenance": result.provenance})
-    write_record(path, record)
-
-
-def kept(study: Study) -> set[tuple[str, int]]:
-    """Schemes and seeds of the full runs that are kept."""
-    found = stored(study)
-    return set() if found is None else set(zip(found[0].scheme, found[0].seed, strict=True))
-
-
-def stored(study: Study) -> tuple[pd.DataFrame, pd.DataFrame] | None:
-    """Table and series of the full runs that are kept, or None."""
-    paths = [RESULTS / f"{study.name}-ns3{part}.csv" for part in ("", "-series")]
-    if not all(path.exists() for path in paths):
-        return None
-    return pd.read_csv(paths[0]), pd.read_csv(paths[1])
-
-
 def mean(data: pd.DataFrame, scheme: str, phase: str, column: str) -> float:
     """Mean over the seeds."""
     chosen = data[(data.scheme == scheme) & (data.phase == phase)]
@@ -313,20 +305,20 @@ class Found:
     columns: dict[str, pd.DataFrame]
 
 
-def find(study: Study, short: Scenario, phases: Sequence[Phase], schemes: Sequence[str]) -> Found:
+def find(study: Traffic, short: Scenario, phases: Sequence[Phase], schemes: Sequence[str]) -> Found:
     """Run the study in the fluid in full length and a short form in ns-3; read the full runs in ns-3 that are kept."""
     results = fluid(study)
     columns = {f"fluid, seed {SEEDS[0]}": series(study, results)}
-    full = stored(study)
-    brief = Study(study.name, short, {name: study.schemes[name] for name in schemes}, phases, study.link)
+    full, columns_of_full = study.full.kept(), study.full.kept("-series")
+    brief = Traffic(study.name, short, {name: study.schemes[name] for name in schemes}, phases, study.link)
     packets = ns3(brief)
-    if full is not None:
-        columns[f"{full[0].simulator.iloc[0]}, seed {SEEDS[0]}"] = full[1]
+    if full is not None and columns_of_full is not None:
+        columns[f"{full.simulator.iloc[0]}, seed {SEEDS[0]}"] = columns_of_full
     elif packets:
         columns[f"{next(iter(packets.values()))[0].simulator}, short form"] = series(brief, packets)
     return Found(
         fluid=table(study, results),
-        ns3=None if full is None else full[0],
+        ns3=full,
         short=table(brief, packets) if packets else None,
         columns=columns,
     )

@@ -17,11 +17,9 @@ import netctrl
 from netctrl.datasets import network_path, sweep_path
 from netctrl.model.law import MyopicGain
 from netctrl.model.network import Demand, Link, Network, read_network
-from netctrl.plants.linearize import network_model
 from netctrl.scenario.network.policy import HftracPolicy
 from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.sweep import read_sweep
-from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.kernel import DEPARTED, LOST, WAITING, advance_links
 from netctrl.sim.network.problem import LinkProblem, link_problem, link_state
 
@@ -43,9 +41,9 @@ def rows() -> Iterator[Row]:
     yield workers()
 
 
-def single(scenario: Scenario) -> MyopicGain:
+def single(scenario: netctrl.Scenario) -> MyopicGain:
     """Each link's gain as if it were alone: k = p/(1 + p), p = (mu + √(mu² + 4 mu))/2."""
-    model = network_model(scenario.network.graph, INTERVAL)
+    model = netctrl.network_model(scenario.network.graph, INTERVAL)
     mu = scenario.control.mu
     p = 0.5 * (mu + (mu**2 + 4.0 * mu) ** 0.5)
     k = np.full(model.n_links, p / (1.0 + p))
@@ -57,7 +55,7 @@ def prepared(
     network: Network, policy: HftracPolicy, steps: int, law: Callable = netctrl.scenario_law
 ) -> tuple[LinkProblem, np.ndarray]:
     """The problem, and demands of shape (steps, I, RUNS)."""
-    scenario = Scenario(
+    scenario = netctrl.Scenario(
         name="bench", network=Routed(graph=network), interval=INTERVAL, duration=steps * INTERVAL, control=policy
     )
     ready = link_problem(scenario, law(scenario))

@@ -72,11 +72,9 @@ def main(*, full: bool = False) -> Outcome:
         right.plot(part.seed, part.paper_jitter, "o", color=colour, ms=4, label=f"paper's recipe, {name}")
         right.plot(part.seed, part.lqi_delay, "+", color=colour, ms=6, label=f"LQI, {name}")
     left.plot(*true, "x", color="#c0504d", ms=9, mew=2, label="the model")
-    left.set_xlabel("fast pole")
-    left.set_ylabel("slow pole")
+    left.set(xlabel="fast pole", ylabel="slow pole")
     right.axhline(1.0, color="#222222", lw=0.8, ls="--")
-    right.set_xlabel("identification")
-    right.set_ylabel("settles at, over its reference")
+    right.set(xlabel="identification", ylabel="settles at, over its reference")
     for axes in (left, right):
         axes.grid(color="#dddddd", lw=0.6)
         axes.legend(fontsize=8)

@@ -41,8 +41,7 @@ def main(*, full: bool = False) -> Outcome:
         for name in NAMES:
             part = means.loc[name]
             axes.plot(part.index, part[column], "o-", ms=3, color=STYLES[name], label=name)
-        axes.set_xlabel("offered [Mbit/s]")
-        axes.set_ylabel(label)
+        axes.set(xlabel="offered [Mbit/s]", ylabel=label)
         axes.grid(color="#dddddd", lw=0.6)
         axes.set_ylim(bottom=0.0)
     panels[0].legend(fontsize=8)

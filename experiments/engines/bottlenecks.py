@@ -13,9 +13,6 @@ import pandas as pd
 
 import netctrl
 from netctrl.laws.l4s.pi2 import Pi2Queue
-from netctrl.scenario.links import Link
-from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import Flow
 
 SECONDS, WARM_UP, INTERVAL = 120.0, 40.0, 0.02
 SHARES = (0.7, 1.3, 2.0)
@@ -45,9 +42,9 @@ LOTS = (
 )
 
 
-def scenario(lot: Lot, alpha: float) -> Scenario:
+def scenario(lot: Lot, alpha: float) -> netctrl.Scenario:
     links = tuple(
-        Link(
+        netctrl.Link(
             id=f"l{k}",
             source=f"n{k}",
             target=f"n{k + 1}",
@@ -59,9 +56,9 @@ def scenario(lot: Lot, alpha: float) -> Scenario:
         for k, rate in enumerate(lot.rates)
     )
     path, start = tuple(link.id for link in links), (0.0, 1.0)
-    groups = [Flow(id="long", path=path, rtt=lot.rtt, count=lot.long, start=start)]
-    groups += [Flow(id=f"c{k}", path=(k,), rtt=0.8 * lot.rtt, count=lot.cross, start=start) for k in path]
-    return Scenario(
+    groups = [netctrl.Flow(id="long", path=path, rtt=lot.rtt, count=lot.long, start=start)]
+    groups += [netctrl.Flow(id=f"c{k}", path=(k,), rtt=0.8 * lot.rtt, count=lot.cross, start=start) for k in path]
+    return netctrl.Scenario(
         name="parking lot",
         links=links,
         flows=tuple(groups),

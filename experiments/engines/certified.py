@@ -1,25 +1,23 @@
 """Certificates of queues against independent models: the nonlinear fluid's onset of oscillation, packets, the kernel.
 
-`PYTHONPATH=experiments:tests/oracles python -m engines.certified onset [FIRST LAST]` finds the gain at which the
-fluid of tests/oracles begins to oscillate at the worst points of 200 random boxes; `... engines [packet|kernel]
-[pie|dualpi2]` runs random queues at .7 and 1.3 of the limit. Both keep rows in data/results/certified-*.csv; `... docs`
+`PYTHONPATH=tests/oracles python experiments/full.py certified-onset [NUMBER ...]` finds the gain at which the fluid of
+tests/oracles begins to oscillate at the worst points of 200 random boxes; `python experiments/full.py
+certified-engines` runs random queues at .7 and 1.3 of the limit. `PYTHONPATH=experiments python -m engines.certified`
 writes the tables in docs/assets.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from itertools import product
 from math import pi
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from queue_fluid import growth
+from study import ROOT, Made, Study, made_by
 
 import netctrl
 from netctrl.certificates.box import MIN_WINDOW
@@ -34,8 +32,7 @@ from netctrl.frequency.sampled_stability import stable_gains
 from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.units import packets_per_second
 
-ROOT = Path(__file__).resolve().parents[2]
-RESULTS, ASSETS = ROOT / "data" / "results", ROOT / "docs" / "assets"
+ASSETS = ROOT / "docs" / "assets"
 BOXES = 200
 KINDS = ("pie", "pi2", "dualpi2")
 SENDERS = {
@@ -181,6 +178,8 @@ def onset(box: Box, at: SampledLoop) -> float:
     loop = loop_at(box, at.flows, at.rtt_s, limit)
     period = 2.0 * pi * loop.epoch / stable_gains(loop, at.flows, at.rtt_s).upper_angle
 
+    from queue_fluid import growth  # of tests/oracles
+
     def grows(share: float) -> float:
         return growth(loop, at.flows, at.rtt_s, limit * share, 60.0, period)
 
@@ -200,6 +199,8 @@ def inside_is_stable(box: Box, at: SampledLoop, number: int) -> bool:
     rng = np.random.default_rng([26, number])
     flows, rtt = (float(np.exp(rng.uniform(*np.log(ends)))) for ends in (box.flows, box.rtt))
     loop = loops_at(box, flows, rtt)[0]
+    from queue_fluid import growth
+
     period = 2.0 * pi * loop.epoch / stable_gains(loop, flows, rtt).upper_angle
     limit = 10.0 ** (at.gain_margin_db / 20.0)
     return growth(loop, flows, rtt, (1.0 - WITHIN) * limit, 12.0, period) < 0.0  # more periods end in rounding
@@ -295,24 +296,38 @@ def engine_row(number: int, share: float, box: Box, engine: str, seeds: tuple[in
     }
 
 
-def keep(name: str, row: dict[str, Any], key: list[str]) -> None:
-    """Add a row to what is kept."""
-    path = RESULTS / f"certified-{name}.csv"
-    rows = pd.DataFrame([row])
-    if path.exists():
-        rows = pd.concat([pd.read_csv(path), rows]).drop_duplicates(key, keep="last")
-    rows.sort_values(key).to_csv(path, index=False, float_format="%.6g")
-    print(row, flush=True)
+def run_queue(engine: str, kind: str, number: int, share: float) -> Made:
+    box = queue(kind, number, share, engine)
+    assert box is not None
+    return Made([engine_row(number, share, box, engine, (1, 2, 3) if engine == "packet" else (1,))])
 
 
-def kept_keys(name: str, key: list[str]) -> set[tuple[Any, ...]]:
-    """Keys of the rows that are kept."""
-    path = RESULTS / f"certified-{name}.csv"
-    return set(pd.read_csv(path)[key].itertuples(index=False, name=None)) if path.exists() else set()
+ONSET = Study(
+    name="certified-onset",
+    key=("number",),
+    repeats=range(BOXES),
+    cases=lambda number: [(number,)],
+    runs=made_by(lambda number: Made([onset_row(number)])),
+    sort=("number",),
+)
+ENGINES = Study(
+    name="certified-engines",
+    key=KEY,
+    repeats=range(len(WINDOWS)),
+    cases=lambda place: [
+        (*list(WINDOWS)[place], number, share)
+        for number, _ in queues(list(WINDOWS)[place][1], list(WINDOWS)[place][0])
+        for share in SHARES
+    ],
+    runs=made_by(run_queue),
+    sort=KEY,
+)
+"""Its repeats are the laws of the engines, in the order of `WINDOWS`."""
+STUDIES = (ONSET, ENGINES)
 
 
 def onset_table() -> pd.DataFrame:
-    kept = pd.read_csv(RESULTS / "certified-onset.csv")
+    kept = ONSET.read()
     off = 100.0 * (kept.onset - 1.0)
     rows = []
     for law in (*KINDS, "all"):
@@ -335,7 +350,7 @@ def onset_table() -> pd.DataFrame:
 
 
 def engines_table() -> pd.DataFrame:
-    kept = pd.read_csv(RESULTS / "certified-engines.csv")
+    kept = ENGINES.read()
     rows = []
     for (engine, law), here in kept.groupby(["engine", "law"]):
         low, high = (here[here.share_of_limit == share] for share in SHARES)
@@ -360,7 +375,7 @@ def engines_table() -> pd.DataFrame:
 
 def figure() -> Figure:
     """Envelope ratios of all queues, by engine and law."""
-    kept = pd.read_csv(RESULTS / "certified-engines.csv")
+    kept = ENGINES.read()
     drawn = Figure(figsize=(7.5, 3.0), layout="constrained")
     axis = drawn.subplots()
     names = []
@@ -380,30 +395,12 @@ def figure() -> Figure:
     return drawn
 
 
-def main(argv: list[str]) -> int:
-    what, *rest = argv or ["docs"]
-    if what == "onset":
-        first, last = map(int, rest or (0, BOXES))
-        for number in sorted(set(range(first, last)) - {number for (number,) in kept_keys("onset", ["number"])}):
-            keep("onset", onset_row(number), ["number"])
-    elif what == "engines":
-        for engine, kind in WINDOWS:
-            if not {engine, kind} >= set(rest):
-                continue
-            seeds = (1, 2, 3) if engine == "packet" else (1,)
-            done = kept_keys("engines", KEY)
-            for number, pair in queues(kind, engine):
-                for share, box in zip(SHARES, pair, strict=True):
-                    if (engine, kind, number, share) in done:
-                        continue
-                    keep("engines", engine_row(number, share, box, engine, seeds), KEY)
-    else:
-        for name, table in (("onset", onset_table()), ("engines", engines_table())):
-            print(table.to_string(index=False))
-            table.to_csv(ASSETS / f"certified-{name}.csv", index=False)
-        figure().savefig(ASSETS / "certified-engines.png", dpi=150)
-    return 0
+def main() -> None:
+    for name, table in (("onset", onset_table()), ("engines", engines_table())):
+        print(table.to_string(index=False))
+        table.to_csv(ASSETS / f"certified-{name}.csv", index=False)
+    figure().savefig(ASSETS / "certified-engines.png", dpi=150)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main()

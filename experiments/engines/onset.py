@@ -86,8 +86,7 @@ def main(argv: list[str]) -> int:
         shown = (result.time_s > WARM_UP) & (result.time_s <= WARM_UP + SHOWN)
         axis.plot(result.time_s[shown], delay[shown], color="#1f4e9c", lw=0.8)
         axis.axhline(15.0, color="#888888", lw=0.8)
-        axis.set_ylabel("delay [ms]")
-        axis.set_ylim(0.0, 40.0)
+        axis.set(ylabel="delay [ms]", ylim=(0.0, 40.0))
         title = f"{point.kind}, {point.rate / 1e6:g} Mbit/s, base RTT {1e3 * point.rtt:g} ms"
         axis.set_title(title, fontsize=9, loc="left")
     axes[-1].set_xlabel("time [s]")

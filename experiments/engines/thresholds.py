@@ -20,9 +20,6 @@ import netctrl
 from netctrl.laws.aqm.threshold import ThresholdQueue
 from netctrl.laws.disciplines import KernelQueue
 from netctrl.laws.targets.step import STEP_OFF_S
-from netctrl.scenario.links import Link
-from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.units import packets_per_second
 
 ASSETS = Path(__file__).resolve().parents[2] / "docs" / "assets"
@@ -63,12 +60,12 @@ def places(random: np.random.Generator) -> list[Place]:
 
 def unused(place: Place, engine: str, queue: Any, apart: bool, sender: str = "dctcp") -> float:
     """Share of the link that stays unused in the second half of a run."""
-    groups = (Flow(id="f", path=("l",), rtt=place.rtt, count=place.flows, sender=sender, ecn=True),)
+    groups = (netctrl.Flow(id="f", path=("l",), rtt=place.rtt, count=place.flows, sender=sender, ecn=True),)
     if apart:
         random = np.random.default_rng(place.flows)
         shares = random.random((place.flows, 2))
         groups = tuple(
-            Flow(
+            netctrl.Flow(
                 id=f"f{k}",
                 path=("l",),
                 rtt=round(place.rtt * (1.0 - SHORTER * shorter), 7),
@@ -79,9 +76,9 @@ def unused(place: Place, engine: str, queue: Any, apart: bool, sender: str = "dc
             )
             for k, (shorter, late) in enumerate(shares)
         )
-    scenario = Scenario(
+    scenario = netctrl.Scenario(
         name="step",
-        links=(Link(id="l", source="a", target="b", capacity=place.rate, queue=queue),),
+        links=(netctrl.Link(id="l", source="a", target="b", capacity=place.rate, queue=queue),),
         flows=groups,
         duration=ceil(max(SECONDS / place.rtt, TRIPS)) * place.rtt,
         packet_size=PACKET,

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -20,7 +17,7 @@ import pandas as pd
 from common import used
 from matplotlib.figure import Figure
 from packets import run_ns3
-from study_files import RESULTS, write_record, write_runs
+from study import ROOT, Made, Record, Study, made_by
 
 import netctrl
 from netctrl.laws.aqm.arc import ArcQueue
@@ -129,72 +126,39 @@ def four(seed: int) -> dict[Placed, Scenario]:
     return {case: line(Case("reno", case.queue, False), *PLACES[case.place], seed) for case in cases}
 
 
-@dataclass(frozen=True, slots=True)
-class Study:
-    """Scenarios of each number, in each engine; what is kept of each is a row."""
-
-    NAME: str
-    REPEATS: Sequence[int]
-    scenarios: Callable[[int], Mapping[Any, Scenario]]
-    engines: tuple[str, ...] = (PACKETS, NS3)
-    key: tuple[str, ...] = Case._fields
-
-    def missing(self, repeats: Sequence[int]) -> list[tuple[int, Case]]:
-        done = (
-            set()
-            if not self.path.exists()
-            else set(self.stored()[["number", *self.key]].itertuples(index=False, name=None))
-        )
-        return [(k, case) for k in repeats for case in self.scenarios(k) if (k, *case) not in done]
-
-    def make(self, lacking: Sequence[tuple[int, Case]]) -> Iterator[Done]:
-        """Run and keep, as many at a time as there are cores."""
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            runs = [pool.submit(run_all, self.engines, k, case, self.scenarios(k)[case]) for k, case in lacking]
-            for run in as_completed(runs):
-                self.keep(run.result())
-                yield run.result()
-
-    @property
-    def path(self) -> Path:
-        return RESULTS / f"{self.NAME}.csv"
-
-    def stored(self) -> pd.DataFrame:
-        return pd.read_csv(self.path)
-
-    def keep(self, done: Done) -> None:
-        rows = pd.DataFrame(done.rows)
-        if self.path.exists():
-            rows = pd.concat([self.stored(), rows], ignore_index=True)
-        rows = rows.sort_values([*sorted(self.key, key=_ORDER.index), "number", "engine"], kind="stable")
-        write_runs(self.path, rows)
-        record = self.path.with_suffix(".json")
-        content = msgspec.json.decode(record.read_bytes()) if record.exists() else {"study": self.NAME, "made": []}
-        for made in done.made:
-            if made not in content["made"]:
-                content["made"].append(made)
-        write_record(record, content)
-
-
-_ORDER = ("place", "queue", "sender", "ecn")
-
-
-class Done(NamedTuple):
-    """One scenario in all engines of a study."""
-
-    number: int
-    rows: list[dict[str, object]]
-    made: list[dict[str, object]]
-
-
-def run_all(engines: Sequence[str], number: int, case: Any, scenario: Scenario) -> Done:
+def run(engines: Sequence[str], scenarios: Mapping[Any, netctrl.Scenario], *key: Any) -> Made:
+    """One scenario in all engines: a row of each."""
     rows, made = [], []
     for engine in engines:
-        result = RUNNERS[engine](scenario)
-        rows.append(case._asdict() | {"number": number, "engine": engine} | measured(result))
+        result = RUNNERS[engine](scenarios[key[:-1]])
+        rows.append({"engine": engine} | measured(result))
         source = msgspec.json.decode(msgspec.json.encode(result.provenance))
         made.append({"simulator": result.simulator} | {name: source[name] for name in source if name != "created"})
-    return Done(number, rows, made)
+    return Made(rows, made)
+
+
+def record(before: Record, data: pd.DataFrame, case: tuple[Any, ...], made: list[dict[str, object]]) -> Record:
+    known = before.get("made", [])
+    return before | {"made": known + [each for each in made if each not in known]}
+
+
+def study(
+    name: str,
+    repeats: range,
+    scenarios: Callable[[int], Mapping[Any, netctrl.Scenario]],
+    engines: Sequence[str] = (PACKETS, NS3),
+    key: tuple[str, ...] = Case._fields,
+) -> Study:
+    """Scenarios of each number, in each engine."""
+    return Study(
+        name=name,
+        key=(*key, "number"),
+        repeats=repeats,
+        cases=lambda number: [(*case, number) for case in scenarios(number)],
+        runs=made_by(lambda *case: run(engines, scenarios(case[-1]), *case), len(os.sched_getaffinity(0))),
+        record=record,
+        sort=(*sorted(key, key=("place", "queue", "sender", "ecn").index), "number", "engine"),
+    )
 
 
 def measured(result: Result) -> dict[str, float]:
@@ -211,9 +175,9 @@ def measured(result: Result) -> dict[str, float]:
 
 
 STUDIES = (
-    Study("engines-pairs", range(1, 6), pairs),
-    Study("engines-draws", range(1, 31), draw),
-    Study("engines-four", range(1, 6), four, (FLUID, PACKETS, NS3, KERNEL), Placed._fields),
+    study("engines-pairs", range(1, 6), pairs),
+    study("engines-draws", range(1, 31), draw),
+    study("engines-four", range(1, 6), four, (FLUID, PACKETS, NS3, KERNEL), Placed._fields),
 )
 
 
@@ -316,13 +280,13 @@ def shown(found: pd.DataFrame) -> pd.DataFrame:
 
 def draw_four(found: pd.DataFrame) -> None:
     """Picture and table of the docs."""
-    assets = RESULTS.parent.parent / "docs" / "assets"
+    assets = ROOT / "docs" / "assets"
     picture(found).savefig(assets / "engines-four.png", dpi=150)
     shown(found).to_csv(assets / "engines-four.csv", index=False)
 
 
 if __name__ == "__main__":  # PYTHONPATH=experiments python -m engines.validate [--docs]
-    pairs_found, draws_found, four_found = (study.stored() for study in STUDIES)
+    pairs_found, draws_found, four_found = (each.read() for each in STUDIES)
     print(shown(means(four_found)).to_string())
     if "--docs" in sys.argv:
         draw_four(means(four_found))

@@ -5,28 +5,11 @@ The paper doesn't state its sampling interval here: 50 ms, and 100 and 10 ms whe
 
 from __future__ import annotations
 
+import hftrac.fig_common as fig
 import msgspec
 import numpy as np
 import pandas as pd
 from common import Measured, Outcome
-from hftrac.fig_common import (
-    LOSS,
-    QUEUE,
-    STATIC,
-    WAYS,
-    Way,
-    curve,
-    curves,
-    grid,
-    measure,
-    over,
-    panel,
-    plain_rows,
-    points,
-    row,
-    scenario,
-    verdict,
-)
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -47,10 +30,10 @@ SHOWN = 0.1
 """The mu of the verdict on Fig. 4."""
 
 
-def dynamic(rate_scale: float, label: str, colour: str, style: str) -> Way:
+def dynamic(rate_scale: float, label: str, colour: str, style: str) -> fig.Way:
     """GOD's law at S1 alone."""
     policy = HftracPolicy(architecture="god", mu=1.0, links=FIRST, rate_scale=rate_scale)
-    return Way(label, colour, style, policy)
+    return fig.Way(label, colour, style, policy)
 
 
 DYNAMIC = {
@@ -75,7 +58,7 @@ def over_static(network: Network, parts: dict[str, pd.DataFrame]) -> Measured:
     rate = static.loc[static[static.interval == INTERVAL].loss.idxmin()].rate
     mu = dynamic.loc[dynamic[dynamic.way == "raised"].loss.idxmin()].value
     policies = StaticPacing(factor=rate / NOMINAL, links=FIRST), DYNAMIC["raised"].at(float(mu))
-    return over(*(scenario(network, policy, interval=INTERVAL) for policy in policies))
+    return fig.over(*(fig.scenario(network, policy, interval=INTERVAL) for policy in policies))
 
 
 def delayed(network: Network, interval: float) -> Network:
@@ -87,37 +70,37 @@ def delayed(network: Network, interval: float) -> Network:
 def static_rates(network: Network, interval: float) -> pd.DataFrame:
     network, rows = delayed(network, interval), []
     for rate in RATES:
-        requested = scenario(network, StaticPacing(factor=rate / NOMINAL, links=FIRST), interval=interval)
-        rows.append({"interval": interval, "rate": float(rate), **measure(requested)})
+        requested = fig.scenario(network, StaticPacing(factor=rate / NOMINAL, links=FIRST), interval=interval)
+        rows.append({"interval": interval, "rate": float(rate), **fig.measure(requested)})
     return pd.DataFrame(rows)
 
 
 def dynamic_pacing(network: Network) -> pd.DataFrame:
     """FIFO, static pacing at S1 and HFTraC at S1 by mu, and HFTraC at both switches."""
-    rows = plain_rows(network, interval=INTERVAL)
+    rows = fig.plain_rows(network, interval=INTERVAL)
     for name, way in DYNAMIC.items():
         for mu in MUS:
-            requested = scenario(network, way.at(float(mu)), interval=INTERVAL)
-            rows.append({"way": name, "value": float(mu), **measure(requested)})
+            requested = fig.scenario(network, way.at(float(mu)), interval=INTERVAL)
+            rows.append({"way": name, "value": float(mu), **fig.measure(requested)})
     return pd.DataFrame(rows)
 
 
 def shared(network: Network) -> pd.DataFrame:
-    rows = plain_rows(network, interval=INTERVAL)
+    rows = fig.plain_rows(network, interval=INTERVAL)
     for factor in (1.005, 1.01, 1.015, 1.02, 1.025, 1.03, 1.05, 1.1, 1.2, 1.4):
-        requested = scenario(network, STATIC.at(factor), interval=INTERVAL)
-        rows.append({"way": "static", "value": factor, **measure(requested)})
+        requested = fig.scenario(network, fig.STATIC.at(factor), interval=INTERVAL)
+        rows.append({"way": "static", "value": factor, **fig.measure(requested)})
     for mu in sorted({SHOWN, *(float(mu) for mu in MUS)}):
-        requested = scenario(network, WAYS["god"].at(mu), interval=INTERVAL)
-        rows.append({"way": "god", "value": mu, **measure(requested)})
+        requested = fig.scenario(network, fig.WAYS["god"].at(mu), interval=INTERVAL)
+        rows.append({"way": "god", "value": mu, **fig.measure(requested)})
     return pd.DataFrame(rows)
 
 
 def compute(parts: dict[str, pd.DataFrame]) -> dict[str, float]:
     best = parts["2"].loc[parts["2"].groupby("interval").loss.idxmin()].set_index("interval")
-    fifo = row(parts["3"], way="fifo")
+    fifo = fig.row(parts["3"], way="fifo")
     least = parts["3"].groupby("way").loss.min()
-    before, after = row(parts["4"], way="fifo"), row(parts["4"], way="god", value=SHOWN)
+    before, after = fig.row(parts["4"], way="fifo"), fig.row(parts["4"], way="god", value=SHOWN)
     pacing = parts["4"][parts["4"].way == "static"]
     found = {
         "fig2-rate": best.rate[0.05],
@@ -143,8 +126,8 @@ def draw(fig2: pd.DataFrame, fig3: pd.DataFrame, fig4: pd.DataFrame) -> Figure:
     draw_rates(left, fig2)
     draw_dynamic(middle, fig2[fig2.interval == INTERVAL], fig3)
     draw_shared(right, fig4)
-    grid(left, middle, right)
-    verdict(
+    fig.grid(left, middle, right)
+    fig.verdict(
         figure,
         "FIFO beside static pacing, dynamic pacing at S1 around nominal rates and around 19 Mbit/s, and dynamic control"
         " of two switches. 95 % intervals.",
@@ -157,30 +140,28 @@ def draw(fig2: pd.DataFrame, fig3: pd.DataFrame, fig4: pd.DataFrame) -> Figure:
 
 def draw_rates(axes: Axes, rates: pd.DataFrame) -> None:
     for interval, colour in INTERVALS.items():
-        look = Way(f"sampled every {1e3 * interval:g} ms", colour, "-", StaticPacing())
-        curve(axes, look, "rate", "loss", rates[rates.interval == interval])
+        look = fig.Way(f"sampled every {1e3 * interval:g} ms", colour, "-", StaticPacing())
+        fig.curve(axes, look, "rate", "loss", rates[rates.interval == interval])
     axes.axvline(19.0, color="#999999", lw=0.9, ls="--")
-    panel(axes, "Fig. 2: two switches, static pacing; 23 Mbit/s is FIFO", "static rate at S1 [Mbit/s]", LOSS)
+    fig.panel(axes, "Fig. 2: two switches, static pacing; 23 Mbit/s is FIFO", "static rate at S1 [Mbit/s]", fig.LOSS)
 
 
 def draw_dynamic(axes: Axes, rates: pd.DataFrame, fig3: pd.DataFrame) -> None:
-    look = Way("static pacing at S1", STATIC.colour, STATIC.style, STATIC.policy)
-    curve(axes, look, "queue", "loss", rates)
-    curves(axes, DYNAMIC, "queue", "loss", fig3)
-    points(axes, "queue", "loss", fig3)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    look = fig.Way("static pacing at S1", fig.STATIC.colour, fig.STATIC.style, fig.STATIC.policy)
+    fig.curve(axes, look, "queue", "loss", rates)
+    fig.curves(axes, DYNAMIC, "queue", "loss", fig3)
+    fig.points(axes, "queue", "loss", fig3)
+    axes.set(xscale="log", yscale="log")
     axes.set_xticks([10, 15, 20, 30, 40, 50], minor=False, labels=["10", "15", "20", "30", "40", "50"])
     axes.minorticks_off()
-    panel(axes, "Fig. 3: dynamic pacing at S1, by mu; 50 ms", QUEUE, LOSS)
+    fig.panel(axes, "Fig. 3: dynamic pacing at S1, by mu; 50 ms", fig.QUEUE, fig.LOSS)
 
 
 def draw_shared(axes: Axes, fig4: pd.DataFrame) -> None:
-    curves(axes, {"god": WAYS["god"], "static": STATIC}, "queue", "loss", fig4)
-    points(axes, "queue", "loss", fig4)
-    point = row(fig4, way="god", value=SHOWN)
+    fig.curves(axes, {"god": fig.WAYS["god"], "static": fig.STATIC}, "queue", "loss", fig4)
+    fig.points(axes, "queue", "loss", fig4)
+    point = fig.row(fig4, way="god", value=SHOWN)
     place = {"xytext": (0, -14), "textcoords": "offset points", "fontsize": 9, "ha": "center"}
     axes.annotate(f"mu = {SHOWN:g}", (point.queue, point.loss), **place)
-    axes.set_yscale("log")
-    axes.set_ylim(0.2, 30.0)
-    panel(axes, "Fig. 4: two sources share a third link; 50 ms", QUEUE, LOSS)
+    axes.set(yscale="log", ylim=(0.2, 30.0))
+    fig.panel(axes, "Fig. 4: two sources share a third link; 50 ms", fig.QUEUE, fig.LOSS)

@@ -8,30 +8,11 @@ from __future__ import annotations
 
 from itertools import product
 
+import hftrac.fig_common as fig
 import numpy as np
 import pandas as pd
 from common import Measured, Outcome
 from hftrac.fig02 import FIRST, INTERVAL, delayed
-from hftrac.fig_common import (
-    BACKPRESSURE,
-    FIFO,
-    LOAD,
-    LOSS,
-    PLAIN,
-    QUEUE,
-    STATIC,
-    Way,
-    curve,
-    decrease,
-    greatest_utilization,
-    grid,
-    law_for_all_loads,
-    measure,
-    panel,
-    row,
-    scenario,
-    verdict,
-)
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -51,10 +32,10 @@ TRIED, RUNS = 8, 64
 FRESH_SEED = 1
 """Of the runs by which the greatest utilizations are found; nothing is tuned by these."""
 LOADS = np.linspace(0.5, 0.94, 12)
-LOOKS = PLAIN | {
-    "static": Way("static at S1, factor tuned", STATIC.colour, STATIC.style, STATIC.policy),
-    "printed": Way("dynamic at S1 around nominal rates", "#c0504d", "-", FIFO.policy),
-    "raised": Way("dynamic at S1 around a tuned multiple", "#222222", "--", FIFO.policy),
+LOOKS = fig.PLAIN | {
+    "static": fig.Way("static at S1, factor tuned", fig.STATIC.colour, fig.STATIC.style, fig.STATIC.policy),
+    "printed": fig.Way("dynamic at S1 around nominal rates", "#c0504d", "-", fig.FIFO.policy),
+    "raised": fig.Way("dynamic at S1 around a tuned multiple", "#222222", "--", fig.FIFO.policy),
 }
 
 
@@ -62,9 +43,9 @@ def main(*, full: bool = False) -> Outcome:
     network = delayed(read_network(network_path("tandem")), INTERVAL)
     most = greatest(network)
     best = dict(zip(most.way, most.policy, strict=True))
-    at = row(most, way="static").utilization / 100.0
+    at = fig.row(most, way="static").utilization / 100.0
     plain, raised = (at_load(network, best[way], at) for way in ("static", "raised"))
-    loads, less = by_load(network, best), decrease(plain, raised, RUNS)
+    loads, less = by_load(network, best), fig.decrease(plain, raised, RUNS)
     most = most.drop(columns="policy")
     parts = {"greatest": most, "by load": loads, "decrease": pd.DataFrame([less._asdict()])}
     data = pd.concat(parts, names=["part", "row"]).reset_index()
@@ -82,25 +63,27 @@ def dynamic(rate_scale: float, mu: float) -> Policy:
 
 def greatest(network: Network) -> pd.DataFrame:
     """Of every way, by other runs than it is tuned by; the printed reference has none, and the mu of least loss."""
-    law = law_for_all_loads()
-    requested = scenario(network, FIFO.policy, interval=INTERVAL)
+    law = fig.law_for_all_loads()
+    requested = fig.scenario(network, fig.FIFO.policy, interval=INTERVAL)
     options = {"low": MIN, "runs": TRIED, "tolerance": 2e-3}
     near = netctrl.max_utilization(requested, law, loss=MAX_LOSS, **options).utilization
 
     def found(policy: Policy, runs: int, seed: int, tolerance: float) -> netctrl.MaxUtilization | None:
         desired = requested.replace(control=policy, seed=seed)
-        return greatest_utilization(desired, law, MAX_LOSS, near + 0.02, runs, tolerance)
+        return fig.greatest_utilization(desired, law, MAX_LOSS, near + 0.02, runs, tolerance)
 
     def utilization(policy: Policy) -> float:
         tried = found(policy, TRIED, requested.seed, 2e-3)
         return 0.0 if tried is None else tried.utilization
 
     def loss(policy: Policy) -> float:
-        return measure(scenario(network, policy, interval=INTERVAL, utilization=MIN), TRIED, first_run=0)["loss"]
+        return fig.measure(fig.scenario(network, policy, interval=INTERVAL, utilization=MIN), TRIED, first_run=0)[
+            "loss"
+        ]
 
     chosen = {
-        "fifo": FIFO.policy,
-        "backpressure": BACKPRESSURE.policy,
+        "fifo": fig.FIFO.policy,
+        "backpressure": fig.BACKPRESSURE.policy,
         "static": max(map(static, FACTORS), key=utilization),
         "printed": min((dynamic(1.0, mu) for mu in MUS), key=loss),
         "raised": max((dynamic(*pair) for pair in product(FACTORS, MUS)), key=utilization),
@@ -119,19 +102,21 @@ def entry(network: Network, name: str, policy: Policy, found: netctrl.MaxUtiliza
         "factor": getattr(policy, "rate_scale", getattr(policy, "factor", np.nan)),
         "mu": getattr(policy, "mu", np.nan),
         **dict(zip(("utilization", "low", "high"), (100.0 * each for each in ends), strict=True)),
-        **measure(scenario(network, policy, interval=INTERVAL, utilization=at)),
+        **fig.measure(fig.scenario(network, policy, interval=INTERVAL, utilization=at)),
     }
 
 
 def at_load(network: Network, policy: Policy, load: float) -> Scenario:
-    return scenario(network, policy, interval=INTERVAL, utilization=load)
+    return fig.scenario(network, policy, interval=INTERVAL, utilization=load)
 
 
 def by_load(network: Network, best: dict[str, Policy]) -> pd.DataFrame:
     rows = []
     for name, policy in best.items():
         for load in LOADS:
-            rows.append({"way": name, "load": 100.0 * load, **measure(at_load(network, policy, float(load)), TRIED)})
+            rows.append(
+                {"way": name, "load": 100.0 * load, **fig.measure(at_load(network, policy, float(load)), TRIED)}
+            )
     return pd.DataFrame(rows)
 
 
@@ -157,9 +142,9 @@ def draw(most: pd.DataFrame, loads: pd.DataFrame) -> Figure:
     draw_greatest(left, most)
     draw_loads(middle, loads)
     draw_queues(right, most)
-    grid(left, middle)
+    fig.grid(left, middle)
     use = most.set_index("way").utilization
-    verdict(
+    fig.verdict(
         figure,
         "Around nominal rates dynamic pacing at S1 loses too much at every utilization tried; around a tuned multiple"
         f" it allows {use['raised'] - use['static']:.2f} points more than static pacing,"
@@ -180,18 +165,22 @@ def draw_greatest(axes: Axes, most: pd.DataFrame) -> None:
         place = {"xytext": (0, 9), "textcoords": "offset points", "ha": "center", "fontsize": 9}
         axes.annotate(f"{each.utilization:.1f}", (k, each.utilization), **place)
     name_bars(axes, most)
-    axes.set_xlim(-0.5, len(most) - 0.5)
-    axes.set_ylim(85.0, 92.0)
-    panel(axes, "Fig. 3c: greatest utilization at a loss of 0.1 %", y="greatest utilization [%]", legend=None)
+    axes.set(xlim=(-0.5, len(most) - 0.5), ylim=(85.0, 92.0))
+    fig.panel(axes, "Fig. 3c: greatest utilization at a loss of 0.1 %", y="greatest utilization [%]", legend=None)
 
 
 def draw_loads(axes: Axes, loads: pd.DataFrame) -> None:
     for name, way in LOOKS.items():
-        curve(axes, way, "load", "loss", loads[(loads.way == name) & (loads.loss > 0.0)])
+        fig.curve(axes, way, "load", "loss", loads[(loads.way == name) & (loads.loss > 0.0)])
     axes.axhline(100.0 * MAX_LOSS, color="#999999", lw=0.9, ls="--")
-    axes.set_yscale("log")
-    axes.set_ylim(1e-3, 2.0)
-    panel(axes, "what is lost with the same factor and mu at other loads", f"{LOAD} [%]", LOSS, legend="lower left")
+    axes.set(yscale="log", ylim=(1e-3, 2.0))
+    fig.panel(
+        axes,
+        "what is lost with the same factor and mu at other loads",
+        f"{fig.LOAD} [%]",
+        fig.LOSS,
+        legend="lower left",
+    )
 
 
 def draw_queues(axes: Axes, most: pd.DataFrame) -> None:
@@ -201,7 +190,7 @@ def draw_queues(axes: Axes, most: pd.DataFrame) -> None:
     axes.bar_label(made, fmt="%.1f", fontsize=9, padding=3)
     name_bars(axes, some)
     axes.margins(y=0.1)
-    panel(axes, "Fig. 3d: mean queue there", y=QUEUE, legend=None)
+    fig.panel(axes, "Fig. 3d: mean queue there", y=fig.QUEUE, legend=None)
 
 
 def name_bars(axes: Axes, most: pd.DataFrame) -> None:

@@ -6,28 +6,10 @@ central controller, nor the sizes of the three host buffers: all are ours.
 
 from __future__ import annotations
 
+import hftrac.fig_common as fig
 import numpy as np
 import pandas as pd
 from common import Outcome
-from hftrac.fig_common import (
-    FIFO,
-    LOSS,
-    QUEUE,
-    STATIC,
-    WAYS,
-    Way,
-    curve,
-    curves,
-    grid,
-    measure,
-    panel,
-    plain_rows,
-    points,
-    row,
-    scenario,
-    verdict,
-    with_hosts,
-)
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -48,18 +30,20 @@ MAX_LOSS = 1e-3
 
 def main(*, full: bool = False) -> Outcome:
     network = read_network(network_path("testbed"))
-    fronts, hosts = trade_offs(with_hosts(network, None)), host_buffers(network)
-    least = min_queues(with_hosts(network, None))
+    fronts, hosts = trade_offs(fig.with_hosts(network, None)), host_buffers(network)
+    least = min_queues(fig.with_hosts(network, None))
     data = pd.concat({"6a": fronts, "6b": hosts, "tuned": least}, names=["part", "row"]).reset_index()
     return Outcome("fig06", "hftrac", data, draw(fronts, hosts, least), compute(fronts, hosts, least))
 
 
 def trade_offs(network: Network) -> pd.DataFrame:
     """Loss and queue of every way, with infinite buffers at the hosts."""
-    rows = plain_rows(network)
-    rows += [{"way": "static", "value": f, **measure(scenario(network, STATIC.at(f)))} for f in FACTORS]
-    for name, way in WAYS.items():
-        rows += [{"way": name, "value": mu, **measure(scenario(network, way.at(float(mu))))} for mu in (*MUS, SHOWN)]
+    rows = fig.plain_rows(network)
+    rows += [{"way": "static", "value": f, **fig.measure(fig.scenario(network, fig.STATIC.at(f)))} for f in FACTORS]
+    for name, way in fig.WAYS.items():
+        rows += [
+            {"way": name, "value": mu, **fig.measure(fig.scenario(network, way.at(float(mu))))} for mu in (*MUS, SHOWN)
+        ]
     return pd.DataFrame(rows).drop_duplicates(["way", "value"]).sort_values(["way", "value"], ignore_index=True)
 
 
@@ -67,34 +51,40 @@ def host_buffers(network: Network) -> pd.DataFrame:
     """Loss of GOD by mu, of FIFO and of tuned static pacing, for each size of the host buffers."""
     rows = []
     for size in HOSTS:
-        requested = with_hosts(network, size)
-        rows += [{"way": "god", "hosts": size, "value": mu, **measure(scenario(requested, god(mu)))} for mu in MUS]
-        rows += [{"way": "fifo", "hosts": size, "value": np.nan, **measure(scenario(requested, FIFO.policy))}]
-        best = netctrl.tune(scenario(requested, STATIC.policy), netctrl.scenario_law, low=1.005, high=1.5, runs=16)
-        rows += [{"way": "static", "hosts": size, "value": best.value, **measure(best.scenario)}]
+        requested = fig.with_hosts(network, size)
+        rows += [
+            {"way": "god", "hosts": size, "value": mu, **fig.measure(fig.scenario(requested, god(mu)))} for mu in MUS
+        ]
+        rows += [
+            {"way": "fifo", "hosts": size, "value": np.nan, **fig.measure(fig.scenario(requested, fig.FIFO.policy))}
+        ]
+        best = netctrl.tune(
+            fig.scenario(requested, fig.STATIC.policy), netctrl.scenario_law, low=1.005, high=1.5, runs=16
+        )
+        rows += [{"way": "static", "hosts": size, "value": best.value, **fig.measure(best.scenario)}]
     return pd.DataFrame(rows)
 
 
 def god(mu: float) -> Policy:
-    return WAYS["god"].at(float(mu))
+    return fig.WAYS["god"].at(float(mu))
 
 
 def min_queues(network: Network) -> pd.DataFrame:
     """The least queue at which at most 0.1 % is lost, each way tuned, by fresh runs."""
     rows = []
-    for name, way in {"static": STATIC, **WAYS}.items():
-        bounds = {"low": 1.005, "high": 2.2} if way is STATIC else {"low": 1e-4, "high": 10.0}
-        requested = scenario(network, way.policy)
+    for name, way in {"static": fig.STATIC, **fig.WAYS}.items():
+        bounds = {"low": 1.005, "high": 2.2} if way is fig.STATIC else {"low": 1e-4, "high": 10.0}
+        requested = fig.scenario(network, way.policy)
         options = {"objective": "backlog", "max_loss": MAX_LOSS, "runs": 16, "tolerance": 0.05}
         best = netctrl.tune(requested, netctrl.scenario_law, **options, **bounds)
-        rows.append({"way": name, "value": best.value, **measure(best.scenario)})
+        rows.append({"way": name, "value": best.value, **fig.measure(best.scenario)})
     return pd.DataFrame(rows)
 
 
 def compute(fronts: pd.DataFrame, hosts: pd.DataFrame, least: pd.DataFrame) -> dict[str, float]:
-    ours = {name: row(fronts, way=name, value=SHOWN) for name in WAYS}
-    fifo, tuned = row(fronts, way="fifo"), row(fronts, way="static", value=1.05)
-    near = row(fronts, way="static", value=1.02)
+    ours = {name: fig.row(fronts, way=name, value=SHOWN) for name in fig.WAYS}
+    fifo, tuned = fig.row(fronts, way="fifo"), fig.row(fronts, way="static", value=1.05)
+    near = fig.row(fronts, way="static", value=1.02)
     queue = least.set_index("way").queue
     losses = hosts[hosts.way == "god"].pivot(index="value", columns="hosts", values="loss")
     fifos, statics = (hosts[hosts.way == way].set_index("hosts").loss for way in ("fifo", "static"))
@@ -106,7 +96,7 @@ def compute(fronts: pd.DataFrame, hosts: pd.DataFrame, least: pd.DataFrame) -> d
         "fig6-static-queue": tuned.queue / ours["god"].queue,
         "fig6-tuned": queue["god"] / queue["static"],
         "fig6-tuned-myopic": queue["myopic"] / queue["god"],
-        "fig6-backpressure": row(fronts, way="backpressure").loss / fifo.loss,
+        "fig6-backpressure": fig.row(fronts, way="backpressure").loss / fifo.loss,
         "fig6-hosts": float((np.diff(losses.to_numpy(), axis=1) > 0.0).sum()),
         "fig6-hosts-small": 1.0 - losses[0.3].min() / fifos[0.3],
         "fig6-hosts-large": 1.0 - losses[1.2].min() / fifos[1.2],
@@ -121,9 +111,9 @@ def draw(fronts: pd.DataFrame, hosts: pd.DataFrame, least: pd.DataFrame) -> Figu
     left, right = figure.subplots(1, 2)
     draw_fronts(left, fronts)
     draw_hosts(right, hosts)
-    grid(left, right)
+    fig.grid(left, right)
     queue = least.set_index("way").queue
-    verdict(
+    fig.verdict(
         figure,
         f"Tuned static pacing needs a queue of {queue['static']:.0f} kbit for a loss of 0.1 %, GOD"
         f" {queue['god']:.0f} kbit. 95 % intervals.",
@@ -134,29 +124,27 @@ def draw(fronts: pd.DataFrame, hosts: pd.DataFrame, least: pd.DataFrame) -> Figu
 
 
 def draw_fronts(axes: Axes, fronts: pd.DataFrame) -> None:
-    curves(axes, {**WAYS, "static": STATIC}, "queue", "loss", fronts)
-    points(axes, "queue", "loss", fronts)
+    fig.curves(axes, {**fig.WAYS, "static": fig.STATIC}, "queue", "loss", fronts)
+    fig.points(axes, "queue", "loss", fronts)
     for factor, place in {1.02: (0, 8), 1.05: (0, -12), 1.1: (-22, -4), 1.2: (-22, -4)}.items():
-        point = row(fronts, way="static", value=factor)
+        point = fig.row(fronts, way="static", value=factor)
         look = {"xytext": place, "textcoords": "offset points", "ha": "center", "fontsize": 9}
-        axes.annotate(f"{factor:g} f*", (point.queue, point.loss), color=STATIC.colour, **look)
-    point = row(fronts, way="god", value=SHOWN)
+        axes.annotate(f"{factor:g} f*", (point.queue, point.loss), color=fig.STATIC.colour, **look)
+    point = fig.row(fronts, way="god", value=SHOWN)
     arrow = {"arrowstyle": "-", "color": "#222222", "lw": 0.8}
     axes.annotate(f"GOD, mu = {SHOWN:g}", (point.queue, point.loss), xytext=(110.0, 0.3), fontsize=9, arrowprops=arrow)
-    axes.set_xlim(20.0, 260.0)
-    axes.set_ylim(-0.06, 1.25)
-    panel(axes, "Fig. 6a: testbed, infinite host buffers; mu from 0.001 to 100", QUEUE, LOSS)
+    axes.set(xlim=(20.0, 260.0), ylim=(-0.06, 1.25))
+    fig.panel(axes, "Fig. 6a: testbed, infinite host buffers; mu from 0.001 to 100", fig.QUEUE, fig.LOSS)
 
 
 def draw_hosts(axes: Axes, hosts: pd.DataFrame) -> None:
     for size, colour in HOSTS.items():
         part = hosts[hosts.hosts == size]
-        look = Way(f"GOD, host buffers of {size:g} Mbit", colour, "-", WAYS["god"].policy)
-        curve(axes, look, "value", "loss", part[part.way == "god"])
+        look = fig.Way(f"GOD, host buffers of {size:g} Mbit", colour, "-", fig.WAYS["god"].policy)
+        fig.curve(axes, look, "value", "loss", part[part.way == "god"])
         for name, style in {"fifo": ":", "static": "--"}.items():
-            axes.axhline(row(part, way=name).loss, color=colour, ls=style, lw=1.1)
+            axes.axhline(fig.row(part, way=name).loss, color=colour, ls=style, lw=1.1)
     axes.plot([], [], color="#555555", ls=":", label="FIFO")
     axes.plot([], [], color="#555555", ls="--", label="static pacing, factor tuned")
-    axes.set_xscale("log")
-    axes.set_ylim(bottom=0.0)
-    panel(axes, "Fig. 6b: limited host buffers, GOD", "mu", LOSS)
+    axes.set(xscale="log", ylim=(0.0, None))
+    fig.panel(axes, "Fig. 6b: limited host buffers, GOD", "mu", fig.LOSS)

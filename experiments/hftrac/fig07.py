@@ -6,28 +6,10 @@ here mu is tuned for each load, and one that is kept for all loads is drawn besi
 
 from __future__ import annotations
 
+import hftrac.fig_common as fig
 import numpy as np
 import pandas as pd
 from common import Outcome
-from hftrac.fig_common import (
-    LOAD,
-    LOSS,
-    PLAIN,
-    QUEUE,
-    STATIC,
-    WAYS,
-    Way,
-    centralized,
-    curve,
-    curves,
-    grid,
-    measure,
-    panel,
-    row,
-    scenario,
-    verdict,
-    with_hosts,
-)
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -44,17 +26,17 @@ TRIED = 8
 NAMES = ("god", "coordinated", "centralized-2", "myopic")
 KEPT = 0.95
 """Utilization whose best mu is kept for all loads."""
-ONE = Way("coordinated, one mu", "#38761d", ":", WAYS["coordinated"].policy)
+ONE = fig.Way("coordinated, one mu", "#38761d", ":", fig.WAYS["coordinated"].policy)
 TRIPS = {1: "centralized", 2: "centralized-2", 4: "centralized-4"}
 ROOMY = 0.6
 """Host buffers with which the round trips are compared [Mbit]."""
-ROUND_TRIPS = WAYS | {"centralized-4": centralized(4, "centralized, d = 4", "--")}
-DRAWN = PLAIN | {"static": STATIC} | {name: WAYS[name] for name in NAMES} | {"one": ONE}
+ROUND_TRIPS = fig.WAYS | {"centralized-4": fig.centralized(4, "centralized, d = 4", "--")}
+DRAWN = fig.PLAIN | {"static": fig.STATIC} | {name: fig.WAYS[name] for name in NAMES} | {"one": ONE}
 
 
 def main(*, full: bool = False) -> Outcome:
     network = read_network(network_path("testbed"))
-    data, trips = by_load(network), round_trips(with_hosts(network, ROOMY))
+    data, trips = by_load(network), round_trips(fig.with_hosts(network, ROOMY))
     both = pd.concat({"7": data, "round trips": trips}, names=["part", "row"]).reset_index()
     return Outcome("fig07", "hftrac", both, draw(data, trips), compute(data, trips))
 
@@ -62,25 +44,25 @@ def main(*, full: bool = False) -> Outcome:
 def by_load(network: Network, traffic: Spread = GAUSSIAN) -> pd.DataFrame:
     """Loss and queue of every way at every load, tuned for it; and of coordinated control with one mu."""
     data = pd.concat([at_load(network, load, traffic) for load in LOADS], ignore_index=True)
-    kept = float(row(data, way="coordinated", load=KEPT).value)
+    kept = float(fig.row(data, way="coordinated", load=KEPT).value)
     rows = [measured(network, "one", ONE, load, kept, traffic) for load in LOADS]
     return pd.concat([data, pd.DataFrame(rows)], ignore_index=True)
 
 
 def measured(
-    network: Network, name: str, way: Way, load: float, value: float, traffic: Spread = GAUSSIAN
+    network: Network, name: str, way: fig.Way, load: float, value: float, traffic: Spread = GAUSSIAN
 ) -> dict[str, object]:
     policy = way.policy if np.isnan(value) else way.at(value)
-    requested = scenario(network, policy, utilization=load, flows=(Demands(spread=traffic),))
-    return {"way": name, "load": load, "value": value, **measure(requested)}
+    requested = fig.scenario(network, policy, utilization=load, flows=(Demands(spread=traffic),))
+    return {"way": name, "load": load, "value": value, **fig.measure(requested)}
 
 
-def tuned(network: Network, name: str, way: Way, load: float, traffic: Spread) -> dict[str, object]:
+def tuned(network: Network, name: str, way: fig.Way, load: float, traffic: Spread) -> dict[str, object]:
     """The way with that mu of a grid which loses least, and of equal ones with the least queue, by fresh runs."""
 
     def price(value: float) -> tuple[float, float]:
-        requested = scenario(network, way.at(value), utilization=load, flows=(Demands(spread=traffic),))
-        found = measure(requested, runs=TRIED, first_run=0)
+        requested = fig.scenario(network, way.at(value), utilization=load, flows=(Demands(spread=traffic),))
+        found = fig.measure(requested, runs=TRIED, first_run=0)
         return found["loss"], found["queue"]
 
     return measured(network, name, way, load, min((float(value) for value in MUS), key=price), traffic)
@@ -89,22 +71,22 @@ def tuned(network: Network, name: str, way: Way, load: float, traffic: Spread) -
 def finer(
     network: Network,
     name: str,
-    way: Way,
+    way: fig.Way,
     load: float,
     bounds: tuple[float, float],
     traffic: Spread = GAUSSIAN,
 ) -> dict[str, object]:
     """The same by `netctrl.tune`."""
     low, high = bounds
-    requested = scenario(network, way.policy, utilization=load, flows=(Demands(spread=traffic),))
+    requested = fig.scenario(network, way.policy, utilization=load, flows=(Demands(spread=traffic),))
     best = netctrl.tune(requested, netctrl.scenario_law, low=low, high=high, runs=TRIED, tolerance=0.05)
     return measured(network, name, way, load, best.value, traffic)
 
 
 def at_load(network: Network, load: float, traffic: Spread) -> pd.DataFrame:
-    rows = [measured(network, name, way, load, np.nan, traffic) for name, way in PLAIN.items()]
-    rows += [finer(network, "static", STATIC, load, (1.005, 2.5), traffic)]
-    rows += [tuned(network, name, WAYS[name], load, traffic) for name in NAMES]
+    rows = [measured(network, name, way, load, np.nan, traffic) for name, way in fig.PLAIN.items()]
+    rows += [finer(network, "static", fig.STATIC, load, (1.005, 2.5), traffic)]
+    rows += [tuned(network, name, fig.WAYS[name], load, traffic) for name in NAMES]
     return pd.DataFrame(rows)
 
 
@@ -143,8 +125,8 @@ def draw(data: pd.DataFrame, trips: pd.DataFrame) -> Figure:
     left.set_ylim(2e-4, 5.0)
     draw_queue(middle, data, "Fig. 7c: mean queue")
     draw_trips(right, trips)
-    grid(left, middle)
-    verdict(
+    fig.grid(left, middle)
+    fig.verdict(
         figure,
         "mu is tuned for each load; with one mu for all loads HFTraC loses more than FIFO at light load, as does"
         " central control with any. 95 % intervals.",
@@ -156,15 +138,15 @@ def draw(data: pd.DataFrame, trips: pd.DataFrame) -> Figure:
 def draw_loss(axes: Axes, data: pd.DataFrame, title: str) -> None:
     for name, way in DRAWN.items():
         part = data[(data.way == name) & (data.loss > 0.0)]
-        curve(axes, way, "load", "loss", part, label=way.label + (f" = {part.value.iloc[0]:.2g}" * (way is ONE)))
+        fig.curve(axes, way, "load", "loss", part, label=way.label + (f" = {part.value.iloc[0]:.2g}" * (way is ONE)))
     axes.set_yscale("log")
-    panel(axes, title, LOAD, LOSS, legend="lower right")
+    fig.panel(axes, title, fig.LOAD, fig.LOSS, legend="lower right")
 
 
 def draw_queue(axes: Axes, data: pd.DataFrame, title: str) -> None:
-    curves(axes, DRAWN, "load", "queue", data)
+    fig.curves(axes, DRAWN, "load", "queue", data)
     axes.set_ylim(bottom=0.0)
-    panel(axes, title, LOAD, QUEUE, legend=None)
+    fig.panel(axes, title, fig.LOAD, fig.QUEUE, legend=None)
 
 
 def draw_trips(axes: Axes, trips: pd.DataFrame) -> None:
@@ -173,4 +155,4 @@ def draw_trips(axes: Axes, trips: pd.DataFrame) -> None:
     axes.bar(range(len(names)), trips.loss, yerr=trips.loss_half, color=colours, width=0.6, capsize=3.0)
     labels = [ROUND_TRIPS[name].label.replace(", ", ",\n") for name in names]
     axes.set_xticks(range(len(names)), labels, fontsize=8, rotation=45, ha="right")
-    panel(axes, f"host buffers {ROOMY:g} Mbit, load {KEPT:g}", y=LOSS, legend=None)
+    fig.panel(axes, f"host buffers {ROOMY:g} Mbit, load {KEPT:g}", y=fig.LOSS, legend=None)

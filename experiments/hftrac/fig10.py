@@ -8,26 +8,10 @@ all the time; and, for the shape alone, both demands of the testbed with the sam
 
 from __future__ import annotations
 
+import hftrac.fig_common as fig
 import msgspec
 import pandas as pd
 from common import Measured, Outcome
-from hftrac.fig_common import (
-    LOSS,
-    PLAIN,
-    STATIC,
-    WAYS,
-    Way,
-    bars,
-    curve,
-    decrease,
-    grid,
-    measure,
-    over,
-    panel,
-    row,
-    scenario,
-    verdict,
-)
 from hftrac.networks import MEGA
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -44,15 +28,15 @@ LOADS = (0.75, 0.85, 0.95)
 TRIED = 8
 STEADY, MEAN, STD = 21.0, 30.0, 6.0
 """Rate of Src1 and normal rates of Src2 in Fig. 10b [Mbit/s]."""
-KEPT = Way("GOD, mu of load 0.95", "#222222", ":", WAYS["god"].policy)
+KEPT = fig.Way("GOD, mu of load 0.95", "#222222", ":", fig.WAYS["god"].policy)
 PUBLISHED, SAME = "N(30, 6²) and [0, 60]", "same deviation"
-LOOKS = PLAIN | {"static": STATIC, "god": WAYS["god"]}
+LOOKS = fig.PLAIN | {"static": fig.STATIC, "god": fig.WAYS["god"]}
 SHAPES = ("Gaussian", "triangular")
 
 
 def main(*, full: bool = False) -> Outcome:
     network = read_network(network_path("testbed"))
-    kept = tuned(network, WAYS["god"], max(LOADS), GaussianTraffic())
+    kept = tuned(network, fig.WAYS["god"], max(LOADS), GaussianTraffic())
     tried = {load: ways(network, load, GaussianTraffic()) for load in LOADS}
     wrong = pd.concat(
         [wrongly_believed(network, load, made | {"kept": with_value(KEPT, kept)}) for load, made in tried.items()],
@@ -64,39 +48,39 @@ def main(*, full: bool = False) -> Outcome:
     return Outcome("fig10", "hftrac", data, draw(wrong, shapes), computed)
 
 
-def tuned(network: Network, way: Way, load: float | None, traffic: Spread) -> float:
+def tuned(network: Network, way: fig.Way, load: float | None, traffic: Spread) -> float:
     """The best mu or factor for demands as believed."""
-    low, high = (1.005, 2.5) if way is STATIC else (0.01, 30.0)
-    requested = scenario(network, way.policy, utilization=load, flows=(Demands(spread=traffic),))
+    low, high = (1.005, 2.5) if way is fig.STATIC else (0.01, 30.0)
+    requested = fig.scenario(network, way.policy, utilization=load, flows=(Demands(spread=traffic),))
     found = netctrl.tune(requested, netctrl.scenario_law, low=low, high=high, runs=TRIED, tolerance=0.1)
     return found.value
 
 
-def ways(network: Network, load: float | None, traffic: Spread) -> dict[str, Way]:
+def ways(network: Network, load: float | None, traffic: Spread) -> dict[str, fig.Way]:
     """FIFO, backpressure, and GOD and static pacing tuned for demands as believed."""
-    best = {"god": WAYS["god"], "static": STATIC}
+    best = {"god": fig.WAYS["god"], "static": fig.STATIC}
     made = {name: with_value(way, tuned(network, way, load, traffic)) for name, way in best.items()}
-    return PLAIN | made
+    return fig.PLAIN | made
 
 
-def with_value(way: Way, value: float) -> Way:
-    return Way(way.label, way.colour, way.style, way.at(value))
+def with_value(way: fig.Way, value: float) -> fig.Way:
+    return fig.Way(way.label, way.colour, way.style, way.at(value))
 
 
-def wrongly_believed(network: Network, load: float, made: dict[str, Way]) -> pd.DataFrame:
+def wrongly_believed(network: Network, load: float, made: dict[str, fig.Way]) -> pd.DataFrame:
     """Every way by what is sent over what is believed."""
     rows = []
     for name, way in made.items():
         for scale in SCALES:
-            rows.append({"way": name, "load": load, "scale": scale, **measure(believed(network, way, load, scale))})
+            rows.append({"way": name, "load": load, "scale": scale, **fig.measure(believed(network, way, load, scale))})
     return pd.DataFrame(rows)
 
 
-def believed(network: Network, way: Way, load: float, scale: float) -> Scenario:
-    return scenario(network, way.policy, utilization=load, flows=(Demands(spread=GaussianTraffic(scale=scale)),))
+def believed(network: Network, way: fig.Way, load: float, scale: float) -> Scenario:
+    return fig.scenario(network, way.policy, utilization=load, flows=(Demands(spread=GaussianTraffic(scale=scale)),))
 
 
-def intervals(network: Network, wrong: pd.DataFrame, tried: dict[float, dict[str, Way]]) -> dict[str, Measured]:
+def intervals(network: Network, wrong: pd.DataFrame, tried: dict[float, dict[str, fig.Way]]) -> dict[str, Measured]:
     """Of differences that are small: run by run, as the demands are the same."""
 
     def pair(one: str, other: str, load: float, scale: float) -> tuple[Scenario, Scenario]:
@@ -105,12 +89,12 @@ def intervals(network: Network, wrong: pd.DataFrame, tried: dict[float, dict[str
 
     loss = wrong.pivot_table(index=["load", "scale"], columns="way", values="loss")
     return {
-        "fig10-least": decrease(*pair("fifo", "god", *(loss.god / loss.fifo).idxmax())),
-        "fig10-heavy": decrease(*pair("fifo", "god", 0.95, 1.2)),
-        "fig10-heavy-10": decrease(*pair("fifo", "god", 0.95, 1.1)),
-        "fig10-light": decrease(*pair("fifo", "god", 0.75, 1.2)),
-        "fig10-static": over(*pair("god", "static", 0.95, 1.2)),
-        "fig10-static-light": over(*pair("god", "static", 0.75, 1.2)),
+        "fig10-least": fig.decrease(*pair("fifo", "god", *(loss.god / loss.fifo).idxmax())),
+        "fig10-heavy": fig.decrease(*pair("fifo", "god", 0.95, 1.2)),
+        "fig10-heavy-10": fig.decrease(*pair("fifo", "god", 0.95, 1.1)),
+        "fig10-light": fig.decrease(*pair("fifo", "god", 0.75, 1.2)),
+        "fig10-static": fig.over(*pair("god", "static", 0.95, 1.2)),
+        "fig10-static-light": fig.over(*pair("god", "static", 0.75, 1.2)),
     }
 
 
@@ -132,8 +116,8 @@ def compared(network: Network, case: str, triangular: Spread) -> pd.DataFrame:
     rows = []
     for shape, traffic in {"Gaussian": GaussianTraffic(), "triangular": triangular}.items():
         for name, way in ways(network, None, traffic).items():
-            requested = scenario(network, way.policy, flows=(Demands(spread=traffic),))
-            rows.append({"way": name, "case": case, "shape": shape, **measure(requested)})
+            requested = fig.scenario(network, way.policy, flows=(Demands(spread=traffic),))
+            rows.append({"way": name, "case": case, "shape": shape, **fig.measure(requested)})
     return pd.DataFrame(rows)
 
 
@@ -157,10 +141,10 @@ def draw(wrong: pd.DataFrame, shapes: pd.DataFrame) -> Figure:
     for axes, load in zip(three, LOADS, strict=True):
         draw_wrong(axes, wrong[wrong.load == load], load)
     three[2].legend(fontsize=8.5, loc="lower right")
-    three[0].set_ylabel(LOSS)
+    three[0].set_ylabel(fig.LOSS)
     draw_shapes(last, shapes)
-    grid(*three)
-    verdict(
+    fig.grid(*three)
+    fig.verdict(
         figure,
         "mu and factor are tuned for the believed demands; with one mu for all loads GOD loses more than FIFO at 0.75."
         " 95 % intervals.",
@@ -173,19 +157,18 @@ def draw(wrong: pd.DataFrame, shapes: pd.DataFrame) -> Figure:
 def draw_wrong(axes: Axes, part: pd.DataFrame, load: float) -> None:
     for name, way in (LOOKS | {"kept": KEPT}).items():
         some = part[(part.way == name) & (part.loss > 0.0)]
-        curve(axes, way, "scale", "loss", some)
-    axes.set_yscale("log")
-    axes.set_ylim(1e-4, 30.0)
-    panel(axes, f"Fig. 10a: believed load {load:g}", "demand over what is believed", legend=None)
+        fig.curve(axes, way, "scale", "loss", some)
+    axes.set(yscale="log", ylim=(1e-4, 30.0))
+    fig.panel(axes, f"Fig. 10a: believed load {load:g}", "demand over what is believed", legend=None)
 
 
 def draw_shapes(axes: Axes, shapes: pd.DataFrame) -> None:
     cases = [(case, shape) for case in (PUBLISHED, SAME) for shape in SHAPES]
-    rows = {name: [row(shapes, way=name, case=case, shape=shape) for case, shape in cases] for name in LOOKS}
+    rows = {name: [fig.row(shapes, way=name, case=case, shape=shape) for case, shape in cases] for name in LOOKS}
     heights = {name: [each.loss for each in some] for name, some in rows.items()}
-    bars(axes, LOOKS, heights, {name: [each.loss_half for each in some] for name, some in rows.items()})
+    fig.bars(axes, LOOKS, heights, {name: [each.loss_half for each in some] for name, some in rows.items()})
     labels = ["N(30, 6²)", "triangular,\n0 to 60", "N(19, 8²),\nN(38, 8²)", "triangular,\nsame std"]
     axes.set_xticks(range(len(cases)), labels, fontsize=8.5)
     axes.set_yscale("log")
     axes.text(0.0, 5e-3, "none\nloses", fontsize=8.5, ha="center")
-    panel(axes, "Fig. 10b; colours as on the left", y=LOSS, legend=None)
+    fig.panel(axes, "Fig. 10b; colours as on the left", y=fig.LOSS, legend=None)

@@ -6,27 +6,11 @@ doesn't give them, and so is the round trip to a controller at Ashburn, 4 sample
 
 from __future__ import annotations
 
+import hftrac.fig_common as fig
 import msgspec
 import numpy as np
 import pandas as pd
 from common import Outcome
-from hftrac.fig_common import (
-    BACKPRESSURE,
-    FIFO,
-    PLAIN,
-    STATIC,
-    WAYS,
-    Way,
-    bars,
-    centralized,
-    greatest_utilization,
-    law_for_all_loads,
-    panel,
-    scenario,
-    verdict,
-    with_host_links,
-    with_std,
-)
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -46,19 +30,19 @@ MIN = 0.5
 """Where FIFO's greatest utilization is looked for from, and what is noted of a way that has none."""
 RUNS = 8
 STEPS = 3000
-IN_BAND = msgspec.structs.replace(WAYS["coordinated"].policy, communication="in-band")
+IN_BAND = msgspec.structs.replace(fig.WAYS["coordinated"].policy, communication="in-band")
 PACED = {
-    "static": STATIC,
-    "coordinated": Way("coordinated", "#38761d", "--", IN_BAND),
-    "centralized": centralized(4, "centralized, d = 4", "-"),
-    "myopic": WAYS["myopic"],
+    "static": fig.STATIC,
+    "coordinated": fig.Way("coordinated", "#38761d", "--", IN_BAND),
+    "centralized": fig.centralized(4, "centralized, d = 4", "-"),
+    "myopic": fig.WAYS["myopic"],
 }
-LOOKS = PLAIN | PACED
+LOOKS = fig.PLAIN | PACED
 
 
 def main(*, full: bool = False) -> Outcome:
     network = rounded(read_network(network_path("wan")), INTERVAL)
-    networks = {"none": network, "infinite": with_host_links(network)}
+    networks = {"none": network, "infinite": fig.with_host_links(network)}
     parts = [greatest(each, std).assign(hosts=hosts) for hosts, each in networks.items() for std in CASES]
     data = pd.concat(parts, ignore_index=True)
     return Outcome("fig11", "hftrac", data, draw(data), compute(data))
@@ -78,28 +62,28 @@ def rounded(network: Network, interval: float) -> Network:
 
 def greatest(network: Network, std: float) -> pd.DataFrame:
     """Of every way, its mu or factor being what loses least at the greatest utilization of FIFO."""
-    requested = scenario(
-        with_std(network, std),
-        FIFO.policy,
+    requested = fig.scenario(
+        fig.with_std(network, std),
+        fig.FIFO.policy,
         interval=INTERVAL,
         duration=STEPS * INTERVAL,
         warmup=STEPS * INTERVAL / 10,
     )
-    law = law_for_all_loads()
+    law = fig.law_for_all_loads()
     fifo = netctrl.max_utilization(requested, law, loss=CASES[std], low=MIN, runs=RUNS, tolerance=2e-3)
 
     def found(policy: Policy) -> netctrl.MaxUtilization | None:
         desired = requested.replace(control=policy)
-        return greatest_utilization(desired, law, CASES[std], near=fifo.utilization, runs=RUNS)
+        return fig.greatest_utilization(desired, law, CASES[std], near=fifo.utilization, runs=RUNS)
 
-    rows = [entry("fifo", std, np.nan, fifo), entry("backpressure", std, np.nan, found(BACKPRESSURE.policy))]
+    rows = [entry("fifo", std, np.nan, fifo), entry("backpressure", std, np.nan, found(fig.BACKPRESSURE.policy))]
 
     def loss(policy: Policy) -> float:
         desired = requested.replace(control=policy, utilization=fifo.utilization)
         return simulate_network(desired, law(desired), runs=RUNS, watch=False)["loss", "network"]
 
     for name, way in PACED.items():
-        value = min(FACTORS if way is STATIC else MUS, key=lambda each: loss(way.at(each)))
+        value = min(FACTORS if way is fig.STATIC else MUS, key=lambda each: loss(way.at(each)))
         rows.append(entry(name, std, value, found(way.at(value))))
     return pd.DataFrame(rows)
 
@@ -127,11 +111,11 @@ def draw(data: pd.DataFrame) -> Figure:
     left, right = figure.subplots(1, 2, sharey=True)
     draw_bars(left, data[data.hosts == "none"])
     title = "Fig. 11c: demands enter the sites' buffers of 0.8 Mbit"
-    panel(left, title, y="greatest utilization [%]", legend=None)
+    fig.panel(left, title, y="greatest utilization [%]", legend=None)
     draw_bars(right, data[data.hosts == "infinite"])
     title = "Fig. 11c: demands enter through hosts with infinite buffers"
-    panel(right, title, legend="upper center", columns=3)
-    verdict(
+    fig.panel(right, title, legend="upper center", columns=3)
+    fig.verdict(
         figure,
         "Where demands enter the sites' own buffers no HFTraC allows more than FIFO; behind hosts with infinite buffers"
         " all do, and static pacing more still. 95 % intervals.",
@@ -143,7 +127,7 @@ def draw(data: pd.DataFrame) -> Figure:
 def draw_bars(axes: Axes, data: pd.DataFrame) -> None:
     parts = {name: data[data.way == name] for name in LOOKS}
     ends = {name: [part.utilization - part.low, part.high - part.utilization] for name, part in parts.items()}
-    made = bars(axes, LOOKS, {name: part.utilization for name, part in parts.items()}, ends)
+    made = fig.bars(axes, LOOKS, {name: part.utilization for name, part in parts.items()}, ends)
     for name, part in parts.items():
         labels = [f"{each:.1f}" if each > 100.0 * MIN else "none" for each in part.utilization]
         axes.bar_label(made[name], labels, fontsize=8.5, padding=3)

@@ -7,27 +7,10 @@ sampling interval isn't stated either: 100 ms, as FIFO loses next to nothing at 
 
 from __future__ import annotations
 
+import hftrac.fig_common as fig
 import pandas as pd
 from common import Outcome
 from hftrac.fig11 import IN_BAND, rounded
-from hftrac.fig_common import (
-    LOSS,
-    PLAIN,
-    STATIC,
-    WAYS,
-    Way,
-    bars,
-    capped_std,
-    centralized,
-    law_for_all_loads,
-    measure,
-    panel,
-    plain_rows,
-    row,
-    scenario,
-    verdict,
-    with_host_links,
-)
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -45,21 +28,21 @@ FACTORS = (1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5, 2.0)
 RUNS, TRIED = 16, 4
 STEPS = 2000
 PACED = {
-    "static": STATIC,
-    "god": WAYS["god"],
-    "coordinated": WAYS["coordinated"],
-    "centralized": centralized(2, "centralized, d = 2", "-"),
-    "myopic": WAYS["myopic"],
+    "static": fig.STATIC,
+    "god": fig.WAYS["god"],
+    "coordinated": fig.WAYS["coordinated"],
+    "centralized": fig.centralized(2, "centralized, d = 2", "-"),
+    "myopic": fig.WAYS["myopic"],
 }
-LOOKS = PLAIN | PACED
+LOOKS = fig.PLAIN | PACED
 HOSTS = {"none": "demands enter the cities' buffers of 0.8 Mbit", "infinite": "hosts with infinite buffers"}
 
 
 def main(*, full: bool = False) -> Outcome:
     network = rounded(read_network(network_path("abilene")), INTERVAL)
-    networks = {"none": network, "infinite": with_host_links(network)}
+    networks = {"none": network, "infinite": fig.with_host_links(network)}
     parts = [
-        losses(capped_std(each, std), hosts).assign(hosts=hosts, std=std)
+        losses(fig.capped_std(each, std), hosts).assign(hosts=hosts, std=std)
         for hosts, each in networks.items()
         for std in STDS
     ]
@@ -74,22 +57,22 @@ def losses(network: Network, hosts: str) -> pd.DataFrame:
     the same, as every line carries data both ways.
     """
     lengths = {"interval": INTERVAL, "duration": 1.1 * STEPS * INTERVAL, "warmup": 0.1 * STEPS * INTERVAL}
-    law = law_for_all_loads()
+    law = fig.law_for_all_loads()
 
-    def measured(name: str, way: Way, value: float) -> dict[str, object]:
-        requested = scenario(network, way.at(value), **lengths)
-        return {"way": name, "value": value, **measure(requested, RUNS, law=law)}
+    def measured(name: str, way: fig.Way, value: float) -> dict[str, object]:
+        requested = fig.scenario(network, way.at(value), **lengths)
+        return {"way": name, "value": value, **fig.measure(requested, RUNS, law=law)}
 
-    def price(way: Way, value: float) -> tuple[float, float]:
-        found = measure(scenario(network, way.at(value), **lengths), TRIED, first_run=0, law=law)
+    def price(way: fig.Way, value: float) -> tuple[float, float]:
+        found = fig.measure(fig.scenario(network, way.at(value), **lengths), TRIED, first_run=0, law=law)
         return found["loss"], found["queue"]
 
     grids = dict.fromkeys(PACED, MUS) | {"static": FACTORS, "myopic": MYOPIC_MUS[hosts]}
     best = {name: min(grids[name], key=lambda value: price(way, value)) for name, way in PACED.items()}
-    rows = plain_rows(network, RUNS, **lengths)
+    rows = fig.plain_rows(network, RUNS, **lengths)
     rows += [measured(name, way, best[name]) for name, way in PACED.items()]
     if hosts == "infinite":
-        rows.append(measured("in-band", Way("coordinated in band", "#38761d", ":", IN_BAND), best["coordinated"]))
+        rows.append(measured("in-band", fig.Way("coordinated in band", "#38761d", ":", IN_BAND), best["coordinated"]))
     return pd.DataFrame(rows)
 
 
@@ -109,9 +92,9 @@ def draw(data: pd.DataFrame) -> Figure:
     both = figure.subplots(1, 2, sharey=True)
     for axes, (hosts, title) in zip(both, HOSTS.items(), strict=True):
         draw_bars(axes, data[data.hosts == hosts])
-        panel(axes, f"Fig. 12b: {title}", legend=None if hosts == "none" else "upper center", columns=4)
-    both[0].set_ylabel(LOSS)
-    verdict(
+        fig.panel(axes, f"Fig. 12b: {title}", legend=None if hosts == "none" else "upper center", columns=4)
+    both[0].set_ylabel(fig.LOSS)
+    fig.verdict(
         figure,
         "Where demands enter the cities' own buffers no HFTraC loses less than FIFO; behind hosts with infinite buffers"
         " all but myopic control do, and static pacing loses nothing. 95 % intervals.",
@@ -121,12 +104,11 @@ def draw(data: pd.DataFrame) -> Figure:
 
 
 def draw_bars(axes: Axes, data: pd.DataFrame) -> None:
-    rows = {name: [row(data, way=name, std=std) for std in STDS] for name in LOOKS}
+    rows = {name: [fig.row(data, way=name, std=std) for std in STDS] for name in LOOKS}
     heights = {name: [each.loss for each in some] for name, some in rows.items()}
     halves = {name: [each.loss_half for each in some] for name, some in rows.items()}
-    made = bars(axes, LOOKS, heights, halves)
-    axes.set_yscale("log")
-    axes.set_ylim(1e-4, 30.0)
+    made = fig.bars(axes, LOOKS, heights, halves)
+    axes.set(yscale="log", ylim=(1e-4, 30.0))
     for name, container in made.items():
         for bar, height, half in zip(container, heights[name], halves[name], strict=True):
             text = f"{height:.2g}" if height >= 0.01 else f"{height:.0e}".replace("e-0", "e-") if height else "0"

@@ -17,7 +17,7 @@ import pandas as pd
 from common import Measured, Outcome, measured, quotient
 from hftrac.fig_common import FIFO, STATIC, WAYS, Way, curve, grid, panel, verdict
 from hftrac.networks import MEGA, STEP, demand, link, testbed
-from hftrac.packet_study import Case, PacketStudy, kept_runs, means, short
+from hftrac.packet_study import Case, PacketStudy, means, short_over_kept
 from matplotlib.figure import Figure
 
 from netctrl.model.network import Network
@@ -102,18 +102,15 @@ STUDY = PacketStudy(
     scenario=requested,
     measure=of_result,
     seconds=SECONDS,
+    short=SHORT,
 )
 
 
 def main(*, full: bool = False) -> Outcome:
-    data = kept_runs(STUDY)
+    data = STUDY.kept_runs()
     curves = shown(data)
     computed = compute(curves)
-    brief = short(STUDY, SHORT, SHORT_SECONDS)
-    if brief is not None:
-        of_all = means(data, STUDY.columns).set_index(list(STUDY.columns)).goodput
-        of_one = brief.set_index(list(STUDY.columns)).goodput
-        computed["fig13-short"] = float((of_one / of_all[of_one.index]).mean())
+    computed |= short_over_kept(STUDY, data, SHORT_SECONDS, "goodput")
     return Outcome("fig13", "hftrac", data, draw(curves), computed)
 
 

@@ -12,14 +12,12 @@ experiments/full.py hftrac-fig16`). Two points run for 4 s beside it each time.
 
 from __future__ import annotations
 
-import warnings
-
 import msgspec
 import pandas as pd
 from common import Measured, Outcome, measured
 from hftrac.fig_common import FIFO, WAYS, Way, at_link, curve, grid, panel, verdict
 from hftrac.networks import MEGA, STEP, abilene
-from hftrac.packet_study import Case, PacketStudy, kept_runs, means, short
+from hftrac.packet_study import Case, PacketStudy, means, short_over_kept
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -93,18 +91,14 @@ STUDY = PacketStudy(
     scenario=requested,
     measure=of_result,
     seconds=SECONDS,
+    short=SHORT,
 )
 
 
 def main(*, full: bool = False) -> Outcome:
-    data = kept_runs(STUDY)
+    data = STUDY.kept_runs()
     computed = compute(data)
-    with warnings.catch_warnings(action="ignore"):  # delays are rounded to the sampling interval
-        brief = short(STUDY, SHORT, SHORT_SECONDS)
-    if brief is not None:
-        of_all = means(data, STUDY.columns).set_index(list(STUDY.columns)).utilization
-        of_one = brief.set_index(list(STUDY.columns)).utilization
-        computed["fig16-short"] = float((of_one / of_all[of_one.index]).mean())
+    computed |= short_over_kept(STUDY, data, SHORT_SECONDS, "utilization")
     return Outcome("fig16", "hftrac", data, draw(means(data, STUDY.columns)), computed)
 
 

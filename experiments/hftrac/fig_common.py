@@ -16,13 +16,11 @@ from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 
 import netctrl
-from netctrl.errors import InvalidValue
 from netctrl.model.law import LinkRateLaw
 from netctrl.model.network import Link, Network, Node
 from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Policy, StaticPacing
 from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.result import Result
-from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.run import simulate_network
 from netctrl.sim.network.tune import LawOf
 from netctrl.units import BITS_PER_BYTE
@@ -72,16 +70,16 @@ LOAD, LOSS, QUEUE = "utilization of the busiest link", "loss [%]", "mean queue o
 
 def scenario(
     network: Network, policy: Policy, *, interval: float = STEP, utilization: float | None = None, **others: Any
-) -> Scenario:
+) -> netctrl.Scenario:
     """100 s of a network that count, or so many intervals of 10 ms, after a tenth of it that doesn't."""
     seconds, warmup = SECONDS * interval / STEP, WARMUP * interval / STEP
     settings = {"name": "figure", "duration": seconds + warmup, "warmup": warmup} | others
     routed = Routed(graph=network, utilization=utilization)
-    return Scenario(network=routed, control=policy, interval=interval, **settings)
+    return netctrl.Scenario(network=routed, control=policy, interval=interval, **settings)
 
 
 def measure(
-    requested: Scenario, runs: int = RUNS, first_run: int = FRESH, law: LawOf = netctrl.scenario_law
+    requested: netctrl.Scenario, runs: int = RUNS, first_run: int = FRESH, law: LawOf = netctrl.scenario_law
 ) -> dict[str, float]:
     """Loss [%] and mean queue of a link [kbit] with half widths of their 95 % intervals."""
     found = simulate_network(requested, law(requested), runs=runs, first_run=first_run, watch=False)
@@ -97,7 +95,7 @@ def measure(
     }
 
 
-def decrease(first: Scenario, second: Scenario, runs: int = RUNS) -> Measured:
+def decrease(first: netctrl.Scenario, second: netctrl.Scenario, runs: int = RUNS) -> Measured:
     """Of the loss, from one scenario to another under the same demands, over the first's mean; with its interval."""
     found = (
         simulate_network(requested, netctrl.scenario_law(requested), runs=runs, first_run=FRESH, watch=False)
@@ -107,7 +105,7 @@ def decrease(first: Scenario, second: Scenario, runs: int = RUNS) -> Measured:
     return measured((one - other) / one.mean())
 
 
-def over(first: Scenario, second: Scenario) -> Measured:
+def over(first: netctrl.Scenario, second: netctrl.Scenario) -> Measured:
     """The second's loss over the first's, as `decrease`."""
     return (less := decrease(first, second))._replace(value=1.0 - less.value)
 
@@ -122,7 +120,7 @@ def law_for_all_loads() -> LawOf:
     """A policy's law, made once: it doesn't depend on utilization, as all means grow alike."""
     laws: dict[Policy, LinkRateLaw | None] = {}
 
-    def law(desired: Scenario) -> LinkRateLaw | None:
+    def law(desired: netctrl.Scenario) -> LinkRateLaw | None:
         if desired.control not in laws:
             laws[desired.control] = netctrl.scenario_law(desired)
         return laws[desired.control]
@@ -131,14 +129,14 @@ def law_for_all_loads() -> LawOf:
 
 
 def greatest_utilization(
-    requested: Scenario, law: LawOf, loss: float, near: float, runs: int, tolerance: float = 2e-3
+    requested: netctrl.Scenario, law: LawOf, loss: float, near: float, runs: int, tolerance: float = 2e-3
 ) -> netctrl.MaxUtilization | None:
     """Looked for from the greatest of some utilizations where little enough is lost: loss may fall with load."""
     for less in (0.0, 0.02, 0.05, 0.1, 0.2, 0.3):
         options = {"low": near - less, "runs": runs, "tolerance": tolerance}
         try:
             return netctrl.max_utilization(requested, law, loss=loss, **options)
-        except InvalidValue:
+        except netctrl.InvalidValue:
             continue
     return None
 
@@ -238,8 +236,7 @@ def bars(
 def panel(axes: Axes, title: str, x: str = "", y: str = "", *, legend: str | None = "best", columns: int = 1) -> None:
     """Title, labels, and the legend's place."""
     axes.set_title(title, fontsize=10.5)
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
+    axes.set(xlabel=x, ylabel=y)
     if legend is not None:
         axes.legend(fontsize=8.5, loc=legend, ncols=columns)
 

@@ -181,11 +181,9 @@ def draw_gains(axes: Axes, part: pd.DataFrame) -> None:
 def draw_fronts(axes: Axes, fronts: pd.DataFrame) -> None:
     for way, part in fronts.groupby("architecture", sort=False):
         axes.plot(part.backlogs_kbit, part.rates, STYLES[way], color=COLOURS[way], lw=1.6, label=LABELS[way])
-    axes.set_xlim(0.0, 550.0)
-    axes.set_ylim(0.0, 16.0)
+    axes.set(xlim=(0.0, 550.0), ylim=(0.0, 16.0))
     axes.text(172.0, 15.1, "mu = 1000", fontsize=9)
     axes.text(545.0, 0.9, "mu = 0.001", fontsize=9, ha="right")
-    axes.set_xlabel("√Σ Var b [kbit]")
-    axes.set_ylabel("√Σ Var f [Mbit/s]")
+    axes.set(xlabel="√Σ Var b [kbit]", ylabel="√Σ Var f [Mbit/s]")
     axes.legend(fontsize=8.5, loc="upper right")
     axes.set_title("buffers against smoothness, testbed", fontsize=10.5)

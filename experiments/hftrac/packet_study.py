@@ -6,21 +6,20 @@ as it is done. A figure shows what is kept, and runs a short form beside it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import common
 import msgspec
 import pandas as pd
+from common import Computed
 from packets import available, network_runs, run_networks
-from study_files import RESULTS, read_runs, write_record, write_runs
+from study import Case, Made, Record, Study
 
 from netctrl.ns3.network.render import PACKET_SIZE
-from netctrl.scenario.figures import estimate
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
-
-Case = tuple[Hashable, ...]
-"""What tells one point of a figure from another, in the order of the study's columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +34,8 @@ class PacketStudy:
     measure: Callable[[Result], Mapping[str, float]]
     """Of a result of one run."""
     seconds: float
+    short: Sequence[Case] = ()
+    """Cases that run for a short time whenever the figure is drawn."""
     runs: int = 5
     packet_size: int = PACKET_SIZE
 
@@ -42,70 +43,56 @@ class PacketStudy:
         named = dict(zip(self.columns, case, strict=True))
         return named | {"run": run, "simulator": result.simulator} | dict(self.measure(result))
 
+    @property
+    def full(self) -> Study:
+        """Its runs in full length."""
+        return Study(
+            name=self.name,
+            key=(*self.columns, "run"),
+            repeats=range(self.runs),
+            cases=lambda run: [(*case, run) for case in self.cases],
+            runs=self._made,
+            record=self._record,
+            sort=(*self.columns, "run"),
+            file=f"{self.name}-ns3",
+        )
 
-def missing(study: PacketStudy, runs: Sequence[int]) -> list[tuple[int, int]]:
-    """Numbers of cases, and of those of these runs, that are not kept."""
-    kept = stored(study)
-    done = set() if kept is None else set(zip(*(kept[name] for name in (*study.columns, "run")), strict=True))
-    return [(i, run) for run in runs for i, case in enumerate(study.cases) if (*case, run) not in done]
+    def _made(self, desired: Sequence[Case]) -> Iterator[tuple[Case, Made]]:
+        """By one program for all."""
+        scenarios = [self.scenario(case, self.seconds) for case in self.cases]
+        numbers = [(list(self.cases).index(case[:-1]), case[-1]) for case in desired]
+        for i, run, result in network_runs(scenarios, numbers, self.packet_size):
+            yield (*self.cases[i], run), Made([self.row(self.cases[i], run, result)], result)
 
+    def _record(self, before: Record, data: pd.DataFrame, case: Case, result: Result) -> Record:
+        source = msgspec.json.decode(msgspec.json.encode(result.provenance))
+        made = before.get("made", [])
+        batch = next((each for each in made if each["provenance"] == source), None)
+        if batch is None:
+            batch = {"simulator": result.simulator, "provenance": source, "runs": []}
+            made.append(batch)
+        batch["runs"].append([*case])
+        return before | {"made": made, "first_scenario": self.scenario(self.cases[0], self.seconds)}
 
-def make(study: PacketStudy, desired: Sequence[tuple[int, int]]) -> Iterator[tuple[Case, int]]:
-    """Run and keep; says what as it is kept."""
-    scenarios = [study.scenario(case, study.seconds) for case in study.cases]
-    for i, run, result in network_runs(scenarios, desired, study.packet_size):
-        keep(study, study.cases[i], run, result)
-        yield study.cases[i], run
-
-
-def keep(study: PacketStudy, case: Case, run: int, result: Result) -> None:
-    """Add one full run to data/results/: its row, and where it comes from."""
-    table, record = (RESULTS / f"{study.name}-ns3.{kind}" for kind in ("csv", "json"))
-    rows = pd.DataFrame([study.row(case, run, result)])
-    if table.exists():
-        rows = pd.concat([pd.read_csv(table), rows], ignore_index=True)
-    rows = rows.sort_values([*study.columns, "run"], kind="stable")
-    write_runs(table, rows)
-    content = msgspec.json.decode(record.read_bytes()) if record.exists() else {"study": study.name, "made": []}
-    source = msgspec.json.decode(msgspec.json.encode(result.provenance))
-    batch = next((each for each in content["made"] if each["provenance"] == source), None)
-    if batch is None:
-        batch = {"simulator": result.simulator, "provenance": source, "runs": []}
-        content["made"].append(batch)
-    batch["runs"].append([*case, run])
-    content["first_scenario"] = study.scenario(study.cases[0], study.seconds)
-    write_record(record, content)
-
-
-def stored(study: PacketStudy) -> pd.DataFrame | None:
-    """A row a case and run that is kept, or None."""
-    return read_runs(RESULTS / f"{study.name}-ns3.csv")
+    def kept_runs(self) -> pd.DataFrame:
+        """All kept runs, case by case; an error that says how to make them where some are missing."""
+        requested = pd.MultiIndex.from_tuples([(*case, run) for case in self.cases for run in range(self.runs)])
+        data = self.full.read(complete=True).set_index(list(self.full.key))
+        return data.loc[requested].rename_axis(list(self.full.key)).reset_index()
 
 
-def kept_runs(study: PacketStudy) -> pd.DataFrame:
-    """All kept runs of a study; an error that says how to make them where some are missing."""
-    lacking = missing(study, range(study.runs))
-    data = stored(study)
-    if data is None or lacking:
-        raise FileNotFoundError(f"{len(lacking)} runs are missing: python experiments/full.py {study.name}")
-    requested = pd.MultiIndex.from_tuples([(*case, run) for case in study.cases for run in range(study.runs)])
-    return data.set_index([*study.columns, "run"]).loc[requested].rename_axis([*study.columns, "run"]).reset_index()
-
-
-def short(study: PacketStudy, cases: Sequence[Case], seconds: float) -> pd.DataFrame | None:
-    """One run of some cases, made now; None without an ns-3."""
+def short_over_kept(study: PacketStudy, data: pd.DataFrame, seconds: float, column: str) -> Computed:
+    """A value in one short run of some cases, made now, over that of the kept runs; nothing without an ns-3."""
     if not available():
-        return None
-    found = run_networks([study.scenario(case, seconds) for case in cases], 1, study.packet_size)
-    return pd.DataFrame([study.row(case, 0, result) for case, result in zip(cases, found, strict=True)])
+        return {}
+    with warnings.catch_warnings(action="ignore"):  # delays are rounded to the sampling interval
+        found = run_networks([study.scenario(case, seconds) for case in study.short], 1, study.packet_size)
+    brief = pd.DataFrame([study.row(case, 0, result) for case, result in zip(study.short, found, strict=True)])
+    of_all, of_one = (each.set_index(list(study.columns))[column] for each in (means(data, study.columns), brief))
+    return {f"{study.name.removeprefix('hftrac-')}-short": float((of_one / of_all[of_one.index]).mean())}
 
 
 def means(data: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Means over the runs; `NAME_half` is half the width of their 95 % intervals."""
-    rows = []
-    for key, part in data.groupby(list(by), sort=True):
-        values = part.drop(columns=[*by, "run"]).select_dtypes("number")
-        found = {name: estimate(column.to_numpy()) for name, column in values.items()}
-        row = dict(zip(by, key, strict=True)) | {name: each.mean for name, each in found.items()}
-        rows.append(row | {f"{name}_half": each.half_width for name, each in found.items()})
-    return pd.DataFrame(rows)
+    """Means over the runs."""
+    numbers = data.select_dtypes("number").columns.difference([*by, "run"], sort=False)
+    return common.means(data, by, numbers, sort=True)

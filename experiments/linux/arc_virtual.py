@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pandas as pd
-from common import Measured, Outcome, over_runs, verdicts
-from linux.pacing import shown
-from linux.virtual_arc import ARC, DROP_TAIL, FLOWS, QUEUES, SERIES_S, STEP_S, kept, kept_series, settling_s
+from common import Measured, Outcome, over_runs, shown, verdicts
+from linux.virtual_arc import ARC, DROP_TAIL, FLOWS, QUEUES, SERIES_S, STEP_S, STUDY, settling_s
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -27,9 +26,7 @@ PEERS = tuple(name for name in QUEUES if name not in (ARC, DROP_TAIL))
 
 def runs() -> pd.DataFrame:
     """Steps of all runs, with the time that each took to settle."""
-    data, series = kept(), kept_series()
-    if data is None or series is None:
-        raise FileNotFoundError("no runs are kept: python experiments/full.py virtual-arc")
+    data, series = STUDY.read(), STUDY.read("-series")
     per_step = round(STEP_S / SERIES_S)
     rows = []
     for (queue, seed), part in series.groupby(["queue", "seed"], sort=False):
@@ -41,8 +38,7 @@ def runs() -> pd.DataFrame:
 
 
 def main(*, full: bool = False) -> Outcome:
-    data, series = runs(), kept_series()
-    assert series is not None
+    data, series = runs(), STUDY.read("-series")
     figure = Figure(figsize=(12.5, 8.2), layout="constrained")
     parts = figure.subplot_mosaic([["delay"] * 3, ["99", "utilization", "dropped"]], height_ratios=(1.2, 1.0))
     over_time(parts["delay"], series)
@@ -92,12 +88,9 @@ def over_time(axes: Axes, series: pd.DataFrame) -> None:
     for number, flows in enumerate(FLOWS):
         axes.axvline(STEP_S * number, color="#bbbbbb", lw=0.8)
         axes.text(STEP_S * (number + 0.5), 1300.0, f"{flows} flows", ha="center", fontsize=9.5)
-    axes.set_yscale("log")
-    axes.set_ylim(0.8, 2000.0)
+    axes.set(yscale="log", ylim=(0.8, 2000.0))
     axes.yaxis.set_major_formatter("{x:g}")
-    axes.set_xlim(0.0, STEP_S * len(FLOWS))
-    axes.set_xlabel("time [s]")
-    axes.set_ylabel("queueing delay [ms]")
+    axes.set(xlim=(0.0, STEP_S * len(FLOWS)), xlabel="time [s]", ylabel="queueing delay [ms]")
     axes.grid(color="#e5e5e5", lw=0.6)
 
 
@@ -114,8 +107,7 @@ def by_load(axes: Axes, data: pd.DataFrame, column: str, label: str, *, log: boo
     if log:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter("{x:g}")
-    axes.set_xlabel("flows")
-    axes.set_ylabel(label)
+    axes.set(xlabel="flows", ylabel=label)
     axes.grid(color="#e5e5e5", lw=0.6)
 
 

@@ -12,8 +12,6 @@ import numpy as np
 from netctrl.linux.testbed.traffic import FRAME_OVERHEAD, Sent
 from netctrl.units import NANOSECOND
 
-__all__ = ["send_bursts"]
-
 _BUFFER = 4 * 2**20
 
 

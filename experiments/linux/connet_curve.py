@@ -4,29 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from common import Outcome
-from linux.connet_study import CURVE, curve_means, kept, summary
+from common import Outcome, interval
+from linux.connet_study import CURVE, curve_means, kept
 from matplotlib.figure import Figure
 
 
 def main(*, full: bool = False) -> Outcome:
-    data = kept()[0]
+    data = kept()
     curves = data[data.kind == "curve"]
     each = pd.concat({number: curve_means(part) for number, part in curves.groupby("repeat")}, names=["repeat"])
     figure = Figure(figsize=(9.0, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2)
     means = {}
     for name, colour, mark in (("delay_ms", "#1f4e9c", "o"), ("jitter_ms", "#b45f06", "s")):
-        found = np.array([summary(each[name].xs(rate, level="rate")) for rate in CURVE])
+        found = np.array([interval(each[name].xs(rate, level="rate")) for rate in CURVE])
         means[name] = found[:, 0]
         left.errorbar(CURVE, *found.T, fmt=f"{mark}-", color=colour, ms=3, capsize=2, label=name.removesuffix("_ms"))
-    left.set_xlabel("R [Mbit/s]")
-    left.set_ylabel("[ms]")
+    left.set(xlabel="R [Mbit/s]", ylabel="[ms]")
     left.legend(fontsize=8)
     right.plot(each.delay_ms, each.jitter_ms, ".", color="#999999", ms=4, label="repeats")
     right.plot(means["delay_ms"], means["jitter_ms"], "o-", color="#1f4e9c", ms=3, label="mean")
-    right.set_xlabel("delay [ms]")
-    right.set_ylabel("jitter [ms]")
+    right.set(xlabel="delay [ms]", ylabel="jitter [ms]")
     right.legend(fontsize=8)
     for axes in (left, right):
         axes.grid(color="#dddddd", lw=0.6)

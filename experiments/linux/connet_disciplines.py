@@ -6,8 +6,6 @@ from linux.iproute import program
 
 from netctrl.linux.testbed.bed import Testbed
 
-__all__ = ["LINES", "release_at_instants", "serve"]
-
 LINES = ("fifo", "cbq", "wfq")
 PREMIUM_SHARE = 2_000_000
 """Of the premium class, as in the paper [bit/s]; it may borrow all that is free."""

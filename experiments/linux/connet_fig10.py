@@ -12,7 +12,7 @@ SKIPPED = 4
 
 
 def main(*, full: bool = False) -> Outcome:
-    data = kept()[0]
+    data = kept()
     runs = data[data.kind == "activation"]
     said = "Sources send 14 Mbit/s of 20 through open regulators; the law is switched on after 15 s."
     shown = first_repeat(data, "activation")

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import pandas as pd
-from common import Outcome
-from linux.connet_fig_common import by_repeat, counted, first_repeat, over_time, shown
-from linux.connet_study import FIFO, LQI, PRINTED, REFERENCES, SETTLING, SHORT_SETTLING, STATIC, kept, summary
+from common import Outcome, interval, shown
+from linux.connet_fig_common import by_repeat, counted, first_repeat, over_time
+from linux.connet_study import FIFO, LQI, PRINTED, REFERENCES, SETTLING, SHORT_SETTLING, STATIC, kept
 
 BAR = 0.10
 """Issue: the mean delay within 10 % of its reference."""
 
 
 def main(*, full: bool = False) -> Outcome:
-    data = kept()[0]
+    data = kept()
     runs = data[data.kind == "references"]
     means = references(runs)
     rows = []
@@ -53,7 +53,7 @@ def values(means: pd.DataFrame) -> dict[str, float]:
         computed[f"{key}-within"] = float((of_way.error.abs() <= BAR).mean())
     for reference in REFERENCES:
         part = means[(means.way == LQI) & (means.reference_ms == reference)]
-        computed[f"lqi-{reference:g}"] = summary(part.delay_ms)[0]
+        computed[f"lqi-{reference:g}"] = interval(part.delay_ms)[0]
     computed["fifo-delay"] = float(means[means.way == FIFO].delay_ms.mean())
     return computed
 

@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 import pandas as pd
-from common import Outcome
-from linux.connet_fig_common import first_repeat, over_time, shown
+from common import Outcome, shown
+from linux.connet_fig_common import first_repeat, over_time
 from linux.connet_loop import LIMITS
 from linux.connet_study import FAILURE_REFERENCE, FAILURES, LQI, SETTLING, STATIC, kept
 
@@ -15,7 +15,7 @@ PHASES = ("all work", "two dead", "one dead", "all work again")
 
 
 def main(*, full: bool = False) -> Outcome:
-    data = kept()[0]
+    data = kept()
     runs = data[data.kind == "failure"]
     means = phases(settled(runs))
     rows = [

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
 import pandas as pd
-from linux.connet_study import COLOURS, summary
+from linux.connet_study import COLOURS
 from matplotlib.figure import Figure
 
 SHOWN_RATE = 30.0
@@ -29,8 +28,7 @@ def over_time(title: str, runs: Mapping[str, pd.DataFrame], said: str, *, top: f
         axes.grid(color="#dddddd", lw=0.6)
         axes.set_ylim(bottom=0.0)
     if log:
-        panels[0].set_yscale("log")
-        panels[0].set_ylim(0.1, top)
+        panels[0].set(yscale="log", ylim=(0.1, top))
     else:
         panels[0].set_ylim(top=top)
     panels[0].legend(fontsize=8, ncols=4)
@@ -57,9 +55,3 @@ def by_repeat(data: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Means of each repeat: a row for each value of the keys and repeat."""
     columns = ["delay_ms", "jitter_ms", "rate", "other_mbit_s"]
     return data.groupby([*keys, "repeat"], dropna=False)[columns].mean().reset_index()
-
-
-def shown(values: pd.Series, digits: int = 2) -> str:
-    """Mean and 95 % interval over repeats, for a table."""
-    mean, half = summary(values)
-    return f"{mean:.{digits}f} ± {half:.{digits}f}" if np.isfinite(half) else f"{mean:.{digits}f}"

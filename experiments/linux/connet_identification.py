@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from common import Outcome
-from linux.connet_fig_common import first_repeat, shown
+from common import Outcome, shown
+from linux.connet_fig_common import first_repeat
 from linux.connet_loop import designed, trace
 from linux.connet_plant import Plant
 from linux.connet_study import COLOURS, HELD_OUT, LQI, kept
@@ -16,7 +16,7 @@ from netctrl.model.fit import IdentificationResult
 
 
 def main(*, full: bool = False) -> Outcome:
-    data, interval = kept()[0], Plant().interval
+    data, interval = kept(), Plant().interval
     rows, series = [], None
     for number, part in data[data.kind == "trace"].groupby("repeat"):
         found = netctrl.identify(trace(part, interval), held_out=HELD_OUT)
@@ -74,8 +74,7 @@ def draw(runs: dict[str, pd.DataFrame], found: IdentificationResult, interval: f
         panels[k].plot(times, modelled[:, k], color=COLOURS[LQI], lw=1.0, label="model, simulated")
         panels[k].set_ylabel(f"{name} [ms]")
     panels[2].step(times, run.rate, where="pre", color="#222222", lw=1.0)
-    panels[2].set_ylabel("R [Mbit/s]")
-    panels[2].set_xlabel("time [s]")
+    panels[2].set(ylabel="R [Mbit/s]", xlabel="time [s]")
     for axes in panels:
         axes.grid(color="#dddddd", lw=0.6)
         axes.axvline(times[len(found.simulated)], color="#c0504d", lw=1.0, ls="--")

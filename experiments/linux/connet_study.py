@@ -7,27 +7,22 @@ one after the other; repeats run at the same time, each in namespaces of its own
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
-from multiprocessing import get_context
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
-import msgspec
 import numpy as np
 import pandas as pd
 from linux.connet_loop import LIMITS, OPENED, WARM, Way, designed, excite, printed, trace, track
 from linux.connet_plant import KernelLink, Plant, environment
-from study_files import RESULTS, read_runs, write_record, write_runs
+from study import Case, Made, Record, Study, in_a_process, made_by
 
 import netctrl
-from netctrl.model.design.design import ConnetDesign, provenance
+from netctrl.model.design.design import provenance
 from netctrl.model.fit import IdentificationResult
-from netctrl.scenario.figures import estimate
 
-NAME = "linux-connet"
-REPEATS = (1, 2, 3, 4, 5)
 LQI, PRINTED, STATIC, FIFO = "LQI", "printed gains", "static R", "no control"
 COLOURS = {LQI: "#1f4e9c", PRINTED: "#b45f06", STATIC: "#38761d", FIFO: "#888888"}
 
@@ -49,20 +44,12 @@ FAILURES = ((24, frozenset()), (30, frozenset({0, 1})), (44, frozenset({0})), (3
 """Periods, and which regulators are dead in them."""
 
 
-class Repeat(NamedTuple):
-    """All that one repeat measured."""
+def run_repeat(number: int) -> Made:
+    """All that one repeat measures: a row a period, `kind`, `way`, and what `track` gives.
 
-    number: int
-    series: pd.DataFrame
-    """A row a period: `kind`, `way`, and what `track` gives."""
-    model: dict[str, Any]
-    design: ConnetDesign
-    load: tuple[float, float]
-    """The machine's, over a minute, before and after."""
-
-
-def run_repeat(number: int, plant: Plant) -> Repeat:
-    """Sources and controller come before what else the machine does: a late source is another plant."""
+    Sources and controller come before what else the machine does: a late source is another plant.
+    """
+    plant = Plant()
     before = os.getloadavg()[0]
     with suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
@@ -89,9 +76,18 @@ def run_repeat(number: int, plant: Plant) -> Repeat:
     broken = _tracked(plant, law, [pair] * len(dead), seed + 8, event=dead.__getitem__)
     parts.append(_labelled("failure", LQI, broken))
     parts.append(_labelled("failure", STATIC, _fixed(plant, [(rate, pair[0])] * len(dead), seed + 9, dead)))
-    series = pd.concat(parts, ignore_index=True)
-    series.insert(0, "repeat", number)
-    return Repeat(number, series, _described(found, static), design, (before, os.getloadavg()[0]))
+    about = {
+        "repeat": number,
+        **environment(),
+        "load_before": before,
+        "load_after": os.getloadavg()[0],
+        "provenance": provenance(seed=100 * number, libraries=("numpy", "scipy", "numba")),
+        "model": _described(found, static),
+        "gains": {"K": design.law.K.tolist(), "integral": design.law.integral_gain.tolist()},
+        "status": design.certificate.status,
+        "disc_alpha": design.certificate.disc_alpha,
+    }
+    return Made(pd.concat(parts, ignore_index=True).to_dict("records"), about)
 
 
 def curve_means(series: pd.DataFrame, skipped: int = CURVE_SKIPPED) -> pd.DataFrame:
@@ -173,64 +169,23 @@ def _described(found: IdentificationResult, static: Sequence[float]) -> dict[str
     }
 
 
-def missing(desired: Sequence[int]) -> list[int]:
-    data = stored("series")
-    done = set() if data is None else set(data["repeat"])
-    return [number for number in desired if number not in done]
+def record(before: Record, data: pd.DataFrame, case: Case, about: dict[str, Any]) -> Record:
+    made = sorted([*before.get("made", []), about], key=lambda each: each["repeat"])
+    return before | {"made": made, "plant": asdict(Plant()), "limits": LIMITS}
 
 
-def make(desired: Sequence[int], workers: int = len(REPEATS)) -> Iterator[Repeat]:
-    """Run and keep; each as it is kept."""
-    plant = Plant()
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        failed = None
-        for done in as_completed([pool.submit(run_repeat, number, plant) for number in desired]):
-            failed = failed or done.exception()
-            if done.exception() is None:
-                keep(done.result(), plant)
-                yield done.result()
-        if failed is not None:
-            raise failed
+STUDY = Study(
+    name="linux-connet",
+    key=("repeat",),
+    repeats=(1, 2, 3, 4, 5),
+    cases=lambda number: [(number,)],
+    runs=made_by(partial(in_a_process, run_repeat), at_once=5),
+    record=record,
+    sort=("repeat",),
+    digits=5,
+)
 
 
-def keep(repeat: Repeat, plant: Plant) -> None:
-    """Add a repeat to data/results/: its series, and where it comes from."""
-    parts = [each for each in (stored("series"), repeat.series) if each is not None]
-    table = pd.concat(parts, ignore_index=True).sort_values("repeat", kind="stable")
-    write_runs(RESULTS / f"{NAME}-series.csv", table, 5)
-    record = RESULTS / f"{NAME}.json"
-    content = msgspec.json.decode(record.read_bytes()) if record.exists() else {"study": NAME, "made": []}
-    content["made"].append(
-        {
-            "repeat": repeat.number,
-            **environment(),
-            "load_before": repeat.load[0],
-            "load_after": repeat.load[1],
-            "provenance": provenance(seed=100 * repeat.number, libraries=("numpy", "scipy", "numba")),
-            "model": repeat.model,
-            "gains": {"K": repeat.design.law.K.tolist(), "integral": repeat.design.law.integral_gain.tolist()},
-            "status": repeat.design.certificate.status,
-            "disc_alpha": repeat.design.certificate.disc_alpha,
-        }
-    )
-    content["made"].sort(key=lambda each: each["repeat"])
-    content |= {"plant": asdict(plant), "limits": LIMITS}
-    write_record(record, content)
-
-
-def stored(what: str) -> pd.DataFrame | None:
-    return read_runs(RESULTS / f"{NAME}-{what}.csv")
-
-
-def kept() -> tuple[pd.DataFrame, list[dict[str, Any]]]:
-    """The series of all repeats, and what each was made from; an error that says how to make them."""
-    lacking, data = missing(REPEATS), stored("series")
-    if data is None or lacking:
-        raise FileNotFoundError(f"{len(lacking)} repeats are missing: python experiments/full.py {NAME}")
-    return data, msgspec.json.decode((RESULTS / f"{NAME}.json").read_bytes())["made"]
-
-
-def summary(values: pd.Series) -> tuple[float, float]:
-    """Mean over repeats, and half the width of its 95 % interval."""
-    found = estimate(values.to_numpy())
-    return found.mean, float("nan") if found.half_width is None else found.half_width
+def kept() -> pd.DataFrame:
+    """The series of all repeats."""
+    return STUDY.read(complete=True)

@@ -25,8 +25,6 @@ import netctrl
 from netctrl.model.law import LqiLaw
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["PLAN", "Known", "Task", "on_curve_at"]
-
 SLOWER, PAPERS = "20 Mbit/s", "100 Mbit/s"
 TICKS, EXACT = "released at instants", "released at once"
 SIZE, TCP_SIZE, PACKETS = 1042, 1514, 100

@@ -2,81 +2,57 @@
 
 from __future__ import annotations
 
+import linux.connet_tasks as tasks
+import linux.connet_virtual_values as values
 import numpy as np
 import pandas as pd
-from common import Outcome, verdicts
+from common import Outcome, shown, verdicts
 from linux import connet_fig11, connet_fig13
 from linux import connet_study as wall
-from linux.connet_fig_common import shown
 from linux.connet_study import COLOURS, FIFO, LQI, PRINTED, STATIC, curve_means
-from linux.connet_tasks import (
-    CURVE_SKIPPED,
-    EXACT,
-    HELD_PIPE,
-    OFFERED,
-    ONE_NODE,
-    OPEN_PERIODS,
-    PAPERS,
-    REFERENCES,
-    SCHEDULING,
-    SETTLING,
-    SLOWER,
-    TICKS,
-)
-from linux.connet_virtual_values import (
-    LAWS,
-    LEAST,
-    at_own_rates,
-    both_clocks,
-    changing,
-    curves,
-    in_both_clocks,
-    part,
-    phase,
-    stretch,
-)
-from linux.virtual_connet import REPEATS, kept, made, missing
+from linux.virtual_connet import STUDY
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 PLACES = ("CONNET, virtual time, 100 Mbit/s", "CONNET, virtual time, 20 Mbit/s")
 PRINTED_PAIRS = ((0.46, 0.043), (0.534, 0.145), (1.1, 0.6))
 """Delay and jitter in the paper's Figs. 10 (a, b), 10 (d) and its text [ms]."""
-DISCIPLINES = {SCHEDULING["fifo"]: "#888888", SCHEDULING["cbq"]: "#6aa84f", SCHEDULING["wfq"]: "#8e44ad"}
+DISCIPLINES = {
+    tasks.SCHEDULING["fifo"]: "#888888",
+    tasks.SCHEDULING["cbq"]: "#6aa84f",
+    tasks.SCHEDULING["wfq"]: "#8e44ad",
+}
 CLOCKS = {"curve": ("the curve", "#222222")} | {way: (way, COLOURS[way]) for way in (LQI, PRINTED, STATIC, FIFO)}
 PHASES = connet_fig13.PHASES
 
 
 def main(*, full: bool = False) -> Outcome:
-    data = kept()
-    if data is None or missing(REPEATS):
-        raise FileNotFoundError("runs are missing: python experiments/full.py virtual-connet")
-    series = wall.kept()[0]
+    data = STUDY.read(complete=True)
+    series = wall.kept()
     figure = Figure(figsize=(15.0, 8.4), layout="constrained")
     panels = figure.subplots(2, 3).flat
     for draw in (delays, pairs, changes, failures, scheduling):
         draw(next(panels), data)
-    clocks(next(panels), both_clocks(data, series))
+    clocks(next(panels), values.both_clocks(data, series))
     figure.suptitle("CONNET in the kernel in virtual time: the paper's rates, and both clocks (last)", fontsize=12)
     figure.supxlabel(verdicts("linux", *PLACES), fontsize=9)
-    own = {f"connet-own-{name}": value for name, value in at_own_rates(data, made()["transfers"]).items()}
-    both = {f"connet-virtual-{name}": value for name, value in in_both_clocks(data, series).items()}
+    own = {f"connet-own-{name}": value for name, value in values.at_own_rates(data, STUDY.told()["transfers"]).items()}
+    both = {f"connet-virtual-{name}": value for name, value in values.in_both_clocks(data, series).items()}
     return Outcome("connet-virtual", "linux", data, figure, own | both, readable(data, series))
 
 
 def dress(axes: Axes, title: str, x: str, y: str) -> None:
     axes.set_title(title, fontsize=10)
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
+    axes.set(xlabel=x, ylabel=y)
     axes.grid(color="#dddddd", lw=0.6)
 
 
 def delays(axes: Axes, data: pd.DataFrame) -> None:
     """Curves with UDP and with TCP."""
-    mean = sum(curves(data).values()) / len(REPEATS)
+    mean = sum(values.curves(data).values()) / len(STUDY.repeats)
     axes.plot(mean.index, mean.delay_ms, "o-", ms=3, color=COLOURS[LQI], label="UDP, one node")
-    for way, colour in ((TICKS, COLOURS[PRINTED]), (EXACT, COLOURS[STATIC])):
-        mean = over_repeats(part(data, "tcp curve", way))
+    for way, colour in ((tasks.TICKS, COLOURS[PRINTED]), (tasks.EXACT, COLOURS[STATIC])):
+        mean = over_repeats(values.part(data, "tcp curve", way))
         axes.plot(mean.index, mean.delay_ms, "s-", ms=3, color=colour, label=f"TCP, three nodes, {way}")
     axes.legend(fontsize=8)
     dress(axes, "Figs. 3a, 12: the curve", "R [Mbit/s]", "delay [ms]")
@@ -84,28 +60,27 @@ def delays(axes: Axes, data: pd.DataFrame) -> None:
 
 def over_repeats(runs: pd.DataFrame) -> pd.DataFrame:
     """Mean curve."""
-    each = [curve_means(run, CURVE_SKIPPED) for _, run in runs.groupby("repeat")]
+    each = [curve_means(run, tasks.CURVE_SKIPPED) for _, run in runs.groupby("repeat")]
     return sum(each) / len(each)
 
 
 def pairs(axes: Axes, data: pd.DataFrame) -> None:
-    for number, curve in curves(data).items():
+    for number, curve in values.curves(data).items():
         label = None if number > 1 else "kernel"
-        axes.plot(curve.delay_ms + ONE_NODE, curve.jitter_ms, "o-", ms=3, lw=0.8, color=COLOURS[LQI], label=label)
+        axes.plot(curve.delay_ms + tasks.ONE_NODE, curve.jitter_ms, "o-", ms=3, lw=0.8, color=COLOURS[LQI], label=label)
     axes.plot(*np.transpose(PRINTED_PAIRS), "x", color="#c0504d", ms=8, mew=1.8, label="pairs that the paper prints")
     axes.legend(fontsize=8)
-    dress(axes, "Fig. 3a: delay and jitter", f"delay + {ONE_NODE:.2f} ms [ms]", "jitter [ms]")
+    dress(axes, "Fig. 3a: delay and jitter", f"delay + {tasks.ONE_NODE:.2f} ms [ms]", "jitter [ms]")
 
 
 def over_time(axes: Axes, data: pd.DataFrame, kind: str, top: float) -> None:
     """One repeat under both laws."""
     for way in (PRINTED, LQI):
-        run = part(data, kind, way)
-        run = run[run["repeat"] == REPEATS[0]]
+        run = values.part(data, kind, way)
+        run = run[run["repeat"] == STUDY.repeats[0]]
         axes.plot(run.time_s, run.delay_ms, lw=1.0, color=COLOURS[way], label=way)
     axes.step(run.time_s, run.reference_ms, where="pre", color="#222222", lw=1.0, ls="--", label="reference")
-    axes.set_ylim(0.01, top)
-    axes.set_yscale("log")
+    axes.set(ylim=(0.01, top), yscale="log")
     axes.legend(fontsize=8, ncols=3)
 
 
@@ -121,9 +96,9 @@ def failures(axes: Axes, data: pd.DataFrame) -> None:
 
 def scheduling(axes: Axes, data: pd.DataFrame) -> None:
     for way, colour in DISCIPLINES.items():
-        mean = over_repeats(part(data, "scheduling", way))
+        mean = over_repeats(values.part(data, "scheduling", way))
         axes.plot(mean.index, mean.delay_ms, "o-", ms=3, color=colour, label=way)
-    ours = stretch(data, "scheduling", LQI, HELD_PIPE // 2).delay_ms.mean()
+    ours = values.stretch(data, "scheduling", LQI, tasks.HELD_PIPE // 2).delay_ms.mean()
     axes.axhline(ours, color=COLOURS[LQI], lw=1.2, label=f"FIFO under {LQI}")
     axes.set_yscale("log")
     axes.legend(fontsize=8)
@@ -131,7 +106,7 @@ def scheduling(axes: Axes, data: pd.DataFrame) -> None:
 
 
 def clocks(axes: Axes, both: pd.DataFrame) -> None:
-    both = both[both.delay_ms >= LEAST]
+    both = both[both.delay_ms >= values.LEAST]
     for name, (label, colour) in CLOCKS.items():
         rows = both[both.kind == "curve"] if name == "curve" else both[(both.kind != "curve") & (both.way == name)]
         axes.plot(rows.delay_ms, rows.wall_delay_ms / rows.delay_ms, "o", ms=3.5, color=colour, label=label)
@@ -144,38 +119,42 @@ def clocks(axes: Axes, both: pd.DataFrame) -> None:
 def readable(data: pd.DataFrame, series: pd.DataFrame) -> pd.DataFrame:
     """For the docs: means over repeats, ± half of their 95 % interval."""
     rows = []
-    for number, rate in enumerate(REFERENCES):
+    for number, rate in enumerate(tasks.REFERENCES):
         what = "11, can't be had" if rate is None else "10a, 11" if number == 0 else "11"
-        rows += [own(what, way, changing(data, way, number)) for way in LAWS]
-    for way in LAWS:
-        rows.append(own("10c", way, stretch(data, "step", way, SETTLING)))
-    rows.append(own("10d, before", "open", stretch(data, "activation", LQI, 2, OPEN_PERIODS)))
-    for way in LAWS:
-        rows.append(own("10d, after", way, stretch(data, "activation", way, OPEN_PERIODS + SETTLING)))
-    for way in LAWS:
-        rows.append(own("12, TCP", way, stretch(data, "tcp", way, HELD_PIPE // 2)))
+        rows += [own(what, way, values.changing(data, way, number)) for way in values.LAWS]
+    for way in values.LAWS:
+        rows.append(own("10c", way, values.stretch(data, "step", way, tasks.SETTLING)))
+    rows.append(own("10d, before", "open", values.stretch(data, "activation", LQI, 2, tasks.OPEN_PERIODS)))
+    for way in values.LAWS:
+        rows.append(
+            own("10d, after", way, values.stretch(data, "activation", way, tasks.OPEN_PERIODS + tasks.SETTLING))
+        )
+    for way in values.LAWS:
+        rows.append(own("12, TCP", way, values.stretch(data, "tcp", way, tasks.HELD_PIPE // 2)))
     for number, name in enumerate(PHASES):
-        rows += [own(f"13, {name}", way, phase(data, way, number)) for way in LAWS]
-    for way in LAWS:
-        rows.append(own("15a, uneven", way, stretch(data, "uneven", way, HELD_PIPE // 2)))
+        rows += [own(f"13, {name}", way, values.phase(data, way, number)) for way in values.LAWS]
+    for way in values.LAWS:
+        rows.append(own("15a, uneven", way, values.stretch(data, "uneven", way, tasks.HELD_PIPE // 2)))
     for way in DISCIPLINES:
-        runs = part(data, "scheduling", way)
-        rows.append(own(f"14, {OFFERED[-1]:g} Mbit/s", way, top_of(runs)))
-    rows.append(own("14", LQI, stretch(data, "scheduling", LQI, HELD_PIPE // 2)))
-    rows += slower(data[data.link == SLOWER], series)
+        runs = values.part(data, "scheduling", way)
+        rows.append(own(f"14, {tasks.OFFERED[-1]:g} Mbit/s", way, top_of(runs)))
+    rows.append(own("14", LQI, values.stretch(data, "scheduling", LQI, tasks.HELD_PIPE // 2)))
+    rows += slower(data[data.link == tasks.SLOWER], series)
     return pd.DataFrame(rows).fillna("")
 
 
 def top_of(runs: pd.DataFrame) -> pd.DataFrame:
     """Means at the highest rate that is offered."""
-    settled = runs[runs.groupby(["repeat", "rate"]).cumcount() >= CURVE_SKIPPED]
+    settled = runs[runs.groupby(["repeat", "rate"]).cumcount() >= tasks.CURVE_SKIPPED]
     return (
-        settled[settled.rate == OFFERED[-1]].groupby("repeat")[["delay_ms", "jitter_ms", "rate", "other_mbit_s"]].mean()
+        settled[settled.rate == tasks.OFFERED[-1]]
+        .groupby("repeat")[["delay_ms", "jitter_ms", "rate", "other_mbit_s"]]
+        .mean()
     )
 
 
 def own(what: str, way: str, means: pd.DataFrame) -> dict[str, str]:
-    return told(PAPERS, what, way, means)
+    return told(tasks.PAPERS, what, way, means)
 
 
 def told(
@@ -207,7 +186,7 @@ def slower(data: pd.DataFrame, series: pd.DataFrame) -> list[dict[str, str]]:
                 ]
                 for each in (means, walls)
             )
-            rows.append(told(SLOWER, "11", way, mine, theirs, 2))
+            rows.append(told(tasks.SLOWER, "11", way, mine, theirs, 2))
     late, late_wall = (
         connet_fig13.phases(connet_fig13.settled(each[each.kind == "failure"])) for each in (data, series)
     )
@@ -215,5 +194,5 @@ def slower(data: pd.DataFrame, series: pd.DataFrame) -> list[dict[str, str]]:
         for number, name in enumerate(PHASES):
             mine, theirs = (each[(each.way == way) & (each.phase == number)] for each in (late, late_wall))
             mine = mine.assign(reference_ms=wall.FAILURE_REFERENCE)
-            rows.append(told(SLOWER, f"13, {name}", way, mine, theirs, 2))
+            rows.append(told(tasks.SLOWER, f"13, {name}", way, mine, theirs, 2))
     return rows

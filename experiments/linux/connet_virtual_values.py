@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+import linux.connet_tasks as tasks
 import numpy as np
 import pandas as pd
 from common import Measured, measured
@@ -13,54 +14,21 @@ from linux import connet_fig10, connet_fig11, connet_fig13
 from linux.connet_loop import trace
 from linux.connet_study import CURVE_SKIPPED as WALL_SKIPPED
 from linux.connet_study import FIFO, HELD_OUT, LQI, PRINTED, STATIC, curve_means
-from linux.connet_tasks import (
-    CURVE_SKIPPED,
-    EXACT,
-    FAILURES,
-    HELD,
-    HELD_PIPE,
-    OFFERED,
-    ONE_NODE,
-    OPEN_PERIODS,
-    PAPERS,
-    PAPERS_PLANT,
-    REFERENCES,
-    SCHEDULING,
-    SETTLING,
-    SLOWER,
-    STEPPED,
-    THREE_NODES,
-    TICKS,
-    on_curve_at,
-)
 
 import netctrl
-
-__all__ = [
-    "LAWS",
-    "MEANT",
-    "at_own_rates",
-    "both_clocks",
-    "changing",
-    "curves",
-    "in_both_clocks",
-    "part",
-    "phase",
-    "stretch",
-]
 
 LAWS = {PRINTED: "printed", LQI: "lqi"}
 MEANT = ["reference_ms", "delay_ms", "jitter_ms", "rate", "other_mbit_s"]
 NEAR, IN_A_ROW = 0.2, 5
 """Of its reference a delay has recovered, on average over so many periods."""
-ENDS = np.cumsum([0, *(periods for periods, _ in FAILURES)])
+ENDS = np.cumsum([0, *(periods for periods, _ in tasks.FAILURES)])
 LEAST = 0.05
 """Delay from which clocks are compared by their ratio [ms]."""
 PAIRS = {"constant": 0.46, "activation": 0.534, "loaded": 1.1}
 """Delays of pairs that the paper prints [ms]."""
 
 
-def part(data: pd.DataFrame, kind: str, way: str, link: str = PAPERS) -> pd.DataFrame:
+def part(data: pd.DataFrame, kind: str, way: str, link: str = tasks.PAPERS) -> pd.DataFrame:
     return data[(data.link == link) & (data.kind == kind) & (data.way == way)]
 
 
@@ -77,9 +45,9 @@ def phase(data: pd.DataFrame, way: str, number: int) -> pd.DataFrame:
     return stretch(data, "failure", way, (first + last) // 2, last)
 
 
-def curves(data: pd.DataFrame, link: str = PAPERS) -> dict[int, pd.DataFrame]:
+def curves(data: pd.DataFrame, link: str = tasks.PAPERS) -> dict[int, pd.DataFrame]:
     """Of each repeat."""
-    skipped = CURVE_SKIPPED if link == PAPERS else WALL_SKIPPED
+    skipped = tasks.CURVE_SKIPPED if link == tasks.PAPERS else WALL_SKIPPED
     return {number: curve_means(runs, skipped) for number, runs in part(data, "curve", STATIC, link).groupby("repeat")}
 
 
@@ -90,18 +58,18 @@ def met(means: pd.DataFrame, base: float) -> Measured:
 
 def changing(data: pd.DataFrame, way: str, number: int) -> pd.DataFrame:
     """Fig. 11 at one reference, settled."""
-    last = int(sum(HELD[: number + 1]))
-    return stretch(data, "references", way, last - SETTLING, last)
+    last = int(sum(tasks.HELD[: number + 1]))
+    return stretch(data, "references", way, last - tasks.SETTLING, last)
 
 
 def recovery(data: pd.DataFrame, way: str) -> Measured:
     """Periods after a reference that can't be had until the delay is at the next one."""
-    found, after = [], REFERENCES.index(None) + 1
+    found, after = [], tasks.REFERENCES.index(None) + 1
     for _, run in part(data, "references", way).groupby("repeat"):
-        rows = run.iloc[sum(HELD[:after]) : sum(HELD[: after + 1])]
+        rows = run.iloc[sum(tasks.HELD[:after]) : sum(tasks.HELD[: after + 1])]
         off = np.abs(rows.delay_ms.to_numpy() / rows.reference_ms.to_numpy() - 1.0)
         reached = np.flatnonzero(np.convolve(off, np.full(IN_A_ROW, 1.0 / IN_A_ROW), "valid") < NEAR)
-        found.append(float(reached[0]) if len(reached) else float(HELD[after]))
+        found.append(float(reached[0]) if len(reached) else float(tasks.HELD[after]))
     return measured(found)
 
 
@@ -122,10 +90,10 @@ def _curve(data: pd.DataFrame) -> dict[str, float | Measured]:
     rising = [np.diff(mean[name]) > 0.0 for name in ("delay_ms", "jitter_ms")]
     found: dict[str, float | Measured] = {"rises": float(np.mean(rising))}
     for name, delay in PAIRS.items():
-        jitters = [float(np.interp(delay - ONE_NODE, curve.delay_ms, curve.jitter_ms)) for curve in each.values()]
+        jitters = [float(np.interp(delay - tasks.ONE_NODE, curve.delay_ms, curve.jitter_ms)) for curve in each.values()]
         found[name] = measured(jitters)
     models = [
-        netctrl.identify(trace(runs, PAPERS_PLANT.interval), held_out=HELD_OUT).model.identification
+        netctrl.identify(trace(runs, tasks.PAPERS_PLANT.interval), held_out=HELD_OUT).model.identification
         for _, runs in part(data, "trace", STATIC).groupby("repeat")
     ]
     for number, name in enumerate(("delay", "jitter")):
@@ -136,27 +104,27 @@ def _curve(data: pd.DataFrame) -> dict[str, float | Measured]:
 def _one_node(data: pd.DataFrame) -> dict[str, float | Measured]:
     """Figs. 10 and 11."""
     each = curves(data)
-    opened = stretch(data, "activation", LQI, 2, OPEN_PERIODS)
+    opened = stretch(data, "activation", LQI, 2, tasks.OPEN_PERIODS)
     found: dict[str, float | Measured] = {
-        "10d-open-delay": measured((opened.delay_ms + ONE_NODE).tolist()),
+        "10d-open-delay": measured((opened.delay_ms + tasks.ONE_NODE).tolist()),
         "10d-open-jitter": measured(opened.jitter_ms.tolist()),
     }
 
-    there = [n for n, rate in enumerate(REFERENCES) if rate is not None]
+    there = [n for n, rate in enumerate(tasks.REFERENCES) if rate is not None]
 
     def off(ratio: Measured) -> float:
         return abs(ratio.value - 1.0)
 
     def jitter(means: pd.DataFrame, rate: float) -> Measured:
-        return measured([row.jitter_ms / on_curve_at(each[number], rate)[1] for number, row in means.iterrows()])
+        return measured([row.jitter_ms / tasks.on_curve_at(each[number], rate)[1] for number, row in means.iterrows()])
 
     for way, key in LAWS.items():
         constant = changing(data, way, 0)
-        found[f"10a-{key}"] = met(constant, ONE_NODE)
-        found[f"10b-{key}"] = jitter(constant, REFERENCES[0])
-        found[f"10c-{key}"] = jitter(stretch(data, "step", way, SETTLING), STEPPED)
-        found[f"10d-{key}"] = met(stretch(data, "activation", way, OPEN_PERIODS + SETTLING), ONE_NODE)
-        feasible = [met(changing(data, way, n), ONE_NODE) for n in there]
+        found[f"10a-{key}"] = met(constant, tasks.ONE_NODE)
+        found[f"10b-{key}"] = jitter(constant, tasks.REFERENCES[0])
+        found[f"10c-{key}"] = jitter(stretch(data, "step", way, tasks.SETTLING), tasks.STEPPED)
+        found[f"10d-{key}"] = met(stretch(data, "activation", way, tasks.OPEN_PERIODS + tasks.SETTLING), tasks.ONE_NODE)
+        feasible = [met(changing(data, way, n), tasks.ONE_NODE) for n in there]
         found[f"11-{key}"] = max(feasible, key=off)
         found[f"11-{key}-queue"] = max((met(changing(data, way, n), 0.0) for n in there), key=off)
         found[f"11-{key}-recovery"] = recovery(data, way)
@@ -166,18 +134,18 @@ def _one_node(data: pd.DataFrame) -> dict[str, float | Measured]:
 def _tcp(data: pd.DataFrame, transfers: Collection[dict[str, Any]]) -> dict[str, float | Measured]:
     found: dict[str, float | Measured] = {}
     for way, key in LAWS.items():
-        means = stretch(data, "tcp", way, HELD_PIPE // 2)
+        means = stretch(data, "tcp", way, tasks.HELD_PIPE // 2)
         flows = {each["repeat"]: each["mbit_s"] for each in transfers if each["way"] == way}
-        found[f"12-{key}-delay"] = met(means, THREE_NODES)
+        found[f"12-{key}-delay"] = met(means, tasks.THREE_NODES)
         found[f"12-{key}-rate"] = measured([sum(flows[number]) / row.rate for number, row in means.iterrows()])
         found[f"12-{key}-flow"] = measured([float(np.mean(flows[number])) for number in means.index])
         found[f"12-{key}-least"] = measured([min(flows[n]) / float(np.mean(flows[n])) for n in means.index])
-    top = max(part(data, "tcp curve", EXACT).rate)
-    for name, way in (("instants", TICKS), ("exact", EXACT)):
+    top = max(part(data, "tcp curve", tasks.EXACT).rate)
+    for name, way in (("instants", tasks.TICKS), ("exact", tasks.EXACT)):
         runs = part(data, "tcp curve", way)
-        each = [curve_means(run, CURVE_SKIPPED).delay_ms for _, run in runs[runs.rate == top].groupby("repeat")]
+        each = [curve_means(run, tasks.CURVE_SKIPPED).delay_ms for _, run in runs[runs.rate == top].groupby("repeat")]
         mean = measured([float(delays.iloc[0]) for delays in each])
-        found[f"12-{name}"] = mean.value if way == EXACT else mean  # nothing is random with exact timers
+        found[f"12-{name}"] = mean.value if way == tasks.EXACT else mean  # nothing is random with exact timers
     return found
 
 
@@ -186,24 +154,25 @@ def _failures(data: pd.DataFrame) -> dict[str, float | Measured]:
     found: dict[str, float | Measured] = {}
     for way, key in LAWS.items():
         for name, number in (("two", 1), ("one", 2), ("repaired", 3)):
-            found[f"13-{key}-{name}"] = met(phase(data, way, number), THREE_NODES)
-        found[f"15a-{key}"] = met(stretch(data, "uneven", way, HELD_PIPE // 2), THREE_NODES)
+            found[f"13-{key}-{name}"] = met(phase(data, way, number), tasks.THREE_NODES)
+        found[f"15a-{key}"] = met(stretch(data, "uneven", way, tasks.HELD_PIPE // 2), tasks.THREE_NODES)
     before, after = phase(data, LQI, 0), phase(data, LQI, 2)
     found["13-lqi-rate"] = measured((after.rate / before.rate).tolist())
     helpless = part(data, "failure", LQI)
     number = helpless.groupby("repeat").cumcount()
     late = helpless[(number >= (ENDS[1] + ENDS[2]) // 2) & (number < ENDS[2])]
-    found["13-lqi-reported"] = float((late.commanded <= PAPERS_PLANT.limits[0]).mean())
+    found["13-lqi-reported"] = float((late.commanded <= tasks.PAPERS_PLANT.limits[0]).mean())
     return found
 
 
 def _scheduling(data: pd.DataFrame) -> dict[str, float | Measured]:
     """Figs. 14 and 15b."""
-    top, found = OFFERED[-1], {}
-    ours = stretch(data, "scheduling", LQI, HELD_PIPE // 2)
-    for name, way in SCHEDULING.items():
+    top, found = tasks.OFFERED[-1], {}
+    ours = stretch(data, "scheduling", LQI, tasks.HELD_PIPE // 2)
+    for name, way in tasks.SCHEDULING.items():
         theirs = {
-            n: curve_means(run, CURVE_SKIPPED).loc[top] for n, run in part(data, "scheduling", way).groupby("repeat")
+            n: curve_means(run, tasks.CURVE_SKIPPED).loc[top]
+            for n, run in part(data, "scheduling", way).groupby("repeat")
         }
         for column in ("delay", "jitter"):
             values = [1.0 - row[f"{column}_ms"] / theirs[number][f"{column}_ms"] for number, row in ours.iterrows()]
@@ -211,14 +180,14 @@ def _scheduling(data: pd.DataFrame) -> dict[str, float | Measured]:
         if name == "fifo":
             price = [row.other_mbit_s / theirs[number].other_mbit_s for number, row in ours.iterrows()]
             found["14-price"] = measured(price)
-    opened = stretch(data, "scheduling", FIFO, CURVE_SKIPPED)
-    found["15b-open"] = measured((opened.delay_ms + THREE_NODES).tolist())
+    opened = stretch(data, "scheduling", FIFO, tasks.CURVE_SKIPPED)
+    found["15b-open"] = measured((opened.delay_ms + tasks.THREE_NODES).tolist())
     return found
 
 
 def in_both_clocks(data: pd.DataFrame, series: pd.DataFrame) -> dict[str, float | Measured]:
     """Values of the claims about the link of the wall-clock study, whose series these are."""
-    data = data[data.link == SLOWER]
+    data = data[data.link == tasks.SLOWER]
     kinds = {kind: data[data.kind == kind] for kind in ("references", "activation", "failure")}
     means = connet_fig11.references(kinds["references"])
     found: dict[str, float | Measured] = {
@@ -227,7 +196,7 @@ def in_both_clocks(data: pd.DataFrame, series: pd.DataFrame) -> dict[str, float 
         **connet_fig13.values(kinds["failure"]),
         "late": float(data.late_ms.max()),
     }
-    virtual = pd.concat(curves(data, SLOWER))
+    virtual = pd.concat(curves(data, tasks.SLOWER))
     rising = virtual.groupby(level=1).mean()
     found["rises"] = float(np.mean([np.diff(rising[name]) > 0.0 for name in ("delay_ms", "jitter_ms")]))
     beside = both_clocks(data, series)
@@ -248,8 +217,8 @@ def both_clocks(data: pd.DataFrame, series: pd.DataFrame) -> pd.DataFrame:
     """Mean delays of each repeat at each R of the curve and each reference, in virtual time and by the wall clock; a
     repeat has the same traffic in both."""
     parts = []
-    for runs in (data[data.link == SLOWER], series.assign(link=SLOWER)):
-        curve = pd.concat(curves(runs, SLOWER), names=["repeat"]).reset_index()
+    for runs in (data[data.link == tasks.SLOWER], series.assign(link=tasks.SLOWER)):
+        curve = pd.concat(curves(runs, tasks.SLOWER), names=["repeat"]).reset_index()
         held = connet_fig11.references(runs[runs.kind == "references"]).drop(columns="rate")
         held = held.rename(columns={"reference_ms": "at"}).assign(kind="references")
         curve = curve.rename(columns={"rate": "at"}).assign(kind="curve", way=STATIC)

@@ -31,18 +31,6 @@ from netctrl.model.design.hftrac import Architecture
 from netctrl.model.network import Network
 from netctrl.plants.routing import at_utilization
 
-__all__ = [
-    "AGENTS",
-    "BURST",
-    "URGENT",
-    "configs",
-    "controlled",
-    "law_table",
-    "start_agents",
-    "urge_children",
-    "urgently",
-]
-
 AGENTS = ("god", "coordinated", "centralized", "myopic")
 """Ways with agents."""
 BURST = 2 * FRAME

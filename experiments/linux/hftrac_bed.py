@@ -41,8 +41,6 @@ from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.demands import DemandSource
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["WARM_UP", "measured", "prepared"]
-
 WARM_UP = 3.0
 """Left out; agents find each other's clocks in it [s]."""
 HANDLE, LEAF = 1 << 16, 2 << 16

@@ -12,12 +12,9 @@ from linux.hftrac_network import FRAME, PUBLISHED, SAME, WAYS, Case, scenario
 
 import netctrl
 from netctrl.model.network import Link
-from netctrl.scenario.figures import estimate
 from netctrl.scenario.result import Result
 from netctrl.sim.network.run import simulate_network
 from netctrl.units import BITS_PER_BYTE
-
-__all__ = ["FIGURES", "ONLY_VIRTUAL", "Figure", "cases", "foreseen", "foreseen_rows", "tuned"]
 
 TRIED_S, TRIED = 100.0, 8
 """Runs of the fluid by which a mu or a factor is chosen; their numbers are none that the kernel runs."""
@@ -109,9 +106,3 @@ def foreseen_rows(case: Case, seconds: float, warmup: float, runs: int) -> pd.Da
     queue = found.totals["backlog"].mean(axis=1) * BITS_PER_BYTE / 1e3
     rows = {"run": range(runs), "fluid_loss": 100.0 * found.figures()["loss", "network"], "fluid_queue_kbit": queue}
     return pd.DataFrame(rows).assign(**case._asdict())
-
-
-def interval(values: pd.Series) -> tuple[float, float]:
-    """Mean and half the width of its 95 % interval, Student's t."""
-    found = estimate(values.to_numpy())
-    return found.mean, float("nan") if found.half_width is None else found.half_width

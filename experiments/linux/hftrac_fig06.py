@@ -6,7 +6,7 @@ import pandas as pd
 from common import Measured, Outcome, verdicts
 from linux.hftrac_bed import WARM_UP
 from linux.hftrac_cases import FIGURES, SWEPT, foreseen
-from linux.hftrac_fig_common import LOSS, QUEUE, at, dress, means, of, order, points, ratio, readable, runs, tail
+from linux.hftrac_fig_common import LOSS, QUEUE, at, dress, of, order, points, points_of, ratio, readable, runs, tail
 from linux.hftrac_network import WAYS, Case
 from linux.hftrac_study import REPEATS
 from matplotlib.figure import Figure
@@ -16,7 +16,7 @@ LOAD = 0.95
 
 def main(*, full: bool = False) -> Outcome:
     data = runs()[runs().figure == "6a"]
-    table = means(data)
+    table = points_of(data)
     computed: dict[str, float | Measured] = {}
     for mu in SWEPT:
         points = at(table, "coordinated", LOAD, mu), at(table, "fifo", LOAD)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from common import Measured, Outcome, verdicts
 from linux.hftrac_cases import FIGURES
 from linux.hftrac_fig06 import furthest
-from linux.hftrac_fig_common import COLOURS, LOSS, QUEUE, dress, means, over_fifo, points, readable, runs, tail
+from linux.hftrac_fig_common import COLOURS, LOSS, QUEUE, dress, over_fifo, points, points_of, readable, runs, tail
 from linux.hftrac_network import WAYS
 from matplotlib.figure import Figure
 
@@ -14,7 +14,7 @@ UTILIZATION = "utilization of the busiest link"
 
 def main(*, full: bool = False) -> Outcome:
     data = runs()[runs().figure == "7"]
-    table = means(data)
+    table = points_of(data)
     computed: dict[str, float | Measured] = {}
     for load in FIGURES["7"].x:
         ratios = over_fifo(data, table, load)

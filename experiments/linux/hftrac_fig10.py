@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 from common import Measured, Outcome, verdicts
 from linux.hftrac_cases import BELIEVED, FIGURES
-from linux.hftrac_fig_common import COLOURS, LOSS, dress, means, over_fifo, points, readable, runs, tail
+from linux.hftrac_fig_common import COLOURS, LOSS, dress, over_fifo, points, points_of, readable, runs, tail
 from linux.hftrac_network import WAYS
 from matplotlib.figure import Figure
 
@@ -13,13 +13,13 @@ from matplotlib.figure import Figure
 def main(*, full: bool = False) -> Outcome:
     every = runs()
     data = every[every.figure == "10"]
-    table = means(data)
+    table = points_of(data)
     computed: dict[str, float | Measured] = {}
     for scale in FIGURES["10"].x:
         ratios = over_fifo(data, table, scale)
         for way in ("god", "centralized", "coordinated", "myopic"):
             computed[f"hftrac-10-{way}-{scale:g}"] = ratios[way]
-    right = means(every[(every.figure == "7") & (every.x == BELIEVED)]).assign(x=1.0)  # the same, as believed
+    right = points_of(every[(every.figure == "7") & (every.x == BELIEVED)]).assign(x=1.0)  # the same, as believed
     figure = Figure(figsize=(10.0, 6.0), layout="constrained")
     axes = figure.subplots()
     both = pd.concat([right, table])

@@ -11,10 +11,10 @@ import pandas as pd
 from common import Measured, Outcome, measured, verdicts
 from linux.hftrac_bed import WARM_UP
 from linux.hftrac_cases import BELIEVED, ONLY_VIRTUAL, cases, foreseen_rows
-from linux.hftrac_fig_common import COLOURS, LOSS, QUEUE, at, dress, means, of, over_fifo, shown
+from linux.hftrac_fig_common import COLOURS, LOSS, QUEUE, at, dress, of, of_row, over_fifo, points_of
 from linux.hftrac_network import PUBLISHED, SAME
 from linux.hftrac_study import KEY
-from linux.virtual_hftrac import ALIGNED, DRAWN, PHASES, kept
+from linux.virtual_hftrac import ALIGNED, DRAWN, PHASES, STUDY
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -31,9 +31,7 @@ CASES = {
 
 def runs() -> pd.DataFrame:
     """Those of Fig. 10b, and Fig. 7's with the same network, for comparison; with the fluid of the same demands."""
-    data = kept()
-    if data is None or not (data.figure == "10b").any():
-        raise FileNotFoundError("no runs are kept: python experiments/full.py virtual-hftrac")
+    data = STUDY.read()
     normal = data[(data.figure == "7") & (data.x == BELIEVED) & data.way.isin(WAYS)]
     normal = normal[(normal.phase == DRAWN) | normal.way.isin(("fifo", "static"))]
     parts = []
@@ -49,7 +47,7 @@ def runs() -> pd.DataFrame:
 
 def main(*, full: bool = False) -> Outcome:
     data = runs()
-    table = means(data)
+    table = points_of(data)
     computed: dict[str, float | Measured] = {}
     for name, x in (("normal", NORMAL), ("same", SAME)):
         for way, value in over_fifo(data, table, x).items():
@@ -87,7 +85,7 @@ def readable(table: pd.DataFrame) -> pd.DataFrame:
         for _, row in table[table.x == x].iterrows():
             line = {"rates": name.replace("\n", " "), "way": row.way}
             line |= {"mu or factor": "" if row.way == "fifo" else f"{row.value:g}"}
-            line |= {"loss, %": shown(row, "loss", 3), "in the fluid": f"{row.fluid_loss:.3f}"}
-            line |= {"mean queue, kbit": shown(row, "queue_kbit", 1), "in the fluid ": f"{row.fluid_queue_kbit:.1f}"}
+            line |= {"loss, %": of_row(row, "loss", 3), "in the fluid": f"{row.fluid_loss:.3f}"}
+            line |= {"mean queue, kbit": of_row(row, "queue_kbit", 1), "in the fluid ": f"{row.fluid_queue_kbit:.1f}"}
             rows.append(line | {"runs": int(row.runs)})
     return pd.DataFrame(rows)

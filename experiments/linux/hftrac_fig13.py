@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from common import Measured, Outcome, verdicts
 from linux.hftrac_cases import FIGURES
-from linux.hftrac_fig_common import LOSS, dress, means, over_fifo, points, readable, runs, tail
+from linux.hftrac_fig_common import LOSS, dress, over_fifo, points, points_of, readable, runs, tail
 from linux.hftrac_network import SLOWER, WAYS
 from matplotlib.figure import Figure
 
@@ -13,7 +13,7 @@ PANELS = (("goodput", "goodput of TCP [Mbit/s]"), ("loss", LOSS), ("round_trip_m
 
 def main(*, full: bool = False) -> Outcome:
     data = runs()[runs().figure == "13"]
-    table = means(data)
+    table = points_of(data)
     computed: dict[str, float | Measured] = {}
     for level in FIGURES["13"].x:
         less, more = over_fifo(data, table, level), over_fifo(data, table, level, "goodput")

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from common import Measured, Outcome, measured, verdicts
+from common import Measured, Outcome, means, measured, verdicts
 from linux.hftrac_bed import QUANTILES
-from linux.hftrac_cases import ONLY_VIRTUAL, interval
-from linux.hftrac_fig_common import COLOURS, LOSS, at, dress, of, ratio
-from linux.hftrac_fig_common import shown as shown_mean
+from linux.hftrac_cases import ONLY_VIRTUAL
+from linux.hftrac_fig_common import COLOURS, LOSS, at, dress, of, of_row, ratio
 from linux.hftrac_study import KEY
-from linux.virtual_hftrac import kept
+from linux.virtual_hftrac import STUDY
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -31,15 +30,13 @@ WAYS = ONLY_VIRTUAL["14"].ways
 
 
 def runs() -> pd.DataFrame:
-    data = kept()
-    if data is None or not (data.figure == "14").any():
-        raise FileNotFoundError("no runs are kept: python experiments/full.py virtual-hftrac")
+    data = STUDY.read()
     return data[data.figure == "14"].dropna(axis=1, how="all")
 
 
 def main(*, full: bool = False) -> Outcome:
     data = runs()
-    table = means(data)
+    table = means(data, KEY[:-1], SHOWN)
     figure = Figure(figsize=(15.0, 5.6), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     for axes, (column, label) in zip((left, middle), COLUMNS.items(), strict=True):
@@ -51,17 +48,6 @@ def main(*, full: bool = False) -> Outcome:
     tail = f"{count} runs of {data.seconds.iloc[0]:g} s a point, 95 % intervals; the paper's rates and delays."
     figure.supxlabel(f"{verdicts('linux', PLACE)}\n{tail}", fontsize=9)
     return Outcome("hftrac-fig14", "linux", data, figure, computed(data, table), readable(table))
-
-
-def means(data: pd.DataFrame) -> pd.DataFrame:
-    """By point; `NAME_half` is half the width of the 95 % interval over the runs."""
-    rows = []
-    for point, part in data.groupby(KEY[:-1], sort=False):
-        row = dict(zip(KEY[:-1], tuple(point), strict=True)) | {"runs": len(part)}  # ty: ignore[invalid-argument-type]
-        for name in SHOWN:
-            row[name], row[f"{name}_half"] = interval(part[name])
-        rows.append(row)
-    return pd.DataFrame(rows)
 
 
 def computed(data: pd.DataFrame, table: pd.DataFrame) -> dict[str, float | Measured]:
@@ -102,8 +88,7 @@ def distributions(axes: Axes, data: pd.DataFrame) -> None:
             values = [part[f"packet_rtt_{q:g}_ms"].mean() for q in QUANTILES]
             label = f"{way}, {level:g} Mbit/s"
             axes.plot(values, [1.0 - q / 100.0 for q in QUANTILES], style, color=COLOURS[way], lw=1.3, label=label)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    axes.set(xscale="log", yscale="log")
     axes.legend(fontsize=8)
     dress(axes, "Packets with a longer round trip", "round trip of a packet [ms]", "share of packets")
 
@@ -115,12 +100,12 @@ def readable(table: pd.DataFrame) -> pd.DataFrame:
         line = {"background, Mbit/s": f"{row.x:g}", "way": row.way}
         line |= {"mu or factor": "" if row.way == "fifo" else f"{row.value:g}"}
         line |= {
-            "mean round trip, ms": shown_mean(row, "packet_rtt_ms", 2),
-            "median": shown_mean(row, "packet_rtt_50_ms", 2),
-            "99 %": shown_mean(row, "packet_rtt_99_ms", 1),
-            "mean from the host's link on": shown_mean(row, "wire_rtt_ms", 2),
-            "sent again, %": shown_mean(row, "packet_again", 2),
-            f"all traffic's {LOSS}": shown_mean(row, "loss", 2),
+            "mean round trip, ms": of_row(row, "packet_rtt_ms", 2),
+            "median": of_row(row, "packet_rtt_50_ms", 2),
+            "99 %": of_row(row, "packet_rtt_99_ms", 1),
+            "mean from the host's link on": of_row(row, "wire_rtt_ms", 2),
+            "sent again, %": of_row(row, "packet_again", 2),
+            f"all traffic's {LOSS}": of_row(row, "loss", 2),
         }
         rows.append(line | {"runs": int(row.runs)})
     return pd.DataFrame(rows)

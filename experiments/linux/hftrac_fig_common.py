@@ -6,11 +6,11 @@ from functools import lru_cache
 
 import numpy as np
 import pandas as pd
-from common import Measured, measured
+from common import Measured, means, measured, plus_minus
 from linux.hftrac_bed import WARM_UP
-from linux.hftrac_cases import FIGURES, cases, foreseen_rows, interval
+from linux.hftrac_cases import FIGURES, cases, foreseen_rows
 from linux.hftrac_network import INTERVAL, SLOWER, WAYS, Case
-from linux.hftrac_study import KEY, disturbed, kept
+from linux.hftrac_study import KEY, STUDY, disturbed
 from matplotlib.axes import Axes
 
 COLOURS = {
@@ -30,9 +30,7 @@ MEASURED = ("loss", "queue_kbit", "fluid_loss", "fluid_queue_kbit", "goodput", "
 @lru_cache(maxsize=1)
 def runs() -> pd.DataFrame:
     """The first run of each point and number that nothing disturbed, and what the fluid says of its demands."""
-    data = kept()
-    if data is None:
-        raise FileNotFoundError("no runs are kept: python experiments/full.py linux-hftrac")
+    data = STUDY.read()
     good = data[[not disturbed(row) for row in data.to_dict("records")]]
     good = good.sort_values("attempt").drop_duplicates(KEY).sort_values(KEY, ignore_index=True)
     parts = []
@@ -50,18 +48,9 @@ def of(data: pd.DataFrame, case: Case) -> pd.DataFrame:
     return data[np.logical_and.reduce(list(desired))]
 
 
-def means(data: pd.DataFrame) -> pd.DataFrame:
-    """By point; `NAME_half` is half the width of the 95 % interval over the runs."""
-    rows = []
-    for point, part in data.groupby(POINT, sort=False):
-        values = {name: interval(part[name]) for name in MEASURED if name in part and part[name].notna().all()}
-        row = dict(zip(POINT, tuple(point), strict=True)) | {"runs": len(part)}  # ty: ignore[invalid-argument-type]
-        rows.append(
-            row
-            | {name: mean for name, (mean, _) in values.items()}
-            | {f"{name}_half": h for name, (_, h) in values.items()}
-        )
-    return pd.DataFrame(rows)
+def points_of(data: pd.DataFrame) -> pd.DataFrame:
+    """Means by point."""
+    return means(data, POINT, [name for name in MEASURED if name in data])
 
 
 def at(table: pd.DataFrame, way: str, x: float, value: float | None = None) -> Case:
@@ -100,18 +89,18 @@ def readable(table: pd.DataFrame) -> pd.DataFrame:
     for _, row in table.sort_values(["x", "value"], kind="stable").iterrows():
         line: dict[str, object] = {"at": f"{row.x:g}"} if table.x.nunique() > 1 else {}
         line |= {"way": row.way, "mu or factor": "" if row.way == "fifo" else f"{row.value:g}"}
-        line |= {"loss, %": shown(row, "loss", 3), "mean queue, kbit": shown(row, "queue_kbit", 1)}
+        line |= {"loss, %": of_row(row, "loss", 3), "mean queue, kbit": of_row(row, "queue_kbit", 1)}
         if "fluid_loss" in table and row.fluid_loss == row.fluid_loss:
             line |= {"loss in the fluid, %": f"{row.fluid_loss:.3f}", "queue, kbit": f"{row.fluid_queue_kbit:.1f}"}
         else:
-            line |= {"goodput, Mbit/s": shown(row, "goodput", 2), "round trip, ms": shown(row, "round_trip_ms", 1)}
+            line |= {"goodput, Mbit/s": of_row(row, "goodput", 2), "round trip, ms": of_row(row, "round_trip_ms", 1)}
         rows.append(line | {"runs": int(row.runs)})
     return pd.DataFrame(rows)
 
 
-def shown(row: pd.Series, name: str, digits: int) -> str:
-    half = row[f"{name}_half"]
-    return f"{row[name]:.{digits}f}" + (f" ± {half:.{digits}f}" if half == half else "")
+def of_row(row: pd.Series, name: str, digits: int) -> str:
+    """A mean of a row with its interval."""
+    return plus_minus(row[name], row[f"{name}_half"], digits)
 
 
 def points(axes: Axes, part: pd.DataFrame, x: str, y: str, way: str) -> None:
@@ -122,8 +111,7 @@ def points(axes: Axes, part: pd.DataFrame, x: str, y: str, way: str) -> None:
 
 def dress(axes: Axes, title: str, x: str, y: str) -> None:
     axes.set_title(title, fontsize=10.5)
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
+    axes.set(xlabel=x, ylabel=y)
     axes.grid(color="#dddddd", lw=0.6)
 
 

@@ -19,26 +19,6 @@ from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.traffic import Demands, GaussianTraffic, LongRangeTraffic, Spread, TriangularTraffic
 from netctrl.scenario.scenario import Scenario
 
-__all__ = [
-    "FRAME",
-    "INTERVAL",
-    "MEGA",
-    "PAPER_INTERVAL",
-    "PROPAGATION",
-    "PUBLISHED",
-    "SAME",
-    "SLOWER",
-    "STREAM",
-    "TELLER",
-    "WAYS",
-    "Case",
-    "built",
-    "paths",
-    "policy",
-    "scenario",
-    "slower",
-]
-
 MEGA, FRAME = 1e6, 1514
 SLOWER = 4.0
 PAPER_INTERVAL = 0.01

@@ -5,17 +5,16 @@ Fig. 7 has two sets of runs: agents' intervals all begin with the demands', or a
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
-from common import Measured, Outcome, verdicts
+from common import Measured, Outcome, shown, verdicts
 from linux.hftrac_agents import AGENTS
 from linux.hftrac_bed import WARM_UP
-from linux.hftrac_cases import FIGURES, SWEPT, cases, foreseen_rows, interval
+from linux.hftrac_cases import FIGURES, SWEPT, cases, foreseen_rows
 from linux.hftrac_fig06 import LOAD, furthest
-from linux.hftrac_fig_common import COLOURS, POINT, at, dress, means, of, order, over_fifo, ratio
+from linux.hftrac_fig_common import COLOURS, POINT, at, dress, of, order, over_fifo, points_of, ratio
 from linux.hftrac_fig_common import runs as wall_runs
 from linux.hftrac_study import KEY
-from linux.virtual_hftrac import ALIGNED, DRAWN, ORDER, kept
+from linux.virtual_hftrac import ALIGNED, DRAWN, ORDER, STUDY
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
@@ -32,9 +31,7 @@ TIGHT = 0.95
 def runs() -> pd.DataFrame:
     """Runs in virtual time of figures that were run in wall-clock time; `wall_NAME` is the same run there, `fluid_NAME`
     the fluid's."""
-    data = kept()
-    if data is None:
-        raise FileNotFoundError("no runs are kept: python experiments/full.py virtual-hftrac")
+    data = STUDY.read()
     data = data[data.figure.isin(FIGURES)]
     wall = wall_runs()[[*KEY, *COMPARED]].rename(columns={name: WALL + name for name in COMPARED})
     fluid = [
@@ -60,7 +57,7 @@ def main(*, full: bool = False) -> Outcome:
 def computed(data: pd.DataFrame) -> dict[str, float | Measured]:
     """Values of the claims."""
 
-    aligned, drawn = ((part, means(part)) for part in (of_phase(data, ALIGNED), of_phase(data, DRAWN)))
+    aligned, drawn = ((part, points_of(part)) for part in (of_phase(data, ALIGNED), of_phase(data, DRAWN)))
     data, table = aligned
     ten, seven, thirteen = (data[data.figure == name] for name in ("10", "7", "13"))
     found: dict[str, float | Measured] = {
@@ -111,7 +108,7 @@ def of_phase(data: pd.DataFrame, phase: str) -> pd.DataFrame:
 
 def beside_fluid(axes: Axes, data: pd.DataFrame) -> None:
     for phase, marker in MARKERS.items():
-        table = means(data[data.phase == phase])
+        table = points_of(data[data.phase == phase])
         for way, mine in table[table.fluid_loss > 0.0].groupby("way"):
             label = f"{way}, {phase}" if way in AGENTS else way
             axes.plot(mine.fluid_loss, mine.loss / mine.fluid_loss, marker, ms=5, color=COLOURS[str(way)], label=label)
@@ -130,8 +127,7 @@ def beside_wall(axes: Axes, data: pd.DataFrame) -> None:
 
 
 def scaled(axes: Axes) -> None:
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    axes.set(xscale="log", yscale="log")
     axes.yaxis.set_major_locator(LogLocator(subs=(0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0, 2.5)))
     axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_formatter(NullFormatter())
@@ -153,8 +149,3 @@ def readable(data: pd.DataFrame) -> pd.DataFrame:
         row |= {"its wall clock ": shown(part.wall_goodput, 2) if tcp else "", "runs": len(part)}
         rows.append(row)
     return pd.DataFrame(rows).sort_values("Fig.", key=lambda names: names.map(ORDER.index), kind="stable")
-
-
-def shown(values: pd.Series, digits: int) -> str:
-    mean, half = interval(values)
-    return f"{mean:.{digits}f}" + (f" ± {half:.{digits}f}" if np.isfinite(half) else "")

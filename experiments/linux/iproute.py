@@ -6,8 +6,6 @@ import subprocess
 
 from netctrl.linux.testbed.bed import Testbed
 
-__all__ = ["program"]
-
 
 def program(bed: Testbed, node: str, argv: list[str], text: str = "") -> None:
     """Run one at a node, with a text as its input."""

@@ -1,23 +1,24 @@
 """Pacing in the kernel, kept in data/results/: six senders through 100 Mbit/s, 20 ms on the way of acknowledgements.
 
-`python experiments/linux/pacing.py [REPEAT ...]` runs the repeats (1 to 5) that aren't kept yet, five minutes each, as
-root; senders take turns within a repeat, and each has a testbed of its own. `--table` writes docs/assets/'s table.
+`python experiments/full.py pacing-linux [REPEAT ...]` runs what isn't kept of repeats 1 to 5, five minutes each, as
+root; senders take turns within a repeat, and each has a testbed of its own. `PYTHONPATH=experiments python -m
+linux.pacing` writes docs/assets/'s table.
 """
 
 from __future__ import annotations
 
 import os
 import platform
-import sys
 import time
 from collections.abc import Callable
 from itertools import product
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 import pandas as pd
+from common import interval, plus_minus, shown
+from study import ROOT, Case, Made, Record, Study, made_by
 
 import netctrl
 from netctrl.errors import NetctrlError
@@ -35,15 +36,9 @@ from netctrl.linux.testbed.traffic import (
     send_udp,
 )
 from netctrl.model.io.files import write_atomically
-from netctrl.model.io.provenance import provenance
 from netctrl.model.law import PacingLaw
 from netctrl.model.network import Link, Network
-from netctrl.scenario.figures import estimate
 
-ROOT = Path(__file__).resolve().parents[2]
-RESULTS = ROOT / "data" / "results"
-NAME = "pacing-linux"
-REPEATS = (1, 2, 3, 4, 5)
 SECONDS, WARM_UP = 20.0, 2.0
 BIN = 0.1
 """Of throughput, for its spread within a run [s]."""
@@ -155,15 +150,22 @@ def of_probes(run: TcpRun, sent: np.ndarray, delay: np.ndarray, warmup: float) -
     return {"queue_ms": float(queue.mean()), "queue_p99_ms": float(np.percentile(queue, 99.0))}
 
 
-def kept() -> pd.DataFrame | None:
-    path = RESULTS / f"{NAME}.csv"
-    return pd.read_csv(path) if path.exists() else None
+def run(path: str, name: str, repeat: int) -> Made:
+    os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
+    found = run_one(SENDERS[name], PATHS[path])
+    print(", ".join(f"{key} {value:.4g}" for key, value in found.items()), flush=True)
+    return Made([found])
 
 
-def keep(data: pd.DataFrame) -> None:
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    record: dict[str, Any] = {
-        "study": NAME,
+def cases(repeat: int) -> list[Case]:
+    """Senders take turns: nobody is always first."""
+    names = list(SENDERS)
+    names = names[repeat % len(names) :] + names[: repeat % len(names)]
+    return [(path, name, repeat) for name, path in product(names, PATHS)]
+
+
+def record(before: Record, data: pd.DataFrame, case: Case, about: None) -> Record:
+    return before | {
         "network": msgspec.json.decode(NETWORK.to_json()),
         "senders": {name: sender._asdict() for name, sender in SENDERS.items()},
         "paths": PATHS,
@@ -175,10 +177,17 @@ def keep(data: pd.DataFrame) -> None:
         "kernel": platform.release(),
         "cores": os.cpu_count(),
         "load": {"least": float(data.load.min()), "mean": float(data.load.mean()), "most": float(data.load.max())},
-        "provenance": provenance(argv=["experiments/linux/pacing.py", *sys.argv[1:]], libraries=("numpy", "numba")),
     }
-    write_atomically(RESULTS / f"{NAME}.csv", data.to_csv(index=False, float_format="%.6g").encode())
-    write_atomically(RESULTS / f"{NAME}.json", msgspec.json.format(msgspec.json.encode(record)) + b"\n")
+
+
+STUDY = Study(
+    name="pacing-linux",
+    key=("path", "sender", "repeat"),
+    repeats=(1, 2, 3, 4, 5),
+    cases=cases,
+    runs=made_by(run),
+    record=record,
+)
 
 
 def table(data: pd.DataFrame) -> pd.DataFrame:
@@ -202,17 +211,11 @@ def table(data: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def shown(values: pd.Series, digits: int) -> str:
-    found = estimate(values.to_numpy())
-    half = "" if found.half_width is None else f" ± {found.half_width:.{digits}f}"
-    return f"{found.mean:.{digits}f}{half}"
-
-
-def ratios(data: pd.DataFrame, path: str) -> dict[str, Any]:
+def ratios(data: pd.DataFrame, path: str) -> dict[str, tuple[float, float]]:
     """Ours over the peer's, repeat by repeat: of mean RTTs, throughputs and queues."""
     data = data[data.path == path]
     ours, peer = (data[data.sender == name].set_index("repeat") for name in (OURS, PEER))
-    return {field: estimate((ours[field] / peer[field]).to_numpy()) for field in ("rtt_ms", "mbit", "queue_ms")}
+    return {field: interval(ours[field] / peer[field]) for field in ("rtt_ms", "mbit", "queue_ms")}
 
 
 def report(data: pd.DataFrame) -> str:
@@ -220,46 +223,12 @@ def report(data: pd.DataFrame) -> str:
     for path in PATHS:
         lines += ["", f"{OURS} over {PEER}, acknowledgements {path}, by repeat, with 95 % intervals:"]
         for field, found in ratios(data, path).items():
-            half = "" if found.half_width is None else f" ± {found.half_width:.4f}"
-            lines.append(f"  {field}: {found.mean:.4f}{half}")
+            lines.append(f"  {field}: {plus_minus(*found, 4)}")
     lines.append(f"load of the machine: {data.load.min():.2f} to {data.load.max():.2f} on {os.cpu_count()} cores")
     return "\n".join(lines)
 
 
-def main(argv: list[str]) -> int:
-    if not all(each.isdecimal() or each == "--table" for each in argv):
-        print("usage: pacing.py [--table] [REPEAT ...]", file=sys.stderr)
-        return 2
-    data = kept()
-    if "--table" in argv:
-        if data is None:
-            raise FileNotFoundError("nothing is kept: python experiments/linux/pacing.py")
-        write_atomically(ROOT / "docs" / "assets" / f"{NAME}.csv", table(data).to_csv(index=False).encode())
-        print(report(data))
-        return 0
-    asked = [int(each) for each in argv] or list(REPEATS)
-    known = set() if data is None else set(data.repeat)
-    for repeat in asked:
-        if repeat in known:
-            print(f"repeat {repeat} is kept")
-    left = [repeat for repeat in asked if repeat not in known]
-    if left:
-        os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
-    for repeat in left:
-        names = list(SENDERS)
-        names = names[repeat % len(names) :] + names[: repeat % len(names)]  # nobody is always first
-        rows = []
-        for name, path in product(names, PATHS):
-            found = run_one(SENDERS[name], PATHS[path])
-            rows.append({"path": path, "sender": name, "repeat": repeat} | found)
-            print(f"{repeat}: {name}, {path}: " + ", ".join(f"{k} {v:.4g}" for k, v in found.items()), flush=True)
-        fresh = pd.DataFrame(rows)
-        data = fresh if data is None else pd.concat([data, fresh], ignore_index=True)
-        keep(data)
-    if data is not None:
-        print(report(data))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    kept = STUDY.read()
+    write_atomically(ROOT / "docs" / "assets" / "pacing-linux.csv", table(kept).to_csv(index=False).encode())
+    print(report(kept))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pandas as pd
-from common import Measured, Outcome, measured, verdicts
+from common import Measured, Outcome, measured, shown, verdicts
 from linux import pacing
-from linux.pacing import OURS, PEER, ratios, shown
-from linux.virtual_pacing import ALL, ALONE, BUNCHES, FILLED, LINE, QUEUES, kept
+from linux.pacing import OURS, PEER, ratios
+from linux.virtual_pacing import ALL, ALONE, BUNCHES, FILLED, LINE, QUEUES, STUDY
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -21,9 +21,7 @@ COLUMNS = {
 
 
 def main(*, full: bool = False) -> Outcome:
-    data, wall = kept(), pacing.kept()
-    if data is None or wall is None:
-        raise FileNotFoundError("no runs are kept: python experiments/full.py virtual-pacing")
+    data, wall = STUDY.read(), pacing.STUDY.read()
     figure = Figure(figsize=(12.0, 5.4), layout="constrained")
     left, right = figure.subplots(1, 2)
     fifo = data[(data.queue == "fifo") & (data.path == ALONE)]
@@ -42,9 +40,9 @@ def computed(data: pd.DataFrame) -> dict[str, float | Measured]:
     for queue in QUEUES:
         for field, value in ratios(data[data.queue == queue], ALONE).items():
             if queue == "fifo" or field != "queue_ms":  # with fq_codel probes have a queue of their own
-                found[f"pacing-virtual-{queue}-{field}"] = Measured(value.mean, value.half_width, repeats)
+                found[f"pacing-virtual-{queue}-{field}"] = Measured(*value, repeats)
     for field, value in ratios(data[data.queue == "fifo"], BUNCHES).items():
-        found[f"pacing-virtual-bunches-{field}"] = Measured(value.mean, value.half_width, repeats)
+        found[f"pacing-virtual-bunches-{field}"] = Measured(*value, repeats)
     fifo = data[(data.queue == "fifo") & (data.path == ALONE)].groupby("sender")
     found["pacing-virtual-frozen"] = measured(fifo.get_group(FROZEN).mbit)
     found["pacing-virtual-filled"] = measured(fifo.get_group(FILLED).rtt_ms)

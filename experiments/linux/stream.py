@@ -21,8 +21,6 @@ from netctrl.linux.pacing.tcp_info import TcpInfo, read_tcp_info
 from netctrl.linux.testbed.bed import Testbed
 from netctrl.units import BITS_PER_BYTE, NANOSECOND
 
-__all__ = ["TAP", "RoundTrips", "Seen", "Streamed", "round_trips", "send_frames", "tap"]
-
 TAP = "tap"
 """Interface that what enters the watched queue is mirrored to."""
 FRAMES = 25.0

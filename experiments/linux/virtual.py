@@ -16,8 +16,6 @@ from netctrl.kernel.boot import work_folder
 from netctrl.kernel.command import run_command
 from netctrl.kernel.programs import FOLDER
 
-__all__ = ["LONGEST_S", "called"]
-
 EXPERIMENTS = Path(__file__).resolve().parents[1]
 ASKED, ANSWER = "asked.json", "answer.json"
 LONGEST_S = 600.0

@@ -8,16 +8,15 @@ needs Linux 6.17, so two kernels have to be built; the oldest one that is built 
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 import numpy as np
 import pandas as pd
-from arc.traffic import RESULTS, STAIRCASE, shortened, under
+from arc.traffic import STAIRCASE, shortened, under
 from common import used
-from study_files import kernel_used, read_runs, with_runs, write_record, write_runs
+from study import Case, Made, Record, Study, kernel_used, made_by
 
 from netctrl.errors import NetctrlError
 from netctrl.kernel.build import Kernel, kernels
@@ -30,10 +29,6 @@ from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.tcp_aqm.traffic import draw_flows
 
-__all__ = ["ARC", "FLOWS", "NAME", "QUEUES", "REPEATS", "kept", "kept_series", "make", "missing", "settling_s", "steps"]
-
-NAME = "virtual-arc"
-REPEATS = (1, 2, 3)
 FLOWS = (10, 50, 100, 200, 400, 800)
 STEP_S = 100.0
 SETTLED_S = 50.0
@@ -60,12 +55,6 @@ BAND, LEAST_BAND_MS = 0.25, 10.0
 """Excess is a mean delay above the step's final one by this part of it, and by this time at least."""
 AVERAGED_S = 10.0
 SERIES_S = 2.0
-
-
-class Repeat(NamedTuple):
-    """One that is done."""
-
-    number: int
 
 
 def scenario(queue: LinkQueue, seed: int) -> Scenario:
@@ -144,50 +133,29 @@ def series(result: Result, queue: str) -> pd.DataFrame:
     )
 
 
-def kept() -> pd.DataFrame | None:
-    return read_runs(RESULTS / f"{NAME}.csv")
+def run(queue: str, seed: int) -> Made:
+    case = scenario(QUEUES[queue], seed)
+    made = provenance(argv=["experiments/full.py", STUDY.name], seed=seed)
+    result = run_scenario(case, draw_flows(case, merged=False), made, kernel=kernel_of(queue))
+    return Made(steps(result, queue), result.scenario, {"-series": series(result, queue)})
 
 
-def kept_series() -> pd.DataFrame | None:
-    """Mean delays over 2 s of all runs."""
-    return read_runs(RESULTS / f"{NAME}-series.csv")
-
-
-def keep(result: Result, queue: str) -> None:
-    parts = (("", kept(), pd.DataFrame(steps(result, queue))), ("-series", kept_series(), series(result, queue)))
-    for part, data, fresh in parts:
-        write_runs(RESULTS / f"{NAME}{part}.csv", with_runs(data, fresh), 5)
-    data = kept()
-    used = {name: kernel_of(name) for name in QUEUES if data is not None and name in set(data.queue)}
-    record = {
-        "study": NAME,
-        "scenario": result.scenario,
+def record(before: Record, data: pd.DataFrame, case: Case, scenario: Scenario) -> Record:
+    return before | {
+        "scenario": scenario,
         "queues": QUEUES,
-        "kernels": {name: kernel_used(each) for name, each in used.items()},
-        "runs": 0 if data is None else len(data) // len(FLOWS),
-        "provenance": provenance(argv=["experiments/full.py", *sys.argv[1:]], libraries=("numpy", "pandas")),
+        "kernels": {name: kernel_used(kernel_of(name)) for name in QUEUES if name in set(data.queue)},
+        "runs": len(data) // len(FLOWS),
     }
-    write_record(RESULTS / f"{NAME}.json", record)
 
 
-def desired(repeats: Sequence[int]) -> list[tuple[str, int]]:
-    """Runs that aren't kept."""
-    data = kept()
-    made = set() if data is None else set(data[["queue", "seed"]].itertuples(index=False, name=None))
-    return [(queue, seed) for seed in repeats for queue in QUEUES if (queue, seed) not in made]
-
-
-def missing(repeats: Sequence[int]) -> list[int]:
-    """Seeds of which a run isn't kept."""
-    return sorted({seed for _, seed in desired(repeats)})
-
-
-def make(repeats: Sequence[int]) -> Iterator[Repeat]:
-    """Run what is missing, one after the other; each run is kept, and told, as soon as it is done."""
-    for seed in repeats:
-        for queue, _ in desired([seed]):
-            case = scenario(QUEUES[queue], seed)
-            made = provenance(argv=["experiments/full.py", NAME], seed=seed)
-            keep(run_scenario(case, draw_flows(case, merged=False), made, kernel=kernel_of(queue)), queue)
-            print(f"{queue}, seed {seed}", flush=True)
-        yield Repeat(seed)
+STUDY = Study(
+    name="virtual-arc",
+    key=("queue", "seed"),
+    repeats=(1, 2, 3),
+    cases=lambda seed: [(queue, seed) for queue in QUEUES],
+    runs=made_by(run),
+    record=record,
+    digits=5,
+)
+"""A row for each step; "-series" has mean delays over 2 s."""

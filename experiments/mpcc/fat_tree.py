@@ -1,25 +1,20 @@
 """MPCC thesis, section 5.4: six schemes in the fat tree of Fig. 5.5, kept in data/results/.
 
-`python experiments/mpcc/fat_tree.py [SEED ...]`: runs the seeds (1 to 5) that aren't kept yet, and keeps each as soon
-as it is done. What the thesis doesn't say is chosen here: how often an incast comes, PFC's thresholds, the flow
-counter's timeout; peers' marking is that of section 5.1 of the HPCC paper, whose simulator the thesis used.
+`python experiments/full.py mpcc-fat-tree [SEED ...]` runs what isn't kept yet of seeds 1 to 5. What the thesis
+doesn't say is chosen here: how often an incast comes, PFC's thresholds, the flow counter's timeout; peers' marking is
+that of section 5.1 of the HPCC paper, whose simulator the thesis used.
 """
 
 from __future__ import annotations
 
-import sys
 from itertools import pairwise, product
-from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
+from study import Case, Made, Record, Study, made_by
 
 from netctrl.laws.window.records import Dcqcn, Dctcp, Hpcc, Mpcc, Scheme, Timely
-from netctrl.model.io.files import write_atomically
-from netctrl.model.io.provenance import provenance
 from netctrl.scenario.fabric.flows import IncastFlows, PoissonFlows
 from netctrl.scenario.fabric.pfc import Pfc
 from netctrl.scenario.fabric.result import SIZE_BINS, FabricResult
@@ -27,9 +22,6 @@ from netctrl.scenario.fabric.topology import FatTree
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.fabric.run import simulate_fabric
 
-RESULTS = Path(__file__).resolve().parents[2] / "data" / "results"
-NAME = "mpcc-fat-tree"
-SEEDS = (1, 2, 3, 4, 5)
 SCHEMES: dict[str, Scheme] = {
     "MPCC": Mpcc(),
     "MPCC, delayed": Mpcc(variant="delayed"),
@@ -84,7 +76,7 @@ def rows_of(result: FabricResult) -> list[dict[str, Any]]:
     return rows
 
 
-def one(case: tuple[str, float, bool, str, int]) -> tuple[pd.DataFrame, pd.DataFrame]:
+def one(*case: Any) -> Made:
     """A run's rows by flow size, and its row of queues."""
     sizes, load, with_incast, name, seed = case
     result = simulate_fabric(scenario(sizes, load, with_incast, SCHEMES[name], seed))
@@ -97,48 +89,24 @@ def one(case: tuple[str, float, bool, str, int]) -> tuple[pd.DataFrame, pd.DataF
     queues |= {"paused_s": summary.paused_seconds, "dropped": summary.dropped_packets}
     queues |= {"retransmitted": summary.retransmitted_packets, "flows": summary.flows, "done": summary.completed}
     queues |= {"hops": result.counts["hops"]}
-    return pd.DataFrame([told | row for row in rows_of(result)]), pd.DataFrame([told | queues])
+    return Made(rows_of(result), parts={"-queues": pd.DataFrame([told | queues])})
 
 
-def kept() -> tuple[pd.DataFrame, pd.DataFrame] | None:
-    files = [RESULTS / f"{NAME}.csv", RESULTS / f"{NAME}-queues.csv"]
-    return (pd.read_csv(files[0]), pd.read_csv(files[1])) if all(map(Path.exists, files)) else None
-
-
-def keep(slow: pd.DataFrame, queues: pd.DataFrame) -> None:
-    for name, frame in ((NAME, slow), (f"{NAME}-queues", queues)):
-        content = frame.to_csv(index=False, float_format="%.7g").encode()
-        write_atomically(RESULTS / f"{name}.csv", content)
-    seeds = sorted(int(seed) for seed in queues.seed.unique())
-    record = {
-        "study": NAME,
+def record(before: Record, data: pd.DataFrame, case: Case, about: None) -> Record:
+    return before | {
         "schemes": SCHEMES,
         "sending_s": SENDING,
         "example": scenario("WebSearch", 0.6, True, SCHEMES["MPCC"], 1),
-        "seeds": seeds,
-        "provenance": provenance(argv=["experiments/mpcc/fat_tree.py", *sys.argv[1:]], libraries=("numpy", "numba")),
+        "seeds": sorted(int(seed) for seed in data.seed.unique()),
     }
-    write_atomically(RESULTS / f"{NAME}.json", msgspec.json.format(msgspec.json.encode(record)) + b"\n")
 
 
-def main(argv: list[str]) -> int:
-    if not all(each.isdecimal() for each in argv):
-        print("usage: fat_tree.py [SEED ...]", file=sys.stderr)
-        return 2
-    for seed in map(int, argv or map(str, SEEDS)):
-        before = kept()
-        if before is not None and (before[1].seed == seed).any():
-            print(f"seed {seed} is kept")
-            continue
-        cases = [(*case, seed) for case in product(SENDING, LOADS, (False, True), SCHEMES)]
-        done = Parallel(n_jobs=1)(delayed(one)(case) for case in cases)
-        parts = [pd.concat(frames, ignore_index=True) for frames in zip(*done, strict=True)]
-        if before is not None:
-            parts = [pd.concat([old, new], ignore_index=True) for old, new in zip(before, parts, strict=True)]
-        keep(*parts)
-        print(f"seed {seed}: {len(cases)} runs", flush=True)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+STUDY = Study(
+    name="mpcc-fat-tree",
+    key=CASE,
+    repeats=(1, 2, 3, 4, 5),
+    cases=lambda seed: [(*case, seed) for case in product(SENDING, LOADS, (False, True), SCHEMES)],
+    runs=made_by(one),
+    record=record,
+    digits=7,
+)

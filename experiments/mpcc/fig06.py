@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from common import Measured, Outcome, over_runs, verdicts
 from matplotlib.figure import Figure
-from mpcc.fat_tree import CLASSES, LOADS, NAME, QUANTILES, RESULTS, SCHEMES, SENDING
+from mpcc.fat_tree import CLASSES, LOADS, QUANTILES, SCHEMES, SENDING, STUDY
 
 from netctrl.scenario.fabric.result import SIZE_BINS
 from netctrl.scenario.figures import estimate
@@ -73,7 +73,7 @@ def median_ratio(slow: pd.DataFrame, ours: str, peer: str, classes: slice) -> Me
 
 
 def main(*, full: bool = False) -> Outcome:
-    slow, queues = pd.read_csv(RESULTS / f"{NAME}.csv"), pd.read_csv(RESULTS / f"{NAME}-queues.csv")
+    slow, queues = STUDY.read(), STUDY.read("-queues")
     computed: dict[str, float | Measured] = {}
     for peer in ("TIMELY", "DCQCN"):
         computed[f"fig57-all-{peer.lower()}"] = wins(slow, "MPCC", peer, slice(None))

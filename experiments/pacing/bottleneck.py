@@ -6,19 +6,16 @@ half an hour of two cores. ns-3.44 is wanted: in ns-3.37 BBR's rate collapses af
 
 from __future__ import annotations
 
-import sys
+import os
 import tempfile
-import threading
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from study_files import RESULTS, read_runs, write_record, write_runs
+from study import Case, Made, Record, Study, made_by
 
-from netctrl.design.pacing.design import pacing
+import netctrl
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.records import sender_name
@@ -31,13 +28,9 @@ from netctrl.scenario.builders import bottleneck
 from netctrl.scenario.design import with_pacer
 from netctrl.scenario.figures import estimate
 from netctrl.scenario.result import Result
-from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.bottleneck.run import PacedFlow, simulate_bottleneck
 from netctrl.units import BITS_PER_BYTE
 
-NAME = "pacing-ns3"
-SEEDS = (1, 2, 3, 4, 5)
 HOURS = 3600.0
 COLUMNS = ("point", "scheme", "seed")
 
@@ -69,13 +62,13 @@ class Scheme(NamedTuple):
         if self.kind != "paced":
             return None
         if self.max_share > 0.0:
-            return pacing(max_rate_bit_per_s=self.max_share * capacity).law
-        return pacing(mode="target-rtt").law
+            return netctrl.pacing(max_rate_bit_per_s=self.max_share * capacity).law
+        return netctrl.pacing(mode="target-rtt").law
 
-    def under(self, point: str, seed: int = 1) -> Scenario:
+    def under(self, point: str, seed: int = 1) -> netctrl.Scenario:
         given = POINTS[point]
         sender = CapSender(rate=self.max_share * given["capacity"], window="htcp") if self.kind == "cap" else self.kind
-        made = bottleneck(**given, flows=(Flow(sender=sender),), seed=seed)
+        made = bottleneck(**given, flows=(netctrl.Flow(sender=sender),), seed=seed)
         law = self.law(given["capacity"])
         return made if law is None else with_pacer(made, law)
 
@@ -128,70 +121,38 @@ def row_of(point: str, scheme: str, result: Result) -> dict[str, Any]:
     }
 
 
-def kept() -> pd.DataFrame | None:
-    return read_runs(RESULTS / f"{NAME}.csv")
-
-
-def missing(seeds: Sequence[int]) -> list[tuple[str, str, list[int]]]:
-    """Points and schemes, with the seeds that aren't kept."""
-    before = kept()
-    done = set() if before is None else set(zip(*(before[name] for name in COLUMNS), strict=True))
-    desired = [(*case, [seed for seed in seeds if (*case, seed) not in done]) for case in CASES]
-    return [case for case in desired if case[2]]
-
-
-def runs_of(point: str, scheme: str, seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
-    """One program, a run a seed, in a folder that is removed after."""
-    made, ns3, chosen = provenance(libraries=("numpy",)), find_ns3(), SCHEMES[scheme]
+def run(point: str, scheme: str, seed: int) -> Made:
+    """In a folder that is removed after."""
+    made, ns3, scenario = provenance(libraries=("numpy",)), find_ns3(), SCHEMES[scheme].under(point, seed)
     with tempfile.TemporaryDirectory(prefix="netctrl-ns3-") as name:
         folder = Path(name)
-        for file, text in render(chosen.under(point), provenance=made).items():
+        for file, text in render(scenario, provenance=made).items():
             (folder / file).write_text(text, encoding="utf-8")
         compile_program(folder, ns3)
-        for seed in seeds:
-            scenario = chosen.under(point, seed)
-            yield row_of(point, scheme, run_bottleneck(folder, scenario, ns3=ns3, provenance=made, timeout=HOURS))
+        result = run_bottleneck(folder, scenario, ns3=ns3, provenance=made, timeout=HOURS)
+        return Made([row_of(point, scheme, result)])
 
 
-_ONE_AT_A_TIME = threading.Lock()
+def record(before: Record, data: pd.DataFrame, case: Case, about: None) -> Record:
+    return before | {
+        "points": POINTS,
+        "schemes": {name: scheme._asdict() for name, scheme in SCHEMES.items()},
+        "laws": {name: scheme.law(1e8) for name, scheme in SCHEMES.items()},
+        "seeds": sorted(int(seed) for seed in data.seed.unique()),
+    }
 
 
-def keep(rows: Sequence[dict[str, Any]]) -> None:
-    """Add to what is kept, in the order of points, schemes and seeds."""
-    with _ONE_AT_A_TIME:
-        before = kept()
-        frame = pd.DataFrame(rows)
-        frame = frame if before is None else pd.concat([before, frame], ignore_index=True)
-        order = {"point": list(POINTS).index, "scheme": list(SCHEMES).index}
-        frame = frame.sort_values(
-            list(COLUMNS), key=lambda column: column.map(order[column.name]) if column.name in order else column
-        )
-        write_runs(RESULTS / f"{NAME}.csv", frame, 7)
-        record = {
-            "study": NAME,
-            "points": POINTS,
-            "schemes": {name: scheme._asdict() for name, scheme in SCHEMES.items()},
-            "laws": {name: scheme.law(1e8) for name, scheme in SCHEMES.items()},
-            "seeds": sorted(int(seed) for seed in frame.seed.unique()),
-            "provenance": provenance(argv=["experiments/full.py", *sys.argv[1:]], libraries=("numpy", "numba")),
-        }
-        write_record(RESULTS / f"{NAME}.json", record)
-
-
-def run_study(seeds: Sequence[int], jobs: int) -> None:
-    """What is missing, several at a time."""
-    lacking = missing(seeds)
-    print(f"{NAME}: {sum(len(each) for _, _, each in lacking)} runs to do", flush=True)
-
-    def one(case: tuple[str, str, list[int]]) -> tuple[str, str]:
-        point, scheme, desired = case
-        for row in runs_of(point, scheme, desired):
-            keep([row])
-        return point, scheme
-
-    with ThreadPoolExecutor(jobs) as pool:
-        for done in as_completed([pool.submit(one, case) for case in lacking]):
-            print(f"{NAME}: {', '.join(done.result())}", flush=True)
+STUDY = Study(
+    name="pacing-ns3",
+    key=COLUMNS,
+    repeats=(1, 2, 3, 4, 5),
+    cases=lambda seed: [(*case, seed) for case in CASES],
+    runs=made_by(run, os.cpu_count() or 1),
+    record=record,
+    sort=COLUMNS,
+    order={"point": list(POINTS), "scheme": list(SCHEMES)},
+    digits=7,
+)
 
 
 def table(point: str) -> pd.DataFrame:
@@ -217,11 +178,11 @@ _SHOWN = {
 
 
 def _chosen(point: str, scheme: str) -> pd.DataFrame:
-    found = kept()
+    found = STUDY.kept()
     if found is not None:
         found = found[(found.point == point) & (found.scheme == scheme)]
     if found is None or found.empty:
-        raise FileNotFoundError(f"{scheme} at {point} isn't kept: python experiments/full.py {NAME}")
+        raise FileNotFoundError(f"{scheme} at {point} isn't kept: python experiments/full.py {STUDY.name}")
     return found
 
 

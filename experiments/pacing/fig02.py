@@ -7,34 +7,10 @@ which is the bottleneck: R of the sender's link, a fixed cap that knows the bott
 from __future__ import annotations
 
 import numpy as np
+import pacing.paper_link as paper
 import pandas as pd
 from common import Outcome, verdicts
 from matplotlib.figure import Figure
-from pacing.paper_link import (
-    AT_CAP,
-    BLUE,
-    CAPACITY,
-    CASES,
-    FREE,
-    FROZEN,
-    GREEN,
-    KNOWN,
-    NOISE,
-    ORANGE,
-    QUIET,
-    RED,
-    TO_TARGET,
-    UNKNOWN,
-    WARM_UP_S,
-    Means,
-    alone,
-    at_rest,
-    grid,
-    law_rates,
-    means,
-    paper_flow,
-    run,
-)
 
 import netctrl
 from netctrl.errors import InvalidValue
@@ -47,9 +23,9 @@ UNITS = {"first RTT, R": None, "s, Gbit/s": (1.0, 1e9), "ms, Gbit/s": (1e-3, 1e9
 
 
 def main(*, full: bool = False) -> Outcome:
-    links = {name: alone(name) for name in CASES}
-    found = {name: means(link) for name, link in links.items()}
-    quiet = {name: means(alone(name, QUIET)) for name in (KNOWN, AT_CAP, TO_TARGET)}
+    links = {name: paper.alone(name) for name in paper.CASES}
+    found = {name: paper.means(link) for name, link in links.items()}
+    quiet = {name: paper.means(paper.alone(name, paper.QUIET)) for name in (paper.KNOWN, paper.AT_CAP, paper.TO_TARGET)}
     times, rtts, predicted = tracked()
     computed = fits(times, rtts, predicted) | single(found, quiet) | proxies(links, found)
     table = pd.DataFrame(
@@ -66,12 +42,12 @@ def main(*, full: bool = False) -> Outcome:
 def tracked(every: float = 0.01) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Times [s], RTTs [s] of the uncontrolled flow and what NLMS says of each from those before it."""
     times, rtts, rates = uncontrolled(every)
-    return times, rtts, rtts[0] * predictions(nlms_step, rtts / rtts[0], rates / CAPACITY)
+    return times, rtts, rtts[0] * predictions(nlms_step, rtts / rtts[0], rates / paper.CAPACITY)
 
 
-def uncontrolled(every: float, noise: float = NOISE) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def uncontrolled(every: float, noise: float = paper.NOISE) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Times [s], RTTs [s] and mean rates until then [bit/s] of H-TCP alone."""
-    link = run([CASES[FREE]], noise, bin_s=every)
+    link = paper.run([paper.CASES[paper.FREE]], noise, bin_s=every)
     seen = ~np.isnan(link.rtt_s[0])
     return link.time_s[seen], link.rtt_s[0, seen], link.rates[0, seen]
 
@@ -93,7 +69,7 @@ def predictions(learn, rtts: np.ndarray, rates: np.ndarray, past: int = PAST, st
 
 def fit(times: np.ndarray, rtts: np.ndarray, predicted: np.ndarray) -> float:
     """Variance accounted for after the warm-up [%]; -inf where predictions end."""
-    late = times > WARM_UP_S
+    late = times > paper.WARM_UP_S
     if not np.isfinite(predicted[late]).all():
         return -np.inf
     return float(100.0 * (1.0 - np.var((rtts - predicted)[late]) / np.var(rtts[late])))
@@ -104,9 +80,9 @@ def fits(times: np.ndarray, rtts: np.ndarray, predicted: np.ndarray) -> dict[str
     _, _, rates = uncontrolled(0.01)
     tells = 0
     for sizes in UNITS.values():
-        unit, rate = sizes or (rtts[0], CAPACITY)
+        unit, rate = sizes or (rtts[0], paper.CAPACITY)
         tells += fit(times, rtts / unit, predictions(sgd_step, rtts / unit, rates / rate)) > 0.0
-    design = netctrl.pacing(max_rate_bit_per_s=CAPACITY, rtt_s=float(rtts[0]))
+    design = netctrl.pacing(max_rate_bit_per_s=paper.CAPACITY, rtt_s=float(rtts[0]))
     return {
         "fig2a-fit": fit(times, rtts, predicted),
         "fig2a-last": fit(times, rtts, np.append(np.nan, rtts[:-1])),
@@ -115,35 +91,37 @@ def fits(times: np.ndarray, rtts: np.ndarray, predicted: np.ndarray) -> dict[str
     }
 
 
-def single(found: dict[str, Means], quiet: dict[str, Means]) -> dict[str, float]:
-    half = means(run([paper_flow(CAPACITY, start=0.5 * CAPACITY)], QUIET))
-    rests = [at_rest(run([CASES[UNKNOWN]], QUIET, seed, duration_s=120.0)) for seed in range(5)]
+def single(found: dict[str, paper.Means], quiet: dict[str, paper.Means]) -> dict[str, float]:
+    half = paper.means(paper.run([paper.paper_flow(paper.CAPACITY, start=0.5 * paper.CAPACITY)], paper.QUIET))
+    rests = [
+        paper.at_rest(paper.run([paper.CASES[paper.UNKNOWN]], paper.QUIET, seed, duration_s=120.0)) for seed in range(5)
+    ]
     return {
-        "fig2a-rtt": found[FREE].rtt,
-        "fig2a-std": found[FREE].rtt_std,
-        "fig2b-rate-quiet": quiet[KNOWN].rate,
-        "fig2b-rate": found[KNOWN].rate,
-        "fig2b-rtt": found[KNOWN].rtt,
-        "fig2b-std": found[KNOWN].rtt_std,
-        "fig2b-variance": (found[KNOWN].rtt_std / found[FREE].rtt_std) ** 2,
+        "fig2a-rtt": found[paper.FREE].rtt,
+        "fig2a-std": found[paper.FREE].rtt_std,
+        "fig2b-rate-quiet": quiet[paper.KNOWN].rate,
+        "fig2b-rate": found[paper.KNOWN].rate,
+        "fig2b-rtt": found[paper.KNOWN].rtt,
+        "fig2b-std": found[paper.KNOWN].rtt_std,
+        "fig2b-variance": (found[paper.KNOWN].rtt_std / found[paper.FREE].rtt_std) ** 2,
         "fig2b-half": half.rate,
         "fig2b-unknown-rest": float(np.mean([last for last, _ in rests])),
         "fig2b-unknown-rate": float(np.mean([rate for _, rate in rests])),
-        "fig2b-unknown-std": found[UNKNOWN].rtt_std,
-        "fig2b-frozen": found[FROZEN].rate,
-        "fig2b-cap": found[AT_CAP].rate,
-        "fig2b-cap-rtt": found[AT_CAP].rtt,
-        "fig2b-target": found[TO_TARGET].rate,
-        "fig2b-target-rtt": found[TO_TARGET].rtt,
+        "fig2b-unknown-std": found[paper.UNKNOWN].rtt_std,
+        "fig2b-frozen": found[paper.FROZEN].rate,
+        "fig2b-cap": found[paper.AT_CAP].rate,
+        "fig2b-cap-rtt": found[paper.AT_CAP].rtt,
+        "fig2b-target": found[paper.TO_TARGET].rate,
+        "fig2b-target-rtt": found[paper.TO_TARGET].rtt,
     }
 
 
-def proxies(links: dict[str, netctrl.BottleneckLink], found: dict[str, Means]) -> dict[str, float]:
+def proxies(links: dict[str, netctrl.BottleneckLink], found: dict[str, paper.Means]) -> dict[str, float]:
     """Mean rate of the law over the throughput, after the warm-up."""
     values = {}
-    for key, name in (("known", KNOWN), ("unknown", UNKNOWN)):
-        times, rates = law_rates(links[name], CASES[name].law)
-        values[f"proxy-{key}"] = float(rates[times > WARM_UP_S].mean() / 1e9 / found[name].rate)
+    for key, name in (("known", paper.KNOWN), ("unknown", paper.UNKNOWN)):
+        times, rates = paper.law_rates(links[name], paper.CASES[name].law)
+        values[f"proxy-{key}"] = float(rates[times > paper.WARM_UP_S].mean() / 1e9 / found[name].rate)
     return values
 
 
@@ -155,34 +133,44 @@ def table_of(links: dict[str, netctrl.BottleneckLink]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def draw(links: dict[str, netctrl.BottleneckLink], found: dict[str, Means], shown: tuple[np.ndarray, ...]) -> Figure:
+def draw(
+    links: dict[str, netctrl.BottleneckLink], found: dict[str, paper.Means], shown: tuple[np.ndarray, ...]
+) -> Figure:
     figure = Figure(figsize=(13.0, 9.2), layout="constrained")
     panels = figure.subplots(3, 2).ravel()
     times, rtts, predicted = shown
     near = (times > 20.0) & (times < 32.0)
-    panels[0].plot(times[near], 1e3 * rtts[near], color=BLUE, lw=0.8, label="measured")
-    panels[0].plot(times[near], 1e3 * predicted[near], color=ORANGE, lw=0.8, ls="--", label="one step ahead, NLMS")
-    grid(
+    panels[0].plot(times[near], 1e3 * rtts[near], color=paper.BLUE, lw=0.8, label="measured")
+    panels[0].plot(
+        times[near], 1e3 * predicted[near], color=paper.ORANGE, lw=0.8, ls="--", label="one step ahead, NLMS"
+    )
+    paper.grid(
         panels[0], f"Fig. 2a: H-TCP alone, a sample each 10 ms, fit {fit(*shown):.1f} %", xlabel="time [s]",
         ylabel="RTT [ms]",
     )  # fmt: skip
     panels[0].legend(fontsize=8, loc="upper right")
-    titles = {KNOWN: "Fig. 2b: R = 10 Gbit/s", UNKNOWN: f"ours: {UNKNOWN}, xi = 100", FROZEN: f"ours: {FROZEN}"}
-    for axes, name in zip(panels[1:], list(CASES)[1:], strict=True):
+    titles = {
+        paper.KNOWN: "Fig. 2b: R = 10 Gbit/s",
+        paper.UNKNOWN: f"ours: {paper.UNKNOWN}, xi = 100",
+        paper.FROZEN: f"ours: {paper.FROZEN}",
+    }
+    for axes, name in zip(panels[1:], list(paper.CASES)[1:], strict=True):
         link, each = links[name], found[name]
-        axes.plot(link.time_s[::20], 1e3 * link.rtt_s[0, ::20], color=BLUE, lw=0.5)
+        axes.plot(link.time_s[::20], 1e3 * link.rtt_s[0, ::20], color=paper.BLUE, lw=0.5)
         title = f"{titles.get(name, f'ours: {name}')}: {each.rate:.2f} Gbit/s, RTT {each.rtt:.2f} ± {each.rtt_std:.2f}"
-        grid(axes, title, xlabel="time [s]", ylabel="RTT [ms]", ylim=(3.8, 8.5))
+        paper.grid(axes, title, xlabel="time [s]", ylabel="RTT [ms]", ylim=(3.8, 8.5))
         other = axes.twinx()
-        if name in (KNOWN, UNKNOWN, FROZEN):
-            at, rates = law_rates(link, CASES[name].law)
-            other.plot(at[::100], rates[::100] / 1e9, color=RED, lw=0.8)
+        if name in (paper.KNOWN, paper.UNKNOWN, paper.FROZEN):
+            at, rates = paper.law_rates(link, paper.CASES[name].law)
+            other.plot(at[::100], rates[::100] / 1e9, color=paper.RED, lw=0.8)
         else:
             width = 100
             sent = link.rates[0, : len(link.time_s) // width * width].reshape(-1, width).mean(axis=1)
-            other.plot(link.time_s[width - 1 :: width], sent / 1e9, color=GREEN, lw=0.8)
-        other.set_ylim(0.0, 42.0 if name == UNKNOWN else 13.0)
-        other.set_ylabel("its rate [Gbit/s]" if name in (KNOWN, UNKNOWN, FROZEN) else "sent [Gbit/s]", fontsize=9)
+            other.plot(link.time_s[width - 1 :: width], sent / 1e9, color=paper.GREEN, lw=0.8)
+        other.set_ylim(0.0, 42.0 if name == paper.UNKNOWN else 13.0)
+        other.set_ylabel(
+            "its rate [Gbit/s]" if name in (paper.KNOWN, paper.UNKNOWN, paper.FROZEN) else "sent [Gbit/s]", fontsize=9
+        )
     figure.suptitle("Pacing paper, Fig. 2: one flow at 10 Gbit/s and 4 ms, RTTs up by 0.02 ms on average", fontsize=11)
     figure.supxlabel(verdicts("pacing", "Fig. 2a", "Fig. 2b", "Fig. 2b, R = 40 Gbit/s"), fontsize=8)
     return figure

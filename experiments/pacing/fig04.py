@@ -6,25 +6,10 @@ The paper doesn't say how often; here every 10 s, and every second in the table.
 from __future__ import annotations
 
 import numpy as np
+import pacing.paper_link as paper
 import pandas as pd
 from common import Outcome, verdicts
 from matplotlib.figure import Figure
-from pacing.paper_link import (
-    BLUE,
-    CAPACITY,
-    CASES,
-    FREE,
-    KNOWN,
-    NOISE,
-    QUIET,
-    RED,
-    TO_TARGET,
-    UNKNOWN,
-    capped,
-    grid,
-    run,
-)
-from pacing.paper_link import means as means_of
 
 import netctrl
 
@@ -33,36 +18,36 @@ HALF_S = 10.0
 WARM_UP_S, DURATION_S = 20.0, 100.0
 AT_LOW = "fixed cap of 4.993 Gbit/s"
 BBR = "BBR"
-FLOWS = {name: CASES[name] for name in (FREE, KNOWN, UNKNOWN, TO_TARGET)}
-FLOWS |= {AT_LOW: capped(4.993e9), BBR: netctrl.BbrFlow(CASES[FREE].rtt_s)}
+FLOWS = {name: paper.CASES[name] for name in (paper.FREE, paper.KNOWN, paper.UNKNOWN, paper.TO_TARGET)}
+FLOWS |= {AT_LOW: paper.capped(4.993e9), BBR: netctrl.BbrFlow(paper.CASES[paper.FREE].rtt_s)}
 
 
-def wave(flow, noise: float = NOISE, half: float = HALF_S) -> netctrl.BottleneckLink:
-    capacity = netctrl.square_wave(CAPACITY, LOW, 2.0 * half, start_s=half)
-    return run([flow], noise, capacity=capacity, duration_s=DURATION_S)
+def wave(flow, noise: float = paper.NOISE, half: float = HALF_S) -> netctrl.BottleneckLink:
+    capacity = netctrl.square_wave(paper.CAPACITY, LOW, 2.0 * half, start_s=half)
+    return paper.run([flow], noise, capacity=capacity, duration_s=DURATION_S)
 
 
 def main(*, full: bool = False) -> Outcome:
     links = {name: wave(flow) for name, flow in FLOWS.items()}
-    found = {name: means_of(link, warmup=WARM_UP_S) for name, link in links.items()}
-    fast = {name: means_of(wave(flow, half=1.0), warmup=WARM_UP_S) for name, flow in FLOWS.items()}
-    quiet, noisy = wave(FLOWS[KNOWN], QUIET), wave(FLOWS[KNOWN], 10.0 * NOISE)
+    found = {name: paper.means(link, warmup=WARM_UP_S) for name, link in links.items()}
+    fast = {name: paper.means(wave(flow, half=1.0), warmup=WARM_UP_S) for name, flow in FLOWS.items()}
+    quiet, noisy = wave(FLOWS[paper.KNOWN], paper.QUIET), wave(FLOWS[paper.KNOWN], 10.0 * paper.NOISE)
     computed = {
-        "fig4-free-std": found[FREE].rate_std,
-        "fig4-known": at_capacity(links[KNOWN], LOW),
+        "fig4-free-std": found[paper.FREE].rate_std,
+        "fig4-known": at_capacity(links[paper.KNOWN], LOW),
         "fig4-known-quiet": at_capacity(quiet, LOW),
-        "fig4-known-high": at_capacity(links[KNOWN], CAPACITY),
-        "fig4-known-std": found[KNOWN].rate_std,
-        "fig4-known-rtt": found[KNOWN].rtt_std,
-        "fig4-noisy-std": means_of(noisy, warmup=WARM_UP_S).rate_std,
-        "fig4-unknown-std": found[UNKNOWN].rate_std,
+        "fig4-known-high": at_capacity(links[paper.KNOWN], paper.CAPACITY),
+        "fig4-known-std": found[paper.KNOWN].rate_std,
+        "fig4-known-rtt": found[paper.KNOWN].rtt_std,
+        "fig4-noisy-std": paper.means(noisy, warmup=WARM_UP_S).rate_std,
+        "fig4-unknown-std": found[paper.UNKNOWN].rate_std,
         "fig4-cap": found[AT_LOW].rate,
         "fig4-cap-std": found[AT_LOW].rate_std,
-        "fig4-target": found[TO_TARGET].rate,
-        "fig4-target-rtt": found[TO_TARGET].rtt,
+        "fig4-target": found[paper.TO_TARGET].rate,
+        "fig4-target-rtt": found[paper.TO_TARGET].rtt,
     }
     rows = [
-        (name, *(f"{at_capacity(links[name], level):.2f}" for level in (CAPACITY, LOW)),
+        (name, *(f"{at_capacity(links[name], level):.2f}" for level in (paper.CAPACITY, LOW)),
          f"{found[name].rtt:.2f} ± {found[name].rtt_std:.2f}", f"{found[name].lost_mb:.1f}",
          f"{fast[name].rate:.2f}", f"{fast[name].rtt:.2f} ± {fast[name].rtt_std:.2f}")
         for name in FLOWS
@@ -94,14 +79,18 @@ def table_of(links: dict[str, netctrl.BottleneckLink]) -> pd.DataFrame:
 
 def draw(links: dict[str, netctrl.BottleneckLink]) -> Figure:
     figure = Figure(figsize=(14.0, 8.8), layout="constrained")
-    titles = {FREE: "Fig. 4a: H-TCP alone", KNOWN: "Fig. 4b: R = 10 Gbit/s", UNKNOWN: "ours: R = 40 Gbit/s"}
+    titles = {
+        paper.FREE: "Fig. 4a: H-TCP alone",
+        paper.KNOWN: "Fig. 4b: R = 10 Gbit/s",
+        paper.UNKNOWN: "ours: R = 40 Gbit/s",
+    }
     for axes, (name, link) in zip(figure.subplots(3, 2).ravel(), links.items(), strict=True):
         axes.plot(link.time_s, link.capacity / 1e9, color="#bbbbbb", lw=1.0)
         smooth = link.throughput[0].reshape(-1, 10).mean(axis=1) / 1e9
-        axes.plot(link.time_s[9::10], smooth, color=BLUE, lw=0.9, label="throughput")
-        grid(axes, titles.get(name, f"ours: {name}"), xlabel="time [s]", ylabel="Gbit/s", ylim=(0.0, 11.0))
+        axes.plot(link.time_s[9::10], smooth, color=paper.BLUE, lw=0.9, label="throughput")
+        paper.grid(axes, titles.get(name, f"ours: {name}"), xlabel="time [s]", ylabel="Gbit/s", ylim=(0.0, 11.0))
         other = axes.twinx()
-        other.plot(link.time_s[::2], 1e3 * link.rtt_s[0, ::2], color=RED, lw=0.5)
+        other.plot(link.time_s[::2], 1e3 * link.rtt_s[0, ::2], color=paper.RED, lw=0.5)
         other.set(ylim=(3.5, 15.0), ylabel="RTT [ms]")
     figure.suptitle(
         "Pacing paper, Fig. 4: 10 and 5 Gbit/s in turn; throughput (blue), RTT (red), RTTs up by 0.02 ms on average",

@@ -7,51 +7,32 @@ that what remains is a link of half the capacity for the flow that is paced, and
 from __future__ import annotations
 
 import numpy as np
+import pacing.paper_link as paper
 import pandas as pd
 from common import Outcome, verdicts
 from matplotlib.figure import Figure
-from pacing.paper_link import (
-    BLUE,
-    CAPACITY,
-    CASES,
-    FREE,
-    GREEN,
-    GREY,
-    KNOWN,
-    NOISE,
-    ORANGE,
-    QUIET,
-    RED,
-    RTT,
-    TO_TARGET,
-    UNKNOWN,
-    capped,
-    grid,
-    means,
-    run,
-)
 
 import netctrl
 
 JOINS_S, WARM_UP_S, DURATION_S = 10.0, 30.0, 90.0
-NOISES = (QUIET, 5e-6, NOISE, 5e-5, 1e-4, 2e-4)
+NOISES = (paper.QUIET, 5e-6, paper.NOISE, 5e-5, 1e-4, 2e-4)
 SEEDS = (0, 1)
 AT_FOUR, COMPETES = "fixed cap of 4 Gbit/s", "target RTT, --competitive"
-FLOWS = {name: CASES[name] for name in (FREE, KNOWN, UNKNOWN, TO_TARGET)} | {
-    COMPETES: netctrl.PacedFlow(netctrl.pacing(mode="target-rtt", competitive=True).law, RTT),
-    AT_FOUR: capped(4e9),
-    "Cubic": netctrl.CubicFlow(RTT),
-    "BBR": netctrl.BbrFlow(RTT),
+FLOWS = {name: paper.CASES[name] for name in (paper.FREE, paper.KNOWN, paper.UNKNOWN, paper.TO_TARGET)} | {
+    COMPETES: netctrl.PacedFlow(netctrl.pacing(mode="target-rtt", competitive=True).law, paper.RTT),
+    AT_FOUR: paper.capped(4e9),
+    "Cubic": netctrl.CubicFlow(paper.RTT),
+    "BBR": netctrl.BbrFlow(paper.RTT),
 }
 
 
-def one_queue(flow, noise: float = NOISE, seed: int = 0) -> netctrl.BottleneckLink:
-    return run([flow, netctrl.HTcpFlow(RTT, start_s=JOINS_S)], noise, seed, duration_s=DURATION_S)
+def one_queue(flow, noise: float = paper.NOISE, seed: int = 0) -> netctrl.BottleneckLink:
+    return paper.run([flow, netctrl.HTcpFlow(paper.RTT, start_s=JOINS_S)], noise, seed, duration_s=DURATION_S)
 
 
-def fair_queue(flow, noise: float = NOISE, seed: int = 0) -> netctrl.BottleneckLink:
-    capacity = netctrl.capacity_step(CAPACITY, 0.5 * CAPACITY, JOINS_S)
-    return run([flow], noise, seed, capacity=capacity, duration_s=DURATION_S)
+def fair_queue(flow, noise: float = paper.NOISE, seed: int = 0) -> netctrl.BottleneckLink:
+    capacity = netctrl.capacity_step(paper.CAPACITY, 0.5 * paper.CAPACITY, JOINS_S)
+    return paper.run([flow], noise, seed, capacity=capacity, duration_s=DURATION_S)
 
 
 QUEUES = {"one queue": one_queue, "fair queue": fair_queue}
@@ -59,10 +40,10 @@ QUEUES = {"one queue": one_queue, "fair queue": fair_queue}
 
 def main(*, full: bool = False) -> Outcome:
     links = {(name, queue): QUEUES[queue](flow) for queue in QUEUES for name, flow in FLOWS.items()}
-    found = {case: means(link, warmup=WARM_UP_S) for case, link in links.items()}
+    found = {case: paper.means(link, warmup=WARM_UP_S) for case, link in links.items()}
     over = pd.DataFrame(
         [
-            (queue, noise, seed, *means(QUEUES[queue](FLOWS[KNOWN], noise, seed), warmup=WARM_UP_S))
+            (queue, noise, seed, *paper.means(QUEUES[queue](FLOWS[paper.KNOWN], noise, seed), warmup=WARM_UP_S))
             for queue in QUEUES
             for noise in NOISES
             for seed in SEEDS
@@ -71,17 +52,17 @@ def main(*, full: bool = False) -> Outcome:
     )
     fair = over[over.queue == "fair queue"].groupby("noise_s").mean(numeric_only=True)
     computed = {
-        "fig5-one": found[KNOWN, "one queue"].rate,
-        "fig5-one-std": found[KNOWN, "one queue"].rtt_std,
-        "fig5-one-unknown": found[UNKNOWN, "one queue"].rate,
-        "fig5-fair": float(fair.loc[NOISE, "rate"]),
-        "fig5-fair-std": float(fair.loc[NOISE, "rtt_std"]),
+        "fig5-one": found[paper.KNOWN, "one queue"].rate,
+        "fig5-one-std": found[paper.KNOWN, "one queue"].rtt_std,
+        "fig5-one-unknown": found[paper.UNKNOWN, "one queue"].rate,
+        "fig5-fair": float(fair.loc[paper.NOISE, "rate"]),
+        "fig5-fair-std": float(fair.loc[paper.NOISE, "rtt_std"]),
         "fig5-fair-noisy": float(fair.loc[5e-5, "rate"]),
         "fig5-fair-noisy-std": float(fair.loc[5e-5, "rtt_std"]),
         "fig5-cap": found[AT_FOUR, "one queue"].rate,
-        "fig5-target": found[TO_TARGET, "one queue"].rate,
-        "fig5-target-fair": found[TO_TARGET, "fair queue"].rate,
-        "fig5-target-fair-std": found[TO_TARGET, "fair queue"].rtt_std,
+        "fig5-target": found[paper.TO_TARGET, "one queue"].rate,
+        "fig5-target-fair": found[paper.TO_TARGET, "fair queue"].rate,
+        "fig5-target-fair-std": found[paper.TO_TARGET, "fair queue"].rtt_std,
         "fig5-competes": found[COMPETES, "one queue"].rate,
         "fig5-cubic": found["Cubic", "one queue"].rate,
         "fig5-bbr": found["BBR", "one queue"].rate,
@@ -101,35 +82,40 @@ def told(each) -> tuple[str, str]:
 def draw(links: dict[tuple[str, str], netctrl.BottleneckLink], over: pd.DataFrame) -> Figure:
     figure = Figure(figsize=(14.0, 8.0), layout="constrained")
     panels = figure.subplots(2, 3)
-    shown = ((KNOWN, "one queue"), (UNKNOWN, "one queue"), (TO_TARGET, "one queue"), (KNOWN, "fair queue"))
+    shown = (
+        (paper.KNOWN, "one queue"),
+        (paper.UNKNOWN, "one queue"),
+        (paper.TO_TARGET, "one queue"),
+        (paper.KNOWN, "fair queue"),
+    )
     for axes, case in zip((*panels[0], panels[1, 0]), shown, strict=True):
         link = links[case]
         smooth = link.throughput.reshape(len(link.throughput), -1, 10).mean(axis=2) / 1e9
-        axes.plot(link.time_s[9::10], smooth[0], color=BLUE, lw=0.9, label="paced")
+        axes.plot(link.time_s[9::10], smooth[0], color=paper.BLUE, lw=0.9, label="paced")
         if len(smooth) > 1:
-            axes.plot(link.time_s[9::10], smooth[1], color=GREY, lw=0.7, label="H-TCP")
+            axes.plot(link.time_s[9::10], smooth[1], color=paper.GREY, lw=0.7, label="H-TCP")
         else:
             joined = link.time_s[9::10] > JOINS_S + 1.0
-            rest = CAPACITY / 1e9 - smooth[0, joined]
-            axes.plot(link.time_s[9::10][joined], rest, color=GREY, lw=0.7, label="left to H-TCP")
-        grid(axes, f"{case[0]}, {case[1]}", xlabel="time [s]", ylabel="Gbit/s", ylim=(0.0, 11.0))
+            rest = paper.CAPACITY / 1e9 - smooth[0, joined]
+            axes.plot(link.time_s[9::10][joined], rest, color=paper.GREY, lw=0.7, label="left to H-TCP")
+        paper.grid(axes, f"{case[0]}, {case[1]}", xlabel="time [s]", ylabel="Gbit/s", ylim=(0.0, 11.0))
         axes.legend(fontsize=8, loc="upper right")
         other = axes.twinx()
-        other.plot(link.time_s[::2], 1e3 * link.rtt_s[0, ::2], color=RED, lw=0.4)
+        other.plot(link.time_s[::2], 1e3 * link.rtt_s[0, ::2], color=paper.RED, lw=0.4)
         other.set(ylim=(3.5, 15.0), ylabel="its RTT [ms]")
-    colours = {"one queue": ORANGE, "fair queue": GREEN}
+    colours = {"one queue": paper.ORANGE, "fair queue": paper.GREEN}
     for queue, of in over.groupby("queue"):
         mean = of.groupby("noise_s").mean(numeric_only=True)
         panels[1, 1].plot(1e3 * of.noise_s, of.rate, "o", color=colours[queue], ms=3)
         panels[1, 1].plot(1e3 * mean.index, mean.rate, color=colours[queue], lw=1.2, label=queue)
         panels[1, 2].plot(1e3 * mean.index, mean.rtt_std, "o-", color=colours[queue], lw=1.2, ms=3, label=queue)
-    panels[1, 1].axhline(4.0, color=GREY, lw=0.9, ls="--", label="paper; a fixed cap of 4 Gbit/s in either")
+    panels[1, 1].axhline(4.0, color=paper.GREY, lw=0.9, ls="--", label="paper; a fixed cap of 4 Gbit/s in either")
     panels[1, 2].plot(
-        1e3 * np.array(NOISES), 1e3 * np.array(NOISES), color=GREY, lw=0.9, ls="--", label="that of the noise"
+        1e3 * np.array(NOISES), 1e3 * np.array(NOISES), color=paper.GREY, lw=0.9, ls="--", label="that of the noise"
     )
     axis = "mean of what RTTs are up by [ms]"
-    grid(panels[1, 1], "R = 10 Gbit/s: its share", xlabel=axis, ylabel="Gbit/s", xscale="log", ylim=(0.0, 6.0))
-    grid(panels[1, 2], "its RTTs", xlabel=axis, ylabel="standard deviation [ms]", xscale="log", yscale="log")
+    paper.grid(panels[1, 1], "R = 10 Gbit/s: its share", xlabel=axis, ylabel="Gbit/s", xscale="log", ylim=(0.0, 6.0))
+    paper.grid(panels[1, 2], "its RTTs", xlabel=axis, ylabel="standard deviation [ms]", xscale="log", yscale="log")
     panels[1, 1].legend(fontsize=8)
     panels[1, 2].legend(fontsize=8)
     figure.suptitle("Pacing paper, Fig. 5: beside a flow of H-TCP that joins after 10 s", fontsize=11)

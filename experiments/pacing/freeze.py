@@ -7,29 +7,11 @@ prediction its mean: RTTs that are up at random move it, one step at a time.
 from __future__ import annotations
 
 import numpy as np
+import pacing.paper_link as paper
 import pandas as pd
 from common import Outcome, verdicts
 from matplotlib.figure import Figure
 from msgspec.structs import replace
-from pacing.paper_link import (
-    BLUE,
-    CAPACITY,
-    CASES,
-    GREEN,
-    GREY,
-    NOISE,
-    ORANGE,
-    QUIET,
-    RED,
-    RTT,
-    SENDER,
-    TO_TARGET,
-    at_rest,
-    grid,
-    means,
-    paper_flow,
-    run,
-)
 
 import netctrl
 from netctrl.laws.pacing.best_rate import freeze_deviation
@@ -48,8 +30,8 @@ BARE = replace(
 )
 """The law that learns nothing, its averages that of now."""
 WEIGHTS = np.logspace(0.0, 4.0, 9)
-NOISES = (QUIET, NOISE, 5e-5, 1e-4)
-MOSTS = (1.2e10, 2e10, SENDER, 1e11)
+NOISES = (paper.QUIET, paper.NOISE, 5e-5, 1e-4)
+MOSTS = (1.2e10, 2e10, paper.SENDER, 1e11)
 REST_S = 120.0
 
 
@@ -68,22 +50,24 @@ def main(*, full: bool = False) -> Outcome:
             for most in MOSTS
             for noise in NOISES
             for seed in SEEDS
-            for last, rate in [at_rest(run([paper_flow(most)], noise, seed, duration_s=REST_S))]
+            for last, rate in [paper.at_rest(paper.run([paper.paper_flow(most)], noise, seed, duration_s=REST_S))]
         ]
     )
     found = learned()
-    certificate = netctrl.pacing(max_rate_bit_per_s=SENDER, rtt_s=RTT, bottleneck_bit_per_s=CAPACITY).certificate
+    certificate = netctrl.pacing(
+        max_rate_bit_per_s=paper.SENDER, rtt_s=paper.RTT, bottleneck_bit_per_s=paper.CAPACITY
+    ).certificate
     computed = {
         "freeze-closed": float(np.abs(limits.by_steps / limits.closed_form - 1.0).max()),
-        "freeze-quiet": below_of(below, QUIET, 100.0),
+        "freeze-quiet": below_of(below, paper.QUIET, 100.0),
         "freeze-noisy": below_of(below, 5e-5, 100.0),
-        "freeze-light": below_of(below, NOISE, 1.0),
+        "freeze-light": below_of(below, paper.NOISE, 1.0),
         "freeze-certificate": 1e3 * certificate.freeze_below_s,
-        "rest-quiet": rest_of(rests, SENDER, QUIET),
-        "rest-ten": rest_of(rests, 1e11, QUIET),
-        "rest-noisy": rest_of(rests, SENDER, 1e-4),
+        "rest-quiet": rest_of(rests, paper.SENDER, paper.QUIET),
+        "rest-ten": rest_of(rests, 1e11, paper.QUIET),
+        "rest-noisy": rest_of(rests, paper.SENDER, 1e-4),
         "learn-paper": float(found[found.law == "paper"].met.mean()),
-        "learn-target": float(found[found.law == TO_TARGET].met.mean()),
+        "learn-target": float(found[found.law == paper.TO_TARGET].met.mean()),
     }
     return Outcome("freeze", "pacing", rests, draw(limits, below, rests), computed, table_of(rests))
 
@@ -115,7 +99,7 @@ def leaves(psi: float, xi: float, d: float) -> bool:
 
 def begun_below(noise: float, xi: float, seed: int) -> float:
     """What a flow with nothing underneath sends that begins at half the bottleneck, R = 40 Gbit/s [Gbit/s]."""
-    link = run([paper_flow(SENDER, xi, START)._replace(window=None)], noise, seed, duration_s=20.0)
+    link = paper.run([paper.paper_flow(paper.SENDER, xi, START)._replace(window=None)], noise, seed, duration_s=20.0)
     return float(link.rates[0, link.time_s > 15.0].mean() / 1e9)
 
 
@@ -132,17 +116,17 @@ def learned() -> pd.DataFrame:
     """Whether a flow is at 95 % of the bottleneck or more with RTTs of at most a tenth more than there are without
     queue, told R from the bottleneck to ten times as much; the last half minute of a minute."""
     rows = []
-    for noise in (QUIET, NOISE, 1e-4):
-        for most in (CAPACITY, *MOSTS):
+    for noise in (paper.QUIET, paper.NOISE, 1e-4):
+        for most in (paper.CAPACITY, *MOSTS):
             for xi in (1.0, 100.0):
-                rows.append({"law": "paper", "met": met(paper_flow(most, xi), noise)})
-        rows.append({"law": TO_TARGET, "met": met(CASES[TO_TARGET], noise)})
+                rows.append({"law": "paper", "met": met(paper.paper_flow(most, xi), noise)})
+        rows.append({"law": paper.TO_TARGET, "met": met(paper.CASES[paper.TO_TARGET], noise)})
     return pd.DataFrame(rows)
 
 
 def met(flow, noise: float) -> bool:
-    each = means(run([flow], noise), warmup=30.0)
-    return each.rate >= 0.95 * CAPACITY / 1e9 and each.rtt <= 1.1 * 1e3 * (RTT + noise)
+    each = paper.means(paper.run([flow], noise), warmup=30.0)
+    return each.rate >= 0.95 * paper.CAPACITY / 1e9 and each.rtt <= 1.1 * 1e3 * (paper.RTT + noise)
 
 
 def table_of(rests: pd.DataFrame) -> pd.DataFrame:
@@ -164,30 +148,32 @@ def table_of(rests: pd.DataFrame) -> pd.DataFrame:
 def draw(limits: pd.DataFrame, below: pd.DataFrame, rests: pd.DataFrame) -> Figure:
     figure = Figure(figsize=(13.0, 8.2), layout="constrained")
     (law, flow), (rest, time) = figure.subplots(2, 2)
-    for (psi, of), colour in zip(limits.groupby("psi"), (GREEN, BLUE, ORANGE), strict=True):
+    for (psi, of), colour in zip(limits.groupby("psi"), (paper.GREEN, paper.BLUE, paper.ORANGE), strict=True):
         law.loglog(of.xi, of.closed_form, color=colour, lw=1.2, label=f"psi = {psi:g}")
         law.loglog(of.xi, of.by_steps, "o", color=colour, ms=4)
-    grid(law, "d*: closed form (lines), law step by step (dots)", xlabel="xi", ylabel="deviation over the RTT")
+    paper.grid(law, "d*: closed form (lines), law step by step (dots)", xlabel="xi", ylabel="deviation over the RTT")
     law.legend(fontsize=8)
-    colours = dict(zip(NOISES, (BLUE, GREEN, ORANGE, RED), strict=True))
+    colours = dict(zip(NOISES, (paper.BLUE, paper.GREEN, paper.ORANGE, paper.RED), strict=True))
     for noise, of in below.groupby("noise_s"):
         mean = of.groupby("xi").gbit_per_s.mean()
         flow.semilogx(mean.index, mean, "o-", color=colours[noise], lw=1.2, ms=4, label=f"{1e3 * noise:g} ms")
-    flow.axhline(CAPACITY / 1e9, color=GREY, lw=0.9, ls="--")
-    grid(flow, "R = 40 Gbit/s, begun at 5, nothing underneath", xlabel="xi", ylabel="sent after 15 s [Gbit/s]")
+    flow.axhline(paper.CAPACITY / 1e9, color=paper.GREY, lw=0.9, ls="--")
+    paper.grid(flow, "R = 40 Gbit/s, begun at 5, nothing underneath", xlabel="xi", ylabel="sent after 15 s [Gbit/s]")
     flow.legend(fontsize=8, title="RTTs up by")
-    link = run([paper_flow(SENDER)], QUIET)
-    rest.plot(link.time_s[::5], link.throughput[0, ::5] / 1e9, color=BLUE, lw=0.6)
+    link = paper.run([paper.paper_flow(paper.SENDER)], paper.QUIET)
+    rest.plot(link.time_s[::5], link.throughput[0, ::5] / 1e9, color=paper.BLUE, lw=0.6)
     other = rest.twinx()
-    other.plot(link.time_s[::2], 1e3 * link.rtt_s[0, ::2], color=RED, lw=0.5)
+    other.plot(link.time_s[::2], 1e3 * link.rtt_s[0, ::2], color=paper.RED, lw=0.5)
     other.set(ylabel="RTT [ms]", ylim=(3.5, 15.0))
-    grid(rest, "R = 40 Gbit/s over H-TCP, quiet RTTs", xlabel="time [s]", ylabel="Gbit/s", ylim=(0.0, 11.0))
+    paper.grid(rest, "R = 40 Gbit/s over H-TCP, quiet RTTs", xlabel="time [s]", ylabel="Gbit/s", ylim=(0.0, 11.0))
     for noise, of in rests.groupby("noise_s"):
         mean = of.groupby("most").mean(numeric_only=True)
-        time.plot(mean.index / CAPACITY, mean.rest_s, "o-", color=colours[noise], lw=1.2, ms=4)
-        time.plot(of.most / CAPACITY, of.rest_s, ".", color=colours[noise], ms=4)
-    time.axhline(REST_S, color=GREY, lw=0.9, ls="--")
-    grid(time, "over H-TCP: when its last queue was seen", xlabel="R over the bottleneck", ylabel="[s]", yscale="log")
+        time.plot(mean.index / paper.CAPACITY, mean.rest_s, "o-", color=colours[noise], lw=1.2, ms=4)
+        time.plot(of.most / paper.CAPACITY, of.rest_s, ".", color=colours[noise], ms=4)
+    time.axhline(REST_S, color=paper.GREY, lw=0.9, ls="--")
+    paper.grid(
+        time, "over H-TCP: when its last queue was seen", xlabel="R over the bottleneck", ylabel="[s]", yscale="log"
+    )
     figure.suptitle("MPC pacing: where it freezes, and how it comes to rest", fontsize=11)
     figure.supxlabel(verdicts("pacing", "Abstract", "ours, freeze"), fontsize=8.5)
     return figure

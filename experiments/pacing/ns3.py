@@ -8,7 +8,7 @@ from __future__ import annotations
 import pandas as pd
 from common import Measured, Outcome, measured, quotient, verdicts
 from matplotlib.figure import Figure
-from pacing.bottleneck import POINTS, beside_fluid, kept, table
+from pacing.bottleneck import POINTS, STUDY, beside_fluid, table
 from pacing.paper_link import BLUE, GREEN, GREY, ORANGE, RED, grid
 
 FIRST = next(iter(POINTS))
@@ -19,9 +19,7 @@ MARKS = {"paper, R = 0.95 C": "v", "paper, R = C": "o", "paper, R = 2 C": "^"}
 
 
 def main(*, full: bool = False) -> Outcome:
-    data = kept()
-    if data is None:
-        raise FileNotFoundError("data/results/pacing-ns3.csv: python experiments/full.py pacing-ns3")
+    data = STUDY.read()
     tables = {point: table(point).set_index("scheme") for point in POINTS}
     rows = [
         (point, scheme, f"{each.throughput_bit_per_s:.2f} ± {each.throughput_std_bit_per_s:.2f}",

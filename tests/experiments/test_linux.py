@@ -19,9 +19,8 @@ from netctrl.linux.pacing.transfer import TcpRun
 @pytest.fixture
 def study(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(EXPERIMENTS)
-    module = importlib.import_module("linux.pacing")
-    monkeypatch.setattr(module, "RESULTS", tmp_path)
-    return module
+    monkeypatch.setattr(importlib.import_module("study"), "RESULTS", tmp_path)
+    return importlib.import_module("linux.pacing")
 
 
 def transfer(seconds: float, rates: np.ndarray) -> TcpRun:
@@ -67,19 +66,22 @@ def made(study, repeats: int) -> pd.DataFrame:
 
 
 def test_repeats_are_kept_and_compared(study, tmp_path) -> None:
-    assert study.kept() is None
+    assert study.STUDY.kept() is None
     data = made(study, 2)
-    study.keep(data)
-    pd.testing.assert_frame_equal(study.kept(), data, check_dtype=False)
+    for *key, row in zip(data.path, data.sender, data.repeat, data.to_dict("records"), strict=True):
+        study.STUDY.keep(tuple(key), importlib.import_module("study").Made([row]))
+    pd.testing.assert_frame_equal(study.STUDY.kept(), data, check_dtype=False)
     assert (tmp_path / "pacing-linux.json").exists()
     assert len(study.table(data)) == len(study.PATHS) * len(study.SENDERS)
     found = study.ratios(data, "each by itself")
-    assert (found["rtt_ms"].mean, found["rtt_ms"].half_width) == (0.5, 0.0)
+    assert found["rtt_ms"] == (0.5, 0.0)
     assert "rtt_ms: 0.5000" in study.report(data)
+    assert study.STUDY.missing([1, 2]) == []
     priority = os.getpriority(os.PRIO_PROCESS, 0)
-    assert study.main(["1", "2"]) == 0, "nothing is run again"
+    assert list(study.STUDY.make([1, 2])) == [], "nothing is run again"
     assert os.getpriority(os.PRIO_PROCESS, 0) == priority
-    assert study.main(["--nonsense"]) == 2
+    first, second = (study.cases(repeat)[0] for repeat in (3, 4))
+    assert first[1] != second[1], "nobody is always first"
 
 
 @kernel

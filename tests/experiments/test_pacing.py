@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 
 import numpy as np
-import pandas as pd
 import pytest
 from places import EXPERIMENTS
 
@@ -18,31 +17,41 @@ def study(monkeypatch):
     return importlib.import_module("pacing.bottleneck")
 
 
+@pytest.fixture
+def empty(study, monkeypatch, tmp_path):
+    """The study, of which nothing is kept."""
+    monkeypatch.setattr(importlib.import_module("study"), "RESULTS", tmp_path)
+    return study
+
+
+def keep(study, row: dict[str, object]) -> None:
+    study.STUDY.keep(tuple(row[name] for name in study.COLUMNS), importlib.import_module("study").Made([row]))
+
+
 def row(study, scheme: str, seed: int, **values: float) -> dict[str, object]:
     named = {"point": next(iter(study.POINTS)), "scheme": scheme, "seed": seed}
     return named | SHOWN | {"sent_again": 0.0, "delay_mean_s": 1e-3} | values
 
 
-def test_what_is_kept_is_not_missing_any_more(study, monkeypatch, tmp_path):
-    monkeypatch.setattr(study, "RESULTS", tmp_path)
-    first, all_cases = next(iter(study.POINTS)), len(study.CASES)
+def test_what_is_kept_is_not_missing_any_more(empty, tmp_path):
+    study, first, every = empty, next(iter(empty.POINTS)), 2 * len(empty.CASES)
     with pytest.raises(FileNotFoundError, match=r"python experiments/full\.py pacing-ns3"):
         study.table(first)
-    assert len(study.missing((1, 2))) == all_cases
-    study.keep([row(study, "Cubic", 2), row(study, "H-TCP", 1)])
-    study.keep([row(study, "H-TCP", 2)])
-    assert study.kept().scheme.tolist() == ["H-TCP", "H-TCP", "Cubic"]
-    lacking = study.missing((1, 2))
-    assert (first, "Cubic", [1]) in lacking
-    assert len(lacking) == all_cases - 1
+    assert len(study.STUDY.missing((1, 2))) == every
+    for scheme, seed in (("Cubic", 2), ("H-TCP", 1), ("H-TCP", 2)):
+        keep(study, row(study, scheme, seed))
+    assert study.STUDY.kept().scheme.tolist() == ["H-TCP", "H-TCP", "Cubic"]
+    lacking = study.STUDY.missing((1, 2))
+    assert (first, "Cubic", 1) in lacking and (first, "Cubic", 2) not in lacking
+    assert len(lacking) == every - 3
     assert (tmp_path / "pacing-ns3.json").exists()
 
 
-def test_a_table_has_means_with_student_s_intervals(study, monkeypatch, tmp_path):
-    monkeypatch.setattr(study, "RESULTS", tmp_path)
-    rows = [row(study, scheme, seed, rtt_mean_s=0.02 + 1e-3 * seed) for scheme in study.SCHEMES for seed in (1, 2, 3)]
-    study.keep(rows)
-    found = study.table(next(iter(study.POINTS)))
+def test_a_table_has_means_with_student_s_intervals(empty):
+    for scheme in empty.SCHEMES:
+        for seed in (1, 2, 3):
+            keep(empty, row(empty, scheme, seed, rtt_mean_s=0.02 + 1e-3 * seed))
+    found = empty.table(next(iter(empty.POINTS)))
     np.testing.assert_allclose(found.rtt_mean_s, 22.0)
     np.testing.assert_allclose(found.rtt_mean_s_half_width, 4.302652730 / np.sqrt(3.0), rtol=1e-9)  # t of 2, 97.5 %
     assert (found.throughput_bit_per_s == 90.0).all()
@@ -57,15 +66,8 @@ def test_a_scheme_s_flow_has_its_law(study):
     assert study.SCHEMES["fixed cap, 0.95 C"].under(point, 3).flows[0].sender.rate == 9.5e6
 
 
-def stored(study) -> pd.DataFrame:
-    found = study.kept()
-    assert found is not None
-    return found
-
-
 def test_five_seeds_of_each_point_and_scheme_are_stored(study):
-    assert study.missing(study.SEEDS) == []
-    assert len(stored(study)) == len(study.CASES) * len(study.SEEDS)
+    assert len(study.STUDY.read(complete=True)) == 5 * len(study.CASES)
 
 
 def test_the_target_s_rtt_is_below_bbr_s_at_97_percent_of_its_throughput(study):

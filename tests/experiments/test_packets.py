@@ -19,9 +19,8 @@ from netctrl.model.design.design import provenance
 @pytest.fixture
 def studies(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(EXPERIMENTS)
-    module = importlib.import_module("hftrac.packet_study")
-    monkeypatch.setattr(module, "RESULTS", tmp_path)
-    return module
+    monkeypatch.setattr(importlib.import_module("study"), "RESULTS", tmp_path)
+    return importlib.import_module("hftrac.packet_study")
 
 
 @pytest.fixture
@@ -40,17 +39,23 @@ def two_points(fig13):
 
 def test_what_is_kept_is_not_missing_any_more(studies, fig13, tmp_path) -> None:
     some = two_points(fig13)
-    assert studies.stored(some) is None
-    assert studies.missing(some, range(2)) == [(0, 0), (1, 0), (0, 1), (1, 1)]
+    first, second = some.cases
+
+    def keep(case: tuple, run: int, value: float) -> None:
+        found = result(value)
+        some.full.keep((*case, run), importlib.import_module("study").Made([some.row(case, run, found)], found))
+
+    assert some.full.kept() is None
+    assert some.full.missing(range(2)) == [(*first, 0), (*second, 0), (*first, 1), (*second, 1)]
     with pytest.raises(FileNotFoundError, match=r"4 runs are missing: python experiments/full.py some"):
-        studies.kept_runs(some)
-    studies.keep(some, some.cases[1], 1, result(3.0))
-    studies.keep(some, some.cases[0], 0, result(1.0))
-    assert studies.missing(some, range(2)) == [(1, 0), (0, 1)]
-    studies.keep(some, some.cases[0], 1, result(2.0))
-    studies.keep(some, some.cases[1], 0, result(5.0))
-    assert studies.missing(some, range(2)) == []
-    kept = studies.kept_runs(some)
+        some.kept_runs()
+    keep(second, 1, 3.0)
+    keep(first, 0, 1.0)
+    assert some.full.missing(range(2)) == [(*second, 0), (*first, 1)]
+    keep(first, 1, 2.0)
+    keep(second, 0, 5.0)
+    assert some.full.missing(range(2)) == []
+    kept = some.kept_runs()
     assert kept[["way", "value", "level", "run", "x"]].values.tolist() == [
         ["fifo", 0.0, 5.0, 0, 1.0],
         ["fifo", 0.0, 5.0, 1, 2.0],

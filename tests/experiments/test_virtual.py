@@ -25,7 +25,7 @@ def module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 
     def imported(name: str) -> ModuleType:
         found = importlib.import_module(f"linux.{name}")
-        monkeypatch.setattr(found, "RESULTS", tmp_path)
+        monkeypatch.setattr(importlib.import_module("study"), "RESULTS", tmp_path)
         monkeypatch.setattr(found, "chosen_kernel", lambda: KERNEL, raising=name != "virtual_arc")
         return found
 
@@ -61,15 +61,12 @@ def test_a_video_has_all_its_packets_and_no_round_trip_below_propagation(monkeyp
 @pytest.mark.slow
 def test_runs_of_hftrac_that_are_kept_are_left_out(module: Any) -> None:
     study = module("virtual_hftrac")
-    every = study.desired([0, 1])
-    assert [case.figure for case, *_ in every[:1]] == [study.ORDER[0]]
-    assert study.missing([0, 1]) == [0, 1]
-    for case, run, seconds, phase in every:
-        if run == 0:
-            row = {"run": run, "phase": phase, "seconds": seconds, "loss": 1.0, "disturbed": False}
-            study.keep(case._asdict() | row)
-    assert study.missing([0, 1]) == [1]
-    assert study.desired([0, 1]) == [each for each in every if each[1] == 1]
+    every = study.STUDY.missing([0, 1])
+    assert every[0][0] == study.ORDER[0]
+    for case in every:
+        if case[4] == 0:
+            study.STUDY.keep(case, importlib.import_module("study").Made([{"loss": 1.0, "disturbed": False}]))
+    assert study.STUDY.missing([0, 1]) == [case for case in every if case[4] == 1] != []
 
 
 def test_runs_of_pacing_that_are_kept_are_left_out(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,18 +78,17 @@ def test_runs_of_pacing_that_are_kept_are_left_out(module: Any, monkeypatch: pyt
         return {"mbit": 95.0, "rtt_ms": 21.0}
 
     monkeypatch.setattr(study, "called", called)
-    assert [each.number for each in study.make([1])] == [1]
-    assert asked == [(*case, 1) for case in study.cases()]
-    assert study.missing([1, 2]) == [2]
-    assert study.desired([1]) == []
+    every = [(*case, 1) for case in study.cases()]
+    assert list(study.STUDY.make([1])) == asked == every
+    assert study.STUDY.missing([1, 2]) == [(*case, 2) for case in study.cases()]
 
 
 def test_runs_of_arc_that_are_kept_are_left_out(module: Any) -> None:
     study = module("virtual_arc")
-    assert study.desired([1]) == [(queue, 1) for queue in study.QUEUES]
+    assert study.STUDY.missing([1]) == [(queue, 1) for queue in study.QUEUES]
     rows = [{"queue": queue, "seed": 1, "flows": flows} for queue in study.QUEUES for flows in study.FLOWS]
-    pd.DataFrame(rows).to_csv(study.RESULTS / f"{study.NAME}.csv", index=False)
-    assert study.missing([1, 2]) == [2]
+    pd.DataFrame(rows).to_csv(study.STUDY.path(".csv"), index=False)
+    assert study.STUDY.missing([1, 2]) == [(queue, 2) for queue in study.QUEUES]
 
 
 def test_a_step_settles_when_its_mean_delay_has_no_more_excess(module: Any) -> None:

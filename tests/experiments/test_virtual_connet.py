@@ -24,7 +24,7 @@ def study(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """The study's module, which keeps its runs in a temporary folder."""
     monkeypatch.syspath_prepend(EXPERIMENTS)
     found = importlib.import_module("linux.virtual_connet")
-    monkeypatch.setattr(found, "RESULTS", tmp_path)
+    monkeypatch.setattr(importlib.import_module("study"), "RESULTS", tmp_path)
     monkeypatch.setattr(found, "chosen_kernel", lambda: KERNEL)
     return found
 
@@ -81,12 +81,12 @@ class Straight:
 def test_every_run_is_made_once_from_what_is_kept(study: Any, tasks: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = Straight()
     monkeypatch.setattr(study, "called", kernel)
-    assert [each.number for each in study.make([2])] == [2]
-    assert len(kernel.asked) == len(tasks.PLAN) == len(study.kept()[study.KEY].drop_duplicates())
-    assert study.desired([2]) == [] and study.missing([1, 2]) == [1]
+    assert list(study.STUDY.make([2])) == [(*case, 2) for case in tasks.PLAN]
+    assert len(kernel.asked) == len(tasks.PLAN) == len(study.STUDY.kept()[study.KEY].drop_duplicates())
+    assert study.STUDY.missing([1, 2]) == [(*case, 1) for case in tasks.PLAN]
     assert {traffic // 100 for _, traffic, *_ in kernel.asked} == {2}
-    assert [each["way"] for each in study.made()["transfers"]] == [tasks.LQI, tasks.PRINTED]
-    data = study.kept()
+    assert [each["way"] for each in study.STUDY.told()["transfers"]] == [tasks.LQI, tasks.PRINTED]
+    data = study.STUDY.kept()
     controlled = data[(data.kind == "references") & (data.way == tasks.LQI) & (data.link == tasks.SLOWER)]
     assert sorted(controlled.reference_ms.unique()) == [1.0, 1.5, 3.0]
     held = data[(data.kind == "failure") & (data.way == tasks.STATIC)]

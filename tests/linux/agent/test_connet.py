@@ -31,7 +31,7 @@ def study(loops):
 
 def stored_law(loops, study):
     """From the first repeat's trace, as it is kept."""
-    data = study.kept()[0]
+    data = study.kept()
     part = data[(data.kind == "trace") & (data["repeat"] == 1)]
     return loops.designed(loops.netctrl.identify(loops.trace(part, 0.5)).model).law
 
@@ -96,8 +96,8 @@ def test_what_cannot_be_had_is_held_at_the_limit_and_left_again(plants, loops, s
 
 def test_kept_repeats_hold_their_references(study, monkeypatch) -> None:
     fig11 = importlib.import_module("linux.connet_fig11")
-    data, made = study.kept()
-    assert sorted(data["repeat"].unique()) == list(study.REPEATS)
+    data, made = study.kept(), study.STUDY.told()["made"]
+    assert sorted(data["repeat"].unique()) == list(study.STUDY.repeats)
     assert all({"kernel", "cores", "load_before", "load_after", "provenance"} <= each.keys() for each in made)
     means = fig11.references(data[data.kind == "references"])
     held = means[means.way == study.LQI].groupby("reference_ms").delay_ms.mean()
@@ -113,9 +113,9 @@ def test_verdicts_of_what_is_kept_stand(study, name) -> None:
 
 
 def test_missing_repeats_are_named_with_the_remedy(study, monkeypatch, tmp_path) -> None:
-    monkeypatch.setattr(study, "RESULTS", tmp_path)
-    assert study.missing((1, 2)) == [1, 2]
-    with pytest.raises(FileNotFoundError, match=r"5 repeats are missing: python experiments/full.py linux-connet"):
+    monkeypatch.setattr(importlib.import_module("study"), "RESULTS", tmp_path)
+    assert study.STUDY.missing((1, 2)) == [(1,), (2,)]
+    with pytest.raises(FileNotFoundError, match=r"5 runs are missing: python experiments/full.py linux-connet"):
         study.kept()
 
 

@@ -24,7 +24,7 @@ def hftrac(monkeypatch, tmp_path):
     """The study's modules by name; nothing is kept where it belongs."""
     monkeypatch.syspath_prepend(EXPERIMENTS)
     made = SimpleNamespace(**{name: importlib.import_module(f"linux.hftrac_{name}") for name in MODULES})
-    monkeypatch.setattr(made.study, "RESULTS", tmp_path)
+    monkeypatch.setattr(importlib.import_module("study"), "RESULTS", tmp_path)
     made.fig_common.runs.cache_clear()
     yield made
     made.fig_common.runs.cache_clear()
@@ -191,6 +191,11 @@ def row(hftrac, point, run: int, attempt: int = 0, **changes: object) -> dict[st
     return found | {"disturbed": hftrac.study.disturbed(found)}
 
 
+def keep(hftrac, row: dict[str, object]) -> None:
+    study = hftrac.study.STUDY
+    study.keep(tuple(row[name] for name in study.key), importlib.import_module("study").Made([row]))
+
+
 @pytest.mark.parametrize(
     ("changes", "bad"),
     [
@@ -212,16 +217,18 @@ def test_disturbed_is_what_came_late_whatever_was_lost(hftrac, changes, bad) -> 
 def test_disturbed_runs_are_made_again_and_kept_ones_are_not(hftrac, monkeypatch) -> None:
     points = [case(hftrac, "7", "fifo", value=0.0), case(hftrac, "7", "myopic")]
     monkeypatch.setattr(hftrac.study, "cases", lambda figure: points)
-    assert len(hftrac.study.desired(["7"], [0, 1])) == 4
+    monkeypatch.setattr(hftrac.study, "FIGURES", {"7": hftrac.study.FIGURES["7"]})
+    missing = hftrac.study.STUDY.missing
+    assert len(missing([0, 1])) == 4
     late = {"sender_late_ms": 90.0}
     for again in range(3):
-        hftrac.study.keep([row(hftrac, points[0], 0, again, **late)])
-        tries = [each[2] for each in hftrac.study.desired(["7"], [0]) if each[0] == points[0]]
+        keep(hftrac, row(hftrac, points[0], 0, again, **late))
+        tries = [attempt for *point, _, attempt in missing([0]) if tuple(point) == points[0]]
         assert tries == ([again + 1] if again < 2 else [])
-    hftrac.study.keep([row(hftrac, points[1], 0)])
-    assert hftrac.study.desired(["7"], [0]) == []
-    assert hftrac.study.missing([0, 1]) == [1]
-    kept = hftrac.study.kept()
+    keep(hftrac, row(hftrac, points[1], 0))
+    assert missing([0]) == []
+    assert {case[4] for case in missing([0, 1])} == {1}
+    kept = hftrac.study.STUDY.kept()
     assert len(kept) == 4
     assert kept.disturbed.sum() == 3
 
@@ -230,14 +237,14 @@ def test_ratios_are_by_run_and_disturbed_runs_stand_aside(hftrac, monkeypatch) -
     fifo, ours = case(hftrac, "7", "fifo", value=0.0), case(hftrac, "7", "coordinated")
     monkeypatch.setattr(hftrac.fig_common, "cases", lambda figure: [fifo, ours])
     for run, base in enumerate((1.0, 2.0, 4.0)):
-        hftrac.study.keep([row(hftrac, fifo, run, loss=base)])
-        hftrac.study.keep([row(hftrac, ours, run, loss=0.5 * base)])
-    hftrac.study.keep([row(hftrac, fifo, 0, 1, loss=50.0)])  # a second good one doesn't count
-    hftrac.study.keep([row(hftrac, ours, 3, loss=9.0, sender_late_ms=500.0)])
+        keep(hftrac, row(hftrac, fifo, run, loss=base))
+        keep(hftrac, row(hftrac, ours, run, loss=0.5 * base))
+    keep(hftrac, row(hftrac, fifo, 0, 1, loss=50.0))  # a second good one doesn't count
+    keep(hftrac, row(hftrac, ours, 3, loss=9.0, sender_late_ms=500.0))
     data = hftrac.fig_common.runs()
     assert len(data) == 6
     assert tuple(hftrac.fig_common.ratio(data, ours, fifo)) == (pytest.approx(0.5), pytest.approx(0.0, abs=1e-12), 3)
-    table = hftrac.fig_common.means(data)
+    table = hftrac.fig_common.points_of(data)
     assert table.set_index("way").loss.to_dict() == pytest.approx({"fifo": 7.0 / 3.0, "coordinated": 3.5 / 3.0})
     # two seconds of the fluid: FIFO loses something, and the queue is that of the very demands
     assert (data.fluid_queue_kbit > 0.0).all()
