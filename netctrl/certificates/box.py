@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import product
-from typing import Any, NamedTuple, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 import msgspec
 import numpy as np
@@ -20,6 +20,10 @@ import numpy as np
 from netctrl.certificates.record import MIN_GAIN_DB, MIN_PHASE_DEG, CertifyInputs
 from netctrl.errors import InvalidValue, checked_number
 from netctrl.units import RATES, SIZES, TIMES, checked_quantity, packets_per_second
+
+if TYPE_CHECKING:
+    from netctrl.certificates.ecn import EcnSubject
+    from netctrl.certificates.subject import Subject
 
 __all__ = [
     "MIN_FACTOR",
@@ -51,17 +55,6 @@ MIN_WINDOW = 2.0
 """Least window [packet]: below it TCP waits for time-outs, which the window laws leave out."""
 _RATIO = 1.22074408460575947536
 """Root of x^4 = x + 1, of the additive sequence in three dimensions (Roberts 2018)."""
-
-
-class _Judged(Protocol):
-    """Part of a law that a box needs to know."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def in_bytes(self) -> bool: ...
-    @property
-    def target_s(self) -> float: ...
 
 
 class Where(TypedDict, total=False):
@@ -108,7 +101,7 @@ class Box(NamedTuple):
 
 
 def box_of(
-    subject: _Judged,
+    subject: Subject | EcnSubject,
     rtt_s: float | Ends,
     flows: float | Ends | None = None,
     capacity_bit_per_s: float | Ends | None = None,

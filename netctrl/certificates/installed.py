@@ -40,18 +40,18 @@ _TICK_NS = 64
 CERTIFICATES_SCHEMA = "netctrl.certificates/1"
 
 
-class CertifiedQueue(Record, frozen=True):
+class CertifiedQueue(Record, frozen=True, kw_only=True):
     """A queue that is installed, with its certificate or the reason why it has none."""
 
     name: str
     """Kind, handle and place."""
     kind: str
     """Name in tc(8), or "wred"."""
-    device: str
+    device: str = ""
     """Network interface; empty where the input doesn't say."""
     handle: str
     """Handle of the discipline, or name of the profile."""
-    parent: str
+    parent: str = ""
     """"root", the class above, or the colour of a profile."""
     certificate: QueueCertificate | None
     """null: the queue has no law that can be certified."""

@@ -116,19 +116,19 @@ class QueueReach(Record, frozen=True):
         return " or ".join(parts) if parts else "nowhere in the range that was searched"
 
 
-class QueueVerdict(Record, frozen=True):
+class QueueVerdict(Record, frozen=True, kw_only=True):
     """Margins and verdict."""
 
     status: Status
     """Of the worst sender. admissible: 6 dB and 30 degrees at every point of the box, proved, or where nothing is
     proved at every point that was looked at; of a step, a queue that keeps a packet of each flow at these. stable:
     less. infeasible: no equilibrium."""
-    linear: LinearMargins | None
+    linear: LinearMargins | None = None
     """The loop as it is usually given, worst of the box's corners; null for mixtures and laws without one."""
-    sampled: SampledLoop | None
+    sampled: SampledLoop | None = None
     """The loop that runs, at the point with the least gain margin of all senders; null without an equilibrium, and for
     a step."""
-    reach: QueueReach | None
+    reach: QueueReach | None = None
     """How far 6 dB and 30 degrees are kept; null where it isn't searched."""
     warnings: tuple[str, ...]
     """Assumptions of the verdict, and what the loop leaves out."""

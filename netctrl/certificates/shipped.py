@@ -180,9 +180,7 @@ def certify_shipped(
             CertifiedQueue(
                 name=f"{each.title} ({each.source})",
                 kind=each.law,
-                device="",
                 handle=each.name,
-                parent="",
                 certificate=certificate,
                 reason=reason,
             )

@@ -131,7 +131,7 @@ def _linear_verdict(subject: Subject, box: Box) -> QueueVerdict:
     senders = tuple(found.verdict for found in each)
     if status is Status.INFEASIBLE:
         why = (*(reason for reason in reasons if reason), *subject.notes)
-        return QueueVerdict(status=status, linear=None, sampled=None, reach=None, warnings=why, senders=senders)
+        return QueueVerdict(status=status, warnings=why, senders=senders)
 
     margins = [found.sampled for found in senders if found.sampled is not None]
     proved = [at.gain_margin_db_proved for at in margins if at.gain_margin_db_proved is not None]

@@ -71,7 +71,6 @@ def agrees(seed: int) -> Status:
             (each.rtt_s, where["rtt_s"]),
         ):
             low, high = ends if isinstance(ends, tuple) else (ends, ends)
-            assert value is not None
             assert low * (1.0 - 1e-9) <= value <= high * (1.0 + 1e-9)
         assert -180.0 < each.phase_margin_deg <= 180.0
     # The verdict is what the shown numbers say.
@@ -81,7 +80,6 @@ def agrees(seed: int) -> Status:
         found.status is Status.STABLE and not all(each.keeps for each in shown)
     )
     assert certified.holds == certified.verdict.endswith(": holds")
-    assert found.reach is not None
     reached = found.reach.longest_rtt_s or 0.0
     if found.status is Status.ADMISSIBLE:
         assert reached >= where["rtt_s"][1] * (1.0 - 1e-6)
@@ -130,9 +128,7 @@ def test_the_point_that_decides_is_named_with_its_rate_inside_the_box() -> None:
     assert found.certificate.status is Status.STABLE
     assert rows["worst point"].startswith("reno, 5 flows at 25.61 Mbit/s, 30 ms")
     assert rows["least phase margin"].startswith("17.3 degrees: reno, 1 flow at 50 Mbit/s, 30 ms")
-    assert found.certificate.reach is not None
     longest = found.certificate.reach.longest_rtt_s
-    assert longest is not None
     for factor, kept in ((0.999, True), (1.001, False)):
         at = certify(
             "pie", rtt_s=factor * longest, flows=(1.0, 5.0), capacity_bit_per_s=50e6, senders="reno"
@@ -145,7 +141,6 @@ def test_a_check_runs_the_point_inside_the_box() -> None:
 
     found = certify("pi2", rtt_s=(0.01, 0.03), flows=(1.0, 5.0), capacity_bit_per_s=(5e6, 50e6))
     at = found.certificate.sampled
-    assert at is not None
     point = point_of(found)
     assert point.flows == at.flows
     assert point.loop.rate * 12e3 == pytest.approx(at.capacity_bit_per_s)

@@ -52,7 +52,6 @@ def drop_rate(drop_prob: float, size: float, packets: int) -> float:
 def test_packets_are_dropped_as_the_rfc_draws_them(rtt: float, flows: float, size: float) -> None:
     found = certify("docsis-pie", rtt_s=rtt, flows=flows, capacity_bit_per_s=20e6, packet_size_bytes=size)
     at = found.certificate.sampled
-    assert at is not None
     loop = docsis_pie()
     classes = (loop.seen_by(RENO),)
     output = float(loop.loops(classes, 20e6 / (8.0 * size), size)[0].output(flows, rtt))
@@ -66,8 +65,6 @@ def test_smaller_packets_need_a_larger_output_at_the_same_probability() -> None:
         certify("docsis-pie", rtt_s=0.03, window_packets=10.0, packet_size_bytes=size).certificate.sampled
         for size in (1500.0, 1000.0)
     )
-    assert large is not None
-    assert small is not None
     assert large.probabilities == pytest.approx(small.probabilities)
     # The same table's range: the loop gain is in inverse proportion to the output.
     ratio = 10.0 ** ((small.gain_margin_db - large.gain_margin_db) / 20.0)

@@ -89,7 +89,6 @@ def test_dctcp_s_record_has_a_cycle_and_no_linear_loop() -> None:
     found = certify("dctcp", parameters={"k_packets": 65.0}, **LINK)
     verdict, step = found.certificate, found.certificate.step
     assert (verdict.status, verdict.linear, verdict.sampled) == (Status.ADMISSIBLE, None, None)
-    assert step is not None
     product = 10e9 * 100e-6 / 8.0 / 1500.0
     assert (step.rule_2010_packets, step.rule_2011_packets) == pytest.approx((product / 7.0, 0.17 * product))
     assert step.smallest_threshold_packets == pytest.approx(0.1664 * product, rel=1e-3)
@@ -106,8 +105,6 @@ def test_units_of_a_threshold_are_the_same_threshold() -> None:
     steps = [certify("dctcp", parameters=k, **LINK).certificate.step for k in each]
     assert all(step is not None for step in steps)
     assert steps[1] == steps[0]
-    assert steps[2] is not None
-    assert steps[0] is not None
     assert steps[2].fluid.lowest_packets == pytest.approx(steps[0].fluid.lowest_packets, rel=1e-6)
 
 
@@ -116,8 +113,6 @@ def test_a_threshold_between_both_smallest_ones_is_stable_and_below_loses() -> N
     below = certify("dctcp", parameters={"k_packets": 10.0}, **LINK)
     assert between.certificate.status is below.certificate.status is Status.STABLE
     assert between.verdict.endswith("less than a packet of each flow in the queue")
-    assert between.certificate.step is not None
-    assert below.certificate.step is not None
     assert between.certificate.step.lost_share == 0.0 < below.certificate.step.lost_share
     assert "runs empty" in below.verdict
 
@@ -126,16 +121,13 @@ def test_smallest_thresholds_hold_over_a_box_and_not_below() -> None:
     box = {"rtt_s": (50e-6, 200e-6), "flows": (3.0, 20.0), "capacity_bit_per_s": (5e9, 10e9)}
     at = smallest_threshold((3.0, 20.0), (50e-6, 200e-6), (5e9 / 12e3, 10e9 / 12e3))
     step = certify("dctcp", parameters={"k_packets": 1.001 * at.packets}, **box).certificate.step
-    assert step is not None
     assert step.lost_share == 0.0
     step = certify("dctcp", parameters={"k_packets": 0.98 * at.packets}, **box).certificate.step
-    assert step is not None
     assert step.lost_share > 0.0
     in_time = smallest_threshold((3.0, 10.0), (50e-6, 200e-6), (5e9 / 12e3, 10e9 / 12e3))
     step = certify(
         "dctcp", parameters={"k_s": 1.001 * in_time.delay_s}, **(box | {"flows": (3.0, 10.0)})
     ).certificate.step
-    assert step is not None
     assert step.lost_share == 0.0
 
 
@@ -157,8 +149,6 @@ def test_windows_below_2_packets_have_no_certificate() -> None:
 def test_dcqcn_s_record_has_certified_margins_of_a_point() -> None:
     found = certify("dcqcn", rtt_s=50e-6, flows=10.0, **ROCE).certificate
     at, linear = found.sampled, found.linear
-    assert at is not None
-    assert linear is not None
     assert found.status is Status.STABLE
     assert (at.gain_margin_db, at.phase_margin_deg) == pytest.approx((4.27, 1.9), abs=0.05)
     assert at.gain_margin_db_proved == at.gain_margin_db == linear.gain_margin_db
@@ -180,16 +170,13 @@ def point_of(flows: float, rtt: float) -> Point:
 def test_the_rule_is_kept_up_to_the_longest_round_trip(flows: tuple[float, float]) -> None:
     found = certify("dcqcn", parameters=ROOM, rtt_s=2e-6, flows=flows, **ROCE).certificate
     assert found.status is Status.ADMISSIBLE
-    assert found.reach is not None
     rtt = found.reach.longest_rtt_s
-    assert rtt is not None
     for factor, kept in ((0.99, True), (1.01, False)):
         at = certify("dcqcn", parameters=ROOM, rtt_s=factor * rtt, flows=flows, **ROCE)
         assert at.certificate.sampled is not None
         assert (not at.certificate.lacking) is at.holds is kept
     # The paper's thresholds have 16 degrees at most.
     paper = certify("dcqcn", rtt_s=20e-6, flows=(2.0, 12.0), **ROCE).certificate
-    assert paper.reach is not None
     assert paper.reach.longest_rtt_s is None
     assert (paper.least_phase or paper.sampled).phase_margin_deg < 30.0
 
@@ -199,7 +186,6 @@ def test_packets_lose_more_where_dcqcn_s_loop_is_unstable(rtt: float, stable: bo
     """Six flows at 40 Gbit/s over three links; on packets the queue swings at 4 us, too, where the phase margin is 10
     degrees, since marks come by chance."""
     found = certify("dcqcn", rtt_s=rtt, flows=6.0, **ROCE).certificate.sampled
-    assert found is not None
     assert found.stable is stable
     flows = [MessageFlows(id=f"f{i}", source=i, target=6, size=1e12, start=0.006 * i) for i in range(6)]
     watch = Watch(flows=tuple(range(6)), ports=("s0>s1",), bin=0.03)
@@ -217,27 +203,21 @@ def test_packets_lose_more_where_dcqcn_s_loop_is_unstable(rtt: float, stable: bo
 def test_the_rule_is_kept_from_the_smallest_upper_threshold_on(flows: tuple[float, float], rtt: float) -> None:
     given: dict = {"pmax": 0.05, "kmax_bytes": 1e6}
     found = certify("dcqcn", parameters=given, rtt_s=rtt, flows=flows, **ROCE).certificate
-    assert found.reach is not None
     smallest = found.reach.smallest_max_bytes
-    assert smallest is not None
     for factor, kept in ((1.01, True), (0.99, False)):
         given["kmax_bytes"] = factor * smallest
         at = certify("dcqcn", parameters=given, rtt_s=rtt, flows=flows, **ROCE).certificate
         assert at.sampled is not None
         assert (not at.lacking) is kept
     coming = certify("dcqcn", parameters={"arriving": True}, rtt_s=rtt, flows=flows[0], **ROCE).certificate.reach
-    assert coming is not None
     assert coming.smallest_max_bytes is None
 
 
 def test_marks_as_packets_come_add_the_queue_to_the_delay() -> None:
     leaving = certify("dcqcn", rtt_s=10e-6, flows=10.0, **ROCE).certificate
-    assert leaving.sampled is not None
     wait = leaving.sampled.queue_delay_s
     coming = certify("dcqcn", parameters={"arriving": True}, rtt_s=10e-6, flows=10.0, **ROCE).certificate
     longer = certify("dcqcn", rtt_s=10e-6 + wait, flows=10.0, **ROCE).certificate
-    assert coming.sampled is not None
-    assert longer.sampled is not None
     assert coming.sampled.gain_margin_db == pytest.approx(longer.sampled.gain_margin_db, rel=1e-6)
     assert coming.sampled.gain_margin_db < leaving.sampled.gain_margin_db
     assert coming.linear == leaving.linear
@@ -252,13 +232,11 @@ def wide():
 @pytest.mark.parametrize("seed", range(4))
 def test_no_point_of_a_box_is_worse_than_its_worst_point(wide, seed: int) -> None:
     rng, worst = np.random.default_rng(seed), wide
-    assert worst.sampled is not None
     assert worst.sampled.gain_margin_db_proved is None
     assert "nothing is proved" in worst.warnings[-1]
     for _ in range(4):
         point = {"rtt_s": float(rng.uniform(5e-6, 60e-6)), "flows": float(rng.uniform(1.0, 14.0))}
         inside = certify("dcqcn", **point, **ROCE).certificate.sampled
-        assert inside is not None
         assert inside.gain_margin_db >= worst.sampled.gain_margin_db - 0.1
         assert inside.phase_margin_deg >= (worst.least_phase or worst.sampled).phase_margin_deg - 0.1
 
@@ -274,16 +252,13 @@ def test_no_point_of_a_box_is_worse_than_its_worst_point(wide, seed: int) -> Non
 )
 def test_what_is_proved_over_a_box_holds_at_its_points(box: dict, arriving: bool) -> None:
     found = certify("dcqcn", parameters={"arriving": arriving}, **box, **ROCE).certificate
-    assert found.sampled is not None
     proved = found.sampled.gain_margin_db_proved
-    assert proved is not None
     assert 6.0 < proved <= found.sampled.gain_margin_db
     assert "the gain margin alone is proved" in found.warnings[-1]
     rng = np.random.default_rng(1)
     for _ in range(5):
         point = {key: float(rng.uniform(*each)) if isinstance(each, tuple) else each for key, each in box.items()}
         inside = certify("dcqcn", parameters={"arriving": arriving}, **point, **ROCE).certificate.sampled
-        assert inside is not None
         assert inside.gain_margin_db >= proved
 
 
@@ -299,7 +274,6 @@ def test_more_flows_than_pmax_serves_swing_around_the_upper_threshold() -> None:
     """20 flows need the probability .0144, and above .01 every packet is marked."""
     found = certify("dcqcn", rtt_s=10e-6, flows=20.0, **ROCE).certificate
     assert (found.status, found.sampled, found.linear) == (Status.ADMISSIBLE, None, None)
-    assert found.cycle is not None
     assert found.cycle.fluid.lowest_packets < 200.0 < found.cycle.fluid.highest_packets
     assert certify("dcqcn", rtt_s=10e-6, flows=(2.0, 20.0), **ROCE).certificate.cycle is not None
 
@@ -317,7 +291,6 @@ def profile(least: int = 1048576, ecn: str = "ecn_all"):
 def test_a_switch_s_profile_is_certified_below_dcqcn() -> None:
     where = {"rtt_s": 10e-6, "flows": 16.0, "capacity_bit_per_s": 100e9}
     found = certify_installed(profile(), senders="dcqcn", **where).queues[0]
-    assert found.certificate is not None
     assert found.certificate.law.name == "dcqcn"
     same = certify("dcqcn", parameters={"kmin_bytes": 1048576.0, "kmax_bytes": 2097152.0, "pmax": 0.05}, **where)
     assert found.certificate.certificate.sampled == same.certificate.sampled
@@ -331,9 +304,7 @@ def test_a_switch_s_profile_is_certified_below_dcqcn() -> None:
 def test_equal_thresholds_of_a_switch_are_dctcp_s_step() -> None:
     where = {"rtt_s": 100e-6, "flows": 16.0, "capacity_bit_per_s": 100e9}
     found = certify_installed(profile(2097152), senders="dctcp", **where).queues[0]
-    assert found.certificate is not None
     step = found.certificate.certificate.step
-    assert step is not None
     assert step.threshold_packets == pytest.approx(2097152 / 1500.0)
     assert certify_installed(profile(2097152), senders="reno", **where).queues[0].certificate is None
 

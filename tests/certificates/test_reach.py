@@ -31,9 +31,7 @@ def test_up_to_the_longest_round_trip_all_flows_keep_the_rule(law, flows, capaci
     found = certify(
         law, rtt_s=0.025, flows=flows, capacity_bit_per_s=capacity, senders=sender, parameters=parameters
     ).certificate.reach
-    assert found is not None
     longest = found.longest_rtt_s
-    assert longest is not None
     assert kept(law, flows, capacity, sender, parameters, 0.999 * longest)
     assert not kept(law, flows, capacity, sender, parameters, 1.002 * longest)
 
@@ -44,7 +42,6 @@ def test_a_range_of_flows_that_ends_on_a_steeper_line_has_no_round_trip() -> Non
     found = certify(
         law, rtt_s=0.01, flows=(10.0, 30.0), capacity_bit_per_s=capacity, parameters=parameters
     ).certificate.reach
-    assert found is not None
     assert found.longest_rtt_s is None
     assert not kept(law, (10.0, 30.0), capacity, sender, parameters, 1e-4)
 
@@ -52,16 +49,12 @@ def test_a_range_of_flows_that_ends_on_a_steeper_line_has_no_round_trip() -> Non
 @pytest.mark.parametrize(("law", "sender"), [("dualpi2", "reno"), ("pie", "creno")])
 def test_down_to_the_fewest_flows_the_longest_round_trip_keeps_the_rule(law: str, sender: str) -> None:
     found = certify(law, rtt_s=(0.02, 0.08), flows=60.0, capacity_bit_per_s=60e6, senders=sender).certificate.reach
-    assert found is not None
-    assert found.fewest_flows is not None
     assert kept(law, 1.001 * found.fewest_flows, 60e6, sender, {}, 0.08)
     assert not kept(law, 0.999 * found.fewest_flows, 60e6, sender, {}, 0.08)
 
 
 def test_the_largest_window_keeps_the_rule() -> None:
     found = certify("dualpi2", rtt_s=0.09, window_packets=3.0).certificate.reach
-    assert found is not None
-    assert found.largest_window_packets is not None
     ends = [
         certify("dualpi2", rtt_s=0.09, window_packets=factor * found.largest_window_packets).certificate
         for factor in (0.999, 1.001)
@@ -75,7 +68,6 @@ def test_a_box_that_keeps_the_rule_has_a_reach_even_if_more_flows_do_not() -> No
     found = certify(law, rtt_s=0.03, flows=(10.0, 12.0), capacity_bit_per_s=capacity, parameters=parameters).certificate
     assert found.sampled is not None
     assert not found.lacking
-    assert found.reach is not None
     assert found.reach.fewest_flows is not None
     fewest = found.reach.fewest_flows
     assert fewest < 10.0

@@ -102,8 +102,6 @@ def test_linux_marks_twice_as_often_so_its_loop_has_half_the_room() -> None:
     )
     where = {**AREA, "flows": 15.0}
     spaced, once, twice = (certify(each, **where).certificate.sampled for each in (linux, doubled, doubled))
-    assert spaced is not None
-    assert once is not None
     assert twice is not None
     # At p of 1 to 2 % 2p/(1 + p) is nearly 2p.
     assert spaced.gain_margin_db == pytest.approx(once.gain_margin_db, abs=0.4)
@@ -113,7 +111,6 @@ def test_linux_marks_twice_as_often_so_its_loop_has_half_the_room() -> None:
 def test_the_equilibrium_is_where_linux_marks_as_reno_needs() -> None:
     law = RedLaw.sent(limit_bytes=400_000, average_packet=1000, min_bytes=30_000, max_bytes=90_000, burst=55)
     found = certify("red", parameters=LINUX, **{**AREA, "flows": 17.0}).certificate.sampled
-    assert found is not None
     queue = found.queue_delay_s * 20e6 / 8.0
     window = 20e6 / 12000.0 * (0.05 + found.queue_delay_s) / 17.0
     assert found.windows_packets[0] == pytest.approx(window, rel=1e-9)
@@ -171,7 +168,6 @@ def test_a_box_has_the_margin_at_which_the_fluid_begins_to_oscillate(subject, fl
             capacity_bit_per_s=20e6,
             senders=senders,
         ).certificate
-        assert inside.sampled is not None
         assert inside.sampled.gain_margin_db >= at.gain_margin_db - 0.02
 
 
@@ -192,7 +188,6 @@ def test_angles_cover_the_frequencies_that_count(seed: int) -> None:
 def test_adaptive_red_is_as_bad_as_its_worst_probability() -> None:
     where = {"rtt_s": 0.005, "flows": 20.0, "capacity_bit_per_s": 20e6}
     found = certify("red", parameters={**LINUX, "adaptive": True}, **where).certificate
-    assert found.sampled is not None
     fixed = [
         certify("red", parameters={**LINUX, "probability": P}, **where).certificate for P in (0.02, 0.1, 0.3, 0.499999)
     ]
@@ -209,7 +204,6 @@ def test_beyond_the_upper_threshold_only_a_gentle_line_has_an_equilibrium() -> N
     marked = certify("red", parameters={**LINUX, "ecn": True}, **where).certificate
     assert "every packet is marked" in marked.warnings[0]
     gentle = certify("red", parameters={**LINUX, "gentle": True}, **where).certificate
-    assert gentle.sampled is not None
     assert gentle.sampled.queue_delay_s * 20e6 / 8.0 > 90_000.0
     window, P = gentle.sampled.windows_packets[0], 0.02
     p = P + (1.0 - P) * (gentle.sampled.queue_delay_s * 20e6 / 8.0 / 90_000.0 - 1.0)

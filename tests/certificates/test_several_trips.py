@@ -23,7 +23,6 @@ def test_a_point_has_the_limit_of_the_fluid_and_proves_nothing() -> None:
     law, mixture, stretches = dualpi2(), read_mixture("linux-reno+linux-creno"), (1.0, 3.0)
     found = certify(law, rtt_s=0.05, **LINK, senders=mixture.text, stretches=stretches).certificate
     at = found.sampled
-    assert at is not None
     assert found.status is (Status.ADMISSIBLE if at.gain_margin_db >= 6.0 else Status.STABLE)
     assert at.gain_margin_db_proved is None
     assert any("nothing is proved" in note for note in found.warnings)
@@ -48,7 +47,6 @@ def test_a_box_has_no_worse_point_among_those_between_its_grid() -> None:
     kind = {"senders": "rfc-reno", "stretches": (1.0, 2.0)}
     found = certify(pi2(), **box, **kind).certificate
     at = found.sampled
-    assert at is not None
     assert at.gain_margin_db_proved is None
     assert found.warnings[-1].endswith("at 5 points and at those near the worst of them")
     (loop,) = pi2().loops(classes_of(pi2(), read_mixture("rfc-reno"), (1.0, 2.0)), 100e6 / 12000.0, 1500.0)

@@ -190,7 +190,6 @@ def test_proofs_of_a_point_are_those_of_each_margin(flows: float, rtt: float) ->
     ratio = 2.0 * np.abs(1.0 + values) / np.abs(1.0 - values)
     assert disk.found == pytest.approx(ratio.min(), rel=1e-6)
     crossed = np.flatnonzero(np.diff(np.sign(np.abs(values) - 1.0)))
-    assert phase is not None
     assert phase.found == pytest.approx(np.abs(np.angle(-values[crossed])).min(), abs=1e-3)
     for each in (phase, disk):
         assert each.found > each.proved >= 0.998 * each.found

@@ -13,19 +13,15 @@ are marked as they leave, since a mark then overtakes the queue; else the queue'
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from inspect import signature
 from math import inf
 
 from netctrl.certificates.box import Point
 from netctrl.errors import InvalidValue, checked_flag, checked_number
 from netctrl.laws.targets.wred import WredLaw
 from netctrl.model.open_loop import OpenLoop
-from netctrl.plants.ecn.dcqcn import (
-    DcqcnSender,
-    dcqcn_equilibrium,
-    dcqcn_loop,
-)
+from netctrl.plants.ecn.dcqcn import DcqcnSender, dcqcn_equilibrium, dcqcn_loop
 from netctrl.plants.ecn.dcqcn_box import DcqcnBox
 from netctrl.units import RATES, SIZES, TIMES, checked_quantity, packets_per_second
 
@@ -44,28 +40,27 @@ _NOTES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DcqcnSubject:
-    """Two thresholds of a queue whose flows are DCQCN's."""
+    """Two thresholds of a queue whose flows are DCQCN's, in the parameters of `dcqcn`."""
 
-    parameters: Mapping[str, float | int | str | bool]
-    min_bytes: float
+    kmin_bytes: float
     """K_min [byte]."""
-    max_bytes: float
+    kmax_bytes: float
     """K_max [byte]."""
-    most: float
+    pmax: float
     """P_max"""
-    increase_bit_per_s: float
+    rai_bit_per_s: float
     """R_AI [bit/s]."""
     counter_bytes: float
     """B [byte]."""
     timer_s: float
     """T [s]."""
-    notification_s: float
+    cnp_s: float
     """tau [s]."""
     alpha_s: float
     """Interval of alpha's update [s]."""
-    gain: float
-    """g"""
-    stages: int
+    g: float
+    """Gain of alpha's average."""
+    f: int
     """F"""
     arriving: bool
     """Marks as packets come, and not as they leave."""
@@ -77,6 +72,11 @@ class DcqcnSubject:
     """Notes of the thresholds' source."""
 
     @property
+    def parameters(self) -> dict[str, float | int | str | bool]:
+        """Arguments of `dcqcn`."""
+        return {name: getattr(self, name) for name in signature(dcqcn).parameters}
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Effects that the loop leaves out."""
         return (*_NOTES, *self.more)
@@ -84,17 +84,17 @@ class DcqcnSubject:
     @property
     def gains(self) -> dict[str, float]:
         """Slope of the marks, unless they make a step, and g."""
-        return {"g": self.gain} if self.steps else {"slope_per_byte": self.slope, "g": self.gain}
+        return {"g": self.g} if self.steps else {"slope_per_byte": self.slope, "g": self.g}
 
     @property
     def steps(self) -> bool:
         """Whether the thresholds are equal."""
-        return self.max_bytes == self.min_bytes
+        return self.kmax_bytes == self.kmin_bytes
 
     @property
     def slope(self) -> float:
         """Rise of the probability [1/byte]."""
-        return inf if self.steps else self.most / (self.max_bytes - self.min_bytes)
+        return inf if self.steps else self.pmax / (self.kmax_bytes - self.kmin_bytes)
 
     @property
     def read(self) -> str:
@@ -109,18 +109,18 @@ class DcqcnSubject:
     def sender(self, packet_bytes: float) -> DcqcnSender:
         """The sender in packets and seconds."""
         return DcqcnSender(
-            increase=packets_per_second(self.increase_bit_per_s, packet_bytes),
+            increase=packets_per_second(self.rai_bit_per_s, packet_bytes),
             counter=self.counter_bytes / packet_bytes,
-            notification_s=self.notification_s,
+            notification_s=self.cnp_s,
             alpha_s=self.alpha_s,
             timer_s=self.timer_s,
-            gain=self.gain,
-            stages=float(self.stages),
+            gain=self.g,
+            stages=float(self.f),
         )
 
     def queue_bytes(self, probability: float) -> float:
         """Queue at a probability [byte]."""
-        return self.min_bytes + probability / self.slope
+        return self.kmin_bytes + probability / self.slope
 
     def loop(self, at: Point, packet_bytes: float, *, queue: bool = True) -> OpenLoop:
         """Loop at a point, 1 + L = 0; without `queue` its delay is the round-trip time alone, as in the paper of 2016.
@@ -137,7 +137,7 @@ class DcqcnSubject:
 
     def over(self, packet_bytes: float) -> DcqcnBox:
         """The loop over boxes."""
-        threshold, slope = self.min_bytes / packet_bytes, self.slope * packet_bytes
+        threshold, slope = self.kmin_bytes / packet_bytes, self.slope * packet_bytes
         return DcqcnBox(self.sender(packet_bytes), slope, threshold, self.arriving, self.timer_s)
 
     def probability(self, at: Point, packet_bytes: float) -> float:
@@ -195,30 +195,17 @@ def dcqcn(
     if isinstance(f, bool) or not isinstance(f, int) or not 1 <= f <= 1000:
         raise InvalidValue("F", f, "a whole number of stages from 1 to 1000")
     return DcqcnSubject(
-        parameters={
-            "kmin_bytes": low,
-            "kmax_bytes": high,
-            "pmax": most,
-            "rai_bit_per_s": checked_quantity("rai", rai_bit_per_s, "a rate above 0 in bit/s", RATES),
-            "counter_bytes": checked_quantity("byte_counter", counter_bytes, "a size above 0 in bytes", SIZES),
-            "timer_s": checked_quantity("timer", timer_s, "a time above 0 in seconds", TIMES),
-            "cnp_s": checked_quantity("cnp", cnp_s, "a time above 0 in seconds", TIMES),
-            "alpha_s": checked_quantity("alpha_timer", alpha_s, "a time above 0 in seconds", TIMES),
-            "g": checked_number("g", g, "a gain above 0 and at most 1", above=0.0, at_most=1.0),
-            "f": f,
-            "arriving": checked_flag("marked_arriving", arriving),
-        },
-        min_bytes=low,
-        max_bytes=high,
-        most=most,
-        increase_bit_per_s=rai_bit_per_s,
-        counter_bytes=counter_bytes,
-        timer_s=timer_s,
-        notification_s=cnp_s,
-        alpha_s=alpha_s,
-        gain=g,
-        stages=f,
-        arriving=arriving,
+        kmin_bytes=low,
+        kmax_bytes=high,
+        pmax=most,
+        rai_bit_per_s=checked_quantity("rai", rai_bit_per_s, "a rate above 0 in bit/s", RATES),
+        counter_bytes=checked_quantity("byte_counter", counter_bytes, "a size above 0 in bytes", SIZES),
+        timer_s=checked_quantity("timer", timer_s, "a time above 0 in seconds", TIMES),
+        cnp_s=checked_quantity("cnp", cnp_s, "a time above 0 in seconds", TIMES),
+        alpha_s=checked_quantity("alpha_timer", alpha_s, "a time above 0 in seconds", TIMES),
+        g=checked_number("g", g, "a gain above 0 and at most 1", above=0.0, at_most=1.0),
+        f=f,
+        arriving=checked_flag("marked_arriving", arriving),
     )
 
 

@@ -63,11 +63,11 @@ def dcqcn_verdict(subject: DcqcnSubject, box: Box) -> QueueVerdict:
     points = points_of(box, subject.name, _LOOKED)
     linear = None
     fastest = max(points, key=lambda each: each.flows / each.rate)
-    if not subject.steps and subject.probability(fastest, size) <= subject.most:
+    if not subject.steps and subject.probability(fastest, size) <= subject.pmax:
         linear = _linear_verdict(subject, points, size)
         if linear.status is not Status.UNSTABLE:
             return linear
-    ends = ((subject.min_bytes, 0.0), (subject.max_bytes, subject.most), (subject.max_bytes, 1.0))
+    ends = ((subject.kmin_bytes, 0.0), (subject.kmax_bytes, subject.pmax), (subject.kmax_bytes, 1.0))
     marks = [(q / size, p) for q, p in ends]
     sender = subject.sender(size)
     cycle = worst_cycle(
@@ -77,13 +77,11 @@ def dcqcn_verdict(subject: DcqcnSubject, box: Box) -> QueueVerdict:
         size,
     )
     swing = cycle.fluid.highest_packets - cycle.fluid.lowest_packets
-    if linear is not None and swing * size <= subject.max_bytes - subject.min_bytes:
+    if linear is not None and swing * size <= subject.kmax_bytes - subject.kmin_bytes:
         return linear
     looked = f"{cycle.points} points were looked at in time; between them nothing is proved"
     return QueueVerdict(
         status=Status.ADMISSIBLE if cycle.held else Status.STABLE,
-        linear=None,
-        sampled=None,
         reach=None if linear is None else linear.reach,
         warnings=(*subject.notes, IN_TIME, *([looked] if cycle.points > 1 else [])),
         cycle=cycle,
@@ -175,7 +173,7 @@ def _loads(subject: DcqcnSubject, flows: np.ndarray, rate: np.ndarray, packet_by
     wait = np.zeros(rate.shape)
     if subject.arriving:
         probability = dcqcn_equilibrium(sender, rate / flows).probability
-        wait = (subject.min_bytes + probability / subject.slope) / (rate * packet_bytes)
+        wait = (subject.kmin_bytes + probability / subject.slope) / (rate * packet_bytes)
     return _Loads(rate, subject.slope * packet_bytes, wait, dcqcn_polynomials(sender, rate / flows))
 
 
@@ -187,7 +185,7 @@ def _look(subject: DcqcnSubject, loads: _Loads, rtt: np.ndarray) -> tuple[np.nda
     ln L over ln |L| where |L| passes 1, so that the angle there is the fraction of the turn between both.
     """
     delay = rtt + loads.wait
-    slowest = float(delay.max()) + subject.timer_s + subject.alpha_s + subject.notification_s
+    slowest = float(delay.max()) + subject.timer_s + subject.alpha_s + subject.cnp_s
     direct = float(np.abs(loads.response.echo[0]).max())  # echo/plain is this over s at high frequencies
     frequency = np.geomspace(1e-3 / slowest, max(20.0 / float(delay.min()), 3.0 * direct), _FREQUENCIES)
     response = dcqcn_response(loads.response, loads.rate, loads.slope, delay, frequency)
@@ -248,7 +246,7 @@ def _smallest_max(subject: DcqcnSubject, points: list[Point], packet_bytes: floa
     for _ in range(_HALVED if low < high else 0):
         middle = (low * high) ** 0.5
         low, high = (middle, high) if kept(middle) else (low, middle)
-    return subject.min_bytes + (subject.max_bytes - subject.min_bytes) / low
+    return subject.kmin_bytes + (subject.kmax_bytes - subject.kmin_bytes) / low
 
 
 def proved_gain(loop: DcqcnBox, points: Sequence[Point], attained: float) -> float | None:

@@ -13,19 +13,16 @@ and g alone, so the smallest threshold of a box is a search over b (`smallest_th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import exp, log
 from typing import NamedTuple
 
-from netctrl.certificates.box import MIN_WINDOW, Box, Ends, Point, between, points_of
+from netctrl.certificates.box import MIN_WINDOW, Box, Ends, Point, between, ends, points_of
 from netctrl.errors import InvalidValue, checked_number
 from netctrl.laws.targets.red import RedLaw
 from netctrl.laws.targets.wred import WredLaw
-from netctrl.plants.ecn.dctcp import (
-    StepFluid,
-    busy_threshold,
-)
+from netctrl.plants.ecn.dctcp import StepFluid, busy_threshold
 
 __all__ = [
     "LARGEST_WINDOW",
@@ -157,7 +154,8 @@ def smallest_threshold(
     >>> round(found.packets, 1), round(found.share, 3)
     (13.9, 0.166)
     """
-    N, d, C = (_range(*each) for each in (("flows", flows), ("rtt", rtt_s), ("capacity", rate_packet_per_s)))
+    given = (("flows", flows), ("rtt", rtt_s), ("capacity", rate_packet_per_s))
+    N, d, C = (ends(name, value, "a number above 0, or a range") for name, value in given)
     checked_number("g", gain, "a gain above 0 and at most 1", above=0.0, at_most=1.0)
     spare = checked_number("spare", spare_packets, "a number of packets of at least 0", at_least=0.0)
     found: dict[float, float] = {}
@@ -181,9 +179,9 @@ def smallest_threshold(
     return SmallestThreshold(packets(at), delay(in_time), at, share(at))
 
 
-def _greatest(value: Callable[[float], float], ends: Ends, bend: float) -> float:
+def _greatest(value: Callable[[float], float], products: Ends, bend: float) -> float:
     """Place of the maximum of a function with one maximum and a bend: on a first grid, then by golden section."""
-    grid = between(ends, _PRODUCTS)
+    grid = between(products, _PRODUCTS)
     best = max(range(len(grid)), key=lambda i: value(grid[i]))
     low, high = log(grid[max(best - 1, 0)]), log(grid[min(best + 1, len(grid) - 1)])
     if low == high:
@@ -203,17 +201,6 @@ def _check_window(window: float, flows: object) -> None:
     if window > LARGEST_WINDOW:
         takes = f"flows with windows of at most {LARGEST_WINDOW:g} packets: theirs are {window:.3g}"
         raise InvalidValue("flows", flows, f"{takes}, beyond what is integrated")
-
-
-def _range(argument: str, given: float | Iterable[float]) -> Ends:
-    both = tuple(given) if isinstance(given, Iterable) else (given, given)
-    takes = "a number above 0, or a range"
-    if len(both) != 2:
-        raise InvalidValue(argument, given, takes)
-    low, high = (checked_number(argument, end, takes, above=0.0) for end in both)
-    if low > high:
-        raise InvalidValue(argument, given, f"{takes}; this range is empty")
-    return low, high
 
 
 def dctcp(

@@ -80,9 +80,6 @@ def dctcp_verdict(subject: DctcpSubject, box: Box) -> QueueVerdict:
     )
     return QueueVerdict(
         status=Status.ADMISSIBLE if _spare(at, found) > 0.0 else Status.STABLE,
-        linear=None,
-        sampled=None,
-        reach=None,
         warnings=(*subject.notes, *_looked(len(points))),
         step=step,
     )
@@ -119,13 +116,15 @@ def dctcp_in_time(subject: RedSubject, box: Box, linear: QueueVerdict | None) ->
         return dctcp_ramp_cycle(at.flows, at.rate, at.rtt_s, marks, 1.0 / 16.0, forgetting, spaced=subject.spaced)
 
     cycle = worst_cycle(run, points, marks, size, None if limit is None else float(limit) / size)
-    kept = linear if linear is not None and linear.status is Status.STABLE else None
+    beside = QueueVerdict(status=Status.INFEASIBLE, warnings=subject.notes)
+    if linear is not None and linear.status is Status.STABLE:
+        beside = linear
     return QueueVerdict(
         status=Status.ADMISSIBLE if cycle.held else Status.STABLE,
-        linear=None if kept is None else kept.linear,
-        sampled=None if kept is None else kept.sampled,
-        reach=None if kept is None else kept.reach,
-        warnings=(*(subject.notes if kept is None else kept.warnings), *_NOTES, *_looked(len(points))),
+        linear=beside.linear,
+        sampled=beside.sampled,
+        reach=beside.reach,
+        warnings=(*beside.warnings, *_NOTES, *_looked(len(points))),
         cycle=cycle,
     )
 
@@ -184,7 +183,7 @@ def _always_marked(subject: DctcpSubject | RedSubject, at: Point, window: float,
         f"windows of {window:.3g} packets {where}, for {at.flows:.4g} flows at {format_quantity(at.rtt_s, 's')}; "
         f"below {MIN_WINDOW:g} every packet is marked and the queue {so}"
     )
-    return QueueVerdict(status=Status.INFEASIBLE, linear=None, sampled=None, reach=None, warnings=(why, *subject.notes))
+    return QueueVerdict(status=Status.INFEASIBLE, warnings=(why, *subject.notes))
 
 
 def _looked(points: int) -> list[str]:

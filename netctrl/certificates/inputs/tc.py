@@ -182,9 +182,19 @@ class PieOptions(Options, frozen=True, kw_only=True):
 
     def law(self, hz: int) -> PieLaw:
         """The law of the queue, or of each of fq_pie's."""
+        us = checked_u32("target", self.target, "target in us")
+        # The kernel keeps ticks of 64 ns, of which 125 are 8 us, and shows them rounded down.
+        sent = us if us % 8 in (0, 7) else min(us + 1, U32)
+        what = f"time between updates in us at {hz} Hz"
+        tupdate = checked_u32("tupdate", self.tupdate, what, at_least=1, at_most=longest_us(hz))
+        if not _whole(tupdate, hz):
+            others = [str(other) for other in KNOWN_HZ if _whole(tupdate, other)]
+            remedy = f"; it is one at CONFIG_HZ = {' or '.join(others)}" if others else ""
+            takes = f"a whole number of the kernel's ticks in us, here at {hz} Hz{remedy}"
+            raise InvalidValue("tupdate", tupdate, takes)
         return PieLaw(
-            target_ticks=_sent_target(self.target) * 1000 // 64,
-            update_jiffies=_jiffies(self.tupdate, hz),
+            target_ticks=sent * 1000 // 64,
+            update_jiffies=jiffies_of_us(tupdate, hz),
             alpha=self.alpha,
             beta=self.beta,
             limit=self.limit,
@@ -268,25 +278,24 @@ class RedOptions(Options, frozen=True, kw_only=True):
         if self.ewma is None or (self.probability is None and self.plog is None):
             missing = "ewma" if self.ewma is None else "probability"
             raise InvalidValue(missing, None, "a value, which tc prints with -d: `tc -d -j qdisc show`")
+        if self.probability is None:  # an older tc's
+            plog = checked_u32("Plog", self.plog, "power of two", at_most=255)
+            most = u32((U32 >> plog if plog < 32 else U32) * max(self.max - self.min, 1))
+        elif 0.0 < self.probability <= 1.0:
+            most = min(max(int(self.probability * 2**32), 1), U32)
+        else:
+            raise InvalidValue("probability", self.probability, "a probability above 0")
         return RedLaw(
             min_bytes=self.min,
             max_bytes=self.max,
             weight_log=self.ewma,
-            max_probability=self._max_probability(),
+            max_probability=most,
             limit_bytes=self.limit,
             ecn=self.ecn,
             harddrop=self.harddrop,
             nodrop=self.nodrop,
             adaptive=self.adaptive,
         )
-
-    def _max_probability(self) -> int:
-        if self.probability is not None:
-            if not 0.0 < self.probability <= 1.0:
-                raise InvalidValue("probability", self.probability, "a probability above 0")
-            return min(max(int(self.probability * 2**32), 1), U32)
-        plog = checked_u32("Plog", self.plog, "power of two", at_most=255)
-        return u32((U32 >> plog if plog < 32 else U32) * max(self.max - self.min, 1))
 
 
 OPTIONS: dict[str, type[Options]] = {
@@ -296,22 +305,6 @@ OPTIONS: dict[str, type[Options]] = {
     "red": RedOptions,
 }
 """Kind of discipline -> its options."""
-
-
-def _sent_target(shown: int) -> int:
-    """Target in us that is shown as this one: the kernel keeps ticks of 64 ns, of which 125 are 8 us."""
-    checked_u32("target", shown, "target in us")
-    return shown if shown % 8 in (0, 7) else min(shown + 1, U32)
-
-
-def _jiffies(shown: int, hz: int) -> int:
-    most = longest_us(hz)
-    checked_u32("tupdate", shown, f"time between updates in us at {hz} Hz", at_least=1, at_most=most)
-    if _whole(shown, hz):
-        return jiffies_of_us(shown, hz)
-    others = [str(other) for other in KNOWN_HZ if _whole(shown, other)]
-    remedy = f"; it is one at CONFIG_HZ = {' or '.join(others)}" if others else ""
-    raise InvalidValue("tupdate", shown, f"a whole number of the kernel's ticks in us, here at {hz} Hz{remedy}")
 
 
 def _whole(shown: int, hz: int) -> bool:

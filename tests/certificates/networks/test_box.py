@@ -40,7 +40,6 @@ def lot(queue: object, sender: str = "reno", count: int = 10, links: int = 2) ->
 
 
 def gain(found: NetworkCertificate) -> float:
-    assert found.certificate.margins is not None
     assert found.certificate.margins.gain_margin_db is not None
     return found.certificate.margins.gain_margin_db
 
@@ -51,11 +50,9 @@ def test_a_box_is_proved_and_its_points_keep_what_is_proved(sender: str) -> None
     scenario = lot(Pi2Queue(), sender)
     found = certify_network(scenario, rtt_s={"long": (0.04, 0.06)})
     assert found.certificate.status is Status.ADMISSIBLE
-    assert found.box is not None
     assert found.box.proved
     assert found.box.why_not == ""
     proved = found.box.gain_margin_db_proved
-    assert proved is not None
     assert 6.0 < proved <= gain(found) < proved + 0.6
     assert found.verdict.endswith("holds, proved at every point of the box")
     rng = np.random.default_rng(2)
@@ -71,7 +68,6 @@ def test_a_box_is_proved_and_its_points_keep_what_is_proved(sender: str) -> None
 def test_the_worst_point_is_that_of_a_finer_grid() -> None:
     scenario = lot(Pi2Queue())
     found = certify_network(scenario, capacity_bit_per_s={"l1": (45e6, 70e6)})
-    assert found.box is not None
 
     def loop_at(at: Mapping) -> tuple[str, NetworkLoop | None]:
         return "", NetworkLoop(network_equilibrium(network_of(scenario, at).network))
@@ -87,7 +83,6 @@ def test_one_link_s_box_is_that_of_one_queue() -> None:
     single = lot(Pi2Queue(), links=1).replace(flows=lot(Pi2Queue(), links=1).flows[:1])
     both = certify_network(single, rtt_s={"long": (0.03, 0.05)}, flows={"long": (8.0, 12.0)})
     queue = netctrl.certify("pi2", rtt_s=(0.03, 0.05), flows=(8.0, 12.0), capacity_bit_per_s=50e6).certificate.sampled
-    assert both.box is not None
     assert both.box.proved
     assert gain(both) == pytest.approx(queue.gain_margin_db, abs=1e-3)
     assert 6.0 < both.box.gain_margin_db_proved <= queue.gain_margin_db
@@ -98,13 +93,11 @@ def test_unstable_points_and_points_without_an_equilibrium_are_found() -> None:
     fast = lot(Pi2Queue(alpha=0.6, beta=12.0))
     found = certify_network(fast, rtt_s={"long": (0.03, 0.3)})
     assert found.certificate.status is Status.UNSTABLE
-    assert found.box is not None
     assert not found.box.proved
     assert found.box.gain_margin_db_proved is None
     assert found.box.why_not == "it has unstable points"
     few = certify_network(lot(Pi2Queue()), flows={"c0": (10.0, 400.0)})
     assert few.certificate.status is Status.INFEASIBLE
-    assert few.box is not None
     assert few.box.ranges[0].worst > 100.0
     assert "output would be above 1" in few.certificate.warnings[0]
 
@@ -123,7 +116,6 @@ def test_unstable_points_and_points_without_an_equilibrium_are_found() -> None:
 )
 def test_what_has_no_bounds_is_looked_at_and_said(queue: object, ranges: dict, said: str) -> None:
     found = certify_network(lot(queue), **ranges)
-    assert found.box is not None
     assert not found.box.proved
     assert said in found.box.why_not
     assert "not proved between them" in found.verdict
@@ -180,7 +172,6 @@ def test_the_command_line_reads_ranges_and_writes_file_picture_and_report(tmp_pa
     assert "flows of cross-second: 12, " not in text
     assert "rtt of cross-first: 20 ms" in text
     found = netctrl.read("found.json", kind=NetworkCertificate)
-    assert found.box is not None
     assert found.box.ranges[0].high == 0.045
     assert Path("found.png").read_bytes().startswith(b"\x89PNG")
     page = Path("found.html").read_text()
@@ -192,10 +183,7 @@ def test_the_command_line_reads_ranges_and_writes_file_picture_and_report(tmp_pa
 def test_six_decibels_end_where_the_reach_says() -> None:
     scenario = lot(Pi2Queue(alpha=0.2, beta=4.0))
     found = certify_network(scenario, reach=True)
-    assert found.reach is not None
     longer, fewer = found.reach.rtt_factor, found.reach.flows_divisor
-    assert longer is not None
-    assert fewer is not None
     for factor, kept in ((0.99, True), (1.02, False)):
         rtt = {group.id: group.rtt[0] * longer * factor for group in scenario.flows}
         flows = {group.id: group.count / (fewer * factor) for group in scenario.flows}
@@ -203,7 +191,6 @@ def test_six_decibels_end_where_the_reach_says() -> None:
         assert (gain(certify_network(scenario, flows=flows)) >= 6.0) is kept
     assert "times as long" in dict(found.rows)["keeps 6 dB"]
     fast = certify_network(lot(Pi2Queue(alpha=0.6, beta=12.0)), rtt_s={"long": 0.3}, reach=True)
-    assert fast.reach is not None
     assert fast.reach.rtt_factor is None
 
 

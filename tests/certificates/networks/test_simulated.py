@@ -32,8 +32,6 @@ def test_the_fluid_engine_settles_below_the_limit_and_oscillates_above(
     bottlenecks = importlib.import_module("engines.bottlenecks")
     lot = bottlenecks.Lot(rates, long, cross, rtt, beta / 0.16)
     margins = netctrl.certify_network(bottlenecks.scenario(lot, 0.16)).certificate.margins
-    assert margins is not None
-    assert margins.gain_margin_db is not None
     limit = 10.0 ** (margins.gain_margin_db / 20.0)
     first, then = swings(bottlenecks.scenario(lot, 0.9 * limit * 0.16))
     assert np.all(then <= 0.7 * first + 1e-6)

@@ -25,7 +25,6 @@ def grows(
     loop = covered(NetworkLoop(equilibrium))
     limits = limits_of(scanned(loop))
     at = limits.lower if limits.unstable else limits.upper
-    assert at is not None
     period = 2.0 * np.pi * loop.epoch / at.angle
     gains = [np.full(len(network.links), at.gain * each) for each in (1.0 / factor, factor)]
     below, above = (network_growth(equilibrium, each, periods, period, offsets) for each in gains)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from math import inf
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -15,20 +14,18 @@ import scipy.sparse.csgraph
 import scipy.sparse.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from link_cases import TAU, Case, case, god, matrices, published
 
-from netctrl.datasets import network_path
 from netctrl.errors import InvalidValue, NoAdmissibleDesign
 from netctrl.model.information import InformationPattern
 from netctrl.model.law import AgedGain
-from netctrl.model.network import Demand, Link, Network, read_network
+from netctrl.model.network import Demand, Link, Network
 from netctrl.model.network_model import NetworkModel
-from netctrl.plants.information import COMMUNICATIONS, information_pattern
-from netctrl.plants.linearize import network_model, network_state_space
+from netctrl.plants.information import COMMUNICATIONS
 from netctrl.synthesis.localized.coordinated import coordinated
 from netctrl.synthesis.localized.localized import localized
 from netctrl.synthesis.myopic.static import myopic
 
-TAU = 0.01
 TOLERANCE = {
     "published": 1e-8,  # the note prints ten digits
     "dare": 1e-9,
@@ -51,41 +48,6 @@ PUBLISHED = {
     ("testbed", 1.0): (234.883517, 235.2224193, 235.4299862),
 }
 CASES = [(name, communication) for name in (*range(6), "diamond") for communication in COMMUNICATIONS]
-
-
-class Case(NamedTuple):
-    """A network's model with who hears of whom after how many samples: row hears of column."""
-
-    model: NetworkModel
-    pattern: InformationPattern
-    heard: np.ndarray
-
-
-def case(network: Network, communication: str = "out-of-band") -> Case:
-    model = network_model(network, TAU)
-    pattern = information_pattern(network, TAU, model.links, communication)
-    return Case(model, pattern, hearing(network, model, communication))
-
-
-def published(name: str, communication: str = "out-of-band") -> Case:
-    return case(read_network(network_path(name)), communication)
-
-
-def hearing(network: Network, model: NetworkModel, communication: str) -> np.ndarray:
-    """n_lk from all pairs of nodes (Floyd and Warshall)."""
-    place = {node.id: row for row, node in enumerate(network.nodes)}
-    links = {link.id: link for link in network.links}
-    time = np.where(np.eye(len(place)), 0.0, inf)
-    for name, link in links.items():
-        a, b, samples = place[link.source], place[link.target], round(link.delay / TAU)
-        if communication == "out-of-band":
-            time[a, b], time[b, a] = min(time[a, b], samples), min(time[b, a], samples)
-        elif name in model.links:
-            time[a, b] = min(time[a, b], samples)
-    for via in range(len(place)):
-        time = np.minimum(time, time[:, [via]] + time[[via]])
-    at = [place[links[name].source] for name in model.links]
-    return time[np.ix_(at, at)].T
 
 
 def random_network(seed: int, circle: bool = False) -> Network:
@@ -132,11 +94,6 @@ def weights(model: NetworkModel, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).uniform(0.5, 3.0, model.n_links)
 
 
-def matrices(model: NetworkModel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    plant, H = network_state_space(model)
-    return plant.A.toarray(), plant.B.toarray(), H.toarray()
-
-
 def state_weight(model: NetworkModel, mu: float | np.ndarray) -> np.ndarray:
     Q = np.zeros((model.n_states, model.n_states))
     Q[model.first_backlog :, model.first_backlog :] = np.diag(np.broadcast_to(mu, model.n_links))
@@ -149,10 +106,6 @@ def scipys(model: NetworkModel, mu: float | np.ndarray) -> float:
     return float(np.trace(P @ (H * model.std**2) @ H.T))
 
 
-def everyone_at_once(links: int) -> InformationPattern:
-    return InformationPattern.from_matrix(np.zeros((links, links)))
-
-
 def direct(feeds: Sequence[tuple[int, int]], entries: Sequence[int], delay: Sequence[int]) -> NetworkModel:
     """All of k goes on to l for each (k, l); a demand of deviation 1 at each entry."""
     N = len(delay)
@@ -162,13 +115,16 @@ def direct(feeds: Sequence[tuple[int, int]], entries: Sequence[int], delay: Sequ
     return NetworkModel(TAU, np.array(delay), coupling, np.eye(N)[:, list(entries)], np.ones(len(entries)))
 
 
+PAIR = direct([(0, 1)], [0], [1, 1])
+
+
 # --- published numbers ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("row", "communication"), [(1, "out-of-band"), (2, "in-band")])
 @pytest.mark.parametrize(("name", "mu"), PUBLISHED)
 def test_costs_of_the_theory_note(name: str, mu: float, row: int, communication: str) -> None:
-    model, pattern, _ = published(name, communication)
+    _, model, pattern, _ = published(name, communication)
     cost = coordinated(model, mu, pattern).cost / MBPS2
     assert cost == pytest.approx(PUBLISHED[name, mu][row], rel=TOLERANCE["published"])
 
@@ -179,7 +135,7 @@ def test_costs_of_the_theory_note(name: str, mu: float, row: int, communication:
 @pytest.mark.parametrize(("name", "mu"), PUBLISHED)
 def test_without_delays_it_is_god(name: str, mu: float) -> None:
     model = published(name).model
-    found = coordinated(model, mu, everyone_at_once(model.n_links))
+    found = coordinated(model, mu, god(model))
     assert found.cost / MBPS2 == pytest.approx(PUBLISHED[name, mu][0], rel=TOLERANCE["published"])
     assert found.cost == pytest.approx(scipys(model, mu), rel=TOLERANCE["dare"])
     assert {len(column.gains) for column in found.law.columns} == {1}
@@ -189,7 +145,7 @@ def test_without_delays_it_is_god(name: str, mu: float) -> None:
 def test_without_delays_it_is_god_on_random_networks(seed: int) -> None:
     model = case(random_network(seed, circle=seed % 2 == 1)).model
     mu = weights(model, seed)
-    found = coordinated(model, mu, everyone_at_once(model.n_links))
+    found = coordinated(model, mu, god(model))
     assert found.cost == pytest.approx(scipys(model, mu), rel=TOLERANCE["dare"])
 
 
@@ -204,7 +160,8 @@ def test_a_central_controller_that_hears_late_is_not_of_this_kind() -> None:
 def test_one_link_by_hand(n: int, mu: float) -> None:
     """Gain p/(1 + p) and cost sigma² p, p = (mu + √(mu² + 4 mu))/2, whatever the delay; its part of the rates is
     k²/(1 − (1 − k)²) sigma²."""
-    found = coordinated(direct([], [0], [n]), mu, everyone_at_once(1))
+    model = direct([], [0], [n])
+    found = coordinated(model, mu, god(model))
     p = 0.5 * (mu + np.sqrt(mu * mu + 4.0 * mu))
     k = p / (1.0 + p)
     assert found.cost == pytest.approx(p, rel=TOLERANCE["closed form"])
@@ -216,7 +173,7 @@ def test_one_link_by_hand(n: int, mu: float) -> None:
 def test_a_heavy_weight_passes_on_at_once_what_comes() -> None:
     """mu → ∞ costs Σ Var f + mu Σ sigma²: each of the two links sends the disturbance once."""
     model, mu = direct([(0, 1)], [0], [2, 0]), 1e8
-    assert coordinated(model, mu, everyone_at_once(2)).cost - mu == pytest.approx(2.0, abs=1e-6)
+    assert coordinated(model, mu, god(model)).cost - mu == pytest.approx(2.0, abs=1e-6)
 
 
 # --- the whole problem, densely -------------------------------------------------------------------------------------
@@ -260,7 +217,7 @@ def test_costs_of_information_by_a_matrix_are_those_of_the_dense_problem() -> No
     """The testbed, in which the links of one node hear of others at different times."""
     model = published("testbed").model
     heard = np.array([[0, 2, 1, 1, 1], [3, 0, 2, 1, 2], [0, 1, 0, 1, 2], [1, 1, 2, 0, 0], [2, 2, 4, 0, 0]], dtype=float)
-    one = Case(model, InformationPattern.from_matrix(heard), heard)
+    one = published("testbed")._replace(pattern=InformationPattern.from_matrix(heard), heard=heard)
     mu = weights(model, 0)
     cost = sum(64e12 * least_squares(one, mu, h, heard[:, e])[0] for e, h in enumerate(matrices(model)[2].T))
     assert coordinated(model, mu, one.pattern).cost == pytest.approx(cost, rel=TOLERANCE["dense"])
@@ -428,7 +385,7 @@ def test_links_out_of_reach_take_no_part() -> None:
 @pytest.mark.parametrize("name", ["tandem", "merge", "testbed"])
 @pytest.mark.parametrize("communication", COMMUNICATIONS)
 def test_finite_responses_come_to_it_from_above(name: str, communication: str) -> None:
-    model, pattern, _ = published(name, communication)
+    _, model, pattern, _ = published(name, communication)
     exact = coordinated(model, 1.0, pattern).cost
     costs = [localized(model, 1.0, pattern, horizon=T).cost / exact - 1.0 for T in (12, 18, 40)]
     assert costs[0] > costs[1] > 0.0
@@ -438,28 +395,22 @@ def test_finite_responses_come_to_it_from_above(name: str, communication: str) -
 # --- errors ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("weight", [0.0, -1.0, np.nan, inf, [1.0], [1.0] * 3, [1.0, 0.0], "heavy"])
-def test_weights_are_above_zero(weight) -> None:
-    with pytest.raises(InvalidValue, match=r"^weight: got .* number above 0"):
-        coordinated(direct([(0, 1)], [0], [1, 1]), weight, everyone_at_once(2))
-
-
 @pytest.mark.parametrize("reach", [-1, 1.5, "far"])
 def test_a_reach_is_a_number_of_samples(reach) -> None:
     with pytest.raises(InvalidValue, match=r"^reach: got .* whole number"):
-        coordinated(direct([(0, 1)], [0], [1, 1]), 1.0, everyone_at_once(2), reach=reach)
+        coordinated(PAIR, 1.0, god(PAIR), reach=reach)
 
 
 def test_information_of_another_network_is_refused() -> None:
     with pytest.raises(InvalidValue, match=r"^information: got 'shape \(3, 3\)', takes shape \(2, 2\)"):
-        coordinated(direct([(0, 1)], [0], [1, 1]), 1.0, everyone_at_once(3))
+        coordinated(PAIR, 1.0, InformationPattern.from_matrix(np.zeros((3, 3))))
 
 
 @pytest.mark.parametrize(
     ("later", "message"), [(inf, "0 reaches 1, which learns of it never"), (4, "of 0 reaches 1 before the information")]
 )
 def test_who_is_on_the_route_hears_before_the_fluid_comes(later: float, message: str) -> None:
-    model = direct([(0, 1)], [0], [1, 1])
+    model = PAIR
     coordinated(model, 1.0, InformationPattern.from_matrix([[0, 0], [3, 0]]))  # n + 2 is the latest
     with pytest.raises(NoAdmissibleDesign, match=message):
         coordinated(model, 1.0, InformationPattern.from_matrix([[0, 0], [later, 0]]))
@@ -467,9 +418,10 @@ def test_who_is_on_the_route_hears_before_the_fluid_comes(later: float, message:
 
 def test_fluid_that_never_leaves_has_no_controller() -> None:
     with pytest.raises(NoAdmissibleDesign, match="links 0, 1 has no solution: traffic circulates among them"):
-        coordinated(direct([(0, 1), (1, 0)], [0], [1, 1]), 1.0, everyone_at_once(2))
+        coordinated(direct([(0, 1), (1, 0)], [0], [1, 1]), 1.0, god(PAIR))
 
 
 def test_a_region_of_too_many_states_is_refused_at_the_door() -> None:
+    model = direct([], [0], [2000])
     with pytest.raises(InvalidValue, match=r"exact, for a region of 2002 states.* at most 2000"):
-        coordinated(direct([], [0], [2000]), 1.0, everyone_at_once(1))
+        coordinated(model, 1.0, god(model))

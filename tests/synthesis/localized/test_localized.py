@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable
 from itertools import pairwise
 from math import inf, nan, sqrt
-from typing import NamedTuple
 
 import cvxpy
 import joblib
-import networkx
+import link_cases
 import numpy as np
 import pytest
 import scipy.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from link_cases import DIAMOND, TAU, Case, assemble, build, case, god, line, matrices, published, run
 
-from netctrl.datasets import network_path
 from netctrl.errors import InvalidValue, NoAdmissibleDesign
 from netctrl.model.information import InformationPattern
-from netctrl.model.law import FirGain
-from netctrl.model.network import Demand, Link, Network, read_network
+from netctrl.model.network import Network
 from netctrl.model.network_model import NetworkModel
-from netctrl.plants.information import COMMUNICATIONS, information_pattern
-from netctrl.plants.linearize import network_model, network_state_space
+from netctrl.plants.information import COMMUNICATIONS
+from netctrl.plants.linearize import network_state_space
+from netctrl.synthesis.localized.coordinated import coordinated
 from netctrl.synthesis.localized.localized import LocalizedSynthesis, localized, settling_time
+from netctrl.synthesis.myopic.fir import myopic_fir
+from netctrl.synthesis.myopic.static import myopic
 
-TAU = 0.01
 TOLERANCE = {
     "published": 1e-8,  # the note prints ten digits
     "dense": 1e-9,
@@ -38,69 +38,6 @@ TOLERANCE = {
     "same": 1e-10,
     "state": 1e-9,
 }
-
-
-class Case(NamedTuple):
-    """A network with all that a synthesis asks for, and who hears of what when: row hears of column."""
-
-    network: Network
-    model: NetworkModel
-    pattern: InformationPattern
-    heard: np.ndarray
-
-
-def build(links: Sequence[tuple[str, str, int]], demands: Sequence[tuple]) -> Network:
-    """Links are (source, target, samples), demands (source, target, std[, split])."""
-    return Network(
-        links=tuple(Link(source=a, target=b, capacity="1Gbit", delay=n * TAU) for a, b, n in links),
-        demands=tuple(
-            Demand(source=a, target=b, mean="1Mbit", std=std, split=split[0] if split else None, id=str(i))
-            for i, (a, b, std, *split) in enumerate(demands)
-        ),
-    )
-
-
-def case(network: Network, communication: str = "out-of-band") -> Case:
-    model = network_model(network, TAU)
-    pattern = information_pattern(network, TAU, model.links, communication)
-    return Case(network, model, pattern, hearing(network, model, communication))
-
-
-def published(name: str, communication: str = "out-of-band") -> Case:
-    return case(read_network(network_path(name)), communication)
-
-
-def hearing(network: Network, model: NetworkModel, communication: str) -> np.ndarray:
-    """n_lk, by networkx; inf: never."""
-    lines = networkx.DiGraph()
-    links = {link.id: link for link in network.links}
-    lines.add_nodes_from(node.id for node in network.nodes)
-    for name, link in links.items():
-        ways = [(link.source, link.target)] if name in model.links else []
-        if communication == "out-of-band":
-            ways = [(link.source, link.target), (link.target, link.source)]
-        for a, b in ways:
-            samples = round(link.delay / TAU)
-            if not lines.has_edge(a, b) or lines[a][b]["samples"] > samples:
-                lines.add_edge(a, b, samples=samples)
-    known = dict(networkx.all_pairs_dijkstra_path_length(lines, weight="samples"))
-    at = [links[name].source for name in model.links]
-    return np.array([[known[end].get(here, inf) for end in at] for here in at])
-
-
-def matrices(model: NetworkModel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A, B and H from the model's equation, entry by entry."""
-    N, n, c = model.n_links, model.n_states, model.coupling.toarray()
-    A, B, H = np.zeros((n, n)), np.zeros((n, N)), np.zeros((n, len(model.std)))
-    for link in range(N):
-        backlog = model.first_backlog + link
-        B[model.first_rate[link], link], B[backlog, link], A[backlog, backlog] = 1.0, -1.0, 1.0
-        for state in range(model.first_rate[link] + 1, model.first_rate[link + 1]):
-            A[state, state - 1] = 1.0
-        for k in range(N):
-            A[backlog, model.first_rate[k + 1] - 1] = c[link, k]
-        H[backlog] = model.injection.toarray()[link]
-    return A, B, H
 
 
 def dense(model: NetworkModel, mu: np.ndarray, heard: np.ndarray, T: int, x1: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -142,51 +79,13 @@ def dense_cost(one: Case, mu: np.ndarray, T: int) -> float:
     return total
 
 
-def assemble(law: FirGain) -> tuple[np.ndarray, np.ndarray]:
-    """M(1), ..., M(T) and R(1), ..., R(T) as matrices, as FirGain says."""
-    first = np.concatenate([[0], np.cumsum(law.delay + 1)])
-    backlog, T = first[-1], max(column.u.shape[2] for column in law.columns)
-    n = backlog + len(law.delay)
-    M, R = np.zeros((T, len(law.delay), n)), np.zeros((T, n, n))
-    for e, column in enumerate(law.columns):
-        for j, state in enumerate([backlog + e, *range(first[e], first[e + 1])]):
-            t = column.u.shape[2]
-            M[:t, column.links, state] = column.u[j].T
-            R[:t, backlog + column.links, state] = column.b[j].T
-            for link in column.links:
-                for age in range(law.delay[link] + 1):
-                    R[age + 1 :, first[link] + age, state] = M[: T - age - 1, link, state]
-            if j:  # what is in the line goes on
-                for t in range(first[e + 1] - state):
-                    R[t, state + t, state] = 1.0
-    return M, R
-
-
 def random_network(seed: int, max_samples: int = 3) -> Network:
-    """Nodes 0, ..., 4, links from lower to higher ones, and demands that split at random."""
-    random = np.random.default_rng(seed)
-    pairs = [(i, i + 1) for i in range(4)] + [(0, 2), (1, 3), (2, 4), (0, 3)][: random.integers(1, 4)]
-    links = [(str(a), str(b), int(random.integers(0, max_samples + 1))) for a, b in pairs]
-    demands = []
-    for _ in range(random.integers(1, 4)):
-        source = int(random.integers(0, 4))
-        target = int(random.integers(source + 1, 5))
-        split = {}
-        for node in range(source, target):
-            out = [b for a, b in pairs if a == node and b <= target]
-            for b, share in zip(out, random.dirichlet(np.ones(len(out))), strict=True):
-                split[f"{node}->{b}"] = float(share)
-        demands.append((str(source), str(target), float(random.uniform(1e5, 1e6)), split))
-    return build(links, demands)
+    return link_cases.random_network(seed, [(0, 2), (1, 3), (2, 4), (0, 3)], (1, 4), max_samples)
 
 
 RING = build(
     [("A", "B", 1), ("B", "C", 0), ("C", "A", 2)], [("A", "C", 2e6), ("B", "A", 1e6), ("C", "B", 3e6)]
 )  # each link feeds the next
-DIAMOND = build(
-    [("S", "A", 1), ("S", "B", 2), ("A", "D", 0), ("B", "D", 1), ("D", "E", 1)],
-    [("S", "E", 1e6, {"S->A": 0.7, "S->B": 0.3, "A->D": 1.0, "B->D": 1.0, "D->E": 1.0}), ("A", "D", 2e6)],
-)
 APART = build(
     [("S", "A", 1), ("S", "B", 0), ("A", "D", 0), ("B", "D", 1)],
     [("S", "D", 1e6, {"S->A": 0.6, "S->B": 0.4, "A->D": 1.0, "B->D": 1.0})],
@@ -196,15 +95,6 @@ ASIDE = build(
     [("A", "M", 1), ("B", "M", 4), ("M", "D", 1), ("B", "X", 9), ("S", "B", 3)],
     [("A", "D", 1e6), ("S", "D", 1e6), ("S", "X", 1e6)],
 )  # M -> D is fed by links that also feed another
-
-
-def line(links: int) -> Case:
-    names = [str(i) for i in range(links + 1)]
-    return case(build([(a, b, 1) for a, b in pairwise(names)], [(names[0], names[-1], 1e6)]))
-
-
-def god(model: NetworkModel) -> InformationPattern:
-    return InformationPattern.from_matrix(np.zeros((model.n_links, model.n_links)))
 
 
 # Published numbers: reference costs [Mbps²] that were found apart from this code, at mu = 0.1 and 1 each.
@@ -475,24 +365,6 @@ def test_full_information_is_the_regulators_and_less_costs_more(seed: int, decad
 # The implementation, eq. (14).
 
 
-def run(law: FirGain, model: NetworkModel, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """States and rates of the model under eq. (14); w has shape (samples, n, runs) and acts on the state."""
-    A, B, _ = matrices(model)
-    M, R = assemble(law)
-    T = len(M)
-    x, x_hat = np.zeros(w.shape[1:]), np.zeros(w.shape[1:])
-    delta, xs, us = np.zeros((T, *w.shape[1:])), [], []
-    for kick in w:
-        x = x + kick
-        delta = np.concatenate([[x - x_hat], delta[:-1]])  # newest first
-        u = np.tensordot(M, delta, ([0, 2], [0, 1]))
-        xs.append(x)
-        us.append(u)
-        x = A @ x + B @ u
-        x_hat = np.tensordot(R[1:], delta[:-1], ([0, 2], [0, 1]))
-    return np.array(xs), np.array(us)
-
-
 @pytest.mark.parametrize("network", [RING, DIAMOND])
 def test_the_law_makes_the_responses_that_it_holds(network: Network) -> None:
     one = case(network)
@@ -599,11 +471,20 @@ def test_inputs_stay_as_they_are_and_results_can_not_be_changed() -> None:
 # Refusals.
 
 
-@pytest.mark.parametrize("weight", [0.0, -1.0, nan, inf, [1.0, 1.0, 1.0], [1.0, 0.0], "heavy"])
-def test_weights_that_are_none_are_refused(weight: object) -> None:
-    one = published("tandem")
-    with pytest.raises(InvalidValue, match=r"weight: got .* takes a number above 0 .* each of the 2 links"):
-        localized(one.model, weight, one.pattern)
+@pytest.mark.parametrize("weight", [0.0, -1.0, nan, inf, [1.0, 1.0, 1.0], [1.0], [1.0, 0.0], "heavy"])
+@pytest.mark.parametrize(
+    "synthesis",
+    [
+        lambda one, weight: localized(one.model, weight, one.pattern),
+        lambda one, weight: coordinated(one.model, weight, one.pattern),
+        lambda one, weight: myopic(one.model, *matrices(one.model), weight),
+        lambda one, weight: myopic_fir(one.model, weight, horizon=4),
+    ],
+    ids=["localized", "coordinated", "static", "fir"],
+)
+def test_weights_that_are_none_are_refused(synthesis: Callable, weight: object) -> None:
+    with pytest.raises(InvalidValue, match=r"^weight: got .* takes a number above 0 .* each of the 2 links"):
+        synthesis(published("tandem"), weight)
 
 
 @pytest.mark.parametrize("tolerance", [0.0, 1.0, -1e-3, nan, "1e-6"])

@@ -4,31 +4,25 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from link_cases import DIAMOND, TAU, Case, build, case, line, matrices, published, random_network, run
 
 import netctrl
 from netctrl.cli.design.verb import main
-from netctrl.datasets import network_path
 from netctrl.errors import InvalidValue, NoAdmissibleDesign
 from netctrl.model.design.design import read_design
-from netctrl.model.law import FirGain
-from netctrl.model.network import Demand, Link, Network, read_network
 from netctrl.model.network_model import NetworkModel
 from netctrl.plants.information import information_pattern
-from netctrl.plants.linearize import network_model, network_state_space
 from netctrl.synthesis.localized.coordinated import coordinated
 from netctrl.synthesis.myopic.fir import MyopicFirSynthesis, myopic_fir
 from netctrl.synthesis.myopic.static import myopic
 
-TAU = 0.01
 FLOOR = 1e-6  # of the variance that comes to a link, which each is taken to be hit by besides
 TOLERANCE = {
     "closed form": 1e-12,
@@ -44,62 +38,15 @@ TOLERANCE = {
 }
 
 
-class Case(NamedTuple):
-    """A network with its model."""
-
-    network: Network
-    model: NetworkModel
+def random_case(seed: int) -> Case:
+    return case(random_network(seed, [(0, 2), (1, 3), (2, 4), (3, 5), (0, 3)], (0, 6), 3))
 
 
-def build(links: Sequence[tuple[str, str, int]], demands: Sequence[tuple]) -> Case:
-    """Links are (source, target, samples), demands (source, target, std[, split])."""
-    network = Network(
-        links=tuple(Link(source=a, target=b, capacity="1Gbit", delay=n * TAU) for a, b, n in links),
-        demands=tuple(
-            Demand(source=a, target=b, mean="1Mbit", std=std, split=split[0] if split else None, id=str(i))
-            for i, (a, b, std, *split) in enumerate(demands)
-        ),
-    )
-    return Case(network, network_model(network, TAU))
-
-
-def published(name: str) -> Case:
-    network = read_network(network_path(name))
-    return Case(network, network_model(network, TAU))
-
-
-def line(links: int) -> Case:
-    names = [str(i) for i in range(links + 1)]
-    return build([(a, b, 1) for a, b in pairwise(names)], [(names[0], names[-1], 1e6)])
-
-
-def random_case(seed: int, max_samples: int = 3) -> Case:
-    """Nodes 0, ..., 5, links from lower to higher ones, and demands that split at random, at their sources too."""
-    random = np.random.default_rng(seed)
-    pairs = [(i, i + 1) for i in range(5)] + [(0, 2), (1, 3), (2, 4), (3, 5), (0, 3)][: random.integers(0, 6)]
-    links = [(str(a), str(b), int(random.integers(0, max_samples + 1))) for a, b in pairs]
-    demands = []
-    for _ in range(random.integers(1, 5)):
-        source = int(random.integers(0, 5))
-        target = int(random.integers(source + 1, 6))
-        split = {}
-        for node in range(source, target):
-            out = [b for a, b in pairs if a == node and b <= target]
-            for b, share in zip(out, random.dirichlet(np.ones(len(out))), strict=True):
-                split[f"{node}->{b}"] = float(share)
-        demands.append((str(source), str(target), float(random.uniform(1e5, 1e6)), split))
-    return build(links, demands)
-
-
-DIAMOND = build(
-    [("S", "A", 1), ("S", "B", 2), ("A", "D", 0), ("B", "D", 1), ("D", "E", 1)],
-    [("S", "E", 1e6, {"S->A": 0.7, "S->B": 0.3, "A->D": 1.0, "B->D": 1.0, "D->E": 1.0}), ("A", "E", 2e6)],
-)
 CASES = {
     "tandem": published("tandem"),
     "merge": published("merge"),
     "testbed": published("testbed"),
-    "diamond": DIAMOND,
+    "diamond": case(DIAMOND),
     "line": line(4),
     "random": random_case(11),
 }
@@ -108,43 +55,6 @@ CASES = {
 def responses(found: MyopicFirSynthesis) -> np.ndarray:
     """(N, T) theta."""
     return np.array([column.b[0, 0] for column in found.law.columns])
-
-
-def assemble(law: FirGain) -> tuple[np.ndarray, np.ndarray]:
-    """M(1), ..., M(T) and R(1), ..., R(T) as matrices, as FirGain says."""
-    first = np.concatenate([[0], np.cumsum(law.delay + 1)])
-    backlog, T = first[-1], max(column.u.shape[2] for column in law.columns)
-    n = backlog + len(law.delay)
-    M, R = np.zeros((T, len(law.delay), n)), np.zeros((T, n, n))
-    for e, column in enumerate(law.columns):
-        for j, state in enumerate([backlog + e, *range(first[e], first[e + 1])]):
-            M[:, column.links, state] = column.u[j].T
-            R[:, backlog + column.links, state] = column.b[j].T
-            for link in column.links:
-                for age in range(law.delay[link] + 1):
-                    R[age + 1 :, first[link] + age, state] = M[: max(T - age - 1, 0), link, state]
-            for t in range(min(T, first[e + 1] - state) if j else 0):  # what is in the line goes on
-                R[t, state + t, state] = 1.0
-    return M, R
-
-
-def run(law: FirGain, model: NetworkModel, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """States and rates of the model under eq. (14); w has shape (samples, n, runs) and acts on the state."""
-    system, _ = network_state_space(model)
-    A, B = system.A.toarray(), system.B.toarray()
-    M, R = assemble(law)
-    T = len(M)
-    x, x_hat = np.zeros(w.shape[1:]), np.zeros(w.shape[1:])
-    delta, xs, us = np.zeros((T, *w.shape[1:])), [], []
-    for kick in w:
-        x = x + kick
-        delta = np.concatenate([[x - x_hat], delta[:-1]])  # newest first
-        u = np.tensordot(M, delta, ([0, 2], [0, 1]))
-        xs.append(x)
-        us.append(u)
-        x = A @ x + B @ u
-        x_hat = np.tensordot(R[1:], delta[:-1], ([0, 2], [0, 1]))
-    return np.array(xs), np.array(us)
 
 
 def samples(model: NetworkModel, T: int) -> int:
@@ -193,8 +103,7 @@ def minimised(model: NetworkModel, mu: float | np.ndarray, theta: np.ndarray) ->
 
 
 def static_cost(one: Case, mu: float) -> float:
-    system, H = network_state_space(one.model)
-    return myopic(one.model, system.A.toarray(), system.B.toarray(), H.toarray(), mu).cost
+    return myopic(one.model, *matrices(one.model), mu).cost
 
 
 def bound(one: Case, mu: float | np.ndarray) -> float:
@@ -210,7 +119,7 @@ def bound(one: Case, mu: float | np.ndarray) -> float:
 @pytest.mark.parametrize("T", [1, 2, 7, 400])
 def test_a_single_link(n: int, mu: float, T: int) -> None:
     """theta(t) = sinh((T + 1 − t) a)/sinh(T a), cost sigma² (mu + 1 − theta(2)), and sigma² p for T → ∞."""
-    one = build([("a", "b", n)], [("a", "b", 3e6)])
+    one = case(build([("a", "b", n)], [("a", "b", 3e6)]))
     found = myopic_fir(one.model, mu, horizon=T)
     p = 0.5 * (mu + np.sqrt(mu * mu + 4.0 * mu))
     a = np.log1p(p)
@@ -232,7 +141,7 @@ def test_a_single_link_by_least_squares() -> None:
     rest = np.zeros(2 * T)
     rest[[0, T]] = 1.0, np.sqrt(mu)
     best, (cost,), *_ = np.linalg.lstsq(rows, -rest, rcond=None)
-    found = myopic_fir(build([("a", "b", 1)], [("a", "b", 1e6)]).model, mu, horizon=T)
+    found = myopic_fir(case(build([("a", "b", 1)], [("a", "b", 1e6)])).model, mu, horizon=T)
     assert responses(found)[0, 1:] == pytest.approx(best, abs=TOLERANCE["closed form"])
     assert found.cost == pytest.approx(1e12 * cost, rel=TOLERANCE["closed form"])
 
@@ -259,7 +168,7 @@ def test_the_law_does_the_same_by_equation_14(name: str) -> None:
     """With A, B and H: u and the backlogs are those that the links' filters make."""
     model, T = CASES[name].model, 12
     found = myopic_fir(model, 0.5, horizon=T)
-    H = network_state_space(model)[1].toarray()
+    H = matrices(model)[2]
     w = np.zeros((samples(model, T), len(H), len(model.std)))
     w[0] = H * model.std
     x, u = run(found.law, model, w)
@@ -434,24 +343,22 @@ def test_the_unit_of_rates_and_the_order_of_links_do_not_matter() -> None:
 
 def test_variances_of_demands_on_one_edge_link_add_and_those_of_a_split_demand_do_not() -> None:
     links = [("A", "B", 1), ("B", "C", 1)]
-    two, one = build(links, [("A", "C", 3e6), ("A", "C", 4e6)]), build(links, [("A", "C", 5e6)])
+    two, one = (case(build(links, [("A", "C", std) for std in each])) for each in ((3e6, 4e6), (5e6,)))
     both = [myopic_fir(each.model, 1.0, horizon=12).cost for each in (two, one)]
     assert both[0] == pytest.approx(both[1], rel=TOLERANCE["law"])
     # As if what goes over A and what goes over B fluctuated apart
-    apart = NetworkModel(
-        TAU, DIAMOND.model.delay, DIAMOND.model.coupling, np.diag(DIAMOND.model.injection.toarray()[:, 0]), np.ones(5)
-    )
-    together = NetworkModel(
-        TAU, DIAMOND.model.delay, DIAMOND.model.coupling, DIAMOND.model.injection[:, :1], np.ones(1)
-    )
+    model = CASES["diamond"].model
+    entering = model.injection.toarray()[:, :1]
+    apart = NetworkModel(TAU, model.delay, model.coupling, np.diag(entering[:, 0]), np.ones(5))
+    together = NetworkModel(TAU, model.delay, model.coupling, entering, np.ones(1))
     costs_of = [myopic_fir(model, 1.0, horizon=12).cost for model in (apart, together)]
     assert costs_of[1] > 1.01 * costs_of[0]
 
 
 def test_links_that_nothing_disturbs_have_the_filter_of_a_single_one() -> None:
-    still = build([("A", "B", 1), ("B", "C", 2)], [("A", "C", 0.0)])
+    still = case(build([("A", "B", 1), ("B", "C", 2)], [("A", "C", 0.0)]))
     found = myopic_fir(still.model, 0.4, horizon=10)
-    alone = myopic_fir(build([("A", "B", 1)], [("A", "B", 1e6)]).model, 0.4, horizon=10)
+    alone = myopic_fir(case(build([("A", "B", 1)], [("A", "B", 1e6)])).model, 0.4, horizon=10)
     assert (found.cost, found.gradient, found.decrease) == (0.0, 0.0, 0.0)
     for row in responses(found):
         np.testing.assert_allclose(row, responses(alone)[0], atol=TOLERANCE["law"])
@@ -466,12 +373,6 @@ def test_inputs_stay_as_they_are_and_results_can_not_be_changed() -> None:
 
 
 # --- refusals -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("weight", [0.0, -1.0, np.nan, [1.0, 1.0, 1.0], [1.0, 0.0]])
-def test_weights_are_above_zero(weight: object) -> None:
-    with pytest.raises(InvalidValue, match=r"^weight: got .* number above 0"):
-        myopic_fir(published("tandem").model, weight, horizon=4)
 
 
 @pytest.mark.parametrize("horizon", [0, -1, True, 1.5, 24.0, "24", np.nan])
