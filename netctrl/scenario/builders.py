@@ -8,8 +8,6 @@ from netctrl.scenario.bottleneck import Bottleneck
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 
-__all__ = ["bottleneck"]
-
 
 def bottleneck(**fields: Any) -> Scenario:
     """Build flows through one link, each from its own host.

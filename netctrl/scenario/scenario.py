@@ -37,8 +37,6 @@ from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.traffic import Demands, TcpDemand
 from netctrl.scenario.tcp_aqm.flows import Flow
 
-__all__ = ["NETWORKS", "Scenario", "checked_network"]
-
 NETWORKS = (Routed, AccessLine, *TOPOLOGIES, Bottleneck)
 """Kinds of network that are given in the place of links; a bottleneck becomes links and flows."""
 _GROUPS = (Flow, *ACCESS_GROUPS, *HOST_GROUPS, Demands, TcpDemand)
