@@ -15,10 +15,9 @@ import msgspec.inspect as types
 from netctrl.cli.catalogue import LAWS, entries
 from netctrl.laws.codegen import field_texts
 from netctrl.laws.disciplines import LINK_QUEUES
-from netctrl.laws.rate.fast import FastSender
-from netctrl.laws.rate.records import RATE_LAWS
+from netctrl.laws.rate.records import RATE_LAWS, FastSender
 from netctrl.laws.window.records import SCHEMES
-from netctrl.model.io.written_units import kinds
+from netctrl.model.io.toml import kinds
 from netctrl.model.network import Network
 from netctrl.scenario.network.policy import POLICIES
 from netctrl.scenario.network.sweep import SweepSpec

@@ -10,33 +10,6 @@ from numbers import Integral, Real
 from types import UnionType
 from typing import Any, TypeVar, get_args
 
-__all__ = [
-    "JOBS_TAKES",
-    "FileError",
-    "InfeasibleProgram",
-    "InvalidValue",
-    "MissingLibrary",
-    "NetctrlError",
-    "NoAdmissibleDesign",
-    "RiccatiStatus",
-    "Status",
-    "any_of",
-    "checked_flag",
-    "checked_function",
-    "checked_jobs",
-    "checked_kind",
-    "checked_names",
-    "checked_number",
-    "checked_numbers",
-    "checked_whole",
-    "checked_word",
-    "did_you_mean",
-    "from_workers",
-    "optional_import",
-    "raised_in",
-]
-
-
 _T = TypeVar("_T")
 JOBS_TAKES = "a number of processes of at least 1, or -1: one for each core"
 

@@ -38,8 +38,6 @@ from netctrl.errors import NetctrlError
 from netctrl.model.io.files import user_cache
 from netctrl.register import KERNEL_LAWS, Registry
 
-__all__ = ["INLINED", "INSIDE", "by_number", "compiled_files", "key_of", "njit", "places", "sources"]
-
 PACKAGE = Path(__file__).parent
 config: Any = numba_config  # type checkers don't see attributes that are set on loading
 KEPT = 6

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from netctrl.model.signals import SignalTrace
     from netctrl.model.trace import RateTrace
 
-__all__ = ["read"]
-
 _Kind = TypeVar("_Kind")
 _Path = str | os.PathLike[str]
 

@@ -20,27 +20,6 @@ from typing import Any
 
 from netctrl.errors import InvalidValue, NetctrlError, did_you_mean, raised_in
 
-__all__ = [
-    "DESIGNS",
-    "DESIGN_COMMANDS",
-    "ENGINES",
-    "FIGURES",
-    "KERNEL_LAWS",
-    "QP_SOLVERS",
-    "QUEUE_LAWS",
-    "RATE_SENDERS",
-    "REPORTS",
-    "TCP_SENDERS",
-    "WINDOW_LAWS",
-    "Registry",
-    "Unusable",
-    "figure_of",
-    "has_figure",
-    "lack_of",
-    "refuse_unusable",
-    "report_of",
-]
-
 
 class Unusable(NetctrlError, ValueError):
     """An entry of another package that can't be loaded, or that isn't what the registry takes."""
@@ -207,7 +186,7 @@ QP_SOLVERS = Registry(
         "clarabel": "netctrl.mpc.solvers.cvxpy_:CvxpyWorkspace",
     },
 )
-"""Name of a solver of quadratic programs -> its adapter, a `netctrl.mpc.solvers.answer.Workspace`."""
+"""Name of a solver of quadratic programs -> its adapter, a `netctrl.mpc.qp.program.Workspace`."""
 
 QUEUE_LAWS = Registry(
     "queue",

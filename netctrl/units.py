@@ -9,29 +9,6 @@ from typing import Any
 
 from netctrl.errors import checked_number
 
-__all__ = [
-    "BITS_PER_BYTE",
-    "COUNT_TAKES",
-    "DURATION_TAKES",
-    "MICROSECOND",
-    "NANOSECOND",
-    "RATES",
-    "RATE_TAKES",
-    "SIZES",
-    "SIZE_TAKES",
-    "TIMES",
-    "checked_quantity",
-    "format_quantity",
-    "long_rtt",
-    "packets_per_second",
-    "parse_count",
-    "parse_duration",
-    "parse_range",
-    "parse_rate",
-    "parse_size",
-    "unit_scale",
-]
-
 BITS_PER_BYTE = 8
 METRES_PER_KM = 1000
 MICROSECOND = 1e-6

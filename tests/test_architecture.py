@@ -309,15 +309,10 @@ FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def public_definitions(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
-    """The functions and classes of a module that its __all__ names. Read from the source: a dataclass without a
-    docstring gets one made up when it is imported."""
+    """The functions and classes of a module whose names don't begin with an underscore. Read from the source: a
+    dataclass without a docstring gets one made up when it is imported."""
     body = ast.parse(path.read_text(encoding="utf-8")).body
-    public: set[str] = set()
-    for node in body:
-        match node:
-            case ast.Assign(targets=[ast.Name(id="__all__")], value=ast.List(elts=names) | ast.Tuple(elts=names)):
-                public |= {name.value for name in names if isinstance(name, ast.Constant)}
-    found = [node for node in body if isinstance(node, FUNCTION | ast.ClassDef) and node.name in public]
+    found = [node for node in body if isinstance(node, FUNCTION | ast.ClassDef) and not node.name.startswith("_")]
     overload = ast.dump(ast.Name("overload", ast.Load()))  # a type's; the definition behind it has the docstring
     return [node for node in found if overload not in map(ast.dump, node.decorator_list)]
 

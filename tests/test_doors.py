@@ -14,7 +14,7 @@ from netctrl.mpc.explicit import queue_gain
 from netctrl.mpc.formulate import condensed, sparse
 from netctrl.mpc.parametric import parameters
 from netctrl.mpc.problem import MpcProblem
-from netctrl.mpc.qp.infeasible import conflict
+from netctrl.mpc.qp.certificate import conflict
 from netctrl.mpc.qp.program import QuadraticProgram
 from netctrl.mpc.qp.solve import open_solver, solve_qp
 from netctrl.mpc.receding import explain_failure, receding_controller, start_receding, step_receding

@@ -29,29 +29,21 @@ from netctrl.reader import read
 from netctrl.scenario.access.network import AccessLine
 from netctrl.scenario.access.plan import AccessLinkPlan, access_link_plan
 from netctrl.scenario.access.scenario import access_link
-from netctrl.scenario.design import design_bottleneck, design_scenario, with_pacer, with_queue
+from netctrl.scenario.design import (
+    design_bottleneck,
+    design_network,
+    design_policy,
+    design_scenario,
+    with_pacer,
+    with_queue,
+)
 from netctrl.scenario.fabric.design import design_dumbbell
 from netctrl.scenario.fabric.topology import TOPOLOGIES
 from netctrl.scenario.links import Links
-from netctrl.scenario.network.design import design_network, design_policy
 from netctrl.scenario.network.policy import messages_of
 from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.sweep import SweepSpec
 from netctrl.scenario.scenario import Scenario
-
-__all__ = [
-    "Case",
-    "Tracking",
-    "case_of",
-    "has_picture",
-    "has_runs",
-    "in_turn",
-    "kind_of",
-    "link_rate_law",
-    "tracking_plan",
-    "with_seed",
-    "words_of",
-]
 
 
 class Tracking(NamedTuple):

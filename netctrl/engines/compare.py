@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from netctrl.model.design.design import AnyDesign
     from netctrl.scenario.scenario import Scenario
 
-__all__ = ["Compared", "Comparison", "compare"]
-
 _LEVEL = 0.95
 _MAX_SEEDS = 1000
 _ROUNDING = 1e-9

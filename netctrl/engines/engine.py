@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from netctrl.scenario.result import Result
     from netctrl.scenario.scenario import Scenario
 
-__all__ = ["Engine", "Job", "Kind", "OwnEngine", "engine_for", "simulate", "supports"]
-
 Progress = Callable[[float], None]
 
 

@@ -13,8 +13,6 @@ from netctrl.scenario.result import Result
 from netctrl.sim.bottleneck.lacks import has_pacers
 from netctrl.sim.tcp_aqm.lacks import is_one_line, overflow_lack, sender_lack
 
-__all__ = ["FLUID"]
-
 
 def _queues_lack(case: Case) -> str | None:
     if has_pacers(case.scenario):

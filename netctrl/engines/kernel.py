@@ -23,8 +23,6 @@ from netctrl.scenario.result import Result
 if TYPE_CHECKING:
     from netctrl.kernel.scenarios.link_control import LinkControl
 
-__all__ = ["KERNEL", "case_lacks"]
-
 _PACKET_SIZE = 1500
 """Size of packets of a network's demands, as in the packet engine [byte]."""
 

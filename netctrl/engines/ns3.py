@@ -11,8 +11,7 @@ from netctrl.engines.case import Case, has_runs, kind_of, link_rate_law, trackin
 from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.errors import InvalidValue
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
-from netctrl.laws.rate.fast import FastSender
-from netctrl.laws.rate.records import sender_name
+from netctrl.laws.rate.records import FastSender, sender_name
 from netctrl.model.design.design import HftracDesign, PacingDesign
 from netctrl.ns3.program import Ns3, compile_program, find_ns3
 from netctrl.ns3.tcp_aqm.render import sender_lack
@@ -22,8 +21,6 @@ from netctrl.scenario.fabric.design import design_gains
 from netctrl.scenario.fabric.topology import TOPOLOGIES
 from netctrl.scenario.links import Links, packet_only
 from netctrl.scenario.network.routed import Routed
-
-__all__ = ["NS3", "Program", "program"]
 
 
 class Program(NamedTuple):

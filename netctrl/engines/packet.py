@@ -16,8 +16,6 @@ from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.result import Result
 from netctrl.sim.packet.lacks import flows_lack, network_lacks
 
-__all__ = ["PACKET"]
-
 
 def _queues(case: Case, job: Job) -> Result:
     from netctrl.sim.packet.run import simulate_packets

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["read_frame", "summarized", "sweep", "sweep_to_file", "tune_cells"]
-
 Progress = Callable[[float], None]
 
 _MAX_PART = 64 * 2**20

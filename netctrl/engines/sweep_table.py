@@ -14,18 +14,6 @@ if TYPE_CHECKING:
 
     from netctrl.scenario.result import Result
 
-__all__ = [
-    "cell_name",
-    "cell_names",
-    "figures_of",
-    "is_routed",
-    "kilobytes",
-    "percent",
-    "places",
-    "routed_figures",
-    "sweep_table",
-]
-
 
 def sweep_table(requested: SweepSpec, summary: pd.DataFrame) -> tuple[str, list[tuple[str, str]]]:
     """Title, and one row per cell, from the table of `summarized`."""

@@ -13,8 +13,6 @@ from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import DATAGRAMS, Web
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["BOTTLENECK", "LAW", "Case", "Entry", "Group", "Line", "Plan", "Turn", "plan_case"]
-
 LAW = "LAW"
 """Place of the evaluated law in a case: a group's sender, or a link's queue."""
 BOTTLENECK = "bottleneck"

@@ -16,8 +16,6 @@ from netctrl.evaluation.case import BOTTLENECK, Group, Plan
 from netctrl.scenario.result import Result
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["EXTRA", "METRICS", "Metric", "Value", "jain", "measured"]
-
 _HEADERS = 40.0  # IP and TCP [byte]
 _BREAKER = 1.0 / sqrt(2.0 / 3.0)
 

@@ -18,18 +18,6 @@ from netctrl.units import format_quantity
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "EVALUATION_SCHEMA",
-    "EvaluatedCase",
-    "EvaluatedLaw",
-    "EvaluatedSection",
-    "Evaluation",
-    "Measured",
-    "difference_text",
-    "measured_text",
-    "read_evaluation",
-]
-
 EVALUATION_SCHEMA = "netctrl.evaluation/1"
 _MAX_BYTES = 2**26
 _SHOWN = {

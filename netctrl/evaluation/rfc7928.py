@@ -15,8 +15,6 @@ from math import sqrt
 from netctrl.evaluation.case import BOTTLENECK, Case, Entry, Group, Line, Turn
 from netctrl.scenario.tcp_aqm.offers import Bursts, Stream, Web
 
-__all__ = ["ENTRIES", "LEVELS", "flows_for"]
-
 _RATE, _RTT, _PACKET = 10e6, 0.1, 1500
 _SPACE = 2.0 * _RATE * _RTT / 8.0 / _PACKET
 _EPISODE = 20.0

@@ -16,8 +16,6 @@ from netctrl.laws.disciplines import FqCodelQueue
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.scenario.tcp_aqm.offers import Stream
 
-__all__ = ["ENTRIES"]
-
 _case = partial(Case, capacity=20e6, rtt=0.04, queue=DropTailQueue())
 _law = partial(Group, id="law", sender=LAW)
 _OTHERS = ("reno", "cubic")

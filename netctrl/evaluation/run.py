@@ -29,8 +29,6 @@ from netctrl.model.io.provenance import provenance
 from netctrl.register import ENGINES
 from netctrl.scenario.figures import estimate
 
-__all__ = ["ENGINES_OF_CASES", "QUICK", "SECTIONS", "evaluate", "sections_of"]
-
 Progress = Callable[[float], None]
 
 ENGINES_OF_CASES = ("packet", "ns3", "kernel")

@@ -22,8 +22,6 @@ from netctrl.model.design.design import ArcDesign, MpccDesign, PacingDesign, rea
 from netctrl.model.io.arrays import plain
 from netctrl.register import QUEUE_LAWS, RATE_SENDERS, TCP_SENDERS, WINDOW_LAWS
 
-__all__ = ["Subject", "known_laws", "subject_of", "with_parameters"]
-
 Kind = Literal["aqm", "congestion control"]
 
 _DISCIPLINES = {str(record.__struct_config__.tag): record for record in (DualPi2Queue, FqCodelQueue, DropTailQueue)}

@@ -16,8 +16,6 @@ from netctrl.model.fit import OrderChoice
 from netctrl.model.identified import settled
 from netctrl.model.signals import SignalTrace
 
-__all__ = ["Fits", "cautions"]
-
 _LEVEL = 0.01  # significance level of the test of dependence on the inputs
 _LITTLE = 1.0  # percentage of an output's variance below which the inputs explain little
 _HARM = 1.02  # prediction error that counts as harm, relative to the simulation error's variance

@@ -9,8 +9,6 @@ import numpy as np
 
 from netctrl.ident.subspace.lq_reduction import LqReduction
 
-__all__ = ["FEEDBACK_LEVEL", "Feedback", "dependence", "feedback"]
-
 FEEDBACK_LEVEL = 0.001  # of the test of feedback
 
 _EXACT = 1e-18  # relative to an output's variance: residual of its own past below which it is exact

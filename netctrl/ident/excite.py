@@ -8,8 +8,6 @@ import numpy as np
 
 from netctrl.errors import InvalidValue, checked_number, checked_whole
 
-__all__ = ["gbn", "multisine"]
-
 _MAX_SAMPLES = 10**8
 _TRIES = 20
 

@@ -12,13 +12,11 @@ import numpy as np
 from netctrl.errors import InvalidValue, checked_whole, checked_word
 from netctrl.ident.cautions import Fits, cautions
 from netctrl.ident.dependence import feedback
-from netctrl.ident.excitation import check_excitation, excitation
 from netctrl.ident.innovations import Noise, noise_of
-from netctrl.ident.signals import Samples, Signals, signals_of
+from netctrl.ident.signals import Samples, Signals, check_excitation, excitation, signals_of
 from netctrl.ident.subspace.estimate import Estimate, estimate, settled
 from netctrl.ident.subspace.lq_reduction import LqReduction, Segment, lq_reduce
-from netctrl.ident.subspace.methods import METHODS, subspace
-from netctrl.ident.subspace.order import choose_order
+from netctrl.ident.subspace.methods import METHODS, choose_order, subspace
 from netctrl.ident.subspace.sippy_ import SIPPY_METHODS, by_sippy
 from netctrl.ident.uncertainty import bootstrap_poles, gain_draws
 from netctrl.ident.validate import Matrices, predicted, simulated, variance_accounted_for
@@ -26,8 +24,6 @@ from netctrl.model.design.design import provenance
 from netctrl.model.fit import IdentificationResult, OrderChoice
 from netctrl.model.identified import Identification, IdentifiedModel
 from netctrl.model.signals import SignalTrace
-
-__all__ = ["ALL_METHODS", "identify"]
 
 ALL_METHODS = (*METHODS, *SIPPY_METHODS)
 

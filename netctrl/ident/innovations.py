@@ -27,8 +27,6 @@ from netctrl.ident.output_error import compressed, damped, fit
 from netctrl.ident.subspace.lq_reduction import LqReduction, Segment, first_samples
 from netctrl.ident.validate import Matrices, predicted
 
-__all__ = ["NOISELESS", "Noise", "noise_of"]
-
 NOISELESS = 1e-18  # relative to an output's variance
 _FEW, _ENOUGH = 4_000, 10_000  # samples for comparing guesses, and for K; V uses all
 _INSIDE = 1.0 - 1e-9

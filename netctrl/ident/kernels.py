@@ -6,8 +6,6 @@ import numpy as np
 
 from netctrl.jit import njit
 
-__all__ = ["free_response", "predict", "regressors", "simulate"]
-
 
 @njit(inline="always")
 def _add(total, matrix, vector):

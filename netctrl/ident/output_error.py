@@ -21,8 +21,6 @@ import scipy.linalg as sl
 from netctrl.ident.kernels import regressors
 from netctrl.ident.subspace.lq_reduction import Segment, triangular
 
-__all__ = ["CALM", "Fitted", "balanced", "compressed", "damped", "fit", "refine"]
-
 CALM = 1e-9
 """Weight of a squared offset relative to the mean square error. A slow pole's free response is nearly a constant; the
 penalty assigns their common part to the initial state and keeps the two from growing against each other."""

@@ -12,8 +12,6 @@ from netctrl.ident.subspace.lq_reduction import LqReduction, Segment, first_samp
 from netctrl.ident.subspace.methods import shift, subspace
 from netctrl.ident.validate import Matrices, initial_state
 
-__all__ = ["GAIN_DRAWS", "bootstrap_poles", "gain_draws"]
-
 GAIN_DRAWS = 40
 _MIN_PIECES = 8
 _BLOCKS = 20  # long enough for the noise's memory, many enough for a variance

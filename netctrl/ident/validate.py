@@ -11,8 +11,6 @@ from netctrl.ident.kernels import free_response, predict, simulate
 from netctrl.ident.output_error import CALM
 from netctrl.ident.subspace.lq_reduction import Segment, triangular
 
-__all__ = ["Matrices", "initial_state", "predicted", "simulated", "variance_accounted_for"]
-
 _ENOUGH = 20_000  # samples used for an initial state
 _LARGEST_GROWTH = 1e8  # largest growth of an unstable model's free response within the samples used
 

@@ -1,7 +1,7 @@
 """Laws as C++: prints a step in Python, on named numbers, as a readable struct.
 
 The subset: a function with one line of text or more, whose arguments have types: float, int, records of floats and
-conditions, tuples of records, arrays and tables of `netctrl.laws.arrays`. A record is a NamedTuple, or a class of
+conditions, tuples of records, arrays and tables of `netctrl.laws.record`. A record is a NamedTuple, or a class of
 fields that a function may change (`netctrl.laws.record`). Assignments to names, also += and the like, to places of an
 array and fields of a record; if, while, for over a range up or down, break, continue, return; + - * / and ** of floats,
 + - * & of whole numbers, // and % where neither is negative, + - * / and @ of vectors; comparisons, and, or, not,

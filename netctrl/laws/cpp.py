@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-__all__ = ["RESERVED", "camel", "comment", "number", "wrapped"]
-
 _WORDS = """
 auto bool break case catch char class const continue default delete do double else enum explicit export extern false
 float for friend goto if inline int long mutable namespace new operator private protected public register return short

@@ -15,19 +15,6 @@ from netctrl.laws.aqm.records import QUEUES, DropTailQueue, Queue
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.model.io.fields import Duration, Size, duration, identifier, optional, read_fields, size, whole
 
-__all__ = [
-    "DISCIPLINES",
-    "LINK_QUEUES",
-    "CbqQueue",
-    "DrrQueue",
-    "FqCodelQueue",
-    "KernelQueue",
-    "LinkQueue",
-    "PrioQueue",
-    "WfqQueue",
-    "queue_in",
-]
-
 
 class PrioQueue(QueueRecord, frozen=True, kw_only=True, tag="prio"):
     """Strict priorities: a packet is sent only while no band before its own has one.
@@ -59,7 +46,7 @@ class DrrQueue(QueueRecord, frozen=True, kw_only=True, tag="drr"):
 class WfqQueue(QueueRecord, frozen=True, kw_only=True, tag="wfq"):
     """Weighted fair queueing, self-clocked: a queue for each flow, in shares of the flows' `weight`.
 
-    Each queue has a buffer of its own; what finds no room there is dropped. Source: `netctrl.laws.fair_queueing`.
+    Each queue has a buffer of its own; what finds no room there is dropped. Source: `netctrl.laws.link`.
     """
 
 

@@ -1,10 +1,20 @@
-"""A link's backlog: the one place where a buffer saturates."""
+"""A link: its backlog, the one place where a buffer saturates, and the fair order of its queues, for WFQ and CBQ.
+
+Self-clocked fair queueing: Q queues have one row of tags, shape (Q + 1,): that of each queue's first packet, inf where
+it is empty, and last that of the packet in service. Every packet has F = max(F of the queue's packet before, F in
+service) + L/w (eq. 3), and the least F is sent next. Tags in service never fall while the node is busy, so that the
+packet before has at most the tag in service once a packet is first of its queue: F = F in service + L/w then, and until
+then it needs none.
+
+Source: Golestani, A self-clocked fair queueing scheme for broadband applications, INFOCOM 1994.
+"""
 
 from __future__ import annotations
 
-from netctrl.jit import njit
+from math import inf
 
-__all__ = ["backlog_step"]
+from netctrl.jit import INLINED, njit
+from netctrl.laws.record import Numbers
 
 
 @njit(cache=True)
@@ -25,3 +35,26 @@ def backlog_step(backlog: float, arrivals: float, service: float, buffer: float)
     waiting = offered - departures
     after = min(waiting, buffer)
     return after, departures, waiting - after
+
+
+@njit(**INLINED)
+def tag_first(tags: Numbers, queue: int, cost: float) -> None:
+    """A packet is now the first of its queue; cost: L/w, its length over the queue's weight."""
+    tags[queue] = tags[-1] + cost
+
+
+@njit(**INLINED)
+def choose_queue(tags: Numbers) -> int:
+    """The queue whose first packet goes into service, of equal tags the first; -1: all are empty, tags restart at 0.
+
+    The caller tags the packet behind it, if there is one (`tag_first`).
+    """
+    queue, least = -1, inf
+    for q in range(len(tags) - 1):
+        if tags[q] < least:
+            queue, least = q, tags[q]
+    if queue < 0:
+        tags[-1] = 0.0
+    else:
+        tags[-1], tags[queue] = least, inf
+    return queue

@@ -1,7 +1,8 @@
 """Records whose fields a law changes in place: a class of floats and rows of floats, and its NumPy type.
 
 A record's numbers stand in a row of floats in the order of its fields, so that a row can be looked at as the record:
-numba and Python read and set its fields by name, in that memory.
+numba and Python read and set its fields by name, in that memory. Array types of laws' arguments are NumPy's arrays in
+Python, the types of netctrl-arrays.h in C++.
 """
 
 from __future__ import annotations
@@ -11,7 +12,19 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-__all__ = ["as_record", "compiled_view", "field_types", "fields_of", "is_record", "record_type", "row_names", "width"]
+Vector = Annotated[np.ndarray, "vector"]
+"""(k,)"""
+Matrix = Annotated[np.ndarray, "matrix"]
+"""(k, n)"""
+
+Numbers = Annotated[np.ndarray, "floats"]
+"""(k,) that are looked up one by one, and may be changed."""
+WholeNumbers = Annotated[np.ndarray, "int64"]
+"""(k,)"""
+Grid = Annotated[np.ndarray, "floats", 2]
+"""(k, n)"""
+WholeGrid = Annotated[np.ndarray, "int64", 2]
+"""(k, n)"""
 
 
 def field_types(record: Any) -> dict[str, Any]:

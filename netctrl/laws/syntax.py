@@ -8,8 +8,6 @@ import textwrap
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["assigned", "assigned_first", "changes", "named", "plain", "source"]
-
 
 def plain(thing: Any) -> Any:
     """Python function behind numba's compilation or a decorator, or the object itself."""

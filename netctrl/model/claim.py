@@ -11,8 +11,6 @@ import math
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["RELATIONS", "RULE", "SOURCES", "Claim", "read_claims"]
-
 RELATIONS = ("about", "=", "<", "<=", ">", ">=", "all", "")
 """How the value relates to the stated number. "all": the value is the share of cases in which the statement holds;
 "": nothing is stated, the number is only measured."""

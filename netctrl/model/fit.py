@@ -10,8 +10,6 @@ from netctrl.model.identified import Identification, IdentifiedModel
 from netctrl.model.io.display import Plotted, html_table
 from netctrl.model.signals import SignalTrace
 
-__all__ = ["IdentificationResult", "OrderChoice"]
-
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class OrderChoice:

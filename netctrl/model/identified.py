@@ -19,8 +19,6 @@ from netctrl.model.io.provenance import Provenance
 from netctrl.model.io.validation_errors import explained
 from netctrl.model.statespace import StateSpace
 
-__all__ = ["Identification", "IdentifiedModel", "model_json_schema", "read_model", "settled"]
-
 _MAX_BYTES = 64 * 2**20
 
 

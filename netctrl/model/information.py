@@ -8,8 +8,6 @@ import numpy as np
 
 from netctrl.errors import InvalidValue
 
-__all__ = ["NEVER", "InformationPattern"]
-
 NEVER = -1
 _MAX_SAMPLES = 2**31
 

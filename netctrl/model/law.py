@@ -7,26 +7,6 @@ from typing import Any
 import msgspec
 import numpy as np
 
-__all__ = [
-    "AgedColumns",
-    "AgedGain",
-    "ArcLaw",
-    "ArxPacer",
-    "FirColumns",
-    "FirGain",
-    "LinkRateLaw",
-    "LqgLaw",
-    "LqiLaw",
-    "MpccLaw",
-    "MpccTable",
-    "MyopicGain",
-    "PacingLaw",
-    "QueueLaw",
-    "StaticGain",
-    "TargetRttPacer",
-    "TrackingLaw",
-]
-
 
 class ArcLaw(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="arc"):
     """Aggregate Rate Control: every epoch, p ← p + alpha (b − gamma (d C − (q − q0))), b ← 0.

@@ -14,17 +14,6 @@ from netctrl.model.io.files import checked_path, read_bounded
 from netctrl.model.trace import RateTrace, read_trace
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = [
-    "LinkTrace",
-    "TraceOfLink",
-    "checked_link_trace",
-    "link_trace_of",
-    "mean_rate",
-    "read_link_trace",
-    "read_trace_of_link",
-    "trace_bits",
-]
-
 _MAX_BYTES = 2**26
 _MAX_MS = 10**9
 _PACKET_BYTES = 1504  # of mahimahi: an MTU and the header of its tunnel device

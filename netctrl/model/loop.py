@@ -10,8 +10,6 @@ import numpy as np
 from netctrl.errors import InvalidValue, checked_number, checked_whole
 from netctrl.model.io.display import Plotted, html_table
 
-__all__ = ["MAX_EPOCHS_PER_DELAY", "DelayLoop", "SampledLoop"]
-
 MAX_EPOCHS_PER_DELAY = 1000
 """The lifted matrix holds one state per epoch of delay; with more epochs its eigenvalues take too long."""
 

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 else:  # files may hold any type, and networkx NumPy numbers: the readers below check them
     Place = Number = Split = Any
 
-__all__ = ["MAX_UTILIZATION", "UTILIZATION_TAKES", "Demand", "Link", "Network", "Node", "read_network"]
-
 MAX_UTILIZATION = 100.0
 UTILIZATION_TAKES = f"a share above 0, to {MAX_UTILIZATION:g}; above 1 the busiest link is overloaded"
 _MAX_BYTES = 256 * 2**20

@@ -10,8 +10,6 @@ import scipy.sparse as sp
 
 from netctrl.errors import InvalidValue, checked_number
 
-__all__ = ["NetworkModel", "state_matrices"]
-
 _FINITE = "finite numbers of at least 0"
 
 

@@ -13,8 +13,6 @@ import numpy as np
 from netctrl.errors import InvalidValue, checked_number
 from netctrl.model.io.display import html_table
 
-__all__ = ["MAX_DEGREE", "MAX_SAMPLES", "MAX_TERMS", "GivenTerm", "OpenLoop", "Term"]
-
 Term = tuple[float, tuple[float, ...]]
 """(delay, coefficients with the highest power first), which stands for p(s) e^(−s·delay)."""
 

@@ -31,8 +31,6 @@ from netctrl.model.io.validation_errors import shorten, shown
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SignalTrace", "read_signals"]
-
 _MAX = 1e250  # sums of as many as memory holds are still floats
 _SAME = 1e-6  # share of an interval: 3 * 0.1 counts as a multiple of 0.1
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     import control
     import pandas as pd
 
-__all__ = ["StateSpace"]
-
 _MAX_SHOWN = 500  # largest number of states for which a notebook shows poles
 
 

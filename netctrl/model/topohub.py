@@ -12,8 +12,6 @@ from netctrl.errors import InvalidValue, checked_number
 from netctrl.model.io.validation_errors import shown
 from netctrl.units import METRES_PER_KM
 
-__all__ = ["SIGNAL_SPEED", "demand_records", "has_lengths", "plain_edge", "plain_node"]
-
 SIGNAL_SPEED = 2e8
 """Speed of light in fibre [m/s], for files that give a link's length."""
 

@@ -33,8 +33,6 @@ from netctrl.units import BITS_PER_BYTE
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["RateTrace", "check_columns", "rate_trace", "read_trace"]
-
 _CAPTURES = (".pcap", ".cap", ".pcapng")
 _MAX_RATE = 1e18
 _SAME = 1e-6  # share of an interval: 3 * 0.1 counts as a multiple of 0.1

@@ -15,18 +15,6 @@ from netctrl.model.statespace import StateSpace
 from netctrl.mpc.problem import MpcProblem
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = [
-    "WindowTable",
-    "ack_interval",
-    "fair_window",
-    "feasible_queue",
-    "queue_gain",
-    "queue_gain_by_sinh",
-    "queue_input_gain",
-    "window_problem",
-    "window_table",
-]
-
 _MAX_FLOWS = 10_000_000
 _MAX_STEPS = 100_000
 _MAX_GAIN = 1e12  # far beyond any network; no overflow within this bound

@@ -12,8 +12,6 @@ from netctrl.mpc.parametric import ParametricProgram
 from netctrl.mpc.problem import MpcProblem
 from netctrl.mpc.stages import Prediction, Regulator, Stages, cost, predicted, regulator, stages, widest
 
-__all__ = ["condensed", "sparse"]
-
 
 class _Scaled(NamedTuple):
     """The problem in units in which inputs, rows and costs are of order 1."""

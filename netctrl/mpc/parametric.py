@@ -13,8 +13,6 @@ from netctrl.mpc.problem import MpcProblem
 from netctrl.mpc.qp.program import QuadraticProgram
 from netctrl.mpc.stages import Regulator, Stages, roll_out
 
-__all__ = ["ParametricProgram", "parameters", "predict_through_delay"]
-
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ParametricProgram:

@@ -12,14 +12,11 @@ from netctrl.errors import NetctrlError, checked_word
 from netctrl.mpc.formulate import condensed, sparse
 from netctrl.mpc.parametric import ParametricProgram, parameters
 from netctrl.mpc.problem import MpcProblem
-from netctrl.mpc.qp.program import QPSolution, QPStatus
+from netctrl.mpc.qp.program import Answer, QPSolution, QPStatus
 from netctrl.mpc.qp.solve import CheckedWorkspace, failure, open_solver
 from netctrl.mpc.refine import Refined, refined
-from netctrl.mpc.solvers.answer import Answer
 from netctrl.mpc.stages import growth
 from netctrl.mpc.verify import PlanResiduals, residuals
-
-__all__ = ["FORMS", "MpcPlan", "Outcome", "formulated", "planned", "solve_mpc"]
 
 _LOST = 1e-4 / float(
     np.finfo(float).eps

@@ -11,8 +11,6 @@ from netctrl.errors import InvalidValue, checked_whole
 from netctrl.model.io.matrix import dense, dense_matrix
 from netctrl.model.statespace import StateSpace
 
-__all__ = ["MpcProblem"]
-
 _ROUNDING = 1e-10  # relative tolerance of a weight's symmetry and semidefiniteness
 
 

@@ -10,18 +10,9 @@ from netctrl.errors import InvalidValue, checked_kind, checked_numbers, checked_
 from netctrl.mpc.parametric import ParametricProgram, parameters
 from netctrl.mpc.plan import formulated, planned
 from netctrl.mpc.problem import MpcProblem, vector
-from netctrl.mpc.qp.infeasible import conflict
+from netctrl.mpc.qp.certificate import conflict
 from netctrl.mpc.qp.program import QPStatus
 from netctrl.mpc.qp.solve import CheckedWorkspace, open_solver
-
-__all__ = [
-    "RecedingController",
-    "RecedingState",
-    "explain_failure",
-    "receding_controller",
-    "start_receding",
-    "step_receding",
-]
 
 
 class RecedingController(NamedTuple):

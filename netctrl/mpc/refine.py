@@ -14,8 +14,6 @@ import numpy as np
 from netctrl.mpc.problem import MpcProblem
 from netctrl.mpc.stages import Regulator, Stages, roll_out, widest
 
-__all__ = ["Refined", "refined"]
-
 _EPS = float(np.finfo(float).eps)
 _PATIENCE = 20  # steps without fewer wrong bounds
 _ROUNDING = 64.0 * _EPS

@@ -15,19 +15,6 @@ from netctrl.errors import InvalidValue
 from netctrl.model.io.matrix import dense
 from netctrl.mpc.problem import MpcProblem
 
-__all__ = [
-    "Prediction",
-    "Regulator",
-    "Stages",
-    "cost",
-    "growth",
-    "predicted",
-    "regulator",
-    "roll_out",
-    "stages",
-    "widest",
-]
-
 _EPS = float(np.finfo(float).eps)
 _TAME = 1e2  # growth of a mode over the horizon below which powers of the model lose few digits
 

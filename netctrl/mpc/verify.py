@@ -17,8 +17,6 @@ from netctrl.mpc.parametric import ParametricProgram
 from netctrl.mpc.problem import MpcProblem
 from netctrl.mpc.stages import Regulator, Stages, widest
 
-__all__ = ["PlanResiduals", "plan_residuals", "residuals"]
-
 _OF_BOUNDS, _OF_INPUTS = 1e-6, 1e-4
 _SMALL = 1e-3  # relative to the widest input: the smallest unit of errors
 _EPS = float(np.finfo(float).eps)

@@ -11,9 +11,8 @@ from typing import Any
 import msgspec
 
 from netctrl.errors import InvalidValue
-from netctrl.laws.arrays import Matrix
 from netctrl.laws.codegen import field_texts
-from netctrl.laws.record import field_types, is_record
+from netctrl.laws.record import Matrix, field_types, is_record
 from netctrl.model.design.design import AnyDesign
 from netctrl.model.io.provenance import Provenance
 

@@ -9,7 +9,7 @@ from math import inf
 from typing import NamedTuple
 
 from netctrl.jit import njit
-from netctrl.laws.arrays import Numbers
+from netctrl.laws.record import Numbers
 
 __all__ = [
     "AVERAGE_GAIN",

@@ -26,8 +26,6 @@ from netctrl.scenario.links import Link
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Stream
 
-__all__ = ["Bottleneck", "single_line"]
-
 _LINK, _CROSS = "bottleneck", "cross"
 
 

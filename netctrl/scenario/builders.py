@@ -9,8 +9,6 @@ from netctrl.scenario.parking_lot import ParkingLot
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 
-__all__ = ["bottleneck", "parking_lot"]
-
 
 def bottleneck(**fields: Any) -> Scenario:
     """Build flows through one link, each from its own host.

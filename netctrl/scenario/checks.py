@@ -9,8 +9,6 @@ import msgspec
 
 from netctrl.errors import InvalidValue
 
-__all__ = ["OF_DATA_CENTRES", "check_ids", "check_unused"]
-
 OF_DATA_CENTRES = ("sender", "retransmission_timeout", "watch")
 """Fields that only apply to a data centre."""
 

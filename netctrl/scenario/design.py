@@ -9,14 +9,15 @@ from netctrl.laws.aqm.arc import ArcQueue, arc_queue
 from netctrl.laws.aqm.records import DesignQueue, Queue
 from netctrl.laws.rate.paced import PacedSender
 from netctrl.model.design.arc import ArcInputs
+from netctrl.model.design.hftrac import HftracInputs
 from netctrl.model.law import ArcLaw, ArxPacer, PacingLaw
 from netctrl.scenario.builders import bottleneck
 from netctrl.scenario.links import Link
+from netctrl.scenario.network.policy import HftracPolicy, Messages
+from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.units import BITS_PER_BYTE, format_quantity
-
-__all__ = ["design_bottleneck", "design_scenario", "with_pacer", "with_queue"]
 
 _MIN_BUFFER = 30e3
 _DESIGN_S, _DESIGN_RTTS, _DESIGN_PACKETS = 60.0, (50.0, 1200.0), 3e6
@@ -113,3 +114,26 @@ def with_pacer(scenario: Scenario, law: PacingLaw) -> Scenario:
     if tuple(flows) == scenario.flows:
         raise InvalidValue("scenario", scenario.name, "one with a flow of sender paced, whose rate the law sets")
     return scenario.replace(flows=tuple(flows))
+
+
+_STEPS, _WARMUP = 6000, 1000
+
+
+def design_policy(inputs: HftracInputs, messages: Messages | None = None) -> HftracPolicy:
+    """The policy that designs the same law, with messages between controllers as given."""
+    names = ("architecture", "mu", "information_delay", "communication", "horizon", "reach")
+    return HftracPolicy(**{name: getattr(inputs, name) for name in names}, messages=messages or Messages())
+
+
+def design_network(inputs: HftracInputs) -> Scenario:
+    """The network with Gaussian demands of its means and deviations; 6000 intervals, of which 1000 are warm-up."""
+    name = f"{inputs.network.name or 'network'} of the design"
+    tau = inputs.interval_s
+    return Scenario(
+        name=name,
+        network=Routed(graph=inputs.network),
+        control=design_policy(inputs),
+        duration=_STEPS * tau,
+        warmup=_WARMUP * tau,
+        interval=tau,
+    )

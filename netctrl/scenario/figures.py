@@ -16,27 +16,6 @@ from netctrl.units import BITS_PER_BYTE, format_quantity
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "FIGURES",
-    "NETWORK",
-    "SHORT_OBJECT_BYTES",
-    "Estimate",
-    "Figure",
-    "by_object",
-    "estimate",
-    "estimate_text",
-    "fairness",
-    "flow_figures",
-    "link_figures",
-    "network_figures",
-    "quantity_text",
-    "ratio",
-    "samples_text",
-    "table_rows",
-    "transfer_figures",
-    "verdict_text",
-]
-
 SHORT_OBJECT_BYTES = 12e3
 """Response times are summarised for objects below this size (ARC paper, Fig. 9)."""
 NETWORK = "network"

@@ -20,17 +20,6 @@ from netctrl.model.trace import read_trace
 from netctrl.scenario.scenario import BUILDERS, Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 
-__all__ = [
-    "GRAPH",
-    "SCHEMA",
-    "scenario_from",
-    "scenario_of",
-    "with_files",
-    "with_names",
-    "with_traces",
-    "without_schema",
-]
-
 SCHEMA = "netctrl.scenario/3"
 GRAPH = "network.graph"
 _FILES = (

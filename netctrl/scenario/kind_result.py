@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from netctrl.model.io.provenance import Provenance
 
-__all__ = ["KindResult"]
-
 _VERDICT = {
     "utilization": "{} used",
     "throughput": "{} carried",

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-__all__ = ["QUANTITIES", "Labelled", "Quantity", "packed", "settled"]
-
 
 class Quantity(NamedTuple):
     """A measured quantity."""

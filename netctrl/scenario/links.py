@@ -35,18 +35,6 @@ from netctrl.scenario.network.policy import DesignPolicy, StaticPacing, messages
 from netctrl.scenario.tcp_aqm.flows import MAX_FLOWS, Flow
 from netctrl.scenario.tcp_aqm.offers import Demand, Web
 
-__all__ = [
-    "INTERVAL",
-    "Change",
-    "Link",
-    "Links",
-    "capacity_at",
-    "check_links",
-    "packet_only",
-    "placed",
-    "refuse_packet_only",
-]
-
 MAX_SAMPLES = 10_000_000
 """Largest number over all links and groups of flows."""
 MAX_OBJECTS = 10_000_000

@@ -13,8 +13,6 @@ from netctrl.model.io.record_file import Record
 from netctrl.scenario.links import Link
 from netctrl.scenario.tcp_aqm.flows import Flow
 
-__all__ = ["ParkingLot"]
-
 MAX_HOPS = 100
 
 

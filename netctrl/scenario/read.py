@@ -12,8 +12,6 @@ from netctrl.scenario.files import scenario_of
 from netctrl.scenario.network.sweep import SweepSpec, read_sweep
 from netctrl.scenario.scenario import Scenario
 
-__all__ = ["read_scenario_file"]
-
 
 def read_scenario_file(
     path: str | os.PathLike[str],

@@ -36,8 +36,6 @@ from netctrl.scenario.scenario import Scenario
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["HEADER_BYTES", "Result"]
-
 HEADER_BYTES = 40.0
 """IP's and TCP's headers."""
 

@@ -21,8 +21,6 @@ from netctrl.scenario.labelled import Labelled
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 
-__all__ = ["read_result"]
-
 _HEAD = "head"
 _MAX_BYTES = 2**31
 _PARTS = ("totals", "series")

@@ -38,8 +38,6 @@ from netctrl.scenario.network.traffic import Demands, TcpDemand
 from netctrl.scenario.parking_lot import ParkingLot
 from netctrl.scenario.tcp_aqm.flows import Flow
 
-__all__ = ["BUILDERS", "NETWORKS", "Scenario", "checked_network"]
-
 BUILDERS = (Bottleneck, ParkingLot)
 """Kinds of network that become links and flows."""
 NETWORKS = (Routed, AccessLine, *TOPOLOGIES, *BUILDERS)

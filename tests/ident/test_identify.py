@@ -19,11 +19,10 @@ import netctrl.__main__
 from netctrl import InvalidValue, NetctrlError, SignalTrace, gbn, identify, multisine
 from netctrl.cli.identify import main
 from netctrl.errors import MissingLibrary
-from netctrl.ident.excitation import excitation
 from netctrl.ident.kernels import simulate
+from netctrl.ident.signals import excitation
 from netctrl.ident.subspace.lq_reduction import lq_reduce
-from netctrl.ident.subspace.methods import METHODS, shift, subspace
-from netctrl.ident.subspace.order import noise_edge
+from netctrl.ident.subspace.methods import METHODS, noise_edge, shift, subspace
 from netctrl.ident.validate import variance_accounted_for
 from netctrl.model.fit import IdentificationResult
 from netctrl.model.identified import read_model

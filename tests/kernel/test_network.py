@@ -11,7 +11,7 @@ from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.model.network import Demand, Link, Network
 from netctrl.scenario import links
-from netctrl.scenario.network.paths import DemandPaths
+from netctrl.scenario.network.plan import DemandPaths
 from netctrl.scenario.network.policy import Backpressure, HftracPolicy, Messages, StaticPacing
 from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.traffic import Demands, TcpDemand

@@ -17,8 +17,8 @@ from numba.extending import register_jitable
 from netctrl.laws.aqm import fluid  # registers what laws call
 from netctrl.laws.aqm.law import QueueLaw, Seen
 from netctrl.laws.aqm.records import LAWS
-from netctrl.laws.arrays import Vector
 from netctrl.laws.codegen import Refused, cpp_function, cpp_law, cpp_record, field_texts, helpers
+from netctrl.laws.record import Vector
 from netctrl.laws.tcp.htcp import htcp_backoff, htcp_increase
 from netctrl.laws.tcp.reno import reno_cut, reno_window
 from netctrl.ns3.laws import attribute, functions_header

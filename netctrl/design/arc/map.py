@@ -14,8 +14,6 @@ from netctrl.model.design.design import ArcDesign
 from netctrl.plants.linearize import standing_queue
 from netctrl.plants.tcp_response import arc_response
 
-__all__ = ["arc_stability_map"]
-
 MAP_POINTS = 90
 _LONG_EPOCH, _SHORT_EPOCH = 0.25, 0.05
 """Epochs in round trips from which the fluid comes to rest wherever the rule holds, and wherever 45 degrees are kept.

@@ -15,8 +15,6 @@ from netctrl.plants.equilibrium import tcp_equilibrium
 from netctrl.plants.linearize import arc_arrival_rate
 from netctrl.plants.pi_aqm import delay_pi_response
 
-__all__ = ["ImplementationCheck", "ImplementedMargins", "check_implementation"]
-
 
 class ImplementedMargins(msgspec.Struct, frozen=True, kw_only=True):
     """Margins of one sampled loop, with TCP's window delayed on itself."""

@@ -15,8 +15,6 @@ from netctrl.model.design.arc import ArcSetting
 from netctrl.plants.equilibrium import MIN_WINDOW, tcp_equilibrium
 from netctrl.plants.linearize import applicable_plant, arc_arrival_rate, standing_queue
 
-__all__ = ["OSCILLATES", "Settling", "epochs", "settle"]
-
 OSCILLATES = 0.05
 """Coefficient of variation of p, after a settling time, from which a loop counts as oscillating."""
 _RESTS = 0.01  # below it the loop counts as at rest

@@ -16,8 +16,6 @@ from netctrl.model.statespace import StateSpace
 from netctrl.synthesis.riccati.dare import DareSolution
 from netctrl.synthesis.riccati.tracking import TrackingLoop, tracking_loop
 
-__all__ = ["Made", "certificate", "doubts", "rows", "steady"]
-
 _MIN_ALPHA = 2.0 / 3.0  # a gain twice as high, or 37 degrees
 _GAIN_CHANGE = 0.2
 _TRACKS = 0.01

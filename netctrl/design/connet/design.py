@@ -26,8 +26,6 @@ from netctrl.synthesis.riccati.lqi import integral_regulator
 from netctrl.synthesis.riccati.tracking import tracking_loop
 from netctrl.units import unit_scale
 
-__all__ = ["connet"]
-
 PAPER_INPUT_WEIGHT = 1.0 / 43378.0
 """Factor of the weight C'C, with which the printed gain is reproduced to 3.5e-4 (theory: Q1 = 43378 C'C, Q2 = 1)."""
 LQI_INPUT_WEIGHT = 0.01

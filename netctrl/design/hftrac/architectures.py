@@ -27,9 +27,6 @@ from netctrl.synthesis.myopic.fir import myopic_fir
 from netctrl.synthesis.myopic.static import myopic
 from netctrl.synthesis.riccati.delayed import delayed_regulator
 
-__all__ = ["EXACT_STATES", "MAX_DENSE_STATES", "Made", "Plant", "synthesised"]
-
-
 MAX_DENSE_STATES = 3000
 """Largest number of states of an architecture with a dense equation."""
 _NO_LENGTH = 1e-9

@@ -43,8 +43,6 @@ from netctrl.units import format_quantity
 if TYPE_CHECKING:
     import networkx
 
-__all__ = ["hftrac", "hftrac_inputs", "hftrac_plant"]
-
 Horizon = int | Literal["auto", "exact"]
 _NAMED = 3
 

@@ -11,8 +11,6 @@ from netctrl.scenario.network.policy import DesignPolicy, HftracPolicy
 from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.scenario import Scenario, checked_network
 
-__all__ = ["design_law", "scenario_law"]
-
 
 def scenario_law(scenario: Scenario) -> LinkRateLaw | None:
     """The law that a routed scenario's control specifies: designed, or read from a Design file.

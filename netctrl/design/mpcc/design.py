@@ -32,8 +32,6 @@ from netctrl.mpc.qp.solve import failure, open_solver
 from netctrl.plants.window import window_course
 from netctrl.units import BITS_PER_BYTE, RATES, SIZES, checked_quantity
 
-__all__ = ["mpcc"]
-
 _MIN_ALPHA = 2.0 / 3.0  # a gain twice as high, or 37 degrees
 _STATES = 200
 _AGREES = 1e-6

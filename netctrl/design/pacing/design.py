@@ -21,8 +21,6 @@ from netctrl.model.design.pacing import PacingCertificate, PacingInputs, PacingM
 from netctrl.model.law import ArxPacer, TargetRttPacer
 from netctrl.units import BITS_PER_BYTE, RATES, SIZES, checked_quantity
 
-__all__ = ["pacing", "pacing_map"]
-
 _MODES = {"paper": (100.0, 0.01, 1e10), "target-rtt": (1.0, 1e-4, 1e11)}
 """Default ξ, T [s] and R [bit/s]."""
 _ESTIMATORS = ("nlms", "sgd")

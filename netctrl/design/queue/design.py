@@ -23,10 +23,9 @@ from netctrl.certificates.red import RED_SUBJECTS
 from netctrl.certificates.subject import PiSubject, Subject
 from netctrl.certificates.verdict import absent, least_looked_at
 from netctrl.design.queue.pi_search import PI_LAWS, fastest, steadiest, target_steps
-from netctrl.design.queue.proof import TOLERANCE, DiskProof, prove_disk_margin
 from netctrl.design.queue.record import Objective, QueueDesign, QueueInputs, QueueProof
 from netctrl.design.queue.red_search import completed, line_of, steepest
-from netctrl.design.queue.samples import Point, pi_samples
+from netctrl.design.queue.samples import TOLERANCE, DiskProof, Point, pi_samples, prove_disk_margin
 from netctrl.errors import (
     InvalidValue,
     NetctrlError,
@@ -41,8 +40,6 @@ from netctrl.model.io.provenance import provenance
 from netctrl.model.law import QueueLaw
 from netctrl.plants.queues.window_response import CUBIC
 from netctrl.units import format_quantity
-
-__all__ = ["DISK_MARGIN", "LAWS", "certificate_of", "law_of", "queue_design"]
 
 DISK_MARGIN = 2.0 / 3.0
 """Disk margin of a factor 2 (6 dB) in gain, or 37 degrees of phase, or of both in part: it implies the design rule."""

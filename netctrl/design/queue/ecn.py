@@ -40,8 +40,6 @@ from netctrl.model.law import QueueLaw
 from netctrl.plants.ecn.dctcp import Cycle, fluid_cycle
 from netctrl.units import BITS_PER_BYTE, MICROSECOND, format_quantity, long_rtt
 
-__all__ = ["UNITS", "ecn_design"]
-
 UNITS = ("bytes", "packets", "time")
 _BETWEEN = 100
 """Points of a box that are looked at beside those of the certificate."""

@@ -12,8 +12,6 @@ from netctrl.model.io.record_file import Record
 from netctrl.model.law import QueueLaw
 from netctrl.units import format_quantity, packets_per_second
 
-__all__ = ["EcnDesign", "EcnInputs", "EcnProof", "SmallerThreshold"]
-
 
 class EcnInputs(Record, frozen=True):
     """Inputs of a threshold's design."""

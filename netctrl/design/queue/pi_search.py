@@ -19,8 +19,6 @@ from netctrl.design.queue.samples import PiSamples
 from netctrl.laws.targets.dualpi2 import DUALPI2_MAX, DUALPI2_STEP, dualpi2_gain, dualpi2_sent, nearest_dualpi2_steps
 from netctrl.laws.targets.pie_law import PIE_MAX, PIE_STEP
 
-__all__ = ["PI_LAWS", "Gains", "Steps", "best_beta", "fastest", "steadiest", "target_steps"]
-
 PI_LAWS: dict[str, Callable[..., PiSubject]] = {**SUBJECTS, "docsis-pie": docsis_pie}
 """Name -> function that makes a law's subject from its parameters."""
 _RATIOS = (0.02, 2000.0)

@@ -15,8 +15,6 @@ from netctrl.units import format_quantity
 _ALIKE = 0.1
 """Relative difference up to which figures are alike."""
 
-__all__ = ["Objective", "QueueDesign", "QueueInputs", "QueueProof"]
-
 Objective = Literal["speed", "margin"]
 
 

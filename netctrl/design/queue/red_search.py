@@ -18,8 +18,6 @@ from netctrl.certificates.red import RED_SUBJECTS, RedLine, RedSubject
 from netctrl.design.queue.samples import Point, sampled_disk_margin
 from netctrl.laws.targets.red import red_weight_log
 
-__all__ = ["completed", "line_of", "steepest"]
-
 _ROOM = 2.0
 """Probability at the upper threshold over that of the heaviest load, at least."""
 _SLOPES = (1e-14, 1.0)

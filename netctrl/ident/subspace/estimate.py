@@ -20,8 +20,6 @@ from netctrl.ident.subspace.lq_reduction import LqReduction, Segment, first_samp
 from netctrl.ident.subspace.methods import Subspace, shift, states_regressed, subspace
 from netctrl.ident.validate import simulated
 
-__all__ = ["Estimate", "estimate", "settled", "stable_versions"]
-
 _COMPARED = 50_000  # samples for the comparison of candidates
 _FOLDS = 3
 _INSIDE = 1.0 - 1e-9

@@ -17,8 +17,6 @@ from typing import cast
 
 import numpy as np
 
-__all__ = ["LqReduction", "Segment", "first_samples", "lq_reduce", "triangular"]
-
 _PIECES = 24  # pieces of a long trace, from which the bootstrap draws
 _BLOCK = 2048  # columns at a time: a few MB
 # Squaring the data loses twice as many digits as R's condition number has. Above 1e3 fewer than 10 digits remain.

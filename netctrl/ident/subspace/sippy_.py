@@ -18,8 +18,6 @@ import numpy as np
 from netctrl.errors import InvalidValue, NetctrlError, optional_import
 from netctrl.ident.subspace.lq_reduction import Segment
 
-__all__ = ["SIPPY_METHODS", "by_sippy"]
-
 SIPPY_METHODS = {
     "sippy-n4sid": "N4SID",
     "sippy-moesp": "MOESP",

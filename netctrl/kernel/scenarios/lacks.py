@@ -8,8 +8,7 @@ from netctrl.errors import NetctrlError
 from netctrl.kernel.scenarios.network_links import kernel_links
 from netctrl.kernel.scenarios.queues import queue_lacks
 from netctrl.kernel.scenarios.senders import CONGESTION_CONTROLS, kernel_sender
-from netctrl.laws.rate.fast import FastSender
-from netctrl.laws.rate.records import sender_name
+from netctrl.laws.rate.records import FastSender, sender_name
 from netctrl.scenario.network.policy import Backpressure
 from netctrl.scenario.network.routed import tcp_of
 from netctrl.scenario.scenario import Scenario

@@ -19,8 +19,7 @@ from netctrl.kernel.scenarios.rater import RaterTask
 from netctrl.kernel.scenarios.result import joined, simulation_result
 from netctrl.kernel.scenarios.traffic import series_times
 from netctrl.model.io.provenance import Provenance
-from netctrl.scenario.network.paths import DemandPaths
-from netctrl.scenario.network.plan import LinkPlan
+from netctrl.scenario.network.plan import DemandPaths, LinkPlan
 from netctrl.scenario.network.policy import DesignPolicy, HftracPolicy, StaticPacing
 from netctrl.scenario.network.routed import tcp_of
 from netctrl.scenario.network.runs import RunFigures

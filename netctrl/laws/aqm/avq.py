@@ -12,8 +12,6 @@ from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.law import GAIN, UTILIZATION, QueueLaw, QueueRecord, Seen
 from netctrl.model.io.fields import Size, optional, read_fields, size
 
-__all__ = ["AVQ", "AvqParameters", "AvqQueue", "AvqState", "avq_fluid", "avq_step"]
-
 
 class AvqQueue(QueueRecord, frozen=True, kw_only=True, tag="avq"):
     """AVQ: virtual capacity C~' = damping (gamma C − arrivals); what overflows a virtual queue of C~ is marked.

@@ -12,8 +12,6 @@ from typing import NamedTuple
 from netctrl.laws.aqm.law import HeadLaw, QueueLaw, QueueRecord, Seen
 from netctrl.model.io.fields import Duration, duration, read_fields
 
-__all__ = ["CODEL", "CodelDrops", "CodelParameters", "CodelQueue", "CodelState", "codel_head", "codel_step"]
-
 
 class CodelQueue(QueueRecord, frozen=True, kw_only=True, tag="codel"):
     """CoDel: once the delay has stood above target for an interval, a mark each interval/√count.

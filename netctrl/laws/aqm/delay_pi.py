@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from netctrl.errors import checked_number
 
-__all__ = ["DelayPi"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DelayPi:

@@ -10,8 +10,6 @@ from typing import NamedTuple
 from netctrl.laws.aqm.law import GAIN, UTILIZATION, QueueLaw, QueueRecord, Seen, clip
 from netctrl.model.io.fields import Duration, Size, backlog, duration, number, read_fields
 
-__all__ = ["FAST_ARC", "FastArcParameters", "FastArcQueue", "FastArcState", "fast_arc_step"]
-
 
 class FastArcQueue(QueueRecord, frozen=True, kw_only=True, tag="fast-arc"):
     """FAST-extended ARC: every epoch, q_v ← q_v + b − gamma (d C − (q − q0)); TCP is marked with alpha q_v,

@@ -22,24 +22,6 @@ from netctrl.laws.aqm.records import LAWS, DropTailQueue, Queue, law_record
 from netctrl.laws.codegen import helpers
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = [
-    "ARRIVED",
-    "FAST_PROBABILITY",
-    "FIRST",
-    "PARAMETERS",
-    "PRICE",
-    "PROBABILITY",
-    "SCALABLE_PROBABILITY",
-    "STATES",
-    "Sample",
-    "column",
-    "epoch_of",
-    "law_of",
-    "on_rows",
-    "probability",
-    "rate_error",
-]
-
 PROBABILITY, PRICE, FAST_PROBABILITY, SCALABLE_PROBABILITY = range(4)
 """Columns of a row of state that every law may have: probability, price [s], probabilities of FAST's packets and of
 scalable senders'."""

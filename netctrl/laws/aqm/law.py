@@ -16,19 +16,6 @@ import msgspec
 
 from netctrl.model.io.fields import number
 
-__all__ = [
-    "FREQUENCY",
-    "GAIN",
-    "GAIN_OR_0",
-    "PROBABILITY",
-    "UTILIZATION",
-    "HeadLaw",
-    "QueueLaw",
-    "QueueRecord",
-    "Seen",
-    "clip",
-]
-
 _MAX = 1e9  # of gains and frequencies: beyond all use, and what is computed with it stays finite
 
 GAIN = number("a gain above 0, as in 1.42e-5, to 1e9", above=0.0, at_most=_MAX)

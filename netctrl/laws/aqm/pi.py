@@ -11,8 +11,6 @@ from typing import NamedTuple
 from netctrl.laws.aqm.law import FREQUENCY, GAIN, GAIN_OR_0, QueueLaw, QueueRecord, Seen, clip
 from netctrl.model.io.fields import Size, backlog, read_fields
 
-__all__ = ["PI", "PiParameters", "PiQueue", "PiState", "pi_step"]
-
 
 class PiQueue(QueueRecord, frozen=True, kw_only=True, tag="pi"):
     """PI: every 1/frequency, p ← p + alpha (q − q_ref) − beta (q_old − q_ref).

@@ -7,8 +7,6 @@ from typing import NamedTuple
 from netctrl.laws.aqm.law import GAIN, GAIN_OR_0, QueueLaw, QueueRecord, Seen, clip
 from netctrl.model.io.fields import Duration, duration, instant, read_fields
 
-__all__ = ["PIE", "PieParameters", "PieQueue", "PieState", "pie_scale", "pie_step"]
-
 
 class PieQueue(QueueRecord, frozen=True, kw_only=True, tag="pie"):
     """PIE: every update, p ← p + s(p) (alpha (D − target) + beta (D − D_old)), with the delay D = q/C.

@@ -9,8 +9,6 @@ from typing import Any
 from netctrl.laws.aqm.law import QueueLaw, QueueRecord
 from netctrl.register import QUEUE_LAWS
 
-__all__ = ["LAWS", "QUEUES", "DesignQueue", "DropTailQueue", "Queue", "law_record"]
-
 
 class DropTailQueue(QueueRecord, frozen=True, kw_only=True, tag="droptail"):
     """A buffer and nothing else."""

@@ -13,8 +13,6 @@ from netctrl.errors import checked_flag
 from netctrl.laws.aqm.law import PROBABILITY, QueueLaw, QueueRecord, Seen
 from netctrl.model.io.fields import Size, number, read_fields, size
 
-__all__ = ["RED", "RedParameters", "RedQueue", "RedState", "log_forgetting", "red_adapted", "red_share", "red_step"]
-
 _PRESENT = -1e9
 """Stands for ln(1 - weight) of a weight of 1: the average is the present queue."""
 

@@ -7,8 +7,6 @@ from typing import NamedTuple
 from netctrl.laws.aqm.law import GAIN, GAIN_OR_0, QueueLaw, QueueRecord, Seen, clip
 from netctrl.model.io.fields import Duration, Size, backlog, duration, read_fields
 
-__all__ = ["SFC", "SfcParameters", "SfcQueue", "SfcState", "sfc_step"]
-
 
 class SfcQueue(QueueRecord, frozen=True, kw_only=True, tag="sfc"):
     """SFC: every epoch, p = k1 (q − q0) [packet] + k2 (r/C − 1), with the rate r counted over the epoch.

@@ -7,8 +7,6 @@ from typing import NamedTuple
 from netctrl.laws.aqm.law import QueueLaw, QueueRecord, Seen
 from netctrl.model.io.fields import Size, read_fields, size
 
-__all__ = ["THRESHOLD", "ThresholdParameters", "ThresholdQueue", "ThresholdState", "threshold_step"]
-
 
 class ThresholdQueue(QueueRecord, frozen=True, kw_only=True, tag="threshold"):
     """Marks each packet that comes while more than a threshold waits.

@@ -10,20 +10,6 @@ from netctrl.laws.aqm.law import GAIN, GAIN_OR_0, QueueRecord
 from netctrl.laws.l4s.pi2 import COUPLING, pi2_base
 from netctrl.model.io.fields import Duration, duration, number, read_fields, whole
 
-__all__ = [
-    "DROP",
-    "MARK",
-    "SEND",
-    "DualPi2Queue",
-    "DualPi2State",
-    "classic_is_next",
-    "dualpi2_state",
-    "fresh_credit",
-    "judge_packet",
-    "spend_credit",
-    "update_dualpi2",
-]
-
 SEND, MARK, DROP = range(3)
 """What becomes of a packet at a queue's head."""
 _PERCENT = 100.0

@@ -11,8 +11,6 @@ from typing import NamedTuple
 from netctrl.laws.aqm.law import GAIN, GAIN_OR_0, QueueLaw, QueueRecord, Seen, clip
 from netctrl.model.io.fields import Duration, duration, number, read_fields
 
-__all__ = ["COUPLING", "PI2", "Pi2Parameters", "Pi2Queue", "Pi2State", "pi2_base", "pi2_step"]
-
 COUPLING = number("a coupling factor from 1 to 255, as in 2", at_least=1.0, at_most=255.0)
 
 

@@ -15,17 +15,6 @@ import numpy as np
 from netctrl.laws.link_rate.distributed import BACKLOG_INNOVATION, RATE_INNOVATION, DistributedLaw
 from netctrl.laws.link_rate.fir import BACKLOG, RATE, FirLaw
 
-__all__ = [
-    "DistributedController",
-    "DistributedMemory",
-    "Innovations",
-    "command",
-    "distributed_controller",
-    "hear",
-    "measure",
-    "start_hearing",
-]
-
 _KINDS = 4
 
 Innovations = tuple[int, int, tuple[float, float, float, float]]

@@ -15,8 +15,6 @@ import scipy.sparse as sp
 from netctrl.laws.link_rate.fir import Entry, FirLaw, fir_law, packed, response
 from netctrl.model.law import AgedGain, FirColumns, FirGain, LinkRateLaw, StaticGain
 
-__all__ = ["BACKLOG_INNOVATION", "RATE_INNOVATION", "DistributedLaw", "distributed_law"]
-
 BACKLOG_INNOVATION, RATE_INNOVATION = 2, 3
 """Kinds of series beside RATE and BACKLOG: δ = x − x̂ of a link's backlog and of its newest rate [bit/s]."""
 

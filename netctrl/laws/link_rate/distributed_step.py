@@ -13,24 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.jit import njit
-from netctrl.laws.arrays import Grid, Numbers, WholeGrid, WholeNumbers
 from netctrl.laws.link_rate.distributed import BACKLOG_INNOVATION, RATE_INNOVATION
 from netctrl.laws.link_rate.fir import ARRIVAL_INNOVATION, BACKLOG, RATE, SATURATION_ERROR, Feeds, FirSums
-
-__all__ = [
-    "NEVER",
-    "LinkMemory",
-    "LinkRates",
-    "Measured",
-    "act_links",
-    "command_link",
-    "fir_sum",
-    "foreseen",
-    "link_acts",
-    "link_memory",
-    "measure_link",
-    "start_links",
-]
+from netctrl.laws.record import Grid, Numbers, WholeGrid, WholeNumbers
 
 _KINDS = 4
 NEVER = -1

@@ -13,27 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from netctrl.errors import InvalidValue
-from netctrl.laws.arrays import Numbers, WholeNumbers
+from netctrl.laws.record import Numbers, WholeNumbers
 from netctrl.model.law import AgedColumns, AgedGain, FirGain, LinkRateLaw, MyopicGain, StaticGain
 from netctrl.model.network_model import state_matrices
-
-__all__ = [
-    "ARRIVAL_INNOVATION",
-    "BACKLOG",
-    "BACKPRESSURE",
-    "LINEAR",
-    "RATE",
-    "SATURATION_ERROR",
-    "WORK_CONSERVING",
-    "Feeds",
-    "FirLaw",
-    "FirSums",
-    "backpressure_fir",
-    "fir_law",
-    "packed",
-    "response",
-    "static_fir",
-]
 
 RATE, BACKLOG, ARRIVAL_INNOVATION, SATURATION_ERROR = range(4)
 """Kinds of series, N each, number kind · N + link [bit/s]: the rate sent in the sample before, f_l(n); the backlog over

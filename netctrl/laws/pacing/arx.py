@@ -12,10 +12,8 @@ import numpy as np
 from netctrl.jit import njit
 from netctrl.laws.pacing.best_rate import best_rate, clipped, predicted_rtt
 from netctrl.laws.record import as_record, compiled_view, width
-from netctrl.laws.tracking.lms import correct_lms, energy
+from netctrl.laws.tracking.estimators import correct_lms, energy
 from netctrl.model.law import ArxPacer
-
-__all__ = ["ArxParameters", "ArxState", "arx_pacing_step", "arx_settings", "arx_start", "arx_step"]
 
 
 class ArxState:

@@ -17,8 +17,6 @@ from netctrl.laws.pacing.arx import DUE, HEAD, ArxParameters, ArxState, arx_step
 from netctrl.laws.pacing.best_rate import best_rate, clipped
 from netctrl.laws.record import compiled_view, row_names
 
-__all__ = ["arx_many"]
-
 _BLOCK = 256
 TIME, APPLIED, RATE, MEAN_RTT, VARIANCE, MEAN_RATE, PREDICTION, UNIT, SAMPLES, FREE, FLOORED = (
     row_names(ArxState).index(name)

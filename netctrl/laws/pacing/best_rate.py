@@ -9,8 +9,6 @@ import numpy as np
 
 from netctrl.jit import njit
 
-__all__ = ["best_rate", "clipped", "freeze_deviation", "pacing_cost", "predicted_rtt"]
-
 
 @njit(cache=True, error_model="numpy", inline="always")
 def predicted_rtt(values: np.ndarray, theta: int, phi: int, k: int) -> float:

@@ -15,21 +15,6 @@ from netctrl.laws.pacing.target_state import TargetState, target_settings, targe
 from netctrl.laws.record import as_record, row_names
 from netctrl.model.law import ArxPacer, PacingLaw, TargetRttPacer
 
-__all__ = [
-    "EVENTS",
-    "Pacer",
-    "PacingRun",
-    "PacingSample",
-    "PacingState",
-    "arx_state",
-    "pace",
-    "pace_many",
-    "pace_trace",
-    "pacer",
-    "pacing_values",
-    "start_pacing",
-]
-
 EVENTS = ("bad_rtt", "bad_time", "held", "floored", "resets")
 """Events counted in a state: invalid RTTs; decreasing times; rates held without a number or an effect; rates limited to
 the least one; diverged estimates that were restarted."""

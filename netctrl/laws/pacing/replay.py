@@ -15,8 +15,6 @@ from netctrl.laws.pacing.pacing import EVENTS, PacingRun, pace_trace
 from netctrl.model.io.files import read_bounded
 from netctrl.model.law import PacingLaw
 
-__all__ = ["PacingReplay", "RttTrace", "read_replay", "replay"]
-
 _MAX_BYTES = 2**28
 _COLUMNS = ("time_s", "rtt_s", "delivered_bytes", "in_flight_bytes", "lost_bytes")
 _SHOWN = 10

@@ -17,8 +17,6 @@ from netctrl.laws.pacing.target_state import RING, TargetParameters, TargetQueue
 from netctrl.laws.record import compiled_view
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["target_many", "target_rtt_step", "target_step"]
-
 START, CRUISE, DRAIN, DRAINED = 0.0, 1.0, 2.0, 3.0
 
 _BUSY = 0.25  # of the target's queue: from there on one stands

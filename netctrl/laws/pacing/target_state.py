@@ -10,8 +10,6 @@ import numpy as np
 from netctrl.laws.record import as_record, width
 from netctrl.model.law import TargetRttPacer
 
-__all__ = ["RING", "TargetParameters", "TargetQueue", "TargetState", "target_settings", "target_start"]
-
 RING = 32
 """Marks that are kept."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from netctrl.laws.rate.law import RateLaw, RateSender, SenderRecord
 
-__all__ = ["BBR", "BbrSender"]
-
 
 class BbrSender(SenderRecord, frozen=True, kw_only=True, tag="bbr"):
     """BBR, version 1. Where its cycle of gains begins is drawn.
@@ -15,7 +13,7 @@ class BbrSender(SenderRecord, frozen=True, kw_only=True, tag="bbr"):
 
 
 def _law() -> RateLaw:
-    from netctrl.laws.rate.bbr_rows import BBR_ROWS
+    from netctrl.laws.tcp.bbr import BBR_ROWS
 
     return BBR_ROWS
 

@@ -11,8 +11,6 @@ from netctrl.laws.rate.law import Allowed, RateLaw, RateSender, Sample, SenderRe
 from netctrl.model.io.fields import Rate, rate, read_fields
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["CAP", "CapSender"]
-
 
 class CapSender(SenderRecord, frozen=True, kw_only=True, tag="cap"):
     """A fixed rate, whatever is lost, or a cap on what a window sends."""

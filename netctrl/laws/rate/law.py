@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-__all__ = ["Allowed", "RateLaw", "RateSender", "Sample", "SenderRecord"]
-
 
 class SenderRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind"):
     """A rate sender with its parameters, as files have it; `kind` tells which. With a field `window`, the name of a

@@ -7,8 +7,6 @@ from netctrl.laws.rate.law import RateLaw, RateSender, SenderRecord
 from netctrl.model.design.design import PacingDesign, read_design
 from netctrl.model.law import ArxPacer, PacingLaw, TargetRttPacer
 
-__all__ = ["PACED", "PacedSender"]
-
 
 class PacedSender(SenderRecord, frozen=True, kw_only=True, tag="paced"):
     """The law of a Design of pacing; give its file or the law itself, or simulate the Design with the scenario."""

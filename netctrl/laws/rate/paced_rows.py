@@ -17,8 +17,6 @@ from netctrl.laws.pacing.target_state import TargetState
 from netctrl.laws.rate.law import Allowed, RateLaw, Sample
 from netctrl.laws.record import row_names
 
-__all__ = ["PACED_ROWS"]
-
 _FIRST = 2
 _RATE = row_names(ArxState).index("rate")  # the same place in both laws' states
 _MAX_IN_FLIGHT = row_names(TargetState).index("most_in_flight")

@@ -6,20 +6,34 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import fields
 
 from netctrl.errors import InvalidValue
-from netctrl.laws.rate.fast import FastSender
 from netctrl.laws.rate.law import RateSender, SenderRecord
 from netctrl.laws.rate.paced import PacedSender
 from netctrl.laws.window.law import SchemeRecord
 from netctrl.laws.window.records import SCHEMES
-from netctrl.model.io.fields import record
+from netctrl.model.io.fields import Rate, number, rate, read_fields, record
 from netctrl.model.law import ArxPacer, TargetRttPacer
 from netctrl.register import RATE_SENDERS, TCP_SENDERS, WINDOW_LAWS, refuse_unusable
 
-__all__ = ["RATE_LAWS", "Sender", "rate_record", "read_sender", "scheme_of", "sender_name", "window_of"]
+
+class FastSender(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="fast"):
+    """Senders whose rate is max_rate · exp(−gain · price/rtt), with the price marked by a `fast-arc` queue.
+
+    Fluid only. Source: Paganini, Wang, Low, Doyle, INFOCOM 2003 (reference [14] of the ARC paper), static source law.
+    """
+
+    max_rate: Rate
+    """x_max, the rate at price 0 [bit/s]."""
+    gain: float
+    """Gain a of the source law."""
+
+    def __post_init__(self) -> None:
+        read_fields(self, max_rate=rate, gain=number("a gain above 0, to 1e9", above=0.0, at_most=1e9))
+
 
 RATE_LAWS: tuple[RateSender, ...] = tuple(RATE_SENDERS[name] for name in RATE_SENDERS.usable())
 """Ours first."""

@@ -9,8 +9,6 @@ from netctrl.laws.rate.law import Allowed
 from netctrl.laws.rate.records import RATE_LAWS
 from netctrl.laws.record import compiled_view, fields_of, width
 
-__all__ = ["ALLOWED", "ALLOWED_WIDTH", "rate_acts"]
-
 ALLOWED, ALLOWED_WIDTH = {name: place for place, name in enumerate(fields_of(Allowed))}, width(Allowed)
 """Columns of a row of what is allowed."""
 _LAWS = {number: each.law() for number, each in enumerate(RATE_LAWS, 1)}

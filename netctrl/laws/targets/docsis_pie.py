@@ -21,19 +21,6 @@ from netctrl.laws.aqm.pie import pie_scale
 from netctrl.laws.targets.pie import drop_share
 from netctrl.model.io.fields import Duration, duration, instant, read_fields
 
-__all__ = [
-    "ACTIVE",
-    "DOCSIS_PIE",
-    "MEAN_BYTES",
-    "DocsisPieParameters",
-    "DocsisPieQueue",
-    "DocsisPieState",
-    "docsis_scale",
-    "docsis_step",
-    "mean_spread_rate",
-    "spread_rate",
-]
-
 MEAN_BYTES = 1024.0
 """MEAN_PKTSIZE."""
 ACTIVE = 2.0

@@ -30,21 +30,6 @@ from netctrl.laws.aqm.delay_pi import DelayPi
 from netctrl.laws.targets.integers import U32, checked_u32, s64, u32
 from netctrl.laws.targets.reading import DelayReading
 
-__all__ = [
-    "DUALPI2_MAX",
-    "DUALPI2_ONE",
-    "DUALPI2_STEP",
-    "Dualpi2Law",
-    "Dualpi2State",
-    "dualpi2_gain",
-    "dualpi2_kept",
-    "dualpi2_sent",
-    "dualpi2_shown",
-    "dualpi2_step",
-    "dualpi2_verdict",
-    "nearest_dualpi2_steps",
-]
-
 DUALPI2_ONE = U32
 """A probability of 1 (MAX_PROB)."""
 DUALPI2_STEP = 1.0 / 256.0

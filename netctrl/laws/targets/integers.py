@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from netctrl.errors import checked_whole
 
-__all__ = ["U32", "U64", "checked_u32", "s64", "u32", "u64"]
-
 U32, U64 = 2**32 - 1, 2**64 - 1
 """Largest unsigned values."""
 

@@ -22,17 +22,6 @@ from math import gcd
 from netctrl.errors import InvalidValue
 from netctrl.laws.targets.integers import u32, u64
 
-__all__ = [
-    "HZ",
-    "HZ_TAKES",
-    "KNOWN_HZ",
-    "checked_hz",
-    "jiffies_of_us",
-    "longest_us",
-    "timer_period",
-    "us_of_jiffies",
-]
-
 HZ = 250
 """Ticks in a second where nothing else is said (CONFIG_HZ): Kconfig's default and that of Debian's amd64 kernels."""
 KNOWN_HZ = (100, 250, 300, 1000)

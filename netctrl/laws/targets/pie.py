@@ -30,20 +30,6 @@ from typing import NamedTuple
 from netctrl.laws.targets.integers import U64, s64, u32, u64
 from netctrl.laws.targets.pie_law import PIE_ONE, PieLaw, gains_in_effect
 
-__all__ = [
-    "PIE_FAULT",
-    "PIE_SPREAD",
-    "PIE_START",
-    "PieState",
-    "drop_share",
-    "pie_chosen",
-    "pie_departed",
-    "pie_drop_rate",
-    "pie_enqueue",
-    "pie_step",
-    "pie_update",
-]
-
 PIE_SPREAD = 0.85 + 1.0 - exp(-7.65)
 """Limit for small p of p over the rate of drops: the sum at a drop is .85 and an exponential of mean 1, up to 8.5."""
 

@@ -18,8 +18,6 @@ from netctrl.laws.targets.jiffies import (
 )
 from netctrl.laws.targets.reading import DelayReading
 
-__all__ = ["PIE_MAX", "PIE_ONE", "PIE_STEP", "PieLaw", "gains_in_effect", "pie_gain", "pie_halvings"]
-
 PIE_ONE = 2**56 - 1
 """A probability of 1 (MAX_PROB)."""
 PIE_STEP = 1.0 / 16.0

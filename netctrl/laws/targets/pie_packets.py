@@ -12,18 +12,6 @@ from typing import Any
 from netctrl.laws.targets.jiffies import timer_period
 from netctrl.laws.targets.pie_law import PieLaw
 
-__all__ = [
-    "PACKETS_HZ",
-    "PacketPie",
-    "pie_choice",
-    "pie_lacks",
-    "pie_leaves",
-    "pie_on_packets",
-    "pie_row",
-    "tupdate_for",
-    "update_pie",
-]
-
 PACKETS_HZ = 1000
 """CONFIG_HZ of the kernel whose timer it has."""
 PASS, MARK, DROP = range(3)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = ["DelayReading"]
-
 
 class DelayReading(StrEnum):
     """Which delay a law reads.

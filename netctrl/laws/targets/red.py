@@ -22,8 +22,6 @@ from typing import NamedTuple
 from netctrl.errors import InvalidValue, checked_flag, checked_number
 from netctrl.laws.targets.integers import checked_u32, u64
 
-__all__ = ["RedLaw", "RedState", "red_arrival", "red_weight_log"]
-
 _ONE = 2**32
 _SIZE = "size in bytes"
 

@@ -21,17 +21,6 @@ from typing import Any, Literal, NamedTuple
 
 from netctrl.errors import InvalidValue
 
-__all__ = [
-    "CODEL_UNIT_NS",
-    "STEP_LIMIT",
-    "STEP_OFF_S",
-    "StepLaw",
-    "StepUnit",
-    "codel_threshold_us",
-    "codel_units",
-    "step_law",
-]
-
 CODEL_UNIT_NS = 1024
 """Unit of CoDel's times [ns]."""
 STEP_LIMIT = 16

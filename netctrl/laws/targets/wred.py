@@ -14,8 +14,6 @@ from dataclasses import dataclass
 
 from netctrl.errors import InvalidValue, checked_flag, checked_number, checked_whole
 
-__all__ = ["WredLaw"]
-
 _BYTES = "a whole number of bytes from 0 to 2^53"
 
 

@@ -1,4 +1,4 @@
-"""BBR, version 1, as a fluid: its rate and its limit of data in flight, without checks.
+"""BBR, version 1, as a fluid: its rate and its limit of data in flight, without checks; and as a rate sender's law.
 
 Left out, as a fluid has none of it: allowances for packets that are sent in one piece, and the bound of what is in
 flight for one round trip after a loss. Where a flow's cycle begins is given, not drawn.
@@ -7,14 +7,13 @@ flight for one round trip after a loss. Where a flow's cycle begins is given, no
 from __future__ import annotations
 
 from math import inf
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
 from netctrl.jit import njit
-from netctrl.laws.record import compiled_view, width
-
-__all__ = ["BBR_CYCLE", "BbrState", "bbr_begin", "bbr_sender", "bbr_start", "bbr_step"]
+from netctrl.laws.rate.law import Allowed, RateLaw, Sample
+from netctrl.laws.record import compiled_view, row_names, width
 
 _ROUNDS, _MARKS = 10, 64
 
@@ -265,3 +264,28 @@ def bbr_step(
 ) -> float:
     """`bbr_sender` on a row of state."""
     return bbr_sender(_state(state), time, rtt, delivered, in_flight, sent, lost, packet)
+
+
+_WINDOW = row_names(BbrState).index("window")
+
+
+def _read(_: Any, random: np.random.Generator) -> tuple[np.ndarray, int]:
+    """The cycle begins anywhere but in its drain."""
+    place = int(random.integers(len(BBR_CYCLE) - 1))
+    return np.array([float(place + (place > 0))]), width(BbrState)
+
+
+def _begin(allowed: Allowed, state: np.ndarray, settings: np.ndarray, rtt: float, packet: float) -> None:
+    state[:] = 0.0
+    allowed.rate = bbr_begin(state, rtt, packet, settings[0])
+    allowed.in_flight = state[_WINDOW]
+
+
+def _step(allowed: Allowed, state: np.ndarray, settings: np.ndarray, sample: Sample) -> None:
+    """What is in flight counts as before the acknowledgement, as in Linux (`prior_in_flight`)."""
+    in_flight, sent, lost = sample.prior_in_flight, sample.sent, sample.lost
+    allowed.rate = bbr_step(state, sample.time, sample.rtt, sample.delivered, in_flight, sent, lost, sample.packet)
+    allowed.in_flight = state[_WINDOW]
+
+
+BBR_ROWS = RateLaw(_read, _begin, _step)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from netctrl.jit import njit
 from netctrl.laws.tcp.sender import Acked, TcpSender, TcpWindow
 
-__all__ = ["AIMD", "BETA", "CUBIC", "C", "CubicState", "cubic_cut", "cubic_window"]
-
 C = 0.4
 """Growth [packet/s³]."""
 BETA = 0.7

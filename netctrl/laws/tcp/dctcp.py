@@ -8,8 +8,6 @@ from netctrl.jit import njit
 from netctrl.laws.tcp.reno import reno_cut, reno_window
 from netctrl.laws.tcp.sender import Acked, Echoed, TcpSender, TcpWindow
 
-__all__ = ["AVERAGING", "DCTCP", "Averaged", "DctcpState", "dctcp_average", "dctcp_cut"]
-
 AVERAGING = 1.0 / 16.0
 """g, weight of a window of data in the average."""
 _MIN = 2.0  # packets

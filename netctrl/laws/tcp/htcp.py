@@ -5,8 +5,6 @@ from __future__ import annotations
 from netctrl.jit import njit
 from netctrl.laws.tcp.sender import Acked, TcpSender, TcpWindow
 
-__all__ = ["HTCP", "HtcpState", "htcp_backoff", "htcp_increase", "htcp_window"]
-
 _LOW_SPEED = 1.0  # s, Δ_L
 _MIN_BACKOFF, _MAX_BACKOFF = 0.5, 0.8
 _MIN_WINDOW = 2.0  # packets

@@ -19,8 +19,6 @@ from netctrl.laws.tcp.dctcp import DctcpState, dctcp_average, dctcp_cut
 from netctrl.laws.tcp.reno import reno_cut, reno_window
 from netctrl.laws.tcp.sender import Acked, Echoed, TcpSender
 
-__all__ = ["PRAGUE", "PragueState", "virtual_trips"]
-
 _VIRTUAL_S = 25e-3
 
 

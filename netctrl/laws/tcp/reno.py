@@ -5,8 +5,6 @@ from __future__ import annotations
 from netctrl.jit import njit
 from netctrl.laws.tcp.sender import Acked, TcpSender, TcpWindow
 
-__all__ = ["RENO", "reno_cut", "reno_window"]
-
 _MIN = 2.0  # packets, RFC 5681, eq. 4
 
 

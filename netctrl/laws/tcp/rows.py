@@ -8,8 +8,6 @@ from netctrl.jit import by_number, njit
 from netctrl.laws.record import compiled_view, width
 from netctrl.register import TCP_SENDERS
 
-__all__ = ["EXACT", "SCALABLE", "WIDTH", "WINDOWS", "mark_acts", "window_acts"]
-
 WINDOWS = TCP_SENDERS.usable()
 """Names of laws; a kernel takes their places."""
 _SENDERS = [TCP_SENDERS[name] for name in WINDOWS]

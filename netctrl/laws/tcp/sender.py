@@ -8,8 +8,6 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any, NamedTuple
 
-__all__ = ["Acked", "Echoed", "TcpSender", "TcpWindow"]
-
 
 class TcpWindow:
     """State of all windows; zeros at first, but for the first two, `rtt` and `min_rtt`."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from netctrl.laws.tcp.reno import reno_cut
 from netctrl.laws.tcp.sender import Acked, TcpSender, TcpWindow
 
-__all__ = ["VEGAS", "VegasState"]
-
 _ALPHA, _BETA, _GAMMA = 2.0, 4.0, 1.0  # packets in the queue; Linux, net/ipv4/tcp_vegas.c
 _KEPT = 0.875  # of the window, where slow start ends
 _MIN = 2.0  # packets

@@ -13,8 +13,6 @@ from netctrl.model.io.matrix import dense_matrix
 from netctrl.model.law import TrackingLaw
 from netctrl.model.statespace import StateSpace
 
-__all__ = ["OnlineStaticMap", "curve_values", "learn", "online_schedule", "start_online_map"]
-
 _POINTS = 6
 _MAX = 20.0
 _RECENT = 0.98  # weight of a sample's misfit against the next: fifty count

@@ -7,12 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_number
-from netctrl.laws.arrays import Matrix, Vector
+from netctrl.laws.record import Matrix, Vector
 from netctrl.laws.tracking.tracking import TrackingState
 from netctrl.model.law import LqiLaw, TrackingLaw
 from netctrl.model.statespace import StateSpace
-
-__all__ = ["ReferenceGovernor", "attainable", "govern", "reference_governor"]
 
 _MIN, _MAX = 20, 5000
 _SETTLED = 1e-4

@@ -8,12 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.errors import InvalidValue
-from netctrl.laws.arrays import Matrix, Vector
+from netctrl.laws.record import Matrix, Vector
 from netctrl.model.identified import IdentifiedModel
 from netctrl.model.law import TrackingLaw
 from netctrl.model.statespace import StateSpace
-
-__all__ = ["GainSchedule", "gain_schedule", "scheduled"]
 
 _MAX = 100.0
 

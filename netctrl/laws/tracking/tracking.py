@@ -6,10 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.laws.arrays import Matrix, Vector
+from netctrl.laws.record import Matrix, Vector
 from netctrl.model.law import LqiLaw, TrackingLaw
-
-__all__ = ["TrackingGains", "TrackingState", "start_tracking", "step_tracking", "tracking_gains"]
 
 
 class TrackingGains(NamedTuple):

@@ -12,8 +12,6 @@ from netctrl.errors import InvalidValue
 from netctrl.laws.window.law import SHARE, Acknowledged, Marking, Packet, Path, SchemeRecord, WindowLaw
 from netctrl.model.io.fields import Duration, Rate, Size, duration, optional, rate, read_fields, size, whole
 
-__all__ = ["DCQCN", "Dcqcn", "DcqcnParameters", "DcqcnState", "dcqcn_sent", "dcqcn_step"]
-
 
 class Dcqcn(SchemeRecord, frozen=True, kw_only=True, tag="dcqcn"):
     """Rates by notifications of marked packets, with fast recovery, additive and hyper increase.

@@ -7,8 +7,6 @@ from typing import NamedTuple
 from netctrl.laws.window.law import SHARE, Acknowledged, Marking, Packet, Path, SchemeRecord, WindowLaw
 from netctrl.model.io.fields import Rate, Size, flag, optional, rate, read_fields, size
 
-__all__ = ["DCTCP", "Dctcp", "DctcpParameters", "DctcpState", "dctcp_step"]
-
 
 class Dctcp(SchemeRecord, frozen=True, kw_only=True, tag="dctcp"):
     """Data center TCP: the window shrinks by the marked part of its packets.

@@ -10,15 +10,6 @@ import numpy as np
 from netctrl.jit import njit
 from netctrl.laws.window.riccati import riccati_gain
 
-__all__ = [
-    "decide_for_queues",
-    "decide_from_table",
-    "decide_window",
-    "decide_windows",
-    "riccati_gains",
-]
-
-
 _gain = njit(error_model="numpy")(riccati_gain)
 
 

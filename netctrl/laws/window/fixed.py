@@ -8,8 +8,6 @@ from typing import NamedTuple
 from netctrl.laws.window.law import Acknowledged, Packet, Path, SchemeRecord, Telemetry, WindowLaw
 from netctrl.model.io.fields import Size, optional, read_fields, size
 
-__all__ = ["FIXED", "FixedParameters", "FixedState", "FixedWindow", "fixed_step"]
-
 
 class FixedWindow(SchemeRecord, frozen=True, kw_only=True, tag="fixed"):
     """No control: a window that stays, or none, and line rate."""

@@ -18,8 +18,6 @@ from netctrl.laws.window.law import (
 )
 from netctrl.model.io.fields import Duration, Size, duration, flag, optional, read_fields, size, whole
 
-__all__ = ["HPCC", "Hpcc", "HpccParameters", "HpccState", "hpcc_step", "inflight"]
-
 
 class Hpcc(SchemeRecord, frozen=True, kw_only=True, tag="hpcc"):
     """High precision congestion control: multiplicative to a target utilization by telemetry.

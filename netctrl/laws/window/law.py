@@ -18,22 +18,6 @@ import numpy as np
 
 from netctrl.model.io.fields import number
 
-__all__ = [
-    "MAX_HOPS",
-    "SHARE",
-    "SILENT",
-    "Acknowledged",
-    "Hop",
-    "Hops",
-    "Marking",
-    "Packet",
-    "Path",
-    "Rates",
-    "SchemeRecord",
-    "Telemetry",
-    "WindowLaw",
-]
-
 SHARE = number("a share above 0, to 1", above=0.0, at_most=1.0)
 MAX_HOPS = 5
 """Switch ports on a path."""

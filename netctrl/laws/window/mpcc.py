@@ -35,8 +35,6 @@ from netctrl.model.io.fields import (
 )
 from netctrl.model.law import MpccLaw
 
-__all__ = ["MPCC", "Mpcc", "MpccParameters", "MpccState", "bottleneck", "mpcc_scheme", "mpcc_step", "predicted_queue"]
-
 DELAY_FREE, DELAYED, FEED_FORWARD, HOLD = 0.0, 1.0, 2.0, 3.0
 _VARIANTS = ("delay-free", "delayed", "feed-forward", "hold")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["riccati_gain"]
-
 
 def riccati_gain(B: float, horizon: int, queue_weight: float, window_weight: float) -> float:
     """K_P: P - 1 times s = W_Q + s W_R/(W_R + B^2 s), from W_Q on, then B s/(W_R + B^2 s); W_R is above 0.

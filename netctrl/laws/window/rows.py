@@ -19,8 +19,6 @@ from netctrl.laws.record import field_types, width
 from netctrl.laws.window.law import MAX_HOPS, Acknowledged, Hop, Path, Telemetry, WindowLaw
 from netctrl.laws.window.records import LAWS
 
-__all__ = ["PARAMETERS", "RATE", "STATES", "WINDOW", "act", "packet_sent", "row_of"]
-
 WINDOW, RATE = range(2)
 """Columns of a row of state: bytes that may be under way, and bit/s."""
 

@@ -12,8 +12,6 @@ from netctrl.errors import InvalidValue
 from netctrl.laws.window.law import SHARE, Acknowledged, Packet, Path, SchemeRecord, WindowLaw
 from netctrl.model.io.fields import Duration, Rate, Size, duration, flag, rate, read_fields, size, whole
 
-__all__ = ["TIMELY", "Timely", "TimelyParameters", "TimelyState", "timely_step"]
-
 _MIN_SHARE = 1e-3  # of line rate; a rate of 0 would never see another round trip
 
 

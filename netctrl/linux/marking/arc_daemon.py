@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from typing import NamedTuple
 
 from netctrl.errors import InvalidValue, NetctrlError
-from netctrl.laws.aqm.arc_router import arc_probability
+from netctrl.laws.aqm.arc import arc_probability
 from netctrl.linux.export.marking import MarkingConfig
 from netctrl.linux.kernel.messages import ROOT, handle_text
 from netctrl.linux.kernel.netlink import RouteSocket

@@ -12,24 +12,6 @@ from netctrl.model.io.record_file import Record
 from netctrl.model.loop import DelayLoop
 from netctrl.units import packets_per_second
 
-__all__ = [
-    "PLANTS",
-    "AlphaBand",
-    "ArcBox",
-    "ArcCertificate",
-    "ArcInputs",
-    "ArcReach",
-    "ArcSampled",
-    "ArcSetting",
-    "ArcSimulated",
-    "Corner",
-    "MinimumStability",
-    "PaperLoop",
-    "Plant",
-    "PlantLimits",
-    "TcpOperatingPoint",
-]
-
 Plant = Literal["paper", "noq", "phys"]
 """Model of ARC's loop: `paper`, eq. (7); `noq`, no standing queue; `phys`, a standing queue that slows the senders."""
 

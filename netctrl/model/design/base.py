@@ -18,8 +18,6 @@ from netctrl.model.io.provenance import Provenance
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ACCEPTED", "ANSWERS", "MAX_BYTES", "Design", "Summary"]
-
 MAX_BYTES = 64 * 2**20
 _MAX_NUMBERS = MAX_BYTES // 24  # as decimal text
 

@@ -8,8 +8,6 @@ from netctrl.errors import Status
 from netctrl.model.identified import IdentifiedModel
 from netctrl.model.io.record_file import Record
 
-__all__ = ["CONNET_METHODS", "ConnetCertificate", "ConnetInputs", "ConnetMethod", "ReferenceCheck"]
-
 ConnetMethod = Literal["lqi", "paper"]
 CONNET_METHODS: tuple[ConnetMethod, ...] = ("lqi", "paper")
 

@@ -18,16 +18,14 @@ from netctrl.model.design.mpcc import MpccCertificate, MpccInputs
 from netctrl.model.design.pacing import PacingCertificate, PacingInputs
 from netctrl.model.design.summary import (
     arc_summary,
-    connet_summary,
-    hftrac_summary,
-    mpcc_summary,
-    pacing_summary,
-)
-from netctrl.model.design.verdict import (
     arc_verdict,
+    connet_summary,
     connet_verdict,
+    hftrac_summary,
     hftrac_verdict,
+    mpcc_summary,
     mpcc_verdict,
+    pacing_summary,
     pacing_verdict,
 )
 from netctrl.model.io.arrays import array, json_schema

@@ -9,16 +9,6 @@ from netctrl.model.io.record_file import Record
 from netctrl.model.network import Network
 from netctrl.units import format_quantity
 
-__all__ = [
-    "ARCHITECTURES",
-    "Architecture",
-    "ArchitectureCost",
-    "HftracCertificate",
-    "HftracInputs",
-    "UnmetDemand",
-    "unmet_text",
-]
-
 _NAMED = 3
 
 Architecture = Literal["god", "centralized", "coordinated", "myopic"]

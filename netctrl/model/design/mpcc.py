@@ -5,8 +5,6 @@ from __future__ import annotations
 from netctrl.errors import Status
 from netctrl.model.io.record_file import Record
 
-__all__ = ["MpccCertificate", "MpccInputs"]
-
 
 class MpccInputs(Record, frozen=True):
     """Inputs of an MPCC design."""

@@ -10,8 +10,6 @@ import numpy as np
 from netctrl.errors import Status
 from netctrl.model.io.record_file import Record
 
-__all__ = ["FREEZES", "INACTIVE", "PINNED", "PacingCertificate", "PacingInputs", "PacingMap", "StepLimit"]
-
 FREEZES, PINNED, INACTIVE = 0, 1, 2
 """Outcomes of the paper's law: it freezes at whatever rate it holds; it runs to R, which is at most the bottleneck's
 rate; or it runs to an R above the bottleneck's rate, where it has no effect."""

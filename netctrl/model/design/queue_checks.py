@@ -5,8 +5,6 @@ from __future__ import annotations
 from netctrl.model.io.record_file import Record
 from netctrl.units import format_quantity
 
-__all__ = ["CheckRun", "FailedCheck", "GainsFigures", "QueueCheck", "check_text"]
-
 
 class CheckRun(Record, frozen=True):
     """One run of a nonlinear check."""

@@ -8,8 +8,6 @@ from typing import Any
 import msgspec
 import numpy as np
 
-__all__ = ["array", "array_json", "json_schema", "plain"]
-
 _HERE = "\0"  # placeholder of an array; names can't contain it
 
 

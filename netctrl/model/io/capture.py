@@ -13,8 +13,6 @@ import numpy as np
 from netctrl.errors import FileError
 from netctrl.model.io.files import opened
 
-__all__ = ["captured_bytes"]
-
 Packets = Iterator[tuple[int, int]]
 """Time [ns] and length on the wire [byte]."""
 

@@ -13,8 +13,6 @@ from netctrl.register import figure_of, report_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Plotted", "Reported", "html_table", "page", "plot"]
-
 _LEFT = "style='text-align:left'"
 
 

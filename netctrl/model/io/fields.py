@@ -3,7 +3,7 @@
 A record's `__post_init__` calls `read_fields` with one reader per field; the record then holds checked values: floats
 in bit/s, seconds or bytes, a name or a tuple, whether they come from a file, Python or another record. The
 annotations Rate, Duration, Size and Span say which fields need a unit in files that people write
-(`netctrl.model.io.written_units`).
+(`netctrl.model.io.toml`).
 """
 
 from __future__ import annotations

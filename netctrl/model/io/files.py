@@ -14,17 +14,6 @@ from typing import Any
 
 from netctrl.errors import FileError, InvalidValue
 
-__all__ = [
-    "beside",
-    "check_writable",
-    "checked_path",
-    "opened",
-    "read_bounded",
-    "sha256",
-    "user_cache",
-    "write_atomically",
-]
-
 _FLAGS = ("O_CLOEXEC", "O_NONBLOCK", "O_NOCTTY", "O_BINARY", "O_NOINHERIT")  # of POSIX and Windows
 _READ = os.O_RDONLY | sum(getattr(os, name, 0) for name in _FLAGS)
 

@@ -12,8 +12,6 @@ from netctrl.errors import FileError
 from netctrl.model.io.files import read_bounded
 from netctrl.model.io.validation_errors import shorten
 
-__all__ = ["decoded", "read_json"]
-
 
 def read_json(
     path: str | os.PathLike[str],

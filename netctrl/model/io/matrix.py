@@ -9,8 +9,6 @@ import numpy as np
 
 from netctrl.errors import InvalidValue
 
-__all__ = ["covariance", "dense", "dense_matrix", "is_sparse", "matrix", "square_matrix"]
-
 ROUNDING = 1e-10
 """Relative tolerance for the symmetry and positive semidefiniteness of a covariance."""
 

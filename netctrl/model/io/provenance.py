@@ -12,8 +12,6 @@ import msgspec
 
 from netctrl.model.io.files import sha256
 
-__all__ = ["Provenance", "provenance"]
-
 
 class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How a result was made, so that it can be reproduced."""

@@ -12,8 +12,6 @@ from netctrl.model.io.files import write_atomically
 from netctrl.model.io.json_file import read_json
 from netctrl.model.io.validation_errors import explained
 
-__all__ = ["FileRecord", "Record", "read_record"]
-
 
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A part of a file or a report."""

@@ -20,22 +20,6 @@ from netctrl.model.io.validation_errors import shorten
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "INTERVAL_TAKES",
-    "LIKE_TIME",
-    "TABLES",
-    "TIME",
-    "check_once",
-    "clock",
-    "column_names",
-    "index_interval",
-    "interval",
-    "numbers",
-    "read_table",
-    "spacing",
-    "timed",
-]
-
 TABLES = (".csv", ".parquet")
 TIME = "time_s"
 INTERVAL_TAKES = "a time from 1e-9 to 1e9 in s"

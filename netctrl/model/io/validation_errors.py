@@ -13,8 +13,6 @@ import msgspec
 from netctrl.errors import InvalidValue
 from netctrl.register import lack_of
 
-__all__ = ["explained", "shorten", "shown"]
-
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 _EXPECTED = re.compile(r"Expected `([^`]*)`(?: of length (\d+))?, got (?:`\w+`|\d+)")
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)

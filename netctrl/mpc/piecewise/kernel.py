@@ -6,8 +6,6 @@ import numpy as np
 
 from netctrl.jit import njit
 
-__all__ = ["decide_points", "locate"]
-
 _TOLERANCE = 1e-9  # of the box's half width: neighbours overlap by this, so that no point falls between them
 
 

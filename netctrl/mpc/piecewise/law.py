@@ -23,8 +23,6 @@ from netctrl.mpc.problem import MpcProblem, vector
 from netctrl.mpc.qp.program import QPStatus
 from netctrl.mpc.qp.solve import open_solver
 
-__all__ = ["Coverage", "PiecewiseLaw", "check_piecewise", "piecewise_law"]
-
 _THIN = 1e-9  # relative to the box's half width: a region with a smaller ball is a face of others
 _INDEPENDENT = 1e-10
 
@@ -145,7 +143,7 @@ def piecewise_law(problem: MpcProblem, lower: Any, upper: Any, *, max_candidates
     bounds = _bounds(program, centre, half)
     found, candidates, pruned = _enumerated(program, bounds, q, most)
     if not found:
-        raise NetctrlError("no point of the box is feasible: see the bounds, or netctrl.mpc.qp.infeasible.conflict")
+        raise NetctrlError("no point of the box is feasible: see the bounds, or netctrl.mpc.qp.certificate.conflict")
     found.sort(key=lambda each: -each[1])  # large regions are searched first
     m = len(program.input_scale)
     polyhedra = [irredundant(_region(bounds, each), middle) for each, _, middle in found]

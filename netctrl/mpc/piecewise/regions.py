@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Polyhedra", "chebyshev", "feasible", "irredundant"]
-
 _FLAT = 1e-12  # rows that don't depend on t
 
 

@@ -1,17 +1,15 @@
-"""Quadratic programs, and solutions that compute their own residuals."""
+"""Quadratic programs, and solutions that compute their own residuals, and the interface of solvers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from netctrl.errors import InvalidValue
 from netctrl.model.io.matrix import dense, is_sparse, matrix
-
-__all__ = ["QPSolution", "QPStatus", "QuadraticProgram", "Residuals"]
 
 _ROUNDING = 1e-10  # relative tolerance of H's symmetry and convexity
 _MAX_CHECKED = 1500  # variables up to which the eigenvalues of H are computed
@@ -22,7 +20,7 @@ class QPStatus(StrEnum):
 
     SOLVED = "solved"
     INFEASIBLE = "infeasible"
-    """No x meets all bounds: `netctrl.mpc.qp.infeasible.conflict` names the conflicting ones."""
+    """No x meets all bounds: `netctrl.mpc.qp.certificate.conflict` names the conflicting ones."""
     UNBOUNDED = "unbounded"
     """The cost decreases without bound along a direction without curvature and bounds."""
     FAILED = "failed"
@@ -233,3 +231,27 @@ def _vector(name: str, value: Any, size: int) -> np.ndarray:
 
 def _largest(values: Any) -> float:
     return float(np.abs(values).max(initial=0.0))
+
+
+class Answer(NamedTuple):
+    """Result of one solve; x and y are valid where `status` is SOLVED."""
+
+    x: np.ndarray
+    """(n,)"""
+    multipliers: np.ndarray
+    """(n + k,), above 0 at an upper bound."""
+    status: QPStatus
+    iterations: int
+    """0 where the solver doesn't report it."""
+
+
+class Workspace(Protocol):
+    """Program set up once, and solved for many g and bounds; H, A and the set of infinite bounds are fixed."""
+
+    def solve(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None) -> Answer:
+        """Solution for g (n,), lower and upper (n + k,), contiguous writable float64; `start` (n,) may be ignored."""
+        ...
+
+    def anew(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None) -> Answer:
+        """Solution without any kept data, by slower but safer settings, for answers of `solve` that fail the check."""
+        ...

@@ -12,8 +12,6 @@ import numpy as np
 from netctrl.model.io.matrix import is_sparse
 from netctrl.mpc.qp.program import QuadraticProgram
 
-__all__ = ["Scaling", "balance", "balanced"]
-
 _ROUNDS = 12
 _ALIKE = 32.0  # sizes within this factor of 1 are left alone
 

@@ -8,12 +8,9 @@ import numpy as np
 
 from netctrl.errors import InfeasibleProgram, NetctrlError, checked_kind, checked_word
 from netctrl.mpc.qp.certificate import Optimality, farkas, ray
-from netctrl.mpc.qp.program import QPSolution, QPStatus, QuadraticProgram
+from netctrl.mpc.qp.program import Answer, QPSolution, QPStatus, QuadraticProgram, Workspace
 from netctrl.mpc.qp.scaling import balance, balanced
-from netctrl.mpc.solvers.answer import Answer, Workspace
 from netctrl.register import QP_SOLVERS
-
-__all__ = ["CheckedWorkspace", "open_solver", "solve_qp"]
 
 _MIN = 1e-9  # smallest size of g and of violated bounds at x = 0, in balanced units
 
@@ -160,7 +157,7 @@ def solve_qp(
 def failure(program: QuadraticProgram, status: QPStatus, solver: str) -> NetctrlError:
     """Exception for a program without a solution."""
     if status is QPStatus.INFEASIBLE:
-        from netctrl.mpc.qp.infeasible import conflict
+        from netctrl.mpc.qp.certificate import conflict
 
         found = conflict(program)
         if found is not None:

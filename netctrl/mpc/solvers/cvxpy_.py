@@ -10,10 +10,7 @@ import warnings
 import numpy as np
 
 from netctrl.errors import optional_import
-from netctrl.mpc.qp.program import QPStatus, QuadraticProgram
-from netctrl.mpc.solvers.answer import Answer
-
-__all__ = ["CvxpyWorkspace"]
+from netctrl.mpc.qp.program import Answer, QPStatus, QuadraticProgram
 
 _TIGHT, _LOOSE = 1e-11, 1e-8  # some programs reach only the looser one
 _STATUS = {"optimal": QPStatus.SOLVED, "optimal_inaccurate": QPStatus.SOLVED}

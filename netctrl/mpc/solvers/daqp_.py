@@ -12,10 +12,7 @@ import numpy as np
 
 from netctrl.errors import optional_import
 from netctrl.model.io.matrix import dense
-from netctrl.mpc.qp.program import QPStatus, QuadraticProgram
-from netctrl.mpc.solvers.answer import Answer
-
-__all__ = ["DaqpWorkspace"]
+from netctrl.mpc.qp.program import Answer, QPStatus, QuadraticProgram
 
 # By default DAQP leaves bounds violated by 1e-6, and a singular Hessian shifted by 1e-6 after one proximal step.
 _SETTINGS = {"primal_tol": 1e-11, "eta_prox": 1e-12}

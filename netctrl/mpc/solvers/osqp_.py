@@ -13,10 +13,7 @@ import numpy as np
 
 from netctrl.errors import optional_import
 from netctrl.model.io.matrix import is_sparse
-from netctrl.mpc.qp.program import QPStatus, QuadraticProgram
-from netctrl.mpc.solvers.answer import Answer
-
-__all__ = ["OsqpWorkspace"]
+from netctrl.mpc.qp.program import Answer, QPStatus, QuadraticProgram
 
 _SETTINGS = {
     "eps_abs": 1e-8,

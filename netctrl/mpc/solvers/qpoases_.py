@@ -13,10 +13,7 @@ import numpy as np
 
 from netctrl.errors import optional_import
 from netctrl.model.io.matrix import dense
-from netctrl.mpc.qp.program import QPStatus, QuadraticProgram
-from netctrl.mpc.solvers.answer import Answer
-
-__all__ = ["QpoasesWorkspace"]
+from netctrl.mpc.qp.program import Answer, QPStatus, QuadraticProgram
 
 _SETTINGS = {"printLevel": "none", "error_on_fail": False, "nWSR": 10000}
 # Slower and safer: all tests of linear independence, new factors each time, and more steps of refinement.

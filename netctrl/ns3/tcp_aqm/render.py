@@ -14,8 +14,7 @@ import numpy as np
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.law import QueueLaw
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
-from netctrl.laws.rate.fast import FastSender
-from netctrl.laws.rate.records import rate_record, scheme_of, sender_name
+from netctrl.laws.rate.records import FastSender, rate_record, scheme_of, sender_name
 from netctrl.model.design.design import ArcDesign, Provenance
 from netctrl.ns3.cpp import MARKER, nanoseconds
 from netctrl.ns3.laws import laws_header, scalable_sender

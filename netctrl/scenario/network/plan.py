@@ -1,15 +1,14 @@
-"""Plan of a network for packet engines: its routes, and its law as arrays."""
+"""Plan of a network for packet engines: its routes, its law as arrays, and the paths that keep its demands' shares."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from netctrl.laws.link_rate.distributed_step import LinkRates
 from netctrl.model.network import Network
-
-__all__ = ["LinkPlan"]
 
 
 class LinkPlan(NamedTuple):
@@ -31,3 +30,43 @@ class LinkPlan(NamedTuple):
     """(N,) whether a link sends at its law's rate; otherwise at its capacity."""
     law: LinkRates
     """The law, with the rates around which links are controlled and the initial rates."""
+
+
+class DemandPaths:
+    """Paths of the demands of a plan, as rows of its links."""
+
+    def __init__(self, plan: LinkPlan) -> None:
+        by_name = {link.id: link for link in plan.network.links}
+        self.ends = [(by_name[name].source, by_name[name].target) for name in plan.links]
+        """Source and target of each link."""
+        self.demands = plan.network.demands
+        self.index = {demand.id: i for i, demand in enumerate(self.demands)}
+        self.ways: list[dict[str, list[tuple[int, float]]]] = [{} for _ in self.demands]
+        """Of each demand, by node: pairs of a link and its share."""
+        for i, link, share in plan.split:
+            self.ways[i].setdefault(self.ends[link][0], []).append((link, share))
+        self._behind = [{link: 0.0 for ways in each.values() for link, _ in ways} for each in self.ways]
+
+    def next(self, i: int) -> list[int]:
+        """Path of a demand's next flow or packet: at each node the link that is furthest behind its share."""
+        behind = self._behind[i]
+
+        def chosen(ways: list[tuple[int, float]]) -> int:
+            for link, share in ways:
+                behind[link] += share
+            best = max((link for link, _ in ways), key=behind.__getitem__)
+            behind[best] -= 1.0
+            return best
+
+        return self._walk(i, chosen)
+
+    def main(self, i: int) -> list[int]:
+        """Path of a demand's greatest shares."""
+        return self._walk(i, lambda ways: max(ways, key=lambda way: way[1])[0])
+
+    def _walk(self, i: int, chosen: Callable[[list[tuple[int, float]]], int]) -> list[int]:
+        node, path = self.demands[i].source, []
+        while node != self.demands[i].target:
+            path.append(chosen(self.ways[i][node]))
+            node = self.ends[path[-1]][1]
+        return path

@@ -22,18 +22,6 @@ from netctrl.model.io.fields import (
 )
 from netctrl.model.io.record_file import Record
 
-__all__ = [
-    "POLICIES",
-    "Backpressure",
-    "DesignPolicy",
-    "Fifo",
-    "HftracPolicy",
-    "Messages",
-    "Policy",
-    "StaticPacing",
-    "messages_of",
-]
-
 _MAX_SAMPLES = 100_000
 
 

@@ -19,8 +19,6 @@ from netctrl.scenario.checks import OF_DATA_CENTRES, check_unused
 from netctrl.scenario.network.policy import POLICIES
 from netctrl.scenario.network.traffic import Demands, TcpDemand
 
-__all__ = ["Routed", "demands_of", "tcp_of"]
-
 _MAX_STEPS = 1e9
 _LINK_QUEUES = (DropTailQueue, RedQueue, PiQueue, PieQueue, CodelQueue)
 

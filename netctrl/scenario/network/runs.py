@@ -1,4 +1,7 @@
-"""Figures of single runs of a network under demands, and the result of all runs."""
+"""Figures of single runs of a network under demands, and the result of all runs.
+
+Runs under a trace play disjoint windows of it, so that they count as independent samples.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,48 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.model.io.provenance import Provenance
+from netctrl.model.trace import RateTrace, read_trace
 from netctrl.scenario.labelled import Labelled
 from netctrl.scenario.network.plan import LinkPlan
-from netctrl.scenario.network.routed import tcp_of
-from netctrl.scenario.network.trace_window import scenario_trace, traffic_samples
+from netctrl.scenario.network.routed import demands_of, tcp_of
+from netctrl.scenario.network.traffic import TraceTraffic
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["DEMAND_TOTALS", "TCP_TOTALS", "RunFigures", "network_result", "runs_result"]
+
+def scenario_trace(scenario: Scenario) -> RateTrace | None:
+    """The trace that a scenario's demands send, over its interval; None where its traffic is drawn.
+
+    Raises
+    ------
+    FileError
+        The trace can't be read.
+    """
+    spread = demands_of(scenario).spread
+    if not isinstance(spread, TraceTraffic):
+        return None
+    return read_trace(spread.file, interval_s=scenario.interval)
+
+
+def window_starts(rows: int, steps: int) -> np.ndarray:
+    """First rows of the disjoint windows of `steps` rows in a trace of `rows`, shape (W,), W = max(1, ⌊rows/steps⌋).
+
+    They are evenly spaced, the first at row 0. A run that is longer than the trace repeats it: W = 1.
+    """
+    windows = max(1, rows // steps)
+    return np.arange(windows) * (rows // windows)
+
+
+def traffic_samples(scenario: Scenario, runs: Sequence[int], trace: RateTrace | None) -> np.ndarray:
+    """Index of the independent sample of the traffic in each run, shape (R,).
+
+    Where traffic is drawn each run is a sample. For a trace, run r plays window r mod W of `window_starts`, so more
+    runs than windows are no additional samples.
+    """
+    numbers = np.asarray(runs, dtype=np.int64)
+    return numbers if trace is None else numbers % len(window_starts(len(trace.rate_bit_per_s), scenario.steps))
+
 
 TCP_TOTALS = ("payload", "rtt", "sent", "resent")
 DEMAND_TOTALS = ("offered", "delivered", "flow_lost", "flow_growth", "one_way")

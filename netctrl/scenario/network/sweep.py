@@ -16,13 +16,10 @@ import msgspec
 from netctrl.errors import FileError, InvalidValue
 from netctrl.model.io.fields import read_fields, records, whole
 from netctrl.model.io.files import beside, sha256
-from netctrl.model.io.toml import read_toml
+from netctrl.model.io.toml import check_place, check_units, read_toml
 from netctrl.model.io.validation_errors import explained, shown
-from netctrl.model.io.written_units import check_place, check_units
 from netctrl.scenario.files import GRAPH, scenario_from, with_files, with_names, with_traces, without_schema
 from netctrl.scenario.scenario import Scenario
-
-__all__ = ["FIGURES", "Cell", "Grid", "SweepSpec", "read_sweep"]
 
 FIGURES = ("loss_ratio", "backlog_bytes", "throughput_bit_per_s", "max_link_utilization", "cost")
 """Figures of each run of a routed network: lost share of the offered traffic, mean sum of all backlogs, traffic that

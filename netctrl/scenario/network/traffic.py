@@ -24,17 +24,6 @@ from netctrl.model.io.fields import (
 )
 from netctrl.model.io.record_file import Record
 
-__all__ = [
-    "SPREADS",
-    "Demands",
-    "GaussianTraffic",
-    "LongRangeTraffic",
-    "Spread",
-    "TcpDemand",
-    "TraceTraffic",
-    "TriangularTraffic",
-]
-
 
 class _Traffic(Record, frozen=True, kw_only=True, tag_field="kind"):
     """Fields of all kinds of traffic. Negative rates are replaced by 0."""

@@ -27,8 +27,6 @@ from netctrl.model.trace import check_columns
 from netctrl.scenario.tcp_aqm.host import Host
 from netctrl.scenario.tcp_aqm.offers import DATAGRAMS, Demand, Offers, Web, read_offers
 
-__all__ = ["MAX_FLOWS", "Flow", "FlowDraw"]
-
 MAX_FLOWS = 100_000
 
 

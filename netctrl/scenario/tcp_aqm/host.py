@@ -18,8 +18,6 @@ from netctrl.model.io.fields import (
 from netctrl.model.io.record_file import Record
 from netctrl.scenario.fabric.pfc import Pfc
 
-__all__ = ["Host"]
-
 
 class Host(Record, frozen=True, kw_only=True):
     """Each flow of a group has its own port in front of its path.

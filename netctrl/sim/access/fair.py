@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from netctrl.jit import INLINED, INSIDE, njit
-from netctrl.laws.fair_queueing import choose_queue, tag_first
+from netctrl.laws.link import choose_queue, tag_first
 from netctrl.sim.access.state import NODE_COUNT, NODE_OUT, TAKEN, WAITING, AccessLinkPlant, AccessLinkTraffic
 
 __all__ = ["serve_fair"]

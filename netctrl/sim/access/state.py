@@ -88,7 +88,7 @@ class AccessLinkTraffic(NamedTuple):
     ring_count: np.ndarray
     """(H, Q)"""
     tag: np.ndarray
-    """(H, Q + 1) of each queue's first packet, and of the packet in service (`netctrl.laws.fair_queueing`)."""
+    """(H, Q + 1) of each queue's first packet, and of the packet in service (`netctrl.laws.link`)."""
     serving: np.ndarray
     """(H,) kind in service, -1: none."""
     serving_entered: np.ndarray

@@ -11,7 +11,7 @@ from netctrl.model.io.validation_errors import shorten
 from netctrl.model.network import Demand, Network
 from netctrl.model.trace import RateTrace, read_trace
 from netctrl.scenario.network.routed import demands_of
-from netctrl.scenario.network.trace_window import window_starts
+from netctrl.scenario.network.runs import window_starts
 from netctrl.scenario.network.traffic import LongRangeTraffic, Spread, TraceTraffic, TriangularTraffic
 from netctrl.scenario.scenario import Scenario
 
@@ -37,7 +37,7 @@ class DemandSource:
     - gaussian: max(m + std N(0, 1), 0).
     - triangular: max(m + half_width (U₁ + U₂ − 1), 0), U uniform from 0 to 1; half_width is √6 std if none is given.
     - long-range: as gaussian, with fractional Gaussian noise, exact over the whole run.
-    - trace: the rows of window r mod W of the trace for run r (`netctrl.scenario.network.trace_window`), around and
+    - trace: the rows of window r mod W of the trace for run r (`netctrl.scenario.network.runs`), around and
       around where it is shorter than the run; with `fit` each column times m over its mean, else times `scale`.
       The demand's std and the seed are not used.
 

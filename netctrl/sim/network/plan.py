@@ -13,7 +13,7 @@ from netctrl.model.law import LinkRateLaw
 from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.network.policy import Backpressure, messages_of
 from netctrl.scenario.network.routed import tcp_of
-from netctrl.scenario.network.trace_window import scenario_trace
+from netctrl.scenario.network.runs import scenario_trace
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.demands import DemandSource
 from netctrl.sim.network.messages import message_table, rates_by_messages, rates_in_time

@@ -14,8 +14,7 @@ from netctrl.model.law import LinkRateLaw
 from netctrl.model.trace import RateTrace
 from netctrl.scenario.network.policy import messages_of
 from netctrl.scenario.network.routed import Routed, tcp_of
-from netctrl.scenario.network.runs import DEMAND_TOTALS, network_result
-from netctrl.scenario.network.trace_window import scenario_trace
+from netctrl.scenario.network.runs import DEMAND_TOTALS, network_result, scenario_trace
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.sim.network.demand_fluid import demand_contents, demand_fluid, demand_lanes, demand_routes, demand_sums

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from netctrl.laws.disciplines import KernelQueue
-from netctrl.laws.rate.fast import FastSender
+from netctrl.laws.rate.records import FastSender
 from netctrl.laws.targets.pie_packets import pie_lacks
 from netctrl.register import TCP_SENDERS
 from netctrl.scenario.network.policy import Backpressure

@@ -9,8 +9,7 @@ import numpy as np
 
 from netctrl.errors import InvalidValue, checked_function, checked_jobs, checked_whole
 from netctrl.model.io.provenance import provenance
-from netctrl.scenario.network.paths import DemandPaths
-from netctrl.scenario.network.plan import LinkPlan
+from netctrl.scenario.network.plan import DemandPaths, LinkPlan
 from netctrl.scenario.network.routed import Routed, tcp_of
 from netctrl.scenario.network.runs import RunFigures, runs_result
 from netctrl.scenario.result import Result

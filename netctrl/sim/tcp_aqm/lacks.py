@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from netctrl.laws.aqm.records import DropTailQueue
-from netctrl.laws.rate.fast import FastSender
+from netctrl.laws.rate.records import FastSender
 from netctrl.register import TCP_SENDERS
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario

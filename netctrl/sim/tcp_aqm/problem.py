@@ -12,8 +12,7 @@ from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.fast_arc import FastArcQueue
 from netctrl.laws.aqm.fluid import PARAMETERS, STATES, epoch_of, law_of
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
-from netctrl.laws.rate.fast import FastSender
-from netctrl.laws.rate.records import sender_name
+from netctrl.laws.rate.records import FastSender, sender_name
 from netctrl.laws.tcp.rows import SCALABLE
 from netctrl.scenario.links import Link, refuse_packet_only
 from netctrl.scenario.scenario import Scenario

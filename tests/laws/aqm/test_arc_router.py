@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm import fluid as aqm
-from netctrl.laws.aqm.arc import ArcParameters, ArcQueue, ArcState, arc_step
-from netctrl.laws.aqm.arc_router import arc_probability
+from netctrl.laws.aqm.arc import ArcParameters, ArcQueue, ArcState, arc_probability, arc_step
 from netctrl.laws.aqm.law import Seen
 from netctrl.model.law import ArcLaw
 

@@ -8,8 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netctrl import InvalidValue
-from netctrl.laws.tracking.estimators import nlms_step, recursive_start, recursive_step, sgd_step, sgd_step_limit
-from netctrl.laws.tracking.lms import correct_lms, energy
+from netctrl.laws.tracking.estimators import (
+    correct_lms,
+    energy,
+    nlms_step,
+    recursive_start,
+    recursive_step,
+    sgd_step,
+    sgd_step_limit,
+)
 
 
 def data(count: int = 60):

@@ -13,11 +13,10 @@ from netctrl.errors import NetctrlError
 from netctrl.model.statespace import StateSpace
 from netctrl.mpc.problem import MpcProblem
 from netctrl.mpc.qp.certificate import Optimality, farkas, is_farkas, is_ray, ray
-from netctrl.mpc.qp.program import QPStatus, QuadraticProgram
+from netctrl.mpc.qp.program import Answer, QPStatus, QuadraticProgram
 from netctrl.mpc.qp.scaling import balance, balanced
 from netctrl.mpc.qp.solve import open_solver, solve_qp
 from netctrl.mpc.receding import receding_controller, start_receding, step_receding
-from netctrl.mpc.solvers.answer import Answer
 from netctrl.register import QP_SOLVERS
 
 DRAWS = {"daqp": 80, "qpoases": 80, "osqp": 48, "clarabel": 30}

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from scipy.optimize import linprog, minimize
 
 from netctrl.errors import InfeasibleProgram, InvalidValue, MissingLibrary, NetctrlError
-from netctrl.mpc.qp.infeasible import conflict
+from netctrl.mpc.qp.certificate import conflict
 from netctrl.mpc.qp.program import QPSolution, QPStatus, QuadraticProgram
 from netctrl.mpc.qp.solve import open_solver, solve_qp
 from netctrl.register import QP_SOLVERS

@@ -16,7 +16,7 @@ from netctrl.errors import FileError, InvalidValue
 from netctrl.model.network import Demand, Link, Network
 from netctrl.model.trace import RateTrace
 from netctrl.scenario.network.routed import Routed
-from netctrl.scenario.network.trace_window import scenario_trace, traffic_samples
+from netctrl.scenario.network.runs import scenario_trace, traffic_samples
 from netctrl.scenario.network.traffic import Demands, GaussianTraffic, LongRangeTraffic, TraceTraffic, TriangularTraffic
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.demands import DemandSource, fractional_noise, noise_spectrum, run_seeds

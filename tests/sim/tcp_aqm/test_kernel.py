@@ -22,7 +22,7 @@ from netctrl.laws.aqm.records import DesignQueue, DropTailQueue
 from netctrl.laws.aqm.red import RED, RedQueue
 from netctrl.laws.aqm.sfc import SfcQueue
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
-from netctrl.laws.rate.fast import FastSender
+from netctrl.laws.rate.records import FastSender
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow

@@ -14,7 +14,7 @@ from netctrl.frequency.sampled import spectral_radius
 from netctrl.frequency.sampled_gain import greatest_gain
 from netctrl.laws.aqm.fast_arc import FAST_ARC, FastArcQueue
 from netctrl.laws.aqm.fluid import column
-from netctrl.laws.rate.fast import FastSender
+from netctrl.laws.rate.records import FastSender
 from netctrl.model.design.arc import ArcSetting
 from netctrl.plants.linearize import applicable_plant, fast_arc_loop, fast_arc_sampled_loop
 from netctrl.plants.tcp_response import arc_response
