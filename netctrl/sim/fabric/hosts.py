@@ -152,6 +152,10 @@ def serve_host(net: FabricState, hosts: Senders, q: int, now: int, rule: np.ndar
     port, packet, slot = net.port, net.packet, net.slot
     if port[q, P_PAUSED] == 1:
         return
+    if port[q, P_BUSY] > now:  # what came at this very time has begun a packet already
+        if port[q, P_HEAD] >= 0 or port[q, P_READY_HEAD] >= 0:
+            plan(net, q)
+        return
     k = port[q, P_HEAD]
     if k >= 0:
         drop_first(port, q, P_HEAD, P_TAIL, packet, K_NEXT)
