@@ -170,7 +170,7 @@ def site(session: nox.Session) -> None:
     quiet = {"NO_MKDOCS_2_WARNING": "1"}  # mkdocs-material's advertisement of its successor
     session.run("mkdocs", "build", "--strict", "--clean", *session.posargs, env=quiet)
     require = ",".join(filter(None, (os.environ.get("NETCTRL_REQUIRE"), "site")))
-    tests = ("-m", "site", "tests/site", "tests/report")
+    tests = ("-m", "site", "tests/site", "tests/plotting/pages")
     session.run("pytest", "--import-mode=importlib", *tests, env=quiet | {"NETCTRL_REQUIRE": require})
 
 

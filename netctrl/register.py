@@ -319,18 +319,18 @@ FIGURES = Registry(
     "netctrl.figures",
     {
         "ArcDesign": "netctrl.plotting.loops:arc_bode",
-        "Comparison": "netctrl.plotting.comparison:comparison_figure",
+        "Comparison": "netctrl.plotting.simulations:comparison_figure",
         "ConnetDesign": "netctrl.plotting.tracking:tracking_figure",
         "DelayLoop": "netctrl.plotting.loops:bode",
-        "EcnDesign": "netctrl.plotting.thresholds:step_figure",
-        "FabricResult": "netctrl.plotting.fabrics:fabric_result",
+        "EcnDesign": "netctrl.plotting.certificates:step_figure",
+        "FabricResult": "netctrl.plotting.simulations:fabric_result",
         "HftracDesign": "netctrl.plotting.networks:network_figure",
-        "IdentificationResult": "netctrl.plotting.identification:identification_figure",
-        "IdentifiedModel": "netctrl.plotting.identification:model_figure",
-        "MpccDesign": "netctrl.plotting.windows:window_figure",
-        "PacingDesign": "netctrl.plotting.pacing:pacing_figure",
-        "QueueDesign": "netctrl.report.certificates:queue_figure",
-        "Result": "netctrl.plotting.results:result_figure",
+        "IdentificationResult": "netctrl.plotting.tracking:identification_figure",
+        "IdentifiedModel": "netctrl.plotting.tracking:model_figure",
+        "MpccDesign": "netctrl.plotting.senders:window_figure",
+        "PacingDesign": "netctrl.plotting.senders:pacing_figure",
+        "QueueDesign": "netctrl.plotting.certificates:queue_figure",
+        "Result": "netctrl.plotting.simulations:result_figure",
         "StabilityMap": "netctrl.plotting.loops:stability_map",
     },
 )
@@ -341,19 +341,17 @@ REPORTS = Registry(
     "record",
     "netctrl.reports",
     {
-        "ArcDesign": "netctrl.report.designs:arc_page",
-        "Comparison": "netctrl.report.runs:comparison_page",
-        "Design": "netctrl.report.designs:design_page",
-        "Evaluation": "netctrl.report.evaluations:evaluation_page",
-        "NetworkCertificate": "netctrl.report.certificates:network_page",
-        "PacingDesign": "netctrl.report.designs:pacing_page",
-        "QueueCertificate": "netctrl.report.certificates:certificate_page",
-        "QueueDesign": "netctrl.report.designs:queue_page",
-        "KindResult": "netctrl.report.runs:result_page",
-        "Result": "netctrl.report.runs:result_page",
+        "ArcDesign": "netctrl.plotting.pages.designs:arc_page",
+        "Comparison": "netctrl.plotting.pages.runs:comparison_page",
+        "Design": "netctrl.plotting.pages.designs:design_page",
+        "Evaluation": "netctrl.plotting.pages.evaluations:evaluation_page",
+        "NetworkCertificate": "netctrl.plotting.pages.certificates:network_page",
+        "QueueCertificate": "netctrl.plotting.pages.certificates:certificate_page",
+        "KindResult": "netctrl.plotting.pages.runs:result_page",
+        "Result": "netctrl.plotting.pages.runs:result_page",
     },
 )
-"""Name of a record's class -> `page(record)`, which returns its report as a `netctrl.report.page.Page`."""
+"""Name of a record's class -> `page(record)`, which returns its report as a `netctrl.plotting.pages.page.Page`."""
 
 
 def figure_of(record: Any) -> Any:

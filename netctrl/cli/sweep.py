@@ -107,7 +107,7 @@ def sweep(
             frame = read_frame(output)
     summary = summarized(frame)
     if page is not None:
-        from netctrl.report.sweeps import sweep_page
+        from netctrl.plotting.pages.sweeps import sweep_page
 
         made = sweep_page(requested, frame, argv=invocation(), inputs=[sweep_path(spec)])
         write_all({"report": (page, made.content)})

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from netctrl.model.io.display import plot as draw
-from netctrl.plotting.fabrics import fabric_figure
-from netctrl.plotting.identification import identification_figure, model_figure
 from netctrl.plotting.loops import arc_figure, bode, stability_map
 from netctrl.plotting.networks import network_figure
-from netctrl.plotting.pacing import pacing_figure
-from netctrl.plotting.results import time_series
-from netctrl.plotting.tracking import tracking_figure
-from netctrl.plotting.windows import window_figure
+from netctrl.plotting.senders import pacing_figure, window_figure
+from netctrl.plotting.simulations import fabric_figure, time_series
+from netctrl.plotting.tracking import identification_figure, model_figure, tracking_figure
 
 __all__ = [
     "arc_figure",

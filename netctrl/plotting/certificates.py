@@ -1,4 +1,4 @@
-"""Figures of certificates of queues: the gain margin around a box, and the eigenvalues of a network's loop."""
+"""Figures of certificates of queues: gain margins around a box, a threshold's limit cycle, a network's eigenvalues."""
 
 from __future__ import annotations
 
@@ -10,10 +10,17 @@ from matplotlib.colors import TwoSlopeNorm
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from netctrl.certificates.certify import subject_of
+from netctrl.certificates.ecn import EcnSubject
+from netctrl.certificates.record import QueueCertificate
+from netctrl.certificates.search import margin_map
+from netctrl.design.queue.design import certificate_of, law_of
+from netctrl.design.queue.record import QueueDesign
+from netctrl.plants.ecn.dctcp import StepFluid, fluid_cycle
 from netctrl.plotting.style import ACCENT, INK, ShownFigure
-from netctrl.units import BITS_PER_BYTE, format_quantity
+from netctrl.units import BITS_PER_BYTE, format_quantity, packets_per_second
 
-__all__ = ["eigenloci_figure", "margin_figure", "margins_figure"]
+__all__ = ["certificate_figure", "eigenloci_figure", "margin_figure", "margins_figure", "queue_figure", "step_figure"]
 
 _SHOWN_DB = 24.0
 _LEVELS = np.arange(-_SHOWN_DB, _SHOWN_DB + 3.0, 3.0)
@@ -23,6 +30,18 @@ _WHITE = "white: windows below 2 packets, or beyond the law's range"
 _COLOURS = (ACCENT, "#b45f06", "#38761d", "#741b47", "#0b5394", "#7f6000")
 _NEAR, _FAR = 1.4, 1.4
 """Half width of the picture around the origin, and by how much it reaches beyond the furthest crossing."""
+
+
+def certificate_figure(found: QueueCertificate) -> ShownFigure | None:
+    """Map of the gain margin around a certificate's box; None for a threshold, which has no gain margin."""
+    law = subject_of(found.law.name, found.law.parameters)
+    return None if isinstance(law, EcnSubject) else margin_figure(found, margin_map(law, found.inputs))
+
+
+def queue_figure(design: QueueDesign) -> ShownFigure:
+    """Map of the gain margin of a queue's design around its box."""
+    found = certificate_of(design)
+    return margin_figure(found, margin_map(law_of(design.law.name, design.law.parameters), found.inputs))
 
 
 def margin_figure(found: Any, over: Any) -> ShownFigure:
@@ -154,3 +173,52 @@ def eigenloci_figure(found: Any, loci: Any) -> ShownFigure:
     axes.set_title(f"{found.verdict}\ndashed: negative frequencies", fontsize=10, wrap=True)
     axes.legend(loc="lower right", fontsize=8)
     return figure
+
+
+_LOOKED = 41
+_WIDER = 4.0
+"""Factor by which a single number of flows is widened on both sides."""
+
+
+def step_figure(design: Any) -> ShownFigure:
+    """Swing of the queue over the number of flows, at the round-trip time and the rate of the worst point.
+
+    Parameters
+    ----------
+    design : EcnDesign
+    """
+    proof, box = design.certificate, design.inputs.box
+    rate = packets_per_second(proof.capacity_bit_per_s, box.packet_size_bytes)
+    product = rate * proof.rtt_s
+    low, high = box.flows
+    if low == high:
+        low, high = low / _WIDER, high * _WIDER
+    flows = np.geomspace(low, high, _LOOKED)
+    threshold = _packets(design.law.parameters, rate, box.packet_size_bytes)
+    cycles = [fluid_cycle(StepFluid(product / N, threshold / product, design.inputs.gain)) for N in flows]
+    figure = ShownFigure(figsize=(7.4, 4.6), layout="constrained")
+    axes = figure.subplots()
+    ends = [[getattr(cycle, name) * product for cycle in cycles] for name in ("lowest", "highest", "mean")]
+    axes.fill_between(flows, ends[0], ends[1], color=ACCENT, alpha=0.25, lw=0.0, label="queue of the fluid")
+    axes.plot(flows, ends[2], color=ACCENT, lw=1.6, label="its mean")
+    axes.axhline(threshold, color=INK, lw=1.4, ls="dashed", label=f"threshold K, {threshold:.4g} packets")
+    axes.plot(flows, flows, color=INK, lw=1.2, ls="dotted", label="a packet of each flow")
+    if box.flows[0] == box.flows[1]:
+        axes.axvline(box.flows[0], color=INK, lw=0.8)
+    axes.set(xscale="log", xlabel="number of flows", ylabel="queue [packets]", ylim=(0.0, None))
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.legend(loc="upper left", frameon=False, fontsize=9)
+    rtt, capacity = (
+        format_quantity(float(f"{value:.4g}"), unit)
+        for value, unit in ((proof.rtt_s, "s"), (proof.capacity_bit_per_s, "bit/s"))
+    )
+    axes.set_title(f"limit cycle of the fluid at {rtt} and {capacity}, g {design.inputs.gain:g}", fontsize=10)
+    return figure
+
+
+def _packets(parameters: dict[str, Any], rate: float, packet_bytes: float) -> float:
+    if "k_s" in parameters:
+        return float(parameters["k_s"]) * rate
+    return float(parameters["k_packets"]) if "k_packets" in parameters else parameters["k_bytes"] / packet_bytes

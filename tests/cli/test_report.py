@@ -16,7 +16,7 @@ from report_support import TWO_FLOWS, coarse_map, read_page
 from netctrl.cli.design.verb import main as design
 from netctrl.cli.simulate import main as simulate
 from netctrl.cli.sweep import main as sweep
-from netctrl.report import designs
+from netctrl.plotting.pages import designs
 
 SWEEP = """
 name = "small"
@@ -110,4 +110,4 @@ print(json.dumps(list(sys.modules)))
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
     loaded = json.loads(ran.stdout.splitlines()[-1])
-    assert [name for name in loaded if name.startswith(("netctrl.report", "netctrl.plotting", "matplotlib"))] == []
+    assert [name for name in loaded if name.startswith(("netctrl.plotting", "matplotlib"))] == []

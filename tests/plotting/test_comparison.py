@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from netctrl.engines.compare import Compared
-from netctrl.plotting.comparison import comparison_figure, shown_rows
-from netctrl.plotting.tradeoff import tradeoff_figure
+from netctrl.plotting.simulations import comparison_figure, shown_rows
+from netctrl.plotting.tradeoffs import tradeoff_figure
 
 
 def compared(quantity: str, mean: float, first: float, half: float) -> list[Compared]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from netctrl.plotting.evaluations import TradeOff, tradeoffs_figure
+from netctrl.plotting.tradeoffs import TradeOff, tradeoffs_figure
 
 
 def test_cases_and_references_stand_at_their_values() -> None:

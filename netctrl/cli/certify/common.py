@@ -36,9 +36,7 @@ from netctrl.units import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from netctrl.certificates.ecn import EcnSubject
     from netctrl.certificates.record import QueueCertificate
-    from netctrl.certificates.subject import Subject
     from netctrl.model.law import QueueLaw
 
 __all__ = [
@@ -174,7 +172,7 @@ def judged(law: str, parameters: Callable[[], dict[str, Any]], where: Place, fil
     picture = checked_plot(files.plot, files.output)
     check_report(files.report, plot=files.plot, output=files.output)
 
-    from netctrl.certificates.certify import certify, subject_of
+    from netctrl.certificates.certify import certify
 
     given, checks = parameters(), () if files.check is None else engines_of(files.check)
     found = certify(law, parameters=given, **arguments, argv=invocation())
@@ -190,7 +188,7 @@ def judged(law: str, parameters: Callable[[], dict[str, Any]], where: Place, fil
         notes += more
     desired: dict[str, tuple[str, Callable[[], bytes]]] = {}
     if files.plot is not None and picture is not None:
-        desired["plot"] = files.plot, lambda: picture_file(_map(subject_of(law, given), found), picture)
+        desired["plot"] = files.plot, lambda: picture_file(_map(found), picture)
     if files.report is not None:
         from netctrl.model.io.display import page
 
@@ -267,14 +265,14 @@ def _ns3(law: QueueLaw) -> dict[str, str] | None:
         return None
 
 
-def _map(law: Subject | EcnSubject, found: QueueCertificate) -> Figure:
-    from netctrl.certificates.ecn import EcnSubject
-    from netctrl.certificates.search import margin_map
-    from netctrl.plotting.certificates import margin_figure
+def _map(found: QueueCertificate) -> Figure:
+    from netctrl.plotting.certificates import certificate_figure
 
-    if isinstance(law, EcnSubject):
-        raise InvalidValue("plot", law.name, "a law with a map of its gain margin: pie, dualpi2, pi2, red or wred")
-    return margin_figure(found, margin_map(law, found.inputs))
+    drawn = certificate_figure(found)
+    if drawn is None:
+        takes = "a law with a map of its gain margin: pie, dualpi2, pi2, red or wred"
+        raise InvalidValue("plot", found.law.name, takes)
+    return drawn
 
 
 def duration(argument: str, text: str) -> float:

@@ -109,7 +109,7 @@ def network(
     if files.plot is not None and picture is not None:
         desired["plot"] = files.plot, lambda: picture_file(_figure(chosen, found), picture)
     if files.report is not None:
-        from netctrl.report.certificates import network_page
+        from netctrl.plotting.pages.certificates import network_page
 
         drawn = None if found.certificate.margins is None else _figure(chosen, found)
         desired["report"] = files.report, lambda: network_page(found, drawn).content()

@@ -16,8 +16,6 @@ from netctrl.units import (
 )
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from netctrl.laws.pacing.replay import PacingReplay
     from netctrl.model.design.design import PacingDesign
 
@@ -88,22 +86,15 @@ def pacing(
         return netctrl.pacing(**arguments)
 
     if replay is None:
-        return deliver(wanted, made, _with_pacing_map)
+        return deliver(wanted, made)
 
     def table(design: PacingDesign) -> str:
         return f"{design_report(design)}\n{_replay(design, replay).table()}"
 
-    return deliver(wanted, made, _with_pacing_map, table, lambda design: _replay(design, replay).to_json())
+    return deliver(wanted, made, table=table, json=lambda design: _replay(design, replay).to_json())
 
 
 def _replay(design: PacingDesign, path: str) -> PacingReplay:
     from netctrl.laws.pacing.replay import read_replay, replay
 
     return replay(design.law, read_replay(path, delivered=design.inputs.mode == "target-rtt"))
-
-
-def _with_pacing_map(design: PacingDesign) -> Figure:
-    from netctrl.design.pacing.design import pacing_map
-    from netctrl.plotting import pacing_figure
-
-    return pacing_figure(design, pacing_map(design) if design.inputs.mode == "paper" else None)

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from netctrl.report.hover import points_of
-from netctrl.report.svg import drawings
+from netctrl.plotting.pages.svg import drawings, points_of
 
 
 def two_columns() -> Figure:

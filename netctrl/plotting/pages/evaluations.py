@@ -14,11 +14,11 @@ from netctrl.evaluation.record import (
     measured_text,
 )
 from netctrl.evaluation.run import SECTIONS
-from netctrl.plotting.evaluations import TradeOff, tradeoffs_figure
-from netctrl.report.hover import points_of
-from netctrl.report.html import Html, figure, folded, grid, notes, rows_table, section
-from netctrl.report.origin import origin
-from netctrl.report.page import Page
+from netctrl.plotting.pages.html import Html, figure, folded, grid, notes, rows_table, section
+from netctrl.plotting.pages.origin import origin
+from netctrl.plotting.pages.page import Page
+from netctrl.plotting.pages.svg import points_of
+from netctrl.plotting.tradeoffs import TradeOff, tradeoffs_figure
 
 __all__ = ["evaluation_page"]
 

@@ -12,8 +12,8 @@ from report_support import a_design, a_sweep, coarse_map, two_flows
 
 import netctrl
 from netctrl.model.io.display import page
-from netctrl.report import designs
-from netctrl.report.sweeps import sweep_page
+from netctrl.plotting.pages import designs
+from netctrl.plotting.pages.sweeps import sweep_page
 
 pytestmark = pytest.mark.needs("browser")
 

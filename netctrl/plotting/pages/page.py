@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 import netctrl
 from netctrl.errors import Status
 from netctrl.model.io.files import write_atomically
-from netctrl.report.html import Html, paragraph
+from netctrl.plotting.pages.html import Html, paragraph
 
 __all__ = ["MOODS", "Mood", "Page"]
 

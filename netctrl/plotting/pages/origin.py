@@ -14,7 +14,7 @@ from netctrl.datasets import bundled_path, data_path
 from netctrl.errors import FileError, InvalidValue, Status
 from netctrl.model.design.base import Design
 from netctrl.model.io.provenance import Provenance
-from netctrl.report.html import Html, code, rows_table, section
+from netctrl.plotting.pages.html import Html, code, rows_table, section
 
 __all__ = ["design_lines", "given", "origin", "read_lines"]
 

@@ -11,11 +11,11 @@ import numpy as np
 from netctrl.engines.sweep import summarized
 from netctrl.engines.sweep_table import cell_names, figures_of, is_routed, kilobytes, percent
 from netctrl.model.io.provenance import provenance
-from netctrl.plotting.tradeoff import tradeoff_figure
-from netctrl.report.hover import points_of
-from netctrl.report.html import Html, figure, grid, section
-from netctrl.report.origin import given, origin, read_lines
-from netctrl.report.page import Page
+from netctrl.plotting.pages.html import Html, figure, grid, section
+from netctrl.plotting.pages.origin import given, origin, read_lines
+from netctrl.plotting.pages.page import Page
+from netctrl.plotting.pages.svg import points_of
+from netctrl.plotting.tradeoffs import tradeoff_figure
 from netctrl.scenario.figures import estimate_text, quantity_text
 from netctrl.scenario.network.sweep import SweepSpec
 from netctrl.sim.network.tune import pareto_front
@@ -76,7 +76,7 @@ def sweep_page(spec: SweepSpec, frame: pd.DataFrame, *, argv: Iterable[str] = ()
             *origin(
                 made,
                 lines if made.input_hashes else [],
-                imports=["from netctrl.report.sweeps import sweep_page"],
+                imports=["from netctrl.plotting.pages.sweeps import sweep_page"],
                 more={"SHA-256 of all that results depend on": spec.digest()},
             ),
         ],

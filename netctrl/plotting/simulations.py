@@ -1,4 +1,4 @@
-"""Figures of simulations: links and flows against time, one run or several side by side; else totals by link."""
+"""Figures of simulations: time series and totals, data centres, engines side by side."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from netctrl.errors import InvalidValue
-from netctrl.plotting.style import ShownFigure
+from netctrl.plotting.style import INK, ShownFigure
+from netctrl.scenario.fabric.result import SIZE_BINS, FabricResult
 from netctrl.scenario.labelled import Labelled
 from netctrl.scenario.result import Result
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["result_figure", "time_series"]
+__all__ = ["comparison_figure", "fabric_figure", "fabric_result", "result_figure", "shown_rows", "time_series"]
 
 _BLOCKS, _LINES, _BARS = 400, 12, 40
 
@@ -155,3 +156,93 @@ def _totals(results: Mapping[str, Result], title: str) -> Figure:
     panels[0].legend(fontsize=8)
     figure.suptitle(title or first.scenario.name, fontsize=11).set_parse_math(False)
     return figure
+
+
+def fabric_result(result: FabricResult, *, title: str = "") -> Figure:
+    """`fabric_figure` of one run."""
+    return fabric_figure({result.summary().scheme: result}, title=title)
+
+
+def fabric_figure(results: Mapping[str, FabricResult], *, title: str = "") -> Figure:
+    """Data centres side by side: slow-down against flow size (median and 95 %), and lengths of switch queues.
+
+    If a result has watched ports, their queues against time are drawn too.
+    """
+    watched = [name for name, result in results.items() if result.queue_bytes.size]
+    figure = ShownFigure(figsize=(5.0 * (2 + bool(watched)), 4.4), layout="constrained")
+    panels = figure.subplots(1, 2 + bool(watched))
+    for place, (name, result) in enumerate(results.items()):
+        colour = f"C{place % 10}"
+        rows = result.slow_down_by_size()
+        size = [min(each.high, SIZE_BINS[-2] * 3.0) / 1e3 for each in rows]
+        panels[0].plot(size, [each.median for each in rows], "o-", ms=3, lw=1.2, color=colour, label=name)
+        panels[0].plot(size, [each.percentile_95 for each in rows], "o--", ms=3, lw=1.0, color=colour)
+        queue, share = result.queue_cdf()
+        panels[1].step(queue / 1e3, share, where="post", lw=1.2, color=colour, label=name)
+        if name in watched:
+            t = 1e3 * result.scenario.interval * np.arange(result.queue_bytes.shape[1])
+            for port, values in zip(result.scenario.watch.ports, result.queue_bytes, strict=True):
+                panels[2].plot(t, values / 1e3, lw=1.0, label=f"{name}, {port}")
+    panels[0].set(xlabel="flows up to [kB]", ylabel="slow-down: median, 95 % dashed")
+    if any(result.done.any() for result in results.values()):
+        panels[0].set(xscale="log", yscale="log")
+    panels[1].set(xlabel="queue of a switch port [kB]", ylabel="share of samples")
+    if watched:
+        panels[2].set(xlabel="time [ms]", ylabel="queue [kB]")
+    for axes in panels:
+        axes.grid(color="#dddddd", lw=0.6)
+        if axes.get_legend_handles_labels()[0]:
+            for text in axes.legend(fontsize=8).get_texts():
+                text.set_parse_math(False)
+    figure.suptitle(title or next(iter(results.values())).scenario.name, fontsize=11).set_parse_math(False)
+    return figure
+
+
+_MOST = 40
+
+
+def shown_rows(comparison: Any) -> list[Any]:
+    """Rows of the quantities to draw: those with a difference, and of many those with the largest."""
+    quantities: dict[tuple[str, str], list[Any]] = {}
+    for row in comparison.rows:
+        if row.difference is not None:
+            quantities.setdefault((row.quantity, row.of), []).append(row)
+    size = {key: max(abs(row.difference) for row in rows) for key, rows in quantities.items()}
+    kept = set(sorted(size, key=lambda key: -size[key])[:_MOST])
+    return [row for key, rows in quantities.items() if key in kept for row in rows]
+
+
+def comparison_figure(comparison: Any) -> Figure:
+    """Difference of each quantity's mean from the first engine's, with 95 % intervals; at most 40 quantities.
+
+    Parameters
+    ----------
+    comparison : netctrl.engines.compare.Comparison
+    """
+    rows = shown_rows(comparison)
+    names = list(dict.fromkeys((row.of, row.quantity) for row in rows))
+    figure = ShownFigure(figsize=(6.4, 1.2 + 0.24 * max(len(names), 2)), layout="constrained")
+    axes = figure.subplots()
+    for number, engine in enumerate(comparison.engines[1:]):
+        of = [row for row in rows if row.engine == engine]
+        place = [names.index((row.of, row.quantity)) for row in of]
+        percent = np.array([100.0 * row.difference for row in of])
+        width = [100.0 * _relative_width(row) for row in of]
+        axes.errorbar(percent, place, xerr=width, fmt="o", ms=5, lw=1.4, color=f"C{number % 10}", label=engine)
+    axes.axvline(0.0, color=INK, lw=0.9)
+    if rows and max(abs(row.difference) for row in rows) > 1.0:
+        axes.set_xscale("symlog", linthresh=10.0)
+    for label in axes.set_yticks(range(len(names)), [f"{of} {quantity}" for of, quantity in names], fontsize=8):
+        label.label1.set_parse_math(False)
+    axes.set_ylim(max(len(names), 1) - 0.5, -0.5)
+    axes.set_xlabel(f"difference from {comparison.engines[0]} [%]")
+    axes.grid(color="#dddddd", lw=0.6)
+    if names:
+        axes.legend(fontsize=8)
+    figure.suptitle(comparison.table()[0], fontsize=11).set_parse_math(False)
+    return figure
+
+
+def _relative_width(row: Any) -> float:
+    """Relative width of a row's interval, over the first engine's mean."""
+    return abs((row.half_width or 0.0) * (1.0 + row.difference) / row.mean) if row.mean else 0.0

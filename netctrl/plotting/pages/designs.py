@@ -8,27 +8,23 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from netctrl.design.arc.map import arc_stability_map
-from netctrl.design.pacing.design import pacing_map
-from netctrl.design.queue.record import QueueDesign
 from netctrl.frequency.stability_map import StabilityMap
 from netctrl.model.design.base import Design
-from netctrl.model.design.design import ArcDesign, PacingDesign
+from netctrl.model.design.design import ArcDesign
 from netctrl.plotting.loops import CLASS_NAMES, arc_figure
-from netctrl.plotting.pacing import pacing_figure
+from netctrl.plotting.pages.fields import field_rows
+from netctrl.plotting.pages.html import Html, figure, folded, notes, rows_table, section
+from netctrl.plotting.pages.origin import design_lines, origin
+from netctrl.plotting.pages.page import MOODS, Page
+from netctrl.plotting.pages.svg import Hover, grid_of
 from netctrl.register import has_figure
-from netctrl.report.certificates import queue_figure
-from netctrl.report.fields import field_rows
-from netctrl.report.hover import Hover, grid_of
-from netctrl.report.html import Html, figure, folded, notes, rows_table, section
-from netctrl.report.origin import design_lines, origin
-from netctrl.report.page import MOODS, Page
 from netctrl.units import format_quantity
 
-__all__ = ["arc_page", "design_page", "pacing_page", "queue_page"]
+__all__ = ["arc_page", "design_page"]
 
 
 def design_page(design: Design[Any, Any, Any]) -> Page:
-    """Report of any Design, with its figure if its method has one."""
+    """Page of any Design, with its figure if its method has one."""
     return _page(design, design.plot() if has_figure(design) else None)
 
 
@@ -37,16 +33,6 @@ def arc_page(design: ArcDesign) -> Page:
     map_ = arc_stability_map(design)
     drawn = arc_figure(design, map_)
     return _page(design, drawn, _map_values(drawn, map_, design))
-
-
-def queue_page(design: QueueDesign) -> Page:
-    """Report of a queue's Design, with a map of its gain margin."""
-    return _page(design, queue_figure(design))
-
-
-def pacing_page(design: PacingDesign) -> Page:
-    """Report of a pacing Design; for the paper's law with a map over its weights."""
-    return _page(design, pacing_figure(design, pacing_map(design) if design.inputs.mode == "paper" else None))
 
 
 def _page(design: Design[Any, Any, Any], drawn: Figure | None, hover: Hover | None = None) -> Page:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from netctrl.model.io.record_file import Record
-from netctrl.report.fields import field_rows
+from netctrl.plotting.pages.fields import field_rows
 
 
 class Inner(Record, frozen=True):

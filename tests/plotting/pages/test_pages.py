@@ -23,10 +23,10 @@ from netctrl.evaluation.metrics import METRICS
 from netctrl.evaluation.record import difference_text, measured_text
 from netctrl.model.io.display import page
 from netctrl.model.io.provenance import provenance
-from netctrl.report import designs
-from netctrl.report.origin import read_lines
-from netctrl.report.page import Page
-from netctrl.report.sweeps import sweep_page
+from netctrl.plotting.pages import designs
+from netctrl.plotting.pages.origin import read_lines
+from netctrl.plotting.pages.page import Page
+from netctrl.plotting.pages.sweeps import sweep_page
 
 MAX_BYTES = 1_000_000
 

@@ -1,10 +1,11 @@
-"""matplotlib figures as inline SVG: one drawing per column of panels; the page's style sets colours and fonts."""
+"""matplotlib figures as inline SVG, a drawing for each column of panels, and values shown at their points."""
 
 from __future__ import annotations
 
 import io
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
@@ -13,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
-__all__ = ["Drawing", "drawings"]
+__all__ = ["Drawing", "Hover", "drawings", "grid_of", "points_of"]
 
 _STYLE: Any = {"svg.hashsalt": "netctrl", "svg.fonttype": "none"}
 _DPI = 72.0  # one pixel of a figure is one unit of its SVG
@@ -167,3 +168,41 @@ def _renamed(key: str, value: str, name: str) -> str:
 
 def _local(name: str) -> str:
     return name.rpartition("}")[2]
+
+
+class Hover(NamedTuple):
+    """Values of one panel: positions in the panel's units, and texts."""
+
+    axes: Axes
+    content: dict[str, Any]
+    """Content for `page.js`, with positions in the panel's units."""
+
+    def json(self, drawing: Drawing) -> str:
+        """JSON for the page, with positions in the drawing; its texts can't end the element that contains them."""
+        found = dict(self.content)
+        if "points" in found:
+            found["points"] = [(*drawing.place(self.axes, x, y), text) for x, y, text in found["points"]]
+        else:
+            (x, _), (y, _) = found["x"][0], found["y"][0]
+            found["x"] = [(drawing.place(self.axes, each, y)[0], text) for each, text in found["x"]]
+            found["y"] = [(drawing.place(self.axes, x, each)[1], text) for each, text in found["y"]]
+        return json.dumps(found, separators=(",", ":"), ensure_ascii=False).replace("<", r"\u003c")
+
+
+def points_of(axes: Axes, points: Sequence[tuple[float, float, str]]) -> Hover:
+    """Values of single points (x, y, text), which the arrow keys visit in this order."""
+    return Hover(axes, {"points": list(points), "start": 0})
+
+
+def grid_of(
+    axes: Axes,
+    x: Sequence[tuple[float, str]],
+    y: Sequence[tuple[float, str]],
+    kinds: Sequence[str],
+    cells: Sequence[tuple[int, str]],
+    start: int,
+) -> Hover:
+    """Values of a map: columns and rows by position and text, rows upwards; cells by index in `kinds` and text.
+
+    The arrow keys begin at cell `start`."""
+    return Hover(axes, {"x": list(x), "y": list(y), "kinds": list(kinds), "cells": list(cells), "start": start})

@@ -9,8 +9,7 @@ from typing import NewType
 
 from matplotlib.figure import Figure
 
-from netctrl.report.hover import Hover
-from netctrl.report.svg import Drawing, drawings
+from netctrl.plotting.pages.svg import Drawing, Hover, drawings
 
 __all__ = ["Html", "code", "figure", "folded", "grid", "notes", "paragraph", "rows_table", "section"]
 

@@ -1,23 +1,18 @@
-"""Reports of certificates of queues and of networks of them."""
+"""Pages of certificates of queues and of networks of them."""
 
 from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from netctrl.certificates.certify import subject_of
-from netctrl.certificates.ecn import EcnSubject
 from netctrl.certificates.networks.record import NetworkCertificate
 from netctrl.certificates.record import QueueCertificate
-from netctrl.certificates.search import margin_map
-from netctrl.design.queue.design import certificate_of, law_of
-from netctrl.design.queue.record import QueueDesign
-from netctrl.plotting.certificates import margin_figure
-from netctrl.report.fields import field_rows
-from netctrl.report.html import Html, figure, folded, notes, rows_table, section
-from netctrl.report.origin import origin
-from netctrl.report.page import MOODS, Page
+from netctrl.plotting.certificates import certificate_figure
+from netctrl.plotting.pages.fields import field_rows
+from netctrl.plotting.pages.html import Html, figure, folded, notes, rows_table, section
+from netctrl.plotting.pages.origin import origin
+from netctrl.plotting.pages.page import MOODS, Page
 
-__all__ = ["certificate_page", "network_page", "queue_figure"]
+__all__ = ["certificate_page", "network_page"]
 
 
 def certificate_page(found: QueueCertificate) -> Page:
@@ -35,7 +30,7 @@ def certificate_page(found: QueueCertificate) -> Page:
         )
         if each is not None
     ]
-    drawn = None if verdict.sampled is None else _map(found)
+    drawn = None if verdict.sampled is None else certificate_figure(found)
     return Page(
         kind="Certificate",
         title=f"{found.law.name} ({found.law.implementation})",
@@ -73,16 +68,3 @@ def network_page(found: NetworkCertificate, loci: Figure | None = None) -> Page:
             *origin(found.provenance, []),
         ],
     )
-
-
-def queue_figure(design: QueueDesign) -> Figure:
-    """Map of the gain margin of a queue's design around its box."""
-    found = certificate_of(design)
-    return margin_figure(found, margin_map(law_of(design.law.name, design.law.parameters), found.inputs))
-
-
-def _map(found: QueueCertificate) -> Figure | None:
-    law = subject_of(found.law.name, found.law.parameters)
-    if isinstance(law, EcnSubject):
-        return None
-    return margin_figure(found, margin_map(law, found.inputs))
