@@ -14,7 +14,7 @@ from rows import Agreement, Row, Turns, against, alternate, relative
 import netctrl
 from netctrl.datasets import scenario_path
 from netctrl.laws.aqm.arc import ArcQueue
-from netctrl.scenario.files import read_scenario_file as read_scenario
+from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.sim.tcp_aqm.kernel import advance
 from netctrl.sim.tcp_aqm.problem import Problem, problem
 from netctrl.sim.tcp_aqm.run import class_steps, simulate
