@@ -19,9 +19,9 @@ from netctrl.datasets import model_path, network_path
 from netctrl.engines.sweep import read_frame
 from netctrl.errors import FileError, InvalidValue
 from netctrl.linux.export.agent import read_agent_config
-from netctrl.linux.export.interfaces import read_interface_map
-from netctrl.linux.export.marking import read_marking_config
+from netctrl.linux.export.agents import read_interface_map
 from netctrl.linux.export.records import read_queue_plan
+from netctrl.linux.export.shaper import read_marking_config
 from netctrl.linux.queues.record import Store
 from netctrl.model.design.design import read_design
 from netctrl.model.identified import read_model

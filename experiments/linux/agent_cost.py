@@ -28,7 +28,6 @@ import numpy as np
 
 from netctrl.linux import namespace
 from netctrl.linux.agent.links import KernelLinks
-from netctrl.linux.agent.log import AgentLog
 from netctrl.linux.agent.loop import Links, run_agent
 from netctrl.linux.agent.message import Echo, Kind, Message, pack
 from netctrl.linux.agent.sockets import AgentSockets
@@ -38,6 +37,7 @@ from netctrl.linux.export.agent_law import link_rate_table
 from netctrl.linux.kernel.messages import ROOT, add_veth, set_up
 from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.linux.kernel.qdisc import TbfOptions
+from netctrl.linux.log import AgentLog
 from netctrl.model.network import Demand, Link, Network
 from netctrl.units import parse_duration
 

@@ -20,7 +20,7 @@ from linux.connet_disciplines import release_at_instants, serve
 
 from netctrl.kernel.scenarios.traffic import constant_times, poisson_times
 from netctrl.linux.kernel.messages import ROOT, Counters
-from netctrl.linux.pacing.transfer import TcpRun, send_tcp
+from netctrl.linux.pacing.tcp import TcpRun, send_tcp
 from netctrl.linux.processes import Job
 from netctrl.linux.testbed.bed import Testbed
 from netctrl.linux.testbed.traffic import UdpSource, absorb_tcp, open_tcp_sink, open_udp_sink, receive_udp, send_udp

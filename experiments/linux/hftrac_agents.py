@@ -19,13 +19,13 @@ from linux.hftrac_network import FRAME, TELLER, Case, scenario
 import netctrl
 from netctrl.linux import namespace
 from netctrl.linux.agent.links import KernelLinks
-from netctrl.linux.agent.log import AgentLog
 from netctrl.linux.agent.loop import Outcome, run_agent
 from netctrl.linux.agent.message import read_key
 from netctrl.linux.agent.sockets import AgentSockets
 from netctrl.linux.agent.state import Reading, Trouble, plan
 from netctrl.linux.export.agent import AgentConfig, ControlledLink, Peer, agent_configs
 from netctrl.linux.export.agent_law import LinkRateTable, link_rate_table
+from netctrl.linux.log import AgentLog
 from netctrl.linux.testbed.bed import Testbed
 from netctrl.model.design.hftrac import Architecture
 from netctrl.model.network import Network

@@ -31,7 +31,7 @@ from netctrl.linux.export.agent_law import LinkRateTable
 from netctrl.linux.kernel.messages import ROOT, classid
 from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.linux.kernel.qdisc import FifoOptions, HtbClassOptions, HtbOptions
-from netctrl.linux.pacing.transfer import TcpRun, send_tcp
+from netctrl.linux.pacing.tcp import TcpRun, send_tcp
 from netctrl.linux.processes import Job
 from netctrl.linux.testbed.bed import Testbed
 from netctrl.linux.testbed.traffic import Sent, UdpSource, absorb_tcp, open_tcp_sink, open_udp_sink, send_udp

@@ -24,7 +24,7 @@ import netctrl
 from netctrl.errors import NetctrlError
 from netctrl.kernel.scenarios.traffic import constant_times
 from netctrl.linux.pacing.socket import paced_transfer
-from netctrl.linux.pacing.transfer import TcpRun
+from netctrl.linux.pacing.tcp import TcpRun
 from netctrl.linux.testbed.bed import Testbed
 from netctrl.linux.testbed.traffic import (
     MIN_FRAME,

@@ -17,7 +17,7 @@ import numpy as np
 from linux.iproute import program
 
 from netctrl.errors import NetctrlError
-from netctrl.linux.pacing.tcp_info import TcpInfo, read_tcp_info
+from netctrl.linux.pacing.tcp import TcpInfo, read_tcp_info
 from netctrl.linux.testbed.bed import Testbed
 from netctrl.units import BITS_PER_BYTE, NANOSECOND
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from netctrl.cli.app import FAILURE, GOOD, as_json, colored, new_app, option, run, say
 from netctrl.cli.help import columns
-from netctrl.doctor.check import Check, State
+from netctrl.doctor.checks import Check, State
 
 __all__ = ["main"]
 
@@ -36,9 +36,7 @@ def doctor(*, json: Annotated[bool, option("", "print one JSON object and nothin
 
 
 def _checks() -> Iterator[Check]:
-    from netctrl.doctor.kernel import kernel
-    from netctrl.doctor.libraries import libraries
-    from netctrl.doctor.tools import compiled, tools, virtual_kernel
+    from netctrl.doctor.checks import compiled, kernel, libraries, tools, virtual_kernel
 
     for area in (libraries, tools, kernel, virtual_kernel, compiled):
         yield from area()

@@ -26,8 +26,10 @@ __all__ = [
     "NET_ADMIN",
     "PREFIX",
     "SYS_ADMIN",
+    "MissingCapability",
     "bind_to_parent",
     "call_libc",
+    "check_capability",
     "clean_leftovers",
     "enter",
     "has_capability",
@@ -201,3 +203,16 @@ def has_capability(number: int) -> bool:
     lines = _STATUS.read_text(encoding="utf-8", errors="replace").splitlines()
     held = next((int(line.split()[1], 16) for line in lines if line.startswith("CapEff:")), -1)
     return bool(held >> number & 1)
+
+
+class MissingCapability(NetctrlError):
+    """The process lacks a capability."""
+
+
+def check_capability() -> None:
+    """Raise MissingCapability where this process may not change queues."""
+    if not has_capability(NET_ADMIN):
+        raise MissingCapability(
+            "queues can't be changed: this process lacks CAP_NET_ADMIN; run it as root, or by systemd with "
+            "AmbientCapabilities=CAP_NET_ADMIN; `apply --dry-run` needs no capability"
+        )

@@ -13,8 +13,8 @@ from pathlib import PurePosixPath
 
 from netctrl.errors import InvalidValue
 from netctrl.linux.export.agent import AgentConfig
-from netctrl.linux.export.marking import MarkingConfig
 from netctrl.linux.export.records import QueuePlan
+from netctrl.linux.export.shaper import MarkingConfig
 from netctrl.linux.state_files import AGENT_FOLDER, STATE_FOLDER
 
 __all__ = ["Program", "agent_unit", "apply_unit", "mark_unit", "unit_name"]
@@ -142,7 +142,7 @@ def agent_unit(
     realtime : bool
         Whether it gets a real-time priority, which keeps its deadlines on a busy machine.
     state_dir, runtime_dir : str
-        Folders of the record of applied queues, and of the locks (`netctrl.linux.agent.lock`).
+        Folders of the record of applied queues, and of the locks (`netctrl.linux.state_files`).
     """
     folders = [runtime_dir]
     if config.metrics_socket is not None:

@@ -16,8 +16,8 @@ from netctrl import datasets
 from netctrl.__main__ import main
 from netctrl.cli.app import colored
 from netctrl.cli.waiting import quiet, waiting
-from netctrl.doctor import kernel, libraries
-from netctrl.doctor.check import State
+from netctrl.doctor import checks as doctor
+from netctrl.doctor.checks import State
 from netctrl.linux import namespace
 
 
@@ -53,7 +53,7 @@ def test_status_1_where_an_essential_library_is_broken(capsys, monkeypatch):
             raise ImportError("libgfortran.so.5: cannot open shared object file")
         return real(name, *more)
 
-    monkeypatch.setattr(libraries.importlib, "import_module", broken)
+    monkeypatch.setattr(doctor.importlib, "import_module", broken)
     assert main(["doctor"]) == 1
     out = capsys.readouterr().out
     assert out.startswith("netctrl does not work here: scipy\n")
@@ -62,19 +62,19 @@ def test_status_1_where_an_essential_library_is_broken(capsys, monkeypatch):
 
 @pytest.mark.parametrize(("value", "state"), [("y", State.OK), ("m", State.UNKNOWN), (None, State.MISSING)])
 def test_a_qdisc_is_as_the_kernel_was_built(value, state, monkeypatch):
-    monkeypatch.setattr(kernel, "_config", lambda: {} if value is None else {"NET_SCH_PIE": value})
-    monkeypatch.setattr(kernel.platform, "release", lambda: "0.0-none")
-    monkeypatch.setattr(kernel.sys, "platform", "linux")
-    assert next(each for each in kernel.kernel() if each.name == "qdisc pie").state is state
+    monkeypatch.setattr(doctor, "_config", lambda: {} if value is None else {"NET_SCH_PIE": value})
+    monkeypatch.setattr(doctor.platform, "release", lambda: "0.0-none")
+    monkeypatch.setattr(doctor.sys, "platform", "linux")
+    assert next(each for each in doctor.kernel() if each.name == "qdisc pie").state is state
 
 
 def test_missing_rights_are_named_with_the_remedy(monkeypatch, tmp_path):
     status, tun = tmp_path / "status", tmp_path / "tun"
     monkeypatch.setattr(namespace, "_STATUS", status)
-    monkeypatch.setattr(kernel, "_TUN", tun)
+    monkeypatch.setattr(doctor, "_TUN", tun)
 
     def found() -> tuple[State, str, str | None]:
-        check = next(each for each in kernel.kernel() if each.name == "rights")
+        check = next(each for each in doctor.kernel() if each.name == "rights")
         return check.state, check.found, check.remedy
 
     status.write_text("Name:\tpython\nCapEff:\t0000000000001000\n")
@@ -86,8 +86,8 @@ def test_missing_rights_are_named_with_the_remedy(monkeypatch, tmp_path):
 
 
 def test_on_another_system_linux_is_what_is_missing(monkeypatch):
-    monkeypatch.setattr(kernel.sys, "platform", "darwin")
-    (only,) = kernel.kernel()
+    monkeypatch.setattr(doctor.sys, "platform", "darwin")
+    (only,) = doctor.kernel()
     assert (only.name, only.state) == ("Linux", State.MISSING)
 
 

@@ -12,8 +12,7 @@ from linux_support import in_time, kernel
 from places import EXPERIMENTS
 
 from netctrl.errors import NetctrlError
-from netctrl.linux.pacing.tcp_info import TcpInfo
-from netctrl.linux.pacing.transfer import TcpRun
+from netctrl.linux.pacing.tcp import TcpInfo, TcpRun
 
 
 @pytest.fixture

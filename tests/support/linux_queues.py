@@ -89,7 +89,7 @@ def as_nobody(plan: Path, verb: str, *arguments: str | Path) -> subprocess.Compl
 APPLY = """
 import os, signal, sys
 from netctrl.linux.queues.apply import applied
-from netctrl.linux.queues.log import log_to
+from netctrl.linux.log import log_to
 from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.linux.queues.plan import plan_queues
 from netctrl.linux.export.records import read_queue_plan

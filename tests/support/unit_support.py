@@ -5,8 +5,8 @@ from __future__ import annotations
 from agent_support import config, link
 
 from netctrl.linux.export.agent import AgentConfig, Peer
-from netctrl.linux.export.marking import MarkingConfig
 from netctrl.linux.export.records import HtbClass, InterfaceQueue, QueuePlan
+from netctrl.linux.export.shaper import MarkingConfig
 from netctrl.model.law import ArcLaw
 
 PLAN = QueuePlan(

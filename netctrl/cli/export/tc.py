@@ -13,8 +13,8 @@ from netctrl.units import parse_count, parse_rate, parse_size
 if TYPE_CHECKING:
     from netctrl.design.arc.rounding import ImplementationCheck
     from netctrl.design.queue.ecn_record import EcnDesign
+    from netctrl.linux.export.agents import InterfaceMap
     from netctrl.linux.export.aqm import Dualpi2, Pie
-    from netctrl.linux.export.interfaces import InterfaceMap
     from netctrl.linux.export.shaper import TcExport, TcSettings
     from netctrl.model.design.design import AnyDesign, ArcDesign, ConnetDesign
 
@@ -126,7 +126,7 @@ def _made(job: TcJob, design: AnyDesign) -> tuple[TcExport, tuple[Implementation
 
 
 def _step(job: TcJob, design: EcnDesign) -> TcExport:
-    from netctrl.linux.export.step import StepQueue, step_on_linux
+    from netctrl.linux.export.queue_law import StepQueue, step_on_linux
 
     box = design.inputs.box
     rate = (box.capacity_bit_per_s or (0.0, 0.0))[1]
@@ -191,7 +191,7 @@ def _aqm(job: TcJob, design: ArcDesign) -> tuple[Pie | Dualpi2 | None, tuple[Imp
 def _first_here(design: ArcDesign) -> str:
     """The first implementation that this kernel has and that can represent the law."""
     from netctrl.linux.export.aqm import arc_on_delay
-    from netctrl.linux.kernel.support import has_qdisc
+    from netctrl.linux.kernel.objects import has_qdisc
 
     try:
         arc_on_delay(design.law)
@@ -236,7 +236,7 @@ def _settings(job: TcJob) -> TcSettings:
 
 
 def _places(job: TcJob) -> InterfaceMap:
-    from netctrl.linux.export.interfaces import INTERFACES_TAKES, read_interface_map
+    from netctrl.linux.export.agents import INTERFACES_TAKES, read_interface_map
 
     if job.interfaces is None:
         raise InvalidValue("interfaces", None, INTERFACES_TAKES)

@@ -58,11 +58,11 @@ def agent(
 
 def _run(config: AgentConfig, seconds: float | None, dry_run: bool, log: str | None, folders: dict[str, str]) -> int:
     from netctrl.linux.agent.links import KernelLinks
-    from netctrl.linux.agent.log import AgentLog
     from netctrl.linux.agent.loop import run_agent
     from netctrl.linux.agent.message import read_key
     from netctrl.linux.agent.sockets import AgentSockets
     from netctrl.linux.agent.state import plan
+    from netctrl.linux.log import AgentLog
 
     made = plan(config, b"" if config.key_file is None else read_key(config.key_file))
     with stoppable() as stop, logged(log), KernelLinks(config, **folders, watch=not dry_run) as links:

@@ -21,7 +21,7 @@ from netctrl.cli.linux.common import (
 )
 from netctrl.cli.linux.unit import UNIT
 from netctrl.errors import NetctrlError
-from netctrl.linux.queues.log import event
+from netctrl.linux.log import event
 from netctrl.linux.state_files import STATE_FOLDER
 from netctrl.units import DURATION_TAKES, parse_duration
 

@@ -105,8 +105,8 @@ def stoppable() -> Generator[Stop]:
 @contextlib.contextmanager
 def logged(path: str | None) -> Generator[None]:
     """Context in which events go to stderr and, if named, are appended to a file."""
-    from netctrl.linux.queues.log import LOG as log
-    from netctrl.linux.queues.log import log_to
+    from netctrl.linux.log import LOG as log
+    from netctrl.linux.log import log_to
 
     check_places({"log": path})
     handlers = [log_to(None), *([] if path is None else [log_to(path)])]

@@ -11,7 +11,7 @@ from netctrl.cli.linux.unit import UNIT, USER
 from netctrl.units import BITS_PER_BYTE, DURATION_TAKES, format_quantity, parse_duration
 
 if TYPE_CHECKING:
-    from netctrl.linux.marking.arc_daemon import MarkSample
+    from netctrl.linux.marking import MarkSample
 
 __all__ = ["mark"]
 
@@ -64,9 +64,9 @@ def mark(
     netctrl linux mark router/arc.marking.json
     netctrl linux mark router/arc.marking.json --duration 60s --json
     """
-    from netctrl.linux.export.marking import read_marking_config
-    from netctrl.linux.marking.arc_daemon import mark as run
-    from netctrl.linux.queues.log import event
+    from netctrl.linux.export.shaper import read_marking_config
+    from netctrl.linux.log import event
+    from netctrl.linux.marking import mark as run
 
     seconds = None if duration is None else read("duration", duration, parse_duration, DURATION_TAKES)
     config, sums = read_marking_config(file), _Sums()

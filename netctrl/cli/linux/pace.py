@@ -11,7 +11,7 @@ from netctrl.errors import InvalidValue
 from netctrl.units import BITS_PER_BYTE, DURATION_TAKES, RATE_TAKES, format_quantity, parse_duration, parse_rate
 
 if TYPE_CHECKING:
-    from netctrl.linux.pacing.transfer import TcpRun
+    from netctrl.linux.pacing.tcp import TcpRun
     from netctrl.model.law import PacingLaw
 
 __all__ = ["pace"]

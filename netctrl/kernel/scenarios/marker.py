@@ -21,7 +21,7 @@ from netctrl.laws.codegen import cpp_function, cpp_law, cpp_record, helpers
 from netctrl.laws.cpp import camel
 from netctrl.linux.kernel import messages
 from netctrl.linux.kernel.bpf import BpfFile, assemble
-from netctrl.linux.marking.program import marking_program
+from netctrl.linux.marking import marking_program
 from netctrl.scenario.links import Link
 
 __all__ = ["MARKS", "attach_requests", "law_text", "marker_program", "marking_law"]

@@ -19,7 +19,7 @@ from netctrl.kernel.plan import LINE, Program
 from netctrl.kernel.programs import FOLDER, begin_s, own_program
 from netctrl.linux.pacing.program import borrow_socket, sockets_of
 from netctrl.linux.pacing.socket import SocketPacer
-from netctrl.linux.pacing.tcp_info import ESTABLISHED, read_tcp_info
+from netctrl.linux.pacing.tcp import ESTABLISHED, read_tcp_info
 from netctrl.model.law import PacingLaw
 
 __all__ = ["LAWS_FILE", "laws_content", "pacer_program"]

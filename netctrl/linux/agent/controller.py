@@ -11,8 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from netctrl.laws.link_rate.controller import DistributedController, DistributedMemory, command, measure
-from netctrl.linux.agent.alignment import aligned, index_of
-from netctrl.linux.agent.message import Dropped, Echo, Entry, Kind, Message, admit, pack, unpack
+from netctrl.linux.agent.message import Dropped, Echo, Entry, Kind, Message, admit, aligned, index_of, pack, unpack
 from netctrl.linux.agent.state import (
     MICROSECONDS,
     AgentPlan,
@@ -21,11 +20,12 @@ from netctrl.linux.agent.state import (
     Event,
     Neighbour,
     Reading,
+    Tracker,
     Trouble,
     counted,
     known,
+    step_tracker,
 )
-from netctrl.linux.agent.tracker import Tracker, step_tracker
 from netctrl.linux.export.agent_law import LinkRateTable, TrackingTable
 from netctrl.units import BITS_PER_BYTE
 
@@ -144,7 +144,11 @@ def step(
     state = counted(state, "steps")
     if state.step >= 0 and number > state.step + 1:
         state = counted(state, "missed_steps", number - state.step - 1)
-    state, events = _watched(plan, state, readings)
+    events: list[Event] = []
+    for link, reading in enumerate(readings):
+        if isinstance(reading, Trouble):
+            state, found = trouble(plan, state, link, reading)
+            events += found.events
     state, quiet = _silence(plan, state, now_us)
     state = _read(plan, state, now_us, readings)
     first, state = state.step < 0, state._replace(step=number, at_us=now_us)
@@ -179,17 +183,6 @@ def trouble(plan: AgentPlan, state: AgentState, link: int, found: Trouble) -> tu
     return counted(state._replace(lost=lost), f"links_{found.kind}"), Decision(events=(Event("link-lost", fields),))
 
 
-def _watched(
-    plan: AgentPlan, state: AgentState, readings: Sequence[Reading | Trouble]
-) -> tuple[AgentState, tuple[Event, ...]]:
-    events: list[Event] = []
-    for link, reading in enumerate(readings):
-        if isinstance(reading, Trouble):
-            state, decision = trouble(plan, state, link, reading)
-            events += decision.events
-    return state, tuple(events)
-
-
 def _silence(plan: AgentPlan, state: AgentState, now_us: int) -> tuple[AgentState, tuple[Event, ...]]:
     """Mark peers without recent messages as gone; log once those without any message."""
     events: list[Event] = []
@@ -199,20 +192,16 @@ def _silence(plan: AgentPlan, state: AgentState, now_us: int) -> tuple[AgentStat
         never = not neighbour.heard and not neighbour.trusted_us and not neighbour.told_unheard
         if never and now_us > unheard:
             state = known(state, peer, neighbour._replace(told_unheard=True))
-            events.append(_unheard(plan, peer, neighbour, unheard / MICROSECONDS))
+            where = plan.config.peers[peer]
+            why = f"no message from {where.address} port {where.port}"
+            if neighbour.echo.session:
+                why = f"messages arrive but don't answer ours: ours don't reach {where.address} port {where.port}"
+            seconds = f"{unheard / MICROSECONDS:g}"
+            events.append(Event("peer-never-heard", (("peer", where.name), ("seconds", seconds), ("why", why))))
         if neighbour.heard and now_us - neighbour.trusted_us > longest:
             state = counted(known(state, peer, neighbour._replace(heard=False)), "peers_lost")
             events.append(_event("peer-lost", plan, peer))
     return state, tuple(events)
-
-
-def _unheard(plan: AgentPlan, peer: int, neighbour: Neighbour, seconds: float) -> Event:
-    """Event for a peer without any message, or whose messages don't answer ours."""
-    where = plan.config.peers[peer]
-    why = f"no message from {where.address} port {where.port}"
-    if neighbour.echo.session:
-        why = f"messages arrive but don't answer ours: ours don't reach {where.address} port {where.port}"
-    return Event("peer-never-heard", (("peer", where.name), ("seconds", f"{seconds:g}"), ("why", why)))
 
 
 def _read(plan: AgentPlan, state: AgentState, now_us: int, readings: Sequence[Reading | Trouble]) -> AgentState:
@@ -249,23 +238,17 @@ def _obey(
     memory, useless = measure(law, memory, state.step, rate, backlog, innovations=now, lost=gone)
     state = counted(state._replace(inbox=later), "dropped_useless", useless)
     if plan.commanded:
-        state, rates, events = _waiting(plan, state._replace(memory=memory), now_us)
-        return state, rates, events
-    memory, u = command(law, memory, *_limits(plan))
+        return _waiting(plan, state._replace(memory=memory), now_us)
+    table, limits = plan.config.law, (None, None)  # a controller commands within the limits that agents apply
+    if plan.config.role == "controller" and isinstance(table, LinkRateTable):
+        limits = np.zeros(len(table.capacity)), table.capacity
+    memory, u = command(law, memory, *limits)
     finite = np.where(np.isfinite(memory.command), memory.command, law.nominal)
     state = state._replace(memory=memory._replace(command=finite))
     if plan.config.role == "controller":
         return state, np.where(np.isfinite(u), u, law.nominal), ()
     state, rates = _bounded(plan, state, u)
     return state, rates, ()
-
-
-def _limits(plan: AgentPlan) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Limits of a controller's commands, as the agents apply them."""
-    table = plan.config.law
-    if plan.config.role != "controller" or not isinstance(table, LinkRateTable):
-        return None, None
-    return np.zeros(len(table.capacity)), table.capacity
 
 
 def _waiting(plan: AgentPlan, state: AgentState, now_us: int) -> tuple[AgentState, np.ndarray, tuple[Event, ...]]:

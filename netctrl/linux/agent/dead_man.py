@@ -22,7 +22,7 @@ from netctrl.errors import NetctrlError
 from netctrl.linux.agent.queue import LinkQueue, change_rate, rate_there
 from netctrl.linux.kernel.messages import handle_text
 from netctrl.linux.kernel.netlink import RouteSocket
-from netctrl.linux.queues.log import event, log_to
+from netctrl.linux.log import event, log_to
 from netctrl.linux.queues.watchdog import attend, start_watcher
 from netctrl.units import BITS_PER_BYTE
 

@@ -12,13 +12,12 @@ from __future__ import annotations
 import errno
 import logging
 from collections.abc import Sequence
+from contextlib import ExitStack
 from os import PathLike
-from types import TracebackType
 from typing import Self
 
 from netctrl.errors import InvalidValue, NetctrlError
 from netctrl.linux.agent.dead_man import DeadMan, Watched
-from netctrl.linux.agent.lock import AgentLock
 from netctrl.linux.agent.loop import LinkTrouble, ReadingFailed
 from netctrl.linux.agent.queue import LinkQueue, change_rate, link_queue, rate_there
 from netctrl.linux.agent.state import Reading, Trouble
@@ -27,13 +26,13 @@ from netctrl.linux.export.agent_law import TrackingTable
 from netctrl.linux.kernel.messages import ROOT, Qdisc, handle_text
 from netctrl.linux.kernel.netlink import KernelRefusal, RouteSocket
 from netctrl.linux.kernel.qdisc import rate_bytes
-from netctrl.linux.namespace import NET_ADMIN, has_capability
-from netctrl.linux.queues.log import event
+from netctrl.linux.log import event
+from netctrl.linux.namespace import check_capability
 from netctrl.linux.queues.record import applied_rates
-from netctrl.linux.state_files import AGENT_FOLDER, STATE_FOLDER
+from netctrl.linux.state_files import AGENT_FOLDER, STATE_FOLDER, AgentLock
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["AgentHung", "KernelLinks", "MissingCapability", "check_capability"]
+__all__ = ["AgentHung", "KernelLinks"]
 
 _GONE = (errno.ENOENT, errno.ENODEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EEXIST)
 
@@ -50,19 +49,6 @@ class AgentHung(NetctrlError):
     """The agent read nothing for so long that the watchdog restored its rates."""
 
 
-class MissingCapability(NetctrlError):
-    """The process lacks a capability."""
-
-
-def check_capability() -> None:
-    """Raise MissingCapability where this process may not change queues."""
-    if not has_capability(NET_ADMIN):
-        raise MissingCapability(
-            "can't change rates of queues: this process lacks CAP_NET_ADMIN; run it as root, or by systemd "
-            "with AmbientCapabilities=CAP_NET_ADMIN"
-        )
-
-
 class KernelLinks:
     """`netctrl.linux.agent.loop.Links` of this network namespace, used as a context manager.
 
@@ -72,7 +58,7 @@ class KernelLinks:
     state_dir : path
         Folder of the record of applied queues (`netctrl.linux.queues.record`).
     runtime_dir : path
-        Folder of the agents' locks (`netctrl.linux.agent.lock`).
+        Folder of the agents' locks (`netctrl.linux.state_files`).
     watch : bool
         Whether another process restores the rates when this one is killed, or reads nothing for 5 s and `silence`
         intervals (`netctrl.linux.agent.dead_man`).
@@ -99,7 +85,6 @@ class KernelLinks:
     ) -> None:
         self._config = config
         self._state_dir, self._runtime_dir, self._watch = state_dir, runtime_dir, watch
-        self._lock: AgentLock | None = None
         self._dead_man: DeadMan | None = None
         self._socket: RouteSocket | None = None
         self._places: list[LinkQueue] = []
@@ -114,29 +99,29 @@ class KernelLinks:
         self._elsewhere: int | None = None
 
     def __enter__(self) -> Self:
-        try:
+        with ExitStack() as held:  # closed in reverse order, also after a failure
             if self._config.links:  # a controller sets no rate
                 check_capability()
-            self._socket = RouteSocket()
+            self._socket = held.enter_context(RouteSocket())
             self._find()
-            if self._places and self._lock is not None and self._watch:
-                still = max(_STILL_S, self._config.silence * self._config.interval_s)
-                watched = Watched(agent=self._config.name, seconds=still, links=tuple(self._places))
-                self._dead_man = DeadMan(watched, [self._lock.descriptor])
-        except BaseException:
-            self.__exit__(None, None, None)
-            raise
+            if self._places:
+                lock = AgentLock(self._runtime_dir)
+                held.callback(lock.close)
+                taken = lock.take([(at.index, at.parent) for at in self._places])
+                if taken is not None:
+                    interface = self._config.links[taken].interface
+                    raise InvalidValue(f"links[{taken}].interface", interface, "a link that no other agent controls")
+                self._base()
+                if self._watch:
+                    still = max(_STILL_S, self._config.silence * self._config.interval_s)
+                    watched = Watched(agent=self._config.name, seconds=still, links=tuple(self._places))
+                    self._dead_man = DeadMan(watched, [lock.descriptor])
+                    held.callback(self._dead_man.end)
+            self._held = held.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._dead_man is not None:
-            self._dead_man.end()
-        if self._lock is not None:
-            self._lock.close()
-        if self._socket is not None:
-            self._socket.close()
+    def __exit__(self, *_: object) -> None:
+        self._held.close()
 
     def read(self) -> tuple[Sequence[Reading | Trouble], Reading | None]:
         """Read all queues of the namespace in one query.
@@ -170,19 +155,20 @@ class KernelLinks:
             self._dead_man.may_be(link, rate_bytes(rate))
         try:
             change_rate(self._route, self._places[link], rate)
+            set_to = rate_bytes(rate)
         except KernelRefusal as refusal:
             if refusal.number in _GONE:
                 self._lose(link)
                 raise LinkTrouble(Trouble("gone", str(refusal))) from None
             if refusal.number not in _PASSING:
                 raise
-            self._touched.add(link)
-            self._options[link], self._expected[link] = b"", _UNKNOWN
-            return float("nan")
+            set_to = _UNKNOWN
         self._touched.add(link)
-        self._options[link], self._expected[link] = b"", rate_bytes(rate)
+        self._options[link], self._expected[link] = b"", set_to
+        if set_to == _UNKNOWN:
+            return float("nan")
         self._in_force(link)
-        return float(self._expected[link] * BITS_PER_BYTE)
+        return float(set_to * BITS_PER_BYTE)
 
     def restore(self) -> None:
         """Restore the base rates of changed links that are still as this agent, or one before it, left them."""
@@ -245,25 +231,19 @@ class KernelLinks:
             at = _interface(where, link.interface, index)
             self._places.append(link_queue(self._route, f"links[{number}]", link, at, queues))
             self._options.append(b"")
-        if self._config.links:
-            self._exclude_others()
-            self._base()
         table = self._config.law
         if isinstance(table, TrackingTable) and table.measured_by is None and table.measured_at is not None:
             self._elsewhere = _interface("law.measured_at", table.measured_at, index)
-
-    def _exclude_others(self) -> None:
-        self._lock = AgentLock(self._runtime_dir)
-        taken = self._lock.take([(at.index, at.parent) for at in self._places])
-        if taken is not None:
-            interface = self._config.links[taken].interface
-            raise InvalidValue(f"links[{taken}].interface", interface, "a link that no other agent controls")
 
     def _base(self) -> None:
         """Rates to restore at the end, once no other agent changes them."""
         planned, unknown = applied_rates(self._state_dir), []
         for link, at in enumerate(self._places):
-            found, name = self._rate_now(at), self._config.links[link].interface
+            name = self._config.links[link].interface
+            queue = next((each for each in self._route.qdiscs(at.index) if each.parent == at.parent), None)
+            if queue is None or queue.handle != at.handle:
+                raise KernelRefusal(f"read queue {handle_text(at.handle)} of interface {at.index}", errno.ENOENT)
+            found = rate_there(self._route, at, queue)
             base = planned.get((at.index, at.handle), found)
             self._places[link] = at._replace(found=found, base=base)
             self._expected.append(found)
@@ -277,12 +257,6 @@ class KernelLinks:
             why = f"no record in {self._state_dir} has them: at the end they get their present rates back"
             event("base-rate-unknown", logging.WARNING, interfaces=",".join(unknown), why=why)
 
-    def _rate_now(self, at: LinkQueue) -> int:
-        queue = next((each for each in self._route.qdiscs(at.index) if each.parent == at.parent), None)
-        if queue is None or queue.handle != at.handle:
-            raise KernelRefusal(f"read queue {handle_text(at.handle)} of interface {at.index}", errno.ENOENT)
-        return rate_there(self._route, at, queue)
-
     def _reading(self, link: int, queue: Qdisc | None) -> Reading | Trouble:
         at, desired = self._places[link], self._config.links[link]
         if queue is None or queue.is_default:
@@ -290,7 +264,7 @@ class KernelLinks:
             return Trouble("gone", f"no queue is at {desired.parent} of {desired.interface}, or the interface is gone")
         if queue.kind != desired.kind or queue.handle != at.handle:
             self._lose(link)
-            return Trouble("foreign", f"{queue.kind} {handle_text(queue.handle)} is there now")
+            return Trouble("foreign", f"{queue.name} is there now")
         if link in self._lost:
             return Trouble("gone", "it was lost before")
         return self._changed(link, queue) or _read(queue)

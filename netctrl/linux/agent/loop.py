@@ -11,10 +11,10 @@ from typing import NamedTuple, Protocol
 
 from netctrl.errors import NetctrlError
 from netctrl.linux.agent.controller import applied, receive, step, trouble
-from netctrl.linux.agent.log import AgentLog
 from netctrl.linux.agent.message import new_session
 from netctrl.linux.agent.metrics import AgentMetrics
 from netctrl.linux.agent.state import MICROSECONDS, AgentPlan, AgentState, Decision, Reading, Trouble, start
+from netctrl.linux.log import AgentLog
 
 __all__ = ["LinkTrouble", "Links", "Outcome", "ReadingFailed", "Surroundings", "run_agent"]
 

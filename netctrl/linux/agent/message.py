@@ -1,8 +1,14 @@
-"""Messages between agents: encoding, authentication, and protection against replays.
+"""Messages between agents: encoding, authentication, protection against replays, and alignment of intervals.
 
 A datagram holds one message of at most `MAX_BYTES`, so networks don't fragment it. Cheap checks come before the
 authentication code is computed, so a flood of forged messages costs little. Freshness doesn't depend on clocks: a
 sender draws a session when it starts and numbers its messages, and is trusted once it has answered the receiver's.
+
+Each agent counts intervals by its own monotonic clock from its own start; wall clocks, which jump, are not used. An
+offset comes from the exchange with the shortest round trip, as in NTP; before the first exchange, from the message with
+the least apparent delay. Both are bounded by causality: a value can't arrive before it was measured.
+
+Source: RFC 5905, sections 8 (offset and round trip of an exchange) and 10 (the sample of least delay).
 """
 
 from __future__ import annotations
@@ -13,7 +19,7 @@ import os
 import stat
 import struct
 from enum import IntEnum, StrEnum
-from math import isfinite
+from math import ceil, isfinite
 from typing import NamedTuple
 
 from netctrl.errors import FileError, InvalidValue
@@ -23,6 +29,7 @@ __all__ = [
     "MAX_ENTRIES",
     "MIN_BYTES",
     "VERSION",
+    "Alignment",
     "Dropped",
     "Echo",
     "Entry",
@@ -31,7 +38,9 @@ __all__ = [
     "Route",
     "Window",
     "admit",
+    "aligned",
     "digest",
+    "index_of",
     "new_session",
     "pack",
     "read_key",
@@ -57,6 +66,11 @@ _MAX_WHOLE = 2**63
 
 Entry = tuple[int, tuple[float, float, float, float]]
 """Number of a link, or of an output, and its values."""
+
+
+_REMEMBERED = 64
+_HYSTERESIS = 0.25
+"""Share of an interval by which an offset must move before intervals are renumbered."""
 
 
 class Kind(IntEnum):
@@ -275,3 +289,65 @@ def _message(datagram: bytes, kind: int, numbers: list[int]) -> Message | Droppe
 def _code(content: bytes, key: bytes) -> bytes:
     """HMAC-SHA256, truncated to 16 bytes. Source: RFC 2104, section 5; RFC 4868."""
     return hmac.digest(key, content, "sha256")[:_CODE]
+
+
+class Alignment(NamedTuple):
+    """Estimate of another agent's clock. Times in microseconds."""
+
+    exchanges: tuple[tuple[int, float], ...] = ()
+    """Round trip and offset (its clock minus ours) of each exchange; the newest last."""
+    one_way: tuple[int, ...] = ()
+    """Its sending time minus our receiving time: the offset minus the message's delay."""
+    shift: int | None = None
+    """Number to add to its interval numbers to obtain ours; None before the first message."""
+    moved: int = 0
+    """Number of changes."""
+
+    @property
+    def offset_us(self) -> float | None:
+        """Its clock minus ours; None before the first message."""
+        if self.exchanges:
+            return min(reversed(self.exchanges))[1]
+        return max(self.one_way) if self.one_way else None
+
+    @property
+    def rtt_us(self) -> int | None:
+        """Shortest round trip remembered."""
+        return min(self.exchanges)[0] if self.exchanges else None
+
+
+def aligned(
+    alignment: Alignment, interval_us: float, now_us: int, sent_us: int, *, echo_us: int = 0, held_us: int | None = None
+) -> Alignment:
+    """Alignment after a message sent at `sent_us` by its sender's clock and received now by ours.
+
+    Parameters
+    ----------
+    alignment : Alignment
+    interval_us : float
+        Interval of both agents.
+    now_us, sent_us : int
+        Times since interval number 0 of the respective agent began.
+    echo_us, held_us : int
+        Sending time of the last message that the sender received from us, and the time since; None without one.
+    """
+    one_way = (*alignment.one_way, sent_us - now_us)[-_REMEMBERED:]
+    exchanges = alignment.exchanges
+    if held_us is not None and now_us - echo_us - held_us >= 0:
+        rtt = now_us - echo_us - held_us
+        # offset = ((t2 − t1) + (t3 − t4))/2 with t2 = t3 − held
+        exchanges = (*exchanges, (rtt, sent_us - now_us + rtt / 2.0))[-_REMEMBERED:]
+    found = alignment._replace(exchanges=exchanges, one_way=one_way)
+    offset = found.offset_us
+    behind = 0.0 if offset is None else -offset / interval_us
+    if found.shift is not None and found.shift - 1 < behind <= found.shift + _HYSTERESIS:
+        return found
+    return found._replace(shift=ceil(behind), moved=found.moved + (found.shift is not None))
+
+
+def index_of(alignment: Alignment, step: int, newest: int) -> int | None:
+    """Our number of another agent's interval: our first that began no earlier; None before the first message.
+
+    It is at most `newest`, the first interval that begins after now.
+    """
+    return None if alignment.shift is None else min(step + alignment.shift, newest)

@@ -60,7 +60,7 @@ def link_queue(
     if queue is None or queue.kind != link.kind:
         raise InvalidValue(argument, "no queue" if queue is None else f"a queue {queue.kind}", takes)
     if queue.handle != handle:
-        raise InvalidValue(argument, f"{queue.kind} {handle_text(queue.handle)}", takes)
+        raise InvalidValue(argument, queue.name, takes)
     if link.kind == "tbf":
         rate, burst, limit, plain = _token_bucket(queue)
     else:

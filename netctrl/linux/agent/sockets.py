@@ -1,4 +1,4 @@
-"""The system's clock and sockets: monotonic clock, a connected UDP socket per peer, metrics on a Unix socket.
+"""The system's clock and sockets of an agent and of its sensor: UDP to each peer, metrics on a Unix socket.
 
 A connected socket receives only datagrams from its peer's address; the kernel drops all others, and a flood from one
 peer's address takes no room from the other peers.
@@ -12,18 +12,35 @@ import socket
 import stat
 import time
 from collections.abc import Callable, Sequence
+from math import isfinite
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from netctrl.errors import FileError, InvalidValue
-from netctrl.linux.agent.message import MAX_BYTES
+from netctrl.linux.agent.message import (
+    MAX_BYTES,
+    Dropped,
+    Echo,
+    Kind,
+    Message,
+    Route,
+    Window,
+    admit,
+    digest,
+    new_session,
+    pack,
+    unpack,
+)
 from netctrl.linux.export.agent import AgentConfig
 
-__all__ = ["AgentSockets"]
+__all__ = ["AgentSockets", "Sensor"]
 
 _ROOM = 1 << 18  # bytes of a socket's buffer
 _MAX_ASKING = 8
+
+
+_US = 1_000_000
+_MAX_DATAGRAMS = 64
 
 
 class AgentSockets:
@@ -45,20 +62,18 @@ class AgentSockets:
         self._text: Callable[[], str] = str
 
     def __enter__(self) -> Self:
-        try:
+        here = (self._config.address, self._config.port)
+        with contextlib.ExitStack() as held:
+            held.push(self)
             for number, peer in enumerate(self._config.peers):
-                self._peers[_connected(self._config, peer.address, peer.port)] = number
+                self._peers[_connected("address", here, (peer.address, peer.port), shared=True)] = number
             if self._config.metrics_socket is not None:
                 self._metrics = _listening(self._config.metrics_socket)
-        except BaseException:
-            self.__exit__(None, None, None)
-            raise
+            held.pop_all()
         self._sending = {number: each for each, number in self._peers.items()}
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for each in (*self._peers, *self._asking):
             each.close()
         if self._metrics is not None:
@@ -98,18 +113,15 @@ class AgentSockets:
             if each in self._peers:
                 found += [(self._peers[each], datagram) for datagram in _received(each, most)]
             elif each is self._metrics:
-                self._accept(each)
+                with contextlib.suppress(OSError):
+                    asking, _ = each.accept()
+                    asking.setblocking(False)
+                    self._asking.append(asking)
+                if len(self._asking) > _MAX_ASKING:
+                    self._asking.pop(0).close()
             else:
                 self._answer(each)
         return found
-
-    def _accept(self, metrics: socket.socket) -> None:
-        with contextlib.suppress(OSError):
-            asking, _ = metrics.accept()
-            asking.setblocking(False)
-            self._asking.append(asking)
-        if len(self._asking) > _MAX_ASKING:
-            self._asking.pop(0).close()
 
     def _answer(self, asking: socket.socket) -> None:
         """Answer a request by HTTP if it was an HTTP request, else as plain text; never wait for the client."""
@@ -136,18 +148,19 @@ def _received(each: socket.socket, most: int) -> list[bytes]:
     return found
 
 
-def _connected(config: AgentConfig, address: str, port: int) -> socket.socket:
-    made = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM)
+def _connected(argument: str, here: tuple[str, int], there: tuple[str, int], *, shared: bool = False) -> socket.socket:
+    """UDP socket from an address and port to another; a `shared` port may have sockets to others."""
+    made = socket.socket(socket.AF_INET6 if ":" in there[0] else socket.AF_INET, socket.SOCK_DGRAM)
     try:
         made.setblocking(False)
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(shared))
         made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _ROOM)
-        made.bind((config.address, config.port))
-        made.connect((address, port))
+        made.bind(here)
+        made.connect(there)
     except OSError as error:
         made.close()
-        got = f"{config.address} port {config.port} to {address} port {port}"
-        raise InvalidValue("address", got, f"addresses that this machine can use: {error.strerror or error}") from None
+        got = f"{here[0]} port {here[1]} to {there[0]} port {there[1]}"
+        raise InvalidValue(argument, got, f"addresses that this machine can use: {error.strerror or error}") from None
     return made
 
 
@@ -184,3 +197,73 @@ def _check_left_behind(path: Path) -> None:
         except ConnectionRefusedError:
             return
     raise FileError(path, "another agent serves its metrics there: metrics need a path of their own")
+
+
+class Sensor:
+    """Sends a tracking law's measured outputs to its agent; used as a context manager.
+
+    The agent trusts it once it has answered the agent's session, so the first one or two reports are dropped.
+
+    Parameters
+    ----------
+    name : str
+        `measured_by` of the agent's law.
+    agent : str
+        The agent's name.
+    here, there : (str, int)
+        Address and port of the sensor, as in the agent's file, and of the agent.
+    key : bytes
+        Shared key (`netctrl.linux.agent.message.read_key`).
+
+    Raises
+    ------
+    InvalidValue
+        The address isn't this machine's, or the port is taken.
+    """
+
+    def __init__(self, name: str, agent: str, here: tuple[str, int], there: tuple[str, int], key: bytes) -> None:
+        self._in = Route(digest(agent), digest(name), digest(f"tracking {name}"))
+        self._key, self._here, self._there = key, here, there
+        self._session, self._sequence = new_session(), 0
+        self._window, self._echo, self._heard_at = Window(), Echo(), 0.0
+        self._began = time.monotonic()
+
+    def __enter__(self) -> Self:
+        self._socket = _connected("here", self._here, self._there)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def report(self, values: Sequence[float]) -> bool:
+        """Report the law's outputs, in their order, in seconds and bit/s; whether the message left.
+
+        Raises
+        ------
+        InvalidValue
+            A value that isn't a finite number.
+        """
+        if not all(isfinite(value) for value in values):
+            raise InvalidValue("values", list(values), "finite numbers; send no report without a measurement")
+        self._listen()
+        self._sequence += 1
+        now = time.monotonic()
+        echo = self._echo._replace(held_us=int((now - self._heard_at) * _US)) if self._echo.session else self._echo
+        sent_us = int((now - self._began) * _US)
+        entries = tuple((i, (float(value), 0.0, 0.0, 0.0)) for i, value in enumerate(values))
+        message = Message(Kind.MEASURED, self._session, self._sequence, self._sequence, sent_us, echo, entries)
+        try:
+            self._socket.send(pack(message, self._in.back(), self._key))
+        except OSError:  # the agent isn't there, or there is no room: counts as lost on the way
+            return False
+        return True
+
+    def _listen(self) -> None:
+        """Receive the agent's messages, whose session the next report answers."""
+        for datagram in _received(self._socket, _MAX_DATAGRAMS):
+            found = unpack(datagram, self._in, self._key)
+            if isinstance(found, Dropped):
+                continue
+            self._window, dropped = admit(self._window, found, self._session)
+            if dropped in (None, Dropped.UNPROVEN):
+                self._echo, self._heard_at = Echo(found.session, found.sent_us, 0), time.monotonic()

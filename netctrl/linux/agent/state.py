@@ -5,7 +5,7 @@ Times are microseconds since the agent's interval number 0 began, by its monoton
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,11 +17,13 @@ from netctrl.laws.link_rate.controller import (
     distributed_controller,
     start_hearing,
 )
-from netctrl.linux.agent.alignment import Alignment
-from netctrl.linux.agent.message import Echo, Route, Window, digest
-from netctrl.linux.agent.tracker import Tracker, start_tracker
+from netctrl.laws.tracking.reference_governor import ReferenceGovernor, govern, reference_governor
+from netctrl.laws.tracking.tracking import TrackingGains, TrackingState, start_tracking, step_tracking, tracking_gains
+from netctrl.linux.agent.message import Alignment, Echo, Route, Window, digest
 from netctrl.linux.export.agent import AgentConfig
-from netctrl.linux.export.agent_law import LinkRateTable
+from netctrl.linux.export.agent_law import LinkRateTable, TrackingTable
+from netctrl.scenario.access.plan import ACCESS_LINK_SIGNALS, MBIT
+from netctrl.units import BITS_PER_BYTE, unit_scale
 
 __all__ = [
     "MICROSECONDS",
@@ -31,15 +33,94 @@ __all__ = [
     "Event",
     "Neighbour",
     "Reading",
+    "Tracker",
     "Trouble",
     "counted",
     "known",
     "plan",
     "start",
+    "start_tracker",
+    "step_tracker",
 ]
+
 
 MICROSECONDS = 1_000_000
 """A second."""
+
+
+class Tracker(NamedTuple):
+    """State of a law, and its governor's last reference."""
+
+    gains: TrackingGains
+    state: TrackingState
+    given: np.ndarray
+    """(p,) [the law's units]."""
+    governor: ReferenceGovernor | None
+
+
+def start_tracker(table: TrackingTable) -> Tracker:
+    """State at the law's offset, within its limits."""
+    governor = reference_governor(table.law) if table.governor else None
+    given = table.law.output_offset.copy() if table.governor else np.array(table.reference)
+    gains = tracking_gains(table.law)
+    return Tracker(gains, start_tracking(gains), given, governor)
+
+
+def step_tracker(
+    table: TrackingTable,
+    tracker: Tracker,
+    measured: Sequence[float] | None,
+    backlog_bytes: int | None,
+    sent: float | None,
+    in_force: float | None,
+) -> tuple[Tracker, float | None]:
+    """One sample of the law.
+
+    Parameters
+    ----------
+    table : TrackingTable
+    tracker : Tracker
+    measured : sequence of float, length p, optional
+        Outputs measured by a peer [s, bit/s]; None without a message.
+    backlog_bytes : int, optional
+        Backlog of the bottleneck, where the agent measures itself.
+    sent : float, optional
+        Rate sent by all regulators in the last interval [bit/s].
+    in_force : float, optional
+        Actual rate of the regulators [bit/s], which accounts for limits, whole bytes and dead-bands.
+
+    Returns
+    -------
+    (Tracker, float or None)
+        Total rate of all regulators [bit/s]; None holds the rate, as there is no measurement.
+    """
+    law = table.law
+    values = list(measured) if measured is not None else None
+    if table.measured_by is None:
+        values = _own(table, backlog_bytes, sent)
+    if values is None or not np.isfinite(values).all():
+        return tracker, None
+    unit = unit_scale(law.input_units[0]) or MBIT
+    scale = [
+        unit_scale(name) or ACCESS_LINK_SIGNALS[output, "period"].assumed
+        for output, name in zip(law.outputs, law.output_units, strict=True)
+    ]
+    state = tracker.state
+    if in_force is not None:
+        state = state._replace(applied=np.clip([in_force / unit], law.low, law.high))
+    given = np.array(table.reference)
+    if tracker.governor is not None:
+        given = govern(tracker.governor, state, tracker.given, given)
+    state = step_tracking(tracker.gains, state, np.array(values) / np.array(scale), given)
+    return tracker._replace(state=state, given=given), float(state.applied[0]) * unit
+
+
+def _own(table: TrackingTable, backlog_bytes: int | None, sent: float | None) -> list[float] | None:
+    """Delay by Little's law for a busy link: backlog over departure rate."""
+    if backlog_bytes is None or sent is None or table.bottleneck is None:
+        return None
+    known = {"delay": backlog_bytes * BITS_PER_BYTE / table.bottleneck, "throughput": sent}
+    return [known[name] for name in table.law.outputs]
 
 
 class Reading(NamedTuple):

@@ -1,4 +1,4 @@
-"""One interface's queue as arguments for tc(8) and as a record to apply, with numbers in the kernel's steps.
+"""One interface's queue as arguments for tc(8) and as a record to apply, with numbers in the kernel's steps; marking.
 
 tc counts rates in bit/s and sizes in bytes; the kernel keeps whole bytes per second in 64 bits, and bursts in ticks of
 64 ns at that rate. Both count Ethernet frames, which are 14 bytes longer than a Design's packets.
@@ -7,11 +7,13 @@ tc counts rates in bit/s and sizes in bytes; the kernel keeps whole bytes per se
 from __future__ import annotations
 
 import math
+import os
 import re
 from typing import Literal, NamedTuple
 
+import msgspec
+
 from netctrl.errors import InvalidValue, checked_number, checked_whole
-from netctrl.linux.export.quantize import QuantizedValue, nearest
 from netctrl.linux.export.records import (
     ETHERNET_HEADER,
     HTB_QUANTUM,
@@ -21,12 +23,17 @@ from netctrl.linux.export.records import (
     TokenBucket,
     interface_name,
 )
+from netctrl.model.io.fields import number, read_fields
+from netctrl.model.io.record_file import FileRecord, read_record
+from netctrl.model.law import ArcLaw
 from netctrl.units import BITS_PER_BYTE
 
 __all__ = [
     "AS_DESIGNED",
     "HANDLE",
     "Framing",
+    "MarkingConfig",
+    "QuantizedValue",
     "Shaper",
     "TcExport",
     "TcQueue",
@@ -35,18 +42,19 @@ __all__ = [
     "checked_framing",
     "checked_interface",
     "default_burst",
+    "nearest",
     "queue_below",
     "queue_files",
+    "read_marking_config",
     "token_bucket",
 ]
+
 
 HANDLE = "7c01:"
 """Handle of the queues that netctrl creates, as in `netctrl.linux`."""
 _LEAF_HANDLE = "7c02:"
-
 Shaper = Literal["htb", "tbf"]
 """Kinds of shapers: an HTB with one class, which keeps its tokens at a change of rate, or a TBF, which is refilled."""
-
 _TICK_S = 64e-9
 _RATE_BOUND, _BURST_BOUND = 1e-3, 0.1
 _MAX_SIZE = 2**32 - 1
@@ -54,6 +62,67 @@ _FULL_FRAME = 1500.0 + ETHERNET_HEADER
 _TIMER_S = 1e-4  # largest delay of a timer, for which the bucket has to hold packets
 _TOKEN = re.compile(r"[A-Za-z0-9._:%+/-]+")
 _NAME_TAKES = "a name of 1 to 15 characters that tc -batch can carry: no quotes, '#', '\\' or control characters"
+_MAX_BYTES = 2**20
+
+
+class QuantizedValue(msgspec.Struct, frozen=True, kw_only=True):
+    """Value as quantized by an implementation, with the requested one."""
+
+    what: str
+    requested: float
+    implemented: float
+    unit: str
+    bound: float | None = None
+    """Largest relative difference allowed; None: other criteria apply, such as margins."""
+
+    @property
+    def difference(self) -> float:
+        """Relative difference; 0 where 0 was requested and implemented."""
+        if self.requested == self.implemented:
+            return 0.0
+        return math.inf if self.requested == 0.0 else self.implemented / self.requested - 1.0
+
+
+def nearest(
+    what: str,
+    requested: float,
+    *,
+    step: float,
+    unit: str,
+    least: int = 1,
+    most: int = 2**32 - 1,
+    bound: float | None,
+) -> tuple[int, QuantizedValue]:
+    """Nearest whole number of steps, and the quantized value.
+
+    Parameters
+    ----------
+    what : str
+        Names the value in messages.
+    asked : float
+        Requested value in `unit`.
+    step : float
+        Size of a step in `unit`.
+    least, most : int
+        Range of steps that the implementation takes.
+    bound : float or None
+        Largest relative difference allowed; None: any.
+
+    Raises
+    ------
+    InvalidValue
+        A number of steps out of range, or a difference beyond the bound.
+    """
+    takes = f"{least * step:.6g} to {most * step:.6g} {unit} in steps of {step:.6g}"
+    checked_number(what, requested, takes)
+    steps = round(requested / step)
+    if not least <= steps <= most:
+        raise InvalidValue(what, requested, takes)
+    figure = QuantizedValue(what=what, requested=requested, implemented=steps * step, unit=unit, bound=bound)
+    if bound is not None and abs(figure.difference) > bound:
+        takes += f", within {100.0 * bound:g} %; the nearest is {figure.implemented:.6g}"
+        raise InvalidValue(what, requested, takes)
+    return steps, figure
 
 
 class Framing(NamedTuple):
@@ -248,3 +317,40 @@ def checked_interface(name: str) -> str:
     if set(name) & set("\"'#\\") or not name.isprintable():
         raise InvalidValue("interfaces", name, _NAME_TAKES)
     return name
+
+
+class MarkingConfig(FileRecord, frozen=True, kw_only=True):
+    """Marking law whose probability is set in the kernel each epoch, from its counters and one queue's backlog.
+
+    Raises
+    ------
+    InvalidValue
+        A value that can't be used; the message names it.
+    """
+
+    schema: Literal["netctrl.marking/1"] = "netctrl.marking/1"
+    interface: str
+    handle: str = HANDLE
+    """Handle of the root queue whose backlog is read; another queue there is an error."""
+    law: ArcLaw
+    header_bytes: float = ETHERNET_HEADER
+    """Bytes that the kernel counts for each packet beyond the law's packet size."""
+    drop: bool = False
+    """Whether packets without ECN that are drawn for marking are dropped; otherwise they pass unmarked."""
+    valid_epochs: float = 10.0
+    """Number of epochs for which a probability stays in force without a new one; then marking stops."""
+
+    def __post_init__(self) -> None:
+        checked_interface(self.interface)
+        read_fields(self, header_bytes=number("0 to 65535 bytes", at_least=0.0, at_most=65535.0))
+        read_fields(self, valid_epochs=number("a number of epochs of at least 2", at_least=2.0, at_most=1e6))
+        law = self.law
+        for name in ("alpha_per_packet", "epoch_s", "target_utilization", "capacity_bit_per_s", "packet_size_bytes"):
+            number("a number above 0", above=0.0)(f"law.{name}", getattr(law, name))
+        if law.target_queue_packets < 0.0:
+            raise InvalidValue("law.target_queue_packets", law.target_queue_packets, "at least 0")
+
+
+def read_marking_config(path: str | os.PathLike[str]) -> MarkingConfig:
+    """Read such a file strictly; raises FileError as `netctrl.model.io.record_file.read_record`."""
+    return read_record(path, MarkingConfig, schema="netctrl.marking/1", what="file for marking", max_bytes=_MAX_BYTES)

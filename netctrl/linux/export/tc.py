@@ -17,15 +17,15 @@ from typing import NoReturn
 
 from netctrl.errors import InvalidValue, NoAdmissibleDesign, checked_flag, checked_kind
 from netctrl.linux.export.aqm import Dualpi2, Pie, pie_range
-from netctrl.linux.export.marking import MarkingConfig
-from netctrl.linux.export.quantize import nearest
 from netctrl.linux.export.shaper import (
     AS_DESIGNED,
     Framing,
+    MarkingConfig,
     TcExport,
     TcSettings,
     batch,
     default_burst,
+    nearest,
     queue_below,
     queue_files,
     token_bucket,

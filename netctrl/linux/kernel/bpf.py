@@ -1,6 +1,6 @@
 """eBPF without a compiler: instructions as bytes, array maps, programs, and their attachment to an interface.
 
-It covers the needs of `netctrl.linux.marking.program`. All calls use bpf(2), and all objects end with the process: a
+It covers the needs of `netctrl.linux.marking`. All calls use bpf(2), and all objects end with the process: a
 map or program lives as long as a process holds it, a link made by `attach_egress` as long as its file is open.
 
 Source: the kernel's Documentation/bpf/standardization/instruction-set.rst, include/uapi/linux/bpf.h, bpf(2).
@@ -17,7 +17,6 @@ import struct
 from collections.abc import Sequence
 from enum import IntEnum
 from functools import cache
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from netctrl.errors import InvalidValue, NetctrlError, checked_whole
@@ -224,7 +223,7 @@ class BpfFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -172,6 +172,11 @@ class Qdisc:
     """Counters of this kind of queue alone (`netctrl.linux.kernel.queue_options.queue_counts`)."""
 
     @property
+    def name(self) -> str:
+        """Kind and handle, as in tc(8)."""
+        return f"{self.kind} {handle_text(self.handle)}"
+
+    @property
     def is_default(self) -> bool:
         """Whether the kernel created it by itself."""
         return self.handle == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from dataclasses import asdict
 from typing import Literal
 
@@ -10,8 +12,9 @@ import msgspec
 from netctrl.errors import NetctrlError
 from netctrl.linux.export.records import HtbClass, InterfaceQueue, TcFifo, TokenBucket
 from netctrl.linux.kernel.messages import INGRESS, ROOT, Qdisc, attributes, classid, handle_text
-from netctrl.linux.kernel.netlink import RouteSocket
+from netctrl.linux.kernel.netlink import KernelRefusal, RouteSocket
 from netctrl.linux.kernel.qdisc import FifoOptions, HtbClassOptions, HtbOptions, TbfOptions
+from netctrl.linux.namespace import inside, make_namespace
 from netctrl.units import BITS_PER_BYTE, format_quantity
 
 __all__ = [
@@ -23,6 +26,7 @@ __all__ = [
     "as_desired",
     "desired_objects",
     "egress",
+    "has_qdisc",
     "make",
     "same",
     "saved",
@@ -41,6 +45,9 @@ _Options = TbfOptions | HtbOptions | HtbClassOptions | FifoOptions
 _KINDS_TAKEN = f"tbf, htb, {', '.join(_FIFOS)}"
 
 
+_HANDLE = 0x7C010000
+
+
 class Unrestorable(NetctrlError):
     """Queues that can't be restored exactly, and so aren't replaced."""
 
@@ -56,6 +63,16 @@ class QueueObject(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """Options as sent to the kernel."""
     raw: bytes | None = None
     """Options of an earlier queue as the kernel reported them."""
+
+    @property
+    def name(self) -> str:
+        """Kind and handle, as in tc(8)."""
+        return f"{self.kind} {handle_text(self.handle)}"
+
+    @property
+    def shown(self) -> _Options:
+        """Options as a record; raises ValueError for an unknown kind."""
+        return shown(self.what, self.kind, self.options)
 
 
 def desired_objects(entry: InterfaceQueue) -> tuple[QueueObject, ...]:
@@ -99,10 +116,12 @@ def saved(socket: RouteSocket, index: int) -> tuple[tuple[QueueObject, ...], str
     if not requested:
         return (), "" if root is None else root.kind
     if root is None or root.is_default:
-        raise Unrestorable(f"{_name(requested[0])} is below a default queue, and both together can't be restored")
+        raise Unrestorable(f"{requested[0].name} is below a default queue, and both together can't be restored")
     classes = socket.classes(index)
     for each in (*requested, *classes):
-        _refuse_filters(socket, index, each)
+        count = socket.filters(index, each.handle)
+        if count:
+            raise Unrestorable(f"{each.name} has {count} filter(s), which can't be restored exactly")
     objects = [_object("qdisc", each) for each in requested]
     objects += [_object("class", each) for each in classes if each.kind != "tbf"]  # TBF's own class comes with it
     return _ordered(objects), root.kind
@@ -130,7 +149,7 @@ def as_desired(socket: RouteSocket, index: int, objects: tuple[QueueObject, ...]
         elif found.kind != each.kind:
             wrong.append(f"{name} is {found.kind}")
         elif not same(each, found):
-            wrong.append(f"{name} has {_differences(_shown(each), shown(each.what, found.kind, found.options))}")
+            wrong.append(f"{name} has {_differences(each.shown, shown(each.what, found.kind, found.options))}")
     return wrong
 
 
@@ -148,7 +167,7 @@ def same(desired: QueueObject, found: Qdisc) -> bool:
     if (desired.kind, desired.handle) != (found.kind, found.handle):
         return False
     try:
-        return shown(desired.what, desired.kind, desired.options) == shown(desired.what, found.kind, found.options)
+        return desired.shown == shown(desired.what, found.kind, found.options)
     except ValueError:
         return False
 
@@ -165,10 +184,6 @@ def shown(what: str, kind: str, options: bytes) -> _Options:
         found = HtbOptions.decode(options)
         return HtbOptions(found.default_class, found.rate_to_quantum)  # its direct queue follows the interface
     raise ValueError(f"{kind} isn't one of {_KINDS_TAKEN}")
-
-
-def _shown(each: QueueObject) -> _Options:
-    return shown(each.what, each.kind, each.options)
 
 
 def _differences(desired: _Options, found: _Options) -> str:
@@ -191,7 +206,7 @@ def _qdisc(handle: int, parent: int, kind: str, options: bytes) -> QueueObject:
 
 def _object(what: Literal["qdisc", "class"], found: Qdisc) -> QueueObject:
     """Data to recreate an object; raises Unrestorable where they are incomplete."""
-    name = _name(found)
+    name = found.name
     if found.kind not in (*_FIFOS, "tbf", "htb"):
         raise Unrestorable(f"{name} can't be restored exactly; netctrl can restore {_KINDS_TAKEN}")
     if found.extras:
@@ -218,7 +233,7 @@ def _ordered(objects: list[QueueObject]) -> tuple[QueueObject, ...]:
     while rest:
         ready = [each for each in rest if each.parent in done]
         if not ready:
-            raise Unrestorable(f"{_name(rest[0])} has a parent that the kernel doesn't report")
+            raise Unrestorable(f"{rest[0].name} has a parent that the kernel doesn't report")
         ordered += ready
         done |= {each.handle for each in ready}
         done |= {classid(each.handle, 1) for each in ready if each.kind == "tbf"}
@@ -226,11 +241,24 @@ def _ordered(objects: list[QueueObject]) -> tuple[QueueObject, ...]:
     return tuple(ordered)
 
 
-def _refuse_filters(socket: RouteSocket, index: int, each: Qdisc) -> None:
-    count = socket.filters(index, each.handle)
-    if count:
-        raise Unrestorable(f"{_name(each)} has {count} filter(s), which can't be restored exactly")
+def has_qdisc(kind: str) -> bool:
+    """Whether the kernel has a queueing discipline, built in or as a loadable module; needs root.
 
-
-def _name(each: Qdisc | QueueObject) -> str:
-    return f"{each.kind} {handle_text(each.handle)}"
+    Raises
+    ------
+    NetctrlError
+        No privilege to create a namespace, or a kernel without namespaces.
+    """
+    namespace = make_namespace()
+    try:
+        with inside(namespace), RouteSocket() as route:
+            index = route.links()[0].index  # the loopback of every namespace
+            try:
+                route.add_qdisc(index, ROOT, _HANDLE, kind)
+            except KernelRefusal as refusal:
+                if refusal.number in (errno.EPERM, errno.EACCES):
+                    raise
+                return refusal.number != errno.ENOENT  # other errors: it exists, and its options are missing
+            return True
+    finally:
+        os.close(namespace)

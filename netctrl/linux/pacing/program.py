@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from netctrl.errors import NetctrlError, checked_number
 from netctrl.linux.pacing.socket import SocketPacer, set_pacing_rate
-from netctrl.linux.pacing.tcp_info import ESTABLISHED, TcpInfo, read_tcp_info
+from netctrl.linux.pacing.tcp import ESTABLISHED, TcpInfo, read_tcp_info
 from netctrl.linux.processes import end_child, start_program
 from netctrl.model.law import PacingLaw
 

@@ -16,8 +16,7 @@ from netctrl.errors import InvalidValue, checked_number
 from netctrl.laws.pacing.pacing import PacingSample, PacingState, pace, pacer, pacing_values, start_pacing
 from netctrl.laws.pacing.target_state import TargetState
 from netctrl.laws.record import row_names
-from netctrl.linux.pacing.tcp_info import TcpInfo, read_tcp_info
-from netctrl.linux.pacing.transfer import TcpRun, send_tcp
+from netctrl.linux.pacing.tcp import TcpInfo, TcpRun, read_tcp_info, send_tcp
 from netctrl.model.law import ArxPacer, PacingLaw, TargetRttPacer
 from netctrl.units import BITS_PER_BYTE, MICROSECOND
 

@@ -19,8 +19,9 @@ from netctrl.errors import FileError, NetctrlError
 from netctrl.linux.kernel.messages import handle_text
 from netctrl.linux.kernel.netlink import KernelRefusal, RouteSocket
 from netctrl.linux.kernel.objects import OWN_HANDLE, alike, as_desired, make
-from netctrl.linux.queues.log import event
-from netctrl.linux.queues.plan import Plan, check_capability, plan_queues
+from netctrl.linux.log import event
+from netctrl.linux.namespace import check_capability
+from netctrl.linux.queues.plan import Plan, plan_queues
 from netctrl.linux.queues.record import OwnershipRecord, Store, this_process
 from netctrl.linux.queues.restore import Phases, put_back, recover, refuse_kept, tell_nobody
 from netctrl.linux.queues.watchdog import Watchdog, start_watchdog
@@ -102,20 +103,38 @@ def applied(
     check_capability()
     store = Store(folder)
     with ExitStack() as stack:
-        ending = _Ending()
-        stack.callback(ending.end)  # after the release of the lock, for which a watchdog may wait
+        watchdog: Watchdog | None = None
+        settled = True
+
+        def end_watchdog() -> None:  # released when nothing is left to restore, otherwise it tries to restore
+            if watchdog is not None:
+                watchdog.end(release=settled)
+
+        stack.callback(end_watchdog)  # after the release of the lock, for which a watchdog may wait
         stack.enter_context(store.lock())
         socket = stack.enter_context(RouteSocket())
         recover(store, socket)
         refuse_kept(store)
-        _refuse_changed(plan, plan_queues(socket, plan.desired, replace=replace))
+        for old, new in zip(plan.entries, plan_queues(socket, plan.desired, replace=replace).entries, strict=True):
+            if (old.index, old.address) != (new.index, new.address) or not alike(old.before, new.before):
+                event("refused", logging.ERROR, interface=old.interface, why="changed since it was planned")
+                raise NetctrlError(f"{old.interface} was changed since it was planned; nothing was done, plan again")
         phases("checked")
         token = secrets.token_hex(8)
-        ending.watchdog = start_watchdog(store.folder, token) if watch else None
+        watchdog = start_watchdog(store.folder, token) if watch else None
         phases("watched")
-        made = Applied(plan, _new_record(plan, token), store, socket, ending.watchdog)
-        _write_first(store, made.record)
-        ending.settled = False
+        record = OwnershipRecord(
+            schema="netctrl.linux.record/1",
+            plan=plan.desired.name,
+            owner=this_process(),
+            token=token,
+            phase="changing",
+            since=time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+            entries=plan.entries,
+        )
+        made = Applied(plan, record, store, socket, watchdog)
+        _write_first(store, record)
+        settled = False
         try:
             phases("recorded")
             _change(made, phases)
@@ -123,37 +142,13 @@ def applied(
         except BaseException as error:
             event("rolling-back", logging.WARNING, plan=plan.desired.name, why=f"{type(error).__name__}: {error}")
             put_back(store, socket, made.record, phases)
-            ending.settled = True
+            settled = True
             if isinstance(error, KernelRefusal):
                 raise RolledBack(f"{error}; the changes were reverted") from None
             raise
         if not made.kept:
             put_back(store, socket, made.record, phases)
-        ending.settled = True
-
-
-@dataclass(slots=True)
-class _Ending:
-    """End of the watchdog: released when nothing is left to restore, otherwise it tries to restore."""
-
-    watchdog: Watchdog | None = None
-    settled: bool = True
-
-    def end(self) -> None:
-        if self.watchdog is not None:
-            self.watchdog.end(release=self.settled)
-
-
-def _new_record(plan: Plan, token: str) -> OwnershipRecord:
-    return OwnershipRecord(
-        schema="netctrl.linux.record/1",
-        plan=plan.desired.name,
-        owner=this_process(),
-        token=token,
-        phase="changing",
-        since=time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-        entries=plan.entries,
-    )
+        settled = True
 
 
 def _write_first(store: Store, record: OwnershipRecord) -> None:
@@ -165,13 +160,6 @@ def _write_first(store: Store, record: OwnershipRecord) -> None:
         store.path.unlink(missing_ok=True)  # it may exist without being safely on the disk
         raise
     event("recorded", plan=record.plan, record=store.path)
-
-
-def _refuse_changed(shown: Plan, now: Plan) -> None:
-    for old, new in zip(shown.entries, now.entries, strict=True):
-        if (old.index, old.address) != (new.index, new.address) or not alike(old.before, new.before):
-            event("refused", logging.ERROR, interface=old.interface, why="changed since it was planned")
-            raise NetctrlError(f"{old.interface} was changed since it was planned; nothing was done, plan again")
 
 
 def _change(made: Applied, phases: Phases) -> None:

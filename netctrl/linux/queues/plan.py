@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from netctrl.errors import InvalidValue, NetctrlError, did_you_mean
+from netctrl.errors import InvalidValue, did_you_mean
 from netctrl.linux.export.records import ETHERNET_HEADER, InterfaceQueue, QueuePlan, TcFifo, TokenBucket
 from netctrl.linux.kernel.messages import Link, handle_text
 from netctrl.linux.kernel.netlink import RouteSocket
-from netctrl.linux.kernel.objects import LEAF_HANDLE, OWN_HANDLE, Unrestorable, desired_objects, egress, saved, shown
-from netctrl.linux.kernel.qdisc import HtbClassOptions, TbfOptions
-from netctrl.linux.namespace import NET_ADMIN, has_capability
+from netctrl.linux.kernel.objects import LEAF_HANDLE, OWN_HANDLE, Unrestorable, desired_objects, egress, saved
 from netctrl.linux.queues.record import Entry
 from netctrl.units import BITS_PER_BYTE, format_quantity
 
-__all__ = ["Plan", "check_capability", "plan_queues"]
+__all__ = ["Plan", "plan_queues"]
 
 _ETHERNET, _LOOPBACK = 1, 772  # ARPHRD_*
 _OWN = (OWN_HANDLE, LEAF_HANDLE)
@@ -55,29 +53,32 @@ def plan_queues(socket: RouteSocket, desired: QueuePlan, *, replace: bool = Fals
         return Plan(desired, tuple(_entry(socket, links, each, replace) for each in desired.interfaces))
 
 
-def check_capability() -> None:
-    """Raise NetctrlError, which names the capability, where this process may not change queues."""
-    if not has_capability(NET_ADMIN):
-        remedy = "run as root, or with systemd's AmbientCapabilities=CAP_NET_ADMIN; --dry-run needs no capability"
-        raise NetctrlError(f"queues can't be changed without the capability CAP_NET_ADMIN: {remedy}")
-
-
 def _entry(socket: RouteSocket, links: dict[str, Link], desired: InterfaceQueue, replace: bool) -> Entry:
     link = _link(links, desired)
-    _check_burst(desired, link)
-    _check_handles(socket, link)
+    frame = link.mtu + (ETHERNET_HEADER if link.kind in (_ETHERNET, _LOOPBACK) else 0)
+    if isinstance(desired.queue, TokenBucket) and desired.queue.burst < frame:
+        takes = f"at least {frame} bytes on {link.name}, the longest frame: TBF drops longer ones than its burst"
+        raise InvalidValue("burst", desired.queue.burst, takes)
+    taken = [each for each in egress(socket.qdiscs(link.index)) if each.handle in _OWN]
+    if taken:
+        takes = f"an interface without {taken[0].name}, which has netctrl's handle but is not in the record"
+        remedy = f"run `restore` if it is applied, else `tc qdisc del dev {link.name} root`"
+        raise InvalidValue("interface", link.name, f"{takes}: {remedy}")
     try:
         before, kind = saved(socket, link.index)
     except Unrestorable as reason:
         takes = f"an interface whose queues netctrl can restore, but {reason}; remove them yourself first"
         raise InvalidValue("interface", link.name, takes) from None
     if before and not replace:
-        root = f"{before[0].kind} {handle_text(before[0].handle)}"
-        takes = f"an interface with the kernel's default queue, but it has {root}"
+        takes = f"an interface with the kernel's default queue, but it has {before[0].name}"
         raise InvalidValue("interface", link.name, f"{takes}; --replace replaces it until `restore`")
-    objects = desired_objects(desired)
     return Entry(
-        interface=link.name, index=link.index, address=link.address, before=before, before_kind=kind, desired=objects
+        interface=link.name,
+        index=link.index,
+        address=link.address,
+        before=before,
+        before_kind=kind,
+        desired=desired_objects(desired),
     )
 
 
@@ -94,28 +95,12 @@ def _link(links: dict[str, Link], desired: InterfaceQueue) -> Link:
     return link
 
 
-def _check_burst(desired: InterfaceQueue, link: Link) -> None:
-    frame = link.mtu + (ETHERNET_HEADER if link.kind in (_ETHERNET, _LOOPBACK) else 0)
-    if isinstance(desired.queue, TokenBucket) and desired.queue.burst < frame:
-        takes = f"at least {frame} bytes on {link.name}, the longest frame: TBF drops longer ones than its burst"
-        raise InvalidValue("burst", desired.queue.burst, takes)
-
-
-def _check_handles(socket: RouteSocket, link: Link) -> None:
-    taken = [each for each in egress(socket.qdiscs(link.index)) if each.handle in _OWN]
-    if taken:
-        what = f"{taken[0].kind} {handle_text(taken[0].handle)}"
-        takes = f"an interface without {what}, which has netctrl's handle but is not in the record"
-        remedy = f"run `restore` if it is applied, else `tc qdisc del dev {link.name} root`"
-        raise InvalidValue("interface", link.name, f"{takes}: {remedy}")
-
-
 def _before(entry: Entry) -> str:
     if not entry.before:
         return f"{entry.before_kind or 'nothing'} (default)"
     root, *others = entry.before
     more = f" and {len(others)} more" if others else ""
-    return f"{root.kind} {handle_text(root.handle)}{more}, restored at the end"
+    return f"{root.name}{more}, restored at the end"
 
 
 def _after(entry: Entry, queue: InterfaceQueue) -> str:
@@ -123,7 +108,5 @@ def _after(entry: Entry, queue: InterfaceQueue) -> str:
     if isinstance(desired, TcFifo):
         return f"{entry.desired[0].kind} {handle_text(OWN_HANDLE)}, limit {desired.limit} {desired.unit}"
     shaped = entry.desired[1] if len(entry.desired) > 1 else entry.desired[0]
-    options = shown(shaped.what, shaped.kind, shaped.options)
-    kept = options.rate * BITS_PER_BYTE if isinstance(options, TbfOptions | HtbClassOptions) else 0
-    rate = format_quantity(kept, "bit/s")
+    rate = format_quantity(getattr(shaped.shown, "rate", 0) * BITS_PER_BYTE, "bit/s")
     return f"{shaped.kind} {handle_text(OWN_HANDLE)}, {rate}, burst {desired.burst} B, limit {desired.limit} B"

@@ -18,8 +18,7 @@ import msgspec
 
 from netctrl.errors import FileError, NetctrlError
 from netctrl.linux.kernel.netlink import RouteSocket
-from netctrl.linux.kernel.objects import QueueObject, shown
-from netctrl.linux.kernel.qdisc import HtbClassOptions, TbfOptions
+from netctrl.linux.kernel.objects import QueueObject
 from netctrl.linux.namespace import own_namespace, start_time
 from netctrl.linux.state_files import STATE_FOLDER, flush_folder, open_lock, read_regular, safe_folder, write_through
 from netctrl.model.io.json_file import decoded
@@ -106,13 +105,6 @@ class OwnershipRecord(Record, frozen=True):
         return self.owner.boot != _boot()
 
 
-def _of_another_namespace(record: OwnershipRecord) -> bool:
-    """Whether no interface of a record is here, as where a later namespace has an earlier one's inode."""
-    with RouteSocket() as socket:
-        here = {(link.index, link.address) for link in socket.links()}
-    return all((entry.index, entry.address) not in here for entry in record.entries)
-
-
 def this_process() -> Owner:
     """This process as an owner."""
     started = start_time(os.getpid())
@@ -164,7 +156,12 @@ class Store:
             said = error.why if isinstance(error, FileError) else error
             why = f"is not a record of netctrl: {said}; check it, and `tc qdisc`, before you remove it"
             raise FileError(self.path, why) from None
-        return None if self._is_earlier and _of_another_namespace(record) else record
+        if self._is_earlier:  # a later namespace may have the inode of an earlier one, whose interfaces aren't here
+            with RouteSocket() as socket:
+                here = {(link.index, link.address) for link in socket.links()}
+            if all((entry.index, entry.address) not in here for entry in record.entries):
+                return None
+        return record
 
     def write(self, record: OwnershipRecord) -> None:
         """Write a record to the disk atomically: written to a temporary file, flushed, renamed, the folder flushed.
@@ -213,20 +210,18 @@ class Store:
             fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(handle)
-            raise Busy(self._busy()) from None
+            said = f"another process has locked the queues of this namespace ({self._lock}); try again"
+            with suppress(NetctrlError):
+                record = self.read()
+                if record is not None and record.owner.alive():
+                    said = busy_text(record)
+            raise Busy(said) from None
         _locked.add(self._lock)
         try:
             yield
         finally:
             _locked.discard(self._lock)
             os.close(handle)
-
-    def _busy(self) -> str:
-        with suppress(NetctrlError):
-            record = self.read()
-            if record is not None and record.owner.alive():
-                return busy_text(record)
-        return f"another process has locked the queues of this namespace ({self._lock}); try again"
 
 
 def applied_rates(folder: str | os.PathLike[str] = STATE_FOLDER) -> dict[tuple[int, int], int]:
@@ -245,11 +240,11 @@ def applied_rates(folder: str | os.PathLike[str] = STATE_FOLDER) -> dict[tuple[i
     for entry in record.entries:
         for each in entry.desired:
             try:
-                options = shown(each.what, each.kind, each.options)
+                rate = getattr(each.shown, "rate", None)
             except ValueError as error:
                 raise FileError(store.path, f"is not a record of netctrl: {error}") from None
-            if isinstance(options, TbfOptions | HtbClassOptions):
-                rates[entry.index, entry.desired[0].handle] = options.rate
+            if rate is not None:
+                rates[entry.index, entry.desired[0].handle] = rate
     return rates
 
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from netctrl.errors import FileError, NetctrlError
-from netctrl.linux.kernel.messages import ROOT, Qdisc, handle_text
+from netctrl.linux.kernel.messages import ROOT
 from netctrl.linux.kernel.netlink import KernelRefusal, RouteSocket
 from netctrl.linux.kernel.objects import OWN_HANDLE, alike, make, same, saved
-from netctrl.linux.queues.log import event
-from netctrl.linux.queues.plan import check_capability
+from netctrl.linux.log import event
+from netctrl.linux.namespace import check_capability
 from netctrl.linux.queues.record import Busy, Entry, OwnershipRecord, Store, busy_text
 from netctrl.linux.state_files import STATE_FOLDER
 
@@ -36,10 +36,6 @@ class Restored:
     plan: str
     interfaces: tuple[tuple[str, str], ...]
     """Name and result in words of each interface."""
-
-
-class _LeftBehind(NetctrlError):
-    """Some queues could not be restored; the record stays."""
 
 
 def recover(store: Store, socket: RouteSocket, token: str | None = None) -> bool:
@@ -126,7 +122,7 @@ def put_back(store: Store, socket: RouteSocket, record: OwnershipRecord, phases:
             left.append(f"{entry.interface}: {refusal}")
         phases(f"restored {entry.interface}")
     if left:
-        raise _LeftBehind(f"some queues were not restored; {store.path} has the earlier ones: {'; '.join(left)}")
+        raise NetctrlError(f"some queues were not restored; {store.path} has the earlier ones: {'; '.join(left)}")
     store.remove()
     event("restored", plan=record.plan)
     phases("forgotten")
@@ -135,35 +131,26 @@ def put_back(store: Store, socket: RouteSocket, record: OwnershipRecord, phases:
 
 def _put_back_one(socket: RouteSocket, entry: Entry, resumed: bool) -> str:
     """Restore one interface; the result in words."""
-    if not _is_there(socket, entry):
+    if socket.link(entry.index) is None:
         return _leave(entry, "gone", "the interface was deleted with its queues")
     try:
         root = next((each for each in socket.qdiscs(entry.index) if each.parent == ROOT), None)
         if root is not None and root.handle == OWN_HANDLE and root.kind == entry.desired[0].kind:
             return _exchange(socket, entry)
-        if _as_before(entry, root):
+        default = root is None or root.is_default
+        if default if not entry.before else root is not None and same(entry.before[0], root):
             return _complete(socket, entry, resumed)
     except KernelRefusal:
-        if _is_there(socket, entry):
+        if socket.link(entry.index) is not None:
             raise
         return _leave(entry, "gone", "the interface was deleted meanwhile")
-    there = "the default" if root is None or root.is_default else f"{root.kind} {handle_text(root.handle)}"
+    there = "the default" if root is None or root.is_default else root.name
     return _leave(entry, "not-touched", f"another program has put {there} there since")
-
-
-def _is_there(socket: RouteSocket, entry: Entry) -> bool:
-    return socket.link(entry.index) is not None
 
 
 def _leave(entry: Entry, name: str, why: str) -> str:
     event(name, logging.WARNING, interface=entry.interface, why=why)
     return f"not touched: {why}"
-
-
-def _as_before(entry: Entry, root: Qdisc | None) -> bool:
-    if not entry.before:
-        return root is None or root.is_default
-    return root is not None and same(entry.before[0], root)
 
 
 def _exchange(socket: RouteSocket, entry: Entry) -> str:

@@ -20,7 +20,7 @@ from typing import Literal
 
 from netctrl.errors import NetctrlError
 from netctrl.linux.kernel.netlink import RouteSocket
-from netctrl.linux.queues.log import event, log_to
+from netctrl.linux.log import event, log_to
 from netctrl.linux.queues.record import Busy, Store
 from netctrl.linux.queues.restore import recover
 
@@ -84,19 +84,14 @@ def start_watcher(module: str, *arguments: str, inherit: Sequence[int] = ()) -> 
         )
     except OSError as error:
         raise NetctrlError(f"no watchdog could be started, nothing was changed: {error.strerror}") from None
-    if _is_ready(process):
-        return Watchdog(process)
+    pipe = process.stdout
+    if pipe is not None and select.select([pipe], [], [], _START_S)[0]:
+        with pipe:
+            if pipe.readline() == _READY:
+                return Watchdog(process)
     process.kill()
     process.communicate()
     raise NetctrlError(f"the watchdog did not start within {_START_S:g} s; nothing was changed")
-
-
-def _is_ready(process: subprocess.Popen[bytes]) -> bool:
-    pipe = process.stdout
-    if pipe is None or not select.select([pipe], [], [], _START_S)[0]:
-        return False
-    with pipe:
-        return pipe.readline() == _READY
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -109,7 +104,8 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     event("owner-gone", logging.WARNING, token=token)
     try:
-        return _put_back(store, token)
+        _put_back(store, token)
+        return 0
     except NetctrlError as error:
         event("watchdog-failed", logging.ERROR, why=error)
         return 1
@@ -137,13 +133,13 @@ def attend(hangs: Callable[[], bool] = lambda: False) -> Ended:
     return "released"
 
 
-def _put_back(store: Store, token: str) -> int:
+def _put_back(store: Store, token: str) -> None:
     end = time.monotonic() + _LOCK_S
     while True:
         try:
             with store.lock(), RouteSocket() as socket:
                 recover(store, socket, token)
-                return 0
+                return
         except Busy:
             if time.monotonic() > end:
                 raise

@@ -17,18 +17,15 @@ import netctrl
 from netctrl.datasets import network_path
 from netctrl.errors import FileError, InvalidValue
 from netctrl.laws.tracking.tracking import start_tracking, step_tracking, tracking_gains
-from netctrl.linux.agent.alignment import Alignment, aligned, index_of
 from netctrl.linux.agent.controller import applied, receive, step, trouble
-from netctrl.linux.agent.log import AgentLog
 from netctrl.linux.agent.loop import LinkTrouble, ReadingFailed, run_agent
-from netctrl.linux.agent.message import Echo, Kind, Message, pack
+from netctrl.linux.agent.message import Alignment, Echo, Kind, Message, aligned, index_of, pack
 from netctrl.linux.agent.metrics import AgentMetrics, Histogram
-from netctrl.linux.agent.sensor import Sensor
-from netctrl.linux.agent.sockets import AgentSockets
+from netctrl.linux.agent.sockets import AgentSockets, Sensor
 from netctrl.linux.agent.state import AgentPlan, AgentState, Decision, Event, Reading, Trouble, plan, start
 from netctrl.linux.export.agent import AgentConfig, ControlledLink, Peer, agent_configs, read_agent_config
 from netctrl.linux.export.agent_law import LinkRateTable, TapTable, TrackingTable, link_rate_table
-from netctrl.linux.queues.log import LOG
+from netctrl.linux.log import LOG, AgentLog
 from netctrl.model.identified import read_model
 from netctrl.model.network import read_network
 from netctrl.scenario.network.policy import Messages

@@ -20,7 +20,6 @@ from netctrl.linux import namespace
 from netctrl.linux.agent import dead_man
 from netctrl.linux.agent import links as kernel_links
 from netctrl.linux.agent.links import AgentHung, KernelLinks
-from netctrl.linux.agent.lock import AgentLock
 from netctrl.linux.export.agent import AgentConfig
 from netctrl.linux.export.records import HtbClass, InterfaceQueue, QueuePlan
 from netctrl.linux.kernel.messages import classid
@@ -29,6 +28,7 @@ from netctrl.linux.kernel.objects import OWN_HANDLE
 from netctrl.linux.queues.apply import applied
 from netctrl.linux.queues.plan import plan_queues
 from netctrl.linux.queues.record import Store
+from netctrl.linux.state_files import AgentLock
 
 pytestmark = kernel
 

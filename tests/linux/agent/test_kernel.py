@@ -23,8 +23,7 @@ from linux_support import chain, eventually, kernel
 import netctrl
 from netctrl.cli.linux.verb import main
 from netctrl.errors import FileError, InvalidValue
-from netctrl.linux.agent.links import KernelLinks, MissingCapability
-from netctrl.linux.agent.log import AgentLog
+from netctrl.linux.agent.links import KernelLinks
 from netctrl.linux.agent.loop import LinkTrouble, run_agent
 from netctrl.linux.agent.sockets import AgentSockets
 from netctrl.linux.agent.state import Reading, Trouble, plan
@@ -33,6 +32,8 @@ from netctrl.linux.export.agent_law import link_rate_table
 from netctrl.linux.kernel.messages import ROOT, classid
 from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.linux.kernel.qdisc import HtbClassOptions, TbfOptions
+from netctrl.linux.log import AgentLog
+from netctrl.linux.namespace import MissingCapability
 from netctrl.linux.testbed.bed import Testbed
 from netctrl.model.network import Demand
 

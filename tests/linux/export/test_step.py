@@ -20,7 +20,7 @@ from netctrl.errors import InvalidValue, Status
 from netctrl.laws.disciplines import KernelQueue
 from netctrl.laws.targets.red import RedLaw, RedState, red_arrival
 from netctrl.laws.targets.step import codel_threshold_us, step_law
-from netctrl.linux.export.step import StepQueue, step_arguments, step_on_linux
+from netctrl.linux.export.queue_law import StepQueue, step_arguments, step_on_linux
 from netctrl.model.law import QueueLaw
 from netctrl.scenario.links import Link
 from netctrl.scenario.tcp_aqm.flows import Flow

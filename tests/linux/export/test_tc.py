@@ -28,13 +28,27 @@ from netctrl.laws.aqm.pi import PiQueue
 from netctrl.laws.aqm.pie import PieQueue, pie_scale
 from netctrl.laws.targets.pie_law import pie_halvings
 from netctrl.linux.export.agent import AgentConfig, read_agent_config
-from netctrl.linux.export.agents import Watch, connet_on_linux, hftrac_on_linux
+from netctrl.linux.export.agents import (
+    AgentPlace,
+    InterfaceMap,
+    Watch,
+    connet_on_linux,
+    hftrac_on_linux,
+    read_interface_map,
+)
 from netctrl.linux.export.aqm import arc_on_delay, nearest_dualpi2, nearest_pie, pie_range
-from netctrl.linux.export.interfaces import AgentPlace, InterfaceMap, read_interface_map
-from netctrl.linux.export.marking import MarkingConfig, read_marking_config
-from netctrl.linux.export.quantize import nearest
 from netctrl.linux.export.records import HtbClass, read_queue_plan
-from netctrl.linux.export.shaper import Framing, TcSettings, batch, checked_interface, default_burst, token_bucket
+from netctrl.linux.export.shaper import (
+    Framing,
+    MarkingConfig,
+    TcSettings,
+    batch,
+    checked_interface,
+    default_burst,
+    nearest,
+    read_marking_config,
+    token_bucket,
+)
 from netctrl.linux.export.tc import arc_on_linux, mpcc_on_linux, pacing_on_linux
 from netctrl.model.identified import read_model
 from netctrl.model.law import ArcLaw
@@ -703,7 +717,7 @@ def test_an_agent_takes_its_file_and_the_queues(method, tmp_path, capsys):
 
 @kernel
 def test_what_the_kernel_has_is_found_by_trying():
-    from netctrl.linux.kernel.support import has_qdisc
+    from netctrl.linux.kernel.objects import has_qdisc
 
     assert has_qdisc("tbf") and has_qdisc("bfifo")
     assert not has_qdisc("nosuchqueue")

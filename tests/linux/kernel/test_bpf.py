@@ -20,7 +20,7 @@ from linux_support import bare_namespace, eventually, kernel
 
 from netctrl.design.arc.design import arc
 from netctrl.errors import InvalidValue, NetctrlError
-from netctrl.linux.export.marking import MarkingConfig
+from netctrl.linux.export.shaper import MarkingConfig
 from netctrl.linux.kernel import bpf
 from netctrl.linux.kernel.bpf import (
     ArrayMap,
@@ -42,8 +42,7 @@ from netctrl.linux.kernel.bpf import (
 )
 from netctrl.linux.kernel.clsact import EgressFilter
 from netctrl.linux.kernel.netlink import RouteSocket
-from netctrl.linux.marking.arc_daemon import mark
-from netctrl.linux.marking.program import Marker, marking_program
+from netctrl.linux.marking import Marker, mark, marking_program
 from netctrl.linux.namespace import inside
 from netctrl.linux.testbed.bed import Testbed
 from netctrl.model.network import Link, Network
@@ -349,7 +348,7 @@ def test_a_filter_that_was_left_behind_is_taken_over():
 
 CHILD = """
 import sys, time
-from netctrl.linux.marking.program import Marker
+from netctrl.linux.marking import Marker
 marker = Marker(int(sys.argv[1]))
 marker.set_probability(1.0)
 print("ready", flush=True)

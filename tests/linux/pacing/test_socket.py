@@ -27,7 +27,7 @@ from netctrl.linux.pacing.socket import (
     pacing_law,
     set_pacing_rate,
 )
-from netctrl.linux.pacing.tcp_info import TcpInfo, read_tcp_info
+from netctrl.linux.pacing.tcp import TcpInfo, read_tcp_info
 from netctrl.linux.testbed.bed import Testbed
 from netctrl.linux.testbed.traffic import absorb_tcp, open_tcp_sink
 

@@ -11,8 +11,7 @@ import pytest
 from linux_support import chain, kernel
 
 from netctrl.errors import InvalidValue, NetctrlError
-from netctrl.linux.pacing.tcp_info import TcpInfo, decode_tcp_info, read_tcp_info
-from netctrl.linux.pacing.transfer import send_tcp
+from netctrl.linux.pacing.tcp import TcpInfo, decode_tcp_info, read_tcp_info, send_tcp
 from netctrl.linux.testbed.bed import Testbed
 from netctrl.linux.testbed.traffic import absorb_tcp, open_tcp_sink
 

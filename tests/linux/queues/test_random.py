@@ -26,8 +26,8 @@ from netctrl.linux.agent import message
 from netctrl.linux.agent.message import Dropped, Echo, Kind, Message, Route, Window, admit, digest, pack, unpack
 from netctrl.linux.agent.state import plan
 from netctrl.linux.export.agent import read_agent_config
-from netctrl.linux.export.marking import read_marking_config
 from netctrl.linux.export.records import read_queue_plan
+from netctrl.linux.export.shaper import read_marking_config
 from netctrl.linux.kernel.messages import attributes
 from netctrl.linux.kernel.objects import desired_objects
 from netctrl.linux.kernel.qdisc import FifoOptions, HtbClassOptions, HtbOptions, TbfOptions

@@ -7,6 +7,8 @@ so it doesn't know sojourn times, and the law reads the queue once per epoch.
 
 A packet is here what the kernel passes to the interface. With segmentation offload it may have up to 64 KiB and be cut
 into segments afterwards: such a packet is marked as a whole, with the probability that one of its segments would be.
+
+The daemon reads the counters of marker and queue each epoch and sets the marker's probability.
 """
 
 from __future__ import annotations
@@ -14,11 +16,13 @@ from __future__ import annotations
 import errno
 import struct
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
-from types import TracebackType
 from typing import Literal, NamedTuple, Self
 
-from netctrl.errors import checked_number
+from netctrl.errors import InvalidValue, NetctrlError, checked_number
+from netctrl.laws.aqm.arc import arc_probability
+from netctrl.linux.export.shaper import MarkingConfig
 from netctrl.linux.kernel.bpf import (
     ArrayMap,
     BpfError,
@@ -41,9 +45,11 @@ from netctrl.linux.kernel.bpf import (
     store,
 )
 from netctrl.linux.kernel.clsact import EgressFilter
+from netctrl.linux.kernel.messages import ROOT, handle_text
+from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.model.io.fields import one_of
 
-__all__ = ["AttachedBy", "MarkCounts", "Marker", "marking_program"]
+__all__ = ["AttachedBy", "MarkCounts", "MarkSample", "Marker", "mark", "marking_program"]
 
 AttachedBy = Literal["auto", "link", "clsact"]
 
@@ -147,8 +153,7 @@ def _value_of(map_: BpfFile, register: R) -> list[Instruction]:
     ]
 
 
-def _attached(program: Program, interface: int, by: AttachedBy) -> BpfFile | EgressFilter:
-    one_of("auto", "link", "clsact")("by", by)
+def _attach(program: Program, interface: int, by: AttachedBy) -> BpfFile | EgressFilter:
     if by != "clsact":
         try:
             return attach_egress(program, interface)
@@ -185,6 +190,7 @@ class Marker:
     ) -> None:
         if valid_s is not None:
             checked_number("valid_s", valid_s, "a time above 0 in seconds", above=0.0)
+        one_of("auto", "link", "clsact")("by", by)
         self._drop, self._valid_s = drop, valid_s
         with ExitStack() as held:  # closed in reverse order, also after a failure
             self._settings = held.enter_context(ArrayMap(_SETTINGS.size, name="netctrl_set"))
@@ -192,7 +198,7 @@ class Marker:
             self.set_probability(0.0)
             text = assemble(marking_program(self._settings, self._counters))
             program = held.enter_context(Program(text, "netctrl_mark"))
-            held.enter_context(_attached(program, interface, by))
+            held.enter_context(_attach(program, interface, by))
             self._held = held.pop_all()
 
     def set_probability(self, probability: float) -> float:
@@ -214,5 +220,92 @@ class Marker:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class MarkSample(NamedTuple):
+    """Results of one epoch."""
+
+    time_s: float
+    """Time of its end since the start [s]."""
+    elapsed_s: float
+    """Length [s]."""
+    arrived_bytes: int
+    """Arrivals during the epoch, in front of the queue [byte of frames]."""
+    backlog_bytes: int
+    """Backlog at its end [byte of frames]."""
+    probability: float
+    """Probability set at its end."""
+    counts: MarkCounts
+    """Counts since the start."""
+    late: int
+    """Number of epochs since the start that ended more than a tenth of their length late."""
+
+
+def mark(
+    config: MarkingConfig,
+    *,
+    wait: Callable[[float], object] = time.sleep,
+    duration_s: float | None = None,
+    heard: Callable[[MarkSample], None] | None = None,
+) -> MarkSample | None:
+    """Run until `wait` returns True or the duration is over, then remove the marker. Returns the last epoch.
+
+    Epochs follow the monotonic clock and are never made up for: the law is given the actual length of a late one.
+
+    Parameters
+    ----------
+    config : MarkingConfig
+    wait : callable
+        Waits for a number of seconds; True ends the run.
+    duration_s : float, optional
+        Duration [s]; None: until `wait` ends the run.
+    heard : callable, optional
+        Called with each epoch.
+
+    Raises
+    ------
+    InvalidValue
+        No such interface, or a root queue other than the configured one.
+    NetctrlError
+        The kernel refuses.
+    """
+    law, sample = config.law, None
+    with ExitStack() as held:
+        route = held.enter_context(RouteSocket())
+        links = {link.name: link.index for link in route.links()}
+        if config.interface not in links:
+            raise InvalidValue("interface", config.interface, f"one of the interfaces {', '.join(sorted(links))}")
+        index = links[config.interface]
+        _backlog(route, index, config)
+        marker = held.enter_context(Marker(index, drop=config.drop, valid_s=config.valid_epochs * law.epoch_s))
+        begin = before = due = time.monotonic()
+        late, probability, seen = 0, 0.0, marker.counts().bytes
+        while duration_s is None or before - begin < duration_s:
+            due = max(due + law.epoch_s, before)
+            if wait(max(0.0, due - time.monotonic())) is True:
+                break
+            waiting = _backlog(route, index, config)
+            counts, now = marker.counts(), time.monotonic()
+            late += now - due > 0.1 * law.epoch_s
+            elapsed, arrived = now - before, counts.bytes - seen
+            desired = arc_probability(law, probability, arrived, waiting, elapsed, config.header_bytes)
+            probability = marker.set_probability(desired)
+            sample = MarkSample(now - begin, elapsed, arrived, waiting, probability, counts, late)
+            before, seen = now, counts.bytes
+            if heard is not None:
+                heard(sample)
+    return sample
+
+
+def _backlog(route: RouteSocket, index: int, config: MarkingConfig) -> int:
+    """Backlog of the configured queue; another queue in its place is not read."""
+    found = next((each for each in route.qdiscs(index) if each.parent == ROOT), None)
+    if found is None or handle_text(found.handle) != config.handle:
+        there = "none" if found is None else found.name
+        raise NetctrlError(
+            f"interface {config.interface} has {there} at its root instead of the queue {config.handle}: "
+            "`python -m netctrl.linux apply` creates it"
+        )
+    return found.counters.backlog_bytes

@@ -1,1 +1,0 @@
-"""ARC as a marking program in front of a host's queue."""
