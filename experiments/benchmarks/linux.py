@@ -19,7 +19,6 @@ from netctrl.linux.namespace import inside, make_namespace
 
 HANDLE = 0x7C010000
 BURST, LIMIT = 20_000, 100_000
-MAX_S = 1e-4
 WHAT = "one rate change of a tbf"
 
 
@@ -55,7 +54,7 @@ def changes() -> Iterator[Row]:
         for name, call, rounds in (("pyroute2", by_pyroute2, 200), ("a tc process", by_tc, 40)):
             turns = alternate(ours, call, rounds=rounds)
             check(route, index, ours, call)
-            yield against(WHAT, name, turns, "<= 0.1 ms", lambda seconds, _: seconds <= MAX_S, "a change has no answer")
+            yield against(WHAT, name, turns, "<= 0.1 ms", "a change has no answer")
 
 
 def tc_process(rates: Iterator[int]) -> Callable[[], None]:
