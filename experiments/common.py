@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,8 @@ from netctrl.model.io.files import write_atomically
 from netctrl.scenario.figures import estimate
 from netctrl.scenario.result import Result
 
-CLAIMS = Path(__file__).resolve().parent.parent / "data" / "claims"
+ROOT = Path(__file__).resolve().parent.parent
+CLAIMS, ASSETS = ROOT / "data" / "claims", ROOT / "docs" / "assets"
 
 
 class Measured(NamedTuple):
@@ -162,6 +164,16 @@ def store(paper: str, rows: Iterable[Compared]) -> None:
 
 def _cells(claim: Claim) -> list[str]:
     return ["" if each is None else f"{each:.10g}" if isinstance(each, float) else str(each) for each in claim]
+
+
+def tables(**made: Callable[[], pd.DataFrame]) -> None:
+    """A module's command: print the tables that are named, or all; with `--docs` also as docs/assets/NAME.csv."""
+    names = [name for name in sys.argv[1:] if name != "--docs"] or list(made)
+    for name in names:
+        found = made[name.replace("-", "_")]()
+        print(found.to_string(index=False), flush=True)
+        if "--docs" in sys.argv:
+            found.to_csv(ASSETS / f"{name.replace('_', '-')}.csv", index=False)
 
 
 def verdicts(paper: str, *places: str) -> str:

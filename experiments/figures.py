@@ -1,4 +1,5 @@
-"""Make the figures: `python experiments/figures.py [PAPER/NAME ...]`; without names those that have changed.
+"""Make the figures: `python experiments/figures.py [PAPER/NAME ...]`; without names those that have changed. A name
+is that of a module with a function `main`, or of a module and a function.
 
 A figure is unchanged where all that it depends on is as it was when its numbers last held on this machine: the files of
 experiments/ and netctrl/ that it imports or that were loaded when it was made, the kept studies that it read, the rest
@@ -41,13 +42,13 @@ HERE = Path(__file__).resolve().parent
 FIGURES = tuple(
     f"{paper}/{name}"
     for paper, names in {
-        "arc": "fig03 configuration onset peers fig04 fig05 fig06 fig07 fig08 fig11",
+        "arc": "fig03 configuration onset peers fig04 loads.fig05 loads.fig06 loads.fig07 loads.fig08 loads.fig11",
         "hftrac": "architectures norms limits fig02 fig03 fig06 fig07 fig08 fig10 fig11 fig12 fig13 fig15 fig16",
-        "connet": "fig03 fig05 fig07 fig10 fig12 fig13 fig14 ns3",
+        "connet": "fig03 fig05 fig07 controlled.fig10 controlled.fig12 controlled.fig13 controlled.fig14 ns3",
         "mpcc": "fig03 fig05 fig06 weights ns3",
         "pacing": "fig02 fig03 fig04 fig05 bbr freeze parameters ns3",
-        "linux": "connet_curve connet_identification connet_fig10 connet_fig11 connet_fig13 "
-        "hftrac_fig06 hftrac_fig07 hftrac_fig10 hftrac_fig13 "
+        "linux": "connet_wall.curve connet_wall.identification connet_wall.fig10 connet_wall.fig11 connet_wall.fig13 "
+        "hftrac_wall.fig06 hftrac_wall.fig07 hftrac_wall.fig10 hftrac_wall.fig13 "
         "arc_virtual connet_virtual hftrac_virtual hftrac_fig10b hftrac_fig14 pacing_virtual",
     }.items()
     for name in names.split()
@@ -88,8 +89,9 @@ def make(name: str, argv: list[str]) -> Made:
     """One figure: its files in PAPER/out/, with `--docs` in docs/assets/ too."""
     start = time.perf_counter()
     paper, script = name.split("/")
+    module, _, function = script.partition(".")
     with threadpool_limits(limits=1, user_api="blas"):  # every core has a process already
-        outcome = importlib.import_module(f"{paper}.{script}").main(full="--full" in argv)
+        outcome = getattr(importlib.import_module(f"{paper}.{module}"), function or "main")(full="--full" in argv)
     folder = HERE / paper / "out"
     rows = write(outcome, folder, ["experiments/figures.py", *argv])
     picture = folder / f"{outcome.name}.png"
@@ -139,7 +141,7 @@ def depends_on(name: str, loaded: Iterable[str] = ()) -> dict[str, str]:
     """Hashes of the files that a figure depends on, by their names: those that were loaded, and all that these and the
     figure's script import, when they are loaded or later."""
     files: set[Path] = set()
-    ahead = {HERE / f"{name}.py", HERE / "figures.py", *map(Path, loaded)}
+    ahead = {HERE / f"{name.partition('.')[0]}.py", HERE / "figures.py", *map(Path, loaded)}
     while ahead:
         files |= ahead
         ahead = {each for file in ahead if file.suffix == ".py" for each in imported_by(file)} - files

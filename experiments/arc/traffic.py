@@ -281,20 +281,6 @@ def mean(data: pd.DataFrame, scheme: str, phase: str, column: str) -> float:
     return float(chosen[column].mean())
 
 
-def least(data: pd.DataFrame, schemes: Sequence[str], column: str, phases: Sequence[str]) -> float:
-    """Of the means of some schemes in some phases."""
-    return min(mean(data, scheme, phase, column) for scheme in schemes for phase in phases)
-
-
-def most(data: pd.DataFrame, schemes: Sequence[str], column: str, phases: Sequence[str]) -> float:
-    return max(mean(data, scheme, phase, column) for scheme in schemes for phase in phases)
-
-
-def ratio(data: pd.DataFrame, phase: str, column: str, one: str, other: str) -> float:
-    """The mean under one scheme over that under another, in a phase."""
-    return mean(data, one, phase, column) / mean(data, other, phase, column)
-
-
 @dataclass(frozen=True, slots=True)
 class Found:
     """What there is of a study: tables and series of the fluid, of the full ns-3 runs that are kept, of a short one."""

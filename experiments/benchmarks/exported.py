@@ -97,7 +97,6 @@ def decision(compiler: str, name: str, scenario: Scenario) -> Row:
         "netctrl.laws.window.mpcc from Python",
         timed,
         f"< {TARGET * 1e9:g} ns",
-        lambda seconds, _: seconds < TARGET,
         "other samples",  # that both give the same bits is a test: tests/ns3/fabric
     )
     low, high = min(timed.ours) * 1e9, max(timed.ours) * 1e9

@@ -60,7 +60,7 @@ def riccati(count: int) -> Row:
     turns = alternate(lambda: solve_dare(A, B, Q, R), lambda: sl.solve_discrete_are(A, B, Q, R), rounds=3)
     found, X = turns.answers
     what, same = f"Riccati equation, {model.n_states} states", relative(found.X, X, 1e-8, "solutions")
-    return against(what, "SciPy solve_discrete_are", turns, ">= 10x", lambda _, r: r >= 10.0, same)
+    return against(what, "SciPy solve_discrete_are", turns, ">= 10x", same)
 
 
 # All columns as one problem in cvxpy.
@@ -71,7 +71,7 @@ def monolithic(ready: Plant) -> Row:
     found, theirs = turns.answers
     same = relative(filters(ready.model, found), theirs, 1e-4, "responses")  # an interior point's tolerance
     peer = "cvxpy, one problem, CLARABEL"
-    return against(f"localized, {ready.name}", peer, turns, ">= 50x", lambda _, r: r >= 50.0, same)
+    return against(f"localized, {ready.name}", peer, turns, ">= 50x", same)
 
 
 def by_cvxpy(ready: Plant) -> np.ndarray:
@@ -148,7 +148,7 @@ def sparse_columns(ready: Plant) -> Iterator[Row]:
         difference = max(np.abs(ours - part).max() for ours, part in pairs)
         same = Agreement("responses", float(difference), 1e-8)
         peer = f"SuperLU of each region's {name}"
-        yield against(f"localized, {ready.name}", peer, turns, ">= 5x", lambda _, r: r >= 5.0, same)
+        yield against(f"localized, {ready.name}", peer, turns, ">= 5x", same)
 
 
 def by_lu(ready: Plant, solve: Callable[..., np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]]:

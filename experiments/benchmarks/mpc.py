@@ -91,14 +91,14 @@ def explicit(horizon: int) -> Iterator[Row]:
     same = Agreement("windows in P_BD", float(worst), 1e-6)
     peer = "qpOASES through CasADi"
     what = f"explicit, one decision, P = {horizon}"
-    yield against(what, peer, scaled, ">= 20x", lambda _, ratio: ratio >= 20.0, same)
+    yield against(what, peer, scaled, ">= 20x", same)
     many = np.random.default_rng(1).uniform(0.0, (FLOWS - 1) * BDP, MANY)
     flows = np.full(MANY, FLOWS)
     turns = each_of(alternate(lambda: law.windows(many, flows), qpoases, ROUNDS, 1, process_time), MANY, SOME)
     what = f"explicit, one of {MANY}, P = {horizon}"
     worst = np.abs(law.windows(queues, np.full(SOME, FLOWS)) - qpoases()).max() / BDP
     same = Agreement("windows in P_BD", float(worst), 1e-6)
-    yield against(what, "qpOASES through CasADi", turns, ">= 1000x", lambda _, ratio: ratio >= 1000.0, same)
+    yield against(what, "qpOASES through CasADi", turns, ">= 1000x", same)
 
 
 def each_of(turns, ours: int, theirs: int):
@@ -159,7 +159,7 @@ def general() -> Iterator[Row]:
         turns = each_of(alternate(ours, theirs, 5, 1, process_time), len(states), len(states))
         worst = np.abs(np.subtract(*turns.answers)).max() / 0.5
         what, same = f"MPC, {n} states, {m} inputs, horizon {P}", Agreement("inputs", float(worst), 1e-2)  # OSQP's
-        yield against(what, f"cvxpy with {name}", turns, ">= 10x", lambda _, ratio: ratio >= 10.0, same)
+        yield against(what, f"cvxpy with {name}", turns, ">= 10x", same)
 
 
 def parametrised(requested: MpcProblem, states: np.ndarray, options: dict) -> Callable[[], np.ndarray]:

@@ -56,7 +56,7 @@ def one_step(what: str, ours, law: ArxPacer) -> Row:
 def single(what: str, peer: str, turns: Turns, same: Agreement | str) -> Row:
     """Seconds for one step."""
     scaled = turns._replace(ours=[t / STEPS for t in turns.ours], theirs=[t / STEPS for t in turns.theirs])
-    return against(what, peer, scaled, f"<= {1e6 * STEP:g} us", lambda seconds, ratio: seconds <= STEP, same)
+    return against(what, peer, scaled, f"<= {1e6 * STEP:g} us", same)
 
 
 def target_steps(law: PacingLaw) -> float:
@@ -123,7 +123,6 @@ def against_numpy(law: ArxPacer) -> Row:
         "NumPy over all flows",
         scaled,
         f"<= {1e9 / SPEED:g} ns ({SPEED:g}/s)",
-        lambda seconds, ratio: seconds <= 1.0 / SPEED,
         relative(*turns.answers, 1e-9, "rates"),
     )
 

@@ -8,6 +8,8 @@ more than its bound shows no ratio and fails the run.
 
 from __future__ import annotations
 
+import operator
+import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -92,13 +94,24 @@ def against(
     peer: str,
     turns: Turns,
     target: str,
-    met: Callable[[float, float], bool] | None,
     same: Agreement | str,
 ) -> Row:
-    """The row of two ways; `met` is asked with the median of our seconds and that of peer/ours."""
+    """The row of two ways; a target's bounds are of the median of our seconds, or of that of peer/ours."""
     ratio = median(b / a for a, b in zip(turns.ours, turns.theirs, strict=True))
-    verdict = None if met is None else met(median(turns.ours), ratio)
-    return Row(what, span(turns.ours), peer, span(turns.theirs), f"{ratio:.3g}", target, verdict, same)
+    met = is_met(target, median(turns.ours), ratio)
+    return Row(what, span(turns.ours), peer, span(turns.theirs), f"{ratio:.3g}", target, met, same)
+
+
+BOUND = re.compile(r"(<=|>=|<) ([\d.]+) ?(x the time|x|s|ms|us|ns)\b")
+HOLDS = {"<=": operator.le, ">=": operator.ge, "<": operator.lt}
+
+
+def is_met(target: str, seconds: float, ratio: float) -> bool | None:
+    """Whether all bounds in a target hold, ">= 8x" of peer/ours, "<= 3 s" of our time; None: it has none."""
+    values = {"x": ratio, "x the time": 1.0 / ratio, "s": seconds}
+    values |= {unit: scale * seconds for unit, scale in (("ms", 1e3), ("us", 1e6), ("ns", 1e9))}
+    found = [HOLDS[relation](values[unit], float(number)) for relation, number, unit in BOUND.findall(target)]
+    return all(found) if found else None
 
 
 def span(times: Sequence[float]) -> str:

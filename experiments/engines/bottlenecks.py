@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from common import tables
 
 import netctrl
 from netctrl.laws.l4s.pi2 import Pi2Queue
@@ -76,7 +76,7 @@ def strongest(delay: np.ndarray) -> float:
     return float(2.0 * np.pi * np.fft.rfftfreq(len(delay), INTERVAL)[5 + np.argmax(smooth)])
 
 
-def main() -> int:
+def table() -> pd.DataFrame:
     rows = []
     for lot in LOTS:
         margins = netctrl.certify_network(scenario(lot, 0.16)).certificate.margins
@@ -99,9 +99,8 @@ def main() -> int:
                         "strongest at [rad/s]": f"{strongest(delay):.2g}",
                     }
                 )
-    print(pd.DataFrame(rows).to_string(index=False))
-    return 0
+    return pd.DataFrame(rows)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    tables(bottlenecks=table)

@@ -2,12 +2,13 @@
 
 `PYTHONPATH=tests/oracles python experiments/full.py certified-onset [NUMBER ...]` finds the gain at which the fluid of
 tests/oracles begins to oscillate at the worst points of 200 random boxes; `python experiments/full.py
-certified-engines` runs random queues at .7 and 1.3 of the limit. `PYTHONPATH=experiments python -m engines.certified`
-writes the tables in docs/assets.
+certified-engines` runs random queues at .7 and 1.3 of the limit. `PYTHONPATH=experiments python -m engines.certified
+--docs` writes the tables in docs/assets.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from itertools import product
 from math import pi
@@ -15,9 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from common import ASSETS, tables
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from study import ROOT, Made, Study, made_by
+from study import Made, Study, made_by
 
 import netctrl
 from netctrl.certificates.box import MIN_WINDOW
@@ -32,7 +34,6 @@ from netctrl.frequency.sampled_stability import stable_gains
 from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.units import packets_per_second
 
-ASSETS = ROOT / "docs" / "assets"
 BOXES = 200
 KINDS = ("pie", "pi2", "dualpi2")
 SENDERS = {
@@ -395,12 +396,7 @@ def figure() -> Figure:
     return drawn
 
 
-def main() -> None:
-    for name, table in (("onset", onset_table()), ("engines", engines_table())):
-        print(table.to_string(index=False))
-        table.to_csv(ASSETS / f"certified-{name}.csv", index=False)
-    figure().savefig(ASSETS / "certified-engines.png", dpi=150)
-
-
 if __name__ == "__main__":
-    main()
+    tables(certified_onset=onset_table, certified_engines=engines_table)
+    if "--docs" in sys.argv:
+        figure().savefig(ASSETS / "certified-engines.png", dpi=150)

@@ -1,21 +1,19 @@
 """Prague flows beside classic ones over DualPI2, on packets and in the fluid.
 
-`PYTHONPATH=experiments python -m engines.coexistence` prints a table of one flow of each kind, paced or not; `--mixes`
-one of other numbers of flows; `--fluid` one of one to 16 of each, beside the fluid; `--ns3` one of packets beside ns-3.
-`--docs` writes docs/assets/l4s-coexistence.csv, l4s-mixes.csv, l4s-fluid.csv or l4s-ns3.csv.
+`PYTHONPATH=experiments python -m engines.coexistence [--docs] NAME ...` prints tables: l4s-coexistence of one flow of
+each kind, paced or not; l4s-mixes of other numbers of flows; l4s-fluid of one to 16 of each, beside the fluid; l4s-ns3
+of packets beside ns-3. `--docs` writes them to docs/assets.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from itertools import product
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from common import used
+from common import tables, used
 from scipy import stats
 
 import netctrl
@@ -26,7 +24,6 @@ from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.packet.run import simulate_packets
 
-ASSETS = Path(__file__).resolve().parents[2] / "docs" / "assets"
 RATES, RTTS = (4e6, 40e6, 120e6), (5e-3, 10e-3, 20e-3, 50e-3)
 MIXES = ((1, 4), (4, 1), (4, 4), (10, 10))
 SEEDS = (1, 2, 3, 4, 5)
@@ -248,19 +245,5 @@ def _half_width(values: Sequence[float] | np.ndarray) -> float:
     return float(stats.t.ppf(0.975, len(values) - 1) * stats.sem(values))
 
 
-def main(argv: list[str]) -> int:
-    tables = {
-        "--mixes": ("l4s-mixes", mixes_table),
-        "--fluid": ("l4s-fluid", fluid_table),
-        "--ns3": ("l4s-ns3", ns3_table),
-    }
-    name, make = next((made for key, made in tables.items() if key in argv), ("l4s-coexistence", table))
-    made = make()
-    print(made.to_string(index=False))
-    if "--docs" in argv:
-        made.to_csv(ASSETS / f"{name}.csv", index=False)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    tables(l4s_coexistence=table, l4s_mixes=mixes_table, l4s_fluid=fluid_table, l4s_ns3=ns3_table)

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from common import ASSETS
 from matplotlib.figure import Figure
 
 import netctrl
@@ -21,7 +21,6 @@ from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 
-ASSETS = Path(__file__).resolve().parents[2] / "docs" / "assets"
 SECONDS, WARM_UP, SHOWN = 80.0, 20.0, 20.0
 PACKET = 1514
 COUNT = 10

@@ -8,14 +8,13 @@ given (RFC 9332's sources): windows undelayed on themselves, no queue, no hold.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from math import pi, sqrt
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from common import tables
 
 from netctrl.certificates.box import box_of
 from netctrl.certificates.pi_laws import pi2
@@ -23,7 +22,6 @@ from netctrl.design.queue.design import queue_design
 from netctrl.design.queue.samples import sampled_disk_margin
 from netctrl.units import packets_per_second
 
-ASSETS = Path(__file__).resolve().parents[2] / "docs" / "assets"
 BOXES, SEED = 10, 2026
 UPDATE_S, TARGET_S, PACKET = 0.016, 0.015, 1500.0
 LEAST_WINDOW = 2.2
@@ -90,13 +88,5 @@ def table() -> pd.DataFrame:
     ).reset_index()
 
 
-def main() -> None:
-    """Print the table, or write it for the documentation."""
-    found = table()
-    print(found.to_string(index=False))
-    if "--docs" in sys.argv[1:]:
-        found.to_csv(ASSETS / "queue-designs.csv", index=False)
-
-
 if __name__ == "__main__":
-    main()
+    tables(queue_designs=table)

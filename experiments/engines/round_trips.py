@@ -6,12 +6,12 @@ what packets do there.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from common import tables
 
 import netctrl
 from netctrl.checks.engines import check_packets
@@ -78,10 +78,5 @@ def row(queue: Queue) -> dict[str, Any]:
     }
 
 
-def main() -> int:
-    print(pd.DataFrame([row(queue) for queue in queues()]).to_string(index=False))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    tables(round_trips=lambda: pd.DataFrame([row(queue) for queue in queues()]))

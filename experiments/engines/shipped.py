@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import pandas as pd
+from common import ASSETS
 
 from netctrl.certificates.certify import certify, subject_of
 from netctrl.certificates.ecn import EcnSubject
@@ -19,7 +19,6 @@ from netctrl.errors import Status
 from netctrl.plotting.certificates import margins_figure
 from netctrl.units import format_quantity
 
-ASSETS = Path(__file__).resolve().parents[2] / "docs" / "assets"
 LINUX = ("linux-reno", "linux-creno")
 WORDS = {
     Status.ADMISSIBLE: "holds",

@@ -7,14 +7,13 @@ random within .3 s, and their round trips are up to 20 % shorter than the design
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from math import ceil
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from common import tables
 
 import netctrl
 from netctrl.laws.aqm.threshold import ThresholdQueue
@@ -22,7 +21,6 @@ from netctrl.laws.disciplines import KernelQueue
 from netctrl.laws.targets.step import STEP_OFF_S
 from netctrl.units import packets_per_second
 
-ASSETS = Path(__file__).resolve().parents[2] / "docs" / "assets"
 POINTS, SEED, PACKET = 24, 5, 1514
 SECONDS, TRIPS = 6.0, 300.0
 """Shortest run, and shortest run in round trips; its second half counts."""
@@ -135,13 +133,5 @@ def table() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def main() -> None:
-    """Print the table, or write it for the documentation."""
-    found = table()
-    print(found.to_string(index=False))
-    if "--docs" in sys.argv[1:]:
-        found.to_csv(ASSETS / "ecn-thresholds.csv", index=False)
-
-
 if __name__ == "__main__":
-    main()
+    tables(ecn_thresholds=table)

@@ -7,8 +7,8 @@ import linux.connet_virtual_values as values
 import numpy as np
 import pandas as pd
 from common import Outcome, shown, verdicts
-from linux import connet_fig11, connet_fig13
 from linux import connet_study as wall
+from linux import connet_wall
 from linux.connet_study import COLOURS, FIFO, LQI, PRINTED, STATIC, curve_means
 from linux.virtual_connet import STUDY
 from matplotlib.axes import Axes
@@ -23,7 +23,7 @@ DISCIPLINES = {
     tasks.SCHEDULING["wfq"]: "#8e44ad",
 }
 CLOCKS = {"curve": ("the curve", "#222222")} | {way: (way, COLOURS[way]) for way in (LQI, PRINTED, STATIC, FIFO)}
-PHASES = connet_fig13.PHASES
+PHASES = connet_wall.PHASES
 
 
 def main(*, full: bool = False) -> Outcome:
@@ -176,7 +176,7 @@ def told(
 def slower(data: pd.DataFrame, series: pd.DataFrame) -> list[dict[str, str]]:
     """The wall-clock study's runs; its own five repeats beside them."""
     rows = []
-    means, walls = (connet_fig11.references(each[each.kind == "references"]) for each in (data, series))
+    means, walls = (connet_wall.references(each[each.kind == "references"]) for each in (data, series))
     for way in (LQI, PRINTED, STATIC, FIFO):
         for reference in (None,) if way == FIFO else wall.REFERENCES:
             mine, theirs = (
@@ -187,9 +187,7 @@ def slower(data: pd.DataFrame, series: pd.DataFrame) -> list[dict[str, str]]:
                 for each in (means, walls)
             )
             rows.append(told(tasks.SLOWER, "11", way, mine, theirs, 2))
-    late, late_wall = (
-        connet_fig13.phases(connet_fig13.settled(each[each.kind == "failure"])) for each in (data, series)
-    )
+    late, late_wall = (connet_wall.phases(connet_wall.settled(each[each.kind == "failure"])) for each in (data, series))
     for way in (LQI, STATIC):
         for number, name in enumerate(PHASES):
             mine, theirs = (each[(each.way == way) & (each.phase == number)] for each in (late, late_wall))

@@ -10,7 +10,7 @@ import linux.connet_tasks as tasks
 import numpy as np
 import pandas as pd
 from common import Measured, measured
-from linux import connet_fig10, connet_fig11, connet_fig13
+from linux import connet_wall
 from linux.connet_loop import trace
 from linux.connet_study import CURVE_SKIPPED as WALL_SKIPPED
 from linux.connet_study import FIFO, HELD_OUT, LQI, PRINTED, STATIC, curve_means
@@ -189,11 +189,11 @@ def in_both_clocks(data: pd.DataFrame, series: pd.DataFrame) -> dict[str, float 
     """Values of the claims about the link of the wall-clock study, whose series these are."""
     data = data[data.link == tasks.SLOWER]
     kinds = {kind: data[data.kind == kind] for kind in ("references", "activation", "failure")}
-    means = connet_fig11.references(kinds["references"])
+    means = connet_wall.references(kinds["references"])
     found: dict[str, float | Measured] = {
-        **connet_fig10.values(kinds["activation"]),
-        **connet_fig11.values(means),
-        **connet_fig13.values(kinds["failure"]),
+        **connet_wall.values_fig10(kinds["activation"]),
+        **connet_wall.values_fig11(means),
+        **connet_wall.values_fig13(kinds["failure"]),
         "late": float(data.late_ms.max()),
     }
     virtual = pd.concat(curves(data, tasks.SLOWER))
@@ -219,7 +219,7 @@ def both_clocks(data: pd.DataFrame, series: pd.DataFrame) -> pd.DataFrame:
     parts = []
     for runs in (data[data.link == tasks.SLOWER], series.assign(link=tasks.SLOWER)):
         curve = pd.concat(curves(runs, tasks.SLOWER), names=["repeat"]).reset_index()
-        held = connet_fig11.references(runs[runs.kind == "references"]).drop(columns="rate")
+        held = connet_wall.references(runs[runs.kind == "references"]).drop(columns="rate")
         held = held.rename(columns={"reference_ms": "at"}).assign(kind="references")
         curve = curve.rename(columns={"rate": "at"}).assign(kind="curve", way=STATIC)
         parts.append(pd.concat([curve, held])[["kind", "way", "at", "repeat", "delay_ms"]])

@@ -11,9 +11,9 @@ import pandas as pd
 from common import Measured, Outcome, measured, verdicts
 from linux.hftrac_bed import WARM_UP
 from linux.hftrac_cases import BELIEVED, ONLY_VIRTUAL, cases, foreseen_rows
-from linux.hftrac_fig_common import COLOURS, LOSS, QUEUE, at, dress, of, of_row, over_fifo, points_of
 from linux.hftrac_network import PUBLISHED, SAME
 from linux.hftrac_study import KEY
+from linux.hftrac_wall import COLOURS, LOSS, QUEUE, at, dress, of, of_row, over_fifo, points_of
 from linux.virtual_hftrac import ALIGNED, DRAWN, PHASES, STUDY
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure

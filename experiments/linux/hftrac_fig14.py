@@ -12,8 +12,8 @@ import pandas as pd
 from common import Measured, Outcome, means, measured, verdicts
 from linux.hftrac_bed import QUANTILES
 from linux.hftrac_cases import ONLY_VIRTUAL
-from linux.hftrac_fig_common import COLOURS, LOSS, at, dress, of, of_row, ratio
 from linux.hftrac_study import KEY
+from linux.hftrac_wall import COLOURS, LOSS, at, dress, of, of_row, ratio
 from linux.virtual_hftrac import STUDY
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure

@@ -10,10 +10,9 @@ from common import Measured, Outcome, shown, verdicts
 from linux.hftrac_agents import AGENTS
 from linux.hftrac_bed import WARM_UP
 from linux.hftrac_cases import FIGURES, SWEPT, cases, foreseen_rows
-from linux.hftrac_fig06 import LOAD, furthest
-from linux.hftrac_fig_common import COLOURS, POINT, at, dress, of, order, over_fifo, points_of, ratio
-from linux.hftrac_fig_common import runs as wall_runs
 from linux.hftrac_study import KEY
+from linux.hftrac_wall import COLOURS, LOAD, POINT, at, dress, furthest, of, order, over_fifo, points_of, ratio
+from linux.hftrac_wall import runs as wall_runs
 from linux.virtual_hftrac import ALIGNED, DRAWN, ORDER, STUDY
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure

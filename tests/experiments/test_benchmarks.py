@@ -36,13 +36,9 @@ def turns(bench, ours, theirs):
 def test_a_ratio_counts_only_where_the_answers_agree(bench):
     both = turns(bench, [1.0, 2.0], [1.0, 2.0 + 1e-12])
     rows = [
-        bench.rows.against(
-            "same", "peer", both, ">= 8x", lambda _, r: r >= 8.0, bench.rows.relative(*both.answers, 1e-9)
-        ),
-        bench.rows.against(
-            "other", "peer", both, ">= 8x", lambda _, r: r >= 8.0, bench.rows.Agreement("by", 1.0, 1e-9)
-        ),
-        bench.rows.against("nothing", "peer", both, "", None, "another thing"),
+        bench.rows.against("same", "peer", both, ">= 8x", bench.rows.relative(*both.answers, 1e-9)),
+        bench.rows.against("other", "peer", both, ">= 8x", bench.rows.Agreement("by", 1.0, 1e-9)),
+        bench.rows.against("nothing", "peer", both, "", "another thing"),
     ]
     assert [row.counts for row in rows] == [True, False, True]
     same, other, nothing = bench.rows.table(rows).splitlines()[1:]
@@ -55,6 +51,26 @@ def test_a_ratio_counts_only_where_the_answers_agree(bench):
 
 
 @pytest.mark.parametrize(
+    ("target", "seconds", "ratio", "met"),
+    [
+        (">= 8x", 9.0, 8.0, True),
+        (">= 8x", 9.0, 7.9, False),
+        ("<= 3x the time", 9.0, 0.34, True),
+        ("<= 3x the time", 9.0, 0.33, False),
+        ("< 20 ns", 2e-8, 1.0, False),
+        ("<= 12.5 ms (8e7/s) and >= 20x", 0.0125, 20.0, True),
+        ("<= 12.5 ms (8e7/s) and >= 20x", 0.0126, 20.0, False),
+        ("<= 12.5 ms (8e7/s) and >= 20x", 0.0125, 19.0, False),
+        ("<= 0.1 ms", 1.1e-4, 1.0, False),
+        ("<= 3 s", 2.9, 0.1, True),
+        ("none", 1.0, 1.0, None),
+    ],
+)
+def test_a_target_s_text_is_what_is_asked(bench, target, seconds, ratio, met):
+    assert bench.rows.is_met(target, seconds, ratio) is met
+
+
+@pytest.mark.parametrize(
     ("ours", "theirs"), [([nan], [1.0]), ([1.0], [nan]), ([inf], [1.0]), ([1.0, 2.0], [1.0]), ([], [])]
 )
 def test_what_has_no_finite_difference_does_not_agree(bench, ours, theirs):
@@ -64,9 +80,7 @@ def test_what_has_no_finite_difference_does_not_agree(bench, ours, theirs):
 
 def test_a_run_with_a_row_that_differs_fails(bench, monkeypatch, capsys):
     for difference, status in ((0.0, 0), (1.0, 1)):
-        row = bench.rows.against(
-            "it", "peer", turns(bench, 0, 0), "", None, bench.rows.Agreement("by", difference, 0.5)
-        )
+        row = bench.rows.against("it", "peer", turns(bench, 0, 0), "", bench.rows.Agreement("by", difference, 0.5))
         monkeypatch.setattr(bench.arc, "rows", lambda row=row: [row])
         monkeypatch.setattr(sys, "argv", ["run.py", "arc"])
         assert bench.run.main() == status

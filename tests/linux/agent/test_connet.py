@@ -95,7 +95,7 @@ def test_what_cannot_be_had_is_held_at_the_limit_and_left_again(plants, loops, s
 
 
 def test_kept_repeats_hold_their_references(study, monkeypatch) -> None:
-    fig11 = importlib.import_module("linux.connet_fig11")
+    fig11 = importlib.import_module("linux.connet_wall")
     data, made = study.kept(), study.STUDY.told()["made"]
     assert sorted(data["repeat"].unique()) == list(study.STUDY.repeats)
     assert all({"kernel", "cores", "load_before", "load_after", "provenance"} <= each.keys() for each in made)
@@ -108,7 +108,7 @@ def test_kept_repeats_hold_their_references(study, monkeypatch) -> None:
 @pytest.mark.parametrize("name", ["curve", "identification", "fig10", "fig11", "fig13"])
 def test_verdicts_of_what_is_kept_stand(study, name) -> None:
     common = importlib.import_module("common")
-    outcome = importlib.import_module(f"linux.connet_{name}").main()
+    outcome = getattr(importlib.import_module("linux.connet_wall"), name)()
     assert all(row.holds for row in common.compare(outcome)), common.compare(outcome)
 
 

@@ -16,7 +16,7 @@ from netctrl.linux.export.agent import AgentConfig
 from netctrl.plants.routing import at_utilization, routing
 from netctrl.sim.network.demands import DemandSource
 
-MODULES = ("network", "agents", "bed", "cases", "study", "fig_common", "fig06")
+MODULES = ("network", "agents", "bed", "cases", "study", "wall")
 
 
 @pytest.fixture
@@ -25,9 +25,9 @@ def hftrac(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(EXPERIMENTS)
     made = SimpleNamespace(**{name: importlib.import_module(f"linux.hftrac_{name}") for name in MODULES})
     monkeypatch.setattr(importlib.import_module("study"), "RESULTS", tmp_path)
-    made.fig_common.runs.cache_clear()
+    made.wall.runs.cache_clear()
     yield made
-    made.fig_common.runs.cache_clear()
+    made.wall.runs.cache_clear()
 
 
 def case(hftrac, figure: str, way: str, x: float = 0.95, value: float = 0.1):
@@ -235,19 +235,17 @@ def test_disturbed_runs_are_made_again_and_kept_ones_are_not(hftrac, monkeypatch
 
 def test_ratios_are_by_run_and_disturbed_runs_stand_aside(hftrac, monkeypatch) -> None:
     fifo, ours = case(hftrac, "7", "fifo", value=0.0), case(hftrac, "7", "coordinated")
-    monkeypatch.setattr(hftrac.fig_common, "cases", lambda figure: [fifo, ours])
+    monkeypatch.setattr(hftrac.wall, "cases", lambda figure: [fifo, ours])
     for run, base in enumerate((1.0, 2.0, 4.0)):
         keep(hftrac, row(hftrac, fifo, run, loss=base))
         keep(hftrac, row(hftrac, ours, run, loss=0.5 * base))
     keep(hftrac, row(hftrac, fifo, 0, 1, loss=50.0))  # a second good one doesn't count
     keep(hftrac, row(hftrac, ours, 3, loss=9.0, sender_late_ms=500.0))
-    data = hftrac.fig_common.runs()
+    data = hftrac.wall.runs()
     assert len(data) == 6
-    assert tuple(hftrac.fig_common.ratio(data, ours, fifo)) == (pytest.approx(0.5), pytest.approx(0.0, abs=1e-12), 3)
-    table = hftrac.fig_common.points_of(data)
+    assert tuple(hftrac.wall.ratio(data, ours, fifo)) == (pytest.approx(0.5), pytest.approx(0.0, abs=1e-12), 3)
+    table = hftrac.wall.points_of(data)
     assert table.set_index("way").loss.to_dict() == pytest.approx({"fifo": 7.0 / 3.0, "coordinated": 3.5 / 3.0})
     # two seconds of the fluid: FIFO loses something, and the queue is that of the very demands
     assert (data.fluid_queue_kbit > 0.0).all()
-    assert (
-        hftrac.fig_common.order(pd.DataFrame({"way": ["god", "myopic"], "loss": [2.0, 1.0]}), "loss") == "myopic < god"
-    )
+    assert hftrac.wall.order(pd.DataFrame({"way": ["god", "myopic"], "loss": [2.0, 1.0]}), "loss") == "myopic < god"
