@@ -9,7 +9,6 @@ from queue_fluid import growth
 from netctrl.frequency.sampled_stability import stable_gains
 from netctrl.laws.aqm.delay_pi import DelayPi
 from netctrl.model.design.arc import ArcSetting
-from netctrl.plants.pi_aqm import delay_pi_response
 from netctrl.plants.queues import queue_response
 from netctrl.plants.queues.queue_laws import Averaged, SampledPi, WindowClass
 from netctrl.plants.queues.queue_loop import QueueLoop
@@ -25,6 +24,7 @@ from netctrl.plants.queues.window_response import (
     RFC_CRENO,
     RFC_RENO,
 )
+from netctrl.plants.tcp_response import delay_pi_response
 
 RATE = 1250.0
 PI = SampledPi(0.01, 0.2, 0.016, 0.015)
