@@ -23,8 +23,7 @@ from netctrl.synthesis.localized.localized import localized, settling_time
 from netctrl.synthesis.myopic.fir import myopic_fir
 from netctrl.synthesis.myopic.static import myopic
 from netctrl.synthesis.riccati.dare import solve_dare
-from netctrl.synthesis.riccati.lqi import integral_regulator
-from netctrl.synthesis.riccati.tracking import tracking_loop
+from netctrl.synthesis.riccati.tracking import integral_regulator, tracking_loop
 
 PLANT = StateSpace([[0.9]], [[1.0]], [[1.0]], dt=1.0)
 PROBLEM = MpcProblem(plant=PLANT, horizon=2, state_weight=1.0, input_weight=1.0)

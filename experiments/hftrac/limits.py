@@ -16,7 +16,7 @@ from netctrl.datasets import network_path
 from netctrl.model.network import read_network
 from netctrl.model.network_model import NetworkModel
 from netctrl.plants.linearize import network_model, network_state_space
-from netctrl.synthesis.check import quadratic_cost
+from netctrl.synthesis.check import steady_covariance
 
 NETWORKS = {"tandem": "#1f4e9c", "merge": "#b45f06", "testbed": "#38761d"}
 WAYS = {
@@ -56,7 +56,7 @@ def fifo(model: NetworkModel) -> Fifo:
     gain[:, model.first_rate[:-1] + model.delay] = model.coupling.toarray()
     gain[np.arange(N), model.first_backlog + np.arange(N)] = 1.0
     W = (H.toarray() * (model.std / MEGA) ** 2) @ H.toarray().T
-    rates = quadratic_cost(system.A, system.B, gain, np.zeros((n, n)), np.eye(N), W)
+    rates = float(np.sum((gain.T @ gain) * steady_covariance(system.A + system.B @ gain, W)))
     return Fifo(gain, rates, float(np.trace(W)))
 
 

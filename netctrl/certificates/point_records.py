@@ -17,6 +17,7 @@ __all__ = [
     "StepCycle",
     "busy_text",
     "ramp_rows",
+    "rounded",
     "step_rows",
 ]
 
@@ -88,10 +89,10 @@ class SampledLoop(Record, frozen=True):
     @property
     def point(self) -> str:
         """The operating point in words."""
-        rate = "" if self.capacity_bit_per_s is None else f" at {_quantity(self.capacity_bit_per_s, 'bit/s')}"
+        rate = "" if self.capacity_bit_per_s is None else f" at {rounded(self.capacity_bit_per_s, 'bit/s')}"
         flows = "" if self.flows is None else f"{self.flows:.4g} {'flow' if self.flows == 1.0 else 'flows'}{rate}, "
         return (
-            f"{self.sender}, {flows}{_quantity(self.rtt_s, 's')} and {_quantity(self.queue_delay_s, 's')} of queue, "
+            f"{self.sender}, {flows}{rounded(self.rtt_s, 's')} and {rounded(self.queue_delay_s, 's')} of queue, "
             f"windows {', '.join(f'{w:.4g}' for w in self.windows_packets)}"
         )
 
@@ -107,8 +108,9 @@ class SenderVerdict(Record, frozen=True):
     """The loop that runs, at this sender's point of least gain margin; null without an equilibrium."""
 
 
-def _quantity(value: float, unit: str) -> str:
-    return format_quantity(float(f"{value:.4g}"), unit)
+def rounded(value: float, unit: str, digits: int = 4) -> str:
+    """A quantity with its unit in words, to a number of digits."""
+    return format_quantity(float(f"{value:.{digits}g}"), unit)
 
 
 class QueueSwing(Record, frozen=True):
@@ -131,7 +133,7 @@ class QueueSwing(Record, frozen=True):
         if self.period_s == 0.0:
             return f"the queue rests at {self.mean_packets:.4g} packets"
         ends = f"queue {self.lowest_packets:.4g} to {self.highest_packets:.4g} packets, mean {self.mean_packets:.4g}"
-        return f"{ends}, period {_time(self.period_s)}"
+        return f"{ends}, period {rounded(self.period_s, 's', 3)}"
 
 
 class StepCycle(Record, frozen=True):
@@ -226,7 +228,8 @@ def ramp_rows(cycle: RampCycle) -> list[tuple[str, str]]:
     """(name, text) of what people read."""
     low, high = cycle.thresholds_packets
     where = (
-        f"{cycle.flows:.4g} flows, {_time(cycle.rtt_s)}, {format_quantity(cycle.capacity_bit_per_s, 'bit/s')}, "
+        f"{cycle.flows:.4g} flows, {rounded(cycle.rtt_s, 's', 3)}, "
+        f"{format_quantity(cycle.capacity_bit_per_s, 'bit/s')}, "
         f"thresholds {low:.6g} and {high:.6g} packets, windows {cycle.window_packets:.4g}"
     )
     return [("worst point", where), ("fluid in time", cycle.fluid.text)]
@@ -235,14 +238,14 @@ def ramp_rows(cycle: RampCycle) -> list[tuple[str, str]]:
 def step_rows(step: StepCycle, packet_bytes: float) -> list[tuple[str, str]]:
     """(name, text) of what people read."""
     where = (
-        f"{step.flows:.4g} flows, {_quantity(step.rtt_s, 's')}, "
+        f"{step.flows:.4g} flows, {rounded(step.rtt_s, 's')}, "
         f"{format_quantity(step.capacity_bit_per_s, 'bit/s')}, threshold {step.threshold_packets:.4g} packets, "
         f"windows {step.window_packets:.4g}"
     )
 
     def threshold(packets: float, seconds: float) -> str:
-        size = _quantity(packets * packet_bytes, "B")
-        return f"{packets:.4g} packets, {size} or {_time(seconds)}"
+        size = rounded(packets * packet_bytes, "B")
+        return f"{packets:.4g} packets, {size} or {rounded(seconds, 's', 3)}"
 
     return [
         ("worst point", where),
@@ -253,7 +256,3 @@ def step_rows(step: StepCycle, packet_bytes: float) -> list[tuple[str, str]]:
         ("", f"{threshold(step.safe_threshold_packets, step.safe_threshold_s)} with a packet of each flow to spare"),
         ("published rules", f"C d/7: {step.rule_2010_packets:.4g} packets, .17 C d: {step.rule_2011_packets:.4g}"),
     ]
-
-
-def _time(seconds: float) -> str:
-    return format_quantity(float(f"{seconds:.3g}"), "s")

@@ -15,6 +15,7 @@ from netctrl.certificates.point_records import (
     StepCycle,
     busy_text,
     ramp_rows,
+    rounded,
     step_rows,
 )
 from netctrl.errors import Status
@@ -106,13 +107,13 @@ class QueueReach(Record, frozen=True):
         """Reach in words."""
         parts = []
         if self.longest_rtt_s is not None:
-            parts.append(f"up to {_rounded(self.longest_rtt_s, 's')}")
+            parts.append(f"up to {rounded(self.longest_rtt_s, 's', 3)}")
         if (few := self.fewest_flows) is not None:
             parts.append(f"down to {few:.3g} flows" if few > 1.0 else "down to a single flow")
         if self.largest_window_packets is not None:
             parts.append(f"up to windows of {self.largest_window_packets:.3g} packets")
         if self.smallest_max_bytes is not None:
-            parts.append(f"from an upper threshold of {_rounded(self.smallest_max_bytes, 'B')} on")
+            parts.append(f"from an upper threshold of {rounded(self.smallest_max_bytes, 'B', 3)} on")
         return " or ".join(parts) if parts else "nowhere in the range that was searched"
 
 
@@ -239,7 +240,7 @@ class QueueCertificate(FileRecord, frozen=True):
         if found.cycle is not None:
             rows += ramp_rows(found.cycle)
         if (at := found.sampled) is not None:
-            delay = "unlimited" if at.delay_margin_s is None else _rounded(at.delay_margin_s, "s")
+            delay = "unlimited" if at.delay_margin_s is None else rounded(at.delay_margin_s, "s", 3)
             rows += [
                 ("worst point", at.point),
                 ("loop that runs", _margins(at)),
@@ -274,10 +275,6 @@ def _margins(found: SampledLoop) -> str:
     room = "" if found.gain_reduction_db is None else f", may fall by {-found.gain_reduction_db:.2f} dB"
     gain = f"gain margin {found.gain_margin_db:.2f} dB{proved}{room}"
     return f"{gain}, phase margin {found.phase_margin_deg:.1f} degrees"
-
-
-def _rounded(value: float, unit: str) -> str:
-    return format_quantity(float(f"{value:.3g}"), unit)
 
 
 def span_text(ends: tuple[float, float], unit: str = "") -> str:

@@ -34,7 +34,7 @@ from netctrl.certificates.loops import (
     read_mixture,
     usual_margins,
 )
-from netctrl.certificates.point_records import SampledLoop, SenderVerdict
+from netctrl.certificates.point_records import SampledLoop, SenderVerdict, rounded
 from netctrl.certificates.record import QueueVerdict
 from netctrl.certificates.red import RedSubject
 from netctrl.certificates.search import box_points, least_near, least_point, reach
@@ -47,7 +47,6 @@ from netctrl.frequency.sampled_margins import point_proofs, sampled_margins
 from netctrl.frequency.sampled_stability import box_keeps, box_upper_gain, point_keeps, stable_gains
 from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.window_response import CRENO, RENO
-from netctrl.units import format_quantity
 
 __all__ = ["Worst", "absent", "least_looked_at", "queue_verdict"]
 
@@ -208,7 +207,7 @@ def _about_senders(subject: Subject, loops: Loops, box: Box) -> list[str]:
     flows = "" if box.inputs.flows is None else f" with {least.flows:.4g} flows"
     return [
         f"Linux's senders have {less:.1f} dB less than {theirs.mixture.text} in this box: {least.mixture.text} "
-        f"{decibel(least.factor):.2f} dB{flows} at {format_quantity(float(f'{least.rtt:.4g}'), 's')}"
+        f"{decibel(least.factor):.2f} dB{flows} at {rounded(least.rtt, 's')}"
     ]
 
 

@@ -94,9 +94,7 @@ def check_fluid(point: CheckPoint) -> QueueCheck:
     )
 
 
-def check_packets(
-    point: CheckPoint, engine: str, seeds: tuple[int, ...] = SEEDS, flows: int | None = None
-) -> QueueCheck:
+def check_packets(point: CheckPoint, engine: str, seeds: tuple[int, ...] = SEEDS) -> QueueCheck:
     """Swing and envelope of the queue at a certificate's worst point, with packets.
 
     Parameters
@@ -106,8 +104,6 @@ def check_packets(
         "packet" or "kernel".
     seeds : tuple of int
         A run each.
-    flows : int, optional
-        Number of flows, with the rate of the link in proportion; by default the point's.
 
     Raises
     ------
@@ -116,7 +112,7 @@ def check_packets(
     """
     runs, ratios, period = [], [], point.period_s
     for seed in seeds:
-        scenario, (_, delay), used = _run(point, engine, seed, flows)
+        scenario, (_, delay), used = _run(point, engine, seed)
         found = envelope(delay, scenario.interval, period)
         found = Envelope(2.0, period, 0.0) if found is None else found
         ratios.append(found.ratio)
@@ -151,18 +147,16 @@ def check_packets(
     )
 
 
-def _run(
-    point: CheckPoint, engine: str, seed: int, flows: int | None = None
-) -> tuple[Scenario, tuple[np.ndarray, np.ndarray], float]:
+def _run(point: CheckPoint, engine: str, seed: int) -> tuple[Scenario, tuple[np.ndarray, np.ndarray], float]:
     """Scenario of a point, delays of its queue in the warm-up and after it [s], and utilization after it."""
-    scenario = check_scenario(point, engine, seed, flows)
+    scenario = check_scenario(point, engine, seed)
     result: Any = simulate(scenario, engine)
     delay = BITS_PER_BYTE * result.series["backlog"][0] / scenario.links[0].capacity
     late = result.time_s > scenario.warmup
     return scenario, (delay[~late], delay[late]), result["utilization", scenario.links[0].id]
 
 
-def check_scenario(point: CheckPoint, engine: str, seed: int, flows: int | None = None) -> Scenario:
+def check_scenario(point: CheckPoint, engine: str, seed: int) -> Scenario:
     """Scenario of a certificate's worst point: one link with the law's queue, long flows, a whole number of each.
 
     Parameters
@@ -171,8 +165,6 @@ def check_scenario(point: CheckPoint, engine: str, seed: int, flows: int | None 
     engine : str
         "packet" or "kernel".
     seed : int
-    flows : int, optional
-        As of `check_packets`.
 
     Raises
     ------
@@ -180,9 +172,7 @@ def check_scenario(point: CheckPoint, engine: str, seed: int, flows: int | None 
         As in `check_packets`.
     """
     queue = queue_of(point, engine)
-    if flows is not None and point.subject.in_bytes:
-        raise InvalidValue("flows", flows, f"those of the point: thresholds of {point.subject.name} are in bytes")
-    wanted = max(round(point.flows), 1) if flows is None else flows
+    wanted = max(round(point.flows), 1)
     counts = [max(round(k.share * wanted), 1) for k in point.loop.classes]
     rate = point.loop.rate / point.flows * sum(counts)
     warm, duration = _times(point, _MOST_PACKETS[engine] / rate)

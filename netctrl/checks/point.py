@@ -87,16 +87,13 @@ def point_of(certificate: QueueCertificate, engine: str = "kernel") -> CheckPoin
             raise InvalidValue("check", f"fluid with {at.sender}", takes)
         at = min(others, key=lambda each: each.gain_margin_db)
     inputs = certificate.inputs
-    box = box_of(subject, **msgspec.structs.asdict(inputs))
-    certified = read_mixture(at.sender)
-    mixture = _in(engine, certified)
-    loops = loops_of(subject, classes_of(subject, mixture, inputs.stretches), box)
+    box, mixtures, loops = _loops_in(engine, subject, inputs, at.sender)
     if at.flows is None or at.capacity_bit_per_s is None or inputs.capacity_bit_per_s is None:
         trip = loops[0].trip(loops[0].classes[0], at.rtt_s, subject.target_s)
         flows = box.rate * trip / at.windows_packets[0]
     else:
         flows = at.flows * inputs.capacity_bit_per_s[1] / at.capacity_bit_per_s
-    return _at(subject, (certified, mixture), loops, box, flows, at.rtt_s, 10.0 ** (at.gain_margin_db / 20.0))
+    return _at(subject, mixtures, loops, box, flows, at.rtt_s, 10.0 ** (at.gain_margin_db / 20.0))
 
 
 def _is_curved(found: SampledLoop) -> bool:
@@ -119,12 +116,9 @@ def corners_of(subject: PiSubject, inputs: CertifyInputs, engine: str) -> list[C
     InvalidValue
         A sender that the engine hasn't.
     """
-    box = box_of(subject, **msgspec.structs.asdict(inputs))
-    certified = read_mixture(inputs.senders[0])
-    mixture = _in(engine, certified)
-    loops = loops_of(subject, classes_of(subject, mixture, inputs.stretches), box)
+    box, mixtures, loops = _loops_in(engine, subject, inputs, inputs.senders[0])
     corners = dict.fromkeys([(box.flows[0], box.rtt[1]), (box.flows[1], box.rtt[0])])
-    return [_at(subject, (certified, mixture), loops, box, *corner) for corner in corners]
+    return [_at(subject, mixtures, loops, box, *corner) for corner in corners]
 
 
 def _at(
@@ -138,10 +132,8 @@ def _at(
 ) -> CheckPoint:
     """A point of a box with mixtures of the certificate and of the engine; `factor` is its gain margin, if known."""
     certified, mixture = mixtures
-    near = []
-    for (
-        loop
-    ) in loops:  # of a point at the end of a range of gains there are two, and RED's lines have delays of their own
+    near = []  # of a point at the end of a range of gains there are two, and RED's lines have delays of their own
+    for loop in loops:
         x = float(loop.output(flows, rtt))
         if loop.within[0] * (1.0 - 1e-6) <= x <= loop.within[1] * (1.0 + 1e-6):
             near.append(loop)
@@ -168,13 +160,13 @@ def _at(
     )
 
 
-def _in(engine: str, mixture: Mixture) -> Mixture:
-    """A mixture with what an engine has in place of its senders."""
-    others = _INSTEAD[engine]
-    parts = tuple(
-        (SENDERS[others.get(sender.name.removesuffix("-noecn"), sender.name)], share) for sender, share in mixture.parts
-    )
-    if [sender for sender, _ in parts] == [sender for sender, _ in mixture.parts]:
-        return mixture
-    names = [sender.name for sender, _ in parts]
-    return Mixture("+".join(dict.fromkeys(names)), parts)
+def _loops_in(
+    engine: str, subject: PiSubject | RedSubject, inputs: CertifyInputs, sender: str
+) -> tuple[Box, tuple[Mixture, Mixture], list[QueueLoop]]:
+    """Box, the certificate's mixture and what the engine has in place of its senders, and that one's loops."""
+    box, certified, others = box_of(subject, **msgspec.structs.asdict(inputs)), read_mixture(sender), _INSTEAD[engine]
+    parts = tuple((SENDERS[others.get(s.name.removesuffix("-noecn"), s.name)], share) for s, share in certified.parts)
+    mixture = certified
+    if parts != certified.parts:
+        mixture = Mixture("+".join(dict.fromkeys(sender.name for sender, _ in parts)), parts)
+    return box, (certified, mixture), loops_of(subject, classes_of(subject, mixture, inputs.stretches), box)

@@ -41,6 +41,8 @@ _STUCK, _BLUR = 0.95, 1e-7
 """A disc smaller than _BLUR of its centre that keeps more than _STUCK of its size when halved is rounding error."""
 _ATTEMPT = 4
 """Rounds between attempts at a better value: an attempt costs as much as hundreds of cells."""
+_RATIO = 1.2
+"""Of neighbouring edges of the angle to begin with."""
 _FULL, _PIECES = 256, 16
 """Cells of a round that takes hardly longer than one of a few; so few are split into up to so many pieces."""
 
@@ -262,7 +264,7 @@ def _split(cells: Cells, parts: np.ndarray, pieces: int) -> Cells:
     return Cells(np.concatenate(centres), np.tile(half, (pieces, 1)))
 
 
-def angle_cells(lowest: float, others: list[tuple[float, float]], ratio: float = 1.2) -> Cells:
+def angle_cells(lowest: float, others: list[tuple[float, float]]) -> Cells:
     """Cells over angles from `lowest` to pi, in geometric steps, times one interval for each other coordinate.
 
     Parameters
@@ -271,10 +273,8 @@ def angle_cells(lowest: float, others: list[tuple[float, float]], ratio: float =
         Least angle, above 0 [rad].
     others : list of (float, float)
         Intervals of the other coordinates.
-    ratio : float
-        Of neighbouring edges of the angle.
     """
-    steps = max(2, int(np.ceil(np.log(pi / lowest) / np.log(ratio))))
+    steps = max(2, int(np.ceil(np.log(pi / lowest) / np.log(_RATIO))))
     edges = np.geomspace(lowest, pi, steps + 1)
     centre = np.empty((steps, 1 + len(others)))
     half = np.empty_like(centre)

@@ -29,10 +29,8 @@ _ONE = 1.0 + 1e-12  # |L| at a crossing that is both gain and phase crossover, r
 _BOUNDARY = 1e-12  # phase margin [rad] or relative gain margin that rounding can't distinguish from 0
 _TURN = 2.0 * math.pi
 
-_DECIBELS = "a gain margin from 0 to 300 dB"
-_DEGREES = "phase margin in degrees, from -180 to 180"
 
-__all__ = ["GainBand", "gain_at_phase_margin", "gain_band", "margins"]
+__all__ = ["GainBand", "gain_band", "margins"]
 
 
 def margins(loop: DelayLoop | OpenLoop | ControlSystem | StateSpace, delay_s: float = 0.0) -> Margins:
@@ -217,9 +215,15 @@ def gain_band(
     ----------
     ARC paper, eq. (8), with the delay exact.
     """
-    _refuse_rising(loop)
-    allowed = factor(checked_number("gain_margin_db", gain_margin_db, _DECIBELS, at_least=0.0, at_most=300.0))
-    takes = f"two values in rising order: the lowest and the highest {_DEGREES}"
+    if not isinstance(loop, DelayLoop):
+        raise InvalidValue("loop", loop, "a DelayLoop (netctrl.from_control converts a loop with real corners)")
+    if magnitude_turning_points(loop):
+        takes = "a loop whose |L| falls at every frequency, as with no more zeros than integrators"
+        raise InvalidValue("loop", loop, takes)
+    allowed = factor(
+        checked_number("gain_margin_db", gain_margin_db, "a gain margin from 0 to 300 dB", at_least=0.0, at_most=300.0)
+    )
+    takes = "two values in rising order: the lowest and the highest phase margin in degrees, from -180 to 180"
     if not isinstance(phase_margin_deg, tuple | list) or len(phase_margin_deg) != 2:
         raise InvalidValue("phase_margin_deg", phase_margin_deg, takes)
     least, most = (
@@ -257,19 +261,3 @@ def gain_band(
         binding=bindings[-1] if bindings else "gain margin",
         intervals=tuple(intervals),
     )
-
-
-def gain_at_phase_margin(loop: DelayLoop, phase_margin_deg: float) -> tuple[float, ...]:
-    """Gains k, ascending, at which the loop k·L has this phase margin at its gain crossover; |L| must fall."""
-    _refuse_rising(loop)
-    margin = checked_number("phase_margin_deg", phase_margin_deg, _DEGREES, at_least=-180.0, at_most=180.0)
-    return tuple(1.0 / magnitude(loop, w) for w in lag_crossings(loop, math.pi - math.radians(margin)))
-
-
-def _refuse_rising(loop: DelayLoop) -> None:
-    if not isinstance(loop, DelayLoop):
-        raise InvalidValue("loop", loop, "a DelayLoop (netctrl.from_control converts a loop with real corners)")
-    if magnitude_turning_points(loop):
-        raise InvalidValue(
-            "loop", loop, "a loop whose |L| falls at every frequency, as with no more zeros than integrators"
-        )

@@ -89,8 +89,6 @@ def greatest_gain(
     flows: tuple[float, float],
     rtt: tuple[float, float],
     sector: Sector,
-    tolerance: float | None = None,
-    starts: Sequence[tuple[float, float]] | None = None,
 ) -> Minimum:
     """Greatest gain up to which the loop avoids a sector, over a whole box of flows and round-trip times.
 
@@ -101,10 +99,6 @@ def greatest_gain(
         Ranges of N and tau [s]; a point has both ends equal.
     sector : Sector
         Region to avoid: stability alone, or with margins.
-    tolerance : float, optional
-        Relative gap between the proved bound and the attained value.
-    starts : sequence of (float, float), optional
-        Points (N, tau) of the box to begin with; by default those of its corners that are usually worst.
 
     Returns
     -------
@@ -112,13 +106,12 @@ def greatest_gain(
         `where` holds angle, ln N, ln tau and 0.
     """
     point = flows[0] == flows[1] and rtt[0] == rtt[1]
-    chosen = tolerance or (_POINT_TOLERANCE if point else BOX_TOLERANCE)
+    tolerance = _POINT_TOLERANCE if point else BOX_TOLERANCE
     loosest = BOX_TOLERANCE if point else LOOSEST
     lowest = response.min_angle(flows, rtt)
     start: tuple[float, np.ndarray] = (inf, np.zeros(4))
     # The fewest flows at the longest round-trip time are usually worst: a good start value drops most cells at once.
-    corners = {(flows[0], rtt[1]), (flows[0], rtt[0]), (flows[1], rtt[1])}
-    for n, tau in corners if starts is None else starts:
+    for n, tau in {(flows[0], rtt[1]), (flows[0], rtt[0]), (flows[1], rtt[1])}:
         start = min(start, _met(response, sector, np.log(n), np.log(tau), lowest, pi), key=lambda pair: pair[0])
 
     def attain(cells: Cells) -> tuple[float, np.ndarray]:
@@ -129,7 +122,7 @@ def greatest_gain(
         return min(values, key=lambda pair: pair[0])
 
     cells = box_cells(lowest, flows, rtt)
-    return least(response.disc, gain_bound(sector), attain, cells, tolerance=chosen, start=start, loosest=loosest)
+    return least(response.disc, gain_bound(sector), attain, cells, tolerance=tolerance, start=start, loosest=loosest)
 
 
 def keeps(

@@ -250,10 +250,9 @@ def box_disk_margin(
     rtt: tuple[float, float],
     starts: Sequence[tuple[float, float]],
     tolerance: float = BOX_TOLERANCE,
-    gain: float = 1.0,
     below: float = inf,
 ) -> Minimum:
-    """Least 2|1 + k L|/|1 − k L| over all angles and a whole box, with a proof: the disk margin where k L is stable.
+    """Least 2|1 + L|/|1 − L| over all angles and a whole box, with a proof: the disk margin where L is stable.
 
     Parameters
     ----------
@@ -264,8 +263,6 @@ def box_disk_margin(
         Points (N, tau) of the box to begin with.
     tolerance : float
         Relative gap between the proved bound and the attained value.
-    gain : float
-        Factor k of the response.
     below : float
         No value from here on is looked for: it is then what was found.
 
@@ -282,7 +279,7 @@ def box_disk_margin(
     Source: Seiler, Packard, Gahinet, IEEE Control Systems Magazine 40 (2020) 78-95, with skew 0: 2/‖S − T‖∞.
     """
     lowest = response.min_angle(flows, rtt)
-    bound, attain, _, start = _nearness(response, lowest, starts, tolerance, gain)
+    bound, attain, _, start = _nearness(response, lowest, starts, tolerance, 1.0)
     start = min(start, (below, np.zeros(4)), key=lambda each: each[0])
     cells = box_cells(lowest, flows, rtt)
     loosest = max(BOX_TOLERANCE, tolerance) if flows[0] == flows[1] and rtt[0] == rtt[1] else LOOSEST

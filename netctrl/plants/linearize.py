@@ -23,19 +23,15 @@ from netctrl.plants.routing import Routing, routing
 
 __all__ = [
     "LinearTcp",
-    "TcpPartials",
     "applicable_plant",
     "arc_arrival_rate",
     "arc_corners",
     "arc_loop",
     "arc_sampled_loop",
-    "fast_arc_loop",
-    "fast_arc_sampled_loop",
     "linear_tcp",
     "network_model",
     "network_state_space",
     "standing_queue",
-    "tcp_partials",
 ]
 
 
@@ -68,40 +64,6 @@ def linear_tcp(flows: Any, rtt: Any, rate: Any) -> LinearTcp:
     """
     B, w0, _ = tcp_equilibrium(flows, rtt, rate)
     return LinearTcp(gain=B * w0 * w0 / 4.0, time_constant=rtt * w0 / 2.0, delay=rtt)
-
-
-class TcpPartials(NamedTuple):
-    """Partial derivatives of W' (`netctrl.plants.tcp.window_slope`) at the equilibrium; floats, or arrays."""
-
-    window: Any
-    """∂W'/∂W = −1/(w0 tau) [1/s]."""
-    delayed_rate: Any
-    """∂W'/∂x(t−R) = −1/w0."""
-    signal: Any
-    """∂W'/∂p(t−R) = −w0²/(2 tau) [packet/s]."""
-    rtt: Any
-    """∂W'/∂R = −1/tau² [packet/s²]."""
-
-
-def tcp_partials(flows: Any, rtt: Any, rate: Any) -> TcpPartials:
-    """Partial derivatives of one flow's window slope W' at the equilibrium.
-
-    `linear_tcp` follows with x = W/R and the undelayed window in place of the delayed one: 1/T1 = 1/(w0 tau) +
-    (1/w0)/tau, and P0 = N T1 w0²/(2 tau).
-
-    Parameters
-    ----------
-    flows, rtt, rate : array_like
-        As for `linear_tcp`.
-
-    Notes
-    -----
-    Hollot, Misra, Towsley, Gong, "A control theoretic analysis of RED", INFOCOM 2001, Appendix I.
-    """
-    _, w0, _ = tcp_equilibrium(flows, rtt, rate)
-    return TcpPartials(
-        window=-1.0 / (w0 * rtt), delayed_rate=-1.0 / w0, signal=-0.5 * w0 * w0 / rtt, rtt=-1.0 / (rtt * rtt)
-    )
 
 
 def applicable_plant(setting: ArcSetting) -> Plant:
@@ -191,37 +153,6 @@ def arc_sampled_loop(flows: ArrayLike, rtt_s: ArrayLike, setting: ArcSetting, pl
         B=np.moveaxis(np.array(B), 0, -1),
         read=np.array(read),
         keep=np.array(keep),
-        delay=tau,
-        epoch=setting.epoch_s,
-    )
-
-
-def fast_arc_loop(rtt_s: float, setting: ArcSetting) -> DelayLoop:
-    """Open loop of FAST senders under FAST-extended ARC with a standing queue, at a = 1, for short epochs.
-
-    A rate source responds to the price q_v/(gamma C) of one round trip ago, δx = −(a/tau) x0 δprice. The sources
-    together fill the link, so δy = −(a/tau) δq_v(t − tau). Arrivals and backlog both integrate that under q_v' = y +
-    (gamma/d) q: L = a (s + gamma/d) e^(−s tau)/(tau s²), a double integrator, stable for small a only if d > gamma·tau.
-
-    Source: ARC paper, Algorithm 3, whose stability it leaves as future work (Section V).
-    """
-    gamma, d = setting.utilization, setting.epoch_s
-    return DelayLoop(gain=gamma / (rtt_s * d), delay=rtt_s, integrators=2, leads=(d / gamma,), lags=())
-
-
-def fast_arc_sampled_loop(rtt_s: ArrayLike, setting: ArcSetting) -> SampledLoop:
-    """`fast_arc_loop` with the exact epoch, q_v ← q_v + b + gamma q; its gain is FAST's a.
-
-    Round trips are constant. The loop is far less stable than the continuous one, since the epoch must exceed
-    gamma·tau. Use `spectral_radius`: the open loop has an eigenvalue on the unit circle besides the law's own, so
-    `gain_limits` does not find its limit.
-    """
-    tau = np.asarray(rtt_s, dtype=float)
-    return SampledLoop(
-        A=np.zeros((*tau.shape, 2, 2)),
-        B=np.stack([-1.0 / tau, -1.0 / tau], axis=-1),
-        read=np.array([setting.utilization, 1.0]),
-        keep=np.array([True, False]),
         delay=tau,
         epoch=setting.epoch_s,
     )

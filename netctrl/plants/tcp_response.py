@@ -25,11 +25,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from netctrl.laws.aqm.delay_pi import DelayPi
 from netctrl.model.design.arc import ArcSetting, Plant
 from netctrl.plants.aliases import SMALL_ANGLE, held_aliases, majorant
 from netctrl.plants.linearize import applicable_plant, arc_arrival_rate
 
-__all__ = ["Disc", "TcpResponse", "arc_response"]
+__all__ = ["Disc", "TcpResponse", "arc_response", "delay_pi_response"]
 
 _COARSE = 1e-5
 """Relative error bound of the response from a quarter of the aliases."""
@@ -244,6 +245,32 @@ def arc_response(setting: ArcSetting, plant: Plant | None = None, *, delayed_win
         epoch=setting.epoch_s,
         integral=setting.utilization if chosen == "phys" else 0.0,
         delayed_window=delayed_window,
+    )
+
+
+def delay_pi_response(setting: ArcSetting, law: DelayPi, late_s: float = 0.0) -> TcpResponse:
+    """Response of TCP and a standing queue under a PI law on the queueing delay, for its margins.
+
+    It is ARC's loop where a queue stands with free gains: ARC itself is the law with integral gamma alpha C and
+    proportional gain alpha C. The queue grows over an update by the arrivals less the departures, so the law acts on
+    arrivals and backlog: proportional b/C and integral a/C [1/packet].
+
+    Parameters
+    ----------
+    setting : ArcSetting
+        The link's setting; the gains of its law are not used.
+    law : DelayPi
+    late_s : float
+        Age of the delay that the law reads [s].
+    """
+    capacity = float(setting.capacity_packet_per_s)
+    return TcpResponse(
+        queue=True,
+        rate=float(arc_arrival_rate(setting, "phys")),
+        epoch=law.update_s,
+        proportional=law.proportional / capacity,
+        integral=law.integral / capacity,
+        late=late_s,
     )
 
 

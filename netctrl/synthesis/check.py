@@ -1,4 +1,4 @@
-"""Stability and cost of a controller, computed independently of its synthesis."""
+"""Stability and steady covariance of a closed loop, computed independently of its synthesis."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from netctrl.errors import InvalidValue
 from netctrl.model.io.matrix import dense_matrix, square_matrix
 
-__all__ = ["quadratic_cost", "spectral_radius", "steady_covariance"]
+__all__ = ["spectral_radius", "steady_covariance"]
 
 
 def spectral_radius(A: Any) -> float:
@@ -38,22 +38,3 @@ def steady_covariance(A: Any, W: Any) -> np.ndarray:
         Y = Y + A @ Y @ A.T
         A = A @ A
     return Y
-
-
-def quadratic_cost(A: Any, B: Any, K: Any, Q: Any, R: Any, W: Any) -> float:
-    """Quadratic cost lim E x'Qx + u'Ru of u = K x on x(n+1) = A x + B u + w, E ww' = W, from the steady covariance.
-
-    Raises
-    ------
-    InvalidValue
-        Shapes that don't fit, or a K that doesn't stabilise.
-    """
-    A, R = square_matrix("A", A), square_matrix("R", R)
-    n, m = len(A), len(R)
-    B, K = dense_matrix("B", B, (n, m)), dense_matrix("K", K, (m, n))
-    Q, W = dense_matrix("Q", Q, (n, n)), dense_matrix("W", W, (n, n))
-    radius = spectral_radius(A + B @ K)
-    if not radius < 1.0:
-        raise InvalidValue("K", f"a gain with which A + BK has the spectral radius {radius:.9g}", "a stabilising gain")
-    Y = steady_covariance(A + B @ K, W)
-    return float(np.sum((Q + K.T @ R @ K) * Y))

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import doctest
-import importlib
 import math
 import os
-import re
 from collections import Counter
 
 import control
@@ -15,14 +12,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from margin_checks import complaints, response
-from places import ROOT
 from quasi_roots import rightmost
 from random_loops import KINDS
 
 import netctrl
 from netctrl import DelayLoop, InvalidValue, OpenLoop, StateSpace
 from netctrl.frequency.certified.interchange import open_loop, transfer_polynomials
-from netctrl.frequency.margins import gain_at_phase_margin, gain_band, margins
+from netctrl.frequency.margins import gain_band, margins
 from netctrl.frequency.records import Margins, factor
 
 s = control.tf("s")
@@ -374,13 +370,6 @@ def test_gain_band_refuses_by_name(arguments: tuple, named: str) -> None:
         gain_band(*arguments)
 
 
-def test_gain_at_phase_margin_refuses_by_name() -> None:
-    with pytest.raises(InvalidValue, match=r"^loop"):
-        gain_at_phase_margin("x", 45.0)  # ty: ignore[invalid-argument-type]
-    with pytest.raises(InvalidValue, match=r"^phase_margin_deg"):
-        gain_at_phase_margin(BAND, math.nan)
-
-
 @pytest.mark.parametrize(
     ("fields", "named"),
     [
@@ -486,22 +475,6 @@ def test_an_unstable_loop_has_no_disk_margin() -> None:
 
 
 # ---------------------------------------------------------------------- what is shown is run
-
-
-@pytest.mark.parametrize(
-    "name", ["frequency.margins", "frequency.certified.interchange", "frequency.certified.disk", "model.open_loop"]
-)
-def test_docstrings_examples_run(name: str) -> None:
-    ran = doctest.testmod(importlib.import_module(f"netctrl.{name}"))
-    assert ran.attempted > 0
-    assert ran.failed == 0
-
-
-def test_the_docs_code_runs_as_it_stands() -> None:
-    text = (ROOT / "docs" / "explanation" / "margins.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    assert len(blocks) >= 3
-    exec("\n".join(blocks), {})
 
 
 def test_a_result_shows_its_verdict() -> None:

@@ -18,26 +18,36 @@ from netctrl.plants.queues.window_response import RENO
 LOOP = QueueLoop((WindowClass(RENO, power=2.0),), SampledPi(0.16, 3.2, 0.016, 0.015), 8333.0)
 
 
-class Rational:
-    """A loop k (z - .9)²/((z - 1)(z - p)²), which with p near 1 is stable at small and at large gains only."""
+class Made:
+    """A loop in samples, the same at every point."""
 
     epoch, rate = 1.0, 1e7
 
-    def __init__(self, gain: float, pole: float) -> None:
-        self.gain, self.pole = gain, pole
+    def __init__(self, gain: float, lowest: float, lags: float, delay: float) -> None:
+        self.gain, self.lowest, self.lags, self.delay = gain, lowest, lags, delay
 
     def at(self, theta, flows, rtt, extra=0.0, *, coarse: bool = False) -> np.ndarray:
-        z = np.exp(1j * np.asarray(theta) + 0.0 * np.asarray(flows))
-        return self.gain * (z - 0.9) ** 2 / ((z - 1.0) * (z - self.pole) ** 2)
+        return self.gain * self.of(np.exp(1j * np.asarray(theta) + 0.0 * np.asarray(flows)))
 
     def min_angle(self, flows, rtt, extra: float = 0.0) -> float:
-        return 1e-4 * (1.0 - self.pole)
+        return self.lowest
 
     def sharp_angles(self, flows, rtt) -> np.ndarray:
         return np.empty((flows.size, 0))
 
     def slowest(self, flows: np.ndarray, rtt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return np.full_like(flows, 3.0 / (1.0 - self.pole)), np.ones_like(flows)
+        return np.full_like(flows, self.lags), np.full_like(flows, self.delay)
+
+
+class Rational(Made):
+    """A loop k (z - .9)²/((z - 1)(z - p)²), which with p near 1 is stable at small and at large gains only."""
+
+    def __init__(self, gain: float, pole: float) -> None:
+        super().__init__(gain, 1e-4 * (1.0 - pole), 3.0 / (1.0 - pole), 1.0)
+        self.pole = pole
+
+    def of(self, z: np.ndarray) -> np.ndarray:
+        return (z - 0.9) ** 2 / ((z - 1.0) * (z - self.pole) ** 2)
 
     def unstable_poles(self) -> int:
         slow = np.polymul([1.0, 0.0], np.poly([self.pole - 1.0] * 2))  # in w = z - 1, whose small roots are exact
@@ -89,26 +99,14 @@ def test_a_root_of_a_phase_is_found_and_not_its_jumps(phases: bool) -> None:
     assert (asked[1:] > 40).all() == (not phases)
 
 
-class Delayed:
+class Delayed(Made):
     """An integrator and 40 samples of delay, k z^-40/(z - 1): beyond its limit more and more poles are unstable."""
 
-    epoch, rate = 1.0, 1e7
-
     def __init__(self, gain: float) -> None:
-        self.gain = gain
+        super().__init__(gain, 1e-3, 41.0, 40.0)
 
-    def at(self, theta, flows, rtt, extra=0.0, *, coarse: bool = False) -> np.ndarray:
-        z = np.exp(1j * np.asarray(theta) + 0.0 * np.asarray(flows))
-        return self.gain * z**-40 / (z - 1.0)
-
-    def min_angle(self, flows, rtt, extra: float = 0.0) -> float:
-        return 1e-3
-
-    def sharp_angles(self, flows, rtt) -> np.ndarray:
-        return np.empty((flows.size, 0))
-
-    def slowest(self, flows: np.ndarray, rtt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return np.full_like(flows, 41.0), np.full_like(flows, 40.0)
+    def of(self, z: np.ndarray) -> np.ndarray:
+        return z**-40 / (z - 1.0)
 
     def unstable_poles(self) -> int:
         return int((np.abs(np.roots([1.0, -1.0, *[0.0] * 39, self.gain])) > 1.0).sum())

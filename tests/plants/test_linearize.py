@@ -24,7 +24,7 @@ from netctrl.laws.aqm.sfc import SfcQueue
 from netctrl.laws.link import backlog_step
 from netctrl.model.design.arc import ArcSetting
 from netctrl.plants.equilibrium import tcp_equilibrium
-from netctrl.plants.linearize import arc_sampled_loop, linear_tcp, tcp_partials
+from netctrl.plants.linearize import arc_sampled_loop, linear_tcp
 from netctrl.plants.tcp import fast_rate, window_slope
 
 amount = st.floats(0.0, 1e6)
@@ -60,14 +60,14 @@ def test_the_linear_model_is_the_derivative_of_what_is_simulated(flows, rtt, rat
     for k in range(4):
         h = 1e-6 * at[k] * np.eye(4)[k]
         derivatives.append((window_slope(*(at + h)) - window_slope(*(at - h))) / (2e-6 * at[k]))
-    partials = tcp_partials(flows, rtt, rate)
-    expected = [partials.window, partials.rtt, partials.delayed_rate, partials.signal]
-    assert derivatives == pytest.approx(expected, rel=1e-6)
-    # Hollot's first-order model, with the window of one round trip ago taken for today's.
-    slowness = -(partials.window + partials.delayed_rate / rtt)
+    # Hollot, Misra, Towsley, Gong, INFOCOM 2001, Appendix I.
+    by_window, _, by_rate, by_signal = derivatives
+    assert derivatives == pytest.approx([-1.0 / (w0 * rtt), -1.0 / rtt**2, -1.0 / w0, -0.5 * w0**2 / rtt], rel=1e-6)
+    # The first-order model, with the window of one round trip ago taken for today's.
+    slowness = -(by_window + by_rate / rtt)
     linear = linear_tcp(flows, rtt, rate)
-    assert linear.time_constant == pytest.approx(1.0 / slowness, rel=1e-9)
-    assert linear.gain == pytest.approx(-flows * partials.signal / slowness, rel=1e-9)
+    assert linear.time_constant == pytest.approx(1.0 / slowness, rel=1e-6)
+    assert linear.gain == pytest.approx(-flows * by_signal / slowness, rel=1e-6)
 
 
 def test_the_linear_arc_is_the_derivative_of_the_law_that_is_simulated():

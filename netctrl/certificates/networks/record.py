@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Literal
 
+from netctrl.certificates.point_records import rounded
 from netctrl.certificates.record import ANSWERS, CertifiedLaw
 from netctrl.errors import Status
 from netctrl.model.io.display import html_table
@@ -208,7 +209,7 @@ class NetworkCertificate(FileRecord, frozen=True):
         for group in self.flows:
             text = f"{group.flows:g} {group.sender} over {', '.join(group.path)}: windows {group.window_packets:.4g}, "
             rows.append(
-                (f"flows {group.name}", f"{text}{_seconds(group.round_trip_s)}, marked {group.probability:.3g}")
+                (f"flows {group.name}", f"{text}{rounded(group.round_trip_s, 's')}, marked {group.probability:.3g}")
             )
         if (found := self.certificate.margins) is not None:
             rows += _margin_rows(found)
@@ -237,15 +238,11 @@ def read_network_certificate(path: str | os.PathLike[str]) -> NetworkCertificate
     )
 
 
-def _seconds(value: float) -> str:
-    return format_quantity(float(f"{value:.4g}"), "s")
-
-
 def _link_text(link: CertifiedLink) -> str:
     what = f"{'no law' if link.law is None else link.law.name} at {format_quantity(link.capacity_bit_per_s, 'bit/s')}"
     if link.state == "idle":
         return f"{what}, idle: {link.load:.3g} of its rate"
-    what = f"{what}, {_seconds(link.queue_delay_s)} of queue"
+    what = f"{what}, {rounded(link.queue_delay_s, 's')} of queue"
     if link.state == "full":
         return f"{what}, too little to mark"
     alone = "" if link.gain_margin_db is None else f", gain margin alone {link.gain_margin_db:.2f} dB"
@@ -257,8 +254,7 @@ def _box_rows(box: NetworkBox) -> list[tuple[str, str]]:
     for each in box.ranges:
         unit = {"rtt": "s", "flows": "", "capacity": "bit/s"}[each.kind]
         low, high, worst = (
-            format_quantity(float(f"{value:.4g}"), unit) if unit else f"{value:.4g}"
-            for value in (each.low, each.high, each.worst)
+            rounded(value, unit) if unit else f"{value:.4g}" for value in (each.low, each.high, each.worst)
         )
         span = low if each.low == each.high else f"{low} to {high}, worst {worst}"
         texts.append(f"{each.kind} of {each.name}: {span}")

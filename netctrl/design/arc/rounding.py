@@ -13,7 +13,7 @@ from netctrl.laws.aqm.delay_pi import DelayPi
 from netctrl.model.design.arc import ArcInputs
 from netctrl.plants.equilibrium import tcp_equilibrium
 from netctrl.plants.linearize import arc_arrival_rate
-from netctrl.plants.pi_aqm import delay_pi_response
+from netctrl.plants.tcp_response import delay_pi_response
 
 
 class ImplementedMargins(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,9 +21,7 @@ from netctrl.model.design.design import ConnetDesign, provenance
 from netctrl.model.identified import IdentifiedModel
 from netctrl.model.law import LqgLaw, LqiLaw
 from netctrl.synthesis.riccati.dare import DareSolution, solve_dare
-from netctrl.synthesis.riccati.kalman import kalman_filter
-from netctrl.synthesis.riccati.lqi import integral_regulator
-from netctrl.synthesis.riccati.tracking import tracking_loop
+from netctrl.synthesis.riccati.tracking import integral_regulator, kalman_filter, tracking_loop
 from netctrl.units import unit_scale
 
 PAPER_INPUT_WEIGHT = 1.0 / 43378.0

@@ -247,17 +247,14 @@ class NetworkCells:
                 if kind == "flows":
                     found[a, :, :, column] = shares[a][:, place]
                 elif kind == "rtt":
-                    falls = self._falls(place, e, a) * self._based(place, (low, high)[a])
-                    found[1 - a, :, :, column] = -shares[a][:, place] * falls[:, None]
+                    curved = self.found.network.groups[place].sender.curve
+                    falls = 2.5 - 3.0 * e[1 - a][:, place] if curved else 1.0  # 1 − ∂ ln w/∂ ln R
+                    based = falls * self._based(place, (low, high)[a])
+                    found[1 - a, :, :, column] = -shares[a][:, place] * based[:, None]
                 elif place in order:
                     at = order.index(place)
                     found[1 - a, :, at, column] = -shares[a][:, :, at].sum(axis=1)
         return found[0], found[1]
-
-    def _falls(self, group: int, e: tuple, end: int) -> np.ndarray:
-        """Bounds of 1 − ∂ ln w/∂ ln R, (k,)."""
-        sender = self.found.network.groups[group].sender
-        return 2.5 - 3.0 * e[1 - end][:, group] if sender.curve else np.ones(len(e[0]))
 
     @staticmethod
     def _based(group: int, point: _Point) -> np.ndarray:

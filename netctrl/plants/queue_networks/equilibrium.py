@@ -79,7 +79,10 @@ def network_equilibrium(network: QueueNetwork) -> NetworkEquilibrium:
     NetctrlError
         No equilibrium was found.
     """
-    _check_paths(network)
+    for group in network.groups:
+        if not any(network.links[k].ranges for k in group.path):
+            takes = "at least one link with a law: nothing else limits these flows"
+            raise InvalidValue(f"flows.{group.name}.path", _names(network, group.path), takes)
     at = np.zeros(len(network.links))
     for sweep in range(_SWEEPS):
         before = at.copy()
@@ -90,13 +93,6 @@ def network_equilibrium(network: QueueNetwork) -> NetworkEquilibrium:
             if found is not None:
                 return _described(network, found)
     raise NetctrlError("no equilibrium of the links' queues was found: rates or numbers of flows differ too much")
-
-
-def _check_paths(network: QueueNetwork) -> None:
-    for group in network.groups:
-        if not any(network.links[k].ranges for k in group.path):
-            takes = "at least one link with a law: nothing else limits these flows"
-            raise InvalidValue(f"flows.{group.name}.path", _names(network, group.path), takes)
 
 
 def _names(network: QueueNetwork, links: tuple[int, ...]) -> str:
@@ -146,12 +142,6 @@ def _loads(network: QueueNetwork, windows: np.ndarray, trips: np.ndarray) -> np.
     return loads
 
 
-def _load_of(network: QueueNetwork, at: np.ndarray, link: int) -> float:
-    x, delays = _state(network, at)
-    _, windows, trips = _flows(network, x, delays)
-    return float(_loads(network, windows, trips)[link])
-
-
 def _balanced(network: QueueNetwork, at: np.ndarray, link: int) -> float:
     """Coordinate of a link at which it is full, with all others as they are; 0: it has spare room."""
     if not network.links[link].ranges:
@@ -160,7 +150,8 @@ def _balanced(network: QueueNetwork, at: np.ndarray, link: int) -> float:
 
     def load(place: float) -> float:
         moved[link] = place
-        return _load_of(network, moved, link)
+        _, windows, trips = _flows(network, *_state(network, moved))
+        return float(_loads(network, windows, trips)[link])
 
     if load(0.0) <= 1.0 + _CLOSE:
         return 0.0
@@ -211,15 +202,10 @@ def _polished(network: QueueNetwork, at: np.ndarray) -> np.ndarray | None:
         else:
             return None
     at[free] = place
-    x, delays = _state(network, at)
-    _, windows, trips = _flows(network, x, delays)
+    _, windows, trips = _flows(network, *_state(network, at))
     idle = np.setdiff1d(np.arange(len(at)), active)
     loads = _loads(network, windows, trips)
-    return None if (loads[idle] > 1.0 + _SPARE).any() and _may_queue(network, idle, loads) else at
-
-
-def _may_queue(network: QueueNetwork, idle: np.ndarray, loads: np.ndarray) -> bool:
-    return any(network.links[k].ranges for k in idle[loads[idle] > 1.0 + _SPARE])
+    return None if any(network.links[k].ranges for k in idle[loads[idle] > 1.0 + _SPARE]) else at
 
 
 def _described(network: QueueNetwork, at: np.ndarray) -> NetworkEquilibrium:

@@ -10,8 +10,9 @@ to later links, so X = (1 + E)⁻¹ is a finite sum, and
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import log
 from typing import Any
 
@@ -110,31 +111,20 @@ def leading_powers(groups: Sequence[GroupResponse], size: int) -> tuple[_Table, 
     """Factors of 1/s³ and of 1/s⁴ in A⁻¹ B/s, a table of links by links each."""
     E, K, first, second = (_empty(size) for _ in range(4))
     for group in groups:
-        for i, j in _pairs(group):
-            link, other, share = group.at[i], group.at[j], group.shares[i]
+        for i, j in product(range(len(group.at)), repeat=2):
+            link, other, share, trip = group.at[i], group.at[j], group.shares[i], group.trip
             if group.queued[j]:
-                _add(K[link][other], group.ahead[i], share / group.trip)
+                _add(K[link][other], group.ahead[i], share / trip)
                 if j < i:
                     _add(E[link][other], group.ahead[i] - group.ahead[j], share)
             if group.marks[j]:
-                _add_window(group, share * group.marks[j], group.ahead[i] + group.back[j], first, second, link, other)
+                moved, delay = share * group.marks[j], group.ahead[i] + group.back[j]
+                for (turns, *_), fall, square in leading(group.sender, group.damping, group.mode):  # of Q
+                    _add(first[link][other], delay + turns * trip, moved * fall / trip)
+                    _add(second[link][other], delay + turns * trip, moved * square / (trip * trip))
     third = _passed(E, first)
     fourth = _passed(E, _sum(second, _product(K, third), -1.0))
     return _pruned(third), _pruned(fourth)
-
-
-def _add_window(
-    group: GroupResponse, share: float, delay: float, first: _Table, second: _Table, link: int, other: int
-) -> None:
-    """Leading powers of Q of a group's windows."""
-    trip = group.trip
-    for (turns, *_), fall, square in leading(group.sender, group.damping, group.mode):
-        _add(first[link][other], delay + turns * trip, share * fall / trip)
-        _add(second[link][other], delay + turns * trip, share * square / (trip * trip))
-
-
-def _pairs(group: GroupResponse) -> Iterator[tuple[int, int]]:
-    return ((i, j) for i in range(len(group.at)) for j in range(len(group.at)))
 
 
 def _empty(size: int) -> _Table:
@@ -147,14 +137,10 @@ def _add(entry: Delayed, delay: float, factor: float) -> None:
 
 
 def _product(left: _Table, right: _Table) -> _Table:
-    size = len(left)
-    found = _empty(size)
-    for row in range(size):
-        for column in range(size):
-            for k in range(size):
-                for lag, factor in left[row][k].items():
-                    for delay, other in right[k][column].items():
-                        _add(found[row][column], lag + delay, factor * other)
+    found = _empty(len(left))
+    for row, column, k in product(range(len(left)), repeat=3):
+        for (lag, factor), (delay, other) in product(left[row][k].items(), right[k][column].items()):
+            _add(found[row][column], lag + delay, factor * other)
     return found
 
 

@@ -55,7 +55,8 @@ class QueueLink:
     def at(self, x: float) -> SampledPi | Averaged:
         """Law at an output; of two ranges that meet there, the one with the larger gain."""
         near = [each.law for each in self.ranges if each.low * (1.0 - 1e-9) <= x <= each.high * (1.0 + 1e-9)]
-        return max(near or [self.ranges[-1].law], key=_steepness)
+        laws = near or [self.ranges[-1].law]
+        return max(laws, key=lambda law: law.integral if isinstance(law, SampledPi) else law.slope)
 
     def standing(self, x: float) -> float:
         """Delay of the queue at an output above 0 [s]."""
@@ -67,10 +68,6 @@ class QueueLink:
         """Delay up to which the law's output is 0 in equilibrium [s]."""
         law = self.ranges[0].law
         return law.target_s if isinstance(law, SampledPi) else max(law.start_s, 0.0)
-
-
-def _steepness(law: SampledPi | Averaged) -> float:
-    return law.integral if isinstance(law, SampledPi) else law.slope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

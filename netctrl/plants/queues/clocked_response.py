@@ -295,6 +295,9 @@ def clocked_response(
     means : Means, optional
         Of cells.
     """
+    # In the sender's own round trip, `waits` times R, with the letters of the module: k = a/S of the flight S, and
+    # echo e^(−sigma), mean F, cut E, part G, late T. Over cells F, G and T − 1 come as means: bounds of 1/sigma are
+    # loose where it is small.
     m, own, echo = mode.hits, sigma * mode.waits, turned[0]
     k = damping / mode.waits
     inverse = 1.0 / own
@@ -305,15 +308,15 @@ def clocked_response(
         part = means.turns[1] if means else (1.0 - cut) * inverse * (1.0 / law.spread)
     if law.notice:
         late, t = turned[-1], mode.notice
-        o = 1.0 / (m * (t + 1.0) + 1.0)
+        o = 1.0 / (m * (t + 1.0) + 1.0)  # share of time in which a flow is open
         gap = means.turns[-1] * t if means else (1.0 - late) * inverse
         mean, part, cut, echo = gap + late * mean, late * part, late * cut, late * echo
     else:
         o = 1.0 / (m + 1.0)
-    hit = m * mean + 1.0  # numerator and denominator of Q are multiplied by it: divisions take longest
+    hit = m * mean + 1.0  # 1 + m F: numerator and denominator of Q are multiplied by it, as divisions take longest
     if law.spread == 1.0 and not law.notice:  # o F + (1 − F) c F/(1 + m F) is F/(1 + m F)
         return damping * mean / ((own + k * o) * hit + k * echo)
-    late, open_ = (1.0 - part) * (m * o), hit * o
+    late, open_ = (1.0 - part) * (m * o), hit * o  # (1 − G) c with c = m o, the deaf share; o (1 + m F)
     return damping * (part * open_ + late * mean) / (own * hit + k * (open_ * (cut + 1.0) + late * echo))
 
 
@@ -344,6 +347,8 @@ def clocked_leading(law: ClockedLaw, damping: Any, mode: ClockedMode) -> list[Le
     m, waits, f = mode.hits, mode.waits, law.spread
     o = 1.0 / (m * (mode.notice + 1.0) + 1.0)
     k = damping / waits
+    # Exponents of the turns e^(−sigma), E and T in a product: `closed` is u F = 1 − e^(−(1 + t) u) of closed flows,
+    # `first` N = T G u + m u F, and `den` d, the part of the denominator that doesn't grow with u.
     none = (0,) * (1 + (f < 1.0) + bool(law.notice))
     gap = (*none[:-1], 1) if law.notice else none
     echo = _times((1, *none[1:]), gap)
@@ -390,6 +395,7 @@ def clocked_most(law: ClockedLaw, p: float, u: float) -> float:
     if u <= 2.0 * m:
         return inf
     o = 1.0 / (1.0 + m * (1.0 + t))
+    # On the axis |1 − e^(−i x)| <= 2, so |F| <= 2/u and |1 + m F| >= 1 − 2 m/u.
     part, late = 2.0 / (law.spread * u), 2.0 / (u - 2.0 * m)  # of |G| and of |F/(1 + m F)|
     held = (1.0 + part) * m * o * u / (u - 2.0 * m)
     room = u - k * (2.0 * o + held)

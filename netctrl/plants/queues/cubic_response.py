@@ -145,7 +145,11 @@ def cubic_share(ln_p: Any, ln_trip: Any, curve: float, increase: float) -> Any:
 
 def cubic_exponent(ln_p: Any, ln_trip: Any, curve: float, increase: float) -> Any:
     """−∂ ln w/∂ ln p; ∂ ln w/∂ ln R is three times of it less 3/2. Arguments as of `cubic_window`, no MeanValue."""
-    return 0.5 - 0.5 * _ln_phi_rise(_ln_eta(ln_p, ln_trip, curve, increase))
+    ln_eta = _ln_eta(ln_p, ln_trip, curve, increase)
+    y = _on_curve(ln_eta)
+    # d ln Phi/d ln eta, 0 to −1/2
+    rise = -0.25 * (1.0 + np.tanh(1.5 * (_KNEE - ln_eta))) - _SLOPE * y * (1.0 - y) * _BEND.rise(y)
+    return 0.5 - 0.5 * rise
 
 
 def cubic_least_exponent(ln_p: Any, ln_trip: Any, curve: float, increase: float, width: Any) -> Any:
@@ -204,12 +208,6 @@ def _on_curve_slope(low: Any, high: Any) -> Any:
 
 def _ln_phi(ln_eta: Any) -> Any:
     return _FRIENDLY + np.logaddexp(0.0, 3.0 * (_KNEE - ln_eta)) / 6.0 + _BEND.value(_on_curve(ln_eta))
-
-
-def _ln_phi_rise(ln_eta: Any) -> Any:
-    """d ln Phi/d ln eta, 0 to −1/2."""
-    y = _on_curve(ln_eta)
-    return -0.25 * (1.0 + np.tanh(1.5 * (_KNEE - ln_eta))) - _SLOPE * y * (1.0 - y) * _BEND.rise(y)
 
 
 def _ln_phi_slope(low: Any, high: Any) -> Any:

@@ -75,7 +75,8 @@ class QueueLoop(QueueResponse):
         and of a logarithm's range, (k, 4). Angles stay above 0."""
         if self.several_clocks:
             raise TypeError("acknowledgements clock flows of several round-trip times: no bound over cells is known")
-        one = slice(1) if _is_point(centre, half) else slice(None)  # an equilibrium for all cells, or one for each
+        alike = not half[:, 1:3].any() and bool((centre[:, 1:3] == centre[:1, 1:3]).all())
+        one = slice(1) if len(centre) > 1 and alike else slice(None)  # an equilibrium for all cells, or one for each
         flows, rtt = np.exp(centre[one, 1]), np.exp(centre[one, 2])
         x = self.output(flows, rtt)
         moves = half[one, 1:3] * _output_slopes(self, x, rtt, half[one, 1:3])
@@ -102,11 +103,6 @@ class QueueLoop(QueueResponse):
         parts[rows, 0] += np.where(large, _COARSE, _FINE)[rows] * np.abs(values[rows])
         stretch[rows, 1:3] = _rows(moves, rows)
         return values, np.where(np.isfinite(parts), parts, inf), stretch
-
-
-def _is_point(centre: np.ndarray, half: np.ndarray) -> bool:
-    """Whether all cells have the same flows and the same round-trip time."""
-    return len(centre) > 1 and not half[:, 1:3].any() and bool((centre[:, 1:3] == centre[0, 1:3]).all())
 
 
 def _rows(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -208,7 +204,8 @@ def _shares(loop: QueueResponse, centre: np.ndarray, half: np.ndarray, x: np.nda
         theta, point, ends = bounded(turns[[0, -1]], np.append(wide, 4), known=False)
         edges = ends.slopes
         # Slopes fall as the square of the alias at least: angles and delays turn terms that fall as its cube.
-        size = np.concatenate([edges[:, :, :1], _with_last(found[:, :, 1:-1]), edges[:, :, 1:]], axis=2)
+        inner = np.concatenate([found[:, :, 1:-1], np.zeros_like(found[:1, :, 1:-1])])  # no slope by the fifth
+        size = np.concatenate([edges[:, :, :1], inner, edges[:, :, 1:]], axis=2)
         sums = np.stack([majorant(each, 2.0) for each in size])
         total = MeanValue(near.value.sum(axis=1, keepdims=True), sums[:, :, None], ends.half)
         counted = (1.0 - theta.turn()) * law.proportional + law.integral
@@ -230,11 +227,6 @@ def _drops_by_delay(loop: QueueResponse, centre: np.ndarray, half: np.ndarray, p
     most = factor.most if isinstance(factor, MeanValue) else np.abs(factor)
     lowest = np.maximum(centre[:, :1] - half[:, :1], 0.0)
     return most / (2.0 * np.sin(0.5 * np.minimum(lowest, pi)))
-
-
-def _with_last(slopes: np.ndarray) -> np.ndarray:
-    """Slopes and those of a last coordinate on which nothing depends."""
-    return np.concatenate([slopes, np.zeros_like(slopes[:1])])
 
 
 def _over_cells(

@@ -260,12 +260,9 @@ class _Columns:
             one = self.of(link)[1]
             if one.status != kernels.SOLVED:
                 where = int(region.links[one.where])
-                raise NoAdmissibleDesign(self._why(one.status, link, where))
-
-    def _why(self, status: int, link: int, where: int) -> str:
-        every = regions(self.model, self.mu, self.information, self.reach, hops=self.hops, travel=self.travel)
-        takes = max(region.min_horizon for region in every.values())
-        return explain(self.model.links, status, link, where, self.requested, takes)
+                every = regions(self.model, self.mu, self.information, self.reach, hops=self.hops, travel=self.travel)
+                takes = max(region.min_horizon for region in every.values())
+                raise NoAdmissibleDesign(explain(self.model.links, one.status, link, where, self.requested, takes))
 
     def law(self) -> tuple[FirColumns, ...]:
         """Columns of all links."""
@@ -343,7 +340,11 @@ def _block(problems: Sequence[_Problem]) -> list[_Solution]:
 
 def _each(problems: Sequence[_Problem], n_jobs: int) -> list[_Solution]:
     """Solutions of all problems, in blocks; the kernels release the GIL."""
-    _check_size(problems)
+    for problem in problems:
+        links, T = len(problem.region.links), problem.horizon
+        if links * T * 2 * links > _MAX_ENTRIES:
+            takes = f"smaller regions: a column has {links} links over {T} samples. {_SMALLER}"
+            raise InvalidValue("reach", "regions too large", takes)
     with blas_threads(_WIDE):
         if n_jobs == 1 or len(problems) <= _BLOCK:
             return _block(problems)
@@ -352,11 +353,3 @@ def _each(problems: Sequence[_Problem], n_jobs: int) -> list[_Solution]:
         blocks = [problems[i : i + _BLOCK] for i in range(0, len(problems), _BLOCK)]
         done = Parallel(n_jobs, prefer="threads")(delayed(_block)(block) for block in blocks)
         return [one for block in done for one in block]
-
-
-def _check_size(problems: Sequence[_Problem]) -> None:
-    for problem in problems:
-        links, T = len(problem.region.links), problem.horizon
-        if links * T * 2 * links > _MAX_ENTRIES:
-            takes = f"smaller regions: a column has {links} links over {T} samples. {_SMALLER}"
-            raise InvalidValue("reach", "regions too large", takes)

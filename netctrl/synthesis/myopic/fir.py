@@ -114,7 +114,11 @@ def myopic_fir(
     else:
         T = checked_whole("horizon", horizon, "a whole number of samples of at least 1", at_least=1)
     routes = routes_of(model)
-    descent = _Descent(model, routes, mu, _single(mu, T))
+    # From the responses of single links, sinh((T + 1 − t) a)/sinh(T a) with a = ln(1 + p), p = (mu + √(mu² + 4 mu))/2:
+    # they solve theta(t − 1) − (2 + mu) theta(t) + theta(t + 1) = 0 between 1 and 0.
+    a, past = np.log1p(0.5 * (mu + np.sqrt(mu * mu + 4.0 * mu)))[:, None], np.arange(T)
+    theta = np.exp(-a * past) * np.expm1(-2.0 * a * (T - past)) / np.expm1(-2.0 * a * T)
+    descent = _Descent(model, routes, mu, theta)
     costs = descent.sweep(tolerance)
     worth = 1.0 if horizon is None else 0.0
     while worth > _WORTH:
@@ -133,17 +137,6 @@ def myopic_fir(
         gradient=descent.gradient(),
         sweep_costs=tuple(float(cost.sum()) for cost in costs),
     )
-
-
-def _single(mu: np.ndarray, T: int) -> np.ndarray:
-    """Responses theta, (N, T), of single links: sinh((T + 1 − t) a)/sinh(T a) with a = log(1 + p).
-
-    Here p = (mu + √(mu² + 4 mu))/2. The response solves theta(t − 1) − (2 + mu) theta(t) + theta(t + 1) = 0 between 1
-    and 0.
-    """
-    a = np.log1p(0.5 * (mu + np.sqrt(mu * mu + 4.0 * mu)))[:, None]
-    past = np.arange(T)
-    return np.exp(-a * past) * np.expm1(-2.0 * a * (T - past)) / np.expm1(-2.0 * a * T)
 
 
 def _law(model: NetworkModel, theta: np.ndarray) -> FirGain:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Literal, NamedTuple
 
@@ -16,6 +15,7 @@ from netctrl.synthesis.threads import blas_threads
 
 __all__ = ["DareSolution", "solve_dare"]
 
+_METHODS = ("auto", "doubling", "scipy")
 _EPS = float(np.finfo(float).eps)
 _ASYMMETRY = 1e-10  # relative; above rounding errors
 _HALF = 1e-8  # half of the digits, the accuracy of an equation with a pole on the unit circle
@@ -144,7 +144,7 @@ def solve_dare(
     Q, R = _symmetric("Q", dense_matrix("Q", Q, (n, n))), _symmetric("R", dense_matrix("R", R, (m, m)))
     S = np.zeros((n, m)) if S is None else dense_matrix("S", S, (n, m))
     with np.errstate(all="ignore"), blas_threads(n):  # overflow is reported as a status
-        return _METHODS[method if B.size else "doubling"](_Equation(A, B, Q, R, S))
+        return _solved_by(method if B.size else "doubling", _Equation(A, B, Q, R, S))
 
 
 def _symmetric(argument: str, matrix: np.ndarray) -> np.ndarray:
@@ -186,20 +186,14 @@ class _Candidate(NamedTuple):
     """Inverse of the units, 0 where they are 0."""
 
 
-def _by_doubling(equation: _Equation) -> DareSolution:
-    X, doublings = riccati_by_doubling(*equation)
-    return _solution(equation, _refined(equation, _candidate(equation, X)), "doubling", doublings)
-
-
-def _by_scipy(equation: _Equation) -> DareSolution:
-    return _solution(equation, _candidate(equation, _ordered_qz(equation)), "scipy", 0)
-
-
-def _by_either(equation: _Equation) -> DareSolution:
+def _solved_by(method: str, equation: _Equation) -> DareSolution:
+    if method == "scipy":
+        return _solution(equation, _candidate(equation, _ordered_qz(equation)), "scipy", 0)
     X, doublings = riccati_by_doubling(*equation)
     candidate = _refined(equation, _candidate(equation, X))
     doubled = _solution(equation, candidate, "doubling", doublings)
-    if doubled.status is RiccatiStatus.STABILISING and candidate is not None and _is_rounding(candidate):
+    stable = doubled.status is RiccatiStatus.STABILISING and candidate is not None and _is_rounding(candidate)
+    if method == "doubling" or stable:
         return doubled
     other = _solution(equation, _refined(equation, _candidate(equation, _ordered_qz(equation))), "scipy", 0)
     return min(doubled, other, key=_rank)
@@ -209,13 +203,6 @@ def _rank(solution: DareSolution) -> tuple[int, float]:
     # STABILISING and MARGINAL differ only by rounding here, so the smaller residual decides.
     order = {RiccatiStatus.STABILISING: 0, RiccatiStatus.MARGINAL: 0, RiccatiStatus.NOT_STABILISING: 1}
     return order.get(solution.status, 2), solution.residual
-
-
-_METHODS: dict[str, Callable[[_Equation], DareSolution]] = {
-    "auto": _by_either,
-    "doubling": _by_doubling,
-    "scipy": _by_scipy,
-}
 
 
 def _ordered_qz(equation: _Equation) -> np.ndarray | None:

@@ -54,8 +54,7 @@ from netctrl.model.identified import read_model
 from netctrl.model.law import ArcLaw
 from netctrl.model.network import Demand, Link, Network
 from netctrl.plants.linearize import network_model
-from netctrl.plants.pi_aqm import delay_pi_response
-from netctrl.plants.tcp_response import arc_response
+from netctrl.plants.tcp_response import arc_response, delay_pi_response
 from netctrl.scenario.links import Link as QueueLink
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow

@@ -16,7 +16,8 @@ from netctrl.laws.aqm.fast_arc import FAST_ARC, FastArcQueue
 from netctrl.laws.aqm.fluid import column
 from netctrl.laws.rate.records import FastSender
 from netctrl.model.design.arc import ArcSetting
-from netctrl.plants.linearize import applicable_plant, fast_arc_loop, fast_arc_sampled_loop
+from netctrl.model.loop import DelayLoop, SampledLoop
+from netctrl.plants.linearize import applicable_plant
 from netctrl.plants.tcp_response import arc_response
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
@@ -78,10 +79,33 @@ def test_what_does_not_hold_the_onset_is_refused():
         arc_onset(50.0, 0.5, deep, between=(1e-6, 1e-3))
 
 
+def fast_loop(tau: float, setting: ArcSetting) -> DelayLoop:
+    """FAST senders under FAST-extended ARC with a standing queue, at a = 1, for short epochs.
+
+    A rate source responds to the price q_v/(gamma C) of one round trip ago, δx = −(a/tau) x0 δprice. The sources
+    together fill the link, so δy = −(a/tau) δq_v(t − tau). Arrivals and backlog both integrate that under q_v' = y +
+    (gamma/d) q: L = a (s + gamma/d) e^(−s tau)/(tau s²), a double integrator, stable for small a only if d > gamma·tau.
+    """
+    gamma, d = setting.utilization, setting.epoch_s
+    return DelayLoop(gain=gamma / (tau * d), delay=tau, integrators=2, leads=(d / gamma,), lags=())
+
+
+def fast_sampled(tau: float, setting: ArcSetting) -> SampledLoop:
+    """The same with the exact epoch, q_v ← q_v + b + gamma q."""
+    return SampledLoop(
+        A=np.zeros((2, 2)),
+        B=np.array([-1.0 / tau, -1.0 / tau]),
+        read=np.array([setting.utilization, 1.0]),
+        keep=np.array([True, False]),
+        delay=tau,
+        epoch=setting.epoch_s,
+    )
+
+
 # From the theory: a sqrt(x² + (gamma tau/d)²) = x² at atan(x d/(gamma tau)) = x, with x = w tau.
 @pytest.mark.parametrize(("epochs", "limit"), [(1.0, 0.05917), (2.0, 1.08555)])
 def test_fast_in_continuous_time(epochs, limit):
-    found = margins(fast_arc_loop(0.3, ArcSetting(capacity_packet_per_s=1250.0, epoch_s=0.3 * epochs)))
+    found = margins(fast_loop(0.3, ArcSetting(capacity_packet_per_s=1250.0, epoch_s=0.3 * epochs)))
     assert 10.0 ** (found.gain_margin_db / 20.0) == pytest.approx(limit, rel=1e-4)
     low, high = 0.1, math.pi / 2.0
     for _ in range(60):
@@ -101,9 +125,9 @@ def fast_limit(loop):
 def test_the_epoch_makes_fast_far_less_stable():
     """The exact sampled limit is a third of the continuous one: the epoch has to be longer than the delay."""
     for epochs, limit in ((1.0, 1.0 - 0.98), (2.0, 0.342282)):
-        loop = fast_arc_sampled_loop(0.3, ArcSetting(capacity_packet_per_s=1250.0, epoch_s=0.3 * epochs))
+        loop = fast_sampled(0.3, ArcSetting(capacity_packet_per_s=1250.0, epoch_s=0.3 * epochs))
         assert fast_limit(loop) == pytest.approx(limit, rel=1e-3)
-    short = fast_arc_sampled_loop(0.3, ArcSetting(capacity_packet_per_s=1250.0, epoch_s=0.97 * 0.3 * 0.98))
+    short = fast_sampled(0.3, ArcSetting(capacity_packet_per_s=1250.0, epoch_s=0.97 * 0.3 * 0.98))
     assert min(spectral_radius(short, a) for a in np.geomspace(1e-4, 10.0, 60)) >= 1.0
 
 
@@ -111,7 +135,7 @@ def test_the_epoch_makes_fast_far_less_stable():
 def test_the_simulated_fast_sources_agree_with_the_sampled_loop(share, lasts):
     tau, q = 0.3, 100.0
     setting = ArcSetting(capacity_packet_per_s=1e5, epoch_s=2.0 * tau, utilization=1.0, target_queue_packets=q)
-    gain = share * fast_limit(fast_arc_sampled_loop(tau, setting))
+    gain = share * fast_limit(fast_sampled(tau, setting))
     packets = 1e5 / 10 * math.e  # so that a price of tau/a is what holds the senders at C
     queue = FastArcQueue(alpha=1e-9, epoch=2.0 * tau, target_utilization=1.0, target_queue=q * 1000.0)
     line = Link(id="line", source="a", target="b", capacity=1e5 * 8000.0, queue=queue)

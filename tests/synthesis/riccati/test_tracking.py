@@ -13,9 +13,7 @@ from netctrl.laws.tracking.tracking import start_tracking, step_tracking, tracki
 from netctrl.model.identified import IdentifiedModel, read_model
 from netctrl.model.law import LqgLaw
 from netctrl.model.statespace import StateSpace
-from netctrl.synthesis.riccati.kalman import kalman_filter
-from netctrl.synthesis.riccati.lqi import integral_regulator
-from netctrl.synthesis.riccati.tracking import tracking_loop
+from netctrl.synthesis.riccati.tracking import integral_regulator, kalman_filter, tracking_loop
 
 PRINTED = read_model(model_path("connet-paper"))
 
