@@ -7,15 +7,14 @@ half an hour of two cores. ns-3.44 is wanted: in ns-3.37 BBR's rate collapses af
 from __future__ import annotations
 
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from packets import run_ns3
 from study_files import RESULTS, read_runs, write_record, write_runs
 
 from netctrl.design.pacing.design import pacing
@@ -24,9 +23,6 @@ from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.records import sender_name
 from netctrl.model.io.provenance import provenance
 from netctrl.model.law import PacingLaw
-from netctrl.ns3.bottleneck.read import run_bottleneck
-from netctrl.ns3.bottleneck.render import render
-from netctrl.ns3.program import compile_program, find_ns3
 from netctrl.scenario.builders import bottleneck
 from netctrl.scenario.design import with_pacer
 from netctrl.scenario.figures import estimate
@@ -38,7 +34,6 @@ from netctrl.units import BITS_PER_BYTE
 
 NAME = "pacing-ns3"
 SEEDS = (1, 2, 3, 4, 5)
-HOURS = 3600.0
 COLUMNS = ("point", "scheme", "seed")
 
 _HUNDRED: dict[str, Any] = {"capacity": 1e8, "rtt": 0.02, "buffer": 1e6, "cross": 1e6}
@@ -141,16 +136,9 @@ def missing(seeds: Sequence[int]) -> list[tuple[str, str, list[int]]]:
 
 
 def runs_of(point: str, scheme: str, seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
-    """One program, a run a seed, in a folder that is removed after."""
-    made, ns3, chosen = provenance(libraries=("numpy",)), find_ns3(), SCHEMES[scheme]
-    with tempfile.TemporaryDirectory(prefix="netctrl-ns3-") as name:
-        folder = Path(name)
-        for file, text in render(chosen.under(point), provenance=made).items():
-            (folder / file).write_text(text, encoding="utf-8")
-        compile_program(folder, ns3)
-        for seed in seeds:
-            scenario = chosen.under(point, seed)
-            yield row_of(point, scheme, run_bottleneck(folder, scenario, ns3=ns3, provenance=made, timeout=HOURS))
+    """A run a seed, by a program that is kept."""
+    for seed in seeds:
+        yield row_of(point, scheme, run_ns3(SCHEMES[scheme].under(point, seed)))
 
 
 _ONE_AT_A_TIME = threading.Lock()
