@@ -7,23 +7,18 @@ half an hour of two cores. ns-3.44 is wanted: in ns-3.37 BBR's rate collapses af
 from __future__ import annotations
 
 import os
-import tempfile
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from packets import run_ns3
 from study import Case, Made, Record, Study, made_by
 
 import netctrl
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.records import sender_name
-from netctrl.model.io.provenance import provenance
 from netctrl.model.law import PacingLaw
-from netctrl.ns3.bottleneck.read import run_bottleneck
-from netctrl.ns3.bottleneck.render import render
-from netctrl.ns3.program import compile_program, find_ns3
 from netctrl.scenario.builders import bottleneck
 from netctrl.scenario.design import with_pacer
 from netctrl.scenario.figures import estimate
@@ -31,7 +26,6 @@ from netctrl.scenario.result import Result
 from netctrl.sim.bottleneck.run import PacedFlow, simulate_bottleneck
 from netctrl.units import BITS_PER_BYTE
 
-HOURS = 3600.0
 COLUMNS = ("point", "scheme", "seed")
 
 _HUNDRED: dict[str, Any] = {"capacity": 1e8, "rtt": 0.02, "buffer": 1e6, "cross": 1e6}
@@ -122,15 +116,8 @@ def row_of(point: str, scheme: str, result: Result) -> dict[str, Any]:
 
 
 def run(point: str, scheme: str, seed: int) -> Made:
-    """In a folder that is removed after."""
-    made, ns3, scenario = provenance(libraries=("numpy",)), find_ns3(), SCHEMES[scheme].under(point, seed)
-    with tempfile.TemporaryDirectory(prefix="netctrl-ns3-") as name:
-        folder = Path(name)
-        for file, text in render(scenario, provenance=made).items():
-            (folder / file).write_text(text, encoding="utf-8")
-        compile_program(folder, ns3)
-        result = run_bottleneck(folder, scenario, ns3=ns3, provenance=made, timeout=HOURS)
-        return Made([row_of(point, scheme, result)])
+    """By a program that is kept."""
+    return Made([row_of(point, scheme, run_ns3(SCHEMES[scheme].under(point, seed)))])
 
 
 def record(before: Record, data: pd.DataFrame, case: Case, about: None) -> Record:

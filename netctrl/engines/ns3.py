@@ -11,12 +11,10 @@ from netctrl.engines.case import Case, has_runs, kind_of, link_rate_law, trackin
 from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.errors import InvalidValue
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
-from netctrl.laws.rate.records import FastSender, sender_name
-from netctrl.model.design.design import HftracDesign, PacingDesign
+from netctrl.model.design.design import ArcDesign, HftracDesign, PacingDesign
 from netctrl.ns3.program import Ns3, compile_program, find_ns3
-from netctrl.ns3.tcp_aqm.render import sender_lack
+from netctrl.ns3.tcp_aqm.senders import sender_lack
 from netctrl.scenario.access.network import AccessLine
-from netctrl.scenario.bottleneck import single_line
 from netctrl.scenario.fabric.design import design_gains
 from netctrl.scenario.fabric.topology import TOPOLOGIES
 from netctrl.scenario.links import Links, packet_only
@@ -35,14 +33,13 @@ class Program(NamedTuple):
 
 
 def _queues(case: Case, job: Job) -> Program:
-    if single_line(case.scenario):
-        return _bottleneck(case, job)
     from netctrl.ns3.tcp_aqm.read import run_program
     from netctrl.ns3.tcp_aqm.render import render
     from netctrl.sim.tcp_aqm.traffic import draw_flows
 
     scenario, made = case.scenario, job.provenance(case.scenario, "numpy")
-    files = render(scenario, draw_flows(scenario, merged=False), design=case.design, provenance=made)
+    design = case.design if isinstance(case.design, ArcDesign | PacingDesign) else None
+    files = render(scenario, draw_flows(scenario, merged=False), design=design, provenance=made)
     return Program(
         files,
         "",
@@ -51,14 +48,10 @@ def _queues(case: Case, job: Job) -> Program:
 
 
 def _queues_lack(case: Case) -> str | None:
-    if single_line(case.scenario):
-        return None
     for group in case.scenario.flows:
-        if isinstance(group.sender, FastSender) or not group.answered:
-            return f"{group.kind} flows (flows.{group.id})"
         lack = sender_lack(group)
         if lack is not None:
-            return f"senders but {lack} (flows.{group.id} are {sender_name(group.sender)})"
+            return f"{lack} (flows.{group.id})"
     if isinstance(case.design, HftracDesign):
         return "link rates that a Design sets over flows"
     found = packet_only(case.scenario, DualPi2Queue)
@@ -123,20 +116,6 @@ def _access(case: Case, job: Job) -> Program:
 
 def _access_lacks(case: Case) -> str | None:
     return "access links without a Design of connet" if case.design is None else None
-
-
-def _bottleneck(case: Case, job: Job) -> Program:
-    from netctrl.ns3.bottleneck.read import run_bottleneck
-    from netctrl.ns3.bottleneck.render import render
-
-    scenario, made = case.scenario, job.provenance(case.scenario)
-    design = case.design if isinstance(case.design, PacingDesign) else None
-    files = render(scenario, design=design, provenance=made)
-    return Program(
-        files,
-        str(scenario.seed),
-        lambda folder, ns3, progress: run_bottleneck(folder, scenario, ns3=ns3, provenance=made, progress=progress),
-    )
 
 
 _PROGRAMS: dict[type, Callable[[Case, Job], Program]] = {

@@ -32,7 +32,7 @@ from netctrl.laws.l4s.dualpi2 import (
     spend_credit,
     update_dualpi2,
 )
-from netctrl.laws.record import fields_of
+from netctrl.laws.record import field_types, fields_of
 from netctrl.laws.tcp.sender import TcpSender, TcpWindow
 from netctrl.laws.window.law import Path, WindowLaw
 from netctrl.ns3.cpp import MARKER, real, string
@@ -41,6 +41,7 @@ __all__ = [
     "DUAL_DISC",
     "attribute",
     "dual_attributes",
+    "fields_visited",
     "functions_header",
     "laws_header",
     "queue_disc",
@@ -49,7 +50,7 @@ __all__ = [
     "window_law_header",
 ]
 
-_STANDARD = {"array": "std::array", "cstdint": "int64_t", "vector": "std::vector"}
+_STANDARD = {"array": "std::array", "cstdint": "int64_t", "string": "std::string", "vector": "std::vector"}
 """Headers of the standard library, by the names used from them."""
 _PACKET, _BUFFER = 1000.0, 500e3
 """Packet size for the defaults of attributes [byte]."""
@@ -137,28 +138,49 @@ def _nothing_sent(state: Any, now: float, count: float, path: Path) -> Any:
     return state
 
 
-def functions_header(name: str, about: str, functions: Iterable[Any], *includes: str) -> str:
-    """Text of netctrl-NAME.h with functions, their callees, and records: htcp_backoff becomes HtcpBackoff."""
+def functions_header(
+    name: str, about: str, functions: Iterable[Any], *includes: str, visited: Iterable[Any] = ()
+) -> str:
+    """Text of netctrl-NAME.h with functions, their callees, and records: htcp_backoff becomes HtcpBackoff.
+
+    Parameters
+    ----------
+    name, about
+        Of the header.
+    functions : iterable of function
+    *includes : str
+        Headers that it needs.
+    visited : iterable of type
+        Records whose numbers are read by their names.
+    """
     texts = [f'"{each}"' for each in includes]
-    return _header(name.upper().replace("-", "_"), about, texts, _functions(functions))
+    parts = [*_functions(functions), *map(fields_visited, visited)]
+    return _header(name.upper().replace("-", "_"), about, texts, parts)
 
 
 def tcp_windows_header(laws: Iterable[TcpSender]) -> str:
-    """Text of netctrl-tcp-windows.h: windows of TCP, each in a namespace, and `MakeWindow` by number."""
+    """Text of netctrl-tcp-windows.h: windows of TCP, each in a namespace, and `MakeWindow` by name."""
     parts, cases = [], []
-    for number, law in enumerate(laws):
-        space = law.name.replace("-", "_")
+    for law in sorted({law.name: law for law in laws}.values(), key=lambda law: law.name):
+        space = f"windows::{law.name.replace('-', '_')}"
         parts += [f"namespace {space}\n{{", *_functions((law.grow, law.cut)), f"}} // namespace {space}"]
         kind = f"PrintedWindow<{space}::{law.state.__name__}, {space}::Acked>"
         functions = ", ".join(f"{space}::{attribute(each.__name__)}" for each in (law.grow, law.cut))
-        cases += [f"    case {number}:", f"        return CreateObject<{kind}>(trips, {functions});"]
-    start = ["/// Number `law` of these, for a flow with these round trips.", "inline Ptr<TcpCongestionOps>"]
-    start += [f"MakeWindow(int{' law' if cases else ''}, RoundTrips&{' trips' if cases else ''})", "{"]
-    switch = ["    switch (law)", "    {", *cases, "    }"] if cases else []
-    parts.append("\n".join([*start, *switch, "    return nullptr;", "}"]))
+        cases += [f'    if (law == "{law.name}")', "    {", f"        return CreateObject<{kind}>(trips, {functions});"]
+        cases += ["    }"]
+    start = ["/// The window of this name, for a flow with these round trips; null: it isn't here."]
+    start += ["inline Ptr<TcpCongestionOps>", "MakeWindow(const std::string& law, RoundTrips& trips)", "{"]
+    parts.append("\n".join([*start, *cases, "    return nullptr;", "}"]))
     return _header(
         "TCP_WINDOWS", "Windows of TCP: printed from the Python that netctrl simulates.", ['"netctrl-window.h"'], parts
     )
+
+
+def fields_visited(kind: Any) -> str:
+    """C++ function that calls `visit` with the name in Python and the value of each number of a record."""
+    calls = [f'    visit("{field}", row.{camel(field)});' for field, one in field_types(kind).items() if one is float]
+    head = ["template <class Visit>", "void", f"ForEach({kind.__name__}& row, Visit visit)", "{"]
+    return "\n".join([*head, *calls, "}"])
 
 
 def _functions(functions: Iterable[Any]) -> list[str]:

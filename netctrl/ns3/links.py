@@ -26,12 +26,12 @@ SENDERS = {
     "reno": "ns3::TcpNewReno",
     "newreno": "ns3::TcpNewReno",
     "cubic": "netctrl::Cubic",
-    "htcp": "ns3::TcpHtcp",
+    "htcp": "htcp",
     "bbr": "ns3::TcpBbr",
     "vegas": "ns3::TcpVegas",
     "dctcp": "ns3::TcpDctcp",
 }
-"""Types of ns-3's own congestion controls, Cubic corrected, by their names in files."""
+"""Congestion controls by their names in files: types of ns-3's own, Cubic corrected, and H-TCP by its draft."""
 MAX_BUFFER = 2**32 - 1
 """Largest buffer in ns-3 [byte]."""
 _MIN_TRANSMISSION_S = 100e-9

@@ -305,7 +305,7 @@ def test_without_run_it_says_what_to_do_next(short, tmp_path, capsys):
     assert sorted(said.split("files", 1)[1].split("\n")[0].replace(",", "").split()) == sorted(names_in(folder))
     assert main(["ns3", "--scenario", str(short), "-o", str(folder), "--json", "--seed", "9"]) == 0
     assert set(json.loads(capsys.readouterr().out)["files"]) == set(names_in(folder))
-    assert " seed=9 " in (folder / "scenario.txt").read_text()
+    assert " seed=10 run=1 " in (folder / "scenario.txt").read_text()
 
 
 def test_a_design_on_another_capacity_is_refused(design_file, short, tmp_path, capsys):

@@ -8,41 +8,54 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.law import QueueLaw
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
-from netctrl.laws.rate.records import FastSender, rate_record, scheme_of, sender_name
-from netctrl.model.design.design import ArcDesign, Provenance
+from netctrl.laws.rate.records import rate_record
+from netctrl.model.design.design import ArcDesign, PacingDesign, Provenance
+from netctrl.model.law import PacingLaw
 from netctrl.ns3.cpp import MARKER, nanoseconds
-from netctrl.ns3.laws import laws_header, scalable_sender
-from netctrl.ns3.links import MAX_RECORDS, SENDERS, access_rate, check_capacity, check_links, socket_buffer
+from netctrl.ns3.laws import laws_header
+from netctrl.ns3.links import MAX_RECORDS, access_rate, check_capacity, check_links, socket_buffer
 from netctrl.ns3.program import SCENARIO
 from netctrl.ns3.queues import library_laws, link_queue, own_laws
 from netctrl.ns3.records import certificate_comments, record_line, scenario_text
+from netctrl.ns3.tcp_aqm.senders import laws_of, pacer_records, sender_lack, sender_values, senders_headers
 from netctrl.ns3.templates import DUAL, QUEUES, RECORDS, SCALABLE, TCP, fixed_files
 from netctrl.register import TCP_SENDERS
+from netctrl.scenario.bottleneck import single_line
 from netctrl.scenario.links import Change, Link, refuse_packet_only
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow, FlowDraw
 from netctrl.scenario.tcp_aqm.offers import Web
+from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["KINDS", "MARKER", "render", "sender_lack"]
+__all__ = ["MARKER", "render"]
 
-KINDS = ("reno", "cubic", "htcp", "bbr", "dctcp", "prague")
-_EXACT = ("dctcp", "prague")
-"""Senders whose receivers echo each mark: bulk flows with ECN only."""
 MAX_HOSTS = 64
 """Largest number of round-trip times in a group: each is a host, and a group's hosts share a /24."""
+_MAX_RTTS = 2**31
+"""Largest number of packets of a run whose round trips are written, 24 bytes each."""
+_SEEDS = 4294967086
+"""ns-3's generator takes seeds from 1 to this number."""
+_AS_NS3 = [("ns3::TcpL4Protocol::RecoveryType", "ns3::TcpPrrRecovery", "")]
+_AS_LINUX = [
+    ("ns3::TcpL4Protocol::RecoveryType", "ns3::TcpClassicRecovery", "that of 3.37 loses more of what it sends again"),
+    ("ns3::TcpSocketBase::MinRto", "200ms", "least timeout, a second in ns-3"),
+    ("ns3::TcpSocketBase::ClockGranularity", "200ms", "least part of a timeout beyond the round trip"),
+]
+"""Attributes of ns-3's TCP: for links, as its papers' studies had it; for a single line, timeouts of Linux."""
 
 
 def render(
     scenario: Scenario,
     draws: Sequence[FlowDraw],
     *,
-    design: ArcDesign | None = None,
+    design: ArcDesign | PacingDesign | None = None,
     provenance: Provenance,
 ) -> dict[str, str]:
     """Files of an ns-3 program and of the scenario that it reads: file name -> text.
@@ -54,7 +67,7 @@ def render(
     draws : sequence of FlowDraw
         Round-trip time, start and stop of each flow, one FlowDraw per group, one row per flow
         (`netctrl.sim.tcp_aqm.traffic.draw_flows(scenario, merged=False)`).
-    design : ArcDesign, optional
+    design : ArcDesign or PacingDesign, optional
         Design of the law, whose certificate goes into scenario.txt as comments.
     provenance : Provenance
 
@@ -67,6 +80,7 @@ def render(
     return {
         SCENARIO: _scenario(scenario, draws, design, provenance),
         "netctrl-laws.h": _laws(*own_laws(link.queue for link in scenario.links)),
+        **senders_headers(scenario.flows),
         **fixed_files("tcp_aqm", *QUEUES, *TCP, *DUAL, *SCALABLE, *RECORDS),
     }
 
@@ -77,16 +91,6 @@ def _laws(*used: QueueLaw) -> str:
     return laws_header([*library_laws(), *used], dual=True, scalable=[TCP_SENDERS["prague"]])
 
 
-def sender_lack(group: Flow) -> str | None:
-    """What ns-3's program has instead of a group's sender; None: it has it."""
-    name = sender_name(group.sender)
-    if name not in KINDS or scheme_of(group.sender) is not None:  # a table's settings would be lost
-        return ", ".join(KINDS)
-    if name in _EXACT and not (group.bulk and group.ecn):
-        return f"{', '.join(kind for kind in KINDS if kind not in _EXACT)} but in bulk flows with ecn"
-    return None
-
-
 def _check(scenario: Scenario, draws: Sequence[FlowDraw]) -> None:
     refuse_packet_only(scenario, DualPi2Queue)
     size = scenario.packet_size
@@ -95,6 +99,10 @@ def _check(scenario: Scenario, draws: Sequence[FlowDraw]) -> None:
     if max(len(scenario.links), len(scenario.flows)) > MAX_RECORDS:
         raise InvalidValue("links", len(scenario.links), f"at most {MAX_RECORDS} links and groups of flows")
     check_links("links", scenario.links, size)
+    packets = scenario.links[0].capacity * scenario.duration / (BITS_PER_BYTE * size)
+    if single_line(scenario) and packets > _MAX_RTTS:
+        takes = f"a time in which the line sends at most {_MAX_RTTS} packets: each has a sample of its round trip"
+        raise InvalidValue("duration", scenario.duration, takes)
     for change in scenario.changes:
         if change.capacity is not None:
             check_capacity("changes.capacity", change.capacity, size)
@@ -106,12 +114,10 @@ def _check(scenario: Scenario, draws: Sequence[FlowDraw]) -> None:
 
 
 def _check_group(scenario: Scenario, group: Flow) -> None:
-    if isinstance(group.sender, FastSender) or not group.answered:
-        takes = "bulk or web flows; FAST runs only in the fluid simulator, datagrams only in the packet engine"
-        raise InvalidValue(f"flows.{group.id}.{'sender' if group.answered else 'offers'}", group.kind, takes)
     lack = sender_lack(group)
     if lack is not None:
-        raise InvalidValue(f"flows.{group.id}.sender", sender_name(group.sender), f"one of {lack}")
+        field = "sender" if group.answered else "offers"
+        raise InvalidValue(f"flows.{group.id}.{field}", group.kind, f"flows that ns-3's program has: it has no {lack}")
     links = {link.id: link for link in scenario.links}
     if group.ack_path:
         ends = links[group.ack_path[0]].source, links[group.ack_path[-1]].target
@@ -121,15 +127,23 @@ def _check_group(scenario: Scenario, group: Flow) -> None:
             raise InvalidValue(f"flows.{group.id}.ack_path", group.ack_path, takes)
 
 
-def _scenario(scenario: Scenario, draws: Sequence[FlowDraw], design: ArcDesign | None, provenance: Provenance) -> str:
+def _scenario(
+    scenario: Scenario, draws: Sequence[FlowDraw], design: ArcDesign | PacingDesign | None, provenance: Provenance
+) -> str:
     rate, _ = access_rate(*(link.capacity for link in scenario.links))
+    watched, laws = single_line(scenario), laws_of(scenario.flows)
+    seed, run = (1, 1 + scenario.seed) if watched else (1 + scenario.seed % _SEEDS, 1)
     settings = record_line(
         "set",
+        "",
+        *(_AS_LINUX if watched else _AS_NS3),
         duration=nanoseconds("duration", scenario.duration),
         sample=nanoseconds("sample", scenario.interval),
         packet_size=int(scenario.packet_size),
         initial_window=scenario.initial_window,
-        seed=scenario.seed,
+        seed=seed,
+        run=run,
+        watched=watched or None,
         socket_buffer=_socket_buffer(scenario),
         access_rate=rate,
     )
@@ -139,24 +153,41 @@ def _scenario(scenario: Scenario, draws: Sequence[FlowDraw], design: ArcDesign |
         [] if design is None else _certificate(design),
         [settings],
         [_link(link, int(scenario.packet_size)) for link in scenario.links],
-        [_group(group) for group in scenario.flows],
-        *_hosts_and_flows(scenario, draws),
+        pacer_records(laws),
+        [_group(group, laws, watched) for group in scenario.flows],
+        *_hosts_and_flows(scenario, draws, watched),
         [_change(change) for change in scenario.changes],
     )
 
 
-def _certificate(design: ArcDesign) -> list[str]:
-    sampled = design.certificate.sampled
-    numbers = {
-        "method": (design.method, ""),
-        "design capacity": (design.law.capacity_bit_per_s, "bit/s"),
-        "limit of alpha": (sampled.alpha_limit, f"1/packet, sampled loop of plant {sampled.plant}"),
-        "gain margin": (sampled.gain_margin_db, "dB"),
-        "phase margin": (sampled.phase_margin_deg, "degree"),
-        "delay margin": (sampled.delay_margin_s, "s"),
-        "spectral radius": (sampled.spectral_radius, "of one epoch"),
-    }
-    return certificate_comments(design, numbers)
+def _certificate(design: ArcDesign | PacingDesign) -> list[str]:
+    proof: Any = design.certificate
+    if isinstance(design, PacingDesign):
+        requested = design.inputs
+        numbers = {
+            "bottleneck": (requested.bottleneck_bit_per_s, "bit/s"),
+            "round trip": (requested.rtt_s, "s"),
+            "sampling": (proof.sampling_s, "s between two rates"),
+            "freezes below": (proof.freeze_below_s, "s, d*, a deviation of the predicted RTT"),
+            "limit of the step": (proof.step_limit, "of alpha"),
+            "target RTT": (proof.target_rtt_s, "s"),
+            "closed-loop pole": (proof.closed_loop_pole, "of what is in flight, from one rate to the next"),
+            "interval margin": (proof.interval_margin, "factor by which rates may come later"),
+        }
+        return certificate_comments(design, {name: each for name, each in numbers.items() if each[0] is not None})
+    sampled = proof.sampled
+    return certificate_comments(
+        design,
+        {
+            "method": (design.method, ""),
+            "design capacity": (design.law.capacity_bit_per_s, "bit/s"),
+            "limit of alpha": (sampled.alpha_limit, f"1/packet, sampled loop of plant {sampled.plant}"),
+            "gain margin": (sampled.gain_margin_db, "dB"),
+            "phase margin": (sampled.phase_margin_deg, "degree"),
+            "delay margin": (sampled.delay_margin_s, "s"),
+            "spectral radius": (sampled.spectral_radius, "of one epoch"),
+        },
+    )
 
 
 def _socket_buffer(scenario: Scenario) -> int:
@@ -185,7 +216,7 @@ def _link(link: Link, packet_size: int) -> str:
     )
 
 
-def _group(group: Flow) -> str:
+def _group(group: Flow, laws: list[PacingLaw], watched: bool) -> str:
     web: dict[str, float] = {}
     if isinstance(group.offers, Web):
         web = {
@@ -195,19 +226,19 @@ def _group(group: Flow) -> str:
             "max_object": group.offers.max_object,
             "think_time": group.offers.think_time,
         }
-    name = sender_name(group.sender)
     return record_line(
         "group",
         group.id,
-        sender=SENDERS.get(name) or scalable_sender(TCP_SENDERS[name]),
-        ecn=group.ecn and rate_record(group.sender) is None,  # what hears no marks can't be marked
+        **sender_values(group, laws),
+        ecn=group.ecn and group.answered and rate_record(group.sender) is None,  # what hears no marks can't be marked
+        at_router=watched or None,
         path=group.path,
         ack_path=group.ack_path,
         **web,
     )
 
 
-def _hosts_and_flows(scenario: Scenario, draws: Sequence[FlowDraw]) -> tuple[list[str], list[str]]:
+def _hosts_and_flows(scenario: Scenario, draws: Sequence[FlowDraw], watched: bool) -> tuple[list[str], list[str]]:
     hosts: list[str] = []
     flows: list[str] = []
     delays = {link.id: nanoseconds(f"links.{link.id}.delay", link.delay) for link in scenario.links}
@@ -217,15 +248,17 @@ def _hosts_and_flows(scenario: Scenario, draws: Sequence[FlowDraw]) -> tuple[lis
         if len(set(trips)) > MAX_HOSTS:
             raise InvalidValue("draws", len(set(trips)), f"at most {MAX_HOSTS} round-trip times in group {group.id}")
         host_of = {trip: f"{group.id}/{number}" for number, trip in enumerate(sorted(set(trips)), 1)}
-        links_trip = sum(delays[name] for name in group.both_ways)
+        links_trip = sum(delays[name] for name in group.both_ways) if group.answered else 0
         for trip, host in host_of.items():
             if trip < links_trip:
                 takes = f"at least {links_trip / 1e9:g} s, the delays of path and ack_path"
                 raise InvalidValue(f"{where}.rtt", trip / 1e9, takes)
             hosts.append(record_line("host", host, group=group.id, access_delay=(trip - links_trip) // 2))
+        spread = nanoseconds(f"{where}.start", round(group.start[1] - group.start[0], 12)) if watched else 0
         for trip, start, stop in zip(trips, draw.start_s.tolist(), draw.stop_s.tolist(), strict=True):
+            begin = nanoseconds(f"{where}.start", group.start[0] if watched else start)
             end = None if np.isinf(stop) else nanoseconds(f"{where}.stop", stop)
-            flows.append(record_line("flow", host=host_of[trip], start=nanoseconds(f"{where}.start", start), stop=end))
+            flows.append(record_line("flow", host=host_of[trip], start=begin, spread=spread or None, stop=end))
     return hosts, flows
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -12,10 +10,6 @@ from netctrl import CubicFlow, PacedFlow
 from netctrl.errors import InvalidValue
 from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.paced import PacedSender
-from netctrl.model.design.design import provenance
-from netctrl.ns3.bottleneck.read import run_bottleneck
-from netctrl.ns3.bottleneck.render import render
-from netctrl.ns3.program import compile_program, find_ns3
 from netctrl.scenario.builders import bottleneck
 from netctrl.scenario.design import with_pacer
 from netctrl.scenario.result import Result
@@ -46,12 +40,9 @@ def on_packets(scenario: Scenario) -> tuple[float, float]:
     return 8.0 * payload * 1500.0 / 1460.0, 8.0 * found.series["backlog"][0, late].mean() / scenario.links[0].capacity
 
 
-def in_ns3(folder: Path, scenario: Scenario) -> tuple[float, float]:
+def in_ns3(scenario: Scenario) -> tuple[float, float]:
     """The same; the delay is that of RTTs above an idle link's, so that the device behind the queue counts."""
-    for name, text in render(scenario, provenance=provenance()).items():
-        (folder / name).write_text(text, encoding="utf-8")
-    compile_program(folder, find_ns3())
-    found: Result = run_bottleneck(folder, scenario, ns3=find_ns3(), provenance=provenance())
+    found: Result = netctrl.simulate(scenario, "ns3")
     rtts = np.concatenate([found.rtts(flow) for flow in found.flows])
     return sum(found["throughput", flow] for flow in found.flows), rtts.mean() - RTT - PACKET / scenario.links[
         0
@@ -109,11 +100,11 @@ def test_sixteen_paced_flows_keep_a_queue_that_the_fluid_hides():
 @pytest.mark.slow
 @pytest.mark.needs("ns3")
 @pytest.mark.parametrize("bdps", [0.25, 1.0])
-def test_sixteen_paced_flows_are_those_of_ns_3(bdps, tmp_path):
+def test_sixteen_paced_flows_are_those_of_ns_3(bdps):
     """ns-3's device holds one packet behind the queue's buffer: with a short buffer it counts."""
     (rate, delay), (other, other_delay) = (
         on_packets(sixteen(bdps)),
-        in_ns3(tmp_path, sixteen(bdps)),
+        in_ns3(sixteen(bdps)),
     )
     assert rate == pytest.approx(other, rel=0.01)
     device = PACKET / sixteen(bdps).links[0].capacity
@@ -131,21 +122,21 @@ def test_a_cubic_flow_is_that_of_the_fluid():
 
 @pytest.mark.slow
 @pytest.mark.needs("ns3")
-def test_a_paced_flow_is_that_of_ns_3(tmp_path):
-    (rate, delay), (other, other_delay) = on_packets(of("paced", law=TARGET)), in_ns3(tmp_path, of("paced", law=TARGET))
+def test_a_paced_flow_is_that_of_ns_3():
+    (rate, delay), (other, other_delay) = on_packets(of("paced", law=TARGET)), in_ns3(of("paced", law=TARGET))
     assert rate == pytest.approx(other, rel=0.002)
     assert delay == pytest.approx(other_delay, rel=0.05)
 
 
 @pytest.mark.slow
 @pytest.mark.needs("ns3")
-def test_bbr_is_that_of_ns_3_but_for_its_smoothed_rtt(tmp_path):
+def test_bbr_is_that_of_ns_3_but_for_its_smoothed_rtt():
     """Two flows keep a queue of one BDP. ns-3.37 gives its TcpBbr smoothed RTTs, of which none is as low as the least:
     its BDP, and with it its queue, is up to a quarter longer; and a flow alone, which sees the least RTT in each cycle
     here, probes for it every 10 s there, at 2 % of its throughput."""
     (rate, delay), (other, other_delay) = (
         on_packets(of("bbr", "bbr", buffer=2e5)),
-        in_ns3(tmp_path, of("bbr", "bbr", buffer=2e5)),
+        in_ns3(of("bbr", "bbr", buffer=2e5)),
     )
     assert rate == pytest.approx(other, rel=0.02)
     bdp_s = RTT + PACKET / RATE
@@ -155,8 +146,8 @@ def test_bbr_is_that_of_ns_3_but_for_its_smoothed_rtt(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.needs("ns3")
-def test_vegas_is_that_of_ns_3s_program_which_prints_it(tmp_path):
+def test_vegas_is_that_of_ns_3s_program_which_prints_it():
     """Two to four packets in the queue in both: which depends on when slow start ended."""
-    for rate, delay in (on_packets(of("vegas")), in_ns3(tmp_path, of("vegas"))):
+    for rate, delay in (on_packets(of("vegas")), in_ns3(of("vegas"))):
         assert rate == pytest.approx(RATE, rel=0.001)
         assert 2.0 <= delay * RATE / PACKET <= 4.0

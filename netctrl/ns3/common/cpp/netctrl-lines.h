@@ -52,6 +52,14 @@ AddAddress(Ptr<NetDevice> device, uint32_t address)
     ipv4->SetUp(interface);
 }
 
+/// One more address of a node, at which no line ends.
+inline void
+AddOwn(Ptr<Node> node, uint32_t address)
+{
+    constexpr uint32_t kLoopback = 0;
+    node->GetObject<Ipv4>()->AddAddress(kLoopback, Ipv4InterfaceAddress(Ipv4Address(address), Ipv4Mask("/32")));
+}
+
 /// The end of a line at a node.
 struct End
 {

@@ -116,8 +116,9 @@ class Network
 
     void AddDemand(const DemandRow& row, int index)
     {
-        const InetSocketAddress end(Ipv4Address(Subnet(11, index) + 1), kPort);
-        AddOwn(m_nodes[row.target], end.GetIpv4());
+        const uint32_t address = Subnet(11, index) + 1;
+        const InetSocketAddress end(Ipv4Address(address), kPort);
+        AddOwn(m_nodes[row.target], address);
         m_sinks.push_back(std::make_unique<UdpSink>(m_nodes[row.target], end));
         sources.push_back(std::make_unique<DemandSource>(m_nodes[row.source], end));
     }
@@ -126,7 +127,7 @@ class Network
     {
         const DemandRow& demand = kDemands[row.demand];
         const uint32_t begin = Subnet(13, row.demand) + 1;
-        AddOwn(m_nodes[demand.source], Ipv4Address(begin));
+        AddOwn(m_nodes[demand.source], begin);
         for (int at = demand.source; at != demand.target;) // acknowledgements take the idle way back of the greatest share
         {
             const SplitRow& way = Greatest(row.demand, at);
@@ -158,12 +159,6 @@ class Network
     Ptr<SplitRouting> RoutingAt(int node) const
     {
         return DynamicCast<SplitRouting>(m_nodes[node]->GetObject<Ipv4>()->GetRoutingProtocol());
-    }
-
-    static void AddOwn(Ptr<Node> node, Ipv4Address address)
-    {
-        constexpr uint32_t kLoopback = 0;
-        node->GetObject<Ipv4>()->AddAddress(kLoopback, Ipv4InterfaceAddress(address, Ipv4Mask("/32")));
     }
 
     std::vector<Ptr<Node>> m_nodes;

@@ -4,7 +4,8 @@
 //
 // Each link of the scenario has a channel of its own. Forward it carries the link's queue; its other direction is idle
 // and carries the acknowledgements of groups that name no links for them. Hosts of one group differ in their
-// round-trip time, which the delay of their access line makes up.
+// round-trip time, which the delay of their access line makes up. A group's data ends at a host of its own, or at the
+// last router itself.
 //
 // Fixed: netctrl copies this file as it is.
 
@@ -21,8 +22,8 @@
 #include "ns3/rng-seed-manager.h"
 #include "ns3/tcp-dctcp.h"
 #include "ns3/tcp-l4-protocol.h"
-#include "ns3/tcp-prr-recovery.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <memory>
@@ -38,7 +39,6 @@ SetDefaults()
 {
     SetTcpDefaults(Segment(), kSocketBuffer);
     Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TcpNewReno::GetTypeId()));
-    Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TcpPrrRecovery::GetTypeId()));
     Config::SetDefault("ns3::TcpSocketBase::MaxSegLifetime", DoubleValue(1.0)); // closed connections leave memory soon
     Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(kInitialWindow));
 }
@@ -64,6 +64,7 @@ class Network
         {
             AddGroup(static_cast<int>(i));
         }
+        DrawStarts();
         std::vector<int> counts(kGroups.size(), 0);
         for (const HostRow& row : kHosts)
         {
@@ -76,10 +77,26 @@ class Network
     }
 
     std::vector<LinkQueue> queues;
+    std::vector<std::unique_ptr<WaitMeter>> waits; ///< of each link, if they are watched
     std::vector<std::unique_ptr<Sink>> sinks;
     std::vector<std::unique_ptr<Host>> hosts;
+    std::vector<int64_t> starts; ///< of flows [ns]
 
   private:
+    void DrawStarts()
+    {
+        Ptr<UniformRandomVariable> late;
+        for (const FlowRow& flow : kFlows)
+        {
+            starts.push_back(flow.start);
+            if (flow.spread > 0)
+            {
+                late = late ? late : CreateObject<UniformRandomVariable>();
+                starts.back() += static_cast<int64_t>(late->GetValue() * static_cast<double>(flow.spread));
+            }
+        }
+    }
+
     void AddLink(int index)
     {
         const LinkRow& row = kLinks[index];
@@ -92,20 +109,31 @@ class Network
         line.far.device->SetDataRate(DataRate(kAccessRate)); // acknowledgements never wait
         queues.push_back(MakeQueue(row.queue, row.capacity, row.buffer));
         line.near.SetQueue(queues.back().disc);
+        if (kWatched)
+        {
+            waits.push_back(std::make_unique<WaitMeter>(queues.back().disc, line.near.device));
+        }
         m_lines.push_back(line);
     }
 
     void AddGroup(int index)
     {
         const GroupRow& group = kGroups[index];
-        Ptr<Node> node = MakeNode();
-        const TypeId dctcp = TcpDctcp::GetTypeId();
-        if (group.sender.IsChildOf(dctcp) || group.sender == dctcp) // to echo each mark
-        {
-            node->GetObject<TcpL4Protocol>()->SetAttribute("SocketType", TypeIdValue(group.sender));
-        }
         Ptr<Node> router = m_routers[kLinks[group.path.back()].target];
-        const Line access = ConnectHost(router, node, Subnet(11, index), kAccessRate, 0);
+        Ptr<Node> node = group.atRouter ? router : MakeNode();
+        if (EchoesMarks(group.sender))
+        {
+            node->GetObject<TcpL4Protocol>()->SetAttribute("SocketType", TypeIdValue(TypeId::LookupByName(group.sender)));
+        }
+        uint32_t end = Subnet(11, index) + 1;
+        if (group.atRouter)
+        {
+            AddOwn(router, end);
+        }
+        else
+        {
+            end = ConnectHost(router, node, Subnet(11, index), kAccessRate, 0).far.address;
+        }
         for (const int link : group.path)
         {
             m_lines[link].near.Route(Subnet(11, index), 30);
@@ -118,14 +146,20 @@ class Network
         {
             m_lines[link].near.Route(Subnet(10, index), 24);
         }
-        sinks.push_back(std::make_unique<Sink>(node, access.far.address, group.ecn));
+        sinks.push_back(std::make_unique<Sink>(node, end, group));
+    }
+
+    static bool EchoesMarks(const std::string& sender)
+    {
+        TypeId known;
+        const TypeId dctcp = TcpDctcp::GetTypeId();
+        return TypeId::LookupByNameFailSafe(sender, &known) && (known == dctcp || known.IsChildOf(dctcp));
     }
 
     void AddHost(const HostRow& row, int number)
     {
         Ptr<Node> router = m_routers[kLinks[kGroups[row.group].path.front()].source];
         Ptr<Node> node = MakeNode();
-        node->GetObject<TcpL4Protocol>()->SetAttribute("SocketType", TypeIdValue(kGroups[row.group].sender));
         const Line access = ConnectHost(router, node, Subnet(10, row.group, number), kAccessRate, row.accessDelay);
         hosts.push_back(
             std::make_unique<Host>(Host{row.group, node, access.far.address, sinks[row.group].get()}));
@@ -155,19 +189,27 @@ void
 Run(const std::string& folder, const std::string& run)
 {
     ReadScenario(folder);
-    RngSeedManager::SetSeed(1 + kSeed % 4294967086U); // ns-3's generator takes 1 to 4294967086
-    RngSeedManager::SetRun(std::strtoull(run.c_str(), nullptr, 10));
+    RngSeedManager::SetSeed(kSeed);
+    RngSeedManager::SetRun(run.empty() ? kRun : std::strtoull(run.c_str(), nullptr, 10));
     SetDefaults();
     Table responses(folder + "/responses.csv");
+    std::FILE* rtts = kWatched ? Open(folder + "/rtts.bin", "w") : nullptr;
     Network network;
     std::vector<std::unique_ptr<BulkFlow>> bulk;
     std::vector<std::unique_ptr<WebSession>> web;
-    for (const FlowRow& flow : kFlows)
+    std::vector<std::unique_ptr<Stream>> streams;
+    for (std::size_t i = 0; i < kFlows.size(); ++i)
     {
+        const FlowRow& flow = kFlows[i];
         const Host& host = *network.hosts[flow.host];
-        if (kGroups[host.group].web.objectsPerPage == 0)
+        const GroupRow& group = kGroups[host.group];
+        if (group.rate > 0.0)
         {
-            bulk.push_back(std::make_unique<BulkFlow>(flow, host));
+            streams.push_back(std::make_unique<Stream>(network.starts[i], flow, host));
+        }
+        else if (group.web.objectsPerPage == 0)
+        {
+            bulk.push_back(std::make_unique<BulkFlow>(network.starts[i], flow, host, rtts));
         }
         else
         {
@@ -175,8 +217,13 @@ Run(const std::string& folder, const std::string& run)
             web.push_back(std::make_unique<WebSession>(flow, host, stream, responses));
         }
     }
-    Recorder recorder(folder + "/series.csv", network.queues, network.sinks);
+    Recorder recorder(folder, network.queues, network.waits, network.sinks, bulk);
     Simulate();
+    if (kWatched)
+    {
+        recorder.WriteConnections();
+        Close(rtts);
+    }
     bulk.clear();
     web.clear();
     Simulator::Destroy();
@@ -187,5 +234,5 @@ Run(const std::string& folder, const std::string& run)
 int
 main(int argc, char* argv[])
 {
-    return netctrl::Program(argc, argv, "1", &netctrl::Run);
+    return netctrl::Program(argc, argv, "", &netctrl::Run);
 }

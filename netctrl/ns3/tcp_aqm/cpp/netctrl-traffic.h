@@ -1,4 +1,5 @@
-// What sends and receives: bulk flows and web sessions, a TCP connection for each flow and object.
+// What sends and receives: bulk flows and web sessions, a TCP connection for each flow and object; and packets that
+// nothing acknowledges.
 //
 // Fixed: netctrl copies this file as it is.
 
@@ -6,13 +7,15 @@
 #define NETCTRL_TRAFFIC_H
 
 #include "netctrl-files.h"
+#include "netctrl-senders.h"
 #include "netctrl-sockets.h"
-#include "netctrl-tcp-defaults.h"
 #include "scenario.h"
 
+#include "ns3/double.h"
 #include "ns3/random-variable-stream.h"
 #include "ns3/string.h"
 
+#include <cstdio>
 #include <functional>
 #include <memory>
 #include <unordered_map>
@@ -23,6 +26,15 @@ namespace netctrl
 using namespace ns3;
 
 constexpr uint16_t kPort = 5000;
+constexpr uint32_t kUdpHeaders = 28; ///< IPv4 and UDP [byte]
+
+/// A sample of the RTT, as FOLDER/rtts.bin has it.
+struct RttSample
+{
+    int64_t group;
+    int64_t time; ///< [ns]
+    int64_t rtt;  ///< [ns]
+};
 
 /// Where the data of a group ends; counts payload, and knows which connection belongs to which transfer.
 class Sink
@@ -30,15 +42,31 @@ class Sink
   public:
     using Receiver = std::function<void(uint32_t)>;
 
-    Sink(Ptr<Node> node, uint32_t address, bool ecn)
-        : end(Ipv4Address(address), kPort),
-          m_listener(Listen(node, end, MakeCallback(&Sink::Accept, this)))
+    Sink(Ptr<Node> node, uint32_t address, const GroupRow& group)
+        : end(Ipv4Address(address), kPort)
     {
-        m_listener->SetAttribute("UseEcn", StringValue(ecn ? "On" : "Off"));
+        if (group.rate > 0.0)
+        {
+            m_datagrams = std::make_unique<UdpSink>(node, end);
+            return;
+        }
+        m_listener = Listen(node, end, MakeCallback(&Sink::Accept, this));
+        m_listener->SetAttribute("UseEcn", StringValue(group.ecn ? "On" : "Off"));
+    }
+
+    /// Payload, of packets without acknowledgements as of TCP [byte].
+    uint64_t Received() const
+    {
+        return m_datagrams ? m_datagrams->packets * Segment() : m_received;
+    }
+
+    /// IP packets that came, of those that are watched [byte].
+    uint64_t Arrived() const
+    {
+        return m_datagrams ? m_datagrams->packets * kPacketSize : m_arrived;
     }
 
     const InetSocketAddress end;
-    uint64_t received = 0; ///< payload [byte]
     double roundTrips = 0.0; ///< that its endless flows have measured, all together [s]
     uint64_t measured = 0;   ///< how many
 
@@ -66,12 +94,24 @@ class Sink
         socket->SetRecvCallback(Callback<void, Ptr<Socket>>([this, sender](Ptr<Socket> it) { Read(it, sender); }));
         const Callback<void, Ptr<Socket>> close([](Ptr<Socket> it) { it->Close(); });
         socket->SetCloseCallbacks(close, MakeNullCallback<void, Ptr<Socket>>());
+        if (kWatched)
+        {
+            socket->TraceConnectWithoutContext("Rx", MakeCallback(&Sink::Came, this));
+        }
+    }
+
+    void Came(Ptr<const Packet> packet, const TcpHeader& header, Ptr<const TcpSocketBase>)
+    {
+        if (packet->GetSize() > 0)
+        {
+            m_arrived += packet->GetSize() + header.GetSerializedSize() + 20;
+        }
     }
 
     void Read(Ptr<Socket> socket, uint64_t sender)
     {
         const uint32_t bytes = TakeAll(socket);
-        received += bytes;
+        m_received += bytes;
         const auto found = m_receivers.find(sender);
         if (bytes > 0 && found != m_receivers.end())
         {
@@ -81,6 +121,9 @@ class Sink
     }
 
     Ptr<Socket> m_listener;
+    std::unique_ptr<UdpSink> m_datagrams;
+    uint64_t m_received = 0; ///< payload [byte]
+    uint64_t m_arrived = 0;  ///< with headers [byte]
     std::unordered_map<uint64_t, Receiver> m_receivers;
 };
 
@@ -99,10 +142,20 @@ class Transfer
   public:
     static constexpr uint64_t kEndless = std::numeric_limits<uint64_t>::max();
 
-    Transfer(const Host& host, uint64_t size, std::function<void()> done = {})
+    /// @param fillsBuffer whether endless data fills TCP's buffer; else TCP holds some windows, so that Stop acts soon,
+    ///                    which can be too few for a moment after losses
+    /// @param rtts where samples of the RTT are kept; null: nowhere
+    Transfer(const Host& host,
+             uint64_t size,
+             std::function<void()> done,
+             bool fillsBuffer = false,
+             std::FILE* rtts = nullptr)
         : m_host(host),
+          m_group(kGroups[host.group]),
           m_size(size),
-          m_done(std::move(done))
+          m_done(std::move(done)),
+          m_fillsBuffer(fillsBuffer),
+          m_rtts(rtts)
     {
         Open();
     }
@@ -127,14 +180,32 @@ class Transfer
         }
     }
 
+    /// In force, of whole packets [bit/s]; 0: nothing paces them.
+    double Rate() const
+    {
+        return m_paced ? m_paced->Rate() : m_pacing * PacketsOfPayload();
+    }
+
+    std::array<int64_t, 5> Events() const
+    {
+        return m_paced ? m_paced->Events() : std::array<int64_t, 5>{};
+    }
+
+    uint32_t window = 0; ///< of payload, once it has changed [byte]
+    RoundTrips trips;
+
   private:
     void Open()
     {
         m_unsent = m_size;
         m_arrived = 0;
-        m_window = kInitialWindow * Segment();
+        window = 0;
+        trips = {};
         m_socket = TcpSender(m_host.node, MakeCallback(&Transfer::Fill, this));
-        m_socket->SetAttribute("UseEcn", StringValue(kGroups[m_host.group].ecn ? "On" : "Off"));
+        const Ptr<TcpCongestionOps> control = MakeControl(m_group, trips);
+        m_paced = dynamic_cast<const PacingRate*>(PeekPointer(control));
+        DynamicCast<TcpSocketBase>(m_socket)->SetCongestionControlAlgorithm(control);
+        m_socket->SetAttribute("UseEcn", StringValue(m_group.ecn ? "On" : "Off"));
         m_socket->Bind();
         m_socket->SetConnectCallback(MakeCallback(&Transfer::Fill, this), MakeCallback(&Transfer::Fail, this));
         m_socket->SetCloseCallbacks(MakeNullCallback<void, Ptr<Socket>>(), MakeCallback(&Transfer::Fail, this));
@@ -142,6 +213,15 @@ class Transfer
         {
             m_socket->TraceConnectWithoutContext("CongestionWindow", MakeCallback(&Transfer::NewWindow, this));
             m_socket->TraceConnectWithoutContext("RTT", MakeCallback(&Transfer::NewRoundTrip, this));
+        }
+        if (kWatched || !KnownToNs3(m_group.sender))
+        {
+            m_socket->TraceConnectWithoutContext("Tx", MakeCallback(&Transfer::Sent, this));
+            m_socket->TraceConnectWithoutContext("Rx", MakeCallback(&Transfer::Acknowledged, this));
+        }
+        if (m_group.sender == "ns3::TcpBbr")
+        {
+            m_socket->TraceConnectWithoutContext("PacingRate", MakeCallback(&Transfer::NewPacing, this));
         }
         Address local;
         m_socket->GetSockName(local);
@@ -185,9 +265,29 @@ class Transfer
         Open();
     }
 
-    void NewWindow(uint32_t, uint32_t window)
+    void NewWindow(uint32_t, uint32_t now)
     {
-        m_window = window;
+        window = now;
+    }
+
+    void NewPacing(DataRate, DataRate rate)
+    {
+        m_pacing = static_cast<double>(rate.GetBitRate());
+    }
+
+    void Sent(Ptr<const Packet> packet, const TcpHeader& header, Ptr<const TcpSocketBase>)
+    {
+        trips.Sent(packet->GetSize(), header);
+    }
+
+    void Acknowledged(Ptr<const Packet>, const TcpHeader& header, Ptr<const TcpSocketBase>)
+    {
+        trips.Received(header);
+        if (m_rtts && trips.IsFresh())
+        {
+            const RttSample sample{m_host.group, Simulator::Now().GetNanoSeconds(), trips.Newest().GetNanoSeconds()};
+            std::fwrite(&sample, sizeof sample, 1, m_rtts);
+        }
     }
 
     /// ns-3 tells of those that differ from the one before.
@@ -197,7 +297,7 @@ class Transfer
         m_host.sink->measured++;
     }
 
-    /// Hand TCP what it has room for. Of endless data no more than some windows, so that Stop acts soon.
+    /// Hand TCP what it has room for.
     void Fill(Ptr<Socket> socket)
     {
         if (m_unsent == 0)
@@ -205,11 +305,15 @@ class Transfer
             return;
         }
         uint64_t room = socket->GetTxAvailable();
-        if (m_size == kEndless)
+        if (m_size == kEndless && !m_fillsBuffer)
         {
             const uint64_t held = kSocketBuffer - room;
-            const uint64_t wanted = 4 * uint64_t{m_window} + 16 * Segment(); // in fast recovery two windows are held
+            const uint64_t told = window > 0 ? window : kInitialWindow * Segment();
+            const uint64_t wanted = 4 * told + 16 * Segment(); // in fast recovery two windows are held
             room = std::min(room, wanted > held ? wanted - held : 0);
+        }
+        if (m_size == kEndless)
+        {
             room -= room % Segment(); // no small packets
         }
         const auto size = static_cast<uint32_t>(std::min(room, m_unsent));
@@ -234,11 +338,15 @@ class Transfer
     }
 
     const Host& m_host;
+    const GroupRow& m_group;
     const uint64_t m_size;
     const std::function<void()> m_done;
+    const bool m_fillsBuffer;
+    std::FILE* m_rtts;
+    const PacingRate* m_paced = nullptr; ///< the socket's control, where it has a rate
+    double m_pacing = 0.0;               ///< of ns-3's BBR, payload [bit/s]
     uint64_t m_unsent = 0;
     uint64_t m_arrived = 0;
-    uint32_t m_window = 0;
     uint64_t m_sender = 0;
     Ptr<Socket> m_socket;
     EventId m_again;
@@ -248,19 +356,68 @@ class Transfer
 class BulkFlow
 {
   public:
-    BulkFlow(const FlowRow& flow, const Host& host)
+    BulkFlow(int64_t at, const FlowRow& flow, const Host& host, std::FILE* rtts)
+        : start(at),
+          group(host.group)
     {
-        Simulator::Schedule(NanoSeconds(flow.start), [this, &host] {
-            m_transfer = std::make_unique<Transfer>(host, Transfer::kEndless);
+        const bool fillsBuffer = kWatched && flow.stop == kNever;
+        Simulator::Schedule(NanoSeconds(start), [this, &host, fillsBuffer, rtts] {
+            const std::function<void()> nothing;
+            transfer = std::make_unique<Transfer>(host, Transfer::kEndless, nothing, fillsBuffer, rtts);
         });
         if (flow.stop < kDuration)
         {
-            Simulator::Schedule(NanoSeconds(flow.stop), [this] { m_transfer->Stop(); });
+            Simulator::Schedule(NanoSeconds(flow.stop), [this] { transfer->Stop(); });
         }
     }
 
+    const int64_t start; ///< [ns]
+    const int group;
+    std::unique_ptr<Transfer> transfer; ///< null until it starts
+};
+
+/// Packets that nothing acknowledges: at random times (Poisson), or evenly spaced from a random time on.
+class Stream
+{
+  public:
+    Stream(int64_t start, const FlowRow& flow, const Host& host)
+        : m_stop(flow.stop),
+          m_even(kGroups[host.group].even),
+          m_gap(8e9 * kPacketSize / kGroups[host.group].rate),
+          m_socket(UdpTo(host.node, host.sink->end)),
+          m_pause(CreateObject<ExponentialRandomVariable>()),
+          m_phase(m_even ? CreateObject<UniformRandomVariable>() : nullptr)
+    {
+        m_pause->SetAttribute("Mean", DoubleValue(m_gap));
+        Simulator::Schedule(NanoSeconds(start), [this] { Next(m_even ? m_gap * m_phase->GetValue() : Pause()); });
+    }
+
   private:
-    std::unique_ptr<Transfer> m_transfer;
+    double Pause()
+    {
+        return m_even ? m_gap : m_pause->GetValue();
+    }
+
+    void Next(double pause)
+    {
+        Simulator::Schedule(NanoSeconds(static_cast<int64_t>(pause)), &Stream::Send, this);
+    }
+
+    void Send()
+    {
+        if (Simulator::Now().GetNanoSeconds() < m_stop)
+        {
+            m_socket->Send(Create<Packet>(kPacketSize - kUdpHeaders));
+            Next(Pause());
+        }
+    }
+
+    const int64_t m_stop; ///< [ns]
+    const bool m_even;
+    const double m_gap; ///< mean [ns]
+    Ptr<Socket> m_socket;
+    Ptr<ExponentialRandomVariable> m_pause;
+    Ptr<UniformRandomVariable> m_phase;
 };
 
 /// Loads a page of objects at once, thinks, and loads the next; thinks first. Its random numbers are its own, so that

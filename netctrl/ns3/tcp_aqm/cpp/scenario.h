@@ -5,9 +5,13 @@
 #ifndef NETCTRL_SCENARIO_H
 #define NETCTRL_SCENARIO_H
 
+#include "netctrl-pacers.h"
 #include "netctrl-queue-settings.h"
 #include "netctrl-records.h"
+#include "netctrl-tcp-windows.h"
 
+#include "ns3/config.h"
+#include "ns3/string.h"
 #include "ns3/type-id.h"
 
 #include <cstdint>
@@ -46,8 +50,13 @@ struct WebSettings
 struct GroupRow
 {
     std::string id;
-    ns3::TypeId sender; ///< its congestion control
+    std::string sender; ///< its congestion control; of packets without acknowledgements none
+    double cap;         ///< on the pacing rate of H-TCP [bit/s]; 0: none
+    int pacer;          ///< law of its rate; -1: none
+    double rate;        ///< of each flow's packets without acknowledgements [bit/s]; 0: it is TCP
+    bool even;          ///< whether these are evenly spaced; else their times are random
     bool ecn;
+    bool atRouter;            ///< its data ends at the router behind `path`, not at a host of its own
     std::vector<int> path;    ///< links of the data
     std::vector<int> ackPath; ///< links of the acknowledgements; empty: the idle other direction of `path`
     WebSettings web;
@@ -64,8 +73,9 @@ struct HostRow
 struct FlowRow
 {
     int host;
-    int64_t start; ///< [ns]
-    int64_t stop;  ///< [ns] or kNever
+    int64_t start;  ///< [ns]
+    int64_t spread; ///< it starts at a random time so much later at most [ns]
+    int64_t stop;   ///< [ns] or kNever
 };
 
 struct ChangeRow
@@ -81,22 +91,41 @@ inline int64_t kDuration = 0;
 inline int64_t kSample = 0;
 inline uint32_t kPacketSize = 0; ///< with IP and TCP headers
 inline uint32_t kInitialWindow = 0;
-inline uint32_t kSeed = 0;
+inline uint32_t kSeed = 0; ///< of ns-3's random numbers
+inline uint64_t kRun = 0;  ///< of these too
+inline bool kWatched = false; ///< whether waits at links, and what each group's only flow does, are written
 inline uint32_t kSocketBuffer = 0; ///< of TCP at both ends
 inline uint64_t kAccessRate = 0;   ///< of hosts' lines, where nothing waits
 inline int kRouters = 0;
 inline std::vector<LinkRow> kLinks;
+inline std::vector<Pacer> kPacers;
 inline std::vector<GroupRow> kGroups;
 inline std::vector<HostRow> kHosts;
 inline std::vector<FlowRow> kFlows;
 inline std::vector<ChangeRow> kChanges;
+
+/// Whether a congestion control is a type that ns-3 knows by its name.
+inline bool
+KnownToNs3(const std::string& sender)
+{
+    ns3::TypeId known;
+    return ns3::TypeId::LookupByNameFailSafe(sender, &known);
+}
+
+/// Whether it is one, or one of netctrl's that takes round trips of its own.
+inline bool
+IsSender(const std::string& name)
+{
+    RoundTrips none;
+    return KnownToNs3(name) || name == "htcp" || MakeWindow(name, none);
+}
 
 /// Reads scenario.txt in a folder; each record names those above it.
 inline void
 ReadScenario(const std::string& folder)
 {
     using Names = std::map<std::string, int>;
-    Names routers, links, groups, hosts;
+    Names routers, links, pacers, groups, hosts;
     const auto add = [](const Record& record, Names& names) {
         if (!names.emplace(record.id, names.size()).second)
         {
@@ -115,11 +144,20 @@ ReadScenario(const std::string& folder)
             kPacketSize = record.Take<uint32_t>("packet_size");
             kInitialWindow = record.Take<uint32_t>("initial_window");
             kSeed = record.Take<uint32_t>("seed");
+            kRun = record.Take<uint64_t>("run");
+            kWatched = record.Take("watched", 0) != 0;
             kSocketBuffer = record.Take<uint32_t>("socket_buffer");
             kAccessRate = record.Take<uint64_t>("access_rate");
             if (kDuration <= 0 || kSample <= 0)
             {
                 record.Refuse("has a duration or sample that is not above 0");
+            }
+            for (const auto& [name, value] : record.TakeRest())
+            {
+                if (!ns3::Config::SetDefaultFailSafe(name, ns3::StringValue(value)))
+                {
+                    record.Refuse("has " + name + " " + value + ", which is no value of an attribute of ns-3");
+                }
             }
         }
         else if (record.kind == "link")
@@ -133,14 +171,26 @@ ReadScenario(const std::string& folder)
             const std::string queue = record.Take("queue");
             kLinks.push_back({record.id, source, target, capacity, delay, buffer, {queue, record.TakeRest()}});
         }
+        else if (record.kind == "pacer")
+        {
+            add(record, pacers);
+            kPacers.push_back(TakePacer(record));
+        }
         else if (record.kind == "group")
         {
             add(record, groups);
-            GroupRow row{record.id, {}, record.Take<int>("ecn", 0) != 0, {}, {}, {}};
-            const std::string sender = record.Take("sender");
-            if (!ns3::TypeId::LookupByNameFailSafe(sender, &row.sender))
+            GroupRow row{};
+            row.id = record.id;
+            row.rate = record.Take("rate", 0.0);
+            row.even = record.Take("even", 0) != 0;
+            row.sender = row.rate > 0.0 ? "" : record.Take("sender");
+            row.cap = record.Take("cap", 0.0);
+            row.pacer = record.Has("pacer") ? record.TakeOne("pacer", pacers) : -1;
+            row.ecn = record.Take("ecn", 0) != 0;
+            row.atRouter = record.Take("at_router", 0) != 0;
+            if (row.rate == 0.0 && (row.sender == "paced" ? row.pacer < 0 : !IsSender(row.sender)))
             {
-                record.Refuse("has sender " + sender + ", which this program does not have");
+                record.Refuse("has sender " + row.sender + ", which this program does not have");
             }
             row.path = record.TakeAll("path", links);
             row.ackPath = record.TakeAll("ack_path", links);
@@ -165,8 +215,10 @@ ReadScenario(const std::string& folder)
         }
         else if (record.kind == "flow")
         {
-            kFlows.push_back(
-                {record.TakeOne("host", hosts), record.Take<int64_t>("start"), record.Take("stop", kNever)});
+            kFlows.push_back({record.TakeOne("host", hosts),
+                              record.Take<int64_t>("start"),
+                              record.Take("spread", int64_t{0}),
+                              record.Take("stop", kNever)});
         }
         else if (record.kind == "change")
         {

@@ -650,6 +650,114 @@ TargetRttStep(TargetState& state, const TargetParameters& p, double time, double
     return state.rate;
 }
 
+template <class Visit>
+void
+ForEach(ArxParameters& row, Visit visit)
+{
+    visit("psi", row.psi);
+    visit("xi", row.xi);
+    visit("period", row.period);
+    visit("min_rate", row.minRate);
+    visit("max_rate", row.maxRate);
+    visit("past_rtts", row.pastRtts);
+    visit("places", row.places);
+    visit("step", row.step);
+    visit("normalised", row.normalised);
+    visit("smoothing", row.smoothing);
+    visit("guarded", row.guarded);
+    visit("rate_unit", row.rateUnit);
+    visit("first_slope", row.firstSlope);
+    visit("slope_floor", row.slopeFloor);
+    visit("deviation_floor", row.deviationFloor);
+    visit("theta_limit", row.thetaLimit);
+    visit("start_rate", row.startRate);
+}
+
+template <class Visit>
+void
+ForEach(ArxState& row, Visit visit)
+{
+    visit("time_s", row.timeS);
+    visit("applied_s", row.appliedS);
+    visit("rate", row.rate);
+    visit("mean_rtt", row.meanRtt);
+    visit("variance", row.variance);
+    visit("mean_rate", row.meanRate);
+    visit("prediction", row.prediction);
+    visit("rtt_unit", row.rttUnit);
+    visit("samples", row.samples);
+    visit("free", row.free);
+    visit("bad_rtt", row.badRtt);
+    visit("bad_time", row.badTime);
+    visit("held", row.held);
+    visit("floored", row.floored);
+    visit("resets", row.resets);
+}
+
+template <class Visit>
+void
+ForEach(TargetParameters& row, Visit visit)
+{
+    visit("psi", row.psi);
+    visit("xi", row.xi);
+    visit("period", row.period);
+    visit("min_rate", row.minRate);
+    visit("max_rate", row.maxRate);
+    visit("packet", row.packet);
+    visit("queue_share", row.queueShare);
+    visit("queue_share_slope", row.queueShareSlope);
+    visit("min_queue_share", row.minQueueShare);
+    visit("interval_share", row.intervalShare);
+    visit("start_growth", row.startGrowth);
+    visit("growth", row.growth);
+    visit("decrease", row.decrease);
+    visit("probe_s", row.probeS);
+    visit("probe_rtts", row.probeRtts);
+    visit("drain_share", row.drainShare);
+    visit("competitive", row.competitive);
+    visit("start_rate", row.startRate);
+    visit("horizon_rtts", row.horizonRtts);
+}
+
+template <class Visit>
+void
+ForEach(TargetState& row, Visit visit)
+{
+    visit("time_s", row.timeS);
+    visit("applied_s", row.appliedS);
+    visit("rate", row.rate);
+    visit("min_rtt", row.minRtt);
+    visit("target_rtt", row.targetRtt);
+    visit("delivered_rate", row.deliveredRate);
+    visit("prediction", row.prediction);
+    visit("samples", row.samples);
+    visit("phase", row.phase);
+    visit("recent_rtt", row.recentRtt);
+    visit("free_since_s", row.freeSinceS);
+    visit("probe_s", row.probeS);
+    visit("drain_until_s", row.drainUntilS);
+    visit("lowest_rtt", row.lowestRtt);
+    visit("lowest_rtt_before", row.lowestRttBefore);
+    visit("highest_rtt", row.highestRtt);
+    visit("highest_rate", row.highestRate);
+    visit("highest_rate_before", row.highestRateBefore);
+    visit("foreign", row.foreign);
+    visit("marks", row.marks);
+    visit("delivered_bytes", row.deliveredBytes);
+    visit("lost_bytes", row.lostBytes);
+    visit("cubic_highest", row.cubicHighest);
+    visit("cubic_cut_s", row.cubicCutS);
+    visit("cubic_until_s", row.cubicUntilS);
+    visit("room_s", row.roomS);
+    visit("cut_until_s", row.cutUntilS);
+    visit("most_in_flight", row.mostInFlight);
+    visit("bad_rtt", row.badRtt);
+    visit("bad_time", row.badTime);
+    visit("held", row.held);
+    visit("floored", row.floored);
+    visit("resets", row.resets);
+}
+
 } // namespace netctrl
 
 #endif // NETCTRL_PACING_LAWS_H

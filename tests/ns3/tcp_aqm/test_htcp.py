@@ -9,10 +9,11 @@ from ns3_support import LIMITED
 from netctrl.errors import NetctrlError
 from netctrl.laws.tcp.htcp import htcp_backoff, htcp_increase
 from netctrl.model.io.provenance import provenance
-from netctrl.ns3.bottleneck.render import render
 from netctrl.ns3.program import compile_program, find_ns3
+from netctrl.ns3.tcp_aqm.render import render
 from netctrl.scenario.builders import bottleneck
 from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.sim.tcp_aqm.traffic import draw_flows
 
 INCREASES = [(0.3, 0.5), (1.0, 0.5), (3.0, 0.5), (3.0, 0.8), (11.0, 0.5)]
 BACKOFFS = [(20.0, 25.0, 1.0, 1.0), (20.0, 30.0, 1.1, 1.0), (20.0, 100.0, 1.0, 1.0), (20.0, 21.0, 0.9, 1.0)]
@@ -89,7 +90,8 @@ def said(tmp_path_factory) -> list[float]:
     lines = [f'    std::printf("%.17g\\n", netctrl::HtcpIncrease({a!r}, {b!r}));' for a, b in INCREASES]
     program = PROGRAM.replace("// LIMITED", LIMITED).replace("INCREASES", "\n".join(lines))
     lines = [f'    std::printf("%.17g\\n", netctrl::HtcpBackoff{each!r});' for each in BACKOFFS]
-    files = render(scenario, provenance=provenance()) | {"main.cc": program.replace("BACKOFFS", "\n".join(lines))}
+    files = render(scenario, draw_flows(scenario, merged=False), provenance=provenance())
+    files |= {"main.cc": program.replace("BACKOFFS", "\n".join(lines))}
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
     compile_program(folder, ns3)

@@ -1,19 +1,22 @@
-// TCP whose pacing rate a law sets: the paper's on top of H-TCP, a target RTT's by itself.
+// The congestion control of a group: ns-3's, a window that is printed from Python, H-TCP by its draft; and TCP whose
+// pacing rate a law sets, the paper's on top of H-TCP, a target RTT's by itself.
 //
 // Laws count whole IP packets: a rate of the bottleneck's capacity is the capacity. ns-3 paces payload, so rates are
 // handed over in proportion.
 //
 // Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_PACED_TCP_H
-#define NETCTRL_PACED_TCP_H
+#ifndef NETCTRL_SENDERS_H
+#define NETCTRL_SENDERS_H
 
 #include "netctrl-htcp.h"
-#include "netctrl-pacing-tables.h"
+#include "netctrl-pacers.h"
 #include "netctrl-tcp-defaults.h"
+#include "netctrl-tcp-windows.h"
 #include "scenario.h"
 
 #include "ns3/data-rate.h"
+#include "ns3/object-factory.h"
 #include "ns3/simulator.h"
 #include "ns3/tcp-congestion-ops.h"
 #include "ns3/tcp-socket-state.h"
@@ -28,13 +31,18 @@ namespace netctrl
 
 using namespace ns3;
 
-inline const double kPacketsOfPayload = static_cast<double>(kPacketSize) / Segment();
+/// Size of whole packets over that of their payload.
+inline double
+PacketsOfPayload()
+{
+    return static_cast<double>(kPacketSize) / Segment();
+}
 
 /// A rate of whole packets as ns-3 is to have it, of payload.
 inline DataRate
 PayloadRate(double rate)
 {
-    return DataRate(static_cast<uint64_t>(std::max(std::llround(rate / kPacketsOfPayload), 1LL)));
+    return DataRate(static_cast<uint64_t>(std::max(std::llround(rate / PacketsOfPayload()), 1LL)));
 }
 
 /// A rate that a law may set, and what the law counted.
@@ -162,14 +170,14 @@ class TargetRtt final : public TcpCongestionOps, public PacingRate
                           m_law.parameters,
                           Simulator::Now().GetSeconds(),
                           rtt.GetSeconds(),
-                          kPacketsOfPayload * static_cast<double>(connection.m_delivered),
-                          kPacketsOfPayload * state->m_bytesInFlight.Get(),
-                          kPacketsOfPayload * static_cast<double>(m_trips.again));
+                          PacketsOfPayload() * static_cast<double>(connection.m_delivered),
+                          PacketsOfPayload() * state->m_bytesInFlight.Get(),
+                          PacketsOfPayload() * static_cast<double>(m_trips.again));
             state->m_pacingRate = PayloadRate(Rate());
         }
-        const double trip = Rate() / kPacketsOfPayload / 8.0 * m_trips.Newest().GetSeconds();
+        const double trip = Rate() / PacketsOfPayload() / 8.0 * m_trips.Newest().GetSeconds();
         const double usual = std::max(kWindows * trip, static_cast<double>(kFirstWindow * Segment()));
-        const double window = std::min(usual, m_law.state.mostInFlight / kPacketsOfPayload);
+        const double window = std::min(usual, m_law.state.mostInFlight / PacketsOfPayload());
         state->m_cWnd = static_cast<uint32_t>(std::min(window, static_cast<double>(kSocketBuffer)));
     }
 
@@ -191,6 +199,33 @@ class TargetRtt final : public TcpCongestionOps, public PacingRate
     TargetPacer m_law;
 };
 
+/// The control of a flow of a group, which sees these round trips.
+inline Ptr<TcpCongestionOps>
+MakeControl(const GroupRow& group, RoundTrips& trips)
+{
+    if (KnownToNs3(group.sender))
+    {
+        return ObjectFactory(group.sender).Create<TcpCongestionOps>();
+    }
+    if (group.pacer >= 0)
+    {
+        if (const auto* target = std::get_if<TargetPacer>(&kPacers[group.pacer]))
+        {
+            return CreateObject<TargetRtt>(trips, *target);
+        }
+        return CreateObject<CappedHtcp>(trips, std::get<ArxPacer>(kPacers[group.pacer]));
+    }
+    if (group.cap > 0.0)
+    {
+        return CreateObject<CappedHtcp>(trips, group.cap);
+    }
+    if (group.sender == "htcp")
+    {
+        return CreateObject<DraftHtcp>(trips);
+    }
+    return MakeWindow(group.sender, trips);
+}
+
 } // namespace netctrl
 
-#endif // NETCTRL_PACED_TCP_H
+#endif // NETCTRL_SENDERS_H

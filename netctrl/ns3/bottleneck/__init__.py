@@ -1,1 +1,0 @@
-"""ns-3 program: paced flows and their peers at a bottleneck."""

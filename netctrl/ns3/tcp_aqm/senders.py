@@ -1,0 +1,159 @@
+"""Senders of flows as ns-3's program has them: their names, caps and pacing laws, and what it lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+
+from netctrl.errors import InvalidValue
+from netctrl.laws.codegen import field_texts
+from netctrl.laws.pacing.arx import ArxParameters, ArxState, arx_pacing_step, arx_settings, arx_start
+from netctrl.laws.pacing.target_rtt import target_rtt_step
+from netctrl.laws.pacing.target_state import TargetParameters, TargetState, target_settings, target_start
+from netctrl.laws.rate.cap import CapSender
+from netctrl.laws.rate.fast import FastSender
+from netctrl.laws.rate.paced import PacedSender
+from netctrl.laws.rate.records import scheme_of, sender_name
+from netctrl.laws.record import row_names
+from netctrl.laws.tcp.htcp import htcp_backoff, htcp_increase
+from netctrl.model.law import PacingLaw, TargetRttPacer
+from netctrl.ns3.cpp import nanoseconds
+from netctrl.ns3.laws import functions_header, scalable_sender, tcp_windows_header
+from netctrl.ns3.links import SENDERS
+from netctrl.ns3.records import record_line
+from netctrl.register import TCP_SENDERS
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Stream
+
+__all__ = ["laws_of", "pacer_records", "sender_lack", "sender_values", "senders_headers"]
+
+_TCP_LAWS = "TCP's laws: printed from the Python that netctrl simulates."
+_PACING_LAWS = "Pacing laws, one sample at a time: printed from the Python that netctrl runs."
+_ECHOED = ("dctcp", "prague")
+"""Senders whose receivers echo each mark, where packets can be marked; otherwise their windows are printed."""
+_UNDERNEATH = "htcp"
+"""Window law under a cap and under the paper's law."""
+_MIN_RATE = 8.0
+"""One byte per second; lower rates may round to 0 in ns-3's whole bit/s."""
+
+
+def senders_headers(flows: Iterable[Flow]) -> dict[str, str]:
+    """Printed laws of senders, netctrl's and those of other packages that are used: file name -> text."""
+    return dict(_headers(*sorted(name for group in flows if (name := _printed(group)) is not None)))
+
+
+@cache
+def _headers(*used: str) -> dict[str, str]:
+    ours = TCP_SENDERS.our_modules()
+    names = {name for name in TCP_SENDERS if TCP_SENDERS.module_of(name) in ours and name not in _OWN} | {*used}
+    visited = ArxParameters, ArxState, TargetParameters, TargetState
+    return {
+        "netctrl-pacing-laws.h": functions_header(
+            "pacing-laws", _PACING_LAWS, (arx_pacing_step, target_rtt_step), visited=visited
+        ),
+        "netctrl-tcp-laws.h": functions_header("tcp-laws", _TCP_LAWS, (htcp_increase, htcp_backoff)),
+        "netctrl-tcp-windows.h": tcp_windows_header(TCP_SENDERS[name] for name in names),
+    }
+
+
+_OWN = ("reno", "cubic", "htcp", "bbr")
+"""Senders that ns-3 or a file of the program has."""
+
+
+def _printed(group: Flow) -> str | None:
+    """Name of a group's window law that is printed; None: it has another sender, or none."""
+    name = sender_name(group.sender) if group.answered else None
+    if name not in TCP_SENDERS or name in _OWN or (name in _ECHOED and group.ecn):
+        return None
+    return name
+
+
+def sender_lack(group: Flow) -> str | None:
+    """What of a group ns-3's program lacks, in words; None: nothing."""
+    name = sender_name(group.sender) if group.answered else group.kind
+    if not group.answered:
+        return None if isinstance(group.offers, Stream) else f"{name} flows"
+    if isinstance(group.sender, FastSender):
+        return f"{name}, which only the fluid has"
+    if scheme_of(group.sender) is not None:
+        return f"{name} over links"
+    if isinstance(group.sender, CapSender) and group.sender.window != _UNDERNEATH:
+        return f"cap but on {_UNDERNEATH}"
+    if isinstance(group.sender, PacedSender) and group.sender.window not in (None, _UNDERNEATH):
+        return f"pacing over {group.sender.window}"
+    if group.ecn and name in _ECHOED:
+        return None if group.bulk else f"{name} but in bulk flows"
+    printed = _printed(group)
+    if printed is not None and group.ecn and TCP_SENDERS[printed].mark is not None:
+        return f"marks for {name}, whose packets it only drops (ecn = false)"
+    return None
+
+
+def sender_values(group: Flow, pacers: list[PacingLaw]) -> dict[str, str | float]:
+    """Values of a group's record for its sender.
+
+    Parameters
+    ----------
+    group : Flow
+    pacers : list of PacingLaw
+        Laws with records, `laws_of`.
+
+    Raises
+    ------
+    InvalidValue
+        A law that the program can't run under or without a window.
+    """
+    if isinstance(group.offers, Stream):
+        return {"rate": float(group.offers.rate), "even": group.offers.spacing == "constant"}
+    name = sender_name(group.sender)
+    if isinstance(group.sender, CapSender):
+        return {"sender": _UNDERNEATH, "cap": group.sender.rate}
+    if isinstance(group.sender, PacedSender):
+        law = group.sender.pacer()
+        window = None if isinstance(law, TargetRttPacer) else _UNDERNEATH
+        if group.sender.window != window:
+            raise InvalidValue(f"flows.{group.id}.sender.window", group.sender.window, f"{window} under this law")
+        return {"sender": window or "paced", "pacer": _pacer(pacers.index(law))}
+    if name in _ECHOED and group.ecn:
+        return {"sender": SENDERS.get(name) or scalable_sender(TCP_SENDERS[name])}
+    return {"sender": SENDERS[name] if name in _OWN else name}
+
+
+def laws_of(flows: Iterable[Flow]) -> list[PacingLaw]:
+    """Pacing laws of flows, each once; InvalidValue for one that may stop."""
+    found: list[PacingLaw] = []
+    for group in flows:
+        law = group.sender.pacer() if isinstance(group.sender, PacedSender) else None
+        if law is None or law in found:
+            continue
+        if not law.least_rate_bit_per_s >= _MIN_RATE:
+            takes = f"at least {_MIN_RATE:g} bit/s: at a rate of 0 no acknowledgement changes the rate; "
+            raise InvalidValue("least_rate_bit_per_s", law.least_rate_bit_per_s, takes + "leave out --literal")
+        found.append(law)
+    return found
+
+
+def pacer_records(laws: Iterable[PacingLaw]) -> list[str]:
+    """A record of each law: its parameters, and what of its first state isn't 0."""
+    return [_record(_pacer(number), law) for number, law in enumerate(laws)]
+
+
+def _pacer(number: int) -> str:
+    return f"law{number + 1}"
+
+
+def _record(name: str, law: PacingLaw) -> str:
+    nanoseconds("period_s", law.period_s)
+    memory = None
+    if isinstance(law, TargetRttPacer):
+        nanoseconds("probe_s", law.probe_s)
+        kind, records, rows = "target", (TargetParameters, TargetState), (target_settings(law), target_start(law))
+    else:
+        kind, records, rows = "arx", (ArxParameters, ArxState), (arx_settings(law), arx_start(law))
+        memory = 2 * (law.past_rtts + law.past_rates)
+    lines = []
+    for prefix, record, row in zip(("", "state."), records, rows, strict=True):
+        texts = field_texts(record)
+        numbers = zip(row_names(record), row.tolist(), strict=False)
+        lines += [(prefix + field, repr(value), texts[field]) for field, value in numbers if value or not prefix]
+    return record_line("pacer", name, *lines, law=kind, memory=memory)
