@@ -20,6 +20,7 @@ __all__ = [
     "NoAdmissibleDesign",
     "RiccatiStatus",
     "Status",
+    "Unusable",
     "any_of",
     "checked_flag",
     "checked_function",
@@ -166,6 +167,10 @@ def optional_import() -> Generator[None]:
         yield
     except ModuleNotFoundError as error:
         raise MissingLibrary(str(error.name).partition(".")[0]) from None
+
+
+class Unusable(NetctrlError, ValueError):
+    """An entry of another package that can't be loaded, or that isn't what the registry takes."""
 
 
 class NoAdmissibleDesign(NetctrlError):

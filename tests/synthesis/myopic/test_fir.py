@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import netctrl
-from netctrl.cli.design.verb import main
+from netctrl.cli.design import main
 from netctrl.datasets import network_path
 from netctrl.errors import InvalidValue, NoAdmissibleDesign
 from netctrl.model.design.design import read_design
