@@ -5,7 +5,10 @@ from __future__ import annotations
 import importlib
 import sys
 from types import ModuleType
-from typing import Any
+
+TYPE_CHECKING = False  # as in typing, which `netctrl --help` does without
+if TYPE_CHECKING:
+    from typing import Any
 
 __version__ = "0.1.0"
 

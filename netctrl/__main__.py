@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
-from collections.abc import Sequence
 
-from netctrl.cli import GOOD, STATUSES, WRONG_USE
+from netctrl.cli import FAILURE, GOOD, STATUSES, WRONG_USE
+from netctrl.register import VERB_HELPS, VERBS
 
-__all__ = ["VERBS", "main"]
+TYPE_CHECKING = False  # as in typing, which `netctrl --help` does without
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-VERBS = {
-    "design": ("design.verb", "gains and a certificate, from a network's parameters"),
-    "certify": ("certify", "laws of queues as people run them: are they stable, and for whom"),
-    "evaluate": ("evaluate", "an AQM by RFC 7928, or a congestion control by RFC 9743: one report"),
-    "identify": ("identify", "a state-space model from measured inputs and outputs"),
-    "simulate": ("simulate", "a scenario or a Design: fluid, packets, ns-3 or the Linux kernel"),
-    "sweep": ("sweep", "grids of network scenarios, with confidence intervals"),
-    "export": ("export.verb", "a Design as files for Linux or ns-3"),
-    "kernel": ("kernel", "the Linux kernel in virtual time: build, run programs inside it"),
-    "linux": ("linux.verb", "queues of this machine: plan, apply, restore"),
-    "list": ("list", "names of designs, scenarios, networks, laws, engines, models, traces, sweeps"),
-    "doctor": ("doctor", "checks of this machine: libraries, compilers, ns-3, kernel, compiled code"),
-    "completion": ("completion", "a script with which a shell completes verbs and options"),
-}
-"""Verb -> its module in `netctrl.cli`, and the text of the help."""
+__all__ = ["main"]
 
 EXAMPLES = ("netctrl design arc --N 50", "netctrl list scenarios")
 
@@ -42,18 +29,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not arguments or arguments[0] in ("--help", "-h"):
         sys.stdout.write(_help())
         return GOOD
-    if arguments[0] not in VERBS:
+    verb, *others = arguments
+    if verb not in VERBS:
         from netctrl.cli.help import unknown
 
-        sys.stderr.write(f"error: {unknown('verb', arguments[0], VERBS, 'netctrl')}\n")
+        sys.stderr.write(f"error: {unknown('verb', verb, VERBS, 'netctrl')}\n")
         return WRONG_USE
-    module, _ = VERBS[arguments[0]]
-    return importlib.import_module(f"netctrl.cli.{module}").main(arguments[1:])
+    lack = VERBS.lack(verb)
+    if lack is not None:
+        sys.stderr.write(f"error: {lack}\n")
+        return FAILURE
+    return VERBS[verb](others)
 
 
 def _help() -> str:
-    """The text of `netctrl --help`, written by hand so that no library is loaded for it."""
-    verbs = "".join(f"  {verb:<12}{what}\n" for verb, (_, what) in VERBS.items())
+    """The text of `netctrl --help`, for which no library is loaded."""
+    texts = dict(VERB_HELPS)
+    others = [verb for verb in VERBS if verb not in texts]
+    if others:
+        from netctrl.cli.catalogue import documented
+
+        texts |= {verb: documented(VERBS, verb) for verb in others}
+    verbs = "".join(f"  {verb:<12}{what}\n" for verb, what in texts.items())
     examples = "".join(f"  {line}\n" for line in EXAMPLES)
     return (
         f"usage: netctrl VERB ...\n\n{verbs}\nexamples:\n{examples}\n"

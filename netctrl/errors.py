@@ -141,6 +141,10 @@ def optional_import() -> Generator[None]:
         raise MissingLibrary(str(error.name).partition(".")[0]) from None
 
 
+class Unusable(NetctrlError, ValueError):
+    """An entry of another package that can't be loaded, or that isn't what the registry takes."""
+
+
 class NoAdmissibleDesign(NetctrlError):
     """The design rule cannot be met; the message says what would have to change.
 

@@ -10,19 +10,17 @@ Another package declares its entries as entry points of the registry's group:
 from __future__ import annotations
 
 import importlib
+import os
 import sys
-from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib.machinery import PathFinder
-from pathlib import Path
-from typing import Any
 
-from netctrl.errors import InvalidValue, NetctrlError, did_you_mean, raised_in
-
-
-class Unusable(NetctrlError, ValueError):
-    """An entry of another package that can't be loaded, or that isn't what the registry takes."""
+TYPE_CHECKING = False  # as in typing, which `netctrl --help` does without
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+    from typing import Any
 
 
 class Registry:
@@ -66,12 +64,13 @@ class Registry:
         """
         if name in self._ours:
             return _imported(self._ours[name])
-        if name not in self._points():
-            raise InvalidValue(self.what, name, self._takes(name))
+        point = self._point(name)
         lack = self.lack(name)
         if lack is not None:
+            from netctrl.errors import Unusable
+
             raise Unusable(lack)
-        return self._points()[name].load()
+        return point.load()
 
     def usable(self) -> tuple[str, ...]:
         """Names without those of broken packages."""
@@ -86,6 +85,8 @@ class Registry:
         return self._lacks[name]
 
     def _found(self, point: Any) -> str | None:
+        from netctrl.errors import NetctrlError, raised_in
+
         try:
             entry = point.load()
             if self._law:
@@ -108,9 +109,7 @@ class Registry:
         """Name of the module that defines an entry, without importing it; InvalidValue where there is no entry."""
         if name in self._ours:
             return self._ours[name].partition(":")[0]
-        if name not in self._points():
-            raise InvalidValue(self.what, name, self._takes(name))
-        return self._points()[name].module
+        return self._point(name).module
 
     def outside_files(self) -> list[Path]:
         """Python files of the packages whose entry points are listed, sorted; nothing is imported."""
@@ -123,16 +122,20 @@ class Registry:
     def _points(self) -> dict[str, Any]:
         """Entry points of other packages; they cannot replace netctrl's own names."""
         if self._others is None:
-            self._others = {}
-            if _may_declare(self.group):
-                from importlib.metadata import entry_points
+            self._others, declared = {}, _declared_groups()
+            if declared is None or self.group in declared:
+                from importlib.metadata import entry_points  # which loads slowly
 
                 points = entry_points(group=self.group)
                 self._others = {point.name: point for point in points if point.name not in self._ours}
         return self._others
 
-    def _takes(self, name: str) -> str:
-        return f"one of {', '.join(sorted(self))}{did_you_mean(name, self)}"
+    def _point(self, name: str) -> Any:
+        if name not in self._points():
+            from netctrl.errors import InvalidValue, did_you_mean
+
+            raise InvalidValue(self.what, name, f"one of {', '.join(sorted(self))}{did_you_mean(name, self)}")
+        return self._points()[name]
 
 
 def _imported(entry: str) -> Any:
@@ -143,20 +146,12 @@ def _imported(entry: str) -> Any:
 def _files_of(point: Any) -> list[Path]:
     """Python files of the package of an entry point."""
     from importlib.util import find_spec
+    from pathlib import Path
 
     spec = find_spec(point.module.partition(".")[0])
     if spec is not None and spec.submodule_search_locations:
         return [file for folder in spec.submodule_search_locations for file in Path(folder).rglob("*.py")]
     return [] if spec is None or spec.origin is None else [Path(spec.origin)]
-
-
-def _may_declare(group: str) -> bool:
-    """Whether an installed package may have entry points of a group; avoids importlib.metadata, which loads slowly."""
-    groups = _declared_groups()
-    return groups is None or group in groups
-
-
-_ABOUT = (".dist-info", ".egg-info")
 
 
 @cache
@@ -165,14 +160,22 @@ def _declared_groups() -> frozenset[str] | None:
     if any(hasattr(finder, "find_distributions") and finder is not PathFinder for finder in sys.meta_path):
         return None
     found: set[str] = set()
-    for folder in map(Path, sys.path):
-        if folder.is_file():  # an archive
+    for folder in sys.path:
+        try:
+            with os.scandir(folder or ".") as places:
+                names = [
+                    f"{place.path}/entry_points.txt"
+                    for place in places
+                    if place.name.endswith((".dist-info", ".egg-info"))
+                ]
+        except NotADirectoryError:  # an archive
             return None
-        places = [place for place in folder.iterdir() if place.suffix in _ABOUT] if folder.is_dir() else []
-        for place in places:
-            with suppress(OSError):
-                lines = (place / "entry_points.txt").read_text(encoding="utf-8", errors="replace").splitlines()
-                found.update(line.strip("[] \t") for line in lines if line.lstrip().startswith("[netctrl."))
+        except OSError:
+            continue
+        for name in names:
+            # pathlib would make up a fifth of the time of --help
+            with suppress(OSError), open(name, encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+                found.update(line.strip("[] \t\n") for line in file if line.lstrip().startswith("[netctrl."))
     return frozenset(found)
 
 
@@ -248,8 +251,7 @@ RATE_SENDERS = Registry(
     },
     "netctrl.laws.rate.law:RateSender",
 )
-"""Kind of a sender in a file -> its record and law, a `netctrl.laws.rate.law.RateSender`. Read when scenarios are
-imported."""
+"""Kind of a sender in a file -> its `netctrl.laws.rate.law.RateSender`. Read when scenarios are imported."""
 
 KERNEL_LAWS = {
     "QUEUE_LAWS": QUEUE_LAWS,
@@ -270,6 +272,8 @@ def refuse_unusable(name: object) -> None:
     """Unusable for the name of a law of another package that can't be used, before a list of what is known."""
     lack = lack_of(name)
     if lack is not None:
+        from netctrl.errors import Unusable
+
         raise Unusable(lack)
 
 
@@ -287,6 +291,25 @@ DESIGNS = Registry(
     },
 )
 """Method in a Design file -> its record, a `netctrl.model.design.base.Design`. Read when a file is read."""
+
+VERB_HELPS = {
+    "design": "gains and a certificate, from a network's parameters",
+    "certify": "laws of queues as people run them: are they stable, and for whom",
+    "evaluate": "an AQM by RFC 7928, or a congestion control by RFC 9743: one report",
+    "identify": "a state-space model from measured inputs and outputs",
+    "simulate": "a scenario or a Design: fluid, packets, ns-3 or the Linux kernel",
+    "sweep": "grids of network scenarios, with confidence intervals",
+    "export": "a Design as files for Linux or ns-3",
+    "kernel": "the Linux kernel in virtual time: build, run programs inside it",
+    "linux": "queues of this machine: plan, apply, restore",
+    "list": "names of designs, scenarios, networks, laws, engines, models, traces, sweeps",
+    "doctor": "checks of this machine: libraries, compilers, ns-3, kernel, compiled code",
+    "completion": "a script with which a shell completes verbs and options",
+}
+"""netctrl's own verbs, in the order of the help, and what it says of them."""
+
+VERBS = Registry("verb", "netctrl.verbs", {name: f"netctrl.cli.{name}:main" for name in VERB_HELPS})
+"""Verb -> `main(argv)`, which returns an exit status; the docstring of an outside verb's module is its help."""
 
 DESIGN_COMMANDS = Registry(
     "method",
@@ -336,7 +359,6 @@ FIGURES = Registry(
 )
 """Name of a record's class -> `figure(record, **options)`, which draws it with matplotlib."""
 
-
 REPORTS = Registry(
     "record",
     "netctrl.reports",
@@ -352,23 +374,3 @@ REPORTS = Registry(
     },
 )
 """Name of a record's class -> `page(record)`, which returns its report as a `netctrl.plotting.pages.page.Page`."""
-
-
-def figure_of(record: Any) -> Any:
-    """Function that draws a record, found by the name of its class or of a parent class."""
-    return _of(FIGURES, record)
-
-
-def has_figure(record: Any) -> bool:
-    """Whether a drawing function is registered for a record."""
-    return any(kind.__name__ in FIGURES for kind in type(record).__mro__)
-
-
-def report_of(record: Any) -> Any:
-    """Function that makes a record's report, found by the name of its class or of a parent class."""
-    return _of(REPORTS, record)
-
-
-def _of(registry: Registry, record: Any) -> Any:
-    kinds = [kind.__name__ for kind in type(record).__mro__]
-    return registry[next((name for name in kinds if name in registry), kinds[0])]

@@ -284,7 +284,7 @@ def test_a_wrong_arrow_is_seen(source, code):
     ("source", "code"),
     [
         ("model.network", "import networkx\nfrom netctrl.units import rate\nfrom .io.display import html_table"),
-        ("model.io.display", "from netctrl.register import figure_of"),
+        ("model.io.display", "from netctrl.register import FIGURES"),
         ("model.io.provenance", "from netctrl import __version__"),
         ("model.io.provenance", "def version():\n    import netctrl\n    return netctrl.__version__"),
         ("laws.aqm.arc", "from netctrl.jit import njit\nfrom netctrl.laws.link import backlog_step"),
@@ -296,7 +296,7 @@ def test_a_wrong_arrow_is_seen(source, code):
         ),
         ("linux.agent.loop", "from netctrl.laws.aqm import arc"),
         ("cli.simulate", "from netctrl import sim, design"),
-        ("design.__main__", "from netctrl.cli.design.verb import main"),
+        ("design.__main__", "from netctrl.cli.design import main"),
         ("", "def __getattr__(name):\n    from netctrl.model.network import Network"),
     ],
 )
@@ -386,7 +386,7 @@ def test_importing_netctrl_is_light(tmp_path):
 
 
 def test_designing_arc_is_light(tmp_path):
-    found = after(f"from netctrl.cli.design.verb import main; status = main({DESIGN!r})", tmp_path)
+    found = after(f"from netctrl.cli.design import main; status = main({DESIGN!r})", tmp_path)
     assert found["status"] == 0
     assert json.loads(found["out"])["method"] == "arc"
     assert set(found["loaded"]) & set(HEAVY) == set()
@@ -394,7 +394,7 @@ def test_designing_arc_is_light(tmp_path):
 
 @pytest.mark.parametrize("arguments", [["--help"], ["arc", "--help"]], ids=" ".join)
 def test_help_is_light(arguments, tmp_path):
-    found = after(f"from netctrl.cli.design.verb import main; status = main({arguments!r})", tmp_path)
+    found = after(f"from netctrl.cli.design import main; status = main({arguments!r})", tmp_path)
     assert found["status"] == 0
     assert "arc" in found["out"]
     assert set(found["loaded"]) & {*HEAVY, "numpy", "scipy"} == set()

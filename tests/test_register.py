@@ -15,14 +15,14 @@ from packages import installed, ran
 from places import ROOT
 
 import netctrl
-from netctrl.cli.export.verb import main as export_main
+from netctrl.cli.export import main as export_main
 from netctrl.cli.list import main as list_main
 from netctrl.cli.simulate import main as simulate_main
-from netctrl.errors import NetctrlError
+from netctrl.errors import NetctrlError, Unusable
 from netctrl.jit import njit
 from netctrl.laws.codegen import check_law
 from netctrl.laws.tcp.sender import Acked, TcpSender, TcpWindow
-from netctrl.register import QUEUE_LAWS, TCP_SENDERS, Registry, Unusable
+from netctrl.register import QUEUE_LAWS, TCP_SENDERS, Registry
 from netctrl.scenario.links import Link
 
 BLUE = ROOT / "examples" / "blue"

@@ -11,12 +11,15 @@ from typing import Annotated
 
 import msgspec
 
-from netctrl.cli.app import invocation, option
-from netctrl.cli.design.common import Wanted, deliver, read
+from netctrl.cli.app import invocation
+from netctrl.cli.design.common import Wanted, deliver
+from netctrl.cli.options import RATE, TIME, kind
 from netctrl.errors import checked_number, checked_whole
 from netctrl.model.design.base import Design
 from netctrl.model.io.provenance import provenance
-from netctrl.units import DURATION_TAKES, RATE_TAKES, parse_duration, parse_rate
+from netctrl.units import DURATION_TAKES, RATE_TAKES
+
+_FLOWS = kind("N", int, "a whole number")
 
 
 class BufferInputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -65,12 +68,9 @@ def buffer(flows: int, rate_bit_per_s: float, rtt_s: float, *, argv: tuple[str, 
 def command(
     wanted: Wanted | None = None,
     *,
-    flows: Annotated[str, option("N", "long TCP flows, as in 1000")],
-    rate: Annotated[str, option("RATE", f"of the link: {RATE_TAKES}")],
-    rtt: Annotated[str, option("TIME", f"mean round trip without queues: {DURATION_TAKES}")],
+    flows: Annotated[int, _FLOWS("long TCP flows, as in 1000")],
+    rate_bit_per_s: Annotated[float, RATE(f"of the link: {RATE_TAKES}")],
+    rtt_s: Annotated[float, TIME(f"mean round trip without queues: {DURATION_TAKES}")],
 ) -> int:
     """Buffer: what a router needs for many TCP flows."""
-    n = read("flows", flows, int, "a whole number")
-    C = read("rate", rate, parse_rate, RATE_TAKES)
-    round_trip = read("rtt", rtt, parse_duration, DURATION_TAKES)
-    return deliver(wanted, lambda: buffer(n, C, round_trip, argv=invocation()))
+    return deliver(wanted, lambda: buffer(flows, rate_bit_per_s, rtt_s, argv=invocation()))

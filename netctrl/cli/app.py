@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import sys
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError
 
 from netctrl.cli import FAILURE, GOOD, INTERRUPTED, NO, WRONG_USE
-from netctrl.cli.help import HELP, help_of, wrong_use
+from netctrl.cli.help import HELP, help_of, name_of, names_of, wrong_use
+from netctrl.cli.options import PLOT_SUFFIXES, REPORT_SUFFIXES, option_name
 from netctrl.cli.waiting import quiet
-from netctrl.errors import JOBS_TAKES, FileError, InvalidValue, NetctrlError, NoAdmissibleDesign, optional_import
+from netctrl.errors import FileError, InvalidValue, NetctrlError, NoAdmissibleDesign, optional_import
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,25 +31,19 @@ __all__ = [
     "FAILURE",
     "GOOD",
     "NO",
-    "PLOT_SUFFIXES",
-    "REPORT_SUFFIXES",
     "WRONG_USE",
-    "Report",
     "answer",
     "as_json",
     "check_places",
+    "check_plot",
     "check_report",
-    "checked_plot",
     "colored",
     "invocation",
     "new_app",
-    "option",
-    "picture_file",
-    "positional",
+    "picture",
     "progress_bar",
-    "read_jobs",
-    "read_whole",
     "report",
+    "report_file",
     "run",
     "say",
     "workers",
@@ -58,14 +52,18 @@ __all__ = [
 
 _invocation: ContextVar[tuple[str, ...]] = ContextVar("invocation", default=())
 
-PLOT_SUFFIXES = (".png", ".svg", ".pdf")
-REPORT_SUFFIXES = (".html", ".htm")
 _COLORS = {"green": 32, "yellow": 33, "red": 31}
 
 
 def new_app(name: str, description: str, *examples: str) -> App:
     """An App whose help and errors `run` prints; a command's examples may be in its docstring instead."""
-    return App(name=name, help=description, help_epilogue="\n".join(examples), help_flags=[], version_flags=[])
+    return App(
+        name=name,
+        help=description,
+        help_epilogue="\n".join(examples),
+        help_flags=[],
+        version_flags=[],
+    )
 
 
 def run(
@@ -76,13 +74,12 @@ def run(
     Parameters
     ----------
     app : App
-        From `new_app`. Its commands take all options as text and return an exit status. The help of an option is
-        "METAVAR: what it is", of a flag ": what it does".
+        From `new_app`. Its commands declare their options by `netctrl.cli.options` and return an exit status.
     argv : sequence of str, optional
         Arguments without the program's name; `sys.argv[1:]` if None.
     options : mapping, optional
-        Option of each of the library's argument names (as `InvalidValue` gives them), where it isn't "--" and the name
-        with dashes.
+        How errors (`InvalidValue`) name arguments of the library that aren't the command's parameters, which are named
+        by their options.
     bare : bool
         Whether the command runs without arguments; otherwise a call without arguments shows the help.
     """
@@ -103,11 +100,12 @@ def run(
             warnings.showwarning = _show_warning  # ty: ignore[invalid-assignment]
             return command(*bound.args, **bound.kwargs)
     except CycloptsError as error:
+        if isinstance(error.__cause__, InvalidValue) and error.argument is not None:  # from an option's reader
+            return _refuse(name_of(error.argument), error.__cause__)
         return _complain(wrong_use(error, app.name[0]), WRONG_USE)
     except InvalidValue as error:
-        option = (options or {}).get(error.argument, "--" + error.argument.replace("_", "-"))
-        got = "nothing" if error.got is None else repr(error.got)
-        return _complain(f"{option}: got {got}, takes {error.takes}", WRONG_USE)
+        known = names_of(app, tokens) | dict(options or {})
+        return _refuse(known.get(error.argument, f"--{option_name(error.argument)}"), error)
     except NoAdmissibleDesign as error:
         return _complain(str(error), NO)
     except FileError as error:
@@ -167,21 +165,6 @@ def invocation() -> tuple[str, ...]:
     return _invocation.get()
 
 
-def option(metavar: str, help: str, *names: str) -> Parameter:
-    """An option that takes text; with "" as metavar, a flag."""
-    if not metavar:
-        return Parameter(name=list(names) or None, help=f": {help}", negative="")
-    return Parameter(name=list(names) or None, help=f"{metavar}: {help}", allow_leading_hyphen=True)
-
-
-def positional(metavar: str, help: str) -> Parameter:
-    """A positional argument that takes text; an argument that begins with "-" is an option."""
-    return Parameter(help=f"{metavar}: {help}")
-
-
-Report = Annotated[str | None, option("FILE", f"write a one-page report ({', '.join(REPORT_SUFFIXES)})", "--report")]
-
-
 def report(title: str, rows: Sequence[tuple[str, str]], notes: Sequence[str] = ()) -> str:
     """A short table for people: a title, (name, text) rows and notes."""
     width = max(len(name) for name, _ in rows) + 2
@@ -191,15 +174,14 @@ def report(title: str, rows: Sequence[tuple[str, str]], notes: Sequence[str] = (
     return "\n".join(lines) + "\n"
 
 
-def checked_plot(plot: str | None, output: str | None) -> str | None:
-    """The picture format that `--plot` names, or None; InvalidValue if it is unknown or the file is that of -o."""
+def check_plot(plot: str | None, output: str | None) -> None:
+    """InvalidValue for a `--plot` file of a format that is no picture's, or the file of -o."""
     if plot is None:
-        return None
+        return
     if Path(plot).suffix.lower() not in PLOT_SUFFIXES:
         raise InvalidValue("plot", plot, f"a file name that ends in {', '.join(PLOT_SUFFIXES)}")
     if output is not None and Path(plot).resolve() == Path(output).resolve():
         raise InvalidValue("plot", plot, "another file than -o")
-    return Path(plot).suffix[1:].lower()
 
 
 def check_report(report: str | None, **others: str | None) -> None:
@@ -241,35 +223,38 @@ def workers(address: str | None) -> Generator[None]:
         yield
 
 
-def read_jobs(text: str) -> int:
-    """The number of processes of `--n-jobs`, or -1."""
-    if not re.fullmatch("-1|[1-9][0-9]{0,3}", text):
-        raise InvalidValue("n_jobs", text, JOBS_TAKES)
-    return int(text)
+def write_all(files: Mapping[str, tuple[str | None, Callable[[], bytes]]]) -> None:
+    """Write all files (option -> path and function that makes the content), or none if one path can't be written.
 
-
-def read_whole(argument: str, text: str, takes: str, least: int = 0) -> int:
-    """An option's whole number of at most nine digits; InvalidValue for another text or a smaller one."""
-    if not re.fullmatch("[0-9]{1,9}", text) or int(text) < least:
-        raise InvalidValue(argument, text, takes)
-    return int(text)
-
-
-def write_all(files: Mapping[str, tuple[str, Callable[[], bytes]]]) -> None:
-    """Write all files (option -> path and function that makes the content), or none if one path can't be written."""
+    A path of None is a file that nobody wants."""
     from netctrl.model.io.files import write_atomically
 
     check_places({name: path for name, (path, _) in files.items()})
-    made = {name: (path, make()) for name, (path, make) in files.items()}
+    made = {name: (path, make()) for name, (path, make) in files.items() if path is not None}
     for name, (path, content) in made.items():
         _attempt(name, path, lambda path=path, content=content: write_atomically(path, content))
 
 
-def picture_file(figure: Figure, kind: str) -> bytes:
-    """Content of a file of the kind png, svg or pdf that shows a matplotlib Figure."""
-    content = io.BytesIO()
-    figure.savefig(content, format=kind, dpi=150)
-    return content.getvalue()
+def picture(figure: Callable[[], Figure], path: str | None) -> tuple[str | None, Callable[[], bytes]]:
+    """A file for `write_all` of a matplotlib Figure, in the format that its path ends in."""
+
+    def content() -> bytes:
+        file = io.BytesIO()
+        figure().savefig(file, format=Path(str(path)).suffix[1:].lower(), dpi=150)
+        return file.getvalue()
+
+    return path, content
+
+
+def report_file(record: Any, path: str | None) -> tuple[str | None, Callable[[], bytes]]:
+    """A file for `write_all` of a record's report."""
+
+    def content() -> bytes:
+        from netctrl.model.io.display import page
+
+        return page(record)
+
+    return path, content
 
 
 @contextmanager
@@ -290,6 +275,11 @@ def _attempt(option: str, path: str, act: Callable[[], None]) -> None:
         act()
     except FileError as error:
         raise InvalidValue(option, path, f"a file that can be written (here: {error.why})") from None
+
+
+def _refuse(name: str, error: InvalidValue) -> int:
+    got = "nothing" if error.got is None else repr(error.got)
+    return _complain(f"{name}: got {got}, takes {error.takes}", WRONG_USE)
 
 
 def _complain(message: str, status: int) -> int:

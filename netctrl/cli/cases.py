@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from netctrl.cli.options import whole
 from netctrl.errors import FileError, InvalidValue
 
 if TYPE_CHECKING:
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "REFERENCE_TAKES",
+    "RUNS",
+    "SEED",
     "inputs_of",
     "read_case",
     "read_reference",
-    "read_runs",
-    "read_seed",
     "refused",
     "with_references",
 ]
@@ -26,9 +26,11 @@ SCENARIO_TAKES = "a TOML file or the name of a scenario, or give --design"
 REFERENCE_TAKES = (
     "values of all outputs, as in delay=0.676,jitter=0.361; semicolons separate successive references of equal length"
 )
+SEED = whole("N", "a whole number from 0 to 4294967295", most=2**32 - 1)
+RUNS = whole("N", "a whole number from 1 to 999999", least=1, most=999_999)
 
 
-def read_case(scenario: str | None, design: str | None, seed: str | None = None) -> Case:
+def read_case(scenario: str | None, design: str | None, seed: int | None = None) -> Case:
     """The scenario of a command line, under the law of its Design and with its seed.
 
     Raises
@@ -63,9 +65,7 @@ def read_case(scenario: str | None, design: str | None, seed: str | None = None)
         if scenario is not None and error.argument in ("design", "scenario"):
             raise
         raise FileError(design or "", _why(error, scenario)) from None
-    if seed is None:
-        return case
-    return case._replace(scenario=with_seed(case.scenario, read_seed(seed)))
+    return case if seed is None else case._replace(scenario=with_seed(case.scenario, seed))
 
 
 def _why(error: InvalidValue, scenario: str | None) -> str:
@@ -104,20 +104,6 @@ def read_reference(text: str, case: Case) -> Any:
     if len(given) > periods:
         raise InvalidValue("reference", text, f"at most {periods} references, one a period")
     return in_turn(given, periods)
-
-
-def read_seed(text: str) -> int:
-    """The seed of `--seed`."""
-    if not re.fullmatch("[0-9]{1,10}", text) or int(text) >= 2**32:
-        raise InvalidValue("seed", text, "a whole number from 0 to 4294967295")
-    return int(text)
-
-
-def read_runs(text: str) -> int:
-    """The number of runs of `--runs`."""
-    if not re.fullmatch("[1-9][0-9]{0,5}", text):
-        raise InvalidValue("runs", text, "a whole number from 1 to 999999")
-    return int(text)
 
 
 def refused(error: InvalidValue, scenario: str | None, design: str | None) -> InvalidValue | FileError:

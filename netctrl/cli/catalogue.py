@@ -23,7 +23,7 @@ from netctrl.register import (
     Registry,
 )
 
-__all__ = ["KINDS", "LAWS", "Entry", "entries", "unusable"]
+__all__ = ["KINDS", "LAWS", "Entry", "documented", "entries", "unusable"]
 
 LAWS = {
     "queue": QUEUE_LAWS,
@@ -64,7 +64,7 @@ def _designs() -> Iterator[Entry]:
 
 def _engines() -> Iterator[Entry]:
     for name in ENGINES.usable():
-        yield Entry(name, _documented(ENGINES, name))
+        yield Entry(name, documented(ENGINES, name))
 
 
 def _laws() -> Iterator[Entry]:
@@ -73,7 +73,7 @@ def _laws() -> Iterator[Entry]:
     yield Entry("droptail", "First in, first out; packets that do not fit are lost.", "queue")
     for kind, registry in LAWS.items():
         for name in registry.usable():
-            yield Entry(name, _documented(registry, name), kind)
+            yield Entry(name, documented(registry, name), kind)
     for policy in POLICIES:
         yield Entry(str(policy.__struct_config__.tag), _first_line(inspect.getdoc(policy)), "link rate")
 
@@ -120,7 +120,7 @@ _LISTS: dict[str, Callable[[], Iterator[Entry]]] = {
 KINDS = tuple(_LISTS)
 
 
-def _documented(registry: Registry, name: str) -> str:
+def documented(registry: Registry, name: str) -> str:
     """First line of the docstring of an entry's module, read from the file without an import."""
     top, *rest = registry.module_of(name).split(".")
     spec = find_spec(top)

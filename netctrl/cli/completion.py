@@ -10,25 +10,14 @@ from typing import Annotated, Any
 
 from cyclopts import App
 
-from netctrl.cli.app import new_app, option, positional, run, say
+from netctrl.cli.app import new_app, run, say
+from netctrl.cli.options import option, positional
 from netctrl.errors import InvalidValue, checked_word
+from netctrl.register import VERBS
 
 __all__ = ["main"]
 
 SHELLS = ("bash", "zsh", "fish", "powershell")
-_VERBS = (
-    "design.verb",
-    "certify",
-    "identify",
-    "simulate",
-    "sweep",
-    "export.verb",
-    "kernel",
-    "linux.verb",
-    "list",
-    "doctor",
-)
-
 app = new_app("netctrl completion", "Prints a script with which a shell completes verbs, commands and options.")
 
 
@@ -69,10 +58,10 @@ def _files_too(script: str) -> str:
 def _whole() -> App:
     """All verbs as commands of one App."""
     whole = App(name="netctrl", help="Control theory for network congestion.")
-    for name in _VERBS:
-        verb = importlib.import_module(f"netctrl.cli.{name}").app
-        whole.command(verb, name=verb.name[0].split()[-1])
-    whole.command(app, name="completion")
+    for name in VERBS.usable():
+        verb = getattr(importlib.import_module(VERBS.module_of(name)), "app", None)
+        if verb is not None:
+            whole.command(verb, name=name)
     return whole
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
-from netctrl.cli.app import FAILURE, GOOD, as_json, colored, new_app, option, run, say
+from netctrl.cli.app import FAILURE, GOOD, as_json, colored, new_app, run, say
 from netctrl.cli.help import columns
+from netctrl.cli.options import option
 from netctrl.doctor.checks import Check, State
 
 __all__ = ["main"]

@@ -8,12 +8,24 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from cyclopts import App, CycloptsError, MissingArgumentError
+from cyclopts.argument import Argument
 from cyclopts.exceptions import UnknownCommandError, UnknownOptionError, UnusedCliTokensError
 
 from netctrl.cli import STATUSES
 from netctrl.errors import did_you_mean
 
-__all__ = ["HELP", "columns", "commands_of", "examples_of", "help_of", "unknown", "wrong_use"]
+__all__ = [
+    "HELP",
+    "columns",
+    "commands_of",
+    "default_of",
+    "examples_of",
+    "help_of",
+    "name_of",
+    "names_of",
+    "unknown",
+    "wrong_use",
+]
 
 HELP = ("--help", "-h")
 _EXAMPLES = "\n\nExamples\n--------\n"
@@ -21,8 +33,7 @@ _EXAMPLES = "\n\nExamples\n--------\n"
 
 def help_of(app: App, tokens: Sequence[str]) -> str:
     """The help of an App, or of its command that `tokens` names."""
-    name, known = app.name[0], commands_of(app)
-    chosen = next((token for token in tokens if token in known), None)
+    name, known, chosen = app.name[0], commands_of(app), _chosen(app, tokens)
     if chosen is not None:
         return _command_help(f"{name} {chosen}", app[chosen], _described(app[chosen].help))
     if app.default_command is not None:
@@ -31,6 +42,25 @@ def help_of(app: App, tokens: Sequence[str]) -> str:
     usage = f"usage: {name} COMMAND [OPTIONS]\n\n{app.help}\n\n"
     more = f"{name} COMMAND --help shows a command's options and examples."
     return f"{usage}{columns(rows)}\n{_listed(examples_of(app))}{more}\n{STATUSES}\n"
+
+
+def _chosen(app: App, tokens: Sequence[str]) -> str | None:
+    known = commands_of(app)
+    return next((token for token in tokens if token in known), None)
+
+
+def names_of(app: App, tokens: Sequence[str]) -> dict[str, str]:
+    """Parameter of the command that `tokens` names -> what users call it."""
+    chosen = _chosen(app, tokens)
+    arguments = (app if chosen is None else app[chosen]).assemble_argument_collection()
+    return {argument.field_info.name: name_of(argument) for argument in arguments}
+
+
+def name_of(argument: Argument) -> str:
+    """What users call an argument: a positional one's metavar, else its option, of one letter if there is one."""
+    if not argument.names[0].startswith("-"):
+        return _metavar(argument)
+    return next((name for name in argument.names if len(name.strip("-")) == 1), argument.names[0])
 
 
 def commands_of(app: App) -> list[str]:
@@ -62,7 +92,8 @@ def wrong_use(error: CycloptsError, name: str) -> str:
     if isinstance(error, MissingArgumentError) and argument is not None:
         takes = (argument.parameter.help or "a value").partition(": ")[2]
         meant = f" (unknown option {stray!r}{did_you_mean(stray, argument.names)})" if stray else ""
-        return f"{_shown(argument)}: got nothing, takes {takes}{meant}"
+        name = argument.names[0] if argument.names[0].startswith("-") else _metavar(argument)
+        return f"{name}: got nothing, takes {takes}{meant}"
     if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
         return f"unexpected argument {error.unused_tokens[0]!r} ({called} --help shows the arguments)"
     return f"{str(error).rstrip('.')} ({called} --help shows the arguments)"
@@ -111,15 +142,19 @@ def _listed(examples: Sequence[str]) -> str:
     return "examples:\n" + "".join(f"  {line}\n" for line in examples) + "\n" if examples else ""
 
 
-def _metavar(argument) -> str:
+def _metavar(argument: Argument) -> str:
     return (argument.parameter.help or "").partition(": ")[0]
 
 
-def _shown(argument) -> str:
-    return argument.names[0] if argument.names[0].startswith("-") else _metavar(argument)
+def default_of(argument: Argument) -> str:
+    """The text of an argument's default, "" without one: of the signature, or of the public function."""
+    shown, default = argument.parameter.show_default, argument.field_info.default
+    if callable(shown):
+        return str(shown(default))
+    return default if isinstance(default, str) else ""
 
 
-def _describe(argument) -> str:
-    default = argument.field_info.default
-    shown = f" [{default}]" if isinstance(default, str) else " [required]" if argument.required else ""
+def _describe(argument: Argument) -> str:
+    default = default_of(argument)
+    shown = f" [{default}]" if default else " [required]" if argument.required else ""
     return (argument.parameter.help or "").partition(": ")[2] + shown

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 
-from netctrl.cli.app import new_app, option, positional, progress_bar, report, run, say
-from netctrl.cli.design.common import read
+from netctrl.cli.app import new_app, progress_bar, report, run, say
+from netctrl.cli.options import JOBS, Kind, kind, option, positional, whole
 from netctrl.errors import InvalidValue, checked_jobs
 from netctrl.units import DURATION_TAKES, SIZE_TAKES, format_quantity, parse_duration, parse_size
 
@@ -20,6 +20,24 @@ __all__ = ["main"]
 _MIN_MEMORY, _MAX_MEMORY = 64 * 2**20, 64 * 2**30
 _MAX_WALL_S = 7 * 86400.0
 _SHOWN_HASH = 16
+
+
+def _within(metavar: str, parse: Callable[[str], float], takes: str, least: float, most: float) -> Kind:
+    """Kind of options that take a quantity between two bounds."""
+    quantity = kind(metavar, parse, takes)
+
+    def read(text: str) -> float:
+        value = quantity.read(text)
+        if not least <= value <= most:
+            raise InvalidValue("", text, f"{takes}, from {least:g} to {most:g}")
+        return value
+
+    return Kind(metavar, read)
+
+
+_SEED = whole("N", "a whole number from 0 to 18446744073709551615", most=2**64 - 1)
+_MEMORY = _within("SIZE", parse_size, SIZE_TAKES, _MIN_MEMORY, _MAX_MEMORY)
+_LIMIT = _within("TIME", parse_duration, DURATION_TAKES, 1.0, _MAX_WALL_S)
 
 app = new_app(
     "netctrl kernel",
@@ -34,7 +52,7 @@ def build(
     source: Annotated[
         str | None, option("PATH", "tree or tarball of a kernel; by default Debian's linux-source package")
     ] = None,
-    n_jobs: Annotated[str, option("N", "number of processes, -1: one for each core")] = "1",
+    n_jobs: Annotated[int, JOBS("number of processes, -1: one for each core", default="1")] = 1,
     dry_run: Annotated[bool, option("", "say what would be built, or what is missing; build nothing")] = False,
     json: Annotated[bool, option("", "print one JSON object and nothing else")] = False,
 ) -> int:
@@ -45,10 +63,9 @@ def build(
     netctrl kernel build --dry-run
     netctrl kernel build --dry-run --json
     """
-    from netctrl.cli.app import read_jobs
     from netctrl.kernel.build import build_kernel
 
-    jobs = checked_jobs(read_jobs(n_jobs))
+    jobs = checked_jobs(n_jobs)
     if dry_run:
         return _planned(source, json)
     with progress_bar("building the kernel") as bar:
@@ -88,10 +105,10 @@ def list_kernels(*, json: Annotated[bool, option("", "print one JSON object and 
 def run_program(
     *program: Annotated[str, positional("PROGRAM", "program to run, with its arguments, after --")],
     output: Annotated[str | None, option("DIR", "empty folder that it may write to, inside /run/netctrl", "-o")] = None,
-    seed: Annotated[str, option("N", "seed of all of the kernel's random numbers")] = "1",
+    seed: Annotated[int, _SEED("seed of all of the kernel's random numbers", default="1")] = 1,
     version: Annotated[str | None, option("VERSION", "kernel to use; by default the newest", "--kernel")] = None,
-    memory: Annotated[str, option("SIZE", "memory of the kernel")] = "1GiB",
-    limit: Annotated[str, option("TIME", "longest run by the clock of the host", "--wall-limit")] = "15min",
+    memory_bytes: Annotated[float, _MEMORY("memory of the kernel", default="1GiB")] = 2.0**30,
+    wall_limit_s: Annotated[float, _LIMIT("longest run by the clock of the host", default="15min")] = 900.0,
     dry_run: Annotated[bool, option("", "show the kernel and its settings; run nothing")] = False,
 ) -> int:
     """Runs a program inside the kernel in virtual time: as root there, with the host's files read-only.
@@ -108,11 +125,7 @@ def run_program(
 
     if not program:
         raise InvalidValue("PROGRAM", None, "a program and its arguments, after --")
-    options: dict[str, Any] = {
-        "seed": _seed(seed),
-        "memory_bytes": int(_within("memory", memory, parse_size, SIZE_TAKES, _MIN_MEMORY, _MAX_MEMORY)),
-        "wall_limit_s": _within("wall_limit", limit, parse_duration, DURATION_TAKES, 1.0, _MAX_WALL_S),
-    }
+    options: dict[str, Any] = {"seed": seed, "memory_bytes": int(memory_bytes), "wall_limit_s": wall_limit_s}
     if dry_run:
         kernel = f"Linux {chosen_kernel(version).version}" if kernels() else "none is built yet: netctrl kernel build"
         rows = [("kernel", kernel), *((name, f"{value:g}") for name, value in options.items())]
@@ -161,19 +174,6 @@ def _empty(output: str) -> Path:
     if not empty:
         raise InvalidValue("output", output, "an empty folder, or one that doesn't exist yet")
     return folder.absolute()
-
-
-def _seed(text: str) -> int:
-    if not text.isdecimal() or int(text) >= 2**64:
-        raise InvalidValue("seed", text, "a whole number from 0 to 18446744073709551615")
-    return int(text)
-
-
-def _within(argument: str, text: str, parse: Any, takes: str, least: float, most: float) -> float:
-    value = read(argument, text, parse, takes)
-    if not least <= value <= most:
-        raise InvalidValue(argument, text, f"{takes}, from {least:g} to {most:g}")
-    return value
 
 
 def _content(kernel: Any) -> dict[str, Any]:

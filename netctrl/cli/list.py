@@ -6,9 +6,10 @@ import sys
 from collections.abc import Sequence
 from typing import Annotated
 
-from netctrl.cli.app import FAILURE, GOOD, as_json, new_app, option, positional, run, say
+from netctrl.cli.app import FAILURE, GOOD, as_json, new_app, run, say
 from netctrl.cli.catalogue import KINDS, Entry, entries, unusable
 from netctrl.cli.help import columns
+from netctrl.cli.options import option, positional
 from netctrl.errors import checked_word
 
 __all__ = ["main"]

@@ -7,36 +7,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from netctrl.cli.app import (
-    PLOT_SUFFIXES,
-    Report,
     check_places,
+    check_plot,
     check_report,
-    checked_plot,
     invocation,
     new_app,
-    option,
-    picture_file,
-    positional,
+    picture,
     progress_bar,
-    read_jobs,
     report,
+    report_file,
     run,
     say,
     write_all,
 )
-from netctrl.cli.cases import REFERENCE_TAKES, inputs_of, read_case, read_runs, refused, with_references
+from netctrl.cli.cases import REFERENCE_TAKES, RUNS, SEED, inputs_of, read_case, refused, with_references
 from netctrl.cli.names import ScenarioName
+from netctrl.cli.options import JOBS, PLOT_SUFFIXES, Report, option, positional
 from netctrl.errors import JOBS_TAKES, InvalidValue
 
 if TYPE_CHECKING:
     from netctrl.engines.case import Case
     from netctrl.engines.engine import Engine
 
-__all__ = ["checked_files", "json_text", "main", "result_file", "shown"]
+__all__ = ["check_files", "json_text", "main", "result_file", "shown"]
 
-OPTIONS = {"scenario": "SCENARIO", "output": "-o", "n_jobs": "--n-jobs"}
 TABLE_SUFFIXES = (".csv", ".parquet")
-_RUNS, _SEEDS = "20", "5"
+_RUNS, _SEEDS = 20, 5
 
 app = new_app("netctrl simulate", "Runs a scenario, with the law of a Design file if given.")
 
@@ -62,12 +58,10 @@ def simulate(
         option("A,B", f"compare engines in one table, as in fluid,packet,ns3, with --runs seeds each ({_SEEDS})"),
     ] = None,
     seed: Annotated[
-        str | None, option("N", "a whole number from 0 to 4294967295, the seed in place of the scenario's")
+        int | None, SEED("a whole number from 0 to 4294967295, the seed in place of the scenario's")
     ] = None,
-    runs: Annotated[
-        str | None, option("N", f"number of runs of a network's scenario, for 95 % intervals ({_RUNS})")
-    ] = None,
-    n_jobs: Annotated[str | None, option("N", f"for several runs: {JOBS_TAKES}")] = None,
+    runs: Annotated[int | None, RUNS(f"number of runs of a network's scenario, for 95 % intervals ({_RUNS})")] = None,
+    n_jobs: Annotated[int | None, JOBS(f"for several runs: {JOBS_TAKES}")] = None,
     reference: Annotated[str | None, option("VALUES", f"with a Design of connet: {REFERENCE_TAKES}")] = None,
     measured: Annotated[
         str | None, option("WHAT", "with a Design of connet: average (over packets) or period (means over each period)")
@@ -104,25 +98,25 @@ def simulate(
     inputs, several = inputs_of(scenario, design), has_runs(case.scenario)
     check_places({"report": page})
     if compare is not None:
-        return _compare(case, inputs, compare.split(","), read_runs(runs or _SEEDS), json=json, page=page)
+        return _compare(case, inputs, compare.split(","), runs or _SEEDS, json=json, page=page)
     for name, value in (("runs", runs), ("n_jobs", n_jobs)):
         if value is not None and not several:
             raise InvalidValue(name, value, "a value only for a network's scenario or with --compare")
-    picture = checked_files(case, plot, "output", output)
+    check_files(case, plot, "output", output)
     check_places({"plot": plot, "output": output})
     chosen = _engine(case, engine)
-    jobs = read_jobs(n_jobs or "1")
-    count = read_runs(runs or (_RUNS if several and chosen.name == "fluid" else "1"))
+    count = runs or (_RUNS if several and chosen.name == "fluid" else 1)
     try:
-        result = _run(case, chosen, inputs, count, jobs)
+        result = _run(case, chosen, inputs, count, n_jobs or 1)
     except InvalidValue as error:
         raise refused(error, scenario, design) from None
-    files: dict[str, tuple[str, Callable[[], bytes]]] = {}
-    if plot is not None and picture is not None:
-        files["plot"] = plot, lambda: picture_file(result.plot(), picture)
-    if output is not None:
-        files["output"] = output, lambda: result_file(result, Path(output).suffix.lower())
-    write_all(files | _report(result, page))
+    write_all(
+        {
+            "plot": picture(result.plot, plot),
+            "output": result_file(result, output),
+            "report": report_file(result, page),
+        }
+    )
     return say(json_text(result) if json else shown(result))
 
 
@@ -147,23 +141,15 @@ def _compare(case: Case, inputs: list[Path], engines: list[str], seeds: int, *, 
     names = [name.strip() for name in engines]
     with progress_bar("simulating") as progress:
         found = compare(case, names, seeds=seeds, progress=progress, argv=invocation(), inputs=inputs)
-    write_all(_report(found, page))
+    write_all({"report": report_file(found, page)})
     if not json:
         return say(shown(found))
     content = {"scenario": case.scenario, "seeds": found.seeds, "rows": found.rows, "provenance": found.provenance}
     return say(_indented(content))
 
 
-def _report(record: Any, path: str | None) -> dict[str, tuple[str, Callable[[], bytes]]]:
-    from netctrl.model.io.display import page
-
-    return {} if path is None else {"report": (path, lambda: page(record))}
-
-
-def checked_files(case: Case, plot: str | None, name: str, output: str | None) -> str | None:
-    """The picture format that --plot names, checked with the file of the option `name`.
-
-    InvalidValue for a picture or a file that a result of this case can't give."""
+def check_files(case: Case, plot: str | None, name: str, output: str | None) -> None:
+    """InvalidValue for a picture, or a file of the option `name`, that a result of this case can't give."""
     from netctrl.engines.case import has_picture, kind_of, words_of
     from netctrl.scenario.access.network import AccessLine
     from netctrl.scenario.fabric.topology import TOPOLOGIES
@@ -172,19 +158,23 @@ def checked_files(case: Case, plot: str | None, name: str, output: str | None) -
     suffixes = (".npz", *TABLE_SUFFIXES) if whole else TABLE_SUFFIXES
     if output is not None and Path(output).suffix.lower() not in suffixes:
         raise InvalidValue(name, output, f"a file name that ends in {' or '.join(suffixes)}")
-    picture = checked_plot(plot, output)
+    check_plot(plot, output)
     if plot is not None and not has_picture(case.scenario):
         takes = f"no value with {words_of(case.scenario)}, which has no picture; save its table with -o"
         raise InvalidValue("plot", plot, takes)
-    return picture
 
 
-def result_file(result: Any, suffix: str) -> bytes:
-    """A result's table as .csv or .parquet, or all of it as .npz."""
-    if suffix == ".npz":
-        return result.to_bytes()
-    frame = result.to_pandas()
-    return frame.to_csv(index=False).encode() if suffix == ".csv" else frame.to_parquet(index=False)
+def result_file(result: Any, path: str | None) -> tuple[str | None, Callable[[], bytes]]:
+    """A file for `write_all` of a result's table as .csv or .parquet, or all of it as .npz."""
+
+    def content() -> bytes:
+        suffix = Path(str(path)).suffix.lower()
+        if suffix == ".npz":
+            return result.to_bytes()
+        frame = result.to_pandas()
+        return frame.to_csv(index=False).encode() if suffix == ".csv" else frame.to_parquet(index=False)
+
+    return path, content
 
 
 def json_text(result: Any, **more: Any) -> str:
@@ -210,4 +200,4 @@ def _indented(content: dict[str, Any]) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
-    return run(app, argv, OPTIONS)
+    return run(app, argv)

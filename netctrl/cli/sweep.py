@@ -8,15 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from netctrl.cli.app import (
-    Report,
     check_places,
     check_report,
     invocation,
     new_app,
-    option,
-    positional,
     progress_bar,
-    read_jobs,
     report,
     run,
     say,
@@ -24,6 +20,7 @@ from netctrl.cli.app import (
     write_all,
 )
 from netctrl.cli.names import SweepName
+from netctrl.cli.options import JOBS, Report, kind, option, positional
 from netctrl.errors import JOBS_TAKES, FileError, InvalidValue
 
 if TYPE_CHECKING:
@@ -33,7 +30,9 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-OPTIONS = {"output": "-o", "n_jobs": "--n-jobs", "sweep": "SPEC", "objective": "--tune"}
+OPTIONS = {"sweep": "SPEC", "objective": "--tune"}
+
+_SHARE = kind("SHARE", float, "a share from 0 to 1, as in 0.001")
 
 app = new_app("netctrl sweep", "Runs grids of scenarios many times, with 95 % intervals.")
 
@@ -46,7 +45,7 @@ def sweep(
     engine: Annotated[
         str | None, option("NAME", "engine in place of the sweep's: fluid, packet, ns3, ..., or auto")
     ] = None,
-    n_jobs: Annotated[str, option("N", JOBS_TAKES)] = "-1",
+    n_jobs: Annotated[int, JOBS(JOBS_TAKES, default="-1")] = -1,
     dask: Annotated[
         str | None, option("ADDRESS", "Dask scheduler on whose workers to run, as in tcp://127.0.0.1:8786")
     ] = None,
@@ -57,7 +56,7 @@ def sweep(
         option("WHAT", "instead find mu or the static factor of each cell with the least loss or backlog"),
     ] = None,
     max_loss: Annotated[
-        str | None, option("SHARE", "largest loss that --tune backlog allows, as in 0.001", "--max-loss", "--most-loss")
+        float | None, _SHARE("largest loss that --tune backlog allows, as in 0.001", "--max-loss", "--most-loss")
     ] = None,
     json: Annotated[bool, option("", "print one JSON object and nothing else")] = False,
     page: Report = None,
@@ -69,7 +68,6 @@ def sweep(
     netctrl sweep hftrac-testbed
     netctrl sweep hftrac-testbed -o tradeoff.parquet --resume
     """
-    jobs = read_jobs(n_jobs)
     if output is not None and Path(output).suffix.lower() != ".parquet":
         raise InvalidValue("output", output, "a file name that ends in .parquet")
     if resume and output is None:
@@ -83,7 +81,10 @@ def sweep(
     check_report(page, output=output)
     if max_loss is not None and tune != "backlog":
         raise InvalidValue("max_loss", max_loss, "no value without --tune backlog")
-    share = _share(tune, max_loss)
+    if tune is not None:  # before any file is read
+        from netctrl.sim.network.tune import check_objective
+
+        max_loss = check_objective(tune, max_loss)
     check_places({"output": output, "report": page})
 
     from netctrl.datasets import network_path, scenario_path, sweep_path
@@ -93,16 +94,16 @@ def sweep(
     requested = read_sweep(sweep_path(spec), network_path, scenario_path)
     if tune is not None:
         with workers(dask), _of_file(spec):
-            return _tune(requested, tune, share, jobs, json=json)
+            return _tune(requested, tune, max_loss, n_jobs, json=json)
 
     from netctrl.engines.sweep import read_frame, summarized, sweep, sweep_to_file
     from netctrl.engines.sweep_table import sweep_table
 
     with workers(dask), _of_file(spec), progress_bar("sweeping") as progress:
         if output is None:
-            frame = sweep(requested, scenario_law, engine=engine, n_jobs=jobs, progress=progress)
+            frame = sweep(requested, scenario_law, engine=engine, n_jobs=n_jobs, progress=progress)
         else:
-            options = {"engine": engine, "resume": resume, "n_jobs": jobs, "progress": progress}
+            options = {"engine": engine, "resume": resume, "n_jobs": n_jobs, "progress": progress}
             sweep_to_file(requested, scenario_law, output, **options)
             frame = read_frame(output)
     summary = summarized(frame)
@@ -177,19 +178,6 @@ def _as_json(requested: SweepSpec, summary: pd.DataFrame) -> str:
 def _plain(value: Any) -> Any:
     value = value.item() if hasattr(value, "item") else value
     return None if isinstance(value, float) and value != value else value
-
-
-def _share(tune: str | None, max_loss: str | None) -> float | None:
-    """The loss that --tune backlog requires, checked before any file is read."""
-    if tune is None:
-        return None
-    from netctrl.sim.network.tune import check_objective
-
-    try:
-        share = None if max_loss is None else float(max_loss)
-    except ValueError:
-        raise InvalidValue("max_loss", max_loss, "a share from 0 to 1, as in 0.001") from None
-    return check_objective(tune, share)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

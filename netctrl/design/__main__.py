@@ -1,8 +1,8 @@
-"""`python -m netctrl.design`: see `netctrl.cli.design.verb`."""
+"""`python -m netctrl.design`: see `netctrl.cli.design`."""
 
 import sys
 
-from netctrl.cli.design.verb import main
+from netctrl.cli.design import main
 
 if __name__ == "__main__":
     sys.exit(main())

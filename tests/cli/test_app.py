@@ -10,19 +10,20 @@ from pathlib import Path
 from typing import Annotated
 
 import pytest
+from matplotlib.figure import Figure
 
 from netctrl.cli import app as cli
 from netctrl.cli.app import (
     check_places,
-    checked_plot,
+    check_plot,
     invocation,
     new_app,
-    option,
-    positional,
+    picture,
     progress_bar,
     report,
     write_all,
 )
+from netctrl.cli.options import option, positional
 from netctrl.errors import FileError, InvalidValue, NetctrlError, NoAdmissibleDesign
 
 app = new_app("python -m tool", "Does one thing.")
@@ -151,28 +152,33 @@ def test_a_report_is_aligned() -> None:
 
 
 @pytest.mark.parametrize(
-    ("plot", "output", "kind"),
-    [
-        (None, None, None),
-        (None, "x.png", None),
-        ("x.png", None, "png"),
-        ("a/x.SVG", "x.svg", "svg"),
-        ("x.pdf", "x", "pdf"),
-    ],
+    ("plot", "output"),
+    [(None, None), (None, "x.png"), ("x.png", None), ("a/x.SVG", "x.svg"), ("x.pdf", "x")],
 )
-def test_the_kind_of_a_picture_is_in_its_name(plot, output, kind) -> None:
-    assert checked_plot(plot, output) == kind
+def test_a_picture_has_a_name_of_its_own_with_its_kind(plot, output) -> None:
+    check_plot(plot, output)
+
+
+@pytest.mark.parametrize(("name", "starts"), [("x.png", b"\x89PNG"), ("a.SVG", b"<?xml"), ("x.pdf", b"%PDF")])
+def test_a_picture_is_of_the_kind_in_its_name(name, starts, tmp_path) -> None:
+    write_all({"plot": picture(Figure, str(tmp_path / name))})
+    assert (tmp_path / name).read_bytes().startswith(starts)
+
+
+def test_a_file_that_nobody_wants_is_not_made(tmp_path) -> None:
+    write_all({"plot": picture(lambda: pytest.fail("was drawn"), None), "output": (None, lambda: pytest.fail("made"))})
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("plot", ["x", "png", ".png", "x.gif", "x.png.gz", ""])
 def test_a_picture_of_no_kind_is_refused(plot) -> None:
     with pytest.raises(InvalidValue, match=r"plot: .*\.png, \.svg, \.pdf"):
-        checked_plot(plot, None)
+        check_plot(plot, None)
 
 
 def test_a_picture_over_the_output_is_refused() -> None:
     with pytest.raises(InvalidValue, match="another file than -o"):
-        checked_plot("x.png", "./x.png")
+        check_plot("x.png", "./x.png")
 
 
 def test_all_files_are_written(tmp_path) -> None:

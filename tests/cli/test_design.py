@@ -23,7 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import netctrl.__main__
-from netctrl.cli.design.verb import main
+from netctrl.cli.design import main
 from netctrl.datasets import design_schema
 from netctrl.model.design.design import read_design
 

@@ -10,8 +10,8 @@ from command_lines import Run, runner
 
 import netctrl
 from netctrl.cli.certify import main as certify
-from netctrl.cli.design.verb import main as design
-from netctrl.cli.export.verb import main as export
+from netctrl.cli.design import main as design
+from netctrl.cli.export import main as export
 
 
 @pytest.fixture

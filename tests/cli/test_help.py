@@ -13,9 +13,10 @@ import pytest
 from cyclopts import App
 
 import netctrl.scenario.network.sweep as sweeps
-from netctrl.__main__ import EXAMPLES, VERBS, main
+from netctrl.__main__ import EXAMPLES, main
 from netctrl.cli import STATUSES
 from netctrl.cli.help import commands_of, examples_of
+from netctrl.register import VERB_HELPS
 
 # Start of an example -> why it is read only.
 READ_ONLY = {
@@ -32,8 +33,8 @@ READ_ONLY = {
 
 
 def apps() -> Iterator[App]:
-    for module, _ in VERBS.values():
-        app = importlib.import_module(f"netctrl.cli.{module}").app
+    for verb in VERB_HELPS:
+        app = importlib.import_module(f"netctrl.cli.{verb}").app
         yield app
         yield from (app[name] for name in commands_of(app))
 
@@ -43,8 +44,8 @@ NEED_NS3 = [line for line in ALL if "--run" in line.split()]
 
 
 def test_every_help_has_two_examples_and_the_statuses(capsys):
-    for verb in VERBS:
-        app = importlib.import_module(f"netctrl.cli.{VERBS[verb][0]}").app
+    for verb in VERB_HELPS:
+        app = importlib.import_module(f"netctrl.cli.{verb}").app
         for words in [[verb], *([verb, name] for name in commands_of(app))]:
             assert main([*words, "--help"]) == 0
             said = capsys.readouterr().out
@@ -68,7 +69,7 @@ def test_every_example_runs(line, tmp_path, monkeypatch, capsys):
         name, *words = shlex.split(command)
         assert name == "netctrl"
         if command.startswith(tuple(READ_ONLY)):
-            app = importlib.import_module(f"netctrl.cli.{VERBS[words[0]][0]}").app
+            app = importlib.import_module(f"netctrl.cli.{words[0]}").app
             app.parse_args(words[1:], exit_on_error=False, print_error=False)
             continue
         assert main(words) == 0, capsys.readouterr().err

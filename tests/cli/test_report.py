@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from report_support import TWO_FLOWS, coarse_map, read_page
 
-from netctrl.cli.design.verb import main as design
+from netctrl.cli.design import main as design
 from netctrl.cli.simulate import main as simulate
 from netctrl.cli.sweep import main as sweep
 from netctrl.plotting.pages import designs
@@ -104,7 +104,7 @@ def test_what_cannot_be_a_report_is_one_line_and_leaves_nothing(main, line, said
 def test_without_a_report_nothing_of_it_is_loaded(here) -> None:
     code = f"""
 import json, sys
-from netctrl.cli.design.verb import main
+from netctrl.cli.design import main
 main({MPCC.split()!r})
 print(json.dumps(list(sys.modules)))
 """

@@ -21,7 +21,7 @@ import pytest
 
 import netctrl
 import netctrl.__main__
-from netctrl.cli.design.verb import main as design_main
+from netctrl.cli.design import main as design_main
 from netctrl.cli.simulate import main as simulate_main
 from netctrl.cli.sweep import main
 from netctrl.datasets import network_path, scenario_path

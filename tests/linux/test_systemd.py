@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from unit_support import MARKING, PLAN, agent
 
-from netctrl.cli.linux.verb import main
+from netctrl.cli.linux import main
 from netctrl.errors import InvalidValue
 from netctrl.linux.export.agent import Peer
 from netctrl.linux.systemd import Program, agent_unit, apply_unit, mark_unit, unit_name

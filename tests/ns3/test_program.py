@@ -17,8 +17,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from netctrl.cli.design.verb import main as design_main
-from netctrl.cli.export.verb import main
+from netctrl.cli.design import main as design_main
+from netctrl.cli.export import main
 from netctrl.errors import NetctrlError
 from netctrl.model.design.design import provenance
 from netctrl.ns3 import program as ns3_run
@@ -444,7 +444,7 @@ def test_ctrl_c_at_the_command_line_ends_what_runs(short, tmp_path):
         "import signal, sys; from pathlib import Path; from netctrl.ns3 import program as r;"
         "signal.signal(signal.SIGINT, signal.default_int_handler);"  # a job in the background inherits "ignore"
         "r.find_ns3 = lambda: r.Ns3('3.0', 'g++', 'make', None);"
-        "from netctrl.cli.export.verb import main; sys.exit(main())"
+        "from netctrl.cli.export import main; sys.exit(main())"
     )
     path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
     command = [sys.executable, "-c", code, "ns3", "--scenario", str(short), "-o", str(folder), "--run"]

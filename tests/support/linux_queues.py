@@ -72,7 +72,7 @@ def command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 NOBODY = """
 import os, sys
-from netctrl.cli.linux.verb import main
+from netctrl.cli.linux import main
 import netctrl.linux.queues.apply, netctrl.linux.export.records
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
 sys.exit(main(sys.argv[1:]))

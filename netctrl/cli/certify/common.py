@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from netctrl.cli.app import (
-    GOOD,
-    PLOT_SUFFIXES,
-    Report,
-    answer,
-    check_report,
-    checked_plot,
-    invocation,
-    option,
-    picture_file,
-    report,
-    write_all,
-)
-from netctrl.cli.design.common import read, read_range
+from netctrl.cli.app import GOOD, answer, check_plot, check_report, invocation, picture, report, report_file, write_all
+from netctrl.cli.options import PLOT_SUFFIXES, SIZE, Report, given, kind, option, ranged
 from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status
-from netctrl.units import (
-    DURATION_TAKES,
-    RATE_TAKES,
-    SIZE_TAKES,
-    parse_count,
-    parse_duration,
-    parse_rate,
-    parse_size,
-)
+from netctrl.units import RATE_TAKES, SIZE_TAKES, parse_count, parse_duration, parse_rate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,41 +20,25 @@ if TYPE_CHECKING:
     from netctrl.model.law import QueueLaw
 
 __all__ = [
-    "HZ_TAKES",
     "OPTIONS",
     "CertificateJson",
     "CertificateOutput",
     "Files",
     "Link",
-    "Place",
     "Where",
     "certificate_text",
-    "duration",
     "engines_of",
-    "gain",
     "judged",
-    "sixteenths",
-    "whole_bytes",
 ]
 
 OPTIONS = {
-    "a": "--A",
-    "b": "--B",
     "law": "LAW",
-    "flows": "--N",
-    "packet_size": "--packet-size",
-    "output": "-o",
-    "stretches": "--stretch",
-    "senders": "--sender",
     "parameters": "the law's options",
     "min_threshold": "--min",
     "max_threshold": "--max",
-    "threshold": "--K",
     "K": "--K",
     "F": "--F",
-    "stages": "--F",
 }
-HZ_TAKES = "CONFIG_HZ of the kernel: 100, 250, 300 or 1000"
 _RTT_TAKES = "a round-trip time without the queue, with its unit, as in 100ms, or a range low:high"
 _FLOWS_TAKES = "a number of flows above 0, as in 50, or a range low:high"
 _CAPACITY_TAKES = f"{RATE_TAKES}, or a range low:high"
@@ -86,38 +50,30 @@ _SENDERS_TAKES = (
 )
 _STRETCH_TAKES = "round-trip times of equal groups of flows over --rtt, as in 1,3"
 _CHECK_TAKES = "also run the worst point in the nonlinear fluid, packet or kernel; several with commas"
-_GAIN_TAKES = "a gain above 0 in 1/s, as in 0.16"
 
 
-class Place(Protocol):
-    """Operating points, however they are given."""
-
-    def arguments(self) -> dict[str, Any]:
-        """Arguments of `netctrl.certify`."""
-        ...
+_SENDER = kind("NAMES", lambda text: tuple(part.strip() for part in text.split(",")), _SENDERS_TAKES)
+_STRETCH = kind("FACTORS", lambda text: tuple(map(parse_count, text.split(","))), _STRETCH_TAKES)
+_RTT = Annotated[tuple[float, float], ranged("TIME", parse_duration, _RTT_TAKES)(_RTT_TAKES)]
+_FLOWS = ranged("FLOWS", parse_count, _FLOWS_TAKES)(_FLOWS_TAKES, "--N")
+_CAPACITY = ranged("RATE", parse_rate, _CAPACITY_TAKES)(f"of the link: {_CAPACITY_TAKES}")
+_PACKET = Annotated[float | None, SIZE(SIZE_TAKES, default="1500")]
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Where:
-    """Operating points."""
+    """Operating points: the arguments of `netctrl.certify`."""
 
-    rtt: Annotated[str, option("TIME", _RTT_TAKES)]
-    flows: Annotated[str | None, option("FLOWS", _FLOWS_TAKES, "--N")] = None
-    capacity: Annotated[str | None, option("RATE", f"of the link: {_CAPACITY_TAKES}")] = None
-    window: Annotated[str | None, option("PACKETS", _WINDOW_TAKES)] = None
-    packet_size: Annotated[str, option("SIZE", SIZE_TAKES)] = "1500"
-    sender: Annotated[str | None, option("NAMES", _SENDERS_TAKES)] = None
-    stretch: Annotated[str, option("FACTORS", _STRETCH_TAKES)] = "1"
-
-    def arguments(self) -> dict[str, Any]:
-        """Arguments of `netctrl.certify`."""
-        return {
-            **_link(self.rtt, self.flows, self.capacity, self.packet_size),
-            "window_packets": _ends("window", self.window, parse_count, _WINDOW_TAKES),
-            "senders": None if self.sender is None else tuple(part.strip() for part in self.sender.split(",")),
-            "stretches": tuple(read("stretch", part, parse_count, _STRETCH_TAKES) for part in self.stretch.split(",")),
-        }
+    rtt_s: _RTT
+    flows: Annotated[tuple[float, float] | None, _FLOWS] = None
+    capacity_bit_per_s: Annotated[tuple[float, float] | None, _CAPACITY] = None
+    window_packets: Annotated[
+        tuple[float, float] | None, ranged("PACKETS", parse_count, _WINDOW_TAKES)(_WINDOW_TAKES)
+    ] = None
+    packet_size_bytes: _PACKET = None
+    senders: Annotated[tuple[str, ...] | None, _SENDER(_SENDERS_TAKES, "--sender")] = None
+    stretches: Annotated[tuple[float, ...] | None, _STRETCH(_STRETCH_TAKES, "--stretch", default="1")] = None
 
 
 @Parameter(name="*")
@@ -125,27 +81,10 @@ class Where:
 class Link:
     """Operating points of a law with its own sender and a queue in packets."""
 
-    rtt: Annotated[str, option("TIME", _RTT_TAKES)]
-    flows: Annotated[str, option("FLOWS", _FLOWS_TAKES, "--N")]
-    capacity: Annotated[str, option("RATE", f"of the link: {_CAPACITY_TAKES}")]
-    packet_size: Annotated[str, option("SIZE", SIZE_TAKES)] = "1500"
-
-    def arguments(self) -> dict[str, Any]:
-        """Arguments of `netctrl.certify`."""
-        return _link(self.rtt, self.flows, self.capacity, self.packet_size)
-
-
-def _link(rtt: str, flows: str | None, capacity: str | None, packet_size: str) -> dict[str, Any]:
-    return {
-        "rtt_s": read_range("rtt", rtt, parse_duration, _RTT_TAKES),
-        "flows": _ends("flows", flows, parse_count, _FLOWS_TAKES),
-        "capacity_bit_per_s": _ends("capacity", capacity, parse_rate, _CAPACITY_TAKES),
-        "packet_size_bytes": read("packet_size", packet_size, parse_size, SIZE_TAKES),
-    }
-
-
-def _ends(name: str, text: str | None, parse: Callable[[str], float], takes: str) -> Any:
-    return None if text is None else read_range(name, text, parse, takes)
+    rtt_s: _RTT
+    flows: Annotated[tuple[float, float], _FLOWS]
+    capacity_bit_per_s: Annotated[tuple[float, float], _CAPACITY]
+    packet_size_bytes: _PACKET = None
 
 
 CertificateJson = Annotated[bool, option("", "print the certificate as one JSON object and nothing else")]
@@ -165,17 +104,17 @@ class Files:
     check: Annotated[str | None, option("ENGINES", _CHECK_TAKES)] = None
 
 
-def judged(law: str, parameters: Callable[[], dict[str, Any]], where: Place, files: Files | None) -> int:
+def judged(law: str, parameters: Mapping[str, Any], where: Where | Link, files: Files | None) -> int:
     """Certificate of a law with its parameters: written, printed, and exit status 3 unless it holds."""
     files = files or Files()
-    arguments = where.arguments()
-    picture = checked_plot(files.plot, files.output)
+    arguments = given(vars(where))
+    check_plot(files.plot, files.output)
     check_report(files.report, plot=files.plot, output=files.output)
 
     from netctrl.certificates.certify import certify
 
-    given, checks = parameters(), () if files.check is None else engines_of(files.check)
-    found = certify(law, parameters=given, **arguments, argv=invocation())
+    checks = () if files.check is None else engines_of(files.check)
+    found = certify(law, parameters=parameters, **arguments, argv=invocation())
     notes: list[str] = []
     if checks and found.certificate.status is Status.INFEASIBLE:
         notes.append("no check: the worst point has no equilibrium")
@@ -184,18 +123,15 @@ def judged(law: str, parameters: Callable[[], dict[str, Any]], where: Place, fil
 
         found = with_checks(found, checks)
     if files.gains:
-        found, more = _with_gains(found, law, given, arguments)
+        found, more = _with_gains(found, law, parameters, arguments)
         notes += more
-    desired: dict[str, tuple[str, Callable[[], bytes]]] = {}
-    if files.plot is not None and picture is not None:
-        desired["plot"] = files.plot, lambda: picture_file(_map(found), picture)
-    if files.report is not None:
-        from netctrl.model.io.display import page
-
-        desired["report"] = files.report, lambda: page(found)
-    if files.output is not None:
-        desired["output"] = files.output, lambda: found.to_json().encode()
-    write_all(desired)
+    write_all(
+        {
+            "plot": picture(lambda: _map(found), files.plot),
+            "report": report_file(found, files.report),
+            "output": (files.output, lambda: found.to_json().encode()),
+        }
+    )
     status = answer(found.to_json() if files.json else certificate_text(found, notes), found.holds, found.verdict)
     if status == GOOD and found.failed_checks:
         failed = found.failed_checks[0]
@@ -219,7 +155,7 @@ def engines_of(text: str | None) -> tuple[str, ...]:
 
 
 def _with_gains(
-    found: QueueCertificate, law: str, given: dict[str, Any], arguments: dict[str, Any]
+    found: QueueCertificate, law: str, parameters: Mapping[str, Any], arguments: dict[str, Any]
 ) -> tuple[QueueCertificate, list[str]]:
     """The certificate with gains that hold beside it, and a note where there are none."""
     import msgspec
@@ -227,7 +163,7 @@ def _with_gains(
     from netctrl.certificates.record import GainsThatHold
     from netctrl.design.queue.design import queue_design
 
-    others = {name: value for name, value in given.items() if name not in ("alpha", "beta")}
+    others = {name: value for name, value in parameters.items() if name not in ("alpha", "beta")}
     try:
         design = queue_design(law, parameters=others, **arguments)
     except NoAdmissibleDesign as error:
@@ -273,29 +209,3 @@ def _map(found: QueueCertificate) -> Figure:
         takes = "a law with a map of its gain margin: pie, dualpi2, pi2, red or wred"
         raise InvalidValue("plot", found.law.name, takes)
     return drawn
-
-
-def duration(argument: str, text: str) -> float:
-    """An option's time in seconds."""
-    return read(argument, text, parse_duration, DURATION_TAKES)
-
-
-def gain(argument: str, text: str) -> float:
-    """An option's gain in 1/s, with or without its unit Hz."""
-    return read(argument, text.lower().removesuffix("hz"), parse_count, _GAIN_TAKES)
-
-
-def whole_bytes(argument: str, text: str) -> int:
-    """An option's size in whole bytes."""
-    size = read(argument, text, parse_size, SIZE_TAKES)
-    if size != int(size):
-        raise InvalidValue(argument, text, "a whole number of bytes")
-    return int(size)
-
-
-def sixteenths(argument: str, text: str) -> float:
-    """A gain as tc takes it for `pie`, in sixteenths of 1/s, or in 1/s with its unit Hz."""
-    takes = "a gain in sixteenths of 1/s as tc takes it, as in 2, or in 1/s with its unit, as in 0.125Hz"
-    if text.lower().endswith("hz"):
-        return read(argument, text[:-2], parse_count, takes)
-    return read(argument, text, parse_count, takes) / 16.0

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from netctrl.cli.app import answer, invocation, option, positional, read_whole, write_all
-from netctrl.cli.certify.common import HZ_TAKES, Where, certificate_text
+from netctrl.cli.app import answer, invocation, write_all
+from netctrl.cli.certify.common import Where, certificate_text
+from netctrl.cli.certify.law_options import HZ, HZ_TAKES
+from netctrl.cli.options import given, option, positional
 
 if TYPE_CHECKING:
     from netctrl.certificates.inputs.queue import InstalledQueue
@@ -36,7 +38,7 @@ def tc(
     where: Where,
     files: ListFiles | None = None,
     *,
-    hz: Annotated[str | None, option("NUMBER", f"{HZ_TAKES}; by default the one that pie's tupdate tells")] = None,
+    hz: Annotated[int | None, HZ(f"{HZ_TAKES}; by default the one that pie's tupdate tells")] = None,
 ) -> int:
     """Each queue that `tc -d -j qdisc show` prints: pie, fq_pie, dualpi2 and red; others are named with the reason.
 
@@ -49,8 +51,7 @@ def tc(
     def queues() -> Sequence[InstalledQueue]:
         from netctrl.certificates.inputs.tc import read_tc
 
-        asked = None if hz is None else read_whole("hz", hz, HZ_TAKES)
-        return read_tc(_content(file), hz=asked, source=_named(file))
+        return read_tc(_content(file), hz=hz, source=_named(file))
 
     return _judged(queues, where, files)
 
@@ -110,7 +111,7 @@ def shipped(
     def found() -> InstalledCertificates:
         from netctrl.certificates.shipped import certify_shipped
 
-        return certify_shipped(names, **({} if where is None else where.arguments()), argv=invocation())
+        return certify_shipped(names, **({} if where is None else given(vars(where))), argv=invocation())
 
     return _listed(found, files)
 
@@ -121,7 +122,7 @@ def _judged(queues: Callable[[], Sequence[InstalledQueue]], where: Where, files:
     def found() -> InstalledCertificates:
         from netctrl.certificates.installed import certify_installed
 
-        return certify_installed(queues(), **where.arguments(), argv=invocation())
+        return certify_installed(queues(), **given(vars(where)), argv=invocation())
 
     return _listed(found, files)
 
@@ -129,8 +130,7 @@ def _judged(queues: Callable[[], Sequence[InstalledQueue]], where: Where, files:
 def _listed(certified: Callable[[], InstalledCertificates], files: ListFiles | None) -> int:
     """Certificates of queues: written, printed, and exit status 3 unless all hold that have one."""
     files, found = files or ListFiles(), certified()
-    if files.output is not None:
-        write_all({"output": (files.output, lambda: found.to_json().encode())})
+    write_all({"output": (files.output, lambda: found.to_json().encode())})
     if files.json:
         text = found.to_json()
     else:

@@ -4,25 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from netctrl.cli.app import (
-    PLOT_SUFFIXES,
-    Report,
-    answer,
-    check_report,
-    checked_plot,
-    invocation,
-    option,
-    picture_file,
-    positional,
-    report,
-    write_all,
-)
+from netctrl.cli.app import answer, check_plot, check_report, invocation, picture, report, write_all
 from netctrl.cli.certify.common import CertificateJson, CertificateOutput
-from netctrl.cli.design.common import read_range
+from netctrl.cli.options import PLOT_SUFFIXES, Kind, Report, given, option, positional, ranged
 from netctrl.errors import FileError, InvalidValue, Status
 from netctrl.units import parse_count, parse_duration, parse_rate
 
@@ -39,22 +27,38 @@ _FLOWS_TAKES = "groups with numbers of flows, each a value or a range, as in lon
 _CAPACITY_TAKES = "links with rates, each a value or a range, as in access=40Mbit:60Mbit"
 
 
+_Ends = tuple[float, float]
+
+
+def _by_name(metavar: str, parse: Callable[[str], float], takes: str) -> Kind:
+    """Kind of options that take NAME=VALUE or NAME=LOW:HIGH with commas between, as ranges by name."""
+    ends = ranged(metavar, parse, takes)
+
+    def read(text: str) -> dict[str, _Ends]:
+        found: dict[str, _Ends] = {}
+        for part in text.split(","):
+            name, sign, value = part.partition("=")
+            if not sign or name.strip() in found:
+                raise InvalidValue("", text, takes)
+            found[name.strip()] = ends.read(value)
+        return found
+
+    return Kind(metavar, read)
+
+
+_RTT = _by_name("NAME=TIME,...", parse_duration, _RTT_TAKES)
+_FLOWS = _by_name("NAME=FLOWS,...", parse_count, _FLOWS_TAKES)
+_CAPACITY = _by_name("NAME=RATE,...", parse_rate, _CAPACITY_TAKES)
+
+
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class _Ranges:
-    """Quantities of the scenario that have other values, or ranges."""
+    """Quantities of the scenario that have other values, or ranges: arguments of `netctrl.certify_network`."""
 
-    rtt: Annotated[str | None, option("NAME=TIME,...", _RTT_TAKES)] = None
-    flows: Annotated[str | None, option("NAME=FLOWS,...", _FLOWS_TAKES, "--N")] = None
-    capacity: Annotated[str | None, option("NAME=RATE,...", _CAPACITY_TAKES)] = None
-
-    def arguments(self) -> dict[str, dict[str, tuple[float, float]]]:
-        """Arguments of `netctrl.certify_network`."""
-        return {
-            "rtt_s": _read("rtt", self.rtt, parse_duration, _RTT_TAKES),
-            "flows": _read("flows", self.flows, parse_count, _FLOWS_TAKES),
-            "capacity_bit_per_s": _read("capacity", self.capacity, parse_rate, _CAPACITY_TAKES),
-        }
+    rtt_s: Annotated[Any, _RTT(_RTT_TAKES)] = None
+    flows: Annotated[Any, _FLOWS(_FLOWS_TAKES, "--N")] = None
+    capacity_bit_per_s: Annotated[Any, _CAPACITY(_CAPACITY_TAKES)] = None
 
 
 @Parameter(name="*")
@@ -86,8 +90,8 @@ def network(
     netctrl certify network parking-lot
     netctrl certify network parking-lot --rtt long=40ms:60ms --json
     """
-    given, files = (ranges or _Ranges()).arguments(), files or _NetworkFiles()
-    picture = checked_plot(files.plot, files.output)
+    asked, files = given(vars(ranges or _Ranges())), files or _NetworkFiles()
+    check_plot(files.plot, files.output)
     check_report(files.report, plot=files.plot, output=files.output)
     from netctrl.certificates.networks.certify import certify_network
     from netctrl.cli.cases import refused
@@ -100,35 +104,20 @@ def network(
     if not isinstance(chosen, Scenario):
         raise FileError(scenario, "this is a sweep, takes one scenario")
     try:
-        found = certify_network(chosen, **given, reach=files.reach, argv=invocation(), inputs=[path])
+        found = certify_network(chosen, **asked, reach=files.reach, argv=invocation(), inputs=[path])
     except InvalidValue as error:
-        if error.argument in given:
-            raise InvalidValue(error.argument.partition("_")[0], error.got, error.takes) from error
+        if error.argument in asked:
+            raise
         raise refused(error, scenario, None) from error
-    desired: dict[str, tuple[str, Callable[[], bytes]]] = {}
-    if files.plot is not None and picture is not None:
-        desired["plot"] = files.plot, lambda: picture_file(_figure(chosen, found), picture)
-    if files.report is not None:
-        from netctrl.plotting.pages.certificates import network_page
-
-        drawn = None if found.certificate.margins is None else _figure(chosen, found)
-        desired["report"] = files.report, lambda: network_page(found, drawn).content()
-    if files.output is not None:
-        desired["output"] = files.output, lambda: found.to_json().encode()
-    write_all(desired)
+    write_all(
+        {
+            "plot": picture(lambda: _figure(chosen, found), files.plot),
+            "report": (files.report, lambda: _page(chosen, found)),
+            "output": (files.output, lambda: found.to_json().encode()),
+        }
+    )
     yes = found.certificate.status is Status.ADMISSIBLE
     return answer(found.to_json() if files.json else _text(found), yes, found.verdict)
-
-
-def _read(argument: str, text: str | None, parse: Callable[[str], float], takes: str) -> dict[str, tuple[float, float]]:
-    """NAME=VALUE or NAME=LOW:HIGH with commas between, as ranges by name."""
-    found: dict[str, tuple[float, float]] = {}
-    for part in [] if text is None else text.split(","):
-        name, sign, value = part.partition("=")
-        if not sign or name.strip() in found:
-            raise InvalidValue(argument, text, takes)
-        found[name.strip()] = read_range(argument, value, parse, takes)
-    return found
 
 
 def _figure(scenario: Scenario, found: NetworkCertificate) -> Figure:
@@ -136,6 +125,12 @@ def _figure(scenario: Scenario, found: NetworkCertificate) -> Figure:
     from netctrl.plotting.certificates import eigenloci_figure
 
     return eigenloci_figure(found, eigenloci(scenario, found))
+
+
+def _page(scenario: Scenario, found: NetworkCertificate) -> bytes:
+    from netctrl.plotting.pages.certificates import network_page
+
+    return network_page(found, None if found.certificate.margins is None else _figure(scenario, found)).content()
 
 
 def _text(found: NetworkCertificate) -> str:

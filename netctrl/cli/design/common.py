@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from netctrl.cli.app import (
-    PLOT_SUFFIXES,
-    Report,
-    answer,
-    check_report,
-    checked_plot,
-    option,
-    picture_file,
-    report,
-    write_all,
-)
-from netctrl.errors import InvalidValue, NoAdmissibleDesign, checked_word
-from netctrl.units import parse_range
+from netctrl.cli.app import answer, check_plot, check_report, invocation, picture, report, report_file, write_all
+from netctrl.cli.options import PLOT_SUFFIXES, Report, option
+from netctrl.errors import NoAdmissibleDesign, checked_word
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,36 +20,12 @@ if TYPE_CHECKING:
 __all__ = [
     "OPTIONS",
     "Wanted",
+    "call",
     "deliver",
     "design_report",
-    "read",
-    "read_range",
 ]
 
-# Argument of a design's function -> option, where the two differ by more than dashes.
-OPTIONS = {
-    "flows": "--N",
-    "fragile_flows": "--fragile-N",
-    "gain": "--g",
-    "output": "-o",
-    "law": "the law",
-    "n_jobs": "--jobs",
-    "references": "--reference",
-    "senders": "--sender",
-    "stretches": "--stretch",
-    "parameters": "the law's options",
-    "rate_bit_per_s": "--rate",
-    "bottleneck_bit_per_s": "--bottleneck",
-    "rtt_s": "--rtt",
-    "bdp_bytes": "--bdp",
-    "packet_size_bytes": "--packet-size",
-    "window_bytes": "--window",
-    "past_rtts": "--p",
-    "past_rates": "--q",
-    "period_s": "--period",
-    "max_rate_bit_per_s": "--max-rate",
-    "buffer_bytes": "--buffer",
-}
+OPTIONS = {"law": "the law", "parameters": "the law's options"}
 
 
 @Parameter(name="*")
@@ -89,11 +55,10 @@ def deliver(
     Where the answer is no (`Design.refusal`), the exit status is 3 and there is no Design file.
     """
     from netctrl.model.design.base import ACCEPTED
-    from netctrl.model.io.display import page
 
     wanted = wanted or Wanted()
     accept: Any = checked_word("accept", wanted.accept, ACCEPTED)
-    kind = checked_plot(wanted.plot, wanted.output)
+    check_plot(wanted.plot, wanted.output)
     check_report(wanted.report, plot=wanted.plot, output=wanted.output)
     refused = None
     try:
@@ -103,32 +68,26 @@ def deliver(
             raise
         design, refused = error.design, error
     refused = refused or design.refusal(accept)
-    desired: dict[str, tuple[str, Callable[[], bytes]]] = {}
-    if wanted.plot is not None and kind is not None:
-        desired["plot"] = wanted.plot, lambda: picture_file(figure(design), kind)
-    if wanted.report is not None:
-        desired["report"] = wanted.report, lambda: page(design)
-    if wanted.output is not None and refused is None:
-        desired["output"] = wanted.output, lambda: design.to_json().encode()
-    write_all(desired)
+    write_all(
+        {
+            "plot": picture(lambda: figure(design), wanted.plot),
+            "report": report_file(design, wanted.report),
+            "output": (wanted.output if refused is None else None, lambda: design.to_json().encode()),
+        }
+    )
     shown = json if wanted.json else table or design_report
     return answer(shown(design), refused is None, str(refused))
 
 
-def read(argument: str, text: str, parse: Callable[[str], Any], takes: str) -> Any:
-    """An option's text parsed by `parse`; else InvalidValue with what it takes."""
-    try:
-        return parse(text)
-    except ValueError:
-        raise InvalidValue(argument, text, takes) from None
+def call(function: str, asked: Mapping[str, Any]) -> Callable[[], Any]:
+    """A call of one of netctrl's public functions, which is imported only then."""
 
+    def called() -> Any:
+        import netctrl
 
-def read_range(argument: str, text: str, parse: Callable[[str], float], takes: str) -> tuple[float, float]:
-    """Both ends of a range low:high; a single value stands for both."""
-    low, high = read(argument, text, lambda both: parse_range(both, parse), takes)
-    if low > high:
-        raise InvalidValue(argument, text, f"{takes}; this range is empty")
-    return low, high
+        return getattr(netctrl, function)(**asked, argv=invocation())
+
+    return called
 
 
 def design_report(design: AnyDesign, more: Sequence[tuple[str, str]] = ()) -> str:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from netctrl.cli.app import invocation, option
-from netctrl.cli.design.common import Wanted, deliver, read
+from netctrl.cli.app import invocation
+from netctrl.cli.design.common import Wanted, deliver
 from netctrl.cli.names import ModelName
+from netctrl.cli.options import given, kind, option
 from netctrl.errors import InvalidValue
-from netctrl.units import (
-    parse_count,
-    parse_range,
-    parse_rate,
-    unit_scale,
-)
+from netctrl.units import parse_count, parse_range, parse_rate, unit_scale
 
 if TYPE_CHECKING:
     from netctrl.model.design.design import ConnetDesign
@@ -24,6 +20,7 @@ __all__ = ["connet"]
 TRACK_TAKES = "an output, as in delay, or weights of outputs, as in delay=1,jitter=0.5; up to one for each input"
 LIMITS_TAKES = "range of the input, as in 0Mbit:95Mbit, or numbers in the model's unit"
 REFERENCE_TAKES = "values of all outputs, as in delay=0.46,jitter=0.043; semicolons separate several"
+_WEIGHT = kind("WEIGHT", parse_count, "a number above 0")
 
 
 def connet(
@@ -32,11 +29,15 @@ def connet(
     model: Annotated[
         ModelName, option("FILE", "model file of netctrl identify, or the name of one that comes with netctrl")
     ],
-    method: Annotated[str, option("METHOD", "lqi (integral action), or paper (the published LQG)")] = "lqi",
+    method: Annotated[
+        str | None, option("METHOD", "lqi (integral action), or paper (the published LQG)", default="lqi")
+    ] = None,
     track: Annotated[str | None, option("WHAT", TRACK_TAKES)] = None,
     limits: Annotated[str | None, option("RANGE", f"{LIMITS_TAKES}; by default the range in the model file")] = None,
-    input_weight: Annotated[str | None, option("WEIGHT", "smaller is faster: 0.01 (lqi), 2.3e-5 (paper)")] = None,
-    reference: Annotated[str | None, option("VALUES", f"reference to certify: {REFERENCE_TAKES}")] = None,
+    input_weight: Annotated[float | None, _WEIGHT("smaller is faster: 0.01 (lqi), 2.3e-5 (paper)")] = None,
+    references: Annotated[
+        str | None, option("VALUES", f"reference to certify: {REFERENCE_TAKES}", "--reference")
+    ] = None,
 ) -> int:
     """CONNET sets the rate of other traffic so that premium packets get the requested delay or jitter.
 
@@ -45,7 +46,8 @@ def connet(
     netctrl design connet --model connet-paper
     netctrl design connet --model connet-paper --track jitter -o connet.json --plot connet.png
     """
-    weight = None if input_weight is None else read("input_weight", input_weight, parse_count, "a number above 0")
+    asked = given(locals(), "wanted", "model")
+    asked["accept"] = (wanted or Wanted()).accept
 
     def made() -> ConnetDesign:
         import netctrl
@@ -54,17 +56,13 @@ def connet(
 
         path = model_path(model)
         found = read_model(path)
-        return netctrl.connet(
-            found,
-            method=method,  # ty: ignore[invalid-argument-type]
-            track=None if track is None else _track(track, found),
-            limits=None if limits is None else _input_limits(limits, found),
-            input_weight=weight,
-            references=() if reference is None else [_values("references", each) for each in reference.split(";")],
-            accept=wanted.accept if wanted else "admissible",  # ty: ignore[invalid-argument-type]
-            argv=invocation(),
-            inputs=[path],
-        )
+        if track is not None:
+            asked["track"] = _track(track, found)
+        if limits is not None:
+            asked["limits"] = _input_limits(limits, found)
+        if references is not None:
+            asked["references"] = [_values("references", each) for each in references.split(";")]
+        return netctrl.connet(found, **asked, argv=invocation(), inputs=[path])
 
     return deliver(wanted, made)
 
@@ -109,4 +107,7 @@ def _input_range(text: str, unit: str) -> tuple[float, float]:
             # Without a unit in the model file: Mbit/s, as in the paper.
             return parse_rate(part, zero=True) / (1e6 if scale is None else scale)
 
-    return read("limits", text, lambda both: parse_range(both, end), LIMITS_TAKES)
+    try:
+        return parse_range(text, end)
+    except ValueError:
+        raise InvalidValue("limits", text, LIMITS_TAKES) from None

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
-from netctrl.cli.app import invocation, option
 from netctrl.cli.certify.common import Link
-from netctrl.cli.certify.ecn import GAIN_TAKES, sender_gain
-from netctrl.cli.design.common import Wanted, deliver
-
-if TYPE_CHECKING:
-    from netctrl.design.queue.ecn_record import EcnDesign
+from netctrl.cli.certify.ecn import GAIN, GAIN_TAKES
+from netctrl.cli.design.common import Wanted, call, deliver
+from netctrl.cli.options import given, option
 
 __all__ = ["ecn"]
 
@@ -24,8 +21,10 @@ def ecn(
     where: Link,
     wanted: Wanted | None = None,
     *,
-    g: Annotated[str, option("GAIN", f"of the senders' average of marks: {GAIN_TAKES}")] = "1/16",
-    unit: Annotated[str, option("UNIT", f"of the threshold: {_UNITS}")] = "bytes",
+    gain: Annotated[
+        float | None, GAIN(f"of the senders' average of marks: {GAIN_TAKES}", "--g", default="1/16")
+    ] = None,
+    unit: Annotated[str | None, option("UNIT", f"of the threshold: {_UNITS}", default="bytes")] = None,
 ) -> int:
     """Smallest threshold of ECN with which DCTCP senders keep a link busy, for a range of flows and round-trip times.
 
@@ -34,11 +33,4 @@ def ecn(
     netctrl design ecn --rtt 100us --N 2:40 --capacity 10Gbit
     netctrl design ecn --rtt 50us:200us --N 1:20 --capacity 10Gbit --unit time --json
     """
-    given: dict[str, Any] = {**where.arguments(), "gain": sender_gain(g), "unit": unit}
-
-    def made() -> EcnDesign:
-        import netctrl
-
-        return netctrl.ecn_design(**given, argv=invocation())
-
-    return deliver(wanted, made)
+    return deliver(wanted, call("ecn_design", given(locals(), "wanted", "where") | given(vars(where))))

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from netctrl.cli.app import GOOD, invocation, option, read_whole
-from netctrl.cli.certify.common import HZ_TAKES, Where, engines_of, gain, sixteenths, whole_bytes
-from netctrl.cli.certify.pi_options import TARGET, TUPDATE, TwoQueues, times
-from netctrl.cli.design.common import Wanted, deliver, read
+from netctrl.cli.app import GOOD, invocation
+from netctrl.cli.certify.common import Where, engines_of
+from netctrl.cli.certify.law_options import (
+    BURST,
+    BYTES,
+    GAIN,
+    HZ,
+    HZ_TAKES,
+    TARGET_TAKES,
+    TC_GAIN,
+    TUPDATE_TAKES,
+    TwoQueues,
+)
+from netctrl.cli.design.common import Wanted, deliver
+from netctrl.cli.options import TIME, given, kind, option
 from netctrl.errors import InvalidValue
 from netctrl.units import SIZE_TAKES, parse_count
 
@@ -20,29 +31,26 @@ if TYPE_CHECKING:
 
 __all__ = ["docsis_pie", "dualpi2", "pi2", "pie", "red", "wred"]
 
-_ALPHA = option("GAIN", "with --objective margin: on the delay's error [1/s]")
+_ALPHA = Annotated[float | None, GAIN("with --objective margin: on the delay's error [1/s]")]
 _MARGIN_TAKES = "a number above 0 and at most 1.8, as in 0.667, which is 6 dB or 37 degrees"
 _CHECK_TAKES = (
     "figures beside those of the shipped gains, in fluid, packet or kernel; several with commas; by default fluid"
 )
-_DISK = Annotated[str | None, option("NUMBER", f"disk margin kept at every point: {_MARGIN_TAKES} (0.667)")]
+_MARGIN = kind("NUMBER", parse_count, _MARGIN_TAKES)
+_DISK = Annotated[float | None, _MARGIN(f"disk margin kept at every point: {_MARGIN_TAKES} (0.667)")]
 _ECN = Annotated[bool, option("", "packets are marked instead of dropped")]
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Goal:
-    """What is greatest."""
+    """What is greatest: arguments of `netctrl.queue_design`."""
 
     objective: Annotated[
         str,
         option("WHAT", "speed: greatest alpha with --disk-margin; margin: beta of the greatest disk margin at --alpha"),
     ] = "speed"
     disk_margin: _DISK = None
-
-    def arguments(self) -> dict[str, Any]:
-        """Arguments of `netctrl.queue_design`."""
-        return {"objective": self.objective, "disk_margin": _number(self.disk_margin)}
 
 
 @Parameter(name="*")
@@ -63,12 +71,12 @@ def pie(
     wanted: Wanted | None = None,
     *,
     alpha: Annotated[
-        str | None,
-        option("GAIN", "with --objective margin: on the delay's error, in sixteenths of 1/s or as in 0.125Hz (2)"),
+        float | None,
+        TC_GAIN("with --objective margin: on the delay's error, in sixteenths of 1/s or as in 0.125Hz (2)"),
     ] = None,
-    target: Annotated[str, TARGET] = "15ms",
-    tupdate: Annotated[str, TUPDATE] = "15ms",
-    hz: Annotated[str, option("NUMBER", HZ_TAKES)] = "250",
+    target_s: Annotated[float, TIME(TARGET_TAKES, default="15ms")] = 0.015,
+    tupdate_s: Annotated[float, TIME(TUPDATE_TAKES, default="15ms")] = 0.015,
+    hz: Annotated[int, HZ(HZ_TAKES, default="250")] = 250,
     rfc: Annotated[bool, option("", "real numbers, as in RFC 8033 and in ns-3, instead of Linux's sixteenths")] = False,
 ) -> int:
     """PIE's gains for a range of flows and round-trip times, in the sixteenths of 1/s that Linux takes.
@@ -78,15 +86,7 @@ def pie(
     netctrl design pie --rtt 20ms --N 4 --capacity 20Mbit
     netctrl design pie --rtt 20ms --window 10 --objective margin --alpha 2 --json
     """
-
-    def parameters() -> dict[str, Any]:
-        return {
-            **times(target, tupdate),
-            **_given("alpha", alpha, sixteenths),
-            "implementation": "rfc" if rfc else "linux",
-            "hz": read_whole("hz", hz, HZ_TAKES),
-        }
-
+    parameters = given(locals(), "where", "goal", "wanted", "rfc") | {"implementation": "rfc" if rfc else "linux"}
     return _designed("pie", parameters, where, goal or PiGoal(), wanted)
 
 
@@ -95,9 +95,9 @@ def docsis_pie(
     goal: PiGoal | None = None,
     wanted: Wanted | None = None,
     *,
-    alpha: Annotated[str | None, _ALPHA] = None,
-    latency_target: Annotated[str, TARGET] = "10ms",
-    interval: Annotated[str, TUPDATE] = "16ms",
+    alpha: _ALPHA = None,
+    target_s: Annotated[float, TIME(TARGET_TAKES, "--latency-target", default="10ms")] = 0.01,
+    tupdate_s: Annotated[float, TIME(TUPDATE_TAKES, "--interval", default="16ms")] = 0.016,
 ) -> int:
     """DOCSIS-PIE's gains A and B (RFC 8034) for a range of flows and round-trip times, in real numbers.
 
@@ -106,13 +106,7 @@ def docsis_pie(
     netctrl design docsis-pie --rtt 10ms:30ms --N 3:5 --capacity 20Mbit
     netctrl design docsis-pie --rtt 20ms --window 10 --latency-target 20ms --json
     """
-
-    def parameters() -> dict[str, Any]:
-        return {
-            **times(latency_target, interval, ("latency_target", "interval")),
-            **_given("alpha", alpha, gain),
-        }
-
+    parameters = given(locals(), "where", "goal", "wanted")
     return _designed("docsis-pie", parameters, where, goal or PiGoal(), wanted)
 
 
@@ -121,9 +115,9 @@ def dualpi2(
     goal: PiGoal | None = None,
     wanted: Wanted | None = None,
     *,
-    alpha: Annotated[str | None, _ALPHA] = None,
-    target: Annotated[str, TARGET] = "15ms",
-    tupdate: Annotated[str, TUPDATE] = "16ms",
+    alpha: _ALPHA = None,
+    target_s: Annotated[float, TIME(TARGET_TAKES, default="15ms")] = 0.015,
+    tupdate_s: Annotated[float, TIME(TUPDATE_TAKES, default="16ms")] = 0.016,
     queues: TwoQueues | None = None,
 ) -> int:
     """DualPI2's gains for a range of flows and round-trip times, in the steps of 1/256 1/s that tc sends.
@@ -133,14 +127,7 @@ def dualpi2(
     netctrl design dualpi2 --rtt 20ms --N 10:20 --capacity 100Mbit
     netctrl design dualpi2 --rtt 100ms --window 50 -o dualpi2.json
     """
-
-    def parameters() -> dict[str, Any]:
-        return {
-            **times(target, tupdate),
-            **_given("alpha", alpha, gain),
-            **(queues or TwoQueues()).parameters(),
-        }
-
+    parameters = given(locals(), "where", "goal", "wanted", "queues") | given(vars(queues or TwoQueues()))
     return _designed("dualpi2", parameters, where, goal or PiGoal(), wanted)
 
 
@@ -149,9 +136,9 @@ def pi2(
     goal: PiGoal | None = None,
     wanted: Wanted | None = None,
     *,
-    alpha: Annotated[str | None, _ALPHA] = None,
-    target: Annotated[str, TARGET] = "15ms",
-    tupdate: Annotated[str, TUPDATE] = "16ms",
+    alpha: _ALPHA = None,
+    target_s: Annotated[float, TIME(TARGET_TAKES, default="15ms")] = 0.015,
+    tupdate_s: Annotated[float, TIME(TUPDATE_TAKES, default="16ms")] = 0.016,
 ) -> int:
     """PI2's gains for a range of flows and round-trip times, in real numbers.
 
@@ -160,10 +147,7 @@ def pi2(
     netctrl design pi2 --rtt 20ms --N 10:20 --capacity 100Mbit
     netctrl design pi2 --rtt 50ms --window 8 --objective margin --alpha 0.16
     """
-
-    def parameters() -> dict[str, Any]:
-        return {**times(target, tupdate), **_given("alpha", alpha, gain)}
-
+    parameters = given(locals(), "where", "goal", "wanted")
     return _designed("pi2", parameters, where, goal or PiGoal(), wanted)
 
 
@@ -171,10 +155,12 @@ def red(
     where: Where,
     wanted: Wanted | None = None,
     *,
-    min: Annotated[str, option("SIZE", f"lower threshold of the average: {SIZE_TAKES}")],
-    limit: Annotated[str | None, option("SIZE", "longest queue; by default 4 times the upper threshold")] = None,
-    avpkt: Annotated[str, option("SIZE", "average packet, by which the weight follows from --burst")] = "1000",
-    burst: Annotated[str | None, option("NUMBER", "burst in packets; by default 5 --min/(3 --avpkt)")] = None,
+    min_bytes: Annotated[int, BYTES(f"lower threshold of the average: {SIZE_TAKES}")],
+    limit_bytes: Annotated[int | None, BYTES("longest queue; by default 4 times the upper threshold")] = None,
+    average_packet: Annotated[
+        int, BYTES("average packet, by which the weight follows from --burst", "--avpkt", default="1000")
+    ] = 1000,
+    burst: Annotated[int | None, BURST("burst in packets; by default 5 --min/(3 --avpkt)")] = None,
     ecn: _ECN = False,
     disk_margin: _DISK = None,
 ) -> int:
@@ -185,16 +171,7 @@ def red(
     netctrl design red --min 30kB --rtt 50ms --N 15:20 --capacity 20Mbit --ecn
     netctrl design red --min 30kB --burst 55 --rtt 50ms --N 20 --capacity 20Mbit --json
     """
-
-    def parameters() -> dict[str, Any]:
-        return {
-            "min_bytes": whole_bytes("min", min),
-            **_given("limit_bytes", limit, lambda _, text: whole_bytes("limit", text)),
-            "average_packet": whole_bytes("avpkt", avpkt),
-            **_given("burst", burst, lambda name, text: read_whole(name, text, "a whole number of packets, as in 55")),
-            "ecn": ecn,
-        }
-
+    parameters = given(locals(), "where", "wanted", "disk_margin")
     return _designed("red", parameters, where, Goal(disk_margin=disk_margin), wanted)
 
 
@@ -202,7 +179,7 @@ def wred(
     where: Where,
     wanted: Wanted | None = None,
     *,
-    min: Annotated[str, option("SIZE", f"lower threshold of the queue: {SIZE_TAKES}")],
+    min_bytes: Annotated[int, BYTES(f"lower threshold of the queue: {SIZE_TAKES}")],
     ecn: _ECN = False,
     disk_margin: _DISK = None,
 ) -> int:
@@ -213,30 +190,25 @@ def wred(
     netctrl design wred --min 100kB --rtt 100us --N 8:32 --capacity 100Gbit --sender dctcp --ecn
     netctrl design wred --min 30kB --rtt 50us --N 8 --capacity 10Gbit --json
     """
-
-    def parameters() -> dict[str, Any]:
-        return {"min_bytes": whole_bytes("min", min), "ecn": ecn}
-
+    parameters = given(locals(), "where", "wanted", "disk_margin")
     return _designed("wred", parameters, where, Goal(disk_margin=disk_margin), wanted)
 
 
-def _designed(
-    law: str, parameters: Callable[[], dict[str, Any]], where: Where, goal: Goal, wanted: Wanted | None
-) -> int:
+def _designed(law: str, parameters: Mapping[str, Any], where: Where, goal: Goal, wanted: Wanted | None) -> int:
     """A design, beside the shipped gains where it has a goal for PI laws: written, printed, and its exit status."""
-    arguments, given = {**where.arguments(), **goal.arguments()}, parameters()
+    arguments = {**given(vars(where)), **given(vars(goal), "check")}
     engines = goal.engines() if isinstance(goal, PiGoal) else ()
     failed: list[InvalidValue] = []
-    if "alpha" in given and arguments["objective"] == "speed":
-        raise InvalidValue("alpha", given["alpha"], "a value only with --objective margin")
+    if "alpha" in parameters and goal.objective == "speed":
+        raise InvalidValue("alpha", parameters["alpha"], "a value only with --objective margin")
 
     def made() -> QueueDesign:
         import netctrl
 
-        design = netctrl.queue_design(law, parameters=given, argv=invocation(), **arguments)
+        design = netctrl.queue_design(law, parameters=parameters, argv=invocation(), **arguments)
         if not engines:
             return design
-        design, missing = _beside_shipped(design, given, engines)
+        design, missing = _beside_shipped(design, parameters, engines)
         failed.extend(missing if isinstance(goal, PiGoal) and goal.check is not None else [])
         return design
 
@@ -247,7 +219,7 @@ def _designed(
 
 
 def _beside_shipped(
-    design: QueueDesign, given: dict[str, Any], engines: tuple[str, ...]
+    design: QueueDesign, parameters: Mapping[str, Any], engines: tuple[str, ...]
 ) -> tuple[QueueDesign, list[InvalidValue]]:
     """The design with its figures beside those of the shipped gains, and why an engine has none."""
     import msgspec
@@ -256,7 +228,7 @@ def _beside_shipped(
     from netctrl.design.queue.pi_search import PI_LAWS
 
     make, law = PI_LAWS[design.law.name], design.law
-    others = {name: value for name, value in given.items() if name != "alpha"}
+    others = {name: value for name, value in parameters.items() if name != "alpha"}
     found, failed = [], []
     for engine in engines:
         try:
@@ -266,11 +238,3 @@ def _beside_shipped(
     ours, shipped = (tuple(each for both in found for each in both[which]) for which in (0, 1))
     proof = msgspec.structs.replace(design.certificate, figures=ours, shipped=shipped)
     return msgspec.structs.replace(design, certificate=proof), failed
-
-
-def _given(name: str, text: str | None, read_it: Callable[[str, str], Any]) -> dict[str, Any]:
-    return {} if text is None else {name: read_it(name, text)}
-
-
-def _number(text: str | None) -> float | None:
-    return None if text is None else read("disk_margin", text, parse_count, _MARGIN_TAKES)

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from netctrl.cli.app import check_places, invocation, picture_file, progress_bar, report, say, write_all
+from netctrl.cli.app import check_places, invocation, picture, progress_bar, report, say, write_all
 from netctrl.cli.cases import inputs_of, refused
 from netctrl.cli.export.common import OPTIONS, say_what_is_next, written
-from netctrl.cli.simulate import checked_files, json_text, result_file
+from netctrl.cli.simulate import check_files, json_text, result_file
 from netctrl.errors import InvalidValue
 
 if TYPE_CHECKING:
     from netctrl.engines.case import Case
     from netctrl.engines.engine import Job
 
-__all__ = ["Export", "export_ns3", "read_packet_size"]
+__all__ = ["Export", "export_ns3"]
 
 
 class Export(NamedTuple):
@@ -48,7 +46,7 @@ def export_ns3(asked: Export, run_it: bool, json: bool, result: str | None, plot
     from netctrl.engines.ns3 import program
     from netctrl.ns3.program import compile_program, find_ns3
 
-    picture = checked_files(asked.case, plot, "result", result)
+    check_files(asked.case, plot, "result", result)
     check_places({"plot": plot, "result": result})
     ns3 = find_ns3() if run_it else None
     try:
@@ -63,20 +61,8 @@ def export_ns3(asked: Export, run_it: bool, json: bool, result: str | None, plot
     compile_program(folder, ns3)
     with progress_bar(f"ns-{ns3.version}") as progress:
         found = made.run(folder, ns3, progress)
-    files: dict[str, tuple[str, Callable[[], bytes]]] = {}
-    if plot is not None and picture is not None:
-        files["plot"] = plot, lambda: picture_file(found.plot(), picture)
-    if result is not None:
-        files["result"] = result, lambda: result_file(found, Path(result).suffix.lower())
-    write_all(files)
+    write_all({"plot": picture(found.plot, plot), "result": result_file(found, result)})
     return say(_json(asked.case, found) if json else report(*_table(asked.case, found)))
-
-
-def read_packet_size(text: str) -> int:
-    """The packet size of `--packet-size` [byte]."""
-    if not re.fullmatch("[1-9][0-9]{2,4}", text) or int(text) > 65000:
-        raise InvalidValue("packet_size", text, "a whole number of bytes from 100 to 65000")
-    return int(text)
 
 
 def _targets(case: Case, result: Any) -> list[tuple[str, float, float]]:

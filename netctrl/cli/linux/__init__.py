@@ -1,1 +1,39 @@
-"""`netctrl linux VERB`: one file for each verb."""
+"""`netctrl linux VERB`: this machine's queues, agents, marking and senders, and testbeds of namespaces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from netctrl.cli.app import new_app, run
+from netctrl.cli.linux.agent import agent
+from netctrl.cli.linux.apply import apply, confirm
+from netctrl.cli.linux.common import OPTIONS
+from netctrl.cli.linux.mark import mark
+from netctrl.cli.linux.pace import pace
+from netctrl.cli.linux.plan import plan
+from netctrl.cli.linux.restore import restore
+from netctrl.cli.linux.status import status
+from netctrl.cli.linux.testbed import testbed
+
+__all__ = ["main"]
+
+app = new_app(
+    "netctrl linux",
+    "Plans, applies, checks and restores queues of this machine.",
+    "netctrl linux status",
+    "netctrl linux testbed abilene --dry-run",
+)
+app.command(plan, help="Shows what applying a plan would change here; needs no privilege.")
+app.command(apply, help="Applies the plan's queues, reads them back, and keeps, holds or rolls them back.")
+app.command(confirm, help="Confirms to `apply --confirm-within` that the machine can still be reached.")
+app.command(restore, help="Restores the queues before `apply`, also after it was killed.")
+app.command(agent, help="Controls the rates of queues here, alone or with other agents, until stopped.")
+app.command(status, help="Shows netctrl's queues, since when they exist, and their counters.")
+app.command(mark, help="Marks packets before a queue with the probability that ARC sets each epoch.")
+app.command(pace, help="Paces a program's TCP connections, or a transfer, by the law of a Design.")
+app.command(testbed, help="Builds a network of namespaces, shaped links and delay lines, and holds it until Ctrl-C.")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    return run(app, argv, OPTIONS)

@@ -6,13 +6,13 @@ import gc
 import os
 from typing import TYPE_CHECKING, Annotated
 
-from netctrl.cli.app import GOOD, option, positional, report, say
-from netctrl.cli.design.common import read
+from netctrl.cli.app import GOOD, report, say
 from netctrl.cli.linux.common import LOG, RUNTIME_DIR, STATE_DIR, logged, stoppable
 from netctrl.cli.linux.unit import UNIT, USER
+from netctrl.cli.options import TIME, option, positional
 from netctrl.errors import FileError, InvalidValue
 from netctrl.linux.state_files import AGENT_FOLDER, STATE_FOLDER
-from netctrl.units import DURATION_TAKES, format_quantity, parse_duration
+from netctrl.units import format_quantity
 
 if TYPE_CHECKING:
     from netctrl.linux.export.agent import AgentConfig
@@ -24,7 +24,7 @@ def agent(
     config: Annotated[str, positional("CONFIG", "an agent's file, as netctrl export tc writes it (netctrl.agent/1)")],
     /,
     *,
-    duration: Annotated[str | None, option("TIME", "stop after this time, as in 60s; by default at SIGTERM")] = None,
+    duration_s: Annotated[float | None, TIME("stop after this time, as in 60s; by default at SIGTERM")] = None,
     dry_run: Annotated[bool, option("", "check file, key, rights and queues; change nothing", "--dry-run")] = False,
     unit: Annotated[bool, UNIT] = False,
     realtime: Annotated[bool, option("", "with --unit: real-time priority, for busy machines")] = False,
@@ -42,7 +42,6 @@ def agent(
     """
     from netctrl.linux.export.agent import read_agent_config
 
-    seconds = None if duration is None else read("duration", duration, parse_duration, DURATION_TAKES)
     found = read_agent_config(config)
     if unit:
         from netctrl.cli.linux.unit import program
@@ -51,7 +50,7 @@ def agent(
         runs = program(config, user, key=found.key_file)
         return say(agent_unit(found, runs, realtime=realtime, state_dir=state_dir, runtime_dir=runtime_dir))
     try:
-        return _run(found, seconds, dry_run, log, {"state_dir": state_dir, "runtime_dir": runtime_dir})
+        return _run(found, duration_s, dry_run, log, {"state_dir": state_dir, "runtime_dir": runtime_dir})
     except InvalidValue as error:  # the file does not fit this machine
         raise FileError(config, str(error)) from None
 

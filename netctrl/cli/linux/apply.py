@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Annotated
 
-from netctrl.cli.app import GOOD, option, say
-from netctrl.cli.design.common import read
+from netctrl.cli.app import GOOD, say
 from netctrl.cli.linux.common import (
     LOG,
     PLAN,
@@ -20,10 +19,10 @@ from netctrl.cli.linux.common import (
     stoppable,
 )
 from netctrl.cli.linux.unit import UNIT
+from netctrl.cli.options import TIME, option
 from netctrl.errors import NetctrlError
 from netctrl.linux.log import event
 from netctrl.linux.state_files import STATE_FOLDER
-from netctrl.units import DURATION_TAKES, parse_duration
 
 if TYPE_CHECKING:
     from netctrl.linux.queues.apply import Applied
@@ -40,9 +39,8 @@ def apply(
     replace: Annotated[bool, REPLACE] = False,
     dry_run: Annotated[bool, option("", "show the plan, change nothing; needs no privilege")] = False,
     hold: Annotated[bool, option("", "keep running, and restore the previous queues at a signal")] = False,
-    confirm_within: Annotated[
-        str | None,
-        option("TIME", "restore the previous queues unless `confirm` or the Enter key confirms in time"),
+    confirm_within_s: Annotated[
+        float | None, TIME("restore the previous queues unless `confirm` or the Enter key confirms in time")
     ] = None,
     unit: Annotated[bool, UNIT] = False,
     state_dir: Annotated[str, STATE_DIR] = STATE_FOLDER,
@@ -56,7 +54,6 @@ def apply(
     netctrl linux apply router/arc.plan.json --dry-run
     netctrl linux apply router/arc.plan.json --confirm-within 60s
     """
-    seconds = None if confirm_within is None else read("confirm_within", confirm_within, parse_duration, DURATION_TAKES)
     if unit:
         from netctrl.cli.linux.unit import program
         from netctrl.linux.export.records import read_queue_plan
@@ -75,8 +72,8 @@ def apply(
         found = planned(file, replace)
         with applied(found, folder=state_dir, replace=replace, phases=stop.between) as made:
             show(found, "applied", json)
-            if seconds is not None:
-                _wait_for_confirmation(made, stop, seconds)
+            if confirm_within_s is not None:
+                _wait_for_confirmation(made, stop, confirm_within_s)
             if hold:
                 _hold(made, stop)
             else:

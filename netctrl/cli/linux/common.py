@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING
 
-from netctrl.cli.app import as_json, check_places, option, positional, report, say
+from netctrl.cli.app import as_json, check_places, report, say
+from netctrl.cli.options import option, positional
 from netctrl.errors import NetctrlError
 
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ LOG = option("FILE", "also append events to this file")
 OPTIONS = {
     "interface": "interface of PLAN",
     "burst": "burst of PLAN",
-    "burst_bytes": "--burst",
-    **{name: name for name in ("NETWORK", "PROGRAM")},
+    "NETWORK": "NETWORK",
+    "PROGRAM": "PROGRAM",
 }
 _LOOK_S = 0.1
 

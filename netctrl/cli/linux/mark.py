@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from netctrl.cli.app import as_json, option, positional, report, say
-from netctrl.cli.design.common import read
+from netctrl.cli.app import as_json, report, say
 from netctrl.cli.linux.common import LOG, Stopped, logged, stoppable
 from netctrl.cli.linux.unit import UNIT, USER
-from netctrl.units import BITS_PER_BYTE, DURATION_TAKES, format_quantity, parse_duration
+from netctrl.cli.options import TIME, option, positional
+from netctrl.units import BITS_PER_BYTE, format_quantity
 
 if TYPE_CHECKING:
     from netctrl.linux.marking import MarkSample
@@ -51,7 +51,7 @@ def mark(
     file: Annotated[str, positional("CONFIG", "a marking file (netctrl.marking/1), as `export tc` writes it")],
     /,
     *,
-    duration: Annotated[str | None, option("TIME", "stop after this time; by default at a signal")] = None,
+    duration_s: Annotated[float | None, TIME("stop after this time; by default at a signal")] = None,
     unit: Annotated[bool, UNIT] = False,
     user: Annotated[str, USER] = "netctrl",
     log: Annotated[str | None, LOG] = None,
@@ -68,7 +68,6 @@ def mark(
     from netctrl.linux.log import event
     from netctrl.linux.marking import mark as run
 
-    seconds = None if duration is None else read("duration", duration, parse_duration, DURATION_TAKES)
     config, sums = read_marking_config(file), _Sums()
     if unit:
         from netctrl.cli.linux.unit import program
@@ -85,7 +84,7 @@ def mark(
             return stop.number != 0  # also if there was no time to wait
 
         event("marking", interface=config.interface, epoch_s=config.law.epoch_s)
-        last = run(config, wait=wait, duration_s=seconds, heard=sums.add)
+        last = run(config, wait=wait, duration_s=duration_s, heard=sums.add)
         event("marked", interface=config.interface, epochs=sums.epochs)
     found = _summary(config.interface, sums, last)
     return say(as_json(found._asdict()) if json else report(f"{config.interface}: marking has ended", _rows(found)))

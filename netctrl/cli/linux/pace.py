@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
-from netctrl.cli.app import as_json, option, positional, report, say
-from netctrl.cli.design.common import read
+from netctrl.cli.app import as_json, report, say
+from netctrl.cli.options import RATE, TIME, Kind, option, positional
 from netctrl.errors import InvalidValue
-from netctrl.units import BITS_PER_BYTE, DURATION_TAKES, RATE_TAKES, format_quantity, parse_duration, parse_rate
+from netctrl.units import BITS_PER_BYTE, format_quantity
 
 if TYPE_CHECKING:
     from netctrl.linux.pacing.tcp import TcpRun
@@ -19,14 +19,24 @@ __all__ = ["pace"]
 _BY_SIGNAL = 128
 
 
+def _seconds(text: str) -> float:
+    every = TIME.read(text)
+    if not 1e-4 <= every <= 1.0:
+        raise InvalidValue("", text, "0.1ms to 1s")
+    return every
+
+
+_INTERVAL = Kind("TIME", _seconds)
+
+
 def pace(
     *program: Annotated[str, positional("PROGRAM", "program to run, with its arguments, after --")],
     design: Annotated[str | None, option("FILE", "a Design of pacing; its law sets the rates")] = None,
-    cap: Annotated[str | None, option("RATE", "fixed rate of TCP's payload in place of --design")] = None,
+    cap: Annotated[float | None, RATE("fixed rate of TCP's payload in place of --design")] = None,
     to: Annotated[str | None, option("HOST:PORT", "instead of a program: send there as fast as TCP allows")] = None,
-    hold: Annotated[str, option("TIME", "with --to: duration of the transfer", "--for")] = "10s",
+    hold_s: Annotated[float, TIME("with --to: duration of the transfer", "--for", default="10s")] = 10.0,
     congestion: Annotated[str | None, option("NAME", "with --to: congestion control, as in cubic")] = None,
-    interval: Annotated[str, option("TIME", "interval at which connections are read")] = "1ms",
+    interval_s: Annotated[float, _INTERVAL("interval at which connections are read", default="1ms")] = 1e-3,
     dry_run: Annotated[bool, option("", "show the settings; start and send nothing")] = False,
     json: Annotated[bool, option("", "with --to or --dry-run: print one JSON object and nothing else")] = False,
 ) -> int:
@@ -38,32 +48,28 @@ def pace(
     netctrl linux pace --cap 5Mbit --to 192.0.2.1:9000 --for 20s --dry-run
     """
     law = _law(design, cap)
-    every = read("interval", interval, parse_duration, DURATION_TAKES)
-    if not 1e-4 <= every <= 1.0:
-        raise InvalidValue("interval", interval, "0.1ms to 1s")
     if bool(program) == (to is not None):
         got = "both" if program else None
         raise InvalidValue("PROGRAM", got, "either a program after -- or --to HOST:PORT")
-    seconds = read("for", hold, parse_duration, DURATION_TAKES)
     host, port = ("", 0) if to is None else _place(to)
     if dry_run:
-        what = f"run {' '.join(program)}" if program else f"send to {to} for {seconds:g} s"
-        return say(as_json(_intent(law, what, every)) if json else _intended(law, what, every))
+        what = f"run {' '.join(program)}" if program else f"send to {to} for {hold_s:g} s"
+        return say(as_json(_intent(law, what, interval_s)) if json else _intended(law, what, interval_s))
     if program:
-        return _run(law, program, every)
+        return _run(law, program, interval_s)
 
     from netctrl.linux.pacing.socket import paced_transfer
 
-    run, rates = paced_transfer(law, host, port, seconds, congestion=congestion, interval_s=every)
+    run, rates = paced_transfer(law, host, port, hold_s, congestion=congestion, interval_s=interval_s)
     found = _summary(run, rates)
     return say(as_json(found) if json else _shown(found, str(to)))
 
 
-def _law(design: str | None, cap: str | None) -> PacingLaw | float:
+def _law(design: str | None, cap: float | None) -> PacingLaw | float:
     if (design is None) == (cap is None):
         raise InvalidValue("design", None if design is None else "both", "either a Design file or --cap RATE")
     if cap is not None:
-        return read("cap", cap, parse_rate, RATE_TAKES)
+        return cap
 
     from netctrl.linux.pacing.socket import pacing_law
     from netctrl.model.design.design import read_design

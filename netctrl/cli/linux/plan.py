@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from netctrl.cli.app import option
 from netctrl.cli.linux.common import PLAN, REPLACE, planned, show
+from netctrl.cli.options import option
 
 __all__ = ["plan"]
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from netctrl.cli.app import answer, as_json, option, report, say
+from netctrl.cli.app import answer, as_json, report, say
 from netctrl.cli.linux.common import STATE_DIR
+from netctrl.cli.options import option
 from netctrl.linux.state_files import STATE_FOLDER
 
 if TYPE_CHECKING:

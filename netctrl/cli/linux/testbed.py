@@ -5,20 +5,12 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
-from netctrl.cli.app import GOOD, as_json, option, positional, report, say
-from netctrl.cli.design.common import read
+from netctrl.cli.app import GOOD, as_json, report, say
 from netctrl.cli.linux.common import Stopped, stoppable
 from netctrl.cli.names import NetworkName
+from netctrl.cli.options import RATE, SIZE, TIME, option, positional
 from netctrl.errors import InvalidValue
-from netctrl.units import (
-    DURATION_TAKES,
-    RATE_TAKES,
-    SIZE_TAKES,
-    format_quantity,
-    parse_duration,
-    parse_rate,
-    parse_size,
-)
+from netctrl.units import format_quantity
 
 if TYPE_CHECKING:
     from netctrl.linux.testbed.plan import TestbedPlan
@@ -35,9 +27,9 @@ def testbed(
     ] = None,
     /,
     *,
-    capacity: Annotated[str | None, option("RATE", "capacity of links for which the file gives none")] = None,
-    burst: Annotated[str | None, option("SIZE", "burst of each link's tbf; by default two frames and 0.5 ms")] = None,
-    hold: Annotated[str | None, option("TIME", "duration; by default until Ctrl-C", "--for")] = None,
+    capacity: Annotated[float | None, RATE("capacity of links for which the file gives none")] = None,
+    burst_bytes: Annotated[float | None, SIZE("burst of each link's tbf; by default two frames and 0.5 ms")] = None,
+    hold_s: Annotated[float | None, TIME("duration; by default until Ctrl-C", "--for")] = None,
     dry_run: Annotated[bool, option("", "show what would be built; needs no privilege")] = False,
     clean: Annotated[bool, option("", "only remove the remains of killed testbeds")] = False,
     json: Annotated[bool, option("", "print one JSON object and nothing else")] = False,
@@ -57,22 +49,21 @@ def testbed(
         return say(as_json({"removed": found}) if json else said)
     if network is None:
         raise InvalidValue("NETWORK", None, "a network file, or --clean")
-    seconds = None if hold is None else read("for", hold, parse_duration, DURATION_TAKES)
-    size = None if burst is None else read("burst_bytes", burst, parse_size, SIZE_TAKES)
-    rate = None if capacity is None else read("capacity", capacity, parse_rate, RATE_TAKES)
 
     from netctrl.datasets import network_path
     from netctrl.linux.testbed.bed import Testbed
     from netctrl.model.network import read_network
 
-    bed = Testbed(read_network(network_path(network), capacity=rate, demand_unit=0), burst_bytes=size, named=True)
+    bed = Testbed(
+        read_network(network_path(network), capacity=capacity, demand_unit=0), burst_bytes=burst_bytes, named=True
+    )
     names = {node.id: bed.name(node.id) for node in bed.network.nodes}
     if dry_run:
         return say(as_json(_content(bed.plan, names)) if json else _table(bed.plan, names, "would be built"))
     with stoppable() as stop, bed:
         say(as_json(_content(bed.plan, names)) if json else _table(bed.plan, names, "up"))
         with suppress(Stopped):  # the normal end
-            stop.wait(lambda: False, seconds)
+            stop.wait(lambda: False, hold_s)
     return GOOD
 
 

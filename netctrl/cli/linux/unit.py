@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import netctrl
-from netctrl.cli.app import option
+from netctrl.cli.options import option
 from netctrl.errors import FileError, InvalidValue
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from netctrl.model.io.files import write_atomically
-from netctrl.register import figure_of, report_of
+from netctrl.register import FIGURES, REPORTS, Registry
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,12 +18,23 @@ _LEFT = "style='text-align:left'"
 
 def plot(record: Any, **options: Any) -> Figure:
     """The matplotlib Figure of a record, from `netctrl.register.FIGURES`."""
-    return figure_of(record)(record, **options)
+    return _of(FIGURES, record)(record, **options)
 
 
 def page(record: Any) -> bytes:
     """A record's report as one HTML file, from `netctrl.register.REPORTS`."""
-    return report_of(record)(record).content()
+    return _of(REPORTS, record)(record).content()
+
+
+def has_figure(record: Any) -> bool:
+    """Whether a drawing function is registered for a record."""
+    return any(kind.__name__ in FIGURES for kind in type(record).__mro__)
+
+
+def _of(registry: Registry, record: Any) -> Any:
+    """A record's entry, by the name of its class or of a parent class."""
+    kinds = [kind.__name__ for kind in type(record).__mro__]
+    return registry[next((name for name in kinds if name in registry), kinds[0])]
 
 
 def html_table(title: str, rows: Iterable[tuple[Any, str]]) -> str:

@@ -11,13 +11,13 @@ from netctrl.design.arc.map import arc_stability_map
 from netctrl.frequency.stability_map import StabilityMap
 from netctrl.model.design.base import Design
 from netctrl.model.design.design import ArcDesign
+from netctrl.model.io.display import has_figure
 from netctrl.plotting.loops import CLASS_NAMES, arc_figure
 from netctrl.plotting.pages.fields import field_rows
 from netctrl.plotting.pages.html import Html, figure, folded, notes, rows_table, section
 from netctrl.plotting.pages.origin import design_lines, origin
 from netctrl.plotting.pages.page import MOODS, Page
 from netctrl.plotting.pages.svg import Hover, grid_of
-from netctrl.register import has_figure
 from netctrl.units import format_quantity
 
 __all__ = ["arc_page", "design_page"]

@@ -9,13 +9,13 @@ import msgspec
 
 from netctrl.engines.compare import Compared, Comparison
 from netctrl.model.io.arrays import plain
+from netctrl.model.io.display import has_figure
 from netctrl.model.io.provenance import Provenance
 from netctrl.plotting.pages.html import Html, code, figure, folded, grid, rows_table, section
 from netctrl.plotting.pages.origin import given, origin, read_lines
 from netctrl.plotting.pages.page import Page
 from netctrl.plotting.pages.svg import points_of
 from netctrl.plotting.simulations import comparison_figure, shown_rows
-from netctrl.register import has_figure
 from netctrl.scenario.figures import quantity_text
 
 __all__ = ["comparison_page", "result_page"]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from netctrl import connet
-from netctrl.cli.design.verb import main
+from netctrl.cli.design import main
 from netctrl.datasets import design_schema, model_path
 from netctrl.errors import FileError, InvalidValue, NoAdmissibleDesign, Status
 from netctrl.model.design.design import read_design

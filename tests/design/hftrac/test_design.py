@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import netctrl
-from netctrl.cli.design.verb import main
-from netctrl.cli.export.verb import main as export
+from netctrl.cli.design import main
+from netctrl.cli.export import main as export
 from netctrl.cli.simulate import main as simulate
 from netctrl.datasets import network_path
 from netctrl.errors import InvalidValue, NoAdmissibleDesign

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mpcc_model import predict_queue
 
 import netctrl
-from netctrl.cli.design.verb import main
+from netctrl.cli.design import main
 from netctrl.errors import InvalidValue, Status
 from netctrl.frequency.delayed_integrator import gain_limit
 from netctrl.laws.window.explicit import decide_window

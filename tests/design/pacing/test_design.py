@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import netctrl
-from netctrl.cli.design.verb import main
+from netctrl.cli.design import main
 from netctrl.design.pacing.design import pacing_map
 from netctrl.errors import FileError, InvalidValue, Status
 from netctrl.laws.pacing.pacing import pacing_values

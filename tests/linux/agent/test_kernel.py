@@ -21,7 +21,7 @@ from agent_support import BURST, HANDLE, LIMIT, NAMES, RATE, config, index_of, l
 from linux_support import chain, eventually, kernel
 
 import netctrl
-from netctrl.cli.linux.verb import main
+from netctrl.cli.linux import main
 from netctrl.errors import FileError, InvalidValue
 from netctrl.linux.agent.links import KernelLinks
 from netctrl.linux.agent.loop import LinkTrouble, run_agent

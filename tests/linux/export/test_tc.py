@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from linux_support import bare_namespace, kernel
 
 import netctrl
-from netctrl.cli.export.verb import main
+from netctrl.cli.export import main
 from netctrl.datasets import model_path
 from netctrl.design.arc.design import arc
 from netctrl.design.arc.rounding import check_implementation
@@ -657,7 +657,7 @@ def test_tc_and_the_kernel_take_the_batch_file(shaper, chain, tmp_path):
 @kernel
 def test_from_a_design_to_a_router_and_back(standing, tmp_path, capsys):
     """export, apply, mark and restore, as a person types them."""
-    from netctrl.cli.linux.verb import main as linux
+    from netctrl.cli.linux import main as linux
     from netctrl.linux.kernel.netlink import RouteSocket
     from netctrl.linux.namespace import inside
 
@@ -688,7 +688,7 @@ def test_from_a_design_to_a_router_and_back(standing, tmp_path, capsys):
 @kernel
 @pytest.mark.parametrize("method", ["hftrac", "connet"])
 def test_an_agent_takes_its_file_and_the_queues(method, tmp_path, capsys):
-    from netctrl.cli.linux.verb import main as linux
+    from netctrl.cli.linux import main as linux
     from netctrl.linux.namespace import inside
 
     if method == "hftrac":

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from linux_support import chain, kernel
 
 import netctrl
-from netctrl.cli.linux.verb import main
+from netctrl.cli.linux import main
 from netctrl.errors import InvalidValue, NetctrlError
 from netctrl.linux.pacing import program
 from netctrl.linux.pacing.program import pace_program

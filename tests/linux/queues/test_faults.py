@@ -319,7 +319,7 @@ with open(folder + b"/fill", "wb") as file:
             os.write(file.fileno(), bytes(4096))
     except OSError as error:
         print(error.strerror)
-from netctrl.cli.linux.verb import main
+from netctrl.cli.linux import main
 status = main(["apply", sys.argv[1], "--replace", "--state-dir", sys.argv[2]])
 print(sorted(name for name in os.listdir(folder)))
 sys.exit(status)

@@ -19,7 +19,7 @@ from agent_support import config, link
 from linux_support import bare_namespace, kernel
 from unit_support import MARKING, PLAN, agent
 
-from netctrl.cli.linux.verb import main
+from netctrl.cli.linux import main
 from netctrl.errors import FileError, NetctrlError
 from netctrl.linux import namespace
 from netctrl.linux.agent import message

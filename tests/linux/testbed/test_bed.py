@@ -19,7 +19,7 @@ from types import SimpleNamespace
 import pytest
 from linux_support import bare_namespace, chain, eventually, kernel, line
 
-from netctrl.cli.linux.verb import main
+from netctrl.cli.linux import main
 from netctrl.errors import InvalidValue, NetctrlError
 from netctrl.linux import namespace
 from netctrl.linux.processes import Job, start_function

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from access_links import crossing, link_of, sources
 
-from netctrl.cli.design.verb import main as design_main
-from netctrl.cli.export.verb import main
+from netctrl.cli.design import main as design_main
+from netctrl.cli.export import main
 from netctrl.datasets import model_path
 from netctrl.engines.case import case_of, tracking_plan
 from netctrl.errors import NetctrlError

@@ -10,8 +10,8 @@ import pytest
 from fabric_support import data_centre
 
 import netctrl
-from netctrl.cli.design.verb import main as design_main
-from netctrl.cli.export.verb import main
+from netctrl.cli.design import main as design_main
+from netctrl.cli.export import main
 from netctrl.errors import NetctrlError
 from netctrl.laws.window.records import Dcqcn, Dctcp, FixedWindow, Hpcc, Mpcc, Timely
 from netctrl.model.design.design import provenance

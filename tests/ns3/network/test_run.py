@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import netctrl
-from netctrl.cli.design.verb import main as design_main
-from netctrl.cli.export.verb import main
+from netctrl.cli.design import main as design_main
+from netctrl.cli.export import main
 from netctrl.datasets import network_path
 from netctrl.errors import NetctrlError
 from netctrl.model.design.design import provenance

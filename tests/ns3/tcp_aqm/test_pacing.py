@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import netctrl
-from netctrl.cli.design.verb import main as design_main
-from netctrl.cli.export.verb import main
+from netctrl.cli.design import main as design_main
+from netctrl.cli.export import main
 from netctrl.errors import NetctrlError
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.pacing.pacing import EVENTS, pace_trace

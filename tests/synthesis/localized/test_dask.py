@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 
-from netctrl.cli.design.verb import main
+from netctrl.cli.design import main
 from netctrl.model.network import Demand, Link, Network
 from netctrl.plants.information import information_pattern
 from netctrl.plants.linearize import network_model

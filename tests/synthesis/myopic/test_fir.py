@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from link_cases import DIAMOND, TAU, Case, build, case, line, matrices, published, random_network, run
 
 import netctrl
-from netctrl.cli.design.verb import main
+from netctrl.cli.design import main
 from netctrl.errors import InvalidValue, NoAdmissibleDesign
 from netctrl.model.design.design import read_design
 from netctrl.model.network_model import NetworkModel
