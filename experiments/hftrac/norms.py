@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 
 import netctrl
 from netctrl.datasets import network_path
-from netctrl.model.information import InformationPattern
 from netctrl.model.network import Network, read_network
+from netctrl.model.network_model import InformationPattern
 from netctrl.plants.linearize import network_model
 from netctrl.synthesis.localized.coordinated import coordinated
 

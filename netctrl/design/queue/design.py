@@ -22,10 +22,9 @@ from netctrl.certificates.record import CERTIFICATE_SCHEMA, QueueCertificate
 from netctrl.certificates.red import RED_SUBJECTS
 from netctrl.certificates.subject import PiSubject, Subject
 from netctrl.certificates.verdict import absent, least_looked_at
-from netctrl.design.queue.pi_search import PI_LAWS, fastest, steadiest, target_steps
 from netctrl.design.queue.record import Objective, QueueDesign, QueueInputs, QueueProof
-from netctrl.design.queue.red_search import completed, line_of, steepest
 from netctrl.design.queue.samples import TOLERANCE, DiskProof, Point, pi_samples, prove_disk_margin
+from netctrl.design.queue.search import PI_LAWS, completed, fastest, line_of, steadiest, steepest, target_steps
 from netctrl.errors import (
     InvalidValue,
     NetctrlError,

@@ -20,10 +20,9 @@ from hypothesis import strategies as st
 
 from netctrl.datasets import network_path
 from netctrl.errors import InvalidValue, NoAdmissibleDesign
-from netctrl.model.information import InformationPattern
 from netctrl.model.law import FirGain
 from netctrl.model.network import Demand, Link, Network, read_network
-from netctrl.model.network_model import NetworkModel
+from netctrl.model.network_model import InformationPattern, NetworkModel
 from netctrl.plants.information import COMMUNICATIONS, information_pattern
 from netctrl.plants.linearize import network_model, network_state_space
 from netctrl.synthesis.localized.localized import LocalizedSynthesis, localized, settling_time
