@@ -1,4 +1,4 @@
-"""Flows: how many, what they offer, which sender carries it, over which links and when; a data centre's sender's host."""
+"""Flows: how many, what they offer, which sender carries it, over which links and when; and hosts of senders."""
 
 from __future__ import annotations
 
