@@ -14,9 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from rows import peak_gb
 
-from netctrl.model.information import InformationPattern
 from netctrl.model.network import Demand, Link, Network
-from netctrl.model.network_model import NetworkModel
+from netctrl.model.network_model import InformationPattern, NetworkModel
 from netctrl.plants.information import information_pattern
 from netctrl.plants.linearize import network_model
 from netctrl.synthesis.localized.localized import LocalizedSynthesis, localized

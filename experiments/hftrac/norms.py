@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 
 import netctrl
 from netctrl.datasets import network_path
-from netctrl.model.information import InformationPattern
 from netctrl.model.network import Network, read_network
+from netctrl.model.network_model import InformationPattern
 
 PAPER = {"god": 585.49, "coordinated": 634.5, "myopic": 791.48, "centralized": 1009.269}
 LABELS = {"god": "GOD", "coordinated": "coordinated", "myopic": "myopic", "centralized": "centralized"}

@@ -10,8 +10,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_whole, checked_word
-from netctrl.ident.cautions import Fits, cautions
-from netctrl.ident.dependence import feedback
+from netctrl.ident.cautions import Fits, cautions, feedback
 from netctrl.ident.innovations import Noise, noise_of
 from netctrl.ident.signals import Samples, Signals, check_excitation, excitation, signals_of
 from netctrl.ident.subspace.estimate import Estimate, estimate, settled
@@ -293,7 +292,8 @@ def _result(
 def _tried(found: _Found, scale: _Scale, segments: list[Segment]) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Simulated outputs in physical units, their VAF, and that of the prediction one sample ahead."""
     about = _about(segments, found.offset)
-    measured, fit = _outputs(about), simulated(found.matrices, about)
+    measured = about[0][1] if len(about) == 1 else np.vstack([y for _, y in about])
+    fit = simulated(found.matrices, about)
     vaf, ahead = variance_accounted_for(measured, fit), None
     if found.noise is not None:
         ahead = variance_accounted_for(measured, predicted(found.matrices, found.noise.K, about))
@@ -306,10 +306,6 @@ def _visited(measured: np.ndarray, simulated: np.ndarray) -> np.ndarray:
     """(p, 2) range of the simulated outputs, which have no noise, within that of the measured ones."""
     low, high = measured.min(axis=0), measured.max(axis=0)
     return np.stack([simulated.min(axis=0).clip(low, high), simulated.max(axis=0).clip(low, high)], axis=1)
-
-
-def _outputs(segments: list[Segment]) -> np.ndarray:
-    return segments[0][1] if len(segments) == 1 else np.vstack([y for _, y in segments])
 
 
 def _check_options(order: object, method: object, feedthrough: object, refine: object) -> None:

@@ -97,20 +97,16 @@ def noise_of(
         starts = _starts(task, data, none, guess) if found is None else [_tried(task, found.K)]
         if count > _ENOUGH and starts[0] is not None and not starts[0].worse(none).any():
             return Noise(starts[0].K, starts[0].V)
-        found = _best(task, starts, none)
+        # Least loss reached from any start, with no output worse than with `none`, K = 0.
+        ends = [_no_worse(task, start, none) for start in starts if start is not None]
+        if none is not None:
+            ends.append(_descended(task, none, limit=none))
+        usable = [each for each in ends if not each.worse(none).any()]
+        best = min(usable, key=lambda each: each.loss(task.extra), default=None)
+        found = none if best is None or (none is not None and not _pays(task, best, none)) else best
         if found is None or count >= samples:
             break
     return None if found is None else Noise(found.K, found.V)
-
-
-def _best(task: _Task, starts: Sequence[_Tried | None], none: _Tried | None) -> _Tried | None:
-    """Least loss reached from any start, with no output worse than with `none`, K = 0."""
-    ends = [_no_worse(task, start, none) for start in starts if start is not None]
-    if none is not None:
-        ends.append(_descended(task, none, limit=none))
-    usable = [each for each in ends if not each.worse(none).any()]
-    best = min(usable, key=lambda each: each.loss(task.extra), default=None)
-    return none if best is None or (none is not None and not _pays(task, best, none)) else best
 
 
 def _pays(task: _Task, best: _Tried, none: _Tried) -> bool:

@@ -1,4 +1,5 @@
-"""Conversion of the signals given to `netctrl.identify` (a record, table, file or arrays) to a trace, and whether its inputs excite enough."""
+"""Conversion of the signals given to `netctrl.identify` (a record, table, file or arrays) to a trace, and whether its
+inputs excite enough."""
 
 from __future__ import annotations
 

@@ -18,10 +18,6 @@ if TYPE_CHECKING:
 _MAX_SHOWN = 500  # largest number of states for which a notebook shows poles
 
 
-def _zeros(shape: tuple[int, int], like: Any) -> Any:
-    return type(like)(shape) if is_sparse(like) else np.zeros(shape)
-
-
 def _same(one: Any, other: Any) -> bool:
     if is_sparse(one) and is_sparse(other):
         return one.shape == other.shape and (one != other).nnz == 0
@@ -72,7 +68,7 @@ class StateSpace:
         B = matrix("B", self.B, (n, None))
         C = matrix("C", self.C, (None, n))
         shape = (C.shape[0], B.shape[1])
-        D = matrix("D", _zeros(shape, like=C) if self.D is None else self.D, shape)
+        D = matrix("D", (type(C)(shape) if is_sparse(C) else np.zeros(shape)) if self.D is None else self.D, shape)
         dt = checked_number(
             "dt", self.dt, "0 (continuous time) or a sampling interval above 0 in seconds", at_least=0.0
         )

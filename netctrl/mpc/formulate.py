@@ -177,11 +177,18 @@ def _scaled(problem: MpcProblem) -> _Scaled:
     gains = free.K if free.needed else np.zeros_like(free.K)
     by = predicted(made, gains)
     H, F = cost(made, by)
-    input_scale = _input_scale(problem, H)
+    # Widest bound of each input; without a bound, the input whose cost is 1.
+    curvature = np.diag(H).reshape(problem.horizon, -1).max(axis=0)
+    costs_one = 1.0 / np.sqrt(np.where(curvature > 0.0, curvature, 1.0))
+    input_scale = _first_above_zero(problem.input_scale, widest(problem.input_lower, problem.input_upper), costs_one)
     V = np.tile(input_scale, P)
     H, F = H * V[:, None] * V, F * V[:, None]
     cost_scale = float(np.diag(H).max())
-    state_scale = _state_scale(problem, by.Gamma[1:, : problem.plant.n_states] * V)
+    # Largest effect of one input on each state, so that no row has an entry above 1; else its bound, else 1.
+    Gamma = by.Gamma[1:, : problem.plant.n_states] * V
+    reach = np.abs(Gamma).max(axis=(0, 2))
+    bound = widest(problem.state_lower, problem.state_upper)
+    state_scale = _first_above_zero(problem.state_scale, reach, bound, np.ones(len(reach)))
     return _Scaled(made, free, gains, H / cost_scale, F / cost_scale, by, input_scale, state_scale, cost_scale)
 
 
@@ -282,20 +289,6 @@ def _below_diagonal(blocks: list[np.ndarray], columns: int, rows: int | None = N
     if P == 1:
         return left
     return sp.vstack([left, sp.hstack([sp.block_diag(blocks, format="csr"), right])], format="csr")
-
-
-def _input_scale(problem: MpcProblem, H: np.ndarray) -> np.ndarray:
-    """Widest bound of each input; without a bound, the input whose cost is 1."""
-    curvature = np.diag(H).reshape(problem.horizon, -1).max(axis=0)
-    costs_one = 1.0 / np.sqrt(np.where(curvature > 0.0, curvature, 1.0))
-    return _first_above_zero(problem.input_scale, widest(problem.input_lower, problem.input_upper), costs_one)
-
-
-def _state_scale(problem: MpcProblem, Gamma: np.ndarray) -> np.ndarray:
-    """Largest effect of one input on each state, so that no row has an entry above 1; else its bound, else 1."""
-    reach = np.abs(Gamma).max(axis=(0, 2))
-    bound = widest(problem.state_lower, problem.state_upper)
-    return _first_above_zero(problem.state_scale, reach, bound, np.ones(len(reach)))
 
 
 def _first_above_zero(*scales: np.ndarray) -> np.ndarray:

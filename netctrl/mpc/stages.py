@@ -125,22 +125,19 @@ def _riccati(made: Stages, P: int, *, check: bool) -> tuple[np.ndarray, np.ndarr
     for k in reversed(range(P)):
         M = R + B.T @ X @ B
         if check:
-            _check_definite(M, np.diag(np.abs(R) + np.abs(B).T @ np.abs(X) @ np.abs(B)))
+            # Check M relative to the size of its summands: singular to rounding counts as singular.
+            size = np.diag(np.abs(R) + np.abs(B).T @ np.abs(X) @ np.abs(B))
+            unit = np.sqrt(np.where(size > 0.0, size, 1.0))
+            least = float(np.linalg.eigvalsh(M / unit[:, None] / unit).min())
+            if not least > 16.0 * len(M) * _EPS:
+                takes = "weights that give each sequence of inputs a cost, such as an input_weight above 0"
+                raise InvalidValue("input_weight", f"a Hessian with an eigenvalue of {least:.3g}", takes)
         price[k] = 2.0 * np.diag(M)
         K = gains[k] = np.linalg.solve(M, B.T @ X @ A + N.T)
         closed = A - B @ K
         X = closed.T @ X @ closed + K.T @ R @ K + Q - K.T @ N.T - N @ K
         X = 0.5 * (X + X.T)
     return gains, price
-
-
-def _check_definite(M: np.ndarray, size: np.ndarray) -> None:
-    """Check M relative to the size of its summands: singular to rounding counts as singular."""
-    unit = np.sqrt(np.where(size > 0.0, size, 1.0))
-    least = float(np.linalg.eigvalsh(M / unit[:, None] / unit).min())
-    if not least > 16.0 * len(M) * _EPS:
-        takes = "weights that give each sequence of inputs a cost, such as an input_weight above 0"
-        raise InvalidValue("input_weight", f"a Hessian with an eigenvalue of {least:.3g}", takes)
 
 
 def growth(A: np.ndarray, P: int) -> float:

@@ -164,7 +164,11 @@ def settled(series: Labelled, start: float, stop: float) -> tuple[Labelled, tupl
         elif how == "most":
             value = part.max(axis=-1, initial=0.0)
         else:
-            value = _mean_of_known(part)
+            # Means over the last axis of the values that are known; NaN without any.
+            known = np.isfinite(part)
+            count = known.sum(axis=-1)
+            total = np.where(known, part, 0.0).sum(axis=-1)
+            value = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
         found[name] = ("run", *dims[:-1]), value[None]
     if "backlog" in series and len(chosen):
         backlog = series["backlog"][..., chosen]
@@ -202,11 +206,3 @@ def packed(
     content = io.BytesIO()
     np.savez_compressed(content, allow_pickle=False, **arrays)
     return content.getvalue()
-
-
-def _mean_of_known(values: np.ndarray) -> np.ndarray:
-    """Means over the last axis of the values that are known; NaN without any."""
-    known = np.isfinite(values)
-    count = known.sum(axis=-1)
-    total = np.where(known, values, 0.0).sum(axis=-1)
-    return np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)

@@ -6,7 +6,7 @@ from scipy.signal import lfilter
 from scipy.stats import binom
 
 import netctrl
-from netctrl.ident.dependence import FEEDBACK_LEVEL, feedback
+from netctrl.ident.cautions import FEEDBACK_LEVEL, feedback
 from netctrl.ident.subspace.lq_reduction import lq_reduce
 
 SAMPLES, HORIZON, RUNS = 600, 10, 60

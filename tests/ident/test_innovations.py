@@ -7,7 +7,7 @@ import pytest
 from scipy.signal import lfilter
 
 from netctrl import SignalTrace, gbn, identify
-from netctrl.ident.dependence import dependence
+from netctrl.ident.cautions import dependence
 from netctrl.ident.kernels import simulate
 from netctrl.ident.subspace.lq_reduction import lq_reduce
 from netctrl.ident.validate import variance_accounted_for

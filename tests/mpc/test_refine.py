@@ -10,11 +10,10 @@ from active_set import optimal_inputs
 
 from netctrl.model.statespace import StateSpace
 from netctrl.mpc import plan
-from netctrl.mpc.plan import FORMS, formulated, solve_mpc
+from netctrl.mpc.plan import FORMS, formulated, residuals, solve_mpc
 from netctrl.mpc.problem import MpcProblem
 from netctrl.mpc.receding import explain_failure, receding_controller, start_receding, step_receding
 from netctrl.mpc.refine import refined
-from netctrl.mpc.verify import residuals
 from netctrl.register import QP_SOLVERS
 
 SOFT: dict[str, dict[str, Any]] = {

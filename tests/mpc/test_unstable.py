@@ -11,11 +11,10 @@ import scipy.linalg as sl
 
 from netctrl.errors import InfeasibleProgram, NetctrlError
 from netctrl.model.statespace import StateSpace
-from netctrl.mpc.plan import FORMS, formulated, solve_mpc
+from netctrl.mpc.plan import FORMS, PlanResiduals, formulated, plan_residuals, solve_mpc
 from netctrl.mpc.problem import MpcProblem
 from netctrl.mpc.qp.solve import solve_qp
 from netctrl.mpc.receding import receding_controller, start_receding, step_receding
-from netctrl.mpc.verify import PlanResiduals, plan_residuals
 from netctrl.register import QP_SOLVERS
 
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netctrl.errors import InvalidValue
-from netctrl.model.information import NEVER, InformationPattern
 from netctrl.model.network import Demand, Link, Network
+from netctrl.model.network_model import NEVER, InformationPattern
 from netctrl.plants.information import COMMUNICATIONS, information_pattern
 from netctrl.synthesis.localized import region_kernels as kernels
 

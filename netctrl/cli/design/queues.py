@@ -225,7 +225,7 @@ def _beside_shipped(
     import msgspec
 
     from netctrl.checks.engines import gains_figures
-    from netctrl.design.queue.pi_search import PI_LAWS
+    from netctrl.design.queue.search import PI_LAWS
 
     make, law = PI_LAWS[design.law.name], design.law
     others = {name: value for name, value in parameters.items() if name != "alpha"}

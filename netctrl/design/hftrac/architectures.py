@@ -14,10 +14,9 @@ from netctrl.errors import (
     RiccatiStatus,
 )
 from netctrl.model.design.hftrac import HftracInputs
-from netctrl.model.information import InformationPattern
 from netctrl.model.law import LinkRateLaw, StaticGain
 from netctrl.model.network import Network
-from netctrl.model.network_model import NetworkModel
+from netctrl.model.network_model import InformationPattern, NetworkModel
 from netctrl.plants.information import information_pattern
 from netctrl.plants.linearize import network_state_space
 from netctrl.synthesis.check import steady_covariance

@@ -134,7 +134,17 @@ def hftrac(
         varied(network_of(network), std), interval_s, mu, architecture, information_delay, communication, horizon, reach
     )
     plant, unmet, rounded = hftrac_plant(requested)
-    _check_verdict(plant, requested)
+    # Refuse a network that would get a verdict on nothing: without a fluctuation, or without a delay.
+    if not plant.model.std.any():
+        takes = f"{STD_TAKES}: none of the {len(plant.model.std)} demands varies (std 0), so there is nothing to judge"
+        raise InvalidValue("std", None, takes)
+    longest = max(link.delay for link in requested.network.links if link.id in plant.model.links)
+    if plant.model.coupling.nnz and not plant.model.delay.any() and longest > 0.0:
+        takes = (
+            f"an interval below {format_quantity(2.0 * longest, 's')}: the longest delay is"
+            f" {format_quantity(longest, 's')}, and all of them round to 0 samples, so that nothing would be delayed"
+        )
+        raise InvalidValue("interval", requested.interval_s, takes)
     made = synthesised(plant, requested, n_jobs)
     table = _comparison(plant, requested, made, n_jobs) if compare else ()
     certificate = HftracCertificate(
@@ -240,20 +250,6 @@ def _unmet(network: Network, routes: Routing) -> tuple[UnmetDemand, ...]:
         if crossed[:, i].any()
     ]
     return tuple(sorted(found, key=lambda each: each.delivered_bit_per_s - each.mean_bit_per_s))
-
-
-def _check_verdict(plant: Plant, requested: HftracInputs) -> None:
-    """Refuse a network that would get a verdict on nothing: without a fluctuation, or without a delay."""
-    if not plant.model.std.any():
-        takes = f"{STD_TAKES}: none of the {len(plant.model.std)} demands varies (std 0), so there is nothing to judge"
-        raise InvalidValue("std", None, takes)
-    longest = max(link.delay for link in requested.network.links if link.id in plant.model.links)
-    if plant.model.coupling.nnz and not plant.model.delay.any() and longest > 0.0:
-        takes = (
-            f"an interval below {format_quantity(2.0 * longest, 's')}: the longest delay is"
-            f" {format_quantity(longest, 's')}, and all of them round to 0 samples, so that nothing would be delayed"
-        )
-        raise InvalidValue("interval", requested.interval_s, takes)
 
 
 def _comparison(plant: Plant, requested: HftracInputs, made: Made, n_jobs: int) -> tuple[ArchitectureCost, ...]:

@@ -256,13 +256,10 @@ def _beside_the_program(law: MpccLaw, feasible: float) -> tuple[float, float]:
             raise failure(program, answer.status, "daqp")
         solution = QPSolution(program, answer.x, answer.multipliers, answer.status, "daqp", answer.iterations)
         first = law.fair_window + float(made.first_input(solution.x, theta)[0])
-        worst = max(worst, abs(first - _decide(law, queue)) / law.bdp_bytes)
+        closed_form = decide_window(queue, law.gain, law.fair_window, law.B, law.flows, law.bdp_bytes)
+        worst = max(worst, abs(first - closed_form) / law.bdp_bytes)
         residual = max(residual, solution.residuals.worst)
     return worst, residual
-
-
-def _decide(law: MpccLaw, queue: float) -> float:
-    return decide_window(queue, law.gain, law.fair_window, law.B, law.flows, law.bdp_bytes)
 
 
 def _burst(law: MpccLaw) -> tuple[np.ndarray, np.ndarray]:

@@ -274,11 +274,6 @@ def _queue_bytes(requested: PacingInputs, law: TargetRttPacer, flows: int) -> fl
     return law.packet_size_bytes * max(min(max(share, law.least_queue_share), law.queue_share) * window, flows)
 
 
-def _max_flows(requested: PacingInputs, law: TargetRttPacer, buffer: float) -> int:
-    """Largest number of flows whose total queue, which grows with their number, fits in a buffer."""
-    return bisect_right(range(1, _MAX_FLOWS + 1), buffer, key=lambda flows: _queue_bytes(requested, law, flows))
-
-
 def _target_proof(requested: PacingInputs, law: TargetRttPacer, buffer: float) -> PacingCertificate:
     queue = _queue_bytes(requested, law, requested.flows)
     sampling = max(law.period_s, law.interval_share * requested.rtt_s)
@@ -295,6 +290,7 @@ def _target_proof(requested: PacingInputs, law: TargetRttPacer, buffer: float) -
             "a longer --buffer, or a smaller --N"
         )
     settled = Status.STABLE if warnings else Status.ADMISSIBLE
+    # Largest number of flows whose total queue, which grows with their number, fits in a buffer.
     return PacingCertificate(
         status=Status.UNSTABLE if sampling >= 2.0 * horizon else settled,
         sampling_s=sampling,
@@ -306,7 +302,9 @@ def _target_proof(requested: PacingInputs, law: TargetRttPacer, buffer: float) -
         closed_loop_pole=1.0 - sampling / horizon,
         interval_margin=2.0 * horizon / sampling,
         least_buffer_bytes=queue,
-        most_flows=_max_flows(requested, law, buffer),
+        most_flows=bisect_right(
+            range(1, _MAX_FLOWS + 1), buffer, key=lambda flows: _queue_bytes(requested, law, flows)
+        ),
         warnings=tuple(warnings),
     )
 

@@ -22,10 +22,9 @@ from netctrl.certificates.record import CERTIFICATE_SCHEMA, QueueCertificate
 from netctrl.certificates.red import RED_SUBJECTS
 from netctrl.certificates.subject import PiSubject, Subject
 from netctrl.certificates.verdict import absent, least_looked_at
-from netctrl.design.queue.pi_search import PI_LAWS, fastest, steadiest, target_steps
 from netctrl.design.queue.record import Objective, QueueDesign, QueueInputs, QueueProof
-from netctrl.design.queue.red_search import completed, line_of, steepest
 from netctrl.design.queue.samples import TOLERANCE, DiskProof, Point, pi_samples, prove_disk_margin
+from netctrl.design.queue.search import PI_LAWS, completed, fastest, line_of, steadiest, steepest, target_steps
 from netctrl.errors import (
     InvalidValue,
     NetctrlError,
@@ -137,7 +136,9 @@ def queue_design(
         sender=proof.sender,
         flows=None if box.inputs.flows is None else proof.flows,
         rtt_s=proof.rtt,
-        speed=_speed(subject),
+        speed=subject.sampled.integral / subject.sampled.update_s
+        if isinstance(subject, PiSubject)
+        else subject.gains["slope_per_byte"],
         verdict=verdict,
         warnings=(*_warnings(law, given, made), *(_about_cubic(subject, box) if curved else ()), *verdict.warnings),
     )
@@ -277,10 +278,6 @@ def _about_cubic(subject: Subject, box: Box) -> tuple[str, ...]:
         f"Cubic's own curve is in play: cubic has {decibel(found.factor):.2f} dB at the box's corners, without proof; "
         "with --sender linux-creno,linux-reno,cubic it is designed for, which takes minutes",
     )
-
-
-def _speed(law: Subject) -> float:
-    return law.sampled.integral / law.sampled.update_s if isinstance(law, PiSubject) else law.gains["slope_per_byte"]
 
 
 def _warnings(law: str, given: Mapping[str, Any], made: Mapping[str, Any]) -> tuple[str, ...]:

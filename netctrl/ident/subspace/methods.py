@@ -87,20 +87,17 @@ def shift(gamma: np.ndarray, p: int, *, closed: bool = False) -> np.ndarray:
 
 def states_regressed(found: Subspace, order: int, feedthrough: bool) -> tuple[np.ndarray, np.ndarray]:
     """A and C of the regression of (x₊, y) on (x, u), with x = Γ⁺ L_w Z_p at successive times."""
-    X, X_next, u, y = _states(found, found.gamma(order))
-    on_both = np.linalg.lstsq(np.hstack([X, u]), np.hstack([X_next, y]), rcond=None)[0]
-    A, C = on_both[:order, :order].T, on_both[:order, order:].T
-    return A, C if feedthrough else np.linalg.lstsq(X, y, rcond=None)[0].T
-
-
-def _states(found: Subspace, gamma: np.ndarray) -> tuple[np.ndarray, ...]:
-    """State x at the end of the past, x one sample later, and u and y between, in the coordinates of R's rows."""
+    # State x at the end of the past, x one sample later, and u and y between, in the coordinates of R's rows.
+    gamma = found.gamma(order)
     i, m, p, R = found.horizon, found.n_inputs, found.n_outputs, found.R
     to_state = np.linalg.lstsq(gamma, found.past, rcond=None)[0].T
     _, past, _ = _places(i, m, p)
     later = [place + m + p for place in past]
     now = (m + p) * i
-    return R[:, past] @ to_state, R[:, later] @ to_state, R[:, now : now + m], R[:, now + m : now + m + p]
+    X, X_next, u, y = R[:, past] @ to_state, R[:, later] @ to_state, R[:, now : now + m], R[:, now + m : now + m + p]
+    on_both = np.linalg.lstsq(np.hstack([X, u]), np.hstack([X_next, y]), rcond=None)[0]
+    A, C = on_both[:order, :order].T, on_both[:order, order:].T
+    return A, C if feedthrough else np.linalg.lstsq(X, y, rcond=None)[0].T
 
 
 def _places(i: int, m: int, p: int) -> tuple[list[int], list[int], list[int]]:

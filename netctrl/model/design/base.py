@@ -90,7 +90,12 @@ class Design(
         InvalidValue
             The law has too many numbers for a Design file.
         """
-        _check_size(self.law)
+        numbers = _count(self.law)
+        if numbers > _MAX_NUMBERS:
+            takes = (
+                f"at most {_MAX_NUMBERS} in a Design file: use a shorter horizon or a smaller reach, or don't save it"
+            )
+            raise InvalidValue("law", f"{numbers} numbers", takes)
         return array_json(self)
 
     def refusal(self, accept: str = "admissible") -> NoAdmissibleDesign | None:
@@ -173,15 +178,6 @@ class Design(
         title, rows = self.summary()
         rows = [("status", str(certificate.status)), *rows]
         return html_table(title, rows + [("warning", warning) for warning in certificate.warnings])
-
-
-def _check_size(law: Any) -> None:
-    numbers = _count(law)
-    if numbers > _MAX_NUMBERS:
-        takes = (
-            f"at most {_MAX_NUMBERS} in a Design file: use a shorter horizon or a smaller reach, or keep it in memory"
-        )
-        raise InvalidValue("law", f"{numbers} numbers", takes)
 
 
 def _count(value: Any) -> int:

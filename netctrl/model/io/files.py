@@ -64,7 +64,12 @@ def opened(
         raise FileError(repr(path), "can't be read: not a valid file name") from None
     try:
         with io.BufferedReader(io.FileIO(handle), buffer_bytes) as file:
-            _check_kind(path, os.fstat(handle).st_mode)
+            mode = os.fstat(handle).st_mode
+            if stat.S_ISDIR(mode):
+                raise FileError(path, "can't be read: Is a directory")
+            named = os.path.lexists(os.path.realpath(path))  # the pipe behind /dev/stdin has no path
+            if not stat.S_ISREG(mode) and not (stat.S_ISFIFO(mode) and not named):
+                raise FileError(path, "can't be read: it is a named pipe, a socket or a device, not a file")
             if hasattr(os, "O_NONBLOCK"):
                 os.set_blocking(handle, True)
             yield file
@@ -72,14 +77,6 @@ def opened(
         raise
     except OSError as error:
         raise FileError(path, f"can't be read: {error.strerror or error}") from None
-
-
-def _check_kind(path: str | os.PathLike[str], mode: int) -> None:
-    if stat.S_ISDIR(mode):
-        raise FileError(path, "can't be read: Is a directory")
-    named = os.path.lexists(os.path.realpath(path))  # the pipe behind /dev/stdin has no path
-    if not stat.S_ISREG(mode) and not (stat.S_ISFIFO(mode) and not named):
-        raise FileError(path, "can't be read: it is a named pipe, a socket or a device, not a file")
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:

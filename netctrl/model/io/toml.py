@@ -1,9 +1,9 @@
 """Reading of TOML files written by people, in bounded time and depth.
 
 Every rate, time and size carries its unit, as on the command line: a bare number would be read as bit/s, seconds or
-bytes, `capacity = 20` as 20 bit/s. The annotations Rate, Duration, Size and Span (`netctrl.model.io.fields`) mark fields
-that are quantities, so one traversal of content and type serves all records. Values from Python, or from JSON whose
-format fixes the units, are not checked.
+bytes, `capacity = 20` as 20 bit/s. The annotations Rate, Duration, Size and Span (`netctrl.model.io.fields`) mark
+fields that are quantities, so one traversal of content and type serves all records. Values from Python, or from JSON
+whose format fixes the units, are not checked.
 """
 
 from __future__ import annotations

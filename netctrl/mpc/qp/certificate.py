@@ -53,7 +53,10 @@ class Optimality:
         y = np.where(there, y, 0.0)  # without a bound the multiplier is 0
         Hx, pull = self._H @ x, y[:n] + self._At @ y[n:]
         whole = 0.5 * abs(x @ Hx) + abs(g @ x) + float(((g * self._unit) ** 2).sum())
-        floor = self._floor(lower, upper)
+        bounds = np.concatenate([lower, upper]) * np.tile(self._scaling.bounds, 2)
+        bounds = np.abs(bounds[np.isfinite(bounds)])
+        bounds = bounds[bounds < _NO_BOUND]
+        floor = _SMALL * (float(bounds.max()) if len(bounds) and bounds.max() > 0.0 else 1.0) * self._scaling.columns
         size = np.maximum(np.maximum(np.abs(x), self._unit * np.sqrt(whole)), floor)
         at = np.concatenate([x, self._A @ x])
         reach = self._rows @ size
@@ -67,12 +70,6 @@ class Optimality:
             and size @ np.abs(Hx + g + pull) <= cost
             and np.abs(y) @ slack <= cost
         )
-
-    def _floor(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-        bounds = np.concatenate([lower, upper]) * np.tile(self._scaling.bounds, 2)
-        bounds = np.abs(bounds[np.isfinite(bounds)])
-        bounds = bounds[bounds < _NO_BOUND]
-        return _SMALL * (float(bounds.max()) if len(bounds) and bounds.max() > 0.0 else 1.0) * self._scaling.columns
 
 
 def farkas(program: QuadraticProgram) -> np.ndarray | None:
@@ -104,7 +101,11 @@ def farkas(program: QuadraticProgram) -> np.ndarray | None:
         return None
     chosen = np.flatnonzero(found.x > 1e-9 * found.x.max())
     weights = found.x[chosen] / length[chosen]
-    exact = _null_vector(dense(G[chosen]).T * weights)
+    # Vector z > 0 near 1 with M z = 0 to rounding, where the columns have one such dependence.
+    M = dense(G[chosen]).T * weights
+    z = np.ones(M.shape[1])
+    correction, *_ = np.linalg.lstsq(M, -(M @ z), rcond=None)
+    exact = z + correction if np.isfinite(correction).all() else None
     for factor in (np.ones(len(chosen)), exact):
         if factor is None or not (factor > 0.0).all():
             continue
@@ -211,13 +212,6 @@ def _rows(A: Any, lower: np.ndarray, upper: np.ndarray, n: int) -> dict[str, Any
     G, h = sp.vstack([A[high], -A[low]], format="csr"), np.concatenate([upper[n:][high], -lower[n:][low]])
     requested: dict[str, Any] = {"A_ub": G, "b_ub": h} if len(h) else {}
     return requested | {"bounds": np.column_stack([lower[:n], upper[:n]])}
-
-
-def _null_vector(M: np.ndarray) -> np.ndarray | None:
-    """Vector z > 0 near 1 with M z = 0 to rounding, where the columns have one such dependence."""
-    z = np.ones(M.shape[1])
-    correction, *_ = np.linalg.lstsq(M, -(M @ z), rcond=None)
-    return z + correction if np.isfinite(correction).all() else None
 
 
 def _kept(d: np.ndarray, H: Any, A: Any, low: np.ndarray, high: np.ndarray) -> np.ndarray:

@@ -11,9 +11,8 @@ from netctrl.laws.pacing.arx import ArxParameters, ArxState, arx_pacing_step, ar
 from netctrl.laws.pacing.target_rtt import target_rtt_step
 from netctrl.laws.pacing.target_state import TargetParameters, TargetState, target_settings, target_start
 from netctrl.laws.rate.cap import CapSender
-from netctrl.laws.rate.fast import FastSender
 from netctrl.laws.rate.paced import PacedSender
-from netctrl.laws.rate.records import scheme_of, sender_name
+from netctrl.laws.rate.records import FastSender, scheme_of, sender_name
 from netctrl.laws.record import row_names
 from netctrl.laws.tcp.htcp import htcp_backoff, htcp_increase
 from netctrl.model.law import PacingLaw, TargetRttPacer

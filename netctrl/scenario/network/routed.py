@@ -53,7 +53,14 @@ class Routed(Record, frozen=True, kw_only=True, tag_field="kind", tag="routed"):
 
     def check(self, scenario: Any) -> None:
         """InvalidValue for parts of a scenario that don't fit this graph or each other."""
-        _check_time(scenario)
+        check_unused(scenario, "step", *OF_DATA_CENTRES)
+        steps, interval = scenario.duration / scenario.interval, scenario.interval
+        if not 1.0 <= round(steps) <= _MAX_STEPS or not isclose(steps, round(steps), rel_tol=1e-6):
+            takes = f"a whole number of intervals of {interval:g} s, from 1 to {_MAX_STEPS:g}"
+            raise InvalidValue("duration", scenario.duration, takes)
+        if scenario.warmup_steps >= steps:
+            takes = f"a time at least one interval shorter than duration ({scenario.duration:g} s)"
+            raise InvalidValue("warmup", scenario.warmup, takes)
         self._check_traffic(scenario)
         if scenario.control is not None:
             record(*POLICIES)("control", scenario.control)
@@ -75,17 +82,6 @@ class Routed(Record, frozen=True, kw_only=True, tag_field="kind", tag="routed"):
             if name not in known or carried.count(name) > 1:
                 takes = f"ids of demands without repetition; there are {shorten(', '.join(known), 200)}"
                 raise InvalidValue("flows.demand", name, takes)
-
-
-def _check_time(scenario: Any) -> None:
-    check_unused(scenario, "step", *OF_DATA_CENTRES)
-    steps, interval = scenario.duration / scenario.interval, scenario.interval
-    if not 1.0 <= round(steps) <= _MAX_STEPS or not isclose(steps, round(steps), rel_tol=1e-6):
-        takes = f"a whole number of intervals of {interval:g} s, from 1 to {_MAX_STEPS:g}"
-        raise InvalidValue("duration", scenario.duration, takes)
-    if scenario.warmup_steps >= steps:
-        takes = f"a time at least one interval shorter than duration ({scenario.duration:g} s)"
-        raise InvalidValue("warmup", scenario.warmup, takes)
 
 
 def demands_of(scenario: Any) -> Demands:

@@ -153,7 +153,16 @@ class SweepSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         FileError
             A file that the sweep names can't be read.
         """
-        return msgspec.to_builtins(_changed(self, lambda place, value: (place, _hashed(place, value))))
+        # The value with each file replaced by its name and SHA-256.
+        return msgspec.to_builtins(
+            _changed(
+                self,
+                lambda place, value: (
+                    place,
+                    with_names(place, value, lambda _, name: f"{Path(name).name} (SHA-256 {sha256(name)})"),
+                ),
+            )
+        )
 
     def _size(self, grid: Grid) -> int:
         size = 1
@@ -304,11 +313,6 @@ def _parts(spec: SweepSpec, change: Change) -> dict[str, Any]:
         "grid": grid,
         "over": _values("over", values(spec.over)),
     }
-
-
-def _hashed(place: str, value: Any) -> Any:
-    """The value with each file replaced by its name and SHA-256."""
-    return with_names(place, value, lambda _, name: f"{Path(name).name} (SHA-256 {sha256(name)})")
 
 
 def _named(place: str, value: Any) -> Any:

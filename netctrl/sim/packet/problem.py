@@ -15,8 +15,7 @@ from netctrl.laws.tcp.rows import WIDTH
 from netctrl.model.design.design import HftracDesign
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.scenario.tcp_aqm.host import Host
+from netctrl.scenario.tcp_aqm.flows import Flow, Host
 from netctrl.scenario.tcp_aqm.offers import Bursts, Demand, Stream, Web
 from netctrl.sim.heap import PLACE_BITS, event
 from netctrl.sim.packet.datagrams import Demands, set_bursts

@@ -10,9 +10,8 @@ import numpy as np
 import scipy.linalg as sl
 
 from netctrl.errors import InvalidValue, NoAdmissibleDesign, RiccatiStatus, checked_kind, checked_whole
-from netctrl.model.information import InformationPattern
 from netctrl.model.law import AgedColumns, AgedGain
-from netctrl.model.network_model import NetworkModel
+from netctrl.model.network_model import InformationPattern, NetworkModel
 from netctrl.synthesis.check import steady_covariance
 from netctrl.synthesis.localized.region import Region, check_splits, checked_weight, regions, sources, together
 from netctrl.synthesis.riccati.dare import DareSolution, solve_dare

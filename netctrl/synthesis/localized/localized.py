@@ -11,9 +11,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky_banded
 
 from netctrl.errors import InvalidValue, NoAdmissibleDesign, checked_jobs, checked_kind, checked_number, checked_whole
-from netctrl.model.information import InformationPattern
 from netctrl.model.law import FirColumns, FirGain
-from netctrl.model.network_model import NetworkModel
+from netctrl.model.network_model import InformationPattern, NetworkModel
 from netctrl.synthesis.localized import columns as _columns
 from netctrl.synthesis.localized import region_kernels as kernels
 from netctrl.synthesis.localized.region import (

@@ -9,8 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from netctrl.errors import InvalidValue, NoAdmissibleDesign
-from netctrl.model.information import InformationPattern
-from netctrl.model.network_model import NetworkModel, state_matrices
+from netctrl.model.network_model import InformationPattern, NetworkModel, state_matrices
 from netctrl.synthesis.localized import region_kernels as kernels
 
 __all__ = [

@@ -23,8 +23,7 @@ from netctrl.scenario.files import read_scenario_file as read_scenario
 from netctrl.scenario.files import scenario_from
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.scenario.tcp_aqm.host import Host
+from netctrl.scenario.tcp_aqm.flows import Flow, Host
 from netctrl.scenario.tcp_aqm.offers import Stream, Web
 from netctrl.sim.fabric.run import simulate_fabric
 from netctrl.sim.packet.problem import packet_problem

@@ -17,10 +17,9 @@ from hypothesis import strategies as st
 from link_cases import TAU, Case, case, god, matrices, published
 
 from netctrl.errors import InvalidValue, NoAdmissibleDesign
-from netctrl.model.information import InformationPattern
 from netctrl.model.law import AgedGain
 from netctrl.model.network import Demand, Link, Network
-from netctrl.model.network_model import NetworkModel
+from netctrl.model.network_model import InformationPattern, NetworkModel
 from netctrl.plants.information import COMMUNICATIONS
 from netctrl.synthesis.localized.coordinated import coordinated
 from netctrl.synthesis.localized.localized import localized

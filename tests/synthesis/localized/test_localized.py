@@ -19,9 +19,8 @@ from hypothesis import strategies as st
 from link_cases import DIAMOND, TAU, Case, assemble, build, case, god, line, matrices, published, run
 
 from netctrl.errors import InvalidValue, NoAdmissibleDesign
-from netctrl.model.information import InformationPattern
 from netctrl.model.network import Network
-from netctrl.model.network_model import NetworkModel
+from netctrl.model.network_model import InformationPattern, NetworkModel
 from netctrl.plants.information import COMMUNICATIONS
 from netctrl.plants.linearize import network_state_space
 from netctrl.synthesis.localized.coordinated import coordinated

@@ -13,8 +13,7 @@ from netctrl.laws.window.law import MAX_HOPS, Packet, Path, Telemetry, WindowLaw
 from netctrl.laws.window.records import LAWS, law_of
 from netctrl.laws.window.rows import PARAMETERS, STATES, row_of
 from netctrl.scenario.fabric.pfc import Pfc
-from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.scenario.tcp_aqm.host import Host
+from netctrl.scenario.tcp_aqm.flows import Flow, Host
 from netctrl.sim.packet.hosts import COUNTER, HOST, PORT, TELEMETRY_OF, HostState
 from netctrl.sim.packet.links.port_tables import port_table, write_telemetry
 from netctrl.sim.packet.links.tables import wire_time
