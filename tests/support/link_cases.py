@@ -11,10 +11,9 @@ import networkx
 import numpy as np
 
 from netctrl.datasets import network_path
-from netctrl.model.information import InformationPattern
 from netctrl.model.law import FirGain
 from netctrl.model.network import Demand, Link, Network, read_network
-from netctrl.model.network_model import NetworkModel
+from netctrl.model.network_model import InformationPattern, NetworkModel
 from netctrl.plants.information import information_pattern
 from netctrl.plants.linearize import network_model
 
