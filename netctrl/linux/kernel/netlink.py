@@ -240,20 +240,21 @@ class RouteSocket:
         return message
 
     def _exchange(self, message: bytearray, what: str, index: int, handle: int) -> None:
-        self._send(message)
+        self._sequence = sequence = self._sequence + 1 & 0xFFFFFFFF
+        _WRITTEN_U32.pack_into(message, 8, sequence)
+        self._socket.send(message)
         try:
             length = self._socket.recv_into(self._view)
         except BlockingIOError:
             raise KernelRefusal(what, errno.ETIMEDOUT) from None
         _, kind, _, came, _ = HEAD.unpack_from(self._buffer)
-        if kind == _ERROR and came == self._sequence and length >= 20 and not any(self._buffer[16:20]):
+        if kind == _ERROR and came == sequence and length >= 20 and not any(self._buffer[16:20]):
             return
         self._acknowledged(f"{what} {handle_text(handle)} of interface {index}", length)
 
-    def _send(self, message: bytes | bytearray) -> None:
-        """Send a message with the next number, which a prepared one keeps."""
+    def _send(self, message: bytes) -> None:
         self._sequence = self._sequence + 1 & 0xFFFFFFFF
-        numbered = message if isinstance(message, bytearray) else bytearray(message)
+        numbered = bytearray(message)
         _WRITTEN_U32.pack_into(numbered, 8, self._sequence)
         self._socket.send(numbered)
 
