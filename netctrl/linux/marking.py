@@ -24,15 +24,14 @@ from netctrl.errors import InvalidValue, NetctrlError, checked_number
 from netctrl.laws.aqm.arc_router import arc_probability
 from netctrl.linux.export.shaper import MarkingConfig
 from netctrl.linux.kernel import bpf
-from netctrl.linux.kernel.clsact import EgressFilter
-from netctrl.linux.kernel.messages import ROOT, handle_text
-from netctrl.linux.kernel.netlink import RouteSocket
+from netctrl.linux.kernel.messages import EGRESS, ROOT, classify_departures, handle_text, stop_classifying
+from netctrl.linux.kernel.netlink import KernelRefusal, RouteSocket
 from netctrl.model.io.fields import one_of
 
-__all__ = ["AttachedBy", "MarkCounts", "MarkSample", "Marker", "mark", "marking_program"]
+__all__ = ["AttachedBy", "EgressFilter", "MarkCounts", "MarkSample", "Marker", "mark", "marking_program"]
 
+_HANDLE, _PRIORITY = 1, 0x7C01  # netctrl's own
 AttachedBy = Literal["auto", "link", "clsact"]
-
 _SETTINGS = struct.Struct("=QQQ")  # marks per 2^32 draws; end of validity [ns of CLOCK_MONOTONIC]; whether to drop
 _THRESHOLD, _DEADLINE, _DROP = 0, 8, 16
 _COUNTERS = struct.Struct("=7Q")
@@ -41,9 +40,61 @@ _DRAWS = 1 << 32
 _MAX_SEGMENTS = 64
 _FOREVER = 2**64 - 1
 _NANO = 1_000_000_000
-
 _SKB_WIRE_LENGTH, _SKB_GSO_SEGMENTS = 160, 164  # struct __sk_buff; the length is of all segments with headers
 _NEXT, _SHOT = -1, 2  # TC_ACT_UNSPEC, which is TCX_NEXT too: go on; TC_ACT_SHOT: drop
+
+
+class EgressFilter:
+    """Direct-action filter of clsact on an interface, until `close`, for kernels before 6.6.
+
+    clsact is removed with it if created with it and otherwise unused. Unlike a link (`bpf.attach_egress`) it stays when
+    its process dies. As a marker's probability is in force for a limited time only, a remaining filter marks nothing;
+    the next one replaces it.
+
+    Raises
+    ------
+    KernelRefusal
+        No clsact or cls_bpf in this kernel, no privilege, or another queue in clsact's place.
+    """
+
+    def __init__(self, program: bpf.Program, interface: int) -> None:
+        self._interface, self._made = interface, False
+        make, put = classify_departures(interface, program.fd, _HANDLE, _PRIORITY)
+        self._remove, self._unmake = stop_classifying(interface, _HANDLE, _PRIORITY)
+        with RouteSocket() as route:
+            if not any(each.kind == "clsact" for each in route.qdiscs(interface)):
+                route.request(f"put clsact on interface {interface}", make)
+                self._made = True
+            try:
+                route.request(f"put a bpf filter on what leaves interface {interface}", put)
+            except KernelRefusal:
+                self._remove_clsact(route)
+                raise
+        self._open = True
+
+    def _remove_clsact(self, route: RouteSocket) -> None:
+        if self._made and not any(route.filters(self._interface, way) for way in (EGRESS, EGRESS - 1)):
+            route.request(f"remove clsact of interface {self._interface}", self._unmake)
+            self._made = False
+
+    def close(self) -> None:
+        """Remove the filter; an interface that is gone has removed it already. Repeated calls do nothing."""
+        if not self._open:
+            return
+        self._open = False
+        with RouteSocket() as route:
+            try:
+                route.request(f"remove the bpf filter of interface {self._interface}", self._remove)
+                self._remove_clsact(route)
+            except KernelRefusal as refusal:
+                if refusal.number not in (errno.ENODEV, errno.ENOENT, errno.EINVAL):
+                    raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 class MarkCounts(NamedTuple):

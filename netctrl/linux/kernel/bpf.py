@@ -298,7 +298,7 @@ def attach_egress(program: Program, interface: int) -> BpfFile:
     """Run a classifier on packets that leave an interface, before any queue, while the returned file is open.
 
     It is a tc eXpress link (Linux 6.6), which ends with the process, however it ends, and needs no qdisc. The program's
-    TCX_NEXT (-1) passes packets to other programs there. For older kernels see `netctrl.linux.kernel.clsact`.
+    TCX_NEXT (-1) passes packets to other programs there. For older kernels see `netctrl.linux.marking`.
 
     Parameters
     ----------
