@@ -156,12 +156,21 @@ def kernel() -> Iterator[Check]:
         return
     yield _check("Linux", State.OK, platform.release(), "netctrl linux", "")
     yield _rights()
-    yield _namespaces()
-    yield _pidfd_getfd()
+    there = Path("/proc/self/ns/net").exists()
+    said, needed_for = f"{'' if there else 'no '}network namespaces", "netctrl linux testbed"
+    yield _check("namespaces", there, said, needed_for, "a kernel with CONFIG_NET_NS")
+    libc = ctypes.CDLL(None, use_errno=True)
+    there = not (libc.syscall(_PIDFD_GETFD, -1, -1, 0) < 0 and ctypes.get_errno() == errno.ENOSYS)  # else EBADF
+    said, needed_for = f"{'' if there else 'no '}pidfd_getfd", "netctrl linux pace -- PROGRAM"
+    yield _check("pidfd_getfd", there, said, needed_for, "Linux 5.6 or later")
     for name, (option, needed_for) in _QDISCS.items():
         state, found = _configured(f"NET_SCH_{option}")
         yield _check(f"qdisc {name}", state, found, needed_for, _REMEDY.format(f"NET_SCH_{option}"))
-    yield _senders()
+    names: list[str] = []
+    with suppress(OSError):
+        names = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    remedy = "modprobe tcp_NAME, as root, for others of the kernel"
+    yield _check("TCP senders", bool(names), ", ".join(names) or "none listed", "netctrl linux pace --to", remedy)
 
 
 def _rights() -> Check:
@@ -173,29 +182,6 @@ def _rights() -> Check:
         remedy = "a kernel with CONFIG_TUN, or pass it to the container"
         return _check("rights", State.MISSING, f"no {_TUN}", "delays of netctrl linux testbed", remedy)
     return _check("rights", State.OK, f"{', '.join(_CAPABILITIES)}, {_TUN}", needed_for, "")
-
-
-def _namespaces() -> Check:
-    there = Path("/proc/self/ns/net").exists()
-    needed_for = "netctrl linux testbed"
-    said = "network namespaces" if there else "no network namespaces"
-    return _check("namespaces", there, said, needed_for, "a kernel with CONFIG_NET_NS")
-
-
-def _pidfd_getfd() -> Check:
-    libc = ctypes.CDLL(None, use_errno=True)
-    there = not (libc.syscall(_PIDFD_GETFD, -1, -1, 0) < 0 and ctypes.get_errno() == errno.ENOSYS)  # else EBADF
-    said = "pidfd_getfd" if there else "no pidfd_getfd"
-    return _check("pidfd_getfd", there, said, "netctrl linux pace -- PROGRAM", "Linux 5.6 or later")
-
-
-def _senders() -> Check:
-    try:
-        names = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
-    except OSError:
-        names = []
-    remedy = "modprobe tcp_NAME, as root, for others of the kernel"
-    return _check("TCP senders", bool(names), ", ".join(names) or "none listed", "netctrl linux pace --to", remedy)
 
 
 def _configured(option: str) -> tuple[State, str]:

@@ -23,36 +23,15 @@ from typing import Literal, NamedTuple, Self
 from netctrl.errors import InvalidValue, NetctrlError, checked_number
 from netctrl.laws.aqm.arc import arc_probability
 from netctrl.linux.export.shaper import MarkingConfig
-from netctrl.linux.kernel.bpf import (
-    ArrayMap,
-    BpfError,
-    BpfFile,
-    Helper,
-    Instruction,
-    Program,
-    R,
-    add_atomic,
-    add_to,
-    assemble,
-    attach_egress,
-    call,
-    jump,
-    label,
-    leave,
-    load,
-    load_map,
-    move,
-    store,
-)
-from netctrl.linux.kernel.clsact import EgressFilter
-from netctrl.linux.kernel.messages import ROOT, handle_text
-from netctrl.linux.kernel.netlink import RouteSocket
+from netctrl.linux.kernel import bpf
+from netctrl.linux.kernel.messages import EGRESS, ROOT, classify_departures, handle_text, stop_classifying
+from netctrl.linux.kernel.netlink import KernelRefusal, RouteSocket
 from netctrl.model.io.fields import one_of
 
-__all__ = ["AttachedBy", "MarkCounts", "MarkSample", "Marker", "mark", "marking_program"]
+__all__ = ["AttachedBy", "EgressFilter", "MarkCounts", "MarkSample", "Marker", "mark", "marking_program"]
 
+_HANDLE, _PRIORITY = 1, 0x7C01  # netctrl's own
 AttachedBy = Literal["auto", "link", "clsact"]
-
 _SETTINGS = struct.Struct("=QQQ")  # marks per 2^32 draws; end of validity [ns of CLOCK_MONOTONIC]; whether to drop
 _THRESHOLD, _DEADLINE, _DROP = 0, 8, 16
 _COUNTERS = struct.Struct("=7Q")
@@ -61,9 +40,61 @@ _DRAWS = 1 << 32
 _MAX_SEGMENTS = 64
 _FOREVER = 2**64 - 1
 _NANO = 1_000_000_000
-
 _SKB_WIRE_LENGTH, _SKB_GSO_SEGMENTS = 160, 164  # struct __sk_buff; the length is of all segments with headers
 _NEXT, _SHOT = -1, 2  # TC_ACT_UNSPEC, which is TCX_NEXT too: go on; TC_ACT_SHOT: drop
+
+
+class EgressFilter:
+    """Direct-action filter of clsact on an interface, until `close`, for kernels before 6.6.
+
+    clsact is removed with it if created with it and otherwise unused. Unlike a link (`bpf.attach_egress`) it stays when
+    its process dies. As a marker's probability is in force for a limited time only, a remaining filter marks nothing;
+    the next one replaces it.
+
+    Raises
+    ------
+    KernelRefusal
+        No clsact or cls_bpf in this kernel, no privilege, or another queue in clsact's place.
+    """
+
+    def __init__(self, program: bpf.Program, interface: int) -> None:
+        self._interface, self._made = interface, False
+        make, put = classify_departures(interface, program.fd, _HANDLE, _PRIORITY)
+        self._remove, self._unmake = stop_classifying(interface, _HANDLE, _PRIORITY)
+        with RouteSocket() as route:
+            if not any(each.kind == "clsact" for each in route.qdiscs(interface)):
+                route.request(f"put clsact on interface {interface}", make)
+                self._made = True
+            try:
+                route.request(f"put a bpf filter on what leaves interface {interface}", put)
+            except KernelRefusal:
+                self._remove_clsact(route)
+                raise
+        self._open = True
+
+    def _remove_clsact(self, route: RouteSocket) -> None:
+        if self._made and not any(route.filters(self._interface, way) for way in (EGRESS, EGRESS - 1)):
+            route.request(f"remove clsact of interface {self._interface}", self._unmake)
+            self._made = False
+
+    def close(self) -> None:
+        """Remove the filter; an interface that is gone has removed it already. Repeated calls do nothing."""
+        if not self._open:
+            return
+        self._open = False
+        with RouteSocket() as route:
+            try:
+                route.request(f"remove the bpf filter of interface {self._interface}", self._remove)
+                self._remove_clsact(route)
+            except KernelRefusal as refusal:
+                if refusal.number not in (errno.ENODEV, errno.ENOENT, errno.EINVAL):
+                    raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 class MarkCounts(NamedTuple):
@@ -83,81 +114,81 @@ class MarkCounts(NamedTuple):
     """Packets after segmentation."""
 
 
-def marking_program(settings: BpfFile, counters: BpfFile) -> list[Instruction]:
+def marking_program(settings: bpf.BpfFile, counters: bpf.BpfFile) -> list[bpf.Instruction]:
     """Instructions of the classifier; R6 is the packet, R7 the settings, R8 the counters, R9 the remaining draws."""
     return [
-        move(R.R6, R.R1),
-        store(R.R10, -4, 0, 4),
-        *_value_of(counters, R.R8),
-        *_value_of(settings, R.R7),
-        move(R.R1, 1),
-        add_atomic(R.R8, _PACKETS, R.R1),
-        load(R.R1, R.R6, _SKB_WIRE_LENGTH, 4),
-        add_atomic(R.R8, _BYTES, R.R1),
+        bpf.move(bpf.R.R6, bpf.R.R1),
+        bpf.store(bpf.R.R10, -4, 0, 4),
+        *_value_of(counters, bpf.R.R8),
+        *_value_of(settings, bpf.R.R7),
+        bpf.move(bpf.R.R1, 1),
+        bpf.add_atomic(bpf.R.R8, _PACKETS, bpf.R.R1),
+        bpf.load(bpf.R.R1, bpf.R.R6, _SKB_WIRE_LENGTH, 4),
+        bpf.add_atomic(bpf.R.R8, _BYTES, bpf.R.R1),
         # One draw per segment, at least one.
-        load(R.R9, R.R6, _SKB_GSO_SEGMENTS, 4),
-        jump("counted", R.R9, ">", 1),
-        move(R.R9, 1),
-        label("counted"),
-        add_atomic(R.R8, _SEGMENTS, R.R9),
-        jump("single", R.R9, "==", 1),
-        move(R.R1, 1),
-        add_atomic(R.R8, _AGGREGATES, R.R1),
-        label("single"),
-        jump("bounded", R.R9, "<=", _MAX_SEGMENTS),
-        move(R.R9, _MAX_SEGMENTS),
-        label("bounded"),
+        bpf.load(bpf.R.R9, bpf.R.R6, _SKB_GSO_SEGMENTS, 4),
+        bpf.jump("counted", bpf.R.R9, ">", 1),
+        bpf.move(bpf.R.R9, 1),
+        bpf.label("counted"),
+        bpf.add_atomic(bpf.R.R8, _SEGMENTS, bpf.R.R9),
+        bpf.jump("single", bpf.R.R9, "==", 1),
+        bpf.move(bpf.R.R1, 1),
+        bpf.add_atomic(bpf.R.R8, _AGGREGATES, bpf.R.R1),
+        bpf.label("single"),
+        bpf.jump("bounded", bpf.R.R9, "<=", _MAX_SEGMENTS),
+        bpf.move(bpf.R.R9, _MAX_SEGMENTS),
+        bpf.label("bounded"),
         # Marks end some time after the law has stopped.
-        call(Helper.KTIME_NS),
-        load(R.R1, R.R7, _DEADLINE, 8),
-        jump("pass", R.R0, ">", R.R1),
-        label("draw"),
-        call(Helper.RANDOM_U32),
-        load(R.R1, R.R7, _THRESHOLD, 8),
-        jump("chosen", R.R0, "<", R.R1),
-        add_to(R.R9, -1),
-        jump("draw", R.R9, ">", 0),  # before Linux 6.8 the verifier learns no bound from "!="
-        jump("pass"),
-        label("chosen"),
-        move(R.R1, R.R6),
-        call(Helper.ECN_SET_CE),
-        jump("unmarkable", R.R0, "!=", 1),
-        move(R.R1, 1),
-        add_atomic(R.R8, _MARKED, R.R1),
-        jump("pass"),
-        label("unmarkable"),
-        load(R.R1, R.R7, _DROP, 8),
-        jump("drop", R.R1, "!=", 0),
-        move(R.R1, 1),
-        add_atomic(R.R8, _SPARED, R.R1),
-        label("pass"),
-        move(R.R0, _NEXT),
-        leave(),
-        label("drop"),
-        move(R.R1, 1),
-        add_atomic(R.R8, _DROPPED, R.R1),
-        move(R.R0, _SHOT),
-        leave(),
+        bpf.call(bpf.Helper.KTIME_NS),
+        bpf.load(bpf.R.R1, bpf.R.R7, _DEADLINE, 8),
+        bpf.jump("pass", bpf.R.R0, ">", bpf.R.R1),
+        bpf.label("draw"),
+        bpf.call(bpf.Helper.RANDOM_U32),
+        bpf.load(bpf.R.R1, bpf.R.R7, _THRESHOLD, 8),
+        bpf.jump("chosen", bpf.R.R0, "<", bpf.R.R1),
+        bpf.add_to(bpf.R.R9, -1),
+        bpf.jump("draw", bpf.R.R9, ">", 0),  # before Linux 6.8 the verifier learns no bound from "!="
+        bpf.jump("pass"),
+        bpf.label("chosen"),
+        bpf.move(bpf.R.R1, bpf.R.R6),
+        bpf.call(bpf.Helper.ECN_SET_CE),
+        bpf.jump("unmarkable", bpf.R.R0, "!=", 1),
+        bpf.move(bpf.R.R1, 1),
+        bpf.add_atomic(bpf.R.R8, _MARKED, bpf.R.R1),
+        bpf.jump("pass"),
+        bpf.label("unmarkable"),
+        bpf.load(bpf.R.R1, bpf.R.R7, _DROP, 8),
+        bpf.jump("drop", bpf.R.R1, "!=", 0),
+        bpf.move(bpf.R.R1, 1),
+        bpf.add_atomic(bpf.R.R8, _SPARED, bpf.R.R1),
+        bpf.label("pass"),
+        bpf.move(bpf.R.R0, _NEXT),
+        bpf.leave(),
+        bpf.label("drop"),
+        bpf.move(bpf.R.R1, 1),
+        bpf.add_atomic(bpf.R.R8, _DROPPED, bpf.R.R1),
+        bpf.move(bpf.R.R0, _SHOT),
+        bpf.leave(),
     ]
 
 
-def _value_of(map_: BpfFile, register: R) -> list[Instruction]:
+def _value_of(map_: bpf.BpfFile, register: bpf.R) -> list[bpf.Instruction]:
     """Entry 0 of a map; the verifier requires a check of the result."""
     return [
-        load_map(R.R1, map_),
-        move(R.R2, R.R10),
-        add_to(R.R2, -4),
-        call(Helper.MAP_LOOKUP),
-        jump("pass", R.R0, "==", 0),
-        move(register, R.R0),
+        bpf.load_map(bpf.R.R1, map_),
+        bpf.move(bpf.R.R2, bpf.R.R10),
+        bpf.add_to(bpf.R.R2, -4),
+        bpf.call(bpf.Helper.MAP_LOOKUP),
+        bpf.jump("pass", bpf.R.R0, "==", 0),
+        bpf.move(register, bpf.R.R0),
     ]
 
 
-def _attach(program: Program, interface: int, by: AttachedBy) -> BpfFile | EgressFilter:
+def _attach(program: bpf.Program, interface: int, by: AttachedBy) -> bpf.BpfFile | EgressFilter:
     if by != "clsact":
         try:
-            return attach_egress(program, interface)
-        except BpfError as error:
+            return bpf.attach_egress(program, interface)
+        except bpf.BpfError as error:
             if by == "link" or error.code != errno.EINVAL:  # error of kernels before 6.6
                 raise
     return EgressFilter(program, interface)
@@ -193,11 +224,11 @@ class Marker:
         one_of("auto", "link", "clsact")("by", by)
         self._drop, self._valid_s = drop, valid_s
         with ExitStack() as held:  # closed in reverse order, also after a failure
-            self._settings = held.enter_context(ArrayMap(_SETTINGS.size, name="netctrl_set"))
-            self._counters = held.enter_context(ArrayMap(_COUNTERS.size, name="netctrl_count"))
+            self._settings = held.enter_context(bpf.ArrayMap(_SETTINGS.size, name="netctrl_set"))
+            self._counters = held.enter_context(bpf.ArrayMap(_COUNTERS.size, name="netctrl_count"))
             self.set_probability(0.0)
-            text = assemble(marking_program(self._settings, self._counters))
-            program = held.enter_context(Program(text, "netctrl_mark"))
+            text = bpf.assemble(marking_program(self._settings, self._counters))
+            program = held.enter_context(bpf.Program(text, "netctrl_mark"))
             held.enter_context(_attach(program, interface, by))
             self._held = held.pop_all()
 

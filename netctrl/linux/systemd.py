@@ -22,6 +22,7 @@ __all__ = ["Program", "agent_unit", "apply_unit", "mark_unit", "unit_name"]
 _RUN = PurePosixPath("/run")
 _HIDDEN = {"ProtectHome": ("/home", "/root", "/run/user"), "PrivateTmp": ("/tmp", "/var/tmp")}
 _PLAIN = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:_."
+_FOR_EVER = ("Type=exec", "Restart=always", "RestartSec=2s", "KillSignal=SIGTERM", "TimeoutStopSec=10s")
 _LOCKED_DOWN = (
     "NoNewPrivileges=yes",
     "ProtectSystem=strict",
@@ -84,7 +85,13 @@ def unit_name(kind: str, name: str) -> str:
     >>> unit_name("agent", "S1"), unit_name("apply", "two links")
     ('netctrl-agent-S1.service', 'netctrl-apply-two\\x20links.service')
     """
-    return f"netctrl-{kind}-{_escaped(name)}.service"
+    escaped = "".join(
+        "-" if each == "/" else each if each in _PLAIN else "".join(f"\\x{byte:02x}" for byte in each.encode())
+        for each in name
+    )
+    if escaped.startswith("."):
+        escaped = f"\\x2e{escaped[1:]}"
+    return f"netctrl-{kind}-{escaped}.service"
 
 
 def apply_unit(plan: QueuePlan, program: Program, *, replace: bool = False, state_dir: str = STATE_FOLDER) -> str:
@@ -104,21 +111,12 @@ def apply_unit(plan: QueuePlan, program: Program, *, replace: bool = False, stat
     """
     options = [*(["--replace"] if replace else []), "--state-dir", state_dir]
     back = shlex.join([*program.command, "restore", "--state-dir", state_dir])
-    lines = [
-        *_head("apply", plan.name, f"queues of {plan.name}", ("After=network.target",)),
-        "Type=oneshot",
-        "RemainAfterExit=yes",
-        f"ExecStartPre={back}",  # queues applied by hand before
-        f"ExecStart={shlex.join([*program.command, 'apply', *options, program.file])}",
-        f"ExecStop={back}",
-        *_as_whom(program, "CAP_NET_ADMIN"),
-        "Restart=on-failure",
-        "RestartSec=2s",
-        *_LOCKED_DOWN,
-        "RestrictAddressFamilies=AF_NETLINK AF_UNIX",
-        *_writable(state_dir),
-    ]
-    return _text(lines)
+    service = ("Type=oneshot", "RemainAfterExit=yes", "Restart=on-failure", "RestartSec=2s")
+    around = (f"ExecStartPre={back}", f"ExecStop={back}")  # queues applied by hand before, and these
+    return _unit(
+        *("apply", plan.name, f"queues of {plan.name}", "After=network.target", program, options, "CAP_NET_ADMIN"),
+        own=(*service, *around, "RestrictAddressFamilies=AF_NETLINK AF_UNIX", *_writable(state_dir)),
+    )
 
 
 def agent_unit(
@@ -147,20 +145,16 @@ def agent_unit(
     folders = [runtime_dir]
     if config.metrics_socket is not None:
         folders.append(str(PurePosixPath(config.metrics_socket).parent))
-    after = unit_name("apply", config.name)
-    options = ("--state-dir", state_dir, "--runtime-dir", runtime_dir)
-    lines = [
-        *_head("agent", config.name, f"agent {config.name}", _after(after, "network-online.target")),
-        "Type=exec",
-        f"ExecStart={shlex.join([*program.command, 'agent', *options, program.file])}",
-        *_as_whom(program, "CAP_NET_ADMIN" if config.links else ""),
-        *_FOR_EVER,
-        *_LOCKED_DOWN,
-        f"RestrictAddressFamilies=AF_NETLINK AF_UNIX{' AF_INET AF_INET6' if config.peers else ''}",
-    ]
+    own = [f"RestrictAddressFamilies=AF_NETLINK AF_UNIX{' AF_INET AF_INET6' if config.peers else ''}"]
     if realtime:  # set by systemd; the agent itself may not raise it
-        lines += ["CPUSchedulingPolicy=fifo", "CPUSchedulingPriority=10"]
-    return _text([*lines, *_writable(*folders)])
+        own += ["CPUSchedulingPolicy=fifo", "CPUSchedulingPriority=10"]
+    after = _after(unit_name("apply", config.name), "network-online.target")
+    options = ("--state-dir", state_dir, "--runtime-dir", runtime_dir)
+    capabilities = "CAP_NET_ADMIN" if config.links else ""
+    return _unit(
+        *("agent", config.name, f"agent {config.name}", after, program, options, capabilities),
+        own=(*_FOR_EVER, *own, *_writable(*folders)),
+    )
 
 
 def mark_unit(config: MarkingConfig, program: Program, *, plan: str = "arc") -> str:
@@ -175,51 +169,52 @@ def mark_unit(config: MarkingConfig, program: Program, *, plan: str = "arc") -> 
     plan : str
         The plan's name, as from `export tc`.
     """
-    capabilities = "CAP_NET_ADMIN CAP_BPF CAP_PERFMON"
-    lines = [
-        *_head("mark", config.interface, f"marking on {config.interface}", _after(unit_name("apply", plan))),
-        "Type=exec",
-        f"ExecStart={shlex.join([*program.command, 'mark', program.file])}",
-        *_as_whom(program, capabilities),
-        *_FOR_EVER,
-        *_LOCKED_DOWN,
+    own = (
         "SystemCallFilter=bpf",
         "LimitMEMLOCK=infinity",  # before Linux 5.11 maps count as locked memory
         "RestrictAddressFamilies=AF_NETLINK AF_UNIX",
-    ]
-    return _text(lines)
+    )
+    after, capabilities = _after(unit_name("apply", plan)), "CAP_NET_ADMIN CAP_BPF CAP_PERFMON"
+    about = f"marking on {config.interface}"
+    return _unit("mark", config.interface, about, after, program, (), capabilities, own=(*_FOR_EVER, *own))
 
 
-_FOR_EVER = ("Restart=always", "RestartSec=2s", "KillSignal=SIGTERM", "TimeoutStopSec=10s")
-
-
-def _head(kind: str, name: str, description: str, order: Sequence[str]) -> list[str]:
-    file = unit_name(kind, name)
-    return [
-        f"# /etc/systemd/system/{file}",
+def _unit(
+    kind: str,
+    name: str,
+    about: str,
+    order: str,
+    program: Program,
+    options: Sequence[str],
+    capabilities: str,
+    *,
+    own: Sequence[str],
+) -> str:
+    """Text of a unit; its own lines come last, as a later SystemCallFilter adds to an earlier one."""
+    folder = [] if program.folder is None else [program.folder]
+    lines = [
+        f"# /etc/systemd/system/{unit_name(kind, name)}",
         "[Unit]",
-        f"Description=netctrl {description.replace('%', '%%')}",
-        *order,
+        f"Description=netctrl {about.replace('%', '%%')}",
+        order,
         "StartLimitIntervalSec=0",  # retried without limit
         "",
         "[Service]",
+        f"ExecStart={shlex.join([*program.command, kind, *options, program.file])}",
+        f"User={program.user}",
+        *(f"WorkingDirectory={each}" for each in folder),
     ]
-
-
-def _after(*units: str) -> tuple[str, str]:
-    return f"Wants={' '.join(units)}", f"After={' '.join(units)}"
-
-
-def _as_whom(program: Program, capabilities: str) -> list[str]:
-    lines = [f"User={program.user}"]
-    if program.folder is not None:
-        lines.append(f"WorkingDirectory={program.folder}")
-    files = [program.command[0], program.file, *program.reads, *([] if program.folder is None else [program.folder])]
+    files = [program.command[0], program.file, *program.reads, *folder]
     for setting, places in _HIDDEN.items():
         seen = any(each == place or each.startswith(f"{place}/") for each in files for place in places)
         weak = "read-only" if setting == "ProtectHome" else "no"
         lines.append(f"{setting}={weak if seen else 'yes'}")
-    return [*lines, f"CapabilityBoundingSet={capabilities}", f"AmbientCapabilities={capabilities}"]
+    lines += [f"CapabilityBoundingSet={capabilities}", f"AmbientCapabilities={capabilities}", *_LOCKED_DOWN, *own]
+    return "\n".join([*lines, "", "[Install]", "WantedBy=multi-user.target"]) + "\n"
+
+
+def _after(*units: str) -> str:
+    return f"Wants={' '.join(units)}\nAfter={' '.join(units)}"
 
 
 def _writable(*folders: str) -> list[str]:
@@ -243,16 +238,3 @@ def _plain(argument: str, text: str) -> bool:
     if not text.isprintable() or set(text) & set("%$\"'\\"):
         raise InvalidValue(argument, text, "text without quotes, %, $, backslashes and line breaks")
     return True
-
-
-def _text(lines: Sequence[str]) -> str:
-    return "\n".join([*lines, "", "[Install]", "WantedBy=multi-user.target"]) + "\n"
-
-
-def _escaped(name: str) -> str:
-    """Text escaped as by systemd-escape(1): "/" as "-", and other special characters as hexadecimal bytes."""
-    found = "".join(
-        "-" if each == "/" else each if each in _PLAIN else "".join(f"\\x{byte:02x}" for byte in each.encode())
-        for each in name
-    )
-    return f"\\x2e{found[1:]}" if found.startswith(".") else found

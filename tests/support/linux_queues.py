@@ -17,7 +17,20 @@ from netctrl.linux.export.records import HtbClass, InterfaceQueue, QueuePlan, Tc
 from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.linux.namespace import inside
 
-__all__ = ["APPLY", "ONE", "PATIENCE_S", "TWO", "as_nobody", "between", "command", "ip", "pairs", "queues", "tc"]
+__all__ = [
+    "APPLY",
+    "ONE",
+    "PATIENCE_S",
+    "TWO",
+    "add_pairs",
+    "as_nobody",
+    "between",
+    "command",
+    "ip",
+    "pairs",
+    "queues",
+    "tc",
+]
 
 PATIENCE_S = 60.0
 """No program of these tests runs longer."""
@@ -36,12 +49,17 @@ ONE = QueuePlan(interfaces=(InterfaceQueue(interface="v0", queue=TcFifo(limit=10
 def pairs(count: int = 2) -> Iterator[None]:
     """This thread is in a namespace of its own with v0-p0, v1-p1, ..., all up, without addresses."""
     with bare_namespace() as namespace, inside(namespace):
-        for number in range(count):
-            ip("link", "add", f"v{number}", "type", "veth", "peer", "name", f"p{number}")
-            for end in "pv":
-                # No IPv6 chatter that would fill queues by chance.
-                ip("link", "set", f"{end}{number}", "addrgenmode", "none", "up")
+        add_pairs(count)
         yield
+
+
+def add_pairs(count: int) -> None:
+    """Add v0-p0, v1-p1, ... to this thread's namespace."""
+    for number in range(count):
+        ip("link", "add", f"v{number}", "type", "veth", "peer", "name", f"p{number}")
+        for end in "pv":
+            # No IPv6 chatter that would fill queues by chance.
+            ip("link", "set", f"{end}{number}", "addrgenmode", "none", "up")
 
 
 def ip(*arguments: str) -> None:

@@ -15,9 +15,12 @@ import pytest
 
 from netctrl.errors import NetctrlError
 from netctrl.linux import namespace
+from netctrl.linux.processes import Job
+from netctrl.linux.testbed.bed import Testbed
+from netctrl.linux.testbed.traffic import absorb_tcp, open_tcp_sink
 from netctrl.model.network import Link, Network
 
-__all__ = ["bare_namespace", "chain", "eventually", "in_time", "kernel", "line"]
+__all__ = ["absorbing", "bare_namespace", "chain", "eventually", "in_time", "kernel", "line"]
 
 kernel = pytest.mark.needs("kernel")
 PATIENCE_S = 60.0
@@ -53,6 +56,15 @@ def bare_namespace() -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def absorbing(bed: Testbed, port: int = 5001, connections: int = 1) -> Iterator[Job]:
+    """A sink of TCP at node b, which listens before anybody sends; its job ends with the connections."""
+    with bed.inside("b"):
+        listener = open_tcp_sink(port)
+    with listener:
+        yield bed.start("b", absorb_tcp, listener, time.monotonic() + PATIENCE_S, connections)
 
 
 def eventually(holds: Callable[[], object], patience_s: float = PATIENCE_S) -> object:

@@ -238,7 +238,13 @@ def _obey(
     memory, useless = measure(law, memory, state.step, rate, backlog, innovations=now, lost=gone)
     state = counted(state._replace(inbox=later), "dropped_useless", useless)
     if plan.commanded:
-        return _waiting(plan, state._replace(memory=memory), now_us)
+        # Its last command, or the fallback after a lost one (HFTraC: the nominal rate).
+        state = state._replace(memory=memory)
+        if now_us - state.command_us <= _PATIENCE * plan.interval_us:
+            return state, state.desired, ()
+        events = () if state.falling_back else (Event("fallback", (("why", "no command was received"),)),)
+        state = counted(state._replace(falling_back=True), "fallback_steps")
+        return state, np.where(plan.paced, plan.fallback, plan.high), events
     table, limits = plan.config.law, (None, None)  # a controller commands within the limits that agents apply
     if plan.config.role == "controller" and isinstance(table, LinkRateTable):
         limits = np.zeros(len(table.capacity)), table.capacity
@@ -249,15 +255,6 @@ def _obey(
         return state, np.where(np.isfinite(u), u, law.nominal), ()
     state, rates = _bounded(plan, state, u)
     return state, rates, ()
-
-
-def _waiting(plan: AgentPlan, state: AgentState, now_us: int) -> tuple[AgentState, np.ndarray, tuple[Event, ...]]:
-    """Under a central controller: its last command, or the fallback after a lost one (HFTraC: the nominal rate)."""
-    if now_us - state.command_us <= _PATIENCE * plan.interval_us:
-        return state, state.desired, ()
-    state = counted(state, "fallback_steps")
-    events = () if state.falling_back else (Event("fallback", (("why", "no command was received"),)),)
-    return state._replace(falling_back=True), np.where(plan.paced, plan.fallback, plan.high), events
 
 
 def _track(

@@ -165,20 +165,30 @@ class _Loop:
         if now < deadline:
             return
         number = max(self.number, int((now - self.origin) / tau))
-        self.metrics.late(now - (self.origin + self.number * tau))
+        self.metrics.lateness.add(max(now - (self.origin + self.number * tau), 0.0))
         if not flooded:
             self._hear(self.surroundings.wait(now, _MAX_DATAGRAMS))  # datagrams that arrived during the sleep
         try:
             readings, elsewhere = self.links.read()
             self.unread = 0
         except ReadingFailed as error:
-            self._without(error, number)
+            self.unread += 1
+            self.metrics.unread += 1
+            self.log.event("counters-not-read", why=str(error))
+            if self.unread > self.plan.config.silence:
+                raise
+            self.number = number + 1
             return
         self.state, decision = step(self.plan, self.state, number, self._us(), readings, elsewhere=elsewhere)
         self._do(decision)
         self.number = number + 1
-        self.metrics.took(self.surroundings.now() - now)
-        self._tell_drops(now)
+        self.metrics.duration.add(self.surroundings.now() - now)
+        if now - self._drops_at >= _DROPS_S:
+            drops = {name: count for name, count in self.state.counts.items() if name.startswith("dropped_")}
+            fresh = {name: count - self._told_drops.get(name, 0) for name, count in drops.items()}
+            if any(fresh.values()):
+                self.log.event("messages-dropped", **{name: count for name, count in fresh.items() if count})
+                self._told_drops, self._drops_at = drops, now
 
     def _listen(self, until: float) -> bool:
         """Receive datagrams within a budget; the kernel drops the rest of a flood."""
@@ -199,15 +209,6 @@ class _Loop:
             self.state, decision = receive(self.plan, self.state, peer, datagram, now_us)
             self._do(decision)
 
-    def _without(self, error: ReadingFailed, number: int) -> None:
-        """Skip an interval; a long time without counters ends the run."""
-        self.unread += 1
-        self.metrics.unread += 1
-        self.log.event("counters-not-read", why=str(error))
-        if self.unread > self.plan.config.silence:
-            raise error
-        self.number = number + 1
-
     def _do(self, decision: Decision) -> None:
         for link, rate in decision.rates:
             try:
@@ -223,12 +224,3 @@ class _Loop:
     def _say(self, decision: Decision) -> None:
         for name, fields in decision.events:
             self.log.event(name, **dict(fields))
-
-    def _tell_drops(self, now: float) -> None:
-        if now - self._drops_at < _DROPS_S:
-            return
-        drops = {name: count for name, count in self.state.counts.items() if name.startswith("dropped_")}
-        fresh = {name: count - self._told_drops.get(name, 0) for name, count in drops.items()}
-        if any(fresh.values()):
-            self.log.event("messages-dropped", **{name: count for name, count in fresh.items() if count})
-            self._told_drops, self._drops_at = drops, now

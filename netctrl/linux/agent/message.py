@@ -187,7 +187,14 @@ def read_key(path: str | os.PathLike[str]) -> bytes:
     except OSError as error:
         raise FileError(path, f"the key can't be read: {error.strerror}") from None
     try:
-        _check_rights(path, os.fstat(handle))
+        found = os.fstat(handle)  # of the opened file, not of the path, which may change meanwhile
+        mode = stat.S_IMODE(found.st_mode)
+        if not stat.S_ISREG(found.st_mode):
+            raise FileError(path, "the key is not a regular file")
+        if mode & 0o177:
+            raise FileError(path, f"the key has mode {mode:04o}, takes 0600: make a new one if others may have read it")
+        if found.st_uid not in (os.geteuid(), 0):
+            raise FileError(path, f"the key belongs to user {found.st_uid}, takes one of user {os.geteuid()}")
         key = os.read(handle, _MAX_KEY + 1)
     finally:
         os.close(handle)
@@ -196,17 +203,6 @@ def read_key(path: str | os.PathLike[str]) -> bytes:
             path, f"the key has {len(key)} bytes, takes {_MIN_KEY} to {_MAX_KEY}, such as 32 from /dev/urandom"
         )
     return key
-
-
-def _check_rights(path: str | os.PathLike[str], found: os.stat_result) -> None:
-    """Check the rights of the opened file, not of the path, which may change meanwhile."""
-    if not stat.S_ISREG(found.st_mode):
-        raise FileError(path, "the key is not a regular file")
-    mode = stat.S_IMODE(found.st_mode)
-    if mode & 0o177:
-        raise FileError(path, f"the key has mode {mode:04o}, takes 0600: make a new one if others may have read it")
-    if found.st_uid not in (os.geteuid(), 0):
-        raise FileError(path, f"the key belongs to user {found.st_uid}, takes one of user {os.geteuid()}")
 
 
 def pack(message: Message, route: Route, key: bytes) -> bytes:

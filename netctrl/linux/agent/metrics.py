@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from math import isnan
 
 from netctrl.linux.agent.state import AgentPlan, AgentState
+from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["LATENESS_BOUNDS_S", "AgentMetrics", "Histogram"]
 
@@ -65,84 +66,58 @@ class AgentMetrics:
         self.unsent = 0
         """Datagrams that the kernel rejected."""
 
-    def late(self, seconds: float) -> None:
-        """Count the delay of a step after its deadline."""
-        self.lateness.add(max(seconds, 0.0))
-
-    def took(self, seconds: float) -> None:
-        """Count the duration of a step."""
-        self.duration.add(seconds)
-
     def text(self, plan: AgentPlan, state: AgentState) -> str:
         """All metrics of one agent."""
-        counts = dict.fromkeys(_HELP, 0) | {name: n for name, n in state.counts.items() if name in _HELP}
+        counts = {name: (said, state.counts.get(name, 0)) for name, said in _HELP.items()}
+        counts["flooded"] = ("Intervals with a flood.", self.flooded)
+        counts["unsent"] = ("Datagrams not sent.", self.unsent)
+        counts["unread"] = ("Intervals without counters.", self.unread)
         lines: list[str] = []
-        for name, help_text in _HELP.items():
-            lines += _family(f"netctrl_agent_{name}_total", "counter", help_text, [((), counts[name])])
-        drops = [((("reason", name[len(_DROPPED) :]),), n) for name, n in state.counts.items() if _DROPPED in name]
-        lines += _family("netctrl_agent_dropped_total", "counter", "Datagrams dropped.", sorted(drops))
-        lines += _family("netctrl_agent_flooded_total", "counter", "Intervals with a flood.", [((), self.flooded)])
-        lines += _family("netctrl_agent_unsent_total", "counter", "Datagrams not sent.", [((), self.unsent)])
-        lines += _family("netctrl_agent_unread_total", "counter", "Intervals without counters.", [((), self.unread)])
-        falling = [((), float(state.falling_back))]
+        for name, (said, count) in counts.items():
+            lines += _family(f"netctrl_agent_{name}_total", "counter", said, {"": count})
+        drops = {name[len(_DROPPED) :]: n for name, n in sorted(state.counts.items()) if _DROPPED in name}
+        lines += _family("netctrl_agent_dropped_total", "counter", "Datagrams dropped.", drops, "reason")
+        falling = {"": float(state.falling_back)}
         lines += _family("netctrl_agent_fallback", "gauge", "1: no messages from the central controller.", falling)
-        lines += _links(plan, state)
-        lines += _peers(plan, state)
+        links = [link.id for link in plan.config.links]
+        waiting = (state.backlog * plan.config.interval_s / BITS_PER_BYTE).tolist()
+        for name, said, values in (
+            ("rate_bit_per_s", "Rate sent in the last interval.", state.rate.tolist()),
+            ("desired_bit_per_s", "Rate of the law, within limits.", state.desired.tolist()),
+            ("in_force_bit_per_s", "Rate in force.", state.in_force.tolist()),
+            ("backlog_bytes", "Backlog, smoothed.", waiting),
+            ("controlled", "0: no longer controlled after a problem.", [float(not lost) for lost in state.lost]),
+        ):
+            known = {link: value for link, value in zip(links, values, strict=True) if not isnan(value)}
+            lines += _family(f"netctrl_link_{name}", "gauge", said, known, "link")
+        peers = {peer.name: each for peer, each in zip(plan.config.peers, state.neighbours, strict=True)}
+        heard = {name: float(each.heard) for name, each in peers.items()}
+        lines += _family("netctrl_peer_heard", "gauge", "1: messages received recently.", heard, "peer")
+        trips = {name: each.alignment.rtt_us for name, each in peers.items()}
+        shortest = {name: trip / 1e6 for name, trip in trips.items() if trip is not None}
+        said = "Shortest of the last exchanges."
+        lines += _family("netctrl_peer_round_trip_seconds", "gauge", said, shortest, "peer")
+        moved = {name: each.alignment.moved for name, each in peers.items()}
+        said = "Times that its intervals were renumbered."
+        lines += _family("netctrl_peer_realigned_total", "counter", said, moved, "peer")
         lines += _histogram("netctrl_agent_lateness_seconds", "Time from a deadline to its step.", self.lateness)
         lines += _histogram("netctrl_agent_step_seconds", "Duration of a step.", self.duration)
         return "\n".join(lines) + "\n"
 
 
-Labels = tuple[tuple[str, str], ...]
-
-
-def _links(plan: AgentPlan, state: AgentState) -> list[str]:
-    names = [link.id for link in plan.config.links]
-    interval, lines = plan.config.interval_s, []
-    for name, help_text, values in (
-        ("rate_bit_per_s", "Rate sent in the last interval.", state.rate.tolist()),
-        ("desired_bit_per_s", "Rate of the law, within limits.", state.desired.tolist()),
-        ("in_force_bit_per_s", "Rate in force.", state.in_force.tolist()),
-        ("backlog_bytes", "Backlog, smoothed.", (state.backlog * interval / 8.0).tolist()),
-        ("controlled", "0: no longer controlled after a problem.", [float(not lost) for lost in state.lost]),
-    ):
-        rows = [((("link", link),), value) for link, value in zip(names, values, strict=True) if not isnan(value)]
-        lines += _family(f"netctrl_link_{name}", "gauge", help_text, rows)
-    return lines
-
-
-def _peers(plan: AgentPlan, state: AgentState) -> list[str]:
-    pairs = [((("peer", peer.name),), each) for peer, each in zip(plan.config.peers, state.neighbours, strict=True)]
-    heard = [(labels, float(each.heard)) for labels, each in pairs]
-    trips = [(labels, each.alignment.rtt_us) for labels, each in pairs]
-    moved = [(labels, each.alignment.moved) for labels, each in pairs]
-    known = [(labels, trip / 1e6) for labels, trip in trips if trip is not None]
-    return [
-        *_family("netctrl_peer_heard", "gauge", "1: messages received recently.", heard),
-        *_family("netctrl_peer_round_trip_seconds", "gauge", "Shortest of the last exchanges.", known),
-        *_family("netctrl_peer_realigned_total", "counter", "Times that its intervals were renumbered.", moved),
-    ]
-
-
-def _family(name: str, kind: str, help_text: str, rows: Iterable[tuple[Labels, float]]) -> Iterator[str]:
-    yield f"# HELP {name} {help_text}"
+def _family(name: str, kind: str, said: str, rows: Mapping[str, float], label: str = "") -> Iterator[str]:
+    """Lines of one metric: a number, or one for each value of a label."""
+    yield f"# HELP {name} {said}"
     yield f"# TYPE {name} {kind}"
-    for labels, value in rows:
-        yield f"{name}{_labels(labels)} {value:.10g}"
+    for each, value in rows.items():
+        escaped = each.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        shown = f'{{{label}="{escaped}"}}' if label else ""
+        yield f"{name}{shown} {value:.10g}"
 
 
-def _histogram(name: str, help_text: str, histogram: Histogram) -> list[str]:
-    lines, total = [f"# HELP {name} {help_text}", f"# TYPE {name} histogram"], 0
+def _histogram(name: str, said: str, histogram: Histogram) -> list[str]:
+    lines, total = [f"# HELP {name} {said}", f"# TYPE {name} histogram"], 0
     for bound, count in zip((*histogram.bounds, None), histogram.counts, strict=True):
         total += count
         lines.append(f'{name}_bucket{{le="{"+Inf" if bound is None else f"{bound:g}"}"}} {total}')
     return [*lines, f"{name}_sum {histogram.sum:.10g}", f"{name}_count {total}"]
-
-
-def _labels(labels: Labels) -> str:
-    parts = [f'{name}="{_escaped(value)}"' for name, value in labels]
-    return f"{{{','.join(parts)}}}" if parts else ""
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

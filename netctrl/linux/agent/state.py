@@ -97,7 +97,11 @@ def step_tracker(
     law = table.law
     values = list(measured) if measured is not None else None
     if table.measured_by is None:
-        values = _own(table, backlog_bytes, sent)
+        values = None
+        if backlog_bytes is not None and sent is not None and table.bottleneck is not None:
+            # Delay by Little's law for a busy link: backlog over departure rate.
+            known = {"delay": backlog_bytes * BITS_PER_BYTE / table.bottleneck, "throughput": sent}
+            values = [known[name] for name in law.outputs]
     if values is None or not np.isfinite(values).all():
         return tracker, None
     unit = unit_scale(law.input_units[0]) or MBIT
@@ -113,14 +117,6 @@ def step_tracker(
         given = govern(tracker.governor, state, tracker.given, given)
     state = step_tracking(tracker.gains, state, np.array(values) / np.array(scale), given)
     return tracker._replace(state=state, given=given), float(state.applied[0]) * unit
-
-
-def _own(table: TrackingTable, backlog_bytes: int | None, sent: float | None) -> list[float] | None:
-    """Delay by Little's law for a busy link: backlog over departure rate."""
-    if backlog_bytes is None or sent is None or table.bottleneck is None:
-        return None
-    known = {"delay": backlog_bytes * BITS_PER_BYTE / table.bottleneck, "throughput": sent}
-    return [known[name] for name in table.law.outputs]
 
 
 class Reading(NamedTuple):

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import ipaddress
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import msgspec
 
 from netctrl.errors import FileError, InvalidValue, checked_kind
 from netctrl.linux.export.agent_law import LinkRateTable, TrackingTable, restricted
+from netctrl.linux.export.records import interface_name
 from netctrl.model.io.arrays import array, array_json
 from netctrl.model.io.fields import (
     Duration,
@@ -51,8 +53,6 @@ MAX_LINKS = 30
 
 _MAX_BYTES = 64 * 2**20
 _MAX_PEERS = 256
-_HANDLE = "a handle such as 1: or 8001:, in hexadecimal"
-_INTERFACE = "an interface's name of 1 to 15 characters without '/' and blanks"
 
 Role = Literal["agent", "controller"]
 
@@ -84,7 +84,7 @@ class ControlledLink(Record, frozen=True, kw_only=True):
     """Share of a tracking law's rate."""
 
     def __post_init__(self) -> None:
-        read_fields(self, id=label, interface=_interface, handle=_handle, parent=_parent, least_rate=rate)
+        read_fields(self, id=label, interface=interface_name, handle=_handle, parent=_parent, least_rate=rate)
         read_fields(self, greatest_rate=rate, fallback_rate=rate, burst=size, limit=size)
         read_fields(self, kind=one_of("tbf", "htb"))
         read_fields(self, share=number("a share above 0, to 1", above=0.0, at_most=1.0))
@@ -146,9 +146,8 @@ class AgentConfig(Record, frozen=True, kw_only=True, eq=False):
         read_fields(self, name=label, role=one_of("agent", "controller"), interval_s=duration, address=_address)
         read_fields(self, links=records(ControlledLink), peers=records(Peer), port=whole(0, 65535))
         read_fields(self, dead_band=number("a share from 0 to below 1", at_least=0.0, at_most=0.999999))
-        read_fields(
-            self, smoothing=number("a weight above 0, to 1", above=0.0, at_most=1.0), silence=whole(1, 1_000_000)
-        )
+        read_fields(self, smoothing=number("a weight above 0, to 1", above=0.0, at_most=1.0))
+        read_fields(self, silence=whole(1, 1_000_000))
         read_fields(self, key_file=optional(_path), metrics_socket=optional(_path))
         _check_names(self)
         _check_law(self)
@@ -213,28 +212,27 @@ def agent_configs(
         takes = "a Peer, as the law is a central one" if law.central else "no value, as the law is not a central one"
         raise InvalidValue("controller", None if controller is None else controller.name, takes)
     agents = [msgspec.structs.replace(peer, links=tuple(each.id for each in links)) for peer, links in places]
-    common = {"schema": "netctrl.agent/1", "interval_s": interval_s, **settings}
-    configs = {}
+    common: dict[str, Any] = {"schema": "netctrl.agent/1", "interval_s": interval_s, **settings}
+    configs: dict[str, AgentConfig] = {}
     for agent, (_, links) in zip(agents, places, strict=True):
         own = restricted(law, () if law.central else agent.links)
         peers = () if law.central else tuple(each for each in agents if each is not agent and _talk(law, agent, each))
         heard = (msgspec.structs.replace(controller, links=agent.links),) if controller is not None else peers
-        configs[agent.name] = _config(agent, own, tuple(links), heard, common)
+        port = agent.port if heard else 0
+        configs[agent.name] = AgentConfig(
+            name=agent.name, law=own, links=tuple(links), address=agent.address, port=port, peers=heard, **common
+        )
     if controller is not None:
-        configs[controller.name] = _config(controller, law, (), tuple(agents), common | {"role": "controller"})
+        name, address, port = controller.name, controller.address, controller.port
+        configs[name] = AgentConfig(
+            name=name, role="controller", law=law, address=address, port=port, peers=tuple(agents), **common
+        )
     return configs
-
-
-def _config(
-    peer: Peer, law: LinkRateTable, links: tuple[ControlledLink, ...], heard: tuple[Peer, ...], common: dict[str, Any]
-) -> AgentConfig:
-    port = peer.port if heard else 0
-    return AgentConfig(name=peer.name, law=law, links=links, address=peer.address, port=port, peers=heard, **common)
 
 
 def _talk(law: LinkRateTable, one: Peer, other: Peer) -> bool:
     """Whether one agent needs the other's measurements."""
-    row = {name: number for number, name in enumerate(law.links)}
+    row = {name: k for k, name in enumerate(law.links)}
     mine, theirs = ({row[name] for name in each.links} for each in (one, other))
     return any((at in mine and of in theirs) or (at in theirs and of in mine) for at, of in law.pairs())
 
@@ -306,28 +304,21 @@ def _check_law(config: AgentConfig) -> None:
             _check_links("peers", peer.links, config.law.links, all_of_them=False)
 
 
-def _interface(field: str, value: Any) -> str:
-    if not isinstance(value, str) or not 1 <= len(value) <= 15 or not value.isprintable() or set(value) & set("/ "):
-        raise InvalidValue(field, value, _INTERFACE)
-    return value
+def _matching(pattern: str, takes: str) -> Callable[[str, Any], str]:
+    """Reader of text that a pattern matches as a whole."""
+
+    def read(field: str, value: Any) -> str:
+        if not isinstance(value, str) or not re.fullmatch(pattern, value):
+            raise InvalidValue(field, value, takes)
+        return value
+
+    return read
 
 
-def _handle(field: str, value: Any) -> str:
-    if not isinstance(value, str) or not value.endswith(":") or not _hexadecimal(value[:-1]):
-        raise InvalidValue(field, value, _HANDLE)
-    return value
-
-
-def _parent(field: str, value: Any) -> str:
-    if value != "root":
-        major, colon, minor = value.partition(":") if isinstance(value, str) else ("", "", "")
-        if not (colon and _hexadecimal(major) and _hexadecimal(minor)):
-            raise InvalidValue(field, value, "root, or a class such as 1:10, in hexadecimal")
-    return value
-
-
-def _hexadecimal(text: str) -> bool:
-    return 1 <= len(text) <= 4 and all(each in "0123456789abcdef" for each in text) and int(text, 16) > 0
+_HEX = "(?!0+(?![0-9a-f]))[0-9a-f]{1,4}"  # above 0
+_handle = _matching(f"{_HEX}:", "a handle such as 1: or 8001:, in hexadecimal")
+_parent = _matching(f"root|{_HEX}:{_HEX}", "root, or a class such as 1:10, in hexadecimal")
+_path = _matching("[^\0]+", "a path")
 
 
 def _address(field: str, value: Any) -> str:
@@ -335,9 +326,3 @@ def _address(field: str, value: Any) -> str:
         return str(ipaddress.ip_address(value if isinstance(value, str) else ""))
     except ValueError:
         raise InvalidValue(field, value, "an IPv4 or IPv6 address, as in 10.0.0.1") from None
-
-
-def _path(field: str, value: Any) -> str:
-    if not isinstance(value, str) or not value or "\0" in value:
-        raise InvalidValue(field, value, "a path")
-    return value

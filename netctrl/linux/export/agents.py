@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_kind, checked_number
+from netctrl.linux.export import shaper
 from netctrl.linux.export.agent import AgentConfig, ControlledLink, Peer, agent_configs
 from netctrl.linux.export.agent_law import TrackingTable, link_rate_table
 from netctrl.linux.export.records import HtbClass, TokenBucket
-from netctrl.linux.export.shaper import (
-    AS_DESIGNED,
-    HANDLE,
-    QuantizedValue,
-    TcExport,
-    TcQueue,
-    TcSettings,
-    checked_interface,
-    default_burst,
-    queue_files,
-    token_bucket,
-)
 from netctrl.linux.state_files import AGENT_FOLDER
 from netctrl.model.design.design import ConnetDesign, HftracDesign
 from netctrl.model.io.toml import read_toml_record
@@ -62,7 +52,7 @@ class AgentPlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     port: int = 0
 
     def __post_init__(self) -> None:
-        names = [checked_interface(name) for name in self.links.values()]
+        names = [shaper.checked_interface(name) for name in self.links.values()]
         for name in names:
             if names.count(name) > 1:
                 raise InvalidValue("links", f"{name} more than once", "an interface for each link of a machine")
@@ -71,19 +61,6 @@ class AgentPlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     def peer(self) -> Peer:
         """The machine as a peer; without other machines its port is not used."""
         return Peer(name=self.name, address=self.address, port=self.port or 1)
-
-
-class Station(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Machine without links of its own: a central controller, or a sensor."""
-
-    name: str
-    address: str
-    port: int
-
-    @property
-    def peer(self) -> Peer:
-        """The machine as a peer."""
-        return Peer(name=self.name, address=self.address, port=self.port)
 
 
 class InterfaceMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -96,9 +73,9 @@ class InterfaceMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     """
 
     agents: tuple[AgentPlace, ...]
-    controller: Station | None = None
+    controller: Peer | None = None
     """Controller of a central law."""
-    sensor: Station | None = None
+    sensor: Peer | None = None
     """Machine that measures a tracking law's outputs and sends them."""
     key_file: str | None = None
 
@@ -148,11 +125,11 @@ def hftrac_on_linux(
     design: HftracDesign,
     model: NetworkModel,
     places: InterfaceMap,
-    settings: TcSettings = AS_DESIGNED,
+    settings: shaper.TcSettings = shaper.AS_DESIGNED,
     *,
     reference: float = 1.0,
     backlog_setpoint: float = 0.0,
-) -> TcExport:
+) -> shaper.TcExport:
     """Queues with a rate at each link, and each machine's agent file.
 
     A link starts at its capacity, and returns to it where its agent has no rate; it is a FIFO then.
@@ -188,22 +165,20 @@ def hftrac_on_linux(
         table,
         design.law.interval_s,
         [(place.peer, [entry for _, entry in links]) for place, links in made],
-        controller=None if places.controller is None else places.controller.peer,
+        controller=places.controller,
         key_file=places.key_file,
         dead_band=settings.dead_band,
     )
     files = {f"{name}.agent.json": _with_metrics(config).to_json() for name, config in configs.items()}
     for place, links in made:
         title = "HFTraC: links at their capacity, until an agent sets their rates"
-        files |= queue_files(place.name, [queue for queue, _ in links], title)
-    every = [each for _, links in made for each in links]
-    notes = [_refill(entry, design.law.interval_s) for _, entry in every]
-    return TcExport(files, _figures([queue for queue, _ in every]), _once(notes))
+        files |= shaper.queue_files(place.name, [queue for queue, _ in links], title)
+    return _export(files, [each for _, links in made for each in links], design.law.interval_s)
 
 
 def _links_at(
-    design: HftracDesign, place: AgentPlace, settings: TcSettings, reference: float
-) -> list[tuple[TcQueue, ControlledLink]]:
+    design: HftracDesign, place: AgentPlace, settings: shaper.TcSettings, reference: float
+) -> list[tuple[shaper.TcQueue, ControlledLink]]:
     links = {link.id: link for link in design.inputs.network.links}
     unknown = sorted(set(place.links) - links.keys())
     if unknown:
@@ -216,7 +191,10 @@ def _links_at(
             raise InvalidValue(
                 "limit", None, f"a size: the buffer of link {name} is unlimited, but a queue needs a limit"
             )
-        _check_nominal(name, design.certificate.nominal_rate.get(name, 0.0) * reference, link.capacity)
+        nominal = design.certificate.nominal_rate.get(name, 0.0) * reference
+        if nominal > link.capacity:
+            takes = f"at most the capacity of link {name}, {format_quantity(link.capacity, 'bit/s')}"
+            raise InvalidValue("reference", f"a nominal rate of {format_quantity(nominal, 'bit/s')}", takes)
         made.append(_controlled(interface, name, link.capacity, limit, settings))
     return made
 
@@ -224,12 +202,12 @@ def _links_at(
 def connet_on_linux(
     design: ConnetDesign,
     places: InterfaceMap,
-    settings: TcSettings = AS_DESIGNED,
+    settings: shaper.TcSettings = shaper.AS_DESIGNED,
     *,
     reference: tuple[float, ...] | None = None,
     watch: Watch | None = None,
     governor: bool = False,
-) -> TcExport:
+) -> shaper.TcExport:
     """Queues with a rate at each regulator, which share the law's rate equally, and the agent's file.
 
     Regulators start at their greatest rate, and return to it where the agent has no rate; they are open then.
@@ -284,21 +262,21 @@ def connet_on_linux(
             law=law,
             reference=np.asarray(desired, dtype=float),
             measured_by=None if sensor is None else sensor.name,
-            measured_at=None if watch is None else checked_interface(watch.interface),
+            measured_at=None if watch is None else shaper.checked_interface(watch.interface),
             bottleneck=None if watch is None else watch.rate_bit_per_s,
             governor=governor,
         ),
         links=tuple(entry for _, entry in made),
         address=place.address,
         port=0 if sensor is None else place.port,
-        peers=() if sensor is None else (sensor.peer,),
+        peers=() if sensor is None else (sensor,),
         key_file=places.key_file,
         dead_band=settings.dead_band,
     )
-    queues = [queue for queue, _ in made]
-    files = queue_files(place.name, queues, "CONNET: regulators open, until an agent sets their rates")
+    title = "CONNET: regulators open, until an agent sets their rates"
+    files = shaper.queue_files(place.name, [queue for queue, _ in made], title)
     files[f"{place.name}.agent.json"] = _with_metrics(config).to_json()
-    return TcExport(files, _figures(queues), _once([_refill(entry, law.interval_s) for _, entry in made]))
+    return _export(files, made, law.interval_s)
 
 
 def _controlled(
@@ -306,21 +284,21 @@ def _controlled(
     name: str,
     capacity: float,
     limit: float,
-    settings: TcSettings,
+    settings: shaper.TcSettings,
     least: float | None = None,
     share: float = 1.0,
-) -> tuple[TcQueue, ControlledLink]:
+) -> tuple[shaper.TcQueue, ControlledLink]:
     """A queue at its greatest rate, and the agent's data of it; rates as the Design counts."""
     framing = settings.framing
-    burst = default_burst(capacity * framing.growth, framing) if settings.burst is None else settings.burst
-    queue = token_bucket(interface, capacity, burst, limit, framing=framing, link=name, shaper=settings.shaper)
+    burst = shaper.default_burst(capacity * framing.growth, framing) if settings.burst is None else settings.burst
+    queue = shaper.token_bucket(interface, capacity, burst, limit, framing=framing, link=name, shaper=settings.shaper)
     bucket = queue.desired.queue if queue.desired is not None else None
     if not isinstance(bucket, TokenBucket | HtbClass):
         raise InvalidValue("interface", interface, "a token bucket")
     return queue, ControlledLink(
         id=name,
         interface=interface,
-        handle=HANDLE,
+        handle=shaper.HANDLE,
         kind=settings.shaper,
         least_rate=min((_MIN_SHARE * capacity if least is None else least) * framing.growth, bucket.rate),
         greatest_rate=bucket.rate,
@@ -336,10 +314,12 @@ def _with_metrics(config: AgentConfig) -> AgentConfig:
     return msgspec.structs.replace(config, metrics_socket=f"{AGENT_FOLDER}/{config.name}.sock")
 
 
-def _check_nominal(name: str, nominal: float, capacity: float) -> None:
-    if nominal > capacity:
-        takes = f"at most the capacity of link {name}, {format_quantity(capacity, 'bit/s')}"
-        raise InvalidValue("reference", f"a nominal rate of {format_quantity(nominal, 'bit/s')}", takes)
+def _export(
+    files: dict[str, str], made: Sequence[tuple[shaper.TcQueue, ControlledLink]], interval_s: float
+) -> shaper.TcExport:
+    figures = tuple(figure for queue, _ in made for figure in queue.figures)
+    notes = dict.fromkeys(filter(None, (_refill(entry, interval_s) for _, entry in made)))
+    return shaper.TcExport(files, figures, tuple(notes))
 
 
 def _refill(link: ControlledLink, interval_s: float) -> str:
@@ -353,11 +333,3 @@ def _refill(link: ControlledLink, interval_s: float) -> str:
         f"each change refills a TBF's bucket: in every interval this adds up to {format_quantity(extra, 'bit/s')} to a "
         f"link's rate ({100.0 * extra / link.greatest_rate:.2g} % of the greatest); an HTB keeps its tokens"
     )
-
-
-def _figures(queues: list[TcQueue]) -> tuple[QuantizedValue, ...]:
-    return tuple(figure for queue in queues for figure in queue.figures)
-
-
-def _once(notes: list[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(filter(None, notes)))

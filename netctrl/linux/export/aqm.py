@@ -183,9 +183,9 @@ def nearest_pie(law: DelayPi, probability: float) -> Pie:
     rate = law.integral / law.update_s
     figures = (
         target,
-        _figure("tupdate", law.update_s, update_us * _MICRO, "s"),
-        _figure("alpha over tupdate", rate, pie_gain(alpha, halvings) / (update_us * _MICRO), "1/s²"),
-        _figure("beta", law.proportional, pie_gain(beta, halvings), "1/s"),
+        QuantizedValue("tupdate", law.update_s, update_us * _MICRO, "s"),
+        QuantizedValue("alpha over tupdate", rate, pie_gain(alpha, halvings) / (update_us * _MICRO), "1/s²"),
+        QuantizedValue("beta", law.proportional, pie_gain(beta, halvings), "1/s"),
     )
     return Pie(target_us, update_us, alpha, beta, figures)
 
@@ -219,18 +219,14 @@ def nearest_dualpi2(law: DelayPi, probability: float) -> Dualpi2:
     figures = (
         target,
         update,
-        _figure("alpha", law.integral, dualpi2_gain(alpha) * slope, "1/s"),
-        _figure("beta", law.proportional, dualpi2_gain(beta) * slope, "1/s"),
+        QuantizedValue("alpha", law.integral, dualpi2_gain(alpha) * slope, "1/s"),
+        QuantizedValue("beta", law.proportional, dualpi2_gain(beta) * slope, "1/s"),
     )
     return Dualpi2(target_us, update_us, alpha, beta, figures)
 
 
 def _target(law: DelayPi) -> tuple[int, QuantizedValue]:
     return nearest("target", law.target_s, step=_MICRO, unit="s", bound=_TIME_BOUND)
-
-
-def _figure(what: str, requested: float, implemented: float, unit: str) -> QuantizedValue:
-    return QuantizedValue(what=what, requested=requested, implemented=implemented, unit=unit)
 
 
 def _slope(probability: float) -> float:

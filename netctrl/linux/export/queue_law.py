@@ -206,8 +206,15 @@ def step_on_linux(law: QueueLaw, interface: str, queue: StepQueue) -> TcExport:
         An invalid name, a threshold in a unit that the queue doesn't have, or an unknown queue.
     """
     kind, arguments = _kind(law, queue), step_arguments(law, queue)
+    if kind == "red":
+        step = step_law(law.parameters, "bytes")
+        what, requested, kept, unit = "smallest backlog that is marked", step.threshold + 1.0, step.marked_from, "B"
+    else:
+        what, unit, requested = "threshold of the wait", "s", step_law(law.parameters, "time").threshold
+        kept = codel_units(requested) * CODEL_UNIT_NS * NANOSECOND if kind == "codel" else requested
+    figure = QuantizedValue(what, requested, kept, unit)
     text = batch((("qdisc", "replace", "dev", interface, "root", *arguments),), "step threshold, designed by netctrl")
-    return TcExport({"queue.tc": text}, _figures(law, kind), (*_NOTES[kind], *_COMMON))
+    return TcExport({"queue.tc": text}, (figure,), (*_NOTES[kind], *_COMMON))
 
 
 def _kind(law: QueueLaw, queue: StepQueue) -> str:
@@ -216,16 +223,6 @@ def _kind(law: QueueLaw, queue: StepQueue) -> str:
     if queue.kind not in STEP_QUEUES:
         raise InvalidValue("implementation", queue.kind, any_of(STEP_QUEUES, queue.kind))
     return queue.kind
-
-
-def _figures(law: QueueLaw, kind: str) -> tuple[QuantizedValue, ...]:
-    if kind == "red":
-        step = step_law(law.parameters, "bytes")
-        what, requested, kept, unit = "smallest backlog that is marked", step.threshold + 1.0, step.marked_from, "B"
-    else:
-        what, unit, requested = "threshold of the wait", "s", step_law(law.parameters, "time").threshold
-        kept = codel_units(requested) * CODEL_UNIT_NS * NANOSECOND if kind == "codel" else requested
-    return (QuantizedValue(what=what, requested=requested, implemented=kept, unit=unit),)
 
 
 def _micro(seconds: float) -> str:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from netctrl.errors import InvalidValue
-from netctrl.model.io.fields import Label, Rate, label, one_of, optional, rate, read_fields, record, records
+from netctrl.errors import InvalidValue, checked_whole
+from netctrl.model.io.fields import Label, Rate, label, one_of, optional, rate, read_fields, record, records, whole
 from netctrl.model.io.record_file import FileRecord, read_record
 from netctrl.units import parse_size
 
@@ -36,7 +36,7 @@ HTB_QUANTUM = 1514
 _MAX_BYTES = 16 * 2**20
 _MAX_U32 = 2**32 - 1
 _BYTES_TAKES = "whole bytes from 1 to 4294967295, or with a unit (B, kB, MB, GB, KiB, MiB, GiB), as in 3000 or 200kB"
-_LIMIT_TAKES = "a whole number from 1 to 4294967295; of bytes, text with a unit too, as in 200kB"
+_LIMIT_TAKES = "a whole number (of bytes, text with a unit too, as in 200kB)"
 INTERFACE_TAKES = "the name of an interface: 1 to 15 characters, without '/' and white space"
 ADDRESS_TAKES = "a link-layer address as in 02:00:5e:10:00:01"
 
@@ -54,7 +54,7 @@ class _Shaper(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """Bytes added to each packet's length."""
 
     def __post_init__(self) -> None:
-        read_fields(self, rate=rate, burst=_whole_bytes, limit=_whole_bytes, overhead=_overhead)
+        read_fields(self, rate=rate, burst=_whole_bytes, limit=_whole_bytes, overhead=whole(0, 65535, "whole bytes"))
 
 
 class TokenBucket(_Shaper, frozen=True, kw_only=True, tag="tbf"):
@@ -77,7 +77,7 @@ class TcFifo(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     def __post_init__(self) -> None:
         read_fields(self, unit=one_of("bytes", "packets"))
-        read_fields(self, limit=_whole_bytes if self.unit == "bytes" else _whole_packets)
+        read_fields(self, limit=_whole_bytes if self.unit == "bytes" else whole(1, _MAX_U32, _LIMIT_TAKES))
 
 
 class InterfaceQueue(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -136,19 +136,6 @@ def _whole_bytes(field: str, value: Any) -> int:
         number = parse_size(value) if isinstance(value, str) else value
     except ValueError:
         raise InvalidValue(field, value, _BYTES_TAKES) from None
-    return _whole(field, number, 1, _BYTES_TAKES)
-
-
-def _whole_packets(field: str, value: Any) -> int:
-    return _whole(field, value, 1, _LIMIT_TAKES)
-
-
-def _overhead(field: str, value: Any) -> int:
-    return _whole(field, value, 0, "whole bytes from 0 to 65535", 65535)
-
-
-def _whole(field: str, value: Any, least: int, takes: str, most: int = _MAX_U32) -> int:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not least <= value <= most or value != int(value):
-        raise InvalidValue(field, value, takes)
-    return int(value)
+    if isinstance(number, float) and number.is_integer():
+        number = int(number)
+    return checked_whole(field, number, _BYTES_TAKES, at_least=1, at_most=_MAX_U32)

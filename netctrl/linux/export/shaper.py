@@ -65,7 +65,7 @@ _NAME_TAKES = "a name of 1 to 15 characters that tc -batch can carry: no quotes,
 _MAX_BYTES = 2**20
 
 
-class QuantizedValue(msgspec.Struct, frozen=True, kw_only=True):
+class QuantizedValue(msgspec.Struct, frozen=True):
     """Value as quantized by an implementation, with the requested one."""
 
     what: str
@@ -118,7 +118,7 @@ def nearest(
     steps = round(requested / step)
     if not least <= steps <= most:
         raise InvalidValue(what, requested, takes)
-    figure = QuantizedValue(what=what, requested=requested, implemented=steps * step, unit=unit, bound=bound)
+    figure = QuantizedValue(what, requested, steps * step, unit, bound)
     if bound is not None and abs(figure.difference) > bound:
         takes += f", within {100.0 * bound:g} %; the nearest is {figure.implemented:.6g}"
         raise InvalidValue(what, requested, takes)
@@ -263,13 +263,7 @@ def _lines(name: str, rate: int, burst: int, limit: int, shaper: Shaper) -> tupl
 def _bucket(what: str, size: int, rate: int) -> QuantizedValue:
     """Burst in whole ticks at `rate` byte/s, as the kernel keeps it: never more than requested."""
     tick = rate * _TICK_S
-    figure = QuantizedValue(
-        what=what,
-        requested=float(size),
-        implemented=math.floor(size / tick + 1e-9) * tick,
-        unit="byte",
-        bound=_BURST_BOUND,
-    )
+    figure = QuantizedValue(what, float(size), math.floor(size / tick + 1e-9) * tick, "byte", _BURST_BOUND)
     if abs(figure.difference) > _BURST_BOUND:
         raise InvalidValue(
             what, size, f"at least {tick / _BURST_BOUND:.6g} bytes: ticks of {tick:.6g} bytes at this rate"

@@ -16,20 +16,8 @@ from __future__ import annotations
 from typing import NoReturn
 
 from netctrl.errors import InvalidValue, NoAdmissibleDesign, checked_flag, checked_kind
+from netctrl.linux.export import shaper
 from netctrl.linux.export.aqm import Dualpi2, Pie, pie_range
-from netctrl.linux.export.shaper import (
-    AS_DESIGNED,
-    Framing,
-    MarkingConfig,
-    TcExport,
-    TcSettings,
-    batch,
-    default_burst,
-    nearest,
-    queue_below,
-    queue_files,
-    token_bucket,
-)
 from netctrl.model.design.design import ArcDesign, MpccDesign, PacingDesign
 from netctrl.units import BITS_PER_BYTE, format_quantity
 
@@ -40,10 +28,10 @@ def arc_on_linux(
     design: ArcDesign,
     interface: str,
     aqm: Pie | Dualpi2 | None,
-    settings: TcSettings = AS_DESIGNED,
+    settings: shaper.TcSettings = shaper.AS_DESIGNED,
     *,
     drop: bool = False,
-) -> TcExport:
+) -> shaper.TcExport:
     """The bottleneck as a TBF at the Design's capacity, with ARC in it.
 
     Parameters
@@ -64,30 +52,30 @@ def arc_on_linux(
         An invalid name, or a value that the kernel can't represent.
     """
     checked_kind("design", design, ArcDesign)
-    checked_kind("settings", settings, TcSettings)
+    checked_kind("settings", settings, shaper.TcSettings)
     if aqm is not None and not isinstance(aqm, Pie | Dualpi2):
         raise InvalidValue("aqm", aqm, "a Pie, a Dualpi2, or None for marks in front of the queue")
     drop = checked_flag("drop", drop)
     law, inputs = design.law, design.inputs
-    framing = Framing(law.packet_size_bytes, settings.framing.header)
+    framing = shaper.Framing(law.packet_size_bytes, settings.framing.header)
     rate = law.capacity_bit_per_s
     buffer = rate / BITS_PER_BYTE * inputs.rtt_s[1] + 2.0 * law.target_queue_packets * law.packet_size_bytes
     limit = buffer if settings.limit is None else settings.limit
-    burst = default_burst(rate * framing.growth, framing) if settings.burst is None else settings.burst
-    queue = token_bucket(interface, rate, burst, limit, framing=framing)
+    burst = shaper.default_burst(rate * framing.growth, framing) if settings.burst is None else settings.burst
+    queue = shaper.token_bucket(interface, rate, burst, limit, framing=framing)
     title = f"ARC: a bottleneck of {format_quantity(rate, 'bit/s')} in packets of {law.packet_size_bytes:g} bytes"
     if aqm is None:
-        config = MarkingConfig(interface=interface, law=law, header_bytes=framing.header, drop=drop)
-        files = queue_files("arc", [queue], f"{title}; `python -m netctrl.linux mark` marks in front of it")
+        config = shaper.MarkingConfig(interface=interface, law=law, header_bytes=framing.header, drop=drop)
+        files = shaper.queue_files("arc", [queue], f"{title}; `python -m netctrl.linux mark` marks in front of it")
         notes = (
             "the queue is read once per epoch; packets' own waiting times stay unknown",
             "packets without ECN are dropped when drawn" if drop else "packets without ECN pass unmarked",
         )
-        return TcExport(files | {"arc.marking.json": config.to_json()}, queue.figures, notes)
-    packets, waiting = nearest(
+        return shaper.TcExport(files | {"arc.marking.json": config.to_json()}, queue.figures, notes)
+    packets, waiting = shaper.nearest(
         "limit in packets", limit / law.packet_size_bytes, step=1.0, unit="packet", most=2**31 - 1, bound=0.1
     )
-    inside = queue_below(queue, aqm.tokens(packets), (*aqm.figures, waiting))
+    inside = shaper.queue_below(queue, aqm.tokens(packets), (*aqm.figures, waiting))
     notes = (
         f"plans don't support {aqm.tokens(packets)[0]}: apply it by tc -batch, remove it by "
         f"`tc qdisc del dev {interface} root`",
@@ -100,10 +88,10 @@ def arc_on_linux(
             "margins hold for small deviations: below half its target pie marks nothing, so it may oscillate after a "
             "large deviation; dualpi2 has no such rule",
         )
-    return TcExport({"arc.tc": batch(inside.lines, title)}, inside.figures, notes)
+    return shaper.TcExport({"arc.tc": shaper.batch(inside.lines, title)}, inside.figures, notes)
 
 
-def pacing_on_linux(design: PacingDesign) -> TcExport:
+def pacing_on_linux(design: PacingDesign) -> shaper.TcExport:
     """The sender's Design without a queue: the sender paces itself by SO_MAX_PACING_RATE, in whole bytes per second.
 
     Raises
@@ -115,13 +103,13 @@ def pacing_on_linux(design: PacingDesign) -> TcExport:
     figures = []
     for name in ("least_rate_bit_per_s", "start_rate_bit_per_s", "max_rate_bit_per_s"):
         bits = getattr(law, name)
-        _, figure = nearest(name, bits, step=float(BITS_PER_BYTE), unit="bit/s", most=2**62, bound=1e-3)
+        _, figure = shaper.nearest(name, bits, step=float(BITS_PER_BYTE), unit="bit/s", most=2**62, bound=1e-3)
         figures.append(figure)
     notes = (
         "`python -m netctrl.linux pace --design` runs a program with it; tc isn't needed",
         "the rate counts bytes of TCP, a TBF counts frames: full segments at a cap of 97 % of a TBF's rate fill it",
     )
-    return TcExport({"sender.design.json": design.to_json()}, tuple(figures), notes)
+    return shaper.TcExport({"sender.design.json": design.to_json()}, tuple(figures), notes)
 
 
 def mpcc_on_linux(design: MpccDesign) -> NoReturn:

@@ -16,8 +16,7 @@ import re
 import struct
 from collections.abc import Sequence
 from enum import IntEnum
-from functools import cache
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from netctrl.errors import InvalidValue, NetctrlError, checked_whole
 
@@ -169,23 +168,19 @@ def assemble(instructions: Sequence[Instruction]) -> bytes:
         some kernels take.
     """
     places: dict[str, int] = {}
-    at = 0
-    for each in instructions:
-        if each.code is None:
-            if each.target in places:
-                raise InvalidValue("instructions", f"label {each.target} more than once", "each label once")
-            places[each.target] = at
-        else:
-            at += 2 if each.second else 1
-    if at > _MAX_INSTRUCTIONS:
-        raise InvalidValue("instructions", at, f"at most {_MAX_INSTRUCTIONS} instructions")
-    parts: list[bytes] = []
+    numbered: list[tuple[int, Instruction]] = []
     at = 0
     for each in instructions:
         if each.code is not None:
-            parts.append(_bytes(each, at, places))
+            numbered.append((at, each))
             at += 2 if each.second else 1
-    return b"".join(parts)
+        elif each.target in places:
+            raise InvalidValue("instructions", f"label {each.target} more than once", "each label once")
+        else:
+            places[each.target] = at
+    if at > _MAX_INSTRUCTIONS:
+        raise InvalidValue("instructions", at, f"at most {_MAX_INSTRUCTIONS} instructions")
+    return b"".join(_bytes(each, at, places) for at, each in numbered)
 
 
 def _bytes(each: Instruction, at: int, places: dict[str, int]) -> bytes:
@@ -303,7 +298,7 @@ def attach_egress(program: Program, interface: int) -> BpfFile:
     """Run a classifier on packets that leave an interface, before any queue, while the returned file is open.
 
     It is a tc eXpress link (Linux 6.6), which ends with the process, however it ends, and needs no qdisc. The program's
-    TCX_NEXT (-1) passes packets to other programs there. For older kernels see `netctrl.linux.kernel.clsact`.
+    TCX_NEXT (-1) passes packets to other programs there. For older kernels see `netctrl.linux.marking`.
 
     Parameters
     ----------
@@ -324,21 +319,9 @@ def _load(instructions: bytes, name: str, *, log: bool) -> int:
     code = ctypes.create_string_buffer(instructions, len(instructions))
     terms = ctypes.create_string_buffer(b"BSD")  # `Helper` has only functions that don't require the GPL
     text = ctypes.create_string_buffer(_LOG_SIZE if log else 1)
-    attributes = struct.pack(
-        "=IIQQIIQII16sII",
-        _SCHED_CLS,
-        len(instructions) // 8,
-        ctypes.addressof(code),
-        ctypes.addressof(terms),
-        int(log),
-        _LOG_SIZE if log else 0,
-        ctypes.addressof(text) if log else 0,
-        0,
-        0,
-        _name(name),
-        0,
-        0,
-    )
+    what = (_SCHED_CLS, len(instructions) // 8, ctypes.addressof(code), ctypes.addressof(terms))
+    said = (1, _LOG_SIZE, ctypes.addressof(text)) if log else (0, 0, 0)
+    attributes = struct.pack("=IIQQIIQ8x16s8x", *what, *said, _name(name))
     try:
         return _bpf("load a program", _PROG_LOAD, attributes)
     except BpfError as error:
@@ -351,20 +334,15 @@ def _name(name: str) -> bytes:
     return name.encode()
 
 
-@cache
-def _syscall() -> Any:
-    function = ctypes.CDLL(None, use_errno=True).syscall
-    function.restype = ctypes.c_long
-    return function
-
-
 def _bpf(what: str, command: int, attributes: bytes) -> int:
     machine = platform.machine()
     if machine not in _SYSTEM_CALLS or platform.system() != "Linux":
         raise BpfError(f"{what} ({platform.system()} on {machine})", errno.ENOSYS)
     given = ctypes.create_string_buffer(attributes, len(attributes))
     number, size = ctypes.c_long(_SYSTEM_CALLS[machine]), ctypes.c_ulong(len(attributes))
-    result = _syscall()(number, ctypes.c_long(command), ctypes.byref(given), size)
+    syscall = ctypes.CDLL(None, use_errno=True).syscall
+    syscall.restype = ctypes.c_long
+    result = syscall(number, ctypes.c_long(command), ctypes.byref(given), size)
     if result < 0:
         raise BpfError(what, ctypes.get_errno())
     return int(result)

@@ -296,9 +296,9 @@ def add_dummy_queue(index: int, name: str) -> bytes:
     return _change(NEWLINK, CREATE, body)
 
 
-def add_address(index: int, address: IPv4Address) -> bytes:
-    """Give an interface an IPv4 address of its own, without a network."""
-    body = _IFADDRMSG.pack(socket.AF_INET, 32, 0, 0, index)
+def add_address(index: int, address: IPv4Address, prefix: int = 32) -> bytes:
+    """Give an interface an IPv4 address, of its own or in a network that it reaches."""
+    body = _IFADDRMSG.pack(socket.AF_INET, prefix, 0, 0, index)
     body += attribute(_A_LOCAL, address.packed) + attribute(_A_ADDRESS, address.packed)
     return _change(_NEWADDR, CREATE, body)
 

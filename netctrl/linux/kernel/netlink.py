@@ -18,22 +18,7 @@ from typing import Self
 from netctrl.errors import NetctrlError
 from netctrl.linux.export.records import HTB_QUANTUM
 from netctrl.linux.kernel import messages
-from netctrl.linux.kernel.messages import (
-    CHANGE,
-    CREATE,
-    HEAD,
-    IFINFOMSG,
-    REPLACE,
-    ROOT,
-    TCMSG,
-    Link,
-    Qdisc,
-    attribute,
-    attributes,
-    handle_text,
-    read_link,
-    read_qdisc,
-)
+from netctrl.linux.kernel.messages import HEAD, IFINFOMSG, ROOT, TCMSG, Link, Qdisc, handle_text
 from netctrl.linux.kernel.qdisc import HtbClassOptions, TbfOptions, rate_bytes
 
 __all__ = ["KernelRefusal", "RouteSocket"]
@@ -119,14 +104,14 @@ class RouteSocket:
     def links(self) -> tuple[Link, ...]:
         """All interfaces of the namespace."""
         rows = self._dump(_GETLINK, messages.NEWLINK, IFINFOMSG.pack(0, 0, 0, 0, 0), "list the interfaces")
-        return tuple(map(read_link, rows))
+        return tuple(map(messages.read_link, rows))
 
     def link(self, index: int) -> Link | None:
         """One interface, by a query for it alone; None where there is none."""
         what = f"read interface {index}"
         self._send(messages.message(_GETLINK, 0, IFINFOMSG.pack(0, 0, index, 0, 0)))
         try:
-            return next(read_link(body) for kind, body in self._answer(what) if kind == messages.NEWLINK)
+            return next(messages.read_link(body) for kind, body in self._answer(what) if kind == messages.NEWLINK)
         except KernelRefusal as refusal:
             if refusal.number != errno.ENODEV:
                 raise
@@ -140,11 +125,11 @@ class RouteSocket:
         if index is not None and self._looked is not None and not hidden:
             return self._looked.get(index, ())
         ask = TCMSG.pack(0, 0, 0, 0, 0)
-        rows = self._dump(
-            _GETQDISC, messages.NEWQDISC, ask + (attribute(_DUMP_INVISIBLE, b"") if hidden else b""), "list queues"
-        )
+        if hidden:
+            ask += messages.attribute(_DUMP_INVISIBLE, b"")
+        rows = self._dump(_GETQDISC, messages.NEWQDISC, ask, "list queues")
         # Others are left out before their attributes are read, which takes most of the time.
-        return tuple(read_qdisc(row) for row in rows if index is None or TCMSG.unpack_from(row)[1] == index)
+        return tuple(messages.read_qdisc(row) for row in rows if index is None or TCMSG.unpack_from(row)[1] == index)
 
     @contextmanager
     def one_look(self) -> Generator[None]:
@@ -170,20 +155,20 @@ class RouteSocket:
         self._send(messages.message(_GETQDISC, _ECHO, TCMSG.pack(0, index, handle, parent, 0)))
         for kind, content in self._answer(what):
             if kind == messages.NEWQDISC:
-                return read_qdisc(content)
+                return messages.read_qdisc(content)
         raise KernelRefusal(what, errno.EPROTO, "an answer without the requested queue")
 
     def classes(self, index: int) -> tuple[Qdisc, ...]:
         """Classes of an interface's queues."""
         what = f"list classes of interface {index}"
         rows = self._dump(_GETTCLASS, messages.NEWTCLASS, TCMSG.pack(0, index, 0, 0, 0), what)
-        return tuple(map(read_qdisc, rows))
+        return tuple(map(messages.read_qdisc, rows))
 
     def filters(self, index: int, parent: int) -> int:
         """Number of filters on a queue or class."""
         what = f"list filters of interface {index}"
         rows = self._dump(_GETTFILTER, messages.NEWTFILTER, TCMSG.pack(0, index, 0, parent, 0), what)
-        return sum(_KIND in attributes(row, TCMSG.size) for row in rows)
+        return sum(_KIND in messages.attributes(row, TCMSG.size) for row in rows)
 
     def request(self, what: str, *changes: bytes) -> None:
         """Make changes (`netctrl.linux.kernel.messages`), one after another; `what` is for the refusal's message."""
@@ -196,7 +181,7 @@ class RouteSocket:
     ) -> None:
         """Create a queue; over an existing one with a handle EEXIST, or with `replace` an atomic replacement."""
         what = f"put {kind} {handle_text(handle)} at {handle_text(parent)} of interface {index}"
-        how = REPLACE if replace else CREATE
+        how = messages.REPLACE if replace else messages.CREATE
         self.request(what, messages.set_queue(index, parent, handle, kind, options, how))
 
     def delete_qdisc(self, index: int, parent: int, handle: int) -> None:
@@ -223,7 +208,7 @@ class RouteSocket:
         message = self._prepared.get(key)
         if message is None:
             options = TbfOptions.desired(rate_bit_per_s, burst_bytes, limit_bytes).encode(burst_bytes)
-            message = self._prepare(key, messages.set_queue(index, parent, handle, "tbf", options, CHANGE))
+            message = self._prepare(key, messages.set_queue(index, parent, handle, "tbf", options, messages.CHANGE))
         _WRITTEN_U32.pack_into(message, _TBF_RATE_AT, min(rate, 0xFFFFFFFF))
         _WRITTEN_U64.pack_into(message, _TBF_RATE64_AT, rate)
         self._exchange(message, "change the rate of tbf", index, handle)
@@ -236,7 +221,7 @@ class RouteSocket:
         key = (index, parent, handle, quantum)
         message = self._prepared.get(key)
         if message is None:
-            change = messages.set_class(index, parent, handle, "htb", desired.encode(), CHANGE)
+            change = messages.set_class(index, parent, handle, "htb", desired.encode(), messages.CHANGE)
             message = self._prepare(key, change)
         low = min(desired.rate, 0xFFFFFFFF)
         for at in _HTB_RATES_AT:
@@ -255,20 +240,21 @@ class RouteSocket:
         return message
 
     def _exchange(self, message: bytearray, what: str, index: int, handle: int) -> None:
-        self._send(message)
+        self._sequence = sequence = self._sequence + 1 & 0xFFFFFFFF
+        _WRITTEN_U32.pack_into(message, 8, sequence)
+        self._socket.send(message)
         try:
             length = self._socket.recv_into(self._view)
         except BlockingIOError:
             raise KernelRefusal(what, errno.ETIMEDOUT) from None
         _, kind, _, came, _ = HEAD.unpack_from(self._buffer)
-        if kind == _ERROR and came == self._sequence and length >= 20 and not any(self._buffer[16:20]):
+        if kind == _ERROR and came == sequence and length >= 20 and not any(self._buffer[16:20]):
             return
         self._acknowledged(f"{what} {handle_text(handle)} of interface {index}", length)
 
-    def _send(self, message: bytes | bytearray) -> None:
-        """Send a message with the next number, which a prepared one keeps."""
+    def _send(self, message: bytes) -> None:
         self._sequence = self._sequence + 1 & 0xFFFFFFFF
-        numbered = message if isinstance(message, bytearray) else bytearray(message)
+        numbered = bytearray(message)
         _WRITTEN_U32.pack_into(numbered, 8, self._sequence)
         self._socket.send(numbered)
 
@@ -354,5 +340,5 @@ def _check(what: str, kind: int, flags: int, body: bytes) -> None:
     said = ""
     if kind == _ERROR and flags & _ACK_TLVS:
         at = 20 if flags & _CAPPED else 4 + (int.from_bytes(body[4:8], sys.byteorder) + 3 & ~3)
-        said = attributes(body, at).get(1, b"").split(b"\0")[0].decode(errors="replace")
+        said = messages.attributes(body, at).get(1, b"").split(b"\0")[0].decode(errors="replace")
     raise KernelRefusal(what, number, said.rstrip("."))

@@ -162,7 +162,14 @@ def queue_options(kind: str, parameters: Mapping[str, Any], packet: float) -> by
         An unknown discipline or parameter, or a value beyond what the kernel keeps.
     """
     if kind in PARAMETERS:
-        return b"".join(_attribute(kind, name, value) for name, value in parameters.items())
+        _known(kind, parameters, PARAMETERS[kind])
+        parts = []
+        for name, value in parameters.items():
+            number, steps, unit, most, layout = PARAMETERS[kind][name]
+            takes = f"a number from 0 to {most / steps:g} {unit}".rstrip()
+            given = checked_number(f"{kind}.{name}", value, takes, at_least=0.0, at_most=most / steps)
+            parts.append(attribute(number, struct.pack(layout, round(given * steps))))
+        return b"".join(parts)
     if kind in _FIFOS:
         _known(kind, parameters, ("limit",))
         return struct.pack("=I", _whole(f"{kind}.limit", parameters["limit"])) if parameters else b""
@@ -186,14 +193,6 @@ def netem_options(delay_s: float, rate_bit_per_s: float | None, loss: float, lim
         if rate > _U32:
             parts.append(attribute(8, struct.pack("=Q", rate)))
     return b"".join(parts)
-
-
-def _attribute(kind: str, name: str, value: Any) -> bytes:
-    _known(kind, (name,), PARAMETERS[kind])
-    parameter = PARAMETERS[kind][name]
-    takes = f"a number from 0 to {parameter.most / parameter.steps:g} {parameter.unit}".rstrip()
-    given = checked_number(f"{kind}.{name}", value, takes, at_least=0.0, at_most=parameter.most / parameter.steps)
-    return attribute(parameter.number, struct.pack(parameter.layout, round(given * parameter.steps)))
 
 
 def _known(kind: str, names: Any, known: Any) -> None:

@@ -135,7 +135,12 @@ def borrow_socket(pid: int, descriptor: int) -> socket.socket | None:
     finally:
         os.close(holder)
     if copy >= 0:
-        return _as_socket(copy)
+        try:
+            return socket.socket(fileno=copy)
+        except OSError:  # the descriptor is another object by now
+            with suppress(OSError):
+                os.close(copy)
+            return None
     if number == errno.EPERM:
         raise NetctrlError(
             f"the sockets of process {pid} can't be reached: pidfd_getfd needs the right to trace it (CAP_SYS_PTRACE,"
@@ -144,15 +149,6 @@ def borrow_socket(pid: int, descriptor: int) -> socket.socket | None:
     if number == errno.ENOSYS:
         raise NetctrlError("this kernel has no pidfd_getfd (5.6 or later is needed)")
     return None
-
-
-def _as_socket(descriptor: int) -> socket.socket | None:
-    try:
-        return socket.socket(fileno=descriptor)
-    except OSError:  # the descriptor is another object by now
-        with suppress(OSError):
-            os.close(descriptor)
-        return None
 
 
 def sockets_of(family: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -6,11 +6,12 @@ import select
 import socket
 import struct
 import time
+from collections import namedtuple
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,10 +28,27 @@ _MIN = 104
 """Size that every kernel since 2.6.28 fills: up to `total_retrans`."""
 
 
-# formats of the fields, after any of which a kernel's structure may end; there is no padding
-_FORMAT = "B" * 8 + "I" * 24 + "Q" * 4 + "I" * 6 + "Q" * 4 + "IIQQ" + "I" * 6 + "HHI"
-_WHOLE = struct.Struct("=" + _FORMAT)
+_FIELDS = {
+    "state ca_state retransmits probes backoff options wscale flags": "B",
+    "rto ato snd_mss rcv_mss unacked sacked lost retrans fackets last_data_sent last_ack_sent last_data_recv": "I",
+    "last_ack_recv pmtu rcv_ssthresh rtt rttvar snd_ssthresh snd_cwnd advmss reordering rcv_rtt rcv_space": "I",
+    "total_retrans": "I",
+    "pacing_rate max_pacing_rate bytes_acked bytes_received": "Q",
+    "segs_out segs_in notsent_bytes min_rtt data_segs_in data_segs_out": "I",
+    "delivery_rate busy_time rwnd_limited sndbuf_limited": "Q",
+    "delivered delivered_ce": "I",
+    "bytes_sent bytes_retrans": "Q",
+    "dsack_dups reord_seen rcv_ooopack snd_wnd rcv_wnd rehash": "I",
+    "total_rto total_rto_recoveries": "H",
+    "total_rto_time": "I",
+}
+"""Fields of struct tcp_info in their order, and the format of each; a kernel's structure may end after any."""
+_NAMES = tuple(name for names in _FIELDS for name in names.split())
+_FORMAT = "".join(form for names, form in _FIELDS.items() for _ in names.split())
+_WHOLE = struct.Struct("=" + _FORMAT)  # there is no padding
 _ENDS = tuple(accumulate(struct.calcsize("=" + field) for field in _FORMAT))
+_OPTIONAL = len(_NAMES) - 1 - _NAMES.index("total_retrans")
+_Fields: Any = namedtuple("_Fields", _NAMES, defaults=(None,) * _OPTIONAL)
 _CHUNK = bytes(1 << 17)
 _CONNECT_S = 20.0
 _AT_ONCE = struct.pack("ii", 1, 0)
@@ -38,74 +56,15 @@ _CONGESTION_CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control
 """Of the reading thread's namespace."""
 
 
-class TcpInfo(NamedTuple):
+class TcpInfo(_Fields):
     """struct tcp_info of linux/tcp.h, names without "tcpi_", in the kernel's units: microseconds, bytes/s, segments.
 
-    A field that this kernel lacks is None.
+    A field after `total_retrans` that this kernel lacks is None. `rtt` is smoothed, with a weight of 7/8 on the old
+    value; `wscale` has 4 bits of the sender and 4 of the receiver; the lowest bit of `flags` is
+    delivery_rate_app_limited.
     """
 
-    state: int
-    ca_state: int
-    retransmits: int
-    probes: int
-    backoff: int
-    options: int
-    wscale: int
-    """Window scales: 4 bits of the sender, 4 of the receiver."""
-    flags: int
-    """Lowest bit: delivery_rate_app_limited."""
-    rto: int
-    ato: int
-    snd_mss: int
-    rcv_mss: int
-    unacked: int
-    sacked: int
-    lost: int
-    retrans: int
-    fackets: int
-    last_data_sent: int
-    last_ack_sent: int
-    last_data_recv: int
-    last_ack_recv: int
-    pmtu: int
-    rcv_ssthresh: int
-    rtt: int
-    """Smoothed RTT: weight 7/8 on the old value, 1/8 on the sample."""
-    rttvar: int
-    snd_ssthresh: int
-    snd_cwnd: int
-    advmss: int
-    reordering: int
-    rcv_rtt: int
-    rcv_space: int
-    total_retrans: int
-    pacing_rate: int | None = None
-    max_pacing_rate: int | None = None
-    bytes_acked: int | None = None
-    bytes_received: int | None = None
-    segs_out: int | None = None
-    segs_in: int | None = None
-    notsent_bytes: int | None = None
-    min_rtt: int | None = None
-    data_segs_in: int | None = None
-    data_segs_out: int | None = None
-    delivery_rate: int | None = None
-    busy_time: int | None = None
-    rwnd_limited: int | None = None
-    sndbuf_limited: int | None = None
-    delivered: int | None = None
-    delivered_ce: int | None = None
-    bytes_sent: int | None = None
-    bytes_retrans: int | None = None
-    dsack_dups: int | None = None
-    reord_seen: int | None = None
-    rcv_ooopack: int | None = None
-    snd_wnd: int | None = None
-    rcv_wnd: int | None = None
-    rehash: int | None = None
-    total_rto: int | None = None
-    total_rto_recoveries: int | None = None
-    total_rto_time: int | None = None
+    __slots__ = ()
 
     @property
     def rtt_s(self) -> float:

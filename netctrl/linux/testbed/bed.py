@@ -86,7 +86,12 @@ class Testbed:
     ) -> None:
         self.plan: TestbedPlan = plan_testbed(network, burst_bytes=burst_bytes)
         self._segments = 1 if segment else None
-        self._bunches = _checked_bunches(self.plan, bunch_s or {})
+        self._bunches = dict(bunch_s or {})
+        delayed = [name for name, wire in self.plan.wires.items() if wire.delay_line is not None]
+        for name, length in self._bunches.items():
+            if name not in delayed:
+                raise InvalidValue("bunch_s", name, f"ids of links with a delay: {', '.join(delayed) or 'none'}")
+            checked_number(f"bunch_s.{name}", length, "a time above 0 and up to 1 s", above=0.0, at_most=1.0)
         self.named = named
         self._namespaces: dict[str, int] = {}
         self._children: list[Job | subprocess.Popen] = []
@@ -253,7 +258,8 @@ class Testbed:
     def _connect(self, number: int, one: str, other: str | None, lines: list[Line]) -> None:
         """Create a veth, with a tbf at either end, and the delay lines of what arrives.
 
-        Its ends have no addresses and no ARP, whose packets would wait in the measured queue.
+        Its ends have addresses, by which neighbours talk where no route leads back, and no ARP, whose packets would
+        wait in the measured queue.
         """
         wire, index = self.plan.wires[one], _FIRST_INDEX + 2 * number
         source, target = wire.link.source, wire.link.target
@@ -262,7 +268,10 @@ class Testbed:
             index, wire.interface, index + 1, wire.peer, self._namespaces[target], mac, self._segments
         )
         self._request(source, f"make a veth for {one}", veth)
-        for node, link, leaves, arrives in ((source, one, index, index + 1), (target, other, index + 1, index)):
+        for node, link, address, leaves, arrives in (
+            (source, one, wire.address, index, index + 1),
+            (target, other, wire.next_hop, index + 1, index),
+        ):
             if link is not None:
                 self._indices[link], shaped = leaves, self.plan.wires[link]
                 options = TbfOptions.desired(shaped.link.capacity, shaped.burst_bytes, shaped.limit_bytes)
@@ -270,7 +279,8 @@ class Testbed:
                 self._request(node, f"shape {link} (sch_tbf)", tbf)
                 if shaped.delay_line is not None:
                     lines.append(self._delay(shaped, shaped.delay_line, arrives))
-            self._request(node, f"switch on an interface of {one}", messages.set_up(leaves))
+            own = messages.add_address(leaves, IPv4Address(address), 31)
+            self._request(node, f"switch on an interface of {one}", own, messages.set_up(leaves))
 
     def _delay(self, wire: Wire, device: str, arrives: int) -> Line:
         """Open a TUN device, and divert the arrivals of a link to it."""
@@ -288,15 +298,6 @@ class Testbed:
     def _route(self, wire: Wire, address: IPv4Address) -> bytes:
         own = IPv4Address(self.plan.addresses[wire.link.source])
         return messages.add_route(address, self._indices[wire.link.id], source=own)
-
-
-def _checked_bunches(plan: TestbedPlan, requested: Mapping[str, float]) -> dict[str, float]:
-    delayed = [name for name, wire in plan.wires.items() if wire.delay_line is not None]
-    for name, length in requested.items():
-        if name not in delayed:
-            raise InvalidValue("bunch_s", name, f"ids of links with a delay: {', '.join(delayed) or 'none'}")
-        checked_number(f"bunch_s.{name}", length, "a time above 0 and up to 1 s", above=0.0, at_most=1.0)
-    return dict(requested)
 
 
 def _set_sysctls() -> None:

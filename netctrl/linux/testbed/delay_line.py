@@ -63,7 +63,10 @@ def pump(lines: Sequence[Line]) -> None:
     A packet's delay counts from its reading, so lateness of this process adds to it. A packet that the device rejects
     (because it is down) is dropped.
     """
-    _be_on_time()
+    # A priority above that of usual processes, and sleeps that end on time (the usual slack is 50 us).
+    ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
+    with suppress(OSError):  # without CAP_SYS_NICE delays grow on a busy machine
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     waiting: dict[int, deque[tuple[int, bytes]]] = {line.descriptor: deque() for line in lines}
     times = {line.descriptor: tuple(round(each / NANOSECOND) for each in line[1:]) for line in lines}
     descriptors = list(times)
@@ -76,7 +79,8 @@ def pump(lines: Sequence[Line]) -> None:
             _take(descriptor, waiting[descriptor], *times[descriptor])
         for descriptor, queue in waiting.items():
             while queue and queue[0][0] <= now():
-                _give(descriptor, queue.popleft()[1])
+                with suppress(OSError):  # the device is down, or has no room: the packet is lost, as on a wire
+                    os.write(descriptor, queue.popleft()[1])
 
 
 def _take(descriptor: int, queue: deque[tuple[int, bytes]], delay: int, bunch: int) -> None:
@@ -87,17 +91,3 @@ def _take(descriptor: int, queue: deque[tuple[int, bytes]], delay: int, bunch: i
             return
         due = time.monotonic_ns() + delay
         queue.append((-(-due // bunch) * bunch if bunch else due, packet))
-
-
-def _give(descriptor: int, packet: bytes) -> None:
-    try:
-        os.write(descriptor, packet)
-    except OSError:  # the device is down, or has no room: the packet is lost, as on a wire
-        return
-
-
-def _be_on_time() -> None:
-    """Raise the priority above that of usual processes, and make sleeps end on time (the usual slack is 50 us)."""
-    ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
-    with suppress(OSError):  # without CAP_SYS_NICE delays grow on a busy machine
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))

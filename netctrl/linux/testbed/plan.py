@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from ipaddress import IPv4Address
 
 from netctrl.errors import InvalidValue, checked_number
 from netctrl.model.network import Link, Network
@@ -34,6 +35,10 @@ class Wire:
     """Interface at `link.source`, whose root qdisc is the link's tbf."""
     peer: str
     """Interface at `link.target`, where the link's packets arrive."""
+    address: str
+    """Of `interface`."""
+    next_hop: str
+    """Of `peer`."""
     burst_bytes: int
     limit_bytes: int
     delay_line: str | None
@@ -95,12 +100,13 @@ def plan_testbed(network: Network, *, burst_bytes: Mapping[str, float] | float |
     names = _names([each.id for each in network.links])
     wires: dict[str, Wire] = {}
     links = {each.id: each for each in network.links}
-    for one, other in pairs:
+    for number, (one, other) in enumerate(pairs):
+        here, there = (str(IPv4Address("10.128.0.0") + 2 * number + end) for end in (0, 1))
         name = names[one]
         back = f"{name[: _NAME_LENGTH - 2]}.b" if other is None else names[other]
-        wires[one] = _wire(links[one], name, back, bursts[one])
+        wires[one] = _wire(links[one], name, back, here, there, bursts[one])
         if other is not None:
-            wires[other] = _wire(links[other], back, name, bursts[other])
+            wires[other] = _wire(links[other], back, name, there, here, bursts[other])
     return TestbedPlan(
         network=network,
         addresses={node.id: f"10.0.{number}.1" for number, node in enumerate(network.nodes, start=1)},
@@ -110,14 +116,14 @@ def plan_testbed(network: Network, *, burst_bytes: Mapping[str, float] | float |
     )
 
 
-def _wire(link: Link, name: str, peer: str, burst: int) -> Wire:
+def _wire(link: Link, name: str, peer: str, address: str, next_hop: str, burst: int) -> Wire:
     limit = UNLIMITED if link.buffer is None else int(link.buffer)
     if limit < FRAME:
         raise InvalidValue(f"links.{link.id}.buffer", link.buffer, f"at least a frame of {FRAME} bytes, or null")
     if link.capacity > _MAX_RATE:
         raise InvalidValue(f"links.{link.id}.capacity", link.capacity, f"at most {_MAX_RATE:g} bit/s, for tbf")
     line = f"{peer[: _NAME_LENGTH - 2]}.d" if link.delay > 0.0 else None
-    return Wire(link, name, peer, burst, limit, line)
+    return Wire(link, name, peer, address, next_hop, burst, limit, line)
 
 
 def _bursts(network: Network, requested: Mapping[str, float] | float | None) -> dict[str, int]:

@@ -11,6 +11,7 @@ import socket
 import struct
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -147,9 +148,8 @@ def receive_udp(sinks: Sequence[socket.socket], until_s: float) -> dict[int, Rec
     space = socket.CMSG_SPACE(_STAMP.size)
     while (left := until_s - time.monotonic()) > 0.0:
         ready, _, _ = select.select(sinks, (), (), left)
-        offset = (
-            time.time_ns() - time.monotonic_ns()
-        )  # computed each time, so that a step of the wall clock affects one batch only
+        # Computed each time, so that a step of the wall clock affects one batch only.
+        offset = time.time_ns() - time.monotonic_ns()
         for sink in ready:
             while True:
                 try:
@@ -161,10 +161,6 @@ def receive_udp(sinks: Sequence[socket.socket], until_s: float) -> dict[int, Rec
                     rows.append((*_HEAD.unpack(content), seconds * _NS + ns - offset))
                 if time.monotonic() >= until_s:
                     break
-    return _by_stream(rows)
-
-
-def _by_stream(rows: Sequence[tuple[int, int, int, int, int]]) -> dict[int, Received]:
     table = np.array(rows, dtype=np.int64).reshape(-1, 5)
     found = {}
     for stream in np.unique(table[:, 0]):
@@ -254,21 +250,14 @@ def absorb_tcp(listener: socket.socket, until_s: float, connections: int | None 
                     peers[connection] = f"{host}:{port}"
                     total[peers[connection]] = 0
                     continue
-                count = _discard(each, buffer)
+                count = 0
+                with suppress(OSError):  # with MSG_TRUNC the kernel discards the data without a copy
+                    count = each.recv_into(buffer, len(buffer), socket.MSG_TRUNC)
                 total[peers[each]] += count
-                if count == 0:
+                if count == 0:  # the end of the connection
                     peers.pop(each)
                     each.close()
     finally:
         for each in peers:
             each.close()
     return total
-
-
-def _discard(connection: socket.socket, buffer: bytearray) -> int:
-    """Number of bytes discarded, 0 at the end of the connection. With MSG_TRUNC the kernel discards them without a
-    copy."""
-    try:
-        return connection.recv_into(buffer, len(buffer), socket.MSG_TRUNC)
-    except OSError:
-        return 0

@@ -40,9 +40,8 @@ from netctrl.linux.kernel.bpf import (
     move,
     store,
 )
-from netctrl.linux.kernel.clsact import EgressFilter
 from netctrl.linux.kernel.netlink import RouteSocket
-from netctrl.linux.marking import Marker, mark, marking_program
+from netctrl.linux.marking import EgressFilter, Marker, mark, marking_program
 from netctrl.linux.namespace import inside
 from netctrl.linux.testbed.bed import Testbed
 from netctrl.model.network import Link, Network

@@ -7,12 +7,11 @@ import socket
 import struct
 import sys
 import threading
-import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from linux_support import chain, kernel
+from linux_support import absorbing, chain, kernel
 
 import netctrl
 from netctrl.cli.linux import main
@@ -29,7 +28,6 @@ from netctrl.linux.pacing.socket import (
 )
 from netctrl.linux.pacing.tcp import TcpInfo, read_tcp_info
 from netctrl.linux.testbed.bed import Testbed
-from netctrl.linux.testbed.traffic import absorb_tcp, open_tcp_sink
 
 TARGET = netctrl.pacing(mode="target-rtt", rtt_s=0.02)
 
@@ -121,10 +119,7 @@ def test_only_a_design_of_pacing_gives_a_law() -> None:
 
 def transfer(bed: Testbed, law, seconds: float, port: int = 5001):
     """On a port of its own: the process that took the last transfer may still have its listener as it ends."""
-    with bed.inside("b"):
-        listener = open_tcp_sink(port)
-    with listener:
-        taking = bed.start("b", absorb_tcp, listener, time.monotonic() + 60.0, 1)
+    with absorbing(bed, port) as taking:
         found = bed.run("a", paced_transfer, law, bed.address("b"), port, seconds)
         assert taking.result(20.0)
         return found
@@ -171,15 +166,11 @@ sys.exit(7)
 @kernel
 @pytest.mark.parametrize("wrapped", [False, True])
 def test_connections_of_a_program_are_paced_and_closed_when_it_closes_them(wrapped) -> None:
-    with Testbed(chain("a", "r", "b", capacity=50e6)) as bed:
-        with bed.inside("b"):
-            listener = open_tcp_sink(5001)
-        with listener:
-            taking = bed.start("b", absorb_tcp, listener, time.monotonic() + 60.0, 2)
-            argv = [sys.executable, "-c", CLIENT, bed.address("b"), "5001", "2", "0"]
-            argv = ["sh", "-c", 'x=1; "$@"; exit $?', "sh", *argv] if wrapped else argv
-            done = bed.run("a", pace_program, TARGET.law, argv, timeout_s=60.0)
-            counts = taking.result(20.0)
+    with Testbed(chain("a", "r", "b", capacity=50e6)) as bed, absorbing(bed, connections=2) as taking:
+        argv = [sys.executable, "-c", CLIENT, bed.address("b"), "5001", "2", "0"]
+        argv = ["sh", "-c", 'x=1; "$@"; exit $?', "sh", *argv] if wrapped else argv
+        done = bed.run("a", pace_program, TARGET.law, argv, timeout_s=60.0)
+        counts = taking.result(20.0)
     assert done.status == 7
     assert done.sockets == len(counts) == 2
     assert done.changes >= 4
@@ -187,14 +178,10 @@ def test_connections_of_a_program_are_paced_and_closed_when_it_closes_them(wrapp
 
 @kernel
 def test_a_fixed_cap_holds_for_a_program() -> None:
-    with Testbed(chain("a", "r", "b", capacity=50e6)) as bed:
-        with bed.inside("b"):
-            listener = open_tcp_sink(5001)
-        with listener:
-            taking = bed.start("b", absorb_tcp, listener, time.monotonic() + 60.0, 2)
-            argv = [sys.executable, "-c", CLIENT, bed.address("b"), "5001", "1", "1000000"]
-            done = bed.run("a", pace_program, 8e6, argv)
-            counts = taking.result(20.0)
+    with Testbed(chain("a", "r", "b", capacity=50e6)) as bed, absorbing(bed, connections=2) as taking:
+        argv = [sys.executable, "-c", CLIENT, bed.address("b"), "5001", "1", "1000000"]
+        done = bed.run("a", pace_program, 8e6, argv)
+        counts = taking.result(20.0)
     assert (done.status, done.sockets, done.changes, len(counts)) == (7, 2, 2, 2)
 
 
@@ -309,15 +296,11 @@ def test_a_design_for_another_network_is_refused(tmp_path, capsys) -> None:
 
 @kernel
 def test_the_command_line_sends_by_itself(design) -> None:
-    with Testbed(chain("a", "r", "b", capacity=50e6)) as bed:
-        with bed.inside("b"):
-            listener = open_tcp_sink(5001)
-        with listener:
-            taking = bed.start("b", absorb_tcp, listener, time.monotonic() + 60.0, 1)
-            place = f"{bed.address('b')}:5001"
-            argv = [sys.executable, "-m", "netctrl.linux", "pace", "--design", design, "--to", place, "--for", "500ms"]
-            done = bed.run("a", [*argv, "--json"], timeout_s=60.0)
-            assert sum(taking.result(20.0).values()) > 0
+    with Testbed(chain("a", "r", "b", capacity=50e6)) as bed, absorbing(bed) as taking:
+        place = f"{bed.address('b')}:5001"
+        argv = [sys.executable, "-m", "netctrl.linux", "pace", "--design", design, "--to", place, "--for", "500ms"]
+        done = bed.run("a", [*argv, "--json"], timeout_s=60.0)
+        assert sum(taking.result(20.0).values()) > 0
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["throughput_bit_per_s"] > 0.0
 

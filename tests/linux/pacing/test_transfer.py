@@ -8,21 +8,17 @@ import time
 
 import numpy as np
 import pytest
-from linux_support import chain, kernel
+from linux_support import absorbing, chain, kernel
 
 from netctrl.errors import InvalidValue, NetctrlError
 from netctrl.linux.pacing.tcp import TcpInfo, decode_tcp_info, read_tcp_info, send_tcp
 from netctrl.linux.testbed.bed import Testbed
-from netctrl.linux.testbed.traffic import absorb_tcp, open_tcp_sink
 
 
 @kernel
 def test_a_transfer_sees_itself_and_the_sink_counts_it() -> None:
     with Testbed(chain("a", "r", "b", capacity=20e6)) as bed:
-        with bed.inside("b"):
-            listener = open_tcp_sink(5001)
-        with listener:
-            taking = bed.start("b", absorb_tcp, listener, time.monotonic() + 20.0, 1)
+        with absorbing(bed) as taking:
             run = bed.run("a", send_tcp, bed.address("b"), 5001, 1.0, congestion="reno", every_s=0.01)
             (count,) = taking.result(20.0).values()
         arrived = run.column("arrived_bytes")

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
-from linux_queues import ONE, PATIENCE_S, TWO, as_nobody, between, command, ip, pairs, queues, tc
+from linux_queues import ONE, PATIENCE_S, TWO, add_pairs, as_nobody, between, command, ip, pairs, queues, tc
 from linux_support import eventually, kernel
 
 from netctrl.errors import FileError, NetctrlError
@@ -22,7 +22,7 @@ from netctrl.linux.export.records import InterfaceQueue, QueuePlan, TokenBucket
 from netctrl.linux.kernel.messages import ROOT
 from netctrl.linux.kernel.netlink import KernelRefusal, RouteSocket
 from netctrl.linux.kernel.objects import OWN_HANDLE
-from netctrl.linux.namespace import own_namespace
+from netctrl.linux.namespace import inside, make_namespace, own_namespace
 from netctrl.linux.queues.apply import RolledBack, applied
 from netctrl.linux.queues.plan import plan_queues
 from netctrl.linux.queues.record import Busy, OwnershipRecord, Store
@@ -565,16 +565,24 @@ def test_a_later_namespace_with_the_same_inode_is_another_one(folder) -> None:
         with applied(planned(ONE, replace=False), folder=folder, watch=False) as made:
             made.keep()
 
+    others: list[int] = []
+
     def again() -> bool:
-        with pairs(1):
-            if Path("/proc/thread-self/ns/net").stat().st_ino != inode:
-                return False
+        others.append(make_namespace())  # held, as the kernel gives the lowest free inode
+        if len(others) > 200:
+            os.close(others.pop(0))
+        return os.fstat(others[-1]).st_ino == inode
+
+    try:
+        eventually(again)
+        with inside(others[-1]):
+            add_pairs(1)
             assert own_namespace() != name
             assert Store(folder).read() is None
             assert restore(folder) is None
-            return True
-
-    eventually(again)
+    finally:
+        for each in others:
+            os.close(each)
 
 
 def test_a_folder_that_others_may_write_is_refused(here, plan_file, tmp_path) -> None:

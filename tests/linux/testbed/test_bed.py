@@ -64,9 +64,10 @@ def test_a_link_and_the_first_that_goes_back_share_a_veth() -> None:
     plan = plan_testbed(network)
     assert plan.pairs == (("x", "z"), ("y", None), ("w", None))
     x, z = plan.wires["x"], plan.wires["z"]
-    assert (x.interface, x.peer) == ("x", "z")
-    assert (z.interface, z.peer) == ("z", "x")
+    assert (x.interface, x.peer, x.address, x.next_hop) == ("x", "z", "10.128.0.0", "10.128.0.1")
+    assert (z.interface, z.peer, z.address, z.next_hop) == ("z", "x", "10.128.0.1", "10.128.0.0")
     assert plan.wires["w"].peer == "w.b"
+    assert len({wire.address for wire in plan.wires.values()}) == 4
 
 
 def test_interfaces_are_named_after_links_where_the_kernel_takes_it() -> None:
@@ -165,6 +166,14 @@ def test_a_path_leads_over_its_links() -> None:
             bed.path(["a->c", "a->b"])
         with pytest.raises(InvalidValue, match="at least one link"):
             bed.path([])
+
+
+@kernel
+def test_neighbours_over_a_link_without_a_way_back_talk_by_the_addresses_of_its_ends() -> None:
+    network = Network(links=[Link(source="a", target="b", capacity=1e8)])
+    with Testbed(network) as bed, echoing(bed, "b", 3) as answering:
+        bed.run("a", ask, bed.wire("a->b").next_hop, 3)
+        assert answering.result(20.0) == 3
 
 
 @kernel
