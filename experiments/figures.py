@@ -11,8 +11,6 @@ in ns-3 in full length (the traffic studies' full runs are experiments/full.py's
 out.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import json

@@ -2,8 +2,6 @@
 fluid against packets.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """CONNET paper, Figs. 10 to 14: laws on packets."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 60 s at each reference, of which the last 40 count; two seeds. A minute of one core for each law.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from common import Outcome

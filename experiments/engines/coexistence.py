@@ -5,8 +5,6 @@ each kind, paced or not; l4s-mixes of other numbers of flows; l4s-fluid of one t
 of packets beside ns-3. `--docs` writes them to docs/assets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple

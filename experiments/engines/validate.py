@@ -4,8 +4,6 @@ and the kernel in virtual time. `PYTHONPATH=experiments python -m engines.valida
 makes the picture and the table of the four.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence

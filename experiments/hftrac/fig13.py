@@ -10,8 +10,6 @@ hftrac-fig13`); the paper doesn't say how long. Three points run for 10 s beside
 flow's round trip, as Fig. 14 has it of a video stream.
 """
 
-from __future__ import annotations
-
 import msgspec
 import pandas as pd
 from common import Measured, Outcome, measured, quotient

@@ -10,8 +10,6 @@ What is shown is kept: 5 runs of 30 s that count, after 3 s, for each point, and
 experiments/full.py hftrac-fig15`). Two points run for 4 s beside it each time.
 """
 
-from __future__ import annotations
-
 import msgspec
 import numpy as np
 import pandas as pd

@@ -10,8 +10,6 @@ What is shown is kept: 5 runs of 30 s that count, after 3 s, for each point, whe
 experiments/full.py hftrac-fig16`). Two points run for 4 s beside it each time.
 """
 
-from __future__ import annotations
-
 import msgspec
 import pandas as pd
 from common import Measured, Outcome, measured

@@ -5,8 +5,6 @@ whatever the delays of the links, and sigma is 8 Mbit/s for both demands. So the
 whole number.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from common import Outcome

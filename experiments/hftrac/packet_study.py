@@ -4,8 +4,6 @@
 as it is done. A figure shows what is kept, and runs a short form beside it.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ point; and the paper's numbers, rates of Src2 between 0 and 60 Mbit/s, beside a 
 doesn't say which source they are of).
 """
 
-from __future__ import annotations
-
 import pandas as pd
 from common import Measured, Outcome, measured, verdicts
 from linux.hftrac_bed import WARM_UP

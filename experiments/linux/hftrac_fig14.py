@@ -5,8 +5,6 @@ sending to the acknowledgement that covers it. It begins where TCP hands the pac
 controlled too; `wire` begins where the packet leaves that queue, as a capture at the host's interface has it.
 """
 
-from __future__ import annotations
-
 import pandas as pd
 from common import Measured, Outcome, means, measured, verdicts
 from linux.hftrac_bed import QUANTILES

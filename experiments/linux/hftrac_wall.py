@@ -1,7 +1,5 @@
 """HFTraC in the kernel by the wall clock, beside the fluid of the same demands: Figs. 6a, 7, 10a and 13."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
