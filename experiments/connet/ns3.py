@@ -3,10 +3,12 @@
 60 s at each reference, of which the last 40 count; two seeds. A minute of one core for each law.
 """
 
+from __future__ import annotations
+
 import numpy as np
 import pandas as pd
 from common import Outcome
-from connet.controlled import CHANGING
+from connet.fig10 import CHANGING
 from connet.links import LQI, PRINTED, laws, picture, stretch, table, tracked
 from packets import run_link
 
