@@ -1,7 +1,5 @@
 """What every figure does: write its data, picture and provenance, and hold its numbers against the paper's claims."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

@@ -11,8 +11,6 @@ in ns-3 in full length (the traffic studies' full runs are experiments/full.py's
 out.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import json
@@ -44,7 +42,7 @@ FIGURES = tuple(
     for paper, names in {
         "arc": "fig03 configuration onset peers fig04 loads.fig05 loads.fig06 loads.fig07 loads.fig08 loads.fig11",
         "hftrac": "architectures norms limits fig02 fig03 fig06 fig07 fig08 fig10 fig11 fig12 fig13 fig15 fig16",
-        "connet": "fig03 fig05 fig07 controlled.fig10 controlled.fig12 controlled.fig13 controlled.fig14 ns3",
+        "connet": "fig03 fig05 fig07 fig10 fig12 fig13 fig14 ns3",
         "mpcc": "fig03 fig05 fig06 weights ns3",
         "pacing": "fig02 fig03 fig04 fig05 bbr freeze parameters ns3",
         "linux": "connet_wall.curve connet_wall.identification connet_wall.fig10 connet_wall.fig11 connet_wall.fig13 "

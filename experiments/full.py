@@ -5,8 +5,6 @@ Those that begin with virtual- take the kernel of `netctrl kernel build`, in vir
 A second call runs only what is missing. Without arguments it lists the studies.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import warnings

@@ -7,8 +7,6 @@ Killed: a test fails, or no longer ends. Prints a row a module and every survivo
 longer than --longest without Numba, and what runs on import, such as constants of modules.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import gc

@@ -1,7 +1,5 @@
 """Scenarios in real ns-3: rendered, compiled, run, read back; several at a time, each a process of its own."""
 
-from __future__ import annotations
-
 import os
 import re
 import tempfile

@@ -1,7 +1,5 @@
 """ARC paper, sections III and IV: the configuration alpha = 1.42e-5, d = 1 s (or 2.84e-5, 2 s), checked by number."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -3,8 +3,6 @@
 The paper gives no parameters for its example; this is the operating point of its section IV (N = 50, tau = 0.5 s).
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

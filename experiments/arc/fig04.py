@@ -3,8 +3,6 @@
 The paper's alpha = 0.112 is unstable per packet; it is read as per cent here (data/claims/arc.csv, conf-validation).
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

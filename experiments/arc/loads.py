@@ -3,8 +3,6 @@
 Each claim is a value of one table of phases: pooled in the fluid and in the short form, run by run in ns-3.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Where oscillation begins: the nonlinear fluid against the exact sampled limit, and what packets make of it."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every queue in the fluid beside itself in ns-3, in one table: ARC from its Design, and all of its peers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from common import Outcome, used

@@ -1,7 +1,5 @@
 """What Figs. 5 to 9, 11 and 12 of the ARC paper share: schemes, phases, tables and the picture of fluid beside ns-3."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """ARC's design: margins, maps and limits of loops."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import control

@@ -1,7 +1,5 @@
 """Certificates of queues: one point with its proofs, and maps of the gain margin."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Whole commands, from the start of Python to its end."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """The packet engine on a dumbbell with access links for each flow: packet hops a second, and against ns-3."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from statistics import median
 from time import perf_counter

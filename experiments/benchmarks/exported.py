@@ -1,8 +1,6 @@
 """A decision of MPCC as the ns-3 exporter writes it in C++, compiled with the system's compiler, against the same from
 Python; by turns, processor time."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import tempfile

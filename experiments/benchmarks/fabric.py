@@ -4,8 +4,6 @@ load; setting up large fat trees; processor time.
 `python fabric.py` runs 1 ms of 1,024 hosts, and says as JSON how long and how much memory it took.
 """
 
-from __future__ import annotations
-
 import heapq
 import json
 import subprocess

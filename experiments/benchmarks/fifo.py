@@ -1,8 +1,6 @@
 """An access link packet by packet, against Lindley's recursion in vectorised NumPy (no drops) and a heap of events;
 processor time."""
 
-from __future__ import annotations
-
 import heapq
 from collections import deque
 from collections.abc import Iterator

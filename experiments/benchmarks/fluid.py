@@ -2,8 +2,6 @@
 fluid against packets.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 
@@ -11,10 +9,12 @@ import numpy as np
 import packets
 from rows import Agreement, Row, Turns, against, alternate, relative
 
-import netctrl
 from netctrl.datasets import scenario_path
 from netctrl.laws.aqm.arc import ArcQueue
+from netctrl.scenario.links import Link
 from netctrl.scenario.read import read_scenario_file as read_scenario
+from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.tcp_aqm.kernel import advance
 from netctrl.sim.tcp_aqm.problem import Problem, problem
 from netctrl.sim.tcp_aqm.run import class_steps, simulate
@@ -59,9 +59,9 @@ def staircase() -> Row:
     return against(what, peer, turns, ">= 300x", "a fluid and packets")
 
 
-def scenario(classes: int, steps: int, step: float = 0.005) -> netctrl.Scenario:
+def scenario(classes: int, steps: int, step: float = 0.005) -> Scenario:
     """Classes of 60 ms to 1 s on a link that is as wide as they are many, under ARC."""
-    line = netctrl.Link(
+    line = Link(
         id="line",
         source="a",
         target="b",
@@ -69,8 +69,8 @@ def scenario(classes: int, steps: int, step: float = 0.005) -> netctrl.Scenario:
         buffer=2e4 * classes,
         queue=ArcQueue(alpha=1e-3 / classes),
     )
-    flows = netctrl.Flow(id="tcp", path=("line",), rtt="60ms:1s", count=classes)
-    return netctrl.Scenario(
+    flows = Flow(id="tcp", path=("line",), rtt="60ms:1s", count=classes)
+    return Scenario(
         name="bench",
         duration=steps * step,
         interval=100 * step,

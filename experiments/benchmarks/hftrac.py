@@ -4,8 +4,6 @@ Peers of the synthesis take the regions and the horizon from us and find the sam
 bound of the cost, which `localized` computes too.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

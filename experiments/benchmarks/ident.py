@@ -5,8 +5,6 @@ alone, and its memory is what the call adds at its peak to what the process held
 set back before the call: getrusage's ru_maxrss outlives exec, so that it shows what the starting process once held.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

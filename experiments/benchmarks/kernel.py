@@ -1,7 +1,5 @@
 """The real kernel in virtual time, boot included: against ns-3 on the same scenario, and against real time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from statistics import median
 from time import perf_counter

@@ -2,8 +2,6 @@
 and how it scales.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterator

@@ -3,8 +3,6 @@
 In a network namespace of its own, so as root; elsewhere the table has no such rows.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import subprocess

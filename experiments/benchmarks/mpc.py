@@ -1,8 +1,6 @@
 """MPC: the closed form against qpOASES through CasADi, what our adapter adds to DAQP, and a problem of 20 states
 against the same in parametrised cvxpy; processor time, one thread."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from statistics import median
 from time import process_time

@@ -1,7 +1,5 @@
 """Pacing laws at work: a step against plain Python, many flows against NumPy over all flows at once; processor time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from time import process_time
 

@@ -3,8 +3,6 @@
 `python pods.py COMMUNICATION REACH` takes 50,000 states in two threads, and says as JSON how long and how much memory.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

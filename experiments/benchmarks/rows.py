@@ -6,8 +6,6 @@ says what it compared of the two answers (`Agreement`), or why they can't be com
 more than its bound shows no ratio and fails the run.
 """
 
-from __future__ import annotations
-
 import operator
 import re
 import time

@@ -4,8 +4,6 @@ A group is a file here with a function `rows`. How rows are timed: `rows.py`. Ex
 answers of a row differ, so that its ratio says nothing.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import os

@@ -1,7 +1,5 @@
 """CONNET paper, Fig. 3a: the characteristic curve, delay and jitter of premium packets by the rate of all others."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from common import Outcome

@@ -3,8 +3,6 @@
 Traces are of the printed model with its printed noise: there the truth is known. 20 each, order 2.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from common import Outcome

@@ -1,7 +1,5 @@
 """CONNET paper, Section 4 and Fig. 7: the printed numbers, and the loop of eq. (4) with references that change."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from common import Outcome

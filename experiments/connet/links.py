@@ -1,7 +1,5 @@
 """What the figures of the CONNET paper share: its model, its gains as printed, ours, and the pictures."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from common import Outcome
-from connet.controlled import CHANGING
+from connet.fig10 import CHANGING
 from connet.links import LQI, PRINTED, laws, picture, stretch, table, tracked
 from packets import run_link
 

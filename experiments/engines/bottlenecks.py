@@ -3,8 +3,6 @@
 `PYTHONPATH=experiments python -m engines.bottlenecks` prints the delay of each queue and its strongest frequency.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -6,8 +6,6 @@ certified-engines` runs random queues at .7 and 1.3 of the limit. `PYTHONPATH=ex
 --docs` writes the tables in docs/assets.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from itertools import product

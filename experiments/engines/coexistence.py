@@ -5,11 +5,9 @@ each kind, paced or not; l4s-mixes of other numbers of flows; l4s-fluid of one t
 of packets beside ns-3. `--docs` writes them to docs/assets.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -47,22 +45,20 @@ class Found(NamedTuple):
     utilization: float
 
 
-def scenario(rate: float, rtt: float, seed: int, prague: str | CapSender, counts: tuple[int, int] = (1, 1)) -> Scenario:
+def one_link(rate: float, rtt: float, senders: Mapping[str, tuple[str | CapSender, int]], **others: Any) -> Scenario:
+    """Flows of some senders, so many of each, through one DualPI2."""
     line = Link(id="line", source="a", target="b", capacity=rate, queue=DualPi2Queue(), buffer=BUFFER_S * rate / 8.0)
     flows = tuple(
         Flow(id=name, path=("line",), rtt=rtt, count=count, sender=sender, start=("0s", "1s"))
-        for name, sender, count in (("prague", prague, counts[0]), ("cubic", "cubic", counts[1]))
+        for name, (sender, count) in senders.items()
     )
-    return Scenario(
-        name="coexistence",
-        links=(line,),
-        flows=flows,
-        duration=SECONDS,
-        warmup=WARM_UP,
-        interval=INTERVAL,
-        packet_size=PACKET,
-        seed=seed,
-    )
+    return Scenario(links=(line,), flows=flows, packet_size=PACKET, **others)
+
+
+def scenario(rate: float, rtt: float, seed: int, prague: str | CapSender, counts: tuple[int, int] = (1, 1)) -> Scenario:
+    senders = {"prague": (prague, counts[0]), "cubic": ("cubic", counts[1])}
+    lengths = {"duration": SECONDS, "warmup": WARM_UP, "interval": INTERVAL}
+    return one_link(rate, rtt, senders, name="coexistence", seed=seed, **lengths)
 
 
 def found(rate: float, rtt: float, seed: int, prague: str | CapSender, counts: tuple[int, int] = (1, 1)) -> Found:
@@ -137,22 +133,9 @@ class Point(NamedTuple):
 
 def mixture(classic: str, rtt: float, count: int, seed: int, prague: str | CapSender) -> Scenario:
     """`count` flows of each kind, 20 Mbit/s for each pair."""
-    rate = PAIR_RATE * count
-    line = Link(id="line", source="a", target="b", capacity=rate, queue=DualPi2Queue(), buffer=BUFFER_S * rate / 8.0)
-    flows = tuple(
-        Flow(id=name, path=("line",), rtt=rtt, count=count, sender=sender, start=("0s", "1s"))
-        for name, sender in (("prague", prague), ("classic", classic))
-    )
-    return Scenario(
-        name="mixture",
-        links=(line,),
-        flows=flows,
-        duration=60.0,
-        warmup=20.0,
-        packet_size=PACKET,
-        interval=1e-2,
-        seed=seed,
-    )
+    senders = {"prague": (prague, count), "classic": (classic, count)}
+    lengths = {"duration": 60.0, "warmup": 20.0, "interval": 1e-2}
+    return one_link(PAIR_RATE * count, rtt, senders, name="mixture", seed=seed, **lengths)
 
 
 def point(whole: Scenario, engine: str) -> Point:

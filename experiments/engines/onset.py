@@ -3,8 +3,6 @@
 `PYTHONPATH=experiments python -m engines.onset` draws docs/assets/engines-onset.png; `dualpi2` needs Linux 6.17.
 """
 
-from __future__ import annotations
-
 import sys
 from typing import NamedTuple
 

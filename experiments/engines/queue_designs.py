@@ -6,8 +6,6 @@ at the queue's corner, and 45 degrees at the fewest flows and the longest round-
 given (RFC 9332's sources): windows undelayed on themselves, no queue, no hold.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import pi, sqrt
 from typing import Any

@@ -4,8 +4,6 @@
 what packets do there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

@@ -3,8 +3,6 @@
 `PYTHONPATH=experiments python -m engines.shipped` prints a table; `--docs` writes docs/assets/shipped.csv and .png.
 """
 
-from __future__ import annotations
-
 import sys
 
 import pandas as pd

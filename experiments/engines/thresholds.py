@@ -5,8 +5,6 @@ Points have 20 to 100 Mbit/s, 5 to 40 ms and windows of 3 to 40 packets without 
 random within .3 s, and their round trips are up to 20 % shorter than the design's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import ceil
 from typing import Any, NamedTuple

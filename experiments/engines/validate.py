@@ -4,13 +4,12 @@ and the kernel in virtual time. `PYTHONPATH=experiments python -m engines.valida
 makes the picture and the table of the four.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import common
 import msgspec
 import numpy as np
 import pandas as pd
@@ -226,14 +225,7 @@ def means(data: pd.DataFrame) -> pd.DataFrame:
     device = np.where(data.engine == NS3, data.utilization, 0.0)
     held = np.where(data.engine == KERNEL, data.utilization, 0.0)
     data = data.assign(queue_packets=data.queue_packets + device + held, chosen=100.0 * (data.loss + data.marks))
-    rows = []
-    for case, part in data.groupby([*Placed._fields, "engine"], sort=False):
-        row = dict(zip((*Placed._fields, "engine"), case, strict=True)) | {"runs": len(part)}
-        for what in QUANTITIES:
-            found = estimate(part[what].to_numpy())
-            row |= {what: found.mean, f"{what}:half": found.half_width}
-        rows.append(row)
-    return pd.DataFrame(rows)
+    return common.means(data, (*Placed._fields, "engine"), QUANTITIES)
 
 
 NAMES = {FLUID: "fluid", PACKETS: "packets", NS3: "ns-3", KERNEL: "Linux"}
@@ -250,7 +242,7 @@ def picture(found: pd.DataFrame) -> Figure:
         for shift, engine in enumerate(NAMES):
             part = found[found.engine == engine].set_index(["place", "queue"]).loc[cases]
             rows = np.arange(len(cases)) + 0.18 * (shift - 1.5)
-            half = np.nan_to_num(part[f"{what}:half"].to_numpy(dtype=float))
+            half = part[f"{what}_half"].fillna(0.0)
             axis.errorbar(part[what], rows, xerr=half, fmt="o", ms=4, color=COLOURS[engine], label=NAMES[engine])
         axis.set_xlabel(title)
         if what == "chosen":
@@ -271,8 +263,8 @@ def shown(found: pd.DataFrame) -> pd.DataFrame:
         for what, title in TITLES.items():
             row = {"place": place, "queue": queue, "quantity": title}
             for each in part.to_dict("records"):
-                half = each[f"{what}:half"]
-                interval = "" if half is None or np.isnan(half) else f" ± {float(f'{half:.1g}'):g}"
+                half = each[f"{what}_half"]
+                interval = "" if np.isnan(half) else f" ± {float(f'{half:.1g}'):g}"
                 row[NAMES[each["engine"]]] = f"{each[what]:.3g}{interval}"
             rows.append(row)
     return pd.DataFrame(rows)[["place", "queue", "quantity", *NAMES.values()]]

@@ -1,8 +1,6 @@
 """HFTraC paper, Section VI: in which order the costs of the architectures come, on random networks, and from which
 round trip on central control costs more than none."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import networkx as nx

@@ -3,8 +3,6 @@
 The paper doesn't state its sampling interval here: 50 ms, and 100 and 10 ms where it matters.
 """
 
-from __future__ import annotations
-
 import hftrac.fig_common as fig
 import msgspec
 import numpy as np

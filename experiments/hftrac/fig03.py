@@ -4,8 +4,6 @@ As Figs. 3a and 3b (`fig02`), with other means of the demand and the same deviat
 dynamic pacing its best mu, around nominal rates as printed and around the best multiple of them.
 """
 
-from __future__ import annotations
-
 from itertools import product
 
 import hftrac.fig_common as fig
@@ -21,6 +19,7 @@ from netctrl.datasets import network_path
 from netctrl.model.network import Network, read_network
 from netctrl.scenario.network.policy import HftracPolicy, Policy, StaticPacing
 from netctrl.scenario.scenario import Scenario
+from netctrl.sim.network.tune import MaxUtilization
 
 MAX_LOSS = 1e-3
 MUS = (0.001, 0.01, 0.1, 1.0, 10.0)
@@ -68,7 +67,7 @@ def greatest(network: Network) -> pd.DataFrame:
     options = {"low": MIN, "runs": TRIED, "tolerance": 2e-3}
     near = netctrl.max_utilization(requested, law, loss=MAX_LOSS, **options).utilization
 
-    def found(policy: Policy, runs: int, seed: int, tolerance: float) -> netctrl.MaxUtilization | None:
+    def found(policy: Policy, runs: int, seed: int, tolerance: float) -> MaxUtilization | None:
         desired = requested.replace(control=policy, seed=seed)
         return fig.greatest_utilization(desired, law, MAX_LOSS, near + 0.02, runs, tolerance)
 
@@ -92,7 +91,7 @@ def greatest(network: Network) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def entry(network: Network, name: str, policy: Policy, found: netctrl.MaxUtilization | None) -> dict[str, object]:
+def entry(network: Network, name: str, policy: Policy, found: MaxUtilization | None) -> dict[str, object]:
     """In percent, with loss and queue there; at LEAST where too much is lost at all that were tried."""
     ends = (np.nan, np.nan, np.nan) if found is None else (found.utilization, found.low, found.high)
     at = MIN if found is None else found.utilization

@@ -4,8 +4,6 @@ The testbed with demands of N(19, 8²) and N(38, 8²). The paper publishes neith
 central controller, nor the sizes of the three host buffers: all are ours.
 """
 
-from __future__ import annotations
-
 import hftrac.fig_common as fig
 import numpy as np
 import pandas as pd

@@ -4,8 +4,6 @@ Demands keep their deviation of 8 Mbit/s, host buffers hold 0.3 Mbit, as the pap
 here mu is tuned for each load, and one that is kept for all loads is drawn beside them.
 """
 
-from __future__ import annotations
-
 import hftrac.fig_common as fig
 import numpy as np
 import pandas as pd

@@ -5,8 +5,6 @@ the paper scales its traces to (13.75 and 27.5 Mbit/s: it names the two sources 
 can't carry) and the deviation of its other experiments, 8 Mbit/s.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from common import Outcome

@@ -6,8 +6,6 @@ isn't stated: with 30 from both the testbed is overloaded, so here they are Src2
 all the time; and, for the shape alone, both demands of the testbed with the same deviation.
 """
 
-from __future__ import annotations
-
 import hftrac.fig_common as fig
 import msgspec
 import pandas as pd

@@ -4,8 +4,6 @@ Four sites on three continents, 35 ms, buffers of 0.8 Mbit. Its lines, capacitie
 doesn't give them, and so is the round trip to a controller at Ashburn, 4 samples. Word travels in band.
 """
 
-from __future__ import annotations
-
 import hftrac.fig_common as fig
 import msgspec
 import numpy as np
@@ -20,6 +18,7 @@ from netctrl.model.network import Network, read_network
 from netctrl.plants.routing import routing
 from netctrl.scenario.network.policy import Policy
 from netctrl.sim.network.run import simulate_network
+from netctrl.sim.network.tune import MaxUtilization
 
 INTERVAL = 0.035
 CASES = {5.0: 0.001, 10.0: 0.005}
@@ -72,7 +71,7 @@ def greatest(network: Network, std: float) -> pd.DataFrame:
     law = fig.law_for_all_loads()
     fifo = netctrl.max_utilization(requested, law, loss=CASES[std], low=MIN, runs=RUNS, tolerance=2e-3)
 
-    def found(policy: Policy) -> netctrl.MaxUtilization | None:
+    def found(policy: Policy) -> MaxUtilization | None:
         desired = requested.replace(control=policy)
         return fig.greatest_utilization(desired, law, CASES[std], near=fifo.utilization, runs=RUNS)
 
@@ -88,7 +87,7 @@ def greatest(network: Network, std: float) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def entry(name: str, std: float, value: float, found: netctrl.MaxUtilization | None) -> dict[str, object]:
+def entry(name: str, std: float, value: float, found: MaxUtilization | None) -> dict[str, object]:
     """In percent; LEAST where too much is lost at all that were tried."""
     ends = (MIN, MIN, MIN) if found is None else (found.utilization, found.low, found.high)
     best, low, high = (100.0 * each for each in ends)

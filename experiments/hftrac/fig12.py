@@ -5,8 +5,6 @@ of the 110 demands send on average: here it is half of a demand's mean at most, 
 sampling interval isn't stated either: 100 ms, as FIFO loses next to nothing at 10 or 35 ms.
 """
 
-from __future__ import annotations
-
 import hftrac.fig_common as fig
 import pandas as pd
 from common import Outcome

@@ -10,19 +10,16 @@ hftrac-fig13`); the paper doesn't say how long. Three points run for 10 s beside
 flow's round trip, as Fig. 14 has it of a video stream.
 """
 
-from __future__ import annotations
-
 import msgspec
 import pandas as pd
 from common import Measured, Outcome, measured, quotient
 from hftrac.fig_common import FIFO, STATIC, WAYS, Way, curve, grid, panel, verdict
-from hftrac.networks import MEGA, STEP, demand, link, testbed
-from hftrac.packet_study import Case, PacketStudy, means, short_over_kept
+from hftrac.networks import MEGA, demand, link, testbed
+from hftrac.packet_study import Case, PacketStudy, beside_udp, means, short_over_kept
 from matplotlib.figure import Figure
 
 from netctrl.model.network import Network
-from netctrl.scenario.network.routed import Routed
-from netctrl.scenario.network.traffic import Demands, LongRangeTraffic, TcpDemand
+from netctrl.scenario.network.traffic import TcpDemand
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 
@@ -66,15 +63,8 @@ def network(level: float) -> Network:
 def requested(case: Case, seconds: float) -> Scenario:
     name, value, level = case
     policy = FIFO.policy if name == "fifo" else POLICIES[name].at(value)
-    return Scenario(
-        name="fig13",
-        network=Routed(graph=network(level)),
-        interval=STEP,
-        duration=WARMUP + seconds,
-        warmup=WARMUP,
-        control=policy,
-        flows=(Demands(spread=LongRangeTraffic()), TcpDemand(demand="p1", variant="cubic")),
-    )
+    tcp = [TcpDemand(demand="p1", variant="cubic")]
+    return beside_udp("fig13", network(level), policy, tcp, seconds, WARMUP)
 
 
 def of_result(result: Result) -> dict[str, float]:

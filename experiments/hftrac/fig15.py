@@ -10,24 +10,20 @@ What is shown is kept: 5 runs of 30 s that count, after 3 s, for each point, and
 experiments/full.py hftrac-fig15`). Two points run for 4 s beside it each time.
 """
 
-from __future__ import annotations
-
 import msgspec
 import numpy as np
 import pandas as pd
 from common import Measured, Outcome, measured
 from hftrac.fig_common import FIFO, WAYS, Way, at_link, curve, grid, panel, verdict
-from hftrac.networks import STEP, demand, link, testbed
-from hftrac.packet_study import Case, PacketStudy, means, short_over_kept
+from hftrac.networks import demand, link, testbed
+from hftrac.packet_study import Case, PacketStudy, beside_udp, means, short_over_kept
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from netctrl.laws.aqm.pi import PiQueue
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.model.network import Network
-from netctrl.scenario.network.routed import Routed
-from netctrl.scenario.network.traffic import Demands, LongRangeTraffic, TcpDemand
-from netctrl.scenario.result import Result
+from netctrl.scenario.network.traffic import TcpDemand
 from netctrl.scenario.scenario import Scenario
 
 PACKET = 1000
@@ -64,19 +60,8 @@ def requested(case: Case, seconds: float) -> Scenario:
     red = RedQueue(min_threshold=size, max_threshold=3.0 * size)
     pi = PiQueue(alpha=2.4e-4, beta=2.32e-4, reference_queue=size)
     flows = {"flows": 20, "variant": "newreno", "start": (0.0, 0.5), "ecn": True}
-    return Scenario(
-        name="fig15",
-        network=Routed(graph=network(level), queue=red if kind == "RED" else pi),
-        interval=STEP,
-        duration=WARMUP + seconds,
-        warmup=WARMUP,
-        control=LOOKS[way].policy,
-        flows=(Demands(spread=LongRangeTraffic()), TcpDemand(demand="p1", **flows), TcpDemand(demand="p2", **flows)),
-    )
-
-
-def of_result(result: Result) -> dict[str, float]:
-    return at_link(result, "s3d", PACKET)
+    queue, tcp = red if kind == "RED" else pi, [TcpDemand(demand=name, **flows) for name in ("p1", "p2")]
+    return beside_udp("fig15", network(level), LOOKS[way].policy, tcp, seconds, WARMUP, queue=queue)
 
 
 QUEUES = ("backlog", "backlog_all")
@@ -88,7 +73,7 @@ STUDY = PacketStudy(
     columns=("way", "queue", "target", "level"),
     cases=[(way, *point) for way in LOOKS for point in POINTS],
     scenario=requested,
-    measure=of_result,
+    measure=lambda result: at_link(result, "s3d", PACKET),
     seconds=SECONDS,
     short=SHORT,
     packet_size=PACKET,
@@ -97,8 +82,7 @@ STUDY = PacketStudy(
 
 def main(*, full: bool = False) -> Outcome:
     data = STUDY.kept_runs()
-    computed = compute(data)
-    computed |= short_over_kept(STUDY, data, SHORT_SECONDS, "utilization")
+    computed = compute(data) | short_over_kept(STUDY, data, SHORT_SECONDS, "utilization")
     return Outcome("fig15", "hftrac", data, draw(means(data, STUDY.columns)), computed)
 
 

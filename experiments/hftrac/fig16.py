@@ -10,14 +10,12 @@ What is shown is kept: 5 runs of 30 s that count, after 3 s, for each point, whe
 experiments/full.py hftrac-fig16`). Two points run for 4 s beside it each time.
 """
 
-from __future__ import annotations
-
 import msgspec
 import pandas as pd
 from common import Measured, Outcome, measured
 from hftrac.fig_common import FIFO, WAYS, Way, at_link, curve, grid, panel, verdict
-from hftrac.networks import MEGA, STEP, abilene
-from hftrac.packet_study import Case, PacketStudy, means, short_over_kept
+from hftrac.networks import MEGA, abilene
+from hftrac.packet_study import Case, PacketStudy, beside_udp, means, short_over_kept
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -25,9 +23,7 @@ from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.model.network import Demand, Link, Network
 from netctrl.ns3.network.render import PACKET_SIZE
-from netctrl.scenario.network.routed import Routed
-from netctrl.scenario.network.traffic import Demands, LongRangeTraffic, TcpDemand
-from netctrl.scenario.result import Result
+from netctrl.scenario.network.traffic import TcpDemand
 from netctrl.scenario.scenario import Scenario
 
 SENDERS = ("STTL", "SNVA", "LOSA", "HSTN")
@@ -64,22 +60,8 @@ def requested(case: Case, seconds: float) -> Scenario:
     way, kind, load, target, level = case
     pie, codel = PieQueue(target=1e-3 * target, update=0.03), CodelQueue(target=1e-3 * target, interval=0.1)
     flows = {"flows": FLOWS[load], "variant": "vegas", "start": (0.0, 0.5)}
-    return Scenario(
-        name="fig16",
-        network=Routed(graph=network(level), queue=pie if kind == "PIE" else codel),
-        interval=STEP,
-        duration=WARMUP + seconds,
-        warmup=WARMUP,
-        control=LOOKS[way].policy,
-        flows=(
-            Demands(spread=LongRangeTraffic()),
-            *(TcpDemand(demand=sender, **flows) for sender in SENDERS),
-        ),
-    )
-
-
-def of_result(result: Result) -> dict[str, float]:
-    return at_link(result, "edge", PACKET_SIZE)
+    queue, tcp = pie if kind == "PIE" else codel, [TcpDemand(demand=sender, **flows) for sender in SENDERS]
+    return beside_udp("fig16", network(level), LOOKS[way].policy, tcp, seconds, WARMUP, queue=queue)
 
 
 POINTS = [(kind, load, target, 0.0) for kind in KINDS for load in FLOWS for target in TARGETS]
@@ -89,7 +71,7 @@ STUDY = PacketStudy(
     columns=("way", "queue", "load", "target", "level"),
     cases=[(way, *point) for way in LOOKS for point in POINTS],
     scenario=requested,
-    measure=of_result,
+    measure=lambda result: at_link(result, "edge", PACKET_SIZE),
     seconds=SECONDS,
     short=SHORT,
 )
@@ -97,8 +79,7 @@ STUDY = PacketStudy(
 
 def main(*, full: bool = False) -> Outcome:
     data = STUDY.kept_runs()
-    computed = compute(data)
-    computed |= short_over_kept(STUDY, data, SHORT_SECONDS, "utilization")
+    computed = compute(data) | short_over_kept(STUDY, data, SHORT_SECONDS, "utilization")
     return Outcome("fig16", "hftrac", data, draw(means(data, STUDY.columns)), computed)
 
 

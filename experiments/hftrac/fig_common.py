@@ -1,7 +1,5 @@
 """What the figures of the HFTraC paper's simulations share: ways to set link rates, runs in the fluid, and drawing."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +20,7 @@ from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Po
 from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.result import Result
 from netctrl.sim.network.run import simulate_network
-from netctrl.sim.network.tune import LawOf
+from netctrl.sim.network.tune import LawOf, MaxUtilization
 from netctrl.units import BITS_PER_BYTE
 
 SECONDS, WARMUP, RUNS = 100.0, 10.0, 32
@@ -130,7 +128,7 @@ def law_for_all_loads() -> LawOf:
 
 def greatest_utilization(
     requested: netctrl.Scenario, law: LawOf, loss: float, near: float, runs: int, tolerance: float = 2e-3
-) -> netctrl.MaxUtilization | None:
+) -> MaxUtilization | None:
     """Looked for from the greatest of some utilizations where little enough is lost: loss may fall with load."""
     for less in (0.0, 0.02, 0.05, 0.1, 0.2, 0.3):
         options = {"low": near - less, "runs": runs, "tolerance": tolerance}

@@ -1,7 +1,5 @@
 """HFTraC paper, Section VI: FIFO and static smoothing as the limits of the weight mu, on the paper's three networks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -26,8 +26,6 @@ for Fig. 12a). By formula:
 - standard deviation of a demand = 0.1 mean.
 """
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise, permutations
 from math import asin, cos, radians, sin, sqrt

@@ -17,6 +17,8 @@ import netctrl
 from netctrl.datasets import network_path
 from netctrl.model.network import Network, read_network
 from netctrl.model.network_model import InformationPattern
+from netctrl.plants.linearize import network_model
+from netctrl.synthesis.localized.coordinated import coordinated
 
 PAPER = {"god": 585.49, "coordinated": 634.5, "myopic": 791.48, "centralized": 1009.269}
 LABELS = {"god": "GOD", "coordinated": "coordinated", "myopic": "myopic", "centralized": "centralized"}
@@ -61,12 +63,12 @@ def with_sixth_link(network: Network) -> Network:
 
 def with_slowest_word(network: Network, mu: float) -> float:
     """Coordinated cost where word travels with the data and no faster than its fluid: n_k + 2 samples a hop."""
-    model = netctrl.network_model(network, STEP)
+    model = network_model(network, STEP)
     heard = np.where(model.coupling.toarray() > 0.0, model.delay + 2.0, np.inf)
     np.fill_diagonal(heard, 0.0)
     for k in range(model.n_links):
         heard = np.minimum(heard, heard[:, [k]] + heard[[k], :])
-    return netctrl.coordinated(model, mu, InformationPattern.from_matrix(heard)).cost / MEGA**2
+    return coordinated(model, mu, InformationPattern.from_matrix(heard)).cost / MEGA**2
 
 
 def in_order(norms: dict[str, float]) -> bool:
@@ -115,7 +117,10 @@ def draw(data: pd.DataFrame, ours: dict[int, dict[str, float]], forced: float) -
     for name, value in PAPER.items():
         axes.axhline(value, color=COLOURS[name], ls=":", lw=1.2)
         axes.text(1.75, value + 6.0, f"paper: {LABELS[name]} {value:g}", color=COLOURS[name], fontsize=8.5)
-    axes.set(xlim=(1.2, 4.4), ylim=(0.0, 1200.0), xlabel="mu", ylabel="cost [(Mbit/s)²]")
+    axes.set_xlim(1.2, 4.4)
+    axes.set_ylim(0.0, 1200.0)
+    axes.set_xlabel("mu")
+    axes.set_ylabel("cost [(Mbit/s)²]")
     axes.legend(fontsize=8.5, loc="lower right")
     axes.set_title("the paper's testbed; its norms of GOD and centralized force mu d = 3.31", fontsize=10.5)
     figure.supxlabel(

@@ -4,20 +4,24 @@
 as it is done. A figure shows what is kept, and runs a short form beside it.
 """
 
-from __future__ import annotations
-
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import common
 import msgspec
 import pandas as pd
 from common import Computed
+from hftrac.networks import STEP
 from packets import available, network_runs, run_networks
 from study import Case, Made, Record, Study
 
+from netctrl.model.network import Network
 from netctrl.ns3.network.render import PACKET_SIZE
+from netctrl.scenario.network.policy import Policy
+from netctrl.scenario.network.routed import Routed
+from netctrl.scenario.network.traffic import Demands, LongRangeTraffic, TcpDemand
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 
@@ -79,6 +83,21 @@ class PacketStudy:
         requested = pd.MultiIndex.from_tuples([(*case, run) for case in self.cases for run in range(self.runs)])
         data = self.full.read(complete=True).set_index(list(self.full.key))
         return data.loc[requested].rename_axis(list(self.full.key)).reset_index()
+
+
+def beside_udp(
+    name: str, network: Network, policy: Policy, tcp: Iterable[TcpDemand], seconds: float, warmup: float, **routed: Any
+) -> Scenario:
+    """TCP beside background UDP with long-range dependence, for so many seconds that count."""
+    return Scenario(
+        name=name,
+        network=Routed(graph=network, **routed),
+        interval=STEP,
+        duration=warmup + seconds,
+        warmup=warmup,
+        control=policy,
+        flows=(Demands(spread=LongRangeTraffic()), *tcp),
+    )
 
 
 def short_over_kept(study: PacketStudy, data: pd.DataFrame, seconds: float, column: str) -> Computed:

@@ -9,8 +9,6 @@ from its address instead, as fast as it can; `chrt -f 10` shows what an idle mac
 Printed as JSON: processor time over wall time, lateness, step times, changes, and resident memory as it went.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import itertools

@@ -1,7 +1,5 @@
 """ARC's marking beside the kernel's own queues on ARC's staircase, in virtual time."""
 
-from __future__ import annotations
-
 import pandas as pd
 from common import Measured, Outcome, over_runs, shown, verdicts
 from linux.virtual_arc import ARC, DROP_TAIL, FLOWS, QUEUES, SERIES_S, STEP_S, STUDY, settling_s

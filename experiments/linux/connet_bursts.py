@@ -1,7 +1,5 @@
 """Bursts of UDP packets, one system call each (sendmmsg): in the kernel in virtual time a call costs 50 us of wall."""
 
-from __future__ import annotations
-
 import ctypes
 import socket
 import time

@@ -1,7 +1,5 @@
 """What CONNET's bottlenecks may have in the place of a FIFO, and regulators that release at instants."""
 
-from __future__ import annotations
-
 from linux.iproute import program
 
 from netctrl.linux.testbed.bed import Testbed

@@ -1,7 +1,5 @@
 """CONNET in the kernel: traces for identification, laws, and a law in the loop."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ the kernel's on arrival (SO_TIMESTAMPNS). Re-applying tbf's rate refills its buc
 below the dead-band isn't made, and a period is half a second.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from contextlib import ExitStack

@@ -4,8 +4,6 @@ A repeat has seeds of its own, measures the curve, identifies a model, designs f
 one after the other; repeats run at the same time, each in namespaces of its own.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from contextlib import suppress

@@ -5,8 +5,6 @@ kernel's tick. That of 2003's kernels was 10 ms; 4 ms in the mean give the paper
 exact timers backlogged regulators send evenly, and nothing waits until the link is full.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial

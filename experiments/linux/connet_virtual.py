@@ -1,7 +1,5 @@
 """CONNET in virtual time: the paper's figures at its own rates, and the wall-clock study's runs in both clocks."""
 
-from __future__ import annotations
-
 import linux.connet_tasks as tasks
 import linux.connet_virtual_values as values
 import numpy as np

@@ -1,8 +1,6 @@
 """Numbers of CONNET in virtual time for its claims: the paper's link at its own rates, and the slower one in both
 clocks."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

@@ -1,7 +1,5 @@
 """CONNET in the kernel by the wall clock: what its figures share, Figs. 3a, 5, 10 (d), 11 and 13."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np

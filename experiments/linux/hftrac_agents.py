@@ -1,7 +1,5 @@
 """Agents of HFTraC's testbed: their files by architecture, and how they run, each at its node."""
 
-from __future__ import annotations
-
 import gc
 import os
 import sys

@@ -1,7 +1,5 @@
 """One run of HFTraC's testbed in the kernel: queues, sources, agents, and what was lost and waited meanwhile."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 import time

@@ -1,7 +1,5 @@
 """Points of HFTraC's Figs. 6a, 7, 10, 13 and 14 in the kernel, with mu and factors that the fluid finds best."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import NamedTuple
 

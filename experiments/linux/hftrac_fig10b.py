@@ -5,17 +5,14 @@ point; and the paper's numbers, rates of Src2 between 0 and 60 Mbit/s, beside a 
 doesn't say which source they are of).
 """
 
-from __future__ import annotations
-
 import pandas as pd
 from common import Measured, Outcome, measured, verdicts
 from linux.hftrac_bed import WARM_UP
 from linux.hftrac_cases import BELIEVED, ONLY_VIRTUAL, cases, foreseen_rows
 from linux.hftrac_network import PUBLISHED, SAME
 from linux.hftrac_study import KEY
-from linux.hftrac_wall import COLOURS, LOSS, QUEUE, at, dress, of, of_row, over_fifo, points_of
+from linux.hftrac_wall import LOSS, QUEUE, at, bars, dress, of, of_row, over_fifo, points_of
 from linux.virtual_hftrac import ALIGNED, DRAWN, PHASES, STUDY
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 PLACE = "HFTraC in virtual time, Fig. 10b"
@@ -56,26 +53,13 @@ def main(*, full: bool = False) -> Outcome:
         computed[f"hftrac-10b-published-{way}"] = measured(of(data, at(table, way, PUBLISHED)).loss)
     figure = Figure(figsize=(13.0, 5.6), layout="constrained")
     left, right = figure.subplots(1, 2)
-    bars(left, table, "loss", LOSS)
-    bars(right, table, "queue_kbit", QUEUE)
+    for axes, (column, label) in zip((left, right), (("loss", LOSS), ("queue_kbit", QUEUE)), strict=True):
+        bars(axes, table, column, CASES, WAYS, ecolor="#888888")
+        dress(axes, "Fig. 10b in virtual time", "", label)
     left.legend(fontsize=8.5)
     tail = f"{int(table.runs.min())} runs of {data.seconds.iloc[0]:g} s a point, 95 % intervals; dots: the fluid."
     figure.supxlabel(f"{verdicts('linux', PLACE)}\n{tail}", fontsize=9)
     return Outcome("hftrac-fig10b", "linux", data, figure, computed, readable(table))
-
-
-def bars(axes: Axes, table: pd.DataFrame, column: str, label: str) -> None:
-    width = 0.8 / len(WAYS)
-    for number, way in enumerate(WAYS):
-        part = table[table.way == way].set_index("x").reindex(list(CASES))
-        places = [place + width * (number - (len(WAYS) - 1) / 2) for place in range(len(CASES))]
-        half = part[f"{column}_half"]
-        look = {"color": COLOURS[way], "label": way, "ecolor": "#888888", "capsize": 2.5}
-        axes.bar(places, part[column], width, yerr=[half.clip(upper=part[column]), half], **look)
-        axes.plot(places, part[f"fluid_{column}"], "o", ms=4.5, color="white", mec="black")
-    axes.set_xticks(range(len(CASES)), list(CASES.values()))
-    axes.set_axisbelow(True)
-    dress(axes, "Fig. 10b in virtual time", "", label)
 
 
 def readable(table: pd.DataFrame) -> pd.DataFrame:

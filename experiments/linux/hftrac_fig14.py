@@ -5,15 +5,12 @@ sending to the acknowledgement that covers it. It begins where TCP hands the pac
 controlled too; `wire` begins where the packet leaves that queue, as a capture at the host's interface has it.
 """
 
-from __future__ import annotations
-
-import numpy as np
 import pandas as pd
 from common import Measured, Outcome, means, measured, verdicts
 from linux.hftrac_bed import QUANTILES
 from linux.hftrac_cases import ONLY_VIRTUAL
 from linux.hftrac_study import KEY
-from linux.hftrac_wall import COLOURS, LOSS, at, dress, of, of_row, ratio
+from linux.hftrac_wall import COLOURS, LOSS, at, bars, dress, of, of_row, ratio
 from linux.virtual_hftrac import STUDY
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -27,6 +24,8 @@ SHOWN = ("packet_rtt_ms", "packet_rtt_50_ms", "packet_rtt_99_ms", "wire_rtt_ms",
 MILD = {34.0: "-", 37.0: "--"}
 """Levels whose distributions are drawn."""
 WAYS = ONLY_VIRTUAL["14"].ways
+LEVELS = {level: f"{level:g}" for level in ONLY_VIRTUAL["14"].x}
+"""Means of the background [Mbit/s]."""
 
 
 def runs() -> pd.DataFrame:
@@ -40,7 +39,7 @@ def main(*, full: bool = False) -> Outcome:
     figure = Figure(figsize=(15.0, 5.6), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     for axes, (column, label) in zip((left, middle), COLUMNS.items(), strict=True):
-        bars(axes, table, column)
+        bars(axes, table, column, LEVELS, WAYS, ecolor="#222222")
         dress(axes, "Fig. 14 in virtual time", "mean background [Mbit/s]", label)
     left.legend(fontsize=8.5)
     distributions(right, data)
@@ -64,20 +63,6 @@ def computed(data: pd.DataFrame, table: pd.DataFrame) -> dict[str, float | Measu
             again = ratio(data, mine, base, "packet_again") if some else measured(of(data, mine).packet_again)
             found[f"{name}-again"] = again
     return found
-
-
-def bars(axes: Axes, table: pd.DataFrame, column: str) -> None:
-    levels = list(ONLY_VIRTUAL["14"].x)
-    width = 0.8 / len(WAYS)
-    for number, way in enumerate(WAYS):
-        part = table[table.way == way].sort_values("x")
-        places = np.array([levels.index(x) for x in part.x]) + width * (number - (len(WAYS) - 1) / 2)
-        look = {"color": COLOURS[way], "label": way, "ecolor": "#222222", "capsize": 2.5}
-        # an interval's lower end below 0 says nothing that its upper end doesn't
-        low = np.minimum(part[f"{column}_half"], part[column])
-        axes.bar(places, part[column], width, yerr=[low, part[f"{column}_half"]], **look)
-    axes.set_xticks(range(len(levels)), [f"{level:g}" for level in levels])
-    axes.set_axisbelow(True)
 
 
 def distributions(axes: Axes, data: pd.DataFrame) -> None:

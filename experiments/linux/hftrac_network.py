@@ -5,8 +5,6 @@ many control intervals, and loads are what they were: only the kernel's own dela
 Fig. 14, which is run in virtual time only, has the paper's own rates: TCP's timers don't slow down with the links.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ kept isn't run again. Runs that the machine's other work disturbed are made agai
 a mark.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 from functools import partial

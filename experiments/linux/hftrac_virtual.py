@@ -3,8 +3,6 @@
 Fig. 7 has two sets of runs: agents' intervals all begin with the demands', or at phases that are drawn.
 """
 
-from __future__ import annotations
-
 import pandas as pd
 from common import Measured, Outcome, shown, verdicts
 from linux.hftrac_agents import AGENTS

@@ -1,7 +1,6 @@
 """HFTraC in the kernel by the wall clock, beside the fluid of the same demands: Figs. 6a, 7, 10a and 13."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -114,6 +113,23 @@ def dress(axes: Axes, title: str, x: str, y: str) -> None:
     axes.set_title(title, fontsize=10.5)
     axes.set(xlabel=x, ylabel=y)
     axes.grid(color="#dddddd", lw=0.6)
+
+
+def bars(
+    axes: Axes, table: pd.DataFrame, column: str, at: Mapping[float, str], ways: Sequence[str], ecolor: str
+) -> None:
+    """Groups of bars at each x, one of each way; an interval's end below 0 says nothing that the other doesn't."""
+    width = 0.8 / len(ways)
+    for number, way in enumerate(ways):
+        part = table[table.way == way].set_index("x").reindex(list(at))
+        places = np.arange(len(at)) + width * (number - (len(ways) - 1) / 2)
+        low, half = np.minimum(part[f"{column}_half"], part[column]), part[f"{column}_half"]
+        look = {"color": COLOURS[way], "label": way, "ecolor": ecolor, "capsize": 2.5}
+        axes.bar(places, part[column], width, yerr=[low, half], **look)
+        if f"fluid_{column}" in part:
+            axes.plot(places, part[f"fluid_{column}"], "o", ms=4.5, color="white", mec="black")
+    axes.set_xticks(range(len(at)), list(at.values()))
+    axes.set_axisbelow(True)
 
 
 def tail(table: pd.DataFrame) -> str:

@@ -1,7 +1,5 @@
 """Programs of iproute2 at a node of a testbed."""
 
-from __future__ import annotations
-
 import subprocess
 
 from netctrl.linux.testbed.bed import Testbed

@@ -5,8 +5,6 @@ root; senders take turns within a repeat, and each has a testbed of its own. `PY
 linux.pacing` writes docs/assets/'s table.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import time

@@ -1,7 +1,5 @@
 """Pacing in virtual time beside the same senders in wall-clock time."""
 
-from __future__ import annotations
-
 import pandas as pd
 from common import Measured, Outcome, measured, shown, verdicts
 from linux import pacing

@@ -5,8 +5,6 @@ its last byte. The sender's node is watched by a packet socket with the kernel's
 sees packets only when they have left the queue, so what enters the queue is mirrored to an interface of its own.
 """
 
-from __future__ import annotations
-
 import ctypes
 import socket
 import struct

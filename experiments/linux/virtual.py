@@ -1,7 +1,5 @@
 """A function of the experiments, called inside the kernel in virtual time: the same seed gives the same answer."""
 
-from __future__ import annotations
-
 import gc
 import importlib
 import os

@@ -6,8 +6,6 @@ half as long, and there are no Web sessions and no flows in the other direction,
 needs Linux 6.17, so two kernels have to be built; the oldest one that is built runs the others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

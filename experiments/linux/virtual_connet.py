@@ -4,8 +4,6 @@ The runs of `connet_study`, which are in wall-clock time, with the same traffic,
 A repeat has seeds of its own and designs from its own trace.
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import asdict
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ The same runs as `hftrac_study`'s, which are in wall-clock time, without what th
 run needs no second attempt, and gives the same numbers on any machine. Fig. 6a, whose runs are the longest, is last.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

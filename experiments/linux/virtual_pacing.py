@@ -4,8 +4,6 @@ The runs of `pacing`, which are in wall-clock time, with H-TCP as another sender
 acknowledgements come each by itself, the kernel's netem delays them; bunches need the delay line of the testbed.
 """
 
-from __future__ import annotations
-
 from itertools import product
 
 import msgspec

@@ -5,8 +5,6 @@ Flows from 1 to 64, windows of 1 kB to 1 MB, B from 0.01 to 30, weights 1 : 0.00
 can't fill as well, queues anywhere in the feasible region, above their bound too.
 """
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

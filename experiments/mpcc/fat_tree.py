@@ -5,8 +5,6 @@ doesn't say is chosen here: how often an incast comes, PFC's thresholds, the flo
 that of section 5.1 of the HPCC paper, whose simulator the thesis used.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise, product
 from typing import Any
 

@@ -1,7 +1,5 @@
 """MPCC thesis, Figs. 3.2 to 3.5: the queue's slopes, its bound by windows, and its delays; packet by packet."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from common import Outcome, verdicts

@@ -1,7 +1,5 @@
 """MPCC thesis, Figs. 5.2 to 5.4, and the test that tells its variants apart; packet by packet."""
 
-from __future__ import annotations
-
 import msgspec
 import numpy as np
 import pandas as pd

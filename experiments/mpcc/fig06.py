@@ -1,7 +1,5 @@
 """MPCC thesis, Figs. 5.6 to 5.9, from the kept runs of `fat_tree.py`: queues and slow-downs of all schemes."""
 
-from __future__ import annotations
-
 from itertools import pairwise, product
 
 import numpy as np

@@ -3,8 +3,6 @@
 Half a minute of one core, most of it for the compiler.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from common import Outcome

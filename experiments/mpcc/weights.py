@@ -5,8 +5,6 @@ both laws, on the queue as told and on the predicted one, meet the same flows, 1
 the certificate's disk margin at the same weights for sixteen flows.
 """
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -3,8 +3,6 @@
 Drop-tail buffers of one BDP; RTTs are up by 0.5 % on average, so that at 4 ms it is Fig. 2's 0.02 ms.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

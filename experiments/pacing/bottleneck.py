@@ -4,8 +4,6 @@
 half an hour of two cores. ns-3.44 is wanted: in ns-3.37 BBR's rate collapses after a drain that ends in losses.
 """
 
-from __future__ import annotations
-
 import os
 from typing import Any, NamedTuple
 

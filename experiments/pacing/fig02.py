@@ -4,8 +4,6 @@ The paper prints no numbers; those beside its claims are of an independent study
 which is the bottleneck: R of the sender's link, a fixed cap that knows the bottleneck too, and a target RTT.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pacing.paper_link as paper
 import pandas as pd

@@ -3,8 +3,6 @@
 H-TCP never leaves a buffer of one BDP empty, so that its throughput has no saw-tooth; over a tenth of it, it has one.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pacing.paper_link as paper
 import pandas as pd

@@ -3,8 +3,6 @@
 The paper doesn't say how often; here every 10 s, and every second in the table.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pacing.paper_link as paper
 import pandas as pd

@@ -4,8 +4,6 @@ Table I has FQ-CoDel, which serves flows in turn. A fair queue's other flow is H
 that what remains is a link of half the capacity for the flow that is paced, and for H-TCP what that doesn't take.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pacing.paper_link as paper
 import pandas as pd

@@ -4,8 +4,6 @@ d* is of a link whose RTT is what the model says. Below the bottleneck no rate h
 prediction its mean: RTTs that are up at random move it, one step at a time.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pacing.paper_link as paper
 import pandas as pd

@@ -4,8 +4,6 @@
 a phone changes cells. Nothing in it was measured, and no random number is drawn.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Nothing runs here: `python experiments/full.py pacing-ns3` makes data/results/pacing-ns3.csv.
 """
 
-from __future__ import annotations
-
 import pandas as pd
 from common import Measured, Outcome, measured, quotient, verdicts
 from matplotlib.figure import Figure

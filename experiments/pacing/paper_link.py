@@ -4,8 +4,6 @@
 BDP has the RTTs of Fig. 2a. RTTs are up at random: by a packet's time where nothing else disturbs, or by 0.02 ms.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import NamedTuple
 

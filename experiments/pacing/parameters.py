@@ -4,8 +4,6 @@ Over H-TCP, as in Fig. 2: throughput with R = 10 Gbit/s, where the law is a cap,
 has to find one. alpha is NLMS's: eq. (2) as printed is stable in no unit.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pacing.paper_link as paper
 import pandas as pd

@@ -5,8 +5,6 @@ its second half counts. Packets are delayed behind the bottleneck by up to a pac
 differ, so that no flow meets a full buffer by its phase; shares are means of five seeds.
 """
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

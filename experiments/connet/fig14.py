@@ -1,0 +1,74 @@
+"""CONNET paper, Figs. 14 and 15b: beside CBQ, WFQ and a FIFO that nobody controls, as the offered rate rises."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from common import Outcome
+from connet.links import LQI, SEEDS, laws, link_of, tracked
+from matplotlib.figure import Figure
+
+from netctrl.scenario.access.result import AccessLinkResult
+from netctrl.sim.access.run import simulate_access_link
+
+OFFERED = (20.0, 40.0, 60.0, 80.0, 95.0)
+REFERENCE = (0.62, 0.037)
+"""Three nodes at R = 18 Mbit/s: lower than WFQ's."""
+NAMES = ("FIFO", "CBQ", "WFQ", "CONNET (LQI)")
+STYLES = {"FIFO": "#777777", "CBQ": "#6aa84f", "WFQ": "#8e44ad", "CONNET (LQI)": "#1f4e9c"}
+
+
+def main(*, full: bool = False) -> Outcome:
+    rows = []
+    for seed in SEEDS:
+        base = {"duration": 120.0, "hops": 3, "seed": seed}
+        for rate in OFFERED:
+            for name, discipline in zip(NAMES, ("fifo", "cbq", "wfq"), strict=False):
+                run = simulate_access_link(link_of(discipline=discipline, **base), rate * 1e6)
+                rows.append((name, rate, seed, run))
+        law = laws()[LQI]
+        run = tracked(law, link_of(**base), REFERENCE).result
+        rows += [(NAMES[3], rate, seed, run) for rate in OFFERED]
+    data = pd.DataFrame(
+        [(name, rate, seed, *(column[40:].mean() for column in columns(run))) for name, rate, seed, run in rows],
+        columns=["scheme", "offered_mbit_s", "seed", "delay_ms", "jitter_ms", "other_mbit_s"],
+    )
+    means = data.groupby(["scheme", "offered_mbit_s"])[["delay_ms", "jitter_ms", "other_mbit_s"]].mean()
+    figure = Figure(figsize=(12.0, 4.0), layout="constrained")
+    panels = figure.subplots(1, 3)
+    labels = ("delay [ms]", "jitter [ms]", "non-premium throughput [Mbit/s]")
+    for axes, column, label in zip(panels, means.columns, labels, strict=True):
+        for name in NAMES:
+            part = means.loc[name]
+            axes.plot(part.index, part[column], "o-", ms=3, color=STYLES[name], label=name)
+        axes.set_xlabel("offered [Mbit/s]")
+        axes.set_ylabel(label)
+        axes.grid(color="#dddddd", lw=0.6)
+        axes.set_ylim(bottom=0.0)
+    panels[0].legend(fontsize=8)
+    figure.suptitle(
+        "CONNET paper, Fig. 14: premium delay and jitter, and what it costs the others; 3 nodes", fontsize=12
+    )
+    said = (
+        "Paper: less delay and jitter than CBQ and WFQ. So it is, and non-premium traffic pays for it: see the right."
+    )
+    figure.supxlabel(said, fontsize=8.5)
+    top = means.xs(OFFERED[-1], level="offered_mbit_s")
+    ours = top.loc[NAMES[3]]
+    opened = np.mean(
+        [simulate_access_link(link_of(duration=100.0, hops=3, seed=seed)).mean_delay_ms[20:].mean() for seed in SEEDS]
+    )
+    computed = {
+        "fig14-cbq-delay": float(1.0 - ours.delay_ms / top.loc["CBQ"].delay_ms),
+        "fig14-cbq-jitter": float(1.0 - ours.jitter_ms / top.loc["CBQ"].jitter_ms),
+        "fig14-wfq-delay": float(1.0 - ours.delay_ms / top.loc["WFQ"].delay_ms),
+        "fig14-wfq-jitter": float(1.0 - ours.jitter_ms / top.loc["WFQ"].jitter_ms),
+        "fig14-price": float(ours.other_mbit_s / top.loc["FIFO"].other_mbit_s),
+        "fig15b-open": float(opened),
+    }
+    return Outcome("fig14", "connet", data, figure, computed)
+
+
+def columns(run: AccessLinkResult) -> tuple[np.ndarray, ...]:
+    """Delay, jitter [ms], and throughput of all other traffic [Mbit/s]."""
+    return run.mean_delay_ms, run.mean_jitter_ms, run.other_bit_per_s / 1e6
