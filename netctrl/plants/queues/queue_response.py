@@ -167,11 +167,8 @@ class QueueResponse:
 
     def windows(self, flows: float, rtt: float) -> np.ndarray:
         """Windows of the classes in equilibrium, (K,) [packet]."""
-        return self.windows_at(np.array([flows]), np.array([rtt]))[:, 0]
-
-    def windows_at(self, flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
-        """Windows of the classes at k points, (K, k) [packet]."""
-        return self.windows_of(self.output(flows, rtt), rtt)
+        at = np.array([rtt])
+        return self.windows_of(self.output(np.array([flows]), at), at)[:, 0]
 
     def windows_of(self, x: np.ndarray, rtt: np.ndarray) -> np.ndarray:
         """Windows of the classes at known outputs, (K, ...) [packet]."""
