@@ -343,7 +343,7 @@ def margin_map(subject: Subject, inputs: CertifyInputs, points: int = 161) -> Ma
         np.minimum(factor, gain_grid(whole, flows, rtt, inside & ~small), out=factor)
         factor[inside & small] = np.nan
     for loop in dict(loops).values():  # of the last range with each sender
-        factor[loop.computed(loop.output(flows, rtt[:, None])) > subject.greatest] = np.nan
+        factor[loop.law.computed(loop.output(flows, rtt[:, None])) > subject.greatest] = np.nan
     with np.errstate(divide="ignore"):
         margin = 20.0 * np.log10(factor[:, ::-1])
     return MarginMap(rtt, box.rate / flows[::-1], margin, (box.rate / box.flows[1], box.rate / box.flows[0]))

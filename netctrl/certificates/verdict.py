@@ -226,7 +226,7 @@ def absent(subject: Subject, box: Box) -> str | None:
                 f"{mixture.text}: windows of {windows[least]:.3g} packets at the most flows and the shortest "
                 f"round-trip time; below {MIN_WINDOW:g} senders wait for time-outs, which no window law describes"
             )
-        output = float(loop.computed(loop.output(*most)))
+        output = float(loop.law.computed(loop.output(*most)))
         if output > subject.greatest:
             above = f"above {subject.greatest:.4g} {subject.beyond}"
             return f"{mixture.text}: the law's output would be {output:.3g}; {above}"

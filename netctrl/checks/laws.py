@@ -171,7 +171,7 @@ def fluid_queue(point: CheckPoint) -> FluidQueue:
     )
     law = _in_fluid(point)
     buffer_s = buffer_bytes(point) / point.packet_bytes / point.loop.rate
-    output = float(point.loop.computed(point.output))
+    output = float(point.loop.law.computed(point.output))
     return FluidQueue(classes, point.loop.rate, point.packet_bytes, law, output, point.period_s, buffer_s)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import reduce
 from math import pi
 from typing import TYPE_CHECKING
 
@@ -104,15 +105,14 @@ def lag_crossings(loop: DelayLoop, lag: float, turning_points: list[float] | Non
     if turning_points is None:
         turning_points = lag_turning_points(loop)
 
+    corners = [(T, 1.0) for T in loop.lags] + [(z, -1.0) for z in loop.leads]
+
     def value_and_slope(w: float) -> tuple[float, float]:
         value = loop.integrators * (0.5 * math.pi) + loop.delay * w - lag
         slope = loop.delay
-        for T in loop.lags:
-            value += math.atan(T * w)
-            slope += T / (1.0 + T * T * w * w)
-        for z in loop.leads:
-            value -= math.atan(z * w)
-            slope -= z / (1.0 + z * z * w * w)
+        for corner, sign in corners:
+            value += sign * math.atan(corner * w)
+            slope += sign * (corner / (1.0 + corner * corner * w * w))
         return value, slope
 
     # Below this frequency the lag has moved by at most half of the way from its start to the level.
@@ -124,20 +124,17 @@ def lag_crossings(loop: DelayLoop, lag: float, turning_points: list[float] | Non
 def gain_crossings(loop: DelayLoop, level: float = 1.0) -> list[float]:
     """All frequencies [rad/s], ascending, at which |L| equals `level`."""
     log_gain = math.log(loop.gain / level)
+    corners = [(T, -1.0) for T in loop.lags] + [(z, 1.0) for z in loop.leads]
 
     def value_and_slope(u: float) -> tuple[float, float]:
         # In u = ln w, where ln|L| is close to piecewise linear.
         w = math.exp(u)
         value = log_gain - loop.integrators * u
         slope = -float(loop.integrators)
-        for T in loop.lags:
-            x = (T * w) ** 2
-            value -= 0.5 * math.log1p(x)
-            slope -= x / (1.0 + x)
-        for z in loop.leads:
-            x = (z * w) ** 2
-            value += 0.5 * math.log1p(x)
-            slope += x / (1.0 + x)
+        for corner, sign in corners:
+            x = (corner * w) ** 2
+            value += sign * (0.5 * math.log1p(x))
+            slope += sign * (x / (1.0 + x))
         return value, slope
 
     splits = [math.log(w) for w in magnitude_turning_points(loop)]
@@ -174,20 +171,14 @@ def _turning_points(constant: float, terms: Sequence[tuple[float, tuple[float, .
     times = [abs(t) for t, _ in terms]
     scale = math.exp(-2.0 * sum(map(math.log, times)) / len(times))  # x = scale·y brings the corners around y = 1
     factors = [np.array([1.0, t * t * scale]) for t in times]
-    total = constant * _product(factors)
+    one = np.array([1.0])
+    total = constant * reduce(P.polymul, factors, one)
     for i, (_, numerator) in enumerate(terms):
         scaled = np.array([c * scale**k for k, c in enumerate(numerator)])
-        total = P.polyadd(total, P.polymul(scaled, _product(factors[:i] + factors[i + 1 :])))
+        total = P.polyadd(total, P.polymul(scaled, reduce(P.polymul, factors[:i] + factors[i + 1 :], one)))
     total = np.trim_zeros(total, "b")
     roots = P.polyroots(total) if total.size else ()  # no term left: the function is constant
     return sorted(math.sqrt(r.real * scale) for r in roots if r.real > 0.0 and abs(r.imag) < 1e-3 * abs(r))
-
-
-def _product(factors: list[np.ndarray]) -> np.ndarray:
-    product = np.array([1.0])
-    for factor in factors:
-        product = np.polynomial.polynomial.polymul(product, factor)
-    return product
 
 
 ValueAndSlope = Callable[[float], tuple[float, float]]

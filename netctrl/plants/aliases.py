@@ -6,6 +6,7 @@ from math import comb, factorial
 from typing import Any
 
 import numpy as np
+from numpy.polynomial.polynomial import polyval
 
 __all__ = ["SMALL_ANGLE", "held_aliases", "majorant", "turned"]
 
@@ -94,16 +95,8 @@ def _all_aliases(angle: np.ndarray, weights: np.ndarray) -> np.ndarray:
 def _other_aliases(angle: np.ndarray, series: np.ndarray) -> np.ndarray:
     """`_all_aliases` without m = 0, at small angles: Σ_j series_j (−i theta)^j."""
     square = -angle * angle
-    even, odd = (_powers(series[first::2], square) for first in (0, 1))
+    even, odd = (polyval(square, series[first::2], tensor=False) for first in (0, 1))
     return even - 1j * (angle * odd)
-
-
-def _powers(coefficients: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Σ_j coefficients_j x^j, by Horner's rule."""
-    total = coefficients[-1]
-    for each in coefficients[-2::-1]:
-        total = total * x + each
-    return total
 
 
 def _coefficients(share: np.ndarray, third: np.ndarray, fourth: np.ndarray, second: Any = 0.0) -> np.ndarray:

@@ -92,7 +92,9 @@ class TcpResponse:
         window, delta = (rtt * self.rate / flows).ravel(), (self.epoch / rtt).ravel()
         angle, late = theta.ravel(), 1.0 + ((extra + self.late) / rtt).ravel()
         scale = 0.5 * flows.ravel() * window**3 / delta
-        aliases = self._aliases(window, delta) // (4 if coarse else 1)
+        # On each side so many that their tail is below some 1e-11 of the response at its crossings.
+        turn = delta * (1.0 + (2.0 / window if self.queue else 1.0 / window)) / pi
+        aliases = 2 ** np.ceil(np.log2(24.0 + 40.0 * turn)).astype(int) // (4 if coarse else 1)
         # Points with similar numbers of aliases share a block: a short epoch needs few, a long one with small windows
         # many.
         for most in np.unique(aliases):
@@ -101,11 +103,6 @@ class TcpResponse:
                 i = members[start : start + max(1, _BLOCK // (2 * int(most) + 1))]
                 out[i] = scale[i] * self._sum(angle[i], window[i], delta[i], late[i], int(most))
         return out.reshape(shape)
-
-    def _aliases(self, window: np.ndarray, delta: np.ndarray) -> np.ndarray:
-        """Number of aliases on each side that leaves a tail below some 1e-11 of the response at its crossings."""
-        turn = delta * (1.0 + (2.0 / window if self.queue else 1.0 / window)) / pi
-        return 2 ** np.ceil(np.log2(24.0 + 40.0 * turn)).astype(int)
 
     def _sum(self, angle, window, delta, late, most: int) -> np.ndarray:
         turns = 2.0 * pi * np.arange(-most, most + 1)

@@ -82,7 +82,7 @@ def test_the_loop_counts_the_slope_of_spread_drops(subject: PiSubject, share: fl
     x = share / loop.classes[0].factor
     flows = loop.flows(x, 0.05)
     ratio = complex(loop.at(0.1, flows, 0.05) / plain.at(0.1, flows, 0.05))
-    p = loop.computed(x) * loop.classes[0].factor * PIE_SPREAD  # of a packet
+    p = loop.law.computed(x) * loop.classes[0].factor * PIE_SPREAD  # of a packet
     slope = (mean_spread_rate(1.01 * p) - mean_spread_rate(0.99 * p)) / (0.02 * p)
     assert mean_spread_rate(p) == pytest.approx(share, rel=0.005)
     assert ratio == pytest.approx(PIE_SPREAD * slope, rel=0.01)

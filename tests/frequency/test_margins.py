@@ -107,15 +107,26 @@ class TestPublishedNumbers:
         assert found.time_constant == pytest.approx(3.0625, rel=1e-12)
         assert found.gain == pytest.approx(22978.320, rel=1e-7)
 
-    def test_input_a(self) -> None:
-        band = gain_band(INPUT_A)
-        assert band.limit == pytest.approx(3.2242897e-5, rel=1e-6)
-        assert band.low == pytest.approx(3.4719719e-6, rel=1e-6)
-        assert band.high == pytest.approx(1.0656343e-5, rel=1e-6)
-        assert band.binding == "phase margin"
-        assert band.limit / factor(6.0) == pytest.approx(1.6159728e-5, rel=1e-6)
+    @pytest.mark.parametrize(
+        ("loop", "low", "high", "limit", "binding", "crossover"),
+        [
+            (INPUT_A, 3.4719719e-6, 1.0656343e-5, 3.2242897e-5, "phase margin", 0.6417222),
+            (INPUT_B, 5.711562e-3, 1.341562e-2, 2.676768e-2, "gain margin", 6.220223),
+            (FRAGILE, 3.6638354e-11, 1.7926518e-10, 4.6180084e-9, "phase margin", None),
+        ],
+        ids=["A", "B", "fragile"],
+    )
+    def test_bands(
+        self, loop: DelayLoop, low: float, high: float, limit: float, binding: str, crossover: float | None
+    ) -> None:
+        band = gain_band(loop)
+        assert (band.low, band.high, band.limit) == pytest.approx((low, high, limit), rel=1e-6)
+        assert band.binding == binding
+        if crossover is not None:
+            assert margins(loop).phase_crossover_rad_s == pytest.approx(crossover, rel=1e-6)
+
+    def test_input_a_at_45_degrees(self) -> None:
         assert gain_band(INPUT_A, 0.0, (45.0, 90.0)).high == pytest.approx(6.21712e-6, rel=1e-6)
-        assert margins(INPUT_A.scaled(1e-5)).phase_crossover_rad_s == pytest.approx(0.6417222, rel=1e-6)
 
     def test_the_papers_gain_at_input_a_misses_its_own_30_degrees(self) -> None:
         found = margins(INPUT_A.scaled(1.42e-5))
@@ -126,24 +137,12 @@ class TestPublishedNumbers:
         needs = [n for n in np.arange(50.0, 60.0, 0.01) if gain_band(arc_loop(n, 0.5, A, "paper")).high >= 1.42e-5]
         assert needs[0] == pytest.approx(56.07, abs=0.02)
 
-    def test_input_b(self) -> None:
-        band = gain_band(INPUT_B)
-        assert band.low == pytest.approx(5.711562e-3, rel=1e-6)
-        assert band.high == pytest.approx(1.341562e-2, rel=1e-6)
-        assert band.limit == pytest.approx(2.676768e-2, rel=1e-6)
-        assert band.binding == "gain margin"
-        assert margins(INPUT_B).phase_crossover_rad_s == pytest.approx(6.220223, rel=1e-6)
-
     def test_validation_setting_read_as_per_cent(self) -> None:
         found = margins(INPUT_B.scaled(1.12e-3 / 0.2))
         assert found.gain_margin_db == pytest.approx(13.588, abs=1e-3)
         assert found.phase_margin_deg == pytest.approx(60.53, abs=1e-2)
 
     def test_fragile_point(self) -> None:
-        band = gain_band(FRAGILE)
-        assert band.low == pytest.approx(3.6638354e-11, rel=1e-6)
-        assert band.high == pytest.approx(1.7926518e-10, rel=1e-6)
-        assert band.limit == pytest.approx(4.6180084e-9, rel=1e-6)
         found = margins(FRAGILE.scaled(1.42e-5))
         assert found.gain_margin_db == pytest.approx(-69.757, abs=1e-3)
         assert not found.stable

@@ -228,7 +228,7 @@ def _link(link: Link, law: Subject | None, packet_bytes: float) -> QueueLink:
         rate=rate,
         delay_s=link.delay,
         ranges=tuple(LawRange(*loop.within, loop.law) for loop in loops),
-        greatest=loops[0].reached(law.greatest),
+        greatest=loops[0].law.reached(law.greatest),
         beyond=law.beyond,
         age_s=loops[0].age_s,
         age_queues=loops[0].age_queues,

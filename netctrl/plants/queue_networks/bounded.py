@@ -143,7 +143,7 @@ class NetworkLoop(NetworkResponse):
     def beyond(self) -> float:
         """Bound of the spectral radius of L at the angle pi and above, for laws in continuous time."""
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            omega = _point(pi / self.epoch)
+            omega = coordinate(np.array([[pi / self.epoch, 1.0, 0.0, 0.0]]), np.array([[0.0, 0.0, 0.0, 1.0]]), _THETA)
             terms = self._terms(omega * self.epoch, known=False)
             weights = self._weights(omega * self.epoch)
             sizes = np.array(
@@ -189,11 +189,6 @@ def _blurred(entry: MeanValue, errors: np.ndarray) -> MeanValue:
     slopes = entry.slopes.copy()
     slopes[_UNKNOWN] += errors[:, None]
     return MeanValue(entry.value, slopes, entry.half)
-
-
-def _point(omega: float) -> MeanValue:
-    points, widths = np.array([[omega, 1.0, 0.0, 0.0]]), np.array([[0.0, 0.0, 0.0, 1.0]])
-    return coordinate(points, widths, _THETA)
 
 
 _CLOSE = 0.5

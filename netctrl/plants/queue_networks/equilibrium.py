@@ -217,25 +217,13 @@ def _described(network: QueueNetwork, at: np.ndarray) -> NetworkEquilibrium:
             takes = f"a law for its queue, or a higher rate: what comes to it is {loads[k]:.3g} of its rate"
             raise InvalidValue(f"links.{link.name}.queue", "none", takes)
     queueing = tuple(np.flatnonzero(at > 0.0).tolist())
-    _check_rank(network, tuple(np.flatnonzero((at > 0.0) | (loads > 1.0 - _SPARE)).tolist()))
-    _check_waiting(network, queueing)
+    full = tuple(np.flatnonzero((at > 0.0) | (loads > 1.0 - _SPARE)).tolist())
+    paths = [group.path for group in network.groups]
+    waits = [[k for k, seen in zip(each.path, each.seen, strict=True) if seen.queued] for each in network.groups]
+    same = "links that differ in what crosses them: which of these has the queue isn't determined"
+    apart = "links at each of which other flows wait in the law's queue: else only marks tell these queues apart"
+    for links, met, takes in ((full, paths, same), (queueing, waits, apart)):
+        if np.linalg.matrix_rank(np.array([[k in each for k in links] for each in met], dtype=float)) < len(links):
+            raise InvalidValue("links", _names(network, links), takes)
     order = checked_order(network, queueing)
     return NetworkEquilibrium(network, x, delays, loads, windows, marked, trips, order)
-
-
-def _check_rank(network: QueueNetwork, full: tuple[int, ...]) -> None:
-    crosses = np.array([[k in group.path for k in full] for group in network.groups], dtype=float)
-    if np.linalg.matrix_rank(crosses) < len(full):
-        takes = "links that differ in what crosses them: which of these has the queue isn't determined"
-        raise InvalidValue("links", _names(network, full), takes)
-
-
-def _check_waiting(network: QueueNetwork, queueing: tuple[int, ...]) -> None:
-    waits = np.zeros((len(network.groups), len(queueing)))
-    for i, group in enumerate(network.groups):
-        for k, seen in zip(group.path, group.seen, strict=True):
-            if k in queueing and seen.queued:
-                waits[i, queueing.index(k)] = 1.0
-    if np.linalg.matrix_rank(waits) < len(queueing):
-        takes = "links at each of which other flows wait in the law's queue: else only marks tell these queues apart"
-        raise InvalidValue("links", _names(network, queueing), takes)

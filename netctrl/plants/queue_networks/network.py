@@ -60,14 +60,12 @@ class QueueLink:
 
     def standing(self, x: float) -> float:
         """Delay of the queue at an output above 0 [s]."""
-        law = self.at(x)
-        return law.target_s if isinstance(law, SampledPi) else float(law.delay(x))
+        return float(self.at(x).delay(x))
 
     @property
     def threshold_s(self) -> float:
         """Delay up to which the law's output is 0 in equilibrium [s]."""
-        law = self.ranges[0].law
-        return law.target_s if isinstance(law, SampledPi) else max(law.start_s, 0.0)
+        return max(float(self.ranges[0].law.delay(0.0)), 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -124,8 +124,7 @@ class BoxLoop:
         far = plant(theta + 2.0 * pi * np.array([-most, most]), known=False)
         rows: Matrix = []
         for i, at in enumerate(response.marking):
-            law = response.sampled_law(i)
-            held = [held_bound(law, x[at], theta, near[i][j], far[i][j]) for j in range(len(near))]
+            held = [held_bound(response.laws[i], x[at], theta, near[i][j], far[i][j]) for j in range(len(near))]
             rows.append([main + others for main, others in held])
         return rows, (-theta.turn()) + 1.0
 

@@ -75,25 +75,16 @@ class NetworkResponse:
         return tuple(order.index(k) for k in marking)
 
     @cached_property
-    def laws(self) -> tuple[SampledPi | Averaged, ...]:
-        """Laws of the links that mark, with the gains in effect."""
+    def laws(self) -> tuple[Any, ...]:
+        """Laws of the links that mark, each a `SampledPi` or `Averaged`, with the gains in effect."""
         found = self.equilibrium
         return tuple(found.network.links[k].at(float(found.outputs[k])) for k in found.marking)
 
     @cached_property
     def sampled(self) -> bool:
         """Whether all laws act at the same interval, so that L is the exact sampled response."""
-        first = self.laws[0]
-        return isinstance(first, SampledPi) and all(
-            isinstance(law, SampledPi) and law.update_s == first.update_s for law in self.laws
-        )
-
-    def sampled_law(self, row: int) -> SampledPi:
-        """A law that acts at intervals; TypeError for another one."""
-        law = self.laws[row]
-        if not isinstance(law, SampledPi):
-            raise TypeError("a law in continuous time has no aliases")
-        return law
+        intervals = {law.update_s if isinstance(law, SampledPi) else None for law in self.laws}
+        return len(intervals) == 1 and None not in intervals
 
     @property
     def exact(self) -> bool:
@@ -103,8 +94,7 @@ class NetworkResponse:
     @property
     def epoch(self) -> float:
         """Time that an angle of 1 rad stands for, per rad/s [s]."""
-        law = self.laws[0]
-        return law.update_s if self.sampled and isinstance(law, SampledPi) else self.continuous_s
+        return self.laws[0].update_s if self.sampled else self.continuous_s
 
     @cached_property
     def outputs(self) -> tuple[float, ...]:
@@ -169,7 +159,7 @@ class NetworkResponse:
 
     def _held(self, theta: np.ndarray, s: np.ndarray, value: np.ndarray, row: int, column: int) -> np.ndarray:
         """An entry of r L from its aliases, of which those beyond are summed in closed form."""
-        law, d, most = self.sampled_law(row), self.epoch, s.shape[1] // 2
+        law, d, most = self.laws[row], self.epoch, s.shape[1] // 2
         beside = np.delete(s, most, axis=1)
         rest = (np.delete(value, most, axis=1) / beside).sum(axis=1)
         apart = np.abs(theta) > SMALL_ANGLE

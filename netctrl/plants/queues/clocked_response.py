@@ -55,6 +55,7 @@ from math import inf, pi, prod, sqrt
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.polynomial.polynomial import polyval
 
 from netctrl.plants.queues.mean_value import through
 
@@ -140,7 +141,7 @@ class _Mean(NamedTuple):
     def window(self, y: Any) -> Any:
         above, below = self._parts
         y, beyond = np.minimum(y, 1.0), np.maximum(y, 1.0)
-        return _polynomial(above, y) / _polynomial(below, y) / beyond
+        return polyval(y, above) / polyval(y, below) / beyond
 
     def root(self, window: Any) -> Any:
         """y of a mean window, without `notice`."""
@@ -152,8 +153,8 @@ class _Mean(NamedTuple):
 
     def steepness(self, y: Any) -> Any:
         """−d ln(window)/d ln y."""
-        above, below = (_polynomial(each, y) for each in self._parts)
-        up, down = (_polynomial([i * c for i, c in enumerate(each)], y) for each in self._parts)  # y times derivatives
+        above, below = (polyval(y, each) for each in self._parts)
+        up, down = (polyval(y, [i * c for i, c in enumerate(each)]) for each in self._parts)  # y times derivatives
         return np.where(y > 1.0, 1.0, down / below - up / above)
 
     @property
@@ -161,14 +162,6 @@ class _Mean(NamedTuple):
         """Coefficients of y^0, y^1, ... of the quotient's parts."""
         above = [self.kappa, self.deaf, self.deaf * self.less + self.notice * self.kappa]
         return above, [0.0, 1.0, self.less + self.kappa, self.notice, self.notice * self.less]
-
-
-def _polynomial(coefficients: list[float], y: Any) -> Any:
-    """Σ_i coefficients_i y^i, by Horner's rule."""
-    total: Any = coefficients[-1]
-    for each in coefficients[-2::-1]:
-        total = total * y + each
-    return total
 
 
 @cache

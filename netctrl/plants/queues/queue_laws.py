@@ -65,6 +65,14 @@ class SampledPi(NamedTuple):
         root = x * self.spaced + 1.0
         return root * root
 
+    def delay(self, x: Any) -> float:
+        """D in equilibrium, the target at every x [s]."""
+        return self.target_s
+
+    def rise(self, x: Any) -> float:
+        """1: a law that holds a target has no slope there."""
+        return 1.0
+
 
 class Averaged(NamedTuple):
     """Marks in proportion to an average of the delay above a least one: one line of RED, p = slope (D − start)."""
@@ -78,6 +86,14 @@ class Averaged(NamedTuple):
     spaced: bool = False
     """Whether a mark comes after 1 to 1/p packets, each number with the same chance: 2p/(1 + p) of packets are marked,
     and this share is x. Else x = p."""
+
+    def computed(self, x: Any) -> Any:
+        """What the law computes at x: x itself."""
+        return x
+
+    def reached(self, computed: float) -> float:
+        """x where the law computes this."""
+        return computed
 
     def delay(self, x: Any) -> Any:
         """D at x [s]."""

@@ -250,7 +250,7 @@ def _over_cells(
         MeanValue(np.log(y), n[0][:, None] * ln_flows.slopes + n[1][:, None] * ln_rtt.slopes, rtt.half).exp()
         for y, n in zip(at.shares, slopes, strict=True)
     ]
-    return Equilibrium(standing, loop.late(standing), loop.rise(ln_x.exp()), trips, dampings, shares, modes)
+    return Equilibrium(standing, loop.late(standing), loop.law.rise(ln_x.exp()), trips, dampings, shares, modes)
 
 
 def _bounded(loop: QueueResponse, angle: MeanValue, point: Equilibrium, extra: MeanValue, *, known: bool) -> MeanValue:

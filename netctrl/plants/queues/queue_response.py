@@ -113,7 +113,7 @@ class QueueResponse:
 
     def standing(self, x: Any) -> Any:
         """Delay of the queue in equilibrium [s]."""
-        return self.law.target_s if isinstance(self.law, SampledPi) else self.law.delay(x)
+        return self.law.delay(x)
 
     def output(self, flows: ArrayLike, rtt: ArrayLike) -> np.ndarray:
         """The law's output x in equilibrium, with which N flows fill the link: by Newton's method on ln x.
@@ -150,14 +150,6 @@ class QueueResponse:
                 break
         return np.exp(u)
 
-    def computed(self, x: Any) -> Any:
-        """What the law computes at x."""
-        return self.law.computed(x) if isinstance(self.law, SampledPi) else x
-
-    def reached(self, computed: float) -> float:
-        """x where the law computes this."""
-        return self.law.reached(computed) if isinstance(self.law, SampledPi) else computed
-
     def holds(self, x: np.ndarray) -> np.ndarray:
         """Whether outputs are in the loop's range."""
         return (x >= self.within[0] * (1.0 - 10.0 * EDGE)) & (x <= self.within[1] * (1.0 + 10.0 * EDGE))
@@ -175,11 +167,8 @@ class QueueResponse:
 
     def windows(self, flows: float, rtt: float) -> np.ndarray:
         """Windows of the classes in equilibrium, (K,) [packet]."""
-        return self.windows_at(np.array([flows]), np.array([rtt]))[:, 0]
-
-    def windows_at(self, flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
-        """Windows of the classes at k points, (K, k) [packet]."""
-        return self.windows_of(self.output(flows, rtt), rtt)
+        at = np.array([rtt])
+        return self.windows_of(self.output(np.array([flows]), at), at)[:, 0]
 
     def windows_of(self, x: np.ndarray, rtt: np.ndarray) -> np.ndarray:
         """Windows of the classes at known outputs, (K, ...) [packet]."""
@@ -268,11 +257,7 @@ class QueueResponse:
             flows * (k.share * k.sender.increase / self.rate) / (trip * damping)
             for k, trip, damping in zip(self.classes, trips, dampings, strict=True)
         ]
-        return Equilibrium(standing, self.late(standing), self.rise(x), trips, dampings, shares, modes)
-
-    def rise(self, x: Any) -> Any:
-        """dx/dD of an averaging law at the output x [1/s]; else 1."""
-        return self.law.rise(x) if isinstance(self.law, Averaged) else 1.0
+        return Equilibrium(standing, self.late(standing), self.law.rise(x), trips, dampings, shares, modes)
 
     def late(self, standing: Any) -> Any:
         """Age of the delay that the law reads [s]."""

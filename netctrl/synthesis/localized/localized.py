@@ -148,7 +148,9 @@ def localized(
         takes = f"smaller regions: a column has at least 1 link over {settle:.2g} samples. {_SMALLER}"
         raise InvalidValue("reach", "regions too large", takes)
     for _ in range(_ROUNDS):
-        most = _reach(model, travel, reach, horizon, settle)
+        most = settle + travel + int(model.delay.max()) + 2
+        if reach is not None or horizon is not None:  # who learns after T can't act in T, nor lower the bound
+            most = np.full(model.n_links, reach if reach is not None else horizon)
         columns = _Columns(model, mu, information, most, hops, travel, horizon, settle, n_jobs)
         columns.add(entered)
         check_splits(model, disturbances, columns.regions)
@@ -156,7 +158,9 @@ def localized(
         excess = cost.sum() / bound - 1.0 if bound > 0.0 else 0.0
         if horizon is not None or excess <= tolerance:
             break
-        settle = _longer(settle, excess, tolerance)
+        # The excess cost falls like a power of the length.
+        longer = min(4.0, 1.12 * log(tolerance) / log(excess)) if excess < 0.5 else 2.0
+        settle = ceil(settle * longer) + (excess < 0.5)
     columns.add(link for link in range(model.n_links) if link not in columns.regions)
     return LocalizedSynthesis(
         law=FirGain(interval_s=model.interval_s, delay=model.delay, links=model.links, columns=columns.law()),
@@ -181,13 +185,6 @@ def settling_time(weight: float, tolerance: float) -> int:
     return ceil(-0.75 * log(tolerance) / log1p(p)) + 1
 
 
-def _longer(settle: int, excess: float, tolerance: float) -> int:
-    """Next guess of the length, as the excess cost falls like a power of it."""
-    if excess >= 0.5:
-        return 2 * settle
-    return ceil(settle * min(4.0, 1.12 * log(tolerance) / log(excess))) + 1
-
-
 class _Problem(NamedTuple):
     region: Region
     horizon: int
@@ -201,16 +198,6 @@ class _Solution(NamedTuple):
     u: np.ndarray = _NOTHING
     b: np.ndarray = _NOTHING
     cost: np.ndarray = _NOTHING
-
-
-def _reach(model: NetworkModel, travel: np.ndarray, reach: int | None, horizon: int | None, settle: int) -> np.ndarray:
-    """Samples after which another link may learn of each link and still take part, (N,).
-
-    A link informed after T can't act within the horizon T, nor can it lower the bound.
-    """
-    if reach is not None or horizon is not None:
-        return np.full(model.n_links, reach if reach is not None else horizon)
-    return settle + travel + int(model.delay.max()) + 2
 
 
 @dataclass(slots=True)
