@@ -37,6 +37,7 @@ _PUBLIC = {
     "SignalTrace": "netctrl.model.signals",
     "StateSpace": "netctrl.model.statespace",
     "Stream": "netctrl.scenario.tcp_aqm.offers",
+    "Track": "netctrl.scenario.track",
     "SweepSpec": "netctrl.scenario.network.sweep",
     "Web": "netctrl.scenario.tcp_aqm.offers",
     "access_link_signals": "netctrl.sim.access.track",

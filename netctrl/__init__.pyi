@@ -54,6 +54,7 @@ from netctrl.scenario.tcp_aqm.offers import Bursts as Bursts
 from netctrl.scenario.tcp_aqm.offers import Demand as Demand
 from netctrl.scenario.tcp_aqm.offers import Stream as Stream
 from netctrl.scenario.tcp_aqm.offers import Web as Web
+from netctrl.scenario.track import Track as Track
 from netctrl.sim.access.track import access_link_signals as access_link_signals
 from netctrl.sim.bottleneck.capacity import capacity_step as capacity_step
 from netctrl.sim.bottleneck.capacity import square_wave as square_wave
@@ -100,6 +101,7 @@ __all__ = [
     "SignalTrace",
     "StateSpace",
     "Stream",
+    "Track",
     "SweepSpec",
     "Web",
     "access_link_signals",
