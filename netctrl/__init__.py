@@ -40,6 +40,7 @@ _PUBLIC = {
     "Track": "netctrl.scenario.track",
     "SweepSpec": "netctrl.scenario.network.sweep",
     "Web": "netctrl.scenario.tcp_aqm.offers",
+    "access_link": "netctrl.scenario.builders",
     "access_link_signals": "netctrl.sim.access.track",
     "arc": "netctrl.design.arc.design",
     "bottleneck": "netctrl.scenario.builders",

@@ -43,6 +43,7 @@ from netctrl.mpc.qp.solve import solve_qp as solve_qp
 from netctrl.plants.information import information_pattern as information_pattern
 from netctrl.plants.linearize import network_model as network_model
 from netctrl.reader import read as read
+from netctrl.scenario.builders import access_link as access_link
 from netctrl.scenario.builders import bottleneck as bottleneck
 from netctrl.scenario.builders import parking_lot as parking_lot
 from netctrl.scenario.links import Change as Change
@@ -104,6 +105,7 @@ __all__ = [
     "Track",
     "SweepSpec",
     "Web",
+    "access_link",
     "access_link_signals",
     "arc",
     "bottleneck",

@@ -6,6 +6,7 @@ from math import isclose
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from netctrl.errors import InvalidValue
 from netctrl.laws.rate.regulated import RegulatedSender
@@ -121,7 +122,7 @@ def check_track(scenario: Any) -> None:
         raise InvalidValue("control.start", control.start, f"a time before the end ({scenario.duration:g} s)")
 
 
-def infeasible(at_limit: np.ndarray, interval_s: float, min_s: float = 20.0) -> list[tuple[float, float]]:
+def infeasible(at_limit: ArrayLike, interval_s: float, min_s: float = 20.0) -> list[tuple[float, float]]:
     """Intervals in which an input was at its limit throughout, so that the reference is infeasible.
 
     Parameters
