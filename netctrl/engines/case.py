@@ -230,7 +230,7 @@ def tracking_plan(case: Case) -> AccessLinkPlan:
 def tracking_scenario(case: Case) -> Scenario:
     """The scenario of a case, whose `Track` has what was asked for of the law's references."""
     asked, control = case.tracking, case.scenario.control
-    if not isinstance(control, Track) or asked == Tracking():
+    if not isinstance(control, Track):
         return case.scenario
     changed = {"measured": asked.measured or control.measured, "governor": asked.governor or control.governor}
     if asked.reference is not None:

@@ -403,7 +403,8 @@ control = { kind = "track", file = "connet.json", reference = [[1.0, 0.0]] }
     again = read_result(tmp_path / "result.npz")
     assert (again.tables["signals"]["rate"] == result.tables["signals"]["rate"]).all()
     assert again.scenario.control == result.scenario.control
-    case = case_of(again.scenario, LAW, tracking=Tracking(reference=[0.5, 0.0], measured="average"))
+    asked = Tracking(reference=np.array([[0.5, 0.0]] * 40), measured="average")
+    case = case_of(again.scenario, LAW, tracking=asked)
     other = netctrl.simulate(case).tables["signals"]
     assert other["reference delay"].tolist() == [0.5] * 40
     assert result.tables["signals"]["rate"][-10:].mean() > other["rate"][-10:].mean()
