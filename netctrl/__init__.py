@@ -37,7 +37,7 @@ _PUBLIC = {
     "SignalTrace": "netctrl.model.signals",
     "StateSpace": "netctrl.model.statespace",
     "Stream": "netctrl.scenario.tcp_aqm.offers",
-    "Track": "netctrl.scenario.track",
+    "Track": "netctrl.scenario.network.track",
     "SweepSpec": "netctrl.scenario.network.sweep",
     "Web": "netctrl.scenario.tcp_aqm.offers",
     "access_link": "netctrl.scenario.builders",

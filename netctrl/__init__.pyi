@@ -49,13 +49,13 @@ from netctrl.scenario.builders import parking_lot as parking_lot
 from netctrl.scenario.links import Change as Change
 from netctrl.scenario.links import Link as Link
 from netctrl.scenario.network.sweep import SweepSpec as SweepSpec
+from netctrl.scenario.network.track import Track as Track
 from netctrl.scenario.scenario import Scenario as Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow as Flow
 from netctrl.scenario.tcp_aqm.offers import Bursts as Bursts
 from netctrl.scenario.tcp_aqm.offers import Demand as Demand
 from netctrl.scenario.tcp_aqm.offers import Stream as Stream
 from netctrl.scenario.tcp_aqm.offers import Web as Web
-from netctrl.scenario.track import Track as Track
 from netctrl.sim.access.track import access_link_signals as access_link_signals
 from netctrl.sim.bottleneck.capacity import capacity_step as capacity_step
 from netctrl.sim.bottleneck.capacity import square_wave as square_wave

@@ -7,7 +7,7 @@ from common import Outcome
 from connet.links import LQI, PRINTED, SEEDS, laws, link_of, picture, table, tracked
 
 from netctrl.scenario.links import Change
-from netctrl.scenario.track import Track
+from netctrl.scenario.network.track import Track
 
 REFERENCE = (0.86, 0.393)
 """On the curve of three nodes."""

@@ -16,8 +16,8 @@ from netctrl.datasets import model_path
 from netctrl.model.identified import read_model
 from netctrl.model.law import LqgLaw, TrackingLaw
 from netctrl.scenario.builders import access_link
+from netctrl.scenario.network.track import Track, infeasible
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.track import Track, infeasible
 from netctrl.sim.packet.run import simulate_packets, simulate_rates
 
 PRINTED, LQI = "printed gains", "LQI"

@@ -37,8 +37,8 @@ from netctrl.scenario.network.design import design_network, design_policy
 from netctrl.scenario.network.policy import messages_of
 from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.sweep import SweepSpec
+from netctrl.scenario.network.track import Track
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.track import Track
 
 __all__ = [
     "Case",

@@ -33,9 +33,9 @@ from netctrl.model.link_trace import checked_link_trace, trace_bits
 from netctrl.scenario.checks import OF_DATA_CENTRES, check_ids, check_unused
 from netctrl.scenario.fabric.pfc import Pfc
 from netctrl.scenario.network.policy import DesignPolicy, StaticPacing, messages_of
+from netctrl.scenario.network.track import Track, check_track, regulator_of
 from netctrl.scenario.tcp_aqm.flows import MAX_FLOWS, Flow
 from netctrl.scenario.tcp_aqm.offers import Demand, Stream, Web
-from netctrl.scenario.track import Track, check_track, regulator_of
 
 __all__ = [
     "INTERVAL",

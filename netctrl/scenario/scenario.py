@@ -34,10 +34,10 @@ from netctrl.scenario.fabric.watch import Watch
 from netctrl.scenario.links import INTERVAL, Change, Link, Links, capacity_at, check_links, placed
 from netctrl.scenario.network.policy import POLICIES, Policy
 from netctrl.scenario.network.routed import Routed
+from netctrl.scenario.network.track import Track
 from netctrl.scenario.network.traffic import Demands, TcpDemand
 from netctrl.scenario.parking_lot import ParkingLot
 from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.scenario.track import Track
 
 __all__ = ["BUILDERS", "NETWORKS", "Scenario", "checked_network"]
 

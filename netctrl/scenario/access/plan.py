@@ -19,8 +19,8 @@ from netctrl.model.io.provenance import Provenance
 from netctrl.model.law import TrackingLaw
 from netctrl.scenario.access.result import AccessLinkResult, AccessLinkSummary
 from netctrl.scenario.kind_result import KindResult
+from netctrl.scenario.network.track import infeasible
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.track import infeasible
 from netctrl.units import unit_scale
 
 if TYPE_CHECKING:

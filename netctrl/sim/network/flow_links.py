@@ -11,8 +11,8 @@ from netctrl.model.design.design import HftracDesign, read_design
 from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.network.policy import DesignPolicy, StaticPacing
 from netctrl.scenario.network.routed import Routed
+from netctrl.scenario.network.track import Track
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.track import Track
 from netctrl.sim.network.plan import RunDraws, link_plan
 
 __all__ = ["FlowLinks", "flow_links"]

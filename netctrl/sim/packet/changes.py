@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from netctrl.scenario.network.track import regulator_of
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.track import regulator_of
 from netctrl.sim.packet.kernel import CAPACITY, DELAY, LINE_DELAY, RATE_FIXED, RATE_FREE
 from netctrl.sim.packet.links.tables import whole_rate
 from netctrl.sim.packet.state import FLOW

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from netctrl.plants.access import pause_mean
+from netctrl.scenario.network.track import regulator_of
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Stream
-from netctrl.scenario.track import regulator_of
 from netctrl.sim.network.demand_draws import DemandDraws
 from netctrl.sim.packet.links.gates import SHARE, mean_pause
 from netctrl.sim.packet.links.tables import nanoseconds

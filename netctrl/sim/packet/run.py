@@ -16,9 +16,9 @@ from netctrl.model.design.design import ConnetDesign, HftracDesign
 from netctrl.model.io.provenance import Provenance, provenance
 from netctrl.model.law import TrackingLaw
 from netctrl.scenario.links import Links
+from netctrl.scenario.network.track import Track
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario, checked_network
-from netctrl.scenario.track import Track
 from netctrl.sim.packet.kernel import advance_packets, resume
 from netctrl.sim.packet.lacks import flows_lack
 from netctrl.sim.packet.problem import PacketProblem, packet_problem
@@ -115,7 +115,7 @@ def simulate_rates(
     Examples
     --------
     >>> from netctrl.scenario.builders import access_link
-    >>> from netctrl.scenario.track import Track
+    >>> from netctrl.scenario.network.track import Track
     >>> from netctrl.sim.packet.run import simulate_rates
     >>> found = simulate_rates(access_link(control=Track(), duration="4s"), [20e6, 40e6, 60e6, 80e6])
     >>> found.tables["signals"]["rate"].tolist()

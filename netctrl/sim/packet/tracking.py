@@ -18,9 +18,9 @@ from netctrl.model.signals import SignalTrace
 from netctrl.plants.access import read_premium
 from netctrl.scenario.access.periods import Periods, run_periods
 from netctrl.scenario.access.plan import MBIT, AccessLinkPlan, Measured, in_turn, middle, tracking_plan
+from netctrl.scenario.network.track import Track, regulator_of, tracked_groups
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.track import Track, regulator_of, tracked_groups
 from netctrl.sim.packet.kernel import advance_packets, resume
 from netctrl.sim.packet.problem import PacketProblem
 from netctrl.sim.packet.senders.receiver import HEADERS

@@ -24,11 +24,11 @@ from netctrl.scenario.access import flows as old
 from netctrl.scenario.access.scenario import access_link as old_access_link
 from netctrl.scenario.builders import access_link
 from netctrl.scenario.links import Change, Link, packet_only
+from netctrl.scenario.network.track import Track, infeasible
 from netctrl.scenario.result_file import read_result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Bursts, Stream
-from netctrl.scenario.track import Track, infeasible
 from netctrl.sim.access.run import AccessLink
 from netctrl.sim.access.track import track_access_link
 from netctrl.sim.packet.problem import packet_problem
