@@ -43,11 +43,13 @@ from netctrl.mpc.qp.solve import solve_qp as solve_qp
 from netctrl.plants.information import information_pattern as information_pattern
 from netctrl.plants.linearize import network_model as network_model
 from netctrl.reader import read as read
+from netctrl.scenario.builders import access_link as access_link
 from netctrl.scenario.builders import bottleneck as bottleneck
 from netctrl.scenario.builders import parking_lot as parking_lot
 from netctrl.scenario.links import Change as Change
 from netctrl.scenario.links import Link as Link
 from netctrl.scenario.network.sweep import SweepSpec as SweepSpec
+from netctrl.scenario.network.track import Track as Track
 from netctrl.scenario.scenario import Scenario as Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow as Flow
 from netctrl.scenario.tcp_aqm.offers import Bursts as Bursts
@@ -100,8 +102,10 @@ __all__ = [
     "SignalTrace",
     "StateSpace",
     "Stream",
+    "Track",
     "SweepSpec",
     "Web",
+    "access_link",
     "access_link_signals",
     "arc",
     "bottleneck",

@@ -195,13 +195,15 @@ def usual() -> dict[str, dict[str, Any]]:
         | bounds
         | {"input_scale": None, "state_scale": None},
         "Bursts": {"rate": 1e6, "burst": 10, "pause_variation": 1.0, "access_rate": 1e8},
-        "Change": {"at": 1.0, "link": "l", "capacity": 1e6, "delay": None},
+        "Change": {"at": 1.0, "link": "l", "capacity": 1e6, "delay": None, "flow": "", "rate": None},
         "Demand": {"interval": 0.1, "mean": 1e6, "std": 1e5, "spread": "gaussian", "rates": None},
         "Flow": {"id": "f", "count": 2, "offers": None, "sender": "reno", "path": ("l",), "ack_path": (), "rtt": 0.1}
         | {"start": 0.0, "stop": None, "ecn": True, "host": None, "priority": 0, "weight": 1.0}
         | {"packet_size": None, "classes": None},
         "Link": {"id": "l", "source": "a", "target": "b", "capacity": 1e6, "delay": 0.0, "buffer": 1e5, "queue": "pie"},
         "Stream": {"rate": 1e6, "spacing": "poisson"},
+        "Track": {"file": "", "measures": "premium", "flows": ("a", "b"), "shares": (0.5, 0.5)}
+        | {"reference": ((1.0, 0.5),), "measured": None, "governor": False, "start": 0.0, "first_rate": None},
         "Web": {"objects_per_page": 2, "mean_object": 5e3, "pareto_shape": 1.2, "max_object": 1e7, "think_time": 7.0},
         "Network": {"links": network.links, "demands": network.demands, "nodes": (), "name": "n"},
         "OpenLoop": {"numerator": [(0.0, [1.0])], "denominator": [(0.0, [1.0, 1.0])], "dt": 0.0},
@@ -223,6 +225,7 @@ def usual() -> dict[str, dict[str, Any]]:
             "duration": 1.0,
         },
         "bottleneck": {"capacity": 1e7, "buffer": 1e5, "queue": "pie", "rtt": 0.02, "cross": 1e6},
+        "access_link": {"hops": 2, "capacity": 1e8, "limit": 30, "queue": "droptail", "base_delay": 1e-3},
         "parking_lot": {"hops": 2, "capacity": 1e7, "delay": 0.01, "buffer": 1e5, "queue": "pie", "cross": (Flow(),)},
         "SignalTrace": {"interval_s": 0.1, "input_values": np.ones((4, 1)), "output_values": np.ones((4, 1))}
         | {"inputs": ("u",), "outputs": ("y",), "starts": (0,)},

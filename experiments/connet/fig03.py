@@ -3,11 +3,8 @@
 import numpy as np
 import pandas as pd
 from common import Outcome
-from connet.links import SEEDS
+from connet.links import SEEDS, link_of, opened
 from matplotlib.figure import Figure
-
-from netctrl.scenario.access.scenario import access_link
-from netctrl.sim.access.run import simulate_access_link
 
 RATES = np.arange(5.0, 96.0, 5.0)
 # Delay and jitter [ms] that the paper asks for together, so that they lie on its curve: Figs. 10 (constant,
@@ -16,12 +13,12 @@ PAIRS = {"Fig. 10ab": (0.46, 0.043), "Fig. 10d": (0.534, 0.145), "70 Mbit/s": (1
 
 
 def main(*, full: bool = False) -> Outcome:
-    scenario = access_link(duration=100.0)
+    scenario = link_of(duration=100.0)
     rows = []
     for rate in RATES:
         for seed in SEEDS:
-            run = simulate_access_link(scenario.replace(seed=seed), rate * 1e6)
-            rows.append((rate, seed, run.mean_delay_ms[5:].mean(), run.mean_jitter_ms[5:].mean()))
+            run = opened(scenario.replace(seed=seed), rate * 1e6)
+            rows.append((rate, seed, 1e3 * run["mean delay"][5:].mean(), 1e3 * run["mean jitter"][5:].mean()))
     data = pd.DataFrame(rows, columns=["rate_mbit_s", "seed", "delay_ms", "jitter_ms"])
     means = data.groupby("rate_mbit_s")[["delay_ms", "jitter_ms"]].mean()
     figure = Figure(figsize=(9.0, 4.2), layout="constrained")

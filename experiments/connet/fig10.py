@@ -36,7 +36,7 @@ def main(*, full: bool = False) -> Outcome:
             if seed == SEEDS[0]:
                 shown[name] = run
             changed.append([settled(run, 200 * k + 100, 200 * k + 200)[0] for k in range(5)])
-            after = np.abs(run.result.mean_delay_ms[400:600] / 0.676 - 1.0)
+            after = np.abs(run.mean_delay_ms[400:600] / 0.676 - 1.0)
             recovered.append(int(np.flatnonzero(np.convolve(after, np.ones(5) / 5, "valid") < 0.2)[0]))
         open_loop, desired = np.mean(switched, axis=0), np.array(CHANGING)[:, 0]
         held = np.delete(np.mean(changed, axis=0) / desired - 1.0, 1)

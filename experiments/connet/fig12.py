@@ -6,8 +6,6 @@ import numpy as np
 from common import Outcome
 from connet.links import LQI, PRINTED, SEEDS, laws, link_of, picture, table, tracked
 
-from netctrl.scenario.access.flows import TcpSenders
-
 REFERENCE = (0.86, 0.393)
 """On the curve of three nodes at R = 55 Mbit/s: 9.167 for each of 6 flows."""
 
@@ -18,10 +16,10 @@ def main(*, full: bool = False) -> Outcome:
         key = "printed" if name == PRINTED else "lqi"
         rows = []
         for seed in SEEDS[:2]:
-            scenario = link_of(*[{"sender": TcpSenders()}] * 3, duration=300.0, hops=3, seed=seed)
+            scenario = link_of(*[{"sender": {"kind": "regulated"}}] * 3, duration=300.0, hops=3, seed=seed)
             run = tracked(law, scenario, REFERENCE)
-            each, commanded = run.result.source_bit_per_s[100:] / 2e6, run.result.rate_bit_per_s[100:].mean() / 6e6
-            rows.append((run.result.mean_delay_ms[100:].mean(), each.mean() / commanded, each.mean()))
+            each, commanded = run.other_bit_per_s[100:].mean() / 6e6, run.rate_bit_per_s[100:].mean() / 6e6
+            rows.append((run.mean_delay_ms[100:].mean(), each / commanded, each))
             if seed == SEEDS[0]:
                 shown[name] = run
         means = np.mean(rows, axis=0)

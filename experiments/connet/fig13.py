@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from common import Outcome
 from connet.links import LQI, PRINTED, SEEDS, laws, link_of, picture, table, tracked
 
-from netctrl.scenario.access.flows import RegulatorFailure
+from netctrl.scenario.links import Change
+from netctrl.scenario.network.track import Track
 
 REFERENCE = (0.86, 0.393)
 """On the curve of three nodes."""
 
 
-def failing(stop: float) -> dict[str, Any]:
-    return {"failures": (RegulatorFailure(start=100.0, stop=stop, rate=5e7),)}
+def failing(source: str, stop: float) -> tuple[Change, Change]:
+    """Each of its two flows sends 25 Mbit/s from 100 s on."""
+    return Change(at=100.0, flow=source, rate=2.5e7), Change(at=stop, flow=source)
 
 
-ONE = (failing(250.0), {}, {})
-TWO = (failing(300.0), failing(200.0), {})
-UNEVEN = ({"share": 0.5}, {"share": 0.35}, {"share": 0.15})
+ONE = {"changes": failing("source0", 250.0)}
+TWO = {"changes": (*failing("source0", 300.0), *failing("source1", 200.0))}
+UNEVEN = {"control": Track(flows=("source0", "source1", "source2"), shares=(0.5, 0.35, 0.15))}
 
 
 def main(*, full: bool = False) -> Outcome:
@@ -30,20 +30,20 @@ def main(*, full: bool = False) -> Outcome:
         rows, reported = [], []
         for seed in SEEDS:
             base = {"duration": 400.0, "hops": 3, "seed": seed}
-            one = tracked(law, link_of(*ONE, **base), REFERENCE)
-            two = tracked(law, link_of(*TWO, **base), REFERENCE)
-            uneven = tracked(law, link_of(*UNEVEN, **base), REFERENCE)
-            delay = [run.result.mean_delay_ms for run in (one, two, uneven)]
+            one = tracked(law, link_of(**ONE, **base), REFERENCE)
+            two = tracked(law, link_of(**TWO, **base), REFERENCE)
+            uneven = tracked(law, link_of(**UNEVEN, **base), REFERENCE)
+            delay = [run.mean_delay_ms for run in (one, two, uneven)]
             rows.append(
                 (
                     delay[0][150:250].mean(),
                     delay[1][150:200].mean(),
                     delay[1][250:300].mean(),
                     delay[2][100:].mean(),
-                    one.result.rate_bit_per_s[150:250].mean() / one.result.rate_bit_per_s[50:100].mean(),
+                    one.rate_bit_per_s[150:250].mean() / one.rate_bit_per_s[50:100].mean(),
                 )
             )
-            reported.append(len(two.infeasible()) == 1 and not one.infeasible())
+            reported.append(len(two.infeasible) == 1 and not one.infeasible)
             if seed == SEEDS[0]:
                 shown[f"{name}, two of three fail"] = two
         means = np.mean(rows, axis=0)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from common import Outcome
-from connet.links import LQI, SEEDS, laws, link_of, tracked
+from connet.links import LQI, SEEDS, laws, link_of, opened, tracked
 from matplotlib.figure import Figure
-
-from netctrl.scenario.access.result import AccessLinkResult
-from netctrl.sim.access.run import simulate_access_link
 
 OFFERED = (20.0, 40.0, 60.0, 80.0, 95.0)
 REFERENCE = (0.62, 0.037)
 """Three nodes at R = 18 Mbit/s: lower than WFQ's."""
+CBQ = {"kind": "cbq", "shares": [0.02, 0.98]}
+"""Premium packets have a class of their own."""
 NAMES = ("FIFO", "CBQ", "WFQ", "CONNET (LQI)")
 STYLES = {"FIFO": "#777777", "CBQ": "#6aa84f", "WFQ": "#8e44ad", "CONNET (LQI)": "#1f4e9c"}
 
@@ -23,14 +22,13 @@ def main(*, full: bool = False) -> Outcome:
     for seed in SEEDS:
         base = {"duration": 120.0, "hops": 3, "seed": seed}
         for rate in OFFERED:
-            for name, discipline in zip(NAMES, ("fifo", "cbq", "wfq"), strict=False):
-                run = simulate_access_link(link_of(discipline=discipline, **base), rate * 1e6)
-                rows.append((name, rate, seed, run))
-        law = laws()[LQI]
-        run = tracked(law, link_of(**base), REFERENCE).result
-        rows += [(NAMES[3], rate, seed, run) for rate in OFFERED]
+            for name, queue in zip(NAMES, ("droptail", CBQ, "wfq"), strict=False):
+                rows.append((name, rate, seed, *columns(opened(link_of(queue=queue, **base), rate * 1e6))))
+        held = tracked(laws()[LQI], link_of(**base), REFERENCE)
+        ours = held.mean_delay_ms, held.mean_jitter_ms, held.other_bit_per_s / 1e6
+        rows += [(NAMES[3], rate, seed, *ours) for rate in OFFERED]
     data = pd.DataFrame(
-        [(name, rate, seed, *(column[40:].mean() for column in columns(run))) for name, rate, seed, run in rows],
+        [(name, rate, seed, *(column[40:].mean() for column in found)) for name, rate, seed, *found in rows],
         columns=["scheme", "offered_mbit_s", "seed", "delay_ms", "jitter_ms", "other_mbit_s"],
     )
     means = data.groupby(["scheme", "offered_mbit_s"])[["delay_ms", "jitter_ms", "other_mbit_s"]].mean()
@@ -55,20 +53,18 @@ def main(*, full: bool = False) -> Outcome:
     figure.supxlabel(said, fontsize=8.5)
     top = means.xs(OFFERED[-1], level="offered_mbit_s")
     ours = top.loc[NAMES[3]]
-    opened = np.mean(
-        [simulate_access_link(link_of(duration=100.0, hops=3, seed=seed)).mean_delay_ms[20:].mean() for seed in SEEDS]
-    )
+    alone = [1e3 * opened(link_of(duration=100.0, hops=3, seed=seed))["mean delay"][20:].mean() for seed in SEEDS]
     computed = {
         "fig14-cbq-delay": float(1.0 - ours.delay_ms / top.loc["CBQ"].delay_ms),
         "fig14-cbq-jitter": float(1.0 - ours.jitter_ms / top.loc["CBQ"].jitter_ms),
         "fig14-wfq-delay": float(1.0 - ours.delay_ms / top.loc["WFQ"].delay_ms),
         "fig14-wfq-jitter": float(1.0 - ours.jitter_ms / top.loc["WFQ"].jitter_ms),
         "fig14-price": float(ours.other_mbit_s / top.loc["FIFO"].other_mbit_s),
-        "fig15b-open": float(opened),
+        "fig15b-open": float(np.mean(alone)),
     }
     return Outcome("fig14", "connet", data, figure, computed)
 
 
-def columns(run: AccessLinkResult) -> tuple[np.ndarray, ...]:
+def columns(signals: dict[str, np.ndarray]) -> tuple[np.ndarray, ...]:
     """Delay, jitter [ms], and throughput of all other traffic [Mbit/s]."""
-    return run.mean_delay_ms, run.mean_jitter_ms, run.other_bit_per_s / 1e6
+    return 1e3 * signals["mean delay"], 1e3 * signals["mean jitter"], signals["throughput"] / 1e6

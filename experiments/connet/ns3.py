@@ -9,14 +9,15 @@ import numpy as np
 import pandas as pd
 from common import Outcome
 from connet.fig10 import CHANGING
-from connet.links import LQI, PRINTED, laws, picture, stretch, table, tracked
+from connet.links import LQI, PRINTED, Run, laws, picture, stretch, table
 from packets import run_link
 
 from netctrl.model.law import LqgLaw
-from netctrl.scenario.access.plan import access_link_plan
+from netctrl.scenario.access.plan import AccessLinkTracking, access_link_plan
 from netctrl.scenario.access.result import AccessLinkResult
 from netctrl.scenario.access.scenario import access_link
 from netctrl.sim.access.run import simulate_access_link
+from netctrl.sim.access.track import track_access_link
 
 SECONDS, COUNTED, SEEDS = 60, 40, (1, 2)
 FOLLOWED = (0, 2, 3, 4)
@@ -31,11 +32,12 @@ def main(*, full: bool = False) -> Outcome:
     for name, law in laws().items():
         measured = "average" if isinstance(law, LqgLaw) else "period"
         in_ns3 = run_link(scenario, access_link_plan(scenario, law, reference, measured=measured), SEEDS)
-        packets = [tracked(law, run.result.scenario, reference) for run in in_ns3]
+        packets = [track_access_link(run.result.scenario, law, reference, measured=measured) for run in in_ns3]
         driven = [simulate_access_link(run.result.scenario, run.result.rate_bit_per_s) for run in in_ns3]
         same = [alike(run.result, other) for run, other in zip(in_ns3, driven, strict=True)]
         computed[f"ns3-{'printed' if name == PRINTED else 'lqi'}-packets"] = float(np.mean(same))
-        shown |= {f"{name}, FIFO simulator": packets[0], f"{name}, {in_ns3[0].result.simulator}": in_ns3[0]}
+        shown |= {f"{name}, FIFO simulator": drawn(packets[0])}
+        shown |= {f"{name}, {in_ns3[0].result.simulator}": drawn(in_ns3[0])}
         fifo, ns3 = (np.mean([means(run.result) for run in runs], axis=0) for runs in (packets, in_ns3))
         rows += [(name, *requested, *fifo[k], *ns3[k]) for k, requested in enumerate(CHANGING)]
         if name == LQI:
@@ -55,6 +57,13 @@ def main(*, full: bool = False) -> Outcome:
         axes.lines[1].set(color="#b45f06", lw=0.8)
     figure.axes[0].legend(fontsize=8, ncols=3)
     return Outcome("ns3", "connet", table(shown), figure, computed, frame)
+
+
+def drawn(tracking: AccessLinkTracking) -> Run:
+    """A run as the pictures take it."""
+    found, columns = tracking.result, ("time_s", "mean_delay_ms", "mean_jitter_ms", "rate_bit_per_s", "other_bit_per_s")
+    series = (getattr(found, column) for column in columns)
+    return Run(*series, tracking.reference, tracking.infeasible())
 
 
 def means(result: AccessLinkResult) -> np.ndarray:

@@ -19,6 +19,6 @@ def checked_engines(engines: str | Iterable[str]) -> tuple[str, ...]:
     if not names:
         raise InvalidValue("check", names, any_of(CHECKS))
     for name in names:
-        if name not in CHECKS:
+        if not isinstance(name, str) or name not in CHECKS:
             raise InvalidValue("check", name, any_of(CHECKS, str(name)))
     return tuple(dict.fromkeys(names))

@@ -90,9 +90,9 @@ def with_references(case: Case, reference: str | None, measured: str | None, gov
 
 def read_reference(text: str, case: Case) -> Any:
     """(T, p) reference of each output in each period, from the text of `--reference`."""
-    from netctrl.engines.case import in_turn
+    from netctrl.scenario.access.plan import in_turn
 
-    outputs, periods = case.design.law.outputs, case.scenario.steps
+    outputs, periods = case.design.law.outputs, round(case.scenario.duration / case.design.law.interval_s)
     try:
         found = [dict(part.split("=") for part in each.split(",")) for each in text.split(";")]
         named = [{name.strip(): float(value) for name, value in each.items()} for each in found]

@@ -27,7 +27,7 @@ from netctrl.model.design.design import (
 from netctrl.model.law import LinkRateLaw
 from netctrl.reader import read
 from netctrl.scenario.access.network import AccessLine
-from netctrl.scenario.access.plan import AccessLinkPlan, access_link_plan
+from netctrl.scenario.access.plan import AccessLinkPlan, access_link_plan, in_turn, middle
 from netctrl.scenario.access.scenario import access_link
 from netctrl.scenario.design import (
     design_bottleneck,
@@ -43,6 +43,7 @@ from netctrl.scenario.links import Links
 from netctrl.scenario.network.policy import messages_of
 from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.sweep import SweepSpec
+from netctrl.scenario.network.track import Track
 from netctrl.scenario.scenario import Scenario
 
 
@@ -111,7 +112,12 @@ def _with_policy(scenario: Scenario, design: HftracDesign) -> Scenario:
     return scenario.replace(control=design_policy(design.inputs, messages_of(scenario.control)))
 
 
-def _same(scenario: Any, _: Any) -> Any:
+def _with_track(scenario: Scenario, design: ConnetDesign) -> Scenario:
+    if not isinstance(scenario.network, AccessLine) and scenario.control is None:
+        return scenario.replace(control=Track())
+    if scenario.control is not None and not isinstance(scenario.control, Track):
+        takes = f"one of hftrac, for a control of kind {scenario.control.__struct_config__.tag}"
+        raise InvalidValue("design", design.method, takes)
     return scenario
 
 
@@ -119,7 +125,7 @@ _METHODS: dict[Any, _Method] = {
     ArcDesign: _Method(lambda design: design_scenario(design.inputs, design.law), (Links,), _with_queue),
     MpccDesign: _Method(lambda design: design_dumbbell(design.law), TOPOLOGIES, _with_sender),
     HftracDesign: _Method(lambda design: design_network(design.inputs), (Routed, Links), _with_policy),
-    ConnetDesign: _Method(_of_connet, (AccessLine,), _same),
+    ConnetDesign: _Method(_of_connet, (AccessLine, Links), _with_track),
     PacingDesign: _Method(_of_pacing, (Links,), lambda scenario, design: with_pacer(scenario, design.law)),
 }
 
@@ -207,25 +213,23 @@ def tracking_plan(case: Case) -> AccessLinkPlan:
     law, asked, requested = case.design.law, case.tracking, case.design.inputs
     given = asked.reference
     if given is None:
-        given = in_turn(requested.references or (_middle(case.design),), case.scenario.steps)
+        given = in_turn(requested.references or (middle(case.design),), case.scenario.steps)
     measured = asked.measured or ("period" if requested.law == "lqi" else "average")
     governor = reference_governor(law) if asked.governor else None
     return access_link_plan(case.scenario, law, given, measured=measured, governor=governor)
 
 
-def in_turn(references: Any, periods: int) -> np.ndarray:
-    """(T, p) successive references of equal length; only the first ones if there are more than periods."""
-    held = np.array(references)[:periods]
-    return held[np.arange(periods) * len(held) // periods]
+def tracking_scenario(case: Case) -> Scenario:
+    """The scenario of a case, whose `Track` has what was asked for of the law's references."""
+    asked, control = case.tracking, case.scenario.control
+    if not isinstance(control, Track):
+        return case.scenario
+    changed = {"measured": asked.measured or control.measured, "governor": asked.governor or control.governor}
+    if asked.reference is not None:
+        changed["reference"] = np.atleast_2d(asked.reference)
+    return case.scenario.replace(control=msgspec.structs.replace(control, **changed))
 
 
 def link_rate_law(case: Case) -> LinkRateLaw | None:
     """Law of a network's link rates: the Design's, or the one that the scenario's control specifies."""
     return scenario_law(case.scenario) if case.design is None else case.law
-
-
-def _middle(design: ConnetDesign) -> np.ndarray:
-    """(p,) steady outputs of the model in the middle of its inputs' limits."""
-    law = design.law
-    offset = 0.5 * (law.low + law.high) - law.input_offset
-    return law.output_offset + np.array(design.certificate.plant_dc_gain) @ offset

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from netctrl.engines.case import Case, link_rate_law, tracking_plan
+from netctrl.engines.case import Case, link_rate_law, tracking_plan, tracking_scenario
 from netctrl.engines.engine import Job, Kind, OwnEngine
-from netctrl.model.design.design import HftracDesign
+from netctrl.model.design.design import ConnetDesign, HftracDesign
 from netctrl.scenario.access.network import AccessLine
 from netctrl.scenario.access.plan import AccessLinkTracking
 from netctrl.scenario.access.result import AccessLinkResult
@@ -21,8 +21,10 @@ def _queues(case: Case, job: Job) -> Result:
     from netctrl.sim.packet.run import simulate_packets
 
     job.once(case.scenario)
-    design = case.design if isinstance(case.design, HftracDesign) else None
-    return simulate_packets(case.scenario, design=design, progress=job.progress, argv=job.argv, inputs=job.inputs)
+    design = case.design if isinstance(case.design, HftracDesign | ConnetDesign) else None
+    return simulate_packets(
+        tracking_scenario(case), design=design, progress=job.progress, argv=job.argv, inputs=job.inputs
+    )
 
 
 def _network(case: Case, job: Job) -> Result:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
+from netctrl.errors import checked_whole
+from netctrl.model.io.fields import records, size
 from netctrl.scenario.bottleneck import Bottleneck
+from netctrl.scenario.links import Link
 from netctrl.scenario.parking_lot import ParkingLot
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Bursts, Stream
 
 
 def bottleneck(**fields: Any) -> Scenario:
@@ -74,6 +80,77 @@ def parking_lot(**fields: Any) -> Scenario:
     usual: dict[str, Any] = {"name": "parking lot", "packet_size": 1500.0, "duration": 60.0, "warmup": 10.0}
     cubic = (Flow(sender="cubic"),)
     return _built(ParkingLot, usual | {"flows": cubic, "cross": cubic} | fields)
+
+
+def access_link(
+    *,
+    hops: int = 1,
+    capacity: Any = "100Mbit",
+    limit: int = 100,
+    queue: Any = "droptail",
+    base_delay: Any = "360us",
+    **fields: Any,
+) -> Scenario:
+    """Build an access link: equal nodes in tandem that premium traffic and regulated flows cross, as in CONNET's paper.
+
+    By default premium packets of 1 Mbit/s share it with three groups of two flows of bursts, of which each offers half
+    of the capacity, for 100 s. A `Track` as `control` sets their rates.
+
+    Parameters
+    ----------
+    hops : int
+        Number of links, `hop0`, `hop1` and so on.
+    capacity : float or str
+        Of each link [bit/s].
+    limit : int
+        Packets in a node, with the one that is being sent.
+    queue : record, dict or str
+        Law or scheduler of each link's queue.
+    base_delay : float or str
+        Propagation delay [s], of the last link; 0.36 ms fits the CONNET paper's figures.
+    **fields
+        Fields of `Scenario`; `flows` without a path cross all links, and cross traffic names its own, as `hop0`.
+
+    Returns
+    -------
+    Scenario
+        Links and flows.
+
+    Raises
+    ------
+    InvalidValue
+        A value that a part refuses.
+
+    Examples
+    --------
+    >>> from netctrl.scenario.builders import access_link
+    >>> scenario = access_link(hops=2, duration="20s")
+    >>> [link.id for link in scenario.links], [flow.id for flow in scenario.flows]
+    (['hop0', 'hop1'], ['premium', 'source0', 'source1', 'source2'])
+    """
+    checked_whole("hops", hops, "a number of links from 1 to 100", at_least=1, at_most=100)
+    checked_whole("limit", limit, "a number of packets from 1 to 1000000", at_least=1, at_most=1_000_000)
+    usual: dict[str, Any] = {"name": "access link", "duration": 100.0, "interval": 1.0}
+    packet = size("packet_size", fields.get("packet_size", 1000.0))
+    links = tuple(
+        Link(
+            id=f"hop{k}",
+            source=f"node{k}",
+            target=f"node{k + 1}",
+            capacity=capacity,
+            buffer=max((limit - 1) * packet, 1.0),
+            delay=base_delay if k == hops - 1 else 0.0,
+            queue=queue,
+        )
+        for k in range(hops)
+    )
+    bursts = Bursts(rate=links[0].capacity / 2.0, access_rate=links[0].capacity)
+    sources = [Flow(id=f"source{k}", count=2, offers=bursts) for k in range(3)]
+    premium = Flow(id="premium", offers=Stream(rate="1Mbit", spacing="constant"))
+    path = tuple(link.id for link in links)
+    given = records(Flow)("flows", fields.pop("flows", (premium, *sources)))
+    flows = tuple(msgspec.structs.replace(flow, path=flow.path or path) for flow in given)
+    return Scenario(**usual | fields, links=links, flows=flows)
 
 
 def _built(kind: type[Any], fields: dict[str, Any]) -> Scenario:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import sqrt
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -172,8 +173,14 @@ def verdict_text(measures: Mapping[tuple[str, str], float], links: Sequence[str]
     return ", ".join(parts) or "nothing was measured"
 
 
-def table_rows(figures: Sequence[Figure], links: Sequence[str], flows: Sequence[str]) -> list[tuple[str, str]]:
-    """Rows of (name, text), one per object; of many links or flows those with the most losses."""
+def table_rows(
+    figures: Sequence[Figure],
+    links: Sequence[str],
+    flows: Sequence[str],
+    signals: Mapping[str, np.ndarray] = MappingProxyType({}),
+) -> list[tuple[str, str]]:
+    """Rows of (name, text), one per object; of many links or flows those with the most losses; at last what a tracking
+    law measured in the second half of the run, in its own units."""
     texts: dict[tuple[str, str], list[str]] = {}
     for each in figures:
         text = estimate_text(each.quantity, each.mean, each.half_width)
@@ -190,6 +197,10 @@ def table_rows(figures: Sequence[Figure], links: Sequence[str], flows: Sequence[
     for what, ids in (("links", links), ("flows", flows)):
         if len(ids) > _SHOWN:
             rows.append((what, f"{len(ids)}, of which those that lose the most are above"))
+    for name in (column.removeprefix("measured ") for column in signals if column.startswith("measured ")):
+        half = len(signals[f"measured {name}"]) // 2
+        found, desired = (signals[f"{which} {name}"][half:].mean() for which in ("measured", "reference"))
+        rows.append((f"{name}, second half", f"{found:.4g}, requested {desired:.4g}"))
     return rows
 
 

@@ -22,6 +22,7 @@ from netctrl.model.io.fields import (
     number,
     optional,
     rate,
+    rate_or_0,
     read_fields,
     record,
     size,
@@ -32,8 +33,9 @@ from netctrl.model.link_trace import checked_link_trace, trace_bits
 from netctrl.scenario.checks import OF_DATA_CENTRES, check_ids, check_unused
 from netctrl.scenario.fabric.pfc import Pfc
 from netctrl.scenario.network.policy import DesignPolicy, StaticPacing, messages_of
+from netctrl.scenario.network.track import Track, check_track, regulator_of
 from netctrl.scenario.tcp_aqm.flows import MAX_FLOWS, Flow
-from netctrl.scenario.tcp_aqm.offers import Demand, Web
+from netctrl.scenario.tcp_aqm.offers import Demand, Stream, Web
 
 MAX_SAMPLES = 10_000_000
 """Largest number over all links and groups of flows."""
@@ -91,31 +93,51 @@ class Link(Record, frozen=True, kw_only=True):
 
 
 class Change(Record, frozen=True, kw_only=True):
-    """New capacity or delay of a link from time `at` on.
+    """New capacity or delay of a link, or new rate of a flow, from time `at` on.
+
+    A rate that is given here holds whatever a control commands, as of a regulator that fails, until another change of
+    the flow without a `rate`.
 
     Raises
     ------
     InvalidValue
-        A value out of bounds, or neither a capacity nor a delay.
+        A value out of bounds; neither a link nor a flow, or both; nothing that changes.
 
     Examples
     --------
     >>> import netctrl
     >>> netctrl.Change(at="10s", link="line", capacity="2Mbit").capacity
     2000000.0
+    >>> netctrl.Change(at="10s", flow="bursts", rate="25Mbit").rate
+    25000000.0
     """
 
     at: Duration
     """When it changes [s]."""
-    link: str
-    """Id of the link."""
+    link: str = ""
+    """Id of the link; empty: it is a flow that changes."""
     capacity: Rate | None = None
     """New capacity [bit/s]; null: as before."""
     delay: Duration | None = None
     """New propagation delay, one way [s]; null: as before."""
+    flow: str = ""
+    """Id of streams or regulated flows, as of kind bursts. Packet engine only."""
+    rate: Rate | None = None
+    """New mean rate of each flow, with headers [bit/s]; null: the rate that a control commands, or that it offers."""
 
     def __post_init__(self) -> None:
-        read_fields(self, at=instant, link=identifier, capacity=optional(rate), delay=optional(instant))
+        read_fields(self, at=instant, capacity=optional(rate), delay=optional(instant), rate=optional(rate_or_0))
+        if self.link and self.flow:
+            raise InvalidValue("flow", self.flow, "nothing with a link")
+        if self.flow:
+            read_fields(self, flow=identifier)
+            for name in ("capacity", "delay"):
+                if getattr(self, name) is not None:
+                    raise InvalidValue(name, getattr(self, name), "nothing with a flow, whose rate changes")
+            return
+        read_fields(self, link=identifier)
+        if self.rate is not None:
+            raise InvalidValue("rate", self.rate, "nothing with a link, whose capacity or delay changes")
         if self.capacity is None and self.delay is None:
             raise InvalidValue("capacity", None, "a new capacity, unless a new delay is given")
 
@@ -164,10 +186,13 @@ def check_links(scenario: Any) -> None:
 def _check_kinds(scenario: Any) -> None:
     check_unused(scenario, *OF_DATA_CENTRES)
     if scenario.control is not None:
-        record(StaticPacing, DesignPolicy)("control", scenario.control)
+        record(StaticPacing, DesignPolicy, Track)("control", scenario.control)
 
 
 def _check_control(scenario: Any) -> None:
+    if isinstance(scenario.control, Track):
+        check_track(scenario)
+        return
     if not messages_of(scenario.control).ideal:
         raise InvalidValue("control.messages", "late or lost messages", "ideal messages with a network of links")
     known = [link.id for link in scenario.links]
@@ -212,18 +237,22 @@ def _check_changes(scenario: Any) -> None:
     seen: set[tuple[str, str, float]] = set()
     for i, change in enumerate(scenario.changes):
         values = {"capacity": change.capacity, "delay": change.delay}
-        made = {(change.link, what, change.at) for what, value in values.items() if value is not None}
+        made = {(f"link {change.link}", what, change.at) for what, value in values.items() if value is not None}
+        made |= {(f"flow {change.flow}", "rate", change.at)} if change.flow else set()
         if seen & made:
             raise InvalidValue(
                 f"changes[{i}].at", change.at, "another time: an earlier entry changes the same value then"
             )
         seen |= made
+        if change.at >= scenario.duration:
+            raise InvalidValue(f"changes[{i}].at", change.at, f"a time before the end ({scenario.duration:g} s)")
+        if change.flow:
+            _check_flow_change(f"changes[{i}]", change, scenario.flows)
+            continue
         if change.link not in links:
             raise InvalidValue(f"changes[{i}].link", change.link, _ids(links))
         if change.capacity is not None and links[change.link].trace is not None:
             raise InvalidValue(f"changes[{i}].capacity", change.capacity, "nothing: the link has a trace")
-        if change.at >= scenario.duration:
-            raise InvalidValue(f"changes[{i}].at", change.at, f"a time before the end ({scenario.duration:g} s)")
         if change.delay is not None:
             least[change.link] = min(least[change.link], change.delay)
     for group in scenario.flows:
@@ -231,6 +260,16 @@ def _check_changes(scenario: Any) -> None:
         if shortening > 0.0 and group.answered and group.rtt[0] - shortening < 1e-9:
             takes = f"more than the {shortening:g} s by which changes of delay shorten it"
             raise InvalidValue(f"flows.{group.id}.rtt", group.rtt[0], takes)
+
+
+def _check_flow_change(where: str, change: Change, flows: tuple[Flow, ...]) -> None:
+    known = {group.id: group for group in flows if isinstance(group.offers, Stream) or regulator_of(group)}
+    if change.flow not in known:
+        takes = f"the id of streams or regulated flows; there are {shorten(', '.join(known), 200) or 'none'}"
+        raise InvalidValue(f"{where}.flow", change.flow, takes)
+    gate = regulator_of(known[change.flow])
+    if gate is not None and change.rate is not None and change.rate > gate.access_rate:
+        raise InvalidValue(f"{where}.rate", change.rate, f"at most the access_rate, {gate.access_rate:g} bit/s")
 
 
 def _check_size(scenario: Any) -> None:
@@ -262,7 +301,9 @@ def packet_only(scenario: Any, *queues: type) -> tuple[str, str] | None:
     `queues` are kinds of several queues or of the kernel that the engine has.
     """
     if scenario.control is not None:
-        return "control", "controlled link rates"
+        return "control", "controlled rates"
+    if any(change.flow for change in scenario.changes):
+        return "changes", "flows whose rate changes"
     for group in scenario.flows:
         if group.size is not None:
             return f"flows.{group.id}.offers", "flows of finite size"

@@ -310,7 +310,7 @@ class Result(Reported):
 
     def table(self) -> tuple[str, list[tuple[str, str]]]:
         """Title, and rows of (name, text): one row per object; of many links or flows those with the most losses."""
-        rows = table_rows(self.summary(), self.links, self.flows)
+        rows = table_rows(self.summary(), self.links, self.flows, self.tables.get("signals", {}))
         what = f"{self.span[0]:g} to {self.span[1]:g} s"
         if self.runs > 1:
             _, sample = self.totals.values.get("sample", ((), np.arange(self.runs)))

@@ -34,6 +34,7 @@ from netctrl.scenario.fabric.watch import Watch
 from netctrl.scenario.links import INTERVAL, Change, Link, Links, capacity_at, check_links, placed
 from netctrl.scenario.network.policy import POLICIES, Policy
 from netctrl.scenario.network.routed import Routed
+from netctrl.scenario.network.track import Track
 from netctrl.scenario.network.traffic import Demands, TcpDemand
 from netctrl.scenario.parking_lot import ParkingLot
 from netctrl.scenario.tcp_aqm.flows import Flow
@@ -42,11 +43,12 @@ BUILDERS = (Bottleneck, ParkingLot)
 """Kinds of network that become links and flows."""
 NETWORKS = (Routed, AccessLine, *TOPOLOGIES, *BUILDERS)
 """Kinds of network that are given in the place of links."""
+_CONTROLS = (*POLICIES, Track)
 _GROUPS = (Flow, *ACCESS_GROUPS, *HOST_GROUPS, Demands, TcpDemand)
 if TYPE_CHECKING:
     AnyNetwork = AnyGroup = AnyControl = Any  # each user knows which one it takes
 else:
-    AnyNetwork, AnyGroup, AnyControl = reduce(or_, NETWORKS) | None, reduce(or_, _GROUPS), Policy | None
+    AnyNetwork, AnyGroup, AnyControl = reduce(or_, NETWORKS) | None, reduce(or_, _GROUPS), Policy | Track | None
 
 
 class Scenario(Record, frozen=True, kw_only=True):
@@ -77,13 +79,14 @@ class Scenario(Record, frozen=True, kw_only=True):
     flows: tuple[AnyGroup, ...] = ()
     """Groups of flows; their kinds depend on the kind of network."""
     changes: tuple[Change, ...] = ()
-    """Capacities and delays of links that change during the run."""
+    """Capacities and delays of links, and rates of flows, that change during the run."""
     network: AnyNetwork = None
     """A routed network, an access link or a data centre in the place of links; or a bottleneck or parking lot, which
     becomes links and flows."""
     control: AnyControl = None
     """Controller of link rates. For a routed network: a policy. For links: an HFTraC Design whose links have the same
-    ids, or static pacing at `factor` times the capacities. Other networks send at their capacities."""
+    ids, or static pacing at `factor` times the capacities; or of flows' rates: a CONNET Design that tracks a delay.
+    Other networks send at their capacities."""
     duration: Duration
     """Simulated time [s]."""
     warmup: Duration = 0.0
@@ -110,7 +113,7 @@ class Scenario(Record, frozen=True, kw_only=True):
         if not isinstance(self.name, str) or not 0 < len(self.name) <= 200 or not self.name.isprintable():
             raise InvalidValue("name", self.name, "printable text of 1 to 200 characters")
         read_fields(self, links=records(Link), changes=records(Change))
-        read_fields(self, network=optional(record(*NETWORKS)), control=optional(record(*POLICIES)))
+        read_fields(self, network=optional(record(*NETWORKS)), control=optional(record(*_CONTROLS)))
         over_links = self.network is None or isinstance(self.network, BUILDERS)
         read_fields(self, flows=records(Flow) if over_links else records(*_GROUPS))
         read_fields(self, duration=duration, warmup=instant, step=optional(duration), watch=record(Watch))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
+import numpy as np
 import pytest
 
 import netctrl
@@ -107,6 +110,7 @@ def test_scenarios_have_the_law_of_the_certificate() -> None:
         ("dualpi2", {"parameters": {"drop_early": True}}, "packet", "drop_early"),
         ("dualpi2", {"flows": 5000.0, "capacity_bit_per_s": 10e9}, "packet", "fewer packets"),
         ("pi2", {}, "ns3", "one of fluid, packet, kernel"),
+        ("pi2", {}, np.ones((3, 2)), "one of fluid, packet, kernel"),
         ("docsis-pie", {"rtt_s": 0.02, "flows": 10.0}, "kernel", "Linux has no DOCSIS-PIE"),
         ("wred", {"rtt_s": 0.02, "flows": 10.0, "parameters": SWITCH}, "kernel", "Linux has no WRED of switches"),
         ("red", {"flows": 10.0, "parameters": LINE | {"gentle": True}}, "kernel", "no gentle variant"),
@@ -114,7 +118,7 @@ def test_scenarios_have_the_law_of_the_certificate() -> None:
         ("pie", {"rtt_s": 0.01, "flows": 100.0}, "fluid", "an equilibrium"),
     ],
 )
-def test_what_an_engine_has_not_is_refused(law: str, given: dict, engine: str, text: str) -> None:
+def test_what_an_engine_has_not_is_refused(law: str, given: dict, engine: Any, text: str) -> None:
     with pytest.raises(InvalidValue, match=text):
         check_certificate(certificate(law, **given), engine)
 

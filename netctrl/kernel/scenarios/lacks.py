@@ -31,6 +31,8 @@ def scenario_lacks(scenario: Scenario) -> str | None:
     for group in scenario.flows:
         if (missing := _group_lacks(scenario, group)) is not None:
             return missing
+    if any(change.flow for change in scenario.changes):
+        return "flows whose rate changes (changes)"
     for link in scenario.links:
         found = {"trace": link.trace is not None, "jitter": link.jitter > 0.0, "pfc": link.pfc is not None}
         for name, there in found.items():

@@ -13,6 +13,7 @@ from msgspec.structs import fields
 from netctrl.errors import InvalidValue
 from netctrl.laws.rate.law import RateSender, SenderRecord
 from netctrl.laws.rate.paced import PacedSender
+from netctrl.laws.rate.regulated import RegulatedSender
 from netctrl.laws.window.law import SchemeRecord
 from netctrl.laws.window.records import SCHEMES
 from netctrl.model.io.fields import Rate, number, rate, read_fields, record
@@ -37,7 +38,7 @@ class FastSender(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 RATE_LAWS: tuple[RateSender, ...] = tuple(RATE_SENDERS[name] for name in RATE_SENDERS.usable())
 """Ours first."""
-_RECORDS = (*(each.record for each in RATE_LAWS), *SCHEMES, FastSender)
+_RECORDS = (*(each.record for each in RATE_LAWS), *SCHEMES, FastSender, RegulatedSender)
 
 
 def _is_a_word(kind: Any) -> bool:
@@ -61,13 +62,13 @@ def read_sender(field: str, value: Any) -> str | SenderRecord | SchemeRecord:
         return PacedSender(law=value)
     if isinstance(value, dict) or (isinstance(value, str) and value in _TABLES):
         value = record(*_RECORDS)(field, value)
-    if isinstance(value, SenderRecord) and isinstance(value, _RECORDS):
+    if isinstance(value, SenderRecord | RegulatedSender) and isinstance(value, _RECORDS):
         _check_window(f"{field}.window", getattr(value, "window", None))
     elif not isinstance(value, _RECORDS) and value not in (*TCP_SENDERS.usable(), *_WORDS):
         refuse_unusable(value.__struct_config__.tag if isinstance(value, Struct) else value)
         words, tables = (
             ", ".join([*TCP_SENDERS.usable(), *_WORDS]),
-            ", ".join([*RATE_SENDERS.usable(), *WINDOW_LAWS.usable(), "fast"]),
+            ", ".join([*RATE_SENDERS.usable(), *WINDOW_LAWS.usable(), "fast", "regulated"]),
         )
         raise InvalidValue(field, value, f"one of {words}, or a table whose `kind` is one of {tables}")
     return value
@@ -100,7 +101,7 @@ def window_of(sender: str | SenderRecord | SchemeRecord) -> str | None:
     """TCP window law of a sender; None if it has none."""
     if isinstance(sender, str):
         return None if sender in _WORDS else sender
-    return getattr(sender, "window", None) if isinstance(sender, SenderRecord) else None
+    return getattr(sender, "window", None) if isinstance(sender, SenderRecord | RegulatedSender) else None
 
 
 def sender_name(sender: str | SenderRecord | SchemeRecord) -> str:

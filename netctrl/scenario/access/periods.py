@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import inf
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -19,11 +19,14 @@ from netctrl.scenario.scenario import Scenario
 
 __all__ = ["Periods", "run_periods", "tracking_result"]
 
+Sample = TypeVar("Sample")
+"""Measurements of a period, by the names of `netctrl.scenario.access.plan.ACCESS_LINK_SIGNALS`."""
 
-class Periods(NamedTuple):
+
+class Periods(NamedTuple, Generic[Sample]):
     """What T periods brought; m inputs, p outputs."""
 
-    samples: Sequence[AccessLinkSample]
+    samples: Sequence[Sample]
     given: np.ndarray
     """(T, p) references given to the law."""
     measured: np.ndarray
@@ -34,7 +37,7 @@ class Periods(NamedTuple):
     """The learned static map."""
 
 
-def run_periods(plan: AccessLinkPlan, advance: Callable[[float, int], AccessLinkSample]) -> Periods:
+def run_periods(plan: AccessLinkPlan, advance: Callable[[float, int], Sample]) -> Periods[Sample]:
     """Run all periods of a plan.
 
     Parameters
@@ -47,7 +50,7 @@ def run_periods(plan: AccessLinkPlan, advance: Callable[[float, int], AccessLink
     law, governor, schedule = plan.law, plan.governor, plan.schedule
     desired, state = plan.reference, plan.state
     (T, p), m = desired.shape, len(law.inputs)
-    samples: list[AccessLinkSample] = []
+    samples: list[Sample] = []
     curve, factors = (schedule, None) if isinstance(schedule, OnlineStaticMap) else (None, schedule)
     given, seen, commanded = np.array(desired), np.empty((T, p)), np.full((T, m), np.nan)
     gains, cut = tracking_gains(law), law.output_offset.copy()
@@ -73,7 +76,11 @@ def run_periods(plan: AccessLinkPlan, advance: Callable[[float, int], AccessLink
 
 
 def tracking_result(
-    scenario: Scenario, plan: AccessLinkPlan, found: Periods, provenance: Provenance, simulator: str = "netctrl"
+    scenario: Scenario,
+    plan: AccessLinkPlan,
+    found: Periods[AccessLinkSample],
+    provenance: Provenance,
+    simulator: str = "netctrl",
 ) -> AccessLinkTracking:
     """Result of a plan's periods."""
     result = access_link_result(scenario, found.samples, provenance, simulator)
@@ -92,5 +99,5 @@ def _answered(gains: TrackingGains, state: TrackingState, shown: np.ndarray, ref
     return reference + share * (shown - reference)
 
 
-def _read(sample: AccessLinkSample, plan: AccessLinkPlan) -> np.ndarray:
+def _read(sample: object, plan: AccessLinkPlan) -> np.ndarray:
     return np.array([getattr(sample, name) for name in plan.signals]) * plan.scale

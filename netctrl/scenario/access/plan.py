@@ -14,10 +14,12 @@ from netctrl.laws.tracking.online_map import OnlineStaticMap
 from netctrl.laws.tracking.reference_governor import ReferenceGovernor
 from netctrl.laws.tracking.schedule import GainSchedule
 from netctrl.laws.tracking.tracking import TrackingState, start_tracking, tracking_gains
+from netctrl.model.design.design import ConnetDesign
 from netctrl.model.io.provenance import Provenance
 from netctrl.model.law import TrackingLaw
 from netctrl.scenario.access.result import AccessLinkResult, AccessLinkSummary
 from netctrl.scenario.kind_result import KindResult
+from netctrl.scenario.network.track import infeasible
 from netctrl.scenario.scenario import Scenario
 from netctrl.units import unit_scale
 
@@ -32,6 +34,9 @@ __all__ = [
     "AccessLinkTracking",
     "Measured",
     "access_link_plan",
+    "in_turn",
+    "middle",
+    "tracking_plan",
 ]
 
 Measured = Literal["average", "period"]
@@ -158,10 +163,7 @@ class AccessLinkTracking(KindResult):
         """
         law = self.law
         at_limit = ((self.commanded >= law.high) | (self.commanded <= law.low)).any(axis=1)
-        edges = np.flatnonzero(np.diff(np.concatenate([[False], at_limit, [False]]).astype(int)))
-        spans = zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
-        tau = law.interval_s
-        return [(tau * first, tau * last) for first, last in spans if tau * (last - first) >= min_s]
+        return infeasible(at_limit, law.interval_s, min_s)
 
 
 def access_link_plan(
@@ -179,11 +181,41 @@ def access_link_plan(
 
     Parameters and errors are those of `netctrl.sim.access.track.track_access_link`.
     """
-    T, m, p = scenario.steps, len(law.inputs), len(law.outputs)
-    checked_word("measured", measured, ("average", "period"))
-    checked_whole("start", start, f"a number of periods from 0 to {T}", at_most=T)
     if abs(law.interval_s - scenario.interval) > 1e-9 * scenario.interval:
         raise InvalidValue("law", f"interval {law.interval_s:g} s", f"one for this link's {scenario.interval:g} s")
+    return tracking_plan(
+        scenario.steps,
+        law,
+        reference,
+        measured=measured,
+        governor=governor,
+        schedule=schedule,
+        start=start,
+        first_rate=first_rate,
+    )
+
+
+def tracking_plan(
+    periods: int,
+    law: TrackingLaw,
+    reference: Any,
+    *,
+    measured: Measured,
+    governor: ReferenceGovernor | None,
+    schedule: GainSchedule | OnlineStaticMap | None,
+    start: int,
+    first_rate: float | None,
+) -> AccessLinkPlan:
+    """The plan of so many periods of the law's interval; parameters as of `track_access_link`.
+
+    Raises
+    ------
+    InvalidValue
+        A law with other signals, or a reference of another shape.
+    """
+    T, m, p = periods, len(law.inputs), len(law.outputs)
+    checked_word("measured", measured, ("average", "period"))
+    checked_whole("start", start, f"a number of periods from 0 to {T}", at_most=T)
     if m > 2 or not all((name, measured) in ACCESS_LINK_SIGNALS for name in law.outputs):
         takes = "inputs rate or rate and burst, outputs delay, jitter, throughput; measured average or period"
         raise InvalidValue("law", f"{', '.join(law.inputs)} -> {', '.join(law.outputs)}, {measured}", takes)
@@ -207,3 +239,16 @@ def access_link_plan(
         governor=governor,
         schedule=schedule,
     )
+
+
+def in_turn(references: Any, periods: int) -> np.ndarray:
+    """(T, p) successive references of equal length; only the first ones if there are more than periods."""
+    held = np.array(references)[:periods]
+    return held[np.arange(periods) * len(held) // periods]
+
+
+def middle(design: ConnetDesign) -> np.ndarray:
+    """(p,) steady outputs of a Design's model in the middle of its inputs' limits."""
+    law = design.law
+    offset = 0.5 * (law.low + law.high) - law.input_offset
+    return law.output_offset + np.array(design.certificate.plant_dc_gain) @ offset

@@ -25,8 +25,10 @@ from netctrl.scenario.access.plan import (
     access_link_plan,
 )
 from netctrl.scenario.access.result import AccessLinkResult
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.sim.access.run import AccessLink
+from netctrl.sim.packet.tracking import tracking_signals
 
 __all__ = ["access_link_signals", "track", "track_access_link"]
 
@@ -96,7 +98,7 @@ def track(scenario: Scenario, plan: AccessLinkPlan, origin: Provenance) -> Acces
 
 
 def access_link_signals(
-    result: AccessLinkResult,
+    result: AccessLinkResult | Result,
     *,
     outputs: Sequence[str] = ("delay", "jitter"),
     burst: bool = False,
@@ -106,9 +108,9 @@ def access_link_signals(
 
     Parameters
     ----------
-    result : AccessLinkResult
-        Result of `netctrl.sim.access.run.simulate_access_link` with rates that excite the link, such as those of
-        `netctrl.gbn`.
+    result : AccessLinkResult or Result
+        Result of `netctrl.sim.packet.run.simulate_rates` or `netctrl.sim.access.run.simulate_access_link` with rates
+        that excite the link, such as those of `netctrl.gbn`.
     outputs : sequence of {"delay", "jitter", "throughput"}
         Outputs, in ms and Mbit/s.
     burst : bool
@@ -130,24 +132,26 @@ def access_link_signals(
     Examples
     --------
     >>> import netctrl, numpy as np
-    >>> from netctrl.scenario.access.flows import PremiumFlow, RegulatedFlows
-    >>> from netctrl.sim.access.run import simulate_access_link
-    >>> flows = PremiumFlow(), RegulatedFlows(id="other", count=4, share=1.0)
-    >>> from netctrl.scenario.access.network import AccessLine
-    >>> link = netctrl.Scenario(network=AccessLine(capacity="100Mbit"), flows=flows, duration="200s")
-    >>> run = simulate_access_link(link, netctrl.gbn(200, (20e6, 80e6), np.random.default_rng(1))[:, 0])
+    >>> from netctrl.scenario.builders import access_link
+    >>> from netctrl.sim.packet.run import simulate_rates
+    >>> link = access_link(duration="200s", control=netctrl.Track())
+    >>> run = simulate_rates(link, netctrl.gbn(200, (20e6, 80e6), np.random.default_rng(1))[:, 0])
     >>> trace = netctrl.access_link_signals(run)
     >>> trace.inputs, trace.outputs, len(trace)
     (('R',), ('delay', 'jitter'), 200)
     """
-    checked_kind("result", result, AccessLinkResult)
-    if not np.isfinite(result.rate_bit_per_s).all():
-        raise InvalidValue("result", "open regulators", "a run in which R has a value in every period")
+    checked_kind("result", result, AccessLinkResult | Result)
     checked_names("outputs", outputs, "some of delay, jitter, throughput")
     checked_word("measured", measured, ("average", "period"))
     checked_flag("burst", burst)
     if not outputs or not all((name, measured) in ACCESS_LINK_SIGNALS for name in outputs):
         raise InvalidValue("outputs", (*outputs, measured), "some of delay, jitter, throughput; average or period")
+    if isinstance(result, Result):
+        if "signals" not in result.tables:
+            raise InvalidValue("result", "no signals", "a run with a control of kind track")
+        return tracking_signals(result, outputs, burst, measured)
+    if not np.isfinite(result.rate_bit_per_s).all():
+        raise InvalidValue("result", "open regulators", "a run in which R has a value in every period")
     fields = [ACCESS_LINK_SIGNALS[name, measured] for name in outputs]
     inputs = {"R": result.rate_bit_per_s / MBIT} | ({"burst": result.burst.astype(float)} if burst else {})
     return SignalTrace(

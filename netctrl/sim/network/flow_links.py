@@ -11,6 +11,7 @@ from netctrl.model.design.design import HftracDesign, read_design
 from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.network.policy import DesignPolicy, StaticPacing
 from netctrl.scenario.network.routed import Routed
+from netctrl.scenario.network.track import Track
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.plan import RunDraws, link_plan
 
@@ -51,6 +52,8 @@ def flow_links(scenario: Scenario, design: HftracDesign | None) -> FlowLinks | N
         The Design file can't be read.
     """
     policy = scenario.control
+    if isinstance(policy, Track):  # of flows' rates
+        return None
     if isinstance(policy, StaticPacing):
         if design is not None:
             raise InvalidValue("design", "an HFTraC Design", 'none for a control of kind "static"')

@@ -1,16 +1,18 @@
-"""Groups of datagrams as the packet engine's tables: bursts and pauses, and demands with the rates of all intervals."""
+"""Groups of datagrams and of regulated flows as the packet engine's tables: bursts and pauses, and demands with the
+rates of all intervals."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from netctrl.plants.access import pause_mean
+from netctrl.scenario.network.track import regulator_of
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Stream
 from netctrl.sim.network.demand_draws import DemandDraws
-from netctrl.sim.packet.kernel import SHARE
+from netctrl.sim.packet.links.gates import SHARE, mean_pause
 from netctrl.sim.packet.links.tables import nanoseconds
-from netctrl.sim.packet.senders.tcp import DEMAND, UDP
+from netctrl.sim.packet.senders.tcp import DEMAND
 from netctrl.sim.packet.state import FLOW
 from netctrl.units import BITS_PER_BYTE
 
@@ -19,26 +21,29 @@ __all__ = ["Demands", "set_bursts"]
 _MAX_PAUSE_S, _MAX_INTERVAL_S = 10.0, 500.0
 
 
-def set_bursts(row: np.ndarray, group: Flow, full: int, seed: int, flow: int) -> int:
-    """A row of a flow that sends bursts, of udp of one packet; the answer is how long after its start it begins [ns].
+def set_bursts(row: np.ndarray, group: Flow, full: int, seed: int, flow: int, start: int) -> int:
+    """A row of a flow behind a regulator, of a stream with bursts of one packet; the answer is when it opens [ns].
 
-    It begins somewhere in a pause: what is left of it, over its mean, is uniform of even pauses and exponential of
-    exponential ones.
+    From `start` on it is somewhere in a pause: what is left of it, over its mean, is uniform of even pauses and
+    exponential of exponential ones.
     """
     bits = float(full * BITS_PER_BYTE)
-    if isinstance(group.offers, Stream):
-        burst, within, variation = 1, 0.0, float(group.offers.spacing == "poisson")
+    gate = regulator_of(group) or group.offers
+    if isinstance(gate, Stream):
+        burst, within, variation = 1, 0.0, float(gate.spacing == "poisson")
     else:
-        burst, within, variation = group.offers.burst, bits / group.offers.access_rate, group.offers.pause_variation
-    mean = pause_mean(group.offers.rate, burst, bits, within)
-    pause = max(nanoseconds(f"flows.{group.id}.rate", mean, _MAX_PAUSE_S), 1)
-    row[FLOW["kind"]], row[FLOW["gap"]], row[FLOW["variation"]] = UDP, pause, round(variation * SHARE)
-    row[FLOW["burst"]] = row[FLOW["left"]] = burst
+        burst, within, variation = gate.burst, bits / gate.access_rate, gate.pause_variation
+    nanoseconds(f"flows.{group.id}.rate", pause_mean(gate.rate, burst, bits, within), _MAX_PAUSE_S)
     row[FLOW["within"]] = max(nanoseconds(f"flows.{group.id}.access_rate", within, _MAX_PAUSE_S), 1)
+    pause = mean_pause(gate.rate, burst, full, int(row[FLOW["within"]]))
+    row[FLOW["gap"]], row[FLOW["variation"]] = pause, round(variation * SHARE)
+    row[FLOW["burst"]] = row[FLOW["left"]] = burst
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1 << 20, flow)))
     share = variation * rng.exponential() if variation > 0.0 else 0.0
     share += (1.0 - variation) * rng.random() if variation < 1.0 else 0.0
-    return round(share * pause)
+    opens = start + round(share * pause)
+    row[FLOW["start"]], row[FLOW["opens"]], row[FLOW["pausing"]] = start, opens, 1
+    return opens
 
 
 class Demands:

@@ -7,8 +7,6 @@ All that runs for each packet is inlined into `advance_packets`, without numba's
 
 from __future__ import annotations
 
-from math import log
-
 from netctrl.jit import INLINED, INSIDE, njit
 from netctrl.laws.aqm.fluid import PROBABILITY
 from netctrl.laws.window.law import MAX_HOPS
@@ -27,7 +25,8 @@ from netctrl.sim.packet.senders.messages import (
 )
 from netctrl.sim.packet.senders.pacing import woken
 from netctrl.sim.packet.senders.receiver import OF_A_MESSAGE, deliver, on_line
-from netctrl.sim.packet.senders.tcp import DEMAND, MESSAGES, TCP, acknowledge, connect, offer, send_datagram, time_out
+from netctrl.sim.packet.senders.regulators import act_of_regulator, begin_regulator, change_rate
+from netctrl.sim.packet.senders.tcp import DEMAND, MESSAGES, TCP, UDP, acknowledge, connect, offer, time_out
 from netctrl.sim.packet.senders.web import finish, load_page, think
 from netctrl.sim.packet.state import (
     ARRIVES,
@@ -46,15 +45,14 @@ from netctrl.sim.packet.state import (
     TIMER,
     WAKE,
     PacketState,
-    chance,
     plan,
 )
 from netctrl.sim.reference import by_reference
 
-__all__ = ["SHARE", "advance_packets", "resume"]
+__all__ = ["advance_packets", "resume"]
 
-FLOW_STARTS, SESSION_STARTS, CAPACITY, DELAY, LINE_DELAY = range(5)
-"""What the agenda may have."""
+FLOW_STARTS, SESSION_STARTS, CAPACITY, DELAY, LINE_DELAY, RATE_FIXED, RATE_FREE = range(7)
+"""What the agenda may have; the value of a rate is its place in `rates`."""
 
 L_HEAD, L_TAIL, L_WAIT, L_DELAY = (LINK[name] for name in ("head", "tail", "wait", "delay"))
 L_BYTES, L_ARRIVED, L_DEPARTED, L_LOST, L_MARKED, L_CHOSEN, L_PACKETS = (
@@ -65,14 +63,11 @@ F_LINE_HEAD, F_LINE_TAIL, F_LINE_DELAY, F_KIND = (
     FLOW[name] for name in ("line_head", "line_tail", "line_delay", "kind")
 )
 L_SCHEDULED, PAUSED, PORT_FLOW = LINK["scheduled"], PORT["paused"], PORT["flow"]
-F_STOP, F_GAP, F_VARIATION = (FLOW[name] for name in ("stop", "gap", "variation"))
-F_LEFT, F_BURST, F_WITHIN, F_FULL = (FLOW[name] for name in ("left", "burst", "within", "full"))
+F_FULL = FLOW["full"]
 K_NEXT, K_FLOW, K_HOP, K_INFO, K_TIME = (PACKET[name] for name in ("next", "flow", "hop", "info", "time"))
 M_NOW, M_BASE, M_HEAP, M_LEFT, M_AGENDA = (META[name] for name in ("now", "base", "heap", "left", "agenda"))
 M_SAMPLE, M_EVENTS, M_SHORT, M_RESPONSES = (META[name] for name in ("sample", "events", "short", "responses"))
 _RATES_AT = WindowPath._fields.index("rates")
-SHARE = 2.0**53
-"""Of `variation`."""
 _NEVER = 1 << 62
 _PLACE = (1 << PLACE_BITS) - 1
 
@@ -135,32 +130,15 @@ def _arrive(net: PacketState, place: int, now: int) -> int:
 
 @njit(**INLINED)
 def _wake(net: PacketState, f: int, now: int) -> None:
-    """A flow sends: what it had no room for, or a datagram, and the next one after a while, after a burst a pause.
-
-    The pause is mean · (1 − v + v · exponential) with v its variation, as `netctrl.sim.access` has it.
-    """
-    flow = net.flow
-    full = flow[f, F_FULL]
-    if flow[f, F_KIND] == TCP:
+    """A flow sends: what it had no room for, or a datagram."""
+    full = net.flow[f, F_FULL]
+    if net.flow[f, F_KIND] == TCP:
         woken(net, f, now)
         offer(net, f, now, full)
-        return
-    if flow[f, F_KIND] == DEMAND:
+    elif net.flow[f, F_KIND] == DEMAND:
         act_of_demand(net, f, now, full)
-        return
-    if now >= flow[f, F_STOP]:
-        return
-    send_datagram(net, f, now, full)
-    flow[f, F_LEFT] -= 1
-    if flow[f, F_LEFT] > 0:
-        plan(net, now + flow[f, F_WITHIN], WAKE, f)
-        return
-    flow[f, F_LEFT] = flow[f, F_BURST]
-    gap = float(flow[f, F_GAP])
-    if flow[f, F_VARIATION] > 0:
-        share = flow[f, F_VARIATION] / SHARE
-        gap *= 1.0 - share + share * -log(1.0 - chance(net.random, len(net.link) + f))
-    plan(net, now + max(round(gap), 1), WAKE, f)
+    else:
+        act_of_regulator(net, f, now, full)
 
 
 @njit(**INSIDE)
@@ -218,6 +196,8 @@ def _act(net: PacketState, now: int, full: int, first_window: float) -> None:
             begin_message(net, which, now)
         elif net.flow[which, F_KIND] == TCP:
             connect(net, which, now, first_window)
+        elif net.flow[which, F_KIND] == UDP:
+            begin_regulator(net, which, now)
         else:
             plan(net, now, WAKE, which)
     elif kind == SESSION_STARTS:
@@ -227,8 +207,10 @@ def _act(net: PacketState, now: int, full: int, first_window: float) -> None:
         _tell_senders(net, which, value)
     elif kind == DELAY:
         net.link[which, L_DELAY] = value
-    else:
+    elif kind == LINE_DELAY:
         net.flow[which, F_LINE_DELAY] = value
+    else:
+        change_rate(net, which, now, net.rates[value], 1 if kind == RATE_FIXED else 0)
 
 
 @njit(**INSIDE)

@@ -11,6 +11,7 @@ import numpy as np
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.rate.records import scheme_of
+from netctrl.laws.rate.regulated import RegulatedSender
 from netctrl.laws.tcp.rows import WIDTH
 from netctrl.model.design.design import HftracDesign
 from netctrl.scenario.links import Link
@@ -18,9 +19,10 @@ from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow, Host
 from netctrl.scenario.tcp_aqm.offers import Bursts, Demand, Stream, Web
 from netctrl.sim.heap import PLACE_BITS, event
+from netctrl.sim.packet.changes import Agenda, link_changes, rate_changes
 from netctrl.sim.packet.datagrams import Demands, set_bursts
 from netctrl.sim.packet.hosts import HostState
-from netctrl.sim.packet.kernel import CAPACITY, DELAY, FLOW_STARTS, LINE_DELAY, SESSION_STARTS
+from netctrl.sim.packet.kernel import FLOW_STARTS, SESSION_STARTS
 from netctrl.sim.packet.links.port_tables import port_table
 from netctrl.sim.packet.links.tables import (
     Line,
@@ -28,16 +30,16 @@ from netctrl.sim.packet.links.tables import (
     link_tables,
     queue_tables,
     trace_table,
-    whole_rate,
 )
 from netctrl.sim.packet.rates import RateControl, RateMemory, rate_memory, scenario_control
 from netctrl.sim.packet.senders.host_tables import Crossed, Sent, host_tables, no_hosts, sent_of
 from netctrl.sim.packet.senders.receiver import HEADERS
 from netctrl.sim.packet.senders.tables import rate_tables, set_sender
-from netctrl.sim.packet.senders.tcp import MESSAGES, TCP
+from netctrl.sim.packet.senders.tcp import MESSAGES, TCP, UDP
 from netctrl.sim.packet.state import EPOCH, FLOW, LINK, META, PACKET, SESSION, WAY, PacketState
 from netctrl.sim.tables import chained
 from netctrl.sim.tcp_aqm.traffic import draw_flows
+from netctrl.units import BITS_PER_BYTE
 
 __all__ = [
     "ANSWERED",
@@ -54,15 +56,13 @@ __all__ = [
 _NS = 1e9
 ENDLESS = 1 << 60
 _RING = 64
+_THROUGH_S = 2e-9  # of a packet through a regulator
 PACKETS = 4096
 """In the pool, at first."""
 _MAX_PLACES = 1 << PLACE_BITS
 ARRIVED, ANSWERED = -1, -2
 """End of a path for data, and for acknowledgements."""
 NO_WAYS, NO_RATES = np.zeros((0, len(WAY))), np.zeros(0)
-
-Agenda = list[tuple[int, int, int, int]]
-"""When, what, which, and a value (`netctrl.sim.packet.kernel`)."""
 
 
 class Traffic(NamedTuple):
@@ -130,21 +130,23 @@ def packet_problem(scenario: Scenario, design: HftracDesign | None = None) -> Pa
     flow, links = np.array(laid.rows), [*scenario.links, *laid.ports]
     session = np.array(laid.sessions, dtype=np.int64).reshape(-1, len(SESSION))
     queues = link_tables(links, full)
+    _open_gates(queues[0], flow)
     control = scenario_control(scenario, queues[0], design)
     index = {link.id: row for row, link in enumerate(scenario.links)}
     crossed = [Crossed(*([index[name] for name in path] for path in (g.path, g.ack_path))) for g in scenario.flows]
     hosts = host_tables(sent, crossed, [each.pfc for each in links], queues[0], flow, PACKETS)
     seeds = np.random.SeedSequence(scenario.seed, spawn_key=(len(scenario.flows) + 1,))
+    of_rates, changed = rate_changes(scenario, flow, len(demands.rates))
     traffic = Traffic(
         flow=flow,
         session=session,
         route=np.array(laid.route, dtype=np.int64),
-        agenda=sorted([*laid.agenda, *_changes(scenario, flow)]),
+        agenda=sorted([*laid.agenda, *link_changes(scenario, flow), *of_rates]),
         web=np.array([_web(group) for group in scenario.flows]),
         random=seeds.generate_state(len(links) + len(flow) + len(session), np.uint64),
         weight=np.array([group.weight for group in scenario.flows])[flow[:, FLOW["group"]]],
         senders=rate_tables(scenario, flow),
-        rates=demands.rates,
+        rates=np.concatenate([demands.rates, changed]),
     )
     series = Series(len(scenario.links), samples)
     state = first_state(links, queues, traffic, full, series, scenario.seed, hosts)
@@ -218,6 +220,7 @@ def first_state(
         trips=np.zeros((3, G, series.samples)),
         trip=np.zeros((3, G), dtype=np.int64),
         response=np.zeros((1024, 4), dtype=np.int64),
+        regulated=np.zeros((F, 5)),
         hosts=no_hosts(port_table(link)) if hosts is None else hosts,
     )
 
@@ -287,13 +290,17 @@ def _flows(scenario: Scenario, sent: Mapping[int, Sent], sizes: Sequence[int], d
                 count = group.offers.objects_per_page
             else:
                 if isinstance(group.offers, Stream | Bursts):
-                    begins += set_bursts(row, group, full, scenario.seed, first)
+                    row[FLOW["kind"]] = UDP
+                    begins = set_bursts(row, group, full, scenario.seed, first, begins)
                 elif isinstance(group.offers, Demand):
                     demands.set(row, group, place, begins)
                 agenda.append((begins, FLOW_STARTS, first, 0))
             rows += [row.copy() for _ in range(count)]
             for each in rows[first:] if g in sent else ():
                 _stand_at_port(each, laid, group, sent[g].host, access, scenario.links, index)
+            if isinstance(group.sender, RegulatedSender):
+                set_bursts(row, group, full, scenario.seed, first, begins)
+                rows[first] = _behind_gate(row, laid, group, full, scenario.links, index)
     return laid
 
 
@@ -315,6 +322,24 @@ def _stand_at_port(
     laid.route.extend([len(links) + len(laid.ports), *(index[name] for name in group.path), ARRIVED])
     rate = links[index[group.path[0]]].capacity if host.rate is None else host.rate
     laid.ports.append(Line(f"{group.id}.host", rate, delay / _NS, None, DropTailQueue(), pfc=host.pfc))
+
+
+def _behind_gate(
+    row: np.ndarray, laid: _Laid, group: Flow, full: int, links: Sequence[Link], index: Mapping[str, int]
+) -> np.ndarray:
+    """A flow whose packets wait before its path, in a link without delay that sends one when the regulator opens."""
+    row[FLOW["route"]], row[FLOW["gate"]] = len(laid.route), len(links) + len(laid.ports) + 1
+    laid.route.extend([len(links) + len(laid.ports), *(index[name] for name in group.path), ARRIVED])
+    rate = full * BITS_PER_BYTE / _THROUGH_S
+    laid.ports.append(Line(f"{group.id}.regulator", rate, 0.0, group.sender.limit * full, DropTailQueue()))
+    return row
+
+
+def _open_gates(link: np.ndarray, flow: np.ndarray) -> None:
+    """Links before regulated flows, which are served by events."""
+    for f in np.flatnonzero(flow[:, FLOW["gate"]]):
+        gate = link[flow[f, FLOW["gate"]] - 1]
+        gate[LINK["gate"]], gate[LINK["served"]], gate[LINK["busy"]] = f + 1, 1, flow[f, FLOW["opens"]]
 
 
 def _end_after(row: np.ndarray, size: int, full: int) -> None:
@@ -353,24 +378,3 @@ def _web(group: Flow) -> tuple[float, float, float, float]:
     if not isinstance(web, Web):
         return 0.0, 1.0, 0.0, 1.0
     return web.least_object, web.pareto_shape, web.max_object, web.think_time
-
-
-def _changes(scenario: Scenario, flow: np.ndarray) -> Agenda:
-    """Capacities and delays of links; a delay is that of acknowledgements too, where these take the same lines."""
-    full, index = int(scenario.packet_size), {link.id: row for row, link in enumerate(scenario.links)}
-    delays = {link.id: round(link.delay * _NS) for link in scenario.links}
-    line = flow[:, FLOW["line_delay"]].copy()
-    found: Agenda = []
-    for change in sorted(scenario.changes, key=lambda change: change.at):
-        at, row = round(change.at * _NS), index[change.link]
-        if change.capacity is not None:
-            found.append((at, CAPACITY, row, whole_rate("changes.capacity", change.capacity, full)))
-        if change.delay is not None:
-            new = round(change.delay * _NS)
-            found.append((at, DELAY, row, new))
-            back = [not group.ack_path and change.link in group.path for group in scenario.flows]
-            for f in np.flatnonzero(np.array(back)[flow[:, FLOW["group"]]]):
-                line[f] += new - delays[change.link]
-                found.append((at, LINE_DELAY, int(f), int(line[f])))
-            delays[change.link] = new
-    return found

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from math import ceil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_function, checked_kind
+from netctrl.errors import InvalidValue, checked_function, checked_kind, checked_number, checked_numbers
 from netctrl.laws.aqm.records import DesignQueue
-from netctrl.model.design.design import HftracDesign
+from netctrl.model.design.design import ConnetDesign, HftracDesign
 from netctrl.model.io.provenance import Provenance, provenance
+from netctrl.model.law import TrackingLaw
 from netctrl.scenario.links import Links
+from netctrl.scenario.network.track import Track
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.sim.packet.kernel import advance_packets, resume
@@ -21,9 +25,10 @@ from netctrl.sim.packet.problem import PacketProblem, packet_problem
 from netctrl.sim.packet.rates import advance_rates
 from netctrl.sim.packet.senders.receiver import HEADERS
 from netctrl.sim.packet.state import FLOW, LINK, META, PacketState, grown
+from netctrl.sim.packet.tracking import RegulatedRun, run_tracked
 from netctrl.sim.tcp_aqm.traffic import draw_flows
 
-__all__ = ["packet_result", "run_packets", "simulate_packets"]
+__all__ = ["packet_result", "run_packets", "simulate_packets", "simulate_rates"]
 
 Progress = Callable[[float], None]
 
@@ -33,7 +38,7 @@ _PARTS, _MAX_PART_S = 50, 200.0
 def simulate_packets(
     scenario: Scenario,
     *,
-    design: HftracDesign | None = None,
+    design: HftracDesign | ConnetDesign | TrackingLaw | None = None,
     progress: Progress | None = None,
     argv: Iterable[str] = (),
     inputs: Iterable[Path] = (),
@@ -43,8 +48,9 @@ def simulate_packets(
     Parameters
     ----------
     scenario : Scenario
-    design : HftracDesign, optional
-        Sets the links' rates; else the one whose file `scenario.control` names.
+    design : HftracDesign, ConnetDesign or TrackingLaw, optional
+        Sets the links' rates, or with a control of kind track those of flows; else the one whose file
+        `scenario.control` names.
     progress : callable, optional
         Called now and then with the share that is done, from 0 to 1.
     argv, inputs : iterable of str and of Path
@@ -58,7 +64,7 @@ def simulate_packets(
         The Design file can't be read.
     """
     checked_network(scenario, Links)
-    if design is not None:
+    if design is not None and not isinstance(scenario.control, Track):
         checked_kind("design", design, HftracDesign)
     if progress is not None:
         checked_function("progress", progress)
@@ -68,9 +74,81 @@ def simulate_packets(
     for link in scenario.links:
         if isinstance(link.queue, DesignQueue):
             raise InvalidValue(f"links.{link.id}.queue", "design", "a kind with a law; `--design FILE` fills the place")
-    ready = packet_problem(scenario, design)
+    ready = packet_problem(scenario, design if isinstance(design, HftracDesign) else None)
     made = provenance(argv=argv, seed=scenario.seed, inputs=inputs, libraries=("numpy", "numba"))
+    if isinstance(scenario.control, Track):
+        if isinstance(design, HftracDesign):
+            raise InvalidValue("design", design.method, "a CONNET Design, with a control of kind track")
+        state, signals = run_tracked(scenario, ready, design, progress=progress)
+        return _with_signals(packet_result(scenario, state, made), signals)
     return packet_result(scenario, run_packets(ready, float(scenario.initial_window), progress), made)
+
+
+def simulate_rates(
+    scenario: Scenario, rate_bit_per_s: Any, burst: Any = 0, *, interval: float | None = None, argv: Iterable[str] = ()
+) -> Result:
+    """Run a scenario with given rates of the flows that its `Track` controls, for a trace of inputs and outputs.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        With a control of kind track, whose law is left out.
+    rate_bit_per_s : array_like, shape (T,), or float
+        Rate of all these flows together in each period [bit/s]; inf: each sends what it offers.
+    burst : array_like, shape (T,), or int
+        Packets that a flow releases at once; 0: as its group has it.
+    interval : float, optional
+        Of the periods [s]; by default the scenario's.
+    argv : iterable of str
+        Command line, for the provenance.
+
+    Returns
+    -------
+    Result
+        With a table `signals` (`netctrl.sim.packet.tracking.RegulatedRun.signals`).
+
+    Raises
+    ------
+    InvalidValue
+        A number of values other than the periods of the scenario's duration, or a value out of bounds.
+
+    Examples
+    --------
+    >>> from netctrl.scenario.builders import access_link
+    >>> from netctrl.scenario.network.track import Track
+    >>> from netctrl.sim.packet.run import simulate_rates
+    >>> found = simulate_rates(access_link(control=Track(), duration="4s"), [20e6, 40e6, 60e6, 80e6])
+    >>> found.tables["signals"]["rate"].tolist()
+    [20000000.0, 40000000.0, 60000000.0, 80000000.0]
+    """
+    checked_network(scenario, Links)
+    if not isinstance(scenario.control, Track):
+        raise InvalidValue("scenario", scenario.control, "one with a control of kind track")
+    length = scenario.interval if interval is None else checked_number("interval", interval, "a time in s", above=0.0)
+    T = round(scenario.duration / length)
+    rates = _each("rate_bit_per_s", rate_bit_per_s, T, "rates of at least 0 in bit/s; inf opens the regulators")
+    bursts = _each("burst", burst, T, "numbers of packets from 1 to 10000, or 0 for each group's own")
+    if (bursts > 10_000).any() or (bursts % 1.0 > 0.0).any():
+        raise InvalidValue("burst", burst, "whole numbers of packets up to 10000")
+    ready = packet_problem(scenario)
+    run = RegulatedRun(scenario, ready, length)
+    for each, packets in zip(rates.tolist(), bursts.tolist(), strict=True):
+        run.advance(each, int(packets))
+    run.advance_to(ready.end)
+    made = provenance(argv=argv, seed=scenario.seed, libraries=("numpy", "numba"))
+    return _with_signals(packet_result(scenario, run.state, made), run.signals())
+
+
+def _each(name: str, values: Any, periods: int, takes: str) -> np.ndarray:
+    found = checked_numbers(name, values, takes)
+    found = np.full(periods, float(found)) if found.ndim == 0 else found
+    if found.shape != (periods,) or not (found >= 0.0).all():
+        raise InvalidValue(name, values, f"one value, or one for each of {periods} periods: {takes}")
+    return found
+
+
+def _with_signals(found: Result, signals: dict[str, np.ndarray]) -> Result:
+    return replace(found, tables={**found.tables, "signals": signals})
 
 
 def run_packets(ready: PacketProblem, first_window: float, progress: Progress | None = None) -> PacketState:

@@ -17,12 +17,17 @@ from netctrl.sim.packet.hosts import HostState
 from netctrl.sim.tables import chained, columns, doubled
 
 __all__ = [
+    "AVERAGE_DELAY",
+    "AVERAGE_JITTER",
+    "FIXED",
     "FLOW",
+    "HELD",
     "LINK",
     "META",
     "PACKET",
     "SESSION",
     "SUBQUEUE",
+    "TOLD",
     "WAY",
     "PacketState",
     "chance",
@@ -39,7 +44,7 @@ LINK = columns(
     "head tail wait busy last bytes buffer rate delay served scheduled law decides epoch acted enqueued "
     "full ack tx_full tx_ack arrived departed lost marked packets chosen waited_ns started sent "
     "discipline first queues salt new new_tail old old_tail loss jitter trace step steps cursor turn left slot header "
-    "pace"
+    "pace gate"
 )
 SUBQUEUE = columns("head tail bytes deficit quantum next listed")
 """`next` in the list of queues that have a turn, while `listed`."""
@@ -51,8 +56,12 @@ FLOW = columns(
     "size last_bytes una next pipe due pacer exact recover recovery lost_to retry lost high1 high2 high3 "
     "timer armed backoff srtt rttvar rto expected ahead ring mask ecn echo reduced law generation session "
     "start stop access asked bytes sent again timeouts cuts received gap variation paced pace carry woken "
-    "priority left rtt_sum rtt_count dropped delays burst within trip rates interval until full"
+    "priority left rtt_sum rtt_count dropped delays burst within trip rates interval until full pausing fixed told "
+    "opens gate"
 )
+AVERAGE_DELAY, AVERAGE_JITTER, HELD, TOLD, FIXED = range(5)
+"""Columns of `regulated`: of datagrams moving averages of delays and of their differences [ns]; of gates what is left
+of a pause over its mean, the rate that a control has set, and the one at which a change holds it [bit/s]."""
 SESSION = columns("group first objects missing stop")
 META = columns(
     "now base heap free left agenda sample events hops short live most responses sent received dropped acks "
@@ -131,7 +140,7 @@ class PacketState(NamedTuple):
     web: np.ndarray
     """(G, 4) of groups of Web sessions: scale and shape of objects, their greatest size [byte], think time [s]."""
     rates: np.ndarray
-    """(N,) of groups of demands, flow by flow and interval by interval [bit/s]."""
+    """(N,) of groups of demands, flow by flow and interval by interval, and then of changes [bit/s]."""
     agenda: np.ndarray
     """(A, 4) int64 what happens when: time, kind, which, value."""
     series: np.ndarray
@@ -150,6 +159,8 @@ class PacketState(NamedTuple):
     """(3, G) int64 the same, now."""
     response: np.ndarray
     """(N, 4) int64 of objects: group, when asked for [ns], size [byte], time to the last byte [ns]."""
+    regulated: np.ndarray
+    """(F, 5) of datagrams and gates: `AVERAGE_DELAY` and so on."""
     hosts: HostState
     """Of data-centre senders."""
 

@@ -135,5 +135,5 @@ def test_links_take_no_demands_and_no_late_messages() -> None:
         Scenario(**parts | {"flows": (BULK, Demands())})
     with pytest.raises(InvalidValue, match=r"control\.messages: got .*, takes ideal messages with a network of links"):
         Scenario(**parts, control=DesignPolicy(file="d.json", messages=LATE))
-    with pytest.raises(InvalidValue, match=r"control: got .*, takes StaticPacing or DesignPolicy"):
+    with pytest.raises(InvalidValue, match=r"control: got .*, takes one of StaticPacing, DesignPolicy, Track"):
         Scenario(**parts, control=Fifo())

@@ -21,6 +21,7 @@ from netctrl.sim.packet.state import (
     CAPABLE,
     ECT1,
     EPOCH,
+    FLOW,
     LINK,
     MARKED,
     META,
@@ -31,7 +32,7 @@ from netctrl.sim.packet.state import (
     plan,
 )
 
-__all__ = ["end_epoch", "enqueue", "pace_link", "set_capacity", "settle"]
+__all__ = ["end_epoch", "enqueue", "free_gate", "pace_link", "set_capacity", "settle"]
 
 L_HEAD, L_WAIT, L_BUSY, L_LAST = (LINK[name] for name in ("head", "wait", "busy", "last"))
 L_BYTES, L_BUFFER, L_RATE, L_DELAY, L_SERVED = (LINK[name] for name in ("bytes", "buffer", "rate", "delay", "served"))
@@ -46,7 +47,7 @@ L_PACKETS, L_CHOSEN, L_WAITED, L_STARTED, L_SENT = (
 K_NEXT, K_INFO, K_TIME, K_START = (PACKET[name] for name in ("next", "info", "time", "start"))
 M_HOPS = META["hops"]
 
-L_SCHEDULED, L_PACE = LINK["scheduled"], LINK["pace"]
+L_SCHEDULED, L_PACE, L_GATE, F_OPENS = LINK["scheduled"], LINK["pace"], LINK["gate"], FLOW["opens"]
 
 BY_ARRIVAL, BY_EPOCH, BY_EPOCH_AT_HEAD = 1, 2, 3
 """When a law decides; the last: by epochs, on packets that leave, which have their fate then."""
@@ -189,6 +190,20 @@ def pace_link(net: PacketState, link: int, now: int, rate: float) -> None:
     owed = max(row[link, L_BUSY] - now, 0) * served_at(net, link)
     row[link, L_PACE] = max(round(rate), 1)
     row[link, L_BUSY] = now + paid_off(owed, served_at(net, link))
+    _serve_earlier(net, link, now)
+
+
+@njit(**INSIDE)
+def free_gate(net: PacketState, link: int, now: int) -> None:
+    """The gate of a regulator's queue opens at another time."""
+    net.link[link, L_BUSY] = net.flow[net.link[link, L_GATE] - 1, F_OPENS]
+    _serve_earlier(net, link, now)
+
+
+@njit(**INLINED)
+def _serve_earlier(net: PacketState, link: int, now: int) -> None:
+    """What waits at a link that is free at another time: at once, or by an earlier event; a later one is waited for."""
+    row = net.link
     if row[link, L_BYTES] == 0:
         return
     if row[link, L_BUSY] <= now:

@@ -13,6 +13,7 @@ from netctrl.jit import INLINED, INSIDE, njit
 from netctrl.laws.l4s.dualpi2 import DROP, MARK, SEND
 from netctrl.laws.link import choose_queue, tag_first
 from netctrl.sim.packet.links.dual import coupled_queue, judge_head, next_of_two, note_step, spend
+from netctrl.sim.packet.links.gates import pass_gate
 from netctrl.sim.packet.links.laws import chooses_head
 from netctrl.sim.packet.links.pie import BY_PIE, left_pie
 from netctrl.sim.packet.links.ports import COUNTS, PAUSED, TELEMETRY, came, left, stamp
@@ -52,11 +53,11 @@ L_DEPARTED, L_MARKED, L_CHOSEN = (LINK[name] for name in ("departed", "marked", 
 L_WAITED, L_STARTED, L_SENT = (LINK[name] for name in ("waited_ns", "started", "sent"))
 L_DISCIPLINE, L_FIRST, L_QUEUES, L_SALT = (LINK[name] for name in ("discipline", "first", "queues", "salt"))
 L_NEW, L_NEW_TAIL, L_OLD, L_OLD_TAIL = (LINK[name] for name in ("new", "new_tail", "old", "old_tail"))
-L_LOSS, L_JITTER = LINK["loss"], LINK["jitter"]
+L_LOSS, L_JITTER, L_GATE = LINK["loss"], LINK["jitter"], LINK["gate"]
 Q_HEAD, Q_TAIL, Q_BYTES, Q_DEFICIT, Q_QUANTUM, Q_NEXT, Q_LISTED = (
     SUBQUEUE[name] for name in ("head", "tail", "bytes", "deficit", "quantum", "next", "listed")
 )
-F_PRIORITY = FLOW["priority"]
+F_PRIORITY, F_OPENS = FLOW["priority"], FLOW["opens"]
 K_NEXT, K_FLOW, K_INFO, K_START = (PACKET[name] for name in ("next", "flow", "info", "start"))
 M_HOPS = META["hops"]
 _NS = 1e9
@@ -297,6 +298,9 @@ def serve(net: PacketState, link: int, now: int) -> None:
         _send(net, link, k, now, size)
         if row[link, L_PACE] > 0:
             row[link, L_BUSY] = max(row[link, L_BUSY], now + paid_off(size * NANOBITS, served_at(net, link)))
+        if row[link, L_GATE] > 0:
+            pass_gate(net, row[link, L_GATE] - 1, now)
+            row[link, L_BUSY] = net.flow[row[link, L_GATE] - 1, F_OPENS]
         if row[link, L_BYTES] > 0:
             plan_service(net, link, now)
         return

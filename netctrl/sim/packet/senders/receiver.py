@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from netctrl.jit import INLINED, njit
+from netctrl.plants.access import averaged
 from netctrl.sim.packet.links.links import enqueue
 from netctrl.sim.packet.state import (
     ACK,
     ARRIVES,
+    AVERAGE_DELAY,
+    AVERAGE_JITTER,
     DATA,
     DATAGRAM,
     FLOW,
@@ -90,12 +93,17 @@ def deliver(net: PacketState, k: int, now: int, full: int) -> int:
     if kind >= DATAGRAM:
         if kind == MESSAGE:
             return OF_A_MESSAGE
-        group, trip = flow[f, F_GROUP], now - packet[k, K_BACK]
+        group, trip, averages = flow[f, F_GROUP], now - packet[k, K_BACK], net.regulated[f]
         net.group[group] += (info & SIZE_MASK) - HEADERS
         net.trip[0, group] += trip
         net.trip[1, group] += 1
         if flow[f, F_RECEIVED] > 0:
-            net.trip[2, group] += abs(trip - flow[f, F_TRIP])
+            change = abs(trip - flow[f, F_TRIP])
+            net.trip[2, group] += change
+            averages[AVERAGE_DELAY] = averaged(averages[AVERAGE_DELAY], float(trip))
+            averages[AVERAGE_JITTER] = averaged(averages[AVERAGE_JITTER], float(change))
+        else:
+            averages[AVERAGE_DELAY] = float(trip)
         flow[f, F_TRIP] = trip
         flow[f, F_RECEIVED] += 1
         flow[f, F_DELAYS] += trip
