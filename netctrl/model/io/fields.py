@@ -32,35 +32,6 @@ from netctrl.units import (
     parse_size,
 )
 
-__all__ = [
-    "Duration",
-    "Label",
-    "Rate",
-    "Size",
-    "Span",
-    "backlog",
-    "duration",
-    "flag",
-    "identifier",
-    "instant",
-    "label",
-    "number",
-    "one_of",
-    "optional",
-    "packet_bytes",
-    "packet_bytes_or_none",
-    "payload",
-    "rate",
-    "rate_or_0",
-    "read_fields",
-    "record",
-    "records",
-    "size",
-    "span",
-    "texts",
-    "whole",
-]
-
 if TYPE_CHECKING:
     Label = str
     Rate = Duration = Size = float | Any  # floats when read; a caller may also give text with a unit, as "10Mbit"
