@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from kernel_parts import called
 
-from netctrl.laws import fair_queueing
+from netctrl.laws import link
 
-choose_queue, tag_first = called(fair_queueing.choose_queue), called(fair_queueing.tag_first)
+choose_queue, tag_first = called(link.choose_queue), called(link.tag_first)
 
 
 def by_the_equation(came: list[tuple[float, int, float]], cost: list[float]) -> list[tuple[float, int]]:
