@@ -31,8 +31,8 @@ from netctrl.model.link_trace import read_link_trace
 from netctrl.model.network import read_network
 from netctrl.model.signals import read_signals
 from netctrl.model.trace import read_trace
-from netctrl.scenario.files import read_scenario_file as read_scenario
 from netctrl.scenario.network.sweep import read_sweep
+from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.result_file import read_result
 
 Reader = Callable[[Any], Any]

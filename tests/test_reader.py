@@ -9,8 +9,8 @@ import netctrl
 from netctrl.datasets import data_path, network_path, scenario_path
 from netctrl.errors import FileError, InvalidValue
 from netctrl.model.network import read_network
-from netctrl.scenario.files import read_scenario_file as read_scenario
 from netctrl.scenario.links import Link
+from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 
 

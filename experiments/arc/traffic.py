@@ -22,7 +22,7 @@ from netctrl.laws.aqm.pi import PiQueue
 from netctrl.laws.aqm.records import DropTailQueue, Queue
 from netctrl.laws.aqm.sfc import SfcQueue
 from netctrl.scenario.figures import SHORT_OBJECT_BYTES
-from netctrl.scenario.files import read_scenario_file as read_scenario
+from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.offers import Web

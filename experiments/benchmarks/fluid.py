@@ -13,8 +13,8 @@ from rows import Agreement, Row, Turns, against, alternate, relative
 
 from netctrl.datasets import scenario_path
 from netctrl.laws.aqm.arc import ArcQueue
-from netctrl.scenario.files import read_scenario_file as read_scenario
 from netctrl.scenario.links import Link
+from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.tcp_aqm.kernel import advance

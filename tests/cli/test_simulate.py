@@ -24,7 +24,7 @@ from netctrl.cli.cases import read_case
 from netctrl.cli.simulate import main
 from netctrl.laws.aqm.arc import ArcQueue, arc_queue
 from netctrl.scenario.figures import Figure
-from netctrl.scenario.files import read_scenario_file as read_scenario
+from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.result_file import read_result
 from netctrl.scenario.scenario import Scenario
 

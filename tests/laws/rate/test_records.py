@@ -11,8 +11,8 @@ from netctrl.laws.rate.bbr import BbrSender
 from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.paced import PacedSender
 from netctrl.laws.rate.records import rate_record, read_sender, window_of
-from netctrl.scenario.files import read_scenario_file as read_scenario
 from netctrl.scenario.files import scenario_from
+from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.sim.packet.run import simulate_packets
 
 DESIGN = netctrl.pacing(mode="target-rtt", rtt_s=0.02, bottleneck_bit_per_s=1e7)

@@ -14,9 +14,9 @@ import netctrl
 from netctrl.datasets import network_path
 from netctrl.errors import FileError, InvalidValue
 from netctrl.model.io.toml import check_place, check_units
-from netctrl.scenario.files import read_scenario_file as read_scenario
 from netctrl.scenario.network.sweep import read_sweep
 from netctrl.scenario.read import read_scenario_file
+from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.scenario import Scenario
 
 ARC = """schema = "netctrl.scenario/3"

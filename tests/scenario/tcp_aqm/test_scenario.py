@@ -27,9 +27,9 @@ from netctrl.laws.aqm.pi import PiQueue
 from netctrl.laws.aqm.records import DesignQueue, DropTailQueue
 from netctrl.laws.rate.records import FastSender
 from netctrl.scenario.design import design_scenario, with_queue
-from netctrl.scenario.files import read_scenario_file as read_scenario
 from netctrl.scenario.files import scenario_from
 from netctrl.scenario.links import Change, Link
+from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Web

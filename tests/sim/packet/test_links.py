@@ -23,8 +23,8 @@ from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.disciplines import FqCodelQueue
 from netctrl.model.link_trace import LinkTrace, read_link_trace, trace_bits
 from netctrl.model.trace import RateTrace
-from netctrl.scenario.files import read_scenario_file as read_scenario
 from netctrl.scenario.links import Change, Link
+from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.result import Result
 from netctrl.scenario.result_file import read_result
 from netctrl.scenario.scenario import Scenario

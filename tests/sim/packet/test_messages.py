@@ -19,9 +19,9 @@ from netctrl.scenario.fabric.flows import MessageFlows
 from netctrl.scenario.fabric.pfc import Pfc
 from netctrl.scenario.fabric.topology import Dumbbell
 from netctrl.scenario.fabric.watch import Watch
-from netctrl.scenario.files import read_scenario_file as read_scenario
 from netctrl.scenario.files import scenario_from
 from netctrl.scenario.links import Change, Link
+from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow, Host
 from netctrl.scenario.tcp_aqm.offers import Stream, Web

@@ -20,10 +20,10 @@ from netctrl.model.io.provenance import provenance
 from netctrl.model.network import Demand, Network
 from netctrl.model.network import Link as NetworkLink
 from netctrl.ns3.tcp_aqm.render import render
-from netctrl.scenario.files import read_scenario_file as read_scenario
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.network.policy import DesignPolicy, StaticPacing
 from netctrl.scenario.network.routed import Routed
+from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Stream
