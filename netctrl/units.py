@@ -83,8 +83,13 @@ def packets_per_second(rate_bit_per_s: Any, packet_size_bytes: Any) -> Any:
     return rate_bit_per_s / (BITS_PER_BYTE * packet_size_bytes)
 
 
-def format_quantity(value: float, unit: str) -> str:
-    """A value as text with the SI prefix that keeps it between 1 and 1000: (1e7, "bit/s") gives "10 Mbit/s"."""
+def format_quantity(value: float, unit: str, digits: int | None = None) -> str:
+    """A value as text with the SI prefix that keeps it between 1 and 1000: (1e7, "bit/s") gives "10 Mbit/s".
+
+    With `digits` it is rounded to so many significant ones first, else 6 are shown.
+    """
+    if digits is not None:
+        value = float(f"{value:.{digits}g}")
     prefixes = {"G": 1e9, "M": 1e6, "k": 1e3, "": 1.0, "m": 1e-3, "\N{MICRO SIGN}": 1e-6, "n": 1e-9}
     for prefix, scale in prefixes.items():
         if abs(value) >= scale * (1 - 1e-9) and not (unit == "s" and scale > 1.0):  # kiloseconds are unusual

@@ -226,8 +226,7 @@ def _text(metric: str, value: float, digits: int) -> str:
     unit = METRICS[metric].unit
     if unit == "%":
         return f"{100.0 * value:.{digits}g} %"
-    rounded = float(f"{value:.{digits}g}")
-    return format_quantity(rounded, unit) if unit else f"{rounded:g}"
+    return format_quantity(value, unit, digits) if unit else f"{float(f'{value:.{digits}g}'):g}"
 
 
 def _headline(found: Evaluation) -> str:

@@ -23,14 +23,6 @@ if TYPE_CHECKING:
 else:
     Samples = Signals = Any
 
-__all__ = [
-    "Samples",
-    "Signals",
-    "check_excitation",
-    "excitation",
-    "signals_of",
-]
-
 _TAKES = "a SignalTrace, a DataFrame or a file with `inputs` and `outputs`, or arrays u and y with `interval_s`"
 
 

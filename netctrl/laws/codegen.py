@@ -24,22 +24,11 @@ from types import FunctionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from netctrl.laws.cpp import camel, comment
-from netctrl.laws.printer import SUBSET, Printer, Refused, cpp_type
+from netctrl.laws.printer import SUBSET, Printer, cpp_type
+from netctrl.laws.printer import Refused as Refused
 from netctrl.laws.record import field_types, is_record
-from netctrl.laws.syntax import plain, source
-
-__all__ = [
-    "Refused",
-    "check_law",
-    "cpp_function",
-    "cpp_law",
-    "cpp_record",
-    "field_texts",
-    "helpers",
-    "plain",
-    "records_of",
-    "whole_constants",
-]
+from netctrl.laws.syntax import plain as plain
+from netctrl.laws.syntax import source
 
 
 def field_texts(record: Any) -> dict[str, str]:

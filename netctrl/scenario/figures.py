@@ -25,7 +25,9 @@ _VERDICT = {
     "utilization": "{} used",
     "throughput": "{} carried",
     "loss": "{} lost",
+    "lost bytes": "{} lost",
     "backlog": "{} waiting on average",
+    "queue 99 %": "queues of at most {} for 99 % of the time",
     "delay": "delay {}",
     "jitter": "jitter {}",
 }

@@ -7,24 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from netctrl.errors import optional_import
 from netctrl.model.io.display import Reported, html_table
-from netctrl.scenario.figures import quantity_text
+from netctrl.scenario.figures import verdict_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from netctrl.model.io.provenance import Provenance
-
-_VERDICT = {
-    "utilization": "{} used",
-    "throughput": "{} carried",
-    "loss": "{} lost",
-    "lost bytes": "{} lost",
-    "backlog": "{} waiting on average",
-    "queue 99 %": "queues of at most {} for 99 % of the time",
-    "delay": "delay {}",
-    "jitter": "jitter {}",
-}
-"""Quantity -> its wording in a verdict."""
 
 
 class KindResult(Reported, ABC):
@@ -58,18 +46,7 @@ class KindResult(Reported, ABC):
     @property
     def verdict(self) -> str:
         """Main figures in one sentence: of the whole network, or of the link where each quantity is largest."""
-        measures = self.measures()
-        whole = {"network"} if any(of == "network" for _, of in measures) else set(self.links)
-        parts = []
-        for quantity, words in _VERDICT.items():
-            found = {of: value for (name, of), value in measures.items() if name == quantity}
-            values = {of: value for of, value in found.items() if of in whole} or found
-            if not values or (quantity == "throughput" and parts):
-                continue
-            of = max(values, key=values.__getitem__)
-            at = f" ({of})" if len(values) > 1 else ""
-            parts.append(words.format(quantity_text(quantity, values[of], 4)) + at)
-        return ", ".join(parts) or "nothing was measured"
+        return verdict_text(self.measures(), self.links)
 
     @property
     @abstractmethod

@@ -48,8 +48,9 @@ Of a link: mean `capacity`; `backlog` and its standard deviation, median, 95 % q
 PFC and the time `paused`; `probability` of the queue's law; `delay`, the time in the queue; of controlled links the
 mean squares of the rate's and the backlog's deviations, and the `weight` mu of the cost.
 Of a flow, or a group of flows: bytes `offered`, `delivered` and lost (`flow_lost`), with headers, and the growth of
-what is in the network (`flow_growth`); `payload` received; payload `sent`, and the part of it that was `resent`; `rtt`;
-`one_way`, the time from source to target; `jitter`; `received` packets; `window`, and `pace`, the pacing rate.
+what is in the network (`flow_growth`); `payload` received; payload `sent` by senders that hear acknowledgements, and
+the part of it that was `resent`; `rtt`; `one_way`, the time from source to target; `jitter`; `received` packets;
+`window`, and `pace`, the pacing rate.
 Of a run: bytes that `entered` the network and `left` it; `sample`, the index of the independent sample of the traffic
 that it had.
 """

@@ -137,7 +137,9 @@ class Result(Reported):
             values["delivered"] = ("flow", "time"), payload * _with_headers(scenario, header)
         series = Labelled({**names, "time": time}, values)
         whole, span = settled(series, scenario.warmup, scenario.duration)
-        more = {name: (("run", "flow"), np.array(given, dtype=float)[None]) for name, given in totals.items()}
+        # What is sent without acknowledgements is counted by no engine, and nothing of it is resent.
+        counted = np.array([getattr(flow, "answered", True) for flow in scenario.flows])
+        more = {name: (("run", "flow"), np.where(counted, given, np.nan)[None]) for name, given in totals.items()}
         return cls(
             scenario=scenario,
             simulator=simulator,

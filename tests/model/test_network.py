@@ -6,7 +6,6 @@ import copy
 import json
 import math
 import runpy
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import msgspec
 import networkx as nx
 import numpy as np
 import pytest
+from edits import Edit, drop, put
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import EXPERIMENTS
@@ -430,26 +430,6 @@ def test_of_graph_only_the_name_is_kept(tmp_path) -> None:
 
 
 # --- refusals -------------------------------------------------------------------------------------------------------
-
-Edit = Callable[[dict[str, Any]], Any]
-
-
-def put(*keys: str | int, value: Any) -> Edit:
-    def edit(content: Any) -> None:
-        for key in keys[:-1]:
-            content = content[key]
-        content[keys[-1]] = value
-
-    return edit
-
-
-def drop(*keys: str | int) -> Edit:
-    def edit(content: Any) -> None:
-        for key in keys[:-1]:
-            content = content[key]
-        del content[keys[-1]]
-
-    return edit
 
 
 def edited(*edits: Edit) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import pytest
 import scipy.linalg as sl
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mpc_problems import double_integrator
 
 from netctrl.errors import InfeasibleProgram, InvalidValue
 from netctrl.model.statespace import StateSpace
@@ -51,20 +52,6 @@ def everything(seed: int = 0, **changed: Any) -> MpcProblem:
         "soft_weight": [np.inf, 50.0, np.inf, np.inf],
         "soft_linear": [0.0, 3.0, 0.0, 0.0],
         "delay": 2,
-    }
-    return MpcProblem(**(requested | changed))
-
-
-def double_integrator(**changed: Any) -> MpcProblem:
-    requested: dict[str, Any] = {
-        "plant": StateSpace([[1.0, 1.0], [0.0, 1.0]], [[0.5], [1.0]], [[1.0, 0.0]], dt=1.0),
-        "horizon": 3,
-        "state_weight": np.eye(2),
-        "input_weight": 0.1,
-        "state_lower": -5.0,
-        "state_upper": 5.0,
-        "input_lower": -1.0,
-        "input_upper": 1.0,
     }
     return MpcProblem(**(requested | changed))
 

@@ -549,3 +549,14 @@ def test_every_result_shows_itself(results) -> None:
         assert each.simulator
         assert each.provenance.seed == each.scenario.seed
         msgspec.json.encode(each.summary())
+
+
+def test_of_datagrams_nothing_is_sent_or_resent_rather_than_0():
+    scenario = SCENARIO.replace(flows=(SCENARIO.flows[0], Flow(id="d", path=("down",), offers=Stream(rate=1e3))))
+    totals = {"sent": np.array([500.0, 7.0]), "resent": np.array([5.0, 0.0])}
+    series = {name: np.zeros((2, 5)) for name in ("payload", "delivered")}
+    found = Result.of_series(scenario, "packet", PROVENANCE, links={}, flows=series, totals=totals)
+    assert found.totals["sent"].tolist() == [[500.0, pytest.approx(math.nan, nan_ok=True)]]
+    assert found.totals["resent"].tolist() == [[5.0, pytest.approx(math.nan, nan_ok=True)]]
+    assert found["resent", "f"] == 0.01
+    assert "resent" not in found.of("d")

@@ -103,7 +103,7 @@ def ecn_summary(inputs: EcnInputs, law: QueueLaw, proof: EcnProof) -> Summary:
         (
             "longest queue",
             f"{proof.longest_queue_packets:.4g} packets; longest delay "
-            f"{format_quantity(float(f'{proof.longest_delay_s:.4g}'), 's')}",
+            f"{format_quantity(proof.longest_delay_s, 's', 4)}",
         ),
         ("one step less", _less(proof.smaller)),
     ]
@@ -112,7 +112,7 @@ def ecn_summary(inputs: EcnInputs, law: QueueLaw, proof: EcnProof) -> Summary:
 
 def ecn_verdict(inputs: EcnInputs, proof: EcnProof) -> str:
     """Whether the link stays busy, and the longest delay."""
-    delay = format_quantity(float(f"{proof.longest_delay_s:.3g}"), "s")
+    delay = format_quantity(proof.longest_delay_s, "s", 3)
     return (
         f"ecn for {_where(inputs.box)}: the link stays busy with a packet of each flow to spare at all {proof.points} "
         f"points that were looked at, delays up to {delay}"
@@ -142,7 +142,5 @@ def _where(box: CertifyInputs) -> str:
 
 
 def _point(flows: float, rtt_s: float, capacity_bit_per_s: float) -> str:
-    rtt, rate = (
-        format_quantity(float(f"{value:.4g}"), unit) for value, unit in ((rtt_s, "s"), (capacity_bit_per_s, "bit/s"))
-    )
+    rtt, rate = (format_quantity(value, unit, 4) for value, unit in ((rtt_s, "s"), (capacity_bit_per_s, "bit/s")))
     return f"{flows:.4g} flows, {rtt}, {rate}"

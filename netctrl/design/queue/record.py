@@ -77,7 +77,7 @@ def queue_summary(inputs: QueueInputs, law: QueueLaw, proof: QueueProof) -> Summ
         ("parameters", ", ".join(f"{name} {_text(value)}" for name, value in law.parameters.items())),
         ("in effect", ", ".join(f"{name} {value:.6g}" for name, value in law.gains.items())),
         ("disk margin", f"{proof.disk_margin:.3f}, proved {proof.disk_margin_proved:.3f} at every point"),
-        ("  worst point", f"{proof.sender}{flows} at {format_quantity(float(f'{proof.rtt_s:.4g}'), 's')}"),
+        ("  worst point", f"{proof.sender}{flows} at {format_quantity(proof.rtt_s, 's', 4)}"),
         ("speed", f"{proof.speed:.4g} {unit}"),
     ]
     found = proof.verdict.sampled
@@ -94,7 +94,7 @@ def _beside_shipped(proof: QueueProof) -> list[tuple[str, str]]:
     """Rows with the figures of a design's gains and of the shipped ones, and which are better."""
     rows = []
     for ours, theirs in zip(proof.figures, proof.shipped, strict=True):
-        where = f"{ours.flows:.4g} {ours.senders} at {format_quantity(float(f'{ours.rtt_s:.4g}'), 's')}"
+        where = f"{ours.flows:.4g} {ours.senders} at {format_quantity(ours.rtt_s, 's', 4)}"
         rows += [
             (f"{ours.engine}, {where}", f"these gains: {ours.text}"),
             ("", f"shipped {_gains(theirs)}: {theirs.text}"),

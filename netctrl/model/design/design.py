@@ -11,7 +11,8 @@ import msgspec
 
 from netctrl.errors import FileError
 from netctrl.model.design.arc import ArcCertificate, ArcInputs
-from netctrl.model.design.base import MAX_BYTES, Design
+from netctrl.model.design.base import MAX_BYTES
+from netctrl.model.design.base import Design as Design
 from netctrl.model.design.connet import ConnetCertificate, ConnetInputs
 from netctrl.model.design.hftrac import HftracCertificate, HftracInputs
 from netctrl.model.design.mpcc import MpccCertificate, MpccInputs
@@ -31,23 +32,10 @@ from netctrl.model.design.summary import (
 from netctrl.model.io.arrays import array, json_schema
 from netctrl.model.io.files import read_bounded
 from netctrl.model.io.json_file import decoded
-from netctrl.model.io.provenance import Provenance, provenance
+from netctrl.model.io.provenance import Provenance as Provenance
+from netctrl.model.io.provenance import provenance as provenance
 from netctrl.model.law import ArcLaw, LinkRateLaw, MpccLaw, PacingLaw, TrackingLaw
 from netctrl.register import DESIGNS
-
-__all__ = [
-    "AnyDesign",
-    "ArcDesign",
-    "ConnetDesign",
-    "Design",
-    "HftracDesign",
-    "MpccDesign",
-    "PacingDesign",
-    "Provenance",
-    "design_json_schema",
-    "provenance",
-    "read_design",
-]
 
 
 class ArcDesign(Design[ArcInputs, ArcLaw, ArcCertificate], frozen=True, tag="arc"):

@@ -88,10 +88,10 @@ class GainsFigures(Record, frozen=True):
     @property
     def text(self) -> str:
         """The figures in words."""
-        shown = [format_quantity(float(f"{self.mean_delay_s:.3g}"), "s")]
+        shown = [format_quantity(self.mean_delay_s, "s", 3)]
         if self.deviation_s is not None and self.delay_99_s is not None:
-            shown[0] += f" ± {format_quantity(float(f'{self.deviation_s:.3g}'), 's')}"
-            shown.append(f"99 % below {format_quantity(float(f'{self.delay_99_s:.3g}'), 's')}")
+            shown[0] += f" ± {format_quantity(self.deviation_s, 's', 3)}"
+            shown.append(f"99 % below {format_quantity(self.delay_99_s, 's', 3)}")
         shown.append(f"above two targets for {self.above_s:.2f} s after a start")
         return ", ".join([*shown, f"{100.0 * self.utilization:.1f} % used"])
 
@@ -106,5 +106,5 @@ def check_text(check: QueueCheck) -> str:
     else:
         verdict += f" (envelope ratio {check.envelope_ratio:.2f}, at the limit 1.57)"
     verdict += f", with {check.senders}" if check.senders else ""
-    swing, mean = (format_quantity(float(f"{value:.3g}"), "s") for value in (worst.swing_s, worst.mean_delay_s))
+    swing, mean = (format_quantity(value, "s", 3) for value in (worst.swing_s, worst.mean_delay_s))
     return f"{verdict}: queueing delay {mean}, swing {swing}, utilization {worst.utilization:.3f}"

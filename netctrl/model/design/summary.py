@@ -24,7 +24,7 @@ def arc_verdict(inputs: ArcInputs, proof: ArcCertificate) -> str:
         reach = proof.reach
         ends = (
             f"; keeps its margins down to {reach.fewest_flows:.3g} flows or up to"
-            f" {format_quantity(float(f'{reach.longest_rtt_s:.3g}'), 's')}"
+            f" {format_quantity(reach.longest_rtt_s, 's', 3)}"
         )
         return f"Safe for {requested}: yes{ends}"
     why = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from numbers import Integral, Real
 from operator import or_
 from typing import TYPE_CHECKING, Annotated, Any
@@ -31,35 +31,6 @@ from netctrl.units import (
     parse_rate,
     parse_size,
 )
-
-__all__ = [
-    "Duration",
-    "Label",
-    "Rate",
-    "Size",
-    "Span",
-    "backlog",
-    "duration",
-    "flag",
-    "identifier",
-    "instant",
-    "label",
-    "number",
-    "one_of",
-    "optional",
-    "packet_bytes",
-    "packet_bytes_or_none",
-    "payload",
-    "rate",
-    "rate_or_0",
-    "read_fields",
-    "record",
-    "records",
-    "size",
-    "span",
-    "texts",
-    "whole",
-]
 
 if TYPE_CHECKING:
     Label = str
@@ -114,17 +85,17 @@ def duration(field: str, value: Any) -> float:
 
 def instant(field: str, value: Any) -> float:
     """A time from 0 to 1e9 s [s]; InvalidValue names the field."""
-    return _quantity(field, value, _parse_instant, INSTANT_TAKES, 0.0, TIMES[1])
+    return _quantity(field, value, partial(parse_duration, zero=True), INSTANT_TAKES, 0.0, TIMES[1])
 
 
 def size(field: str, value: Any) -> float:
     """A size from 1 byte to 1 PB [byte]; InvalidValue names the field."""
-    return _quantity(field, value, lambda text: parse_size(text, bare=False), SIZE_TAKES, *SIZES)
+    return _quantity(field, value, partial(parse_size, bare=False), SIZE_TAKES, *SIZES)
 
 
 def backlog(field: str, value: Any) -> float:
     """A size from 0 to 1 PB [byte]; InvalidValue names the field."""
-    return _quantity(field, value, _parse_backlog, BACKLOG_TAKES, 0.0, SIZES[1])
+    return _quantity(field, value, partial(parse_size, zero=True, bare=False), BACKLOG_TAKES, 0.0, SIZES[1])
 
 
 def packet_bytes(field: str, value: Any) -> float:
@@ -152,7 +123,7 @@ def payload(field: str, value: Any) -> float:
 def span(field: str, value: Any) -> tuple[float, float]:
     """Both ends of a range of times from 0 to 1e9 s [s], from "60ms:1s", "500ms", a number or a pair."""
     try:
-        ends = parse_range(value, _parse_instant) if isinstance(value, str) else value
+        ends = parse_range(value, partial(parse_duration, zero=True)) if isinstance(value, str) else value
         pair = tuple(ends) if isinstance(ends, list | tuple) else (ends, ends)
         low, high = (instant(field, end) for end in pair)
     except ValueError:  # InvalidValue, an invalid range, or not two ends
@@ -275,14 +246,6 @@ def _is_0(value: Any) -> bool:
     if isinstance(value, str):
         return value.strip() == "0" or parse_rate(value, zero=True) == 0.0
     return isinstance(value, Real) and value == 0 and value is not False
-
-
-def _parse_instant(text: str) -> float:
-    return parse_duration(text, zero=True)
-
-
-def _parse_backlog(text: str) -> float:
-    return parse_size(text, zero=True, bare=False)
 
 
 def _quantity(field: str, value: Any, parse: Callable[[str], float], takes: str, least: float, most: float) -> float:

@@ -88,7 +88,7 @@ def _result(scenario: Scenario, found: BottleneckLink, starts: np.ndarray, origi
             "delay": found.delay_s[None],
         },
         flows={"delivered": delivered, "pace": found.rates, "rtt": np.where(np.c_[answered], found.rtt_s, np.nan)},
-        totals={"sent": sent.sum(axis=1), "resent": np.where(answered, lost.sum(axis=1), 0.0)},
+        totals={"sent": sent.sum(axis=1), "resent": lost.sum(axis=1)},
         tables={
             "connections": {
                 "flow": np.flatnonzero(answered),

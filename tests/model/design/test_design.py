@@ -11,13 +11,14 @@ import re
 import stat
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import numpy as np
 import pytest
+from edits import drop, put
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
@@ -107,27 +108,6 @@ def test_a_file_is_one_object_in_the_order_of_the_architecture(point, raw, tmp_p
     assert (raw["schema"], raw["method"], point.method) == ("netctrl.design/1", "arc", "arc")
     assert point.to_json().endswith("}\n")
     assert read(tmp_path, json.dumps(raw, indent=None, sort_keys=True).encode()) == point
-
-
-Change = Callable[[dict[str, Any]], None]
-
-
-def put(*keys: str | int, value: Any) -> Change:
-    def change(raw: Any) -> None:
-        for key in keys[:-1]:
-            raw = raw[key]
-        raw[keys[-1]] = value
-
-    return change
-
-
-def drop(*keys: str) -> Change:
-    def change(raw: Any) -> None:
-        for key in keys[:-1]:
-            raw = raw[key]
-        del raw[keys[-1]]
-
-    return change
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netctrl.errors import InvalidValue
-from netctrl.model.io import fields as quantity
 from netctrl.model.io.fields import (
     backlog,
     duration,
@@ -236,7 +235,3 @@ def test_records_are_of_their_kind() -> None:
             records(Pair)("x", wrong)
     with pytest.raises(InvalidValue, match="Pair or int"):
         record(Pair, int)("x", "5")
-
-
-def test_every_reader_is_public() -> None:
-    assert READERS.keys() <= set(quantity.__all__)

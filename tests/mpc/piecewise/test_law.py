@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mpc_problems import double_integrator
 from scipy.spatial import ConvexHull, HalfspaceIntersection
 
 from netctrl.errors import InvalidValue, NetctrlError
@@ -24,23 +25,9 @@ AGREEMENT = 1e-9
 """Of the inputs' bounds."""
 
 
-def integrators(**changed: Any) -> MpcProblem:
-    requested: dict[str, Any] = {
-        "plant": StateSpace([[1.0, 1.0], [0.0, 1.0]], [[0.5], [1.0]], [[1.0, 0.0]], dt=1.0),
-        "horizon": 2,
-        "state_weight": np.eye(2),
-        "input_weight": 0.1,
-        "state_lower": -5.0,
-        "state_upper": 5.0,
-        "input_lower": -1.0,
-        "input_upper": 1.0,
-    }
-    return MpcProblem(**(requested | changed))
-
-
 @pytest.fixture(scope="module")
 def planar() -> PiecewiseLaw:
-    return piecewise_law(integrators(), -6.0, 6.0)
+    return piecewise_law(double_integrator(horizon=2), -6.0, 6.0)
 
 
 @pytest.mark.parametrize("horizon", [1, 2, 3])
@@ -76,7 +63,7 @@ def test_a_table_that_covers_too_much_or_too_little_is_seen(planar: PiecewiseLaw
         planar, rows=np.zeros((1, 2)), right=np.ones(1), first=np.array([0, 1]), active=((),), candidates=1, pruned=0,
         gain=planar.gain[[free]], offset=planar.offset[[free]],
     )  # fmt: skip
-    found = check_piecewise(wide, integrators(), random, samples=400)
+    found = check_piecewise(wide, double_integrator(horizon=2), random, samples=400)
     assert found.missed == 0
     assert found.invented == found.samples - found.feasible > 0
     assert found.largest_error > 1e-3
@@ -86,7 +73,7 @@ def test_a_table_that_covers_too_much_or_too_little_is_seen(planar: PiecewiseLaw
         planar, rows=planar.rows[:last], right=planar.right[:last], first=planar.first[: half + 1],
         gain=planar.gain[:half], offset=planar.offset[:half], active=planar.active[:half],
     )  # fmt: skip
-    found = check_piecewise(less, integrators(), random, samples=400)
+    found = check_piecewise(less, double_integrator(horizon=2), random, samples=400)
     assert found.missed > 0 == found.invented
 
 
@@ -109,7 +96,7 @@ def test_largest_balls_in_closed_form() -> None:
 
 @pytest.mark.slow
 def test_the_program_agrees_at_random_states(planar: PiecewiseLaw) -> None:
-    found = check_piecewise(planar, integrators(), np.random.default_rng(0), samples=1500)
+    found = check_piecewise(planar, double_integrator(horizon=2), np.random.default_rng(0), samples=1500)
     assert found.feasible > 500
     assert found.feasible < found.samples
     assert (found.missed, found.invented) == (0, 0)
@@ -123,7 +110,7 @@ def test_regions_fill_the_feasible_set_without_overlap(planar: PiecewiseLaw) -> 
         rows = np.vstack([planar.rows[first:last], np.eye(2), -np.eye(2)])
         right = np.concatenate([planar.right[first:last], np.ones(4)])
         total += area(rows, right)
-    program = condensed(integrators())
+    program = condensed(double_integrator(horizon=2))
     G = np.vstack([np.eye(len(program.g)), program.A])
     both = [np.hstack([G, -program.E * planar.half]), -np.hstack([G, -program.E * planar.half])]
     bounds = [program.upper, -program.lower]
@@ -204,14 +191,14 @@ def test_what_is_not_in_the_table_is_refused(planar: PiecewiseLaw) -> None:
 )
 def test_the_door(lower: Any, upper: Any, said: str) -> None:
     with pytest.raises(InvalidValue, match=said):
-        piecewise_law(integrators(), lower, upper)
+        piecewise_law(double_integrator(horizon=2), lower, upper)
 
 
 def test_large_problems_are_refused() -> None:
     with pytest.raises(NetctrlError, match="shorten the horizon"):
-        piecewise_law(integrators(horizon=10), -5.0, 5.0, max_candidates=60)
+        piecewise_law(double_integrator(horizon=10), -5.0, 5.0, max_candidates=60)
 
 
 def test_a_box_without_a_feasible_point() -> None:
     with pytest.raises(NetctrlError, match="no point of the box is feasible"):
-        piecewise_law(integrators(), 20.0, 30.0)
+        piecewise_law(double_integrator(horizon=2), 20.0, 30.0)

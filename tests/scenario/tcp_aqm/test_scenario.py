@@ -8,13 +8,13 @@ import math
 import os
 import re
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
+from edits import Edit, drop, put
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -240,27 +240,6 @@ def test_lists_become_tuples_and_numbers_of_numpy_plain_ones() -> None:
     flows = changed(SAME.flows[0], path=["forward"], count=np.int64(50), rtt=[np.float64(0.06), 1])
     assert flows == SAME.flows[0]
     msgspec.json.encode(changed(scenario, flows=(flows,)))
-
-
-Edit = Callable[[dict[str, Any]], Any]
-
-
-def put(*keys: str | int, value: Any) -> Edit:
-    def edit(content: Any) -> None:
-        for key in keys[:-1]:
-            content = content[key]
-        content[keys[-1]] = value
-
-    return edit
-
-
-def drop(*keys: str | int) -> Edit:
-    def edit(content: Any) -> None:
-        for key in keys[:-1]:
-            content = content[key]
-        del content[keys[-1]]
-
-    return edit
 
 
 NAN, INF = math.nan, math.inf
