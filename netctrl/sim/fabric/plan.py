@@ -7,12 +7,9 @@ import numpy as np
 from netctrl.scenario.fabric.plan import FabricPlan, PlannedFlows, PlannedPorts
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.fabric.problem import fabric_problem
-from netctrl.sim.fabric.state import FLOW, PORT
+from netctrl.sim.packet.state import META
 
 __all__ = ["fabric_plan", "run_table"]
-
-_FLOW_TIMEOUT = 1
-"""Entry of a problem's `rule`."""
 
 
 def fabric_plan(scenario: Scenario, gains: np.ndarray | None = None) -> FabricPlan:
@@ -24,7 +21,7 @@ def fabric_plan(scenario: Scenario, gains: np.ndarray | None = None) -> FabricPl
         As in `netctrl.sim.fabric.problem`.
     """
     ready = fabric_problem(scenario, gains)
-    net, drawn, flow = ready.fabric, ready.flows, ready.state.flow
+    net, drawn, senders = ready.fabric, ready.flows, ready.senders
     return FabricPlan(
         ports=PlannedPorts(
             hosts=net.hosts,
@@ -34,8 +31,8 @@ def fabric_plan(scenario: Scenario, gains: np.ndarray | None = None) -> FabricPl
             target=net.target,
             rate=net.rate,
             delay=net.delay,
-            mark_low=ready.state.port[:, PORT["mark_low"]].copy(),
-            mark_high=ready.state.port[:, PORT["mark_high"]].copy(),
+            mark_low=ready.marks[0],
+            mark_high=ready.marks[1],
         ),
         flows=PlannedFlows(
             source=drawn.source,
@@ -43,27 +40,27 @@ def fabric_plan(scenario: Scenario, gains: np.ndarray | None = None) -> FabricPl
             size=drawn.size,
             start=drawn.start,
             incast=drawn.incast,
-            kind=flow[:, FLOW["path"]].copy(),
-            there=ready.state.route[:, 0],
-            back=ready.state.route[:, 1],
+            kind=ready.kind,
+            there=ready.routes[:, 0],
+            back=ready.routes[:, 1],
             ideal=ready.ideal,
         ),
-        law=ready.law,
-        parameters=ready.values,
-        paths=ready.paths,
-        tables=ready.hosts.tables,
-        lines=ready.hosts.lines,
-        windows=ready.hosts.windows,
-        memory=ready.state.memory.shape[1],
-        max_marking=ready.max_marking,
-        notification=ready.hosts.notification,
-        payload=ready.hosts.payload,
-        overhead=ready.hosts.overhead,
-        ack=ready.hosts.ack,
-        flow_timeout=int(ready.rule[_FLOW_TIMEOUT]),
-        retransmission_timeout=ready.hosts.timeout,
-        interval=ready.interval,
-        bin=ready.hosts.bin,
+        law=senders.law,
+        parameters=senders.values,
+        paths=senders.paths,
+        tables=senders.tables,
+        lines=senders.lines,
+        windows=senders.windows,
+        memory=senders.memory,
+        max_marking=0.0 if senders.marking is None else senders.marking.most,
+        notification=senders.notification,
+        payload=senders.payload,
+        overhead=senders.overhead,
+        ack=senders.ack,
+        flow_timeout=senders.flow_timeout,
+        retransmission_timeout=senders.timeout,
+        interval=ready.packets.interval,
+        bin=int(ready.packets.state.meta[META["bin"]]),
         end=ready.end,
     )
 

@@ -1,4 +1,4 @@
-"""Tables of a data centre's scenario for its packet kernel."""
+"""A data centre's scenario as the packet engine's tables: ports are links, and hosts' flows take turns."""
 
 from __future__ import annotations
 
@@ -8,21 +8,33 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_numbers
-from netctrl.laws.window.law import Marking, Packet, Path, WindowLaw
+from netctrl.laws.aqm.records import DropTailQueue
+from netctrl.laws.window.law import MAX_HOPS as SWITCH_HOPS
+from netctrl.laws.window.law import Marking, Packet, Path, Telemetry, WindowLaw
 from netctrl.laws.window.records import LAWS, Mpcc, Scheme, law_of
-from netctrl.laws.window.rows import STATES, row_of
+from netctrl.laws.window.rows import PARAMETERS, STATES, row_of
 from netctrl.model.io.validation_errors import shorten
 from netctrl.scenario.fabric.flows import IncastFlows, common_sender
 from netctrl.scenario.fabric.topology import Dumbbell, Packets
 from netctrl.scenario.scenario import Scenario
-from netctrl.sim.fabric.hosts import Senders
-from netctrl.sim.fabric.state import FLOW, PORT, FabricState, fabric_state
-from netctrl.sim.fabric.topology import Fabric, fabric, fabric_paths, ideal_times, wire_times
+from netctrl.sim.fabric.topology import MAX_HOPS, Fabric, fabric, fabric_paths, ideal_times, wire_times
 from netctrl.sim.fabric.traffic import FlowTable, draw_fabric_flows
+from netctrl.sim.packet import problem
+from netctrl.sim.packet.hosts import COUNTER, HOST, LOG_COLUMNS, PORT, TELEMETRY_OF, TRANSFER, HostState, TransferState
+from netctrl.sim.packet.kernel import TRANSFER_STARTS
+from netctrl.sim.packet.links.port_tables import port_table
+from netctrl.sim.packet.links.ports import BY_RAMP, RAMP_HIGH, RAMP_LOW, RAMP_MOST
+from netctrl.sim.packet.links.tables import Line, Queues, link_tables, queue_tables
+from netctrl.sim.packet.problem import ENDLESS, PacketProblem, Traffic, first_state
+from netctrl.sim.packet.senders.tcp import MESSAGES
+from netctrl.sim.packet.state import FLOW, LINK, META, SESSION, prepare_rows
 
-__all__ = ["HISTOGRAM_BINS", "FabricProblem", "fabric_problem"]
+__all__ = ["HISTOGRAM_BINS", "HISTOGRAM_BYTES", "FabricProblem", "fabric_problem"]
 
-HISTOGRAM_BINS = 20_000
+HISTOGRAM_BINS, HISTOGRAM_BYTES = 20_000, 1000
+"""Samples of queues: how many bins, and how wide they are [byte]."""
+ROWS = 256
+"""For flows that go on, at first."""
 _NS = 1e9
 _MAX_FLOWS = 1024  # length of the gain table; the last gain applies to all larger numbers
 _UNLIMITED = 1 << 60
@@ -30,26 +42,53 @@ _NO_PATH = Path(1.0, 1.0, 1.0, 1.0, (1.0, 1.0, 1.0, 1.0, 1.0))
 """Where no flow was drawn."""
 
 
-class FabricProblem(NamedTuple):
-    """Arguments of `advance_fabric`, and further data for a result."""
+class _Senders(NamedTuple):
+    """What all hosts do, with C kinds of path."""
 
-    state: FabricState
-    hosts: Senders
-    rule: np.ndarray
-    max_marking: float
-    interval: int
-    """Sampling interval [ns]."""
-    end: int
-    """[ns]"""
-    fabric: Fabric
-    flows: FlowTable
-    ideal: np.ndarray
-    """[ns], (F,)"""
     law: WindowLaw
     values: Any
     """Parameters of the law."""
     paths: tuple[Path, ...]
     """(C,) as the law takes them."""
+    tables: np.ndarray
+    """(C, ...) what the law looks up."""
+    lines: np.ndarray
+    """(C,) line rates [bit/s]."""
+    windows: np.ndarray
+    """(C,) of a new flow [byte]."""
+    memory: int
+    """How many numbers the law keeps of a flow besides its state."""
+    payload: int
+    overhead: int
+    """Of a data packet [byte]."""
+    ack: int
+    """[byte]"""
+    notification: int
+    """Least time between two CNPs [ns]; 0: none."""
+    timeout: int
+    """[ns]"""
+    flow_timeout: int
+    """After which a port stops counting a flow [ns]."""
+    marking: Marking | None
+
+
+class FabricProblem(NamedTuple):
+    """What the packet engine runs, and further data for a result."""
+
+    packets: PacketProblem
+    senders: _Senders
+    end: int
+    """[ns]"""
+    fabric: Fabric
+    flows: FlowTable
+    kind: np.ndarray
+    """(F,) kinds of path."""
+    routes: np.ndarray
+    """(F, 2, MAX_HOPS) ports there and back, -1 behind the last."""
+    marks: tuple[np.ndarray, np.ndarray]
+    """(P,) thresholds of marking, low and high [byte]."""
+    ideal: np.ndarray
+    """[ns], (F,)"""
 
 
 def fabric_problem(scenario: Scenario, gains: np.ndarray | None = None) -> FabricProblem:
@@ -68,63 +107,124 @@ def fabric_problem(scenario: Scenario, gains: np.ndarray | None = None) -> Fabri
     """
     net, flows = fabric(scenario.network), draw_fabric_flows(scenario)
     routes = fabric_paths(net, flows.source, flows.target, scenario.seed)
-    packets, scheme, watch = scenario.network.packets, common_sender(scenario), scenario.watch
+    # Links of a level are equal, so paths with the same number of links are of one kind; the shortest comes first.
+    _, example, kind = np.unique((routes[:, 0] >= 0).sum(axis=1), return_index=True, return_inverse=True)
+    senders = _senders(scenario, net, routes[example], gains)
+    packets, ideal = scenario.network.packets, np.empty_like(flows.size)
+    for place, flow in enumerate(example):
+        chosen = kind == place
+        ideal[chosen] = ideal_times(net, routes[flow, 0], flows.size[chosen], senders.overhead, packets)
+    marks = _marks(net, senders.marking)
+    queues, waiting, port = _ports(net, scenario, senders, marks)
+    end = round(scenario.duration * _NS)
+    transfers = _transfers(scenario, flows, kind, routes, end)
+    rows = problem.PACKETS if senders.law.telemetry else 1
+    C, counts = len(senders.paths), MAX_HOPS * ROWS if senders.law.telemetry == Telemetry.FLOWS else ROWS
+    hosts = HostState(
+        host=_host(senders),
+        port=port,
+        law=np.zeros((ROWS, STATES)),
+        memory=np.zeros((ROWS, senders.memory)),
+        parameters=np.tile(np.pad(row_of(senders.values), (0, PARAMETERS))[:PARAMETERS], (C, 1)),
+        path=np.array([row_of(path) for path in senders.paths]),
+        table=senders.tables,
+        start=senders.windows,
+        crossed=np.full((C, SWITCH_HOPS), -1),
+        counter=np.zeros((counts, len(COUNTER)), dtype=np.int64),
+        telemetry=np.zeros((rows, *TELEMETRY_OF), dtype=np.int64),
+        transfers=transfers,
+    )
+    full = senders.payload + senders.overhead
+    traffic = _traffic(scenario, flows, len(port), full)
+    state = first_state((), queues, traffic, full, hosts=hosts, waiting=waiting)
+    meta = state.meta
+    meta[META["sample"]] = meta[META["rows_left"]] = 0  # a queue is first sampled at the start
+    meta[META["bin"]], meta[META["width"]] = round(scenario.watch.bin * _NS), HISTOGRAM_BYTES
+    prepare_rows(state, 0)
+    # What would come at the very end doesn't.
+    ready = PacketProblem(state, round(scenario.interval * _NS), full, end - 1)
+    return FabricProblem(ready, senders, end, net, flows, kind, routes, marks, ideal)
+
+
+def _senders(scenario: Scenario, net: Fabric, examples: np.ndarray, gains: np.ndarray | None) -> _Senders:
+    """`examples` are routes, one of each kind of path."""
+    packets, scheme = scenario.network.packets, common_sender(scenario)
     law = law_of(scheme)
     extra = int(packets.telemetry) if law.telemetry else 0
     overhead, ack = int(packets.header) + extra, int(packets.ack) + extra
     full = int(packets.payload) + overhead
-    # Links of a level are equal, so paths with the same number of links are of one kind; the shortest comes first.
-    _, example, kind = np.unique((routes[:, 0] >= 0).sum(axis=1), return_index=True, return_inverse=True)
-    kinds = [_path(net, *routes[flow], full, ack, packets) for flow in example] or [_NO_PATH]
+    kinds = [_path(net, *route, full, ack, packets) for route in examples] or [_NO_PATH]
     paths = tuple(kinds if law.path is None else [law.path(scheme, path) for path in kinds])
     longest = max(path.base_rtt for path in kinds)
-    values = law.read(scheme, Packet(packets.payload, full, longest))
-    marking = None if law.marking is None else law.marking(scheme)
-    hosts = Senders(
-        law=LAWS.index(law),
-        parameters=row_of(values),
-        paths=np.array([row_of(path) for path in paths]),
+    return _Senders(
+        law=law,
+        values=law.read(scheme, Packet(packets.payload, full, longest)),
+        paths=paths,
         tables=_tables(law, scheme, paths, full) if gains is None else _checked(gains, len(paths), scheme),
         lines=np.array([path.line_rate for path in kinds]),
         windows=np.array([law.start(scheme, path) for path in paths]),
+        memory=1 if law.memory is None else max(law.memory(scheme, path, full) for path in paths),
         payload=int(packets.payload),
         overhead=overhead,
         ack=ack,
         notification=0 if law.notification is None else round(law.notification(scheme) * _NS),
         timeout=round(_retransmission_timeout(scenario, longest)),
-        bin=round(watch.bin * _NS),
+        flow_timeout=round(_flow_timeout(scenario, longest)),
+        marking=None if law.marking is None else law.marking(scheme),
     )
-    end, interval = round(scenario.duration * _NS), round(scenario.interval * _NS)
-    port = _ports(net, scenario, marking, full, ack)
-    timeout_ns = _flow_timeout(scenario, longest)
-    pfc = scenario.network.pfc
-    rule = [
-        law.telemetry,
-        timeout_ns,
-        pfc.pause if pfc else 0,
-        pfc.resume if pfc else 0,
-        packets.clock == "ns-3",
-        full,
-        ack,
-    ]
-    state = fabric_state(
-        port,
-        _flows(flows, kind, scenario),
-        routes,
-        law_width=STATES,
-        memory=1 if law.memory is None else max(law.memory(scheme, path, full) for path in paths),
-        watched=(len(watch.ports), len(watch.flows)),
-        samples=ceil(end / interval),
-        bins=ceil(end / hosts.bin),
-        log=watch.acknowledgements if watch.flows else 0,
-        histogram=HISTOGRAM_BINS,
+
+
+def _host(senders: _Senders) -> np.ndarray:
+    """Rows of hosts for transfers; the first has what is the same for all."""
+    host = np.zeros((ROWS, len(HOST)), dtype=np.int64)
+    values = {
+        "law": LAWS.index(senders.law),
+        "telemetry": int(senders.law.telemetry),
+        "payload": senders.payload,
+        "header": senders.overhead,
+        "ack": senders.ack,
+        "notification": senders.notification,
+        "timeout": senders.timeout,
+    }
+    for name, value in values.items():
+        host[0, HOST[name]] = value
+    return host
+
+
+def _traffic(scenario: Scenario, flows: FlowTable, links: int, full: int) -> Traffic:
+    """Rows for transfers, and when these start."""
+    flow = np.zeros((ROWS, len(FLOW)), dtype=np.int64)
+    flow[0, FLOW["kind"]], flow[0, FLOW["ecn"]], flow[0, FLOW["stop"]] = MESSAGES, 1, ENDLESS
+    starts = np.zeros((len(flows.start), 4), dtype=np.int64)
+    starts[:, 0], starts[:, 1], starts[:, 2] = flows.start, TRANSFER_STARTS, np.arange(len(starts))
+    return Traffic(
+        flow=flow,
+        session=np.zeros((0, len(SESSION)), dtype=np.int64),
+        route=np.zeros(ROWS * 2 * (MAX_HOPS + 1), dtype=np.int64),
+        agenda=starts,
+        web=np.zeros((1, 4)),
+        random=np.random.SeedSequence(scenario.seed).spawn(3)[2].generate_state(links, np.uint64),
+        weight=np.ones(ROWS),
+        senders=(np.zeros((0, 2)), np.zeros((0, 0)), np.zeros((0, 0))),
     )
-    most = 0.0 if marking is None else marking.most
-    ideal = np.empty_like(flows.size)
-    for place, flow in enumerate(example):
-        ideal[kind == place] = ideal_times(net, routes[flow, 0], flows.size[kind == place], overhead, packets)
-    rule_row = np.array([round(each) for each in rule], dtype=np.int64)
-    return FabricProblem(state, hosts, rule_row, most, interval, end, net, flows, ideal, law, values, paths)
+
+
+def _transfers(scenario: Scenario, flows: FlowTable, kind: np.ndarray, routes: np.ndarray, end: int) -> TransferState:
+    watch, interval = scenario.watch, round(scenario.interval * _NS)
+    if watch.flows and max(watch.flows) >= len(flows.size):
+        raise InvalidValue("watch.flows", max(watch.flows), f"numbers of flows from 0 to {len(flows.size) - 1}")
+    transfer = np.full((len(flows.size), len(TRANSFER)), -1, dtype=np.int64)
+    transfer[:, TRANSFER["size"]], transfer[:, TRANSFER["port"]] = flows.size, flows.source
+    transfer[:, TRANSFER["kind"]] = kind
+    transfer[list(watch.flows), TRANSFER["watch"]] = np.arange(len(watch.flows))
+    return TransferState(
+        transfer=transfer,
+        way=routes,
+        histogram=np.zeros(HISTOGRAM_BINS, dtype=np.int64),
+        series=np.zeros((len(watch.ports), ceil(end / interval)), dtype=np.int64),
+        bins=np.zeros((len(watch.flows), ceil(end / round(watch.bin * _NS))), dtype=np.int64),
+        log=np.zeros((watch.acknowledgements if watch.flows else 0, LOG_COLUMNS)),
+    )
 
 
 def _path(net: Fabric, there: np.ndarray, back: np.ndarray, full: int, ack: int, packets: Packets) -> Path:
@@ -171,35 +271,52 @@ def _checked(given: np.ndarray, kinds: int, scheme: Scheme) -> np.ndarray:
     return table
 
 
-def _ports(net: Fabric, scenario: Scenario, marking: Marking | None, full: int, ack: int) -> np.ndarray:
-    port = np.zeros((len(net.rate), len(PORT)), dtype=np.int64)
-    for name in ("head", "tail", "pipe_head", "pipe_tail", "ready_head", "ready_tail", "seen_head", "seen_tail"):
-        port[:, PORT[name]] = -1
-    port[:, PORT["watched"]] = -1
-    port[:, PORT["rate"]], port[:, PORT["delay"]] = net.rate, net.delay
-    port[:, PORT["switch"]] = net.source >= net.hosts
-    port[:, PORT["to_host"]] = net.target < net.hosts
-    port[:, PORT["buffer"]] = _UNLIMITED if scenario.network.buffer is None else round(scenario.network.buffer)
-    port[:, PORT["mark_low"]] = port[:, PORT["mark_high"]] = _UNLIMITED
-    if marking is not None:
-        port[:, PORT["mark_low"]] = np.rint(marking.low * net.rate / marking.rate)
-        port[:, PORT["mark_high"]] = np.rint(marking.high * net.rate / marking.rate)
-    for name, size in (("tx_full", full), ("tx_ack", ack)):
-        port[:, PORT[name]] = wire_times(size, net.rate, scenario.network.packets)
-    switches = [name for name, node in zip(net.names, net.source, strict=True) if node >= net.hosts]
+def _marks(net: Fabric, marking: Marking | None) -> tuple[np.ndarray, np.ndarray]:
+    """Thresholds of all ports [byte]."""
+    if marking is None:
+        never = np.full(len(net.rate), ENDLESS)
+        return never, never
+    low, high = (np.rint(each * net.rate / marking.rate).astype(np.int64) for each in (marking.low, marking.high))
+    return low, high
+
+
+def _ports(
+    net: Fabric, scenario: Scenario, senders: _Senders, marks: tuple[np.ndarray, np.ndarray]
+) -> tuple[Queues, tuple[np.ndarray, np.ndarray], np.ndarray]:
+    """Links, their queues, and rows of `netctrl.sim.packet.hosts.PORT`; all are served by events."""
+    network, full = scenario.network, senders.payload + senders.overhead
+    switch, to_switch = net.source >= net.hosts, net.target >= net.hosts
+    # Ports of a rate are alike but for the buffers of switches.
+    _, example, which = np.unique(
+        np.column_stack([net.rate, net.delay, switch]), axis=0, return_index=True, return_inverse=True
+    )
+    alike = [
+        Line(net.names[k], net.rate[k], net.delay[k] / _NS, network.buffer if switch[k] else None, DropTailQueue())
+        for k in example.tolist()
+    ]
+    rows, states, parameters = link_tables(alike, full)
+    rows[:, LINK["served"]], rows[:, LINK["ack"]] = 1, senders.ack
+    waiting = queue_tables(alike, rows, np.ones(1), full, scenario.seed)
+    which = which.ravel()
+    link, parameters = rows[which], parameters[which]
+    link[:, LINK["first"]] = np.arange(len(link))
+    if network.packets.clock == "ns-3":
+        link[:, LINK["round"]] = -1
+    for name, size in (("tx_full", full), ("tx_ack", senders.ack)):
+        link[:, LINK[name]] = wire_times(size, net.rate, network.packets)
+    if senders.marking is not None:
+        link[switch, LINK["decides"]] = BY_RAMP
+        parameters[:, RAMP_LOW], parameters[:, RAMP_HIGH], parameters[:, RAMP_MOST] = *marks, senders.marking.most
+    port = port_table(link)
+    port[:, PORT["turns"]], port[:, PORT["sampled"]] = ~switch, switch
+    port[switch, PORT["telemetry"]], port[:, PORT["timeout"]] = int(senders.law.telemetry), senders.flow_timeout
+    if network.pfc is not None:
+        port[switch, PORT["counts"]] = 1
+        port[to_switch, PORT["pause"]] = round(network.pfc.pause)
+        port[to_switch, PORT["resume"]] = round(network.pfc.resume)
+    switches = [name for name, inside in zip(net.names, switch.tolist(), strict=True) if inside]
     for place, name in enumerate(scenario.watch.ports):
         if name not in switches:
             raise InvalidValue("watch.ports", name, f"ports of switches: {shorten(', '.join(switches), 300)}")
         port[net.names.index(name), PORT["watched"]] = place
-    return port
-
-
-def _flows(flows: FlowTable, kind: np.ndarray, scenario: Scenario) -> np.ndarray:
-    flow = np.full((len(flows.size), len(FLOW)), -1, dtype=np.int64)
-    flow[:, FLOW["start"]], flow[:, FLOW["size"]] = flows.start, flows.size
-    flow[:, FLOW["nic"]], flow[:, FLOW["path"]] = flows.source, kind
-    watched = scenario.watch.flows
-    if watched and max(watched) >= len(flow):
-        raise InvalidValue("watch.flows", max(watched), f"numbers of flows from 0 to {len(flow) - 1}")
-    flow[list(watched), FLOW["watch"]] = np.arange(len(watched))
-    return flow
+    return (link, states[which], parameters), (waiting[0][which], waiting[1][which]), port

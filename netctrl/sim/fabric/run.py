@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,17 +12,16 @@ from netctrl.model.io.provenance import Provenance, provenance
 from netctrl.scenario.fabric.result import FabricResult
 from netctrl.scenario.fabric.topology import TOPOLOGIES
 from netctrl.scenario.scenario import Scenario, checked_network
-from netctrl.sim.fabric.kernel import advance_fabric
-from netctrl.sim.fabric.problem import FabricProblem, fabric_problem
-from netctrl.sim.fabric.state import FLOW, META, PORT, FabricState, grown
+from netctrl.sim.fabric.problem import HISTOGRAM_BYTES, FabricProblem, fabric_problem
+from netctrl.sim.packet.hosts import PORT, TRANSFER
+from netctrl.sim.packet.run import run_packets
+from netctrl.sim.packet.state import FLOW, LINK, META, PACKET, SIZE_MASK, SUBQUEUE, PacketState
 
 __all__ = ["simulate_fabric"]
 
 Progress = Callable[[float], None]
 
-_BIN = 1000  # byte, of the histogram of queues
-_DRAWS = 1 << 16
-_PARTS = 50
+_NO_WINDOW = 0.0  # TCP's first
 
 
 def simulate_fabric(
@@ -55,56 +54,79 @@ def simulate_fabric(
     if progress is not None:
         checked_function("progress", progress)
     ready = fabric_problem(scenario, gains)
-    rng = np.random.default_rng(np.random.SeedSequence(scenario.seed).spawn(3)[2])
-    chance = ready.max_marking > 0.0
-    state = ready.state._replace(draws=rng.random(_DRAWS) if chance else np.zeros(4))
-    for part in range(1, _PARTS + 1):
-        end = ready.end * part // _PARTS
-        while not advance_fabric(state, ready.hosts, ready.rule, ready.max_marking, ready.interval, _BIN, end):
-            state = grown(state)
-            if chance and state.meta[META["draw"]] > len(state.draws) - 2:
-                state = state._replace(draws=rng.random(_DRAWS))
-                state.meta[META["draw"]] = 0
-        if progress is not None:
-            progress(part / _PARTS)
+    state = run_packets(ready.packets, _NO_WINDOW, progress)
     record = provenance(argv=argv, seed=scenario.seed, inputs=inputs, libraries=("numpy", "numba"))
     return _result(scenario, ready, state, record)
 
 
-def _result(scenario: Scenario, ready: FabricProblem, state: FabricState, record: Provenance) -> FabricResult:
-    port, meta, flow = state.port, state.meta, state.flow
-    elapsed = max(ready.end, 1)
-    area = port[:, PORT["area"]] + port[:, PORT["bytes"]] * (ready.end - port[:, PORT["changed"]])
+def _result(scenario: Scenario, ready: FabricProblem, state: PacketState, record: Provenance) -> FabricResult:
+    link, port, transfers = state.link, state.hosts.port, state.hosts.transfers
     since = np.where(port[:, PORT["paused"]] == 1, ready.end - port[:, PORT["paused_since"]], 0)
-    names = {"under_way": "live", "under_way_bytes": "live_bytes", "most_under_way": "most_packets"}
-    same = (
-        "sent", "received", "dropped", "sent_bytes", "received_bytes", "dropped_bytes", "acks", "again", "marked",
-        "hops", "events",
-    )  # fmt: skip
-    counts = {name: int(meta[META[column]]) for name, column in (names | {each: each for each in same}).items()}
+    waiting, area = _waiting(state, ready.end)
     return FabricResult(
         scenario=scenario,
         source=ready.flows.source,
         target=ready.flows.target,
         size_bytes=ready.flows.size,
         start_ns=ready.flows.start,
-        finish_ns=flow[:, FLOW["finish"]].copy(),
+        finish_ns=transfers.transfer[:, TRANSFER["finish"]].copy(),
         ideal_ns=ready.ideal,
         incast=ready.flows.incast,
         ports=ready.fabric.names,
-        switch_port=port[:, PORT["switch"]] == 1,
+        switch_port=port[:, PORT["sampled"]] == 1,
         rate_bit_per_s=ready.fabric.rate.astype(float),
-        sent_bytes=port[:, PORT["tx_bytes"]].copy(),
-        queue_mean_bytes=area / elapsed,
-        queue_most_bytes=port[:, PORT["most"]].copy(),
-        drops=port[:, PORT["drops"]].copy(),
+        sent_bytes=link[:, LINK["departed"]].copy(),
+        queue_mean_bytes=area / max(ready.end, 1),
+        queue_most_bytes=link[:, LINK["most"]].copy(),
+        drops=link[:, LINK["packets"]] - link[:, LINK["sent"]] - waiting,
         pauses=port[:, PORT["pauses"]].copy(),
-        paused_ns=port[:, PORT["paused_time"]] + since,
-        histogram=state.histogram,
-        histogram_bytes=_BIN,
-        queue_bytes=state.series,
-        acknowledgements=state.log[: meta[META["log"]]],
-        arrived_bytes=state.bins,
-        counts=counts,
+        paused_ns=port[:, PORT["paused_ns"]] + since,
+        histogram=transfers.histogram,
+        histogram_bytes=HISTOGRAM_BYTES,
+        queue_bytes=transfers.series,
+        acknowledgements=transfers.log[: state.meta[META["log"]]],
+        arrived_bytes=transfers.bins,
+        counts=_counts(state, ready.senders.ack),
         provenance=record,
     )
+
+
+def _waiting(state: PacketState, end: int) -> tuple[np.ndarray, np.ndarray]:
+    """Packets that still wait at each link, and bytes times nanoseconds of all that waited until the end."""
+    packet, count, area = state.packet, np.zeros(len(state.link), dtype=np.int64), state.link[:, LINK["area"]].copy()
+    for place, q in enumerate(state.link[:, LINK["first"]].tolist()):
+        for k in _chain(packet, int(state.subqueue[q, SUBQUEUE["head"]])):
+            count[place] += 1
+            area[place] += int(packet[k, PACKET["info"]] & SIZE_MASK) * (end - int(packet[k, PACKET["start"]]))
+    return count, area
+
+
+def _chain(packet: np.ndarray, first: int) -> Iterator[int]:
+    """Packets of a list."""
+    while first >= 0:
+        yield first
+        first = int(packet[first, PACKET["next"]])
+
+
+def _counts(state: PacketState, ack: int) -> dict[str, int]:
+    """Packets and bytes; those under way are what isn't free, the others are counted where they are sent and come."""
+    meta = {name: int(state.meta[place]) for name, place in META.items()}
+    free = list(_chain(state.packet, meta["free"]))[: meta["left"]]
+    sizes = state.packet[:, PACKET["info"]] & SIZE_MASK
+    answered = meta["received"]  # each packet that came was answered by one
+    return {
+        "sent": meta["sent"] + answered,
+        "received": meta["received"] + meta["acks"],
+        "dropped": meta["dropped"],
+        "sent_bytes": meta["offered"] + answered * ack,
+        "received_bytes": meta["delivered"] + meta["acks"] * ack,
+        "dropped_bytes": int(state.link[:, LINK["lost"]].sum()),
+        "under_way": len(sizes) - len(free),
+        "under_way_bytes": int(sizes.sum() - sizes[free].sum()),
+        "most_under_way": meta["most"],
+        "acks": meta["acks"],
+        "again": int(state.flow[:, FLOW["again"]].sum()),
+        "marked": int(state.link[:, LINK["chosen"]].sum()),
+        "hops": meta["hops"],
+        "events": meta["events"],
+    }

@@ -1,8 +1,7 @@
 """The packet engine: one event after the other, in whole nanoseconds.
 
 A call goes on from where the last one stopped; it stops early where a table has no room, and changes nothing by that.
-All that runs for each packet is inlined into `advance_packets`, without numba's reference counts: see
-`netctrl.sim.fabric.kernel`, which does the same.
+All that runs for each packet is inlined into `advance_packets`, without numba's reference counts.
 """
 
 from __future__ import annotations
@@ -19,14 +18,26 @@ from netctrl.sim.packet.senders.demands import CHOICE, act_of_demand, chosen_way
 from netctrl.sim.packet.senders.messages import (
     acknowledge_message,
     begin_message,
+    begin_transfer,
     deliver_message,
     go_back,
     offer_message,
+    take_turns,
 )
 from netctrl.sim.packet.senders.pacing import woken
 from netctrl.sim.packet.senders.receiver import OF_A_MESSAGE, deliver, on_line
 from netctrl.sim.packet.senders.regulators import act_of_regulator, begin_regulator, change_rate
-from netctrl.sim.packet.senders.tcp import DEMAND, MESSAGES, TCP, UDP, acknowledge, connect, offer, time_out
+from netctrl.sim.packet.senders.tcp import (
+    DEMAND,
+    MESSAGES,
+    TCP,
+    UDP,
+    acknowledge,
+    connect,
+    offer,
+    time_out,
+)
+from netctrl.sim.packet.senders.transfers import sample_backlogs
 from netctrl.sim.packet.senders.web import finish, load_page, think
 from netctrl.sim.packet.state import (
     ARRIVES,
@@ -49,9 +60,7 @@ from netctrl.sim.packet.state import (
 )
 from netctrl.sim.reference import by_reference
 
-__all__ = ["advance_packets", "resume"]
-
-FLOW_STARTS, SESSION_STARTS, CAPACITY, DELAY, LINE_DELAY, RATE_FIXED, RATE_FREE = range(7)
+FLOW_STARTS, SESSION_STARTS, CAPACITY, DELAY, LINE_DELAY, RATE_FIXED, RATE_FREE, TRANSFER_STARTS = range(8)
 """What the agenda may have; the value of a rate is its place in `rates`."""
 
 L_HEAD, L_TAIL, L_WAIT, L_DELAY = (LINK[name] for name in ("head", "tail", "wait", "delay"))
@@ -62,11 +71,14 @@ L_DECIDES, L_WAITED, L_STARTED = (LINK[name] for name in ("decides", "waited_ns"
 F_LINE_HEAD, F_LINE_TAIL, F_LINE_DELAY, F_KIND = (
     FLOW[name] for name in ("line_head", "line_tail", "line_delay", "kind")
 )
-L_SCHEDULED, PAUSED, PORT_FLOW = LINK["scheduled"], PORT["paused"], PORT["flow"]
+L_SCHEDULED, PAUSED, PORT_FLOW, TURNS = LINK["scheduled"], PORT["paused"], PORT["flow"], PORT["turns"]
+PAUSES, PAUSED_SINCE, PAUSED_NS = (PORT[name] for name in ("pauses", "paused_since", "paused_ns"))
 F_FULL = FLOW["full"]
 K_NEXT, K_FLOW, K_HOP, K_INFO, K_TIME = (PACKET[name] for name in ("next", "flow", "hop", "info", "time"))
 M_NOW, M_BASE, M_HEAP, M_LEFT, M_AGENDA = (META[name] for name in ("now", "base", "heap", "left", "agenda"))
-M_SAMPLE, M_EVENTS, M_SHORT, M_RESPONSES = (META[name] for name in ("sample", "events", "short", "responses"))
+M_SAMPLE, M_EVENTS, M_SHORT, M_RESPONSES, M_ROWS_LEFT = (
+    META[name] for name in ("sample", "events", "short", "responses", "rows_left")
+)
 _RATES_AT = WindowPath._fields.index("rates")
 _NEVER = 1 << 62
 _PLACE = (1 << PLACE_BITS) - 1
@@ -76,7 +88,8 @@ _PLACE = (1 << PLACE_BITS) - 1
 def _go_on(net: PacketState, k: int, now: int) -> int:
     """A packet is at the end of a link: into the next one, or it is where it was sent.
 
-    Returns the packet where it is of a message at its receiver, for `_of_messages`; else -1.
+    Returns the packet where it is of a message at its receiver, for `_of_messages`, or an acknowledgement of one whose
+    line takes no time; else -1.
     """
     packet = net.packet
     hop = packet[k, K_HOP] + 1
@@ -92,9 +105,16 @@ def _go_on(net: PacketState, k: int, now: int) -> int:
             return k
         if finished >= 0:
             finish(net, finished, now)
+    elif net.flow[packet[k, K_FLOW], F_LINE_DELAY] == 0 and _answers_message(net, k):
+        return k
     else:
         on_line(net, packet[k, K_FLOW], k, now)
     return -1
+
+
+@njit(**INLINED)
+def _answers_message(net: PacketState, k: int) -> bool:
+    return net.packet[k, K_INFO] >> KIND_SHIFT & KIND_MASK == MESSAGE_ACK
 
 
 @njit(**INLINED)
@@ -124,8 +144,10 @@ def _arrive(net: PacketState, place: int, now: int) -> int:
     else:
         meta[M_HEAP] = pop(heap, meta[M_HEAP])
     if place < L:
-        return _go_on(net, k, now)
-    return k if acknowledge(net, k, now, flow[place - L, F_FULL]) == OF_A_MESSAGE else -1
+        k = _go_on(net, k, now)
+        if k < 0 or not _answers_message(net, k):
+            return k
+    return k if acknowledge(net, k, now, flow[packet[k, K_FLOW], F_FULL]) == OF_A_MESSAGE else -1
 
 
 @njit(**INLINED)
@@ -159,8 +181,13 @@ def _pause(net: PacketState, link: int, now: int, paused: int) -> None:
         return
     port[link, PAUSED] = paused
     if paused == 1:
+        port[link, PAUSES] += 1
+        port[link, PAUSED_SINCE] = now
         return
-    if port[link, PORT_FLOW] >= 0:
+    port[link, PAUSED_NS] += now - port[link, PAUSED_SINCE]
+    if port[link, TURNS] == 1:
+        take_turns(net, link, now)
+    elif port[link, PORT_FLOW] >= 0:
         offer_message(net, port[link, PORT_FLOW], now)
     elif net.link[link, L_BYTES] > 0 and net.link[link, L_SCHEDULED] == 0:
         go_on(net, link, now)
@@ -170,7 +197,7 @@ def _pause(net: PacketState, link: int, now: int, paused: int) -> None:
 def _of_messages(net: PacketState, kind: int, place: int, now: int) -> None:
     """An event of data-centre senders: of a packet, a flow, or a link. One function, so that the kernel stays small."""
     if kind == ARRIVES:
-        if net.packet[place, K_INFO] >> KIND_SHIFT & KIND_MASK == MESSAGE_ACK:
+        if _answers_message(net, place):
             acknowledge_message(net, place, now)
             return
         finished = deliver_message(net, place, now)
@@ -181,6 +208,8 @@ def _of_messages(net: PacketState, kind: int, place: int, now: int) -> None:
         offer_message(net, place, now)
     elif kind == TIMER:
         go_back(net, place, now)
+    elif kind == FREE:
+        take_turns(net, place, now)
     else:
         _pause(net, place, now, 1 if kind == PAUSE else 0)
 
@@ -200,6 +229,8 @@ def _act(net: PacketState, now: int, full: int, first_window: float) -> None:
             begin_regulator(net, which, now)
         else:
             plan(net, now, WAKE, which)
+    elif kind == TRANSFER_STARTS:
+        begin_transfer(net, which, now)
     elif kind == SESSION_STARTS:
         think(net, which, now)
     elif kind == CAPACITY:
@@ -217,9 +248,10 @@ def _act(net: PacketState, now: int, full: int, first_window: float) -> None:
 def _sample(net: PacketState, now: int) -> None:
     """All links of the scenario and groups at one time."""
     link, series, row = net.link, net.series, net.meta[M_SAMPLE] - 1
+    kept = 0 <= row < series.shape[2]
     for k in range(series.shape[1]):
         settle(net, k, now)
-        if row < series.shape[2]:
+        if kept:
             series[0, k, row], series[1, k, row] = link[k, L_BYTES], link[k, L_ARRIVED]
             series[2, k, row], series[3, k, row] = link[k, L_DEPARTED], link[k, L_LOST]
             series[4, k, row] = link[k, L_MARKED]
@@ -227,10 +259,12 @@ def _sample(net: PacketState, now: int) -> None:
             series[6, k, row], series[7, k, row] = link[k, L_WAITED], link[k, L_STARTED]
             net.packets[k, row] = link[k, L_PACKETS]
     for g in range(len(net.group)):
-        if row < series.shape[2]:
+        if kept:
             net.carried[g, row] = net.group[g]
             for k in range(3):
                 net.trips[k, g, row] = net.trip[k, g]
+    if len(net.hosts.transfers.histogram) > 0:
+        sample_backlogs(net)
     net.meta[M_SAMPLE] += 1
 
 
@@ -263,7 +297,7 @@ def advance_packets(tables: PacketState, interval: int, full: int, first_window:
     while True:
         if meta[M_SHORT] > 0 or meta[M_LEFT] < 64 or meta[M_HEAP] + 64 > len(heap):
             return False
-        if meta[M_RESPONSES] + 1 >= len(net.response):
+        if meta[M_RESPONSES] + 1 >= len(net.response) or meta[M_ROWS_LEFT] < 1:
             return False
         first = heap[0]
         now = meta[M_BASE] + (first >> TIME_SHIFT) if meta[M_HEAP] > 0 else _NEVER
@@ -293,7 +327,12 @@ def advance_packets(tables: PacketState, interval: int, full: int, first_window:
             continue
         meta[M_HEAP] = pop(heap, meta[M_HEAP])
         if kind == FREE:
-            serve_if_due(net, place, now)
+            if net.hosts.port[place, TURNS] == 1:
+                if net.link[place, L_SCHEDULED] == now:
+                    net.link[place, L_SCHEDULED] = 0
+                    _of_messages(net, kind, place, now)
+            else:
+                serve_if_due(net, place, now)
         elif kind == EPOCH:
             end_epoch(net, place, now)
         elif kind == THINK:

@@ -73,7 +73,7 @@ class Traffic(NamedTuple):
     session: np.ndarray
     """(S, ...) rows."""
     route: np.ndarray
-    agenda: Agenda
+    agenda: Agenda | np.ndarray
     """In order."""
     web: np.ndarray
     """(G, 4) of groups of Web sessions."""
@@ -162,8 +162,11 @@ def first_state(
     series: Series = NO_SERIES,
     seed: int = 0,
     hosts: HostState | None = None,
+    waiting: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> PacketState:
     """All tables before the first event; without `hosts` no law is a data centre's.
+
+    `waiting` has the links' queues as of `queue_tables`, where `links` isn't to be read for them.
 
     Raises
     ------
@@ -172,7 +175,7 @@ def first_state(
     """
     (link, queue, parameters), flow = queues, traffic.flow
     L, F, S, G = len(link), len(flow), len(traffic.session), len(traffic.web)
-    subqueue, heads = queue_tables(links, link, traffic.weight, full, seed)
+    subqueue, heads = queue_tables(links, link, traffic.weight, full, seed) if waiting is None else waiting
     allowed, rate, settings = traffic.senders
     if max(L + F, S) > _MAX_PLACES:
         raise InvalidValue("flows", F, f"at most {_MAX_PLACES} links and connections in all")
@@ -182,6 +185,8 @@ def first_state(
     chained(packet, PACKET["next"], 0)
     meta = np.zeros(len(META), dtype=np.int64)
     meta[META["left"]], meta[META["sample"]] = PACKETS, 1
+    meta[META["rows_left"]] = 1  # each flow has its own
+    meta[META["counters"]] = 0 if hosts is None else len(hosts.counter) // max(F, 1)
     heap = np.zeros(256 + 4 * L + 2 * F + S, dtype=np.int64)
     acting = sorted(
         event(int(row[LINK["epoch"]]), EPOCH, place) for place, row in enumerate(link) if row[LINK["epoch"]]
@@ -203,7 +208,7 @@ def first_state(
         queue=queue,
         subqueue=subqueue,
         heads=heads,
-        trace=trace_table(links, link),
+        trace=trace_table(links, link[: len(links)]),
         parameters=parameters,
         random=traffic.random,
         sent=np.zeros(rings, dtype=np.int64),
@@ -212,7 +217,7 @@ def first_state(
         session=traffic.session,
         web=traffic.web,
         rates=traffic.rates,
-        agenda=np.array(traffic.agenda, dtype=np.int64).reshape(-1, 4),
+        agenda=np.asarray(traffic.agenda, dtype=np.int64).reshape(-1, 4),
         series=np.zeros((8, *series)),
         packets=np.zeros(series),
         carried=np.zeros((G, series.samples)),

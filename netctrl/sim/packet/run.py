@@ -153,7 +153,7 @@ def _with_signals(found: Result, signals: dict[str, np.ndarray]) -> Result:
 
 def run_packets(ready: PacketProblem, first_window: float, progress: Progress | None = None) -> PacketState:
     """The tables at the end."""
-    state, parts = ready.state, max(_PARTS, ceil(ready.end / 1e9 / _MAX_PART_S))
+    state, parts = ready.state, max(1 if progress is None else _PARTS, ceil(ready.end / 1e9 / _MAX_PART_S))
     for part in range(1, parts + 1):
         end = ready.end * part // parts
         while not _advanced(ready, state, first_window, end):

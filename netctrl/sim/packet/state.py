@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from netctrl.errors import InvalidValue
 from netctrl.jit import INLINED, njit
-from netctrl.sim.heap import event, push
-from netctrl.sim.packet.hosts import HostState
+from netctrl.sim.heap import PLACE_BITS, event, push
+from netctrl.sim.packet.hosts import HOST, HostState
 from netctrl.sim.tables import chained, columns, doubled
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "grown",
     "is_answer",
     "plan",
+    "prepare_rows",
     "release",
     "scrambled",
 ]
@@ -44,7 +46,7 @@ LINK = columns(
     "head tail wait busy last bytes buffer rate delay served scheduled law decides epoch acted enqueued "
     "full ack tx_full tx_ack arrived departed lost marked packets chosen waited_ns started sent "
     "discipline first queues salt new new_tail old old_tail loss jitter trace step steps cursor turn left slot header "
-    "pace gate"
+    "pace gate area most round"
 )
 SUBQUEUE = columns("head tail bytes deficit quantum next listed")
 """`next` in the list of queues that have a turn, while `listed`."""
@@ -57,16 +59,19 @@ FLOW = columns(
     "timer armed backoff srtt rttvar rto expected ahead ring mask ecn echo reduced law generation session "
     "start stop access asked bytes sent again timeouts cuts received gap variation paced pace carry woken "
     "priority left rtt_sum rtt_count dropped delays burst within trip rates interval until full pausing fixed told "
-    "opens gate"
+    "opens gate under_way listed"
 )
+"""Of messages: packets `under_way`, and links by which it is `listed` as one of their flows."""
 AVERAGE_DELAY, AVERAGE_JITTER, HELD, TOLD, FIXED = range(5)
 """Columns of `regulated`: of datagrams moving averages of delays and of their differences [ns]; of gates what is left
 of a pause over its mean, the rate that a control has set, and the one at which a change holds it [bit/s]."""
 SESSION = columns("group first objects missing stop")
 META = columns(
     "now base heap free left agenda sample events hops short live most responses sent received dropped acks "
-    "offered delivered rings"
+    "offered delivered rings free_row rows_left log bin width last_timer counters"
 )
+"""Free rows for transfers; lengths of their log, of a bin of their bytes [ns], and of one of the backlogs [byte]; the
+row whose timer ends last, plus one. Of how many links a flow has counters."""
 WAY = columns("hop share behind more")
 """Of a choice: where it leads, its share of the bytes, what it is behind it, and whether another follows."""
 
@@ -86,6 +91,7 @@ ECT0, ECT1 = CAPABLE, CAPABLE | 1 << 35
 """Of what isn't an ACK: it can be marked; the same, of a scalable sender."""
 NO_ECN, CLASSIC_ECN, SCALABLE_ECN = range(3)
 """Of a flow, its column `ecn`: its packets have none of these, ECT0 or ECT1."""
+_ANSWERED = -2
 STEPS = 1 << 36
 """Of a packet in an L queue: the step applies to it."""
 NOTIFIED, MISSING = 1 << 25, 1 << 26
@@ -234,6 +240,8 @@ def grown(state: PacketState) -> tuple[PacketState, int]:
         if len(state.hosts.telemetry) > 1:
             telemetry = doubled(state.hosts.telemetry)
             state = state._replace(hosts=state.hosts._replace(telemetry=telemetry))
+    if meta[META["rows_left"]] < 1:
+        state = _more_rows(state)
     if meta[META["heap"]] + len(state.link) + len(state.flow) + 64 > len(state.heap):
         state = state._replace(heap=doubled(state.heap))
     if meta[META["responses"]] + 1 >= len(state.response):
@@ -243,6 +251,38 @@ def grown(state: PacketState) -> tuple[PacketState, int]:
         if row[FLOW["next"]] - row[FLOW["una"]] > row[FLOW["mask"]]:
             state = _longer_ring(state, flow)
     return state, flow
+
+
+def _more_rows(state: PacketState) -> PacketState:
+    """Twice the rows for transfers, which are all that such a run has."""
+    size, hosts = len(state.flow), state.hosts
+    if len(state.link) + 2 * size > 1 << PLACE_BITS:
+        takes = f"fewer at a time: at most {1 << PLACE_BITS} links and flows that go on, or that links still count"
+        raise InvalidValue("flows", size, takes)
+    more: dict[str, Any] = {name: doubled(getattr(hosts, name)) for name in ("host", "law", "memory", "counter")}
+    hosts = hosts._replace(**more)
+    state = state._replace(flow=doubled(state.flow), route=doubled(state.route), hosts=hosts)
+    prepare_rows(state, size)
+    return state
+
+
+def prepare_rows(state: PacketState, first: int) -> None:
+    """Rows for transfers from `first` on are as the first one was, and free."""
+    flow, host, rows = state.flow, state.hosts.host, np.arange(first, len(state.flow))
+    width = len(state.route) // len(flow)
+    for name in ("kind", "ecn", "stop", "full"):
+        flow[first:, FLOW[name]] = flow[0, FLOW[name]]
+    for name in ("line_head", "line_tail", "session"):
+        flow[first:, FLOW[name]] = -1
+    flow[first:, FLOW["paced"]] = host[first:, HOST["flow"]] = rows
+    flow[first:, FLOW["route"]], flow[first:, FLOW["ack_route"]] = rows * width, rows * width + width // 2
+    state.route[first * width :] = _ANSWERED
+    for name in ("law", "telemetry", "payload", "header", "ack", "notification", "timeout"):
+        host[first:, HOST[name]] = host[0, HOST[name]]
+    chained(host, HOST["after"], first)
+    host[-1, HOST["after"]] = state.meta[META["free_row"]] if state.meta[META["rows_left"]] else -1
+    state.meta[META["free_row"]] = first
+    state.meta[META["rows_left"]] += len(rows)
 
 
 def _longer_ring(state: PacketState, flow: int) -> PacketState:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cache
 from math import sqrt
 
 import msgspec
@@ -23,8 +23,8 @@ from netctrl.scenario.fabric.watch import Watch
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.fabric import problem
 from netctrl.sim.fabric.run import simulate_fabric
-from netctrl.sim.fabric.state import fabric_state
 from netctrl.sim.fabric.traffic import draw_fabric_flows
+from netctrl.sim.packet import problem as packets
 
 NS3 = Packets(clock="ns-3")
 FIELDS = ("finish_ns", "sent_bytes", "queue_mean_bytes", "histogram", "queue_bytes", "acknowledgements")
@@ -357,7 +357,8 @@ def test_small_pools_grow_and_change_nothing(monkeypatch) -> None:
         watch=Watch(flows=(0, 1)),
     )
     whole = simulate_fabric(scenario)
-    monkeypatch.setattr(problem, "fabric_state", partial(fabric_state, packets=8, slots=2))
+    monkeypatch.setattr(problem, "ROWS", 2)
+    monkeypatch.setattr(packets, "PACKETS", 8)
     assert same(whole, simulate_fabric(scenario))
     assert whole.counts["most_under_way"] > 100
 

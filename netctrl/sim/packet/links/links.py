@@ -13,6 +13,7 @@ from netctrl.laws.aqm.law import Seen
 from netctrl.sim.packet.links.dual import update_coupling
 from netctrl.sim.packet.links.laws import act_on_packets
 from netctrl.sim.packet.links.pie import BY_PIE, came_to_pie, update_link_pie
+from netctrl.sim.packet.links.ports import BY_RAMP, marks_between
 from netctrl.sim.packet.links.served import makes_room, plan_service, serve, wait
 from netctrl.sim.packet.links.trace import NANOBITS
 from netctrl.sim.packet.links.wire import drop, paid_off, propagate, served_at, wire
@@ -47,7 +48,8 @@ L_PACKETS, L_CHOSEN, L_WAITED, L_STARTED, L_SENT = (
 K_NEXT, K_INFO, K_TIME, K_START = (PACKET[name] for name in ("next", "info", "time", "start"))
 M_HOPS = META["hops"]
 
-L_SCHEDULED, L_PACE, L_GATE, F_OPENS = LINK["scheduled"], LINK["pace"], LINK["gate"], FLOW["opens"]
+L_SCHEDULED, L_PACE, L_ROUND = LINK["scheduled"], LINK["pace"], LINK["round"]
+L_GATE, F_OPENS = LINK["gate"], FLOW["opens"]
 
 BY_ARRIVAL, BY_EPOCH, BY_EPOCH_AT_HEAD = 1, 2, 3
 """When a law decides; the last: by epochs, on packets that leave, which have their fate then."""
@@ -113,6 +115,8 @@ def enqueue(net: PacketState, link: int, k: int, now: int) -> None:
     elif row[link, L_DECIDES] == BY_PIE:
         fate = came_to_pie(net, link, k)
         chosen, dropped = fate > 0, fate > 1
+    elif row[link, L_DECIDES] == BY_RAMP:
+        chosen = marks_between(net, link, k)
     if row[link, L_BYTES] + size > row[link, L_BUFFER] and not makes_room(net, link, k, now, size):
         drop(net, link, k, size)
         return
@@ -157,7 +161,7 @@ def set_capacity(net: PacketState, link: int, now: int, rate: int) -> None:
     """Another rate from now on; what is on the wire ends as it began."""
     row, packet = net.link, net.packet
     settle(net, link, now)
-    row[link, L_RATE] = rate
+    row[link, L_RATE], row[link, L_ROUND] = rate, rate // 2
     for size, column in ((row[link, L_FULL], L_TX_FULL), (row[link, L_ACK], L_TX_ACK)):
         row[link, column] = max(paid_off(size * NANOBITS, rate), 1)
     k = row[link, L_WAIT]

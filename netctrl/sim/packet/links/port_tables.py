@@ -28,7 +28,7 @@ def port_table(link: np.ndarray, pfc: Sequence[Pfc | None] = (), paths: Iterable
         Rows of links one after the other, as packets cross them.
     """
     port = np.zeros((len(link), len(PORT)), dtype=np.int64)
-    for name in ("seen_head", "seen_tail", "flow"):
+    for name in ("seen_head", "seen_tail", "flow", "ready_head", "ready_tail", "watched"):
         port[:, PORT[name]] = -1
     for row, served, each in zip(port, link, pfc, strict=False):
         if each is not None:

@@ -15,15 +15,22 @@ from netctrl.sim.packet.state import (
     KIND_SHIFT,
     LINK,
     MESSAGE,
+    META,
     PACKET,
     PAUSE,
     RESUME,
     PacketState,
+    chance,
     is_answer,
     plan,
 )
 
-__all__ = ["COUNTS", "PAUSED", "TELEMETRY", "came", "left", "stamp"]
+__all__ = ["BY_RAMP", "COUNTS", "PAUSED", "TELEMETRY", "came", "left", "marks_between", "stamp"]
+
+BY_RAMP = 5
+"""When a law decides: a data centre's switch, on data as it comes."""
+RAMP_LOW, RAMP_HIGH, RAMP_MOST = range(3)
+"""Columns of its parameters [byte]."""
 
 TELEMETRY, SENT, FLOWS, SEEN_HEAD, SEEN_TAIL, TIMEOUT = (
     PORT[name] for name in ("telemetry", "sent", "flows", "seen_head", "seen_tail", "timeout")
@@ -34,12 +41,13 @@ COUNTS, PAUSE_AT, RESUME_AT, WAITING, TOLD, PAUSED = (
 TIME, BEFORE, AFTER, LISTED = (COUNTER[name] for name in ("time", "before", "after", "listed"))
 H_TELEMETRY = HOST["telemetry"]
 L_BYTES, L_DELAY = LINK["bytes"], LINK["delay"]
-F_ROUTE, F_PACED = FLOW["route"], FLOW["paced"]
+F_ROUTE, F_PACED, F_LISTED = FLOW["route"], FLOW["paced"], FLOW["listed"]
 K_FLOW, K_HOP, K_INFO = (PACKET[name] for name in ("flow", "hop", "info"))
+M_COUNTERS = META["counters"]
 _COUNTS_FLOWS = int(Telemetry.FLOWS)
 
 
-@njit(**INSIDE)
+@njit(**INLINED)
 def came(net: PacketState, link: int, k: int, now: int, size: int) -> None:
     """A packet waits at a link."""
     port, packet = net.hosts.port, net.packet
@@ -55,6 +63,17 @@ def came(net: PacketState, link: int, k: int, now: int, size: int) -> None:
 
 
 @njit(**INSIDE)
+def marks_between(net: PacketState, link: int, k: int) -> bool:
+    """Whether data that comes is marked: always above the higher threshold, never below the lower one, and in between
+    with a probability that rises to `most`. Source: Zhu et al., SIGCOMM 2015 (DCQCN), section 3.1."""
+    low, high, most = (net.parameters[link, RAMP_LOW], net.parameters[link, RAMP_HIGH], net.parameters[link, RAMP_MOST])
+    waiting = float(net.link[link, L_BYTES])
+    if waiting <= low or is_answer(net.packet[k, K_INFO] >> KIND_SHIFT & KIND_MASK):
+        return False
+    return waiting > high or chance(net.random, link) * (high - low) < most * (waiting - low)
+
+
+@njit(**INLINED)
 def left(net: PacketState, k: int, now: int, size: int) -> None:
     """A packet waits no more at a link that counts."""
     port, into = net.hosts.port, net.route[net.packet[k, K_HOP] - 1]
@@ -65,7 +84,7 @@ def left(net: PacketState, k: int, now: int, size: int) -> None:
             plan(net, now + net.link[into, L_DELAY], RESUME, into)
 
 
-@njit(**INSIDE)
+@njit(**INLINED)
 def stamp(net: PacketState, link: int, k: int, now: int, size: int) -> None:
     """A packet's transmission begins: the link writes into it how it is, for a sender whose law reads that."""
     port, packet = net.hosts.port, net.packet
@@ -81,7 +100,7 @@ def stamp(net: PacketState, link: int, k: int, now: int, size: int) -> None:
         row[2], row[3] = port[link, SENT], now
 
 
-# --- counts of flows; entry f W + h is flow f at the h-th link of its way ---------------------------------------------
+# --- counts of flows; entry f W + h is flow f at the h-th link of its way, with W `counters` of META ------------------
 
 
 @njit(**INLINED)
@@ -91,6 +110,7 @@ def _expire(net: PacketState, link: int, before: int) -> None:
     e = port[link, SEEN_HEAD]
     while e >= 0 and counter[e, TIME] < before:
         counter[e, LISTED] = 0
+        net.flow[e // net.meta[M_COUNTERS], F_LISTED] -= 1
         port[link, FLOWS] -= 1
         e = counter[e, AFTER]
         port[link, SEEN_HEAD] = e
@@ -104,7 +124,7 @@ def _expire(net: PacketState, link: int, before: int) -> None:
 def _see(net: PacketState, link: int, f: int, hop: int, now: int) -> None:
     """A packet of flow f came: the flow goes to the end of the link's list."""
     port, counter = net.hosts.port, net.hosts.counter
-    e = f * (len(counter) // len(net.flow)) + hop
+    e = f * net.meta[M_COUNTERS] + hop
     counter[e, TIME] = now
     if counter[e, LISTED] == 1:
         after, before = counter[e, AFTER], counter[e, BEFORE]
@@ -117,6 +137,7 @@ def _see(net: PacketState, link: int, f: int, hop: int, now: int) -> None:
             port[link, SEEN_HEAD] = after
     else:
         counter[e, LISTED] = 1
+        net.flow[f, F_LISTED] += 1
         port[link, FLOWS] += 1
     last = port[link, SEEN_TAIL]
     counter[e, BEFORE], counter[e, AFTER] = last, -1

@@ -53,7 +53,8 @@ L_DEPARTED, L_MARKED, L_CHOSEN = (LINK[name] for name in ("departed", "marked", 
 L_WAITED, L_STARTED, L_SENT = (LINK[name] for name in ("waited_ns", "started", "sent"))
 L_DISCIPLINE, L_FIRST, L_QUEUES, L_SALT = (LINK[name] for name in ("discipline", "first", "queues", "salt"))
 L_NEW, L_NEW_TAIL, L_OLD, L_OLD_TAIL = (LINK[name] for name in ("new", "new_tail", "old", "old_tail"))
-L_LOSS, L_JITTER, L_GATE = LINK["loss"], LINK["jitter"], LINK["gate"]
+L_LOSS, L_JITTER, L_AREA, L_MOST = (LINK[name] for name in ("loss", "jitter", "area", "most"))
+L_GATE = LINK["gate"]
 Q_HEAD, Q_TAIL, Q_BYTES, Q_DEFICIT, Q_QUANTUM, Q_NEXT, Q_LISTED = (
     SUBQUEUE[name] for name in ("head", "tail", "bytes", "deficit", "quantum", "next", "listed")
 )
@@ -207,6 +208,16 @@ def wait(net: PacketState, link: int, k: int, now: int, size: int) -> None:
             else:
                 _append(net, link, q, L_OLD, L_OLD_TAIL)
     packet[k, K_START], packet[k, K_NEXT] = now, -1
+    port = net.hosts.port
+    if port[link, COUNTS] > 0 or port[link, TELEMETRY] > 0:
+        came(net, link, k, now, size)
+    # What finds a link without anything to do needs no list.
+    plain = row[link, L_DISCIPLINE] == FIFO and row[link, L_TRACE] != OPPORTUNITIES
+    if idle and plain and row[link, L_BYTES] == 0 and port[link, PAUSED] == 0:
+        if port[link, COUNTS] > 0:
+            left(net, k, now, size)
+        _begin(net, link, q, k, now)
+        return
     row[link, L_BYTES] += size
     sub[q, Q_BYTES] += size
     last = sub[q, Q_TAIL]
@@ -215,10 +226,9 @@ def wait(net: PacketState, link: int, k: int, now: int, size: int) -> None:
         packet[last, K_NEXT] = k
     else:
         sub[q, Q_HEAD] = k
-    if net.hosts.port[link, COUNTS] > 0 or net.hosts.port[link, TELEMETRY] > 0:
-        came(net, link, k, now, size)
     if row[link, L_SCHEDULED] == 0:
         go_on(net, link, now)
+    row[link, L_MOST] = max(row[link, L_MOST], row[link, L_BYTES])
 
 
 @njit(**INSIDE)
@@ -271,39 +281,50 @@ def serve(net: PacketState, link: int, now: int) -> None:
     """The wire is free: the next packet that the law lets through."""
     row, sub, packet = net.link, net.subqueue, net.packet
     while net.hosts.port[link, PAUSED] == 0:
-        q = _next_queue(net, link)
-        if q < 0:
+        q = row[link, L_FIRST]
+        if row[link, L_DISCIPLINE] != FIFO:
+            q = _next_queue(net, link)
+        if q < 0 or sub[q, Q_HEAD] < 0:
             return
         k = _pop(net, link, q, now)
         if CBQ <= row[link, L_DISCIPLINE] <= WFQ and sub[q, Q_HEAD] >= 0:
             _tag(net, link, q, packet[sub[q, Q_HEAD], K_INFO] & SIZE_MASK)
-        size, waited = packet[k, K_INFO] & SIZE_MASK, now - packet[k, K_START]
-        verdict = _verdict(net, link, q, k, now)
-        if verdict != SEND:
-            row[link, L_CHOSEN] += 1
-            if verdict == DROP:
-                drop(net, link, k, size)
-                continue
-            packet[k, K_INFO] |= MARKED
-            row[link, L_MARKED] += size
-        row[link, L_WAITED] += waited
-        row[link, L_STARTED] += 1
-        sub[q, Q_DEFICIT] -= size
-        if row[link, L_DISCIPLINE] == DUAL:
-            spend(net, link, q, size)
-        elif row[link, L_DECIDES] == BY_PIE:
-            left_pie(net, link, now, waited)
-        if net.hosts.port[link, TELEMETRY] > 0:
-            stamp(net, link, k, now, size)
-        _send(net, link, k, now, size)
-        if row[link, L_PACE] > 0:
-            row[link, L_BUSY] = max(row[link, L_BUSY], now + paid_off(size * NANOBITS, served_at(net, link)))
-        if row[link, L_GATE] > 0:
-            pass_gate(net, row[link, L_GATE] - 1, now)
-            row[link, L_BUSY] = net.flow[row[link, L_GATE] - 1, F_OPENS]
-        if row[link, L_BYTES] > 0:
-            plan_service(net, link, now)
-        return
+        if _begin(net, link, q, k, now):
+            return
+
+
+@njit(**INLINED)
+def _begin(net: PacketState, link: int, q: int, k: int, now: int) -> bool:
+    """A packet of queue q, which isn't in it any more, is sent unless the law drops it."""
+    row, sub, packet = net.link, net.subqueue, net.packet
+    size, waited = packet[k, K_INFO] & SIZE_MASK, now - packet[k, K_START]
+    verdict = _verdict(net, link, q, k, now)
+    if verdict != SEND:
+        row[link, L_CHOSEN] += 1
+        if verdict == DROP:
+            drop(net, link, k, size)
+            return False
+        packet[k, K_INFO] |= MARKED
+        row[link, L_MARKED] += size
+    row[link, L_WAITED] += waited
+    row[link, L_AREA] += waited * size
+    row[link, L_STARTED] += 1
+    sub[q, Q_DEFICIT] -= size
+    if row[link, L_DISCIPLINE] == DUAL:
+        spend(net, link, q, size)
+    elif row[link, L_DECIDES] == BY_PIE:
+        left_pie(net, link, now, waited)
+    if net.hosts.port[link, TELEMETRY] > 0:
+        stamp(net, link, k, now, size)
+    _send(net, link, k, now, size)
+    if row[link, L_PACE] > 0:
+        row[link, L_BUSY] = max(row[link, L_BUSY], now + paid_off(size * NANOBITS, served_at(net, link)))
+    if row[link, L_GATE] > 0:
+        pass_gate(net, row[link, L_GATE] - 1, now)
+        row[link, L_BUSY] = net.flow[row[link, L_GATE] - 1, F_OPENS]
+    if row[link, L_BYTES] > 0:
+        plan_service(net, link, now)
+    return True
 
 
 @njit(**INLINED)

@@ -82,7 +82,7 @@ def link_tables(links: Sequence[Link | Line], full: int) -> Queues:
         if isinstance(each.queue, KernelQueue):
             row[LINK["buffer"]] = min(row[LINK["buffer"]], pie_on_packets(each.queue.parameters).limit * full)
         rate = whole_rate(f"links.{each.id}.capacity", each.capacity, full)
-        row[LINK["rate"]], row[LINK["delay"]] = rate, round(each.delay * _NS)
+        row[LINK["rate"]], row[LINK["delay"]], row[LINK["round"]] = rate, round(each.delay * _NS), rate // 2
         row[LINK["full"]], row[LINK["ack"]] = full, ACK_BYTES
         for size, name in ((full, "tx_full"), (ACK_BYTES, "tx_ack")):
             row[LINK[name]] = wire_time(size, rate)

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 from netctrl.jit import INLINED, njit
 from netctrl.sim.packet.links.trace import NANOBITS
-from netctrl.sim.packet.state import ARRIVES, FLOW, LINK, META, PACKET, PacketState, plan, release
+from netctrl.sim.packet.state import (
+    ARRIVES,
+    FLOW,
+    KIND_MASK,
+    KIND_SHIFT,
+    LINK,
+    MESSAGE,
+    META,
+    PACKET,
+    PacketState,
+    plan,
+    release,
+)
 
 __all__ = ["drop", "paid_off", "propagate", "served_at", "wire"]
 
 L_HEAD, L_TAIL, L_LAST, L_RATE = (LINK[name] for name in ("head", "tail", "last", "rate"))
 L_FULL, L_ACK, L_TX_FULL, L_TX_ACK = (LINK[name] for name in ("full", "ack", "tx_full", "tx_ack"))
-L_LOST, L_PACE = LINK["lost"], LINK["pace"]
-F_DROPPED = FLOW["dropped"]
-K_NEXT, K_FLOW, K_TIME = (PACKET[name] for name in ("next", "flow", "time"))
+L_LOST, L_PACE, L_ROUND = LINK["lost"], LINK["pace"], LINK["round"]
+F_DROPPED, F_UNDER_WAY = FLOW["dropped"], FLOW["under_way"]
+K_NEXT, K_FLOW, K_INFO, K_TIME = (PACKET[name] for name in ("next", "flow", "info", "time"))
 M_DROPPED = META["dropped"]
 
 
@@ -31,13 +43,13 @@ def paid_off(nanobits: int, rate: int) -> int:
 
 @njit(**INLINED)
 def wire(net: PacketState, link: int, size: int) -> int:
-    """Time on the wire [ns], rounded."""
+    """Time on the wire [ns], rounded as the link does: `round` is half a rate, or less for a clock that rounds down."""
     row = net.link
     if size == row[link, L_FULL]:
         return row[link, L_TX_FULL]
     if size == row[link, L_ACK]:
         return row[link, L_TX_ACK]
-    return max(paid_off(size * NANOBITS, row[link, L_RATE]), 1)
+    return max((size * NANOBITS + row[link, L_ROUND]) // row[link, L_RATE], 1)
 
 
 @njit(**INLINED)
@@ -60,6 +72,9 @@ def propagate(net: PacketState, link: int, k: int, arrives: int) -> None:
 def drop(net: PacketState, link: int, k: int, size: int) -> None:
     """A packet is lost at a link."""
     net.link[link, L_LOST] += size
-    net.flow[net.packet[k, K_FLOW], F_DROPPED] += size
+    f = net.packet[k, K_FLOW]
+    net.flow[f, F_DROPPED] += size
+    if net.packet[k, K_INFO] >> KIND_SHIFT & KIND_MASK >= MESSAGE:
+        net.flow[f, F_UNDER_WAY] -= 1
     net.meta[M_DROPPED] += 1
     release(net, k)

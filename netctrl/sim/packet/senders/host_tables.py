@@ -14,7 +14,7 @@ from netctrl.laws.window.records import LAWS, law_of
 from netctrl.laws.window.rows import PARAMETERS, STATES, row_of
 from netctrl.scenario.fabric.pfc import Pfc
 from netctrl.scenario.tcp_aqm.flows import Flow, Host
-from netctrl.sim.packet.hosts import COUNTER, HOST, PORT, TELEMETRY_OF, HostState
+from netctrl.sim.packet.hosts import COUNTER, HOST, PORT, TELEMETRY_OF, HostState, no_transfers
 from netctrl.sim.packet.links.port_tables import port_table, write_telemetry
 from netctrl.sim.packet.links.tables import wire_time
 from netctrl.sim.packet.state import FLOW, LINK
@@ -102,6 +102,7 @@ def no_hosts(port: np.ndarray) -> HostState:
         crossed=np.zeros((0, MAX_HOPS), dtype=np.int64),
         counter=np.zeros((1, len(COUNTER)), dtype=np.int64),
         telemetry=np.zeros((1, *TELEMETRY_OF), dtype=np.int64),
+        transfers=no_transfers(),
     )
 
 
@@ -145,7 +146,7 @@ def host_tables(
     kinds = [_kind(link, ports[k], flow[rows[k]], sent, crossed) for k in example]
     longest = max(kind.trip for kind in kinds)
     host = np.array([_host_row(each, longest) for each in kinds])[number.ravel()]
-    host[:, HOST["port"]], host[:, HOST["kind"]] = ports, number.ravel()
+    host[:, HOST["port"]], host[:, HOST["kind"]], host[:, HOST["flow"]] = ports, number.ravel(), rows
     counts = _write_telemetry(port, link, kinds, longest, [crossed[g].there for g in group])
     reads = any(kind.sent.law.telemetry for kind in kinds)
     found = [_rows(kind, link, longest) for kind in kinds]
@@ -161,6 +162,7 @@ def host_tables(
         crossed=np.array([each.crossed for each in found]),
         counter=np.zeros((len(flow) * counts, len(COUNTER)), dtype=np.int64),
         telemetry=np.zeros((packets if reads else 1, *TELEMETRY_OF), dtype=np.int64),
+        transfers=no_transfers(),
     )
 
 
@@ -181,6 +183,7 @@ def _host_row(kind: _Kind, longest: float) -> np.ndarray:
     row[HOST["law"]], row[HOST["telemetry"]] = LAWS.index(how.law), int(how.law.telemetry)
     row[HOST["payload"]], row[HOST["header"]], row[HOST["ack"]] = how.payload, how.header, how.ack
     row[HOST["line"]] = kind.line
+    row[HOST["transfer"]] = row[HOST["watch"]] = -1
     if how.law.notification is not None:
         row[HOST["notification"]] = round(how.law.notification(how.scheme) * _NS)
     given = how.host.retransmission_timeout

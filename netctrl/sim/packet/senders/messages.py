@@ -1,8 +1,8 @@
 """Data-centre senders of the packet engine: windows and rates in bytes, telemetry, notifications, go-back-N.
 
-A flow has a port of its own, a link in front of its path, which it feeds no faster than it sends. There is no
-handshake; loss is recovered as in RDMA: the receiver takes packets in order only, and the sender goes back to the first
-missing byte. As `netctrl.sim.fabric.hosts`.
+A flow has a port of its own, a link in front of its path, which it feeds no faster than it sends; or flows share
+their host's port, and take turns. There is no handshake; loss is recovered as in
+RDMA: the receiver takes packets in order only, and the sender goes back to the first missing byte.
 """
 
 from __future__ import annotations
@@ -10,12 +10,21 @@ from __future__ import annotations
 import numpy as np
 
 from netctrl.jit import INSIDE, njit
-from netctrl.laws.window.law import SILENT, Acknowledged
+from netctrl.laws.window.law import MAX_HOPS, SILENT, Acknowledged
 from netctrl.laws.window.rows import RATE, STATES, WINDOW, act, packet_sent
-from netctrl.sim.packet.hosts import HOST, PORT
+from netctrl.sim.packet.hosts import HOST, PORT, TELEMETRY_OF
 from netctrl.sim.packet.links.links import enqueue
+from netctrl.sim.packet.links.served import plan_service, serve
 from netctrl.sim.packet.senders.receiver import NOTHING, send_back
 from netctrl.sim.packet.senders.tcp import CLOSED, OPEN, take
+from netctrl.sim.packet.senders.transfers import (
+    finish_transfer,
+    first_timer,
+    log_acknowledgement,
+    next_timer,
+    row_is_over,
+    take_row,
+)
 from netctrl.sim.packet.state import (
     CAPABLE,
     FLOW,
@@ -38,7 +47,15 @@ from netctrl.sim.packet.state import (
     release,
 )
 
-__all__ = ["acknowledge_message", "begin_message", "deliver_message", "go_back", "offer_message"]
+__all__ = [
+    "acknowledge_message",
+    "begin_message",
+    "begin_transfer",
+    "deliver_message",
+    "go_back",
+    "offer_message",
+    "take_turns",
+]
 
 H_PORT, H_LAW, H_KIND, H_TELEMETRY, H_PAYLOAD, H_HEADER, H_ACK, H_NOTIFICATION, H_TIMEOUT, H_LINE = (
     HOST[name]
@@ -48,6 +65,7 @@ H_PORT, H_LAW, H_KIND, H_TELEMETRY, H_PAYLOAD, H_HEADER, H_ACK, H_NOTIFICATION, 
 )  # fmt: skip
 H_NEXT, H_UNA, H_EXPECTED, H_FARTHEST = (HOST[name] for name in ("next", "una", "expected", "farthest"))
 H_NACKED, H_NOTIFIED, H_PROGRESS = (HOST[name] for name in ("nacked", "notified", "progress"))
+H_FLOW, H_READY, H_AFTER, H_TRANSFER, H_WATCH = (HOST[name] for name in ("flow", "ready", "after", "transfer", "watch"))
 F_STATE, F_ROUTE, F_PACED, F_BYTES = (FLOW[name] for name in ("state", "route", "paced", "bytes"))
 F_GENERATION, F_ECN, F_STOP, F_ARMED, F_DUE, F_WOKEN = (
     FLOW[name] for name in ("generation", "ecn", "stop", "armed", "due", "woken")
@@ -55,10 +73,12 @@ F_GENERATION, F_ECN, F_STOP, F_ARMED, F_DUE, F_WOKEN = (
 F_SENT, F_AGAIN, F_TIMEOUTS, F_RECEIVED, F_GROUP = (
     FLOW[name] for name in ("sent", "again", "timeouts", "received", "group")
 )
-F_RTT_SUM, F_RTT_COUNT = FLOW["rtt_sum"], FLOW["rtt_count"]
+F_RTT_SUM, F_RTT_COUNT, F_UNDER_WAY = FLOW["rtt_sum"], FLOW["rtt_count"], FLOW["under_way"]
 K_FLOW, K_SEQ, K_HOP, K_INFO, K_BACK = (PACKET[name] for name in ("flow", "seq", "hop", "info", "back"))
 M_SENT, M_OFFERED = META["sent"], META["offered"]
-L_BUSY, PAUSED = LINK["busy"], PORT["paused"]
+L_BUSY, L_BYTES, L_SCHEDULED, PAUSED = LINK["busy"], LINK["bytes"], LINK["scheduled"], PORT["paused"]
+TURNS, READY_HEAD, READY_TAIL = PORT["turns"], PORT["ready_head"], PORT["ready_tail"]
+_OF_A_HOP = TELEMETRY_OF[1]
 _LONGEST_GAP = 60e9  # [ns]
 _LONG_AGO = -(1 << 60)
 
@@ -84,8 +104,82 @@ def begin_message(net: PacketState, f: int, now: int) -> None:
 
 @njit(**INSIDE)
 def _arm(net: PacketState, f: int, now: int) -> None:
-    net.flow[f, F_ARMED] = now + net.hosts.host[net.flow[f, F_PACED], H_TIMEOUT]
-    plan(net, net.flow[f, F_ARMED], TIMER, f)
+    b = net.flow[f, F_PACED]
+    net.flow[f, F_ARMED] = now + net.hosts.host[b, H_TIMEOUT]
+    if net.hosts.host[b, H_TRANSFER] < 0 or first_timer(net, b):
+        plan(net, net.flow[f, F_ARMED], TIMER, f)
+
+
+@njit(**INSIDE)
+def begin_transfer(net: PacketState, t: int, now: int) -> None:
+    """A transfer begins, in a free row of flows; the kernel sees to it that there is one."""
+    begin_message(net, take_row(net, t), now)
+
+
+@njit(**INSIDE)
+def _may_send(net: PacketState, f: int, b: int, now: int) -> bool:
+    """Whether its window has room for what it has to send."""
+    flow, host = net.flow, net.hosts.host
+    after = host[b, H_NEXT]
+    if flow[f, F_STATE] != OPEN or after >= flow[f, F_BYTES] or after - host[b, H_UNA] >= net.hosts.law[b, WINDOW]:
+        return False
+    return now < flow[f, F_STOP] or after < host[b, H_FARTHEST]
+
+
+@njit(**INSIDE)
+def _line_up(net: PacketState, f: int, b: int, now: int) -> bool:
+    """A flow that may send goes into its port's list, now or when its pace lets it. True: it is there now."""
+    flow, host, port = net.flow, net.hosts.host, net.hosts.port
+    if host[b, H_READY] == 1 or not _may_send(net, f, b, now):
+        return False
+    q = host[b, H_PORT]
+    if flow[f, F_DUE] > max(now, net.link[q, L_BUSY]):
+        if flow[f, F_WOKEN] == 0:
+            flow[f, F_WOKEN] = flow[f, F_DUE]
+            plan(net, flow[f, F_DUE], WAKE, f)
+        return False
+    host[b, H_READY], host[b, H_AFTER] = 1, -1
+    last = port[q, READY_TAIL]
+    port[q, READY_TAIL] = b
+    if last >= 0:
+        host[last, H_AFTER] = b
+    else:
+        port[q, READY_HEAD] = b
+    return True
+
+
+@njit(**INSIDE)
+def take_turns(net: PacketState, q: int, now: int) -> None:
+    """A host's port goes on where its wire is free: an acknowledgement, or a packet of the flow whose turn it is."""
+    port, link = net.hosts.port, net.link
+    if port[q, PAUSED] == 1:
+        return
+    if link[q, L_BUSY] <= now:
+        if link[q, L_SCHEDULED] == now:  # nothing is left to do for the event that would have come now
+            link[q, L_SCHEDULED] = 0
+        if link[q, L_BYTES] > 0:
+            serve(net, q, now)
+        else:
+            _next_turn(net, q, now)
+    if link[q, L_SCHEDULED] == 0 and (port[q, READY_HEAD] >= 0 or link[q, L_BYTES] > 0):
+        plan_service(net, q, now)
+
+
+@njit(**INSIDE)
+def _next_turn(net: PacketState, q: int, now: int) -> None:
+    """A packet of the first flow in the port's list that still may send; then it stands behind the others."""
+    host, port = net.hosts.host, net.hosts.port
+    while port[q, READY_HEAD] >= 0:
+        b = port[q, READY_HEAD]
+        port[q, READY_HEAD] = host[b, H_AFTER]
+        if host[b, H_AFTER] < 0:
+            port[q, READY_TAIL] = -1
+        host[b, H_READY] = 0
+        f = host[b, H_FLOW]
+        if _may_send(net, f, b, now):
+            _send(net, f, b, now)
+            _line_up(net, f, b, now)
+            return
 
 
 @njit(**INSIDE)
@@ -94,12 +188,11 @@ def offer_message(net: PacketState, f: int, now: int) -> None:
     flow, host = net.flow, net.hosts.host
     b = flow[f, F_PACED]
     port = host[b, H_PORT]
-    while flow[f, F_STATE] == OPEN and net.hosts.port[port, PAUSED] == 0:
-        after = host[b, H_NEXT]
-        if after >= flow[f, F_BYTES] or after - host[b, H_UNA] >= net.hosts.law[b, WINDOW]:
-            return
-        if now >= flow[f, F_STOP] and after >= host[b, H_FARTHEST]:
-            return
+    if net.hosts.port[port, TURNS] == 1:
+        if _line_up(net, f, b, now):
+            take_turns(net, port, now)
+        return
+    while net.hosts.port[port, PAUSED] == 0 and _may_send(net, f, b, now):
         at = max(flow[f, F_DUE], net.link[port, L_BUSY])
         if at > now:
             if flow[f, F_WOKEN] == 0 or at < flow[f, F_WOKEN]:
@@ -120,9 +213,12 @@ def _send(net: PacketState, f: int, b: int, now: int) -> None:
     packet[k, K_FLOW], packet[k, K_SEQ], packet[k, K_BACK], packet[k, K_HOP] = f, seq, now, flow[f, F_ROUTE]
     packet[k, K_INFO] = size | MESSAGE << KIND_SHIFT | more | flow[f, F_GENERATION] << GENERATION_SHIFT
     if host[b, H_TELEMETRY] > 0:
-        hosts.telemetry[k] = 0
+        for h in range(MAX_HOPS):
+            for column in range(_OF_A_HOP):
+                hosts.telemetry[k, h, column] = 0
     host[b, H_NEXT] = seq + payload
     flow[f, F_SENT] += 1
+    flow[f, F_UNDER_WAY] += 1
     if seq < host[b, H_FARTHEST]:
         flow[f, F_AGAIN] += 1
     host[b, H_FARTHEST] = max(host[b, H_FARTHEST], seq + payload)
@@ -156,6 +252,9 @@ def deliver_message(net: PacketState, k: int, now: int) -> int:
         flow[f, F_RECEIVED] += payload
         if host[b, H_EXPECTED] == flow[f, F_BYTES]:
             finished = f
+        if host[b, H_TRANSFER] >= 0:
+            finish_transfer(net, b, size, now, finished == f)
+            finished = NOTHING
     elif seq > host[b, H_EXPECTED] and host[b, H_NACKED] == 0:
         host[b, H_NACKED] = 1
         notice = MISSING
@@ -203,6 +302,8 @@ def acknowledge_message(net: PacketState, k: int, now: int) -> None:
     hops = hosts.telemetry[k if host[b, H_TELEMETRY] > 0 else 0]
     path, table = hosts.path[kind], hosts.table[kind]
     act(host[b, H_LAW], hosts.parameters[kind], path, hosts.law[b], table, hosts.memory[b], seen, hops)
+    if host[b, H_WATCH] >= 0:
+        log_acknowledgement(net, b, now, rtt, hops)
     if host[b, H_UNA] == flow[f, F_BYTES]:
         flow[f, F_STATE] = CLOSED
     else:
@@ -214,7 +315,15 @@ def go_back(net: PacketState, f: int, now: int) -> None:
     """A flow's timer is over: without progress since, it sends all again that isn't acknowledged."""
     flow, host = net.flow, net.hosts.host
     b = flow[f, F_PACED]
-    if flow[f, F_ARMED] != now or flow[f, F_STATE] == CLOSED:
+    if flow[f, F_ARMED] != now:
+        return
+    if host[b, H_TRANSFER] >= 0:
+        following = next_timer(net, b)
+        if following >= 0:
+            plan(net, flow[following, F_ARMED], TIMER, following)
+    if flow[f, F_STATE] == CLOSED:
+        if host[b, H_TRANSFER] >= 0 and not row_is_over(net, f, b):
+            _arm(net, f, now)
         return
     if host[b, H_PROGRESS] + host[b, H_TIMEOUT] <= now and host[b, H_NEXT] > host[b, H_UNA]:
         flow[f, F_TIMEOUTS] += 1

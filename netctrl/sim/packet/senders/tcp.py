@@ -55,7 +55,7 @@ W_WINDOW, W_THRESHOLD, W_RTT, W_MIN_RTT, W_MAX_RTT, W_CUT, W_RECOVERED = (
     list(fields_of(TcpWindow)).index(name)
     for name in ("window", "threshold", "rtt", "min_rtt", "max_rtt", "cut_s", "recovered_s")
 )
-F_STATE, F_ROUTE = FLOW["state"], FLOW["route"]
+F_STATE, F_ROUTE, F_UNDER_WAY = FLOW["state"], FLOW["route"], FLOW["under_way"]
 F_SIZE, F_LAST, F_UNA, F_NEXT, F_PIPE = (FLOW[name] for name in ("size", "last_bytes", "una", "next", "pipe"))
 F_RECOVER, F_RECOVERY, F_LOST_TO, F_RETRY, F_LOST = (
     FLOW[name] for name in ("recover", "recovery", "lost_to", "retry", "lost")
@@ -269,9 +269,11 @@ def acknowledge(net: PacketState, k: int, now: int, full: int) -> int:
     seq, upto = packet[k, K_SEQ], packet[k, K_BACK]
     net.meta[M_ACKS] += 1
     release(net, k)
+    kind = info >> KIND_SHIFT & KIND_MASK
+    if kind == MESSAGE_ACK:
+        flow[f, F_UNDER_WAY] -= 1
     if info >> GENERATION_SHIFT & GENERATION_MASK != flow[f, F_GENERATION] or flow[f, F_STATE] == CLOSED:
         return NOTHING
-    kind = info >> KIND_SHIFT & KIND_MASK
     if kind != ACK:
         if kind == MESSAGE_ACK:
             return OF_A_MESSAGE
