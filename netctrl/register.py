@@ -315,12 +315,12 @@ DESIGN_COMMANDS = Registry(
     "method",
     "netctrl.design_commands",
     {
-        **{name: f"netctrl.cli.design.{name}:{name}" for name in ("arc", "hftrac", "connet", "mpcc", "pacing")},
+        **{name: f"netctrl.cli.design.{name}:{name}" for name in ("arc", "hftrac", "connet")},
+        **{name: f"netctrl.cli.design.senders:{name}" for name in ("mpcc", "pacing")},
         **{
             name: f"netctrl.cli.design.queues:{name.replace('-', '_')}"
-            for name in ("pie", "docsis-pie", "pi2", "dualpi2", "red", "wred")
+            for name in ("pie", "docsis-pie", "pi2", "dualpi2", "red", "wred", "ecn")
         },
-        "ecn": "netctrl.cli.design.ecn:ecn",
     },
 )
 """Name of `netctrl design NAME` -> its function: arguments are text, its docstring is the help."""

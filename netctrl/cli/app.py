@@ -1,4 +1,4 @@
-"""Shared part of the command lines: strict options, one line for each error, exit statuses, plain help.
+"""Shared part of the command lines: strict options, one line for each error, exit statuses, help, progress.
 
 `netctrl.cli` has the statuses. cyclopts splits the command line; its help and error panels are not used,
 since they load rich and take several lines (docs/explanation/decisions.md).
@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,7 +22,6 @@ from cyclopts import App, CycloptsError
 from netctrl.cli import FAILURE, GOOD, INTERRUPTED, NO, WRONG_USE
 from netctrl.cli.help import HELP, help_of, name_of, names_of, wrong_use
 from netctrl.cli.options import PLOT_SUFFIXES, REPORT_SUFFIXES, option_name
-from netctrl.cli.waiting import quiet
 from netctrl.errors import FileError, InvalidValue, NetctrlError, NoAdmissibleDesign, optional_import
 
 if TYPE_CHECKING:
@@ -42,10 +42,12 @@ __all__ = [
     "new_app",
     "picture",
     "progress_bar",
+    "quiet",
     "report",
     "report_file",
     "run",
     "say",
+    "waiting",
     "workers",
     "write_all",
 ]
@@ -286,3 +288,44 @@ def _complain(message: str, status: int) -> int:
     quiet()
     sys.stderr.write(f"error: {' '.join(message.split())}\n")
     return status
+
+
+_running: list[Callable[[], None]] = []
+
+
+@contextmanager
+def waiting(what: str, after: float = 1.0) -> Generator[None]:
+    """Show on stderr, if it is a terminal, for how many seconds `what` has been running, until the end or `quiet`."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    ended, terminal = threading.Event(), sys.stderr
+
+    def tick() -> None:
+        shown = 0
+        while not ended.wait(after):
+            shown += 1
+            terminal.write(f"\r{what}, {shown * after:.0f} s")
+            terminal.flush()
+        if shown:
+            terminal.write("\r\033[K")
+            terminal.flush()
+
+    thread = threading.Thread(target=tick, daemon=True)
+
+    def end() -> None:
+        ended.set()
+        thread.join()
+
+    thread.start()
+    _running.append(end)
+    try:
+        yield
+    finally:
+        quiet()
+
+
+def quiet() -> None:
+    """Stop and erase the display."""
+    while _running:
+        _running.pop()()

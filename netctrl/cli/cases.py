@@ -1,20 +1,29 @@
-"""The case that a command line runs: a scenario by file or name, a Design's file, or both."""
+"""What a command line runs: names of files that come with netctrl; a scenario, a Design's file, or both."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from netctrl.cli.options import whole
+from cyclopts import Parameter
+
+from netctrl.cli.options import option, whole
+from netctrl.datasets import models, networks, scenarios, sweeps, traces
 from netctrl.errors import FileError, InvalidValue
 
 if TYPE_CHECKING:
     from netctrl.engines.case import Case
 
 __all__ = [
-    "REFERENCE_TAKES",
     "RUNS",
     "SEED",
+    "ModelName",
+    "NetworkName",
+    "References",
+    "ScenarioName",
+    "SweepName",
+    "TraceName",
     "inputs_of",
     "read_case",
     "read_reference",
@@ -28,6 +37,18 @@ REFERENCE_TAKES = (
 )
 SEED = whole("N", "a whole number from 0 to 4294967295", most=2**32 - 1)
 RUNS = whole("N", "a whole number from 1 to 999999", least=1, most=999_999)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class References:
+    """What a tracking law is to follow."""
+
+    reference: Annotated[str | None, option("VALUES", f"with a Design of connet: {REFERENCE_TAKES}")] = None
+    measured: Annotated[
+        str | None, option("WHAT", "with a Design of connet: average (over packets) or period (means over each period)")
+    ] = None
+    governor: Annotated[bool, option("", "with a Design of connet: limit references to feasible ones")] = False
 
 
 def read_case(scenario: str | None, design: str | None, seed: int | None = None) -> Case:
@@ -72,20 +93,21 @@ def _why(error: InvalidValue, scenario: str | None) -> str:
     return str(error) if scenario is not None else f"its plant can't be simulated: {error}"
 
 
-def with_references(case: Case, reference: str | None, measured: str | None, governor: bool) -> Case:
+def with_references(case: Case, asked: References | None) -> Case:
     """The case with the references of a tracking law; InvalidValue if the law takes none or they can't be used."""
     from netctrl.engines.case import Tracking
     from netctrl.model.design.design import ConnetDesign
 
     if not isinstance(case.design, ConnetDesign):
-        for name, value in {"reference": reference, "measured": measured, "governor": governor or None}.items():
-            if value is not None:
+        for name, value in vars(asked or References()).items():
+            if value not in (None, False):
                 raise InvalidValue(name, value, "a value only with a Design of connet")
         return case
-    if measured not in ("average", "period", None):
-        raise InvalidValue("measured", measured, "average or period")
-    given = None if reference is None else read_reference(reference, case)
-    return case._replace(tracking=Tracking(given, measured, governor))
+    asked = asked or References()
+    if asked.measured not in ("average", "period", None):
+        raise InvalidValue("measured", asked.measured, "average or period")
+    given = None if asked.reference is None else read_reference(asked.reference, case)
+    return case._replace(tracking=Tracking(given, asked.measured, asked.governor))
 
 
 def read_reference(text: str, case: Case) -> Any:
@@ -119,3 +141,13 @@ def inputs_of(scenario: str | None, design: str | None) -> list[Path]:
 
     found = [] if scenario is None else [scenario_path(scenario)]
     return found if design is None else [*found, Path(design)]
+
+
+if TYPE_CHECKING:
+    ModelName = NetworkName = ScenarioName = SweepName = TraceName = str
+else:  # any text is taken: cyclopts tries str first
+    ModelName = str | Literal[models()]
+    NetworkName = str | Literal[networks()]
+    ScenarioName = str | Literal[scenarios()]
+    SweepName = str | Literal[sweeps()]
+    TraceName = str | Literal[traces()]

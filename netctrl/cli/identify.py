@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from netctrl.cli.app import check_places, check_plot, invocation, new_app, picture, report, run, say, write_all
-from netctrl.cli.names import TraceName
+from netctrl.cli.app import check_places, check_plot, invocation, new_app, picture, report, run, say, waiting, write_all
+from netctrl.cli.cases import TraceName
 from netctrl.cli.options import PLOT_SUFFIXES, Kind, given, kind, option, positional, whole
-from netctrl.cli.waiting import waiting
 from netctrl.errors import InvalidValue, checked_word
 
 __all__ = ["main"]

@@ -20,8 +20,7 @@ from netctrl.cli.app import (
     say,
     write_all,
 )
-from netctrl.cli.cases import REFERENCE_TAKES, RUNS, SEED, inputs_of, read_case, refused, with_references
-from netctrl.cli.names import ScenarioName
+from netctrl.cli.cases import RUNS, SEED, References, ScenarioName, inputs_of, read_case, refused, with_references
 from netctrl.cli.options import JOBS, PLOT_SUFFIXES, Report, option, positional
 from netctrl.errors import JOBS_TAKES, InvalidValue
 
@@ -62,11 +61,7 @@ def simulate(
     ] = None,
     runs: Annotated[int | None, RUNS(f"number of runs of a network's scenario, for 95 % intervals ({_RUNS})")] = None,
     n_jobs: Annotated[int | None, JOBS(f"for several runs: {JOBS_TAKES}")] = None,
-    reference: Annotated[str | None, option("VALUES", f"with a Design of connet: {REFERENCE_TAKES}")] = None,
-    measured: Annotated[
-        str | None, option("WHAT", "with a Design of connet: average (over packets) or period (means over each period)")
-    ] = None,
-    governor: Annotated[bool, option("", "with a Design of connet: limit references to feasible ones")] = False,
+    tracking: References | None = None,
     json: Annotated[bool, option("", "print scenario and figures as one JSON object and nothing else")] = False,
     output: Annotated[
         str | None,
@@ -92,7 +87,7 @@ def simulate(
     check_report(page, output=output, plot=plot, design=design)
     if output is not None and design is not None and Path(output).resolve() == Path(design).resolve():
         raise InvalidValue("output", output, "a file other than --design")
-    case = with_references(read_case(scenario, design, seed), reference, measured, governor)
+    case = with_references(read_case(scenario, design, seed), tracking)
     from netctrl.engines.case import has_runs
 
     inputs, several = inputs_of(scenario, design), has_runs(case.scenario)

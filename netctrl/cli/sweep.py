@@ -19,7 +19,7 @@ from netctrl.cli.app import (
     workers,
     write_all,
 )
-from netctrl.cli.names import SweepName
+from netctrl.cli.cases import SweepName
 from netctrl.cli.options import JOBS, Report, kind, option, positional
 from netctrl.errors import JOBS_TAKES, FileError, InvalidValue
 

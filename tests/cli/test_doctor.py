@@ -14,8 +14,7 @@ import pytest
 
 from netctrl import datasets
 from netctrl.__main__ import main
-from netctrl.cli.app import colored
-from netctrl.cli.waiting import quiet, waiting
+from netctrl.cli.app import colored, quiet, waiting
 from netctrl.doctor import checks as doctor
 from netctrl.doctor.checks import State
 from netctrl.linux import namespace

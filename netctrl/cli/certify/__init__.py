@@ -6,14 +6,12 @@ import inspect
 import sys
 from collections.abc import Sequence
 
-from netctrl.cli.app import GOOD, new_app, run
+from netctrl.cli.app import GOOD, new_app, run, waiting
 from netctrl.cli.certify.common import OPTIONS
 from netctrl.cli.certify.ecn import dcqcn, dctcp
 from netctrl.cli.certify.installed import as_command, shipped, sonic, tc
 from netctrl.cli.certify.network import network
-from netctrl.cli.certify.pi import docsis_pie, dualpi2, fq_pie, pi2, pie
-from netctrl.cli.certify.red import red, wred
-from netctrl.cli.waiting import waiting
+from netctrl.cli.certify.queues import docsis_pie, dualpi2, fq_pie, pi2, pie, red, wred
 
 __all__ = ["main"]
 

@@ -13,7 +13,7 @@ from netctrl.cli.certify.common import CertificateJson, CertificateOutput, Files
 from netctrl.cli.options import RATE, SIZE, TIME, Report, given, kind, option, whole
 from netctrl.units import DURATION_TAKES, RATE_TAKES, SIZE_TAKES, parse_count, parse_duration, parse_size
 
-__all__ = ["GAIN", "GAIN_TAKES", "dcqcn", "dctcp"]
+__all__ = ["GAIN_TAKES", "SENDER_GAIN", "dcqcn", "dctcp"]
 
 _K_TAKES = "a threshold above 0: packets as in 65, a size with its unit as in 97.5kB, or a time as in 80us"
 GAIN_TAKES = "a gain above 0 and at most 1, as in 0.0625 or 1/16"
@@ -47,7 +47,7 @@ def _percent(text: str) -> float:
     return percent / 100.0
 
 
-GAIN = kind("GAIN", _gain, GAIN_TAKES)
+SENDER_GAIN = kind("GAIN", _gain, GAIN_TAKES)
 _K = kind("K", _threshold, _K_TAKES)
 _PERCENT = kind("PERCENT", _percent, _PERCENT_TAKES)
 _STAGES = whole("NUMBER", _STAGES_TAKES)
@@ -72,7 +72,7 @@ def dctcp(
     files: PageFiles | None = None,
     *,
     threshold: Annotated[Any, _K(f"{_K_TAKES}, above which every packet is marked", "--K", "--step-thresh")],
-    g: Annotated[float | None, GAIN(f"of the sender's average: {GAIN_TAKES}", default="1/16")] = None,
+    g: Annotated[float | None, SENDER_GAIN(f"of the sender's average: {GAIN_TAKES}", default="1/16")] = None,
 ) -> int:
     """A threshold of ECN below DCTCP senders: the queue's limit cycle, and the smallest K that keeps the link busy.
 
@@ -100,7 +100,7 @@ def dcqcn(
     timer_s: Annotated[float | None, TIME(f"timer T of the rate: {DURATION_TAKES}", default="55us")] = None,
     cnp_s: Annotated[float | None, TIME("least time between two notifications (CNP) of a flow", default="50us")] = None,
     alpha_s: Annotated[float | None, TIME("between two updates of alpha", "--alpha-timer", default="55us")] = None,
-    g: Annotated[float | None, GAIN(f"of alpha: {GAIN_TAKES}", default="1/256")] = None,
+    g: Annotated[float | None, SENDER_GAIN(f"of alpha: {GAIN_TAKES}", default="1/256")] = None,
     f: Annotated[int | None, _STAGES(f"of fast recovery: {_STAGES_TAKES}", "--F", default="5")] = None,
     arriving: Annotated[
         bool, option("", "packets are marked as they come, not as they leave", "--marked-arriving")

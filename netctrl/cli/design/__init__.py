@@ -5,9 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 
-from netctrl.cli.app import new_app, run
+from netctrl.cli.app import new_app, run, waiting
 from netctrl.cli.design.common import OPTIONS
-from netctrl.cli.waiting import waiting
 from netctrl.register import DESIGN_COMMANDS
 
 __all__ = ["main"]

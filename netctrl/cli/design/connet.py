@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from netctrl.cli.app import invocation
+from netctrl.cli.cases import ModelName
 from netctrl.cli.design.common import Wanted, deliver
-from netctrl.cli.names import ModelName
 from netctrl.cli.options import given, kind, option
 from netctrl.errors import InvalidValue
 from netctrl.units import parse_count, parse_range, parse_rate, unit_scale

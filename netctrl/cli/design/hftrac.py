@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from netctrl.cli.app import invocation, workers
+from netctrl.cli.cases import NetworkName
 from netctrl.cli.design.common import Wanted, deliver
-from netctrl.cli.names import NetworkName
 from netctrl.cli.options import RATE, TIME, given, kind, option
 from netctrl.errors import FileError, InvalidValue
 from netctrl.units import DURATION_TAKES, RATE_TAKES, parse_count, parse_rate

@@ -1,4 +1,4 @@
-"""`netctrl design pie`, `docsis-pie`, `pi2`, `dualpi2`, `red` and `wred`."""
+"""`netctrl design pie`, `docsis-pie`, `pi2`, `dualpi2`, `red`, `wred` and `ecn`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from netctrl.cli.app import GOOD, invocation
-from netctrl.cli.certify.common import Where, engines_of
+from netctrl.cli.certify.common import Link, Where, engines_of
+from netctrl.cli.certify.ecn import GAIN_TAKES, SENDER_GAIN
 from netctrl.cli.certify.law_options import (
     BURST,
     BYTES,
@@ -21,7 +22,7 @@ from netctrl.cli.certify.law_options import (
     TUPDATE_TAKES,
     TwoQueues,
 )
-from netctrl.cli.design.common import Wanted, deliver
+from netctrl.cli.design.common import Wanted, call, deliver
 from netctrl.cli.options import TIME, given, kind, option
 from netctrl.errors import InvalidValue
 from netctrl.units import SIZE_TAKES, parse_count
@@ -29,7 +30,7 @@ from netctrl.units import SIZE_TAKES, parse_count
 if TYPE_CHECKING:
     from netctrl.design.queue.record import QueueDesign
 
-__all__ = ["docsis_pie", "dualpi2", "pi2", "pie", "red", "wred"]
+__all__ = ["docsis_pie", "dualpi2", "ecn", "pi2", "pie", "red", "wred"]
 
 _ALPHA = Annotated[float | None, GAIN("with --objective margin: on the delay's error [1/s]")]
 _MARGIN_TAKES = "a number above 0 and at most 1.8, as in 0.667, which is 6 dB or 37 degrees"
@@ -238,3 +239,28 @@ def _beside_shipped(
     ours, shipped = (tuple(each for both in found for each in both[which]) for which in (0, 1))
     proof = msgspec.structs.replace(design.certificate, figures=ours, shipped=shipped)
     return msgspec.structs.replace(design, certificate=proof), failed
+
+
+_UNITS = (
+    "bytes (switches, Linux's and ns-3's RED; in steps of a packet), packets (ns-3's RED) or time (thresholds of "
+    "Linux's CoDel and DualPI2, and of ns-3's CoDel; in steps of 1 us)"
+)
+
+
+def ecn(
+    where: Link,
+    wanted: Wanted | None = None,
+    *,
+    gain: Annotated[
+        float | None, SENDER_GAIN(f"of the senders' average of marks: {GAIN_TAKES}", "--g", default="1/16")
+    ] = None,
+    unit: Annotated[str | None, option("UNIT", f"of the threshold: {_UNITS}", default="bytes")] = None,
+) -> int:
+    """Smallest threshold of ECN with which DCTCP senders keep a link busy, for a range of flows and round-trip times.
+
+    Examples
+    --------
+    netctrl design ecn --rtt 100us --N 2:40 --capacity 10Gbit
+    netctrl design ecn --rtt 50us:200us --N 1:20 --capacity 10Gbit --unit time --json
+    """
+    return deliver(wanted, call("ecn_design", given(locals(), "wanted", "where") | given(vars(where))))

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from netctrl.cli.app import new_app, run
-from netctrl.cli.cases import REFERENCE_TAKES, RUNS, SEED, read_case, with_references
-from netctrl.cli.export.common import OPTIONS
-from netctrl.cli.export.ns3 import Export, export_ns3
+from netctrl.cli.cases import RUNS, SEED, References, ScenarioName, read_case, with_references
+from netctrl.cli.export.ns3 import OPTIONS, Export, export_ns3
 from netctrl.cli.export.queue import export_attributes, export_profile, is_queue_design
-from netctrl.cli.export.tc import IMPLEMENTATIONS, SHAPERS, TcJob, export_tc
-from netctrl.cli.names import ScenarioName
+from netctrl.cli.export.tc import TcJob, export_tc
 from netctrl.cli.options import JOBS, PLOT_SUFFIXES, option, positional, whole
 from netctrl.errors import JOBS_TAKES, InvalidValue
 
@@ -63,11 +61,7 @@ def ns3(
     sampled_delays: Annotated[
         bool, option("", "for a network's scenario: delay data by whole intervals, as in the fluid engine")
     ] = False,
-    reference: Annotated[str | None, option("VALUES", f"with a Design of connet: {REFERENCE_TAKES}")] = None,
-    measured: Annotated[
-        str | None, option("WHAT", "with a Design of connet: average (over packets) or period (means over each period)")
-    ] = None,
-    governor: Annotated[bool, option("", "with a Design of connet: limit references to feasible ones")] = False,
+    tracking: References | None = None,
     json: Annotated[bool, option("", "print one JSON object and nothing else")] = False,
     result: Annotated[
         str | None,
@@ -96,7 +90,7 @@ def ns3(
     for name, path in (("plot", plot), ("result", result)):
         if path is not None and not run_it:
             raise InvalidValue(name, path, "a file only with --run")
-    case = with_references(read_case(scenario, design, seed), reference, measured, governor)
+    case = with_references(read_case(scenario, design, seed), tracking)
     from netctrl.engines.case import has_runs
 
     if has_runs(case.scenario):
@@ -114,44 +108,7 @@ def tc(
     design: Annotated[str, positional("DESIGN", "a Design file of arc, hftrac, connet, pacing, ecn or a queue")],
     /,
     *,
-    output: Annotated[str, option("DIR", "folder for the files: new, empty or an earlier export", "--output", "-o")],
-    interfaces: Annotated[
-        str | None,
-        option(
-            "WHERE",
-            "LINK=INTERFACE,... of one machine; for ARC one interface; or a .toml file with [[agents]], each with "
-            "name, address, port and links",
-        ),
-    ] = None,
-    implementation: Annotated[
-        str | None,
-        option(
-            "WHAT",
-            f"for ARC: {', '.join(IMPLEMENTATIONS)}; auto asks the running kernel (ebpf); for ecn in time: codel "
-            "(default) or dualpi2",
-            "--implementation",
-            "--carrier",
-        ),
-    ] = None,
-    shaper: Annotated[
-        str | None, option("WHAT", f"for HFTraC and CONNET: rate shaper, {' or '.join(SHAPERS)} (htb)")
-    ] = None,
-    packet_size: Annotated[
-        str | None, option("BYTES", "for HFTraC and CONNET: packet size as the Design counts it (1500)")
-    ] = None,
-    frames: Annotated[bool, option("", "the Design's rates already include Ethernet headers")] = False,
-    burst: Annotated[
-        str | None, option("SIZE", "size of each token bucket (two frames, or 0.1 ms of the rate)")
-    ] = None,
-    limit: Annotated[str | None, option("SIZE", "limit of each queue (the Design's buffer)")] = None,
-    reference: Annotated[
-        str | None,
-        option("VALUES", "for CONNET as in delay=1.5,jitter=0.5; for HFTraC the factor of the nominal rates (1)"),
-    ] = None,
-    measured_at: Annotated[
-        str | None, option("WHERE", "for CONNET: INTERFACE@RATE of the bottleneck whose queue the agent reads")
-    ] = None,
-    drop: Annotated[bool, option("", "for ebpf: drop packets without ECN where those with ECN are marked")] = False,
+    job: TcJob,
     json: Annotated[bool, option("", "print one JSON object and nothing else")] = False,
 ) -> int:
     """Writes the files, after checking what rounding costs in margins.
@@ -161,21 +118,7 @@ def tc(
     netctrl design arc --N 50 -o arc.json && netctrl export tc arc.json --interfaces eth0 -o router
     netctrl design arc --N 50 -o arc.json && netctrl export tc arc.json --interfaces eth0 --drop -o router
     """
-    job = TcJob(
-        design=design,
-        output=output,
-        interfaces=interfaces,
-        implementation=implementation,
-        shaper=shaper,
-        packet_size=packet_size,
-        frames=frames,
-        burst=burst,
-        limit=limit,
-        reference=reference,
-        measured_at=measured_at,
-        drop=drop,
-    )
-    return export_tc(job, json)
+    return export_tc(design, job, json)
 
 
 _Profile = Annotated[str, positional("DESIGN", "a Design file of `netctrl design wred` or `netctrl design ecn`")]

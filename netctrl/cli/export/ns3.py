@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from netctrl.cli.app import check_places, invocation, picture, progress_bar, report, say, write_all
 from netctrl.cli.cases import inputs_of, refused
-from netctrl.cli.export.common import OPTIONS, say_what_is_next, written
 from netctrl.cli.simulate import check_files, json_text, result_file
 from netctrl.errors import InvalidValue
 
@@ -15,7 +15,45 @@ if TYPE_CHECKING:
     from netctrl.engines.case import Case
     from netctrl.engines.engine import Job
 
-__all__ = ["Export", "export_ns3"]
+__all__ = ["OPTIONS", "Export", "export_ns3"]
+
+OPTIONS = {"scenario": "--scenario", "design": "DESIGN", "output": "-o", "n_jobs": "--n-jobs", "law": "DESIGN"}
+
+
+def _say_what_is_next(name: str, folder: Path, files: list[str], json: bool, run: str = "") -> int:
+    """Report a program that was written but not run; `run` follows the folder on its command line."""
+    import msgspec
+
+    if json:
+        return say(msgspec.json.encode({"folder": str(folder), "files": files}).decode() + "\n")
+    then = ("then", f"make -C {_quoted(folder)} && {_quoted(folder / 'scenario')} {_quoted(folder)} {run}".rstrip())
+    return say(report(f"{name}: a program for ns-3 in {folder}", [("files", ", ".join(files)), then]))
+
+
+def _written(output: str, files: Mapping[str, str | bytes]) -> Path:
+    """Write the files into a folder, created if needed; it must be empty or hold an earlier export."""
+    from netctrl.model.io.files import write_atomically
+    from netctrl.ns3.tcp_aqm.render import MARKER
+
+    folder = Path(output)
+    try:
+        if not folder.exists():
+            folder.mkdir()
+        elif any(folder.iterdir()) and not any(
+            place.read_bytes().startswith(f"{MARKER}\n".encode()) for place in folder.glob("*.h") if place.is_file()
+        ):
+            raise InvalidValue("output", output, "a folder that is new, empty or an earlier export")
+    except OSError as error:
+        raise InvalidValue("output", output, f"a folder that can be written (here: {error.strerror})") from None
+    for name, content in files.items():
+        write_atomically(folder / name, content.encode() if isinstance(content, str) else content)
+    return folder
+
+
+def _quoted(path: Path) -> str:
+    import shlex
+
+    return shlex.quote(str(path))
 
 
 class Export(NamedTuple):
@@ -55,9 +93,9 @@ def export_ns3(asked: Export, run_it: bool, json: bool, result: str | None, plot
         if error.argument in (*OPTIONS, "reference", "governor"):
             raise
         raise refused(error, asked.scenario, asked.design) from None
-    folder = written(asked.output, made.files)
+    folder = _written(asked.output, made.files)
     if ns3 is None:
-        return say_what_is_next(asked.case.scenario.name, folder, [*made.files], json, made.argument)
+        return _say_what_is_next(asked.case.scenario.name, folder, [*made.files], json, made.argument)
     compile_program(folder, ns3)
     with progress_bar(f"ns-{ns3.version}") as progress:
         found = made.run(folder, ns3, progress)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
 
 from netctrl.cli.app import as_json, invocation, report, say
+from netctrl.cli.options import option
 from netctrl.errors import FileError, InvalidValue, NoAdmissibleDesign, any_of
 from netctrl.model.io.fields import one_of
 from netctrl.units import parse_count, parse_rate, parse_size
@@ -18,7 +22,7 @@ if TYPE_CHECKING:
     from netctrl.linux.export.shaper import TcExport, TcSettings
     from netctrl.model.design.design import AnyDesign, ArcDesign, ConnetDesign
 
-__all__ = ["IMPLEMENTATIONS", "SHAPERS", "SUMMARY", "TcJob", "export_tc"]
+__all__ = ["TcJob", "export_tc"]
 
 IMPLEMENTATIONS = ("auto", "pie", "dualpi2", "ebpf")
 SHAPERS = ("htb", "tbf")
@@ -28,30 +32,56 @@ _SCHEMA = "netctrl.tc/1"
 _ROUNDING = 1e-12
 
 
-class TcJob(NamedTuple):
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class TcJob:
     """Options of the command line as text; None where not given."""
 
-    design: str
-    output: str
-    interfaces: str | None = None
-    implementation: str | None = None
-    shaper: str | None = None
-    packet_size: str | None = None
-    frames: bool = False
-    burst: str | None = None
-    limit: str | None = None
-    reference: str | None = None
-    measured_at: str | None = None
-    drop: bool = False
+    output: Annotated[str, option("DIR", "folder for the files: new, empty or an earlier export", "--output", "-o")]
+    interfaces: Annotated[
+        str | None,
+        option(
+            "WHERE",
+            "LINK=INTERFACE,... of one machine; for ARC one interface; or a .toml file with [[agents]], each with "
+            "name, address, port and links",
+        ),
+    ] = None
+    implementation: Annotated[
+        str | None,
+        option(
+            "WHAT",
+            f"for ARC: {', '.join(IMPLEMENTATIONS)}; auto asks the running kernel (ebpf); for ecn in time: codel "
+            "(default) or dualpi2",
+            "--implementation",
+            "--carrier",
+        ),
+    ] = None
+    shaper: Annotated[
+        str | None, option("WHAT", f"for HFTraC and CONNET: rate shaper, {' or '.join(SHAPERS)} (htb)")
+    ] = None
+    packet_size: Annotated[
+        str | None, option("BYTES", "for HFTraC and CONNET: packet size as the Design counts it (1500)")
+    ] = None
+    frames: Annotated[bool, option("", "the Design's rates already include Ethernet headers")] = False
+    burst: Annotated[str | None, option("SIZE", "size of each token bucket (two frames, or 0.1 ms of the rate)")] = None
+    limit: Annotated[str | None, option("SIZE", "limit of each queue (the Design's buffer)")] = None
+    reference: Annotated[
+        str | None,
+        option("VALUES", "for CONNET as in delay=1.5,jitter=0.5; for HFTraC the factor of the nominal rates (1)"),
+    ] = None
+    measured_at: Annotated[
+        str | None, option("WHERE", "for CONNET: INTERFACE@RATE of the bottleneck whose queue the agent reads")
+    ] = None
+    drop: Annotated[bool, option("", "for ebpf: drop packets without ECN where those with ECN are marked")] = False
 
 
-def export_tc(job: TcJob, json: bool) -> int:
+def export_tc(path: str, job: TcJob, json: bool) -> int:
     """Read the Design, render it, check rounding, write the files and report."""
     from netctrl.model.design.design import provenance, read_design
 
-    design = read_design(job.design)
-    origin = provenance(argv=invocation(), inputs=[Path(job.design)])
-    made, checks = _attempted(job, design)
+    design = read_design(path)
+    origin = provenance(argv=invocation(), inputs=[Path(path)])
+    made, checks = _attempted(path, job, design)
     content = {
         "schema": _SCHEMA,
         "method": design.method,
@@ -78,21 +108,21 @@ def export_tc(job: TcJob, json: bool) -> int:
     return say(report(f"{design.method} for Linux in {folder}", _rows(made, checks, folder), made.notes))
 
 
-def _attempted(job: TcJob, design: AnyDesign) -> tuple[TcExport, tuple[ImplementationCheck, ...]]:
+def _attempted(path: str, job: TcJob, design: AnyDesign) -> tuple[TcExport, tuple[ImplementationCheck, ...]]:
     """The export; its errors name the option or the file at fault."""
     try:
-        return _made(job, design)
+        return _made(path, job, design)
     except InvalidValue as error:
         name = error.argument.partition(" of ")[0]
         given = getattr(job, name, None)
-        if name == error.argument and name in TcJob._fields:
+        if name == error.argument and (name == "design" or hasattr(job, name)):
             raise
         if given is not None:
             raise InvalidValue(name, given, error.takes) from None
-        raise FileError(job.design if name == "law" else job.interfaces or job.design, str(error)) from None
+        raise FileError(path if name == "law" else job.interfaces or path, str(error)) from None
 
 
-def _made(job: TcJob, design: AnyDesign) -> tuple[TcExport, tuple[ImplementationCheck, ...]]:
+def _made(path: str, job: TcJob, design: AnyDesign) -> tuple[TcExport, tuple[ImplementationCheck, ...]]:
     from netctrl.design.queue.ecn_record import EcnDesign
     from netctrl.design.queue.record import QueueDesign
     from netctrl.linux.export.agents import connet_on_linux, hftrac_on_linux
@@ -122,7 +152,7 @@ def _made(job: TcJob, design: AnyDesign) -> tuple[TcExport, tuple[Implementation
             return hftrac_on_linux(design, model, _places(job), _settings(job), reference=reference), ()
         case ConnetDesign():
             return connet_on_linux(design, _places(job), _settings(job), **_tracked(job, design)), ()
-    raise InvalidValue("design", job.design, "a Design of arc, hftrac, connet, mpcc, pacing or a queue")
+    raise InvalidValue("design", path, "a Design of arc, hftrac, connet, mpcc, pacing or a queue")
 
 
 def _step(job: TcJob, design: EcnDesign) -> TcExport:

@@ -6,13 +6,10 @@ from collections.abc import Sequence
 
 from netctrl.cli.app import new_app, run
 from netctrl.cli.linux.agent import agent
-from netctrl.cli.linux.apply import apply, confirm
 from netctrl.cli.linux.common import OPTIONS
 from netctrl.cli.linux.mark import mark
 from netctrl.cli.linux.pace import pace
-from netctrl.cli.linux.plan import plan
-from netctrl.cli.linux.restore import restore
-from netctrl.cli.linux.status import status
+from netctrl.cli.linux.queues import apply, confirm, plan, restore, status
 from netctrl.cli.linux.testbed import testbed
 
 __all__ = ["main"]

@@ -7,8 +7,7 @@ import os
 from typing import TYPE_CHECKING, Annotated
 
 from netctrl.cli.app import GOOD, report, say
-from netctrl.cli.linux.common import LOG, RUNTIME_DIR, STATE_DIR, logged, stoppable
-from netctrl.cli.linux.unit import UNIT, USER
+from netctrl.cli.linux.common import LOG, RUNTIME_DIR, STATE_DIR, UNIT, USER, logged, stoppable
 from netctrl.cli.options import TIME, option, positional
 from netctrl.errors import FileError, InvalidValue
 from netctrl.linux.state_files import AGENT_FOLDER, STATE_FOLDER
@@ -44,7 +43,7 @@ def agent(
 
     found = read_agent_config(config)
     if unit:
-        from netctrl.cli.linux.unit import program
+        from netctrl.cli.linux.common import program
         from netctrl.linux.systemd import agent_unit
 
         runs = program(config, user, key=found.key_file)

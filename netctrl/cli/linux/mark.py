@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from netctrl.cli.app import as_json, report, say
-from netctrl.cli.linux.common import LOG, Stopped, logged, stoppable
-from netctrl.cli.linux.unit import UNIT, USER
+from netctrl.cli.linux.common import LOG, UNIT, USER, Stopped, logged, stoppable
 from netctrl.cli.options import TIME, option, positional
 from netctrl.units import BITS_PER_BYTE, format_quantity
 
@@ -70,7 +69,7 @@ def mark(
 
     config, sums = read_marking_config(file), _Sums()
     if unit:
-        from netctrl.cli.linux.unit import program
+        from netctrl.cli.linux.common import program
         from netctrl.linux.systemd import mark_unit
 
         return say(mark_unit(config, program(file, user)))

@@ -6,8 +6,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 from netctrl.cli.app import GOOD, as_json, report, say
+from netctrl.cli.cases import NetworkName
 from netctrl.cli.linux.common import Stopped, stoppable
-from netctrl.cli.names import NetworkName
 from netctrl.cli.options import RATE, SIZE, TIME, option, positional
 from netctrl.errors import InvalidValue
 from netctrl.units import format_quantity

@@ -1,16 +1,19 @@
-"""`netctrl linux apply`, and `netctrl linux confirm` for its changes."""
+"""`netctrl linux plan`, `apply`, `confirm`, `restore` and `status`: netctrl's queues on this machine."""
 
 from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING, Annotated
 
-from netctrl.cli.app import GOOD, say
+import msgspec
+
+from netctrl.cli.app import GOOD, answer, as_json, report, say
 from netctrl.cli.linux.common import (
     LOG,
     PLAN,
     REPLACE,
     STATE_DIR,
+    UNIT,
     Stop,
     Stopped,
     logged,
@@ -18,16 +21,35 @@ from netctrl.cli.linux.common import (
     show,
     stoppable,
 )
-from netctrl.cli.linux.unit import UNIT
 from netctrl.cli.options import TIME, option
 from netctrl.errors import NetctrlError
 from netctrl.linux.log import event
 from netctrl.linux.state_files import STATE_FOLDER
 
 if TYPE_CHECKING:
+    from netctrl.linux.kernel.netlink import RouteSocket
     from netctrl.linux.queues.apply import Applied
+    from netctrl.linux.queues.record import Entry, OwnershipRecord
 
-__all__ = ["apply", "confirm"]
+__all__ = ["apply", "confirm", "plan", "restore", "status"]
+
+
+def plan(
+    file: Annotated[str, PLAN],
+    /,
+    *,
+    replace: Annotated[bool, REPLACE] = False,
+    json: Annotated[bool, option("", "print one JSON object and nothing else")] = False,
+) -> int:
+    """Compares the plan with this machine and shows the difference.
+
+    Examples
+    --------
+    netctrl linux plan router/arc.plan.json
+    netctrl linux plan router/arc.plan.json --json
+    """
+    return show(planned(file, replace), "what `apply` would change; nothing was changed", json)
+
 
 _CONFIRM_S = 5.0
 
@@ -55,7 +77,7 @@ def apply(
     netctrl linux apply router/arc.plan.json --confirm-within 60s
     """
     if unit:
-        from netctrl.cli.linux.unit import program
+        from netctrl.cli.linux.common import program
         from netctrl.linux.export.records import read_queue_plan
         from netctrl.linux.systemd import apply_unit
 
@@ -141,3 +163,89 @@ def _hold(made: Applied, stop: Stop) -> None:
                 event("watchdog-gone", logging.WARNING, why=why)
     except Stopped:
         event("stopping", plan=made.record.plan, signal=stop.number)
+
+
+def restore(
+    *,
+    state_dir: Annotated[str, STATE_DIR] = STATE_FOLDER,
+    log: Annotated[str | None, LOG] = None,
+) -> int:
+    """Restores the queues that the record lists.
+
+    Examples
+    --------
+    netctrl linux restore
+    netctrl linux restore --state-dir /run/netctrl
+    """
+    from netctrl.linux.queues.restore import restore as put_back
+
+    with logged(log):
+        done = put_back(state_dir)
+    if done is None:
+        return say(f"nothing to restore: no record in {state_dir} for this network namespace\n")
+    return say(report(f"{done.plan}: restored", done.interfaces))
+
+
+def status(
+    *,
+    state_dir: Annotated[str, STATE_DIR] = STATE_FOLDER,
+    json: Annotated[bool, option("", "print one JSON object and nothing else")] = False,
+) -> int:
+    """Lists netctrl's queues here, the process that owns them, and their counters.
+
+    Exit status 3: a queue is no longer as applied, or an interface is gone.
+
+    Examples
+    --------
+    netctrl linux status
+    netctrl linux status --json
+    """
+    from netctrl.linux.kernel.netlink import RouteSocket
+    from netctrl.linux.queues.record import Store
+
+    record = Store(state_dir).read()
+    if record is None:
+        said = f"netctrl owns no queues: no record in {state_dir} for this network namespace\n"
+        return say(as_json({"plan": None, "interfaces": []}) if json else said)
+    with RouteSocket() as socket, socket.one_look():
+        found = [_state(socket, entry) for entry in record.entries]
+    as_applied = not any(each["differs"] for each in found)
+    why = "queues are not as they were applied"
+    if json:
+        alive = record.owner.alive()
+        content = {"plan": record.plan, "phase": record.phase, "since": record.since, "owner_alive": alive}
+        return answer(as_json({**content, "owner": record.owner.pid, "interfaces": found}), as_applied, why)
+    rows = [(str(each["interface"]), _line(each)) for each in found]
+    said = report(f"{record.plan}: {record.phase} since {record.since}, {_owner(record)}", rows)
+    return answer(said, as_applied, why)
+
+
+def _state(socket: RouteSocket, entry: Entry) -> dict[str, object]:
+    from netctrl.linux.kernel.netlink import ROOT
+    from netctrl.linux.kernel.objects import as_desired
+
+    if socket.link(entry.index) is None:
+        return {"interface": entry.interface, "differs": ["the interface was deleted"], "counters": None}
+    root = next((each for each in socket.qdiscs(entry.index) if each.parent == ROOT), None)
+    counters = None if root is None else msgspec.to_builtins(root.counters)
+    return {
+        "interface": entry.interface,
+        "differs": as_desired(socket, entry.index, entry.desired),
+        "counters": counters,
+    }
+
+
+def _line(state: dict) -> str:
+    said = "; ".join(state["differs"]) or "as applied"
+    counters = state["counters"]
+    if counters is None:
+        return said
+    return f"{said}; {counters['packets']} packets, {counters['drops']} dropped, {counters['backlog_bytes']} B waiting"
+
+
+def _owner(record: OwnershipRecord) -> str:
+    if record.phase == "kept":
+        return "without a process"
+    return f"process {record.owner.pid}" + (
+        "" if record.owner.alive() else ", which has ended: `restore` undoes its changes"
+    )
