@@ -100,7 +100,7 @@ def stamp(net: PacketState, link: int, k: int, now: int, size: int) -> None:
         row[2], row[3] = port[link, SENT], now
 
 
-# --- counts of flows; entry f W + h is flow f at the h-th link of its way, with W `counters` of META -------------------
+# --- counts of flows; entry f W + h is flow f at the h-th link of its way, with W `counters` of META ------------------
 
 
 @njit(**INLINED)
