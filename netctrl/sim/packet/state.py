@@ -259,9 +259,8 @@ def _more_rows(state: PacketState) -> PacketState:
     if len(state.link) + 2 * size > 1 << PLACE_BITS:
         takes = f"fewer at a time: at most {1 << PLACE_BITS} links and flows that go on, or that links still count"
         raise InvalidValue("flows", size, takes)
-    more: dict[str, Any] = {name: doubled(getattr(hosts, name)) for name in ("host", "law", "memory", "counter")}
-    hosts = hosts._replace(**more)
-    state = state._replace(flow=doubled(state.flow), route=doubled(state.route), hosts=hosts)
+    longer: dict[str, Any] = {name: doubled(getattr(hosts, name)) for name in ("host", "law", "memory", "counter")}
+    state = state._replace(flow=doubled(state.flow), route=doubled(state.route), hosts=hosts._replace(**longer))
     prepare_rows(state, size)
     return state
 

@@ -154,18 +154,20 @@ def from_one_host(*sizes: float) -> FabricResult:
 
 @pytest.mark.parametrize("count", [2, 5])
 def test_flows_of_a_host_take_turns(count) -> None:
-    """Flow i of n of m packets sends its last one as the (n (m - 1) + i)-th of all."""
+    """Of n flows of m packets flow i sends its last one as packet n (m - 1) + i of all, from 0. The first one has begun
+    a packet, and waits for its next turn, when the others start: it has sent two when they have their first turn."""
     packets, wire = 50, round((1000 + 48 + 52) * 8e9 / RATE)
     result = from_one_host(*[1000.0 * packets] * count)
     before = count * (packets - 1) + np.arange(count)
+    before[0] = count * (packets - 2) + 1
     np.testing.assert_array_equal(result.finish_ns, (before + 3) * wire + 3 * round(DELAY * 1e9))
 
 
 def test_a_short_flow_gets_its_turns_beside_a_long_one() -> None:
-    """Of two flows the one of ten packets is over after twenty."""
+    """Ten packets, of which the first is the third of all, and every other one from there on."""
     wire = round((1000 + 48 + 52) * 8e9 / RATE)
     result = from_one_host(1e6, 1e4)
-    assert result.finish_ns[1] == (19 + 3) * wire + 3 * round(DELAY * 1e9)
+    assert result.finish_ns[1] == (2 + 2 * 9 + 3) * wire + 3 * round(DELAY * 1e9)
 
 
 def test_acknowledgements_go_before_data() -> None:

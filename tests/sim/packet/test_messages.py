@@ -1,4 +1,4 @@
-"""Data-centre senders of the packet engine: against the data-centre kernel, ns-3, closed forms; books that balance."""
+"""Data-centre senders of the packet engine: against topologies' hosts, ns-3, closed forms; books that balance."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def line(id: str, source: str, target: str, capacity=RATE, **changed) -> Link:
 
 
 def dumbbell(scheme, senders=4, size=2e5, apart=0.0, *, mark=None, link_rate=RATE, duration=5e-3, **changed):
-    """The same in the data-centre kernel and as links: flows of slightly different sizes from as many hosts to one."""
+    """The same as a topology and as links: flows of slightly different sizes from as many hosts to one."""
     sizes, starts = [size + 1234 * i for i in range(senders)], [apart * i for i in range(senders)]
     fabric = Scenario(
         name="dumbbell",
@@ -116,8 +116,9 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_flows_and_queue_are_those_of_the_data_centre_kernel(case):
-    """To the nanosecond and to the byte: finish times, the queue each 10 us, packets sent again."""
+def test_flows_and_queue_are_those_of_hosts_whose_flows_take_turns(case):
+    """To the nanosecond and to the byte: finish times, the queue each 10 us, packets sent again. A port of a flow's own
+    and a host's with one flow are two paths through the engine."""
     fabric, links = CASES[case]
     theirs, state = simulate_fabric(fabric), run_packets(packet_problem(links), 10.0)
     ours = simulate_packets(links)

@@ -1,6 +1,6 @@
 // How many flows pass a switch port: those of which a packet came within a time, without ns-3. C++17.
 //
-// Source: MPCC thesis, Section 4.2; netctrl.sim.fabric.ports.
+// Source: MPCC thesis, Section 4.2; netctrl.sim.packet.links.ports.
 //
 // Fixed: netctrl copies this file as it is.
 
