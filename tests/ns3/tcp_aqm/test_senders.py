@@ -1,4 +1,4 @@
-"""Senders over links in ns-3, each on its lines: caps, pacing laws, printed windows, packets without acknowledgements."""
+"""Senders over links in ns-3, each on its own: caps, pacing laws, printed windows, packets without acknowledgements."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_rates_are_those_of_caps_and_laws(result):
     assert result["throughput", "home"] == pytest.approx(2e6 * 52.0 / SIZE, rel=0.3)  # acknowledgements
     assert result["utilization", "target-a"] > 0.97
     assert result["rtt", "target"] < 1.15 * (RTT + 8.0 * SIZE * 1.5 / RATE)
-    # Round trips that don't change tell the paper's law nothing: it stays at half of its greatest rate, where it begins.
+    # Round trips that don't change tell the paper's law nothing: it stays where it begins, at half of its bound.
     assert result["throughput", "paper"] == pytest.approx(RATE / 2.0, rel=0.05)
     assert result["loss", "paper-a"] == result["backlog", "paper-a"] == 0.0
 
