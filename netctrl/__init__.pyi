@@ -43,6 +43,8 @@ from netctrl.mpc.qp.solve import solve_qp as solve_qp
 from netctrl.plants.information import information_pattern as information_pattern
 from netctrl.plants.linearize import network_model as network_model
 from netctrl.reader import read as read
+from netctrl.scenario.builders import bottleneck as bottleneck
+from netctrl.scenario.builders import parking_lot as parking_lot
 from netctrl.scenario.links import Change as Change
 from netctrl.scenario.links import Link as Link
 from netctrl.scenario.network.sweep import SweepSpec as SweepSpec
@@ -102,6 +104,7 @@ __all__ = [
     "Web",
     "access_link_signals",
     "arc",
+    "bottleneck",
     "certify",
     "check_certificate",
     "certify_network",
@@ -130,6 +133,7 @@ __all__ = [
     "pace_trace",
     "pacing",
     "pareto_front",
+    "parking_lot",
     "queue_design",
     "read",
     "scenario_law",

@@ -223,6 +223,8 @@ def usual() -> dict[str, dict[str, Any]]:
             "flows": (flows,),
             "duration": 1.0,
         },
+        "bottleneck": {"capacity": 1e7, "buffer": 1e5, "queue": "pie", "rtt": 0.02, "cross": 1e6},
+        "parking_lot": {"hops": 2, "capacity": 1e7, "delay": 0.01, "buffer": 1e5, "queue": "pie", "cross": (Flow(),)},
         "SignalTrace": {"interval_s": 0.1, "input_values": np.ones((4, 1)), "output_values": np.ones((4, 1))}
         | {"inputs": ("u",), "outputs": ("y",), "starts": (0,)},
         "StateSpace": {"A": [[0.5]], "B": [[1.0]], "C": [[1.0]], "D": [[0.0]], "dt": 0.1},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
+from math import fsum
 from typing import Any
 
 import msgspec
@@ -152,12 +153,18 @@ def capacity_at(scenario: Any, ends: np.ndarray) -> np.ndarray:
 
 
 def placed(flows: tuple[Flow, ...], links: tuple[Link, ...]) -> tuple[Flow, ...]:
-    """The flows, of which one without a path crosses the only link, and one that doesn't say otherwise has ECN."""
-    only = (links[0].id,) if len(links) == 1 else ()
-    return tuple(
-        msgspec.structs.replace(flow, path=flow.path or only, ecn=True if flow.ecn is None else flow.ecn)
-        for flow in flows
-    )
+    """The flows with what they don't say: the only link, the round trip of the links that they cross, and ECN."""
+    delay = {link.id: link.delay for link in links}
+    only = tuple(delay) if len(delay) == 1 else ()
+
+    def one(flow: Flow) -> Flow:
+        flow = msgspec.structs.replace(flow, path=flow.path or only, ecn=True if flow.ecn is None else flow.ecn)
+        if flow.rtt[1] > 0.0 or not flow.answered:
+            return flow
+        own = fsum(delay.get(link, 0.0) for link in flow.both_ways)
+        return msgspec.structs.replace(flow, rtt=(own, own))
+
+    return tuple(map(one, flows))
 
 
 def check_links(scenario: Any) -> None:

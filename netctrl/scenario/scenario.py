@@ -35,12 +35,15 @@ from netctrl.scenario.links import INTERVAL, Change, Link, Links, capacity_at, c
 from netctrl.scenario.network.policy import POLICIES, Policy
 from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.traffic import Demands, TcpDemand
+from netctrl.scenario.parking_lot import ParkingLot
 from netctrl.scenario.tcp_aqm.flows import Flow
 
-__all__ = ["NETWORKS", "Scenario", "checked_network"]
+__all__ = ["BUILDERS", "NETWORKS", "Scenario", "checked_network"]
 
-NETWORKS = (Routed, AccessLine, *TOPOLOGIES, Bottleneck)
-"""Kinds of network that are given in the place of links; a bottleneck becomes links and flows."""
+BUILDERS = (Bottleneck, ParkingLot)
+"""Kinds of network that become links and flows."""
+NETWORKS = (Routed, AccessLine, *TOPOLOGIES, *BUILDERS)
+"""Kinds of network that are given in the place of links."""
 _GROUPS = (Flow, *ACCESS_GROUPS, *HOST_GROUPS, Demands, TcpDemand)
 if TYPE_CHECKING:
     AnyNetwork = AnyGroup = AnyControl = Any  # each user knows which one it takes
@@ -78,8 +81,8 @@ class Scenario(Record, frozen=True, kw_only=True):
     changes: tuple[Change, ...] = ()
     """Capacities and delays of links that change during the run."""
     network: AnyNetwork = None
-    """A routed network, an access link or a data centre in the place of links; or a bottleneck, which becomes links and
-    flows."""
+    """A routed network, an access link or a data centre in the place of links; or a bottleneck or parking lot, which
+    becomes links and flows."""
     control: AnyControl = None
     """Controller of link rates. For a routed network: a policy. For links: an HFTraC Design whose links have the same
     ids, or static pacing at `factor` times the capacities. Other networks send at their capacities."""
@@ -110,10 +113,10 @@ class Scenario(Record, frozen=True, kw_only=True):
             raise InvalidValue("name", self.name, "printable text of 1 to 200 characters")
         read_fields(self, links=records(Link), changes=records(Change))
         read_fields(self, network=optional(record(*NETWORKS)), control=optional(record(*POLICIES)))
-        over_links = self.network is None or isinstance(self.network, Bottleneck)
+        over_links = self.network is None or isinstance(self.network, BUILDERS)
         read_fields(self, flows=records(Flow) if over_links else records(*_GROUPS))
         read_fields(self, duration=duration, warmup=instant, step=optional(duration), watch=record(Watch))
-        if isinstance(self.network, Bottleneck) and not self.links:
+        if isinstance(self.network, BUILDERS) and not self.links:
             flows = self.network.flows(self.flows, self.duration)
             for name, value in {"links": self.network.links(), "flows": flows, "network": None}.items():
                 msgspec.structs.force_setattr(self, name, value)

@@ -66,7 +66,8 @@ class Flow(Record, frozen=True, kw_only=True, tag_field="kind", tag="flow"):
     ack_path: tuple[str, ...] = ()
     """Ids of the links that the acknowledgements cross; empty: uncongested links."""
     rtt: Span = (0.0, 0.0)
-    """Round-trip propagation delay of the whole path [s]; a range is sampled uniformly. Without effect on datagrams."""
+    """Round-trip propagation delay of the whole path [s]; a range is sampled uniformly; 0: that of the links that it
+    crosses. Without effect on datagrams."""
     start: Span = (0.0, 0.0)
     """Start times [s]; a range is sampled uniformly."""
     stop: Span | None = None

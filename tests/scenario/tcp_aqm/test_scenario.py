@@ -34,8 +34,6 @@ from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Web
 
-"""As an earlier version had it."""
-
 TEXT = """schema = "netctrl.scenario/3"
 name = "two ways"
 duration = "100s"
@@ -358,8 +356,8 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
         [],
     ),
     "no round trip": (
-        put(*FTP, "rtt", value="0s"),
-        "flows.ftp.rtt: got (0.0, 0.0), takes a round-trip time",
+        put(*WEB, value={"sender": "cubic", "path": ["backward"]}),
+        "flows.cubic.rtt: got (0.0, 0.0), takes a round-trip time",
         ["500ms"],
     ),
     "an empty range": (
@@ -448,7 +446,6 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
         "links[0].queue: key `kind` is missing; it takes",
         ["codel"],
     ),
-    "no time": (drop(*WEB, "rtt"), "flows.web.rtt: got (0.0, 0.0), takes a round-trip time", ["500ms"]),
     "unknown queue": (
         put(*LINK, "queue", "kind", value="blue"),
         "links[0].queue.kind: got 'blue', takes one of arc",
