@@ -17,6 +17,7 @@ import netctrl
 from netctrl.cli.design import main
 from netctrl.errors import InvalidValue, NoAdmissibleDesign
 from netctrl.model.design.design import read_design
+from netctrl.model.network import Network
 from netctrl.model.network_model import NetworkModel
 from netctrl.plants.information import information_pattern
 from netctrl.synthesis.localized.coordinated import coordinated
@@ -347,8 +348,8 @@ def test_variances_of_demands_on_one_edge_link_add_and_those_of_a_split_demand_d
     both = [myopic_fir(each.model, 1.0, horizon=12).cost for each in (two, one)]
     assert both[0] == pytest.approx(both[1], rel=TOLERANCE["law"])
     # As if what goes over A and what goes over B fluctuated apart
-    model = CASES["diamond"].model
-    entering = model.injection.toarray()[:, :1]
+    model = case(Network(links=DIAMOND.links, demands=DIAMOND.demands[:1])).model
+    entering = model.injection.toarray()
     apart = NetworkModel(TAU, model.delay, model.coupling, np.diag(entering[:, 0]), np.ones(5))
     together = NetworkModel(TAU, model.delay, model.coupling, entering, np.ones(1))
     costs_of = [myopic_fir(model, 1.0, horizon=12).cost for model in (apart, together)]
