@@ -11,8 +11,6 @@ TYPE_CHECKING = False  # as in typing, which `netctrl --help` does without
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["main"]
-
 EXAMPLES = ("netctrl design arc --N 50", "netctrl list scenarios")
 
 

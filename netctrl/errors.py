@@ -184,13 +184,7 @@ class InfeasibleProgram(NetctrlError):
 
 
 def checked_number(
-    argument: str,
-    value: object,
-    takes: str,
-    *,
-    above: float = -inf,
-    at_least: float = -inf,
-    at_most: float = inf,
+    argument: str, value: object, takes: str, *, above: float = -inf, at_least: float = -inf, at_most: float = inf
 ) -> float:
     """`value` as a finite float within the bounds, else `InvalidValue` that names `argument`. Text is refused."""
     if isinstance(value, Real) and not isinstance(value, bool):

@@ -45,12 +45,7 @@ KEPT = 6
 LONGEST_WAIT, LOOK_AGAIN = 300.0, 0.05
 """How long a process waits for another one to compile a kernel, and the time between two looks [s]."""
 
-INSIDE: dict[str, Any] = {
-    "error_model": "numpy",
-    "_nrt": False,
-    "no_cpython_wrapper": True,
-    "no_cfunc_wrapper": True,
-}
+INSIDE: dict[str, Any] = {"error_model": "numpy", "_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Options of a part of a kernel that allocates nothing and that only compiled code calls.
 
 Without reference counts: with them each table is counted up and down wherever a function takes it out of its tuple,

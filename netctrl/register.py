@@ -244,11 +244,7 @@ TCP_SENDERS = Registry(
 RATE_SENDERS = Registry(
     "sender",
     "netctrl.rate_senders",
-    {
-        "bbr": "netctrl.laws.rate.bbr:BBR",
-        "cap": "netctrl.laws.rate.cap:CAP",
-        "paced": "netctrl.laws.rate.paced:PACED",
-    },
+    {"bbr": "netctrl.laws.rate.bbr:BBR", "cap": "netctrl.laws.rate.cap:CAP", "paced": "netctrl.laws.rate.paced:PACED"},
     "netctrl.laws.rate.law:RateSender",
 )
 """Kind of a sender in a file -> its `netctrl.laws.rate.law.RateSender`. Read when scenarios are imported."""

@@ -290,10 +290,7 @@ def test_a_wrong_arrow_is_seen(source, code):
         ("laws.aqm.arc", "from netctrl.jit import njit\nfrom netctrl.laws.link import backlog_step"),
         ("design.arc.design", "from netctrl.frequency.margins import margins\nfrom netctrl.plants import tcp"),
         ("design.arc.design", "from .loop import decide"),
-        (
-            "plotting",
-            "from netctrl.scenario.result import Result\nfrom netctrl.frequency import loop",
-        ),
+        ("plotting", "from netctrl.scenario.result import Result\nfrom netctrl.frequency import loop"),
         ("linux.agent.loop", "from netctrl.laws.aqm import arc"),
         ("cli.simulate", "from netctrl import sim, design"),
         ("design.__main__", "from netctrl.cli.design import main"),

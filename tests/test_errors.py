@@ -70,12 +70,7 @@ def test_what_is_no_finite_number_is_refused(value) -> None:
     assert refusal.value.got is value
 
 
-@given(
-    st.floats(-10, 10),
-    st.none() | st.floats(-5, 5),
-    st.none() | st.floats(-5, 5),
-    st.none() | st.floats(-5, 5),
-)
+@given(st.floats(-10, 10), st.none() | st.floats(-5, 5), st.none() | st.floats(-5, 5), st.none() | st.floats(-5, 5))
 def test_bounds_are_the_ones_that_were_given(value, above, at_least, at_most) -> None:
     bounds = {"above": above, "at_least": at_least, "at_most": at_most}
     bounds = {name: bound for name, bound in bounds.items() if bound is not None}

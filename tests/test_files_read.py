@@ -234,10 +234,7 @@ def test_depth_has_a_bound() -> None:
 
 # --- damaged files ----------------------------------------------------------------------------------------------------
 
-GOOD = {
-    "model": (read_model, model_path("connet-paper")),
-    "network": (read_network, network_path("tandem")),
-}
+GOOD = {"model": (read_model, model_path("connet-paper")), "network": (read_network, network_path("tandem"))}
 
 
 @pytest.mark.parametrize("name", GOOD)

@@ -218,12 +218,7 @@ def usual() -> dict[str, dict[str, Any]]:
         },
         "QueuePlan": {"interfaces": (InterfaceQueue(interface="eth0", queue=TcFifo(limit=1e5)),)},
         "RateTrace": {"interval_s": 0.1, "names": ("a",), "rate_bit_per_s": np.ones((3, 1))},
-        "Scenario": {
-            "name": "s",
-            "links": (line,),
-            "flows": (flows,),
-            "duration": 1.0,
-        },
+        "Scenario": {"name": "s", "links": (line,), "flows": (flows,), "duration": 1.0},
         "bottleneck": {"capacity": 1e7, "buffer": 1e5, "queue": "pie", "rtt": 0.02, "cross": 1e6},
         "access_link": {"hops": 2, "capacity": 1e8, "limit": 30, "queue": "droptail", "base_delay": 1e-3},
         "parking_lot": {"hops": 2, "capacity": 1e7, "delay": 0.01, "buffer": 1e5, "queue": "pie", "cross": (Flow(),)},
@@ -242,11 +237,7 @@ def usual() -> dict[str, dict[str, Any]]:
         "delayed_regulator": {"A": [[1.2]], "B": [[1.0]], "Q": [[1.0]], "R": [[1.0]], "W": [[1.0]], "delay": 2}
         | {"C": [[1.0]], "V": [[1.0]]},
         "disk_margin": {"loop": control.tf([1.0], [1.0, 1.0, 0.0]), "delay_s": 0.1},
-        "access_link_signals": {
-            "result": simulate_access_link(fifo, 1e7),
-            "outputs": ("delay",),
-            "burst": False,
-        },
+        "access_link_signals": {"result": simulate_access_link(fifo, 1e7), "outputs": ("delay",), "burst": False},
         "from_control": {"system": control.tf([1.0], [1.0, 1.0]), "delay_s": 0.1},
         "gain_band": {"loop": netctrl.DelayLoop(gain=1.0, delay=0.1, integrators=1, leads=(), lags=())}
         | {"gain_margin_db": 6.0, "phase_margin_deg": (30.0, 60.0)},
@@ -358,15 +349,7 @@ RESULTS = {
 """What netctrl makes and a user reads."""
 ELSEWHERE = {
     *("AgentConfig", "Backpressure", "DesignPolicy", "Fifo"),
-    *(
-        "HftracPolicy",
-        "HtbClass",
-        "MarkingConfig",
-        "InterfaceMap",
-        "RenoFlow",
-        "StaticPacing",
-        "TcFifo",
-    ),
+    *("HftracPolicy", "HtbClass", "MarkingConfig", "InterfaceMap", "RenoFlow", "StaticPacing", "TcFifo"),
     *(
         "TokenBucket",
         "connet_on_linux",

@@ -22,9 +22,7 @@ NOT_RUN = {
     "netctrl linux apply router/arc.plan.json --dry-run": "needs an eth0: tests/linux/queues/test_plan.py",
 }
 # Words of a line -> what stands in their place, and why.
-CHANGED = {
-    ("--run",): ((), "ns-3 is compiled and run by tests/ns3/test_program.py and test_export_ns3_fifo_run.py"),
-}
+CHANGED = {("--run",): ((), "ns-3 is compiled and run by tests/ns3/test_program.py and test_export_ns3_fifo_run.py")}
 STATUS = {"netctrl design arc --N 50 --epoch 2s --alpha 2.84e-5": 3}  # as README says
 
 

@@ -126,8 +126,7 @@ def test_a_list_names_what_is_broken_and_has_the_rest(fault, capsys):
 
 
 @pytest.mark.parametrize(
-    ("main", "argv"),
-    [(simulate_main, ["SCENARIO"]), (export_main, ["ns3", "--scenario", "SCENARIO", "-o", "out"])],
+    ("main", "argv"), [(simulate_main, ["SCENARIO"]), (export_main, ["ns3", "--scenario", "SCENARIO", "-o", "out"])]
 )
 def test_a_command_that_uses_it_says_so_in_a_line(main, argv, fault, capsys):
     assert main([str(BLUE / "blue.toml") if each == "SCENARIO" else each for each in argv]) == 2

@@ -104,10 +104,7 @@ def fig05(*, full: bool = False) -> Outcome:
             "fig5-sfc": over(at(SFC, "400 flows", QUEUE), at(SFC, "50 flows", QUEUE)),
             "fig5-epoch": ratio("50 flows", DEVIATION, ARC_2, ARC),
         },
-        fluid={
-            "fig5-avq": ratio("50 flows", DEVIATION, AVQ, ARC),
-            "fig5-droptail": at(DROP_TAIL, "200 flows", QUEUE),
-        },
+        fluid={"fig5-avq": ratio("50 flows", DEVIATION, AVQ, ARC), "fig5-droptail": at(DROP_TAIL, "200 flows", QUEUE)},
         short={
             "fig5-bulk-arc": most([ARC], QUEUE, loaded),
             "fig5-bulk-pi": most([PI], QUEUE, loaded),
@@ -195,9 +192,7 @@ def fig11(*, full: bool = False) -> Outcome:
     return outcome(
         study,
         Brief(
-            shortened(study.scenario, 1.0, 0.25),
-            [Phase("all", 0.0, 75.0), Phase(phase, 40.0, 75.0)],
-            (ARC, DROP_TAIL),
+            shortened(study.scenario, 1.0, 0.25), [Phase("all", 0.0, 75.0), Phase(phase, 40.0, 75.0)], (ARC, DROP_TAIL)
         ),
         "Figs. 11 and 12: five bottlenecks of 10 Mbit/s",
         ("Fig. 11", "Fig. 12"),
@@ -207,8 +202,5 @@ def fig11(*, full: bool = False) -> Outcome:
             "fig12-loss": most(MANAGED, "loss", [phase]),
         },
         fluid={"fig11-order": ratio(phase, DEVIATION, AVQ, SFC)},
-        short={
-            "fig11-short": ratio(phase, DEVIATION, ARC, DROP_TAIL),
-            "fig12-short": at(ARC, phase, CARRIED),
-        },
+        short={"fig11-short": ratio(phase, DEVIATION, ARC, DROP_TAIL), "fig12-short": at(ARC, phase, CARRIED)},
     )

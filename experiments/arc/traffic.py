@@ -39,14 +39,7 @@ SCHEMES: dict[str, Queue] = {
 }
 """The paper's settings (Section IV). SFC's law and PI's reference of 50 packets are assumed: the paper gives none."""
 
-COLOURS = {
-    ARC: "#1f4e9c",
-    ARC_2: "#6fa8dc",
-    PI: "#b45f06",
-    AVQ: "#6aa84f",
-    SFC: "#8e44ad",
-    DROP_TAIL: "#777777",
-}
+COLOURS = {ARC: "#1f4e9c", ARC_2: "#6fa8dc", PI: "#b45f06", AVQ: "#6aa84f", SFC: "#8e44ad", DROP_TAIL: "#777777"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,10 +165,7 @@ def shortened(scenario: Scenario, factor: float, keep: float = 1.0) -> Scenario:
     ]
     changes = [msgspec.structs.replace(c, at=c.at * factor) for c in scenario.changes if c.at * factor < end]
     return scenario.replace(
-        duration=end,
-        warmup=min(scenario.warmup * factor, 0.5 * end),
-        flows=tuple(flows),
-        changes=tuple(changes),
+        duration=end, warmup=min(scenario.warmup * factor, 0.5 * end), flows=tuple(flows), changes=tuple(changes)
     )
 
 
@@ -301,10 +291,7 @@ def find(study: Traffic, short: Scenario, phases: Sequence[Phase], schemes: Sequ
     elif packets:
         columns[f"{next(iter(packets.values()))[0].simulator}, short form"] = series(brief, packets)
     return Found(
-        fluid=table(study, results),
-        ns3=full,
-        short=table(brief, packets) if packets else None,
-        columns=columns,
+        fluid=table(study, results), ns3=full, short=table(brief, packets) if packets else None, columns=columns
     )
 
 

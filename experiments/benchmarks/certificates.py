@@ -48,13 +48,7 @@ def million_points(name: str) -> Row:
     turns = alternate(lambda: margin_map(law, inputs, SIDE), by_point, rounds=5, clock=time.process_time)
     scaled = turns._replace(theirs=[t * SIDE**2 / len(some) for t in turns.theirs])
     what = f"gain margins of {name}, {SIDE**2} points"
-    return against(
-        what,
-        f"stable_gains a point, from {len(some)}",
-        scaled,
-        "<= 5 s",
-        "other points of the plane",
-    )
+    return against(what, f"stable_gains a point, from {len(some)}", scaled, "<= 5 s", "other points of the plane")
 
 
 def one_point(name: str, where: Where) -> Row:

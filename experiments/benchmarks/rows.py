@@ -87,13 +87,7 @@ def alternate(
     return Turns(*times, answers)
 
 
-def against(
-    what: str,
-    peer: str,
-    turns: Turns,
-    target: str,
-    same: Agreement | str,
-) -> Row:
+def against(what: str, peer: str, turns: Turns, target: str, same: Agreement | str) -> Row:
     """The row of two ways; a target's bounds are of the median of our seconds, or of that of peer/ours."""
     ratio = median(b / a for a, b in zip(turns.ours, turns.theirs, strict=True))
     met = is_met(target, median(turns.ours), ratio)

@@ -67,12 +67,7 @@ def tuned(network: Network, name: str, way: fig.Way, load: float, traffic: Sprea
 
 
 def finer(
-    network: Network,
-    name: str,
-    way: fig.Way,
-    load: float,
-    bounds: tuple[float, float],
-    traffic: Spread = GAUSSIAN,
+    network: Network, name: str, way: fig.Way, load: float, bounds: tuple[float, float], traffic: Spread = GAUSSIAN
 ) -> dict[str, object]:
     """The same by `netctrl.tune`."""
     low, high = bounds

@@ -52,10 +52,7 @@ def network(level: float) -> Network:
     base = testbed()
     left = min(30.0 - 0.25 * level, 42.0 - level)  # at S1 -> S3 and at S3 -> Dst
     split = {"e2": 1.0, "s23": 0.75, "s21": 0.25, "s13": 1.0, "s3d": 1.0}
-    demands = (
-        demand("p1", "H1", "Dst", SHARE * left, 0.0),
-        demand("p2", "H2", "Dst", level, DEVIATION * level, split),
-    )
+    demands = (demand("p1", "H1", "Dst", SHARE * left, 0.0), demand("p2", "H2", "Dst", level, DEVIATION * level, split))
     links = (*base.links, link("s3d", "S3", "Dst", 42, 0.3, delay=0.0))
     return msgspec.structs.replace(base, links=links, demands=demands, nodes=())
 

@@ -135,12 +135,7 @@ def measure(config: AgentConfig, key: bytes, duration: float) -> dict[str, objec
     with KernelLinks(config) as links, AgentSockets(config) as sockets:
         before = time.process_time()
         outcome = run_agent(
-            plan(config, key),
-            Noisy(links, len(config.links)),
-            sockets,
-            AgentLog(),
-            stop=look,
-            duration_s=duration,
+            plan(config, key), Noisy(links, len(config.links)), sockets, AgentLog(), stop=look, duration_s=duration
         )
         used = time.process_time() - before
     wall, metrics, counts = time.monotonic() - began, outcome.metrics, outcome.state.counts

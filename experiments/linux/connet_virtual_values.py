@@ -73,13 +73,7 @@ def recovery(data: pd.DataFrame, way: str) -> Measured:
 
 def at_own_rates(data: pd.DataFrame, transfers: Collection[dict[str, Any]]) -> dict[str, float | Measured]:
     """Values of the claims about the paper's link."""
-    return {
-        **_curve(data),
-        **_one_node(data),
-        **_tcp(data, transfers),
-        **_failures(data),
-        **_scheduling(data),
-    }
+    return {**_curve(data), **_one_node(data), **_tcp(data, transfers), **_failures(data), **_scheduling(data)}
 
 
 def _curve(data: pd.DataFrame) -> dict[str, float | Measured]:

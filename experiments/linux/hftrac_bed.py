@@ -9,16 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from linux.hftrac_agents import (
-    AGENTS,
-    BURST,
-    configs,
-    controlled,
-    law_table,
-    start_agents,
-    urge_children,
-    urgently,
-)
+from linux.hftrac_agents import AGENTS, BURST, configs, controlled, law_table, start_agents, urge_children, urgently
 from linux.hftrac_network import FRAME, MEGA, PROPAGATION, STREAM, TELLER, Case, built, paths, scenario, slower
 from linux.iproute import program
 from linux.stream import TAP, Streamed, round_trips, send_frames, tap

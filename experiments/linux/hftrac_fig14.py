@@ -16,10 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 PLACE = "HFTraC in virtual time, Fig. 14"
-COLUMNS = {
-    "packet_rtt_ms": "mean round trip of a packet [ms]",
-    "packet_again": "packets sent again [%]",
-}
+COLUMNS = {"packet_rtt_ms": "mean round trip of a packet [ms]", "packet_again": "packets sent again [%]"}
 SHOWN = ("packet_rtt_ms", "packet_rtt_50_ms", "packet_rtt_99_ms", "wire_rtt_ms", "packet_again", "loss")
 MILD = {34.0: "-", 37.0: "--"}
 """Levels whose distributions are drawn."""

@@ -21,8 +21,6 @@ from netctrl.errors import InvalidValue, did_you_mean
 from netctrl.model.io.provenance import provenance
 from netctrl.units import long_rtt
 
-__all__ = ["certify", "check_parameters", "described", "subject_of"]
-
 
 def certify(
     law: str | Subject | EcnSubject,

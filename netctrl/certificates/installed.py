@@ -26,15 +26,6 @@ from netctrl.laws.targets.wred import WredLaw
 from netctrl.model.io.provenance import Provenance, provenance
 from netctrl.model.io.record_file import FileRecord, Record
 
-__all__ = [
-    "CERTIFICATES_SCHEMA",
-    "CertifiedQueue",
-    "InstalledCertificates",
-    "certified_law",
-    "certify_installed",
-    "installed_subject",
-]
-
 _TICK_NS = 64
 """Unit in which the kernel keeps pie's target."""
 CERTIFICATES_SCHEMA = "netctrl.certificates/1"
@@ -101,10 +92,7 @@ class InstalledCertificates(FileRecord, frozen=True):
 
 
 def certify_installed(
-    queues: Iterable[InstalledQueue],
-    *,
-    argv: Iterable[str] = (),
-    **where: Unpack[Where],
+    queues: Iterable[InstalledQueue], *, argv: Iterable[str] = (), **where: Unpack[Where]
 ) -> InstalledCertificates:
     """Certificates of queues that are installed, each over the same box.
 
@@ -150,9 +138,7 @@ def certify_installed(
             )
         )
     return InstalledCertificates(
-        schema=CERTIFICATES_SCHEMA,
-        queues=tuple(found),
-        provenance=provenance(argv=command, libraries=("numpy",)),
+        schema=CERTIFICATES_SCHEMA, queues=tuple(found), provenance=provenance(argv=command, libraries=("numpy",))
     )
 
 

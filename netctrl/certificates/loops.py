@@ -34,20 +34,6 @@ from netctrl.plants.queues.queue_laws import SampledPi, WindowClass
 from netctrl.plants.queues.queue_loop import QueueLoop, tail_bound
 from netctrl.plants.queues.window_response import CUBIC, SENDERS, Sender
 
-__all__ = [
-    "LINUX_SENDERS",
-    "Mixture",
-    "box_loops",
-    "check_bounded",
-    "classes_of",
-    "is_linux",
-    "judged_box",
-    "loop_at",
-    "loops_of",
-    "read_mixture",
-    "usual_margins",
-]
-
 LINUX_SENDERS = ("linux-creno", "linux-reno")
 """What Linux sends: Cubic, by default, on its Reno-friendly line, and Reno."""
 _CURVED = 0.05
@@ -187,10 +173,7 @@ def box_loops(subject: Subject, box: Box, around: Sequence[tuple[Ends, Ends]] = 
 
 
 def loops_of(
-    subject: Subject,
-    classes: tuple[WindowClass, ...],
-    box: Box,
-    around: Sequence[tuple[Ends, Ends]] = (),
+    subject: Subject, classes: tuple[WindowClass, ...], box: Box, around: Sequence[tuple[Ends, Ends]] = ()
 ) -> list[QueueLoop]:
     """One loop for each range of the law's output with gains of its own.
 

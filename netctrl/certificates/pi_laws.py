@@ -36,20 +36,6 @@ from netctrl.laws.targets.pie_law import PieLaw
 from netctrl.laws.targets.reading import DelayReading
 from netctrl.units import TIMES, checked_quantity
 
-__all__ = [
-    "SUBJECTS",
-    "docsis_pie",
-    "dualpi2",
-    "dualpi2_as_linux",
-    "each_flow",
-    "fq_pie",
-    "linux_dualpi2",
-    "linux_pie",
-    "pi2",
-    "pie",
-    "pie_as_linux",
-]
-
 _RUNGS = tuple(pairwise((0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)))
 """Ranges of the probability in which PIE's gains are constant (RFC 8033, Section 4.2)."""
 _STEP_NOTE = "of the scalable queue only the coupling is in the loop, not its step"

@@ -6,21 +6,6 @@ from netctrl.errors import Status
 from netctrl.model.io.record_file import Record
 from netctrl.units import format_quantity
 
-__all__ = [
-    "MIN_GAIN_DB",
-    "MIN_PHASE_DEG",
-    "LinearMargins",
-    "QueueSwing",
-    "RampCycle",
-    "SampledLoop",
-    "SenderVerdict",
-    "StepCycle",
-    "busy_text",
-    "ramp_rows",
-    "rounded",
-    "step_rows",
-]
-
 MIN_GAIN_DB, MIN_PHASE_DEG = 6.0, 30.0
 """The design rule."""
 

@@ -27,8 +27,6 @@ from netctrl.plants.queues.queue_laws import Averaged, WindowClass
 from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.window_response import Sender
 
-__all__ = ["RED_SUBJECTS", "RedLine", "RedSubject", "red", "red_as_linux", "wred", "wred_as_switch"]
-
 _ADAPTED = tuple(float(p) for p in np.geomspace(0.01, 0.5, 9))
 """Probabilities at the upper threshold between which adaptive RED moves."""
 _ONE = 2**32

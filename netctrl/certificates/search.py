@@ -27,8 +27,6 @@ from netctrl.frequency.sampled_stability import stable_gains
 from netctrl.plants.queues.queue_laws import SampledPi
 from netctrl.plants.queues.queue_loop import QueueLoop
 
-__all__ = ["MarginMap", "box_points", "least_near", "least_point", "margin_map", "reach"]
-
 _SIDE, _ROUNDS = 5, 4
 """Numbers of flows, and of round-trip times, where no bound is known; halvings of steps around the worst point."""
 _LOOK_SIDE = 9

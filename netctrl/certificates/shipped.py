@@ -11,8 +11,6 @@ from netctrl.certificates.installed import CERTIFICATES_SCHEMA, CertifiedQueue, 
 from netctrl.errors import InvalidValue, did_you_mean
 from netctrl.model.io.provenance import provenance
 
-__all__ = ["CORE", "HOME", "SHIPPED", "Shipped", "certify_shipped"]
-
 HOME: Where = {"rtt_s": (0.010, 0.100), "flows": (5.0, 20.0), "capacity_bit_per_s": 50e6, "senders": ("reno", "creno")}
 """A home's line, with Reno or with Cubic where it is Reno-friendly."""
 CORE: Where = {"rtt_s": (0.020, 0.100), "flows": (50.0, 200.0), "capacity_bit_per_s": 1e9, "senders": ("reno", "creno")}
@@ -186,7 +184,5 @@ def certify_shipped(
             )
         )
     return InstalledCertificates(
-        schema=CERTIFICATES_SCHEMA,
-        queues=tuple(queues),
-        provenance=provenance(argv=command, libraries=("numpy",)),
+        schema=CERTIFICATES_SCHEMA, queues=tuple(queues), provenance=provenance(argv=command, libraries=("numpy",))
     )

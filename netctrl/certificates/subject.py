@@ -30,8 +30,6 @@ from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.window_response import Sender
 from netctrl.units import TIMES, checked_quantity
 
-__all__ = ["LinearLaw", "PiSubject", "Subject", "nominal_pi", "scaled"]
-
 
 class LinearLaw(NamedTuple):
     """Continuous law from the queueing delay to the output, gain · Π(1 + z s)/(sᵐ Π(1 + T s))."""

@@ -25,15 +25,7 @@ from msgspec.structs import replace
 
 from netctrl.certificates.box import MIN_FACTOR, MIN_PHASE_DEG, MIN_WINDOW, Box
 from netctrl.certificates.ecn.in_time import dctcp_in_time, in_time
-from netctrl.certificates.loops import (
-    LINUX_SENDERS,
-    Mixture,
-    box_loops,
-    is_linux,
-    loop_at,
-    read_mixture,
-    usual_margins,
-)
+from netctrl.certificates.loops import LINUX_SENDERS, Mixture, box_loops, is_linux, loop_at, read_mixture, usual_margins
 from netctrl.certificates.point_records import SampledLoop, SenderVerdict, rounded
 from netctrl.certificates.record import QueueVerdict
 from netctrl.certificates.red import RedSubject
@@ -47,8 +39,6 @@ from netctrl.frequency.sampled_margins import point_proofs, sampled_margins
 from netctrl.frequency.sampled_stability import box_keeps, box_upper_gain, point_keeps, stable_gains
 from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.window_response import CRENO, RENO
-
-__all__ = ["Worst", "absent", "least_looked_at", "queue_verdict"]
 
 _RULE = (MIN_FACTOR, radians(MIN_PHASE_DEG))
 _NOTICED_DB = 0.5

@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from netctrl.certificates.box import several
 from netctrl.errors import InvalidValue, any_of
 
-__all__ = ["CHECKS", "checked_engines"]
-
 CHECKS = ("fluid", "packet", "kernel")
 """Models in which a certificate can be checked."""
 

@@ -11,8 +11,6 @@ from netctrl.checks import checked_engines
 from netctrl.errors import InvalidValue, checked_kind
 from netctrl.model.design.queue_checks import FailedCheck, QueueCheck
 
-__all__ = ["check_certificate", "with_checks"]
-
 
 def check_certificate(certificate: QueueCertificate, engines: str | Iterable[str] = "fluid") -> QueueCertificate:
     """Certificate of a queue with nonlinear checks of its worst point beside it.

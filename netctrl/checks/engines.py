@@ -28,8 +28,6 @@ from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.queue_fluid.run import STARTS, swing_of, time_above
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["SEEDS", "check_fluid", "check_packets", "check_scenario", "gains_figures"]
-
 SEEDS = (1, 2, 3)
 _WARM_PERIODS, _PERIODS = 20.0, 100.0
 _WARM_S, _LEAST_S = 10.0, 30.0
@@ -42,12 +40,7 @@ _MOST_PACKETS = {"packet": 3e7, "kernel": 1e7}
 _SENDERS = {"reno": "reno", "creno": "cubic", "cubic": "cubic", "dctcp": "dctcp"}
 _CLOCKED = {
     "packet": {"rfc-reno": "reno", "rfc-creno": "cubic"},
-    "kernel": {
-        "linux-reno": "reno",
-        "linux-creno": "cubic",
-        "linux-reno-noecn": "reno",
-        "linux-creno-noecn": "cubic",
-    },
+    "kernel": {"linux-reno": "reno", "linux-creno": "cubic", "linux-reno-noecn": "reno", "linux-creno-noecn": "cubic"},
 }
 """Senders that only one engine has."""
 

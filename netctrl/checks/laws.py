@@ -26,8 +26,6 @@ from netctrl.sim.queue_fluid.laws import DocsisPie, FluidLaw, LinuxDualPi2, Linu
 from netctrl.sim.queue_fluid.run import FluidClass, FluidQueue, longest_delay
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["KERNEL_HZ", "buffer_bytes", "fluid_queue", "queue_of"]
-
 KERNEL_HZ = 1000
 """CONFIG_HZ of the kernel engine."""
 _LIMIT_PACKETS = 100_000

@@ -19,8 +19,6 @@ from netctrl.frequency.sampled_stability import stable_gains
 from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.window_response import SENDERS
 
-__all__ = ["CheckPoint", "corners_of", "point_of"]
-
 _CHECKED = ("pie", "docsis-pie", "pi2", "dualpi2", "red", "wred")
 """Laws of which the fluid has the nonlinear rules."""
 _FLOWS_OF_WINDOW = 20.0

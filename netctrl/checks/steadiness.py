@@ -24,8 +24,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["AT_LIMIT", "Envelope", "envelope"]
-
 AT_LIMIT = pi / 2.0
 """E[A⁴]/E[A²]² at the limit of stability."""
 _SOUGHT = (0.4, 2.0)

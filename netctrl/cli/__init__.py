@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["FAILURE", "GOOD", "INTERRUPTED", "NO", "STATUSES", "WRONG_USE"]
-
 GOOD = 0
 """The answer is yes, or the work is done."""
 FAILURE = 1

@@ -59,13 +59,7 @@ _COLORS = {"green": 32, "yellow": 33, "red": 31}
 
 def new_app(name: str, description: str, *examples: str) -> App:
     """An App whose help and errors `run` prints; a command's examples may be in its docstring instead."""
-    return App(
-        name=name,
-        help=description,
-        help_epilogue="\n".join(examples),
-        help_flags=[],
-        version_flags=[],
-    )
+    return App(name=name, help=description, help_epilogue="\n".join(examples), help_flags=[], version_flags=[])
 
 
 def run(

@@ -15,8 +15,6 @@ from netctrl.cli.options import option, positional
 from netctrl.errors import InvalidValue, checked_word
 from netctrl.register import VERBS
 
-__all__ = ["main"]
-
 SHELLS = ("bash", "zsh", "fish", "powershell")
 app = new_app("netctrl completion", "Prints a script with which a shell completes verbs, commands and options.")
 

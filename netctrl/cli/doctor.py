@@ -10,8 +10,6 @@ from netctrl.cli.help import columns
 from netctrl.cli.options import option
 from netctrl.doctor.checks import Check, State
 
-__all__ = ["main"]
-
 _COLORS = {State.OK: "green", State.MISSING: "yellow", State.UNKNOWN: "yellow"}
 
 app = new_app("netctrl doctor", "Shows what this machine has and lacks; needs no privilege and changes nothing.")

@@ -24,8 +24,6 @@ from netctrl.errors import InvalidValue
 if TYPE_CHECKING:
     from netctrl.evaluation.case import Entry
 
-__all__ = ["main"]
-
 SET_TAKES = "NAME=VALUE, with commas between several, as in target=20ms,alpha=0.2"
 _SEEDS_TAKES = "a number of independent runs of each case, from 1"
 

@@ -14,19 +14,6 @@ from cyclopts.exceptions import UnknownCommandError, UnknownOptionError, UnusedC
 from netctrl.cli import STATUSES
 from netctrl.errors import did_you_mean
 
-__all__ = [
-    "HELP",
-    "columns",
-    "commands_of",
-    "default_of",
-    "examples_of",
-    "help_of",
-    "name_of",
-    "names_of",
-    "unknown",
-    "wrong_use",
-]
-
 HELP = ("--help", "-h")
 _EXAMPLES = "\n\nExamples\n--------\n"
 

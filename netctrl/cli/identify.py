@@ -12,8 +12,6 @@ from netctrl.cli.cases import TraceName
 from netctrl.cli.options import PLOT_SUFFIXES, Kind, given, kind, option, positional, whole
 from netctrl.errors import InvalidValue, checked_word
 
-__all__ = ["main"]
-
 DRAWS = 100
 METHODS = "n4sid, moesp, cva, sippy-n4sid, sippy-moesp, sippy-cva or sippy-parsim-k"
 _WHOLE = whole("N", "a number of states, or auto", least=1)

@@ -15,8 +15,6 @@ from netctrl.cli.options import JOBS, Kind, kind, option, positional, whole
 from netctrl.errors import InvalidValue, checked_jobs
 from netctrl.units import DURATION_TAKES, SIZE_TAKES, format_quantity, parse_duration, parse_size
 
-__all__ = ["main"]
-
 _MIN_MEMORY, _MAX_MEMORY = 64 * 2**20, 64 * 2**30
 _MAX_WALL_S = 7 * 86400.0
 _SHOWN_HASH = 16
@@ -147,11 +145,7 @@ def _planned(source: str | None, json: bool) -> int:
         place = str(find_source(source).path)
     except NetctrlError as error:
         place = str(error)
-    content = {
-        "source": place,
-        "tools": missing_tools() or "all there",
-        "built": [each.version for each in kernels()],
-    }
+    content = {"source": place, "tools": missing_tools() or "all there", "built": [each.version for each in kernels()]}
     if json:
         return say(_json(content))
     built = ", ".join(content["built"]) or "no kernel yet"

@@ -20,8 +20,6 @@ from netctrl.scenario.read import read_scenario_file
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 
-__all__ = ["with_engines"]
-
 
 def with_engines(law: Entry) -> Entry:
     """An entry of `list laws` with the engines that run the law, whatever the process's privileges."""

@@ -12,8 +12,6 @@ from netctrl.cli.help import columns
 from netctrl.cli.options import option, positional
 from netctrl.errors import checked_word
 
-__all__ = ["main"]
-
 app = new_app("netctrl list", "Lists names that can be given to other commands, with one line on each.")
 
 

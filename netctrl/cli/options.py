@@ -16,33 +16,7 @@ from cyclopts import Parameter, Token
 from cyclopts.exceptions import RepeatArgumentError
 
 from netctrl.errors import JOBS_TAKES, InvalidValue
-from netctrl.units import (
-    DURATION_TAKES,
-    RATE_TAKES,
-    SIZE_TAKES,
-    parse_duration,
-    parse_range,
-    parse_rate,
-    parse_size,
-)
-
-__all__ = [
-    "JOBS",
-    "PLOT_SUFFIXES",
-    "RATE",
-    "REPORT_SUFFIXES",
-    "SIZE",
-    "TIME",
-    "Kind",
-    "Report",
-    "given",
-    "kind",
-    "option",
-    "option_name",
-    "positional",
-    "ranged",
-    "whole",
-]
+from netctrl.units import DURATION_TAKES, RATE_TAKES, SIZE_TAKES, parse_duration, parse_range, parse_rate, parse_size
 
 PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 REPORT_SUFFIXES = (".html", ".htm")

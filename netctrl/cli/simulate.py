@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from netctrl.engines.case import Case
     from netctrl.engines.engine import Engine
 
-__all__ = ["check_files", "json_text", "main", "result_file", "shown"]
-
 TABLE_SUFFIXES = (".csv", ".parquet")
 _RUNS, _SEEDS = 20, 5
 
@@ -49,8 +47,7 @@ def simulate(
     *,
     design: Annotated[str | None, option("FILE", "a Design of any method, whose law controls the scenario")] = None,
     engine: Annotated[
-        str | None,
-        option("NAME", "fluid, packet, ns3, kernel or linux; by default the first, without the last two"),
+        str | None, option("NAME", "fluid, packet, ns3, kernel or linux; by default the first, without the last two")
     ] = None,
     compare: Annotated[
         str | None,
@@ -65,12 +62,7 @@ def simulate(
     json: Annotated[bool, option("", "print scenario and figures as one JSON object and nothing else")] = False,
     output: Annotated[
         str | None,
-        option(
-            "FILE",
-            "save the result's table (.csv, .parquet) or the whole result (.npz)",
-            "--output",
-            "-o",
-        ),
+        option("FILE", "save the result's table (.csv, .parquet) or the whole result (.npz)", "--output", "-o"),
     ] = None,
     plot: Annotated[str | None, option("FILE", f"save a picture ({', '.join(PLOT_SUFFIXES)})")] = None,
     page: Report = None,
@@ -106,11 +98,7 @@ def simulate(
     except InvalidValue as error:
         raise refused(error, scenario, design) from None
     write_all(
-        {
-            "plot": picture(result.plot, plot),
-            "output": result_file(result, output),
-            "report": report_file(result, page),
-        }
+        {"plot": picture(result.plot, plot), "output": result_file(result, output), "report": report_file(result, page)}
     )
     return say(json_text(result) if json else shown(result))
 

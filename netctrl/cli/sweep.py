@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from netctrl.scenario.network.sweep import SweepSpec
 
-__all__ = ["main"]
-
 OPTIONS = {"sweep": "SPEC", "objective": "--tune"}
 
 _SHARE = kind("SHARE", float, "a share from 0 to 1, as in 0.001")
@@ -52,8 +50,7 @@ def sweep(
     output: Annotated[str | None, option("FILE", "save all runs as Parquet (.parquet)", "--output", "-o")] = None,
     resume: Annotated[bool, option("", "continue the interrupted sweep in -o")] = False,
     tune: Annotated[
-        str | None,
-        option("WHAT", "instead find mu or the static factor of each cell with the least loss or backlog"),
+        str | None, option("WHAT", "instead find mu or the static factor of each cell with the least loss or backlog")
     ] = None,
     max_loss: Annotated[
         float | None, _SHARE("largest loss that --tune backlog allows, as in 0.001", "--max-loss", "--most-loss")

@@ -25,9 +25,6 @@ import msgspec
 from netctrl.errors import NetctrlError
 from netctrl.linux.namespace import NET_ADMIN, SYS_ADMIN, has_capability
 
-__all__ = ["Check", "State", "checked", "compiled", "kernel", "libraries", "tools", "virtual_kernel"]
-
-
 _CORE = ("numpy", "scipy", "numba", "msgspec", "cyclopts")
 _OTHERS = {
     "matplotlib": ("figures, --plot", "matplotlib"),

@@ -16,14 +16,7 @@ from netctrl.register import ENGINES
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from netctrl.model.design.design import (
-        AnyDesign,
-        ArcDesign,
-        ConnetDesign,
-        HftracDesign,
-        MpccDesign,
-        PacingDesign,
-    )
+    from netctrl.model.design.design import AnyDesign, ArcDesign, ConnetDesign, HftracDesign, MpccDesign, PacingDesign
     from netctrl.scenario.access.plan import AccessLinkTracking
     from netctrl.scenario.fabric.result import FabricResult
     from netctrl.scenario.result import Result

@@ -69,10 +69,4 @@ def _network(case: Case, job: Job) -> Result:
     )
 
 
-FLUID = OwnEngine(
-    "fluid",
-    {
-        Links: Kind(_queues, _queues_lack, _queues_left),
-        Routed: Kind(_network, _network_lacks),
-    },
-)
+FLUID = OwnEngine("fluid", {Links: Kind(_queues, _queues_lack, _queues_left), Routed: Kind(_network, _network_lacks)})

@@ -123,11 +123,7 @@ def _lacks(case: Case) -> str | None:
 
 KERNEL = OwnEngine(
     "kernel",
-    {
-        Links: Kind(_queues, _lacks),
-        Routed: Kind(_network, _lacks),
-        AccessLine: Kind(_access, _lacks),
-    },
+    {Links: Kind(_queues, _lacks), Routed: Kind(_network, _lacks), AccessLine: Kind(_access, _lacks)},
     auto=False,
 )
 """The Linux kernel in virtual time."""

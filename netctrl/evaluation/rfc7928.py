@@ -43,10 +43,7 @@ LEVELS = {"mild": flows_for(0.001), "medium": flows_for(0.005), "heavy": flows_f
 
 _TRANSFER = Group(id="transfer", start=(60.0, 80.0), offers=100e3)
 """From 10 to 100 packets, after the long flow has come to its steady state."""
-_WEB = Group(
-    id="web",
-    offers=Web(objects_per_page=6, mean_object=90e3, pareto_shape=3.0, think_time=1.0),
-)
+_WEB = Group(id="web", offers=Web(objects_per_page=6, mean_object=90e3, pareto_shape=3.0, think_time=1.0))
 """A page has at least 50 objects of at least 1 kB over six connections: 54 here, the nine of a connection in a row."""
 _VIDEO = Group(id="video", offers=Bursts(rate=1e6, burst=8, pause_variation=0.0))
 _CBR = Group(id="cbr", offers=Stream(rate=0.2e6, spacing="constant"))
@@ -210,11 +207,7 @@ ENTRIES = (
         "TCP-friendly sender, same initial window",
         (Case(name="window of 3", groups=(_BULK,), initial_window=3),),
     ),
-    Entry(
-        "5.1.2",
-        "TCP-friendly sender, different initial windows",
-        tuple(map(_first_window, (3, 10))),
-    ),
+    Entry("5.1.2", "TCP-friendly sender, different initial windows", tuple(map(_first_window, (3, 10)))),
     Entry("5.2", "Aggressive transport sender", (Case(name="Cubic", groups=(Group(id="bulk", sender="cubic"),)),)),
     Entry(
         "5.3",

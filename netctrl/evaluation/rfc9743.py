@@ -94,12 +94,7 @@ ENTRIES = (
     Entry(
         "5.1.5",
         "Short flows",
-        (
-            _case(
-                name="transfers of 100 kB beside 2 long",
-                groups=(_law(count=2), _transfers(sender=LAW)),
-            ),
-        ),
+        (_case(name="transfers of 100 kB beside 2 long", groups=(_law(count=2), _transfers(sender=LAW))),),
     ),
     Entry(
         "5.2.1",
@@ -121,10 +116,7 @@ ENTRIES = (
         "5.2.3",
         "Short and long flows",
         (
-            _case(
-                name="transfers of Cubic beside 2 long",
-                groups=(_law(count=2), _transfers(sender="cubic")),
-            ),
+            _case(name="transfers of Cubic beside 2 long", groups=(_law(count=2), _transfers(sender="cubic"))),
             _case(
                 name="transfers beside 2 long of Cubic",
                 groups=(Group(id="cubic", count=2, sender="cubic"), _transfers(sender=LAW)),
@@ -239,10 +231,7 @@ ENTRIES = (
         (
             _case(
                 name="16 Mbit/s of datagrams from 50 s to 60 s",
-                groups=(
-                    _law(count=2),
-                    Group(id="burst", offers=Stream(rate=16e6), start=(50.0, 50.0), stop=60.0),
-                ),
+                groups=(_law(count=2), Group(id="burst", offers=Stream(rate=16e6), start=(50.0, 50.0), stop=60.0)),
                 note=_WHOLE,
             ),
         ),

@@ -20,8 +20,6 @@ from netctrl.frequency.margins import gain_band, margins
 from netctrl.frequency.records import factor
 from netctrl.model.loop import DelayLoop
 
-__all__ = ["GainBands", "MarginArrays", "gain_bands", "margin_arrays"]
-
 _BLOCK = 8192  # loops at a time: the block's working arrays stay in the cache
 _MAX_STEPS = 60
 _LAST_STEP = 3e-6  # Halley's error after such a step is of the order of its cube: round-off

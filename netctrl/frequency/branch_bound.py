@@ -17,24 +17,6 @@ import numpy as np
 
 from netctrl.errors import NetctrlError
 
-__all__ = [
-    "Attain",
-    "Cells",
-    "Cover",
-    "Minimum",
-    "Objective",
-    "Sector",
-    "angle_cells",
-    "decided",
-    "disk_bound",
-    "gain_bound",
-    "least",
-    "least_each",
-    "phase_bound",
-    "reduction_bound",
-    "touch_bound",
-]
-
 MAX_CELLS = 400_000
 MAX_ROUNDS = 120
 _STUCK, _BLUR = 0.95, 1e-7

@@ -14,8 +14,6 @@ import numpy as np
 
 from netctrl.errors import InvalidValue, checked_number, checked_whole
 
-__all__ = ["IntegratorMargins", "gain_limit", "integrator_margins"]
-
 _DENSE = 200  # samples of delay up to which all poles are computed
 _MAX_DELAY = 10**6
 _GRID = 2000

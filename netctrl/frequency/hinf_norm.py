@@ -15,8 +15,6 @@ from netctrl.errors import InvalidValue
 from netctrl.model.io.matrix import dense
 from netctrl.model.statespace import StateSpace
 
-__all__ = ["DiskMargin", "bandwidth", "discrete_disk_margin", "gain_at", "level_crossings", "peak_gain"]
-
 _ON_CIRCLE = 1e-6
 _AT_LEVEL = 1e-6
 _CLOSE = 1e-9  # relative to the peak

@@ -20,18 +20,6 @@ from numpy.typing import ArrayLike
 from netctrl.errors import optional_import
 from netctrl.model.loop import DelayLoop
 
-__all__ = [
-    "gain_crossings",
-    "illinois",
-    "lag_crossings",
-    "lag_turning_points",
-    "magnitude",
-    "magnitude_turning_points",
-    "phase_lag",
-    "response",
-    "to_control",
-]
-
 if TYPE_CHECKING:
     import control
 

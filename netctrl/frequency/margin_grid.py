@@ -29,8 +29,6 @@ from netctrl.frequency.sampled_stability import (
     deciding,
 )
 
-__all__ = ["PointMargins", "gain_factors", "gain_grid", "point_margins"]
-
 _WIDEST = log(1.25)
 """Of a tile, in logarithms of flows and round-trip times."""
 _LARGEST, _SMALLEST = 32, 2

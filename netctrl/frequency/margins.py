@@ -30,9 +30,6 @@ _BOUNDARY = 1e-12  # phase margin [rad] or relative gain margin that rounding ca
 _TURN = 2.0 * math.pi
 
 
-__all__ = ["GainBand", "gain_band", "margins"]
-
-
 def margins(loop: DelayLoop | OpenLoop | ControlSystem | StateSpace, delay_s: float = 0.0) -> Margins:
     """Gain, phase and delay margins of a feedback loop, exact for every delay, and certified.
 
@@ -255,9 +252,5 @@ def gain_band(
             empty = (low, high)
     low, high = intervals[-1] if intervals else empty
     return GainBand(
-        low=low,
-        high=high,
-        limit=limit,
-        binding=bindings[-1] if bindings else "gain margin",
-        intervals=tuple(intervals),
+        low=low, high=high, limit=limit, binding=bindings[-1] if bindings else "gain margin", intervals=tuple(intervals)
     )

@@ -25,23 +25,6 @@ import numpy as np
 
 from netctrl.errors import NetctrlError
 
-__all__ = [
-    "Crossing",
-    "Discs",
-    "Locus",
-    "avoids_zero",
-    "gain_crossovers",
-    "greatest_held",
-    "half_turns",
-    "locus",
-    "mu_bound",
-    "multiloop_disk_margin",
-    "negative_real",
-    "scan_angles",
-    "tracked",
-    "whole",
-]
-
 Response = Callable[[np.ndarray], np.ndarray]
 """Angles (n,) to matrices (n, S, S)."""
 

@@ -13,8 +13,6 @@ from netctrl.model.io.display import html_table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Margins", "decibel", "factor"]
-
 Verdict = Literal["stable", "unstable", "marginal"]
 
 

@@ -16,8 +16,6 @@ from numpy.typing import ArrayLike
 
 from netctrl.model.loop import SampledLoop
 
-__all__ = ["gain_limit", "gain_limits", "spectral_radii", "spectral_radius"]
-
 _GRID_PER_EPOCH = 24  # grid points per half turn that each epoch of delay adds to the phase
 
 

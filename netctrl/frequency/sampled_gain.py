@@ -18,32 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from netctrl.errors import NetctrlError
-from netctrl.frequency.branch_bound import (
-    Cells,
-    Minimum,
-    Sector,
-    angle_cells,
-    gain_bound,
-    least,
-)
+from netctrl.frequency.branch_bound import Cells, Minimum, Sector, angle_cells, gain_bound, least
 from netctrl.frequency.loop import illinois
-
-__all__ = [
-    "BOX_TOLERANCE",
-    "LOOSEST",
-    "SCAN",
-    "BoundedResponse",
-    "box_cells",
-    "crossover_scale",
-    "gain_crossovers",
-    "gains_at",
-    "greatest_gain",
-    "keeps",
-    "nothing",
-    "scan",
-    "scanned",
-]
-
 
 _POINT_TOLERANCE = 1e-6
 BOX_TOLERANCE = 1e-2
@@ -85,10 +61,7 @@ class BoundedResponse(Protocol):
 
 
 def greatest_gain(
-    response: BoundedResponse,
-    flows: tuple[float, float],
-    rtt: tuple[float, float],
-    sector: Sector,
+    response: BoundedResponse, flows: tuple[float, float], rtt: tuple[float, float], sector: Sector
 ) -> Minimum:
     """Greatest gain up to which the loop avoids a sector, over a whole box of flows and round-trip times.
 

@@ -44,19 +44,7 @@ from netctrl.frequency.sampled_gain import (
     nothing,
     scanned,
 )
-from netctrl.frequency.sampled_stability import (
-    capped,
-    point_objectives,
-)
-
-__all__ = [
-    "PointProofs",
-    "SampledMargins",
-    "box_disk_margin",
-    "point_proofs",
-    "sampled_margins",
-    "spectral_radius",
-]
+from netctrl.frequency.sampled_stability import capped, point_objectives
 
 _TOLERANCE = 1e-3
 """Relative gap between the margins of a point and what is proved of them."""
@@ -363,11 +351,5 @@ def _delay_margin(response: BoundedResponse, flows: float, rtt: float, gain: flo
     start = (value, np.array([at[0], np.log(flows), np.log(rtt), at[1]]))
     cells = box_cells(lowest, (flows, flows), (rtt, rtt), reach)
     return least(
-        response.disc,
-        touch_bound(gain, 3),
-        attain,
-        cells,
-        tolerance=_TOLERANCE,
-        start=start,
-        loosest=BOX_TOLERANCE,
+        response.disc, touch_bound(gain, 3), attain, cells, tolerance=_TOLERANCE, start=start, loosest=BOX_TOLERANCE
     ).found

@@ -43,21 +43,6 @@ from netctrl.frequency.sampled_gain import (
     scanned,
 )
 
-__all__ = [
-    "Crossings",
-    "PacedResponse",
-    "StableGains",
-    "all_crossings",
-    "box_keeps",
-    "box_upper_gain",
-    "capped",
-    "deciding",
-    "nearest_crossings",
-    "point_keeps",
-    "point_objectives",
-    "stable_gains",
-]
-
 _ANGLES = 96
 """In geometric steps."""
 _PER_TURN, _MOST_EVEN = 12, 400

@@ -13,9 +13,6 @@ from netctrl.model.io.display import Plotted, html_table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ADMISSIBLE", "INFEASIBLE", "THIN", "UNCHECKED", "UNSTABLE", "StabilityMap"]
-
-
 INFEASIBLE, UNSTABLE, THIN, UNCHECKED, ADMISSIBLE = range(5)
 """Classes of a point: no equilibrium; unstable; margins too small; margins met but a simulation needed; admissible."""
 _BORDER = 1e-3  # relative; points this close to a bound count as beyond it

@@ -24,8 +24,6 @@ from netctrl.errors import NetctrlError
 from netctrl.kernel.build import Guest, Kernel
 from netctrl.kernel.plan import Answer, PlanWriter, read_results
 
-__all__ = ["MEMORY_BYTES", "WALL_LIMIT_S", "boot_command", "prepared", "run_plan", "work_folder"]
-
 MEMORY_BYTES = 1 << 30
 """Memory of the kernel; what it doesn't touch, the host doesn't spend."""
 WALL_LIMIT_S = 900.0

@@ -30,28 +30,9 @@ from netctrl.kernel.config import HZ, OPTIONAL, fragment, not_kept, read_config,
 from netctrl.kernel.source import Source, find_source, read_version, unpack
 from netctrl.model.io.files import sha256, user_cache
 
-__all__ = [
-    "Guest",
-    "Kernel",
-    "build_guest",
-    "build_kernel",
-    "build_program",
-    "chosen_kernel",
-    "kernels",
-    "missing_tools",
-    "toolchain",
-]
-
 CHOICE = "NETCTRL_KERNEL"
 """Environment variable: version or folder of the kernel to use, instead of the newest."""
-_TOOLS = {
-    "gcc": "gcc",
-    "make": "make",
-    "flex": "flex",
-    "bison": "bison",
-    "bc": "bc",
-    "ld": "binutils",
-}
+_TOOLS = {"gcc": "gcc", "make": "make", "flex": "flex", "bison": "bison", "bc": "bc", "ld": "binutils"}
 _HEADERS = {"libelf.h": "libelf-dev"}
 _PROBE_S, _MAKE_S, _GUEST_S = 20.0, 4 * 3600.0, 300.0
 _EXPECTED_STEPS = 800

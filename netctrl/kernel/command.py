@@ -15,8 +15,6 @@ from netctrl.kernel.plan import Answer, PlanWriter
 from netctrl.kernel.programs import host_program
 from netctrl.linux.kernel import messages
 
-__all__ = ["Ended", "run_command"]
-
 _LONGEST_S = 1e9
 
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["HZ", "OPTIONAL", "OPTIONS", "fragment", "not_kept", "read_config", "root_kconfig"]
-
 HZ = 1000
 """Ticks a second, in which timers of queues and of TCP count. The architecture's own 100 would run a PIE that updates
 each 15 ms at 20 ms."""

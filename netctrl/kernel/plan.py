@@ -17,20 +17,6 @@ import numpy as np
 
 from netctrl.errors import NetctrlError
 
-__all__ = [
-    "ARRIVAL",
-    "FIRST_NAMESPACE",
-    "LINE",
-    "OBJECT",
-    "TRANSFER",
-    "Answer",
-    "PlanWriter",
-    "Program",
-    "Query",
-    "TcpFlow",
-    "read_results",
-]
-
 FIRST_NAMESPACE = 1000
 """Descriptor of namespace 0 in the guest, as in guest.c; the others follow."""
 

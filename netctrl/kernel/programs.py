@@ -14,8 +14,6 @@ from netctrl.errors import NetctrlError
 from netctrl.kernel.plan import FIRST_NAMESPACE, Program
 from netctrl.units import NANOSECOND
 
-__all__ = ["FOLDER", "begin_s", "host_program", "in_namespace", "own_program"]
-
 FOLDER = "/run/netctrl"
 """Folder of results, as it is named inside."""
 _TEMPORARY = "/run/tmp"

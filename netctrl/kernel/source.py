@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 from netctrl.errors import NetctrlError
 
-__all__ = ["Source", "find_source", "read_version", "unpack"]
-
 DEBIAN = Path("/usr/src")
 REMEDY = "`apt-get install linux-source`, or `--source` with the tree or tarball of a kernel"
 _SUFFIXES = (".tar.xz", ".tar.gz", ".tar.bz2", ".tar")

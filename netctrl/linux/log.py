@@ -9,8 +9,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["LOG", "AgentLog", "event", "log_to"]
-
 LOG = logging.getLogger("netctrl.linux")
 
 

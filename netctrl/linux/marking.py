@@ -28,8 +28,6 @@ from netctrl.linux.kernel.messages import EGRESS, ROOT, classify_departures, han
 from netctrl.linux.kernel.netlink import KernelRefusal, RouteSocket
 from netctrl.model.io.fields import one_of
 
-__all__ = ["AttachedBy", "EgressFilter", "MarkCounts", "MarkSample", "Marker", "mark", "marking_program"]
-
 _HANDLE, _PRIORITY = 1, 0x7C01  # netctrl's own
 AttachedBy = Literal["auto", "link", "clsact"]
 _SETTINGS = struct.Struct("=QQQ")  # marks per 2^32 draws; end of validity [ns of CLOCK_MONOTONIC]; whether to drop

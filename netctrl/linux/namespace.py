@@ -21,28 +21,6 @@ from pathlib import Path
 
 from netctrl.errors import NetctrlError
 
-__all__ = [
-    "NAMES",
-    "NET_ADMIN",
-    "PREFIX",
-    "SYS_ADMIN",
-    "MissingCapability",
-    "bind_to_parent",
-    "call_libc",
-    "check_capability",
-    "clean_leftovers",
-    "enter",
-    "has_capability",
-    "inside",
-    "leftovers",
-    "make_namespace",
-    "name_namespace",
-    "namespace_name",
-    "own_namespace",
-    "start_time",
-    "unname_namespace",
-]
-
 NET_ADMIN, SYS_ADMIN = 12, 21
 """Capabilities by their numbers in linux/capability.h."""
 _STATUS = Path("/proc/thread-self/status")

@@ -15,8 +15,6 @@ from typing import Any
 from netctrl.errors import NetctrlError
 from netctrl.linux.namespace import bind_to_parent, enter
 
-__all__ = ["Job", "end_child", "start_function", "start_program"]
-
 _PATIENCE_S = 2.0  # from SIGTERM to SIGKILL
 _FORK = multiprocessing.get_context("fork")
 

@@ -19,18 +19,6 @@ from pathlib import Path
 from netctrl.errors import FileError
 from netctrl.linux.namespace import own_namespace
 
-__all__ = [
-    "AGENT_FOLDER",
-    "STATE_FOLDER",
-    "AgentLock",
-    "flush_folder",
-    "make_folder",
-    "open_lock",
-    "read_regular",
-    "safe_folder",
-    "write_through",
-]
-
 STATE_FOLDER = "/run/netctrl"
 """Folder of the record of applied queues."""
 AGENT_FOLDER = "/run/netctrl-agents"

@@ -17,8 +17,6 @@ from netctrl.linux.export.records import QueuePlan
 from netctrl.linux.export.shaper import MarkingConfig
 from netctrl.linux.state_files import AGENT_FOLDER, STATE_FOLDER
 
-__all__ = ["Program", "agent_unit", "apply_unit", "mark_unit", "unit_name"]
-
 _RUN = PurePosixPath("/run")
 _HIDDEN = {"ProtectHome": ("/home", "/root", "/run/user"), "PrivateTmp": ("/tmp", "/var/tmp")}
 _PLAIN = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:_."

@@ -171,10 +171,7 @@ class StateSpace:
 
     def _repr_html_(self) -> str:
         time = "continuous time" if self.dt == 0 else f"dt = {self.dt:g} s"
-        rows = [
-            ("states, inputs, outputs", f"{self.n_states}, {self.n_inputs}, {self.n_outputs}"),
-            ("time", time),
-        ]
+        rows = [("states, inputs, outputs", f"{self.n_states}, {self.n_inputs}, {self.n_outputs}"), ("time", time)]
         if 0 < self.n_states <= _MAX_SHOWN:
             poles = ", ".join(f"{p:.6g}" for p in np.linalg.eigvals(dense(self.A))[:8])
             rows.append(("poles", poles + (", …" if self.n_states > 8 else "")))

@@ -230,10 +230,7 @@ def _tiled(problem: MpcProblem, scaled: _Scaled) -> tuple[tuple[np.ndarray, np.n
     """Lower and upper bounds of all inputs and all states, scaled."""
     return tuple(
         (np.tile(inputs / scaled.input_scale, problem.horizon), np.tile(states / scaled.state_scale, problem.horizon))
-        for inputs, states in (
-            (problem.input_lower, problem.state_lower),
-            (problem.input_upper, problem.state_upper),
-        )
+        for inputs, states in ((problem.input_lower, problem.state_lower), (problem.input_upper, problem.state_upper))
     )
 
 

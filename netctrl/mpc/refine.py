@@ -116,10 +116,7 @@ def _clipped_regulator(problem: MpcProblem, made: Stages, gains: np.ndarray, the
 
 def _clipped(problem: MpcProblem, made: Stages, theta: np.ndarray, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return roll_out(
-        made,
-        np.zeros((*inputs.shape, len(theta))),
-        theta,
-        np.clip(inputs, problem.input_lower, problem.input_upper),
+        made, np.zeros((*inputs.shape, len(theta))), theta, np.clip(inputs, problem.input_lower, problem.input_upper)
     )
 
 
@@ -164,12 +161,7 @@ def _changed(problem: MpcProblem, plan: Refined, terms: np.ndarray, active: _Act
 
 
 def _newton(
-    problem: MpcProblem,
-    made: Stages,
-    inputs: np.ndarray,
-    states: np.ndarray,
-    mu: np.ndarray,
-    active: _Active,
+    problem: MpcProblem, made: Stages, inputs: np.ndarray, states: np.ndarray, mu: np.ndarray, active: _Active
 ) -> tuple[Refined, np.ndarray] | None:
     """Step to the optimum with the active bounds as equalities, and the size of the terms of the inputs' gradients.
 
@@ -241,12 +233,7 @@ def _penalty(problem: MpcProblem, x: np.ndarray, active: _Active) -> np.ndarray:
 
 
 def _weights(
-    A: np.ndarray,
-    B: np.ndarray,
-    K: np.ndarray,
-    kappa: np.ndarray,
-    at: tuple[np.ndarray, ...],
-    short: np.ndarray,
+    A: np.ndarray, B: np.ndarray, K: np.ndarray, kappa: np.ndarray, at: tuple[np.ndarray, ...], short: np.ndarray
 ) -> np.ndarray | None:
     """Half multipliers of the states that meet their bounds, by the Schur complement of these equalities."""
     count = len(short)

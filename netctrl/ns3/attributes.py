@@ -9,8 +9,6 @@ from netctrl.errors import InvalidValue
 from netctrl.laws.targets.step import CODEL_UNIT_NS, STEP_LIMIT, STEP_OFF_S, StepLaw, codel_units, step_law
 from netctrl.ns3.cpp import nanoseconds, real
 
-__all__ = ["attribute_defaults", "ns3_attributes"]
-
 _USUAL = {"target_s": 0.015, "tupdate_s": 0.015}
 
 

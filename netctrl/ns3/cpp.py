@@ -16,20 +16,6 @@ from netctrl.laws.record import Matrix, field_types, is_record
 from netctrl.model.design.design import AnyDesign
 from netctrl.model.io.provenance import Provenance
 
-__all__ = [
-    "MARKER",
-    "certificate",
-    "constant",
-    "gains_header",
-    "header",
-    "nanoseconds",
-    "origin",
-    "real",
-    "row",
-    "scenario_header",
-    "string",
-]
-
 MARKER = "// Made by netctrl export ns3: do not edit."
 """First line of the generated files, which marks a folder that may be overwritten."""
 

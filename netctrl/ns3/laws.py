@@ -37,19 +37,6 @@ from netctrl.laws.tcp.sender import TcpSender, TcpWindow
 from netctrl.laws.window.law import Path, WindowLaw
 from netctrl.ns3.cpp import MARKER, real, string
 
-__all__ = [
-    "DUAL_DISC",
-    "attribute",
-    "dual_attributes",
-    "fields_visited",
-    "functions_header",
-    "laws_header",
-    "queue_disc",
-    "scalable_sender",
-    "tcp_windows_header",
-    "window_law_header",
-]
-
 _STANDARD = {"array": "std::array", "cstdint": "int64_t", "string": "std::string", "vector": "std::vector"}
 """Headers of the standard library, by the names used from them."""
 _PACKET, _BUFFER = 1000.0, 500e3

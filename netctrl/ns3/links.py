@@ -8,18 +8,6 @@ from typing import Any
 from netctrl.errors import InvalidValue
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = [
-    "MAX_BUFFER",
-    "MAX_RECORDS",
-    "SENDERS",
-    "access_rate",
-    "buffer_size",
-    "check_buffer",
-    "check_capacity",
-    "check_links",
-    "socket_buffer",
-]
-
 MAX_RECORDS = 2**16
 """Largest number of links and of groups, which is part of an address."""
 SENDERS = {

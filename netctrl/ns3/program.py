@@ -22,19 +22,6 @@ import numpy as np
 from netctrl.errors import NetctrlError
 from netctrl.model.io.files import user_cache
 
-__all__ = [
-    "SCENARIO",
-    "Ns3",
-    "Running",
-    "compile_program",
-    "execute",
-    "find_ns3",
-    "read_table",
-    "run_seed",
-    "table_name",
-    "whole",
-]
-
 REMEDY = "`apt-get install g++ make libns3-dev`, or g++, make and `pip install 'netctrl[ns3]'`"
 PROGRAM = "scenario"
 SCENARIO = "scenario.txt"
@@ -93,11 +80,7 @@ def _of_wheel(compiler: str, make: str) -> Ns3 | None:
 def _of_system(compiler: str, make: str) -> Ns3 | None:
     try:
         requested = subprocess.run(
-            [compiler, "-print-file-name=libns3-core.so"],
-            capture_output=True,
-            text=True,
-            timeout=_PROBE_S,
-            check=False,
+            [compiler, "-print-file-name=libns3-core.so"], capture_output=True, text=True, timeout=_PROBE_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -24,8 +24,6 @@ from netctrl.ns3.laws import DUAL_DISC, attribute, dual_attributes, queue_disc
 from netctrl.register import QUEUE_LAWS
 from netctrl.scenario.links import Link
 
-__all__ = ["Attribute", "library_laws", "link_queue", "own_law", "own_laws", "settings_initializer"]
-
 _CODEL_TICK_S = 1.024e-6
 """Longest time of ns-3's CoDel, which counts 1024 ns in 32 bits."""
 

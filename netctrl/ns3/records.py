@@ -10,8 +10,6 @@ import msgspec
 from netctrl.model.design.design import AnyDesign
 from netctrl.model.io.provenance import Provenance
 
-__all__ = ["certificate_comments", "record_line", "scenario_text"]
-
 
 def record_line(
     kind: str, name: str = "", *attributes: tuple[str, str, str], **values: str | float | Iterable[str] | None

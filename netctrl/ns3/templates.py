@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-__all__ = ["DUAL", "QUEUES", "RECORDS", "SCALABLE", "TCP", "fixed_files"]
-
 _PROGRAM = ("Makefile", *(f"netctrl-{name}.h" for name in ("files", "lines", "program", "routing", "sockets")))
 TCP = ("netctrl-tcp-defaults.h",)
 """Files of programs with TCP."""

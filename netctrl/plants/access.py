@@ -11,20 +11,6 @@ from typing import NamedTuple
 from netctrl.jit import njit
 from netctrl.laws.record import Numbers
 
-__all__ = [
-    "AVERAGE_GAIN",
-    "DELAY_SUM",
-    "MEASURED",
-    "PremiumReading",
-    "averaged",
-    "departure",
-    "observe",
-    "pause_mean",
-    "read_premium",
-    "window_after_ack",
-    "window_after_loss",
-]
-
 AVERAGE_GAIN = 0.125
 """Of the moving averages of delay and jitter (CONNET paper, Section 3.2)."""
 DELAY, JITTER, LAST_DELAY, DELAY_SUM, JITTER_SUM, MEASURED = range(6)

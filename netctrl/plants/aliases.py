@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.polynomial.polynomial import polyval
 
-__all__ = ["SMALL_ANGLE", "held_aliases", "majorant", "turned"]
-
 SMALL_ANGLE = 0.1
 """Up to here a sampled response takes its main alias apart from the others [rad]."""
 _ORDERS = 7

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-__all__ = ["MIN_WINDOW", "TcpEquilibrium", "tcp_equilibrium"]
-
 MIN_WINDOW = 1.0
 """Smallest window [packet]: a sender keeps one packet in flight; the model has no time-outs."""
 

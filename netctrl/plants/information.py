@@ -8,8 +8,6 @@ from netctrl.errors import InvalidValue, checked_kind, checked_names, checked_nu
 from netctrl.model.network import Network
 from netctrl.model.network_model import InformationPattern
 
-__all__ = ["COMMUNICATIONS", "information_pattern"]
-
 COMMUNICATIONS = ("out-of-band", "in-band")
 
 

@@ -21,19 +21,6 @@ from netctrl.model.statespace import StateSpace
 from netctrl.plants.equilibrium import tcp_equilibrium
 from netctrl.plants.routing import Routing, routing
 
-__all__ = [
-    "LinearTcp",
-    "applicable_plant",
-    "arc_arrival_rate",
-    "arc_corners",
-    "arc_loop",
-    "arc_sampled_loop",
-    "linear_tcp",
-    "network_model",
-    "network_state_space",
-    "standing_queue",
-]
-
 
 class LinearTcp(NamedTuple):
     """N δw(s)/δp(s) = −gain · e^(−s·delay)/(time_constant·s + 1); floats, or arrays of one shape."""

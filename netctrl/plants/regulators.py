@@ -10,8 +10,6 @@ import numpy as np
 from netctrl.plants.access import pause_mean
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["Gates", "command", "silent_gates"]
-
 
 class Gates(NamedTuple):
     """Regulators of F flows, changed in place. M draws ahead."""

@@ -17,8 +17,6 @@ from netctrl.model.io.fields import rate as read_rate
 from netctrl.model.io.validation_errors import shorten
 from netctrl.model.network import MAX_UTILIZATION, UTILIZATION_TAKES, Demand, Link, Network
 
-__all__ = ["STD_TAKES", "Routing", "at_utilization", "routing", "varied"]
-
 _RATIO_TOLERANCE = 1e-6
 _OVERLOAD_TOLERANCE = 1e-9
 STD_TAKES = "a share of each demand's mean, as in 10%, or a rate, as in 2Mbit"

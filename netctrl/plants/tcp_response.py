@@ -30,8 +30,6 @@ from netctrl.model.design.arc import ArcSetting, Plant
 from netctrl.plants.aliases import SMALL_ANGLE, held_aliases, majorant
 from netctrl.plants.linearize import applicable_plant, arc_arrival_rate
 
-__all__ = ["Disc", "TcpResponse", "arc_response", "delay_pi_response"]
-
 _COARSE = 1e-5
 """Relative error bound of the response from a quarter of the aliases."""
 _BLOCK = 40_000

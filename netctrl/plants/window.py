@@ -12,8 +12,6 @@ import numpy as np
 from netctrl.jit import njit
 from netctrl.laws.link import backlog_step
 
-__all__ = ["window_course"]
-
 
 def window_course(
     decide: Callable[[np.ndarray], np.ndarray], *, queue: float, fair_window: float, B: float, delay: int, steps: int

@@ -20,8 +20,6 @@ from netctrl.plants.ecn.dctcp import StepFluid, fluid_cycle
 from netctrl.plotting.style import ACCENT, INK, ShownFigure
 from netctrl.units import BITS_PER_BYTE, format_quantity, packets_per_second
 
-__all__ = ["certificate_figure", "eigenloci_figure", "margin_figure", "margins_figure", "queue_figure", "step_figure"]
-
 _SHOWN_DB = 24.0
 _LEVELS = np.arange(-_SHOWN_DB, _SHOWN_DB + 3.0, 3.0)
 """Of the map [dB]."""

@@ -23,8 +23,6 @@ from netctrl.model.loop import DelayLoop
 from netctrl.plants.tcp_response import arc_response
 from netctrl.plotting.style import ACCENT, INK, ShownFigure
 
-__all__ = ["CLASS_NAMES", "arc_bode", "arc_figure", "bode", "stability_map"]
-
 # In the order of StabilityMap.classes; they also differ in lightness.
 _CLASSES = (
     ("no equilibrium: p0 > 1", "#8c8c8c"),

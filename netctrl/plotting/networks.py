@@ -14,8 +14,6 @@ from netctrl.model.design.design import HftracDesign
 from netctrl.model.law import FirGain, MyopicGain, StaticGain
 from netctrl.plotting.style import INK, ShownFigure
 
-__all__ = ["network_figure"]
-
 _FAINTEST = 1e-6  # part of a unit that is still drawn
 
 

@@ -12,8 +12,6 @@ from netctrl.model.law import ArxPacer, TargetRttPacer
 from netctrl.plotting.style import ACCENT, INK, ShownFigure
 from netctrl.units import packets_per_second
 
-__all__ = ["pacing_figure", "window_figure"]
-
 
 def window_figure(design: MpccDesign) -> Figure:
     """Window over queue, a burst's queue over time, and gains over the number of flows if the law has a table."""

@@ -15,8 +15,6 @@ from netctrl.scenario.labelled import Labelled
 from netctrl.scenario.result import Result
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["comparison_figure", "fabric_figure", "fabric_result", "result_figure", "shown_rows", "time_series"]
-
 _BLOCKS, _LINES, _BARS = 400, 12, 40
 
 

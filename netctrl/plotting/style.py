@@ -6,8 +6,6 @@ import io
 
 from matplotlib.figure import Figure
 
-__all__ = ["ACCENT", "INK", "ShownFigure"]
-
 INK, ACCENT = "#222222", "#1f4e9c"
 
 

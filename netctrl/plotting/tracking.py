@@ -15,8 +15,6 @@ from netctrl.model.fit import IdentificationResult
 from netctrl.model.identified import IdentifiedModel
 from netctrl.plotting.style import ACCENT, INK, ShownFigure
 
-__all__ = ["identification_figure", "model_figure", "tracking_figure"]
-
 
 def identification_figure(result: IdentificationResult, *, samples: int = 400, title: str = "") -> Figure:
     """Measured and simulated outputs (the last samples, held-out ones if there are any), singular values, poles."""

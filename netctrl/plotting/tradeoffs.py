@@ -13,8 +13,6 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from netctrl.plotting.style import ACCENT, INK, ShownFigure
 from netctrl.units import format_quantity
 
-__all__ = ["TradeOff", "tradeoff_figure", "tradeoffs_figure"]
-
 _REFERENCE = "#b45f06"
 
 

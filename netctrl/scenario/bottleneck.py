@@ -9,18 +9,7 @@ import msgspec
 
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.records import QUEUES, DropTailQueue, Queue
-from netctrl.model.io.fields import (
-    Duration,
-    Rate,
-    Size,
-    duration,
-    instant,
-    rate,
-    rate_or_0,
-    read_fields,
-    record,
-    size,
-)
+from netctrl.model.io.fields import Duration, Rate, Size, duration, instant, rate, rate_or_0, read_fields, record, size
 from netctrl.model.io.record_file import Record
 from netctrl.scenario.links import Link
 from netctrl.scenario.tcp_aqm.flows import Flow

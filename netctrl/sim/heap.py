@@ -9,8 +9,6 @@ import numpy as np
 
 from netctrl.jit import INSIDE, njit
 
-__all__ = ["PLACE_BITS", "TIME_SHIFT", "event", "pop", "push", "replace_first"]
-
 PLACE_BITS = 20
 TIME_SHIFT = PLACE_BITS + 3
 """Leaves 40 bits, 1099 s of nanoseconds."""

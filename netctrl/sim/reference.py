@@ -16,8 +16,6 @@ from numba.core.imputils import lower_getattr_generic
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import infer_getattr, intrinsic, models, register_model
 
-__all__ = ["by_reference"]
-
 
 class Reference(types.Type):
     """Address of a named tuple."""

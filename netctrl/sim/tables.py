@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["chained", "columns", "doubled"]
-
 
 def columns(text: str) -> dict[str, int]:
     """Names, separated by blanks, as columns from 0."""

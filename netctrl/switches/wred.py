@@ -18,8 +18,6 @@ from netctrl.laws.targets.step import step_law
 from netctrl.laws.targets.wred import WredLaw
 from netctrl.model.law import QueueLaw
 
-__all__ = ["openconfig_profile", "sonic_profile"]
-
 _COLOURS = ("green", "yellow", "red")
 _SONIC_NAME = re.compile(r"[a-zA-Z0-9][-a-zA-Z0-9_]{0,31}")
 _NAME_TAKES = "a name of 1 to 32 letters, digits, - and _ that begins with a letter or digit"

@@ -9,8 +9,6 @@ import numpy as np
 from netctrl.errors import InvalidValue
 from netctrl.model.io.matrix import dense_matrix, square_matrix
 
-__all__ = ["spectral_radius", "steady_covariance"]
-
 
 def spectral_radius(A: Any) -> float:
     """Greatest modulus of the eigenvalues of a square matrix; 0 of an empty one."""

@@ -7,8 +7,6 @@ from functools import cache
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["blas_threads"]
-
 _WORTH_THREADS = 256
 """Rows of a matrix above which more than one thread is faster."""
 

@@ -273,10 +273,7 @@ def test_linuxs_laws_are_judged_by_linuxs_senders() -> None:
     assert len(said) == 3
 
 
-@pytest.mark.parametrize(
-    ("law", "senders"),
-    [("pie", 2), ("dualpi2", 2), ("fq_pie", 2), ("pi2", 1), ("docsis-pie", 1)],
-)
+@pytest.mark.parametrize(("law", "senders"), [("pie", 2), ("dualpi2", 2), ("fq_pie", 2), ("pi2", 1), ("docsis-pie", 1)])
 def test_the_default_senders_are_those_of_the_laws_system(law: str, senders: int) -> None:
     found = certify(law, rtt_s=0.01, window_packets=8.0)
     assert found.inputs.senders == ("linux-creno", "linux-reno")[:senders] if senders > 1 else ("reno",)

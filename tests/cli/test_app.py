@@ -13,16 +13,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from netctrl.cli import app as cli
-from netctrl.cli.app import (
-    check_places,
-    check_plot,
-    invocation,
-    new_app,
-    picture,
-    progress_bar,
-    report,
-    write_all,
-)
+from netctrl.cli.app import check_places, check_plot, invocation, new_app, picture, progress_bar, report, write_all
 from netctrl.cli.options import option, positional
 from netctrl.errors import FileError, InvalidValue, NetctrlError, NoAdmissibleDesign
 
@@ -152,8 +143,7 @@ def test_a_report_is_aligned() -> None:
 
 
 @pytest.mark.parametrize(
-    ("plot", "output"),
-    [(None, None), (None, "x.png"), ("x.png", None), ("a/x.SVG", "x.svg"), ("x.pdf", "x")],
+    ("plot", "output"), [(None, None), (None, "x.png"), ("x.png", None), ("a/x.SVG", "x.svg"), ("x.pdf", "x")]
 )
 def test_a_picture_has_a_name_of_its_own_with_its_kind(plot, output) -> None:
     check_plot(plot, output)

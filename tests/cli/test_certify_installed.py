@@ -74,11 +74,7 @@ def test_each_queue_of_tc_has_its_certificate_or_the_reason(run: Run) -> None:
     assert [each["certificate"] is None for each in found["queues"]] == [False, True, False, False]
     assert found["queues"][1]["reason"].startswith("CoDel spaces its drops")
     where = {"rtt_s": 0.04, "flows": 14.0, "capacity_bit_per_s": 20e6}
-    laws = {
-        0: pie(tupdate_s=0.016),
-        2: None,
-        3: dualpi2(alpha=0.16),
-    }
+    laws = {0: pie(tupdate_s=0.016), 2: None, 3: dualpi2(alpha=0.16)}
     for number, law in laws.items():
         certificate = found["queues"][number]["certificate"]["certificate"]
         assert certificate["status"] == "admissible"

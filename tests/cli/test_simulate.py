@@ -212,17 +212,7 @@ def test_the_report_has_the_numbers_of_the_summary(run) -> None:
     assert out.splitlines()[0].endswith(" waiting on average")
     assert out.splitlines()[1] == "small (fluid), 2 to 6 s"
     assert f"utilization {100.0 * link['utilization']:.4g} %" in out
-    for piece in (
-        "line ",
-        "backlog",
-        "median",
-        "loss",
-        "marks",
-        "probability",
-        "short objects",
-        "Mbit/s",
-        "kB",
-    ):
+    for piece in ("line ", "backlog", "median", "loss", "marks", "probability", "short objects", "Mbit/s", "kB"):
         assert piece in out
     assert max(map(len, out.splitlines())) <= 160
 

@@ -247,10 +247,7 @@ def test_a_cell_that_can_not_be_made_is_named(name: str) -> None:
             lambda: spec(over={"seed": list(range(400)), "warmup": list(range(300))}),
             "grid: got '120000 cells', takes at most 100000",
         ),
-        (
-            lambda: SweepSpec(name="", scenario={}),
-            "name: got '', takes printable text of 1 to 200 characters",
-        ),
+        (lambda: SweepSpec(name="", scenario={}), "name: got '', takes printable text of 1 to 200 characters"),
         (
             lambda: SweepSpec(name="x", scenario={"network": object}),
             f"scenario: got {{'network': {object!r}}}, takes a table of plain data: text, numbers, lists, tables",
@@ -431,16 +428,7 @@ def test_what_is_wrong_with_a_file_is_named(name: str, folder: Path) -> None:
 def test_a_sweep_is_its_cells_by_hand() -> None:
     requested = spec(*POLICIES, runs=3, over={"seed": [3, 4]})
     frame = sweep(requested, scenario_law)
-    assert list(frame.columns) == [
-        "cell",
-        "grid",
-        "seed",
-        "control.factor",
-        "control.mu",
-        "run",
-        "sample",
-        *FIGURES,
-    ]
+    assert list(frame.columns) == ["cell", "grid", "seed", "control.factor", "control.mu", "run", "sample", *FIGURES]
     assert len(frame) == 10 * 3
     networks = msgspec.convert(LINE, Network)
     by_hand = [
@@ -757,11 +745,7 @@ def test_what_was_stopped_is_never_overwritten_or_mixed(tmp_path: Path) -> None:
     assert refusal(lambda: sweep_to_file(seeds(5), no_law, path)) == (
         f"{path}: a sweep into this file was interrupted: resume it, or delete {parts}"
     )
-    for other in (
-        seeds(6),
-        msgspec.structs.replace(seeds(5), runs=2),
-        spec(runs=1, over={"seed": [4, 3, 2, 1, 0]}),
-    ):
+    for other in (seeds(6), msgspec.structs.replace(seeds(5), runs=2), spec(runs=1, over={"seed": [4, 3, 2, 1, 0]})):
         assert refusal(lambda other=other: sweep_to_file(other, no_law, path, resume=True)) == (
             f"{path}: another sweep, or one of another netctrl version, was interrupted: delete {parts}"
         )

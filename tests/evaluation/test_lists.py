@@ -112,7 +112,7 @@ def test_the_path_of_a_case_has_its_round_trip_rate_and_buffer() -> None:
 def test_sections_are_found_by_their_numbers() -> None:
     subject = subject_of("pie")
     assert [entry.section for entry in sections_of(subject, ["8.2", "4.5"])] == [
-        *("4.5", "4.5 (RFC 9332)", "8.2.2", "8.2.3", "8.2.4", "8.2.5", "8.2.6"),
+        *("4.5", "4.5 (RFC 9332)", "8.2.2", "8.2.3", "8.2.4", "8.2.5", "8.2.6")
     ]
     assert [entry.section for entry in sections_of(subject_of("reno"), ["7.1"])] == ["7.1"]
 
@@ -175,7 +175,4 @@ def test_both_directions_and_both_queues_have_mild_congestion() -> None:
     (ways,) = section("9.2").cases
     assert [(g.count, g.path) for g in ways.groups] == [(6, (BOTTLENECK,)), (6, ("back",))]
     (multi,) = section("10.2").cases
-    assert {g.id: (g.count, g.path) for g in multi.groups} == {
-        "A": (3, (BOTTLENECK, "second")),
-        "B": (3, ("second",)),
-    }
+    assert {g.id: (g.count, g.path) for g in multi.groups} == {"A": (3, (BOTTLENECK, "second")), "B": (3, ("second",))}

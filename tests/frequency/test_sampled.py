@@ -11,13 +11,7 @@ from lifted import lifted_matrix
 
 from netctrl.errors import InvalidValue
 from netctrl.frequency.margins import gain_band
-from netctrl.frequency.sampled import (
-    _exponential,
-    gain_limit,
-    gain_limits,
-    spectral_radii,
-    spectral_radius,
-)
+from netctrl.frequency.sampled import _exponential, gain_limit, gain_limits, spectral_radii, spectral_radius
 from netctrl.model.design.arc import PLANTS, ArcSetting, Plant
 from netctrl.model.loop import DelayLoop, SampledLoop
 from netctrl.plants.linearize import arc_loop, arc_sampled_loop

@@ -127,10 +127,7 @@ def test_a_task_is_read_as_it_was_written(design, tmp_path) -> None:
     [
         ({"discipline": "wfq"}, "fair queueing (network.discipline: wfq)"),
         ({"limit": 1}, "network.limit: 1"),
-        (
-            {"every": {"sender": TcpSenders()}},
-            "TCP senders with regulators that pause at random (flows.source0",
-        ),
+        ({"every": {"sender": TcpSenders()}}, "TCP senders with regulators that pause at random (flows.source0"),
         ({"premium": PremiumFlow(size=40)}, "packets of 40 bytes: a whole number from 50 to 1514 (flows.premium.size)"),
         ({"packet_size": 1515}, "(packet_size)"),
     ],

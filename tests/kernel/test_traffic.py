@@ -56,10 +56,7 @@ def test_a_series_sends_its_integral(rates, duration) -> None:
 @given(RATES, st.floats(64.0, 9000.0), st.floats(0.0, 1.0))
 def test_sources_keep_within_their_time(rate, size, phase) -> None:
     generator = np.random.default_rng(3)
-    for times in (
-        constant_times(rate, size, 0.2, phase=phase),
-        poisson_times(rate, size, 0.2, generator),
-    ):
+    for times in (constant_times(rate, size, 0.2, phase=phase), poisson_times(rate, size, 0.2, generator)):
         assert np.all(times >= 0.0) and np.all(times < 0.2)
         assert np.all(np.diff(times) >= 0.0)
     assert abs(len(constant_times(rate, size, 0.2)) - 0.2 * rate / (8 * size)) <= 1.0

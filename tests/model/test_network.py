@@ -315,10 +315,7 @@ def test_a_file_of_topohub_is_read_with_a_capacity_and_the_unit_of_its_demands(t
     """Lengths are in km; link loads and statistics are left out."""
     network = read(tmp_path, TOPOHUB, capacity="10Gbit", demand_unit="1Mbit")
     assert network.name == "made-up"
-    assert network.demands == (
-        Demand(source="A", target="B", mean=3580e6),
-        Demand(source="B", target="A", mean=3580e6),
-    )
+    assert network.demands == (Demand(source="A", target="B", mean=3580e6), Demand(source="B", target="A", mean=3580e6))
     assert network.nodes == (Node(id="A", pos=(1.5, 2.5)), Node(id="B", pos=(3.5, 4.5)), Node(id="C"))
     assert [link.id for link in network.links] == ["A->B", "B->A", "B->C", "C->B"]
     assert {link.capacity for link in network.links} == {10e9}
@@ -617,12 +614,7 @@ VALUES = st.recursive(
 
 @pytest.mark.slow
 @settings(max_examples=300)
-@given(
-    st.sampled_from([CONTENT, TOPOHUB]),
-    st.data(),
-    st.sampled_from([None, 1e9]),
-    st.sampled_from([None, 0.0, 1e6]),
-)
+@given(st.sampled_from([CONTENT, TOPOHUB]), st.data(), st.sampled_from([None, 1e9]), st.sampled_from([None, 0.0, 1e6]))
 def test_any_change_gives_a_network_or_one_line(tmp_path_factory, content, data, capacity, unit) -> None:
     content = copy.deepcopy(content)
     for _ in range(data.draw(st.integers(1, 3))):

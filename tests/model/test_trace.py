@@ -585,10 +585,7 @@ def ng(*blocks: bytes) -> bytes:
         (pcap([], version=(2, 3)), "pcap version 2.3; only 2.4 is read"),
         (pcap([]), "contains no packet"),
         (pcap(TWO)[:20], "truncated: from byte 0 on, 20 of at least 24 bytes are present"),
-        (
-            patched(pcap(TWO), 100 + 8, b"\xff" * 4),
-            "the packet at byte 100 claims 4294967295 of 1500 bytes captured",
-        ),
+        (patched(pcap(TWO), 100 + 8, b"\xff" * 4), "the packet at byte 100 claims 4294967295 of 1500 bytes captured"),
         (patched(pcap(TWO), 24 + 12, b"\xff" * 4), "the packet at byte 24 claims 60 of 4294967295 bytes captured"),
         (patched(pcap(TWO), 24 + 12, struct.pack("<I", 59)), "the packet at byte 24 claims 60 of 59 bytes captured"),
         (patched(pcap(TWO), 24 + 4, struct.pack("<I", 10**6)), "the packet at byte 24 has a time with 1000000 parts"),

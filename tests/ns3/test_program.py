@@ -424,11 +424,11 @@ def test_a_folder_may_be_named_from_where_one_stands(short, tmp_path, monkeypatc
         5.0,
         4.0,
     )
-    assert (
-        result.series["payload"][0, 49],
-        result.transfers["duration"][0],
-        result.transfers["size"][0],
-    ) == (3.0, 0.25, 900.0)
+    assert (result.series["payload"][0, 49], result.transfers["duration"][0], result.transfers["size"][0]) == (
+        3.0,
+        0.25,
+        900.0,
+    )
 
 
 def test_ctrl_c_at_the_command_line_ends_what_runs(short, tmp_path):

@@ -12,8 +12,6 @@ import numpy as np
 
 from netctrl.mpc.problem import MpcProblem
 
-__all__ = ["optimal_inputs"]
-
 _DIGITS = 240  # growth of 2^200 in states, its square in costs, and 50 digits beyond both
 _exact = np.vectorize(Decimal, otypes=[object])
 

@@ -18,8 +18,6 @@ import numpy as np
 
 from netctrl.plants.queues.queue_loop import QueueLoop
 
-__all__ = ["ClockedClass", "SteppedLaw", "clocked_growth", "loop_growth"]
-
 _STEPS = 300
 """In the shortest round trip, at least."""
 _START = 1e-6

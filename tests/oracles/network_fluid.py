@@ -24,11 +24,7 @@ _STEPS = 160  # in the shortest round trip
 
 
 def network_growth(
-    found: NetworkEquilibrium,
-    gains: np.ndarray,
-    periods: float,
-    period_s: float,
-    offsets: np.ndarray | None = None,
+    found: NetworkEquilibrium, gains: np.ndarray, periods: float, period_s: float, offsets: np.ndarray | None = None
 ) -> float:
     """Rate at which small deviations of the queues grow, in natural logarithms a period.
 

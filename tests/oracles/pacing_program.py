@@ -11,8 +11,6 @@ from typing import NamedTuple
 from netctrl.errors import InvalidValue, checked_number
 from netctrl.laws.pacing.best_rate import best_rate, clipped, freeze_deviation, pacing_cost
 
-__all__ = ["PacingProgram", "freeze_threshold", "pacing_program", "program_cost", "program_rate"]
-
 
 class PacingProgram(NamedTuple):
     """min over least ≤ r ≤ most of ℓ̂/μ_ℓ + ψ (ℓ̂ − μ_ℓ)²/μ_v − ξ r/μ_r with ℓ̂ = ℓ_0 + b_1 r.

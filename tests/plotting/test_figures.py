@@ -110,10 +110,7 @@ def test_bode_draws_the_loop_itself(design) -> None:
     """The curves against L(iw) computed here, at every drawn frequency."""
     above, below = draw(design.certificate.paper.loop).axes
     loop = design.certificate.paper.loop
-    for axes, value in (
-        (above, lambda L: 20.0 * np.log10(np.abs(L))),
-        (below, lambda L: np.degrees(np.angle(L))),
-    ):
+    for axes, value in ((above, lambda L: 20.0 * np.log10(np.abs(L))), (below, lambda L: np.degrees(np.angle(L)))):
         curve = axes.lines[0]
         w = np.asarray(curve.get_xdata(), dtype=float)
         s = 1j * w
@@ -262,13 +259,7 @@ def simulated(*, links: int = 1, samples: int = 50, seed: int = 0, name: str = "
     )
 
 
-LABELS = [
-    "backlog [kB]",
-    "throughput of links [Mbit/s]",
-    "goodput of flows [Mbit/s]",
-    "probability",
-    "loss [%]",
-]
+LABELS = ["backlog [kB]", "throughput of links [Mbit/s]", "goodput of flows [Mbit/s]", "probability", "loss [%]"]
 
 
 def drawn(axes: Axes) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -19,8 +19,6 @@ from netctrl.sim.network.message_kernel import advance_messages
 from netctrl.sim.network.messages import distributed_problem, message_state, message_table, rates_by_messages
 from netctrl.sim.network.problem import link_problem
 
-__all__ = ["Simulated", "scenario"]
-
 TAU = 0.01
 
 

@@ -17,21 +17,6 @@ from netctrl.linux.export.records import HtbClass, InterfaceQueue, QueuePlan, Tc
 from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.linux.namespace import inside
 
-__all__ = [
-    "APPLY",
-    "ONE",
-    "PATIENCE_S",
-    "TWO",
-    "add_pairs",
-    "as_nobody",
-    "between",
-    "command",
-    "ip",
-    "pairs",
-    "queues",
-    "tc",
-]
-
 PATIENCE_S = 60.0
 """No program of these tests runs longer."""
 

@@ -20,8 +20,6 @@ from netctrl.linux.testbed.bed import Testbed
 from netctrl.linux.testbed.traffic import absorb_tcp, open_tcp_sink
 from netctrl.model.network import Link, Network
 
-__all__ = ["absorbing", "bare_namespace", "chain", "eventually", "in_time", "kernel", "line"]
-
 kernel = pytest.mark.needs("kernel")
 PATIENCE_S = 60.0
 
@@ -78,9 +76,7 @@ def eventually(holds: Callable[[], object], patience_s: float = PATIENCE_S) -> o
 
 
 def in_time(
-    run: Callable[[], dict[str, float]],
-    disturbed: Callable[[dict[str, float]], bool] = lambda _: False,
-    tries: int = 3,
+    run: Callable[[], dict[str, float]], disturbed: Callable[[dict[str, float]], bool] = lambda _: False, tries: int = 3
 ) -> dict[str, float]:
     """What a run in real time finds; again where the machine was too busy for it or disturbed it, but the last time."""
     for left in reversed(range(tries)):

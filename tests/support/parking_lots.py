@@ -12,8 +12,6 @@ from netctrl.certificates.subject import PiSubject
 from netctrl.plants.queue_networks.network import LawRange, PathFlows, QueueLink, QueueNetwork
 from netctrl.plants.queues.window_response import CRENO, CUBIC, DCTCP, RENO, Sender
 
-__all__ = ["link_of", "network_of", "random_parking_lot"]
-
 Law = PiSubject | RedSubject
 Group = tuple[float, float, Sequence[int], Sender]
 """Flows, round-trip time without queues [s], path, sender."""

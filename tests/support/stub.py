@@ -9,8 +9,6 @@ from places import ROOT
 
 import netctrl
 
-__all__ = ["STUB", "stub_text"]
-
 STUB = ROOT / "netctrl" / "__init__.pyi"
 
 

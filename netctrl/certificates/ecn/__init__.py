@@ -11,8 +11,6 @@ from netctrl.certificates.ecn.dctcp import DctcpSubject, dctcp
 from netctrl.certificates.ecn.in_time import dctcp_verdict
 from netctrl.certificates.record import QueueVerdict
 
-__all__ = ["ECN_SUBJECTS", "EcnSubject", "ecn_verdict"]
-
 EcnSubject = DctcpSubject | DcqcnSubject
 
 ECN_SUBJECTS: dict[str, Callable[..., EcnSubject]] = {"dctcp": dctcp, "dcqcn": dcqcn}

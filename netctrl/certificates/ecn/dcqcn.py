@@ -25,8 +25,6 @@ from netctrl.plants.ecn.dcqcn import DcqcnSender, dcqcn_equilibrium, dcqcn_loop
 from netctrl.plants.ecn.dcqcn_box import DcqcnBox
 from netctrl.units import RATES, SIZES, TIMES, checked_quantity, packets_per_second
 
-__all__ = ["DcqcnSubject", "dcqcn", "dcqcn_as_switch"]
-
 _SWITCH = (
     "senders have the values of DCQCN's paper, which the switch doesn't know",
     "the switch is taken to mark packets as they leave; if it marks them as they come, the queue's delay adds to the "

@@ -42,8 +42,6 @@ from netctrl.plants.ecn.dcqcn_box import DcqcnBox
 from netctrl.plants.ecn.dctcp import dcqcn_ramp_cycle
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["dcqcn_verdict", "proved_gain"]
-
 _LOOKED, _IN_TIME = (17, 7, 3), (5, 3, 2)
 """Flows, round-trip times and rates at which the loop of a box is looked at, and at which the fluid is integrated."""
 _FREQUENCIES = 1500

@@ -24,16 +24,6 @@ from netctrl.laws.targets.red import RedLaw
 from netctrl.laws.targets.wred import WredLaw
 from netctrl.plants.ecn.dctcp import StepFluid, busy_threshold
 
-__all__ = [
-    "LARGEST_WINDOW",
-    "LOOKED",
-    "DctcpSubject",
-    "dctcp",
-    "dctcp_as_linux",
-    "dctcp_as_switch",
-    "smallest_threshold",
-]
-
 LOOKED = (13, 5, 3)
 """Flows, round-trip times and rates at which the fluid of a box is integrated."""
 _PRODUCTS = 13
@@ -204,11 +194,7 @@ def _check_window(window: float, flows: object) -> None:
 
 
 def dctcp(
-    *,
-    k_packets: float | None = None,
-    k_bytes: float | None = None,
-    k_s: float | None = None,
-    g: float = 1.0 / 16.0,
+    *, k_packets: float | None = None, k_bytes: float | None = None, k_s: float | None = None, g: float = 1.0 / 16.0
 ) -> DctcpSubject:
     """Threshold in packets, bytes or seconds, above which every packet is marked, and DCTCP with its gain g.
 

@@ -24,8 +24,6 @@ from netctrl.errors import Status
 from netctrl.plants.ecn.dctcp import Cycle, dctcp_ramp_cycle, described_cycle, fluid_cycle, sawtooth_cycle
 from netctrl.units import BITS_PER_BYTE, format_quantity
 
-__all__ = ["IN_TIME", "dctcp_in_time", "dctcp_verdict", "in_time", "worst_cycle"]
-
 _SPARE = 1.0
 """Packets of each flow that the fluid's queue must keep: windows move by whole packets."""
 _RULE_2010, _RULE_2011 = 1.0 / 7.0, 0.17

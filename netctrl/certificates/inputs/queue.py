@@ -10,8 +10,6 @@ from netctrl.laws.targets.pie_law import PieLaw
 from netctrl.laws.targets.red import RedLaw
 from netctrl.laws.targets.wred import WredLaw
 
-__all__ = ["MAX_BYTES", "InstalledQueue", "TargetLaw", "checked_text"]
-
 TargetLaw = PieLaw | Dualpi2Law | RedLaw | WredLaw
 
 MAX_BYTES = 16 * 2**20

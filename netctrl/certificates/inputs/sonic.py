@@ -15,8 +15,6 @@ from netctrl.laws.targets.wred import WredLaw
 from netctrl.model.io.json_file import decoded
 from netctrl.model.io.validation_errors import shown
 
-__all__ = ["read_sonic"]
-
 _COLOURS = ("green", "yellow", "red")
 _ECN = {
     "ecn_none": (),

@@ -28,8 +28,6 @@ from netctrl.laws.targets.red import RedLaw
 from netctrl.model.io.json_file import decoded
 from netctrl.model.io.validation_errors import explained, shorten
 
-__all__ = ["NO_LAW", "OPTIONS", "Options", "PieOptions", "inferred_hz", "read_tc"]
-
 _FIFO = "it has no queue management of its own"
 _CODEL = "CoDel spaces its drops by a schedule that depends on the time since the delay is above the target: not linear"
 NO_LAW: dict[str, str] = {

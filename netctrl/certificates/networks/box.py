@@ -29,8 +29,6 @@ from netctrl.plants.queue_networks.over_box import BoxLoop
 from netctrl.scenario.scenario import Scenario
 from netctrl.units import RATES, TIMES
 
-__all__ = ["BoxProof", "NetworkRange", "Worst", "box_proof", "looked_at", "network_reach", "ranges_of", "worst_of"]
-
 Kind = Literal["rtt", "flows", "capacity"]
 _KINDS: dict[Kind, str] = {"rtt": "rtt_s", "flows": "flows", "capacity": "capacity_bit_per_s"}
 """Quantities that may have a range, and their arguments of `certify_network`."""

@@ -28,14 +28,7 @@ from netctrl.certificates.networks.box import (
     ranges_of,
     worst_of,
 )
-from netctrl.certificates.networks.margins import (
-    GAIN_CAP,
-    alone_margins,
-    covered,
-    limits_of,
-    proved_margins,
-    scanned,
-)
+from netctrl.certificates.networks.margins import GAIN_CAP, alone_margins, covered, limits_of, proved_margins, scanned
 from netctrl.certificates.networks.record import (
     NETWORK_SCHEMA,
     CertifiedFlows,
@@ -55,8 +48,6 @@ from netctrl.plants.queue_networks.bounded import NetworkLoop
 from netctrl.plants.queue_networks.equilibrium import NetworkEquilibrium, network_equilibrium
 from netctrl.scenario.scenario import Scenario
 from netctrl.units import BITS_PER_BYTE, long_rtt
-
-__all__ = ["certify_network"]
 
 Ranges = Mapping[str, float | tuple[float, float]] | None
 """Values or ranges (low, high) by names."""

@@ -37,19 +37,6 @@ from netctrl.plants.queue_networks.bounded import NetworkLoop, queues_alone
 from netctrl.plants.queue_networks.equilibrium import network_equilibrium
 from netctrl.scenario.scenario import Scenario
 
-__all__ = [
-    "GAIN_CAP",
-    "Eigenloci",
-    "Limits",
-    "Scan",
-    "alone_margins",
-    "covered",
-    "eigenloci",
-    "limits_of",
-    "proved_margins",
-    "scanned",
-]
-
 GAIN_CAP = 1e3
 """Factor of the gains up to which crossings are looked for: 60 dB."""
 _TAIL = 0.25

@@ -13,19 +13,6 @@ from netctrl.model.io.provenance import Provenance
 from netctrl.model.io.record_file import FileRecord, Record, read_record
 from netctrl.units import format_quantity
 
-__all__ = [
-    "NETWORK_SCHEMA",
-    "CertifiedFlows",
-    "CertifiedLink",
-    "CertifiedRange",
-    "NetworkBox",
-    "NetworkCertificate",
-    "NetworkMargins",
-    "NetworkReach",
-    "NetworkVerdict",
-    "read_network_certificate",
-]
-
 NETWORK_SCHEMA = "netctrl.network_certificate/1"
 _MAX_BYTES = 2**26
 

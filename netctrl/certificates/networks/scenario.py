@@ -34,8 +34,6 @@ from netctrl.scenario.links import Link, Links
 from netctrl.scenario.scenario import Scenario
 from netctrl.units import packets_per_second
 
-__all__ = ["CertifiedNetwork", "Changed", "check_links", "network_of"]
-
 _SENDERS: dict[str, Sender] = {"reno": RENO, "cubic": CUBIC, "dctcp": DCTCP, "prague": DCTCP}
 """Senders of flows whose windows have a linear response."""
 Changed = tuple[str, str]

@@ -13,8 +13,6 @@ from netctrl.cli.certify.installed import as_command, shipped, sonic, tc
 from netctrl.cli.certify.network import network
 from netctrl.cli.certify.queues import docsis_pie, dualpi2, fq_pie, pi2, pie, red, wred
 
-__all__ = ["main"]
-
 app = new_app(
     "netctrl certify",
     "Certifies the laws of queues as people run them: exact margins, proved for a range of flows and round-trip times.",

@@ -19,18 +19,6 @@ if TYPE_CHECKING:
     from netctrl.certificates.record import QueueCertificate
     from netctrl.model.law import QueueLaw
 
-__all__ = [
-    "OPTIONS",
-    "CertificateJson",
-    "CertificateOutput",
-    "Files",
-    "Link",
-    "Where",
-    "certificate_text",
-    "engines_of",
-    "judged",
-]
-
 OPTIONS = {
     "law": "LAW",
     "parameters": "the law's options",

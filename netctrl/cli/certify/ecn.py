@@ -13,8 +13,6 @@ from netctrl.cli.certify.common import CertificateJson, CertificateOutput, Files
 from netctrl.cli.options import RATE, SIZE, TIME, Report, given, kind, option, whole
 from netctrl.units import DURATION_TAKES, RATE_TAKES, SIZE_TAKES, parse_count, parse_duration, parse_size
 
-__all__ = ["GAIN_TAKES", "SENDER_GAIN", "dcqcn", "dctcp"]
-
 _K_TAKES = "a threshold above 0: packets as in 65, a size with its unit as in 97.5kB, or a time as in 80us"
 GAIN_TAKES = "a gain above 0 and at most 1, as in 0.0625 or 1/16"
 _STAGES_TAKES = "a whole number of stages, as in 5"

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from netctrl.certificates.inputs.queue import InstalledQueue
     from netctrl.certificates.installed import InstalledCertificates
 
-__all__ = ["as_command", "shipped", "sonic", "tc"]
-
 _PIPE = "/dev/stdin"
 _INPUT_TAKES = "file, or - for what is piped in"
 

@@ -12,20 +12,6 @@ from netctrl.cli.options import SIZE, TIME, Kind, kind, option, whole
 from netctrl.errors import InvalidValue
 from netctrl.units import DURATION_TAKES, parse_count
 
-__all__ = [
-    "BETA",
-    "BURST",
-    "BYTES",
-    "GAIN",
-    "HZ",
-    "HZ_TAKES",
-    "TARGET_TAKES",
-    "TC_BETA",
-    "TC_GAIN",
-    "TUPDATE_TAKES",
-    "TwoQueues",
-]
-
 HZ_TAKES = "CONFIG_HZ of the kernel: 100, 250, 300 or 1000"
 TARGET_TAKES = f"target of the queueing delay: {DURATION_TAKES}"
 TUPDATE_TAKES = f"between two updates: {DURATION_TAKES}"

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from netctrl.certificates.networks.record import NetworkCertificate
     from netctrl.scenario.scenario import Scenario
 
-__all__ = ["network"]
-
 _RTT_TAKES = "groups with round-trip times, each a value or a range, as in long=30ms:60ms,local=10ms"
 _FLOWS_TAKES = "groups with numbers of flows, each a value or a range, as in long=5:20"
 _CAPACITY_TAKES = "links with rates, each a value or a range, as in access=40Mbit:60Mbit"

@@ -22,16 +22,12 @@ from netctrl.cli.options import TIME, given, kind, option, whole
 from netctrl.errors import InvalidValue
 from netctrl.units import DURATION_TAKES, SIZE_TAKES, parse_count
 
-__all__ = ["docsis_pie", "dualpi2", "fq_pie", "pi2", "pie", "red", "wred"]
-
 _TC_ALPHA = Annotated[
-    float | None,
-    TC_GAIN("on the delay's error: sixteenths of 1/s as in tc, or in 1/s as in 0.125Hz", default="2"),
+    float | None, TC_GAIN("on the delay's error: sixteenths of 1/s as in tc, or in 1/s as in 0.125Hz", default="2")
 ]
 _TC_BETA = Annotated[float | None, TC_BETA("on the delay's change, in the same units", default="20")]
 _QDELAY_REF = Annotated[
-    float | None,
-    TIME(f"target, RFC 8033's QDELAY_REF: {DURATION_TAKES}", "--target", "--qdelay-ref", default="15ms"),
+    float | None, TIME(f"target, RFC 8033's QDELAY_REF: {DURATION_TAKES}", "--target", "--qdelay-ref", default="15ms")
 ]
 _T_UPDATE = Annotated[
     float | None,

@@ -9,8 +9,6 @@ from netctrl.cli.app import new_app, run, waiting
 from netctrl.cli.design.common import OPTIONS
 from netctrl.register import DESIGN_COMMANDS
 
-__all__ = ["main"]
-
 app = new_app(
     "netctrl design",
     "Designs control laws for congestion management, with certificates.",

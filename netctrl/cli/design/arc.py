@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from netctrl.model.design.design import ArcDesign
 
-__all__ = ["arc"]
-
 FLOWS_TAKES = "a number of flows above 0, as in 50, or a range low:high, as in 50:400"
 RTT_TAKES = "a round-trip time above 0 with its unit (ns, us, ms, s, min), as in 500ms, or a range, as in 60ms:500ms"
 UTILIZATION_TAKES = "a number in (0, 1], as in 0.98"
@@ -37,8 +35,7 @@ def arc(
     rtt_s: Annotated[tuple[float, float] | None, _RTT(RTT_TAKES, default="500ms")] = None,
     utilization: Annotated[float | None, _SHARE(f"target utilization: {UTILIZATION_TAKES}", default="0.98")] = None,
     epoch_s: Annotated[
-        float | None,
-        TIME(f"interval of the law: {DURATION_TAKES}; by default 1s, or 20 round-trip times if shorter"),
+        float | None, TIME(f"interval of the law: {DURATION_TAKES}; by default 1s, or 20 round-trip times if shorter")
     ] = None,
     target_queue_packets: Annotated[str | None, option("QUEUE", QUEUE_TAKES, default="0")] = None,
     plant: Annotated[

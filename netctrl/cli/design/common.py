@@ -17,14 +17,6 @@ if TYPE_CHECKING:
 
     from netctrl.model.design.design import AnyDesign
 
-__all__ = [
-    "OPTIONS",
-    "Wanted",
-    "call",
-    "deliver",
-    "design_report",
-]
-
 OPTIONS = {"law": "the law", "parameters": "the law's options"}
 
 
@@ -34,8 +26,7 @@ class Wanted:
     """Options of every design command: what is accepted, and the requested output."""
 
     accept: Annotated[
-        str,
-        option("STATUS", "admissible, or stable: accept also a design that is stable but outside the design rule"),
+        str, option("STATUS", "admissible, or stable: accept also a design that is stable but outside the design rule")
     ] = "admissible"
     json: Annotated[bool, option("", "print the Design as one JSON object and nothing else")] = False
     output: Annotated[str | None, option("FILE", "save the Design (not with exit status 3)", "--output", "-o")] = None

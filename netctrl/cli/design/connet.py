@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from netctrl.model.design.design import ConnetDesign
     from netctrl.model.identified import IdentifiedModel
 
-__all__ = ["connet"]
-
 TRACK_TAKES = "an output, as in delay, or weights of outputs, as in delay=1,jitter=0.5; up to one for each input"
 LIMITS_TAKES = "range of the input, as in 0Mbit:95Mbit, or numbers in the model's unit"
 REFERENCE_TAKES = "values of all outputs, as in delay=0.46,jitter=0.043; semicolons separate several"

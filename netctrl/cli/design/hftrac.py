@@ -14,8 +14,6 @@ from netctrl.units import DURATION_TAKES, RATE_TAKES, parse_count, parse_rate
 if TYPE_CHECKING:
     from netctrl.model.design.design import HftracDesign
 
-__all__ = ["hftrac"]
-
 MU_TAKES = "a weight above 0 (lambda·interval²) of squared backlogs, as in 1; by default each link's own"
 HORIZON_TAKES = "auto, exact, or a whole number of samples, as in 24"
 JOBS_TAKES = "a number of threads of at least 1, or -1: one for each core"

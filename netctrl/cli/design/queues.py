@@ -30,8 +30,6 @@ from netctrl.units import SIZE_TAKES, parse_count
 if TYPE_CHECKING:
     from netctrl.design.queue.record import QueueDesign
 
-__all__ = ["docsis_pie", "dualpi2", "ecn", "pi2", "pie", "red", "wred"]
-
 _ALPHA = Annotated[float | None, GAIN("with --objective margin: on the delay's error [1/s]")]
 _MARGIN_TAKES = "a number above 0 and at most 1.8, as in 0.667, which is 6 dB or 37 degrees"
 _CHECK_TAKES = (

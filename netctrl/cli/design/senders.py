@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from netctrl.laws.pacing.replay import PacingReplay
     from netctrl.model.design.design import PacingDesign
 
-__all__ = ["mpcc", "pacing"]
-
 _WHOLE_TAKES = "a whole number, as in 4"
 _SENDERS, _ACKS = (kind(metavar, int, _WHOLE_TAKES) for metavar in ("N", "P"))
 _PENALTY = kind("WEIGHT", float, "a number above 0")
@@ -88,8 +86,7 @@ def pacing(
         SIZE("the bottleneck's buffer in the certificate: by default one bandwidth-delay product, at least 30kB"),
     ] = None,
     flows: Annotated[
-        int | None,
-        _FLOWS("number of flows that share the bottleneck in the certificate", "--N", default="1"),
+        int | None, _FLOWS("number of flows that share the bottleneck in the certificate", "--N", default="1")
     ] = None,
     replay: Annotated[str | None, option("FILE", REPLAY_TAKES)] = None,
 ) -> int:

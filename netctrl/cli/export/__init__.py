@@ -13,8 +13,6 @@ from netctrl.cli.export.tc import TcJob, export_tc
 from netctrl.cli.options import JOBS, PLOT_SUFFIXES, option, positional, whole
 from netctrl.errors import JOBS_TAKES, InvalidValue
 
-__all__ = ["main"]
-
 _RUNS = 4
 _PACKET = whole("BYTES", "a whole number of bytes from 100 to 65000", least=100, most=65000)
 

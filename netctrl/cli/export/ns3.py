@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from netctrl.engines.case import Case
     from netctrl.engines.engine import Job
 
-__all__ = ["OPTIONS", "Export", "export_ns3"]
-
 OPTIONS = {"scenario": "--scenario", "design": "DESIGN", "output": "-o", "n_jobs": "--n-jobs", "law": "DESIGN"}
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from netctrl.design.queue.record import QueueDesign
     from netctrl.model.law import QueueLaw
 
-__all__ = ["export_attributes", "export_profile", "is_queue_design"]
-
 ATTRIBUTES = "attributes.txt"
 """File of defaults for ns-3's ConfigStore."""
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from netctrl.linux.export.shaper import TcExport, TcSettings
     from netctrl.model.design.design import AnyDesign, ArcDesign, ConnetDesign
 
-__all__ = ["TcJob", "export_tc"]
-
 IMPLEMENTATIONS = ("auto", "pie", "dualpi2", "ebpf")
 SHAPERS = ("htb", "tbf")
 SUMMARY = "export.json"

@@ -12,8 +12,6 @@ from netctrl.cli.linux.pace import pace
 from netctrl.cli.linux.queues import apply, confirm, plan, restore, status
 from netctrl.cli.linux.testbed import testbed
 
-__all__ = ["main"]
-
 app = new_app(
     "netctrl linux",
     "Plans, applies, checks and restores queues of this machine.",

@@ -16,8 +16,6 @@ from netctrl.units import format_quantity
 if TYPE_CHECKING:
     from netctrl.linux.export.agent import AgentConfig
 
-__all__ = ["agent"]
-
 
 def agent(
     config: Annotated[str, positional("CONFIG", "an agent's file, as netctrl export tc writes it (netctrl.agent/1)")],

@@ -23,35 +23,12 @@ if TYPE_CHECKING:
     from netctrl.linux.queues.plan import Plan
     from netctrl.linux.systemd import Program
 
-__all__ = [
-    "LOG",
-    "OPTIONS",
-    "PLAN",
-    "REPLACE",
-    "RUNTIME_DIR",
-    "STATE_DIR",
-    "UNIT",
-    "USER",
-    "Stop",
-    "Stopped",
-    "logged",
-    "planned",
-    "program",
-    "show",
-    "stoppable",
-]
-
 PLAN = positional("PLAN", "a file of desired queues (netctrl.linux/1)")
 REPLACE = option("", "replace a root queue made by others; it is restored at the end")
 STATE_DIR = option("DIR", "folder of the record of owned queues, the same for all commands")
 RUNTIME_DIR = option("DIR", "folder of the locks by which agents own links, the same for all agents")
 LOG = option("FILE", "also append events to this file")
-OPTIONS = {
-    "interface": "interface of PLAN",
-    "burst": "burst of PLAN",
-    "NETWORK": "NETWORK",
-    "PROGRAM": "PROGRAM",
-}
+OPTIONS = {"interface": "interface of PLAN", "burst": "burst of PLAN", "NETWORK": "NETWORK", "PROGRAM": "PROGRAM"}
 _LOOK_S = 0.1
 
 

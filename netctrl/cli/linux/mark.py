@@ -12,8 +12,6 @@ from netctrl.units import BITS_PER_BYTE, format_quantity
 if TYPE_CHECKING:
     from netctrl.linux.marking import MarkSample
 
-__all__ = ["mark"]
-
 
 class _Sums:
     """Running time averages of the samples, without storing them."""

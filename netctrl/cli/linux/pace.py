@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from netctrl.linux.pacing.tcp import TcpRun
     from netctrl.model.law import PacingLaw
 
-__all__ = ["pace"]
-
 _BY_SIGNAL = 128
 
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from netctrl.linux.queues.apply import Applied
     from netctrl.linux.queues.record import Entry, OwnershipRecord
 
-__all__ = ["apply", "confirm", "plan", "restore", "status"]
-
 
 def plan(
     file: Annotated[str, PLAN],
@@ -165,11 +163,7 @@ def _hold(made: Applied, stop: Stop) -> None:
         event("stopping", plan=made.record.plan, signal=stop.number)
 
 
-def restore(
-    *,
-    state_dir: Annotated[str, STATE_DIR] = STATE_FOLDER,
-    log: Annotated[str | None, LOG] = None,
-) -> int:
+def restore(*, state_dir: Annotated[str, STATE_DIR] = STATE_FOLDER, log: Annotated[str | None, LOG] = None) -> int:
     """Restores the queues that the record lists.
 
     Examples

@@ -15,8 +15,6 @@ from netctrl.units import format_quantity
 if TYPE_CHECKING:
     from netctrl.linux.testbed.plan import TestbedPlan
 
-__all__ = ["testbed"]
-
 _NAMED = 6
 """Number of node pairs that are named in a line."""
 

@@ -46,14 +46,7 @@ from netctrl.plants.equilibrium import tcp_equilibrium
 from netctrl.plants.linearize import applicable_plant, arc_arrival_rate
 from netctrl.units import long_rtt
 
-__all__ = [
-    "arc",
-    "arc_gain_bands",
-    "arc_margins",
-    "arc_stability_map",
-    "no_rest",
-    "warnings_about",
-]
+__all__ = ["arc", "arc_gain_bands", "arc_margins", "arc_stability_map", "no_rest", "warnings_about"]
 
 MIN_WINDOW, MAX_WINDOW = 1e-9, 1e10  # packets
 USUAL_EPOCH_S, USUAL_RTTS_PER_EPOCH = 1.0, 20.0
@@ -274,11 +267,7 @@ def _certify(
         status=status,
         stable=stable,
         operating_point=TcpOperatingPoint(
-            flows=at.flows,
-            rtt_s=at.rtt_s,
-            rate_packet_per_s=rate,
-            window_packets=window,
-            marking_probability=marking,
+            flows=at.flows, rtt_s=at.rtt_s, rate_packet_per_s=rate, window_packets=window, marking_probability=marking
         ),
         sampled=record,
         simulated=fluid,

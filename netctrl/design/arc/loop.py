@@ -154,9 +154,7 @@ def reach(alpha: float, deciding: Deciding, inputs: ArcInputs) -> ArcReach | Non
     fewest = _furthest(alpha, deciding.response, lambda f: (flows / f, rtt))
     longest = _furthest(alpha, deciding.response, lambda f: (flows, rtt * f))
     return ArcReach(
-        fewest_flows=flows / fewest,
-        longest_rtt_s=rtt * longest,
-        most_flows=most_flows(rtt, inputs.setting),
+        fewest_flows=flows / fewest, longest_rtt_s=rtt * longest, most_flows=most_flows(rtt, inputs.setting)
     )
 
 

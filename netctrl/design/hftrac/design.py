@@ -17,13 +17,7 @@ import numpy as np
 
 from netctrl.datasets import network_of
 from netctrl.design.hftrac.architectures import Made, Plant, synthesised
-from netctrl.errors import (
-    InvalidValue,
-    Status,
-    checked_number,
-    checked_whole,
-    checked_word,
-)
+from netctrl.errors import InvalidValue, Status, checked_number, checked_whole, checked_word
 from netctrl.model.design.design import HftracDesign, provenance
 from netctrl.model.design.hftrac import (
     ARCHITECTURES,

@@ -33,8 +33,6 @@ from netctrl.frequency.certified.exponential import (
 )
 from netctrl.frequency.certified.isolation import Zero, argument_change, zeros
 
-__all__ = ["ClosedLoop", "Critical"]
-
 _EPS = float(np.finfo(float).eps)
 _EQUAL = 1e-12  # relative: the neutral part counts as on its stability boundary
 _BLURRED = 1e-11  # relative width of a zero's bounds above which they are refined

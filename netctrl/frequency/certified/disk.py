@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from netctrl.model.open_loop import OpenLoop
     from netctrl.model.statespace import StateSpace
 
-__all__ = ["LoopDiskMargin", "disk_margin"]
-
 _CLOSE = 1e-6  # relative: |S − T| is certainly below the peak found times 1 + this
 _MAX = 40
 

@@ -14,19 +14,6 @@ import numpy as np
 
 from netctrl.errors import InvalidValue
 
-__all__ = [
-    "HIDDEN",
-    "ExponentialPolynomial",
-    "Taylor",
-    "clear_of_zero",
-    "combined",
-    "evaluate",
-    "nearest_zero",
-    "quasi_polynomial",
-    "taylor",
-    "values",
-]
-
 _EPS = float(np.finfo(float).eps)
 _CANCELLED = 64.0 * _EPS  # a leading coefficient below this fraction of its summands is rounding error
 _ORDER = 14  # Taylor coefficients about a known zero

@@ -20,15 +20,6 @@ from netctrl.model.loop import DelayLoop
 from netctrl.model.open_loop import GivenTerm, OpenLoop
 from netctrl.model.statespace import StateSpace
 
-__all__ = [
-    "any_loop",
-    "checked_delay",
-    "closed_loop",
-    "from_control",
-    "open_loop",
-    "transfer_polynomials",
-]
-
 if TYPE_CHECKING:
     import control
 
@@ -51,10 +42,7 @@ def checked_delay(delay_s: float) -> float:
 
 
 def from_control(
-    system: ControlSystem | StateSpace,
-    delay_s: float = 0.0,
-    *,
-    argument: str = "system",
+    system: ControlSystem | StateSpace, delay_s: float = 0.0, *, argument: str = "system"
 ) -> DelayLoop | OpenLoop:
     """Convert a system of python-control, times a delay, to a loop that netctrl analyses exactly.
 

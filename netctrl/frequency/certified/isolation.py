@@ -13,8 +13,6 @@ import numpy as np
 from netctrl.errors import InvalidValue
 from netctrl.frequency.certified.exponential import HIDDEN, ExponentialPolynomial, clear_of_zero, evaluate, values
 
-__all__ = ["Zero", "argument_change", "octaves", "zeros"]
-
 _CHUNK = 4096
 _MAX_PIECES = 400_000
 _WIDE = 0.01  # relative width over which rounding may hide whether a function is 0

@@ -14,8 +14,6 @@ from netctrl.frequency.certified.isolation import Zero, zeros
 from netctrl.frequency.records import Margins, decibel
 from netctrl.model.open_loop import OpenLoop
 
-__all__ = ["certified_margins"]
-
 _MAX_CROSSINGS = 2000  # phase crossings examined in search of a gain that stabilises an unstable loop
 _MAX_DELAYS = 20_000
 _TRIED = 4

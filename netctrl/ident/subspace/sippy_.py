@@ -18,12 +18,7 @@ import numpy as np
 from netctrl.errors import InvalidValue, NetctrlError, optional_import
 from netctrl.ident.subspace.lq_reduction import Segment
 
-SIPPY_METHODS = {
-    "sippy-n4sid": "N4SID",
-    "sippy-moesp": "MOESP",
-    "sippy-cva": "CVA",
-    "sippy-parsim-k": "PARSIM-K",
-}
+SIPPY_METHODS = {"sippy-n4sid": "N4SID", "sippy-moesp": "MOESP", "sippy-cva": "CVA", "sippy-parsim-k": "PARSIM-K"}
 
 Matrices = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 

@@ -18,8 +18,6 @@ import numpy as np
 
 from netctrl.errors import NetctrlError
 
-__all__ = ["HEAD_BYTES", "Arrivals", "Packets", "Receiver", "Sender"]
-
 _BATCH = 256
 _MESSAGE = np.dtype(
     [

@@ -5,8 +5,6 @@ from __future__ import annotations
 from netctrl.scenario.access.scenario import access_parts
 from netctrl.scenario.scenario import Scenario
 
-__all__ = ["access_lacks"]
-
 _MIN_FRAME, _MAX_FRAME = 50, 1514
 """Headers, kind and number; Ethernet's largest."""
 

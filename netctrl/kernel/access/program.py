@@ -27,8 +27,6 @@ from netctrl.scenario.access.result import AccessLinkSample, access_link_sample
 from netctrl.scenario.access.scenario import source_of
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["access_program", "warm_up"]
-
 _UDP_HEADERS = 14 + 20 + 8
 """Of a packet, with its Ethernet header [byte]."""
 _PORT = 4001

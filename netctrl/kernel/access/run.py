@@ -24,8 +24,6 @@ from netctrl.scenario.access.scenario import access_parts
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
 
-__all__ = ["AccessRun", "access_run", "run_access"]
-
 _AFTER_S = 1e-3  # the last measurement is at the end
 
 

@@ -17,8 +17,6 @@ from netctrl.plants.regulators import command, silent_gates
 from netctrl.scenario.access.scenario import AccessLinkParts, flow_rates, source_of
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["Sources"]
-
 
 class Sources:
     """All sources of a link. Packets are of kinds: 0 premium, then one for each regulated flow and each cross flow.

@@ -20,8 +20,6 @@ from netctrl.scenario.access.plan import AccessLinkPlan
 from netctrl.scenario.access.result import AccessLinkSample
 from netctrl.scenario.access.scenario import AccessLinkParts
 
-__all__ = ["AccessDraws", "AccessTask", "law_task", "periods_of", "plan_of", "read_task", "write_periods", "write_task"]
-
 _TASK, _PAUSES, _PERIODS = "access.msgpack", "pauses.npz", "periods.msgpack"
 
 

@@ -16,8 +16,6 @@ from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Bursts, Demand, Stream, Web
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["MAX_FLOWS", "machine_lacks", "network_lacks", "scenario_lacks"]
-
 MAX_FLOWS = 5000
 """Most flows, each of which is a thread and a socket or more."""
 MAX_NAMESPACES = 2000

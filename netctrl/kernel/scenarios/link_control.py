@@ -12,8 +12,6 @@ from netctrl.laws.link_rate.distributed_step import LinkRates
 from netctrl.scenario.network.policy import StaticPacing
 from netctrl.scenario.scenario import Scenario
 
-__all__ = ["LinkControl", "rater_task", "static_rates"]
-
 
 class LinkControl(NamedTuple):
     """Law of N links over K intervals, with its messages."""

@@ -24,8 +24,6 @@ from netctrl.linux.kernel.bpf import BpfFile, assemble
 from netctrl.linux.marking import marking_program
 from netctrl.scenario.links import Link
 
-__all__ = ["MARKS", "attach_requests", "law_text", "marker_program", "marking_law"]
-
 MARKS = np.dtype([("marked", "u8"), ("dropped", "u8"), ("probability", "f8")])
 """Row that a marker tells at each sample: packets so far, and its present probability."""
 _SETTINGS, _COUNTERS, _PROGRAM = 10, 11, 12  # descriptors, as in marker.cc

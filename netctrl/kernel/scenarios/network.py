@@ -28,8 +28,6 @@ from netctrl.scenario.tcp_aqm.flows import Flow, FlowDraw
 from netctrl.scenario.tcp_aqm.offers import Demand
 from netctrl.units import BITS_PER_BYTE, MICROSECOND, NANOSECOND
 
-__all__ = ["NetworkRun", "RunTraffic", "network_run", "run_figures"]
-
 _ACK_BYTES = 66
 
 
@@ -146,12 +144,7 @@ class _Groups:
     def add_tcp(self, i: int, path: tuple[int, ...], sender: str, ecn: bool, trip: float, starts: np.ndarray) -> None:
         """Endless flows over one path."""
         group = Flow(
-            id=self._id(i),
-            path=self._names(path),
-            rtt=(trip, trip),
-            count=len(starts),
-            sender=sender,
-            ecn=ecn,
+            id=self._id(i), path=self._names(path), rtt=(trip, trip), count=len(starts), sender=sender, ecn=ecn
         )
         self._add(i, group, np.full(len(starts), trip), starts)
 

@@ -8,8 +8,6 @@ from typing import Any
 from netctrl.model import network
 from netctrl.scenario.links import Link
 
-__all__ = ["kernel_links"]
-
 
 def kernel_links(links: Sequence[network.Link], queue: Any) -> tuple[Link, ...]:
     """Links of a network as those of a scenario, whose ids and nodes have other names."""

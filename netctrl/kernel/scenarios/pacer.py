@@ -22,8 +22,6 @@ from netctrl.linux.pacing.socket import SocketPacer
 from netctrl.linux.pacing.tcp import ESTABLISHED, read_tcp_info
 from netctrl.model.law import PacingLaw
 
-__all__ = ["LAWS_FILE", "laws_content", "pacer_program"]
-
 LAWS_FILE = "pacer.json"
 """In the folder of results: the law of each mark."""
 INTERVAL_S = 0.001

@@ -39,8 +39,6 @@ from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow, FlowDraw
 from netctrl.scenario.tcp_aqm.offers import Demand, Stream, Web
 
-__all__ = ["ETHERNET", "UDP_HEADERS", "KernelPlan", "payload_share", "plan_scenario"]
-
 ETHERNET = 14
 """Header of a frame, which links' capacities count [byte]."""
 UDP_HEADERS = ETHERNET + 20 + 8

@@ -19,8 +19,6 @@ from netctrl.linux.kernel.queue_options import queue_options
 from netctrl.scenario.links import Link
 from netctrl.units import BITS_PER_BYTE, MICROSECOND
 
-__all__ = ["HTB_CLASS", "HTB_HANDLE", "Discipline", "bucket_bytes", "discipline_of", "is_marked", "queue_lacks"]
-
 HTB_HANDLE, HTB_CLASS = 0x00010000, 0x00010001
 """Handles of a link's HTB, 1:, and of its class, 1:1, which has the link's queue."""
 _UNLIMITED_BYTES, _UNLIMITED_PACKETS = 2**31 - 1, 1_000_000

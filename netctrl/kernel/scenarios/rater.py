@@ -25,8 +25,6 @@ from netctrl.laws.link_rate.fir import Feeds, FirSums
 from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["RATER_FILE", "RaterTask", "least_rates", "rater_program", "route_sockets", "write_task"]
-
 RATER_FILE = "rater.npz"
 """In the folder of results."""
 _LEAST_OF_CAPACITY, _LEAST_OF_NOMINAL = 0.1, 0.5

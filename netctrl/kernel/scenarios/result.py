@@ -19,8 +19,6 @@ from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.offers import Web
 from netctrl.units import MICROSECOND, NANOSECOND
 
-__all__ = ["joined", "simulation_result"]
-
 _READING_HEAD, _NETLINK_HEAD = 12, 16
 
 

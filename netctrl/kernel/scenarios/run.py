@@ -23,8 +23,6 @@ from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import FlowDraw
 
-__all__ = ["run_network", "run_scenario"]
-
 
 def run_scenario(
     scenario: Scenario,

@@ -10,8 +10,6 @@ from netctrl.laws.rate.records import rate_record, scheme_of, sender_name
 from netctrl.model.law import PacingLaw
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["CONGESTION_CONTROLS", "KernelSender", "kernel_sender"]
-
 CONGESTION_CONTROLS = ("reno", "cubic", "htcp", "vegas", "dctcp", "bbr")
 """Senders of scenarios that the kernel has under the same names."""
 _UNDER_A_LAW = "cubic"

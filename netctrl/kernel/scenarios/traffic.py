@@ -11,8 +11,6 @@ from netctrl.scenario.tcp_aqm.flows import Flow, FlowDraw
 from netctrl.scenario.tcp_aqm.offers import Demand
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["constant_times", "page_draws", "poisson_times", "series_times", "udp_times"]
-
 _WHOLE = 1e-9  # of a packet, by which sums of rates may fall short of whole packets
 
 

@@ -13,8 +13,6 @@ from netctrl.linux.kernel.qdisc import HtbClassOptions, HtbOptions
 from netctrl.linux.kernel.queue_options import netem_options, queue_options
 from netctrl.scenario.links import Link
 
-__all__ = ["LONG", "End", "Wiring", "delay_options", "rate_options"]
-
 LONG = 10_000_000
 """Packets that a queue without a limit of its own holds."""
 _LEAF = 0x00100000  # 10:

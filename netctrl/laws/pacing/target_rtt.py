@@ -193,15 +193,7 @@ def _rate_desired(state: TargetState, p: TargetParameters, time: float, queue: f
     if time - state.free_since_s > _FREE_RTTS * base:
         return growth * C
     spread = p.min_queue_share * base
-    free = best_rate(
-        p.psi,
-        p.xi,
-        horizon / C,
-        state.prediction - horizon,
-        state.target_rtt,
-        spread * spread,
-        C,
-    )
+    free = best_rate(p.psi, p.xi, horizon / C, state.prediction - horizon, state.target_rtt, spread * spread, C)
     return clipped(free, p.decrease * C, growth * C)
 
 

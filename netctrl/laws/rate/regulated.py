@@ -8,8 +8,6 @@ from netctrl.errors import InvalidValue
 from netctrl.model.io.fields import Rate, number, rate, read_fields, whole
 from netctrl.units import format_quantity
 
-__all__ = ["RegulatedSender"]
-
 
 class RegulatedSender(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="regulated"

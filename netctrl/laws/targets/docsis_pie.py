@@ -203,10 +203,5 @@ def _read(queue: DocsisPieQueue, packet: float, buffer: float) -> DocsisPieParam
 
 
 DOCSIS_PIE = QueueLaw(
-    DocsisPieQueue,
-    DocsisPieParameters,
-    DocsisPieState,
-    _read,
-    docsis_step,
-    epoch=lambda queue: queue.interval,
+    DocsisPieQueue, DocsisPieParameters, DocsisPieState, _read, docsis_step, epoch=lambda queue: queue.interval
 )

@@ -8,14 +8,7 @@ from dataclasses import dataclass
 from netctrl.errors import checked_flag
 from netctrl.laws.aqm.delay_pi import DelayPi
 from netctrl.laws.targets.integers import checked_u32, u32
-from netctrl.laws.targets.jiffies import (
-    HZ,
-    checked_hz,
-    jiffies_of_us,
-    longest_us,
-    timer_period,
-    us_of_jiffies,
-)
+from netctrl.laws.targets.jiffies import HZ, checked_hz, jiffies_of_us, longest_us, timer_period, us_of_jiffies
 from netctrl.laws.targets.reading import DelayReading
 
 PIE_ONE = 2**56 - 1

@@ -48,12 +48,7 @@ def decide_from_table(
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def decide_windows(
-    queue: np.ndarray,
-    flows: np.ndarray,
-    gain: np.ndarray,
-    fair_window: np.ndarray,
-    input_gain: np.ndarray,
-    bdp: float,
+    queue: np.ndarray, flows: np.ndarray, gain: np.ndarray, fair_window: np.ndarray, input_gain: np.ndarray, bdp: float
 ) -> np.ndarray:
     """`decide_from_table` of many queues and flows, both (n,)."""
     found = np.empty(len(queue))

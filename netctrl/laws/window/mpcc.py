@@ -11,28 +11,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from netctrl.laws.window.law import (
-    MAX_HOPS,
-    Acknowledged,
-    Hops,
-    Packet,
-    Path,
-    SchemeRecord,
-    Telemetry,
-    WindowLaw,
-)
+from netctrl.laws.window.law import MAX_HOPS, Acknowledged, Hops, Packet, Path, SchemeRecord, Telemetry, WindowLaw
 from netctrl.laws.window.riccati import riccati_gain
-from netctrl.model.io.fields import (
-    Duration,
-    Size,
-    duration,
-    number,
-    one_of,
-    optional,
-    read_fields,
-    size,
-    whole,
-)
+from netctrl.model.io.fields import Duration, Size, duration, number, one_of, optional, read_fields, size, whole
 from netctrl.model.law import MpccLaw
 
 DELAY_FREE, DELAYED, FEED_FORWARD, HOLD = 0.0, 1.0, 2.0, 3.0

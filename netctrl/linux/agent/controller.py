@@ -29,8 +29,6 @@ from netctrl.linux.agent.state import (
 from netctrl.linux.export.agent_law import LinkRateTable, TrackingTable
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["applied", "receive", "step", "trouble"]
-
 _PATIENCE = 1.5
 """Intervals without a command after which a link falls back: by then a command is lost, not only late."""
 _UNHEARD_S = 10.0

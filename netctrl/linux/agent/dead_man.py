@@ -26,8 +26,6 @@ from netctrl.linux.log import event, log_to
 from netctrl.linux.queues.watchdog import attend, start_watcher
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["DeadMan", "Watched", "main"]
-
 _WORD = struct.Struct("=Q")
 _COUNT, _FIRED, _LINKS = 0, 8, 16
 _ROW = 16  # bytes per link: the rate in force, and the rate about to be set [byte/s]

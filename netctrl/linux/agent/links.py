@@ -32,8 +32,6 @@ from netctrl.linux.queues.record import applied_rates
 from netctrl.linux.state_files import AGENT_FOLDER, STATE_FOLDER, AgentLock
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["AgentHung", "KernelLinks"]
-
 _GONE = (errno.ENOENT, errno.ENODEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EEXIST)
 
 _PASSING = (errno.ENOBUFS, errno.ENOMEM, errno.ETIMEDOUT, errno.EINTR, errno.EBUSY)

@@ -16,8 +16,6 @@ from netctrl.linux.agent.metrics import AgentMetrics
 from netctrl.linux.agent.state import MICROSECONDS, AgentPlan, AgentState, Decision, Reading, Trouble, start
 from netctrl.linux.log import AgentLog
 
-__all__ = ["LinkTrouble", "Links", "Outcome", "ReadingFailed", "Surroundings", "run_agent"]
-
 _MAX_DATAGRAMS = 64
 """Datagrams of a peer per interval: bounds the cost of a flood; honest peers send far fewer."""
 _DROPS_S = 10.0

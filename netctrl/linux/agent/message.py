@@ -24,29 +24,6 @@ from typing import NamedTuple
 
 from netctrl.errors import FileError, InvalidValue
 
-__all__ = [
-    "MAX_BYTES",
-    "MAX_ENTRIES",
-    "MIN_BYTES",
-    "VERSION",
-    "Alignment",
-    "Dropped",
-    "Echo",
-    "Entry",
-    "Kind",
-    "Message",
-    "Route",
-    "Window",
-    "admit",
-    "aligned",
-    "digest",
-    "index_of",
-    "new_session",
-    "pack",
-    "read_key",
-    "unpack",
-]
-
 VERSION = 1
 VALUES = 4
 """Numbers of an entry."""

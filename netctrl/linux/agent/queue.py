@@ -17,8 +17,6 @@ from netctrl.linux.kernel.qdisc import FifoOptions, HtbClassOptions, TbfOptions,
 if TYPE_CHECKING:
     from netctrl.linux.export.agent import ControlledLink
 
-__all__ = ["LinkQueue", "change_rate", "link_queue", "rate_there"]
-
 _TOLERANCE = 0.01
 """Tolerance of a burst: the kernel reports ticks, to which bytes may have been rounded."""
 _TICKS = 15.625e6  # per second

@@ -33,8 +33,6 @@ from netctrl.linux.agent.message import (
 )
 from netctrl.linux.export.agent import AgentConfig
 
-__all__ = ["AgentSockets", "Sensor"]
-
 _ROOM = 1 << 18  # bytes of a socket's buffer
 _MAX_ASKING = 8
 

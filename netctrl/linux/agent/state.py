@@ -25,25 +25,6 @@ from netctrl.linux.export.agent_law import LinkRateTable, TrackingTable
 from netctrl.scenario.access.plan import ACCESS_LINK_SIGNALS, MBIT
 from netctrl.units import BITS_PER_BYTE, unit_scale
 
-__all__ = [
-    "MICROSECONDS",
-    "AgentPlan",
-    "AgentState",
-    "Decision",
-    "Event",
-    "Neighbour",
-    "Reading",
-    "Tracker",
-    "Trouble",
-    "counted",
-    "known",
-    "plan",
-    "start",
-    "start_tracker",
-    "step_tracker",
-]
-
-
 MICROSECONDS = 1_000_000
 """A second."""
 

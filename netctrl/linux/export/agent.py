@@ -39,15 +39,6 @@ from netctrl.model.io.files import write_atomically
 from netctrl.model.io.json_file import read_json
 from netctrl.model.io.record_file import Record
 
-__all__ = [
-    "MAX_LINKS",
-    "AgentConfig",
-    "ControlledLink",
-    "Peer",
-    "agent_configs",
-    "read_agent_config",
-]
-
 MAX_LINKS = 30
 """Most links of one agent, as its measurements must fit in one unfragmented message."""
 

@@ -16,8 +16,6 @@ from netctrl.model.law import TrackingLaw
 from netctrl.model.network_model import NetworkModel
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["LinkRateTable", "TapTable", "TrackingTable", "link_rate_table", "restricted"]
-
 _KINDS = 4
 _MAX_TAPS = 500_000
 _MAX_LAG = 1_000_000

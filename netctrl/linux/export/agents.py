@@ -20,16 +20,6 @@ from netctrl.model.io.toml import read_toml_record
 from netctrl.model.network_model import NetworkModel
 from netctrl.units import BITS_PER_BYTE, format_quantity, unit_scale
 
-__all__ = [
-    "INTERFACES_TAKES",
-    "AgentPlace",
-    "InterfaceMap",
-    "Watch",
-    "connet_on_linux",
-    "hftrac_on_linux",
-    "read_interface_map",
-]
-
 INTERFACES_TAKES = (
     "LINK=INTERFACE,... as in a->b=eth1,b->c=eth2, or a .toml file with [[agents]] (docs/how-to/linux-export.md)"
 )

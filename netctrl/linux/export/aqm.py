@@ -24,8 +24,6 @@ from netctrl.linux.export.shaper import QuantizedValue, nearest
 from netctrl.model.law import ArcLaw
 from netctrl.units import packets_per_second
 
-__all__ = ["Dualpi2", "Pie", "arc_on_delay", "nearest_dualpi2", "nearest_pie", "pie_range"]
-
 _MICRO = 1e-6
 _DUALPI2_MAX = 2**24 - 1  # tc reads 24 bits without rounding
 _DUALPI2_LONGEST_S = 4.294967  # the kernel keeps tupdate in 32 bits of nanoseconds, and truncates longer ones

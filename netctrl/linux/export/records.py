@@ -13,17 +13,6 @@ from netctrl.model.io.fields import Label, Rate, label, one_of, optional, rate, 
 from netctrl.model.io.record_file import FileRecord, read_record
 from netctrl.units import parse_size
 
-__all__ = [
-    "ETHERNET_HEADER",
-    "HTB_QUANTUM",
-    "HtbClass",
-    "InterfaceQueue",
-    "QueuePlan",
-    "TcFifo",
-    "TokenBucket",
-    "read_queue_plan",
-]
-
 if TYPE_CHECKING:
     Bytes = int
 else:  # as in netctrl.model.io.fields: the reader says what is taken

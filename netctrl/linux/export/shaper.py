@@ -28,28 +28,6 @@ from netctrl.model.io.record_file import FileRecord, read_record
 from netctrl.model.law import ArcLaw
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = [
-    "AS_DESIGNED",
-    "HANDLE",
-    "Framing",
-    "MarkingConfig",
-    "QuantizedValue",
-    "Shaper",
-    "TcExport",
-    "TcQueue",
-    "TcSettings",
-    "batch",
-    "checked_framing",
-    "checked_interface",
-    "default_burst",
-    "nearest",
-    "queue_below",
-    "queue_files",
-    "read_marking_config",
-    "token_bucket",
-]
-
-
 HANDLE = "7c01:"
 """Handle of the queues that netctrl creates, as in `netctrl.linux`."""
 _LEAF_HANDLE = "7c02:"
@@ -84,14 +62,7 @@ class QuantizedValue(msgspec.Struct, frozen=True):
 
 
 def nearest(
-    what: str,
-    requested: float,
-    *,
-    step: float,
-    unit: str,
-    least: int = 1,
-    most: int = 2**32 - 1,
-    bound: float | None,
+    what: str, requested: float, *, step: float, unit: str, least: int = 1, most: int = 2**32 - 1, bound: float | None
 ) -> tuple[int, QuantizedValue]:
     """Nearest whole number of steps, and the quantized value.
 

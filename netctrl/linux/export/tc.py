@@ -21,8 +21,6 @@ from netctrl.linux.export.aqm import Dualpi2, Pie, pie_range
 from netctrl.model.design.design import ArcDesign, MpccDesign, PacingDesign
 from netctrl.units import BITS_PER_BYTE, format_quantity
 
-__all__ = ["arc_on_linux", "mpcc_on_linux", "pacing_on_linux"]
-
 
 def arc_on_linux(
     design: ArcDesign,

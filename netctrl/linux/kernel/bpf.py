@@ -20,28 +20,6 @@ from typing import NamedTuple, Self
 
 from netctrl.errors import InvalidValue, NetctrlError, checked_whole
 
-__all__ = [
-    "ArrayMap",
-    "BpfError",
-    "BpfFile",
-    "Helper",
-    "Instruction",
-    "Program",
-    "R",
-    "add_atomic",
-    "add_to",
-    "assemble",
-    "attach_egress",
-    "call",
-    "jump",
-    "label",
-    "leave",
-    "load",
-    "load_map",
-    "move",
-    "store",
-]
-
 _LDX, _ST, _STX, _JUMP, _ALU64 = 0x01, 0x02, 0x03, 0x05, 0x07
 _MEM, _ATOMIC = 0x60, 0xC0
 _REGISTER = 0x08  # the source is a register, not the immediate

@@ -15,36 +15,6 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import Literal
 
-__all__ = [
-    "CHANGE",
-    "CREATE",
-    "EGRESS",
-    "INGRESS",
-    "REPLACE",
-    "ROOT",
-    "Counters",
-    "Link",
-    "Qdisc",
-    "add_address",
-    "add_dummy_queue",
-    "add_route",
-    "add_veth",
-    "attribute",
-    "attributes",
-    "classid",
-    "classify_departures",
-    "delete_queue",
-    "handle_text",
-    "nested",
-    "read_link",
-    "read_qdisc",
-    "redirect_arrivals",
-    "set_class",
-    "set_queue",
-    "set_up",
-    "stop_classifying",
-]
-
 _ATTRIBUTE = struct.Struct("=HH")
 _TYPE_MASK = 0x3FFF  # the two upper bits are flags: nested, and network byte order
 _NESTED = 0x8000

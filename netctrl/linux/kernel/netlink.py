@@ -21,8 +21,6 @@ from netctrl.linux.kernel import messages
 from netctrl.linux.kernel.messages import HEAD, IFINFOMSG, ROOT, TCMSG, Link, Qdisc, handle_text
 from netctrl.linux.kernel.qdisc import HtbClassOptions, TbfOptions, rate_bytes
 
-__all__ = ["KernelRefusal", "RouteSocket"]
-
 _SOL_NETLINK, _CAP_ACK, _EXT_ACK = 270, 10, 11
 _ECHO, _DUMP = 0x8, 0x300
 _MULTI, _DUMP_INTERRUPTED, _CAPPED, _ACK_TLVS = 0x2, 0x10, 0x100, 0x200

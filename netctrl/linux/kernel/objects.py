@@ -17,21 +17,6 @@ from netctrl.linux.kernel.qdisc import FifoOptions, HtbClassOptions, HtbOptions,
 from netctrl.linux.namespace import inside, make_namespace
 from netctrl.units import BITS_PER_BYTE, format_quantity
 
-__all__ = [
-    "LEAF_HANDLE",
-    "OWN_HANDLE",
-    "QueueObject",
-    "Unrestorable",
-    "alike",
-    "as_desired",
-    "desired_objects",
-    "egress",
-    "has_qdisc",
-    "make",
-    "same",
-    "saved",
-]
-
 OWN_HANDLE = 0x7C010000
 """7c01:, handle of the root queues that netctrl creates."""
 LEAF_HANDLE = 0x7C020000

@@ -15,18 +15,6 @@ from netctrl.linux.export.records import HTB_QUANTUM
 from netctrl.linux.kernel.messages import attribute, attributes
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = [
-    "TICK_NS",
-    "FifoOptions",
-    "HtbClassOptions",
-    "HtbOptions",
-    "TbfOptions",
-    "burst_ticks",
-    "largest_burst",
-    "rate_bytes",
-    "transmission_ns",
-]
-
 TICK_NS = 64
 """PSCHED_SHIFT is 6 (include/net/pkt_sched.h), also in /proc/net/psched."""
 

@@ -16,8 +16,6 @@ from netctrl.laws.targets.dualpi2 import DUALPI2_MAX, DUALPI2_STEP
 from netctrl.laws.targets.pie_law import PIE_MAX
 from netctrl.linux.kernel.messages import attribute, attributes
 
-__all__ = ["PARAMETERS", "QueueCounts", "netem_options", "queue_counts", "queue_options"]
-
 _U32 = 2**32 - 1
 _MICROSECONDS, _NANOSECONDS = 1e6, 1e9
 

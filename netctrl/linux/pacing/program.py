@@ -19,8 +19,6 @@ from netctrl.linux.pacing.tcp import ESTABLISHED, TcpInfo, read_tcp_info
 from netctrl.linux.processes import end_child, start_program
 from netctrl.model.law import PacingLaw
 
-__all__ = ["PacedProgram", "borrow_socket", "pace_program", "sockets_of"]
-
 _SO_COOKIE = 57
 _PIDFD_OPEN, _PIDFD_GETFD = 434, 438  # of asm-generic/unistd.h
 _SYN_SENT = 2

@@ -20,15 +20,6 @@ from netctrl.linux.pacing.tcp import TcpInfo, TcpRun, read_tcp_info, send_tcp
 from netctrl.model.law import ArxPacer, PacingLaw, TargetRttPacer
 from netctrl.units import BITS_PER_BYTE, MICROSECOND
 
-__all__ = [
-    "SO_MAX_PACING_RATE",
-    "RttSamples",
-    "SocketPacer",
-    "paced_transfer",
-    "pacing_law",
-    "set_pacing_rate",
-]
-
 SO_MAX_PACING_RATE = 47
 """From linux/socket.h; Python 3.11 has no name for it."""
 

@@ -18,8 +18,6 @@ import numpy as np
 from netctrl.errors import InvalidValue, NetctrlError, checked_number
 from netctrl.units import MICROSECOND
 
-__all__ = ["ESTABLISHED", "TcpInfo", "TcpRun", "decode_tcp_info", "read_tcp_info", "send_tcp"]
-
 ESTABLISHED = 1
 
 _LARGEST = 512

@@ -27,8 +27,6 @@ from netctrl.linux.queues.restore import Phases, put_back, recover, refuse_kept,
 from netctrl.linux.queues.watchdog import Watchdog, start_watchdog
 from netctrl.linux.state_files import STATE_FOLDER
 
-__all__ = ["Applied", "RolledBack", "applied"]
-
 
 class RolledBack(NetctrlError):
     """Applying failed, and the changes were reverted; the text gives the reason."""

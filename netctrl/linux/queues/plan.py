@@ -12,8 +12,6 @@ from netctrl.linux.kernel.objects import LEAF_HANDLE, OWN_HANDLE, Unrestorable, 
 from netctrl.linux.queues.record import Entry
 from netctrl.units import BITS_PER_BYTE, format_quantity
 
-__all__ = ["Plan", "plan_queues"]
-
 _ETHERNET, _LOOPBACK = 1, 772  # ARPHRD_*
 _OWN = (OWN_HANDLE, LEAF_HANDLE)
 

@@ -24,18 +24,6 @@ from netctrl.linux.state_files import STATE_FOLDER, flush_folder, open_lock, rea
 from netctrl.model.io.json_file import decoded
 from netctrl.model.io.record_file import Record
 
-__all__ = [
-    "Busy",
-    "Entry",
-    "Owner",
-    "OwnershipRecord",
-    "Phase",
-    "Store",
-    "applied_rates",
-    "busy_text",
-    "this_process",
-]
-
 _MAX_BYTES = 64 * 2**20
 
 

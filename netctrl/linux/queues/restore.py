@@ -20,8 +20,6 @@ from netctrl.linux.namespace import check_capability
 from netctrl.linux.queues.record import Busy, Entry, OwnershipRecord, Store, busy_text
 from netctrl.linux.state_files import STATE_FOLDER
 
-__all__ = ["Phases", "Restored", "put_back", "recover", "recover_stale", "refuse_kept", "restore", "tell_nobody"]
-
 Phases = Callable[[str], None]
 
 

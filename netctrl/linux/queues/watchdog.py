@@ -24,8 +24,6 @@ from netctrl.linux.log import event, log_to
 from netctrl.linux.queues.record import Busy, Store
 from netctrl.linux.queues.restore import recover
 
-__all__ = ["WATCHDOG_LOG", "Ended", "Watchdog", "attend", "main", "start_watchdog", "start_watcher"]
-
 Ended = Literal["released", "gone", "hangs"]
 """End of a watched process: it released the watchdog, it was killed, or it hangs."""
 

@@ -26,8 +26,6 @@ from netctrl.linux.testbed.delay_line import Line, open_tun, pump
 from netctrl.linux.testbed.plan import TestbedPlan, Wire, plan_testbed
 from netctrl.model.network import Network
 
-__all__ = ["Testbed"]
-
 _HANDLE = 0x10000  # 1:
 _FIRST_INDEX = 10_000  # of interfaces, above those that the kernel numbers
 _LOOPBACK = 1

@@ -16,8 +16,6 @@ from typing import NamedTuple
 from netctrl.errors import NetctrlError
 from netctrl.units import NANOSECOND
 
-__all__ = ["Line", "open_tun", "pump"]
-
 _DEVICE = "/dev/net/tun"
 _TUNSETIFF = 0x400454CA
 _IFF_TUN, _IFF_NO_PI = 0x0001, 0x1000

@@ -12,8 +12,6 @@ from netctrl.errors import InvalidValue, checked_number
 from netctrl.model.network import Link, Network
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["FRAME", "Route", "TestbedPlan", "Wire", "plan_testbed"]
-
 FRAME = 1514
 """Frame of 1500 bytes with its Ethernet header, as tbf counts it [byte]."""
 

@@ -20,19 +20,6 @@ import numpy as np
 from netctrl.errors import InvalidValue, NetctrlError
 from netctrl.units import BITS_PER_BYTE, NANOSECOND
 
-__all__ = [
-    "FRAME_OVERHEAD",
-    "MIN_FRAME",
-    "Received",
-    "Sent",
-    "UdpSource",
-    "absorb_tcp",
-    "open_tcp_sink",
-    "open_udp_sink",
-    "receive_udp",
-    "send_udp",
-]
-
 FRAME_OVERHEAD = 14 + 20 + 8
 """Headers of Ethernet, IPv4 and UDP in a frame, as tbf counts it [byte]."""
 _HEAD = struct.Struct("=IIQQ")  # stream, bytes of the frame, sequence number, sending time [ns]

@@ -109,10 +109,7 @@ def arc_summary(inputs: ArcInputs, law: ArcLaw, proof: ArcCertificate) -> tuple[
     if fluid is not None:
         rests = "comes to rest from every start" if fluid.settles else "keeps swinging"
         rows.append(
-            (
-                "nonlinear fluid",
-                f"{rests}: p varies by {fluid.probability_cv:.1%}, utilization {fluid.utilization:.1%}",
-            )
+            ("nonlinear fluid", f"{rests}: p varies by {fluid.probability_cv:.1%}, utilization {fluid.utilization:.1%}")
         )
     if proof.box is not None:
         box = proof.box

@@ -33,11 +33,7 @@ class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 def provenance(
-    *,
-    argv: Iterable[str] = (),
-    seed: int | None = None,
-    inputs: Iterable[Path] = (),
-    libraries: Iterable[str] = (),
+    *, argv: Iterable[str] = (), seed: int | None = None, inputs: Iterable[Path] = (), libraries: Iterable[str] = ()
 ) -> Provenance:
     """Provenance of a result of this process; `libraries` names the modules that computed it."""
     import netctrl

@@ -25,10 +25,7 @@ _ANEW = _SETTINGS | {
     "numRegularisationSteps": 3,
     "enableFarBounds": False,
 }
-_FAILURES = {
-    "infeasib": QPStatus.INFEASIBLE,
-    "unbound": QPStatus.UNBOUNDED,
-}
+_FAILURES = {"infeasib": QPStatus.INFEASIBLE, "unbound": QPStatus.UNBOUNDED}
 
 
 class QpoasesWorkspace:

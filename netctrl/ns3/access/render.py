@@ -26,8 +26,6 @@ from netctrl.scenario.access.scenario import AccessLinkParts, access_parts
 from netctrl.scenario.scenario import Scenario
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["COLUMNS", "render"]
-
 _MIN_SIZE, _MAX_SIZE = 64, 65_000
 _PPP_BYTES = 2
 _MAX_NUMBERS = 200_000

@@ -24,13 +24,7 @@ _COUNTS = (
 
 
 def run_fabric(
-    folder: Path,
-    scenario: Scenario,
-    plan: FabricPlan,
-    *,
-    ns3: Ns3,
-    provenance: Provenance,
-    **running: Unpack[Running],
+    folder: Path, scenario: Scenario, plan: FabricPlan, *, ns3: Ns3, provenance: Provenance, **running: Unpack[Running]
 ) -> FabricResult:
     """Run the compiled program in `folder`, whose table of flows is in the folder.
 

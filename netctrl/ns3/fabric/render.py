@@ -21,8 +21,6 @@ from netctrl.scenario.fabric.plan import FabricPlan
 from netctrl.scenario.scenario import Scenario
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["HISTOGRAM_BINS", "HISTOGRAM_BYTES", "render"]
-
 HISTOGRAM_BINS, HISTOGRAM_BYTES = 20_000, 1000
 
 _HEADERS = 30

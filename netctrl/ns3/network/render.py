@@ -13,21 +13,13 @@ from netctrl.model.design.design import Provenance
 from netctrl.model.network import Link
 from netctrl.ns3.cpp import constant, gains_header, nanoseconds, row, scenario_header, string
 from netctrl.ns3.laws import functions_header, laws_header
-from netctrl.ns3.links import (
-    MAX_RECORDS,
-    SENDERS,
-    buffer_size,
-    check_links,
-    socket_buffer,
-)
+from netctrl.ns3.links import MAX_RECORDS, SENDERS, buffer_size, check_links, socket_buffer
 from netctrl.ns3.queues import own_laws, settings_initializer
 from netctrl.ns3.templates import QUEUES, TCP, fixed_files
 from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.network.policy import messages_of
 from netctrl.scenario.network.routed import tcp_of
 from netctrl.scenario.scenario import Scenario
-
-__all__ = ["PACKET_SIZE", "render"]
 
 PACKET_SIZE = 1500
 """[byte], with IP and UDP headers."""

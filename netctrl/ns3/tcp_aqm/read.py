@@ -15,8 +15,6 @@ from netctrl.scenario.bottleneck import single_line
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 
-__all__ = ["run_program"]
-
 _NS = 1e-9
 _LINKS = ("backlog", "arrived", "departed", "lost", "marked", "probability")
 _WATCHED_LINKS, _WATCHED_FLOWS = ("delay", "backlog_most"), ("delivered", "pace", "window")
@@ -24,12 +22,7 @@ _CONNECTION = ("flow", "start", "read", "sent", "resent", *EVENTS)
 
 
 def run_program(
-    folder: Path,
-    scenario: Scenario,
-    *,
-    ns3: Ns3,
-    provenance: Provenance,
-    **running: Unpack[Running],
+    folder: Path, scenario: Scenario, *, ns3: Ns3, provenance: Provenance, **running: Unpack[Running]
 ) -> Result:
     """Run the compiled program in `folder` and read its tables, which are kept.
 

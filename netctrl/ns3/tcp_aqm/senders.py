@@ -24,8 +24,6 @@ from netctrl.register import TCP_SENDERS
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Stream
 
-__all__ = ["laws_of", "pacer_records", "sender_lack", "sender_values", "senders_headers"]
-
 _TCP_LAWS = "TCP's laws: printed from the Python that netctrl simulates."
 _PACING_LAWS = "Pacing laws, one sample at a time: printed from the Python that netctrl runs."
 _ECHOED = ("dctcp", "prague")

@@ -24,18 +24,6 @@ import numpy as np
 from netctrl.model.open_loop import OpenLoop
 from netctrl.plants.queues.mean_value import through
 
-__all__ = [
-    "DcqcnEquilibrium",
-    "DcqcnPolynomials",
-    "DcqcnSender",
-    "dcqcn_equilibrium",
-    "dcqcn_loop",
-    "dcqcn_polynomials",
-    "dcqcn_response",
-    "dcqcn_settles",
-    "polynomials_at",
-]
-
 _LEAST, _STEPS = 1e-12, 60
 
 

@@ -24,8 +24,6 @@ import numpy as np
 from netctrl.plants.ecn.dcqcn import DcqcnSender, dcqcn_equilibrium, polynomials_at
 from netctrl.plants.queues.mean_value import MeanValue, coordinate
 
-__all__ = ["DcqcnBox", "probability_slope"]
-
 _THETA, _GAIN, _PHASE, _FLOWS, _RATE, _RTT = range(6)
 _PIECES, _AT_ONCE = 8, 4000
 _TRIES, _WIDER = 6, 1.3

@@ -29,18 +29,6 @@ import numpy as np
 
 from netctrl.plants.ecn.dcqcn import DcqcnSender, dcqcn_equilibrium
 
-__all__ = [
-    "Cycle",
-    "StepFluid",
-    "busy_threshold",
-    "dcqcn_ramp_cycle",
-    "dctcp_ramp_cycle",
-    "described_cycle",
-    "fluid_cycle",
-    "marked_share",
-    "sawtooth_cycle",
-]
-
 _AMPLE = 0.5
 """kappa at which the queue never runs empty, for a start."""
 _CLOSE = 1e-6

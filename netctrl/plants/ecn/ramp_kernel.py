@@ -12,8 +12,6 @@ import numpy as np
 
 from netctrl.jit import njit
 
-__all__ = ["run_dcqcn_ramp", "run_dctcp_ramp"]
-
 _LEAST_WINDOW = 1.0
 _LEAST_SHARE = 1e-6
 """Rate of a flow over its equilibrium's below which it doesn't fall."""

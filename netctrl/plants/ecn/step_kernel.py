@@ -6,8 +6,6 @@ import numpy as np
 
 from netctrl.jit import njit
 
-__all__ = ["run_step"]
-
 _STEPS = 40
 """Steps in R*."""
 _MOST_CYCLES = 4000

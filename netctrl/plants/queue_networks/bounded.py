@@ -24,8 +24,6 @@ from netctrl.plants.queue_networks.response import NetworkResponse, held_share, 
 from netctrl.plants.queues.mean_value import MeanValue, coordinate, unknown_phase
 from netctrl.plants.queues.queue_laws import SampledPi
 
-__all__ = ["NetworkLoop", "QueuesAlone", "held_bound", "queues_alone"]
-
 _COARSE, _FINE = 1e-4, 1e-8
 """Error bounds of the response with few and with all aliases, over the largest entry of a row."""
 _LARGE = 1e-3

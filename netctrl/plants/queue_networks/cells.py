@@ -27,8 +27,6 @@ from netctrl.plants.queue_networks.equilibrium import NetworkEquilibrium
 from netctrl.plants.queues.cubic_response import EXPONENT_SLOPE
 from netctrl.plants.queues.window_response import Sender
 
-__all__ = ["CellEquilibria", "Coordinate", "NetworkCells"]
-
 _NEWTON, _STEP, _CLOSE = 60, 0.7, 1e-13
 _TRIES, _WIDER = 5, 1.3
 """Ranges of the outputs that are tried in a cell, and the factor from one to the next."""

@@ -15,8 +15,6 @@ import numpy as np
 from netctrl.errors import InvalidValue, NetctrlError
 from netctrl.plants.queue_networks.network import PathFlows, QueueNetwork, checked_order
 
-__all__ = ["NetworkEquilibrium", "network_equilibrium"]
-
 _SWEEPS, _HALVINGS, _NEWTON = 400, 60, 40
 _SPARE = 1e-9
 """Relative distance from its rate within which a link counts as full."""

@@ -21,8 +21,6 @@ from netctrl.plants.queues.clocked_response import ClockedMode
 from netctrl.plants.queues.cubic_response import CubicMode
 from netctrl.plants.queues.window_response import Sender, leading
 
-__all__ = ["Delayed", "GroupResponse", "group_response", "leading_powers"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupResponse:

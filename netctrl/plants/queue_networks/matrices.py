@@ -9,8 +9,6 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
-__all__ = ["Matrix", "determinant", "solved"]
-
 Matrix = list[list[Any]]
 
 

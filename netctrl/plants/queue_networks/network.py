@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 from netctrl.errors import InvalidValue
 from netctrl.plants.queues.queue_laws import Averaged, SampledPi, WindowClass
 
-__all__ = ["LawRange", "PathFlows", "QueueLink", "QueueNetwork", "checked_order"]
-
 
 class LawRange(NamedTuple):
     """Law of a queue within a range of its output, in which its gains stay."""

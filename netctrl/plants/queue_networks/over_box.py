@@ -18,8 +18,6 @@ from netctrl.plants.queue_networks.matrices import Matrix, determinant, solved
 from netctrl.plants.queue_networks.response import NetworkResponse, link_matrices, phases
 from netctrl.plants.queues.mean_value import MeanValue, coordinate
 
-__all__ = ["BoxLoop"]
-
 _THETA, _GAIN, _PHASE, _FIRST = range(4)
 _AT_ONCE, _PIECES = 1000, 8
 """Cells, and pieces of a cell's gains or phases."""

@@ -45,8 +45,6 @@ from netctrl.plants.queues.queue_laws import Averaged, SampledPi
 from netctrl.plants.queues.queue_response import BLOCK
 from netctrl.plants.queues.window_response import response
 
-__all__ = ["NetworkResponse", "held_share", "law_factor", "link_matrices", "phases"]
-
 _ALIASES, _FEW = 16, 5
 """On each side: with the leading powers' sums in closed form they leave less than 1e-8, or 1e-5 for a first look."""
 

@@ -59,20 +59,6 @@ from numpy.polynomial.polynomial import polyval
 
 from netctrl.plants.queues.mean_value import through
 
-__all__ = [
-    "CLOCKED_EXPONENTS",
-    "ClockedMode",
-    "Means",
-    "clocked_exponent",
-    "clocked_leading",
-    "clocked_missing",
-    "clocked_mode",
-    "clocked_most",
-    "clocked_probability",
-    "clocked_response",
-    "clocked_window",
-]
-
 _FACTORS, _NEWTON = 200, 30
 """Of kappa's product; steps."""
 _FRACTION = 0.5

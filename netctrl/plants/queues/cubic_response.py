@@ -35,21 +35,6 @@ from numpy.polynomial.polynomial import polyder, polyval
 
 from netctrl.plants.queues.mean_value import through
 
-__all__ = [
-    "EXPONENTS",
-    "EXPONENT_SLOPE",
-    "STEEPEST",
-    "TRIP_EXPONENTS",
-    "CubicMode",
-    "cubic_exponent",
-    "cubic_leading",
-    "cubic_least_exponent",
-    "cubic_mode",
-    "cubic_response",
-    "cubic_share",
-    "cubic_window",
-]
-
 _GRID = np.linspace(0.0, 1.0, 257)
 
 

@@ -11,8 +11,6 @@ from netctrl.plants.aliases import SMALL_ANGLE, held_aliases, turned
 from netctrl.plants.queues.clocked_response import ClockedMode
 from netctrl.plants.queues.window_response import leading
 
-__all__ = ["Equilibrium", "Leading", "Sampled", "dropped_factor", "leading_of", "leading_terms", "tails", "turns"]
-
 
 class Sampled(Protocol):
     """What of a loop its high frequencies depend on."""

@@ -14,8 +14,6 @@ import numpy as np
 
 from netctrl.plants.aliases import turned
 
-__all__ = ["MeanValue", "coordinate", "mean_fall", "mean_turn", "through", "unknown_phase"]
-
 _ONE = np.ones((1, 1))
 
 

@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 from netctrl.plants.queues.window_response import Sender
 
-__all__ = ["MOST_SPACED", "Averaged", "SampledPi", "WindowClass"]
-
 MOST_SPACED = 1.5
 """Of x where marks are spaced, which tends to 2 as p grows; 1 at p = 1."""
 

@@ -29,8 +29,6 @@ from netctrl.plants.queues.queue_laws import MOST_SPACED, Averaged, SampledPi, W
 from netctrl.plants.queues.queue_response import BLOCK, EDGE, QueueResponse
 from netctrl.plants.queues.several_trips import sharp_angles
 
-__all__ = ["QueueLoop", "tail_bound"]
-
 _COARSE, _FINE = 1e-5, 5e-8
 """Relative error bounds of the response with few and with all aliases."""
 

@@ -36,8 +36,6 @@ from netctrl.plants.queues.queue_laws import MOST_SPACED, Averaged, SampledPi, W
 from netctrl.plants.queues.several_trips import shared_queue
 from netctrl.plants.queues.window_response import response
 
-__all__ = ["BLOCK", "EDGE", "QueueResponse"]
-
 _ALIASES = 12
 """On each side, at least; with the tails' two leading powers they leave less than 1e-8 of the response."""
 _FEW = 3

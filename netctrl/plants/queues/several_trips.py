@@ -26,8 +26,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["shared_queue", "sharp_angles"]
-
 _TRIPS, _ALIASES = 8.0, 5.0 * pi
 """Frequencies up to which sharp bends count: of so many turns of the shortest round trip, and so far in angles."""
 _AROUND = np.array([-6.0, -2.0, -0.9, -0.3, 0.3, 0.9, 2.0, 6.0])

@@ -48,8 +48,6 @@ from netctrl.plants.queues.cubic_response import (
     cubic_window,
 )
 
-__all__ = ["CRENO", "CUBIC", "DCTCP", "RENO", "SENDERS", "Sender", "leading", "response"]
-
 _DUPLICATES = 3.0
 """Duplicate acknowledgements that tell of a loss (RFC 5681, Section 3.2; RFC 6675)."""
 

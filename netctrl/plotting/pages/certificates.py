@@ -12,8 +12,6 @@ from netctrl.plotting.pages.html import Html, figure, folded, notes, rows_table,
 from netctrl.plotting.pages.origin import origin
 from netctrl.plotting.pages.page import MOODS, Page
 
-__all__ = ["certificate_page", "network_page"]
-
 
 def certificate_page(found: QueueCertificate) -> Page:
     """Verdict, margins or limit cycle, and a map of the gain margin of laws that have one."""

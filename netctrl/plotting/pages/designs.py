@@ -20,8 +20,6 @@ from netctrl.plotting.pages.page import MOODS, Page
 from netctrl.plotting.pages.svg import Hover, grid_of
 from netctrl.units import format_quantity
 
-__all__ = ["arc_page", "design_page"]
-
 
 def design_page(design: Design[Any, Any, Any]) -> Page:
     """Page of any Design, with its figure if its method has one."""

@@ -6,21 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from netctrl.evaluation.metrics import METRICS
-from netctrl.evaluation.record import (
-    EvaluatedCase,
-    EvaluatedSection,
-    Evaluation,
-    difference_text,
-    measured_text,
-)
+from netctrl.evaluation.record import EvaluatedCase, EvaluatedSection, Evaluation, difference_text, measured_text
 from netctrl.evaluation.run import SECTIONS
 from netctrl.plotting.pages.html import Html, figure, folded, grid, notes, rows_table, section
 from netctrl.plotting.pages.origin import origin
 from netctrl.plotting.pages.page import Page
 from netctrl.plotting.pages.svg import points_of
 from netctrl.plotting.tradeoffs import TradeOff, tradeoffs_figure
-
-__all__ = ["evaluation_page"]
 
 _MAIN = {
     "utilization": "Used",

@@ -10,8 +10,6 @@ import msgspec
 from netctrl.model.io.arrays import plain
 from netctrl.units import format_quantity
 
-__all__ = ["field_rows"]
-
 # Ending of a name -> unit; the first match counts. k, M, m, ... are prefixes.
 _PREFIXED = {"_bit_per_s": "bit/s", "_bytes": "B", "_hz": "Hz"}
 _PLAIN = {

@@ -11,8 +11,6 @@ from matplotlib.figure import Figure
 
 from netctrl.plotting.pages.svg import Drawing, Hover, drawings
 
-__all__ = ["Html", "code", "figure", "folded", "grid", "notes", "paragraph", "rows_table", "section"]
-
 Html = NewType("Html", str)
 
 _BETWEEN = re.compile(r"[._](?=\w)")  # where a field's name may be split over lines

@@ -16,8 +16,6 @@ from netctrl.model.design.base import Design
 from netctrl.model.io.provenance import Provenance
 from netctrl.plotting.pages.html import Html, code, rows_table, section
 
-__all__ = ["design_lines", "given", "origin", "read_lines"]
-
 _READ = {"hftrac": "network", "connet": "model"}
 """Method -> first argument of its function, which is read from a file."""
 _OF_FILES = ("--capacity", "--demand-unit", "--std")

@@ -14,8 +14,6 @@ from netctrl.errors import Status
 from netctrl.model.io.files import write_atomically
 from netctrl.plotting.pages.html import Html, paragraph
 
-__all__ = ["MOODS", "Mood", "Page"]
-
 Mood = Literal["good", "doubt", "bad", ""]
 """Colour of a verdict, in addition to its words."""
 

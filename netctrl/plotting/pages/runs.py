@@ -18,8 +18,6 @@ from netctrl.plotting.pages.svg import points_of
 from netctrl.plotting.simulations import comparison_figure, shown_rows
 from netctrl.scenario.figures import quantity_text
 
-__all__ = ["comparison_page", "result_page"]
-
 _Measures = Mapping[tuple[str, str], float]
 _LONG = 30
 _MAX_SCENARIO = 100_000

@@ -14,8 +14,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
-__all__ = ["Drawing", "Hover", "drawings", "grid_of", "points_of"]
-
 _STYLE: Any = {"svg.hashsalt": "netctrl", "svg.fonttype": "none"}
 _DPI = 72.0  # one pixel of a figure is one unit of its SVG
 _WIDTH = 6.2  # maximum width of a drawing [in], for legible text on a phone

@@ -23,8 +23,6 @@ from netctrl.sim.network.tune import pareto_front
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["sweep_page"]
-
 # Measures of backlog and of loss; the first that exists is used. More throughput counts as less loss.
 _WAITING = ("backlog_bytes", "backlog of ", "queue mean of ", "one-way delay of ", "delay of ", "rtt of ")
 _LOSING = ("loss_ratio", "loss of ", "throughput of ")

@@ -21,16 +21,6 @@ from netctrl.model.io.fields import (
 )
 from netctrl.model.io.record_file import Record
 
-__all__ = [
-    "ACCESS_GROUPS",
-    "AccessGroup",
-    "CrossFlow",
-    "PremiumFlow",
-    "RegulatedFlows",
-    "RegulatorFailure",
-    "TcpSenders",
-]
-
 _MAX_FLOWS = 1000
 _burst = whole(1, 10_000, "a whole number of packets")
 _variation = number("a number from 0 to 1", at_least=0.0, at_most=1.0)

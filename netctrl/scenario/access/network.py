@@ -11,8 +11,6 @@ from netctrl.model.io.record_file import Record
 from netctrl.scenario.access.flows import ACCESS_GROUPS, CrossFlow, PremiumFlow, RegulatedFlows
 from netctrl.scenario.checks import OF_DATA_CENTRES, check_ids, check_unused
 
-__all__ = ["DISCIPLINES", "AccessLine"]
-
 DISCIPLINES = ("fifo", "wfq", "cbq")
 _MAX_PERIODS = 1e7
 _MAX_FLOWS = 1000

@@ -17,8 +17,6 @@ from netctrl.scenario.access.plan import AccessLinkPlan, AccessLinkTracking
 from netctrl.scenario.access.result import AccessLinkSample, access_link_result
 from netctrl.scenario.scenario import Scenario
 
-__all__ = ["Periods", "run_periods", "tracking_result"]
-
 Sample = TypeVar("Sample")
 """Measurements of a period, by the names of `netctrl.scenario.access.plan.ACCESS_LINK_SIGNALS`."""
 

@@ -26,19 +26,6 @@ from netctrl.units import unit_scale
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "ACCESS_LINK_SIGNALS",
-    "MBIT",
-    "AccessLinkPlan",
-    "AccessLinkSignal",
-    "AccessLinkTracking",
-    "Measured",
-    "access_link_plan",
-    "in_turn",
-    "middle",
-    "tracking_plan",
-]
-
 Measured = Literal["average", "period"]
 MBIT, _MS = 1e6, 1e-3
 

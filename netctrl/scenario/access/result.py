@@ -17,8 +17,6 @@ from netctrl.scenario.scenario import Scenario
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["AccessLinkResult", "AccessLinkSample", "AccessLinkSummary", "access_link_result", "access_link_sample"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessLinkSample:
@@ -260,10 +258,7 @@ class AccessLinkResult(KindResult):
 
 
 def access_link_result(
-    scenario: Scenario,
-    samples: Sequence[AccessLinkSample],
-    provenance: Provenance,
-    simulator: str = "netctrl",
+    scenario: Scenario, samples: Sequence[AccessLinkSample], provenance: Provenance, simulator: str = "netctrl"
 ) -> AccessLinkResult:
     """The samples of a run as arrays."""
     widths, columns = _widths(scenario), {}

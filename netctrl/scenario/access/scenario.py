@@ -10,8 +10,6 @@ from netctrl.scenario.access.flows import CrossFlow, PremiumFlow, RegulatedFlows
 from netctrl.scenario.access.network import AccessLine
 from netctrl.scenario.scenario import Scenario, checked_network
 
-__all__ = ["AccessLinkParts", "access_link", "access_parts", "flow_rates", "source_of"]
-
 _DEFAULT = Scenario(
     name="access link",
     network=AccessLine(),

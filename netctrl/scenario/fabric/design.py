@@ -13,8 +13,6 @@ from netctrl.scenario.fabric.watch import Watch
 from netctrl.scenario.scenario import Scenario
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["design_dumbbell", "design_gains"]
-
 _LINKS = 3
 _MIN_S = 1e-2
 _ROUND_TRIPS = 300

@@ -8,8 +8,6 @@ import numpy as np
 
 from netctrl.errors import InvalidValue, checked_number
 
-__all__ = ["FLOW_SIZES", "checked_sizes", "flow_size", "mean_flow_size"]
-
 _WEB_SEARCH = (
     (0, 0), (10_000, 15), (20_000, 20), (30_000, 30), (50_000, 40), (80_000, 53), (200_000, 60), (1_000_000, 70),
     (2_000_000, 80), (5_000_000, 90), (10_000_000, 97), (30_000_000, 100),

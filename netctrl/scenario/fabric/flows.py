@@ -22,8 +22,6 @@ from netctrl.model.io.fields import (
 from netctrl.model.io.record_file import Record
 from netctrl.scenario.fabric.flow_sizes import checked_sizes
 
-__all__ = ["HOST_GROUPS", "MAX_HOSTS", "HostGroup", "IncastFlows", "MessageFlows", "PoissonFlows", "common_sender"]
-
 MAX_HOSTS = 16_384
 
 

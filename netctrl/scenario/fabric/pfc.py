@@ -6,8 +6,6 @@ from netctrl.errors import InvalidValue
 from netctrl.model.io.fields import Size, read_fields, size
 from netctrl.model.io.record_file import Record
 
-__all__ = ["Pfc"]
-
 
 class Pfc(Record, frozen=True, kw_only=True):
     """Priority flow control: a node pauses an incoming link when more than `pause` bytes from it wait in the node.

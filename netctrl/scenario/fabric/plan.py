@@ -8,8 +8,6 @@ import numpy as np
 
 from netctrl.laws.window.law import Path, WindowLaw
 
-__all__ = ["FabricPlan", "PlannedFlows", "PlannedPorts"]
-
 
 class PlannedPorts(NamedTuple):
     """P ports; hosts are nodes 0 to hosts − 1 and have one port each."""

@@ -19,8 +19,6 @@ from netctrl.units import BITS_PER_BYTE
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ACKNOWLEDGEMENTS", "SIZE_BINS", "FabricResult", "FabricSummary", "SlowDown", "jain_index"]
-
 SIZE_BINS = (0.0, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6, 1e7, 1e13)
 """Edges of flow sizes [byte]."""
 

@@ -26,8 +26,6 @@ from netctrl.scenario.fabric.flows import HOST_GROUPS, MAX_HOSTS, IncastFlows, M
 from netctrl.scenario.fabric.pfc import Pfc
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["TOPOLOGIES", "Dumbbell", "FatTree", "Packets", "Topology"]
-
 _MAX_SAMPLES = 50_000_000
 _MAX_PORTS = 1 << 20  # limit of the packet kernel's events
 

@@ -8,8 +8,6 @@ from netctrl.errors import InvalidValue
 from netctrl.model.io.fields import Duration, duration, read_fields, records, whole
 from netctrl.model.io.record_file import Record
 
-__all__ = ["Watch"]
-
 
 def _flows(field: str, value: Any) -> tuple[int, ...]:
     if not isinstance(value, list | tuple):

@@ -81,12 +81,7 @@ class RunFigures(NamedTuple):
 
 
 def runs_result(
-    scenario: Scenario,
-    plan: LinkPlan,
-    runs: range,
-    found: Sequence[RunFigures],
-    simulator: str,
-    provenance: Provenance,
+    scenario: Scenario, plan: LinkPlan, runs: range, found: Sequence[RunFigures], simulator: str, provenance: Provenance
 ) -> Result:
     """Result of all runs.
 

@@ -225,10 +225,7 @@ def read_sweep(
 
 
 def _of_name(
-    path: str | os.PathLike[str],
-    name: str,
-    network_path: Callable[[str], Path],
-    scenario_path: Callable[[str], Path],
+    path: str | os.PathLike[str], name: str, network_path: Callable[[str], Path], scenario_path: Callable[[str], Path]
 ) -> Table:
     """Content of a scenario's file, with graphs read and files beside it."""
     file = beside(path, name)

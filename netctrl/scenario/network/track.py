@@ -27,8 +27,6 @@ from netctrl.model.io.record_file import Record
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import DATAGRAMS, Bursts
 
-__all__ = ["Track", "check_track", "infeasible", "regulator_of", "tracked_groups"]
-
 _MAX_PERIODS = 1e7
 
 

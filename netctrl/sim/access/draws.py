@@ -14,8 +14,6 @@ from netctrl.scenario.scenario import Scenario
 from netctrl.sim.access.problem import access_link_plant, access_link_traffic, flow_streams
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["flow_pauses", "run_table"]
-
 _PIECE = 512
 _MAX_PAUSES = 2**25  # 256 MiB
 

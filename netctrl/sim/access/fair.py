@@ -8,8 +8,6 @@ from netctrl.jit import INLINED, INSIDE, njit
 from netctrl.laws.link import choose_queue, tag_first
 from netctrl.sim.access.state import NODE_COUNT, NODE_OUT, TAKEN, WAITING, AccessLinkPlant, AccessLinkTraffic
 
-__all__ = ["serve_fair"]
-
 
 @njit(**INLINED)
 def _start(plant: AccessLinkPlant, now: AccessLinkTraffic, hop: int, time: float) -> None:

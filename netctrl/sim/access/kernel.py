@@ -10,17 +10,7 @@ from math import inf
 from netctrl.jit import INSIDE, njit
 from netctrl.plants.access import departure, observe
 from netctrl.sim.access.fair import serve_fair
-from netctrl.sim.access.state import (
-    NODE_COUNT,
-    NODE_OUT,
-    PREMIUM,
-    TAKEN,
-    WAITING,
-    AccessLinkPlant,
-    AccessLinkTraffic,
-)
-
-__all__ = ["advance_access_link"]
+from netctrl.sim.access.state import NODE_COUNT, NODE_OUT, PREMIUM, TAKEN, WAITING, AccessLinkPlant, AccessLinkTraffic
 
 
 @njit(**INSIDE)

@@ -13,16 +13,6 @@ from netctrl.scenario.scenario import Scenario
 from netctrl.sim.access.state import PREMIUM, AccessLinkPlant, AccessLinkTraffic
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = [
-    "DRAWS",
-    "access_link_plant",
-    "access_link_traffic",
-    "draw_ahead",
-    "first_pauses",
-    "flow_streams",
-    "packet_bits",
-]
-
 _BUFFER = 4096  # packets released at a time, so that the data stay in the cache
 DRAWS = 512
 """Draws ahead of each flow."""

@@ -19,17 +19,9 @@ from netctrl.scenario.access.result import AccessLinkResult, AccessLinkSample, a
 from netctrl.scenario.access.scenario import access_parts, flow_rates, source_of
 from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.sim.access.kernel import advance_access_link
-from netctrl.sim.access.problem import (
-    access_link_plant,
-    access_link_traffic,
-    draw_ahead,
-    flow_streams,
-    packet_bits,
-)
+from netctrl.sim.access.problem import access_link_plant, access_link_traffic, draw_ahead, flow_streams, packet_bits
 from netctrl.sim.access.state import NODE_COUNT, PREMIUM
 from netctrl.sim.access.tcp import advance_tcp, tcp_backlog, tcp_plant, tcp_traffic
-
-__all__ = ["AccessLink", "Controller", "control_access_link", "simulate_access_link"]
 
 Controller = Callable[[AccessLinkSample], float | tuple[float, int]]
 """Function from a period's measurement to the next period's rate [bit/s], or (rate, burst)."""

@@ -11,16 +11,6 @@ import numpy as np
 
 from netctrl.plants.regulators import Gates
 
-__all__ = [
-    "NODE_COUNT",
-    "NODE_OUT",
-    "PREMIUM",
-    "TAKEN",
-    "WAITING",
-    "AccessLinkPlant",
-    "AccessLinkTraffic",
-]
-
 PREMIUM = 0
 WAITING, TAKEN, NODE_COUNT, NODE_OUT = range(4)
 """Rows of `counts`: packets in the buffer before a node, and those it took; packets in a node's buffer, and those gone.

@@ -22,8 +22,6 @@ from netctrl.scenario.scenario import Scenario
 from netctrl.sim.access.problem import DRAWS, access_link_plant, first_pauses
 from netctrl.sim.access.state import PREMIUM
 
-__all__ = ["TcpPlant", "TcpTraffic", "advance_tcp", "tcp_backlog", "tcp_plant", "tcp_traffic"]
-
 _FIRST_WINDOW = 2.0
 _MAX_BACKOFF = 6
 

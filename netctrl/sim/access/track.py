@@ -30,8 +30,6 @@ from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.sim.access.run import AccessLink
 from netctrl.sim.packet.tracking import tracking_signals
 
-__all__ = ["access_link_signals", "track", "track_access_link"]
-
 
 def track_access_link(
     scenario: Scenario,

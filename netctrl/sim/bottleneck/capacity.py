@@ -8,8 +8,6 @@ import numpy as np
 
 from netctrl.errors import checked_number
 
-__all__ = ["capacity_step", "square_wave"]
-
 _RATE = "a rate above 0 in bit/s"
 
 

@@ -8,9 +8,6 @@ from netctrl.jit import njit
 from netctrl.laws.aqm.codel import CodelDrops, CodelParameters, codel_head
 from netctrl.laws.record import compiled_view
 
-__all__ = ["codel_drops", "codel_packets"]
-
-
 _head = njit(codel_head, error_model="numpy")
 
 

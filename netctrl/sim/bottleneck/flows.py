@@ -15,21 +15,6 @@ from netctrl.model.law import ArxPacer, PacingLaw, TargetRttPacer
 from netctrl.sim.bottleneck.kernel import ARX, BBR, FIXED, TARGET, WORK_CONSERVING
 from netctrl.sim.bottleneck.window import NO_WINDOW, WINDOWS, first_window
 
-__all__ = [
-    "FLOW_TAKES",
-    "OPEN",
-    "BbrFlow",
-    "CubicFlow",
-    "HTcpFlow",
-    "PacedFlow",
-    "PacingFlow",
-    "RateCap",
-    "RenoFlow",
-    "flow_arrays",
-    "is_lone_window",
-    "jain_index",
-]
-
 
 class PacedFlow(NamedTuple):
     """A flow whose sending rate is set by a pacing law.

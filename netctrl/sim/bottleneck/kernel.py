@@ -21,8 +21,6 @@ from netctrl.laws.tcp.bbr import BbrState, bbr_step
 from netctrl.sim.bottleneck.codel_packets import codel_drops
 from netctrl.sim.bottleneck.window import NO_WINDOW, acknowledge, paced_window, window_room
 
-__all__ = ["ARX", "BBR", "FIXED", "TARGET", "WORK_CONSERVING", "advance_pacing"]
-
 WORK_CONSERVING, FIXED, ARX, TARGET, BBR = range(5)
 _LAW_RATE = row_names(ArxState).index("rate")  # the same place in both laws' states
 _MAX_IN_FLIGHT = row_names(TargetState).index("most_in_flight")

@@ -9,8 +9,6 @@ from netctrl.laws.rate.paced import PacedSender
 from netctrl.scenario.bottleneck import single_line
 from netctrl.scenario.scenario import Scenario
 
-__all__ = ["FEWEST_PACKETS", "has_pacers", "small_buffer"]
-
 FEWEST_PACKETS = 16
 """Smallest buffer of a drop-tail link at which the fluid of windows agrees with packets [packet]."""
 

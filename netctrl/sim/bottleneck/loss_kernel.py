@@ -23,8 +23,6 @@ from netctrl.laws.record import row_names
 from netctrl.laws.tcp.rows import window_acts
 from netctrl.laws.tcp.sender import Acked, TcpWindow
 
-__all__ = ["LossPlant", "LossRecord", "LossState", "advance_losses"]
-
 _WINDOW, _THRESHOLD, _RTT, _MIN_RTT, _MAX_RTT, _CUT = (
     row_names(TcpWindow).index(name) for name in ("window", "threshold", "rtt", "min_rtt", "max_rtt", "cut_s")
 )

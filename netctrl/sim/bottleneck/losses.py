@@ -11,8 +11,6 @@ from netctrl.errors import InvalidValue
 from netctrl.sim.bottleneck.lacks import FEWEST_PACKETS
 from netctrl.sim.bottleneck.loss_kernel import LossPlant, LossRecord, LossState, advance_losses
 
-__all__ = ["WindowFlows", "run_windows"]
-
 _DRAWS = 65_537
 _CHUNK = 4_000_000  # flow-steps between calls of progress
 

@@ -20,8 +20,6 @@ from netctrl.sim.bottleneck.run import BottleneckLink, CoDel, simulate_bottlenec
 from netctrl.sim.tcp_aqm.traffic import draw_flows
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["run_bottleneck"]
-
 
 def run_bottleneck(scenario: Scenario, origin: Provenance) -> Result:
     """Run the scenario by `simulate_bottleneck`; cross traffic is a constant rate, the mean of its packets.

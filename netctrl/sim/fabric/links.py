@@ -12,8 +12,6 @@ from netctrl.scenario.fabric.topology import Dumbbell, FatTree
 from netctrl.scenario.links import Link
 from netctrl.sim.fabric.topology import fabric, fabric_paths
 
-__all__ = ["topology_links", "topology_paths"]
-
 _NS = 1e9
 
 

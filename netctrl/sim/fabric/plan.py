@@ -9,8 +9,6 @@ from netctrl.scenario.scenario import Scenario
 from netctrl.sim.fabric.problem import fabric_problem
 from netctrl.sim.packet.state import META
 
-__all__ = ["fabric_plan", "run_table"]
-
 
 def fabric_plan(scenario: Scenario, gains: np.ndarray | None = None) -> FabricPlan:
     """Routes and numbers of a run of `netctrl.sim.fabric.run.simulate_fabric`.

@@ -29,8 +29,6 @@ from netctrl.sim.packet.problem import ENDLESS, PacketProblem, Traffic, first_st
 from netctrl.sim.packet.senders.tcp import MESSAGES
 from netctrl.sim.packet.state import FLOW, LINK, META, SESSION, prepare_rows
 
-__all__ = ["HISTOGRAM_BINS", "HISTOGRAM_BYTES", "FabricProblem", "fabric_problem"]
-
 HISTOGRAM_BINS, HISTOGRAM_BYTES = 20_000, 1000
 """Samples of queues: how many bins, and how wide they are [byte]."""
 ROWS = 256

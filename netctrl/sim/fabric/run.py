@@ -17,8 +17,6 @@ from netctrl.sim.packet.hosts import PORT, TRANSFER
 from netctrl.sim.packet.run import run_packets
 from netctrl.sim.packet.state import FLOW, LINK, META, PACKET, SIZE_MASK, SUBQUEUE, PacketState
 
-__all__ = ["simulate_fabric"]
-
 Progress = Callable[[float], None]
 
 _NO_WINDOW = 0.0  # TCP's first

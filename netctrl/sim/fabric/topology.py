@@ -10,8 +10,6 @@ import numpy as np
 from netctrl.laws.window.law import MAX_HOPS as SWITCH_HOPS
 from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Packets
 
-__all__ = ["MAX_HOPS", "Fabric", "Nodes", "fabric", "fabric_paths", "ideal_times", "next_hops", "wire_times"]
-
 MAX_HOPS = 1 + SWITCH_HOPS
 """Ports on a path, the sender's own included."""
 _NS = 1_000_000_000

@@ -13,8 +13,6 @@ from netctrl.scenario.fabric.flows import IncastFlows, MessageFlows, PoissonFlow
 from netctrl.scenario.scenario import Scenario
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["FlowTable", "draw_fabric_flows"]
-
 _NS = 1e9
 _MAX_FLOWS = 20_000_000
 

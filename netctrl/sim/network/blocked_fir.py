@@ -8,8 +8,6 @@ import numpy as np
 
 from netctrl.laws.link_rate.fir import FirLaw
 
-__all__ = ["DEEP", "WIDE", "BlockedFir", "blocked_fir"]
-
 WIDE, DEEP = 5, 4
 """Links and samples of a tile: their coefficients and samples fit into the 32 registers of AVX-512."""
 _MIN_FULL = 0.5  # of a wide tile's coefficients: one costs what two or three links by themselves do

@@ -13,8 +13,6 @@ from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Demand
 from netctrl.sim.network.demands import demand_rates
 
-__all__ = ["DemandDraws", "draw_demands"]
-
 
 class DemandDraws:
     """Draws of a scenario's groups in turn; flow k of all draws what run k of a network of one demand draws."""

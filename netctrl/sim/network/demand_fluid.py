@@ -10,8 +10,6 @@ from netctrl.sim.network.demand_kernel import AGE, AMOUNT, DELIVERED_AGE, Demand
 from netctrl.sim.network.kernel import LANES
 from netctrl.sim.network.problem import LinkProblem, power_of_2
 
-__all__ = ["demand_contents", "demand_fluid", "demand_lanes", "demand_routes", "demand_sums", "demands_of_run"]
-
 _BATCHES = 64
 """At each link, at most; where more wait neighbours are joined."""
 _MAX_BLOCK = 2**28  # bytes of parallel runs

@@ -16,20 +16,6 @@ import numpy as np
 
 from netctrl.jit import INLINED, njit
 
-__all__ = [
-    "AGE",
-    "AMOUNT",
-    "DELIVERED",
-    "DELIVERED_AGE",
-    "ENTERED",
-    "LOST_OF_DEMAND",
-    "DemandFluid",
-    "DemandRoutes",
-    "DemandState",
-    "receive",
-    "share_out",
-]
-
 AMOUNT, AGE = range(2)
 """What is kept of the fluid of a pair: how much, and amount · age."""
 

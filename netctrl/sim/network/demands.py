@@ -15,8 +15,6 @@ from netctrl.scenario.network.runs import window_starts
 from netctrl.scenario.network.traffic import LongRangeTraffic, Spread, TraceTraffic, TriangularTraffic
 from netctrl.scenario.scenario import Scenario
 
-__all__ = ["DemandSource", "demand_rates", "fractional_noise", "noise_spectrum", "run_seeds"]
-
 _MAX_NOISE = 2**31  # bytes
 _WORKSPACE = 6  # rows of normals, of their spectrum and of what irfft makes of it, beside the runs' own
 
@@ -68,12 +66,7 @@ class DemandSource:
     """
 
     def __init__(
-        self,
-        scenario: Scenario,
-        network: Network,
-        runs: Sequence[int],
-        *,
-        trace: RateTrace | None = None,
+        self, scenario: Scenario, network: Network, runs: Sequence[int], *, trace: RateTrace | None = None
     ) -> None:
         if not len(runs):
             raise InvalidValue("runs", "none", "one or more")

@@ -15,8 +15,6 @@ from netctrl.scenario.network.track import Track
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.plan import RunDraws, link_plan
 
-__all__ = ["FlowLinks", "flow_links"]
-
 _MAX_ACTS = 2**28
 
 

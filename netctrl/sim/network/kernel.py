@@ -16,20 +16,6 @@ from netctrl.laws.link_rate.fir import ARRIVAL_INNOVATION, BACKPRESSURE, SATURAT
 from netctrl.sim.network.blocked_fir import BlockedFir
 from netctrl.sim.network.demand_kernel import DemandFluid, receive, share_out
 
-__all__ = [
-    "ARRIVED",
-    "DEPARTED",
-    "LANES",
-    "LOST",
-    "RATE_SQUARE",
-    "WAITING",
-    "WAITING_SQUARE",
-    "LinkPlant",
-    "LinkState",
-    "advance_links",
-    "command_links",
-]
-
 LANES = 128
 """Largest number of parallel runs: enough to fill vector instructions, and few enough that a small network's history
 stays in the cache."""

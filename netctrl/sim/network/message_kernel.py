@@ -22,17 +22,7 @@ from netctrl.laws.link_rate.distributed_step import (
 )
 from netctrl.laws.link_rate.fir import BACKPRESSURE, WORK_CONSERVING
 from netctrl.sim.network.demand_kernel import DemandFluid, receive, share_out
-from netctrl.sim.network.kernel import (
-    ARRIVED,
-    DEPARTED,
-    LOST,
-    RATE_SQUARE,
-    WAITING,
-    WAITING_SQUARE,
-    LinkPlant,
-)
-
-__all__ = ["MessageState", "advance_messages"]
+from netctrl.sim.network.kernel import ARRIVED, DEPARTED, LOST, RATE_SQUARE, WAITING, WAITING_SQUARE, LinkPlant
 
 
 class MessageState(NamedTuple):

@@ -16,17 +16,6 @@ from netctrl.sim.network.demands import DemandSource
 from netctrl.sim.network.message_kernel import MessageState, advance_messages
 from netctrl.sim.network.problem import LinkProblem, LinkRuns, power_of_2
 
-__all__ = [
-    "distributed_problem",
-    "message_lines",
-    "message_state",
-    "message_table",
-    "rates_by_messages",
-    "rates_in_time",
-    "run_with_messages",
-    "ticks",
-]
-
 _TICKS = 8
 """An interval, where links act out of step."""
 _CHUNK = 1000  # intervals

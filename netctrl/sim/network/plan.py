@@ -19,8 +19,6 @@ from netctrl.sim.network.demands import DemandSource
 from netctrl.sim.network.messages import message_table, rates_by_messages, rates_in_time
 from netctrl.sim.network.problem import LinkProblem, link_problem
 
-__all__ = ["RunDraws", "link_plan", "run_draws", "run_tables", "tcp_starts"]
-
 _MAX_TABLE = 2**28  # bytes
 _CHUNK = 2**21  # bytes of demands at a time
 _START = 5  # stream of a run, beside those of its traffic and messages

@@ -20,8 +20,6 @@ from netctrl.sim.network.blocked_fir import WIDE, BlockedFir, blocked_fir
 from netctrl.sim.network.kernel import LANES, LinkPlant, LinkState
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["LinkProblem", "LinkRuns", "link_problem", "link_state", "power_of_2"]
-
 _MAX_HISTORY = 2**31  # bytes
 _LINE = 64  # bytes
 

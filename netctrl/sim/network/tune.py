@@ -9,13 +9,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from netctrl.errors import (
-    InvalidValue,
-    NoAdmissibleDesign,
-    checked_function,
-    checked_number,
-    checked_word,
-)
+from netctrl.errors import InvalidValue, NoAdmissibleDesign, checked_function, checked_number, checked_word
 from netctrl.model.law import LinkRateLaw
 from netctrl.scenario.figures import Estimate
 from netctrl.scenario.network.policy import HftracPolicy, StaticPacing
@@ -23,18 +17,6 @@ from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.sim.network.run import simulate_network
-
-__all__ = [
-    "OBJECTIVES",
-    "LawOf",
-    "MaxUtilization",
-    "Tuned",
-    "check_objective",
-    "max_utilization",
-    "pareto_front",
-    "tunable",
-    "tune",
-]
 
 LawOf = Callable[[Scenario], LinkRateLaw | None]
 """Function from a scenario to its policy's law: `netctrl.scenario_law`."""

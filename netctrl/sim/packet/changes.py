@@ -10,8 +10,6 @@ from netctrl.sim.packet.kernel import CAPACITY, DELAY, LINE_DELAY, RATE_FIXED, R
 from netctrl.sim.packet.links.tables import whole_rate
 from netctrl.sim.packet.state import FLOW
 
-__all__ = ["Agenda", "link_changes", "rate_changes"]
-
 _NS = 1e9
 
 Agenda = list[tuple[int, int, int, int]]

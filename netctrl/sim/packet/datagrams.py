@@ -16,8 +16,6 @@ from netctrl.sim.packet.senders.tcp import DEMAND
 from netctrl.sim.packet.state import FLOW
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["Demands", "set_bursts"]
-
 _MAX_PAUSE_S, _MAX_INTERVAL_S = 10.0, 500.0
 
 

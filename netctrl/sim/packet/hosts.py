@@ -12,18 +12,6 @@ import numpy as np
 from netctrl.laws.window.law import MAX_HOPS, Hop
 from netctrl.sim.tables import columns
 
-__all__ = [
-    "COUNTER",
-    "HOST",
-    "LOG_COLUMNS",
-    "PORT",
-    "TELEMETRY_OF",
-    "TRANSFER",
-    "HostState",
-    "TransferState",
-    "no_transfers",
-]
-
 HOST = columns(
     "port law kind telemetry payload header ack notification timeout line "
     "next una expected farthest nacked notified progress flow ready after transfer watch "

@@ -27,16 +27,7 @@ from netctrl.sim.packet.senders.messages import (
 from netctrl.sim.packet.senders.pacing import woken
 from netctrl.sim.packet.senders.receiver import OF_A_MESSAGE, deliver, on_line
 from netctrl.sim.packet.senders.regulators import act_of_regulator, begin_regulator, change_rate
-from netctrl.sim.packet.senders.tcp import (
-    DEMAND,
-    MESSAGES,
-    TCP,
-    UDP,
-    acknowledge,
-    connect,
-    offer,
-    time_out,
-)
+from netctrl.sim.packet.senders.tcp import DEMAND, MESSAGES, TCP, UDP, acknowledge, connect, offer, time_out
 from netctrl.sim.packet.senders.transfers import sample_backlogs
 from netctrl.sim.packet.senders.web import finish, load_page, think
 from netctrl.sim.packet.state import (

@@ -10,8 +10,6 @@ from netctrl.scenario.network.policy import Backpressure
 from netctrl.scenario.network.routed import tcp_of
 from netctrl.scenario.scenario import Scenario
 
-__all__ = ["flows_lack", "network_lacks"]
-
 
 def flows_lack(scenario: Scenario) -> str | None:
     """What of links and flows it doesn't have; None: it runs them."""

@@ -19,15 +19,7 @@ from netctrl.sim.network.plan import RunDraws, run_draws, tcp_starts
 from netctrl.sim.packet.kernel import FLOW_STARTS
 from netctrl.sim.packet.lacks import network_lacks
 from netctrl.sim.packet.links.tables import Line, link_tables
-from netctrl.sim.packet.problem import (
-    ANSWERED,
-    ARRIVED,
-    ENDLESS,
-    PacketProblem,
-    Traffic,
-    first_state,
-    flow_row,
-)
+from netctrl.sim.packet.problem import ANSWERED, ARRIVED, ENDLESS, PacketProblem, Traffic, first_state, flow_row
 from netctrl.sim.packet.rates import RateMemory, rate_control, rate_memory, start_pacing
 from netctrl.sim.packet.run import run_packets
 from netctrl.sim.packet.senders.demands import CHOICE
@@ -35,8 +27,6 @@ from netctrl.sim.packet.senders.receiver import ACK_BYTES, HEADERS
 from netctrl.sim.packet.senders.tcp import DEMAND
 from netctrl.sim.packet.state import FLOW, META, SESSION, WAY
 from netctrl.units import BITS_PER_BYTE
-
-__all__ = ["PACKET_SIZE", "network_problem", "simulate_network_packets"]
 
 PACKET_SIZE = 1500
 """[byte], with headers."""
@@ -176,13 +166,7 @@ def _lines(scenario: Scenario, plan: LinkPlan, size: int, sampled_delays: bool) 
 
 
 def network_problem(
-    scenario: Scenario,
-    plan: LinkPlan,
-    lines: Sequence[Line],
-    draws: RunDraws,
-    size: int,
-    run: int,
-    watched: int = 0,
+    scenario: Scenario, plan: LinkPlan, lines: Sequence[Line], draws: RunDraws, size: int, run: int, watched: int = 0
 ) -> tuple[PacketProblem, RateMemory]:
     """The kernel's tables for a run, and where its links are counted; flows of TCP stand behind the demands.
 

@@ -24,13 +24,7 @@ from netctrl.sim.packet.datagrams import Demands, set_bursts
 from netctrl.sim.packet.hosts import HostState
 from netctrl.sim.packet.kernel import FLOW_STARTS, SESSION_STARTS
 from netctrl.sim.packet.links.port_tables import port_table
-from netctrl.sim.packet.links.tables import (
-    Line,
-    Queues,
-    link_tables,
-    queue_tables,
-    trace_table,
-)
+from netctrl.sim.packet.links.tables import Line, Queues, link_tables, queue_tables, trace_table
 from netctrl.sim.packet.rates import RateControl, RateMemory, rate_memory, scenario_control
 from netctrl.sim.packet.senders.host_tables import Crossed, Sent, host_tables, no_hosts, sent_of
 from netctrl.sim.packet.senders.receiver import HEADERS
@@ -40,18 +34,6 @@ from netctrl.sim.packet.state import EPOCH, FLOW, LINK, META, PACKET, SESSION, W
 from netctrl.sim.tables import chained
 from netctrl.sim.tcp_aqm.traffic import draw_flows
 from netctrl.units import BITS_PER_BYTE
-
-__all__ = [
-    "ANSWERED",
-    "ARRIVED",
-    "ENDLESS",
-    "PacketProblem",
-    "Series",
-    "Traffic",
-    "first_state",
-    "flow_row",
-    "packet_problem",
-]
 
 _NS = 1e9
 ENDLESS = 1 << 60
@@ -310,13 +292,7 @@ def _flows(scenario: Scenario, sent: Mapping[int, Sent], sizes: Sequence[int], d
 
 
 def _stand_at_port(
-    row: np.ndarray,
-    laid: _Laid,
-    group: Flow,
-    host: Host,
-    access: int,
-    links: Sequence[Link],
-    index: Mapping[str, int],
+    row: np.ndarray, laid: _Laid, group: Flow, host: Host, access: int, links: Sequence[Link], index: Mapping[str, int]
 ) -> None:
     """A flow's own port, a link in front of its path; `access` is half of what the path leaves of the round trip."""
     delay = access if host.delay is None else round(host.delay * _NS)

@@ -30,16 +30,6 @@ from netctrl.sim.packet.links.links import pace_link, settle
 from netctrl.sim.packet.senders.demands import begin_interval
 from netctrl.sim.packet.state import FLOW, LINK, META, PacketState
 
-__all__ = [
-    "RateControl",
-    "RateMemory",
-    "advance_rates",
-    "rate_control",
-    "rate_memory",
-    "scenario_control",
-    "start_pacing",
-]
-
 ARRIVED, DEPARTED, LOST, BACKLOG = range(4)
 """Rows of counts of N links [byte]."""
 WAITING, RATE_SQUARE, WAITING_SQUARE = range(3)
@@ -238,13 +228,7 @@ def _tick(net: PacketState, control: RateControl, memory: RateMemory, time: int,
 
 
 def advance_rates(
-    net: PacketState,
-    control: RateControl,
-    memory: RateMemory,
-    sample: int,
-    full: int,
-    first_window: float,
-    end: int,
+    net: PacketState, control: RateControl, memory: RateMemory, sample: int, full: int, first_window: float, end: int
 ) -> bool:
     """Advance to `end` [ns], tick by tick; other arguments and the answer are those of `advance_packets`.
 

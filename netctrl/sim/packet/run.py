@@ -28,8 +28,6 @@ from netctrl.sim.packet.state import FLOW, LINK, META, PacketState, grown
 from netctrl.sim.packet.tracking import RegulatedRun, run_tracked
 from netctrl.sim.tcp_aqm.traffic import draw_flows
 
-__all__ = ["packet_result", "run_packets", "simulate_packets", "simulate_rates"]
-
 Progress = Callable[[float], None]
 
 _PARTS, _MAX_PART_S = 50, 200.0

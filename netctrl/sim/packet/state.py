@@ -17,31 +17,6 @@ from netctrl.sim.heap import PLACE_BITS, event, push
 from netctrl.sim.packet.hosts import HOST, HostState
 from netctrl.sim.tables import chained, columns, doubled
 
-__all__ = [
-    "AVERAGE_DELAY",
-    "AVERAGE_JITTER",
-    "FIXED",
-    "FLOW",
-    "HELD",
-    "LINK",
-    "META",
-    "PACKET",
-    "SESSION",
-    "SUBQUEUE",
-    "TOLD",
-    "WAY",
-    "PacketState",
-    "chance",
-    "codepoint",
-    "grown",
-    "is_answer",
-    "plan",
-    "prepare_rows",
-    "release",
-    "scrambled",
-]
-
-
 LINK = columns(
     "head tail wait busy last bytes buffer rate delay served scheduled law decides epoch acted enqueued "
     "full ack tx_full tx_ack arrived departed lost marked packets chosen waited_ns started sent "

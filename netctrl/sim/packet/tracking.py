@@ -29,8 +29,6 @@ from netctrl.sim.packet.senders.tcp import UDP
 from netctrl.sim.packet.state import AVERAGE_DELAY, AVERAGE_JITTER, FLOW, META, PacketState, grown
 from netctrl.units import BITS_PER_BYTE, unit_scale
 
-__all__ = ["Period", "RegulatedRun", "run_tracked", "tracking_signals"]
-
 _NS = 1e9
 _MS = 1e3
 

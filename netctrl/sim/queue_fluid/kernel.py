@@ -26,8 +26,6 @@ import numpy as np
 from netctrl.jit import njit
 from netctrl.laws.aqm.red import RedParameters, red_share
 
-__all__ = ["CLASSIC", "SCALABLE", "Marking", "Plant", "State", "advance"]
-
 CLASSIC, SCALABLE = range(2)
 """Rows of `State.marks`."""
 _LEAST_WINDOW = 1.0

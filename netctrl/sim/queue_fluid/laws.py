@@ -11,19 +11,11 @@ from netctrl.laws.aqm.red import RedParameters, red_adapted
 from netctrl.laws.l4s.pi2 import pi2_base
 from netctrl.laws.targets import dualpi2 as linux_dualpi2
 from netctrl.laws.targets import pie as linux_pie
-from netctrl.laws.targets.docsis_pie import (
-    ACTIVE,
-    DocsisPieParameters,
-    DocsisPieState,
-    docsis_step,
-    mean_spread_rate,
-)
+from netctrl.laws.targets.docsis_pie import ACTIVE, DocsisPieParameters, DocsisPieState, docsis_step, mean_spread_rate
 from netctrl.laws.targets.dualpi2 import DUALPI2_ONE, Dualpi2Law, Dualpi2State
 from netctrl.laws.targets.pie_law import PIE_ONE, PieLaw
 from netctrl.laws.targets.reading import DelayReading
 from netctrl.sim.queue_fluid.kernel import Marking
-
-__all__ = ["DocsisPie", "FluidLaw", "LinuxDualPi2", "LinuxPie", "Pi2", "Red", "RfcPie", "Sight"]
 
 _TICK_S, _NS = 64e-9, 1e9
 _SPARED_PACKETS = 2.0

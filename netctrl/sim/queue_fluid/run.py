@@ -13,8 +13,6 @@ from netctrl.laws.targets.reading import DelayReading
 from netctrl.sim.queue_fluid.kernel import Plant, State, advance
 from netctrl.sim.queue_fluid.laws import FluidLaw, Sight
 
-__all__ = ["STARTS", "FluidClass", "FluidQueue", "FluidSwing", "Start", "longest_delay", "swing_of", "time_above"]
-
 _STEPS = 64
 """Steps in the shortest round trip, and at least `_INSIDE` from one update to the next."""
 _INSIDE = 8

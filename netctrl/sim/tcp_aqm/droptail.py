@@ -16,8 +16,6 @@ from netctrl.sim.tcp_aqm.problem import choose_step
 from netctrl.sim.tcp_aqm.traffic import draw_flows, fluid_flows
 from netctrl.units import packets_per_second
 
-__all__ = ["simulate_one_line"]
-
 _STEPS_PER_RTT = 10
 
 

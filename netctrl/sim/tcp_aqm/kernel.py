@@ -16,8 +16,6 @@ from netctrl.laws.aqm.fluid import PRICE, PROBABILITY, SCALABLE_PROBABILITY
 from netctrl.sim.tcp_aqm.queues import CLASSIC, DROPPED, FAST, SCALABLE, Pairs, Queues, queueing, serve, serve_pair
 from netctrl.sim.tcp_aqm.windows import Senders, send_fast, send_tcp
 
-__all__ = ["FLOWS", "LINK_CAPACITY", "LINK_DELAY", "Plant", "Record", "State", "advance"]
-
 FLOWS, LINK_CAPACITY, LINK_DELAY = 0, 1, 2
 """What an event sets: flows of a class, capacity of a link, round trip that a link adds."""
 

@@ -12,8 +12,6 @@ from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.bottleneck.lacks import small_buffer
 
-__all__ = ["ACK_BYTES", "FLUID_SENDERS", "is_one_line", "overflow_lack", "sender_lack"]
-
 FLUID_SENDERS = ("reno", "cubic", "dctcp", "prague")
 """Senders of the fluid's bulk flows, by their numbers in its arrays."""
 

@@ -24,8 +24,6 @@ from netctrl.sim.tcp_aqm.kernel import advance
 from netctrl.sim.tcp_aqm.problem import Problem, problem
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["arc_onset", "oscillates"]
-
 _PACKET = 1000.0  # bytes; all results are per packet
 _DEVIATION = 1e-3  # initial relative deviation of the windows
 _ROUND_OFF = 1e-9  # relative amplitude of round-off

@@ -25,8 +25,6 @@ from netctrl.sim.tcp_aqm.traffic import draw_flows
 from netctrl.sim.tcp_aqm.windows import first_memory
 from netctrl.units import packets_per_second
 
-__all__ = ["Problem", "choose_step", "longer_history", "problem"]
-
 _STEPS_PER_RTT = 10
 _FINEST = 64  # largest refinement of the step to make epochs whole numbers of steps
 _TRIES = 100_000

@@ -20,20 +20,6 @@ from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.laws.l4s.pi2 import pi2_base
 from netctrl.laws.link import backlog_step
 
-__all__ = [
-    "CLASSIC",
-    "DROPPED",
-    "FAST",
-    "SCALABLE",
-    "Pairs",
-    "Queues",
-    "longer_arrivals",
-    "pairs",
-    "queueing",
-    "serve",
-    "serve_pair",
-]
-
 CLASSIC, DROPPED, FAST, SCALABLE = range(4)
 """Kinds of arrivals: can be marked, can't be, FAST's, of scalable senders."""
 _PARAMETERS = 8

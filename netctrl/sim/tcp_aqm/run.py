@@ -22,8 +22,6 @@ from netctrl.sim.tcp_aqm.problem import Problem, longer_history, problem
 from netctrl.sim.tcp_aqm.traffic import draw_flows, fluid_flows
 from netctrl.sim.tcp_aqm.web import PathHistory, WebLoad, response_times, web_load
 
-__all__ = ["class_steps", "simulate", "simulate_many"]
-
 Progress = Callable[[float], None]
 
 _LINKS = "backlog", "arrived", "departed", "lost", "marked", "probability"

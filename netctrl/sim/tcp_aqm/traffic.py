@@ -13,8 +13,6 @@ from netctrl.scenario.result import HEADER_BYTES
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow, FlowDraw
 
-__all__ = ["HOSTS", "draw_flows", "fluid_flows"]
-
 HOSTS = 64
 """Largest number of different round-trip times in a group; ns-3 has a host for each."""
 

@@ -14,8 +14,6 @@ import numpy as np
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow, FlowDraw
 
-__all__ = ["WINDOW", "PathHistory", "WebLoad", "response_times", "web_load"]
-
 WINDOW = 16
 """Greatest window of a web transfer [packet]: it stands for congestion avoidance, which is not modelled here."""
 

@@ -9,17 +9,9 @@ import numpy as np
 from netctrl.jit import njit
 from netctrl.laws.tcp.cubic import AIMD, BETA, C
 from netctrl.laws.tcp.prague import virtual_trips
-from netctrl.plants.tcp import (
-    MIN_WINDOW,
-    cubic_point,
-    fast_rate,
-    scalable_average_slope,
-    scalable_slope,
-    window_slope,
-)
+from netctrl.plants.tcp import MIN_WINDOW, cubic_point, fast_rate, scalable_average_slope, scalable_slope, window_slope
 from netctrl.sim.tcp_aqm.lacks import FLUID_SENDERS
 
-__all__ = ["Senders", "first_memory", "send_fast", "send_tcp"]
 _RENO, _CUBIC, _DCTCP, _PRAGUE = range(len(FLUID_SENDERS))
 _MIN_WINDOW = 2.0
 """Of all but Reno [packet]."""

@@ -18,8 +18,6 @@ import numpy as np
 from netctrl.jit import njit
 from netctrl.synthesis.localized.region_kernels import reached
 
-__all__ = ["Equations", "equations", "factorise", "respond"]
-
 
 class Equations(NamedTuple):
     """E z = g of one region over T samples: rates and then backlogs as unknowns, the matrix by columns."""

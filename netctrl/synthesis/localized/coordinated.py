@@ -17,8 +17,6 @@ from netctrl.synthesis.localized.region import Region, check_splits, checked_wei
 from netctrl.synthesis.riccati.dare import DareSolution, solve_dare
 from netctrl.synthesis.threads import blas_threads
 
-__all__ = ["CoordinatedSynthesis", "coordinated"]
-
 MAX_STATES = 2000
 """Largest number of states of a region, whose Riccati equation is dense."""
 

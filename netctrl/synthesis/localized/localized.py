@@ -28,8 +28,6 @@ from netctrl.synthesis.localized.region import (
 )
 from netctrl.synthesis.threads import blas_threads
 
-__all__ = ["LocalizedSynthesis", "localized", "settling_time"]
-
 _BLOCK = 64  # links or problems per task of a worker
 _ROUNDS = 6
 _WIDE = 48  # bandwidth above which LAPACK is faster

@@ -12,18 +12,6 @@ from netctrl.errors import InvalidValue, NoAdmissibleDesign
 from netctrl.model.network_model import InformationPattern, NetworkModel, state_matrices
 from netctrl.synthesis.localized import region_kernels as kernels
 
-__all__ = [
-    "Region",
-    "Source",
-    "check_splits",
-    "checked_weight",
-    "explain",
-    "regions",
-    "sources",
-    "together",
-    "travel_times",
-]
-
 
 class Region(NamedTuple):
     """Links that take part in the response to a disturbance at one link; `links` are the model's numbers."""

@@ -8,19 +8,6 @@ import numpy as np
 
 from netctrl.jit import njit
 
-__all__ = [
-    "CUT",
-    "DEAF",
-    "LATE",
-    "SINGULAR",
-    "SLOW",
-    "SOLVED",
-    "find_region",
-    "hear",
-    "reached",
-    "travel_time",
-]
-
 SOLVED, DEAF, CUT, SLOW, LATE, SINGULAR = range(6)
 """Results: solved, or a link on the route never learns of the disturbance, is out of reach, learns of it later than its
 traffic arrives, or can't act before the horizon's end; or the equations are singular."""

@@ -13,8 +13,6 @@ from netctrl.errors import NoAdmissibleDesign
 from netctrl.model.network_model import NetworkModel
 from netctrl.synthesis.localized.region import sources
 
-__all__ = ["Routes", "routes_of"]
-
 
 class Routes(NamedTuple):
     """Downstream links and sources of every link."""

@@ -16,8 +16,6 @@ from netctrl.synthesis.localized.localized import settling_time
 from netctrl.synthesis.localized.region import checked_weight
 from netctrl.synthesis.localized.routes import Routes, routes_of
 
-__all__ = ["MyopicFirSynthesis", "myopic_fir"]
-
 _WORTH = 1e-6
 """Relative cost: the default horizon is doubled until doubling gains less than this."""
 

@@ -14,8 +14,6 @@ from netctrl.synthesis.check import spectral_radius, steady_covariance
 from netctrl.synthesis.localized.region import checked_weight
 from netctrl.synthesis.threads import blas_threads
 
-__all__ = ["MyopicSynthesis", "myopic"]
-
 _FLOOR = 1e-12
 """Share of the demands' variance added at every buffer: without it the cost is flat where no disturbance enters."""
 

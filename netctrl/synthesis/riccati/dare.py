@@ -13,8 +13,6 @@ from netctrl.model.io.matrix import dense_matrix, square_matrix
 from netctrl.synthesis.riccati.doubling import riccati_by_doubling, stein_by_doubling
 from netctrl.synthesis.threads import blas_threads
 
-__all__ = ["DareSolution", "solve_dare"]
-
 _METHODS = ("auto", "doubling", "scipy")
 _EPS = float(np.finfo(float).eps)
 _ASYMMETRY = 1e-10  # relative; above rounding errors

@@ -13,8 +13,6 @@ from netctrl.errors import InvalidValue, RiccatiStatus, checked_whole
 from netctrl.model.io.matrix import ROUNDING, covariance, dense_matrix, square_matrix
 from netctrl.synthesis.riccati.dare import DareSolution, solve_dare
 
-__all__ = ["DelayedRegulator", "delayed_regulator"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DelayedRegulator:

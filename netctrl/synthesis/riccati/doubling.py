@@ -10,8 +10,6 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.linalg import get_lapack_funcs, matrix_balance
 
-__all__ = ["riccati_by_doubling", "stein_by_doubling"]
-
 _gesv, _posv = get_lapack_funcs(("gesv", "posv"), dtype=float)
 
 _EPS = float(np.finfo(float).eps)

@@ -15,8 +15,6 @@ from netctrl.model.law import LqiLaw, TrackingLaw
 from netctrl.model.statespace import StateSpace
 from netctrl.synthesis.riccati.dare import DareSolution, solve_dare
 
-__all__ = ["TrackingLoop", "integral_regulator", "kalman_filter", "tracking_loop"]
-
 _NO_GAIN = 1e-9
 
 

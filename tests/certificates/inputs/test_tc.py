@@ -55,11 +55,7 @@ def test_output_with_details():
         "d2": PieLaw.sent(limit=10_240, flows=4096, ecn=True, hz=1000),
         "d3": Dualpi2Law(),
         "d4": Dualpi2Law.sent(
-            alpha=dualpi2_sent(0.16),
-            beta=dualpi2_sent(3.2),
-            target_us=20_000,
-            step_packets=20,
-            drop_overload=False,
+            alpha=dualpi2_sent(0.16), beta=dualpi2_sent(3.2), target_us=20_000, step_packets=20, drop_overload=False
         ),
         "d5": RedLaw.sent(limit_bytes=400_000, average_packet=1000, ecn=True, adaptive=True, **thresholds),
     }

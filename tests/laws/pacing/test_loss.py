@@ -57,11 +57,7 @@ def test_any_link_loses_little(rate, rtt, bdps, flows):
 
 
 @settings(max_examples=8)
-@given(
-    st.floats(0.0, 3.5).map(lambda exponent: 10.0**exponent),
-    st.floats(2e-3, 0.1),
-    st.sampled_from([1, 3, 16]),
-)
+@given(st.floats(0.0, 3.5).map(lambda exponent: 10.0**exponent), st.floats(2e-3, 0.1), st.sampled_from([1, 3, 16]))
 def test_the_certificate_s_buffer_is_where_losses_end(window, rtt, flows):
     """A tenth above, nothing is lost once rates have settled; a fifth below, losses are how the law knows. (With less
     than a packet a round trip it takes a fifth more.)"""

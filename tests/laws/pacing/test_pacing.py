@@ -76,13 +76,7 @@ def with_changes(law, **changes):
 def test_the_trace_of_the_theory_note():
     """p = 2, q = 1, alpha = gamma = .5, psi = 1, xi = 100, R = 1; a = (.5, .5), b = .1, RTTs .52, .55, .53."""
     state = arx_state(
-        LITERAL,
-        theta=[0.5, 0.5, 0.1],
-        phi=[0.5, 0.5, 0.4],
-        rate=0.4,
-        mean_rtt=0.5,
-        variance=0.01,
-        mean_rate=0.4,
+        LITERAL, theta=[0.5, 0.5, 0.1], phi=[0.5, 0.5, 0.4], rate=0.4, mean_rtt=0.5, variance=0.01, mean_rate=0.4
     )
     ready = pacer(LITERAL)
     expected = [

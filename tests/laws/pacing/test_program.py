@@ -11,15 +11,7 @@ from scipy.optimize import minimize_scalar
 
 from netctrl.errors import InvalidValue
 
-NOTE = {
-    "psi": 1.0,
-    "xi": 100.0,
-    "slope": 2.0,
-    "rtt_at_zero": 3.0,
-    "mean_rtt": 5.0,
-    "variance": 0.1,
-    "mean_rate": 2.0,
-}
+NOTE = {"psi": 1.0, "xi": 100.0, "slope": 2.0, "rtt_at_zero": 3.0, "mean_rtt": 5.0, "variance": 0.1, "mean_rate": 2.0}
 
 
 def test_the_note_s_rate():

@@ -124,11 +124,7 @@ def test_errors_travel():
 
 
 @pytest.mark.parametrize(
-    ("given", "named"),
-    [
-        ({"value_size": 12}, "value_size"),
-        ({"value_size": 8, "name": "a b"}, "name"),
-    ],
+    ("given", "named"), [({"value_size": 12}, "value_size"), ({"value_size": 8, "name": "a b"}, "name")]
 )
 def test_maps_that_cannot_be(given, named):
     with pytest.raises(InvalidValue, match=named):

@@ -152,10 +152,7 @@ FIFO = FifoOptions(9).encode()
             Telling([queue("htb", 0x10000, ROOT, HtbOptions(1).encode() + bytes([4, 0, 9, 0]))]),
             "htb 1: has options that netctrl doesn't know (attributes [9])",
         ),
-        (
-            Telling([queue("tbf", 0x10000, ROOT, TbfOptions(9, 9, 9, link_layer=2).encode())]),
-            "tbf 1: counts ATM cells",
-        ),
+        (Telling([queue("tbf", 0x10000, ROOT, TbfOptions(9, 9, 9, link_layer=2).encode())]), "tbf 1: counts ATM cells"),
     ],
 )
 def test_what_cannot_be_put_back_exactly_is_not_replaced(telling, says) -> None:

@@ -304,8 +304,7 @@ def test_a_line_keeps_the_order_and_loses_nothing(bunch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bunches", "named"),
-    [({"a->b": 1e-3}, "bunch_s"), ({"x": 1e-3}, "bunch_s"), ({"b->a": 0.0}, "bunch_s.b->a")],
+    ("bunches", "named"), [({"a->b": 1e-3}, "bunch_s"), ({"x": 1e-3}, "bunch_s"), ({"b->a": 0.0}, "bunch_s.b->a")]
 )
 def test_bunches_are_of_links_with_a_delay(bunches, named) -> None:
     with pytest.raises(InvalidValue, match="takes") as refusal:

@@ -186,8 +186,7 @@ def test_what_is_not_in_the_table_is_refused(planar: PiecewiseLaw) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lower", "upper", "said"),
-    [(1.0, 1.0, "lower below"), (-np.inf, 1.0, "finite"), ([0.0] * 3, 1.0, "2 numbers")],
+    ("lower", "upper", "said"), [(1.0, 1.0, "lower below"), (-np.inf, 1.0, "finite"), ([0.0] * 3, 1.0, "2 numbers")]
 )
 def test_the_door(lower: Any, upper: Any, said: str) -> None:
     with pytest.raises(InvalidValue, match=said):

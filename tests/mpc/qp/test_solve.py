@@ -19,12 +19,7 @@ from netctrl.register import QP_SOLVERS
 
 # What each solver reaches on the problem set: worst residual, and distance of x from the exact one, absolute. Where a
 # bound is met without a multiplier, interior points are right to the root of their tolerance (1e-11).
-TOLERANCE = {
-    "daqp": (1e-11, 1e-9),
-    "qpoases": (1e-11, 1e-9),
-    "osqp": (1e-7, 1e-6),
-    "clarabel": (1e-8, 1e-5),
-}
+TOLERANCE = {"daqp": (1e-11, 1e-9), "qpoases": (1e-11, 1e-9), "osqp": (1e-7, 1e-6), "clarabel": (1e-8, 1e-5)}
 
 
 def spd(rng: np.random.Generator, size: int) -> np.ndarray:
@@ -305,13 +300,7 @@ def test_a_solver_that_is_not_installed_says_how_to_get_it(
     ],
 )
 def test_the_door(changed: dict, argument: str, said: str) -> None:
-    good = {
-        "H": np.eye(2),
-        "g": np.zeros(2),
-        "A": [[1.0, 1.0]],
-        "lower": [0.0, -1.0, -1.0],
-        "upper": [1.0, 1.0, 1.0],
-    }
+    good = {"H": np.eye(2), "g": np.zeros(2), "A": [[1.0, 1.0]], "lower": [0.0, -1.0, -1.0], "upper": [1.0, 1.0, 1.0]}
     QuadraticProgram(**good)
     with pytest.raises(InvalidValue, match=said) as refusal:
         QuadraticProgram(**(good | changed))

@@ -101,10 +101,7 @@ def test_a_file_is_the_scenario_that_its_text_says(tmp_path) -> None:
     ("text", "said"),
     [
         (TEXT.replace('"premium"\n', '"cross"\n'), "flows[0]: unknown key `size`"),
-        (
-            TEXT.replace('kind = "access-link"', 'kind = "link"'),
-            "network.kind: got 'link', takes one of",
-        ),
+        (TEXT.replace('kind = "access-link"', 'kind = "link"'), "network.kind: got 'link', takes one of"),
     ],
 )
 def test_what_cannot_be_used_is_named(text, said, tmp_path) -> None:

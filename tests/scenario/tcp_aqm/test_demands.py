@@ -153,14 +153,7 @@ def test_other_engines_name_what_they_lack(kind):
     offers = {"kind": kind} | ({"mean": 1e6, "interval": 0.1} if kind == "demand" else {"rate": 1e6})
     group = {"id": "x", "path": ["link"], "offers": offers}
     link = {"id": "link", "source": "a", "target": "b", "capacity": 1e7}
-    scenario = scenario_from(
-        {
-            "name": "x",
-            "links": [link],
-            "flows": [group],
-            "duration": 1.0,
-        }
-    )
+    scenario = scenario_from({"name": "x", "links": [link], "flows": [group], "duration": 1.0})
     found = supports(scenario)
     lack = f"{kind} flows (flows.x)"
     assert [found[name] for name in ("fluid", "packet", "ns3")] == [lack, None, lack]

@@ -290,10 +290,7 @@ def small_cases(draw: st.DrawFn) -> tuple[Scenario, list[float], list[int]]:
         hops=hops,
         regulated=sources(*groups),
         cross=crossing(*cross),
-        premium=PremiumFlow(
-            rate=draw(st.sampled_from([1e6, 2e7])),
-            size=draw(st.sampled_from([1000.0, 210.0])),
-        ),
+        premium=PremiumFlow(rate=draw(st.sampled_from([1e6, 2e7])), size=draw(st.sampled_from([1000.0, 210.0]))),
         limit=draw(st.sampled_from([1, 2, 7, 100])),
         discipline=draw(st.sampled_from(DISCIPLINES)),
         interval=0.02,

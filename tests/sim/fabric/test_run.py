@@ -319,16 +319,9 @@ def test_packets_and_bytes_are_conserved_and_every_flow_comes_through(scenario) 
 
 def test_pauses_keep_a_small_buffer_from_dropping() -> None:
     base = data_centre(
-        Dumbbell(senders=8, host_rate=1e10),
-        FixedWindow(),
-        *flows_to_one(8, 200e3),
-        buffer=500e3,
-        duration=20e-3,
+        Dumbbell(senders=8, host_rate=1e10), FixedWindow(), *flows_to_one(8, 200e3), buffer=500e3, duration=20e-3
     )
-    lossy, lossless = (
-        simulate_fabric(base),
-        simulate_fabric(base.replace(pfc=Pfc(pause=40e3, resume=30e3))),
-    )
+    lossy, lossless = (simulate_fabric(base), simulate_fabric(base.replace(pfc=Pfc(pause=40e3, resume=30e3))))
     assert lossy.counts["dropped"] > 0
     assert lossy.done.all()
     assert lossy.counts["again"] > 0
@@ -366,12 +359,7 @@ def test_small_pools_grow_and_change_nothing(monkeypatch) -> None:
 def test_nothing_happens_for_a_long_time_after_the_last_packet() -> None:
     flow = MessageFlows(id="flow", source=0, target=1, size=10_000)
     scenario = data_centre(
-        Dumbbell(senders=1, host_rate=1e3),
-        Dctcp(),
-        flow,
-        duration=900.0,
-        interval=1.0,
-        watch=Watch(bin=1.0),
+        Dumbbell(senders=1, host_rate=1e3), Dctcp(), flow, duration=900.0, interval=1.0, watch=Watch(bin=1.0)
     )
     result = simulate_fabric(scenario)
     assert result.done.all()
@@ -387,10 +375,7 @@ def test_no_flow_at_all_is_a_run_too() -> None:
 def test_memory_follows_what_is_under_way() -> None:
     """Ten times the time: as many packets in the pool, not ten times as many."""
     base = data_centre(
-        FatTree(hosts_per_rack=2),
-        Hpcc(),
-        PoissonFlows(id="poisson", sizes="FB_Hadoop", load=0.3),
-        duration=1e-3,
+        FatTree(hosts_per_rack=2), Hpcc(), PoissonFlows(id="poisson", sizes="FB_Hadoop", load=0.3), duration=1e-3
     )
     short, long = (simulate_fabric(base.replace(duration=each)) for each in (1e-3, 1e-2))
     assert long.counts["sent"] > 5 * short.counts["sent"]

@@ -174,11 +174,7 @@ def test_setting_up_10000_hosts_takes_memory_for_ports_and_flows_and_no_table_of
 def test_one_seed_gives_the_same_bits_for_any_number_of_workers() -> None:
     scenarios = [
         data_centre(
-            FatTree.k_ary(4),
-            Mpcc(),
-            PoissonFlows(id="poisson", sizes="FB_Hadoop", load=0.5),
-            duration=2e-4,
-            seed=seed,
+            FatTree.k_ary(4), Mpcc(), PoissonFlows(id="poisson", sizes="FB_Hadoop", load=0.5), duration=2e-4, seed=seed
         )
         for seed in (1, 2, 3)
     ]

@@ -494,17 +494,7 @@ def test_nothing_comes_from_nowhere_and_nothing_goes_there(seed: int, name: str,
 # --- one seed, one answer ---------------------------------------------------------------------------------------------
 
 
-ARRAYS = (
-    "entered",
-    "left",
-    "arrived",
-    "departed",
-    "lost",
-    "growth",
-    "backlog",
-    "rate_square",
-    "backlog_square",
-)
+ARRAYS = ("entered", "left", "arrived", "departed", "lost", "growth", "backlog", "rate_square", "backlog_square")
 
 
 def same(found: Result, parts: Iterable[Result]) -> None:
@@ -622,14 +612,7 @@ def test_behind_a_rate_below_the_mean_the_backlog_grows_with_time() -> None:
 
 
 def test_no_factor_paces_above_the_capacity() -> None:
-    found = simulate_network(
-        scenario(
-            one_link(1e7, capacity=1.1e7),
-            50,
-            StaticPacing(factor=2.0),
-            flows=scaled(2.0),
-        )
-    )
+    found = simulate_network(scenario(one_link(1e7, capacity=1.1e7), 50, StaticPacing(factor=2.0), flows=scaled(2.0)))
     np.testing.assert_array_equal(found.series["departed"], 1.1e7 * (TAU / 8.0))
 
 

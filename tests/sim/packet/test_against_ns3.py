@@ -35,13 +35,7 @@ def test_five_flows_fill_a_link_and_its_queue_alike(sender, queue, ecn):
     line = Link(id="line", source="a", target="b", capacity=12e6, delay=5e-3, buffer=60e3, queue=queue)
     flows = Flow(id="bulk", path=("line",), rtt=(0.02, 0.06), count=5, start=(0.0, 2.0), sender=sender, ecn=ecn)
     scenario = Scenario(
-        name="both",
-        duration=60.0,
-        warmup=10.0,
-        links=(line,),
-        flows=(flows,),
-        packet_size=PACKET,
-        interval=0.01,
+        name="both", duration=60.0, warmup=10.0, links=(line,), flows=(flows,), packet_size=PACKET, interval=0.01
     )
     ours, theirs = (simulate(scenario, engine).of("line") for engine in ("packet", "ns3"))
     assert ours["throughput"] == pytest.approx(theirs["throughput"], rel=0.02)

@@ -102,10 +102,7 @@ def test_sixteen_paced_flows_keep_a_queue_that_the_fluid_hides():
 @pytest.mark.parametrize("bdps", [0.25, 1.0])
 def test_sixteen_paced_flows_are_those_of_ns_3(bdps):
     """ns-3's device holds one packet behind the queue's buffer: with a short buffer it counts."""
-    (rate, delay), (other, other_delay) = (
-        on_packets(sixteen(bdps)),
-        in_ns3(sixteen(bdps)),
-    )
+    (rate, delay), (other, other_delay) = (on_packets(sixteen(bdps)), in_ns3(sixteen(bdps)))
     assert rate == pytest.approx(other, rel=0.01)
     device = PACKET / sixteen(bdps).links[0].capacity
     assert delay - 0.1 * other_delay < other_delay < delay + device + 0.1 * other_delay

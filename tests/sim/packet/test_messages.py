@@ -84,13 +84,7 @@ def dumbbell(scheme, senders=4, size=2e5, apart=0.0, *, mark=None, link_rate=RAT
 def finished(result) -> np.ndarray:
     """Start and end of each flow that is over, in order [ns]."""
     rows = np.rint(
-        1e9
-        * np.column_stack(
-            [
-                result.transfers["start"],
-                result.transfers["start"] + result.transfers["duration"],
-            ]
-        )
+        1e9 * np.column_stack([result.transfers["start"], result.transfers["start"] + result.transfers["duration"]])
     )
     return rows[np.lexsort(rows.T)].astype(np.int64)
 

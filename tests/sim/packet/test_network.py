@@ -93,8 +93,7 @@ def test_without_chance_packets_are_those_of_ns3(tmp_path):
 @pytest.mark.slow
 @pytest.mark.needs("ns3")
 @pytest.mark.parametrize(
-    ("policy", "messages"),
-    [(COORDINATED, LATE), (HftracPolicy(architecture="centralized", mu=0.1), LATE)],
+    ("policy", "messages"), [(COORDINATED, LATE), (HftracPolicy(architecture="centralized", mu=0.1), LATE)]
 )
 def test_late_messages_and_moments_are_those_of_ns3(tmp_path, policy, messages):
     """Ties between packets and ticks may go the other way: a packet, here and there, which then takes its course."""

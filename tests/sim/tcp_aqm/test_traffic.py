@@ -34,11 +34,7 @@ def web(count=400, offers="web", **more):
 @given(count=st.integers(1, 300), seed=st.integers(0, 1000))
 def test_flows_are_drawn_from_their_ranges(count, seed):
     (draw,) = draw_flows(scenario(bulk(count=count, stop="60s:70s"), seed=seed), merged=False)
-    for values, (low, high) in (
-        (draw.rtt_s, (0.06, 1.0)),
-        (draw.start_s, (10.0, 50.0)),
-        (draw.stop_s, (60.0, 70.0)),
-    ):
+    for values, (low, high) in ((draw.rtt_s, (0.06, 1.0)), (draw.start_s, (10.0, 50.0)), (draw.stop_s, (60.0, 70.0))):
         assert len(values) == count
         assert low <= values.min() <= values.max() <= high
     assert len(np.unique(draw.rtt_s)) == min(count, HOSTS)
@@ -140,10 +136,7 @@ def test_a_change_of_the_path_is_felt_in_the_responses():
     change = Change(at=100.0, link="line", delay="150ms")
     result = simulate(scenario(web(count=200), changes=(change,), initial_window=10))
     small = result.transfers["size"] < 10e3
-    early, late = (
-        (small & (result.transfers["start"] < 99.0)),
-        (small & (result.transfers["start"] > 101.0)),
-    )
+    early, late = ((small & (result.transfers["start"] < 99.0)), (small & (result.transfers["start"] > 101.0)))
     assert result.transfers["duration"][early].mean() == pytest.approx(0.15, abs=2e-3)
     # A round trip to connect of 0.1 + 0.3 s, and half a one of 0.05 + 0.15 s for the data.
     assert result.transfers["duration"][late].mean() == pytest.approx(0.4 + 0.2, abs=0.01)

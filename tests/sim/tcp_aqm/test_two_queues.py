@@ -140,8 +140,7 @@ def cubic_window(p, rtt):
 
 
 @pytest.mark.parametrize(
-    ("classic", "rate", "rtt"),
-    [("reno", 4e7, 0.01), ("reno", 4e7, 0.03), ("cubic", 4e7, 0.02), ("dctcp", 6e7, 0.02)],
+    ("classic", "rate", "rtt"), [("reno", 4e7, 0.01), ("reno", 4e7, 0.03), ("cubic", 4e7, 0.02), ("dctcp", 6e7, 0.02)]
 )
 def test_windows_rest_where_both_queues_probabilities_are_coupled(classic, rate, rtt):
     """Six flows of each kind: p' follows from the sum of the rates. The C queue waits for the target, the L one not."""

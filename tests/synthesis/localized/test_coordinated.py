@@ -344,11 +344,7 @@ def test_the_numbers_of_the_links_do_not_matter(seed: int) -> None:
     heard[:N, :N], heard[N:, N:] = one.heard, two.heard
     order = random.permutation(2 * N)
     both = NetworkModel(
-        TAU,
-        np.tile(one.model.delay, 2)[order],
-        block[order][:, order],
-        entries[order],
-        np.tile(one.model.std, 2),
+        TAU, np.tile(one.model.delay, 2)[order], block[order][:, order], entries[order], np.tile(one.model.std, 2)
     )
     pattern = InformationPattern.from_matrix(heard[np.ix_(order, order)])
     alone, found = coordinated(one.model, mu, one.pattern), coordinated(both, np.tile(mu, 2)[order], pattern)

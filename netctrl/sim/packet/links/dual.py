@@ -18,8 +18,6 @@ from netctrl.laws.l4s.dualpi2 import (
 from netctrl.laws.record import compiled_view
 from netctrl.sim.packet.state import CAPABLE, ECT1, LINK, MARKED, PACKET, STEPS, SUBQUEUE, PacketState, chance
 
-__all__ = ["coupled_queue", "judge_head", "next_of_two", "note_step", "spend", "update_coupling"]
-
 L_FIRST, L_BYTES = LINK["first"], LINK["bytes"]
 Q_HEAD, Q_BYTES = SUBQUEUE["head"], SUBQUEUE["bytes"]
 K_INFO, K_START = PACKET["info"], PACKET["start"]

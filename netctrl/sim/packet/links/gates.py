@@ -15,8 +15,6 @@ from math import log
 from netctrl.jit import INLINED, INSIDE, njit
 from netctrl.sim.packet.state import FLOW, HELD, PacketState, chance
 
-__all__ = ["NEVER", "SHARE", "mean_pause", "pass_gate", "set_gate"]
-
 SHARE = 2.0**53
 """Of `variation`."""
 NEVER = 1 << 62

@@ -9,9 +9,6 @@ from netctrl.laws.aqm.fluid import FIRST, on_rows
 from netctrl.laws.aqm.records import LAWS
 from netctrl.laws.record import compiled_view, width
 
-__all__ = ["HEAD_STATES", "act_on_packets", "chooses_head"]
-
-
 act_on_packets = by_number(
     {number: on_rows(each, each.step, **INLINED) for number, each in enumerate(LAWS, 1)},
     "parameters, state, seen",

@@ -33,8 +33,6 @@ from netctrl.sim.packet.state import (
     plan,
 )
 
-__all__ = ["end_epoch", "enqueue", "free_gate", "pace_link", "set_capacity", "settle"]
-
 L_HEAD, L_WAIT, L_BUSY, L_LAST = (LINK[name] for name in ("head", "wait", "busy", "last"))
 L_BYTES, L_BUFFER, L_RATE, L_DELAY, L_SERVED = (LINK[name] for name in ("bytes", "buffer", "rate", "delay", "served"))
 L_LAW, L_DECIDES, L_EPOCH, L_ACTED = (LINK[name] for name in ("law", "decides", "epoch", "acted"))

@@ -8,8 +8,6 @@ from netctrl.laws.record import compiled_view
 from netctrl.laws.targets.pie_packets import PacketPie, pie_choice, pie_leaves, update_pie
 from netctrl.sim.packet.state import CAPABLE, LINK, PACKET, PacketState, chance
 
-__all__ = ["BY_PIE", "came_to_pie", "left_pie", "update_link_pie"]
-
 BY_PIE = 4
 """When a law decides: Linux's PIE, by epochs, on packets as they come."""
 L_FIRST, L_BYTES = LINK["first"], LINK["bytes"]

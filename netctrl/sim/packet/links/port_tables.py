@@ -12,8 +12,6 @@ from netctrl.scenario.fabric.pfc import Pfc
 from netctrl.sim.packet.hosts import PORT
 from netctrl.sim.packet.state import LINK
 
-__all__ = ["port_table", "write_telemetry"]
-
 
 def port_table(link: np.ndarray, pfc: Sequence[Pfc | None] = (), paths: Iterable[Sequence[int]] = ()) -> np.ndarray:
     """Rows of `PORT`; links that pause, and those behind them, which count, are served by events.

@@ -25,8 +25,6 @@ from netctrl.sim.packet.state import (
     plan,
 )
 
-__all__ = ["BY_RAMP", "COUNTS", "PAUSED", "TELEMETRY", "came", "left", "marks_between", "stamp"]
-
 BY_RAMP = 5
 """When a law decides: a data centre's switch, on data as it comes."""
 RAMP_LOW, RAMP_HIGH, RAMP_MOST = range(3)

@@ -38,8 +38,6 @@ from netctrl.sim.packet.state import (
     scrambled,
 )
 
-__all__ = ["go_on", "makes_room", "plan_service", "serve", "serve_if_due", "wait"]
-
 FIFO, DUAL, PRIO, CBQ, WFQ, DRR, FQ = range(7)
 """Disciplines: which queue is next. The first two drop what comes to a full buffer."""
 TAG, WEIGHT = range(2)

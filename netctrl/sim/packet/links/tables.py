@@ -27,8 +27,6 @@ from netctrl.sim.packet.senders.receiver import ACK_BYTES
 from netctrl.sim.packet.state import LINK, SUBQUEUE
 from netctrl.units import BITS_PER_BYTE
 
-__all__ = ["Line", "Queues", "link_tables", "nanoseconds", "queue_tables", "trace_table", "whole_rate", "wire_time"]
-
 Queues = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Rows of links, and states and parameters of their laws."""
 _NS = 1e9
@@ -37,14 +35,7 @@ _MAX_EPOCH_S = 500.0
 
 _MAX_QUEUES = 1 << 22
 _SHARE = 2.0**53
-_DISCIPLINES = {
-    DualPi2Queue: DUAL,
-    PrioQueue: PRIO,
-    CbqQueue: CBQ,
-    WfqQueue: WFQ,
-    DrrQueue: DRR,
-    FqCodelQueue: FQ,
-}
+_DISCIPLINES = {DualPi2Queue: DUAL, PrioQueue: PRIO, CbqQueue: CBQ, WfqQueue: WFQ, DrrQueue: DRR, FqCodelQueue: FQ}
 _HEADS = max(HEAD_STATES, width(DualPi2State), width(PacketPie))
 
 

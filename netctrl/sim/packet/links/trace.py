@@ -5,8 +5,6 @@ from __future__ import annotations
 from netctrl.jit import INLINED, INSIDE, njit
 from netctrl.sim.packet.state import LINK, PacketState
 
-__all__ = ["NANOBITS", "OPPORTUNITIES", "RATES", "next_opportunity", "sent_by_trace"]
-
 OPPORTUNITIES, RATES = 1, 2
 """Kinds of trace."""
 NANOBITS = 8_000_000_000

@@ -18,8 +18,6 @@ from netctrl.sim.packet.state import (
     release,
 )
 
-__all__ = ["drop", "paid_off", "propagate", "served_at", "wire"]
-
 L_HEAD, L_TAIL, L_LAST, L_RATE = (LINK[name] for name in ("head", "tail", "last", "rate"))
 L_FULL, L_ACK, L_TX_FULL, L_TX_ACK = (LINK[name] for name in ("full", "ack", "tx_full", "tx_ack"))
 L_LOST, L_PACE, L_ROUND = LINK["lost"], LINK["pace"], LINK["round"]

@@ -11,20 +11,7 @@ from __future__ import annotations
 from netctrl.jit import INLINED, INSIDE, njit
 from netctrl.sim.packet.links.links import enqueue
 from netctrl.sim.packet.senders.tcp import take
-from netctrl.sim.packet.state import (
-    DATAGRAM,
-    FLOW,
-    KIND_SHIFT,
-    META,
-    PACKET,
-    WAKE,
-    WAY,
-    PacketState,
-    codepoint,
-    plan,
-)
-
-__all__ = ["CHOICE", "act_of_demand", "begin_interval", "chosen_way"]
+from netctrl.sim.packet.state import DATAGRAM, FLOW, KIND_SHIFT, META, PACKET, WAKE, WAY, PacketState, codepoint, plan
 
 CHOICE = -3
 """In a route: CHOICE - w is a choice among the ways from row w on."""

@@ -19,8 +19,6 @@ from netctrl.sim.packet.links.port_tables import port_table, write_telemetry
 from netctrl.sim.packet.links.tables import wire_time
 from netctrl.sim.packet.state import FLOW, LINK
 
-__all__ = ["Crossed", "Sent", "host_tables", "no_hosts", "sent_of"]
-
 _NS = 1e9
 _MAX_FLOWS = 1024  # that laws look up; the last number stands for all above
 _TOGETHER = 4  # flows that links are thought to have at least
@@ -212,11 +210,7 @@ def _rows(kind: _Kind, link: np.ndarray, longest: float) -> _Rows:
     rates, seen = np.zeros(MAX_HOPS), kind.there[:MAX_HOPS]
     rates[: len(seen)] = link[seen, LINK["rate"]]
     path = Path(
-        kind.trip,
-        kind.trip * kind.line / (8.0 * _NS),
-        kind.line,
-        float(len(kind.there)),
-        tuple(rates.tolist()),
+        kind.trip, kind.trip * kind.line / (8.0 * _NS), kind.line, float(len(kind.there)), tuple(rates.tolist())
     )
     if law.path is not None:
         path = law.path(scheme, path)

@@ -47,16 +47,6 @@ from netctrl.sim.packet.state import (
     release,
 )
 
-__all__ = [
-    "acknowledge_message",
-    "begin_message",
-    "begin_transfer",
-    "deliver_message",
-    "go_back",
-    "offer_message",
-    "take_turns",
-]
-
 H_PORT, H_LAW, H_KIND, H_TELEMETRY, H_PAYLOAD, H_HEADER, H_ACK, H_NOTIFICATION, H_TIMEOUT, H_LINE = (
     HOST[name]
     for name in (

@@ -15,8 +15,6 @@ from netctrl.laws.record import fields_of
 from netctrl.laws.tcp.sender import TcpWindow
 from netctrl.sim.packet.state import FLOW, WAKE, PacketState, plan
 
-__all__ = ["begin_pacing", "hold", "set_pace", "space", "woken"]
-
 F_NEXT, F_PIPE, F_LOST, F_AGAIN, F_SRTT = (FLOW[name] for name in ("next", "pipe", "lost", "again", "srtt"))
 F_LAW, F_DUE, F_PACER, F_PACED = (FLOW[name] for name in ("law", "due", "pacer", "paced"))
 F_PACE, F_CARRY, F_WOKEN = (FLOW[name] for name in ("pace", "carry", "woken"))

@@ -29,8 +29,6 @@ from netctrl.sim.packet.state import (
     release,
 )
 
-__all__ = ["ACK_BYTES", "HEADERS", "NOTHING", "OF_A_MESSAGE", "deliver", "on_line", "send_back"]
-
 HEADERS, ACK_BYTES = 40, 40
 """Of IP and TCP; an acknowledgement is nothing else [byte]."""
 NOTHING, OF_A_MESSAGE = -1, -2

@@ -14,8 +14,6 @@ from netctrl.sim.packet.links.links import free_gate
 from netctrl.sim.packet.senders.tcp import CLOSED, OPEN, UDP, send_datagram
 from netctrl.sim.packet.state import FIXED, FLOW, TOLD, WAKE, PacketState, plan
 
-__all__ = ["act_of_regulator", "begin_regulator", "change_rate", "command_regulators"]
-
 _SLEEP = 100_000_000_000  # an event is at most so far ahead [ns]
 
 F_STATE, F_KIND, F_START, F_STOP, F_WOKEN = (FLOW[name] for name in ("state", "kind", "start", "stop", "woken"))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from netctrl.jit import INLINED, njit
 from netctrl.sim.packet.state import FLOW, PacketState
 
-__all__ = ["EVER", "LOST", "RESENT", "SACKED", "advance_to", "mark_received"]
-
 SACKED, LOST, RESENT, EVER = 1, 2, 4, 8
 """What is known of a segment; EVER: it was sent more than once."""
 F_UNA, F_PIPE, F_LOST, F_LOST_TO, F_RING, F_MASK = (

@@ -13,8 +13,6 @@ from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.packet.state import CLASSIC_ECN, FLOW, NO_ECN, SCALABLE_ECN
 
-__all__ = ["rate_tables", "set_sender"]
-
 
 def set_sender(row: np.ndarray, group: Flow) -> None:
     """Which laws a connection has; what hears no marks can't be marked."""

@@ -42,8 +42,6 @@ from netctrl.sim.packet.state import (
     release,
 )
 
-__all__ = ["acknowledge", "connect", "offer", "send_datagram", "time_out"]
-
 CLOSED, CONNECTING, OPEN = range(3)
 """States of a connection."""
 NORMAL, RECOVERY, CONGESTED, TIMED_OUT = range(4)

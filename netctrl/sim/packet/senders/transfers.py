@@ -14,16 +14,6 @@ from netctrl.laws.window.rows import RATE, WINDOW
 from netctrl.sim.packet.hosts import HOST, PORT, TRANSFER
 from netctrl.sim.packet.state import FLOW, LINK, META, PacketState
 
-__all__ = [
-    "finish_transfer",
-    "first_timer",
-    "log_acknowledgement",
-    "next_timer",
-    "row_is_over",
-    "sample_backlogs",
-    "take_row",
-]
-
 T_SIZE, T_PORT, T_KIND, T_FINISH, T_WATCH = (TRANSFER[name] for name in ("size", "port", "kind", "finish", "watch"))
 H_PORT, H_KIND, H_LINE, H_READY, H_AFTER = (HOST[name] for name in ("port", "kind", "line", "ready", "after"))
 H_TRANSFER, H_WATCH, H_TIMER_AFTER = HOST["transfer"], HOST["watch"], HOST["timer_after"]

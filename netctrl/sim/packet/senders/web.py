@@ -10,8 +10,6 @@ from netctrl.sim.packet.senders.receiver import HEADERS
 from netctrl.sim.packet.senders.tcp import MESSAGES, connect
 from netctrl.sim.packet.state import FLOW, META, SESSION, THINK, PacketState, chance, plan
 
-__all__ = ["finish", "load_page", "think"]
-
 S_GROUP, S_FIRST, S_OBJECTS, S_MISSING, S_STOP = (
     SESSION[name] for name in ("group", "first", "objects", "missing", "stop")
 )
