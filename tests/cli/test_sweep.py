@@ -299,9 +299,9 @@ WRONG_USE = {
     "no number": ("s.toml --tune backlog --max-loss nan", f"--max-loss: got nan, takes {SHARE}"),
     "a loss for the least loss": (
         "s.toml --tune loss --max-loss 0.1",
-        "--max-loss: got '0.1', takes no value without --tune backlog",
+        "--max-loss: got 0.1, takes no value without --tune backlog",
     ),
-    "a loss for nothing": ("s.toml --max-loss 0.1", "--max-loss: got '0.1', takes no value without --tune backlog"),
+    "a loss for nothing": ("s.toml --max-loss 0.1", "--max-loss: got 0.1, takes no value without --tune backlog"),
     "no process": ("s.toml --n-jobs 0", f"--n-jobs: got '0', takes {JOBS}"),
     "half a process": ("s.toml --n-jobs 1.5", f"--n-jobs: got '1.5', takes {JOBS}"),
     "all processes but one": ("s.toml --n-jobs -2", f"--n-jobs: got '-2', takes {JOBS}"),
