@@ -327,7 +327,7 @@ def test_a_plant_that_is_none_is_named(run, tmp_path) -> None:
 
 
 def test_a_scenario_that_comes_with_netctrl_runs_by_its_name(run, tmp_path) -> None:
-    assert read_case("arc-staircase", None, "5").scenario.seed == 5
+    assert read_case("arc-staircase", None, 5).scenario.seed == 5
     found = json.loads(good(run("arc-round-trip --json")))
     assert found["scenario"]["name"] == "ARC Fig. 6: round trips of 0.3 to 2.4 s"
     assert list(dict.fromkeys(each["of"] for each in found["summary"]))[:2] == ["forward", "backward"]

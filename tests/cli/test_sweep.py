@@ -583,4 +583,4 @@ def test_a_bad_scenario_of_a_network_is_named_with_its_key(simulate, tmp_path) -
 def test_runs_are_for_networks(simulate) -> None:
     takes = "a value only for a network's scenario or with --compare\n"
     for option in ("runs", "n-jobs"):
-        assert the_error(simulate(f"arc-round-trip --{option} 2"), 2) == f"error: --{option}: got '2', takes {takes}"
+        assert the_error(simulate(f"arc-round-trip --{option} 2"), 2) == f"error: --{option}: got 2, takes {takes}"
