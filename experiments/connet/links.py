@@ -15,6 +15,7 @@ from netctrl.model.identified import read_model
 from netctrl.model.law import LqgLaw, TrackingLaw
 from netctrl.scenario.builders import access_link
 from netctrl.scenario.network.track import Track, infeasible
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.packet.run import simulate_packets, simulate_rates
 
@@ -81,7 +82,7 @@ def tracked(law: TrackingLaw, scenario: Scenario, reference: ArrayLike, start: f
     return of_signals(law, simulate_packets(scenario.replace(control=control), design=law))
 
 
-def of_signals(law: TrackingLaw, result: netctrl.Result) -> Run:
+def of_signals(law: TrackingLaw, result: Result) -> Run:
     """A run from the table of a result."""
     signals = result.tables["signals"]
     return Run(
