@@ -134,7 +134,7 @@ def complaint(arrow: Arrow) -> str | None:
     if area == "":
         return None if arrow.inside_function else f"{said}: netctrl/__init__.py imports lazily"
     if arrow.source in DOORS:
-        return None if aim == CLI else f"{said}: a door opens to {CLI} and to nothing else"
+        return None if aim in (CLI, "register") else f"{said}: a door opens to {CLI}, by the registry of verbs"
     if area == CLI:
         return None
     if area not in MAY_IMPORT or aim not in MAY_IMPORT:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, Protocol, TypedDict
 
 import msgspec
 import numpy as np
@@ -20,10 +20,6 @@ import numpy as np
 from netctrl.certificates.record import MIN_GAIN_DB, MIN_PHASE_DEG, CertifyInputs
 from netctrl.errors import InvalidValue, checked_number
 from netctrl.units import RATES, SIZES, TIMES, checked_quantity, packets_per_second
-
-if TYPE_CHECKING:
-    from netctrl.certificates.ecn import EcnSubject
-    from netctrl.certificates.subject import Subject
 
 __all__ = [
     "MIN_FACTOR",
@@ -69,6 +65,17 @@ class Where(TypedDict, total=False):
     stretches: Sequence[float]
 
 
+class _Judged(Protocol):
+    """Part of a law that a box needs to know."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def in_bytes(self) -> bool: ...
+    @property
+    def target_s(self) -> float: ...
+
+
 class Box(NamedTuple):
     """Operating points of a loop, in its coordinates."""
 
@@ -101,7 +108,7 @@ class Box(NamedTuple):
 
 
 def box_of(
-    subject: Subject | EcnSubject,
+    subject: _Judged,
     rtt_s: float | Ends,
     flows: float | Ends | None = None,
     capacity_bit_per_s: float | Ends | None = None,

@@ -79,7 +79,7 @@ def test_a_design_is_what_senders_run(capsys, folder) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (["s.toml", "--runs", "3"], "--runs: got '3', takes a value only for a network's scenario"),
+        (["s.toml", "--runs", "3"], "--runs: got 3, takes a value only for a network's scenario"),
         (["s.toml", "--design", "d.json"], "d.json"),
         (["s.toml", "-o", "result.json"], "takes a file name that ends in .csv or .parquet"),
     ],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pwd
 import select
 import signal
 import stat
@@ -20,6 +19,8 @@ from netctrl.cli.options import option, positional
 from netctrl.errors import FileError, InvalidValue, NetctrlError
 
 if TYPE_CHECKING:
+    import pwd
+
     from netctrl.linux.queues.plan import Plan
     from netctrl.linux.systemd import Program
 
@@ -145,6 +146,8 @@ def program(file: str, user: str, *, key: str | None = None) -> Program:
     FileError
         The key doesn't exist, or others than this user can read it.
     """
+    import pwd  # not on Windows, where the help of these commands is still shown
+
     from netctrl.linux.systemd import Program
 
     try:

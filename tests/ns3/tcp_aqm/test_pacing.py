@@ -284,7 +284,10 @@ def test_a_program_is_written_without_a_run(tmp_path, capsys):
         (["DESIGN", "--scenario", "arc-staircase"], "takes one with a flow of sender paced, whose rate the law sets"),
         (["DESIGN", "--governor"], "--governor"),
         (["DESIGN", "--run", "--result", "a.json"], ".csv or .parquet"),
-        (["MPCC", "--scenario", "PEERS"], "this is a Design of mpcc; expected one of arc or hftrac or connet or pacing"),
+        (
+            ["MPCC", "--scenario", "PEERS"],
+            "this is a Design of mpcc; expected one of arc or hftrac or connet or pacing",
+        ),
     ],
     ids=str,
 )
