@@ -126,8 +126,8 @@ def network_figures(total: Labelled, seconds: float) -> dict[str, np.ndarray]:
 
 
 def ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """Part over whole, 0 where the whole is 0."""
-    return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0.0)
+    """Part over whole, 0 where the whole is 0, NaN where it isn't known."""
+    return np.divide(part, whole, out=np.where(np.isnan(whole), np.nan, 0.0), where=whole > 0.0)
 
 
 def estimate(values: np.ndarray, sample: np.ndarray | None = None) -> Estimate:

@@ -262,7 +262,7 @@ def test_without_run_it_says_what_to_do_next(design, tmp_path, capsys):
         (["--reference", "delay=0.5,jitter=x"], "--reference: got"),
         (["--reference", "delay=0.5,jitter=1,loss=0"], "--reference: got"),
         (["--measured", "median"], "--measured: got 'median', takes average or period"),
-        (["--runs", "3"], "--runs: got '3', takes a value only for a network's scenario"),
+        (["--runs", "3"], "--runs: got 3, takes a value only for a network's scenario"),
         (["--run", "--plot", "x.png"], "--plot: got 'x.png', takes no value with an access link, which has no picture"),
         (["--run", "--result", "x.json"], "--result: got 'x.json'"),
         (["--seed", "-1"], "--seed: got '-1'"),

@@ -880,7 +880,7 @@ BUILT = Scenario(name="test", network=Routed(graph=one_link()), interval=TAU, du
         ("name", "", "printable text"),
         ("name", 5, "printable text"),
         ("graph", "tandem", "Network"),
-        ("control", "lifo", "one of fifo, static, backpressure, hftrac, design, or a table"),
+        ("control", "lifo", "one of fifo, static, backpressure, hftrac, design, track, or a table"),
         ("flows", (None,), "Demands"),
     ],
 )

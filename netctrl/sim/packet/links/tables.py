@@ -114,7 +114,7 @@ def nanoseconds(name: str, seconds: float, most: float = inf) -> int:
 def whole_rate(name: str, rate: float, full: int) -> int:
     """Whole bit/s, at which packets take from 1 ns to 100 s."""
     if not 1e-9 <= full * BITS_PER_BYTE / rate <= 100.0 or rate < 1.0:
-        raise InvalidValue(name, rate, f"a rate at which a packet of {full} bytes takes from 1 ns to 100 s")
+        raise InvalidValue(name, float(rate), f"a rate at which a packet of {full} bytes takes from 1 ns to 100 s")
     return round(rate)
 
 
