@@ -55,12 +55,12 @@ class Router:
         return {"state_dir": self.folder / "state", "runtime_dir": self.folder / "agents"}
 
     def agent(self) -> subprocess.Popen:
-        """One that has set a rate."""
+        """One that has set all rates."""
         with self.log.open("a") as log:
             line = [sys.executable, "-m", "netctrl.linux", "agent", self.folder / "S1.json"]
             folders = ["--state-dir", self.folder / "state", "--runtime-dir", self.folder / "agents"]
             child = subprocess.Popen([*map(str, [*line, *folders])], stderr=log)
-        eventually(lambda: rate_of(self.route, "a") == 6e6 or child.poll() is not None, 60.0)
+        eventually(lambda: BASE not in self.rates() or child.poll() is not None, 60.0)
         assert child.poll() is None, self.log.read_text()
         return child
 
