@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
@@ -130,17 +131,22 @@ def picture(title: str, runs: Mapping[str, Run], said: str, *, top: float | None
     first = next(iter(runs.values()))
     for axes, column in zip(panels, first.reference.T, strict=False):
         axes.step(first.time_s, column, where="pre", color="#222222", lw=1.0, ls="--", label="reference")
+    finish(figure, panels, title, said, columns=3)
+    if top is not None:
+        panels[0].set_ylim(top=top)
+    return figure
+
+
+def finish(figure: Figure, panels: Sequence[Axes], title: str, said: str, *, columns: int) -> None:
+    """Labels, grids and legend of delay, jitter and R against time, once all is drawn: axes begin at 0."""
     for axes, label in zip(panels, ("delay [ms]", "jitter [ms]", "R [Mbit/s]"), strict=True):
         axes.set_ylabel(label)
         axes.grid(color="#dddddd", lw=0.6)
         axes.set_ylim(bottom=0.0)
-    if top is not None:
-        panels[0].set_ylim(top=top)
-    panels[0].legend(fontsize=8, ncols=3)
+    panels[0].legend(fontsize=8, ncols=columns)
     panels[-1].set_xlabel("time [s]")
     figure.suptitle(title, fontsize=12)
     figure.supxlabel(said, fontsize=8.5)
-    return figure
 
 
 def settled(run: Run, start: int, stop: int) -> tuple[float, float]:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 import pandas as pd
 from common import Outcome, interval, shown
+from connet.links import finish
 from linux.connet_loop import LIMITS, designed, trace
 from linux.connet_plant import Plant
 from linux.connet_study import (
@@ -45,18 +46,11 @@ def over_time(title: str, runs: Mapping[str, pd.DataFrame], said: str, *, top: f
         panels[2].step(run.time_s, run.rate.where(run.rate <= SHOWN_RATE), where="pre", **style)
     first = next(iter(runs.values()))
     panels[0].step(first.time_s, first.reference_ms, where="pre", color="#222222", lw=1.0, ls="--", label="reference")
-    for axes, label in zip(panels, ("delay [ms]", "jitter [ms]", "R [Mbit/s]"), strict=True):
-        axes.set_ylabel(label)
-        axes.grid(color="#dddddd", lw=0.6)
-        axes.set_ylim(bottom=0.0)
+    finish(figure, panels, title, said, columns=4)
     if log:
         panels[0].set(yscale="log", ylim=(0.1, top))
     else:
         panels[0].set_ylim(top=top)
-    panels[0].legend(fontsize=8, ncols=4)
-    panels[-1].set_xlabel("time [s]")
-    figure.suptitle(title, fontsize=12)
-    figure.supxlabel(said, fontsize=8.5)
     return figure
 
 
