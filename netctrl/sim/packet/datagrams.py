@@ -10,10 +10,10 @@ from netctrl.scenario.network.track import regulator_of
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Stream
 from netctrl.sim.network.demand_draws import DemandDraws
-from netctrl.sim.packet.links.gates import SHARE, mean_pause
+from netctrl.sim.packet.links.gates import mean_pause
 from netctrl.sim.packet.links.tables import nanoseconds
 from netctrl.sim.packet.senders.tcp import DEMAND
-from netctrl.sim.packet.state import FLOW
+from netctrl.sim.packet.state import FLOW, SHARE
 from netctrl.units import BITS_PER_BYTE
 
 _MAX_PAUSE_S, _MAX_INTERVAL_S = 10.0, 500.0

@@ -40,6 +40,7 @@ from netctrl.sim.packet.state import (
     LINK,
     MESSAGE_ACK,
     META,
+    NEVER,
     PACKET,
     PAUSE,
     SIZE_MASK,
@@ -71,7 +72,6 @@ M_SAMPLE, M_EVENTS, M_SHORT, M_RESPONSES, M_ROWS_LEFT = (
     META[name] for name in ("sample", "events", "short", "responses", "rows_left")
 )
 _RATES_AT = WindowPath._fields.index("rates")
-_NEVER = 1 << 62
 _PLACE = (1 << PLACE_BITS) - 1
 
 
@@ -291,9 +291,9 @@ def advance_packets(tables: PacketState, interval: int, full: int, first_window:
         if meta[M_RESPONSES] + 1 >= len(net.response) or meta[M_ROWS_LEFT] < 1:
             return False
         first = heap[0]
-        now = meta[M_BASE] + (first >> TIME_SHIFT) if meta[M_HEAP] > 0 else _NEVER
+        now = meta[M_BASE] + (first >> TIME_SHIFT) if meta[M_HEAP] > 0 else NEVER
         sample = meta[M_SAMPLE] * interval
-        acts = net.agenda[meta[M_AGENDA], 0] if meta[M_AGENDA] < len(net.agenda) else _NEVER
+        acts = net.agenda[meta[M_AGENDA], 0] if meta[M_AGENDA] < len(net.agenda) else NEVER
         if min(sample, acts) <= now:
             now = min(sample, acts)
             if now > end:

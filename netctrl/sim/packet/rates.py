@@ -28,7 +28,7 @@ from netctrl.sim.network.plan import RunDraws
 from netctrl.sim.packet.kernel import advance_packets
 from netctrl.sim.packet.links.links import pace_link, settle
 from netctrl.sim.packet.senders.demands import begin_interval
-from netctrl.sim.packet.state import FLOW, LINK, META, PacketState
+from netctrl.sim.packet.state import FLOW, LINK, META, NEVER, PacketState
 
 ARRIVED, DEPARTED, LOST, BACKLOG = range(4)
 """Rows of counts of N links [byte]."""
@@ -36,7 +36,6 @@ WAITING, RATE_SQUARE, WAITING_SQUARE = range(3)
 """Rows of sums over intervals: b, (f - f*)² and (b - b*)², backlogs over the interval [bit/s]."""
 L_ARRIVED, L_DEPARTED, L_LOST, L_BYTES = (LINK[name] for name in ("arrived", "departed", "lost", "bytes"))
 M_HEAP, M_OFFERED, M_DELIVERED = META["heap"], META["offered"], META["delivered"]
-_NEVER = 1 << 62
 _NANOBITS = 8e9  # of a byte
 
 
@@ -238,7 +237,7 @@ def advance_rates(
     while True:
         tick = int(memory.tick[0])
         step, phase = divmod(tick, ticks)
-        time = step * interval + phase * interval // ticks if tick <= control.steps * ticks else _NEVER
+        time = step * interval + phase * interval // ticks if tick <= control.steps * ticks else NEVER
         if time > end:
             return advance_packets(net, sample, full, first_window, end)
         if net.meta[M_HEAP] + len(net.link) + len(net.flow) + 64 > len(net.heap):

@@ -157,6 +157,12 @@ def scrambled(z: np.uint64) -> np.uint64:
     return z ^ (z >> np.uint64(31))
 
 
+NEVER = 1 << 62
+"""A time after all others [ns]."""
+SHARE = 2.0**53
+"""Of 1, in a column that has a share as a whole number: as fine as `chance`."""
+
+
 @njit(**INLINED)
 def chance(random: np.ndarray, place: int) -> float:
     """The next number of a generator, evenly from [0, 1)."""

@@ -13,11 +13,8 @@ from __future__ import annotations
 from math import log
 
 from netctrl.jit import INLINED, INSIDE, njit
-from netctrl.sim.packet.state import FLOW, HELD, PacketState, chance
+from netctrl.sim.packet.state import FLOW, HELD, NEVER, SHARE, PacketState, chance
 
-SHARE = 2.0**53
-"""Of `variation`."""
-NEVER = 1 << 62
 _LONGEST = 1e17  # a longer mean pause is that of rate 0 [ns]
 _BITS = 8e9  # of a byte in a second, in bit/s and ns
 

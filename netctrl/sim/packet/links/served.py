@@ -29,6 +29,7 @@ from netctrl.sim.packet.state import (
     MARKED,
     META,
     PACKET,
+    SHARE,
     SIZE_MASK,
     SUBQUEUE,
     PacketState,
@@ -60,7 +61,6 @@ F_PRIORITY, F_OPENS = FLOW["priority"], FLOW["opens"]
 K_NEXT, K_FLOW, K_INFO, K_START = (PACKET[name] for name in ("next", "flow", "info", "start"))
 M_HOPS = META["hops"]
 _NS = 1e9
-_SHARE = 2.0**53
 _LONGEST_WAIT = 1_000_000_000  # of an event that serves a link [ns]
 
 
@@ -336,7 +336,7 @@ def _send(net: PacketState, link: int, k: int, now: int, size: int) -> None:
         end = sent_by_trace(net, link, now, size)
     row[link, L_SENT] += 1
     net.meta[M_HOPS] += 1
-    if row[link, L_LOSS] > 0 and chance(net.random, link) * _SHARE < row[link, L_LOSS]:
+    if row[link, L_LOSS] > 0 and chance(net.random, link) * SHARE < row[link, L_LOSS]:
         drop(net, link, k, size)
         return
     row[link, L_DEPARTED] += size

@@ -24,7 +24,7 @@ from netctrl.sim.packet.links.pie import BY_PIE
 from netctrl.sim.packet.links.served import CBQ, DRR, DUAL, FIFO, FQ, PRIO, TAG, WEIGHT, WFQ
 from netctrl.sim.packet.links.trace import NANOBITS, OPPORTUNITIES, RATES
 from netctrl.sim.packet.senders.receiver import ACK_BYTES
-from netctrl.sim.packet.state import LINK, SUBQUEUE
+from netctrl.sim.packet.state import LINK, SHARE, SUBQUEUE
 from netctrl.units import BITS_PER_BYTE
 
 Queues = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -34,7 +34,6 @@ _UNLIMITED = 1 << 60
 _MAX_EPOCH_S = 500.0
 
 _MAX_QUEUES = 1 << 22
-_SHARE = 2.0**53
 _DISCIPLINES = {DualPi2Queue: DUAL, PrioQueue: PRIO, CbqQueue: CBQ, WfqQueue: WFQ, DrrQueue: DRR, FqCodelQueue: FQ}
 _HEADS = max(HEAD_STATES, width(DualPi2State), width(PacketPie))
 
@@ -143,7 +142,7 @@ def queue_tables(
     quanta, heads = [np.zeros(0, dtype=np.int64)], [np.zeros((0, _HEADS))]
     count = 0
     for number, (row, each) in enumerate(zip(link, links, strict=True)):
-        row[LINK["loss"]], row[LINK["jitter"]] = round(each.loss * _SHARE), round(each.jitter * 1e9)
+        row[LINK["loss"]], row[LINK["jitter"]] = round(each.loss * SHARE), round(each.jitter * 1e9)
         row[LINK["discipline"]] = discipline = _DISCIPLINES.get(type(each.queue), FIFO)
         for name in ("new", "new_tail", "old", "old_tail"):
             row[LINK[name]] = -1

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from netctrl.jit import INLINED, INSIDE, njit
-from netctrl.sim.packet.links.gates import NEVER, pass_gate, set_gate
+from netctrl.sim.packet.links.gates import pass_gate, set_gate
 from netctrl.sim.packet.links.links import free_gate
 from netctrl.sim.packet.senders.tcp import CLOSED, OPEN, UDP, send_datagram
-from netctrl.sim.packet.state import FIXED, FLOW, TOLD, WAKE, PacketState, plan
+from netctrl.sim.packet.state import FIXED, FLOW, NEVER, TOLD, WAKE, PacketState, plan
 
 _SLEEP = 100_000_000_000  # an event is at most so far ahead [ns]
 
