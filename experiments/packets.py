@@ -13,15 +13,13 @@ from typing import NamedTuple
 import netctrl
 from netctrl.model.design.design import Provenance, provenance
 from netctrl.ns3.access.read import run_access_link
-from netctrl.ns3.access.read import table_name as fifo_table_name
 from netctrl.ns3.access.render import render as fifo_program
 from netctrl.ns3.fabric.read import run_fabric
-from netctrl.ns3.fabric.read import table_name as fabric_table_name
 from netctrl.ns3.fabric.render import render as fabric_program
-from netctrl.ns3.network.read import run_links, table_name
+from netctrl.ns3.network.read import run_links
 from netctrl.ns3.network.render import PACKET_SIZE
 from netctrl.ns3.network.render import render as links_program
-from netctrl.ns3.program import Ns3, compile_program, find_ns3
+from netctrl.ns3.program import Ns3, compile_program, find_ns3, table_name
 from netctrl.ns3.tcp_aqm.read import run_program
 from netctrl.ns3.tcp_aqm.render import render
 from netctrl.scenario.access.plan import AccessLinkPlan, AccessLinkTracking
@@ -99,7 +97,7 @@ def run_link(scenario: netctrl.Scenario, plan: AccessLinkPlan, seeds: Sequence[i
         compile_program(folder, ns3)
         for seed in seeds:
             drawn = scenario.replace(seed=seed)
-            (folder / fifo_table_name(seed)).write_bytes(run_table(drawn, plan))
+            (folder / table_name(seed)).write_bytes(run_table(drawn, plan))
             found.append(run_access_link(folder, drawn, plan, ns3=ns3, provenance=made, timeout=3 * HOURS))
     return found
 
@@ -111,7 +109,7 @@ def run_centre(scenario: netctrl.Scenario) -> FabricResult:
         folder = Path(name)
         for file, text in fabric_program(scenario, plan, provenance=made).items():
             (folder / file).write_text(text, encoding="utf-8")
-        (folder / fabric_table_name(scenario.seed)).write_bytes(fabric_table(scenario, plan))
+        (folder / table_name(scenario.seed)).write_bytes(fabric_table(scenario, plan))
         compile_program(folder, find_ns3())
         return run_fabric(folder, scenario, plan, ns3=find_ns3(), provenance=made, timeout=3 * HOURS)
 

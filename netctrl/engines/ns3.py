@@ -12,7 +12,7 @@ from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.errors import InvalidValue
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.model.design.design import ArcDesign, HftracDesign, PacingDesign
-from netctrl.ns3.program import Ns3, compile_program, find_ns3
+from netctrl.ns3.program import Ns3, compile_program, find_ns3, table_name
 from netctrl.ns3.tcp_aqm.senders import sender_lack
 from netctrl.scenario.access.network import AccessLine
 from netctrl.scenario.fabric.design import design_gains
@@ -59,7 +59,7 @@ def _queues_lack(case: Case) -> str | None:
 
 
 def _network(case: Case, job: Job) -> Program:
-    from netctrl.ns3.network.read import run_links, table_name
+    from netctrl.ns3.network.read import run_links
     from netctrl.ns3.network.render import render
     from netctrl.sim.network.plan import link_plan, run_tables
 
@@ -84,7 +84,7 @@ def _network(case: Case, job: Job) -> Program:
 
 
 def _fabric(case: Case, job: Job) -> Program:
-    from netctrl.ns3.fabric.read import run_fabric, table_name
+    from netctrl.ns3.fabric.read import run_fabric
     from netctrl.ns3.fabric.render import render
     from netctrl.sim.fabric.plan import fabric_plan, run_table
 
@@ -99,7 +99,7 @@ def _fabric(case: Case, job: Job) -> Program:
 
 
 def _access(case: Case, job: Job) -> Program:
-    from netctrl.ns3.access.read import run_access_link, table_name
+    from netctrl.ns3.access.read import run_access_link
     from netctrl.ns3.access.render import render
     from netctrl.sim.access.draws import run_table
 

@@ -9,13 +9,11 @@ import numpy as np
 
 from netctrl.model.design.design import Provenance
 from netctrl.ns3.access.render import COLUMNS
-from netctrl.ns3.program import Ns3, Running, read_table, run_seed, table_name, whole
+from netctrl.ns3.program import Ns3, Running, read_table, run_seed, whole
 from netctrl.scenario.access.plan import AccessLinkPlan, AccessLinkTracking
 from netctrl.scenario.access.result import AccessLinkResult
 from netctrl.scenario.access.scenario import access_parts
 from netctrl.scenario.scenario import Scenario
-
-__all__ = ["run_access_link", "table_name"]
 
 _COUNTS = ("burst", "premium_received", "premium_lost", "other_lost")
 

@@ -10,12 +10,10 @@ import numpy as np
 
 from netctrl.model.design.design import Provenance
 from netctrl.ns3.fabric.render import HISTOGRAM_BINS, HISTOGRAM_BYTES
-from netctrl.ns3.program import Ns3, Running, read_table, run_seed, table_name, whole
+from netctrl.ns3.program import Ns3, Running, read_table, run_seed, whole
 from netctrl.scenario.fabric.plan import FabricPlan
 from netctrl.scenario.fabric.result import ACKNOWLEDGEMENTS, FabricResult
 from netctrl.scenario.scenario import Scenario
-
-__all__ = ["run_fabric", "table_name"]
 
 _COUNTS = (
     "sent", "received", "dropped", "sent_bytes", "received_bytes", "dropped_bytes", "acks", "again", "marked", "hops",

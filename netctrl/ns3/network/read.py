@@ -13,14 +13,12 @@ import numpy as np
 
 from netctrl.errors import checked_jobs
 from netctrl.model.design.design import Provenance
-from netctrl.ns3.program import Ns3, execute, read_table, table_name, whole
+from netctrl.ns3.program import Ns3, execute, read_table, whole
 from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.network.routed import tcp_of
 from netctrl.scenario.network.runs import network_result
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
-
-__all__ = ["run_links", "table_name"]
 
 _LINKS = ("arrived", "departed", "lost", "growth", "backlog", "rate_square", "backlog_square")
 _TCP = ("payload", "sent", "resent", "rtt")

@@ -20,9 +20,9 @@ from netctrl.laws.tracking.tracking import step_tracking, tracking_gains
 from netctrl.model.design.design import provenance, read_design
 from netctrl.model.identified import read_model
 from netctrl.model.law import LqiLaw
-from netctrl.ns3.access.read import run_access_link, table_name
+from netctrl.ns3.access.read import run_access_link
 from netctrl.ns3.access.render import render
-from netctrl.ns3.program import Ns3, compile_program, find_ns3
+from netctrl.ns3.program import Ns3, compile_program, find_ns3, table_name
 from netctrl.scenario.access.flows import PremiumFlow, RegulatorFailure
 from netctrl.scenario.access.plan import AccessLinkPlan, AccessLinkTracking, access_link_plan
 from netctrl.scenario.read import read_scenario_file

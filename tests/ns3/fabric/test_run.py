@@ -15,9 +15,9 @@ from netctrl.cli.export import main
 from netctrl.errors import NetctrlError
 from netctrl.laws.window.records import Dcqcn, Dctcp, FixedWindow, Hpcc, Mpcc, Timely
 from netctrl.model.design.design import provenance
-from netctrl.ns3.fabric.read import run_fabric, table_name
+from netctrl.ns3.fabric.read import run_fabric
 from netctrl.ns3.fabric.render import render
-from netctrl.ns3.program import compile_program, find_ns3
+from netctrl.ns3.program import compile_program, find_ns3, table_name
 from netctrl.scenario.fabric.flows import IncastFlows, MessageFlows, PoissonFlows
 from netctrl.scenario.fabric.result import FabricResult
 from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Packets

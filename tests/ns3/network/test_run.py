@@ -17,9 +17,9 @@ from netctrl.errors import NetctrlError
 from netctrl.model.design.design import provenance
 from netctrl.model.network import Demand, Link, Network, read_network
 from netctrl.ns3.network import read as ns3_links_run
-from netctrl.ns3.network.read import run_links, table_name
+from netctrl.ns3.network.read import run_links
 from netctrl.ns3.network.render import PACKET_SIZE, render
-from netctrl.ns3.program import Ns3, compile_program, find_ns3
+from netctrl.ns3.program import Ns3, compile_program, find_ns3, table_name
 from netctrl.scenario.network.policy import Fifo, StaticPacing
 from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.read import read_scenario_file

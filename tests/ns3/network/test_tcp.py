@@ -21,9 +21,9 @@ from netctrl.laws.aqm.red import RedQueue
 from netctrl.model.design.design import provenance
 from netctrl.model.network import Demand, Link, Network
 from netctrl.ns3.laws import laws_header
-from netctrl.ns3.network.read import run_links, table_name
+from netctrl.ns3.network.read import run_links
 from netctrl.ns3.network.render import PACKET_SIZE, render
-from netctrl.ns3.program import compile_program, find_ns3
+from netctrl.ns3.program import compile_program, find_ns3, table_name
 from netctrl.ns3.queues import own_laws
 from netctrl.scenario.network.policy import StaticPacing
 from netctrl.scenario.network.routed import Routed, tcp_of

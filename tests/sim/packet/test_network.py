@@ -16,9 +16,9 @@ from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.model.io.provenance import provenance
 from netctrl.model.network import Demand, Link, Network, read_network
-from netctrl.ns3.network.read import run_links, table_name
+from netctrl.ns3.network.read import run_links
 from netctrl.ns3.network.render import render
-from netctrl.ns3.program import compile_program, find_ns3
+from netctrl.ns3.program import compile_program, find_ns3, table_name
 from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Messages, Policy, StaticPacing
 from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.traffic import Demands, LongRangeTraffic, TcpDemand
