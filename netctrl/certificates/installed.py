@@ -8,7 +8,7 @@ from typing import Literal, Unpack
 
 from netctrl.certificates.box import Where, box_of
 from netctrl.certificates.certify import certify
-from netctrl.certificates.ecn import ECN_SUBJECTS, EcnSubject
+from netctrl.certificates.ecn import EcnSubject
 from netctrl.certificates.ecn.dcqcn import dcqcn_as_switch
 from netctrl.certificates.ecn.dctcp import dctcp_as_linux, dctcp_as_switch
 from netctrl.certificates.inputs.queue import InstalledQueue
@@ -115,7 +115,7 @@ def certify_installed(
     command, senders = tuple(argv), where.get("senders")
     where["senders"] = senders if senders is None or isinstance(senders, str) else tuple(senders)
     for name in box_of(pi2(), **where).inputs.senders:  # a box that no law has is no queue's own fault
-        if name not in ECN_SUBJECTS:
+        if name not in ("dctcp", "dcqcn"):
             read_mixture(name)
     found = []
     for queue in queues:

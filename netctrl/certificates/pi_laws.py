@@ -241,7 +241,6 @@ def pi2(
     )
 
 
-SUBJECTS: dict[str, Callable[..., PiSubject]] = {"pie": pie, "dualpi2": dualpi2, "pi2": pi2}
 """Name -> function that makes a law's subject from its parameters."""
 
 

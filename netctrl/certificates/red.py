@@ -12,7 +12,7 @@ slower than the queue: the loop is looked at for values of P over this range.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf, log1p
 from typing import NamedTuple
@@ -304,7 +304,3 @@ def wred_as_switch(law: WredLaw) -> RedSubject:
         beyond="the queue is above the upper threshold, where every packet is marked or dropped",
         notes=("the switch's own arithmetic isn't published: packets are chosen independently, by the present queue",),
     )
-
-
-RED_SUBJECTS: dict[str, Callable[..., RedSubject]] = {"red": red, "wred": wred}
-"""Name -> function that makes a law's subject from its parameters."""

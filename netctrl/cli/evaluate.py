@@ -18,38 +18,15 @@ from netctrl.cli.app import (
     say,
     write_all,
 )
-from netctrl.cli.options import JOBS, Kind, Report, option, positional, whole
-from netctrl.errors import InvalidValue
+from netctrl.cli.options import JOBS, SET, SET_TAKES, Kind, Report, option, positional, whole
 
 if TYPE_CHECKING:
     from netctrl.evaluation.case import Entry
 
-SET_TAKES = "NAME=VALUE, with commas between several, as in target=20ms,alpha=0.2"
 _SEEDS_TAKES = "a number of independent runs of each case, from 1"
 
 
-def _parameters(text: str) -> dict[str, Any]:
-    """Names and values of --set: numbers where they are ones, else text with a unit."""
-    found = {}
-    for part in text.split(","):
-        name, equals, value = part.strip().partition("=")
-        if not (name and equals and value):
-            raise InvalidValue("", part, SET_TAKES)
-        found[name] = _value(value)
-    return found
-
-
-def _value(text: str) -> Any:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return {"true": True, "false": False}.get(text, text)
-
-
 _SEEDS = whole("N", _SEEDS_TAKES, least=1)
-_SET = Kind("VALUES", _parameters)
 _SECTIONS = Kind("SECTIONS", lambda text: [part.strip() for part in text.split(",")])
 
 app = new_app("netctrl evaluate", "Evaluates an AQM by RFC 7928, or a congestion control by RFC 9743, with intervals.")
@@ -63,7 +40,7 @@ def evaluate(
     seeds: Annotated[int | None, _SEEDS(f"{_SEEDS_TAKES} (10; 3 with --quick or another engine)")] = None,
     engine: Annotated[str, option("NAME", "packet, ns3 or kernel")] = "packet",
     only: Annotated[Any, _SECTIONS("sections to run, as in 8.2,9.1 (all)")] = None,
-    parameters: Annotated[Any, _SET(f"parameters of the law: {SET_TAKES}", "--set")] = None,
+    parameters: Annotated[Any, SET(f"parameters of the law: {SET_TAKES}", "--set")] = None,
     quick: Annotated[bool, option("", "shorten all times of the cases to 0.3")] = False,
     n_jobs: Annotated[
         int, JOBS("number of runs at a time, -1: one for each core", "--workers", "--n-jobs", default="-1")

@@ -18,6 +18,7 @@ from cyclopts.exceptions import RepeatArgumentError
 from netctrl.errors import JOBS_TAKES, InvalidValue
 from netctrl.units import DURATION_TAKES, RATE_TAKES, SIZE_TAKES, parse_duration, parse_range, parse_rate, parse_size
 
+SET_TAKES = "NAME=VALUE, with commas between several, as in target=20ms,alpha=0.2"
 PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 REPORT_SUFFIXES = (".html", ".htm")
 _UNITS = re.compile(r"_(bit_per_s|per_packet|packets|bytes|s)$")
@@ -117,3 +118,26 @@ SIZE = kind("SIZE", parse_size, SIZE_TAKES)
 JOBS = kind("N", _jobs, JOBS_TAKES)
 
 Report = Annotated[str | None, option("FILE", f"write a one-page report ({', '.join(REPORT_SUFFIXES)})", "--report")]
+
+
+def _parameters(text: str) -> dict[str, Any]:
+    """Names and values of --set: numbers where they are ones, else text with a unit."""
+    found = {}
+    for part in text.split(","):
+        name, equals, value = part.strip().partition("=")
+        if not (name and equals and value):
+            raise InvalidValue("", part, SET_TAKES)
+        found[name] = _value(value)
+    return found
+
+
+def _value(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return {"true": True, "false": False}.get(text, text)
+
+
+SET = Kind("VALUES", _parameters)

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from netctrl.certificates.box import Box
-from netctrl.certificates.ecn.dcqcn import DcqcnSubject, dcqcn
+from netctrl.certificates.ecn.dcqcn import DcqcnSubject
 from netctrl.certificates.ecn.dcqcn_verdict import dcqcn_verdict
-from netctrl.certificates.ecn.dctcp import DctcpSubject, dctcp
+from netctrl.certificates.ecn.dctcp import DctcpSubject
 from netctrl.certificates.ecn.in_time import dctcp_verdict
 from netctrl.certificates.record import QueueVerdict
 
 EcnSubject = DctcpSubject | DcqcnSubject
-
-ECN_SUBJECTS: dict[str, Callable[..., EcnSubject]] = {"dctcp": dctcp, "dcqcn": dcqcn}
-"""Name -> function that makes a law's subject from its parameters."""
 
 
 def ecn_verdict(subject: EcnSubject, box: Box) -> QueueVerdict:

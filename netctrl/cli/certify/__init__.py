@@ -11,7 +11,7 @@ from netctrl.cli.certify.common import OPTIONS
 from netctrl.cli.certify.ecn import dcqcn, dctcp
 from netctrl.cli.certify.installed import as_command, shipped, sonic, tc
 from netctrl.cli.certify.network import network
-from netctrl.cli.certify.queues import docsis_pie, dualpi2, fq_pie, pi2, pie, red, wred
+from netctrl.cli.certify.queues import by_name, docsis_pie, dualpi2, fq_pie, pi2, pie, red, wred
 
 app = new_app(
     "netctrl certify",
@@ -41,10 +41,23 @@ def _refused(name: str) -> int:
     return run(asked, [name], OPTIONS)
 
 
+def _others_named(name: str) -> bool:
+    """Whether a law without a command of its own has this name; it is given one."""
+    from netctrl.register import CERTIFIED, QUEUE_LAWS, refuse_unusable
+
+    refuse_unusable(name)
+    if name in _NAMES or not (name in CERTIFIED or name in QUEUE_LAWS):
+        return False
+    app.command(by_name(name), name=name, help=f"{name}, from its own step or as its package certifies it.")
+    return True
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     tokens = as_command(sys.argv[1:] if argv is None else argv, _NAMES)
     if tokens and tokens[0] in _OTHERS:
         return _refused(tokens[0])
+    if tokens:
+        _others_named(tokens[0])
     with waiting("certifying"):
         return run(app, tokens, OPTIONS)

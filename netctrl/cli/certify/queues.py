@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 from netctrl.cli.certify.common import Files, Where, judged
 from netctrl.cli.certify.law_options import (
@@ -18,7 +19,7 @@ from netctrl.cli.certify.law_options import (
     TUPDATE_TAKES,
     TwoQueues,
 )
-from netctrl.cli.options import TIME, given, kind, option, whole
+from netctrl.cli.options import SET, SET_TAKES, TIME, given, kind, option, whole
 from netctrl.errors import InvalidValue
 from netctrl.units import DURATION_TAKES, SIZE_TAKES, parse_count
 
@@ -204,6 +205,26 @@ def wred(
     netctrl certify wred --min 100kB --max 400kB --probability 5 --rtt 50us --N 8 --capacity 10Gbit --json
     """
     return judged("wred", given(locals(), "where", "files"), where, _without_gains(files))
+
+
+def by_name(name: str) -> Callable[..., int]:
+    """Command of a law that is certified from its own step, or by another package.
+
+    Parameters
+    ----------
+    name : str
+        Of the law.
+    """
+
+    def command(
+        where: Where,
+        files: Files | None = None,
+        *,
+        parameters: Annotated[Any, SET(f"parameters of the law: {SET_TAKES}", "--set")] = None,
+    ) -> int:
+        return judged(name, parameters or {}, where, _without_gains(files))
+
+    return command
 
 
 def _without_gains(files: Files | None) -> Files | None:

@@ -224,9 +224,9 @@ def _beside_shipped(
     import msgspec
 
     from netctrl.checks.engines import gains_figures
-    from netctrl.design.queue.search import PI_LAWS
+    from netctrl.register import CERTIFIED
 
-    make, law = PI_LAWS[design.law.name], design.law
+    make, law = CERTIFIED[design.law.name], design.law
     others = {name: value for name, value in parameters.items() if name != "alpha"}
     found, failed = [], []
     for engine in engines:

@@ -7,7 +7,8 @@ from netctrl.model.design.design import AnyDesign, HftracDesign, read_design
 from netctrl.model.law import LinkRateLaw
 from netctrl.model.network import Network
 from netctrl.plants.routing import at_utilization
-from netctrl.scenario.network.policy import DesignPolicy, HftracPolicy
+from netctrl.register import LINK_LAWS
+from netctrl.scenario.network.policy import Controlled, DesignPolicy, HftracPolicy
 from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.scenario import Scenario, checked_network
 
@@ -53,9 +54,12 @@ def scenario_law(scenario: Scenario) -> LinkRateLaw | None:
         graph = at_utilization(network.graph, network.utilization)
         requested = hftrac_inputs(graph, scenario.interval, **arguments)
         return synthesised(hftrac_plant(requested)[0], requested, n_jobs=1).law
-    if not isinstance(policy, DesignPolicy):
+    if isinstance(policy, DesignPolicy):
+        return design_law(scenario, read_design(policy.file), "control.file", policy.file)
+    if not isinstance(policy, Controlled):
         return None
-    return design_law(scenario, read_design(policy.file), "control.file", policy.file)
+    graph = at_utilization(network.graph, network.utilization)
+    return LINK_LAWS[str(policy.__struct_config__.tag)].law(policy, graph, scenario.interval)
 
 
 def design_law(scenario: Scenario, design: AnyDesign, argument: str, name: str) -> LinkRateLaw:

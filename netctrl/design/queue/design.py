@@ -19,12 +19,11 @@ from netctrl.certificates.box import Box, Where
 from netctrl.certificates.certify import certify, check_parameters, described
 from netctrl.certificates.loops import LINUX_SENDERS, box_loops, judged_box
 from netctrl.certificates.record import CERTIFICATE_SCHEMA, QueueCertificate
-from netctrl.certificates.red import RED_SUBJECTS
 from netctrl.certificates.subject import PiSubject, Subject
 from netctrl.certificates.verdict import absent, least_looked_at
 from netctrl.design.queue.record import Objective, QueueDesign, QueueInputs, QueueProof
 from netctrl.design.queue.samples import TOLERANCE, DiskProof, Point, pi_samples, prove_disk_margin
-from netctrl.design.queue.search import PI_LAWS, completed, fastest, line_of, steadiest, steepest, target_steps
+from netctrl.design.queue.search import LINES, PI_LAWS, completed, fastest, line_of, steadiest, steepest, target_steps
 from netctrl.errors import (
     InvalidValue,
     NetctrlError,
@@ -38,11 +37,12 @@ from netctrl.frequency.records import decibel
 from netctrl.model.io.provenance import provenance
 from netctrl.model.law import QueueLaw
 from netctrl.plants.queues.window_response import CUBIC
+from netctrl.register import CERTIFIED
 from netctrl.units import format_quantity
 
 DISK_MARGIN = 2.0 / 3.0
 """Disk margin of a factor 2 (6 dB) in gain, or 37 degrees of phase, or of both in part: it implies the design rule."""
-LAWS = (*PI_LAWS, *RED_SUBJECTS)
+LAWS = (*PI_LAWS, *LINES)
 _FOUND = {
     **dict.fromkeys(PI_LAWS, ("beta",)),
     "red": ("max_bytes", "probability"),
@@ -153,8 +153,7 @@ def queue_design(
 
 def law_of(name: str, parameters: Mapping[str, Any]) -> Subject:
     """A law that can be designed, with its parameters."""
-    makers: dict[str, Any] = {**PI_LAWS, **RED_SUBJECTS}
-    return makers[name](**parameters)
+    return CERTIFIED[name](**parameters)
 
 
 def certificate_of(design: QueueDesign) -> QueueCertificate:
@@ -173,18 +172,18 @@ def _checked(law: str, given: dict[str, Any], objective: str) -> dict[str, Any]:
     """Parameters that were given, with all that the search needs."""
     checked_word("law", law, LAWS)
     checked_word("objective", objective, ("speed", "margin"))
-    if objective == "margin" and law in RED_SUBJECTS:
+    if objective == "margin" and law in LINES:
         raise InvalidValue("objective", objective, f"speed: the line of {law} has no second gain")
     found = (*_FOUND[law], "alpha") if law in PI_LAWS and objective == "speed" else _FOUND[law]
     for name in found:
         if name in given:
             raise InvalidValue("parameters", name, f"parameters of {law} without {name}, which the design finds")
-    if law in RED_SUBJECTS:
+    if law in LINES:
         given.setdefault("min_bytes", None)
         checked_whole("min", given["min_bytes"], "a whole number of bytes above 0", at_least=1)
-        check_parameters(law, RED_SUBJECTS[law], {**_A_LINE[law], **given})
+        check_parameters(law, CERTIFIED[law], {**_A_LINE[law], **given})
         return completed(law, given)
-    check_parameters(law, PI_LAWS[law], given)
+    check_parameters(law, CERTIFIED[law], given)
     return given
 
 
@@ -203,13 +202,13 @@ def _least(objective: str, disk_margin: float | None) -> float | None:
 def _any_law(law: str, given: Mapping[str, Any]) -> Subject:
     """The law with any gains: equilibria of laws with a target don't depend on them."""
     if law in PI_LAWS:
-        return PI_LAWS[law](**given)
-    return RED_SUBJECTS[law](**line_of(law, given, 2 * given["min_bytes"], 100))
+        return CERTIFIED[law](**given)
+    return CERTIFIED[law](**line_of(law, given, 2 * given["min_bytes"], 100))
 
 
 def _searched(law: str, given: dict[str, Any], box: Box, least: float | None) -> tuple[dict[str, Any], DiskProof]:
     """Parameters and their proof."""
-    if law in RED_SUBJECTS:
+    if law in LINES:
         found = _agreed(law, lambda want, more: steepest(law, given, box, want, more), box, least)
         if found is None:
             raise NoAdmissibleDesign(f"no line of {law} has this disk margin over this box; {_REMEDY}")
@@ -217,7 +216,7 @@ def _searched(law: str, given: dict[str, Any], box: Box, least: float | None) ->
         if reason is not None:
             raise NoAdmissibleDesign(reason)
         return found
-    base = PI_LAWS[law](**given)
+    base = CERTIFIED[law](**given)
     reason = absent(base, box)
     if reason is not None:
         raise NoAdmissibleDesign(reason)
@@ -236,7 +235,7 @@ def _pi(
     law: str, given: dict[str, Any], box: Box, want: float, more: Sequence[Point], least: float | None
 ) -> dict[str, Any] | None:
     """Parameters of a PI law that the samples propose."""
-    base = PI_LAWS[law](**given)
+    base = CERTIFIED[law](**given)
     samples = pi_samples(base, box, more)
     longest = max(box.rtt[1] * stretch for stretch in box.inputs.stretches) + base.target_s
     trips = longest / base.nominal.update_s
@@ -281,7 +280,7 @@ def _about_cubic(subject: Subject, box: Box) -> tuple[str, ...]:
 
 
 def _warnings(law: str, given: Mapping[str, Any], made: Mapping[str, Any]) -> tuple[str, ...]:
-    usual = PI_LAWS[law](**given).nominal.update_s if law in PI_LAWS else None
+    usual = CERTIFIED[law](**given).nominal.update_s if law in PI_LAWS else None
     if usual is None or made["tupdate_s"] == usual:
         return ()
     times = " instead of ".join(format_quantity(each, "s") for each in (made["tupdate_s"], usual))

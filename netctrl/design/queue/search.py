@@ -22,16 +22,15 @@ import numpy as np
 
 from netctrl.certificates.box import Box
 from netctrl.certificates.loops import box_loops
-from netctrl.certificates.pi_laws import SUBJECTS, docsis_pie
-from netctrl.certificates.red import RED_SUBJECTS, RedLine, RedSubject
-from netctrl.certificates.subject import PiSubject
+from netctrl.certificates.red import RedLine, RedSubject
 from netctrl.design.queue.samples import PiSamples, Point, sampled_disk_margin
 from netctrl.laws.targets.dualpi2 import DUALPI2_MAX, DUALPI2_STEP, dualpi2_gain, dualpi2_sent, nearest_dualpi2_steps
 from netctrl.laws.targets.pie_law import PIE_MAX, PIE_STEP
 from netctrl.laws.targets.red import red_weight_log
+from netctrl.register import CERTIFIED
 
-PI_LAWS: dict[str, Callable[..., PiSubject]] = {**SUBJECTS, "docsis-pie": docsis_pie}
-"""Name -> function that makes a law's subject from its parameters."""
+PI_LAWS, LINES = ("pie", "dualpi2", "pi2", "docsis-pie"), ("red", "wred")
+"""Laws whose gains are found, and those whose lines are."""
 _RATIOS = (0.02, 2000.0)
 """Range of β/α in which β is sought, over the longest round trip in updates."""
 _SCAN, _NARROWED, _ROUNDS = 33, 9, 4
@@ -130,7 +129,7 @@ def _in_steps(samples: PiSamples, alpha: int, trips: float, law: str, given: Map
     near = target.nearest(best_beta(samples, target.effect(alpha), trips).beta)
     low, high = max(near - _AROUND, 1), min(near + _AROUND, target.most)
     pairs = [(alpha * target.step, beta * target.step) for beta in range(low, high + 1)]
-    found = [Gains(*pair, samples.disk_margin(PI_LAWS[law](**given, alpha=pair[0], beta=pair[1]))) for pair in pairs]
+    found = [Gains(*pair, samples.disk_margin(CERTIFIED[law](**given, alpha=pair[0], beta=pair[1]))) for pair in pairs]
     return max(found, key=lambda each: each.disk_margin, default=None)
 
 
@@ -170,7 +169,7 @@ def steepest(
     more : sequence of (float, float)
         Further points (N, tau) of the box.
     """
-    any_line = RED_SUBJECTS[law](**line_of(law, given, 3 * given["min_bytes"], 100))
+    any_line = CERTIFIED[law](**line_of(law, given, 3 * given["min_bytes"], 100))
     low, high = (log(slope) for slope in _SLOPES)
     if sampled_disk_margin(_endless(any_line, exp(low)), box, more) < least:
         return None

@@ -20,7 +20,7 @@ from netctrl.kernel.scenarios.result import joined, simulation_result
 from netctrl.kernel.scenarios.traffic import series_times
 from netctrl.model.io.provenance import Provenance
 from netctrl.scenario.network.plan import DemandPaths, LinkPlan
-from netctrl.scenario.network.policy import DesignPolicy, HftracPolicy, StaticPacing
+from netctrl.scenario.network.policy import Controlled, StaticPacing
 from netctrl.scenario.network.routed import tcp_of
 from netctrl.scenario.network.runs import RunFigures
 from netctrl.scenario.scenario import Scenario
@@ -105,7 +105,7 @@ def network_run(scenario: Scenario, plan: LinkPlan, traffic: RunTraffic, packet_
             if paced:
                 rates[link.id] = rate
     control = None
-    if isinstance(scenario.control, HftracPolicy | DesignPolicy):
+    if isinstance(scenario.control, Controlled):
         control = LinkControl(
             law=plan.law,
             links=[link.id for link in links],

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Callable
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from netctrl.errors import InvalidValue
 from netctrl.model.design.hftrac import ARCHITECTURES, Architecture
@@ -21,6 +24,9 @@ from netctrl.model.io.fields import (
     whole,
 )
 from netctrl.model.io.record_file import Record
+from netctrl.model.law import LinkRateLaw
+from netctrl.model.network import Network
+from netctrl.register import LINK_LAWS
 
 _MAX_SAMPLES = 100_000
 
@@ -81,7 +87,9 @@ class StaticPacing(_Paced, frozen=True, kw_only=True, tag="static"):
         )
 
 
-class _Controlled(_Paced, frozen=True, kw_only=True):
+class Controlled(_Paced, frozen=True, kw_only=True):
+    """A policy whose controllers set the rates of links, once in each interval, by a law of the scenario's network."""
+
     rate_scale: float = 1.0
     """Rates are controlled around this multiple of the nominal ones."""
     backlog_setpoint: Size = 0.0
@@ -89,13 +97,13 @@ class _Controlled(_Paced, frozen=True, kw_only=True):
     messages: Messages = Messages()
     """How controllers hear of each other."""
 
-    def _read(self) -> None:
+    def __post_init__(self) -> None:
         takes = "a factor above 0, to 1e6, on nominal rates"
         read_fields(self, messages=record(Messages))
         read_fields(self, links=texts, rate_scale=number(takes, above=0.0, at_most=1e6), backlog_setpoint=backlog)
 
 
-class HftracPolicy(_Controlled, frozen=True, kw_only=True, tag="hftrac"):
+class HftracPolicy(Controlled, frozen=True, kw_only=True, tag="hftrac"):
     """HFTraC designed for the scenario's graph and interval by `netctrl.hftrac`, with these arguments."""
 
     architecture: Architecture
@@ -112,27 +120,44 @@ class HftracPolicy(_Controlled, frozen=True, kw_only=True, tag="hftrac"):
     """Links that learn of a disturbance later than this take no part [sample]; null: all do."""
 
     def __post_init__(self) -> None:
-        self._read()
+        super().__post_init__()
         read_fields(self, architecture=one_of(*ARCHITECTURES), communication=one_of("out-of-band", "in-band"))
         read_fields(self, mu=optional(number("a weight above 0 (lambda·interval²)", above=0.0, at_most=1e12)))
         samples = optional(whole(0, _MAX_SAMPLES, "a whole number of samples"))
         read_fields(self, information_delay=samples, reach=samples, horizon=_horizon)
 
 
-class DesignPolicy(_Controlled, frozen=True, kw_only=True, tag="design"):
+class DesignPolicy(Controlled, frozen=True, kw_only=True, tag="design"):
     """Law of an HFTraC Design file made for the same network and interval."""
 
     file: str
     """The Design's file; in a scenario file, beside it."""
 
     def __post_init__(self) -> None:
-        self._read()
+        super().__post_init__()
         if not isinstance(self.file, str) or not self.file or "\0" in self.file:
             raise InvalidValue("file", self.file, "the name of a Design file")
 
 
-POLICIES = (Fifo, StaticPacing, Backpressure, HftracPolicy, DesignPolicy)
-Policy = Fifo | StaticPacing | Backpressure | HftracPolicy | DesignPolicy
+class LinkLaw(NamedTuple):
+    """A policy of another package: its record in files, and its law for a network."""
+
+    record: type[Controlled]
+    law: Callable[[Any, Network, float], LinkRateLaw]
+    """Function of (record, network, interval [s]) that returns the law."""
+
+    @property
+    def name(self) -> str:
+        """As in files."""
+        return str(self.record.__struct_config__.tag)
+
+
+_OTHERS = tuple(LINK_LAWS[name].record for name in LINK_LAWS.usable())
+POLICIES = (Fifo, StaticPacing, Backpressure, HftracPolicy, DesignPolicy, *_OTHERS)
+if TYPE_CHECKING:
+    Policy = Fifo | StaticPacing | Backpressure | Controlled
+else:
+    Policy = reduce(or_, POLICIES)
 """Every kind of policy; in a file, `kind` selects it."""
 
 

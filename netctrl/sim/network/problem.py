@@ -13,7 +13,7 @@ from netctrl.model.network import Link, Network
 from netctrl.model.network_model import NetworkModel
 from netctrl.plants.linearize import network_model
 from netctrl.plants.routing import Routing, at_utilization, routing
-from netctrl.scenario.network.policy import Backpressure, DesignPolicy, Fifo, HftracPolicy, StaticPacing
+from netctrl.scenario.network.policy import Backpressure, Controlled, Fifo, HftracPolicy, StaticPacing
 from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.sim.network.blocked_fir import WIDE, BlockedFir, blocked_fir
@@ -147,7 +147,7 @@ def _taps(
 ) -> FirLaw:
     policy, nominal = scenario.control or Fifo(), plant.nominal
     chosen = getattr(policy, "links", ())
-    if law is not None and not isinstance(policy, HftracPolicy | DesignPolicy):
+    if law is not None and not isinstance(policy, Controlled):
         takes = f"no law, as the control {policy.__struct_config__.tag} is a law by itself"
         raise InvalidValue("law", type(law).__name__, takes)
     paced = np.array([not chosen or name in chosen for name in model.links])
