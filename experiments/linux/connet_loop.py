@@ -6,11 +6,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from connet.links import printed_law
-from linux.connet_plant import LIMITS, OPEN, KernelLink, Plant, Sample
+from linux.connet_plant import LIMITS, OPEN, KernelLink, Sample
 
 import netctrl
-from netctrl.laws.tracking.reference_governor import ReferenceGovernor, govern
-from netctrl.laws.tracking.schedule import GainSchedule, scheduled
 from netctrl.laws.tracking.tracking import start_tracking, step_tracking, tracking_gains
 from netctrl.model.design.design import ConnetDesign
 from netctrl.model.law import TrackingLaw
@@ -52,15 +50,6 @@ class Way(NamedTuple):
 
     law: TrackingLaw
     scale: Scale = Scale()
-    governor: ReferenceGovernor | None = None
-    schedule: GainSchedule | None = None
-
-
-def excite(plant: Plant, periods: int, seed: int, range_: tuple[float, float] = EXCITED) -> pd.DataFrame:
-    """A trace under generalised binary noise, the first periods left out."""
-    with KernelLink(plant, (periods + WARM + 1) * plant.interval, seed) as link:
-        rows = [link.advance(rate) for rate in exciting(periods + WARM, range_, seed)]
-    return pd.DataFrame(rows[WARM:])
 
 
 def exciting(periods: int, range_: tuple[float, float], seed: int) -> list[float]:
@@ -69,7 +58,7 @@ def exciting(periods: int, range_: tuple[float, float], seed: int) -> list[float
 
 
 def trace(frame: pd.DataFrame, interval: float) -> SignalTrace:
-    """Of rows as `excite` gives; a period without packets, on a machine that stood still, parts segments."""
+    """Of rows as `hold` gives; a period without packets, on a machine that stood still, parts segments."""
     outputs = frame[["delay_ms", "jitter_ms"]].to_numpy()
     there = np.isfinite(outputs).all(axis=1)
     begins = there & ~np.concatenate([[False], there[:-1]])
@@ -95,17 +84,31 @@ def printed(scale: Scale = PAPERS_LINK) -> Way:
     return Way(printed_law(), scale)
 
 
+def hold(
+    link: KernelLink,
+    requested: Sequence[tuple[float, float | None]],
+    event: Callable[[int], frozenset[int]] = lambda k: frozenset(),
+) -> pd.DataFrame:
+    """(R [Mbit/s], reference [ms]) of each period, without a law; a row a period as `track` has it."""
+    rows = []
+    for k, (rate, reference) in enumerate(requested):
+        link.failed = event(k)
+        time_s = (k + 1) * link.plant.interval
+        row = {"time_s": time_s, "reference_ms": reference, "failed": len(link.failed)}
+        rows.append(row | link.advance(rate)._asdict())
+    return pd.DataFrame(rows)
+
+
 def track(
     link: KernelLink,
     way: Way,
     reference: Sequence[tuple[float, float]],
     *,
     start: int = 0,
-    before: float = OPENED,
     first: float | None = None,
     event: Callable[[int], frozenset[int]] = lambda k: frozenset(),
 ) -> pd.DataFrame:
-    """Run a law for as many periods as there are references (delay, jitter [ms]); before `start` R is `before`;
+    """Run a law for as many periods as there are references (delay, jitter [ms]); before `start` regulators are open;
     without one, a few periods at the first rate go before.
 
     A row a period: its Sample, `time_s` of its end, `reference_ms`, `commanded` [Mbit/s] before the limits, `failed`.
@@ -114,9 +117,8 @@ def track(
     gains = tracking_gains(law)
     state = start_tracking(gains, None if first is None else np.array([first / scale.rate]))
     low, high = np.clip(np.array(link.plant.limits) / scale.rate, law.low[0], law.high[0])
-    given: np.ndarray | None = None
     rows: list[dict[str, float]] = []
-    rate = before if start else scale.rate * float(np.clip(state.applied[0], low, high))
+    rate = OPENED if start else scale.rate * float(np.clip(state.applied[0], low, high))
     for _ in range(0 if start else WARM):
         link.advance(rate)
     for k, wanted_here in enumerate(reference):
@@ -132,12 +134,7 @@ def track(
             if k + 1 > start:
                 state = state._replace(applied=applied)
             if np.isfinite(measured).all():
-                if way.governor is not None:
-                    given = law.output_offset if given is None else given
-                    desired = govern(way.governor, state, given, desired)
-                    given = desired
-                seen = measured if way.schedule is None else scheduled(way.schedule, measured, desired, applied)
-                state = step_tracking(gains, state, seen, desired)
+                state = step_tracking(gains, state, measured, desired)
             commanded = scale.rate * float(state.commanded[0])
             rate = scale.rate * float(np.clip(state.applied[0], low, high))
         time_s = (k + 1) * link.plant.interval

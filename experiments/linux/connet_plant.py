@@ -5,12 +5,11 @@ the kernel's on arrival (SO_TIMESTAMPNS). Re-applying tbf's rate refills its buc
 below the dead-band isn't made, and a period is half a second.
 """
 
-import os
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from linux.connet_bursts import send_bursts
@@ -25,7 +24,7 @@ from netctrl.linux.testbed.traffic import UdpSource, absorb_tcp, open_tcp_sink, 
 from netctrl.model.network import Link, Network
 from netctrl.units import BITS_PER_BYTE
 
-MEGA, MILLI, MICRO = 1e6, 1e-3, 1e-6
+MEGA, MILLI = 1e6, 1e-3
 OPEN = 1e9
 """A regulator that regulates nothing [bit/s]."""
 SOURCES = ("s1", "s2", "s3")
@@ -104,10 +103,6 @@ class Sample(NamedTuple):
     """What the bottleneck sent of the sources' traffic."""
     late_ms: float
     """The loop, at the period's end."""
-    change_us: float
-    """One change of a regulator's rate, mean; 0: none was made."""
-    load: float
-    """Of the machine, over a minute."""
 
 
 class Books(NamedTuple):
@@ -231,7 +226,7 @@ class KernelLink:
         if not self._started:  # the first period begins with the sources
             time.sleep(max(self._end - time.monotonic(), 0.0))
             self._started = True
-        change_us = self._regulate(rate * MEGA)
+        self._regulate(rate * MEGA)
         self._end += self.plant.interval
         self._periods += 1
         packets = self._arrived()
@@ -250,8 +245,6 @@ class KernelLink:
             lost=self._next - expected - len(delays),
             other_mbit_s=(new - len(delays) * self.plant.premium_size) * BITS_PER_BYTE / (self.plant.interval * MEGA),
             late_ms=late,
-            change_us=change_us,
-            load=os.getloadavg()[0],
         )
 
     def _arrived(self) -> np.ndarray:
@@ -268,12 +261,11 @@ class KernelLink:
         packets, self._early = self._early[inside], self._early[~inside]
         return packets
 
-    def _regulate(self, desired: float) -> float:
-        """Change what has to change; mean time of a change [us]."""
+    def _regulate(self, desired: float) -> None:
+        """Change what has to change."""
         plant = self.plant
         if abs(desired - self._total) > plant.dead_band * self._total:
             self._total = desired
-        began, made = time.perf_counter(), 0
         for k, (regulator, index) in enumerate(self._regulators):
             opened = k in self.failed or self._total >= OPEN
             rate = OPEN if opened else self._total * plant.shares[k]
@@ -282,8 +274,6 @@ class KernelLink:
             if rate != self._rates[k]:
                 regulator.change_tbf(index, ROOT, TBF, rate, plant.bucket_bytes, plant.waiting_bytes)
                 self._rates[k] = rate
-                made += 1
-        return (time.perf_counter() - began) / made / MICRO if made else 0.0
 
     def transfers(self, begin_s: float, end_s: float) -> list[float]:
         """Rate at which each TCP connection's data were acknowledged between two times of the run [Mbit/s]; waits for
@@ -306,9 +296,3 @@ class KernelLink:
             regulators=tuple(each.qdisc(index).counters for each, index in self._regulators),
             bottleneck=self._router.qdisc(self._bottleneck).counters,
         )
-
-
-def environment() -> dict[str, Any]:
-    """What a run in the kernel depends on beside the code."""
-    system = os.uname()
-    return {"kernel": system.release, "machine": system.machine, "cores": os.cpu_count()}

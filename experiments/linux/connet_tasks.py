@@ -1,4 +1,4 @@
-"""Runs of CONNET in virtual time: those of the wall-clock study, and those of the paper's link at its own rates.
+"""Runs of CONNET in virtual time, on the paper's link at its own rates and on one of 20 Mbit/s.
 
 The paper's regulators release what they let through at instants 2 to 6 ms apart, as tbf does where its timer is the
 kernel's tick. That of 2003's kernels was 10 ms; 4 ms in the mean give the paper's curve but for a constant. With
@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from linux import connet_loop as loop
-from linux import connet_study as wall
+from linux import connet_slower as slower
 from linux.connet_disciplines import LINES
 from linux.connet_loop import BASE, INPUT_WEIGHT, OPENED, WARM, Scale, designed, exciting, trace
 from linux.connet_plant import Plant
-from linux.connet_study import FIFO, LQI, PRINTED, STATIC, curve_means, on_curve, static_rate
+from linux.connet_slower import FIFO, LQI, PRINTED, STATIC, curve_means, on_curve, static_rate
 
 import netctrl
 from netctrl.model.law import LqiLaw
@@ -60,7 +60,7 @@ HELD, SETTLING = (30, 30, 30, 30, 90), 15
 takes longest, as the curve is flat there."""
 STEPPED, STEP_PERIODS = 85.0, 36
 FIRST = 14.0
-"""First R of a law where the wall-clock study has the link [Mbit/s]."""
+"""First R of a law on the slower link [Mbit/s]."""
 SWITCHED_TO, OPEN_PERIODS, SWITCHED_PERIODS = 40.0, 16, 48
 SHARES = (0.5, 0.35, 0.15)
 OFFERED = (18.0, 20.0, 40.0, 55.0, 60.0, 80.0, 95.0)
@@ -105,7 +105,7 @@ class Known(NamedTuple):
         return data[(data.link == link) & (data.kind == kind) & (data.way == way)]
 
     def curve(self, link: str) -> pd.DataFrame:
-        return curve_means(self.part(link, "curve"), wall.CURVE_SKIPPED if link == SLOWER else CURVE_SKIPPED)
+        return curve_means(self.part(link, "curve"), slower.CURVE_SKIPPED if link == SLOWER else CURVE_SKIPPED)
 
     def pipe(self) -> pd.DataFrame:
         """The curve of three nodes with a FIFO."""
@@ -114,7 +114,7 @@ class Known(NamedTuple):
     def law(self, link: str) -> LqiLaw:
         """LQI for the model from the repeat's own trace."""
         plant, weight = (Plant(), INPUT_WEIGHT) if link == SLOWER else (PAPERS_PLANT, None)
-        found = netctrl.identify(trace(self.part(link, "trace"), plant.interval), held_out=wall.HELD_OUT)
+        found = netctrl.identify(trace(self.part(link, "trace"), plant.interval), held_out=slower.HELD_OUT)
         law = designed(found.model, plant.limits, weight).law
         if not isinstance(law, LqiLaw):
             raise TypeError(f"LQI's law has an integrator, this is {type(law).__name__}")
@@ -141,24 +141,24 @@ def _trace(plant: Plant, offset: int, periods: int, range_: tuple[float, float],
 
 
 def _slower(kind: str, way: str, offset: int, known: Known) -> Task:
-    """As the wall-clock study has it, with the same traffic."""
+    """A run on the slower link."""
     curve, seed, plant = known.curve(SLOWER), 100 * known.repeat + offset, Plant()
     law = known.law(SLOWER) if way == LQI else PRINTED if way == PRINTED else None
     if kind == "activation":
-        wanted = [on_curve(curve, wall.SWITCHED_REFERENCE)] * wall.SWITCHED_PERIODS
-        return Task(replace(plant, offered=wall.LOADED), seed, wanted, law, start=wall.SWITCHED, first=FIRST)
+        wanted = [on_curve(curve, slower.SWITCHED_REFERENCE)] * slower.SWITCHED_PERIODS
+        return Task(replace(plant, offered=slower.LOADED), seed, wanted, law, start=slower.SWITCHED, first=FIRST)
     if kind == "failure":
-        dead = [sorted(each) for periods, each in wall.FAILURES for _ in range(periods)]
-        reference, rate = on_curve(curve, wall.FAILURE_REFERENCE), static_rate(curve, wall.FAILURE_REFERENCE)
+        dead = [sorted(each) for periods, each in slower.FAILURES for _ in range(periods)]
+        reference, rate = on_curve(curve, slower.FAILURE_REFERENCE), static_rate(curve, slower.FAILURE_REFERENCE)
         pair = reference if law else (rate, reference[0])
         return Task(plant, seed, [pair] * len(dead), law, dead, first=FIRST)
     if way == FIFO:
-        return Task(plant, seed, [(OPENED, None)] * wall.FIFO_PERIODS)
+        return Task(plant, seed, [(OPENED, None)] * slower.FIFO_PERIODS)
     if way == STATIC:
-        wanted = [(static_rate(curve, each), each) for each in wall.REFERENCES for _ in range(wall.SHORT_HELD)]
+        wanted = [(static_rate(curve, each), each) for each in slower.REFERENCES for _ in range(slower.SHORT_HELD)]
         return Task(plant, seed, wanted)
     return Task(
-        plant, seed, [on_curve(curve, each) for each in wall.REFERENCES for _ in range(wall.HELD)], law, first=FIRST
+        plant, seed, [on_curve(curve, each) for each in slower.REFERENCES for _ in range(slower.HELD)], law, first=FIRST
     )
 
 
@@ -229,8 +229,8 @@ PLAN: dict[tuple[str, str, str], Make] = {
     },
     **{(PAPERS, kind, PRINTED): partial(_track, plant, PRINTED, **rest) for kind, (plant, rest) in _TRACKED.items()},
     (PAPERS, "scheduling", FIFO): partial(_rates, PIPE, 30, (OPENED,), OFFERED_PERIODS),
-    (SLOWER, "curve", STATIC): partial(_rates, Plant(), 1, wall.CURVE, wall.CURVE_PERIODS),
-    (SLOWER, "trace", STATIC): partial(_trace, Plant(), 2, wall.TRACE_PERIODS, loop.EXCITED),
+    (SLOWER, "curve", STATIC): partial(_rates, Plant(), 1, slower.CURVE, slower.CURVE_PERIODS),
+    (SLOWER, "trace", STATIC): partial(_trace, Plant(), 2, slower.TRACE_PERIODS, loop.EXCITED),
     **{
         (SLOWER, kind, way): partial(_slower, kind, way, offset)
         for offset, kind, way in (

@@ -1,13 +1,12 @@
-"""CONNET in virtual time: the paper's figures at its own rates, and the wall-clock study's runs in both clocks."""
+"""CONNET in virtual time: the paper's figures at its own rates, and on a link of 20 Mbit/s."""
 
 import linux.connet_tasks as tasks
 import linux.connet_virtual_values as values
 import numpy as np
 import pandas as pd
 from common import Outcome, shown, verdicts
-from linux import connet_study as wall
-from linux import connet_wall
-from linux.connet_study import COLOURS, FIFO, LQI, PRINTED, STATIC, curve_means
+from linux import connet_slower as slower
+from linux.connet_slower import COLOURS, FIFO, LQI, PRINTED, STATIC, curve_means
 from linux.virtual_connet import STUDY
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -20,23 +19,19 @@ DISCIPLINES = {
     tasks.SCHEDULING["cbq"]: "#6aa84f",
     tasks.SCHEDULING["wfq"]: "#8e44ad",
 }
-CLOCKS = {"curve": ("the curve", "#222222")} | {way: (way, COLOURS[way]) for way in (LQI, PRINTED, STATIC, FIFO)}
-PHASES = connet_wall.PHASES
 
 
 def main(*, full: bool = False) -> Outcome:
     data = STUDY.read(complete=True)
-    series = wall.kept()
     figure = Figure(figsize=(15.0, 8.4), layout="constrained")
     panels = figure.subplots(2, 3).flat
-    for draw in (delays, pairs, changes, failures, scheduling):
+    for draw in (delays, pairs, changes, failures, scheduling, slower_changes):
         draw(next(panels), data)
-    clocks(next(panels), values.both_clocks(data, series))
-    figure.suptitle("CONNET in the kernel in virtual time: the paper's rates, and both clocks (last)", fontsize=12)
+    figure.suptitle("CONNET in the kernel in virtual time: the paper's rates, and 20 Mbit/s (last)", fontsize=12)
     figure.supxlabel(verdicts("linux", *PLACES), fontsize=9)
     own = {f"connet-own-{name}": value for name, value in values.at_own_rates(data, STUDY.told()["transfers"]).items()}
-    both = {f"connet-virtual-{name}": value for name, value in values.in_both_clocks(data, series).items()}
-    return Outcome("connet-virtual", "linux", data, figure, own | both, readable(data, series))
+    at_20 = {f"connet-virtual-{name}": value for name, value in values.at_slower_rates(data).items()}
+    return Outcome("connet-virtual", "linux", data, figure, own | at_20, readable(data))
 
 
 def dress(axes: Axes, title: str, x: str, y: str) -> None:
@@ -71,10 +66,10 @@ def pairs(axes: Axes, data: pd.DataFrame) -> None:
     dress(axes, "Fig. 3a: delay and jitter", f"delay + {tasks.ONE_NODE:.2f} ms [ms]", "jitter [ms]")
 
 
-def over_time(axes: Axes, data: pd.DataFrame, kind: str, top: float) -> None:
+def over_time(axes: Axes, data: pd.DataFrame, kind: str, top: float, link: str = tasks.PAPERS) -> None:
     """One repeat under both laws."""
     for way in (PRINTED, LQI):
-        run = values.part(data, kind, way)
+        run = values.part(data, kind, way, link)
         run = run[run["repeat"] == STUDY.repeats[0]]
         axes.plot(run.time_s, run.delay_ms, lw=1.0, color=COLOURS[way], label=way)
     axes.step(run.time_s, run.reference_ms, where="pre", color="#222222", lw=1.0, ls="--", label="reference")
@@ -103,18 +98,12 @@ def scheduling(axes: Axes, data: pd.DataFrame) -> None:
     dress(axes, "Fig. 14: beside schedulers, three nodes", "offered [Mbit/s]", "delay [ms]")
 
 
-def clocks(axes: Axes, both: pd.DataFrame) -> None:
-    both = both[both.delay_ms >= values.LEAST]
-    for name, (label, colour) in CLOCKS.items():
-        rows = both[both.kind == "curve"] if name == "curve" else both[(both.kind != "curve") & (both.way == name)]
-        axes.plot(rows.delay_ms, rows.wall_delay_ms / rows.delay_ms, "o", ms=3.5, color=colour, label=label)
-    axes.axhline(1.0, color="#bbbbbb", lw=0.8)
-    axes.set_xscale("log")
-    axes.legend(fontsize=8)
-    dress(axes, "20 Mbit/s: wall clock beside virtual time, by run", "delay in virtual time [ms]", "delay over it")
+def slower_changes(axes: Axes, data: pd.DataFrame) -> None:
+    over_time(axes, data, "references", 20.0, tasks.SLOWER)
+    dress(axes, "20 Mbit/s: references that change", "time [s]", "delay [ms]")
 
 
-def readable(data: pd.DataFrame, series: pd.DataFrame) -> pd.DataFrame:
+def readable(data: pd.DataFrame) -> pd.DataFrame:
     """For the docs: means over repeats, ± half of their 95 % interval."""
     rows = []
     for number, rate in enumerate(tasks.REFERENCES):
@@ -129,7 +118,7 @@ def readable(data: pd.DataFrame, series: pd.DataFrame) -> pd.DataFrame:
         )
     for way in values.LAWS:
         rows.append(own("12, TCP", way, values.stretch(data, "tcp", way, tasks.HELD_PIPE // 2)))
-    for number, name in enumerate(PHASES):
+    for number, name in enumerate(slower.PHASES):
         rows += [own(f"13, {name}", way, values.phase(data, way, number)) for way in values.LAWS]
     for way in values.LAWS:
         rows.append(own("15a, uneven", way, values.stretch(data, "uneven", way, tasks.HELD_PIPE // 2)))
@@ -137,7 +126,7 @@ def readable(data: pd.DataFrame, series: pd.DataFrame) -> pd.DataFrame:
         runs = values.part(data, "scheduling", way)
         rows.append(own(f"14, {tasks.OFFERED[-1]:g} Mbit/s", way, top_of(runs)))
     rows.append(own("14", LQI, values.stretch(data, "scheduling", LQI, tasks.HELD_PIPE // 2)))
-    rows += slower(data[data.link == tasks.SLOWER], series)
+    rows += at_slower_rates(data[data.link == tasks.SLOWER])
     return pd.DataFrame(rows).fillna("")
 
 
@@ -155,40 +144,29 @@ def own(what: str, way: str, means: pd.DataFrame) -> dict[str, str]:
     return told(tasks.PAPERS, what, way, means)
 
 
-def told(
-    link: str, what: str, way: str, means: pd.DataFrame, clock: pd.DataFrame | None = None, digits: int = 3
-) -> dict[str, str]:
+def told(link: str, what: str, way: str, means: pd.DataFrame, digits: int = 3) -> dict[str, str]:
     """A row; a rate that is open has no number."""
     asked = means.reference_ms.mean() if "reference_ms" in means else np.nan
     row = {"link": link, "Fig.": what, "way": way, "reference, ms": "" if np.isnan(asked) else f"{asked:.3f}"}
     row["delay, ms"] = shown(means.delay_ms, digits)
-    row["wall clock"] = "" if clock is None else shown(clock.delay_ms, digits)
     if "jitter_ms" in means:
         row["jitter, ms"] = shown(means.jitter_ms, digits)
     row["R, Mbit/s"] = "open" if means.rate.max() > 100.0 else shown(means.rate, 1)
     row["other traffic, Mbit/s"] = shown(means.other_mbit_s, 1)
-    row["its wall clock"] = "" if clock is None else shown(clock.other_mbit_s, 1)
     return row
 
 
-def slower(data: pd.DataFrame, series: pd.DataFrame) -> list[dict[str, str]]:
-    """The wall-clock study's runs; its own five repeats beside them."""
+def at_slower_rates(data: pd.DataFrame) -> list[dict[str, str]]:
     rows = []
-    means, walls = (connet_wall.references(each[each.kind == "references"]) for each in (data, series))
+    means = slower.references(data[data.kind == "references"])
     for way in (LQI, PRINTED, STATIC, FIFO):
-        for reference in (None,) if way == FIFO else wall.REFERENCES:
-            mine, theirs = (
-                each[
-                    (each.way == way)
-                    & (each.reference_ms.isna() if reference is None else each.reference_ms == reference)
-                ]
-                for each in (means, walls)
-            )
-            rows.append(told(tasks.SLOWER, "11", way, mine, theirs, 2))
-    late, late_wall = (connet_wall.phases(connet_wall.settled(each[each.kind == "failure"])) for each in (data, series))
+        mine = means[means.way == way]
+        for reference in (None,) if way == FIFO else slower.REFERENCES:
+            part = mine[mine.reference_ms.isna() if reference is None else mine.reference_ms == reference]
+            rows.append(told(tasks.SLOWER, "11", way, part, 2))
+    late = slower.phases(slower.settled(data[data.kind == "failure"]))
     for way in (LQI, STATIC):
-        for number, name in enumerate(PHASES):
-            mine, theirs = (each[(each.way == way) & (each.phase == number)] for each in (late, late_wall))
-            mine = mine.assign(reference_ms=wall.FAILURE_REFERENCE)
-            rows.append(told(tasks.SLOWER, f"13, {name}", way, mine, theirs, 2))
+        for number, name in enumerate(slower.PHASES):
+            part = late[(late.way == way) & (late.phase == number)].assign(reference_ms=slower.FAILURE_REFERENCE)
+            rows.append(told(tasks.SLOWER, f"13, {name}", way, part, 2))
     return rows

@@ -1,5 +1,4 @@
-"""Numbers of CONNET in virtual time for its claims: the paper's link at its own rates, and the slower one in both
-clocks."""
+"""Numbers of CONNET in virtual time for its claims: the paper's link at its own rates, and the slower one."""
 
 from collections.abc import Collection
 from typing import Any
@@ -8,10 +7,9 @@ import linux.connet_tasks as tasks
 import numpy as np
 import pandas as pd
 from common import Measured, measured
-from linux import connet_wall
+from linux import connet_slower as slower
 from linux.connet_loop import trace
-from linux.connet_study import CURVE_SKIPPED as WALL_SKIPPED
-from linux.connet_study import FIFO, HELD_OUT, LQI, PRINTED, STATIC, curve_means
+from linux.connet_slower import FIFO, HELD_OUT, LQI, PRINTED, STATIC, curve_means
 
 import netctrl
 
@@ -20,8 +18,6 @@ MEANT = ["reference_ms", "delay_ms", "jitter_ms", "rate", "other_mbit_s"]
 NEAR, IN_A_ROW = 0.2, 5
 """Of its reference a delay has recovered, on average over so many periods."""
 ENDS = np.cumsum([0, *(periods for periods, _ in tasks.FAILURES)])
-LEAST = 0.05
-"""Delay from which clocks are compared by their ratio [ms]."""
 PAIRS = {"constant": 0.46, "activation": 0.534, "loaded": 1.1}
 """Delays of pairs that the paper prints [ms]."""
 
@@ -45,7 +41,7 @@ def phase(data: pd.DataFrame, way: str, number: int) -> pd.DataFrame:
 
 def curves(data: pd.DataFrame, link: str = tasks.PAPERS) -> dict[int, pd.DataFrame]:
     """Of each repeat."""
-    skipped = tasks.CURVE_SKIPPED if link == tasks.PAPERS else WALL_SKIPPED
+    skipped = tasks.CURVE_SKIPPED if link == tasks.PAPERS else slower.CURVE_SKIPPED
     return {number: curve_means(runs, skipped) for number, runs in part(data, "curve", STATIC, link).groupby("repeat")}
 
 
@@ -177,44 +173,15 @@ def _scheduling(data: pd.DataFrame) -> dict[str, float | Measured]:
     return found
 
 
-def in_both_clocks(data: pd.DataFrame, series: pd.DataFrame) -> dict[str, float | Measured]:
-    """Values of the claims about the link of the wall-clock study, whose series these are."""
+def at_slower_rates(data: pd.DataFrame) -> dict[str, float | Measured]:
+    """Values of the claims about the link of 20 Mbit/s."""
     data = data[data.link == tasks.SLOWER]
     kinds = {kind: data[data.kind == kind] for kind in ("references", "activation", "failure")}
-    means = connet_wall.references(kinds["references"])
-    found: dict[str, float | Measured] = {
-        **connet_wall.values_fig10(kinds["activation"]),
-        **connet_wall.values_fig11(means),
-        **connet_wall.values_fig13(kinds["failure"]),
+    rising = pd.concat(curves(data, tasks.SLOWER)).groupby(level=1).mean()
+    return {
+        **slower.values_fig10(kinds["activation"]),
+        **slower.values_fig11(slower.references(kinds["references"])),
+        **slower.values_fig13(kinds["failure"]),
         "late": float(data.late_ms.max()),
+        "rises": float(np.mean([np.diff(rising[name]) > 0.0 for name in ("delay_ms", "jitter_ms")])),
     }
-    virtual = pd.concat(curves(data, tasks.SLOWER))
-    rising = virtual.groupby(level=1).mean()
-    found["rises"] = float(np.mean([np.diff(rising[name]) > 0.0 for name in ("delay_ms", "jitter_ms")]))
-    beside = both_clocks(data, series)
-    curve = beside[beside.kind == "curve"]
-    found["curve-added"] = float((curve.wall_delay_ms - curve.delay_ms).median())
-    for kind, way, key in (
-        ("curve", STATIC, "curve"),
-        ("references", LQI, "lqi"),
-        ("references", STATIC, "static"),
-        ("references", FIFO, "fifo"),
-    ):
-        rows = beside[(beside.kind == kind) & (beside.way == way) & (beside.delay_ms >= LEAST)]
-        found[f"{key}-wall"] = float((rows.wall_delay_ms / rows.delay_ms - 1.0).abs().max())
-    return found
-
-
-def both_clocks(data: pd.DataFrame, series: pd.DataFrame) -> pd.DataFrame:
-    """Mean delays of each repeat at each R of the curve and each reference, in virtual time and by the wall clock; a
-    repeat has the same traffic in both."""
-    parts = []
-    for runs in (data[data.link == tasks.SLOWER], series.assign(link=tasks.SLOWER)):
-        curve = pd.concat(curves(runs, tasks.SLOWER), names=["repeat"]).reset_index()
-        held = connet_wall.references(runs[runs.kind == "references"]).drop(columns="rate")
-        held = held.rename(columns={"reference_ms": "at"}).assign(kind="references")
-        curve = curve.rename(columns={"rate": "at"}).assign(kind="curve", way=STATIC)
-        parts.append(pd.concat([curve, held])[["kind", "way", "at", "repeat", "delay_ms"]])
-    virtual, wall = parts
-    keys = ["kind", "way", "at", "repeat"]
-    return virtual.merge(wall.rename(columns={"delay_ms": "wall_delay_ms"}), on=keys)

@@ -6,11 +6,23 @@ import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from linux.hftrac_agents import AGENTS, BURST, configs, controlled, law_table, start_agents, urge_children, urgently
-from linux.hftrac_network import FRAME, MEGA, PROPAGATION, STREAM, TELLER, Case, built, paths, scenario, slower
+from linux.hftrac_network import (
+    FRAME,
+    INTERVAL,
+    MEGA,
+    PROPAGATION,
+    STREAM,
+    TELLER,
+    Case,
+    built,
+    paths,
+    scenario,
+    slower,
+)
 from linux.iproute import program
 from linux.stream import TAP, Streamed, round_trips, send_frames, tap
 
@@ -49,6 +61,13 @@ TCP_FIGURES = ("13", STREAMED)
 TURNS = 4
 """Packets by whose turns a demand is split."""
 
+MAX_LATE = 0.5
+"""Of an interval: a source that was later, sometimes, was kept from its work."""
+MAX_LATE_BEFORE = 3.0
+"""The same of what doesn't count: a host whose buffer is infinite works long on what came at once."""
+MAX_MISSED = 0.01
+"""Share of intervals that an agent may leave out."""
+
 
 class Seen(NamedTuple):
     """Counters of the links, looked at again and again."""
@@ -75,7 +94,6 @@ def measured(
     requested = scenario(case, seconds, warmup)
     network = at_utilization(requested.network.graph, requested.network.utilization)
     nominal = dict(zip((link.id for link in network.links), routing(network).load, strict=True))
-    load = os.getloadavg()[0]
     with ExitStack() as held:
         folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="netctrl-")))
         bed = held.enter_context(Testbed(built(network, delayed=case.figure != STREAMED)))
@@ -103,13 +121,17 @@ def measured(
     elif tcp is not None:
         found |= of_tcp(tcp, begin + requested.warmup, begin + requested.duration)
     early, late = (1e3 * max(each.latest_s for each in part) for part in (sent[::2], sent[1::2]))
-    found |= {
-        "warm_up_late_ms": early,
-        "sender_late_ms": late,
-        "refused": float(sum(each.dropped for each in sent)),
-        "load": load,
-    }
+    found |= {"warm_up_late_ms": early, "sender_late_ms": late, "refused": float(sum(each.dropped for each in sent))}
     return found | {f"agent_{name}": float(max(each[name] for each in counted)) for name in (counted or [{}])[0]}
+
+
+def disturbed(row: Mapping[str, Any], interval: float = INTERVAL) -> bool:
+    """Whether other work of the machine kept sources, agents or looks from theirs: nothing that depends on losses."""
+    for name, most in (("sender_late_ms", MAX_LATE), ("warm_up_late_ms", MAX_LATE_BEFORE)):
+        if row[name] > 1e3 * most * interval:
+            return True
+    steps, missed = (row.get(f"agent_{name}", 0.0) for name in ("steps", "missed"))
+    return bool(missed > MAX_MISSED * (steps + missed)) if steps == steps else False
 
 
 def prepared(case: Case) -> LinkRateTable:

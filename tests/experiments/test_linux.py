@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 
 import numpy as np
 import pandas as pd
@@ -16,10 +15,9 @@ from netctrl.linux.pacing.tcp import TcpInfo, TcpRun
 
 
 @pytest.fixture
-def study(monkeypatch, tmp_path):
+def study(monkeypatch):
     monkeypatch.syspath_prepend(EXPERIMENTS)
-    monkeypatch.setattr(importlib.import_module("study"), "RESULTS", tmp_path)
-    return importlib.import_module("linux.pacing")
+    return importlib.import_module("linux.virtual_pacing")
 
 
 def transfer(seconds: float, rates: np.ndarray) -> TcpRun:
@@ -53,34 +51,15 @@ def test_what_probes_tell_of_the_queue(study) -> None:
         study.of_probes(transfer(10.0, np.full(1000, 50e6)), sent[:300], delay[:300], 2.0)
 
 
-def made(study, repeats: int) -> pd.DataFrame:
-    rows = []
-    for repeat in range(1, repeats + 1):
-        for path in study.PATHS:
-            for name in study.SENDERS:
-                value = 21.0 if name == study.OURS else 42.0
-                fields = ("mbit", "mbit_std", "rtt_ms", "rtt_p99_ms", "queue_ms", "queue_p99_ms", "sent_again", "load")
-                rows.append({"path": path, "sender": name, "repeat": repeat} | dict.fromkeys(fields, value))
-    return pd.DataFrame(rows)
-
-
-def test_repeats_are_kept_and_compared(study, tmp_path) -> None:
-    assert study.STUDY.kept() is None
-    data = made(study, 2)
-    for *key, row in zip(data.path, data.sender, data.repeat, data.to_dict("records"), strict=True):
-        study.STUDY.keep(tuple(key), importlib.import_module("study").Made([row]))
-    pd.testing.assert_frame_equal(study.STUDY.kept(), data, check_dtype=False)
-    assert (tmp_path / "pacing-linux.json").exists()
-    assert len(study.table(data)) == len(study.PATHS) * len(study.SENDERS)
-    found = study.ratios(data, "each by itself")
-    assert found["rtt_ms"] == (0.5, 0.0)
-    assert "rtt_ms: 0.5000" in study.report(data)
-    assert study.STUDY.missing([1, 2]) == []
-    priority = os.getpriority(os.PRIO_PROCESS, 0)
-    assert list(study.STUDY.make([1, 2])) == [], "nothing is run again"
-    assert os.getpriority(os.PRIO_PROCESS, 0) == priority
-    first, second = (study.cases(repeat)[0] for repeat in (3, 4))
-    assert first[1] != second[1], "nobody is always first"
+def test_ours_is_compared_with_the_peer_repeat_by_repeat(study) -> None:
+    rows = [
+        {"path": path, "sender": name, "repeat": repeat, "rtt_ms": rtt * repeat, "mbit": 90.0, "queue_ms": rtt}
+        for repeat in (1, 2)
+        for path in study.PATHS
+        for name, rtt in ((study.OURS, 21.0), (study.PEER, 42.0))
+    ]
+    found = study.ratios(pd.DataFrame(rows), study.ALONE)
+    assert found == {"rtt_ms": (0.5, 0.0), "mbit": (1.0, 0.0), "queue_ms": (0.5, 0.0)}
 
 
 @kernel
@@ -91,4 +70,4 @@ def test_a_short_form_runs(study, name) -> None:
     assert found["mbit"] > 0.0
     assert found["rtt_least_ms"] >= 1e3 * study.DELAY
     assert found["queue_ms"] >= 0.0
-    assert set(found) >= {"mbit_std", "rtt_p99_ms", "queue_p99_ms", "dropped", "load"}
+    assert set(found) >= {"mbit_std", "rtt_p99_ms", "queue_p99_ms", "dropped"}

@@ -93,14 +93,18 @@ def test_every_run_is_made_once_from_what_is_kept(study: Any, tasks: Any, monkey
     assert held.rate.unique() == pytest.approx([15.0], rel=0.1), "R is where the curve has 3 ms: 15 Mbit/s here"
 
 
-def test_the_slower_links_traffic_is_that_of_the_wall_clock(study: Any, tasks: Any) -> None:
+def test_the_slower_links_traffic_is_that_of_its_repeat(study: Any, tasks: Any) -> None:
     """The seeds, and the number of periods that the draws depend on."""
-    wall = importlib.import_module("linux.connet_study")
+    slower = importlib.import_module("linux.connet_slower")
     known = tasks.Known(3, pd.DataFrame(columns=study.KEY))
     curve = tasks.PLAN[tasks.SLOWER, "curve", tasks.STATIC](known)
-    assert (curve.seed, len(curve.wanted), curve.plant) == (301, len(wall.CURVE) * wall.CURVE_PERIODS, tasks.Plant())
+    assert (curve.seed, len(curve.wanted), curve.plant) == (
+        301,
+        len(slower.CURVE) * slower.CURVE_PERIODS,
+        tasks.Plant(),
+    )
     excited = tasks.PLAN[tasks.SLOWER, "trace", tasks.STATIC](known)
-    assert (excited.seed, len(excited.wanted), excited.warm) == (302, wall.TRACE_PERIODS + 4, 4)
+    assert (excited.seed, len(excited.wanted), excited.warm) == (302, slower.TRACE_PERIODS + 4, 4)
 
 
 def test_numbers_by_hand(values: Any, tasks: Any) -> None:

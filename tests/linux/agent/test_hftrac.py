@@ -16,18 +16,15 @@ from netctrl.linux.export.agent import AgentConfig
 from netctrl.plants.routing import at_utilization, routing
 from netctrl.sim.network.demands import DemandSource
 
-MODULES = ("network", "agents", "bed", "cases", "study", "wall")
+MODULES = ("network", "agents", "bed", "points")
 
 
 @pytest.fixture
-def hftrac(monkeypatch, tmp_path):
-    """The study's modules by name; nothing is kept where it belongs."""
+def hftrac(monkeypatch):
+    """The study's modules by name."""
     monkeypatch.syspath_prepend(EXPERIMENTS)
     made = SimpleNamespace(**{name: importlib.import_module(f"linux.hftrac_{name}") for name in MODULES})
-    monkeypatch.setattr(importlib.import_module("study"), "RESULTS", tmp_path)
-    made.wall.runs.cache_clear()
-    yield made
-    made.wall.runs.cache_clear()
+    return made
 
 
 def case(hftrac, figure: str, way: str, x: float = 0.95, value: float = 0.1):
@@ -156,7 +153,7 @@ def brief(hftrac, monkeypatch):
 
 def measured(brief, *arguments, **settings) -> dict[str, float]:
     """Again, where the machine's other work left no time to look at queues, or made senders or agents late."""
-    return in_time(lambda: brief.bed.measured(*arguments, **settings), brief.study.disturbed, tries=4)
+    return in_time(lambda: brief.bed.measured(*arguments, **settings), brief.bed.disturbed, tries=4)
 
 
 @kernel
@@ -184,16 +181,11 @@ def test_a_central_controller_beside_tcp(brief) -> None:
 # --- what is made of runs --------------------------------------------------------------------------------------------
 
 
-def row(hftrac, point, run: int, attempt: int = 0, **changes: object) -> dict[str, object]:
+def row(hftrac, point, run: int, **changes: object) -> dict[str, object]:
     usual = {"loss": 1.0, "queue_kbit": 30.0, "load": 0.5, "sender_late_ms": 1.0, "warm_up_late_ms": 1.0}
     agents = {} if point.way in ("fifo", "static") else {"agent_steps": 600.0, "agent_missed": 0.0}
-    found = point._asdict() | {"run": run, "attempt": attempt, "seconds": 2.0} | usual | agents | changes
-    return found | {"disturbed": hftrac.study.disturbed(found)}
-
-
-def keep(hftrac, row: dict[str, object]) -> None:
-    study = hftrac.study.STUDY
-    study.keep(tuple(row[name] for name in study.key), importlib.import_module("study").Made([row]))
+    found = point._asdict() | {"run": run, "seconds": 2.0} | usual | agents | changes
+    return found | {"disturbed": hftrac.bed.disturbed(found)}
 
 
 @pytest.mark.parametrize(
@@ -214,38 +206,25 @@ def test_disturbed_is_what_came_late_whatever_was_lost(hftrac, changes, bad) -> 
     assert row(hftrac, case(hftrac, "7", "myopic"), 0, **changes)["disturbed"] is bad
 
 
-def test_disturbed_runs_are_made_again_and_kept_ones_are_not(hftrac, monkeypatch) -> None:
-    points = [case(hftrac, "7", "fifo", value=0.0), case(hftrac, "7", "myopic")]
-    monkeypatch.setattr(hftrac.study, "cases", lambda figure: points)
-    monkeypatch.setattr(hftrac.study, "FIGURES", {"7": hftrac.study.FIGURES["7"]})
-    missing = hftrac.study.STUDY.missing
-    assert len(missing([0, 1])) == 4
-    late = {"sender_late_ms": 90.0}
-    for again in range(3):
-        keep(hftrac, row(hftrac, points[0], 0, again, **late))
-        tries = [attempt for *point, _, attempt in missing([0]) if tuple(point) == points[0]]
-        assert tries == ([again + 1] if again < 2 else [])
-    keep(hftrac, row(hftrac, points[1], 0))
-    assert missing([0]) == []
-    assert {case[4] for case in missing([0, 1])} == {1}
-    kept = hftrac.study.STUDY.kept()
-    assert len(kept) == 4
-    assert kept.disturbed.sum() == 3
-
-
-def test_ratios_are_by_run_and_disturbed_runs_stand_aside(hftrac, monkeypatch) -> None:
+def test_ratios_are_by_run_of_those_that_both_have(hftrac) -> None:
     fifo, ours = case(hftrac, "7", "fifo", value=0.0), case(hftrac, "7", "coordinated")
-    monkeypatch.setattr(hftrac.wall, "cases", lambda figure: [fifo, ours])
-    for run, base in enumerate((1.0, 2.0, 4.0)):
-        keep(hftrac, row(hftrac, fifo, run, loss=base))
-        keep(hftrac, row(hftrac, ours, run, loss=0.5 * base))
-    keep(hftrac, row(hftrac, fifo, 0, 1, loss=50.0))  # a second good one doesn't count
-    keep(hftrac, row(hftrac, ours, 3, loss=9.0, sender_late_ms=500.0))
-    data = hftrac.wall.runs()
-    assert len(data) == 6
-    assert tuple(hftrac.wall.ratio(data, ours, fifo)) == (pytest.approx(0.5), pytest.approx(0.0, abs=1e-12), 3)
-    table = hftrac.wall.points_of(data)
-    assert table.set_index("way").loss.to_dict() == pytest.approx({"fifo": 7.0 / 3.0, "coordinated": 3.5 / 3.0})
-    # two seconds of the fluid: FIFO loses something, and the queue is that of the very demands
-    assert (data.fluid_queue_kbit > 0.0).all()
-    assert hftrac.wall.order(pd.DataFrame({"way": ["god", "myopic"], "loss": [2.0, 1.0]}), "loss") == "myopic < god"
+    rows = [
+        row(hftrac, point, run, loss=factor * base)
+        for run, base in enumerate((1.0, 2.0, 4.0))
+        for point, factor in ((fifo, 1.0), (ours, 0.5))
+    ]
+    data = pd.DataFrame([*rows, row(hftrac, ours, 3, loss=9.0)])
+    assert tuple(hftrac.points.ratio(data, ours, fifo)) == (pytest.approx(0.5), pytest.approx(0.0, abs=1e-12), 3)
+    table = hftrac.points.points_of(data)
+    assert table.set_index("way").loss.to_dict() == pytest.approx({"fifo": 7.0 / 3.0, "coordinated": 12.5 / 4.0})
+    assert hftrac.points.at(table, "fifo", 0.95) == fifo
+    assert hftrac.points.order(pd.DataFrame({"way": ["god", "myopic"], "loss": [2.0, 1.0]}), "loss") == "myopic < god"
+
+
+def test_the_fluid_has_the_demands_of_each_run(hftrac) -> None:
+    """Two seconds of it lose and queue something, and a run is the same whatever the number of runs."""
+    cases = importlib.import_module("linux.hftrac_cases")
+    one, two = (cases.foreseen_rows(case(hftrac, "7", "fifo", value=0.0), 2.0, 3.0, runs) for runs in (1, 2))
+    assert (two.fluid_queue_kbit > 0.0).all()
+    assert two.fluid_queue_kbit.nunique() == 2
+    assert one.iloc[0].to_dict() == two.iloc[0].to_dict()
