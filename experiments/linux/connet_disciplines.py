@@ -1,8 +1,7 @@
 """What CONNET's bottlenecks may have in the place of a FIFO, and regulators that release at instants."""
 
 from linux.iproute import program
-
-from netctrl.linux.testbed.bed import Testbed
+from linux.testbed import Testbed
 
 LINES = ("fifo", "cbq", "wfq")
 PREMIUM_SHARE = 2_000_000
@@ -18,7 +17,7 @@ def serve(bed: Testbed, link: str, discipline: str, premium_port: int, size: int
     """
     if discipline == "fifo":
         return
-    wire = bed.wire(link)
+    wire = bed.wires[link]
     source, device = wire.link.source, bed.interface(link)
     if discipline == "wfq":
         packets = str(wire.limit_bytes // size)
@@ -45,4 +44,4 @@ def release_at_instants(bed: Testbed, link: str, between_s: tuple[float, float])
     slots = [f"{1e6 * each:g}us" for each in between_s]
     device = bed.interface(link)
     command = ["tc", "qdisc", "replace", "dev", device, "root", "netem", "limit", _FOREVER, "slot", *slots]
-    program(bed, bed.wire(link).link.source, command)
+    program(bed, bed.wires[link].link.source, command)

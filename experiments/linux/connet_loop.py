@@ -1,12 +1,10 @@
 """CONNET in the kernel: traces for identification, laws, and a law in the loop."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from connet.links import printed_law
-from linux.connet_plant import LIMITS, OPEN, KernelLink, Sample
+from linux.connet_plant import OPEN, KernelLink, Sample
 
 import netctrl
 from netctrl.laws.tracking.tracking import start_tracking, step_tracking, tracking_gains
@@ -14,42 +12,13 @@ from netctrl.model.design.design import ConnetDesign
 from netctrl.model.law import TrackingLaw
 from netctrl.model.signals import SignalTrace
 
-EXCITED = (12.0, 20.0)
 HOLD = 3.0
 """Of the binary signal [periods]."""
-INPUT_WEIGHT = 1.0
-"""The default of 0.01 is for rates five times as high and delays a fifth: here it leaves a disk margin of 0.6."""
 WARM = 4
 """Periods until all sources send, before a law begins."""
 OPENED = OPEN / 1e6
-
-
-class Scale(NamedTuple):
-    """What a law's signals are on this link."""
-
-    rate: float = 1.0
-    """Mbit/s here for one of the law's."""
-    delay: float = 1.0
-    """ms here for one of the law's."""
-    base: float = 0.0
-    """What the law's delay has and this link's doesn't [the law's ms]."""
-
-    def outputs(self, here: np.ndarray) -> np.ndarray:
-        """Delay and jitter as the law knows them."""
-        return here / self.delay + np.array([self.base, 0.0])
-
-
 BASE = 0.36
 """Delay of the paper's testbed without a queue, by the theory of its curve [ms]; it has no counterpart here."""
-PAPERS_LINK = Scale(rate=0.2, delay=5.0, base=BASE)
-"""A fifth of the paper's capacity: rates are a fifth, times of packets of the same size five times as long."""
-
-
-class Way(NamedTuple):
-    """How R is set."""
-
-    law: TrackingLaw
-    scale: Scale = Scale()
 
 
 def exciting(periods: int, range_: tuple[float, float], seed: int) -> list[float]:
@@ -72,16 +41,9 @@ def trace(frame: pd.DataFrame, interval: float) -> SignalTrace:
     )
 
 
-def designed(
-    model: netctrl.IdentifiedModel, limits: tuple[float, float] = LIMITS, input_weight: float | None = INPUT_WEIGHT
-) -> ConnetDesign:
+def designed(model: netctrl.IdentifiedModel, limits: tuple[float, float]) -> ConnetDesign:
     """LQI on the delay, as well as the trace determines the model."""
-    return netctrl.connet(model, track="delay", limits=[limits], input_weight=input_weight, accept="stable")
-
-
-def printed(scale: Scale = PAPERS_LINK) -> Way:
-    """The paper's gains, in a link's units."""
-    return Way(printed_law(), scale)
+    return netctrl.connet(model, track="delay", limits=[limits], accept="stable")
 
 
 def hold(
@@ -101,43 +63,39 @@ def hold(
 
 def track(
     link: KernelLink,
-    way: Way,
+    law: TrackingLaw,
     reference: Sequence[tuple[float, float]],
     *,
+    base: float = 0.0,
     start: int = 0,
     first: float | None = None,
     event: Callable[[int], frozenset[int]] = lambda k: frozenset(),
 ) -> pd.DataFrame:
     """Run a law for as many periods as there are references (delay, jitter [ms]); before `start` regulators are open;
-    without one, a few periods at the first rate go before.
+    without one, a few periods at the first rate go before. The law's delays have `base` that the link's lack [ms].
 
     A row a period: its Sample, `time_s` of its end, `reference_ms`, `commanded` [Mbit/s] before the limits, `failed`.
     """
-    law, scale = way.law, way.scale
-    gains = tracking_gains(law)
-    state = start_tracking(gains, None if first is None else np.array([first / scale.rate]))
-    low, high = np.clip(np.array(link.plant.limits) / scale.rate, law.low[0], law.high[0])
+    gains, offset = tracking_gains(law), np.array([base, 0.0])
+    state = start_tracking(gains, None if first is None else np.array([first]))
+    low, high = np.clip(np.array(link.plant.limits), law.low[0], law.high[0])
     rows: list[dict[str, float]] = []
-    rate = OPENED if start else scale.rate * float(np.clip(state.applied[0], low, high))
+    rate = OPENED if start else float(np.clip(state.applied[0], low, high))
     for _ in range(0 if start else WARM):
         link.advance(rate)
-    for k, wanted_here in enumerate(reference):
+    for k, pair in enumerate(reference):
         link.failed = event(k)
         sample: Sample = link.advance(rate)
         commanded = np.nan
         if k + 1 >= start:
-            desired = scale.outputs(np.array(wanted_here))
-            measured = scale.outputs(np.array([sample.delay_ms, sample.jitter_ms]))
-            applied = np.array(
-                [min(sample.rate, link.plant.limits[1]) / scale.rate]
-            )  # a change within the dead-band wasn't made
-            if k + 1 > start:
-                state = state._replace(applied=applied)
+            measured = np.array([sample.delay_ms, sample.jitter_ms]) + offset
+            if k + 1 > start:  # a change within the dead-band wasn't made
+                state = state._replace(applied=np.array([min(sample.rate, link.plant.limits[1])]))
             if np.isfinite(measured).all():
-                state = step_tracking(gains, state, measured, desired)
-            commanded = scale.rate * float(state.commanded[0])
-            rate = scale.rate * float(np.clip(state.applied[0], low, high))
+                state = step_tracking(gains, state, measured, np.array(pair) + offset)
+            commanded = float(state.commanded[0])
+            rate = float(np.clip(state.applied[0], low, high))
         time_s = (k + 1) * link.plant.interval
-        row = {"time_s": time_s, "reference_ms": wanted_here[0], "commanded": commanded, "failed": len(link.failed)}
+        row = {"time_s": time_s, "reference_ms": pair[0], "commanded": commanded, "failed": len(link.failed)}
         rows.append(row | sample._asdict())
     return pd.DataFrame(rows)

@@ -14,13 +14,12 @@ from typing import NamedTuple, Self
 import numpy as np
 from linux.connet_bursts import send_bursts
 from linux.connet_disciplines import release_at_instants, serve
+from linux.testbed import Job, Testbed
+from linux.traffic import UdpSource, absorb_tcp, open_tcp_sink, open_udp_sink, receive_udp, send_udp
 
 from netctrl.kernel.scenarios.traffic import constant_times, poisson_times
 from netctrl.linux.kernel.messages import ROOT, Counters
 from netctrl.linux.pacing.tcp import TcpRun, send_tcp
-from netctrl.linux.processes import Job
-from netctrl.linux.testbed.bed import Testbed
-from netctrl.linux.testbed.traffic import UdpSource, absorb_tcp, open_tcp_sink, open_udp_sink, receive_udp, send_udp
 from netctrl.model.network import Link, Network
 from netctrl.units import BITS_PER_BYTE
 
@@ -28,8 +27,8 @@ MEGA, MILLI = 1e6, 1e-3
 OPEN = 1e9
 """A regulator that regulates nothing [bit/s]."""
 SOURCES = ("s1", "s2", "s3")
-LIMITS = (1.0, 22.0)
-"""Of R [Mbit/s]; 30 is offered, and above 22 the queue begins to overflow."""
+SIZE = 1042
+"""Packet of 1000 bytes, with its Ethernet header, as other traffic and the premium flow send it [byte]."""
 BOTTLENECK_BUCKET = 1600
 """A packet and half of one: a late timer loses little capacity, and packets wait as behind a wire [byte]."""
 PREMIUM_PORT, OTHER_PORT, TCP_PORT = 5001, 5002, 5003
@@ -45,23 +44,23 @@ _AT_ONCE = (0.0, 0.0)
 class Plant:
     """What is built. Rates in bit/s of Ethernet frames, sizes in bytes of them."""
 
-    capacity: float = 20e6
-    buffer: int = 100_000
+    capacity: float = 100e6
+    buffer: int = 100 * SIZE
     """In the bottleneck."""
-    offered: float = 10e6
+    offered: float = 50e6
     """By each source, in bursts after exponential pauses; half the capacity, as in the paper's Fig. 13."""
-    burst: int = 8
+    burst: int = 10
     """Packets that a source sends at once."""
-    size: int = 1042
-    bucket: int = 8
+    size: int = SIZE
+    bucket: int = 10
     """Packets that a regulator lets through at once."""
-    waiting: int = 3
+    waiting: int = 50
     """Packets that may wait in it."""
     shares: tuple[float, ...] = (1.0 / 3.0,) * len(SOURCES)
     """Of R, by regulator."""
-    limits: tuple[float, float] = LIMITS
+    limits: tuple[float, float] = (1.0, 95.0)
     """Of R under a law [Mbit/s]."""
-    flows: int = 1
+    flows: int = 2
     """UDP flows of each source, each with its own bursts."""
     cubic: int = 0
     """TCP connections of each source, which send what they can; with them it sends no bursts."""
@@ -69,12 +68,12 @@ class Plant:
     """Bottlenecks in a row."""
     discipline: str = "fifo"
     """Of the bottlenecks: a key of `connet_disciplines.LINES`."""
-    release: tuple[float, float] | None = None
+    release: tuple[float, float] | None = (0.002, 0.006)
     """What a regulator let through is held until the next of instants with uniform distances from one to the other
     [s], as where tbf's timer is the kernel's tick; an open one holds nothing."""
     premium_rate: float = 1e6
-    premium_size: int = 250
-    interval: float = 0.5
+    premium_size: int = SIZE
+    interval: float = 1.0
     dead_band: float = 0.01
     """Share of the rate by which a change has to differ from it."""
 

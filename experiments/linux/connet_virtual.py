@@ -1,17 +1,16 @@
-"""CONNET in virtual time: the paper's figures at its own rates, and on a link of 20 Mbit/s."""
+"""CONNET in virtual time: the paper's figures at its own rates."""
 
 import linux.connet_tasks as tasks
 import linux.connet_virtual_values as values
 import numpy as np
 import pandas as pd
 from common import Outcome, shown, verdicts
-from linux import connet_slower as slower
-from linux.connet_slower import COLOURS, FIFO, LQI, PRINTED, STATIC, curve_means
+from linux.connet_tasks import COLOURS, LQI, PRINTED, STATIC, curve_means
 from linux.virtual_connet import STUDY
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-PLACES = ("CONNET, virtual time, 100 Mbit/s", "CONNET, virtual time, 20 Mbit/s")
+PLACE = "CONNET, virtual time"
 PRINTED_PAIRS = ((0.46, 0.043), (0.534, 0.145), (1.1, 0.6))
 """Delay and jitter in the paper's Figs. 10 (a, b), 10 (d) and its text [ms]."""
 DISCIPLINES = {
@@ -25,13 +24,12 @@ def main(*, full: bool = False) -> Outcome:
     data = STUDY.read(complete=True)
     figure = Figure(figsize=(15.0, 8.4), layout="constrained")
     panels = figure.subplots(2, 3).flat
-    for draw in (delays, pairs, changes, failures, scheduling, slower_changes):
+    for draw in (delays, pairs, changes, step, failures, scheduling):
         draw(next(panels), data)
-    figure.suptitle("CONNET in the kernel in virtual time: the paper's rates, and 20 Mbit/s (last)", fontsize=12)
-    figure.supxlabel(verdicts("linux", *PLACES), fontsize=9)
-    own = {f"connet-own-{name}": value for name, value in values.at_own_rates(data, STUDY.told()["transfers"]).items()}
-    at_20 = {f"connet-virtual-{name}": value for name, value in values.at_slower_rates(data).items()}
-    return Outcome("connet-virtual", "linux", data, figure, own | at_20, readable(data))
+    figure.suptitle("CONNET in the kernel in virtual time, at the paper's rates", fontsize=12)
+    figure.supxlabel(verdicts("linux", PLACE), fontsize=9)
+    found = {f"connet-own-{name}": value for name, value in values.computed(data, STUDY.told()["transfers"]).items()}
+    return Outcome("connet-virtual", "linux", data, figure, found, readable(data))
 
 
 def dress(axes: Axes, title: str, x: str, y: str) -> None:
@@ -53,7 +51,7 @@ def delays(axes: Axes, data: pd.DataFrame) -> None:
 
 def over_repeats(runs: pd.DataFrame) -> pd.DataFrame:
     """Mean curve."""
-    each = [curve_means(run, tasks.CURVE_SKIPPED) for _, run in runs.groupby("repeat")]
+    each = [curve_means(run) for _, run in runs.groupby("repeat")]
     return sum(each) / len(each)
 
 
@@ -66,10 +64,10 @@ def pairs(axes: Axes, data: pd.DataFrame) -> None:
     dress(axes, "Fig. 3a: delay and jitter", f"delay + {tasks.ONE_NODE:.2f} ms [ms]", "jitter [ms]")
 
 
-def over_time(axes: Axes, data: pd.DataFrame, kind: str, top: float, link: str = tasks.PAPERS) -> None:
+def over_time(axes: Axes, data: pd.DataFrame, kind: str, top: float) -> None:
     """One repeat under both laws."""
     for way in (PRINTED, LQI):
-        run = values.part(data, kind, way, link)
+        run = values.part(data, kind, way)
         run = run[run["repeat"] == STUDY.repeats[0]]
         axes.plot(run.time_s, run.delay_ms, lw=1.0, color=COLOURS[way], label=way)
     axes.step(run.time_s, run.reference_ms, where="pre", color="#222222", lw=1.0, ls="--", label="reference")
@@ -98,9 +96,9 @@ def scheduling(axes: Axes, data: pd.DataFrame) -> None:
     dress(axes, "Fig. 14: beside schedulers, three nodes", "offered [Mbit/s]", "delay [ms]")
 
 
-def slower_changes(axes: Axes, data: pd.DataFrame) -> None:
-    over_time(axes, data, "references", 20.0, tasks.SLOWER)
-    dress(axes, "20 Mbit/s: references that change", "time [s]", "delay [ms]")
+def step(axes: Axes, data: pd.DataFrame) -> None:
+    over_time(axes, data, "activation", 20.0)
+    dress(axes, "Fig. 10d: switched on into a loaded link", "time [s]", "delay [ms]")
 
 
 def readable(data: pd.DataFrame) -> pd.DataFrame:
@@ -108,25 +106,24 @@ def readable(data: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for number, rate in enumerate(tasks.REFERENCES):
         what = "11, can't be had" if rate is None else "10a, 11" if number == 0 else "11"
-        rows += [own(what, way, values.changing(data, way, number)) for way in values.LAWS]
+        rows += [told(what, way, values.changing(data, way, number)) for way in values.LAWS]
     for way in values.LAWS:
-        rows.append(own("10c", way, values.stretch(data, "step", way, tasks.SETTLING)))
-    rows.append(own("10d, before", "open", values.stretch(data, "activation", LQI, 2, tasks.OPEN_PERIODS)))
+        rows.append(told("10c", way, values.stretch(data, "step", way, tasks.SETTLING)))
+    rows.append(told("10d, before", "open", values.stretch(data, "activation", LQI, 2, tasks.OPEN_PERIODS)))
     for way in values.LAWS:
         rows.append(
-            own("10d, after", way, values.stretch(data, "activation", way, tasks.OPEN_PERIODS + tasks.SETTLING))
+            told("10d, after", way, values.stretch(data, "activation", way, tasks.OPEN_PERIODS + tasks.SETTLING))
         )
     for way in values.LAWS:
-        rows.append(own("12, TCP", way, values.stretch(data, "tcp", way, tasks.HELD_PIPE // 2)))
-    for number, name in enumerate(slower.PHASES):
-        rows += [own(f"13, {name}", way, values.phase(data, way, number)) for way in values.LAWS]
+        rows.append(told("12, TCP", way, values.stretch(data, "tcp", way, tasks.HELD_PIPE // 2)))
+    for number, name in enumerate(tasks.PHASES):
+        rows += [told(f"13, {name}", way, values.phase(data, way, number)) for way in values.LAWS]
     for way in values.LAWS:
-        rows.append(own("15a, uneven", way, values.stretch(data, "uneven", way, tasks.HELD_PIPE // 2)))
+        rows.append(told("15a, uneven", way, values.stretch(data, "uneven", way, tasks.HELD_PIPE // 2)))
     for way in DISCIPLINES:
         runs = values.part(data, "scheduling", way)
-        rows.append(own(f"14, {tasks.OFFERED[-1]:g} Mbit/s", way, top_of(runs)))
-    rows.append(own("14", LQI, values.stretch(data, "scheduling", LQI, tasks.HELD_PIPE // 2)))
-    rows += at_slower_rates(data[data.link == tasks.SLOWER])
+        rows.append(told(f"14, {tasks.OFFERED[-1]:g} Mbit/s", way, top_of(runs)))
+    rows.append(told("14", LQI, values.stretch(data, "scheduling", LQI, tasks.HELD_PIPE // 2)))
     return pd.DataFrame(rows).fillna("")
 
 
@@ -140,33 +137,13 @@ def top_of(runs: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def own(what: str, way: str, means: pd.DataFrame) -> dict[str, str]:
-    return told(tasks.PAPERS, what, way, means)
-
-
-def told(link: str, what: str, way: str, means: pd.DataFrame, digits: int = 3) -> dict[str, str]:
+def told(what: str, way: str, means: pd.DataFrame) -> dict[str, str]:
     """A row; a rate that is open has no number."""
     asked = means.reference_ms.mean() if "reference_ms" in means else np.nan
-    row = {"link": link, "Fig.": what, "way": way, "reference, ms": "" if np.isnan(asked) else f"{asked:.3f}"}
-    row["delay, ms"] = shown(means.delay_ms, digits)
+    row = {"Fig.": what, "way": way, "reference, ms": "" if np.isnan(asked) else f"{asked:.3f}"}
+    row["delay, ms"] = shown(means.delay_ms, 3)
     if "jitter_ms" in means:
-        row["jitter, ms"] = shown(means.jitter_ms, digits)
+        row["jitter, ms"] = shown(means.jitter_ms, 3)
     row["R, Mbit/s"] = "open" if means.rate.max() > 100.0 else shown(means.rate, 1)
     row["other traffic, Mbit/s"] = shown(means.other_mbit_s, 1)
     return row
-
-
-def at_slower_rates(data: pd.DataFrame) -> list[dict[str, str]]:
-    rows = []
-    means = slower.references(data[data.kind == "references"])
-    for way in (LQI, PRINTED, STATIC, FIFO):
-        mine = means[means.way == way]
-        for reference in (None,) if way == FIFO else slower.REFERENCES:
-            part = mine[mine.reference_ms.isna() if reference is None else mine.reference_ms == reference]
-            rows.append(told(tasks.SLOWER, "11", way, part, 2))
-    late = slower.phases(slower.settled(data[data.kind == "failure"]))
-    for way in (LQI, STATIC):
-        for number, name in enumerate(slower.PHASES):
-            part = late[(late.way == way) & (late.phase == number)].assign(reference_ms=slower.FAILURE_REFERENCE)
-            rows.append(told(tasks.SLOWER, f"13, {name}", way, part, 2))
-    return rows

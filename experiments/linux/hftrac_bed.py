@@ -6,25 +6,15 @@ import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from linux.hftrac_agents import AGENTS, BURST, configs, controlled, law_table, start_agents, urge_children, urgently
-from linux.hftrac_network import (
-    FRAME,
-    INTERVAL,
-    MEGA,
-    PROPAGATION,
-    STREAM,
-    TELLER,
-    Case,
-    built,
-    paths,
-    scenario,
-    slower,
-)
+from linux.hftrac_network import FRAME, MEGA, PROPAGATION, STREAM, TELLER, Case, built, paths, scenario, slower
 from linux.iproute import program
 from linux.stream import TAP, Streamed, round_trips, send_frames, tap
+from linux.testbed import Job, Testbed
+from linux.traffic import Sent, UdpSource, absorb_tcp, open_tcp_sink, open_udp_sink, send_udp
 
 from netctrl.errors import NetctrlError
 from netctrl.kernel.scenarios.traffic import series_times
@@ -33,9 +23,6 @@ from netctrl.linux.kernel.messages import ROOT, classid
 from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.linux.kernel.qdisc import FifoOptions, HtbClassOptions, HtbOptions
 from netctrl.linux.pacing.tcp import TcpRun, send_tcp
-from netctrl.linux.processes import Job
-from netctrl.linux.testbed.bed import Testbed
-from netctrl.linux.testbed.traffic import Sent, UdpSource, absorb_tcp, open_tcp_sink, open_udp_sink, send_udp
 from netctrl.model.network import Network
 from netctrl.plants.routing import at_utilization, routing
 from netctrl.scenario.scenario import Scenario
@@ -61,13 +48,6 @@ TCP_FIGURES = ("13", STREAMED)
 TURNS = 4
 """Packets by whose turns a demand is split."""
 
-MAX_LATE = 0.5
-"""Of an interval: a source that was later, sometimes, was kept from its work."""
-MAX_LATE_BEFORE = 3.0
-"""The same of what doesn't count: a host whose buffer is infinite works long on what came at once."""
-MAX_MISSED = 0.01
-"""Share of intervals that an agent may leave out."""
-
 
 class Seen(NamedTuple):
     """Counters of the links, looked at again and again."""
@@ -79,13 +59,7 @@ class Seen(NamedTuple):
 
 
 def measured(
-    case: Case,
-    run: int,
-    seconds: float,
-    *,
-    warmup: float = WARM_UP,
-    programs: bool = False,
-    phases: np.random.Generator | None = None,
+    case: Case, run: int, seconds: float, *, warmup: float = WARM_UP, phases: np.random.Generator | None = None
 ) -> dict[str, float]:
     """A case with the traffic of a run: run r is the same whatever the way, and as the simulator's.
 
@@ -111,7 +85,7 @@ def measured(
             table = prepared(case)
             desired = configs(case, network, controlled(bed, network, nominal), table, words, key)
             drawn = () if phases is None else phases.uniform(0.0, case.interval, len(desired)).tolist()
-            ended = start_agents(bed, desired, whole, programs=folder if programs else None, phases=drawn)
+            ended = start_agents(bed, desired, whole, drawn)
         begin = time.monotonic() + AHEAD
         seen, sent, tcp = traffic(held, bed, case, requested, network, sources, begin)
         counted = [] if ended is None else ended()
@@ -125,15 +99,6 @@ def measured(
     return found | {f"agent_{name}": float(max(each[name] for each in counted)) for name in (counted or [{}])[0]}
 
 
-def disturbed(row: Mapping[str, Any], interval: float = INTERVAL) -> bool:
-    """Whether other work of the machine kept sources, agents or looks from theirs: nothing that depends on losses."""
-    for name, most in (("sender_late_ms", MAX_LATE), ("warm_up_late_ms", MAX_LATE_BEFORE)):
-        if row[name] > 1e3 * most * interval:
-            return True
-    steps, missed = (row.get(f"agent_{name}", 0.0) for name in ("steps", "missed"))
-    return bool(missed > MAX_MISSED * (steps + missed)) if steps == steps else False
-
-
 def prepared(case: Case) -> LinkRateTable:
     """The law of a case with agents, which is designed once."""
     return law_table(case.figure, case.x, case.way, case.value)
@@ -141,7 +106,7 @@ def prepared(case: Case) -> LinkRateTable:
 
 def shape(bed: Testbed, link: str, rate: float) -> None:
     """An HTB with one class in the place of the testbed's token bucket filter, which is full after each change."""
-    wire, index, leaf = bed.wire(link), bed.index(link), classid(HANDLE, 1)
+    wire, index, leaf = bed.wires[link], bed.index(link), classid(HANDLE, 1)
     with bed.route_socket(wire.link.source) as route:
         route.delete_qdisc(index, ROOT, HANDLE)
         route.add_qdisc(index, ROOT, HANDLE, "htb", HtbOptions(1).encode())
@@ -154,7 +119,7 @@ def word_ways(bed: Testbed, network: Network) -> dict[str, str]:
     nodes = dict.fromkeys(node for link in network.links for node in (link.source, link.target))
     addresses = {node: bed.path([f"{node}.from"]) for node in nodes} | {TELLER: bed.address(TELLER)}
     for node in nodes:
-        wire, lines = bed.wire(f"{node}.to"), []
+        wire, lines = bed.wires[f"{node}.to"], []
         for other, address in addresses.items():
             if other != node:
                 lines.append(f"route replace {address}/32 via {wire.next_hop} dev {wire.interface}\n")

@@ -2,7 +2,7 @@
 
 import subprocess
 
-from netctrl.linux.testbed.bed import Testbed
+from linux.testbed import Testbed
 
 
 def program(bed: Testbed, node: str, argv: list[str], text: str = "") -> None:

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 from linux.iproute import program
+from linux.testbed import Testbed
 
 from netctrl.errors import NetctrlError
 from netctrl.linux.pacing.tcp import TcpInfo, read_tcp_info
-from netctrl.linux.testbed.bed import Testbed
 from netctrl.units import BITS_PER_BYTE, NANOSECOND
 
 TAP = "tap"
@@ -80,7 +80,7 @@ class RoundTrips(NamedTuple):
 
 def tap(bed: Testbed, link: str) -> None:
     """Mirror what enters a link's queue."""
-    node, interface = bed.wire(link).link.source, bed.interface(link)
+    node, interface = bed.wires[link].link.source, bed.interface(link)
     program(bed, node, ["ip", "link", "add", TAP, "type", "dummy"])
     program(bed, node, ["ip", "link", "set", TAP, "up", "arp", "off"])
     program(bed, node, ["tc", "qdisc", "add", "dev", interface, "clsact"])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from linux.hftrac_agents import AGENTS
-from linux.hftrac_bed import WARM_UP, disturbed, measured
+from linux.hftrac_bed import WARM_UP, measured
 from linux.hftrac_cases import FIGURES, cases
 from linux.hftrac_network import PAPER_INTERVAL, Case, slower
 from linux.virtual import called
@@ -35,8 +35,7 @@ def one(*key: Any) -> Made:
     *case, run, phase = key
     seconds = FIGURES[case[0]].seconds
     found = called("linux.virtual_hftrac:inside", case, run, seconds, phase, seed=run + 1)
-    row = {"seconds": seconds} | found
-    return Made([row | {"disturbed": disturbed(row, Case(*case).interval)}])
+    return Made([{"seconds": seconds} | found])
 
 
 def cases_of(run: int) -> list[tuple[Any, ...]]:
@@ -57,7 +56,6 @@ def record(before: Record, data: pd.DataFrame, case: tuple[Any, ...], about: Non
         "kernel": kernel_used(chosen_kernel()),
         "seed": "run + 1",
         "runs": data.groupby("figure").size().to_dict(),
-        "disturbed": data.groupby("figure").disturbed.sum().to_dict(),
     }
 
 

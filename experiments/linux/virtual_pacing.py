@@ -5,7 +5,6 @@ delays them; bunches need the delay line of the testbed.
 """
 
 import time
-from collections.abc import Callable
 from itertools import product
 from typing import NamedTuple
 
@@ -14,6 +13,8 @@ import numpy as np
 import pandas as pd
 from common import interval
 from linux.iproute import program
+from linux.testbed import Testbed
+from linux.traffic import MIN_FRAME, UdpSource, absorb_tcp, open_tcp_sink, open_udp_sink, receive_udp, send_udp
 from linux.virtual import called
 from study import Case, Made, Record, Study, kernel_used, made_by
 
@@ -23,16 +24,6 @@ from netctrl.kernel.build import chosen_kernel
 from netctrl.kernel.scenarios.traffic import constant_times
 from netctrl.linux.pacing.socket import paced_transfer
 from netctrl.linux.pacing.tcp import TcpRun
-from netctrl.linux.testbed.bed import Testbed
-from netctrl.linux.testbed.traffic import (
-    MIN_FRAME,
-    UdpSource,
-    absorb_tcp,
-    open_tcp_sink,
-    open_udp_sink,
-    receive_udp,
-    send_udp,
-)
 from netctrl.model.law import PacingLaw
 from netctrl.model.network import Link, Network
 
@@ -82,46 +73,6 @@ SENDERS = {
 OURS, PEER, FILLED = "target RTT, R = 200", "BBR", "paper's law, R = 200"
 
 
-def run_one(
-    sender: Sender,
-    bunch: float,
-    seconds: float = SECONDS,
-    warmup: float = WARM_UP,
-    *,
-    network: Network = NETWORK,
-    furnish: Callable[[Testbed], None] = lambda _: None,
-) -> dict[str, float]:
-    """One transfer, watched by itself and by probes that know nothing of it; `furnish` may change queues before."""
-    with Testbed(network, bunch_s={BACK: bunch} if bunch else None) as bed:
-        furnish(bed)
-        address = bed.address("receiver")
-        with bed.inside("receiver"):
-            listener, sink = open_tcp_sink(5001), open_udp_sink(5002)
-        with listener, sink:
-            begin = time.monotonic() + 0.1
-            end = begin + seconds + 3.0
-            probe = UdpSource(address, 5002, constant_times(PROBES * 8 * MIN_FRAME, MIN_FRAME, end - begin), MIN_FRAME)
-            taking = bed.start("receiver", absorb_tcp, listener, end + 30.0, 1)
-            hearing = bed.start("receiver", receive_udp, [sink], end)
-            bed.start("sender", send_udp, [probe], begin)
-            run, _ = bed.run(
-                "sender",
-                paced_transfer,
-                sender.law,
-                address,
-                5001,
-                seconds,
-                congestion=sender.congestion,
-                timeout_s=seconds + 60.0,
-            )
-            taking.result(60.0)
-            heard = hearing.result(60.0)[0]
-        with bed.route_socket("router") as at_router:
-            queue = next(row for row in at_router.qdiscs() if row.index == bed.index(BOTTLENECK) and row.kind == "tbf")
-    found = of_transfer(run, warmup) | of_probes(run, heard.sent_s, heard.delay_s, warmup)
-    return found | {"dropped": float(queue.counters.drops)}
-
-
 def of_transfer(run: TcpRun, warmup: float) -> dict[str, float]:
     """Throughput of what has arrived, and the kernel's smoothed RTT, which is all that TCP_INFO has."""
     since = run.times_s - run.times_s[0]
@@ -158,23 +109,36 @@ def cases() -> list[tuple[str, str, str]]:
     ]
 
 
-def inside(queue: str, path: str, name: str) -> dict[str, float]:
-    """One transfer, called in the kernel."""
-    network, bunch = (_undelayed(), 0.0) if path == ALONE else (NETWORK, PATHS.get(path, 0.0))
-
-    def furnish(bed: Testbed) -> None:
+def inside(queue: str, path: str, name: str, seconds: float = SECONDS, warmup: float = WARM_UP) -> dict[str, float]:
+    """One transfer, called in the kernel, watched by itself and by probes that know nothing of it."""
+    sender, bunch = SENDERS[name], PATHS.get(path, 0.0)
+    links = tuple(msgspec.structs.replace(link, delay=0.0) if path == ALONE else link for link in NETWORK.links)
+    with Testbed(msgspec.structs.replace(NETWORK, links=links), bunch_s={BACK: bunch} if bunch else None) as bed:
         if path == ALONE:
             delay = ["delay", f"{1e3 * DELAY:g}ms", "limit", _PACKETS]
             program(bed, "router", ["tc", "qdisc", "replace", "dev", bed.interface(BACK), "root", "netem", *delay])
         if queue != "fifo":
             program(bed, "router", ["tc", "qdisc", "add", "dev", bed.interface(BOTTLENECK), "parent", "1:1", queue])
-
-    return run_one(SENDERS[name], bunch, network=network, furnish=furnish)
-
-
-def _undelayed() -> Network:
-    links = tuple(msgspec.structs.replace(link, delay=0.0) for link in NETWORK.links)
-    return msgspec.structs.replace(NETWORK, links=links)
+        address = bed.address("receiver")
+        with bed.inside("receiver"):
+            listener, sink = open_tcp_sink(5001), open_udp_sink(5002)
+        with listener, sink:
+            begin = time.monotonic() + 0.1
+            end = begin + seconds + 3.0
+            probe = UdpSource(address, 5002, constant_times(PROBES * 8 * MIN_FRAME, MIN_FRAME, end - begin), MIN_FRAME)
+            taking = bed.start("receiver", absorb_tcp, listener, end + 30.0, 1)
+            hearing = bed.start("receiver", receive_udp, [sink], end)
+            bed.start("sender", send_udp, [probe], begin)
+            asked = (sender.law, address, 5001, seconds)
+            options = {"congestion": sender.congestion, "timeout_s": seconds + 60.0}
+            run, _ = bed.run("sender", paced_transfer, *asked, **options)
+            taking.result(60.0)
+            heard = hearing.result(60.0)[0]
+        with bed.route_socket("router") as at_router:
+            queues = at_router.qdiscs()
+    dropped = next(row for row in queues if row.index == bed.index(BOTTLENECK) and row.kind == "tbf").counters.drops
+    found = of_transfer(run, warmup) | of_probes(run, heard.sent_s, heard.delay_s, warmup)
+    return found | {"dropped": float(dropped)}
 
 
 def record(before: Record, data: pd.DataFrame, case: Case, about: None) -> Record:
