@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from common import Outcome, shown, verdicts
 from linux.connet_tasks import COLOURS, LQI, PRINTED, STATIC, curve_means
+from linux.hftrac_points import dress
 from linux.virtual_connet import STUDY
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -30,12 +31,6 @@ def main(*, full: bool = False) -> Outcome:
     figure.supxlabel(verdicts("linux", PLACE), fontsize=9)
     found = {f"connet-own-{name}": value for name, value in values.computed(data, STUDY.told()["transfers"]).items()}
     return Outcome("connet-virtual", "linux", data, figure, found, readable(data))
-
-
-def dress(axes: Axes, title: str, x: str, y: str) -> None:
-    axes.set_title(title, fontsize=10)
-    axes.set(xlabel=x, ylabel=y)
-    axes.grid(color="#dddddd", lw=0.6)
 
 
 def delays(axes: Axes, data: pd.DataFrame) -> None:

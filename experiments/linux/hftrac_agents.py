@@ -37,7 +37,7 @@ MIN = 0.1
 A link whose nominal rate is lower still, as the host's of Fig. 14, may go down to half of that."""
 DEAD_BAND = 0.002
 URGENT = 2
-"""Priority (SCHED_RR) of sources, agents, delay line and looks: the machine may have other work."""
+"""Priority (SCHED_RR) of sources, agents, delay line and looks."""
 
 
 @lru_cache(maxsize=64)
@@ -164,11 +164,8 @@ def _all_seeing(bed: Testbed, config: AgentConfig, seconds: float, later: float)
 
 
 def urgently(act: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """Call it with a real-time priority, where this process may have one: what it does is light and must be on time."""
-    try:
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(URGENT))
-    except PermissionError:
-        return act(*args, **options)
+    """Call it with a real-time priority, so that the kernel's timers have no slack for it."""
+    os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(URGENT))
     try:
         return act(*args, **options)
     finally:
@@ -178,7 +175,7 @@ def urgently(act: Callable[..., Any], *args: Any, **options: Any) -> Any:
 def urge_children() -> None:
     """The same for all children of this thread."""
     for child in Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text(encoding="ascii").split():
-        with suppress(PermissionError, ProcessLookupError):
+        with suppress(ProcessLookupError):
             os.sched_setscheduler(int(child), os.SCHED_RR, os.sched_param(URGENT))
 
 

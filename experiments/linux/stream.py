@@ -12,7 +12,6 @@ import time
 from typing import NamedTuple
 
 import numpy as np
-from linux.iproute import program
 from linux.testbed import Testbed
 
 from netctrl.errors import NetctrlError
@@ -81,11 +80,11 @@ class RoundTrips(NamedTuple):
 def tap(bed: Testbed, link: str) -> None:
     """Mirror what enters a link's queue."""
     node, interface = bed.wires[link].link.source, bed.interface(link)
-    program(bed, node, ["ip", "link", "add", TAP, "type", "dummy"])
-    program(bed, node, ["ip", "link", "set", TAP, "up", "arp", "off"])
-    program(bed, node, ["tc", "qdisc", "add", "dev", interface, "clsact"])
+    bed.program(node, ["ip", "link", "add", TAP, "type", "dummy"])
+    bed.program(node, ["ip", "link", "set", TAP, "up", "arp", "off"])
+    bed.program(node, ["tc", "qdisc", "add", "dev", interface, "clsact"])
     mirror = ["matchall", "action", "mirred", "egress", "mirror", "dev", TAP]
-    program(bed, node, ["tc", "filter", "add", "dev", interface, "egress", *mirror])
+    bed.program(node, ["tc", "filter", "add", "dev", interface, "egress", *mirror])
 
 
 def send_frames(

@@ -233,6 +233,11 @@ class Testbed:
             _end(child)
             self._children.remove(child)
 
+    def program(self, node: str, argv: Sequence[str], text: str = "") -> None:
+        """Run a program of iproute2 at a node, with a text as its input; it has to succeed."""
+        with self.inside(node):
+            subprocess.run(argv, input=text, text=True, check=True, capture_output=True, timeout=30.0)
+
     def route_socket(self, node: str) -> RouteSocket:
         """Raw netlink socket at a node for counters and rate changes; close it after use."""
         with self.inside(node):

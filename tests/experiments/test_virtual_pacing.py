@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from places import EXPERIMENTS
 
-from netctrl.errors import NetctrlError
 from netctrl.linux.pacing.tcp import TcpInfo, TcpRun
 
 
@@ -46,8 +45,6 @@ def test_what_probes_tell_of_the_queue(study) -> None:
     found = study.of_probes(transfer(10.0, np.full(1000, 50e6)), sent, delay, 2.0)
     assert found["queue_ms"] == pytest.approx(4.0 * 5 / 8, rel=5e-3)
     assert found["queue_p99_ms"] == pytest.approx(4.0)
-    with pytest.raises(NetctrlError, match="too busy: the transfer began after the last probe"):
-        study.of_probes(transfer(10.0, np.full(1000, 50e6)), sent[:300], delay[:300], 2.0)
 
 
 def test_ours_is_compared_with_the_peer_repeat_by_repeat(study) -> None:

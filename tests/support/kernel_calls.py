@@ -6,7 +6,6 @@ import time
 from typing import Any
 
 from linux.connet_plant import KernelLink, Plant
-from linux.iproute import program
 from linux.stream import TAP, Seen, Streamed, round_trips, send_frames, tap
 from linux.testbed import Testbed
 from linux.traffic import absorb_tcp, open_tcp_sink
@@ -32,12 +31,12 @@ def stream(packets: int, seconds: float, lose: bool) -> dict[str, list[float]]:
     """Frames of whole packets, from the time of the first one; with `lose` one frame and what follows it for 0.1 s."""
     with Testbed(NETWORK) as bed:
         rate = 8 * (SEGMENT + HEADERS) / PER_PACKET_S
-        program(bed, "sender", ["ip", "link", "set", "dev", bed.interface("there"), "gso_max_segs", "1"])
+        bed.program("sender", ["ip", "link", "set", "dev", bed.interface("there"), "gso_max_segs", "1"])
         replace = ["tc", "qdisc", "replace", "dev"]
         there = [*replace, bed.interface("there"), "root", "netem", "limit", "1000", "rate", f"{rate:g}bit"]
         back = [*replace, bed.interface("back"), "root", "netem", "delay", f"{1e3 * DELAY_S:g}ms"]
-        program(bed, "sender", there)
-        program(bed, "receiver", back)
+        bed.program("sender", there)
+        bed.program("receiver", back)
         tap(bed, "there")
         with bed.inside("receiver"):
             listener = open_tcp_sink(PORT)
@@ -49,9 +48,9 @@ def stream(packets: int, seconds: float, lose: bool) -> dict[str, list[float]]:
         )
         if lose:
             time.sleep(begin + LOST_AT - 0.05 - time.monotonic())
-            program(bed, "sender", [*there, "loss", "100%"])
+            bed.program("sender", [*there, "loss", "100%"])
             time.sleep(WITHOUT_S)
-            program(bed, "sender", there)
+            bed.program("sender", there)
         run = sending.result(seconds + 20.0)
         taking.result(20.0)
     return answer(run)

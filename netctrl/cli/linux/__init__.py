@@ -11,7 +11,12 @@ from netctrl.cli.linux.mark import mark
 from netctrl.cli.linux.pace import pace
 from netctrl.cli.linux.queues import apply, confirm, plan, restore, status
 
-app = new_app("netctrl linux", "Plans, applies, checks and restores queues of this machine.", "netctrl linux status")
+app = new_app(
+    "netctrl linux",
+    "Plans, applies, checks and restores queues of this machine.",
+    "netctrl linux status",
+    "netctrl linux apply router/arc.plan.json --dry-run",
+)
 app.command(plan, help="Shows what applying a plan would change here; needs no privilege.")
 app.command(apply, help="Applies the plan's queues, reads them back, and keeps, holds or rolls them back.")
 app.command(confirm, help="Confirms to `apply --confirm-within` that the machine can still be reached.")
