@@ -45,9 +45,7 @@ FIGURES = tuple(
         "connet": "fig03 fig05 fig07 fig10 fig12 fig13 fig14 ns3",
         "mpcc": "fig03 fig05 fig06 weights ns3",
         "pacing": "fig02 fig03 fig04 fig05 bbr freeze parameters ns3",
-        "linux": "connet_wall.curve connet_wall.identification connet_wall.fig10 connet_wall.fig11 connet_wall.fig13 "
-        "hftrac_wall.fig06 hftrac_wall.fig07 hftrac_wall.fig10 hftrac_wall.fig13 "
-        "arc_virtual connet_virtual hftrac_virtual hftrac_fig10b hftrac_fig14 pacing_virtual",
+        "linux": "arc_virtual connet_virtual hftrac_virtual hftrac_fig10b hftrac_fig14 pacing_virtual",
     }.items()
     for name in names.split()
 )

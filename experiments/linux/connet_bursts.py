@@ -6,8 +6,8 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
+from linux.traffic import FRAME_OVERHEAD, Sent
 
-from netctrl.linux.testbed.traffic import FRAME_OVERHEAD, Sent
 from netctrl.units import NANOSECOND
 
 _BUFFER = 4 * 2**20

@@ -1,8 +1,6 @@
 """What CONNET's bottlenecks may have in the place of a FIFO, and regulators that release at instants."""
 
-from linux.iproute import program
-
-from netctrl.linux.testbed.bed import Testbed
+from linux.testbed import Testbed
 
 LINES = ("fifo", "cbq", "wfq")
 PREMIUM_SHARE = 2_000_000
@@ -18,12 +16,12 @@ def serve(bed: Testbed, link: str, discipline: str, premium_port: int, size: int
     """
     if discipline == "fifo":
         return
-    wire = bed.wire(link)
+    wire = bed.wires[link]
     source, device = wire.link.source, bed.interface(link)
     if discipline == "wfq":
         packets = str(wire.limit_bytes // size)
         options = ["quantum", str(size), "limit", packets, "depth", packets]
-        program(bed, source, ["tc", "qdisc", "add", "dev", device, "parent", "1:1", "sfq", *options])
+        bed.program(source, ["tc", "qdisc", "add", "dev", device, "parent", "1:1", "sfq", *options])
         return
     whole = round(wire.link.capacity)
     shape = f"ceil {whole}bit burst {bucket} cburst {bucket} quantum {size}"
@@ -36,7 +34,7 @@ def serve(bed: Testbed, link: str, discipline: str, premium_port: int, size: int
         lines.append(f"qdisc add dev {device} parent 2:{number} bfifo limit {wire.limit_bytes}")
     match = f"u32 match ip dport {premium_port} 0xffff"
     lines.append(f"filter add dev {device} parent 2: protocol ip prio 1 {match} flowid 2:10")
-    program(bed, source, ["tc", "-batch", "-"], "\n".join(lines) + "\n")
+    bed.program(source, ["tc", "-batch", "-"], "\n".join(lines) + "\n")
 
 
 def release_at_instants(bed: Testbed, link: str, between_s: tuple[float, float]) -> None:
@@ -45,4 +43,4 @@ def release_at_instants(bed: Testbed, link: str, between_s: tuple[float, float])
     slots = [f"{1e6 * each:g}us" for each in between_s]
     device = bed.interface(link)
     command = ["tc", "qdisc", "replace", "dev", device, "root", "netem", "limit", _FOREVER, "slot", *slots]
-    program(bed, bed.wire(link).link.source, command)
+    bed.program(bed.wires[link].link.source, command)

@@ -1,66 +1,24 @@
 """CONNET in the kernel: traces for identification, laws, and a law in the loop."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from connet.links import printed_law
-from linux.connet_plant import LIMITS, OPEN, KernelLink, Plant, Sample
+from linux.connet_plant import OPEN, KernelLink, Sample
 
 import netctrl
-from netctrl.laws.tracking.reference_governor import ReferenceGovernor, govern
-from netctrl.laws.tracking.schedule import GainSchedule, scheduled
 from netctrl.laws.tracking.tracking import start_tracking, step_tracking, tracking_gains
 from netctrl.model.design.design import ConnetDesign
 from netctrl.model.law import TrackingLaw
 from netctrl.model.signals import SignalTrace
 
-EXCITED = (12.0, 20.0)
 HOLD = 3.0
 """Of the binary signal [periods]."""
-INPUT_WEIGHT = 1.0
-"""The default of 0.01 is for rates five times as high and delays a fifth: here it leaves a disk margin of 0.6."""
 WARM = 4
 """Periods until all sources send, before a law begins."""
 OPENED = OPEN / 1e6
-
-
-class Scale(NamedTuple):
-    """What a law's signals are on this link."""
-
-    rate: float = 1.0
-    """Mbit/s here for one of the law's."""
-    delay: float = 1.0
-    """ms here for one of the law's."""
-    base: float = 0.0
-    """What the law's delay has and this link's doesn't [the law's ms]."""
-
-    def outputs(self, here: np.ndarray) -> np.ndarray:
-        """Delay and jitter as the law knows them."""
-        return here / self.delay + np.array([self.base, 0.0])
-
-
 BASE = 0.36
 """Delay of the paper's testbed without a queue, by the theory of its curve [ms]; it has no counterpart here."""
-PAPERS_LINK = Scale(rate=0.2, delay=5.0, base=BASE)
-"""A fifth of the paper's capacity: rates are a fifth, times of packets of the same size five times as long."""
-
-
-class Way(NamedTuple):
-    """How R is set."""
-
-    law: TrackingLaw
-    scale: Scale = Scale()
-    governor: ReferenceGovernor | None = None
-    schedule: GainSchedule | None = None
-
-
-def excite(plant: Plant, periods: int, seed: int, range_: tuple[float, float] = EXCITED) -> pd.DataFrame:
-    """A trace under generalised binary noise, the first periods left out."""
-    with KernelLink(plant, (periods + WARM + 1) * plant.interval, seed) as link:
-        rows = [link.advance(rate) for rate in exciting(periods + WARM, range_, seed)]
-    return pd.DataFrame(rows[WARM:])
 
 
 def exciting(periods: int, range_: tuple[float, float], seed: int) -> list[float]:
@@ -69,7 +27,7 @@ def exciting(periods: int, range_: tuple[float, float], seed: int) -> list[float
 
 
 def trace(frame: pd.DataFrame, interval: float) -> SignalTrace:
-    """Of rows as `excite` gives; a period without packets, on a machine that stood still, parts segments."""
+    """Of rows as `hold` gives; a period without packets, on a machine that stood still, parts segments."""
     outputs = frame[["delay_ms", "jitter_ms"]].to_numpy()
     there = np.isfinite(outputs).all(axis=1)
     begins = there & ~np.concatenate([[False], there[:-1]])
@@ -83,64 +41,61 @@ def trace(frame: pd.DataFrame, interval: float) -> SignalTrace:
     )
 
 
-def designed(
-    model: netctrl.IdentifiedModel, limits: tuple[float, float] = LIMITS, input_weight: float | None = INPUT_WEIGHT
-) -> ConnetDesign:
+def designed(model: netctrl.IdentifiedModel, limits: tuple[float, float]) -> ConnetDesign:
     """LQI on the delay, as well as the trace determines the model."""
-    return netctrl.connet(model, track="delay", limits=[limits], input_weight=input_weight, accept="stable")
+    return netctrl.connet(model, track="delay", limits=[limits], accept="stable")
 
 
-def printed(scale: Scale = PAPERS_LINK) -> Way:
-    """The paper's gains, in a link's units."""
-    return Way(printed_law(), scale)
+def hold(
+    link: KernelLink,
+    requested: Sequence[tuple[float, float | None]],
+    event: Callable[[int], frozenset[int]] = lambda k: frozenset(),
+) -> pd.DataFrame:
+    """(R [Mbit/s], reference [ms]) of each period, without a law; a row a period as `track` has it."""
+    rows = []
+    for k, (rate, reference) in enumerate(requested):
+        link.failed = event(k)
+        time_s = (k + 1) * link.plant.interval
+        row = {"time_s": time_s, "reference_ms": reference, "failed": len(link.failed)}
+        rows.append(row | link.advance(rate)._asdict())
+    return pd.DataFrame(rows)
 
 
 def track(
     link: KernelLink,
-    way: Way,
+    law: TrackingLaw,
     reference: Sequence[tuple[float, float]],
     *,
+    base: float = 0.0,
     start: int = 0,
-    before: float = OPENED,
     first: float | None = None,
     event: Callable[[int], frozenset[int]] = lambda k: frozenset(),
 ) -> pd.DataFrame:
-    """Run a law for as many periods as there are references (delay, jitter [ms]); before `start` R is `before`;
-    without one, a few periods at the first rate go before.
+    """Run a law for as many periods as there are references (delay, jitter [ms]); before `start` regulators are open;
+    without one, a few periods at the first rate go before. The law's delays have `base` that the link's lack [ms].
 
     A row a period: its Sample, `time_s` of its end, `reference_ms`, `commanded` [Mbit/s] before the limits, `failed`.
     """
-    law, scale = way.law, way.scale
-    gains = tracking_gains(law)
-    state = start_tracking(gains, None if first is None else np.array([first / scale.rate]))
-    low, high = np.clip(np.array(link.plant.limits) / scale.rate, law.low[0], law.high[0])
-    given: np.ndarray | None = None
+    gains, offset = tracking_gains(law), np.array([base, 0.0])
+    state = start_tracking(gains, None if first is None else np.array([first]))
+    low, high = np.clip(np.array(link.plant.limits), law.low[0], law.high[0])
     rows: list[dict[str, float]] = []
-    rate = before if start else scale.rate * float(np.clip(state.applied[0], low, high))
+    rate = OPENED if start else float(np.clip(state.applied[0], low, high))
     for _ in range(0 if start else WARM):
         link.advance(rate)
-    for k, wanted_here in enumerate(reference):
+    for k, pair in enumerate(reference):
         link.failed = event(k)
         sample: Sample = link.advance(rate)
         commanded = np.nan
         if k + 1 >= start:
-            desired = scale.outputs(np.array(wanted_here))
-            measured = scale.outputs(np.array([sample.delay_ms, sample.jitter_ms]))
-            applied = np.array(
-                [min(sample.rate, link.plant.limits[1]) / scale.rate]
-            )  # a change within the dead-band wasn't made
-            if k + 1 > start:
-                state = state._replace(applied=applied)
+            measured = np.array([sample.delay_ms, sample.jitter_ms]) + offset
+            if k + 1 > start:  # a change within the dead-band wasn't made
+                state = state._replace(applied=np.array([min(sample.rate, link.plant.limits[1])]))
             if np.isfinite(measured).all():
-                if way.governor is not None:
-                    given = law.output_offset if given is None else given
-                    desired = govern(way.governor, state, given, desired)
-                    given = desired
-                seen = measured if way.schedule is None else scheduled(way.schedule, measured, desired, applied)
-                state = step_tracking(gains, state, seen, desired)
-            commanded = scale.rate * float(state.commanded[0])
-            rate = scale.rate * float(np.clip(state.applied[0], low, high))
+                state = step_tracking(gains, state, measured, np.array(pair) + offset)
+            commanded = float(state.commanded[0])
+            rate = float(np.clip(state.applied[0], low, high))
         time_s = (k + 1) * link.plant.interval
-        row = {"time_s": time_s, "reference_ms": wanted_here[0], "commanded": commanded, "failed": len(link.failed)}
+        row = {"time_s": time_s, "reference_ms": pair[0], "commanded": commanded, "failed": len(link.failed)}
         rows.append(row | sample._asdict())
     return pd.DataFrame(rows)

@@ -5,32 +5,30 @@ the kernel's on arrival (SO_TIMESTAMPNS). Re-applying tbf's rate refills its buc
 below the dead-band isn't made, and a period is half a second.
 """
 
-import os
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from linux.connet_bursts import send_bursts
 from linux.connet_disciplines import release_at_instants, serve
+from linux.testbed import Job, Testbed
+from linux.traffic import UdpSource, absorb_tcp, open_tcp_sink, open_udp_sink, receive_udp, send_udp
 
 from netctrl.kernel.scenarios.traffic import constant_times, poisson_times
 from netctrl.linux.kernel.messages import ROOT, Counters
 from netctrl.linux.pacing.tcp import TcpRun, send_tcp
-from netctrl.linux.processes import Job
-from netctrl.linux.testbed.bed import Testbed
-from netctrl.linux.testbed.traffic import UdpSource, absorb_tcp, open_tcp_sink, open_udp_sink, receive_udp, send_udp
 from netctrl.model.network import Link, Network
 from netctrl.units import BITS_PER_BYTE
 
-MEGA, MILLI, MICRO = 1e6, 1e-3, 1e-6
+MEGA, MILLI = 1e6, 1e-3
 OPEN = 1e9
 """A regulator that regulates nothing [bit/s]."""
 SOURCES = ("s1", "s2", "s3")
-LIMITS = (1.0, 22.0)
-"""Of R [Mbit/s]; 30 is offered, and above 22 the queue begins to overflow."""
+SIZE = 1042
+"""Packet of 1000 bytes, with its Ethernet header, as other traffic and the premium flow send it [byte]."""
 BOTTLENECK_BUCKET = 1600
 """A packet and half of one: a late timer loses little capacity, and packets wait as behind a wire [byte]."""
 PREMIUM_PORT, OTHER_PORT, TCP_PORT = 5001, 5002, 5003
@@ -46,23 +44,23 @@ _AT_ONCE = (0.0, 0.0)
 class Plant:
     """What is built. Rates in bit/s of Ethernet frames, sizes in bytes of them."""
 
-    capacity: float = 20e6
-    buffer: int = 100_000
+    capacity: float = 100e6
+    buffer: int = 100 * SIZE
     """In the bottleneck."""
-    offered: float = 10e6
+    offered: float = 50e6
     """By each source, in bursts after exponential pauses; half the capacity, as in the paper's Fig. 13."""
-    burst: int = 8
+    burst: int = 10
     """Packets that a source sends at once."""
-    size: int = 1042
-    bucket: int = 8
+    size: int = SIZE
+    bucket: int = 10
     """Packets that a regulator lets through at once."""
-    waiting: int = 3
+    waiting: int = 50
     """Packets that may wait in it."""
     shares: tuple[float, ...] = (1.0 / 3.0,) * len(SOURCES)
     """Of R, by regulator."""
-    limits: tuple[float, float] = LIMITS
+    limits: tuple[float, float] = (1.0, 95.0)
     """Of R under a law [Mbit/s]."""
-    flows: int = 1
+    flows: int = 2
     """UDP flows of each source, each with its own bursts."""
     cubic: int = 0
     """TCP connections of each source, which send what they can; with them it sends no bursts."""
@@ -70,12 +68,12 @@ class Plant:
     """Bottlenecks in a row."""
     discipline: str = "fifo"
     """Of the bottlenecks: a key of `connet_disciplines.LINES`."""
-    release: tuple[float, float] | None = None
+    release: tuple[float, float] | None = (0.002, 0.006)
     """What a regulator let through is held until the next of instants with uniform distances from one to the other
     [s], as where tbf's timer is the kernel's tick; an open one holds nothing."""
     premium_rate: float = 1e6
-    premium_size: int = 250
-    interval: float = 0.5
+    premium_size: int = SIZE
+    interval: float = 1.0
     dead_band: float = 0.01
     """Share of the rate by which a change has to differ from it."""
 
@@ -104,10 +102,6 @@ class Sample(NamedTuple):
     """What the bottleneck sent of the sources' traffic."""
     late_ms: float
     """The loop, at the period's end."""
-    change_us: float
-    """One change of a regulator's rate, mean; 0: none was made."""
-    load: float
-    """Of the machine, over a minute."""
 
 
 class Books(NamedTuple):
@@ -231,7 +225,7 @@ class KernelLink:
         if not self._started:  # the first period begins with the sources
             time.sleep(max(self._end - time.monotonic(), 0.0))
             self._started = True
-        change_us = self._regulate(rate * MEGA)
+        self._regulate(rate * MEGA)
         self._end += self.plant.interval
         self._periods += 1
         packets = self._arrived()
@@ -250,8 +244,6 @@ class KernelLink:
             lost=self._next - expected - len(delays),
             other_mbit_s=(new - len(delays) * self.plant.premium_size) * BITS_PER_BYTE / (self.plant.interval * MEGA),
             late_ms=late,
-            change_us=change_us,
-            load=os.getloadavg()[0],
         )
 
     def _arrived(self) -> np.ndarray:
@@ -268,12 +260,11 @@ class KernelLink:
         packets, self._early = self._early[inside], self._early[~inside]
         return packets
 
-    def _regulate(self, desired: float) -> float:
-        """Change what has to change; mean time of a change [us]."""
+    def _regulate(self, desired: float) -> None:
+        """Change what has to change."""
         plant = self.plant
         if abs(desired - self._total) > plant.dead_band * self._total:
             self._total = desired
-        began, made = time.perf_counter(), 0
         for k, (regulator, index) in enumerate(self._regulators):
             opened = k in self.failed or self._total >= OPEN
             rate = OPEN if opened else self._total * plant.shares[k]
@@ -282,8 +273,6 @@ class KernelLink:
             if rate != self._rates[k]:
                 regulator.change_tbf(index, ROOT, TBF, rate, plant.bucket_bytes, plant.waiting_bytes)
                 self._rates[k] = rate
-                made += 1
-        return (time.perf_counter() - began) / made / MICRO if made else 0.0
 
     def transfers(self, begin_s: float, end_s: float) -> list[float]:
         """Rate at which each TCP connection's data were acknowledged between two times of the run [Mbit/s]; waits for
@@ -306,9 +295,3 @@ class KernelLink:
             regulators=tuple(each.qdisc(index).counters for each, index in self._regulators),
             bottleneck=self._router.qdisc(self._bottleneck).counters,
         )
-
-
-def environment() -> dict[str, Any]:
-    """What a run in the kernel depends on beside the code."""
-    system = os.uname()
-    return {"kernel": system.release, "machine": system.machine, "cores": os.cpu_count()}

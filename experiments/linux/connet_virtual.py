@@ -1,18 +1,17 @@
-"""CONNET in virtual time: the paper's figures at its own rates, and the wall-clock study's runs in both clocks."""
+"""CONNET in virtual time: the paper's figures at its own rates."""
 
 import linux.connet_tasks as tasks
 import linux.connet_virtual_values as values
 import numpy as np
 import pandas as pd
 from common import Outcome, shown, verdicts
-from linux import connet_study as wall
-from linux import connet_wall
-from linux.connet_study import COLOURS, FIFO, LQI, PRINTED, STATIC, curve_means
+from linux.connet_tasks import COLOURS, LQI, PRINTED, STATIC, curve_means
+from linux.hftrac_points import dress
 from linux.virtual_connet import STUDY
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-PLACES = ("CONNET, virtual time, 100 Mbit/s", "CONNET, virtual time, 20 Mbit/s")
+PLACE = "CONNET, virtual time"
 PRINTED_PAIRS = ((0.46, 0.043), (0.534, 0.145), (1.1, 0.6))
 """Delay and jitter in the paper's Figs. 10 (a, b), 10 (d) and its text [ms]."""
 DISCIPLINES = {
@@ -20,29 +19,18 @@ DISCIPLINES = {
     tasks.SCHEDULING["cbq"]: "#6aa84f",
     tasks.SCHEDULING["wfq"]: "#8e44ad",
 }
-CLOCKS = {"curve": ("the curve", "#222222")} | {way: (way, COLOURS[way]) for way in (LQI, PRINTED, STATIC, FIFO)}
-PHASES = connet_wall.PHASES
 
 
 def main(*, full: bool = False) -> Outcome:
     data = STUDY.read(complete=True)
-    series = wall.kept()
     figure = Figure(figsize=(15.0, 8.4), layout="constrained")
     panels = figure.subplots(2, 3).flat
-    for draw in (delays, pairs, changes, failures, scheduling):
+    for draw in (delays, pairs, changes, step, failures, scheduling):
         draw(next(panels), data)
-    clocks(next(panels), values.both_clocks(data, series))
-    figure.suptitle("CONNET in the kernel in virtual time: the paper's rates, and both clocks (last)", fontsize=12)
-    figure.supxlabel(verdicts("linux", *PLACES), fontsize=9)
-    own = {f"connet-own-{name}": value for name, value in values.at_own_rates(data, STUDY.told()["transfers"]).items()}
-    both = {f"connet-virtual-{name}": value for name, value in values.in_both_clocks(data, series).items()}
-    return Outcome("connet-virtual", "linux", data, figure, own | both, readable(data, series))
-
-
-def dress(axes: Axes, title: str, x: str, y: str) -> None:
-    axes.set_title(title, fontsize=10)
-    axes.set(xlabel=x, ylabel=y)
-    axes.grid(color="#dddddd", lw=0.6)
+    figure.suptitle("CONNET in the kernel in virtual time, at the paper's rates", fontsize=12)
+    figure.supxlabel(verdicts("linux", PLACE), fontsize=9)
+    found = {f"connet-own-{name}": value for name, value in values.computed(data, STUDY.told()["transfers"]).items()}
+    return Outcome("connet-virtual", "linux", data, figure, found, readable(data))
 
 
 def delays(axes: Axes, data: pd.DataFrame) -> None:
@@ -58,7 +46,7 @@ def delays(axes: Axes, data: pd.DataFrame) -> None:
 
 def over_repeats(runs: pd.DataFrame) -> pd.DataFrame:
     """Mean curve."""
-    each = [curve_means(run, tasks.CURVE_SKIPPED) for _, run in runs.groupby("repeat")]
+    each = [curve_means(run) for _, run in runs.groupby("repeat")]
     return sum(each) / len(each)
 
 
@@ -103,41 +91,34 @@ def scheduling(axes: Axes, data: pd.DataFrame) -> None:
     dress(axes, "Fig. 14: beside schedulers, three nodes", "offered [Mbit/s]", "delay [ms]")
 
 
-def clocks(axes: Axes, both: pd.DataFrame) -> None:
-    both = both[both.delay_ms >= values.LEAST]
-    for name, (label, colour) in CLOCKS.items():
-        rows = both[both.kind == "curve"] if name == "curve" else both[(both.kind != "curve") & (both.way == name)]
-        axes.plot(rows.delay_ms, rows.wall_delay_ms / rows.delay_ms, "o", ms=3.5, color=colour, label=label)
-    axes.axhline(1.0, color="#bbbbbb", lw=0.8)
-    axes.set_xscale("log")
-    axes.legend(fontsize=8)
-    dress(axes, "20 Mbit/s: wall clock beside virtual time, by run", "delay in virtual time [ms]", "delay over it")
+def step(axes: Axes, data: pd.DataFrame) -> None:
+    over_time(axes, data, "activation", 20.0)
+    dress(axes, "Fig. 10d: switched on into a loaded link", "time [s]", "delay [ms]")
 
 
-def readable(data: pd.DataFrame, series: pd.DataFrame) -> pd.DataFrame:
+def readable(data: pd.DataFrame) -> pd.DataFrame:
     """For the docs: means over repeats, ± half of their 95 % interval."""
     rows = []
     for number, rate in enumerate(tasks.REFERENCES):
         what = "11, can't be had" if rate is None else "10a, 11" if number == 0 else "11"
-        rows += [own(what, way, values.changing(data, way, number)) for way in values.LAWS]
+        rows += [told(what, way, values.changing(data, way, number)) for way in values.LAWS]
     for way in values.LAWS:
-        rows.append(own("10c", way, values.stretch(data, "step", way, tasks.SETTLING)))
-    rows.append(own("10d, before", "open", values.stretch(data, "activation", LQI, 2, tasks.OPEN_PERIODS)))
+        rows.append(told("10c", way, values.stretch(data, "step", way, tasks.SETTLING)))
+    rows.append(told("10d, before", "open", values.stretch(data, "activation", LQI, 2, tasks.OPEN_PERIODS)))
     for way in values.LAWS:
         rows.append(
-            own("10d, after", way, values.stretch(data, "activation", way, tasks.OPEN_PERIODS + tasks.SETTLING))
+            told("10d, after", way, values.stretch(data, "activation", way, tasks.OPEN_PERIODS + tasks.SETTLING))
         )
     for way in values.LAWS:
-        rows.append(own("12, TCP", way, values.stretch(data, "tcp", way, tasks.HELD_PIPE // 2)))
-    for number, name in enumerate(PHASES):
-        rows += [own(f"13, {name}", way, values.phase(data, way, number)) for way in values.LAWS]
+        rows.append(told("12, TCP", way, values.stretch(data, "tcp", way, tasks.HELD_PIPE // 2)))
+    for number, name in enumerate(tasks.PHASES):
+        rows += [told(f"13, {name}", way, values.phase(data, way, number)) for way in values.LAWS]
     for way in values.LAWS:
-        rows.append(own("15a, uneven", way, values.stretch(data, "uneven", way, tasks.HELD_PIPE // 2)))
+        rows.append(told("15a, uneven", way, values.stretch(data, "uneven", way, tasks.HELD_PIPE // 2)))
     for way in DISCIPLINES:
         runs = values.part(data, "scheduling", way)
-        rows.append(own(f"14, {tasks.OFFERED[-1]:g} Mbit/s", way, top_of(runs)))
-    rows.append(own("14", LQI, values.stretch(data, "scheduling", LQI, tasks.HELD_PIPE // 2)))
-    rows += slower(data[data.link == tasks.SLOWER], series)
+        rows.append(told(f"14, {tasks.OFFERED[-1]:g} Mbit/s", way, top_of(runs)))
+    rows.append(told("14", LQI, values.stretch(data, "scheduling", LQI, tasks.HELD_PIPE // 2)))
     return pd.DataFrame(rows).fillna("")
 
 
@@ -151,44 +132,13 @@ def top_of(runs: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def own(what: str, way: str, means: pd.DataFrame) -> dict[str, str]:
-    return told(tasks.PAPERS, what, way, means)
-
-
-def told(
-    link: str, what: str, way: str, means: pd.DataFrame, clock: pd.DataFrame | None = None, digits: int = 3
-) -> dict[str, str]:
+def told(what: str, way: str, means: pd.DataFrame) -> dict[str, str]:
     """A row; a rate that is open has no number."""
     asked = means.reference_ms.mean() if "reference_ms" in means else np.nan
-    row = {"link": link, "Fig.": what, "way": way, "reference, ms": "" if np.isnan(asked) else f"{asked:.3f}"}
-    row["delay, ms"] = shown(means.delay_ms, digits)
-    row["wall clock"] = "" if clock is None else shown(clock.delay_ms, digits)
+    row = {"Fig.": what, "way": way, "reference, ms": "" if np.isnan(asked) else f"{asked:.3f}"}
+    row["delay, ms"] = shown(means.delay_ms, 3)
     if "jitter_ms" in means:
-        row["jitter, ms"] = shown(means.jitter_ms, digits)
+        row["jitter, ms"] = shown(means.jitter_ms, 3)
     row["R, Mbit/s"] = "open" if means.rate.max() > 100.0 else shown(means.rate, 1)
     row["other traffic, Mbit/s"] = shown(means.other_mbit_s, 1)
-    row["its wall clock"] = "" if clock is None else shown(clock.other_mbit_s, 1)
     return row
-
-
-def slower(data: pd.DataFrame, series: pd.DataFrame) -> list[dict[str, str]]:
-    """The wall-clock study's runs; its own five repeats beside them."""
-    rows = []
-    means, walls = (connet_wall.references(each[each.kind == "references"]) for each in (data, series))
-    for way in (LQI, PRINTED, STATIC, FIFO):
-        for reference in (None,) if way == FIFO else wall.REFERENCES:
-            mine, theirs = (
-                each[
-                    (each.way == way)
-                    & (each.reference_ms.isna() if reference is None else each.reference_ms == reference)
-                ]
-                for each in (means, walls)
-            )
-            rows.append(told(tasks.SLOWER, "11", way, mine, theirs, 2))
-    late, late_wall = (connet_wall.phases(connet_wall.settled(each[each.kind == "failure"])) for each in (data, series))
-    for way in (LQI, STATIC):
-        for number, name in enumerate(PHASES):
-            mine, theirs = (each[(each.way == way) & (each.phase == number)] for each in (late, late_wall))
-            mine = mine.assign(reference_ms=wall.FAILURE_REFERENCE)
-            rows.append(told(tasks.SLOWER, f"13, {name}", way, mine, theirs, 2))
-    return rows

@@ -1,5 +1,4 @@
-"""Numbers of CONNET in virtual time for its claims: the paper's link at its own rates, and the slower one in both
-clocks."""
+"""Numbers of CONNET in virtual time for its claims."""
 
 from collections.abc import Collection
 from typing import Any
@@ -8,10 +7,8 @@ import linux.connet_tasks as tasks
 import numpy as np
 import pandas as pd
 from common import Measured, measured
-from linux import connet_wall
 from linux.connet_loop import trace
-from linux.connet_study import CURVE_SKIPPED as WALL_SKIPPED
-from linux.connet_study import FIFO, HELD_OUT, LQI, PRINTED, STATIC, curve_means
+from linux.connet_tasks import FIFO, HELD_OUT, LQI, PRINTED, STATIC, curve_means
 
 import netctrl
 
@@ -20,14 +17,12 @@ MEANT = ["reference_ms", "delay_ms", "jitter_ms", "rate", "other_mbit_s"]
 NEAR, IN_A_ROW = 0.2, 5
 """Of its reference a delay has recovered, on average over so many periods."""
 ENDS = np.cumsum([0, *(periods for periods, _ in tasks.FAILURES)])
-LEAST = 0.05
-"""Delay from which clocks are compared by their ratio [ms]."""
 PAIRS = {"constant": 0.46, "activation": 0.534, "loaded": 1.1}
 """Delays of pairs that the paper prints [ms]."""
 
 
-def part(data: pd.DataFrame, kind: str, way: str, link: str = tasks.PAPERS) -> pd.DataFrame:
-    return data[(data.link == link) & (data.kind == kind) & (data.way == way)]
+def part(data: pd.DataFrame, kind: str, way: str) -> pd.DataFrame:
+    return data[(data.kind == kind) & (data.way == way)]
 
 
 def stretch(data: pd.DataFrame, kind: str, way: str, first: int, last: int | None = None) -> pd.DataFrame:
@@ -43,10 +38,9 @@ def phase(data: pd.DataFrame, way: str, number: int) -> pd.DataFrame:
     return stretch(data, "failure", way, (first + last) // 2, last)
 
 
-def curves(data: pd.DataFrame, link: str = tasks.PAPERS) -> dict[int, pd.DataFrame]:
+def curves(data: pd.DataFrame) -> dict[int, pd.DataFrame]:
     """Of each repeat."""
-    skipped = tasks.CURVE_SKIPPED if link == tasks.PAPERS else WALL_SKIPPED
-    return {number: curve_means(runs, skipped) for number, runs in part(data, "curve", STATIC, link).groupby("repeat")}
+    return {number: curve_means(runs) for number, runs in part(data, "curve", STATIC).groupby("repeat")}
 
 
 def met(means: pd.DataFrame, base: float) -> Measured:
@@ -71,8 +65,8 @@ def recovery(data: pd.DataFrame, way: str) -> Measured:
     return measured(found)
 
 
-def at_own_rates(data: pd.DataFrame, transfers: Collection[dict[str, Any]]) -> dict[str, float | Measured]:
-    """Values of the claims about the paper's link."""
+def computed(data: pd.DataFrame, transfers: Collection[dict[str, Any]]) -> dict[str, float | Measured]:
+    """Values of the claims."""
     return {**_curve(data), **_one_node(data), **_tcp(data, transfers), **_failures(data), **_scheduling(data)}
 
 
@@ -85,7 +79,7 @@ def _curve(data: pd.DataFrame) -> dict[str, float | Measured]:
         jitters = [float(np.interp(delay - tasks.ONE_NODE, curve.delay_ms, curve.jitter_ms)) for curve in each.values()]
         found[name] = measured(jitters)
     models = [
-        netctrl.identify(trace(runs, tasks.PAPERS_PLANT.interval), held_out=HELD_OUT).model.identification
+        netctrl.identify(trace(runs, tasks.Plant().interval), held_out=HELD_OUT).model.identification
         for _, runs in part(data, "trace", STATIC).groupby("repeat")
     ]
     for number, name in enumerate(("delay", "jitter")):
@@ -135,7 +129,7 @@ def _tcp(data: pd.DataFrame, transfers: Collection[dict[str, Any]]) -> dict[str,
     top = max(part(data, "tcp curve", tasks.EXACT).rate)
     for name, way in (("instants", tasks.TICKS), ("exact", tasks.EXACT)):
         runs = part(data, "tcp curve", way)
-        each = [curve_means(run, tasks.CURVE_SKIPPED).delay_ms for _, run in runs[runs.rate == top].groupby("repeat")]
+        each = [curve_means(run).delay_ms for _, run in runs[runs.rate == top].groupby("repeat")]
         mean = measured([float(delays.iloc[0]) for delays in each])
         found[f"12-{name}"] = mean.value if way == tasks.EXACT else mean  # nothing is random with exact timers
     return found
@@ -153,7 +147,7 @@ def _failures(data: pd.DataFrame) -> dict[str, float | Measured]:
     helpless = part(data, "failure", LQI)
     number = helpless.groupby("repeat").cumcount()
     late = helpless[(number >= (ENDS[1] + ENDS[2]) // 2) & (number < ENDS[2])]
-    found["13-lqi-reported"] = float((late.commanded <= tasks.PAPERS_PLANT.limits[0]).mean())
+    found["13-lqi-reported"] = float((late.commanded <= tasks.Plant().limits[0]).mean())
     return found
 
 
@@ -162,10 +156,7 @@ def _scheduling(data: pd.DataFrame) -> dict[str, float | Measured]:
     top, found = tasks.OFFERED[-1], {}
     ours = stretch(data, "scheduling", LQI, tasks.HELD_PIPE // 2)
     for name, way in tasks.SCHEDULING.items():
-        theirs = {
-            n: curve_means(run, tasks.CURVE_SKIPPED).loc[top]
-            for n, run in part(data, "scheduling", way).groupby("repeat")
-        }
+        theirs = {n: curve_means(run).loc[top] for n, run in part(data, "scheduling", way).groupby("repeat")}
         for column in ("delay", "jitter"):
             values = [1.0 - row[f"{column}_ms"] / theirs[number][f"{column}_ms"] for number, row in ours.iterrows()]
             found[f"14-{name}-{column}"] = measured(values)
@@ -175,46 +166,3 @@ def _scheduling(data: pd.DataFrame) -> dict[str, float | Measured]:
     opened = stretch(data, "scheduling", FIFO, tasks.CURVE_SKIPPED)
     found["15b-open"] = measured((opened.delay_ms + tasks.THREE_NODES).tolist())
     return found
-
-
-def in_both_clocks(data: pd.DataFrame, series: pd.DataFrame) -> dict[str, float | Measured]:
-    """Values of the claims about the link of the wall-clock study, whose series these are."""
-    data = data[data.link == tasks.SLOWER]
-    kinds = {kind: data[data.kind == kind] for kind in ("references", "activation", "failure")}
-    means = connet_wall.references(kinds["references"])
-    found: dict[str, float | Measured] = {
-        **connet_wall.values_fig10(kinds["activation"]),
-        **connet_wall.values_fig11(means),
-        **connet_wall.values_fig13(kinds["failure"]),
-        "late": float(data.late_ms.max()),
-    }
-    virtual = pd.concat(curves(data, tasks.SLOWER))
-    rising = virtual.groupby(level=1).mean()
-    found["rises"] = float(np.mean([np.diff(rising[name]) > 0.0 for name in ("delay_ms", "jitter_ms")]))
-    beside = both_clocks(data, series)
-    curve = beside[beside.kind == "curve"]
-    found["curve-added"] = float((curve.wall_delay_ms - curve.delay_ms).median())
-    for kind, way, key in (
-        ("curve", STATIC, "curve"),
-        ("references", LQI, "lqi"),
-        ("references", STATIC, "static"),
-        ("references", FIFO, "fifo"),
-    ):
-        rows = beside[(beside.kind == kind) & (beside.way == way) & (beside.delay_ms >= LEAST)]
-        found[f"{key}-wall"] = float((rows.wall_delay_ms / rows.delay_ms - 1.0).abs().max())
-    return found
-
-
-def both_clocks(data: pd.DataFrame, series: pd.DataFrame) -> pd.DataFrame:
-    """Mean delays of each repeat at each R of the curve and each reference, in virtual time and by the wall clock; a
-    repeat has the same traffic in both."""
-    parts = []
-    for runs in (data[data.link == tasks.SLOWER], series.assign(link=tasks.SLOWER)):
-        curve = pd.concat(curves(runs, tasks.SLOWER), names=["repeat"]).reset_index()
-        held = connet_wall.references(runs[runs.kind == "references"]).drop(columns="rate")
-        held = held.rename(columns={"reference_ms": "at"}).assign(kind="references")
-        curve = curve.rename(columns={"rate": "at"}).assign(kind="curve", way=STATIC)
-        parts.append(pd.concat([curve, held])[["kind", "way", "at", "repeat", "delay_ms"]])
-    virtual, wall = parts
-    keys = ["kind", "way", "at", "repeat"]
-    return virtual.merge(wall.rename(columns={"delay_ms": "wall_delay_ms"}), on=keys)

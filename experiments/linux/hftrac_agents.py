@@ -2,7 +2,6 @@
 
 import gc
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import Any
 
 import msgspec
 from linux.hftrac_network import FRAME, TELLER, Case, scenario
+from linux.testbed import Testbed
 
 import netctrl
 from netctrl.linux import namespace
@@ -24,7 +24,6 @@ from netctrl.linux.agent.state import Reading, Trouble, plan
 from netctrl.linux.export.agent import AgentConfig, ControlledLink, Peer, agent_configs
 from netctrl.linux.export.agent_law import LinkRateTable, link_rate_table
 from netctrl.linux.log import AgentLog
-from netctrl.linux.testbed.bed import Testbed
 from netctrl.model.design.hftrac import Architecture
 from netctrl.model.network import Network
 from netctrl.plants.routing import at_utilization
@@ -38,7 +37,7 @@ MIN = 0.1
 A link whose nominal rate is lower still, as the host's of Fig. 14, may go down to half of that."""
 DEAD_BAND = 0.002
 URGENT = 2
-"""Priority (SCHED_RR) of sources, agents, delay line and looks: the machine may have other work."""
+"""Priority (SCHED_RR) of sources, agents, delay line and looks."""
 
 
 @lru_cache(maxsize=64)
@@ -64,7 +63,7 @@ def controlled(bed: Testbed, network: Network, nominal: Mapping[str, float]) -> 
             greatest_rate=link.capacity,
             fallback_rate=min(nominal[link.id], link.capacity),
             burst=BURST,
-            limit=bed.wire(link.id).limit_bytes,
+            limit=bed.wires[link.id].limit_bytes,
         )
         for link in network.links
     }
@@ -101,41 +100,20 @@ def configs(
 
 
 def start_agents(
-    bed: Testbed,
-    desired: Mapping[str, AgentConfig],
-    seconds: float,
-    *,
-    programs: Path | None = None,
-    phases: Sequence[float] = (),
+    bed: Testbed, desired: Mapping[str, AgentConfig], seconds: float, phases: Sequence[float] = ()
 ) -> Callable[[], list[dict[str, float]]]:
-    """Start all, each at its node; returns what waits for them and tells what they counted.
+    """Start all, each at its node, and tell what waits for them and what they counted.
 
-    With a folder they are `python -m netctrl.linux agent`, else children with the same loop, which start sooner and
-    may begin their intervals later by `phases` [s].
+    They may begin their intervals later by `phases` [s].
     """
-    if programs is None or "god" in desired:
-        later = dict(zip(desired, phases or [0.0] * len(desired), strict=True))
-        jobs = [
-            bed.start(TELLER, _all_seeing, bed, config, seconds, later[name])
-            if name == "god"
-            else bed.start(name, _agent, config, seconds, later[name])
-            for name, config in desired.items()
-        ]
-        return lambda: [job.result(seconds + 60.0) for job in jobs]
-    children = []
-    for name, config in desired.items():
-        path = programs / f"{name}.agent.json"
-        config.save(path)
-        argv = [sys.executable, "-m", "netctrl.linux", "agent", str(path), "--duration", f"{seconds:g}s"]
-        children.append(bed.start(name, argv))
-
-    def ended() -> list[dict[str, float]]:
-        statuses = [child.wait(seconds + 120.0) for child in children]
-        if any(statuses):
-            raise RuntimeError(f"agents ended with {statuses}")
-        return []
-
-    return ended
+    later = dict(zip(desired, phases or [0.0] * len(desired), strict=True))
+    jobs = [
+        bed.start(TELLER, _all_seeing, bed, config, seconds, later[name])
+        if name == "god"
+        else bed.start(name, _agent, config, seconds, later[name])
+        for name, config in desired.items()
+    ]
+    return lambda: [job.result(seconds + 60.0) for job in jobs]
 
 
 def _agent(config: AgentConfig, seconds: float, later: float) -> dict[str, float]:
@@ -169,7 +147,7 @@ class _Everywhere:
 def _all_seeing(bed: Testbed, config: AgentConfig, seconds: float, later: float) -> dict[str, float]:
     places = {link.interface: link for link in config.links}
     by_node: dict[str, list[ControlledLink]] = {}
-    for wire in bed.plan.wires.values():
+    for wire in bed.wires.values():
         if wire.interface in places:
             by_node.setdefault(wire.link.source, []).append(places[wire.interface])
     ordered = [link for links in by_node.values() for link in links]
@@ -186,11 +164,8 @@ def _all_seeing(bed: Testbed, config: AgentConfig, seconds: float, later: float)
 
 
 def urgently(act: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """Call it with a real-time priority, where this process may have one: what it does is light and must be on time."""
-    try:
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(URGENT))
-    except PermissionError:
-        return act(*args, **options)
+    """Call it with a real-time priority, so that the kernel's timers have no slack for it."""
+    os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(URGENT))
     try:
         return act(*args, **options)
     finally:
@@ -200,7 +175,7 @@ def urgently(act: Callable[..., Any], *args: Any, **options: Any) -> Any:
 def urge_children() -> None:
     """The same for all children of this thread."""
     for child in Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text(encoding="ascii").split():
-        with suppress(PermissionError, ProcessLookupError):
+        with suppress(ProcessLookupError):
             os.sched_setscheduler(int(child), os.SCHED_RR, os.sched_param(URGENT))
 
 

@@ -8,15 +8,14 @@ doesn't say which source they are of).
 import pandas as pd
 from common import Measured, Outcome, measured, verdicts
 from linux.hftrac_bed import WARM_UP
-from linux.hftrac_cases import BELIEVED, ONLY_VIRTUAL, cases, foreseen_rows
+from linux.hftrac_cases import BELIEVED, FIGURES, cases, foreseen_rows
 from linux.hftrac_network import PUBLISHED, SAME
-from linux.hftrac_study import KEY
-from linux.hftrac_wall import LOSS, QUEUE, at, bars, dress, of, of_row, over_fifo, points_of
-from linux.virtual_hftrac import ALIGNED, DRAWN, PHASES, STUDY
+from linux.hftrac_points import LOSS, QUEUE, at, bars, dress, of, of_row, over_fifo, points_of
+from linux.virtual_hftrac import ALIGNED, DRAWN, KEY, PHASES, STUDY
 from matplotlib.figure import Figure
 
 PLACE = "HFTraC in virtual time, Fig. 10b"
-WAYS = ONLY_VIRTUAL["10b"].ways
+WAYS = FIGURES["10b"].ways
 NORMAL = -1.0
 """In the place of `SAME` and `PUBLISHED`: Fig. 7's normal rates with the deviation of `SAME`."""
 CASES = {

@@ -8,10 +8,9 @@ controlled too; `wire` begins where the packet leaves that queue, as a capture a
 import pandas as pd
 from common import Measured, Outcome, means, measured, verdicts
 from linux.hftrac_bed import QUANTILES
-from linux.hftrac_cases import ONLY_VIRTUAL
-from linux.hftrac_study import KEY
-from linux.hftrac_wall import COLOURS, LOSS, at, bars, dress, of, of_row, ratio
-from linux.virtual_hftrac import STUDY
+from linux.hftrac_cases import FIGURES
+from linux.hftrac_points import COLOURS, LOSS, at, bars, dress, of, of_row, ratio
+from linux.virtual_hftrac import KEY, STUDY
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -20,8 +19,8 @@ COLUMNS = {"packet_rtt_ms": "mean round trip of a packet [ms]", "packet_again": 
 SHOWN = ("packet_rtt_ms", "packet_rtt_50_ms", "packet_rtt_99_ms", "wire_rtt_ms", "packet_again", "loss")
 MILD = {34.0: "-", 37.0: "--"}
 """Levels whose distributions are drawn."""
-WAYS = ONLY_VIRTUAL["14"].ways
-LEVELS = {level: f"{level:g}" for level in ONLY_VIRTUAL["14"].x}
+WAYS = FIGURES["14"].ways
+LEVELS = {level: f"{level:g}" for level in FIGURES["14"].x}
 """Means of the background [Mbit/s]."""
 
 
@@ -49,7 +48,7 @@ def main(*, full: bool = False) -> Outcome:
 def computed(data: pd.DataFrame, table: pd.DataFrame) -> dict[str, float | Measured]:
     """Round trips and packets sent again over FIFO's, run by run; where FIFO loses none, packets sent again [%]."""
     found: dict[str, float | Measured] = {}
-    for level in ONLY_VIRTUAL["14"].x:
+    for level in FIGURES["14"].x:
         base = at(table, "fifo", level)
         for way in WAYS[1:]:
             mine, name = at(table, way, level), f"hftrac-14-{way}-{level:g}"

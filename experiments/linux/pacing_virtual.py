@@ -1,14 +1,12 @@
-"""Pacing in virtual time beside the same senders in wall-clock time."""
+"""Pacing in virtual time: throughput, RTT and queue of seven senders."""
 
 import pandas as pd
 from common import Measured, Outcome, measured, shown, verdicts
-from linux import pacing
-from linux.pacing import OURS, PEER, ratios
-from linux.virtual_pacing import ALL, ALONE, BUNCHES, FILLED, LINE, QUEUES, STUDY
+from linux.virtual_pacing import ALONE, BUNCHES, FILLED, LINE, OURS, PEER, QUEUES, SENDERS, STUDY, ratios
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-COLOURS = {True: "#1f4e9c", False: "#b45f06"}
+COLOURS = {"fifo": "#1f4e9c", "fq_codel": "#b45f06"}
 FROZEN = "paper's law, R = 95"
 COLUMNS = {
     "Mbit/s": ("mbit", 2),
@@ -19,16 +17,15 @@ COLUMNS = {
 
 
 def main(*, full: bool = False) -> Outcome:
-    data, wall = STUDY.read(), pacing.STUDY.read()
+    data = STUDY.read()
     figure = Figure(figsize=(12.0, 5.4), layout="constrained")
     left, right = figure.subplots(1, 2)
-    fifo = data[(data.queue == "fifo") & (data.path == ALONE)]
-    same = wall[wall.path == ALONE]
-    beside(left, fifo, same, "mbit", "Mbit/s")
-    beside(right, fifo, same, "rtt_ms", "smoothed RTT [ms]")
+    alone = data[data.path == ALONE]
+    by_sender(left, alone, "mbit", "Mbit/s")
+    by_sender(right, alone, "rtt_ms", "smoothed RTT [ms]")
     left.legend(fontsize=8.5)
     figure.supxlabel(verdicts("linux", "Pacing, virtual time"), fontsize=9)
-    return Outcome("pacing-virtual", "linux", data, figure, computed(data), readable(data, wall))
+    return Outcome("pacing-virtual", "linux", data, figure, computed(data), readable(data))
 
 
 def computed(data: pd.DataFrame) -> dict[str, float | Measured]:
@@ -49,29 +46,26 @@ def computed(data: pd.DataFrame) -> dict[str, float | Measured]:
     return found
 
 
-def beside(axes: Axes, data: pd.DataFrame, wall: pd.DataFrame, column: str, label: str) -> None:
-    """Every repeat of every sender, in both clocks."""
-    places = {name: place for place, name in enumerate(ALL)}
-    for virtual, part in ((False, wall), (True, data)):
-        at = part.sender.map(places) + (0.12 if virtual else -0.12)
-        axes.plot(part[column], at, "o", ms=4.5, color=COLOURS[virtual], label="virtual time" if virtual else "wall")
+def by_sender(axes: Axes, data: pd.DataFrame, column: str, label: str) -> None:
+    """Every repeat of every sender, behind either queue."""
+    places = {name: place for place, name in enumerate(SENDERS)}
+    for shift, (queue, colour) in zip((-0.12, 0.12), COLOURS.items(), strict=True):
+        part = data[data.queue == queue]
+        axes.plot(part[column], part.sender.map(places) + shift, "o", ms=4.5, color=colour, label=queue)
     axes.set_yticks(list(places.values()), list(places))
     axes.invert_yaxis()
     axes.set_xlabel(label)
     axes.grid(color="#dddddd", lw=0.6)
 
 
-def readable(data: pd.DataFrame, wall: pd.DataFrame) -> pd.DataFrame:
-    """For the docs: means over repeats, ± half of their 95 % interval; then the wall clock's, which has a FIFO only."""
+def readable(data: pd.DataFrame) -> pd.DataFrame:
+    """For the docs: means over repeats, ± half of their 95 % interval."""
     rows = []
     for (queue, path, sender), part in data.groupby(["queue", "path", "sender"], sort=False):
         row: dict[str, object] = {"queue": queue, "acknowledgements": path, "sender": sender}
-        same = wall[(wall.path == path) & (wall.sender == sender) & (queue == "fifo")]
-        for number, (title, (column, digits)) in enumerate(COLUMNS.items()):
-            row[title] = shown(part[column], digits)
-            row[f"wall clock{' ' * number}"] = shown(same[column], digits) if len(same) else ""
+        row |= {title: shown(part[column], digits) for title, (column, digits) in COLUMNS.items()}
         rows.append(row | {"sent again": f"{part.sent_again.mean():.0f}", "runs": len(part)})
-    order = {name: place for place, name in enumerate([*QUEUES, ALONE, LINE, BUNCHES, *ALL])}
+    order = {name: place for place, name in enumerate([*QUEUES, ALONE, LINE, BUNCHES, *SENDERS])}
     frame = pd.DataFrame(rows)
     return frame.sort_values(
         ["acknowledgements", "queue", "sender"], key=lambda names: names.map(order), kind="stable", ignore_index=True

@@ -12,11 +12,10 @@ import time
 from typing import NamedTuple
 
 import numpy as np
-from linux.iproute import program
+from linux.testbed import Testbed
 
 from netctrl.errors import NetctrlError
 from netctrl.linux.pacing.tcp import TcpInfo, read_tcp_info
-from netctrl.linux.testbed.bed import Testbed
 from netctrl.units import BITS_PER_BYTE, NANOSECOND
 
 TAP = "tap"
@@ -80,12 +79,12 @@ class RoundTrips(NamedTuple):
 
 def tap(bed: Testbed, link: str) -> None:
     """Mirror what enters a link's queue."""
-    node, interface = bed.wire(link).link.source, bed.interface(link)
-    program(bed, node, ["ip", "link", "add", TAP, "type", "dummy"])
-    program(bed, node, ["ip", "link", "set", TAP, "up", "arp", "off"])
-    program(bed, node, ["tc", "qdisc", "add", "dev", interface, "clsact"])
+    node, interface = bed.wires[link].link.source, bed.interface(link)
+    bed.program(node, ["ip", "link", "add", TAP, "type", "dummy"])
+    bed.program(node, ["ip", "link", "set", TAP, "up", "arp", "off"])
+    bed.program(node, ["tc", "qdisc", "add", "dev", interface, "clsact"])
     mirror = ["matchall", "action", "mirred", "egress", "mirror", "dev", TAP]
-    program(bed, node, ["tc", "filter", "add", "dev", interface, "egress", *mirror])
+    bed.program(node, ["tc", "filter", "add", "dev", interface, "egress", *mirror])
 
 
 def send_frames(

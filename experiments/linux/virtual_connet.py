@@ -1,7 +1,6 @@
 """CONNET in virtual time, kept in data/results/: `python experiments/full.py virtual-connet [REPEAT ...]`.
 
-The runs of `connet_study`, which are in wall-clock time, with the same traffic, and the paper's link at its own rates.
-A repeat has seeds of its own and designs from its own trace.
+The paper's link at its own rates. A repeat has seeds of its own and designs from its own trace.
 """
 
 import os
@@ -10,19 +9,17 @@ from typing import Any, NamedTuple
 
 import msgspec
 import pandas as pd
-from linux.connet_loop import WARM, Way, printed, track
+from connet.links import printed_law
+from linux.connet_loop import BASE, WARM, hold, track
 from linux.connet_plant import KernelLink, Plant
-from linux.connet_study import PRINTED, hold
-from linux.connet_tasks import HELD_PIPE, PAPERS_PLANT, PLAN, PRINTED_SCALE, Known, Task
+from linux.connet_tasks import HELD_PIPE, PLAN, PRINTED, Known, Task
 from linux.virtual import called
 from study import Case, Made, Record, Study, kernel_used, made_by
 
 from netctrl.kernel.build import chosen_kernel
 from netctrl.model.io.arrays import array, plain
 
-KEY = ["link", "kind", "way", "repeat"]
-OUTSIDE = ["load", "change_us"]
-"""Of the machine, which means nothing inside."""
+KEY = ["kind", "way", "repeat"]
 
 
 class Answer(NamedTuple):
@@ -33,30 +30,29 @@ class Answer(NamedTuple):
 
 
 def inside(asked: list[Any]) -> Answer:
-    """One run, called in the kernel. Sources and controller have no timer slack, as in wall-clock time."""
+    """One run, called in the kernel. Sources and controller have no timer slack."""
     os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     task = msgspec.convert(asked, Task, dec_hook=array)
-    plant, dead = task.plant, None if task.dead is None else [frozenset(each) for each in task.dead]
+    plant = task.plant
+    event = {} if task.dead is None else {"event": [frozenset(each) for each in task.dead].__getitem__}
     warm = WARM if task.law is not None and task.start == 0 else 0
     with KernelLink(plant, (len(task.wanted) + warm + 1) * plant.interval, task.seed) as link:
         if task.law is None:
-            found = hold(link, task.wanted, dead).iloc[task.warm :]
+            found = hold(link, task.wanted, **event).iloc[task.warm :]
         else:
-            scale = (PRINTED_SCALE,) if plant.interval == PAPERS_PLANT.interval else ()
-            way = printed(*scale) if task.law == PRINTED else Way(task.law)
-            event = {} if dead is None else {"event": dead.__getitem__}
-            found = track(link, way, task.wanted, start=task.start, first=task.first, **event)
+            law, base = (printed_law(), BASE) if task.law == PRINTED else (task.law, 0.0)
+            found = track(link, law, task.wanted, base=base, start=task.start, first=task.first, **event)
         over = len(found) + warm + task.warm
         half = (over - HELD_PIPE / 2) * plant.interval
         transfers = link.transfers(half, over * plant.interval) if plant.cubic and task.law is not None else []
-    return Answer(found.drop(columns=OUTSIDE).to_dict("records"), transfers)
+    return Answer(found.to_dict("records"), transfers)
 
 
 def run(*key: Any) -> Made:
     """From what its repeat has measured before."""
     data, repeat = STUDY.kept(), key[-1]
     known = Known(repeat, pd.DataFrame(columns=KEY) if data is None else data[data["repeat"] == repeat])
-    task = PLAN[key[:3]](known)
+    task = PLAN[key[:2]](known)
     answer = called("linux.virtual_connet:inside", msgspec.to_builtins(task, enc_hook=plain), seed=repeat)
     rows, transfers = msgspec.convert(answer, Answer)
     return Made(pd.DataFrame(rows).apply(pd.to_numeric).to_dict("records"), transfers)
@@ -66,7 +62,7 @@ def record(before: Record, data: pd.DataFrame, case: Case, transfers: list[float
     more = [dict(zip(KEY, case, strict=True)) | {"mbit_s": transfers}] if transfers else []
     return before | {
         "transfers": [*before.get("transfers", []), *more],
-        "plants": {"20 Mbit/s": asdict(Plant()), "100 Mbit/s": asdict(PAPERS_PLANT)},
+        "plant": asdict(Plant()),
         "kernel": kernel_used(chosen_kernel()),
         "seed": "repeat",
         "runs": len(data[KEY].drop_duplicates()),

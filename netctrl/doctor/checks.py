@@ -46,19 +46,18 @@ _OTHERS = {
 _MIN_PYTHON = (3, 11)
 _QDISCS = {
     "htb": ("HTB", "rates of HFTraC and CONNET"),
-    "tbf": ("TBF", "testbeds, rates of HFTraC and CONNET"),
+    "tbf": ("TBF", "rates of HFTraC and CONNET"),
     "pie": ("PIE", "export tc --implementation pie"),
     "dualpi2": ("DUALPI2", "export tc --implementation dualpi2"),
     "clsact": ("INGRESS", "netctrl linux mark"),
 }
-_TUN = Path("/dev/net/tun")
 _CAPABILITIES = {"CAP_NET_ADMIN": NET_ADMIN, "CAP_SYS_ADMIN": SYS_ADMIN}
 _PIDFD_GETFD = 438  # the same on all architectures
 _REMEDY = "a kernel with CONFIG_{}, or its module: apt-get install linux-modules-extra-$(uname -r)"
 _TOOLS = {
     "g++": (("g++", "clang++"), "ns-3 programs, and marking laws in the kernel", "apt-get install g++"),
     "make": (("make",), "ns-3 programs", "apt-get install make"),
-    "ip": (("ip",), "inspecting testbeds and queues by hand", "apt-get install iproute2"),
+    "ip": (("ip",), "inspecting queues by hand", "apt-get install iproute2"),
     "systemd-analyze": (("systemd-analyze",), "checking units of netctrl linux --unit", "apt-get install systemd"),
 }
 
@@ -154,7 +153,7 @@ def kernel() -> Iterator[Check]:
     yield _check("Linux", State.OK, platform.release(), "netctrl linux", "")
     yield _rights()
     there = Path("/proc/self/ns/net").exists()
-    said, needed_for = f"{'' if there else 'no '}network namespaces", "netctrl linux testbed"
+    said, needed_for = f"{'' if there else 'no '}network namespaces", "routers that are namespaces of one machine"
     yield _check("namespaces", there, said, needed_for, "a kernel with CONFIG_NET_NS")
     libc = ctypes.CDLL(None, use_errno=True)
     there = not (libc.syscall(_PIDFD_GETFD, -1, -1, 0) < 0 and ctypes.get_errno() == errno.ENOSYS)  # else EBADF
@@ -171,14 +170,11 @@ def kernel() -> Iterator[Check]:
 
 
 def _rights() -> Check:
-    needed_for = "netctrl linux testbed and apply"
+    needed_for = "netctrl linux apply and agent"
     lacking = [name for name, number in _CAPABILITIES.items() if not has_capability(number)]
     if lacking:
         return _check("rights", State.MISSING, f"no {', '.join(lacking)}", needed_for, "run as root")
-    if not _TUN.exists():
-        remedy = "a kernel with CONFIG_TUN, or pass it to the container"
-        return _check("rights", State.MISSING, f"no {_TUN}", "delays of netctrl linux testbed", remedy)
-    return _check("rights", State.OK, f"{', '.join(_CAPABILITIES)}, {_TUN}", needed_for, "")
+    return _check("rights", State.OK, ", ".join(_CAPABILITIES), needed_for, "")
 
 
 def _configured(option: str) -> tuple[State, str]:

@@ -1,1 +1,1 @@
-"""Linux integration for routers and senders: tc plans, apply and restore, the agent, the pacer and the testbed."""
+"""Linux integration for routers and senders: tc plans, apply and restore, the agent and the pacer."""

@@ -1,8 +1,7 @@
-"""Network namespaces: created, entered, identified, named, and gone with their owner; rights of this thread.
+"""Network namespaces: created, entered, identified, and gone with their owner; rights of this thread.
 
 A namespace lives as long as it is held, here by a descriptor of its owner, so the kernel removes it and its interfaces
-after a crash too. A name for `ip netns` is a mount, which outlives its owner; it contains the owner's pid and start
-time, so leftovers can be recognised.
+after a crash too.
 """
 
 from __future__ import annotations
@@ -10,12 +9,11 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import re
 import signal
 import socket
 import sys
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -24,13 +22,6 @@ from netctrl.errors import NetctrlError
 NET_ADMIN, SYS_ADMIN = 12, 21
 """Capabilities by their numbers in linux/capability.h."""
 _STATUS = Path("/proc/thread-self/status")
-PREFIX = "netctrl-"
-NAMES = Path("/run/netns")
-"""Folder of the names of `ip netns`."""
-
-_MS_BIND = 0x1000
-_MNT_DETACH = 2
-_NAME = re.compile(re.escape(PREFIX) + r"(\d+)-(\d+)-.+")
 
 _CLONE_NEWNET = 0x40000000
 _PR_SET_PDEATHSIG = 1
@@ -120,57 +111,6 @@ def call_libc(name: str, *arguments: object) -> None:
         return
     number = ctypes.get_errno()
     raise NetctrlError(f"{name} failed: {os.strerror(number)}; {_NEEDS.get(number, 'nothing was changed')}")
-
-
-def namespace_name(node: str) -> str:
-    """Name of this process's namespace for a node."""
-    return f"{PREFIX}{os.getpid()}-{start_time(os.getpid())}-{re.sub(r'[^A-Za-z0-9_.-]', '_', node)}"
-
-
-def name_namespace(namespace: int, name: str) -> None:
-    """Give a namespace a name for `ip netns`."""
-    NAMES.mkdir(mode=0o755, parents=True, exist_ok=True)
-    place = NAMES / name
-    try:
-        place.touch(mode=0o444, exist_ok=False)
-    except FileExistsError:
-        raise NetctrlError(
-            f"{place} exists already; `python -m netctrl.linux testbed --clean` removes leftovers"
-        ) from None
-    source = f"/proc/self/fd/{namespace}".encode()
-    try:
-        call_libc("mount", source, os.fsencode(place), b"none", _MS_BIND, None)
-    except NetctrlError:
-        place.unlink()
-        raise
-
-
-def unname_namespace(name: str) -> None:
-    """Remove a name, if it exists."""
-    place = NAMES / name
-    with suppress(NetctrlError):  # the mount may not exist
-        call_libc("umount2", os.fsencode(place), _MNT_DETACH)
-    place.unlink(missing_ok=True)
-
-
-def leftovers() -> list[str]:
-    """Names whose owner has ended."""
-    if not NAMES.is_dir():
-        return []
-    found = []
-    for name in sorted(place.name for place in NAMES.iterdir()):
-        match = _NAME.fullmatch(name)
-        if match and start_time(int(match[1])) != int(match[2]):
-            found.append(name)
-    return found
-
-
-def clean_leftovers() -> Sequence[str]:
-    """Remove the leftovers and return them; names of running owners, and of other programs, are kept."""
-    found = leftovers()
-    for name in found:
-        unname_namespace(name)
-    return found
 
 
 def has_capability(number: int) -> bool:

@@ -28,7 +28,6 @@ READ_ONLY = {
     "netctrl linux restore": "needs the record of apply: tests/linux/queues",
     "netctrl linux agent": "needs an agent's file: tests/linux/agent/test_kernel.py",
     "netctrl linux mark": "needs an eth0: tests/linux/marking",
-    "netctrl linux testbed three-in-a-row": "builds namespaces: tests/linux/testbed/test_bed.py",
 }
 
 

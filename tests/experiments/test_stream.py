@@ -63,10 +63,10 @@ def made(stream: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Any:
     here = os.pathsep.join([str(TESTS / "support"), os.environ.get("PYTHONPATH", "")])
     monkeypatch.setenv("PYTHONPATH", here)
     called = importlib.import_module("linux.virtual").called
-    support = importlib.import_module("stream_support")
+    support = importlib.import_module("kernel_calls")
 
     def run(lose: bool) -> tuple[ModuleType, dict[str, np.ndarray]]:
-        found = called("stream_support:stream", PACKETS, SECONDS, lose, seed=1)
+        found = called("kernel_calls:stream", PACKETS, SECONDS, lose, seed=1)
         return support, {name: np.array(values) for name, values in found.items()}
 
     return run

@@ -65,7 +65,7 @@ def test_runs_of_hftrac_that_are_kept_are_left_out(module: Any) -> None:
     assert every[0][0] == study.ORDER[0]
     for case in every:
         if case[4] == 0:
-            study.STUDY.keep(case, importlib.import_module("study").Made([{"loss": 1.0, "disturbed": False}]))
+            study.STUDY.keep(case, importlib.import_module("study").Made([{"loss": 1.0}]))
     assert study.STUDY.missing([0, 1]) == [case for case in every if case[4] == 1] != []
 
 

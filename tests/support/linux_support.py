@@ -12,12 +12,10 @@ from contextlib import contextmanager
 from itertools import pairwise
 
 import pytest
+from linux.testbed import Job, Testbed
+from linux.traffic import absorb_tcp, open_tcp_sink
 
-from netctrl.errors import NetctrlError
 from netctrl.linux import namespace
-from netctrl.linux.processes import Job
-from netctrl.linux.testbed.bed import Testbed
-from netctrl.linux.testbed.traffic import absorb_tcp, open_tcp_sink
 from netctrl.model.network import Link, Network
 
 kernel = pytest.mark.needs("kernel")
@@ -73,19 +71,3 @@ def eventually(holds: Callable[[], object], patience_s: float = PATIENCE_S) -> o
             pytest.fail(f"{holds} isn't true after {patience_s:g} s")
         time.sleep(0.01)
     return found
-
-
-def in_time(
-    run: Callable[[], dict[str, float]], disturbed: Callable[[dict[str, float]], bool] = lambda _: False, tries: int = 3
-) -> dict[str, float]:
-    """What a run in real time finds; again where the machine was too busy for it or disturbed it, but the last time."""
-    for left in reversed(range(tries)):
-        try:
-            found = run()
-        except NetctrlError as error:
-            if not left or "too busy" not in str(error):
-                raise
-        else:
-            if not left or not disturbed(found):
-                return found
-    raise AssertionError

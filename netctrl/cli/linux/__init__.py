@@ -1,4 +1,4 @@
-"""`netctrl linux VERB`: this machine's queues, agents, marking and senders, and testbeds of namespaces."""
+"""`netctrl linux VERB`: this machine's queues, agents, marking and senders."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from netctrl.cli.linux.common import OPTIONS
 from netctrl.cli.linux.mark import mark
 from netctrl.cli.linux.pace import pace
 from netctrl.cli.linux.queues import apply, confirm, plan, restore, status
-from netctrl.cli.linux.testbed import testbed
 
 app = new_app(
     "netctrl linux",
     "Plans, applies, checks and restores queues of this machine.",
     "netctrl linux status",
-    "netctrl linux testbed abilene --dry-run",
+    "netctrl linux apply router/arc.plan.json --dry-run",
 )
 app.command(plan, help="Shows what applying a plan would change here; needs no privilege.")
 app.command(apply, help="Applies the plan's queues, reads them back, and keeps, holds or rolls them back.")
@@ -26,7 +25,6 @@ app.command(agent, help="Controls the rates of queues here, alone or with other 
 app.command(status, help="Shows netctrl's queues, since when they exist, and their counters.")
 app.command(mark, help="Marks packets before a queue with the probability that ARC sets each epoch.")
 app.command(pace, help="Paces a program's TCP connections, or a transfer, by the law of a Design.")
-app.command(testbed, help="Builds a network of namespaces, shaped links and delay lines, and holds it until Ctrl-C.")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

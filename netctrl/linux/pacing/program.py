@@ -16,7 +16,7 @@ from typing import NamedTuple
 from netctrl.errors import NetctrlError, checked_number
 from netctrl.linux.pacing.socket import SocketPacer, set_pacing_rate
 from netctrl.linux.pacing.tcp import ESTABLISHED, TcpInfo, read_tcp_info
-from netctrl.linux.processes import end_child, start_program
+from netctrl.linux.processes import end_program, start_program
 from netctrl.model.law import PacingLaw
 
 _SO_COOKIE = 57
@@ -58,7 +58,7 @@ def pace_program(law: PacingLaw | float, argv: Sequence[str], *, interval_s: flo
     interval = checked_number("interval_s", interval_s, "a time from 0.1 ms to 1 s", at_least=1e-4, at_most=1.0)
     if not isinstance(law, float | int):
         SocketPacer(law)  # compiled before the first connection
-    child = start_program(None, argv)
+    child = start_program(argv)
     found: dict[int, SocketPacer | None] = {}
     told: dict[int, TcpInfo] = {}
     changes, family, places = 0, [child.pid], []
@@ -76,7 +76,7 @@ def pace_program(law: PacingLaw | float, argv: Sequence[str], *, interval_s: flo
             due = max(due + interval, now)
             time.sleep(max(due - time.monotonic(), 0.0))
     finally:
-        end_child(child)
+        end_program(child)
     held = sum(int(each.values()["held"]) for each in found.values() if each is not None)
     counts = [(info.bytes_received or 0, info.bytes_acked or 0) for info in told.values()]
     received = [came for came, left in counts if came > left]

@@ -18,6 +18,7 @@ from threading import Thread
 import msgspec
 import pytest
 from agent_support import BURST, HANDLE, LIMIT, NAMES, RATE, config, index_of, link, program, queues, rate_of, veth
+from linux.testbed import Testbed
 from linux_support import chain, eventually, kernel
 
 import netctrl
@@ -34,7 +35,6 @@ from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.linux.kernel.qdisc import HtbClassOptions, TbfOptions
 from netctrl.linux.log import AgentLog
 from netctrl.linux.namespace import MissingCapability
-from netctrl.linux.testbed.bed import Testbed
 from netctrl.model.network import Demand
 
 
@@ -450,7 +450,7 @@ class Together:
         bed.start("S1", send, bed.address("H"), 5e6, 60.0)
 
     def controlled(self, name: str) -> ControlledLink:
-        wire = self.bed.wire(name)
+        wire = self.bed.wires[name]
         rates = {"least_rate": 1e5, "greatest_rate": 10e6, "fallback_rate": 8e6}
         queue = {"handle": "1:", "burst": wire.burst_bytes, "limit": wire.limit_bytes}
         return ControlledLink(id=name, interface=wire.interface, **rates, **queue)

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from linux.testbed import Testbed
 from linux_support import bare_namespace, eventually, kernel
 
 from netctrl.design.arc.design import arc
@@ -43,7 +44,6 @@ from netctrl.linux.kernel.bpf import (
 from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.linux.marking import EgressFilter, Marker, mark, marking_program
 from netctrl.linux.namespace import inside
-from netctrl.linux.testbed.bed import Testbed
 from netctrl.model.network import Link, Network
 
 

@@ -11,6 +11,7 @@ import threading
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from linux.testbed import Testbed
 from linux_support import absorbing, chain, kernel
 
 import netctrl
@@ -27,7 +28,6 @@ from netctrl.linux.pacing.socket import (
     set_pacing_rate,
 )
 from netctrl.linux.pacing.tcp import TcpInfo, read_tcp_info
-from netctrl.linux.testbed.bed import Testbed
 
 TARGET = netctrl.pacing(mode="target-rtt", rtt_s=0.02)
 

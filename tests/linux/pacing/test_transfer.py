@@ -8,11 +8,11 @@ import time
 
 import numpy as np
 import pytest
+from linux.testbed import Testbed
 from linux_support import absorbing, chain, kernel
 
 from netctrl.errors import InvalidValue, NetctrlError
 from netctrl.linux.pacing.tcp import TcpInfo, decode_tcp_info, read_tcp_info, send_tcp
-from netctrl.linux.testbed.bed import Testbed
 
 
 @kernel

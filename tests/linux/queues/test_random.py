@@ -148,7 +148,6 @@ OPTIONS = {
     "apply --unit": ("--replace", "--state-dir"),
     "agent --unit": ("--user", "--realtime", "--runtime-dir", "--duration"),
     "mark --unit": ("--user", "--duration"),
-    "testbed --dry-run": ("--capacity", "--burst", "--for"),
     "status": ("--json",),
     "restore": ("--log",),
     "confirm": (),
@@ -171,8 +170,6 @@ def test_a_command_line_that_makes_no_sense_is_one_line(nowhere, tmp_path, capsy
     monkeypatch.chdir(tmp_path)
     texts = {"plan": PLAN.to_json(), "apply": PLAN.to_json(), "mark": MARKING.to_json()}
     texts["agent"] = config(links=(link("a"),)).to_json()
-    nodes, one = [{"id": "a"}, {"id": "b"}], {"source": "a", "target": "b", "capacity": 1e7}
-    texts["testbed"] = json.dumps({"nodes": nodes, "links": [one]})
     state = tmp_path / "state"
     state.mkdir()
     for _ in range(300):

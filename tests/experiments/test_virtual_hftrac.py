@@ -9,25 +9,21 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from linux_support import in_time, kernel
 from places import EXPERIMENTS
 
 from netctrl.linux.export.agent import AgentConfig
 from netctrl.plants.routing import at_utilization, routing
 from netctrl.sim.network.demands import DemandSource
 
-MODULES = ("network", "agents", "bed", "cases", "study", "wall")
+MODULES = ("network", "agents", "bed", "points")
 
 
 @pytest.fixture
-def hftrac(monkeypatch, tmp_path):
-    """The study's modules by name; nothing is kept where it belongs."""
+def hftrac(monkeypatch):
+    """The study's modules by name."""
     monkeypatch.syspath_prepend(EXPERIMENTS)
     made = SimpleNamespace(**{name: importlib.import_module(f"linux.hftrac_{name}") for name in MODULES})
-    monkeypatch.setattr(importlib.import_module("study"), "RESULTS", tmp_path)
-    made.wall.runs.cache_clear()
-    yield made
-    made.wall.runs.cache_clear()
+    return made
 
 
 def case(hftrac, figure: str, way: str, x: float = 0.95, value: float = 0.1):
@@ -137,115 +133,55 @@ def test_each_architecture_has_its_agents(hftrac, tmp_path) -> None:
 # --- in the kernel ---------------------------------------------------------------------------------------------------
 
 
-def check(found: dict[str, float]) -> None:
-    """Wide: a machine may have other work."""
+@pytest.mark.needs("lab")
+@pytest.mark.parametrize(
+    ("figure", "way", "x"), [("7", "coordinated", 0.95), ("6a", "god", 0.95), ("13", "centralized", 25.0)]
+)
+def test_agents_set_rates_and_lose_no_link(hftrac, figure, way, x) -> None:
+    """One agent for all namespaces, one at each node, and a central one beside TCP."""
+    called = importlib.import_module("linux.virtual").called
+    found = called("linux.virtual_hftrac:inside", [figure, x, way, 0.1], 0, 2.0, "aligned", seed=1)
     assert 5.0 < found["offered_mbit"] < 30.0
-    assert 0.0 < found["arrived_mbit"] < 12.5 * 2
+    assert 0.0 < found["arrived_mbit"] < 25.0
     assert 0.0 <= found["loss"] < 60.0
     assert found["queue_kbit"] > 0.0
     assert found["loss"] == pytest.approx(sum(value for name, value in found.items() if name.startswith("lost_")))
-    assert found["refused"] == 0.0
-    assert found.get("agent_lost_links", 0.0) == 0.0
-
-
-@pytest.fixture
-def brief(hftrac, monkeypatch):
-    monkeypatch.setattr(hftrac.bed, "AHEAD", 1.5)
-    return hftrac
-
-
-def measured(brief, *arguments, **settings) -> dict[str, float]:
-    """Again, where the machine's other work left no time to look at queues, or made senders or agents late."""
-    return in_time(lambda: brief.bed.measured(*arguments, **settings), brief.study.disturbed, tries=4)
-
-
-@kernel
-def test_coordinated_agents_as_programs_of_the_command_line(brief) -> None:
-    check(measured(brief, case(brief, "7", "coordinated"), 0, 1.0, warmup=1.0, programs=True))
-
-
-@kernel
-def test_one_agent_sees_and_sets_links_of_all_namespaces(brief) -> None:
-    found = measured(brief, case(brief, "6a", "god"), 0, 1.0, warmup=0.4)
-    check(found)
-    assert found["agent_steps"] > 5
-    assert found["agent_changes"] > 5
-
-
-@kernel
-def test_a_central_controller_beside_tcp(brief) -> None:
-    found = measured(brief, case(brief, "13", "centralized", 25.0), 0, 3.0, warmup=1.0)
-    check(found)
-    assert found["agent_received"] > 5
-    assert 0.1 < found["goodput"] < 8.0
-    assert found["round_trip_ms"] > 0.0
+    assert (found["refused"], found["agent_missed"], found["agent_lost_links"]) == (0.0, 0.0, 0.0)
+    assert found["sender_late_ms"] < 0.1
+    assert found["agent_steps"] > 100
+    assert found["agent_changes"] > 50
+    assert (found["agent_received"] > 50) is (way != "god")
+    if figure == "13":
+        assert 0.1 < found["goodput"] < 8.0
+        assert found["round_trip_ms"] > 0.0
 
 
 # --- what is made of runs --------------------------------------------------------------------------------------------
 
 
-def row(hftrac, point, run: int, attempt: int = 0, **changes: object) -> dict[str, object]:
-    usual = {"loss": 1.0, "queue_kbit": 30.0, "load": 0.5, "sender_late_ms": 1.0, "warm_up_late_ms": 1.0}
-    agents = {} if point.way in ("fifo", "static") else {"agent_steps": 600.0, "agent_missed": 0.0}
-    found = point._asdict() | {"run": run, "attempt": attempt, "seconds": 2.0} | usual | agents | changes
-    return found | {"disturbed": hftrac.study.disturbed(found)}
+def row(point, run: int, loss: float) -> dict[str, object]:
+    return point._asdict() | {"run": run, "loss": loss, "queue_kbit": 30.0}
 
 
-def keep(hftrac, row: dict[str, object]) -> None:
-    study = hftrac.study.STUDY
-    study.keep(tuple(row[name] for name in study.key), importlib.import_module("study").Made([row]))
-
-
-@pytest.mark.parametrize(
-    ("changes", "bad"),
-    [
-        ({}, False),
-        ({"sender_late_ms": 19.0}, False),
-        ({"sender_late_ms": 21.0}, True),
-        ({"warm_up_late_ms": 100.0}, False),
-        ({"warm_up_late_ms": 130.0}, True),
-        ({"agent_missed": 5.0}, False),
-        ({"agent_missed": 7.0}, True),
-        ({"agent_steps": float("nan"), "agent_missed": float("nan")}, False),
-        ({"loss": 90.0}, False),
-    ],
-)
-def test_disturbed_is_what_came_late_whatever_was_lost(hftrac, changes, bad) -> None:
-    assert row(hftrac, case(hftrac, "7", "myopic"), 0, **changes)["disturbed"] is bad
-
-
-def test_disturbed_runs_are_made_again_and_kept_ones_are_not(hftrac, monkeypatch) -> None:
-    points = [case(hftrac, "7", "fifo", value=0.0), case(hftrac, "7", "myopic")]
-    monkeypatch.setattr(hftrac.study, "cases", lambda figure: points)
-    monkeypatch.setattr(hftrac.study, "FIGURES", {"7": hftrac.study.FIGURES["7"]})
-    missing = hftrac.study.STUDY.missing
-    assert len(missing([0, 1])) == 4
-    late = {"sender_late_ms": 90.0}
-    for again in range(3):
-        keep(hftrac, row(hftrac, points[0], 0, again, **late))
-        tries = [attempt for *point, _, attempt in missing([0]) if tuple(point) == points[0]]
-        assert tries == ([again + 1] if again < 2 else [])
-    keep(hftrac, row(hftrac, points[1], 0))
-    assert missing([0]) == []
-    assert {case[4] for case in missing([0, 1])} == {1}
-    kept = hftrac.study.STUDY.kept()
-    assert len(kept) == 4
-    assert kept.disturbed.sum() == 3
-
-
-def test_ratios_are_by_run_and_disturbed_runs_stand_aside(hftrac, monkeypatch) -> None:
+def test_ratios_are_by_run_of_those_that_both_have(hftrac) -> None:
     fifo, ours = case(hftrac, "7", "fifo", value=0.0), case(hftrac, "7", "coordinated")
-    monkeypatch.setattr(hftrac.wall, "cases", lambda figure: [fifo, ours])
-    for run, base in enumerate((1.0, 2.0, 4.0)):
-        keep(hftrac, row(hftrac, fifo, run, loss=base))
-        keep(hftrac, row(hftrac, ours, run, loss=0.5 * base))
-    keep(hftrac, row(hftrac, fifo, 0, 1, loss=50.0))  # a second good one doesn't count
-    keep(hftrac, row(hftrac, ours, 3, loss=9.0, sender_late_ms=500.0))
-    data = hftrac.wall.runs()
-    assert len(data) == 6
-    assert tuple(hftrac.wall.ratio(data, ours, fifo)) == (pytest.approx(0.5), pytest.approx(0.0, abs=1e-12), 3)
-    table = hftrac.wall.points_of(data)
-    assert table.set_index("way").loss.to_dict() == pytest.approx({"fifo": 7.0 / 3.0, "coordinated": 3.5 / 3.0})
-    # two seconds of the fluid: FIFO loses something, and the queue is that of the very demands
-    assert (data.fluid_queue_kbit > 0.0).all()
-    assert hftrac.wall.order(pd.DataFrame({"way": ["god", "myopic"], "loss": [2.0, 1.0]}), "loss") == "myopic < god"
+    rows = [
+        row(point, run, factor * base)
+        for run, base in enumerate((1.0, 2.0, 4.0))
+        for point, factor in ((fifo, 1.0), (ours, 0.5))
+    ]
+    data = pd.DataFrame([*rows, row(ours, 3, 9.0)])
+    assert tuple(hftrac.points.ratio(data, ours, fifo)) == (pytest.approx(0.5), pytest.approx(0.0, abs=1e-12), 3)
+    table = hftrac.points.points_of(data)
+    assert table.set_index("way").loss.to_dict() == pytest.approx({"fifo": 7.0 / 3.0, "coordinated": 12.5 / 4.0})
+    assert hftrac.points.at(table, "fifo", 0.95) == fifo
+    assert hftrac.points.order(pd.DataFrame({"way": ["god", "myopic"], "loss": [2.0, 1.0]}), "loss") == "myopic < god"
+
+
+def test_the_fluid_has_the_demands_of_each_run(hftrac) -> None:
+    """Two seconds of it lose and queue something, and a run is the same whatever the number of runs."""
+    cases = importlib.import_module("linux.hftrac_cases")
+    one, two = (cases.foreseen_rows(case(hftrac, "7", "fifo", value=0.0), 2.0, 3.0, runs) for runs in (1, 2))
+    assert (two.fluid_queue_kbit > 0.0).all()
+    assert two.fluid_queue_kbit.nunique() == 2
+    assert one.iloc[0].to_dict() == two.iloc[0].to_dict()

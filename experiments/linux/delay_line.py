@@ -1,7 +1,5 @@
 """Delay lines in user space, for kernels without netem: packets pass a TUN device and return a fixed time later."""
 
-from __future__ import annotations
-
 import ctypes
 import fcntl
 import os

@@ -1,14 +1,16 @@
-"""Streams over two nodes, called inside the kernel in virtual time."""
+"""What tests call inside the kernel in virtual time: streams over two nodes, and the books of CONNET's link."""
 
 from __future__ import annotations
 
 import time
+from typing import Any
 
-from linux.iproute import program
+from linux.connet_plant import KernelLink, Plant
 from linux.stream import TAP, Seen, Streamed, round_trips, send_frames, tap
+from linux.testbed import Testbed
+from linux.traffic import absorb_tcp, open_tcp_sink
 
-from netctrl.linux.testbed.bed import Testbed
-from netctrl.linux.testbed.traffic import absorb_tcp, open_tcp_sink
+from netctrl.linux.kernel.qdisc import TbfOptions
 from netctrl.model.network import Link, Network
 
 PORT, SEGMENT, HEADERS = 9000, 1448, 66
@@ -29,12 +31,12 @@ def stream(packets: int, seconds: float, lose: bool) -> dict[str, list[float]]:
     """Frames of whole packets, from the time of the first one; with `lose` one frame and what follows it for 0.1 s."""
     with Testbed(NETWORK) as bed:
         rate = 8 * (SEGMENT + HEADERS) / PER_PACKET_S
-        program(bed, "sender", ["ip", "link", "set", "dev", bed.interface("there"), "gso_max_segs", "1"])
+        bed.program("sender", ["ip", "link", "set", "dev", bed.interface("there"), "gso_max_segs", "1"])
         replace = ["tc", "qdisc", "replace", "dev"]
         there = [*replace, bed.interface("there"), "root", "netem", "limit", "1000", "rate", f"{rate:g}bit"]
         back = [*replace, bed.interface("back"), "root", "netem", "delay", f"{1e3 * DELAY_S:g}ms"]
-        program(bed, "sender", there)
-        program(bed, "receiver", back)
+        bed.program("sender", there)
+        bed.program("receiver", back)
         tap(bed, "there")
         with bed.inside("receiver"):
             listener = open_tcp_sink(PORT)
@@ -46,9 +48,9 @@ def stream(packets: int, seconds: float, lose: bool) -> dict[str, list[float]]:
         )
         if lose:
             time.sleep(begin + LOST_AT - 0.05 - time.monotonic())
-            program(bed, "sender", [*there, "loss", "100%"])
+            bed.program("sender", [*there, "loss", "100%"])
             time.sleep(WITHOUT_S)
-            program(bed, "sender", there)
+            bed.program("sender", there)
         run = sending.result(seconds + 20.0)
         taking.result(20.0)
     return answer(run)
@@ -68,3 +70,15 @@ def answer(run: Streamed) -> dict[str, list[float]]:
 def interface(seen: Seen) -> str:
     """What packets leave by."""
     return str(next(place for place in seen.places[seen.outgoing] if place != TAP))
+
+
+def connet_books() -> dict[str, Any]:
+    """Three periods of the paper's link, the second within the dead-band; the third regulator is dead."""
+    with KernelLink(Plant(), 3.0, 1) as link:
+        link.failed = frozenset({2})
+        samples = [link.advance(rate) for rate in (50.0, 50.0 * 1.005, 25.0)]
+        rates = [TbfOptions.decode(each.qdisc(index).options).rate for each, index in link._regulators]
+        books = link.close_books()
+    queues = [(each.packets, each.drops, each.backlog_packets) for each in (*books.regulators, books.bottleneck)]
+    sent = {"sent": books.sent, "premium_sent": books.premium_sent, "premium_received": books.premium_received}
+    return sent | {"rates": rates, "sampled": [each.rate for each in samples], "queues": queues}

@@ -4,28 +4,26 @@ Stamps and times are CLOCK_MONOTONIC, which all namespaces of a machine share: d
 steps of the wall clock.
 """
 
-from __future__ import annotations
-
 import select
 import socket
 import struct
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, NetctrlError
-from netctrl.units import BITS_PER_BYTE, NANOSECOND
+from netctrl.errors import NetctrlError
+from netctrl.units import NANOSECOND
 
+FRAME = 1514
+"""Frame of 1500 bytes with its Ethernet header [byte]."""
 FRAME_OVERHEAD = 14 + 20 + 8
 """Headers of Ethernet, IPv4 and UDP in a frame, as tbf counts it [byte]."""
 _HEAD = struct.Struct("=IIQQ")  # stream, bytes of the frame, sequence number, sending time [ns]
 MIN_FRAME = FRAME_OVERHEAD + _HEAD.size
 """[byte]"""
-_LARGEST_FRAME = 65535
 
 _SO_TIMESTAMPNS = 35  # from linux/socket.h; Python has no name for it
 _SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
@@ -34,31 +32,17 @@ _STAMP = struct.Struct("=qq")
 _NS = 1_000_000_000
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class UdpSource:
-    """Source of packets to one port.
-
-    Parameters
-    ----------
-    address, port : str, int
-    times_s : ndarray, shape (n,)
-        Sending time of each packet from the start (`netctrl.kernel.scenarios.traffic`).
-    frame_bytes : int
-        Size of a packet with its Ethernet header, as tbf counts it.
-    stream : int
-        Number that distinguishes sources with the same sink.
-    """
+class UdpSource(NamedTuple):
+    """Source of packets to one port."""
 
     address: str
     port: int
     times_s: np.ndarray
-    frame_bytes: int = 1514
+    """(n,) sending time of each packet from the start (`netctrl.kernel.scenarios.traffic`)."""
+    frame_bytes: int = FRAME
+    """Size of a packet with its Ethernet header, as tbf counts it, of at least `MIN_FRAME`."""
     stream: int = 0
-
-    def __post_init__(self) -> None:
-        if not MIN_FRAME <= self.frame_bytes <= _LARGEST_FRAME:
-            takes = f"{MIN_FRAME} to {_LARGEST_FRAME} bytes, with room for headers, number and time"
-            raise InvalidValue("frame_bytes", self.frame_bytes, takes)
+    """Number that distinguishes sources with the same sink."""
 
 
 class Sent(NamedTuple):
@@ -73,11 +57,9 @@ class Sent(NamedTuple):
     """Largest delay of a packet after its time."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Received:
+class Received(NamedTuple):
     """Packets of one stream at a sink, in the order of arrival."""
 
-    stream: int
     numbers: np.ndarray
     """(n,) sequence numbers, from 0."""
     sent_s: np.ndarray
@@ -92,24 +74,9 @@ class Received:
         """One-way delays, (n,) [s]."""
         return self.received_s - self.sent_s
 
-    @property
-    def jitter_s(self) -> float:
-        """Jitter of RFC 3550 at the end of the run [s]."""
-        jitter = 0.0
-        for step in np.abs(np.diff(self.delay_s)):
-            jitter += (step - jitter) / 16.0
-        return float(jitter)
-
     def lost(self, offered: int) -> int:
         """Number of packets lost out of those sent; duplicates count once."""
         return offered - len(np.unique(self.numbers))
-
-    def throughput_bit_per_s(self, begin_s: float, end_s: float, bin_s: float) -> np.ndarray:
-        """Rate in each bin from `begin_s`, (k,) [bit/s]; an incomplete last bin is left out."""
-        count = int(np.floor((end_s - begin_s) / bin_s + 1e-9))
-        edges = begin_s + bin_s * np.arange(count + 1)
-        totals, _ = np.histogram(self.received_s, bins=edges, weights=self.frame_bytes)
-        return BITS_PER_BYTE * totals / bin_s
 
 
 def open_udp_sink(port: int, address: str = "0.0.0.0") -> socket.socket:
@@ -152,8 +119,7 @@ def receive_udp(sinks: Sequence[socket.socket], until_s: float) -> dict[int, Rec
     found = {}
     for stream in np.unique(table[:, 0]):
         of = table[table[:, 0] == stream]
-        stream = int(stream)
-        found[stream] = Received(stream, of[:, 2], of[:, 3] * NANOSECOND, of[:, 4] * NANOSECOND, of[:, 1])
+        found[int(stream)] = Received(of[:, 2], of[:, 3] * NANOSECOND, of[:, 4] * NANOSECOND, of[:, 1])
     return found
 
 

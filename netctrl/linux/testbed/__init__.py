@@ -1,1 +1,0 @@
-"""Test networks of network namespaces."""
