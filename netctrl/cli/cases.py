@@ -112,7 +112,7 @@ def with_references(case: Case, asked: References | None) -> Case:
 
 def read_reference(text: str, case: Case) -> Any:
     """(T, p) reference of each output in each period, from the text of `--reference`."""
-    from netctrl.scenario.access.plan import in_turn
+    from netctrl.scenario.network.tracking import in_turn
 
     outputs, periods = case.design.law.outputs, round(case.scenario.duration / case.design.law.interval_s)
     try:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from netctrl.engines.case import Case, has_runs, kind_of, link_rate_law, tracking_plan
+from netctrl.engines.case import Case, has_runs, kind_of, link_rate_law, tracking_plan, tracking_scenario
 from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.errors import InvalidValue
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
-from netctrl.model.design.design import ArcDesign, HftracDesign, PacingDesign
+from netctrl.model.design.design import ArcDesign, ConnetDesign, HftracDesign, PacingDesign
 from netctrl.ns3.program import Ns3, compile_program, find_ns3, table_name
 from netctrl.ns3.tcp_aqm.senders import sender_lack
 from netctrl.scenario.access.network import AccessLine
@@ -19,6 +19,7 @@ from netctrl.scenario.fabric.design import design_gains
 from netctrl.scenario.fabric.topology import TOPOLOGIES
 from netctrl.scenario.links import Links, packet_only
 from netctrl.scenario.network.routed import Routed
+from netctrl.scenario.network.track import Track, without_rates
 
 
 class Program(NamedTuple):
@@ -35,15 +36,23 @@ class Program(NamedTuple):
 def _queues(case: Case, job: Job) -> Program:
     from netctrl.ns3.tcp_aqm.read import run_program
     from netctrl.ns3.tcp_aqm.render import render
+    from netctrl.ns3.tcp_aqm.track import gated
+    from netctrl.scenario.network.tracking import track_plan
+    from netctrl.sim.packet.run import gate_draws
     from netctrl.sim.tcp_aqm.traffic import draw_flows
 
-    scenario, made = case.scenario, job.provenance(case.scenario, "numpy")
-    design = case.design if isinstance(case.design, ArcDesign | PacingDesign) else None
-    files = render(scenario, draw_flows(scenario, merged=False), design=design, provenance=made)
+    scenario, made = tracking_scenario(case), job.provenance(case.scenario, "numpy")
+    design = case.design if isinstance(case.design, ArcDesign | PacingDesign | ConnetDesign) else None
+    plan = track_plan(scenario, case.design) if isinstance(scenario.control, Track) else None
+    gates = gate_draws(scenario) if gated(scenario) else {}
+    draws = draw_flows(scenario, merged=False)
+    files = render(scenario, draws, design=design, plan=plan, gates=gates, provenance=made)
     return Program(
         files,
         "",
-        lambda folder, ns3, progress: run_program(folder, scenario, ns3=ns3, provenance=made, progress=progress),
+        lambda folder, ns3, progress: run_program(
+            folder, scenario, plan=plan, ns3=ns3, provenance=made, progress=progress
+        ),
     )
 
 
@@ -54,7 +63,7 @@ def _queues_lack(case: Case) -> str | None:
             return f"{lack} (flows.{group.id})"
     if isinstance(case.design, HftracDesign):
         return "link rates that a Design sets over flows"
-    found = packet_only(case.scenario, DualPi2Queue)
+    found = packet_only(without_rates(case.scenario), DualPi2Queue)
     return None if found is None else f"{found[1]} ({found[0]})"
 
 

@@ -100,6 +100,15 @@ def tracked_groups(scenario: Any) -> tuple[Flow, ...]:
     return tuple(group for group in scenario.flows if regulator_of(group) and group.path == path)
 
 
+def without_rates(scenario: Any) -> Any:
+    """The scenario without the rates of flows that a `Track` or changes set: what else an engine must have for it."""
+    control = None if isinstance(scenario.control, Track) else scenario.control
+    changes = tuple(each for each in scenario.changes if not each.flow)
+    if control is scenario.control and changes == scenario.changes:
+        return scenario
+    return scenario.replace(control=control, changes=changes)
+
+
 def check_track(scenario: Any) -> None:
     """InvalidValue where the flows of a scenario's `Track` aren't there, or are of another kind."""
     control, known = scenario.control, {group.id: group for group in scenario.flows}

@@ -17,6 +17,7 @@ from netctrl.model.io.provenance import Provenance, provenance
 from netctrl.model.law import TrackingLaw
 from netctrl.scenario.links import Links
 from netctrl.scenario.network.track import Track
+from netctrl.scenario.network.tracking import GateDraws
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.sim.packet.kernel import advance_packets, resume
@@ -135,6 +136,17 @@ def simulate_rates(
     run.advance_to(ready.end)
     made = provenance(argv=argv, seed=scenario.seed, libraries=("numpy", "numba"))
     return _with_signals(packet_result(scenario, run.state, made), run.signals())
+
+
+def gate_draws(scenario: Scenario) -> dict[str, GateDraws]:
+    """Of each group by its id what its flows draw, for engines whose packets are to leave when this one's do."""
+    state = packet_problem(scenario).state
+    groups, L = state.flow[:, FLOW["group"]], len(state.link)
+    rows = [np.flatnonzero(groups == g) for g in range(len(scenario.flows))]
+    return {
+        group.id: GateDraws(state.flow[each, FLOW["opens"]], state.random[L + each])
+        for group, each in zip(scenario.flows, rows, strict=True)
+    }
 
 
 def _each(name: str, values: Any, periods: int, takes: str) -> np.ndarray:
