@@ -19,7 +19,7 @@ from netctrl.scenario.fabric.design import design_gains
 from netctrl.scenario.fabric.topology import TOPOLOGIES
 from netctrl.scenario.links import Links, packet_only
 from netctrl.scenario.network.routed import Routed
-from netctrl.scenario.network.track import Track, without_rates
+from netctrl.scenario.network.track import Track, gated_groups, without_rates
 
 
 class Program(NamedTuple):
@@ -36,7 +36,6 @@ class Program(NamedTuple):
 def _queues(case: Case, job: Job) -> Program:
     from netctrl.ns3.tcp_aqm.read import run_program
     from netctrl.ns3.tcp_aqm.render import render
-    from netctrl.ns3.tcp_aqm.track import gated
     from netctrl.scenario.network.tracking import track_plan
     from netctrl.sim.packet.run import gate_draws
     from netctrl.sim.tcp_aqm.traffic import draw_flows
@@ -44,7 +43,7 @@ def _queues(case: Case, job: Job) -> Program:
     scenario, made = tracking_scenario(case), job.provenance(case.scenario, "numpy")
     design = case.design if isinstance(case.design, ArcDesign | PacingDesign | ConnetDesign) else None
     plan = track_plan(scenario, case.design) if isinstance(scenario.control, Track) else None
-    gates = gate_draws(scenario) if gated(scenario) else {}
+    gates = gate_draws(scenario) if gated_groups(scenario) else {}
     draws = draw_flows(scenario, merged=False)
     files = render(scenario, draws, design=design, plan=plan, gates=gates, provenance=made)
     return Program(

@@ -26,12 +26,12 @@ from netctrl.ns3.program import SCENARIO
 from netctrl.ns3.queues import library_laws, link_queue, own_laws
 from netctrl.ns3.records import certificate_comments, record_line, scenario_text
 from netctrl.ns3.tcp_aqm.senders import laws_of, pacer_records, sender_lack, sender_values, senders_headers
-from netctrl.ns3.tcp_aqm.track import check_track, gate_values, gated, track_certificate, track_headers, track_records
+from netctrl.ns3.tcp_aqm.track import check_track, gate_values, track_certificate, track_headers, track_records
 from netctrl.ns3.templates import DUAL, QUEUES, RECORDS, SCALABLE, TCP, fixed_files
 from netctrl.register import TCP_SENDERS
 from netctrl.scenario.bottleneck import single_line
 from netctrl.scenario.links import Change, Link, refuse_packet_only
-from netctrl.scenario.network.track import without_rates
+from netctrl.scenario.network.track import gated_groups, without_rates
 from netctrl.scenario.network.tracking import GateDraws, TrackPlan
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow, FlowDraw
@@ -248,7 +248,7 @@ def _link(link: Link, scenario: Scenario) -> str:
 
 
 def _group(scenario: Scenario, group: Flow, laws: list[PacingLaw], watched: bool) -> str:
-    at_gates = group.id in gated(scenario)
+    at_gates = group.id in gated_groups(scenario)
     sender = gate_values(group, scenario.packet_size) if at_gates else sender_values(group, laws)
     web: dict[str, float] = {}
     if isinstance(group.offers, Web):
@@ -302,7 +302,7 @@ def _hosts_and_flows(
 
 def _gates(scenario: Scenario, group: Flow, gates: Mapping[str, GateDraws]) -> list[dict[str, int]]:
     """Of each flow what its regulator draws."""
-    if group.id not in gated(scenario):
+    if group.id not in gated_groups(scenario):
         return [{}] * group.count
     opens, random = gates[group.id]
     return [{"opens": at, "random": state} for at, state in zip(opens.tolist(), random.tolist(), strict=True)]

@@ -21,12 +21,10 @@ from netctrl.ns3.laws import functions_header
 from netctrl.ns3.program import read_table
 from netctrl.ns3.records import certificate_comments, record_line
 from netctrl.plants.access import observe, read_premium
-from netctrl.scenario.network.track import regulator_of, tracked_groups
+from netctrl.scenario.network.track import gate_of, tracked_groups
 from netctrl.scenario.network.tracking import Period, Periods, TrackPlan, driven_columns, law_columns, tracked_flows
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.scenario.tcp_aqm.offers import Bursts, Stream
-from netctrl.units import BITS_PER_BYTE
 
 _LAW = "A law that tracks references, its governor and its schedule: printed from the Python that netctrl simulates."
 _DELAYS = "What packets of a measured flow see: printed from the Python that netctrl simulates."
@@ -47,26 +45,10 @@ def track_headers() -> dict[str, str]:
 
 
 def gate_values(group: Flow, packet_size: float) -> dict[str, Any]:
-    """Values of the record of a group whose flows' packets go as their regulators, or the packet engine, say."""
-    gate = regulator_of(group) or group.offers
-    if isinstance(gate, Stream):
-        burst, within, variation = 1, 0.0, float(gate.spacing == "poisson")
-    else:
-        burst, within = gate.burst, packet_size * BITS_PER_BYTE / gate.access_rate
-        variation = float(gate.pause_variation)
-    within_ns = max(round(1e9 * within), 1)
-    return {"rate": float(gate.rate), "burst": burst, "within": within_ns, "variation": variation}
-
-
-def gated(scenario: Scenario) -> tuple[str, ...]:
-    """Ids of the groups whose packets leave when those of the packet engine do."""
-    changed = {change.flow for change in scenario.changes}
-    return tuple(
-        group.id
-        for group in scenario.flows
-        if isinstance(group.offers, Bursts)
-        or (isinstance(group.offers, Stream) and (group.id in changed or scenario.control is not None))
-    )
+    """Values of the record of a group whose packets go when those of the packet engine do."""
+    gate = gate_of(group, packet_size)
+    within = max(round(1e9 * gate.within_s), 1)
+    return {"rate": gate.rate, "burst": gate.burst, "within": within, "variation": gate.variation}
 
 
 def check_track(plan: TrackPlan) -> None:
