@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from netctrl.engines.case import Case, link_rate_law, tracking_scenario
+from netctrl.engines.case import Case, link_rate_law
 from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.errors import InvalidValue, checked_whole
 from netctrl.kernel.scenarios.lacks import machine_lacks, network_lacks, scenario_lacks
@@ -43,7 +43,7 @@ def _queues(case: Case, job: Job) -> Result:
     made = _provenance(case, job)
     draws = draw_flows(case.scenario, merged=False)
     demands = draw_demands(case.scenario)
-    scenario = tracking_scenario(case)
+    scenario = case.scenario
     track = track_plan(scenario, case.design) if isinstance(scenario.control, Track) else None
     gates = gate_draws(scenario) if gated_groups(scenario) else {}
     result = run_scenario(scenario, draws, made, demands=demands, control=_link_control(case), track=track, gates=gates)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
-from netctrl.laws.tracking.online_map import OnlineStaticMap
+from netctrl.errors import InvalidValue, checked_flag, checked_kind, checked_names, checked_word
+from netctrl.laws.tracking.online_map import OnlineStaticMap, curve_values
 from netctrl.laws.tracking.schedule import GainSchedule
 from netctrl.model.design.design import ConnetDesign
 from netctrl.model.law import TrackingLaw
@@ -16,6 +16,7 @@ from netctrl.plants.access import read_premium
 from netctrl.scenario.network.track import tracked_groups
 from netctrl.scenario.network.tracking import (
     MBIT,
+    TRACKED_SIGNALS,
     Measured,
     Period,
     driven_columns,
@@ -118,8 +119,9 @@ def run_tracked(
     *,
     schedule: GainSchedule | OnlineStaticMap | None = None,
     progress: Callable[[float], None] | None = None,
-) -> tuple[PacketState, dict[str, np.ndarray]]:
-    """Run a scenario under the law of its `Track`: the tables at the end, and the signals of each interval.
+) -> tuple[PacketState, dict[str, dict[str, np.ndarray]]]:
+    """Run a scenario under the law of its `Track`: the state at the end, and the result's tables `signals`, of each
+    interval, and `curve`, where one is learned.
 
     Parameters
     ----------
@@ -140,14 +142,60 @@ def run_tracked(
 
     found = run_periods(plan, advance)
     run.advance_to(ready.end)
-    return run.state, run.signals() | law_columns(plan, found)
+    tables = {"signals": run.signals() | law_columns(plan, found)}
+    if found.curve is not None:
+        values = zip(plan.law.outputs, curve_values(found.curve).T, strict=True)
+        tables["curve"] = {plan.law.inputs[0]: found.curve.points, **dict(values)}
+    return run.state, tables
 
 
-def tracking_signals(result: Result, outputs: Sequence[str], burst: bool, measured: Measured) -> SignalTrace:
-    """Rates and what was measured of a result with a table `signals`, for `netctrl.identify`.
+def access_link_signals(
+    result: Result, *, outputs: Sequence[str] = ("delay", "jitter"), burst: bool = False, measured: Measured = "period"
+) -> SignalTrace:
+    """Rate, delay and jitter of a simulated link with regulated flows as signals, for `netctrl.identify`.
 
-    Parameters and errors are those of `netctrl.access_link_signals`.
+    Parameters
+    ----------
+    result : Result
+        Of `netctrl.sim.packet.run.simulate_rates` with rates that excite the link, such as those of `netctrl.gbn`, or
+        of another run with a control of kind track.
+    outputs : sequence of {"delay", "jitter", "throughput"}
+        Outputs, in ms and Mbit/s.
+    burst : bool
+        Whether bursts [packets] are a second input.
+    measured : {"average", "period"}
+        Delays and jitters: moving averages over packets at the end of a period (as in the CONNET paper), or means over
+        the period.
+
+    Returns
+    -------
+    SignalTrace
+        Inputs "R" [Mbit/s] and, with `burst`, "burst" [packets].
+
+    Raises
+    ------
+    InvalidValue
+        Open regulators, so that R is infinite; an unknown output, or a result without signals.
+
+    Examples
+    --------
+    >>> import netctrl, numpy as np
+    >>> from netctrl.scenario.builders import access_link
+    >>> from netctrl.sim.packet.run import simulate_rates
+    >>> link = access_link(duration="200s", control=netctrl.Track())
+    >>> run = simulate_rates(link, netctrl.gbn(200, (20e6, 80e6), np.random.default_rng(1))[:, 0])
+    >>> trace = netctrl.access_link_signals(run)
+    >>> trace.inputs, trace.outputs, len(trace)
+    (('R',), ('delay', 'jitter'), 200)
     """
+    checked_kind("result", result, Result)
+    checked_names("outputs", outputs, "some of delay, jitter, throughput")
+    checked_word("measured", measured, ("average", "period"))
+    checked_flag("burst", burst)
+    if not outputs or not all((name, measured) in TRACKED_SIGNALS for name in outputs):
+        raise InvalidValue("outputs", (*outputs, measured), "some of delay, jitter, throughput; average or period")
+    if "signals" not in result.tables:
+        raise InvalidValue("result", "no signals", "a run with a control of kind track")
     signals = result.tables["signals"]
     if not np.isfinite(signals["rate"]).all():
         raise InvalidValue("result", "open regulators", "a run in which R has a value in every period")

@@ -1,5 +1,4 @@
-// A law that sets the rates of flows so that a flow's delay and jitter follow references: its records, and the law at
-// work, which writes signals.csv.
+// A law at work that sets the rates of flows so that a flow's delay and jitter follow references; writes signals.csv.
 //
 // Fixed: netctrl copies this file as it is. The law is in netctrl-tracking-law.h.
 
@@ -9,7 +8,6 @@
 #include "netctrl-delay-laws.h"
 #include "netctrl-files.h"
 #include "netctrl-gates.h"
-#include "netctrl-tracking-law.h"
 #include "netctrl-traffic.h"
 #include "scenario.h"
 
@@ -23,59 +21,6 @@ namespace netctrl
 {
 
 using namespace ns3;
-
-/// What a law is at work on, as its records in scenario.txt say.
-struct TrackSettings
-{
-    TrackingGains gains;
-    TrackingState start;
-    ReferenceGovernor governor; ///< without numbers: none
-    GainSchedule schedule;      ///< the same
-
-    explicit TrackSettings(const TrackRows& rows)
-    {
-        const auto take = [](const std::string& name, const Record::Values& values) {
-            return [name, &values](const char* field, auto& value) {
-                for (const auto& [key, text] : values)
-                {
-                    if (key == field)
-                    {
-                        Read(text, value);
-                        return;
-                    }
-                }
-                if (!values.empty())
-                {
-                    NS_FATAL_ERROR("scenario.txt: law " << name << " has no " << field);
-                }
-            };
-        };
-        ForEach(gains, take("gains", rows.gains));
-        ForEach(start, take("state", rows.state));
-        ForEach(governor, take("governor", rows.governor));
-        ForEach(schedule, take("schedule", rows.schedule));
-    }
-
-  private:
-    static void Read(const std::string& text, Vector& value)
-    {
-        const std::vector<double> numbers = Numbers(text);
-        value = Vector(numbers.data(), numbers.size());
-    }
-
-    /// ROWSxCOLUMNS:numbers
-    static void Read(const std::string& text, Matrix& value)
-    {
-        value.rows = std::stoul(text);
-        value.columns = std::stoul(text.substr(text.find('x') + 1));
-        Read(text.substr(text.find(':') + 1), value.values);
-    }
-
-    static void Read(const std::string& text, bool& value)
-    {
-        value = text != "0";
-    }
-};
 
 /// Delay and jitter of a group's packets, which carry the time at which they left.
 class DelayMeter
@@ -107,9 +52,7 @@ class Track
     Track(const std::string& folder,
           const std::vector<std::unique_ptr<Sink>>& sinks,
           const std::vector<std::unique_ptr<GatedFlow>>& flows)
-        : m_settings(kTrack),
-          m_state(m_settings.start),
-          m_given(m_settings.gains.outputOffset),
+        : m_tracker(kTrack.law),
           m_table(folder + "/signals.csv"),
           m_sinks(sinks)
     {
@@ -140,7 +83,7 @@ class Track
 
     void Begin()
     {
-        const Vector& applied = m_state.applied;
+        const Vector& applied = m_tracker.state.applied;
         const bool open = m_period < kTrack.start;
         m_rate = open ? HUGE_VAL : std::max(applied[0] * kTrack.rateUnit, 0.0);
         m_burst = open || applied.size() < 2 ? 0 : std::max(1, static_cast<int>(std::nearbyint(applied[1])));
@@ -167,12 +110,12 @@ class Track
         }
         const Vector wanted = Wanted();
         Vector given = wanted;
-        Vector commanded(std::nan(""), m_state.commanded.size());
+        Vector commanded(std::nan(""), m_tracker.state.commanded.size());
         if (m_period >= kTrack.start)
         {
-            commanded = m_state.commanded;
-            Step(measured, wanted);
-            given = m_given;
+            commanded = m_tracker.state.commanded;
+            m_tracker.Step(measured, wanted);
+            given = m_tracker.given;
         }
         m_table.Put(m_rate);
         m_table.Put(m_burst);
@@ -189,15 +132,6 @@ class Track
         {
             Begin();
         }
-    }
-
-    void Step(const Vector& measured, const Vector& wanted)
-    {
-        const bool governed = m_settings.governor.byState.rows > 0;
-        m_given = governed ? Govern(m_settings.governor, m_state, m_given, wanted) : wanted;
-        const bool scheduled = m_settings.schedule.points.size() > 0;
-        const Vector seen = scheduled ? Scheduled(m_settings.schedule, measured, m_given, m_state.applied) : measured;
-        m_state = StepTracking(m_settings.gains, m_state, seen, m_given);
     }
 
     Vector Wanted() const
@@ -224,9 +158,7 @@ class Track
         return {1e3 * reading.delay, 1e3 * reading.jitter, 1e3 * reading.meanDelay, 1e3 * reading.meanJitter, rate};
     }
 
-    const TrackSettings m_settings;
-    TrackingState m_state; ///< its inputs hold until the next period
-    Vector m_given;        ///< the reference that the law was given last
+    Tracker m_tracker;
     Table m_table;
     const std::vector<std::unique_ptr<Sink>>& m_sinks;
     std::vector<std::vector<GatedFlow*>> m_flows; ///< of each tracked group

@@ -5,6 +5,7 @@
 #ifndef NETCTRL_SCENARIO_H
 #define NETCTRL_SCENARIO_H
 
+#include "netctrl-law-records.h"
 #include "netctrl-pacers.h"
 #include "netctrl-queue-settings.h"
 #include "netctrl-records.h"
@@ -16,9 +17,7 @@
 
 #include <cstdint>
 #include <limits>
-#include <cstdlib>
 #include <map>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -128,7 +127,7 @@ struct ReferenceRow
     std::vector<double> values;
 };
 
-/// A law that sets flows' rates; without periods there is none. Its own numbers are read in netctrl-track.h.
+/// A law that sets flows' rates; without periods there is none.
 struct TrackRows
 {
     int64_t periods = 0;
@@ -139,7 +138,7 @@ struct TrackRows
     std::vector<TrackedRow> tracked;
     std::vector<OutputRow> outputs;
     std::vector<ReferenceRow> references;
-    Record::Values gains, state, governor, schedule;
+    LawParts law;
 };
 
 // Named as the constants of programs that are generated with their scenario: what all programs share reads both.
@@ -161,19 +160,6 @@ inline std::vector<FlowRow> kFlows;
 inline std::vector<ChangeRow> kChanges;
 inline std::vector<RateChangeRow> kRateChanges;
 inline TrackRows kTrack;
-
-/// Numbers between commas.
-inline std::vector<double>
-Numbers(const std::string& text)
-{
-    std::vector<double> found;
-    std::istringstream parts(text);
-    for (std::string part; std::getline(parts, part, ',');)
-    {
-        found.push_back(std::strtod(part.c_str(), nullptr));
-    }
-    return found;
-}
 
 /// Whether a congestion control is a type that ns-3 knows by its name.
 inline bool
@@ -223,15 +209,7 @@ ReadTrack(Record& record, const std::map<std::string, int>& groups)
     {
         return false;
     }
-    std::map<std::string, Record::Values*> parts = {{"gains", &kTrack.gains},
-                                                    {"state", &kTrack.state},
-                                                    {"governor", &kTrack.governor},
-                                                    {"schedule", &kTrack.schedule}};
-    if (parts.count(record.id) == 0)
-    {
-        record.Refuse("is no part of a law");
-    }
-    *parts[record.id] = record.TakeRest();
+    kTrack.law.Take(record);
     return true;
 }
 

@@ -1,8 +1,8 @@
 // Made by netctrl export ns3: do not edit.
-// What premium packets see, and pauses of regulators: printed from the Python that netctrl simulates.
+// What packets of a measured flow see: printed from the Python that netctrl simulates.
 
-#ifndef NETCTRL_ACCESS_LAWS_H
-#define NETCTRL_ACCESS_LAWS_H
+#ifndef NETCTRL_DELAY_LAWS_H
+#define NETCTRL_DELAY_LAWS_H
 
 #include <algorithm>
 #include <cmath>
@@ -66,24 +66,6 @@ ReadPremium(const std::vector<double>& measured, double base, bool empty)
     return PremiumReading{delay, measured[kJitter], meanDelay, meanJitter, count};
 }
 
-/// Mean time from a burst's last packet to the next burst's first: b s/r - (b - 1) spacing; inf for rate 0.
-///
-/// Parameters
-/// ----------
-/// rate : float
-///     Mean rate of the flow.
-/// burst : float
-///     Packets in a burst, a whole number.
-/// size : float
-///     Of a packet; size over rate is a time.
-/// spacing : float
-///     Between packets of a burst; at most size/rate, so that pauses are above 0.
-inline double
-PauseMean(double rate, double burst, double size, double spacing)
-{
-    return rate == 0.0 ? HUGE_VAL : burst * (size / rate) - (burst - 1.0) * spacing;
-}
-
 } // namespace netctrl
 
-#endif // NETCTRL_ACCESS_LAWS_H
+#endif // NETCTRL_DELAY_LAWS_H

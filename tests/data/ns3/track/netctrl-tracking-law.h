@@ -130,6 +130,57 @@ Scheduled(const GainSchedule& schedule, const Vector& measured, const Vector& re
     return reference + std::exp(logs) * (measured - reference);
 }
 
+template <class Visit>
+void
+ForEach(TrackingGains& row, Visit visit)
+{
+    visit("A", row.A);
+    visit("B", row.B);
+    visit("C", row.C);
+    visit("D", row.D);
+    visit("L", row.L);
+    visit("K", row.K);
+    visit("W", row.W);
+    visit("integral_gain", row.integralGain);
+    visit("back", row.back);
+    visit("input_offset", row.inputOffset);
+    visit("output_offset", row.outputOffset);
+    visit("low", row.low);
+    visit("high", row.high);
+    visit("integrates", row.integrates);
+}
+
+template <class Visit>
+void
+ForEach(TrackingState& row, Visit visit)
+{
+    visit("estimate", row.estimate);
+    visit("integral", row.integral);
+    visit("applied", row.applied);
+    visit("commanded", row.commanded);
+}
+
+template <class Visit>
+void
+ForEach(ReferenceGovernor& row, Visit visit)
+{
+    visit("output_offset", row.outputOffset);
+    visit("nearest", row.nearest);
+    visit("gain", row.gain);
+    visit("by_state", row.byState);
+    visit("by_reference", row.byReference);
+    visit("low", row.low);
+    visit("high", row.high);
+}
+
+template <class Visit>
+void
+ForEach(GainSchedule& row, Visit visit)
+{
+    visit("points", row.points);
+    visit("factors", row.factors);
+}
+
 } // namespace netctrl
 
 #endif // NETCTRL_TRACKING_LAW_H
