@@ -32,7 +32,7 @@ from netctrl.laws.l4s.dualpi2 import (
     spend_credit,
     update_dualpi2,
 )
-from netctrl.laws.record import field_types, fields_of
+from netctrl.laws.record import Matrix, Vector, field_types, fields_of
 from netctrl.laws.tcp.sender import TcpSender, TcpWindow
 from netctrl.laws.window.law import Path, WindowLaw
 from netctrl.ns3.cpp import MARKER, real, string
@@ -164,8 +164,11 @@ def tcp_windows_header(laws: Iterable[TcpSender]) -> str:
 
 
 def fields_visited(kind: Any) -> str:
-    """C++ function that calls `visit` with the name in Python and the value of each number of a record."""
-    calls = [f'    visit("{field}", row.{camel(field)});' for field, one in field_types(kind).items() if one is float]
+    """C++ function that calls `visit` with the name in Python and the value of each number of a record; of one with
+    vectors with all its fields."""
+    types = field_types(kind)
+    whole = any(one in (Vector, Matrix) for one in types.values())
+    calls = [f'    visit("{field}", row.{camel(field)});' for field, one in types.items() if whole or one is float]
     head = ["template <class Visit>", "void", f"ForEach({kind.__name__}& row, Visit visit)", "{"]
     return "\n".join([*head, *calls, "}"])
 
