@@ -23,7 +23,6 @@ from netctrl.ns3.program import Ns3, compile_program, find_ns3, table_name
 from netctrl.ns3.tcp_aqm.read import run_program
 from netctrl.ns3.tcp_aqm.render import render
 from netctrl.scenario.access.plan import AccessLinkPlan, AccessLinkTracking
-from netctrl.scenario.fabric.result import FabricResult
 from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.result import Result
 from netctrl.sim.access.draws import run_table
@@ -102,7 +101,7 @@ def run_link(scenario: netctrl.Scenario, plan: AccessLinkPlan, seeds: Sequence[i
     return found
 
 
-def run_centre(scenario: netctrl.Scenario) -> FabricResult:
+def run_centre(scenario: netctrl.Scenario) -> Result:
     """A data centre, in a folder that is removed after."""
     made, plan = provenance(seed=scenario.seed, libraries=("numpy",)), fabric_plan(scenario)
     with tempfile.TemporaryDirectory(prefix="netctrl-ns3-") as name:

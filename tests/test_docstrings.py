@@ -37,7 +37,6 @@ HELD = {
     "netctrl.mpc.qp.program": ("QPSolution", "QuadraticProgram"),
     "netctrl.scenario.access.plan": ("AccessLinkTracking",),
     "netctrl.scenario.access.result": ("AccessLinkResult",),
-    "netctrl.scenario.fabric.result": ("FabricResult",),
     "netctrl.scenario.result": ("Result",),
     "netctrl.scenario.labelled": ("Labelled",),
 }

@@ -66,7 +66,6 @@ INNER = {
     "netctrl.mpc.qp.program": "QPSolution QuadraticProgram",
     "netctrl.mpc.receding": "receding_controller start_receding step_receding",
     "netctrl.scenario.access.result": "AccessLinkResult AccessLinkSample",
-    "netctrl.scenario.fabric.result": "FabricResult",
     "netctrl.scenario.network.policy": "Backpressure DesignPolicy Fifo HftracPolicy StaticPacing",
     "netctrl.scenario.figures": "Estimate Figure",
     "netctrl.scenario.result": "Result",
@@ -333,7 +332,7 @@ def usual() -> dict[str, dict[str, Any]]:
 
 
 RESULTS = {
-    *("ArcDesign", "ConnetDesign", "HftracDesign", "PacingDesign", "Result", "FabricResult", "Figure", "Estimate"),
+    *("ArcDesign", "ConnetDesign", "HftracDesign", "PacingDesign", "Result", "Figure", "Estimate"),
     *(
         "AccessLinkResult",
         "AccessLinkSample",

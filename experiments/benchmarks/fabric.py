@@ -20,6 +20,7 @@ from rows import Row, against, alternate, peak_gb
 from netctrl.laws.window.records import FixedWindow, Hpcc, Mpcc
 from netctrl.scenario.fabric.flows import MessageFlows, PoissonFlows
 from netctrl.scenario.fabric.topology import Dumbbell, FatTree
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.fabric.problem import fabric_problem
 from netctrl.sim.fabric.run import simulate_fabric
@@ -47,9 +48,7 @@ def against_events() -> Row:
         flows=(MessageFlows(id="senders", source=range(16), target=16, size=1e9),),
         duration=5e-3,
     )
-    turns = alternate(
-        lambda: simulate_fabric(scenario).counts["hops"], lambda: by_events(20_000), 3, clock=process_time
-    )
+    turns = alternate(lambda: hops_of(simulate_fabric(scenario)), lambda: by_events(20_000), 3, clock=process_time)
     times = [[each / hops * 1e6 for each in kept] for kept, hops in zip(turns[:2], turns.answers, strict=True)]
     return against(
         "fabric, a million packet hops of a dumbbell",
@@ -58,6 +57,11 @@ def against_events() -> Row:
         f"<= {1e9 / SPEED:g} ms ({SPEED:g}/s)",
         "hops without a law",
     )
+
+
+def hops_of(result: Result) -> int:
+    """Packets that ports sent."""
+    return int(result.tables["counts"]["hops"][0])
 
 
 def by_events(packets: int) -> int:
@@ -86,7 +90,7 @@ def fat_tree(scheme: Mpcc | Hpcc) -> Row:
     flows = (PoissonFlows(id="search", sizes="WebSearch", load=0.6),)
     scenario = Scenario(name="fat tree", network=FatTree(), sender=scheme, flows=flows, duration=0.01)
     turns = alternate(lambda: simulate_fabric(scenario), lambda: None, 3, clock=process_time)
-    hops = turns.answers[0].counts["hops"]
+    hops = hops_of(turns.answers[0])
     speed = hops / min(turns.ours) / 1e6
     return Row(
         f"fabric, 10 ms of the fat tree at 60 %, {type(scheme).__name__}",
@@ -150,5 +154,5 @@ def memory() -> Row:
 
 if __name__ == "__main__":
     start = process_time()
-    hops = simulate_fabric(k_ary(16)).counts["hops"]
+    hops = hops_of(simulate_fabric(k_ary(16)))
     print(json.dumps({"hops": hops, "processor_s": process_time() - start, "peak_gb": peak_gb()}))

@@ -7,9 +7,9 @@ from matplotlib.figure import Figure
 
 from netctrl.laws.window.records import FixedWindow
 from netctrl.scenario.fabric.flows import MessageFlows
-from netctrl.scenario.fabric.result import FabricResult
 from netctrl.scenario.fabric.topology import Dumbbell, Packets
 from netctrl.scenario.fabric.watch import Watch
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.fabric.run import simulate_fabric
 
@@ -20,7 +20,7 @@ FREQUENCIES = (100, 200, 500, 1000)
 
 def run(
     flows: tuple[MessageFlows, ...], duration: float, *, window: float | None = None, delay: float = 1e-6
-) -> FabricResult:
+) -> Result:
     return simulate_fabric(
         Scenario(
             name="four senders",
@@ -65,32 +65,30 @@ def main(*, full: bool = False) -> Outcome:
     waves = {f: run(square(f, 0.02), 0.02) for f in FREQUENCIES}
     bounded = run(together(1e7), 2e-3, window=3750.0)
     late = run(together(1e7), 8e-3, delay=1e-3)
-    log = late.acknowledged()
-    first = log[log.queue_bytes > 0].iloc[0]
-    rising = [rise(each.queue_bytes[0]) for each in waves.values()]
-    falling = [fall(each.queue_bytes[0]) for each in waves.values()]
+    log = late.to_pandas("acknowledgements")
+    first = log[log.queue > 0].iloc[0]
+    rising = [rise(each.series["backlog"][0]) for each in waves.values()]
+    falling = [fall(each.series["backlog"][0]) for each in waves.values()]
     computed = {
-        "fig32-slope": rise(steady.queue_bytes[0]),
+        "fig32-slope": rise(steady.series["backlog"][0]),
         "fig33-up": float(np.mean(rising)),
         "fig33-down": float(np.mean(falling)),
-        "fig34-plateau": float(np.median(bounded.queue_bytes[0, 40:])),
-        "fig35-input": float(first.left_ns) * 1e-6,
-        "fig35-feedback": float(first.time_ns) * 1e-6,
+        "fig34-plateau": float(np.median(bounded.series["backlog"][0, 39:])),
+        "fig35-input": float(first.left) * 1e3,
+        "fig35-feedback": float(first.time) * 1e3,
     }
     figure = Figure(figsize=(11.0, 8.2), layout="constrained")
     panels = figure.subplots(2, 2).ravel()
     series = {"Fig. 3.2: no window": steady, "Fig. 3.4: windows of 3750 B": bounded, "Fig. 3.5: links of 1 ms": late}
     frames = []
     for axes, (name, result) in zip(panels, series.items(), strict=False):
-        queue = result.queue_bytes[0]
-        time = 1e3 * CLOCK * np.arange(len(queue))
+        queue, time = result.series["backlog"][0], 1e3 * result.time_s
         axes.plot(time, queue / 1e3, lw=1.0, label="queue of switch 1")
         frames.append(pd.DataFrame({"series": name, "time_ms": time, "queue_bytes": queue}))
         axes.set_title(name, fontsize=10)
-    panels[2].plot(log.time_ns * 1e-6, log.queue_bytes / 1e3, lw=1.0, label="as the senders hear")
+    panels[2].plot(log.time * 1e3, log.queue / 1e3, lw=1.0, label="as the senders hear")
     for f, result in waves.items():
-        queue = result.queue_bytes[0]
-        time = 1e3 * CLOCK * np.arange(len(queue))
+        queue, time = result.series["backlog"][0], 1e3 * result.time_s
         panels[3].plot(time, queue / 1e3, lw=1.0, label=f"{f} Hz")
         frames.append(pd.DataFrame({"series": f"Fig. 3.3: {f} Hz", "time_ms": time, "queue_bytes": queue}))
     panels[3].set_title("Fig. 3.3: on for a quarter of each period", fontsize=10)

@@ -135,10 +135,8 @@ def check_files(case: Case, plot: str | None, name: str, output: str | None) -> 
     """InvalidValue for a picture, or a file of the option `name`, that a result of this case can't give."""
     from netctrl.engines.case import has_picture, kind_of, words_of
     from netctrl.scenario.access.network import AccessLine
-    from netctrl.scenario.fabric.topology import TOPOLOGIES
 
-    whole = kind_of(case.scenario) not in (AccessLine, *TOPOLOGIES)
-    suffixes = (".npz", *TABLE_SUFFIXES) if whole else TABLE_SUFFIXES
+    suffixes = TABLE_SUFFIXES if kind_of(case.scenario) is AccessLine else (".npz", *TABLE_SUFFIXES)
     if output is not None and Path(output).suffix.lower() not in suffixes:
         raise InvalidValue(name, output, f"a file name that ends in {' or '.join(suffixes)}")
     check_plot(plot, output)

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from netctrl.model.design.design import AnyDesign, ArcDesign, ConnetDesign, HftracDesign, MpccDesign, PacingDesign
     from netctrl.scenario.access.plan import AccessLinkTracking
-    from netctrl.scenario.fabric.result import FabricResult
     from netctrl.scenario.result import Result
     from netctrl.scenario.scenario import Scenario
 
@@ -165,7 +164,7 @@ def simulate(scenario: HftracDesign, engine: str = ..., **options: Unpack[_Optio
 @overload
 def simulate(scenario: ConnetDesign, engine: str = ..., **options: Unpack[_Options]) -> AccessLinkTracking: ...
 @overload
-def simulate(scenario: MpccDesign, engine: str = ..., **options: Unpack[_Options]) -> FabricResult: ...
+def simulate(scenario: MpccDesign, engine: str = ..., **options: Unpack[_Options]) -> Result: ...
 @overload
 def simulate(scenario: PacingDesign, engine: str = ..., **options: Unpack[_Options]) -> Result: ...
 @overload
@@ -209,9 +208,9 @@ def simulate(
 
     Returns
     -------
-    Result, FabricResult, AccessLinkTracking or AccessLinkResult
-        Each has `summary()`, `measures()`, `table()` and `to_pandas()`; the last three are of data centres and of
-        access links, with and without a Design.
+    Result, AccessLinkTracking or AccessLinkResult
+        Each has `summary()`, `measures()`, `table()` and `to_pandas()`; the last two are of access links, with and
+        without a Design.
 
     Raises
     ------

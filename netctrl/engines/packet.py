@@ -9,7 +9,6 @@ from netctrl.scenario.access.network import AccessLine
 from netctrl.scenario.access.plan import AccessLinkTracking
 from netctrl.scenario.access.result import AccessLinkResult
 from netctrl.scenario.fabric.design import design_gains
-from netctrl.scenario.fabric.result import FabricResult
 from netctrl.scenario.fabric.topology import TOPOLOGIES
 from netctrl.scenario.links import Links
 from netctrl.scenario.network.routed import Routed
@@ -45,7 +44,7 @@ def _network(case: Case, job: Job) -> Result:
     )
 
 
-def _fabric(case: Case, job: Job) -> FabricResult:
+def _fabric(case: Case, job: Job) -> Result:
     from netctrl.sim.fabric.run import simulate_fabric
 
     job.once(case.scenario)

@@ -17,8 +17,6 @@ from netctrl.units import BITS_PER_BYTE, format_quantity
 if TYPE_CHECKING:
     import pandas as pd
 
-SHORT_OBJECT_BYTES = 12e3
-"""Response times are summarised for objects below this size (ARC paper, Fig. 9)."""
 NETWORK = "network"
 """Name of the whole network among the objects of figures."""
 _VERDICT = {
@@ -39,7 +37,7 @@ FIGURES = {
     **dict.fromkeys(("backlog", "backlog std", "backlog median", "backlog 95 %", "backlog most"), "B"),
     **dict.fromkeys(("delay", "jitter", "rtt", "response", "paused"), "s"),
     **dict.fromkeys(("utilization", "loss", "marks", "resent"), "%"),
-    **dict.fromkeys(("queue mean", "queue 99 %"), "B"),
+    **dict.fromkeys(("queue median", "queue 95 %", "queue 99 %"), "B"),
     "cost": "(bit/s)²",
 }
 """Quantity of a figure -> its unit; %: a share from 0 to 1, shown in percent. Others are pure numbers."""
@@ -112,10 +110,11 @@ def flow_figures(totals: Labelled, seconds: float) -> dict[str, np.ndarray]:
 
 
 def network_figures(total: Labelled, seconds: float) -> dict[str, np.ndarray]:
-    """Quantity -> (R,), where it is known what the whole network was offered."""
+    """Quantity -> (R,): sums over links, and more where it is known what the whole network was offered."""
+    found = {name: total[name].sum(axis=1) for name in ("drops", "pauses", "paused") if name in total}
     if "entered" not in total:
-        return {}
-    found = {
+        return found
+    found |= {
         "throughput": BITS_PER_BYTE * total["left"] / seconds,
         "backlog": total["backlog"].sum(axis=1),
         "loss": ratio(total["lost"].sum(axis=1), total["entered"]),
@@ -191,7 +190,7 @@ def table_rows(
     measures = {(each.quantity, each.of): each.mean for each in figures}
 
     def most(ids: Sequence[str]) -> list[str]:
-        worst = sorted(ids, key=lambda of: -measures.get(("loss", of), measures.get(("backlog", of), 0.0)))
+        worst = sorted(ids, key=lambda of: [-measures.get((name, of), 0.0) for name in ("loss", "backlog")])
         return [of for of in ids if of in set(worst[:_SHOWN])]
 
     left_out = (set(links) | set(flows)) - set(most(links)) - set(most(flows))
@@ -204,14 +203,6 @@ def table_rows(
         found, desired = (signals[f"{which} {name}"][half:].mean() for which in ("measured", "reference"))
         rows.append((f"{name}, second half", f"{found:.4g}, requested {desired:.4g}"))
     return rows
-
-
-def transfer_figures(rows: Mapping[str, np.ndarray], span: tuple[float, float]) -> dict[tuple[str, str], np.ndarray]:
-    """(Quantity, object) -> (1,), of the transfers that begin in this time."""
-    begun = (rows["start"] >= span[0]) & (rows["start"] < span[1])
-    short = rows["duration"][begun & (rows["size"] < SHORT_OBJECT_BYTES)]
-    short = short[np.isfinite(short)]
-    return {("response", "short objects"): np.array([short.mean()])} if len(short) else {}
 
 
 def samples_text(sample: np.ndarray) -> str:

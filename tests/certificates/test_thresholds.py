@@ -126,7 +126,8 @@ def test_dcqcn_at_a_step_keeps_the_link_busy_where_packets_do(kilobytes: int, rt
     sender = Dcqcn(mark_low=low, mark_high=low + 1.0, mark_most=1.0)
     topology = Dumbbell(senders=6, host_rate=4e10, delay=round((rtt - 0.9e-6) / 6.0, 9))
     result = simulate_fabric(data_centre(topology, sender, *flows, duration=0.2, watch=watch))
-    queue = result.queue_bytes[0, result.queue_bytes.shape[1] // 2 :] / 1048.0
+    queue = result.series["backlog", "s0>s1"]
+    queue = queue[len(queue) // 2 :] / 1048.0
     assert bool(queue.min() > 6.0) is busy
     if busy:
         assert queue.max() == pytest.approx(equal.cycle.fluid.highest_packets, rel=0.1)

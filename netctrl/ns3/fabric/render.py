@@ -18,10 +18,9 @@ from netctrl.ns3.links import MAX_BUFFER
 from netctrl.ns3.templates import TCP, fixed_files
 from netctrl.scenario.fabric.flows import common_sender
 from netctrl.scenario.fabric.plan import FabricPlan
+from netctrl.scenario.fabric.result import HISTOGRAM_BINS, HISTOGRAM_BYTES
 from netctrl.scenario.scenario import Scenario
 from netctrl.units import BITS_PER_BYTE
-
-HISTOGRAM_BINS, HISTOGRAM_BYTES = 20_000, 1000
 
 _HEADERS = 30
 """PPP 2, IPv4 20 and UDP 8 [byte]."""

@@ -40,8 +40,8 @@ class PlannedFlows(NamedTuple):
     """(F,) payload [byte]."""
     start: np.ndarray
     """(F,) start [ns]"""
-    incast: np.ndarray
-    """(F,) whether the flow is part of an incast."""
+    flow: np.ndarray
+    """(F,) index of its group in the scenario."""
     kind: np.ndarray
     """(F,) kind of path."""
     there: np.ndarray

@@ -15,6 +15,7 @@ from netctrl.laws.window.records import LAWS, Mpcc, Scheme, law_of
 from netctrl.laws.window.rows import PARAMETERS, STATES, row_of
 from netctrl.model.io.validation_errors import shorten
 from netctrl.scenario.fabric.flows import IncastFlows, common_sender
+from netctrl.scenario.fabric.result import HISTOGRAM_BINS, HISTOGRAM_BYTES
 from netctrl.scenario.fabric.topology import Dumbbell, Packets
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.fabric.topology import MAX_HOPS, Fabric, fabric, fabric_paths, ideal_times, wire_times
@@ -29,8 +30,6 @@ from netctrl.sim.packet.problem import ENDLESS, PacketProblem, Traffic, first_st
 from netctrl.sim.packet.senders.tcp import MESSAGES
 from netctrl.sim.packet.state import FLOW, LINK, META, SESSION, prepare_rows
 
-HISTOGRAM_BINS, HISTOGRAM_BYTES = 20_000, 1000
-"""Samples of queues: how many bins, and how wide they are [byte]."""
 ROWS = 256
 """For flows that go on, at first."""
 _NS = 1e9

@@ -26,8 +26,8 @@ class FlowTable(NamedTuple):
     """Payload [byte]."""
     start: np.ndarray
     """[ns]"""
-    incast: np.ndarray
-    """Whether it is part of an incast."""
+    flow: np.ndarray
+    """Index of its group in the scenario."""
 
 
 def draw_fabric_flows(scenario: Scenario) -> FlowTable:
@@ -42,13 +42,16 @@ def draw_fabric_flows(scenario: Scenario) -> FlowTable:
     """
     net, end = scenario.network, scenario.duration
     messages, poisson, incasts = (
-        [group for group in scenario.flows if isinstance(group, kind)]
+        [(place, group) for place, group in enumerate(scenario.flows) if isinstance(group, kind)]
         for kind in (MessageFlows, PoissonFlows, IncastFlows)
     )
     arrivals, chosen, _ = np.random.SeedSequence(scenario.seed).spawn(3)
     parts = [_given(messages)]
-    parts += [_poisson(*each, net.hosts, net.host_rate, end) for each in zip(poisson, _streams(arrivals), strict=False)]
-    parts += [_incast(*each, net.hosts, end) for each in zip(incasts, _streams(chosen), strict=False)]
+    parts += [
+        _poisson(*each, rng, net.hosts, net.host_rate, end)
+        for each, rng in zip(poisson, _streams(arrivals), strict=False)
+    ]
+    parts += [_incast(*each, rng, net.hosts, end) for each, rng in zip(incasts, _streams(chosen), strict=False)]
     whole = FlowTable(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
     order = np.argsort(whole.start, kind="stable")
     return FlowTable(*(column[order] for column in whole))
@@ -61,13 +64,14 @@ def _streams(first: np.random.SeedSequence) -> Iterator[np.random.Generator]:
         yield np.random.default_rng(*first.spawn(1))
 
 
-def _given(groups: list[MessageFlows]) -> FlowTable:
-    rows = np.array([(*ends, each.size, each.start * _NS) for each in groups for ends in each.ends]).reshape(-1, 4)
-    source, target, size, start = np.rint(rows).astype(np.int64).T
-    return FlowTable(source, target, size, start, np.zeros(len(rows), dtype=bool))
+def _given(groups: list[tuple[int, MessageFlows]]) -> FlowTable:
+    rows = [(*ends, each.size, each.start * _NS, place) for place, each in groups for ends in each.ends]
+    return FlowTable(*np.rint(np.array(rows).reshape(-1, 5)).astype(np.int64).T)
 
 
-def _poisson(flows: PoissonFlows, rng: np.random.Generator, hosts: int, rate: float, end: float) -> FlowTable:
+def _poisson(
+    place: int, flows: PoissonFlows, rng: np.random.Generator, hosts: int, rate: float, end: float
+) -> FlowTable:
     """Arrivals in [0, stop) of all hosts together: their number is Poisson, their times are even."""
     stop = end if flows.stop is None else min(flows.stop, end)
     per_second = hosts * flows.load * rate / (BITS_PER_BYTE * mean_flow_size(flows.sizes))
@@ -79,10 +83,10 @@ def _poisson(flows: PoissonFlows, rng: np.random.Generator, hosts: int, rate: fl
     source = rng.integers(hosts, size=count)
     target = (source + rng.integers(1, hosts, size=count)) % hosts
     size = np.maximum(np.rint(flow_size(flows.sizes, rng.random(count))).astype(np.int64), 1)
-    return FlowTable(source, target, size, start, np.zeros(count, dtype=bool))
+    return FlowTable(source, target, size, start, np.full(count, place))
 
 
-def _incast(incast: IncastFlows, rng: np.random.Generator, hosts: int, end: float) -> FlowTable:
+def _incast(place: int, incast: IncastFlows, rng: np.random.Generator, hosts: int, end: float) -> FlowTable:
     if (end - incast.start) / incast.interval * incast.senders > _MAX_FLOWS:
         takes = f"a longer interval, fewer senders or a shorter duration: at most {_MAX_FLOWS} flows"
         raise InvalidValue(f"flows.{incast.id}.interval", incast.interval, takes)
@@ -94,4 +98,4 @@ def _incast(incast: IncastFlows, rng: np.random.Generator, hosts: int, end: floa
     target = np.repeat(order[:, 0], incast.senders)
     start = np.repeat(np.rint(times * _NS).astype(np.int64), incast.senders)
     size = np.full(len(source), round(incast.size), dtype=np.int64)
-    return FlowTable(source, target, size, start, np.ones(len(source), dtype=bool))
+    return FlowTable(source, target, size, start, np.full(len(source), place))

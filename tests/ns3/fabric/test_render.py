@@ -13,7 +13,7 @@ from functools import cache
 import msgspec
 import numpy as np
 import pytest
-from fabric_support import data_centre
+from fabric_support import data_centre, nanoseconds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import STORED
@@ -193,7 +193,10 @@ def test_a_table_has_the_simulator_s_flows_and_paths():
     plan, result = fabric_plan(scenario), simulate_fabric(scenario)
     table = np.frombuffer(run_table(scenario, plan), "<i8")
     rows = table[1:].reshape(table[0], -1)
-    np.testing.assert_array_equal(rows[:, :4].T, [result.source, result.target, result.size_bytes, result.start_ns])
+    np.testing.assert_array_equal(
+        rows[:, :4].T,
+        [*(result.transfers[name] for name in ("source", "target", "size")), nanoseconds(result, "transfers", "start")],
+    )
     assert rows[:3, 5].tolist() == [1, 0, -1]
     for source, target, ways in ((rows[:, 0], rows[:, 1], rows[:, 6:12]), (rows[:, 1], rows[:, 0], rows[:, 12:])):
         for start, end, way in zip(source, target, ways, strict=True):

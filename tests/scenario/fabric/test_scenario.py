@@ -19,7 +19,6 @@ from netctrl.scenario.fabric import flows, topology
 from netctrl.scenario.fabric.flow_sizes import FLOW_SIZES, checked_sizes, flow_size, mean_flow_size
 from netctrl.scenario.fabric.flows import IncastFlows, MessageFlows, PoissonFlows, common_sender
 from netctrl.scenario.fabric.pfc import Pfc
-from netctrl.scenario.fabric.result import jain_index
 from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Packets
 from netctrl.scenario.fabric.watch import Watch
 from netctrl.scenario.links import Link
@@ -27,6 +26,7 @@ from netctrl.scenario.network.policy import StaticPacing
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Stream
+from netctrl.scenario.transfers import jain_index
 from netctrl.sim.fabric.run import simulate_fabric
 from netctrl.sim.fabric.traffic import draw_fabric_flows
 
@@ -141,17 +141,23 @@ def test_links_refuse_what_only_data_centres_have(fields, named) -> None:
 
 def test_a_groups_own_sender_goes_before_that_of_the_traffic() -> None:
     own = msgspec.structs.replace(ONE, sender=Hpcc())
-    for scenario in (data_centre(Dumbbell(), Hpcc(), ONE), data_centre(Dumbbell(), Mpcc(), own)):
-        assert common_sender(scenario) == Hpcc()
-        assert simulate_fabric(scenario).summary().scheme == "hpcc"
+    scenarios = [data_centre(Dumbbell(), Hpcc(), ONE), data_centre(Dumbbell(), Mpcc(), own)]
+    assert [common_sender(scenario) for scenario in scenarios] == [Hpcc(), Hpcc()]
+    ours, theirs, others = (
+        simulate_fabric(each).totals["departed"].tolist() for each in (*scenarios, data_centre(Dumbbell(), Mpcc(), ONE))
+    )
+    assert ours == theirs != others
 
 
 def test_a_group_of_messages_is_its_flows_one_by_one() -> None:
     single = [MessageFlows(id=f"flow{i}", source=i, target=4, size=2e4, start=1e-6) for i in range(4)]
     together = MessageFlows(id="all", source=range(4), target=4, size=2e4, start=1e-6)
     results = [simulate_fabric(data_centre(Dumbbell(), Hpcc(), *groups)) for groups in (single, [together])]
-    np.testing.assert_array_equal(results[0].finish_ns, results[1].finish_ns)
-    assert results[1].source.tolist() == [0, 1, 2, 3]
+    for name in ("source", "size", "start", "duration"):
+        np.testing.assert_array_equal(results[0].transfers[name], results[1].transfers[name])
+    assert results[0].transfers["flow"].tolist() == [0, 1, 2, 3]
+    assert results[1].transfers["flow"].tolist() == [0, 0, 0, 0]
+    assert results[1].transfers["source"].tolist() == [0, 1, 2, 3]
 
 
 def test_further_groups_have_arrivals_of_their_own() -> None:

@@ -7,7 +7,7 @@ import tracemalloc
 import networkx as nx
 import numpy as np
 import pytest
-from fabric_support import data_centre
+from fabric_support import data_centre, finish_ns, nanoseconds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from joblib import Parallel, delayed
@@ -17,6 +17,7 @@ from netctrl.errors import InvalidValue
 from netctrl.laws.window.records import FixedWindow, Mpcc
 from netctrl.scenario.fabric.flows import MessageFlows, PoissonFlows
 from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Topology
+from netctrl.scenario.transfers import residual
 from netctrl.sim.fabric.problem import fabric_problem
 from netctrl.sim.fabric.run import simulate_fabric
 from netctrl.sim.fabric.topology import Fabric, fabric, fabric_paths, next_hops
@@ -153,8 +154,8 @@ def test_a_flow_alone_among_11664_hosts_takes_its_ideal_time() -> None:
     flow = MessageFlows(id="flow", source=0, target=11_663, size=50_000)
     scenario = data_centre(FatTree.k_ary(36), FixedWindow(), flow, duration=3e-5)
     result = simulate_fabric(scenario)
-    assert result.finish_ns[0] == result.ideal_ns[0]
-    assert result.residual == (0, 0)
+    assert finish_ns(result)[0] == nanoseconds(result, "transfers", "ideal")[0]
+    assert residual(result.tables["counts"]) == (0, 0)
 
 
 def test_setting_up_10000_hosts_takes_memory_for_ports_and_flows_and_no_table_of_routes() -> None:
@@ -182,6 +183,9 @@ def test_one_seed_gives_the_same_bits_for_any_number_of_workers() -> None:
     for workers in (1, 2):
         together = Parallel(n_jobs=workers)(delayed(simulate_fabric)(each) for each in scenarios)
         for first, second in zip(alone, together, strict=True):
-            assert first.counts == second.counts
-            for name in ("finish_ns", "sent_bytes", "queue_mean_bytes", "histogram"):
-                assert getattr(first, name).tobytes() == getattr(second, name).tobytes()
+            assert first.tables.keys() == second.tables.keys()
+            for table, columns in first.tables.items():
+                for name, column in columns.items():
+                    assert column.tobytes() == second.tables[table][name].tobytes()
+            for name in ("departed", "backlog"):
+                assert first.totals[name].tobytes() == second.totals[name].tobytes()
