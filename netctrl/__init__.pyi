@@ -54,6 +54,8 @@ from netctrl.scenario.scenario import Scenario as Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow as Flow
 from netctrl.scenario.tcp_aqm.offers import Bursts as Bursts
 from netctrl.scenario.tcp_aqm.offers import Demand as Demand
+from netctrl.scenario.tcp_aqm.offers import Incast as Incast
+from netctrl.scenario.tcp_aqm.offers import Sizes as Sizes
 from netctrl.scenario.tcp_aqm.offers import Stream as Stream
 from netctrl.scenario.tcp_aqm.offers import Web as Web
 from netctrl.sim.access.track import access_link_signals as access_link_signals
@@ -86,6 +88,7 @@ __all__ = [
     "HTcpFlow",
     "IdentifiedModel",
     "Flow",
+    "Incast",
     "InvalidValue",
     "Link",
     "LinkTrace",
@@ -100,6 +103,7 @@ __all__ = [
     "RenoFlow",
     "Scenario",
     "SignalTrace",
+    "Sizes",
     "StateSpace",
     "Stream",
     "Track",

@@ -36,7 +36,6 @@ from netctrl.model.network import Demand, Link, Network
 from netctrl.mpc.qp.program import QuadraticProgram
 from netctrl.mpc.receding import receding_controller, start_receding
 from netctrl.scenario.access.scenario import access_link
-from netctrl.scenario.fabric.flows import MessageFlows
 from netctrl.scenario.fabric.topology import Dumbbell
 from netctrl.scenario.links import Link as ScenarioLink
 from netctrl.scenario.network.policy import StaticPacing
@@ -144,8 +143,8 @@ def usual() -> dict[str, dict[str, Any]]:
     ).model
     tracking = netctrl.connet(found, limits=[(-10.0, 10.0)])
     controller = receding_controller(problem)
-    flow = MessageFlows(id="flow", source=0, target=4, size=1e4)
-    fabric = netctrl.Scenario(name="f", network=Dumbbell(), sender=Hpcc(), flows=(flow,), duration=1e-3)
+    flow = Flow(id="flow", source=0, target=4, offers=1e4, sender=Hpcc())
+    fabric = netctrl.Scenario(name="f", network=Dumbbell(), flows=(flow,), duration=1e-3)
     arc = netctrl.arc(50.0, simulation=False)
     rates = link_rate_table(hops, model)
     here = Peer(name="x", address="127.0.0.1", port=5000)
@@ -203,6 +202,8 @@ def usual() -> dict[str, dict[str, Any]]:
         "Stream": {"rate": 1e6, "spacing": "poisson"},
         "Track": {"file": "", "measures": "premium", "flows": ("a", "b"), "shares": (0.5, 0.5)}
         | {"reference": ((1.0, 0.5),), "measured": None, "governor": False, "start": 0.0, "first_rate": None},
+        "Incast": {"senders": 8, "size": 3e5, "interval": 1e-3},
+        "Sizes": {"distribution": "WebSearch", "load": 0.3},
         "Web": {"objects_per_page": 2, "mean_object": 5e3, "pareto_shape": 1.2, "max_object": 1e7, "think_time": 7.0},
         "Network": {"links": network.links, "demands": network.demands, "nodes": (), "name": "n"},
         "OpenLoop": {"numerator": [(0.0, [1.0])], "denominator": [(0.0, [1.0, 1.0])], "dt": 0.0},

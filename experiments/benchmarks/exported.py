@@ -17,6 +17,7 @@ import netctrl
 from netctrl.laws.window.law import SILENT, Acknowledged, Hop
 from netctrl.model.design.design import provenance
 from netctrl.ns3.fabric.render import render
+from netctrl.scenario.fabric.flows import with_sender
 from netctrl.scenario.fabric.plan import FabricPlan
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.fabric.plan import fabric_plan
@@ -72,8 +73,8 @@ def rows() -> Iterator[Row]:
         "Riccati, P = 5, delayed": {"window": None, "variant": "delayed"},
     }
     for name, fields in cases.items():
-        sender = msgspec.structs.replace(base.sender, **fields)
-        yield decision(compiler, name, base.replace(sender=sender))
+        sender = msgspec.structs.replace(base.flows[0].sender, **fields)
+        yield decision(compiler, name, with_sender(base, sender))
 
 
 def decision(compiler: str, name: str, scenario: Scenario) -> Row:

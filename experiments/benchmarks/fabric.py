@@ -18,10 +18,11 @@ import numpy as np
 from rows import Row, against, alternate, peak_gb
 
 from netctrl.laws.window.records import FixedWindow, Hpcc, Mpcc
-from netctrl.scenario.fabric.flows import MessageFlows, PoissonFlows
 from netctrl.scenario.fabric.topology import Dumbbell, FatTree
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Sizes
 from netctrl.sim.fabric.problem import fabric_problem
 from netctrl.sim.fabric.run import simulate_fabric
 from netctrl.sim.fabric.topology import fabric
@@ -44,8 +45,7 @@ def against_events() -> Row:
     scenario = Scenario(
         name="sixteen flows",
         network=Dumbbell(senders=16, host_rate=1e11),
-        sender=FixedWindow(window=10e3),
-        flows=(MessageFlows(id="senders", source=range(16), target=16, size=1e9),),
+        flows=(Flow(id="senders", source=range(16), target=16, offers=1e9, sender=FixedWindow(window=10e3)),),
         duration=5e-3,
     )
     turns = alternate(lambda: hops_of(simulate_fabric(scenario)), lambda: by_events(20_000), 3, clock=process_time)
@@ -87,8 +87,8 @@ def by_events(packets: int) -> int:
 
 def fat_tree(scheme: Mpcc | Hpcc) -> Row:
     """10 ms of Fig. 5.5 at 60 % load of WebSearch; the peer is the time that it may take."""
-    flows = (PoissonFlows(id="search", sizes="WebSearch", load=0.6),)
-    scenario = Scenario(name="fat tree", network=FatTree(), sender=scheme, flows=flows, duration=0.01)
+    flows = (Flow(id="search", offers=Sizes(load=0.6), sender=scheme),)
+    scenario = Scenario(name="fat tree", network=FatTree(), flows=flows, duration=0.01)
     turns = alternate(lambda: simulate_fabric(scenario), lambda: None, 3, clock=process_time)
     hops = hops_of(turns.answers[0])
     speed = hops / min(turns.ours) / 1e6
@@ -108,8 +108,7 @@ def k_ary(k: int) -> Scenario:
     return Scenario(
         name=f"fat tree of {k}-port switches",
         network=FatTree.k_ary(k),
-        sender=Mpcc(variant="delayed"),
-        flows=(PoissonFlows(id="search", sizes="WebSearch", load=0.3),),
+        flows=(Flow(id="search", offers=Sizes(load=0.3), sender=Mpcc(variant="delayed")),),
         duration=1e-3,
     )
 

@@ -13,11 +13,12 @@ import pandas as pd
 from study import Case, Made, Record, Study, made_by
 
 from netctrl.laws.window.records import Dcqcn, Dctcp, Hpcc, Mpcc, Scheme, Timely
-from netctrl.scenario.fabric.flows import IncastFlows, PoissonFlows
 from netctrl.scenario.fabric.pfc import Pfc
 from netctrl.scenario.fabric.topology import FatTree
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Incast, Sizes
 from netctrl.scenario.transfers import SIZE_BINS, queue_quantile, residual, slow_down
 from netctrl.sim.fabric.run import simulate_fabric
 
@@ -45,12 +46,11 @@ QUANTILES = (0.5, 0.9, 0.95, 0.99, 0.999)
 def scenario(sizes: str, load: float, with_incast: bool, scheme: Scheme, seed: int) -> Scenario:
     """One run. Flows depend on the seed and not on the scheme, so that schemes meet the same."""
     sending = SENDING[sizes]
-    background = PoissonFlows(id="background", sizes=sizes, load=load, stop=sending)
-    incast = IncastFlows(id="incast", senders=8, size=300e3, interval=1e-3)
+    background = Flow(id="background", offers=Sizes(distribution=sizes, load=load), sender=scheme, stop=sending)
+    incast = Flow(id="incast", offers=Incast(senders=8, size=300e3, interval=1e-3), sender=scheme)
     return Scenario(
         name=f"{sizes} at {load:.0%}{' with incast' if with_incast else ''}",
         network=FatTree(pfc=Pfc(pause=1e6, resume=9e5), flow_timeout=1e-4),
-        sender=scheme,
         flows=(background, incast) if with_incast else (background,),
         duration=2.0 * sending,
         seed=seed,

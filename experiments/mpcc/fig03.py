@@ -1,16 +1,17 @@
 """MPCC thesis, Figs. 3.2 to 3.5: the queue's slopes, its bound by windows, and its delays; packet by packet."""
 
+import msgspec
 import numpy as np
 import pandas as pd
 from common import Outcome, verdicts
 from matplotlib.figure import Figure
 
 from netctrl.laws.window.records import FixedWindow
-from netctrl.scenario.fabric.flows import MessageFlows
 from netctrl.scenario.fabric.topology import Dumbbell, Packets
 from netctrl.scenario.fabric.watch import Watch
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.fabric.run import simulate_fabric
 
 CLOCK = 8.799e-6
@@ -18,15 +19,12 @@ CLOCK = 8.799e-6
 FREQUENCIES = (100, 200, 500, 1000)
 
 
-def run(
-    flows: tuple[MessageFlows, ...], duration: float, *, window: float | None = None, delay: float = 1e-6
-) -> Result:
+def run(flows: tuple[Flow, ...], duration: float, *, window: float | None = None, delay: float = 1e-6) -> Result:
     return simulate_fabric(
         Scenario(
             name="four senders",
             network=Dumbbell(delay=delay, packets=Packets(clock="ns-3")),
-            sender=FixedWindow(window=window),
-            flows=flows,
+            flows=tuple(msgspec.structs.replace(flow, sender=FixedWindow(window=window)) for flow in flows),
             duration=duration,
             interval=CLOCK,
             watch=Watch(flows=(0, 1, 2, 3), ports=("s0>s1",)),
@@ -34,14 +32,13 @@ def run(
     )
 
 
-def together(size: float, starts: tuple[float, ...] = (0.0,)) -> tuple[MessageFlows, ...]:
+def together(size: float, starts: tuple[float, ...] = (0.0,)) -> tuple[Flow, ...]:
     return tuple(
-        MessageFlows(id=f"burst{n}", source=range(4), target=4, size=size, start=start)
-        for n, start in enumerate(starts)
+        Flow(id=f"burst{n}", source=range(4), target=4, offers=size, start=start) for n, start in enumerate(starts)
     )
 
 
-def square(frequency: int, duration: float) -> tuple[MessageFlows, ...]:
+def square(frequency: int, duration: float) -> tuple[Flow, ...]:
     """Four senders on for a quarter of each period, so that the queue is empty again at its end."""
     period = 1.0 / frequency
     payload = round(0.25 * period * 1e9 / 8 / 1100) * 1000

@@ -8,11 +8,12 @@ from matplotlib.figure import Figure
 
 import netctrl
 from netctrl.laws.window.records import Hpcc, Mpcc, Scheme
-from netctrl.scenario.fabric.flows import MessageFlows
+from netctrl.scenario.fabric.flows import with_sender
 from netctrl.scenario.fabric.topology import Dumbbell, Packets
 from netctrl.scenario.fabric.watch import Watch
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.transfers import received_rates
 from netctrl.sim.fabric.run import simulate_fabric
 
@@ -31,20 +32,19 @@ def empty_again(result: Result) -> int:
 
 def converged(weight: float, bdp: float) -> Result:
     base = netctrl.read("mpcc-dumbbell")
-    sender = msgspec.structs.replace(base.sender, window_weight=weight, bdp=bdp)
-    return simulate_fabric(base.replace(sender=sender, duration=20e-3))
+    sender = msgspec.structs.replace(base.flows[0].sender, window_weight=weight, bdp=bdp)
+    return simulate_fabric(with_sender(base, sender).replace(duration=20e-3))
 
 
 def staggered(scheme: Scheme) -> Result:
     flows = tuple(
-        MessageFlows(id=f"flow{i}", source=i, target=4, size=size, start=start)
+        Flow(id=f"flow{i}", source=i, target=4, offers=size, sender=scheme, start=start)
         for i, (size, start) in enumerate(STAGGERED)
     )
     return simulate_fabric(
         Scenario(
             name="staggered flows",
             network=Dumbbell(packets=Packets(clock="ns-3")),
-            sender=scheme,
             flows=flows,
             duration=90e-3,
             interval=1e-5,
@@ -60,12 +60,12 @@ def ended_ms(result: Result) -> np.ndarray:
 
 def sixteen(variant: str, weight: float = 1.0, horizon: int = 5) -> tuple[float, float]:
     """(utilization, queue that acknowledgements tell over P_BD) from 1 to 5 ms: 16 flows, 100 Gbit/s, 71 packets."""
+    sender = Mpcc(variant=variant, window_weight=weight, horizon=horizon)  # ty: ignore[invalid-argument-type]
     result = simulate_fabric(
         Scenario(
             name="sixteen flows",
             network=Dumbbell(senders=16, host_rate=1e11, packets=Packets(clock="ns-3"), flow_timeout=2e-4),
-            sender=Mpcc(variant=variant, window_weight=weight, horizon=horizon),  # ty: ignore[invalid-argument-type]
-            flows=(MessageFlows(id="senders", source=range(16), target=16, size=1e9),),
+            flows=(Flow(source=range(16), target=16, offers=1e9, sender=sender),),
             duration=5e-3,
             watch=Watch(flows=tuple(range(16)), bin=1e-3),
         )

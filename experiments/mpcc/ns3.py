@@ -12,11 +12,12 @@ from packets import run_centre
 
 import netctrl
 from netctrl.laws.window.records import Dctcp, Mpcc
-from netctrl.scenario.fabric.flows import MessageFlows, PoissonFlows
 from netctrl.scenario.fabric.topology import Dumbbell, FatTree
 from netctrl.scenario.fabric.watch import Watch
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Sizes
 from netctrl.scenario.transfers import slow_down
 from netctrl.sim.fabric.run import simulate_fabric
 
@@ -54,16 +55,15 @@ def pair(scenario: Scenario) -> dict[str, Result]:
 
 
 def tree_of(sizes: str) -> Scenario:
-    flows = (PoissonFlows(id=sizes, sizes=sizes, load=0.3),)
-    return Scenario(name=sizes, network=FatTree(), sender=Mpcc(variant="delayed"), flows=flows, duration=1e-3)
+    flows = (Flow(id=sizes, offers=Sizes(distribution=sizes, load=0.3), sender=Mpcc(variant="delayed")),)
+    return Scenario(name=sizes, network=FatTree(), flows=flows, duration=1e-3)
 
 
 def four_tcp() -> Scenario:
     return Scenario(
         name="four flows of DCTCP",
         network=Dumbbell(host_rate=1e10),
-        sender=Dctcp(),
-        flows=(MessageFlows(id="senders", source=range(4), target=4, size=2e6),),
+        flows=(Flow(id="senders", source=range(4), target=4, offers=2e6, sender=Dctcp()),),
         duration=8e-3,
         watch=Watch(ports=("s0>s1",)),
     )

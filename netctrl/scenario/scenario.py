@@ -10,7 +10,6 @@ import msgspec
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_kind, did_you_mean
-from netctrl.laws.window.records import SCHEMES, Scheme
 from netctrl.model.io.fields import (
     Duration,
     Size,
@@ -28,7 +27,6 @@ from netctrl.scenario.access.flows import ACCESS_GROUPS
 from netctrl.scenario.access.network import AccessLine
 from netctrl.scenario.bottleneck import Bottleneck
 from netctrl.scenario.checks import tag_of
-from netctrl.scenario.fabric.flows import HOST_GROUPS
 from netctrl.scenario.fabric.topology import TOPOLOGIES
 from netctrl.scenario.fabric.watch import Watch
 from netctrl.scenario.links import INTERVAL, Change, Link, Links, capacity_at, check_links, placed
@@ -41,10 +39,12 @@ from netctrl.scenario.tcp_aqm.flows import Flow
 
 BUILDERS = (Bottleneck, ParkingLot)
 """Kinds of network that become links and flows."""
-NETWORKS = (Routed, AccessLine, *TOPOLOGIES, *BUILDERS)
+OF_OTHER_FLOWS = (Routed, AccessLine)
+"""Kinds of network whose groups have kinds of their own."""
+NETWORKS = (*OF_OTHER_FLOWS, *TOPOLOGIES, *BUILDERS)
 """Kinds of network that are given in the place of links."""
 _CONTROLS = (*POLICIES, Track)
-_GROUPS = (Flow, *ACCESS_GROUPS, *HOST_GROUPS, Demands, TcpDemand)
+_GROUPS = (Flow, *ACCESS_GROUPS, Demands, TcpDemand)
 if TYPE_CHECKING:
     AnyNetwork = AnyGroup = AnyControl = Any  # each user knows which one it takes
 else:
@@ -99,8 +99,6 @@ class Scenario(Record, frozen=True, kw_only=True):
     """Size of a full data packet with its headers [byte]."""
     initial_window: int = 10
     """Initial window of a TCP connection [packet]; 10 by RFC 6928, 1 in the papers of 2004."""
-    sender: Scheme | None = None
-    """Window law of flows between hosts whose group has none of its own."""
     retransmission_timeout: Duration | None = None
     """Timeout after which a flow between hosts resends all unacknowledged data [s]; null: ten times the longest round
     trip, at least 1 ms."""
@@ -114,8 +112,7 @@ class Scenario(Record, frozen=True, kw_only=True):
             raise InvalidValue("name", self.name, "printable text of 1 to 200 characters")
         read_fields(self, links=records(Link), changes=records(Change))
         read_fields(self, network=optional(record(*NETWORKS)), control=optional(record(*_CONTROLS)))
-        over_links = self.network is None or isinstance(self.network, BUILDERS)
-        read_fields(self, flows=records(Flow) if over_links else records(*_GROUPS))
+        read_fields(self, flows=records(*_GROUPS) if isinstance(self.network, OF_OTHER_FLOWS) else records(Flow))
         read_fields(self, duration=duration, warmup=instant, step=optional(duration), watch=record(Watch))
         if isinstance(self.network, BUILDERS) and not self.links:
             flows = self.network.flows(self.flows, self.duration)
@@ -126,7 +123,7 @@ class Scenario(Record, frozen=True, kw_only=True):
         if self.interval is None:
             msgspec.structs.force_setattr(self, "interval", getattr(self.network, "default_interval", INTERVAL))
         read_fields(self, interval=duration, seed=whole(0, 2**32 - 1), packet_size=size)
-        read_fields(self, sender=optional(record(*SCHEMES)), retransmission_timeout=optional(duration))
+        read_fields(self, retransmission_timeout=optional(duration))
         read_fields(self, initial_window=whole(1, 1000, "a whole number of packets"))
         if self.warmup >= self.duration:
             raise InvalidValue("warmup", self.warmup, f"a time shorter than duration ({self.duration:g} s)")

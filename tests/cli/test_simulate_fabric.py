@@ -13,8 +13,7 @@ from netctrl.cli.simulate import main
 
 SMALL = """schema = "netctrl.scenario/3"
 name = "small fabric"
-sender = { kind = "hpcc" }
-flows = [{ kind = "poisson", id = "poisson", sizes = "FB_Hadoop", load = 0.3 }]
+flows = [{ offers = { kind = "sizes", distribution = "FB_Hadoop", load = 0.3 }, sender = "hpcc" }]
 duration = "1ms"
 seed = 2
 
@@ -45,7 +44,7 @@ def test_json_and_files(capsys, folder) -> None:
     flows = pd.read_csv(folder / "flows.csv")
     begun = [each["mean"] for each in content["summary"] if each["quantity"] == "begun"]
     assert begun == [len(flows)]
-    assert content["scenario"]["sender"]["kind"] == "hpcc"
+    assert content["scenario"]["flows"][0]["sender"] == "hpcc"
     assert list(content["provenance"]["input_hashes"])
     assert (flows.duration.dropna() >= flows.ideal[flows.duration.notna()]).all()
     assert (folder / "picture.png").read_bytes().startswith(b"\x89PNG")
@@ -65,7 +64,7 @@ def test_a_design_is_what_senders_run(capsys, folder) -> None:
     law.save(folder / "law.json")
     assert main(["s.toml", "--json", "--design", "law.json"]) == 0
     content = json.loads(capsys.readouterr().out)
-    scheme = content["scenario"]["sender"]
+    scheme = content["scenario"]["flows"][0]["sender"]
     assert (scheme["kind"], scheme["variant"], scheme["window_weight"]) == ("mpcc", "delayed", 3.0)
     assert scheme["window"] == pytest.approx(law.inputs.window_bytes)
     assert len(content["provenance"]["input_hashes"]) == 2
@@ -94,7 +93,7 @@ def test_options_of_other_scenarios_are_refused(capsys, line, said) -> None:
     ("old", "new", "said"),
     [
         ("load = 0.3", "load = 1.5", "load"),
-        ('kind = "hpcc"', 'kind = "swift"', "swift"),
+        ('sender = "hpcc"', 'sender = "swift"', "swift"),
         ("seed = 2", "seed = 2\nwatch = { ports = ['s9>s8'] }", "watch.ports: got 's9>s8'"),
     ],
 )

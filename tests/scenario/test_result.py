@@ -22,7 +22,6 @@ from netctrl.model.io.arrays import plain
 from netctrl.model.io.provenance import Provenance
 from netctrl.scenario.access.scenario import access_link
 from netctrl.scenario.builders import bottleneck
-from netctrl.scenario.fabric.flows import MessageFlows
 from netctrl.scenario.fabric.topology import Dumbbell
 from netctrl.scenario.figures import FIGURES, estimate, quantity_text
 from netctrl.scenario.labelled import Labelled
@@ -487,8 +486,8 @@ def links() -> Scenario:
 
 
 def centre() -> Scenario:
-    flows = MessageFlows(id="x", source=[0, 1], target=4, size=1e5)
-    return Scenario(name="four", network=Dumbbell(), sender=Hpcc(), flows=(flows,), duration=5e-3)
+    flows = Flow(id="x", source=[0, 1], target=4, offers=1e5, sender=Hpcc())
+    return Scenario(name="four", network=Dumbbell(), flows=(flows,), duration=5e-3)
 
 
 @pytest.fixture(scope="module")

@@ -8,20 +8,25 @@ import msgspec
 import numpy as np
 
 from netctrl.laws.window.records import Scheme
-from netctrl.scenario.fabric.flows import HostGroup
 from netctrl.scenario.fabric.topology import Topology
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Sizes
 
 
-def data_centre(
-    network: Topology, sender: Scheme, *flows: HostGroup, duration: float = 0.01, **fields: Any
-) -> Scenario:
-    """Flows in a topology; `fields` may be the topology's own too."""
+def data_centre(network: Topology, sender: Scheme, *flows: Flow, duration: float = 0.01, **fields: Any) -> Scenario:
+    """Flows of this sender in a topology; `fields` may be the topology's own too."""
     own = {name: fields.pop(name) for name in network.__struct_fields__ if name in fields}
     network = msgspec.structs.replace(network, **own)
     given = {"name": "data centre"} | fields
-    return Scenario(network=network, flows=flows, sender=sender, duration=duration, **given)
+    carried = tuple(msgspec.structs.replace(flow, sender=sender) for flow in flows)
+    return Scenario(network=network, flows=carried, duration=duration, **given)
+
+
+def poisson(distribution: Any = "WebSearch", load: float = 0.3) -> Flow:
+    """Transfers of these sizes between all hosts."""
+    return Flow(id="poisson", offers=Sizes(distribution=distribution, load=load))
 
 
 def finish_ns(result: Result) -> np.ndarray:

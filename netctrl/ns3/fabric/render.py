@@ -62,7 +62,7 @@ def render(
 
 def _check(scenario: Scenario, plan: FabricPlan) -> None:
     network = scenario.network
-    if isinstance(common_sender(scenario), Dctcp) and len(plan.flows.size) > _MAX_TCP:
+    if isinstance(common_sender(scenario.flows), Dctcp) and len(plan.flows.size) > _MAX_TCP:
         takes = f"at most {_MAX_TCP} with dctcp, as each has a TCP port"
         raise InvalidValue("flows", len(plan.flows.size), takes)
     if network.pfc is not None:
@@ -151,7 +151,7 @@ def _certificate(design: MpccDesign) -> list[str]:
 
 def _scenario(scenario: Scenario, plan: FabricPlan) -> str:
     watch = scenario.watch
-    sender = common_sender(scenario)
+    sender = common_sender(scenario.flows)
     tcp = sender if isinstance(sender, Dctcp) else None
     law, marks = plan.law, plan.law.marking is not None
     largest = max(plan.payload + plan.overhead, plan.ack)

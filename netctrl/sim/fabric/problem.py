@@ -14,10 +14,11 @@ from netctrl.laws.window.law import Marking, Packet, Path, Telemetry, WindowLaw
 from netctrl.laws.window.records import LAWS, Mpcc, Scheme, law_of
 from netctrl.laws.window.rows import PARAMETERS, STATES, row_of
 from netctrl.model.io.validation_errors import shorten
-from netctrl.scenario.fabric.flows import IncastFlows, common_sender
+from netctrl.scenario.fabric.flows import common_sender
 from netctrl.scenario.fabric.result import HISTOGRAM_BINS, HISTOGRAM_BYTES
 from netctrl.scenario.fabric.topology import Dumbbell, Packets
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.offers import Incast
 from netctrl.sim.fabric.topology import MAX_HOPS, Fabric, fabric, fabric_paths, ideal_times, wire_times
 from netctrl.sim.fabric.traffic import FlowTable, draw_fabric_flows
 from netctrl.sim.packet import problem
@@ -145,7 +146,7 @@ def fabric_problem(scenario: Scenario, gains: np.ndarray | None = None) -> Fabri
 
 def _senders(scenario: Scenario, net: Fabric, examples: np.ndarray, gains: np.ndarray | None) -> _Senders:
     """`examples` are routes, one of each kind of path."""
-    packets, scheme = scenario.network.packets, common_sender(scenario)
+    packets, scheme = scenario.network.packets, common_sender(scenario.flows)
     law = law_of(scheme)
     extra = int(packets.telemetry) if law.telemetry else 0
     overhead, ack = int(packets.header) + extra, int(packets.ack) + extra
@@ -246,7 +247,7 @@ def _flow_timeout(scenario: Scenario, longest: float) -> float:
     network = scenario.network
     if network.flow_timeout is not None:
         return network.flow_timeout * _NS
-    many = [group.senders for group in scenario.flows if isinstance(group, IncastFlows)]
+    many = [flow.offers.senders for flow in scenario.flows if isinstance(flow.offers, Incast)]
     return (max(4, *many, network.senders if isinstance(network, Dumbbell) else 0) + 2) * longest
 
 

@@ -28,8 +28,7 @@ flows = [{ id = "f", path = ["l"], rtt = "100ms", count = 5 }]
 FABRIC = """schema = "netctrl.scenario/3"
 name = "x"
 network = { kind = "dumbbell", host_rate = "1Gbit" }
-sender = { kind = "hpcc", target = 0.95 }
-flows = [{ kind = "message", id = "x", source = 0, target = 4, size = "1MB" }]
+flows = [{ id = "x", source = 0, target = 4, offers = "1MB", sender = { kind = "hpcc", target = 0.95 } }]
 duration = "1ms"
 """
 NETWORK = """schema = "netctrl.scenario/3"
@@ -154,7 +153,7 @@ CHANGES: dict[str, tuple[Read, str, str, str, str]] = {
         read_scenario,
         FABRIC,
         'size = "1MB"',
-        "size = 1e6",
+        "offers = 1e6",
         'flows[0].size: got 1000000.0, takes a size with its unit, as in size = "20kB" or "20B"',
     ),
     "an access link's": (

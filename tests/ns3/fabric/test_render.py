@@ -13,7 +13,7 @@ from functools import cache
 import msgspec
 import numpy as np
 import pytest
-from fabric_support import data_centre, nanoseconds
+from fabric_support import data_centre, nanoseconds, poisson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import STORED
@@ -28,17 +28,18 @@ from netctrl.ns3.fabric.render import render
 from netctrl.ns3.laws import window_law_header
 from netctrl.ns3.program import find_ns3
 from netctrl.scenario.fabric.design import design_dumbbell, design_gains
-from netctrl.scenario.fabric.flows import MessageFlows, PoissonFlows
+from netctrl.scenario.fabric.flows import with_sender
 from netctrl.scenario.fabric.pfc import Pfc
 from netctrl.scenario.fabric.plan import FabricPlan
 from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Packets, Topology
 from netctrl.scenario.fabric.watch import Watch
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.fabric.plan import fabric_plan, run_table
 from netctrl.sim.fabric.run import simulate_fabric
 
 GENERATED = ("gains.h", "netctrl-window-law.h", "scenario.h")
-ONE = MessageFlows(id="one", source=0, target=4, size=1e4)
+ONE = Flow(id="one", source=0, target=4, offers=1e4)
 
 
 def origin(*argv: str) -> Provenance:
@@ -80,7 +81,7 @@ def fat_tree(sender: Scheme = HOLD, network: Topology = TREE, **fields) -> Scena
         "watch": Watch(flows=(1, 0), ports=("s1>s2",)),
         "seed": 3,
     }
-    return data_centre(network, sender, PoissonFlows(id="poisson", load=0.3), **(given | fields))
+    return data_centre(network, sender, poisson(load=0.3), **(given | fields))
 
 
 def cases() -> dict[str, dict[str, str]]:
@@ -158,7 +159,7 @@ def test_the_plant_of_a_design_has_its_round_trip_and_its_gains():
     design = thesis()
     plant = design_dumbbell(design.law)
     plan = fabric_plan(plant, design_gains(design.law))
-    own = fabric_plan(plant.replace(sender=FixedWindow()))
+    own = fabric_plan(with_sender(plant, FixedWindow()))
     assert own.paths[0].base_rtt == pytest.approx(34_752, abs=6)  # links are whole nanoseconds
     assert plan.paths[0].base_rtt == pytest.approx(34_752)
     np.testing.assert_array_equal(plan.tables[0, 1:], design.law.table.gain)
@@ -168,7 +169,7 @@ def test_the_plant_of_a_design_has_its_round_trip_and_its_gains():
 
 def test_the_simulator_s_own_gains_are_those_of_a_design():
     design = thesis()
-    scenario = netctrl.read("mpcc-dumbbell").replace(sender=mpcc_scheme(design.law))
+    scenario = with_sender(netctrl.read("mpcc-dumbbell"), mpcc_scheme(design.law))
     made = fabric_plan(scenario).tables[0, 1:13]
     np.testing.assert_allclose(made, design.law.table.gain, rtol=1e-12)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fabric_support import counted, data_centre, empty_again, finish_ns, longest_queue
+from fabric_support import counted, data_centre, empty_again, finish_ns, longest_queue, poisson
 
 import netctrl
 from netctrl.cli.design import main as design_main
@@ -18,11 +18,12 @@ from netctrl.model.design.design import provenance
 from netctrl.ns3.fabric.read import run_fabric
 from netctrl.ns3.fabric.render import render
 from netctrl.ns3.program import compile_program, find_ns3, table_name
-from netctrl.scenario.fabric.flows import IncastFlows, MessageFlows, PoissonFlows
 from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Packets
 from netctrl.scenario.fabric.watch import Watch
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Incast
 from netctrl.scenario.transfers import received_fairness, received_rates, residual, slow_down
 from netctrl.sim.fabric.plan import fabric_plan, run_table
 from netctrl.sim.fabric.run import simulate_fabric
@@ -30,7 +31,7 @@ from netctrl.sim.fabric.run import simulate_fabric
 pytestmark = pytest.mark.slow
 
 PACKET_NS = 8800
-FLOWS = MessageFlows(id="flows", source=range(16), target=16, size=1e9)
+FLOWS = Flow(id="flows", source=range(16), target=16, offers=1e9)
 
 
 def run_in(folder: Path, scenario: Scenario, **options) -> Result:
@@ -68,7 +69,7 @@ def test_fig_5_2_converges_within_a_packet_time_of_the_simulator(tmp_path):
 @pytest.mark.needs("ns3")
 def test_flows_alone_take_their_ideal_times_to_the_nanosecond(tmp_path):
     sizes = (1, 999, 1000, 1001, 123_456)
-    flows = [MessageFlows(id=f"flow{i}", source=0, target=15, size=n, start=i * 1e-4) for i, n in enumerate(sizes)]
+    flows = [Flow(id=f"flow{i}", source=0, target=15, offers=n, start=i * 1e-4) for i, n in enumerate(sizes)]
     found = run_in(tmp_path, data_centre(FatTree(), FixedWindow(), *flows, duration=1e-3))
     np.testing.assert_array_equal(slow_down(found.transfers), 1.0)
     assert residual(found.tables["counts"]) == (0, 0)
@@ -77,7 +78,7 @@ def test_flows_alone_take_their_ideal_times_to_the_nanosecond(tmp_path):
 @pytest.mark.needs("ns3")
 def test_a_fat_tree_s_flows_are_the_simulator_s(tmp_path):
     """What comes at the same nanosecond may go in another order; 39 flows of 1 ms, 9 in 10 within 1 %."""
-    scenario = data_centre(FatTree(), Mpcc(variant="delayed"), PoissonFlows(id="poisson", load=0.3), duration=1e-3)
+    scenario = data_centre(FatTree(), Mpcc(variant="delayed"), poisson(load=0.3), duration=1e-3)
     found, expected = run_in(tmp_path, scenario), simulate_fabric(scenario)
     done = finish_ns(found) >= 0
     np.testing.assert_array_equal(done, finish_ns(expected) >= 0)
@@ -97,7 +98,7 @@ def test_a_fat_tree_s_flows_are_the_simulator_s(tmp_path):
 @pytest.mark.parametrize("scheme", [Hpcc(), Dcqcn(), Timely(), Timely(patched=True, decrease=0.008)], ids=str)
 def test_windows_and_rates_of_all_laws_are_the_simulator_s(scheme, tmp_path):
     """Eight flows through one link, with telemetry, marks, notifications and pace; ns-3 draws its marks itself."""
-    flows = MessageFlows(id="flows", source=range(8), target=8, size=4e6)
+    flows = Flow(id="flows", source=range(8), target=8, offers=4e6)
     watch = Watch(flows=tuple(range(8)), ports=("s0>s1",), bin=5e-4)
     scenario = data_centre(Dumbbell(senders=8, host_rate=1e10), scheme, flows, duration=2e-2, watch=watch)
     found, expected = run_in(tmp_path, scenario), simulate_fabric(scenario)
@@ -122,7 +123,9 @@ def test_what_is_lost_is_sent_again(tmp_path):
 
     All start at one time, so that the order of events decides who loses, and which flow is the last.
     """
-    scenario = data_centre(FatTree(), Mpcc(), IncastFlows(id="incast", interval=1.0), buffer=3e5, duration=5e-3, seed=2)
+    scenario = data_centre(
+        FatTree(), Mpcc(), Flow(id="incast", offers=Incast(interval=1.0)), buffer=3e5, duration=5e-3, seed=2
+    )
     found, expected = run_in(tmp_path, scenario), simulate_fabric(scenario)
     assert counted(found)["dropped"] > 100
     assert counted(found)["dropped"] == pytest.approx(counted(expected)["dropped"], rel=0.1)
@@ -160,7 +163,7 @@ def test_sixteen_flows_use_the_link_where_the_delay_is_in_the_model(tmp_path):
 @pytest.mark.needs("ns3")
 def test_ns3_s_dctcp_holds_the_queue_where_the_simulator_s_does(tmp_path):
     """Four flows at 10 Gbit/s, K = 30 kB: TcpDctcp and RED's marks beside our DCTCP, both from their papers."""
-    flows = MessageFlows(id="flows", source=range(4), target=4, size=2e6)
+    flows = Flow(id="flows", source=range(4), target=4, offers=2e6)
     watch = Watch(flows=(0, 1, 2, 3), ports=("s0>s1",), bin=2e-3)
     scenario = data_centre(Dumbbell(host_rate=1e10), Dctcp(), flows, duration=1e-2, watch=watch)
     found, expected = run_in(tmp_path, scenario), simulate_fabric(scenario)
@@ -179,7 +182,7 @@ def test_ns3_s_dctcp_holds_the_queue_where_the_simulator_s_does(tmp_path):
 @pytest.mark.needs("ns3")
 def test_dctcp_comes_through_losses(tmp_path):
     scenario = data_centre(
-        FatTree(), Dctcp(), IncastFlows(id="incast", interval=1.0), buffer=2e5, duration=2e-2, seed=2
+        FatTree(), Dctcp(), Flow(id="incast", offers=Incast(interval=1.0)), buffer=2e5, duration=2e-2, seed=2
     )
     found = run_in(tmp_path, scenario)
     assert counted(found)["dropped"] > 100
@@ -233,7 +236,7 @@ def test_a_design_is_run_in_its_own_plant(design, tmp_path, capsys):
 def test_a_design_goes_into_a_scenario(design, tmp_path, capsys):
     assert main(["ns3", design, "-o", str(tmp_path / "a"), "--scenario", "mpcc-dumbbell", "--run", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert said["scenario"]["sender"]["window_weight"] == 10.0
+    assert said["scenario"]["flows"][0]["sender"]["window_weight"] == 10.0
     assert said["simulator"].startswith("ns-3")
     fair = [each["mean"] for each in said["summary"] if each["quantity"] == "Jain's index"]
     assert fair[0] > 0.999

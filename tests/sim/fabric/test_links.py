@@ -13,10 +13,10 @@ from fabric_support import data_centre
 import netctrl
 from netctrl.errors import InvalidValue
 from netctrl.laws.window.records import FixedWindow
-from netctrl.scenario.fabric.flows import PoissonFlows
 from netctrl.scenario.fabric.pfc import Pfc
 from netctrl.scenario.fabric.topology import Dumbbell, FatTree
 from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Sizes
 from netctrl.sim.fabric import links
 from netctrl.sim.fabric.links import topology_links, topology_paths
 from netctrl.sim.fabric.plan import fabric_plan
@@ -58,7 +58,7 @@ def test_links_have_the_ports_rates_delays_and_buffers() -> None:
 
 def test_flows_take_the_ports_that_the_data_centre_chooses() -> None:
     tree = FatTree.k_ary(4)
-    web = PoissonFlows(id="web", sizes="FB_Hadoop")
+    web = Flow(id="web", offers=Sizes(distribution="FB_Hadoop"))
     plan = fabric_plan(data_centre(tree, FixedWindow(), web, duration=1e-4, seed=7))
     ends = list(zip(plan.flows.source.tolist(), plan.flows.target.tolist(), strict=True))
     found = topology_paths(tree, ends, seed=7)

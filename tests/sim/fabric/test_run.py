@@ -8,19 +8,21 @@ from math import sqrt
 import msgspec
 import numpy as np
 import pytest
-from fabric_support import counted, data_centre, empty_again, finish_ns, nanoseconds
+from fabric_support import counted, data_centre, empty_again, finish_ns, nanoseconds, poisson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import netctrl
 from netctrl.errors import InvalidValue
 from netctrl.laws.window.records import Dcqcn, Dctcp, FixedWindow, Hpcc, Mpcc, Scheme, Timely
-from netctrl.scenario.fabric.flows import IncastFlows, MessageFlows, PoissonFlows
+from netctrl.scenario.fabric.flows import with_sender
 from netctrl.scenario.fabric.pfc import Pfc
 from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Packets
 from netctrl.scenario.fabric.watch import Watch
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Incast
 from netctrl.scenario.transfers import queue_quantile, queue_shares, received_rates, residual, slow_down
 from netctrl.sim.fabric import problem
 from netctrl.sim.fabric.run import simulate_fabric
@@ -30,9 +32,9 @@ from netctrl.sim.packet import problem as packets
 NS3 = Packets(clock="ns-3")
 
 
-def flows_to_one(count: int, size: float, starts: tuple[float, ...] = ()) -> tuple[MessageFlows, ...]:
+def flows_to_one(count: int, size: float, starts: tuple[float, ...] = ()) -> tuple[Flow, ...]:
     when = starts or (0.0,) * count
-    return tuple(MessageFlows(id=f"flow{i}", source=i, target=count, size=size, start=when[i]) for i in range(count))
+    return tuple(Flow(id=f"flow{i}", source=i, target=count, offers=size, start=when[i]) for i in range(count))
 
 
 def arrays(result: Result) -> dict[str, np.ndarray]:
@@ -57,7 +59,7 @@ def same(first: Result, second: Result) -> bool:
     "topology", [Dumbbell(senders=1), Dumbbell(senders=1, host_rate=1e10, link_rate=1e9), FatTree(hosts_per_rack=1)]
 )
 def test_a_flow_alone_takes_its_ideal_time_to_the_nanosecond(topology, size) -> None:
-    flow = MessageFlows(id="flow", source=0, target=topology.hosts - 1, size=size)
+    flow = Flow(id="flow", source=0, target=topology.hosts - 1, offers=size)
     scenario = data_centre(topology, FixedWindow(), flow, duration=5e-3)
     result = simulate_fabric(scenario)
     assert finish_ns(result)[0] == nanoseconds(result, "transfers", "ideal")[0]
@@ -65,7 +67,7 @@ def test_a_flow_alone_takes_its_ideal_time_to_the_nanosecond(topology, size) -> 
 
 
 def test_one_packets_latency_is_the_sum_of_its_links() -> None:
-    flow = MessageFlows(id="flow", source=0, target=15, size=1000)
+    flow = Flow(id="flow", source=0, target=15, offers=1000)
     result = simulate_fabric(data_centre(FatTree(), Hpcc(), flow, duration=1e-3, watch=Watch(flows=(0,))))
     # Two links of 100 and four of 400 Gbit/s, 1 us each: 1100 B there, 98 B back.
     there = 2 * (88 + 1000) + 4 * (22 + 1000)
@@ -79,7 +81,7 @@ def test_a_queue_of_single_packets_is_lindleys_recursion_and_that_of_m_d_1() -> 
     rng, count, service, load = np.random.default_rng(5), 100_000, 8800, 0.7
     starts = np.cumsum(rng.exponential(service / load, count)).astype(np.int64) + 1
     flows = tuple(
-        MessageFlows(id=f"flow{i}", source=i % 64, target=64, size=1000, start=t * 1e-9)
+        Flow(id=f"flow{i}", source=i % 64, target=64, offers=1000, start=t * 1e-9)
         for i, t in enumerate(starts.tolist())
     )
     topology = Dumbbell(senders=64, host_rate=1e12, link_rate=1e9)
@@ -151,8 +153,8 @@ def test_a_window_of_3750_bytes_holds_the_queue_at_13200() -> None:
 def test_fig_5_2_the_queue_is_empty_at_the_thesis_nanosecond(weight, bdp, empty_ns) -> None:
     """W0 = 3750: 175,530 ns for every ratio of weights; a start of three packets: 140,334 ns."""
     base = netctrl.read("mpcc-dumbbell")
-    sender = msgspec.structs.replace(base.sender, bdp=bdp, window_weight=weight)
-    result = simulate_fabric(base.replace(sender=sender))
+    sender = msgspec.structs.replace(base.flows[0].sender, bdp=bdp, window_weight=weight)
+    result = simulate_fabric(with_sender(base, sender))
     assert empty_again(result) == empty_ns
     if bdp == 3750:
         shares = received_rates(result.tables["received"])[:, 1:] / 1e9  # bins of 2 ms: 56 or 57 packets
@@ -163,7 +165,7 @@ def test_fig_5_2_the_queue_is_empty_at_the_thesis_nanosecond(weight, bdp, empty_
 def test_staggered_flows_finish_at_79_67_60_and_40_ms() -> None:
     sizes, starts = (4.9e6, 2.4e6, 1.4e6, 0.3e6), (0.0, 0.01, 0.02, 0.03)
     flows = tuple(
-        MessageFlows(id=f"flow{i}", source=i, target=4, size=s, start=t)
+        Flow(id=f"flow{i}", source=i, target=4, offers=s, start=t)
         for i, (s, t) in enumerate(zip(sizes, starts, strict=True))
     )
     for scheme in (Mpcc(bdp=4344, variant="feed-forward"), Mpcc(bdp=4344, window=4344, window_weight=100.0)):
@@ -289,11 +291,11 @@ def scenarios(draw) -> Scenario:
     )
     ends = st.lists(st.integers(0, topology.hosts - 1), min_size=2, max_size=2, unique=True)
     flows = tuple(
-        MessageFlows(
+        Flow(
             id=f"flow{i}",
             source=a,
             target=b,
-            size=draw(st.integers(1, 60_000)),
+            offers=draw(st.integers(1, 60_000)),
             start=draw(st.integers(0, 50_000)) * 1e-9,
         )
         for i, (a, b) in enumerate(draw(st.lists(ends, min_size=1, max_size=8)))
@@ -347,7 +349,7 @@ def test_pauses_keep_a_small_buffer_from_dropping() -> None:
 @pytest.mark.parametrize("scheme", [Mpcc(variant="delayed"), Dcqcn()], ids=["mpcc", "dcqcn"])
 def test_one_seed_gives_the_same_bits_and_another_others(scheme) -> None:
     scenario = data_centre(
-        FatTree(), scheme, PoissonFlows(id="poisson", load=0.6), IncastFlows(id="incast"), duration=1e-3, seed=3
+        FatTree(), scheme, poisson(load=0.6), Flow(id="incast", offers=Incast()), duration=1e-3, seed=3
     )
     first = simulate_fabric(scenario)
     assert same(first, simulate_fabric(scenario))
@@ -356,11 +358,7 @@ def test_one_seed_gives_the_same_bits_and_another_others(scheme) -> None:
 
 def test_small_pools_grow_and_change_nothing(monkeypatch) -> None:
     scenario = data_centre(
-        FatTree(),
-        Mpcc(),
-        PoissonFlows(id="poisson", sizes="FB_Hadoop", load=0.5),
-        duration=5e-4,
-        watch=Watch(flows=(0, 1)),
+        FatTree(), Mpcc(), poisson(distribution="FB_Hadoop", load=0.5), duration=5e-4, watch=Watch(flows=(0, 1))
     )
     whole = simulate_fabric(scenario)
     monkeypatch.setattr(problem, "ROWS", 2)
@@ -370,7 +368,7 @@ def test_small_pools_grow_and_change_nothing(monkeypatch) -> None:
 
 
 def test_nothing_happens_for_a_long_time_after_the_last_packet() -> None:
-    flow = MessageFlows(id="flow", source=0, target=1, size=10_000)
+    flow = Flow(id="flow", source=0, target=1, offers=10_000)
     scenario = data_centre(
         Dumbbell(senders=1, host_rate=1e3), Dctcp(), flow, duration=900.0, interval=1.0, watch=Watch(bin=1.0)
     )
@@ -380,16 +378,14 @@ def test_nothing_happens_for_a_long_time_after_the_last_packet() -> None:
 
 
 def test_no_flow_at_all_is_a_run_too() -> None:
-    result = simulate_fabric(data_centre(FatTree(), Mpcc(), PoissonFlows(id="poisson", load=1e-9), duration=1e-4))
+    result = simulate_fabric(data_centre(FatTree(), Mpcc(), poisson(load=1e-9), duration=1e-4))
     assert result.of("transfers") == {"begun": 0.0, "completed": 0.0}
     assert counted(result)["sent"] == 0
 
 
 def test_memory_follows_what_is_under_way() -> None:
     """Ten times the time: as many packets in the pool, not ten times as many."""
-    base = data_centre(
-        FatTree(hosts_per_rack=2), Hpcc(), PoissonFlows(id="poisson", sizes="FB_Hadoop", load=0.3), duration=1e-3
-    )
+    base = data_centre(FatTree(hosts_per_rack=2), Hpcc(), poisson(distribution="FB_Hadoop", load=0.3), duration=1e-3)
     short, long = (counted(simulate_fabric(base.replace(duration=each))) for each in (1e-3, 1e-2))
     assert long["sent"] > 5 * short["sent"]
     assert long["most_under_way"] < 3 * short["most_under_way"]
@@ -401,8 +397,8 @@ def test_memory_follows_what_is_under_way() -> None:
 def test_more_flows_than_memory_should_hold_are_refused() -> None:
     """Before a table of them is made."""
     for name, traffic in (
-        ("flows.poisson.load", PoissonFlows(id="poisson", sizes=[[0, 0], [1, 100]])),
-        ("flows.incast.interval", IncastFlows(id="incast", interval=1e-9)),
+        ("flows.poisson.offers.load", poisson(distribution=[[0, 0], [1, 100]])),
+        ("flows.incast.offers.interval", Flow(id="incast", offers=Incast(interval=1e-9))),
     ):
         many = data_centre(FatTree(), Mpcc(), traffic, duration=1000.0, interval=1.0, watch=Watch(bin=1.0))
         with pytest.raises(InvalidValue) as refusal:
@@ -411,7 +407,7 @@ def test_more_flows_than_memory_should_hold_are_refused() -> None:
 
 
 def test_poisson_arrivals_have_the_load_and_exponential_gaps() -> None:
-    scenario = data_centre(FatTree(), Mpcc(), PoissonFlows(id="poisson", sizes="FB_Hadoop", load=0.3), duration=0.1)
+    scenario = data_centre(FatTree(), Mpcc(), poisson(distribution="FB_Hadoop", load=0.3), duration=0.1)
     flows = draw_fabric_flows(scenario)
     offered = flows.size.sum() * 8 / (16 * 1e11 * 0.1)
     assert offered == pytest.approx(0.3, rel=0.03)
@@ -422,8 +418,8 @@ def test_poisson_arrivals_have_the_load_and_exponential_gaps() -> None:
 
 
 def test_incast_leaves_the_other_arrivals_as_they_are() -> None:
-    base = data_centre(FatTree(), Mpcc(), PoissonFlows(id="poisson", load=0.3), duration=5e-3)
-    both = draw_fabric_flows(base.replace(flows=(IncastFlows(id="incast", interval=1e-3), *base.flows)))
+    base = data_centre(FatTree(), Mpcc(), poisson(load=0.3), duration=5e-3)
+    both = draw_fabric_flows(base.replace(flows=(Flow(id="incast", offers=Incast(interval=1e-3)), *base.flows)))
     incast = both.flow == 0
     assert incast.sum() == 5 * 8
     for name in ("source", "target", "size", "start"):
@@ -464,7 +460,7 @@ def test_a_table_of_gains_is_the_law_of_its_weights() -> None:
             s = 1.0 + s / (1.0 + B * B * s)
         table[flows] = B * s / (1.0 + B * B * s)
     assert same(simulate_fabric(base), simulate_fabric(base, table))
-    ahead = base.replace(sender=msgspec.structs.replace(base.sender, variant="feed-forward"))
+    ahead = with_sender(base, msgspec.structs.replace(base.flows[0].sender, variant="feed-forward"))
     assert same(simulate_fabric(ahead), simulate_fabric(base, np.zeros(65)))
 
 
@@ -479,7 +475,7 @@ def test_what_is_not_there_cannot_be_watched(watch, named) -> None:
 
 
 def test_a_result_tells_what_came_out() -> None:
-    scenario = data_centre(FatTree(), Mpcc(), PoissonFlows(id="poisson", load=0.3), duration=2e-3)
+    scenario = data_centre(FatTree(), Mpcc(), poisson(load=0.3), duration=2e-3)
     result = simulate_fabric(scenario)
     table, done = result.transfers, finish_ns(result) >= 0
     told = result.of("transfers")

@@ -7,7 +7,7 @@ import tracemalloc
 import networkx as nx
 import numpy as np
 import pytest
-from fabric_support import data_centre, finish_ns, nanoseconds
+from fabric_support import data_centre, finish_ns, nanoseconds, poisson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from joblib import Parallel, delayed
@@ -15,8 +15,8 @@ from scipy.stats import chisquare
 
 from netctrl.errors import InvalidValue
 from netctrl.laws.window.records import FixedWindow, Mpcc
-from netctrl.scenario.fabric.flows import MessageFlows, PoissonFlows
 from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Topology
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.transfers import residual
 from netctrl.sim.fabric.problem import fabric_problem
 from netctrl.sim.fabric.run import simulate_fabric
@@ -151,7 +151,7 @@ def test_no_more_ports_are_accepted_than_an_event_can_name() -> None:
 
 
 def test_a_flow_alone_among_11664_hosts_takes_its_ideal_time() -> None:
-    flow = MessageFlows(id="flow", source=0, target=11_663, size=50_000)
+    flow = Flow(id="flow", source=0, target=11_663, offers=50_000)
     scenario = data_centre(FatTree.k_ary(36), FixedWindow(), flow, duration=3e-5)
     result = simulate_fabric(scenario)
     assert finish_ns(result)[0] == nanoseconds(result, "transfers", "ideal")[0]
@@ -160,7 +160,7 @@ def test_a_flow_alone_among_11664_hosts_takes_its_ideal_time() -> None:
 
 def test_setting_up_10000_hosts_takes_memory_for_ports_and_flows_and_no_table_of_routes() -> None:
     """k = 36: at most 1,000 bytes a port and 300 a flow; the table of next hops took 4 · 1620 · 648 · 18 bytes."""
-    scenario = data_centre(FatTree.k_ary(36), Mpcc(), PoissonFlows(id="poisson", sizes="FB_Hadoop"), duration=2e-4)
+    scenario = data_centre(FatTree.k_ary(36), Mpcc(), poisson(distribution="FB_Hadoop"), duration=2e-4)
     tracemalloc.start()
     ready = fabric_problem(scenario)
     peak = tracemalloc.get_traced_memory()[1]
@@ -174,9 +174,7 @@ def test_setting_up_10000_hosts_takes_memory_for_ports_and_flows_and_no_table_of
 @pytest.mark.slow
 def test_one_seed_gives_the_same_bits_for_any_number_of_workers() -> None:
     scenarios = [
-        data_centre(
-            FatTree.k_ary(4), Mpcc(), PoissonFlows(id="poisson", sizes="FB_Hadoop", load=0.5), duration=2e-4, seed=seed
-        )
+        data_centre(FatTree.k_ary(4), Mpcc(), poisson(distribution="FB_Hadoop", load=0.5), duration=2e-4, seed=seed)
         for seed in (1, 2, 3)
     ]
     alone = [simulate_fabric(each) for each in scenarios]

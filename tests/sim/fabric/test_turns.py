@@ -7,12 +7,13 @@ import pytest
 from fabric_support import counted, data_centre, finish_ns, longest_queue
 
 from netctrl.laws.window.records import Dcqcn, Dctcp, FixedWindow, Hpcc, Mpcc, Scheme, Timely
-from netctrl.scenario.fabric.flows import IncastFlows, MessageFlows, PoissonFlows
 from netctrl.scenario.fabric.pfc import Pfc
 from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Packets
 from netctrl.scenario.fabric.watch import Watch
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Incast, Sizes
 from netctrl.scenario.transfers import residual
 from netctrl.sim.fabric.problem import ROWS, fabric_problem
 from netctrl.sim.fabric.run import simulate_fabric
@@ -24,15 +25,9 @@ RATE, DELAY = 1e10, 1e-6
 
 def both_ways(scheme: Scheme, senders: int = 4, duration: float = 2e-3, **network) -> Scenario:
     """Two flows from each sender to one receiver, and one back from there to each."""
-    flows = [
-        MessageFlows(id=f"f{i}", source=i, target=senders, size=2e5 + 1234 * i, start=1e-5 * i) for i in range(senders)
-    ]
-    flows += [
-        MessageFlows(id=f"g{i}", source=i, target=senders, size=1e5 + 77 * i, start=0.7e-5 * i) for i in range(senders)
-    ]
-    flows += [
-        MessageFlows(id=f"b{i}", source=senders, target=i, size=1e5 + 99 * i, start=0.3e-5 * i) for i in range(senders)
-    ]
+    flows = [Flow(id=f"f{i}", source=i, target=senders, offers=2e5 + 1234 * i, start=1e-5 * i) for i in range(senders)]
+    flows += [Flow(id=f"g{i}", source=i, target=senders, offers=1e5 + 77 * i, start=0.7e-5 * i) for i in range(senders)]
+    flows += [Flow(id=f"b{i}", source=senders, target=i, offers=1e5 + 99 * i, start=0.3e-5 * i) for i in range(senders)]
     topology = Dumbbell(senders=senders, receivers=1, host_rate=RATE, delay=DELAY)
     return data_centre(topology, scheme, *flows, duration=duration, **network)
 
@@ -43,8 +38,8 @@ def nanoseconds(text: str) -> tuple[int, ...]:
 
 def tree(scheme: Scheme, load: float, incast: float) -> Scenario:
     flows = (
-        PoissonFlows(id="p", sizes="FB_Hadoop", load=load),
-        IncastFlows(id="i", senders=8, size=incast, interval=5e-5),
+        Flow(id="p", offers=Sizes(distribution="FB_Hadoop", load=load)),
+        Flow(id="i", offers=Incast(senders=8, size=incast, interval=5e-5)),
     )
     return data_centre(FatTree(), scheme, *flows, duration=1e-4)
 
@@ -139,7 +134,7 @@ def test_what_one_host_sends_never_waits_at_switches_of_its_rate(flows) -> None:
     very time at which a wire is free. Two packets that begin then would wait for each other at the next port."""
     packets = Packets(payload=1000, header=48, ack=1048, telemetry=0)
     groups = [
-        MessageFlows(id=f"h{source}-{i}", source=source, target=1 - source, size=40_000)
+        Flow(id=f"h{source}-{i}", source=source, target=1 - source, offers=40_000)
         for source in (0, 1)
         for i in range(flows)
     ]
@@ -151,7 +146,7 @@ def test_what_one_host_sends_never_waits_at_switches_of_its_rate(flows) -> None:
 
 
 def from_one_host(*sizes: float) -> Result:
-    groups = [MessageFlows(id=f"f{i}", source=0, target=1 + i, size=size) for i, size in enumerate(sizes)]
+    groups = [Flow(id=f"f{i}", source=0, target=1 + i, offers=size) for i, size in enumerate(sizes)]
     topology = Dumbbell(senders=1, receivers=len(sizes), host_rate=RATE, delay=DELAY)
     return simulate_fabric(data_centre(topology, FixedWindow(), *groups, duration=5e-3))
 
@@ -178,8 +173,8 @@ def test_acknowledgements_go_before_data() -> None:
     """A host that sends all the time answers at once: after what is on its wire, an acknowledgement of its own has no
     other before it."""
     groups = (
-        MessageFlows(id="data", source=1, target=0, size=1e6),
-        MessageFlows(id="probe", source=0, target=1, size=1000, start=1e-4),
+        Flow(id="data", source=1, target=0, offers=1e6),
+        Flow(id="probe", source=0, target=1, offers=1000, start=1e-4),
     )
     topology = Dumbbell(senders=1, receivers=1, host_rate=RATE, delay=DELAY)
     scenario = data_centre(topology, FixedWindow(), *groups, duration=5e-3, watch=Watch(flows=(1,)))
@@ -198,7 +193,7 @@ def test_rows_of_flows_that_are_over_are_used_again() -> None:
     scenario = data_centre(
         FatTree(hosts_per_rack=2),
         Mpcc(),
-        PoissonFlows(id="p", sizes="FB_Hadoop", load=0.3),
+        Flow(id="p", offers=Sizes(distribution="FB_Hadoop", load=0.3)),
         duration=2e-2,
         retransmission_timeout=1e-4,
     )

@@ -15,7 +15,6 @@ from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.aqm.threshold import ThresholdQueue
 from netctrl.laws.window.records import Dcqcn, Dctcp, FixedWindow, Hpcc, Mpcc, Timely, law_of
-from netctrl.scenario.fabric.flows import MessageFlows
 from netctrl.scenario.fabric.pfc import Pfc
 from netctrl.scenario.fabric.topology import Dumbbell
 from netctrl.scenario.fabric.watch import Watch
@@ -44,9 +43,8 @@ def dumbbell(scheme, senders=4, size=2e5, apart=0.0, *, mark=None, link_rate=RAT
     fabric = Scenario(
         name="dumbbell",
         network=Dumbbell(senders=senders, receivers=1, host_rate=RATE, link_rate=link_rate, delay=DELAY, **changed),
-        sender=scheme,
         flows=tuple(
-            MessageFlows(id=f"f{i}", source=i, target=senders, size=n, start=start)
+            Flow(id=f"f{i}", source=i, target=senders, offers=n, sender=scheme, start=start)
             for i, (n, start) in enumerate(zip(sizes, starts, strict=True))
         ),
         duration=duration,
