@@ -45,6 +45,9 @@ from netctrl.plants.linearize import network_model as network_model
 from netctrl.reader import read as read
 from netctrl.scenario.builders import access_link as access_link
 from netctrl.scenario.builders import bottleneck as bottleneck
+from netctrl.scenario.builders import dumbbell as dumbbell
+from netctrl.scenario.builders import fat_tree as fat_tree
+from netctrl.scenario.builders import leaf_spine as leaf_spine
 from netctrl.scenario.builders import parking_lot as parking_lot
 from netctrl.scenario.links import Change as Change
 from netctrl.scenario.links import Link as Link
@@ -122,14 +125,17 @@ __all__ = [
     "coordinated",
     "delayed_regulator",
     "disk_margin",
+    "dumbbell",
     "ecn_design",
     "evaluate",
+    "fat_tree",
     "from_control",
     "gain_band",
     "gbn",
     "hftrac",
     "identify",
     "information_pattern",
+    "leaf_spine",
     "localized",
     "margins",
     "max_utilization",

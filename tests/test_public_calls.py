@@ -221,6 +221,9 @@ def usual() -> dict[str, dict[str, Any]]:
         "Scenario": {"name": "s", "links": (line,), "flows": (flows,), "duration": 1.0},
         "bottleneck": {"capacity": 1e7, "buffer": 1e5, "queue": "pie", "rtt": 0.02, "cross": 1e6},
         "access_link": {"hops": 2, "capacity": 1e8, "limit": 30, "queue": "droptail", "base_delay": 1e-3},
+        "dumbbell": {"senders": 2, "receivers": 1, "host_rate": 1e9, "link_rate": 1e9, "delay": 1e-6, "duration": 1e-3},
+        "fat_tree": {"k": 4, "rate": 1e10, "delay": 1e-6, "duration": 1e-3},
+        "leaf_spine": {"leaves": 2, "spines": 2, "hosts_per_leaf": 2, "host_rate": 1e10, "duration": 1e-3},
         "parking_lot": {"hops": 2, "capacity": 1e7, "delay": 0.01, "buffer": 1e5, "queue": "pie", "cross": (Flow(),)},
         "SignalTrace": {"interval_s": 0.1, "input_values": np.ones((4, 1)), "output_values": np.ones((4, 1))}
         | {"inputs": ("u",), "outputs": ("y",), "starts": (0,)},

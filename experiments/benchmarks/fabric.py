@@ -18,6 +18,7 @@ import numpy as np
 from rows import Row, against, alternate, peak_gb
 
 from netctrl.laws.window.records import FixedWindow, Hpcc, Mpcc
+from netctrl.scenario.fabric.ports import fabric
 from netctrl.scenario.fabric.topology import Dumbbell, FatTree
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
@@ -25,7 +26,6 @@ from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Sizes
 from netctrl.sim.fabric.problem import fabric_problem
 from netctrl.sim.fabric.run import simulate_fabric
-from netctrl.sim.fabric.topology import fabric
 
 SPEED = 2e6
 """Packet hops a second."""

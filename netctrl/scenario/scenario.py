@@ -27,6 +27,8 @@ from netctrl.scenario.access.flows import ACCESS_GROUPS
 from netctrl.scenario.access.network import AccessLine
 from netctrl.scenario.bottleneck import Bottleneck
 from netctrl.scenario.checks import tag_of
+from netctrl.scenario.fabric.flows import of_links
+from netctrl.scenario.fabric.links import topology_flows, topology_links
 from netctrl.scenario.fabric.topology import TOPOLOGIES
 from netctrl.scenario.fabric.watch import Watch
 from netctrl.scenario.links import INTERVAL, Change, Link, Links, capacity_at, check_links, placed
@@ -82,7 +84,7 @@ class Scenario(Record, frozen=True, kw_only=True):
     """Capacities and delays of links, and rates of flows, that change during the run."""
     network: AnyNetwork = None
     """A routed network, an access link or a data centre in the place of links; or a bottleneck or parking lot, which
-    becomes links and flows."""
+    becomes links and flows, as a data centre whose senders are TCP or streams."""
     control: AnyControl = None
     """Controller of link rates. For a routed network: a policy. For links: an HFTraC Design whose links have the same
     ids, or static pacing at `factor` times the capacities; or of flows' rates: a CONNET Design that tracks a delay.
@@ -114,15 +116,14 @@ class Scenario(Record, frozen=True, kw_only=True):
         read_fields(self, network=optional(record(*NETWORKS)), control=optional(record(*_CONTROLS)))
         read_fields(self, flows=records(*_GROUPS) if isinstance(self.network, OF_OTHER_FLOWS) else records(Flow))
         read_fields(self, duration=duration, warmup=instant, step=optional(duration), watch=record(Watch))
-        if isinstance(self.network, BUILDERS) and not self.links:
-            flows = self.network.flows(self.flows, self.duration)
-            for name, value in {"links": self.network.links(), "flows": flows, "network": None}.items():
-                msgspec.structs.force_setattr(self, name, value)
+        read_fields(self, seed=whole(0, 2**32 - 1))
+        if not self.links:
+            self._build()
         if self.network is None:
             read_fields(self, flows=lambda _, flows: placed(flows, self.links))
         if self.interval is None:
             msgspec.structs.force_setattr(self, "interval", getattr(self.network, "default_interval", INTERVAL))
-        read_fields(self, interval=duration, seed=whole(0, 2**32 - 1), packet_size=size)
+        read_fields(self, interval=duration, packet_size=size)
         read_fields(self, retransmission_timeout=optional(duration))
         read_fields(self, initial_window=whole(1, 1000, "a whole number of packets"))
         if self.warmup >= self.duration:
@@ -135,6 +136,17 @@ class Scenario(Record, frozen=True, kw_only=True):
                 "network", f"a network of kind {tag_of(self.kind)}", "none beside links and their changes"
             )
         self.network.check(self)
+
+    def _build(self) -> None:
+        """Links and flows in the place of a network that is a builder of them."""
+        if isinstance(self.network, BUILDERS):
+            links, flows = self.network.links(), self.network.flows(self.flows, self.duration)
+        elif isinstance(self.network, TOPOLOGIES) and of_links(self.flows):
+            links, flows = topology_links(self.network), topology_flows(self.network, self.flows, self.seed)
+        else:
+            return
+        for name, value in {"links": links, "flows": flows, "network": None}.items():
+            msgspec.structs.force_setattr(self, name, value)
 
     def replace(self, **fields: Any) -> Scenario:
         """The scenario with other values of some fields, its own or those of its `network`.

@@ -14,6 +14,7 @@ from netctrl.scenario.tcp_aqm.offers import BETWEEN_HOSTS, Incast
 
 _OF_LINKS = ("count", "path", "ack_path", "rtt", "ecn", "host", "priority", "weight", "packet_size", "classes")
 """Fields of a flow without a meaning in a data centre."""
+LAWS_TAKEN = 'a law of data centres: hpcc, timely, dcqcn, mpcc, fixed or a table, as in { kind = "dctcp" }'
 
 
 def ends_of(flow: Flow) -> tuple[tuple[int, int], ...]:
@@ -39,6 +40,15 @@ def ends_of(flow: Flow) -> tuple[tuple[int, int], ...]:
     return tuple(zip(source, target, strict=True))
 
 
+def check_ends(flow: Flow, hosts: int) -> None:
+    """InvalidValue for a flow whose hosts aren't among so many, or don't fit each other."""
+    for name in ("source", "target"):
+        given = getattr(flow, name)
+        if given is None or max(given) >= hosts:
+            raise InvalidValue(f"flows.{flow.id}.{name}", given, f"a host from 0 to {hosts - 1}, or a list of them")
+    ends_of(flow)
+
+
 def check_host_flows(flows: tuple[Flow, ...], hosts: int) -> None:
     """InvalidValue for a flow that a data centre with so many hosts can't have."""
     defaults = {field.name: field.default for field in msgspec.structs.fields(Flow)}
@@ -53,14 +63,12 @@ def check_host_flows(flows: tuple[Flow, ...], hosts: int) -> None:
             raise InvalidValue(f"{where}.start", flow.start, "one time")
         if flow.stop is not None and (not drawn or flow.stop[0] < flow.stop[1]):
             raise InvalidValue(f"{where}.stop", flow.stop, "one time, for transfers that are drawn")
-        for name in ("source", "target"):
-            given = getattr(flow, name)
-            if drawn and given is not None:
-                raise InvalidValue(f"{where}.{name}", given, "no value: all hosts send and receive what is drawn")
-            if not drawn and (given is None or max(given) >= hosts):
-                raise InvalidValue(f"{where}.{name}", given, f"a host from 0 to {hosts - 1}, or a list of them")
         if not drawn:
-            ends_of(flow)
+            check_ends(flow, hosts)
+        for name in ("source", "target"):
+            if drawn and getattr(flow, name) is not None:
+                takes = "no value: all hosts send and receive what is drawn"
+                raise InvalidValue(f"{where}.{name}", getattr(flow, name), takes)
         if isinstance(flow.offers, Incast) and flow.offers.senders >= hosts:
             raise InvalidValue(f"{where}.offers.senders", flow.offers.senders, f"fewer than the {hosts} hosts")
     common_sender(flows)
@@ -78,12 +86,16 @@ def common_sender(flows: tuple[Flow, ...]) -> Scheme:
     for flow in flows:
         law = scheme_of(flow.sender)
         if law is None:
-            takes = 'a law of data centres: hpcc, timely, dcqcn, mpcc, fixed or a table, as in { kind = "dctcp" }'
-            raise InvalidValue(f"flows.{flow.id}.sender", sender_name(flow.sender), takes)
+            raise InvalidValue(f"flows.{flow.id}.sender", sender_name(flow.sender), LAWS_TAKEN)
         laws.append(law)
         if law != laws[0]:
             raise InvalidValue(f"flows.{flow.id}.sender", law, f"the law of the other flows, {laws[0]}")
     return laws[0]
+
+
+def of_links(flows: tuple[Flow, ...]) -> bool:
+    """Whether some flows have senders other than a data centre's, which run over links."""
+    return any(flow.sender is None or scheme_of(flow.sender) is None for flow in flows)
 
 
 def with_sender(scenario: Any, sender: Scheme) -> Any:

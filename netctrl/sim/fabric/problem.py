@@ -15,11 +15,11 @@ from netctrl.laws.window.records import LAWS, Mpcc, Scheme, law_of
 from netctrl.laws.window.rows import PARAMETERS, STATES, row_of
 from netctrl.model.io.validation_errors import shorten
 from netctrl.scenario.fabric.flows import common_sender
+from netctrl.scenario.fabric.ports import MAX_HOPS, Fabric, fabric, fabric_paths, ideal_times, wire_times
 from netctrl.scenario.fabric.result import HISTOGRAM_BINS, HISTOGRAM_BYTES
 from netctrl.scenario.fabric.topology import Dumbbell, Packets
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.offers import Incast
-from netctrl.sim.fabric.topology import MAX_HOPS, Fabric, fabric, fabric_paths, ideal_times, wire_times
 from netctrl.sim.fabric.traffic import FlowTable, draw_fabric_flows
 from netctrl.sim.packet import problem
 from netctrl.sim.packet.hosts import COUNTER, HOST, LOG_COLUMNS, PORT, TELEMETRY_OF, TRANSFER, HostState, TransferState

@@ -104,8 +104,9 @@ def test_bad_values_are_named(record, arguments, named) -> None:
         ({"flows": (changed(offers=Sizes()),)}, "flows.one.source"),
         ({"flows": (changed(offers=Web()),)}, "flows.one.offers"),
         ({"flows": (changed(offers=None),)}, "flows.one.offers"),
+        ({"flows": (ONE, changed(id="two", source=1, sender="cubic")), "packet_size": 10.0}, "packet_size"),
         ({"flows": (Flow(id="many", offers=Incast(senders=5), sender=Mpcc()),)}, "flows.many.offers.senders"),
-        ({"flows": (Flow(id="udp", offers=Stream(rate=1e6)),)}, "flows.udp.offers"),
+        ({"flows": (Flow(id="udp", offers=Stream(rate=1e6)),)}, "flows.udp.path"),
         *(
             ({"flows": (changed(**{name: value}),)}, f"flows.one.{name}")
             for name, value in {
@@ -119,7 +120,6 @@ def test_bad_values_are_named(record, arguments, named) -> None:
                 "weight": 2.0,
                 "packet_size": 1500.0,
                 "classes": 1,
-                "sender": "cubic",
             }.items()
         ),
         ({"flows": (ONE, changed(id="two", sender=Hpcc()))}, "flows.two.sender"),

@@ -15,12 +15,12 @@ from scipy.stats import chisquare
 
 from netctrl.errors import InvalidValue
 from netctrl.laws.window.records import FixedWindow, Mpcc
+from netctrl.scenario.fabric.ports import Fabric, fabric, fabric_paths, next_hops
 from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Topology
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.transfers import residual
 from netctrl.sim.fabric.problem import fabric_problem
 from netctrl.sim.fabric.run import simulate_fabric
-from netctrl.sim.fabric.topology import Fabric, fabric, fabric_paths, next_hops
 from netctrl.sim.heap import PLACE_BITS
 
 
