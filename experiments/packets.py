@@ -16,6 +16,7 @@ from netctrl.ns3.access.read import run_access_link
 from netctrl.ns3.access.render import render as fifo_program
 from netctrl.ns3.fabric.read import run_fabric
 from netctrl.ns3.fabric.render import render as fabric_program
+from netctrl.ns3.fabric.render import run_table as fabric_table
 from netctrl.ns3.network.read import run_links
 from netctrl.ns3.network.render import PACKET_SIZE
 from netctrl.ns3.network.render import render as links_program
@@ -26,8 +27,7 @@ from netctrl.scenario.access.plan import AccessLinkPlan, AccessLinkTracking
 from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.result import Result
 from netctrl.sim.access.draws import run_table
-from netctrl.sim.fabric.plan import fabric_plan
-from netctrl.sim.fabric.plan import run_table as fabric_table
+from netctrl.sim.fabric.problem import fabric_plan
 from netctrl.sim.network.plan import link_plan, run_tables
 from netctrl.sim.tcp_aqm.traffic import draw_flows
 

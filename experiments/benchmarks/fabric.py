@@ -117,7 +117,7 @@ def set_up(k: int) -> Row:
     """Ports, flows and their paths; the peer knows distances only."""
     scenario = k_ary(k)
     turns = alternate(lambda: fabric_problem(scenario), lambda: by_networkx(scenario), 3, clock=process_time)
-    hosts, flows = scenario.network.hosts, len(turns.answers[0].flows.size)
+    hosts, flows = scenario.network.hosts, len(turns.answers[0].plan.flows.size)
     return against(
         f"fabric, set-up of {hosts} hosts, {flows} flows",
         "networkx, distances to each rack",

@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from netctrl.errors import checked_whole
+from netctrl.errors import InvalidValue, checked_whole
 from netctrl.model.io.fields import records, size
 from netctrl.scenario.bottleneck import Bottleneck
-from netctrl.scenario.fabric.topology import Dumbbell, FatTree
+from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Topology
 from netctrl.scenario.links import Link
 from netctrl.scenario.parking_lot import ParkingLot
 from netctrl.scenario.scenario import Scenario
@@ -185,7 +185,8 @@ def dumbbell(**fields: Any) -> Scenario:
     words = _words(Dumbbell, fields)
     network = Dumbbell(**words)
     flows = (Flow(source=range(network.senders), target=network.senders, offers="1MB", sender="hpcc"),)
-    return Scenario(**{"name": "dumbbell", "duration": 0.05, "flows": flows} | fields, network=network)
+    usual: dict[str, Any] = {"name": "dumbbell", "duration": 0.05, "flows": flows}
+    return Scenario(**usual | fields, network=network)
 
 
 def fat_tree(k: int | None = None, **fields: Any) -> Scenario:
@@ -219,10 +220,13 @@ def fat_tree(k: int | None = None, **fields: Any) -> Scenario:
     >>> fat_tree(k=8, duration="1ms").network.hosts
     128
     """
-    rate = {"rate": fields.pop("rate")} if k is not None and "rate" in fields else {}
     words = _words(FatTree, fields)
-    network = FatTree(**words) if k is None else FatTree.k_ary(k, **rate, **words)
-    return _tree("fat tree", network, fields)
+    if k is None:
+        return _tree("fat tree", FatTree(**words), fields)
+    for name in set(words) - set(Topology.__struct_fields__):
+        raise InvalidValue(name, words[name], "no value beside k, from which it follows")
+    rate = {"rate": fields.pop("rate")} if "rate" in fields else {}
+    return _tree("fat tree", FatTree.k_ary(k, **rate, **words), fields)
 
 
 def leaf_spine(leaves: int, spines: int, hosts_per_leaf: int, **fields: Any) -> Scenario:
@@ -254,13 +258,15 @@ def leaf_spine(leaves: int, spines: int, hosts_per_leaf: int, **fields: Any) -> 
     >>> leaf_spine(leaves=32, spines=8, hosts_per_leaf=32, host_rate="25Gbit", fabric_rate="100Gbit").network.hosts
     1024
     """
-    network = FatTree.leaf_spine(leaves, spines, hosts_per_leaf, **_words(FatTree, fields))
+    given = ("host_rate", "fabric_rate", *Topology.__struct_fields__)
+    words = {name: fields.pop(name) for name in given if name in fields}
+    network = FatTree.leaf_spine(leaves, spines, hosts_per_leaf, **words)
     return _tree("leaf-spine", network, fields)
 
 
 def _tree(name: str, network: FatTree, fields: dict[str, Any]) -> Scenario:
-    flows = (Flow(offers=Sizes(), sender="hpcc"),)
-    return Scenario(**{"name": name, "duration": 0.01, "flows": flows} | fields, network=network)
+    usual: dict[str, Any] = {"name": name, "duration": 0.01, "flows": (Flow(offers=Sizes(), sender="hpcc"),)}
+    return Scenario(**usual | fields, network=network)
 
 
 def _words(kind: type[Any], fields: dict[str, Any]) -> dict[str, Any]:

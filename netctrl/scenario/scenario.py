@@ -143,6 +143,8 @@ class Scenario(Record, frozen=True, kw_only=True):
             links, flows = self.network.links(), self.network.flows(self.flows, self.duration)
         elif isinstance(self.network, TOPOLOGIES) and of_links(self.flows):
             links, flows = topology_links(self.network), topology_flows(self.network, self.flows, self.seed)
+            if self.interval is None:  # often a short run
+                msgspec.structs.force_setattr(self, "interval", min(INTERVAL, self.duration / 100.0))
         else:
             return
         for name, value in {"links": links, "flows": flows, "network": None}.items():

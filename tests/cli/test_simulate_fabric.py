@@ -33,7 +33,7 @@ def folder(tmp_path, monkeypatch):
 def test_a_table_for_people(capsys) -> None:
     assert main(["s.toml"]) == 0
     out = capsys.readouterr().out
-    assert " used, " in out.splitlines()[0]
+    assert re.match(r"[\d.]+ % used \(\w+>\w+\), ", out)
     assert out.splitlines()[1] == "small fabric (packet), 0 to 0.001 s"
     assert re.search(r"transfers +begun \d+, completed \d+, slow-down 1\.", out)
 

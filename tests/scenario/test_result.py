@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
 import math
@@ -525,7 +526,9 @@ def test_links_and_flows_are_told_apart(results) -> None:
 def test_quantities_have_one_unit_each_and_shares_none(results) -> None:
     names = {quantity for each in results for quantity, _ in each.measures()}
     assert {"throughput", "backlog", "loss", "delay"} <= names
-    assert names - set(FIGURES) <= {"probability"}
+    counted = {"drops", "pauses", "begun", "completed", "packets sent again"}
+    ratios = {name for name in names if name.startswith("slow-down")}
+    assert names - set(FIGURES) - ratios - counted <= {"probability"}
     assert quantity_text("throughput", 1.2345e6, 3) == "1.23 Mbit/s"
     assert quantity_text("loss", 0.0123, 2) == "1.2 %"
     assert quantity_text("slow-down", 1.234, 3) == "1.23"
@@ -542,7 +545,7 @@ def test_every_result_shows_itself(results) -> None:
         title, rows = each.table()
         page = each._repr_html_()
         assert page.startswith(f"<table><caption>{title}".replace(">=", "&gt;="))
-        assert all(name in page for name, _ in rows)
+        assert all(html.escape(name) in page for name, _ in rows)
         assert each.simulator
         assert each.provenance.seed == each.scenario.seed
         msgspec.json.encode(each.summary())

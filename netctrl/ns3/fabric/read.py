@@ -63,7 +63,7 @@ def _read(folder: Path, scenario: Scenario, plan: FabricPlan, simulator: str, pr
         ports=ports.names,
         links={"capacity": ports.rate, "departed": sent, "backlog": mean, "backlog_most": most, "drops": drops},
         transfers=flows,
-        ideal=flows.ideal,
+        ideal=plan.ideal,
         finish=table("flows", 1, F)[:, 0].astype(np.int64),
         backlog=table("queues", len(watch.ports), T).T,
         histogram=table("histogram", HISTOGRAM_BINS, 1)[0].astype(np.int64),

@@ -17,8 +17,8 @@ from netctrl.laws.tracking.tracking import TrackingState, start_tracking, tracki
 from netctrl.model.design.design import ConnetDesign
 from netctrl.model.io.provenance import Provenance
 from netctrl.model.law import TrackingLaw
+from netctrl.scenario.access.kind_result import KindResult
 from netctrl.scenario.access.result import AccessLinkResult, AccessLinkSummary
-from netctrl.scenario.kind_result import KindResult
 from netctrl.scenario.network.track import infeasible
 from netctrl.scenario.scenario import Scenario
 from netctrl.units import unit_scale

@@ -10,8 +10,8 @@ import numpy as np
 
 from netctrl.errors import InvalidValue, optional_import
 from netctrl.model.design.design import Provenance
+from netctrl.scenario.access.kind_result import KindResult
 from netctrl.scenario.access.scenario import access_parts
-from netctrl.scenario.kind_result import KindResult
 from netctrl.scenario.scenario import Scenario
 
 if TYPE_CHECKING:

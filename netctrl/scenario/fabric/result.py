@@ -9,11 +9,11 @@ that these `received` in each bin until `time`; `queues`, the number of `samples
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from netctrl.model.io.provenance import Provenance
+from netctrl.scenario.fabric.plan import Transfers
 from netctrl.scenario.labelled import Labelled
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
@@ -32,7 +32,7 @@ def fabric_result(
     *,
     ports: tuple[str, ...],
     links: Mapping[str, np.ndarray],
-    transfers: Any,
+    transfers: Transfers,
     ideal: np.ndarray,
     finish: np.ndarray,
     backlog: np.ndarray,
@@ -52,8 +52,8 @@ def fabric_result(
         Names of the P ports.
     links, flows : dict
         Totals of ports, (P,), and of the scenario's groups of flows, by quantity.
-    transfers : netctrl.sim.fabric.traffic.FlowTable or PlannedFlows
-        Group, hosts, size [byte] and start [ns] of each, (F,).
+    transfers : Transfers
+        Of all groups.
     ideal, finish : ndarray, shape (F,)
         Duration without others, and arrival of the last byte, or −1 [ns].
     backlog : ndarray, shape (W, T)

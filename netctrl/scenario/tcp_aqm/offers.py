@@ -195,10 +195,10 @@ class Demand(Record, frozen=True, kw_only=True, tag_field="kind", tag="demand"):
 
 
 class Sizes(Record, frozen=True, kw_only=True, tag_field="kind", tag="sizes"):
-    """Transfers of random sizes that every host of a data centre starts at exponential intervals, to another drawn
-    uniformly.
+    """Transfers of random sizes that every host of a data centre starts, each to another drawn uniformly.
 
-    The mean interval is 8 (mean size)/(load · host rate) (section 5.4 of the MPCC thesis); load counts payload only.
+    Intervals are exponential, with a mean of 8 (mean size)/(load · host rate), where load counts payload only (section
+    5.4 of the MPCC thesis).
 
     Raises
     ------

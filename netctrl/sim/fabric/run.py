@@ -60,41 +60,41 @@ def simulate_fabric(
 
 def _result(scenario: Scenario, ready: FabricProblem, state: PacketState, record: Provenance) -> Result:
     link, port, transfers = state.link, state.hosts.port, state.hosts.transfers
-    since = np.where(port[:, PORT["paused"]] == 1, ready.end - port[:, PORT["paused_since"]], 0)
-    waiting, area = _waiting(state, ready.end)
+    since = np.where(port[:, PORT["paused"]] == 1, ready.plan.end - port[:, PORT["paused_since"]], 0)
+    waiting, area = _waiting(state, ready.plan.end)
     return fabric_result(
         scenario,
         "packet",
         record,
-        ports=ready.fabric.names,
+        ports=ready.plan.ports.names,
         links={
             **{name: link[:, LINK[name]] for name in ("arrived", "departed", "lost", "marked")},
-            "capacity": ready.fabric.rate,
-            "backlog": area / max(ready.end, 1),
+            "capacity": ready.plan.ports.rate,
+            "backlog": area / max(ready.plan.end, 1),
             "backlog_most": link[:, LINK["most"]],
             "drops": link[:, LINK["packets"]] - link[:, LINK["sent"]] - waiting,
             "pauses": port[:, PORT["pauses"]],
             "paused": (port[:, PORT["paused_ns"]] + since) / 1e9,
         },
         flows={"payload": _payload(scenario, ready, state)},
-        transfers=ready.flows,
-        ideal=ready.ideal,
+        transfers=ready.plan.flows,
+        ideal=ready.plan.ideal,
         finish=transfers.transfer[:, TRANSFER["finish"]],
         backlog=transfers.series,
         histogram=transfers.histogram,
         log=transfers.log[: state.meta[META["log"]]],
         received=transfers.bins,
-        counts=_counts(state, ready.senders.ack),
+        counts=_counts(state, ready.plan.senders.ack),
     )
 
 
 def _payload(scenario: Scenario, ready: FabricProblem, state: PacketState) -> np.ndarray:
     """Bytes that came of each group: whole transfers, and what is there of those that go on."""
-    came = np.where(state.hosts.transfers.transfer[:, TRANSFER["finish"]] >= 0, ready.flows.size, 0)
+    came = np.where(state.hosts.transfers.transfer[:, TRANSFER["finish"]] >= 0, ready.plan.flows.size, 0)
     rows = state.hosts.host[state.hosts.host[:, HOST["expected"]] > 0]
     # A row that is free again is that of a transfer that is over.
     came[rows[:, HOST["transfer"]]] = np.maximum(came[rows[:, HOST["transfer"]]], rows[:, HOST["expected"]])
-    return np.bincount(ready.flows.flow, came, len(scenario.flows))
+    return np.bincount(ready.plan.flows.flow, came, len(scenario.flows))
 
 
 def _waiting(state: PacketState, end: int) -> tuple[np.ndarray, np.ndarray]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 
 from netctrl.errors import InvalidValue
 from netctrl.scenario.fabric.flow_sizes import flow_size, mean_flow_size
 from netctrl.scenario.fabric.flows import ends_of
+from netctrl.scenario.fabric.plan import Transfers
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Incast, Sizes
@@ -19,20 +19,7 @@ _NS = 1e9
 _MAX_FLOWS = 20_000_000
 
 
-class FlowTable(NamedTuple):
-    """F flows in order of their start; whole numbers."""
-
-    source: np.ndarray
-    target: np.ndarray
-    size: np.ndarray
-    """Payload [byte]."""
-    start: np.ndarray
-    """[ns]"""
-    flow: np.ndarray
-    """Index of its group in the scenario."""
-
-
-def draw_fabric_flows(scenario: Scenario) -> FlowTable:
+def draw_fabric_flows(scenario: Scenario) -> Transfers:
     """All flows of a scenario. Arrivals of sizes and incasts have separate random streams.
 
     Among flows that start at the same time, those of given hosts come first, then arrivals of sizes, then incasts.
@@ -53,9 +40,9 @@ def draw_fabric_flows(scenario: Scenario) -> FlowTable:
         _sizes(*each, rng, net.hosts, net.host_rate, end) for each, rng in zip(sizes, _streams(arrivals), strict=False)
     ]
     parts += [_incast(*each, rng, net.hosts, end) for each, rng in zip(incasts, _streams(chosen), strict=False)]
-    whole = FlowTable(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    whole = Transfers(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
     order = np.argsort(whole.start, kind="stable")
-    return FlowTable(*(column[order] for column in whole))
+    return Transfers(*(column[order] for column in whole))
 
 
 def _streams(first: np.random.SeedSequence) -> Iterator[np.random.Generator]:
@@ -65,12 +52,12 @@ def _streams(first: np.random.SeedSequence) -> Iterator[np.random.Generator]:
         yield np.random.default_rng(*first.spawn(1))
 
 
-def _given(flows: list[tuple[int, Flow]]) -> FlowTable:
+def _given(flows: list[tuple[int, Flow]]) -> Transfers:
     rows = [(*ends, flow.offers, flow.start[0] * _NS, place) for place, flow in flows for ends in ends_of(flow)]
-    return FlowTable(*np.rint(np.array(rows).reshape(-1, 5)).astype(np.int64).T)
+    return Transfers(*np.rint(np.array(rows).reshape(-1, 5)).astype(np.int64).T)
 
 
-def _sizes(place: int, flow: Flow, rng: np.random.Generator, hosts: int, rate: float, end: float) -> FlowTable:
+def _sizes(place: int, flow: Flow, rng: np.random.Generator, hosts: int, rate: float, end: float) -> Transfers:
     """Arrivals in [start, stop) of all hosts together: their number is Poisson, their times are even."""
     offers, first, stop = flow.offers, flow.start[0], end if flow.stop is None else min(flow.stop[0], end)
     per_second = hosts * offers.load * rate / (BITS_PER_BYTE * mean_flow_size(offers.distribution))
@@ -82,10 +69,10 @@ def _sizes(place: int, flow: Flow, rng: np.random.Generator, hosts: int, rate: f
     source = rng.integers(hosts, size=count)
     target = (source + rng.integers(1, hosts, size=count)) % hosts
     size = np.maximum(np.rint(flow_size(offers.distribution, rng.random(count))).astype(np.int64), 1)
-    return FlowTable(source, target, size, start, np.full(count, place))
+    return Transfers(source, target, size, start, np.full(count, place))
 
 
-def _incast(place: int, flow: Flow, rng: np.random.Generator, hosts: int, end: float) -> FlowTable:
+def _incast(place: int, flow: Flow, rng: np.random.Generator, hosts: int, end: float) -> Transfers:
     incast, first, stop = flow.offers, flow.start[0], end if flow.stop is None else min(flow.stop[0], end)
     if (stop - first) / incast.interval * incast.senders > _MAX_FLOWS:
         takes = f"a longer interval, fewer senders or a shorter duration: at most {_MAX_FLOWS} flows"
@@ -98,4 +85,4 @@ def _incast(place: int, flow: Flow, rng: np.random.Generator, hosts: int, end: f
     target = np.repeat(order[:, 0], incast.senders)
     start = np.repeat(np.rint(times * _NS).astype(np.int64), incast.senders)
     size = np.full(len(source), round(incast.size), dtype=np.int64)
-    return FlowTable(source, target, size, start, np.full(len(source), place))
+    return Transfers(source, target, size, start, np.full(len(source), place))

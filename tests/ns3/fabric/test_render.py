@@ -24,7 +24,7 @@ from netctrl.laws.window.law import SILENT, Acknowledged, Hop
 from netctrl.laws.window.records import LAWS, Dctcp, FixedWindow, Hpcc, Mpcc, Scheme, mpcc_scheme
 from netctrl.model.design.design import Provenance
 from netctrl.ns3.fabric import render as ns3_fabric
-from netctrl.ns3.fabric.render import render
+from netctrl.ns3.fabric.render import render, run_table
 from netctrl.ns3.laws import window_law_header
 from netctrl.ns3.program import find_ns3
 from netctrl.scenario.fabric.design import design_dumbbell, design_gains
@@ -35,7 +35,7 @@ from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Packets, Topolog
 from netctrl.scenario.fabric.watch import Watch
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.sim.fabric.plan import fabric_plan, run_table
+from netctrl.sim.fabric.problem import fabric_plan
 from netctrl.sim.fabric.run import simulate_fabric
 
 GENERATED = ("gains.h", "netctrl-window-law.h", "scenario.h")
@@ -161,16 +161,16 @@ def test_the_plant_of_a_design_has_its_round_trip_and_its_gains():
     plan = fabric_plan(plant, design_gains(design.law))
     own = fabric_plan(with_sender(plant, FixedWindow()))
     assert own.paths[0].base_rtt == pytest.approx(34_752, abs=6)  # links are whole nanoseconds
-    assert plan.paths[0].base_rtt == pytest.approx(34_752)
-    np.testing.assert_array_equal(plan.tables[0, 1:], design.law.table.gain)
-    assert plan.tables[0, 4] == pytest.approx(design.law.gain, rel=1e-12)
-    assert plan.parameters.variant == 1  # delayed
+    assert plan.senders.paths[0].base_rtt == pytest.approx(34_752)
+    np.testing.assert_array_equal(plan.senders.tables[0, 1:], design.law.table.gain)
+    assert plan.senders.tables[0, 4] == pytest.approx(design.law.gain, rel=1e-12)
+    assert plan.senders.parameters.variant == 1  # delayed
 
 
 def test_the_simulator_s_own_gains_are_those_of_a_design():
     design = thesis()
     scenario = with_sender(netctrl.read("mpcc-dumbbell"), mpcc_scheme(design.law))
-    made = fabric_plan(scenario).tables[0, 1:13]
+    made = fabric_plan(scenario).senders.tables[0, 1:13]
     np.testing.assert_allclose(made, design.law.table.gain, rtol=1e-12)
 
 
@@ -300,7 +300,7 @@ def parts(tmp_path_factory):
 
 def told(plan: FabricPlan, kind: int, rng: np.random.Generator, steps: int) -> np.ndarray:
     """(steps, hops, 2) queues that come and go, often all empty; 0 to more flows than the table has."""
-    hops = int(plan.paths[kind].hops)
+    hops = int(plan.senders.paths[kind].hops)
     queues = rng.integers(0, 40_000, (steps, hops)) * (rng.random((steps, hops)) < 0.4)
     return np.stack([queues, rng.choice([0, 1, 2, 3, 5, 8, 13, 21], (steps, hops))], axis=-1).astype(float)
 
@@ -312,13 +312,13 @@ def test_mpcc_in_cpp_is_that_of_python_acknowledgement_by_acknowledgement(parts,
     """With its gains, paths, tables and memory as they are exported."""
     plan = plan_for(name)
     seen = told(plan, kind, np.random.default_rng(11), 500)
-    state, memory = plan.law.state(plan.windows[kind], 0.0, 0.0), np.zeros(plan.memory)
+    state, memory = plan.senders.law.state(plan.senders.windows[kind], 0.0, 0.0), np.zeros(plan.senders.memory)
     quiet = Acknowledged(0.0, 0.0, 0.0, 0.0, 0.0, False, False, False, SILENT)
     expected = []
     for row in seen.tolist():
         hops = (*(Hop(queue, flows, 0.0, 0.0) for queue, flows in row), *SILENT)[:5]
-        ack, path = quiet._replace(hops=hops), plan.paths[kind]
-        state = plan.law.step(state, ack, path, plan.parameters, plan.tables[kind], memory)
+        ack, path = quiet._replace(hops=hops), plan.senders.paths[kind]
+        state = plan.senders.law.step(state, ack, path, plan.senders.parameters, plan.senders.tables[kind], memory)
         expected.append(state.window)
     found = parts(f"{list(SCENARIOS).index(name)}/{kind}", seen.ravel().tolist())
     assert len(plan.flows.size) >= seen[..., 1].max()  # no port counts more; the program's table ends there

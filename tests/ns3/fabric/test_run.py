@@ -16,7 +16,7 @@ from netctrl.errors import NetctrlError
 from netctrl.laws.window.records import Dcqcn, Dctcp, FixedWindow, Hpcc, Mpcc, Timely
 from netctrl.model.design.design import provenance
 from netctrl.ns3.fabric.read import run_fabric
-from netctrl.ns3.fabric.render import render
+from netctrl.ns3.fabric.render import render, run_table
 from netctrl.ns3.program import compile_program, find_ns3, table_name
 from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Packets
 from netctrl.scenario.fabric.watch import Watch
@@ -25,7 +25,7 @@ from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Incast
 from netctrl.scenario.transfers import received_fairness, received_rates, residual, slow_down
-from netctrl.sim.fabric.plan import fabric_plan, run_table
+from netctrl.sim.fabric.problem import fabric_plan
 from netctrl.sim.fabric.run import simulate_fabric
 
 pytestmark = pytest.mark.slow

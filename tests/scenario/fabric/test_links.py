@@ -20,7 +20,7 @@ from netctrl.scenario.fabric.pfc import Pfc
 from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Packets
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Sizes, Stream
-from netctrl.sim.fabric.plan import fabric_plan
+from netctrl.sim.fabric.problem import fabric_plan
 
 TREES = (
     Dumbbell(senders=3, receivers=2, link_rate=1e8),
@@ -67,7 +67,7 @@ def test_flows_take_the_ports_that_the_data_centre_chooses() -> None:
     found = topology_flows(tree, [ends], seed=7)
     assert len(found) == len(plan.flows.source) > 50
     for flow, each in enumerate(found):
-        for way, ports in ((each.path, plan.flows.there[flow]), (each.ack_path, plan.flows.back[flow])):
+        for way, ports in ((each.path, plan.routes[flow, 0]), (each.ack_path, plan.routes[flow, 1])):
             assert [name.replace("-", ">") for name in way] == [plan.ports.names[port] for port in ports if port >= 0]
     ways = [(each.path, each.ack_path) for each in topology_flows(tree, [Flow(source=[0] * 64, target=15)])]
     assert len(set(ways)) > 4  # of its 4 ways there and 4 back
@@ -109,13 +109,15 @@ def test_other_flows_keep_their_places_and_paths() -> None:
     assert [flow.path[-1] for flow in found] == ["s1-h4", "s1-h4", "s0-s1", "s1-h4"]
 
 
+def test_what_follows_from_k_is_not_given_twice() -> None:
+    with pytest.raises(InvalidValue) as refusal:
+        fat_tree(k=4, pods=3)
+    assert refusal.value.argument == "pods"
+
+
 def test_streams_have_no_way_back() -> None:
     scenario = fat_tree(
-        k=4,
-        host_rate="100Mbit",
-        fabric_rate="100Mbit",
-        flows=[Flow(source=0, target=15, offers=Stream(rate="1Mbit"))],
-        duration="2s",
+        k=4, rate="100Mbit", flows=[Flow(source=0, target=15, offers=Stream(rate="1Mbit"))], duration="2s"
     )
     assert len(scenario.flows[0].path) == 6
     assert scenario.flows[0].ack_path == ()

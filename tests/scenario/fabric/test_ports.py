@@ -165,7 +165,7 @@ def test_setting_up_10000_hosts_takes_memory_for_ports_and_flows_and_no_table_of
     ready = fabric_problem(scenario)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    ports, flows = len(ready.fabric.rate), len(ready.flows.size)
+    ports, flows = len(ready.plan.ports.rate), len(ready.plan.flows.size)
     assert ports == 6 * 11_664
     assert flows > 30_000
     assert peak < 1000 * ports + 300 * flows

@@ -104,7 +104,10 @@ def test_bad_values_are_named(record, arguments, named) -> None:
         ({"flows": (changed(offers=Sizes()),)}, "flows.one.source"),
         ({"flows": (changed(offers=Web()),)}, "flows.one.offers"),
         ({"flows": (changed(offers=None),)}, "flows.one.offers"),
-        ({"flows": (ONE, changed(id="two", source=1, sender="cubic")), "packet_size": 10.0}, "packet_size"),
+        (
+            {"flows": (ONE, changed(id="two", source=1, sender="cubic")), "step": 0.1, "watch": Watch(flows=[0])},
+            "watch",
+        ),
         ({"flows": (Flow(id="many", offers=Incast(senders=5), sender=Mpcc()),)}, "flows.many.offers.senders"),
         ({"flows": (Flow(id="udp", offers=Stream(rate=1e6)),)}, "flows.udp.path"),
         *(

@@ -419,7 +419,9 @@ def test_poisson_arrivals_have_the_load_and_exponential_gaps() -> None:
 
 def test_incast_leaves_the_other_arrivals_as_they_are() -> None:
     base = data_centre(FatTree(), Mpcc(), poisson(load=0.3), duration=5e-3)
-    both = draw_fabric_flows(base.replace(flows=(Flow(id="incast", offers=Incast(interval=1e-3)), *base.flows)))
+    both = draw_fabric_flows(
+        base.replace(flows=(Flow(id="incast", offers=Incast(interval=1e-3), sender=Mpcc()), *base.flows))
+    )
     incast = both.flow == 0
     assert incast.sum() == 5 * 8
     for name in ("source", "target", "size", "start"):

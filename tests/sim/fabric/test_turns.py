@@ -199,7 +199,7 @@ def test_rows_of_flows_that_are_over_are_used_again() -> None:
     )
     ready = fabric_problem(scenario)
     state = run_packets(ready.packets, 0.0)
-    assert len(ready.flows.size) > 5 * ROWS
+    assert len(ready.plan.flows.size) > 5 * ROWS
     assert len(state.flow) <= 2 * ROWS
     assert state.meta[META["rows_left"]] > 0
     assert (state.hosts.transfers.transfer[:, 3] >= 0).mean() > 0.95
