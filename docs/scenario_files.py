@@ -67,10 +67,10 @@ def scenario_files() -> str:
         "Networks: `network`": ("In the place of links, one of these, by its `kind`.", NETWORKS),
         "Queues: `queue` of a link": ("Laws of queues, by their `kind`.", LINK_QUEUES),
         "Flows: `flows`": (
-            "Flows over links have no `kind`; those of other networks have one of the others.",
+            "Flows over links and in data centres have no `kind`; those of other networks have one of the others.",
             _members(Scenario, "flows"),
         ),
-        "What flows offer: `offers`": ("What each flow over links has to send, by its `kind`.", OFFERS),
+        "What flows offer: `offers`": ("What each flow has to send, by its `kind`.", OFFERS),
         "Distributions of demands: `spread`": ("One of these, by its `kind`.", SPREADS),
         "Senders: `sender` of flows": (_senders(), (*(law.record for law in RATE_LAWS), *SCHEMES, FastSender)),
         "Graphs: `graph` of a routed network": (GRAPHS, tuple(_records(types.type_info(Network)))),

@@ -15,18 +15,17 @@ from netctrl.model.design.design import Provenance, provenance
 from netctrl.model.law import TrackingLaw
 from netctrl.ns3.fabric.read import run_fabric
 from netctrl.ns3.fabric.render import render as fabric_program
+from netctrl.ns3.fabric.render import run_table as fabric_table
 from netctrl.ns3.network.read import run_links
 from netctrl.ns3.network.render import PACKET_SIZE
 from netctrl.ns3.network.render import render as links_program
 from netctrl.ns3.program import Ns3, compile_program, find_ns3, table_name
 from netctrl.ns3.tcp_aqm.read import run_program
 from netctrl.ns3.tcp_aqm.render import render
-from netctrl.scenario.fabric.result import FabricResult
 from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.network.tracking import track_plan
 from netctrl.scenario.result import Result
-from netctrl.sim.fabric.plan import fabric_plan
-from netctrl.sim.fabric.plan import run_table as fabric_table
+from netctrl.sim.fabric.problem import fabric_plan
 from netctrl.sim.network.plan import link_plan, run_tables
 from netctrl.sim.packet.run import gate_draws
 from netctrl.sim.tcp_aqm.traffic import draw_flows
@@ -95,7 +94,7 @@ def run_link(scenarios: Sequence[netctrl.Scenario], law: TrackingLaw) -> list[Re
         return [_run_in(Path(name), scenario, law) for scenario in scenarios]
 
 
-def run_centre(scenario: netctrl.Scenario) -> FabricResult:
+def run_centre(scenario: netctrl.Scenario) -> Result:
     """A data centre, in a folder that is removed after."""
     made, plan = provenance(seed=scenario.seed, libraries=("numpy",)), fabric_plan(scenario)
     with tempfile.TemporaryDirectory(prefix="netctrl-ns3-") as name:

@@ -45,6 +45,9 @@ from netctrl.plants.linearize import network_model as network_model
 from netctrl.reader import read as read
 from netctrl.scenario.builders import access_link as access_link
 from netctrl.scenario.builders import bottleneck as bottleneck
+from netctrl.scenario.builders import dumbbell as dumbbell
+from netctrl.scenario.builders import fat_tree as fat_tree
+from netctrl.scenario.builders import leaf_spine as leaf_spine
 from netctrl.scenario.builders import parking_lot as parking_lot
 from netctrl.scenario.links import Change as Change
 from netctrl.scenario.links import Link as Link
@@ -54,6 +57,8 @@ from netctrl.scenario.scenario import Scenario as Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow as Flow
 from netctrl.scenario.tcp_aqm.offers import Bursts as Bursts
 from netctrl.scenario.tcp_aqm.offers import Demand as Demand
+from netctrl.scenario.tcp_aqm.offers import Incast as Incast
+from netctrl.scenario.tcp_aqm.offers import Sizes as Sizes
 from netctrl.scenario.tcp_aqm.offers import Stream as Stream
 from netctrl.scenario.tcp_aqm.offers import Web as Web
 from netctrl.sim.bottleneck.capacity import capacity_step as capacity_step
@@ -86,6 +91,7 @@ __all__ = [
     "HTcpFlow",
     "IdentifiedModel",
     "Flow",
+    "Incast",
     "InvalidValue",
     "Link",
     "LinkTrace",
@@ -100,6 +106,7 @@ __all__ = [
     "RenoFlow",
     "Scenario",
     "SignalTrace",
+    "Sizes",
     "StateSpace",
     "Stream",
     "Track",
@@ -118,14 +125,17 @@ __all__ = [
     "coordinated",
     "delayed_regulator",
     "disk_margin",
+    "dumbbell",
     "ecn_design",
     "evaluate",
+    "fat_tree",
     "from_control",
     "gain_band",
     "gbn",
     "hftrac",
     "identify",
     "information_pattern",
+    "leaf_spine",
     "localized",
     "margins",
     "max_utilization",

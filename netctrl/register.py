@@ -365,7 +365,6 @@ FIGURES = Registry(
         "ConnetDesign": "netctrl.plotting.tracking:tracking_figure",
         "DelayLoop": "netctrl.plotting.loops:bode",
         "EcnDesign": "netctrl.plotting.certificates:step_figure",
-        "FabricResult": "netctrl.plotting.simulations:fabric_result",
         "HftracDesign": "netctrl.plotting.networks:network_figure",
         "IdentificationResult": "netctrl.plotting.tracking:identification_figure",
         "IdentifiedModel": "netctrl.plotting.tracking:model_figure",

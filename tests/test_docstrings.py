@@ -35,7 +35,6 @@ HELD = {
     "netctrl.model.network": ("Demand", "Link", "Node"),
     "netctrl.mpc.plan": ("MpcPlan",),
     "netctrl.mpc.qp.program": ("QPSolution", "QuadraticProgram"),
-    "netctrl.scenario.fabric.result": ("FabricResult",),
     "netctrl.scenario.result": ("Result",),
     "netctrl.scenario.labelled": ("Labelled",),
 }

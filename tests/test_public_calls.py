@@ -36,7 +36,6 @@ from netctrl.model.network import Demand, Link, Network
 from netctrl.mpc.qp.program import QuadraticProgram
 from netctrl.mpc.receding import receding_controller, start_receding
 from netctrl.scenario.builders import access_link
-from netctrl.scenario.fabric.flows import MessageFlows
 from netctrl.scenario.fabric.topology import Dumbbell
 from netctrl.scenario.links import Link as ScenarioLink
 from netctrl.scenario.network.policy import StaticPacing
@@ -65,7 +64,6 @@ INNER = {
     "netctrl.mpc.plan": "MpcPlan",
     "netctrl.mpc.qp.program": "QPSolution QuadraticProgram",
     "netctrl.mpc.receding": "receding_controller start_receding step_receding",
-    "netctrl.scenario.fabric.result": "FabricResult",
     "netctrl.scenario.network.policy": "Backpressure DesignPolicy Fifo HftracPolicy StaticPacing",
     "netctrl.scenario.figures": "Estimate Figure",
     "netctrl.scenario.result": "Result",
@@ -142,8 +140,8 @@ def usual() -> dict[str, dict[str, Any]]:
         order=1,
     ).model
     controller = receding_controller(problem)
-    flow = MessageFlows(id="flow", source=0, target=4, size=1e4)
-    fabric = netctrl.Scenario(name="f", network=Dumbbell(), sender=Hpcc(), flows=(flow,), duration=1e-3)
+    flow = Flow(id="flow", source=0, target=4, offers=1e4, sender=Hpcc())
+    fabric = netctrl.Scenario(name="f", network=Dumbbell(), flows=(flow,), duration=1e-3)
     arc = netctrl.arc(50.0, simulation=False)
     rates = link_rate_table(hops, model)
     here = Peer(name="x", address="127.0.0.1", port=5000)
@@ -201,6 +199,8 @@ def usual() -> dict[str, dict[str, Any]]:
         "Stream": {"rate": 1e6, "spacing": "poisson"},
         "Track": {"file": "", "measures": "premium", "flows": ("a", "b"), "shares": (0.5, 0.5)}
         | {"reference": ((1.0, 0.5),), "measured": None, "governor": False, "start": 0.0, "first_rate": None},
+        "Incast": {"senders": 8, "size": 3e5, "interval": 1e-3},
+        "Sizes": {"distribution": "WebSearch", "load": 0.3},
         "Web": {"objects_per_page": 2, "mean_object": 5e3, "pareto_shape": 1.2, "max_object": 1e7, "think_time": 7.0},
         "Network": {"links": network.links, "demands": network.demands, "nodes": (), "name": "n"},
         "OpenLoop": {"numerator": [(0.0, [1.0])], "denominator": [(0.0, [1.0, 1.0])], "dt": 0.0},
@@ -218,6 +218,9 @@ def usual() -> dict[str, dict[str, Any]]:
         "Scenario": {"name": "s", "links": (line,), "flows": (flows,), "duration": 1.0},
         "bottleneck": {"capacity": 1e7, "buffer": 1e5, "queue": "pie", "rtt": 0.02, "cross": 1e6},
         "access_link": {"hops": 2, "capacity": 1e8, "limit": 30, "queue": "droptail", "base_delay": 1e-3},
+        "dumbbell": {"senders": 2, "receivers": 1, "host_rate": 1e9, "link_rate": 1e9, "delay": 1e-6, "duration": 1e-3},
+        "fat_tree": {"k": 4, "rate": 1e10, "delay": 1e-6, "duration": 1e-3},
+        "leaf_spine": {"leaves": 2, "spines": 2, "hosts_per_leaf": 2, "host_rate": 1e10, "duration": 1e-3},
         "parking_lot": {"hops": 2, "capacity": 1e7, "delay": 0.01, "buffer": 1e5, "queue": "pie", "cross": (Flow(),)},
         "SignalTrace": {"interval_s": 0.1, "input_values": np.ones((4, 1)), "output_values": np.ones((4, 1))}
         | {"inputs": ("u",), "outputs": ("y",), "starts": (0,)},
@@ -323,7 +326,7 @@ def usual() -> dict[str, dict[str, Any]]:
 
 
 RESULTS = {
-    *("ArcDesign", "ConnetDesign", "HftracDesign", "PacingDesign", "Result", "FabricResult", "Figure", "Estimate"),
+    *("ArcDesign", "ConnetDesign", "HftracDesign", "PacingDesign", "Result", "Figure", "Estimate"),
     *("IdentificationResult", "MpcPlan", "Labelled", "BottleneckLink", "PiecewiseLaw"),
     *("QPSolution", "WindowTable", "NetctrlError", "InvalidValue", "InfeasibleProgram"),
     *("NoAdmissibleDesign", "IdentifiedModel"),

@@ -20,11 +20,11 @@ from netctrl.laws.aqm.avq import AvqQueue
 from netctrl.laws.aqm.pi import PiQueue
 from netctrl.laws.aqm.records import DropTailQueue, Queue
 from netctrl.laws.aqm.sfc import SfcQueue
-from netctrl.scenario.figures import SHORT_OBJECT_BYTES
 from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.offers import Web
+from netctrl.scenario.transfers import SHORT_OBJECT_BYTES
 from netctrl.sim.tcp_aqm.run import simulate_many
 
 SEEDS = (1, 2, 3, 4, 5)

@@ -17,9 +17,10 @@ import netctrl
 from netctrl.laws.window.law import SILENT, Acknowledged, Hop
 from netctrl.model.design.design import provenance
 from netctrl.ns3.fabric.render import render
+from netctrl.scenario.fabric.flows import with_sender
 from netctrl.scenario.fabric.plan import FabricPlan
 from netctrl.scenario.scenario import Scenario
-from netctrl.sim.fabric.plan import fabric_plan
+from netctrl.sim.fabric.problem import fabric_plan
 
 ROUNDS = 9
 DECISIONS = 20_000_000
@@ -72,8 +73,8 @@ def rows() -> Iterator[Row]:
         "Riccati, P = 5, delayed": {"window": None, "variant": "delayed"},
     }
     for name, fields in cases.items():
-        sender = msgspec.structs.replace(base.sender, **fields)
-        yield decision(compiler, name, base.replace(sender=sender))
+        sender = msgspec.structs.replace(base.flows[0].sender, **fields)
+        yield decision(compiler, name, with_sender(base, sender))
 
 
 def decision(compiler: str, name: str, scenario: Scenario) -> Row:
@@ -112,9 +113,11 @@ def build(compiler: str, folder: Path, scenario: Scenario, plan: FabricPlan) -> 
 
 
 def from_python(plan: FabricPlan) -> float:
-    state, memory = plan.law.state(plan.windows[0], 0.0, 0.0), np.zeros(plan.memory)
+    state, memory = plan.senders.law.state(plan.senders.windows[0], 0.0, 0.0), np.zeros(plan.senders.memory)
     hops = (Hop(700.0, 4.0, 0.0, 0.0), Hop(0.0, 1.0, 0.0, 0.0), *SILENT[2:])
     seen = Acknowledged(0.0, 0.0, 0.0, 0.0, 0.0, False, False, False, hops)
     for _ in range(SOME):
-        state = plan.law.step(state, seen, plan.paths[0], plan.parameters, plan.tables[0], memory)
+        state = plan.senders.law.step(
+            state, seen, plan.senders.paths[0], plan.senders.parameters, plan.senders.tables[0], memory
+        )
     return float(state.window)

@@ -18,12 +18,14 @@ import numpy as np
 from rows import Row, against, alternate, peak_gb
 
 from netctrl.laws.window.records import FixedWindow, Hpcc, Mpcc
-from netctrl.scenario.fabric.flows import MessageFlows, PoissonFlows
+from netctrl.scenario.fabric.ports import fabric
 from netctrl.scenario.fabric.topology import Dumbbell, FatTree
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Sizes
 from netctrl.sim.fabric.problem import fabric_problem
 from netctrl.sim.fabric.run import simulate_fabric
-from netctrl.sim.fabric.topology import fabric
 
 SPEED = 2e6
 """Packet hops a second."""
@@ -43,13 +45,10 @@ def against_events() -> Row:
     scenario = Scenario(
         name="sixteen flows",
         network=Dumbbell(senders=16, host_rate=1e11),
-        sender=FixedWindow(window=10e3),
-        flows=(MessageFlows(id="senders", source=range(16), target=16, size=1e9),),
+        flows=(Flow(id="senders", source=range(16), target=16, offers=1e9, sender=FixedWindow(window=10e3)),),
         duration=5e-3,
     )
-    turns = alternate(
-        lambda: simulate_fabric(scenario).counts["hops"], lambda: by_events(20_000), 3, clock=process_time
-    )
+    turns = alternate(lambda: hops_of(simulate_fabric(scenario)), lambda: by_events(20_000), 3, clock=process_time)
     times = [[each / hops * 1e6 for each in kept] for kept, hops in zip(turns[:2], turns.answers, strict=True)]
     return against(
         "fabric, a million packet hops of a dumbbell",
@@ -58,6 +57,11 @@ def against_events() -> Row:
         f"<= {1e9 / SPEED:g} ms ({SPEED:g}/s)",
         "hops without a law",
     )
+
+
+def hops_of(result: Result) -> int:
+    """Packets that ports sent."""
+    return int(result.tables["counts"]["hops"][0])
 
 
 def by_events(packets: int) -> int:
@@ -83,10 +87,10 @@ def by_events(packets: int) -> int:
 
 def fat_tree(scheme: Mpcc | Hpcc) -> Row:
     """10 ms of Fig. 5.5 at 60 % load of WebSearch; the peer is the time that it may take."""
-    flows = (PoissonFlows(id="search", sizes="WebSearch", load=0.6),)
-    scenario = Scenario(name="fat tree", network=FatTree(), sender=scheme, flows=flows, duration=0.01)
+    flows = (Flow(id="search", offers=Sizes(load=0.6), sender=scheme),)
+    scenario = Scenario(name="fat tree", network=FatTree(), flows=flows, duration=0.01)
     turns = alternate(lambda: simulate_fabric(scenario), lambda: None, 3, clock=process_time)
-    hops = turns.answers[0].counts["hops"]
+    hops = hops_of(turns.answers[0])
     speed = hops / min(turns.ours) / 1e6
     return Row(
         f"fabric, 10 ms of the fat tree at 60 %, {type(scheme).__name__}",
@@ -104,8 +108,7 @@ def k_ary(k: int) -> Scenario:
     return Scenario(
         name=f"fat tree of {k}-port switches",
         network=FatTree.k_ary(k),
-        sender=Mpcc(variant="delayed"),
-        flows=(PoissonFlows(id="search", sizes="WebSearch", load=0.3),),
+        flows=(Flow(id="search", offers=Sizes(load=0.3), sender=Mpcc(variant="delayed")),),
         duration=1e-3,
     )
 
@@ -114,7 +117,7 @@ def set_up(k: int) -> Row:
     """Ports, flows and their paths; the peer knows distances only."""
     scenario = k_ary(k)
     turns = alternate(lambda: fabric_problem(scenario), lambda: by_networkx(scenario), 3, clock=process_time)
-    hosts, flows = scenario.network.hosts, len(turns.answers[0].flows.size)
+    hosts, flows = scenario.network.hosts, len(turns.answers[0].plan.flows.size)
     return against(
         f"fabric, set-up of {hosts} hosts, {flows} flows",
         "networkx, distances to each rack",
@@ -150,5 +153,5 @@ def memory() -> Row:
 
 if __name__ == "__main__":
     start = process_time()
-    hops = simulate_fabric(k_ary(16)).counts["hops"]
+    hops = hops_of(simulate_fabric(k_ary(16)))
     print(json.dumps({"hops": hops, "processor_s": process_time() - start, "peak_gb": peak_gb()}))

@@ -13,11 +13,13 @@ import pandas as pd
 from study import Case, Made, Record, Study, made_by
 
 from netctrl.laws.window.records import Dcqcn, Dctcp, Hpcc, Mpcc, Scheme, Timely
-from netctrl.scenario.fabric.flows import IncastFlows, PoissonFlows
 from netctrl.scenario.fabric.pfc import Pfc
-from netctrl.scenario.fabric.result import SIZE_BINS, FabricResult
 from netctrl.scenario.fabric.topology import FatTree
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Incast, Sizes
+from netctrl.scenario.transfers import SIZE_BINS, queue_quantile, residual, slow_down
 from netctrl.sim.fabric.run import simulate_fabric
 
 SCHEMES: dict[str, Scheme] = {
@@ -44,29 +46,29 @@ QUANTILES = (0.5, 0.9, 0.95, 0.99, 0.999)
 def scenario(sizes: str, load: float, with_incast: bool, scheme: Scheme, seed: int) -> Scenario:
     """One run. Flows depend on the seed and not on the scheme, so that schemes meet the same."""
     sending = SENDING[sizes]
-    background = PoissonFlows(id="background", sizes=sizes, load=load, stop=sending)
-    incast = IncastFlows(id="incast", senders=8, size=300e3, interval=1e-3)
+    background = Flow(id="background", offers=Sizes(distribution=sizes, load=load), sender=scheme, stop=sending)
+    incast = Flow(id="incast", offers=Incast(senders=8, size=300e3, interval=1e-3), sender=scheme)
     return Scenario(
         name=f"{sizes} at {load:.0%}{' with incast' if with_incast else ''}",
         network=FatTree(pfc=Pfc(pause=1e6, resume=9e5), flow_timeout=1e-4),
-        sender=scheme,
         flows=(background, incast) if with_incast else (background,),
         duration=2.0 * sending,
         seed=seed,
     )
 
 
-def rows_of(result: FabricResult) -> list[dict[str, Any]]:
+def rows_of(result: Result) -> list[dict[str, Any]]:
     """Slow-down in bins of flow size: of background flows, and of incasts."""
-    slow = result.slow_down
+    table = result.transfers
+    slow, size, of_incast = slow_down(table), table["size"], table["flow"] == 1
     chosen = {
-        (low, high, False): ~result.incast & (result.size_bytes > low) & (result.size_bytes <= high)
+        (low, high, False): ~of_incast & (size > low) & (size <= high)
         for low, high in [(SIZE_BINS[0], SIZE_BINS[-1]), *pairwise(CLASSES), *pairwise(SIZE_BINS)]
     }
-    chosen[SIZE_BINS[0], SIZE_BINS[-1], True] = result.incast
+    chosen[SIZE_BINS[0], SIZE_BINS[-1], True] = of_incast
     rows = []
     for (low, high, incast), flows in chosen.items():
-        values = slow[flows & result.done]
+        values = slow[flows & np.isfinite(slow)]
         if len(values):
             median, p95, p99 = np.percentile(values, (50, 95, 99))
             row = {"low": low, "high": high, "incast_flows": incast, "flows": int(flows.sum()), "done": len(values)}
@@ -78,15 +80,17 @@ def one(*case: Any) -> Made:
     """A run's rows by flow size, and its row of queues."""
     sizes, load, with_incast, name, seed = case
     result = simulate_fabric(scenario(sizes, load, with_incast, SCHEMES[name], seed))
-    if result.residual != (0, 0):
-        raise RuntimeError(f"{case}: packets or bytes are missing: {result.residual}")
+    counts = result.tables["counts"]
+    if residual(counts) != (0, 0):
+        raise RuntimeError(f"{case}: packets or bytes are missing: {residual(counts)}")
     told = dict(zip(CASE, case, strict=True))
-    summary = result.summary()
-    queues = {f"queue_q{100 * share:g}_bytes": result.queue_quantile(share) for share in QUANTILES}
-    queues |= {"queue_most_bytes": summary.queue_most_bytes, "pauses": summary.pauses}
-    queues |= {"paused_s": summary.paused_seconds, "dropped": summary.dropped_packets}
-    queues |= {"retransmitted": summary.retransmitted_packets, "flows": summary.flows, "done": summary.completed}
-    queues |= {"hops": result.counts["hops"]}
+    of_switch = [name.startswith("s") for name in result.links]
+    whole, flows = result.of("network"), result.of("transfers")
+    queues = {f"queue_q{100 * share:g}_bytes": queue_quantile(result.tables["queues"], share) for share in QUANTILES}
+    queues |= {"queue_most_bytes": result.totals["backlog_most"][0, of_switch].max(), "pauses": int(whole["pauses"])}
+    queues |= {"paused_s": whole["paused"], "dropped": int(whole["drops"])}
+    queues |= {"retransmitted": int(whole["packets sent again"]), "flows": int(flows["begun"])}
+    queues |= {"done": int(flows["completed"]), "hops": int(counts["hops"][0])}
     return Made(rows_of(result), parts={"-queues": pd.DataFrame([told | queues])})
 
 

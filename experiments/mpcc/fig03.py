@@ -1,16 +1,17 @@
 """MPCC thesis, Figs. 3.2 to 3.5: the queue's slopes, its bound by windows, and its delays; packet by packet."""
 
+import msgspec
 import numpy as np
 import pandas as pd
 from common import Outcome, verdicts
 from matplotlib.figure import Figure
 
 from netctrl.laws.window.records import FixedWindow
-from netctrl.scenario.fabric.flows import MessageFlows
-from netctrl.scenario.fabric.result import FabricResult
 from netctrl.scenario.fabric.topology import Dumbbell, Packets
 from netctrl.scenario.fabric.watch import Watch
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.fabric.run import simulate_fabric
 
 CLOCK = 8.799e-6
@@ -18,15 +19,12 @@ CLOCK = 8.799e-6
 FREQUENCIES = (100, 200, 500, 1000)
 
 
-def run(
-    flows: tuple[MessageFlows, ...], duration: float, *, window: float | None = None, delay: float = 1e-6
-) -> FabricResult:
+def run(flows: tuple[Flow, ...], duration: float, *, window: float | None = None, delay: float = 1e-6) -> Result:
     return simulate_fabric(
         Scenario(
             name="four senders",
             network=Dumbbell(delay=delay, packets=Packets(clock="ns-3")),
-            sender=FixedWindow(window=window),
-            flows=flows,
+            flows=tuple(msgspec.structs.replace(flow, sender=FixedWindow(window=window)) for flow in flows),
             duration=duration,
             interval=CLOCK,
             watch=Watch(flows=(0, 1, 2, 3), ports=("s0>s1",)),
@@ -34,14 +32,13 @@ def run(
     )
 
 
-def together(size: float, starts: tuple[float, ...] = (0.0,)) -> tuple[MessageFlows, ...]:
+def together(size: float, starts: tuple[float, ...] = (0.0,)) -> tuple[Flow, ...]:
     return tuple(
-        MessageFlows(id=f"burst{n}", source=range(4), target=4, size=size, start=start)
-        for n, start in enumerate(starts)
+        Flow(id=f"burst{n}", source=range(4), target=4, offers=size, start=start) for n, start in enumerate(starts)
     )
 
 
-def square(frequency: int, duration: float) -> tuple[MessageFlows, ...]:
+def square(frequency: int, duration: float) -> tuple[Flow, ...]:
     """Four senders on for a quarter of each period, so that the queue is empty again at its end."""
     period = 1.0 / frequency
     payload = round(0.25 * period * 1e9 / 8 / 1100) * 1000
@@ -65,32 +62,30 @@ def main(*, full: bool = False) -> Outcome:
     waves = {f: run(square(f, 0.02), 0.02) for f in FREQUENCIES}
     bounded = run(together(1e7), 2e-3, window=3750.0)
     late = run(together(1e7), 8e-3, delay=1e-3)
-    log = late.acknowledged()
-    first = log[log.queue_bytes > 0].iloc[0]
-    rising = [rise(each.queue_bytes[0]) for each in waves.values()]
-    falling = [fall(each.queue_bytes[0]) for each in waves.values()]
+    log = late.to_pandas("acknowledgements")
+    first = log[log.queue > 0].iloc[0]
+    rising = [rise(each.series["backlog"][0]) for each in waves.values()]
+    falling = [fall(each.series["backlog"][0]) for each in waves.values()]
     computed = {
-        "fig32-slope": rise(steady.queue_bytes[0]),
+        "fig32-slope": rise(steady.series["backlog"][0]),
         "fig33-up": float(np.mean(rising)),
         "fig33-down": float(np.mean(falling)),
-        "fig34-plateau": float(np.median(bounded.queue_bytes[0, 40:])),
-        "fig35-input": float(first.left_ns) * 1e-6,
-        "fig35-feedback": float(first.time_ns) * 1e-6,
+        "fig34-plateau": float(np.median(bounded.series["backlog"][0, 39:])),
+        "fig35-input": float(first.left) * 1e3,
+        "fig35-feedback": float(first.time) * 1e3,
     }
     figure = Figure(figsize=(11.0, 8.2), layout="constrained")
     panels = figure.subplots(2, 2).ravel()
     series = {"Fig. 3.2: no window": steady, "Fig. 3.4: windows of 3750 B": bounded, "Fig. 3.5: links of 1 ms": late}
     frames = []
     for axes, (name, result) in zip(panels, series.items(), strict=False):
-        queue = result.queue_bytes[0]
-        time = 1e3 * CLOCK * np.arange(len(queue))
+        queue, time = result.series["backlog"][0], 1e3 * result.time_s
         axes.plot(time, queue / 1e3, lw=1.0, label="queue of switch 1")
         frames.append(pd.DataFrame({"series": name, "time_ms": time, "queue_bytes": queue}))
         axes.set_title(name, fontsize=10)
-    panels[2].plot(log.time_ns * 1e-6, log.queue_bytes / 1e3, lw=1.0, label="as the senders hear")
+    panels[2].plot(log.time * 1e3, log.queue / 1e3, lw=1.0, label="as the senders hear")
     for f, result in waves.items():
-        queue = result.queue_bytes[0]
-        time = 1e3 * CLOCK * np.arange(len(queue))
+        queue, time = result.series["backlog"][0], 1e3 * result.time_s
         panels[3].plot(time, queue / 1e3, lw=1.0, label=f"{f} Hz")
         frames.append(pd.DataFrame({"series": f"Fig. 3.3: {f} Hz", "time_ms": time, "queue_bytes": queue}))
     panels[3].set_title("Fig. 3.3: on for a quarter of each period", fontsize=10)

@@ -8,11 +8,13 @@ from matplotlib.figure import Figure
 
 import netctrl
 from netctrl.laws.window.records import Hpcc, Mpcc, Scheme
-from netctrl.scenario.fabric.flows import MessageFlows
-from netctrl.scenario.fabric.result import FabricResult
+from netctrl.scenario.fabric.flows import with_sender
 from netctrl.scenario.fabric.topology import Dumbbell, Packets
 from netctrl.scenario.fabric.watch import Watch
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.transfers import received_rates
 from netctrl.sim.fabric.run import simulate_fabric
 
 STAGGERED = ((4.9e6, 0.0), (2.4e6, 0.01), (1.4e6, 0.02), (0.3e6, 0.03))
@@ -21,26 +23,28 @@ P_BD = 4344.0
 VARIANTS = ("delay-free", "delayed", "feed-forward", "hold")
 
 
-def converged(weight: float, bdp: float) -> tuple[int, FabricResult]:
+def empty_again(result: Result) -> int:
     """When the first acknowledgement after congestion tells of an empty queue [ns]."""
+    log = result.to_pandas("acknowledgements")
+    congested = log.time[log.queue > 0].iloc[0]
+    return round(1e9 * log.time[(log.queue == 0) & (log.time > congested)].iloc[0])
+
+
+def converged(weight: float, bdp: float) -> Result:
     base = netctrl.read("mpcc-dumbbell")
-    sender = msgspec.structs.replace(base.sender, window_weight=weight, bdp=bdp)
-    result = simulate_fabric(base.replace(sender=sender, duration=20e-3))
-    log = result.acknowledged()
-    congested = log.time_ns[log.queue_bytes > 0].iloc[0]
-    return int(log.time_ns[(log.queue_bytes == 0) & (log.time_ns > congested)].iloc[0]), result
+    sender = msgspec.structs.replace(base.flows[0].sender, window_weight=weight, bdp=bdp)
+    return simulate_fabric(with_sender(base, sender).replace(duration=20e-3))
 
 
-def staggered(scheme: Scheme) -> FabricResult:
+def staggered(scheme: Scheme) -> Result:
     flows = tuple(
-        MessageFlows(id=f"flow{i}", source=i, target=4, size=size, start=start)
+        Flow(id=f"flow{i}", source=i, target=4, offers=size, sender=scheme, start=start)
         for i, (size, start) in enumerate(STAGGERED)
     )
     return simulate_fabric(
         Scenario(
             name="staggered flows",
             network=Dumbbell(packets=Packets(clock="ns-3")),
-            sender=scheme,
             flows=flows,
             duration=90e-3,
             interval=1e-5,
@@ -49,48 +53,52 @@ def staggered(scheme: Scheme) -> FabricResult:
     )
 
 
+def ended_ms(result: Result) -> np.ndarray:
+    """When each transfer was complete [ms]."""
+    return 1e3 * (result.transfers["start"] + result.transfers["duration"])
+
+
 def sixteen(variant: str, weight: float = 1.0, horizon: int = 5) -> tuple[float, float]:
     """(utilization, queue that acknowledgements tell over P_BD) from 1 to 5 ms: 16 flows, 100 Gbit/s, 71 packets."""
+    sender = Mpcc(variant=variant, window_weight=weight, horizon=horizon)  # ty: ignore[invalid-argument-type]
     result = simulate_fabric(
         Scenario(
             name="sixteen flows",
             network=Dumbbell(senders=16, host_rate=1e11, packets=Packets(clock="ns-3"), flow_timeout=2e-4),
-            sender=Mpcc(variant=variant, window_weight=weight, horizon=horizon),  # ty: ignore[invalid-argument-type]
-            flows=(MessageFlows(id="senders", source=range(16), target=16, size=1e9),),
+            flows=(Flow(source=range(16), target=16, offers=1e9, sender=sender),),
             duration=5e-3,
             watch=Watch(flows=tuple(range(16)), bin=1e-3),
         )
     )
-    log = result.acknowledged()
-    late = log.queue_bytes[log.time_ns > 1e6].mean()
-    return float(result.throughput()[:, 1:].sum(axis=0).mean() / 1e11), float(late / (6282 * 1e11 / 8e9))
+    log = result.to_pandas("acknowledgements")
+    rates, late = received_rates(result.tables["received"]), log.queue[log.time > 1e-3].mean()
+    return float(rates[:, 1:].sum(axis=0).mean() / 1e11), float(late / (6282 * 1e11 / 8e9))
 
 
 def main(*, full: bool = False) -> Outcome:
     computed: dict[str, float] = {}
     for weight in (1, 10, 100):
-        computed[f"fig52-{weight}"] = float(converged(float(weight), 3750.0)[0])
-    three, _ = converged(1.0, 3000.0)
-    _, four = converged(1.0, 3750.0)
-    computed |= {"fig52-three": float(three), "fig52-throughput": float(four.throughput()[:, 1:].mean() / 1e9)}
+        computed[f"fig52-{weight}"] = float(empty_again(converged(float(weight), 3750.0)))
+    four = received_rates(converged(1.0, 3750.0).tables["received"])
+    computed["fig52-three"] = float(empty_again(converged(1.0, 3000.0)))
+    computed["fig52-throughput"] = float(four[:, 1:].mean() / 1e9)
     shown = {"MPCC, feed-forward": staggered(Mpcc(bdp=P_BD, variant="feed-forward"))}
     shown |= {"MPCC 1:1": staggered(Mpcc(bdp=P_BD)), "HPCC": staggered(Hpcc())}
-    for place, end in enumerate(shown["MPCC, feed-forward"].finish_ns * 1e-6):
+    for place, end in enumerate(ended_ms(shown["MPCC, feed-forward"])):
         computed[f"fig53-flow-{place + 1}"] = float(end)
-    busy = slice(100, 3000)  # 1 to 30 ms, of one to three flows
+    busy = slice(99, 2999)  # 1 to 30 ms, of one to three flows
     for key, name in (("mpcc", "MPCC 1:1"), ("hpcc", "HPCC")):
-        computed[f"fig54-{key}-queue"] = float(shown[name].queue_bytes[0, busy].mean())
+        computed[f"fig54-{key}-queue"] = float(shown[name].series["backlog"][0, busy].mean())
     for variant in VARIANTS:
         utilization, queue = sixteen(variant)
         computed |= {f"sixteen-{variant}": utilization, f"sixteen-{variant}-queue": queue}
     figure = Figure(figsize=(12.0, 7.4), layout="constrained")
     frames = []
     for column, (name, result) in zip(figure.subplots(2, len(shown)).T, shown.items(), strict=True):
-        rates = result.throughput() / 1e9
+        rates = received_rates(result.tables["received"]) / 1e9
         for place, each in enumerate(rates):
             column[0].plot(2.0 * np.arange(len(each)), each, lw=1.0, label=f"flow {place + 1}")
-        queue = result.queue_bytes[0]
-        column[1].plot(1e-2 * np.arange(len(queue)), queue / 1e3, lw=0.6)
+        column[1].plot(1e3 * result.time_s, result.series["backlog"][0] / 1e3, lw=0.6)
         column[0].set(title=f"Fig. 5.3: {name}", ylabel="throughput [Gbit/s]")
         column[1].set(title="Fig. 5.4: queue of switch 1", xlabel="time [ms]", ylabel="queue [kB]")
         for axes in column:
@@ -100,7 +108,7 @@ def main(*, full: bool = False) -> Outcome:
         frames.append(pd.DataFrame(bins | {f"flow_{place + 1}_gbit_per_s": each for place, each in enumerate(rates)}))
     figure.supxlabel(verdicts("mpcc", "Fig. 5.3", "Fig. 5.4"), fontsize=8.5)
     table = pd.DataFrame(
-        [(name, *np.round(result.finish_ns * 1e-6, 1)) for name, result in shown.items()],
+        [(name, *np.round(ended_ms(result), 1)) for name, result in shown.items()],
         columns=["scheme", *(f"flow {place} done [ms]" for place in range(1, 5))],
     )
     return Outcome("fig05", "mpcc", pd.concat(frames, ignore_index=True), figure, computed, table)

@@ -8,8 +8,8 @@ from common import Measured, Outcome, over_runs, verdicts
 from matplotlib.figure import Figure
 from mpcc.fat_tree import CLASSES, LOADS, QUANTILES, SCHEMES, SENDING, STUDY
 
-from netctrl.scenario.fabric.result import SIZE_BINS
 from netctrl.scenario.figures import estimate
+from netctrl.scenario.transfers import SIZE_BINS
 
 CASES = tuple(product(SENDING, LOADS, (False, True)))
 KEYS = ["sizes", "load", "with_incast"]

@@ -16,6 +16,7 @@ from mpcc.fig05 import sixteen
 
 import netctrl
 from netctrl.laws.window.records import Mpcc
+from netctrl.scenario.transfers import slow_downs
 from netctrl.sim.fabric.run import simulate_fabric
 
 WEIGHTS = (0.01, 0.1, 1.0, 10.0, 100.0)
@@ -29,12 +30,10 @@ ROUND_TRIP, P_BD = 6.282e-6, 78525.0
 def fat_tree(variant: str, weight: float, horizon: int, seed: int) -> dict[str, float]:
     scheme = Mpcc(variant=variant, window_weight=weight, horizon=horizon)  # ty: ignore[invalid-argument-type]
     result = simulate_fabric(scenario("FB_Hadoop", 0.6, False, scheme, seed))
-    slow, size = result.slow_down, result.size_bytes
-    small, large = result.done & (size <= 1e4), result.done & (size > 1e5)
     return {
-        "small": float(np.percentile(slow[small], 95)),
-        "large": float(np.percentile(slow[large], 95)),
-        "queue_kb": result.queue_quantile(0.99) / 1e3,
+        "small": slow_downs(result.transfers, 0.0, 1e4)["slow-down 95 %"],
+        "large": slow_downs(result.transfers, 1e5)["slow-down 95 %"],
+        "queue_kb": result["queue 99 %", "network"] / 1e3,
     }
 
 

@@ -12,7 +12,6 @@ from netctrl.errors import NetctrlError
 from netctrl.laws.rate.paced import PacedSender
 from netctrl.register import ENGINES
 from netctrl.scenario.bottleneck import Bottleneck
-from netctrl.scenario.fabric.flows import MessageFlows
 from netctrl.scenario.fabric.topology import Dumbbell
 from netctrl.scenario.links import Link
 from netctrl.scenario.network.policy import POLICIES
@@ -63,9 +62,8 @@ def _with_law(scenario: Scenario) -> Scenario:
 
 
 def _in_a_data_centre(name: str) -> Scenario:
-    flows = MessageFlows(id="senders", source=(0,), target=4, size="10kB")
-    sender = LAWS["data-centre sender"][name].record()
-    return Scenario(name="trial", duration="1ms", network=Dumbbell(), flows=(flows,), sender=sender)
+    flows = Flow(source=0, target=4, offers="10kB", sender=LAWS["data-centre sender"][name].record())
+    return Scenario(name="trial", duration="1ms", network=Dumbbell(), flows=(flows,))
 
 
 def _in_a_network(name: str) -> Scenario:

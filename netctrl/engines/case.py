@@ -6,8 +6,6 @@ import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import msgspec
-
 from netctrl.datasets import scenario_path
 from netctrl.design.hftrac.scenario_law import design_law, scenario_law
 from netctrl.errors import InvalidValue
@@ -34,6 +32,7 @@ from netctrl.scenario.design import (
     with_queue,
 )
 from netctrl.scenario.fabric.design import design_dumbbell
+from netctrl.scenario.fabric.flows import with_sender
 from netctrl.scenario.fabric.topology import TOPOLOGIES
 from netctrl.scenario.links import Links
 from netctrl.scenario.network.policy import messages_of
@@ -83,11 +82,6 @@ def _with_queue(scenario: Scenario, design: ArcDesign) -> Scenario:
     return with_queue(scenario, queue, design.law.capacity_bit_per_s)
 
 
-def _with_sender(scenario: Scenario, design: MpccDesign) -> Scenario:
-    flows = tuple(msgspec.structs.replace(group, sender=None) for group in scenario.flows)
-    return scenario.replace(sender=mpcc_scheme(design.law), flows=flows)
-
-
 def _with_policy(scenario: Scenario, design: HftracDesign) -> Scenario:
     if not isinstance(scenario.network, Routed):
         return scenario
@@ -106,7 +100,11 @@ def _with_track(scenario: Scenario, design: ConnetDesign) -> Scenario:
 
 _METHODS: dict[Any, _Method] = {
     ArcDesign: _Method(lambda design: design_scenario(design.inputs, design.law), (Links,), _with_queue),
-    MpccDesign: _Method(lambda design: design_dumbbell(design.law), TOPOLOGIES, _with_sender),
+    MpccDesign: _Method(
+        lambda design: design_dumbbell(design.law),
+        TOPOLOGIES,
+        lambda scenario, design: with_sender(scenario, mpcc_scheme(design.law)),
+    ),
     HftracDesign: _Method(lambda design: design_network(design.inputs), (Routed, Links), _with_policy),
     ConnetDesign: _Method(_of_connet, (Links,), _with_track),
     PacingDesign: _Method(_of_pacing, (Links,), lambda scenario, design: with_pacer(scenario, design.law)),

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from netctrl.model.design.design import AnyDesign, ArcDesign, ConnetDesign, HftracDesign, MpccDesign, PacingDesign
-    from netctrl.scenario.fabric.result import FabricResult
     from netctrl.scenario.result import Result
     from netctrl.scenario.scenario import Scenario
 
@@ -164,7 +163,7 @@ def simulate(scenario: HftracDesign, engine: str = ..., **options: Unpack[_Optio
 @overload
 def simulate(scenario: ConnetDesign, engine: str = ..., **options: Unpack[_Options]) -> Result: ...
 @overload
-def simulate(scenario: MpccDesign, engine: str = ..., **options: Unpack[_Options]) -> FabricResult: ...
+def simulate(scenario: MpccDesign, engine: str = ..., **options: Unpack[_Options]) -> Result: ...
 @overload
 def simulate(scenario: PacingDesign, engine: str = ..., **options: Unpack[_Options]) -> Result: ...
 @overload
@@ -208,8 +207,8 @@ def simulate(
 
     Returns
     -------
-    Result or FabricResult
-        Each has `summary()`, `measures()`, `table()` and `to_pandas()`; the last is of data centres.
+    Result
+        It has `summary()`, `measures()`, `table()` and `to_pandas()`.
 
     Raises
     ------

@@ -6,7 +6,6 @@ from netctrl.engines.case import Case, link_rate_law
 from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.model.design.design import ConnetDesign, HftracDesign
 from netctrl.scenario.fabric.design import design_gains
-from netctrl.scenario.fabric.result import FabricResult
 from netctrl.scenario.fabric.topology import TOPOLOGIES
 from netctrl.scenario.links import Links
 from netctrl.scenario.network.routed import Routed
@@ -40,7 +39,7 @@ def _network(case: Case, job: Job) -> Result:
     )
 
 
-def _fabric(case: Case, job: Job) -> FabricResult:
+def _fabric(case: Case, job: Job) -> Result:
     from netctrl.sim.fabric.run import simulate_fabric
 
     job.once(case.scenario)

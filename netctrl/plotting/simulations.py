@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,9 +11,9 @@ from matplotlib.figure import Figure
 
 from netctrl.errors import InvalidValue
 from netctrl.plotting.style import INK, ShownFigure
-from netctrl.scenario.fabric.result import SIZE_BINS, FabricResult
 from netctrl.scenario.labelled import Labelled
 from netctrl.scenario.result import Result
+from netctrl.scenario.transfers import SIZE_BINS, queue_shares, slow_downs
 from netctrl.units import BITS_PER_BYTE
 
 _BLOCKS, _LINES, _BARS = 400, 12, 40
@@ -65,8 +66,9 @@ _INSTEAD = {
 
 
 def result_figure(result: Result, *, title: str = "") -> Figure:
-    """`time_series` of one result."""
-    return time_series({result.simulator: result}, title=title)
+    """`slow_down_figure` of one result whose transfers have ideal times, `time_series` of others."""
+    draw = slow_down_figure if "ideal" in result.transfers else time_series
+    return draw({result.simulator: result}, title=title)
 
 
 def time_series(results: Mapping[str, Result], *, title: str = "") -> Figure:
@@ -156,33 +158,30 @@ def _totals(results: Mapping[str, Result], title: str) -> Figure:
     return figure
 
 
-def fabric_result(result: FabricResult, *, title: str = "") -> Figure:
-    """`fabric_figure` of one run."""
-    return fabric_figure({result.summary().scheme: result}, title=title)
-
-
-def fabric_figure(results: Mapping[str, FabricResult], *, title: str = "") -> Figure:
+def slow_down_figure(results: Mapping[str, Result], *, title: str = "") -> Figure:
     """Data centres side by side: slow-down against flow size (median and 95 %), and lengths of switch queues.
 
     If a result has watched ports, their queues against time are drawn too.
     """
-    watched = [name for name, result in results.items() if result.queue_bytes.size]
+    watched = [name for name, result in results.items() if "backlog" in result.series]
     figure = ShownFigure(figsize=(5.0 * (2 + bool(watched)), 4.4), layout="constrained")
     panels = figure.subplots(1, 2 + bool(watched))
     for place, (name, result) in enumerate(results.items()):
         colour = f"C{place % 10}"
-        rows = result.slow_down_by_size()
-        size = [min(each.high, SIZE_BINS[-2] * 3.0) / 1e3 for each in rows]
-        panels[0].plot(size, [each.median for each in rows], "o-", ms=3, lw=1.2, color=colour, label=name)
-        panels[0].plot(size, [each.percentile_95 for each in rows], "o--", ms=3, lw=1.0, color=colour)
-        queue, share = result.queue_cdf()
+        found = {
+            min(edges[1], SIZE_BINS[-2] * 3.0): slow_downs(result.transfers, *edges) for edges in pairwise(SIZE_BINS)
+        }
+        size = [high / 1e3 for high, rows in found.items() if rows]
+        for quantity, style, width, label in (("median", "o-", 1.2, name), ("95 %", "o--", 1.0, None)):
+            values = [rows[f"slow-down {quantity}"] for rows in found.values() if rows]
+            panels[0].plot(size, values, style, ms=3, lw=width, color=colour, label=label)
+        queue, share = queue_shares(result.tables["queues"])
         panels[1].step(queue / 1e3, share, where="post", lw=1.2, color=colour, label=name)
         if name in watched:
-            t = 1e3 * result.scenario.interval * np.arange(result.queue_bytes.shape[1])
-            for port, values in zip(result.scenario.watch.ports, result.queue_bytes, strict=True):
-                panels[2].plot(t, values / 1e3, lw=1.0, label=f"{name}, {port}")
+            for port, values in zip(result.series.coords["link"], result.series["backlog"], strict=True):
+                panels[2].plot(1e3 * result.time_s, values / 1e3, lw=1.0, label=f"{name}, {port}")
     panels[0].set(xlabel="flows up to [kB]", ylabel="slow-down: median, 95 % dashed")
-    if any(result.done.any() for result in results.values()):
+    if any(np.isfinite(result.transfers["duration"]).any() for result in results.values()):
         panels[0].set(xscale="log", yscale="log")
     panels[1].set(xlabel="queue of a switch port [kB]", ylabel="share of samples")
     if watched:

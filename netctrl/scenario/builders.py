@@ -6,14 +6,15 @@ from typing import Any
 
 import msgspec
 
-from netctrl.errors import checked_whole
+from netctrl.errors import InvalidValue, checked_whole
 from netctrl.model.io.fields import records, size
 from netctrl.scenario.bottleneck import Bottleneck
+from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Topology
 from netctrl.scenario.links import Link
 from netctrl.scenario.parking_lot import ParkingLot
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.scenario.tcp_aqm.offers import Bursts, Stream
+from netctrl.scenario.tcp_aqm.offers import Bursts, Sizes, Stream
 
 
 def bottleneck(**fields: Any) -> Scenario:
@@ -153,6 +154,126 @@ def access_link(
     return Scenario(**usual | fields, links=links, flows=flows)
 
 
+def dumbbell(**fields: Any) -> Scenario:
+    """Build a data centre of two switches: hosts at the first send through one link to hosts at the second.
+
+    By default four hosts send 1 MB each by HPCC to a fifth one, over links of 1 Gbit/s and 1 us, within 50 ms.
+
+    Parameters
+    ----------
+    **fields
+        Fields of `netctrl.scenario.fabric.topology.Dumbbell` (senders, receivers, host_rate, link_rate, delay, buffer,
+        pfc, flow_timeout, packets) and of `Scenario`; `flows` are `Flow` with `source` and `target`, hosts from 0 on.
+
+    Returns
+    -------
+    Scenario
+        With senders other than those of data centres links and flows, no longer the builder.
+
+    Raises
+    ------
+    InvalidValue
+        A value that a part refuses.
+
+    Examples
+    --------
+    >>> from netctrl.scenario.builders import dumbbell
+    >>> tcp = dumbbell(senders=2, flows=[{"source": [0, 1], "target": 2, "sender": "cubic"}])
+    >>> [(flow.id, flow.path) for flow in tcp.flows]
+    [('cubic0', ('h0-s0', 's0-s1', 's1-h2')), ('cubic1', ('h1-s0', 's0-s1', 's1-h2'))]
+    """
+    words = _words(Dumbbell, fields)
+    network = Dumbbell(**words)
+    flows = (Flow(source=range(network.senders), target=network.senders, offers="1MB", sender="hpcc"),)
+    usual: dict[str, Any] = {"name": "dumbbell", "duration": 0.05, "flows": flows}
+    return Scenario(**usual | fields, network=network)
+
+
+def fat_tree(k: int | None = None, **fields: Any) -> Scenario:
+    """Build a data centre of racks, pods and core switches.
+
+    By default 16 hosts send by HPCC at 30 % load, over links of 100 and 400 Gbit/s and 1 us, for 10 ms.
+
+    Parameters
+    ----------
+    k : int, optional
+        Ports of each switch, an even number: k³/4 hosts, with as much capacity above each level as below it, all links
+        of `rate` [bit/s].
+    **fields
+        Fields of `netctrl.scenario.fabric.topology.FatTree` (pods, racks, hosts_per_rack, aggregations, cores, wiring,
+        host_rate, fabric_rate, delay, buffer, pfc, flow_timeout, packets) and of `Scenario`; `flows` are `Flow` with
+        `source` and `target`, hosts from 0 on, or offers between all hosts.
+
+    Returns
+    -------
+    Scenario
+        With senders other than those of data centres links and flows, no longer the builder.
+
+    Raises
+    ------
+    InvalidValue
+        A value that a part refuses.
+
+    Examples
+    --------
+    >>> from netctrl.scenario.builders import fat_tree
+    >>> fat_tree(k=8, duration="1ms").network.hosts
+    128
+    """
+    words = _words(FatTree, fields)
+    if k is None:
+        return _tree("fat tree", FatTree(**words), fields)
+    for name in set(words) - set(Topology.__struct_fields__):
+        raise InvalidValue(name, words[name], "no value beside k, from which it follows")
+    rate = {"rate": fields.pop("rate")} if "rate" in fields else {}
+    return _tree("fat tree", FatTree.k_ary(k, **rate, **words), fields)
+
+
+def leaf_spine(leaves: int, spines: int, hosts_per_leaf: int, **fields: Any) -> Scenario:
+    """Build a data centre of two levels: hosts below leaf switches, each linked to every spine.
+
+    By default hosts send by HPCC at 30 % load, over links of 100 and 400 Gbit/s and 1 us, for 10 ms.
+
+    Parameters
+    ----------
+    leaves, spines, hosts_per_leaf : int
+        Numbers of switches, and of hosts below each leaf.
+    **fields
+        Fields of the links (host_rate, fabric_rate, delay, buffer, pfc, flow_timeout, packets) and of `Scenario`, as of
+        `fat_tree`.
+
+    Returns
+    -------
+    Scenario
+        With senders other than those of data centres links and flows, no longer the builder.
+
+    Raises
+    ------
+    InvalidValue
+        A value that a part refuses.
+
+    Examples
+    --------
+    >>> from netctrl.scenario.builders import leaf_spine
+    >>> leaf_spine(leaves=32, spines=8, hosts_per_leaf=32, host_rate="25Gbit", fabric_rate="100Gbit").network.hosts
+    1024
+    """
+    given = ("host_rate", "fabric_rate", *Topology.__struct_fields__)
+    words = {name: fields.pop(name) for name in given if name in fields}
+    network = FatTree.leaf_spine(leaves, spines, hosts_per_leaf, **words)
+    return _tree("leaf-spine", network, fields)
+
+
+def _tree(name: str, network: FatTree, fields: dict[str, Any]) -> Scenario:
+    usual: dict[str, Any] = {"name": name, "duration": 0.01, "flows": (Flow(offers=Sizes(), sender="hpcc"),)}
+    return Scenario(**usual | fields, network=network)
+
+
+def _words(kind: type[Any], fields: dict[str, Any]) -> dict[str, Any]:
+    """Takes the fields of a kind of network out of others."""
+    return {name: fields.pop(name) for name in kind.__struct_fields__ if name in fields}
+
+
 def _built(kind: type[Any], fields: dict[str, Any]) -> Scenario:
-    words = {name: fields.pop(name) for name in kind.__struct_fields__ if name in fields}
+    words = _words(kind, fields)
     return Scenario(**fields, network=kind(**words))

@@ -9,7 +9,7 @@ import msgspec
 
 from netctrl.errors import InvalidValue
 
-OF_DATA_CENTRES = ("sender", "retransmission_timeout", "watch")
+OF_DATA_CENTRES = ("retransmission_timeout", "watch")
 """Fields that only apply to a data centre."""
 
 

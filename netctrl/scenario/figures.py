@@ -18,8 +18,6 @@ from netctrl.units import BITS_PER_BYTE, format_quantity
 if TYPE_CHECKING:
     import pandas as pd
 
-SHORT_OBJECT_BYTES = 12e3
-"""Response times are summarised for objects below this size (ARC paper, Fig. 9)."""
 NETWORK = "network"
 """Name of the whole network among the objects of figures."""
 _VERDICT = {
@@ -40,7 +38,7 @@ FIGURES = {
     **dict.fromkeys(("backlog", "backlog std", "backlog median", "backlog 95 %", "backlog most"), "B"),
     **dict.fromkeys(("delay", "jitter", "rtt", "response", "paused"), "s"),
     **dict.fromkeys(("utilization", "loss", "marks", "resent"), "%"),
-    **dict.fromkeys(("queue mean", "queue 99 %"), "B"),
+    **dict.fromkeys(("queue median", "queue 95 %", "queue 99 %"), "B"),
     "cost": "(bit/s)²",
 }
 """Quantity of a figure -> its unit; %: a share from 0 to 1, shown in percent. Others are pure numbers."""
@@ -113,10 +111,11 @@ def flow_figures(totals: Labelled, seconds: float) -> dict[str, np.ndarray]:
 
 
 def network_figures(total: Labelled, seconds: float) -> dict[str, np.ndarray]:
-    """Quantity -> (R,), where it is known what the whole network was offered."""
+    """Quantity -> (R,): sums over links, and more where it is known what the whole network was offered."""
+    found = {name: total[name].sum(axis=1) for name in ("drops", "pauses", "paused") if name in total}
     if "entered" not in total:
-        return {}
-    found = {
+        return found
+    found |= {
         "throughput": BITS_PER_BYTE * total["left"] / seconds,
         "backlog": total["backlog"].sum(axis=1),
         "loss": ratio(total["lost"].sum(axis=1), total["entered"]),
@@ -192,7 +191,7 @@ def table_rows(
     measures = {(each.quantity, each.of): each.mean for each in figures}
 
     def most(ids: Sequence[str]) -> list[str]:
-        worst = sorted(ids, key=lambda of: -measures.get(("loss", of), measures.get(("backlog", of), 0.0)))
+        worst = sorted(ids, key=lambda of: [-measures.get((name, of), 0.0) for name in ("loss", "backlog")])
         return [of for of in ids if of in set(worst[:_SHOWN])]
 
     left_out = (set(links) | set(flows)) - set(most(links)) - set(most(flows))
@@ -208,14 +207,6 @@ def table_rows(
         spans = infeasible(signals["at limit"], float(signals["time"][0]))
         rows += [("infeasible", f"{first:g} to {last:g} s") for first, last in spans]
     return rows
-
-
-def transfer_figures(rows: Mapping[str, np.ndarray], span: tuple[float, float]) -> dict[tuple[str, str], np.ndarray]:
-    """(Quantity, object) -> (1,), of the transfers that begin in this time."""
-    begun = (rows["start"] >= span[0]) & (rows["start"] < span[1])
-    short = rows["duration"][begun & (rows["size"] < SHORT_OBJECT_BYTES)]
-    short = short[np.isfinite(short)]
-    return {("response", "short objects"): np.array([short.mean()])} if len(short) else {}
 
 
 def samples_text(sample: np.ndarray) -> str:

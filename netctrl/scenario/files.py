@@ -17,7 +17,8 @@ from netctrl.model.io.validation_errors import shown
 from netctrl.model.link_trace import mean_rate, read_trace_of_link
 from netctrl.model.network import read_network
 from netctrl.model.trace import read_trace
-from netctrl.scenario.scenario import BUILDERS, Scenario
+from netctrl.scenario.network.routed import Routed
+from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 
 SCHEMA = "netctrl.scenario/3"
@@ -123,7 +124,7 @@ def _with_kinds(content: dict[str, Any]) -> dict[str, Any]:
     """Flows over links, which have no `kind` of their own in a file, with it."""
     network, flows = content.get("network"), content.get("flows")
     kind = network.get("kind") if isinstance(network, dict) else network
-    if kind not in (None, *(each.__struct_config__.tag for each in BUILDERS)) or not isinstance(flows, list | tuple):
+    if kind == Routed.__struct_config__.tag or not isinstance(flows, list | tuple):
         return dict(content)
     named = {"kind": Flow.__struct_config__.tag}
     return content | {"flows": [named | each if isinstance(each, dict) else each for each in flows]}

@@ -30,12 +30,12 @@ from netctrl.model.io.fields import (
 from netctrl.model.io.record_file import Record
 from netctrl.model.io.validation_errors import shorten
 from netctrl.model.link_trace import checked_link_trace, trace_bits
-from netctrl.scenario.checks import OF_DATA_CENTRES, check_ids, check_unused
+from netctrl.scenario.checks import OF_DATA_CENTRES, check_ids, check_unused, tag_of
 from netctrl.scenario.fabric.pfc import Pfc
 from netctrl.scenario.network.policy import DesignPolicy, StaticPacing, messages_of
 from netctrl.scenario.network.track import Track, check_track, regulator_of
 from netctrl.scenario.tcp_aqm.flows import MAX_FLOWS, Flow
-from netctrl.scenario.tcp_aqm.offers import Demand, Stream, Web
+from netctrl.scenario.tcp_aqm.offers import BETWEEN_HOSTS, Demand, Stream, Web
 
 MAX_SAMPLES = 10_000_000
 """Largest number over all links and groups of flows."""
@@ -185,6 +185,14 @@ def check_links(scenario: Any) -> None:
 
 def _check_kinds(scenario: Any) -> None:
     check_unused(scenario, *OF_DATA_CENTRES)
+    for flow in scenario.flows:
+        for name in ("source", "target"):
+            if getattr(flow, name) is not None:
+                raise InvalidValue(
+                    f"flows.{flow.id}.{name}", getattr(flow, name), "no value but in a data centre: a path"
+                )
+        if isinstance(flow.offers, BETWEEN_HOSTS):
+            raise InvalidValue(f"flows.{flow.id}.offers", tag_of(flow.offers), "another kind but in a data centre")
     if scenario.control is not None:
         record(StaticPacing, DesignPolicy, Track)("control", scenario.control)
 

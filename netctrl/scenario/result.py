@@ -27,11 +27,11 @@ from netctrl.scenario.figures import (
     network_figures,
     samples_text,
     table_rows,
-    transfer_figures,
     verdict_text,
 )
 from netctrl.scenario.labelled import Labelled, packed, settled
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.transfers import transfer_figures, watched_figures
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,8 +62,8 @@ class Result(Reported):
         Time series of the first run from its very beginning: (link, time), (flow, time); a sample is of the interval
         that ends at its time, and backlogs are those at its end.
     tables : dict
-        Name -> columns of equal length, of the first run. `transfers`: flows and objects that end: `start`, `size` and
-        `duration` (NaN: not complete), from the request to the last byte. Others depend on the engine.
+        Name -> columns of equal length, of the first run. `transfers`: what ends, by `start`, `size` and `duration`
+        (NaN: not complete), from the request to the last byte. More of data centres: `netctrl.scenario.fabric.result`.
 
     Examples
     --------
@@ -273,9 +273,9 @@ class Result(Reported):
                 for quantity, values in figures.items():
                     if np.isfinite(values[:, place]).any():
                         found.setdefault((quantity, of), values[:, place])
-        groups = self.scenario.flows
-        singles = all(getattr(flow, "count", 1) == 1 for flow in groups)
-        return found | (fairness(self.totals) if singles else {}) | transfer_figures(self.transfers, self.span)
+        singles = all(getattr(flow, "count", 1) == 1 for flow in self.scenario.flows)
+        found |= transfer_figures(self.transfers, self.span) | watched_figures(self.tables)
+        return found | (fairness(self.totals) if singles else {})
 
     def measures(self) -> dict[tuple[str, str], float]:
         """Figures after the warm-up: (quantity, object) -> mean over the runs, in SI units, shares from 0 to 1."""
@@ -342,8 +342,7 @@ class Result(Reported):
         ----------
         part : str, optional
             "link" or "flow": time series, one row per link or flow and sample; "runs": totals of links, one row per run
-            and link; or the name of one of `tables`. By default the series of links and then those of flows; of
-            several runs, and without series, "runs".
+            and link; or the name of one of `tables`. By default the series, else the transfers, else "runs".
 
         Raises
         ------
@@ -357,9 +356,10 @@ class Result(Reported):
         if part is None and series and self.runs == 1:
             return pd.concat(series.values(), ignore_index=True)
         known = [*series, *self.tables, "runs"]
-        if part not in (None, *known):
+        part = part or ("transfers" if "transfers" in self.tables and self.runs == 1 else "runs")
+        if part not in known:
             raise InvalidValue("part", part, f"one of {', '.join(known)}")
-        if part is None or part == "runs":
+        if part == "runs":
             return self.totals.to_pandas("run", "link")
         return series[part] if part in series else pd.DataFrame(dict(self.tables[part]))
 

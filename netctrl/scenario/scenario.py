@@ -10,7 +10,6 @@ import msgspec
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_kind, did_you_mean
-from netctrl.laws.window.records import SCHEMES, Scheme
 from netctrl.model.io.fields import (
     Duration,
     Size,
@@ -26,7 +25,8 @@ from netctrl.model.io.fields import (
 from netctrl.model.io.record_file import Record
 from netctrl.scenario.bottleneck import Bottleneck
 from netctrl.scenario.checks import tag_of
-from netctrl.scenario.fabric.flows import HOST_GROUPS
+from netctrl.scenario.fabric.flows import of_links
+from netctrl.scenario.fabric.links import topology_flows, topology_links
 from netctrl.scenario.fabric.topology import TOPOLOGIES
 from netctrl.scenario.fabric.watch import Watch
 from netctrl.scenario.links import INTERVAL, Change, Link, Links, capacity_at, check_links, placed
@@ -42,7 +42,7 @@ BUILDERS = (Bottleneck, ParkingLot)
 NETWORKS = (Routed, *TOPOLOGIES, *BUILDERS)
 """Kinds of network that are given in the place of links."""
 _CONTROLS = (*POLICIES, Track)
-_GROUPS = (Flow, *HOST_GROUPS, Demands, TcpDemand)
+_GROUPS = (Flow, Demands, TcpDemand)
 if TYPE_CHECKING:
     AnyNetwork = AnyGroup = AnyControl = Any  # each user knows which one it takes
 else:
@@ -79,8 +79,8 @@ class Scenario(Record, frozen=True, kw_only=True):
     changes: tuple[Change, ...] = ()
     """Capacities and delays of links, and rates of flows, that change during the run."""
     network: AnyNetwork = None
-    """A routed network or a data centre in the place of links; or a bottleneck or parking lot, which
-    becomes links and flows."""
+    """A routed network or a data centre in the place of links; or a bottleneck or parking lot, which becomes links and
+    flows, as a data centre whose senders are TCP or streams."""
     control: AnyControl = None
     """Controller of link rates. For a routed network: a policy. For links: an HFTraC Design whose links have the same
     ids, or static pacing at `factor` times the capacities; or of flows' rates: a CONNET Design that tracks a delay.
@@ -97,8 +97,6 @@ class Scenario(Record, frozen=True, kw_only=True):
     """Size of a full data packet with its headers [byte]."""
     initial_window: int = 10
     """Initial window of a TCP connection [packet]; 10 by RFC 6928, 1 in the papers of 2004."""
-    sender: Scheme | None = None
-    """Window law of flows between hosts whose group has none of its own."""
     retransmission_timeout: Duration | None = None
     """Timeout after which a flow between hosts resends all unacknowledged data [s]; null: ten times the longest round
     trip, at least 1 ms."""
@@ -112,19 +110,17 @@ class Scenario(Record, frozen=True, kw_only=True):
             raise InvalidValue("name", self.name, "printable text of 1 to 200 characters")
         read_fields(self, links=records(Link), changes=records(Change))
         read_fields(self, network=optional(record(*NETWORKS)), control=optional(record(*_CONTROLS)))
-        over_links = self.network is None or isinstance(self.network, BUILDERS)
-        read_fields(self, flows=records(Flow) if over_links else records(*_GROUPS))
+        read_fields(self, flows=records(*_GROUPS) if isinstance(self.network, Routed) else records(Flow))
         read_fields(self, duration=duration, warmup=instant, step=optional(duration), watch=record(Watch))
-        if isinstance(self.network, BUILDERS) and not self.links:
-            flows = self.network.flows(self.flows, self.duration)
-            for name, value in {"links": self.network.links(), "flows": flows, "network": None}.items():
-                msgspec.structs.force_setattr(self, name, value)
+        read_fields(self, seed=whole(0, 2**32 - 1))
+        if not self.links:
+            self._build()
         if self.network is None:
             read_fields(self, flows=lambda _, flows: placed(flows, self.links))
         if self.interval is None:
             msgspec.structs.force_setattr(self, "interval", getattr(self.network, "default_interval", INTERVAL))
-        read_fields(self, interval=duration, seed=whole(0, 2**32 - 1), packet_size=size)
-        read_fields(self, sender=optional(record(*SCHEMES)), retransmission_timeout=optional(duration))
+        read_fields(self, interval=duration, packet_size=size)
+        read_fields(self, retransmission_timeout=optional(duration))
         read_fields(self, initial_window=whole(1, 1000, "a whole number of packets"))
         if self.warmup >= self.duration:
             raise InvalidValue("warmup", self.warmup, f"a time shorter than duration ({self.duration:g} s)")
@@ -136,6 +132,19 @@ class Scenario(Record, frozen=True, kw_only=True):
                 "network", f"a network of kind {tag_of(self.kind)}", "none beside links and their changes"
             )
         self.network.check(self)
+
+    def _build(self) -> None:
+        """Links and flows in the place of a network that is a builder of them."""
+        if isinstance(self.network, BUILDERS):
+            links, flows = self.network.links(), self.network.flows(self.flows, self.duration)
+        elif isinstance(self.network, TOPOLOGIES) and of_links(self.flows):
+            links, flows = topology_links(self.network), topology_flows(self.network, self.flows, self.seed)
+            if self.interval is None:  # often a short run
+                msgspec.structs.force_setattr(self, "interval", min(INTERVAL, self.duration / 100.0))
+        else:
+            return
+        for name, value in {"links": links, "flows": flows, "network": None}.items():
+            msgspec.structs.force_setattr(self, name, value)
 
     def replace(self, **fields: Any) -> Scenario:
         """The scenario with other values of some fields, its own or those of its `network`.

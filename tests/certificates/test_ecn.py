@@ -23,12 +23,12 @@ from netctrl.laws.aqm.threshold import ThresholdQueue
 from netctrl.laws.targets.wred import WredLaw
 from netctrl.laws.window.records import Dcqcn
 from netctrl.plants.ecn.dctcp import StepFluid, busy_threshold, fluid_cycle
-from netctrl.scenario.fabric.flows import MessageFlows
 from netctrl.scenario.fabric.topology import Dumbbell
 from netctrl.scenario.fabric.watch import Watch
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.transfers import received_rates
 from netctrl.sim.fabric.run import simulate_fabric
 from netctrl.sim.packet.problem import packet_problem
 from netctrl.sim.packet.run import run_packets
@@ -187,15 +187,15 @@ def test_packets_lose_more_where_dcqcn_s_loop_is_unstable(rtt: float, stable: bo
     degrees, since marks come by chance."""
     found = certify("dcqcn", rtt_s=rtt, flows=6.0, **ROCE).certificate.sampled
     assert found.stable is stable
-    flows = [MessageFlows(id=f"f{i}", source=i, target=6, size=1e12, start=0.006 * i) for i in range(6)]
+    flows = [Flow(id=f"f{i}", source=i, target=6, offers=1e12, start=0.006 * i) for i in range(6)]
     watch = Watch(flows=tuple(range(6)), ports=("s0>s1",), bin=0.03)
     topology = Dumbbell(senders=6, host_rate=4e10, delay=round((rtt - 0.9e-6) / 6.0, 9))
     result = simulate_fabric(data_centre(topology, Dcqcn(), *flows, duration=0.3, watch=watch))
-    rate = result.rate_bit_per_s[result.port("s0>s1")]
-    lost = 1.0 - result.throughput()[:, 5:].mean(axis=1).sum() / rate
+    rate = result.totals["capacity", "s0>s1", 0]
+    lost = 1.0 - received_rates(result.tables["received"])[:, 5:].mean(axis=1).sum() / rate
     assert unused[0] < lost < unused[1]
-    queue = result.queue_bytes[0, result.queue_bytes.shape[1] // 2 :]
-    assert queue.std() > 30e3
+    queue = result.series["backlog", "s0>s1"]
+    assert queue[len(queue) // 2 :].std() > 30e3
 
 
 @pytest.mark.slow

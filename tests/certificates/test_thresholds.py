@@ -17,7 +17,6 @@ from netctrl.errors import InvalidValue, Status
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.laws.window.dcqcn import Dcqcn
 from netctrl.plants.ecn.dctcp import StepFluid, dctcp_ramp_cycle, fluid_cycle
-from netctrl.scenario.fabric.flows import MessageFlows
 from netctrl.scenario.fabric.topology import Dumbbell
 from netctrl.scenario.fabric.watch import Watch
 from netctrl.scenario.links import Link
@@ -121,12 +120,13 @@ def test_dcqcn_at_a_step_keeps_the_link_busy_where_packets_do(kilobytes: int, rt
     )
     assert equal.status is byte.status is (Status.ADMISSIBLE if busy else Status.STABLE)
     assert byte.cycle.fluid.mean_packets == pytest.approx(equal.cycle.fluid.mean_packets, rel=0.05)
-    flows = [MessageFlows(id=f"f{i}", source=i, target=6, size=1e12, start=0.006 * i) for i in range(6)]
+    flows = [Flow(id=f"f{i}", source=i, target=6, offers=1e12, start=0.006 * i) for i in range(6)]
     watch = Watch(flows=tuple(range(6)), ports=("s0>s1",), bin=0.03)
     sender = Dcqcn(mark_low=low, mark_high=low + 1.0, mark_most=1.0)
     topology = Dumbbell(senders=6, host_rate=4e10, delay=round((rtt - 0.9e-6) / 6.0, 9))
     result = simulate_fabric(data_centre(topology, sender, *flows, duration=0.2, watch=watch))
-    queue = result.queue_bytes[0, result.queue_bytes.shape[1] // 2 :] / 1048.0
+    queue = result.series["backlog", "s0>s1"]
+    queue = queue[len(queue) // 2 :] / 1048.0
     assert bool(queue.min() > 6.0) is busy
     if busy:
         assert queue.max() == pytest.approx(equal.cycle.fluid.highest_packets, rel=0.1)

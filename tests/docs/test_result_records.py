@@ -75,7 +75,6 @@ def test_every_field_is_there_with_its_meaning(records) -> None:
 @pytest.mark.parametrize(
     ("path", "row"),
     [
-        ("netctrl.scenario.fabric.result.FabricResult", "| `queue_bytes` | array (W, T) | Samples of watched ports"),
         ("netctrl.frequency.records.Margins", "| `phase_margin_deg` | float | Least phase change"),
         ("netctrl.synthesis.riccati.dare.DareSolution", "| `X` | array | (n, n) symmetric"),
         ("netctrl.errors.RiccatiStatus", "| `'no solution'` | "),

@@ -16,11 +16,12 @@ PROBE = """
 import json
 import numpy as np
 from netctrl.reader import read
+from netctrl.scenario.transfers import received_fairness
 from netctrl.sim.fabric.run import simulate_fabric
 result = simulate_fabric(read("SCENARIO"))
-settled = result.queue_bytes[0, 5000:] * 8 / 25e9
-packets = result.acknowledged().window_bytes.iloc[-2000:].mean() / 1000.0
-print(json.dumps([settled.mean(), packets, float(result.fairness()[1:].min())]))
+settled = result.series["backlog"][0, 4999:] * 8 / 25e9
+packets = result.tables["acknowledgements"]["window"][-2000:].mean() / 1000.0
+print(json.dumps([settled.mean(), packets, float(received_fairness(result.tables["received"])[1:].min())]))
 """.replace("SCENARIO", SCENARIO)
 
 
@@ -50,11 +51,16 @@ def test_packets_wait_as_long_as_swift_wants_and_no_older_kernel_runs(site: Path
         law.write_text(law.read_text().replace("target = path.base_rtt + p.queueing", "target = path.base_rtt"))
 
 
+def figures(text: str) -> dict[tuple[str, str], float]:
+    return {(each["quantity"], each["of"]): each["mean"] for each in json.loads(text)["summary"]}
+
+
 @pytest.mark.needs("ns3")
 def test_ns3_gives_what_the_simulator_gives(site: Path) -> None:
-    ours = json.loads(run(site, "-m", "netctrl.simulate", SCENARIO, "--json"))["summary"]
+    ours = figures(run(site, "-m", "netctrl.simulate", SCENARIO, "--json"))
     argv = ["ns3", "--scenario", SCENARIO, "-o", "program", "--run", "--json"]
-    theirs = json.loads(run(site, "-m", "netctrl.export", *argv))["summary"]
-    for name in ("queue_mean_bytes", "queue_99_bytes", "queue_most_bytes", "utilization", "jain_index"):
+    theirs = figures(run(site, "-m", "netctrl.export", *argv))
+    of_port = [(quantity, "s0>s1") for quantity in ("backlog", "backlog most", "utilization")]
+    for name in (*of_port, ("queue 99 %", "network"), ("Jain's index", "watched transfers")):
         assert theirs[name] == pytest.approx(ours[name], rel=0.02), name
     assert "struct SwiftLaw" in (site.parent / "program" / "netctrl-window-law.h").read_text()

@@ -25,12 +25,12 @@ from netctrl.ns3 import program as ns3_run
 from netctrl.ns3.program import compile_program, find_ns3
 from netctrl.ns3.tcp_aqm.read import run_program
 from netctrl.ns3.tcp_aqm.render import render
-from netctrl.scenario.figures import SHORT_OBJECT_BYTES
 from netctrl.scenario.files import scenario_from
 from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.result import Result
 from netctrl.scenario.result_file import read_result
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.transfers import SHORT_OBJECT_BYTES
 from netctrl.sim.tcp_aqm.traffic import draw_flows
 
 KINDS = ("arc", "pi", "avq", "sfc", "red", "pie", "codel", "droptail")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
 import math
@@ -21,9 +22,8 @@ from netctrl.laws.window.records import Hpcc
 from netctrl.model.io.arrays import plain
 from netctrl.model.io.provenance import Provenance
 from netctrl.scenario.builders import access_link, bottleneck
-from netctrl.scenario.fabric.flows import MessageFlows
 from netctrl.scenario.fabric.topology import Dumbbell
-from netctrl.scenario.figures import FIGURES, SHORT_OBJECT_BYTES, estimate, quantity_text
+from netctrl.scenario.figures import FIGURES, estimate, quantity_text
 from netctrl.scenario.labelled import Labelled
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.result import Result
@@ -31,6 +31,7 @@ from netctrl.scenario.result_file import read_result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Stream, Web
+from netctrl.scenario.transfers import SHORT_OBJECT_BYTES
 
 PROVENANCE = Provenance(
     netctrl="0.1.0",
@@ -485,8 +486,8 @@ def links() -> Scenario:
 
 
 def centre() -> Scenario:
-    flows = MessageFlows(id="x", source=[0, 1], target=4, size=1e5)
-    return Scenario(name="four", network=Dumbbell(), sender=Hpcc(), flows=(flows,), duration=5e-3)
+    flows = Flow(id="x", source=[0, 1], target=4, offers=1e5, sender=Hpcc())
+    return Scenario(name="four", network=Dumbbell(), flows=(flows,), duration=5e-3)
 
 
 @pytest.fixture(scope="module")
@@ -500,8 +501,7 @@ def results() -> list[Any]:
 
 
 def test_tables_are_the_measures(results) -> None:
-    """Of a data centre they are of ports and flows, one by one."""
-    for result in results[:3]:
+    for result in results:
         measures = result.measures()
         seen = 0
         for name, table in (("link", result.links_table()), ("flow", result.flows_table())):
@@ -519,23 +519,23 @@ def test_links_and_flows_are_told_apart(results) -> None:
     assert found[0] == (["a", "b"], ["tcp", "udp"])
     assert found[2] == (["link"], ["premium", "regulated"])
     assert len(found[1][0]) == len(results[1].links)
-    assert found[3] == (list(results[3].ports), [0, 1])
+    assert found[3] == (list(results[3].links), ["x"])
 
 
 def test_quantities_have_one_unit_each_and_shares_none(results) -> None:
-    names = {quantity for each in results[:3] for quantity, _ in each.measures()}
+    names = {quantity for each in results for quantity, _ in each.measures()}
     assert {"throughput", "backlog", "loss", "delay"} <= names
-    assert names - set(FIGURES) <= {"probability"}
+    counted = {"drops", "pauses", "begun", "completed", "packets sent again"}
+    ratios = {name for name in names if name.startswith("slow-down")}
+    assert names - set(FIGURES) - ratios - counted <= {"probability"}
     assert quantity_text("throughput", 1.2345e6, 3) == "1.23 Mbit/s"
     assert quantity_text("loss", 0.0123, 2) == "1.2 %"
     assert quantity_text("slow-down", 1.234, 3) == "1.23"
 
 
 def test_ports_and_flows_of_a_data_centre_add_up(results) -> None:
-    centre = results[3]
-    flows, ports = centre.flows_table(), centre.links_table()
-    sent = flows["size_bytes"] * 8 / flows["throughput"]
-    assert np.allclose(sent, (centre.finish_ns - centre.start_ns) / 1e9)
+    flows, ports = results[3].flows_table(), results[3].links_table()
+    assert flows["goodput"].item() == 8 * 2e5 / 5e-3
     assert ports.loc[ports["link"] == "s0>s1", "utilization"].item() == ports.loc[:, "utilization"].max()
 
 
@@ -544,7 +544,7 @@ def test_every_result_shows_itself(results) -> None:
         title, rows = each.table()
         page = each._repr_html_()
         assert page.startswith(f"<table><caption>{title}".replace(">=", "&gt;="))
-        assert all(name in page for name, _ in rows)
+        assert all(html.escape(name) in page for name, _ in rows)
         assert each.simulator
         assert each.provenance.seed == each.scenario.seed
         msgspec.json.encode(each.summary())

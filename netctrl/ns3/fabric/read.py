@@ -9,10 +9,10 @@ from typing import Unpack
 import numpy as np
 
 from netctrl.model.design.design import Provenance
-from netctrl.ns3.fabric.render import HISTOGRAM_BINS, HISTOGRAM_BYTES
 from netctrl.ns3.program import Ns3, Running, read_table, run_seed, whole
 from netctrl.scenario.fabric.plan import FabricPlan
-from netctrl.scenario.fabric.result import ACKNOWLEDGEMENTS, FabricResult
+from netctrl.scenario.fabric.result import ACKNOWLEDGEMENTS, HISTOGRAM_BINS, fabric_result
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 
 _COUNTS = (
@@ -23,7 +23,7 @@ _COUNTS = (
 
 def run_fabric(
     folder: Path, scenario: Scenario, plan: FabricPlan, *, ns3: Ns3, provenance: Provenance, **running: Unpack[Running]
-) -> FabricResult:
+) -> Result:
     """Run the compiled program in `folder`, whose table of flows is in the folder.
 
     Parameters
@@ -36,15 +36,15 @@ def run_fabric(
 
     Returns
     -------
-    FabricResult
-        Result as of `netctrl.sim.fabric.run.simulate_fabric`.
+    Result
+        As of `netctrl.sim.fabric.run.simulate_fabric`.
     """
     run_seed(folder, scenario.seed, **running)
     with whole(folder):
         return _read(folder, scenario, plan, f"ns-{ns3.version}", provenance)
 
 
-def _read(folder: Path, scenario: Scenario, plan: FabricPlan, simulator: str, provenance: Provenance) -> FabricResult:
+def _read(folder: Path, scenario: Scenario, plan: FabricPlan, simulator: str, provenance: Provenance) -> Result:
     ports, flows, watch = plan.ports, plan.flows, scenario.watch
 
     def table(name: str, columns: int, rows: int | None = None) -> np.ndarray:
@@ -54,33 +54,20 @@ def _read(folder: Path, scenario: Scenario, plan: FabricPlan, simulator: str, pr
         return read_table(folder / f"{name}-{scenario.seed}.csv", columns, rows)
 
     P, F, T, B = len(ports.names), len(flows.size), ceil(plan.end / plan.interval), ceil(plan.end / plan.bin)
-    sent, mean, most, drops = table("ports", 4, P).T.copy()
-    none = np.zeros(P, dtype=np.int64)
+    sent, mean, most, drops = table("ports", 4, P).T
     counts = table("counts", len(_COUNTS), 1)[0].astype(np.int64).tolist()
-    return FabricResult(
-        scenario=scenario,
-        source=flows.source,
-        target=flows.target,
-        size_bytes=flows.size,
-        start_ns=flows.start,
-        finish_ns=table("flows", 1, F)[:, 0].astype(np.int64),
-        ideal_ns=flows.ideal,
-        incast=flows.incast,
+    return fabric_result(
+        scenario,
+        simulator,
+        provenance,
         ports=ports.names,
-        switch_port=ports.source >= ports.hosts,
-        rate_bit_per_s=ports.rate.astype(float),
-        sent_bytes=sent.astype(np.int64),
-        queue_mean_bytes=mean,
-        queue_most_bytes=most.astype(np.int64),
-        drops=drops.astype(np.int64),
-        pauses=none,
-        paused_ns=none.copy(),
+        links={"capacity": ports.rate, "departed": sent, "backlog": mean, "backlog_most": most, "drops": drops},
+        transfers=flows,
+        ideal=plan.ideal,
+        finish=table("flows", 1, F)[:, 0].astype(np.int64),
+        backlog=table("queues", len(watch.ports), T).T,
         histogram=table("histogram", HISTOGRAM_BINS, 1)[0].astype(np.int64),
-        histogram_bytes=HISTOGRAM_BYTES,
-        queue_bytes=table("queues", len(watch.ports), T).T.astype(np.int64),
-        acknowledgements=table("acknowledgements", len(ACKNOWLEDGEMENTS)),
-        arrived_bytes=table("throughput", B if watch.flows else 0, len(watch.flows)).astype(np.int64),
+        log=table("acknowledgements", len(ACKNOWLEDGEMENTS)),
+        received=table("throughput", B if watch.flows else 0, len(watch.flows)).astype(np.int64),
         counts=dict(zip(_COUNTS, counts, strict=True)),
-        provenance=provenance,
-        simulator=simulator,
     )

@@ -18,10 +18,9 @@ from netctrl.ns3.links import MAX_BUFFER
 from netctrl.ns3.templates import TCP, fixed_files
 from netctrl.scenario.fabric.flows import common_sender
 from netctrl.scenario.fabric.plan import FabricPlan
+from netctrl.scenario.fabric.result import HISTOGRAM_BINS, HISTOGRAM_BYTES
 from netctrl.scenario.scenario import Scenario
 from netctrl.units import BITS_PER_BYTE
-
-HISTOGRAM_BINS, HISTOGRAM_BYTES = 20_000, 1000
 
 _HEADERS = 30
 """PPP 2, IPv4 20 and UDP 8 [byte]."""
@@ -44,45 +43,59 @@ def render(
     ----------
     scenario : Scenario
     plan : FabricPlan
-        The scenario's ports, paths and law as numbers (`netctrl.sim.fabric.plan`).
+        The scenario's ports, paths and law as numbers (`netctrl.sim.fabric.problem.fabric_plan`).
     design, provenance
         As in `netctrl.ns3.tcp_aqm.render.render`, with the same exceptions.
 
     Notes
     -----
-    Besides the program a run needs its flows, `run-SEED.bin` (`netctrl.sim.fabric.plan.run_table`).
+    Besides the program a run needs its flows, `run-SEED.bin` (`run_table`).
     """
     _check(scenario, plan)
     return {
         "gains.h": _gains(scenario, plan, design, provenance),
-        "netctrl-window-law.h": window_law_header(plan.law),
+        "netctrl-window-law.h": window_law_header(plan.senders.law),
         "scenario.h": _scenario(scenario, plan),
         **fixed_files("fabric", *TCP),
     }
 
 
+def run_table(scenario: Scenario, plan: FabricPlan) -> bytes:
+    """Flows of a run as 64-bit integers, little-endian: their number, then a row each.
+
+    A row has source, target, size, start, kind of path, place among the watched flows or −1, ports of the forward and
+    return path.
+    """
+    flows = plan.flows
+    watched, watch = scenario.watch.flows, np.full(len(flows.size), -1, dtype=np.int64)
+    watch[list(watched)] = np.arange(len(watched))
+    columns = (flows.source, flows.target, flows.size, flows.start, plan.kind, watch)
+    rows = np.column_stack([*columns, plan.routes[:, 0], plan.routes[:, 1]]).astype("<i8")
+    return np.array([len(rows)], dtype="<i8").tobytes() + rows.tobytes()
+
+
 def _check(scenario: Scenario, plan: FabricPlan) -> None:
-    network = scenario.network
-    if isinstance(common_sender(scenario), Dctcp) and len(plan.flows.size) > _MAX_TCP:
+    network, senders = scenario.network, plan.senders
+    if isinstance(common_sender(scenario.flows), Dctcp) and len(plan.flows.size) > _MAX_TCP:
         takes = f"at most {_MAX_TCP} with dctcp, as each has a TCP port"
         raise InvalidValue("flows", len(plan.flows.size), takes)
     if network.pfc is not None:
         raise InvalidValue("pfc", "Pfc", "null: ns-3's point-to-point devices can't pause one another")
-    for name, size in (("packets.payload", 1 + plan.overhead), ("packets.ack", plan.ack)):
+    for name, size in (("packets.payload", 1 + senders.overhead), ("packets.ack", senders.ack)):
         if size < _HEADERS + (name == "packets.payload"):
             takes = f"sizes on the wire of at least {_HEADERS} bytes, the headers of PPP, IPv4 and UDP"
             raise InvalidValue(name, size, takes)
-    if max(plan.payload + plan.overhead, plan.ack) > _MAX_SIZE:
-        raise InvalidValue("packets.payload", plan.payload, f"packets of at most {_MAX_SIZE} bytes on the wire")
+    if max(senders.payload + senders.overhead, senders.ack) > _MAX_SIZE:
+        raise InvalidValue("packets.payload", senders.payload, f"packets of at most {_MAX_SIZE} bytes on the wire")
     fastest = float(plan.ports.rate.max())
-    shortest = min(1 + plan.overhead, plan.ack)
+    shortest = min(1 + senders.overhead, senders.ack)
     if shortest * BITS_PER_BYTE / fastest < _MIN_S:
         takes = f"links on which a packet of {shortest} bytes takes {_MIN_S:g} s or more: ns-3 counts in ns"
         raise InvalidValue("network", f"{fastest:g} bit/s", takes)
     if len(plan.ports.names) > _MAX_PORTS:
         raise InvalidValue("network", f"{len(plan.ports.names)} ports", f"at most {_MAX_PORTS}: links have addresses")
-    if network.buffer is not None and not plan.ack <= network.buffer <= MAX_BUFFER:
-        takes = f"null, or {plan.ack} bytes, an acknowledgement, to {MAX_BUFFER}"
+    if network.buffer is not None and not senders.ack <= network.buffer <= MAX_BUFFER:
+        takes = f"null, or {senders.ack} bytes, an acknowledgement, to {MAX_BUFFER}"
         raise InvalidValue("buffer", network.buffer, takes)
 
 
@@ -90,10 +103,11 @@ def _check(scenario: Scenario, plan: FabricPlan) -> None:
 
 
 def _gains(scenario: Scenario, plan: FabricPlan, design: MpccDesign | None, provenance: Provenance) -> str:
-    texts = field_texts(plan.law.parameters)
-    values = zip(plan.law.parameters._fields, plan.parameters, strict=True)
+    senders = plan.senders
+    texts = field_texts(senders.law.parameters)
+    values = zip(senders.law.parameters._fields, senders.parameters, strict=True)
     # No port counts more flows than there are, so larger entries are left out, except of a Design's own table.
-    most = plan.tables.shape[1] if design is not None else len(plan.flows.size) + 1
+    most = senders.tables.shape[1] if design is not None else len(plan.flows.size) + 1
     lines = [
         *(_certificate(design) if design is not None else []),
         "/// The senders' law.",
@@ -101,13 +115,13 @@ def _gains(scenario: Scenario, plan: FabricPlan, design: MpccDesign | None, prov
         *(f"    {real(value)}, // {name}: {texts[name]}" for name, value in values),
         "};",
         "",
-        f"inline constexpr std::size_t kMemory = {plan.memory}; ///< numbers that it keeps besides its state",
+        f"inline constexpr std::size_t kMemory = {senders.memory}; ///< numbers that it keeps besides its state",
         "",
         f"/// {', '.join(f'{name} {unit}' for name, unit in _PATH.items())}; line rate and first window of senders;",
         "/// what the law looks up.",
         "inline const std::vector<PathRow> kPaths = {",
     ]
-    for path, line, window, table in zip(plan.paths, plan.lines, plan.windows, plan.tables, strict=True):
+    for path, line, window, table in zip(senders.paths, senders.lines, senders.windows, senders.tables, strict=True):
         numbers = ", ".join(real(value) for value in path[:-1])
         rates = ", ".join(map(real, path.rates))
         lines += [f"    {{{{{numbers}, {{{rates}}}}}, {real(line)}, {real(window)},", *_table(table[:most])]
@@ -151,26 +165,27 @@ def _certificate(design: MpccDesign) -> list[str]:
 
 
 def _scenario(scenario: Scenario, plan: FabricPlan) -> str:
-    watch = scenario.watch
-    sender = common_sender(scenario)
+    watch, senders = scenario.watch, plan.senders
+    sender = common_sender(scenario.flows)
     tcp = sender if isinstance(sender, Dctcp) else None
-    law, marks = plan.law, plan.law.marking is not None
-    largest = max(plan.payload + plan.overhead, plan.ack)
+    law, marks = senders.law, senders.law.marking is not None
+    largest = max(senders.payload + senders.overhead, senders.ack)
+    most = 0.0 if senders.marking is None else senders.marking.most
     constants = {
         "int64_t kDuration": (plan.end, "[ns]"),
         "int kHosts": (plan.ports.hosts, "the first nodes"),
-        "int kNodes": (plan.ports.nodes, ""),
-        "int64_t kPayload": (plan.payload, "of a full packet [byte]"),
-        "int64_t kDataOverhead": (plan.overhead, "of a data packet on the wire [byte]"),
-        "int64_t kAckSize": (plan.ack, "on the wire [byte]"),
+        "int kNodes": (int(plan.ports.source.max()) + 1, ""),
+        "int64_t kPayload": (senders.payload, "of a full packet [byte]"),
+        "int64_t kDataOverhead": (senders.overhead, "of a data packet on the wire [byte]"),
+        "int64_t kAckSize": (senders.ack, "on the wire [byte]"),
         "uint32_t kPacketSize": (largest - _PPP, "of the largest IP packets [byte]"),
         "bool kTelemetry": (law.telemetry != Telemetry.NONE, "switch ports write it"),
         "bool kCountsFlows": (law.telemetry == Telemetry.FLOWS, "with how many flows pass them"),
         "bool kMarks": (marks and tcp is None, "switch ports mark data that finds a long queue"),
-        "double kMostMarking": (plan.max_marking, "probability between a port's two thresholds"),
-        "int64_t kNotification": (plan.notification, "least time between two notifications of marks [ns]; 0: none"),
-        "int64_t kFlowTimeout": (plan.flow_timeout, "a port counts a flow so long after its last packet [ns]"),
-        "int64_t kRetransmission": (plan.retransmission_timeout, "[ns]"),
+        "double kMostMarking": (most, "probability between a port's two thresholds"),
+        "int64_t kNotification": (senders.notification, "least time between two notifications of marks [ns]; 0: none"),
+        "int64_t kFlowTimeout": (senders.flow_timeout, "a port counts a flow so long after its last packet [ns]"),
+        "int64_t kRetransmission": (senders.timeout, "[ns]"),
         "uint32_t kBuffer": (round(scenario.network.buffer or 0), "of a switch port [byte]; 0: no limit"),
         "int64_t kSample": (plan.interval, "from one sample of all queues to the next [ns]"),
         "int64_t kBin": (plan.bin, "of watched flows' throughput [ns]"),
@@ -200,11 +215,8 @@ def _ports(scenario: Scenario, plan: FabricPlan) -> list[str]:
     ends = list(zip(ports.source.tolist(), ports.target.tolist(), strict=True))
     number = {end: place for place, end in enumerate(ends)}
     watched = {name: place for place, name in enumerate(scenario.watch.ports)}
-    marks = plan.law.marking is not None
-    low, high = (
-        (np.minimum(each, MAX_BUFFER) if marks else np.zeros_like(each)).tolist()
-        for each in (ports.mark_low, ports.mark_high)
-    )
+    marks = plan.senders.law.marking is not None
+    low, high = ((np.minimum(each, MAX_BUFFER) if marks else np.zeros_like(each)).tolist() for each in plan.marks)
     columns = zip(ends, ports.rate.tolist(), ports.delay.tolist(), low, high, ports.names, strict=True)
     return [
         row([a, b, f"{rate}U", delay, number[b, a], watched.get(name, -1), K, most]) + f", // {name}"

@@ -7,10 +7,10 @@ import numpy as np
 from netctrl.errors import InvalidValue
 from netctrl.laws.window.records import mpcc_scheme
 from netctrl.model.law import MpccLaw
-from netctrl.scenario.fabric.flows import MessageFlows
 from netctrl.scenario.fabric.topology import Dumbbell, Packets
 from netctrl.scenario.fabric.watch import Watch
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.units import BITS_PER_BYTE
 
 _LINKS = 3
@@ -58,7 +58,7 @@ def design_dumbbell(law: MpccLaw) -> Scenario:
         raise InvalidValue("rtt_s", law.rtt_s, takes)
     duration = max(_MIN_S, _ROUND_TRIPS * law.rtt_s)
     size = max(1.0, round(2.0 * duration * law.rate_bit_per_s / BITS_PER_BYTE))
-    senders = range(law.flows)
+    N, sender = law.flows, mpcc_scheme(law)
     return Scenario(
         name=f"{law.flows} flows through the bottleneck of the design",
         network=Dumbbell(
@@ -69,8 +69,7 @@ def design_dumbbell(law: MpccLaw) -> Scenario:
             delay=delay,
             packets=Packets(payload=payload, clock="nearest"),
         ),
-        sender=mpcc_scheme(law),
-        flows=(MessageFlows(id="senders", source=senders, target=range(law.flows, 2 * law.flows), size=size),),
+        flows=(Flow(id="senders", source=range(N), target=range(N, 2 * N), offers=size, sender=sender),),
         duration=duration,
         watch=Watch(flows=tuple(range(min(law.flows, _WATCHED))), ports=("s0>s1",)),
     )

@@ -1,4 +1,4 @@
-"""Plan of a data centre for engines: ports, flows with their paths, and the law's parameters."""
+"""Plan of a data centre for engines: ports, transfers with their paths, and the law of all senders."""
 
 from __future__ import annotations
 
@@ -6,31 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.laws.window.law import Path, WindowLaw
+from netctrl.laws.window.law import Marking, Path, WindowLaw
+from netctrl.scenario.fabric.ports import Fabric
 
 
-class PlannedPorts(NamedTuple):
-    """P ports; hosts are nodes 0 to hosts − 1 and have one port each."""
-
-    hosts: int
-    nodes: int
-    names: tuple[str, ...]
-    source: np.ndarray
-    """(P,) node."""
-    target: np.ndarray
-    """(P,) node."""
-    rate: np.ndarray
-    """(P,) rate [bit/s], a whole number."""
-    delay: np.ndarray
-    """(P,) delay [ns], a whole number."""
-    mark_low: np.ndarray
-    """(P,) queue above which packets are marked at random [byte]; never reached where the scheme uses no marks."""
-    mark_high: np.ndarray
-    """(P,) queue above which all packets are marked [byte]."""
-
-
-class PlannedFlows(NamedTuple):
-    """F flows in order of their start; all numbers are whole."""
+class Transfers(NamedTuple):
+    """F transfers in order of their start; whole numbers."""
 
     source: np.ndarray
     """(F,) host."""
@@ -39,24 +20,14 @@ class PlannedFlows(NamedTuple):
     size: np.ndarray
     """(F,) payload [byte]."""
     start: np.ndarray
-    """(F,) start [ns]"""
-    incast: np.ndarray
-    """(F,) whether the flow is part of an incast."""
-    kind: np.ndarray
-    """(F,) kind of path."""
-    there: np.ndarray
-    """(F, H) ports to the target, −1 after the last."""
-    back: np.ndarray
-    """(F, H) ports of its acknowledgements."""
-    ideal: np.ndarray
-    """(F,) completion time without other flows [ns]."""
+    """(F,) start [ns]."""
+    flow: np.ndarray
+    """(F,) index of its group in the scenario."""
 
 
-class FabricPlan(NamedTuple):
-    """Ports, flows and law of a run, with C kinds of path."""
+class Senders(NamedTuple):
+    """What all hosts do, with C kinds of path."""
 
-    ports: PlannedPorts
-    flows: PlannedFlows
     law: WindowLaw
     parameters: Any
     """Parameters, of the law's own type."""
@@ -69,21 +40,37 @@ class FabricPlan(NamedTuple):
     windows: np.ndarray
     """(C,) initial window [byte]; inf: unlimited."""
     memory: int
-    """Number of values that the law stores besides its state."""
-    max_marking: float
-    """Largest marking probability between a port's two thresholds."""
-    notification: int
-    """Least time between two notifications of marks [ns]; 0: no notifications."""
+    """Number of values that the law stores of a flow besides its state."""
     payload: int
     """Payload of a full packet [byte]."""
     overhead: int
     """Headers of a data packet [byte]."""
     ack: int
     """[byte]"""
+    notification: int
+    """Least time between two notifications of marks [ns]; 0: no notifications."""
+    timeout: int
+    """Without progress, after which all unacknowledged data is sent again [ns]."""
     flow_timeout: int
-    """Time after its last packet for which a flow counts as active [ns]."""
-    retransmission_timeout: int
-    """[ns]"""
+    """Time after its last packet for which a port counts a flow as active [ns]."""
+    marking: Marking | None
+
+
+class FabricPlan(NamedTuple):
+    """Ports, transfers and law of a run: P ports, of which hosts, nodes 0 to hosts − 1, have the first."""
+
+    ports: Fabric
+    marks: tuple[np.ndarray, np.ndarray]
+    """(P,) queue above which packets are marked at random, and above which all are [byte]; never reached where the law
+    uses no marks."""
+    flows: Transfers
+    kind: np.ndarray
+    """(F,) kinds of path."""
+    routes: np.ndarray
+    """(F, 2, H) ports there and back, −1 after the last."""
+    ideal: np.ndarray
+    """(F,) completion time without other flows [ns]."""
+    senders: Senders
     interval: int
     """Sampling interval [ns]."""
     bin: int

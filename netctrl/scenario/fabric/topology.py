@@ -22,8 +22,10 @@ from netctrl.model.io.fields import (
 )
 from netctrl.model.io.record_file import Record
 from netctrl.scenario.checks import check_ids, check_unused
-from netctrl.scenario.fabric.flows import HOST_GROUPS, MAX_HOSTS, IncastFlows, MessageFlows, common_sender
+from netctrl.scenario.fabric.flows import check_host_flows
 from netctrl.scenario.fabric.pfc import Pfc
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import MAX_HOSTS
 from netctrl.units import BITS_PER_BYTE
 
 _MAX_SAMPLES = 50_000_000
@@ -93,25 +95,15 @@ class Topology(Record, frozen=True, kw_only=True, tag_field="kind"):
 
     def check(self, scenario: Any) -> None:
         """InvalidValue for parts of a scenario that don't fit this topology or each other."""
-        read_fields(scenario, flows=records(*HOST_GROUPS))
+        read_fields(scenario, flows=records(Flow))
         if scenario.control is not None:
             raise InvalidValue(
                 "control", scenario.control, "null: the rates of a data centre's links can't be controlled"
             )
         check_unused(scenario, "packet_size", "initial_window", "warmup", "step")
         check_ids("flows", scenario.flows)
-        common_sender(scenario)
-        self._check_hosts(scenario)
+        check_host_flows(scenario.flows, self.hosts)
         self._check_sizes(scenario)
-
-    def _check_hosts(self, scenario: Any) -> None:
-        for group in scenario.flows:
-            for end in ("source", "target") if isinstance(group, MessageFlows) else ():
-                last = max(getattr(group, end))
-                if last >= self.hosts:
-                    raise InvalidValue(f"flows.{group.id}.{end}", last, f"a host from 0 to {self.hosts - 1}")
-            if isinstance(group, IncastFlows) and group.senders >= self.hosts:
-                raise InvalidValue(f"flows.{group.id}.senders", group.senders, f"fewer than the {self.hosts} hosts")
 
     def _check_sizes(self, scenario: Any) -> None:
         watch = scenario.watch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +33,7 @@ from netctrl.model.io.fields import (
 from netctrl.model.io.record_file import Record
 from netctrl.model.trace import check_columns
 from netctrl.scenario.fabric.pfc import Pfc
-from netctrl.scenario.tcp_aqm.offers import DATAGRAMS, Demand, Offers, Web, read_offers
+from netctrl.scenario.tcp_aqm.offers import DATAGRAMS, MAX_HOSTS, Demand, Offers, Web, read_offers
 
 
 class Host(Record, frozen=True, kw_only=True):
@@ -77,6 +78,14 @@ class Host(Record, frozen=True, kw_only=True):
 MAX_FLOWS = 100_000
 
 
+def _hosts(field: str, value: Any) -> tuple[int, ...]:
+    reader = whole(0, MAX_HOSTS - 1, "a host's number, or a list of them,")
+    hosts = tuple(reader(field, each) for each in (value if isinstance(value, list | tuple | range) else (value,)))
+    if not hosts:
+        raise InvalidValue(field, value, "at least one host")
+    return hosts
+
+
 class Flow(Record, frozen=True, kw_only=True, tag_field="kind", tag="flow"):
     """Like flows over the same links: what they offer × the sender that carries it × where and when.
 
@@ -101,7 +110,7 @@ class Flow(Record, frozen=True, kw_only=True, tag_field="kind", tag="flow"):
     """How many flows, or sessions of the web."""
     offers: Offers = None
     """What each flow has to send: null, endless data; a size, after which it ends (packet engine only); or a table
-    whose kind is web, stream, bursts or demand."""
+    whose kind is web, stream, bursts or demand; in a data centre sizes or incast."""
     sender: Sender = None
     """A window law's name (reno, cubic, htcp, dctcp, vegas, prague), bbr, a data centre's law (hpcc, timely, dcqcn,
     mpcc, fixed), or a table: kind paced, cap, fast, or a data centre's law with its parameters. Packets of senders that
@@ -110,6 +119,10 @@ class Flow(Record, frozen=True, kw_only=True, tag_field="kind", tag="flow"):
     """Ids of the links that the data crosses, in order; empty: the only link of the scenario."""
     ack_path: tuple[str, ...] = ()
     """Ids of the links that the acknowledgements cross; empty: uncongested links."""
+    source: Any = None
+    """Number of the host of a data centre that sends data of one size, or a list of them: one flow each; null: any."""
+    target: Any = None
+    """Number of the host that receives all flows, or a list with one host for each flow; null: any."""
     rtt: Span = (0.0, 0.0)
     """Round-trip propagation delay of the whole path [s]; a range is sampled uniformly; 0: that of the links that it
     crosses. Without effect on datagrams."""
@@ -134,6 +147,7 @@ class Flow(Record, frozen=True, kw_only=True, tag_field="kind", tag="flow"):
     def __post_init__(self) -> None:
         read_fields(self, count=whole(1, MAX_FLOWS), offers=read_offers, path=texts, ack_path=texts, ecn=optional(flag))
         read_fields(self, rtt=span, start=span, stop=optional(span), host=optional(record(Host)))
+        read_fields(self, source=optional(_hosts), target=optional(_hosts))
         weight = number("a weight from 0.01 to 100", at_least=0.01, at_most=100.0)
         read_fields(self, priority=whole(0, 63), weight=weight, packet_size=optional(size))
         fewer = whole(1, self.count, "a whole number of classes, at most the number of flows,")

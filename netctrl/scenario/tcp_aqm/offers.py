@@ -1,4 +1,4 @@
-"""What flows offer to the network: pages of the web, streams of packets, bursts, demands that change."""
+"""What flows offer to the network: pages of the web, transfers between hosts, streams of packets, bursts, demands."""
 
 from __future__ import annotations
 
@@ -26,10 +26,16 @@ from netctrl.model.io.fields import (
 )
 from netctrl.model.io.record_file import Record
 from netctrl.model.trace import rate_trace
+from netctrl.scenario.fabric.flow_sizes import checked_sizes
 from netctrl.scenario.network.traffic import SPREADS, GaussianTraffic, Spread
 from netctrl.units import format_quantity
 
-__all__ = ["DATAGRAMS", "OFFERS", "Bursts", "Demand", "Offers", "Stream", "Web", "read_offers"]
+__all__ = [
+    "BETWEEN_HOSTS", "DATAGRAMS", "MAX_HOSTS", "OFFERS", "Bursts", "Demand", "Incast", "Offers", "Sizes", "Stream",
+    "Web", "read_offers",
+]  # fmt: skip
+
+MAX_HOSTS = 16_384
 
 
 class Web(Record, frozen=True, kw_only=True, tag_field="kind", tag="web"):
@@ -188,9 +194,65 @@ class Demand(Record, frozen=True, kw_only=True, tag_field="kind", tag="demand"):
         return self.interval or 0.0
 
 
+class Sizes(Record, frozen=True, kw_only=True, tag_field="kind", tag="sizes"):
+    """Transfers of random sizes that every host of a data centre starts, each to another drawn uniformly.
+
+    Intervals are exponential, with a mean of 8 (mean size)/(load · host rate), where load counts payload only (section
+    5.4 of the MPCC thesis).
+
+    Raises
+    ------
+    InvalidValue
+        A value out of bounds.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> netctrl.Flow(offers=netctrl.Sizes(distribution="FB_Hadoop", load=0.5), sender="hpcc").offers.load
+    0.5
+    """
+
+    distribution: Any = "WebSearch"
+    """Distribution of sizes: WebSearch, FB_Hadoop, or points [size in bytes, cumulative %]."""
+    load: float = 0.3
+    """Load as a share of each host's link."""
+
+    def __post_init__(self) -> None:
+        read_fields(self, distribution=checked_sizes)
+        read_fields(self, load=number("a share above 0, below 1", above=0.0, at_most=1.0 - 1e-9))
+
+
+class Incast(Record, frozen=True, kw_only=True, tag_field="kind", tag="incast"):
+    """Repeated incasts: several hosts of a data centre send to one host at once; all are drawn uniformly.
+
+    Raises
+    ------
+    InvalidValue
+        A value out of bounds.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> netctrl.Flow(offers=netctrl.Incast(senders=32, size="100kB"), sender="hpcc").offers.size
+    100000.0
+    """
+
+    senders: int = 8
+    """Hosts that send at once."""
+    size: Size = 300e3
+    """Payload of each transfer [byte]."""
+    interval: Duration = 1e-3
+    """Time between two incasts [s]; the first is at the flow's start."""
+
+    def __post_init__(self) -> None:
+        read_fields(self, senders=whole(1, MAX_HOSTS - 1), size=payload, interval=duration)
+
+
 DATAGRAMS = (Stream, Bursts, Demand)
 """Offers of whole packets that nothing acknowledges."""
-OFFERS = (Web, *DATAGRAMS)
+BETWEEN_HOSTS = (Sizes, Incast)
+"""Offers of transfers between hosts of a data centre, which are drawn."""
+OFFERS = (Web, *BETWEEN_HOSTS, *DATAGRAMS)
 _WORDS = [str(kind.__struct_config__.tag) for kind in OFFERS]
 if TYPE_CHECKING:
     Offers = Any

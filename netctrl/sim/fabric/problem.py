@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import ceil
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,11 +14,14 @@ from netctrl.laws.window.law import Marking, Packet, Path, Telemetry, WindowLaw
 from netctrl.laws.window.records import LAWS, Mpcc, Scheme, law_of
 from netctrl.laws.window.rows import PARAMETERS, STATES, row_of
 from netctrl.model.io.validation_errors import shorten
-from netctrl.scenario.fabric.flows import IncastFlows, common_sender
+from netctrl.scenario.fabric.flows import common_sender
+from netctrl.scenario.fabric.plan import FabricPlan, Senders, Transfers
+from netctrl.scenario.fabric.ports import MAX_HOPS, Fabric, fabric, fabric_paths, ideal_times, wire_times
+from netctrl.scenario.fabric.result import HISTOGRAM_BINS, HISTOGRAM_BYTES
 from netctrl.scenario.fabric.topology import Dumbbell, Packets
 from netctrl.scenario.scenario import Scenario
-from netctrl.sim.fabric.topology import MAX_HOPS, Fabric, fabric, fabric_paths, ideal_times, wire_times
-from netctrl.sim.fabric.traffic import FlowTable, draw_fabric_flows
+from netctrl.scenario.tcp_aqm.offers import Incast
+from netctrl.sim.fabric.traffic import draw_fabric_flows
 from netctrl.sim.packet import problem
 from netctrl.sim.packet.hosts import COUNTER, HOST, LOG_COLUMNS, PORT, TELEMETRY_OF, TRANSFER, HostState, TransferState
 from netctrl.sim.packet.kernel import TRANSFER_STARTS
@@ -29,8 +32,6 @@ from netctrl.sim.packet.problem import ENDLESS, PacketProblem, Traffic, first_st
 from netctrl.sim.packet.senders.tcp import MESSAGES
 from netctrl.sim.packet.state import FLOW, LINK, META, SESSION, prepare_rows
 
-HISTOGRAM_BINS, HISTOGRAM_BYTES = 20_000, 1000
-"""Samples of queues: how many bins, and how wide they are [byte]."""
 ROWS = 256
 """For flows that go on, at first."""
 _NS = 1e9
@@ -40,53 +41,16 @@ _NO_PATH = Path(1.0, 1.0, 1.0, 1.0, (1.0, 1.0, 1.0, 1.0, 1.0))
 """Where no flow was drawn."""
 
 
-class _Senders(NamedTuple):
-    """What all hosts do, with C kinds of path."""
-
-    law: WindowLaw
-    values: Any
-    """Parameters of the law."""
-    paths: tuple[Path, ...]
-    """(C,) as the law takes them."""
-    tables: np.ndarray
-    """(C, ...) what the law looks up."""
-    lines: np.ndarray
-    """(C,) line rates [bit/s]."""
-    windows: np.ndarray
-    """(C,) of a new flow [byte]."""
-    memory: int
-    """How many numbers the law keeps of a flow besides its state."""
-    payload: int
-    overhead: int
-    """Of a data packet [byte]."""
-    ack: int
-    """[byte]"""
-    notification: int
-    """Least time between two CNPs [ns]; 0: none."""
-    timeout: int
-    """[ns]"""
-    flow_timeout: int
-    """After which a port stops counting a flow [ns]."""
-    marking: Marking | None
-
-
 class FabricProblem(NamedTuple):
-    """What the packet engine runs, and further data for a result."""
+    """What the packet engine runs, and the plan that it was made of."""
 
     packets: PacketProblem
-    senders: _Senders
-    end: int
-    """[ns]"""
-    fabric: Fabric
-    flows: FlowTable
-    kind: np.ndarray
-    """(F,) kinds of path."""
-    routes: np.ndarray
-    """(F, 2, MAX_HOPS) ports there and back, -1 behind the last."""
-    marks: tuple[np.ndarray, np.ndarray]
-    """(P,) thresholds of marking, low and high [byte]."""
-    ideal: np.ndarray
-    """[ns], (F,)"""
+    plan: FabricPlan
+
+
+def fabric_plan(scenario: Scenario, gains: np.ndarray | None = None) -> FabricPlan:
+    """The plan alone, for other engines; as of `fabric_problem`."""
+    return fabric_problem(scenario, gains).plan
 
 
 def fabric_problem(scenario: Scenario, gains: np.ndarray | None = None) -> FabricProblem:
@@ -123,7 +87,7 @@ def fabric_problem(scenario: Scenario, gains: np.ndarray | None = None) -> Fabri
         port=port,
         law=np.zeros((ROWS, STATES)),
         memory=np.zeros((ROWS, senders.memory)),
-        parameters=np.tile(np.pad(row_of(senders.values), (0, PARAMETERS))[:PARAMETERS], (C, 1)),
+        parameters=np.tile(np.pad(row_of(senders.parameters), (0, PARAMETERS))[:PARAMETERS], (C, 1)),
         path=np.array([row_of(path) for path in senders.paths]),
         table=senders.tables,
         start=senders.windows,
@@ -141,12 +105,13 @@ def fabric_problem(scenario: Scenario, gains: np.ndarray | None = None) -> Fabri
     prepare_rows(state, 0)
     # What would come at the very end doesn't.
     ready = PacketProblem(state, round(scenario.interval * _NS), full, end - 1)
-    return FabricProblem(ready, senders, end, net, flows, kind, routes, marks, ideal)
+    plan = FabricPlan(net, marks, flows, kind, routes, ideal, senders, ready.interval, int(meta[META["bin"]]), end)
+    return FabricProblem(ready, plan)
 
 
-def _senders(scenario: Scenario, net: Fabric, examples: np.ndarray, gains: np.ndarray | None) -> _Senders:
+def _senders(scenario: Scenario, net: Fabric, examples: np.ndarray, gains: np.ndarray | None) -> Senders:
     """`examples` are routes, one of each kind of path."""
-    packets, scheme = scenario.network.packets, common_sender(scenario)
+    packets, scheme = scenario.network.packets, common_sender(scenario.flows)
     law = law_of(scheme)
     extra = int(packets.telemetry) if law.telemetry else 0
     overhead, ack = int(packets.header) + extra, int(packets.ack) + extra
@@ -154,9 +119,9 @@ def _senders(scenario: Scenario, net: Fabric, examples: np.ndarray, gains: np.nd
     kinds = [_path(net, *route, full, ack, packets) for route in examples] or [_NO_PATH]
     paths = tuple(kinds if law.path is None else [law.path(scheme, path) for path in kinds])
     longest = max(path.base_rtt for path in kinds)
-    return _Senders(
+    return Senders(
         law=law,
-        values=law.read(scheme, Packet(packets.payload, full, longest)),
+        parameters=law.read(scheme, Packet(packets.payload, full, longest)),
         paths=paths,
         tables=_tables(law, scheme, paths, full) if gains is None else _checked(gains, len(paths), scheme),
         lines=np.array([path.line_rate for path in kinds]),
@@ -172,7 +137,7 @@ def _senders(scenario: Scenario, net: Fabric, examples: np.ndarray, gains: np.nd
     )
 
 
-def _host(senders: _Senders) -> np.ndarray:
+def _host(senders: Senders) -> np.ndarray:
     """Rows of hosts for transfers; the first has what is the same for all."""
     host = np.zeros((ROWS, len(HOST)), dtype=np.int64)
     values = {
@@ -189,7 +154,7 @@ def _host(senders: _Senders) -> np.ndarray:
     return host
 
 
-def _traffic(scenario: Scenario, flows: FlowTable, links: int, full: int) -> Traffic:
+def _traffic(scenario: Scenario, flows: Transfers, links: int, full: int) -> Traffic:
     """Rows for transfers, and when these start."""
     flow = np.zeros((ROWS, len(FLOW)), dtype=np.int64)
     flow[0, FLOW["kind"]], flow[0, FLOW["ecn"]], flow[0, FLOW["stop"]] = MESSAGES, 1, ENDLESS
@@ -207,7 +172,7 @@ def _traffic(scenario: Scenario, flows: FlowTable, links: int, full: int) -> Tra
     )
 
 
-def _transfers(scenario: Scenario, flows: FlowTable, kind: np.ndarray, routes: np.ndarray, end: int) -> TransferState:
+def _transfers(scenario: Scenario, flows: Transfers, kind: np.ndarray, routes: np.ndarray, end: int) -> TransferState:
     watch, interval = scenario.watch, round(scenario.interval * _NS)
     if watch.flows and max(watch.flows) >= len(flows.size):
         raise InvalidValue("watch.flows", max(watch.flows), f"numbers of flows from 0 to {len(flows.size) - 1}")
@@ -247,7 +212,7 @@ def _flow_timeout(scenario: Scenario, longest: float) -> float:
     network = scenario.network
     if network.flow_timeout is not None:
         return network.flow_timeout * _NS
-    many = [group.senders for group in scenario.flows if isinstance(group, IncastFlows)]
+    many = [flow.offers.senders for flow in scenario.flows if isinstance(flow.offers, Incast)]
     return (max(4, *many, network.senders if isinstance(network, Dumbbell) else 0) + 2) * longest
 
 
@@ -279,7 +244,7 @@ def _marks(net: Fabric, marking: Marking | None) -> tuple[np.ndarray, np.ndarray
 
 
 def _ports(
-    net: Fabric, scenario: Scenario, senders: _Senders, marks: tuple[np.ndarray, np.ndarray]
+    net: Fabric, scenario: Scenario, senders: Senders, marks: tuple[np.ndarray, np.ndarray]
 ) -> tuple[Queues, tuple[np.ndarray, np.ndarray], np.ndarray]:
     """Links, their queues, and rows of `netctrl.sim.packet.hosts.PORT`; all are served by events."""
     network, full = scenario.network, senders.payload + senders.overhead

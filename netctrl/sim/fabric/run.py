@@ -9,11 +9,12 @@ import numpy as np
 
 from netctrl.errors import checked_function
 from netctrl.model.io.provenance import Provenance, provenance
-from netctrl.scenario.fabric.result import FabricResult
+from netctrl.scenario.fabric.result import fabric_result
 from netctrl.scenario.fabric.topology import TOPOLOGIES
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario, checked_network
-from netctrl.sim.fabric.problem import HISTOGRAM_BYTES, FabricProblem, fabric_problem
-from netctrl.sim.packet.hosts import PORT, TRANSFER
+from netctrl.sim.fabric.problem import FabricProblem, fabric_problem
+from netctrl.sim.packet.hosts import HOST, PORT, TRANSFER
 from netctrl.sim.packet.run import run_packets
 from netctrl.sim.packet.state import FLOW, LINK, META, PACKET, SIZE_MASK, SUBQUEUE, PacketState
 
@@ -29,7 +30,7 @@ def simulate_fabric(
     progress: Progress | None = None,
     argv: Iterable[str] = (),
     inputs: Iterable[Path] = (),
-) -> FabricResult:
+) -> Result:
     """Run a data centre's scenario.
 
     Parameters
@@ -57,36 +58,43 @@ def simulate_fabric(
     return _result(scenario, ready, state, record)
 
 
-def _result(scenario: Scenario, ready: FabricProblem, state: PacketState, record: Provenance) -> FabricResult:
+def _result(scenario: Scenario, ready: FabricProblem, state: PacketState, record: Provenance) -> Result:
     link, port, transfers = state.link, state.hosts.port, state.hosts.transfers
-    since = np.where(port[:, PORT["paused"]] == 1, ready.end - port[:, PORT["paused_since"]], 0)
-    waiting, area = _waiting(state, ready.end)
-    return FabricResult(
-        scenario=scenario,
-        source=ready.flows.source,
-        target=ready.flows.target,
-        size_bytes=ready.flows.size,
-        start_ns=ready.flows.start,
-        finish_ns=transfers.transfer[:, TRANSFER["finish"]].copy(),
-        ideal_ns=ready.ideal,
-        incast=ready.flows.incast,
-        ports=ready.fabric.names,
-        switch_port=port[:, PORT["sampled"]] == 1,
-        rate_bit_per_s=ready.fabric.rate.astype(float),
-        sent_bytes=link[:, LINK["departed"]].copy(),
-        queue_mean_bytes=area / max(ready.end, 1),
-        queue_most_bytes=link[:, LINK["most"]].copy(),
-        drops=link[:, LINK["packets"]] - link[:, LINK["sent"]] - waiting,
-        pauses=port[:, PORT["pauses"]].copy(),
-        paused_ns=port[:, PORT["paused_ns"]] + since,
+    since = np.where(port[:, PORT["paused"]] == 1, ready.plan.end - port[:, PORT["paused_since"]], 0)
+    waiting, area = _waiting(state, ready.plan.end)
+    return fabric_result(
+        scenario,
+        "packet",
+        record,
+        ports=ready.plan.ports.names,
+        links={
+            **{name: link[:, LINK[name]] for name in ("arrived", "departed", "lost", "marked")},
+            "capacity": ready.plan.ports.rate,
+            "backlog": area / max(ready.plan.end, 1),
+            "backlog_most": link[:, LINK["most"]],
+            "drops": link[:, LINK["packets"]] - link[:, LINK["sent"]] - waiting,
+            "pauses": port[:, PORT["pauses"]],
+            "paused": (port[:, PORT["paused_ns"]] + since) / 1e9,
+        },
+        flows={"payload": _payload(scenario, ready, state)},
+        transfers=ready.plan.flows,
+        ideal=ready.plan.ideal,
+        finish=transfers.transfer[:, TRANSFER["finish"]],
+        backlog=transfers.series,
         histogram=transfers.histogram,
-        histogram_bytes=HISTOGRAM_BYTES,
-        queue_bytes=transfers.series,
-        acknowledgements=transfers.log[: state.meta[META["log"]]],
-        arrived_bytes=transfers.bins,
-        counts=_counts(state, ready.senders.ack),
-        provenance=record,
+        log=transfers.log[: state.meta[META["log"]]],
+        received=transfers.bins,
+        counts=_counts(state, ready.plan.senders.ack),
     )
+
+
+def _payload(scenario: Scenario, ready: FabricProblem, state: PacketState) -> np.ndarray:
+    """Bytes that came of each group: whole transfers, and what is there of those that go on."""
+    came = np.where(state.hosts.transfers.transfer[:, TRANSFER["finish"]] >= 0, ready.plan.flows.size, 0)
+    rows = state.hosts.host[state.hosts.host[:, HOST["expected"]] > 0]
+    # A row that is free again is that of a transfer that is over.
+    came[rows[:, HOST["transfer"]]] = np.maximum(came[rows[:, HOST["transfer"]]], rows[:, HOST["expected"]])
+    return np.bincount(ready.plan.flows.flow, came, len(scenario.flows))
 
 
 def _waiting(state: PacketState, end: int) -> tuple[np.ndarray, np.ndarray]:

@@ -3,37 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 
 from netctrl.errors import InvalidValue
 from netctrl.scenario.fabric.flow_sizes import flow_size, mean_flow_size
-from netctrl.scenario.fabric.flows import IncastFlows, MessageFlows, PoissonFlows
+from netctrl.scenario.fabric.flows import ends_of
+from netctrl.scenario.fabric.plan import Transfers
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Incast, Sizes
 from netctrl.units import BITS_PER_BYTE
 
 _NS = 1e9
 _MAX_FLOWS = 20_000_000
 
 
-class FlowTable(NamedTuple):
-    """F flows in order of their start; whole numbers."""
+def draw_fabric_flows(scenario: Scenario) -> Transfers:
+    """All flows of a scenario. Arrivals of sizes and incasts have separate random streams.
 
-    source: np.ndarray
-    target: np.ndarray
-    size: np.ndarray
-    """Payload [byte]."""
-    start: np.ndarray
-    """[ns]"""
-    incast: np.ndarray
-    """Whether it is part of an incast."""
-
-
-def draw_fabric_flows(scenario: Scenario) -> FlowTable:
-    """All flows of a scenario. Poisson arrivals and incasts have separate random streams.
-
-    Among flows that start at the same time, messages come first, then Poisson arrivals, then incasts.
+    Among flows that start at the same time, those of given hosts come first, then arrivals of sizes, then incasts.
 
     Raises
     ------
@@ -41,17 +30,19 @@ def draw_fabric_flows(scenario: Scenario) -> FlowTable:
         Too many flows for memory.
     """
     net, end = scenario.network, scenario.duration
-    messages, poisson, incasts = (
-        [group for group in scenario.flows if isinstance(group, kind)]
-        for kind in (MessageFlows, PoissonFlows, IncastFlows)
+    given, sizes, incasts = (
+        [(place, flow) for place, flow in enumerate(scenario.flows) if isinstance(flow.offers, kind)]
+        for kind in (float, Sizes, Incast)
     )
     arrivals, chosen, _ = np.random.SeedSequence(scenario.seed).spawn(3)
-    parts = [_given(messages)]
-    parts += [_poisson(*each, net.hosts, net.host_rate, end) for each in zip(poisson, _streams(arrivals), strict=False)]
-    parts += [_incast(*each, net.hosts, end) for each in zip(incasts, _streams(chosen), strict=False)]
-    whole = FlowTable(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    parts = [_given(given)]
+    parts += [
+        _sizes(*each, rng, net.hosts, net.host_rate, end) for each, rng in zip(sizes, _streams(arrivals), strict=False)
+    ]
+    parts += [_incast(*each, rng, net.hosts, end) for each, rng in zip(incasts, _streams(chosen), strict=False)]
+    whole = Transfers(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
     order = np.argsort(whole.start, kind="stable")
-    return FlowTable(*(column[order] for column in whole))
+    return Transfers(*(column[order] for column in whole))
 
 
 def _streams(first: np.random.SeedSequence) -> Iterator[np.random.Generator]:
@@ -61,32 +52,32 @@ def _streams(first: np.random.SeedSequence) -> Iterator[np.random.Generator]:
         yield np.random.default_rng(*first.spawn(1))
 
 
-def _given(groups: list[MessageFlows]) -> FlowTable:
-    rows = np.array([(*ends, each.size, each.start * _NS) for each in groups for ends in each.ends]).reshape(-1, 4)
-    source, target, size, start = np.rint(rows).astype(np.int64).T
-    return FlowTable(source, target, size, start, np.zeros(len(rows), dtype=bool))
+def _given(flows: list[tuple[int, Flow]]) -> Transfers:
+    rows = [(*ends, flow.offers, flow.start[0] * _NS, place) for place, flow in flows for ends in ends_of(flow)]
+    return Transfers(*np.rint(np.array(rows).reshape(-1, 5)).astype(np.int64).T)
 
 
-def _poisson(flows: PoissonFlows, rng: np.random.Generator, hosts: int, rate: float, end: float) -> FlowTable:
-    """Arrivals in [0, stop) of all hosts together: their number is Poisson, their times are even."""
-    stop = end if flows.stop is None else min(flows.stop, end)
-    per_second = hosts * flows.load * rate / (BITS_PER_BYTE * mean_flow_size(flows.sizes))
-    if per_second * stop > _MAX_FLOWS:
+def _sizes(place: int, flow: Flow, rng: np.random.Generator, hosts: int, rate: float, end: float) -> Transfers:
+    """Arrivals in [start, stop) of all hosts together: their number is Poisson, their times are even."""
+    offers, first, stop = flow.offers, flow.start[0], end if flow.stop is None else min(flow.stop[0], end)
+    per_second = hosts * offers.load * rate / (BITS_PER_BYTE * mean_flow_size(offers.distribution))
+    if per_second * (stop - first) > _MAX_FLOWS:
         takes = f"a lower load, larger flows or a shorter duration: at most {_MAX_FLOWS} flows"
-        raise InvalidValue(f"flows.{flows.id}.load", flows.load, takes)
-    count = int(rng.poisson(per_second * stop))
-    start = np.sort((rng.random(count) * stop * _NS).astype(np.int64))
+        raise InvalidValue(f"flows.{flow.id}.offers.load", offers.load, takes)
+    count = int(rng.poisson(per_second * max(stop - first, 0.0)))
+    start = np.sort(((first + rng.random(count) * (stop - first)) * _NS).astype(np.int64))
     source = rng.integers(hosts, size=count)
     target = (source + rng.integers(1, hosts, size=count)) % hosts
-    size = np.maximum(np.rint(flow_size(flows.sizes, rng.random(count))).astype(np.int64), 1)
-    return FlowTable(source, target, size, start, np.zeros(count, dtype=bool))
+    size = np.maximum(np.rint(flow_size(offers.distribution, rng.random(count))).astype(np.int64), 1)
+    return Transfers(source, target, size, start, np.full(count, place))
 
 
-def _incast(incast: IncastFlows, rng: np.random.Generator, hosts: int, end: float) -> FlowTable:
-    if (end - incast.start) / incast.interval * incast.senders > _MAX_FLOWS:
+def _incast(place: int, flow: Flow, rng: np.random.Generator, hosts: int, end: float) -> Transfers:
+    incast, first, stop = flow.offers, flow.start[0], end if flow.stop is None else min(flow.stop[0], end)
+    if (stop - first) / incast.interval * incast.senders > _MAX_FLOWS:
         takes = f"a longer interval, fewer senders or a shorter duration: at most {_MAX_FLOWS} flows"
-        raise InvalidValue(f"flows.{incast.id}.interval", incast.interval, takes)
-    times = np.arange(incast.start, end, incast.interval)
+        raise InvalidValue(f"flows.{flow.id}.offers.interval", incast.interval, takes)
+    times = np.arange(first, stop, incast.interval)
     order = np.empty((len(times), incast.senders + 1), dtype=np.int64)
     for row in order:
         row[:] = rng.permutation(hosts)[: incast.senders + 1]
@@ -94,4 +85,4 @@ def _incast(incast: IncastFlows, rng: np.random.Generator, hosts: int, end: floa
     target = np.repeat(order[:, 0], incast.senders)
     start = np.repeat(np.rint(times * _NS).astype(np.int64), incast.senders)
     size = np.full(len(source), round(incast.size), dtype=np.int64)
-    return FlowTable(source, target, size, start, np.ones(len(source), dtype=bool))
+    return Transfers(source, target, size, start, np.full(len(source), place))

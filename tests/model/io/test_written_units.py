@@ -28,8 +28,7 @@ flows = [{ id = "f", path = ["l"], rtt = "100ms", count = 5 }]
 FABRIC = """schema = "netctrl.scenario/3"
 name = "x"
 network = { kind = "dumbbell", host_rate = "1Gbit" }
-sender = { kind = "hpcc", target = 0.95 }
-flows = [{ kind = "message", id = "x", source = 0, target = 4, size = "1MB" }]
+flows = [{ id = "x", source = 0, target = 4, offers = "1MB", sender = { kind = "hpcc", target = 0.95 } }]
 duration = "1ms"
 """
 NETWORK = """schema = "netctrl.scenario/3"
@@ -141,21 +140,21 @@ CHANGES: dict[str, tuple[Read, str, str, str, str]] = {
         FABRIC,
         "target = 0.95",
         "target = 0.95, increase = 80",
-        'sender.increase: got 80, takes a size with its unit, as in increase = "80kB" or "80B"',
+        'flows[0].sender.increase: got 80, takes a size with its unit, as in increase = "80kB" or "80B"',
     ),
     "what another scheme has as a rate": (
         read_scenario,
         FABRIC,
         'kind = "hpcc", target = 0.95',
         'kind = "timely", increase = 80',
-        'sender.increase: got 80, takes a rate with its unit, as in increase = "80Mbit" or "80bit"',
+        'flows[0].sender.increase: got 80, takes a rate with its unit, as in increase = "80Mbit" or "80bit"',
     ),
     "a flow's": (
         read_scenario,
         FABRIC,
-        'size = "1MB"',
-        "size = 1e6",
-        'flows[0].size: got 1000000.0, takes a size with its unit, as in size = "20kB" or "20B"',
+        'offers = "1MB"',
+        "offers = 1e6",
+        'flows[0].offers: got 1000000.0, takes a size with its unit, as in offers = "20kB" or "20B"',
     ),
     "an access link's": (
         read_scenario,

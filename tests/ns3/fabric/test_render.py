@@ -13,7 +13,7 @@ from functools import cache
 import msgspec
 import numpy as np
 import pytest
-from fabric_support import data_centre
+from fabric_support import data_centre, nanoseconds, poisson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import STORED
@@ -24,21 +24,22 @@ from netctrl.laws.window.law import SILENT, Acknowledged, Hop
 from netctrl.laws.window.records import LAWS, Dctcp, FixedWindow, Hpcc, Mpcc, Scheme, mpcc_scheme
 from netctrl.model.design.design import Provenance
 from netctrl.ns3.fabric import render as ns3_fabric
-from netctrl.ns3.fabric.render import render
+from netctrl.ns3.fabric.render import render, run_table
 from netctrl.ns3.laws import window_law_header
 from netctrl.ns3.program import find_ns3
 from netctrl.scenario.fabric.design import design_dumbbell, design_gains
-from netctrl.scenario.fabric.flows import MessageFlows, PoissonFlows
+from netctrl.scenario.fabric.flows import with_sender
 from netctrl.scenario.fabric.pfc import Pfc
 from netctrl.scenario.fabric.plan import FabricPlan
 from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Packets, Topology
 from netctrl.scenario.fabric.watch import Watch
 from netctrl.scenario.scenario import Scenario
-from netctrl.sim.fabric.plan import fabric_plan, run_table
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.sim.fabric.problem import fabric_plan
 from netctrl.sim.fabric.run import simulate_fabric
 
 GENERATED = ("gains.h", "netctrl-window-law.h", "scenario.h")
-ONE = MessageFlows(id="one", source=0, target=4, size=1e4)
+ONE = Flow(id="one", source=0, target=4, offers=1e4)
 
 
 def origin(*argv: str) -> Provenance:
@@ -80,7 +81,7 @@ def fat_tree(sender: Scheme = HOLD, network: Topology = TREE, **fields) -> Scena
         "watch": Watch(flows=(1, 0), ports=("s1>s2",)),
         "seed": 3,
     }
-    return data_centre(network, sender, PoissonFlows(id="poisson", load=0.3), **(given | fields))
+    return data_centre(network, sender, poisson(load=0.3), **(given | fields))
 
 
 def cases() -> dict[str, dict[str, str]]:
@@ -158,18 +159,18 @@ def test_the_plant_of_a_design_has_its_round_trip_and_its_gains():
     design = thesis()
     plant = design_dumbbell(design.law)
     plan = fabric_plan(plant, design_gains(design.law))
-    own = fabric_plan(plant.replace(sender=FixedWindow()))
+    own = fabric_plan(with_sender(plant, FixedWindow()))
     assert own.paths[0].base_rtt == pytest.approx(34_752, abs=6)  # links are whole nanoseconds
-    assert plan.paths[0].base_rtt == pytest.approx(34_752)
-    np.testing.assert_array_equal(plan.tables[0, 1:], design.law.table.gain)
-    assert plan.tables[0, 4] == pytest.approx(design.law.gain, rel=1e-12)
-    assert plan.parameters.variant == 1  # delayed
+    assert plan.senders.paths[0].base_rtt == pytest.approx(34_752)
+    np.testing.assert_array_equal(plan.senders.tables[0, 1:], design.law.table.gain)
+    assert plan.senders.tables[0, 4] == pytest.approx(design.law.gain, rel=1e-12)
+    assert plan.senders.parameters.variant == 1  # delayed
 
 
 def test_the_simulator_s_own_gains_are_those_of_a_design():
     design = thesis()
-    scenario = netctrl.read("mpcc-dumbbell").replace(sender=mpcc_scheme(design.law))
-    made = fabric_plan(scenario).tables[0, 1:13]
+    scenario = with_sender(netctrl.read("mpcc-dumbbell"), mpcc_scheme(design.law))
+    made = fabric_plan(scenario).senders.tables[0, 1:13]
     np.testing.assert_allclose(made, design.law.table.gain, rtol=1e-12)
 
 
@@ -193,7 +194,10 @@ def test_a_table_has_the_simulator_s_flows_and_paths():
     plan, result = fabric_plan(scenario), simulate_fabric(scenario)
     table = np.frombuffer(run_table(scenario, plan), "<i8")
     rows = table[1:].reshape(table[0], -1)
-    np.testing.assert_array_equal(rows[:, :4].T, [result.source, result.target, result.size_bytes, result.start_ns])
+    np.testing.assert_array_equal(
+        rows[:, :4].T,
+        [*(result.transfers[name] for name in ("source", "target", "size")), nanoseconds(result, "transfers", "start")],
+    )
     assert rows[:3, 5].tolist() == [1, 0, -1]
     for source, target, ways in ((rows[:, 0], rows[:, 1], rows[:, 6:12]), (rows[:, 1], rows[:, 0], rows[:, 12:])):
         for start, end, way in zip(source, target, ways, strict=True):
@@ -296,7 +300,7 @@ def parts(tmp_path_factory):
 
 def told(plan: FabricPlan, kind: int, rng: np.random.Generator, steps: int) -> np.ndarray:
     """(steps, hops, 2) queues that come and go, often all empty; 0 to more flows than the table has."""
-    hops = int(plan.paths[kind].hops)
+    hops = int(plan.senders.paths[kind].hops)
     queues = rng.integers(0, 40_000, (steps, hops)) * (rng.random((steps, hops)) < 0.4)
     return np.stack([queues, rng.choice([0, 1, 2, 3, 5, 8, 13, 21], (steps, hops))], axis=-1).astype(float)
 
@@ -308,13 +312,13 @@ def test_mpcc_in_cpp_is_that_of_python_acknowledgement_by_acknowledgement(parts,
     """With its gains, paths, tables and memory as they are exported."""
     plan = plan_for(name)
     seen = told(plan, kind, np.random.default_rng(11), 500)
-    state, memory = plan.law.state(plan.windows[kind], 0.0, 0.0), np.zeros(plan.memory)
+    state, memory = plan.senders.law.state(plan.senders.windows[kind], 0.0, 0.0), np.zeros(plan.senders.memory)
     quiet = Acknowledged(0.0, 0.0, 0.0, 0.0, 0.0, False, False, False, SILENT)
     expected = []
     for row in seen.tolist():
         hops = (*(Hop(queue, flows, 0.0, 0.0) for queue, flows in row), *SILENT)[:5]
-        ack, path = quiet._replace(hops=hops), plan.paths[kind]
-        state = plan.law.step(state, ack, path, plan.parameters, plan.tables[kind], memory)
+        ack, path = quiet._replace(hops=hops), plan.senders.paths[kind]
+        state = plan.senders.law.step(state, ack, path, plan.senders.parameters, plan.senders.tables[kind], memory)
         expected.append(state.window)
     found = parts(f"{list(SCENARIOS).index(name)}/{kind}", seen.ravel().tolist())
     assert len(plan.flows.size) >= seen[..., 1].max()  # no port counts more; the program's table ends there

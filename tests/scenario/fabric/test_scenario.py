@@ -17,33 +17,33 @@ from netctrl.errors import FileError, InvalidValue
 from netctrl.laws.window.records import Dcqcn, Dctcp, FixedWindow, Hpcc, Mpcc, Timely
 from netctrl.scenario.fabric import flows, topology
 from netctrl.scenario.fabric.flow_sizes import FLOW_SIZES, checked_sizes, flow_size, mean_flow_size
-from netctrl.scenario.fabric.flows import IncastFlows, MessageFlows, PoissonFlows, common_sender
+from netctrl.scenario.fabric.flows import common_sender, with_sender
 from netctrl.scenario.fabric.pfc import Pfc
-from netctrl.scenario.fabric.result import jain_index
 from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Packets
 from netctrl.scenario.fabric.watch import Watch
 from netctrl.scenario.links import Link
 from netctrl.scenario.network.policy import StaticPacing
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.scenario.tcp_aqm.offers import Stream
+from netctrl.scenario.tcp_aqm.flows import Flow, Host
+from netctrl.scenario.tcp_aqm.offers import Incast, Sizes, Stream, Web
+from netctrl.scenario.transfers import jain_index
 from netctrl.sim.fabric.run import simulate_fabric
 from netctrl.sim.fabric.traffic import draw_fabric_flows
 
-ONE = MessageFlows(id="one", source=0, target=4, size=1e6)
+ONE = Flow(id="one", source=0, target=4, offers=1e6, sender=Mpcc())
+
+
+def changed(**fields) -> Flow:
+    return msgspec.structs.replace(ONE, **fields)
 
 
 @pytest.mark.parametrize(
     ("record", "arguments", "named"),
     [
-        (MessageFlows, {"id": "x", "source": 1, "target": 1, "size": 1000}, "target"),
-        (MessageFlows, {"id": "x", "source": (0, 1), "target": (1, 1), "size": 1000}, "target"),
-        (MessageFlows, {"id": "x", "source": (0, 1, 2), "target": (3, 4), "size": 1000}, "target"),
-        (MessageFlows, {"id": "x", "source": (), "target": 1, "size": 1000}, "source"),
-        (MessageFlows, {"id": "1", "source": 0, "target": 1, "size": 1000}, "id"),
-        (MessageFlows, {"id": "x", "source": 0, "target": 1, "size": 1000, "sender": "hpc"}, "sender"),
-        (MessageFlows, {"id": "x", "source": -1, "target": 1, "size": 1000}, "source"),
-        (MessageFlows, {"id": "x", "source": 0, "target": 1, "size": "0B"}, "size"),
+        (Flow, {"source": (), "target": 1, "offers": 1000}, "source"),
+        (Flow, {"source": -1, "target": 1, "offers": 1000}, "source"),
+        (Flow, {"source": 0, "target": 16_384, "offers": 1000}, "target"),
+        (Flow, {"source": 0, "target": "h1", "offers": 1000}, "target"),
         (Dumbbell, {"senders": 0}, "senders"),
         (Dumbbell, {"host_rate": "1Gbyte"}, "host_rate"),
         (Dumbbell, {"delay": 0.0}, "delay"),
@@ -61,11 +61,12 @@ ONE = MessageFlows(id="one", source=0, target=4, size=1e6)
         (Packets, {"payload": 10.5}, "payload"),
         (Packets, {"clock": "exact"}, "clock"),
         (Pfc, {"pause": 1000, "resume": 2000}, "resume"),
-        (PoissonFlows, {"id": "x", "load": 1.0}, "load"),
-        (PoissonFlows, {"id": "x", "sizes": "Websearch"}, "sizes"),
-        (PoissonFlows, {"id": "x", "sizes": [[0, 0], [100, 50]]}, "sizes"),
-        (PoissonFlows, {"id": "x", "sizes": [[0, 0], [100, 60], [50, 100]]}, "sizes"),
-        (IncastFlows, {"id": "x", "senders": 0}, "senders"),
+        (Sizes, {"load": 1.0}, "load"),
+        (Sizes, {"distribution": "Websearch"}, "distribution"),
+        (Sizes, {"distribution": [[0, 0], [100, 50]]}, "distribution"),
+        (Sizes, {"distribution": [[0, 0], [100, 60], [50, 100]]}, "distribution"),
+        (Incast, {"senders": 0}, "senders"),
+        (Incast, {"size": "0B"}, "size"),
         (Watch, {"flows": [0, 0]}, "flows"),
         (Watch, {"bin": "0s"}, "bin"),
         (Scenario, {"duration": 1.0, "interval": "0s"}, "interval"),
@@ -93,12 +94,38 @@ def test_bad_values_are_named(record, arguments, named) -> None:
     [
         ({"flows": ()}, "flows"),
         ({"flows": (ONE, ONE)}, "flows[1].id"),
-        ({"flows": (MessageFlows(id="one", source=0, target=(1, 5), size=1),)}, "flows.one.target"),
-        ({"flows": (IncastFlows(id="many", senders=5),)}, "flows.many.senders"),
-        ({"flows": (Flow(id="udp", path=("a",), count=1, offers=Stream(rate=1e6)),)}, "flows"),
-        ({"sender": None}, "sender"),
-        ({"sender": "mpc"}, "sender"),
-        ({"flows": (ONE, msgspec.structs.replace(ONE, id="two", sender=Hpcc()))}, "flows.two.sender"),
+        ({"flows": (changed(target=(1, 5)),)}, "flows.one.target"),
+        ({"flows": (changed(source=1, target=1),)}, "flows.one.target"),
+        ({"flows": (changed(source=(0, 1), target=(1, 1)),)}, "flows.one.target"),
+        ({"flows": (changed(source=(0, 1, 2), target=(3, 4)),)}, "flows.one.target"),
+        ({"flows": (changed(source=None),)}, "flows.one.source"),
+        ({"flows": (changed(stop=1.0),)}, "flows.one.stop"),
+        ({"flows": (changed(start=(0.0, 1.0)),)}, "flows.one.start"),
+        ({"flows": (changed(offers=Sizes()),)}, "flows.one.source"),
+        ({"flows": (changed(offers=Web()),)}, "flows.one.offers"),
+        ({"flows": (changed(offers=None),)}, "flows.one.offers"),
+        (
+            {"flows": (ONE, changed(id="two", source=1, sender="cubic")), "step": 0.1, "watch": Watch(flows=[0])},
+            "watch",
+        ),
+        ({"flows": (Flow(id="many", offers=Incast(senders=5), sender=Mpcc()),)}, "flows.many.offers.senders"),
+        ({"flows": (Flow(id="udp", offers=Stream(rate=1e6)),)}, "flows.udp.path"),
+        *(
+            ({"flows": (changed(**{name: value}),)}, f"flows.one.{name}")
+            for name, value in {
+                "path": ("a",),
+                "ack_path": ("a",),
+                "count": 2,
+                "rtt": 1e-3,
+                "ecn": True,
+                "host": Host(),
+                "priority": 1,
+                "weight": 2.0,
+                "packet_size": 1500.0,
+                "classes": 1,
+            }.items()
+        ),
+        ({"flows": (ONE, changed(id="two", sender=Hpcc()))}, "flows.two.sender"),
         ({"duration": 2000.0}, "duration"),
         ({"interval": 1e-9}, "interval"),
         ({"watch": Watch(bin=1e-9)}, "watch.bin"),
@@ -114,7 +141,7 @@ def test_bad_values_are_named(record, arguments, named) -> None:
     ids=str,
 )
 def test_a_scenario_that_does_not_fit_together_is_refused(fields, named) -> None:
-    good = {"name": "x", "network": Dumbbell(), "flows": (ONE,), "sender": Mpcc(), "duration": 0.1}
+    good = {"name": "x", "network": Dumbbell(), "flows": (ONE,), "duration": 0.1}
     assert Scenario(**good).interval == 1e-6
     with pytest.raises(InvalidValue) as refusal:
         Scenario(**(good | fields))
@@ -124,10 +151,12 @@ def test_a_scenario_that_does_not_fit_together_is_refused(fields, named) -> None
 @pytest.mark.parametrize(
     ("fields", "named"),
     [
-        ({"sender": Mpcc()}, "sender"),
         ({"retransmission_timeout": 0.1}, "retransmission_timeout"),
         ({"watch": Watch(ports=("s0>s1",))}, "watch"),
-        ({"flows": (ONE,)}, "flows"),
+        ({"flows": (changed(path=("line",)),)}, "flows.one.source"),
+        ({"flows": (changed(path=("line",), source=None),)}, "flows.one.target"),
+        ({"flows": (Flow(id="all", offers=Sizes()),)}, "flows.all.offers"),
+        ({"flows": (Flow(id="all", offers=Incast()),)}, "flows.all.offers"),
     ],
     ids=str,
 )
@@ -139,43 +168,47 @@ def test_links_refuse_what_only_data_centres_have(fields, named) -> None:
     assert refusal.value.argument == named
 
 
-def test_a_groups_own_sender_goes_before_that_of_the_traffic() -> None:
-    own = msgspec.structs.replace(ONE, sender=Hpcc())
-    for scenario in (data_centre(Dumbbell(), Hpcc(), ONE), data_centre(Dumbbell(), Mpcc(), own)):
-        assert common_sender(scenario) == Hpcc()
-        assert simulate_fabric(scenario).summary().scheme == "hpcc"
+def test_all_flows_get_another_sender() -> None:
+    four = changed(source=range(4))
+    ours, others = data_centre(Dumbbell(), Hpcc(), four), data_centre(Dumbbell(), Mpcc(), four)
+    theirs = with_sender(others, Hpcc())
+    assert [common_sender(scenario.flows) for scenario in (ours, theirs, others)] == [Hpcc(), Hpcc(), Mpcc()]
+    sent = [simulate_fabric(each).totals["departed"].tolist() for each in (ours, theirs, others)]
+    assert sent[0] == sent[1] != sent[2]
 
 
 def test_a_group_of_messages_is_its_flows_one_by_one() -> None:
-    single = [MessageFlows(id=f"flow{i}", source=i, target=4, size=2e4, start=1e-6) for i in range(4)]
-    together = MessageFlows(id="all", source=range(4), target=4, size=2e4, start=1e-6)
+    single = [Flow(id=f"flow{i}", source=i, target=4, offers=2e4, start=1e-6) for i in range(4)]
+    together = Flow(id="all", source=range(4), target=4, offers=2e4, start=1e-6)
     results = [simulate_fabric(data_centre(Dumbbell(), Hpcc(), *groups)) for groups in (single, [together])]
-    np.testing.assert_array_equal(results[0].finish_ns, results[1].finish_ns)
-    assert results[1].source.tolist() == [0, 1, 2, 3]
+    for name in ("source", "size", "start", "duration"):
+        np.testing.assert_array_equal(results[0].transfers[name], results[1].transfers[name])
+    assert results[0].transfers["flow"].tolist() == [0, 1, 2, 3]
+    assert results[1].transfers["flow"].tolist() == [0, 0, 0, 0]
+    assert results[1].transfers["source"].tolist() == [0, 1, 2, 3]
 
 
 def test_further_groups_have_arrivals_of_their_own() -> None:
     """Those of the groups before them stay; no two are alike."""
-    first, second = (PoissonFlows(id=name, sizes="FB_Hadoop", load=0.2) for name in ("first", "second"))
-    incasts = [IncastFlows(id=name, interval=1e-4) for name in ("third", "fourth")]
+    first, second = (Flow(id=name, offers=Sizes(distribution="FB_Hadoop", load=0.2)) for name in ("first", "second"))
+    incasts = [Flow(id=name, offers=Incast(interval=1e-4)) for name in ("third", "fourth")]
     one, both = (
         draw_fabric_flows(data_centre(FatTree(), Mpcc(), *groups, duration=1e-3))
         for groups in ([first, incasts[0]], [first, second, *incasts])
     )
-    before, after = (Counter(zip(*(column.tolist() for column in table), strict=True)) for table in (one, both))
+    before, after = (Counter(zip(*(column.tolist() for column in table[:4]), strict=True)) for table in (one, both))
     assert before <= after
-    assert both.incast.sum() == 2 * one.incast.sum()
+    assert (both.flow >= 2).sum() == 2 * (one.flow == 1).sum() > 0
     assert 0.7 < (after - before).total() / before.total() < 1.4
     assert not (after - before) & before
 
 
 FILE = """schema = "netctrl.scenario/3"
 name = "incast"
-sender = { kind = "hpcc" }
 flows = [
-    { kind = "message", id = "flow0", source = 3, target = 2, size = "1MB" },
-    { kind = "poisson", id = "poisson", sizes = "FB_Hadoop", load = 0.3 },
-    { kind = "incast", id = "incast" },
+    { id = "flow0", source = 3, target = 2, offers = "1MB", sender = "hpcc" },
+    { id = "search", offers = { kind = "sizes", distribution = "FB_Hadoop", load = 0.3 }, sender = "hpcc" },
+    { id = "incast", offers = "incast", sender = { kind = "hpcc" } },
 ]
 duration = "1ms"
 interval = "2us"
@@ -194,7 +227,7 @@ def test_a_file_is_read_with_units_and_comes_back(tmp_path) -> None:
     path.write_text(FILE)
     scenario = netctrl.read(path)
     assert scenario.network == FatTree(delay=2e-6, buffer=1e6, pfc=Pfc(pause=1e5, resume=9e4))
-    assert common_sender(scenario) == Hpcc()
+    assert common_sender(scenario.flows) == Hpcc()
     assert scenario.interval == 2e-6
     assert msgspec.json.decode(msgspec.json.encode(scenario), type=Scenario) == scenario
 
@@ -217,8 +250,9 @@ def test_a_network_s_mistakes_are_named(tmp_path, text, named) -> None:
     [
         ("watch = 3", "watch"),
         ("flows = [3]", r"flows\[0\]"),
-        ('sender = { kind = "mpcc", horizon = 0 }', "horizon"),
-        ('flows = [{ kind = "poisson", id = "p", sizes = "WebSearch", load = 2 }]', "load"),
+        ('flows = [{ sender = { kind = "mpcc", horizon = 0 } }]', "horizon"),
+        ('flows = [{ offers = { kind = "sizes", load = 2 }, sender = "hpcc" }]', "load"),
+        ('flows = [{ offers = "sizes", sender = "dctcp" }]', "flows.dctcp.sender"),
     ],
 )
 def test_a_scenario_s_mistakes_are_named(tmp_path, text, named) -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fabric_support import data_centre
+from fabric_support import counted, data_centre, finish_ns, longest_queue
 
 from netctrl.laws.window.records import Dcqcn, Dctcp, FixedWindow, Hpcc, Mpcc, Scheme, Timely
-from netctrl.scenario.fabric.flows import IncastFlows, MessageFlows, PoissonFlows
 from netctrl.scenario.fabric.pfc import Pfc
-from netctrl.scenario.fabric.result import FabricResult
 from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Packets
 from netctrl.scenario.fabric.watch import Watch
+from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Incast, Sizes
+from netctrl.scenario.transfers import residual
 from netctrl.sim.fabric.problem import ROWS, fabric_problem
 from netctrl.sim.fabric.run import simulate_fabric
 from netctrl.sim.packet.run import run_packets
@@ -23,15 +25,9 @@ RATE, DELAY = 1e10, 1e-6
 
 def both_ways(scheme: Scheme, senders: int = 4, duration: float = 2e-3, **network) -> Scenario:
     """Two flows from each sender to one receiver, and one back from there to each."""
-    flows = [
-        MessageFlows(id=f"f{i}", source=i, target=senders, size=2e5 + 1234 * i, start=1e-5 * i) for i in range(senders)
-    ]
-    flows += [
-        MessageFlows(id=f"g{i}", source=i, target=senders, size=1e5 + 77 * i, start=0.7e-5 * i) for i in range(senders)
-    ]
-    flows += [
-        MessageFlows(id=f"b{i}", source=senders, target=i, size=1e5 + 99 * i, start=0.3e-5 * i) for i in range(senders)
-    ]
+    flows = [Flow(id=f"f{i}", source=i, target=senders, offers=2e5 + 1234 * i, start=1e-5 * i) for i in range(senders)]
+    flows += [Flow(id=f"g{i}", source=i, target=senders, offers=1e5 + 77 * i, start=0.7e-5 * i) for i in range(senders)]
+    flows += [Flow(id=f"b{i}", source=senders, target=i, offers=1e5 + 99 * i, start=0.3e-5 * i) for i in range(senders)]
     topology = Dumbbell(senders=senders, receivers=1, host_rate=RATE, delay=DELAY)
     return data_centre(topology, scheme, *flows, duration=duration, **network)
 
@@ -42,8 +38,8 @@ def nanoseconds(text: str) -> tuple[int, ...]:
 
 def tree(scheme: Scheme, load: float, incast: float) -> Scenario:
     flows = (
-        PoissonFlows(id="p", sizes="FB_Hadoop", load=load),
-        IncastFlows(id="i", senders=8, size=incast, interval=5e-5),
+        Flow(id="p", offers=Sizes(distribution="FB_Hadoop", load=load)),
+        Flow(id="i", offers=Incast(senders=8, size=incast, interval=5e-5)),
     )
     return data_centre(FatTree(), scheme, *flows, duration=1e-4)
 
@@ -105,11 +101,12 @@ the kernel that data centres had for themselves, once no packet began there on a
 def test_flows_end_at_the_nanosecond_at_which_they_ended_in_a_kernel_of_their_own(case) -> None:
     scenario, finish, (again, marked, longest, paused) = KEPT[case]
     result = simulate_fabric(scenario)
-    assert tuple(result.finish_ns.tolist()) == finish
-    assert (result.counts["again"], result.counts["marked"]) == (again, marked)
-    assert result.queue_most_bytes[result.switch_port].max() == longest
-    assert result.paused_ns.sum() == paused
-    assert result.residual == (0, 0)
+    counts = counted(result)
+    assert tuple(finish_ns(result).tolist()) == finish
+    assert (counts["again"], counts["marked"]) == (again, marked)
+    assert longest_queue(result) == longest
+    assert round(1e9 * result["paused", "network"]) == paused
+    assert residual(result.tables["counts"]) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +120,9 @@ def test_flows_end_at_the_nanosecond_at_which_they_ended_in_a_kernel_of_their_ow
 )
 def test_so_do_flows_of_a_fat_tree(scheme, load, incast, done, total, hops) -> None:
     result = simulate_fabric(tree(scheme, load, incast))
-    assert (result.done.sum(), result.finish_ns[result.done].sum(), result.counts["hops"]) == (done, total, hops)
+    ended = finish_ns(result)
+    ended = ended[ended >= 0]
+    assert (len(ended), ended.sum(), counted(result)["hops"]) == (done, total, hops)
 
 
 # --- wires ------------------------------------------------------------------------------------------------------------
@@ -135,19 +134,19 @@ def test_what_one_host_sends_never_waits_at_switches_of_its_rate(flows) -> None:
     very time at which a wire is free. Two packets that begin then would wait for each other at the next port."""
     packets = Packets(payload=1000, header=48, ack=1048, telemetry=0)
     groups = [
-        MessageFlows(id=f"h{source}-{i}", source=source, target=1 - source, size=40_000)
+        Flow(id=f"h{source}-{i}", source=source, target=1 - source, offers=40_000)
         for source in (0, 1)
         for i in range(flows)
     ]
     topology = Dumbbell(senders=1, receivers=1, host_rate=RATE, delay=0.8384e-6, packets=packets)
     result = simulate_fabric(data_centre(topology, FixedWindow(), *groups, duration=2e-3))
-    assert result.done.all()
-    assert result.queue_most_bytes[result.switch_port].max() == 0
-    assert result.sent_bytes[:2].tolist() == [2 * flows * 40 * 1048] * 2
+    assert (finish_ns(result) >= 0).all()
+    assert longest_queue(result) == 0
+    assert result.totals["departed"][0, :2].tolist() == [2 * flows * 40 * 1048] * 2
 
 
-def from_one_host(*sizes: float) -> FabricResult:
-    groups = [MessageFlows(id=f"f{i}", source=0, target=1 + i, size=size) for i, size in enumerate(sizes)]
+def from_one_host(*sizes: float) -> Result:
+    groups = [Flow(id=f"f{i}", source=0, target=1 + i, offers=size) for i, size in enumerate(sizes)]
     topology = Dumbbell(senders=1, receivers=len(sizes), host_rate=RATE, delay=DELAY)
     return simulate_fabric(data_centre(topology, FixedWindow(), *groups, duration=5e-3))
 
@@ -160,26 +159,26 @@ def test_flows_of_a_host_take_turns(count) -> None:
     result = from_one_host(*[1000.0 * packets] * count)
     before = count * (packets - 1) + np.arange(count)
     before[0] = count * (packets - 2) + 1
-    np.testing.assert_array_equal(result.finish_ns, (before + 3) * wire + 3 * round(DELAY * 1e9))
+    np.testing.assert_array_equal(finish_ns(result), (before + 3) * wire + 3 * round(DELAY * 1e9))
 
 
 def test_a_short_flow_gets_its_turns_beside_a_long_one() -> None:
     """Ten packets, of which the first is the third of all, and every other one from there on."""
     wire = round((1000 + 48 + 52) * 8e9 / RATE)
     result = from_one_host(1e6, 1e4)
-    assert result.finish_ns[1] == (2 + 2 * 9 + 3) * wire + 3 * round(DELAY * 1e9)
+    assert finish_ns(result)[1] == (2 + 2 * 9 + 3) * wire + 3 * round(DELAY * 1e9)
 
 
 def test_acknowledgements_go_before_data() -> None:
     """A host that sends all the time answers at once: after what is on its wire, an acknowledgement of its own has no
     other before it."""
     groups = (
-        MessageFlows(id="data", source=1, target=0, size=1e6),
-        MessageFlows(id="probe", source=0, target=1, size=1000, start=1e-4),
+        Flow(id="data", source=1, target=0, offers=1e6),
+        Flow(id="probe", source=0, target=1, offers=1000, start=1e-4),
     )
     topology = Dumbbell(senders=1, receivers=1, host_rate=RATE, delay=DELAY)
     scenario = data_centre(topology, FixedWindow(), *groups, duration=5e-3, watch=Watch(flows=(1,)))
-    trip = simulate_fabric(scenario).acknowledgements[0, 8]
+    trip = round(1e9 * simulate_fabric(scenario).tables["acknowledgements"]["rtt"][0])
     full, ack = (round(size * 8e9 / RATE) for size in (1100, 98))
     alone = 3 * (full + ack) + 6 * round(DELAY * 1e9)
     # The switches' ports towards the prober have a packet on the wire and at most one before the acknowledgement.
@@ -194,13 +193,13 @@ def test_rows_of_flows_that_are_over_are_used_again() -> None:
     scenario = data_centre(
         FatTree(hosts_per_rack=2),
         Mpcc(),
-        PoissonFlows(id="p", sizes="FB_Hadoop", load=0.3),
+        Flow(id="p", offers=Sizes(distribution="FB_Hadoop", load=0.3)),
         duration=2e-2,
         retransmission_timeout=1e-4,
     )
     ready = fabric_problem(scenario)
     state = run_packets(ready.packets, 0.0)
-    assert len(ready.flows.size) > 5 * ROWS
+    assert len(ready.plan.flows.size) > 5 * ROWS
     assert len(state.flow) <= 2 * ROWS
     assert state.meta[META["rows_left"]] > 0
     assert (state.hosts.transfers.transfer[:, 3] >= 0).mean() > 0.95

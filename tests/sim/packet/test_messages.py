@@ -15,7 +15,6 @@ from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.aqm.threshold import ThresholdQueue
 from netctrl.laws.window.records import Dcqcn, Dctcp, FixedWindow, Hpcc, Mpcc, Timely, law_of
-from netctrl.scenario.fabric.flows import MessageFlows
 from netctrl.scenario.fabric.pfc import Pfc
 from netctrl.scenario.fabric.topology import Dumbbell
 from netctrl.scenario.fabric.watch import Watch
@@ -44,9 +43,8 @@ def dumbbell(scheme, senders=4, size=2e5, apart=0.0, *, mark=None, link_rate=RAT
     fabric = Scenario(
         name="dumbbell",
         network=Dumbbell(senders=senders, receivers=1, host_rate=RATE, link_rate=link_rate, delay=DELAY, **changed),
-        sender=scheme,
         flows=tuple(
-            MessageFlows(id=f"f{i}", source=i, target=senders, size=n, start=start)
+            Flow(id=f"f{i}", source=i, target=senders, offers=n, sender=scheme, start=start)
             for i, (n, start) in enumerate(zip(sizes, starts, strict=True))
         ),
         duration=duration,
@@ -83,15 +81,9 @@ def dumbbell(scheme, senders=4, size=2e5, apart=0.0, *, mark=None, link_rate=RAT
 
 def finished(result) -> np.ndarray:
     """Start and end of each flow that is over, in order [ns]."""
-    rows = np.rint(
-        1e9 * np.column_stack([result.transfers["start"], result.transfers["start"] + result.transfers["duration"]])
-    )
+    start, end = result.transfers["start"], result.transfers["start"] + result.transfers["duration"]
+    rows = np.rint(1e9 * np.column_stack([start, end])[np.isfinite(end)])
     return rows[np.lexsort(rows.T)].astype(np.int64)
-
-
-def ended(result) -> np.ndarray:
-    rows = np.column_stack([result.start_ns, result.finish_ns])[result.finish_ns >= 0]
-    return rows[np.lexsort(rows.T)]
 
 
 MARKED = Dcqcn(mark_low=29_999.0, mark_high=3e4, mark_most=1.0, threshold_rate=RATE)  # a threshold of 30 kB
@@ -116,19 +108,19 @@ def test_flows_and_queue_are_those_of_hosts_whose_flows_take_turns(case):
     fabric, links = CASES[case]
     theirs, state = simulate_fabric(fabric), run_packets(packet_problem(links), 10.0)
     ours = simulate_packets(links)
-    np.testing.assert_array_equal(finished(ours), ended(theirs))
+    np.testing.assert_array_equal(finished(ours), finished(theirs))
     assert len(finished(ours)) == len(fabric.flows)
-    queue = theirs.queue_bytes[0, 1:]
+    queue = theirs.series["backlog", "s0>s1"]
     np.testing.assert_array_equal(ours.series["backlog"][0, : len(queue)], queue)
     assert queue.max() > 10e3
-    assert state.flow[:, FLOW["again"]].sum() == theirs.counts["again"]
-    assert ours.series["lost"].sum() == theirs.counts["dropped_bytes"]
+    assert state.flow[:, FLOW["again"]].sum() == theirs["packets sent again", "network"]
+    assert ours.series["lost"].sum() == theirs.totals["lost"].sum()
 
 
 @pytest.mark.needs("ns3")
 def test_finish_times_are_those_of_ns3():
     fabric, links = dumbbell(Hpcc(), 3, apart=2e-5, duration=1e-3)
-    np.testing.assert_array_equal(finished(simulate_packets(links)), ended(netctrl.simulate(fabric, "ns3")))
+    np.testing.assert_array_equal(finished(simulate_packets(links)), finished(netctrl.simulate(fabric, "ns3")))
 
 
 # --- closed forms -----------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import tracemalloc
 import networkx as nx
 import numpy as np
 import pytest
-from fabric_support import data_centre
+from fabric_support import data_centre, finish_ns, nanoseconds, poisson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from joblib import Parallel, delayed
@@ -15,11 +15,12 @@ from scipy.stats import chisquare
 
 from netctrl.errors import InvalidValue
 from netctrl.laws.window.records import FixedWindow, Mpcc
-from netctrl.scenario.fabric.flows import MessageFlows, PoissonFlows
+from netctrl.scenario.fabric.ports import Fabric, fabric, fabric_paths, next_hops
 from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Topology
+from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.transfers import residual
 from netctrl.sim.fabric.problem import fabric_problem
 from netctrl.sim.fabric.run import simulate_fabric
-from netctrl.sim.fabric.topology import Fabric, fabric, fabric_paths, next_hops
 from netctrl.sim.heap import PLACE_BITS
 
 
@@ -150,21 +151,21 @@ def test_no_more_ports_are_accepted_than_an_event_can_name() -> None:
 
 
 def test_a_flow_alone_among_11664_hosts_takes_its_ideal_time() -> None:
-    flow = MessageFlows(id="flow", source=0, target=11_663, size=50_000)
+    flow = Flow(id="flow", source=0, target=11_663, offers=50_000)
     scenario = data_centre(FatTree.k_ary(36), FixedWindow(), flow, duration=3e-5)
     result = simulate_fabric(scenario)
-    assert result.finish_ns[0] == result.ideal_ns[0]
-    assert result.residual == (0, 0)
+    assert finish_ns(result)[0] == nanoseconds(result, "transfers", "ideal")[0]
+    assert residual(result.tables["counts"]) == (0, 0)
 
 
 def test_setting_up_10000_hosts_takes_memory_for_ports_and_flows_and_no_table_of_routes() -> None:
     """k = 36: at most 1,000 bytes a port and 300 a flow; the table of next hops took 4 · 1620 · 648 · 18 bytes."""
-    scenario = data_centre(FatTree.k_ary(36), Mpcc(), PoissonFlows(id="poisson", sizes="FB_Hadoop"), duration=2e-4)
+    scenario = data_centre(FatTree.k_ary(36), Mpcc(), poisson(distribution="FB_Hadoop"), duration=2e-4)
     tracemalloc.start()
     ready = fabric_problem(scenario)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    ports, flows = len(ready.fabric.rate), len(ready.flows.size)
+    ports, flows = len(ready.plan.ports.rate), len(ready.plan.flows.size)
     assert ports == 6 * 11_664
     assert flows > 30_000
     assert peak < 1000 * ports + 300 * flows
@@ -173,15 +174,16 @@ def test_setting_up_10000_hosts_takes_memory_for_ports_and_flows_and_no_table_of
 @pytest.mark.slow
 def test_one_seed_gives_the_same_bits_for_any_number_of_workers() -> None:
     scenarios = [
-        data_centre(
-            FatTree.k_ary(4), Mpcc(), PoissonFlows(id="poisson", sizes="FB_Hadoop", load=0.5), duration=2e-4, seed=seed
-        )
+        data_centre(FatTree.k_ary(4), Mpcc(), poisson(distribution="FB_Hadoop", load=0.5), duration=2e-4, seed=seed)
         for seed in (1, 2, 3)
     ]
     alone = [simulate_fabric(each) for each in scenarios]
     for workers in (1, 2):
         together = Parallel(n_jobs=workers)(delayed(simulate_fabric)(each) for each in scenarios)
         for first, second in zip(alone, together, strict=True):
-            assert first.counts == second.counts
-            for name in ("finish_ns", "sent_bytes", "queue_mean_bytes", "histogram"):
-                assert getattr(first, name).tobytes() == getattr(second, name).tobytes()
+            assert first.tables.keys() == second.tables.keys()
+            for table, columns in first.tables.items():
+                for name, column in columns.items():
+                    assert column.tobytes() == second.tables[table][name].tobytes()
+            for name in ("departed", "backlog"):
+                assert first.totals[name].tobytes() == second.totals[name].tobytes()

@@ -1,4 +1,4 @@
-"""Base of the results of access links and data centres: figures by quantity and object, also as tables."""
+"""Base of the results of access links: figures by quantity and object, also as tables."""
 
 from __future__ import annotations
 
