@@ -11,7 +11,7 @@ from queue_fluid import growth
 import netctrl
 from netctrl.certificates.certify import certify
 from netctrl.certificates.loops import classes_of, read_mixture
-from netctrl.certificates.pi_laws import SUBJECTS, dualpi2, pi2, pie
+from netctrl.certificates.pi_laws import dualpi2, pi2, pie
 from netctrl.certificates.subject import PiSubject
 from netctrl.errors import InvalidValue, NetctrlError, Status
 from netctrl.frequency.sampled_stability import stable_gains
@@ -74,7 +74,7 @@ def test_linux_pie_has_less_gain_than_the_rfc() -> None:
     assert linux.gain_margin_db > rfc.gain_margin_db + 4.0
 
 
-@pytest.mark.parametrize("law", SUBJECTS)
+@pytest.mark.parametrize("law", ["pie", "dualpi2", "pi2"])
 def test_only_the_rate_per_flow_counts(law: str) -> None:
     by_flows = certify(law, rtt_s=0.03, flows=20.0, capacity_bit_per_s=40e6).certificate
     more = certify(law, rtt_s=0.03, flows=60.0, capacity_bit_per_s=120e6).certificate

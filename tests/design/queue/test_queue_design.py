@@ -13,12 +13,12 @@ import netctrl
 from netctrl.certificates.box import Box, box_of
 from netctrl.certificates.certify import certify, subject_of
 from netctrl.certificates.loops import box_loops
-from netctrl.certificates.pi_laws import SUBJECTS
 from netctrl.certificates.subject import PiSubject
 from netctrl.design.queue.design import certificate_of, queue_design
 from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status
 from netctrl.frequency.sampled_margins import sampled_margins
 from netctrl.laws.targets.dualpi2 import dualpi2_gain
+from netctrl.register import CERTIFIED
 
 HOME = {"rtt_s": (0.01, 0.03), "flows": (3.0, 5.0), "capacity_bit_per_s": 20e6, "senders": "reno"}
 FAR = {"rtt_s": 0.1, "window_packets": (20.0, 50.0), "senders": "reno"}
@@ -61,7 +61,7 @@ def dense_margins(law: PiSubject, box: Box, alphas: np.ndarray, betas: np.ndarra
 @pytest.mark.slow
 def test_pies_gains_are_the_best_of_all_that_linux_takes() -> None:
     design = queue_design("pie", **HOME)
-    law = SUBJECTS["pie"]()
+    law = CERTIFIED["pie"]()
     steps = np.arange(1, 33) / 16.0
     margins = dense_margins(law, box_of(law, **HOME), steps[:5], steps)
     enough = np.flatnonzero(margins.max(axis=1) >= 2.0 / 3.0)
@@ -74,7 +74,7 @@ def test_pies_gains_are_the_best_of_all_that_linux_takes() -> None:
 def test_pi2s_integral_gain_is_the_greatest_on_a_dense_grid() -> None:
     where = {**HOME, "senders": ("reno", "creno")}
     design = queue_design("pi2", **where)
-    law = SUBJECTS["pi2"]()
+    law = CERTIFIED["pi2"]()
     alphas, betas = np.geomspace(0.1, 0.5, 33), np.geomspace(2.0, 8.0, 25)
     margins = dense_margins(law, box_of(law, **where), alphas, betas, side=3)
     best = alphas[np.flatnonzero(margins.max(axis=1) >= 2.0 / 3.0)[-1]]
@@ -85,7 +85,7 @@ def test_pi2s_integral_gain_is_the_greatest_on_a_dense_grid() -> None:
 
 def test_the_greatest_disk_margin_at_an_alpha_is_that_of_a_dense_grid() -> None:
     design = queue_design("dualpi2", parameters={"alpha": 0.03125}, objective="margin", **FAR)
-    law = SUBJECTS["dualpi2"]()
+    law = CERTIFIED["dualpi2"]()
     betas = np.arange(200, 700) / 256.0
     effective = np.array([dualpi2_gain(round(256.0 * beta)) for beta in betas])
     margins = dense_margins(law, box_of(law, **FAR), np.array([dualpi2_gain(8)]), effective, side=2)[0]
