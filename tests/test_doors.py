@@ -54,12 +54,7 @@ MATRIX = np.eye(2)
         ("weight", lambda: settling_time(MATRIX, 0.1)),
         ("delay", lambda: gain_limit(1j)),
         ("predicts", lambda: integrator_margins(0.1, 3, predicts=np.zeros(0))),
-        (
-            "plant",
-            lambda: integral_regulator(
-                MATRIX, MATRIX, integral_weight=MATRIX, input_weight=MATRIX, state_weight=MATRIX
-            ),
-        ),
+        ("plant", lambda: integral_regulator(MATRIX, MATRIX)),
         ("plant", lambda: tracking_loop(MATRIX, None)),
         ("model", lambda: myopic(MATRIX, MATRIX, MATRIX, MATRIX, 1.0)),
         ("model", lambda: coordinated(MATRIX, 1.0, None)),

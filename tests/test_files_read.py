@@ -80,6 +80,8 @@ NO_JSON = {
     "a key twice": b'{"schema": 1, "schema": 1}',
     "a list": b"[]",
     "null": b"null",
+    "two": b"{} {}",
+    "a number alone": b"42",
     "cut": b'{"schema": "netctrl.design/1", "inpu',
     "backslashes": b'"' + b"\\" * 100_001,
 }

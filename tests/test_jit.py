@@ -56,16 +56,8 @@ def probe(package: Path, folder: Path, **more: str) -> tuple[str, str]:
     environment = kept | {"PYTHONPATH": str(package.parent), "HOME": str(folder)} | more
     terminal, end = pty.openpty()
     try:
-        ran = subprocess.run(
-            [sys.executable, "-c", PROBE],
-            cwd=folder,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=end,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+        streams: dict = {"stdout": subprocess.PIPE, "stderr": end, "text": True}
+        ran = subprocess.run([sys.executable, "-c", PROBE], cwd=folder, env=environment, timeout=300, **streams)
         os.write(end, b"\nend of what was said\n")
         said = b""
         while b"end of what was said" not in said:

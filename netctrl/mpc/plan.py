@@ -49,13 +49,6 @@ class PlanResiduals(NamedTuple):
         return bool(self.bounds <= _OF_BOUNDS and max(self.stationarity, self.gap) <= _OF_INPUTS)
 
 
-def plan_residuals(
-    problem: MpcProblem, program: ParametricProgram, inputs: np.ndarray, states: np.ndarray, multipliers: np.ndarray
-) -> PlanResiduals:
-    """Residuals of inputs (P, m) and predicted states z (P + 1, q), with the program's multipliers."""
-    return residuals(problem, program, inputs, states, *program.multipliers(multipliers))
-
-
 def residuals(
     problem: MpcProblem,
     program: ParametricProgram,

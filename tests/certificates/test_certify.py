@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from queue_fluid import growth
+from network_fluid import growth
 
 import netctrl
 from netctrl.certificates.certify import certify

@@ -7,6 +7,7 @@ from math import inf
 
 import numpy as np
 import pytest
+from docsis_packets import STEPS
 
 from netctrl.certificates.certify import certify
 from netctrl.certificates.pi_laws import docsis_pie, pie
@@ -15,20 +16,8 @@ from netctrl.laws.targets.docsis_pie import mean_spread_rate
 from netctrl.laws.targets.pie import PIE_SPREAD
 from netctrl.plants.queues.window_response import RENO
 
-# RFC 8034, Appendix A: what the step is divided by, for the probability up to which it is.
-DIVISORS = [
-    (1e-6, 2048.0),
-    (1e-5, 512.0),
-    (1e-4, 128.0),
-    (1e-3, 32.0),
-    (1e-2, 8.0),
-    (1e-1, 2.0),
-    (1.0, 0.5),
-    (10.0, 0.125),
-]
 
-
-@pytest.mark.parametrize(("below", "divisor"), DIVISORS)
+@pytest.mark.parametrize(("below", "divisor"), STEPS)
 def test_gains_are_those_of_the_rfc_at_every_probability(below: float, divisor: float) -> None:
     gains = next(gains for low, high, gains in docsis_pie().rungs if low <= 0.9 * below < high)
     assert (gains.integral, gains.proportional) == pytest.approx((0.25 / divisor, 2.5 / divisor))

@@ -7,7 +7,8 @@ from math import ceil, log10
 import msgspec
 import numpy as np
 import pytest
-from fabric_support import data_centre
+from ecn_packets import SIZE, dcqcn_packets, dctcp_packets
+from installed import sonic, wred_profile
 
 import netctrl
 from netctrl.certificates.box import Point, box_of, spread_points
@@ -23,17 +24,8 @@ from netctrl.laws.aqm.threshold import ThresholdQueue
 from netctrl.laws.targets.wred import WredLaw
 from netctrl.laws.window.records import Dcqcn
 from netctrl.plants.ecn.dctcp import StepFluid, busy_threshold, fluid_cycle
-from netctrl.scenario.fabric.topology import Dumbbell
-from netctrl.scenario.fabric.watch import Watch
-from netctrl.scenario.links import Link
-from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.scenario.transfers import received_rates
-from netctrl.sim.fabric.run import simulate_fabric
-from netctrl.sim.packet.problem import packet_problem
-from netctrl.sim.packet.run import run_packets
 
-SIZE, RATE, RTT = 1500, 1e9, 1e-3
+RATE, RTT = 1e9, 1e-3
 PRODUCT = RATE * RTT / 8.0 / SIZE
 LINK = {"rtt_s": 100e-6, "flows": (2.0, 40.0), "capacity_bit_per_s": 10e9}
 ROOM = {"kmin_bytes": 5e3, "kmax_bytes": 20e6, "pmax": 0.5}
@@ -41,14 +33,7 @@ ROCE = {"capacity_bit_per_s": 40e9, "packet_size_bytes": 1000.0}
 
 
 def packets(flows: int, threshold: int, rtt: float = RTT, duration: float = 3.0) -> tuple[np.ndarray, float]:
-    """Queue of DCTCP's flows in the second half [packet], and the share of the capacity that is used."""
-    step = rtt / 20.0
-    link = Link(id="l", source="a", target="b", capacity=RATE, queue=ThresholdQueue(threshold=threshold * SIZE))
-    bulk = Flow(id="f", path=("l",), rtt=rtt, count=flows, sender="dctcp", ecn=True)
-    scenario = Scenario(name="dctcp", duration=duration, links=(link,), flows=(bulk,), packet_size=SIZE, interval=step)
-    series = run_packets(packet_problem(scenario), 10.0).series
-    half = int(0.5 * duration / step)
-    return series[0, 0, half:] / SIZE, float(np.diff(series[2, 0])[half:].mean() * 8.0 / step / RATE)
+    return dctcp_packets(flows, ThresholdQueue(threshold=threshold * SIZE), RATE, rtt, duration, rtt / 20.0)
 
 
 @pytest.mark.parametrize(("flows", "threshold"), [(1, 20), (2, 20), (4, 20), (8, 20), (8, 40)])
@@ -187,15 +172,9 @@ def test_packets_lose_more_where_dcqcn_s_loop_is_unstable(rtt: float, stable: bo
     degrees, since marks come by chance."""
     found = certify("dcqcn", rtt_s=rtt, flows=6.0, **ROCE).certificate.sampled
     assert found.stable is stable
-    flows = [Flow(id=f"f{i}", source=i, target=6, offers=1e12, start=0.006 * i) for i in range(6)]
-    watch = Watch(flows=tuple(range(6)), ports=("s0>s1",), bin=0.03)
-    topology = Dumbbell(senders=6, host_rate=4e10, delay=round((rtt - 0.9e-6) / 6.0, 9))
-    result = simulate_fabric(data_centre(topology, Dcqcn(), *flows, duration=0.3, watch=watch))
-    rate = result.totals["capacity", "s0>s1", 0]
-    lost = 1.0 - received_rates(result.tables["received"])[:, 5:].mean(axis=1).sum() / rate
+    queue, lost = dcqcn_packets(rtt, Dcqcn(), 0.3)
     assert unused[0] < lost < unused[1]
-    queue = result.series["backlog", "s0>s1"]
-    assert queue[len(queue) // 2 :].std() > 30e3
+    assert queue.std() > 30e3
 
 
 @pytest.mark.slow
@@ -262,14 +241,6 @@ def test_what_is_proved_over_a_box_holds_at_its_points(box: dict, arriving: bool
         assert inside.gain_margin_db >= proved
 
 
-@pytest.mark.slow
-def test_a_loop_with_room_is_admissible() -> None:
-    """One flow on a slow line of marks; P_max is reached by no flow."""
-    found = certify("dcqcn", parameters=ROOM, rtt_s=2e-6, flows=(60.0, 80.0), **ROCE)
-    assert found.certificate.status is Status.ADMISSIBLE
-    assert found.verdict.endswith("holds")
-
-
 def test_more_flows_than_pmax_serves_swing_around_the_upper_threshold() -> None:
     """20 flows need the probability .0144, and above .01 every packet is marked."""
     found = certify("dcqcn", rtt_s=10e-6, flows=20.0, **ROCE).certificate
@@ -278,14 +249,8 @@ def test_more_flows_than_pmax_serves_swing_around_the_upper_threshold() -> None:
     assert certify("dcqcn", rtt_s=10e-6, flows=(2.0, 20.0), **ROCE).certificate.cycle is not None
 
 
-PROFILE = (
-    '{"WRED_PROFILE": {"P": {"wred_green_enable": "true", "ecn": "ECN", "green_min_threshold": "MIN",'
-    ' "green_max_threshold": "2097152", "green_drop_probability": "5"}}}'
-)
-
-
 def profile(least: int = 1048576, ecn: str = "ecn_all"):
-    return read_sonic(PROFILE.replace("MIN", str(least)).replace("ECN", ecn))
+    return read_sonic(sonic(P=wred_profile(least, ecn=ecn)))
 
 
 def test_a_switch_s_profile_is_certified_below_dcqcn() -> None:

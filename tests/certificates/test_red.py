@@ -7,7 +7,7 @@ from math import pi, sqrt
 
 import numpy as np
 import pytest
-from queue_fluid import growth
+from network_fluid import growth
 
 from netctrl.certificates.box import box_of
 from netctrl.certificates.certify import certify, subject_of
@@ -16,7 +16,6 @@ from netctrl.certificates.red import RedLine, RedSubject, red, wred
 from netctrl.certificates.search import margin_map
 from netctrl.errors import InvalidValue, Status
 from netctrl.frequency.sampled_stability import stable_gains
-from netctrl.laws.targets.red import RedLaw
 from netctrl.plants.queues.queue_laws import Averaged
 
 AREA = {"rtt_s": 0.05, "flows": (15.0, 20.0), "capacity_bit_per_s": 20e6}
@@ -109,12 +108,12 @@ def test_linux_marks_twice_as_often_so_its_loop_has_half_the_room() -> None:
 
 
 def test_the_equilibrium_is_where_linux_marks_as_reno_needs() -> None:
-    law = RedLaw.sent(limit_bytes=400_000, average_packet=1000, min_bytes=30_000, max_bytes=90_000, burst=55)
     found = certify("red", parameters=LINUX, **{**AREA, "flows": 17.0}).certificate.sampled
     queue = found.queue_delay_s * 20e6 / 8.0
     window = 20e6 / 12000.0 * (0.05 + found.queue_delay_s) / 17.0
     assert found.windows_packets[0] == pytest.approx(window, rel=1e-9)
-    assert law.mark_rate(queue) == pytest.approx(2.0 / window**2, rel=0.01)  # its 1/p is whole there or not
+    p = 0.02 * (queue - 30_000.0) / 60_000.0
+    assert 2.0 * p / (1.0 + p) == pytest.approx(2.0 / window**2, rel=1e-6)
 
 
 STEEP = {

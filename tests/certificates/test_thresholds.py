@@ -6,25 +6,18 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from fabric_support import data_centre
+from ecn_packets import SIZE, dcqcn_packets, dctcp_packets
+from installed import sonic, wred_profile
 
 from netctrl.certificates.certify import certify
 from netctrl.certificates.inputs.sonic import read_sonic
 from netctrl.certificates.installed import certify_installed
 from netctrl.certificates.record import QueueVerdict
-from netctrl.engines.engine import simulate
 from netctrl.errors import InvalidValue, Status
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.laws.window.dcqcn import Dcqcn
 from netctrl.plants.ecn.dctcp import StepFluid, dctcp_ramp_cycle, fluid_cycle
-from netctrl.scenario.fabric.topology import Dumbbell
-from netctrl.scenario.fabric.watch import Watch
-from netctrl.scenario.links import Link
-from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.sim.fabric.run import simulate_fabric
 
-SIZE = 1500
 RACK = {"rtt_s": 20e-6, "flows": (8.0, 32.0), "capacity_bit_per_s": 100e9}
 
 
@@ -33,18 +26,13 @@ def wred(low: int, high: int, percent: int = 100, **where) -> QueueVerdict:
     return certify("wred", parameters=law, senders="dctcp", **(RACK | where)).certificate
 
 
-def profile(low: int, high: int) -> str:
-    return (
-        '{"WRED_PROFILE": {"P": {"ecn": "ecn_all", "green_drop_probability": "100", "wred_green_enable": "true", '
-        f'"green_min_threshold": "{low}", "green_max_threshold": "{high}"}}}}}}'
-    )
-
-
 @pytest.mark.parametrize("sender", ["dctcp", "dcqcn"])
 def test_a_byte_between_thresholds_changes_no_verdict(sender: str) -> None:
     """Packets of the first: 167 kB, fully used."""
     equal, byte = (
-        certify_installed(read_sonic(profile(184_320, high)), senders=sender, **RACK).queues[0].certificate
+        certify_installed(read_sonic(sonic(P=wred_profile(184_320, high, 100))), senders=sender, **RACK)
+        .queues[0]
+        .certificate
         for high in (184_320, 184_321)
     )
     assert equal.verdict.partition(": ")[2] == byte.verdict.partition(": ")[2]
@@ -120,13 +108,7 @@ def test_dcqcn_at_a_step_keeps_the_link_busy_where_packets_do(kilobytes: int, rt
     )
     assert equal.status is byte.status is (Status.ADMISSIBLE if busy else Status.STABLE)
     assert byte.cycle.fluid.mean_packets == pytest.approx(equal.cycle.fluid.mean_packets, rel=0.05)
-    flows = [Flow(id=f"f{i}", source=i, target=6, offers=1e12, start=0.006 * i) for i in range(6)]
-    watch = Watch(flows=tuple(range(6)), ports=("s0>s1",), bin=0.03)
-    sender = Dcqcn(mark_low=low, mark_high=low + 1.0, mark_most=1.0)
-    topology = Dumbbell(senders=6, host_rate=4e10, delay=round((rtt - 0.9e-6) / 6.0, 9))
-    result = simulate_fabric(data_centre(topology, sender, *flows, duration=0.2, watch=watch))
-    queue = result.series["backlog", "s0>s1"]
-    queue = queue[len(queue) // 2 :] / 1048.0
+    queue = dcqcn_packets(rtt, Dcqcn(mark_low=low, mark_high=low + 1.0, mark_most=1.0), 0.2)[0] / 1048.0
     assert bool(queue.min() > 6.0) is busy
     if busy:
         assert queue.max() == pytest.approx(equal.cycle.fluid.highest_packets, rel=0.1)
@@ -157,38 +139,13 @@ def test_flows_whose_windows_are_too_small_have_no_cycle() -> None:
 
 
 def packets(
-    flows: int,
-    capacity: float,
-    rtt: float,
-    low: float,
-    high: float,
-    most: float,
-    *,
-    weight: float = 1.0,
-    spaced: bool = False,
+    flows: int, capacity: float, rtt: float, low: float, high: float, most: float, **more
 ) -> tuple[np.ndarray, float]:
-    """Queue of DCTCP's flows in the second half of 800 round trips [packet], and the share of the rate that is used."""
+    """Over 800 round trips, as `dctcp_packets`."""
     trip = rtt + 8.0 * low / capacity
-    queue = RedQueue(
-        min_threshold=low,
-        max_threshold=max(high, low + 1e-3),
-        max_probability=most,
-        weight=weight,
-        gentle=False,
-        spaced=spaced,
-    )
-    scenario = Scenario(
-        name="thresholds",
-        links=(Link(id="l", source="a", target="b", capacity=capacity, queue=queue),),
-        flows=(Flow(id="f", path=("l",), rtt=rtt, count=flows, sender="dctcp", ecn=True, start=(0.0, trip)),),
-        duration=800.0 * trip,
-        warmup=400.0 * trip,
-        interval=0.1 * trip,
-        packet_size=SIZE,
-    )
-    result = simulate(scenario, "packet")
-    late = result.time_s > scenario.warmup
-    return result.series["backlog"][0][late] / SIZE, float(result["utilization", result.links[0]])
+    marks = {"min_threshold": low, "max_threshold": max(high, low + 1e-3), "max_probability": most, "gentle": False}
+    queue = RedQueue(**{"weight": 1.0, **marks, **more})
+    return dctcp_packets(flows, queue, capacity, rtt, 800.0 * trip, 0.1 * trip, (0.0, trip))
 
 
 BETTER = "packets do better: "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import shlex
 import sys
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import pytest
+from command_lines import Terminal, runner, the_error
 from matplotlib.figure import Figure
 
 from netctrl.cli import app as cli
@@ -40,10 +40,11 @@ def command(
 def run(capsys):
     """Run the command line, with an exception in it if one is given."""
 
+    tool = runner(lambda words: cli.run(app, words, {"output": "-o"}), capsys)
+
     def run_tool(line: str, raised: Exception | type[BaseException] | None = None) -> tuple[int, str, str]:
         RAISED[:] = [] if raised is None else [raised]
-        status = cli.run(app, shlex.split(line), {"output": "-o"})
-        return status, *capsys.readouterr()
+        return tool(line)
 
     return run_tool
 
@@ -80,10 +81,7 @@ def test_options_and_positional_arguments_are_text(line, says, run) -> None:
     ],
 )
 def test_wrong_use_is_one_line(line, pieces, run) -> None:
-    status, out, err = run(line)
-    assert (status, out) == (2, "")
-    assert err.startswith("error: ")
-    assert err.count("\n") == 1
+    err = the_error(run(line))
     assert [piece for piece in pieces if piece not in err] == [], err
 
 
@@ -208,11 +206,6 @@ def test_none_is_written_where_one_cannot_be_made(tmp_path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
 def test_no_progress_without_a_terminal(capsys) -> None:
     with progress_bar("working") as progress:
         assert progress is None
@@ -227,7 +220,7 @@ def test_progress_on_a_terminal_is_drawn_and_wiped(monkeypatch, capsys) -> None:
         for share in (0.0, 0.25, 0.5, 1.0):
             progress(share)
     assert "working:   0%" in terminal.getvalue()
-    assert terminal.getvalue().rstrip("\r").rpartition("\r")[2].strip() == ""
+    assert terminal.left == ""
     assert capsys.readouterr().out == ""
 
 
@@ -236,7 +229,7 @@ def test_progress_is_wiped_when_it_is_interrupted(monkeypatch) -> None:
     monkeypatch.setattr(sys, "stderr", terminal)
     with pytest.raises(KeyboardInterrupt), progress_bar("working"):
         raise KeyboardInterrupt
-    assert terminal.getvalue().rstrip("\r").rpartition("\r")[2].strip() == ""
+    assert terminal.left == ""
 
 
 def test_files_are_named_as_they_were_given(tmp_path, monkeypatch) -> None:

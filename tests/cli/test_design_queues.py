@@ -6,22 +6,16 @@ import json
 from pathlib import Path
 
 import pytest
-from command_lines import Run, runner
+from command_lines import Run, the_error
 
 import netctrl
 from netctrl.certificates.inputs.sonic import read_sonic
 from netctrl.cli.certify import main as certify
-from netctrl.cli.design import main as design
+from netctrl.cli.design import main
 from netctrl.cli.export import main as export
 from netctrl.laws.targets.wred import WredLaw
 
-
-@pytest.fixture
-def run(capsys, tmp_path, monkeypatch) -> Run:
-    monkeypatch.chdir(tmp_path)
-    return runner(design, capsys)
-
-
+RUNS = main
 HOME = "--rtt 10ms:30ms --N 3:5 --capacity 20Mbit --sender reno"
 
 
@@ -130,7 +124,4 @@ def test_a_design_outside_the_rule_is_status_3_and_not_saved(run: Run) -> None:
     ],
 )
 def test_wrong_use_is_one_line_and_status_2(run: Run, line: str, said: str) -> None:
-    status, out, err = run(line)
-    assert (status, out) == (2, "")
-    assert said in err
-    assert err.count("\n") == 1
+    assert said in the_error(run(line))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
+from command_lines import runner, the_error
 
 from netctrl.__main__ import main
 from netctrl.evaluation.record import read_evaluation
@@ -73,8 +75,4 @@ def test_wrong_use_is_one_line_and_status_2(
     words: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch
 ) -> None:
     monkeypatch.setattr("netctrl.evaluation.run._run", None)
-    assert main(["evaluate", *words]) == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert said in printed.err
-    assert printed.err.count("\n") == 1
+    assert said in the_error(runner(main, capsys)(shlex.join(["evaluate", *words])))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from installed import PIE, entry, sonic, wred_profile
 
 import netctrl
 from netctrl.__main__ import VERBS, main
@@ -19,10 +20,7 @@ LINKS = [
     {"id": "L1", "source": "A", "target": "B", "capacity": "40Mbit", "delay": "10ms", "buffer": "25kB"},
     {"id": "L2", "source": "B", "target": "C", "capacity": "20Mbit", "delay": "10ms", "buffer": "25kB"},
 ]
-PIE = {"limit": 1000, "target": 15000, "tupdate": 16000, "alpha": 2, "beta": 20}
-QUEUES = [{"kind": "pie", "handle": "1:", "dev": "eth0", "root": True, "options": PIE}]
-GREEN = {"min_threshold": "1048576", "max_threshold": "2097152", "drop_probability": "5"}
-PROFILE = {"wred_green_enable": "true", "ecn": "ecn_all", **{f"green_{name}": value for name, value in GREEN.items()}}
+QUEUES = [entry("pie", PIE)]
 BOX = "--rtt 20ms --N 4 --capacity 20Mbit"
 
 DESIGNED = {
@@ -91,7 +89,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         network = {"edges": LINKS, "demands": [{"source": "A", "target": "C", **demand}]}
         (tmp_path / f"{name}.json").write_text(json.dumps(network))
     (tmp_path / "queues.json").write_text(json.dumps(QUEUES))
-    (tmp_path / "config_db.json").write_text(json.dumps({"WRED_PROFILE": {"AZURE_LOSSLESS": PROFILE}}))
+    (tmp_path / "config_db.json").write_text(sonic(AZURE_LOSSLESS=wred_profile()))
     rows = "".join(f"{k * 4e-3},{4e-3 + 1e-5 * (k % 5)}\n" for k in range(50))
     (tmp_path / "rtts.csv").write_text(f"time_s,rtt_s\n{rows}")
     return tmp_path

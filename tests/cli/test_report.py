@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from command_lines import files, runner, the_error
 from report_support import TWO_FLOWS, coarse_map, read_page
 
 from netctrl.cli.design import main as design
@@ -92,13 +93,9 @@ WRONG: list[tuple[Callable[[list[str]], int], str, str]] = [
 
 @pytest.mark.parametrize(("main", "line", "said"), WRONG, ids=[line for _, line, _ in WRONG])
 def test_what_cannot_be_a_report_is_one_line_and_leaves_nothing(main, line, said, here, capsys) -> None:
-    before = sorted(each.name for each in here.iterdir())
-    assert main(shlex.split(line)) == 2
-    found = capsys.readouterr()
-    assert found.out == ""
-    assert found.err.startswith(f"error: {said}")
-    assert found.err.count("\n") == 1
-    assert sorted(each.name for each in here.iterdir()) == before
+    before = files(here)
+    assert the_error(runner(main, capsys)(line)).startswith(f"error: {said}")
+    assert files(here) == before
 
 
 def test_without_a_report_nothing_of_it_is_loaded(here) -> None:

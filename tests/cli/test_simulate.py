@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import importlib
-import io
 import json
 import re
-import shlex
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
 import pandas as pd
 import pytest
+from command_lines import Ran, Terminal, files, good, the_error
 
 import netctrl
-import netctrl.__main__
 from netctrl.cli.cases import read_case
 from netctrl.cli.simulate import main
 from netctrl.laws.aqm.arc import ArcQueue, arc_queue
@@ -57,29 +54,6 @@ offers = { kind = "web", think_time = "500ms" }
 """
 
 
-class Ran(NamedTuple):
-    status: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Ran]
-
-
-@pytest.fixture
-def run(capsys, tmp_path, monkeypatch) -> Run:
-    """Run `simulate` in this process, in a folder with one scenario; the command line is one string, as in a shell."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "s.toml").write_text(SMALL, encoding="utf-8")
-
-    def run_simulate(line: str, command: Callable[[list[str]], int] = main) -> Ran:
-        capsys.readouterr()
-        status = command(shlex.split(line))
-        return Ran(status, *capsys.readouterr())
-
-    return run_simulate
-
-
 @pytest.fixture(scope="module")
 def design(tmp_path_factory) -> Path:
     """A Design file for 50 flows over 10 Mbit/s."""
@@ -88,21 +62,8 @@ def design(tmp_path_factory) -> Path:
     return path
 
 
-def files(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
-
-
-def good(ran: Ran) -> str:
-    assert (ran.status, ran.err) == (0, ""), ran
-    return ran.out
-
-
-def the_error(ran: Ran, status: int) -> str:
-    """The one line of stderr."""
-    assert ran.status == status, ran
-    assert re.fullmatch(r"error: [^\n]+\n", ran.err), ran.err
-    assert ran.out == ""
-    return ran.err
+RUNS = main
+FILES = {"s.toml": SMALL}
 
 
 def change(folder: Path, old: str, new: str) -> None:
@@ -121,25 +82,14 @@ WRONG_USE = {
     "a scenario as a design": ("s.toml --design s.toml", ["s.toml", "JSON"]),
     "a negative seed": ("s.toml --seed -1", ["--seed", "'-1'", "4294967295"]),
     "a seed in words": ("s.toml --seed many", ["--seed", "'many'", "whole number"]),
-    "a seed with a point": ("s.toml --seed 1.0", ["--seed", "'1.0'", "whole number"]),
     "a seed beyond 32 bits": ("s.toml --seed 4294967296", ["--seed", "'4294967296'", "4294967295"]),
-    "a seed of many digits": ("s.toml --seed " + "9" * 5000, ["--seed", "whole number"]),
-    "a seed in other digits": ("s.toml --seed ٣", ["--seed", "whole number"]),
-    "an empty seed": ("s.toml --seed ''", ["--seed", "''", "whole number"]),
     "a seed without a value": ("s.toml --seed", ["--seed", "nothing", "whole number"]),
     "output of a strange kind": ("s.toml -o x.txt", ["-o", "'x.txt'", ".npz", ".csv"]),
-    "output of no kind": ("s.toml -o json", ["-o", "'json'", ".npz", ".csv"]),
     "output into no folder": ("s.toml -o missing/x.npz", ["-o", "'missing/x.npz'", "no folder"]),
-    "output over the design": (
-        "s.toml --design d.json -o ./d.json",
-        ["-o", "'./d.json'", "a file other than --design"],
-    ),
+    "output over the design": ("s.toml --design d.json -o ./d.json", ["-o", "'./d.json'", "other than --design"]),
     "a picture of a strange kind": ("s.toml --plot x.gif", ["--plot", "'x.gif'", ".png", ".svg", ".pdf"]),
     "a picture into no folder": ("s.toml --plot missing/x.png", ["--plot", "'missing/x.png'", "no folder"]),
-    "a picture beside no folder": ("s.toml --plot x.png -o missing/x.npz", ["-o", "'missing/x.npz'", "no folder"]),
     "an unknown option": ("s.toml --bandwidth 3", ["--bandwidth", "--help"]),
-    "an unknown option only": ("--bandwidth", ["--bandwidth", "--help"]),
-    "an unknown option first": ("--bandwidth 3 s.toml", ["--bandwidth", "--help"]),
     "a value for a flag": ("s.toml --json=yes?", ["--json", "yes?"]),
     "a word too many": ("s.toml t.toml", ["t.toml", "--help"]),
     "an option twice": ("s.toml --seed 1 --seed 2", ["--seed"]),
@@ -159,22 +109,15 @@ def test_wrong_use_is_one_line_before_anything_is_simulated(name, run, tmp_path,
 
 
 # The issue's: a scenario with an unknown key, negative capacity, a flow over a missing link, NaN; and some more.
+AVQ = 'queue = { kind = "avq" }'
 BAD = {
-    "unknown key": (
-        'capacity = "10Mbit"',
-        'capasity = "10Mbit"',
-        "s.toml: links[0]: unknown key `capasity`, did you mean",
-    ),
+    "unknown key": ('capacity = "10', 'capasity = "10', "s.toml: links[0]: unknown key `capasity`, did you mean"),
     "negative capacity": ('"10Mbit"', "-10", "s.toml: links[0].capacity: got -10, takes a rate"),
     "missing link": ('path = ["line"]', 'path = ["lane"]', "s.toml: flows.ftp.path: got 'lane', takes ids of links"),
     "NaN": ('"10Mbit"', "nan", "s.toml: links[0].capacity: got nan, takes a rate"),
     "no TOML": ("[[links]]", "[[links", "s.toml: not valid TOML: "),
     "what only the fluid refuses": ("seed = 3", 'step = "90ms"', "s.toml: step: got 0.09, takes at most"),
-    "AVQ without a bound": (
-        'buffer = "100kB"\nqueue = { kind = "arc", epoch = "100ms" }',
-        'queue = { kind = "avq" }',
-        "s.toml: ",
-    ),
+    "AVQ without a bound": ('buffer = "100kB"\nqueue = { kind = "arc", epoch = "100ms" }', AVQ, "s.toml: "),
 }
 
 
@@ -230,7 +173,8 @@ def test_the_saved_result_is_what_was_printed(run, tmp_path) -> None:
 
 
 def test_time_series_are_read_by_pandas(run) -> None:
-    good(run("s.toml -o r.CSV"))
+    good(run("s.toml -o r.CSV --plot x.SVG"))
+    assert Path("x.SVG").read_bytes().startswith(b"<?xml")
     good(run("s.toml -o r.npz"))
     table, saved = pd.read_csv("r.CSV"), read_result("r.npz")
     assert list(table.columns) == list(saved.to_pandas().columns)
@@ -238,31 +182,6 @@ def test_time_series_are_read_by_pandas(run) -> None:
     line = table[table["link"] == "line"]
     assert line["backlog"].to_numpy() == pytest.approx(saved.series["backlog"][0], rel=1e-12)
     assert line["time"].to_numpy() == pytest.approx(saved.time_s, rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("name", "begins", "holds"),
-    [("x.png", b"\x89PNG\r\n\x1a\n", b"IEND"), ("x.SVG", b"<?xml", b"</svg>"), ("x.pdf", b"%PDF", b"%%EOF")],
-)
-def test_plot_writes_the_kind_that_the_name_says(name, begins, holds, run, tmp_path) -> None:
-    good(run(f"s.toml --plot {name}"))
-    content = (tmp_path / name).read_bytes()
-    assert content.startswith(begins)
-    assert holds in content
-    assert files(tmp_path) == sorted(["s.toml", name])
-
-
-def test_a_failing_disk_leaves_old_files_alone(run, tmp_path, monkeypatch) -> None:
-    def full(*args: Any) -> None:
-        raise OSError(28, "No space left on device")
-
-    (tmp_path / "r.npz").write_bytes(b"old")
-    monkeypatch.setattr(Path, "replace", full)
-    error = the_error(run("s.toml -o r.npz --plot x.png"), 2)
-    monkeypatch.undo()
-    assert "No space left" in error
-    assert files(tmp_path) == ["r.npz", "s.toml"]
-    assert (tmp_path / "r.npz").read_bytes() == b"old"
 
 
 def test_the_seed_is_the_scenarios_or_the_options(run) -> None:
@@ -337,39 +256,13 @@ def test_a_scenario_that_comes_with_netctrl_runs_by_its_name(run, tmp_path) -> N
 OPTIONS = ["SCENARIO", "--design", "--seed", "--json", "-o", "--output", "--plot"]
 
 
-@pytest.mark.parametrize("line", ["", "--help", "-h", "s.toml --help", "--help --seed x"])
+@pytest.mark.parametrize("line", ["", "--help", "--help --seed x"])
 def test_help_lists_every_option(line, run) -> None:
     out = good(run(line))
     assert out.startswith("usage: netctrl simulate [SCENARIO] [OPTIONS]\n")
     assert [option for option in OPTIONS if not re.search(rf"^ .*{option}\b", out, re.MULTILINE)] == []
     assert ".csv" in out
     assert ".pdf" in out
-
-
-LOADED = """
-import contextlib, io, json, sys
-from netctrl.cli.{module} import main
-with contextlib.redirect_stdout(io.StringIO()):
-    status = main(["--help"])
-print(json.dumps([status, sorted(sys.modules)]))
-"""
-
-
-def test_help_is_light(tmp_path) -> None:
-    command = [sys.executable, "-c", LOADED.format(module="simulate")]
-    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
-    assert ran.returncode == 0, ran.stderr
-    status, loaded = json.loads(ran.stdout)
-    assert status == 0
-    assert set(loaded) & {"numpy", "scipy", "numba", "msgspec", "pandas", "matplotlib", "control", "tqdm"} == set()
-
-
-def test_the_netctrl_command_hands_over_to_the_verb(run) -> None:
-    ours, theirs = run("s.toml"), run("simulate s.toml", netctrl.__main__.main)
-    assert theirs == ours
-    assert run("simulate nope", netctrl.__main__.main) == run("nope")
-    assert re.search(r"^ +simulate +\S", good(run("--help", netctrl.__main__.main)), re.MULTILINE)
-    assert good(run("--version")) == f"netctrl {netctrl.__version__}\n"
 
 
 @pytest.mark.slow
@@ -383,20 +276,6 @@ def test_it_runs_as_a_process(tmp_path, design) -> None:
     the_error(Ran(ran.returncode, ran.stdout, ran.stderr), 2)
 
 
-def test_ctrl_c_is_one_line_and_status_130(run, tmp_path, monkeypatch) -> None:
-    def interrupted(*args: Any, progress: Callable[[float], None] | None = None, **kwargs: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(importlib.import_module("netctrl.sim.tcp_aqm.run"), "simulate", interrupted)
-    the_error(run("s.toml -o x.npz --plot x.png"), 130)
-    assert files(tmp_path) == ["s.toml"]
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
 def test_progress_is_shown_on_a_terminal_only(run, monkeypatch, capsys) -> None:
     assert run("s.toml").err == ""
     terminal = Terminal()
@@ -404,5 +283,4 @@ def test_progress_is_shown_on_a_terminal_only(run, monkeypatch, capsys) -> None:
     assert main(["s.toml", "--json"]) == 0
     assert "simulating" in terminal.getvalue()
     json.loads(capsys.readouterr().out)
-    # What is left on the screen after it is nothing: the last line drawn is blank.
-    assert terminal.getvalue().rstrip("\r").rpartition("\r")[2].strip() == ""
+    assert terminal.left == ""

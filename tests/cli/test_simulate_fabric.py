@@ -7,6 +7,7 @@ import re
 
 import pandas as pd
 import pytest
+from command_lines import runner, the_error
 
 import netctrl
 from netctrl.cli.simulate import main
@@ -99,7 +100,4 @@ def test_options_of_other_scenarios_are_refused(capsys, line, said) -> None:
 )
 def test_a_files_mistakes_are_one_line(capsys, folder, old, new, said) -> None:
     (folder / "s.toml").write_text(SMALL.replace(old, new), encoding="utf-8")
-    assert main(["s.toml"]) == 2
-    error = capsys.readouterr().err
-    assert re.fullmatch(r"error: [^\n]+\n", error)
-    assert said in error
+    assert said in the_error(runner(main, capsys)("s.toml"))

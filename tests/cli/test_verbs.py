@@ -8,7 +8,6 @@ import pytest
 from packages import installed, ran, run
 from places import ROOT
 
-from netctrl.__main__ import main
 from netctrl.cli import FAILURE, NO, WRONG_USE
 from netctrl.register import VERB_HELPS, VERBS
 
@@ -59,13 +58,6 @@ def test_a_broken_verb_is_named_and_hides_no_other(site):
     assert broken.returncode == FAILURE
     assert broken.stderr.startswith("error: verb broken of netctrl-broken 1.0 can't be used: ")
     assert "netctrl_broken.py, line 3: ModuleNotFoundError: No module named 'no_such_library'" in broken.stderr
-
-
-def test_a_misspelt_verb_is_met_with_the_nearest(capsys):
-    assert main(["desing"]) == WRONG_USE
-    assert (
-        capsys.readouterr().err == "error: unknown verb 'desing'; did you mean 'design'? (netctrl --help lists them)\n"
-    )
 
 
 def test_every_verb_has_a_help():

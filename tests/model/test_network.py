@@ -31,28 +31,15 @@ CONTENT: dict[str, Any] = {
     "graph": {"name": "small", "source": "made up", "year": 2024},
     "nodes": [{"id": "a", "name": "Ålesund", "pos": [6.15, 62.47]}, {"id": "b"}, {"id": "c"}],
     "edges": [
-        {
-            "id": "up",
-            "source": "a",
-            "target": "b",
-            "capacity": "10Mbit",
-            "delay": "10ms",
-            "buffer": "25kB",
-            "weight": 100,
-        },
+        {"id": "up", "source": "a", "target": "b"}
+        | {"capacity": "10Mbit", "delay": "10ms", "buffer": "25kB", "weight": 100},
         {"source": "b", "target": "c", "capacity": 5e6, "delay": 0.02, "buffer": None},
         {"source": "a", "target": "c", "capacity": 5e6},
     ],
     "demands": [
         {"source": "a", "target": "b", "mean": "2Mbit", "std": 0},
-        {
-            "id": "split",
-            "source": "a",
-            "target": "c",
-            "mean": 4e6,
-            "std": "400kbit",
-            "split": {"up": 0.25, "b->c": 1, "a->c": 0.75},
-        },
+        {"id": "split", "source": "a", "target": "c", "mean": 4e6, "std": "400kbit"}
+        | {"split": {"up": 0.25, "b->c": 1, "a->c": 0.75}},
     ],
 }
 
@@ -145,18 +132,10 @@ def sorted_links(network: Network) -> Network:
     return msgspec.structs.replace(network, links=tuple(sorted(network.links, key=lambda link: str(link.id))))
 
 
-def test_a_network_comes_back_from_json(tmp_path) -> None:
-    text = SAME.to_json()
-    assert read(tmp_path, text) == SAME
-    assert read(tmp_path, text).to_json() == text
-
-
-def test_a_network_comes_back_from_networkx(tmp_path) -> None:
+def test_networkx_has_numbers_in_si() -> None:
     graph = SAME.to_networkx()
     assert graph.edges["a", "b", "up"]["capacity"] == 10e6
     assert graph.nodes["a"]["pos"] == (6.15, 62.47)
-    assert sorted_links(Network.from_networkx(graph)) == sorted_links(SAME)
-    assert sorted_links(read(tmp_path, networkx_text(graph, edges="edges"))) == sorted_links(SAME)
 
 
 def test_networkx_reads_the_json_with_every_parallel_link() -> None:
@@ -203,7 +182,9 @@ def any_network(draw) -> Network:
 @given(any_network())
 def test_any_network_comes_back_by_every_way(tmp_path_factory, network) -> None:
     folder = tmp_path_factory.getbasetemp()
-    assert read(folder, network.to_json()) == network
+    again = read(folder, network.to_json())
+    assert again == network
+    assert again.to_json() == network.to_json()
     graph = network.to_networkx()
     assert sorted_links(Network.from_networkx(graph)) == sorted_links(network)
     assert sorted_links(read(folder, networkx_text(graph, edges="edges"))) == sorted_links(network)
@@ -438,6 +419,8 @@ def edited(*edits: Edit) -> dict[str, Any]:
 
 UP, DEMAND, SPLIT = ("edges", 0), ("demands", 1), ("demands", 1, "split")
 
+NODES, LINKS = "takes ids of nodes; there are a, b, c", "takes ids of links; there are a->c, b->c, up"
+
 # Each: what is done to the file above, and how the line begins.
 REFUSED: dict[str, tuple[Edit, str]] = {
     "unknown key": (put(*UP, "capasity", value=1), "edges[0]: unknown key `capasity`, did you mean `capacity`?"),
@@ -465,22 +448,10 @@ REFUSED: dict[str, tuple[Edit, str]] = {
     "demand to itself": (put(*DEMAND, "target", value="a"), "demands[1].target: got 'a', takes a node other"),
     "a link twice": (put("edges", 1, "id", value="up"), "links.up: got 'an id that occurs 2 times', takes a unique id"),
     "a node twice": (put("nodes", 1, "id", value="a"), "nodes.a: got 'an id that occurs 2 times', takes a unique id"),
-    "a demand twice": (
-        put("demands", 0, "id", value="split"),
-        "demands.split: got 'an id that occurs 2 times', takes a unique id",
-    ),
-    "a link to nowhere": (
-        put("edges", 2, "target", value="x"),
-        "links.a->x.target: got 'x', takes ids of nodes; there are a, b, c",
-    ),
-    "a demand from nowhere": (
-        put("demands", 0, "source", value="x"),
-        "demands.x=>b.source: got 'x', takes ids of nodes; there are a, b, c",
-    ),
-    "a ratio of no link": (
-        put(*SPLIT, "down", value=1),
-        "demands.split.split: got 'down', takes ids of links; there are a->c, b->c, up",
-    ),
+    "a demand twice": (put("demands", 0, "id", value="split"), "demands.split: got 'an id that occurs 2 times'"),
+    "a link to nowhere": (put("edges", 2, "target", value="x"), f"links.a->x.target: got 'x', {NODES}"),
+    "a demand from nowhere": (put("demands", 0, "source", value="x"), f"demands.x=>b.source: got 'x', {NODES}"),
+    "a ratio of no link": (put(*SPLIT, "down", value=1), f"demands.split.split: got 'down', {LINKS}"),
     "a ratio of a long name": (put(*SPLIT, "x" * 10**6, value=1), "demands[1].split: got 'xxx"),
     "a ratio above 1": (put(*SPLIT, "up", value=1.5), "demands[1].split.up: got 1.5, takes a ratio from 0 to 1"),
     "a negative ratio": (put(*SPLIT, "b->c", value=-0.5), "demands[1].split.b->c: got -0.5, takes a ratio"),
@@ -516,45 +487,22 @@ EDGE = '{{"edges": [{{"source": "a", "target": "b", "capacity": {} }}]}}'
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "not JSON"),
-        ("{", "not JSON"),
         ("edges: []", "not JSON"),
         ('{"edges": []} x', "not JSON"),
         (EDGE.format("NaN"), "not JSON"),
-        (EDGE.format("Infinity"), "not JSON"),
-        (EDGE.format("1e999"), "not JSON"),
-        (b'{"edges": "\xff\xfe"}', "not JSON"),
         (b"\0" * 10_000_000, "not JSON"),
         (b'"' + b"x" * 10_000_000 + b'"', "not a network"),
         (b'{"edges": [' + b"1," * 5_000_000 + b"1]}", "edges[0]: got 1, takes a table"),
         (b'{"edges": [], "' + b"x" * 10_000_000 + b'": 1}', "unknown key `xxx"),
-        ("[" * 10_000_000, "nested too deeply"),
-        ('{"edges": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested too deeply"),
         (EDGE.format('{"a": ' * 100_000 + "1" + "}" * 100_000), "nested too deeply"),
-        ("[]", "not a network"),
         ("{}", "not a network"),
         ('{"nodes": []}', "not a network"),
         ('{"edges": {"a": 1}}', "not a network"),
-        ("null", "not a network"),
     ],
     ids=lambda part: ascii(part)[:20],
 )
 def test_what_is_no_network_says_so(text, said, tmp_path) -> None:
     assert said in why(tmp_path, text)
-
-
-@pytest.mark.parametrize("depth", range(900, 1010, 10))
-def test_no_depth_between_is_too_deep_for_words(depth, tmp_path) -> None:
-    """Python's limit may be met while decoding or later."""
-    assert why(tmp_path, EDGE.format("[" * depth + "]" * depth))
-
-
-@pytest.mark.parametrize("name", ["missing.json", ".", "n.json/below"])
-def test_a_file_that_cannot_be_read_is_named(name, tmp_path) -> None:
-    (tmp_path / "n.json").touch()
-    with pytest.raises(FileError, match="can't be read") as refusal:
-        read_network(tmp_path / name)
-    assert refusal.value.path == str(tmp_path / name)
 
 
 NAN, INF = math.nan, math.inf

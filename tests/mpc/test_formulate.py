@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.linalg as sl
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mpc_problems import double_integrator
+from mpc_problems import by_cvxpy, double_integrator
 
 from netctrl.errors import InfeasibleProgram, InvalidValue
 from netctrl.model.statespace import StateSpace
@@ -73,35 +72,6 @@ def changed(problem: MpcProblem, **parts: Any) -> MpcProblem:
 def first_inputs(problem: MpcProblem, theta: np.ndarray, form: Any = condensed, solver: str = "daqp") -> np.ndarray:
     program = form(problem)
     return program.plan(solve_qp(program.program(theta), solver=solver).x, theta)[0]
-
-
-def by_cvxpy(problem: MpcProblem, theta: np.ndarray) -> np.ndarray:
-    """The problem written down as it stands, stage by stage, in the plant's units."""
-    plant, P = problem.plant, problem.horizon
-    n, m = plant.n_states, plant.n_inputs
-    x, u, slack = cp.Variable((P + 1, n)), cp.Variable((P, m)), cp.Variable((P, n), nonneg=True)
-    last = theta[n:] if problem.has_rate else np.zeros(m)
-
-    def square(vector: Any, weight: np.ndarray) -> Any:
-        return cp.quad_form(vector, cp.psd_wrap(weight))
-
-    cost, model = square(x[P], problem.terminal_weight), [x[0] == theta[:n]]
-    for k in range(P):
-        cost += square(x[k], problem.state_weight) + square(u[k], problem.input_weight)
-        cost += square(plant.C @ x[k] + plant.D @ u[k], problem.output_weight)
-        cost += square(u[k] - (u[k - 1] if k else last), problem.rate_weight)
-        model += [x[k + 1] == plant.A @ x[k] + plant.B @ u[k]]
-        for j in range(m):
-            model += [u[k, j] >= problem.input_lower[j]] if np.isfinite(problem.input_lower[j]) else []
-            model += [u[k, j] <= problem.input_upper[j]] if np.isfinite(problem.input_upper[j]) else []
-        for i in range(n):
-            eased = slack[k, i] if problem.soft[i] else 0.0
-            model += [x[k + 1, i] >= problem.state_lower[i] - eased] if np.isfinite(problem.state_lower[i]) else []
-            model += [x[k + 1, i] <= problem.state_upper[i] + eased] if np.isfinite(problem.state_upper[i]) else []
-            if problem.soft[i]:
-                cost += problem.soft_weight[i] * cp.square(slack[k, i]) + problem.soft_linear[i] * slack[k, i]
-    cp.Problem(cp.Minimize(cost), model).solve(solver=cp.CLARABEL, tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12)
-    return u.value
 
 
 @pytest.mark.parametrize("seed", range(4))

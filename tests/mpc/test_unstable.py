@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.linalg as sl
+from mpc_problems import by_cvxpy
 
 from netctrl.errors import InfeasibleProgram, NetctrlError
 from netctrl.model.statespace import StateSpace
-from netctrl.mpc.plan import FORMS, PlanResiduals, formulated, plan_residuals, solve_mpc
+from netctrl.mpc.plan import FORMS, PlanResiduals, formulated, residuals, solve_mpc
 from netctrl.mpc.problem import MpcProblem
 from netctrl.mpc.qp.solve import solve_qp
 from netctrl.mpc.receding import receding_controller, start_receding, step_receding
@@ -34,22 +34,6 @@ def without_bounds(problem: MpcProblem, state: np.ndarray) -> np.ndarray:
         K = np.linalg.solve(R + B.T @ X @ B, B.T @ X @ A)
         X = Q + A.T @ X @ (A - B @ K)
     return -K @ state
-
-
-def by_cvxpy(problem: MpcProblem, state: np.ndarray) -> np.ndarray:
-    """u_0 of inputs and states as variables and the model as equalities, by Clarabel."""
-    plant, P = problem.plant, problem.horizon
-    x, u = cp.Variable((P + 1, plant.n_states)), cp.Variable((P, plant.n_inputs))
-    cost = cp.quad_form(x[P], cp.psd_wrap(problem.terminal_weight))
-    rules = [x[0] == state]
-    for k in range(P):
-        cost += cp.quad_form(x[k], cp.psd_wrap(problem.state_weight)) + cp.quad_form(u[k], problem.input_weight)
-        rules += [x[k + 1] == plant.A @ x[k] + plant.B @ u[k], u[k] >= problem.input_lower, u[k] <= problem.input_upper]
-        rules += [x[k + 1] <= problem.state_upper] if np.isfinite(problem.state_upper).all() else []
-        rules += [x[k + 1] >= problem.state_lower] if np.isfinite(problem.state_lower).all() else []
-    tight = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-11)
-    cp.Problem(cp.Minimize(cost), rules).solve(solver=cp.CLARABEL, **tight)
-    return u.value[0]
 
 
 @pytest.mark.parametrize("solver", QP_SOLVERS)
@@ -108,7 +92,7 @@ def test_saturated_inputs_and_bounded_states(seed: int) -> None:
     for form, solver in (("condensed", "qpoases"), ("sparse", "daqp")):
         other = solve_mpc(problem, state, solver=solver, form=form)
         np.testing.assert_allclose(other.inputs[0], found.inputs[0], atol=1e-6)
-    np.testing.assert_allclose(found.inputs[0], by_cvxpy(problem, state), atol=1e-5)
+    np.testing.assert_allclose(found.inputs[0], by_cvxpy(problem, state, 1e-11)[0], atol=1e-5)
 
 
 def test_bounds_see_what_the_weights_do_not() -> None:
@@ -119,7 +103,7 @@ def test_bounds_see_what_the_weights_do_not() -> None:
     )
     found = solve_mpc(problem, [0.9], solver="clarabel")
     assert np.abs(found.states[1:]).max() <= 1.0 + 1e-6
-    np.testing.assert_allclose(found.inputs[0], by_cvxpy(problem, np.array([0.9])), atol=1e-5)
+    np.testing.assert_allclose(found.inputs[0], by_cvxpy(problem, np.array([0.9]), 1e-11)[0], atol=1e-5)
 
 
 def test_an_infeasible_one_says_so() -> None:
@@ -133,18 +117,18 @@ def test_a_plan_that_is_wrong_is_seen() -> None:
     problem = pendulum(60)
     program, theta = formulated(problem), np.array([0.1, 0.0])
     solution = solve_qp(program.program(theta))
-    y = solution.multipliers
-    assert plan_residuals(problem, program, *program.plan(solution.x, theta), y).worst < 1e-9
+    right, y = solution.x, solution.multipliers
+
+    def errors(x: np.ndarray, multipliers: np.ndarray) -> PlanResiduals:
+        return residuals(problem, program, *program.plan(x, theta), *program.multipliers(multipliers))
+
+    first, pulled = np.eye(len(right))[0], y.copy()
+    pulled[len(right)] = 1.0
+    assert errors(right, y).worst < 1e-9
     for by in (1.0, 1e-3):
-        wrong = solution.x.copy()
-        wrong[0] += by
-        assert not plan_residuals(problem, program, *program.plan(wrong, theta), y).solved
-    wrong = solution.x.copy()
-    wrong[0] += 3.0  # beyond the bound
-    assert plan_residuals(problem, program, *program.plan(wrong, theta), y).bounds > 0.1
-    pulled = y.copy()
-    pulled[len(solution.x)] = 1.0
-    assert plan_residuals(problem, program, *program.plan(solution.x, theta), pulled).gap > 1e-3
+        assert not errors(right + by * first, y).solved
+    assert errors(right + 3.0 * first, y).bounds > 0.1  # beyond the bound
+    assert errors(right, pulled).gap > 1e-3
 
 
 def test_a_plan_that_fails_the_check_is_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:

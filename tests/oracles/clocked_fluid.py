@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
+from histories import grown
 
 from netctrl.plants.queues.queue_loop import QueueLoop
 
@@ -68,9 +69,7 @@ def clocked_growth(
     gained = law._replace(integral=gain * law.integral, proportional=gain * law.proportional)
     deviation = np.abs(_run(np.array(classes, dtype=float), rate, gained, inside, updates) - law.target_s)
     size = max(int(np.ceil(2.0 * period_s / law.update_s)), 4)
-    peaks = [deviation[i : i + size].max() for i in range(0, len(deviation) - size, size)]
-    late = np.log(np.maximum(peaks[len(peaks) // 2 :], 1e-300))
-    return float(np.polyfit(np.arange(len(late)), late, 1)[0] / (size * law.update_s / period_s))
+    return grown(deviation, size) * period_s / law.update_s
 
 
 def loop_growth(loop: QueueLoop, flows: float, rtt: float, gain: float, periods: float, period_s: float) -> float:

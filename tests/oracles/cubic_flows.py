@@ -55,19 +55,9 @@ def cubic_flows(marked: float, trip: float, curve: float, increase: float, windo
     place = np.clip((np.log(still) - np.log(grid[0])) / np.log(grid[1] / grid[0]), 0.0, n - 1.001)
     into = place.astype(np.int64)
     density = np.exp(-ages[0] / between) * np.exp(-((np.log(at_cut / window)) ** 2))
-    found = CubicFlows(
-        density / density.sum(),
-        bent,
-        (_BETA * at_cut)[:, 0],
-        still,
-        into + n * (still < highest),
-        place - into,
-        -np.arange(m + 2) * every / trip,
-        float(np.log(grid[1] / grid[0])),
-        increase,
-        every,
-        np.ones(1),
-    )
+    base, row, turns = (_BETA * at_cut)[:, 0], into + n * (still < highest), -np.arange(m + 2) * every / trip
+    width, rest = float(np.log(grid[1] / grid[0])), density / density.sum()
+    found = CubicFlows(rest, bent, base, still, row, place - into, turns, width, increase, every, np.ones(1))
     for _ in range(int(20.0 * between / every)):
         follow(found, marked / trip, trip)
     found.scale[0] = window / follow(found, marked / trip, trip)

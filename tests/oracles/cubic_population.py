@@ -64,20 +64,8 @@ def population(eta: float, *, curve: bool = True, beta: float = 0.7, n: int = 12
     into = np.clip(np.searchsorted(grid, middle) - 1, 0, n - 2)
     part = np.clip((middle - grid[into]) / (grid[into + 1] - grid[into]), 0.0, 1.0)
     there = step * (left[:, :-1] + 4.0 * half + left[:, 1:]) / 6.0
-    found = Population(
-        grid,
-        ages,
-        quarter,
-        edge,
-        middle,
-        -np.diff(left, axis=1),
-        there,
-        into + n * below,
-        part,
-        np.ones(2 * n),
-        1.0,
-        1.0,
-    )
+    cut, row = -np.diff(left, axis=1), into + n * below
+    found = Population(grid, ages, quarter, edge, middle, cut, there, row, part, np.ones(2 * n), 1.0, 1.0)
     moved, *_ = _moves(0.0, ages, quarter, edge, middle, found.cut, there, found.into, part, found.starts)
     moved = moved.real / moved.real.sum(axis=0)
     law = np.linalg.lstsq(np.vstack([moved - np.eye(2 * n), np.ones(2 * n)]), np.eye(2 * n + 1)[-1], rcond=None)[0]

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
+from histories import grown
 
 
 class Reds(NamedTuple):
@@ -102,6 +103,4 @@ def growth(m: Reds, rest, period_s: float, periods: float = 80.0) -> float:
     queue = trajectory(m, start, periods * period_s, per_delay)[:, 3]
     deviation = np.abs(queue - rest[3])
     size = int(2.0 * period_s / m.delay * per_delay)
-    peaks = [deviation[i : i + size].max() for i in range(0, len(deviation) - size, size)]
-    late = np.log(np.maximum(peaks[len(peaks) // 2 :], 1e-300))
-    return float(np.polyfit(np.arange(len(late)), late, 1)[0] / 2.0)
+    return grown(deviation, size) * size / 2.0

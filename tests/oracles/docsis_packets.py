@@ -9,16 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 TARGET, INTERVAL, A, B = 0.010, 0.016, 0.25, 2.5
-_STEPS = (
-    (1e-6, 2048.0),
-    (1e-5, 512.0),
-    (1e-4, 128.0),
-    (1e-3, 32.0),
-    (1e-2, 8.0),
-    (0.1, 2.0),
-    (1.0, 0.5),
-    (10.0, 0.125),
-)
+STEPS = ((1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (0.1, 2.0), (1.0, 0.5), (10.0, 0.125))
+"""What the step is divided by, for the probability up to which it is."""
 
 
 class Modem:
@@ -35,7 +27,7 @@ class Modem:
         if self.protected > 0.0:
             self.x, self.protected = 0.0, max(0.0, self.protected - INTERVAL)
         else:
-            divisor = next((d for bound, d in _STEPS if self.x < bound), 0.03125)
+            divisor = next((d for bound, d in STEPS if self.x < bound), 0.03125)
             change = (A * (delay - TARGET) + B * (delay - self.old)) / divisor
             self.x += min(change, 0.02) if self.x >= 0.1 else change
             if max(delay, self.old) < 0.005:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
+
+from histories import words
 
 from netctrl.laws.l4s.dualpi2 import (
     DROP,
@@ -19,7 +21,7 @@ from netctrl.laws.l4s.dualpi2 import (
     update_dualpi2,
 )
 from netctrl.laws.record import fields_of
-from netctrl.laws.targets.dualpi2 import DUALPI2_ONE, Dualpi2Law, Dualpi2State, dualpi2_step, dualpi2_verdict
+from netctrl.laws.targets.dualpi2 import DUALPI2_ONE, Dualpi2Law, Dualpi2State, dualpi2_step
 
 SIZE, SERVICE_NS, LIMIT, STEP_PACKETS = 1500, 120_000, 400, 1
 """Of each packet [byte]; 100 Mbit/s; of both queues [packet]; found in the L queue for the step to apply."""
@@ -39,15 +41,6 @@ class Arrival(NamedTuple):
     time_ns: int
     codepoint: int
     """As in the IP header: 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE."""
-
-
-def words(seed: int) -> Iterator[int]:
-    """Numbers from 0 to 2^64 - 1 of SplitMix64 (Steele, Lea, Flood 2014)."""
-    while True:
-        seed = (seed + 0x9E3779B97F4A7C15) % 2**64
-        z = ((seed ^ (seed >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
-        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) % 2**64
-        yield z ^ (z >> 31)
 
 
 def arrivals(seed: int) -> list[Arrival]:
@@ -95,11 +88,13 @@ class Integers:
         return self.now.prob
 
     def judge(self, low: bool, capable: bool, late: bool, backlog: int, first: int, second: int) -> str:
-        alike = {"backlog_bytes": backlog, "mtu": SIZE, "first": first, "second": second}
-        fate = dualpi2_verdict(self.law, self.now, scalable=low, ecn=capable, **alike)
-        if fate == "drop":
-            return DROPPED
-        return MARKED if fate == "mark" or (low and late) else SENT
+        p, coupled, fate = self.now.prob, self.now.prob * self.law.coupling, SENT
+        squared, overload = first <= p and second <= p, coupled > DUALPI2_ONE
+        if backlog >= 2 * SIZE and low:
+            fate = DROPPED if overload and squared else MARKED if overload or first <= coupled else SENT
+        elif backlog >= 2 * SIZE and squared:
+            fate = DROPPED if overload or not capable else MARKED
+        return MARKED if fate == SENT and low and late else fate
 
 
 def fates(

@@ -20,20 +20,6 @@ class Waiting(NamedTuple):
     stepped: bool
 
 
-def split_mix(state: int) -> Callable[[], float]:
-    """Numbers in [0, 1) of SplitMix64 (Steele, Lea, Flood 2014), whole numbers of Python."""
-
-    def following() -> float:
-        nonlocal state
-        state = (state + 0x9E3779B97F4A7C15) % 2**64
-        z = state
-        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
-        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) % 2**64
-        return ((z ^ (z >> 31)) >> 11) / 2**53
-
-    return following
-
-
 class DualQueue:
     """Times in ns, sizes in bytes."""
 

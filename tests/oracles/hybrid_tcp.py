@@ -38,18 +38,7 @@ def growth(
 
 
 @njit
-def _course(
-    flows: float,
-    rtt: float,
-    rate: float,
-    epoch: float,
-    alpha: float,
-    queue: bool,
-    gamma: float,
-    late: float,
-    epochs: int,
-    substeps: int,
-) -> np.ndarray:
+def _course(flows, rtt, rate, epoch, alpha, queue, gamma, late, epochs, substeps):
     """log |marks| after each epoch; all is scaled together where it leaves what floats hold."""
     w0 = rtt * rate / flows
     h = epoch / substeps

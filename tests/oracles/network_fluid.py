@@ -16,9 +16,12 @@ from typing import Any
 import numba
 import numpy as np
 from cubic_flows import CubicFlows, cubic_flows, follow
+from histories import grown, past
 
-from netctrl.plants.queue_networks.equilibrium import NetworkEquilibrium
+from netctrl.plants.queue_networks.equilibrium import NetworkEquilibrium, network_equilibrium
+from netctrl.plants.queue_networks.network import LawRange, PathFlows, QueueLink, QueueNetwork
 from netctrl.plants.queues.queue_laws import Averaged, SampledPi
+from netctrl.plants.queues.queue_loop import QueueLoop
 
 _STEPS = 160  # in the shortest round trip
 
@@ -36,9 +39,10 @@ def network_growth(
     shortest = float(found.trips.min()) / _STEPS
     # All intervals are whole numbers of steps.
     whole = int(np.gcd.reduce([round(1e6 * update) for update in updates])) if updates else 0
-    base = 1e-6 * whole if updates else float(found.trips.min()) / 4.0
+    several = len(set(updates)) > 1
+    base = 1e-6 * whole if several else updates[0] if updates else float(found.trips.min()) / 4.0
     h = base / max(int(np.ceil(base / shortest)), 8)
-    links, numbers = np.zeros((L, 12)), np.zeros((L, 2), dtype=np.int64)
+    links, numbers = np.zeros((L, 13)), np.zeros((L, 2), dtype=np.int64)
     for k, (link, law) in enumerate(zip(network.links, laws, strict=True)):
         D, x = float(found.delays[k]), float(found.outputs[k])
         links[k, :4] = link.rate * h, link.delay_s / h, D / h, x
@@ -46,6 +50,7 @@ def network_growth(
         numbers[k] = 1, 0
         if isinstance(law, SampledPi):
             links[k, 5:7] = gains[k] * law.integral * h, gains[k] * law.proportional * h
+            links[k, 12] = law.spaced
             steps = round(law.update_s / h)
             assert abs(steps * h - law.update_s) < 1e-9 * h
             numbers[k] = steps, 0 if offsets is None else round(offsets[k] * steps)
@@ -58,17 +63,8 @@ def network_growth(
     for i, group in enumerate(network.groups):
         s, trip = group.sender, float(found.trips[i])
         fixed = group.rtt_s + sum(0.0 if k.queued else k.other_delay_s for k in group.seen)
-        groups[i, :8] = (
-            group.flows,
-            fixed / h,
-            s.increase,
-            s.decrease,
-            s.averaging,
-            s.scalable,
-            found.windows[i],
-            trip / h,
-        )
-        groups[i, 8] = -1.0
+        groups[i, :6] = group.flows, fixed / h, s.increase, s.decrease, s.averaging, s.scalable
+        groups[i, 6:] = found.windows[i], trip / h, -1.0
         if s.curve:
             groups[i, 8] = len(curved)
             curved.append(
@@ -87,21 +83,24 @@ def network_growth(
     full = list(found.order)
     deviation = np.abs(delays[:, full] / links[full, 2] - 1.0).sum(axis=1)
     size = max(int(np.ceil(2.0 * period_s / (every * h))), 4)
-    peaks = [deviation[i : i + size].max() for i in range(0, len(deviation) - size, size)]
-    late = np.log(np.maximum(peaks[len(peaks) // 2 :], 1e-300))
-    return float(np.polyfit(np.arange(len(late)), late, 1)[0] / (size * every * h / period_s))
+    return grown(deviation, size) * period_s / (every * h)
+
+
+def growth(loop: QueueLoop, flows: float, rtt: float, gain: float, periods: float, period_s: float) -> float:
+    """The same for classes of flows in one queue."""
+    whole = (LawRange(0.0, 1.0, loop.law),)
+    given = {"age_s": loop.age_s, "age_queues": loop.age_queues, "marked_leaving": loop.marked_leaving}
+    link = QueueLink(name="queue", rate=loop.rate, ranges=whole, **given)
+    groups = [
+        PathFlows(name=str(i), flows=k.share * flows, rtt_s=rtt * k.stretch, path=(0,), seen=(k,))
+        for i, k in enumerate(loop.classes)
+    ]
+    found = network_equilibrium(QueueNetwork((link,), tuple(groups)))
+    return network_growth(found, np.array([gain]), periods, period_s)
 
 
 def _no_flows() -> CubicFlows:
     return cubic_flows(0.01, 100.0, 0.4 / 100.0**3, 0.5, 10.0, n=4)
-
-
-@numba.njit(cache=True)
-def _past(history: np.ndarray, now: int, steps: float) -> float:
-    n = len(history)
-    whole = int(np.floor(steps))
-    a = history[(now - whole) % n]
-    return a + (steps - whole) * (history[(now - whole - 1) % n] - a)
 
 
 @numba.njit(cache=True)
@@ -110,9 +109,7 @@ def _held(history: np.ndarray, now: int, steps: float) -> float:
 
 
 @numba.njit(cache=True)
-def _run(
-    groups: Any, paths: Any, seen: Any, links: Any, numbers: Any, steps: int, every: int, flows: Any
-) -> np.ndarray:
+def _run(groups, paths, seen, links, numbers, steps, every, flows):
     K, most, L = len(groups), paths.shape[1], len(links)
     n = int(2.0 * groups[:, 7].max() + links[:, 4].max() + links[:, 1].max()) + 64
     W, R = np.empty((K, n)), np.empty((K, n))
@@ -137,8 +134,10 @@ def _run(
     for now in range(steps):
         for k in range(L):
             if links[k, 5] > 0.0 and now % numbers[k, 0] == numbers[k, 1]:
-                read = _past(D[k], now, links[k, 4])
-                X[k, now % n] += links[k, 5] * (read - links[k, 2]) + links[k, 6] * (read - D_old[k])
+                read = past(D[k], now, links[k, 4])
+                computed = X[k, now % n] / (1.0 + links[k, 12] * X[k, now % n])  # by a law that spreads drops
+                computed += links[k, 5] * (read - links[k, 2]) + links[k, 6] * (read - D_old[k])
+                X[k, now % n] = computed / (1.0 - links[k, 12] * computed)
                 D_old[k] = read
         for i in range(K):
             if groups[i, 8] >= 0.0 and now % flows[int(groups[i, 8])].every == 0:
@@ -149,7 +148,7 @@ def _run(
                         x = _held(X[paths[i, j]], now, seen[i, j, 4] - late)
                         kept *= 1.0 - (seen[i, j, 0] * x ** seen[i, j, 1] if x > 0.0 else 0.0)
                 here = R[i, now % n] if now > 0 else groups[i, 7]
-                mean = follow(own, (1.0 - kept) / _past(R[i], now, here - late), here)
+                mean = follow(own, (1.0 - kept) / past(R[i], now, here - late), here)
                 curve_slope[i] = (mean - W[i, now % n]) / own.every
         if now % every == 0 and now // every < len(found):
             for k in range(L):
@@ -176,7 +175,7 @@ def _run(
                     else:
                         Y[i, j, t % n] = _passed(Y[i, j - 1], came, slope, paths[i, j - 1], links, seen[i, j - 1], t)
                     D_slope[stage, k] += Y[i, j, t % n] / links[k, 0]
-                    x = _held(X[k], t, seen[i, j, 4]) if links[k, 7] == 0.0 else _past(X[k], t, seen[i, j, 4])
+                    x = _held(X[k], t, seen[i, j, 4]) if links[k, 7] == 0.0 else past(X[k], t, seen[i, j, 4])
                     if x > 0.0:
                         kept *= 1.0 - seen[i, j, 0] * x ** seen[i, j, 1]
                 a, b, g, marked = groups[i, 2], groups[i, 3], groups[i, 4], 1.0 - kept
@@ -187,7 +186,7 @@ def _run(
                     m_slope[stage, i] = g / trip * (marked - mark) if g > 0.0 else 0.0
                     W_slope[stage, i] = a / trip - b * W[i, t % n] * (mark if g > 0.0 else marked) / trip
                 else:
-                    rate = _past(W[i], t, trip) / _past(R[i], t, trip)
+                    rate = past(W[i], t, trip) / past(R[i], t, trip)
                     W_slope[stage, i] = a / trip - b * W[i, t % n] * rate * marked
             for k in range(L):
                 D_slope[stage, k] -= 1.0
@@ -206,7 +205,7 @@ def _run(
         for k in range(L):
             D[k, (now + 1) % n] = max(D[k, now % n] + 0.5 * (D_slope[0, k] + D_slope[1, k]), 0.0)
             if links[k, 7] > 0.0:
-                first, then = _past(D[k], now, links[k, 4]), _past(D[k], now + 1, links[k, 4])
+                first, then = past(D[k], now, links[k, 4]), past(D[k], now + 1, links[k, 4])
                 if np.isfinite(links[k, 9]):
                     rise = links[k, 9] * (first - average[k])
                     average[k] += 0.5 * (rise + links[k, 9] * (then - average[k] - rise))
@@ -240,6 +239,6 @@ def _leave(D: np.ndarray, came: np.ndarray, t: int) -> None:
 def _passed(Y: Any, came: Any, slope: Any, k: int, links: Any, seen: Any, t: int) -> float:
     """What comes out of link k, and then over its line, at t: what came to it, thinned as its queue grew."""
     if seen[2] == 0.0:
-        return _past(Y, t, links[k, 1] + seen[3])
-    age = links[k, 1] - _past(came[k], t, links[k, 1])
-    return _past(Y, t, age) / (1.0 + _past(slope[k], t, age))
+        return past(Y, t, links[k, 1] + seen[3])
+    age = links[k, 1] - past(came[k], t, links[k, 1])
+    return past(Y, t, age) / (1.0 + past(slope[k], t, age))

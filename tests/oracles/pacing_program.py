@@ -8,8 +8,7 @@ from __future__ import annotations
 from math import inf
 from typing import NamedTuple
 
-from netctrl.errors import InvalidValue, checked_number
-from netctrl.laws.pacing.best_rate import best_rate, clipped, freeze_deviation, pacing_cost
+from netctrl.laws.pacing.best_rate import best_rate, clipped, freeze_deviation
 
 
 class PacingProgram(NamedTuple):
@@ -32,53 +31,9 @@ class PacingProgram(NamedTuple):
     """μ_v(n)"""
     mean_rate: float
     """μ_r(n − 1)"""
-    least_rate: float
-    """0 in the paper."""
-    max_rate: float
+    least_rate: float = 0.0
+    max_rate: float = inf
     """R"""
-
-
-def pacing_program(
-    *,
-    psi: float,
-    xi: float,
-    slope: float,
-    rtt_at_zero: float,
-    mean_rtt: float,
-    variance: float,
-    mean_rate: float,
-    least_rate: float = 0.0,
-    max_rate: float = inf,
-) -> PacingProgram:
-    """The program, checked once.
-
-    Raises
-    ------
-    InvalidValue
-        ψ, a mean or the variance that isn't above 0, a slope of 0 (the rate would have no effect: hold it), bounds that
-        exclude each other.
-    """
-    above = "a number above 0"
-    if checked_number("slope", slope, "a number other than 0") == 0.0:
-        raise InvalidValue("slope", slope, "a number other than 0: hold the rate where it has no effect on the RTT")
-    least = checked_number("least_rate", least_rate, "a rate of at least 0", at_least=0.0)
-    takes = f"a rate of at least least_rate, {least:g}"
-    most = (
-        inf
-        if isinstance(max_rate, float) and max_rate == inf
-        else checked_number("max_rate", max_rate, takes, at_least=least)
-    )
-    return PacingProgram(
-        checked_number("psi", psi, above, above=0.0),
-        checked_number("xi", xi, "a number of at least 0", at_least=0.0),
-        float(slope),
-        checked_number("rtt_at_zero", rtt_at_zero, "a number"),
-        checked_number("mean_rtt", mean_rtt, above, above=0.0),
-        checked_number("variance", variance, above, above=0.0),
-        checked_number("mean_rate", mean_rate, above, above=0.0),
-        least,
-        float(most),
-    )
 
 
 def program_rate(program: PacingProgram) -> float:
@@ -91,7 +46,10 @@ def program_rate(program: PacingProgram) -> float:
 
 def program_cost(program: PacingProgram, rate: float) -> float:
     """What eq. (3) minimises, with eq. (6), at a rate."""
-    return pacing_cost(checked_number("rate", rate, "a number"), *program[:7])
+    predicted = program.rtt_at_zero + program.slope * rate
+    off = predicted - program.mean_rtt
+    spread = program.psi * off * off / program.variance
+    return predicted / program.mean_rtt + spread - program.xi * rate / program.mean_rate
 
 
 def freeze_threshold(program: PacingProgram) -> float:

@@ -11,18 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import inf, log
 
-_MASK = (1 << 64) - 1
-
-
-def chances(seed: int) -> Iterator[float]:
-    """SplitMix64 by Steele, Lea and Flood 2014, evenly from [0, 1)."""
-    while True:
-        seed = (seed + 0x9E3779B97F4A7C15) & _MASK
-        z = seed
-        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
-        yield ((z ^ (z >> 31)) >> 11) * 2.0**-53
-
 
 @dataclass
 class Flow:

@@ -1,38 +1,22 @@
-"""Programs in C that replay rows of unsigned 64-bit numbers, for a comparison bit by bit."""
+"""Oracles in C that replay rows of unsigned 64-bit numbers, for a comparison bit by bit."""
 
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from places import TESTS
 
-HEAD = """
-#include <stdint.h>
-#include <stdio.h>
-typedef uint32_t u32; typedef uint64_t u64; typedef int64_t i64;
-"""
-MAIN = """
-int main(void)
-{
-    u64 in[TAKES], out[GIVES];
-    while (fread(in, sizeof in, 1, stdin) == 1) {
-        for (int k = 0; k < GIVES; k++) out[k] = 0;
-        replay(in, out);
-        fwrite(out, sizeof out, 1, stdout);
-    }
-    return 0;
-}
-"""
 FLAGS = ("-std=c11", "-O1", "-fwrapv", "-Wall", "-Wextra", "-Werror", "-Wconversion", "-Wno-sign-conversion")
 
 
-def replayed(code: str, takes: int, gives: int, rows: np.ndarray, folder: Path) -> np.ndarray:
-    """What a function `replay(const u64 *in, u64 *out)` of C returns for each row, in order; it may keep a state."""
-    (folder / "law.c").write_text(f"{HEAD}\nenum {{ TAKES = {takes}, GIVES = {gives} }};\n{code}\n{MAIN}")
-    subprocess.run(["gcc", *FLAGS, "law.c", "-o", "law"], cwd=folder, check=True, timeout=120)
-    given = np.zeros((len(rows), takes), dtype="<u8")
-    given[:, : rows.shape[1]] = rows
+def replayed(name: str, takes: int, gives: int, rows: Sequence[Sequence[int]], folder: Path) -> np.ndarray:
+    """What `replay` of an oracle in C returns for each row, in order; rows are filled with 0."""
+    source = [TESTS / "oracles" / name, f"-DTAKES={takes}", f"-DGIVES={gives}", "-o", folder / "law"]
+    subprocess.run(["gcc", *FLAGS, *source], check=True, timeout=120)
+    given = np.array([(*row, *[0] * (takes - len(row))) for row in rows], dtype="<u8")
     done = subprocess.run([folder / "law"], input=given.tobytes(), capture_output=True, check=True, timeout=120)
     return np.frombuffer(done.stdout, dtype="<u8").reshape(-1, gives)
 

@@ -36,23 +36,6 @@ def clipped(rate: float, least: float, most: float) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def pacing_cost(
-    rate: float,
-    psi: float,
-    xi: float,
-    b1: float,
-    rtt_at_zero: float,
-    mean_rtt: float,
-    variance: float,
-    mean_rate: float,
-) -> float:
-    """What eq. (3) minimises, with eq. (5) for the prediction and eq. (6) for its variance."""
-    predicted = rtt_at_zero + b1 * rate
-    off = predicted - mean_rtt
-    return predicted / mean_rtt + psi * off * off / variance - xi * rate / mean_rate
-
-
-@njit(cache=True, error_model="numpy")
 def freeze_deviation(psi: float, xi: float, b1: float, mean_rtt: float, mean_rate: float) -> float:
     """d* of d ← d² / d*, d* = 2ψ b_1 / (ξ/μ_r − b_1/μ_ℓ): below it the law freezes. inf where it always does."""
     wish, cost = xi / mean_rate, b1 / mean_rtt

@@ -41,7 +41,6 @@ PIE_FAULT = (
 _BURST = 150_000_000 >> 6
 _PANIC = 250_000_000 >> 6
 _UNSET = U64
-_CYCLE_BYTES = 16384  # QUEUE_THRESHOLD
 _RATE_SHIFT = 8  # PIE_SCALE
 _SPARED, _SURE = PIE_ONE // 100 * 85, PIE_ONE // 2 * 17
 
@@ -128,118 +127,6 @@ def _change(law: PieLaw, prob: int, delay: int, old: int) -> int:
     if change > PIE_ONE // 50 and prob >= PIE_ONE // 10:
         change = PIE_ONE // 100 * 2
     return s64(change + PIE_ONE // 50) if delay > _PANIC else change
-
-
-def pie_departed(
-    law: PieLaw, state: PieState, now: int, enqueued: int, packet_bytes: int, backlog_bytes: int
-) -> PieState:
-    """State after a packet has left the queue.
-
-    Parameters
-    ----------
-    law : PieLaw
-    state : PieState
-    now, enqueued : int
-        Present time and when the packet came [tick].
-    packet_bytes : int
-        [byte]
-    backlog_bytes : int
-        Waiting behind it, of the flow for fq_pie [byte].
-    """
-    if not law.dq_rate_estimator:
-        delay = u64(now - enqueued) if backlog_bytes else 0
-        elapsed = 0 if state.dq_tstamp == _UNSET else u32(now - state.dq_tstamp)
-        return _with_less_burst(state._replace(qdelay=delay, dq_tstamp=now), elapsed)
-    if backlog_bytes >= _CYCLE_BYTES and state.dq_count == _UNSET:
-        state = state._replace(dq_tstamp=now, dq_count=0)
-    if state.dq_count == _UNSET:
-        return state
-    state = state._replace(dq_count=u64(state.dq_count + packet_bytes))
-    elapsed = u32(now - state.dq_tstamp)
-    if state.dq_count < _CYCLE_BYTES or elapsed == 0:
-        return state
-    rate, old = u32(state.dq_count << _RATE_SHIFT) // elapsed, state.avg_dq_rate
-    state = state._replace(avg_dq_rate=u32(old - (old >> 3) + (rate >> 3)) if old else rate)
-    if backlog_bytes < _CYCLE_BYTES:
-        state = state._replace(dq_count=_UNSET)
-    else:
-        state = state._replace(dq_count=0, dq_tstamp=now)
-    return _with_less_burst(state, elapsed)
-
-
-def _with_less_burst(state: PieState, elapsed: int) -> PieState:
-    return state._replace(burst_time=max(state.burst_time - elapsed, 0)) if elapsed else state
-
-
-def pie_chosen(
-    law: PieLaw, state: PieState, backlog_bytes: int, packet_bytes: int, mtu: int, random: int
-) -> tuple[PieState, bool]:
-    """State and whether an arriving packet is chosen, to be dropped or marked.
-
-    Parameters
-    ----------
-    law : PieLaw
-    state : PieState
-    backlog_bytes : int
-        Waiting before it, of the flow for fq_pie [byte].
-    packet_bytes : int
-        Its size [byte].
-    mtu : int
-        The device's, with its link-layer header [byte].
-    random : int
-        Random number from 0 to 2^64 - 1.
-    """
-    if state.burst_time > 0:
-        return state, False
-    if state.qdelay < law.target_ticks // 2 and state.prob < PIE_ONE // 5:
-        return state, False
-    if backlog_bytes < 2 * mtu:
-        return state, False
-    prob = state.prob
-    if law.bytemode and packet_bytes <= mtu:
-        prob = u64(packet_bytes * (prob // mtu))
-    state = state._replace(accu_prob=u64(state.accu_prob + prob) if prob else 0)
-    if state.accu_prob < _SPARED:
-        return state, False
-    if state.accu_prob >= _SURE:
-        return state, True
-    if random >> 8 < prob:
-        return state._replace(accu_prob=0), True
-    return state, False
-
-
-def pie_enqueue(
-    law: PieLaw,
-    state: PieState,
-    *,
-    packets: int,
-    backlog_bytes: int,
-    packet_bytes: int,
-    mtu: int,
-    random: int,
-    ecn: bool,
-) -> tuple[PieState, str]:
-    """State and the fate of an arriving packet: "pass", "mark" or "drop".
-
-    Parameters
-    ----------
-    law : PieLaw
-    state : PieState
-    packets : int
-        Number of packets that wait in the whole queue.
-    backlog_bytes, packet_bytes, mtu, random : int
-        As in `pie_chosen`.
-    ecn : bool
-        Whether the packet can be marked.
-    """
-    if packets >= law.limit:
-        return state._replace(accu_prob=0), "drop"
-    state, chosen = pie_chosen(law, state, backlog_bytes, packet_bytes, mtu, random)
-    if not chosen:
-        return state, "pass"
-    if law.ecn and ecn and state.prob <= law.mark_limit:
-        return state, "mark"
-    return state._replace(accu_prob=0), "drop"
 
 
 def pie_drop_rate(probability: float) -> float:

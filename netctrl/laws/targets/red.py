@@ -7,7 +7,7 @@ At each arrival the average is moved towards the backlog, with w bits behind the
 Between the thresholds e = floor((avg - min 2^w) 2^-w) bytes are above the lower one. A random number r is kept from
 one mark to the next, uniform over 0 to floor((2^32 - 1)/m) with m = floor(P 2^32 / (max - min)), and the c-th packet
 since is marked if e c >= r. So a packet's probability is p = e m/2^32, and a mark comes after 1 to 1/p packets, each
-number with the same chance: **the rate of marks is 2 p/(1 + p)** (`RedLaw.mark_rate`), about twice p. At max and above
+number with the same chance: **the rate of marks is 2 p/(1 + p)**, about twice p. At max and above
 every packet is marked, or dropped. An idle queue's average falls by a table, which isn't here.
 
 Sources: Linux 6.1 and 7.2, include/net/red.h and net/sched/sch_red.c; iproute2, tc/q_red.c and tc/tc_red.c; Floyd and
@@ -17,10 +17,9 @@ Jacobson, "Random early detection gateways for congestion avoidance", 1993, Sect
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from netctrl.errors import InvalidValue, checked_flag, checked_number
-from netctrl.laws.targets.integers import checked_u32, u64
+from netctrl.laws.targets.integers import checked_u32
 
 _ONE = 2**32
 _SIZE = "size in bytes"
@@ -147,8 +146,8 @@ class RedLaw:
         Examples
         --------
         >>> law = RedLaw.sent(limit_bytes=400_000, average_packet=1000, min_bytes=30_000, max_bytes=90_000)
-        >>> law.weight_log, law.max_probability, f"{law.mark_rate(60_000):.4f}"
-        (5, 85899345, '0.0198')
+        >>> law.weight_log, law.max_probability, law.step
+        (5, 85899345, 1431)
         """
         checked_u32("limit", limit_bytes, _SIZE, at_least=1)
         checked_u32("avpkt", average_packet, _SIZE, at_least=1)
@@ -183,64 +182,3 @@ class RedLaw:
     def step(self) -> int:
         """m: probability for one byte above the lower threshold; 2^32 would be 1."""
         return max(self.max_probability // max(self.max_bytes - self.min_bytes, 1), 1)
-
-    def mark_rate(self, average_bytes: float) -> float:
-        """Mean share of packets that is marked at a constant average.
-
-        The number of packets from one mark to the next is 1 + K - p K (K + 1)/2 on average, with K = floor(1/p): that
-        is (1 + 1/p)/2 where 1/p is whole.
-
-        Parameters
-        ----------
-        average_bytes : float
-            [byte]
-        """
-        if average_bytes < self.min_bytes:
-            return 0.0
-        if average_bytes >= self.max_bytes:
-            return 1.0
-        p = int(average_bytes - self.min_bytes) * self.step / _ONE
-        if p == 0.0:
-            return 0.0
-        whole = int(1.0 / p)
-        return 1.0 / (1.0 + whole - p * whole * (whole + 1) / 2.0)
-
-
-class RedState(NamedTuple):
-    """Variables of RED, as the kernel has them; those of a new queue by default."""
-
-    average: int = 0
-    """With w bits behind the point [2^-w byte]"""
-    count: int = -1
-    """Packets since the last mark; -1: below the lower threshold"""
-    random: int = 0
-    """Kept from one mark to the next"""
-
-
-def red_arrival(law: RedLaw, state: RedState, backlog_bytes: int, random: int) -> tuple[RedState, str]:
-    """State after an arrival, and what happens: "pass", "mark" by chance, or "force" at the upper threshold and above.
-
-    A mark is a drop without ECN.
-
-    Parameters
-    ----------
-    law : RedLaw
-    state : RedState
-    backlog_bytes : int
-        Waiting before it [byte].
-    random : int
-        Random number from 0 to 2^32 - 1, for the case that one is drawn.
-    """
-    average = u64(state.average + backlog_bytes - (state.average >> law.weight_log))
-    if average < law.min_bytes << law.weight_log:
-        return RedState(average, -1, state.random), "pass"
-    if average >= law.max_bytes << law.weight_log:
-        return RedState(average, -1, state.random), "force"
-    count = state.count + 1
-    drawn = random // law.step
-    if count == 0:
-        return RedState(average, 0, drawn), "pass"
-    above = (average - (law.min_bytes << law.weight_log)) >> law.weight_log
-    if u64(above * count) < state.random:
-        return RedState(average, count, state.random), "pass"
-    return RedState(average, 0, drawn), "mark"

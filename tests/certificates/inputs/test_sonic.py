@@ -5,27 +5,14 @@ import re
 from math import inf
 
 import pytest
+from installed import wred_profile
 
 from netctrl.certificates.inputs.sonic import read_sonic
 from netctrl.errors import FileError, InvalidValue
 from netctrl.laws.targets.wred import WredLaw
 
-# What SONiC's template of QoS configurations has for all platforms without one of their own.
-AZURE = {
-    "wred_green_enable": "true",
-    "wred_yellow_enable": "true",
-    "wred_red_enable": "true",
-    "ecn": "ecn_all",
-    "green_max_threshold": "2097152",
-    "green_min_threshold": "1048576",
-    "yellow_max_threshold": "2097152",
-    "yellow_min_threshold": "1048576",
-    "red_max_threshold": "2097152",
-    "red_min_threshold": "1048576",
-    "green_drop_probability": "5",
-    "yellow_drop_probability": "5",
-    "red_drop_probability": "5",
-}
+COLOURS = ("green", "yellow", "red")
+AZURE = wred_profile(colours=COLOURS)
 
 
 def config(profile, name="AZURE_LOSSLESS"):
@@ -36,7 +23,7 @@ def test_the_shipped_profile():
     queues = read_sonic(config(AZURE))
     law = WredLaw(min_bytes=2**20, max_bytes=2**21, max_percent=5, ecn=True)
     assert [(queue.name, queue.law) for queue in queues] == [
-        (f"wred AZURE_LOSSLESS, {colour}", law) for colour in ("green", "yellow", "red")
+        (f"wred AZURE_LOSSLESS, {colour}", law) for colour in COLOURS
     ]
     points = {0: 0.0, 2**20 - 1: 0.0, 3 * 2**19: 0.025, 2**21: 0.05, 2**21 + 1: 1.0}
     assert {q: law.probability(q) for q in points} == pytest.approx(points)

@@ -5,6 +5,7 @@ import re
 import shutil
 
 import pytest
+from installed import DUALPI2, PIE, RED, entry
 from places import TESTS
 
 from netctrl.certificates.inputs.queue import MAX_BYTES
@@ -15,29 +16,7 @@ from netctrl.laws.targets.pie_law import PieLaw
 from netctrl.laws.targets.red import RedLaw
 
 DATA = TESTS / "data" / "tc"
-PIE = {"limit": 1000, "target": 15_000, "tupdate": 16_000, "alpha": 2, "beta": 20}
-DUALPI2 = {
-    "limit": 10000,
-    "memory-limit": 30280000,
-    "target": 15000,
-    "tupdate": 16000,
-    "alpha": 0.15625,
-    "beta": 3.19531,
-    "step-thresh-us": 1000,
-    "min-qlen-step": 0,
-    "coupling": 2,
-    "drop-overload": "drop",
-    "drop-early": "drop-dequeue",
-    "c-protection": 10,
-    "ecn-mask": "l4s-ect",
-    "split-gso": None,
-}
-RED = {"limit": 400_000, "min": 30_000, "max": 90_000, "ecn": True, "ewma": 5, "probability": 0.02, "Scell_log": 15}
 GOOD = {"pie": PIE, "dualpi2": DUALPI2, "red": RED}
-
-
-def entry(kind, options, **more):
-    return {"kind": kind, "handle": "2:", "dev": "eth0", "root": True, "options": options, **more}
 
 
 def law_of(kind, options, hz=250):

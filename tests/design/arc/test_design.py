@@ -351,27 +351,26 @@ def test_windows_of_many_packets_are_decided(requested: dict) -> None:
     ("requested", "argument"),
     [
         ({"flows": 0.0}, "flows"),
-        ({"flows": -1.0}, "flows"),
-        ({"flows": math.nan}, "flows"),
-        ({"flows": "many"}, "flows"),
-        ({"flows": (50.0, 60.0, 70.0)}, "flows"),
-        ({"flows": 1e12}, "flows"),
+        *[({"flows": wrong}, "flows") for wrong in (-1.0, math.nan, "50", True, None, 10**400, 1e12)],
+        *[({"flows": wrong}, "flows") for wrong in ((50,), (50.0, 60.0, 70.0), (50, math.nan))],
         ({"fragile_flows": 1e12, "fragile_rtt_s": 0.1}, "fragile_flows"),
         ({"flows": 1e-9}, "flows"),
         ({"rtt_s": 1e-9}, "rtt"),
         ({"epoch_s": 6e3}, "epoch"),
         ({"flows": (60.0, 50.0)}, "flows"),
-        ({"rtt_s": 0.0}, "rtt"),
+        *[({"rtt_s": wrong}, "rtt") for wrong in (0.0, math.inf, "500")],
         ({"rtt_s": (0.5, 0.1)}, "rtt"),
-        ({"capacity_bit_per_s": -1.0}, "capacity"),
+        *[({"capacity_bit_per_s": wrong}, "capacity") for wrong in (-1.0, 0, "10Mbit")],
         ({"packet_size_bytes": 0.0}, "packet_size"),
         ({"utilization": 1.01}, "utilization"),
         ({"utilization": 0.0}, "utilization"),
         ({"epoch_s": math.inf}, "epoch"),
         ({"target_queue_packets": -1.0}, "target_queue"),
-        ({"plant": "Paper"}, "plant"),
+        *[({"plant": wrong}, "plant") for wrong in ("Paper", None)],
         ({"simulation": "no"}, "simulation"),
-        ({"alpha_per_packet": 0.0}, "alpha"),
+        *[({"alpha_per_packet": wrong}, "alpha") for wrong in (0.0, math.nan)],
+        ({"fragile_flows": 0}, "fragile_flows"),
+        ({"fragile_rtt_s": -2.0}, "fragile_rtt"),
         ({"accept": "anything"}, "accept"),
         ({"epoch_s": 1e-5}, "epoch"),
     ],
@@ -380,6 +379,7 @@ def test_refused_at_the_door(requested: dict, argument: str) -> None:
     with pytest.raises(InvalidValue) as refused:
         netctrl.arc(**({"flows": 50.0} | requested))
     assert refused.value.argument == argument
+    assert refused.value.takes
 
 
 @pytest.mark.slow

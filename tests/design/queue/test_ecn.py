@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from design_files import comes_back
+from ecn_packets import SIZE, dctcp_packets
 
 import netctrl
 from netctrl.certificates.box import Point
@@ -14,11 +16,6 @@ from netctrl.design.queue.ecn import ecn_design
 from netctrl.errors import InvalidValue, Status
 from netctrl.laws.aqm.threshold import ThresholdQueue
 from netctrl.plants.ecn.dctcp import StepFluid, busy_threshold, fluid_cycle
-from netctrl.scenario.links import Link
-from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.sim.packet.problem import packet_problem
-from netctrl.sim.packet.run import run_packets
 
 RACK = {"rtt_s": 100e-6, "flows": (2.0, 40.0), "capacity_bit_per_s": 10e9}
 WIDE = {"rtt_s": (50e-6, 200e-6), "flows": (1.0, 20.0), "capacity_bit_per_s": (10e9, 40e9)}
@@ -117,23 +114,17 @@ def test_a_single_step_has_nothing_below() -> None:
 def test_packets_fill_the_link_with_it_and_not_with_half_of_it(flows: int) -> None:
     where = {"rtt_s": 1e-3, "flows": float(flows), "capacity_bit_per_s": 1e9}
     threshold = int(ecn_design(**where, unit="packets").law.parameters["k_packets"])
-    assert 1.0 - used(flows, threshold) == pytest.approx(0.0, abs=3e-4)
-    assert 1.0 - used(flows, threshold // 2) > 4e-3
-
-
-def used(flows: int, threshold: int) -> float:
-    """Share of a link of 1 Gbit/s and 1 ms that DCTCP's flows fill on packets, in the second half of 3 s."""
-    link = Link(id="l", source="a", target="b", capacity=1e9, queue=ThresholdQueue(threshold=threshold * 1500))
-    bulk = Flow(id="f", path=("l",), rtt=1e-3, count=flows, sender="dctcp", ecn=True)
-    scenario = Scenario(name="dctcp", duration=3.0, links=(link,), flows=(bulk,), packet_size=1500, interval=1e-3)
-    sent = run_packets(packet_problem(scenario), 10.0).series[2, 0]
-    return float(np.diff(sent)[len(sent) // 2 :].mean() * 8.0 / 1e-3 / 1e9)
+    enough, half = (
+        dctcp_packets(flows, ThresholdQueue(threshold=each * SIZE), 1e9, 1e-3, 3.0, 1e-3)[1]
+        for each in (threshold, threshold // 2)
+    )
+    assert enough == pytest.approx(1.0, abs=3e-4)
+    assert 1.0 - half > 4e-3
 
 
 def test_a_design_is_the_same_after_it_is_saved_and_read(tmp_path) -> None:
     design = netctrl.ecn_design(**RACK, unit="time")
-    design.save(tmp_path / "design.json")
-    again = netctrl.read(tmp_path / "design.json")
+    again = comes_back(design, tmp_path)
     assert again == design
     assert (again.method, again.law.parameters) == ("ecn", {"k_s": 6e-5, "g": 0.0625})
     assert "stays busy" in again.verdict

@@ -9,15 +9,6 @@ from c_support import replayed, spread
 from netctrl.errors import InvalidValue
 from netctrl.laws.targets.jiffies import checked_hz, jiffies_of_us, longest_us, timer_period, us_of_jiffies
 
-C = """
-static void replay(const u64 *in, u64 *out)
-{
-    u64 hz = in[0], t = in[1];
-    out[1] = (u32)(in[2] * (1000000 / in[3]) / (hz / in[3]));
-    if (1000000 % hz == 0) { u64 tick = 1000000 / hz; out[0] = t / tick + (t % tick != 0); return; }
-    out[0] = (in[4] * t + in[5]) >> in[6];
-}
-"""
 # Of kernel/time/timeconst.bc at 300 Hz, as the kernel's build writes it: multiplier, adjustment, shift.
 MULTIPLIER_300 = (0x9D495183, 0x7FFCB923A29, 43)
 
@@ -30,7 +21,7 @@ def test_conversions_as_in_c(hz, tmp_path):
     ticks = [spread(random, 2**62 - 2) for _ in times]
     constants = MULTIPLIER_300
     rows = [(hz, t, j, gcd(hz, 10**6), *constants) for t, j in zip(times, ticks, strict=True)]
-    found = replayed(C, 7, 2, np.array(rows, dtype=np.uint64), tmp_path)
+    found = replayed("linux_jiffies.c", 7, 2, rows, tmp_path)
     mine = [(jiffies_of_us(t, hz), us_of_jiffies(j, hz)) for t, j in zip(times, ticks, strict=True)]
     assert np.array_equal(found, np.array(mine, dtype=np.uint64))
 

@@ -18,7 +18,7 @@ from netctrl.certificates.inputs.tc import read_tc
 from netctrl.certificates.installed import certify_installed
 from netctrl.errors import InvalidValue, Status
 from netctrl.laws.disciplines import KernelQueue
-from netctrl.laws.targets.red import RedLaw, RedState, red_arrival
+from netctrl.laws.targets.red import RedLaw
 from netctrl.laws.targets.step import codel_threshold_us, step_law
 from netctrl.linux.export.queue_law import StepQueue, step_arguments, step_on_linux
 from netctrl.model.law import QueueLaw
@@ -58,14 +58,11 @@ def test_red_has_the_fastest_average_that_tc_takes_for_any_threshold() -> None:
 
 def test_red_marks_what_finds_more_than_the_threshold_at_once_and_nothing_below() -> None:
     red = sent(step_arguments(law(k_bytes=32 * 1514), LINK))
-    state = RedState()
-    for _ in range(50):
-        state, fate = red_arrival(red, state, 32 * 1514, 0)
-        assert fate == "pass"
-    state, fate = red_arrival(red, state, 33 * 1514, 0)
-    assert fate == "force"
-    state, fate = red_arrival(red, state, 31 * 1514, 0)
-    assert fate == "pass"
+    average = 0  # with a bit behind the point
+    for packets, above in ((32, False),) * 50 + ((33, True), (31, False)):
+        average += packets * 1514 - (average >> red.weight_log)
+        assert (average >= red.max_bytes << red.weight_log) is above
+        assert above or average < red.min_bytes << red.weight_log
 
 
 def test_codel_marks_no_packet_that_waits_less_and_all_that_wait_two_units_more() -> None:

@@ -18,7 +18,8 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
-from edits import drop, put
+from command_lines import files
+from edits import drop, in_any_order, put
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
@@ -145,50 +146,6 @@ def test_reading_is_strict_and_names_path_and_key(change, named, raw, tmp_path) 
     assert "\n" not in message
 
 
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"{", b"[]", b"null", b"42", b"not JSON", b'{"schema": "\xff"}', b"\x00", b'{"schema": NaN}', b"[" * 100_000],
-    ids=lambda content: repr(content[:20]),
-)
-def test_what_is_no_design_is_refused_in_one_line(content, tmp_path) -> None:
-    with pytest.raises(FileError) as refusal:
-        read(tmp_path, content)
-    assert str(refusal.value).startswith(str(tmp_path / "design.json"))
-    assert "\n" not in str(refusal.value)
-
-
-def test_two_designs_in_a_file_are_refused(point, tmp_path) -> None:
-    with pytest.raises(FileError, match="JSON"):
-        read(tmp_path, point.to_json().encode() * 2)
-
-
-def test_a_file_too_large_to_be_a_design_is_refused(tmp_path) -> None:
-    path = tmp_path / "huge.json"
-    with path.open("wb") as file:
-        file.truncate(64 * 2**20 + 1)
-    with pytest.raises(FileError, match=r"larger.*64 MiB"):
-        read_design(path)
-
-
-@pytest.mark.parametrize("name", ["missing.json", "folder", "folder/missing.json", "file/x.json"])
-def test_a_file_that_cannot_be_read_is_named_with_the_reason(name, tmp_path) -> None:
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "file").touch()
-    with pytest.raises(FileError) as refusal:
-        read_design(tmp_path / name)
-    assert str(refusal.value).startswith(f"{tmp_path / name}: can't be read: ")
-    assert len(refusal.value.why) > len("can't be read: ")
-
-
-def in_any_order(tree: Any) -> Any:
-    """Alternatives have no order, and versions of msgspec write them in different ones."""
-    if isinstance(tree, dict):
-        return {key: in_any_order(value) for key, value in tree.items()}
-    if isinstance(tree, list):
-        return sorted((in_any_order(value) for value in tree), key=json.dumps)
-    return tree
-
-
 def test_the_published_schema_is_the_one_of_this_version() -> None:
     assert in_any_order(design_schema()) == in_any_order(design_json_schema())
     jsonschema.Draft202012Validator.check_schema(design_schema())
@@ -282,21 +239,11 @@ def test_pandas_and_html_show_law_and_certificate(point) -> None:
     assert "alpha &lt;= " in warned
 
 
-def files(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
-
-
-def test_writing_replaces_the_whole_file(tmp_path) -> None:
-    path = tmp_path / "x.json"
-    write_atomically(path, b"a long first content")
-    write_atomically(path, b"short")
-    assert path.read_bytes() == b"short"
-    assert files(tmp_path) == ["x.json"]
-
-
-def test_a_relative_path_and_a_bare_name_work(tmp_path, monkeypatch) -> None:
+def test_writing_replaces_the_whole_file(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    write_atomically("x.json", b"content")
+    write_atomically(tmp_path / "x.json", b"a long first content")
+    write_atomically("x.json", b"short")
+    assert (tmp_path / "x.json").read_bytes() == b"short"
     assert files(tmp_path) == ["x.json"]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ from netctrl.errors import FileError, InvalidValue
 from netctrl.model.io.toml import check_place, check_units
 from netctrl.scenario.network.sweep import read_sweep
 from netctrl.scenario.read import read_scenario_file
-from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.scenario import Scenario
 
 ARC = """schema = "netctrl.scenario/3"
@@ -63,7 +62,6 @@ flows = [{ id = "all", offers = { kind = "bursts", rate = "10Mbit" } }]
 changes = [{ at = "5s", flow = "all", rate = "20Mbit" }]
 duration = "10s"
 """
-KINDS = (Scenario,)
 
 
 def read_networks(path: Path) -> Any:
@@ -74,165 +72,59 @@ def read_sweeps(path: Path) -> Any:
     return list(read_sweep(path, network_path).cells())
 
 
-Read = Callable[[Path], Any]
-
-# Each: how it is read, a file that is good, what is changed in it, and the line.
-CHANGES: dict[str, tuple[Read, str, str, str, str]] = {
-    "a rate": (
-        read_scenario,
-        ARC,
-        'capacity = "20Mbit"',
-        "capacity = 20",
-        'links[0].capacity: got 20, takes a rate with its unit, as in capacity = "20Mbit" or "20bit"',
-    ),
-    "a time": (
-        read_scenario,
-        ARC,
-        'duration = "10s"',
-        "duration = 10.5",
-        'duration: got 10.5, takes a time with its unit, as in duration = "10.5ms" or "10.5s"',
-    ),
-    "a size": (
-        read_scenario,
-        BOTTLENECK,
-        'buffer = "1MB"',
-        "buffer = 1500",
-        'network.buffer: got 1500, takes a size with its unit, as in buffer = "1500kB" or "1500B"',
-    ),
-    "a size in text": (
-        read_scenario,
-        BOTTLENECK,
-        'buffer = "1MB"',
-        'buffer = "1500"',
-        "network.buffer: got '1500', takes a size from 1B to 1e6GB with its unit (B, kB, MB, GB, KiB, MiB, GiB), "
-        "as in 200kB",
-    ),
-    "nothing": (
-        read_scenario,
-        BOTTLENECK,
-        'buffer = "1MB"',
-        'buffer = "1MB"\ncross = 0',
-        'network.cross: got 0, takes a rate with its unit, as in cross = "0Mbit" or "0bit"',
-    ),
-    "one time for a range": (
-        read_scenario,
-        ARC,
-        'rtt = "100ms"',
-        "rtt = 0.1",
-        'flows[0].rtt: got 0.1, takes a time with its unit, as in rtt = "0.1ms" or "0.1s"',
-    ),
-    "an end of a range": (
-        read_scenario,
-        ARC,
-        'rtt = "100ms"',
-        'rtt = ["100ms", 1]',
-        'flows[0].rtt[1]: got 1, takes a time with its unit, as in "1ms" or "1s"',
-    ),
-    "a queue's": (
-        read_scenario,
-        ARC,
-        'capacity = "20Mbit"',
-        'capacity = "20Mbit", queue = { kind = "pie", target = 0.015 }',
-        'links[0].queue.target: got 0.015, takes a time with its unit, as in target = "0.015ms" or "0.015s"',
-    ),
-    "a scheme's": (
-        read_scenario,
-        FABRIC,
-        "target = 0.95",
-        "target = 0.95, increase = 80",
-        'flows[0].sender.increase: got 80, takes a size with its unit, as in increase = "80kB" or "80B"',
-    ),
-    "what another scheme has as a rate": (
-        read_scenario,
-        FABRIC,
-        'kind = "hpcc", target = 0.95',
-        'kind = "timely", increase = 80',
-        'flows[0].sender.increase: got 80, takes a rate with its unit, as in increase = "80Mbit" or "80bit"',
-    ),
-    "a flow's": (
-        read_scenario,
-        FABRIC,
-        'offers = "1MB"',
-        "offers = 1e6",
-        'flows[0].offers: got 1000000.0, takes a size with its unit, as in offers = "20kB" or "20B"',
-    ),
-    "an access link's": (
-        read_scenario,
-        ACCESS,
-        'capacity = "100Mbit"',
-        "capacity = 100",
-        'links[0].capacity: got 100, takes a rate with its unit, as in capacity = "100Mbit" or "100bit"',
-    ),
-    "a regulator's": (
-        read_scenario,
-        ACCESS,
-        'rate = "20Mbit"',
-        "rate = 20",
-        'changes[0].rate: got 20, takes a rate with its unit, as in rate = "20Mbit" or "20bit"',
-    ),
-    "a network's": (
-        read_networks,
-        NETWORK,
-        'graph = "tandem"',
-        'graph = { links = [{ source = "A", target = "B", capacity = 1 }] }',
-        'network.graph.links[0].capacity: got 1, takes a rate with its unit, as in capacity = "1Mbit" or "1bit"',
-    ),
-    "a policy's": (
-        read_networks,
-        NETWORK,
-        'name = "x"',
-        'name = "x"\ncontrol = { kind = "hftrac", architecture = "god", mu = 1, backlog_setpoint = 5 }',
-        'control.backlog_setpoint: got 5, takes a size with its unit, as in backlog_setpoint = "5kB" or "5B"',
-    ),
-    "messages'": (
-        read_networks,
-        NETWORK,
-        'name = "x"',
-        'name = "x"\ncontrol = { kind = "design", file = "x", messages = { jitter = 0.02 } }',
-        'control.messages.jitter: got 0.02, takes a time with its unit, as in jitter = "0.02ms" or "0.02s"',
-    ),
-    "what cells share": (
-        read_sweeps,
-        SWEEP,
-        'interval = "10ms"',
-        "interval = 0.01",
-        'scenario.interval: got 0.01, takes a time with its unit, as in interval = "0.01ms" or "0.01s"',
-    ),
-    "a value of a sweep": (
-        read_sweeps,
-        SWEEP,
-        "runs = 1",
-        'runs = 1\nover = { "network.graph.links.*.buffer" = ["20kB", 20] }',
-        'network.graph.links.*.buffer: got 20, takes a size with its unit, as in buffer = "20kB" or "20B"',
-    ),
-    "what a grid sets": (
-        read_sweeps,
-        SWEEP,
-        "runs = 1",
-        f'runs = 1\ngrid = [{{ set = {{ "{SPREAD}.half_width" = 5, "{SPREAD}.kind" = "triangular" }} }}]',
-        f'{SPREAD}.half_width: got 5, takes a rate with its unit, as in half_width = "5Mbit" or "5bit"',
-    ),
+INCREASE = ("flows[0].sender.increase", "80")
+TARGET = ("links[0].queue.target", "0.015", "time")
+CAPACITY = ("network.graph.links[0].capacity",)
+GOD, SETPOINT = 'kind = "hftrac", architecture = "god", mu = 1', ("control.backlog_setpoint", "5", "size")
+DESIGN, JITTER = 'kind = "design", file = "x"', ("control.messages.jitter", "0.02", "time")
+BUFFERS, BUFFER = '"network.graph.links.*.buffer"', ("network.graph.links.*.buffer", "20", "size")
+SPREADS = f'"{SPREAD}.half_width" = 5, "{SPREAD}.kind" = "triangular"'
+WIDTH = (f"{SPREAD}.half_width", "5", "rate")
+LINKS = '"network.graph" = { links = [{ source = "A", target = "B", capacity = 9 }] }'
+# Each: a file that is good, what is changed in it, and of what the line is: the place, what it got, and the quantity.
+CHANGES: dict[str, tuple[str, str, str, str, str, str]] = {
+    "a rate": (ARC, '"20Mbit"', "20", "links[0].capacity", "20", "rate"),
+    "a time": (ARC, '"10s"', "10.5", "duration", "10.5", "time"),
+    "a size": (BOTTLENECK, '"1MB"', "1500", "network.buffer", "1500", "size"),
+    "nothing": (BOTTLENECK, '"1MB"', '"1MB"\ncross = 0', "network.cross", "0", "rate"),
+    "one time for a range": (ARC, '"100ms"', "0.1", "flows[0].rtt", "0.1", "time"),
+    "an end of a range": (ARC, '"100ms"', '["100ms", 1]', "flows[0].rtt[1]", "1", "time"),
+    "a queue's": (ARC, '"20Mbit"', '"20Mbit", queue = { kind = "pie", target = 0.015 }', *TARGET),
+    "a scheme's": (FABRIC, "target = 0.95", "increase = 80", *INCREASE, "size"),
+    "another scheme's": (FABRIC, '"hpcc", target = 0.95', '"timely", increase = 80', *INCREASE, "rate"),
+    "a flow's": (FABRIC, '"1MB"', "1e6", "flows[0].offers", "1000000.0", "size"),
+    "a regulator's": (ACCESS, '"20Mbit"', "20", "changes[0].rate", "20", "rate"),
+    "a network's": (NETWORK, '"tandem"', "{ links = [{ capacity = 1 }] }", *CAPACITY, "1", "rate"),
+    "a policy's": (NETWORK, '"x"', f'"x"\ncontrol = {{ {GOD}, backlog_setpoint = 5 }}', *SETPOINT),
+    "messages'": (NETWORK, '"x"', f'"x"\ncontrol = {{ {DESIGN}, messages = {{ jitter = 0.02 }} }}', *JITTER),
+    "what cells share": (SWEEP, '"10ms"', "0.01", "scenario.interval", "0.01", "time"),
+    "a value of a sweep": (SWEEP, "runs = 1", f"runs = 1\nover = {{ {BUFFERS} = ['20kB', 20] }}", *BUFFER),
+    "what a grid sets": (SWEEP, "runs = 1", f"runs = 1\ngrid = [{{ set = {{ {SPREADS} }} }}]", *WIDTH),
     "a table that a grid sets": (
-        read_sweeps,
         SWEEP,
         "runs = 1",
-        'runs = 1\ngrid = [{ set = { "network.graph" = { links = [{ source = "A", target = "B", capacity = 9 }] } } }]',
-        'network.graph.links[0].capacity: got 9, takes a rate with its unit, as in capacity = "9Mbit" or "9bit"',
+        f"runs = 1\ngrid = [{{ set = {{ {LINKS} }} }}]",
+        *CAPACITY,
+        "9",
+        "rate",
     ),
 }
+WRITTEN = {"rate": ("Mbit", "bit"), "time": ("ms", "s"), "size": ("kB", "B")}
 
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_bare_number_is_refused_with_what_to_write(name: str, tmp_path: Path) -> None:
-    read, text, old, new, said = CHANGES[name]
-    path = tmp_path / "s.toml"
-    path.write_text(text)
-    read(path)
+    text, old, new, place, got, kind = CHANGES[name]
+    read = read_sweeps if text is SWEEP else read_networks
+    read(write(tmp_path, text))
     assert text.count(old) == 1
-    path.write_text(text.replace(old, new))
+    path = write(tmp_path, text.replace(old, new))
     with pytest.raises(FileError) as refusal:
         read(path)
-    assert str(refusal.value) == f"{path}: {said}"
+    key = "" if place.endswith("]") else f"{place.rpartition('.')[2]} = "
+    number = got if got != "1000000.0" else "20"  # an example that is legible
+    examples = " or ".join(f'"{number}{unit}"' for unit in WRITTEN[kind])
+    assert str(refusal.value) == f"{path}: {place}: got {got}, takes a {kind} with its unit, as in {key}{examples}"
 
 
 def test_json_of_a_network_and_numbers_from_python_are_in_si(tmp_path: Path) -> None:
@@ -242,7 +134,7 @@ def test_json_of_a_network_and_numbers_from_python_are_in_si(tmp_path: Path) -> 
     flow = {"id": "f", "path": ("l",), "count": 5, "rtt": (0.1, 0.1)}
     link = netctrl.scenario.links.Link(id="l", source="a", target="b", capacity=20e6)
     made = Scenario(name="x", duration=10.0, links=(link,), flows=(netctrl.scenario.tcp_aqm.flows.Flow(**flow),))
-    assert read_scenario(write(tmp_path, ARC)) == made
+    assert read_networks(write(tmp_path, ARC)) == made
     requested = netctrl.SweepSpec(name="x", scenario={"interval": 0.01}, over={"warmup": [0.2]})
     assert requested.over == {"warmup": [0.2]}
 
@@ -281,32 +173,30 @@ def holding(keys: tuple[str | int, ...], kinds: tuple[Any, ...], value: Any) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_quantity_of_a_record_needs_its_unit_and_nothing_else_does(kind: type) -> None:
-    found = list(leaves(msgspec.inspect.type_info(kind)))
+def test_every_quantity_of_a_record_needs_its_unit_and_nothing_else_does() -> None:
+    found = list(leaves(msgspec.inspect.type_info(Scenario)))
     quantities = [each for each in found if each[2]]
     assert len(quantities) > 10
     for keys, kinds, quantity in found:
-        check_units(holding(keys, kinds, EXAMPLES.get(quantity, 1)), kind)
+        check_units(holding(keys, kinds, EXAMPLES.get(quantity, 1)), Scenario)
         if quantity:
             with pytest.raises(InvalidValue, match="with its unit"):
-                check_units(holding(keys, kinds, 1), kind)
+                check_units(holding(keys, kinds, 1), Scenario)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_place_needs_a_unit_whichever_kind_is_meant(kind: type) -> None:
+def test_a_place_needs_a_unit_whichever_kind_is_meant() -> None:
     """A sweep's place doesn't say the kind of its table: what is a quantity in one is no number in another."""
     meant: dict[str, set[bool]] = {}
-    for keys, _, quantity in leaves(msgspec.inspect.type_info(kind)):
+    for keys, _, quantity in leaves(msgspec.inspect.type_info(Scenario)):
         meant.setdefault(".".join(str(key) for key in keys), set()).add(quantity is not None)
     for place, quantity in meant.items():
         assert len(quantity) == 1, place
         if quantity == {True}:
             with pytest.raises(InvalidValue, match="with its unit"):
-                check_place(place, 1, kind)
+                check_place(place, 1, Scenario)
         else:
-            check_place(place, 1, kind)
+            check_place(place, 1, Scenario)
 
 
 READERS = {"rate", "rate_or_0", "duration", "instant", "size", "backlog", "span"}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from queue_fluid import growth
+from network_fluid import growth
 
 from netctrl.frequency.sampled_stability import stable_gains
 from netctrl.laws.aqm.delay_pi import DelayPi

@@ -6,8 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from histories import shares
 from regulated_flows import Flow as PlainFlow
-from regulated_flows import Hop, Tandem, chances
+from regulated_flows import Hop, Tandem
 
 import netctrl
 from netctrl.datasets import model_path
@@ -65,7 +66,7 @@ def tandem(scenario: Scenario, state) -> Tandem:
                 variation=0.0 if single else group.offers.pause_variation,
                 start=int(row[FLOW["start"]]),
                 begins=int(row[FLOW["opens"]]),
-                draws=chances(int(state.random[len(scenario.links) + f])),
+                draws=shares(int(state.random[len(scenario.links) + f])),
             )
         )
     index = {group.id: g for g, group in enumerate(scenario.flows)}
@@ -215,7 +216,7 @@ def test_a_flow_at_rate_0_is_silent_and_goes_on_where_it_was():
     group = Flow(id="others", path=("hop0",), offers=Bursts(rate=1e6, burst=3, pause_variation=1.0), ecn=False)
     plain = access_link(flows=(premium(), group), duration=20.0, seed=3)
     state = packet_problem(plain).state
-    draws = chances(int(state.random[1 + 1]))
+    draws = shares(int(state.random[1 + 1]))
     times, time = [], int(state.flow[1, FLOW["opens"]])
     while time < 16_000_000_000:
         times += [time, time + 80_000, time + 160_000]

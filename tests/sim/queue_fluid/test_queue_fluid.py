@@ -7,7 +7,7 @@ from math import inf, pi
 
 import numpy as np
 import pytest
-from queue_fluid import growth
+from network_fluid import growth
 
 from netctrl.certificates.loops import classes_of, read_mixture
 from netctrl.certificates.pi_laws import docsis_pie, dualpi2, linux_dualpi2, linux_pie, pi2

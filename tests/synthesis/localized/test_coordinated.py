@@ -14,7 +14,7 @@ import scipy.sparse.csgraph
 import scipy.sparse.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from link_cases import TAU, Case, case, god, matrices, published
+from link_cases import COSTS, TAU, Case, case, god, least_cost, matrices, published
 
 from netctrl.errors import InvalidValue, NoAdmissibleDesign
 from netctrl.model.law import AgedGain
@@ -35,17 +35,7 @@ TOLERANCE = {
     "same": 1e-10,
     "noise": 0.08,  # four deviations of a mean over 3000 samples
 }
-MBPS2 = 1e12
 
-# The theory note's table (shared/theory/hftrac.md): GOD, out of band and in band, at mu = 0.1 and 1 [Mbps²]
-PUBLISHED = {
-    ("tandem", 0.1): (2.844531036, 2.894893202, 2.894893202),
-    ("tandem", 1.0): (11.7006259, 11.76048033, 11.76048033),
-    ("merge", 0.1): (14.41503458, 14.68591549, 14.82185319),
-    ("merge", 1.0): (59.48957478, 60.12308051, 60.2136593),
-    ("testbed", 0.1): (57.0446992, 57.11597909, 57.40459726),
-    ("testbed", 1.0): (234.883517, 235.2224193, 235.4299862),
-}
 CASES = [(name, communication) for name in (*range(6), "diamond") for communication in COMMUNICATIONS]
 
 
@@ -120,22 +110,22 @@ PAIR = direct([(0, 1)], [0], [1, 1])
 # --- published numbers ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("row", "communication"), [(1, "out-of-band"), (2, "in-band")])
-@pytest.mark.parametrize(("name", "mu"), PUBLISHED)
-def test_costs_of_the_theory_note(name: str, mu: float, row: int, communication: str) -> None:
+@pytest.mark.parametrize("communication", COMMUNICATIONS)
+@pytest.mark.parametrize(("name", "mu"), COSTS)
+def test_costs_of_the_theory_note(name: str, mu: float, communication: str) -> None:
     _, model, pattern, _ = published(name, communication)
-    cost = coordinated(model, mu, pattern).cost / MBPS2
-    assert cost == pytest.approx(PUBLISHED[name, mu][row], rel=TOLERANCE["published"])
+    cost = coordinated(model, mu, pattern).cost
+    assert cost == pytest.approx(least_cost(name, mu, communication), rel=TOLERANCE["published"])
 
 
 # --- special cases and closed forms ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "mu"), PUBLISHED)
+@pytest.mark.parametrize(("name", "mu"), COSTS)
 def test_without_delays_it_is_god(name: str, mu: float) -> None:
     model = published(name).model
     found = coordinated(model, mu, god(model))
-    assert found.cost / MBPS2 == pytest.approx(PUBLISHED[name, mu][0], rel=TOLERANCE["published"])
+    assert found.cost == pytest.approx(least_cost(name, mu, "god"), rel=TOLERANCE["published"])
     assert found.cost == pytest.approx(scipys(model, mu), rel=TOLERANCE["dare"])
     assert {len(column.gains) for column in found.law.columns} == {1}
 

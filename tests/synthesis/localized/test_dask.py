@@ -76,9 +76,3 @@ def test_a_scheduler_that_does_not_answer_is_named(capsys) -> None:
     error = capsys.readouterr().err
     assert f"--dask: got '{address}', takes the address of a running Dask scheduler" in error
     assert error.count("\n") == 1
-
-
-@pytest.mark.parametrize("jobs", ["0", "-2", "1.5", "many"])
-def test_a_number_of_threads_is_whole(jobs: str, capsys) -> None:
-    assert main(["hftrac", "--network", "tandem", "--mu", "1", "--jobs", jobs]) == 2
-    assert "--jobs: got" in capsys.readouterr().err

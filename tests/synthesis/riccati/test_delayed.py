@@ -8,6 +8,7 @@ import scipy.linalg
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from link_cases import COSTS, NETWORKS, least_cost
 
 from netctrl.datasets import network_path
 from netctrl.errors import InvalidValue, RiccatiStatus
@@ -16,15 +17,6 @@ from netctrl.plants.linearize import network_model, network_state_space
 from netctrl.synthesis.riccati.delayed import DelayedRegulator, delayed_regulator
 
 TOLERANCE = {"published": 1e-8, "closed form": 1e-9, "lyapunov": 1e-8, "filter": 1e-9, "no noise": 1e-6, "law": 1e-7}
-MBPS2 = 1e12
-
-# docs/explanation/hftrac.md and the theory note: centralized d = 1 at mu = 0.1 and 1 [Mbps²]
-CENTRALIZED = {
-    "tandem": (3.469531036, 17.9506259),
-    "merge": (17.61503458, 91.48957478),
-    "testbed": (69.8446992, 362.883517),
-}
-GOD = {"tandem": (2.844531036, 11.7006259), "merge": (14.41503458, 59.48957478), "testbed": (57.0446992, 234.883517)}
 
 
 def network_problem(name: str, mu: float):
@@ -82,16 +74,15 @@ def closed_loop(made: DelayedRegulator, one: dict[str, np.ndarray]) -> tuple[flo
 # --- the state is measured exactly ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", CENTRALIZED)
-@pytest.mark.parametrize(("mu", "column"), [(0.1, 0), (1.0, 1)])
-def test_costs_of_the_theory_note(name: str, mu: float, column: int) -> None:
+@pytest.mark.parametrize(("name", "mu"), COSTS)
+def test_costs_of_the_theory_note(name: str, mu: float) -> None:
     _, *problem = network_problem(name, mu)
-    for delay, table in ((0, GOD), (1, CENTRALIZED)):
-        cost = delayed_regulator(*problem, delay=delay).cost / MBPS2
-        assert cost == pytest.approx(table[name][column], rel=TOLERANCE["published"])
+    for delay, way in enumerate(("god", "centralized")):
+        cost = delayed_regulator(*problem, delay=delay).cost
+        assert cost == pytest.approx(least_cost(name, mu, way), rel=TOLERANCE["published"])
 
 
-@pytest.mark.parametrize("name", GOD)
+@pytest.mark.parametrize("name", NETWORKS)
 @pytest.mark.parametrize("mu", [0.02, 1.0, 30.0])
 def test_a_networks_cost_is_linear_in_the_delay(name: str, mu: float) -> None:
     """GOD + d Σ mu sigma², as what enters a buffer stays there until somebody hears."""
