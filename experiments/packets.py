@@ -29,8 +29,8 @@ from netctrl.scenario.result import Result
 from netctrl.sim.access.draws import run_table
 from netctrl.sim.fabric.plan import fabric_plan
 from netctrl.sim.fabric.plan import run_table as fabric_table
+from netctrl.sim.fluid.traffic import draw_flows
 from netctrl.sim.network.plan import link_plan, run_tables
-from netctrl.sim.tcp_aqm.traffic import draw_flows
 
 HOURS = 3600.0
 

@@ -57,15 +57,6 @@ from netctrl.scenario.tcp_aqm.offers import Demand as Demand
 from netctrl.scenario.tcp_aqm.offers import Stream as Stream
 from netctrl.scenario.tcp_aqm.offers import Web as Web
 from netctrl.sim.access.track import access_link_signals as access_link_signals
-from netctrl.sim.bottleneck.capacity import capacity_step as capacity_step
-from netctrl.sim.bottleneck.capacity import square_wave as square_wave
-from netctrl.sim.bottleneck.flows import BbrFlow as BbrFlow
-from netctrl.sim.bottleneck.flows import CubicFlow as CubicFlow
-from netctrl.sim.bottleneck.flows import HTcpFlow as HTcpFlow
-from netctrl.sim.bottleneck.flows import PacedFlow as PacedFlow
-from netctrl.sim.bottleneck.flows import RateCap as RateCap
-from netctrl.sim.bottleneck.flows import RenoFlow as RenoFlow
-from netctrl.sim.bottleneck.run import BottleneckLink as BottleneckLink
 from netctrl.sim.network.tune import max_utilization as max_utilization
 from netctrl.sim.network.tune import pareto_front as pareto_front
 from netctrl.sim.network.tune import tune as tune
@@ -76,14 +67,10 @@ from netctrl.synthesis.riccati.delayed import delayed_regulator as delayed_regul
 
 __version__: str
 __all__ = [
-    "BbrFlow",
-    "BottleneckLink",
     "Bursts",
     "Change",
-    "CubicFlow",
     "DelayLoop",
     "Demand",
-    "HTcpFlow",
     "IdentifiedModel",
     "Flow",
     "InvalidValue",
@@ -94,10 +81,7 @@ __all__ = [
     "Network",
     "NoAdmissibleDesign",
     "OpenLoop",
-    "PacedFlow",
-    "RateCap",
     "RateTrace",
-    "RenoFlow",
     "Scenario",
     "SignalTrace",
     "StateSpace",
@@ -112,7 +96,6 @@ __all__ = [
     "certify",
     "check_certificate",
     "certify_network",
-    "capacity_step",
     "compare",
     "connet",
     "coordinated",
@@ -145,7 +128,6 @@ __all__ = [
     "solve_dare",
     "solve_mpc",
     "solve_qp",
-    "square_wave",
     "start_pacing",
     "sweep",
     "tune",

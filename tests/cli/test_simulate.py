@@ -151,7 +151,7 @@ def test_wrong_use_is_one_line_before_anything_is_simulated(name, run, tmp_path,
     def simulated(*args: Any, **kwargs: Any) -> None:
         pytest.fail("simulated")
 
-    monkeypatch.setattr(importlib.import_module("netctrl.sim.tcp_aqm.run"), "simulate", simulated)
+    monkeypatch.setattr(importlib.import_module("netctrl.sim.fluid.run"), "simulate", simulated)
     line, pieces = WRONG_USE[name]
     error = the_error(run(line), 2)
     assert [piece for piece in pieces if piece not in error] == [], error
@@ -387,7 +387,7 @@ def test_ctrl_c_is_one_line_and_status_130(run, tmp_path, monkeypatch) -> None:
     def interrupted(*args: Any, progress: Callable[[float], None] | None = None, **kwargs: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(importlib.import_module("netctrl.sim.tcp_aqm.run"), "simulate", interrupted)
+    monkeypatch.setattr(importlib.import_module("netctrl.sim.fluid.run"), "simulate", interrupted)
     the_error(run("s.toml -o x.npz --plot x.png"), 130)
     assert files(tmp_path) == ["s.toml"]
 
