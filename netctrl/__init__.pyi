@@ -61,15 +61,6 @@ from netctrl.scenario.tcp_aqm.offers import Incast as Incast
 from netctrl.scenario.tcp_aqm.offers import Sizes as Sizes
 from netctrl.scenario.tcp_aqm.offers import Stream as Stream
 from netctrl.scenario.tcp_aqm.offers import Web as Web
-from netctrl.sim.bottleneck.capacity import capacity_step as capacity_step
-from netctrl.sim.bottleneck.capacity import square_wave as square_wave
-from netctrl.sim.bottleneck.flows import BbrFlow as BbrFlow
-from netctrl.sim.bottleneck.flows import CubicFlow as CubicFlow
-from netctrl.sim.bottleneck.flows import HTcpFlow as HTcpFlow
-from netctrl.sim.bottleneck.flows import PacedFlow as PacedFlow
-from netctrl.sim.bottleneck.flows import RateCap as RateCap
-from netctrl.sim.bottleneck.flows import RenoFlow as RenoFlow
-from netctrl.sim.bottleneck.run import BottleneckLink as BottleneckLink
 from netctrl.sim.network.tune import max_utilization as max_utilization
 from netctrl.sim.network.tune import pareto_front as pareto_front
 from netctrl.sim.network.tune import tune as tune
@@ -81,14 +72,10 @@ from netctrl.synthesis.riccati.delayed import delayed_regulator as delayed_regul
 
 __version__: str
 __all__ = [
-    "BbrFlow",
-    "BottleneckLink",
     "Bursts",
     "Change",
-    "CubicFlow",
     "DelayLoop",
     "Demand",
-    "HTcpFlow",
     "IdentifiedModel",
     "Flow",
     "Incast",
@@ -100,10 +87,7 @@ __all__ = [
     "Network",
     "NoAdmissibleDesign",
     "OpenLoop",
-    "PacedFlow",
-    "RateCap",
     "RateTrace",
-    "RenoFlow",
     "Scenario",
     "SignalTrace",
     "Sizes",
@@ -119,7 +103,6 @@ __all__ = [
     "certify",
     "check_certificate",
     "certify_network",
-    "capacity_step",
     "compare",
     "connet",
     "coordinated",
@@ -155,7 +138,6 @@ __all__ = [
     "solve_dare",
     "solve_mpc",
     "solve_qp",
-    "square_wave",
     "start_pacing",
     "sweep",
     "tune",

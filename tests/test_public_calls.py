@@ -70,11 +70,10 @@ INNER = {
     "netctrl.scenario.labelled": "Labelled",
     "netctrl.scenario.network.sweep": "read_sweep",
     "netctrl.scenario.result_file": "read_result",
-    "netctrl.sim.bottleneck.run": "CoDel simulate_bottleneck",
     "netctrl.sim.fabric.run": "simulate_fabric",
+    "netctrl.sim.fluid.run": "simulate_many",
     "netctrl.sim.network.run": "simulate_network",
     "netctrl.sim.packet.run": "simulate_rates",
-    "netctrl.sim.tcp_aqm.run": "simulate_many",
 }
 """Module -> its documented names that the front door leaves out."""
 PLACES = {name: module for module, names in INNER.items() for name in names.split()}
@@ -175,14 +174,8 @@ def usual() -> dict[str, dict[str, Any]]:
     readers["read_trace"] |= {"interval_s": 0.1}
     weights = {"state_weight": 1.0, "output_weight": 0.0, "rate_weight": 0.0, "terminal_weight": None}
     bounds = {"state_lower": -9.0, "state_upper": 9.0, "input_lower": -1.0, "input_upper": 1.0, "soft_weight": inf}
-    times = {"rtt_s": 0.02, "start_s": 0.0, "stop_s": 1.0}
     return readers | {
-        "BbrFlow": {**times, "first_place": 2},
-        "CoDel": {"target_s": 0.005, "interval_s": 0.1},
-        "CubicFlow": times,
         "DelayLoop": {"gain": 1.0, "delay": 0.1, "integrators": 1, "leads": (1.0,), "lags": (2.0,)},
-        "RateCap": {"rate_bit_per_s": 1e6, **times, "window": None},
-        "HTcpFlow": times,
         "InterfaceQueue": {"interface": "eth0", "queue": TcFifo(limit=1e5)},
         "LinkTrace": {"times_ms": np.arange(5.0), "packet_size_bytes": 1504},
         "MpcProblem": {"plant": plant, "horizon": 3, "input_weight": 1.0, "soft_linear": 0.0, "delay": 1}
@@ -204,7 +197,6 @@ def usual() -> dict[str, dict[str, Any]]:
         "Web": {"objects_per_page": 2, "mean_object": 5e3, "pareto_shape": 1.2, "max_object": 1e7, "think_time": 7.0},
         "Network": {"links": network.links, "demands": network.demands, "nodes": (), "name": "n"},
         "OpenLoop": {"numerator": [(0.0, [1.0])], "denominator": [(0.0, [1.0, 1.0])], "dt": 0.0},
-        "PacedFlow": {"law": law, **times, "window": None},
         "QuadraticProgram": {
             "H": np.eye(1),
             "g": [0.0],
@@ -231,7 +223,6 @@ def usual() -> dict[str, dict[str, Any]]:
         | {"epoch_s": 1.0, "target_queue_packets": 0.0, "plant": "auto", "alpha_per_packet": None, "simulation": True}
         | {"fragile_flows": 10.0, "fragile_rtt_s": 2.0, "accept": "admissible"},
         "arc_on_linux": {"design": arc, "interface": "eth0", "aqm": None, "drop": False},
-        "capacity_step": {"before": 1e6, "after": 2e6, "at_s": 1.0},
         "connet": {"model": found, "method": "lqi", "track": None, "limits": [(-10.0, 10.0)], "input_weight": 1.0},
         "coordinated": {"model": model, "weight": 1.0, "information": information, "reach": None},
         "delayed_regulator": {"A": [[1.2]], "B": [[1.0]], "Q": [[1.0]], "R": [[1.0]], "W": [[1.0]], "delay": 2}
@@ -308,12 +299,9 @@ def usual() -> dict[str, dict[str, Any]]:
         "simulate_rates": {"scenario": fifo, "rate_bit_per_s": 1e7, "burst": 0, "interval": None},
         "simulate_many": {"scenarios": [bulk], "n_jobs": 1, "batch_size": 1},
         "simulate_network": {"scenario": scenario, "law": None, "runs": 1, "first_run": 0, "n_jobs": 1, "watch": True},
-        "simulate_bottleneck": {"flows": [netctrl.PacedFlow(law, 0.02)], "capacity": 1e7, "buffer_bytes": 1e5}
-        | {"duration_s": 0.1, "queue": "droptail", "bin_s": 0.02, "noise_s": 0.0, "packet_size_bytes": 1500.0},
         "solve_dare": {"A": [[0.5]], "B": [[1.0]], "Q": [[1.0]], "R": [[1.0]], "S": None, "method": "auto"},
         "solve_mpc": {"problem": problem, "state": [0.5], "past_inputs": None, "solver": "daqp", "form": "condensed"},
         "solve_qp": {"program": program, "solver": "daqp", "start": None, "strict": True},
-        "square_wave": {"first": 1e6, "second": 2e6, "period_s": 1.0, "start_s": 0.0},
         "start_pacing": {"law": law},
         "start_receding": {"controller": controller, "applied": None},
         "step_receding": {"controller": controller, "state": start_receding(controller), "measured": [0.1]},

@@ -19,7 +19,7 @@ from netctrl.scenario.links import Link
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.sim.tcp_aqm.run import simulate
+from netctrl.sim.fluid.run import simulate
 
 ALPHA, EPOCH, FLOWS, RTT = 1.12e-3, 0.2, 35, 0.1
 GAMMAS, FREQUENCIES = (0.95, 0.5), (0.1, 100.0)

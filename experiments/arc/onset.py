@@ -15,8 +15,8 @@ from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.model.design.arc import ArcSetting
 from netctrl.plants.tcp_response import arc_response
 from netctrl.scenario.result import Result
-from netctrl.sim.tcp_aqm.onset import arc_onset
-from netctrl.sim.tcp_aqm.run import simulate
+from netctrl.sim.fluid.onset import arc_onset
+from netctrl.sim.fluid.run import simulate
 
 FLOWS, RTT, C = 50.0, 0.5, 1250.0
 RATIOS = (0.6, 1.0, 2.0)

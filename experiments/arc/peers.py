@@ -15,7 +15,7 @@ from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DropTailQueue, Queue
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.laws.aqm.sfc import SfcQueue
-from netctrl.sim.tcp_aqm.run import simulate
+from netctrl.sim.fluid.run import simulate
 
 FLOWS, RTT = 50, 0.2
 

@@ -25,7 +25,7 @@ from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.offers import Web
 from netctrl.scenario.transfers import SHORT_OBJECT_BYTES
-from netctrl.sim.tcp_aqm.run import simulate_many
+from netctrl.sim.fluid.run import simulate_many
 
 SEEDS = (1, 2, 3, 4, 5)
 

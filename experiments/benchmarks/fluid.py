@@ -15,9 +15,9 @@ from netctrl.scenario.links import Link
 from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.sim.tcp_aqm.kernel import advance
-from netctrl.sim.tcp_aqm.problem import Problem, problem
-from netctrl.sim.tcp_aqm.run import class_steps, simulate
+from netctrl.sim.fluid.kernel import advance
+from netctrl.sim.fluid.problem import Problem, problem
+from netctrl.sim.fluid.run import class_steps, simulate
 
 
 def rows() -> Iterator[Row]:

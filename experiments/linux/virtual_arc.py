@@ -25,7 +25,7 @@ from netctrl.laws.disciplines import KernelQueue, LinkQueue
 from netctrl.model.io.provenance import provenance
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
-from netctrl.sim.tcp_aqm.traffic import draw_flows
+from netctrl.sim.fluid.traffic import draw_flows
 
 FLOWS = (10, 50, 100, 200, 400, 800)
 STEP_S = 100.0

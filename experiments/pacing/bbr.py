@@ -10,11 +10,13 @@ import pandas as pd
 from common import Outcome, verdicts
 from matplotlib.figure import Figure
 from msgspec.structs import replace
-from pacing.paper_link import BLUE, GREEN, ORANGE, RED, TARGET, by_second, grid
+from pacing import paper_link as paper
+from pacing.paper_link import BLUE, GREEN, ORANGE, RED, TARGET, by_second, grid, throughput
 
 import netctrl
-from netctrl.sim.bottleneck.flows import PacingFlow
-from netctrl.sim.bottleneck.run import simulate_bottleneck
+from netctrl.laws.rate.cap import CapSender
+from netctrl.laws.rate.paced import PacedSender
+from netctrl.scenario.result import Result
 
 SEEDS = (0, 1, 2)
 WARM_UP_S, DURATION_S = 15.0, 75.0
@@ -45,35 +47,31 @@ BBR, KNOWN, UNKNOWN, AT_CAP, TO_TARGET = (
 )
 
 
-def flows(link: Link) -> dict[str, PacingFlow]:
-    def paper(most: float) -> netctrl.PacedFlow:
+def flows(link: Link) -> dict[str, netctrl.Flow]:
+    def paper(most: float) -> netctrl.Flow:
         law = netctrl.pacing(max_rate_bit_per_s=most).law
-        return netctrl.PacedFlow(replace(law, start_rate_bit_per_s=most), link.rtt, window="htcp")
+        return netctrl.Flow(sender=PacedSender(law=replace(law, start_rate_bit_per_s=most), window="htcp"))
 
     return {
-        "H-TCP": netctrl.HTcpFlow(link.rtt),
-        "Cubic": netctrl.CubicFlow(link.rtt),
-        BBR: netctrl.BbrFlow(link.rtt),
+        "H-TCP": netctrl.Flow(sender="htcp"),
+        "Cubic": netctrl.Flow(sender="cubic"),
+        BBR: netctrl.Flow(sender="bbr"),
         KNOWN: paper(link.capacity),
         UNKNOWN: paper(4.0 * link.capacity),
-        AT_CAP: netctrl.RateCap(CAP_SHARE * link.capacity, link.rtt, window="htcp"),
-        TO_TARGET: netctrl.PacedFlow(TARGET, link.rtt, window="htcp"),
+        AT_CAP: netctrl.Flow(sender=CapSender(rate=CAP_SHARE * link.capacity, window="htcp")),
+        TO_TARGET: netctrl.Flow(sender=PacedSender(law=TARGET, window="htcp")),
     }
 
 
-def run(link: Link, flow: PacingFlow, seed: int) -> netctrl.BottleneckLink:
-    noise, random = NOISE_SHARE * link.rtt, np.random.default_rng(seed)
-    return simulate_bottleneck(
-        *([flow], link.capacity, link.capacity * link.rtt / 8.0, DURATION_S),
-        noise_s=noise,
-        random=random,
-        bin_s=link.rtt / 40.0,
-    )
+def run(link: Link, flow: netctrl.Flow, seed: int) -> Result:
+    buffer, interval = link.capacity * link.rtt / 8.0, link.rtt / 40.0
+    given = {"capacity": link.capacity, "rtt": link.rtt, "buffer": buffer, "duration": DURATION_S, "interval": interval}
+    return paper.run([flow], NOISE_SHARE * link.rtt, seed, queue="droptail", **given)
 
 
-def measured(link: Link, seen: netctrl.BottleneckLink) -> dict[str, float]:
+def measured(link: Link, seen: Result) -> dict[str, float]:
     late = seen.time_s > WARM_UP_S
-    rtts = seen.rtt_s[0, late]
+    rtts = seen.series["rtt"][0, late]
     rates = by_second(seen, warmup=WARM_UP_S) * 1e9 / link.capacity
     return {
         "utilization": float(rates.mean()),
@@ -81,7 +79,7 @@ def measured(link: Link, seen: netctrl.BottleneckLink) -> dict[str, float]:
         "rtt": float(np.nanmean(rtts) / link.rtt),
         "rtt_std": float(np.nanstd(rtts) / link.rtt),
         "rtt_p99": float(np.nanpercentile(rtts, 99.0) / link.rtt),
-        "lost_share": float(seen.lost_bytes[0, late].sum() * 8.0 / (link.capacity * (DURATION_S - WARM_UP_S))),
+        "lost_share": float(seen.series["lost"][0, late].sum() * 8.0 / (link.capacity * (DURATION_S - WARM_UP_S))),
     }
 
 
@@ -99,7 +97,7 @@ def main(*, full: bool = False) -> Outcome:
     return Outcome("bbr", "pacing", data, draw(mean, shown), compute(mean, shown[BBR]), table_of(mean))
 
 
-def compute(mean: pd.DataFrame, bbr: netctrl.BottleneckLink) -> dict[str, float]:
+def compute(mean: pd.DataFrame, bbr: Result) -> dict[str, float]:
     of = {name: mean.xs(name, level="flow") for name in (BBR, KNOWN, UNKNOWN, AT_CAP, TO_TARGET)}
     first = LINKS[0].name
     return {
@@ -117,11 +115,11 @@ def compute(mean: pd.DataFrame, bbr: netctrl.BottleneckLink) -> dict[str, float]
     }
 
 
-def period(seen: netctrl.BottleneckLink) -> float:
+def period(seen: Result) -> float:
     """Median time between RTTs' rises beyond 1.1 times the base RTT, in base RTTs; noise of a few samples isn't one."""
     link = LINKS[0]
     late = seen.time_s > WARM_UP_S
-    high = np.convolve(seen.delay_s[late] > (RAISED - 1.0) * link.rtt, np.ones(5) / 5, "same") > 0.5
+    high = np.convolve(seen.series["delay"][0][late] > (RAISED - 1.0) * link.rtt, np.ones(5) / 5, "same") > 0.5
     rises = seen.time_s[late][1:][high[1:] & ~high[:-1]]
     return float(np.median(np.diff(rises)) / link.rtt) if len(rises) > 2 else np.nan
 
@@ -137,15 +135,15 @@ def table_of(mean: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def draw(mean: pd.DataFrame, shown: dict[str, netctrl.BottleneckLink]) -> Figure:
+def draw(mean: pd.DataFrame, shown: dict[str, Result]) -> Figure:
     figure = Figure(figsize=(14.0, 7.8), layout="constrained")
     top, bottom = figure.subplots(2, 3)
     colours = {BBR: RED, KNOWN: ORANGE, AT_CAP: "#222222", TO_TARGET: GREEN}
     for name, colour in colours.items():
         seen = shown[name]
         near = (seen.time_s > 18.0) & (seen.time_s < 18.4)
-        top[0].plot(seen.time_s[near], 1e3 * seen.rtt_s[0, near], color=colour, lw=0.6, label=name)
-        rtts = np.sort(seen.rtt_s[0, seen.time_s > WARM_UP_S])[::50]
+        top[0].plot(seen.time_s[near], 1e3 * seen.series["rtt"][0, near], color=colour, lw=0.6, label=name)
+        rtts = np.sort(seen.series["rtt"][0, seen.time_s > WARM_UP_S])[::50]
         rtts = 1e3 * rtts[~np.isnan(rtts)]
         top[1].plot(rtts, np.linspace(0.0, 1.0, len(rtts)), color=colour, lw=1.2, label=name)
     grid(top[0], f"RTTs, {LINKS[0].name}", xlabel="time [s]", ylabel="RTT [ms]")
@@ -153,7 +151,7 @@ def draw(mean: pd.DataFrame, shown: dict[str, netctrl.BottleneckLink]) -> Figure
     top[1].legend(fontsize=8, loc="lower right")
     for name, colour in colours.items():
         seen = shown[name]
-        smooth = seen.throughput[0].reshape(-1, 1000).mean(axis=1) / 1e9
+        smooth = throughput(seen)[0].reshape(-1, 1000).mean(axis=1) / 1e9
         top[2].plot(seen.time_s[999::1000], smooth, color=colour, lw=0.9, label=name)
     grid(top[2], "throughput", xlabel="time [s]", ylabel="Gbit/s in 0.1 s", ylim=(0.0, 10.8))
     for axes, link in zip(bottom, LINKS, strict=True):

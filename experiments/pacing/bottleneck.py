@@ -15,13 +15,13 @@ from study import Case, Made, Record, Study, made_by
 import netctrl
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.rate.cap import CapSender
+from netctrl.laws.rate.paced import PacedSender
 from netctrl.laws.rate.records import sender_name
 from netctrl.model.law import PacingLaw
 from netctrl.scenario.builders import bottleneck
 from netctrl.scenario.design import with_pacer
 from netctrl.scenario.figures import estimate
 from netctrl.scenario.result import Result
-from netctrl.sim.bottleneck.run import PacedFlow, simulate_bottleneck
 from netctrl.units import BITS_PER_BYTE
 
 COLUMNS = ("point", "scheme", "seed")
@@ -183,15 +183,18 @@ def beside_fluid(point: str) -> dict[str, float]:
     # A packet and its acknowledgement on the access line, ten times as fast as the bottleneck, and the packet there.
     access = max(10.0 * link.capacity, 1e9)
     wires = BITS_PER_BYTE * (size / link.capacity + (size + 86.0) / access)
-    flow = PacedFlow(law, rtt_s=given["rtt"] + wires)
-    fluid = simulate_bottleneck([flow], left, given["buffer"], scenario.duration, bin_s=scenario.interval)
-    late = fluid.time_s - scenario.interval >= scenario.warmup
+    rtt = given["rtt"] + wires
+    times = {"duration": scenario.duration, "warmup": scenario.warmup, "interval": scenario.interval}
+    flow = netctrl.Flow(sender=PacedSender(law=law))
+    fluid = netctrl.simulate(
+        bottleneck(flows=(flow,), capacity=left, buffer=given["buffer"], rtt=rtt, **times), "fluid"
+    )
     packets = _chosen(point, "target RTT")
     return {
-        "fluid utilization": float(fluid.throughput[0, late].mean() / left),
+        "fluid utilization": fluid["utilization", "bottleneck"],
         "ns-3 utilization": float(packets.throughput_bit_per_s.mean() / left),
-        "fluid delay": float(fluid.delay_s[late].mean()),
-        "ns-3 delay": float(packets.rtt_mean_s.mean() - flow.rtt_s),
+        "fluid delay": fluid["delay", "bottleneck"],
+        "ns-3 delay": float(packets.rtt_mean_s.mean() - rtt),
         "packet time": BITS_PER_BYTE * size / link.capacity,
     }
 

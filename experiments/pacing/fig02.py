@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 import netctrl
 from netctrl.errors import InvalidValue
 from netctrl.laws.tracking.estimators import nlms_step, sgd_step
+from netctrl.scenario.result import Result
 
 PAST, STEP = 5, 0.5
 """p and α; q is 1."""
@@ -45,9 +46,9 @@ def tracked(every: float = 0.01) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def uncontrolled(every: float, noise: float = paper.NOISE) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Times [s], RTTs [s] and mean rates until then [bit/s] of H-TCP alone."""
-    link = paper.run([paper.CASES[paper.FREE]], noise, bin_s=every)
-    seen = ~np.isnan(link.rtt_s[0])
-    return link.time_s[seen], link.rtt_s[0, seen], link.rates[0, seen]
+    link = paper.run([paper.CASES[paper.FREE]], noise, interval=every)
+    seen = ~np.isnan(link.series["rtt"][0])
+    return link.time_s[seen], link.series["rtt"][0, seen], link.series["pace"][0, seen]
 
 
 def predictions(learn, rtts: np.ndarray, rates: np.ndarray, past: int = PAST, step: float = STEP) -> np.ndarray:
@@ -92,7 +93,7 @@ def fits(times: np.ndarray, rtts: np.ndarray, predicted: np.ndarray) -> dict[str
 def single(found: dict[str, paper.Means], quiet: dict[str, paper.Means]) -> dict[str, float]:
     half = paper.means(paper.run([paper.paper_flow(paper.CAPACITY, start=0.5 * paper.CAPACITY)], paper.QUIET))
     rests = [
-        paper.at_rest(paper.run([paper.CASES[paper.UNKNOWN]], paper.QUIET, seed, duration_s=120.0)) for seed in range(5)
+        paper.at_rest(paper.run([paper.CASES[paper.UNKNOWN]], paper.QUIET, seed, duration=120.0)) for seed in range(5)
     ]
     return {
         "fig2a-rtt": found[paper.FREE].rtt,
@@ -114,26 +115,24 @@ def single(found: dict[str, paper.Means], quiet: dict[str, paper.Means]) -> dict
     }
 
 
-def proxies(links: dict[str, netctrl.BottleneckLink], found: dict[str, paper.Means]) -> dict[str, float]:
+def proxies(links: dict[str, Result], found: dict[str, paper.Means]) -> dict[str, float]:
     """Mean rate of the law over the throughput, after the warm-up."""
     values = {}
     for key, name in (("known", paper.KNOWN), ("unknown", paper.UNKNOWN)):
-        times, rates = paper.law_rates(links[name], paper.CASES[name].law)
+        times, rates = paper.law_rates(links[name], paper.CASES[name].sender.law)
         values[f"proxy-{key}"] = float(rates[times > paper.WARM_UP_S].mean() / 1e9 / found[name].rate)
     return values
 
 
-def table_of(links: dict[str, netctrl.BottleneckLink]) -> pd.DataFrame:
+def table_of(links: dict[str, Result]) -> pd.DataFrame:
     frames = [
-        pd.DataFrame({"flow": name, "time_s": link.time_s[::100], "rtt_ms": 1e3 * link.rtt_s[0, ::100]})
+        pd.DataFrame({"flow": name, "time_s": link.time_s[::100], "rtt_ms": 1e3 * link.series["rtt"][0, ::100]})
         for name, link in links.items()
     ]
     return pd.concat(frames, ignore_index=True)
 
 
-def draw(
-    links: dict[str, netctrl.BottleneckLink], found: dict[str, paper.Means], shown: tuple[np.ndarray, ...]
-) -> Figure:
+def draw(links: dict[str, Result], found: dict[str, paper.Means], shown: tuple[np.ndarray, ...]) -> Figure:
     figure = Figure(figsize=(13.0, 9.2), layout="constrained")
     panels = figure.subplots(3, 2).ravel()
     times, rtts, predicted = shown
@@ -154,16 +153,16 @@ def draw(
     }
     for axes, name in zip(panels[1:], list(paper.CASES)[1:], strict=True):
         link, each = links[name], found[name]
-        axes.plot(link.time_s[::20], 1e3 * link.rtt_s[0, ::20], color=paper.BLUE, lw=0.5)
+        axes.plot(link.time_s[::20], 1e3 * link.series["rtt"][0, ::20], color=paper.BLUE, lw=0.5)
         title = f"{titles.get(name, f'ours: {name}')}: {each.rate:.2f} Gbit/s, RTT {each.rtt:.2f} ± {each.rtt_std:.2f}"
         paper.grid(axes, title, xlabel="time [s]", ylabel="RTT [ms]", ylim=(3.8, 8.5))
         other = axes.twinx()
         if name in (paper.KNOWN, paper.UNKNOWN, paper.FROZEN):
-            at, rates = paper.law_rates(link, paper.CASES[name].law)
+            at, rates = paper.law_rates(link, paper.CASES[name].sender.law)
             other.plot(at[::100], rates[::100] / 1e9, color=paper.RED, lw=0.8)
         else:
             width = 100
-            sent = link.rates[0, : len(link.time_s) // width * width].reshape(-1, width).mean(axis=1)
+            sent = link.series["pace"][0, : len(link.time_s) // width * width].reshape(-1, width).mean(axis=1)
             other.plot(link.time_s[width - 1 :: width], sent / 1e9, color=paper.GREEN, lw=0.8)
         other.set_ylim(0.0, 42.0 if name == paper.UNKNOWN else 13.0)
         other.set_ylabel(

@@ -10,18 +10,17 @@ from common import Outcome, verdicts
 from matplotlib.figure import Figure
 
 import netctrl
+from netctrl.scenario.result import Result
 
 BUFFERS = {"one BDP": paper.BUFFER, "a tenth of a BDP": 0.1 * paper.BUFFER}
-FLOWS = {"Reno alone": netctrl.RenoFlow(paper.RTT)} | paper.CASES
+FLOWS = {"Reno alone": netctrl.Flow(sender="reno")} | paper.CASES
 COLOURS = dict(
     zip(FLOWS, (paper.GREY, paper.BLUE, paper.ORANGE, paper.RED, "#8064a2", "#222222", paper.GREEN), strict=True)
 )
 
 
 def main(*, full: bool = False) -> Outcome:
-    links = {
-        (name, size): paper.run([flow], buffer_bytes=BUFFERS[size]) for size in BUFFERS for name, flow in FLOWS.items()
-    }
+    links = {(name, size): paper.run([flow], buffer=BUFFERS[size]) for size in BUFFERS for name, flow in FLOWS.items()}
     found = {case: paper.means(link) for case, link in links.items()}
     deep, shallow = BUFFERS
     computed = {
@@ -47,13 +46,13 @@ def main(*, full: bool = False) -> Outcome:
     return Outcome("fig03", "pacing", pd.concat(frames, ignore_index=True), draw(links), computed, table)
 
 
-def draw(links: dict[tuple[str, str], netctrl.BottleneckLink]) -> Figure:
+def draw(links: dict[tuple[str, str], Result]) -> Figure:
     figure = Figure(figsize=(13.0, 7.4), layout="constrained")
     for column, size in zip(figure.subplots(2, 2).T, BUFFERS, strict=True):
         for axes, names in zip(column, (list(FLOWS)[:2], list(FLOWS)[2:]), strict=True):
             for name in names:
                 link = links[name, size]
-                smooth = link.throughput[0].reshape(-1, 10).mean(axis=1) / 1e9
+                smooth = paper.throughput(link)[0].reshape(-1, 10).mean(axis=1) / 1e9
                 axes.plot(link.time_s[9::10], smooth, color=COLOURS[name], lw=0.8, label=name)
             paper.grid(axes, f"buffer of {size}", xlabel="time [s]", ylabel="Gbit/s in 0.1 s")
             axes.legend(fontsize=7, loc="lower center", ncols=3)

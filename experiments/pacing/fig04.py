@@ -10,6 +10,7 @@ from common import Outcome, verdicts
 from matplotlib.figure import Figure
 
 import netctrl
+from netctrl.scenario.result import Result
 
 LOW = 5e9
 HALF_S = 10.0
@@ -17,12 +18,14 @@ WARM_UP_S, DURATION_S = 20.0, 100.0
 AT_LOW = "fixed cap of 4.993 Gbit/s"
 BBR = "BBR"
 FLOWS = {name: paper.CASES[name] for name in (paper.FREE, paper.KNOWN, paper.UNKNOWN, paper.TO_TARGET)}
-FLOWS |= {AT_LOW: paper.capped(4.993e9), BBR: netctrl.BbrFlow(paper.CASES[paper.FREE].rtt_s)}
+FLOWS |= {AT_LOW: paper.capped(4.993e9), BBR: netctrl.Flow(sender="bbr")}
 
 
-def wave(flow, noise: float = paper.NOISE, half: float = HALF_S) -> netctrl.BottleneckLink:
-    capacity = netctrl.square_wave(paper.CAPACITY, LOW, 2.0 * half, start_s=half)
-    return paper.run([flow], noise, capacity=capacity, duration_s=DURATION_S)
+def wave(flow, noise: float = paper.NOISE, half: float = HALF_S) -> Result:
+    turns = range(2, round(DURATION_S / half))
+    levels = [(k * half, paper.CAPACITY if k % 2 else LOW) for k in turns]
+    changes = [netctrl.Change(at=at, link="bottleneck", capacity=level) for at, level in levels]
+    return paper.run([flow], noise, changes=changes, duration=DURATION_S)
 
 
 def main(*, full: bool = False) -> Outcome:
@@ -54,20 +57,20 @@ def main(*, full: bool = False) -> Outcome:
     return Outcome("fig04", "pacing", table_of(links), draw(links), computed, pd.DataFrame(rows, columns=columns))
 
 
-def at_capacity(link: netctrl.BottleneckLink, capacity: float) -> float:
+def at_capacity(link: Result, capacity: float) -> float:
     """Mean throughput where the link has this capacity, after the warm-up [Gbit/s]."""
-    chosen = (link.time_s > WARM_UP_S) & np.isclose(link.capacity, capacity)
-    return float(link.throughput[0, chosen].mean() / 1e9)
+    chosen = (link.time_s > WARM_UP_S) & np.isclose(link.series["capacity"][0], capacity)
+    return float(paper.throughput(link)[0, chosen].mean() / 1e9)
 
 
-def table_of(links: dict[str, netctrl.BottleneckLink]) -> pd.DataFrame:
+def table_of(links: dict[str, Result]) -> pd.DataFrame:
     frames = [
         pd.DataFrame(
             {
                 "flow": name,
                 "time_s": link.time_s[9::10],
-                "gbit_per_s": link.throughput[0].reshape(-1, 10).mean(axis=1) / 1e9,
-                "rtt_ms": 1e3 * link.rtt_s[0, 9::10],
+                "gbit_per_s": paper.throughput(link)[0].reshape(-1, 10).mean(axis=1) / 1e9,
+                "rtt_ms": 1e3 * link.series["rtt"][0, 9::10],
             }
         )
         for name, link in links.items()
@@ -75,7 +78,7 @@ def table_of(links: dict[str, netctrl.BottleneckLink]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def draw(links: dict[str, netctrl.BottleneckLink]) -> Figure:
+def draw(links: dict[str, Result]) -> Figure:
     figure = Figure(figsize=(14.0, 8.8), layout="constrained")
     titles = {
         paper.FREE: "Fig. 4a: H-TCP alone",
@@ -83,12 +86,12 @@ def draw(links: dict[str, netctrl.BottleneckLink]) -> Figure:
         paper.UNKNOWN: "ours: R = 40 Gbit/s",
     }
     for axes, (name, link) in zip(figure.subplots(3, 2).ravel(), links.items(), strict=True):
-        axes.plot(link.time_s, link.capacity / 1e9, color="#bbbbbb", lw=1.0)
-        smooth = link.throughput[0].reshape(-1, 10).mean(axis=1) / 1e9
+        axes.plot(link.time_s, link.series["capacity"][0] / 1e9, color="#bbbbbb", lw=1.0)
+        smooth = paper.throughput(link)[0].reshape(-1, 10).mean(axis=1) / 1e9
         axes.plot(link.time_s[9::10], smooth, color=paper.BLUE, lw=0.9, label="throughput")
         paper.grid(axes, titles.get(name, f"ours: {name}"), xlabel="time [s]", ylabel="Gbit/s", ylim=(0.0, 11.0))
         other = axes.twinx()
-        other.plot(link.time_s[::2], 1e3 * link.rtt_s[0, ::2], color=paper.RED, lw=0.5)
+        other.plot(link.time_s[::2], 1e3 * link.series["rtt"][0, ::2], color=paper.RED, lw=0.5)
         other.set(ylim=(3.5, 15.0), ylabel="RTT [ms]")
     figure.suptitle(
         "Pacing paper, Fig. 4: 10 and 5 Gbit/s in turn; throughput (blue), RTT (red), RTTs up by 0.02 ms on average",

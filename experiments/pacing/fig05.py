@@ -11,26 +11,28 @@ from common import Outcome, verdicts
 from matplotlib.figure import Figure
 
 import netctrl
+from netctrl.laws.rate.paced import PacedSender
+from netctrl.scenario.result import Result
 
 JOINS_S, WARM_UP_S, DURATION_S = 10.0, 30.0, 90.0
 NOISES = (paper.QUIET, 5e-6, paper.NOISE, 5e-5, 1e-4, 2e-4)
 SEEDS = (0, 1)
 AT_FOUR, COMPETES = "fixed cap of 4 Gbit/s", "target RTT, --competitive"
 FLOWS = {name: paper.CASES[name] for name in (paper.FREE, paper.KNOWN, paper.UNKNOWN, paper.TO_TARGET)} | {
-    COMPETES: netctrl.PacedFlow(netctrl.pacing(mode="target-rtt", competitive=True).law, paper.RTT),
+    COMPETES: netctrl.Flow(sender=PacedSender(law=netctrl.pacing(mode="target-rtt", competitive=True).law)),
     AT_FOUR: paper.capped(4e9),
-    "Cubic": netctrl.CubicFlow(paper.RTT),
-    "BBR": netctrl.BbrFlow(paper.RTT),
+    "Cubic": netctrl.Flow(sender="cubic"),
+    "BBR": netctrl.Flow(sender="bbr"),
 }
 
 
-def one_queue(flow, noise: float = paper.NOISE, seed: int = 0) -> netctrl.BottleneckLink:
-    return paper.run([flow, netctrl.HTcpFlow(paper.RTT, start_s=JOINS_S)], noise, seed, duration_s=DURATION_S)
+def one_queue(flow, noise: float = paper.NOISE, seed: int = 0) -> Result:
+    return paper.run([flow, netctrl.Flow(sender="htcp", start=JOINS_S)], noise, seed, duration=DURATION_S)
 
 
-def fair_queue(flow, noise: float = paper.NOISE, seed: int = 0) -> netctrl.BottleneckLink:
-    capacity = netctrl.capacity_step(paper.CAPACITY, 0.5 * paper.CAPACITY, JOINS_S)
-    return paper.run([flow], noise, seed, capacity=capacity, duration_s=DURATION_S)
+def fair_queue(flow, noise: float = paper.NOISE, seed: int = 0) -> Result:
+    half = netctrl.Change(at=JOINS_S, link="bottleneck", capacity=0.5 * paper.CAPACITY)
+    return paper.run([flow], noise, seed, changes=[half], duration=DURATION_S)
 
 
 QUEUES = {"one queue": one_queue, "fair queue": fair_queue}
@@ -77,7 +79,7 @@ def told(each) -> tuple[str, str]:
     return f"{each.rate:.2f} ± {each.rate_std:.2f}", f"{each.rtt:.2f} ± {each.rtt_std:.2f}"
 
 
-def draw(links: dict[tuple[str, str], netctrl.BottleneckLink], over: pd.DataFrame) -> Figure:
+def draw(links: dict[tuple[str, str], Result], over: pd.DataFrame) -> Figure:
     figure = Figure(figsize=(14.0, 8.0), layout="constrained")
     panels = figure.subplots(2, 3)
     shown = (
@@ -88,7 +90,7 @@ def draw(links: dict[tuple[str, str], netctrl.BottleneckLink], over: pd.DataFram
     )
     for axes, case in zip((*panels[0], panels[1, 0]), shown, strict=True):
         link = links[case]
-        smooth = link.throughput.reshape(len(link.throughput), -1, 10).mean(axis=2) / 1e9
+        smooth = paper.throughput(link).reshape(len(link.flows), -1, 10).mean(axis=2) / 1e9
         axes.plot(link.time_s[9::10], smooth[0], color=paper.BLUE, lw=0.9, label="paced")
         if len(smooth) > 1:
             axes.plot(link.time_s[9::10], smooth[1], color=paper.GREY, lw=0.7, label="H-TCP")
@@ -99,7 +101,7 @@ def draw(links: dict[tuple[str, str], netctrl.BottleneckLink], over: pd.DataFram
         paper.grid(axes, f"{case[0]}, {case[1]}", xlabel="time [s]", ylabel="Gbit/s", ylim=(0.0, 11.0))
         axes.legend(fontsize=8, loc="upper right")
         other = axes.twinx()
-        other.plot(link.time_s[::2], 1e3 * link.rtt_s[0, ::2], color=paper.RED, lw=0.4)
+        other.plot(link.time_s[::2], 1e3 * link.series["rtt"][0, ::2], color=paper.RED, lw=0.4)
         other.set(ylim=(3.5, 15.0), ylabel="its RTT [ms]")
     colours = {"one queue": paper.ORANGE, "fair queue": paper.GREEN}
     for queue, of in over.groupby("queue"):

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 import netctrl
 from netctrl.laws.pacing.best_rate import freeze_deviation
 from netctrl.laws.pacing.pacing import PacingSample, arx_state, pacer
+from netctrl.laws.rate.paced import PacedSender
 
 SEEDS = (0, 1)
 PSIS = (0.1, 1.0, 10.0)
@@ -48,7 +49,7 @@ def main(*, full: bool = False) -> Outcome:
             for most in MOSTS
             for noise in NOISES
             for seed in SEEDS
-            for last, rate in [paper.at_rest(paper.run([paper.paper_flow(most)], noise, seed, duration_s=REST_S))]
+            for last, rate in [paper.at_rest(paper.run([paper.paper_flow(most)], noise, seed, duration=REST_S))]
         ]
     )
     found = learned()
@@ -97,8 +98,9 @@ def leaves(psi: float, xi: float, d: float) -> bool:
 
 def begun_below(noise: float, xi: float, seed: int) -> float:
     """What a flow with nothing underneath sends that begins at half the bottleneck, R = 40 Gbit/s [Gbit/s]."""
-    link = paper.run([paper.paper_flow(paper.SENDER, xi, START)._replace(window=None)], noise, seed, duration_s=20.0)
-    return float(link.rates[0, link.time_s > 15.0].mean() / 1e9)
+    law = paper.paper_flow(paper.SENDER, xi, START).sender.law
+    link = paper.run([netctrl.Flow(sender=PacedSender(law=law))], noise, seed, duration=20.0)
+    return float(link.series["pace"][0, link.time_s > 15.0].mean() / 1e9)
 
 
 def below_of(below: pd.DataFrame, noise: float, xi: float) -> float:
@@ -159,9 +161,9 @@ def draw(limits: pd.DataFrame, below: pd.DataFrame, rests: pd.DataFrame) -> Figu
     paper.grid(flow, "R = 40 Gbit/s, begun at 5, nothing underneath", xlabel="xi", ylabel="sent after 15 s [Gbit/s]")
     flow.legend(fontsize=8, title="RTTs up by")
     link = paper.run([paper.paper_flow(paper.SENDER)], paper.QUIET)
-    rest.plot(link.time_s[::5], link.throughput[0, ::5] / 1e9, color=paper.BLUE, lw=0.6)
+    rest.plot(link.time_s[::5], paper.throughput(link)[0, ::5] / 1e9, color=paper.BLUE, lw=0.6)
     other = rest.twinx()
-    other.plot(link.time_s[::2], 1e3 * link.rtt_s[0, ::2], color=paper.RED, lw=0.5)
+    other.plot(link.time_s[::2], 1e3 * link.series["rtt"][0, ::2], color=paper.RED, lw=0.5)
     other.set(ylabel="RTT [ms]", ylim=(3.5, 15.0))
     paper.grid(rest, "R = 40 Gbit/s over H-TCP, quiet RTTs", xlabel="time [s]", ylabel="Gbit/s", ylim=(0.0, 11.0))
     for noise, of in rests.groupby("noise_s"):

@@ -12,8 +12,10 @@ from matplotlib.axes import Axes
 from msgspec.structs import replace
 
 import netctrl
-from netctrl.sim.bottleneck.flows import PacingFlow
-from netctrl.sim.bottleneck.run import simulate_bottleneck
+from netctrl.laws.rate.cap import CapSender
+from netctrl.laws.rate.paced import PacedSender
+from netctrl.scenario.result import Result
+from netctrl.units import BITS_PER_BYTE
 
 CAPACITY, RTT, BUFFER = 1e10, 4e-3, 5e6
 """[bit/s, s, byte]; the buffer is one BDP."""
@@ -31,26 +33,26 @@ BLUE, ORANGE, RED, GREEN, GREY = "#1f4e9c", "#b45f06", "#c0504d", "#4f7a3a", "#7
 TARGET = netctrl.pacing(mode="target-rtt").law
 
 
-def paper_flow(most: float, xi: float = 100.0, start: float | None = None, **changes: object) -> netctrl.PacedFlow:
+def paper_flow(most: float, xi: float = 100.0, start: float | None = None, **changes: object) -> netctrl.Flow:
     """The paper's law over H-TCP, R = `most`; it begins at R, as a cap of the sender does, unless told otherwise."""
     design = netctrl.pacing(max_rate_bit_per_s=most, xi=xi, **changes)  # ty: ignore[invalid-argument-type]
     law = replace(design.law, start_rate_bit_per_s=most if start is None else start)
-    return netctrl.PacedFlow(law, RTT, window="htcp")
+    return netctrl.Flow(sender=PacedSender(law=law, window="htcp"))
 
 
-def capped(rate: float = CAP) -> netctrl.RateCap:
-    return netctrl.RateCap(rate, RTT, window="htcp")
+def capped(rate: float = CAP) -> netctrl.Flow:
+    return netctrl.Flow(sender=CapSender(rate=rate, window="htcp"))
 
 
 FREE, AT_CAP, TO_TARGET = "H-TCP alone", "fixed cap of 9.986 Gbit/s", "target RTT"
 KNOWN, UNKNOWN, FROZEN = "R = 10 Gbit/s", "R = 40 Gbit/s", "R = 40 Gbit/s, xi = 1"
-CASES: dict[str, PacingFlow] = {
-    FREE: netctrl.HTcpFlow(RTT),
+CASES = {
+    FREE: netctrl.Flow(sender="htcp"),
     KNOWN: paper_flow(CAPACITY),
     UNKNOWN: paper_flow(SENDER),
     FROZEN: paper_flow(SENDER, 1.0, start=4e9),
     AT_CAP: capped(),
-    TO_TARGET: netctrl.PacedFlow(TARGET, RTT, window="htcp"),
+    TO_TARGET: netctrl.Flow(sender=PacedSender(law=TARGET, window="htcp")),
 }
 """One flow alone, in the order of Figs. 2 and 3; R = 40 is the sender's link, above the bottleneck."""
 
@@ -67,62 +69,70 @@ class Means(NamedTuple):
     rtt_std: float
     rtt_p99: float
     lost_mb: float
+    """Of all flows."""
 
 
-def run(flows: list[PacingFlow], noise: float = NOISE, seed: int = 0, **changes: object) -> netctrl.BottleneckLink:
+def run(flows: list[netctrl.Flow], noise: float = NOISE, seed: int = 0, **changes: object) -> Result:
     """Flows through the paper's bottleneck, a minute long."""
     requested = {
         "capacity": CAPACITY,
-        "buffer_bytes": BUFFER,
-        "duration_s": DURATION_S,
+        "buffer": BUFFER,
+        "rtt": RTT,
+        "duration": DURATION_S,
+        "warmup": 0.0,
         "queue": "codel",
-        "bin_s": 0.01,
+        "interval": 0.01,
     }
-    random = np.random.default_rng(seed)
-    return simulate_bottleneck(flows, noise_s=noise, random=random, **(requested | changes))  # ty: ignore
+    named = [replace(flow, id=f"flow{k}", rtt_noise=noise) for k, flow in enumerate(flows)]
+    return netctrl.simulate(netctrl.bottleneck(flows=named, seed=seed, **(requested | changes)), "fluid")
+
+
+def throughput(link: Result) -> np.ndarray:
+    """Of each flow, shape (n, T) [bit/s]."""
+    return BITS_PER_BYTE * link.series["delivered"] / link.scenario.interval
 
 
 @cache
-def alone(case: str, noise: float = NOISE, seed: int = 0) -> netctrl.BottleneckLink:
+def alone(case: str, noise: float = NOISE, seed: int = 0) -> Result:
     """A case of `CASES`, with every RTT kept."""
-    return run([CASES[case]], noise, seed, bin_s=STEP_S)
+    return run([CASES[case]], noise, seed, interval=STEP_S)
 
 
-def by_second(link: netctrl.BottleneckLink, flow: int = 0, warmup: float = WARM_UP_S) -> np.ndarray:
+def by_second(link: Result, flow: int = 0, warmup: float = WARM_UP_S) -> np.ndarray:
     """Throughput after the warm-up, a mean for each second [Gbit/s]."""
     width = round(1.0 / link.time_s[0])
-    late = link.throughput[flow, link.time_s > warmup * (1.0 + 1e-9)] / 1e9
+    late = throughput(link)[flow, link.time_s > warmup * (1.0 + 1e-9)] / 1e9
     return late[: len(late) // width * width].reshape(-1, width).mean(axis=1)
 
 
-def means(link: netctrl.BottleneckLink, flow: int = 0, warmup: float = WARM_UP_S) -> Means:
+def means(link: Result, flow: int = 0, warmup: float = WARM_UP_S) -> Means:
     rates, late = by_second(link, flow, warmup), link.time_s > warmup * (1.0 + 1e-9)
-    rtts = 1e3 * link.rtt_s[flow, late]
+    rtts = 1e3 * link.series["rtt"][flow, late]
     rtts = rtts[~np.isnan(rtts)]
     return Means(
         *(float(rates.mean()), float(rates.std()), float(rtts.mean()), float(rtts.std())),
-        *(float(np.percentile(rtts, 99.0)), float(link.lost_bytes[flow, late].sum() / 1e6)),
+        *(float(np.percentile(rtts, 99.0)), float(link.series["lost"][0, late].sum() / 1e6)),
     )
 
 
-def law_rates(link: netctrl.BottleneckLink, law: netctrl.model.law.PacingLaw) -> tuple[np.ndarray, np.ndarray]:
+def law_rates(link: Result, law: netctrl.model.law.PacingLaw) -> tuple[np.ndarray, np.ndarray]:
     """Times [s] of a flow's RTTs and the rate of its law after each [bit/s], where every RTT was kept.
 
     A law's rate isn't what is sent where its window sends less; the same samples give the same rates.
     """
-    seen = ~np.isnan(link.rtt_s[0])
+    seen = ~np.isnan(link.series["rtt"][0])
     times = link.time_s[seen] - link.time_s[0]
     start = netctrl.start_pacing(law).values[None, :]
-    return times, netctrl.pace_many(law, start, times, link.rtt_s[:1, seen])[0][0]
+    return times, netctrl.pace_many(law, start, times, link.series["rtt"][:1, seen])[0][0]
 
 
-def at_rest(link: netctrl.BottleneckLink) -> tuple[float, float]:
+def at_rest(link: Result) -> tuple[float, float]:
     """When the last queue of a quarter of the base RTT was seen [s], and the throughput since a second later [Gbit/s];
     NaN where there is none."""
-    queued = np.flatnonzero(link.delay_s > 0.25 * RTT)
+    queued = np.flatnonzero(link.series["delay"][0] > 0.25 * RTT)
     last = float(link.time_s[queued[-1]]) if len(queued) else 0.0
     late = link.time_s > last + 1.0
-    return last, float(link.throughput[0, late].mean() / 1e9) if late.sum() * link.time_s[0] > 1.0 else np.nan
+    return last, float(throughput(link)[0, late].mean() / 1e9) if late.sum() * link.time_s[0] > 1.0 else np.nan
 
 
 def grid(axes: Axes, title: str, **labels: object) -> None:

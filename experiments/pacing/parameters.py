@@ -13,7 +13,6 @@ from pacing.fig02 import fit, predictions
 
 import netctrl
 from netctrl.laws.tracking.estimators import nlms_step
-from netctrl.sim.bottleneck.run import simulate_bottleneck
 
 VALUES: dict[str, tuple[str, tuple[float, ...]]] = {
     "past_rtts": ("p", (1, 2, 5, 10, 20, 50)),
@@ -38,7 +37,7 @@ def main(*, full: bool = False) -> Outcome:
         [
             {"parameter": name, "value": value, "noise_s": noise, "most": most, "seed": seed}
             | paper.means(
-                paper.run([paper.paper_flow(most, **changed(name, value))], noise, seed, duration_s=DURATION_S)
+                paper.run([paper.paper_flow(most, **changed(name, value))], noise, seed, duration=DURATION_S)
             )._asdict()
             for name, (_, values) in VALUES.items()
             for value in values
@@ -104,9 +103,9 @@ def drift(xi: float) -> tuple[float, float]:
 def learning(step: float) -> tuple[float, float]:
     """Samples until a model that begins at 0 is off by less than 5 % ten times in a row, and the root mean square of
     what a sample then moves it by; RTTs of H-TCP alone, up by 0.1 ms on average."""
-    link = paper.run([netctrl.HTcpFlow(paper.RTT)], NOISES[1], duration_s=20.0)
-    seen = np.flatnonzero(~np.isnan(link.rtt_s[0]))[200:]
-    rtts, rates = link.rtt_s[0, seen] / paper.RTT, link.rates[0, seen] / paper.CAPACITY
+    link = paper.run([netctrl.Flow(sender="htcp")], NOISES[1], duration=20.0)
+    seen = np.flatnonzero(~np.isnan(link.series["rtt"][0]))[200:]
+    rtts, rates = link.series["rtt"][0, seen] / paper.RTT, link.series["pace"][0, seen] / paper.CAPACITY
     theta, moves, errors = np.zeros((6, 1)), [], []
     for n in range(5, len(rtts)):
         before = theta
@@ -120,15 +119,13 @@ def learning(step: float) -> tuple[float, float]:
 def fit_of(rtt: float, past: int) -> float:
     """Of the model over H-TCP alone on a link of this RTT, a sample each max(T, RTT) [%]."""
     noise, width = 0.005 * rtt, max(0.01, rtt)
-    link = simulate_bottleneck(
-        *([netctrl.HTcpFlow(rtt)], paper.CAPACITY, paper.CAPACITY * rtt / 8.0, 10.0 + 2000 * width),
-        noise_s=noise,
-        random=np.random.default_rng(0),
-        bin_s=width,
-    )
-    seen = ~np.isnan(link.rtt_s[0])
-    rtts = link.rtt_s[0, seen] / rtt
-    return fit(link.time_s[seen], rtts, predictions(nlms_step, rtts, link.rates[0, seen] / paper.CAPACITY, past))
+    buffer, duration = paper.CAPACITY * rtt / 8.0, 10.0 + 2000 * width
+    flow = netctrl.Flow(sender="htcp")
+    link = paper.run([flow], noise, rtt=rtt, buffer=buffer, queue="droptail", duration=duration, interval=width)
+    sent = (link.series["delivered"] + link.series["lost"])[0] * 8.0 / width
+    seen = ~np.isnan(link.series["rtt"][0])
+    rtts = link.series["rtt"][0, seen] / rtt
+    return fit(link.time_s[seen], rtts, predictions(nlms_step, rtts, sent[seen] / paper.CAPACITY, past))
 
 
 def table_of(data: pd.DataFrame) -> pd.DataFrame:

@@ -10,8 +10,7 @@ from netctrl.model.design.design import HftracDesign
 from netctrl.scenario.links import Links, packet_only
 from netctrl.scenario.network.routed import Routed, tcp_of
 from netctrl.scenario.result import Result
-from netctrl.sim.bottleneck.lacks import has_pacers
-from netctrl.sim.tcp_aqm.lacks import is_one_line, overflow_lack, sender_lack
+from netctrl.sim.fluid.lacks import has_pacers, is_one_line, overflow_lack, sender_lack
 
 
 def _queues_lack(case: Case) -> str | None:
@@ -26,23 +25,24 @@ def _queues_lack(case: Case) -> str | None:
             return f"senders but {lack} (flows.{group.id} are {sender_name(group.sender)})"
     if isinstance(case.design, HftracDesign):
         return "link rates that a Design sets over flows"
-    found = packet_only(case.scenario, DualPi2Queue) or overflow_lack(case.scenario)
+    found = packet_only(case.scenario, DualPi2Queue, line=alone) or overflow_lack(case.scenario)
     return None if found is None else f"{found[1]} ({found[0]})"
 
 
 def _queues_left(case: Case) -> bool:
-    """Other senders than Reno and DualPI2 are mean fields, which leave more out: packets come first."""
+    """Other senders than Reno and DualPI2 are mean fields, which leave more out, and rates that vary fill queues in
+    bursts: packets come first."""
+    varies = case.scenario.changes and has_pacers(case.scenario)
+    if varies or any(link.trace is not None for link in case.scenario.links):
+        return True
     other = any(group.sender != "reno" for group in case.scenario.flows) and not has_pacers(case.scenario)
     return other or any(isinstance(link.queue, DualPi2Queue) for link in case.scenario.links)
 
 
 def _queues(case: Case, job: Job) -> Result:
-    from netctrl.sim.bottleneck.scenario import run_bottleneck
-    from netctrl.sim.tcp_aqm.run import simulate
+    from netctrl.sim.fluid.run import simulate
 
     job.once(case.scenario)
-    if has_pacers(case.scenario):
-        return run_bottleneck(case.scenario, job.provenance(case.scenario, "numpy", "numba"))
     return simulate(case.scenario, progress=job.progress, argv=job.argv, inputs=job.inputs)
 
 

@@ -35,9 +35,9 @@ def _provenance(case: Case, job: Job, *others: str) -> Provenance:
 def _queues(case: Case, job: Job) -> Result:
     from netctrl.kernel.scenarios.run import run_scenario
     from netctrl.scenario.network.tracking import track_plan
+    from netctrl.sim.fluid.traffic import draw_flows
     from netctrl.sim.network.demand_draws import draw_demands
     from netctrl.sim.packet.run import gate_draws
-    from netctrl.sim.tcp_aqm.traffic import draw_flows
 
     job.once(case.scenario)
     made = _provenance(case, job)

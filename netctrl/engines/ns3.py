@@ -36,8 +36,8 @@ def _queues(case: Case, job: Job) -> Program:
     from netctrl.ns3.tcp_aqm.read import run_program
     from netctrl.ns3.tcp_aqm.render import render
     from netctrl.scenario.network.tracking import track_plan
+    from netctrl.sim.fluid.traffic import draw_flows
     from netctrl.sim.packet.run import gate_draws
-    from netctrl.sim.tcp_aqm.traffic import draw_flows
 
     scenario, made = case.scenario, job.provenance(case.scenario, "numpy")
     design = case.design if isinstance(case.design, ArcDesign | PacingDesign | ConnetDesign) else None

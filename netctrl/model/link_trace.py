@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from math import ceil
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +17,6 @@ _MAX_BYTES = 2**26
 _MAX_MS = 10**9
 _PACKET_BYTES = 1504  # of mahimahi: an MTU and the header of its tunnel device
 _HEADER_BYTES = 4
-_MIN_SHARE = 0.05
 
 
 class LinkTrace(NamedTuple):
@@ -52,36 +50,6 @@ class LinkTrace(NamedTuple):
     def mean_bit_per_s(self) -> float:
         """Mean rate over the trace [bit/s]."""
         return BITS_PER_BYTE * self.packet_size_bytes * len(self.times_ms) / self.duration_s
-
-    def capacity(self, window_s: float = 0.1, *, min_share: float = _MIN_SHARE) -> Callable[[np.ndarray], np.ndarray]:
-        """Mean rates over consecutive windows, as a function that `simulate_bottleneck` takes.
-
-        Parameters
-        ----------
-        window_s : float
-            Length of a window [s]; the last window ends with the trace and may be shorter.
-        min_share : float
-            Lowest rate as a share of the mean; windows below it get this rate, since a fluid needs a rate above 0.
-
-        Returns
-        -------
-        callable
-            Function of times (T,) [s], at least 0, that returns capacities (T,) [bit/s].
-
-        Raises
-        ------
-        InvalidValue
-            A window that isn't above 0, or a share outside (0, 1].
-        """
-        window = checked_number("window_s", window_s, "a time above 0, in seconds", above=0.0)
-        share = checked_number("min_share", min_share, "a share above 0, at most 1", above=0.0, at_most=1.0)
-        edges = np.minimum(window * np.arange(ceil(self.duration_s / window - 1e-9) + 1), self.duration_s)
-        # An opportunity at n ms belongs to the millisecond before it, so that the last one is in the trace.
-        counts = np.histogram(np.maximum(self.times_ms - 0.5, 0.0) / 1e3, bins=edges)[0]
-        rates = BITS_PER_BYTE * self.packet_size_bytes * counts / np.diff(edges)
-        rates = np.maximum(rates, share * self.mean_bit_per_s)
-        length, last = self.duration_s, len(rates) - 1
-        return lambda times: rates[np.minimum((np.mod(times, length) / window).astype(np.int64), last)]
 
 
 def read_link_trace(path: str | os.PathLike[str]) -> LinkTrace:

@@ -75,19 +75,25 @@ class Bottleneck(Record, frozen=True, kw_only=True, tag_field="kind", tag="bottl
         return msgspec.structs.replace(flow, rtt=rtt, start=start, ecn=bool(flow.ecn))
 
 
-def single_line(scenario: Any) -> bool:
+def single_line(scenario: Any, *, varying: bool = False) -> bool:
     """Whether a scenario is flows, each a group of its own, over one link without marks, as `Bottleneck` makes it.
 
-    ns-3's program of pacing laws, and the fluid of these, run such scenarios.
+    ns-3's program of pacing laws runs such scenarios, and the fluid of these also where the link's capacity varies.
 
     Parameters
     ----------
     scenario : Scenario
+    varying : bool
+        Whether the link may have a trace, or changes of its capacity.
     """
-    if len(scenario.links) != 1 or scenario.changes or scenario.control is not None:
+    if len(scenario.links) != 1 or scenario.control is not None:
         return False
     (link,) = scenario.links
-    if link.delay or link.buffer is None or link.trace is not None or link.loss or link.jitter or link.pfc is not None:
+    if not varying and (scenario.changes or link.trace is not None):
+        return False
+    if any(change.flow or change.delay is not None for change in scenario.changes):
+        return False
+    if link.delay or link.buffer is None or link.loss or link.jitter or link.pfc is not None:
         return False
     single = [group for group in scenario.flows if group.answered]
     cross = [group for group in scenario.flows if not group.answered]

@@ -40,6 +40,8 @@ from netctrl.scenario.tcp_aqm.offers import BETWEEN_HOSTS, Demand, Stream, Web
 MAX_SAMPLES = 10_000_000
 """Largest number over all links and groups of flows."""
 MAX_OBJECTS = 10_000_000
+NOISE = "noise of measured round trips"
+"""What `Flow.rtt_noise` asks for."""
 INTERVAL = 0.1
 """Default sampling interval of the time series [s]."""
 
@@ -303,10 +305,11 @@ def _check_size(scenario: Any) -> None:
                 raise InvalidValue(f"flows.{group.id}.count", group.count, takes)
 
 
-def packet_only(scenario: Any, *queues: type) -> tuple[str, str] | None:
+def packet_only(scenario: Any, *queues: type, line: bool = False) -> tuple[str, str] | None:
     """The first feature, other than senders, that neither the fluid nor ns-3 supports: its place and description.
 
-    `queues` are kinds of several queues or of the kernel that the engine has.
+    `queues` are kinds of several queues or of the kernel that the engine has; with `line` it has traces of links and
+    noise of round trips, too, as the fluid of one link.
     """
     if scenario.control is not None:
         return "control", "controlled rates"
@@ -317,10 +320,12 @@ def packet_only(scenario: Any, *queues: type) -> tuple[str, str] | None:
             return f"flows.{group.id}.offers", "flows of finite size"
         if group.packet_size is not None:
             return f"flows.{group.id}.packet_size", "packets of several sizes"
+        if group.rtt_noise > 0.0 and not line:
+            return f"flows.{group.id}.rtt_noise", NOISE
     for link in scenario.links:
         kind = link.queue.__struct_config__.tag
         found = {
-            "trace": (link.trace is not None, "traces of links"),
+            "trace": (link.trace is not None and not line, "traces of links"),
             "loss": (link.loss > 0.0, "random loss"),
             "jitter": (link.jitter > 0.0, "jitter"),
             "pfc": (link.pfc is not None, "priority flow control"),
@@ -335,9 +340,9 @@ def packet_only(scenario: Any, *queues: type) -> tuple[str, str] | None:
     return None
 
 
-def refuse_packet_only(scenario: Any, *queues: type) -> None:
+def refuse_packet_only(scenario: Any, *queues: type, line: bool = False) -> None:
     """InvalidValue for a feature of `packet_only`."""
-    found = packet_only(scenario, *queues)
+    found = packet_only(scenario, *queues, line=line)
     if found is not None:
         raise InvalidValue(*found, 'a feature of this engine; "packet" supports it')
 

@@ -101,7 +101,7 @@ def test_wrong_use_is_one_line_before_anything_is_simulated(name, run, tmp_path,
     def simulated(*args: Any, **kwargs: Any) -> None:
         pytest.fail("simulated")
 
-    monkeypatch.setattr(importlib.import_module("netctrl.sim.tcp_aqm.run"), "simulate", simulated)
+    monkeypatch.setattr(importlib.import_module("netctrl.sim.fluid.run"), "simulate", simulated)
     line, pieces = WRONG_USE[name]
     error = the_error(run(line), 2)
     assert [piece for piece in pieces if piece not in error] == [], error

@@ -18,14 +18,14 @@ PROBE = """
 import json
 import numpy as np
 import netctrl
-from netctrl import RateCap
-from netctrl.sim.bottleneck.run import simulate_bottleneck
 found = []
 for rate in (2e7, 1e8, 5e8):
-    link = simulate_bottleneck([RateCap(1e12, 0.02, window="scalable")], rate, rate * 0.002 / 8, 30.0, bin_s=0.005)
+    flow = {"sender": {"kind": "cap", "rate": 1e12, "window": "scalable"}}
+    scenario = netctrl.bottleneck(flows=[flow], capacity=rate, buffer=rate * 0.002 / 8, duration=30.0, interval=0.005)
+    link = netctrl.simulate(scenario, "fluid")
     late = link.time_s > 15.0
-    cuts = link.time_s[1:][late[1:] & (np.diff((link.lost_bytes[0] > 0).astype(int)) > 0)]
-    found.append(np.median(np.diff(cuts)) / np.nanmean(link.rtt_s[0, late]))
+    cuts = link.time_s[1:][late[1:] & (np.diff((link.series["lost"][0] > 0).astype(int)) > 0)]
+    found.append(np.median(np.diff(cuts)) / np.nanmean(link.series["rtt"][0, late]))
 print(json.dumps(found))
 """
 

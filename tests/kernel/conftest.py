@@ -42,7 +42,7 @@ def results_of(tmp_path: Path) -> Callable[[Any], bytes]:
     from netctrl.kernel.boot import run_plan
     from netctrl.kernel.build import build_guest, chosen_kernel
     from netctrl.kernel.scenarios.planner import plan_scenario
-    from netctrl.sim.tcp_aqm.traffic import draw_flows
+    from netctrl.sim.fluid.traffic import draw_flows
 
     count = 0
 

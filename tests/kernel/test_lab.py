@@ -295,7 +295,7 @@ def _owner(path: Path) -> int | None:
 
 def _plan(scenario) -> PlanWriter:
     from netctrl.kernel.scenarios.planner import plan_scenario
-    from netctrl.sim.tcp_aqm.traffic import draw_flows
+    from netctrl.sim.fluid.traffic import draw_flows
 
     return plan_scenario(scenario, draw_flows(scenario, merged=False)).writer
 

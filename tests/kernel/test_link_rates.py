@@ -24,9 +24,9 @@ from netctrl.scenario.network.policy import HftracPolicy, StaticPacing
 from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Stream
+from netctrl.sim.fluid.traffic import draw_flows
 from netctrl.sim.network.demand_draws import draw_demands
 from netctrl.sim.network.flow_links import flow_links
-from netctrl.sim.tcp_aqm.traffic import draw_flows
 
 CAPACITY = 10e6
 ENDS = {"aside": ("a", "c"), "second": ("b", "c"), "first": ("a", "b")}

@@ -21,11 +21,11 @@ from netctrl.scenario.network.tracking import Period, TrackPlan, run_periods, tr
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Bursts, Stream
+from netctrl.sim.fluid.traffic import draw_flows
 from netctrl.sim.packet.problem import packet_problem
 from netctrl.sim.packet.run import gate_draws
 from netctrl.sim.packet.state import FLOW
 from netctrl.sim.packet.tracking import RegulatedRun
-from netctrl.sim.tcp_aqm.traffic import draw_flows
 
 PREMIUM = Flow(id="premium", ecn=False, offers=Stream(rate=1e6, spacing="constant"))
 

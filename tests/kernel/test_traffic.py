@@ -13,7 +13,7 @@ from netctrl.kernel.scenarios.planner import plan_scenario
 from netctrl.kernel.scenarios.traffic import constant_times, poisson_times, series_times, udp_times
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Stream
-from netctrl.sim.tcp_aqm.traffic import draw_flows
+from netctrl.sim.fluid.traffic import draw_flows
 
 RATES = st.floats(1e3, 1e7)
 

@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
+from one_link import paced, plain, scenario_of, seen
 from places import EXPERIMENTS
 
 import netctrl
-from netctrl import BbrFlow, CubicFlow, PacedFlow
 from netctrl.datasets import data_path
 from netctrl.errors import FileError, InvalidValue
 from netctrl.model.link_trace import LinkTrace, link_trace_of, read_link_trace
-from netctrl.sim.bottleneck.run import simulate_bottleneck
+from netctrl.sim.fluid.traffic import link_rates
 
 TARGET = netctrl.pacing(mode="target-rtt").law
 RECIPES = EXPERIMENTS / "pacing"
@@ -31,28 +32,34 @@ def test_a_packet_each_millisecond_is_12_mbit_s(tmp_path):
     trace = read_link_trace(written(tmp_path, "".join(f"{n}\n" for n in range(1, 1001))))
     assert trace.duration_s == 1.0
     assert trace.mean_bit_per_s == pytest.approx(12.032e6)
-    rates = trace.capacity(0.1)(np.arange(0.0, 3.0, 0.01))  # it repeats
-    assert rates == pytest.approx(np.full(300, 12.032e6))
+    assert in_fluid(trace, 3.0) == pytest.approx(np.full(300, 12.032e6))  # it repeats
+
+
+def in_fluid(trace: LinkTrace, duration: float, step: float = 0.01) -> np.ndarray:
+    """Capacities in steps of the fluid [bit/s]."""
+    scenario = scenario_of([plain("cubic", 0.1)], 1e6, 1e5, duration)
+    scenario = scenario.replace(links=(replace(scenario.links[0], trace=trace),))
+    return link_rates(scenario, 0, step, round(duration / step))
 
 
 def test_windows_follow_the_opportunities(tmp_path):
-    trace = read_link_trace(written(tmp_path, "10\n10\n20\n100\n200\n"))
-    capacity = trace.capacity(0.1)
-    assert capacity(np.array([0.05, 0.15, 0.25, 0.39])) == pytest.approx([40 * PACKET_BITS, 10 * PACKET_BITS] * 2)
-    last = trace.capacity(0.15)(np.array([0.1, 0.16]))  # the last window is 50 ms
-    assert last == pytest.approx([4 * PACKET_BITS / 0.15, PACKET_BITS / 0.05])
-    empty = trace.capacity(0.05, min_share=0.2)(np.array([0.12]))
-    assert empty == pytest.approx([0.2 * trace.mean_bit_per_s])
+    """Of a tenth of a second; one without an opportunity has a twentieth of the mean."""
+    trace = read_link_trace(written(tmp_path, "10\n10\n20\n100\n200\n400\n"))
+    rates = in_fluid(trace, 0.8)
+    mean = 15 * PACKET_BITS
+    windows = [40 * PACKET_BITS, 10 * PACKET_BITS, 0.05 * mean, 10 * PACKET_BITS]
+    assert rates == pytest.approx(np.repeat(windows * 2, 10))
 
 
-@given(st.lists(st.integers(0, 2000), min_size=1, max_size=60), st.floats(0.01, 0.5))
-def test_a_period_delivers_what_the_trace_does(times, window):
-    """But for windows that have less than the least rate."""
-    trace = LinkTrace(np.array([*sorted(times), 2001], dtype=np.int64))
-    edges = np.minimum(window * np.arange(int(np.ceil(2.001 / window - 1e-9)) + 1), 2.001)
-    widths = np.diff(edges)
-    delivered = (trace.capacity(window, min_share=1e-9)(edges[:-1] + 0.5 * widths) * widths).sum()
+@given(st.lists(st.integers(1, 2000), min_size=1, max_size=60))
+def test_a_period_delivers_what_the_trace_does(times):
+    """But for windows that have less than the least rate; an opportunity at 0 would be the next period's, too."""
+    trace = LinkTrace(np.array([*sorted(times), 2000], dtype=np.int64))
+    rates = in_fluid(trace, 2.0)
+    least = 0.05 * PACKET_BITS * len(trace.times_ms) / 2.0
+    delivered = rates[rates > 1.001 * least].sum() * 0.01
     assert delivered == pytest.approx(PACKET_BITS * len(trace.times_ms), rel=1e-6)
+    assert rates.min() >= 0.999 * least
 
 
 @given(st.floats(1e6, 1e9), st.integers(10, 3000))
@@ -87,11 +94,6 @@ def test_a_trace_that_is_none_is_refused_by_its_line(tmp_path, text, says):
 def test_what_else_is_refused(tmp_path):
     with pytest.raises(FileError):
         read_link_trace(tmp_path / "none.trace")
-    trace = LinkTrace(np.array([1, 2, 3]))
-    with pytest.raises(InvalidValue):
-        trace.capacity(0.0)
-    with pytest.raises(InvalidValue):
-        trace.capacity(0.1, min_share=0.0)
     with pytest.raises(InvalidValue):
         link_trace_of(lambda times: 0.0 * times, 1.0)
     with pytest.raises(InvalidValue):
@@ -111,10 +113,11 @@ def test_the_trace_that_is_shipped_is_what_its_recipe_makes(monkeypatch):
 def test_over_the_shipped_trace():
     """40 ms, a buffer of 150 kB, from 20 to 60 s: the target-RTT law uses 98 % with a ninth of BBR's median queueing
     delay and a 21st of Cubic's."""
-    capacity = read_link_trace(data_path("traces/mobile.trace")).capacity()
+    trace = read_link_trace(data_path("traces/mobile.trace"))
     used, median = [], []
-    for flow in (PacedFlow(TARGET, 0.04), BbrFlow(0.04), CubicFlow(0.04)):
-        found = simulate_bottleneck([flow], capacity, 1.5e5, 60.0, bin_s=0.04)
+    for flow in (paced(TARGET, 0.04), plain("bbr", 0.04), plain("cubic", 0.04)):
+        scenario = scenario_of([flow], 5e6, 1.5e5, 60.0, interval=0.04)
+        found = seen(scenario.replace(links=(replace(scenario.links[0], trace=trace),)))
         late = found.time_s > 20.0
         used.append(found.throughput[0, late].mean() / found.capacity[late].mean())
         median.append(np.median(found.delay_s[late]))

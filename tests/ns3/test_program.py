@@ -31,7 +31,7 @@ from netctrl.scenario.result import Result
 from netctrl.scenario.result_file import read_result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.transfers import SHORT_OBJECT_BYTES
-from netctrl.sim.tcp_aqm.traffic import draw_flows
+from netctrl.sim.fluid.traffic import draw_flows
 
 KINDS = ("arc", "pi", "avq", "sfc", "red", "pie", "codel", "droptail")
 PLACES = ("arc", "pi", "sfc")  # queues with an epoch of their own

@@ -10,6 +10,7 @@ from netctrl.kernel.scenarios.queues import queue_lacks
 from netctrl.kernel.scenarios.senders import CONGESTION_CONTROLS, kernel_sender
 from netctrl.laws.rate.records import FastSender, sender_name
 from netctrl.laws.rate.regulated import RegulatedSender
+from netctrl.scenario.links import NOISE
 from netctrl.scenario.network.policy import Backpressure
 from netctrl.scenario.network.routed import tcp_of
 from netctrl.scenario.network.track import gated_groups
@@ -49,6 +50,8 @@ def _group_lacks(scenario: Scenario, group: Flow) -> str | None:
         return f"FAST senders, which see a price (flows.{group.id})"
     if group.packet_size is not None:
         return f"packets of several sizes (flows.{group.id}.packet_size)"
+    if group.rtt_noise > 0.0:
+        return f"{NOISE} (flows.{group.id}.rtt_noise)"
     if not isinstance(group.offers, DATAGRAMS):
         sender = kernel_sender(group.sender, 1.0)
         if sender is None:

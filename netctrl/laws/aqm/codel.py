@@ -1,7 +1,7 @@
 """CoDel: after the delay has been above target for an interval, a mark every interval/√count. Source: RFC 8289.
 
 On packets it chooses at the head of the queue, `codel_head`. In a fluid the marks are spread over the packets of the
-time between two of them, `codel_step`; where a fluid's queue drops packets, `netctrl.sim.bottleneck.codel_packets`.
+time between two of them, `codel_step`; where a fluid's queue drops packets, `netctrl.sim.fluid.paced_kernel`.
 """
 
 from __future__ import annotations

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
+import numpy as np
+
 from netctrl.jit import by_number, njit
-from netctrl.laws.record import compiled_view, width
+from netctrl.laws.record import as_record, compiled_view, width
+from netctrl.laws.tcp.sender import TcpWindow
 from netctrl.register import TCP_SENDERS
 
 WINDOWS = TCP_SENDERS.usable()
@@ -17,6 +21,14 @@ EXACT = frozenset(each.name for each in _SENDERS if each.echo is not None)
 """Laws whose receivers echo each packet's mark."""
 SCALABLE = frozenset(each.name for each in _SENDERS if each.scalable)
 """Laws whose packets have ECT(1)."""
+
+
+def first_window(rtt: float, packets: float) -> np.ndarray:
+    """The row of a window of so many packets in slow start, of a flow with this base round trip [s]."""
+    row = np.zeros(WIDTH)
+    state = as_record(TcpWindow, row)
+    state.window, state.threshold, state.rtt, state.min_rtt = packets, inf, rtt, inf
+    return row
 
 
 def _on_row(state: Any, function: Any, options: dict[str, Any]) -> Any:

@@ -72,7 +72,7 @@ def render(
         Scenario to run; its links of kind "design" have their law already (`Scenario.with_queue`).
     draws : sequence of FlowDraw
         Round-trip time, start and stop of each flow, one FlowDraw per group, one row per flow
-        (`netctrl.sim.tcp_aqm.traffic.draw_flows(scenario, merged=False)`).
+        (`netctrl.sim.fluid.traffic.draw_flows(scenario, merged=False)`).
     design : ArcDesign, PacingDesign or ConnetDesign, optional
         Design of the law, whose certificate goes into scenario.txt as comments.
     plan : TrackPlan, optional

@@ -126,6 +126,9 @@ class Flow(Record, frozen=True, kw_only=True, tag_field="kind", tag="flow"):
     rtt: Span = (0.0, 0.0)
     """Round-trip propagation delay of the whole path [s]; a range is sampled uniformly; 0: that of the links that it
     crosses. Without effect on datagrams."""
+    rtt_noise: Duration = 0.0
+    """Mean of the exponential time by which round trips that the sender measures are longer than they are [s]. Fluid of
+    single flows over one link only."""
     start: Span = (0.0, 0.0)
     """Start times [s]; a range is sampled uniformly."""
     stop: Span | None = None
@@ -146,7 +149,7 @@ class Flow(Record, frozen=True, kw_only=True, tag_field="kind", tag="flow"):
 
     def __post_init__(self) -> None:
         read_fields(self, count=whole(1, MAX_FLOWS), offers=read_offers, path=texts, ack_path=texts, ecn=optional(flag))
-        read_fields(self, rtt=span, start=span, stop=optional(span), host=optional(record(Host)))
+        read_fields(self, rtt=span, start=span, stop=optional(span), host=optional(record(Host)), rtt_noise=instant)
         read_fields(self, source=optional(_hosts), target=optional(_hosts))
         weight = number("a weight from 0.01 to 100", at_least=0.01, at_most=100.0)
         read_fields(self, priority=whole(0, 63), weight=weight, packet_size=optional(size))

@@ -6,6 +6,7 @@ from netctrl.laws.disciplines import KernelQueue
 from netctrl.laws.rate.records import FastSender
 from netctrl.laws.targets.pie_packets import pie_lacks
 from netctrl.register import TCP_SENDERS
+from netctrl.scenario.links import NOISE
 from netctrl.scenario.network.policy import Backpressure
 from netctrl.scenario.network.routed import tcp_of
 from netctrl.scenario.scenario import Scenario
@@ -16,6 +17,8 @@ def flows_lack(scenario: Scenario) -> str | None:
     for group in scenario.flows:
         if isinstance(group.sender, FastSender):
             return f"FAST senders, which see a price (flows.{group.id})"
+        if group.rtt_noise > 0.0:
+            return f"{NOISE} (flows.{group.id}.rtt_noise)"
     for link in scenario.links:
         if isinstance(link.queue, KernelQueue):
             pie = link.queue.discipline == "pie"

@@ -18,6 +18,7 @@ from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow, Host
 from netctrl.scenario.tcp_aqm.offers import Bursts, Demand, Stream, Web
+from netctrl.sim.fluid.traffic import draw_flows
 from netctrl.sim.heap import PLACE_BITS, event
 from netctrl.sim.packet.changes import Agenda, link_changes, rate_changes
 from netctrl.sim.packet.datagrams import Demands, set_bursts
@@ -32,7 +33,6 @@ from netctrl.sim.packet.senders.tables import rate_tables, set_sender
 from netctrl.sim.packet.senders.tcp import MESSAGES, TCP, UDP
 from netctrl.sim.packet.state import EPOCH, FLOW, LINK, META, PACKET, SESSION, WAY, PacketState
 from netctrl.sim.tables import chained
-from netctrl.sim.tcp_aqm.traffic import draw_flows
 from netctrl.units import BITS_PER_BYTE
 
 _NS = 1e9

@@ -22,6 +22,7 @@ from netctrl.scenario.network.track import Track
 from netctrl.scenario.network.tracking import GateDraws
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario, checked_network
+from netctrl.sim.fluid.traffic import draw_flows
 from netctrl.sim.packet.kernel import advance_packets, resume
 from netctrl.sim.packet.lacks import flows_lack
 from netctrl.sim.packet.problem import PacketProblem, packet_problem
@@ -29,7 +30,6 @@ from netctrl.sim.packet.rates import advance_rates
 from netctrl.sim.packet.senders.receiver import HEADERS
 from netctrl.sim.packet.state import FLOW, LINK, META, PacketState, grown
 from netctrl.sim.packet.tracking import RegulatedRun, run_tracked
-from netctrl.sim.tcp_aqm.traffic import draw_flows
 
 Progress = Callable[[float], None]
 

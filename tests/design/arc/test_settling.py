@@ -12,8 +12,8 @@ from netctrl.laws.aqm.fluid import PROBABILITY
 from netctrl.model.design.arc import ArcSetting
 from netctrl.plants.linearize import standing_queue
 from netctrl.plants.tcp_response import arc_response
-from netctrl.sim.tcp_aqm.kernel import advance
-from netctrl.sim.tcp_aqm.onset import _near_rest
+from netctrl.sim.fluid.kernel import advance
+from netctrl.sim.fluid.onset import _near_rest
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
+from one_link import paced, plain, run
 
 import netctrl
-from netctrl import BbrFlow, CubicFlow, PacedFlow
 from netctrl.design.pacing.design import pacing_map
 from netctrl.model.design.pacing import FREEZES, INACTIVE, PINNED
-from netctrl.sim.bottleneck.run import simulate_bottleneck
 
 RATE, RTT = 1e10, 4e-3
 RATIOS, XIS = (0.5, 1.0, 2.0, 4.0), (1.0, 10.0, 100.0, 1000.0)
@@ -18,10 +17,7 @@ def outcome(psi: float, xi: float, ratio: float, deviation: float) -> tuple[int,
     R = ratio * RATE
     design = netctrl.pacing(psi=psi, xi=xi, max_rate_bit_per_s=R, rtt_s=RTT, bottleneck_bit_per_s=RATE)
     drawn = pacing_map(design, psi=[psi], xi=[xi], ratios=(ratio,))
-    random = np.random.default_rng(0)
-    found = simulate_bottleneck(
-        [PacedFlow(design.law, RTT)], RATE, 5e6, 20.0, noise_s=deviation * RTT, random=random, bin_s=0.1
-    )
+    found = run([paced(design.law, RTT)], RATE, 5e6, 20.0, noise=deviation * RTT, interval=0.1)
     runs = found.rates[0, found.time_s > 10.0].mean() > 0.95 * R
     seen = FREEZES if not runs else PINNED if ratio <= 1.0 else INACTIVE
     if seen == INACTIVE:
@@ -53,7 +49,7 @@ def share(peer, rate: float, rtt: float, bdps: float, *, competitive: bool, dura
     """Of a target-RTT flow beside one other, after a third of the time."""
     law = netctrl.pacing(mode="target-rtt", competitive=competitive).law
     size = max(bdps * rate * rtt / 8.0, 3e4)
-    found = simulate_bottleneck([PacedFlow(law, rtt), peer(rtt, 1.0)], rate, size, duration, bin_s=0.1)
+    found = run([paced(law, rtt), plain(peer, rtt, 1.0)], rate, size, duration, interval=0.1)
     late = found.throughput[:, found.time_s > duration / 3.0].mean(axis=1)
     assert late.sum() > 0.93 * rate
     return late[0] / late.sum()
@@ -74,7 +70,7 @@ def share(peer, rate: float, rtt: float, bdps: float, *, competitive: bool, dura
 def test_a_competitive_flow_keeps_a_quarter_against_cubic_from_10_mbit_s_to_10_gbit_s(rate, rtt, duration, bdps):
     """Once Cubic has been through some of its periods, of up to 40 s at 10 Gbit/s; with buffers of at least a BDP. At
     10 Gbit/s its queue grows slowly: a law that forgot the least RTT as fast as else would take it for propagation."""
-    assert 0.25 <= share(CubicFlow, rate, rtt, bdps, competitive=True, duration=duration) < 0.6
+    assert 0.25 <= share("cubic", rate, rtt, bdps, competitive=True, duration=duration) < 0.6
 
 
 BESIDE_BBR = [
@@ -91,5 +87,5 @@ BESIDE_BBR = [
 @pytest.mark.parametrize(("rate", "rtt", "bdps", "plain", "competitive"), BESIDE_BBR)
 def test_shares_beside_one_bbr_flow_are_what_the_docs_say(rate, rtt, bdps, plain, competitive):
     """A known weakness, stated in docs/explanation/pacing.md: should it be mended, this is to be written anew."""
-    found = [share(BbrFlow, rate, rtt, bdps, competitive=mode, duration=90.0) for mode in (False, True)]
+    found = [share("bbr", rate, rtt, bdps, competitive=mode, duration=90.0) for mode in (False, True)]
     assert found == pytest.approx([plain, competitive], abs=0.02)

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from one_link import paced, run
 
 import netctrl
-from netctrl import PacedFlow
 from netctrl.laws.pacing.pacing import pacing_values
-from netctrl.sim.bottleneck.run import simulate_bottleneck
 
 LAW = netctrl.pacing(mode="target-rtt").law
 PACKET = 1500.0
@@ -16,11 +15,9 @@ PACKET = 1500.0
 
 def settled(rate: float, rtt: float, buffer: float, flows: int, duration: float, stagger: float = 0.0):
     """Shares of what is sent that are lost, and of the capacity that are delivered, in the second half."""
-    found = simulate_bottleneck(
-        [PacedFlow(LAW, rtt, i * stagger) for i in range(flows)], rate, buffer, duration, bin_s=max(rtt, 0.01)
-    )
+    found = run([paced(LAW, rtt, i * stagger) for i in range(flows)], rate, buffer, duration, interval=max(rtt, 0.01))
     late = found.time_s > 0.5 * duration
-    lost = 8.0 * found.lost_bytes[:, late].sum() / (found.time_s[0] * late.sum())
+    lost = 8.0 * found.lost[late].sum() / (found.time_s[0] * late.sum())
     delivered = found.throughput[:, late].mean(axis=1).sum()
     return lost / (lost + delivered), delivered / rate
 

@@ -7,17 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from one_link import capped, last_states, paced, plain, run
 
 import netctrl
-from netctrl import BbrFlow, CubicFlow, HTcpFlow, PacedFlow, RateCap, RenoFlow, capacity_step, square_wave
-from netctrl.errors import InvalidValue
-from netctrl.laws.aqm.codel import CodelDrops
+from netctrl.laws.aqm.codel import CodelDrops, CodelQueue
 from netctrl.laws.record import row_names, width
 from netctrl.laws.tcp.bbr import BBR_CYCLE, BbrState
 from netctrl.laws.tcp.htcp import htcp_backoff, htcp_increase, htcp_window
 from netctrl.laws.tcp.reno import reno_cut, reno_window
-from netctrl.sim.bottleneck.codel_packets import codel_drops
-from netctrl.sim.bottleneck.run import CoDel, simulate_bottleneck
+from netctrl.sim.fluid.paced_kernel import codel_drops
 
 TARGET = netctrl.pacing(mode="target-rtt").law
 
@@ -41,8 +39,8 @@ def test_reno_s_sawtooth_over_a_buffer_of_one_bdp():
     """The window goes from one BDP to two with dW/dt = C/W, so it takes 3/2 BDP/C times the BDP in packets."""
     rate, rtt = 1e8, 0.02
     bdp = rate * rtt / 8.0
-    found = simulate_bottleneck([RenoFlow(rtt)], rate, bdp, 100.0, bin_s=0.1)
-    times = found.time_s[found.lost_bytes[0] > 0.0]
+    found = run([plain("reno", rtt)], rate, bdp, 100.0, interval=0.1)
+    times = found.time_s[found.lost > 0.0]
     apart = np.diff(times[times > 20.0])
     assert apart[apart > 1.0].mean() == pytest.approx(1.5 * (bdp / 1500.0) * rtt, rel=0.08)
     late = found.time_s > 20.0
@@ -75,9 +73,9 @@ def test_bbr_finds_rate_and_rtt_and_bounds_what_is_in_flight(rate, rtt, queue):
     """draft-cardwell-iccrg-bbr-congestion-control-00: two BDPs in flight at most; a PROBE_RTT of 0.2 s in 10 s costs
     2 % and what a round trip and a half adds to it."""
     duration = max(30.0, 100.0 * rtt)
-    found = simulate_bottleneck([BbrFlow(rtt)], rate, max(rate * rtt / 8.0, 3e4), duration, bin_s=rtt, queue=queue)
+    found = run([plain("bbr", rtt)], rate, max(rate * rtt / 8.0, 3e4), duration, interval=rtt, queue=queue)
     late = found.time_s > 0.5 * duration
-    values = dict(zip(row_names(BbrState), found.states[0], strict=False))
+    values = dict(zip(row_names(BbrState), last_states(found.scenario)[0], strict=False))
     assert values["bandwidth"] == pytest.approx(rate / 8.0, rel=1e-6)
     assert values["min_rtt"] == pytest.approx(rtt, rel=0.02)
     assert values["window"] <= 2.0 * values["bandwidth"] * values["min_rtt"] * (1.0 + 1e-9)
@@ -89,7 +87,7 @@ def test_bbr_finds_rate_and_rtt_and_bounds_what_is_in_flight(rate, rtt, queue):
 def test_bbr_s_cycle_is_seen():
     """Sends 1.25, 0.75 and then six times the rate, a least RTT each."""
     rate, rtt = 1e8, 0.02
-    found = simulate_bottleneck([BbrFlow(rtt)], rate, 1e6, 9.0, bin_s=rtt / 4)
+    found = run([plain("bbr", rtt)], rate, 1e6, 9.0, interval=rtt / 4)
     late = found.time_s > 5.0
     sent = found.rates[0, late] / rate
     assert sent.max() == pytest.approx(1.25, rel=1e-3)
@@ -104,7 +102,7 @@ def test_bbr_takes_more_than_cubic_of_a_shallow_buffer_and_less_of_a_deep_one():
     """As measured by Hock, Bless and Zitterbart, Experimental evaluation of BBR congestion control (ICNP 2017)."""
     shares = []
     for bdps in (0.5, 4.0):
-        found = simulate_bottleneck([BbrFlow(0.02), CubicFlow(0.02, 1.0)], 1e8, bdps * 2.5e5, 90.0, bin_s=0.1)
+        found = run([plain("bbr", 0.02), plain("cubic", 0.02, 1.0)], 1e8, bdps * 2.5e5, 90.0, interval=0.1)
         late = found.throughput[:, found.time_s > 30.0].mean(axis=1)
         shares.append(late[0] / late.sum())
     assert shares[0] > 0.7
@@ -146,9 +144,9 @@ def test_codel_leaves_a_queue_below_its_target_alone(sojourn, interval):
 
 
 def test_codel_drops_of_each_flow_as_its_share_of_the_queue():
-    flows = [RateCap(0.8e8, 0.02), RateCap(0.4e8, 0.02)]
-    found = simulate_bottleneck(flows, 1e8, 1e9, 10.0, queue="codel")
-    lost = found.lost_bytes.sum(axis=1)
+    flows = [capped(0.8e8, 0.02), capped(0.4e8, 0.02)]
+    found = run(flows, 1e8, 1e9, 10.0, queue="codel")
+    lost = found.result.totals["resent"][0]
     assert lost / 1500.0 == pytest.approx(np.round(lost / 1500.0))
     assert lost[0] / lost[1] == pytest.approx(2.0, rel=0.02)
 
@@ -157,21 +155,19 @@ def test_codel_keeps_cubic_s_queue_about_its_target():
     """Where the RTT is no more than its interval: below the target most of the time, and drop-tail's is far above."""
     delay = {}
     for queue in ("droptail", "codel"):
-        found = simulate_bottleneck([CubicFlow(0.05)], 1e8, 2.5e6, 60.0, queue=queue, bin_s=0.05)
+        found = run([plain("cubic", 0.05)], 1e8, 2.5e6, 60.0, queue=queue, interval=0.05)
         delay[queue] = found.delay_s[found.time_s > 20.0].mean()
         assert found.throughput[0, found.time_s > 20.0].mean() > 0.9e8
     assert delay["codel"] < 0.01
     assert delay["droptail"] > 0.1
-    gentle = simulate_bottleneck([CubicFlow(0.05)], 1e8, 2.5e6, 60.0, queue=CoDel(0.02, 0.2), bin_s=0.05)
+    gentle = run([plain("cubic", 0.05)], 1e8, 2.5e6, 60.0, queue=CodelQueue(target=0.02, interval=0.2), interval=0.05)
     assert delay["codel"] < gentle.delay_s[gentle.time_s > 20.0].mean() < delay["droptail"]
 
 
 def test_the_queueing_delay_is_the_age_of_what_leaves():
     """1.25 of a capacity comes in, which halves after 1 s: what leaves came when as much had come as has left."""
     rate = 1e8
-    found = simulate_bottleneck(
-        [RateCap(1.25 * rate, 0.02)], capacity_step(rate, 0.5 * rate, 1.0), 1e9, 2.0, bin_s=0.0005, queue="droptail"
-    )
+    found = run([capped(1.25 * rate, 0.02)], rate, 1e9, 2.0, interval=0.0005, changes=[(1.0, 0.5 * rate)])
     ends = found.time_s
     left = np.minimum(ends, 1.0) + 0.5 * np.maximum(ends - 1.0, 0.0)
     assert found.delay_s == pytest.approx(ends - left / 1.25, abs=1e-3)
@@ -181,13 +177,12 @@ def test_the_queueing_delay_is_the_age_of_what_leaves():
 KINDS = st.sampled_from(["reno", "cubic", "htcp", "bbr", "fixed", "target", "capped"])
 
 
-def flow(kind: str, rate: float, rtt: float):
-    plain = {"reno": RenoFlow, "cubic": CubicFlow, "htcp": HTcpFlow, "bbr": BbrFlow}
-    if kind in plain:
-        return plain[kind](rtt)
+def any_flow(kind: str, rate: float, rtt: float):
+    if kind in ("reno", "cubic", "htcp", "bbr"):
+        return plain(kind, rtt)
     if kind == "target":
-        return PacedFlow(TARGET, rtt)
-    return RateCap(0.6 * rate, rtt, window="htcp" if kind == "capped" else None)
+        return paced(TARGET, rtt)
+    return capped(0.6 * rate, rtt, window="htcp" if kind == "capped" else None)
 
 
 @pytest.mark.slow
@@ -201,32 +196,32 @@ def flow(kind: str, rate: float, rtt: float):
 )
 def test_bytes_are_delivered_lost_or_waiting(kinds, rate, rtt, bdps, queue):
     size = max(bdps * rate * rtt / 8.0, 3e4)
-    found = simulate_bottleneck([flow(kind, rate, rtt) for kind in kinds], rate, size, 60 * rtt, queue=queue)
+    found = run([any_flow(kind, rate, rtt) for kind in kinds], rate, size, 60 * rtt, queue=queue)
     width = found.time_s[0] / 8.0
-    sent, out, lost = found.rates.sum() * width, found.throughput.sum() * width, found.lost_bytes.sum()
+    sent, out, lost = found.rates.sum() * width, found.throughput.sum() * width, found.lost.sum()
     assert -1e-9 * sent <= sent - out - lost <= size + 1e-9 * sent
-    assert found.backlog_bytes.max() <= size * (1.0 + 1e-9)
+    assert found.highest.max() <= size * (1.0 + 1e-9)
     assert (found.throughput.sum(axis=0) <= rate * (1.0 + 1e-9)).all()
-    assert (found.lost_bytes >= 0.0).all()
+    assert (found.lost >= 0.0).all()
 
 
 @pytest.mark.parametrize("window", ["reno", "cubic", "htcp"])
 def test_a_cap_below_the_bottleneck_is_what_a_window_sends(window):
     """And the window doesn't grow beyond it, so that nothing bursts when the cap goes."""
-    found = simulate_bottleneck([RateCap(8e7, 0.02, window=window)], 1e8, 2.5e5, 30.0, bin_s=0.1)
+    found = run([capped(8e7, 0.02, window=window)], 1e8, 2.5e5, 30.0, interval=0.1)
     late = found.time_s > 10.0
     assert found.throughput[0, late] == pytest.approx(np.full(late.sum(), 8e7))
     assert found.delay_s[late].max() < 1e-9
-    assert found.lost_bytes.sum() == 0.0
+    assert found.lost.sum() == 0.0
 
 
 @pytest.mark.parametrize("window", ["cubic", "htcp"])
 def test_the_target_rtt_law_does_as_well_over_a_window(window):
-    found = simulate_bottleneck([PacedFlow(TARGET, 0.02, window=window)], 1e8, 2.5e5, 20.0, bin_s=0.1)
+    found = run([paced(TARGET, 0.02, window=window)], 1e8, 2.5e5, 20.0, interval=0.1)
     late = found.time_s > 10.0
     assert found.throughput[0, late].mean() >= 0.95e8
     assert found.delay_s[late].mean() <= 0.1 * 0.02
-    assert found.lost_bytes.sum() == 0.0
+    assert found.lost.sum() == 0.0
 
 
 PACKET_S = 12000.0 / 1e10
@@ -235,20 +230,19 @@ PACKET_S = 12000.0 / 1e10
 
 def figures_2_and_3(flow, noise: float = PACKET_S, seed: int = 0):
     """10 Gbit/s, 4 ms, a buffer of one BDP, CoDel; from 10 to 60 s: Gbit/s each second, RTTs in ms."""
-    random = np.random.default_rng(seed)
-    found = simulate_bottleneck([flow], 1e10, 5e6, 60.0, queue="codel", noise_s=noise, random=random, bin_s=0.01)
+    found = run([flow], 1e10, 5e6, 60.0, queue="codel", noise=noise, seed=seed, interval=0.01)
     rates = found.throughput[0, 1000:].reshape(-1, 100).mean(axis=1) / 1e9
-    return rates, 1e3 * found.rtt_s[0, 1000:], found.lost_bytes[0, 1000:].sum()
+    return rates, 1e3 * found.rtt_s[0, 1000:], found.lost[1000:].sum()
 
 
-def paper_flow(R: float, xi: float = 100.0, start: float | None = None) -> PacedFlow:
+def paper_flow(R: float, xi: float = 100.0, start: float | None = None):
     law = netctrl.pacing(max_rate_bit_per_s=R, xi=xi).law
-    return PacedFlow(replace(law, start_rate_bit_per_s=R if start is None else start), 4e-3, window="htcp")
+    return paced(replace(law, start_rate_bit_per_s=R if start is None else start), 4e-3, window="htcp")
 
 
 def test_figs_2a_and_3a_htcp_uncontrolled_theory_note():
     """Note: 5.18 ± 1.17 ms. Its mean and deviation are those of a queue from 0 to a BDP, which fixes RTT and buffer."""
-    rates, rtts, lost = figures_2_and_3(HTcpFlow(4e-3))
+    rates, rtts, lost = figures_2_and_3(plain("htcp", 4e-3))
     assert rtts.mean() == pytest.approx(5.18, abs=0.05)
     assert rtts.std() == pytest.approx(1.17, abs=0.05)
     assert rates.mean() > 9.98
@@ -264,7 +258,7 @@ def test_figs_2b_and_3b_the_paper_s_law_over_htcp_at_r_of_the_bottleneck_theory_
     assert rtts.mean() == pytest.approx(4.02, abs=0.02)
     assert rtts.std() < 0.02
     assert lost == 0.0
-    cap, cap_rtts, _ = figures_2_and_3(RateCap(9.986e9, 4e-3, window="htcp"), seed=seed)
+    cap, cap_rtts, _ = figures_2_and_3(capped(9.986e9, 4e-3, window="htcp"), seed=seed)
     assert cap.mean() == pytest.approx(9.986, abs=1e-6)
     assert cap.std() < 1e-6
     assert cap_rtts.mean() <= rtts.mean() + 1e-4
@@ -292,7 +286,7 @@ def test_over_a_window_too_it_freezes_with_xi_1_at_r_of_40_gbit_s_theory_note(st
 @pytest.mark.parametrize("seed", [0, 1])
 def test_over_a_window_it_does_nothing_with_xi_100_at_r_of_40_gbit_s_theory_note(seed):
     """Where RTTs are up by 1 ms on average they are as without it; with less, sawtooth and losses are still there."""
-    free_rates, free, _ = figures_2_and_3(HTcpFlow(4e-3), noise=1e-3)
+    free_rates, free, _ = figures_2_and_3(plain("htcp", 4e-3), noise=1e-3)
     rates, rtts, lost = figures_2_and_3(paper_flow(4e10), noise=1e-3, seed=seed)
     assert rtts.mean() == pytest.approx(free.mean(), rel=0.02)
     assert rtts.std() == pytest.approx(free.std(), rel=0.03)
@@ -308,22 +302,22 @@ def test_fig_4_the_paper_s_law_stays_below_the_lower_of_two_capacities():
     """Paper, section IV-C: between 10 and 5 Gbit/s it stabilises just under 5; H-TCP alone follows, with large swings.
     A target-RTT law follows without them."""
     steady = {}
-    target = PacedFlow(TARGET, 4e-3, window="htcp")
-    for name, flow in (("htcp", HTcpFlow(4e-3)), ("paper", paper_flow(1e10)), ("target", target)):
-        found = simulate_bottleneck(
+    target = paced(TARGET, 4e-3, window="htcp")
+    for name, flow in (("htcp", plain("htcp", 4e-3)), ("paper", paper_flow(1e10)), ("target", target)):
+        found = run(
             [flow],
-            square_wave(1e10, 5e9, 10.0),
+            1e10,
             5e6,
             60.0,
             queue="codel",
-            noise_s=PACKET_S,
-            random=np.random.default_rng(0),
-            bin_s=0.1,
+            noise=PACKET_S,
+            interval=0.1,
+            changes=[(5.0 * k, 5e9 if k % 2 else 1e10) for k in range(1, 12)],
         )
         late = found.time_s > 20.0
         rates = found.throughput[0, late] / 1e9
         wide = found.capacity[late] > 9e9
-        steady[name] = rates[wide].mean(), rates[wide].std(), rates[~wide].mean(), found.lost_bytes[0, late].sum()
+        steady[name] = rates[wide].mean(), rates[wide].std(), rates[~wide].mean(), found.lost[late].sum()
     assert steady["paper"][0] == pytest.approx(5.0, abs=0.05)
     assert steady["paper"][2] == pytest.approx(4.97, abs=0.03)
     assert steady["paper"][1] < 0.05 < 1.0 < steady["htcp"][1]
@@ -339,51 +333,16 @@ def test_fig_5_the_paper_s_law_beside_one_htcp_flow(seed):
     bottleneck it has less."""
     shares = []
     for R in (4e10, 1e10):
-        found = simulate_bottleneck(
-            [paper_flow(R), HTcpFlow(4e-3, 10.0)],
+        found = run(
+            [paper_flow(R), plain("htcp", 4e-3, 10.0)],
             1e10,
             5e6,
             100.0,
             queue="codel",
-            noise_s=PACKET_S,
-            random=np.random.default_rng(seed),
-            bin_s=0.1,
+            noise=PACKET_S,
+            seed=seed,
+            interval=0.1,
         )
         shares.append(found.throughput[0, found.time_s > 30.0].mean() / 1e9)
     assert shares[0] == pytest.approx(4.2, abs=0.3)
     assert shares[1] == pytest.approx(2.4, abs=0.1)
-
-
-def test_capacities_that_change():
-    times = np.array([0.0, 0.9, 1.1, 1.9, 2.1, 3.4])
-    assert square_wave(10.0, 5.0, 2.0)(times).tolist() == [10.0, 10.0, 5.0, 5.0, 10.0, 5.0]
-    assert square_wave(10.0, 5.0, 2.0, start_s=1.0)(times).tolist() == [10.0, 10.0, 10.0, 10.0, 5.0, 10.0]
-    assert capacity_step(10.0, 5.0, 1.1)(times).tolist() == [10.0, 10.0, 5.0, 5.0, 5.0, 5.0]
-    found = simulate_bottleneck([RateCap(9e9, 4e-3)], square_wave(1e10, 5e9, 1.0), 5e6, 4.0, bin_s=0.1)
-    assert set(np.round(found.capacity / 1e9, 6)) == {5.0, 10.0}
-    for wrong in ({"first": 0.0}, {"second": -1.0}, {"period_s": 0.0}, {"start_s": -1.0}):
-        with pytest.raises(InvalidValue) as refusal:
-            square_wave(**{"first": 1.0, "second": 2.0, "period_s": 1.0} | wrong)
-        assert refusal.value.argument in wrong
-    with pytest.raises(InvalidValue):
-        capacity_step(1.0, 0.0, 1.0)
-
-
-@pytest.mark.parametrize(
-    ("change", "argument"),
-    [
-        ({"flows": [RateCap(1e7, 0.01, window="westwood")]}, "flows"),
-        ({"flows": [BbrFlow(0.01, first_place=1)]}, "flows"),
-        ({"flows": [BbrFlow(0.01, first_place=8)]}, "flows"),
-        ({"flows": [PacedFlow(None, 0.01)]}, "flows"),
-        ({"flows": [RenoFlow(-0.01)]}, "flows"),
-        ({"queue": "red"}, "queue"),
-        ({"queue": CoDel(0.0, 0.1)}, "queue"),
-        ({"packet_size_bytes": 0.0}, "packet_size_bytes"),
-    ],
-)
-def test_what_is_refused(change, argument):
-    requested = {"flows": [RenoFlow(0.01)], "capacity": 1e8, "buffer_bytes": 1e5, "duration_s": 1.0}
-    with pytest.raises(InvalidValue) as refusal:
-        simulate_bottleneck(**requested | change)
-    assert refusal.value.argument == argument

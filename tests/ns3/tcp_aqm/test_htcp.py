@@ -13,7 +13,7 @@ from netctrl.ns3.program import compile_program, find_ns3
 from netctrl.ns3.tcp_aqm.render import render
 from netctrl.scenario.builders import bottleneck
 from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.sim.tcp_aqm.traffic import draw_flows
+from netctrl.sim.fluid.traffic import draw_flows
 
 INCREASES = [(0.3, 0.5), (1.0, 0.5), (3.0, 0.5), (3.0, 0.8), (11.0, 0.5)]
 BACKOFFS = [(20.0, 25.0, 1.0, 1.0), (20.0, 30.0, 1.1, 1.0), (20.0, 100.0, 1.0, 1.0), (20.0, 21.0, 0.9, 1.0)]

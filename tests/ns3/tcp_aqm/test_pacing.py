@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import one_link
 import pytest
 
 import netctrl
@@ -25,8 +26,7 @@ from netctrl.scenario.design import with_pacer
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.sim.bottleneck.run import simulate_bottleneck
-from netctrl.sim.tcp_aqm.traffic import draw_flows
+from netctrl.sim.fluid.traffic import draw_flows
 
 pytestmark = pytest.mark.slow
 
@@ -146,8 +146,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_does_not(aimed):
 def test_the_fluid_has_the_same_throughput_and_delay(aimed):
     """Within 1 % of the capacity and a packet's time: ns-3 has packets and cross traffic, the fluid neither."""
     base = float(trips(aimed[0])["rtt"].min())
-    flow = netctrl.PacedFlow(TARGET, rtt_s=base)
-    fluid = simulate_bottleneck([flow], capacity=2e7 - 2e5, buffer_bytes=100e3, duration_s=6.0, bin_s=0.1)
+    fluid = one_link.run([one_link.paced(TARGET, base)], 2e7 - 2e5, 100e3, 6.0, interval=0.1)
     late = fluid.time_s > 2.0
     for found in aimed[:2]:
         flow_found = settled(found)

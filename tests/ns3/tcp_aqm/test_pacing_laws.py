@@ -31,7 +31,7 @@ from netctrl.scenario.builders import bottleneck
 from netctrl.scenario.design import design_bottleneck, with_pacer
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.sim.tcp_aqm.traffic import draw_flows
+from netctrl.sim.fluid.traffic import draw_flows
 
 GENERATED = {
     "pacing": ("scenario.txt",),

@@ -33,7 +33,7 @@ from netctrl.register import ENGINES
 from netctrl.scenario.design import design_scenario
 from netctrl.scenario.files import scenario_from
 from netctrl.scenario.scenario import Scenario
-from netctrl.sim.tcp_aqm.traffic import draw_flows
+from netctrl.sim.fluid.traffic import draw_flows
 
 GENERATED = {"design": ("scenario.txt",), "kinds": ("netctrl-laws.h", "scenario.txt")}
 

@@ -38,8 +38,8 @@ from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Bursts, Stream
+from netctrl.sim.fluid.traffic import draw_flows
 from netctrl.sim.packet.run import gate_draws, simulate_packets
-from netctrl.sim.tcp_aqm.traffic import draw_flows
 
 PRINTED = read_model(model_path("connet-paper"))
 LQI = netctrl.connet(PRINTED, track="delay", limits=[(0.0, 95.0)])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from one_link import paced, plain, run
 
 import netctrl
-from netctrl import CubicFlow, PacedFlow
 from netctrl.errors import InvalidValue
 from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.paced import PacedSender
@@ -15,7 +15,6 @@ from netctrl.scenario.design import with_pacer
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.sim.bottleneck.run import simulate_bottleneck
 from netctrl.sim.packet.run import simulate_packets
 
 RATE, RTT, PACKET = 2e7, 0.02, 12000.0
@@ -73,7 +72,7 @@ def test_what_a_bottleneck_becomes():
 
 def test_a_paced_flow_is_that_of_the_fluid_to_a_packet_s_time():
     rate, delay = on_packets(of("paced", law=TARGET))
-    fluid = simulate_bottleneck([PacedFlow(TARGET, RTT + PACKET / RATE)], RATE, 1e5, 30.0)
+    fluid = run([paced(TARGET, RTT + PACKET / RATE)], RATE, 1e5, 30.0)
     late = fluid.time_s > 10.0
     assert rate == pytest.approx(fluid.throughput[0, late].mean(), rel=0.01)
     assert delay == pytest.approx(fluid.delay_s[late].mean(), abs=PACKET / RATE)
@@ -90,8 +89,8 @@ def test_sixteen_paced_flows_keep_a_queue_that_the_fluid_hides():
     """docs/explanation/pacing.md: each takes its packet that has just been acknowledged for room."""
     scenario = sixteen(1.0)
     rate, delay = on_packets(scenario)
-    flows = [PacedFlow(TARGET, RTT, 0.1 * k) for k in range(16)]
-    fluid = simulate_bottleneck(flows, scenario.links[0].capacity, scenario.links[0].buffer, 30.0)
+    flows = [paced(TARGET, RTT, 0.1 * k) for k in range(16)]
+    fluid = run(flows, scenario.links[0].capacity, scenario.links[0].buffer, 30.0)
     assert rate == pytest.approx(scenario.links[0].capacity, rel=0.01)
     assert fluid.delay_s[fluid.time_s > 10.0].mean() < 5e-3
     assert delay > 15e-3
@@ -111,7 +110,7 @@ def test_sixteen_paced_flows_are_those_of_ns_3(bdps):
 @pytest.mark.slow
 def test_a_cubic_flow_is_that_of_the_fluid():
     rate, delay = on_packets(of("cubic", duration=100.0))
-    fluid = simulate_bottleneck([CubicFlow(RTT + PACKET / RATE)], RATE, 1e5, 100.0)
+    fluid = run([plain("cubic", RTT + PACKET / RATE)], RATE, 1e5, 100.0)
     late = fluid.time_s > 10.0
     assert rate == pytest.approx(fluid.throughput[0, late].mean(), rel=0.01)
     assert delay == pytest.approx(fluid.delay_s[late].mean(), rel=0.1)

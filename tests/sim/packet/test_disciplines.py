@@ -23,10 +23,10 @@ from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Stream, Web
+from netctrl.sim.fluid.traffic import draw_flows
 from netctrl.sim.packet.problem import packet_problem
 from netctrl.sim.packet.run import run_packets, simulate_packets
 from netctrl.sim.packet.state import FLOW, LINK, META
-from netctrl.sim.tcp_aqm.traffic import draw_flows
 
 SIZE, RATE = 1000, 1e7
 SERVICE = 8e-4

@@ -27,6 +27,7 @@ from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Stream
+from netctrl.sim.fluid.traffic import draw_flows
 from netctrl.sim.network.plan import link_plan, run_draws
 from netctrl.sim.packet.kernel import advance_packets
 from netctrl.sim.packet.links.links import pace_link
@@ -35,7 +36,6 @@ from netctrl.sim.packet.network import network_problem
 from netctrl.sim.packet.problem import packet_problem
 from netctrl.sim.packet.run import run_packets, simulate_packets
 from netctrl.sim.packet.state import FLOW, LINK
-from netctrl.sim.tcp_aqm.traffic import draw_flows
 
 SIZE, CAPACITY = 1000, 10e6
 DROPTAIL = DropTailQueue()

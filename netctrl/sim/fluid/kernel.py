@@ -13,8 +13,8 @@ import numpy as np
 
 from netctrl.jit import njit
 from netctrl.laws.aqm.fluid import PRICE, PROBABILITY, SCALABLE_PROBABILITY
-from netctrl.sim.tcp_aqm.queues import CLASSIC, DROPPED, FAST, SCALABLE, Pairs, Queues, queueing, serve, serve_pair
-from netctrl.sim.tcp_aqm.windows import Senders, send_fast, send_tcp
+from netctrl.sim.fluid.queues import CLASSIC, DROPPED, FAST, SCALABLE, Pairs, Queues, queueing, serve, serve_pair
+from netctrl.sim.fluid.windows import Senders, send_fast, send_tcp
 
 FLOWS, LINK_CAPACITY, LINK_DELAY = 0, 1, 2
 """What an event sets: flows of a class, capacity of a link, round trip that a link adds."""
@@ -23,7 +23,7 @@ FLOWS, LINK_CAPACITY, LINK_DELAY = 0, 1, 2
 class Plant(NamedTuple):
     """Constants. n classes sorted by group, G groups, L rows of links, E events, P entries of paths.
 
-    A link has a row, and one with two queues a second one behind all links (`netctrl.sim.tcp_aqm.queues`). A class
+    A link has a row, and one with two queues a second one behind all links (`netctrl.sim.fluid.queues`). A class
     is a set of like TCP or FAST flows; a group's classes share its path. A web group has no classes: what it sends is a
     row of `injected`.
     """

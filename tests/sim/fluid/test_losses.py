@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
+from one_link import plain, scenario_of, seen
 
 import netctrl
 from netctrl.datasets import data_path
@@ -15,7 +17,6 @@ from netctrl.scenario.links import Change, Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Web
-from netctrl.sim.bottleneck.run import HTcpFlow, simulate_bottleneck
 
 PACKET = 1500
 
@@ -106,14 +107,15 @@ def test_packets_agree(case):
 
 @pytest.mark.parametrize(
     ("flow", "packets"),
-    [(netctrl.CubicFlow(0.04), [0.184, 0.236, 0.524]), (HTcpFlow(0.04), [0.149, 0.195, 0.493])],
+    [(plain("cubic", 0.04), [0.184, 0.236, 0.524]), (plain("htcp", 0.04), [0.149, 0.195, 0.493])],
     ids=["cubic", "htcp"],
 )
 def test_what_leaves_a_varying_link_has_waited_as_packets_have(flow, packets):
     """Median, mean and 95th percentile of the packet engine's delays over the trace. The backlog over the capacity of
     the moment would have half as much again in the mean, as an outage ends before the queue has left."""
-    capacity = netctrl.read(data_path("traces/mobile.trace")).capacity()
-    found = simulate_bottleneck([flow], capacity, 1.5e5, 60.0, bin_s=0.04)
+    scenario = scenario_of([flow], 5e6, 1.5e5, 60.0, interval=0.04)
+    trace = netctrl.read(data_path("traces/mobile.trace"))
+    found = seen(scenario.replace(links=(replace(scenario.links[0], trace=trace),)))
     delay = found.delay_s[found.time_s > 20.0]
     assert [np.median(delay), delay.mean(), np.quantile(delay, 0.95)] == pytest.approx(packets, rel=0.1)
 
@@ -194,8 +196,6 @@ def test_what_a_mean_field_gets_wrong_is_refused():
     assert "links.line.buffer" in supports(small)["fluid"]
     with pytest.raises(InvalidValue, match="below 16 packets, where the packet engine is as fast"):
         netctrl.simulate(small, "fluid")
-    with pytest.raises(InvalidValue, match="at least 16 packets"):
-        simulate_bottleneck([netctrl.CubicFlow(0.05)], 10e6, 15.0 * PACKET, 10.0)
     mixed = line("reno", 10e6, 0.05, 2, 60e3)
     few, many, cubic = (mixed.replace(flows=web(*each)) for each in ((20,), (200,), (200, "cubic")))
     assert "links.line.queue" in supports(few)["fluid"]

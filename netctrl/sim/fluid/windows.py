@@ -10,7 +10,7 @@ from netctrl.jit import njit
 from netctrl.laws.tcp.cubic import AIMD, BETA, C
 from netctrl.laws.tcp.prague import virtual_trips
 from netctrl.plants.tcp import MIN_WINDOW, cubic_point, fast_rate, scalable_average_slope, scalable_slope, window_slope
-from netctrl.sim.tcp_aqm.lacks import FLUID_SENDERS
+from netctrl.sim.fluid.lacks import FLUID_SENDERS
 
 _RENO, _CUBIC, _DCTCP, _PRAGUE = range(len(FLUID_SENDERS))
 _MIN_WINDOW = 2.0

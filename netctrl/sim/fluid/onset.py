@@ -20,8 +20,8 @@ from netctrl.plants.linearize import applicable_plant, arc_arrival_rate
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.sim.tcp_aqm.kernel import advance
-from netctrl.sim.tcp_aqm.problem import Problem, problem
+from netctrl.sim.fluid.kernel import advance
+from netctrl.sim.fluid.problem import Problem, problem
 from netctrl.units import BITS_PER_BYTE
 
 _PACKET = 1000.0  # bytes; all results are per packet

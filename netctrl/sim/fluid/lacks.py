@@ -1,16 +1,24 @@
-"""Which senders the fluid of links has, and over which drop-tail queues."""
+"""Which of its three ways the fluid takes for a scenario, and what it lacks.
+
+Flows of which each hears of its own packets, at the rate of a pacing law or over CoDel, are stepped one by one
+(`has_pacers`); windows over one drop-tail queue lose single packets, drawn at random (`is_one_line`); all else is the
+mean field of windows that follow the probability of a mark.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.records import DropTailQueue
+from netctrl.laws.rate.cap import CapSender
+from netctrl.laws.rate.paced import PacedSender
 from netctrl.laws.rate.records import FastSender
 from netctrl.register import TCP_SENDERS
+from netctrl.scenario.bottleneck import single_line
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.sim.bottleneck.lacks import small_buffer
 
 FLUID_SENDERS = ("reno", "cubic", "dctcp", "prague")
 """Senders of the fluid's bulk flows, by their numbers in its arrays."""
@@ -18,8 +26,26 @@ FLUID_SENDERS = ("reno", "cubic", "dctcp", "prague")
 ACK_BYTES = 40.0
 """An acknowledgement [byte]."""
 
+FEWEST_PACKETS = 16
+"""Smallest buffer of a drop-tail link at which the fluid of windows agrees with packets [packet]."""
+
 _MANY = 50
 """Flows and sessions from which a mean field has the losses of Reno at drop-tail queues."""
+
+
+def has_pacers(scenario: Scenario) -> bool:
+    """Whether flows are stepped one by one: single ones over one drop-tail or CoDel queue, of which one is paced,
+    capped or BBR, or cross traffic, or the queue is CoDel.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    """
+    if not single_line(scenario, varying=True) or not isinstance(scenario.links[0].queue, DropTailQueue | CodelQueue):
+        return False
+    laws = PacedSender | CapSender
+    paced = any(isinstance(each.sender, laws) or each.sender == "bbr" or not each.answered for each in scenario.flows)
+    return paced or isinstance(scenario.links[0].queue, CodelQueue)
 
 
 def sender_lack(group: Flow) -> str | None:
@@ -44,6 +70,8 @@ def is_one_line(scenario: Scenario) -> bool:
     links = {link.id: link for link in scenario.links}
     first = scenario.flows[0]
     line = links[first.path[0]]
+    if first.ack_path and any(links[name].trace is not None for name in (line.id, *first.ack_path)):
+        return False
     acks = ACK_BYTES / scenario.packet_size * max(_rates(scenario, line))
     return _drops(line) and all(acks <= min(_rates(scenario, links[name])) for name in first.ack_path)
 
@@ -54,8 +82,10 @@ def overflow_lack(scenario: Scenario) -> tuple[str, str] | None:
         if not (_drops(link) and _may_fill(scenario, link)):
             continue
         if is_one_line(scenario):
-            lack = small_buffer((link.buffer or 0.0) / scenario.packet_size)
-            return None if lack is None else (f"links.{link.id}.buffer", lack)
+            if (link.buffer or 0.0) / scenario.packet_size >= FEWEST_PACKETS:
+                return None
+            lack = f"windows over a drop-tail buffer below {FEWEST_PACKETS} packets, where the packet engine is as fast"
+            return f"links.{link.id}.buffer", lack
         if not _is_mean(scenario, link):
             lack = f"drop-tail queues that overflow, unless all flows are windows over that one link or {_MANY} of Reno"
             return f"links.{link.id}.queue", lack

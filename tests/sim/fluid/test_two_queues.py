@@ -20,10 +20,10 @@ from netctrl.plants.tcp import cubic_point, scalable_slope
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.sim.tcp_aqm.kernel import advance
-from netctrl.sim.tcp_aqm.problem import longer_history, problem
-from netctrl.sim.tcp_aqm.run import simulate
-from netctrl.sim.tcp_aqm.windows import first_memory
+from netctrl.sim.fluid.kernel import advance
+from netctrl.sim.fluid.problem import longer_history, problem
+from netctrl.sim.fluid.run import simulate
+from netctrl.sim.fluid.windows import first_memory
 
 SIZE = 1500.0
 VIRTUAL = 0.025

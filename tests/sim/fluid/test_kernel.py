@@ -27,10 +27,10 @@ from netctrl.scenario.links import Change, Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Web
-from netctrl.sim.tcp_aqm import run as run_module
-from netctrl.sim.tcp_aqm.kernel import advance
-from netctrl.sim.tcp_aqm.problem import choose_step, longer_history, problem
-from netctrl.sim.tcp_aqm.run import class_steps, simulate, simulate_many
+from netctrl.sim.fluid import run as run_module
+from netctrl.sim.fluid.kernel import advance
+from netctrl.sim.fluid.problem import choose_step, longer_history, problem
+from netctrl.sim.fluid.run import class_steps, simulate, simulate_many
 
 QUEUES = [
     ArcQueue(),
@@ -276,7 +276,7 @@ def test_a_history_that_grows_is_the_same_as_a_long_one(monkeypatch):
         state = longer_history(state, 0)
     advance(ready.plant, state, ready.record, np.zeros((0, ready.steps)), 0, ready.steps)
     assert np.array_equal(ready.record.links[0] * 1000.0, grown.series["backlog"])
-    monkeypatch.setattr("netctrl.sim.tcp_aqm.problem._MAX_HISTORY", 2 * ready.state.rate.nbytes)
+    monkeypatch.setattr("netctrl.sim.fluid.problem._MAX_HISTORY", 2 * ready.state.rate.nbytes)
     with pytest.raises(InvalidValue, match="bounded buffer"):
         simulate(scenario)
 
@@ -356,7 +356,7 @@ def test_cubic_s_mean_field_stays_finite_where_every_packet_of_a_step_is_a_cut(q
     """One flow over 2.5 MB of line and a small buffer: an overflow has more cuts a second than there are steps, and the
     window before a cut must come to the window, not below."""
     flows = Flow(id="f", path=("line",), rtt="200ms", count=1, sender="cubic", ecn=False)
-    links = (Link(id="line", source="a", target="b", capacity="100Mbit", buffer="100kB", queue=queue),)
+    links = (Link(id="line", source="a", target="b", capacity="100Mbit", delay="1ms", buffer="100kB", queue=queue),)
     found = simulate(Scenario(name="one", duration=60.0, links=links, flows=(flows,), packet_size=1500))
     assert np.isfinite(found.series["backlog"]).all() and found.series["lost"].sum() > 0.0
     assert found.series["delivered"].min() >= 0.0

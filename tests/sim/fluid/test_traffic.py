@@ -13,9 +13,9 @@ from netctrl.scenario.links import Change, Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Web
-from netctrl.sim.tcp_aqm.run import simulate
-from netctrl.sim.tcp_aqm.traffic import HOSTS, draw_flows
-from netctrl.sim.tcp_aqm.web import WINDOW, web_load
+from netctrl.sim.fluid.run import simulate
+from netctrl.sim.fluid.traffic import HOSTS, draw_flows
+from netctrl.sim.fluid.web import WINDOW, web_load
 
 
 def scenario(*flows, duration=200.0, capacity="100Mbit", **more):

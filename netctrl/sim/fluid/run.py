@@ -10,17 +10,18 @@ import numpy as np
 
 from netctrl.errors import InvalidValue, checked_function, checked_jobs, checked_whole, from_workers
 from netctrl.model.design.design import Provenance, provenance
-from netctrl.scenario.links import Links, refuse_packet_only
+from netctrl.scenario.links import Links
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.scenario.tcp_aqm.flows import FlowDraw
 from netctrl.scenario.tcp_aqm.offers import Web
-from netctrl.sim.tcp_aqm.droptail import simulate_one_line
-from netctrl.sim.tcp_aqm.kernel import advance
-from netctrl.sim.tcp_aqm.lacks import is_one_line
-from netctrl.sim.tcp_aqm.problem import Problem, longer_history, problem
-from netctrl.sim.tcp_aqm.traffic import draw_flows, fluid_flows
-from netctrl.sim.tcp_aqm.web import PathHistory, WebLoad, response_times, web_load
+from netctrl.sim.fluid.droptail import simulate_one_line
+from netctrl.sim.fluid.kernel import advance
+from netctrl.sim.fluid.lacks import has_pacers, is_one_line
+from netctrl.sim.fluid.paced import simulate_paced
+from netctrl.sim.fluid.problem import Problem, longer_history, problem
+from netctrl.sim.fluid.traffic import draw_flows, fluid_flows
+from netctrl.sim.fluid.web import PathHistory, WebLoad, response_times, web_load
 
 Progress = Callable[[float], None]
 
@@ -45,7 +46,7 @@ def simulate(
     Raises
     ------
     InvalidValue
-        A scenario that the fluid doesn't support (see `netctrl.sim.tcp_aqm.problem.problem`).
+        A scenario that the fluid doesn't support (see `netctrl.sim.fluid.problem.problem`).
     """
     checked_network(scenario, Links)
     if progress is not None:
@@ -93,8 +94,9 @@ def _block(scenarios: Sequence[Scenario]) -> list[Result]:
 
 
 def _simulate(scenario: Scenario, made: Provenance, progress: Progress | None) -> Result:
+    if has_pacers(scenario):
+        return simulate_paced(scenario, made)
     if is_one_line(scenario):
-        refuse_packet_only(scenario)
         return simulate_one_line(scenario, made, progress)
     draws = draw_flows(scenario)
     ready = problem(scenario, draws)

@@ -18,11 +18,11 @@ from netctrl.scenario.links import Link, refuse_packet_only
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow, FlowDraw
 from netctrl.scenario.tcp_aqm.offers import Web
-from netctrl.sim.tcp_aqm.kernel import FLOWS, LINK_CAPACITY, LINK_DELAY, Plant, Record, State
-from netctrl.sim.tcp_aqm.lacks import ACK_BYTES, FLUID_SENDERS, overflow_lack, sender_lack
-from netctrl.sim.tcp_aqm.queues import longer_arrivals, pairs
-from netctrl.sim.tcp_aqm.traffic import draw_flows
-from netctrl.sim.tcp_aqm.windows import first_memory
+from netctrl.sim.fluid.kernel import FLOWS, LINK_CAPACITY, LINK_DELAY, Plant, Record, State
+from netctrl.sim.fluid.lacks import ACK_BYTES, FLUID_SENDERS, overflow_lack, sender_lack
+from netctrl.sim.fluid.queues import longer_arrivals, pairs
+from netctrl.sim.fluid.traffic import draw_flows
+from netctrl.sim.fluid.windows import first_memory
 from netctrl.units import packets_per_second
 
 _STEPS_PER_RTT = 10

@@ -1,4 +1,4 @@
-"""Random draws outside the kernels: round-trip time, start and stop of each flow of a scenario.
+"""What is drawn or sampled outside the kernels: round-trip time, start and stop of each flow, capacities in steps.
 
 The fluid simulator and the ns-3 exporter use the same draws, so both run the same flows.
 """
@@ -15,6 +15,11 @@ from netctrl.scenario.tcp_aqm.flows import Flow, FlowDraw
 
 HOSTS = 64
 """Largest number of different round-trip times in a group; ns-3 has a host for each."""
+
+_WINDOW = 0.1
+"""A trace's opportunities are single packets; the fluid has their means over so long [s]."""
+_LEAST_SHARE = 0.05
+"""Of a trace's mean rate: what the fluid has where there is no opportunity, as its delays need a rate above 0."""
 
 
 def draw_flows(scenario: Scenario, *, merged: bool = True) -> tuple[FlowDraw, ...]:
@@ -61,3 +66,13 @@ def fluid_flows(scenario: Scenario, delivered: np.ndarray, rtt: np.ndarray) -> d
     """Series of flows in a fluid, which sends whole packets, (G, T): bytes with headers, payload, round trips [s]."""
     size = scenario.packet_size
     return {"delivered": size * delivered, "payload": (size - HEADER_BYTES) * delivered, "rtt": rtt}
+
+
+def link_rates(scenario: Scenario, row: int, step: float, count: int) -> np.ndarray:
+    """Capacity of a link in each of `count` steps, shape (count,) [bit/s]; all above 0."""
+    if scenario.links[row].trace is None:
+        return scenario.capacity_at(step * np.arange(1, count + 1))[row]
+    windows = int(np.ceil(step * count / _WINDOW - 1e-9))
+    rates = scenario.capacity_at(_WINDOW * np.arange(1, windows + 1))[row]
+    places = (step / _WINDOW * np.arange(count) + 1e-9).astype(np.int64)
+    return np.maximum(rates, _LEAST_SHARE * rates.mean())[np.minimum(places, windows - 1)]

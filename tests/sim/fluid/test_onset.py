@@ -22,9 +22,9 @@ from netctrl.plants.tcp_response import arc_response
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.sim.tcp_aqm.kernel import advance
-from netctrl.sim.tcp_aqm.onset import arc_onset, oscillates
-from netctrl.sim.tcp_aqm.problem import problem
+from netctrl.sim.fluid.kernel import advance
+from netctrl.sim.fluid.onset import arc_onset, oscillates
+from netctrl.sim.fluid.problem import problem
 
 
 def ratio(setting, flows=50.0, rtt=0.5):

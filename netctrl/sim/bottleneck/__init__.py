@@ -1,1 +1,0 @@
-"""Fluid simulation of flows at a bottleneck, round trip by round trip."""
