@@ -269,13 +269,13 @@ class Result(Reported):
             (self.links, link_figures(self.totals, self.seconds)),
             (self.flows, flow_figures(self.totals, self.seconds)),
         ):
+            known = {quantity: np.isfinite(values).any(axis=0) for quantity, values in figures.items()}
             for place, of in enumerate(ids):
                 for quantity, values in figures.items():
-                    if np.isfinite(values[:, place]).any():
+                    if known[quantity][place]:
                         found.setdefault((quantity, of), values[:, place])
-        singles = all(getattr(flow, "count", 1) == 1 for flow in self.scenario.flows)
-        found |= transfer_figures(self.transfers, self.span) | watched_figures(self.tables)
-        return found | (fairness(self.totals) if singles else {})
+        found |= fairness(self.totals) if all(getattr(each, "count", 1) == 1 for each in self.scenario.flows) else {}
+        return found | transfer_figures(self.transfers, self.span) | watched_figures(self.tables)
 
     def measures(self) -> dict[tuple[str, str], float]:
         """Figures after the warm-up: (quantity, object) -> mean over the runs, in SI units, shares from 0 to 1."""

@@ -160,7 +160,7 @@ def test_the_plant_of_a_design_has_its_round_trip_and_its_gains():
     plant = design_dumbbell(design.law)
     plan = fabric_plan(plant, design_gains(design.law))
     own = fabric_plan(with_sender(plant, FixedWindow()))
-    assert own.paths[0].base_rtt == pytest.approx(34_752, abs=6)  # links are whole nanoseconds
+    assert own.senders.paths[0].base_rtt == pytest.approx(34_752, abs=6)  # links are whole nanoseconds
     assert plan.senders.paths[0].base_rtt == pytest.approx(34_752)
     np.testing.assert_array_equal(plan.senders.tables[0, 1:], design.law.table.gain)
     assert plan.senders.tables[0, 4] == pytest.approx(design.law.gain, rel=1e-12)
