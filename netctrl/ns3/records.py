@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from urllib.parse import quote
 
 import msgspec
 
@@ -31,6 +32,11 @@ def record_line(
             words.append(f"{key}={several}")
     lines = [f"  {key}={value}  # {' '.join(about.split())}".removesuffix("  # ") for key, value, about in attributes]
     return "\n".join([" ".join(words), *lines])
+
+
+def word(name: str) -> str:
+    """A name as one word of a record: what would end it, or part it, in percent and two digits (RFC 3986)."""
+    return quote(name, safe=":;.-_/()+~@!*'")
 
 
 def scenario_text(name: str, made: Provenance, *parts: Iterable[str]) -> str:

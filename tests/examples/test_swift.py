@@ -57,4 +57,4 @@ def test_ns3_gives_what_the_simulator_gives(site: Path) -> None:
     theirs = json.loads(run(site, "-m", "netctrl.export", *argv))["summary"]
     for name in ("queue_mean_bytes", "queue_99_bytes", "queue_most_bytes", "utilization", "jain_index"):
         assert theirs[name] == pytest.approx(ours[name], rel=0.02), name
-    assert "struct SwiftLaw" in (site.parent / "program" / "netctrl-window-law.h").read_text()
+    assert "struct SwiftLaw" in (site.parent / "program" / "netctrl-window-laws.h").read_text()

@@ -221,7 +221,7 @@ def test_a_design_is_run_in_its_own_plant(design, tmp_path, capsys):
     assert "4 flows through the bottleneck of the design (mpcc)" in said
     assert "ns-3" in said
     assert len((tmp_path / "flows.csv").read_text().splitlines()) == 5
-    assert "kClosedLoopPole" in (tmp_path / "a" / "gains.h").read_text()
+    assert "#   closed-loop pole: " in (tmp_path / "a" / "scenario.txt").read_text()
 
 
 @pytest.mark.needs("ns3")

@@ -81,8 +81,13 @@ struct End
     /// Send what goes to a network over this line, at a node of TableRouting.
     void Route(uint32_t network, int bits) const
     {
-        auto routing = device->GetNode()->GetObject<Ipv4>()->GetRoutingProtocol();
-        DynamicCast<TableRouting>(routing)->Add(network, bits, RouteTo(network));
+        Table()->Set(network, bits, RouteTo(network));
+    }
+
+    /// The table of its node.
+    Ptr<TableRouting> Table() const
+    {
+        return DynamicCast<TableRouting>(device->GetNode()->GetObject<Ipv4>()->GetRoutingProtocol());
     }
 
     /// What leaves by this line waits in a queue disc.

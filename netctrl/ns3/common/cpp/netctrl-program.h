@@ -29,13 +29,13 @@ Progress(int percent)
     Simulator::Schedule(NanoSeconds(kDuration / 100 + 1), &Progress, percent + 1);
 }
 
-/// Runs what is scheduled and prints its progress.
+/// Runs what is scheduled before an end and prints its progress. Usually events at the very end count, the last sample
+/// among them.
 inline void
-Simulate()
+Simulate(int64_t end = kDuration + 1)
 {
     Simulator::ScheduleNow(&Progress, 0);
-    // One nanosecond more: events at the very end count, the last sample among them.
-    Simulator::Stop(NanoSeconds(kDuration + 1));
+    Simulator::Stop(NanoSeconds(end));
     Simulator::Run();
 }
 

@@ -82,6 +82,23 @@ class Record
         return Has(name) ? Take<Value>(name) : usual;
     }
 
+    /// A number, or numbers between commas.
+    template <class Value>
+    void TakeInto(const std::string& name, Value& value)
+    {
+        value = Take<Value>(name);
+    }
+
+    template <class Value>
+    void TakeInto(const std::string& name, std::vector<Value>& values)
+    {
+        std::istringstream parts(Take(name));
+        for (std::string part; std::getline(parts, part, ',');)
+        {
+            values.push_back(Read<Value>(name, part));
+        }
+    }
+
     /// Ids between commas, as their numbers; without such a value none.
     std::vector<int> TakeAll(const std::string& name, const std::map<std::string, int>& known)
     {
@@ -143,6 +160,10 @@ class Record
         if constexpr (std::is_same_v<Value, std::string>)
         {
             return text;
+        }
+        else if constexpr (std::is_same_v<Value, bool>)
+        {
+            return Read<int>(name, text) != 0;
         }
         else
         {

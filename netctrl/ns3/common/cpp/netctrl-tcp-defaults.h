@@ -9,9 +9,7 @@
 
 #include "ns3/boolean.h"
 #include "ns3/config.h"
-#include "ns3/nstime.h"
 #include "ns3/tcp-cubic.h"
-#include "ns3/tcp-recovery-ops.h"
 #include "ns3/uinteger.h"
 
 #include <algorithm>
@@ -43,19 +41,6 @@ SetTcpDefaults(uint32_t segment, uint32_t buffer)
     Config::SetDefault("ns3::TcpSocket::DataRetries", UintegerValue(1000));
     Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(buffer));
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(buffer));
-}
-
-/// TCP as Linux has it.
-inline void
-SetLinuxDefaults(uint32_t buffer)
-{
-    SetTcpDefaults(Segment(), buffer);
-    // Not PRR: that of ns-3.37 loses more of what it sends again, where a first queue is short.
-    Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TcpClassicRecovery::GetTypeId()));
-    // Timeouts: smoothed round trip + max(4 deviations, 200 ms); ns-3's least one is a second.
-    Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(200)));
-    Config::SetDefault("ns3::TcpSocketBase::ClockGranularity", TimeValue(MilliSeconds(200)));
-    Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(10));
 }
 
 /// ns-3's Cubic with two corrections.

@@ -1,4 +1,4 @@
-// The types of the tables in scenario.h, and the flows of a run. Bytes, bit/s, nanoseconds.
+// A data centre as scenario.txt has it, and the flows of a run. Bytes, bit/s, nanoseconds.
 //
 // Fixed: netctrl copies this file as it is.
 
@@ -6,14 +6,18 @@
 #define NETCTRL_FABRIC_TABLES_H
 
 #include "netctrl-files.h"
-#include "netctrl-window-law.h"
+#include "netctrl-queue-settings.h"
+#include "netctrl-records.h"
+#include "netctrl-window-laws.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
-namespace netctrl
+namespace netctrl::fabric
 {
 
 constexpr int kMostPorts = 6; ///< on a path, the host's own included
@@ -30,16 +34,185 @@ struct PortRow
     int watch;         ///< place among those whose queue is kept; -1: it isn't
     int64_t markLow;   ///< packets that find more are marked by chance [byte]
     int64_t markHigh;  ///< those that find more are all marked [byte]
+    QueueSettings queue; ///< before the device, of TCP; without a type none
 };
 
-/// A kind of path, as gains.h has it.
+/// A kind of path.
 struct PathRow
 {
-    Path path;                 ///< as the law takes it
+    Path path{};               ///< as the law takes it
     double lineRate;           ///< of its senders [bit/s]
     double startWindow;        ///< [byte]; HUGE_VAL: no limit
     std::vector<double> table; ///< what the law looks up
 };
+
+/// A flow's law at its sender, with its state and what it keeps besides.
+class FlowLaw
+{
+  public:
+    virtual ~FlowLaw() = default;
+
+    /// That of a flow on a kind of path, before its first packet.
+    virtual std::unique_ptr<FlowLaw> Begin(const PathRow& kind) const = 0;
+    virtual double Window() const = 0; ///< bytes that may be under way
+    virtual double Rate() const = 0;   ///< [bit/s]
+    virtual void Acknowledge(const Acknowledged& seen, const PathRow& kind) = 0;
+    virtual void Send(double now, double bytes, const PathRow& kind) = 0;
+};
+
+template <class Law>
+class FlowLawOf final : public FlowLaw
+{
+  public:
+    FlowLawOf(const Law& law, std::size_t memory)
+        : m_law(law),
+          m_memory(memory)
+    {
+    }
+
+    std::unique_ptr<FlowLaw> Begin(const PathRow& kind) const override
+    {
+        auto begun = std::make_unique<FlowLawOf>(*this);
+        begun->m_state.window = kind.startWindow;
+        begun->m_state.rate = kind.lineRate;
+        return begun;
+    }
+
+    double Window() const override
+    {
+        return m_state.window;
+    }
+
+    double Rate() const override
+    {
+        return m_state.rate;
+    }
+
+    void Acknowledge(const Acknowledged& seen, const PathRow& kind) override
+    {
+        m_state = m_law.Next(m_state, seen, kind.path, kind.table, m_memory);
+    }
+
+    void Send(double now, double bytes, const PathRow& kind) override
+    {
+        m_state = m_law.Sent(m_state, now, bytes, kind.path);
+    }
+
+  private:
+    Law m_law;
+    typename Law::State m_state;
+    std::vector<double> m_memory;
+};
+
+inline std::unique_ptr<FlowLaw>
+TakeFlowLaw(Record& record)
+{
+    std::unique_ptr<FlowLaw> made;
+    const std::string name = record.Take("law");
+    const auto memory = record.Take<std::size_t>("memory");
+    const bool known = WithLaw(name, [&](auto law) {
+        ForEach(law, [&](const char* field, double& value) { value = record.Take<double>(field); });
+        made = std::make_unique<FlowLawOf<decltype(law)>>(law, memory);
+    });
+    if (!known)
+    {
+        record.Refuse("has law " + name + ", which this program does not have");
+    }
+    return made;
+}
+
+inline PathRow
+TakePath(Record& record)
+{
+    PathRow row;
+    row.lineRate = record.Take<double>("rate");
+    row.startWindow = record.Take<double>("window");
+    ForEach(row.path, [&](const char* field, double& value) { value = record.Take<double>(field); });
+    std::vector<double> rates;
+    record.TakeInto("rates", rates);
+    std::copy(rates.begin(), rates.end(), row.path.rates.begin());
+    record.TakeInto("table", row.table);
+    return row;
+}
+
+/// What a data centre's hosts and ports have in common. Hosts are the first nodes.
+struct Centre
+{
+    int hosts = 0;
+    int nodes = 0;
+    int64_t payload;     ///< of a full packet
+    int64_t overhead;    ///< of a data packet on the wire
+    int64_t ack;         ///< on the wire
+    bool telemetry;      ///< switch ports write it
+    bool countsFlows;    ///< with how many flows pass them
+    bool marks;          ///< switch ports mark data that finds a long queue
+    double mostMarking;  ///< probability between a port's two thresholds
+    int64_t notification; ///< least time between two notifications of marks; 0: none
+    int64_t flowTimeout; ///< a port counts a flow so long after its last packet
+    int64_t retransmission;
+    uint32_t buffer; ///< of a switch port; 0: no limit
+    bool tcp;        ///< flows go over ns-3's TCP
+    bool slowStart;  ///< of it
+    int64_t bin;     ///< of watched flows' throughput
+    int64_t bins;
+    int64_t watchedFlows;
+    int64_t watchedPorts;
+    int64_t mostAcknowledgements; ///< that are logged
+    int64_t histogramBins;        ///< of queues
+    int64_t histogramBytes;       ///< of a bin
+};
+
+inline Centre
+TakeCentre(Record& record)
+{
+    Centre centre;
+    const auto take = [&](const char* name, auto& value) { record.TakeInto(name, value); };
+    take("hosts", centre.hosts);
+    take("nodes", centre.nodes);
+    take("payload", centre.payload);
+    take("overhead", centre.overhead);
+    take("ack", centre.ack);
+    take("telemetry", centre.telemetry);
+    take("counts_flows", centre.countsFlows);
+    take("marks", centre.marks);
+    take("most_marking", centre.mostMarking);
+    take("notification", centre.notification);
+    take("flow_timeout", centre.flowTimeout);
+    take("retransmission", centre.retransmission);
+    take("buffer", centre.buffer);
+    take("tcp", centre.tcp);
+    take("slow_start", centre.slowStart);
+    take("bin", centre.bin);
+    take("bins", centre.bins);
+    take("watched_flows", centre.watchedFlows);
+    take("watched_ports", centre.watchedPorts);
+    take("acknowledgements", centre.mostAcknowledgements);
+    take("histogram_bins", centre.histogramBins);
+    take("histogram_bytes", centre.histogramBytes);
+    return centre;
+}
+
+inline PortRow
+TakePort(Record& record)
+{
+    PortRow row{};
+    row.source = record.Take<int>("source");
+    row.target = record.Take<int>("target");
+    row.rate = record.Take<uint64_t>("rate");
+    row.delay = record.Take<int64_t>("delay");
+    row.reverse = record.Take<int>("reverse");
+    row.watch = record.Take("watch", -1);
+    row.markLow = record.Take("mark_low", int64_t{0});
+    row.markHigh = record.Take("mark_high", int64_t{0});
+    row.queue.type = record.Take<std::string>("queue", "");
+    row.queue.attributes = record.TakeRest();
+    return row;
+}
+
+inline Centre kCentre;
+inline std::vector<PathRow> kPaths;
+inline std::vector<PortRow> kPorts;
+inline std::unique_ptr<FlowLaw> kFlowLaw; ///< before the first packet of a flow
 
 /// One flow; its ports there and back, -1 after the last.
 struct FlowRow
@@ -48,7 +221,7 @@ struct FlowRow
     int64_t target;
     int64_t size; ///< payload
     int64_t start;
-    int64_t kind;  ///< of path, in gains.h
+    int64_t kind;  ///< of path
     int64_t watch; ///< place among those whose acknowledgements are kept; -1: they aren't
     std::array<int64_t, kMostPorts> there;
     std::array<int64_t, kMostPorts> back;
@@ -66,6 +239,6 @@ ReadFlows(const std::string& path)
     return flows;
 }
 
-} // namespace netctrl
+} // namespace netctrl::fabric
 
 #endif // NETCTRL_FABRIC_TABLES_H

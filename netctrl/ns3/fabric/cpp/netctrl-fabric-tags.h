@@ -20,7 +20,7 @@
 #include <string>
 #include <type_traits>
 
-namespace netctrl
+namespace netctrl::fabric
 {
 
 using namespace ns3;
@@ -148,6 +148,6 @@ ReadWords(const Ptr<const Packet>& packet, Telemetry& found)
     }
 }
 
-} // namespace netctrl
+} // namespace netctrl::fabric
 
 #endif // NETCTRL_FABRIC_TAGS_H
