@@ -106,7 +106,7 @@ def decision(compiler: str, name: str, scenario: Scenario) -> Row:
 
 def build(compiler: str, folder: Path, scenario: Scenario, plan: FabricPlan) -> str:
     files = render(scenario, plan, provenance=provenance())
-    for name in ("fabric-tables", "files", "queue-settings", "records", "window-laws"):
+    for name in ("centre", "fabric-tables", "files", "records", "window-laws"):
         (folder / f"netctrl-{name}.h").write_text(files[f"netctrl-{name}.h"], encoding="utf-8")
     (folder / "scenario.txt").write_text(files["scenario.txt"], encoding="utf-8")
     numbers = ", ".join(map(repr, plan.parameters))

@@ -156,6 +156,13 @@ def functions_header(
     return _header(name.upper().replace("-", "_"), about, texts, parts)
 
 
+def records_header(name: str, about: str, records: Iterable[Any]) -> str:
+    """Text of netctrl-NAME.h with records whose fields are read by their names."""
+    kinds = list(records)
+    parts = [text for kind in kinds for text in (cpp_record(kind.__name__, kind, zeros=True), fields_visited(kind))]
+    return _header(name.upper().replace("-", "_"), about, [], parts)
+
+
 def tcp_windows_header(laws: Iterable[TcpSender]) -> str:
     """Text of netctrl-tcp-windows.h: windows of TCP, each in a namespace, and `MakeWindow` by name."""
     parts, cases = [], []

@@ -15,7 +15,8 @@ from netctrl.laws.pacing.target_rtt import target_rtt_step
 from netctrl.laws.pacing.target_state import TargetParameters, TargetState
 from netctrl.laws.tcp.htcp import htcp_backoff, htcp_increase
 from netctrl.laws.window.law import WindowLaw
-from netctrl.ns3.laws import functions_header, laws_header, tcp_windows_header, window_laws_header
+from netctrl.ns3.fabric.centre import Centre
+from netctrl.ns3.laws import functions_header, laws_header, records_header, tcp_windows_header, window_laws_header
 from netctrl.ns3.queues import library_laws, own_laws
 from netctrl.register import TCP_SENDERS, WINDOW_LAWS
 
@@ -23,6 +24,7 @@ OWN_SENDERS = ("reno", "cubic", "htcp", "bbr")
 """Senders that ns-3 or a file of the program has."""
 
 _ROOMS = ("common", "tcp_aqm", "fabric")
+_CENTRE = "What hosts and ports of a data centre have in common: printed from the Python that writes it."
 _LINK_LAW = "Rates of links by what each has heard: printed from the Python that netctrl simulates."
 _TCP_LAWS = "TCP's laws: printed from the Python that netctrl simulates."
 _PACING_LAWS = "Pacing laws, one sample at a time: printed from the Python that netctrl runs."
@@ -65,6 +67,7 @@ def _printed(queues: tuple[QueueLaw, ...], senders: tuple[str, ...], schemes: tu
     pacing = ArxParameters, ArxState, TargetParameters, TargetState
     rates = start_links, link_acts, measure_link, command_link
     return {
+        "netctrl-centre.h": records_header("centre", _CENTRE, [Centre]),
         "netctrl-laws.h": laws_header([*library_laws(), *queues], dual=True, scalable=[TCP_SENDERS["prague"]]),
         "netctrl-link-law.h": functions_header(
             "link-law", _LINK_LAW, rates, "netctrl-arrays.h", visited=(FirSums, Feeds, LinkRates)

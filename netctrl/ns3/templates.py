@@ -7,7 +7,7 @@ from importlib.resources import files
 _PROGRAM = ("Makefile", *(f"netctrl-{name}.h" for name in ("files", "lines", "program", "routing", "sockets")))
 TCP = ("netctrl-tcp-defaults.h",)
 """Files of programs with TCP."""
-QUEUES = ("netctrl-law-queue-disc.h", "netctrl-queue-settings.h", "netctrl-queues.h")
+QUEUES = ("netctrl-law-queue-disc.h", "netctrl-queues.h")
 """Files of programs with queues from scenario files."""
 DUAL = ("netctrl-dual-queue-disc.h",)
 """Files of those with DualPI2."""

@@ -6,18 +6,17 @@ Rendering is pure; `netctrl.ns3.fabric.read` runs the program.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from netctrl.errors import InvalidValue
-from netctrl.laws.codegen import field_texts
 from netctrl.laws.window.law import Path, Telemetry
 from netctrl.laws.window.records import Dctcp
 from netctrl.model.design.design import MpccDesign, Provenance
 from netctrl.ns3.cpp import real
+from netctrl.ns3.fabric.centre import Centre
 from netctrl.ns3.links import MAX_BUFFER
 from netctrl.ns3.program import SCENARIO
 from netctrl.ns3.queues import Attribute
-from netctrl.ns3.records import certificate_comments, record_line, scenario_text
+from netctrl.ns3.records import certificate_comments, record_line, record_values, scenario_text
 from netctrl.ns3.sources import program_files
 from netctrl.scenario.fabric.flows import common_sender
 from netctrl.scenario.fabric.plan import FabricPlan
@@ -105,9 +104,17 @@ def _scenario(scenario: Scenario, plan: FabricPlan, design: MpccDesign | None, p
         scenario.name,
         provenance,
         [] if design is None else _certificate(design),
-        [settings, record_line("centre", "", *_centre(scenario, plan, tcp))],
-        [_senders(plan)],
-        list(_paths(scenario, plan, design)),
+        [settings, record_line("centre", "", *record_values(Centre, _centre(scenario, plan, tcp)))],
+        [
+            record_line(
+                "senders",
+                "",
+                *record_values(plan.law.parameters, plan.parameters),
+                law=plan.law.name,
+                memory=plan.memory,
+            )
+        ],
+        list(_paths(plan, design)),
         list(_ports(scenario, plan, tcp)),
     )
 
@@ -125,57 +132,42 @@ def _dctcp(plan: FabricPlan, tcp: Dctcp) -> list[Attribute]:
     ]
 
 
-def _centre(scenario: Scenario, plan: FabricPlan, tcp: Dctcp | None) -> list[Attribute]:
+def _centre(scenario: Scenario, plan: FabricPlan, tcp: Dctcp | None) -> Centre:
     watch, law, ports = scenario.watch, plan.law, plan.ports
-    values: dict[str, tuple[Any, str]] = {
-        "hosts": (ports.hosts, "the first nodes"),
-        "nodes": (ports.nodes, ""),
-        "payload": (plan.payload, "of a full packet [byte]"),
-        "overhead": (plan.overhead, "of a data packet on the wire [byte]"),
-        "ack": (plan.ack, "on the wire [byte]"),
-        "telemetry": (int(law.telemetry != Telemetry.NONE), "whether switch ports write it"),
-        "counts_flows": (int(law.telemetry == Telemetry.FLOWS), "with how many flows pass them"),
-        "marks": (int(law.marking is not None and tcp is None), "whether switch ports mark data at a long queue"),
-        "most_marking": (real(plan.max_marking), "probability between a port's two thresholds"),
-        "notification": (plan.notification, "least time between two notifications of marks [ns]; 0: none"),
-        "flow_timeout": (plan.flow_timeout, "a port counts a flow so long after its last packet [ns]"),
-        "retransmission": (plan.retransmission_timeout, "[ns]"),
-        "buffer": (round(scenario.network.buffer or 0), "of a switch port [byte]; 0: no limit"),
-        "tcp": (int(tcp is not None), "whether flows go over ns-3's TCP"),
-        "slow_start": (int(tcp is not None and tcp.slow_start), "of it"),
-        "bin": (plan.bin, "of watched flows' throughput [ns]"),
-        "bins": (-(-plan.end // plan.bin), ""),
-        "watched_flows": (len(watch.flows), ""),
-        "watched_ports": (len(watch.ports), ""),
-        "acknowledgements": (watch.acknowledgements, "that are logged, at most"),
-        "histogram_bins": (HISTOGRAM_BINS, "of queues"),
-        "histogram_bytes": (HISTOGRAM_BYTES, "of a bin"),
-    }
-    return [(name, str(value), about) for name, (value, about) in values.items()]
+    return Centre(
+        hosts=ports.hosts,
+        nodes=ports.nodes,
+        payload=plan.payload,
+        overhead=plan.overhead,
+        ack=plan.ack,
+        telemetry=law.telemetry != Telemetry.NONE,
+        counts_flows=law.telemetry == Telemetry.FLOWS,
+        marks=law.marking is not None and tcp is None,
+        most_marking=float(plan.max_marking),
+        notification=plan.notification,
+        flow_timeout=plan.flow_timeout,
+        retransmission=plan.retransmission_timeout,
+        buffer=round(scenario.network.buffer or 0),
+        tcp=tcp is not None,
+        slow_start=tcp is not None and tcp.slow_start,
+        bin=plan.bin,
+        bins=-(-plan.end // plan.bin),
+        watched_flows=len(watch.flows),
+        watched_ports=len(watch.ports),
+        most_acknowledgements=watch.acknowledgements,
+        histogram_bins=HISTOGRAM_BINS,
+        histogram_bytes=HISTOGRAM_BYTES,
+    )
 
 
-def _senders(plan: FabricPlan) -> str:
-    texts = field_texts(plan.law.parameters)
-    values = zip(plan.law.parameters._fields, plan.parameters, strict=True)
-    attributes = [(name, repr(float(value)), texts[name]) for name, value in values]
-    return record_line("senders", "", *attributes, law=plan.law.name, memory=plan.memory)
-
-
-def _paths(scenario: Scenario, plan: FabricPlan, design: MpccDesign | None) -> Iterator[str]:
+def _paths(plan: FabricPlan, design: MpccDesign | None) -> Iterator[str]:
     """Kinds of path: line rate and first window of senders, the path as the law takes it, what it looks up."""
-    texts = field_texts(Path)
     # No port counts more flows than there are, so larger entries are left out, except of a Design's own table.
     most = plan.tables.shape[1] if design is not None else len(plan.flows.size) + 1
     for path, line, window, table in zip(plan.paths, plan.lines, plan.windows, plan.tables, strict=True):
-        attributes = [
-            (name, repr(float(each)), texts[name]) for name, each in zip(path._fields[:-1], path, strict=False)
-        ]
         numbers = table[:most].tolist() if table.any() else []
-        attributes += [
-            ("rates", ",".join(repr(float(rate)) for rate in path.rates), texts["rates"]),
-            ("table", ",".join(map(repr, numbers)), ""),
-        ]
-        yield record_line("path", "", *attributes, rate=float(line), window=float(window))
+        values = [*record_values(Path, path), ("table", ",".join(map(repr, numbers)), "what the law looks up")]
+        yield record_line("path", "", *values, rate=float(line), window=float(window))
 
 
 def _ports(scenario: Scenario, plan: FabricPlan, tcp: Dctcp | None) -> Iterator[str]:

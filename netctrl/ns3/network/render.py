@@ -5,22 +5,17 @@ Rendering is pure; `netctrl.ns3.network.read` runs the program.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_whole
-from netctrl.laws.codegen import field_texts
 from netctrl.laws.link_rate.distributed_step import LinkRates
-from netctrl.laws.record import field_types, is_record
 from netctrl.model.design.design import Provenance
 from netctrl.model.network import Link
 from netctrl.ns3.cpp import nanoseconds
 from netctrl.ns3.links import LINUX_TCP, MAX_RECORDS, SEEDS, SENDERS, check_links, socket_buffer
 from netctrl.ns3.program import SCENARIO
 from netctrl.ns3.queues import Attribute, queue_settings
-from netctrl.ns3.records import record_line, scenario_text, word
+from netctrl.ns3.records import record_line, record_values, scenario_text, word
 from netctrl.ns3.sources import program_files
 from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.network.policy import messages_of
@@ -140,20 +135,8 @@ def _scenario(scenario: Scenario, plan: LinkPlan, size: int, sampled_delays: boo
             for i, link, share in plan.split
         ],
         _tcp(scenario),
-        [record_line("control", "", *_law(LinkRates, plan.law), late=not messages_of(scenario.control).ideal)],
+        [record_line("control", "", *record_values(LinkRates, plan.law), late=not messages_of(scenario.control).ideal)],
     )
-
-
-def _law(kind: Any, law: Any, prefix: str = "") -> Iterator[Attribute]:
-    """The numbers of a record, each field with its text."""
-    texts = field_texts(kind)
-    for (field, one), value in zip(field_types(kind).items(), law, strict=True):
-        if is_record(one):
-            yield from _law(one, value, f"{prefix}{field}.")
-            continue
-        numbers = value.ravel().tolist() if isinstance(value, np.ndarray) else [value]
-        shown = ",".join(repr(int(number) if isinstance(number, bool) else number) for number in numbers)
-        yield f"{prefix}{field}", shown, texts[field]
 
 
 def _tcp(scenario: Scenario) -> list[str]:

@@ -286,7 +286,7 @@ def parts(tmp_path_factory):
     for number, (law, scenario) in enumerate(SCENARIOS.items()):
         files = render(scenario, plan_for(law), provenance=origin())
         (folder / str(number)).write_text(files["scenario.txt"])
-    for name in ("files", "records", "queue-settings", "window-laws", "fabric-tables", "flow-counter"):
+    for name in ("centre", "files", "records", "window-laws", "fabric-tables", "flow-counter"):
         (folder / f"netctrl-{name}.h").write_text(files[f"netctrl-{name}.h"])
     (folder / "parts.cc").write_text(PARTS)
     strict = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]

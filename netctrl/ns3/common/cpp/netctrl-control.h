@@ -1,9 +1,6 @@
 // What sets the rates of links under demands: the law of all links, which is asked every interval, and the table of a run.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_CONTROL_H
-#define NETCTRL_CONTROL_H
+#pragma once
 
 #include "netctrl-demands.h"
 #include "netctrl-files.h"
@@ -150,5 +147,3 @@ class Control
 };
 
 } // namespace netctrl
-
-#endif // NETCTRL_CONTROL_H

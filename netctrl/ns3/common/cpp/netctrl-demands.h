@@ -1,9 +1,6 @@
 // What demands send: packets, evenly spaced at the rate of each interval; or flows of TCP, which are counted here.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_DEMANDS_H
-#define NETCTRL_DEMANDS_H
+#pragma once
 
 #include "netctrl-sockets.h"
 #include "netctrl-traffic.h"
@@ -131,5 +128,3 @@ class IpMeter
 };
 
 } // namespace netctrl
-
-#endif // NETCTRL_DEMANDS_H

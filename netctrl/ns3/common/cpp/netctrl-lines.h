@@ -1,9 +1,6 @@
 // Nodes, and lines between them: two point-to-point devices, their channel, addresses and routes.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_LINES_H
-#define NETCTRL_LINES_H
+#pragma once
 
 #include "netctrl-routing.h"
 #include "scenario.h"
@@ -154,5 +151,3 @@ ConnectHost(Ptr<Node> router, Ptr<Node> host, uint32_t subnet, uint64_t rate, in
 }
 
 } // namespace netctrl
-
-#endif // NETCTRL_LINES_H

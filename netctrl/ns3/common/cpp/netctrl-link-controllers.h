@@ -1,9 +1,8 @@
 // The controllers of all links at work, without ns-3. C++17.
 //
-// Fixed: netctrl copies this file as it is. The law is in netctrl-link-law.h.
+// The law is in netctrl-link-law.h.
 
-#ifndef NETCTRL_LINK_CONTROLLERS_H
-#define NETCTRL_LINK_CONTROLLERS_H
+#pragma once
 
 #include "netctrl-link-law.h"
 #include "netctrl-records.h"
@@ -81,5 +80,3 @@ class LinkControllers
 };
 
 } // namespace netctrl
-
-#endif // NETCTRL_LINK_CONTROLLERS_H

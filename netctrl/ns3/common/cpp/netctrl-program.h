@@ -1,9 +1,6 @@
 // What every program of netctrl has: its command line, its progress on stdout, what it took.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_PROGRAM_H
-#define NETCTRL_PROGRAM_H
+#pragma once
 
 #include "scenario.h"
 
@@ -75,5 +72,3 @@ Program(int argc, char* argv[], const std::string& usual, Work work, const char*
 }
 
 } // namespace netctrl
-
-#endif // NETCTRL_PROGRAM_H

@@ -1,13 +1,10 @@
 // The queue disc of each link: netctrl's own, or ns-3's.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_QUEUES_H
-#define NETCTRL_QUEUES_H
+#pragma once
 
 #include "netctrl-laws.h"
 #include "netctrl-pacer.h"
-#include "netctrl-queue-settings.h"
+#include "netctrl-records.h"
 
 #include "ns3/codel-queue-disc.h"
 #include "ns3/data-rate.h"
@@ -120,5 +117,3 @@ MakeQueue(const QueueSettings& settings, uint64_t capacity, uint32_t buffer)
 }
 
 } // namespace netctrl
-
-#endif // NETCTRL_QUEUES_H

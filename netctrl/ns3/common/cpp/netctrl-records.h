@@ -2,17 +2,16 @@
 //
 //   link a source=x target=y capacity=20000000   # a comment
 //     queue=netctrl::PiQueueDisc Alpha=1.8e-05     a line that begins with a blank goes on with the record above
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_RECORDS_H
-#define NETCTRL_RECORDS_H
+#pragma once
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <sstream>
 #include <string>
@@ -193,6 +192,15 @@ class Record
     Values m_values;
 };
 
+constexpr uint32_t kUnlimited = std::numeric_limits<uint32_t>::max(); ///< as a buffer: 4 GiB, the most that ns-3 counts
+
+/// What a queue is set to: a type of ns-3's and its attributes, as text.
+struct QueueSettings
+{
+    std::string type;
+    Record::Values attributes;
+};
+
 inline std::vector<Record>
 ReadRecords(const std::string& path)
 {
@@ -222,5 +230,3 @@ ReadRecords(const std::string& path)
 }
 
 } // namespace netctrl
-
-#endif // NETCTRL_RECORDS_H

@@ -1,10 +1,7 @@
 // Routing by a look into a table, for nodes with many interfaces: what kinds of tables share, and one of networks, to
 // which there may be several ways.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_ROUTING_H
-#define NETCTRL_ROUTING_H
+#pragma once
 
 #include "ns3/ipv4-header.h"
 #include "ns3/ipv4-route.h"
@@ -213,5 +210,3 @@ Subnet(uint32_t kind, int number, int host = 0)
 }
 
 } // namespace netctrl
-
-#endif // NETCTRL_ROUTING_H

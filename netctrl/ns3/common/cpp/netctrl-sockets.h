@@ -1,9 +1,6 @@
 // Sockets that send and receive: what kinds of traffic share.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_SOCKETS_H
-#define NETCTRL_SOCKETS_H
+#pragma once
 
 #include "ns3/inet-socket-address.h"
 #include "ns3/node.h"
@@ -104,5 +101,3 @@ TakeAll(Ptr<Socket> socket)
 }
 
 } // namespace netctrl
-
-#endif // NETCTRL_SOCKETS_H

@@ -2,11 +2,8 @@
 //
 // A host's port sends acknowledgements first, then one packet of each flow that may send, in turn. Loss is recovered as
 // in RDMA: a receiver takes packets in order only, and the sender goes back to the first missing byte.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_FABRIC_HOSTS_H
-#define NETCTRL_FABRIC_HOSTS_H
+#pragma once
 
 #include "netctrl-fabric-ports.h"
 #include "netctrl-fabric-recorder.h"
@@ -267,7 +264,9 @@ class Host
             receiver.told = answer.letter.missing = true;
         }
         answer.letter.bytes = receiver.expected;
-        ReadWords(packet, answer.telemetry);
+        TelemetryTag telemetry;
+        packet->PeekPacketTag(telemetry);
+        answer.telemetry = telemetry.content;
         m_traffic.recorder.counters.Made(kCentre.ack);
         m_acks.push_back(answer);
         Serve();
@@ -344,5 +343,3 @@ class Host
 };
 
 } // namespace netctrl::fabric
-
-#endif // NETCTRL_FABRIC_HOSTS_H

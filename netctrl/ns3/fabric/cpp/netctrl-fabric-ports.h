@@ -1,9 +1,6 @@
 // Ports of the fabric: counters, telemetry, and routes that flows bring along.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_FABRIC_PORTS_H
-#define NETCTRL_FABRIC_PORTS_H
+#pragma once
 
 #include "netctrl-fabric-tables.h"
 #include "netctrl-fabric-tags.h"
@@ -173,7 +170,7 @@ class Port
         {
             const double flows = kCentre.countsFlows ? static_cast<double>(m_counter.Count(Now())) : 0.0;
             const auto sent = static_cast<double>(counts.bytes + packet->GetSize());
-            AddWord(packet, {{static_cast<double>(counts.queue), flows, sent, static_cast<double>(Now())}});
+            AddHop(packet, {static_cast<double>(counts.queue), flows, sent, static_cast<double>(Now())});
         }
     }
 
@@ -275,5 +272,3 @@ class FlowRouting final : public LookupRouting
 };
 
 } // namespace netctrl::fabric
-
-#endif // NETCTRL_FABRIC_PORTS_H

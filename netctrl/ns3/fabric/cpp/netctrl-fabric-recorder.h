@@ -1,9 +1,6 @@
 // What is written of a fabric's run: flows, ports, queues, acknowledgements, throughput, counts.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_FABRIC_RECORDER_H
-#define NETCTRL_FABRIC_RECORDER_H
+#pragma once
 
 #include "netctrl-fabric-ports.h"
 #include "netctrl-files.h"
@@ -195,5 +192,3 @@ class Recorder
 };
 
 } // namespace netctrl::fabric
-
-#endif // NETCTRL_FABRIC_RECORDER_H

@@ -1,12 +1,9 @@
 // A data centre as scenario.txt has it, and the flows of a run. Bytes, bit/s, nanoseconds.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_FABRIC_TABLES_H
-#define NETCTRL_FABRIC_TABLES_H
+#pragma once
 
+#include "netctrl-centre.h"
 #include "netctrl-files.h"
-#include "netctrl-queue-settings.h"
 #include "netctrl-records.h"
 #include "netctrl-window-laws.h"
 
@@ -135,60 +132,11 @@ TakePath(Record& record)
     return row;
 }
 
-/// What a data centre's hosts and ports have in common. Hosts are the first nodes.
-struct Centre
-{
-    int hosts = 0;
-    int nodes = 0;
-    int64_t payload;     ///< of a full packet
-    int64_t overhead;    ///< of a data packet on the wire
-    int64_t ack;         ///< on the wire
-    bool telemetry;      ///< switch ports write it
-    bool countsFlows;    ///< with how many flows pass them
-    bool marks;          ///< switch ports mark data that finds a long queue
-    double mostMarking;  ///< probability between a port's two thresholds
-    int64_t notification; ///< least time between two notifications of marks; 0: none
-    int64_t flowTimeout; ///< a port counts a flow so long after its last packet
-    int64_t retransmission;
-    uint32_t buffer; ///< of a switch port; 0: no limit
-    bool tcp;        ///< flows go over ns-3's TCP
-    bool slowStart;  ///< of it
-    int64_t bin;     ///< of watched flows' throughput
-    int64_t bins;
-    int64_t watchedFlows;
-    int64_t watchedPorts;
-    int64_t mostAcknowledgements; ///< that are logged
-    int64_t histogramBins;        ///< of queues
-    int64_t histogramBytes;       ///< of a bin
-};
-
 inline Centre
 TakeCentre(Record& record)
 {
     Centre centre;
-    const auto take = [&](const char* name, auto& value) { record.TakeInto(name, value); };
-    take("hosts", centre.hosts);
-    take("nodes", centre.nodes);
-    take("payload", centre.payload);
-    take("overhead", centre.overhead);
-    take("ack", centre.ack);
-    take("telemetry", centre.telemetry);
-    take("counts_flows", centre.countsFlows);
-    take("marks", centre.marks);
-    take("most_marking", centre.mostMarking);
-    take("notification", centre.notification);
-    take("flow_timeout", centre.flowTimeout);
-    take("retransmission", centre.retransmission);
-    take("buffer", centre.buffer);
-    take("tcp", centre.tcp);
-    take("slow_start", centre.slowStart);
-    take("bin", centre.bin);
-    take("bins", centre.bins);
-    take("watched_flows", centre.watchedFlows);
-    take("watched_ports", centre.watchedPorts);
-    take("acknowledgements", centre.mostAcknowledgements);
-    take("histogram_bins", centre.histogramBins);
-    take("histogram_bytes", centre.histogramBytes);
+    ForEach(centre, [&](const char* field, auto& value) { record.TakeInto(field, value); });
     return centre;
 }
 
@@ -240,5 +188,3 @@ ReadFlows(const std::string& path)
 }
 
 } // namespace netctrl::fabric
-
-#endif // NETCTRL_FABRIC_TABLES_H

@@ -1,9 +1,6 @@
 // Flows of the fabric over ns-3's own DCTCP, a peer of MPCC: TcpDctcp, and RED that marks all above K, at switches.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_FABRIC_TCP_H
-#define NETCTRL_FABRIC_TCP_H
+#pragma once
 
 #include "netctrl-fabric-ports.h"
 #include "netctrl-fabric-recorder.h"
@@ -122,5 +119,3 @@ class TcpFlow
 };
 
 } // namespace netctrl::fabric
-
-#endif // NETCTRL_FABRIC_TCP_H

@@ -1,11 +1,8 @@
 // A data centre at work. Each link is a point-to-point channel. Hosts send UDP; a packet goes by the ports of its flow in
 // run-RUN.bin, where Python chose among the shortest paths. Switch ports write telemetry into what they send and mark what
 // finds a long queue; acknowledgements bring both back. Where ns-3's TCP sends instead, switch ports have a queue disc.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_FABRIC_H
-#define NETCTRL_FABRIC_H
+#pragma once
 
 #include "netctrl-fabric-hosts.h"
 #include "netctrl-fabric-ports.h"
@@ -146,5 +143,3 @@ Run(const std::string& folder, const std::string& run)
 }
 
 } // namespace netctrl::fabric
-
-#endif // NETCTRL_FABRIC_H

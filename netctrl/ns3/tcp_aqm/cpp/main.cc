@@ -6,8 +6,6 @@
 // and carries the acknowledgements of groups that name no links for them. Hosts of one group differ in their
 // round-trip time, which the delay of their access line makes up. A group's data ends at a host of its own, or at the
 // last router itself. Demands go from router to router, by shares of the links; a law sets their links' rates.
-//
-// Fixed: netctrl copies this file as it is.
 
 #include "netctrl-control.h"
 #include "netctrl-demands.h"
@@ -21,7 +19,6 @@
 #include "netctrl-traffic.h"
 #include "scenario.h"
 
-#include "ns3/double.h"
 #include "ns3/rng-seed-manager.h"
 #include "ns3/tcp-dctcp.h"
 #include "ns3/tcp-l4-protocol.h"
@@ -36,19 +33,6 @@ using namespace ns3;
 
 namespace netctrl
 {
-
-void
-SetDefaults()
-{
-    SetTcpDefaults(Segment(), kSocketBuffer);
-    Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TcpNewReno::GetTypeId()));
-    Config::SetDefault("ns3::TcpSocketBase::MaxSegLifetime", DoubleValue(1.0)); // closed connections leave memory soon
-    Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(kInitialWindow));
-    for (const auto& [name, value] : kAttributes)
-    {
-        Config::SetDefault(name, StringValue(value));
-    }
-}
 
 /// Routers, links, hosts and sinks with their addresses and routes.
 ///
@@ -276,7 +260,7 @@ Run(const std::string& folder, const std::string& given, bool series)
     const std::string end = drawn ? "-" + run + ".csv" : ".csv";
     RngSeedManager::SetSeed(kSeed);
     RngSeedManager::SetRun(kFirstRun + std::strtoull(run.c_str(), nullptr, 10));
-    SetDefaults();
+    SetTcpDefaults();
     if (!fabric::kPorts.empty())
     {
         fabric::Run(folder, run);

@@ -1,10 +1,7 @@
 // What is written of links and groups: a series; sums of links under demands; and of connections that are watched,
 // connections.csv.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_RECORDER_H
-#define NETCTRL_RECORDER_H
+#pragma once
 
 #include "netctrl-demands.h"
 #include "netctrl-files.h"
@@ -374,5 +371,3 @@ class Recorder
 };
 
 } // namespace netctrl
-
-#endif // NETCTRL_RECORDER_H

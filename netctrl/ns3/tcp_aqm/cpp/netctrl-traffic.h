@@ -1,10 +1,7 @@
 // What sends and receives: bulk flows and web sessions, a TCP connection for each flow and object; and packets that
 // nothing acknowledges.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_TRAFFIC_H
-#define NETCTRL_TRAFFIC_H
+#pragma once
 
 #include "netctrl-files.h"
 #include "netctrl-senders.h"
@@ -505,5 +502,3 @@ class WebSession
 };
 
 } // namespace netctrl
-
-#endif // NETCTRL_TRAFFIC_H

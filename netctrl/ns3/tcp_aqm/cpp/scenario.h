@@ -1,14 +1,10 @@
 // The scenario of a run, which is read from scenario.txt. Times in ns, sizes in bytes, capacities in bit/s.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_SCENARIO_H
-#define NETCTRL_SCENARIO_H
+#pragma once
 
 #include "netctrl-fabric-tables.h"
 #include "netctrl-link-controllers.h"
 #include "netctrl-pacers.h"
-#include "netctrl-queue-settings.h"
 #include "netctrl-records.h"
 #include "netctrl-tcp-windows.h"
 
@@ -308,5 +304,3 @@ ReadScenario(const std::string& folder)
 }
 
 } // namespace netctrl
-
-#endif // NETCTRL_SCENARIO_H
