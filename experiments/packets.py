@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import netctrl
 from netctrl.model.design.design import Provenance, provenance
-from netctrl.ns3.access.read import run_access_link
-from netctrl.ns3.access.render import render as fifo_program
+from netctrl.model.law import TrackingLaw
 from netctrl.ns3.fabric.read import run_fabric
 from netctrl.ns3.fabric.render import render as fabric_program
 from netctrl.ns3.network.read import run_links
@@ -21,14 +20,14 @@ from netctrl.ns3.network.render import render as links_program
 from netctrl.ns3.program import Ns3, compile_program, find_ns3, table_name
 from netctrl.ns3.tcp_aqm.read import run_program
 from netctrl.ns3.tcp_aqm.render import render
-from netctrl.scenario.access.plan import AccessLinkPlan, AccessLinkTracking
 from netctrl.scenario.fabric.result import FabricResult
 from netctrl.scenario.network.plan import LinkPlan
+from netctrl.scenario.network.tracking import track_plan
 from netctrl.scenario.result import Result
-from netctrl.sim.access.draws import run_table
 from netctrl.sim.fabric.plan import fabric_plan
 from netctrl.sim.fabric.plan import run_table as fabric_table
 from netctrl.sim.network.plan import link_plan, run_tables
+from netctrl.sim.packet.run import gate_draws
 from netctrl.sim.tcp_aqm.traffic import draw_flows
 
 HOURS = 3600.0
@@ -71,13 +70,16 @@ def timed_ns3(scenario: netctrl.Scenario) -> Timed:
     return Timed(result.simulator, float(said["wall_s"]), float(said["peak_rss_kib"]) / 1024.0)
 
 
-def _run_in(folder: Path, scenario: netctrl.Scenario) -> Result:
+def _run_in(folder: Path, scenario: netctrl.Scenario, law: TrackingLaw | None = None) -> Result:
     made = provenance(seed=scenario.seed, libraries=("numpy",))
-    for file, text in render(scenario, draw_flows(scenario, merged=False), provenance=made).items():
+    plan = None if law is None else track_plan(scenario, law)
+    gates = {} if law is None else gate_draws(scenario)
+    draws = draw_flows(scenario, merged=False)
+    for file, text in render(scenario, draws, plan=plan, gates=gates, provenance=made).items():
         (folder / file).write_text(text, encoding="utf-8")
     ns3 = find_ns3()
     compile_program(folder, ns3)
-    return run_program(folder, scenario, ns3=ns3, provenance=made, timeout=3 * HOURS)
+    return run_program(folder, scenario, plan=plan, ns3=ns3, provenance=made, timeout=3 * HOURS)
 
 
 def run_all(scenarios: Sequence[netctrl.Scenario]) -> list[Result]:
@@ -86,19 +88,10 @@ def run_all(scenarios: Sequence[netctrl.Scenario]) -> list[Result]:
         return list(pool.map(run_ns3, scenarios))
 
 
-def run_link(scenario: netctrl.Scenario, plan: AccessLinkPlan, seeds: Sequence[int]) -> list[AccessLinkTracking]:
-    """A law on an access link, one run a seed, by one program in a folder that is removed after."""
-    made, ns3 = provenance(seed=scenario.seed, libraries=("numpy",)), find_ns3()
+def run_link(scenarios: Sequence[netctrl.Scenario], law: TrackingLaw) -> list[Result]:
+    """Scenarios with a control of kind track under a law, by one program in a folder that is removed after."""
     with tempfile.TemporaryDirectory(prefix="netctrl-ns3-") as name:
-        folder, found = Path(name), []
-        for file, text in fifo_program(scenario, plan, provenance=made).items():
-            (folder / file).write_text(text, encoding="utf-8")
-        compile_program(folder, ns3)
-        for seed in seeds:
-            drawn = scenario.replace(seed=seed)
-            (folder / table_name(seed)).write_bytes(run_table(drawn, plan))
-            found.append(run_access_link(folder, drawn, plan, ns3=ns3, provenance=made, timeout=3 * HOURS))
-    return found
+        return [_run_in(Path(name), scenario, law) for scenario in scenarios]
 
 
 def run_centre(scenario: netctrl.Scenario) -> FabricResult:

@@ -44,7 +44,7 @@ _PUBLIC = {
     "SweepSpec": "netctrl.scenario.network.sweep",
     "Web": "netctrl.scenario.tcp_aqm.offers",
     "access_link": "netctrl.scenario.builders",
-    "access_link_signals": "netctrl.sim.access.track",
+    "access_link_signals": "netctrl.sim.packet.tracking",
     "arc": "netctrl.design.arc.design",
     "bottleneck": "netctrl.scenario.builders",
     "certify": "netctrl.certificates.certify",

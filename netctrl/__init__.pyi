@@ -56,7 +56,6 @@ from netctrl.scenario.tcp_aqm.offers import Bursts as Bursts
 from netctrl.scenario.tcp_aqm.offers import Demand as Demand
 from netctrl.scenario.tcp_aqm.offers import Stream as Stream
 from netctrl.scenario.tcp_aqm.offers import Web as Web
-from netctrl.sim.access.track import access_link_signals as access_link_signals
 from netctrl.sim.bottleneck.capacity import capacity_step as capacity_step
 from netctrl.sim.bottleneck.capacity import square_wave as square_wave
 from netctrl.sim.bottleneck.flows import BbrFlow as BbrFlow
@@ -69,6 +68,7 @@ from netctrl.sim.bottleneck.run import BottleneckLink as BottleneckLink
 from netctrl.sim.network.tune import max_utilization as max_utilization
 from netctrl.sim.network.tune import pareto_front as pareto_front
 from netctrl.sim.network.tune import tune as tune
+from netctrl.sim.packet.tracking import access_link_signals as access_link_signals
 from netctrl.synthesis.localized.coordinated import coordinated as coordinated
 from netctrl.synthesis.localized.localized import localized as localized
 from netctrl.synthesis.riccati.dare import solve_dare as solve_dare

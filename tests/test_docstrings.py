@@ -35,8 +35,6 @@ HELD = {
     "netctrl.model.network": ("Demand", "Link", "Node"),
     "netctrl.mpc.plan": ("MpcPlan",),
     "netctrl.mpc.qp.program": ("QPSolution", "QuadraticProgram"),
-    "netctrl.scenario.access.plan": ("AccessLinkTracking",),
-    "netctrl.scenario.access.result": ("AccessLinkResult",),
     "netctrl.scenario.fabric.result": ("FabricResult",),
     "netctrl.scenario.result": ("Result",),
     "netctrl.scenario.labelled": ("Labelled",),

@@ -11,7 +11,7 @@ import pytest
 import netctrl
 from netctrl.datasets import data_path, network_path, scenario_path
 from netctrl.errors import InvalidValue
-from netctrl.scenario.access.scenario import access_link
+from netctrl.scenario.builders import access_link
 from netctrl.scenario.network.sweep import read_sweep
 
 
@@ -88,7 +88,7 @@ def test_a_sweep_may_be_a_file(tmp_path) -> None:
         (lambda: netctrl.sweep("hftrac-tesbed"), "sweep", "did you mean 'hftrac-testbed'?"),
         (lambda: netctrl.read("mereg"), "path", "did you mean 'merge'?"),
         (lambda: netctrl.read("arc-staircase").replace(durration=1.0), "durration", "did you mean 'duration'?"),
-        (lambda: access_link(dicipline="fifo"), "dicipline", "did you mean 'discipline'?"),
+        (lambda: access_link().replace(durration=1.0, seed=2), "durration", "did you mean 'duration'?"),
     ],
 )
 def test_an_unknown_name_is_answered_with_the_closest(call, argument, said) -> None:

@@ -35,14 +35,14 @@ from netctrl.linux.export.records import InterfaceQueue, TcFifo
 from netctrl.model.network import Demand, Link, Network
 from netctrl.mpc.qp.program import QuadraticProgram
 from netctrl.mpc.receding import receding_controller, start_receding
-from netctrl.scenario.access.scenario import access_link
+from netctrl.scenario.builders import access_link
 from netctrl.scenario.fabric.flows import MessageFlows
 from netctrl.scenario.fabric.topology import Dumbbell
 from netctrl.scenario.links import Link as ScenarioLink
 from netctrl.scenario.network.policy import StaticPacing
 from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.sim.access.run import simulate_access_link
+from netctrl.sim.packet.run import simulate_rates
 
 INNER = {
     "netctrl.engines.sweep": "sweep_to_file",
@@ -65,7 +65,6 @@ INNER = {
     "netctrl.mpc.plan": "MpcPlan",
     "netctrl.mpc.qp.program": "QPSolution QuadraticProgram",
     "netctrl.mpc.receding": "receding_controller start_receding step_receding",
-    "netctrl.scenario.access.result": "AccessLinkResult AccessLinkSample",
     "netctrl.scenario.fabric.result": "FabricResult",
     "netctrl.scenario.network.policy": "Backpressure DesignPolicy Fifo HftracPolicy StaticPacing",
     "netctrl.scenario.figures": "Estimate Figure",
@@ -73,11 +72,10 @@ INNER = {
     "netctrl.scenario.labelled": "Labelled",
     "netctrl.scenario.network.sweep": "read_sweep",
     "netctrl.scenario.result_file": "read_result",
-    "netctrl.sim.access.run": "AccessLink control_access_link simulate_access_link",
-    "netctrl.sim.access.track": "track_access_link",
     "netctrl.sim.bottleneck.run": "CoDel simulate_bottleneck",
     "netctrl.sim.fabric.run": "simulate_fabric",
     "netctrl.sim.network.run": "simulate_network",
+    "netctrl.sim.packet.run": "simulate_rates",
     "netctrl.sim.tcp_aqm.run": "simulate_many",
 }
 """Module -> its documented names that the front door leaves out."""
@@ -128,7 +126,7 @@ def usual() -> dict[str, dict[str, Any]]:
     bulk = netctrl.Scenario(name="s", duration=1.0, links=(line,), flows=(flows,))
     marked = msgspec.structs.replace(line, queue=Pi2Queue())
     lot = netctrl.Scenario(name="s", duration=1.0, links=(marked,), flows=(flows,))
-    fifo = access_link(duration=2.0)
+    fifo = access_link(duration=2.0, control=netctrl.Track())
     random = np.random.default_rng(1)
     trace = netctrl.SignalTrace(
         interval_s=0.1, input_values=random.normal(size=(80, 1)), output_values=random.normal(size=(80, 1))
@@ -143,7 +141,6 @@ def usual() -> dict[str, dict[str, Any]]:
         ),
         order=1,
     ).model
-    tracking = netctrl.connet(found, limits=[(-10.0, 10.0)])
     controller = receding_controller(problem)
     flow = MessageFlows(id="flow", source=0, target=4, size=1e4)
     fabric = netctrl.Scenario(name="f", network=Dumbbell(), sender=Hpcc(), flows=(flow,), duration=1e-3)
@@ -237,7 +234,7 @@ def usual() -> dict[str, dict[str, Any]]:
         "delayed_regulator": {"A": [[1.2]], "B": [[1.0]], "Q": [[1.0]], "R": [[1.0]], "W": [[1.0]], "delay": 2}
         | {"C": [[1.0]], "V": [[1.0]]},
         "disk_margin": {"loop": control.tf([1.0], [1.0, 1.0, 0.0]), "delay_s": 0.1},
-        "access_link_signals": {"result": simulate_access_link(fifo, 1e7), "outputs": ("delay",), "burst": False},
+        "access_link_signals": {"result": simulate_rates(fifo, 1e7), "outputs": ("delay",), "burst": False},
         "from_control": {"system": control.tf([1.0], [1.0, 1.0]), "delay_s": 0.1},
         "gain_band": {"loop": netctrl.DelayLoop(gain=1.0, delay=0.1, integrators=1, leads=(), lags=())}
         | {"gain_margin_db": 6.0, "phase_margin_deg": (30.0, 60.0)},
@@ -305,7 +302,7 @@ def usual() -> dict[str, dict[str, Any]]:
         "simulate": {"scenario": bulk, "engine": "fluid", "design": None, "runs": 1, "n_jobs": 1, "progress": None},
         "compare": {"scenario": bulk, "engines": ["fluid", "packet"], "design": None, "seeds": 1, "progress": None},
         "simulate_fabric": {"scenario": fabric, "gains": None, "progress": None},
-        "simulate_access_link": {"scenario": fifo, "rate_bit_per_s": 1e7, "burst": 0},
+        "simulate_rates": {"scenario": fifo, "rate_bit_per_s": 1e7, "burst": 0, "interval": None},
         "simulate_many": {"scenarios": [bulk], "n_jobs": 1, "batch_size": 1},
         "simulate_network": {"scenario": scenario, "law": None, "runs": 1, "first_run": 0, "n_jobs": 1, "watch": True},
         "simulate_bottleneck": {"flows": [netctrl.PacedFlow(law, 0.02)], "capacity": 1e7, "buffer_bytes": 1e5}
@@ -318,13 +315,6 @@ def usual() -> dict[str, dict[str, Any]]:
         "start_receding": {"controller": controller, "applied": None},
         "step_receding": {"controller": controller, "state": start_receding(controller), "measured": [0.1]},
         "sweep": {"spec": spec, "law": lambda s: None, "n_jobs": 1},
-        "track_access_link": {
-            "scenario": fifo,
-            "law": tracking.law,
-            "reference": [1.0],
-            "measured": "average",
-            "start": 0,
-        },
         "tune": {"scenario": paced, "law": lambda s: None, "objective": "loss", "low": 1.0, "high": 1.5, "runs": 1}
         | {"tolerance": 0.5},
         "window_table": {"bdp_bytes": 1e5, "rate_in_bit_per_s": 1e9, "rate_out_bit_per_s": 1e9, "interval_s": 1e-5}
@@ -334,31 +324,15 @@ def usual() -> dict[str, dict[str, Any]]:
 
 RESULTS = {
     *("ArcDesign", "ConnetDesign", "HftracDesign", "PacingDesign", "Result", "FabricResult", "Figure", "Estimate"),
-    *(
-        "AccessLinkResult",
-        "AccessLinkSample",
-        "IdentificationResult",
-        "MpcPlan",
-        "Labelled",
-        "BottleneckLink",
-        "PiecewiseLaw",
-    ),
+    *("IdentificationResult", "MpcPlan", "Labelled", "BottleneckLink", "PiecewiseLaw"),
     *("QPSolution", "WindowTable", "NetctrlError", "InvalidValue", "InfeasibleProgram"),
-    *("NoAdmissibleDesign", "IdentifiedModel", "AccessLink"),
+    *("NoAdmissibleDesign", "IdentifiedModel"),
 }
 """What netctrl makes and a user reads."""
 ELSEWHERE = {
     *("AgentConfig", "Backpressure", "DesignPolicy", "Fifo"),
     *("HftracPolicy", "HtbClass", "MarkingConfig", "InterfaceMap", "RenoFlow", "StaticPacing", "TcFifo"),
-    *(
-        "TokenBucket",
-        "connet_on_linux",
-        "control_access_link",
-        "hftrac_on_linux",
-        "pace_many",
-        "sweep_to_file",
-        "__version__",
-    ),
+    *("TokenBucket", "connet_on_linux", "hftrac_on_linux", "pace_many", "sweep_to_file", "__version__"),
 }
 """Records whose fields other tests go through, and those whose arguments are others' results."""
 

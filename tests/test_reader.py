@@ -63,11 +63,7 @@ def test_tables_are_rates_signals_or_round_trips(tmp_path) -> None:
     ("name", "content", "said"),
     [
         ("x.toml", "name = 'x'\n", "not a scenario: it has neither links, flows nor a network"),
-        (
-            "x.toml",
-            "network = { kind = 'access-link', discipline = 'lifo' }\n",
-            "network.discipline: got 'lifo', takes one of",
-        ),
+        ("x.toml", "network = { kind = 'bottleneck', queue = 'lifo' }\n", "network.queue: got 'lifo', takes one of"),
         (
             "x.json",
             '{"schema": "netctrl.linux/1"}',

@@ -1,4 +1,4 @@
-"""An access link packet by packet, against Lindley's recursion in vectorised NumPy (no drops) and a heap of events;
+"""An access link in the packet engine, against Lindley's recursion in vectorised NumPy (no drops) and a heap of events;
 processor time."""
 
 import heapq
@@ -9,45 +9,51 @@ from time import process_time
 import numpy as np
 from rows import Row, against, alternate, relative
 
-from netctrl.scenario.access.scenario import access_link, access_parts
+from netctrl.kernel.regulated.sources import Gate
+from netctrl.scenario.builders import access_link
+from netctrl.scenario.network.track import Track, gate_of
+from netctrl.scenario.network.tracking import tracked_flows
 from netctrl.scenario.scenario import Scenario
-from netctrl.sim.access.run import AccessLink
+from netctrl.sim.packet.problem import packet_problem
+from netctrl.sim.packet.run import gate_draws
+from netctrl.sim.packet.state import FLOW
+from netctrl.sim.packet.tracking import RegulatedRun
 
-RATE, SPEED = 80e6, 2e7
+RATE = 80e6
 LONG, SHORT = 100, 2  # s
+_NS = 1e9
 
 
 def rows() -> Iterator[Row]:
     for burst in (10, 1):
-        yield against_numpy(burst, SPEED if burst == 10 else None)
-    for name in ("fifo", "wfq"):
+        yield against_numpy(burst)
+    for name in ("droptail", "wfq"):
         yield against_events(name)
 
 
-def against_numpy(burst: int, speed: float | None) -> Row:
+def against_numpy(burst: int) -> Row:
     """Seconds for a million packets of the same arrivals; without drops."""
-    scenario = access_link(limit=1000, duration=LONG)
+    scenario = access_link(limit=1000, duration=float(LONG), control=Track())
     turns = alternate(
         lambda: ours(scenario, burst, LONG), lambda: by_numpy(scenario, burst, LONG), 7, clock=process_time
     )
     (packets, delay), (count, other) = turns.answers
     same = relative([packets, delay / other], [count, 1.0], 1e-9, "packets, delay")
     scaled = turns._replace(ours=per_million(turns.ours, packets), theirs=per_million(turns.theirs, packets))
-    target = "" if speed is None else f"<= {1e9 / speed:g} ms ({speed:g}/s)"
     peer = "Lindley in vectorised NumPy"
-    return against(f"fifo, a million packets, bursts of {burst}", peer, scaled, target, same)
+    return against(f"fifo, a million packets, bursts of {burst}", peer, scaled, "", same)
 
 
-def against_events(discipline: str) -> Row:
-    scenario = access_link(duration=SHORT, discipline=discipline)
+def against_events(queue: str) -> Row:
+    scenario = access_link(duration=float(SHORT), queue=queue, control=Track())
     turns = alternate(lambda: ours(scenario, 10, SHORT), lambda: by_events(scenario, SHORT), 3, clock=process_time)
     counts = [answer[0] for answer in turns.answers]
     times = [per_million(each, count) for each, count in zip(turns[:2], counts, strict=True)]
     scaled = turns._replace(ours=times[0], theirs=times[1])
-    target = ">= 20x" if discipline == "fifo" else ""
-    what = f"fifo, a million packets, bursts of 10, 100 places, {discipline}"
+    target = ">= 20x" if queue == "droptail" else ""
+    what = f"fifo, a million packets, bursts of 10, 100 places, {queue}"
     delays = [[answer[1]] for answer in turns.answers]
-    same = relative(*delays, 1e-6, "delays") if discipline == "fifo" else "another discipline"
+    same = relative(*delays, 1e-6, "delays") if queue == "droptail" else "another discipline"
     return against(what, "a heap of events, FIFO", scaled, target, same)
 
 
@@ -57,34 +63,28 @@ def per_million(seconds: list[float], packets: int) -> list[float]:
 
 def ours(scenario: Scenario, burst: int, periods: int) -> tuple[int, float]:
     """Packets, and premium traffic's mean delay [s]."""
-    link = AccessLink(scenario)
-    samples = [link.advance(RATE, burst) for _ in range(periods)]
-    received = sum(sample.premium_received for sample in samples)
-    delay = sum(sample.mean_delay_ms * sample.premium_received for sample in samples) / received
-    return int(link.traffic.released.sum()), 1e-3 * delay - scenario.network.base_delay
+    run = RegulatedRun(scenario, packet_problem(scenario), 1.0)
+    for _ in range(periods):
+        run.advance(RATE, burst)
+    total, count = run.state.trip[:2, 0]
+    return int(run.state.flow[:, FLOW["sent"]].sum()), total / count / _NS - scenario.links[-1].delay
 
 
 def arrivals(scenario: Scenario, burst: int, end: float) -> list[np.ndarray]:
-    """Of premium traffic and each flow, with the draws that the scenario's seed gives."""
-    parts = access_parts(scenario)
-    bits, flows, premium = parts.packet_size * 8.0, parts.flows, parts.premium
-    gap = bits / parts.line.access_rate
-    pause = burst * bits / (RATE / flows) - (burst - 1) * gap
-    period = premium.size * 8.0 / premium.rate
-    phase = period * np.random.default_rng([scenario.seed, 0]).uniform()
-    each = [phase + period * np.arange(int(end / period) + 1)]
-    for flow in range(flows):
-        stream = np.random.default_rng([scenario.seed, flow + 1])
-        stream.uniform()
-        draws = stream.standard_exponential(int(1.5 * end / (pause + (burst - 1) * gap)) + 100)
-        starts = np.cumsum(draws * pause + (burst - 1) * gap) - (burst - 1) * gap
-        each.append((starts[:, None] + gap * np.arange(burst)).ravel())
-    return [times[times <= end] for times in each]
+    """Of premium traffic and each flow, with the draws that the scenario's seed gives [s]."""
+    rates, found, draws = tracked_flows(scenario).rates(RATE), [], gate_draws(scenario)
+    for group in scenario.flows:
+        for opens, random in zip(draws[group.id].opens.tolist(), draws[group.id].random, strict=True):
+            gate = Gate(gate_of(group, scenario.packet_size), int(scenario.packet_size), opens, random, (0, 1 << 62))
+            if found:
+                gate.set(0, float(rates[len(found) - 1]), burst)
+            found.append(gate.release(0, round(end * _NS)) / _NS)
+    return found
 
 
 def service_s(scenario: Scenario) -> float:
     """Of a packet, on the wire."""
-    return scenario.packet_size * 8.0 / scenario.network.capacity
+    return scenario.packet_size * 8.0 / scenario.links[0].capacity
 
 
 def by_numpy(scenario: Scenario, burst: int, end: float) -> tuple[int, float]:
@@ -114,7 +114,7 @@ def by_events(scenario: Scenario, end: float) -> tuple[int, float]:
                 total, count = total + time - entered, count + 1.0
             if queue:
                 heapq.heappush(heap, (time + service, done))
-        elif len(queue) < scenario.network.limit:
+        elif len(queue) * scenario.packet_size < scenario.links[0].buffer + scenario.packet_size:
             queue.append((time, kind))
             if len(queue) == 1:
                 heapq.heappush(heap, (time + service, done))

@@ -95,25 +95,26 @@ def _why(error: InvalidValue, scenario: str | None) -> str:
 
 def with_references(case: Case, asked: References | None) -> Case:
     """The case with the references of a tracking law; InvalidValue if the law takes none or they can't be used."""
-    from netctrl.engines.case import Tracking
+    import msgspec
+
     from netctrl.model.design.design import ConnetDesign
 
-    if not isinstance(case.design, ConnetDesign):
-        for name, value in vars(asked or References()).items():
-            if value not in (None, False):
-                raise InvalidValue(name, value, "a value only with a Design of connet")
-        return case
     asked = asked or References()
+    given = {name: value for name, value in vars(asked).items() if value not in (None, False)}
+    if not isinstance(case.design, ConnetDesign):
+        for name, value in given.items():
+            raise InvalidValue(name, value, "a value only with a Design of connet")
+        return case
     if asked.measured not in ("average", "period", None):
         raise InvalidValue("measured", asked.measured, "average or period")
-    given = None if asked.reference is None else read_reference(asked.reference, case)
-    return case._replace(tracking=Tracking(given, asked.measured, asked.governor))
+    if asked.reference is not None:
+        given["reference"] = read_reference(asked.reference, case)
+    control = msgspec.structs.replace(case.scenario.control, **given)
+    return case._replace(scenario=case.scenario.replace(control=control))
 
 
 def read_reference(text: str, case: Case) -> Any:
-    """(T, p) reference of each output in each period, from the text of `--reference`."""
-    from netctrl.scenario.access.plan import in_turn
-
+    """References of all outputs, which follow each other, from the text of `--reference`."""
     outputs, periods = case.design.law.outputs, round(case.scenario.duration / case.design.law.interval_s)
     try:
         found = [dict(part.split("=") for part in each.split(",")) for each in text.split(";")]
@@ -125,7 +126,7 @@ def read_reference(text: str, case: Case) -> Any:
         raise InvalidValue("reference", text, f"exactly the outputs {', '.join(outputs)}")
     if len(given) > periods:
         raise InvalidValue("reference", text, f"at most {periods} references, one a period")
-    return in_turn(given, periods)
+    return given
 
 
 def refused(error: InvalidValue, scenario: str | None, design: str | None) -> InvalidValue | FileError:

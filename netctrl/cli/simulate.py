@@ -133,18 +133,14 @@ def _compare(case: Case, inputs: list[Path], engines: list[str], seeds: int, *, 
 
 def check_files(case: Case, plot: str | None, name: str, output: str | None) -> None:
     """InvalidValue for a picture, or a file of the option `name`, that a result of this case can't give."""
-    from netctrl.engines.case import has_picture, kind_of, words_of
-    from netctrl.scenario.access.network import AccessLine
+    from netctrl.engines.case import kind_of
     from netctrl.scenario.fabric.topology import TOPOLOGIES
 
-    whole = kind_of(case.scenario) not in (AccessLine, *TOPOLOGIES)
+    whole = kind_of(case.scenario) not in TOPOLOGIES
     suffixes = (".npz", *TABLE_SUFFIXES) if whole else TABLE_SUFFIXES
     if output is not None and Path(output).suffix.lower() not in suffixes:
         raise InvalidValue(name, output, f"a file name that ends in {' or '.join(suffixes)}")
     check_plot(plot, output)
-    if plot is not None and not has_picture(case.scenario):
-        takes = f"no value with {words_of(case.scenario)}, which has no picture; save its table with -o"
-        raise InvalidValue("plot", plot, takes)
 
 
 def result_file(result: Any, path: str | None) -> tuple[str | None, Callable[[], bytes]]:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
-import numpy as np
 
 from netctrl.datasets import scenario_path
 from netctrl.design.hftrac.scenario_law import design_law, scenario_law
 from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.arc import arc_queue
-from netctrl.laws.tracking.reference_governor import reference_governor
 from netctrl.laws.window.records import mpcc_scheme
 from netctrl.model.design.design import (
     ArcDesign,
@@ -26,9 +24,7 @@ from netctrl.model.design.design import (
 )
 from netctrl.model.law import LinkRateLaw
 from netctrl.reader import read
-from netctrl.scenario.access.network import AccessLine
-from netctrl.scenario.access.plan import AccessLinkPlan, access_link_plan, in_turn, middle
-from netctrl.scenario.access.scenario import access_link
+from netctrl.scenario.builders import access_link
 from netctrl.scenario.design import (
     design_bottleneck,
     design_network,
@@ -47,25 +43,12 @@ from netctrl.scenario.network.track import Track
 from netctrl.scenario.scenario import Scenario
 
 
-class Tracking(NamedTuple):
-    """Task of a tracking law on an access link."""
-
-    reference: Any = None
-    """(p,) or (T, p) references in the law's units; None: the Design's references in turn, or the model's outputs in
-    the middle of its inputs' limits."""
-    measured: Literal["average", "period"] | None = None
-    """What is measured; None: the default of the law's method."""
-    governor: bool = False
-    """Whether infeasible references are limited to feasible ones."""
-
-
 class Case(NamedTuple):
     """Input of an engine."""
 
     scenario: Any
     design: Any = None
     """Design whose law controls the scenario."""
-    tracking: Tracking = Tracking()
 
     @property
     def law(self) -> Any:
@@ -92,7 +75,7 @@ def _of_pacing(design: PacingDesign) -> Scenario:
 
 def _of_connet(design: ConnetDesign) -> Scenario:
     interval = design.law.interval_s
-    return access_link(interval=interval, duration=100.0 * interval)
+    return access_link(interval=interval, duration=100.0 * interval, control=Track())
 
 
 def _with_queue(scenario: Scenario, design: ArcDesign) -> Scenario:
@@ -113,7 +96,7 @@ def _with_policy(scenario: Scenario, design: HftracDesign) -> Scenario:
 
 
 def _with_track(scenario: Scenario, design: ConnetDesign) -> Scenario:
-    if not isinstance(scenario.network, AccessLine) and scenario.control is None:
+    if scenario.control is None:
         return scenario.replace(control=Track())
     if scenario.control is not None and not isinstance(scenario.control, Track):
         takes = f"one of hftrac, for a control of kind {scenario.control.__struct_config__.tag}"
@@ -125,7 +108,7 @@ _METHODS: dict[Any, _Method] = {
     ArcDesign: _Method(lambda design: design_scenario(design.inputs, design.law), (Links,), _with_queue),
     MpccDesign: _Method(lambda design: design_dumbbell(design.law), TOPOLOGIES, _with_sender),
     HftracDesign: _Method(lambda design: design_network(design.inputs), (Routed, Links), _with_policy),
-    ConnetDesign: _Method(_of_connet, (AccessLine, Links), _with_track),
+    ConnetDesign: _Method(_of_connet, (Links,), _with_track),
     PacingDesign: _Method(_of_pacing, (Links,), lambda scenario, design: with_pacer(scenario, design.law)),
 }
 
@@ -134,7 +117,6 @@ _WORDS: dict[type, str] = {
     Links: "links and flows",
     Routed: "a network under demands",
     **dict.fromkeys(TOPOLOGIES, "a data centre"),
-    AccessLine: "an access link",
 }
 
 
@@ -153,18 +135,13 @@ def with_seed(scenario: Scenario, seed: int) -> Scenario:
     return scenario.replace(seed=seed)
 
 
-def has_picture(scenario: Any) -> bool:
-    """Whether there is a picture of the results of a scenario."""
-    return kind_of(scenario) is not AccessLine
-
-
 def words_of(scenario: Any) -> str:
     """Description of a scenario's kind of network."""
     kind = kind_of(scenario)
     return _WORDS.get(kind, kind.__name__)
 
 
-def case_of(x: Any, design: Any = None, *, tracking: Tracking | None = None) -> Case:
+def case_of(x: Any, design: Any = None) -> Case:
     """A scenario, under a Design's law if one is given; for a Design alone, its own plant.
 
     Both may be files, and the scenario may be the name of one that comes with netctrl.
@@ -185,7 +162,7 @@ def case_of(x: Any, design: Any = None, *, tracking: Tracking | None = None) -> 
     if isinstance(x, Design):
         x, design = None, x
     if design is None:
-        return Case(x, None, tracking or Tracking())
+        return Case(x)
     method = _METHODS.get(type(design))
     if method is None:
         known = ", ".join(kind.__struct_config__.tag for kind in _METHODS)
@@ -199,35 +176,7 @@ def case_of(x: Any, design: Any = None, *, tracking: Tracking | None = None) -> 
         raise InvalidValue("design", design.method, takes)
     else:
         x = method.put(x, design)
-    return Case(x, design, tracking or Tracking())
-
-
-def tracking_plan(case: Case) -> AccessLinkPlan:
-    """Plan for the law of a CONNET Design with its references.
-
-    Raises
-    ------
-    InvalidValue
-        As for `netctrl.sim.access.track.track_access_link`.
-    """
-    law, asked, requested = case.design.law, case.tracking, case.design.inputs
-    given = asked.reference
-    if given is None:
-        given = in_turn(requested.references or (middle(case.design),), case.scenario.steps)
-    measured = asked.measured or ("period" if requested.law == "lqi" else "average")
-    governor = reference_governor(law) if asked.governor else None
-    return access_link_plan(case.scenario, law, given, measured=measured, governor=governor)
-
-
-def tracking_scenario(case: Case) -> Scenario:
-    """The scenario of a case, whose `Track` has what was asked for of the law's references."""
-    asked, control = case.tracking, case.scenario.control
-    if not isinstance(control, Track):
-        return case.scenario
-    changed = {"measured": asked.measured or control.measured, "governor": asked.governor or control.governor}
-    if asked.reference is not None:
-        changed["reference"] = np.atleast_2d(asked.reference)
-    return case.scenario.replace(control=msgspec.structs.replace(control, **changed))
+    return Case(x, design)
 
 
 def link_rate_law(case: Case) -> LinkRateLaw | None:

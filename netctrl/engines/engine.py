@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from netctrl.model.design.design import AnyDesign, ArcDesign, ConnetDesign, HftracDesign, MpccDesign, PacingDesign
-    from netctrl.scenario.access.plan import AccessLinkTracking
     from netctrl.scenario.fabric.result import FabricResult
     from netctrl.scenario.result import Result
     from netctrl.scenario.scenario import Scenario
@@ -163,7 +162,7 @@ def simulate(scenario: ArcDesign, engine: str = ..., **options: Unpack[_Options]
 @overload
 def simulate(scenario: HftracDesign, engine: str = ..., **options: Unpack[_Options]) -> Result: ...
 @overload
-def simulate(scenario: ConnetDesign, engine: str = ..., **options: Unpack[_Options]) -> AccessLinkTracking: ...
+def simulate(scenario: ConnetDesign, engine: str = ..., **options: Unpack[_Options]) -> Result: ...
 @overload
 def simulate(scenario: MpccDesign, engine: str = ..., **options: Unpack[_Options]) -> FabricResult: ...
 @overload
@@ -209,9 +208,8 @@ def simulate(
 
     Returns
     -------
-    Result, FabricResult, AccessLinkTracking or AccessLinkResult
-        Each has `summary()`, `measures()`, `table()` and `to_pandas()`; the last three are of data centres and of
-        access links, with and without a Design.
+    Result or FabricResult
+        Each has `summary()`, `measures()`, `table()` and `to_pandas()`; the last is of data centres.
 
     Raises
     ------

@@ -6,18 +6,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from netctrl.engines.case import Case, link_rate_law, tracking_plan
+from netctrl.engines.case import Case, link_rate_law
 from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.errors import InvalidValue, checked_whole
-from netctrl.kernel.access.lacks import access_lacks
 from netctrl.kernel.scenarios.lacks import machine_lacks, network_lacks, scenario_lacks
 from netctrl.model.design.design import HftracDesign
 from netctrl.model.io.provenance import Provenance
-from netctrl.scenario.access.network import AccessLine
-from netctrl.scenario.access.plan import AccessLinkTracking
-from netctrl.scenario.access.result import AccessLinkResult
 from netctrl.scenario.links import Links
 from netctrl.scenario.network.routed import Routed
+from netctrl.scenario.network.track import Track, gated_groups
 from netctrl.scenario.result import Result
 
 if TYPE_CHECKING:
@@ -37,14 +34,19 @@ def _provenance(case: Case, job: Job, *others: str) -> Provenance:
 
 def _queues(case: Case, job: Job) -> Result:
     from netctrl.kernel.scenarios.run import run_scenario
+    from netctrl.scenario.network.tracking import track_plan
     from netctrl.sim.network.demand_draws import draw_demands
+    from netctrl.sim.packet.run import gate_draws
     from netctrl.sim.tcp_aqm.traffic import draw_flows
 
     job.once(case.scenario)
     made = _provenance(case, job)
     draws = draw_flows(case.scenario, merged=False)
     demands = draw_demands(case.scenario)
-    result = run_scenario(case.scenario, draws, made, demands=demands, control=_link_control(case))
+    scenario = case.scenario
+    track = track_plan(scenario, case.design) if isinstance(scenario.control, Track) else None
+    gates = gate_draws(scenario) if gated_groups(scenario) else {}
+    result = run_scenario(scenario, draws, made, demands=demands, control=_link_control(case), track=track, gates=gates)
     if job.progress is not None:
         job.progress(1.0)
     return result
@@ -84,21 +86,6 @@ def _network(case: Case, job: Job) -> Result:
     )
 
 
-def _access(case: Case, job: Job) -> AccessLinkTracking | AccessLinkResult:
-    from netctrl.kernel.access.run import run_access
-    from netctrl.kernel.access.task import AccessDraws
-    from netctrl.sim.access.draws import flow_pauses
-    from netctrl.sim.access.problem import access_link_plant
-
-    job.once(case.scenario)
-    plan = None if case.design is None else tracking_plan(case)
-    draws = AccessDraws(access_link_plant(case.scenario).premium_phase, flow_pauses(case.scenario, plan))
-    found = run_access(case.scenario, plan, draws, _provenance(case, job, "numba"))
-    if job.progress is not None:
-        job.progress(1.0)
-    return found
-
-
 def _packet_size(job: Job) -> int:
     if job.options.get("sampled_delays"):
         raise InvalidValue("sampled_delays", True, "false: the kernel has the links' delays")
@@ -112,8 +99,6 @@ def case_lacks(case: Case) -> str | None:
     network = case.scenario.network
     if isinstance(network, Routed):
         return network_lacks(case.scenario, _PACKET_SIZE)
-    if isinstance(network, AccessLine):
-        return access_lacks(case.scenario)
     return scenario_lacks(case.scenario)
 
 
@@ -121,9 +106,5 @@ def _lacks(case: Case) -> str | None:
     return case_lacks(case) or machine_lacks()
 
 
-KERNEL = OwnEngine(
-    "kernel",
-    {Links: Kind(_queues, _lacks), Routed: Kind(_network, _lacks), AccessLine: Kind(_access, _lacks)},
-    auto=False,
-)
+KERNEL = OwnEngine("kernel", {Links: Kind(_queues, _lacks), Routed: Kind(_network, _lacks)}, auto=False)
 """The Linux kernel in virtual time."""

@@ -7,18 +7,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from netctrl.engines.case import Case, has_runs, kind_of, link_rate_law, tracking_plan
+from netctrl.engines.case import Case, has_runs, kind_of, link_rate_law
 from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.errors import InvalidValue
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
-from netctrl.model.design.design import ArcDesign, HftracDesign, PacingDesign
+from netctrl.model.design.design import ArcDesign, ConnetDesign, HftracDesign, PacingDesign
 from netctrl.ns3.program import Ns3, compile_program, find_ns3, table_name
 from netctrl.ns3.tcp_aqm.senders import sender_lack
-from netctrl.scenario.access.network import AccessLine
 from netctrl.scenario.fabric.design import design_gains
 from netctrl.scenario.fabric.topology import TOPOLOGIES
 from netctrl.scenario.links import Links, packet_only
 from netctrl.scenario.network.routed import Routed
+from netctrl.scenario.network.track import Track, gated_groups, without_rates
 
 
 class Program(NamedTuple):
@@ -35,15 +35,22 @@ class Program(NamedTuple):
 def _queues(case: Case, job: Job) -> Program:
     from netctrl.ns3.tcp_aqm.read import run_program
     from netctrl.ns3.tcp_aqm.render import render
+    from netctrl.scenario.network.tracking import track_plan
+    from netctrl.sim.packet.run import gate_draws
     from netctrl.sim.tcp_aqm.traffic import draw_flows
 
     scenario, made = case.scenario, job.provenance(case.scenario, "numpy")
-    design = case.design if isinstance(case.design, ArcDesign | PacingDesign) else None
-    files = render(scenario, draw_flows(scenario, merged=False), design=design, provenance=made)
+    design = case.design if isinstance(case.design, ArcDesign | PacingDesign | ConnetDesign) else None
+    plan = track_plan(scenario, case.design) if isinstance(scenario.control, Track) else None
+    gates = gate_draws(scenario) if gated_groups(scenario) else {}
+    draws = draw_flows(scenario, merged=False)
+    files = render(scenario, draws, design=design, plan=plan, gates=gates, provenance=made)
     return Program(
         files,
         "",
-        lambda folder, ns3, progress: run_program(folder, scenario, ns3=ns3, provenance=made, progress=progress),
+        lambda folder, ns3, progress: run_program(
+            folder, scenario, plan=plan, ns3=ns3, provenance=made, progress=progress
+        ),
     )
 
 
@@ -54,7 +61,7 @@ def _queues_lack(case: Case) -> str | None:
             return f"{lack} (flows.{group.id})"
     if isinstance(case.design, HftracDesign):
         return "link rates that a Design sets over flows"
-    found = packet_only(case.scenario, DualPi2Queue)
+    found = packet_only(without_rates(case.scenario), DualPi2Queue)
     return None if found is None else f"{found[1]} ({found[0]})"
 
 
@@ -98,31 +105,10 @@ def _fabric(case: Case, job: Job) -> Program:
     )
 
 
-def _access(case: Case, job: Job) -> Program:
-    from netctrl.ns3.access.read import run_access_link
-    from netctrl.ns3.access.render import render
-    from netctrl.sim.access.draws import run_table
-
-    scenario, made, plan = case.scenario, job.provenance(case.scenario), tracking_plan(case)
-    files = render(scenario, plan, design=case.design, provenance=made)
-    return Program(
-        {**files, table_name(scenario.seed): run_table(scenario, plan)},
-        str(scenario.seed),
-        lambda folder, ns3, progress: run_access_link(
-            folder, scenario, plan, ns3=ns3, provenance=made, progress=progress
-        ),
-    )
-
-
-def _access_lacks(case: Case) -> str | None:
-    return "access links without a Design of connet" if case.design is None else None
-
-
 _PROGRAMS: dict[type, Callable[[Case, Job], Program]] = {
     Links: _queues,
     Routed: _network,
     **dict.fromkeys(TOPOLOGIES, _fabric),
-    AccessLine: _access,
 }
 
 
@@ -153,5 +139,5 @@ def _run(case: Case, job: Job) -> Any:
         return made.run(folder, ns3, job.progress)
 
 
-_LACKS = {Links: _queues_lack, AccessLine: _access_lacks}
+_LACKS = {Links: _queues_lack}
 NS3 = OwnEngine("ns3", {kind: Kind(_run, _LACKS[kind]) if kind in _LACKS else Kind(_run) for kind in _PROGRAMS})

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from netctrl.engines.case import Case, link_rate_law, tracking_plan, tracking_scenario
+from netctrl.engines.case import Case, link_rate_law
 from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.model.design.design import ConnetDesign, HftracDesign
-from netctrl.scenario.access.network import AccessLine
-from netctrl.scenario.access.plan import AccessLinkTracking
-from netctrl.scenario.access.result import AccessLinkResult
 from netctrl.scenario.fabric.design import design_gains
 from netctrl.scenario.fabric.result import FabricResult
 from netctrl.scenario.fabric.topology import TOPOLOGIES
@@ -22,9 +19,7 @@ def _queues(case: Case, job: Job) -> Result:
 
     job.once(case.scenario)
     design = case.design if isinstance(case.design, HftracDesign | ConnetDesign) else None
-    return simulate_packets(
-        tracking_scenario(case), design=design, progress=job.progress, argv=job.argv, inputs=job.inputs
-    )
+    return simulate_packets(case.scenario, design=design, progress=job.progress, argv=job.argv, inputs=job.inputs)
 
 
 def _network(case: Case, job: Job) -> Result:
@@ -53,22 +48,11 @@ def _fabric(case: Case, job: Job) -> FabricResult:
     return simulate_fabric(case.scenario, gains, progress=job.progress, argv=job.argv, inputs=job.inputs)
 
 
-def _access(case: Case, job: Job) -> AccessLinkTracking | AccessLinkResult:
-    from netctrl.sim.access.run import simulate_access_link
-    from netctrl.sim.access.track import track
-
-    job.once(case.scenario)
-    if case.design is None:
-        return simulate_access_link(case.scenario, argv=job.argv)
-    return track(case.scenario, tracking_plan(case), job.provenance(case.scenario, "numpy", "numba"))
-
-
 PACKET = OwnEngine(
     "packet",
     {
         Links: Kind(_queues, lambda case: flows_lack(case.scenario)),
         Routed: Kind(_network, lambda case: network_lacks(case.scenario)),
         **dict.fromkeys(TOPOLOGIES, Kind(_fabric)),
-        AccessLine: Kind(_access),
     },
 )

@@ -32,7 +32,17 @@ from netctrl.laws.l4s.dualpi2 import (
     spend_credit,
     update_dualpi2,
 )
-from netctrl.laws.record import Grid, Numbers, WholeGrid, WholeNumbers, field_types, fields_of, is_record
+from netctrl.laws.record import (
+    Grid,
+    Matrix,
+    Numbers,
+    Vector,
+    WholeGrid,
+    WholeNumbers,
+    field_types,
+    fields_of,
+    is_record,
+)
 from netctrl.laws.tcp.sender import TcpSender, TcpWindow
 from netctrl.laws.window.law import Path, WindowLaw
 from netctrl.ns3.cpp import MARKER, real, string
@@ -193,7 +203,7 @@ def fields_visited(kind: Any, name: str = "") -> str:
         if is_record(one):
             inner = f'[&](const std::string& name, auto& value) {{ visit("{field}." + name, value); }}'
             calls.append(f"    ForEach({place}, {inner});")
-        elif one in (float, int, bool, Numbers, WholeNumbers):
+        elif one in (float, int, bool, Numbers, WholeNumbers, Vector, Matrix):
             calls.append(f'    visit("{field}", {place});')
         elif one in (Grid, WholeGrid):
             calls.append(f'    visit("{field}", {place}.values);')

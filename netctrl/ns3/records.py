@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from netctrl.laws.codegen import field_texts
-from netctrl.laws.record import field_types, is_record
+from netctrl.laws.record import Matrix, field_types, is_record
 from netctrl.model.design.design import AnyDesign
 from netctrl.model.io.provenance import Provenance
 
@@ -39,7 +39,10 @@ def record_line(
 
 
 def record_values(kind: Any, row: Any, prefix: str = "") -> list[tuple[str, str, str]]:
-    """Attributes for `record_line`: each field of a record with its text, arrays with commas, records after a dot."""
+    """Attributes for `record_line`: each field of a record with its text, arrays with commas, records after a dot.
+
+    A matrix begins with its shape, ROWSxCOLUMNS.
+    """
     texts, found = field_texts(kind), []
     for (field, one), value in zip(field_types(kind).items(), row, strict=True):
         if is_record(one):
@@ -47,6 +50,8 @@ def record_values(kind: Any, row: Any, prefix: str = "") -> list[tuple[str, str,
             continue
         numbers = np.ravel(value).tolist()
         shown = ",".join(repr(int(number) if isinstance(number, bool) else number) for number in numbers)
+        if one == Matrix:
+            shown = f"{'x'.join(map(str, value.shape))}:{shown}"
         found.append((f"{prefix}{field}", shown, texts[field]))
     return found
 

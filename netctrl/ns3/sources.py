@@ -14,16 +14,24 @@ from netctrl.laws.pacing.arx import ArxParameters, ArxState, arx_pacing_step
 from netctrl.laws.pacing.target_rtt import target_rtt_step
 from netctrl.laws.pacing.target_state import TargetParameters, TargetState
 from netctrl.laws.tcp.htcp import htcp_backoff, htcp_increase
+from netctrl.laws.tracking.reference_governor import ReferenceGovernor, govern
+from netctrl.laws.tracking.schedule import GainSchedule, scheduled
+from netctrl.laws.tracking.tracking import TrackingGains, TrackingState, step_tracking
 from netctrl.laws.window.law import WindowLaw
 from netctrl.ns3.fabric.centre import Centre
 from netctrl.ns3.laws import functions_header, laws_header, records_header, tcp_windows_header, window_laws_header
 from netctrl.ns3.queues import library_laws, own_laws
+from netctrl.plants.access import observe, read_premium
 from netctrl.register import TCP_SENDERS, WINDOW_LAWS
 
 OWN_SENDERS = ("reno", "cubic", "htcp", "bbr")
 """Senders that ns-3 or a file of the program has."""
 
 _ROOMS = ("common", "tcp_aqm", "fabric")
+TRACK_RECORDS = TrackingGains, TrackingState, ReferenceGovernor, GainSchedule
+"""Parts of a law that tracks references, in the order of its records."""
+_TRACK = "A law that tracks references, its governor and its schedule: printed from the Python that netctrl simulates."
+_DELAYS = "What packets of a measured flow see: printed from the Python that netctrl simulates."
 _CENTRE = "What hosts and ports of a data centre have in common: printed from the Python that writes it."
 _LINK_LAW = "Rates of links by what each has heard: printed from the Python that netctrl simulates."
 _TCP_LAWS = "TCP's laws: printed from the Python that netctrl simulates."
@@ -76,6 +84,10 @@ def _printed(queues: tuple[QueueLaw, ...], senders: tuple[str, ...], schemes: tu
             "pacing-laws", _PACING_LAWS, (arx_pacing_step, target_rtt_step), visited=pacing
         ),
         "netctrl-tcp-laws.h": functions_header("tcp-laws", _TCP_LAWS, (htcp_increase, htcp_backoff)),
+        "netctrl-tracking-law.h": functions_header(
+            "tracking-law", _TRACK, (step_tracking, govern, scheduled), "netctrl-arrays.h", visited=TRACK_RECORDS
+        ),
+        "netctrl-delay-laws.h": functions_header("delay-laws", _DELAYS, (observe, read_premium)),
         "netctrl-window-laws.h": window_laws_header([*window_laws, *schemes]),
         "netctrl-tcp-windows.h": tcp_windows_header(TCP_SENDERS[name] for name in windows | {*senders}),
     }

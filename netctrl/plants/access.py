@@ -1,6 +1,6 @@
-"""Steps of packets through a node: departure, pause between bursts, window, measured averages.
+"""What is measured of a flow's packets, and the pauses between bursts of regulated ones.
 
-Times in any one unit. These are the steps; the loops are in `netctrl.sim.access.kernel`.
+Times in any one unit.
 """
 
 from __future__ import annotations
@@ -28,15 +28,6 @@ class PremiumReading(NamedTuple):
     mean_jitter: float
     received: float
     """In the period"""
-
-
-@njit(cache=True)
-def departure(arrival: float, before: float, service: float) -> float:
-    """When a packet has left a FIFO: D_n = max(A_n, D_(n-1)) + S_n, `before` being D_(n-1).
-
-    Source: Lindley, The theory of queues with a single server, 1952.
-    """
-    return max(arrival, before) + service
 
 
 @njit(cache=True)
@@ -88,21 +79,3 @@ def read_premium(measured: Numbers, base: float, empty: bool) -> PremiumReading:
     mean_delay = measured[DELAY_SUM] / count + base if count > 0.0 else delay
     mean_jitter = measured[JITTER_SUM] / count if count > 0.0 else measured[JITTER]
     return PremiumReading(delay, measured[JITTER], mean_delay, mean_jitter, count)
-
-
-@njit(cache=True)
-def window_after_ack(window: float, threshold: float) -> float:
-    """Congestion window [packet] after an acknowledgement: slow start below the threshold, else 1/w more.
-
-    Source: RFC 5681, Section 3.1.
-    """
-    return window + (1.0 if window < threshold else 1.0 / window)
-
-
-@njit(cache=True)
-def window_after_loss(window: float) -> float:
-    """Congestion window and threshold [packet] after a loss: half, at least 2.
-
-    Source: RFC 6582, Section 3.2.
-    """
-    return max(0.5 * window, 2.0)

@@ -12,6 +12,7 @@ import numpy as np
 from netctrl.errors import optional_import
 from netctrl.model.io.record_file import Record
 from netctrl.scenario.labelled import Labelled
+from netctrl.scenario.network.track import infeasible
 from netctrl.units import BITS_PER_BYTE, format_quantity
 
 if TYPE_CHECKING:
@@ -182,7 +183,7 @@ def table_rows(
     signals: Mapping[str, np.ndarray] = MappingProxyType({}),
 ) -> list[tuple[str, str]]:
     """Rows of (name, text), one per object; of many links or flows those with the most losses; at last what a tracking
-    law measured in the second half of the run, in its own units."""
+    law measured in the second half of the run, in its own units, and when its references were infeasible."""
     texts: dict[tuple[str, str], list[str]] = {}
     for each in figures:
         text = estimate_text(each.quantity, each.mean, each.half_width)
@@ -203,6 +204,9 @@ def table_rows(
         half = len(signals[f"measured {name}"]) // 2
         found, desired = (signals[f"{which} {name}"][half:].mean() for which in ("measured", "reference"))
         rows.append((f"{name}, second half", f"{found:.4g}, requested {desired:.4g}"))
+    if "at limit" in signals:
+        spans = infeasible(signals["at limit"], float(signals["time"][0]))
+        rows += [("infeasible", f"{first:g} to {last:g} s") for first, last in spans]
     return rows
 
 

@@ -24,8 +24,6 @@ from netctrl.model.io.fields import (
     whole,
 )
 from netctrl.model.io.record_file import Record
-from netctrl.scenario.access.flows import ACCESS_GROUPS
-from netctrl.scenario.access.network import AccessLine
 from netctrl.scenario.bottleneck import Bottleneck
 from netctrl.scenario.checks import tag_of
 from netctrl.scenario.fabric.flows import HOST_GROUPS
@@ -41,10 +39,10 @@ from netctrl.scenario.tcp_aqm.flows import Flow
 
 BUILDERS = (Bottleneck, ParkingLot)
 """Kinds of network that become links and flows."""
-NETWORKS = (Routed, AccessLine, *TOPOLOGIES, *BUILDERS)
+NETWORKS = (Routed, *TOPOLOGIES, *BUILDERS)
 """Kinds of network that are given in the place of links."""
 _CONTROLS = (*POLICIES, Track)
-_GROUPS = (Flow, *ACCESS_GROUPS, *HOST_GROUPS, Demands, TcpDemand)
+_GROUPS = (Flow, *HOST_GROUPS, Demands, TcpDemand)
 if TYPE_CHECKING:
     AnyNetwork = AnyGroup = AnyControl = Any  # each user knows which one it takes
 else:
@@ -81,7 +79,7 @@ class Scenario(Record, frozen=True, kw_only=True):
     changes: tuple[Change, ...] = ()
     """Capacities and delays of links, and rates of flows, that change during the run."""
     network: AnyNetwork = None
-    """A routed network, an access link or a data centre in the place of links; or a bottleneck or parking lot, which
+    """A routed network or a data centre in the place of links; or a bottleneck or parking lot, which
     becomes links and flows."""
     control: AnyControl = None
     """Controller of link rates. For a routed network: a policy. For links: an HFTraC Design whose links have the same

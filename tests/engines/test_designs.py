@@ -7,17 +7,18 @@ import pytest
 
 import netctrl
 from netctrl.design.hftrac.scenario_law import scenario_law
-from netctrl.engines.case import Case, Tracking, case_of, tracking_plan
+from netctrl.engines.case import Case, case_of
 from netctrl.engines.engine import supports
 from netctrl.errors import InvalidValue
 from netctrl.model.design.design import ArcDesign
-from netctrl.scenario.access.scenario import access_link
-from netctrl.scenario.builders import bottleneck
+from netctrl.scenario.builders import access_link, bottleneck
 from netctrl.scenario.network.routed import Routed
+from netctrl.scenario.network.track import Track
+from netctrl.scenario.network.tracking import track_plan
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.sim.access.track import track_access_link
 from netctrl.sim.network.run import simulate_network
+from netctrl.sim.packet.run import simulate_packets
 
 METHODS = ("arc", "hftrac", "connet", "mpcc", "pacing")
 
@@ -65,14 +66,14 @@ def test_connets_reference_is_the_middle_of_what_can_be_had(designs) -> None:
     design = designs["connet"]
     model = design.inputs.model
     gain = model.C @ np.linalg.solve(np.eye(2) - model.A, model.B) + model.D
-    plan = tracking_plan(case_of(design))
+    plan = track_plan(case_of(design).scenario, design)
     assert plan.reference[0] == pytest.approx((gain @ [47.5]).tolist(), rel=1e-9)
-    link = access_link(duration="300s", seed=4)
-    case = case_of(link, design, tracking=Tracking(np.array([1.0, 0.7])))
-    found = netctrl.simulate(case)
-    assert found.measured[150:, 0].mean() == pytest.approx(1.0, rel=0.05)
-    again = track_access_link(link, design.law, [1.0, 0.7], measured="period")
-    assert np.array_equal(found.measured, again.measured)
+    link = access_link(duration="300s", seed=4, control=Track(reference=[[1.0, 0.7]]))
+    found = netctrl.simulate(link, design=design).tables["signals"]
+    assert found["measured delay"][150:].mean() == pytest.approx(1.0, rel=0.05)
+    control = Track(reference=[[1.0, 0.7]], measured="period")
+    again = simulate_packets(link.replace(control=control), design=design.law).tables["signals"]
+    assert np.array_equal(found["measured delay"], again["measured delay"])
 
 
 def test_a_bottleneck_as_a_fluid_is_at_its_target(designs) -> None:
@@ -111,7 +112,7 @@ def test_several_runs_are_a_networks() -> None:
 @pytest.mark.parametrize(
     ("method", "engine", "near"),
     [
-        ("connet", "packet", {("delay", "premium"): 0.03, ("throughput", "regulated"): 0.02}),
+        ("connet", "packet", {("backlog", "hop0"): 0.1, ("throughput", "hop0"): 0.001}),
         ("pacing", "fluid", {("throughput", "flow"): 0.02}),
     ],
 )

@@ -20,8 +20,7 @@ from netctrl.errors import FileError, InvalidValue
 from netctrl.laws.window.records import Hpcc
 from netctrl.model.io.arrays import plain
 from netctrl.model.io.provenance import Provenance
-from netctrl.scenario.access.scenario import access_link
-from netctrl.scenario.builders import bottleneck
+from netctrl.scenario.builders import access_link, bottleneck
 from netctrl.scenario.fabric.flows import MessageFlows
 from netctrl.scenario.fabric.topology import Dumbbell
 from netctrl.scenario.figures import FIGURES, SHORT_OBJECT_BYTES, estimate, quantity_text

@@ -124,12 +124,13 @@ def _table(case: Case, result: Any) -> tuple[str, list[tuple[str, str]]]:
 
 
 def _json(case: Case, result: Any) -> str:
-    from netctrl.scenario.access.plan import AccessLinkTracking
-
     more: dict[str, Any] = {}
     targets = _targets(case, result)
     if targets:
         more["target_utilization"] = {name: target for name, target, _ in targets}
-    elif isinstance(result, AccessLinkTracking):
-        more["infeasible_s"] = result.infeasible()
+    signals = getattr(result, "tables", {}).get("signals", {})
+    if "at limit" in signals:
+        from netctrl.scenario.network.track import infeasible
+
+        more["infeasible_s"] = infeasible(signals["at limit"], float(signals["time"][0]))
     return json_text(result, **more)

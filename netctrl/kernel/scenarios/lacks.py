@@ -9,11 +9,13 @@ from netctrl.kernel.scenarios.network_links import kernel_links
 from netctrl.kernel.scenarios.queues import queue_lacks
 from netctrl.kernel.scenarios.senders import CONGESTION_CONTROLS, kernel_sender
 from netctrl.laws.rate.records import FastSender, sender_name
+from netctrl.laws.rate.regulated import RegulatedSender
 from netctrl.scenario.network.policy import Backpressure
 from netctrl.scenario.network.routed import tcp_of
+from netctrl.scenario.network.track import gated_groups
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.scenario.tcp_aqm.offers import Bursts, Demand, Stream, Web
+from netctrl.scenario.tcp_aqm.offers import DATAGRAMS, Demand, Stream, Web
 from netctrl.units import BITS_PER_BYTE
 
 MAX_FLOWS = 5000
@@ -29,8 +31,6 @@ def scenario_lacks(scenario: Scenario) -> str | None:
     for group in scenario.flows:
         if (missing := _group_lacks(scenario, group)) is not None:
             return missing
-    if any(change.flow for change in scenario.changes):
-        return "flows whose rate changes (changes)"
     for link in scenario.links:
         found = {"trace": link.trace is not None, "jitter": link.jitter > 0.0, "pfc": link.pfc is not None}
         for name, there in found.items():
@@ -43,13 +43,13 @@ def scenario_lacks(scenario: Scenario) -> str | None:
 
 
 def _group_lacks(scenario: Scenario, group: Flow) -> str | None:
-    if isinstance(group.offers, Bursts):
-        return f"bursts (flows.{group.id})"
+    if isinstance(group.sender, RegulatedSender):
+        return f"TCP senders with regulators that pause at random (flows.{group.id}.sender)"
     if isinstance(group.sender, FastSender):
         return f"FAST senders, which see a price (flows.{group.id})"
     if group.packet_size is not None:
         return f"packets of several sizes (flows.{group.id}.packet_size)"
-    if not isinstance(group.offers, Stream | Demand):
+    if not isinstance(group.offers, DATAGRAMS):
         sender = kernel_sender(group.sender, 1.0)
         if sender is None:
             names = ", ".join(CONGESTION_CONTROLS)
@@ -72,7 +72,7 @@ def _beyond(scenario: Scenario) -> str | None:
     datagrams = sum(
         group.count * _mean_rate(group) * scenario.duration / (BITS_PER_BYTE * size)
         for group in scenario.flows
-        if isinstance(group.offers, Stream | Demand)
+        if isinstance(group.offers, Stream | Demand) and group.id not in gated_groups(scenario)
     )
     limits = {
         f"packets of {size:g} bytes: a whole number from {_MIN_FRAME} to {_MAX_FRAME}": (

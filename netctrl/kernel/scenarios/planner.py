@@ -21,6 +21,8 @@ import numpy as np
 
 from netctrl.errors import InvalidValue
 from netctrl.kernel.plan import PlanWriter, Query, TcpFlow
+from netctrl.kernel.regulated.program import regulated_program
+from netctrl.kernel.regulated.task import RegulatedGroup
 from netctrl.kernel.scenarios.link_control import LinkControl
 from netctrl.kernel.scenarios.marker import attach_requests, marker_program
 from netctrl.kernel.scenarios.pacer import pacer_program
@@ -35,6 +37,8 @@ from netctrl.linux.kernel.messages import CHANGE, ROOT
 from netctrl.linux.kernel.queue_options import netem_options
 from netctrl.model.law import PacingLaw
 from netctrl.scenario.links import Link
+from netctrl.scenario.network.track import gate_of, gated_groups
+from netctrl.scenario.network.tracking import GateDraws
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow, FlowDraw
 from netctrl.scenario.tcp_aqm.offers import Demand, Stream, Web
@@ -70,6 +74,8 @@ class KernelPlan(NamedTuple):
     """Link of each marker, in their order in the plan."""
     lossy: tuple[int, ...]
     """Links on whose wires packets are lost. At each sample these wires' counters follow those of all queues."""
+    regulated: tuple[RegulatedGroup, ...] = ()
+    """Groups whose packets a program sends (`netctrl.kernel.regulated`)."""
 
 
 def payload_share(packet_size: float) -> float:
@@ -85,6 +91,7 @@ def plan_scenario(
     times: Mapping[str, Sequence[np.ndarray]] = MappingProxyType({}),
     rates: Mapping[str, float] = MappingProxyType({}),
     control: LinkControl | None = None,
+    gates: Mapping[str, GateDraws] = MappingProxyType({}),
 ) -> KernelPlan:
     """Plan of a scenario, with the flows drawn for each of its groups, one row each.
 
@@ -102,8 +109,10 @@ def plan_scenario(
         Rate at which a link sends, by its id, and at most its capacity [bit/s].
     control : LinkControl, optional
         Law by which a program sets links' rates (`netctrl.kernel.scenarios.rater`).
+    gates : mapping, optional
+        Draws of groups with regulators, by their ids.
     """
-    return _Planner(scenario, demands, times, rates, control).planned(draws)
+    return _Planner(scenario, demands, times, rates, control, gates).planned(draws)
 
 
 class _Planner:
@@ -114,9 +123,11 @@ class _Planner:
         times: Mapping[str, Sequence[np.ndarray]],
         rates: Mapping[str, float],
         control: LinkControl | None,
+        gates: Mapping[str, GateDraws],
     ) -> None:
         self.scenario, self.demands, self.times = scenario, demands, times
-        self.rates, self.control = rates, control
+        self.rates, self.control, self.gates = rates, control, gates
+        self.regulated: list[RegulatedGroup] = []
         self.links = {link.id: link for link in scenario.links}
         self.packet = int(scenario.packet_size)
         self.plan = PlanWriter()
@@ -135,7 +146,9 @@ class _Planner:
             self.wires.link(link, self._sends(link.id, link.capacity))
         rows = 0
         for number, (group, draw) in enumerate(zip(self.scenario.flows, draws, strict=True)):
-            if isinstance(group.offers, Stream | Demand):
+            if group.id in gated_groups(self.scenario):
+                self._gated(number, group, draw)
+            elif isinstance(group.offers, Stream | Demand):
                 self._udp(number, group, draw, rows)
             else:
                 self._tcp(number, group, draw)
@@ -150,12 +163,14 @@ class _Planner:
             self.plan.prepared(self.wires.namespace(), pacer_program(duration))
         if self.control is not None:
             self.plan.prepared(self.wires.namespace(), rater_program())
+        if self.regulated:
+            self.plan.prepared(self.wires.namespace(), regulated_program())
         places = np.array([self.wires.out[link.id] for link in self.scenario.links])
         lossy = tuple(k for k, link in enumerate(self.scenario.links) if link.loss)
         queries = [Query(*self.wires.out[link.id], HTB_CLASS) for link in self.scenario.links]
         queries += [Query(*self.wires.arrivals[self.scenario.links[k].id], ROOT) for k in lossy]
         self.plan.watch(interval, samples, queries)
-        self.plan.run(duration, _GRACE_S)
+        self.plan.run(duration + (_GRACE_S if self.regulated else 0.0), _GRACE_S)  # a program reads at the end too
         return KernelPlan(
             writer=self.plan,
             samples=samples,
@@ -167,6 +182,7 @@ class _Planner:
             places=places,
             marked=marked,
             lossy=lossy,
+            regulated=tuple(self.regulated),
         )
 
     # --- links ---
@@ -181,6 +197,8 @@ class _Planner:
         capacity = {link.id: link.capacity for link in self.scenario.links}
         delay = {link.id: link.delay for link in self.scenario.links}
         for change in sorted(self.scenario.changes, key=lambda each: each.at):
+            if change.flow:
+                continue
             name, what = change.link, f"change {change.link} at {change.at:g} s"
             if change.capacity is not None:
                 capacity[name] = change.capacity
@@ -247,6 +265,21 @@ class _Planner:
             stream = len(self.streams)
             self.streams.append((number, times))
             self.plan.udp_flow(host, stream, there, _UDP_PORT, self.packet - UDP_HEADERS, times)
+
+    def _gated(self, number: int, group: Flow, draw: FlowDraw) -> None:
+        host, _ = self._host(group, 0.0, ecn=False, udp=True)
+        self.regulated.append(
+            RegulatedGroup(
+                group=number,
+                gate=gate_of(group, self.packet),
+                draws=self.gates[group.id],
+                start_ns=np.rint(1e9 * draw.start_s).astype(np.int64),
+                stop_ns=np.rint(1e9 * np.minimum(draw.stop_s, _NEVER_S)).astype(np.int64),
+                host=host,
+                address=int(self._target(group)),
+                end=self.wires.node(self.links[group.path[-1]].target),
+            )
+        )
 
     def _delay(self, names: Sequence[str]) -> float:
         return sum(self.links[name].delay for name in names)

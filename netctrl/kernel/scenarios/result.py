@@ -9,6 +9,7 @@ import numpy as np
 
 from netctrl.errors import NetctrlError
 from netctrl.kernel.plan import ARRIVAL, OBJECT, TRANSFER, Answer
+from netctrl.kernel.regulated.task import Left
 from netctrl.kernel.scenarios.marker import MARKS
 from netctrl.kernel.scenarios.planner import KernelPlan, payload_share
 from netctrl.linux.kernel.messages import read_qdisc
@@ -23,7 +24,12 @@ _READING_HEAD, _NETLINK_HEAD = 12, 16
 
 
 def simulation_result(
-    scenario: Scenario, plan: KernelPlan, results: Sequence[tuple[int, bytes]], version: str, provenance: Provenance
+    scenario: Scenario,
+    plan: KernelPlan,
+    results: Sequence[tuple[int, bytes]],
+    version: str,
+    provenance: Provenance,
+    left: Left | None = None,
 ) -> Result:
     """Result of a run.
 
@@ -35,6 +41,8 @@ def simulation_result(
     version : str
         Of the kernel.
     provenance : Provenance
+    left : Left, optional
+        What the program has left that sends regulated flows.
 
     Raises
     ------
@@ -50,6 +58,8 @@ def simulation_result(
     departed, lost, marked = (np.diff(each, axis=1, prepend=0.0) for each in (sent, drops * length, marks * length))
     carried, rtt = _transfers(scenario, plan, results)
     one_way, jitter = _arrivals(scenario, plan, results, carried)
+    if left is not None:
+        _add_regulated(plan, left, carried, one_way, jitter)
     objects = _objects(scenario, results, carried)
     acked, sent, again = _flow_totals(plan, results)
     groups = np.array(plan.flows, dtype=np.int64)
@@ -182,6 +192,15 @@ def _arrivals(
         np.add.at(pairs[group], sample[1:], 1.0)
     mean = np.divide(delay, count, out=np.full(shape, np.nan), where=count > 0.0)
     return mean, np.divide(change, pairs, out=np.full(shape, np.nan), where=pairs > 0.0)
+
+
+def _add_regulated(plan: KernelPlan, left: Left, carried: np.ndarray, one_way: np.ndarray, jitter: np.ndarray) -> None:
+    """The same of flows that a program sends."""
+    for each, series in zip(plan.regulated, left.series, strict=True):
+        payload, packets, delays, changes, pairs = series.T
+        carried[each.group] += payload
+        np.divide(delays, packets, out=one_way[each.group], where=packets > 0.0)
+        np.divide(changes, pairs, out=jitter[each.group], where=pairs > 0.0)
 
 
 def _objects(scenario: Scenario, results: Sequence[tuple[int, bytes]], carried: np.ndarray) -> np.ndarray:

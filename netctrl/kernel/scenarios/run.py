@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from math import ceil
 from types import MappingProxyType
 
 import numpy as np
@@ -10,6 +12,9 @@ import numpy as np
 from netctrl.errors import InvalidValue, checked_jobs
 from netctrl.kernel.boot import MEMORY_BYTES, WALL_LIMIT_S, run_plan, work_folder
 from netctrl.kernel.build import Kernel, build_guest, chosen_kernel
+from netctrl.kernel.regulated.program import warm_up
+from netctrl.kernel.regulated.task import Left, RegulatedTask, Tracking, read_left
+from netctrl.kernel.regulated.task import write_task as write_regulated
 from netctrl.kernel.scenarios.link_control import LinkControl, rater_task, static_rates
 from netctrl.kernel.scenarios.network import RunTraffic, network_run, run_figures
 from netctrl.kernel.scenarios.pacer import LAWS_FILE, laws_content
@@ -19,9 +24,14 @@ from netctrl.kernel.scenarios.result import simulation_result
 from netctrl.model.io.provenance import Provenance
 from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.network.runs import RunFigures, runs_result
+from netctrl.scenario.network.track import tracked_groups
+from netctrl.scenario.network.tracking import GateDraws, TrackPlan, driven_columns, law_columns, tracked_flows
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import FlowDraw
+from netctrl.units import NANOSECOND
+
+_WHOLE = 1e-9  # of a period
 
 
 def run_scenario(
@@ -31,6 +41,8 @@ def run_scenario(
     *,
     demands: Mapping[str, np.ndarray] = MappingProxyType({}),
     control: LinkControl | None = None,
+    track: TrackPlan | None = None,
+    gates: Mapping[str, GateDraws] = MappingProxyType({}),
     kernel: Kernel | None = None,
     memory_bytes: int = MEMORY_BYTES,
     wall_limit_s: float = WALL_LIMIT_S,
@@ -49,6 +61,10 @@ def run_scenario(
         Rates of the flows of each group of demands, by its id, (intervals, count) [bit/s].
     control : LinkControl, optional
         Law that sets links' rates.
+    track : TrackPlan, optional
+        Law of the scenario's control of kind track, without a schedule that learns.
+    gates : mapping, optional
+        Draws of groups with regulators, by their ids.
     kernel : Kernel, optional
         By default the one that `chosen_kernel` finds.
     memory_bytes : int
@@ -60,10 +76,15 @@ def run_scenario(
         No kernel is built, or the run fails, as in `netctrl.kernel.boot.run_plan`.
     """
     kernel = kernel or chosen_kernel()
-    plan = plan_scenario(scenario, draws, demands=demands, rates=static_rates(scenario), control=control)
+    plan = plan_scenario(scenario, draws, demands=demands, rates=static_rates(scenario), control=control, gates=gates)
     task = None if control is None else rater_task(control, scenario, plan.places)
-    results = _results(plan, kernel, scenario.seed, memory_bytes, wall_limit_s, task)
-    return simulation_result(scenario, plan, results, kernel.version, provenance)
+    regulated = regulated_task(scenario, plan, track)
+    results, left = _results(plan, kernel, scenario.seed, memory_bytes, wall_limit_s, task, regulated)
+    found = simulation_result(scenario, plan, results, kernel.version, provenance, left)
+    if track is None or left is None or left.found is None:
+        return found
+    signals = driven_columns(track.law.interval_s, left.found.driven) | law_columns(track, left.found)
+    return replace(found, tables={**found.tables, "signals": signals})
 
 
 def run_network(
@@ -116,7 +137,7 @@ def run_network(
 
     def figures(sent: RunTraffic) -> RunFigures:
         run = network_run(scenario, plan, sent, packet_size)
-        results = _results(run.plan, kernel, run.scenario.seed, task=run.task)
+        results, _ = _results(run.plan, kernel, run.scenario.seed, task=run.task)
         watched = scenario.steps if watch and sent.number == runs[0] else 0
         return run_figures(scenario, plan, run, results, kernel.version, provenance, watched)
 
@@ -136,13 +157,44 @@ def _results(
     memory_bytes: int = MEMORY_BYTES,
     wall_limit_s: float = WALL_LIMIT_S,
     task: RaterTask | None = None,
-) -> Sequence[tuple[int, bytes]]:
+    regulated: RegulatedTask | None = None,
+) -> tuple[Sequence[tuple[int, bytes]], Left | None]:
     guest = build_guest()
     with work_folder() as folder:
         if plan.laws:
             (folder / LAWS_FILE).write_bytes(laws_content(plan.laws))
         if task is not None:
             write_task(task, folder)
-        return run_plan(
+        if regulated is not None:
+            warm_up()
+            write_regulated(regulated, folder)
+        results = run_plan(
             plan.writer, kernel, guest, folder, seed=seed, memory_bytes=memory_bytes, wall_limit_s=wall_limit_s
         )
+        return results, None if regulated is None else read_left(folder)
+
+
+def regulated_task(scenario: Scenario, plan: KernelPlan, track: TrackPlan | None) -> RegulatedTask | None:
+    """What a program has to do that sends a plan's regulated flows; None without such."""
+    if not plan.regulated:
+        return None
+    place = {scenario.flows[each.group].id: k for k, each in enumerate(plan.regulated)}
+    interval = scenario.interval if track is None else track.law.interval_s
+    tracking = None
+    if track is not None:
+        tracked = tuple(place[group.id] for group in tracked_groups(scenario))
+        tracking = Tracking(track, tracked_flows(scenario), tracked, place[scenario.control.measures])
+    return RegulatedTask(
+        groups=plan.regulated,
+        packet_size=int(scenario.packet_size),
+        interval_s=interval,
+        periods=ceil(scenario.duration / interval - _WHOLE) if track is None else len(track.reference),
+        sample_s=scenario.interval,
+        samples=plan.samples,
+        changes=tuple(
+            (round(each.at / NANOSECOND), place[each.flow], each.rate)
+            for each in sorted(scenario.changes, key=lambda each: each.at)
+            if each.flow
+        ),
+        tracking=tracking,
+    )

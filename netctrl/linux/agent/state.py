@@ -22,7 +22,7 @@ from netctrl.laws.tracking.tracking import TrackingGains, TrackingState, start_t
 from netctrl.linux.agent.message import Alignment, Echo, Route, Window, digest
 from netctrl.linux.export.agent import AgentConfig
 from netctrl.linux.export.agent_law import LinkRateTable, TrackingTable
-from netctrl.scenario.access.plan import ACCESS_LINK_SIGNALS, MBIT
+from netctrl.scenario.network.tracking import MBIT, TRACKED_SIGNALS
 from netctrl.units import BITS_PER_BYTE, unit_scale
 
 MICROSECONDS = 1_000_000
@@ -87,7 +87,7 @@ def step_tracker(
         return tracker, None
     unit = unit_scale(law.input_units[0]) or MBIT
     scale = [
-        unit_scale(name) or ACCESS_LINK_SIGNALS[output, "period"].assumed
+        unit_scale(name) or TRACKED_SIGNALS[output, "period"].assumed
         for output, name in zip(law.outputs, law.output_units, strict=True)
     ]
     state = tracker.state

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -11,7 +12,9 @@ from netctrl.laws.pacing.pacing import EVENTS
 from netctrl.model.design.design import Provenance
 from netctrl.ns3.cpp import nanoseconds
 from netctrl.ns3.program import Ns3, Running, execute, read_table, whole
+from netctrl.ns3.tcp_aqm.track import read_signals
 from netctrl.scenario.bottleneck import single_line
+from netctrl.scenario.network.tracking import TrackPlan
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 
@@ -22,7 +25,13 @@ _CONNECTION = ("flow", "start", "read", "sent", "resent", *EVENTS)
 
 
 def run_program(
-    folder: Path, scenario: Scenario, *, ns3: Ns3, provenance: Provenance, **running: Unpack[Running]
+    folder: Path,
+    scenario: Scenario,
+    *,
+    plan: TrackPlan | None = None,
+    ns3: Ns3,
+    provenance: Provenance,
+    **running: Unpack[Running],
 ) -> Result:
     """Run the compiled program in `folder` and read its tables, which are kept.
 
@@ -32,6 +41,8 @@ def run_program(
         Folder with the program and its sources.
     scenario : Scenario
         Scenario of the rendering.
+    plan : TrackPlan, optional
+        That of the rendering.
     ns3 : Ns3
         The ns-3 of the compilation.
     provenance : Provenance
@@ -43,7 +54,7 @@ def run_program(
     -------
     Result
         Of a single line without marks (`netctrl.scenario.bottleneck.single_line`) also each packet's round trip, in the
-        table `trips`, and what each flow sent, in the table `connections`.
+        table `trips`, and what each flow sent, in the table `connections`. Under a plan also the table `signals`.
 
     Raises
     ------
@@ -52,7 +63,8 @@ def run_program(
     """
     execute(folder, ["."], "run.log", **running)
     with whole(folder):
-        return _read(folder, scenario, f"ns-{ns3.version}", provenance)
+        found = _read(folder, scenario, f"ns-{ns3.version}", provenance)
+        return found if plan is None else replace(found, tables={**found.tables, "signals": read_signals(folder, plan)})
 
 
 def _read(folder: Path, scenario: Scenario, simulator: str, provenance: Provenance) -> Result:

@@ -6,7 +6,8 @@ and runs the program.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from netctrl.errors import InvalidValue
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.laws.rate.records import rate_record
-from netctrl.model.design.design import ArcDesign, PacingDesign, Provenance
+from netctrl.model.design.design import ArcDesign, ConnetDesign, PacingDesign, Provenance
 from netctrl.model.law import PacingLaw
 from netctrl.ns3.cpp import MARKER, nanoseconds
 from netctrl.ns3.links import LINUX_TCP, MAX_RECORDS, SEEDS, access_rate, check_capacity, check_links, socket_buffer
@@ -23,8 +24,11 @@ from netctrl.ns3.queues import link_queue
 from netctrl.ns3.records import certificate_comments, record_line, scenario_text
 from netctrl.ns3.sources import program_files
 from netctrl.ns3.tcp_aqm.senders import laws_of, pacer_records, printed_senders, sender_lack, sender_values
+from netctrl.ns3.tcp_aqm.track import check_track, gate_values, track_certificate, track_records
 from netctrl.scenario.bottleneck import single_line
 from netctrl.scenario.links import Change, Link, refuse_packet_only
+from netctrl.scenario.network.track import gated_groups, without_rates
+from netctrl.scenario.network.tracking import GateDraws, TrackPlan
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow, FlowDraw
 from netctrl.scenario.tcp_aqm.offers import Web
@@ -44,7 +48,9 @@ def render(
     scenario: Scenario,
     draws: Sequence[FlowDraw],
     *,
-    design: ArcDesign | PacingDesign | None = None,
+    design: ArcDesign | PacingDesign | ConnetDesign | None = None,
+    plan: TrackPlan | None = None,
+    gates: Mapping[str, GateDraws] = MappingProxyType({}),
     provenance: Provenance,
 ) -> dict[str, str]:
     """Files of an ns-3 program and of the scenario that it reads: file name -> text.
@@ -56,8 +62,12 @@ def render(
     draws : sequence of FlowDraw
         Round-trip time, start and stop of each flow, one FlowDraw per group, one row per flow
         (`netctrl.sim.tcp_aqm.traffic.draw_flows(scenario, merged=False)`).
-    design : ArcDesign or PacingDesign, optional
+    design : ArcDesign, PacingDesign or ConnetDesign, optional
         Design of the law, whose certificate goes into scenario.txt as comments.
+    plan : TrackPlan, optional
+        Law of the scenario's control of kind track (`netctrl.scenario.network.tracking.track_plan`).
+    gates : mapping, optional
+        Draws of groups with regulators, by their ids (`netctrl.sim.packet.run.gate_draws`).
     provenance : Provenance
 
     Raises
@@ -66,14 +76,16 @@ def render(
         A value that the program can't express; the message has its name in the scenario.
     """
     _check(scenario, draws)
+    if plan is not None:
+        check_track(plan)
     return {
-        SCENARIO: _scenario(scenario, draws, design, provenance),
+        SCENARIO: _scenario(scenario, draws, gates, plan, design, provenance),
         **program_files([link.queue for link in scenario.links], printed_senders(scenario.flows)),
     }
 
 
 def _check(scenario: Scenario, draws: Sequence[FlowDraw]) -> None:
-    refuse_packet_only(scenario, DualPi2Queue)
+    refuse_packet_only(without_rates(scenario), DualPi2Queue)
     size = scenario.packet_size
     if size != int(size) or not 100 <= size <= 65000:
         raise InvalidValue("packet_size", size, "a whole number of bytes from 100 to 65000")
@@ -84,6 +96,12 @@ def _check(scenario: Scenario, draws: Sequence[FlowDraw]) -> None:
     if single_line(scenario) and packets > _MAX_RTTS:
         takes = f"a time in which the line sends at most {_MAX_RTTS} packets: each has a sample of its round trip"
         raise InvalidValue("duration", scenario.duration, takes)
+    if scenario.control is not None:
+        for link in scenario.links:
+            if link.buffer is not None and link.buffer < 2.0 * size:
+                raise InvalidValue(
+                    f"links.{link.id}.buffer", link.buffer, "room for two packets, of which one waits in the device"
+                )
     for change in scenario.changes:
         if change.capacity is not None:
             check_capacity("changes.capacity", change.capacity, size)
@@ -109,7 +127,12 @@ def _check_group(scenario: Scenario, group: Flow) -> None:
 
 
 def _scenario(
-    scenario: Scenario, draws: Sequence[FlowDraw], design: ArcDesign | PacingDesign | None, provenance: Provenance
+    scenario: Scenario,
+    draws: Sequence[FlowDraw],
+    gates: Mapping[str, GateDraws],
+    plan: TrackPlan | None,
+    design: ArcDesign | PacingDesign | ConnetDesign | None,
+    provenance: Provenance,
 ) -> str:
     rate, _ = access_rate(*(link.capacity for link in scenario.links))
     watched, laws = single_line(scenario), laws_of(scenario.flows)
@@ -133,15 +156,18 @@ def _scenario(
         provenance,
         [] if design is None else _certificate(design),
         [settings],
-        [_link(link, int(scenario.packet_size)) for link in scenario.links],
+        [_link(link, scenario) for link in scenario.links],
         pacer_records(laws),
-        [_group(group, laws, watched) for group in scenario.flows],
-        *_hosts_and_flows(scenario, draws, watched),
+        [_group(scenario, group, laws, watched) for group in scenario.flows],
+        *_hosts_and_flows(scenario, draws, gates, watched),
         [_change(change) for change in scenario.changes],
+        *([] if plan is None else track_records(scenario, plan)),
     )
 
 
-def _certificate(design: ArcDesign | PacingDesign) -> list[str]:
+def _certificate(design: ArcDesign | PacingDesign | ConnetDesign) -> list[str]:
+    if isinstance(design, ConnetDesign):
+        return track_certificate(design)
     proof: Any = design.certificate
     if isinstance(design, PacingDesign):
         requested = design.inputs
@@ -182,8 +208,12 @@ def _socket_buffer(scenario: Scenario) -> int:
     return socket_buffer(fastest, longest, waiting)
 
 
-def _link(link: Link, packet_size: int) -> str:
+def _link(link: Link, scenario: Scenario) -> str:
+    packet_size = int(scenario.packet_size)
     queue, attributes = link_queue(link, packet_size)
+    buffer = None if link.buffer is None else int(link.buffer)
+    if buffer is not None and scenario.control is not None:
+        buffer -= packet_size  # one more waits in the device
     return record_line(
         "link",
         link.id,
@@ -192,12 +222,14 @@ def _link(link: Link, packet_size: int) -> str:
         target=link.target,
         capacity=round(link.capacity),
         delay=nanoseconds(f"links.{link.id}.delay", link.delay),
-        buffer=None if link.buffer is None else int(link.buffer),
+        buffer=buffer,
         queue=queue,
     )
 
 
-def _group(group: Flow, laws: list[PacingLaw], watched: bool) -> str:
+def _group(scenario: Scenario, group: Flow, laws: list[PacingLaw], watched: bool) -> str:
+    at_gates = group.id in gated_groups(scenario)
+    sender = gate_values(group, scenario.packet_size) if at_gates else sender_values(group, laws)
     web: dict[str, float] = {}
     if isinstance(group.offers, Web):
         web = {
@@ -210,16 +242,18 @@ def _group(group: Flow, laws: list[PacingLaw], watched: bool) -> str:
     return record_line(
         "group",
         group.id,
-        **sender_values(group, laws),
+        **sender,
         ecn=group.ecn and group.answered and rate_record(group.sender) is None,  # what hears no marks can't be marked
-        at_router=watched or None,
+        at_router=watched or at_gates or None,
         path=group.path,
         ack_path=group.ack_path,
         **web,
     )
 
 
-def _hosts_and_flows(scenario: Scenario, draws: Sequence[FlowDraw], watched: bool) -> tuple[list[str], list[str]]:
+def _hosts_and_flows(
+    scenario: Scenario, draws: Sequence[FlowDraw], gates: Mapping[str, GateDraws], watched: bool
+) -> tuple[list[str], list[str]]:
     hosts: list[str] = []
     flows: list[str] = []
     delays = {link.id: nanoseconds(f"links.{link.id}.delay", link.delay) for link in scenario.links}
@@ -236,14 +270,28 @@ def _hosts_and_flows(scenario: Scenario, draws: Sequence[FlowDraw], watched: boo
                 raise InvalidValue(f"{where}.rtt", trip / 1e9, takes)
             hosts.append(record_line("host", host, group=group.id, access_delay=(trip - links_trip) // 2))
         spread = nanoseconds(f"{where}.start", round(group.start[1] - group.start[0], 12)) if watched else 0
-        for trip, start, stop in zip(trips, draw.start_s.tolist(), draw.stop_s.tolist(), strict=True):
+        drawn = _gates(scenario, group, gates)
+        for row, (trip, start, stop) in enumerate(zip(trips, draw.start_s.tolist(), draw.stop_s.tolist(), strict=True)):
             begin = nanoseconds(f"{where}.start", group.start[0] if watched else start)
             end = None if np.isinf(stop) else nanoseconds(f"{where}.stop", stop)
-            flows.append(record_line("flow", host=host_of[trip], start=begin, spread=spread or None, stop=end))
+            flows.append(
+                record_line("flow", host=host_of[trip], start=begin, spread=spread or None, stop=end, **drawn[row])
+            )
     return hosts, flows
 
 
+def _gates(scenario: Scenario, group: Flow, gates: Mapping[str, GateDraws]) -> list[dict[str, int]]:
+    """Of each flow what its regulator draws."""
+    if group.id not in gated_groups(scenario):
+        return [{}] * group.count
+    opens, random = gates[group.id]
+    return [{"opens": at, "random": state} for at, state in zip(opens.tolist(), random.tolist(), strict=True)]
+
+
 def _change(change: Change) -> str:
+    if change.flow:
+        rate = None if change.rate is None else float(change.rate)
+        return record_line("change", at=nanoseconds("changes.at", change.at), group=change.flow, rate=rate)
     capacity = None if change.capacity is None else round(change.capacity)
     delay = None if change.delay is None else nanoseconds("changes.delay", change.delay)
     return record_line(

@@ -11,6 +11,7 @@ from netctrl.laws.pacing.target_state import TargetParameters, TargetState, targ
 from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.paced import PacedSender
 from netctrl.laws.rate.records import FastSender, scheme_of, sender_name
+from netctrl.laws.rate.regulated import RegulatedSender
 from netctrl.laws.record import row_names
 from netctrl.model.law import PacingLaw, TargetRttPacer
 from netctrl.ns3.cpp import nanoseconds
@@ -20,7 +21,7 @@ from netctrl.ns3.records import record_line
 from netctrl.ns3.sources import OWN_SENDERS
 from netctrl.register import TCP_SENDERS
 from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.scenario.tcp_aqm.offers import Stream
+from netctrl.scenario.tcp_aqm.offers import Bursts, Stream
 
 _ECHOED = ("dctcp", "prague")
 """Senders whose receivers echo each mark, where packets can be marked; otherwise their windows are printed."""
@@ -47,7 +48,9 @@ def sender_lack(group: Flow) -> str | None:
     """What of a group ns-3's program lacks, in words; None: nothing."""
     name = sender_name(group.sender) if group.answered else group.kind
     if not group.answered:
-        return None if isinstance(group.offers, Stream) else f"{name} flows"
+        return None if isinstance(group.offers, Stream | Bursts) else f"{name} flows"
+    if isinstance(group.sender, RegulatedSender):
+        return "TCP behind regulators"
     if isinstance(group.sender, FastSender):
         return f"{name}, which only the fluid has"
     if scheme_of(group.sender) is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import isclose
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,7 +25,8 @@ from netctrl.model.io.fields import (
 )
 from netctrl.model.io.record_file import Record
 from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.scenario.tcp_aqm.offers import DATAGRAMS, Bursts
+from netctrl.scenario.tcp_aqm.offers import DATAGRAMS, Bursts, Stream
+from netctrl.units import BITS_PER_BYTE
 
 _MAX_PERIODS = 1e7
 
@@ -90,6 +91,39 @@ def regulator_of(flow: Flow) -> Bursts | RegulatedSender | None:
     return None
 
 
+class GateSettings(NamedTuple):
+    """A flow's regulator: a burst, then a pause."""
+
+    rate: float
+    """Mean rate [bit/s]."""
+    burst: int
+    """Packets of a burst."""
+    within_s: float
+    """Between packets of a burst [s]."""
+    variation: float
+    """Standard deviation over mean of the pauses."""
+
+
+def gate_of(group: Flow, packet_size: float) -> GateSettings:
+    """Regulator of a group's flows; a stream is one with bursts of one packet."""
+    gate = regulator_of(group) or group.offers
+    if isinstance(gate, Stream):
+        return GateSettings(float(gate.rate), 1, 0.0, float(gate.spacing == "poisson"))
+    within = packet_size * BITS_PER_BYTE / gate.access_rate
+    return GateSettings(float(gate.rate), gate.burst, within, float(gate.pause_variation))
+
+
+def gated_groups(scenario: Any) -> tuple[str, ...]:
+    """Ids of the groups of datagrams whose rates may change, and of bursts: in all engines they have the same draws."""
+    changed = {change.flow for change in scenario.changes}
+    tracked = isinstance(scenario.control, Track)
+    return tuple(
+        group.id
+        for group in scenario.flows
+        if isinstance(group.offers, Bursts) or (isinstance(group.offers, Stream) and (tracked or group.id in changed))
+    )
+
+
 def tracked_groups(scenario: Any) -> tuple[Flow, ...]:
     """The groups of flows whose rates a scenario's `Track` sets."""
     control = scenario.control
@@ -98,6 +132,15 @@ def tracked_groups(scenario: Any) -> tuple[Flow, ...]:
         return tuple(known[name] for name in control.flows)
     path = next(group.path for group in scenario.flows if group.id == control.measures)
     return tuple(group for group in scenario.flows if regulator_of(group) and group.path == path)
+
+
+def without_rates(scenario: Any) -> Any:
+    """The scenario without the rates of flows that a `Track` or changes set: what else an engine must have for it."""
+    control = None if isinstance(scenario.control, Track) else scenario.control
+    changes = tuple(each for each in scenario.changes if not each.flow)
+    if control is scenario.control and changes == scenario.changes:
+        return scenario
+    return scenario.replace(control=control, changes=changes)
 
 
 def check_track(scenario: Any) -> None:

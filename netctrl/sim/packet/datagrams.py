@@ -6,9 +6,8 @@ from __future__ import annotations
 import numpy as np
 
 from netctrl.plants.access import pause_mean
-from netctrl.scenario.network.track import regulator_of
+from netctrl.scenario.network.track import gate_of
 from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.scenario.tcp_aqm.offers import Stream
 from netctrl.sim.network.demand_draws import DemandDraws
 from netctrl.sim.packet.links.gates import mean_pause
 from netctrl.sim.packet.links.tables import nanoseconds
@@ -25,15 +24,10 @@ def set_bursts(row: np.ndarray, group: Flow, full: int, seed: int, flow: int, st
     From `start` on it is somewhere in a pause: what is left of it, over its mean, is uniform of even pauses and
     exponential of exponential ones.
     """
-    bits = float(full * BITS_PER_BYTE)
-    gate = regulator_of(group) or group.offers
-    if isinstance(gate, Stream):
-        burst, within, variation = 1, 0.0, float(gate.spacing == "poisson")
-    else:
-        burst, within, variation = gate.burst, bits / gate.access_rate, gate.pause_variation
-    nanoseconds(f"flows.{group.id}.rate", pause_mean(gate.rate, burst, bits, within), _MAX_PAUSE_S)
+    rate, burst, within, variation = gate_of(group, full)
+    nanoseconds(f"flows.{group.id}.rate", pause_mean(rate, burst, full * BITS_PER_BYTE, within), _MAX_PAUSE_S)
     row[FLOW["within"]] = max(nanoseconds(f"flows.{group.id}.access_rate", within, _MAX_PAUSE_S), 1)
-    pause = mean_pause(gate.rate, burst, full, int(row[FLOW["within"]]))
+    pause = mean_pause(rate, burst, full, int(row[FLOW["within"]]))
     row[FLOW["gap"]], row[FLOW["variation"]] = pause, round(variation * SHARE)
     row[FLOW["burst"]] = row[FLOW["left"]] = burst
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1 << 20, flow)))

@@ -12,11 +12,14 @@ import numpy as np
 
 from netctrl.errors import InvalidValue, checked_function, checked_kind, checked_number, checked_numbers
 from netctrl.laws.aqm.records import DesignQueue
+from netctrl.laws.tracking.online_map import OnlineStaticMap
+from netctrl.laws.tracking.schedule import GainSchedule
 from netctrl.model.design.design import ConnetDesign, HftracDesign
 from netctrl.model.io.provenance import Provenance, provenance
 from netctrl.model.law import TrackingLaw
 from netctrl.scenario.links import Links
 from netctrl.scenario.network.track import Track
+from netctrl.scenario.network.tracking import GateDraws
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.sim.packet.kernel import advance_packets, resume
@@ -37,6 +40,7 @@ def simulate_packets(
     scenario: Scenario,
     *,
     design: HftracDesign | ConnetDesign | TrackingLaw | None = None,
+    schedule: GainSchedule | OnlineStaticMap | None = None,
     progress: Progress | None = None,
     argv: Iterable[str] = (),
     inputs: Iterable[Path] = (),
@@ -49,6 +53,10 @@ def simulate_packets(
     design : HftracDesign, ConnetDesign or TrackingLaw, optional
         Sets the links' rates, or with a control of kind track those of flows; else the one whose file
         `scenario.control` names.
+    schedule : GainSchedule or OnlineStaticMap, optional
+        With a control of kind track: gives the law the same speed at all points of the curve
+        (`netctrl.laws.tracking.schedule`); an `OnlineStaticMap` also learns the curve from each interval
+        (`netctrl.laws.tracking.online_map`), which the table `curve` of the result has.
     progress : callable, optional
         Called now and then with the share that is done, from 0 to 1.
     argv, inputs : iterable of str and of Path
@@ -77,8 +85,10 @@ def simulate_packets(
     if isinstance(scenario.control, Track):
         if isinstance(design, HftracDesign):
             raise InvalidValue("design", design.method, "a CONNET Design, with a control of kind track")
-        state, signals = run_tracked(scenario, ready, design, progress=progress)
-        return _with_signals(packet_result(scenario, state, made), signals)
+        state, tables = run_tracked(scenario, ready, design, schedule=schedule, progress=progress)
+        return _with_tables(packet_result(scenario, state, made), tables)
+    if schedule is not None:
+        raise InvalidValue("schedule", type(schedule).__name__, "None without a control of kind track")
     return packet_result(scenario, run_packets(ready, float(scenario.initial_window), progress), made)
 
 
@@ -134,7 +144,18 @@ def simulate_rates(
         run.advance(each, int(packets))
     run.advance_to(ready.end)
     made = provenance(argv=argv, seed=scenario.seed, libraries=("numpy", "numba"))
-    return _with_signals(packet_result(scenario, run.state, made), run.signals())
+    return _with_tables(packet_result(scenario, run.state, made), {"signals": run.signals()})
+
+
+def gate_draws(scenario: Scenario) -> dict[str, GateDraws]:
+    """Of each group by its id what its flows draw, for engines whose packets are to leave when this one's do."""
+    state = packet_problem(scenario).state
+    groups, L = state.flow[:, FLOW["group"]], len(state.link)
+    rows = [np.flatnonzero(groups == g) for g in range(len(scenario.flows))]
+    return {
+        group.id: GateDraws(state.flow[each, FLOW["opens"]], state.random[L + each])
+        for group, each in zip(scenario.flows, rows, strict=True)
+    }
 
 
 def _each(name: str, values: Any, periods: int, takes: str) -> np.ndarray:
@@ -145,8 +166,8 @@ def _each(name: str, values: Any, periods: int, takes: str) -> np.ndarray:
     return found
 
 
-def _with_signals(found: Result, signals: dict[str, np.ndarray]) -> Result:
-    return replace(found, tables={**found.tables, "signals": signals})
+def _with_tables(found: Result, tables: dict[str, dict[str, np.ndarray]]) -> Result:
+    return replace(found, tables={**found.tables, **tables})
 
 
 def run_packets(ready: PacketProblem, first_window: float, progress: Progress | None = None) -> PacketState:

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tracked_links import driven, tracked
 
 import netctrl
 from netctrl.errors import InvalidValue
@@ -12,9 +13,7 @@ from netctrl.laws.tracking.online_map import OnlineStaticMap, curve_values, lear
 from netctrl.laws.tracking.schedule import GainSchedule, gain_schedule
 from netctrl.model.identified import IdentifiedModel
 from netctrl.model.law import TrackingLaw
-from netctrl.scenario.access.scenario import access_link
-from netctrl.sim.access.run import simulate_access_link
-from netctrl.sim.access.track import track_access_link
+from netctrl.scenario.builders import access_link
 
 POINTS = [0.0, 4.0, 10.0, 20.0]
 A, B, C, D = 0.5, 0.6, np.array([[1.0], [-0.5]]), np.array([[0.8], [-0.1]])
@@ -114,7 +113,7 @@ def test_on_a_link_that_lost_two_fifths_of_its_capacity_what_was_learned_stays_c
     models = []
     for seed, low in enumerate((5.0, 20.0, 35.0, 50.0, 65.0, 80.0)):
         rates = netctrl.gbn(1000, (low, low + 10.0), np.random.default_rng(seed))[:, 0]
-        run = simulate_access_link(access_link(duration="1000s", seed=seed), rates * 1e6)
+        run = driven(rates * 1e6, duration="1000s", seed=seed)
         models.append(netctrl.identify(netctrl.access_link_signals(run), order=1).model)
     model = models[3]
     law = netctrl.connet(model, track="delay", limits=[(0.0, 95.0)]).law
@@ -125,9 +124,9 @@ def test_on_a_link_that_lost_two_fifths_of_its_capacity_what_was_learned_stays_c
         swings = []
         for seed in range(3):
             link = access_link(duration="900s", seed=20 + seed, capacity=6e7)
-            run = track_access_link(link, law, reference, measured="period", schedule=schedule, first_rate=50.0)
-            assert (run.curve is None) == (name == "made before")
-            swings.append([run.result.rate_bit_per_s[825:].std(), run.result.rate_bit_per_s[675:750].std()])
+            run = tracked(link, law, reference, schedule=schedule, first_rate=50e6)
+            assert ("curve" not in run.tables) == (name == "made before")
+            swings.append([run.rate[825:].std(), run.rate[675:750].std()])
             if name == "learned":
                 assert run.measured[825:, 0].mean() == pytest.approx(1.6, rel=0.03)
                 assert run.measured[675:750, 0].mean() == pytest.approx(0.6, rel=0.03)
@@ -178,14 +177,12 @@ def test_a_link_of_two_hops_is_not_swung_from_rail_to_rail():
     )
     law = netctrl.connet(model, limits=[(0.0, 40.0)]).law
     learning = start_online_map(law, [5.0**0.5])
-    alone, learned = (
-        track_access_link(link, law, [5.0], measured="period", schedule=each) for each in (None, learning)
-    )
+    alone, learned = (tracked(link, law, [5.0], schedule=each) for each in (None, learning))
     assert alone.commanded.min() < -30.0
     assert ((learned.commanded >= 0.0) & (learned.commanded <= 40.0)).all()
     late = slice(200, None)
-    assert learned.result.rate_bit_per_s[late].std() < 0.6 * alone.result.rate_bit_per_s[late].std()
-    values = curve_values(learned.curve)[:, 0]
+    assert learned.rate[late].std() < 0.6 * alone.rate[late].std()
+    values = learned.tables["curve"]["delay"]
     assert (np.diff(values) >= 0.0).all()
 
 

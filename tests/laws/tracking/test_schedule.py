@@ -5,15 +5,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tracked_links import driven, tracked
 
 import netctrl
 from netctrl.errors import InvalidValue
 from netctrl.laws.tracking.schedule import GainSchedule, gain_schedule, scheduled
 from netctrl.laws.tracking.tracking import start_tracking, step_tracking, tracking_gains
 from netctrl.model.identified import IdentifiedModel
-from netctrl.scenario.access.scenario import access_link
-from netctrl.sim.access.run import simulate_access_link
-from netctrl.sim.access.track import track_access_link
+from netctrl.scenario.builders import access_link
 
 
 def around(rate: float, gain: float, outputs: tuple[str, ...] = ("y",)) -> IdentifiedModel:
@@ -75,7 +74,7 @@ def test_on_packets_low_delays_settle_sooner_and_high_rates_are_calmer():
     models = []
     for seed, low in enumerate((5.0, 20.0, 35.0, 50.0, 65.0, 80.0)):
         rates = netctrl.gbn(1000, (low, low + 10.0), np.random.default_rng(seed))[:, 0]
-        run = simulate_access_link(access_link(duration="1000s", seed=seed), rates * 1e6)
+        run = driven(rates * 1e6, duration="1000s", seed=seed)
         models.append(netctrl.identify(netctrl.access_link_signals(run), order=1).model)
     law = netctrl.connet(models[3], track="delay", limits=[(0.0, 95.0)]).law
     schedule = gain_schedule(law, models)
@@ -86,9 +85,9 @@ def test_on_packets_low_delays_settle_sooner_and_high_rates_are_calmer():
         errors, spread = [], []
         for seed in range(4):
             scenario = access_link(duration="450s", seed=20 + seed)
-            run = track_access_link(scenario, law, reference, measured="period", schedule=used, first_rate=50.0)
+            run = tracked(scenario, law, reference, schedule=used, first_rate=50e6)
             errors.append(run.measured[180:240, 0].mean() / 0.464 - 1.0)
-            spread.append(run.result.rate_bit_per_s[375:].std())
+            spread.append(run.rate[375:].std())
             assert run.measured[375:, 0].mean() == pytest.approx(1.434, rel=0.03)
         late[name], calm[name] = abs(np.mean(errors)), np.mean(spread)
     assert late["scheduled"] < 0.5 * late["fixed"]

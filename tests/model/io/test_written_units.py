@@ -59,10 +59,10 @@ buffer = "1MB"
 """
 ACCESS = """schema = "netctrl.scenario/3"
 name = "x"
-network = { kind = "access-link", capacity = "100Mbit" }
-flows = [{ kind = "premium" }, { kind = "regulated", id = "all", share = 1.0 }]
+links = [{ id = "hop", source = "a", target = "b", capacity = "100Mbit" }]
+flows = [{ id = "all", offers = { kind = "bursts", rate = "10Mbit" } }]
+changes = [{ at = "5s", flow = "all", rate = "20Mbit" }]
 duration = "10s"
-interval = "1s"
 """
 KINDS = (Scenario,)
 
@@ -162,14 +162,14 @@ CHANGES: dict[str, tuple[Read, str, str, str, str]] = {
         ACCESS,
         'capacity = "100Mbit"',
         "capacity = 100",
-        'network.capacity: got 100, takes a rate with its unit, as in capacity = "100Mbit" or "100bit"',
+        'links[0].capacity: got 100, takes a rate with its unit, as in capacity = "100Mbit" or "100bit"',
     ),
     "a regulator's": (
         read_scenario,
         ACCESS,
-        "share = 1.0",
-        'share = 1.0, failures = [{ start = "1s", stop = "2s", rate = 20 }]',
-        'flows[1].failures[0].rate: got 20, takes a rate with its unit, as in rate = "20Mbit" or "20bit"',
+        'rate = "20Mbit"',
+        "rate = 20",
+        'changes[0].rate: got 20, takes a rate with its unit, as in rate = "20Mbit" or "20bit"',
     ),
     "a network's": (
         read_networks,

@@ -1,4 +1,4 @@
-"""Groups of demands and of bursts on packets: arrays to the byte, Lindley's recursion, the access link, a network."""
+"""Groups of demands and of bursts on packets: arrays to the byte, Lindley's recursion, a network."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ import pytest
 
 import netctrl
 from netctrl.errors import InvalidValue
-from netctrl.laws.disciplines import CbqQueue, WfqQueue
+from netctrl.laws.disciplines import WfqQueue
 from netctrl.model.network import Demand, Network
 from netctrl.model.network import Link as NetworkLink
-from netctrl.scenario.access.flows import PremiumFlow, RegulatedFlows
-from netctrl.scenario.access.scenario import access_link
 from netctrl.scenario.links import Link
 from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.traffic import Demands, GaussianTraffic, LongRangeTraffic, TraceTraffic, TriangularTraffic
@@ -21,12 +19,11 @@ from netctrl.scenario.result_file import read_result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Bursts, Stream
-from netctrl.sim.access.run import AccessLink, simulate_access_link
 from netctrl.sim.network.plan import link_plan, run_draws
 from netctrl.sim.packet.links.tables import Line
 from netctrl.sim.packet.network import network_problem
 from netctrl.sim.packet.problem import PacketProblem, packet_problem
-from netctrl.sim.packet.run import packet_result, run_packets, simulate_packets
+from netctrl.sim.packet.run import run_packets, simulate_packets
 from netctrl.sim.packet.state import FLOW, LINK
 
 SIZE, RATE = 1000, 1e8
@@ -195,70 +192,6 @@ def test_a_regulator_lets_its_rate_through():
 def test_a_regulator_faster_than_its_access_line_is_refused():
     with pytest.raises(InvalidValue, match=r"access_rate: got '10 Mbit/s', takes at least rate, 20 Mbit/s"):
         Flow(id="r", path=("link",), offers=Bursts(rate=2e7, access_rate=1e7))
-
-
-# --- the access link --------------------------------------------------------------------------------------------------
-
-WITHIN = 70_123  # no multiple of what else there is [ns]: no packet comes as another leaves
-QUEUES = {"fifo": None, "wfq": WfqQueue(), "cbq": CbqQueue(shares=(0.0213, 0.9787))}
-
-
-@pytest.mark.parametrize(
-    ("discipline", "limit", "rate"), [("fifo", 1000, 8e7), ("fifo", 8, 9e7), ("wfq", 1000, 9e7), ("cbq", 1000, 9e7)]
-)
-def test_without_chance_packets_are_those_of_the_access_link(discipline, limit, rate):
-    """Premium traffic beside six regulated flows that begin at the same times: counts, delays, jitter, each period."""
-    held = RegulatedFlows(id="other", count=6, share=1.0, burst=9, pause_variation=0.0)
-    access = access_link(
-        discipline=discipline, flows=(PremiumFlow(), held), limit=limit, interval=0.05, duration=2.0, base_delay=0.0,
-        premium_share=0.0213, access_rate=8e12 / WITHIN,
-    )  # fmt: skip
-    bursts = Bursts(rate=rate / 6, burst=9, access_rate=8e12 / WITHIN, pause_variation=0.0)
-    group = Flow(id="other", path=("link",), count=6, priority=1, offers=bursts)
-    premium = Flow(id="premium", path=("link",), count=1, ecn=False, offers=Stream(rate=1e6, spacing="constant"))
-    queue = {} if QUEUES[discipline] is None else {"queue": QUEUES[discipline]}
-    whole = scenario(premium, group, sample=0.05, buffer=(limit - 1) * SIZE, **queue)
-    ready = packet_problem(whole)
-    pause = round(9 * 8e12 / (rate / 6) - 8 * WITHIN)
-    begin = [2_345_677, *np.random.default_rng(2).integers(0, pause, 6).tolist()]
-    agenda = ready.state.agenda.copy()
-    agenda[:, 0] = np.array(begin)[agenda[:, 2]]
-    state = run_packets(ready._replace(state=ready.state._replace(agenda=agenda[agenda[:, 0].argsort()])), 10.0)
-    link = AccessLink(access)
-    link.plant = link.plant._replace(premium_phase=begin[0] * 1e-9)
-    link.traffic.gates.held[:] = np.array(begin[1:]) / pause
-    theirs = [link.advance(rate) for _ in range(access.steps)]
-    ours = packet_result(whole, state, simulate_access_link(access, 0.0).provenance)
-    packets = ours.series["payload"] / (SIZE - 40)
-    assert packets[0].tolist() == [each.premium_received for each in theirs]
-    np.testing.assert_allclose(packets[1] * 8e3 / 0.05, [each.other_bit_per_s for each in theirs])
-    assert ours.series["one_way"] is not None
-    assert ours.series["jitter"] is not None
-    np.testing.assert_allclose(1e3 * ours.series["one_way"][0], [each.mean_delay_ms for each in theirs], rtol=1e-5)
-    np.testing.assert_allclose(
-        1e3 * ours.series["jitter"][0], [each.mean_jitter_ms for each in theirs], rtol=1e-4, atol=1e-5
-    )
-    lost = np.array([each.premium_lost + each.other_lost for each in theirs])
-    assert (ours.series["lost"][0] / SIZE).tolist() == lost.tolist()
-    assert (lost.sum() > 0) == (limit == 8)
-
-
-def test_with_chance_delays_are_those_of_the_access_link():
-    """Exponential pauses, 16 seeds each: mean delay, and jitter, within what the seeds scatter."""
-    ours, theirs = [], []
-    for seed in range(16):
-        premium = Flow(id="premium", path=("link",), count=1, offers=Stream(rate=1e6, spacing="constant"))
-        group = Flow(id="other", path=("link",), count=6, offers=Bursts(rate=7.5e7 / 6))
-        found = simulate_packets(scenario(premium, group, duration=20.0, sample=20.0, seed=seed))
-        ours.append((found.series["one_way"][0, 0], found.series["jitter"][0, 0]))
-        flows = PremiumFlow(), RegulatedFlows(id="other", count=6, share=1.0)
-        access = access_link(flows=flows, limit=10_000, interval=20.0, duration=20.0, base_delay=0.0, seed=seed)
-        sample = AccessLink(access).advance(7.5e7)
-        theirs.append((1e-3 * sample.mean_delay_ms, 1e-3 * sample.mean_jitter_ms))
-    a, b = np.array(ours), np.array(theirs)
-    scatter = np.sqrt(a.var(axis=0, ddof=1) + b.var(axis=0, ddof=1)) / 4.0
-    assert (abs(a.mean(axis=0) - b.mean(axis=0)) < 3.0 * scatter).all()
-    assert (scatter < 0.05 * b.mean(axis=0)).all()
 
 
 # --- fair queueing ----------------------------------------------------------------------------------------------------

@@ -8,20 +8,17 @@ import numpy as np
 import pytest
 from regulated_flows import Flow as PlainFlow
 from regulated_flows import Hop, Tandem, chances
-from scipy.stats import t as student
 
 import netctrl
 from netctrl.datasets import model_path
 from netctrl.design.connet.design import connet
-from netctrl.engines.case import Tracking, case_of
+from netctrl.engines.case import case_of
 from netctrl.engines.engine import supports
 from netctrl.errors import InvalidValue
 from netctrl.kernel.scenarios.lacks import scenario_lacks
 from netctrl.laws.rate.regulated import RegulatedSender
 from netctrl.laws.tracking.tracking import start_tracking, step_tracking, tracking_gains
 from netctrl.model.identified import read_model
-from netctrl.scenario.access import flows as old
-from netctrl.scenario.access.scenario import access_link as old_access_link
 from netctrl.scenario.builders import access_link
 from netctrl.scenario.links import Change, Link, packet_only
 from netctrl.scenario.network.track import Track, infeasible
@@ -29,8 +26,6 @@ from netctrl.scenario.result_file import read_result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Bursts, Stream
-from netctrl.sim.access.run import AccessLink
-from netctrl.sim.access.track import track_access_link
 from netctrl.sim.packet.problem import packet_problem
 from netctrl.sim.packet.run import run_packets, simulate_packets, simulate_rates
 from netctrl.sim.packet.state import AVERAGE_DELAY, AVERAGE_JITTER, FLOW, LINK, META, PACKET
@@ -403,71 +398,10 @@ control = { kind = "track", file = "connet.json", reference = [[1.0, 0.0]] }
     again = read_result(tmp_path / "result.npz")
     assert (again.tables["signals"]["rate"] == result.tables["signals"]["rate"]).all()
     assert again.scenario.control == result.scenario.control
-    asked = Tracking(reference=np.array([[0.5, 0.0]] * 40), measured="average")
-    case = case_of(again.scenario, LAW, tracking=asked)
-    other = netctrl.simulate(case).tables["signals"]
+    asked = again.scenario.replace(control=Track(reference=[[0.5, 0.0]], measured="average"))
+    other = netctrl.simulate(asked, design=LAW).tables["signals"]
     assert other["reference delay"].tolist() == [0.5] * 40
     assert result.tables["signals"]["rate"][-10:].mean() > other["rate"][-10:].mean()
-
-
-# --- the access link of before ----------------------------------------------------------------------------------------
-
-
-def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Means over seeds with the half widths of their 95 % intervals."""
-    k = len(values)
-    return values.mean(axis=0), student.ppf(0.975, k - 1) * values.std(axis=0, ddof=1) / np.sqrt(k)
-
-
-@pytest.mark.parametrize(
-    ("hops", "limit", "cross", "rate"),
-    [(1, 100, 0.0, 6e7), (1, 30, 0.0, 9e7), (3, 100, 2e7, 7e7), (2, 100, 0.0, 1.05e8)],
-)
-def test_figures_are_those_of_the_access_link(hops, limit, cross, rate):
-    """Delay, jitter, throughput and premium packets of an open loop at a commanded rate, 16 seeds of 20 s."""
-    found, before = [], []
-    for seed in range(16):
-        crossing = [
-            Flow(id=f"x{h}", path=(f"hop{h}",), offers=Bursts(rate=cross), ecn=False)
-            for h in range(hops if cross else 0)
-        ]
-        groups = [Flow(id=f"s{k}", count=2, ecn=False, offers=Bursts(rate=5e7)) for k in range(3)]
-        flows = (premium(()), *groups, *crossing)
-        control = Track(flows=("s0", "s1", "s2"))
-        run = running(access_link(hops=hops, limit=limit, flows=flows, control=control, duration=20.0, seed=seed), 20.0)
-        each = run.advance(rate)
-        row = [each.delay_ms, each.mean_delay_ms, each.mean_jitter_ms, each.other_bit_per_s / 1e6]
-        found.append([*row, float(run.state.trip[1, 0])])
-        theirs = [old.CrossFlow(id=f"x{h}", hop=h, rate=cross) for h in range(hops if cross else 0)]
-        sources = [old.RegulatedFlows(id=f"s{k}", offered=1e8) for k in range(3)]
-        link = old_access_link(
-            hops=hops,
-            limit=limit,
-            flows=(old.PremiumFlow(), *sources, *theirs),
-            duration=20.0,
-            interval=20.0,
-            seed=seed,
-        )
-        that = AccessLink(link).advance(rate)
-        row = [that.delay_ms, that.mean_delay_ms, that.mean_jitter_ms, that.other_bit_per_s / 1e6]
-        before.append([*row, float(that.premium_received)])
-    (a, wide), (b, broad) = interval(np.array(found)), interval(np.array(before))
-    assert (abs(a - b) <= wide + broad).all(), (a, wide, b, broad)
-    assert (broad[1:] < 0.12 * b[1:]).all()
-
-
-def test_the_loop_settles_where_it_did_on_the_access_link():
-    """A reference of 0.8 ms over 12 seeds: delay, and the rate that brings it."""
-    found, before = [], []
-    for seed in range(12):
-        scenario = access_link(duration=120.0, seed=seed, control=Track(reference=((0.8, 0.0),)))
-        signals = simulate_packets(scenario, design=LAW).tables["signals"]
-        found.append([signals["measured delay"][40:].mean(), signals["rate"][40:].mean() / 1e6])
-        run = track_access_link(old_access_link(duration="120s", seed=seed), LAW.law, [0.8, 0.0], measured="period")
-        before.append([run.measured[40:, 0].mean(), run.result.rate_bit_per_s[40:].mean() / 1e6])
-    (a, wide), (b, broad) = interval(np.array(found)), interval(np.array(before))
-    assert (abs(a - b) <= wide + broad).all(), (a, wide, b, broad)
-    assert (broad < 0.02 * b).all()
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------
@@ -516,10 +450,14 @@ def test_engines_say_what_they_lack_of_tracked_flows():
     assert packet_only(scenario) == ("control", "controlled rates")
     streams = access_link(duration=10.0, flows=(premium(),), changes=[Change(at=1.0, flow="premium", rate=2e6)])
     assert packet_only(streams) == ("changes", "flows whose rate changes")
-    assert scenario_lacks(streams) == "flows whose rate changes (changes)"
-    assert scenario_lacks(streams.replace(changes=())) is None
     for each in (case_of(scenario, LAW), streams):
-        assert [engine for engine, lack in supports(each).items() if lack is None] == ["packet"]
+        assert [engine for engine in ("fluid", "packet", "ns3") if supports(each)[engine] is None] == ["packet", "ns3"]
+    assert scenario_lacks(scenario) is None
+    assert scenario_lacks(streams) is None
+    behind_gates = scenario.replace(flows=(*scenario.flows, behind()))
+    lacks = supports(case_of(behind_gates, LAW))
+    assert lacks["ns3"] == "TCP behind regulators (flows.tcp)"
+    assert scenario_lacks(behind_gates) == "TCP senders with regulators that pause at random (flows.tcp.sender)"
     with pytest.raises(InvalidValue, match=r"design: got None.*control.file"):
         netctrl.simulate(scenario)
     with pytest.raises(InvalidValue, match=r"duration: got 10.5.*whole number of the law's intervals"):

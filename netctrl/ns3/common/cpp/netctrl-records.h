@@ -17,6 +17,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <valarray>
 #include <vector>
 
 namespace netctrl
@@ -91,11 +92,20 @@ class Record
     template <class Value>
     void TakeInto(const std::string& name, std::vector<Value>& values)
     {
-        std::istringstream parts(Take(name));
-        for (std::string part; std::getline(parts, part, ',');)
-        {
-            values.push_back(Read<Value>(name, part));
-        }
+        values = ReadAll<Value>(name, Take(name));
+    }
+
+    template <class Value>
+    void TakeInto(const std::string& name, std::valarray<Value>& values)
+    {
+        ReadInto(name, Take(name), values);
+    }
+
+    template <class Value>
+    void ReadInto(const std::string& name, const std::string& text, std::valarray<Value>& values) const
+    {
+        const std::vector<Value> numbers = ReadAll<Value>(name, text);
+        values = std::valarray<Value>(numbers.data(), numbers.size());
     }
 
     /// Ids between commas, as their numbers; without such a value none.
@@ -151,6 +161,18 @@ class Record
     Values::const_iterator Find(const std::string& name) const
     {
         return std::find_if(m_values.begin(), m_values.end(), [&](const auto& each) { return each.first == name; });
+    }
+
+    template <class Value>
+    std::vector<Value> ReadAll(const std::string& name, const std::string& text) const
+    {
+        std::vector<Value> values;
+        std::istringstream parts(text);
+        for (std::string part; std::getline(parts, part, ',');)
+        {
+            values.push_back(Read<Value>(name, part));
+        }
+        return values;
     }
 
     template <class Value>

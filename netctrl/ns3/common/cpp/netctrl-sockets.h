@@ -13,6 +13,7 @@
 #include "ns3/udp-socket-factory.h"
 
 #include <cstdint>
+#include <functional>
 
 namespace netctrl
 {
@@ -46,6 +47,7 @@ class UdpSink
 
     int64_t packets = 0;
     uint64_t payload = 0; ///< [byte]
+    std::function<void(int64_t)> left; ///< is told what time packets carry [ns]; empty: they carry none
 
   private:
     void Take(Ptr<Socket> socket)
@@ -54,6 +56,12 @@ class UdpSink
         {
             ++packets;
             payload += packet->GetSize();
+            if (left)
+            {
+                int64_t at = 0;
+                packet->CopyData(reinterpret_cast<uint8_t*>(&at), sizeof at);
+                left(at);
+            }
         }
     }
 

@@ -11,11 +11,13 @@
 #include "netctrl-demands.h"
 #include "netctrl-fabric.h"
 #include "netctrl-files.h"
+#include "netctrl-gates.h"
 #include "netctrl-lines.h"
 #include "netctrl-program.h"
 #include "netctrl-queues.h"
 #include "netctrl-recorder.h"
 #include "netctrl-tcp-defaults.h"
+#include "netctrl-track.h"
 #include "netctrl-traffic.h"
 #include "scenario.h"
 
@@ -225,6 +227,11 @@ class Network : public Counted
             return;
         }
         Ptr<Node> router = m_routers[kLinks[group.path.front()].source];
+        if (group.gate.burst > 0) // regulators stand at the router
+        {
+            hosts.push_back(std::make_unique<Host>(Host{row.group, router, 0, sinks[row.group].get()}));
+            return;
+        }
         Ptr<Node> node = MakeNode();
         const Line access = ConnectHost(router, node, Subnet(10, row.group, number), kAccessRate, row.accessDelay);
         hosts.push_back(
@@ -272,12 +279,17 @@ Run(const std::string& folder, const std::string& given, bool series)
     Network network;
     std::vector<std::unique_ptr<WebSession>> web;
     std::vector<std::unique_ptr<Stream>> streams;
+    std::vector<std::unique_ptr<GatedFlow>> gated;
     for (std::size_t i = 0; i < kFlows.size(); ++i)
     {
         const FlowRow& flow = kFlows[i];
         const Host& host = *network.hosts[flow.host];
         const GroupRow& group = kGroups[host.group];
-        if (group.rate > 0.0)
+        if (group.gate.burst > 0)
+        {
+            gated.push_back(std::make_unique<GatedFlow>(flow, host));
+        }
+        else if (group.rate > 0.0)
         {
             streams.push_back(std::make_unique<Stream>(network.starts[i], flow, host));
         }
@@ -291,6 +303,17 @@ Run(const std::string& folder, const std::string& given, bool series)
             web.push_back(std::make_unique<WebSession>(flow, host, stream, responses));
         }
     }
+    for (const RateChangeRow& change : kRateChanges)
+    {
+        for (const auto& flow : gated)
+        {
+            if (flow->group == change.group)
+            {
+                Simulator::Schedule(NanoSeconds(change.at), &GatedFlow::Fix, flow.get(), change.rate);
+            }
+        }
+    }
+    const auto track = kTrack.periods > 0 ? std::make_unique<Track>(folder, network.sinks, gated) : nullptr;
     Recorder recorder(folder, end, series || !drawn, network);
     const auto control =
         drawn ? std::make_unique<Control>(*table, network.queues, network.demands, recorder) : nullptr;

@@ -80,6 +80,12 @@ class Sink
         m_receivers.erase(sender);
     }
 
+    /// `taken` is told when each of a group's packets left that carry the time.
+    void Watch(std::function<void(int64_t)> taken)
+    {
+        m_datagrams->left = std::move(taken);
+    }
+
     static uint64_t Sender(uint32_t address, uint16_t port)
     {
         return uint64_t{address} << 16 | port;

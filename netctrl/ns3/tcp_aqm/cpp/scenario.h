@@ -4,6 +4,7 @@
 
 #include "netctrl-fabric-tables.h"
 #include "netctrl-link-controllers.h"
+#include "netctrl-law-records.h"
 #include "netctrl-pacers.h"
 #include "netctrl-records.h"
 #include "netctrl-tcp-windows.h"
@@ -62,6 +63,14 @@ struct WebSettings
     double thinkTime; ///< mean [s]
 };
 
+/// A regulator of each flow of a group: a burst, then a pause; without a burst there is none.
+struct GateRow
+{
+    int burst;
+    int64_t within;   ///< between packets of a burst [ns]
+    double variation; ///< standard deviation over mean of the pauses
+};
+
 struct GroupRow
 {
     std::string id;
@@ -76,6 +85,7 @@ struct GroupRow
     std::vector<int> path;    ///< links of the data
     std::vector<int> ackPath; ///< links of the acknowledgements; empty: the idle other direction of `path`
     WebSettings web;
+    GateRow gate;
 };
 
 /// A sender with its access line, which makes up the round-trip time.
@@ -92,6 +102,16 @@ struct FlowRow
     int64_t start;  ///< [ns]
     int64_t spread; ///< it starts at a random time so much later at most [ns]; -1: it doesn't
     int64_t stop;   ///< [ns] or kForever
+    int64_t opens;   ///< when its regulator lets the first packet through [ns]
+    uint64_t random; ///< state of its regulator's numbers
+};
+
+/// The rate of a group's flows changes.
+struct RateChangeRow
+{
+    int64_t at; ///< [ns]
+    int group;
+    double rate; ///< [bit/s]; below 0: what it was before, or what a control says
 };
 
 struct ChangeRow
@@ -100,6 +120,41 @@ struct ChangeRow
     int link;
     uint64_t capacity; ///< [bit/s]; 0: as it was
     int64_t delay;     ///< [ns]; -1: as it was
+};
+
+/// A group whose rates a law sets.
+struct TrackedRow
+{
+    int group;
+    double share; ///< of the rate of all, for each flow
+};
+
+/// What a law measures: a column of signals.csv, and what one of its unit is in the law's.
+struct OutputRow
+{
+    int column; ///< delay, jitter, mean delay, mean jitter, throughput
+    double scale;
+};
+
+/// From a period on: what is asked for, in the law's units.
+struct ReferenceRow
+{
+    int64_t from;
+    std::vector<double> values;
+};
+
+/// A law that sets flows' rates; without periods there is none.
+struct TrackRows
+{
+    int64_t periods = 0;
+    int64_t interval = 0; ///< [ns]
+    int64_t start = 0;    ///< period in which the law is switched on
+    double rateUnit = 0.0; ///< [bit/s]
+    int measures = 0;     ///< group
+    std::vector<TrackedRow> tracked;
+    std::vector<OutputRow> outputs;
+    std::vector<ReferenceRow> references;
+    LawParts law;
 };
 
 // Named as the constants of programs that are generated with their scenario: what all programs share reads both.
@@ -126,6 +181,8 @@ inline std::vector<GroupRow> kGroups;
 inline std::vector<HostRow> kHosts;
 inline std::vector<FlowRow> kFlows;
 inline std::vector<ChangeRow> kChanges;
+inline std::vector<RateChangeRow> kRateChanges;
+inline TrackRows kTrack;
 
 /// Whether a congestion control is a type that ns-3 knows by its name.
 inline bool
@@ -141,6 +198,43 @@ IsSender(const std::string& name)
 {
     RoundTrips none;
     return KnownToNs3(name) || name == "htcp" || MakeWindow(name, none);
+}
+
+/// A record of a law that sets flows' rates; false: it is another one.
+inline bool
+ReadTrack(Record& record, const std::map<std::string, int>& groups)
+{
+    if (record.kind == "track")
+    {
+        kTrack.periods = record.Take<int64_t>("periods");
+        kTrack.interval = record.Take<int64_t>("interval");
+        kTrack.start = record.Take("start", int64_t{0});
+        kTrack.rateUnit = record.Take<double>("rate_unit");
+        kTrack.measures = record.TakeOne("measures", groups);
+        return true;
+    }
+    if (record.kind == "tracked")
+    {
+        kTrack.tracked.push_back({record.TakeOne("group", groups), record.Take<double>("share")});
+        return true;
+    }
+    if (record.kind == "output")
+    {
+        kTrack.outputs.push_back({record.Take<int>("column"), record.Take<double>("scale")});
+        return true;
+    }
+    if (record.kind == "reference")
+    {
+        kTrack.references.push_back({record.Take<int64_t>("from"), {}});
+        record.TakeInto("values", kTrack.references.back().values);
+        return true;
+    }
+    if (record.kind != "law")
+    {
+        return false;
+    }
+    kTrack.law.Take(record);
+    return true;
 }
 
 /// Reads scenario.txt in a folder; each record names those above it.
@@ -247,6 +341,9 @@ ReadScenario(const std::string& folder)
             row.sender = row.rate > 0.0 ? "" : record.Take("sender");
             row.cap = record.Take("cap", 0.0);
             row.pacer = record.Has("pacer") ? record.TakeOne("pacer", pacers) : -1;
+            row.gate.burst = record.Take("burst", 0);
+            row.gate.within = row.gate.burst > 0 ? record.Take<int64_t>("within") : 0;
+            row.gate.variation = row.gate.burst > 0 ? record.Take<double>("variation") : 0.0;
             row.ecn = record.Take("ecn", false);
             row.atRouter = record.Take("at_router", false);
             if (row.rate == 0.0 && (row.sender == "paced" ? row.pacer < 0 : !IsSender(row.sender)))
@@ -280,7 +377,14 @@ ReadScenario(const std::string& folder)
             kFlows.push_back({record.TakeOne("host", hosts),
                               record.Take<int64_t>("start"),
                               record.Take("spread", int64_t{-1}),
-                              record.Take("stop", kForever)});
+                              record.Take("stop", kForever),
+                              record.Take("opens", int64_t{0}),
+                              record.Take("random", uint64_t{0})});
+        }
+        else if (record.kind == "change" && record.Has("group"))
+        {
+            const auto at = record.Take<int64_t>("at");
+            kRateChanges.push_back({at, record.TakeOne("group", groups), record.Take("rate", -1.0)});
         }
         else if (record.kind == "change")
         {
@@ -289,7 +393,7 @@ ReadScenario(const std::string& folder)
                                 record.Take<uint64_t>("capacity", 0),
                                 record.Take<int64_t>("delay", -1)});
         }
-        else
+        else if (!ReadTrack(record, groups))
         {
             record.Refuse("is not a record of a scenario");
         }

@@ -1,1 +1,0 @@
-"""ns-3 program: an access link under output tracking."""

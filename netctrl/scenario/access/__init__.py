@@ -1,1 +1,0 @@
-"""Access link: premium traffic that shares a link with other traffic."""

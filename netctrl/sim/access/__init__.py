@@ -1,1 +1,0 @@
-"""Packet simulation of an access link."""
