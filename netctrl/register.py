@@ -241,25 +241,6 @@ TCP_SENDERS = Registry(
 )
 """Name of a TCP sender's window -> its law, a `netctrl.laws.tcp.sender.TcpSender`."""
 
-CERTIFIED = Registry(
-    "law",
-    "netctrl.certified",
-    {
-        "pie": "netctrl.certificates.pi_laws:pie",
-        "dualpi2": "netctrl.certificates.pi_laws:dualpi2",
-        "pi2": "netctrl.certificates.pi_laws:pi2",
-        "fq_pie": "netctrl.certificates.pi_laws:fq_pie",
-        "docsis-pie": "netctrl.certificates.pi_laws:docsis_pie",
-        "red": "netctrl.certificates.red:red",
-        "wred": "netctrl.certificates.red:wred",
-        "dctcp": "netctrl.certificates.ecn.dctcp:dctcp",
-        "dcqcn": "netctrl.certificates.ecn.dcqcn:dcqcn",
-    },
-)
-"""Name of a law that is certified with an implementation's own numbers -> function that makes its
-`netctrl.certificates.subject.Subject` from its parameters. The other laws of QUEUE_LAWS are certified from their
-steps."""
-
 RATE_SENDERS = Registry(
     "sender",
     "netctrl.rate_senders",

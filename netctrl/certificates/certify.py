@@ -9,16 +9,16 @@ from typing import Any
 from msgspec.structs import replace
 
 from netctrl.certificates.box import Ends
-from netctrl.certificates.ecn import EcnSubject, ecn_verdict
-from netctrl.certificates.from_step import by_step
+from netctrl.certificates.ecn import ECN_SUBJECTS, EcnSubject, ecn_verdict
 from netctrl.certificates.inputs.tc import NO_LAW
 from netctrl.certificates.loops import judged_box
+from netctrl.certificates.pi_laws import SUBJECTS, docsis_pie, fq_pie
 from netctrl.certificates.record import CERTIFICATE_SCHEMA, CertifiedLaw, QueueCertificate
+from netctrl.certificates.red import RED_SUBJECTS
 from netctrl.certificates.subject import Subject
 from netctrl.certificates.verdict import queue_verdict
 from netctrl.errors import InvalidValue, did_you_mean
 from netctrl.model.io.provenance import provenance
-from netctrl.register import CERTIFIED, QUEUE_LAWS, refuse_unusable
 from netctrl.units import long_rtt
 
 
@@ -40,8 +40,8 @@ def certify(
     Parameters
     ----------
     law : str or Subject
-        "pie", "fq_pie", "docsis-pie", "pi2", "dualpi2", "red", "wred", "dctcp", "dcqcn", "pi", a law of another
-        package, or a subject of `netctrl.certificates`.
+        "pie", "fq_pie", "docsis-pie", "pi2", "dualpi2", "red", "wred", "dctcp", "dcqcn", or a subject of
+        `netctrl.certificates`.
     rtt_s : float or (float, float)
         Round-trip time without the queue [s].
     flows, capacity_bit_per_s : float or (float, float), optional
@@ -58,8 +58,7 @@ def certify(
         Round-trip times of equal groups of flows, over `rtt_s`. With several, certificates of senders that
         acknowledgements clock are exact at points, and prove nothing between them.
     parameters : mapping, optional
-        The law's, in SI units, as in {"alpha": 0.16, "target_s": 0.015}, or of "pi" and laws of other packages as in
-        scenario files; else its defaults.
+        The law's, in SI units, as in {"alpha": 0.16, "target_s": 0.015}; else its defaults.
     argv : iterable of str
         Command line, for the provenance.
 
@@ -109,19 +108,19 @@ def certify(
 
 def subject_of(name: str, parameters: Mapping[str, Any]) -> Subject | EcnSubject:
     """The named law with its parameters; InvalidValue for an unknown name or parameter."""
-    refuse_unusable(name)
-    laws = tuple(dict.fromkeys((*CERTIFIED, *QUEUE_LAWS)))
+    laws: dict[str, Callable[..., Subject | EcnSubject]] = {
+        **SUBJECTS,
+        "fq_pie": fq_pie,
+        "docsis-pie": docsis_pie,
+        **RED_SUBJECTS,
+        **ECN_SUBJECTS,
+    }
     if name in NO_LAW:
         raise InvalidValue("law", name, f"one of {', '.join(laws)}; {name} has no certificate: {NO_LAW[name]}")
     if name not in laws:
         raise InvalidValue("law", name, f"one of {', '.join(laws)}{did_you_mean(name, laws)}")
-    if name in CERTIFIED:
-        make = CERTIFIED[name]
-        check_parameters(name, make, parameters)
-        return make(**parameters)
-    law = QUEUE_LAWS[name]
-    check_parameters(name, law.record, parameters)
-    return by_step(law, **parameters)
+    check_parameters(name, laws[name], parameters)
+    return laws[name](**parameters)
 
 
 def check_parameters(name: str, make: Callable[..., object], parameters: Mapping[str, Any]) -> None:

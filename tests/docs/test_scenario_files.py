@@ -76,7 +76,6 @@ def test_every_key_has_a_meaning_and_each_link_leads_to_a_record(page, sections)
     [
         ("piequeue", "burst", 0.15),
         ("codelqueue", "target", 5e-3),
-        ("accessline", "base_delay", 3.6e-4),
         ("bottleneck", "capacity", 1e8),
         ("fattree", "fabric_rate", 4e11),
         ("dcqcn", "increase_bytes", 10e6),

@@ -147,8 +147,6 @@ def test_what_ns3_cannot_express_is_named(fields, says):
 
 
 def test_features_that_ns3_lacks_are_named():
-    sizes = access_link(duration=3.0, flows=(msgspec.structs.replace(PREMIUM, packet_size=200.0),))
-    assert supports(sizes)["ns3"] == "packets of several sizes (flows.premium.packet_size)"
     fair = access_link(duration=3.0, queue="wfq", control=Track())
     assert supports(case_of(fair, LQI))["ns3"] == "queues of kind wfq (links.hop0.queue)"
 
