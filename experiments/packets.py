@@ -1,7 +1,6 @@
 """Scenarios in real ns-3: rendered, compiled, run, read back; several at a time, each a process of its own."""
 
 import os
-import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -106,12 +105,8 @@ def run_centre(scenario: netctrl.Scenario) -> Result:
         return run_fabric(folder, scenario, plan, ns3=find_ns3(), provenance=made, timeout=3 * HOURS)
 
 
-_TABLE = re.compile(r"inline const (\S.*?) (k\w+) = (.*?);\n", re.DOTALL)
-_COMMENT = re.compile(r"^[ ]*//.*\n", re.MULTILINE)
-
-
 def run_networks(scenarios: Sequence[netctrl.Scenario], runs: int, packet_size: int = PACKET_SIZE) -> list[Result]:
-    """Networks of the same links and times in real ns-3, all runs of each in one result."""
+    """Networks in real ns-3, all runs of each in one result."""
     with _program_for(scenarios, packet_size) as program:
         return [program.run(case, range(runs)) for case in range(len(scenarios))]
 
@@ -131,7 +126,7 @@ def network_runs(
 
 @dataclass(frozen=True, slots=True)
 class _Program:
-    """One compiled program for many scenarios; each has a folder of its own in it."""
+    """Many scenarios; each has a folder of its own."""
 
     folder: Path
     scenarios: Sequence[netctrl.Scenario]
@@ -148,42 +143,14 @@ class _Program:
 
 @contextmanager
 def _program_for(scenarios: Sequence[netctrl.Scenario], packet_size: int) -> Iterator[_Program]:
-    """One program for all, as compiling takes seconds.
-
-    Each table of the program that differs becomes a list of tables, from which the environment chooses.
-    """
-    made = provenance(seed=scenarios[0].seed, libraries=("numpy",))
+    """A folder a scenario, all with the same program."""
+    made, ns3 = provenance(seed=scenarios[0].seed, libraries=("numpy",)), find_ns3()
     plans = [link_plan(each, netctrl.scenario_law(each)) for each in scenarios]
-    rendered = [
-        links_program(each, plan, packet_size=packet_size, provenance=made)
-        for each, plan in zip(scenarios, plans, strict=True)
-    ]
     with tempfile.TemporaryDirectory(prefix="netctrl-ns3-") as name:
-        folder, ns3 = Path(name), find_ns3()
-        for file, text in rendered[0].items():
-            (folder / file).write_text(_with_all([files[file] for files in rendered], text), encoding="utf-8")
-        compile_program(folder, ns3)
-        for case in range(len(scenarios)):
-            start = folder / str(case) / "scenario"
-            start.parent.mkdir()
-            start.write_text(f'#!/bin/sh\nCASE={case} exec ../scenario "$@"\n')
-            start.chmod(0o755)
-        yield _Program(folder, scenarios, plans, ns3, made)
-
-
-def _with_all(texts: list[str], first: str) -> str:
-    if all(text == first for text in texts):
-        return first
-    tables = [{name: value for _, name, value in _TABLE.findall(text)} for text in texts]
-    rest = {_COMMENT.sub("", _TABLE.sub("", text)) for text in texts}
-    if len(rest) > 1:
-        raise ValueError("these scenarios differ in more than tables")
-
-    def chosen(match: re.Match[str]) -> str:
-        kind, name, value = match.groups()
-        if all(each[name] == value for each in tables):
-            return match[0]
-        every = ",\n".join(each[name] for each in tables)
-        return f'inline const {kind} {name} = std::vector<{kind}>{{{every}}}.at(std::atoi(std::getenv("CASE")));\n'
-
-    return "#include <cstdlib>\n#include <vector>\n" + _TABLE.sub(chosen, first)
+        for case, (each, plan) in enumerate(zip(scenarios, plans, strict=True)):
+            folder = Path(name) / str(case)
+            folder.mkdir()
+            for file, text in links_program(each, plan, packet_size=packet_size, provenance=made).items():
+                (folder / file).write_text(text, encoding="utf-8")
+            compile_program(folder, ns3)
+        yield _Program(Path(name), scenarios, plans, ns3, made)

@@ -28,12 +28,16 @@ SOME = 2000
 TARGET = 20e-9
 
 PROGRAM = r"""
-#include "gains.h"
+#include "netctrl-fabric-tables.h"
 
 #include <cstdio>
 #include <ctime>
 
 int main() {
+    const netctrl::MpccLaw law{%s};
+    netctrl::fabric::PathRow kind;
+    for (netctrl::Record& record : netctrl::ReadRecords("scenario.txt"))
+        if (record.kind == "path") kind = netctrl::fabric::TakePath(record);
     constexpr int kSeen = 1024, kDecisions = %d;
     static netctrl::Acknowledged seen[kSeen];
     uint64_t random = 1;
@@ -43,14 +47,13 @@ int main() {
             hop = {static_cast<double>((random >> 33) %% 4000), static_cast<double>((random >> 50) %% 5), 0.0, 0.0};
         }
     }
-    const netctrl::PathRow& kind = netctrl::kPaths[0];
-    netctrl::Law::State state;
+    netctrl::MpccLaw::State state;
     state.window = kind.startWindow;
-    std::vector<double> memory(netctrl::kMemory);
+    std::vector<double> memory(%d);
     double sum = 0.0;
     const std::clock_t start = std::clock();
     for (int i = 0; i < kDecisions; ++i) {
-        state = netctrl::kLaw.Next(state, seen[i %% kSeen], kind.path, kind.table, memory);
+        state = law.Next(state, seen[i %% kSeen], kind.path, kind.table, memory);
         sum += state.window;
     }
     const double took = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
@@ -84,7 +87,7 @@ def decision(compiler: str, name: str, scenario: Scenario) -> Row:
         ours: list[float] = []
 
         def compiled() -> float:
-            said = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
+            said = subprocess.run([program], cwd=folder, capture_output=True, text=True, check=True).stdout.split()
             ours.append(float(said[0]))
             return float(said[1])
 
@@ -104,9 +107,11 @@ def decision(compiler: str, name: str, scenario: Scenario) -> Row:
 
 def build(compiler: str, folder: Path, scenario: Scenario, plan: FabricPlan) -> str:
     files = render(scenario, plan, provenance=provenance())
-    for file in ("gains.h", "netctrl-fabric-tables.h", "netctrl-files.h", "netctrl-window-law.h"):
-        (folder / file).write_text(files[file], encoding="utf-8")
-    (folder / "bench.cc").write_text(PROGRAM % DECISIONS, encoding="utf-8")
+    for name in ("centre", "fabric-tables", "files", "records", "window-laws"):
+        (folder / f"netctrl-{name}.h").write_text(files[f"netctrl-{name}.h"], encoding="utf-8")
+    (folder / "scenario.txt").write_text(files["scenario.txt"], encoding="utf-8")
+    numbers = ", ".join(map(repr, plan.parameters))
+    (folder / "bench.cc").write_text(PROGRAM % (numbers, DECISIONS, plan.memory), encoding="utf-8")
     program = str(folder / "bench")
     subprocess.run([compiler, "-std=c++17", "-O2", str(folder / "bench.cc"), "-o", program], check=True)
     return program

@@ -47,7 +47,7 @@ def cpp_record(name: str, record: Any, *, zeros: bool = False, indent: str = "",
     """Struct with the fields of a record, each with its text."""
     texts, lines = field_texts(record), []
     for field, kind in field_types(record).items():
-        ends = (" = 0.0" if kind in (float, int, bool) else "{}") if zeros else ""
+        ends = (" = 0.0" if kind is float else "{}") if zeros else ""
         lines.append((f"{cpp_type(kind, names)} {camel(field)}{ends};", texts[field]))
     width = max((len(line) for line, _ in lines), default=0)
     body = [f"{indent}    {f'{line:<{width}} ///< {text}' if text else line}" for line, text in lines]

@@ -32,7 +32,17 @@ from netctrl.laws.l4s.dualpi2 import (
     spend_credit,
     update_dualpi2,
 )
-from netctrl.laws.record import Matrix, Vector, field_types, fields_of
+from netctrl.laws.record import (
+    Grid,
+    Matrix,
+    Numbers,
+    Vector,
+    WholeGrid,
+    WholeNumbers,
+    field_types,
+    fields_of,
+    is_record,
+)
 from netctrl.laws.tcp.sender import TcpSender, TcpWindow
 from netctrl.laws.window.law import Path, WindowLaw
 from netctrl.ns3.cpp import MARKER, real, string
@@ -94,30 +104,41 @@ def laws_header(laws: Iterable[QueueLaw], *, dual: bool = False, scalable: Itera
     return _header("LAWS", about, includes, parts)
 
 
-def window_law_header(law: WindowLaw) -> str:
-    """Text of netctrl-window-law.h: the data of a data centre's senders, and their law, `Law`."""
-    sent = law.sent or _nothing_sent
-    functions = {
-        name: each for method in (law.step, sent) for name, each in helpers(method).items() if each is not sent
-    }
+def window_laws_header(laws: Iterable[WindowLaw]) -> str:
+    """Text of netctrl-window-laws.h: the data of a data centre's senders, their laws, and `WithLaw` by name."""
+    used = sorted({law.name: law for law in laws}.values(), key=lambda law: law.name)
+    methods = [method for law in used for method in (law.step, law.sent or _nothing_sent)]
+    functions = {name: each for method in methods for name, each in helpers(method).items() if each not in methods}
     names = {name: attribute(name) for name in functions}
-    types = records_of([*functions.values(), law.step, sent])
-    names |= {each: each for each, kind in types.items() if kind not in (law.parameters, law.state)}
+    types = records_of([*functions.values(), *methods])
+    own = [kind for law in used for kind in (law.parameters, law.state)]
+    names |= {each: each for each, kind in types.items() if kind not in own}
     parts = [cpp_record(each, kind, names=names) for each, kind in types.items() if each in names]
-    parts += [cpp_function(function, names) for function in functions.values()]
+    parts += [fields_visited(Path), *(cpp_function(function, names) for function in functions.values())]
     state, path = {"state": "const State&"}, {"path": "const Path&"}
     rows = {"table": "const std::vector<double>&", "memory": "std::vector<double>&"}
-    methods = {
-        "Next": (law.step, state | {"seen": "const Acknowledged&"} | path | rows),
-        "Sent": (sent, state | {"now": "double", "count": "double"} | path),
-    }
-    name = f"{_stem(law)}Law"
-    parts.append(cpp_law(name, methods, law.parameters, law.state, names))
-    parts.append(f"using Law = {name};")
+    cases = []
+    for law in used:
+        name = f"{_stem(law)}Law"
+        takes = {
+            "Next": (law.step, state | {"seen": "const Acknowledged&"} | path | rows),
+            "Sent": (law.sent or _nothing_sent, state | {"now": "double", "count": "double"} | path),
+        }
+        parts += [cpp_law(name, takes, law.parameters, law.state, names), fields_visited(law.parameters, name)]
+        cases += [
+            f'    if (name == "{law.name}")',
+            "    {",
+            f"        with({name}{{}});",
+            "        return true;",
+            "    }",
+        ]
+    head = ["/// Calls `with` with the law of this name, whose parameters aren't set yet; whether it is here."]
+    head += ["template <class With>", "bool", "WithLaw(const std::string& name, With with)", "{"]
+    parts.append("\n".join([*head, *cases, "    return false;", "}"]))
     about = (
-        "What senders see, and their law: printed from the Python that netctrl simulates. Bytes, bit/s, nanoseconds."
+        "What senders see, and their laws: printed from the Python that netctrl simulates. Bytes, bit/s, nanoseconds."
     )
-    return _header("WINDOW_LAW", about, [], parts)
+    return _header("WINDOW_LAWS", about, [], parts)
 
 
 def _nothing_sent(state: Any, now: float, count: float, path: Path) -> Any:
@@ -145,6 +166,13 @@ def functions_header(
     return _header(name.upper().replace("-", "_"), about, texts, parts)
 
 
+def records_header(name: str, about: str, records: Iterable[Any]) -> str:
+    """Text of netctrl-NAME.h with records whose fields are read by their names."""
+    kinds = list(records)
+    parts = [text for kind in kinds for text in (cpp_record(kind.__name__, kind, zeros=True), fields_visited(kind))]
+    return _header(name.upper().replace("-", "_"), about, [], parts)
+
+
 def tcp_windows_header(laws: Iterable[TcpSender]) -> str:
     """Text of netctrl-tcp-windows.h: windows of TCP, each in a namespace, and `MakeWindow` by name."""
     parts, cases = [], []
@@ -163,13 +191,24 @@ def tcp_windows_header(laws: Iterable[TcpSender]) -> str:
     )
 
 
-def fields_visited(kind: Any) -> str:
-    """C++ function that calls `visit` with the name in Python and the value of each number of a record; of one with
-    vectors with all its fields."""
-    types = field_types(kind)
-    whole = any(one in (Vector, Matrix) for one in types.values())
-    calls = [f'    visit("{field}", row.{camel(field)});' for field, one in types.items() if whole or one is float]
-    head = ["template <class Visit>", "void", f"ForEach({kind.__name__}& row, Visit visit)", "{"]
+def fields_visited(kind: Any, name: str = "") -> str:
+    """C++ function that calls `visit` with the name in Python and the value of each field of a record.
+
+    Fields are numbers, conditions, arrays, or records in turn, whose names follow a dot; others are left out. `name` is
+    that of the record in C++, its own without.
+    """
+    calls = []
+    for field, one in field_types(kind).items():
+        place = f"row.{camel(field)}"
+        if is_record(one):
+            inner = f'[&](const std::string& name, auto& value) {{ visit("{field}." + name, value); }}'
+            calls.append(f"    ForEach({place}, {inner});")
+        elif one in (float, int, bool, Numbers, WholeNumbers, Vector, Matrix):
+            calls.append(f'    visit("{field}", {place});')
+        elif one in (Grid, WholeGrid):
+            calls.append(f'    visit("{field}", {place}.values);')
+    takes = "{}& row, Visit visit" if calls else "{}&, Visit"
+    head = ["template <class Visit>", "void", f"ForEach({takes.format(name or kind.__name__)})", "{"]
     return "\n".join([*head, *calls, "}"])
 
 

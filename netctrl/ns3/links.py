@@ -20,6 +20,14 @@ SENDERS = {
     "dctcp": "ns3::TcpDctcp",
 }
 """Congestion controls by their names in files: types of ns-3's own, Cubic corrected, and H-TCP by its draft."""
+SEEDS = 4294967086
+"""ns-3's generator takes seeds from 1 to this number."""
+LINUX_TCP = [
+    ("ns3::TcpL4Protocol::RecoveryType", "ns3::TcpClassicRecovery", "that of 3.37 loses more of what it sends again"),
+    ("ns3::TcpSocketBase::MinRto", "200ms", "least timeout, a second in ns-3"),
+    ("ns3::TcpSocketBase::ClockGranularity", "200ms", "least part of a timeout beyond the round trip"),
+]
+"""Attributes of ns-3's TCP with timeouts of Linux."""
 MAX_BUFFER = 2**32 - 1
 """Largest buffer in ns-3 [byte]."""
 _MIN_TRANSMISSION_S = 100e-9
@@ -59,8 +67,3 @@ def socket_buffer(fastest: float, longest: float, waiting: float) -> int:
 def access_rate(*capacities: float) -> tuple[int, str]:
     """Rate of hosts' lines and of idle directions, without queueing [bit/s], and its comment."""
     return max(10 * round(max(capacities)), 1_000_000_000), "of hosts' lines, where nothing waits [bit/s]"
-
-
-def buffer_size(size: float | None) -> str:
-    """Buffer of a link [byte]; None: the largest in ns-3."""
-    return "kUnlimited" if size is None else f"{int(size)}U"

@@ -19,7 +19,7 @@ from netctrl.laws.aqm.records import DesignQueue, DropTailQueue, Queue, law_reco
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.laws.codegen import field_texts
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue, DualPi2State
-from netctrl.ns3.cpp import nanoseconds, real, string
+from netctrl.ns3.cpp import nanoseconds, real
 from netctrl.ns3.laws import DUAL_DISC, attribute, dual_attributes, queue_disc
 from netctrl.register import QUEUE_LAWS
 from netctrl.scenario.links import Link
@@ -42,19 +42,11 @@ def link_queue(link: Link, packet_size: int) -> tuple[str, list[Attribute]]:
     queue = link.queue
     if isinstance(queue, AvqQueue) and queue.virtual_buffer is None and link.buffer is not None:
         queue = msgspec.structs.replace(queue, virtual_buffer=link.buffer)
-    return _settings(queue, f"links.{link.id}.queue", packet_size)
+    return queue_settings(queue, f"links.{link.id}.queue", packet_size)
 
 
-def settings_initializer(queue: Queue, where: str, packet_size: int) -> str:
-    """C++ initializer of a queue whose place in a file is `where`, one line per attribute; raises as `link_queue`."""
-    kind, attributes = _settings(queue, where, packet_size)
-    lines = [
-        f"        {{{string(name)}, {string(text)}}},{about and f' // {about}'}" for name, text, about in attributes
-    ]
-    return "\n".join([f'    {{"{kind}",', "     {", *lines, "     }},"]) if lines else f'    {{"{kind}", {{}}}},'
-
-
-def _settings(queue: Queue, where: str, packet_size: int) -> tuple[str, list[Attribute]]:
+def queue_settings(queue: Queue, where: str, packet_size: int) -> tuple[str, list[Attribute]]:
+    """The same of a queue whose place in a file is `where`."""
     law = own_law(queue)
     if law is not None:
         return queue_disc(law), _own(queue, law, where, packet_size)

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import quote
 
 import msgspec
+import numpy as np
 
+from netctrl.laws.codegen import field_texts
+from netctrl.laws.record import Matrix, field_types, is_record
 from netctrl.model.design.design import AnyDesign
 from netctrl.model.io.provenance import Provenance
 
@@ -31,6 +36,29 @@ def record_line(
             words.append(f"{key}={several}")
     lines = [f"  {key}={value}  # {' '.join(about.split())}".removesuffix("  # ") for key, value, about in attributes]
     return "\n".join([" ".join(words), *lines])
+
+
+def record_values(kind: Any, row: Any, prefix: str = "") -> list[tuple[str, str, str]]:
+    """Attributes for `record_line`: each field of a record with its text, arrays with commas, records after a dot.
+
+    A matrix begins with its shape, ROWSxCOLUMNS.
+    """
+    texts, found = field_texts(kind), []
+    for (field, one), value in zip(field_types(kind).items(), row, strict=True):
+        if is_record(one):
+            found += record_values(one, value, f"{prefix}{field}.")
+            continue
+        numbers = np.ravel(value).tolist()
+        shown = ",".join(repr(int(number) if isinstance(number, bool) else number) for number in numbers)
+        if one == Matrix:
+            shown = f"{'x'.join(map(str, value.shape))}:{shown}"
+        found.append((f"{prefix}{field}", shown, texts[field]))
+    return found
+
+
+def word(name: str) -> str:
+    """A name as one word of a record: what would end it, or part it, in percent and two digits (RFC 3986)."""
+    return quote(name, safe=":;.-_/()+~@!*'")
 
 
 def scenario_text(name: str, made: Provenance, *parts: Iterable[str]) -> str:

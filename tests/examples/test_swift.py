@@ -63,4 +63,4 @@ def test_ns3_gives_what_the_simulator_gives(site: Path) -> None:
     of_port = [(quantity, "s0>s1") for quantity in ("backlog", "backlog most", "utilization")]
     for name in (*of_port, ("queue 99 %", "network"), ("Jain's index", "watched transfers")):
         assert theirs[name] == pytest.approx(ours[name], rel=0.02), name
-    assert "struct SwiftLaw" in (site.parent / "program" / "netctrl-window-law.h").read_text()
+    assert "struct SwiftLaw" in (site.parent / "program" / "netctrl-window-laws.h").read_text()

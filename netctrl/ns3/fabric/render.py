@@ -1,21 +1,25 @@
-"""A data centre as a program for stock ns-3: fixed files from the templates and three generated ones.
+"""A data centre as data for the program for stock ns-3: scenario.txt beside its sources.
 
-Rendering is pure; `netctrl.ns3.fabric.read` compiles and runs the program.
+Rendering is pure; `netctrl.ns3.fabric.read` runs the program.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from netctrl.errors import InvalidValue
-from netctrl.laws.codegen import field_texts
 from netctrl.laws.window.law import Path, Telemetry
 from netctrl.laws.window.records import Dctcp
 from netctrl.model.design.design import MpccDesign, Provenance
-from netctrl.ns3.cpp import certificate, gains_header, real, row, scenario_header
-from netctrl.ns3.laws import window_law_header
+from netctrl.ns3.cpp import real
+from netctrl.ns3.fabric.centre import Centre
 from netctrl.ns3.links import MAX_BUFFER
-from netctrl.ns3.templates import TCP, fixed_files
+from netctrl.ns3.program import SCENARIO
+from netctrl.ns3.queues import Attribute
+from netctrl.ns3.records import certificate_comments, record_line, record_values, scenario_text
+from netctrl.ns3.sources import program_files
 from netctrl.scenario.fabric.flows import common_sender
 from netctrl.scenario.fabric.plan import FabricPlan
 from netctrl.scenario.fabric.result import HISTOGRAM_BINS, HISTOGRAM_BYTES
@@ -30,14 +34,14 @@ _MAX_PORTS = 100_000
 _MAX_TCP = 50_000
 _MIN_S = 0.5e-9
 """Shortest transmission time of a packet, as ns-3 rounds to whole nanoseconds."""
-_A_LINE = 8
-_PATH = field_texts(Path)
+_TCP_BUFFER = 1 << 24
+"""[byte], at both ends."""
 
 
 def render(
     scenario: Scenario, plan: FabricPlan, *, design: MpccDesign | None = None, provenance: Provenance
 ) -> dict[str, str]:
-    """Files of an ns-3 program that runs a law of senders in a data centre: file name -> text.
+    """Files of an ns-3 program and of the data centre that it reads: file name -> text.
 
     Parameters
     ----------
@@ -52,12 +56,7 @@ def render(
     Besides the program a run needs its flows, `run-SEED.bin` (`run_table`).
     """
     _check(scenario, plan)
-    return {
-        "gains.h": _gains(scenario, plan, design, provenance),
-        "netctrl-window-law.h": window_law_header(plan.senders.law),
-        "scenario.h": _scenario(scenario, plan),
-        **fixed_files("fabric", *TCP),
-    }
+    return {SCENARIO: _scenario(scenario, plan, design, provenance), **program_files(schemes=[plan.senders.law])}
 
 
 def run_table(scenario: Scenario, plan: FabricPlan) -> bytes:
@@ -99,126 +98,157 @@ def _check(scenario: Scenario, plan: FabricPlan) -> None:
         raise InvalidValue("buffer", network.buffer, takes)
 
 
-# --- gains.h ---------------------------------------------------------------------------------------------------------
+def _scenario(scenario: Scenario, plan: FabricPlan, design: MpccDesign | None, provenance: Provenance) -> str:
+    sender = common_sender(scenario.flows)
+    tcp = sender if isinstance(sender, Dctcp) else None
+    largest = max(plan.senders.payload + plan.senders.overhead, plan.senders.ack)
+    settings = record_line(
+        "set",
+        "",
+        *(_dctcp(plan, tcp) if tcp is not None else []),
+        duration=plan.end,
+        sample=plan.interval,
+        packet_size=largest - _PPP,
+        initial_window=1,
+        seed=1,
+        run=scenario.seed,
+        first_run=1,
+        socket_buffer=_TCP_BUFFER,
+    )
+    return scenario_text(
+        scenario.name,
+        provenance,
+        [] if design is None else _certificate(design),
+        [settings, record_line("centre", "", *record_values(Centre, _centre(scenario, plan, tcp)))],
+        [
+            record_line(
+                "senders",
+                "",
+                *record_values(plan.senders.law.parameters, plan.senders.parameters),
+                law=plan.senders.law.name,
+                memory=plan.senders.memory,
+            )
+        ],
+        list(_paths(plan, design)),
+        list(_ports(scenario, plan, tcp)),
+    )
 
 
-def _gains(scenario: Scenario, plan: FabricPlan, design: MpccDesign | None, provenance: Provenance) -> str:
-    senders = plan.senders
-    texts = field_texts(senders.law.parameters)
-    values = zip(senders.law.parameters._fields, senders.parameters, strict=True)
-    # No port counts more flows than there are, so larger entries are left out, except of a Design's own table.
-    most = senders.tables.shape[1] if design is not None else len(plan.flows.size) + 1
-    lines = [
-        *(_certificate(design) if design is not None else []),
-        "/// The senders' law.",
-        "inline const Law kLaw = {",
-        *(f"    {real(value)}, // {name}: {texts[name]}" for name, value in values),
-        "};",
-        "",
-        f"inline constexpr std::size_t kMemory = {senders.memory}; ///< numbers that it keeps besides its state",
-        "",
-        f"/// {', '.join(f'{name} {unit}' for name, unit in _PATH.items())}; line rate and first window of senders;",
-        "/// what the law looks up.",
-        "inline const std::vector<PathRow> kPaths = {",
+def _dctcp(plan: FabricPlan, tcp: Dctcp) -> list[Attribute]:
+    timeout = f"{plan.senders.timeout}ns"
+    return [
+        ("ns3::TcpSocket::SegmentSize", str(plan.senders.payload), "[byte]"),
+        ("ns3::TcpL4Protocol::SocketType", "ns3::TcpDctcp", ""),
+        ("ns3::TcpDctcp::DctcpShiftG", real(tcp.gain), "g"),
+        ("ns3::TcpSocketBase::MinRto", timeout, ""),
+        ("ns3::TcpSocketBase::ClockGranularity", "1us", ""),
+        ("ns3::TcpSocket::ConnTimeout", timeout, ""),
+        ("ns3::TcpSocket::ConnCount", "1000", ""),
     ]
-    for path, line, window, table in zip(senders.paths, senders.lines, senders.windows, senders.tables, strict=True):
-        numbers = ", ".join(real(value) for value in path[:-1])
-        rates = ", ".join(map(real, path.rates))
-        lines += [f"    {{{{{numbers}, {{{rates}}}}}, {real(line)}, {real(window)},", *_table(table[:most])]
-    lines.append("};")
-    about = "The law of senders with its gains; it stands in netctrl-window-law.h."
-    return gains_header("netctrl-fabric-tables.h", about, provenance, lines)
 
 
-def _table(table: np.ndarray) -> list[str]:
-    if not table.any():
-        return ["     {}},"]
-    texts = [real(value) for value in table]
-    rows = [", ".join(texts[i : i + _A_LINE]) for i in range(0, len(texts), _A_LINE)]
-    rows = [f"      {each}," for each in rows]
-    return ["     {", *rows, "     }},"]
+def _centre(scenario: Scenario, plan: FabricPlan, tcp: Dctcp | None) -> Centre:
+    watch, senders, ports = scenario.watch, plan.senders, plan.ports
+    law = senders.law
+    return Centre(
+        hosts=ports.hosts,
+        nodes=int(ports.source.max()) + 1,
+        payload=plan.senders.payload,
+        overhead=plan.senders.overhead,
+        ack=plan.senders.ack,
+        telemetry=law.telemetry != Telemetry.NONE,
+        counts_flows=law.telemetry == Telemetry.FLOWS,
+        marks=law.marking is not None and tcp is None,
+        most_marking=0.0 if senders.marking is None else senders.marking.most,
+        notification=plan.senders.notification,
+        flow_timeout=plan.senders.flow_timeout,
+        retransmission=plan.senders.timeout,
+        buffer=round(scenario.network.buffer or 0),
+        tcp=tcp is not None,
+        slow_start=tcp is not None and tcp.slow_start,
+        bin=plan.bin,
+        bins=-(-plan.end // plan.bin),
+        watched_flows=len(watch.flows),
+        watched_ports=len(watch.ports),
+        most_acknowledgements=watch.acknowledgements,
+        histogram_bins=HISTOGRAM_BINS,
+        histogram_bytes=HISTOGRAM_BYTES,
+    )
+
+
+def _paths(plan: FabricPlan, design: MpccDesign | None) -> Iterator[str]:
+    """Kinds of path: line rate and first window of senders, the path as the law takes it, what it looks up."""
+    # No port counts more flows than there are, so larger entries are left out, except of a Design's own table.
+    most = plan.senders.tables.shape[1] if design is not None else len(plan.flows.size) + 1
+    for path, line, window, table in zip(
+        plan.senders.paths, plan.senders.lines, plan.senders.windows, plan.senders.tables, strict=True
+    ):
+        numbers = table[:most].tolist() if table.any() else []
+        values = [*record_values(Path, path), ("table", ",".join(map(repr, numbers)), "what the law looks up")]
+        yield record_line("path", "", *values, rate=float(line), window=float(window))
+
+
+def _ports(scenario: Scenario, plan: FabricPlan, tcp: Dctcp | None) -> Iterator[str]:
+    ports, own = plan.ports, plan.senders
+    ends = list(zip(ports.source.tolist(), ports.target.tolist(), strict=True))
+    number = {end: place for place, end in enumerate(ends)}
+    watched = {name: place for place, name in enumerate(scenario.watch.ports)}
+    low, high = plan.marks
+    for place, ((source, target), name) in enumerate(zip(ends, ports.names, strict=True)):
+        marks: dict[str, int] = {}
+        attributes: list[Attribute] = []
+        if source >= ports.hosts and tcp is not None:
+            attributes = _red(
+                int(low[place]), max(plan.senders.payload + plan.senders.overhead, plan.senders.ack) - _PPP
+            )
+        elif source >= ports.hosts and own.law.marking is not None:
+            marks = {"mark_low": min(int(low[place]), MAX_BUFFER), "mark_high": min(int(high[place]), MAX_BUFFER)}
+        yield record_line(
+            "port",
+            name,
+            *attributes,
+            source=source,
+            target=target,
+            rate=int(ports.rate[place]),
+            delay=int(ports.delay[place]),
+            reverse=number[target, source],
+            watch=watched.get(name),
+            **marks,
+            queue="ns3::RedQueueDisc" if attributes else None,
+        )
+
+
+def _red(threshold: int, packet_size: int) -> list[Attribute]:
+    """RED that marks what comes when more than K waits, as DCTCP's authors and ns-3's example do: on the queue as it is
+    now, without room between the thresholds."""
+    return [
+        ("UseEcn", "true", ""),
+        ("UseHardDrop", "false", ""),
+        ("Gentle", "false", ""),
+        ("MeanPktSize", str(packet_size), "[byte]"),
+        ("QW", "1.0", ""),
+        ("MinTh", real(float(threshold)), "K [byte]"),
+        ("MaxTh", real(threshold + 1.0), ""),
+    ]
 
 
 def _certificate(design: MpccDesign) -> list[str]:
     proof, law = design.certificate, design.law
     numbers = {
-        "kFlows": (law.flows, "N that the numbers below are for"),
-        "kGain": (law.gain, "K: bytes of window for a byte of queue"),
-        "kFairWindow": (law.fair_window, "c [byte]"),
-        "kB": (law.B, "bytes of queue for a byte of all windows, an interval"),
-        "kInterval": (law.interval_s, "from one acknowledgement to the next [s]"),
-        "kClosedLoopPole": (proof.closed_loop_pole, "1 - B K, without the round trip"),
-        "kSpectralRadius": (proof.spectral_radius, "with it, where a queue stands; 1 or more: it swings"),
-        "kDelaySteps": (proof.delay_steps, "of the round trip [acknowledgement]"),
-        "kGainMargin": (proof.gain_margin, ""),
-        "kDiskMargin": (proof.disc_alpha, ""),
-        "kPhase": (proof.phase_deg, "[degree]"),
-        "kProgramDifference": (proof.qp_difference, "from the quadratic program's window, largest, over P_BD"),
-        "kFeasibleQueue": (proof.feasible_queue_bytes, "[byte]: beyond, the window is least"),
-        "kSettling": (proof.settling_rtts, "of a burst of P_BD [round trip]"),
-        "kUtilization": (proof.utilization, "at the fair window"),
+        "flows": (law.flows, "N that the numbers below are for"),
+        "gain": (law.gain, "K: bytes of window for a byte of queue"),
+        "fair window": (law.fair_window, "c [byte]"),
+        "B": (law.B, "bytes of queue for a byte of all windows, an interval"),
+        "interval": (law.interval_s, "from one acknowledgement to the next [s]"),
+        "closed-loop pole": (proof.closed_loop_pole, "1 - B K, without the round trip"),
+        "spectral radius": (proof.spectral_radius, "with it, where a queue stands; 1 or more: it swings"),
+        "delay": (proof.delay_steps, "of the round trip [acknowledgement]"),
+        "gain margin": (proof.gain_margin, ""),
+        "disk margin": (proof.disc_alpha, ""),
+        "phase": (proof.phase_deg, "[degree]"),
+        "program difference": (proof.qp_difference, "from the quadratic program's window, largest, over P_BD"),
+        "feasible queue": (proof.feasible_queue_bytes, "[byte]: beyond, the window is least"),
+        "settling": (proof.settling_rtts, "of a burst of P_BD [round trip]"),
+        "utilization": (proof.utilization, "at the fair window"),
     }
-    return certificate(design, numbers)
-
-
-# --- scenario.h ------------------------------------------------------------------------------------------------------
-
-
-def _scenario(scenario: Scenario, plan: FabricPlan) -> str:
-    watch, senders = scenario.watch, plan.senders
-    sender = common_sender(scenario.flows)
-    tcp = sender if isinstance(sender, Dctcp) else None
-    law, marks = senders.law, senders.law.marking is not None
-    largest = max(senders.payload + senders.overhead, senders.ack)
-    most = 0.0 if senders.marking is None else senders.marking.most
-    constants = {
-        "int64_t kDuration": (plan.end, "[ns]"),
-        "int kHosts": (plan.ports.hosts, "the first nodes"),
-        "int kNodes": (int(plan.ports.source.max()) + 1, ""),
-        "int64_t kPayload": (senders.payload, "of a full packet [byte]"),
-        "int64_t kDataOverhead": (senders.overhead, "of a data packet on the wire [byte]"),
-        "int64_t kAckSize": (senders.ack, "on the wire [byte]"),
-        "uint32_t kPacketSize": (largest - _PPP, "of the largest IP packets [byte]"),
-        "bool kTelemetry": (law.telemetry != Telemetry.NONE, "switch ports write it"),
-        "bool kCountsFlows": (law.telemetry == Telemetry.FLOWS, "with how many flows pass them"),
-        "bool kMarks": (marks and tcp is None, "switch ports mark data that finds a long queue"),
-        "double kMostMarking": (most, "probability between a port's two thresholds"),
-        "int64_t kNotification": (senders.notification, "least time between two notifications of marks [ns]; 0: none"),
-        "int64_t kFlowTimeout": (senders.flow_timeout, "a port counts a flow so long after its last packet [ns]"),
-        "int64_t kRetransmission": (senders.timeout, "[ns]"),
-        "uint32_t kBuffer": (round(scenario.network.buffer or 0), "of a switch port [byte]; 0: no limit"),
-        "int64_t kSample": (plan.interval, "from one sample of all queues to the next [ns]"),
-        "int64_t kBin": (plan.bin, "of watched flows' throughput [ns]"),
-        "int64_t kBins": (-(-plan.end // plan.bin), ""),
-        "int64_t kWatchedFlows": (len(watch.flows), ""),
-        "int64_t kWatchedPorts": (len(watch.ports), ""),
-        "int64_t kMostAcknowledgements": (watch.acknowledgements, "that are logged"),
-        "bool kTcp": (tcp is not None, "flows go over ns-3's TcpDctcp"),
-        "double kDctcpGain": (tcp.gain if tcp is not None else 0.0, "g"),
-        "bool kSlowStart": (tcp is not None and tcp.slow_start, "of DCTCP"),
-        "int64_t kHistogramBins": (HISTOGRAM_BINS, ""),
-        "int64_t kHistogramBytes": (HISTOGRAM_BYTES, "of a bin"),
-    }
-    ports = [
-        "",
-        "/// from node, to node, rate [bit/s], delay [ns], the other end's port, place among watched ports or -1,",
-        "/// thresholds of marking [byte]",
-        "inline const std::vector<PortRow> kPorts = {",
-        *(f"    {each}" for each in _ports(scenario, plan)),
-        "};",
-    ]
-    return scenario_header("netctrl-fabric-tables.h", scenario.name, constants, {}, last=ports)
-
-
-def _ports(scenario: Scenario, plan: FabricPlan) -> list[str]:
-    ports = plan.ports
-    ends = list(zip(ports.source.tolist(), ports.target.tolist(), strict=True))
-    number = {end: place for place, end in enumerate(ends)}
-    watched = {name: place for place, name in enumerate(scenario.watch.ports)}
-    marks = plan.senders.law.marking is not None
-    low, high = ((np.minimum(each, MAX_BUFFER) if marks else np.zeros_like(each)).tolist() for each in plan.marks)
-    columns = zip(ends, ports.rate.tolist(), ports.delay.tolist(), low, high, ports.names, strict=True)
-    return [
-        row([a, b, f"{rate}U", delay, number[b, a], watched.get(name, -1), K, most]) + f", // {name}"
-        for (a, b), rate, delay, K, most, name in columns
-    ]
+    return certificate_comments(design, numbers)

@@ -13,6 +13,7 @@ import numpy as np
 
 from netctrl.errors import checked_jobs
 from netctrl.model.design.design import Provenance
+from netctrl.ns3.cpp import nanoseconds
 from netctrl.ns3.program import Ns3, execute, read_table, whole
 from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.network.routed import tcp_of
@@ -22,7 +23,7 @@ from netctrl.scenario.scenario import Scenario
 
 _LINKS = ("arrived", "departed", "lost", "growth", "backlog", "rate_square", "backlog_square")
 _TCP = ("payload", "sent", "resent", "rtt")
-_WATCHED = 3
+_SERIES = ("backlog", "arrived", "departed", "lost", "marked", "probability")
 Progress = Callable[[float], None]
 
 
@@ -69,10 +70,13 @@ def run_links(
     N, T = len(plan.links), scenario.steps if watch else 0
     with whole(folder):
         tables = np.array([read_table(folder / f"result-{run}.csv", len(_LINKS), 1 + N + len(tcp)) for run in runs])
-        watched = np.zeros((_WATCHED, N, 0))
+        watched = np.zeros((3, N, 0))
         if watch:
-            series = read_table(folder / f"series-{runs[0]}.csv", 1 + _WATCHED * N, T, skip=1)
-            watched = series[:, 1:].reshape(T, N, _WATCHED).transpose(2, 1, 0).copy()
+            columns = 1 + len(_SERIES) * N + 2 * len(tcp)
+            series = read_table(folder / f"series-{runs[0]}.csv", columns, T, skip=1)
+            found = dict(zip(_SERIES, series[:, 1 : 1 + len(_SERIES) * N].reshape(T, N, -1).T, strict=True))
+            rate = found["departed"] * (8e9 / nanoseconds("interval", scenario.interval))
+            watched = np.stack([found["backlog"], rate, found["lost"]])
     links = dict(zip(_LINKS, tables[:, 1 : 1 + N].transpose(2, 0, 1).copy(), strict=True))
     ends = {"entered": tables[:, 0, 0].copy(), "left": tables[:, 0, 1].copy()}
     flows = dict(zip(_TCP, tables[:, 1 + N :, :4].transpose(2, 0, 1).copy(), strict=True)) if tcp else {}

@@ -1,6 +1,6 @@
-"""A network under fluctuating demands as a program for stock ns-3: fixed files and two generated ones.
+"""A network under fluctuating demands as data for the program for stock ns-3: scenario.txt beside its sources.
 
-Rendering is pure; `netctrl.ns3.network.read` compiles and runs the program.
+Rendering is pure; `netctrl.ns3.network.read` runs the program.
 """
 
 from __future__ import annotations
@@ -8,14 +8,15 @@ from __future__ import annotations
 import numpy as np
 
 from netctrl.errors import InvalidValue, checked_whole
-from netctrl.laws.link_rate.distributed_step import LinkRates, command_link, link_acts, measure_link, start_links
+from netctrl.laws.link_rate.distributed_step import LinkRates
 from netctrl.model.design.design import Provenance
 from netctrl.model.network import Link
-from netctrl.ns3.cpp import constant, gains_header, nanoseconds, row, scenario_header, string
-from netctrl.ns3.laws import functions_header, laws_header
-from netctrl.ns3.links import MAX_RECORDS, SENDERS, buffer_size, check_links, socket_buffer
-from netctrl.ns3.queues import own_laws, settings_initializer
-from netctrl.ns3.templates import QUEUES, TCP, fixed_files
+from netctrl.ns3.cpp import nanoseconds
+from netctrl.ns3.links import LINUX_TCP, MAX_RECORDS, SEEDS, SENDERS, check_links, socket_buffer
+from netctrl.ns3.program import SCENARIO
+from netctrl.ns3.queues import Attribute, queue_settings
+from netctrl.ns3.records import record_line, record_values, scenario_text, word
+from netctrl.ns3.sources import program_files
 from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.network.policy import messages_of
 from netctrl.scenario.network.routed import tcp_of
@@ -24,11 +25,14 @@ from netctrl.scenario.scenario import Scenario
 PACKET_SIZE = 1500
 """[byte], with IP and UDP headers."""
 
-_LAW = "Rates of links by what each has heard: printed from the Python that netctrl simulates."
+_TCP = [
+    *LINUX_TCP,
+    ("ns3::TcpSocket::ConnTimeout", "1s", ""),
+    ("ns3::TcpSocket::ConnCount", "20", "attempts to connect"),
+]
 _MAX_TAPS = 200_000
 _MAX_PAIRS = 250_000
 _MAX_HOPS = 254
-_UINT32 = 2**32 - 1
 
 
 def render(
@@ -39,7 +43,7 @@ def render(
     sampled_delays: bool = False,
     provenance: Provenance,
 ) -> dict[str, str]:
-    """Files of an ns-3 program that runs a network scenario: file name -> text.
+    """Files of an ns-3 program and of the network scenario that it reads: file name -> text.
 
     Parameters
     ----------
@@ -62,13 +66,8 @@ def render(
     )
     _check(plan, size)
     return {
-        "gains.h": _gains(plan, provenance),
-        "netctrl-link-law.h": functions_header(
-            "link-law", _LAW, (start_links, link_acts, measure_link, command_link), "netctrl-arrays.h"
-        ),
-        "netctrl-laws.h": laws_header(own_laws([scenario.network.queue])),
-        "scenario.h": _scenario(scenario, plan, size, sampled_delays),
-        **fixed_files("network", "netctrl-arrays.h", *QUEUES, *TCP),
+        SCENARIO: _scenario(scenario, plan, size, sampled_delays, provenance),
+        **program_files([scenario.network.queue]),
     }
 
 
@@ -100,83 +99,58 @@ def _check(plan: LinkPlan, size: int) -> None:
         )
 
 
-# --- gains.h ---------------------------------------------------------------------------------------------------------
-
-
-def _gains(plan: LinkPlan, provenance: Provenance) -> str:
-    N, law = len(plan.links), plan.law
-    innovations = (
-        ("arrival innovations", "saturation errors")
-        if law.foresees
-        else ("innovations of backlogs", "innovations of rates")
-    )
-    kinds = ("rates", "backlogs", *innovations)
-    lines = [
-        "/// In the order of kLinks (scenario.h); rates and backlogs, over the interval, in bit/s.",
-        f"/// Series are {'; '.join(f'from {kind * N}: {name}' for kind, name in enumerate(kinds))}.",
-        *constant("kLaw", LinkRates, law),
-    ]
-    about = "The law of the links' rates with its gains; what they mean is in netctrl-link-law.h."
-    return gains_header("netctrl-link-law.h", about, provenance, lines)
-
-
-# --- scenario.h ------------------------------------------------------------------------------------------------------
-
-
-def _scenario(scenario: Scenario, plan: LinkPlan, size: int, sampled_delays: bool) -> str:
+def _scenario(scenario: Scenario, plan: LinkPlan, size: int, sampled_delays: bool, provenance: Provenance) -> str:
     links = _links(plan)
-    demands = plan.network.demands
-    ends = [end for each in (*links, *demands) for end in (each.source, each.target)]
-    nodes = {name: number for number, name in enumerate(dict.fromkeys(ends))}
     interval = nanoseconds("interval", scenario.interval)
     nanoseconds("duration", scenario.duration)
-    constants = {
-        "int64_t kInterval": (interval, "tau [ns]"),
-        "int64_t kSteps": (scenario.steps, "intervals"),
-        "int64_t kWarmupSteps": (scenario.warmup_steps, "intervals that don't count"),
-        "int64_t kDuration": (interval * scenario.steps, "[ns]"),
-        "uint32_t kPacketSize": (size, "[byte], with IP and UDP headers"),
-        "double kStanding": (plan.law.setpoint, "backlog around which squares are taken, over the interval [bit/s]"),
-        "bool kMayBeLate": (not messages_of(scenario.control).ideal, "messages"),
-        "int kNodes": (len(nodes), ""),
-        "uint32_t kSeed": (scenario.seed, ""),
-        "uint32_t kSocketBuffer": (_socket_buffer(links), "[byte], of TCP at both ends"),
-    }
+    settings = record_line(
+        "set",
+        "",
+        *_TCP,
+        duration=interval * scenario.steps,
+        sample=interval,
+        warmup=interval * scenario.warmup_steps,
+        packet_size=size,
+        initial_window=10,
+        seed=1 + scenario.seed % SEEDS,
+        run=0,
+        socket_buffer=_socket_buffer(links),
+    )
     delays = [(n + 1) * scenario.interval for n in plan.delay.tolist()] if sampled_delays else [k.delay for k in links]
-    tables = {
-        "LinkRow kLinks": (
-            "id, source, target, capacity, delay, buffer, paced, nominal",
-            [
-                _link(link, nodes, delay, plan, number)
-                for number, (link, delay) in enumerate(zip(links, delays, strict=True))
-            ],
-        ),
-        "DemandRow kDemands": (
-            "id, source, target",
-            [row([string(each.id), nodes[each.source], nodes[each.target]]) for each in demands],
-        ),
-        "SplitRow kSplits": ("demand, link, share", [row([i, link, float(share)]) for i, link, share in plan.split]),
-        "TcpRow kTcp": ("demand, flows, sender, first, last, ecn", _tcp(scenario)),
-    }
-    queue = settings_initializer(scenario.network.queue, "network.queue", size).strip().removesuffix(",")
-    last = ["", "/// Of each link, inside of its pacer.", f"inline const QueueSettings kQueue = {queue};"]
-    return scenario_header("netctrl-link-tables.h", scenario.name, constants, tables, last=last)
+    queue = queue_settings(scenario.network.queue, "network.queue", size)
+    return scenario_text(
+        scenario.name,
+        provenance,
+        [settings],
+        [
+            _link(link, delay, plan, number, queue)
+            for number, (link, delay) in enumerate(zip(links, delays, strict=True))
+        ],
+        [
+            record_line("demand", word(each.id), source=word(each.source), target=word(each.target))
+            for each in plan.network.demands
+        ],
+        [
+            record_line("way", demand=word(plan.network.demands[i].id), link=word(plan.links[link]), share=float(share))
+            for i, link, share in plan.split
+        ],
+        _tcp(scenario),
+        [record_line("control", "", *record_values(LinkRates, plan.law), late=not messages_of(scenario.control).ideal)],
+    )
 
 
 def _tcp(scenario: Scenario) -> list[str]:
-    number = {demand.id: i for i, demand in enumerate(scenario.network.graph.demands)}
-    return [
-        row(
-            [
-                number[tcp.demand],
-                tcp.flows,
-                string(SENDERS[tcp.variant]),
-                *(nanoseconds(f"flows.{tcp.demand}.start", end) for end in tcp.start),
-                tcp.ecn,
-            ]
-        )
-        for tcp in tcp_of(scenario)
-    ]
+    """A group, its host and its flows for each demand of TCP."""
+    lines = []
+    for tcp in tcp_of(scenario):
+        name = word(tcp.demand)
+        first, last = (nanoseconds(f"flows.{tcp.demand}.start", end) for end in tcp.start)
+        lines += [
+            record_line("group", name, sender=SENDERS[tcp.variant], ecn=tcp.ecn, demand=name),
+            record_line("host", f"{name}/1", group=name),
+            *[record_line("flow", host=f"{name}/1", start=first, spread=last - first)] * tcp.flows,
+        ]
+    return lines
 
 
 def _socket_buffer(links: list[Link]) -> int:
@@ -185,8 +159,18 @@ def _socket_buffer(links: list[Link]) -> int:
     return socket_buffer(max(link.capacity for link in links), 2.0 * sum(link.delay for link in links), waiting)
 
 
-def _link(link: Link, nodes: dict[str, int], delay: float, plan: LinkPlan, number: int) -> str:
-    ends = nodes[link.source], nodes[link.target]
-    time = nanoseconds(f"network.graph.links.{link.id}.delay", delay)
-    paced, nominal = bool(plan.paced[number]), float(plan.nominal[number])
-    return row([string(link.id), *ends, f"{round(link.capacity)}U", time, buffer_size(link.buffer), paced, nominal])
+def _link(link: Link, delay: float, plan: LinkPlan, number: int, queue: tuple[str, list[Attribute]]) -> str:
+    kind, attributes = queue
+    return record_line(
+        "link",
+        word(link.id),
+        *attributes,
+        source=word(link.source),
+        target=word(link.target),
+        capacity=round(link.capacity),
+        delay=nanoseconds(f"network.graph.links.{link.id}.delay", delay),
+        buffer=None if link.buffer is None else int(link.buffer),
+        nominal=float(plan.nominal[number]),
+        paced=bool(plan.paced[number]),
+        queue=kind,
+    )

@@ -7,28 +7,24 @@ and runs the program.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from netctrl.errors import InvalidValue
-from netctrl.laws.aqm.law import QueueLaw
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.laws.rate.records import rate_record
 from netctrl.model.design.design import ArcDesign, ConnetDesign, PacingDesign, Provenance
 from netctrl.model.law import PacingLaw
 from netctrl.ns3.cpp import MARKER, nanoseconds
-from netctrl.ns3.laws import laws_header
-from netctrl.ns3.links import MAX_RECORDS, access_rate, check_capacity, check_links, socket_buffer
+from netctrl.ns3.links import LINUX_TCP, MAX_RECORDS, SEEDS, access_rate, check_capacity, check_links, socket_buffer
 from netctrl.ns3.program import SCENARIO
-from netctrl.ns3.queues import library_laws, link_queue, own_laws
+from netctrl.ns3.queues import link_queue
 from netctrl.ns3.records import certificate_comments, record_line, scenario_text
-from netctrl.ns3.tcp_aqm.senders import laws_of, pacer_records, sender_lack, sender_values, senders_headers
-from netctrl.ns3.tcp_aqm.track import check_track, gate_values, track_certificate, track_headers, track_records
-from netctrl.ns3.templates import DUAL, QUEUES, RECORDS, SCALABLE, TCP, fixed_files
-from netctrl.register import TCP_SENDERS
+from netctrl.ns3.sources import program_files
+from netctrl.ns3.tcp_aqm.senders import laws_of, pacer_records, printed_senders, sender_lack, sender_values
+from netctrl.ns3.tcp_aqm.track import check_track, gate_values, track_certificate, track_records
 from netctrl.scenario.bottleneck import single_line
 from netctrl.scenario.links import Change, Link, refuse_packet_only
 from netctrl.scenario.network.track import gated_groups, without_rates
@@ -44,15 +40,8 @@ MAX_HOSTS = 64
 """Largest number of round-trip times in a group: each is a host, and a group's hosts share a /24."""
 _MAX_RTTS = 2**31
 """Largest number of packets of a run whose round trips are written, 24 bytes each."""
-_SEEDS = 4294967086
-"""ns-3's generator takes seeds from 1 to this number."""
 _AS_NS3 = [("ns3::TcpL4Protocol::RecoveryType", "ns3::TcpPrrRecovery", "")]
-_AS_LINUX = [
-    ("ns3::TcpL4Protocol::RecoveryType", "ns3::TcpClassicRecovery", "that of 3.37 loses more of what it sends again"),
-    ("ns3::TcpSocketBase::MinRto", "200ms", "least timeout, a second in ns-3"),
-    ("ns3::TcpSocketBase::ClockGranularity", "200ms", "least part of a timeout beyond the round trip"),
-]
-"""Attributes of ns-3's TCP: for links, as its papers' studies had it; for a single line, timeouts of Linux."""
+"""Attributes of ns-3's TCP for links, as its papers' studies had it."""
 
 
 def render(
@@ -91,17 +80,8 @@ def render(
         check_track(plan)
     return {
         SCENARIO: _scenario(scenario, draws, gates, plan, design, provenance),
-        "netctrl-laws.h": _laws(*own_laws(link.queue for link in scenario.links)),
-        **senders_headers(scenario.flows),
-        **track_headers(),
-        **fixed_files("tcp_aqm", "netctrl-arrays.h", *QUEUES, *TCP, *DUAL, *SCALABLE, *RECORDS),
+        **program_files([link.queue for link in scenario.links], printed_senders(scenario.flows)),
     }
-
-
-@cache
-def _laws(*used: QueueLaw) -> str:
-    """netctrl's laws, and those of other packages that are used."""
-    return laws_header([*library_laws(), *used], dual=True, scalable=[TCP_SENDERS["prague"]])
 
 
 def _check(scenario: Scenario, draws: Sequence[FlowDraw]) -> None:
@@ -156,11 +136,11 @@ def _scenario(
 ) -> str:
     rate, _ = access_rate(*(link.capacity for link in scenario.links))
     watched, laws = single_line(scenario), laws_of(scenario.flows)
-    seed, run = (1, 1 + scenario.seed) if watched else (1 + scenario.seed % _SEEDS, 1)
+    seed, run = (1, 1 + scenario.seed) if watched else (1 + scenario.seed % SEEDS, 1)
     settings = record_line(
         "set",
         "",
-        *(_AS_LINUX if watched else _AS_NS3),
+        *(LINUX_TCP if watched else _AS_NS3),
         duration=nanoseconds("duration", scenario.duration),
         sample=nanoseconds("sample", scenario.interval),
         packet_size=int(scenario.packet_size),

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
 
 from netctrl.errors import InvalidValue
 from netctrl.laws.codegen import field_texts
-from netctrl.laws.pacing.arx import ArxParameters, ArxState, arx_pacing_step, arx_settings, arx_start
-from netctrl.laws.pacing.target_rtt import target_rtt_step
+from netctrl.laws.pacing.arx import ArxParameters, ArxState, arx_settings, arx_start
 from netctrl.laws.pacing.target_state import TargetParameters, TargetState, target_settings, target_start
 from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.paced import PacedSender
 from netctrl.laws.rate.records import FastSender, scheme_of, sender_name
 from netctrl.laws.rate.regulated import RegulatedSender
 from netctrl.laws.record import row_names
-from netctrl.laws.tcp.htcp import htcp_backoff, htcp_increase
 from netctrl.model.law import PacingLaw, TargetRttPacer
 from netctrl.ns3.cpp import nanoseconds
-from netctrl.ns3.laws import functions_header, scalable_sender, tcp_windows_header
+from netctrl.ns3.laws import scalable_sender
 from netctrl.ns3.links import SENDERS
 from netctrl.ns3.records import record_line
+from netctrl.ns3.sources import OWN_SENDERS
 from netctrl.register import TCP_SENDERS
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Bursts, Stream
 
-_TCP_LAWS = "TCP's laws: printed from the Python that netctrl simulates."
-_PACING_LAWS = "Pacing laws, one sample at a time: printed from the Python that netctrl runs."
 _ECHOED = ("dctcp", "prague")
 """Senders whose receivers echo each mark, where packets can be marked; otherwise their windows are printed."""
 _UNDERNEATH = "htcp"
@@ -35,33 +31,15 @@ _MIN_RATE = 8.0
 """One byte per second; lower rates may round to 0 in ns-3's whole bit/s."""
 
 
-def senders_headers(flows: Iterable[Flow]) -> dict[str, str]:
-    """Printed laws of senders, netctrl's and those of other packages that are used: file name -> text."""
-    return dict(_headers(*sorted(name for group in flows if (name := _printed(group)) is not None)))
-
-
-@cache
-def _headers(*used: str) -> dict[str, str]:
-    ours = TCP_SENDERS.our_modules()
-    names = {name for name in TCP_SENDERS if TCP_SENDERS.module_of(name) in ours and name not in _OWN} | {*used}
-    visited = ArxParameters, ArxState, TargetParameters, TargetState
-    return {
-        "netctrl-pacing-laws.h": functions_header(
-            "pacing-laws", _PACING_LAWS, (arx_pacing_step, target_rtt_step), visited=visited
-        ),
-        "netctrl-tcp-laws.h": functions_header("tcp-laws", _TCP_LAWS, (htcp_increase, htcp_backoff)),
-        "netctrl-tcp-windows.h": tcp_windows_header(TCP_SENDERS[name] for name in names),
-    }
-
-
-_OWN = ("reno", "cubic", "htcp", "bbr")
-"""Senders that ns-3 or a file of the program has."""
+def printed_senders(flows: Iterable[Flow]) -> list[str]:
+    """Names of flows' window laws that are printed."""
+    return [name for group in flows if (name := _printed(group)) is not None]
 
 
 def _printed(group: Flow) -> str | None:
     """Name of a group's window law that is printed; None: it has another sender, or none."""
     name = sender_name(group.sender) if group.answered else None
-    if name not in TCP_SENDERS or name in _OWN or (name in _ECHOED and group.ecn):
+    if name not in TCP_SENDERS or name in OWN_SENDERS or (name in _ECHOED and group.ecn):
         return None
     return name
 
@@ -116,7 +94,7 @@ def sender_values(group: Flow, pacers: list[PacingLaw]) -> dict[str, str | float
         return {"sender": window or "paced", "pacer": _pacer(pacers.index(law))}
     if name in _ECHOED and group.ecn:
         return {"sender": SENDERS.get(name) or scalable_sender(TCP_SENDERS[name])}
-    return {"sender": SENDERS[name] if name in _OWN else name}
+    return {"sender": SENDERS[name] if name in OWN_SENDERS else name}
 
 
 def laws_of(flows: Iterable[Flow]) -> list[PacingLaw]:

@@ -9,39 +9,21 @@ from typing import Any
 import numpy as np
 
 from netctrl.errors import InvalidValue
-from netctrl.laws.codegen import field_texts
-from netctrl.laws.record import Matrix, field_types
 from netctrl.laws.tracking.online_map import OnlineStaticMap
-from netctrl.laws.tracking.reference_governor import ReferenceGovernor, govern
-from netctrl.laws.tracking.schedule import GainSchedule, scheduled
-from netctrl.laws.tracking.tracking import TrackingGains, TrackingState, step_tracking, tracking_gains
+from netctrl.laws.tracking.schedule import GainSchedule
+from netctrl.laws.tracking.tracking import tracking_gains
 from netctrl.model.design.design import ConnetDesign
 from netctrl.ns3.cpp import nanoseconds
-from netctrl.ns3.laws import functions_header
 from netctrl.ns3.program import read_table
-from netctrl.ns3.records import certificate_comments, record_line
-from netctrl.plants.access import observe, read_premium
+from netctrl.ns3.records import certificate_comments, record_line, record_values
+from netctrl.ns3.sources import TRACK_RECORDS
 from netctrl.scenario.network.track import gate_of, tracked_groups
 from netctrl.scenario.network.tracking import Period, Periods, TrackPlan, driven_columns, law_columns, tracked_flows
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 
-_LAW = "A law that tracks references, its governor and its schedule: printed from the Python that netctrl simulates."
-_DELAYS = "What packets of a measured flow see: printed from the Python that netctrl simulates."
-_RECORDS = TrackingGains, TrackingState, ReferenceGovernor, GainSchedule
 _MAX_NUMBERS = 200_000
 _MAX_BURST = 10_000
-
-
-def track_headers() -> dict[str, str]:
-    """Printed laws of tracking, the same in every export: file name -> text."""
-    law = functions_header(
-        "tracking-law", _LAW, (step_tracking, govern, scheduled), "netctrl-arrays.h", visited=_RECORDS
-    )
-    return {
-        "netctrl-tracking-law.h": law,
-        "netctrl-delay-laws.h": functions_header("delay-laws", _DELAYS, (observe, read_premium)),
-    }
 
 
 def gate_values(group: Flow, packet_size: float) -> dict[str, Any]:
@@ -93,19 +75,11 @@ def track_records(scenario: Scenario, plan: TrackPlan) -> Iterator[list[str]]:
     schedule = plan.schedule if isinstance(plan.schedule, GainSchedule) else None
     values = tracking_gains(plan.law), plan.state, plan.governor, schedule
     names = "gains", "state", "governor", "schedule"
-    yield [_law(name, kind, each) for name, kind, each in zip(names, _RECORDS, values, strict=True) if each is not None]
-
-
-def _law(name: str, kind: Any, values: Any) -> str:
-    texts = field_texts(kind)
-    fields = zip(field_types(kind).items(), values, strict=True)
-    return record_line("law", name, *((field, _text(value, one), texts[field]) for (field, one), value in fields))
-
-
-def _text(value: Any, kind: Any) -> str:
-    if isinstance(value, bool):
-        return str(int(value))
-    return f"{'x'.join(map(str, value.shape))}:{_numbers(value)}" if kind == Matrix else _numbers(value)
+    yield [
+        record_line("law", name, *record_values(kind, each))
+        for name, kind, each in zip(names, TRACK_RECORDS, values, strict=True)
+        if each is not None
+    ]
 
 
 def _numbers(values: np.ndarray) -> str:

@@ -15,16 +15,17 @@ from netctrl.laws.window import rows
 from netctrl.laws.window.law import MAX_HOPS, SILENT, Acknowledged, Packet, WindowLaw
 from netctrl.laws.window.law import Path as Way
 from netctrl.laws.window.records import LAWS
-from netctrl.ns3.laws import window_law_header
+from netctrl.ns3.laws import window_laws_header
 
 SAMPLES, TABLE, MEMORY, SEEN, HOPS = 100_000, 20, 16, 8, 4 * MAX_HOPS
 PATH = len(Way._fields) - 1 + MAX_HOPS
 MAIN = r"""
-#include "netctrl-window-law.h"
+#include "netctrl-window-laws.h"
 #include <cstdio>
 #include <cstring>
 
 using namespace netctrl;
+using Law = KIND;
 
 int main(int argc, char**)
 {
@@ -104,9 +105,10 @@ def drawn(law: WindowLaw, random: np.random.Generator) -> dict[str, np.ndarray]:
 @pytest.mark.needs("ns3")
 @pytest.mark.parametrize("law", LAWS, ids=[law.name for law in LAWS])
 def test_cpp_gives_the_bits_of_the_kernel(law: WindowLaw, tmp_path: Path) -> None:
-    (tmp_path / "netctrl-window-law.h").write_text(window_law_header(law))
+    (tmp_path / "netctrl-window-laws.h").write_text(window_laws_header(LAWS))
     numbers = drawn(law, np.random.default_rng(3))
-    (tmp_path / "main.cc").write_text(MAIN.replace("LAW", str(numbers["parameters"].shape[1])))
+    main = MAIN.replace("LAW", str(numbers["parameters"].shape[1])).replace("KIND", f"{law.name.capitalize()}Law")
+    (tmp_path / "main.cc").write_text(main)
     subprocess.run(["g++", *STRICT, "main.cc", "-o", "law"], cwd=tmp_path, check=True, timeout=120)
     sent = np.hstack(list(numbers.values())).tobytes()
     for given, argv in ((True, ["./law"]), (False, ["./law", "sent"])):

@@ -1,4 +1,4 @@
-"""The text of exported data centres, and their law in C++ by itself. After a wanted change, store the text anew:
+"""The text of exported data centres, and their laws in C++ by themselves. After a wanted change, store the text anew:
 
 python tests/ns3/fabric/test_render.py
 """
@@ -25,7 +25,7 @@ from netctrl.laws.window.records import LAWS, Dctcp, FixedWindow, Hpcc, Mpcc, Sc
 from netctrl.model.design.design import Provenance
 from netctrl.ns3.fabric import render as ns3_fabric
 from netctrl.ns3.fabric.render import render, run_table
-from netctrl.ns3.laws import window_law_header
+from netctrl.ns3.laws import window_laws_header
 from netctrl.ns3.program import find_ns3
 from netctrl.scenario.fabric.design import design_dumbbell, design_gains
 from netctrl.scenario.fabric.flows import with_sender
@@ -38,7 +38,8 @@ from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.fabric.problem import fabric_plan
 from netctrl.sim.fabric.run import simulate_fabric
 
-GENERATED = ("gains.h", "netctrl-window-law.h", "scenario.h")
+GENERATED = dict.fromkeys(("fabric", "fabric-tree", "fabric-dctcp", "fabric-hpcc"), ("scenario.txt",))
+GENERATED["fabric"] += ("netctrl-window-laws.h",)
 ONE = Flow(id="one", source=0, target=4, offers=1e4)
 
 
@@ -99,27 +100,27 @@ def cases() -> dict[str, dict[str, str]]:
     }
 
 
-@pytest.mark.parametrize("case", ["fabric", "fabric-tree", "fabric-dctcp", "fabric-hpcc"])
+@pytest.mark.parametrize("case", GENERATED)
 def test_generated_text_is_what_is_stored(case):
     files = cases()[case]
-    assert set(GENERATED) < set(files)
     assert set(re.findall(r'#include "([^/"]+)"', "".join(files.values()))) <= set(files)
-    for name in GENERATED:
+    for name in GENERATED[case]:
         assert same(files[name], (STORED / case / name).read_text(encoding="utf-8")), name
 
 
 def test_every_law_is_printed():
+    text = window_laws_header(LAWS)
     for law in LAWS:
-        name, text = f"{law.name.capitalize()}Law", window_law_header(law)
+        name = f"{law.name.capitalize()}Law"
         about = "\n".join(f"/// {line}".rstrip() for line in (inspect.getdoc(law.step) or "").splitlines())
         assert f"{about}\nstruct {name}\n" in text
-        assert f"using Law = {name};" in text
+        assert f"        with({name}{{}});" in text
 
 
-def test_fixed_files_are_the_same_in_every_export():
+def test_one_program_runs_every_scenario():
     first, *others = cases().values()
     for other in others:
-        assert [name for name in set(first) - set(GENERATED) if first[name] != other[name]] == []
+        assert {name for name in first if first[name] != other[name]} == {"scenario.txt"}
 
 
 # --- what can't be expressed -----------------------------------------------------------------------------------------
@@ -223,11 +224,14 @@ SCENARIOS = {name: fat_tree(scheme, duration=5e-3) for name, scheme in SCHEMES.i
 }
 
 PARTS = r"""
+#include "netctrl-fabric-tables.h"
 #include "netctrl-flow-counter.h"
 
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+
+using namespace netctrl::fabric;
 
 double Number() {
     double found = 0.0;
@@ -235,18 +239,16 @@ double Number() {
     return found;
 }
 
-void Replay(const netctrl::Law& law, const netctrl::PathRow& kind, std::size_t memory) {
-    std::vector<double> kept(memory);
-    netctrl::Law::State state;
-    state.window = kind.startWindow;
+void Replay(const FlowLaw& law, const PathRow& kind) {
+    const auto flow = law.Begin(kind);
     while (true) {
         netctrl::Acknowledged seen{};
         for (std::size_t h = 0; h < static_cast<std::size_t>(kind.path.hops); ++h) {
             seen.hops[h].queue = Number();
             seen.hops[h].flows = Number();
         }
-        state = law.Next(state, seen, kind.path, kind.table, kept);
-        std::printf("%.17g\n", state.window);
+        flow->Acknowledge(seen, kind);
+        std::printf("%.17g\n", flow->Window());
     }
 }
 
@@ -259,6 +261,20 @@ void Count() {
         else std::printf("%lld\n", static_cast<long long>(counter.Count(now)));
     }
 }
+
+/// count, or FILE KIND: the law of a scenario on a kind of path.
+int main(int argc, char** argv) {
+    if (argc == 2) Count();
+    std::unique_ptr<FlowLaw> law;
+    std::vector<PathRow> paths;
+    for (netctrl::Record& record : netctrl::ReadRecords(argv[1])) {
+        if (record.kind == "senders") law = TakeFlowLaw(record);
+        else if (record.kind == "path") paths.push_back(TakePath(record));
+        else record.TakeRest();
+        record.End();
+    }
+    Replay(*law, paths[std::stoul(argv[2])]);
+}
 """
 
 
@@ -270,28 +286,26 @@ def plan_for(name: str) -> FabricPlan:
 @pytest.fixture(scope="module")
 def parts(tmp_path_factory):
     """What the law of each export, and the flow counter, answer to numbers on stdin."""
-    folder, includes = tmp_path_factory.mktemp("parts"), []
-    calls = ['    if (std::string(argv[1]) == "count") Count();']
+    folder = tmp_path_factory.mktemp("parts")
     for number, (law, scenario) in enumerate(SCENARIOS.items()):
         files = render(scenario, plan_for(law), provenance=origin())
-        gains = files["gains.h"].replace("namespace netctrl\n", f"namespace netctrl::case{number}\n")
-        (folder / f"gains{number}.h").write_text(gains.replace("NETCTRL_GAINS_H", f"NETCTRL_GAINS{number}_H"))
-        includes.append(f'#include "gains{number}.h"')
-        for kind in range(len(plan_for(law).paths)):
-            case = f"netctrl::case{number}::"
-            tables = f"{case}kLaw, {case}kPaths[{kind}], {case}kMemory"
-            calls.append(f'    if (std::string(argv[1]) == "{number}/{kind}") Replay({tables});')
-    for name in ("netctrl-files.h", "netctrl-window-law.h", "netctrl-fabric-tables.h", "netctrl-flow-counter.h"):
-        (folder / name).write_text(files[name])
-    body = "\n".join(["int main(int, char** argv) {", *calls, "    return 2;", "}"])
-    (folder / "parts.cc").write_text("\n".join([*includes, PARTS, body, ""]))
+        (folder / str(number)).write_text(files["scenario.txt"])
+    for name in ("centre", "files", "records", "window-laws", "fabric-tables", "flow-counter"):
+        (folder / f"netctrl-{name}.h").write_text(files[f"netctrl-{name}.h"])
+    (folder / "parts.cc").write_text(PARTS)
     strict = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
     subprocess.run([find_ns3().compiler, *strict, "parts.cc", "-o", "parts"], cwd=folder, check=True, timeout=120)
 
     def ask(which: str, numbers: list[float]) -> np.ndarray:
         text = "\n".join(map(repr, map(float, numbers)))
         ran = subprocess.run(
-            [folder / "parts", which], input=text, capture_output=True, text=True, check=True, timeout=60
+            [folder / "parts", *which.split("/")],
+            cwd=folder,
+            input=text,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
         )
         return np.array(ran.stdout.split(), dtype=float)
 
@@ -354,5 +368,5 @@ if __name__ == "__main__":
     for case, files in cases().items():
         folder = STORED / case
         folder.mkdir(exist_ok=True)
-        for name in GENERATED:
+        for name in GENERATED[case]:
             (folder / name).write_text(files[name], encoding="utf-8")

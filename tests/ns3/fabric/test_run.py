@@ -229,7 +229,7 @@ def test_a_design_is_run_in_its_own_plant(design, tmp_path, capsys):
     series = (tmp_path / "flows.csv").read_text().splitlines()
     assert series[0] == "link,time,backlog"
     assert len(series) > 1000
-    assert "kClosedLoopPole" in (tmp_path / "a" / "gains.h").read_text()
+    assert "#   closed-loop pole: " in (tmp_path / "a" / "scenario.txt").read_text()
 
 
 @pytest.mark.needs("ns3")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 from pathlib import Path
 
@@ -20,11 +19,9 @@ from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.model.design.design import provenance
 from netctrl.model.network import Demand, Link, Network
-from netctrl.ns3.laws import laws_header
 from netctrl.ns3.network.read import run_links
 from netctrl.ns3.network.render import PACKET_SIZE, render
 from netctrl.ns3.program import compile_program, find_ns3, table_name
-from netctrl.ns3.queues import own_laws
 from netctrl.scenario.network.policy import StaticPacing
 from netctrl.scenario.network.routed import Routed, tcp_of
 from netctrl.scenario.network.traffic import TcpDemand
@@ -83,38 +80,32 @@ def with_queue(name: str) -> Scenario:
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory) -> Path:
-    """For all queues: which of them is in the environment, as only so it is compiled once."""
-    folder = tmp_path_factory.mktemp("tcp")
-    each = [render(with_queue(name), link_plan(with_queue(name)), provenance=provenance()) for name in QUEUES]
-    initializer = re.compile(r"kQueue = (.*?\});", re.DOTALL)
-    found = ", ".join(initializer.search(files["scenario.h"])[1] for files in each)
-    chosen = f'kQueue =\n    std::vector<QueueSettings>{{{found}}}.at(std::atoi(std::getenv("QUEUE")));'
-    files = each[0] | {"scenario.h": "#include <cstdlib>\n" + initializer.sub(chosen, each[0]["scenario.h"])}
-    files["netctrl-laws.h"] = laws_header(own_laws(QUEUES.values()))
-    for name, text in files.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    compile_program(folder, find_ns3())
-    return folder
+def folder(tmp_path_factory) -> Path:
+    """With one for each queue."""
+    return tmp_path_factory.mktemp("tcp")
 
 
-def ran(program: Path, queue: str, runs: int, **changes) -> Result:
+def ran(folder: Path, queue: str, runs: int, **changes) -> Result:
     requested = with_queue(queue).replace(**changes)
-    plan = link_plan(requested)
+    plan, place = link_plan(requested), folder / queue
+    place.mkdir(exist_ok=True)
+    for name, text in render(requested, plan, provenance=provenance()).items():
+        (place / name).write_text(text, encoding="utf-8")
     for run, table in enumerate(run_tables(requested, plan, range(runs))):
-        (program / table_name(run)).write_bytes(table)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("QUEUE", str(list(QUEUES).index(queue)))
-        return run_links(program, requested, plan, range(runs), ns3=find_ns3(), provenance=provenance())
+        (place / table_name(run)).write_bytes(table)
+    compile_program(place, find_ns3())
+    return run_links(place, requested, plan, range(runs), ns3=find_ns3(), provenance=provenance())
 
 
 @pytest.fixture(scope="module")
-def results(program) -> dict[str, Result]:
-    return {name: ran(program, name, 2 if name == "droptail" else 1) for name in QUEUES}
+def results(folder) -> dict[str, Result]:
+    return {name: ran(folder, name, 2 if name == "droptail" else 1) for name in QUEUES}
 
 
 WINDOWS = r"""
-#include "netctrl-tcp.h"
+#include "netctrl-senders.h"
+
+#include "ns3/tcp-vegas.h"
 
 #include <cstdio>
 
@@ -168,6 +159,7 @@ static void Grow(Ptr<TcpCongestionOps> control, uint32_t window)
 
 int main()
 {
+    netctrl::kPacketSize = 1500;
     for (const auto window : {38U, 76U})
     {
         Show(CreateObject<TcpCubic>(), window, 76);
@@ -275,8 +267,8 @@ def test_a_queue_that_is_managed_is_shorter(results, queue):
 
 
 @pytest.mark.needs("ns3")
-def test_runs_differ_and_repeat(results, program):
-    again = ran(program, "droptail", 1, warmup=2.0)
+def test_runs_differ_and_repeat(results, folder):
+    again = ran(folder, "droptail", 1, warmup=2.0)
     first = results["droptail"]
     assert again.totals["departed"][0].tolist() == first.totals["departed"][0].tolist()
     assert first.totals["departed"][1].tolist() != first.totals["departed"][0].tolist()

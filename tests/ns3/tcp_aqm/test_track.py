@@ -30,7 +30,7 @@ from netctrl.model.law import LqgLaw, LqiLaw, TrackingLaw
 from netctrl.ns3.program import compile_program, find_ns3
 from netctrl.ns3.tcp_aqm.read import run_program
 from netctrl.ns3.tcp_aqm.render import render
-from netctrl.ns3.tcp_aqm.track import track_headers, track_records
+from netctrl.ns3.tcp_aqm.track import track_records
 from netctrl.scenario.builders import access_link
 from netctrl.scenario.network.track import Track
 from netctrl.scenario.network.tracking import TrackPlan, track_plan
@@ -418,7 +418,7 @@ def parts(tmp_path_factory):
     for number, plan in enumerate(LAWS.values()):
         records = "\n".join(line for lines in track_records(scenario, plan) for line in lines)
         (folder / str(number)).write_text(records + "\n")
-    files = rendered(access_link(duration=10.0, control=Track(reference=[[0.6, 0.2]])), LQI.law) | track_headers()
+    files = rendered(access_link(duration=10.0, control=Track(reference=[[0.6, 0.2]])), LQI.law)
     for name in ("delay-laws", "arrays", "tracking-law", "law-records", "records"):
         (folder / f"netctrl-{name}.h").write_text(files[f"netctrl-{name}.h"])
     (folder / "parts.cc").write_text(PARTS)

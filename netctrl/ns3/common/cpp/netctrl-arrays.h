@@ -1,9 +1,6 @@
 // Vectors, matrices and tables of laws that are printed from Python, with the functions of numpy that these use. C++17.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_ARRAYS_H
-#define NETCTRL_ARRAYS_H
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -111,5 +108,3 @@ struct Grid
 };
 
 } // namespace netctrl
-
-#endif // NETCTRL_ARRAYS_H

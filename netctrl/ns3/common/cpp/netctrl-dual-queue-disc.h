@@ -4,11 +4,8 @@
 // A law says which queue is next, and what becomes of the packet that was taken from it; it acts every epoch on the age
 // of the older of both first packets. A packet that finds no room in the buffer, which both share, is dropped. The law
 // and its queue disc are in netctrl-laws.h. Compiles against ns-3.37 and ns-3.44.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_DUAL_QUEUE_DISC_H
-#define NETCTRL_DUAL_QUEUE_DISC_H
+#pragma once
 
 #include "netctrl-law-queue-disc.h"
 
@@ -145,5 +142,3 @@ class DualQueueDisc : public LawQueueDisc
 };
 
 } // namespace netctrl
-
-#endif // NETCTRL_DUAL_QUEUE_DISC_H

@@ -1,9 +1,6 @@
 // Tables between Python and a program: those that it writes, as text, and those that a run is given.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_FILES_H
-#define NETCTRL_FILES_H
+#pragma once
 
 #include <cstdint>
 #include <cstdio>
@@ -151,5 +148,3 @@ class RunFile
 };
 
 } // namespace netctrl
-
-#endif // NETCTRL_FILES_H

@@ -3,11 +3,8 @@
 // A packet that finds no room is dropped. One that the law chooses is marked, or dropped if it can't be marked
 // (ARC paper, Algorithm 2). A law acts every epoch, or at each arrival. The laws and their queue discs are in
 // netctrl-laws.h. Compiles against ns-3.37 and ns-3.44.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_LAW_QUEUE_DISC_H
-#define NETCTRL_LAW_QUEUE_DISC_H
+#pragma once
 
 #include "ns3/double.h"
 #include "ns3/drop-tail-queue.h"
@@ -241,5 +238,3 @@ class LawQueueDisc : public ns3::QueueDisc
 };
 
 } // namespace netctrl
-
-#endif // NETCTRL_LAW_QUEUE_DISC_H

@@ -1,9 +1,6 @@
 // Nodes, and lines between them: two point-to-point devices, their channel, addresses and routes.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_LINES_H
-#define NETCTRL_LINES_H
+#pragma once
 
 #include "netctrl-routing.h"
 #include "scenario.h"
@@ -81,8 +78,13 @@ struct End
     /// Send what goes to a network over this line, at a node of TableRouting.
     void Route(uint32_t network, int bits) const
     {
-        auto routing = device->GetNode()->GetObject<Ipv4>()->GetRoutingProtocol();
-        DynamicCast<TableRouting>(routing)->Add(network, bits, RouteTo(network));
+        Table()->Set(network, bits, RouteTo(network));
+    }
+
+    /// The table of its node.
+    Ptr<TableRouting> Table() const
+    {
+        return DynamicCast<TableRouting>(device->GetNode()->GetObject<Ipv4>()->GetRoutingProtocol());
     }
 
     /// What leaves by this line waits in a queue disc.
@@ -149,5 +151,3 @@ ConnectHost(Ptr<Node> router, Ptr<Node> host, uint32_t subnet, uint64_t rate, in
 }
 
 } // namespace netctrl
-
-#endif // NETCTRL_LINES_H

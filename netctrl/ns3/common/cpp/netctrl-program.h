@@ -1,9 +1,6 @@
 // What every program of netctrl has: its command line, its progress on stdout, what it took.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_PROGRAM_H
-#define NETCTRL_PROGRAM_H
+#pragma once
 
 #include "scenario.h"
 
@@ -29,13 +26,13 @@ Progress(int percent)
     Simulator::Schedule(NanoSeconds(kDuration / 100 + 1), &Progress, percent + 1);
 }
 
-/// Runs what is scheduled and prints its progress.
+/// Runs what is scheduled before an end and prints its progress. Usually events at the very end count, the last sample
+/// among them.
 inline void
-Simulate()
+Simulate(int64_t end = kDuration + 1)
 {
     Simulator::ScheduleNow(&Progress, 0);
-    // One nanosecond more: events at the very end count, the last sample among them.
-    Simulator::Stop(NanoSeconds(kDuration + 1));
+    Simulator::Stop(NanoSeconds(end));
     Simulator::Run();
 }
 
@@ -75,5 +72,3 @@ Program(int argc, char* argv[], const std::string& usual, Work work, const char*
 }
 
 } // namespace netctrl
-
-#endif // NETCTRL_PROGRAM_H

@@ -1,12 +1,10 @@
 // The queue disc of each link: netctrl's own, or ns-3's.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_QUEUES_H
-#define NETCTRL_QUEUES_H
+#pragma once
 
 #include "netctrl-laws.h"
-#include "netctrl-queue-settings.h"
+#include "netctrl-pacer.h"
+#include "netctrl-records.h"
 
 #include "ns3/codel-queue-disc.h"
 #include "ns3/data-rate.h"
@@ -23,6 +21,18 @@
 namespace netctrl
 {
 
+/// Of a link since the start.
+struct LinkCounters
+{
+    uint64_t arrived = 0; ///< [byte]
+    uint64_t departed = 0;
+    uint64_t lost = 0;
+    uint64_t marked = 0;
+    uint64_t backlog = 0; ///< now
+    uint64_t packets = 0;
+    uint64_t chosen = 0; ///< by its law
+};
+
 /// A queue disc, with what is its own to say: its probability, or which of its packets its law chose.
 struct LinkQueue
 {
@@ -30,6 +40,42 @@ struct LinkQueue
     ns3::Ptr<LawQueueDisc> law;       ///< null: one of ns3's own
     bool samplesProbability = false;  ///< else the part of the packets that the law chose is written
     std::vector<const char*> lawDrops; ///< reasons with which the law drops
+    ns3::Ptr<PacerQueueDisc> pacer;    ///< around it; null: none
+
+    /// Lets packets go no faster than at a rate that is set, the capacity at first [bit/s].
+    void Pace(double capacity)
+    {
+        pacer = ns3::CreateObject<PacerQueueDisc>();
+        pacer->SetChild(disc);
+        pacer->SetRate(capacity);
+    }
+
+    /// What the device is to have.
+    ns3::Ptr<ns3::QueueDisc> Root() const
+    {
+        return pacer ? ns3::Ptr<ns3::QueueDisc>(pacer) : disc;
+    }
+
+    LinkCounters Count() const
+    {
+        const ns3::QueueDisc::Stats& stats = disc->GetStats();
+        LinkCounters now;
+        now.arrived = stats.nTotalReceivedBytes;
+        now.departed = stats.nTotalDequeuedBytes - stats.nTotalDroppedBytesAfterDequeue;
+        now.lost = stats.nTotalDroppedBytes;
+        for (const auto& reason : stats.nMarkedBytes) // the total has 32 bits only
+        {
+            now.marked += reason.second;
+        }
+        now.backlog = disc->GetNBytes();
+        now.packets = stats.nTotalReceivedPackets;
+        now.chosen = stats.nTotalMarkedPackets;
+        for (const char* reason : lawDrops)
+        {
+            now.chosen += stats.GetNDroppedPackets(reason);
+        }
+        return now;
+    }
 };
 
 /// Its queue disc, for a link of this capacity [bit/s], with a buffer [byte].
@@ -71,5 +117,3 @@ MakeQueue(const QueueSettings& settings, uint64_t capacity, uint32_t buffer)
 }
 
 } // namespace netctrl
-
-#endif // NETCTRL_QUEUES_H

@@ -2,22 +2,22 @@
 //
 //   link a source=x target=y capacity=20000000   # a comment
 //     queue=netctrl::PiQueueDisc Alpha=1.8e-05     a line that begins with a blank goes on with the record above
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_RECORDS_H
-#define NETCTRL_RECORDS_H
+#pragma once
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <sstream>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <valarray>
 #include <vector>
 
 namespace netctrl
@@ -82,6 +82,32 @@ class Record
         return Has(name) ? Take<Value>(name) : usual;
     }
 
+    /// A number, or numbers between commas.
+    template <class Value>
+    void TakeInto(const std::string& name, Value& value)
+    {
+        value = Take<Value>(name);
+    }
+
+    template <class Value>
+    void TakeInto(const std::string& name, std::vector<Value>& values)
+    {
+        values = ReadAll<Value>(name, Take(name));
+    }
+
+    template <class Value>
+    void TakeInto(const std::string& name, std::valarray<Value>& values)
+    {
+        ReadInto(name, Take(name), values);
+    }
+
+    template <class Value>
+    void ReadInto(const std::string& name, const std::string& text, std::valarray<Value>& values) const
+    {
+        const std::vector<Value> numbers = ReadAll<Value>(name, text);
+        values = std::valarray<Value>(numbers.data(), numbers.size());
+    }
+
     /// Ids between commas, as their numbers; without such a value none.
     std::vector<int> TakeAll(const std::string& name, const std::map<std::string, int>& known)
     {
@@ -138,11 +164,27 @@ class Record
     }
 
     template <class Value>
+    std::vector<Value> ReadAll(const std::string& name, const std::string& text) const
+    {
+        std::vector<Value> values;
+        std::istringstream parts(text);
+        for (std::string part; std::getline(parts, part, ',');)
+        {
+            values.push_back(Read<Value>(name, part));
+        }
+        return values;
+    }
+
+    template <class Value>
     Value Read(const std::string& name, const std::string& text) const
     {
         if constexpr (std::is_same_v<Value, std::string>)
         {
             return text;
+        }
+        else if constexpr (std::is_same_v<Value, bool>)
+        {
+            return Read<int>(name, text) != 0;
         }
         else
         {
@@ -170,6 +212,15 @@ class Record
 
     std::string m_place;
     Values m_values;
+};
+
+constexpr uint32_t kUnlimited = std::numeric_limits<uint32_t>::max(); ///< as a buffer: 4 GiB, the most that ns-3 counts
+
+/// What a queue is set to: a type of ns-3's and its attributes, as text.
+struct QueueSettings
+{
+    std::string type;
+    Record::Values attributes;
 };
 
 inline std::vector<Record>
@@ -201,5 +252,3 @@ ReadRecords(const std::string& path)
 }
 
 } // namespace netctrl
-
-#endif // NETCTRL_RECORDS_H

@@ -1,17 +1,17 @@
-// Routing by a look into a table, for nodes with many interfaces: what kinds of tables share, and one of networks.
-//
-// Fixed: netctrl copies this file as it is.
+// Routing by a look into a table, for nodes with many interfaces: what kinds of tables share, and one of networks, to
+// which there may be several ways.
 
-#ifndef NETCTRL_ROUTING_H
-#define NETCTRL_ROUTING_H
+#pragma once
 
 #include "ns3/ipv4-header.h"
 #include "ns3/ipv4-route.h"
 #include "ns3/ipv4-routing-protocol.h"
 #include "ns3/ipv4.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 namespace netctrl
 {
@@ -108,7 +108,8 @@ class LookupRoutingFor<bool (Ipv4RoutingProtocol::*)(Ptr<const Packet>,
 
 using LookupRouting = LookupRoutingFor<decltype(&Ipv4RoutingProtocol::RouteInput)>;
 
-/// One way to each network.
+/// Ways to networks. Of several each packet, or each flow of TCP, takes the one that is furthest behind its share, so that
+/// shares are met to within a packet, or a flow, at any time.
 class TableRouting final : public LookupRouting
 {
   public:
@@ -119,26 +120,87 @@ class TableRouting final : public LookupRouting
     }
 
     /// Packets to what starts with the `bits` bits of `network` (24, 30, or 0: all others) leave through `route`.
-    void Add(uint32_t network, int bits, Ptr<Ipv4Route> route)
+    void Set(uint32_t network, int bits, Ptr<Ipv4Route> route)
     {
-        (bits == 30 ? m_narrow[network >> 2] : bits == 24 ? m_wide[network >> 8] : m_default) = route;
+        To(network, bits) = {{{route, 1.0, 0.0}}, false, {}};
+    }
+
+    /// A share of those to what starts with these 30 bits leaves through `route`, too.
+    ///
+    /// @param flows a flow keeps to its way, lest it is reordered; else each packet is free
+    void Add(uint32_t network, Ptr<Ipv4Route> route, double share, bool flows)
+    {
+        Ways& to = To(network, 30);
+        to.ways.push_back({route, share, 0.0});
+        to.flows = flows;
     }
 
   private:
-    Ptr<Ipv4Route> Find(uint32_t destination, Ptr<const Packet>) override
+    struct Way
+    {
+        Ptr<Ipv4Route> route;
+        double share;
+        double behind; ///< its share, less what it took [byte], or [flow]
+    };
+
+    struct Ways
+    {
+        std::vector<Way> ways;
+        bool flows = false;
+        std::unordered_map<uint16_t, std::size_t> taken; ///< by port at the source, of TCP
+    };
+
+    Ways& To(uint32_t network, int bits)
+    {
+        return bits == 30 ? m_narrow[network >> 2] : bits == 24 ? m_wide[network >> 8] : m_default;
+    }
+
+    Ptr<Ipv4Route> Find(uint32_t destination, Ptr<const Packet> packet) override
     {
         const auto narrow = m_narrow.find(destination >> 2);
         if (narrow != m_narrow.end())
         {
-            return narrow->second;
+            return Choose(narrow->second, packet);
         }
         const auto wide = m_wide.find(destination >> 8);
-        return wide != m_wide.end() ? wide->second : m_default;
+        return Choose(wide != m_wide.end() ? wide->second : m_default, packet);
     }
 
-    std::unordered_map<uint32_t, Ptr<Ipv4Route>> m_narrow;
-    std::unordered_map<uint32_t, Ptr<Ipv4Route>> m_wide;
-    Ptr<Ipv4Route> m_default;
+    static Ptr<Ipv4Route> Choose(Ways& of, Ptr<const Packet> packet)
+    {
+        if (of.ways.size() <= 1 || !packet)
+        {
+            return of.ways.empty() ? nullptr : of.ways.front().route;
+        }
+        if (!of.flows)
+        {
+            return of.ways[Next(of.ways, packet->GetSize())].route;
+        }
+        uint8_t port[2];
+        packet->CopyData(port, sizeof port);
+        const auto [flow, isNew] = of.taken.try_emplace(static_cast<uint16_t>(port[0] << 8 | port[1]), 0);
+        if (isNew)
+        {
+            flow->second = Next(of.ways, 1.0);
+        }
+        return of.ways[flow->second].route;
+    }
+
+    static std::size_t Next(std::vector<Way>& ways, double size)
+    {
+        for (Way& way : ways)
+        {
+            way.behind += way.share * size;
+        }
+        const auto less = [](const Way& one, const Way& other) { return one.behind < other.behind; };
+        const auto chosen = std::max_element(ways.begin(), ways.end(), less);
+        chosen->behind -= size;
+        return static_cast<std::size_t>(chosen - ways.begin());
+    }
+
+    std::unordered_map<uint32_t, Ways> m_narrow;
+    std::unordered_map<uint32_t, Ways> m_wide;
+    Ways m_default;
 };
 
 inline uint32_t
@@ -148,5 +210,3 @@ Subnet(uint32_t kind, int number, int host = 0)
 }
 
 } // namespace netctrl
-
-#endif // NETCTRL_ROUTING_H

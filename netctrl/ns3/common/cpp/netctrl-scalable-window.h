@@ -1,10 +1,7 @@
 // A scalable sender's law that is printed from Python, as a congestion control of ns-3: ECT(1), and each packet's mark
 // echoed.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_SCALABLE_WINDOW_H
-#define NETCTRL_SCALABLE_WINDOW_H
+#pragma once
 
 #include "ns3/boolean.h"
 #include "ns3/simulator.h"
@@ -138,5 +135,3 @@ class ScalableWindow : public TcpDctcp
 };
 
 } // namespace netctrl
-
-#endif // NETCTRL_SCALABLE_WINDOW_H

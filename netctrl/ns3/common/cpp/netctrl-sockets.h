@@ -1,9 +1,6 @@
 // Sockets that send and receive: what kinds of traffic share.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_SOCKETS_H
-#define NETCTRL_SOCKETS_H
+#pragma once
 
 #include "ns3/inet-socket-address.h"
 #include "ns3/node.h"
@@ -77,6 +74,7 @@ Listen(Ptr<Node> node, const InetSocketAddress& end, Callback<void, Ptr<Socket>,
 {
     Ptr<Socket> socket = Socket::CreateSocket(node, TcpSocketFactory::GetTypeId());
     socket->Bind(end);
+    socket->SetIpTtl(255);
     socket->Listen();
     socket->SetAcceptCallback(MakeNullCallback<bool, Ptr<Socket>, const Address&>(), accepted);
     return socket;
@@ -87,21 +85,11 @@ inline Ptr<Socket>
 TcpSender(Ptr<Node> node, const Callback<void, Ptr<Socket>>& fill)
 {
     Ptr<Socket> socket = Socket::CreateSocket(node, TcpSocketFactory::GetTypeId());
+    socket->SetIpTtl(255);
     socket->SetConnectCallback(fill, MakeNullCallback<void, Ptr<Socket>>());
     socket->SetSendCallback(
         Callback<void, Ptr<Socket>, uint32_t>([fill](Ptr<Socket> sender, uint32_t) { fill(sender); }));
     return socket;
-}
-
-/// Hands endless data to TCP, in segments of this size: no small packets.
-inline void
-FillWhole(Ptr<Socket> socket, uint32_t segment)
-{
-    const uint32_t room = socket->GetTxAvailable();
-    if (room >= segment)
-    {
-        socket->Send(Create<Packet>(room - room % segment));
-    }
 }
 
 /// Takes what came over a connection of TCP [byte].
@@ -121,5 +109,3 @@ TakeAll(Ptr<Socket> socket)
 }
 
 } // namespace netctrl
-
-#endif // NETCTRL_SOCKETS_H

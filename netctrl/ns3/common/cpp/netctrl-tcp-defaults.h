@@ -1,17 +1,14 @@
 // What TCP of ns-3 is set to, and its Cubic, corrected after timeouts and for small windows.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_TCP_DEFAULTS_H
-#define NETCTRL_TCP_DEFAULTS_H
+#pragma once
 
 #include "scenario.h"
 
 #include "ns3/boolean.h"
 #include "ns3/config.h"
-#include "ns3/nstime.h"
+#include "ns3/double.h"
+#include "ns3/string.h"
 #include "ns3/tcp-cubic.h"
-#include "ns3/tcp-recovery-ops.h"
 #include "ns3/uinteger.h"
 
 #include <algorithm>
@@ -30,32 +27,23 @@ Segment()
     return kPacketSize - 40;
 }
 
-/// Senders that never give up, receivers that acknowledge each packet.
-///
-/// @param segment payload of a full one [byte]
-/// @param buffer at both ends [byte]
+/// Senders that never give up, receivers that acknowledge each packet; then what the scenario says of ns-3's attributes.
 inline void
-SetTcpDefaults(uint32_t segment, uint32_t buffer)
+SetTcpDefaults()
 {
     Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(false));
-    Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(segment));
+    Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(Segment()));
     Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(1));
     Config::SetDefault("ns3::TcpSocket::DataRetries", UintegerValue(1000));
-    Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(buffer));
-    Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(buffer));
-}
-
-/// TCP as Linux has it.
-inline void
-SetLinuxDefaults(uint32_t buffer)
-{
-    SetTcpDefaults(Segment(), buffer);
-    // Not PRR: that of ns-3.37 loses more of what it sends again, where a first queue is short.
-    Config::SetDefault("ns3::TcpL4Protocol::RecoveryType", TypeIdValue(TcpClassicRecovery::GetTypeId()));
-    // Timeouts: smoothed round trip + max(4 deviations, 200 ms); ns-3's least one is a second.
-    Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(200)));
-    Config::SetDefault("ns3::TcpSocketBase::ClockGranularity", TimeValue(MilliSeconds(200)));
-    Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(10));
+    Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(kSocketBuffer));
+    Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(kSocketBuffer));
+    Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TcpNewReno::GetTypeId()));
+    Config::SetDefault("ns3::TcpSocketBase::MaxSegLifetime", DoubleValue(1.0)); // closed connections leave memory soon
+    Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(kInitialWindow));
+    for (const auto& [name, value] : kAttributes)
+    {
+        Config::SetDefault(name, StringValue(value));
+    }
 }
 
 /// ns-3's Cubic with two corrections.
@@ -131,5 +119,3 @@ class Cubic final : public TcpCubic
 NS_OBJECT_ENSURE_REGISTERED(Cubic);
 
 } // namespace netctrl
-
-#endif // NETCTRL_TCP_DEFAULTS_H

@@ -2,13 +2,9 @@
 //
 // A host's port sends acknowledgements first, then one packet of each flow that may send, in turn. Loss is recovered as
 // in RDMA: a receiver takes packets in order only, and the sender goes back to the first missing byte.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_FABRIC_HOSTS_H
-#define NETCTRL_FABRIC_HOSTS_H
+#pragma once
 
-#include "gains.h"
 #include "netctrl-fabric-ports.h"
 #include "netctrl-fabric-recorder.h"
 #include "netctrl-sockets.h"
@@ -21,7 +17,7 @@
 #include <memory>
 #include <vector>
 
-namespace netctrl
+namespace netctrl::fabric
 {
 
 using namespace ns3;
@@ -36,22 +32,19 @@ struct Sender
     explicit Sender(const FlowRow& flow)
         : flow(flow),
           kind(kPaths[flow.kind]),
-          memory(kMemory)
+          law(kFlowLaw->Begin(kind))
     {
-        law.window = kind.startWindow;
-        law.rate = kind.lineRate;
     }
 
     /// Less than a window is under way, and there is more.
     bool MaySend() const
     {
-        return next < flow.size && static_cast<double>(next - acknowledged) < law.window;
+        return next < flow.size && static_cast<double>(next - acknowledged) < law->Window();
     }
 
     const FlowRow& flow;
     const PathRow& kind;
-    Law::State law;
-    std::vector<double> memory; ///< that the law keeps besides
+    const std::unique_ptr<FlowLaw> law;
     int64_t next = 0; ///< first byte that wasn't sent
     int64_t acknowledged = 0;
     int64_t farthest = 0; ///< first byte that was never sent
@@ -67,7 +60,7 @@ struct Receiver
 {
     int64_t expected = 0; ///< first byte that didn't come
     bool told = false;    ///< the sender knows that it is missing
-    int64_t notified = -kNotification; ///< when the sender was last notified of a mark
+    int64_t notified = -kCentre.notification; ///< when the sender was last notified of a mark
 };
 
 class Host;
@@ -166,7 +159,7 @@ class Host
         {
             const Answer answer = m_acks.front();
             m_acks.pop_front();
-            Ptr<Packet> packet = Create<Packet>(kAckSize - kOverhead);
+            Ptr<Packet> packet = Create<Packet>(static_cast<uint32_t>(kCentre.ack) - kOverhead);
             if (answer.telemetry.count > 0)
             {
                 packet->AddPacketTag(TelemetryTag(answer.telemetry));
@@ -192,18 +185,19 @@ class Host
 
     void SendNext(uint32_t number, Sender& sender)
     {
-        const int64_t bytes = std::min(kPayload, sender.flow.size - sender.next);
+        const int64_t bytes = std::min(kCentre.payload, sender.flow.size - sender.next);
         const Letter letter{number, false, false, false, false, sender.next, bytes, Now()};
         Counters& counters = m_traffic.recorder.counters;
         counters.again += sender.next < sender.farthest;
         sender.next += bytes;
         sender.farthest = std::max(sender.farthest, sender.next);
-        const int64_t size = bytes + kDataOverhead;
+        const int64_t size = bytes + kCentre.overhead;
         counters.Made(size);
-        sender.law = kLaw.Sent(sender.law, static_cast<double>(Now()), static_cast<double>(bytes), sender.kind.path);
-        if (sender.law.rate < sender.kind.lineRate) // the wire itself keeps line rate
+        sender.law->Send(static_cast<double>(Now()), static_cast<double>(bytes), sender.kind);
+        if (sender.law->Rate() < sender.kind.lineRate) // the wire itself keeps line rate
         {
-            sender.pace = Now() + static_cast<int64_t>(std::min(static_cast<double>(size) * 8e9 / sender.law.rate, kLongestGap));
+            const double gap = static_cast<double>(size) * 8e9 / sender.law->Rate();
+            sender.pace = Now() + static_cast<int64_t>(std::min(gap, kLongestGap));
         }
         Send(Create<Packet>(static_cast<uint32_t>(size - kOverhead)), letter, sender.flow.target);
         Offer(number);
@@ -250,7 +244,7 @@ class Host
         MarkTag mark;
         answer.letter.ack = true;
         answer.letter.marked = packet->PeekPacketTag(mark);
-        if (kNotification > 0 && answer.letter.marked && Now() - receiver.notified >= kNotification)
+        if (kCentre.notification > 0 && answer.letter.marked && Now() - receiver.notified >= kCentre.notification)
         {
             receiver.notified = Now();
             answer.letter.notified = true;
@@ -270,8 +264,10 @@ class Host
             receiver.told = answer.letter.missing = true;
         }
         answer.letter.bytes = receiver.expected;
-        ReadWords(packet, answer.telemetry);
-        m_traffic.recorder.counters.Made(kAckSize);
+        TelemetryTag telemetry;
+        packet->PeekPacketTag(telemetry);
+        answer.telemetry = telemetry.content;
+        m_traffic.recorder.counters.Made(kCentre.ack);
         m_acks.push_back(answer);
         Serve();
     }
@@ -304,8 +300,8 @@ class Host
                                          letter.notified,
                                          letter.missing,
                                          telemetry.hops};
-        sender->law = kLaw.Next(sender->law, seen, sender->kind.path, sender->kind.table, sender->memory);
-        m_traffic.recorder.Acknowledged(sender->flow, telemetry, sender->law, Now() - letter.sent);
+        sender->law->Acknowledge(seen, sender->kind);
+        m_traffic.recorder.Acknowledged(sender->flow, telemetry, *sender->law, Now() - letter.sent);
         if (sender->acknowledged == sender->flow.size)
         {
             sender->timer.Cancel();
@@ -320,14 +316,14 @@ class Host
     void Arm(uint32_t number)
     {
         m_traffic.senders[number]->timer =
-            Simulator::Schedule(NanoSeconds(kRetransmission), &Host::TimeOut, this, number);
+            Simulator::Schedule(NanoSeconds(kCentre.retransmission), &Host::TimeOut, this, number);
     }
 
     /// Without progress since, all is sent again that isn't acknowledged.
     void TimeOut(uint32_t number)
     {
         Sender& sender = *m_traffic.senders[number];
-        if (sender.progress + kRetransmission <= Now() && sender.next > sender.acknowledged)
+        if (sender.progress + kCentre.retransmission <= Now() && sender.next > sender.acknowledged)
         {
             sender.next = sender.acknowledged;
             sender.progress = Now();
@@ -346,6 +342,4 @@ class Host
     int64_t m_free = 0;           ///< when it is free again
 };
 
-} // namespace netctrl
-
-#endif // NETCTRL_FABRIC_HOSTS_H
+} // namespace netctrl::fabric

@@ -1,20 +1,15 @@
 // Ports of the fabric: counters, telemetry, and routes that flows bring along.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_FABRIC_PORTS_H
-#define NETCTRL_FABRIC_PORTS_H
+#pragma once
 
 #include "netctrl-fabric-tables.h"
 #include "netctrl-fabric-tags.h"
 #include "netctrl-flow-counter.h"
 #include "netctrl-lines.h"
+#include "netctrl-queues.h"
 #include "scenario.h"
 
-#include "ns3/boolean.h"
-#include "ns3/double.h"
 #include "ns3/random-variable-stream.h"
-#include "ns3/red-queue-disc.h"
 #include "ns3/simulator.h"
 #include "ns3/tcp-header.h"
 
@@ -22,7 +17,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace netctrl
+namespace netctrl::fabric
 {
 
 using namespace ns3;
@@ -49,24 +44,6 @@ struct PortCounts
     int64_t most = 0; ///< longest queue [byte]
 };
 
-/// RED that marks what comes when more than K waits, as DCTCP's authors and ns-3's example do: the queue as it is now,
-/// and no room between the thresholds.
-inline Ptr<QueueDisc>
-MarkAbove(int64_t threshold, uint64_t rate)
-{
-    auto disc = CreateObject<RedQueueDisc>();
-    disc->SetMaxSize(QueueSize(QueueSizeUnit::BYTES, kBuffer > 0 ? kBuffer : UINT32_MAX));
-    disc->SetAttribute("UseEcn", BooleanValue(true));
-    disc->SetAttribute("UseHardDrop", BooleanValue(false));
-    disc->SetAttribute("Gentle", BooleanValue(false));
-    disc->SetAttribute("MeanPktSize", UintegerValue(kPacketSize));
-    disc->SetAttribute("LinkBandwidth", DataRateValue(DataRate(rate)));
-    disc->SetAttribute("QW", DoubleValue(1.0));
-    disc->SetAttribute("MinTh", DoubleValue(static_cast<double>(threshold)));
-    disc->SetAttribute("MaxTh", DoubleValue(static_cast<double>(threshold) + 1.0));
-    return disc;
-}
-
 /// A device's port. Its queue is that of the device, and of its queue disc with TCP.
 class Port
 {
@@ -74,21 +51,21 @@ class Port
     Port(const PortRow& row, const End& end)
         : row(row),
           device(end.device),
-          m_counter(kFlowTimeout)
+          m_counter(kCentre.flowTimeout)
     {
         auto queue = device->GetQueue();
-        if (kTcp && OfSwitch())
+        if (kCentre.tcp && OfSwitch())
         {
             queue->SetMaxSize(QueueSize("1p")); // all others wait in the queue disc
-            m_disc = MarkAbove(row.markLow, row.rate);
+            m_disc = MakeQueue(row.queue, row.rate, kCentre.buffer > 0 ? kCentre.buffer : kUnlimited).disc;
             end.SetQueue(m_disc);
             m_disc->TraceConnectWithoutContext("Enqueue", MakeCallback(&Port::DiscEnqueued, this));
             m_disc->TraceConnectWithoutContext("Dequeue", MakeCallback(&Port::DiscDequeued, this));
             m_disc->TraceConnectWithoutContext("DropBeforeEnqueue", MakeCallback(&Port::DiscDropped, this));
         }
-        else if (OfSwitch() && kBuffer > 0)
+        else if (OfSwitch() && kCentre.buffer > 0)
         {
-            queue->SetMaxSize(QueueSize(QueueSizeUnit::BYTES, kBuffer));
+            queue->SetMaxSize(QueueSize(QueueSizeUnit::BYTES, kCentre.buffer));
         }
         queue->TraceConnectWithoutContext("Enqueue", MakeCallback(&Port::Enqueued, this));
         queue->TraceConnectWithoutContext("Dequeue", MakeCallback(&Port::Dequeued, this));
@@ -100,7 +77,7 @@ class Port
 
     bool OfSwitch() const
     {
-        return row.source >= kHosts;
+        return row.source >= kCentre.hosts;
     }
 
     int64_t Marked() const
@@ -158,12 +135,12 @@ class Port
         LetterTag letter;
         if (OfSwitch() && packet->PeekPacketTag(letter) && !letter.content.ack)
         {
-            if (kCountsFlows)
+            if (kCentre.countsFlows)
             {
                 m_counter.See(letter.content.flow, Now());
             }
             MarkTag before;
-            if (kMarks && Marks() && !packet->PeekPacketTag(before))
+            if (kCentre.marks && Marks() && !packet->PeekPacketTag(before))
             {
                 packet->AddPacketTag(MarkTag(Mark{}));
             }
@@ -171,7 +148,7 @@ class Port
         Add(packet->GetSize());
     }
 
-    /// Whether what comes now is marked: always above markHigh, in between with a probability that rises to kMostMarking.
+    /// Whether what comes now is marked: always above markHigh, in between with a probability that rises to kCentre.mostMarking.
     bool Marks()
     {
         if (counts.queue <= row.markLow)
@@ -180,7 +157,7 @@ class Port
         }
         const auto above = static_cast<double>(counts.queue - row.markLow);
         const auto room = static_cast<double>(row.markHigh - row.markLow);
-        const bool marks = counts.queue > row.markHigh || m_chance->GetValue() * room < kMostMarking * above;
+        const bool marks = counts.queue > row.markHigh || m_chance->GetValue() * room < kCentre.mostMarking * above;
         m_marked += marks;
         return marks;
     }
@@ -189,11 +166,11 @@ class Port
     {
         Change(-1, -static_cast<int64_t>(packet->GetSize()));
         LetterTag letter;
-        if (kTelemetry && OfSwitch() && packet->PeekPacketTag(letter) && !letter.content.ack)
+        if (kCentre.telemetry && OfSwitch() && packet->PeekPacketTag(letter) && !letter.content.ack)
         {
-            const double flows = kCountsFlows ? static_cast<double>(m_counter.Count(Now())) : 0.0;
+            const double flows = kCentre.countsFlows ? static_cast<double>(m_counter.Count(Now())) : 0.0;
             const auto sent = static_cast<double>(counts.bytes + packet->GetSize());
-            AddWord(packet, {{static_cast<double>(counts.queue), flows, sent, static_cast<double>(Now())}});
+            AddHop(packet, {static_cast<double>(counts.queue), flows, sent, static_cast<double>(Now())});
         }
     }
 
@@ -256,19 +233,19 @@ class FlowRouting final : public LookupRouting
   private:
     Ptr<Ipv4Route> Find(uint32_t destination, Ptr<const Packet> packet) override
     {
-        if (kTcp && m_node < kHosts)
+        if (kCentre.tcp && m_node < kCentre.hosts)
         {
             return m_routes[m_node]; // hosts have one port each, and these are the first
         }
         TcpHeader tcp;
         LetterTag letter;
-        if (kTcp && packet->PeekHeader(tcp) > 0)
+        if (kCentre.tcp && packet->PeekHeader(tcp) > 0)
         {
             const FlowRow& flow = m_flows[tcp.GetDestinationPort() - kTcpPort];
             const bool back = m_addresses[flow.source].Get() == destination;
             return Along(back ? flow.back : flow.there);
         }
-        if (!kTcp && packet && packet->PeekPacketTag(letter))
+        if (!kCentre.tcp && packet && packet->PeekPacketTag(letter))
         {
             const FlowRow& flow = m_flows[letter.content.flow];
             return Along(letter.content.ack ? flow.back : flow.there);
@@ -294,6 +271,4 @@ class FlowRouting final : public LookupRouting
     const std::vector<Ipv4Address>& m_addresses;
 };
 
-} // namespace netctrl
-
-#endif // NETCTRL_FABRIC_PORTS_H
+} // namespace netctrl::fabric

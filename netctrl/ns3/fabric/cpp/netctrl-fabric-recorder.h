@@ -1,9 +1,6 @@
 // What is written of a fabric's run: flows, ports, queues, acknowledgements, throughput, counts.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_FABRIC_RECORDER_H
-#define NETCTRL_FABRIC_RECORDER_H
+#pragma once
 
 #include "netctrl-fabric-ports.h"
 #include "netctrl-files.h"
@@ -14,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace netctrl
+namespace netctrl::fabric
 {
 
 using namespace ns3;
@@ -51,8 +48,8 @@ class Recorder
         : m_folder(folder + "/"),
           m_end("-" + run + ".csv"),
           m_finish(flows.size(), -1),
-          m_carried(kWatchedFlows, std::vector<int64_t>(kWatchedFlows > 0 ? kBins : 0)),
-          m_histogram(kHistogramBins),
+          m_carried(kCentre.watchedFlows, std::vector<int64_t>(kCentre.watchedFlows > 0 ? kCentre.bins : 0)),
+          m_histogram(kCentre.histogramBins),
           m_queues(m_folder + "queues" + m_end),
           m_acks(m_folder + "acknowledgements" + m_end)
     {
@@ -65,15 +62,15 @@ class Recorder
 
     void Carried(const FlowRow& flow, int64_t size, int64_t now)
     {
-        if (flow.watch >= 0 && now / kBin < kBins)
+        if (flow.watch >= 0 && now / kCentre.bin < kCentre.bins)
         {
-            m_carried[flow.watch][now / kBin] += size;
+            m_carried[flow.watch][now / kCentre.bin] += size;
         }
     }
 
-    void Acknowledged(const FlowRow& flow, const Telemetry& seen, const Law::State& law, int64_t roundTrip)
+    void Acknowledged(const FlowRow& flow, const Telemetry& seen, const FlowLaw& law, int64_t roundTrip)
     {
-        if (flow.watch < 0 || m_logged >= kMostAcknowledgements)
+        if (flow.watch < 0 || m_logged >= kCentre.mostAcknowledgements)
         {
             return;
         }
@@ -90,21 +87,21 @@ class Recorder
                    static_cast<int64_t>(word.flows),
                    best,
                    static_cast<int64_t>(word.time),
-                   law.window,
-                   law.rate,
+                   law.Window(),
+                   law.Rate(),
                    roundTrip);
     }
 
     /// All switch queues, from now on every interval.
     void Sample(const std::vector<std::unique_ptr<Port>>& ports)
     {
-        m_watched.assign(kWatchedPorts, 0);
+        m_watched.assign(kCentre.watchedPorts, 0);
         for (const auto& port : ports)
         {
             if (port->OfSwitch())
             {
-                const int64_t bin = (port->counts.queue + kHistogramBytes - 1) / kHistogramBytes;
-                ++m_histogram[std::min(bin, kHistogramBins - 1)];
+                const int64_t bin = (port->counts.queue + kCentre.histogramBytes - 1) / kCentre.histogramBytes;
+                ++m_histogram[std::min(bin, kCentre.histogramBins - 1)];
                 if (port->row.watch >= 0)
                 {
                     m_watched[port->row.watch] = port->counts.queue;
@@ -154,7 +151,7 @@ class Recorder
     void WriteCounts(const std::vector<std::unique_ptr<Port>>& ports, int64_t waiting) const
     {
         int64_t hops = 0, drops = 0, droppedBytes = 0, marked = 0;
-        int64_t live = waiting, liveBytes = waiting * kAckSize;
+        int64_t live = waiting, liveBytes = waiting * kCentre.ack;
         for (const auto& port : ports)
         {
             const PortCounts& counts = port->counts;
@@ -194,6 +191,4 @@ class Recorder
     int64_t m_logged = 0;
 };
 
-} // namespace netctrl
-
-#endif // NETCTRL_FABRIC_RECORDER_H
+} // namespace netctrl::fabric

@@ -1,19 +1,20 @@
-// The types of the tables in scenario.h, and the flows of a run. Bytes, bit/s, nanoseconds.
-//
-// Fixed: netctrl copies this file as it is.
+// A data centre as scenario.txt has it, and the flows of a run. Bytes, bit/s, nanoseconds.
 
-#ifndef NETCTRL_FABRIC_TABLES_H
-#define NETCTRL_FABRIC_TABLES_H
+#pragma once
 
+#include "netctrl-centre.h"
 #include "netctrl-files.h"
-#include "netctrl-window-law.h"
+#include "netctrl-records.h"
+#include "netctrl-window-laws.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
-namespace netctrl
+namespace netctrl::fabric
 {
 
 constexpr int kMostPorts = 6; ///< on a path, the host's own included
@@ -30,16 +31,136 @@ struct PortRow
     int watch;         ///< place among those whose queue is kept; -1: it isn't
     int64_t markLow;   ///< packets that find more are marked by chance [byte]
     int64_t markHigh;  ///< those that find more are all marked [byte]
+    QueueSettings queue; ///< before the device, of TCP; without a type none
 };
 
-/// A kind of path, as gains.h has it.
+/// A kind of path.
 struct PathRow
 {
-    Path path;                 ///< as the law takes it
+    Path path{};               ///< as the law takes it
     double lineRate;           ///< of its senders [bit/s]
     double startWindow;        ///< [byte]; HUGE_VAL: no limit
     std::vector<double> table; ///< what the law looks up
 };
+
+/// A flow's law at its sender, with its state and what it keeps besides.
+class FlowLaw
+{
+  public:
+    virtual ~FlowLaw() = default;
+
+    /// That of a flow on a kind of path, before its first packet.
+    virtual std::unique_ptr<FlowLaw> Begin(const PathRow& kind) const = 0;
+    virtual double Window() const = 0; ///< bytes that may be under way
+    virtual double Rate() const = 0;   ///< [bit/s]
+    virtual void Acknowledge(const Acknowledged& seen, const PathRow& kind) = 0;
+    virtual void Send(double now, double bytes, const PathRow& kind) = 0;
+};
+
+template <class Law>
+class FlowLawOf final : public FlowLaw
+{
+  public:
+    FlowLawOf(const Law& law, std::size_t memory)
+        : m_law(law),
+          m_memory(memory)
+    {
+    }
+
+    std::unique_ptr<FlowLaw> Begin(const PathRow& kind) const override
+    {
+        auto begun = std::make_unique<FlowLawOf>(*this);
+        begun->m_state.window = kind.startWindow;
+        begun->m_state.rate = kind.lineRate;
+        return begun;
+    }
+
+    double Window() const override
+    {
+        return m_state.window;
+    }
+
+    double Rate() const override
+    {
+        return m_state.rate;
+    }
+
+    void Acknowledge(const Acknowledged& seen, const PathRow& kind) override
+    {
+        m_state = m_law.Next(m_state, seen, kind.path, kind.table, m_memory);
+    }
+
+    void Send(double now, double bytes, const PathRow& kind) override
+    {
+        m_state = m_law.Sent(m_state, now, bytes, kind.path);
+    }
+
+  private:
+    Law m_law;
+    typename Law::State m_state;
+    std::vector<double> m_memory;
+};
+
+inline std::unique_ptr<FlowLaw>
+TakeFlowLaw(Record& record)
+{
+    std::unique_ptr<FlowLaw> made;
+    const std::string name = record.Take("law");
+    const auto memory = record.Take<std::size_t>("memory");
+    const bool known = WithLaw(name, [&](auto law) {
+        ForEach(law, [&](const char* field, double& value) { value = record.Take<double>(field); });
+        made = std::make_unique<FlowLawOf<decltype(law)>>(law, memory);
+    });
+    if (!known)
+    {
+        record.Refuse("has law " + name + ", which this program does not have");
+    }
+    return made;
+}
+
+inline PathRow
+TakePath(Record& record)
+{
+    PathRow row;
+    row.lineRate = record.Take<double>("rate");
+    row.startWindow = record.Take<double>("window");
+    ForEach(row.path, [&](const char* field, double& value) { value = record.Take<double>(field); });
+    std::vector<double> rates;
+    record.TakeInto("rates", rates);
+    std::copy(rates.begin(), rates.end(), row.path.rates.begin());
+    record.TakeInto("table", row.table);
+    return row;
+}
+
+inline Centre
+TakeCentre(Record& record)
+{
+    Centre centre;
+    ForEach(centre, [&](const char* field, auto& value) { record.TakeInto(field, value); });
+    return centre;
+}
+
+inline PortRow
+TakePort(Record& record)
+{
+    PortRow row{};
+    row.source = record.Take<int>("source");
+    row.target = record.Take<int>("target");
+    row.rate = record.Take<uint64_t>("rate");
+    row.delay = record.Take<int64_t>("delay");
+    row.reverse = record.Take<int>("reverse");
+    row.watch = record.Take("watch", -1);
+    row.markLow = record.Take("mark_low", int64_t{0});
+    row.markHigh = record.Take("mark_high", int64_t{0});
+    row.queue.type = record.Take<std::string>("queue", "");
+    row.queue.attributes = record.TakeRest();
+    return row;
+}
+
+inline Centre kCentre;
+inline std::vector<PathRow> kPaths;
+inline std::vector<PortRow> kPorts;
+inline std::unique_ptr<FlowLaw> kFlowLaw; ///< before the first packet of a flow
 
 /// One flow; its ports there and back, -1 after the last.
 struct FlowRow
@@ -48,7 +169,7 @@ struct FlowRow
     int64_t target;
     int64_t size; ///< payload
     int64_t start;
-    int64_t kind;  ///< of path, in gains.h
+    int64_t kind;  ///< of path
     int64_t watch; ///< place among those whose acknowledgements are kept; -1: they aren't
     std::array<int64_t, kMostPorts> there;
     std::array<int64_t, kMostPorts> back;
@@ -66,6 +187,4 @@ ReadFlows(const std::string& path)
     return flows;
 }
 
-} // namespace netctrl
-
-#endif // NETCTRL_FABRIC_TABLES_H
+} // namespace netctrl::fabric

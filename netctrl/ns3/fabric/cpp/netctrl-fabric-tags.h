@@ -1,13 +1,10 @@
 // What packets carry, as packet tags: which flow and which bytes; at each switch its telemetry; all of it in the
 // acknowledgement.
 //
-// Room for it is in the scenario's sizes of packets. Tags rather than headers: Packet::AddPacketTag is const, so that a
-// trace of a device's queue may write one into the packet that leaves.
-//
-// Fixed: netctrl copies this file as it is.
+// Room for it is in the scenario's sizes of packets. Tags rather than headers: a trace of a device's queue may write one into
+// the packet that leaves.
 
-#ifndef NETCTRL_FABRIC_TAGS_H
-#define NETCTRL_FABRIC_TAGS_H
+#pragma once
 
 #include "netctrl-fabric-tables.h"
 
@@ -20,13 +17,13 @@
 #include <string>
 #include <type_traits>
 
-namespace netctrl
+namespace netctrl::fabric
 {
 
 using namespace ns3;
 
-/// A tag that holds plain data; packets may have one of each Number.
-template <class Content, int Number = 0>
+/// A tag that holds plain data.
+template <class Content>
 class ContentTag final : public Tag
 {
     static_assert(std::is_trivially_copyable_v<Content>, "it is copied byte by byte");
@@ -41,7 +38,7 @@ class ContentTag final : public Tag
 
     static TypeId GetTypeId()
     {
-        static TypeId tid = TypeId((std::string("netctrl::") + Content::kName + std::to_string(Number)).c_str())
+        static TypeId tid = TypeId((std::string("netctrl::") + Content::kName).c_str())
                                 .SetParent<Tag>()
                                 .template AddConstructor<ContentTag>();
         return tid;
@@ -89,12 +86,6 @@ struct Letter
     int64_t sent;     ///< when the data left [ns]
 };
 
-/// What a switch port says when a packet leaves it.
-struct PortWord : Hop
-{
-    static constexpr const char* kName = "PortWord";
-};
-
 /// All that a packet was told.
 struct Telemetry
 {
@@ -113,41 +104,18 @@ using LetterTag = ContentTag<Letter>;
 using TelemetryTag = ContentTag<Telemetry>;
 using MarkTag = ContentTag<Mark>;
 
-/// One more port: ns-3 takes no two tags of a kind, so that each hop's has a type of its own.
-template <int Hop = 0>
-void
-AddWord(const Ptr<const Packet>& packet, const PortWord& word)
+/// A switch port says what it knows when a packet leaves it. Its queue's trace shows a packet that isn't to be changed; of
+/// tags this is no more than AddPacketTag does.
+inline void
+AddHop(const Ptr<const Packet>& packet, const Hop& hop)
 {
-    if constexpr (Hop < kMostHops)
+    TelemetryTag telemetry;
+    packet->PeekPacketTag(telemetry);
+    if (telemetry.content.count < kMostHops)
     {
-        ContentTag<PortWord, Hop> there;
-        if (packet->PeekPacketTag(there))
-        {
-            AddWord<Hop + 1>(packet, word);
-        }
-        else
-        {
-            packet->AddPacketTag(ContentTag<PortWord, Hop>(word));
-        }
+        telemetry.content.hops[telemetry.content.count++] = hop;
+        ConstCast<Packet>(packet)->ReplacePacketTag(telemetry);
     }
 }
 
-/// What all ports on the way wrote.
-template <int Hop = 0>
-void
-ReadWords(const Ptr<const Packet>& packet, Telemetry& found)
-{
-    if constexpr (Hop < kMostHops)
-    {
-        ContentTag<PortWord, Hop> there;
-        if (packet->PeekPacketTag(there))
-        {
-            found.hops[found.count++] = there.content;
-            ReadWords<Hop + 1>(packet, found);
-        }
-    }
-}
-
-} // namespace netctrl
-
-#endif // NETCTRL_FABRIC_TAGS_H
+} // namespace netctrl::fabric

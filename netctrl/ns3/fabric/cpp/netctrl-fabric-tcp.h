@@ -1,43 +1,24 @@
 // Flows of the fabric over ns-3's own DCTCP, a peer of MPCC: TcpDctcp, and RED that marks all above K, at switches.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_FABRIC_TCP_H
-#define NETCTRL_FABRIC_TCP_H
+#pragma once
 
-#include "gains.h"
 #include "netctrl-fabric-ports.h"
 #include "netctrl-fabric-recorder.h"
 #include "netctrl-sockets.h"
-#include "netctrl-tcp-defaults.h"
 #include "scenario.h"
 
-#include "ns3/double.h"
-#include "ns3/tcp-dctcp.h"
-#include "ns3/tcp-l4-protocol.h"
+#include "ns3/uinteger.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 
-namespace netctrl
+namespace netctrl::fabric
 {
 
 using namespace ns3;
 
 constexpr int64_t kTcpOverhead = 42; ///< PPP, IPv4 and TCP without options [byte]
-
-inline void
-SetDctcpDefaults()
-{
-    SetTcpDefaults(static_cast<uint32_t>(kPayload), 1U << 24);
-    Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TcpDctcp::GetTypeId()));
-    Config::SetDefault("ns3::TcpDctcp::DctcpShiftG", DoubleValue(kDctcpGain));
-    Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(NanoSeconds(kRetransmission)));
-    Config::SetDefault("ns3::TcpSocketBase::ClockGranularity", TimeValue(MicroSeconds(1)));
-    Config::SetDefault("ns3::TcpSocket::ConnTimeout", TimeValue(NanoSeconds(kRetransmission)));
-    Config::SetDefault("ns3::TcpSocket::ConnCount", UintegerValue(1000));
-}
 
 /// One flow: a connection that is made when it starts.
 class TcpFlow
@@ -57,12 +38,12 @@ class TcpFlow
         const auto port = static_cast<uint16_t>(kTcpPort + m_number);
         m_listener = Listen(target, InetSocketAddress(end, port), MakeCallback(&TcpFlow::Accept, this));
         m_socket = TcpSender(source, MakeCallback(&TcpFlow::Fill, this));
-        const double first = std::floor(kPaths[m_flow.kind].startWindow / kPayload);
+        const double first = std::floor(kPaths[m_flow.kind].startWindow / kCentre.payload);
         const auto segments = static_cast<uint32_t>(std::clamp(first, 1.0, 1e5));
         m_socket->SetAttribute("InitialCwnd", UintegerValue(segments));
-        if (!kSlowStart)
+        if (!kCentre.slowStart)
         {
-            m_socket->SetAttribute("InitialSlowStartThreshold", UintegerValue(segments * kPayload));
+            m_socket->SetAttribute("InitialSlowStartThreshold", UintegerValue(segments * kCentre.payload));
         }
         m_socket->Bind(InetSocketAddress(Ipv4Address::GetAny(), port));
         m_socket->TraceConnectWithoutContext("Rx", MakeCallback(&TcpFlow::Acknowledged, this));
@@ -80,7 +61,7 @@ class TcpFlow
         {
             const int64_t room = socket->GetTxAvailable();
             // Whole segments: what is left over waits for more room.
-            const int64_t bytes = m_left <= room ? m_left : room - room % kPayload;
+            const int64_t bytes = m_left <= room ? m_left : room - room % kCentre.payload;
             if (bytes <= 0 || socket->Send(Create<Packet>(static_cast<uint32_t>(bytes))) < 0)
             {
                 return;
@@ -101,7 +82,7 @@ class TcpFlow
     void Read(Ptr<Socket> socket)
     {
         const int64_t bytes = TakeAll(socket);
-        const int64_t segments = (bytes + kPayload - 1) / kPayload;
+        const int64_t segments = (bytes + kCentre.payload - 1) / kCentre.payload;
         m_arrived += bytes;
         m_recorder.Carried(m_flow, bytes + segments * kTcpOverhead, Now());
         if (bytes > 0 && m_arrived == m_flow.size)
@@ -137,6 +118,4 @@ class TcpFlow
     SequenceNumber32 m_newest{0};
 };
 
-} // namespace netctrl
-
-#endif // NETCTRL_FABRIC_TCP_H
+} // namespace netctrl::fabric

@@ -1,11 +1,8 @@
 // How many flows pass a switch port: those of which a packet came within a time, without ns-3. C++17.
 //
 // Source: MPCC thesis, Section 4.2; netctrl.sim.packet.links.ports.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_FLOW_COUNTER_H
-#define NETCTRL_FLOW_COUNTER_H
+#pragma once
 
 #include <cstdint>
 #include <list>
@@ -58,5 +55,3 @@ class FlowCounter
 };
 
 } // namespace netctrl
-
-#endif // NETCTRL_FLOW_COUNTER_H

@@ -1,14 +1,15 @@
 // Runs the scenario of FOLDER/scenario.txt on stock ns-3.
 //
-// Usage: scenario FOLDER [RUN]. Compiles against ns-3.37 and ns-3.44.
+// Usage: scenario FOLDER [RUN [series]]. Compiles against ns-3.37 and ns-3.44.
 //
 // Each link of the scenario has a channel of its own. Forward it carries the link's queue; its other direction is idle
 // and carries the acknowledgements of groups that name no links for them. Hosts of one group differ in their
 // round-trip time, which the delay of their access line makes up. A group's data ends at a host of its own, or at the
-// last router itself.
-//
-// Fixed: netctrl copies this file as it is.
+// last router itself. Demands go from router to router, by shares of the links; a law sets their links' rates.
 
+#include "netctrl-control.h"
+#include "netctrl-demands.h"
+#include "netctrl-fabric.h"
 #include "netctrl-files.h"
 #include "netctrl-gates.h"
 #include "netctrl-lines.h"
@@ -20,7 +21,6 @@
 #include "netctrl-traffic.h"
 #include "scenario.h"
 
-#include "ns3/double.h"
 #include "ns3/rng-seed-manager.h"
 #include "ns3/tcp-dctcp.h"
 #include "ns3/tcp-l4-protocol.h"
@@ -36,20 +36,12 @@ using namespace ns3;
 namespace netctrl
 {
 
-void
-SetDefaults()
-{
-    SetTcpDefaults(Segment(), kSocketBuffer);
-    Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TcpNewReno::GetTypeId()));
-    Config::SetDefault("ns3::TcpSocketBase::MaxSegLifetime", DoubleValue(1.0)); // closed connections leave memory soon
-    Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(kInitialWindow));
-}
-
 /// Routers, links, hosts and sinks with their addresses and routes.
 ///
 /// Group g's senders are in 10.x.y.0/24 with x.y = g, a subnet /30 each; its sink is in 11.x.y.0/30, the channel of link
-/// k in 12.x.y.0/30. One route a group and router is then enough in each direction.
-class Network
+/// k in 12.x.y.0/30. One route a group and router is then enough in each direction. Demand i ends at 14.x.y.1, and its TCP
+/// begins at 13.x.y.1.
+class Network : public Counted
 {
   public:
     Network()
@@ -62,9 +54,20 @@ class Network
         {
             AddLink(static_cast<int>(i));
         }
+        for (std::size_t i = 0; i < kDemands.size(); ++i)
+        {
+            AddDemand(static_cast<int>(i));
+        }
         for (std::size_t i = 0; i < kGroups.size(); ++i)
         {
             AddGroup(static_cast<int>(i));
+        }
+        for (const WayRow& way : kWays)
+        {
+            const uint32_t end = Subnet(14, way.demand) + 1;
+            Ptr<Ipv4Route> route = m_lines[way.link].near.RouteTo(end);
+            route->SetSource(Ipv4Address(Subnet(13, way.demand) + 1)); // which a TCP socket takes for its own
+            m_lines[way.link].near.Table()->Add(end, route, way.share, IsTcp(way.demand));
         }
         DrawStarts();
         std::vector<int> counts(kGroups.size(), 0);
@@ -78,9 +81,6 @@ class Network
         }
     }
 
-    std::vector<LinkQueue> queues;
-    std::vector<std::unique_ptr<WaitMeter>> waits; ///< of each link, if they are watched
-    std::vector<std::unique_ptr<Sink>> sinks;
     std::vector<std::unique_ptr<Host>> hosts;
     std::vector<int64_t> starts; ///< of flows [ns]
 
@@ -91,9 +91,13 @@ class Network
         for (const FlowRow& flow : kFlows)
         {
             starts.push_back(flow.start);
-            if (flow.spread > 0)
+            if (flow.spread >= 0)
             {
                 late = late ? late : CreateObject<UniformRandomVariable>();
+                if (!kDemands.empty() && starts.size() == 1)
+                {
+                    late->SetStream(0);
+                }
                 starts.back() += static_cast<int64_t>(late->GetValue() * static_cast<double>(flow.spread));
             }
         }
@@ -108,9 +112,16 @@ class Network
                                   DeviceRate(row.capacity),
                                   row.delay,
                                   "1p"); // the queue is the queue disc's
-        line.far.device->SetDataRate(DataRate(kAccessRate)); // acknowledgements never wait
+        if (kAccessRate > 0)
+        {
+            line.far.device->SetDataRate(DataRate(kAccessRate)); // acknowledgements never wait
+        }
         queues.push_back(MakeQueue(row.queue, row.capacity, row.buffer));
-        line.near.SetQueue(queues.back().disc);
+        if (row.nominal > 0.0)
+        {
+            queues.back().Pace(static_cast<double>(row.capacity));
+        }
+        line.near.SetQueue(queues.back().Root());
         if (kWatched)
         {
             waits.push_back(std::make_unique<WaitMeter>(queues.back().disc, line.near.device));
@@ -118,9 +129,56 @@ class Network
         m_lines.push_back(line);
     }
 
+    void AddDemand(int index)
+    {
+        const uint32_t address = Subnet(14, index) + 1;
+        const auto source = m_routers[kDemands[index].source], target = m_routers[kDemands[index].target];
+        AddOwn(target, address);
+        demands.push_back(
+            std::make_unique<Demand>(source, target, InetSocketAddress(Ipv4Address(address), kPort)));
+    }
+
+    static bool IsTcp(int demand)
+    {
+        return std::any_of(kGroups.begin(), kGroups.end(), [&](const GroupRow& row) { return row.demand == demand; });
+    }
+
+    /// Of the ways of a demand from a router the one of the greatest share.
+    static const WayRow& Greatest(int demand, int router)
+    {
+        const auto share = [&](const WayRow& row) {
+            return row.demand == demand && kLinks[row.link].source == router ? row.share : -1.0;
+        };
+        return *std::max_element(kWays.begin(), kWays.end(), [&](const WayRow& one, const WayRow& other) {
+            return share(one) < share(other);
+        });
+    }
+
+    /// TCP over the ways of a demand. Its acknowledgements take the idle way back of the greatest shares.
+    void AddTcp(const GroupRow& group)
+    {
+        const DemandRow& demand = kDemands[group.demand];
+        const uint32_t begin = Subnet(13, group.demand) + 1, end = Subnet(14, group.demand) + 1;
+        AddOwn(m_routers[demand.source], begin);
+        for (int at = demand.source; at != demand.target;)
+        {
+            const WayRow& way = Greatest(group.demand, at);
+            at = kLinks[way.link].target;
+            m_lines[way.link].far.Route(begin, 30);
+        }
+        sinks.push_back(std::make_unique<Sink>(m_routers[demand.target], end, group));
+        meters.push_back(
+            std::make_unique<IpMeter>(m_routers[demand.source], m_routers[demand.target], Ipv4Address(end)));
+    }
+
     void AddGroup(int index)
     {
         const GroupRow& group = kGroups[index];
+        if (group.demand >= 0)
+        {
+            AddTcp(group);
+            return;
+        }
         Ptr<Node> router = m_routers[kLinks[group.path.back()].target];
         Ptr<Node> node = group.atRouter ? router : MakeNode();
         if (EchoesMarks(group.sender))
@@ -160,8 +218,16 @@ class Network
 
     void AddHost(const HostRow& row, int number)
     {
-        Ptr<Node> router = m_routers[kLinks[kGroups[row.group].path.front()].source];
-        if (kGroups[row.group].gate.burst > 0) // regulators stand at the router
+        const GroupRow& group = kGroups[row.group];
+        if (group.demand >= 0)
+        {
+            Ptr<Node> source = m_routers[kDemands[group.demand].source];
+            const uint32_t begin = Subnet(13, group.demand) + 1;
+            hosts.push_back(std::make_unique<Host>(Host{row.group, source, begin, sinks[row.group].get()}));
+            return;
+        }
+        Ptr<Node> router = m_routers[kLinks[group.path.front()].source];
+        if (group.gate.burst > 0) // regulators stand at the router
         {
             hosts.push_back(std::make_unique<Host>(Host{row.group, router, 0, sinks[row.group].get()}));
             return;
@@ -193,16 +259,24 @@ class Network
 };
 
 void
-Run(const std::string& folder, const std::string& run)
+Run(const std::string& folder, const std::string& given, bool series)
 {
     ReadScenario(folder);
+    const std::string run = given.empty() ? std::to_string(kRun) : given;
+    const bool drawn = !kDemands.empty(); // with a table for each run, whose files are named after it
+    const std::string end = drawn ? "-" + run + ".csv" : ".csv";
     RngSeedManager::SetSeed(kSeed);
-    RngSeedManager::SetRun(run.empty() ? kRun : std::strtoull(run.c_str(), nullptr, 10));
-    SetDefaults();
+    RngSeedManager::SetRun(kFirstRun + std::strtoull(run.c_str(), nullptr, 10));
+    SetTcpDefaults();
+    if (!fabric::kPorts.empty())
+    {
+        fabric::Run(folder, run);
+        return;
+    }
     Table responses(folder + "/responses.csv");
     std::FILE* rtts = kWatched ? Open(folder + "/rtts.bin", "w") : nullptr;
+    const auto table = drawn ? std::make_unique<RunTable>(folder + "/run-" + run + ".bin") : nullptr;
     Network network;
-    std::vector<std::unique_ptr<BulkFlow>> bulk;
     std::vector<std::unique_ptr<WebSession>> web;
     std::vector<std::unique_ptr<Stream>> streams;
     std::vector<std::unique_ptr<GatedFlow>> gated;
@@ -221,7 +295,7 @@ Run(const std::string& folder, const std::string& run)
         }
         else if (group.web.objectsPerPage == 0)
         {
-            bulk.push_back(std::make_unique<BulkFlow>(network.starts[i], flow, host, rtts));
+            network.bulk.push_back(std::make_unique<BulkFlow>(network.starts[i], flow, host, rtts));
         }
         else
         {
@@ -240,14 +314,16 @@ Run(const std::string& folder, const std::string& run)
         }
     }
     const auto track = kTrack.periods > 0 ? std::make_unique<Track>(folder, network.sinks, gated) : nullptr;
-    Recorder recorder(folder, network.queues, network.waits, network.sinks, bulk);
+    Recorder recorder(folder, end, series || !drawn, network);
+    const auto control =
+        drawn ? std::make_unique<Control>(*table, network.queues, network.demands, recorder) : nullptr;
     Simulate();
     if (kWatched)
     {
         recorder.WriteConnections();
         Close(rtts);
     }
-    bulk.clear();
+    network.bulk.clear();
     web.clear();
     Simulator::Destroy();
 }
@@ -257,5 +333,7 @@ Run(const std::string& folder, const std::string& run)
 int
 main(int argc, char* argv[])
 {
-    return netctrl::Program(argc, argv, "", &netctrl::Run);
+    const bool series = argc == 4 && argv[3] == std::string("series");
+    const auto work = [&](const std::string& folder, const std::string& run) { netctrl::Run(folder, run, series); };
+    return netctrl::Program(argc - series, argv, "", work, "FOLDER [RUN [series]]");
 }

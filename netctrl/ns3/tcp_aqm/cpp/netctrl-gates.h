@@ -2,11 +2,8 @@
 //
 // Arithmetic and draws are those of netctrl's packet engine (netctrl.sim.packet.links.gates), so that packets leave at
 // the same nanosecond.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_GATES_H
-#define NETCTRL_GATES_H
+#pragma once
 
 #include "netctrl-sockets.h"
 #include "netctrl-traffic.h"
@@ -61,7 +58,7 @@ class Gate
     {
     }
 
-    /// kNever at rate 0.
+    /// kForever at rate 0.
     int64_t Opens() const
     {
         return m_opens;
@@ -99,20 +96,20 @@ class Gate
         m_left = burst;
         if (m_opens > since) // else its packet may go now
         {
-            const bool shut = before == kNever;
+            const bool shut = before == kForever;
             Pause(since, shut ? m_held : static_cast<double>(m_opens - since) / static_cast<double>(before));
         }
     }
 
   private:
-    /// From the last packet of a burst to the first of the next; kNever at rate 0.
+    /// From the last packet of a burst to the first of the next; kForever at rate 0.
     int64_t MeanPause(double rate, int burst) const
     {
         constexpr double kLongest = 1e17;
         const double bits = 8e9 * kPacketSize * burst;
         if (rate <= 0.0 || bits > kLongest * rate)
         {
-            return kNever;
+            return kForever;
         }
         const double mean = bits / rate - static_cast<double>((burst - 1) * m_row.within);
         return std::max(static_cast<int64_t>(std::nearbyint(mean)), int64_t{1});
@@ -121,10 +118,10 @@ class Gate
     /// So much of the mean pause is left from a time on.
     void Pause(int64_t since, double share)
     {
-        if (m_mean == kNever)
+        if (m_mean == kForever)
         {
             m_held = share;
-            m_opens = kNever;
+            m_opens = kForever;
             return;
         }
         const double left = share * static_cast<double>(m_mean);
@@ -217,5 +214,3 @@ class GatedFlow
 };
 
 } // namespace netctrl
-
-#endif // NETCTRL_GATES_H

@@ -1,9 +1,6 @@
 // H-TCP by its Internet draft.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_HTCP_H
-#define NETCTRL_HTCP_H
+#pragma once
 
 #include "netctrl-round-trips.h"
 #include "netctrl-tcp-laws.h"
@@ -80,5 +77,3 @@ class DraftHtcp : public TcpNewReno
 };
 
 } // namespace netctrl
-
-#endif // NETCTRL_HTCP_H

@@ -1,9 +1,7 @@
 // A tracking law behind its governor and its schedule, from its records in scenario.txt, without ns-3. C++17.
-//
-// Fixed: netctrl copies this file as it is. The law is in netctrl-tracking-law.h.
+// The law is in netctrl-tracking-law.h.
 
-#ifndef NETCTRL_LAW_RECORDS_H
-#define NETCTRL_LAW_RECORDS_H
+#pragma once
 
 #include "netctrl-records.h"
 #include "netctrl-tracking-law.h"
@@ -16,19 +14,6 @@
 namespace netctrl
 {
 
-/// Numbers between commas.
-inline std::vector<double>
-Numbers(const std::string& text)
-{
-    std::vector<double> found;
-    std::istringstream parts(text);
-    for (std::string part; std::getline(parts, part, ',');)
-    {
-        found.push_back(std::strtod(part.c_str(), nullptr));
-    }
-    return found;
-}
-
 /// The parts of a law; a governor or a schedule without numbers is none.
 struct LawParts
 {
@@ -40,7 +25,7 @@ struct LawParts
     /// One of its records.
     void Take(Record& record)
     {
-        const auto take = [&record](const char* field, auto& value) { Read(record.Take(field), value); };
+        const auto take = [&record](const char* field, auto& value) { Read(record, field, value); };
         if (record.id == "gains")
         {
             ForEach(gains, take);
@@ -64,23 +49,19 @@ struct LawParts
     }
 
   private:
-    static void Read(const std::string& text, Vector& value)
+    template <class Value>
+    static void Read(Record& record, const char* field, Value& value)
     {
-        const std::vector<double> numbers = Numbers(text);
-        value = Vector(numbers.data(), numbers.size());
+        record.TakeInto(field, value);
     }
 
     /// ROWSxCOLUMNS:numbers
-    static void Read(const std::string& text, Matrix& value)
+    static void Read(Record& record, const char* field, Matrix& value)
     {
+        const std::string text = record.Take(field);
         value.rows = std::strtoul(text.c_str(), nullptr, 10);
         value.columns = std::strtoul(text.c_str() + text.find('x') + 1, nullptr, 10);
-        Read(text.substr(text.find(':') + 1), value.values);
-    }
-
-    static void Read(const std::string& text, bool& value)
-    {
-        value = text != "0";
+        record.ReadInto(field, text.substr(text.find(':') + 1), value.values);
     }
 };
 
@@ -113,5 +94,3 @@ class Tracker
 };
 
 } // namespace netctrl
-
-#endif // NETCTRL_LAW_RECORDS_H

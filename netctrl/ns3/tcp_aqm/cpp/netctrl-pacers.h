@@ -1,9 +1,6 @@
 // Laws that set the rate of a flow, at work.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_PACERS_H
-#define NETCTRL_PACERS_H
+#pragma once
 
 #include "netctrl-pacing-laws.h"
 #include "netctrl-records.h"
@@ -76,5 +73,3 @@ TakePacer(Record& record)
 }
 
 } // namespace netctrl
-
-#endif // NETCTRL_PACERS_H

@@ -1,10 +1,9 @@
-// What is written of links and groups: series.csv; and of connections that are watched, connections.csv.
-//
-// Fixed: netctrl copies this file as it is.
+// What is written of links and groups: a series; sums of links under demands; and of connections that are watched,
+// connections.csv.
 
-#ifndef NETCTRL_RECORDER_H
-#define NETCTRL_RECORDER_H
+#pragma once
 
+#include "netctrl-demands.h"
 #include "netctrl-files.h"
 #include "netctrl-queues.h"
 #include "netctrl-traffic.h"
@@ -13,6 +12,7 @@
 #include "ns3/point-to-point-net-device.h"
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <memory>
 #include <string>
@@ -80,55 +80,81 @@ class WaitMeter
     uint32_t m_most = 0; ///< [byte]
 };
 
-/// Writes series.csv: a row a sample, differences of counters that run on.
+/// What a link did from one count to another, rates over an interval.
+inline Measured
+Between(const LinkCounters& before, const LinkCounters& now)
+{
+    const double bitPerSecond = 8e9 / static_cast<double>(kSample); // of a byte an interval
+    return {bitPerSecond * static_cast<double>(now.departed - before.departed),
+            bitPerSecond * static_cast<double>(now.backlog),
+            bitPerSecond * static_cast<double>(now.arrived - before.arrived),
+            bitPerSecond * static_cast<double>(now.lost - before.lost)};
+}
+
+/// What is written of.
+struct Counted
+{
+    std::vector<LinkQueue> queues;
+    std::vector<std::unique_ptr<WaitMeter>> waits; ///< of each link, if they are watched
+    std::vector<std::unique_ptr<Sink>> sinks;      ///< of each group
+    std::vector<std::unique_ptr<BulkFlow>> bulk;
+    std::vector<std::unique_ptr<Demand>> demands;
+    std::vector<std::unique_ptr<IpMeter>> meters; ///< of demands' flows of TCP
+};
+
+/// Writes the series: a row a sample, differences of counters that run on; and at the end the sums of links under demands.
 class Recorder
 {
   public:
-    Recorder(const std::string& folder,
-             const std::vector<LinkQueue>& queues,
-             const std::vector<std::unique_ptr<WaitMeter>>& waits,
-             const std::vector<std::unique_ptr<Sink>>& sinks,
-             const std::vector<std::unique_ptr<BulkFlow>>& flows)
+    /// @param end of the names of a run's files
+    /// @param series whether they are written
+    Recorder(const std::string& folder, const std::string& end, bool series, const Counted& counted)
         : m_folder(folder),
-          m_table(folder + "/series.csv"),
-          m_queues(queues),
-          m_waits(waits),
-          m_sinks(sinks),
-          m_links(queues.size()),
-          m_groups(sinks.size()),
-          m_flows(sinks.size())
+          m_end(end),
+          m_table(series ? std::make_unique<Table>(folder + "/series" + end) : nullptr),
+          m_counted(counted),
+          m_links(counted.queues.size()),
+          m_start(m_links),
+          m_sums(counted.queues.size()),
+          m_groups(counted.sinks.size()),
+          m_flows(counted.sinks.size())
     {
-        for (const auto& flow : flows)
+        for (const auto& flow : counted.bulk)
         {
             m_flows[flow->group] = flow.get();
         }
-        m_table.Put("time_s");
-        for (const LinkRow& link : kLinks)
+        if (m_table)
         {
-            for (const char* column : {"backlog:", "arrived:", "departed:", "lost:", "marked:", "probability:"})
-            {
-                m_table.Put(std::string(column) + link.id);
-            }
+            PutHeads();
         }
-        PutNames("carried:", kGroups);
-        PutNames("rtt:", kGroups);
-        if (kWatched)
+        if (counted.demands.empty()) // else their control tells when
         {
-            for (const LinkRow& link : kLinks)
-            {
-                m_table.Put("delay:" + link.id);
-                m_table.Put("most:" + link.id);
-            }
-            for (const GroupRow& group : kGroups)
-            {
-                for (const char* column : {"delivered:", "pace:", "window:"})
-                {
-                    m_table.Put(column + group.id);
-                }
-            }
+            Simulator::Schedule(NanoSeconds(kSample), &Recorder::SampleAgain, this);
         }
-        m_table.EndRow();
-        Simulator::Schedule(NanoSeconds(kSample), &Recorder::Sample, this);
+    }
+
+    void Sample()
+    {
+        std::vector<LinkCounters> now;
+        for (std::size_t i = 0; i < m_links.size(); ++i)
+        {
+            now.push_back(m_counted.queues[i].Count());
+            Add(i, Between(m_links[i], now[i]));
+        }
+        if (m_table)
+        {
+            WriteRow(now);
+        }
+        m_links = now;
+        if (Simulator::Now() == NanoSeconds(kWarmup))
+        {
+            m_start = now;
+            m_ends = CountEnds();
+        }
+        if (!m_counted.demands.empty() && Simulator::Now() == NanoSeconds(kDuration))
+        {
+            WriteSums();
+        }
     }
 
     /// At the end, of connections that are watched.
@@ -142,7 +168,7 @@ class Recorder
                 const Transfer* transfer = flow->transfer.get();
                 table.Put(i);
                 table.Put(flow->start);
-                table.Put(m_sinks[i]->Received());
+                table.Put(m_counted.sinks[i]->Received());
                 table.Put(transfer ? transfer->trips.sent : 0);
                 table.Put(transfer ? transfer->trips.again : 0);
                 table.PutAll(transfer ? transfer->Events() : std::array<int64_t, 5>{});
@@ -152,14 +178,11 @@ class Recorder
     }
 
   private:
-    struct Counters
+    struct Sums
     {
-        uint64_t arrived = 0;
-        uint64_t departed = 0;
-        uint64_t lost = 0;
-        uint64_t marked = 0;
-        uint64_t packets = 0;
-        uint64_t chosen = 0;
+        double backlog = 0.0;
+        double rateSquare = 0.0;
+        double backlogSquare = 0.0;
     };
 
     struct Ended
@@ -168,101 +191,183 @@ class Recorder
         uint64_t arrived = 0;
     };
 
+    /// Of a demand's flows of TCP since the start [byte].
+    struct TcpEnd
+    {
+        uint64_t arrived = 0;
+        uint64_t sent = 0;
+        uint64_t again = 0;
+        uint64_t answers = 0;
+        double roundTrips = 0.0; ///< [s]
+    };
+
+    /// Of all demands since the start, with headers [byte].
+    struct Ends
+    {
+        uint64_t offered = 0;
+        uint64_t delivered = 0;
+        std::vector<TcpEnd> tcp;
+    };
+
+    Ends CountEnds() const
+    {
+        Ends ends;
+        for (const auto& demand : m_counted.demands)
+        {
+            ends.offered += demand->offered;
+            ends.delivered += demand->Delivered();
+        }
+        for (const auto& meter : m_counted.meters)
+        {
+            ends.offered += meter->offered;
+            ends.delivered += meter->delivered;
+        }
+        for (std::size_t i = 0; i < kGroups.size(); ++i)
+        {
+            if (kGroups[i].demand >= 0)
+            {
+                const Sink& sink = *m_counted.sinks[i];
+                ends.tcp.push_back({sink.Received(), 0, 0, sink.answers, sink.newest});
+                for (const auto& flow : m_counted.bulk)
+                {
+                    const bool counts = flow->transfer && flow->group == static_cast<int>(i);
+                    ends.tcp.back().sent += counts ? flow->transfer->trips.sent : 0;
+                    ends.tcp.back().again += counts ? flow->transfer->trips.again : 0;
+                }
+            }
+        }
+        return ends;
+    }
+
+    /// Sums of what counts: what was after the warmup.
+    void Add(std::size_t link, const Measured& measured)
+    {
+        if (Simulator::Now() > NanoSeconds(kWarmup))
+        {
+            const double rate = measured.rate - kLinks[link].nominal;
+            const double backlog = measured.backlog - kLaw.setpoint;
+            m_sums[link].backlog += measured.backlog;
+            m_sums[link].rateSquare += rate * rate;
+            m_sums[link].backlogSquare += backlog * backlog;
+        }
+    }
+
+    /// First what demands sent and what came to their ends, then a row a link, then one of each TCP; bytes,
+    /// and means of squares.
+    void WriteSums() const
+    {
+        Table result(m_folder + "/result" + m_end);
+        const Ends ends = CountEnds();
+        result.Row(ends.offered - m_ends.offered, ends.delivered - m_ends.delivered, 0, 0, 0, 0, 0);
+        const auto count = static_cast<double>((kDuration - kWarmup) / kSample);
+        for (std::size_t i = 0; i < m_links.size(); ++i)
+        {
+            const LinkCounters &start = m_start[i], &now = m_links[i];
+            result.Row(now.arrived - start.arrived,
+                       now.departed - start.departed,
+                       now.lost - start.lost,
+                       static_cast<int64_t>(now.backlog - start.backlog),
+                       m_sums[i].backlog / count / (8e9 / static_cast<double>(kSample)),
+                       m_sums[i].rateSquare / count,
+                       m_sums[i].backlogSquare / count);
+        }
+        for (std::size_t i = 0; i < ends.tcp.size(); ++i)
+        {
+            const TcpEnd start = i < m_ends.tcp.size() ? m_ends.tcp[i] : TcpEnd{};
+            const TcpEnd& end = ends.tcp[i];
+            const auto answers = static_cast<double>(end.answers - start.answers);
+            const double roundTrip = answers > 0.0 ? (end.roundTrips - start.roundTrips) / answers : 0.0;
+            result.Row(end.arrived - start.arrived, end.sent - start.sent, end.again - start.again, roundTrip, 0, 0, 0);
+        }
+    }
+
+    void PutHeads()
+    {
+        m_table->Put("time_s");
+        PutNames({"backlog:", "arrived:", "departed:", "lost:", "marked:", "probability:"}, kLinks);
+        PutNames({"carried:"}, kGroups);
+        PutNames({"rtt:"}, kGroups);
+        if (kWatched)
+        {
+            PutNames({"delay:", "most:"}, kLinks);
+            PutNames({"delivered:", "pace:", "window:"}, kGroups);
+        }
+        m_table->EndRow();
+    }
+
     template <class Rows>
-    void PutNames(const std::string& column, const Rows& rows)
+    void PutNames(std::initializer_list<const char*> columns, const Rows& rows)
     {
         for (const auto& row : rows)
         {
-            m_table.Put(column + row.id);
+            for (const char* column : columns)
+            {
+                m_table->Put(column + row.id);
+            }
         }
     }
 
-    static Counters Read(const LinkQueue& queue)
+    void SampleAgain()
     {
-        const QueueDisc::Stats& stats = queue.disc->GetStats();
-        Counters now;
-        now.arrived = stats.nTotalReceivedBytes;
-        now.departed = stats.nTotalDequeuedBytes - stats.nTotalDroppedBytesAfterDequeue;
-        now.lost = stats.nTotalDroppedBytes;
-        for (const auto& reason : stats.nMarkedBytes) // the total has 32 bits only
-        {
-            now.marked += reason.second;
-        }
-        now.packets = stats.nTotalReceivedPackets;
-        now.chosen = stats.nTotalMarkedPackets;
-        for (const char* reason : queue.lawDrops)
-        {
-            now.chosen += stats.GetNDroppedPackets(reason);
-        }
-        return now;
+        Sample();
+        Simulator::Schedule(NanoSeconds(kSample), &Recorder::SampleAgain, this);
     }
 
-    void WriteLink(const LinkQueue& queue, Counters& before)
+    void WriteRow(const std::vector<LinkCounters>& now)
     {
-        const Counters now = Read(queue);
-        const uint64_t packets = now.packets - before.packets;
-        const double chosen = packets > 0 ? static_cast<double>(now.chosen - before.chosen) / packets : 0.0;
-        m_table.Put(queue.disc->GetNBytes());
-        m_table.Put(now.arrived - before.arrived);
-        m_table.Put(now.departed - before.departed);
-        m_table.Put(now.lost - before.lost);
-        m_table.Put(now.marked - before.marked);
-        m_table.Put(queue.samplesProbability ? queue.law->GetProbability() : chosen);
-        before = now;
-    }
-
-    void Sample()
-    {
-        m_table.Put(Simulator::Now().GetSeconds(), "%.9f");
-        for (std::size_t i = 0; i < m_links.size(); ++i)
+        m_table->Put(Simulator::Now().GetSeconds(), "%.9f");
+        for (std::size_t i = 0; i < now.size(); ++i)
         {
-            WriteLink(m_queues[i], m_links[i]);
+            WriteLink(m_counted.queues[i], m_links[i], now[i]);
         }
         for (std::size_t i = 0; i < m_groups.size(); ++i)
         {
-            m_table.Put(m_sinks[i]->Received() - m_groups[i].received);
-            m_groups[i].received = m_sinks[i]->Received();
+            m_table->Put(m_counted.sinks[i]->Received() - m_groups[i].received);
+            m_groups[i].received = m_counted.sinks[i]->Received();
         }
-        for (const auto& sink : m_sinks)
+        for (const auto& sink : m_counted.sinks)
         {
-            m_table.Put(sink->measured > 0 ? sink->roundTrips / sink->measured : 0.0);
+            m_table->Put(sink->measured > 0 ? sink->roundTrips / sink->measured : 0.0);
             sink->roundTrips = 0.0;
             sink->measured = 0;
         }
-        if (kWatched)
+        for (const auto& wait : m_counted.waits)
         {
-            WriteWatched();
+            wait->Write(*m_table);
         }
-        m_table.EndRow();
-        Simulator::Schedule(NanoSeconds(kSample), &Recorder::Sample, this);
-    }
-
-    void WriteWatched()
-    {
-        for (const auto& wait : m_waits)
-        {
-            wait->Write(m_table);
-        }
-        for (std::size_t i = 0; i < m_groups.size(); ++i)
+        for (std::size_t i = 0; kWatched && i < m_groups.size(); ++i)
         {
             const Transfer* transfer = m_flows[i] ? m_flows[i]->transfer.get() : nullptr;
-            m_table.Put(m_sinks[i]->Arrived() - m_groups[i].arrived);
-            m_table.Put(transfer ? transfer->Rate() : 0.0, "%.12g");
-            m_table.Put(transfer ? transfer->window : 0);
-            m_groups[i].arrived = m_sinks[i]->Arrived();
+            m_table->Put(m_counted.sinks[i]->Arrived() - m_groups[i].arrived);
+            m_table->Put(transfer ? transfer->Rate() : 0.0, "%.12g");
+            m_table->Put(transfer ? transfer->window : 0);
+            m_groups[i].arrived = m_counted.sinks[i]->Arrived();
         }
+        m_table->EndRow();
+    }
+
+    void WriteLink(const LinkQueue& queue, const LinkCounters& before, const LinkCounters& now)
+    {
+        const uint64_t packets = now.packets - before.packets;
+        const double chosen = packets > 0 ? static_cast<double>(now.chosen - before.chosen) / packets : 0.0;
+        m_table->Put(now.backlog);
+        m_table->Put(now.arrived - before.arrived);
+        m_table->Put(now.departed - before.departed);
+        m_table->Put(now.lost - before.lost);
+        m_table->Put(now.marked - before.marked);
+        m_table->Put(queue.samplesProbability ? queue.law->GetProbability() : chosen);
     }
 
     const std::string m_folder;
-    Table m_table;
-    const std::vector<LinkQueue>& m_queues;
-    const std::vector<std::unique_ptr<WaitMeter>>& m_waits;
-    const std::vector<std::unique_ptr<Sink>>& m_sinks;
-    std::vector<Counters> m_links;
+    const std::string m_end;
+    std::unique_ptr<Table> m_table; ///< null: no series
+    const Counted& m_counted;
+    std::vector<LinkCounters> m_links; ///< at the last sample
+    std::vector<LinkCounters> m_start; ///< at the end of the warmup
+    std::vector<Sums> m_sums;
+    Ends m_ends; ///< of the warmup
     std::vector<Ended> m_groups;
     std::vector<const BulkFlow*> m_flows; ///< the last of each group, which is its only one where it is watched
 };
 
 } // namespace netctrl
-
-#endif // NETCTRL_RECORDER_H

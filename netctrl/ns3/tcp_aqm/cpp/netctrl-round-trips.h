@@ -4,11 +4,8 @@
 // acknowledged. Here each packet that was sent once gives one sample, with the acknowledgement that it made: a
 // cumulative one that ends with it, or one whose first block ends with it (RFC 2018, section 4: the first block holds
 // the packet that came last). Receivers acknowledge each packet. What was sent again gives none (Karn).
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_ROUND_TRIPS_H
-#define NETCTRL_ROUND_TRIPS_H
+#pragma once
 
 #include "ns3/nstime.h"
 #include "ns3/packet.h"
@@ -129,5 +126,3 @@ class RoundTrips
 };
 
 } // namespace netctrl
-
-#endif // NETCTRL_ROUND_TRIPS_H

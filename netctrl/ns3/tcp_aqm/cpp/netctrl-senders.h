@@ -3,11 +3,8 @@
 //
 // Laws count whole IP packets: a rate of the bottleneck's capacity is the capacity. ns-3 paces payload, so rates are
 // handed over in proportion.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_SENDERS_H
-#define NETCTRL_SENDERS_H
+#pragma once
 
 #include "netctrl-htcp.h"
 #include "netctrl-pacers.h"
@@ -227,5 +224,3 @@ MakeControl(const GroupRow& group, RoundTrips& trips)
 }
 
 } // namespace netctrl
-
-#endif // NETCTRL_SENDERS_H

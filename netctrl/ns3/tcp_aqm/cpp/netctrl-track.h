@@ -1,9 +1,7 @@
 // A law at work that sets the rates of flows so that a flow's delay and jitter follow references; writes signals.csv.
-//
-// Fixed: netctrl copies this file as it is. The law is in netctrl-tracking-law.h.
+// The law is in netctrl-tracking-law.h.
 
-#ifndef NETCTRL_TRACK_H
-#define NETCTRL_TRACK_H
+#pragma once
 
 #include "netctrl-delay-laws.h"
 #include "netctrl-files.h"
@@ -170,5 +168,3 @@ class Track
 };
 
 } // namespace netctrl
-
-#endif // NETCTRL_TRACK_H

@@ -1,10 +1,7 @@
 // What sends and receives: bulk flows and web sessions, a TCP connection for each flow and object; and packets that
 // nothing acknowledges.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_TRAFFIC_H
-#define NETCTRL_TRAFFIC_H
+#pragma once
 
 #include "netctrl-files.h"
 #include "netctrl-senders.h"
@@ -69,6 +66,8 @@ class Sink
     const InetSocketAddress end;
     double roundTrips = 0.0; ///< that its endless flows have measured, all together [s]
     uint64_t measured = 0;   ///< how many
+    double newest = 0.0;     ///< RTTs of a demand's flows, the newest at each acknowledgement, all together [s]
+    uint64_t answers = 0;    ///< these acknowledgements
 
     /// What arrives from this sender goes to `receiver` until Forget.
     void Expect(uint64_t sender, Receiver receiver)
@@ -220,7 +219,7 @@ class Transfer
             m_socket->TraceConnectWithoutContext("CongestionWindow", MakeCallback(&Transfer::NewWindow, this));
             m_socket->TraceConnectWithoutContext("RTT", MakeCallback(&Transfer::NewRoundTrip, this));
         }
-        if (kWatched || !KnownToNs3(m_group.sender))
+        if (kWatched || m_group.demand >= 0 || !KnownToNs3(m_group.sender))
         {
             m_socket->TraceConnectWithoutContext("Tx", MakeCallback(&Transfer::Sent, this));
             m_socket->TraceConnectWithoutContext("Rx", MakeCallback(&Transfer::Acknowledged, this));
@@ -289,6 +288,11 @@ class Transfer
     void Acknowledged(Ptr<const Packet>, const TcpHeader& header, Ptr<const TcpSocketBase>)
     {
         trips.Received(header);
+        if (m_group.demand >= 0 && m_newest.IsStrictlyPositive())
+        {
+            m_host.sink->newest += m_newest.GetSeconds();
+            ++m_host.sink->answers;
+        }
         if (m_rtts && trips.IsFresh())
         {
             const RttSample sample{m_host.group, Simulator::Now().GetNanoSeconds(), trips.Newest().GetNanoSeconds()};
@@ -299,6 +303,7 @@ class Transfer
     /// ns-3 tells of those that differ from the one before.
     void NewRoundTrip(Time, Time trip)
     {
+        m_newest = trip;
         m_host.sink->roundTrips += trip.GetSeconds();
         m_host.sink->measured++;
     }
@@ -356,6 +361,7 @@ class Transfer
     uint64_t m_sender = 0;
     Ptr<Socket> m_socket;
     EventId m_again;
+    Time m_newest; ///< RTT
 };
 
 /// A bulk flow, from its start to its stop.
@@ -366,7 +372,7 @@ class BulkFlow
         : start(at),
           group(host.group)
     {
-        const bool fillsBuffer = kWatched && flow.stop == kNever;
+        const bool fillsBuffer = (kWatched || kGroups[group].demand >= 0) && flow.stop == kForever;
         Simulator::Schedule(NanoSeconds(start), [this, &host, fillsBuffer, rtts] {
             const std::function<void()> nothing;
             transfer = std::make_unique<Transfer>(host, Transfer::kEndless, nothing, fillsBuffer, rtts);
@@ -502,5 +508,3 @@ class WebSession
 };
 
 } // namespace netctrl
-
-#endif // NETCTRL_TRAFFIC_H

@@ -1,9 +1,6 @@
 // A window law that is printed from Python, as a congestion control of ns-3.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_WINDOW_H
-#define NETCTRL_WINDOW_H
+#pragma once
 
 #include "netctrl-round-trips.h"
 
@@ -90,5 +87,3 @@ class PrintedWindow final : public TcpNewReno
 };
 
 } // namespace netctrl
-
-#endif // NETCTRL_WINDOW_H

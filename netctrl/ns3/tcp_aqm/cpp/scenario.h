@@ -1,13 +1,11 @@
 // The scenario of a run, which is read from scenario.txt. Times in ns, sizes in bytes, capacities in bit/s.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_SCENARIO_H
-#define NETCTRL_SCENARIO_H
+#pragma once
 
+#include "netctrl-fabric-tables.h"
+#include "netctrl-link-controllers.h"
 #include "netctrl-law-records.h"
 #include "netctrl-pacers.h"
-#include "netctrl-queue-settings.h"
 #include "netctrl-records.h"
 #include "netctrl-tcp-windows.h"
 
@@ -24,7 +22,7 @@
 namespace netctrl
 {
 
-constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+constexpr int64_t kForever = std::numeric_limits<int64_t>::max();
 
 /// One direction of a line, with its queue.
 struct LinkRow
@@ -35,7 +33,24 @@ struct LinkRow
     uint64_t capacity; ///< [bit/s]
     int64_t delay;     ///< [ns]
     uint32_t buffer;   ///< [byte]
+    double nominal;    ///< around which its rate is controlled [bit/s]; 0: nothing controls it
+    bool paced;        ///< it sends at the rate of its law; else at its capacity
     QueueSettings queue;
+};
+
+/// What sends packets, evenly spaced at a rate that changes every sample, over ways of its own.
+struct DemandRow
+{
+    int source; ///< router
+    int target; ///< router
+};
+
+/// The share of what reaches a link's source of a demand that takes the link.
+struct WayRow
+{
+    int demand;
+    int link;
+    double share;
 };
 
 /// What a group of web sessions asks for; objectsPerPage is 0 for bulk flows.
@@ -65,6 +80,7 @@ struct GroupRow
     double rate;        ///< of each flow's packets without acknowledgements [bit/s]; 0: it is TCP
     bool even;          ///< whether these are evenly spaced; else their times are random
     bool ecn;
+    int demand;               ///< whose ways its data takes, from router to router; -1: it has a path
     bool atRouter;            ///< its data ends at the router behind `path`, not at a host of its own
     std::vector<int> path;    ///< links of the data
     std::vector<int> ackPath; ///< links of the acknowledgements; empty: the idle other direction of `path`
@@ -84,8 +100,8 @@ struct FlowRow
 {
     int host;
     int64_t start;  ///< [ns]
-    int64_t spread; ///< it starts at a random time so much later at most [ns]
-    int64_t stop;   ///< [ns] or kNever
+    int64_t spread; ///< it starts at a random time so much later at most [ns]; -1: it doesn't
+    int64_t stop;   ///< [ns] or kForever
     int64_t opens;   ///< when its regulator lets the first packet through [ns]
     uint64_t random; ///< state of its regulator's numbers
 };
@@ -144,15 +160,22 @@ struct TrackRows
 // Named as the constants of programs that are generated with their scenario: what all programs share reads both.
 inline int64_t kDuration = 0;
 inline int64_t kSample = 0;
+inline int64_t kWarmup = 0; ///< that doesn't count in what is written of demands
 inline uint32_t kPacketSize = 0; ///< with IP and TCP headers
 inline uint32_t kInitialWindow = 0;
 inline uint32_t kSeed = 0; ///< of ns-3's random numbers
 inline uint64_t kRun = 0;  ///< of these too
+inline uint64_t kFirstRun = 0; ///< the number of ns-3's that run 0 has
 inline bool kWatched = false; ///< whether waits at links, and what each group's only flow does, are written
 inline uint32_t kSocketBuffer = 0; ///< of TCP at both ends
-inline uint64_t kAccessRate = 0;   ///< of hosts' lines, where nothing waits
+inline uint64_t kAccessRate = 0;   ///< of hosts' lines, where nothing waits; 0: idle directions are as their links
+inline Record::Values kAttributes; ///< of ns-3 whose defaults are others here
 inline int kRouters = 0;
 inline std::vector<LinkRow> kLinks;
+inline std::vector<DemandRow> kDemands;
+inline std::vector<WayRow> kWays;
+inline LinkRates kLaw;     ///< of the links' rates, where there are demands
+inline bool kLate = false; ///< whether messages between links may be late
 inline std::vector<Pacer> kPacers;
 inline std::vector<GroupRow> kGroups;
 inline std::vector<HostRow> kHosts;
@@ -202,7 +225,8 @@ ReadTrack(Record& record, const std::map<std::string, int>& groups)
     }
     if (record.kind == "reference")
     {
-        kTrack.references.push_back({record.Take<int64_t>("from"), Numbers(record.Take("values"))});
+        kTrack.references.push_back({record.Take<int64_t>("from"), {}});
+        record.TakeInto("values", kTrack.references.back().values);
         return true;
     }
     if (record.kind != "law")
@@ -218,7 +242,7 @@ inline void
 ReadScenario(const std::string& folder)
 {
     using Names = std::map<std::string, int>;
-    Names routers, links, pacers, groups, hosts;
+    Names routers, links, demands, pacers, groups, hosts;
     const auto add = [](const Record& record, Names& names) {
         if (!names.emplace(record.id, names.size()).second)
         {
@@ -234,18 +258,21 @@ ReadScenario(const std::string& folder)
         {
             kDuration = record.Take<int64_t>("duration");
             kSample = record.Take<int64_t>("sample");
+            kWarmup = record.Take("warmup", int64_t{0});
             kPacketSize = record.Take<uint32_t>("packet_size");
             kInitialWindow = record.Take<uint32_t>("initial_window");
             kSeed = record.Take<uint32_t>("seed");
             kRun = record.Take<uint64_t>("run");
-            kWatched = record.Take("watched", 0) != 0;
+            kFirstRun = record.Take<uint64_t>("first_run", 0);
+            kWatched = record.Take("watched", false);
             kSocketBuffer = record.Take<uint32_t>("socket_buffer");
-            kAccessRate = record.Take<uint64_t>("access_rate");
+            kAccessRate = record.Take<uint64_t>("access_rate", 0);
             if (kDuration <= 0 || kSample <= 0)
             {
                 record.Refuse("has a duration or sample that is not above 0");
             }
-            for (const auto& [name, value] : record.TakeRest())
+            kAttributes = record.TakeRest();
+            for (const auto& [name, value] : kAttributes)
             {
                 if (!ns3::Config::SetDefaultFailSafe(name, ns3::StringValue(value)))
                 {
@@ -261,8 +288,43 @@ ReadScenario(const std::string& folder)
             const auto capacity = record.Take<uint64_t>("capacity");
             const auto delay = record.Take<int64_t>("delay", 0);
             const auto buffer = record.Take("buffer", kUnlimited);
+            const auto nominal = record.Take("nominal", 0.0);
+            const bool paced = record.Take("paced", false);
             const std::string queue = record.Take("queue");
-            kLinks.push_back({record.id, source, target, capacity, delay, buffer, {queue, record.TakeRest()}});
+            kLinks.push_back(
+                {record.id, source, target, capacity, delay, buffer, nominal, paced, {queue, record.TakeRest()}});
+        }
+        else if (record.kind == "demand")
+        {
+            add(record, demands);
+            const int source = router(record.Take("source"));
+            kDemands.push_back({source, router(record.Take("target"))});
+        }
+        else if (record.kind == "way")
+        {
+            const int demand = record.TakeOne("demand", demands);
+            kWays.push_back({demand, record.TakeOne("link", links), record.Take<double>("share")});
+        }
+        else if (record.kind == "control")
+        {
+            kLate = record.Take("late", false);
+            kLaw = TakeLinkRates(record);
+        }
+        else if (record.kind == "centre")
+        {
+            fabric::kCentre = fabric::TakeCentre(record);
+        }
+        else if (record.kind == "senders")
+        {
+            fabric::kFlowLaw = fabric::TakeFlowLaw(record);
+        }
+        else if (record.kind == "path")
+        {
+            fabric::kPaths.push_back(fabric::TakePath(record));
+        }
+        else if (record.kind == "port")
+        {
+            fabric::kPorts.push_back(fabric::TakePort(record));
         }
         else if (record.kind == "pacer")
         {
@@ -275,19 +337,20 @@ ReadScenario(const std::string& folder)
             GroupRow row{};
             row.id = record.id;
             row.rate = record.Take("rate", 0.0);
-            row.even = record.Take("even", 0) != 0;
+            row.even = record.Take("even", false);
             row.sender = row.rate > 0.0 ? "" : record.Take("sender");
             row.cap = record.Take("cap", 0.0);
             row.pacer = record.Has("pacer") ? record.TakeOne("pacer", pacers) : -1;
             row.gate.burst = record.Take("burst", 0);
             row.gate.within = row.gate.burst > 0 ? record.Take<int64_t>("within") : 0;
             row.gate.variation = row.gate.burst > 0 ? record.Take<double>("variation") : 0.0;
-            row.ecn = record.Take("ecn", 0) != 0;
-            row.atRouter = record.Take("at_router", 0) != 0;
+            row.ecn = record.Take("ecn", false);
+            row.atRouter = record.Take("at_router", false);
             if (row.rate == 0.0 && (row.sender == "paced" ? row.pacer < 0 : !IsSender(row.sender)))
             {
                 record.Refuse("has sender " + row.sender + ", which this program does not have");
             }
+            row.demand = record.Has("demand") ? record.TakeOne("demand", demands) : -1;
             row.path = record.TakeAll("path", links);
             row.ackPath = record.TakeAll("ack_path", links);
             if (record.Has("objects_per_page"))
@@ -298,7 +361,7 @@ ReadScenario(const std::string& folder)
                 row.web.maxObject = record.Take<double>("max_object");
                 row.web.thinkTime = record.Take<double>("think_time");
             }
-            if (row.path.empty())
+            if (row.path.empty() && row.demand < 0)
             {
                 record.Refuse("has no path");
             }
@@ -307,14 +370,14 @@ ReadScenario(const std::string& folder)
         else if (record.kind == "host")
         {
             add(record, hosts);
-            kHosts.push_back({record.TakeOne("group", groups), record.Take<int64_t>("access_delay")});
+            kHosts.push_back({record.TakeOne("group", groups), record.Take<int64_t>("access_delay", 0)});
         }
         else if (record.kind == "flow")
         {
             kFlows.push_back({record.TakeOne("host", hosts),
                               record.Take<int64_t>("start"),
-                              record.Take("spread", int64_t{0}),
-                              record.Take("stop", kNever),
+                              record.Take("spread", int64_t{-1}),
+                              record.Take("stop", kForever),
                               record.Take("opens", int64_t{0}),
                               record.Take("random", uint64_t{0})});
         }
@@ -345,5 +408,3 @@ ReadScenario(const std::string& folder)
 }
 
 } // namespace netctrl
-
-#endif // NETCTRL_SCENARIO_H

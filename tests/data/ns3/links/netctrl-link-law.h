@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace netctrl
@@ -232,6 +233,46 @@ CommandLink(const LinkRates& law, LinkMemory& memory, int64_t link, int64_t tick
     {
         memory.command[link] = FirSum(law, memory, law.control, link, tick);
     }
+}
+
+template <class Visit>
+void
+ForEach(FirSums& row, Visit visit)
+{
+    visit("start", row.start);
+    visit("series", row.series);
+    visit("lag", row.lag);
+    visit("coefficient", row.coefficient);
+    visit("offset", row.offset);
+}
+
+template <class Visit>
+void
+ForEach(Feeds& row, Visit visit)
+{
+    visit("start", row.start);
+    visit("link", row.link);
+    visit("delay", row.delay);
+    visit("share", row.share);
+}
+
+template <class Visit>
+void
+ForEach(LinkRates& row, Visit visit)
+{
+    visit("nominal", row.nominal);
+    visit("setpoint", row.setpoint);
+    ForEach(row.control, [&](const std::string& name, auto& value) { visit("control." + name, value); });
+    ForEach(row.predicted, [&](const std::string& name, auto& value) { visit("predicted." + name, value); });
+    visit("foresees", row.foresees);
+    visit("expected", row.expected);
+    ForEach(row.feeds, [&](const std::string& name, auto& value) { visit("feeds." + name, value); });
+    visit("central", row.central);
+    visit("ticks", row.ticks);
+    visit("messages", row.messages);
+    visit("line", row.line.values);
+    visit("least", row.least.values);
+    visit("mask", row.mask);
 }
 
 } // namespace netctrl

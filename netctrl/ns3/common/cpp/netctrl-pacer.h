@@ -1,9 +1,6 @@
 // A queue disc that lets packets go no faster than a rate that is set from outside.
-//
-// Fixed: netctrl copies this file as it is.
 
-#ifndef NETCTRL_PACER_H
-#define NETCTRL_PACER_H
+#pragma once
 
 #include "ns3/queue-disc.h"
 #include "ns3/simulator.h"
@@ -117,5 +114,3 @@ class PacerQueueDisc final : public ns3::QueueDisc
 };
 
 } // namespace netctrl
-
-#endif // NETCTRL_PACER_H

@@ -1,19 +1,30 @@
 // The controllers of all links at work, without ns-3. C++17.
 //
-// Fixed: netctrl copies this file as it is. The law is in netctrl-link-law.h, its numbers are in gains.h.
+// The law is in netctrl-link-law.h.
 
-#ifndef NETCTRL_LINK_CONTROLLERS_H
-#define NETCTRL_LINK_CONTROLLERS_H
+#pragma once
 
 #include "netctrl-link-law.h"
+#include "netctrl-records.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
 namespace netctrl
 {
+
+/// Numbers of the law of the links' rates.
+inline LinkRates
+TakeLinkRates(Record& record)
+{
+    LinkRates law;
+    ForEach(law, [&](const std::string& name, auto& value) { record.TakeInto(name, value); });
+    law.line.columns = law.least.columns = static_cast<int64_t>(law.nominal.size());
+    return law;
+}
 
 /// Each link measures and acts once an interval, at a tick of its own, by what it has heard.
 class LinkControllers
@@ -69,5 +80,3 @@ class LinkControllers
 };
 
 } // namespace netctrl
-
-#endif // NETCTRL_LINK_CONTROLLERS_H

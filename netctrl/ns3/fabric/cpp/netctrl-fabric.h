@@ -1,15 +1,9 @@
-// Runs the data centre of scenario.h with the window law of gains.h on stock ns-3.
-//
-// Usage: scenario FOLDER [RUN]: reads FOLDER/run-RUN.bin, writes FOLDER/*-RUN.csv. Compiles against ns-3.37 and ns-3.44.
-//
-// Each link is a point-to-point channel. Hosts send UDP; a packet goes by the ports of its flow in run-RUN.bin, where
-// Python chose among the shortest paths. Switch ports write telemetry into what they send and mark what finds a long queue;
-// acknowledgements bring both back.
-// With DCTCP hosts have ns-3's TCP instead, and switch ports RED.
-//
-// Fixed: netctrl copies this file as it is.
+// A data centre at work. Each link is a point-to-point channel. Hosts send UDP; a packet goes by the ports of its flow in
+// run-RUN.bin, where Python chose among the shortest paths. Switch ports write telemetry into what they send and mark what
+// finds a long queue; acknowledgements bring both back. Where ns-3's TCP sends instead, switch ports have a queue disc.
 
-#include "gains.h"
+#pragma once
+
 #include "netctrl-fabric-hosts.h"
 #include "netctrl-fabric-ports.h"
 #include "netctrl-fabric-recorder.h"
@@ -18,16 +12,13 @@
 #include "netctrl-program.h"
 #include "scenario.h"
 
-#include "ns3/rng-seed-manager.h"
-
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
 
 using namespace ns3;
 
-namespace netctrl
+namespace netctrl::fabric
 {
 
 /// Nodes and ports. The channel of link i is in 12.x.y.0/24 with x.y = i.
@@ -39,12 +30,12 @@ class Network
           m_routes(kPorts.size())
     {
         traffic.senders.resize(flows.size());
-        for (int node = 0; node < kNodes; ++node)
+        for (int node = 0; node < kCentre.nodes; ++node)
         {
             m_nodes.push_back(MakeNode(CreateObject<FlowRouting>(node, flows, m_routes, traffic.addresses)));
         }
         ports.resize(kPorts.size());
-        traffic.addresses.resize(kHosts);
+        traffic.addresses.resize(kCentre.hosts);
         int links = 0;
         for (std::size_t p = 0; p < kPorts.size(); ++p)
         {
@@ -55,7 +46,7 @@ class Network
         }
         for (std::size_t p = 0; p < kPorts.size(); ++p)
         {
-            if (!ports[p]->OfSwitch() && !kTcp) // hosts have one port each, in order
+            if (!ports[p]->OfSwitch() && !kCentre.tcp) // hosts have one port each, in order
             {
                 const int host = kPorts[p].source;
                 traffic.hosts.push_back(std::make_unique<Host>(host, m_nodes[host], *ports[p], traffic));
@@ -80,7 +71,7 @@ class Network
     {
         const FlowRow& row = traffic.flows[flow];
         const auto number = static_cast<uint32_t>(flow);
-        if (kTcp)
+        if (kCentre.tcp)
         {
             const Ipv4Address end = traffic.addresses[row.target];
             m_tcp.push_back(std::make_unique<TcpFlow>(
@@ -103,7 +94,7 @@ class Network
                                   DataRate(row.rate),
                                   row.delay,
                                   "1000000p",
-                                  kTcp);
+                                  kCentre.tcp);
         AddPort(p, line.near);
         AddPort(row.reverse, line.far);
     }
@@ -115,7 +106,7 @@ class Network
         if (!ports[p]->OfSwitch())
         {
             traffic.addresses[kPorts[p].source] = Ipv4Address(end.address);
-            if (kTcp)
+            if (kCentre.tcp)
             {
                 using OfPacket = Callback<void, Ptr<const Packet>>;
                 Counters& counters = traffic.recorder.counters;
@@ -132,23 +123,16 @@ class Network
     std::vector<std::unique_ptr<TcpFlow>> m_tcp;
 };
 
-void
+/// Runs it.
+inline void
 Run(const std::string& folder, const std::string& run)
 {
-    if (kTcp)
-    {
-        SetDctcpDefaults();
-    }
-    // ns-3's generator takes runs from 1 on.
-    RngSeedManager::SetRun(1 + std::strtoull(run.c_str(), nullptr, 10));
     const std::vector<FlowRow> flows = ReadFlows(folder + "/run-" + run + ".bin");
     Recorder recorder(folder, run, flows);
     Network network(flows, recorder);
-    Simulator::Stop(NanoSeconds(kDuration));
-    Simulator::ScheduleNow(&Progress, 0);
     Simulator::ScheduleNow(&Recorder::Sample, &recorder, std::ref(network.ports));
     network.Start(0);
-    Simulator::Run();
+    Simulate(kDuration);
     int64_t waiting = 0;
     for (const auto& host : network.traffic.hosts)
     {
@@ -158,10 +142,4 @@ Run(const std::string& folder, const std::string& run)
     Simulator::Destroy();
 }
 
-} // namespace netctrl
-
-int
-main(int argc, char* argv[])
-{
-    return netctrl::Program(argc, argv, "1", &netctrl::Run);
-}
+} // namespace netctrl::fabric
