@@ -108,21 +108,15 @@ DeviceRate(uint64_t capacity)
     return DataRate(static_cast<uint64_t>(std::llround(capacity * ((full + kPppHeader) / full))));
 }
 
-/// @param stops whether the near queue, when it is full, stops what is above it; otherwise it drops what comes
 inline Line
 Connect(Ptr<Node> near,
         Ptr<Node> far,
         uint32_t subnet,
         DataRate rate,
         int64_t delay,
-        const char* nearQueue,
-        bool stops = true)
+        const char* nearQueue)
 {
     PointToPointHelper helper;
-    if (!stops)
-    {
-        helper.DisableFlowControl();
-    }
     helper.SetDeviceAttribute("DataRate", DataRateValue(rate));
     helper.SetDeviceAttribute("Mtu", UintegerValue(std::max<uint32_t>(kPacketSize, 1500)));
     helper.SetChannelAttribute("Delay", TimeValue(NanoSeconds(delay)));
