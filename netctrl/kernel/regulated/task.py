@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -82,7 +82,7 @@ def read_task(folder: Path) -> RegulatedTask:
 
 def write_left(left: Left, folder: Path) -> None:
     """Leave what came of a run; numbers only."""
-    found = {}
+    found: dict[str, Any] = {}
     if left.found is not None:
         rates, bursts, measured = zip(*left.found.driven, strict=True)
         found = {

@@ -280,7 +280,7 @@ def _hosts_and_flows(
     return hosts, flows
 
 
-def _gates(scenario: Scenario, group: Flow, gates: Mapping[str, GateDraws]) -> list[dict[str, int]]:
+def _gates(scenario: Scenario, group: Flow, gates: Mapping[str, GateDraws]) -> list[dict[str, Any]]:
     """Of each flow what its regulator draws."""
     if group.id not in gated_groups(scenario):
         return [{}] * group.count

@@ -191,12 +191,17 @@ class GatedFlow
 
     void Send()
     {
+        Simulator::ScheduleNow(&GatedFlow::Leave, this); // what a link has sent by now makes room
+        m_gate.Pass(Simulator::Now().GetNanoSeconds());
+        Plan();
+    }
+
+    void Leave()
+    {
         const int64_t now = Simulator::Now().GetNanoSeconds();
         std::vector<uint8_t> payload(kPacketSize - kUdpHeaders);
         std::memcpy(payload.data(), &now, sizeof now);
         m_socket->Send(Create<Packet>(payload.data(), static_cast<uint32_t>(payload.size())));
-        m_gate.Pass(now);
-        Plan();
     }
 
     const FlowRow& m_flow;
