@@ -17,7 +17,7 @@ from netctrl.model.io.provenance import Provenance
 
 
 def record_line(
-    kind: str, name: str = "", *attributes: tuple[str, str, str], **values: str | float | Iterable[str] | None
+    kind: str, name: str = "", /, *attributes: tuple[str, str, str], **values: str | float | Iterable[str] | None
 ) -> str:
     """One record: what it is, its name, and its values.
 

@@ -27,7 +27,7 @@ from netctrl.register import TCP_SENDERS, WINDOW_LAWS
 OWN_SENDERS = ("reno", "cubic", "htcp", "bbr")
 """Senders that ns-3 or a file of the program has."""
 
-_ROOMS = ("common", "tcp_aqm", "fabric")
+_ROOMS = ("common", "tcp_aqm", "network", "fabric")
 TRACK_RECORDS = TrackingGains, TrackingState, ReferenceGovernor, GainSchedule
 """Parts of a law that tracks references, in the order of its records."""
 _TRACK = "A law that tracks references, its governor and its schedule: printed from the Python that netctrl simulates."

@@ -34,6 +34,7 @@ from netctrl.sim.packet.tracking import RegulatedRun, run_tracked
 Progress = Callable[[float], None]
 
 _PARTS, _MAX_PART_S = 50, 200.0
+_MAX_PERIODS = 10_000_000
 
 
 def simulate_packets(
@@ -134,6 +135,9 @@ def simulate_rates(
         raise InvalidValue("scenario", scenario.control, "one with a control of kind track")
     length = scenario.interval if interval is None else checked_number("interval", interval, "a time in s", above=0.0)
     T = round(scenario.duration / length)
+    if not 1 <= T <= _MAX_PERIODS:
+        takes = f"a time of which the duration, {scenario.duration:g} s, has 1 to {_MAX_PERIODS}"
+        raise InvalidValue("interval", length, takes)
     rates = _each("rate_bit_per_s", rate_bit_per_s, T, "rates of at least 0 in bit/s; inf opens the regulators")
     bursts = _each("burst", burst, T, "numbers of packets from 1 to 10000, or 0 for each group's own")
     if (bursts > 10_000).any() or (bursts % 1.0 > 0.0).any():

@@ -374,6 +374,9 @@ def test_signals_of_given_rates_identify_the_link():
         plain = access_link(duration=2.0, control=Track() if rate else None)
         with pytest.raises(InvalidValue, match=message):
             netctrl.access_link_signals(run(plain, rate) if rate else run(plain))
+    for interval in (7.0, 1e-9):
+        with pytest.raises(InvalidValue, match="interval"):
+            simulate_rates(access_link(duration=2.0, control=Track()), 1e6, interval=interval)
     for rate, burst in (([1e6], 0), (-1.0, 0), (1e6, 0.5), (1e6, 10_001)):
         with pytest.raises(InvalidValue):
             simulate_rates(access_link(duration=2.0, control=Track()), rate, burst)
