@@ -107,7 +107,7 @@ def files(hftrac, way: str, tmp_path: Path) -> dict[str, AgentConfig]:
     requested = hftrac.network.scenario(desired, 1.0, 0.0)
     network = at_utilization(requested.network.graph, requested.network.utilization)
     wires = {link.id: SimpleNamespace(limit_bytes=int(link.buffer)) for link in network.links}
-    bed = SimpleNamespace(interface=lambda name: name, wire=wires.__getitem__)
+    bed = SimpleNamespace(interface=lambda name: name, wires=wires)
     nominal = dict(zip(wires, routing(network).load, strict=True))
     links = hftrac.agents.controlled(bed, network, nominal)
     addresses = {node: f"10.9.0.{k}" for k, node in enumerate(("H1", "H2", "S1", "S2", "S3", "M"), 1)}
