@@ -269,7 +269,7 @@ class Result(Reported):
             (self.links, link_figures(self.totals, self.seconds)),
             (self.flows, flow_figures(self.totals, self.seconds)),
         ):
-            known = {quantity: np.isfinite(values).any(axis=0) for quantity, values in figures.items()}
+            known = {quantity: np.any(np.isfinite(values), axis=0) for quantity, values in figures.items()}
             for place, of in enumerate(ids):
                 for quantity, values in figures.items():
                     if known[quantity][place]:
