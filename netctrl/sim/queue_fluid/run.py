@@ -197,6 +197,7 @@ def _prepared(queue: FluidQueue, start: Start) -> tuple[Plant, State, int]:
         delay=np.full(n, delay),
         marks=np.repeat(known[:, None], n, axis=1),
         average=np.array([0.0 if start.new else law.target_s * queue.rate]),
-        now=np.array([0, -ceil(delay / step)]),
+        arrived=queue.rate * step * np.arange(1.0, n + 1.0),  # as fast as it left, at a constant delay
+        now=np.array([n, n - ceil(delay / step)]),
     )
     return plant, state, inside
