@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.laws.targets.reading import DelayReading
-from netctrl.sim.queue_fluid.kernel import Plant, State, advance
-from netctrl.sim.queue_fluid.laws import FluidLaw, Sight
+from netctrl.sim.fluid.certified.kernel import Plant, State, advance
+from netctrl.sim.fluid.certified.laws import FluidLaw, Sight
 
 _STEPS = 64
 """Steps in the shortest round trip, and at least `_INSIDE` from one update to the next."""
