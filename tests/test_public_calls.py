@@ -322,22 +322,14 @@ def usual() -> dict[str, dict[str, Any]]:
 
 RESULTS = {
     *("ArcDesign", "ConnetDesign", "HftracDesign", "PacingDesign", "Result", "FabricResult", "Figure", "Estimate"),
-    *(
-        "AccessLinkResult",
-        "AccessLinkSample",
-        "IdentificationResult",
-        "MpcPlan",
-        "Labelled",
-        "BottleneckLink",
-        "PiecewiseLaw",
-    ),
+    *("AccessLinkResult", "AccessLinkSample", "IdentificationResult", "MpcPlan", "Labelled", "PiecewiseLaw"),
     *("QPSolution", "WindowTable", "NetctrlError", "InvalidValue", "InfeasibleProgram"),
     *("NoAdmissibleDesign", "IdentifiedModel", "AccessLink"),
 }
 """What netctrl makes and a user reads."""
 ELSEWHERE = {
     *("AgentConfig", "Backpressure", "DesignPolicy", "Fifo"),
-    *("HftracPolicy", "HtbClass", "MarkingConfig", "InterfaceMap", "RenoFlow", "StaticPacing", "TcFifo"),
+    *("HftracPolicy", "HtbClass", "MarkingConfig", "InterfaceMap", "StaticPacing", "TcFifo"),
     *(
         "TokenBucket",
         "connet_on_linux",
