@@ -315,14 +315,14 @@ def usual() -> dict[str, dict[str, Any]]:
 
 RESULTS = {
     *("ArcDesign", "ConnetDesign", "HftracDesign", "PacingDesign", "Result", "Figure", "Estimate"),
-    *("IdentificationResult", "MpcPlan", "Labelled", "BottleneckLink", "PiecewiseLaw"),
+    *("IdentificationResult", "MpcPlan", "Labelled", "PiecewiseLaw"),
     *("QPSolution", "WindowTable", "NetctrlError", "InvalidValue", "InfeasibleProgram"),
     *("NoAdmissibleDesign", "IdentifiedModel"),
 }
 """What netctrl makes and a user reads."""
 ELSEWHERE = {
     *("AgentConfig", "Backpressure", "DesignPolicy", "Fifo"),
-    *("HftracPolicy", "HtbClass", "MarkingConfig", "InterfaceMap", "RenoFlow", "StaticPacing", "TcFifo"),
+    *("HftracPolicy", "HtbClass", "MarkingConfig", "InterfaceMap", "StaticPacing", "TcFifo"),
     *("TokenBucket", "connet_on_linux", "hftrac_on_linux", "pace_many", "sweep_to_file", "__version__"),
 }
 """Records whose fields other tests go through, and those whose arguments are others' results."""

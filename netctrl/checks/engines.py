@@ -25,7 +25,7 @@ from netctrl.plants.queues.queue_laws import SampledPi
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.sim.queue_fluid.run import STARTS, swing_of, time_above
+from netctrl.sim.fluid.certified.run import STARTS, swing_of, time_above
 from netctrl.units import BITS_PER_BYTE
 
 SEEDS = (1, 2, 3)

@@ -22,8 +22,16 @@ from netctrl.laws.l4s.pi2 import Pi2Queue
 from netctrl.laws.targets.docsis_pie import DOCSIS_PIE, DocsisPieQueue
 from netctrl.laws.targets.pie_packets import tupdate_for
 from netctrl.laws.targets.reading import DelayReading
-from netctrl.sim.queue_fluid.laws import DocsisPie, FluidLaw, LinuxDualPi2, LinuxPie, Pi2, Red, RfcPie
-from netctrl.sim.queue_fluid.run import FluidClass, FluidQueue, longest_delay
+from netctrl.sim.fluid.certified.laws import (
+    FluidLaw,
+    fluid_docsis_pie,
+    fluid_linux_dualpi2,
+    fluid_linux_pie,
+    fluid_pi2,
+    fluid_red,
+    fluid_rfc_pie,
+)
+from netctrl.sim.fluid.certified.run import FluidClass, FluidQueue, longest_delay
 from netctrl.units import BITS_PER_BYTE
 
 KERNEL_HZ = 1000
@@ -179,16 +187,16 @@ def _in_fluid(point: CheckPoint) -> FluidLaw:
     if not isinstance(subject, PiSubject):
         queue = _red(point)
         update = _ADAPTS_S if queue.adaptive else point.period_s
-        return Red(RED.read(queue, size, room), point.target_s, update)
+        return fluid_red(RED.read(queue, size, room), point.target_s, update)
     if subject.name == "docsis-pie":
-        return DocsisPie(DOCSIS_PIE.read(_docsis(point), size, room), given["tupdate_s"])
+        return fluid_docsis_pie(DOCSIS_PIE.read(_docsis(point), size, room), given["tupdate_s"])
     if subject.name == "dualpi2":
-        return LinuxDualPi2(linux_dualpi2(**given))
+        return fluid_linux_dualpi2(linux_dualpi2(**given))
     target, update, alpha, beta = (given[key] for key in ("target_s", "tupdate_s", "alpha", "beta"))
     if subject.name == "pi2":
-        return Pi2(target, update, alpha, beta, given["coupling"])
+        return fluid_pi2(target, update, alpha, beta, given["coupling"])
     if given.pop("implementation") == "linux":
         given.pop("ecn")  # the fluid has one answer for marks and drops
-        return LinuxPie(linux_pie(**given))
+        return fluid_linux_pie(linux_pie(**given))
     reading = DelayReading.BACKLOG if given["dq_rate_estimator"] else DelayReading.SOJOURN
-    return RfcPie(PieQueue(target=target, update=update, alpha=alpha, beta=beta), reading)
+    return fluid_rfc_pie(PieQueue(target=target, update=update, alpha=alpha, beta=beta), reading)

@@ -196,25 +196,20 @@ def _balance(flight: np.ndarray, base: np.ndarray, longer: float, capacity: floa
 
 
 @njit(**INSIDE)
-def _loses(plant: LossPlant, state: LossState, longer: float, wait: float, u: float) -> int:
-    """Flow of the packet that is lost: the one of which a packet arrives, for a number u from 0 to 1."""
-    base, flight = plant.base, state.flight
-    rest = 0.0
-    for i in range(len(flight)):
-        rest += flight[i] / (base[i] + longer + wait)
-    rest *= u
-    for i in range(len(flight)):
-        rest -= flight[i] / (base[i] + longer + wait)
+def drawn(weights: np.ndarray, rest: float) -> int:
+    """The flow at which these weights have summed up to `rest`, a number drawn from 0 to their sum."""
+    for i in range(len(weights)):
+        rest -= weights[i]
         if rest < 0.0:
             return i
-    return int(np.argmax(flight))
+    return int(np.argmax(weights))
 
 
 @njit(cache=True, error_model="numpy")
 def advance_losses(plant: LossPlant, state: LossState, record: LossRecord, first: int, last: int) -> None:
     """Simulate the steps `first` to `last` − 1; `state` and `record` are changed."""
     n, h, line, flight = len(plant.law), plant.step, state.line, state.flight
-    mean = plant.base.mean()
+    mean, rates = plant.base.mean(), np.zeros(n)
     for t in range(first, last):
         now, k = t * h, t // record.every
         capacity, longer = plant.capacity[t], plant.longer[t]
@@ -230,7 +225,11 @@ def advance_losses(plant: LossPlant, state: LossState, record: LossRecord, first
         fell = 0.0
         while q + line[_DEVIATION] >= plant.buffer - _PAIR:
             wait = _age(plant, state, t, q)
-            i = _loses(plant, state, longer, wait, plant.uniform[int(line[_DRAWS]) % len(plant.uniform)])
+            arriving = 0.0
+            for i in range(n):
+                rates[i] = flight[i] / (plant.base[i] + longer + wait)
+                arriving += rates[i]
+            i = drawn(rates, arriving * plant.uniform[int(line[_DRAWS]) % len(plant.uniform)])
             line[_DRAWS] += 1.0
             if flight[i] < 1.0:
                 break

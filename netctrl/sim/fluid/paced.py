@@ -37,7 +37,7 @@ from netctrl.units import BITS_PER_BYTE
 
 _STEPS_PER_RTT = 40
 _MAX_PLACES = 1e8
-_NOISES = 4099
+_NOISES, _DRAWS = 4099, 65_537
 _FIRST_PLACE = 2
 """Phase in which BBR's cycle of gains begins, right after the drain; BBR draws it at random."""
 
@@ -140,6 +140,7 @@ def paced_problem(scenario: Scenario) -> PacedProblem:
         target=codel.target if codel else inf,
         interval=codel.interval if codel else 1.0,
         packet=scenario.packet_size,
+        uniform=random.random(_DRAWS),
     )
     tables = (np.zeros((n, samples)) for _ in range(3))
     record = PacedRecord(every, *tables, np.full((n, samples), np.nan), np.zeros(samples), np.zeros((2, samples)))

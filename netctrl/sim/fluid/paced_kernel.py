@@ -4,7 +4,11 @@ The mean field (`netctrl.sim.fluid.kernel`) has windows that follow the probabil
 own packets, as pacing laws do: all propagation is behind the queue, so what departs is acknowledged a base round trip
 later, with the time that it has waited, and what is lost is heard of then, too. With departures D and arrivals A that
 were kept, in total until t, a byte that leaves at t came at t − w with A(t − w) = D(t): w is its age, the queueing
-delay. The backlog is well mixed: flows depart in proportion to what they have in it. Units: bytes, seconds.
+delay. The backlog is well mixed: flows depart in proportion to what they have in it.
+
+What finds no room is lost in whole packets, each of a flow that is drawn by what arrives, as in
+`netctrl.sim.fluid.loss_kernel`: shared among all it would cut all windows at once, as often as single ones.
+Units: bytes, seconds.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ import numpy as np
 
 from netctrl.jit import INSIDE, njit
 from netctrl.laws.aqm.codel import CodelDrops, CodelParameters, codel_head
-from netctrl.laws.link import backlog_step
+from netctrl.laws.link import backlog_step, head_age
 from netctrl.laws.pacing.arx import ArxState, arx_step
 from netctrl.laws.pacing.target_rtt import target_step
 from netctrl.laws.pacing.target_state import TargetState
@@ -24,6 +28,7 @@ from netctrl.laws.record import compiled_view, row_names, width
 from netctrl.laws.tcp.bbr import BbrState, bbr_step
 from netctrl.laws.tcp.rows import window_acts
 from netctrl.laws.tcp.sender import Acked, TcpWindow
+from netctrl.sim.fluid.loss_kernel import drawn
 from netctrl.units import BITS_PER_BYTE
 
 WORK_CONSERVING, FIXED, ARX, TARGET, BBR = range(5)
@@ -75,7 +80,9 @@ class PacedQueue(NamedTuple):
     interval: float
     """Of CoDel [s]."""
     packet: float
-    """Of windows, first packets and CoDel's drops [byte]."""
+    """Of windows, first packets, drops of CoDel and at an overflow [byte]."""
+    uniform: np.ndarray
+    """Draws from 0 to 1, taken in turn."""
 
 
 class PacedRecord(NamedTuple):
@@ -192,18 +199,6 @@ def _whose_turn(credits: np.ndarray, waiting: np.ndarray, total: float) -> int:
     return found
 
 
-@njit(**INSIDE)
-def _age(entered: np.ndarray, place: int, t: int, left: float) -> tuple[float, int]:
-    """How long ago what leaves now arrived, in steps, and the step in which it did; entered (T,) is what had arrived
-    and was kept by the end of each step, `left` what has gone of it, `place` the step of the last time."""
-    while place < t and entered[place] < left:
-        place += 1
-    before = entered[place - 1] if place > 0 else 0.0
-    came = entered[place] - before
-    part = min(max((left - before) / came, 0.0), 1.0) if came > 0.0 else 1.0
-    return max(t - place + 1.0 - part, 0.0) if left < entered[t] else 0.0, place
-
-
 @njit(cache=True, error_model="numpy")
 def advance_paced(flows: PacedFlows, queue: PacedQueue, record: PacedRecord) -> None:
     """Run n flows for S steps; states, memories and the record are changed.
@@ -218,7 +213,7 @@ def advance_paced(flows: PacedFlows, queue: PacedQueue, record: PacedRecord) -> 
     rate, arrivals, credits = np.zeros(n), np.zeros(n), np.zeros(n)
     codel = np.zeros(_CODEL)
     entered, kept, place = np.zeros(len(queue.capacity)), 0.0, 0
-    backlog = 0.0
+    backlog, part, hit, draws = 0.0, 0.0, 0, 0
     for t in range(len(queue.capacity)):
         time, k, at = t * step, t // record.every, t % depth
         total = 0.0
@@ -260,16 +255,28 @@ def advance_paced(flows: PacedFlows, queue: PacedQueue, record: PacedRecord) -> 
         offered = backlog + total
         backlog, departures, loss = backlog_step(backlog, total, queue.capacity[t] * step, queue.buffer)
         for i in range(n):
-            share_lost = loss * arrivals[i] / total if total > 0.0 else 0.0
             mine = waiting[i] + arrivals[i]
             out = departures * mine / offered if offered > 0.0 else 0.0
-            waiting[i] = max(mine - out - share_lost, 0.0)
-            departed[i, at], dropped[i, at] = out, share_lost
+            waiting[i] = max(mine - out, 0.0)
+            departed[i, at], dropped[i, at] = out, 0.0
             record.delivered[i, k] += out
-            record.lost[i, k] += share_lost
+        part = part if loss > 0.0 else 0.0
+        left = loss
+        while left > 0.0:
+            if part <= 0.0:
+                hit, part = drawn(arrivals, queue.uniform[draws % len(queue.uniform)] * total), packet
+                draws += 1
+            if waiting[hit] <= 0.0:
+                hit = int(np.argmax(waiting))
+            fell = min(left, part, waiting[hit])
+            waiting[hit] -= fell
+            dropped[hit, at] += fell
+            record.lost[hit, k] += fell
+            part -= fell
+            left -= fell
         kept += total - loss
         entered[t] = kept
-        age, place = _age(entered, place, t, kept - backlog)
+        age, place = head_age(entered, place, t + 1, kept - backlog)
         if queue.target < inf:
             sojourn, packet_time = age * step, packet / queue.capacity[t]
             for _ in range(codel_drops(codel, time, sojourn, packet_time, queue.target, queue.interval)):

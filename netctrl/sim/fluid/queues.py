@@ -18,7 +18,7 @@ from netctrl.jit import njit
 from netctrl.laws.aqm.fluid import FAST_PROBABILITY, PROBABILITY, SCALABLE_PROBABILITY, Sample, probability
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.laws.l4s.pi2 import pi2_base
-from netctrl.laws.link import backlog_step
+from netctrl.laws.link import backlog_step, head_age
 
 CLASSIC, DROPPED, FAST, SCALABLE = range(4)
 """Kinds of arrivals: can be marked, can't be, FAST's, of scalable senders."""
@@ -130,18 +130,11 @@ def serve(queues: Queues, h: float, link: int, now: float, offered: np.ndarray, 
     return share
 
 
-@njit(cache=True, error_model="numpy")
-def _age(found: Pairs, queue: int, backlog: float, step: int) -> float:
+@njit(inline="always")
+def _age(found: Pairs, queue: int, step: int) -> float:
     """Waiting time of a queue's head at the beginning of a step, in steps; 0 of an empty queue."""
-    arrived, mask, gone = found.arrived[queue], found.arrived.shape[1] - 1, found.departed[queue]
-    k = max(found.head[queue], step - mask)
-    while k < step and arrived[k & mask] <= gone:
-        k += 1
-    found.head[queue] = k
-    if k >= step or backlog <= 0.0:
-        return 0.0
-    before, after = arrived[(k - 1) & mask] if k > 0 else 0.0, arrived[k & mask]
-    return step - k - (gone - before) / (after - before)
+    age, found.head[queue] = head_age(found.arrived[queue], found.head[queue], step, found.departed[queue])
+    return age
 
 
 @njit(cache=True, error_model="numpy")
@@ -156,7 +149,7 @@ def serve_pair(
     c, low = rows
     j = pairs.pair[c]
     target, update, alpha, beta, coupling, wait, packets, share = pairs.parameters[j]
-    ages = h * _age(pairs, 2 * j, queues.backlog[c], step), h * _age(pairs, 2 * j + 1, queues.backlog[low], step)
+    ages = h * _age(pairs, 2 * j, step), h * _age(pairs, 2 * j + 1, step)
     if step * h >= (pairs.updates[j] + 1.0) * update * (1.0 - 1e-12) - 1e-12:
         pairs.updates[j] += 1.0
         delay = max(ages[0], ages[1])

@@ -21,8 +21,17 @@ from netctrl.laws.targets.pie_law import PIE_ONE
 from netctrl.laws.targets.reading import DelayReading
 from netctrl.plants.queues.queue_laws import Averaged
 from netctrl.plants.queues.queue_loop import QueueLoop
-from netctrl.sim.queue_fluid.laws import DocsisPie, FluidLaw, LinuxDualPi2, LinuxPie, Pi2, Red, RfcPie, Sight
-from netctrl.sim.queue_fluid.run import STARTS, FluidClass, FluidQueue, Start, swing_of
+from netctrl.sim.fluid.certified.laws import (
+    FluidLaw,
+    Sight,
+    fluid_docsis_pie,
+    fluid_linux_dualpi2,
+    fluid_linux_pie,
+    fluid_pi2,
+    fluid_red,
+    fluid_rfc_pie,
+)
+from netctrl.sim.fluid.certified.run import STARTS, FluidClass, FluidQueue, Start, swing_of
 
 NEAR, EMPTY, FULL = STARTS
 GAINS = {"target_s": 0.015, "tupdate_s": 0.016, "alpha": 0.16, "beta": 3.2}
@@ -66,13 +75,13 @@ def test_it_swings_just_above_the_gain_at_which_an_independent_integration_grows
             given = GAINS | {name: GAINS[name] * limit * share for name in ("alpha", "beta")}
             subject, law = (
                 dualpi2(**given),
-                LinuxDualPi2(linux_dualpi2(**given, coupling=2, step_s=1e-3, drop_early=False)),
+                fluid_linux_dualpi2(linux_dualpi2(**given, coupling=2, step_s=1e-3, drop_early=False)),
             )
         else:
             limit = limits_of(pi2(**GAINS), senders, stretches, flows, rtt)
             given = GAINS | {name: GAINS[name] * limit * share for name in ("alpha", "beta")}
             subject = pi2(**given)
-            law = Pi2(0.015, 0.016, given["alpha"], given["beta"], 2.0)
+            law = fluid_pi2(0.015, 0.016, given["alpha"], given["beta"], 2.0)
         loop = subject.loops(classes_of(subject, read_mixture(senders), stretches), 5000.0, 1500.0)[0]
         known = stable_gains(loop, flows, rtt)
         period = 2.0 * pi * loop.epoch / (known.upper_angle if settles else known.lower_angle)
@@ -94,7 +103,7 @@ def pie_fluid(law: FluidLaw, output: float) -> FluidQueue:
 
 def test_pie_of_the_rfc_holds_near_its_equilibrium_and_cycles_from_afar() -> None:
     """As the fluid engine, which finds 46.9 ± 38.9 kB of 20 Mbit/s for it, and packets do (docs/how-to/certify.md)."""
-    law = RfcPie(PieQueue(), DelayReading.BACKLOG)
+    law = fluid_rfc_pie(PieQueue(), DelayReading.BACKLOG)
     queue = pie_fluid(law, 2.0 / (20e6 / 12000.0 * 0.115 / 50.0) ** 2)
     near, empty = swing_of(queue, NEAR), swing_of(queue, EMPTY)
     assert near.settles
@@ -107,7 +116,7 @@ def test_pie_of_the_rfc_holds_near_its_equilibrium_and_cycles_from_afar() -> Non
 def test_linux_pie_is_at_rest_at_its_own_probability() -> None:
     """It drops p/1.85, so that p is 1.85 times what the windows need; a shifted start would swing at first."""
     window = 20e6 / 12000.0 * 0.035 / 50.0
-    law = LinuxPie(linux_pie(0.015, 0.015, 0.125, 1.25, 1000, False))
+    law = fluid_linux_pie(linux_pie(0.015, 0.015, 0.125, 1.25, 1000, False))
     one = FluidClass(10.0, 5.0 * window, 0.02, None, 1.0, 0.5, 0.0, False)
     dropped = 2.0 / (5.0 * window) ** 2
     p = next(q for q in np.linspace(dropped, 3.0 * dropped, 100_000) if pie_drop_rate(q) >= dropped)
@@ -118,7 +127,7 @@ def test_linux_pie_is_at_rest_at_its_own_probability() -> None:
 
 
 def test_a_new_linux_pie_spares_packets_for_150_ms() -> None:
-    law = LinuxPie(linux_pie(0.015, 0.015, 0.125, 1.25, 1000, False))
+    law = fluid_linux_pie(linux_pie(0.015, 0.015, 0.125, 1.25, 1000, False))
     law.begin()
     sight = Sight(0.1, 100.0, 1000.0, 1500.0)
     marks = [law.act(sight).classic for _ in range(12)]
@@ -129,7 +138,7 @@ def test_a_new_linux_pie_spares_packets_for_150_ms() -> None:
 
 
 def test_pie_marks_nothing_below_half_its_target_while_it_marks_little() -> None:
-    law = LinuxPie(linux_pie(0.02, 0.015, 0.125, 1.25, 1000, False))
+    law = fluid_linux_pie(linux_pie(0.02, 0.015, 0.125, 1.25, 1000, False))
     law.rest(0.05)
     few = law.act(Sight(0.02, 100.0, 1000.0, 1500.0))
     assert (few.spared_delay, few.spared_packets) == pytest.approx((0.01, 2.0), rel=1e-5)
@@ -138,7 +147,7 @@ def test_pie_marks_nothing_below_half_its_target_while_it_marks_little() -> None
 
 
 def test_every_start_of_a_stable_queue_ends_at_the_target_with_a_full_link() -> None:
-    law = Pi2(0.015, 0.016, 0.16, 3.2, 2.0)
+    law = fluid_pi2(0.015, 0.016, 0.16, 3.2, 2.0)
     subject = pi2(**GAINS)
     loop = subject.loops(classes_of(subject, read_mixture("reno"), (1.0,)), 5000.0, 1500.0)[0]
     queue = fluid(loop, law, 20.0, 0.02, 0.3)
@@ -152,7 +161,7 @@ def test_every_start_of_a_stable_queue_ends_at_the_target_with_a_full_link() -> 
 
 def test_a_queue_with_too_little_traffic_for_marks_stays_empty() -> None:
     """Two flows of 25 packets a round trip of 100 ms use a tenth of the link."""
-    law = Pi2(0.015, 0.016, 0.16, 3.2, 2.0)
+    law = fluid_pi2(0.015, 0.016, 0.16, 3.2, 2.0)
     one = FluidClass(2.0, 50.0, 0.1, None, 1e-9, 0.5, 0.0, False)
     found = swing_of(FluidQueue((one,), 5000.0, 1500.0, law, 0.03, 0.3), EMPTY)
     assert found.mean_delay_s == 0.0
@@ -189,7 +198,7 @@ def test_red_swings_just_above_the_slope_at_which_an_independent_integration_gro
         assert (growth(loop, flows, rtt, 1.0, 60.0, period) < 0.0) == settles
         low = rate * line.start_s
         width = rate / line.slope  # to p = 1
-        law = Red(
+        law = fluid_red(
             RedParameters(low, low + width, 1.0, log_forgetting(weight), 0.0, 0.0, float(spaced)), standing, period
         )
         found = swing_of(fluid(loop, law, flows, rtt, period), NEAR)
@@ -204,18 +213,18 @@ def test_adaptive_red_brings_the_average_to_the_middle_of_its_thresholds() -> No
     window = rate * (0.04 + 120.0 / rate) / 60.0
     one = FluidClass(60.0, window, 0.04, None, 1.0, 0.5, 0.0, False)
     for adaptive in (0.0, 1.0):
-        law = Red(p._replace(adaptive=adaptive), 120.0 / rate, 0.5)
+        law = fluid_red(p._replace(adaptive=adaptive), 120.0 / rate, 0.5)
         found = swing_of(FluidQueue((one,), rate, 1500.0, law, 0.05, 0.3), EMPTY)
         share = (found.mean_delay_s * rate - low) / (high - low)
         assert found.settles
         assert (0.39 < share < 0.61) == (adaptive == 1.0)
-        assert (law.most > 0.03) == (adaptive == 1.0)
+        assert (law.state > 0.03) == (adaptive == 1.0)
 
 
 def test_a_buffer_of_its_own_bounds_the_delay() -> None:
     p = RedParameters(1000.0, 2000.0, 0.1, log_forgetting(2.0**-9), 1.0, 0.0, 1.0)
     one = FluidClass(20.0, 15.0, 0.04, None, 1.0, 0.5, 0.0, False)
-    found = swing_of(FluidQueue((one,), 5000.0, 1500.0, Red(p, 0.02, 0.3), 0.01, 0.3, 0.03), EMPTY)
+    found = swing_of(FluidQueue((one,), 5000.0, 1500.0, fluid_red(p, 0.02, 0.3), 0.01, 0.3, 0.03), EMPTY)
     assert found.mean_delay_s <= 0.03
     assert found.mean_delay_s + found.swing_s >= 0.02
 
@@ -224,7 +233,7 @@ def test_docsis_pie_rests_at_its_target_with_the_output_of_spread_drops() -> Non
     """Ten Reno flows at 20 Mbit/s and 30 ms: x such that 1/1.85 of x 1500/1024 is what the windows need."""
     rate, window = 20e6 / 12000.0, 20e6 / 12000.0 * 0.04 / 10.0
     x = 2.0 / window**2 * 1.85 * 1024.0 / 1500.0
-    law = DocsisPie(DOCSIS_PIE.read(DocsisPieQueue(), 1500.0, rate * 1500.0), 0.016)
+    law = fluid_docsis_pie(DOCSIS_PIE.read(DocsisPieQueue(), 1500.0, rate * 1500.0), 0.016)
     one = FluidClass(10.0, window, 0.03, None, 1.0, 0.5, 0.0, False)
     near = swing_of(FluidQueue((one,), rate, 1500.0, law, x, 0.3), NEAR)
     assert near.settles
@@ -254,5 +263,5 @@ def test_docsis_pie_swings_above_the_certified_gain_also_where_much_is_dropped(
         loop = docsis_pie(alpha=queue.alpha, beta=queue.beta).loops(classes, rate, 1500.0)[rung]
         known = stable_gains(loop, flows, rtt)
         period = 2.0 * pi * loop.epoch / min(known.upper_angle, known.lower_angle)
-        law = DocsisPie(DOCSIS_PIE.read(queue, 1500.0, rate * 1500.0), 0.016)
+        law = fluid_docsis_pie(DOCSIS_PIE.read(queue, 1500.0, rate * 1500.0), 0.016)
         assert swing_of(fluid(loop, law, flows, rtt, period), NEAR).settles == settles

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.laws.targets.reading import DelayReading
-from netctrl.sim.queue_fluid.kernel import Plant, State, advance
-from netctrl.sim.queue_fluid.laws import FluidLaw, Sight
+from netctrl.sim.fluid.certified.kernel import Plant, State, advance
+from netctrl.sim.fluid.certified.laws import FluidLaw, Sight
 
 _STEPS = 64
 """Steps in the shortest round trip, and at least `_INSIDE` from one update to the next."""
@@ -197,6 +197,7 @@ def _prepared(queue: FluidQueue, start: Start) -> tuple[Plant, State, int]:
         delay=np.full(n, delay),
         marks=np.repeat(known[:, None], n, axis=1),
         average=np.array([0.0 if start.new else law.target_s * queue.rate]),
-        now=np.array([0, -ceil(delay / step)]),
+        arrived=queue.rate * step * np.arange(1.0, n + 1.0),  # as fast as it left, at a constant delay
+        now=np.array([n, n - ceil(delay / step)]),
     )
     return plant, state, inside

@@ -25,6 +25,7 @@ import numpy as np
 
 from netctrl.jit import njit
 from netctrl.laws.aqm.red import RedParameters, red_share
+from netctrl.laws.link import backlog_step, head_age
 
 CLASSIC, SCALABLE = range(2)
 """Rows of `State.marks`."""
@@ -69,6 +70,8 @@ class State(NamedTuple):
     """(K, n) history of W/R [packet/s]."""
     delay: np.ndarray
     """(n,) history of q/C [s]."""
+    arrived: np.ndarray
+    """(n,) history of what had been enqueued by the end of each step [packet]."""
     marks: np.ndarray
     """(2, n) history of the probabilities for classic and scalable packets."""
     average: np.ndarray
@@ -103,18 +106,12 @@ def _at(history: np.ndarray, now: int, back: float) -> float:
 
 
 @njit(cache=True)
-def _waited(state: State, step: float) -> float:
-    """How long the packet at the head has waited: w = D(now − w), as it came when the queue was so long [s]."""
-    delay, now, n = state.delay, state.now[0], len(state.delay)
-    came = state.now[1]
-    while came < now and (came + 1) + delay[(came + 1) % n] / step <= now:
-        came += 1
-    state.now[1] = came
-    if came == now:
-        return 0.0
-    here, following = came + delay[came % n] / step, came + 1 + delay[(came + 1) % n] / step
-    part = min(max((now - here) / max(following - here, 1e-12), 0.0), 1.0)
-    return (now - came - part) * step
+def _waited(state: State, plant: Plant) -> float:
+    """How long the packet at the head has waited [s]."""
+    now, n = state.now[0], len(state.delay)
+    gone = state.arrived[(now - 1) % n] - state.delay[now % n] * plant.rate
+    age, state.now[1] = head_age(state.arrived, state.now[1], now, gone)
+    return age * plant.step
 
 
 @njit(cache=True)
@@ -160,7 +157,7 @@ def advance(plant: Plant, state: State, marking: Marking, reads_head: bool, step
     n = len(state.delay)
     first, second = np.zeros((2, len(state.window))), np.zeros((2, len(state.window)))
     least, most, served = np.inf, 0.0, 0.0
-    read = _waited(state, h) if reads_head else state.delay[state.now[0] % n]
+    read = _waited(state, plant) if reads_head else state.delay[state.now[0] % n]
     for _ in range(steps):
         now = state.now[0]
         slot, following = now % n, (now + 1) % n
@@ -182,14 +179,13 @@ def advance(plant: Plant, state: State, marking: Marking, reads_head: bool, step
         arrivals = _slopes(plant, state, middle, average, halfway, 0.5, second)
         came = h * (arrivals if delay > 0.0 else C)
         state.average[0] += _followed(marking.red, came) * (halfway * C - state.average[0])
-        backlog = delay * C + h * arrivals
-        left = min(max(backlog - h * C, 0.0), plant.buffer)
-        lost = max(backlog - h * C - plant.buffer, 0.0)
+        left, departed, lost = backlog_step(delay * C, h * arrivals, h * C, plant.buffer)
         if lost > 0.0:
             share = lost / (h * arrivals)
             for row in range(2):
                 state.marks[row, slot] = 1.0 - (1.0 - state.marks[row, slot]) * (1.0 - share)
-        served += backlog - left - lost
+        served += departed
+        state.arrived[slot] = state.arrived[(now - 1) % n] + h * arrivals - lost
         state.now[0] = now + 1
         state.delay[following] = left / C
         for i in range(len(state.window)):
@@ -197,6 +193,6 @@ def advance(plant: Plant, state: State, marking: Marking, reads_head: bool, step
             state.marked[i] = min(max(state.marked[i] + h * second[1, i], 0.0), 1.0)
             wait = left / C if plant.other[i] < 0.0 else plant.other[i]
             state.rate[i, following] = state.window[i] / (plant.base[i] + wait)
-        read = _waited(state, h) if reads_head else left / C
+        read = _waited(state, plant) if reads_head else left / C
         least, most = min(least, left / C), max(most, left / C)
     return read, least, most, served
