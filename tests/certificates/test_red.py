@@ -112,7 +112,8 @@ def test_the_equilibrium_is_where_linux_marks_as_reno_needs() -> None:
     queue = found.queue_delay_s * 20e6 / 8.0
     window = 20e6 / 12000.0 * (0.05 + found.queue_delay_s) / 17.0
     assert found.windows_packets[0] == pytest.approx(window, rel=1e-9)
-    p = 0.02 * (queue - 30_000.0) / 60_000.0
+    step = 0.02 * 2**32 // 60_000  # a whole number in the kernel
+    p = step / 2**32 * (queue - 30_000.0)
     assert 2.0 * p / (1.0 + p) == pytest.approx(2.0 / window**2, rel=1e-6)
 
 
