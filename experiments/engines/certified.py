@@ -177,7 +177,7 @@ def onset(box: Box, at: SampledLoop) -> float:
     loop = loop_at(box, at.flows, at.rtt_s, limit)
     period = 2.0 * pi * loop.epoch / stable_gains(loop, at.flows, at.rtt_s).upper_angle
 
-    from queue_fluid import growth  # of tests/oracles
+    from network_fluid import growth  # of tests/oracles
 
     def grows(share: float) -> float:
         return growth(loop, at.flows, at.rtt_s, limit * share, 60.0, period)
@@ -198,7 +198,7 @@ def inside_is_stable(box: Box, at: SampledLoop, number: int) -> bool:
     rng = np.random.default_rng([26, number])
     flows, rtt = (float(np.exp(rng.uniform(*np.log(ends)))) for ends in (box.flows, box.rtt))
     loop = loops_at(box, flows, rtt)[0]
-    from queue_fluid import growth
+    from network_fluid import growth
 
     period = 2.0 * pi * loop.epoch / stable_gains(loop, flows, rtt).upper_angle
     limit = 10.0 ** (at.gain_margin_db / 20.0)
