@@ -18,9 +18,13 @@ def past(history: np.ndarray, now: int, steps: float) -> float:
 
 
 def grown(deviation: np.ndarray, size: int) -> float:
-    """Growth of the peaks of `size` values each over the last half, in natural logarithms a value."""
-    peaks = [deviation[i : i + size].max() for i in range(0, len(deviation) - size, size)]
-    late = np.log(np.maximum(peaks[len(peaks) // 2 :], 1e-300))
+    """Growth of the peaks of `size` values each over the last half, in natural logarithms a value.
+
+    What decays by more than eight decades is looked at up to there: below is rounding.
+    """
+    peaks = np.array([deviation[i : i + size].max() for i in range(0, len(deviation) - size, size)])
+    last = max(int(np.flatnonzero(peaks > 1e-8 * peaks.max())[-1]) + 1, 4)
+    late = np.log(np.maximum(peaks[last // 2 : last], 1e-300))
     return float(np.polyfit(np.arange(len(late)), late, 1)[0] / size)
 
 

@@ -66,24 +66,27 @@ def test_two_cubic_flows_share_alike():
     assert shares.sum() > 0.97e8
 
 
-def paper(rate: float, xi: float, noise: float = 1e-3):
-    """Figs. 2 and 3's link: 10 Gbit/s, 4 ms, a buffer of one BDP, RTTs with noise; the last 10 of 20 s. Of eight seeds
-    the throughput's deviation is 0.02 to 0.1 Gbit/s."""
+def paper(rate: float, xi: float, noise: float = 1e-3, seed: int = 0):
+    """Figs. 2 and 3's link: 10 Gbit/s, 4 ms, a buffer of one BDP, RTTs with noise; the last 10 of 20 s."""
     law = netctrl.pacing(max_rate_bit_per_s=rate, xi=xi).law
-    found = run([paced(law, 4e-3)], 1e10, 5e6, 20.0, noise=noise, seed=3, interval=0.1)
+    found = run([paced(law, 4e-3)], 1e10, 5e6, 20.0, noise=noise, seed=seed, interval=0.1)
     late = found.time_s > 10.0
     return found.throughput[0, late], found.rates[0, late], 4e-3 + found.delay_s[late].mean(), found.lost.sum()
 
 
 def test_the_paper_s_law_is_a_cap_where_r_is_the_bottleneck():
     """Note: 9.986 ± .003 Gbit/s at 4.02 ms in its fluid, with a window underneath; here nothing but the law."""
-    throughput, _, rtt, lost = paper(1e10, 100.0)
-    assert throughput.mean() > 9.95e9
-    assert throughput.std() < 0.05e9
-    assert rtt < 4.02e-3
-    assert lost == 0.0
+    means, deviations = [], []
+    for seed in range(4):
+        throughput, _, rtt, lost = paper(1e10, 100.0, seed=seed)
+        means.append(throughput.mean())
+        deviations.append(throughput.std())
+        assert rtt < 4.02e-3
+        assert lost == 0.0
+    assert min(means) > 9.95e9
+    assert np.mean(deviations) < 0.07e9
     cap = run([capped(9.98e9, 4e-3)], 1e10, 5e6, 20.0, interval=0.1)
-    assert cap.throughput[0, -100:].mean() >= throughput.mean() - 0.01e9  # the ablation: a fixed cap does as well
+    assert cap.throughput[0, -100:].mean() >= max(means) - 0.01e9  # the ablation: a fixed cap does as well
 
 
 def test_the_paper_s_law_freezes():
