@@ -92,9 +92,9 @@ def test_the_paper_s_law_is_a_cap_where_r_is_the_bottleneck():
 def test_the_paper_s_law_freezes():
     """Where deviations are below d*: with xi = 1 always, with xi = 100 without noise; at about where it starts, R/2."""
     for xi, noise, most in ((1.0, 2e-5, 5.5e9), (1.0, 1e-3, 5.5e9), (100.0, 0.0, 6.0e9)):
-        throughput, _, rtt, _ = paper(1e10, xi, noise)
-        assert throughput.mean() < most
-        assert rtt == pytest.approx(4e-3)
+        runs = [paper(1e10, xi, noise, seed) for seed in range(4 if noise > 1e-4 else 1)]
+        assert np.mean([throughput.mean() for throughput, *_ in runs]) < most
+        assert [rtt for *_, rtt, _ in runs] == pytest.approx([4e-3] * len(runs))
 
 
 def test_the_paper_s_law_runs_away():
