@@ -99,7 +99,7 @@ def test_the_margins_and_limits_of_arc_s_peers_are_ours(bench, monkeypatch):
 
 
 def test_an_access_link_s_peers_count_and_wait_the_same(bench):
-    scenario = bench.fifo.access_link(limit=1000, duration=3)
+    scenario = bench.fifo.access_link(limit=1000, duration=3, control=bench.fifo.Track())
     (packets, delay), (count, other) = bench.fifo.ours(scenario, 10, 3), bench.fifo.by_numpy(scenario, 10, 3)
     assert bench.rows.relative([packets, delay / other], [count, 1.0], 1e-9).holds
 
