@@ -517,7 +517,7 @@ def test_tables_are_the_measures(results) -> None:
 def test_links_and_flows_are_told_apart(results) -> None:
     found = [(list(each.links_table()["link"]), list(each.flows_table()["flow"])) for each in results]
     assert found[0] == (["a", "b"], ["tcp", "udp"])
-    assert found[2] == (["link"], ["premium", "regulated"])
+    assert found[2] == (["hop0"], ["premium", "source0", "source1", "source2"])
     assert len(found[1][0]) == len(results[1].links)
     assert found[3] == (list(results[3].links), ["x"])
 

@@ -156,6 +156,6 @@ def test_other_engines_name_what_they_lack(kind):
     scenario = scenario_from({"name": "x", "links": [link], "flows": [group], "duration": 1.0})
     found = supports(scenario)
     lack = f"{kind} flows (flows.x)"
-    assert [found[name] for name in ("fluid", "packet", "ns3")] == [lack, None, None if kind == "stream" else lack]
+    assert [found[name] for name in ("fluid", "packet", "ns3")] == [lack, None, lack if kind == "demand" else None]
     with pytest.raises(InvalidValue, match=re.escape(f"fluid, which has no {lack}', takes packet")):
         netctrl.simulate(scenario, "fluid")

@@ -6,7 +6,8 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from dual_queue import ECT0, ECT1, NOT_ECT, DualQueue, split_mix
+from dual_queue import ECT0, ECT1, NOT_ECT, DualQueue
+from histories import shares
 from link_queues import run
 
 import netctrl
@@ -77,7 +78,7 @@ def test_each_packet_has_the_fate_that_rfc_9332_s_algorithm_gives_it(seed):
     for start, f in zip(ready.state.agenda[:, 0], ready.state.agenda[:, 2], strict=True):
         stop = min(flow[f, FLOW["stop"]], END_NS)
         came += [(int(time), int(f), SIZE) for time in range(start, stop, flow[f, FLOW["gap"]])]
-    plain = DualQueue(codepoints, LIMIT * SIZE, SIZE, split_mix(int(ready.state.random[0])))
+    plain = DualQueue(codepoints, LIMIT * SIZE, SIZE, shares(int(ready.state.random[0])).__next__)
     run(plain, sorted(came), SERVICE_NS, SIZE, END_NS)
     state = run_packets(ready, 10.0)
 
