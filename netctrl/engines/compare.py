@@ -64,7 +64,7 @@ class Compared(Record, frozen=True):
         if not self.absolute_difference:
             return ""
         if self.difference is not None:
-            return f"{100.0 * self.difference:+.2g} %"
+            return f"{float(f'{100.0 * self.difference:.2g}'):+g} %"  # two digits, and 120 rather than 1.2e+02
         size = quantity_text(self.quantity, abs(self.absolute_difference), 2)
         return ("+" if self.absolute_difference > 0.0 else "-") + size.replace(" %", " percentage points")
 
