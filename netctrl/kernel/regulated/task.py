@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import pickle
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
+from netctrl.laws.tracking.schedule import GainSchedule
 from netctrl.scenario.network.track import GateSettings
 from netctrl.scenario.network.tracking import GateDraws, Period, Periods, TrackedFlows, TrackPlan
 
-_TASK, _LEFT = "regulated.pickle", "regulated.npz"
+_TASK, _LEFT = "regulated.msgpack", "regulated.npz"
+_ARRAY = 1
+"""Code of an array in the task's file, as `numpy.save` writes it: all bits and the type of its numbers."""
 
 
 class RegulatedGroup(NamedTuple):
@@ -32,10 +36,16 @@ class RegulatedGroup(NamedTuple):
     """Namespace of the address."""
 
 
+class GivenPlan(TrackPlan):
+    """Plan whose schedule, if it has one, is made before the run: msgspec reads no union of two NamedTuples."""
+
+    schedule: GainSchedule | None  # ty: ignore[invalid-named-tuple-override]
+
+
 class Tracking(NamedTuple):
     """A law at work."""
 
-    plan: TrackPlan
+    plan: GivenPlan
     flows: TrackedFlows
     groups: tuple[int, ...]
     """Tracked ones, as places among the task's groups."""
@@ -44,13 +54,13 @@ class Tracking(NamedTuple):
 
 
 class RegulatedTask(NamedTuple):
-    """What the program has to do."""
+    """Groups, periods and changes for the program, with the law that it steps."""
 
     groups: tuple[RegulatedGroup, ...]
     packet_size: int
     """With Ethernet's header [byte]."""
     interval_s: float
-    """Of the periods."""
+    """Length of a period [s]."""
     periods: int
     sample_s: float
     """Interval of the time series."""
@@ -61,7 +71,7 @@ class RegulatedTask(NamedTuple):
 
 
 class Left(NamedTuple):
-    """What the program leaves."""
+    """Sums of the arrivals, and the periods of a law."""
 
     series: np.ndarray
     """(groups, samples, 5) sums over arrivals: payload [byte], packets, delays [s], their changes from one packet of a
@@ -72,16 +82,30 @@ class Left(NamedTuple):
 
 def write_task(task: RegulatedTask, folder: Path) -> None:
     """Write a task where the program finds it."""
-    (folder / _TASK).write_bytes(pickle.dumps(task))
+    (folder / _TASK).write_bytes(msgspec.msgpack.encode(task, enc_hook=_written))
 
 
 def read_task(folder: Path) -> RegulatedTask:
-    """The task inside, which only this machine's own process has written."""
-    return pickle.loads((folder / _TASK).read_bytes())
+    """The task inside."""
+    content = (folder / _TASK).read_bytes()
+    return msgspec.msgpack.decode(content, type=RegulatedTask, ext_hook=_array, dec_hook=lambda _, value: value)
+
+
+def _written(value: Any) -> Any:
+    """What msgspec doesn't know of a task: arrays, and numbers of NumPy."""
+    if isinstance(value, np.generic):
+        return value.item()
+    content = BytesIO()
+    np.save(content, value, allow_pickle=False)
+    return msgspec.msgpack.Ext(_ARRAY, content.getvalue())
+
+
+def _array(_: int, content: memoryview) -> np.ndarray:
+    return np.load(BytesIO(content), allow_pickle=False)
 
 
 def write_left(left: Left, folder: Path) -> None:
-    """Leave what came of a run; numbers only."""
+    """Write sums and periods; numbers only."""
     found: dict[str, Any] = {}
     if left.found is not None:
         rates, bursts, measured = zip(*left.found.driven, strict=True)
@@ -97,7 +121,7 @@ def write_left(left: Left, folder: Path) -> None:
 
 
 def read_left(folder: Path) -> Left:
-    """What the program has left."""
+    """Sums and periods of a run that has ended."""
     with np.load(folder / _LEFT, allow_pickle=False) as found:
         if "given" not in found:
             return Left(found["series"], None)

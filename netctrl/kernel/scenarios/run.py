@@ -13,7 +13,7 @@ from netctrl.errors import InvalidValue, checked_jobs
 from netctrl.kernel.boot import MEMORY_BYTES, WALL_LIMIT_S, run_plan, work_folder
 from netctrl.kernel.build import Kernel, build_guest, chosen_kernel
 from netctrl.kernel.regulated.program import warm_up
-from netctrl.kernel.regulated.task import Left, RegulatedTask, Tracking, read_left
+from netctrl.kernel.regulated.task import GivenPlan, Left, RegulatedTask, Tracking, read_left
 from netctrl.kernel.regulated.task import write_task as write_regulated
 from netctrl.kernel.scenarios.link_control import LinkControl, rater_task, static_rates
 from netctrl.kernel.scenarios.network import RunTraffic, network_run, run_figures
@@ -175,7 +175,7 @@ def _results(
 
 
 def regulated_task(scenario: Scenario, plan: KernelPlan, track: TrackPlan | None) -> RegulatedTask | None:
-    """What a program has to do that sends a plan's regulated flows; None without such."""
+    """Task of the program that sends a plan's regulated flows; None without such."""
     if not plan.regulated:
         return None
     place = {scenario.flows[each.group].id: k for k, each in enumerate(plan.regulated)}
@@ -183,7 +183,7 @@ def regulated_task(scenario: Scenario, plan: KernelPlan, track: TrackPlan | None
     tracking = None
     if track is not None:
         tracked = tuple(place[group.id] for group in tracked_groups(scenario))
-        tracking = Tracking(track, tracked_flows(scenario), tracked, place[scenario.control.measures])
+        tracking = Tracking(GivenPlan(*track), tracked_flows(scenario), tracked, place[scenario.control.measures])
     return RegulatedTask(
         groups=plan.regulated,
         packet_size=int(scenario.packet_size),
