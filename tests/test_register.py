@@ -15,6 +15,7 @@ from packages import installed, ran
 from places import ROOT
 
 import netctrl
+from netctrl.cli.certify import main as certify_main
 from netctrl.cli.export import main as export_main
 from netctrl.cli.list import main as list_main
 from netctrl.cli.simulate import main as simulate_main
@@ -133,6 +134,13 @@ def test_a_command_that_uses_it_says_so_in_a_line(main, argv, fault, capsys):
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert fault in said
+
+
+def test_so_does_its_certificate(fault, capsys):
+    assert certify_main(["blue", "--rtt", "50ms", "--window", "20"]) == 1
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert said.startswith(f"error: {fault}")
 
 
 def test_so_does_python(fault):

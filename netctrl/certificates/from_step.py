@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import isclose, log2, sqrt
 from typing import Any, NamedTuple
 
@@ -39,10 +39,10 @@ from netctrl.plants.queues.queue_laws import WindowClass
 from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.window_response import Sender
 
-_RATES, _PACKET = (1e3, 1.7e4), 1500.0
-"""Links [packet/s] at which a law is looked at to see whether its gains depend on theirs, and a packet [byte]."""
+_LINKS = (1e3, 1500.0), (1.7e4, 1000.0)
+"""Rates [packet/s] and packets [byte] of two links, at which a law shows whether its gains depend on the link."""
 _BUFFER = 1e12
-"""Of the link, which no queue fills [byte]."""
+"""Buffer of the link, which no queue fills [byte]."""
 _SAME = 1e-6
 """Relative difference up to which two gains are the same."""
 _PIECES = 24
@@ -85,8 +85,10 @@ def by_step(law: QueueLaw, **parameters: Any) -> PiSubject | RedSubject:
     def at(rate: float, packet_bytes: float) -> PiSubject | RedSubject:
         return _subject(law, record, rate, packet_bytes)
 
-    one, other = (at(rate, _PACKET) for rate in _RATES)
-    if isinstance(one, RedSubject) or not isinstance(other, PiSubject):
+    one, other = (at(*link) for link in _LINKS)
+    if isinstance(one, RedSubject) or isinstance(other, RedSubject):
+        if not (isinstance(one, RedSubject) and isinstance(other, RedSubject) and _same_lines(one, other)):
+            raise InvalidValue("law", law.name, f"{NO_LOOP}; its lines over bytes depend on the link")
         return one
     if _alike(one, other):
         return one
@@ -141,6 +143,14 @@ def _alike(one: PiSubject, other: PiSubject) -> bool:
         for a, b in ((g.integral, h.integral), (g.proportional, h.proportional), (g.target_s, h.target_s))
     ]
     return len(one.rungs) == len(other.rungs) and all(isclose(a, b, rel_tol=_SAME, abs_tol=1e-12) for a, b in gains)
+
+
+def _same_lines(one: RedSubject, other: RedSubject) -> bool:
+    """Whether a law has the same lines over bytes, and the same average, at two links."""
+    numbers = ([each.weight, each.spaced, *chain.from_iterable(each.lines)] for each in (one, other))
+    return len(one.lines) == len(other.lines) and all(
+        isclose(a, b, rel_tol=1e-5, abs_tol=1e-9) for a, b in zip(*numbers, strict=True)
+    )
 
 
 def _subject(law: QueueLaw, record: Any, rate: float, packet_bytes: float) -> PiSubject | RedSubject:
@@ -222,8 +232,12 @@ def _secant(of: Probe, band: Settled, middle: float) -> float:
     if band.high - band.low <= _SAME * band.high:
         takes = f"{NO_LOOP}; its output jumps at {band.high:.4g} packets, where it has no slope"
         raise InvalidValue("law", of.law.name, takes)
-    if any(of.rise(0.3, backlog, middle) != of.rise(0.3, backlog) for backlog in (0.0, band.high, 2.0 * band.high)):
-        raise InvalidValue("law", of.law.name, f"{NO_LOOP}; it jumps, and answers changes of the queue")
+    for backlog in (0.0, band.high, 2.0 * band.high):
+        rise = of.rise(0.3, backlog)
+        if of.rise(0.3, backlog, middle) != rise:
+            raise InvalidValue("law", of.law.name, f"{NO_LOOP}; it jumps, and answers changes of the queue")
+        if not isclose(of.rise(0.6, backlog), rise, rel_tol=_SAME):
+            raise InvalidValue("law", of.law.name, f"{NO_LOOP}; it jumps, by more or less with its output")
     above = band.high + middle * np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 200)])
     below = band.low * np.linspace(0.0, 1.0, 100)
     return max(abs(of.rise(0.3, float(q)) / (float(q) - middle)) for q in (*above, *below))

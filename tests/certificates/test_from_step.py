@@ -135,6 +135,15 @@ def relay(state: OwnState, seen: Seen, p: OwnParameters) -> OwnState:
     return OwnState(clip(state.probability + (p.gain if seen.backlog > 30.0 else -p.gain)), 0.0, 0.0)
 
 
+def grows(state: OwnState, seen: Seen, p: OwnParameters) -> OwnState:
+    factor = 1.0 + p.gain if seen.backlog > 30.0 else 1.0 - p.gain if seen.backlog == 0.0 else 1.0
+    return OwnState(clip(state.probability * factor), 0.0, 0.0)
+
+
+def by_delay(state: OwnState, seen: Seen, p: OwnParameters) -> OwnState:
+    return OwnState(clip(p.gain * (seen.backlog / seen.capacity - 0.02)), 0.0, 0.0)
+
+
 def curve(state: OwnState, seen: Seen, p: OwnParameters) -> OwnState:
     return OwnState(clip(p.gain * (seen.backlog / seen.capacity) ** 2), 0.0, 0.0)
 
@@ -145,6 +154,8 @@ def curve(state: OwnState, seen: Seen, p: OwnParameters) -> OwnState:
         (remembers, "remembers more than the queue at its last update"),
         (bends, "its gains change with its output without steps"),
         (relay, "its output jumps at 30 packets, where it has no slope"),
+        (grows, "by more or less with its output"),
+        (by_delay, "its lines over bytes depend on the link"),
         (curve, "isn't a line from"),
     ],
 )

@@ -12,6 +12,7 @@ from netctrl.cli.certify.ecn import dcqcn, dctcp
 from netctrl.cli.certify.installed import as_command, shipped, sonic, tc
 from netctrl.cli.certify.network import network
 from netctrl.cli.certify.queues import by_name, docsis_pie, dualpi2, fq_pie, pi2, pie, red, wred
+from netctrl.register import CERTIFIED, QUEUE_LAWS, lack_of
 
 app = new_app(
     "netctrl certify",
@@ -28,7 +29,7 @@ _OTHERS = ("cake", "choke", "codel", "fq_codel", "sfq")
 
 
 def _refused(name: str) -> int:
-    """What is said of a discipline without a certificate."""
+    """Reason why a discipline or a law has no certificate, as an error of one line."""
     asked = new_app("netctrl certify", "")
 
     def refuse() -> int:
@@ -41,23 +42,13 @@ def _refused(name: str) -> int:
     return run(asked, [name], OPTIONS)
 
 
-def _others_named(name: str) -> bool:
-    """Whether a law without a command of its own has this name; it is given one."""
-    from netctrl.register import CERTIFIED, QUEUE_LAWS, refuse_unusable
-
-    refuse_unusable(name)
-    if name in _NAMES or not (name in CERTIFIED or name in QUEUE_LAWS):
-        return False
-    app.command(by_name(name), name=name, help=f"{name}, from its own step or as its package certifies it.")
-    return True
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     tokens = as_command(sys.argv[1:] if argv is None else argv, _NAMES)
-    if tokens and tokens[0] in _OTHERS:
-        return _refused(tokens[0])
-    if tokens:
-        _others_named(tokens[0])
+    name = tokens[0] if tokens else ""
+    if name in _OTHERS or lack_of(name) is not None:
+        return _refused(name)
+    if name not in _NAMES and (name in CERTIFIED or name in QUEUE_LAWS):
+        app.command(by_name(name), name=name, help=f"{name}, from its own step or as its package certifies it.")
     with waiting("certifying"):
         return run(app, tokens, OPTIONS)
