@@ -6,9 +6,8 @@ what a stop interrupts can go on later. Figures show what is kept.
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -57,12 +56,6 @@ def made_by(run: Callable[..., Made], at_once: int = 1) -> Runs:
             pool.shutdown(cancel_futures=True)  # a stop waits for those that run, and starts no other
 
     return made
-
-
-def in_a_process(function: Callable[..., Any], *args: Any) -> Any:
-    """A call in a process of its own."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(function, *args).result()
 
 
 @dataclass(frozen=True, slots=True)

@@ -387,7 +387,6 @@ REPORTS = Registry(
         "Evaluation": "netctrl.plotting.pages.evaluations:evaluation_page",
         "NetworkCertificate": "netctrl.plotting.pages.certificates:network_page",
         "QueueCertificate": "netctrl.plotting.pages.certificates:certificate_page",
-        "KindResult": "netctrl.plotting.pages.runs:result_page",
         "Result": "netctrl.plotting.pages.runs:result_page",
     },
 )

@@ -39,7 +39,6 @@ _WHOLE: dict[type, tuple[str, int]] = {
 _CONVERSIONS = {"int": "int64_t", "len": "int64_t", "float": "double"}
 _OF_ARRAYS = {"clip": "Clip", "concatenate": "Concatenate", "exp": "std::exp", "log": "std::log", "resize": "Resize"}
 _OF_ARRAYS |= {"where": "Where"}
-_GRIDS = (Grid, WholeGrid)
 TYPES: dict[Any, str] = {
     float: "double", int: "int64_t", bool: "bool", np.ndarray: "std::vector<double>", type(None): "void",
     Vector: "Vector", Matrix: "Matrix", Numbers: "std::vector<double>", WholeNumbers: "std::vector<int64_t>",

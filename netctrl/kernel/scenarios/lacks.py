@@ -21,7 +21,6 @@ from netctrl.units import BITS_PER_BYTE
 
 MAX_FLOWS = 5000
 """Most flows, each of which is a thread and a socket or more."""
-MAX_NAMESPACES = 2000
 MAX_DATAGRAMS = 5_000_000
 """Most UDP packets, as each is kept until the end."""
 _MIN_FRAME, _MAX_FRAME = 200, 1514
