@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -182,8 +183,7 @@ def dumbbell(**fields: Any) -> Scenario:
     >>> [(flow.id, flow.path) for flow in tcp.flows]
     [('cubic0', ('h0-s0', 's0-s1', 's1-h2')), ('cubic1', ('h1-s0', 's0-s1', 's1-h2'))]
     """
-    words = _words(Dumbbell, fields)
-    network = Dumbbell(**words)
+    network = Dumbbell(**_words(Dumbbell.__struct_fields__, fields))
     flows = (Flow(source=range(network.senders), target=network.senders, offers="1MB", sender="hpcc"),)
     usual: dict[str, Any] = {"name": "dumbbell", "duration": 0.05, "flows": flows}
     return Scenario(**usual | fields, network=network)
@@ -220,7 +220,7 @@ def fat_tree(k: int | None = None, **fields: Any) -> Scenario:
     >>> fat_tree(k=8, duration="1ms").network.hosts
     128
     """
-    words = _words(FatTree, fields)
+    words = _words(FatTree.__struct_fields__, fields)
     if k is None:
         return _tree("fat tree", FatTree(**words), fields)
     for name in set(words) - set(Topology.__struct_fields__):
@@ -258,8 +258,7 @@ def leaf_spine(leaves: int, spines: int, hosts_per_leaf: int, **fields: Any) -> 
     >>> leaf_spine(leaves=32, spines=8, hosts_per_leaf=32, host_rate="25Gbit", fabric_rate="100Gbit").network.hosts
     1024
     """
-    given = ("host_rate", "fabric_rate", *Topology.__struct_fields__)
-    words = {name: fields.pop(name) for name in given if name in fields}
+    words = _words(("host_rate", "fabric_rate", *Topology.__struct_fields__), fields)
     network = FatTree.leaf_spine(leaves, spines, hosts_per_leaf, **words)
     return _tree("leaf-spine", network, fields)
 
@@ -269,11 +268,11 @@ def _tree(name: str, network: FatTree, fields: dict[str, Any]) -> Scenario:
     return Scenario(**usual | fields, network=network)
 
 
-def _words(kind: type[Any], fields: dict[str, Any]) -> dict[str, Any]:
-    """Takes the fields of a kind of network out of others."""
-    return {name: fields.pop(name) for name in kind.__struct_fields__ if name in fields}
+def _words(names: Iterable[str], fields: dict[str, Any]) -> dict[str, Any]:
+    """Takes these fields out of others."""
+    return {name: fields.pop(name) for name in names if name in fields}
 
 
 def _built(kind: type[Any], fields: dict[str, Any]) -> Scenario:
-    words = _words(kind, fields)
+    words = _words(kind.__struct_fields__, fields)
     return Scenario(**fields, network=kind(**words))

@@ -123,7 +123,7 @@ class Change(Record, frozen=True, kw_only=True):
     delay: Duration | None = None
     """New propagation delay, one way [s]; null: as before."""
     flow: str = ""
-    """Id of streams or regulated flows, as of kind bursts. Packet engine only."""
+    """Id of streams or regulated flows, as of kind bursts."""
     rate: Rate | None = None
     """New mean rate of each flow, with headers [bit/s]; null: the rate that a control commands, or that it offers."""
 

@@ -21,7 +21,7 @@ from netctrl.ns3.queues import Attribute
 from netctrl.ns3.records import certificate_comments, record_line, record_values, scenario_text
 from netctrl.ns3.sources import program_files
 from netctrl.scenario.fabric.flows import common_sender
-from netctrl.scenario.fabric.plan import FabricPlan
+from netctrl.scenario.fabric.plan import FabricPlan, Senders
 from netctrl.scenario.fabric.result import HISTOGRAM_BINS, HISTOGRAM_BYTES
 from netctrl.scenario.scenario import Scenario
 from netctrl.units import BITS_PER_BYTE
@@ -84,7 +84,7 @@ def _check(scenario: Scenario, plan: FabricPlan) -> None:
         if size < _HEADERS + (name == "packets.payload"):
             takes = f"sizes on the wire of at least {_HEADERS} bytes, the headers of PPP, IPv4 and UDP"
             raise InvalidValue(name, size, takes)
-    if max(senders.payload + senders.overhead, senders.ack) > _MAX_SIZE:
+    if _largest(senders) > _MAX_SIZE:
         raise InvalidValue("packets.payload", senders.payload, f"packets of at most {_MAX_SIZE} bytes on the wire")
     fastest = float(plan.ports.rate.max())
     shortest = min(1 + senders.overhead, senders.ack)
@@ -98,10 +98,15 @@ def _check(scenario: Scenario, plan: FabricPlan) -> None:
         raise InvalidValue("buffer", network.buffer, takes)
 
 
+def _largest(senders: Senders) -> int:
+    """Size of the largest packets on the wire [byte]."""
+    return max(senders.payload + senders.overhead, senders.ack)
+
+
 def _scenario(scenario: Scenario, plan: FabricPlan, design: MpccDesign | None, provenance: Provenance) -> str:
     sender = common_sender(scenario.flows)
     tcp = sender if isinstance(sender, Dctcp) else None
-    largest = max(plan.senders.payload + plan.senders.overhead, plan.senders.ack)
+    largest = _largest(plan.senders)
     settings = record_line(
         "set",
         "",
@@ -189,7 +194,7 @@ def _paths(plan: FabricPlan, design: MpccDesign | None) -> Iterator[str]:
 
 
 def _ports(scenario: Scenario, plan: FabricPlan, tcp: Dctcp | None) -> Iterator[str]:
-    ports, own = plan.ports, plan.senders
+    ports = plan.ports
     ends = list(zip(ports.source.tolist(), ports.target.tolist(), strict=True))
     number = {end: place for place, end in enumerate(ends)}
     watched = {name: place for place, name in enumerate(scenario.watch.ports)}
@@ -198,10 +203,8 @@ def _ports(scenario: Scenario, plan: FabricPlan, tcp: Dctcp | None) -> Iterator[
         marks: dict[str, int] = {}
         attributes: list[Attribute] = []
         if source >= ports.hosts and tcp is not None:
-            attributes = _red(
-                int(low[place]), max(plan.senders.payload + plan.senders.overhead, plan.senders.ack) - _PPP
-            )
-        elif source >= ports.hosts and own.law.marking is not None:
+            attributes = _red(int(low[place]), _largest(plan.senders) - _PPP)
+        elif source >= ports.hosts and plan.senders.law.marking is not None:
             marks = {"mark_low": min(int(low[place]), MAX_BUFFER), "mark_high": min(int(high[place]), MAX_BUFFER)}
         yield record_line(
             "port",

@@ -107,8 +107,7 @@ class Stream(Record, frozen=True, kw_only=True, tag_field="kind", tag="stream"):
 class Bursts(Record, frozen=True, kw_only=True, tag_field="kind", tag="bursts"):
     """Regulators that release a burst of consecutive packets and then pause, without acknowledgements.
 
-    Each begins at a random point of a pause. Packet engine only. An access link has such flows as `regulated` flows
-    with controlled rates. Source: CONNET paper.
+    Each begins at a random point of a pause. A control of kind track sets their rates. Source: CONNET paper.
 
     Raises
     ------
