@@ -14,12 +14,12 @@ GROUPS = {
     "designs": ("Designs", ("design",)),
     "margins": ("Margins of loops", ("frequency",)),
     "certificates": ("Certificates of queues", ("certificates", "checks")),
+    "records": ("Networks, models and traces", ("model", "engines.reader")),
     "simulation": ("Scenarios, engines and simulation", ("scenario", "engines", "sim", "evaluation")),
     "identification": ("Identification", ("ident",)),
     "optimisation": ("Optimal control and programs", ("synthesis", "mpc", "plants")),
     "laws": ("Laws, sample by sample", ("laws",)),
-    "records": ("Networks, models and traces", ("model", "reader")),
-    "errors": ("Errors", ("errors",)),
+    "errors": ("Errors", ("core",)),
 }
 """Page -> its title, and the packages of netctrl whose public names stand on it."""
 
@@ -37,7 +37,9 @@ def api_pages(public: dict[str, str]) -> dict[str, str]:
     pages: dict[str, str] = {}
     left = dict(public)
     for page, (title, packages) in GROUPS.items():
-        names = sorted((name for name in left if left[name].split(".")[1] in packages), key=str.lower)
+        names = sorted(
+            (name for name in left if left[name].removeprefix("netctrl.").startswith(packages)), key=str.lower
+        )
         parts = [SOUGHT, f"# {title}\n", "Each is `netctrl.NAME`; examples run as they stand.\n"]
         for name in names:
             # A heading of our own, since the name stands in netctrl and not in its module alone.

@@ -13,6 +13,7 @@ import msgspec
 import msgspec.inspect as types
 
 from netctrl.cli.catalogue import LAWS, entries
+from netctrl.core.units import format_quantity
 from netctrl.laws.codegen import field_texts
 from netctrl.laws.disciplines import LINK_QUEUES
 from netctrl.laws.rate.records import RATE_LAWS, FastSender
@@ -24,7 +25,6 @@ from netctrl.scenario.network.sweep import SweepSpec
 from netctrl.scenario.network.traffic import SPREADS
 from netctrl.scenario.scenario import NETWORKS, Scenario
 from netctrl.scenario.tcp_aqm.offers import OFFERS
-from netctrl.units import format_quantity
 
 START = """# Scenario files
 

@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from netctrl.datasets import claims
+from netctrl.core.files import write_atomically
 from netctrl.model.claim import Claim
+from netctrl.model.datasets import claims
 from netctrl.model.design.design import provenance
-from netctrl.model.io.files import write_atomically
 from netctrl.scenario.figures import estimate
 from netctrl.scenario.result import Result
 

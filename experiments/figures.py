@@ -33,8 +33,8 @@ from packets import FASTER, available, find_ns3
 from threadpoolctl import threadpool_limits
 
 import netctrl
-from netctrl.datasets import PAPERS, claims
-from netctrl.model.io.files import user_cache
+from netctrl.core.files import user_cache
+from netctrl.model.datasets import PAPERS, claims
 
 HERE = Path(__file__).resolve().parent
 FIGURES = tuple(

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 import pandas as pd
 
-from netctrl.model.io.files import write_atomically
+from netctrl.core.files import write_atomically
 from netctrl.model.io.provenance import provenance
 
 ROOT = Path(__file__).resolve().parents[1]

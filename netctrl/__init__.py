@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import sys
-from types import ModuleType
 
 TYPE_CHECKING = False  # as in typing, which `netctrl --help` does without
 if TYPE_CHECKING:
@@ -21,13 +19,13 @@ _PUBLIC = {
     "IdentifiedModel": "netctrl.model.identified",
     "Flow": "netctrl.scenario.tcp_aqm.flows",
     "Incast": "netctrl.scenario.tcp_aqm.offers",
-    "InvalidValue": "netctrl.errors",
+    "InvalidValue": "netctrl.core.errors",
     "Link": "netctrl.scenario.links",
     "LinkTrace": "netctrl.model.link_trace",
     "MpcProblem": "netctrl.mpc.problem",
-    "NetctrlError": "netctrl.errors",
+    "NetctrlError": "netctrl.core.errors",
     "Network": "netctrl.model.network",
-    "NoAdmissibleDesign": "netctrl.errors",
+    "NoAdmissibleDesign": "netctrl.core.errors",
     "OpenLoop": "netctrl.model.open_loop",
     "RateTrace": "netctrl.model.trace",
     "Scenario": "netctrl.scenario.scenario",
@@ -74,7 +72,7 @@ _PUBLIC = {
     "pareto_front": "netctrl.sim.network.tune",
     "parking_lot": "netctrl.scenario.builders",
     "queue_design": "netctrl.design.queue.design",
-    "read": "netctrl.reader",
+    "read": "netctrl.engines.reader",
     "scenario_law": "netctrl.design.hftrac.scenario_law",
     "simulate": "netctrl.engines.engine",
     "solve_dare": "netctrl.synthesis.riccati.dare",
@@ -96,14 +94,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-class _Package(ModuleType):
-    """Module class of the package: importing the verb's submodule `netctrl.simulate` must not replace the function."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _PUBLIC and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

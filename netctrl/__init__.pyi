@@ -3,6 +3,9 @@
 from netctrl.certificates.certify import certify as certify
 from netctrl.certificates.networks.certify import certify_network as certify_network
 from netctrl.checks.check import check_certificate as check_certificate
+from netctrl.core.errors import InvalidValue as InvalidValue
+from netctrl.core.errors import NetctrlError as NetctrlError
+from netctrl.core.errors import NoAdmissibleDesign as NoAdmissibleDesign
 from netctrl.design.arc.design import arc as arc
 from netctrl.design.connet.design import connet as connet
 from netctrl.design.hftrac.design import hftrac as hftrac
@@ -13,10 +16,8 @@ from netctrl.design.queue.design import queue_design as queue_design
 from netctrl.design.queue.ecn import ecn_design as ecn_design
 from netctrl.engines.compare import compare as compare
 from netctrl.engines.engine import simulate as simulate
+from netctrl.engines.reader import read as read
 from netctrl.engines.sweep import sweep as sweep
-from netctrl.errors import InvalidValue as InvalidValue
-from netctrl.errors import NetctrlError as NetctrlError
-from netctrl.errors import NoAdmissibleDesign as NoAdmissibleDesign
 from netctrl.evaluation.run import evaluate as evaluate
 from netctrl.frequency.certified.disk import disk_margin as disk_margin
 from netctrl.frequency.certified.interchange import from_control as from_control
@@ -42,7 +43,6 @@ from netctrl.mpc.problem import MpcProblem as MpcProblem
 from netctrl.mpc.qp.solve import solve_qp as solve_qp
 from netctrl.plants.information import information_pattern as information_pattern
 from netctrl.plants.linearize import network_model as network_model
-from netctrl.reader import read as read
 from netctrl.scenario.builders import access_link as access_link
 from netctrl.scenario.builders import bottleneck as bottleneck
 from netctrl.scenario.builders import dumbbell as dumbbell

@@ -1,11 +1,11 @@
-"""Entry point of `netctrl VERB ...`, which takes the same verbs as `python -m netctrl.VERB ...`."""
+"""Entry point of `netctrl VERB ...` and `python -m netctrl VERB ...`."""
 
 from __future__ import annotations
 
 import sys
 
 from netctrl.cli import FAILURE, GOOD, STATUSES, WRONG_USE
-from netctrl.register import VERB_HELPS, VERBS
+from netctrl.core.register import VERB_HELPS, VERBS
 
 TYPE_CHECKING = False  # as in typing, which `netctrl --help` does without
 if TYPE_CHECKING:

@@ -22,40 +22,30 @@ import netctrl
 PACKAGE = ROOT / "netctrl"
 
 # Who may import whom, as a table of netctrl's folders and modules; each may import itself.
-BASE = ("errors", "units", "register")
-MODEL = (*BASE, "model")
-LAWS = (*MODEL, "jit", "laws")
+MODEL = ("core", "model")
+LAWS = (*MODEL, "laws")
 TECHNIQUES = ("plants", "ident", "synthesis", "mpc", "frequency")
 ENGINES = ("sim", "ns3")
 SHOWN = ("engines", "evaluation")
 MAY_IMPORT = {
-    "errors": (),
-    "units": ("errors",),
-    "register": ("errors",),
-    "jit": MODEL,
-    "model": BASE,
-    "datasets": MODEL,
-    "laws": (*MODEL, "jit"),
+    "core": (),
+    "model": ("core",),
+    "laws": MODEL,
     **dict.fromkeys(TECHNIQUES, LAWS),
-    "ident": (*LAWS, "datasets"),
     "scenario": LAWS,
-    "design": (*LAWS, *TECHNIQUES, "scenario", "datasets", "certificates"),
+    "design": (*LAWS, *TECHNIQUES, "scenario", "certificates"),
     **dict.fromkeys(ENGINES, (*LAWS, "scenario", "plants")),
     "linux": (*LAWS, "scenario"),
-    "switches": LAWS,
     "kernel": (*LAWS, "scenario", "plants", "linux"),
-    "doctor": (*LAWS, "datasets", "scenario", "kernel", "linux", "ns3"),
     "certificates": (*LAWS, *TECHNIQUES, "scenario"),
     "checks": (*LAWS, *TECHNIQUES, "scenario", "certificates", "sim", "engines"),
-    "reader": (*LAWS, "scenario", "datasets", "certificates"),
-    "engines": (*LAWS, "scenario", "design", "kernel", "linux", *ENGINES, "datasets", "reader"),
+    "engines": (*LAWS, "scenario", "certificates", "design", "kernel", "linux", *ENGINES),
     "evaluation": (*LAWS, "scenario", "design", "engines"),
-    "plotting": (*LAWS, "datasets", "scenario", "plants", "frequency", "certificates", "design", "sim", *SHOWN),
+    "plotting": (*LAWS, "scenario", "plants", "frequency", "certificates", "design", "sim", *SHOWN),
 }
-# The command line: whatever it needs. `python -m netctrl.VERB` enters by the doors, which are all that may import it.
+# The command line: whatever it needs. Nothing imports it but the entry point `python -m netctrl`.
 CLI = "cli"
-DOORS = ("__main__", *(f"{verb}.__main__" for verb in ("design", "doctor", "kernel", "linux")))
-DOORS += ("certify", "evaluate", "export", "identify", "list", "simulate", "sweep")
+DOOR = "__main__"
 
 
 @dataclass(frozen=True)
@@ -119,9 +109,7 @@ def complaint(arrow: Arrow) -> str | None:
         return None
     if area == "":
         return None if arrow.inside_function else f"{said}: netctrl/__init__.py imports lazily"
-    if arrow.source in DOORS:
-        return None if aim in (CLI, "register") else f"{said}: a door opens to {CLI}, by the registry of verbs"
-    if area == CLI:
+    if area in (CLI, DOOR):
         return None
     if area not in MAY_IMPORT or aim not in MAY_IMPORT:
         return f"{said}: import a name from the module that defines it, and list new areas in MAY_IMPORT"
@@ -208,10 +196,8 @@ def test_a_circle_is_seen():
 
 
 def test_every_module_belongs_to_an_area():
-    known = {"", CLI, *DOORS, *MAY_IMPORT}
-    assert [
-        named(path) for path in MODULES if {module_name(path), module_name(path).split(".")[0]}.isdisjoint(known)
-    ] == []
+    known = {"", CLI, DOOR, *MAY_IMPORT}
+    assert [named(path) for path in MODULES if module_name(path).split(".")[0] not in known] == []
 
 
 MAX_FILES = 15
@@ -230,8 +216,8 @@ def test_folders_and_files_can_be_overlooked():
 @pytest.mark.parametrize(
     ("source", "code"),
     [
-        ("units", "import netctrl.model.network"),
-        ("units", "from netctrl.model import network"),
+        ("core.units", "import netctrl.model.network"),
+        ("core.units", "from netctrl.model import network"),
         ("model.network", "from netctrl.plants.tcp import backlog"),
         ("model.network", "from ..plants import tcp"),
         ("model.network", "from .. import plants"),
@@ -254,6 +240,7 @@ def test_folders_and_files_can_be_overlooked():
         ("ns3.program", "from netctrl.sim.fluid.run import run"),
         ("plotting", "from netctrl.linux.export.tc import arc_on_linux"),
         ("linux.agent.loop", "from netctrl.sim.network.run import run"),
+        ("design.__main__", "from netctrl.cli.design import main"),
         ("simulate", "from netctrl.sim.fluid.run import run"),
         ("", "from netctrl.model.network import Network"),
     ],
@@ -265,17 +252,18 @@ def test_a_wrong_arrow_is_seen(source, code):
 @pytest.mark.parametrize(
     ("source", "code"),
     [
-        ("model.network", "import networkx\nfrom netctrl.units import rate\nfrom .io.display import html_table"),
-        ("model.io.display", "from netctrl.register import FIGURES"),
+        ("model.network", "import networkx\nfrom netctrl.core.units import rate\nfrom .io.display import html_table"),
+        ("model.io.display", "from netctrl.core.register import FIGURES"),
         ("model.io.provenance", "from netctrl import __version__"),
         ("model.io.provenance", "def version():\n    import netctrl\n    return netctrl.__version__"),
-        ("laws.aqm.arc", "from netctrl.jit import njit\nfrom netctrl.laws.link import backlog_step"),
+        ("laws.aqm.arc", "from netctrl.core.jit import njit\nfrom netctrl.laws.link import backlog_step"),
         ("design.arc.design", "from netctrl.frequency.margins import margins\nfrom netctrl.plants import tcp"),
         ("design.arc.design", "from .loop import decide"),
         ("plotting", "from netctrl.scenario.result import Result\nfrom netctrl.frequency import loop"),
         ("linux.agent.loop", "from netctrl.laws.aqm import arc"),
         ("cli.simulate", "from netctrl import sim, design"),
-        ("design.__main__", "from netctrl.cli.design import main"),
+        ("design.__main__", "from netctrl.core.register import VERBS"),
+        ("__main__", "from netctrl.cli import STATUSES"),
         ("", "def __getattr__(name):\n    from netctrl.model.network import Network"),
     ],
 )

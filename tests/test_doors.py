@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.frequency.delayed_integrator import gain_limit, integrator_margins
 from netctrl.model.statespace import StateSpace
 from netctrl.mpc.explicit import queue_gain

@@ -15,17 +15,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netctrl.datasets import model_path, network_path
+from netctrl.core.errors import FileError, InvalidValue
+from netctrl.core.files import opened, read_bounded, sha256
 from netctrl.engines.sweep import read_frame
-from netctrl.errors import FileError, InvalidValue
 from netctrl.linux.export.agent import read_agent_config
 from netctrl.linux.export.agents import read_interface_map
 from netctrl.linux.export.records import read_queue_plan
 from netctrl.linux.export.shaper import read_marking_config
 from netctrl.linux.queues.record import Store
+from netctrl.model.datasets import model_path, network_path
 from netctrl.model.design.design import read_design
 from netctrl.model.identified import read_model
-from netctrl.model.io.files import opened, read_bounded, sha256
 from netctrl.model.io.json_file import decoded, read_json
 from netctrl.model.link_trace import read_link_trace
 from netctrl.model.network import read_network

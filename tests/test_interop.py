@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import netctrl
-from netctrl.datasets import data_path, network_path, scenario_path
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
+from netctrl.model.datasets import data_path, network_path, scenario_path
 from netctrl.scenario.builders import access_link
 from netctrl.scenario.network.sweep import read_sweep
 

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 import netctrl
-from netctrl.datasets import network_path
 from netctrl.linux.export.records import InterfaceQueue, QueuePlan, TcFifo
+from netctrl.model.datasets import network_path
 from netctrl.model.network import read_network
 from netctrl.scenario.network.policy import Fifo
 from netctrl.scenario.network.routed import Routed

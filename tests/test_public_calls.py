@@ -24,7 +24,7 @@ import numpy as np
 import pytest
 
 import netctrl
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
 from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.laws.l4s.pi2 import Pi2Queue
 from netctrl.laws.pacing.pacing import PacingSample, pacer
@@ -45,7 +45,7 @@ from netctrl.sim.packet.run import simulate_rates
 
 INNER = {
     "netctrl.engines.sweep": "sweep_to_file",
-    "netctrl.errors": "InfeasibleProgram",
+    "netctrl.core.errors": "InfeasibleProgram",
     "netctrl.linux.export.agent": "AgentConfig agent_configs read_agent_config",
     "netctrl.linux.export.agent_law": "link_rate_table",
     "netctrl.linux.export.agents": "InterfaceMap connet_on_linux hftrac_on_linux read_interface_map",

@@ -1,6 +1,6 @@
 """Whatever stands on the command line, a command ends with a status of its own, and an error is one that it explains.
 
-`NETCTRL_RANDOM_LINES=1500 python -m pytest tests/test_random_lines.py` tries that many. `python -m netctrl.linux` acts
+`NETCTRL_RANDOM_LINES=1500 python -m pytest tests/test_random_lines.py` tries that many. `python -m netctrl linux` acts
 on the machine and is left out; its lines are tried in test_linux_fuzz.py.
 """
 

@@ -82,7 +82,8 @@ def test_python_runs_in_an_empty_folder_and_gives_the_numbers_beside_it(tmp_path
 
 @pytest.mark.parametrize("kind", ["scenario", "network", "trace", "sweep", "model"])
 def test_names_stand_where_files_do(kind):
-    from netctrl import InvalidValue, datasets
+    from netctrl import InvalidValue
+    from netctrl.model import datasets
 
     names = getattr(datasets, f"{kind}s")()
     assert names

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from netctrl.cli.app import answer, new_app, run
 from netctrl.cli.options import RATE, SIZE, TIME
-from netctrl.units import BITS_PER_BYTE, DURATION_TAKES, RATE_TAKES
+from netctrl.core.units import BITS_PER_BYTE, DURATION_TAKES, RATE_TAKES
 
 app = new_app("netctrl bdp", "Computes the bandwidth-delay product of a path.")
 

@@ -14,10 +14,10 @@ import msgspec
 from netctrl.cli.app import invocation
 from netctrl.cli.design.common import Wanted, deliver
 from netctrl.cli.options import RATE, TIME, kind
-from netctrl.errors import checked_number, checked_whole
+from netctrl.core.errors import checked_number, checked_whole
+from netctrl.core.units import DURATION_TAKES, RATE_TAKES
 from netctrl.model.design.base import Design
 from netctrl.model.io.provenance import provenance
-from netctrl.units import DURATION_TAKES, RATE_TAKES
 
 _FLOWS = kind("N", int, "a whole number")
 

@@ -13,13 +13,13 @@ from matplotlib.figure import Figure
 from packets import available, run_all, run_ns3
 from study import Case, Made, Record, Study, made_by
 
-from netctrl.datasets import scenario_path
 from netctrl.engines.engine import supports
 from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.laws.aqm.avq import AvqQueue
 from netctrl.laws.aqm.pi import PiQueue
 from netctrl.laws.aqm.records import DropTailQueue, Queue
 from netctrl.laws.aqm.sfc import SfcQueue
+from netctrl.model.datasets import scenario_path
 from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario

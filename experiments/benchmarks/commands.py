@@ -9,7 +9,7 @@ from rows import Row, against, alternate
 
 CASES = (
     (("-m", "netctrl.design", "arc", "--N", "50"), "import numpy, scipy.optimize", 3.0),
-    (("-m", "netctrl.certify", "dualpi2", "--rtt", "50ms", "--window", "8"), "import numpy, scipy.optimize", 2.0),
+    (("-m", "netctrl", "certify", "dualpi2", "--rtt", "50ms", "--window", "8"), "import numpy, scipy.optimize", 2.0),
     (("-m", "netctrl.design", "--help"), "import numpy", 1.3),
     (("-m", "netctrl.design", "arc", "--help"), "import numpy", 1.3),
 )

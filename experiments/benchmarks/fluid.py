@@ -9,8 +9,8 @@ import numpy as np
 import packets
 from rows import Agreement, Row, Turns, against, alternate, relative
 
-from netctrl.datasets import scenario_path
 from netctrl.laws.aqm.arc import ArcQueue
+from netctrl.model.datasets import scenario_path
 from netctrl.scenario.links import Link
 from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.scenario import Scenario

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from rows import Row, against, alternate, relative, span
 
 import netctrl
-from netctrl.datasets import network_path, sweep_path
+from netctrl.model.datasets import network_path, sweep_path
 from netctrl.model.law import MyopicGain
 from netctrl.model.network import Demand, Link, Network, read_network
 from netctrl.scenario.network.policy import HftracPolicy

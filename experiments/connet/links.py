@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 import netctrl
-from netctrl.datasets import model_path
+from netctrl.model.datasets import model_path
 from netctrl.model.identified import read_model
 from netctrl.model.law import LqgLaw, TrackingLaw
 from netctrl.scenario.builders import access_link

@@ -27,10 +27,10 @@ from netctrl.certificates.record import SampledLoop
 from netctrl.checks.engines import check_packets
 from netctrl.checks.laws import KERNEL_HZ
 from netctrl.checks.point import point_of
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
+from netctrl.core.units import packets_per_second
 from netctrl.frequency.sampled_stability import stable_gains
 from netctrl.plants.queues.queue_loop import QueueLoop
-from netctrl.units import packets_per_second
 
 BOXES = 200
 KINDS = ("pie", "pi2", "dualpi2")

@@ -16,9 +16,9 @@ from common import tables
 
 from netctrl.certificates.box import box_of
 from netctrl.certificates.pi_laws import pi2
+from netctrl.core.units import packets_per_second
 from netctrl.design.queue.design import queue_design
 from netctrl.design.queue.samples import sampled_disk_margin
-from netctrl.units import packets_per_second
 
 BOXES, SEED = 10, 2026
 UPDATE_S, TARGET_S, PACKET = 0.016, 0.015, 1500.0

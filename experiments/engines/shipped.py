@@ -13,9 +13,9 @@ from netctrl.certificates.ecn import EcnSubject
 from netctrl.certificates.record import QueueCertificate, span_text
 from netctrl.certificates.search import margin_map
 from netctrl.certificates.shipped import CORE, HOME, SHIPPED, Shipped, certify_shipped
-from netctrl.errors import Status
+from netctrl.core.errors import Status
+from netctrl.core.units import format_quantity
 from netctrl.plotting.certificates import margins_figure
-from netctrl.units import format_quantity
 
 LINUX = ("linux-reno", "linux-creno")
 WORDS = {

@@ -14,10 +14,10 @@ import pandas as pd
 from common import tables
 
 import netctrl
+from netctrl.core.units import packets_per_second
 from netctrl.laws.aqm.threshold import ThresholdQueue
 from netctrl.laws.disciplines import KernelQueue
 from netctrl.laws.targets.step import STEP_OFF_S
-from netctrl.units import packets_per_second
 
 POINTS, SEED, PACKET = 24, 5, 1514
 SECONDS, TRIPS = 6.0, 300.0

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 import netctrl
-from netctrl.datasets import network_path
+from netctrl.model.datasets import network_path
 from netctrl.model.network import Demand, Link, Network, read_network
 
 SEED, NETWORKS = 1, 200

@@ -11,7 +11,7 @@ from common import Measured, Outcome
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from netctrl.datasets import network_path
+from netctrl.model.datasets import network_path
 from netctrl.model.network import Network, read_network
 from netctrl.scenario.network.policy import HftracPolicy, StaticPacing
 

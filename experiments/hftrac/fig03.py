@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import netctrl
-from netctrl.datasets import network_path
+from netctrl.model.datasets import network_path
 from netctrl.model.network import Network, read_network
 from netctrl.scenario.network.policy import HftracPolicy, Policy, StaticPacing
 from netctrl.scenario.scenario import Scenario

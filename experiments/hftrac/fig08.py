@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy import stats
 
-from netctrl.datasets import network_path
+from netctrl.model.datasets import network_path
 from netctrl.model.network import Network, read_network
 from netctrl.plants.routing import at_utilization
 from netctrl.scenario.network.policy import Fifo

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import netctrl
-from netctrl.datasets import network_path
+from netctrl.model.datasets import network_path
 from netctrl.model.network import Network, read_network
 from netctrl.plants.routing import routing
 from netctrl.scenario.network.policy import Policy

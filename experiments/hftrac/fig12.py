@@ -12,7 +12,7 @@ from hftrac.fig11 import IN_BAND, rounded
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from netctrl.datasets import network_path
+from netctrl.model.datasets import network_path
 from netctrl.model.network import Network, read_network
 
 INTERVAL = 0.1

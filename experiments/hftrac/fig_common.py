@@ -14,6 +14,7 @@ from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 
 import netctrl
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.model.law import LinkRateLaw
 from netctrl.model.network import Link, Network, Node
 from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Policy, StaticPacing
@@ -21,7 +22,6 @@ from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.result import Result
 from netctrl.sim.network.run import simulate_network
 from netctrl.sim.network.tune import LawOf, MaxUtilization
-from netctrl.units import BITS_PER_BYTE
 
 SECONDS, WARMUP, RUNS = 100.0, 10.0, 32
 FRESH = 1000

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import netctrl
-from netctrl.datasets import network_path
+from netctrl.model.datasets import network_path
 from netctrl.model.network import read_network
 from netctrl.model.network_model import NetworkModel
 from netctrl.plants.linearize import network_model, network_state_space

@@ -32,9 +32,9 @@ from math import asin, cos, radians, sin, sqrt
 from pathlib import Path
 from typing import Any
 
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.model.network import Demand, Link, Network, Node
 from netctrl.plants.routing import routing
-from netctrl.units import BITS_PER_BYTE
 
 FOLDER = Path(__file__).resolve().parents[2] / "data" / "networks"
 PAPER = "A Control-Theoretic Approach to In-Network Congestion Management (Wu et al.)"

@@ -14,7 +14,7 @@ from hftrac.networks import MEGA, STEP
 from matplotlib.figure import Figure
 
 import netctrl
-from netctrl.datasets import network_path
+from netctrl.model.datasets import network_path
 from netctrl.model.network import Network, read_network
 from netctrl.model.network_model import InformationPattern
 from netctrl.plants.linearize import network_model

@@ -24,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
+from netctrl.core.units import parse_duration
 from netctrl.linux import namespace
 from netctrl.linux.agent.links import KernelLinks
 from netctrl.linux.agent.loop import Links, run_agent
@@ -37,7 +38,6 @@ from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.linux.kernel.qdisc import TbfOptions
 from netctrl.linux.log import AgentLog
 from netctrl.model.network import Demand, Link, Network
-from netctrl.units import parse_duration
 
 RATE, BURST, LIMIT = 10e6, 5000, 60000
 HANDLE = 1 << 16

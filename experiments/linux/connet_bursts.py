@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from linux.traffic import FRAME_OVERHEAD, Sent
 
-from netctrl.units import NANOSECOND
+from netctrl.core.units import NANOSECOND
 
 _BUFFER = 4 * 2**20
 

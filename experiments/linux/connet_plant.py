@@ -17,11 +17,11 @@ from linux.connet_disciplines import release_at_instants, serve
 from linux.testbed import Job, Testbed
 from linux.traffic import UdpSource, absorb_tcp, open_tcp_sink, open_udp_sink, receive_udp, send_udp
 
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.kernel.scenarios.traffic import constant_times, poisson_times
 from netctrl.linux.kernel.messages import ROOT, Counters
 from netctrl.linux.pacing.tcp import TcpRun, send_tcp
 from netctrl.model.network import Link, Network
-from netctrl.units import BITS_PER_BYTE
 
 MEGA, MILLI = 1e6, 1e-3
 OPEN = 1e9

@@ -17,8 +17,8 @@ from linux.connet_loop import BASE, OPENED, WARM, designed, exciting, trace
 from linux.connet_plant import SIZE, Plant
 
 import netctrl
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.model.law import LqiLaw
-from netctrl.units import BITS_PER_BYTE
 
 LQI, PRINTED, STATIC, FIFO = "LQI", "printed gains", "static R", "no control"
 COLOURS = {LQI: "#1f4e9c", PRINTED: "#b45f06", STATIC: "#38761d"}

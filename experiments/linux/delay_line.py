@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from netctrl.errors import NetctrlError
-from netctrl.units import NANOSECOND
+from netctrl.core.errors import NetctrlError
+from netctrl.core.units import NANOSECOND
 
 _DEVICE = "/dev/net/tun"
 _TUNSETIFF = 0x400454CA

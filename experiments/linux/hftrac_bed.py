@@ -15,6 +15,7 @@ from linux.stream import TAP, Streamed, round_trips, send_frames, tap
 from linux.testbed import Job, Testbed
 from linux.traffic import Sent, UdpSource, absorb_tcp, open_tcp_sink, open_udp_sink, send_udp
 
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.kernel.scenarios.traffic import series_times
 from netctrl.linux.export.agent_law import LinkRateTable
 from netctrl.linux.kernel.messages import ROOT, classid
@@ -25,7 +26,6 @@ from netctrl.model.network import Network
 from netctrl.plants.routing import at_utilization, routing
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.demands import DemandSource
-from netctrl.units import BITS_PER_BYTE
 
 WARM_UP = 3.0
 """Left out; agents find each other's clocks in it [s]."""

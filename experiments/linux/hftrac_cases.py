@@ -9,10 +9,10 @@ import pandas as pd
 from linux.hftrac_network import FRAME, PUBLISHED, SAME, WAYS, Case, scenario
 
 import netctrl
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.model.network import Link
 from netctrl.scenario.result import Result
 from netctrl.sim.network.run import simulate_network
-from netctrl.units import BITS_PER_BYTE
 
 TRIED_S, TRIED = 100.0, 8
 """Runs of the fluid by which a mu or a factor is chosen; their numbers are none that the kernel runs."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from netctrl.datasets import network_path
+from netctrl.model.datasets import network_path
 from netctrl.model.network import Demand, Link, Network, read_network
 from netctrl.scenario.network.policy import Fifo, HftracPolicy, Policy, StaticPacing
 from netctrl.scenario.network.routed import Routed

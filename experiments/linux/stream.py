@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from linux.testbed import Testbed
 
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
+from netctrl.core.units import BITS_PER_BYTE, NANOSECOND
 from netctrl.linux.pacing.tcp import TcpInfo, read_tcp_info
-from netctrl.units import BITS_PER_BYTE, NANOSECOND
 
 TAP = "tap"
 """Interface that what enters the watched queue is mirrored to."""

@@ -22,7 +22,8 @@ from typing import Any, NamedTuple, Self
 from linux.delay_line import Line, open_tun, pump
 from linux.traffic import FRAME
 
-from netctrl.errors import InvalidValue, NetctrlError
+from netctrl.core.errors import InvalidValue, NetctrlError
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.linux import namespace
 from netctrl.linux.kernel import messages
 from netctrl.linux.kernel.messages import ROOT
@@ -30,7 +31,6 @@ from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.linux.kernel.qdisc import TbfOptions
 from netctrl.linux.processes import end_program, forking, start_program
 from netctrl.model.network import Link, Network
-from netctrl.units import BITS_PER_BYTE
 
 UNLIMITED = 2**30
 """Buffer for null [byte]: larger than any run's backlog."""

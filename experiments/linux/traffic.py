@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.errors import NetctrlError
-from netctrl.units import NANOSECOND
+from netctrl.core.errors import NetctrlError
+from netctrl.core.units import NANOSECOND
 
 FRAME = 1514
 """Frame of 1500 bytes with its Ethernet header [byte]."""

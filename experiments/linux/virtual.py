@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
 from netctrl.kernel.boot import work_folder
 from netctrl.kernel.command import run_command
 from netctrl.kernel.programs import FOLDER

@@ -16,7 +16,7 @@ from arc.traffic import STAIRCASE, shortened, under
 from common import used
 from study import Case, Made, Record, Study, kernel_used, made_by
 
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
 from netctrl.kernel.build import Kernel, kernels
 from netctrl.kernel.scenarios.run import run_scenario
 from netctrl.laws.aqm.arc import ArcQueue

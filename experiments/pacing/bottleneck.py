@@ -13,6 +13,7 @@ from packets import run_ns3
 from study import Case, Made, Record, Study, made_by
 
 import netctrl
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.paced import PacedSender
@@ -22,7 +23,6 @@ from netctrl.scenario.builders import bottleneck
 from netctrl.scenario.design import with_pacer
 from netctrl.scenario.figures import estimate
 from netctrl.scenario.result import Result
-from netctrl.units import BITS_PER_BYTE
 
 COLUMNS = ("point", "scheme", "seed")
 

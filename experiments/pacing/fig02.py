@@ -11,7 +11,7 @@ from common import Outcome, verdicts
 from matplotlib.figure import Figure
 
 import netctrl
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.tracking.estimators import nlms_step, sgd_step
 from netctrl.scenario.result import Result
 

@@ -12,10 +12,10 @@ from matplotlib.axes import Axes
 from msgspec.structs import replace
 
 import netctrl
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.paced import PacedSender
 from netctrl.scenario.result import Result
-from netctrl.units import BITS_PER_BYTE
 
 CAPACITY, RTT, BUFFER = 1e10, 4e-3, 5e6
 """[bit/s, s, byte]; the buffer is one BDP."""

@@ -10,10 +10,10 @@ import sys
 import numpy as np
 
 import netctrl
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.rate.paced import PacedSender
 from netctrl.scenario.links import Link
 from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.units import BITS_PER_BYTE
 
 LINKS = ((1e7, 0.01), (1e7, 0.2), (1e8, 0.01), (1e8, 0.05), (1e8, 0.2), (1e9, 0.001), (1e9, 0.01))
 BUFFERS = (1.0, 4.0)

@@ -18,8 +18,8 @@ import msgspec
 import numpy as np
 
 from netctrl.certificates.record import MIN_GAIN_DB, MIN_PHASE_DEG, CertifyInputs
-from netctrl.errors import InvalidValue, checked_number
-from netctrl.units import RATES, SIZES, TIMES, checked_quantity, packets_per_second
+from netctrl.core.errors import InvalidValue, checked_number
+from netctrl.core.units import RATES, SIZES, TIMES, checked_quantity, packets_per_second
 
 __all__ = [
     "MIN_FACTOR",

@@ -16,10 +16,10 @@ from netctrl.certificates.loops import judged_box
 from netctrl.certificates.record import CERTIFICATE_SCHEMA, CertifiedLaw, QueueCertificate
 from netctrl.certificates.subject import Subject
 from netctrl.certificates.verdict import queue_verdict
-from netctrl.errors import InvalidValue, did_you_mean
+from netctrl.core.errors import InvalidValue, did_you_mean
+from netctrl.core.register import CERTIFIED, QUEUE_LAWS, refuse_unusable
+from netctrl.core.units import long_rtt
 from netctrl.model.io.provenance import provenance
-from netctrl.register import CERTIFIED, QUEUE_LAWS, refuse_unusable
-from netctrl.units import long_rtt
 
 
 def certify(

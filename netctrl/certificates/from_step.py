@@ -32,7 +32,7 @@ import numpy as np
 from netctrl.certificates.red import RedLine, RedSubject
 from netctrl.certificates.step_probe import HALVINGS, LONG, NO_LOOP, Probe, refuse_arrivals, summing
 from netctrl.certificates.subject import LinearLaw, PiSubject
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.aqm.delay_pi import DelayPi
 from netctrl.laws.aqm.law import QueueLaw
 from netctrl.plants.queues.queue_laws import WindowClass

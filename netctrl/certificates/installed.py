@@ -17,7 +17,7 @@ from netctrl.certificates.pi_laws import dualpi2_as_linux, each_flow, pi2, pie_a
 from netctrl.certificates.record import QueueCertificate
 from netctrl.certificates.red import red_as_linux, wred_as_switch
 from netctrl.certificates.subject import PiSubject, Subject
-from netctrl.errors import InvalidValue, Status
+from netctrl.core.errors import InvalidValue, Status
 from netctrl.laws.targets.dualpi2 import Dualpi2Law
 from netctrl.laws.targets.jiffies import us_of_jiffies
 from netctrl.laws.targets.pie_law import PIE_STEP, PieLaw

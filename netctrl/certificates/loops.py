@@ -25,7 +25,7 @@ from netctrl.certificates.box import Box, Ends, Where, box_of, sender_names
 from netctrl.certificates.ecn import EcnSubject
 from netctrl.certificates.record import LinearMargins
 from netctrl.certificates.subject import Subject
-from netctrl.errors import InvalidValue, did_you_mean
+from netctrl.core.errors import InvalidValue, did_you_mean
 from netctrl.frequency.margins import margins
 from netctrl.frequency.sampled_stability import nearest_crossings
 from netctrl.model.loop import DelayLoop

@@ -26,7 +26,8 @@ from math import inf
 from typing import Any
 
 from netctrl.certificates.subject import PiSubject, nominal_pi, scaled
-from netctrl.errors import InvalidValue, checked_number
+from netctrl.core.errors import InvalidValue, checked_number
+from netctrl.core.units import TIMES, checked_quantity
 from netctrl.laws.aqm.delay_pi import DelayPi
 from netctrl.laws.aqm.pie import pie_scale
 from netctrl.laws.targets.docsis_pie import MEAN_BYTES, docsis_scale
@@ -34,7 +35,6 @@ from netctrl.laws.targets.dualpi2 import DUALPI2_STEP, Dualpi2Law, dualpi2_sent
 from netctrl.laws.targets.pie import PIE_FAULT, PIE_SPREAD
 from netctrl.laws.targets.pie_law import PieLaw
 from netctrl.laws.targets.reading import DelayReading
-from netctrl.units import TIMES, checked_quantity
 
 _RUNGS = tuple(pairwise((0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)))
 """Ranges of the probability in which PIE's gains are constant (RFC 8033, Section 4.2)."""

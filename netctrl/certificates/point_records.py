@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from netctrl.errors import Status
+from netctrl.core.errors import Status
+from netctrl.core.units import format_quantity
 from netctrl.model.io.record_file import Record
-from netctrl.units import format_quantity
 
 MIN_GAIN_DB, MIN_PHASE_DEG = 6.0, 30.0
 """The design rule."""

@@ -18,12 +18,12 @@ from netctrl.certificates.point_records import (
     rounded,
     step_rows,
 )
-from netctrl.errors import Status
+from netctrl.core.errors import Status
+from netctrl.core.units import format_quantity
 from netctrl.model.design.queue_checks import FailedCheck, QueueCheck, check_text
 from netctrl.model.io.display import html_table
 from netctrl.model.io.provenance import Provenance
 from netctrl.model.io.record_file import FileRecord, Record
-from netctrl.units import format_quantity
 
 __all__ = [
     "ANSWERS",

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.certificates.subject import LinearLaw
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.targets.red import RedLaw
 from netctrl.laws.targets.wred import WredLaw
 from netctrl.plants.queues.queue_laws import Averaged, WindowClass

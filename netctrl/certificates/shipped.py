@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Unpack
 from netctrl.certificates.box import Where
 from netctrl.certificates.certify import subject_of
 from netctrl.certificates.installed import CERTIFICATES_SCHEMA, CertifiedQueue, InstalledCertificates, certified_law
-from netctrl.errors import InvalidValue, did_you_mean
+from netctrl.core.errors import InvalidValue, did_you_mean
 from netctrl.model.io.provenance import provenance
 
 HOME: Where = {"rtt_s": (0.010, 0.100), "flows": (5.0, 20.0), "capacity_bit_per_s": 50e6, "senders": ("reno", "creno")}

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.aqm.law import QueueLaw, Seen
 
 LONG = 1e3

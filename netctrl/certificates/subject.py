@@ -22,13 +22,13 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import NamedTuple, Protocol
 
-from netctrl.errors import checked_number
+from netctrl.core.errors import checked_number
+from netctrl.core.units import TIMES, checked_quantity
 from netctrl.laws.aqm.delay_pi import DelayPi
 from netctrl.laws.targets.reading import DelayReading
 from netctrl.plants.queues.queue_laws import SampledPi, WindowClass
 from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.window_response import Sender
-from netctrl.units import TIMES, checked_quantity
 
 
 class LinearLaw(NamedTuple):

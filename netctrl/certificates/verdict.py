@@ -31,7 +31,7 @@ from netctrl.certificates.record import QueueVerdict
 from netctrl.certificates.red import RedSubject
 from netctrl.certificates.search import box_points, least_near, least_point, reach
 from netctrl.certificates.subject import Subject
-from netctrl.errors import InvalidValue, NetctrlError, Status
+from netctrl.core.errors import InvalidValue, NetctrlError, Status
 from netctrl.frequency.branch_bound import Cover, Minimum
 from netctrl.frequency.records import decibel
 from netctrl.frequency.sampled_gain import BOX_TOLERANCE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from netctrl.certificates.box import several
-from netctrl.errors import InvalidValue, any_of
+from netctrl.core.errors import InvalidValue, any_of
 
 CHECKS = ("fluid", "packet", "kernel")
 """Models in which a certificate can be checked."""

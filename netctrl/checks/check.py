@@ -8,7 +8,7 @@ import msgspec
 
 from netctrl.certificates.record import QueueCertificate
 from netctrl.checks import checked_engines
-from netctrl.errors import InvalidValue, checked_kind
+from netctrl.core.errors import InvalidValue, checked_kind
 from netctrl.model.design.queue_checks import FailedCheck, QueueCheck
 
 

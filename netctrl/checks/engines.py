@@ -18,15 +18,15 @@ from netctrl.checks import checked_engines
 from netctrl.checks.laws import buffer_bytes, fluid_queue, queue_of
 from netctrl.checks.point import CheckPoint, corners_of
 from netctrl.checks.steadiness import AT_LIMIT, Envelope, envelope
+from netctrl.core.errors import InvalidValue
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.engines.engine import simulate
-from netctrl.errors import InvalidValue
 from netctrl.model.design.queue_checks import CheckRun, GainsFigures, QueueCheck
 from netctrl.plants.queues.queue_laws import SampledPi
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.fluid.certified.run import STARTS, swing_of, time_above
-from netctrl.units import BITS_PER_BYTE
 
 SEEDS = (1, 2, 3)
 _WARM_PERIODS, _PERIODS = 20.0, 100.0

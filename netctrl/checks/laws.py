@@ -13,7 +13,8 @@ from netctrl.certificates.pi_laws import linux_dualpi2, linux_pie
 from netctrl.certificates.red import RedSubject
 from netctrl.certificates.subject import PiSubject
 from netctrl.checks.point import CheckPoint
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.red import RED, RedQueue
 from netctrl.laws.disciplines import KernelQueue
@@ -32,7 +33,6 @@ from netctrl.sim.fluid.certified.laws import (
     fluid_rfc_pie,
 )
 from netctrl.sim.fluid.certified.run import FluidClass, FluidQueue, longest_delay
-from netctrl.units import BITS_PER_BYTE
 
 KERNEL_HZ = 1000
 """CONFIG_HZ of the kernel engine."""

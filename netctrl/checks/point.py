@@ -14,7 +14,7 @@ from netctrl.certificates.loops import Mixture, classes_of, loops_of, read_mixtu
 from netctrl.certificates.record import CertifyInputs, QueueCertificate, SampledLoop
 from netctrl.certificates.red import RedSubject
 from netctrl.certificates.subject import PiSubject
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.frequency.sampled_stability import stable_gains
 from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.window_response import SENDERS

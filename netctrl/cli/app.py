@@ -22,7 +22,7 @@ from cyclopts import App, CycloptsError
 from netctrl.cli import FAILURE, GOOD, INTERRUPTED, NO, WRONG_USE
 from netctrl.cli.help import HELP, help_of, name_of, names_of, wrong_use
 from netctrl.cli.options import PLOT_SUFFIXES, REPORT_SUFFIXES, option_name
-from netctrl.errors import FileError, InvalidValue, NetctrlError, NoAdmissibleDesign, optional_import
+from netctrl.core.errors import FileError, InvalidValue, NetctrlError, NoAdmissibleDesign, optional_import
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -192,7 +192,7 @@ def check_report(report: str | None, **others: str | None) -> None:
 
 def check_places(places: Mapping[str, str | None]) -> None:
     """InvalidValue for the first option whose path can't be written, checked before the work as far as possible."""
-    from netctrl.model.io.files import check_writable
+    from netctrl.core.files import check_writable
 
     for name, path in places.items():
         if path is not None:
@@ -223,7 +223,7 @@ def write_all(files: Mapping[str, tuple[str | None, Callable[[], bytes]]]) -> No
     """Write all files (option -> path and function that makes the content), or none if one path can't be written.
 
     A path of None is a file that nobody wants."""
-    from netctrl.model.io.files import write_atomically
+    from netctrl.core.files import write_atomically
 
     check_places({name: path for name, (path, _) in files.items()})
     made = {name: (path, make()) for name, (path, make) in files.items() if path is not None}

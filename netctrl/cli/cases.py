@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from netctrl.cli.options import option, whole
-from netctrl.datasets import models, networks, scenarios, sweeps, traces
-from netctrl.errors import FileError, InvalidValue
+from netctrl.core.errors import FileError, InvalidValue
+from netctrl.model.datasets import models, networks, scenarios, sweeps, traces
 
 if TYPE_CHECKING:
     from netctrl.engines.case import Case
@@ -59,8 +59,8 @@ def read_case(scenario: str | None, design: str | None, seed: int | None = None)
     InvalidValue, FileError
         Neither is given, or the given one can't be used.
     """
-    from netctrl.datasets import network_path, scenario_path
     from netctrl.engines.case import case_of, with_seed
+    from netctrl.model.datasets import network_path, scenario_path
     from netctrl.model.design.design import read_design
     from netctrl.scenario.network.policy import DesignPolicy, messages_of
     from netctrl.scenario.network.routed import Routed
@@ -138,7 +138,7 @@ def refused(error: InvalidValue, scenario: str | None, design: str | None) -> In
 
 def inputs_of(scenario: str | None, design: str | None) -> list[Path]:
     """The files that `read_case` reads."""
-    from netctrl.datasets import scenario_path
+    from netctrl.model.datasets import scenario_path
 
     found = [] if scenario is None else [scenario_path(scenario)]
     return found if design is None else [*found, Path(design)]

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from netctrl import datasets
-from netctrl.register import DESIGN_COMMANDS, ENGINES, QUEUE_LAWS, RATE_SENDERS, TCP_SENDERS, WINDOW_LAWS, Registry
+from netctrl.core.register import DESIGN_COMMANDS, ENGINES, QUEUE_LAWS, RATE_SENDERS, TCP_SENDERS, WINDOW_LAWS, Registry
+from netctrl.model import datasets
 
 LAWS = {"queue": QUEUE_LAWS, "TCP sender": TCP_SENDERS, "rate sender": RATE_SENDERS, "data-centre sender": WINDOW_LAWS}
 """Kind of a law -> its registry; link rates are set by the records of `netctrl.scenario.network.policy`."""

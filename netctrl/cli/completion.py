@@ -12,8 +12,8 @@ from cyclopts import App
 
 from netctrl.cli.app import new_app, run, say
 from netctrl.cli.options import option, positional
-from netctrl.errors import InvalidValue, checked_word
-from netctrl.register import VERBS
+from netctrl.core.errors import InvalidValue, checked_word
+from netctrl.core.register import VERBS
 
 SHELLS = ("bash", "zsh", "fish", "powershell")
 app = new_app("netctrl completion", "Prints a script with which a shell completes verbs, commands and options.")

@@ -12,7 +12,7 @@ from cyclopts.argument import Argument
 from cyclopts.exceptions import UnknownCommandError, UnknownOptionError, UnusedCliTokensError
 
 from netctrl.cli import STATUSES
-from netctrl.errors import did_you_mean
+from netctrl.core.errors import did_you_mean
 
 HELP = ("--help", "-h")
 _EXAMPLES = "\n\nExamples\n--------\n"

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from netctrl.cli.app import check_places, check_plot, invocation, new_app, picture, report, run, say, waiting, write_all
 from netctrl.cli.cases import TraceName
 from netctrl.cli.options import PLOT_SUFFIXES, Kind, given, kind, option, positional, whole
-from netctrl.errors import InvalidValue, checked_word
+from netctrl.core.errors import InvalidValue, checked_word
 
 DRAWS = 100
 METHODS = "n4sid, moesp, cva, sippy-n4sid, sippy-moesp, sippy-cva or sippy-parsim-k"
@@ -76,7 +76,7 @@ def identify(
     netctrl identify connet-link --inputs R --outputs delay --held-out 0.3 -o model.json --plot fit.png
     """
     asked = given({"order": order, "method": method, "horizon": horizon, "held_out": held_out, "seed": seed})
-    from netctrl.datasets import trace_path
+    from netctrl.model.datasets import trace_path
 
     check_plot(plot, output)
     file = trace_path(trace)

@@ -12,8 +12,8 @@ import msgspec
 
 from netctrl.cli.app import new_app, progress_bar, report, run, say
 from netctrl.cli.options import JOBS, Kind, kind, option, positional, whole
-from netctrl.errors import InvalidValue, checked_jobs
-from netctrl.units import DURATION_TAKES, SIZE_TAKES, format_quantity, parse_duration, parse_size
+from netctrl.core.errors import InvalidValue, checked_jobs
+from netctrl.core.units import DURATION_TAKES, SIZE_TAKES, format_quantity, parse_duration, parse_size
 
 _MIN_MEMORY, _MAX_MEMORY = 64 * 2**20, 64 * 2**30
 _MAX_WALL_S = 7 * 86400.0
@@ -137,7 +137,7 @@ def run_program(
 
 def _planned(source: str | None, json: bool) -> int:
     """Source, tools and kernels that a build would find here."""
-    from netctrl.errors import NetctrlError
+    from netctrl.core.errors import NetctrlError
     from netctrl.kernel.build import kernels, missing_tools
     from netctrl.kernel.source import find_source
 

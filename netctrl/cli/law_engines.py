@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from netctrl.cli.catalogue import LAWS, Entry
+from netctrl.core.errors import NetctrlError
+from netctrl.core.register import ENGINES
 from netctrl.engines import kernel
 from netctrl.engines.case import case_of
-from netctrl.errors import NetctrlError
 from netctrl.laws.rate.paced import PacedSender
-from netctrl.register import ENGINES
 from netctrl.scenario.bottleneck import Bottleneck
 from netctrl.scenario.fabric.topology import Dumbbell
 from netctrl.scenario.links import Link
@@ -67,7 +67,7 @@ def _in_a_data_centre(name: str) -> Scenario:
 
 
 def _in_a_network(name: str) -> Scenario:
-    from netctrl.datasets import network_path, scenario_path
+    from netctrl.model.datasets import network_path, scenario_path
 
     policy: Any = next(kind for kind in POLICIES if kind.__struct_config__.tag == name)
     needed: dict[str, dict[str, Any]] = {"hftrac": {"architecture": "coordinated"}, "design": {"file": "any"}}

@@ -10,7 +10,7 @@ from netctrl.cli.app import FAILURE, GOOD, as_json, new_app, run, say
 from netctrl.cli.catalogue import KINDS, Entry, entries, unusable
 from netctrl.cli.help import columns
 from netctrl.cli.options import option, positional
-from netctrl.errors import checked_word
+from netctrl.core.errors import checked_word
 
 app = new_app("netctrl list", "Lists names that can be given to other commands, with one line on each.")
 

@@ -15,8 +15,16 @@ from typing import Annotated, Any, NamedTuple
 from cyclopts import Parameter, Token
 from cyclopts.exceptions import RepeatArgumentError
 
-from netctrl.errors import JOBS_TAKES, InvalidValue
-from netctrl.units import DURATION_TAKES, RATE_TAKES, SIZE_TAKES, parse_duration, parse_range, parse_rate, parse_size
+from netctrl.core.errors import JOBS_TAKES, InvalidValue
+from netctrl.core.units import (
+    DURATION_TAKES,
+    RATE_TAKES,
+    SIZE_TAKES,
+    parse_duration,
+    parse_range,
+    parse_rate,
+    parse_size,
+)
 
 SET_TAKES = "NAME=VALUE, with commas between several, as in target=20ms,alpha=0.2"
 PLOT_SUFFIXES = (".png", ".svg", ".pdf")

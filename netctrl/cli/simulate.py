@@ -22,7 +22,7 @@ from netctrl.cli.app import (
 )
 from netctrl.cli.cases import RUNS, SEED, References, ScenarioName, inputs_of, read_case, refused, with_references
 from netctrl.cli.options import JOBS, PLOT_SUFFIXES, Report, option, positional
-from netctrl.errors import JOBS_TAKES, InvalidValue
+from netctrl.core.errors import JOBS_TAKES, InvalidValue
 
 if TYPE_CHECKING:
     from netctrl.engines.case import Case

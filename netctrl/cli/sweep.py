@@ -21,7 +21,7 @@ from netctrl.cli.app import (
 )
 from netctrl.cli.cases import SweepName
 from netctrl.cli.options import JOBS, Report, kind, option, positional
-from netctrl.errors import JOBS_TAKES, FileError, InvalidValue
+from netctrl.core.errors import JOBS_TAKES, FileError, InvalidValue
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,8 +84,8 @@ def sweep(
         max_loss = check_objective(tune, max_loss)
     check_places({"output": output, "report": page})
 
-    from netctrl.datasets import network_path, scenario_path, sweep_path
     from netctrl.design.hftrac.scenario_law import scenario_law
+    from netctrl.model.datasets import network_path, scenario_path, sweep_path
     from netctrl.scenario.network.sweep import read_sweep
 
     requested = read_sweep(sweep_path(spec), network_path, scenario_path)

@@ -1,8 +1,8 @@
-"""`python -m netctrl.design`: see `netctrl.cli.design`."""
+"""`python -m netctrl.design`: `netctrl design` as the papers' users know it."""
 
 import sys
 
-from netctrl.cli.design import main
+from netctrl.core.register import VERBS
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(VERBS["design"]())

@@ -6,11 +6,12 @@ import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from netctrl.datasets import scenario_path
+from netctrl.core.errors import InvalidValue
 from netctrl.design.hftrac.scenario_law import design_law, scenario_law
-from netctrl.errors import InvalidValue
+from netctrl.engines.reader import read
 from netctrl.laws.aqm.arc import arc_queue
 from netctrl.laws.window.records import mpcc_scheme
+from netctrl.model.datasets import scenario_path
 from netctrl.model.design.design import (
     ArcDesign,
     ConnetDesign,
@@ -21,7 +22,6 @@ from netctrl.model.design.design import (
     read_design,
 )
 from netctrl.model.law import LinkRateLaw
-from netctrl.reader import read
 from netctrl.scenario.builders import access_link
 from netctrl.scenario.design import (
     design_bottleneck,

@@ -14,9 +14,9 @@ import msgspec
 import numpy as np
 from scipy.stats import t
 
+from netctrl.core.errors import InvalidValue, checked_function, checked_whole, optional_import
 from netctrl.engines.case import case_of, with_seed
 from netctrl.engines.engine import Job, engine_for
-from netctrl.errors import InvalidValue, checked_function, checked_whole, optional_import
 from netctrl.model.io.display import Reported, html_table
 from netctrl.model.io.provenance import Provenance, provenance
 from netctrl.model.io.record_file import Record

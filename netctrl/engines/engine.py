@@ -8,10 +8,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypedDict, overload
 
+from netctrl.core.errors import InvalidValue, checked_function, checked_jobs, checked_whole, checked_word
+from netctrl.core.register import ENGINES
 from netctrl.engines.case import Case, case_of, kind_of, words_of
-from netctrl.errors import InvalidValue, checked_function, checked_jobs, checked_whole, checked_word
 from netctrl.model.io.provenance import Provenance, provenance
-from netctrl.register import ENGINES
 
 if TYPE_CHECKING:
     from typing import Unpack

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from netctrl.core.errors import InvalidValue, checked_whole
 from netctrl.engines.case import Case, link_rate_law
 from netctrl.engines.engine import Job, Kind, OwnEngine
-from netctrl.errors import InvalidValue, checked_whole
 from netctrl.kernel.scenarios.lacks import machine_lacks, network_lacks, scenario_lacks
 from netctrl.model.design.design import HftracDesign
 from netctrl.model.io.provenance import Provenance

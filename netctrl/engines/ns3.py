@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from netctrl.core.errors import InvalidValue
 from netctrl.engines.case import Case, has_runs, kind_of, link_rate_law
 from netctrl.engines.engine import Job, Kind, OwnEngine
-from netctrl.errors import InvalidValue
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.model.design.design import ArcDesign, ConnetDesign, HftracDesign, PacingDesign
 from netctrl.ns3.program import Ns3, compile_program, find_ns3, table_name

@@ -13,12 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from netctrl.datasets import network_path, scenario_path, sweep_path
-from netctrl.design.hftrac.scenario_law import scenario_law
-from netctrl.engines.case import Case, has_runs, with_seed
-from netctrl.engines.engine import Job, engine_for
-from netctrl.engines.sweep_table import routed_figures
-from netctrl.errors import (
+from netctrl.core.errors import (
     FileError,
     InvalidValue,
     NoAdmissibleDesign,
@@ -28,9 +23,14 @@ from netctrl.errors import (
     from_workers,
     optional_import,
 )
-from netctrl.model.io.files import check_writable, opened, write_atomically
+from netctrl.core.files import check_writable, opened, write_atomically
+from netctrl.core.register import ENGINES
+from netctrl.design.hftrac.scenario_law import scenario_law
+from netctrl.engines.case import Case, has_runs, with_seed
+from netctrl.engines.engine import Job, engine_for
+from netctrl.engines.sweep_table import routed_figures
+from netctrl.model.datasets import network_path, scenario_path, sweep_path
 from netctrl.model.io.json_file import read_json
-from netctrl.register import ENGINES
 from netctrl.scenario.figures import estimate
 from netctrl.scenario.network.sweep import FIGURES, Cell, SweepSpec, read_sweep
 from netctrl.sim.network.run import LANES

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import DATAGRAMS, Web
-from netctrl.units import BITS_PER_BYTE
 
 LAW = "LAW"
 """Place of the evaluated law in a case: a group's sender, or a link's queue."""

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.evaluation.case import BOTTLENECK, Group, Plan
 from netctrl.scenario.result import Result
-from netctrl.units import BITS_PER_BYTE
 
 _HEADERS = 40.0  # IP and TCP [byte]
 _BREAKER = 1.0 / sqrt(2.0 / 3.0)
@@ -24,7 +24,7 @@ class Metric(NamedTuple):
     """A metric."""
 
     unit: str
-    """As in `netctrl.units.format_quantity`; "": a number; "%": a share from 0 to 1."""
+    """As in `netctrl.core.units.format_quantity`; "": a number; "%": a share from 0 to 1."""
     what: str
     """What it says."""
 

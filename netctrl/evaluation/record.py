@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from netctrl.errors import optional_import
+from netctrl.core.errors import optional_import
+from netctrl.core.units import format_quantity
 from netctrl.evaluation.metrics import METRICS
 from netctrl.model.io.display import Reported, html_table
 from netctrl.model.io.provenance import Provenance
 from netctrl.model.io.record_file import FileRecord, Record, read_record
-from netctrl.units import format_quantity
 
 if TYPE_CHECKING:
     import pandas as pd

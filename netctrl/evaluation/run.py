@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from netctrl.core.errors import InvalidValue, checked_flag, checked_function, checked_jobs, checked_whole, checked_word
+from netctrl.core.register import ENGINES
 from netctrl.engines.case import case_of
 from netctrl.engines.engine import Job, engine_for
-from netctrl.errors import InvalidValue, checked_flag, checked_function, checked_jobs, checked_whole, checked_word
 from netctrl.evaluation import rfc7928, rfc9743
 from netctrl.evaluation.case import Case, Entry, Plan, plan_case
 from netctrl.evaluation.metrics import METRICS, Value, measured
@@ -26,7 +27,6 @@ from netctrl.evaluation.record import (
 )
 from netctrl.evaluation.subject import Subject, subject_of, with_parameters
 from netctrl.model.io.provenance import provenance
-from netctrl.register import ENGINES
 from netctrl.scenario.figures import estimate
 
 Progress = Callable[[float], None]

@@ -9,9 +9,10 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from netctrl.core.errors import InvalidValue, did_you_mean
+from netctrl.core.register import QUEUE_LAWS, RATE_SENDERS, TCP_SENDERS, WINDOW_LAWS
 from netctrl.design.arc.design import arc
 from netctrl.design.pacing.design import pacing
-from netctrl.errors import InvalidValue, did_you_mean
 from netctrl.laws.aqm.arc import arc_queue
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.disciplines import FqCodelQueue
@@ -20,7 +21,6 @@ from netctrl.laws.rate.paced import PacedSender
 from netctrl.laws.window.records import mpcc_scheme
 from netctrl.model.design.design import ArcDesign, MpccDesign, PacingDesign, read_design
 from netctrl.model.io.arrays import plain
-from netctrl.register import QUEUE_LAWS, RATE_SENDERS, TCP_SENDERS, WINDOW_LAWS
 
 Kind = Literal["aqm", "congestion control"]
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.frequency.margins import gain_band, margins
 from netctrl.frequency.records import factor
 from netctrl.model.loop import DelayLoop

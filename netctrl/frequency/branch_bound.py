@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
 
 MAX_CELLS = 400_000
 MAX_ROUNDS = 120

@@ -12,7 +12,7 @@ from math import asin, atan, degrees, floor, pi, sin
 import msgspec
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_number, checked_whole
+from netctrl.core.errors import InvalidValue, checked_number, checked_whole
 
 _DENSE = 200  # samples of delay up to which all poles are computed
 _MAX_DELAY = 10**6

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import scipy.linalg as sl
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.model.io.matrix import dense
 from netctrl.model.statespace import StateSpace
 

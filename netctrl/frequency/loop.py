@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from netctrl.errors import optional_import
+from netctrl.core.errors import optional_import
 from netctrl.model.loop import DelayLoop
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
 
 Response = Callable[[np.ndarray], np.ndarray]
 """Angles (n,) to matrices (n, S, S)."""

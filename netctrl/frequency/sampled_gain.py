@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
 from netctrl.frequency.branch_bound import Cells, Minimum, Sector, angle_cells, gain_bound, least
 from netctrl.frequency.loop import illinois
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from netctrl.errors import optional_import
+from netctrl.core.errors import optional_import
 from netctrl.model.io.display import Plotted, html_table
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_number, checked_whole
+from netctrl.core.errors import InvalidValue, checked_number, checked_whole
 
 _MAX_SAMPLES = 10**8
 _TRIES = 20

@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_whole, checked_word
+from netctrl.core.errors import InvalidValue, checked_whole, checked_word
 from netctrl.ident.cautions import Fits, cautions, feedback
 from netctrl.ident.innovations import Noise, noise_of
 from netctrl.ident.signals import Samples, Signals, check_excitation, excitation, signals_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from netctrl.jit import njit
+from netctrl.core.jit import njit
 
 
 @njit(inline="always")

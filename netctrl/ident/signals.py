@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from netctrl.datasets import trace_path
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.ident.subspace.lq_reduction import LqReduction
+from netctrl.model.datasets import trace_path
 from netctrl.model.io.table import index_interval
 from netctrl.model.signals import SignalTrace, read_signals
 

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
 from netctrl.kernel.build import Guest, Kernel
 from netctrl.kernel.plan import Answer, PlanWriter, read_results
 

@@ -25,10 +25,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
+from netctrl.core.files import sha256, user_cache
 from netctrl.kernel.config import HZ, OPTIONAL, fragment, not_kept, read_config, root_kconfig
 from netctrl.kernel.source import Source, find_source, read_version, unpack
-from netctrl.model.io.files import sha256, user_cache
 
 CHOICE = "NETCTRL_KERNEL"
 """Environment variable: version or folder of the kernel to use, instead of the newest."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.kernel.boot import MEMORY_BYTES, WALL_LIMIT_S, run_plan
 from netctrl.kernel.build import Kernel, build_guest, chosen_kernel
 from netctrl.kernel.plan import Answer, PlanWriter

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
 
 FIRST_NAMESPACE = 1000
 """Descriptor of namespace 0 in the guest, as in guest.c; the others follow."""

@@ -10,9 +10,9 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
+from netctrl.core.units import NANOSECOND
 from netctrl.kernel.plan import FIRST_NAMESPACE, Program
-from netctrl.units import NANOSECOND
 
 FOLDER = "/run/netctrl"
 """Folder of results, as it is named inside."""

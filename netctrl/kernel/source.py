@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
 
 DEBIAN = Path("/usr/src")
 REMEDY = "`apt-get install linux-source`, or `--source` with the tree or tarball of a kernel"

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from netctrl.errors import InvalidValue, checked_number
+from netctrl.core.errors import InvalidValue, checked_number
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.law import QueueRecord
 from netctrl.laws.aqm.records import QUEUES, DropTailQueue, Queue

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from math import inf
 
-from netctrl.jit import INLINED, njit
+from netctrl.core.jit import INLINED, njit
 from netctrl.laws.record import Numbers
 
 

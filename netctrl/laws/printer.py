@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
 from netctrl.laws.cpp import RESERVED, camel, comment, number, wrapped
 from netctrl.laws.record import Grid, Matrix, Numbers, Vector, WholeGrid, WholeNumbers, field_types, is_record
 from netctrl.laws.syntax import assigned, assigned_first, changes, named, plain, source

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Literal, NamedTuple, Self
 
-from netctrl.errors import InvalidValue, NetctrlError, checked_number
+from netctrl.core.errors import InvalidValue, NetctrlError, checked_number
 from netctrl.laws.aqm.arc import arc_probability
 from netctrl.linux.export.shaper import MarkingConfig
 from netctrl.linux.kernel import bpf
@@ -335,6 +335,6 @@ def _backlog(route: RouteSocket, index: int, config: MarkingConfig) -> int:
         there = "none" if found is None else found.name
         raise NetctrlError(
             f"interface {config.interface} has {there} at its root instead of the queue {config.handle}: "
-            "`python -m netctrl.linux apply` creates it"
+            "`python -m netctrl linux apply` creates it"
         )
     return found.counters.backlog_bytes

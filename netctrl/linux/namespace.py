@@ -17,7 +17,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
 
 NET_ADMIN, SYS_ADMIN = 12, 21
 """Capabilities by their numbers in linux/capability.h."""

@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
 from netctrl.linux.namespace import bind_to_parent
 
 _PATIENCE_S = 2.0  # from SIGTERM to SIGKILL

@@ -16,7 +16,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from netctrl.errors import FileError
+from netctrl.core.errors import FileError
 from netctrl.linux.namespace import own_namespace
 
 STATE_FOLDER = "/run/netctrl"

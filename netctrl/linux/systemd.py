@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.linux.export.agent import AgentConfig
 from netctrl.linux.export.records import QueuePlan
 from netctrl.linux.export.shaper import MarkingConfig
@@ -53,7 +53,7 @@ class Program:
     """Command of a unit, and its user."""
 
     command: tuple[str, ...]
-    """Command without the verb, as in ("/usr/bin/python3", "-m", "netctrl.linux"); the first word is an absolute path.
+    """Command without the verb, as in ("/usr/bin/python3", "-m", "netctrl", "linux"), with an absolute path first.
     """
     file: str
     """Absolute path of the plan or configuration."""
@@ -103,7 +103,7 @@ def apply_unit(plan: QueuePlan, program: Program, *, replace: bool = False, stat
     program : Program
         Its user must be root, who owns the record.
     replace : bool
-        As `netctrl.linux apply --replace`.
+        As `netctrl linux apply --replace`.
     state_dir : str
         Folder of the record.
     """

@@ -8,11 +8,11 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from netctrl.errors import FileError, InvalidValue, checked_number
+from netctrl.core.errors import FileError, InvalidValue, checked_number
+from netctrl.core.files import write_atomically
 from netctrl.model.io.arrays import array, array_json, json_schema
 from netctrl.model.io.display import Plotted, html_table
 from netctrl.model.io.fields import label, read_fields, texts
-from netctrl.model.io.files import write_atomically
 from netctrl.model.io.json_file import read_json
 from netctrl.model.io.matrix import covariance, dense_matrix
 from netctrl.model.io.provenance import Provenance

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.errors import FileError, InvalidValue, checked_number
-from netctrl.model.io.files import checked_path, read_bounded
+from netctrl.core.errors import FileError, InvalidValue, checked_number
+from netctrl.core.files import checked_path, read_bounded
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.model.trace import RateTrace, read_trace
-from netctrl.units import BITS_PER_BYTE
 
 _MAX_BYTES = 2**26
 _MAX_MS = 10**9

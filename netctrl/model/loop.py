@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_number, checked_whole
+from netctrl.core.errors import InvalidValue, checked_number, checked_whole
 from netctrl.model.io.display import Plotted, html_table
 
 MAX_EPOCHS_PER_DELAY = 1000

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from netctrl.errors import FileError, InvalidValue, checked_number, optional_import
+from netctrl.core.errors import FileError, InvalidValue, checked_number, optional_import
 from netctrl.model.io.fields import (
     Duration,
     Label,

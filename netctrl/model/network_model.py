@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from netctrl.errors import InvalidValue, checked_number
+from netctrl.core.errors import InvalidValue, checked_number
 
 _FINITE = "finite numbers of at least 0"
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_number
+from netctrl.core.errors import InvalidValue, checked_number
 from netctrl.model.io.display import html_table
 
 Term = tuple[float, tuple[float, ...]]

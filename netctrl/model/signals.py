@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from netctrl.errors import FileError, InvalidValue, checked_number, checked_whole, did_you_mean, optional_import
+from netctrl.core.errors import FileError, InvalidValue, checked_number, checked_whole, did_you_mean, optional_import
+from netctrl.core.files import checked_path
 from netctrl.model.io.fields import label
-from netctrl.model.io.files import checked_path
 from netctrl.model.io.table import (
     TABLES,
     TIME,

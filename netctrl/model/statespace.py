@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_number, optional_import
+from netctrl.core.errors import InvalidValue, checked_number, optional_import
 from netctrl.model.io.display import html_table
 from netctrl.model.io.matrix import dense, is_sparse, matrix
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from netctrl.errors import InvalidValue, checked_number
+from netctrl.core.errors import InvalidValue, checked_number
+from netctrl.core.units import METRES_PER_KM
 from netctrl.model.io.validation_errors import shown
-from netctrl.units import METRES_PER_KM
 
 SIGNAL_SPEED = 2e8
 """Speed of light in fibre [m/s], for files that give a link's length."""

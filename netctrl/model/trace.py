@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from netctrl.errors import FileError, InvalidValue, optional_import
+from netctrl.core.errors import FileError, InvalidValue, optional_import
+from netctrl.core.files import checked_path
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.model.io.capture import captured_bytes
 from netctrl.model.io.fields import label
-from netctrl.model.io.files import checked_path
 from netctrl.model.io.table import (
     INTERVAL_TAKES,
     LIKE_TIME,
@@ -28,7 +29,6 @@ from netctrl.model.io.table import (
     timed,
 )
 from netctrl.model.io.validation_errors import shown
-from netctrl.units import BITS_PER_BYTE
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_number, checked_numbers, checked_whole
+from netctrl.core.errors import InvalidValue, checked_number, checked_numbers, checked_whole
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.model.statespace import StateSpace
 from netctrl.mpc.problem import MpcProblem
-from netctrl.units import BITS_PER_BYTE
 
 _MAX_FLOWS = 10_000_000
 _MAX_STEPS = 100_000

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.errors import checked_kind
+from netctrl.core.errors import checked_kind
 from netctrl.model.io.matrix import is_sparse
 from netctrl.mpc.parametric import ParametricProgram
 from netctrl.mpc.problem import MpcProblem

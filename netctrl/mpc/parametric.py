@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_kind, checked_numbers
+from netctrl.core.errors import InvalidValue, checked_kind, checked_numbers
 from netctrl.model.io.matrix import dense
 from netctrl.mpc.problem import MpcProblem
 from netctrl.mpc.qp.program import QuadraticProgram

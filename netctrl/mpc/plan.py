@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.errors import NetctrlError, checked_word
+from netctrl.core.errors import NetctrlError, checked_word
 from netctrl.mpc.formulate import condensed, sparse
 from netctrl.mpc.parametric import ParametricProgram, parameters
 from netctrl.mpc.problem import MpcProblem
@@ -210,7 +210,7 @@ def solve_mpc(
     past_inputs : array_like, shape (at least d, m), optional
         Inputs applied before, oldest first; needed with a delay or a rate weight.
     solver : str
-        One of `netctrl.register.QP_SOLVERS`.
+        One of `netctrl.core.register.QP_SOLVERS`.
     form : {"condensed", "sparse"}
         Quadratic program in the inputs alone, or in inputs and states.
 

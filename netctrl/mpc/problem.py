@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_whole
+from netctrl.core.errors import InvalidValue, checked_whole
 from netctrl.model.io.matrix import dense, dense_matrix
 from netctrl.model.statespace import StateSpace
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_kind, checked_numbers, checked_whole
+from netctrl.core.errors import InvalidValue, checked_kind, checked_numbers, checked_whole
 from netctrl.mpc.parametric import ParametricProgram, parameters
 from netctrl.mpc.plan import formulated, planned
 from netctrl.mpc.problem import MpcProblem, vector
@@ -72,7 +72,7 @@ def receding_controller(
     ----------
     problem : MpcProblem
     solver : str
-        One of `netctrl.register.QP_SOLVERS`.
+        One of `netctrl.core.register.QP_SOLVERS`.
     form : {"condensed", "sparse"}
         sparse suits osqp, condensed the others.
     hold : int

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.model.io.matrix import dense
 from netctrl.mpc.problem import MpcProblem
 

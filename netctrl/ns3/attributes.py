@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.targets.step import CODEL_UNIT_NS, STEP_LIMIT, STEP_OFF_S, StepLaw, codel_units, step_law
 from netctrl.ns3.cpp import nanoseconds, real
 

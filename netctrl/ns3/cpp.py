@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isinf, isnan
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 
 MARKER = "// Made by netctrl export ns3: do not edit."
 """First line of the generated files, which marks a folder that may be overwritten."""

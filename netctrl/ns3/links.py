@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from netctrl.errors import InvalidValue
-from netctrl.units import BITS_PER_BYTE
+from netctrl.core.errors import InvalidValue
+from netctrl.core.units import BITS_PER_BYTE
 
 MAX_RECORDS = 2**16
 """Largest number of links and of groups, which is part of an address."""

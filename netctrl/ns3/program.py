@@ -19,8 +19,8 @@ from typing import TypedDict, Unpack
 
 import numpy as np
 
-from netctrl.errors import NetctrlError
-from netctrl.model.io.files import user_cache
+from netctrl.core.errors import NetctrlError
+from netctrl.core.files import user_cache
 
 REMEDY = "`apt-get install g++ make libns3-dev`, or g++, make and `pip install 'netctrl[ns3]'`"
 PROGRAM = "scenario"

@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
+from netctrl.core.register import QUEUE_LAWS
 from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.laws.aqm.avq import AvqQueue
 from netctrl.laws.aqm.codel import CodelQueue
@@ -21,7 +22,6 @@ from netctrl.laws.codegen import field_texts
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue, DualPi2State
 from netctrl.ns3.cpp import nanoseconds, real
 from netctrl.ns3.laws import DUAL_DISC, attribute, dual_attributes, queue_disc
-from netctrl.register import QUEUE_LAWS
 from netctrl.scenario.links import Link
 
 _CODEL_TICK_S = 1.024e-6

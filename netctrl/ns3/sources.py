@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 
+from netctrl.core.register import TCP_SENDERS, WINDOW_LAWS
 from netctrl.laws.aqm.law import QueueLaw
 from netctrl.laws.aqm.records import Queue
 from netctrl.laws.link_rate.distributed_step import LinkRates, command_link, link_acts, measure_link, start_links
@@ -22,7 +23,6 @@ from netctrl.ns3.fabric.centre import Centre
 from netctrl.ns3.laws import functions_header, laws_header, records_header, tcp_windows_header, window_laws_header
 from netctrl.ns3.queues import library_laws, own_laws
 from netctrl.plants.access import observe, read_premium
-from netctrl.register import TCP_SENDERS, WINDOW_LAWS
 
 OWN_SENDERS = ("reno", "cubic", "htcp", "bbr")
 """Senders that ns-3 or a file of the program has."""

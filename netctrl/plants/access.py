@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import inf
 from typing import NamedTuple
 
-from netctrl.jit import njit
+from netctrl.core.jit import njit
 from netctrl.laws.record import Numbers
 
 AVERAGE_GAIN = 0.125

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_kind, checked_names, checked_number, checked_word
+from netctrl.core.errors import InvalidValue, checked_kind, checked_names, checked_number, checked_word
 from netctrl.model.network import Network
 from netctrl.model.network_model import InformationPattern
 

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from netctrl.errors import InvalidValue, any_of, checked_kind, checked_number
+from netctrl.core.errors import InvalidValue, any_of, checked_kind, checked_number
 from netctrl.model.design.arc import PLANTS, ArcSetting, Plant
 from netctrl.model.loop import DelayLoop, SampledLoop
 from netctrl.model.network import Network

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import dijkstra
 
-from netctrl.errors import InvalidValue, checked_number
+from netctrl.core.errors import InvalidValue, checked_number
 from netctrl.model.io.fields import rate as read_rate
 from netctrl.model.io.validation_errors import shorten
 from netctrl.model.network import MAX_UTILIZATION, UTILIZATION_TAKES, Demand, Link, Network

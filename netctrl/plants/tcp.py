@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import exp
 
-from netctrl.jit import njit
+from netctrl.core.jit import njit
 from netctrl.laws.tcp.cubic import AIMD, BETA, C
 from netctrl.laws.tcp.dctcp import AVERAGING
 from netctrl.plants.equilibrium import MIN_WINDOW

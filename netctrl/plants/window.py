@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from netctrl.jit import njit
+from netctrl.core.jit import njit
 from netctrl.laws.link import backlog_step
 
 

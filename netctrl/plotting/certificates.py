@@ -14,11 +14,11 @@ from netctrl.certificates.certify import subject_of
 from netctrl.certificates.ecn import EcnSubject
 from netctrl.certificates.record import QueueCertificate
 from netctrl.certificates.search import margin_map
+from netctrl.core.units import BITS_PER_BYTE, format_quantity, packets_per_second
 from netctrl.design.queue.design import certificate_of, law_of
 from netctrl.design.queue.record import QueueDesign
 from netctrl.plants.ecn.dctcp import StepFluid, fluid_cycle
 from netctrl.plotting.style import ACCENT, INK, ShownFigure
-from netctrl.units import BITS_PER_BYTE, format_quantity, packets_per_second
 
 _SHOWN_DB = 24.0
 _LEVELS = np.arange(-_SHOWN_DB, _SHOWN_DB + 3.0, 3.0)

@@ -9,7 +9,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 
-from netctrl.errors import InvalidValue, optional_import
+from netctrl.core.errors import InvalidValue, optional_import
 from netctrl.model.design.design import HftracDesign
 from netctrl.model.law import FirGain, MyopicGain, StaticGain
 from netctrl.plotting.style import INK, ShownFigure

@@ -6,11 +6,11 @@ import numpy as np
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
 
+from netctrl.core.units import packets_per_second
 from netctrl.model.design.design import MpccDesign, PacingDesign
 from netctrl.model.design.pacing import PacingMap
 from netctrl.model.law import ArxPacer, TargetRttPacer
 from netctrl.plotting.style import ACCENT, INK, ShownFigure
-from netctrl.units import packets_per_second
 
 
 def window_figure(design: MpccDesign) -> Figure:

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.plotting.style import INK, ShownFigure
 from netctrl.scenario.labelled import Labelled
 from netctrl.scenario.result import Result
 from netctrl.scenario.transfers import SIZE_BINS, queue_shares, slow_downs
-from netctrl.units import BITS_PER_BYTE
 
 _BLOCKS, _LINES, _BARS = 400, 12, 40
 

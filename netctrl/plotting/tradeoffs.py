@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from netctrl.core.units import format_quantity
 from netctrl.plotting.style import ACCENT, INK, ShownFigure
-from netctrl.units import format_quantity
 
 _REFERENCE = "#b45f06"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.aqm.records import QUEUES, DropTailQueue, Queue
 from netctrl.model.io.fields import Duration, Rate, Size, duration, instant, rate, rate_or_0, read_fields, record, size
 from netctrl.model.io.record_file import Record

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from netctrl.errors import InvalidValue, checked_whole
+from netctrl.core.errors import InvalidValue, checked_whole
 from netctrl.model.io.fields import records, size
 from netctrl.scenario.bottleneck import Bottleneck
 from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Topology

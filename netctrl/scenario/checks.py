@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 
 OF_DATA_CENTRES = ("retransmission_timeout", "watch")
 """Fields that only apply to a data centre."""

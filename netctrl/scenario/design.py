@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
+from netctrl.core.units import BITS_PER_BYTE, format_quantity
 from netctrl.laws.aqm.arc import ArcQueue, arc_queue
 from netctrl.laws.aqm.records import DesignQueue, Queue
 from netctrl.laws.rate.paced import PacedSender
@@ -17,7 +18,6 @@ from netctrl.scenario.network.policy import HftracPolicy, Messages
 from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.units import BITS_PER_BYTE, format_quantity
 
 _MIN_BUFFER = 30e3
 _DESIGN_S, _DESIGN_RTTS, _DESIGN_PACKETS = 60.0, (50.0, 1200.0), 3e6

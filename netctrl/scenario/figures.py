@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from netctrl.errors import optional_import
+from netctrl.core.errors import optional_import
+from netctrl.core.units import BITS_PER_BYTE, format_quantity
 from netctrl.model.io.record_file import Record
 from netctrl.scenario.labelled import Labelled
 from netctrl.scenario.network.track import infeasible
-from netctrl.units import BITS_PER_BYTE, format_quantity
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from netctrl.errors import FileError, InvalidValue
-from netctrl.model.io.files import beside
+from netctrl.core.errors import FileError, InvalidValue
+from netctrl.core.files import beside
 from netctrl.model.io.toml import toml_record
 from netctrl.model.io.validation_errors import shown
 from netctrl.model.link_trace import mean_rate, read_trace_of_link

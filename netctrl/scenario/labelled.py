@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import msgspec
 import numpy as np
 
-from netctrl.errors import InvalidValue, did_you_mean, optional_import
+from netctrl.core.errors import InvalidValue, did_you_mean, optional_import
 from netctrl.model.io.arrays import plain
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.disciplines import DISCIPLINES, LINK_QUEUES, KernelQueue, LinkQueue
 from netctrl.model.io.fields import (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.aqm.records import QUEUES, DropTailQueue, Queue
 from netctrl.model.io.fields import Duration, Rate, Size, instant, rate, read_fields, record, records, size, whole
 from netctrl.model.io.record_file import Record

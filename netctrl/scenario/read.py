@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from netctrl.errors import FileError
+from netctrl.core.errors import FileError
 from netctrl.model.io.toml import read_toml
 from netctrl.scenario.files import scenario_of
 from netctrl.scenario.network.sweep import SweepSpec, read_sweep
@@ -25,9 +25,9 @@ def read_scenario_file(
     path : path
         A file of a `Scenario`, or of a sweep (with a key `scenario`).
     network_path : callable
-        Function from a graph's name to its file (`netctrl.datasets.network_path`).
+        Function from a graph's name to its file (`netctrl.model.datasets.network_path`).
     scenario_path : callable
-        Function from the name of a sweep's scenario to its file (`netctrl.datasets.scenario_path`).
+        Function from the name of a sweep's scenario to its file (`netctrl.model.datasets.scenario_path`).
 
     Raises
     ------

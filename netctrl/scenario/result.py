@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_number, did_you_mean, optional_import
+from netctrl.core.errors import InvalidValue, checked_number, did_you_mean, optional_import
+from netctrl.core.files import write_atomically
 from netctrl.model.io.display import Reported, html_table
-from netctrl.model.io.files import write_atomically
 from netctrl.model.io.provenance import Provenance
 from netctrl.scenario.figures import (
     FIGURES,

@@ -12,8 +12,8 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from netctrl.errors import FileError, InvalidValue
-from netctrl.model.io.files import read_bounded
+from netctrl.core.errors import FileError, InvalidValue
+from netctrl.core.files import read_bounded
 from netctrl.model.io.json_file import decoded
 from netctrl.model.io.provenance import Provenance
 from netctrl.model.io.validation_errors import explained, shown

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_kind, did_you_mean
+from netctrl.core.errors import InvalidValue, checked_kind, did_you_mean
 from netctrl.model.io.fields import (
     Duration,
     Size,

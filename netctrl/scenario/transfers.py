@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from netctrl.units import BITS_PER_BYTE
+from netctrl.core.units import BITS_PER_BYTE
 
 SHORT_OBJECT_BYTES = 12e3
 """Response times are summarised for objects below this size (ARC paper, Fig. 9)."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from netctrl.jit import INSIDE, njit
+from netctrl.core.jit import INSIDE, njit
 
 PLACE_BITS = 20
 TIME_SHIFT = PLACE_BITS + 3

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.model.io.matrix import dense_matrix, square_matrix
 
 

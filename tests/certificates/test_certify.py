@@ -13,7 +13,7 @@ from netctrl.certificates.certify import certify
 from netctrl.certificates.loops import classes_of, read_mixture
 from netctrl.certificates.pi_laws import dualpi2, pi2, pie
 from netctrl.certificates.subject import PiSubject
-from netctrl.errors import InvalidValue, NetctrlError, Status
+from netctrl.core.errors import InvalidValue, NetctrlError, Status
 from netctrl.frequency.sampled_stability import stable_gains
 
 

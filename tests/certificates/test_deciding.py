@@ -15,7 +15,7 @@ from netctrl.certificates.box import box_of
 from netctrl.certificates.certify import certify, subject_of
 from netctrl.certificates.loops import box_loops
 from netctrl.certificates.record import QueueCertificate
-from netctrl.errors import Status
+from netctrl.core.errors import Status
 from netctrl.frequency.margin_grid import point_margins
 from netctrl.frequency.sampled_gain import gain_crossovers
 from netctrl.frequency.sampled_stability import stable_gains

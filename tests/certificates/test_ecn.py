@@ -18,7 +18,7 @@ from netctrl.certificates.ecn.dctcp import dctcp, dctcp_as_switch, smallest_thre
 from netctrl.certificates.inputs.sonic import read_sonic
 from netctrl.certificates.installed import certify_installed
 from netctrl.certificates.record import QueueCertificate
-from netctrl.errors import InvalidValue, Status
+from netctrl.core.errors import InvalidValue, Status
 from netctrl.frequency.certified.disk import disk_margin
 from netctrl.laws.aqm.threshold import ThresholdQueue
 from netctrl.laws.targets.wred import WredLaw

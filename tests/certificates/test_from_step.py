@@ -16,12 +16,12 @@ from netctrl.certificates.from_step import by_step
 from netctrl.certificates.pi_laws import pi2, pie
 from netctrl.certificates.red import RedSubject, red
 from netctrl.certificates.subject import PiSubject
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
+from netctrl.core.register import QUEUE_LAWS
 from netctrl.frequency.sampled_stability import stable_gains
 from netctrl.laws.aqm.law import QueueLaw, QueueRecord, Seen, clip
 from netctrl.plants.queues.queue_laws import SampledPi, WindowClass
 from netctrl.plants.queues.window_response import RENO
-from netctrl.register import QUEUE_LAWS
 
 GAINS = st.floats(0.01, 2.0)
 

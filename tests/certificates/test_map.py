@@ -8,7 +8,7 @@ import pytest
 
 from netctrl.certificates.certify import certify, subject_of
 from netctrl.certificates.search import margin_map
-from netctrl.errors import Status
+from netctrl.core.errors import Status
 from netctrl.model.io.display import page
 from netctrl.plotting.certificates import margin_figure
 

@@ -8,7 +8,7 @@ from queue_margins import Flows, Line, Loop, Pi
 
 from netctrl.certificates.certify import certify
 from netctrl.certificates.record import QueueReach, SampledLoop
-from netctrl.errors import Status
+from netctrl.core.errors import Status
 
 SENDERS = {"reno": (1.0, 0.5, 0.0), "creno": (0.9 / 1.7, 0.3, 0.0), "dctcp": (1.0, 0.5, 1.0 / 16.0)}
 MIXTURES = ("reno", "creno", "dctcp", "reno+creno", "reno+dctcp", ".2creno+.8dctcp")

@@ -14,7 +14,7 @@ from netctrl.certificates.certify import certify, subject_of
 from netctrl.certificates.loops import classes_of, loops_of, read_mixture
 from netctrl.certificates.red import RedLine, RedSubject, red, wred
 from netctrl.certificates.search import margin_map
-from netctrl.errors import InvalidValue, Status
+from netctrl.core.errors import InvalidValue, Status
 from netctrl.frequency.sampled_stability import stable_gains
 from netctrl.plants.queues.queue_laws import Averaged
 

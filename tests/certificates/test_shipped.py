@@ -9,7 +9,7 @@ import pytest
 from places import EXPERIMENTS, ROOT
 
 from netctrl.certificates.shipped import SHIPPED, certify_shipped
-from netctrl.errors import InvalidValue, Status
+from netctrl.core.errors import InvalidValue, Status
 from netctrl.model.io.display import page
 
 # As each source says it: gains [1/s], target and time between updates [s].

@@ -13,7 +13,7 @@ from netctrl.certificates.certify import certify
 from netctrl.certificates.inputs.sonic import read_sonic
 from netctrl.certificates.installed import certify_installed
 from netctrl.certificates.record import QueueVerdict
-from netctrl.errors import InvalidValue, Status
+from netctrl.core.errors import InvalidValue, Status
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.laws.window.dcqcn import Dcqcn
 from netctrl.plants.ecn.dctcp import StepFluid, dctcp_ramp_cycle, fluid_cycle

@@ -13,7 +13,7 @@ from netctrl.certificates.record import QueueCertificate
 from netctrl.checks.check import check_certificate, with_checks
 from netctrl.checks.engines import check_packets, check_scenario
 from netctrl.checks.point import point_of
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.laws.disciplines import KernelQueue

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from netctrl.cli import app as cli
 from netctrl.cli.app import check_places, check_plot, invocation, new_app, picture, progress_bar, report, write_all
 from netctrl.cli.options import option, positional
-from netctrl.errors import FileError, InvalidValue, NetctrlError, NoAdmissibleDesign
+from netctrl.core.errors import FileError, InvalidValue, NetctrlError, NoAdmissibleDesign
 
 app = new_app("python -m tool", "Does one thing.")
 RAISED: list[Exception | type[BaseException]] = []

@@ -18,7 +18,7 @@ from command_lines import Ran, files, good, the_error
 
 import netctrl
 from netctrl.cli.design import main
-from netctrl.datasets import design_schema
+from netctrl.model.datasets import design_schema
 from netctrl.model.design.design import read_design
 
 RUNS = main

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from netctrl import datasets
 from netctrl.__main__ import main
 from netctrl.cli.app import colored, quiet, waiting
-from netctrl.doctor import checks as doctor
-from netctrl.doctor.checks import State
+from netctrl.cli.doctor import checks as doctor
+from netctrl.cli.doctor.checks import State
 from netctrl.linux import namespace
+from netctrl.model import datasets
 
 
 def checks(capsys) -> dict[str, dict]:
@@ -89,7 +89,7 @@ def test_on_another_system_linux_is_what_is_missing(monkeypatch):
 
 def test_compiled_code_is_seen_and_no_folder_is_made(tmp_path):
     code = (
-        "from netctrl import jit; import sys; jit.config.CACHE_DIR = sys.argv[1]\n"
+        "from netctrl.core import jit; import sys; jit.config.CACHE_DIR = sys.argv[1]\n"
         "before = sum(jit.compiled_files().values())\n"
         "name = 'laws.tcp.reno'; path = jit.PACKAGE / 'laws/tcp/reno.py'\n"
         "made = jit.places()[0] / f'{name}-{jit.key_of(path)}'\n"

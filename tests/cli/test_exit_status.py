@@ -13,8 +13,8 @@ from installed import PIE, entry, sonic, wred_profile
 import netctrl
 from netctrl.__main__ import VERBS, main
 from netctrl.cli import GOOD, NO, STATUSES, WRONG_USE
-from netctrl.errors import NoAdmissibleDesign, Status
-from netctrl.register import DESIGN_COMMANDS
+from netctrl.core.errors import NoAdmissibleDesign, Status
+from netctrl.core.register import DESIGN_COMMANDS
 
 LINKS = [
     {"id": "L1", "source": "A", "target": "B", "capacity": "40Mbit", "delay": "10ms", "buffer": "25kB"},

@@ -17,7 +17,7 @@ import netctrl.scenario.network.sweep as sweeps
 from netctrl.__main__ import EXAMPLES, main
 from netctrl.cli import STATUSES
 from netctrl.cli.help import commands_of, examples_of
-from netctrl.register import VERB_HELPS
+from netctrl.core.register import VERB_HELPS
 
 # Start of an example -> why it is read only.
 READ_ONLY = {
@@ -134,7 +134,8 @@ def test_help_and_lists_load_no_library_of_numbers():
 
 
 def test_list_names_what_is_registered_and_bundled(capsys):
-    from netctrl import datasets, register
+    from netctrl.core import register
+    from netctrl.model import datasets
 
     assert main(["list", "--json"]) == 0
     found = {kind: [each["name"] for each in all_] for kind, all_ in json.loads(capsys.readouterr().out).items()}

@@ -16,8 +16,8 @@ import netctrl
 from netctrl.certificates.certify import subject_of
 from netctrl.cli.help import default_of
 from netctrl.cli.options import JOBS, RATE, SIZE, TIME, Kind, given, kind, option_name, ranged, whole
-from netctrl.errors import InvalidValue
-from netctrl.units import parse_duration
+from netctrl.core.errors import InvalidValue
+from netctrl.core.units import parse_duration
 
 COMMANDS = {
     "design arc": netctrl.arc,

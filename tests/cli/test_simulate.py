@@ -1,4 +1,4 @@
-"""`python -m netctrl.simulate` as a person, a script and CI see it: status, one line of error, JSON, files."""
+"""`python -m netctrl simulate` as a person, a script and CI see it: status, one line of error, JSON, files."""
 
 from __future__ import annotations
 
@@ -268,7 +268,7 @@ def test_help_lists_every_option(line, run) -> None:
 @pytest.mark.slow
 def test_it_runs_as_a_process(tmp_path, design) -> None:
     (tmp_path / "s.toml").write_text(SMALL)
-    command = [sys.executable, "-m", "netctrl.simulate", "s.toml", "--json"]
+    command = [sys.executable, "-m", "netctrl", "simulate", "s.toml", "--json"]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert json.loads(ran.stdout)["scenario"]["name"] == "small"

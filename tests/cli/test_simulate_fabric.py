@@ -1,4 +1,4 @@
-"""`python -m netctrl.simulate` on a data centre: table, JSON, files, and what it refuses in one line."""
+"""`python -m netctrl simulate` on a data centre: table, JSON, files, and what it refuses in one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m netctrl.sweep`, and `python -m netctrl.simulate` of a network's scenario, as a person and a script see
+"""`python -m netctrl sweep`, and `python -m netctrl simulate` of a network's scenario, as a person and a script see
 them: status, one line of error, tables, JSON, files."""
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ import netctrl
 from netctrl.cli.design import main as design_main
 from netctrl.cli.simulate import main as simulate_main
 from netctrl.cli.sweep import main
-from netctrl.datasets import network_path, scenario_path
 from netctrl.design.hftrac.scenario_law import scenario_law
 from netctrl.engines.sweep import read_frame, summarized, sweep
+from netctrl.model.datasets import network_path, scenario_path
 from netctrl.scenario.figures import Figure, quantity_text
 from netctrl.scenario.network.sweep import read_sweep
 from netctrl.scenario.read import read_scenario_file
@@ -196,7 +196,7 @@ def test_help_lists_every_option(run) -> None:
 
 
 def test_it_runs_as_a_process(run, tmp_path) -> None:
-    command = [sys.executable, "-m", "netctrl.sweep"]
+    command = [sys.executable, "-m", "netctrl", "sweep"]
     ran = subprocess.run([*command, "nope"], cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert the_error(Ran(ran.returncode, ran.stdout, ran.stderr), 2) == run("nope").err
 

@@ -9,7 +9,7 @@ from packages import installed, ran, run
 from places import ROOT
 
 from netctrl.cli import FAILURE, NO, WRONG_USE
-from netctrl.register import VERB_HELPS, VERBS
+from netctrl.core.register import VERB_HELPS, VERBS
 
 BDP = ROOT / "examples" / "bdp"
 BROKEN = """

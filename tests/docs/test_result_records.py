@@ -77,7 +77,7 @@ def test_every_field_is_there_with_its_meaning(records) -> None:
     [
         ("netctrl.frequency.records.Margins", "| `phase_margin_deg` | float | Least phase change"),
         ("netctrl.synthesis.riccati.dare.DareSolution", "| `X` | array | (n, n) symmetric"),
-        ("netctrl.errors.RiccatiStatus", "| `'no solution'` | "),
+        ("netctrl.core.errors.RiccatiStatus", "| `'no solution'` | "),
         (
             "netctrl.model.design.design.ArcDesign",
             "| `provenance` | [Provenance][netctrl.model.io.provenance.Provenance]",

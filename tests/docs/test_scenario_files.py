@@ -10,12 +10,12 @@ import pytest
 from places import ROOT
 
 import netctrl
-from netctrl.register import QUEUE_LAWS, RATE_SENDERS, TCP_SENDERS, WINDOW_LAWS
+from netctrl.core.register import QUEUE_LAWS, RATE_SENDERS, TCP_SENDERS, WINDOW_LAWS
+from netctrl.core.units import parse_duration, parse_rate, parse_size
 from netctrl.scenario.network.policy import POLICIES
 from netctrl.scenario.network.sweep import SweepSpec
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.offers import OFFERS
-from netctrl.units import parse_duration, parse_rate, parse_size
 
 SECTION = re.compile(r'^### (\S+) \{ id="([\w-]+)" \}\n(.*?)(?=^##|\Z)', re.MULTILINE | re.DOTALL)
 ROW = re.compile(r"^\| `(\w+)` \| (.*?) \| (.*?) \| (.*) \|$", re.MULTILINE)

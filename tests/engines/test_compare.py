@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import netctrl
+from netctrl.core.errors import InvalidValue
 from netctrl.engines.compare import Comparison, _rows
-from netctrl.errors import InvalidValue
 from netctrl.model.io.provenance import provenance
 from netctrl.scenario.builders import bottleneck
 from netctrl.scenario.tcp_aqm.flows import Flow

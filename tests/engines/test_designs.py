@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import netctrl
+from netctrl.core.errors import InvalidValue
 from netctrl.design.hftrac.scenario_law import scenario_law
 from netctrl.engines.case import Case, case_of
 from netctrl.engines.engine import supports
-from netctrl.errors import InvalidValue
 from netctrl.model.design.design import ArcDesign
 from netctrl.scenario.builders import access_link, bottleneck
 from netctrl.scenario.network.routed import Routed

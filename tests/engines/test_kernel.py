@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import netctrl
+from netctrl.core.errors import InvalidValue
 from netctrl.engines import engine
 from netctrl.engines.engine import Kind, OwnEngine, engine_for, supports
-from netctrl.errors import InvalidValue
 from netctrl.laws.disciplines import KernelQueue
 from netctrl.scenario.links import Link, Links
 from netctrl.scenario.tcp_aqm.flows import Flow

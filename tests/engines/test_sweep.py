@@ -29,11 +29,11 @@ from scipy import stats
 
 import netctrl
 from netctrl.cli.sweep import main
-from netctrl.datasets import network_path
+from netctrl.core.errors import FileError, InvalidValue, NetctrlError, NoAdmissibleDesign
 from netctrl.design.hftrac.scenario_law import scenario_law
 from netctrl.engines.sweep import read_frame, summarized, sweep, sweep_to_file
-from netctrl.errors import FileError, InvalidValue, NetctrlError, NoAdmissibleDesign
 from netctrl.laws.aqm.codel import CodelQueue
+from netctrl.model.datasets import network_path
 from netctrl.model.network import Network, read_network
 from netctrl.scenario.network.policy import HftracPolicy, StaticPacing
 from netctrl.scenario.network.routed import Routed
@@ -363,7 +363,7 @@ def test_networks_and_files_are_found_beside_the_file(folder: Path) -> None:
 
 
 def test_the_sweep_that_comes_with_netctrl_can_be_made() -> None:
-    spec = read_sweep(netctrl.datasets.sweep_path("hftrac-testbed"), network_path)
+    spec = read_sweep(netctrl.model.datasets.sweep_path("hftrac-testbed"), network_path)
     cells = list(spec.cells())
     assert (len(cells), spec.n_cells) == (18, 18)
     assert {cell.scenario.network.graph.name for cell in cells} == {"testbed"}

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import netctrl
-from netctrl.errors import FileError, InvalidValue
+from netctrl.core.errors import FileError, InvalidValue
 from netctrl.evaluation import run as running
 from netctrl.evaluation.case import plan_case
 from netctrl.evaluation.metrics import METRICS, Value, measured

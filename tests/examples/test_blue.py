@@ -43,7 +43,7 @@ def test_the_fluid_runs_it_and_no_kernel_of_an_older_version(site: Path) -> None
 def test_an_unknown_kind_lists_it(site: Path, tmp_path: Path) -> None:
     text = (BLUE / "blue.toml").read_text().replace('kind = "blue"', 'kind = "bleu"')
     (tmp_path / "s.toml").write_text(text)
-    refused = ran(site, "-m", "netctrl.simulate", str(tmp_path / "s.toml"))
+    refused = ran(site, "-m", "netctrl", "simulate", str(tmp_path / "s.toml"))
     assert refused.returncode == 2
     assert "blue" in refused.stderr and refused.stderr.count("\n") == 1
 
@@ -53,7 +53,7 @@ POINT = ("--rtt", "50ms", "--N", "20:30", "--capacity", "20Mbit")
 
 def test_it_is_certified_from_its_step(site: Path) -> None:
     """And jumps across its band where it may: the same law with steps 40 times as large."""
-    found = json.loads(run(site, "-m", "netctrl.certify", "blue", *POINT, "--json"))
+    found = json.loads(run(site, "-m", "netctrl", "certify", "blue", *POINT, "--json"))
     assert found["law"]["parameters"] == {
         "increase": 0.0025,
         "decrease": 0.00025,
@@ -61,9 +61,9 @@ def test_it_is_certified_from_its_step(site: Path) -> None:
         "long_queue": 4e4,
     }
     assert found["certificate"]["status"] == "admissible"
-    refused = ran(site, "-m", "netctrl.certify", "blue", *POINT, "--set", "increase=0.1,long_queue=40kB")
+    refused = ran(site, "-m", "netctrl", "certify", "blue", *POINT, "--set", "increase=0.1,long_queue=40kB")
     assert refused.returncode == 3 and "unstable" in refused.stderr
-    wrong = ran(site, "-m", "netctrl.certify", "blue", *POINT, "--set", "increse=0.1")
+    wrong = ran(site, "-m", "netctrl", "certify", "blue", *POINT, "--set", "increse=0.1")
     assert wrong.returncode == 2 and "did you mean 'increase'?" in wrong.stderr
 
 
@@ -80,7 +80,7 @@ def test_a_package_certifies_a_law_itself(tmp_path: Path) -> None:
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: halved\nVersion: 1\n")
     (about / "entry_points.txt").write_text("[netctrl.certified]\nhalved = halved:halved\n")
     own, known = (
-        json.loads(run(site, "-m", "netctrl.certify", *law, *POINT, "--json"))["certificate"]["sampled"]
+        json.loads(run(site, "-m", "netctrl", "certify", *law, *POINT, "--json"))["certificate"]["sampled"]
         for law in (("halved", "--set", "alpha=0.32"), ("pi2", "--alpha", "0.16"))
     )
     assert own["gain_margin_db"] == known["gain_margin_db"]

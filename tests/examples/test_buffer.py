@@ -35,7 +35,7 @@ def test_without_the_package_its_file_is_refused_by_name(site: Path, tmp_path: P
     run(site, "-m", "netctrl.design", "buffer", *ASKED, "-o", "made.json")
     (tmp_path / "nothing").mkdir()
     refused = ran(
-        tmp_path / "nothing" / "site", "-m", "netctrl.export", "ns3", str(site.parent / "made.json"), "-o", "x"
+        tmp_path / "nothing" / "site", "-m", "netctrl", "export", "ns3", str(site.parent / "made.json"), "-o", "x"
     )
     assert refused.returncode == 2
     assert "buffer" in refused.stderr and "Traceback" not in refused.stderr

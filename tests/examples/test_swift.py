@@ -15,7 +15,7 @@ SCENARIO = str(SWIFT / "swift.toml")
 PROBE = """
 import json
 import numpy as np
-from netctrl.reader import read
+from netctrl.engines.reader import read
 from netctrl.scenario.transfers import received_fairness
 from netctrl.sim.fabric.run import simulate_fabric
 result = simulate_fabric(read("SCENARIO"))
@@ -57,9 +57,9 @@ def figures(text: str) -> dict[tuple[str, str], float]:
 
 @pytest.mark.needs("ns3")
 def test_ns3_gives_what_the_simulator_gives(site: Path) -> None:
-    ours = figures(run(site, "-m", "netctrl.simulate", SCENARIO, "--json"))
+    ours = figures(run(site, "-m", "netctrl", "simulate", SCENARIO, "--json"))
     argv = ["ns3", "--scenario", SCENARIO, "-o", "program", "--run", "--json"]
-    theirs = figures(run(site, "-m", "netctrl.export", *argv))
+    theirs = figures(run(site, "-m", "netctrl", "export", *argv))
     of_port = [(quantity, "s0>s1") for quantity in ("backlog", "backlog most", "utilization")]
     for name in (*of_port, ("queue 99 %", "network"), ("Jain's index", "watched transfers")):
         assert theirs[name] == pytest.approx(ours[name], rel=0.02), name

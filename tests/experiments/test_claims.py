@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from places import EXPERIMENTS
 
-from netctrl.datasets import PAPERS, claims, data_path
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.model.claim import RELATIONS, RULE, SOURCES, Claim
+from netctrl.model.datasets import PAPERS, claims, data_path
 
 ALL = [(paper, claim) for paper in PAPERS for claim in claims(paper)]
 OF_A_PAPER = {"reproduced", "partly reproduced", "not reproduced"}

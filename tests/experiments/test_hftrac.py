@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from places import EXPERIMENTS
 
-from netctrl.datasets import network_path
+from netctrl.model.datasets import network_path
 from netctrl.model.network import read_network
 from netctrl.plants.routing import routing
 

@@ -17,7 +17,7 @@ def mutants():
 
 
 CODE = """
-from netctrl.jit import njit
+from netctrl.core.jit import njit
 
 FAR = 5.0
 

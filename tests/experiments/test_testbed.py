@@ -24,7 +24,7 @@ from linux.traffic import FRAME, Received, UdpSource, open_tcp_sink, open_udp_si
 from linux_support import chain, eventually, kernel, line
 from places import EXPERIMENTS
 
-from netctrl.errors import InvalidValue, NetctrlError
+from netctrl.core.errors import InvalidValue, NetctrlError
 from netctrl.kernel.scenarios.traffic import constant_times, poisson_times
 from netctrl.linux import namespace
 from netctrl.model.network import Link, Network

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from places import EXPERIMENTS
 
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
 from netctrl.kernel.build import Kernel
 
 KERNEL = Kernel(version="6.1", sha256="0", source="linux", compiler="gcc", absent=(), build_s=1.0)

@@ -7,7 +7,7 @@ from math import inf, pi
 import numpy as np
 import pytest
 
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
 from netctrl.frequency import branch_bound
 from netctrl.frequency.branch_bound import Cells, Cover, Objective, angle_cells, decided, least, least_each
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.frequency.delayed_integrator import gain_limit, integrator_margins
 from netctrl.frequency.hinf_norm import discrete_disk_margin
 from netctrl.model.statespace import StateSpace

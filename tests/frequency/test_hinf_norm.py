@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.frequency.hinf_norm import bandwidth, discrete_disk_margin, gain_at, level_crossings, peak_gain
 from netctrl.model.statespace import StateSpace
 

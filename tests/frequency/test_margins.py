@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.frequency.loop import response, to_control
 from netctrl.frequency.margins import gain_band, margins
 from netctrl.frequency.records import decibel, factor

@@ -7,7 +7,7 @@ from math import pi
 import numpy as np
 import pytest
 
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
 from netctrl.frequency.matrix import (
     Discs,
     avoids_zero,

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import netctrl
+from netctrl.core.errors import NoAdmissibleDesign, Status
 from netctrl.design.arc.design import arc_stability_map
-from netctrl.errors import NoAdmissibleDesign, Status
 from netctrl.frequency.stability_map import ADMISSIBLE, INFEASIBLE, THIN, UNSTABLE
 from netctrl.model.design.design import ArcDesign
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lifted import lifted_matrix
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.frequency.margins import gain_band
 from netctrl.frequency.sampled import _exponential, gain_limit, gain_limits, spectral_radii, spectral_radius
 from netctrl.model.design.arc import PLANTS, ArcSetting, Plant

@@ -11,7 +11,7 @@ from hybrid_tcp import growth
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
 from netctrl.frequency import sampled
 from netctrl.frequency.branch_bound import Cells, Sector, gain_bound, least
 from netctrl.frequency.sampled_gain import gains_at, greatest_gain, keeps

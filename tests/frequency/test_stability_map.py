@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from netctrl.core.errors import InvalidValue
 from netctrl.design.arc.design import arc_gain_bands, arc_margins
-from netctrl.errors import InvalidValue
 from netctrl.frequency.batch import gain_bands, margin_arrays
 from netctrl.frequency.margins import gain_band, margins
 from netctrl.frequency.stability_map import ADMISSIBLE, INFEASIBLE, THIN, UNCHECKED, UNSTABLE, StabilityMap

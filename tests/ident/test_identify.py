@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import netctrl.__main__
 from netctrl import InvalidValue, NetctrlError, SignalTrace, gbn, identify, multisine
 from netctrl.cli.identify import main
-from netctrl.errors import MissingLibrary
+from netctrl.core.errors import MissingLibrary
 from netctrl.ident.kernels import simulate
 from netctrl.ident.signals import excitation
 from netctrl.ident.subspace.lq_reduction import lq_reduce

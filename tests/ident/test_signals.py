@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import netctrl
-from netctrl.datasets import data_path
-from netctrl.errors import FileError, InvalidValue
+from netctrl.core.errors import FileError, InvalidValue
 from netctrl.ident.signals import signals_of
+from netctrl.model.datasets import data_path
 from netctrl.model.signals import SignalTrace
 from netctrl.model.trace import RateTrace
 

@@ -7,7 +7,7 @@ import struct
 import pytest
 
 import netctrl
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.kernel.scenarios.queues import discipline_of, queue_lacks
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.linux.kernel.messages import attributes

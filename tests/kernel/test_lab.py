@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import netctrl
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
 from netctrl.kernel.plan import TRANSFER, Answer, PlanWriter, read_results
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pie import PieQueue

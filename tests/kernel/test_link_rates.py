@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import netctrl
+from netctrl.core.errors import InvalidValue
 from netctrl.engines.case import case_of
 from netctrl.engines.engine import supports
-from netctrl.errors import InvalidValue
 from netctrl.kernel.plan import read_results
 from netctrl.kernel.scenarios.link_control import LinkControl, rater_task, static_rates
 from netctrl.kernel.scenarios.planner import plan_scenario

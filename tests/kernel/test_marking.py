@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import netctrl
+from netctrl.core.errors import NetctrlError
 from netctrl.engines.engine import supports
-from netctrl.errors import NetctrlError
 from netctrl.kernel.plan import Answer, PlanWriter, Program
 from netctrl.kernel.scenarios.queues import is_marked
 from netctrl.laws.aqm.arc import ArcQueue, RateError

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import netctrl
+from netctrl.core.errors import InvalidValue
 from netctrl.engines.engine import supports
-from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.model.network import Demand, Link, Network
 from netctrl.scenario import links

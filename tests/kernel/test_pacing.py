@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import netctrl
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.kernel.scenarios.lacks import scenario_lacks
 from netctrl.kernel.scenarios.planner import payload_share
 from netctrl.kernel.scenarios.senders import kernel_sender

@@ -7,7 +7,7 @@ import struct
 import numpy as np
 import pytest
 
-from netctrl.errors import InvalidValue, NetctrlError
+from netctrl.core.errors import InvalidValue, NetctrlError
 from netctrl.kernel.plan import PlanWriter, read_results
 from netctrl.kernel.scenarios.lacks import scenario_lacks
 from netctrl.kernel.scenarios.planner import plan_scenario

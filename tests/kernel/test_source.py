@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
 from netctrl.kernel import build, source
 from netctrl.kernel.config import HZ, OPTIONS, fragment, not_kept, read_config
 

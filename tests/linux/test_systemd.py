@@ -13,11 +13,11 @@ import pytest
 from unit_support import MARKING, PLAN, agent
 
 from netctrl.cli.linux import main
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.linux.export.agent import Peer
 from netctrl.linux.systemd import Program, agent_unit, apply_unit, mark_unit, unit_name
 
-PYTHON = ("/usr/bin/python3", "-m", "netctrl.linux")
+PYTHON = ("/usr/bin/python3", "-m", "netctrl", "linux")
 
 
 def runs(file: str, **changes: object) -> Program:
@@ -34,7 +34,7 @@ def service(text: str) -> dict[str, str]:
 def test_an_agent_has_the_one_capability_that_it_needs_and_begins_after_its_queues() -> None:
     found = service(agent_unit(agent(), runs("/etc/netctrl/S1.agent.json", folder="/etc/netctrl")))
     folders = "--state-dir /run/netctrl --runtime-dir /run/netctrl-agents"
-    assert found["ExecStart"] == f"/usr/bin/python3 -m netctrl.linux agent {folders} /etc/netctrl/S1.agent.json"
+    assert found["ExecStart"] == f"/usr/bin/python3 -m netctrl linux agent {folders} /etc/netctrl/S1.agent.json"
     assert found["WorkingDirectory"] == "/etc/netctrl"
     assert found["CapabilityBoundingSet"] == found["AmbientCapabilities"] == "CAP_NET_ADMIN"
     assert (found["NoNewPrivileges"], found["ProtectSystem"]) == ("yes", "strict")
@@ -57,7 +57,7 @@ def test_queues_are_applied_at_each_start_and_put_back_at_the_end() -> None:
     assert (
         found["ExecStop"]
         == found["ExecStartPre"]
-        == "/usr/bin/python3 -m netctrl.linux restore --state-dir /run/netctrl"
+        == "/usr/bin/python3 -m netctrl linux restore --state-dir /run/netctrl"
     )
     assert (found["Type"], found["RemainAfterExit"], found["RuntimeDirectoryPreserve"]) == ("oneshot", "yes", "yes")
 

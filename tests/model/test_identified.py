@@ -8,8 +8,8 @@ from edits import in_any_order
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netctrl.datasets import model_path, model_schema, models
-from netctrl.errors import FileError, InvalidValue
+from netctrl.core.errors import FileError, InvalidValue
+from netctrl.model.datasets import model_path, model_schema, models
 from netctrl.model.identified import Identification, IdentifiedModel, model_json_schema, read_model
 
 MIN = {"A": [[0.5]], "B": [[1.0]], "C": [[2.0]], "D": [[0.0]], "dt": 1.0}

@@ -8,9 +8,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from netctrl.datasets import network_path
+from netctrl.core.errors import InvalidValue
 from netctrl.design.hftrac.design import hftrac
-from netctrl.errors import InvalidValue
+from netctrl.model.datasets import network_path
 from netctrl.model.design.design import HftracDesign, read_design
 from netctrl.model.law import AgedGain, FirColumns, FirGain, MyopicGain, StaticGain
 from netctrl.model.network import read_network

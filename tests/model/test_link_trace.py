@@ -12,8 +12,8 @@ from one_link import paced, plain, scenario_of, seen
 from places import EXPERIMENTS
 
 import netctrl
-from netctrl.datasets import data_path
-from netctrl.errors import FileError, InvalidValue
+from netctrl.core.errors import FileError, InvalidValue
+from netctrl.model.datasets import data_path
 from netctrl.model.link_trace import LinkTrace, link_trace_of, read_link_trace
 from netctrl.sim.fluid.traffic import link_rates
 

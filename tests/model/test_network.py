@@ -18,9 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import EXPERIMENTS
 
-from netctrl import datasets
-from netctrl.datasets import network_path, networks
-from netctrl.errors import FileError, InvalidValue
+from netctrl.core.errors import FileError, InvalidValue
+from netctrl.model import datasets
+from netctrl.model.datasets import network_path, networks
 from netctrl.model.network import Demand, Link, Network, Node, read_network
 from netctrl.model.topohub import SIGNAL_SPEED
 from netctrl.plants.routing import routing

@@ -16,7 +16,7 @@ from scipy.linalg import block_diag, solve_discrete_are
 from scipy.sparse.linalg import aslinearoperator
 
 from netctrl import InvalidValue, StateSpace
-from netctrl.datasets import network_path
+from netctrl.model.datasets import network_path
 from netctrl.model.network import Demand, Link, Network, read_network
 from netctrl.model.network_model import NetworkModel
 from netctrl.plants.linearize import network_model, network_state_space

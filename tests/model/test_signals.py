@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from netctrl import InvalidValue, SignalTrace
-from netctrl.errors import FileError
+from netctrl.core.errors import FileError
 from netctrl.model.signals import read_signals
 
 

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netctrl.errors import FileError, InvalidValue, MissingLibrary
+from netctrl.core.errors import FileError, InvalidValue, MissingLibrary
 from netctrl.model import trace as module
 from netctrl.model.io import table as tables
 from netctrl.model.trace import RateTrace, rate_trace, read_trace

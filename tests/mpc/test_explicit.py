@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpcc_model import decide_from_model, predict_queue
 
-from netctrl.errors import InfeasibleProgram, InvalidValue
+from netctrl.core.errors import InfeasibleProgram, InvalidValue
 from netctrl.laws.window.explicit import decide_from_table, decide_window, decide_windows
 from netctrl.laws.window.riccati import riccati_gain
 from netctrl.mpc.explicit import (

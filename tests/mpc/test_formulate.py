@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpc_problems import by_cvxpy, double_integrator
 
-from netctrl.errors import InfeasibleProgram, InvalidValue
+from netctrl.core.errors import InfeasibleProgram, InvalidValue
 from netctrl.model.statespace import StateSpace
 from netctrl.mpc.formulate import condensed, sparse
 from netctrl.mpc.parametric import parameters, predict_through_delay

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.model.statespace import StateSpace
 from netctrl.mpc.explicit import queue_gain, window_problem
 from netctrl.mpc.problem import MpcProblem

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from active_set import optimal_inputs
 
+from netctrl.core.register import QP_SOLVERS
 from netctrl.model.statespace import StateSpace
 from netctrl.mpc import plan
 from netctrl.mpc.plan import FORMS, formulated, residuals, solve_mpc
 from netctrl.mpc.problem import MpcProblem
 from netctrl.mpc.receding import explain_failure, receding_controller, start_receding, step_receding
 from netctrl.mpc.refine import refined
-from netctrl.register import QP_SOLVERS
 
 SOFT: dict[str, dict[str, Any]] = {
     "none": {},

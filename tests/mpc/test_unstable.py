@@ -9,13 +9,13 @@ import pytest
 import scipy.linalg as sl
 from mpc_problems import by_cvxpy
 
-from netctrl.errors import InfeasibleProgram, NetctrlError
+from netctrl.core.errors import InfeasibleProgram, NetctrlError
+from netctrl.core.register import QP_SOLVERS
 from netctrl.model.statespace import StateSpace
 from netctrl.mpc.plan import FORMS, PlanResiduals, formulated, residuals, solve_mpc
 from netctrl.mpc.problem import MpcProblem
 from netctrl.mpc.qp.solve import solve_qp
 from netctrl.mpc.receding import receding_controller, start_receding, step_receding
-from netctrl.register import QP_SOLVERS
 
 
 def pendulum(horizon: int, **changed: Any) -> MpcProblem:

@@ -19,7 +19,7 @@ import pytest
 
 from netctrl.cli.design import main as design_main
 from netctrl.cli.export import main
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
 from netctrl.model.design.design import provenance
 from netctrl.ns3 import program as ns3_run
 from netctrl.ns3.program import compile_program, find_ns3

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.ns3.attributes import attribute_defaults, ns3_attributes
 from netctrl.ns3.program import compile_program, find_ns3
 

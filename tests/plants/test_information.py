@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.model.network import Demand, Link, Network
 from netctrl.model.network_model import NEVER, InformationPattern
 from netctrl.plants.information import COMMUNICATIONS, information_pattern

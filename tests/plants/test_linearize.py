@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.aqm import fluid as aqm
 from netctrl.laws.aqm.arc import ArcQueue, RateError
 from netctrl.laws.aqm.avq import AVQ, AvqQueue

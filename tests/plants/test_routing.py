@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netctrl.datasets import network_path, networks
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
+from netctrl.model.datasets import network_path, networks
 from netctrl.model.network import Demand, Link, Network, read_network
 from netctrl.plants.routing import Routing, routing
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import netctrl
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.scenario.files import scenario_from
 
 TIMES = {"duration": 10.0, "warmup": 1.0, "packet_size": 1500.0}

@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import netctrl
-from netctrl.datasets import data_path
-from netctrl.errors import FileError, InvalidValue
+from netctrl.core.errors import FileError, InvalidValue
 from netctrl.laws.window.records import Hpcc
+from netctrl.model.datasets import data_path
 from netctrl.model.io.arrays import plain
 from netctrl.model.io.provenance import Provenance
 from netctrl.scenario.builders import access_link, bottleneck

@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 
 import netctrl
-from netctrl.datasets import network_path
 from netctrl.laws.link_rate.distributed_step import NEVER
+from netctrl.model.datasets import network_path
 from netctrl.model.network import read_network
 from netctrl.scenario.network.policy import HftracPolicy, Messages
 from netctrl.scenario.network.routed import Routed

@@ -33,7 +33,7 @@ from typing import Any
 
 from places import ROOT
 
-from netctrl.model.io.files import sha256
+from netctrl.core.files import sha256
 from netctrl.ns3.program import find_ns3
 
 COMMENT = r"<!-- (fragment|slow|needs|instead of) ?(.*?) -->\n+"

@@ -1,4 +1,4 @@
-"""Parts of kernels, which only compiled code calls (`netctrl.jit.INSIDE`), called from Python."""
+"""Parts of kernels, which only compiled code calls (`netctrl.core.jit.INSIDE`), called from Python."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import networkx
 import numpy as np
 
-from netctrl.datasets import network_path
+from netctrl.model.datasets import network_path
 from netctrl.model.law import FirGain
 from netctrl.model.network import Demand, Link, Network, read_network
 from netctrl.model.network_model import InformationPattern, NetworkModel

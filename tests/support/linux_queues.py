@@ -68,8 +68,8 @@ def queues() -> list[str]:
 
 
 def command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """`python -m netctrl.linux ...` to its end."""
-    line = [sys.executable, "-m", "netctrl.linux", *map(str, arguments)]
+    """`python -m netctrl linux ...` to its end."""
+    line = [sys.executable, "-m", "netctrl", "linux", *map(str, arguments)]
     return subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S)
 
 

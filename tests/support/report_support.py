@@ -9,8 +9,8 @@ from html.parser import HTMLParser
 from typing import Any
 
 import netctrl
-from netctrl.datasets import model_path, network_path
 from netctrl.design.arc.map import arc_stability_map
+from netctrl.model.datasets import model_path, network_path
 from netctrl.model.design.base import Design
 from netctrl.scenario.links import Link
 from netctrl.scenario.network.sweep import Grid, SweepSpec

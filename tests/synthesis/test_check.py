@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.synthesis.check import spectral_radius, steady_covariance
 
 TOLERANCE = {"scipy": 1e-10, "closed form": 1e-15, "dare": 1e-10, "law": 1e-10}

@@ -18,12 +18,12 @@ from inspect import signature
 from math import inf
 
 from netctrl.certificates.box import Point
-from netctrl.errors import InvalidValue, checked_flag, checked_number
+from netctrl.core.errors import InvalidValue, checked_flag, checked_number
+from netctrl.core.units import RATES, SIZES, TIMES, checked_quantity, packets_per_second
 from netctrl.laws.targets.wred import WredLaw
 from netctrl.model.open_loop import OpenLoop
 from netctrl.plants.ecn.dcqcn import DcqcnSender, dcqcn_equilibrium, dcqcn_loop
 from netctrl.plants.ecn.dcqcn_box import DcqcnBox
-from netctrl.units import RATES, SIZES, TIMES, checked_quantity, packets_per_second
 
 _SWITCH = (
     "senders have the values of DCQCN's paper, which the switch doesn't know",

@@ -25,7 +25,8 @@ from netctrl.certificates.ecn.dcqcn import DcqcnSubject
 from netctrl.certificates.ecn.in_time import IN_TIME, worst_cycle
 from netctrl.certificates.point_records import LinearMargins, SampledLoop
 from netctrl.certificates.record import QueueReach, QueueVerdict
-from netctrl.errors import Status
+from netctrl.core.errors import Status
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.frequency.certified.disk import disk_margin
 from netctrl.frequency.margins import margins
 from netctrl.frequency.matrix import avoids_zero
@@ -40,7 +41,6 @@ from netctrl.plants.ecn.dcqcn import (
 )
 from netctrl.plants.ecn.dcqcn_box import DcqcnBox
 from netctrl.plants.ecn.dctcp import dcqcn_ramp_cycle
-from netctrl.units import BITS_PER_BYTE
 
 _LOOKED, _IN_TIME = (17, 7, 3), (5, 3, 2)
 """Flows, round-trip times and rates at which the loop of a box is looked at, and at which the fluid is integrated."""

@@ -19,7 +19,7 @@ from math import exp, log
 from typing import NamedTuple
 
 from netctrl.certificates.box import MIN_WINDOW, Box, Ends, Point, between, ends, points_of
-from netctrl.errors import InvalidValue, checked_number
+from netctrl.core.errors import InvalidValue, checked_number
 from netctrl.laws.targets.red import RedLaw
 from netctrl.laws.targets.wred import WredLaw
 from netctrl.plants.ecn.dctcp import StepFluid, busy_threshold

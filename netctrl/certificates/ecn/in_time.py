@@ -20,9 +20,9 @@ from netctrl.certificates.ecn.dctcp import LARGEST_WINDOW, LOOKED, DctcpSubject,
 from netctrl.certificates.point_records import QueueSwing, RampCycle, StepCycle
 from netctrl.certificates.record import QueueVerdict
 from netctrl.certificates.red import RedSubject
-from netctrl.errors import Status
+from netctrl.core.errors import Status
+from netctrl.core.units import BITS_PER_BYTE, format_quantity
 from netctrl.plants.ecn.dctcp import Cycle, dctcp_ramp_cycle, described_cycle, fluid_cycle, sawtooth_cycle
-from netctrl.units import BITS_PER_BYTE, format_quantity
 
 _SPARE = 1.0
 """Packets of each flow that the fluid's queue must keep: windows move by whole packets."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from netctrl.errors import FileError
+from netctrl.core.errors import FileError
 from netctrl.laws.targets.dualpi2 import Dualpi2Law
 from netctrl.laws.targets.pie_law import PieLaw
 from netctrl.laws.targets.red import RedLaw

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from netctrl.certificates.inputs.queue import InstalledQueue, checked_text
-from netctrl.errors import FileError, InvalidValue, any_of, did_you_mean
+from netctrl.core.errors import FileError, InvalidValue, any_of, did_you_mean
 from netctrl.laws.targets.wred import WredLaw
 from netctrl.model.io.json_file import decoded
 from netctrl.model.io.validation_errors import shown

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import msgspec
 
 from netctrl.certificates.inputs.queue import InstalledQueue, checked_text
-from netctrl.errors import FileError, InvalidValue, did_you_mean
+from netctrl.core.errors import FileError, InvalidValue, did_you_mean
 from netctrl.laws.targets.dualpi2 import DUALPI2_MAX, Dualpi2Law, dualpi2_shown
 from netctrl.laws.targets.integers import U32, checked_u32, u32
 from netctrl.laws.targets.jiffies import HZ, KNOWN_HZ, checked_hz, jiffies_of_us, longest_us, us_of_jiffies

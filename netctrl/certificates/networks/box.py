@@ -20,14 +20,14 @@ from netctrl.certificates.box import MIN_FACTOR, MIN_PHASE_DEG, MIN_WINDOW, NUMB
 from netctrl.certificates.networks.margins import GAIN_CAP, Limits, covered, limits_of, scanned
 from netctrl.certificates.networks.record import NetworkReach
 from netctrl.certificates.networks.scenario import Changed, check_links, network_of
-from netctrl.errors import InvalidValue, NetctrlError, did_you_mean
+from netctrl.core.errors import InvalidValue, NetctrlError, did_you_mean
+from netctrl.core.units import RATES, TIMES
 from netctrl.frequency.matrix import Range, avoids_zero
 from netctrl.plants.queue_networks.bounded import NetworkLoop
 from netctrl.plants.queue_networks.cells import Coordinate, NetworkCells
 from netctrl.plants.queue_networks.equilibrium import network_equilibrium
 from netctrl.plants.queue_networks.over_box import BoxLoop
 from netctrl.scenario.scenario import Scenario
-from netctrl.units import RATES, TIMES
 
 Kind = Literal["rtt", "flows", "capacity"]
 _KINDS: dict[Kind, str] = {"rtt": "rtt_s", "flows": "flows", "capacity": "capacity_bit_per_s"}

@@ -40,14 +40,14 @@ from netctrl.certificates.networks.record import (
     NetworkVerdict,
 )
 from netctrl.certificates.networks.scenario import CertifiedNetwork, Changed, network_of
-from netctrl.errors import Status, checked_kind
+from netctrl.core.errors import Status, checked_kind
+from netctrl.core.units import BITS_PER_BYTE, long_rtt
 from netctrl.frequency.matrix import avoids_zero, multiloop_disk_margin
 from netctrl.frequency.records import decibel
 from netctrl.model.io.provenance import provenance
 from netctrl.plants.queue_networks.bounded import NetworkLoop
 from netctrl.plants.queue_networks.equilibrium import NetworkEquilibrium, network_equilibrium
 from netctrl.scenario.scenario import Scenario
-from netctrl.units import BITS_PER_BYTE, long_rtt
 
 Ranges = Mapping[str, float | tuple[float, float]] | None
 """Values or ranges (low, high) by names."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from netctrl.certificates.networks.record import NetworkCertificate
 from netctrl.certificates.networks.scenario import Changed, network_of
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.frequency.matrix import (
     Crossing,
     Locus,

@@ -7,11 +7,11 @@ from typing import Literal
 
 from netctrl.certificates.point_records import rounded
 from netctrl.certificates.record import ANSWERS, CertifiedLaw
-from netctrl.errors import Status
+from netctrl.core.errors import Status
+from netctrl.core.units import format_quantity
 from netctrl.model.io.display import html_table
 from netctrl.model.io.provenance import Provenance
 from netctrl.model.io.record_file import FileRecord, Record, read_record
-from netctrl.units import format_quantity
 
 NETWORK_SCHEMA = "netctrl.network_certificate/1"
 _MAX_BYTES = 2**26

@@ -16,7 +16,8 @@ from msgspec.structs import replace
 from netctrl.certificates.pi_laws import dualpi2, pi2, pie
 from netctrl.certificates.red import RedLine, RedSubject
 from netctrl.certificates.subject import PiSubject, Subject
-from netctrl.errors import InvalidValue, did_you_mean
+from netctrl.core.errors import InvalidValue, did_you_mean
+from netctrl.core.units import packets_per_second
 from netctrl.laws.aqm.delay_pi import DelayPi
 from netctrl.laws.aqm.pi import PiQueue
 from netctrl.laws.aqm.pie import PieQueue
@@ -32,7 +33,6 @@ from netctrl.plants.queues.window_response import CUBIC, DCTCP, RENO, Sender
 from netctrl.scenario.checks import tag_of
 from netctrl.scenario.links import Link, Links
 from netctrl.scenario.scenario import Scenario
-from netctrl.units import packets_per_second
 
 _SENDERS: dict[str, Sender] = {"reno": RENO, "cubic": CUBIC, "dctcp": DCTCP, "prague": DCTCP}
 """Senders of flows whose windows have a linear response."""

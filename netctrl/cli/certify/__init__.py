@@ -12,7 +12,7 @@ from netctrl.cli.certify.ecn import dcqcn, dctcp
 from netctrl.cli.certify.installed import as_command, shipped, sonic, tc
 from netctrl.cli.certify.network import network
 from netctrl.cli.certify.queues import by_name, docsis_pie, dualpi2, fq_pie, pi2, pie, red, wred
-from netctrl.register import CERTIFIED, QUEUE_LAWS, lack_of
+from netctrl.core.register import CERTIFIED, QUEUE_LAWS, lack_of
 
 app = new_app(
     "netctrl certify",

@@ -10,8 +10,8 @@ from cyclopts import Parameter
 
 from netctrl.cli.app import GOOD, answer, check_plot, check_report, invocation, picture, report, report_file, write_all
 from netctrl.cli.options import PLOT_SUFFIXES, SIZE, Report, given, kind, option, ranged
-from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status
-from netctrl.units import RATE_TAKES, SIZE_TAKES, parse_count, parse_duration, parse_rate
+from netctrl.core.errors import InvalidValue, NoAdmissibleDesign, Status
+from netctrl.core.units import RATE_TAKES, SIZE_TAKES, parse_count, parse_duration, parse_rate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from netctrl.cli.certify.common import CertificateJson, CertificateOutput, Files, Link, judged
 from netctrl.cli.options import RATE, SIZE, TIME, Report, given, kind, option, whole
-from netctrl.units import DURATION_TAKES, RATE_TAKES, SIZE_TAKES, parse_count, parse_duration, parse_size
+from netctrl.core.units import DURATION_TAKES, RATE_TAKES, SIZE_TAKES, parse_count, parse_duration, parse_size
 
 _K_TAKES = "a threshold above 0: packets as in 65, a size with its unit as in 97.5kB, or a time as in 80us"
 GAIN_TAKES = "a gain above 0 and at most 1, as in 0.0625 or 1/16"

@@ -144,7 +144,7 @@ def _listed(certified: Callable[[], InstalledCertificates], files: ListFiles | N
 
 def _content(file: str) -> bytes:
     from netctrl.certificates.inputs.queue import MAX_BYTES
-    from netctrl.model.io.files import read_bounded
+    from netctrl.core.files import read_bounded
 
     too_large = f"larger than the {MAX_BYTES // 2**20} MiB that netctrl reads"
     return read_bounded(file, MAX_BYTES, too_large)

@@ -9,8 +9,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from netctrl.cli.options import SIZE, TIME, Kind, kind, option, whole
-from netctrl.errors import InvalidValue
-from netctrl.units import DURATION_TAKES, parse_count
+from netctrl.core.errors import InvalidValue
+from netctrl.core.units import DURATION_TAKES, parse_count
 
 HZ_TAKES = "CONFIG_HZ of the kernel: 100, 250, 300 or 1000"
 TARGET_TAKES = f"target of the queueing delay: {DURATION_TAKES}"

@@ -11,8 +11,8 @@ from cyclopts import Parameter
 from netctrl.cli.app import answer, check_plot, check_report, invocation, picture, report, write_all
 from netctrl.cli.certify.common import CertificateJson, CertificateOutput
 from netctrl.cli.options import PLOT_SUFFIXES, Kind, Report, given, option, positional, ranged
-from netctrl.errors import FileError, InvalidValue, Status
-from netctrl.units import parse_count, parse_duration, parse_rate
+from netctrl.core.errors import FileError, InvalidValue, Status
+from netctrl.core.units import parse_count, parse_duration, parse_rate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -93,7 +93,7 @@ def network(
     check_report(files.report, plot=files.plot, output=files.output)
     from netctrl.certificates.networks.certify import certify_network
     from netctrl.cli.cases import refused
-    from netctrl.datasets import network_path, scenario_path
+    from netctrl.model.datasets import network_path, scenario_path
     from netctrl.scenario.read import read_scenario_file
     from netctrl.scenario.scenario import Scenario
 

@@ -20,8 +20,8 @@ from netctrl.cli.certify.law_options import (
     TwoQueues,
 )
 from netctrl.cli.options import SET, SET_TAKES, TIME, given, kind, option, whole
-from netctrl.errors import InvalidValue
-from netctrl.units import DURATION_TAKES, SIZE_TAKES, parse_count
+from netctrl.core.errors import InvalidValue
+from netctrl.core.units import DURATION_TAKES, SIZE_TAKES, parse_count
 
 _TC_ALPHA = Annotated[
     float | None, TC_GAIN("on the delay's error: sixteenths of 1/s as in tc, or in 1/s as in 0.125Hz", default="2")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from netctrl.cli.app import new_app, run, waiting
 from netctrl.cli.design.common import OPTIONS
-from netctrl.register import DESIGN_COMMANDS
+from netctrl.core.register import DESIGN_COMMANDS
 
 app = new_app(
     "netctrl design",

@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 from netctrl.cli.design.common import Wanted, call, deliver, design_report
 from netctrl.cli.options import RATE, SIZE, TIME, given, kind, option, ranged
-from netctrl.errors import InvalidValue
-from netctrl.units import COUNT_TAKES, DURATION_TAKES, RATE_TAKES, SIZE_TAKES, parse_count, parse_duration, parse_size
+from netctrl.core.errors import InvalidValue
+from netctrl.core.units import (
+    COUNT_TAKES,
+    DURATION_TAKES,
+    RATE_TAKES,
+    SIZE_TAKES,
+    parse_count,
+    parse_duration,
+    parse_size,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

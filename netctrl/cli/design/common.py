@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from netctrl.cli.app import answer, check_plot, check_report, invocation, picture, report, report_file, write_all
 from netctrl.cli.options import PLOT_SUFFIXES, Report, option
-from netctrl.errors import NoAdmissibleDesign, checked_word
+from netctrl.core.errors import NoAdmissibleDesign, checked_word
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

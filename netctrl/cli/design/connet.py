@@ -8,8 +8,8 @@ from netctrl.cli.app import invocation
 from netctrl.cli.cases import ModelName
 from netctrl.cli.design.common import Wanted, deliver
 from netctrl.cli.options import given, kind, option
-from netctrl.errors import InvalidValue
-from netctrl.units import parse_count, parse_range, parse_rate, unit_scale
+from netctrl.core.errors import InvalidValue
+from netctrl.core.units import parse_count, parse_range, parse_rate, unit_scale
 
 if TYPE_CHECKING:
     from netctrl.model.design.design import ConnetDesign
@@ -49,7 +49,7 @@ def connet(
 
     def made() -> ConnetDesign:
         import netctrl
-        from netctrl.datasets import model_path
+        from netctrl.model.datasets import model_path
         from netctrl.model.identified import read_model
 
         path = model_path(model)

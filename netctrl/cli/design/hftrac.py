@@ -8,8 +8,8 @@ from netctrl.cli.app import invocation, workers
 from netctrl.cli.cases import NetworkName
 from netctrl.cli.design.common import Wanted, deliver
 from netctrl.cli.options import RATE, TIME, given, kind, option
-from netctrl.errors import FileError, InvalidValue
-from netctrl.units import DURATION_TAKES, RATE_TAKES, parse_count, parse_rate
+from netctrl.core.errors import FileError, InvalidValue
+from netctrl.core.units import DURATION_TAKES, RATE_TAKES, parse_count, parse_rate
 
 if TYPE_CHECKING:
     from netctrl.model.design.design import HftracDesign
@@ -69,7 +69,7 @@ def hftrac(
 
     def made() -> HftracDesign:
         import netctrl
-        from netctrl.datasets import network_path
+        from netctrl.model.datasets import network_path
         from netctrl.model.network import read_network
 
         path = network_path(network)

@@ -24,8 +24,8 @@ from netctrl.cli.certify.law_options import (
 )
 from netctrl.cli.design.common import Wanted, call, deliver
 from netctrl.cli.options import TIME, given, kind, option
-from netctrl.errors import InvalidValue
-from netctrl.units import SIZE_TAKES, parse_count
+from netctrl.core.errors import InvalidValue
+from netctrl.core.units import SIZE_TAKES, parse_count
 
 if TYPE_CHECKING:
     from netctrl.design.queue.record import QueueDesign
@@ -224,7 +224,7 @@ def _beside_shipped(
     import msgspec
 
     from netctrl.checks.engines import gains_figures
-    from netctrl.register import CERTIFIED
+    from netctrl.core.register import CERTIFIED
 
     make, law = CERTIFIED[design.law.name], design.law
     others = {name: value for name, value in parameters.items() if name != "alpha"}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from netctrl.cli.design.common import Wanted, call, deliver, design_report
 from netctrl.cli.options import RATE, SIZE, TIME, given, kind, option
-from netctrl.units import DURATION_TAKES, RATE_TAKES, SIZE_TAKES, parse_range
+from netctrl.core.units import DURATION_TAKES, RATE_TAKES, SIZE_TAKES, parse_range
 
 if TYPE_CHECKING:
     from netctrl.laws.pacing.replay import PacingReplay

@@ -11,7 +11,7 @@ from netctrl.cli.export.ns3 import OPTIONS, Export, export_ns3
 from netctrl.cli.export.queue import export_attributes, export_profile, is_queue_design
 from netctrl.cli.export.tc import TcJob, export_tc
 from netctrl.cli.options import JOBS, PLOT_SUFFIXES, option, positional, whole
-from netctrl.errors import JOBS_TAKES, InvalidValue
+from netctrl.core.errors import JOBS_TAKES, InvalidValue
 
 _RUNS = 4
 _PACKET = whole("BYTES", "a whole number of bytes from 100 to 65000", least=100, most=65000)
@@ -133,7 +133,7 @@ def sonic(design: _Profile, /, *, name: _Name = "NETCTRL", output: _To = None) -
     netctrl design wred --min 100kB --rtt 100us --N 8 --capacity 100Gbit -o w.json && netctrl export sonic w.json
     netctrl design ecn --rtt 100us --N 8 --capacity 10Gbit -o e.json && netctrl export sonic e.json --name AZURE
     """
-    from netctrl.switches.wred import sonic_profile
+    from netctrl.laws.targets.switches import sonic_profile
 
     return export_profile(design, name, output, sonic_profile)
 
@@ -147,7 +147,7 @@ def openconfig(design: _Profile, /, *, name: _Name = "netctrl", output: _To = No
     netctrl design wred --min 9kB --rtt 100us --N 8 --capacity 10Gbit -o w.json && netctrl export openconfig w.json
     netctrl design wred --min 9kB --rtt 50us --N 8 --capacity 10Gbit -o w.json && netctrl export openconfig w.json -o p
     """
-    from netctrl.switches.wred import openconfig_profile
+    from netctrl.laws.targets.switches import openconfig_profile
 
     return export_profile(design, name, output, openconfig_profile)
 

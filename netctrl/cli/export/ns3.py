@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from netctrl.cli.app import check_places, invocation, picture, progress_bar, report, say, write_all
 from netctrl.cli.cases import inputs_of, refused
 from netctrl.cli.simulate import check_files, json_text, result_file
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 
 if TYPE_CHECKING:
     from netctrl.engines.case import Case
@@ -30,7 +30,7 @@ def _say_what_is_next(name: str, folder: Path, files: list[str], json: bool, run
 
 def _written(output: str, files: Mapping[str, str | bytes]) -> Path:
     """Write the files into a folder, created if needed; it must be empty or hold an earlier export."""
-    from netctrl.model.io.files import write_atomically
+    from netctrl.core.files import write_atomically
     from netctrl.ns3.tcp_aqm.render import MARKER
 
     folder = Path(output)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from netctrl.cli.app import report, say, write_all
-from netctrl.errors import FileError, InvalidValue
+from netctrl.core.errors import FileError, InvalidValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable

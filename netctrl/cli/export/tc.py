@@ -10,9 +10,9 @@ from cyclopts import Parameter
 
 from netctrl.cli.app import as_json, invocation, report, say
 from netctrl.cli.options import option
-from netctrl.errors import FileError, InvalidValue, NoAdmissibleDesign, any_of
+from netctrl.core.errors import FileError, InvalidValue, NoAdmissibleDesign, any_of
+from netctrl.core.units import parse_count, parse_rate, parse_size
 from netctrl.model.io.fields import one_of
-from netctrl.units import parse_count, parse_rate, parse_size
 
 if TYPE_CHECKING:
     from netctrl.design.arc.rounding import ImplementationCheck
@@ -316,10 +316,10 @@ def _next(name: str, folder: Path) -> str:
 
     path = shlex.quote(str(folder / name))
     commands = {
-        ".plan.json": f"python -m netctrl.linux apply {path}",
-        ".agent.json": f"python -m netctrl.linux agent {path}",
-        ".marking.json": f"python -m netctrl.linux mark {path}",
-        ".design.json": f"python -m netctrl.linux pace --design {path} -- PROGRAM",
+        ".plan.json": f"python -m netctrl linux apply {path}",
+        ".agent.json": f"python -m netctrl linux agent {path}",
+        ".marking.json": f"python -m netctrl linux mark {path}",
+        ".design.json": f"python -m netctrl linux pace --design {path} -- PROGRAM",
         ".tc": f"tc -batch {path}",
     }
     return next(command for ending, command in commands.items() if name.endswith(ending))
@@ -327,7 +327,7 @@ def _next(name: str, folder: Path) -> str:
 
 def _written(output: str, files: dict[str, str]) -> Path:
     """Write the files into a folder, which must be empty or hold an earlier export."""
-    from netctrl.model.io.files import write_atomically
+    from netctrl.core.files import write_atomically
 
     folder = Path(output)
     mark = folder / SUMMARY

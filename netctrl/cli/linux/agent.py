@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 from netctrl.cli.app import GOOD, report, say
 from netctrl.cli.linux.common import LOG, RUNTIME_DIR, STATE_DIR, UNIT, USER, logged, stoppable
 from netctrl.cli.options import TIME, option, positional
-from netctrl.errors import FileError, InvalidValue
+from netctrl.core.errors import FileError, InvalidValue
+from netctrl.core.units import format_quantity
 from netctrl.linux.state_files import AGENT_FOLDER, STATE_FOLDER
-from netctrl.units import format_quantity
 
 if TYPE_CHECKING:
     from netctrl.linux.export.agent import AgentConfig

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import netctrl
 from netctrl.cli.app import as_json, check_places, report, say
 from netctrl.cli.options import option, positional
-from netctrl.errors import FileError, InvalidValue, NetctrlError
+from netctrl.core.errors import FileError, InvalidValue, NetctrlError
 
 if TYPE_CHECKING:
     import pwd
@@ -164,7 +164,7 @@ def program(file: str, user: str, *, key: str | None = None) -> Program:
         _check_readable(each, person)
     relative = key is not None and not Path(key).is_absolute()
     return Program(
-        command=(sys.executable, "-m", "netctrl.linux"),
+        command=(sys.executable, "-m", "netctrl", "linux"),
         file=str(absolute),
         user=user,
         folder=str(Path.cwd()) if relative else None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from netctrl.cli.app import as_json, report, say
 from netctrl.cli.linux.common import LOG, UNIT, USER, Stopped, logged, stoppable
 from netctrl.cli.options import TIME, option, positional
-from netctrl.units import BITS_PER_BYTE, format_quantity
+from netctrl.core.units import BITS_PER_BYTE, format_quantity
 
 if TYPE_CHECKING:
     from netctrl.linux.marking import MarkSample

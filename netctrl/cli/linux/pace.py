@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from netctrl.cli.app import as_json, report, say
 from netctrl.cli.options import RATE, TIME, Kind, option, positional
-from netctrl.errors import InvalidValue
-from netctrl.units import BITS_PER_BYTE, format_quantity
+from netctrl.core.errors import InvalidValue
+from netctrl.core.units import BITS_PER_BYTE, format_quantity
 
 if TYPE_CHECKING:
     from netctrl.linux.pacing.tcp import TcpRun

@@ -22,7 +22,7 @@ from netctrl.cli.linux.common import (
     stoppable,
 )
 from netctrl.cli.options import TIME, option
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
 from netctrl.linux.log import event
 from netctrl.linux.state_files import STATE_FOLDER
 
@@ -98,7 +98,7 @@ def apply(
                 _hold(made, stop)
             else:
                 made.keep()
-                event("kept", plan=made.record.plan, remedy=f"python -m netctrl.linux restore{_where(made)}")
+                event("kept", plan=made.record.plan, remedy=f"python -m netctrl linux restore{_where(made)}")
     return GOOD
 
 
@@ -141,7 +141,7 @@ def _wait_for_confirmation(made: Applied, stop: Stop, seconds: float) -> None:
     from netctrl.linux.queues.apply import RolledBack
 
     made.unconfirmed()
-    event("waiting", seconds=f"{seconds:g}", remedy=f"python -m netctrl.linux confirm{_where(made)}")
+    event("waiting", seconds=f"{seconds:g}", remedy=f"python -m netctrl linux confirm{_where(made)}")
     if not stop.wait(made.confirmed, seconds, key=True):
         raise RolledBack(f"not confirmed within {seconds:g} s: the previous queues are restored")
     event("confirmed", plan=made.record.plan)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from netctrl.core.errors import InvalidValue, NoAdmissibleDesign, Status, checked_number, checked_word
+from netctrl.core.units import long_rtt
 from netctrl.design.arc.loop import (
     AIMS_DEG,
     MIN_GAIN_MARGIN_DB,
@@ -27,7 +29,6 @@ from netctrl.design.arc.loop import (
     simulated,
 )
 from netctrl.design.arc.map import arc_stability_map
-from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status, checked_number, checked_word
 from netctrl.frequency.sampled_margins import SampledMargins
 from netctrl.model.design.arc import (
     PLANTS,
@@ -44,7 +45,6 @@ from netctrl.model.design.design import ArcDesign, provenance
 from netctrl.model.law import ArcLaw
 from netctrl.plants.equilibrium import tcp_equilibrium
 from netctrl.plants.linearize import applicable_plant, arc_arrival_rate
-from netctrl.units import long_rtt
 
 __all__ = ["arc", "arc_gain_bands", "arc_margins", "arc_stability_map", "no_rest", "warnings_about"]
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, Status
+from netctrl.core.errors import InvalidValue, Status
 from netctrl.frequency.hinf_norm import bandwidth, discrete_disk_margin
 from netctrl.model.design.connet import ConnetCertificate, ReferenceCheck
 from netctrl.model.identified import IdentifiedModel, settled

@@ -13,16 +13,16 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from netctrl.datasets import model_of
+from netctrl.core.errors import InvalidValue, NoAdmissibleDesign, RiccatiStatus, Status, checked_number, checked_word
+from netctrl.core.units import unit_scale
 from netctrl.design.connet.certificate import Made, certificate, doubts, rows, steady
-from netctrl.errors import InvalidValue, NoAdmissibleDesign, RiccatiStatus, Status, checked_number, checked_word
+from netctrl.model.datasets import model_of
 from netctrl.model.design.connet import CONNET_METHODS, ConnetInputs, ConnetMethod
 from netctrl.model.design.design import ConnetDesign, provenance
 from netctrl.model.identified import IdentifiedModel
 from netctrl.model.law import LqgLaw, LqiLaw
 from netctrl.synthesis.riccati.dare import DareSolution, solve_dare
 from netctrl.synthesis.riccati.tracking import integral_regulator, kalman_filter, tracking_loop
-from netctrl.units import unit_scale
 
 PAPER_INPUT_WEIGHT = 1.0 / 43378.0
 """Factor of the weight C'C, with which the printed gain is reproduced to 3.5e-4 (theory: Q1 = 43378 C'C, Q2 = 1)."""

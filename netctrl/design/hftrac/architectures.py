@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import dijkstra
 
-from netctrl.errors import InvalidValue, NoAdmissibleDesign, RiccatiStatus
+from netctrl.core.errors import InvalidValue, NoAdmissibleDesign, RiccatiStatus
 from netctrl.model.design.hftrac import HftracInputs
 from netctrl.model.law import LinkRateLaw, StaticGain
 from netctrl.model.network import Network

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import numpy as np
 
-from netctrl.datasets import network_of
+from netctrl.core.errors import InvalidValue, Status, checked_number, checked_whole, checked_word
+from netctrl.core.units import format_quantity
 from netctrl.design.hftrac.architectures import Made, Plant, synthesised
-from netctrl.errors import InvalidValue, Status, checked_number, checked_whole, checked_word
+from netctrl.model.datasets import network_of
 from netctrl.model.design.design import HftracDesign, provenance
 from netctrl.model.design.hftrac import (
     ARCHITECTURES,
@@ -32,7 +33,6 @@ from netctrl.model.network import Network
 from netctrl.plants.information import COMMUNICATIONS
 from netctrl.plants.linearize import network_model
 from netctrl.plants.routing import STD_TAKES, Routing, routing, varied
-from netctrl.units import format_quantity
 
 if TYPE_CHECKING:
     import networkx

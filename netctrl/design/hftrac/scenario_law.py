@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
+from netctrl.core.register import LINK_LAWS
 from netctrl.model.design.design import AnyDesign, HftracDesign, read_design
 from netctrl.model.law import LinkRateLaw
 from netctrl.model.network import Network
 from netctrl.plants.routing import at_utilization
-from netctrl.register import LINK_LAWS
 from netctrl.scenario.network.policy import Controlled, DesignPolicy, HftracPolicy
 from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.scenario import Scenario, checked_network

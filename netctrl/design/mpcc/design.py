@@ -10,7 +10,8 @@ from math import floor
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, Status, checked_flag, checked_number, checked_whole
+from netctrl.core.errors import InvalidValue, Status, checked_flag, checked_number, checked_whole
+from netctrl.core.units import BITS_PER_BYTE, RATES, SIZES, checked_quantity
 from netctrl.frequency.delayed_integrator import IntegratorMargins, integrator_margins
 from netctrl.laws.window.explicit import decide_for_queues, decide_window
 from netctrl.model.design.design import MpccDesign, provenance
@@ -30,7 +31,6 @@ from netctrl.mpc.formulate import condensed
 from netctrl.mpc.qp.program import QPSolution, QPStatus
 from netctrl.mpc.qp.solve import failure, open_solver
 from netctrl.plants.window import window_course
-from netctrl.units import BITS_PER_BYTE, RATES, SIZES, checked_quantity
 
 _MIN_ALPHA = 2.0 / 3.0  # a gain twice as high, or 37 degrees
 _STATES = 200

@@ -13,13 +13,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from netctrl.errors import InvalidValue, Status, checked_number, checked_whole, checked_word
+from netctrl.core.errors import InvalidValue, Status, checked_number, checked_whole, checked_word
+from netctrl.core.units import BITS_PER_BYTE, RATES, SIZES, checked_quantity
 from netctrl.laws.pacing.best_rate import freeze_deviation
 from netctrl.laws.tracking.estimators import sgd_step_limit
 from netctrl.model.design.design import PacingDesign, provenance
 from netctrl.model.design.pacing import PacingCertificate, PacingInputs, PacingMap, StepLimit
 from netctrl.model.law import ArxPacer, TargetRttPacer
-from netctrl.units import BITS_PER_BYTE, RATES, SIZES, checked_quantity
 
 _MODES = {"paper": (100.0, 0.01, 1e10), "target-rtt": (1.0, 1e-4, 1e11)}
 """Default ξ, T [s] and R [bit/s]."""

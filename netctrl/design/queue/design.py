@@ -21,10 +21,7 @@ from netctrl.certificates.loops import LINUX_SENDERS, box_loops, judged_box
 from netctrl.certificates.record import CERTIFICATE_SCHEMA, QueueCertificate
 from netctrl.certificates.subject import PiSubject, Subject
 from netctrl.certificates.verdict import absent, least_looked_at
-from netctrl.design.queue.record import Objective, QueueDesign, QueueInputs, QueueProof
-from netctrl.design.queue.samples import TOLERANCE, DiskProof, Point, pi_samples, prove_disk_margin
-from netctrl.design.queue.search import LINES, PI_LAWS, completed, fastest, line_of, steadiest, steepest, target_steps
-from netctrl.errors import (
+from netctrl.core.errors import (
     InvalidValue,
     NetctrlError,
     NoAdmissibleDesign,
@@ -33,12 +30,15 @@ from netctrl.errors import (
     checked_whole,
     checked_word,
 )
+from netctrl.core.register import CERTIFIED
+from netctrl.core.units import format_quantity
+from netctrl.design.queue.record import Objective, QueueDesign, QueueInputs, QueueProof
+from netctrl.design.queue.samples import TOLERANCE, DiskProof, Point, pi_samples, prove_disk_margin
+from netctrl.design.queue.search import LINES, PI_LAWS, completed, fastest, line_of, steadiest, steepest, target_steps
 from netctrl.frequency.records import decibel
 from netctrl.model.io.provenance import provenance
 from netctrl.model.law import QueueLaw
 from netctrl.plants.queues.window_response import CUBIC
-from netctrl.register import CERTIFIED
-from netctrl.units import format_quantity
 
 DISK_MARGIN = 2.0 / 3.0
 """Disk margin of a factor 2 (6 dB) in gain, or 37 degrees of phase, or of both in part: it implies the design rule."""

@@ -32,13 +32,13 @@ import msgspec
 from netctrl.certificates.box import MIN_WINDOW, Box, Ends, Point, axes, box_of, spread_points
 from netctrl.certificates.certify import certify, described
 from netctrl.certificates.ecn.dctcp import DctcpSubject, dctcp, smallest_threshold
+from netctrl.core.errors import InvalidValue, Status, checked_number, checked_word
+from netctrl.core.units import BITS_PER_BYTE, MICROSECOND, format_quantity, long_rtt
 from netctrl.design.queue.ecn_record import EcnDesign, EcnInputs, EcnProof, SmallerThreshold
-from netctrl.errors import InvalidValue, Status, checked_number, checked_word
 from netctrl.laws.targets.step import StepUnit
 from netctrl.model.io.provenance import provenance
 from netctrl.model.law import QueueLaw
 from netctrl.plants.ecn.dctcp import Cycle, fluid_cycle
-from netctrl.units import BITS_PER_BYTE, MICROSECOND, format_quantity, long_rtt
 
 UNITS = ("bytes", "packets", "time")
 _BETWEEN = 100

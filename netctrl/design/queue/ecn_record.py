@@ -5,12 +5,12 @@ from __future__ import annotations
 from netctrl.certificates.box import MIN_WINDOW
 from netctrl.certificates.point_records import step_rows
 from netctrl.certificates.record import CertifyInputs, QueueVerdict, span_text
-from netctrl.errors import Status
+from netctrl.core.errors import Status
+from netctrl.core.units import format_quantity, packets_per_second
 from netctrl.laws.targets.step import StepUnit
 from netctrl.model.design.base import Design, Summary
 from netctrl.model.io.record_file import Record
 from netctrl.model.law import QueueLaw
-from netctrl.units import format_quantity, packets_per_second
 
 
 class EcnInputs(Record, frozen=True):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Literal
 
 from netctrl.certificates.record import CertifyInputs, QueueVerdict, span_text
-from netctrl.errors import Status
+from netctrl.core.errors import Status
+from netctrl.core.units import format_quantity
 from netctrl.model.design.base import Design, Summary
 from netctrl.model.design.queue_checks import GainsFigures
 from netctrl.model.io.record_file import Record
 from netctrl.model.law import QueueLaw
-from netctrl.units import format_quantity
 
 _ALIKE = 0.1
 """Relative difference up to which figures are alike."""

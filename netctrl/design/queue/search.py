@@ -23,11 +23,11 @@ import numpy as np
 from netctrl.certificates.box import Box
 from netctrl.certificates.loops import box_loops
 from netctrl.certificates.red import RedLine, RedSubject
+from netctrl.core.register import CERTIFIED
 from netctrl.design.queue.samples import PiSamples, Point, sampled_disk_margin
 from netctrl.laws.targets.dualpi2 import DUALPI2_MAX, DUALPI2_STEP, dualpi2_gain, dualpi2_sent, nearest_dualpi2_steps
 from netctrl.laws.targets.pie_law import PIE_MAX, PIE_STEP
 from netctrl.laws.targets.red import red_weight_log
-from netctrl.register import CERTIFIED
 
 PI_LAWS, LINES = ("pie", "dualpi2", "pi2", "docsis-pie"), ("red", "wred")
 """Laws whose gains are found, and those whose lines are."""

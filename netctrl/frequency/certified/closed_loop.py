@@ -22,7 +22,7 @@ from math import atan, ceil, floor, inf, pi
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.frequency.certified.exponential import (
     ExponentialPolynomial,
     combined,

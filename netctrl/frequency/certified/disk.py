@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.frequency.certified.closed_loop import ClosedLoop
 from netctrl.frequency.certified.exponential import ExponentialPolynomial, combined, values
 from netctrl.frequency.certified.interchange import any_loop, checked_delay, closed_loop

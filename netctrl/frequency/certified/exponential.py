@@ -12,7 +12,7 @@ from math import comb, factorial
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 
 _EPS = float(np.finfo(float).eps)
 _CANCELLED = 64.0 * _EPS  # a leading coefficient below this fraction of its summands is rounding error

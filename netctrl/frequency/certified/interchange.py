@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_number
+from netctrl.core.errors import InvalidValue, checked_number
 from netctrl.frequency.certified.closed_loop import ClosedLoop
 from netctrl.frequency.certified.exponential import quasi_polynomial
 from netctrl.model.io.matrix import dense

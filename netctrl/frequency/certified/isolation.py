@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.frequency.certified.exponential import HIDDEN, ExponentialPolynomial, clear_of_zero, evaluate, values
 
 _CHUNK = 4096

@@ -19,7 +19,7 @@ from math import log, sqrt
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.ident.subspace.lq_reduction import LqReduction, triangular
 from netctrl.model.fit import OrderChoice
 

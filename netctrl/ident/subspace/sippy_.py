@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, NetctrlError, optional_import
+from netctrl.core.errors import InvalidValue, NetctrlError, optional_import
 from netctrl.ident.subspace.lq_reduction import Segment
 
 SIPPY_METHODS = {"sippy-n4sid": "N4SID", "sippy-moesp": "MOESP", "sippy-cva": "CVA", "sippy-parsim-k": "PARSIM-K"}

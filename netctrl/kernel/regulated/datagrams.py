@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
 
 _BATCH = 256
 _MESSAGE = np.dtype(

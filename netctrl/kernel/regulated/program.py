@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from netctrl.core.units import BITS_PER_BYTE, NANOSECOND
 from netctrl.kernel.plan import LINE, Program
 from netctrl.kernel.programs import FOLDER, begin_s, in_namespace, own_program
 from netctrl.kernel.regulated.datagrams import Arrivals, Packets, Receiver, Sender
@@ -17,7 +18,6 @@ from netctrl.kernel.regulated.sources import Sources
 from netctrl.kernel.regulated.task import Left, RegulatedTask, read_task, write_left
 from netctrl.plants.access import DELAY_SUM, MEASURED, observe, read_premium
 from netctrl.scenario.network.tracking import Period, run_periods
-from netctrl.units import BITS_PER_BYTE, NANOSECOND
 
 _UDP_HEADERS = 14 + 20 + 8
 """Of a packet, with its Ethernet header [byte]."""

@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.kernel.regulated.datagrams import Packets
 from netctrl.kernel.regulated.task import RegulatedTask
 from netctrl.scenario.network.track import GateSettings
-from netctrl.units import BITS_PER_BYTE
 
 _NS = 1e9
 _NEVER = 1 << 62

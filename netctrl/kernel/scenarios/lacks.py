@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.kernel.scenarios.network_links import kernel_links
 from netctrl.kernel.scenarios.queues import queue_lacks
 from netctrl.kernel.scenarios.senders import CONGESTION_CONTROLS, kernel_sender
@@ -17,7 +18,6 @@ from netctrl.scenario.network.track import gated_groups
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import DATAGRAMS, Demand, Stream, Web
-from netctrl.units import BITS_PER_BYTE
 
 MAX_FLOWS = 5000
 """Most flows, each of which is a thread and a socket or more."""

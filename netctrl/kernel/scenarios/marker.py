@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.kernel.build import build_program
 from netctrl.kernel.plan import Program
 from netctrl.laws.aqm.arc import ArcQueue

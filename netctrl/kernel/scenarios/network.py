@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from netctrl.core.units import BITS_PER_BYTE, MICROSECOND, NANOSECOND
 from netctrl.kernel.plan import ARRIVAL, TRANSFER, Answer
 from netctrl.kernel.scenarios.link_control import LinkControl, rater_task
 from netctrl.kernel.scenarios.network_links import kernel_links
@@ -26,7 +27,6 @@ from netctrl.scenario.network.runs import RunFigures
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow, FlowDraw
 from netctrl.scenario.tcp_aqm.offers import Demand
-from netctrl.units import BITS_PER_BYTE, MICROSECOND, NANOSECOND
 
 _ACK_BYTES = 66
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
 from netctrl.kernel.plan import LINE, Program
 from netctrl.kernel.programs import FOLDER, begin_s, own_program
 from netctrl.linux.pacing.program import borrow_socket, sockets_of

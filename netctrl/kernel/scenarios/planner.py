@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.kernel.plan import PlanWriter, Query, TcpFlow
 from netctrl.kernel.regulated.program import regulated_program
 from netctrl.kernel.regulated.task import RegulatedGroup

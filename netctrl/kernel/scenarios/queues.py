@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from math import ceil
 from typing import Any, NamedTuple
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
+from netctrl.core.units import BITS_PER_BYTE, MICROSECOND
 from netctrl.kernel.scenarios.marker import law_text, marking_law
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pie import PieQueue
@@ -17,7 +18,6 @@ from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.laws.targets.dualpi2 import DUALPI2_STEP, dualpi2_gain, nearest_dualpi2_steps
 from netctrl.linux.kernel.queue_options import queue_options
 from netctrl.scenario.links import Link
-from netctrl.units import BITS_PER_BYTE, MICROSECOND
 
 HTB_HANDLE, HTB_CLASS = 0x00010000, 0x00010001
 """Handles of a link's HTB, 1:, and of its class, 1:1, which has the link's queue."""

@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.kernel.plan import LINE, Program
 from netctrl.kernel.programs import FOLDER, begin_s, in_namespace, own_program
 from netctrl.kernel.scenarios.queues import HTB_CLASS, HTB_HANDLE, bucket_bytes
 from netctrl.laws.link_rate.distributed_step import LinkRates, act_links, link_memory
 from netctrl.laws.link_rate.fir import Feeds, FirSums
 from netctrl.linux.kernel.netlink import RouteSocket
-from netctrl.units import BITS_PER_BYTE
 
 RATER_FILE = "rater.npz"
 """In the folder of results."""

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
+from netctrl.core.units import MICROSECOND, NANOSECOND
 from netctrl.kernel.plan import ARRIVAL, OBJECT, TRANSFER, Answer
 from netctrl.kernel.regulated.task import Left
 from netctrl.kernel.scenarios.marker import MARKS
@@ -18,7 +19,6 @@ from netctrl.model.io.provenance import Provenance
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.offers import Web
-from netctrl.units import MICROSECOND, NANOSECOND
 
 _READING_HEAD, _NETLINK_HEAD = 12, 16
 

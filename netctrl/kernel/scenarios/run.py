@@ -9,7 +9,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_jobs
+from netctrl.core.errors import InvalidValue, checked_jobs
+from netctrl.core.units import NANOSECOND
 from netctrl.kernel.boot import MEMORY_BYTES, WALL_LIMIT_S, run_plan, work_folder
 from netctrl.kernel.build import Kernel, build_guest, chosen_kernel
 from netctrl.kernel.regulated.program import warm_up
@@ -29,7 +30,6 @@ from netctrl.scenario.network.tracking import GateDraws, TrackPlan, driven_colum
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import FlowDraw
-from netctrl.units import NANOSECOND
 
 _WHOLE = 1e-9  # of a period
 

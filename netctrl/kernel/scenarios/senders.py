@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.paced import PacedSender
 from netctrl.laws.rate.records import rate_record, scheme_of, sender_name
 from netctrl.model.law import PacingLaw
-from netctrl.units import BITS_PER_BYTE
 
 CONGESTION_CONTROLS = ("reno", "cubic", "htcp", "vegas", "dctcp", "bbr")
 """Senders of scenarios that the kernel has under the same names."""

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow, FlowDraw
 from netctrl.scenario.tcp_aqm.offers import Demand
-from netctrl.units import BITS_PER_BYTE
 
 _WHOLE = 1e-9  # of a packet, by which sums of rates may fall short of whole packets
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from netctrl.errors import checked_number
+from netctrl.core.errors import checked_number
+from netctrl.core.units import packets_per_second
 from netctrl.laws.aqm.law import FREQUENCY, GAIN, UTILIZATION, QueueLaw, QueueRecord, Seen, clip
 from netctrl.model.io.fields import (
     Duration,
@@ -24,7 +25,6 @@ from netctrl.model.io.fields import (
     record,
 )
 from netctrl.model.law import ArcLaw
-from netctrl.units import packets_per_second
 
 
 class RateError(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import inf
 from typing import NamedTuple
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.aqm.law import GAIN, UTILIZATION, QueueLaw, QueueRecord, Seen
 from netctrl.model.io.fields import Size, optional, read_fields, size
 

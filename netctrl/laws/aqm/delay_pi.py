@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from netctrl.errors import checked_number
+from netctrl.core.errors import checked_number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

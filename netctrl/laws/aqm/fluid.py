@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from netctrl.errors import InvalidValue
-from netctrl.jit import by_number, njit
+from netctrl.core.errors import InvalidValue
+from netctrl.core.jit import by_number, njit
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.laws.aqm.law import QueueLaw, Seen
 from netctrl.laws.aqm.records import LAWS, DropTailQueue, Queue, law_record
 from netctrl.laws.codegen import helpers
-from netctrl.units import BITS_PER_BYTE
 
 PROBABILITY, PRICE, FAST_PROBABILITY, SCALABLE_PROBABILITY = range(4)
 """Columns of a row of state that every law may have: probability, price [s], probabilities of FAST's packets and of

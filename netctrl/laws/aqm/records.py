@@ -6,8 +6,8 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
+from netctrl.core.register import QUEUE_LAWS
 from netctrl.laws.aqm.law import QueueLaw, QueueRecord
-from netctrl.register import QUEUE_LAWS
 
 
 class DropTailQueue(QueueRecord, frozen=True, kw_only=True, tag="droptail"):

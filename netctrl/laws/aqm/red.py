@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import expm1, log1p
 from typing import NamedTuple
 
-from netctrl.errors import checked_flag
+from netctrl.core.errors import checked_flag
 from netctrl.laws.aqm.law import PROBABILITY, QueueLaw, QueueRecord, Seen
 from netctrl.model.io.fields import Size, number, read_fields, size
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.jit import njit
+from netctrl.core.jit import njit
 from netctrl.laws.link_rate.distributed import BACKLOG_INNOVATION, RATE_INNOVATION
 from netctrl.laws.link_rate.fir import ARRIVAL_INNOVATION, BACKLOG, RATE, SATURATION_ERROR, Feeds, FirSums
 from netctrl.laws.record import Grid, Numbers, WholeGrid, WholeNumbers

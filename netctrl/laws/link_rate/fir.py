@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.record import Numbers, WholeNumbers
 from netctrl.model.law import AgedColumns, AgedGain, FirGain, LinkRateLaw, MyopicGain, StaticGain
 from netctrl.model.network_model import state_matrices

@@ -9,7 +9,7 @@ from math import inf, isfinite, isnan, nan
 
 import numpy as np
 
-from netctrl.jit import njit
+from netctrl.core.jit import njit
 from netctrl.laws.pacing.best_rate import best_rate, clipped, predicted_rtt
 from netctrl.laws.record import as_record, compiled_view, width
 from netctrl.laws.tracking.estimators import correct_lms, energy

@@ -12,7 +12,7 @@ from math import inf
 import numpy as np
 from numba import prange
 
-from netctrl.jit import njit
+from netctrl.core.jit import njit
 from netctrl.laws.pacing.arx import DUE, HEAD, ArxParameters, ArxState, arx_step
 from netctrl.laws.pacing.best_rate import best_rate, clipped
 from netctrl.laws.record import compiled_view, row_names

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from netctrl.jit import njit
+from netctrl.core.jit import njit
 
 
 @njit(cache=True, error_model="numpy", inline="always")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.pacing.arx import ArxState, arx_settings, arx_start, arx_step
 from netctrl.laws.pacing.arx_batch import arx_many
 from netctrl.laws.pacing.target_rtt import target_many, target_step

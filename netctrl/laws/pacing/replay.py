@@ -10,9 +10,9 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from netctrl.errors import FileError
+from netctrl.core.errors import FileError
+from netctrl.core.files import read_bounded
 from netctrl.laws.pacing.pacing import EVENTS, PacingRun, pace_trace
-from netctrl.model.io.files import read_bounded
 from netctrl.model.law import PacingLaw
 
 _MAX_BYTES = 2**28

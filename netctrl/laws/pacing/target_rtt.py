@@ -11,11 +11,11 @@ from math import inf, isfinite, log
 import numpy as np
 from numba import prange
 
-from netctrl.jit import njit
+from netctrl.core.jit import njit
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.pacing.best_rate import best_rate, clipped
 from netctrl.laws.pacing.target_state import RING, TargetParameters, TargetQueue, TargetState
 from netctrl.laws.record import compiled_view
-from netctrl.units import BITS_PER_BYTE
 
 START, CRUISE, DRAIN, DRAINED = 0.0, 1.0, 2.0, 3.0
 

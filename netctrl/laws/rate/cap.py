@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.rate.law import Allowed, RateLaw, RateSender, Sample, SenderRecord
 from netctrl.model.io.fields import Rate, rate, read_fields
-from netctrl.units import BITS_PER_BYTE
 
 
 class CapSender(SenderRecord, frozen=True, kw_only=True, tag="cap"):

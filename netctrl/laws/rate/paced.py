@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.rate.law import RateLaw, RateSender, SenderRecord
 from netctrl.model.design.design import PacingDesign, read_design
 from netctrl.model.law import ArxPacer, PacingLaw, TargetRttPacer

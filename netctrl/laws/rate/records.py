@@ -10,7 +10,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import fields
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
+from netctrl.core.register import RATE_SENDERS, TCP_SENDERS, WINDOW_LAWS, refuse_unusable
 from netctrl.laws.rate.law import RateSender, SenderRecord
 from netctrl.laws.rate.paced import PacedSender
 from netctrl.laws.rate.regulated import RegulatedSender
@@ -18,7 +19,6 @@ from netctrl.laws.window.law import SchemeRecord
 from netctrl.laws.window.records import SCHEMES
 from netctrl.model.io.fields import Rate, number, rate, read_fields, record
 from netctrl.model.law import ArxPacer, TargetRttPacer
-from netctrl.register import RATE_SENDERS, TCP_SENDERS, WINDOW_LAWS, refuse_unusable
 
 
 class FastSender(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="fast"):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
+from netctrl.core.units import format_quantity
 from netctrl.model.io.fields import Rate, number, rate, read_fields, whole
-from netctrl.units import format_quantity
 
 
 class RegulatedSender(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from netctrl.jit import by_number, njit
+from netctrl.core.jit import by_number, njit
 from netctrl.laws.rate.law import Allowed
 from netctrl.laws.rate.records import RATE_LAWS
 from netctrl.laws.record import compiled_view, fields_of, width

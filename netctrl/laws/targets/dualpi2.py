@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from struct import pack, unpack
 from typing import NamedTuple
 
-from netctrl.errors import InvalidValue, checked_flag, checked_number
+from netctrl.core.errors import InvalidValue, checked_flag, checked_number
 from netctrl.laws.aqm.delay_pi import DelayPi
 from netctrl.laws.targets.integers import U32, checked_u32, s64, u32
 from netctrl.laws.targets.reading import DelayReading

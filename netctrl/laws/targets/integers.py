@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netctrl.errors import checked_whole
+from netctrl.core.errors import checked_whole
 
 U32, U64 = 2**32 - 1, 2**64 - 1
 """Largest unsigned values."""

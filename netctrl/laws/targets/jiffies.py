@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from math import gcd
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.targets.integers import u32, u64
 
 HZ = 250

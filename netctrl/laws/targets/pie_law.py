@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from netctrl.errors import checked_flag
+from netctrl.core.errors import checked_flag
 from netctrl.laws.aqm.delay_pi import DelayPi
 from netctrl.laws.targets.integers import checked_u32, u32
 from netctrl.laws.targets.jiffies import HZ, checked_hz, jiffies_of_us, longest_us, timer_period, us_of_jiffies

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from netctrl.errors import InvalidValue, checked_flag, checked_number
+from netctrl.core.errors import InvalidValue, checked_flag, checked_number
 from netctrl.laws.targets.integers import checked_u32
 
 _ONE = 2**32

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from math import ceil, floor
 from typing import Any, Literal, NamedTuple
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 
 CODEL_UNIT_NS = 1024
 """Unit of CoDel's times [ns]."""

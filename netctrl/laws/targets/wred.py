@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from netctrl.errors import InvalidValue, checked_flag, checked_number, checked_whole
+from netctrl.core.errors import InvalidValue, checked_flag, checked_number, checked_whole
 
 _BYTES = "a whole number of bytes from 0 to 2^53"
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from netctrl.jit import njit
+from netctrl.core.jit import njit
 from netctrl.laws.rate.law import Allowed, RateLaw, Sample
 from netctrl.laws.record import compiled_view, row_names, width
 

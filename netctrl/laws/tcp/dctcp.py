@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from netctrl.jit import njit
+from netctrl.core.jit import njit
 from netctrl.laws.tcp.reno import reno_cut, reno_window
 from netctrl.laws.tcp.sender import Acked, Echoed, TcpSender, TcpWindow
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netctrl.jit import njit
+from netctrl.core.jit import njit
 from netctrl.laws.tcp.sender import Acked, TcpSender, TcpWindow
 
 _LOW_SPEED = 1.0  # s, Δ_L

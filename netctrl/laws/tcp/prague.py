@@ -14,7 +14,7 @@ queues that mark, the wait of some round trips before it becomes independent of 
 
 from __future__ import annotations
 
-from netctrl.jit import njit
+from netctrl.core.jit import njit
 from netctrl.laws.tcp.dctcp import DctcpState, dctcp_average, dctcp_cut
 from netctrl.laws.tcp.reno import reno_cut, reno_window
 from netctrl.laws.tcp.sender import Acked, Echoed, TcpSender

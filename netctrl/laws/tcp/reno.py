@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netctrl.jit import njit
+from netctrl.core.jit import njit
 from netctrl.laws.tcp.sender import Acked, TcpSender, TcpWindow
 
 _MIN = 2.0  # packets, RFC 5681, eq. 4

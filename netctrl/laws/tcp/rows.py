@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from netctrl.jit import by_number, njit
+from netctrl.core.jit import by_number, njit
+from netctrl.core.register import TCP_SENDERS
 from netctrl.laws.record import as_record, compiled_view, width
 from netctrl.laws.tcp.sender import TcpWindow
-from netctrl.register import TCP_SENDERS
 
 WINDOWS = TCP_SENDERS.usable()
 """Names of laws; a kernel takes their places."""

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_number
-from netctrl.jit import njit
+from netctrl.core.errors import InvalidValue, checked_number
+from netctrl.core.jit import njit
 from netctrl.model.io.matrix import dense_matrix
 
 

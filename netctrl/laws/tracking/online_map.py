@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_number
+from netctrl.core.errors import InvalidValue, checked_number
 from netctrl.laws.tracking.estimators import RecursiveEstimate, recursive_start, recursive_step
 from netctrl.laws.tracking.schedule import GainSchedule
 from netctrl.model.io.matrix import dense_matrix

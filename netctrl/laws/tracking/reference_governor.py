@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_number
+from netctrl.core.errors import InvalidValue, checked_number
 from netctrl.laws.record import Matrix, Vector
 from netctrl.laws.tracking.tracking import TrackingState
 from netctrl.model.law import LqiLaw, TrackingLaw

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.record import Matrix, Vector
 from netctrl.model.identified import IdentifiedModel
 from netctrl.model.law import TrackingLaw

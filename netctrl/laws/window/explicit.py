@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from netctrl.jit import njit
+from netctrl.core.jit import njit
 from netctrl.laws.window.riccati import riccati_gain
 
 _gain = njit(error_model="numpy")(riccati_gain)

@@ -6,6 +6,7 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
+from netctrl.core.register import WINDOW_LAWS
 from netctrl.laws.window.dcqcn import Dcqcn
 from netctrl.laws.window.dctcp import Dctcp
 from netctrl.laws.window.fixed import FixedWindow
@@ -13,7 +14,6 @@ from netctrl.laws.window.hpcc import Hpcc
 from netctrl.laws.window.law import SchemeRecord, WindowLaw
 from netctrl.laws.window.mpcc import Mpcc, mpcc_scheme
 from netctrl.laws.window.timely import Timely
-from netctrl.register import WINDOW_LAWS
 
 __all__ = [
     "LAWS",

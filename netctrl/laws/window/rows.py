@@ -13,7 +13,7 @@ from typing import Any, get_args, get_origin
 import numpy as np
 from numba.extending import register_jitable
 
-from netctrl.jit import INLINED, by_number, njit
+from netctrl.core.jit import INLINED, by_number, njit
 from netctrl.laws.codegen import helpers
 from netctrl.laws.record import field_types, width
 from netctrl.laws.window.law import MAX_HOPS, Acknowledged, Hop, Path, Telemetry, WindowLaw

@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import inf
 from typing import NamedTuple
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.window.law import SHARE, Acknowledged, Packet, Path, SchemeRecord, WindowLaw
 from netctrl.model.io.fields import Duration, Rate, Size, duration, flag, rate, read_fields, size, whole
 

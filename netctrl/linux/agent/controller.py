@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.link_rate.controller import DistributedController, DistributedMemory, command, measure
 from netctrl.linux.agent.message import Dropped, Echo, Entry, Kind, Message, admit, aligned, index_of, pack, unpack
 from netctrl.linux.agent.state import (
@@ -27,7 +28,6 @@ from netctrl.linux.agent.state import (
     step_tracker,
 )
 from netctrl.linux.export.agent_law import LinkRateTable, TrackingTable
-from netctrl.units import BITS_PER_BYTE
 
 _PATIENCE = 1.5
 """Intervals without a command after which a link falls back: by then a command is lost, not only late."""

@@ -1,6 +1,6 @@
 """Watchdog that restores the rates of an agent's links when the agent is killed or hangs.
 
-It runs as a process of its own (`python -m netctrl.linux.agent.dead_man ...`) with the agent's capability. It shares a
+It runs as a process of its own (`python -m netctrl linux.agent.dead_man ...`) with the agent's capability. It shares a
 page of memory with the agent, which increments a counter there at each reading and notes each rate before setting it,
 without a system call. When the agent is gone, or its counter stands still for too long, the process gives each link its
 base rate. It leaves a link alone where the kernel shows a rate that the agent didn't set.
@@ -18,13 +18,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.linux.agent.queue import LinkQueue, change_rate, rate_there
 from netctrl.linux.kernel.messages import handle_text
 from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.linux.log import event, log_to
 from netctrl.linux.queues.watchdog import attend, start_watcher
-from netctrl.units import BITS_PER_BYTE
 
 _WORD = struct.Struct("=Q")
 _COUNT, _FIRED, _LINKS = 0, 8, 16

@@ -3,7 +3,7 @@
 All links are checked before any change: an unknown interface, another queue or a missing capability is an error. Later
 a queue that is gone, or that is not as this agent left it, counts as lost and is never touched again.
 
-At the end links get their base rates back: those in the record of `netctrl.linux apply`, so that the last rate of a
+At the end links get their base rates back: those in the record of `netctrl linux apply`, so that the last rate of a
 killed agent isn't mistaken for the original.
 """
 
@@ -16,7 +16,8 @@ from contextlib import ExitStack
 from os import PathLike
 from typing import Self
 
-from netctrl.errors import InvalidValue, NetctrlError
+from netctrl.core.errors import InvalidValue, NetctrlError
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.linux.agent.dead_man import DeadMan, Watched
 from netctrl.linux.agent.loop import LinkTrouble, ReadingFailed
 from netctrl.linux.agent.queue import LinkQueue, change_rate, link_queue, rate_there
@@ -30,7 +31,6 @@ from netctrl.linux.log import event
 from netctrl.linux.namespace import check_capability
 from netctrl.linux.queues.record import applied_rates
 from netctrl.linux.state_files import AGENT_FOLDER, STATE_FOLDER, AgentLock
-from netctrl.units import BITS_PER_BYTE
 
 _GONE = (errno.ENOENT, errno.ENODEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EEXIST)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
 from netctrl.linux.agent.controller import applied, receive, step, trouble
 from netctrl.linux.agent.message import new_session
 from netctrl.linux.agent.metrics import AgentMetrics

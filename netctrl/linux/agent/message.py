@@ -22,7 +22,7 @@ from enum import IntEnum, StrEnum
 from math import ceil, isfinite
 from typing import NamedTuple
 
-from netctrl.errors import FileError, InvalidValue
+from netctrl.core.errors import FileError, InvalidValue
 
 VERSION = 1
 VALUES = 4

@@ -6,8 +6,8 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from math import isnan
 
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.linux.agent.state import AgentPlan, AgentState
-from netctrl.units import BITS_PER_BYTE
 
 LATENESS_BOUNDS_S = (1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.5, 1.0)
 """Upper bounds of the histograms' bins [s]."""

@@ -9,7 +9,7 @@ import errno
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.linux.kernel.messages import ROOT, Qdisc, classid, handle_text
 from netctrl.linux.kernel.netlink import KernelRefusal, RouteSocket
 from netctrl.linux.kernel.qdisc import FifoOptions, HtbClassOptions, TbfOptions, largest_burst
@@ -54,7 +54,7 @@ def link_queue(
     parent, handle = _parent(link.parent), int(link.handle.rstrip(":"), 16) << 16
     queue = queues.get((index, parent))
     what = "a token bucket filter" if link.kind == "tbf" else "an htb"
-    takes = f"{what} {link.handle} at {link.parent} of {link.interface}, as created by netctrl.linux apply"
+    takes = f"{what} {link.handle} at {link.parent} of {link.interface}, as created by netctrl linux apply"
     if queue is None or queue.kind != link.kind:
         raise InvalidValue(argument, "no queue" if queue is None else f"a queue {queue.kind}", takes)
     if queue.handle != handle:

@@ -16,7 +16,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Self
 
-from netctrl.errors import FileError, InvalidValue
+from netctrl.core.errors import FileError, InvalidValue
 from netctrl.linux.agent.message import (
     MAX_BYTES,
     Dropped,

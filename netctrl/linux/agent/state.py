@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from netctrl.core.units import BITS_PER_BYTE, unit_scale
 from netctrl.laws.link_rate.controller import (
     DistributedController,
     DistributedMemory,
@@ -23,7 +24,6 @@ from netctrl.linux.agent.message import Alignment, Echo, Route, Window, digest
 from netctrl.linux.export.agent import AgentConfig
 from netctrl.linux.export.agent_law import LinkRateTable, TrackingTable
 from netctrl.scenario.network.tracking import MBIT, TRACKED_SIGNALS
-from netctrl.units import BITS_PER_BYTE, unit_scale
 
 MICROSECONDS = 1_000_000
 """A second."""

@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from netctrl.errors import FileError, InvalidValue, checked_kind
+from netctrl.core.errors import FileError, InvalidValue, checked_kind
+from netctrl.core.files import write_atomically
 from netctrl.linux.export.agent_law import LinkRateTable, TrackingTable, restricted
 from netctrl.linux.export.records import interface_name
 from netctrl.model.io.arrays import array, array_json
@@ -35,7 +36,6 @@ from netctrl.model.io.fields import (
     texts,
     whole,
 )
-from netctrl.model.io.files import write_atomically
 from netctrl.model.io.json_file import read_json
 from netctrl.model.io.record_file import Record
 

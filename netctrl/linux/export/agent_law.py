@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_kind, checked_names, checked_number
+from netctrl.core.errors import InvalidValue, checked_kind, checked_names, checked_number
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.link_rate.distributed import DistributedLaw, distributed_law
 from netctrl.laws.link_rate.fir import LINEAR, WORK_CONSERVING, FirLaw
 from netctrl.model.design.design import HftracDesign
 from netctrl.model.law import TrackingLaw
 from netctrl.model.network_model import NetworkModel
-from netctrl.units import BITS_PER_BYTE
 
 _KINDS = 4
 _MAX_TAPS = 500_000

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_kind, checked_number
+from netctrl.core.errors import InvalidValue, checked_kind, checked_number
+from netctrl.core.units import BITS_PER_BYTE, format_quantity, unit_scale
 from netctrl.linux.export import shaper
 from netctrl.linux.export.agent import AgentConfig, ControlledLink, Peer, agent_configs
 from netctrl.linux.export.agent_law import TrackingTable, link_rate_table
@@ -18,7 +19,6 @@ from netctrl.linux.state_files import AGENT_FOLDER
 from netctrl.model.design.design import ConnetDesign, HftracDesign
 from netctrl.model.io.toml import read_toml_record
 from netctrl.model.network_model import NetworkModel
-from netctrl.units import BITS_PER_BYTE, format_quantity, unit_scale
 
 INTERFACES_TAKES = (
     "LINK=INTERFACE,... as in a->b=eth1,b->c=eth2, or a .toml file with [[agents]] (docs/how-to/linux-export.md)"

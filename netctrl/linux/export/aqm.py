@@ -15,14 +15,14 @@ from collections.abc import Callable
 from math import inf, log, sqrt
 from typing import NamedTuple
 
-from netctrl.errors import NoAdmissibleDesign
+from netctrl.core.errors import NoAdmissibleDesign
+from netctrl.core.units import packets_per_second
 from netctrl.laws.aqm.delay_pi import DelayPi
 from netctrl.laws.targets.dualpi2 import DUALPI2_STEP, dualpi2_gain, dualpi2_shown, nearest_dualpi2_steps
 from netctrl.laws.targets.pie import PIE_SPREAD
 from netctrl.laws.targets.pie_law import PIE_MAX, PIE_STEP, PieLaw, pie_gain, pie_halvings
 from netctrl.linux.export.shaper import QuantizedValue, nearest
 from netctrl.model.law import ArcLaw
-from netctrl.units import packets_per_second
 
 _MICRO = 1e-6
 _DUALPI2_MAX = 2**24 - 1  # tc reads 24 bits without rounding

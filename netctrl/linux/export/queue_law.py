@@ -20,14 +20,14 @@ from collections.abc import Mapping
 from math import ceil
 from typing import Any, NamedTuple
 
-from netctrl.errors import InvalidValue, any_of, checked_number
+from netctrl.core.errors import InvalidValue, any_of, checked_number
+from netctrl.core.units import MICROSECOND, NANOSECOND, packets_per_second
 from netctrl.laws.targets.dualpi2 import dualpi2_sent, dualpi2_shown
 from netctrl.laws.targets.integers import U32, checked_u32
 from netctrl.laws.targets.pie_law import PIE_STEP
 from netctrl.laws.targets.step import CODEL_UNIT_NS, STEP_LIMIT, STEP_OFF_S, codel_threshold_us, codel_units, step_law
 from netctrl.linux.export.shaper import QuantizedValue, TcExport, batch
 from netctrl.model.law import QueueLaw
-from netctrl.units import MICROSECOND, NANOSECOND, packets_per_second
 
 _USUAL = {"target_s": 0.015, "tupdate_s": 0.015, "step_s": 0.001, "coupling": 2}
 

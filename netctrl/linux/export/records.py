@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from netctrl.errors import InvalidValue, checked_whole
+from netctrl.core.errors import InvalidValue, checked_whole
+from netctrl.core.units import parse_size
 from netctrl.model.io.fields import Label, Rate, label, one_of, optional, rate, read_fields, record, records, whole
 from netctrl.model.io.record_file import FileRecord, read_record
-from netctrl.units import parse_size
 
 if TYPE_CHECKING:
     Bytes = int

@@ -13,7 +13,8 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from netctrl.errors import InvalidValue, checked_number, checked_whole
+from netctrl.core.errors import InvalidValue, checked_number, checked_whole
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.linux.export.records import (
     ETHERNET_HEADER,
     HTB_QUANTUM,
@@ -26,7 +27,6 @@ from netctrl.linux.export.records import (
 from netctrl.model.io.fields import number, read_fields
 from netctrl.model.io.record_file import FileRecord, read_record
 from netctrl.model.law import ArcLaw
-from netctrl.units import BITS_PER_BYTE
 
 HANDLE = "7c01:"
 """Handle of the queues that netctrl creates, as in `netctrl.linux`."""

@@ -1,4 +1,4 @@
-"""Designs for Linux: batch files for tc(8), desired queues for `netctrl.linux apply`, and agents' files.
+"""Designs for Linux: batch files for tc(8), desired queues for `netctrl linux apply`, and agents' files.
 
 | Design | implemented by |
 |---|---|
@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from netctrl.errors import InvalidValue, NoAdmissibleDesign, checked_flag, checked_kind
+from netctrl.core.errors import InvalidValue, NoAdmissibleDesign, checked_flag, checked_kind
+from netctrl.core.units import BITS_PER_BYTE, format_quantity
 from netctrl.linux.export import shaper
 from netctrl.linux.export.aqm import Dualpi2, Pie, pie_range
 from netctrl.model.design.design import ArcDesign, MpccDesign, PacingDesign
-from netctrl.units import BITS_PER_BYTE, format_quantity
 
 
 def arc_on_linux(
@@ -64,7 +64,7 @@ def arc_on_linux(
     title = f"ARC: a bottleneck of {format_quantity(rate, 'bit/s')} in packets of {law.packet_size_bytes:g} bytes"
     if aqm is None:
         config = shaper.MarkingConfig(interface=interface, law=law, header_bytes=framing.header, drop=drop)
-        files = shaper.queue_files("arc", [queue], f"{title}; `python -m netctrl.linux mark` marks in front of it")
+        files = shaper.queue_files("arc", [queue], f"{title}; `python -m netctrl linux mark` marks in front of it")
         notes = (
             "the queue is read once per epoch; packets' own waiting times stay unknown",
             "packets without ECN are dropped when drawn" if drop else "packets without ECN pass unmarked",
@@ -104,7 +104,7 @@ def pacing_on_linux(design: PacingDesign) -> shaper.TcExport:
         _, figure = shaper.nearest(name, bits, step=float(BITS_PER_BYTE), unit="bit/s", most=2**62, bound=1e-3)
         figures.append(figure)
     notes = (
-        "`python -m netctrl.linux pace --design` runs a program with it; tc isn't needed",
+        "`python -m netctrl linux pace --design` runs a program with it; tc isn't needed",
         "the rate counts bytes of TCP, a TBF counts frames: full segments at a cap of 97 % of a TBF's rate fill it",
     )
     return shaper.TcExport({"sender.design.json": design.to_json()}, tuple(figures), notes)

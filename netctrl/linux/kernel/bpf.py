@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple, Self
 
-from netctrl.errors import InvalidValue, NetctrlError, checked_whole
+from netctrl.core.errors import InvalidValue, NetctrlError, checked_whole
 
 _LDX, _ST, _STX, _JUMP, _ALU64 = 0x01, 0x02, 0x03, 0x05, 0x07
 _MEM, _ATOMIC = 0x60, 0xC0

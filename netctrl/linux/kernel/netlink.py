@@ -15,7 +15,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Self
 
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
 from netctrl.linux.export.records import HTB_QUANTUM
 from netctrl.linux.kernel import messages
 from netctrl.linux.kernel.messages import HEAD, IFINFOMSG, ROOT, TCMSG, Link, Qdisc, handle_text

@@ -9,13 +9,13 @@ from typing import Literal
 
 import msgspec
 
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
+from netctrl.core.units import BITS_PER_BYTE, format_quantity
 from netctrl.linux.export.records import HtbClass, InterfaceQueue, TcFifo, TokenBucket
 from netctrl.linux.kernel.messages import INGRESS, ROOT, Qdisc, attributes, classid, handle_text
 from netctrl.linux.kernel.netlink import KernelRefusal, RouteSocket
 from netctrl.linux.kernel.qdisc import FifoOptions, HtbClassOptions, HtbOptions, TbfOptions
 from netctrl.linux.namespace import inside, make_namespace
-from netctrl.units import BITS_PER_BYTE, format_quantity
 
 OWN_HANDLE = 0x7C010000
 """7c01:, handle of the root queues that netctrl creates."""

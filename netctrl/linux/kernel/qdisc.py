@@ -10,10 +10,10 @@ import struct
 import sys
 from dataclasses import dataclass
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.linux.export.records import HTB_QUANTUM
 from netctrl.linux.kernel.messages import attribute, attributes
-from netctrl.units import BITS_PER_BYTE
 
 TICK_NS = 64
 """PSCHED_SHIFT is 6 (include/net/pkt_sched.h), also in /proc/net/psched."""

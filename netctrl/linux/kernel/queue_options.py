@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from math import ceil, log1p, log2
 from typing import Any, NamedTuple
 
-from netctrl.errors import InvalidValue, checked_number, did_you_mean
+from netctrl.core.errors import InvalidValue, checked_number, did_you_mean
 from netctrl.laws.targets.dualpi2 import DUALPI2_MAX, DUALPI2_STEP
 from netctrl.laws.targets.pie_law import PIE_MAX
 from netctrl.linux.kernel.messages import attribute, attributes

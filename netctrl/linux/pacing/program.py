@@ -13,7 +13,7 @@ from math import nan
 from pathlib import Path
 from typing import NamedTuple
 
-from netctrl.errors import NetctrlError, checked_number
+from netctrl.core.errors import NetctrlError, checked_number
 from netctrl.linux.pacing.socket import SocketPacer, set_pacing_rate
 from netctrl.linux.pacing.tcp import ESTABLISHED, TcpInfo, read_tcp_info
 from netctrl.linux.processes import end_program, start_program

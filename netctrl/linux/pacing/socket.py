@@ -12,13 +12,13 @@ from collections.abc import Callable
 from math import inf, isfinite, nan
 from typing import Any
 
-from netctrl.errors import InvalidValue, checked_number
+from netctrl.core.errors import InvalidValue, checked_number
+from netctrl.core.units import BITS_PER_BYTE, MICROSECOND
 from netctrl.laws.pacing.pacing import PacingSample, PacingState, pace, pacer, pacing_values, start_pacing
 from netctrl.laws.pacing.target_state import TargetState
 from netctrl.laws.record import row_names
 from netctrl.linux.pacing.tcp import TcpInfo, TcpRun, read_tcp_info, send_tcp
 from netctrl.model.law import ArxPacer, PacingLaw, TargetRttPacer
-from netctrl.units import BITS_PER_BYTE, MICROSECOND
 
 SO_MAX_PACING_RATE = 47
 """From linux/socket.h; Python 3.11 has no name for it."""

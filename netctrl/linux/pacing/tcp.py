@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, NetctrlError, checked_number
-from netctrl.units import MICROSECOND
+from netctrl.core.errors import InvalidValue, NetctrlError, checked_number
+from netctrl.core.units import MICROSECOND
 
 ESTABLISHED = 1
 

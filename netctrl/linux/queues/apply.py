@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from netctrl.errors import FileError, NetctrlError
+from netctrl.core.errors import FileError, NetctrlError
 from netctrl.linux.kernel.messages import handle_text
 from netctrl.linux.kernel.netlink import KernelRefusal, RouteSocket
 from netctrl.linux.kernel.objects import OWN_HANDLE, alike, as_desired, make

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from netctrl.errors import InvalidValue, did_you_mean
+from netctrl.core.errors import InvalidValue, did_you_mean
+from netctrl.core.units import BITS_PER_BYTE, format_quantity
 from netctrl.linux.export.records import ETHERNET_HEADER, InterfaceQueue, QueuePlan, TcFifo, TokenBucket
 from netctrl.linux.kernel.messages import Link, handle_text
 from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.linux.kernel.objects import LEAF_HANDLE, OWN_HANDLE, Unrestorable, desired_objects, egress, saved
 from netctrl.linux.queues.record import Entry
-from netctrl.units import BITS_PER_BYTE, format_quantity
 
 _ETHERNET, _LOOPBACK = 1, 772  # ARPHRD_*
 _OWN = (OWN_HANDLE, LEAF_HANDLE)

@@ -16,7 +16,7 @@ from typing import Literal
 
 import msgspec
 
-from netctrl.errors import FileError, NetctrlError
+from netctrl.core.errors import FileError, NetctrlError
 from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.linux.kernel.objects import QueueObject
 from netctrl.linux.namespace import own_namespace, start_time

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from netctrl.errors import FileError, NetctrlError
+from netctrl.core.errors import FileError, NetctrlError
 from netctrl.linux.kernel.messages import ROOT
 from netctrl.linux.kernel.netlink import KernelRefusal, RouteSocket
 from netctrl.linux.kernel.objects import OWN_HANDLE, alike, make, same, saved
@@ -96,7 +96,7 @@ def refuse_kept(store: Store) -> None:
     record = store.read()
     if record is not None:
         said = f"plan {record.plan!r} is applied since {record.since} ({store.path})"
-        raise NetctrlError(f"{said}; run `python -m netctrl.linux restore`, then apply again")
+        raise NetctrlError(f"{said}; run `python -m netctrl linux restore`, then apply again")
 
 
 def put_back(store: Store, socket: RouteSocket, record: OwnershipRecord, phases: Phases) -> tuple[tuple[str, str], ...]:

@@ -1,4 +1,4 @@
-"""Process that restores queues when the first one is killed: `python -m netctrl.linux.queues.watchdog FOLDER TOKEN`.
+"""Process that restores queues when the first one is killed: `python -m netctrl linux.queues.watchdog FOLDER TOKEN`.
 
 It waits at a pipe that the kernel closes with the first process, however that ends. It has a session of its own, and
 only SIGKILL ends it. `netctrl.linux.agent.dead_man`, which restores an agent's rates, waits in the same way.
@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
 from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.linux.log import event, log_to
 from netctrl.linux.queues.record import Busy, Store

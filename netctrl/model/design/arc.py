@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, Status, checked_number
+from netctrl.core.errors import InvalidValue, Status, checked_number
+from netctrl.core.units import packets_per_second
 from netctrl.model.io.record_file import Record
 from netctrl.model.loop import DelayLoop
-from netctrl.units import packets_per_second
 
 Plant = Literal["paper", "noq", "phys"]
 """Model of ARC's loop: `paper`, eq. (7); `noq`, no standing queue; `phys`, a standing queue that slows the senders."""

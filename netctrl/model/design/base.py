@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 import msgspec
 import numpy as np
 
-from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status, checked_word, optional_import
+from netctrl.core.errors import InvalidValue, NoAdmissibleDesign, Status, checked_word, optional_import
+from netctrl.core.files import write_atomically
 from netctrl.model.io.arrays import array_json, plain
 from netctrl.model.io.display import Reported, html_table
-from netctrl.model.io.files import write_atomically
 from netctrl.model.io.provenance import Provenance
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from netctrl.errors import Status
+from netctrl.core.errors import Status
 from netctrl.model.identified import IdentifiedModel
 from netctrl.model.io.record_file import Record
 

@@ -9,7 +9,9 @@ from typing import Any
 
 import msgspec
 
-from netctrl.errors import FileError
+from netctrl.core.errors import FileError
+from netctrl.core.files import read_bounded
+from netctrl.core.register import DESIGNS
 from netctrl.model.design.arc import ArcCertificate, ArcInputs
 from netctrl.model.design.base import MAX_BYTES
 from netctrl.model.design.base import Design as Design
@@ -30,12 +32,10 @@ from netctrl.model.design.summary import (
     pacing_verdict,
 )
 from netctrl.model.io.arrays import array, json_schema
-from netctrl.model.io.files import read_bounded
 from netctrl.model.io.json_file import decoded
 from netctrl.model.io.provenance import Provenance as Provenance
 from netctrl.model.io.provenance import provenance as provenance
 from netctrl.model.law import ArcLaw, LinkRateLaw, MpccLaw, PacingLaw, TrackingLaw
-from netctrl.register import DESIGNS
 
 
 class ArcDesign(Design[ArcInputs, ArcLaw, ArcCertificate], frozen=True, tag="arc"):
@@ -74,7 +74,7 @@ class PacingDesign(Design[PacingInputs, PacingLaw, PacingCertificate], frozen=Tr
 
 
 AnyDesign = Design[Any, Any, Any]
-"""Any kind of Design: netctrl's own, and those of other packages (`netctrl.register.DESIGNS`)."""
+"""Any kind of Design: netctrl's own, and those of other packages (`netctrl.core.register.DESIGNS`)."""
 
 
 @cache

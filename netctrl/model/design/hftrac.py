@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from netctrl.errors import Status
+from netctrl.core.errors import Status
+from netctrl.core.units import format_quantity
 from netctrl.model.io.record_file import Record
 from netctrl.model.network import Network
-from netctrl.units import format_quantity
 
 _NAMED = 3
 

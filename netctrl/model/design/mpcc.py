@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netctrl.errors import Status
+from netctrl.core.errors import Status
 from netctrl.model.io.record_file import Record
 
 

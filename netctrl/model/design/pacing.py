@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from netctrl.errors import Status
+from netctrl.core.errors import Status
 from netctrl.model.io.record_file import Record
 
 FREEZES, PINNED, INACTIVE = 0, 1, 2

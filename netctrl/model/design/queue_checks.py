@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from netctrl.core.units import format_quantity
 from netctrl.model.io.record_file import Record
-from netctrl.units import format_quantity
 
 
 class CheckRun(Record, frozen=True):

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from netctrl.errors import Status
+from netctrl.core.errors import Status
+from netctrl.core.units import format_quantity
 from netctrl.model.design.arc import ArcCertificate, ArcInputs
 from netctrl.model.design.base import ANSWERS
 from netctrl.model.design.connet import ConnetCertificate, ConnetInputs
@@ -14,7 +15,6 @@ from netctrl.model.design.hftrac import HftracCertificate, HftracInputs
 from netctrl.model.design.mpcc import MpccCertificate, MpccInputs
 from netctrl.model.design.pacing import PacingCertificate, PacingInputs
 from netctrl.model.law import ArcLaw, ArxPacer, LinkRateLaw, LqiLaw, MpccLaw, PacingLaw, TrackingLaw
-from netctrl.units import format_quantity
 
 
 def arc_verdict(inputs: ArcInputs, proof: ArcCertificate) -> str:

@@ -10,8 +10,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from netctrl.errors import FileError
-from netctrl.model.io.files import opened
+from netctrl.core.errors import FileError
+from netctrl.core.files import opened
 
 Packets = Iterator[tuple[int, int]]
 """Time [ns] and length on the wire [byte]."""

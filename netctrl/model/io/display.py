@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from netctrl.model.io.files import write_atomically
-from netctrl.register import FIGURES, REPORTS, Registry
+from netctrl.core.files import write_atomically
+from netctrl.core.register import FIGURES, REPORTS, Registry
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -17,12 +17,12 @@ _LEFT = "style='text-align:left'"
 
 
 def plot(record: Any, **options: Any) -> Figure:
-    """The matplotlib Figure of a record, from `netctrl.register.FIGURES`."""
+    """The matplotlib Figure of a record, from `netctrl.core.register.FIGURES`."""
     return _of(FIGURES, record)(record, **options)
 
 
 def page(record: Any) -> bytes:
-    """A record's report as one HTML file, from `netctrl.register.REPORTS`."""
+    """A record's report as one HTML file, from `netctrl.core.register.REPORTS`."""
     return _of(REPORTS, record)(record).content()
 
 
@@ -60,7 +60,7 @@ class Plotted:
         Parameters
         ----------
         **options
-            Options of the figure's function (`netctrl.register.FIGURES`).
+            Options of the figure's function (`netctrl.core.register.FIGURES`).
 
         Returns
         -------

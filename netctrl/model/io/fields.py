@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from netctrl.errors import InvalidValue, any_of, checked_number, checked_whole, checked_word
-from netctrl.model.io.validation_errors import explained
-from netctrl.register import refuse_unusable
-from netctrl.units import (
+from netctrl.core.errors import InvalidValue, any_of, checked_number, checked_whole, checked_word
+from netctrl.core.register import refuse_unusable
+from netctrl.core.units import (
     DURATION_TAKES,
     RATE_TAKES,
     RATES,
@@ -31,6 +30,7 @@ from netctrl.units import (
     parse_rate,
     parse_size,
 )
+from netctrl.model.io.validation_errors import explained
 
 if TYPE_CHECKING:
     Label = str

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from netctrl.errors import FileError
-from netctrl.model.io.files import read_bounded
+from netctrl.core.errors import FileError
+from netctrl.core.files import read_bounded
 from netctrl.model.io.validation_errors import shorten
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 
 ROUNDING = 1e-10
 """Relative tolerance for the symmetry and positive semidefiniteness of a covariance."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from netctrl.model.io.files import sha256
+from netctrl.core.files import sha256
 
 
 class Provenance(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 import msgspec
 
-from netctrl.errors import FileError
-from netctrl.model.io.files import write_atomically
+from netctrl.core.errors import FileError
+from netctrl.core.files import write_atomically
 from netctrl.model.io.json_file import read_json
 from netctrl.model.io.validation_errors import explained
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from netctrl.errors import FileError, InvalidValue, checked_number, optional_import
+from netctrl.core.errors import FileError, InvalidValue, checked_number, optional_import
+from netctrl.core.files import read_bounded
 from netctrl.model.io.fields import label
-from netctrl.model.io.files import read_bounded
 from netctrl.model.io.validation_errors import shorten
 
 if TYPE_CHECKING:

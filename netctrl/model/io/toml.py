@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from netctrl.errors import FileError, InvalidValue
-from netctrl.model.io.files import read_bounded
+from netctrl.core.errors import FileError, InvalidValue
+from netctrl.core.files import read_bounded
 from netctrl.model.io.validation_errors import explained, shorten, shown
 
 _TAKES = {

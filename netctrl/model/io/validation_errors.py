@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from netctrl.errors import InvalidValue
-from netctrl.register import lack_of
+from netctrl.core.errors import InvalidValue
+from netctrl.core.register import lack_of
 
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 _EXPECTED = re.compile(r"Expected `([^`]*)`(?: of length (\d+))?, got (?:`\w+`|\d+)")

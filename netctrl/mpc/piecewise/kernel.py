@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from netctrl.jit import njit
+from netctrl.core.jit import njit
 
 _TOLERANCE = 1e-9  # of the box's half width: neighbours overlap by this, so that no point falls between them
 

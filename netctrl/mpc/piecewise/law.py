@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, NetctrlError, checked_whole
+from netctrl.core.errors import InvalidValue, NetctrlError, checked_whole
 from netctrl.mpc.formulate import condensed
 from netctrl.mpc.parametric import ParametricProgram
 from netctrl.mpc.piecewise.regions import Polyhedra, chebyshev, feasible, irredundant

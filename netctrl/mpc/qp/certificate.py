@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.errors import checked_kind
+from netctrl.core.errors import checked_kind
 from netctrl.model.io.matrix import dense
 from netctrl.mpc.qp.program import QuadraticProgram
 from netctrl.mpc.qp.scaling import Scaling, balanced

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.model.io.matrix import dense, is_sparse, matrix
 
 _ROUNDING = 1e-10  # relative tolerance of H's symmetry and convexity

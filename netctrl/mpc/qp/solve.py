@@ -1,4 +1,4 @@
-"""Solve a program with any solver of `netctrl.register.QP_SOLVERS`, and check its verdict before returning it."""
+"""Solve a program with any solver of `netctrl.core.register.QP_SOLVERS`, and check its verdict before returning it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from netctrl.errors import InfeasibleProgram, NetctrlError, checked_kind, checked_word
+from netctrl.core.errors import InfeasibleProgram, NetctrlError, checked_kind, checked_word
+from netctrl.core.register import QP_SOLVERS
 from netctrl.mpc.qp.certificate import Optimality, farkas, ray
 from netctrl.mpc.qp.program import Answer, QPSolution, QPStatus, QuadraticProgram, Workspace
 from netctrl.mpc.qp.scaling import balance, balanced
-from netctrl.register import QP_SOLVERS
 
 _MIN = 1e-9  # smallest size of g and of violated bounds at x = 0, in balanced units
 

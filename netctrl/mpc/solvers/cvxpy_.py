@@ -9,7 +9,7 @@ import warnings
 
 import numpy as np
 
-from netctrl.errors import optional_import
+from netctrl.core.errors import optional_import
 from netctrl.mpc.qp.program import Answer, QPStatus, QuadraticProgram
 
 _TIGHT, _LOOSE = 1e-11, 1e-8  # some programs reach only the looser one

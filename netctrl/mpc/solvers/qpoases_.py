@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from netctrl.errors import optional_import
+from netctrl.core.errors import optional_import
 from netctrl.model.io.matrix import dense
 from netctrl.mpc.qp.program import Answer, QPStatus, QuadraticProgram
 

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.window.law import Path, Telemetry
 from netctrl.laws.window.records import Dctcp
 from netctrl.model.design.design import MpccDesign, Provenance
@@ -24,7 +25,6 @@ from netctrl.scenario.fabric.flows import common_sender
 from netctrl.scenario.fabric.plan import FabricPlan, Senders
 from netctrl.scenario.fabric.result import HISTOGRAM_BINS, HISTOGRAM_BYTES
 from netctrl.scenario.scenario import Scenario
-from netctrl.units import BITS_PER_BYTE
 
 _HEADERS = 30
 """PPP 2, IPv4 20 and UDP 8 [byte]."""

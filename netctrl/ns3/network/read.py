@@ -11,7 +11,7 @@ from threading import Event, Lock
 
 import numpy as np
 
-from netctrl.errors import checked_jobs
+from netctrl.core.errors import checked_jobs
 from netctrl.model.design.design import Provenance
 from netctrl.ns3.cpp import nanoseconds
 from netctrl.ns3.program import Ns3, execute, read_table, whole

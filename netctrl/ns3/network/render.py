@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_whole
+from netctrl.core.errors import InvalidValue, checked_whole
 from netctrl.laws.link_rate.distributed_step import LinkRates
 from netctrl.model.design.design import Provenance
 from netctrl.model.network import Link

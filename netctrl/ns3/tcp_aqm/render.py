@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.laws.rate.records import rate_record
 from netctrl.model.design.design import ArcDesign, ConnetDesign, PacingDesign, Provenance
@@ -32,7 +33,6 @@ from netctrl.scenario.network.tracking import GateDraws, TrackPlan
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow, FlowDraw
 from netctrl.scenario.tcp_aqm.offers import Web
-from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["MARKER", "render"]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
+from netctrl.core.register import TCP_SENDERS
 from netctrl.laws.codegen import field_texts
 from netctrl.laws.pacing.arx import ArxParameters, ArxState, arx_settings, arx_start
 from netctrl.laws.pacing.target_state import TargetParameters, TargetState, target_settings, target_start
@@ -19,7 +20,6 @@ from netctrl.ns3.laws import scalable_sender
 from netctrl.ns3.links import SENDERS
 from netctrl.ns3.records import record_line
 from netctrl.ns3.sources import OWN_SENDERS
-from netctrl.register import TCP_SENDERS
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Bursts, Stream
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.tracking.online_map import OnlineStaticMap
 from netctrl.laws.tracking.schedule import GainSchedule
 from netctrl.laws.tracking.tracking import tracking_gains

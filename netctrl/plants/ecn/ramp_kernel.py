@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from netctrl.jit import njit
+from netctrl.core.jit import njit
 
 _LEAST_WINDOW = 1.0
 _LEAST_SHARE = 1e-6

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, NetctrlError
+from netctrl.core.errors import InvalidValue, NetctrlError
 from netctrl.plants.queue_networks.network import PathFlows, QueueNetwork, checked_order
 
 _SWEEPS, _HALVINGS, _NEWTON = 400, 60, 40

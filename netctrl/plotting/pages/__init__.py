@@ -1,1 +1,1 @@
-"""Reports: a record as one HTML page (`netctrl.register.REPORTS`, `record.report(path)`)."""
+"""Reports: a record as one HTML page (`netctrl.core.register.REPORTS`, `record.report(path)`)."""

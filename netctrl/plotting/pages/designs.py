@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from netctrl.core.units import format_quantity
 from netctrl.design.arc.map import arc_stability_map
 from netctrl.frequency.stability_map import StabilityMap
 from netctrl.model.design.base import Design
@@ -18,7 +19,6 @@ from netctrl.plotting.pages.html import Html, figure, folded, notes, rows_table,
 from netctrl.plotting.pages.origin import design_lines, origin
 from netctrl.plotting.pages.page import MOODS, Page
 from netctrl.plotting.pages.svg import Hover, grid_of
-from netctrl.units import format_quantity
 
 
 def design_page(design: Design[Any, Any, Any]) -> Page:

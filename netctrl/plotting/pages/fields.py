@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from netctrl.core.units import format_quantity
 from netctrl.model.io.arrays import plain
-from netctrl.units import format_quantity
 
 # Ending of a name -> unit; the first match counts. k, M, m, ... are prefixes.
 _PREFIXED = {"_bit_per_s": "bit/s", "_bytes": "B", "_hz": "Hz"}

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import netctrl
-from netctrl.datasets import bundled_path, data_path
-from netctrl.errors import FileError, InvalidValue, Status
+from netctrl.core.errors import FileError, InvalidValue, Status
+from netctrl.model.datasets import bundled_path, data_path
 from netctrl.model.design.base import Design
 from netctrl.model.io.provenance import Provenance
 from netctrl.plotting.pages.html import Html, code, rows_table, section
@@ -29,7 +29,7 @@ def origin(
 ) -> list[Html]:
     """Two sections: how to reproduce a result, and its provenance with `more` rows."""
     command = [] if not made.argv else [code(shlex.join(made.argv), "Command line")]
-    needed = [*imports, *(["from netctrl.datasets import data_path"] if "data_path(" in " ".join(lines) else [])]
+    needed = [*imports, *(["from netctrl.model.datasets import data_path"] if "data_path(" in " ".join(lines) else [])]
     python = [code("\n".join(["import netctrl", *needed, "", *lines]), "Python")] if lines else []
     rows = [("netctrl", made.netctrl)]
     if made.git_revision is not None:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import netctrl
-from netctrl.errors import Status
-from netctrl.model.io.files import write_atomically
+from netctrl.core.errors import Status
+from netctrl.core.files import write_atomically
 from netctrl.plotting.pages.html import Html, paragraph
 
 Mood = Literal["good", "doubt", "bad", ""]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.window.records import mpcc_scheme
 from netctrl.model.law import MpccLaw
 from netctrl.scenario.fabric.topology import Dumbbell, Packets
 from netctrl.scenario.fabric.watch import Watch
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.units import BITS_PER_BYTE
 
 _LINKS = 3
 _MIN_S = 1e-2

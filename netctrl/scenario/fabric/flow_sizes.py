@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_number
+from netctrl.core.errors import InvalidValue, checked_number
 
 _WEB_SEARCH = (
     (0, 0), (10_000, 15), (20_000, 20), (30_000, 30), (50_000, 40), (80_000, 53), (200_000, 60), (1_000_000, 70),

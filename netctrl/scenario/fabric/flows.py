@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.rate.records import scheme_of, sender_name
 from netctrl.laws.window.records import Scheme
 from netctrl.scenario.tcp_aqm.flows import Flow

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.rate.records import sender_name
 from netctrl.scenario.fabric.flows import LAWS_TAKEN, check_ends, ends_of
 from netctrl.scenario.fabric.ports import fabric, fabric_paths

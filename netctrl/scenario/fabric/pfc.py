@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.model.io.fields import Size, read_fields, size
 from netctrl.model.io.record_file import Record
 

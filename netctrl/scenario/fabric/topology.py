@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from netctrl.errors import InvalidValue, checked_word
+from netctrl.core.errors import InvalidValue, checked_word
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.model.io.fields import (
     Duration,
     Rate,
@@ -26,7 +27,6 @@ from netctrl.scenario.fabric.flows import check_host_flows
 from netctrl.scenario.fabric.pfc import Pfc
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import MAX_HOSTS
-from netctrl.units import BITS_PER_BYTE
 
 _MAX_SAMPLES = 50_000_000
 _MAX_PORTS = 1 << 20  # limit of the packet kernel's events

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.model.io.fields import Duration, duration, read_fields, records, whole
 from netctrl.model.io.record_file import Record
 

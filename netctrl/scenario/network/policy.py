@@ -7,7 +7,8 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
+from netctrl.core.register import LINK_LAWS
 from netctrl.model.design.hftrac import ARCHITECTURES, Architecture
 from netctrl.model.io.fields import (
     Size,
@@ -26,7 +27,6 @@ from netctrl.model.io.fields import (
 from netctrl.model.io.record_file import Record
 from netctrl.model.law import LinkRateLaw
 from netctrl.model.network import Network
-from netctrl.register import LINK_LAWS
 
 _MAX_SAMPLES = 100_000
 

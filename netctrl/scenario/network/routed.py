@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isclose
 from typing import Any, ClassVar
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pi import PiQueue
 from netctrl.laws.aqm.pie import PieQueue

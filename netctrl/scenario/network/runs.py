@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.model.io.provenance import Provenance
 from netctrl.model.trace import RateTrace, read_trace
 from netctrl.scenario.labelled import Labelled
@@ -18,7 +19,6 @@ from netctrl.scenario.network.routed import demands_of, tcp_of
 from netctrl.scenario.network.traffic import TraceTraffic
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
-from netctrl.units import BITS_PER_BYTE
 
 
 def scenario_trace(scenario: Scenario) -> RateTrace | None:

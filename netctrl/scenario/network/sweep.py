@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
-from netctrl.errors import FileError, InvalidValue
+from netctrl.core.errors import FileError, InvalidValue
+from netctrl.core.files import beside, sha256
 from netctrl.model.io.fields import read_fields, records, whole
-from netctrl.model.io.files import beside, sha256
 from netctrl.model.io.toml import check_place, check_units, read_toml
 from netctrl.model.io.validation_errors import explained, shown
 from netctrl.scenario.files import GRAPH, scenario_from, with_files, with_names, with_traces, without_schema

@@ -8,7 +8,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.rate.regulated import RegulatedSender
 from netctrl.model.io.fields import (
     Duration,
@@ -26,7 +27,6 @@ from netctrl.model.io.fields import (
 from netctrl.model.io.record_file import Record
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import DATAGRAMS, Bursts, Stream
-from netctrl.units import BITS_PER_BYTE
 
 _MAX_PERIODS = 1e7
 

@@ -10,7 +10,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
+from netctrl.core.units import unit_scale
 from netctrl.laws.tracking.online_map import OnlineStaticMap, learn, online_schedule
 from netctrl.laws.tracking.reference_governor import ReferenceGovernor, govern, reference_governor
 from netctrl.laws.tracking.schedule import GainSchedule, scheduled
@@ -18,7 +19,6 @@ from netctrl.laws.tracking.tracking import TrackingGains, TrackingState, start_t
 from netctrl.model.design.design import ConnetDesign, read_design
 from netctrl.model.law import TrackingLaw
 from netctrl.scenario.network.track import Track, regulator_of, tracked_groups
-from netctrl.units import unit_scale
 
 Measured = Literal["average", "period"]
 MBIT, _MS = 1e6, 1e-3

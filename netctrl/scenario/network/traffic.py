@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from netctrl.errors import InvalidValue, checked_word
+from netctrl.core.errors import InvalidValue, checked_word
 from netctrl.model.io.fields import (
     Label,
     Rate,

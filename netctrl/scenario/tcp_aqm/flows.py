@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.rate.records import Sender, read_sender, scheme_of, sender_name
 from netctrl.model.io.fields import (
     Duration,

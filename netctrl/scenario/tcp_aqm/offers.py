@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from netctrl.errors import InvalidValue, checked_word
+from netctrl.core.errors import InvalidValue, checked_word
+from netctrl.core.units import format_quantity
 from netctrl.model.io.fields import (
     Duration,
     Rate,
@@ -28,7 +29,6 @@ from netctrl.model.io.record_file import Record
 from netctrl.model.trace import rate_trace
 from netctrl.scenario.fabric.flow_sizes import checked_sizes
 from netctrl.scenario.network.traffic import SPREADS, GaussianTraffic, Spread
-from netctrl.units import format_quantity
 
 __all__ = [
     "BETWEEN_HOSTS", "DATAGRAMS", "MAX_HOSTS", "OFFERS", "Bursts", "Demand", "Incast", "Offers", "Sizes", "Stream",

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_numbers
+from netctrl.core.errors import InvalidValue, checked_numbers
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.window.law import MAX_HOPS as SWITCH_HOPS
 from netctrl.laws.window.law import Marking, Packet, Path, Telemetry, WindowLaw

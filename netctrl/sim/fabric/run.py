@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from netctrl.errors import checked_function
+from netctrl.core.errors import checked_function
 from netctrl.model.io.provenance import Provenance, provenance
 from netctrl.scenario.fabric.result import fabric_result
 from netctrl.scenario.fabric.topology import TOPOLOGIES

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.scenario.fabric.flow_sizes import flow_size, mean_flow_size
 from netctrl.scenario.fabric.flows import ends_of
 from netctrl.scenario.fabric.plan import Transfers
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Incast, Sizes
-from netctrl.units import BITS_PER_BYTE
 
 _NS = 1e9
 _MAX_FLOWS = 20_000_000

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
+from netctrl.core.units import packets_per_second
 from netctrl.laws.tcp.rows import WINDOWS, first_window
 from netctrl.model.design.design import Provenance
 from netctrl.scenario.links import refuse_packet_only
@@ -16,7 +17,6 @@ from netctrl.sim.fluid.lacks import ACK_BYTES, overflow_lack
 from netctrl.sim.fluid.loss_kernel import LossPlant, LossRecord, LossState, advance_losses
 from netctrl.sim.fluid.problem import choose_step
 from netctrl.sim.fluid.traffic import draw_flows, fluid_flows, link_rates
-from netctrl.units import packets_per_second
 
 _STEPS_PER_RTT = 10
 _DRAWS = 65_537

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.jit import njit
+from netctrl.core.jit import njit
 from netctrl.laws.aqm.fluid import PRICE, PROBABILITY, SCALABLE_PROBABILITY
 from netctrl.sim.fluid.queues import CLASSIC, DROPPED, FAST, SCALABLE, Pairs, Queues, queueing, serve, serve_pair
 from netctrl.sim.fluid.windows import Senders, send_fast, send_tcp

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from netctrl.core.register import TCP_SENDERS
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.paced import PacedSender
 from netctrl.laws.rate.records import FastSender
-from netctrl.register import TCP_SENDERS
 from netctrl.scenario.bottleneck import single_line
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario

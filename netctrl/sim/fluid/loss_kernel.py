@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.jit import INSIDE, njit
+from netctrl.core.jit import INSIDE, njit
 from netctrl.laws.record import row_names
 from netctrl.laws.tcp.rows import window_acts
 from netctrl.laws.tcp.sender import Acked, TcpWindow

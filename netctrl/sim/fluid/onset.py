@@ -11,7 +11,8 @@ from math import ceil
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_number
+from netctrl.core.errors import InvalidValue, checked_number
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.laws.aqm.fluid import PROBABILITY
 from netctrl.model.design.arc import ArcSetting
@@ -22,7 +23,6 @@ from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.fluid.kernel import advance
 from netctrl.sim.fluid.problem import Problem, problem
-from netctrl.units import BITS_PER_BYTE
 
 _PACKET = 1000.0  # bytes; all results are per packet
 _DEVIATION = 1e-3  # initial relative deviation of the windows

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.pacing.pacing import pacer, start_pacing
 from netctrl.laws.rate.cap import CapSender
@@ -33,7 +34,6 @@ from netctrl.sim.fluid.paced_kernel import (
     advance_paced,
 )
 from netctrl.sim.fluid.traffic import draw_flows, link_rates
-from netctrl.units import BITS_PER_BYTE
 
 _STEPS_PER_RTT = 40
 _MAX_PLACES = 1e8

@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.jit import INSIDE, njit
+from netctrl.core.jit import INSIDE, njit
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.aqm.codel import CodelDrops, CodelParameters, codel_head
 from netctrl.laws.link import backlog_step, head_age
 from netctrl.laws.pacing.arx import ArxState, arx_step
@@ -29,7 +30,6 @@ from netctrl.laws.tcp.bbr import BbrState, bbr_step
 from netctrl.laws.tcp.rows import window_acts
 from netctrl.laws.tcp.sender import Acked, TcpWindow
 from netctrl.sim.fluid.loss_kernel import drawn
-from netctrl.units import BITS_PER_BYTE
 
 WORK_CONSERVING, FIXED, ARX, TARGET, BBR = range(5)
 """Laws of a flow's rate; the first is none, of a window alone."""

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
+from netctrl.core.units import packets_per_second
 from netctrl.laws.aqm.fast_arc import FastArcQueue
 from netctrl.laws.aqm.fluid import PARAMETERS, STATES, epoch_of, law_of
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
@@ -23,7 +24,6 @@ from netctrl.sim.fluid.lacks import ACK_BYTES, FLUID_SENDERS, overflow_lack, sen
 from netctrl.sim.fluid.queues import longer_arrivals, pairs
 from netctrl.sim.fluid.traffic import draw_flows
 from netctrl.sim.fluid.windows import first_memory
-from netctrl.units import packets_per_second
 
 _STEPS_PER_RTT = 10
 _FINEST = 64  # largest refinement of the step to make epochs whole numbers of steps

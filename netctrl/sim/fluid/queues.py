@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.jit import njit
+from netctrl.core.jit import njit
 from netctrl.laws.aqm.fluid import FAST_PROBABILITY, PROBABILITY, SCALABLE_PROBABILITY, Sample, probability
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.laws.l4s.pi2 import pi2_base

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_function, checked_jobs, checked_whole, from_workers
+from netctrl.core.errors import InvalidValue, checked_function, checked_jobs, checked_whole, from_workers
 from netctrl.model.design.design import Provenance, provenance
 from netctrl.scenario.links import Links
 from netctrl.scenario.result import Result

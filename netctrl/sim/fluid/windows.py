@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.jit import njit
+from netctrl.core.jit import njit
 from netctrl.laws.tcp.cubic import AIMD, BETA, C
 from netctrl.laws.tcp.prague import virtual_trips
 from netctrl.plants.tcp import MIN_WINDOW, cubic_point, fast_rate, scalable_average_slope, scalable_slope, window_slope

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.sim.network.demand_kernel import AGE, AMOUNT, DELIVERED_AGE, DemandFluid, DemandRoutes, DemandState
 from netctrl.sim.network.kernel import LANES
 from netctrl.sim.network.problem import LinkProblem, power_of_2

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.jit import INLINED, njit
+from netctrl.core.jit import INLINED, njit
 
 AMOUNT, AGE = range(2)
 """What is kept of the fluid of a pair: how much, and amount · age."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_whole
+from netctrl.core.errors import InvalidValue, checked_whole
 from netctrl.model.io.validation_errors import shorten
 from netctrl.model.network import Demand, Network
 from netctrl.model.trace import RateTrace, read_trace

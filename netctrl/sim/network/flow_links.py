@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.model.design.design import HftracDesign, read_design
 from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.network.policy import DesignPolicy, StaticPacing

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.jit import INLINED, njit
+from netctrl.core.jit import INLINED, njit
 from netctrl.laws.link import backlog_step
 from netctrl.laws.link_rate.fir import ARRIVAL_INNOVATION, BACKPRESSURE, SATURATION_ERROR, WORK_CONSERVING, FirLaw
 from netctrl.sim.network.blocked_fir import BlockedFir

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.jit import njit
+from netctrl.core.jit import njit
 from netctrl.laws.link import backlog_step
 from netctrl.laws.link_rate.distributed_step import (
     LinkMemory,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.link_rate.fir import WORK_CONSERVING
 from netctrl.model.law import LinkRateLaw
 from netctrl.scenario.network.plan import LinkPlan

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.link_rate.fir import BACKLOG, RATE, FirLaw, backpressure_fir, fir_law, static_fir
 from netctrl.model.law import LinkRateLaw
 from netctrl.model.network import Link, Network
@@ -18,7 +19,6 @@ from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.sim.network.blocked_fir import WIDE, BlockedFir, blocked_fir
 from netctrl.sim.network.kernel import LANES, LinkPlant, LinkState
-from netctrl.units import BITS_PER_BYTE
 
 _MAX_HISTORY = 2**31  # bytes
 _LINE = 64  # bytes

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_flag, checked_function, checked_jobs, checked_whole, from_workers
+from netctrl.core.errors import InvalidValue, checked_flag, checked_function, checked_jobs, checked_whole, from_workers
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.model.design.design import provenance
 from netctrl.model.law import LinkRateLaw
@@ -32,7 +33,6 @@ from netctrl.sim.network.kernel import (
 )
 from netctrl.sim.network.messages import run_with_messages, ticks
 from netctrl.sim.network.problem import LinkProblem, LinkRuns, link_problem, link_state
-from netctrl.units import BITS_PER_BYTE
 
 __all__ = ["LANES", "simulate_network"]
 

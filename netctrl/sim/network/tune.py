@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from netctrl.errors import InvalidValue, NoAdmissibleDesign, checked_function, checked_number, checked_word
+from netctrl.core.errors import InvalidValue, NoAdmissibleDesign, checked_function, checked_number, checked_word
 from netctrl.model.law import LinkRateLaw
 from netctrl.scenario.figures import Estimate
 from netctrl.scenario.network.policy import HftracPolicy, StaticPacing

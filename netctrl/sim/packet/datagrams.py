@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.plants.access import pause_mean
 from netctrl.scenario.network.track import gate_of
 from netctrl.scenario.tcp_aqm.flows import Flow
@@ -13,7 +14,6 @@ from netctrl.sim.packet.links.gates import mean_pause
 from netctrl.sim.packet.links.tables import nanoseconds
 from netctrl.sim.packet.senders.tcp import DEMAND
 from netctrl.sim.packet.state import FLOW, SHARE
-from netctrl.units import BITS_PER_BYTE
 
 _MAX_PAUSE_S, _MAX_INTERVAL_S = 10.0, 500.0
 

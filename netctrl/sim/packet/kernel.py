@@ -6,7 +6,7 @@ All that runs for each packet is inlined into `advance_packets`, without numba's
 
 from __future__ import annotations
 
-from netctrl.jit import INLINED, INSIDE, njit
+from netctrl.core.jit import INLINED, INSIDE, njit
 from netctrl.laws.aqm.fluid import PROBABILITY
 from netctrl.laws.window.law import MAX_HOPS
 from netctrl.laws.window.law import Path as WindowPath

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from netctrl.core.register import TCP_SENDERS
 from netctrl.laws.disciplines import KernelQueue
 from netctrl.laws.rate.records import FastSender
 from netctrl.laws.targets.pie_packets import pie_lacks
-from netctrl.register import TCP_SENDERS
 from netctrl.scenario.links import NOISE
 from netctrl.scenario.network.policy import Backpressure
 from netctrl.scenario.network.routed import tcp_of

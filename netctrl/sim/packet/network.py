@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_function, checked_jobs, checked_whole
+from netctrl.core.errors import InvalidValue, checked_function, checked_jobs, checked_whole
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.model.io.provenance import provenance
 from netctrl.scenario.network.plan import DemandPaths, LinkPlan
 from netctrl.scenario.network.routed import Routed, tcp_of
@@ -26,7 +27,6 @@ from netctrl.sim.packet.senders.demands import CHOICE
 from netctrl.sim.packet.senders.receiver import ACK_BYTES, HEADERS
 from netctrl.sim.packet.senders.tcp import DEMAND
 from netctrl.sim.packet.state import FLOW, META, SESSION, WAY
-from netctrl.units import BITS_PER_BYTE
 
 PACKET_SIZE = 1500
 """[byte], with headers."""

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.rate.records import scheme_of
 from netctrl.laws.rate.regulated import RegulatedSender
@@ -33,7 +34,6 @@ from netctrl.sim.packet.senders.tables import rate_tables, set_sender
 from netctrl.sim.packet.senders.tcp import MESSAGES, TCP, UDP
 from netctrl.sim.packet.state import EPOCH, FLOW, LINK, META, PACKET, SESSION, WAY, PacketState
 from netctrl.sim.tables import chained
-from netctrl.units import BITS_PER_BYTE
 
 _NS = 1e9
 ENDLESS = 1 << 60

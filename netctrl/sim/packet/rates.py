@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.jit import INSIDE, njit
+from netctrl.core.jit import INSIDE, njit
 from netctrl.laws.link_rate.distributed_step import (
     LinkMemory,
     LinkRates,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_function, checked_kind, checked_number, checked_numbers
+from netctrl.core.errors import InvalidValue, checked_function, checked_kind, checked_number, checked_numbers
 from netctrl.laws.aqm.records import DesignQueue
 from netctrl.laws.tracking.online_map import OnlineStaticMap
 from netctrl.laws.tracking.schedule import GainSchedule

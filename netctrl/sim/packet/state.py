@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
-from netctrl.jit import INLINED, njit
+from netctrl.core.errors import InvalidValue
+from netctrl.core.jit import INLINED, njit
 from netctrl.sim.heap import PLACE_BITS, event, push
 from netctrl.sim.packet.hosts import HOST, HostState
 from netctrl.sim.tables import chained, columns, doubled

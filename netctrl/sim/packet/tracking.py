@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, checked_flag, checked_kind, checked_names, checked_word
+from netctrl.core.errors import InvalidValue, checked_flag, checked_kind, checked_names, checked_word
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.tracking.online_map import OnlineStaticMap, curve_values
 from netctrl.laws.tracking.schedule import GainSchedule
 from netctrl.model.design.design import ConnetDesign
@@ -33,7 +34,6 @@ from netctrl.sim.packet.senders.receiver import HEADERS
 from netctrl.sim.packet.senders.regulators import command_regulators
 from netctrl.sim.packet.senders.tcp import UDP
 from netctrl.sim.packet.state import AVERAGE_DELAY, AVERAGE_JITTER, FLOW, META, PacketState, grown
-from netctrl.units import BITS_PER_BYTE
 
 _NS = 1e9
 _MS = 1e3

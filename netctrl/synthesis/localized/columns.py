@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.jit import njit
+from netctrl.core.jit import njit
 from netctrl.synthesis.localized.region_kernels import reached
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg as sl
 
-from netctrl.errors import InvalidValue, NoAdmissibleDesign, RiccatiStatus, checked_kind, checked_whole
+from netctrl.core.errors import InvalidValue, NoAdmissibleDesign, RiccatiStatus, checked_kind, checked_whole
 from netctrl.model.law import AgedColumns, AgedGain
 from netctrl.model.network_model import InformationPattern, NetworkModel
 from netctrl.synthesis.check import steady_covariance

@@ -10,7 +10,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky_banded
 
-from netctrl.errors import InvalidValue, NoAdmissibleDesign, checked_jobs, checked_kind, checked_number, checked_whole
+from netctrl.core.errors import (
+    InvalidValue,
+    NoAdmissibleDesign,
+    checked_jobs,
+    checked_kind,
+    checked_number,
+    checked_whole,
+)
 from netctrl.model.law import FirColumns, FirGain
 from netctrl.model.network_model import InformationPattern, NetworkModel
 from netctrl.synthesis.localized import columns as _columns

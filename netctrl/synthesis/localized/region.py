@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from netctrl.errors import InvalidValue, NoAdmissibleDesign
+from netctrl.core.errors import InvalidValue, NoAdmissibleDesign
 from netctrl.model.network_model import InformationPattern, NetworkModel, state_matrices
 from netctrl.synthesis.localized import region_kernels as kernels
 

@@ -6,7 +6,7 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from netctrl.jit import njit
+from netctrl.core.jit import njit
 
 SOLVED, DEAF, CUT, SLOW, LATE, SINGULAR = range(6)
 """Results: solved, or a link on the route never learns of the disturbance, is out of reach, learns of it later than its

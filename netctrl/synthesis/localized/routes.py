@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from netctrl.errors import NoAdmissibleDesign
+from netctrl.core.errors import NoAdmissibleDesign
 from netctrl.model.network_model import NetworkModel
 from netctrl.synthesis.localized.region import sources
 

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.fft
 from scipy.linalg import solve_toeplitz
 
-from netctrl.errors import InvalidValue, checked_kind, checked_number, checked_whole
+from netctrl.core.errors import InvalidValue, checked_kind, checked_number, checked_whole
 from netctrl.model.law import FirColumns, FirGain
 from netctrl.model.network_model import NetworkModel
 from netctrl.synthesis.localized.localized import settling_time

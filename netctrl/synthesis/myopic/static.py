@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-from netctrl.errors import InvalidValue, NoAdmissibleDesign, checked_kind
+from netctrl.core.errors import InvalidValue, NoAdmissibleDesign, checked_kind
 from netctrl.model.law import MyopicGain
 from netctrl.model.network_model import NetworkModel
 from netctrl.synthesis.check import spectral_radius, steady_covariance

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import scipy.linalg as sl
 
-from netctrl.errors import InvalidValue, RiccatiStatus
+from netctrl.core.errors import InvalidValue, RiccatiStatus
 from netctrl.model.io.matrix import dense_matrix, square_matrix
 from netctrl.synthesis.riccati.doubling import riccati_by_doubling, stein_by_doubling
 from netctrl.synthesis.threads import blas_threads

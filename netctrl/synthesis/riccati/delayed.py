@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg as sl
 
-from netctrl.errors import InvalidValue, RiccatiStatus, checked_whole
+from netctrl.core.errors import InvalidValue, RiccatiStatus, checked_whole
 from netctrl.model.io.matrix import ROUNDING, covariance, dense_matrix, square_matrix
 from netctrl.synthesis.riccati.dare import DareSolution, solve_dare
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.errors import InvalidValue, RiccatiStatus, checked_kind
+from netctrl.core.errors import InvalidValue, RiccatiStatus, checked_kind
 from netctrl.model.io.matrix import dense, dense_matrix
 from netctrl.model.law import LqiLaw, TrackingLaw
 from netctrl.model.statespace import StateSpace

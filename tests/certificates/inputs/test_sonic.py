@@ -8,7 +8,7 @@ import pytest
 from installed import wred_profile
 
 from netctrl.certificates.inputs.sonic import read_sonic
-from netctrl.errors import FileError, InvalidValue
+from netctrl.core.errors import FileError, InvalidValue
 from netctrl.laws.targets.wred import WredLaw
 
 COLOURS = ("green", "yellow", "red")

@@ -10,7 +10,7 @@ from places import TESTS
 
 from netctrl.certificates.inputs.queue import MAX_BYTES
 from netctrl.certificates.inputs.tc import NO_LAW, OPTIONS, read_tc
-from netctrl.errors import FileError, InvalidValue
+from netctrl.core.errors import FileError, InvalidValue
 from netctrl.laws.targets.dualpi2 import Dualpi2Law, dualpi2_sent, dualpi2_shown
 from netctrl.laws.targets.pie_law import PieLaw
 from netctrl.laws.targets.red import RedLaw

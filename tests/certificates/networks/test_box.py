@@ -15,7 +15,7 @@ from netctrl.certificates.networks.margins import eigenloci
 from netctrl.certificates.networks.record import NetworkCertificate
 from netctrl.certificates.networks.scenario import network_of
 from netctrl.cli.certify import main
-from netctrl.errors import InvalidValue, Status
+from netctrl.core.errors import InvalidValue, Status
 from netctrl.laws.aqm.pi import PiQueue
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.laws.l4s.pi2 import Pi2Queue

@@ -11,7 +11,7 @@ import netctrl
 from netctrl.certificates.certify import certify
 from netctrl.certificates.networks.certify import certify_network
 from netctrl.certificates.networks.record import NetworkCertificate
-from netctrl.errors import FileError, InvalidValue, Status
+from netctrl.core.errors import FileError, InvalidValue, Status
 from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.laws.aqm.pi import PiQueue
 from netctrl.laws.aqm.pie import PieQueue

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import netctrl
+from netctrl.core.errors import InvalidValue, NoAdmissibleDesign, Status
 from netctrl.design.arc.design import arc_stability_map
 from netctrl.design.arc.loop import RULE
-from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status
 from netctrl.frequency.branch_bound import Sector
 from netctrl.frequency.records import factor
 from netctrl.frequency.sampled_gain import gains_at, greatest_gain

@@ -14,7 +14,7 @@ import pytest
 from hybrid_tcp import growth
 
 import netctrl
-from netctrl.errors import NoAdmissibleDesign
+from netctrl.core.errors import NoAdmissibleDesign
 from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.model.design.design import ArcDesign
 from netctrl.scenario.links import Link

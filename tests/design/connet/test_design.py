@@ -9,8 +9,8 @@ from design_files import comes_back
 
 from netctrl import connet
 from netctrl.cli.design import main
-from netctrl.datasets import model_path
-from netctrl.errors import FileError, InvalidValue, NoAdmissibleDesign, Status
+from netctrl.core.errors import FileError, InvalidValue, NoAdmissibleDesign, Status
+from netctrl.model.datasets import model_path
 from netctrl.model.design.design import read_design
 from netctrl.model.identified import Identification, IdentifiedModel, read_model
 from netctrl.synthesis.riccati.tracking import tracking_loop

@@ -16,8 +16,8 @@ import netctrl
 from netctrl.cli.design import main
 from netctrl.cli.export import main as export
 from netctrl.cli.simulate import main as simulate
-from netctrl.datasets import network_path
-from netctrl.errors import InvalidValue, NoAdmissibleDesign
+from netctrl.core.errors import InvalidValue, NoAdmissibleDesign
+from netctrl.model.datasets import network_path
 from netctrl.model.design.design import read_design
 from netctrl.model.network import read_network
 from netctrl.plants.linearize import network_model, network_state_space

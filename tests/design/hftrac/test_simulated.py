@@ -7,8 +7,8 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from netctrl.datasets import network_path
 from netctrl.design.hftrac.design import hftrac
+from netctrl.model.datasets import network_path
 from netctrl.model.law import MyopicGain, StaticGain
 from netctrl.model.network import read_network
 from netctrl.plants.linearize import network_model, network_state_space

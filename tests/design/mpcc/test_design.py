@@ -11,7 +11,7 @@ from mpcc_model import predict_queue
 
 import netctrl
 from netctrl.cli.design import main
-from netctrl.errors import InvalidValue, Status
+from netctrl.core.errors import InvalidValue, Status
 from netctrl.frequency.delayed_integrator import gain_limit
 from netctrl.laws.window.explicit import decide_window
 from netctrl.model.design.design import design_json_schema, read_design

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import netctrl
 from netctrl.cli.design import main
+from netctrl.core.errors import FileError, InvalidValue, Status
 from netctrl.design.pacing.design import pacing_map
-from netctrl.errors import FileError, InvalidValue, Status
 from netctrl.laws.pacing.pacing import pacing_values
 from netctrl.laws.pacing.replay import read_replay, replay
 from netctrl.model.design.design import design_json_schema, read_design

@@ -12,8 +12,8 @@ from ecn_packets import SIZE, dctcp_packets
 import netctrl
 from netctrl.certificates.box import Point
 from netctrl.certificates.certify import certify
+from netctrl.core.errors import InvalidValue, Status
 from netctrl.design.queue.ecn import ecn_design
-from netctrl.errors import InvalidValue, Status
 from netctrl.laws.aqm.threshold import ThresholdQueue
 from netctrl.plants.ecn.dctcp import StepFluid, busy_threshold, fluid_cycle
 

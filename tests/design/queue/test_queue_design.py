@@ -15,11 +15,11 @@ from netctrl.certificates.box import Box, box_of
 from netctrl.certificates.certify import certify, subject_of
 from netctrl.certificates.loops import box_loops
 from netctrl.certificates.subject import PiSubject
+from netctrl.core.errors import InvalidValue, NoAdmissibleDesign, Status
+from netctrl.core.register import CERTIFIED
 from netctrl.design.queue.design import certificate_of, queue_design
-from netctrl.errors import InvalidValue, NoAdmissibleDesign, Status
 from netctrl.frequency.sampled_margins import sampled_margins
 from netctrl.laws.targets.dualpi2 import dualpi2_gain
-from netctrl.register import CERTIFIED
 
 HOME = {"rtt_s": (0.01, 0.03), "flows": (3.0, 5.0), "capacity_bit_per_s": 20e6, "senders": "reno"}
 FAR = {"rtt_s": 0.1, "window_packets": (20.0, 50.0), "senders": "reno"}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.aqm import fluid as aqm
 from netctrl.laws.aqm.arc import ArcParameters, ArcQueue, ArcState, arc_probability, arc_step
 from netctrl.laws.aqm.law import Seen

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 import netctrl
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.aqm.arc import ArcQueue, RateError, arc_queue
 from netctrl.laws.aqm.avq import AvqQueue
 from netctrl.laws.aqm.codel import CodelQueue

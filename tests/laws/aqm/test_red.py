@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from c_support import replayed
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.aqm.law import Seen
 from netctrl.laws.aqm.red import RED, RedQueue, RedState, log_forgetting, red_adapted, red_share, red_step
 from netctrl.laws.targets.red import RedLaw

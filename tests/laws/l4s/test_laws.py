@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.aqm.law import Seen
 from netctrl.laws.l4s.dualpi2 import (
     DROP,

@@ -11,9 +11,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netctrl.datasets import network_path
+from netctrl.core.errors import InvalidValue
 from netctrl.design.hftrac.design import hftrac
-from netctrl.errors import InvalidValue
 from netctrl.laws.link_rate import fir as module
 from netctrl.laws.link_rate.fir import (
     ARRIVAL_INNOVATION,
@@ -28,6 +27,7 @@ from netctrl.laws.link_rate.fir import (
     fir_law,
     static_fir,
 )
+from netctrl.model.datasets import network_path
 from netctrl.model.law import AgedColumns, AgedGain, FirColumns, FirGain, LinkRateLaw, MyopicGain, StaticGain
 from netctrl.model.network import read_network
 from netctrl.plants.linearize import network_model

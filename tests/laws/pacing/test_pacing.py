@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import netctrl
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.pacing.best_rate import freeze_deviation
 from netctrl.laws.pacing.pacing import (
     EVENTS,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import netctrl
-from netctrl.errors import InvalidValue, NetctrlError
+from netctrl.core.errors import InvalidValue, NetctrlError
 from netctrl.laws.pacing.pacing import PacingSample, PacingState, pace_many, pacer, pacing_values
 
 LAWS = [netctrl.pacing().law, netctrl.pacing(mode="target-rtt").law]

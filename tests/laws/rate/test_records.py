@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 import netctrl
-from netctrl.errors import FileError, InvalidValue
+from netctrl.core.errors import FileError, InvalidValue
 from netctrl.laws.rate.bbr import BbrSender
 from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.paced import PacedSender

@@ -9,7 +9,7 @@ from c_support import replayed, spread
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.targets.dualpi2 import (
     DUALPI2_MAX,
     DUALPI2_ONE,

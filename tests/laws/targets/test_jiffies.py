@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from c_support import replayed, spread
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.targets.jiffies import checked_hz, jiffies_of_us, longest_us, timer_period, us_of_jiffies
 
 # Of kernel/time/timeconst.bc at 300 Hz, as the kernel's build writes it: multiplier, adjustment, shift.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from c_support import replayed, spread
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.aqm.pie import pie_scale
 from netctrl.laws.targets.integers import U32, U64
 from netctrl.laws.targets.jiffies import longest_us

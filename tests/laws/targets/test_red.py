@@ -2,7 +2,7 @@
 
 import pytest
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.targets.red import RedLaw, red_weight_log
 
 

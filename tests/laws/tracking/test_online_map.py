@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tracked_links import driven, tracked
 
 import netctrl
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.tracking.online_map import OnlineStaticMap, curve_values, learn, online_schedule, start_online_map
 from netctrl.laws.tracking.schedule import GainSchedule, gain_schedule
 from netctrl.model.identified import IdentifiedModel

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netctrl.datasets import model_path
+from netctrl.core.errors import InvalidValue
 from netctrl.design.connet.design import connet
-from netctrl.errors import InvalidValue
 from netctrl.laws.tracking.reference_governor import attainable, govern, reference_governor
 from netctrl.laws.tracking.tracking import start_tracking, step_tracking, tracking_gains
+from netctrl.model.datasets import model_path
 from netctrl.model.identified import read_model
 
 PRINTED = read_model(model_path("connet-paper"))

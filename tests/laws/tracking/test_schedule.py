@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tracked_links import driven, tracked
 
 import netctrl
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.tracking.schedule import GainSchedule, gain_schedule, scheduled
 from netctrl.laws.tracking.tracking import start_tracking, step_tracking, tracking_gains
 from netctrl.model.identified import IdentifiedModel

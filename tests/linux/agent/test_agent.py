@@ -14,8 +14,7 @@ import pytest
 from distributed_support import Simulated, scenario
 
 import netctrl
-from netctrl.datasets import network_path
-from netctrl.errors import FileError, InvalidValue
+from netctrl.core.errors import FileError, InvalidValue
 from netctrl.laws.tracking.tracking import start_tracking, step_tracking, tracking_gains
 from netctrl.linux.agent.controller import applied, receive, step, trouble
 from netctrl.linux.agent.loop import LinkTrouble, ReadingFailed, run_agent
@@ -26,6 +25,7 @@ from netctrl.linux.agent.state import AgentPlan, AgentState, Decision, Event, Re
 from netctrl.linux.export.agent import AgentConfig, ControlledLink, Peer, agent_configs, read_agent_config
 from netctrl.linux.export.agent_law import LinkRateTable, TapTable, TrackingTable, link_rate_table
 from netctrl.linux.log import LOG, AgentLog
+from netctrl.model.datasets import network_path
 from netctrl.model.identified import read_model
 from netctrl.model.network import read_network
 from netctrl.scenario.network.policy import Messages
@@ -623,7 +623,7 @@ def test_a_full_disk_stops_no_loop(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def tracking(**fields: object) -> AgentConfig:
-    from netctrl.datasets import model_path
+    from netctrl.model.datasets import model_path
 
     design = netctrl.connet(read_model(model_path("connet-paper")), track="delay", limits=[(0.0, 95.0)])
     law = TrackingTable(law=design.law, reference=np.array([0.8, 0.4]), **fields)

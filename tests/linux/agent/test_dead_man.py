@@ -15,7 +15,7 @@ import pytest
 from agent_support import BURST, LIMIT, NAMES, config, index_of, link, rate_of, veth
 from linux_support import bare_namespace, eventually, kernel
 
-from netctrl.errors import FileError, InvalidValue
+from netctrl.core.errors import FileError, InvalidValue
 from netctrl.linux import namespace
 from netctrl.linux.agent import dead_man
 from netctrl.linux.agent import links as kernel_links
@@ -57,7 +57,7 @@ class Router:
     def agent(self) -> subprocess.Popen:
         """One that has set all rates."""
         with self.log.open("a") as log:
-            line = [sys.executable, "-m", "netctrl.linux", "agent", self.folder / "S1.json"]
+            line = [sys.executable, "-m", "netctrl", "linux", "agent", self.folder / "S1.json"]
             folders = ["--state-dir", self.folder / "state", "--runtime-dir", self.folder / "agents"]
             child = subprocess.Popen([*map(str, [*line, *folders])], stderr=log)
         eventually(lambda: BASE not in self.rates() or child.poll() is not None, 60.0)

@@ -23,7 +23,7 @@ from linux_support import chain, eventually, kernel
 
 import netctrl
 from netctrl.cli.linux import main
-from netctrl.errors import FileError, InvalidValue
+from netctrl.core.errors import FileError, InvalidValue
 from netctrl.linux.agent.links import KernelLinks
 from netctrl.linux.agent.loop import LinkTrouble, run_agent
 from netctrl.linux.agent.sockets import AgentSockets
@@ -456,7 +456,7 @@ class Together:
         return ControlledLink(id=name, interface=wire.interface, **rates, **queue)
 
     def begin(self, name: str) -> subprocess.Popen:
-        argv = [sys.executable, "-m", "netctrl.linux", "agent", str(self.folder / name), "--duration", "90s"]
+        argv = [sys.executable, "-m", "netctrl", "linux", "agent", str(self.folder / name), "--duration", "90s"]
         with (self.folder / f"{name}.log").open("a") as log:
             return self.bed.start(name if name in SWITCHES else "S1", argv, stderr=log)
 

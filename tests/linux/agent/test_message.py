@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netctrl.errors import FileError, InvalidValue
+from netctrl.core.errors import FileError, InvalidValue
 from netctrl.linux.agent import message as wire
 from netctrl.linux.agent.message import (
     Dropped,

@@ -9,7 +9,7 @@ import pytest
 
 from netctrl.certificates.certify import subject_of
 from netctrl.certificates.subject import PiSubject
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.targets.dualpi2 import Dualpi2Law, dualpi2_sent
 from netctrl.laws.targets.pie_law import PieLaw
 from netctrl.laws.targets.red import RedLaw

@@ -16,7 +16,7 @@ import netctrl
 from netctrl.certificates.ecn.dctcp import dctcp_as_linux
 from netctrl.certificates.inputs.tc import read_tc
 from netctrl.certificates.installed import certify_installed
-from netctrl.errors import InvalidValue, Status
+from netctrl.core.errors import InvalidValue, Status
 from netctrl.laws.disciplines import KernelQueue
 from netctrl.laws.targets.red import RedLaw
 from netctrl.laws.targets.step import codel_threshold_us, step_law

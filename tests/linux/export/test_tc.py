@@ -15,11 +15,10 @@ from linux_support import bare_namespace, kernel
 
 import netctrl
 from netctrl.cli.export import main
-from netctrl.datasets import model_path
+from netctrl.core.errors import FileError, InvalidValue, NoAdmissibleDesign
 from netctrl.design.arc.design import arc
 from netctrl.design.arc.rounding import check_implementation
 from netctrl.design.connet.design import connet
-from netctrl.errors import FileError, InvalidValue, NoAdmissibleDesign
 from netctrl.frequency.sampled_margins import sampled_margins
 from netctrl.laws.aqm.arc import ArcParameters, ArcState, arc_step
 from netctrl.laws.aqm.delay_pi import DelayPi
@@ -50,6 +49,7 @@ from netctrl.linux.export.shaper import (
     token_bucket,
 )
 from netctrl.linux.export.tc import arc_on_linux, mpcc_on_linux, pacing_on_linux
+from netctrl.model.datasets import model_path
 from netctrl.model.identified import read_model
 from netctrl.model.law import ArcLaw
 from netctrl.model.network import Demand, Link, Network

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from linux.testbed import Testbed
 from linux_support import bare_namespace, eventually, kernel
 
+from netctrl.core.errors import InvalidValue, NetctrlError
 from netctrl.design.arc.design import arc
-from netctrl.errors import InvalidValue, NetctrlError
 from netctrl.linux.export.shaper import MarkingConfig
 from netctrl.linux.kernel import bpf
 from netctrl.linux.kernel.bpf import (
@@ -477,7 +477,7 @@ def test_a_signal_ends_marking_and_is_told_what_came_of_it(tmp_path):
     with wire() as found, inside(found.here):
         queue = "qdisc add dev one root handle 1: tbf rate 10mbit burst 3028 limit 100000"
         assert subprocess.run(["tc", *queue.split()], timeout=20, check=False).returncode == 0
-        command = [sys.executable, "-m", "netctrl.linux", "mark", str(config), "--json"]
+        command = [sys.executable, "-m", "netctrl", "linux", "mark", str(config), "--json"]
         child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
             assert b"event=marking" in child.stderr.readline()

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from linux_queues import ip, pairs, tc
 from linux_support import kernel
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.linux.kernel.messages import INGRESS, ROOT, attribute, attributes, classid, handle_text, nested
 from netctrl.linux.kernel.netlink import KernelRefusal, RouteSocket
 from netctrl.linux.kernel.qdisc import (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.linux.kernel.messages import attributes
 from netctrl.linux.kernel.queue_options import PARAMETERS, netem_options, queue_counts, queue_options
 

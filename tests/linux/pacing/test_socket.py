@@ -16,7 +16,7 @@ from linux_support import absorbing, chain, kernel
 
 import netctrl
 from netctrl.cli.linux import main
-from netctrl.errors import InvalidValue, NetctrlError
+from netctrl.core.errors import InvalidValue, NetctrlError
 from netctrl.linux.pacing import program
 from netctrl.linux.pacing.program import pace_program
 from netctrl.linux.pacing.socket import (
@@ -298,7 +298,7 @@ def test_a_design_for_another_network_is_refused(tmp_path, capsys) -> None:
 def test_the_command_line_sends_by_itself(design) -> None:
     with Testbed(chain("a", "r", "b", capacity=50e6)) as bed, absorbing(bed) as taking:
         place = f"{bed.address('b')}:5001"
-        argv = [sys.executable, "-m", "netctrl.linux", "pace", "--design", design, "--to", place, "--for", "500ms"]
+        argv = [sys.executable, "-m", "netctrl", "linux", "pace", "--design", design, "--to", place, "--for", "500ms"]
         done = bed.run("a", [*argv, "--json"], timeout_s=60.0)
         assert sum(taking.result(20.0).values()) > 0
     assert done.returncode == 0, done.stderr

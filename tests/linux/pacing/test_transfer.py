@@ -11,7 +11,7 @@ import pytest
 from linux.testbed import Testbed
 from linux_support import absorbing, chain, kernel
 
-from netctrl.errors import InvalidValue, NetctrlError
+from netctrl.core.errors import InvalidValue, NetctrlError
 from netctrl.linux.pacing.tcp import TcpInfo, decode_tcp_info, read_tcp_info, send_tcp
 
 

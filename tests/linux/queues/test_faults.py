@@ -17,7 +17,7 @@ import pytest
 from linux_queues import ONE, PATIENCE_S, TWO, add_pairs, as_nobody, between, command, ip, pairs, queues, tc
 from linux_support import eventually, kernel
 
-from netctrl.errors import FileError, NetctrlError
+from netctrl.core.errors import FileError, NetctrlError
 from netctrl.linux.export.records import InterfaceQueue, QueuePlan, TokenBucket
 from netctrl.linux.kernel.messages import ROOT
 from netctrl.linux.kernel.netlink import KernelRefusal, RouteSocket
@@ -176,7 +176,7 @@ def test_killed_between_a_root_and_its_classes_the_rest_is_put_back(here, plan_f
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_holding_and_puts_queues_back(number, here, plan_file, folder) -> None:
-    line = [sys.executable, "-m", "netctrl.linux", "apply", plan_file, "--replace", "--hold", "--state-dir", folder]
+    line = [sys.executable, "-m", "netctrl", "linux", "apply", plan_file, "--replace", "--hold", "--state-dir", folder]
     with subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as holder:
         eventually(lambda: (record := Store(folder).read()) is not None and record.phase == "held")
         assert own() == ["v0", "v1"]
@@ -205,7 +205,7 @@ def test_kept_queues_stay_until_restore(here, plan_file, folder) -> None:
     assert own() == ["v0", "v1"]
     again = command("apply", plan_file, "--replace", "--state-dir", folder)
     assert again.returncode == 1
-    assert "`python -m netctrl.linux restore`" in again.stderr
+    assert "`python -m netctrl linux restore`" in again.stderr
     state = json.loads(command("status", "--json", "--state-dir", folder).stdout)
     assert (state["phase"], state["owner_alive"]) == ("kept", False)
     assert [each["differs"] for each in state["interfaces"]] == [[], []]
@@ -255,7 +255,7 @@ def test_nothing_is_changed_where_nobody_confirms(here, plan_file, folder) -> No
 
 
 def test_a_confirmation_lets_queues_stay(here, plan_file, folder) -> None:
-    line = [sys.executable, "-m", "netctrl.linux", "apply", plan_file, "--replace", "--state-dir", folder]
+    line = [sys.executable, "-m", "netctrl", "linux", "apply", plan_file, "--replace", "--state-dir", folder]
     with subprocess.Popen([*line, "--confirm-within", "50s"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as one:
         eventually(lambda: (record := Store(folder).read()) is not None and record.phase == "unconfirmed")
         assert command("confirm", "--state-dir", folder).returncode == 0
@@ -271,7 +271,7 @@ def test_a_confirmation_lets_queues_stay(here, plan_file, folder) -> None:
 
 def test_the_enter_key_confirms(here, plan_file, folder) -> None:
     keyboard, terminal = pty.openpty()
-    line = [sys.executable, "-m", "netctrl.linux", "apply", plan_file, "--replace", "--state-dir", folder]
+    line = [sys.executable, "-m", "netctrl", "linux", "apply", plan_file, "--replace", "--state-dir", folder]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with subprocess.Popen([*line, "--confirm-within", "50s"], stdin=terminal, **quiet) as one:
         eventually(lambda: (record := Store(folder).read()) is not None and record.phase == "unconfirmed")
@@ -359,7 +359,7 @@ def test_a_disk_that_fills_up_later_rolls_back(here, folder, caplog) -> None:
 
 def test_a_watchdog_that_is_killed_is_missed(here, plan_file, folder, tmp_path) -> None:
     log = tmp_path / "log"
-    line = [sys.executable, "-m", "netctrl.linux", "apply", plan_file, "--replace", "--hold", "--state-dir", folder]
+    line = [sys.executable, "-m", "netctrl", "linux", "apply", plan_file, "--replace", "--hold", "--state-dir", folder]
     with subprocess.Popen([*line, "--log", log], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as holder:
         eventually(lambda: (record := Store(folder).read()) is not None and record.phase == "held")
         children = Path(f"/proc/{holder.pid}/task/{holder.pid}/children").read_text().split()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from linux_queues import ONE, TWO, as_nobody, command, ip, pairs, queues, tc
 from linux_support import kernel
 
-from netctrl.errors import FileError, InvalidValue
+from netctrl.core.errors import FileError, InvalidValue
 from netctrl.linux.export.records import HtbClass, InterfaceQueue, QueuePlan, TcFifo, TokenBucket, read_queue_plan
 from netctrl.linux.kernel.messages import INGRESS, ROOT, Counters, Qdisc, classid
 from netctrl.linux.kernel.netlink import RouteSocket

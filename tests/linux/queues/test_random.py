@@ -20,7 +20,7 @@ from linux_support import bare_namespace, kernel
 from unit_support import MARKING, PLAN, agent
 
 from netctrl.cli.linux import main
-from netctrl.errors import FileError, NetctrlError
+from netctrl.core.errors import FileError, NetctrlError
 from netctrl.linux import namespace
 from netctrl.linux.agent import message
 from netctrl.linux.agent.message import Dropped, Echo, Kind, Message, Route, Window, admit, digest, pack, unpack

@@ -25,10 +25,10 @@ from hypothesis import strategies as st
 
 import netctrl
 from netctrl import NoAdmissibleDesign
-from netctrl.datasets import design_schema
-from netctrl.errors import FileError
+from netctrl.core.errors import FileError
+from netctrl.core.files import write_atomically
+from netctrl.model.datasets import design_schema
 from netctrl.model.design.design import ArcDesign, design_json_schema, provenance, read_design
-from netctrl.model.io.files import write_atomically
 
 
 def best(*args: Any, **kwargs: Any) -> ArcDesign:

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 import netctrl
-from netctrl.datasets import network_path
-from netctrl.errors import FileError, InvalidValue
+from netctrl.core.errors import FileError, InvalidValue
+from netctrl.model.datasets import network_path
 from netctrl.model.io.toml import check_place, check_units
 from netctrl.scenario.network.sweep import read_sweep
 from netctrl.scenario.read import read_scenario_file

@@ -11,7 +11,7 @@ import pytest
 from mpc_problems import double_integrator
 from scipy.spatial import ConvexHull, HalfspaceIntersection
 
-from netctrl.errors import InvalidValue, NetctrlError
+from netctrl.core.errors import InvalidValue, NetctrlError
 from netctrl.model.statespace import StateSpace
 from netctrl.mpc.explicit import queue_gain, window_problem
 from netctrl.mpc.formulate import condensed

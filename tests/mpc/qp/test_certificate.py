@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
+from netctrl.core.register import QP_SOLVERS
 from netctrl.model.statespace import StateSpace
 from netctrl.mpc.problem import MpcProblem
 from netctrl.mpc.qp.certificate import Optimality, farkas, is_farkas, is_ray, ray
@@ -17,7 +18,6 @@ from netctrl.mpc.qp.program import Answer, QPStatus, QuadraticProgram
 from netctrl.mpc.qp.scaling import balance, balanced
 from netctrl.mpc.qp.solve import open_solver, solve_qp
 from netctrl.mpc.receding import receding_controller, start_receding, step_receding
-from netctrl.register import QP_SOLVERS
 
 DRAWS = {"daqp": 80, "qpoases": 80, "osqp": 48, "clarabel": 30}
 

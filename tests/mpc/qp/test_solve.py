@@ -11,11 +11,11 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import linprog, minimize
 
-from netctrl.errors import InfeasibleProgram, InvalidValue, MissingLibrary, NetctrlError
+from netctrl.core.errors import InfeasibleProgram, InvalidValue, MissingLibrary, NetctrlError
+from netctrl.core.register import QP_SOLVERS
 from netctrl.mpc.qp.certificate import conflict
 from netctrl.mpc.qp.program import QPSolution, QPStatus, QuadraticProgram
 from netctrl.mpc.qp.solve import open_solver, solve_qp
-from netctrl.register import QP_SOLVERS
 
 # What each solver reaches on the problem set: worst residual, and distance of x from the exact one, absolute. Where a
 # bound is met without a multiplier, interior points are right to the root of their tolerance (1e-11).

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from places import STORED
 
 import netctrl
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.window.law import SILENT, Acknowledged, Hop
 from netctrl.laws.window.records import LAWS, Dctcp, FixedWindow, Hpcc, Mpcc, Scheme, mpcc_scheme
 from netctrl.model.design.design import Provenance

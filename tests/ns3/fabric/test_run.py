@@ -12,7 +12,7 @@ from fabric_support import counted, data_centre, empty_again, finish_ns, longest
 import netctrl
 from netctrl.cli.design import main as design_main
 from netctrl.cli.export import main
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
 from netctrl.laws.window.records import Dcqcn, Dctcp, FixedWindow, Hpcc, Mpcc, Timely
 from netctrl.model.design.design import provenance
 from netctrl.ns3.fabric.read import run_fabric

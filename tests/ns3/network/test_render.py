@@ -16,8 +16,7 @@ from numba import njit
 from places import STORED
 
 import netctrl
-from netctrl.datasets import network_path
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.link_rate.distributed_step import (
@@ -29,6 +28,7 @@ from netctrl.laws.link_rate.distributed_step import (
     measure_link,
 )
 from netctrl.laws.link_rate.fir import BACKLOG, RATE
+from netctrl.model.datasets import network_path
 from netctrl.model.design.design import Provenance
 from netctrl.model.law import LinkRateLaw, MyopicGain
 from netctrl.model.network import Demand, Link, Network, read_network

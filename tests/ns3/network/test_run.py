@@ -12,8 +12,8 @@ import pytest
 import netctrl
 from netctrl.cli.design import main as design_main
 from netctrl.cli.export import main
-from netctrl.datasets import network_path
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
+from netctrl.model.datasets import network_path
 from netctrl.model.design.design import provenance
 from netctrl.model.network import Demand, Link, Network, read_network
 from netctrl.ns3.network import read as ns3_links_run

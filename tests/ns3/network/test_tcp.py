@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from ns3_support import LIMITED
 
-from netctrl.datasets import network_path
-from netctrl.errors import FileError, InvalidValue
+from netctrl.core.errors import FileError, InvalidValue
 from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pi import PiQueue
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.aqm.red import RedQueue
+from netctrl.model.datasets import network_path
 from netctrl.model.design.design import provenance
 from netctrl.model.network import Demand, Link, Network
 from netctrl.ns3.network.read import run_links

@@ -6,7 +6,7 @@ from math import sqrt
 import pytest
 from ns3_support import LIMITED
 
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
 from netctrl.laws.tcp.htcp import htcp_backoff, htcp_increase
 from netctrl.model.io.provenance import provenance
 from netctrl.ns3.program import compile_program, find_ns3

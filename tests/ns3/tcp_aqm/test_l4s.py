@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import netctrl
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.aqm.threshold import ThresholdQueue
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.scenario.links import Link

@@ -12,7 +12,7 @@ import pytest
 import netctrl
 from netctrl.cli.design import main as design_main
 from netctrl.cli.export import main
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.pacing.pacing import EVENTS, pace_trace
 from netctrl.laws.rate.cap import CapSender

@@ -15,7 +15,7 @@ import pytest
 from places import STORED
 
 import netctrl
-from netctrl.errors import FileError, InvalidValue
+from netctrl.core.errors import FileError, InvalidValue
 from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.fast_arc import FastArcQueue

@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from places import ROOT, STORED
 
 import netctrl
+from netctrl.core.errors import InvalidValue, NetctrlError
+from netctrl.core.register import ENGINES
 from netctrl.engines.case import case_of
-from netctrl.errors import InvalidValue, NetctrlError
 from netctrl.laws.aqm.avq import AvqQueue
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.fast_arc import FastArcQueue
@@ -29,7 +30,6 @@ from netctrl.model.design.design import Provenance
 from netctrl.ns3.cpp import nanoseconds, string
 from netctrl.ns3.program import compile_program, find_ns3
 from netctrl.ns3.tcp_aqm.render import MARKER, render
-from netctrl.register import ENGINES
 from netctrl.scenario.design import design_scenario
 from netctrl.scenario.files import scenario_from
 from netctrl.scenario.scenario import Scenario

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import netctrl
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.paced import PacedSender
 from netctrl.ns3.tcp_aqm.senders import sender_lack

@@ -16,14 +16,14 @@ from places import STORED
 import netctrl
 from netctrl.cli.design import main as design_main
 from netctrl.cli.export import main
-from netctrl.datasets import model_path
+from netctrl.core.errors import InvalidValue
 from netctrl.engines.case import case_of
 from netctrl.engines.engine import supports
-from netctrl.errors import InvalidValue
 from netctrl.laws.tracking.online_map import start_online_map
 from netctrl.laws.tracking.reference_governor import govern, reference_governor
 from netctrl.laws.tracking.schedule import GainSchedule, scheduled
 from netctrl.laws.tracking.tracking import step_tracking, tracking_gains
+from netctrl.model.datasets import model_path
 from netctrl.model.design.design import Provenance
 from netctrl.model.identified import IdentifiedModel, read_model
 from netctrl.model.law import LqgLaw, LqiLaw, TrackingLaw

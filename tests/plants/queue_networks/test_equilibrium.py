@@ -8,7 +8,7 @@ from parking_lots import link_of, network_of, random_parking_lot
 
 from netctrl.certificates.pi_laws import dualpi2, pi2
 from netctrl.certificates.red import red, wred
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.plants.queue_networks.equilibrium import network_equilibrium
 from netctrl.plants.queue_networks.network import PathFlows, QueueNetwork
 from netctrl.plants.queues.window_response import DCTCP, RENO

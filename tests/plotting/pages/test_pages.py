@@ -18,9 +18,9 @@ import pytest
 from report_support import DESIGNS, EVIL, TWO_FLOWS, Reader, a_design, a_sweep, coarse_map, read_page, two_flows
 
 import netctrl
-from netctrl.datasets import scenario_path, sweep_path
 from netctrl.evaluation.metrics import METRICS
 from netctrl.evaluation.record import difference_text, measured_text
+from netctrl.model.datasets import scenario_path, sweep_path
 from netctrl.model.io.display import page
 from netctrl.model.io.provenance import provenance
 from netctrl.plotting.pages import designs
@@ -305,7 +305,7 @@ def test_files_that_come_with_netctrl_are_read_by_name_on_any_machine() -> None:
     for kind, path in (("Scenario", scenario_path("hftrac-testbed")), ("SweepSpec", sweep_path("hftrac-testbed"))):
         (line,) = read_lines(provenance(inputs=[path])).values()
         assert "data/" not in line
-        names = executed(["import netctrl", "from netctrl.datasets import data_path", f"found = {line}"])
+        names = executed(["import netctrl", "from netctrl.model.datasets import data_path", f"found = {line}"])
         assert type(names["found"]).__name__ == kind
     (own,) = read_lines(provenance(inputs=[Path(__file__)])).values()
     assert own == f"netctrl.read({__file__!r})"

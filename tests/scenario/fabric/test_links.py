@@ -11,7 +11,7 @@ import pytest
 from fabric_support import data_centre
 
 import netctrl
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.window.records import FixedWindow
 from netctrl.scenario.builders import fat_tree
 from netctrl.scenario.fabric import links

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from joblib import Parallel, delayed
 from scipy.stats import chisquare
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.window.records import FixedWindow, Mpcc
 from netctrl.scenario.fabric.ports import Fabric, fabric, fabric_paths, next_hops
 from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Topology

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import netctrl
-from netctrl.errors import FileError, InvalidValue
+from netctrl.core.errors import FileError, InvalidValue
 from netctrl.laws.window.records import Dcqcn, Dctcp, FixedWindow, Hpcc, Mpcc, Timely
 from netctrl.scenario.fabric import flows, topology
 from netctrl.scenario.fabric.flow_sizes import FLOW_SIZES, checked_sizes, flow_size, mean_flow_size

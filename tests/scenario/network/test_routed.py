@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 import netctrl
-from netctrl.datasets import network_path
-from netctrl.errors import FileError, InvalidValue
+from netctrl.core.errors import FileError, InvalidValue
 from netctrl.laws.aqm.codel import CodelQueue
+from netctrl.model.datasets import network_path
 from netctrl.model.network import read_network
 from netctrl.scenario.files import scenario_from
 from netctrl.scenario.links import Link

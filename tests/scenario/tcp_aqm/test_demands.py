@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import netctrl
+from netctrl.core.errors import FileError, InvalidValue
 from netctrl.engines.engine import supports
-from netctrl.errors import FileError, InvalidValue
 from netctrl.model.trace import RateTrace
 from netctrl.scenario.files import scenario_from
 from netctrl.scenario.network.traffic import LongRangeTraffic, TraceTraffic

@@ -19,13 +19,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import netctrl
-from netctrl import datasets
-from netctrl.datasets import scenario_path, scenarios
-from netctrl.errors import FileError, InvalidValue
+from netctrl.core.errors import FileError, InvalidValue
 from netctrl.laws.aqm.arc import ArcQueue, RateError, arc_queue
 from netctrl.laws.aqm.pi import PiQueue
 from netctrl.laws.aqm.records import DesignQueue, DropTailQueue
 from netctrl.laws.rate.records import FastSender
+from netctrl.model import datasets
+from netctrl.model.datasets import scenario_path, scenarios
 from netctrl.scenario.design import design_scenario, with_queue
 from netctrl.scenario.files import scenario_from
 from netctrl.scenario.links import Change, Link

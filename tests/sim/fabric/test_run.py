@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import netctrl
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.window.records import Dcqcn, Dctcp, FixedWindow, Hpcc, Mpcc, Scheme, Timely
 from netctrl.scenario.fabric.flows import with_sender
 from netctrl.scenario.fabric.pfc import Pfc

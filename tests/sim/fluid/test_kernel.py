@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.laws.aqm.avq import AvqQueue
 from netctrl.laws.aqm.codel import CodelQueue

@@ -8,10 +8,10 @@ from msgspec.structs import replace
 from one_link import plain, scenario_of, seen
 
 import netctrl
-from netctrl.datasets import data_path
+from netctrl.core.errors import InvalidValue
 from netctrl.engines.engine import supports
-from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.pi import PiQueue
+from netctrl.model.datasets import data_path
 from netctrl.scenario.bottleneck import Bottleneck
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.scenario import Scenario

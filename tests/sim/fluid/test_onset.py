@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.frequency.branch_bound import Sector
 from netctrl.frequency.margins import margins
 from netctrl.frequency.sampled import spectral_radius

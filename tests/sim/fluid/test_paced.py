@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from one_link import capped, jain, last_states, paced, plain, run, scenario_of
 
 import netctrl
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.pacing.pacing import PacingState, pacing_values
 from netctrl.laws.tcp.cubic import cubic_cut, cubic_window
 from netctrl.sim.fluid.paced import paced_problem

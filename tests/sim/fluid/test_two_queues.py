@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import brentq
 
 import netctrl
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.aqm.fluid import column
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.laws.l4s.pi2 import PI2, Pi2Queue

@@ -12,7 +12,7 @@ from scipy import stats
 from scipy.linalg import toeplitz
 
 import netctrl.sim.network.demands as demands_module
-from netctrl.errors import FileError, InvalidValue
+from netctrl.core.errors import FileError, InvalidValue
 from netctrl.model.network import Demand, Link, Network
 from netctrl.model.trace import RateTrace
 from netctrl.scenario.network.routed import Routed

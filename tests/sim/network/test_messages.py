@@ -8,7 +8,7 @@ import pytest
 
 import netctrl
 from netctrl import InvalidValue, Scenario
-from netctrl.datasets import network_path
+from netctrl.model.datasets import network_path
 from netctrl.model.network import read_network
 from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Messages, Policy, StaticPacing
 from netctrl.scenario.network.routed import Routed

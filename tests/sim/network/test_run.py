@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netctrl.datasets import network_path
+from netctrl.core.errors import InvalidValue
 from netctrl.design.hftrac.design import hftrac
-from netctrl.errors import InvalidValue
+from netctrl.model.datasets import network_path
 from netctrl.model.design.design import HftracDesign
 from netctrl.model.law import AgedGain, FirGain, LinkRateLaw, MyopicGain, StaticGain
 from netctrl.model.network import Demand, Link, Network, read_network

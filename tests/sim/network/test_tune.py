@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from netctrl.core.errors import InvalidValue, NoAdmissibleDesign
 from netctrl.design.hftrac.scenario_law import scenario_law
 from netctrl.engines.sweep import tune_cells
-from netctrl.errors import InvalidValue, NoAdmissibleDesign
 from netctrl.model.network import Demand, Link, Network
 from netctrl.scenario.figures import Estimate
 from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Policy, StaticPacing

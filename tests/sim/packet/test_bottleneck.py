@@ -7,7 +7,7 @@ import pytest
 from one_link import paced, plain, run
 
 import netctrl
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.paced import PacedSender
 from netctrl.scenario.builders import bottleneck

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import netctrl
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.disciplines import WfqQueue
 from netctrl.model.network import Demand, Network
 from netctrl.model.network import Link as NetworkLink

@@ -9,7 +9,7 @@ import pytest
 from link_queues import FairQueues, Queues, run
 
 import netctrl
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.aqm.codel import CodelParameters, CodelQueue
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.disciplines import CbqQueue, DrrQueue, FqCodelQueue, PrioQueue, WfqQueue

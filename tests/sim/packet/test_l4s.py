@@ -11,7 +11,7 @@ from histories import shares
 from link_queues import run
 
 import netctrl
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.evaluation.case import plan_case
 from netctrl.evaluation.rfc7928 import ENTRIES
 from netctrl.laws.aqm.fluid import SCALABLE_PROBABILITY, column

@@ -15,12 +15,12 @@ from places import ROOT
 
 import netctrl
 from netctrl.cli.simulate import json_text
-from netctrl.datasets import data_path
-from netctrl.errors import FileError, InvalidValue
+from netctrl.core.errors import FileError, InvalidValue
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.disciplines import FqCodelQueue
+from netctrl.model.datasets import data_path
 from netctrl.model.link_trace import LinkTrace, read_link_trace, trace_bits
 from netctrl.model.trace import RateTrace
 from netctrl.scenario.links import Change, Link

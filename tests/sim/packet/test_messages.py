@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import netctrl
+from netctrl.core.errors import InvalidValue
 from netctrl.engines.engine import supports
-from netctrl.errors import InvalidValue
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.aqm.threshold import ThresholdQueue

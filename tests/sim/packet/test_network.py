@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import netctrl
-from netctrl.datasets import network_path
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DropTailQueue
+from netctrl.model.datasets import network_path
 from netctrl.model.io.provenance import provenance
 from netctrl.model.network import Demand, Link, Network, read_network
 from netctrl.ns3.network.read import run_links

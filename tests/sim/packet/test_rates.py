@@ -10,11 +10,11 @@ import pytest
 from kernel_parts import called
 
 import netctrl
-from netctrl.datasets import data_path
-from netctrl.errors import FileError, InvalidValue
+from netctrl.core.errors import FileError, InvalidValue
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DropTailQueue
+from netctrl.model.datasets import data_path
 from netctrl.model.design.design import HftracDesign
 from netctrl.model.io.provenance import provenance
 from netctrl.model.network import Demand, Network

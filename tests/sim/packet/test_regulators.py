@@ -11,14 +11,14 @@ from regulated_flows import Flow as PlainFlow
 from regulated_flows import Hop, Tandem
 
 import netctrl
-from netctrl.datasets import model_path
+from netctrl.core.errors import InvalidValue
 from netctrl.design.connet.design import connet
 from netctrl.engines.case import case_of
 from netctrl.engines.engine import supports
-from netctrl.errors import InvalidValue
 from netctrl.kernel.scenarios.lacks import scenario_lacks
 from netctrl.laws.rate.regulated import RegulatedSender
 from netctrl.laws.tracking.tracking import start_tracking, step_tracking, tracking_gains
+from netctrl.model.datasets import model_path
 from netctrl.model.identified import read_model
 from netctrl.scenario.builders import access_link
 from netctrl.scenario.links import Change, Link, packet_only

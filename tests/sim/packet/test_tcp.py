@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tcp_packets import run as plain
 
 import netctrl
+from netctrl.core.register import TCP_SENDERS
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pi import PiQueue
 from netctrl.laws.aqm.pie import PieQueue
@@ -17,7 +18,6 @@ from netctrl.laws.aqm.red import RedQueue
 from netctrl.laws.aqm.threshold import ThresholdQueue
 from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.paced import PacedSender
-from netctrl.register import TCP_SENDERS
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow

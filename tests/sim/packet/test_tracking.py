@@ -5,9 +5,9 @@ import pytest
 from tracked_links import driven, tracked
 
 import netctrl
-from netctrl.datasets import model_path
+from netctrl.core.errors import InvalidValue
 from netctrl.design.connet.design import connet
-from netctrl.errors import InvalidValue
+from netctrl.model.datasets import model_path
 from netctrl.model.identified import IdentifiedModel, read_model
 from netctrl.scenario.builders import access_link
 from netctrl.scenario.network.track import Track

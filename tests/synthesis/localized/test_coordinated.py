@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from link_cases import COSTS, TAU, Case, case, god, least_cost, matrices, published
 
-from netctrl.errors import InvalidValue, NoAdmissibleDesign
+from netctrl.core.errors import InvalidValue, NoAdmissibleDesign
 from netctrl.model.law import AgedGain
 from netctrl.model.network import Demand, Link, Network
 from netctrl.model.network_model import InformationPattern, NetworkModel

@@ -33,7 +33,7 @@ from link_cases import (
     run,
 )
 
-from netctrl.errors import InvalidValue, NoAdmissibleDesign
+from netctrl.core.errors import InvalidValue, NoAdmissibleDesign
 from netctrl.model.network import Network
 from netctrl.model.network_model import InformationPattern, NetworkModel
 from netctrl.plants.information import COMMUNICATIONS

@@ -15,7 +15,7 @@ from link_cases import DIAMOND, TAU, Case, build, case, line, matrices, publishe
 
 import netctrl
 from netctrl.cli.design import main
-from netctrl.errors import InvalidValue, NoAdmissibleDesign
+from netctrl.core.errors import InvalidValue, NoAdmissibleDesign
 from netctrl.model.design.design import read_design
 from netctrl.model.network import Network
 from netctrl.model.network_model import NetworkModel

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from link_cases import COSTS, MBPS2, TAU, least_cost, matrices
 
-from netctrl.datasets import network_path
-from netctrl.errors import InvalidValue, NoAdmissibleDesign
+from netctrl.core.errors import InvalidValue, NoAdmissibleDesign
+from netctrl.model.datasets import network_path
 from netctrl.model.network import Demand, Link, Network, read_network
 from netctrl.model.network_model import NetworkModel
 from netctrl.plants.information import information_pattern

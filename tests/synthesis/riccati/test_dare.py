@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netctrl.errors import InvalidValue, RiccatiStatus
+from netctrl.core.errors import InvalidValue, RiccatiStatus
 from netctrl.synthesis.riccati.dare import DareSolution, solve_dare
 
 EPS = float(np.finfo(float).eps)

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from link_cases import COSTS, NETWORKS, least_cost
 
-from netctrl.datasets import network_path
-from netctrl.errors import InvalidValue, RiccatiStatus
+from netctrl.core.errors import InvalidValue, RiccatiStatus
+from netctrl.model.datasets import network_path
 from netctrl.model.network import read_network
 from netctrl.plants.linearize import network_model, network_state_space
 from netctrl.synthesis.riccati.delayed import DelayedRegulator, delayed_regulator

@@ -6,10 +6,10 @@ import scipy.linalg as sl
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from netctrl.datasets import model_path
+from netctrl.core.errors import InvalidValue, RiccatiStatus
 from netctrl.design.connet.design import connet
-from netctrl.errors import InvalidValue, RiccatiStatus
 from netctrl.laws.tracking.tracking import start_tracking, step_tracking, tracking_gains
+from netctrl.model.datasets import model_path
 from netctrl.model.identified import IdentifiedModel, read_model
 from netctrl.model.law import LqgLaw
 from netctrl.model.statespace import StateSpace

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.jit import njit
+from netctrl.core.jit import njit
 from netctrl.laws.aqm.red import RedParameters, red_share
 from netctrl.laws.link import backlog_step, head_age
 

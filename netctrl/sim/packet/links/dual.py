@@ -5,7 +5,7 @@ The row of `heads` of the L queue has the law's state and parameters.
 
 from __future__ import annotations
 
-from netctrl.jit import INLINED, INSIDE, njit
+from netctrl.core.jit import INLINED, INSIDE, njit
 from netctrl.laws.aqm.fluid import PROBABILITY, SCALABLE_PROBABILITY
 from netctrl.laws.l4s.dualpi2 import (
     DualPi2State,

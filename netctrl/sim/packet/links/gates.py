@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from math import log
 
-from netctrl.jit import INLINED, INSIDE, njit
+from netctrl.core.jit import INLINED, INSIDE, njit
 from netctrl.sim.packet.state import FLOW, HELD, NEVER, SHARE, PacketState, chance
 
 _LONGEST = 1e17  # a longer mean pause is that of rate 0 [ns]

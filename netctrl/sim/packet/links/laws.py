@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from netctrl.jit import INLINED, INSIDE, by_number, njit
+from netctrl.core.jit import INLINED, INSIDE, by_number, njit
 from netctrl.laws.aqm.fluid import FIRST, on_rows
 from netctrl.laws.aqm.records import LAWS
 from netctrl.laws.record import compiled_view, width

@@ -7,7 +7,7 @@ on haven't begun yet, and one event, for the first on the wire. All others have 
 
 from __future__ import annotations
 
-from netctrl.jit import INLINED, INSIDE, njit
+from netctrl.core.jit import INLINED, INSIDE, njit
 from netctrl.laws.aqm.fluid import PROBABILITY, SCALABLE_PROBABILITY, rate_error
 from netctrl.laws.aqm.law import Seen
 from netctrl.sim.packet.links.dual import update_coupling

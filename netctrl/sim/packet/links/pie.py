@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netctrl.jit import INLINED, INSIDE, njit
+from netctrl.core.jit import INLINED, INSIDE, njit
 from netctrl.laws.aqm.fluid import PROBABILITY
 from netctrl.laws.record import compiled_view
 from netctrl.laws.targets.pie_packets import PacketPie, pie_choice, pie_leaves, update_pie

@@ -6,7 +6,7 @@ the link's delay and no room. Source: IEEE 802.1Qbb. All of this is for links th
 
 from __future__ import annotations
 
-from netctrl.jit import INLINED, INSIDE, njit
+from netctrl.core.jit import INLINED, INSIDE, njit
 from netctrl.laws.window.law import Telemetry
 from netctrl.sim.packet.hosts import COUNTER, HOST, PORT
 from netctrl.sim.packet.state import (

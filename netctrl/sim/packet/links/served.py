@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from netctrl.jit import INLINED, INSIDE, njit
+from netctrl.core.jit import INLINED, INSIDE, njit
 from netctrl.laws.l4s.dualpi2 import DROP, MARK, SEND
 from netctrl.laws.link import choose_queue, tag_first
 from netctrl.sim.packet.links.dual import coupled_queue, judge_head, next_of_two, note_step, spend

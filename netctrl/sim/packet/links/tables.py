@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.aqm.fluid import STATES, epoch_of, law_of
 from netctrl.laws.aqm.records import law_record
 from netctrl.laws.disciplines import CbqQueue, DrrQueue, FqCodelQueue, KernelQueue, PrioQueue, WfqQueue, queue_in
@@ -25,7 +26,6 @@ from netctrl.sim.packet.links.served import CBQ, DRR, DUAL, FIFO, FQ, PRIO, TAG,
 from netctrl.sim.packet.links.trace import NANOBITS, OPPORTUNITIES, RATES
 from netctrl.sim.packet.senders.receiver import ACK_BYTES
 from netctrl.sim.packet.state import LINK, SHARE, SUBQUEUE
-from netctrl.units import BITS_PER_BYTE
 
 Queues = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Rows of links, and states and parameters of their laws."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netctrl.jit import INLINED, INSIDE, njit
+from netctrl.core.jit import INLINED, INSIDE, njit
 from netctrl.sim.packet.state import LINK, PacketState
 
 OPPORTUNITIES, RATES = 1, 2

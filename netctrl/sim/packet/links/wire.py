@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netctrl.jit import INLINED, njit
+from netctrl.core.jit import INLINED, njit
 from netctrl.sim.packet.links.trace import NANOBITS
 from netctrl.sim.packet.state import (
     ARRIVES,

@@ -8,7 +8,7 @@ when the next one goes, after the beginning of the interval [ns].
 
 from __future__ import annotations
 
-from netctrl.jit import INLINED, INSIDE, njit
+from netctrl.core.jit import INLINED, INSIDE, njit
 from netctrl.sim.packet.links.links import enqueue
 from netctrl.sim.packet.senders.tcp import take
 from netctrl.sim.packet.state import DATAGRAM, FLOW, KIND_SHIFT, META, PACKET, WAKE, WAY, PacketState, codepoint, plan

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.rate.records import scheme_of
 from netctrl.laws.window.law import MAX_HOPS, Packet, Path, Telemetry, WindowLaw
 from netctrl.laws.window.records import LAWS, law_of

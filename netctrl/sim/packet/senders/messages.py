@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from netctrl.jit import INSIDE, njit
+from netctrl.core.jit import INSIDE, njit
 from netctrl.laws.window.law import MAX_HOPS, SILENT, Acknowledged
 from netctrl.laws.window.rows import RATE, STATES, WINDOW, act, packet_sent
 from netctrl.sim.packet.hosts import HOST, PORT, TELEMETRY_OF

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import inf
 
-from netctrl.jit import INLINED, INSIDE, njit
+from netctrl.core.jit import INLINED, INSIDE, njit
 from netctrl.laws.rate.law import Sample
 from netctrl.laws.rate.rows import ALLOWED, rate_acts
 from netctrl.laws.record import fields_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netctrl.jit import INLINED, njit
+from netctrl.core.jit import INLINED, njit
 from netctrl.plants.access import averaged
 from netctrl.sim.packet.links.links import enqueue
 from netctrl.sim.packet.state import (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from netctrl.jit import INLINED, INSIDE, njit
+from netctrl.core.jit import INLINED, INSIDE, njit
 from netctrl.sim.packet.links.gates import pass_gate, set_gate
 from netctrl.sim.packet.links.links import free_gate
 from netctrl.sim.packet.senders.tcp import CLOSED, OPEN, UDP, send_datagram

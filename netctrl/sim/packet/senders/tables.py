@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.rate.records import RATE_LAWS, rate_record, scheme_of, window_of
 from netctrl.laws.rate.rows import ALLOWED_WIDTH
 from netctrl.laws.tcp.rows import EXACT, SCALABLE, WINDOWS

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from netctrl.jit import INLINED, INSIDE, njit
+from netctrl.core.jit import INLINED, INSIDE, njit
 from netctrl.laws.record import fields_of
 from netctrl.laws.tcp.rows import mark_acts, window_acts
 from netctrl.laws.tcp.sender import Acked, Echoed, TcpWindow

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from netctrl.jit import INSIDE, njit
+from netctrl.core.jit import INSIDE, njit
 from netctrl.laws.window.law import MAX_HOPS
 from netctrl.laws.window.rows import RATE, WINDOW
 from netctrl.sim.packet.hosts import HOST, PORT, TRANSFER

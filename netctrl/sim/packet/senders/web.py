@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import ceil, log
 
-from netctrl.jit import INSIDE, njit
+from netctrl.core.jit import INSIDE, njit
 from netctrl.sim.packet.senders.messages import begin_message
 from netctrl.sim.packet.senders.receiver import HEADERS
 from netctrl.sim.packet.senders.tcp import MESSAGES, connect

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import msgspec
 
-from netctrl.errors import NetctrlError
+from netctrl.core.errors import NetctrlError
 from netctrl.linux.namespace import NET_ADMIN, SYS_ADMIN, has_capability
 
 _CORE = ("numpy", "scipy", "numba", "msgspec", "cyclopts")
@@ -113,7 +113,8 @@ def libraries() -> Iterator[Check]:
 
 
 def _netctrl() -> Check:
-    from netctrl import __version__, datasets
+    from netctrl import __version__
+    from netctrl.model import datasets
 
     place = str(Path(datasets.__file__).parent)
     there = bool(datasets.scenarios())
@@ -254,7 +255,7 @@ def compiled() -> Iterator[Check]:
     """Check of the files whose kernels have compiled code of today's sources."""
     needed_for = "simulation without compiling first"
     try:
-        from netctrl.jit import compiled_files, places
+        from netctrl.core.jit import compiled_files, places
 
         files, place = compiled_files(), next((each for each in places() if each.is_dir()), places()[0])
     except Exception as error:  # numba is broken, which its own check reports

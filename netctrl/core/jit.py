@@ -34,11 +34,11 @@ from numba.core import event
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.compiler_lock import global_compiler_lock
 
-from netctrl.errors import NetctrlError
-from netctrl.model.io.files import user_cache
-from netctrl.register import KERNEL_LAWS, Registry
+from netctrl.core.errors import NetctrlError
+from netctrl.core.files import user_cache
+from netctrl.core.register import KERNEL_LAWS, Registry
 
-PACKAGE = Path(__file__).parent
+PACKAGE = Path(__file__).parents[1]
 config: Any = numba_config  # type checkers don't see attributes that are set on loading
 KEPT = 6
 """Number of folders kept for each file of kernels; older sources or versions are removed first."""
@@ -57,7 +57,7 @@ INLINED: dict[str, Any] = INSIDE | {"forceinline": True}
 
 _VERSIONS = (platform.python_implementation(), sys.version, np.__version__, numba.__version__, llvmlite.__version__)
 _REFUSED = re.compile(r"\x1b\[[0-9;]*m|^.*Failed in \w+ mode pipeline.*$", re.MULTILINE)
-_REGISTERED = re.compile(rb"^from netctrl\.register import (\([^)]*\)|.*)", re.MULTILINE)
+_REGISTERED = re.compile(rb"^from netctrl\.core\.register import (\([^)]*\)|.*)", re.MULTILINE)
 _IMPORT = re.compile(rb"^[ \t]*(?:from|import)[ \t]+netctrl\.([\w.]+)", re.MULTILINE)
 
 
@@ -254,7 +254,9 @@ def compiled_files() -> dict[str, bool]:
     """Files with cached kernels -> whether code compiled from today's sources is on disk."""
     kept = {folder.name for place in places() for folder in place.glob("*") if any(folder.glob("*.nbi"))}
     files = {path: path.read_bytes() for path in sorted(PACKAGE.rglob("*.py"))}
-    kernels = [path for path, code in files.items() if b"from netctrl.jit import" in code and b"cache=True" in code]
+    kernels = [
+        path for path, code in files.items() if b"from netctrl.core.jit import" in code and b"cache=True" in code
+    ]
     names = {path: ".".join(path.relative_to(PACKAGE).with_suffix("").parts) for path in kernels}
     return {name: f"{name}-{key_of(path)}" in kept for path, name in names.items()}
 

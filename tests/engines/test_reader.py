@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import netctrl
-from netctrl.datasets import data_path, network_path, scenario_path
-from netctrl.errors import FileError, InvalidValue
+from netctrl.core.errors import FileError, InvalidValue
+from netctrl.model.datasets import data_path, network_path, scenario_path
 from netctrl.model.network import read_network
 from netctrl.scenario.links import Link
 from netctrl.scenario.read import read_scenario_file as read_scenario

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 from netctrl.cli.app import FAILURE, GOOD, as_json, colored, new_app, run, say
+from netctrl.cli.doctor.checks import Check, State
 from netctrl.cli.help import columns
 from netctrl.cli.options import option
-from netctrl.doctor.checks import Check, State
 
 _COLORS = {State.OK: "green", State.MISSING: "yellow", State.UNKNOWN: "yellow"}
 
@@ -35,7 +35,7 @@ def doctor(*, json: Annotated[bool, option("", "print one JSON object and nothin
 
 
 def _checks() -> Iterator[Check]:
-    from netctrl.doctor.checks import compiled, kernel, libraries, tools, virtual_kernel
+    from netctrl.cli.doctor.checks import compiled, kernel, libraries, tools, virtual_kernel
 
     for area in (libraries, tools, kernel, virtual_kernel, compiled):
         yield from area()

@@ -84,7 +84,7 @@ class InvalidValue(NetctrlError, ValueError):
     >>> import netctrl
     >>> netctrl.arc(flows=-1)
     Traceback (most recent call last):
-    netctrl.errors.InvalidValue: flows: got -1, takes a number of flows above 0, or a range low:high of them
+    netctrl.core.errors.InvalidValue: flows: got -1, takes a number of flows above 0, or a range low:high of them
     """
 
     def __init__(self, argument: str, got: object, takes: str) -> None:
@@ -133,7 +133,7 @@ def optional_import() -> Generator[None]:
     >>> with optional_import():
     ...     import no_such_library
     Traceback (most recent call last):
-    netctrl.errors.MissingLibrary: no_such_library is not installed: pip install no-such-library
+    netctrl.core.errors.MissingLibrary: no_such_library is not installed: pip install no-such-library
     """
     try:
         yield

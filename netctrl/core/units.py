@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from netctrl.errors import checked_number
+from netctrl.core.errors import checked_number
 
 BITS_PER_BYTE = 8
 METRES_PER_KM = 1000

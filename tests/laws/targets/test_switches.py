@@ -18,10 +18,10 @@ from openconfig import read_profiles
 from yang_models import data_model
 
 from netctrl.certificates.inputs.sonic import read_sonic
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
+from netctrl.laws.targets.switches import openconfig_profile, sonic_profile
 from netctrl.laws.targets.wred import WredLaw
 from netctrl.model.law import QueueLaw
-from netctrl.switches.wred import openconfig_profile, sonic_profile
 
 GIVEN = {"min_bytes": 100_000, "max_bytes": 909_673, "max_percent": 11, "ecn": True}
 

@@ -18,11 +18,11 @@ from pathlib import Path
 import pytest
 
 import netctrl
-from netctrl import jit
+from netctrl.core import jit
 
 PACKAGE = Path(netctrl.__file__).parent
 KERNELS = sorted(
-    path for path in PACKAGE.rglob("*.py") if "from netctrl.jit import" in path.read_text(encoding="utf-8")
+    path for path in PACKAGE.rglob("*.py") if "from netctrl.core.jit import" in path.read_text(encoding="utf-8")
 )
 
 # A step of `plants/window.py`, whose arithmetic stands in another file: a queue of 5, and 5 − 3 more.

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import msgspec
 
-from netctrl.datasets import bundled_path, network_path, scenario_path
-from netctrl.errors import FileError, InvalidValue
-from netctrl.model.io.files import checked_path, opened, read_bounded
+from netctrl.core.errors import FileError, InvalidValue
+from netctrl.core.files import checked_path, opened, read_bounded
+from netctrl.model.datasets import bundled_path, network_path, scenario_path
 
 if TYPE_CHECKING:
     from netctrl.model.signals import SignalTrace

@@ -19,11 +19,11 @@ from netctrl.cli.certify import main as certify_main
 from netctrl.cli.export import main as export_main
 from netctrl.cli.list import main as list_main
 from netctrl.cli.simulate import main as simulate_main
-from netctrl.errors import NetctrlError, Unusable
-from netctrl.jit import njit
+from netctrl.core.errors import NetctrlError, Unusable
+from netctrl.core.jit import njit
+from netctrl.core.register import QUEUE_LAWS, TCP_SENDERS, Registry
 from netctrl.laws.codegen import check_law
 from netctrl.laws.tcp.sender import Acked, TcpSender, TcpWindow
-from netctrl.register import QUEUE_LAWS, TCP_SENDERS, Registry
 from netctrl.scenario.links import Link
 
 BLUE = ROOT / "examples" / "blue"
@@ -74,7 +74,7 @@ def test_a_broken_law_is_named_with_file_line_and_fault(how, tmp_path, monkeypat
 @pytest.mark.parametrize(
     ("value", "name", "says"),
     [
-        ("netctrl.errors:any_of", "any", "isn't a QueueLaw"),
+        ("netctrl.core.errors:any_of", "any", "isn't a QueueLaw"),
         ("netctrl.laws.aqm.pi:PI", "other", "the law's own name is pi"),
         ("netctrl.laws.aqm.pi:NOTHING", "pie2", "AttributeError"),
         ("netctrl.no_such_module:LAW", "none", "No module named 'netctrl.no_such_module'"),

@@ -67,7 +67,7 @@ class Registry:
         point = self._point(name)
         lack = self.lack(name)
         if lack is not None:
-            from netctrl.errors import Unusable
+            from netctrl.core.errors import Unusable
 
             raise Unusable(lack)
         return point.load()
@@ -85,7 +85,7 @@ class Registry:
         return self._lacks[name]
 
     def _found(self, point: Any) -> str | None:
-        from netctrl.errors import NetctrlError, raised_in
+        from netctrl.core.errors import NetctrlError, raised_in
 
         try:
             entry = point.load()
@@ -132,7 +132,7 @@ class Registry:
 
     def _point(self, name: str) -> Any:
         if name not in self._points():
-            from netctrl.errors import InvalidValue, did_you_mean
+            from netctrl.core.errors import InvalidValue, did_you_mean
 
             raise InvalidValue(self.what, name, f"one of {', '.join(sorted(self))}{did_you_mean(name, self)}")
         return self._points()[name]
@@ -291,7 +291,7 @@ def refuse_unusable(name: object) -> None:
     """Unusable for the name of a law of another package that can't be used, before a list of what is known."""
     lack = lack_of(name)
     if lack is not None:
-        from netctrl.errors import Unusable
+        from netctrl.core.errors import Unusable
 
         raise Unusable(lack)
 

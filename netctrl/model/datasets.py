@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from netctrl.errors import FileError, InvalidValue, any_of, did_you_mean
+from netctrl.core.errors import FileError, InvalidValue, any_of, did_you_mean
 from netctrl.model.claim import Claim, read_claims
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ __all__ = [
     "traces",
 ]
 
-_INSTALLED = Path(__file__).parent / "data"  # the repository's data/ in an installed wheel
-_CHECKOUT = Path(__file__).parent.parent / "data"
+_INSTALLED = Path(__file__).parents[1] / "data"  # the repository's data/ in an installed wheel
+_CHECKOUT = Path(__file__).parents[2] / "data"
 
 PAPERS = ("arc", "hftrac", "connet", "mpcc", "pacing", "linux")
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netctrl.errors import FileError, InvalidValue, NetctrlError, NoAdmissibleDesign, Status, checked_number
+from netctrl.core.errors import FileError, InvalidValue, NetctrlError, NoAdmissibleDesign, Status, checked_number
 
 
 def test_invalid_value_carries_what_it_says() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netctrl.units import (
+from netctrl.core.units import (
     DURATION_TAKES,
     RATE_TAKES,
     SIZE_TAKES,

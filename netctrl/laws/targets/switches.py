@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from netctrl.errors import InvalidValue
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.targets.step import step_law
 from netctrl.laws.targets.wred import WredLaw
 from netctrl.model.law import QueueLaw

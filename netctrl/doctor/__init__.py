@@ -1,1 +1,0 @@
-"""Checks of this machine: what netctrl needs and finds; no privilege is needed and nothing is changed."""

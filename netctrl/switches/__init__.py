@@ -1,1 +1,0 @@
-"""Configurations of switches: WRED profiles of SONiC and of OpenConfig."""
