@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from netctrl.core.errors import InvalidValue
-from netctrl.laws.aqm.records import QUEUES, DropTailQueue, Queue
+from netctrl.laws.aqm.records import QUEUES, DropTailQueue
+from netctrl.laws.disciplines import LINK_QUEUES, LinkQueue
 from netctrl.model.io.fields import Duration, Rate, Size, duration, instant, rate, rate_or_0, read_fields, record, size
 from netctrl.model.io.record_file import Record
 from netctrl.scenario.links import Link
@@ -25,7 +26,7 @@ class Bottleneck(Record, frozen=True, kw_only=True, tag_field="kind", tag="bottl
     """Capacity for whole IP packets [bit/s]."""
     buffer: Size = 250e3
     """Size of the queue in front of the link [byte]."""
-    queue: Queue = DropTailQueue()
+    queue: LinkQueue = DropTailQueue()
     """Law of the queue, by its `kind`."""
     rtt: Duration = 0.02
     """Round-trip propagation delay [s]; transmission times of packets are added to it."""
@@ -35,7 +36,7 @@ class Bottleneck(Record, frozen=True, kw_only=True, tag_field="kind", tag="bottl
     """Each flow starts at a random time, drawn by the seed, within this time after its `start` [s]."""
 
     def __post_init__(self) -> None:
-        read_fields(self, capacity=rate, buffer=size, queue=record(*QUEUES), rtt=duration)
+        read_fields(self, capacity=rate, buffer=size, queue=record(*LINK_QUEUES), rtt=duration)
         read_fields(self, cross=rate_or_0, start_spread=instant)
         if self.cross >= self.capacity:
             raise InvalidValue("cross", self.cross, f"less than the capacity, {self.capacity:g} bit/s")

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import msgspec
 
 from netctrl.core.errors import InvalidValue
-from netctrl.laws.aqm.records import QUEUES, DropTailQueue, Queue
+from netctrl.laws.aqm.records import DropTailQueue
+from netctrl.laws.disciplines import LINK_QUEUES, LinkQueue
 from netctrl.model.io.fields import Duration, Rate, Size, instant, rate, read_fields, record, records, size, whole
 from netctrl.model.io.record_file import Record
 from netctrl.scenario.links import Link
@@ -40,14 +41,14 @@ class ParkingLot(Record, frozen=True, kw_only=True, tag_field="kind", tag="parki
     """Propagation delay of each, one way [s]."""
     buffer: Size = 1e5
     """Size of the queue in front of each [byte]."""
-    queue: Queue = DropTailQueue()
+    queue: LinkQueue = DropTailQueue()
     """Law of each queue, by its `kind`."""
     cross: tuple[Flow, ...] = ()
     """Flows over one link, anew at each; their ids end with the link's number."""
 
     def __post_init__(self) -> None:
         read_fields(self, hops=whole(1, MAX_HOPS), capacity=rate, delay=instant, buffer=size)
-        read_fields(self, queue=record(*QUEUES), cross=records(Flow))
+        read_fields(self, queue=record(*LINK_QUEUES), cross=records(Flow))
 
     def links(self) -> tuple[Link, ...]:
         """The links."""

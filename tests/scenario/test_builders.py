@@ -50,6 +50,13 @@ def test_a_parking_lot_is_the_links_and_flows_that_it_stands_for(hops: int, cros
     assert read == built
 
 
+@pytest.mark.parametrize("queue", ["dualpi2", "fq_codel", {"kind": "drr", "quantum": 3000.0}])
+def test_builders_take_every_queue_of_a_link(queue: object) -> None:
+    line = netctrl.Link(id="x", source="a", target="b", capacity=1e7, queue=queue)
+    assert netctrl.bottleneck(queue=queue).links[0].queue == line.queue
+    assert {hop.queue for hop in netctrl.parking_lot(queue=queue).links} == {line.queue}
+
+
 def test_a_flow_without_a_round_trip_has_that_of_its_links() -> None:
     links = [
         {"id": "out", "source": "a", "target": "b", "capacity": 1e7, "delay": "10ms"},

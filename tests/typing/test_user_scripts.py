@@ -49,17 +49,3 @@ def test_the_stub_is_that_of_the_tables() -> None:
     installed = Path(netctrl.__file__).parent
     assert (installed / "__init__.pyi").read_text(encoding="utf-8") == stub_text()
     assert (installed / "py.typed").is_file()
-
-
-ORDERS = (
-    "from netctrl import simulate, identify, sweep; import netctrl.simulate, netctrl.identify, netctrl.sweep",
-    "import netctrl.simulate, netctrl.identify, netctrl.sweep; from netctrl import simulate, identify, sweep",
-)
-
-
-@pytest.mark.parametrize("statement", ORDERS)
-def test_the_verbs_modules_hide_no_function(statement, tmp_path) -> None:
-    checked = "import netctrl, types; assert all(isinstance(each, types.FunctionType) for each in "
-    names = "(simulate, identify, sweep, netctrl.simulate, netctrl.identify, netctrl.sweep))"
-    ran = subprocess.run([sys.executable, "-c", f"{statement}; {checked}{names}"], cwd=tmp_path, capture_output=True)
-    assert ran.returncode == 0, ran.stderr.decode()
