@@ -17,7 +17,8 @@ from netctrl.model.datasets import bundled_path, data_path
 from netctrl.model.design.base import Design
 from netctrl.model.io.provenance import Provenance
 from netctrl.model.io.record_file import taken
-from netctrl.plotting.pages.html import Html, code, rows_table, section
+from netctrl.plotting.pages.html import Html, code, notes, rows_table, section
+from netctrl.plotting.pages.page import MOODS, Page
 
 _READ = {"hftrac": "network", "connet": "model"}
 """Method -> first argument of its function, which is read from a file."""
@@ -46,6 +47,22 @@ def origin(
         section("How to reproduce it", *command, *python),
         section("Provenance", rows_table("What it was made with", rows, ("What", "Version or value"))),
     ]
+
+
+def judged(
+    kind: str,
+    title: str,
+    found: Any,
+    rows: Sequence[tuple[str, str]],
+    *sections: Html,
+    lines: Sequence[str] = (),
+    warnings: str = "Notes",
+) -> Page:
+    """Page of a record with a certificate: verdict, warnings under their heading, summary, its sections, origin."""
+    proof = found.certificate
+    head = [section(warnings, notes(proof.warnings)), section("Summary", rows_table(f"Status: {proof.status}", rows))]
+    made = origin(found.provenance, list(lines))
+    return Page(kind, title, found.verdict, MOODS[proof.status], [*head, *sections, *made])
 
 
 def read_lines(made: Provenance) -> dict[str, str]:
