@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 import pytest
-from command_lines import Ran, Terminal, files, good, the_error
+from command_lines import Terminal, files, good, the_error
 
 import netctrl
 from netctrl.cli.cases import read_case
@@ -238,17 +237,6 @@ def test_a_scenario_that_comes_with_netctrl_runs_by_its_name(run, tmp_path) -> N
     assert found["scenario"]["name"] == "ARC Fig. 6: round trips of 0.3 to 2.4 s"
     assert list(dict.fromkeys(each["of"] for each in found["summary"]))[:2] == ["forward", "backward"]
     assert files(tmp_path) == ["s.toml"]
-
-
-@pytest.mark.slow
-def test_it_runs_as_a_process(tmp_path, design) -> None:
-    (tmp_path / "s.toml").write_text(SMALL)
-    command = [sys.executable, "-m", "netctrl", "simulate", "s.toml", "--json"]
-    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
-    assert (ran.returncode, ran.stderr) == (0, "")
-    assert json.loads(ran.stdout)["scenario"]["name"] == "small"
-    ran = subprocess.run([*command[:3], "nope"], cwd=tmp_path, capture_output=True, text=True, timeout=300)
-    the_error(Ran(ran.returncode, ran.stdout, ran.stderr), 2)
 
 
 def test_progress_is_shown_on_a_terminal_only(run, monkeypatch, capsys) -> None:

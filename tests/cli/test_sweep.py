@@ -10,7 +10,6 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pandas as pd
 import pytest
@@ -23,11 +22,10 @@ from netctrl.cli.sweep import main
 from netctrl.design.hftrac.scenario_law import scenario_law
 from netctrl.engines.sweep import read_frame, summarized, sweep
 from netctrl.model.datasets import network_path, scenario_path
-from netctrl.scenario.figures import Figure, quantity_text
+from netctrl.scenario.figures import quantity_text
 from netctrl.scenario.network.sweep import read_sweep
 from netctrl.scenario.read import read_scenario_file
 from netctrl.scenario.result import Result
-from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.run import simulate_network
 from netctrl.sim.network.tune import tune
 
@@ -322,19 +320,6 @@ def test_simulate_prints_a_table_of_its_runs(simulate, tmp_path) -> None:
     assert re.search(r"\nHFTraC testbed \(fluid\), .* s, 3 runs, ", good(simulate("s.toml --runs 3")))
     assert "±" not in good(simulate("s.toml --runs 1")).partition("\n")[2]
     assert files(tmp_path) == ["s.toml"]
-
-
-def test_simulate_json_is_one_object(simulate) -> None:
-    line = "s.toml --runs 2 --json --seed 7"
-    found = json.loads(good(simulate(line)))
-    assert sorted(found) == ["provenance", "scenario", "simulator", "span", "summary"]
-    scenario = msgspec.convert(found["scenario"], Scenario)
-    assert scenario == read_scenario_file("s.toml", network_path).replace(seed=7)
-    expected = simulate_network(scenario, scenario_law(scenario), runs=2).summary()
-    assert msgspec.convert(found["summary"], tuple[Figure, ...]) == expected
-    provenance = found["provenance"]
-    assert provenance["argv"] == ["netctrl", "simulate", *shlex.split(line)]
-    assert provenance["seed"] == 7
 
 
 @pytest.mark.parametrize("name", ["r.csv", "r.parquet", "r.CSV"])
