@@ -87,7 +87,7 @@ def simulate(
     from netctrl.engines.engine import engine_for, simulate
 
     chosen = engine_for(case, engine or "auto").name
-    options = {"runs": runs or (_RUNS if several and chosen == "fluid" else 1), "n_jobs": n_jobs or 1}
+    options: dict[str, Any] = {"runs": runs or (_RUNS if several and chosen == "fluid" else 1), "n_jobs": n_jobs or 1}
     try:
         with progress_bar("simulating") as progress:
             result = simulate(case, chosen, **options, progress=progress, argv=invocation(), inputs=inputs)
