@@ -89,7 +89,27 @@ class Design(
         files: Iterable[Path] = (),
         libraries: Iterable[str] = ("numpy",),
     ) -> Self:
-        """A Design made in this process, by a command line, from files, with libraries."""
+        """A Design that is made now.
+
+        Parameters
+        ----------
+        inputs : Inputs
+            What the method was given.
+        law : Law
+            What it found.
+        certificate : Certificate
+            What was checked of the law.
+        argv : iterable of str
+            The command line, empty from Python.
+        files : iterable of Path
+            Files whose contents the Design rests on.
+        libraries : iterable of str
+            Libraries that computed it.
+
+        Returns
+        -------
+        Design
+        """
         made = provenance(argv=argv, inputs=files, libraries=libraries)
         return cls(schema="netctrl.design/1", inputs=inputs, law=law, certificate=certificate, provenance=made)
 
