@@ -17,7 +17,6 @@ from netctrl.cli.options import RATE, TIME, kind
 from netctrl.core.errors import checked_number, checked_whole
 from netctrl.core.units import DURATION_TAKES, RATE_TAKES
 from netctrl.model.design.base import Design
-from netctrl.model.io.provenance import provenance
 
 _FLOWS = kind("N", int, "a whole number")
 
@@ -56,12 +55,12 @@ def buffer(flows: int, rate_bit_per_s: float, rtt_s: float, *, argv: tuple[str, 
     C = checked_number("rate_bit_per_s", rate_bit_per_s, "a rate above 0 in bit/s", above=0.0)
     rtt = checked_number("rtt_s", rtt_s, "a time above 0 in seconds", above=0.0)
     few = () if n >= 100 else ("windows of fewer than 100 flows may be synchronised: they need C RTT",)
-    return BufferDesign(
-        schema="netctrl.design/1",
-        inputs=BufferInputs(flows=n, rate_bit_per_s=C, rtt_s=rtt),
-        law=BufferLaw(buffer_bytes=C * rtt / 8.0 / sqrt(n)),
-        certificate=BufferCertificate(status="admissible", warnings=few, delay_s=rtt / sqrt(n)),
-        provenance=provenance(argv=argv),
+    return BufferDesign.of(
+        BufferInputs(flows=n, rate_bit_per_s=C, rtt_s=rtt),
+        BufferLaw(buffer_bytes=C * rtt / 8.0 / sqrt(n)),
+        BufferCertificate(status="admissible", warnings=few, delay_s=rtt / sqrt(n)),
+        argv=argv,
+        libraries=(),
     )
 
 

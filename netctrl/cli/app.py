@@ -21,7 +21,7 @@ from cyclopts import App, CycloptsError
 
 from netctrl.cli import FAILURE, GOOD, INTERRUPTED, NO, WRONG_USE
 from netctrl.cli.help import HELP, help_of, name_of, names_of, wrong_use
-from netctrl.cli.options import PLOT_SUFFIXES, REPORT_SUFFIXES, option_name
+from netctrl.cli.options import ENDINGS, option_name
 from netctrl.core.errors import FileError, InvalidValue, NetctrlError, NoAdmissibleDesign, optional_import
 
 if TYPE_CHECKING:
@@ -34,9 +34,8 @@ __all__ = [
     "WRONG_USE",
     "answer",
     "as_json",
+    "check_files",
     "check_places",
-    "check_plot",
-    "check_report",
     "colored",
     "invocation",
     "new_app",
@@ -170,24 +169,30 @@ def report(title: str, rows: Sequence[tuple[str, str]], notes: Sequence[str] = (
     return "\n".join(lines) + "\n"
 
 
-def check_plot(plot: str | None, output: str | None) -> None:
-    """InvalidValue for a `--plot` file of a format that is no picture's, or the file of -o."""
-    if plot is None:
-        return
-    if Path(plot).suffix.lower() not in PLOT_SUFFIXES:
-        raise InvalidValue("plot", plot, f"a file name that ends in {', '.join(PLOT_SUFFIXES)}")
-    if output is not None and Path(plot).resolve() == Path(output).resolve():
-        raise InvalidValue("plot", plot, "another file than -o")
+def check_files(
+    files: Mapping[str, str | None], *read: str | Path | None, endings: Mapping[str, Sequence[str]] = ENDINGS
+) -> None:
+    """InvalidValue for the first file to write, by option, that the command can't give or write.
 
-
-def check_report(report: str | None, **others: str | None) -> None:
-    """InvalidValue for a `--report` file of another type than a report, or one that another option also names."""
-    if report is None:
-        return
-    if Path(report).suffix.lower() not in REPORT_SUFFIXES:
-        raise InvalidValue("report", report, f"a file name that ends in {' or '.join(REPORT_SUFFIXES)}")
-    if any(other is not None and Path(other).resolve() == Path(report).resolve() for other in others.values()):
-        raise InvalidValue("report", report, "a file that no other option names")
+    Parameters
+    ----------
+    files : mapping
+        Option -> the file that it names, or None.
+    read : str or path, optional
+        Files that the command reads, and so can't write.
+    endings : mapping
+        Option -> how its file's name may end, where that says what is written.
+    """
+    taken = [Path(path).resolve() for path in read if path is not None]
+    for name, path in files.items():
+        if path is None:
+            continue
+        if name in endings and Path(path).suffix.lower() not in endings[name]:
+            raise InvalidValue(name, path, f"a file name that ends in {' or '.join(endings[name])}")
+        if Path(path).resolve() in taken:
+            raise InvalidValue(name, path, "a file that no other option names")
+        taken.append(Path(path).resolve())
+    check_places(files)
 
 
 def check_places(places: Mapping[str, str | None]) -> None:

@@ -6,18 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from netctrl.cli.app import (
-    check_places,
-    check_report,
-    invocation,
-    new_app,
-    progress_bar,
-    report,
-    report_file,
-    run,
-    say,
-    write_all,
-)
+from netctrl.cli.app import check_files, invocation, new_app, progress_bar, report, report_file, run, say, write_all
 from netctrl.cli.options import JOBS, SET, SET_TAKES, Kind, Report, option, positional, whole
 
 if TYPE_CHECKING:
@@ -57,8 +46,7 @@ def evaluate(
     netctrl evaluate pie --quick --report pie.html
     netctrl evaluate bbr --only 5.1 --quick
     """
-    check_report(page, output=output)
-    check_places({"output": output, "report": page})
+    check_files({"output": output, "report": page})
 
     if list:
         from netctrl.evaluation.run import sections_of

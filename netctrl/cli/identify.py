@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
-from netctrl.cli.app import check_places, check_plot, invocation, new_app, picture, report, run, say, waiting, write_all
+from netctrl.cli.app import check_files, invocation, new_app, picture, report, run, say, waiting, write_all
 from netctrl.cli.cases import TraceName
 from netctrl.cli.options import PLOT_SUFFIXES, Kind, given, kind, option, positional, whole
-from netctrl.core.errors import InvalidValue, checked_word
+from netctrl.core.errors import checked_word
 
 DRAWS = 100
 METHODS = "n4sid, moesp, cva, sippy-n4sid, sippy-moesp, sippy-cva or sippy-parsim-k"
@@ -78,12 +77,9 @@ def identify(
     asked = given({"order": order, "method": method, "horizon": horizon, "held_out": held_out, "seed": seed})
     from netctrl.model.datasets import trace_path
 
-    check_plot(plot, output)
     file = trace_path(trace)
-    if output is not None and Path(output).resolve() == file.resolve():
-        raise InvalidValue("output", output, "a file other than the trace")
     checked_word("refine", refine, ("auto", "yes", "no"))
-    check_places({"plot": plot, "output": output})
+    check_files({"output": output, "plot": plot}, file)
 
     from netctrl.ident.identify import identify as from_signals
     from netctrl.model.signals import read_signals

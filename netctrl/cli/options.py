@@ -29,6 +29,8 @@ from netctrl.core.units import (
 SET_TAKES = "NAME=VALUE, with commas between several, as in target=20ms,alpha=0.2"
 PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 REPORT_SUFFIXES = (".html", ".htm")
+ENDINGS = {"plot": PLOT_SUFFIXES, "report": REPORT_SUFFIXES}
+"""Option -> how the name of its file may end."""
 _UNITS = re.compile(r"_(bit_per_s|per_packet|packets|bytes|s)$")
 
 

@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from netctrl.cli.app import (
-    check_places,
-    check_plot,
-    check_report,
+    check_files,
     invocation,
     new_app,
     picture,
@@ -21,14 +19,13 @@ from netctrl.cli.app import (
     write_all,
 )
 from netctrl.cli.cases import RUNS, SEED, References, ScenarioName, inputs_of, read_case, refused, with_references
-from netctrl.cli.options import JOBS, PLOT_SUFFIXES, Report, option, positional
+from netctrl.cli.options import ENDINGS, JOBS, PLOT_SUFFIXES, Report, option, positional
 from netctrl.core.errors import JOBS_TAKES, InvalidValue
 
 if TYPE_CHECKING:
     from netctrl.engines.case import Case
-    from netctrl.engines.engine import Engine
 
-TABLE_SUFFIXES = (".csv", ".parquet")
+RESULT_SUFFIXES = (".npz", ".csv", ".parquet")
 _RUNS, _SEEDS = 20, 5
 
 app = new_app("netctrl simulate", "Runs a scenario, with the law of a Design file if given.")
@@ -76,46 +73,30 @@ def simulate(
     """
     if compare is not None and (plot is not None or engine is not None or output is not None):
         raise InvalidValue("compare", compare, "no --engine, --plot or -o: it prints one table")
-    check_report(page, output=output, plot=plot, design=design)
-    if output is not None and design is not None and Path(output).resolve() == Path(design).resolve():
-        raise InvalidValue("output", output, "a file other than --design")
+    files = {"output": output, "plot": plot, "report": page}
+    check_files(files, design, endings=ENDINGS | {"output": RESULT_SUFFIXES})
     case = with_references(read_case(scenario, design, seed), tracking)
     from netctrl.engines.case import has_runs
 
     inputs, several = inputs_of(scenario, design), has_runs(case.scenario)
-    check_places({"report": page})
     if compare is not None:
         return _compare(case, inputs, compare.split(","), runs or _SEEDS, json=json, page=page)
     for name, value in (("runs", runs), ("n_jobs", n_jobs)):
         if value is not None and not several:
             raise InvalidValue(name, value, "a value only for a network's scenario or with --compare")
-    check_files(case, plot, "output", output)
-    check_places({"plot": plot, "output": output})
-    chosen = _engine(case, engine)
-    count = runs or (_RUNS if several and chosen.name == "fluid" else 1)
+    from netctrl.engines.engine import engine_for, simulate
+
+    chosen = engine_for(case, engine or "auto").name
+    options: dict[str, Any] = {"runs": runs or (_RUNS if several and chosen == "fluid" else 1), "n_jobs": n_jobs or 1}
     try:
-        result = _run(case, chosen, inputs, count, n_jobs or 1)
+        with progress_bar("simulating") as progress:
+            result = simulate(case, chosen, **options, progress=progress, argv=invocation(), inputs=inputs)
     except InvalidValue as error:
         raise refused(error, scenario, design) from None
     write_all(
         {"plot": picture(result.plot, plot), "output": result_file(result, output), "report": report_file(result, page)}
     )
     return say(json_text(result) if json else shown(result))
-
-
-def _engine(case: Case, name: str | None) -> Engine:
-    from netctrl.engines.engine import engine_for
-
-    return engine_for(case, name or "auto")
-
-
-def _run(case: Case, engine: Engine, inputs: list[Path], runs: int, n_jobs: int) -> Any:
-    from netctrl.engines.engine import simulate
-
-    with progress_bar("simulating") as progress:
-        return simulate(
-            case, engine.name, runs=runs, n_jobs=n_jobs, progress=progress, argv=invocation(), inputs=inputs
-        )
 
 
 def _compare(case: Case, inputs: list[Path], engines: list[str], seeds: int, *, json: bool, page: str | None) -> int:
@@ -129,14 +110,6 @@ def _compare(case: Case, inputs: list[Path], engines: list[str], seeds: int, *, 
         return say(shown(found))
     content = {"scenario": case.scenario, "seeds": found.seeds, "rows": found.rows, "provenance": found.provenance}
     return say(_indented(content))
-
-
-def check_files(case: Case, plot: str | None, name: str, output: str | None) -> None:
-    """InvalidValue for a picture, or a file of the option `name`, that a result of this case can't give."""
-    suffixes = (".npz", *TABLE_SUFFIXES)
-    if output is not None and Path(output).suffix.lower() not in suffixes:
-        raise InvalidValue(name, output, f"a file name that ends in {' or '.join(suffixes)}")
-    check_plot(plot, output)
 
 
 def result_file(result: Any, path: str | None) -> tuple[str | None, Callable[[], bytes]]:

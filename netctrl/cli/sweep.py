@@ -4,23 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from netctrl.cli.app import (
-    check_places,
-    check_report,
-    invocation,
-    new_app,
-    progress_bar,
-    report,
-    run,
-    say,
-    workers,
-    write_all,
-)
+from netctrl.cli.app import check_files, invocation, new_app, progress_bar, report, run, say, workers, write_all
 from netctrl.cli.cases import SweepName
-from netctrl.cli.options import JOBS, Report, kind, option, positional
+from netctrl.cli.options import ENDINGS, JOBS, Report, kind, option, positional
 from netctrl.core.errors import JOBS_TAKES, FileError, InvalidValue
 
 if TYPE_CHECKING:
@@ -65,24 +53,23 @@ def sweep(
     netctrl sweep hftrac-testbed
     netctrl sweep hftrac-testbed -o tradeoff.parquet --resume
     """
-    if output is not None and Path(output).suffix.lower() != ".parquet":
-        raise InvalidValue("output", output, "a file name that ends in .parquet")
+    check_files({"output": output, "report": page}, endings=ENDINGS | {"output": (".parquet",)})
     if resume and output is None:
         raise InvalidValue("resume", "no -o", "the interrupted sweep's file in -o")
-    if tune is not None and output is not None:
-        raise InvalidValue("output", output, "no file with --tune; --json prints the values found")
-    if tune is not None and engine not in (None, "auto", "fluid"):
-        raise InvalidValue("engine", engine, "no value with --tune, which runs the fluid engine")
-    if tune is not None and page is not None:
-        raise InvalidValue("report", page, "no value with --tune")
-    check_report(page, output=output)
     if max_loss is not None and tune != "backlog":
         raise InvalidValue("max_loss", max_loss, "no value without --tune backlog")
     if tune is not None:  # before any file is read
         from netctrl.sim.network.tune import check_objective
 
+        other = None if engine in ("auto", "fluid") else engine
+        for name, value, takes in (
+            ("output", output, "no file with --tune; --json prints the values found"),
+            ("engine", other, "no value with --tune, which runs the fluid engine"),
+            ("report", page, "no value with --tune"),
+        ):
+            if value is not None:
+                raise InvalidValue(name, value, takes)
         max_loss = check_objective(tune, max_loss)
-    check_places({"output": output, "report": page})
 
     from netctrl.design.hftrac.scenario_law import scenario_law
     from netctrl.model.datasets import network_path, scenario_path, sweep_path

@@ -12,6 +12,7 @@ from netctrl.core.errors import InvalidValue, checked_function, checked_jobs, ch
 from netctrl.core.register import ENGINES
 from netctrl.engines.case import Case, case_of, kind_of, words_of
 from netctrl.model.io.provenance import Provenance, provenance
+from netctrl.model.io.record_file import taken
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -43,6 +44,11 @@ class Job(NamedTuple):
     def numbers(self) -> range:
         """Indices of the runs."""
         return range(self.first_run, self.first_run + self.runs)
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """Progress, command line and files, as functions that simulate take them."""
+        return taken(self, "progress", "argv", "inputs")
 
     def provenance(self, scenario: Any, *libraries: str) -> Provenance:
         """Provenance of a result."""
@@ -157,17 +163,11 @@ class _Options(TypedDict, total=False):
 
 
 @overload
-def simulate(scenario: ArcDesign, engine: str = ..., **options: Unpack[_Options]) -> Result: ...
-@overload
-def simulate(scenario: HftracDesign, engine: str = ..., **options: Unpack[_Options]) -> Result: ...
-@overload
-def simulate(scenario: ConnetDesign, engine: str = ..., **options: Unpack[_Options]) -> Result: ...
-@overload
-def simulate(scenario: MpccDesign, engine: str = ..., **options: Unpack[_Options]) -> Result: ...
-@overload
-def simulate(scenario: PacingDesign, engine: str = ..., **options: Unpack[_Options]) -> Result: ...
-@overload
-def simulate(scenario: Scenario, engine: str = ..., **options: Unpack[_Options]) -> Result: ...
+def simulate(
+    scenario: Scenario | ArcDesign | HftracDesign | ConnetDesign | MpccDesign | PacingDesign,
+    engine: str = ...,
+    **options: Unpack[_Options],
+) -> Result: ...
 @overload
 def simulate(
     scenario: Case | AnyDesign | str | os.PathLike[str], engine: str = ..., **options: Unpack[_Options]

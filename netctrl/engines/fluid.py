@@ -7,6 +7,7 @@ from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.laws.rate.records import sender_name
 from netctrl.model.design.design import HftracDesign
+from netctrl.model.io.record_file import taken
 from netctrl.scenario.links import Links, packet_only
 from netctrl.scenario.network.routed import Routed, tcp_of
 from netctrl.scenario.result import Result
@@ -43,7 +44,7 @@ def _queues(case: Case, job: Job) -> Result:
     from netctrl.sim.fluid.run import simulate
 
     job.once(case.scenario)
-    return simulate(case.scenario, progress=job.progress, argv=job.argv, inputs=job.inputs)
+    return simulate(case.scenario, **job.told)
 
 
 def _network_lacks(case: Case) -> str | None:
@@ -56,17 +57,8 @@ def _network_lacks(case: Case) -> str | None:
 def _network(case: Case, job: Job) -> Result:
     from netctrl.sim.network.run import simulate_network
 
-    return simulate_network(
-        case.scenario,
-        link_rate_law(case),
-        runs=job.runs,
-        first_run=job.first_run,
-        watch=job.watch,
-        n_jobs=job.n_jobs,
-        progress=job.progress,
-        argv=job.argv,
-        inputs=job.inputs,
-    )
+    options = taken(job, "runs", "first_run", "watch", "n_jobs") | job.told
+    return simulate_network(case.scenario, link_rate_law(case), **options)
 
 
 FLUID = OwnEngine("fluid", {Links: Kind(_queues, _queues_lack, _queues_left), Routed: Kind(_network, _network_lacks)})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from netctrl.engines.case import Case, link_rate_law
 from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.model.design.design import ConnetDesign, HftracDesign
@@ -18,7 +20,7 @@ def _queues(case: Case, job: Job) -> Result:
 
     job.once(case.scenario)
     design = case.design if isinstance(case.design, HftracDesign | ConnetDesign) else None
-    return simulate_packets(case.scenario, design=design, progress=job.progress, argv=job.argv, inputs=job.inputs)
+    return simulate_packets(case.scenario, design=design, **job.told)
 
 
 def _network(case: Case, job: Job) -> Result:
@@ -26,17 +28,8 @@ def _network(case: Case, job: Job) -> Result:
     from netctrl.sim.packet.network import simulate_network_packets
 
     plan = link_plan(case.scenario, link_rate_law(case))
-    return simulate_network_packets(
-        case.scenario,
-        plan,
-        job.numbers,
-        n_jobs=job.n_jobs,
-        watch=job.watch,
-        progress=job.progress,
-        argv=job.argv,
-        inputs=job.inputs,
-        **job.options,
-    )
+    options: dict[str, Any] = {"n_jobs": job.n_jobs, "watch": job.watch, **job.told, **job.options}
+    return simulate_network_packets(case.scenario, plan, job.numbers, **options)
 
 
 def _fabric(case: Case, job: Job) -> Result:
@@ -44,7 +37,7 @@ def _fabric(case: Case, job: Job) -> Result:
 
     job.once(case.scenario)
     gains = None if case.design is None else design_gains(case.design.law)
-    return simulate_fabric(case.scenario, gains, progress=job.progress, argv=job.argv, inputs=job.inputs)
+    return simulate_fabric(case.scenario, gains, **job.told)
 
 
 PACKET = OwnEngine(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from netctrl.core.units import BITS_PER_BYTE
+from netctrl.model.io.record_file import taken
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
@@ -202,19 +203,12 @@ def plan_case(case: Case, law: Any, *, noise: bool = True) -> Plan:
         many = [f"{group.id}-{k}" for k in range(1, group.count + 1)] if group.endless else [group.id]
         rows[group.id] = tuple(range(len(flows), len(flows) + len(many)))
         flows += [_flows(case, group, name, law, 1 if group.endless else group.count) for name in many]
-    changes = tuple(
-        Change(at=turn.at, link=BOTTLENECK, capacity=turn.capacity, delay=turn.delay) for turn in case.turns
-    )
     scenario = Scenario(
-        name=case.name,
+        **taken(case, "name", "initial_window", "duration", "warmup", "interval"),
         links=(wire, *further),
-        changes=changes,
+        changes=tuple(Change(**turn._asdict(), link=BOTTLENECK) for turn in case.turns),
         flows=tuple(flows),
         packet_size=case.packet,
-        initial_window=case.initial_window,
-        duration=case.duration,
-        warmup=case.warmup,
-        interval=case.interval,
     )
     return Plan(case, scenario, rows)
 
@@ -225,5 +219,4 @@ def _flows(case: Case, group: Group, name: str, law: Any, count: int) -> Flow:
         given |= {"rtt": ((1.0 - _SPREAD) * rtt, (1.0 + _SPREAD) * rtt), "ack_path": group.ack_path}
         given["sender"] = law if group.sender is LAW else group.sender
     stop = None if group.stop is None else (group.stop, group.stop)
-    given |= {"offers": group.offers, "path": group.path, "start": group.start, "stop": stop, "ecn": group.ecn}
-    return Flow(id=name, count=count, **given)
+    return Flow(id=name, count=count, stop=stop, **taken(group, "offers", "path", "start", "ecn"), **given)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from netctrl.certificates.certify import subject_of
 from netctrl.certificates.ecn import EcnSubject
@@ -18,14 +17,14 @@ from netctrl.core.units import BITS_PER_BYTE, format_quantity, packets_per_secon
 from netctrl.design.queue.design import certificate_of, law_of
 from netctrl.design.queue.record import QueueDesign
 from netctrl.plants.ecn.dctcp import StepFluid, fluid_cycle
-from netctrl.plotting.style import ACCENT, INK, ShownFigure
+from netctrl.plotting.style import ACCENT, INK, PALE, SECOND, ShownFigure, canvas, decades, finish
 
 _SHOWN_DB = 24.0
 _LEVELS = np.arange(-_SHOWN_DB, _SHOWN_DB + 3.0, 3.0)
 """Of the map [dB]."""
 _RATE, _RTT = "rate of the link per flow", "round-trip time without the queue"
 _WHITE = "white: windows below 2 packets, or beyond the law's range"
-_COLOURS = (ACCENT, "#b45f06", "#38761d", "#741b47", "#0b5394", "#7f6000")
+_COLOURS = (ACCENT, SECOND, "#38761d", "#741b47", "#0b5394", "#7f6000")
 _NEAR, _FAR = 1.4, 1.4
 """Half width of the picture around the origin, and by how much it reaches beyond the furthest crossing."""
 
@@ -50,13 +49,12 @@ def margin_figure(found: Any, over: Any) -> ShownFigure:
     found : QueueCertificate
     over : MarginMap
     """
-    figure = ShownFigure(figsize=(7.4, 5.6), layout="constrained")
+    figure = canvas(7.4, 5.6)
     axes = figure.subplots()
     _bar(figure, [axes], _map(axes, found, over))
     handles = _handles(found, over)
     axes.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=4, frameon=False)
-    axes.set(xlabel=_RATE, ylabel=_RTT)
-    axes.set_title(f"{found.verdict}\n{_WHITE}", fontsize=10)
+    finish(axes, _RATE, _RTT, f"{found.verdict}\n{_WHITE}", grid=False)
     return figure
 
 
@@ -71,7 +69,7 @@ def margins_figure(entries: Sequence[tuple[str, Any, Any]], columns: int = 3) ->
         Maps side by side.
     """
     rows = -(-len(entries) // columns)
-    figure = ShownFigure(figsize=(4.0 * columns, 3.3 * rows + 0.6), layout="constrained")
+    figure = canvas(4.0 * columns, 3.3 * rows + 0.6)
     grid = figure.subplots(rows, columns, squeeze=False)
     filled = None
     for axes, (title, found, over) in zip(grid.flat, entries, strict=False):
@@ -116,12 +114,8 @@ def _map(axes: Any, found: Any, over: Any, rate_steps: tuple[float, ...] = (1.0,
             at = worst.capacity_bit_per_s / worst.flows
         axes.plot([at], [worst.rtt_s], "o", color="white", mec=INK, mew=1.6, ms=9)
     axes.set(xscale="log", yscale="log")
-    for axis, unit, steps in ((axes.xaxis, "bit/s", rate_steps), (axes.yaxis, "s", (1.0, 2.0, 5.0))):
-        axis.set_major_locator(LogLocator(subs=steps))
-        axis.set_major_formatter(
-            FuncFormatter(lambda value, _, unit=unit: format_quantity(float(f"{value:.3g}"), unit))
-        )
-        axis.set_minor_formatter(NullFormatter())
+    decades(axes.xaxis, "bit/s", rate_steps)
+    decades(axes.yaxis, "s")
     return filled
 
 
@@ -152,7 +146,7 @@ def eigenloci_figure(found: Any, loci: Any) -> ShownFigure:
     loci : Eigenloci
         Its eigenvalues.
     """
-    figure = ShownFigure(figsize=(6.4, 6.0), layout="constrained")
+    figure = canvas(6.4, 6.0)
     axes = figure.subplots()
     crossings = np.array([each.real for each in loci.crossings])
     reach = max(_NEAR, _FAR * float(-crossings.min(initial=0.0)))
@@ -165,8 +159,8 @@ def eigenloci_figure(found: Any, loci: Any) -> ShownFigure:
     if len(crossings):
         axes.plot(crossings, np.zeros(len(crossings)), "o", color="white", mec=INK, mew=1.4, ms=6, label="crossings")
     axes.plot([-1.0], [0.0], "+", color="#cc0000", ms=14, mew=2.2, label="−1")
-    for level in ("h", "v"):
-        (axes.axhline if level == "h" else axes.axvline)(0.0, color="#dddddd", lw=0.6, zorder=0)
+    axes.axhline(0.0, color=PALE, lw=0.6, zorder=0)
+    axes.axvline(0.0, color=PALE, lw=0.6, zorder=0)
     axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xlabel="real part", ylabel="imaginary part")
     axes.set_title(f"{found.verdict}\ndashed: negative frequencies", fontsize=10, wrap=True)
     axes.legend(loc="lower right", fontsize=8)
@@ -194,7 +188,7 @@ def step_figure(design: Any) -> ShownFigure:
     flows = np.geomspace(low, high, _LOOKED)
     threshold = _packets(design.law.parameters, rate, box.packet_size_bytes)
     cycles = [fluid_cycle(StepFluid(product / N, threshold / product, design.inputs.gain)) for N in flows]
-    figure = ShownFigure(figsize=(7.4, 4.6), layout="constrained")
+    figure = canvas(7.4, 4.6)
     axes = figure.subplots()
     ends = [[getattr(cycle, name) * product for cycle in cycles] for name in ("lowest", "highest", "mean")]
     axes.fill_between(flows, ends[0], ends[1], color=ACCENT, alpha=0.25, lw=0.0, label="queue of the fluid")
@@ -203,16 +197,14 @@ def step_figure(design: Any) -> ShownFigure:
     axes.plot(flows, flows, color=INK, lw=1.2, ls="dotted", label="a packet of each flow")
     if box.flows[0] == box.flows[1]:
         axes.axvline(box.flows[0], color=INK, lw=0.8)
-    axes.set(xscale="log", xlabel="number of flows", ylabel="queue [packets]", ylim=(0.0, None))
-    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.legend(loc="upper left", frameon=False, fontsize=9)
+    axes.set(xscale="log", ylim=(0.0, None))
+    decades(axes.xaxis)
     rtt, capacity = (
         format_quantity(float(f"{value:.4g}"), unit)
         for value, unit in ((proof.rtt_s, "s"), (proof.capacity_bit_per_s, "bit/s"))
     )
-    axes.set_title(f"limit cycle of the fluid at {rtt} and {capacity}, g {design.inputs.gain:g}", fontsize=10)
+    title = f"limit cycle of the fluid at {rtt} and {capacity}, g {design.inputs.gain:g}"
+    finish(axes, "number of flows", "queue [packets]", title, legend=9, grid=False, loc="upper left", frameon=False)
     return figure
 
 

@@ -12,7 +12,6 @@ from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import LogLocator, NullFormatter
 
 from netctrl.frequency.loop import phase_lag, response
 from netctrl.frequency.margins import margins
@@ -21,7 +20,7 @@ from netctrl.frequency.stability_map import StabilityMap
 from netctrl.model.design.design import ArcDesign
 from netctrl.model.loop import DelayLoop
 from netctrl.plants.tcp_response import arc_response
-from netctrl.plotting.style import ACCENT, INK, ShownFigure
+from netctrl.plotting.style import ACCENT, INK, SECOND, canvas, decades, finish
 
 # In the order of StabilityMap.classes; they also differ in lightness.
 _CLASSES = (
@@ -41,16 +40,15 @@ _PAPER_POINTS = {"paper's design point": (50.0, 0.5), "paper's fragile point": (
 
 def bode(loop: DelayLoop, *, title: str = "") -> Figure:
     """Magnitude [dB] and unwrapped phase [degrees] of an open loop, with both margins drawn and labelled."""
-    figure = ShownFigure(figsize=(6.4, 5.4), layout="constrained")
+    figure = canvas(6.4, 5.4, title)
     above, below = figure.subplots(2, 1, sharex=True)
     _draw_bode(above, below, loop)
-    figure.suptitle(title, fontsize=11)
     return figure
 
 
 def stability_map(map_: StabilityMap, *, marks: dict[str, tuple[float, float]] | None = None) -> Figure:
     """Map of the classes of a StabilityMap; `marks` names further points (flows, RTT in seconds)."""
-    figure = ShownFigure(figsize=(6.4, 5.4), layout="constrained")
+    figure = canvas(6.4, 5.4)
     axes = figure.subplots()
     _legend(axes, _draw_map(axes, map_, marks or {}))
     return figure
@@ -58,7 +56,8 @@ def stability_map(map_: StabilityMap, *, marks: dict[str, tuple[float, float]] |
 
 def arc_figure(design: ArcDesign, map_: StabilityMap) -> Figure:
     """Bode plot and stability map of an ARC design side by side, as written by `--plot`."""
-    figure = ShownFigure(figsize=(12.0, 5.6), layout="constrained")
+    figure = canvas(12.0, 5.6)
+    figure.suptitle(_title(design), fontsize=12)
     left, right = cast(tuple[SubFigure, SubFigure], figure.subfigures(1, 2, width_ratios=(1.0, 1.05)))
     above, below = left.subplots(2, 1, sharex=True)
     _draw_sampled(above, below, design)
@@ -69,19 +68,16 @@ def arc_figure(design: ArcDesign, map_: StabilityMap) -> Figure:
     if box is not None:
         (few, many), (short, long) = design.inputs.flows, design.inputs.rtt_s
         axes.plot([few, many, many, few, few], [short, short, long, long, short], color=INK, lw=1.6)
-    if box is not None:
         entries["the requested box"] = Line2D([], [], color=INK, lw=1.6)
     _legend(axes, entries)
-    figure.suptitle(_title(design), fontsize=12)
     return figure
 
 
 def arc_bode(design: ArcDesign) -> Figure:
     """Bode plot of the sampled loop that decides an ARC design."""
-    figure = ShownFigure(figsize=(6.4, 5.4), layout="constrained")
+    figure = canvas(6.4, 5.4, _title(design))
     above, below = figure.subplots(2, 1, sharex=True)
     _draw_sampled(above, below, design)
-    figure.suptitle(_title(design), fontsize=11)
     return figure
 
 
@@ -124,14 +120,11 @@ def _draw_response(above: Axes, below: Axes, w: np.ndarray, modulus: np.ndarray,
     below.semilogx(w, phase, color=ACCENT, lw=1.8)
     above.axhline(0.0, color=INK, lw=0.8)
     below.axhline(-180.0, color=INK, lw=0.8)
-    above.set_ylabel("magnitude [dB]")
-    below.set_ylabel("phase [degrees]")
-    below.set_xlabel("frequency [rad/s]")
+    finish(above, y="magnitude [dB]")
+    finish(below, "frequency [rad/s]", "phase [degrees]")
     below.set_yticks(np.arange(-360, int(phase.max()) + 20, 45))
     below.set_ylim(max(phase.min(), -400.0), phase.max() + 20.0)
     below.xaxis.set_major_formatter("{x:g}")
-    for axes in (above, below):
-        axes.grid(which="major", color="#dddddd", lw=0.6)
 
 
 def _draw_margins(above: Axes, below: Axes, loop: DelayLoop, found: Margins) -> None:
@@ -144,19 +137,18 @@ def _draw_margins(above: Axes, below: Axes, loop: DelayLoop, found: Margins) -> 
 
 def _mark_gain(above: Axes, below: Axes, w: float, margin_db: float) -> None:
     _bracket(above, w, -margin_db, 0.0, f"GM {margin_db:.2f} dB\nat {w:.3g} rad/s", +1)
-    below.axvline(w, color="#b45f06", ls=":", lw=1.2)
+    below.axvline(w, color=SECOND, ls=":", lw=1.2)
 
 
 def _mark_phase(above: Axes, below: Axes, w: float, margin_deg: float, phase: float) -> None:
-    above.axvline(w, color="#b45f06", ls=":", lw=1.2)
+    above.axvline(w, color=SECOND, ls=":", lw=1.2)
     _bracket(below, w, -180.0, phase, f"PM {margin_deg:.2f}°\nat {w:.3g} rad/s", -1)
 
 
 def _bracket(axes: Axes, x: float, low: float, high: float, text: str, side: int) -> None:
     """A bar from low to high at x with its text to the left (side −1) or to the right (+1)."""
-    colour = "#b45f06"
-    axes.axvline(x, color=colour, ls=":", lw=1.2)
-    axes.plot([x, x], [low, high], color=colour, lw=3.2, solid_capstyle="butt")
+    axes.axvline(x, color=SECOND, ls=":", lw=1.2)
+    axes.plot([x, x], [low, high], color=SECOND, lw=3.2, solid_capstyle="butt")
     axes.annotate(
         text,
         (x, 0.5 * (low + high)),
@@ -164,7 +156,7 @@ def _bracket(axes: Axes, x: float, low: float, high: float, text: str, side: int
         textcoords="offset points",
         ha="left" if side > 0 else "right",
         va="center",
-        color=colour,
+        color=SECOND,
         fontsize=10,
         bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.5},
     )
@@ -182,11 +174,8 @@ def _draw_map(axes: Axes, map_: StabilityMap, marks: dict[str, tuple[float, floa
         shading="nearest",
         rasterized=True,
     )
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlabel("flows N")
-    axes.set_ylabel("round-trip time [s]")
-    axes.set_title(f"alpha = {map_.gain:.4g} per packet, {map_.title}", fontsize=10)
+    axes.set(xscale="log", yscale="log")
+    finish(axes, "flows N", "round-trip time [s]", f"alpha = {map_.gain:.4g} per packet, {map_.title}", grid=False)
     entries: dict[str, Artist] = {name: Patch(color=colour) for name, colour in _CLASSES}
     styles: _Shapes = {"*": {"ms": 15, "mfc": INK, "mec": "white"}, "D": {"ms": 8, "mfc": INK, "mec": "white"}}
     rings: _Shapes = {
@@ -202,10 +191,8 @@ def _draw_map(axes: Axes, map_: StabilityMap, marks: dict[str, tuple[float, floa
             entries[f"{name}: {flows:g} flows, {rtt:g} s"] = shown
     axes.set_xlim(map_.flows[0], map_.flows[-1])
     axes.set_ylim(map_.rtt_s[0], map_.rtt_s[-1])
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        axis.set_major_formatter("{x:g}")
-        axis.set_minor_formatter(NullFormatter())
+    decades(axes.xaxis)
+    decades(axes.yaxis)
     return entries
 
 
@@ -214,12 +201,5 @@ def _inside(map_: StabilityMap, flows: float, rtt: float) -> bool:
 
 
 def _legend(axes: Axes, entries: dict[str, Artist]) -> None:
-    axes.legend(
-        list(entries.values()),
-        list(entries),
-        fontsize=9,
-        loc="upper center",
-        bbox_to_anchor=(0.5, -0.12),
-        ncols=2,
-        frameon=False,
-    )
+    place: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.12)}
+    axes.legend(list(entries.values()), list(entries), fontsize=9, ncols=2, frameon=False, **place)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from netctrl.core.errors import InvalidValue, optional_import
 from netctrl.model.design.design import HftracDesign
 from netctrl.model.law import FirGain, MyopicGain, StaticGain
-from netctrl.plotting.style import INK, ShownFigure
+from netctrl.plotting.style import INK, PALE, canvas
 
 _FAINTEST = 1e-6  # part of a unit that is still drawn
 
@@ -33,7 +33,7 @@ def network_figure(design: HftracDesign, *, link: str | None = None) -> Figure:
         row = names.index(link)
     else:
         raise InvalidValue("link", link, f"one of {', '.join(names[:20])}")
-    figure = ShownFigure(figsize=(12.0, 5.4), layout="constrained")
+    figure = canvas(12.0, 5.4, design.summary()[0])
     left, right = figure.subplots(1, 2)
     _draw_network(left, design, own)
     size = np.abs(_reactions(design, row))
@@ -44,7 +44,6 @@ def network_figure(design: HftracDesign, *, link: str | None = None) -> Figure:
     right.set_xlabel("samples after the disturbance" if not isinstance(law, MyopicGain) else "on backlog, on rate")
     right.set_title(f"magnitude of what each link sends for a unit in the buffer of {names[row]}", fontsize=10)
     figure.colorbar(image, ax=right, shrink=0.8)
-    figure.suptitle(design.summary()[0], fontsize=11)
     return figure
 
 
@@ -85,7 +84,7 @@ def _draw_network(axes: Axes, design: HftracDesign, gains: np.ndarray) -> None:
     known = dict(zip(design.law.links, gains, strict=True))
     for link in network.links:
         used = load.get(link.id, 0.0) / link.capacity
-        colour = colours(scale(known[link.id])) if link.id in known else "#dddddd"
+        colour = colours(scale(known[link.id])) if link.id in known else PALE
         style = {"arrowstyle": "-|>", "color": colour, "lw": 0.8 + 3.0 * used, "shrinkA": 7.0, "shrinkB": 7.0}
         style["connectionstyle"] = "arc3,rad=0.08"
         axes.annotate("", xy=place[link.target], xytext=place[link.source], arrowprops=style)

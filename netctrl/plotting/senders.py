@@ -10,42 +10,30 @@ from netctrl.core.units import packets_per_second
 from netctrl.model.design.design import MpccDesign, PacingDesign
 from netctrl.model.design.pacing import PacingMap
 from netctrl.model.law import ArxPacer, TargetRttPacer
-from netctrl.plotting.style import ACCENT, INK, ShownFigure
+from netctrl.plotting.style import ACCENT, INK, SECOND, canvas, finish
 
 
 def window_figure(design: MpccDesign) -> Figure:
     """Window over queue, a burst's queue over time, and gains over the number of flows if the law has a table."""
     law, proof = design.law, design.certificate
-    figure = ShownFigure(figsize=(14.0 if law.table is not None else 10.5, 4.6), layout="constrained")
+    figure = canvas(14.0 if law.table is not None else 10.5, 4.6, design.summary()[0])
     panels = figure.subplots(1, 3 if law.table is not None else 2)
     empty = law.fair_window / law.gain
     queue = np.linspace(0.0, 1.5 * empty, 400)
     panels[0].plot(queue, np.clip(law.fair_window - law.gain * queue, 0.0, law.bdp_bytes), color=ACCENT, lw=1.8)
     panels[0].axhline(law.fair_window, color=INK, lw=0.9, ls="--", label="fair window c")
-    panels[0].set_xlabel("predicted queue [byte]" if law.delayed else "queue [byte]")
-    panels[0].set_ylabel("window [byte]")
-    panels[0].set_title(f"the law: K = {law.gain:.6g}", fontsize=10)
-    panels[0].legend(fontsize=8)
+    queue_name = "predicted queue [byte]" if law.delayed else "queue [byte]"
+    finish(panels[0], queue_name, "window [byte]", f"the law: K = {law.gain:.6g}", legend=8)
     burst = np.array(proof.burst_queue_bytes)
     time = np.arange(len(burst)) * law.interval_s / law.rtt_s
     panels[1].step(time, burst, where="post", color=ACCENT, lw=1.4)
     panels[1].axhline(law.packet_size_bytes, color=INK, lw=0.9, ls="--", label="a packet")
-    panels[1].set_xlabel("time [round trips]")
-    panels[1].set_ylabel("queue [byte]")
-    idle = f"{100.0 * proof.idle_share:.3g} % of it unused"
-    panels[1].set_title(f"a burst of one P_BD: {proof.settling_rtts:.3g} round trips, {idle}", fontsize=10)
-    panels[1].legend(fontsize=8)
+    said = f"{proof.settling_rtts:.3g} round trips, {100.0 * proof.idle_share:.3g} % of it unused"
+    finish(panels[1], "time [round trips]", "queue [byte]", f"a burst of one P_BD: {said}", legend=8)
     if law.table is not None:
         panels[2].loglog(law.table.flows, law.table.gain, color=ACCENT, lw=1.6, label="K")
-        panels[2].loglog(
-            law.table.flows, law.table.fair_window / law.bdp_bytes, color="#b45f06", lw=1.6, label="c/P_BD"
-        )
-        panels[2].set_xlabel("flows")
-        panels[2].set_title("the table", fontsize=10)
-        panels[2].legend(fontsize=8)
-    for axes in panels:
-        axes.grid(color="#dddddd", lw=0.6)
-    figure.suptitle(design.summary()[0], fontsize=11).set_parse_math(False)
+        panels[2].loglog(law.table.flows, law.table.fair_window / law.bdp_bytes, color=SECOND, lw=1.6, label="c/P_BD")
+        finish(panels[2], "flows", title="the table", legend=8)
     return figure
 
 
@@ -69,7 +57,7 @@ def pacing_figure(design: PacingDesign, over: PacingMap | None = None, *, deviat
 
         over = pacing_map(design)
     panels = 0 if over is None else len(over.ratios)
-    figure = ShownFigure(figsize=(4.6 + 3.2 * panels, 4.4), layout="constrained")
+    figure = canvas(4.6 + 3.2 * panels, 4.4, design.summary()[0])
     axes = np.atleast_1d(figure.subplots(1, 1 + panels))
     if isinstance(design.law, ArxPacer):
         _deviations(axes[0], design)
@@ -78,7 +66,6 @@ def pacing_figure(design: PacingDesign, over: PacingMap | None = None, *, deviat
     if over is not None:
         for place, panel in enumerate(axes[1:]):
             _outcomes(panel, design, over, place, deviation)
-    figure.suptitle(design.summary()[0], fontsize=11).set_parse_math(False)
     return figure
 
 
@@ -90,13 +77,10 @@ def _deviations(axes, design: PacingDesign) -> None:
     d = np.linspace(0.0, span, 200)
     if d_star is not None:
         axes.plot(1e3 * d, 1e3 * d * d / d_star, color=ACCENT, lw=1.8, label="next d = d²/d*")
-        axes.axvline(1e3 * d_star, color="#b45f06", lw=1.0, ls=":", label=f"d* = {1e3 * d_star:.3g} ms")
+        axes.axvline(1e3 * d_star, color=SECOND, lw=1.0, ls=":", label=f"d* = {1e3 * d_star:.3g} ms")
     axes.plot(1e3 * d, 1e3 * d, color=INK, lw=0.9, ls="--", label="stays")
-    axes.set_xlabel("deviation of the predicted RTT [ms]")
-    axes.set_ylabel("after the next rate [ms]")
-    axes.set_title("below d* it freezes", fontsize=10)
-    axes.legend(fontsize=8)
-    axes.grid(color="#dddddd", lw=0.6)
+    labels = "deviation of the predicted RTT [ms]", "after the next rate [ms]"
+    finish(axes, *labels, "below d* it freezes", legend=8)
 
 
 def _targets(axes, law: TargetRttPacer, rtt: float) -> None:
@@ -107,11 +91,8 @@ def _targets(axes, law: TargetRttPacer, rtt: float) -> None:
     share = np.clip(share, law.least_queue_share, law.queue_share)
     axes.loglog(rates / 1e6, 100.0 * np.maximum(share, 1.0 / (packets * rtt)), color=ACCENT, lw=1.8)
     axes.axhline(10.0, color=INK, lw=0.9, ls="--", label="10 % of the RTT")
-    axes.set_xlabel("delivered rate [Mbit/s]")
-    axes.set_ylabel("target's queue [% of the least RTT]")
-    axes.set_title(f"at an RTT of {1e3 * rtt:g} ms", fontsize=10)
-    axes.legend(fontsize=8)
-    axes.grid(color="#dddddd", lw=0.6)
+    labels = "delivered rate [Mbit/s]", "target's queue [% of the least RTT]"
+    finish(axes, *labels, f"at an RTT of {1e3 * rtt:g} ms", legend=8)
 
 
 def _outcomes(axes, design: PacingDesign, over: PacingMap, place: int, deviation: float) -> None:
@@ -121,9 +102,6 @@ def _outcomes(axes, design: PacingDesign, over: PacingMap, place: int, deviation
     for kind in np.unique(found):
         axes.fill_between([], [], color=_COLOURS[kind], label=_SAYS[kind])
     axes.plot(design.inputs.psi, design.inputs.xi, "o", color=INK, ms=5, label="this design")
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlabel("psi")
-    axes.set_ylabel("xi")
-    axes.set_title(f"R = {over.ratios[place]:g} x bottleneck, d = {100.0 * deviation:g} % of RTT", fontsize=10)
-    axes.legend(fontsize=8, loc="upper left")
+    axes.set(xscale="log", yscale="log")
+    title = f"R = {over.ratios[place]:g} x bottleneck, d = {100.0 * deviation:g} % of RTT"
+    finish(axes, "psi", "xi", title, legend=8, grid=False, loc="upper left")

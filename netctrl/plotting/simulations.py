@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from netctrl.core.errors import InvalidValue
 from netctrl.core.units import BITS_PER_BYTE
-from netctrl.plotting.style import INK, ShownFigure
+from netctrl.plotting.style import INK, canvas, finish
 from netctrl.scenario.labelled import Labelled
 from netctrl.scenario.result import Result
 from netctrl.scenario.transfers import SIZE_BINS, queue_shares, slow_downs
@@ -85,7 +85,8 @@ def time_series(results: Mapping[str, Result], *, title: str = "") -> Figure:
     shown = [panel for panel in _PANELS if any(_has(each.series, panel) for each in results.values())]
     names = {panel.label for panel in shown}
     shown = [panel for panel in shown if _INSTEAD.get(panel.label) not in names]
-    figure = ShownFigure(figsize=(9.0, 2.1 * max(len(shown), 2)), layout="constrained")
+    first = next(iter(results.values()))
+    figure = canvas(9.0, 2.1 * max(len(shown), 2), title or f"{first.scenario.name} ({', '.join(results)})")
     panels = np.atleast_1d(figure.subplots(len(shown), 1, sharex=True))
     several = len(results) > 1
     for axes, panel in zip(panels, shown, strict=True):
@@ -94,15 +95,9 @@ def time_series(results: Mapping[str, Result], *, title: str = "") -> Figure:
             if _has(result.series, panel):
                 lines += _draw(axes, panel, result, name if several else "")
         axes.set_ylabel(panel.label, fontsize=9)
-        axes.grid(color="#dddddd", lw=0.6)
         axes.set_ylim(bottom=0.0)
-        if 1 < lines <= 2 * _LINES:
-            for text in axes.legend(fontsize=8, ncols=4, loc="upper left").get_texts():
-                text.set_parse_math(False)
+        finish(axes, legend=8 if 1 < lines <= 2 * _LINES else 0, ncols=4, loc="upper left")
     panels[-1].set_xlabel("time [s]")
-    first = next(iter(results.values()))
-    head = figure.suptitle(title or f"{first.scenario.name} ({', '.join(results)})", fontsize=11)
-    head.set_parse_math(False)  # a scenario's name isn't a formula
     return figure
 
 
@@ -139,7 +134,7 @@ def _totals(results: Mapping[str, Result], title: str) -> Figure:
     first = next(iter(results.values()))
     backlog = first.totals["backlog"].mean(axis=0)
     chosen = np.sort(np.argsort(-backlog, kind="stable")[:_BARS])
-    figure = ShownFigure(figsize=(9.0, 1.4 + 0.22 * max(len(chosen), 4)), layout="constrained")
+    figure = canvas(9.0, 1.4 + 0.22 * max(len(chosen), 4), title or first.scenario.name)
     panels = figure.subplots(1, 2, sharey=True)
     place = np.arange(len(chosen))
     for number, (name, result) in enumerate(results.items()):
@@ -154,7 +149,6 @@ def _totals(results: Mapping[str, Result], title: str) -> Figure:
         label.label1.set_parse_math(False)
     panels[0].invert_yaxis()
     panels[0].legend(fontsize=8)
-    figure.suptitle(title or first.scenario.name, fontsize=11).set_parse_math(False)
     return figure
 
 
@@ -164,7 +158,8 @@ def slow_down_figure(results: Mapping[str, Result], *, title: str = "") -> Figur
     If a result has watched ports, their queues against time are drawn too.
     """
     watched = [name for name, result in results.items() if "backlog" in result.series]
-    figure = ShownFigure(figsize=(5.0 * (2 + bool(watched)), 4.4), layout="constrained")
+    name = next(iter(results.values())).scenario.name
+    figure = canvas(5.0 * (2 + bool(watched)), 4.4, title or name)
     panels = figure.subplots(1, 2 + bool(watched))
     for place, (name, result) in enumerate(results.items()):
         colour = f"C{place % 10}"
@@ -187,11 +182,7 @@ def slow_down_figure(results: Mapping[str, Result], *, title: str = "") -> Figur
     if watched:
         panels[2].set(xlabel="time [ms]", ylabel="queue [kB]")
     for axes in panels:
-        axes.grid(color="#dddddd", lw=0.6)
-        if axes.get_legend_handles_labels()[0]:
-            for text in axes.legend(fontsize=8).get_texts():
-                text.set_parse_math(False)
-    figure.suptitle(title or next(iter(results.values())).scenario.name, fontsize=11).set_parse_math(False)
+        finish(axes, legend=8 if axes.get_legend_handles_labels()[0] else 0)
     return figure
 
 
@@ -218,7 +209,7 @@ def comparison_figure(comparison: Any) -> Figure:
     """
     rows = shown_rows(comparison)
     names = list(dict.fromkeys((row.of, row.quantity) for row in rows))
-    figure = ShownFigure(figsize=(6.4, 1.2 + 0.24 * max(len(names), 2)), layout="constrained")
+    figure = canvas(6.4, 1.2 + 0.24 * max(len(names), 2), comparison.table()[0])
     axes = figure.subplots()
     for number, engine in enumerate(comparison.engines[1:]):
         of = [row for row in rows if row.engine == engine]
@@ -232,11 +223,7 @@ def comparison_figure(comparison: Any) -> Figure:
     for label in axes.set_yticks(range(len(names)), [f"{of} {quantity}" for of, quantity in names], fontsize=8):
         label.label1.set_parse_math(False)
     axes.set_ylim(max(len(names), 1) - 0.5, -0.5)
-    axes.set_xlabel(f"difference from {comparison.engines[0]} [%]")
-    axes.grid(color="#dddddd", lw=0.6)
-    if names:
-        axes.legend(fontsize=8)
-    figure.suptitle(comparison.table()[0], fontsize=11).set_parse_math(False)
+    finish(axes, f"difference from {comparison.engines[0]} [%]", legend=8 if names else 0)
     return figure
 
 

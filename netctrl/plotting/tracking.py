@@ -13,12 +13,12 @@ from netctrl.laws.tracking.tracking import start_tracking, step_tracking, tracki
 from netctrl.model.design.design import ConnetDesign
 from netctrl.model.fit import IdentificationResult
 from netctrl.model.identified import IdentifiedModel
-from netctrl.plotting.style import ACCENT, INK, ShownFigure
+from netctrl.plotting.style import ACCENT, INK, PALE, SECOND, canvas, finish
 
 
 def identification_figure(result: IdentificationResult, *, samples: int = 400, title: str = "") -> Figure:
     """Measured and simulated outputs (the last samples, held-out ones if there are any), singular values, poles."""
-    figure = ShownFigure(figsize=(11.0, 6.4), layout="constrained")
+    figure = canvas(11.0, 6.4, title or result.table()[0])
     left, right = cast(tuple[SubFigure, SubFigure], figure.subfigures(1, 2, width_ratios=(1.5, 1.0)))
     tried = result.held_out is not None and result.held_out_simulated is not None
     trace = result.held_out if tried and result.held_out is not None else result.trace
@@ -29,16 +29,13 @@ def identification_figure(result: IdentificationResult, *, samples: int = 400, t
     for k, (axes, name) in enumerate(zip(panels, trace.outputs, strict=True)):
         axes.plot(t, trace.output_values[-samples:, k], color="#999999", lw=1.0, label="measured")
         axes.plot(t, simulated[-samples:, k], color=ACCENT, lw=1.3, label="simulated")
-        axes.set_ylabel(name, parse_math=False)
         axes.set_title(f"VAF {vaf[k]:.2f} %{' (held out)' if tried else ''}", fontsize=9, loc="right")
-        axes.grid(color="#dddddd", lw=0.6)
+        finish(axes, y=name)
     panels[0].legend(fontsize=9, ncols=2, loc="upper left")
     panels[-1].set_xlabel("time [s]")
     above, below = right.subplots(2, 1, height_ratios=(1.0, 1.6))
     _draw_singular_values(above, result)
     _draw_cloud(below, result.poles, result.pole_draws)
-    shown = figure.suptitle(title or result.table()[0], fontsize=11)
-    shown.set_parse_math(False)  # a column's name isn't a formula
     return figure
 
 
@@ -51,8 +48,7 @@ def _draw_singular_values(axes: Axes, result: IdentificationResult) -> None:
     axes.semilogy(places[: how.order], np.maximum(values[: how.order], floor), "o", color=ACCENT, ms=5)
     if result.order is not None and how.method == "cva":
         axes.axhline(result.order.noise_edge, color=INK, ls="--", lw=0.9)
-    axes.set_title(f"singular values, {how.order} taken", fontsize=9)
-    axes.grid(color="#dddddd", lw=0.6)
+    finish(axes, title=f"singular values, {how.order} taken", size=9)
 
 
 def _draw_cloud(axes: Axes, poles: np.ndarray, draws: np.ndarray | None) -> None:
@@ -63,13 +59,12 @@ def _draw_cloud(axes: Axes, poles: np.ndarray, draws: np.ndarray | None) -> None
         axes.plot(draws.real.ravel(), draws.imag.ravel(), ".", color="#f6b26b", ms=3, alpha=0.6)
     axes.plot(poles.real, poles.imag, "x", color=ACCENT, ms=8, mew=1.8)
     axes.set_aspect("equal")
-    axes.set_title("poles" if draws is None else f"poles, {len(draws)} bootstrap draws", fontsize=9)
-    axes.grid(color="#dddddd", lw=0.6)
+    finish(axes, title="poles" if draws is None else f"poles, {len(draws)} bootstrap draws", size=9)
 
 
 def model_figure(model: IdentifiedModel, *, title: str = "") -> Figure:
     """Responses of a model's outputs to a unit step of each input, and its poles."""
-    figure = ShownFigure(figsize=(10.0, 4.8), layout="constrained")
+    figure = canvas(10.0, 4.8, title or f"{len(model.A)} states, every {model.dt:g} s")
     left, right = cast(tuple[SubFigure, SubFigure], figure.subfigures(1, 2, width_ratios=(1.4, 1.0)))
     poles = np.linalg.eigvals(model.A)
     slowest = float(np.clip(np.abs(poles).max(initial=0.0), 0.1, 0.999))
@@ -84,13 +79,9 @@ def model_figure(model: IdentifiedModel, *, title: str = "") -> Figure:
         for axes, values in zip(panels, response.T, strict=True):
             axes.step(t, values, where="post", lw=1.4, label=f"step of {name}")
     for axes, name in zip(panels, model.outputs, strict=True):
-        axes.set_ylabel(name, parse_math=False)
-        axes.grid(color="#dddddd", lw=0.6)
-    for text in panels[0].legend(fontsize=9).get_texts():
-        text.set_parse_math(False)
+        finish(axes, y=name, legend=9 if axes is panels[0] else 0)
     panels[-1].set_xlabel("time [s]")
     _draw_cloud(right.subplots(), poles, None)
-    figure.suptitle(title or f"{len(model.A)} states, every {model.dt:g} s", fontsize=11)
     return figure
 
 
@@ -102,7 +93,7 @@ def tracking_figure(design: ConnetDesign, *, samples: int = 0) -> Figure:
     law, proof = design.law, design.certificate
     slow = min(max(abs(complex(*pole)) for pole in proof.closed_loop_poles), 0.999)
     count = samples or int(min(max(10.0 / -np.log(max(slow, 0.05)), 20.0), 2000.0))
-    figure = ShownFigure(figsize=(12.0, 5.6), layout="constrained")
+    figure = canvas(12.0, 5.6, design.summary()[0])
     left, right = cast(tuple[SubFigure, SubFigure], figure.subfigures(1, 2, width_ratios=(1.4, 1.0)))
     panels = left.subplots(len(law.outputs) + 1, 1, sharex=True)
     gain = np.array(proof.plant_dc_gain)
@@ -121,11 +112,10 @@ def tracking_figure(design: ConnetDesign, *, samples: int = 0) -> Figure:
     panels[-1].set_ylabel(", ".join(law.inputs) + (f" [{law.input_units[0]}]" if law.input_units[0] else ""))
     panels[-1].set_xlabel("time [s]")
     for axes in panels:
-        axes.grid(color="#dddddd", lw=0.6)
+        finish(axes)
         axes.set_xlim(-0.1 * count * law.interval_s, count * law.interval_s)
     axes = right.subplots()
     _draw_poles(axes, {"closed loop": (proof.closed_loop_poles, "x"), "controller": (proof.controller_poles, "+")})
-    figure.suptitle(design.summary()[0], fontsize=11).set_parse_math(False)
     return figure
 
 
@@ -149,11 +139,10 @@ def _draw_poles(axes: Axes, poles: Mapping[str, tuple[Any, str]]) -> None:
     """Poles by name, each with its marker, in the unit circle."""
     around = np.linspace(0.0, 2.0 * np.pi, 400)
     axes.plot(np.cos(around), np.sin(around), color=INK, lw=0.8)
-    for (name, (values, marker)), colour in zip(poles.items(), (ACCENT, "#b45f06", "#6aa84f"), strict=False):
+    for (name, (values, marker)), colour in zip(poles.items(), (ACCENT, SECOND, "#6aa84f"), strict=False):
         real, imaginary = np.transpose(values)
         axes.plot(real, imaginary, marker, color=colour, ms=8, mew=1.6, label=name)
-    axes.axhline(0.0, color="#dddddd", lw=0.6)
-    axes.axvline(0.0, color="#dddddd", lw=0.6)
+    axes.axhline(0.0, color=PALE, lw=0.6)
+    axes.axvline(0.0, color=PALE, lw=0.6)
     axes.set_aspect("equal")
-    axes.set_title("poles", fontsize=10)
-    axes.legend(fontsize=8, loc="upper left")
+    finish(axes, title="poles", legend=8, grid=False, loc="upper left")

@@ -8,12 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from netctrl.core.units import format_quantity
-from netctrl.plotting.style import ACCENT, INK, ShownFigure
-
-_REFERENCE = "#b45f06"
+from netctrl.plotting.style import ACCENT, INK, SECOND, canvas, decades, finish
 
 
 class TradeOff(NamedTuple):
@@ -31,7 +27,7 @@ class TradeOff(NamedTuple):
     """The reference's delay [s] and utilization; None: there is none."""
 
 
-def tradeoffs_figure(cases: Sequence[TradeOff], *, law: str, reference: str) -> ShownFigure:
+def tradeoffs_figure(cases: Sequence[TradeOff], *, law: str, reference: str) -> Figure:
     """Each case as a point with its intervals, and a line from the reference's point (RFC 7928, Section 2.7).
 
     Parameters
@@ -41,7 +37,7 @@ def tradeoffs_figure(cases: Sequence[TradeOff], *, law: str, reference: str) -> 
     law, reference : str
         Names in the legend; an empty reference for none.
     """
-    figure = ShownFigure(figsize=(7.2, 4.8), layout="constrained")
+    figure = canvas(7.2, 4.8)
     axes = figure.subplots()
     for case in cases:
         if case.reference is not None:
@@ -49,7 +45,7 @@ def tradeoffs_figure(cases: Sequence[TradeOff], *, law: str, reference: str) -> 
             axes.plot(
                 [delay, case.delay_s], [100.0 * used, 100.0 * case.utilization], color="#cccccc", lw=0.9, zorder=1
             )
-            axes.plot([delay], [100.0 * used], "s", color=_REFERENCE, ms=4.5, zorder=2)
+            axes.plot([delay], [100.0 * used], "s", color=SECOND, ms=4.5, zorder=2)
         axes.errorbar(
             case.delay_s,
             100.0 * case.utilization,
@@ -63,17 +59,12 @@ def tradeoffs_figure(cases: Sequence[TradeOff], *, law: str, reference: str) -> 
         )
     entries = [Line2D([], [], color=ACCENT, marker="o", ls="", label=law)]
     if reference:
-        entries.append(Line2D([], [], color=_REFERENCE, marker="s", ls="", label=reference))
+        entries.append(Line2D([], [], color=SECOND, marker="s", ls="", label=reference))
     axes.set_xscale("log")
-    axes.xaxis.set_major_locator(LogLocator(10.0, subs=(1.0, 2.0, 5.0)))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: format_quantity(value, "s")))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    decades(axes.xaxis, "s")
     axes.tick_params(axis="x", labelrotation=30.0)
-    axes.set_xlabel("mean queueing delay of the bottleneck")
-    axes.set_ylabel("utilization of the bottleneck [%]")
-    axes.grid(color="#dddddd", lw=0.6)
-    for text in axes.legend(handles=entries, fontsize=8, labelcolor=INK).get_texts():
-        text.set_parse_math(False)
+    labels = "mean queueing delay of the bottleneck", "utilization of the bottleneck [%]"
+    finish(axes, *labels, legend=8, handles=entries, labelcolor=INK)
     return figure
 
 
@@ -94,7 +85,7 @@ def tradeoff_figure(
     labels : (str, str)
         Labels of the axes, with units.
     """
-    figure = ShownFigure(figsize=(7.2, 5.0), layout="constrained")
+    figure = canvas(7.2, 5.0, title)
     axes = figure.subplots()
     axes.step(front[:, 0], front[:, 1], where="post", color=INK, lw=0.9, ls="--", label="front")
     for number, (name, points) in enumerate(groups.items()):
@@ -104,13 +95,7 @@ def tradeoff_figure(
     for scale, values in ((axes.set_xscale, 0), (axes.set_yscale, 1)):
         if _wide([points[:, values] for points in groups.values()]):
             scale("log")
-    axes.set_xlabel(labels[0], parse_math=False)
-    axes.set_ylabel(labels[1], parse_math=False)
-    axes.grid(color="#dddddd", lw=0.6)
-    legend = axes.legend(fontsize=8, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.13), frameon=False)
-    for text in legend.get_texts():
-        text.set_parse_math(False)
-    figure.suptitle(title, fontsize=11).set_parse_math(False)
+    finish(axes, *labels, legend=8, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.13), frameon=False)
     return figure
 
 

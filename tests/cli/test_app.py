@@ -13,7 +13,7 @@ from command_lines import Terminal, runner, the_error
 from matplotlib.figure import Figure
 
 from netctrl.cli import app as cli
-from netctrl.cli.app import check_places, check_plot, invocation, new_app, picture, progress_bar, report, write_all
+from netctrl.cli.app import check_files, check_places, invocation, new_app, picture, progress_bar, report, write_all
 from netctrl.cli.options import option, positional
 from netctrl.core.errors import FileError, InvalidValue, NetctrlError, NoAdmissibleDesign
 
@@ -141,10 +141,10 @@ def test_a_report_is_aligned() -> None:
 
 
 @pytest.mark.parametrize(
-    ("plot", "output"), [(None, None), (None, "x.png"), ("x.png", None), ("a/x.SVG", "x.svg"), ("x.pdf", "x")]
+    ("plot", "output"), [(None, None), (None, "x.png"), ("x.png", None), ("x.SVG", "x.svg"), ("x.pdf", "x")]
 )
 def test_a_picture_has_a_name_of_its_own_with_its_kind(plot, output) -> None:
-    check_plot(plot, output)
+    check_files({"output": output, "plot": plot})
 
 
 @pytest.mark.parametrize(("name", "starts"), [("x.png", b"\x89PNG"), ("a.SVG", b"<?xml"), ("x.pdf", b"%PDF")])
@@ -160,13 +160,16 @@ def test_a_file_that_nobody_wants_is_not_made(tmp_path) -> None:
 
 @pytest.mark.parametrize("plot", ["x", "png", ".png", "x.gif", "x.png.gz", ""])
 def test_a_picture_of_no_kind_is_refused(plot) -> None:
-    with pytest.raises(InvalidValue, match=r"plot: .*\.png, \.svg, \.pdf"):
-        check_plot(plot, None)
+    with pytest.raises(InvalidValue, match=r"plot: .*\.png or \.svg or \.pdf"):
+        check_files({"plot": plot})
 
 
-def test_a_picture_over_the_output_is_refused() -> None:
-    with pytest.raises(InvalidValue, match="another file than -o"):
-        check_plot("x.png", "./x.png")
+@pytest.mark.parametrize(
+    ("files", "read"), [({"output": "x.png", "plot": "./x.png"}, ()), ({"plot": "x.png"}, ("./x.png",))]
+)
+def test_a_picture_over_another_file_is_refused(files, read) -> None:
+    with pytest.raises(InvalidValue, match=r"^plot: .*a file that no other option names"):
+        check_files(files, *read, endings={})
 
 
 def test_all_files_are_written(tmp_path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -36,38 +35,20 @@ def python(arguments: list[str], folder: Path, stdout: Any = subprocess.PIPE) ->
 # Each: arguments, and what the line has to hold beside "error: ": the option, the value got, a piece of what is taken.
 WRONG_USE = {
     "no flows": ("arc --N 0", ["--N", "'0'", "above 0", "as in 50"]),
-    "negative flows": ("arc --N -5", ["--N", "'-5'", "above 0"]),
-    "flows in words": ("arc --N many", ["--N", "'many'", "above 0"]),
     "RTT without a unit": ("arc --N 50 --rtt 500", ["--rtt", "'500'", "unit", "500ms"]),
-    "misspelt rate": ("arc --N 50 --capacity '10 Mbitt'", ["--capacity", "'10 Mbitt'", "Mbit"]),
-    "ambiguous rate": ("arc --N 50 --capacity 10Mbps", ["--capacity", "'10Mbps'", "Mbit"]),
     "utilization above 1": ("arc --N 50 --utilization 1.2", ["--utilization", "1.2", "(0, 1]"]),
     "utilization in percent": ("arc --N 50 --utilization 98%", ["--utilization", "98%", "(0, 1]"]),
-    "no packet size": ("arc --N 50 --packet-size 0", ["--packet-size", "0", "bytes"]),
-    "no epoch": ("arc --N 50 --epoch 0s", ["--epoch", "0s", "ms"]),
     "epoch too short": ("arc --N 50 --epoch 0.1ms", ["--epoch", "at least"]),
     "negative queue": ("arc --N 50 --target-queue -1", ["--target-queue", "'-1'", "at least 0"]),
     "queue in a strange unit": ("arc --N 50 --target-queue 5Q", ["--target-queue", "'5Q'", "kB"]),
     "unknown plant": ("arc --N 50 --plant real", ["--plant", "'real'", "paper", "noq", "phys"]),
     "no gain": ("arc --N 50 --alpha 0", ["--alpha", "0", "above 0"]),
     "unknown acceptance": ("arc --N 50 --accept any", ["--accept", "'any'", "admissible", "stable"]),
-    "no fragile flows": ("arc --N 50 --fragile-N 0", ["--fragile-N", "0", "above 0"]),
     "empty range of flows": ("arc --N 400:50", ["--N", "'400:50'", "empty", "low"]),
-    "empty range of RTT": ("arc --N 50 --rtt 500ms:60ms", ["--rtt", "'500ms:60ms'", "empty", "unit"]),
     "range of three": ("arc --N 50:60:70", ["--N", "'50:60:70'", "range"]),
     "picture of a strange kind": ("arc --N 50 --plot x.gif", ["--plot", "'x.gif'", ".png", ".svg"]),
-    "unwritable output": ("arc --N 50 -o missing/x.json", ["-o", "'missing/x.json'", "no folder"]),
-    "output is a folder": ("arc --N 50 --output .", ["-o", "'.'", "folder"]),
-    "unwritable picture": ("arc --N 50 --plot missing/x.png", ["--plot", "'missing/x.png'", "no folder"]),
     "flows not given": ("arc", ["--N", "nothing", "as in 50"]),
-    "epoch without a value": ("arc --N 50 --epoch", ["--epoch", "nothing", "ms"]),
-    "unknown option": ("arc --N 50 --bandwidth 3", ["--bandwidth", "--help"]),
-    "unknown flag": ("arc --N 50 --no-json", ["--no-json", "--help"]),
-    "value for a flag": ("arc --N 50 --json=yes?", ["--json", "yes?"]),
-    "a word too many": ("arc --N 50 surplus", ["surplus", "--help"]),
-    "option twice": ("arc --N 50 --N 60", ["--N"]),
     "unknown command": ("ark --N 50", ["ark", "arc"]),
-    "options before the command": ("--N 50 arc", ["--N"]),
 }
 
 
@@ -134,42 +115,6 @@ def test_json_is_one_object_with_every_key_and_valid(line, run, tmp_path) -> Non
     assert proof["stable"] is True
     assert law["alpha_per_byte"] == pytest.approx(law["alpha_per_packet"] / 1000.0, rel=1e-15)
     assert files(tmp_path) == []
-
-
-def test_the_papers_gain_is_analysed_stable_and_warned_of(run) -> None:
-    found = design(run("arc --N 50 --alpha 1.42e-5 --accept stable --json"))
-    proof = found["certificate"]
-    assert found["law"]["alpha_per_packet"] == 1.42e-5
-    assert (proof["status"], proof["stable"]) == ("stable", True)
-    assert any("too little margin" in warning and "30°" in warning for warning in proof["warnings"])
-    report = run("arc --N 50 --alpha 1.42e-5")
-    assert report.status == 3
-    assert report.out.startswith("Safe for 50 flows at 500 ms: no")
-    assert "7.12 dB" in report.out
-    assert "22.04°" in report.out
-    assert report.out.count("warning: ") == len(proof["warnings"])
-
-
-def test_the_papers_second_setting_is_unstable(run) -> None:
-    """It keeps alpha/d and so doubles the rate gain: the continuous loop sees nothing of it, the sampled one does."""
-    ran = run("arc --N 50 --epoch 2s --alpha 2.84e-5 --json")
-    error = the_error(ran, 3)
-    proof = json.loads(ran.out)["certificate"]
-    assert (proof["status"], proof["stable"]) == ("unstable", False)
-    assert "unstable" in error
-    assert f"{proof['sampled']['alpha_limit']:.6g}" in error
-
-
-def test_without_an_equilibrium_it_is_infeasible_and_says_what_would_do(run, tmp_path) -> None:
-    ran = run("arc --N 800 --json -o x.json")
-    error = the_error(ran, 3)
-    assert json.loads(ran.out)["certificate"]["status"] == "infeasible"
-    assert json.loads(ran.out)["certificate"]["sampled"]["alpha_limit"] is None
-    assert files(tmp_path) == []
-    most = re.search(r"at most ([\d.]+) flows", error)
-    assert most, error
-    assert run(f"arc --N {0.999 * float(most[1])}").status == 0
-    assert run("arc --N 800").out.startswith("Safe for 800 flows at 500 ms: no, TCP has no equilibrium")
 
 
 def test_the_simulation_can_be_left_out_and_that_is_said(run) -> None:
@@ -301,27 +246,6 @@ def test_a_failing_disk_is_named_and_leaves_nothing(run, tmp_path, monkeypatch) 
     assert "No space left" in error
     assert files(tmp_path) == ["x.json"]
     assert (tmp_path / "x.json").read_bytes() == b"old"
-
-
-OPTIONS = ["--N", "--capacity", "--packet-size", "--rtt", "--utilization", "--epoch", "--target-queue", "--plant"]
-OPTIONS += ["--alpha", "--accept", "--fragile-N", "--fragile-rtt", "--json", "-o", "--output", "--plot"]
-OPTIONS += ["--no-simulation", "--paper"]
-
-
-@pytest.mark.parametrize("line", ["arc --help", "--help arc"])
-def test_help_lists_every_option_with_its_default(line, run) -> None:
-    ran = run(line)
-    assert (ran.status, ran.err) == (0, "")
-    assert [option for option in OPTIONS if not re.search(rf"{option}\b", ran.out)] == []
-    for default in ("10Mbit", "1000", "500ms", "0.98", "auto", "required"):
-        assert f"[{default}]" in ran.out
-
-
-@pytest.mark.parametrize(("line", "status"), [("--N 50 --rtt 500", 2), ("--N 800 --json", 3)])
-def test_a_process_ends_with_the_status_and_one_line(line, status, tmp_path) -> None:
-    ran = python(["-m", "netctrl.design", "arc", *line.split()], tmp_path)
-    the_error(Ran(ran.returncode, ran.stdout, ran.stderr), status)
-    assert files(tmp_path) == []
 
 
 @pytest.mark.parametrize("line", ["arc --N 50", "arc --help"])

@@ -62,11 +62,9 @@ def test_the_list_names_every_section_and_runs_nothing(capsys: pytest.CaptureFix
     [
         (["piee"], "LAW: got 'piee', takes a Design file, or one of "),
         (["pie", "--engine", "fluid"], "--engine: got 'fluid', takes one of packet, ns3, kernel"),
-        (["pie", "--seeds", "0"], "--seeds: got '0'"),
         (["pie", "--only", "99"], "--only: got '99', takes one of 2.1, 2.2"),
         (["pie", "--set", "target"], "--set: got 'target', takes NAME=VALUE"),
         (["pie", "--set", "gain=1"], "--set: got 'gain=1', takes a parameter of pie: target, update"),
-        (["pie", "--workers", "0"], "--workers: got '0'"),
         (["pie", "--report", "pie.txt"], "--report: got 'pie.txt'"),
         (["/nonexistent/design.json"], "/nonexistent/design.json"),
     ],

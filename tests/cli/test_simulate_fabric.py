@@ -51,15 +51,6 @@ def test_json_and_files(capsys, folder) -> None:
     assert (folder / "picture.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_seed_instead_of_the_files(capsys) -> None:
-    shown = []
-    for seed in ("2", "3", "2"):
-        assert main(["s.toml", "--json", "--seed", seed]) == 0
-        shown.append(json.loads(capsys.readouterr().out)["summary"])
-    assert shown[0] == shown[2]
-    assert shown[0] != shown[1]
-
-
 def test_a_design_is_what_senders_run(capsys, folder) -> None:
     law = netctrl.mpcc(4, 1e11, 8e-6, delayed=True, window_weight=3.0)
     law.save(folder / "law.json")
@@ -75,19 +66,6 @@ def test_a_design_is_what_senders_run(capsys, folder) -> None:
     netctrl.mpcc(4, 1e11, 8e-6, window_weight=0.0).save(folder / "greedy.json", accept="stable")
     assert main(["s.toml", "--design", "greedy.json"]) == 2
     assert "window_weight" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        (["s.toml", "--runs", "3"], "--runs: got 3, takes a value only for a network's scenario"),
-        (["s.toml", "--design", "d.json"], "d.json"),
-        (["s.toml", "-o", "result.json"], "takes a file name that ends in .npz or .csv or .parquet"),
-    ],
-)
-def test_options_of_other_scenarios_are_refused(capsys, line, said) -> None:
-    assert main(line) == 2
-    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

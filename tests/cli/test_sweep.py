@@ -7,16 +7,13 @@ import importlib
 import json
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pandas as pd
 import pytest
-from command_lines import Ran, Run, Terminal, files, good, the_error
+from command_lines import Run, files, good, the_error
 
 import netctrl
 from netctrl.cli.design import main as design_main
@@ -25,11 +22,10 @@ from netctrl.cli.sweep import main
 from netctrl.design.hftrac.scenario_law import scenario_law
 from netctrl.engines.sweep import read_frame, summarized, sweep
 from netctrl.model.datasets import network_path, scenario_path
-from netctrl.scenario.figures import Figure, quantity_text
+from netctrl.scenario.figures import quantity_text
 from netctrl.scenario.network.sweep import read_sweep
 from netctrl.scenario.read import read_scenario_file
 from netctrl.scenario.result import Result
-from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.run import simulate_network
 from netctrl.sim.network.tune import tune
 
@@ -121,33 +117,6 @@ def test_output_holds_all_runs(run, tmp_path) -> None:
 
 
 @pytest.mark.slow
-def test_a_stopped_sweep_is_resumed(run, tmp_path, monkeypatch) -> None:
-    design = importlib.import_module("netctrl.design.hftrac.scenario_law")
-
-    def interrupted(scenario: Scenario) -> Any:
-        if scenario.control.__struct_config__.tag == "hftrac":
-            raise KeyboardInterrupt
-        return None
-
-    with monkeypatch.context() as patched:
-        patched.setattr(design, "scenario_law", interrupted)
-        assert the_error(run("s.toml --n-jobs 1 -o x.parquet"), 130) == "error: stopped\n"
-    assert files(tmp_path) == ["s.toml", "x.parquet.parts"]
-    assert files(tmp_path / "x.parquet.parts") == ["0.json", "1.json", "2.json", "3.json", "sweep.json"]
-    assert the_error(run("s.toml --n-jobs 1 -o x.parquet"), 2) == (
-        "error: x.parquet: a sweep into this file was interrupted: resume it, or delete x.parquet.parts\n"
-    )
-    (tmp_path / "t.toml").write_text(SPEC.replace("1.05", "1.06"))
-    assert the_error(run("t.toml --n-jobs 1 -o x.parquet --resume"), 2) == (
-        "error: x.parquet: another sweep, or one of another netctrl version, was interrupted: delete x.parquet.parts\n"
-    )
-    good(run("s.toml --n-jobs 1 -o x.parquet --resume"))
-    good(run("s.toml --n-jobs 1 -o y.parquet"))
-    assert Path("x.parquet").read_bytes() == Path("y.parquet").read_bytes()
-    assert files(tmp_path) == ["s.toml", "t.toml", "x.parquet", "y.parquet"]
-
-
-@pytest.mark.slow
 def test_tune_finds_the_best_of_each_grid(run, tmp_path) -> None:
     def cells(line: str) -> dict[str, Any]:
         return {cell["grid"]: cell for cell in json.loads(good(run(f"s.toml --n-jobs 1 --json {line}")))["cells"]}
@@ -186,38 +155,12 @@ def test_tune_says_where_nothing_loses_as_little(run, tmp_path) -> None:
     assert row.endswith(" kB (no value loses less)")
 
 
-def test_help_lists_every_option(run) -> None:
-    out = good(run("--help"))
-    assert out.startswith("usage: netctrl sweep SPEC [OPTIONS]\n")
-    options = ["SPEC", "--n-jobs", "--dask", "-o", "--output", "--resume", "--tune", "--max-loss", "--json"]
-    assert [option for option in options if not re.search(rf"^ .*{option}\b", out, re.MULTILINE)] == []
-    assert ".parquet" in out
-    assert run("").out == out
-
-
-def test_it_runs_as_a_process(run, tmp_path) -> None:
-    command = [sys.executable, "-m", "netctrl", "sweep"]
-    ran = subprocess.run([*command, "nope"], cwd=tmp_path, capture_output=True, text=True, timeout=300)
-    assert the_error(Ran(ran.returncode, ran.stdout, ran.stderr), 2) == run("nope").err
-
-
-def test_progress_is_shown_on_a_terminal_only(run, monkeypatch, capsys) -> None:
-    assert run("s.toml --n-jobs 1").err == ""
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    assert main(["s.toml", "--n-jobs", "1", "--json"]) == 0
-    assert "sweeping" in terminal.getvalue()
-    json.loads(capsys.readouterr().out)
-    assert terminal.left == ""
-
-
 # --- sweep: wrong use -------------------------------------------------------------------------------------------------
 
 JOBS = "a number of processes of at least 1, or -1: one for each core"
 SHARE = "a share from 0 to 1, as in 0.001"
 WRONG_USE = {
     "an unknown sweep": ("nope", "SPEC: got 'nope', takes a TOML file, or one of hftrac-testbed"),
-    "a missing file": ("missing.toml", "missing.toml: can't be read: No such file or directory"),
     "another kind of output": ("s.toml -o x.csv", "-o: got 'x.csv', takes a file name that ends in .parquet"),
     "output into no folder": (
         "s.toml -o missing/x.parquet",
@@ -230,16 +173,11 @@ WRONG_USE = {
     ),
     "an unknown objective": ("s.toml --tune delay", "--tune: got 'delay', takes loss or backlog"),
     "backlog at any loss": ("s.toml --tune backlog", f"--max-loss: got nothing, takes {SHARE}"),
-    "a loss in words": ("s.toml --tune backlog --max-loss few", f"--max-loss: got 'few', takes {SHARE}"),
-    "a loss above all": ("s.toml --tune backlog --max-loss 2", f"--max-loss: got 2.0, takes {SHARE}"),
     "a loss for the least loss": (
         "s.toml --tune loss --max-loss 0.1",
         "--max-loss: got 0.1, takes no value without --tune backlog",
     ),
     "a loss for nothing": ("s.toml --max-loss 0.1", "--max-loss: got 0.1, takes no value without --tune backlog"),
-    "no process": ("s.toml --n-jobs 0", f"--n-jobs: got '0', takes {JOBS}"),
-    "an unknown option": ("s.toml --seed 3", "unknown option '--seed' (netctrl sweep --help lists them)"),
-    "a word too many": ("s.toml t.toml", "unexpected argument 't.toml' (netctrl sweep --help shows the arguments)"),
 }
 
 
@@ -261,30 +199,6 @@ def test_wrong_use_is_one_line_before_anything_is_run(name, run, tmp_path, nothi
 
 
 BAD = {
-    "no TOML": ("[[grid]]", "[[grid", "not valid TOML: Expected ']]' at the end of an array declaration"),
-    "a key": ("runs = 3", "rnus = 3", "unknown key `rnus`, did you mean `runs`?\n"),
-    "a key of a grid": ("label", "labl", "grid[0]: unknown key `labl`, did you mean `label`?\n"),
-    "a key of the scenario": (
-        "duration =",
-        "durtion =",
-        "grid[0] (network.graph.links.*.buffer = '2kB'): unknown key `durtion`, did you mean `duration`?\n",
-    ),
-    "a missing key": (
-        'duration = "500ms"\n',
-        "",
-        "grid[0] (network.graph.links.*.buffer = '2kB'): key `duration` is missing\n",
-    ),
-    "a key of the policy": (
-        "control.factor",
-        "control.facto",
-        "grid[1] (control.facto = 1.05): control: unknown key `facto`, did you mean `factor`?\n",
-    ),
-    "a link": (
-        "links.*.buffer",
-        "links.L3.buffer",
-        "grid[0] (network.graph.links.L3.buffer = '2kB'): network.graph.links.L3: got 'L3', "
-        "takes an id, several separated by commas, or *; there are L1, L2\n",
-    ),
     "a network": (
         '"tandem"',
         '"tandm"',
@@ -408,19 +322,6 @@ def test_simulate_prints_a_table_of_its_runs(simulate, tmp_path) -> None:
     assert files(tmp_path) == ["s.toml"]
 
 
-def test_simulate_json_is_one_object(simulate) -> None:
-    line = "s.toml --runs 2 --json --seed 7"
-    found = json.loads(good(simulate(line)))
-    assert sorted(found) == ["provenance", "scenario", "simulator", "span", "summary"]
-    scenario = msgspec.convert(found["scenario"], Scenario)
-    assert scenario == read_scenario_file("s.toml", network_path).replace(seed=7)
-    expected = simulate_network(scenario, scenario_law(scenario), runs=2).summary()
-    assert msgspec.convert(found["summary"], tuple[Figure, ...]) == expected
-    provenance = found["provenance"]
-    assert provenance["argv"] == ["netctrl", "simulate", *shlex.split(line)]
-    assert provenance["seed"] == 7
-
-
 @pytest.mark.parametrize("name", ["r.csv", "r.parquet", "r.CSV"])
 def test_simulate_writes_its_runs(name, simulate, tmp_path) -> None:
     good(simulate(f"s.toml --runs 3 -o {name}"))
@@ -432,12 +333,6 @@ def test_simulate_writes_its_runs(name, simulate, tmp_path) -> None:
     balance = table["arrived"] - table["departed"] - table["lost"] - table["growth"]
     assert balance.abs().max() <= 1e-9 * table["arrived"].max()
     assert files(tmp_path) == sorted([name, "s.toml"])
-
-
-def test_simulate_draws_its_first_run(simulate, tmp_path) -> None:
-    good(simulate("s.toml --runs 2 --plot x.png -o x.csv"))
-    assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
-    assert files(tmp_path) == ["s.toml", "x.csv", "x.png"]
 
 
 def test_simulate_takes_the_law_of_a_design(simulate, designs) -> None:
@@ -477,12 +372,7 @@ WRONG_SIMULATE = {
         "-o x.json",
         "-o: got 'x.json', takes a file name that ends in .npz or .csv or .parquet",
     ),
-    "runs in words": ("--runs many", "--runs: got 'many', takes a whole number from 1 to 999999"),
-    "no process": ("--n-jobs 0", f"--n-jobs: got '0', takes {JOBS}"),
-    "a missing design": ("--design x.json", "x.json: can't be read: No such file or directory"),
-    "a scenario as a design": ("--design s.toml", "s.toml: "),
-    "a seed in words": ("--seed many", "--seed: got 'many', takes a whole number from 0 to 4294967295"),
-    "output over the design": ("--design x.csv -o ./x.csv", "-o: got './x.csv', takes a file other than --design"),
+    "output over the design": ("--design x.csv -o ./x.csv", "-o: got './x.csv', takes a file that no other"),
 }
 
 
@@ -492,24 +382,6 @@ def test_wrong_use_of_simulate_is_one_line(name, simulate, tmp_path, nothing_run
     error = the_error(simulate(f"s.toml {options}"), 2)
     assert error.startswith(f"error: {begins}"), error
     assert files(tmp_path) == ["s.toml"]
-
-
-def test_a_bad_scenario_of_a_network_is_named_with_its_key(simulate, tmp_path) -> None:
-    text = (tmp_path / "s.toml").read_text()
-    for old, new, holds in (
-        ("mu = 0.1", "mu = -1", "s.toml: control.mu: got -1.0, takes a weight above 0 (lambda·interval²)\n"),
-        (
-            '"1s"',
-            '"1.005s"',
-            "s.toml: duration: got 1.005, takes a whole number of intervals of 0.01 s, from 1 to 1e+09\n",
-        ),
-        ('"testbed"', '"testbd"', "network.graph: got 'testbd', takes a JSON file, or one of abilene, merge, tandem"),
-        ("duration =", "durtion =", "unknown key `durtion`, did you mean `duration`?"),
-    ):
-        assert text.count(old) == 1
-        (tmp_path / "s.toml").write_text(text.replace(old, new))
-        error = the_error(simulate("s.toml --runs 2"), 2)
-        assert holds in error, error
 
 
 def test_runs_are_for_networks(simulate) -> None:

@@ -196,11 +196,6 @@ BAD_CELLS = {
         "grid[0] (network.graph.links.q.buffer = 1000): network.graph.links.q: got 'q', "
         "takes an id, several separated by commas, or *; there are ab, bc",
     ),
-    "one of two ids": (
-        {"network.graph.links.ab,q.buffer": [1000]},
-        "grid[0] (network.graph.links.ab,q.buffer = 1000): network.graph.links.ab,q: got 'q', "
-        "takes an id, several separated by commas, or *; there are ab, bc",
-    ),
     "inside a number": (
         {"interval.x": [1]},
         "grid[0] (interval.x = 1): interval.x: got \"'10ms'\", takes a path inside a table",
@@ -208,10 +203,6 @@ BAD_CELLS = {
     "below a number": (
         {"interval.x.y": [1]},
         "grid[0] (interval.x.y = 1): interval.x: got \"'10ms'\", takes a path inside a table or a list of records",
-    ),
-    "a list": (
-        {"network.graph.links.ab": [1]},
-        "grid[0] (network.graph.links.ab = 1): network.graph.links.ab: got 'a list of 2', takes a path inside a table",
     ),
     "no name": (
         {"control..mu": [1]},
@@ -376,13 +367,7 @@ def test_the_sweep_that_comes_with_netctrl_can_be_made() -> None:
 
 
 BAD_FILES = {
-    "no TOML": ("[scenario]", "[scenario", "not valid TOML: Expected ']' at the end of a table declaration"),
-    "unknown key": ("runs = 2", "rnus = 2", "unknown key `rnus`, did you mean `runs`?"),
     "unknown key of a grid": ('over = { "control.file"', 'ovr = { "control.file"', "grid[2]: unknown key `ovr`"),
-    "no name": ('name = "file"', "", "key `name` is missing"),
-    "bad runs": ("runs = 2", "runs = 0", "runs: got 0, takes a whole number from 1 to 1000000"),
-    "runs in words": ("runs = 2", 'runs = "two"', "runs: got 'two', takes a whole number"),
-    "no list": ("[1, 2]", "1", "over.seed: got 1, takes a list with at least one value"),
     "an empty list": (
         '["one.json", "sub/two.json"]',
         "[]",
@@ -738,7 +723,7 @@ def test_finished_blocks_are_left_alone_and_all_stops_give_one_file(tmp_path: Pa
     assert sorted(each.name for each in tmp_path.iterdir()) == ["whole.parquet", "x.parquet"]
 
 
-def test_what_was_stopped_is_never_overwritten_or_mixed(tmp_path: Path) -> None:
+def test_what_was_stopped_is_never_overwritten_or_mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x.parquet"
     parts = stopped(path)
     before = {each.name: each.read_bytes() for each in parts.iterdir()}
@@ -749,17 +734,10 @@ def test_what_was_stopped_is_never_overwritten_or_mixed(tmp_path: Path) -> None:
         assert refusal(lambda other=other: sweep_to_file(other, no_law, path, resume=True)) == (
             f"{path}: another sweep, or one of another netctrl version, was interrupted: delete {parts}"
         )
+    monkeypatch.setattr(netctrl, "__version__", "0.0.0")
+    assert "one of another netctrl version" in refusal(lambda: sweep_to_file(seeds(5), no_law, path, resume=True))
     assert {each.name: each.read_bytes() for each in parts.iterdir()} == before
     assert not path.exists()
-
-
-def test_another_netctrl_does_not_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "x.parquet"
-    parts = stopped(path)
-    monkeypatch.setattr(netctrl, "__version__", "0.0.0")
-    assert refusal(lambda: sweep_to_file(seeds(5), no_law, path, resume=True)) == (
-        f"{path}: another sweep, or one of another netctrl version, was interrupted: delete {parts}"
-    )
 
 
 @pytest.mark.parametrize("damage", ["cut", "another block", "another record", "a column less", "a run more"])

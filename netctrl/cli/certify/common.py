@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from netctrl.cli.app import GOOD, answer, check_plot, check_report, invocation, picture, report, report_file, write_all
+from netctrl.cli.app import GOOD, answer, check_files, invocation, picture, report, report_file, write_all
 from netctrl.cli.options import PLOT_SUFFIXES, SIZE, Report, given, kind, option, ranged
 from netctrl.core.errors import InvalidValue, NoAdmissibleDesign, Status
 from netctrl.core.units import RATE_TAKES, SIZE_TAKES, parse_count, parse_duration, parse_rate
@@ -96,8 +96,7 @@ def judged(law: str, parameters: Mapping[str, Any], where: Where | Link, files: 
     """Certificate of a law with its parameters: written, printed, and exit status 3 unless it holds."""
     files = files or Files()
     arguments = given(vars(where))
-    check_plot(files.plot, files.output)
-    check_report(files.report, plot=files.plot, output=files.output)
+    check_files({"output": files.output, "plot": files.plot, "report": files.report})
 
     from netctrl.certificates.certify import certify
 

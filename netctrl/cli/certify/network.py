@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from netctrl.cli.app import answer, check_plot, check_report, invocation, picture, report, write_all
+from netctrl.cli.app import answer, check_files, invocation, picture, report, write_all
 from netctrl.cli.certify.common import CertificateJson, CertificateOutput
 from netctrl.cli.options import PLOT_SUFFIXES, Kind, Report, given, option, positional, ranged
 from netctrl.core.errors import FileError, InvalidValue, Status
@@ -89,8 +89,7 @@ def network(
     netctrl certify network parking-lot --rtt long=40ms:60ms --json
     """
     asked, files = given(vars(ranges or _Ranges())), files or _NetworkFiles()
-    check_plot(files.plot, files.output)
-    check_report(files.report, plot=files.plot, output=files.output)
+    check_files({"output": files.output, "plot": files.plot, "report": files.report})
     from netctrl.certificates.networks.certify import certify_network
     from netctrl.cli.cases import refused
     from netctrl.model.datasets import network_path, scenario_path

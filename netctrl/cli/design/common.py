@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from netctrl.cli.app import answer, check_plot, check_report, invocation, picture, report, report_file, write_all
+from netctrl.cli.app import answer, check_files, invocation, picture, report, report_file, write_all
 from netctrl.cli.options import PLOT_SUFFIXES, Report, option
 from netctrl.core.errors import NoAdmissibleDesign, checked_word
 
@@ -49,8 +49,7 @@ def deliver(
 
     wanted = wanted or Wanted()
     accept: Any = checked_word("accept", wanted.accept, ACCEPTED)
-    check_plot(wanted.plot, wanted.output)
-    check_report(wanted.report, plot=wanted.plot, output=wanted.output)
+    check_files({"output": wanted.output, "plot": wanted.plot, "report": wanted.report})
     refused = None
     try:
         design = make()

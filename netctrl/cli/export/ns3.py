@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from netctrl.cli.app import check_places, invocation, picture, progress_bar, report, say, write_all
+from netctrl.cli.app import check_files, invocation, picture, progress_bar, report, say, write_all
 from netctrl.cli.cases import inputs_of, refused
-from netctrl.cli.simulate import check_files, json_text, result_file
+from netctrl.cli.options import ENDINGS
+from netctrl.cli.simulate import RESULT_SUFFIXES, json_text, result_file
 from netctrl.core.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -82,8 +83,7 @@ def export_ns3(asked: Export, run_it: bool, json: bool, result: str | None, plot
     from netctrl.engines.ns3 import program
     from netctrl.ns3.program import compile_program, find_ns3
 
-    check_files(asked.case, plot, "result", result)
-    check_places({"plot": plot, "result": result})
+    check_files({"plot": plot, "result": result}, endings=ENDINGS | {"result": RESULT_SUFFIXES})
     ns3 = find_ns3() if run_it else None
     try:
         made = program(asked.case, asked.job())

@@ -41,7 +41,8 @@ from netctrl.model.design.arc import (
     Plant,
     TcpOperatingPoint,
 )
-from netctrl.model.design.design import ArcDesign, provenance
+from netctrl.model.design.design import ArcDesign
+from netctrl.model.io.record_file import taken
 from netctrl.model.law import ArcLaw
 from netctrl.plants.equilibrium import tcp_equilibrium
 from netctrl.plants.linearize import applicable_plant, arc_arrival_rate
@@ -165,21 +166,12 @@ def arc(
     alpha, loop, fluid = _chosen(deciding, judged, simulation=simulation and without is None)
     certificate = _certify(alpha, deciding, loop, fluid, without, inputs)
     law = ArcLaw(
+        **taken(inputs, "epoch_s", "target_queue_packets", "capacity_bit_per_s", "packet_size_bytes"),
         alpha_per_packet=alpha,
         alpha_per_byte=alpha / inputs.packet_size_bytes,
-        epoch_s=inputs.epoch_s,
         target_utilization=inputs.utilization,
-        target_queue_packets=inputs.target_queue_packets,
-        capacity_bit_per_s=inputs.capacity_bit_per_s,
-        packet_size_bytes=inputs.packet_size_bytes,
     )
-    made = ArcDesign(
-        schema="netctrl.design/1",
-        inputs=inputs,
-        law=law,
-        certificate=certificate,
-        provenance=provenance(argv=argv, libraries=("numpy",)),
-    )
+    made = ArcDesign.of(inputs, law, certificate, argv=argv)
     status = certificate.status
     if without is not None:
         raise NoAdmissibleDesign(without, made)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -35,6 +35,7 @@ from netctrl.model.design.arc import (
     Plant,
     PlantLimits,
 )
+from netctrl.model.io.record_file import taken
 from netctrl.plants.equilibrium import MIN_WINDOW, tcp_equilibrium
 from netctrl.plants.linearize import (
     applicable_plant,
@@ -103,18 +104,19 @@ def sampled(alpha: float, deciding: Deciding, inputs: ArcInputs) -> tuple[ArcSam
     limit = deciding.limit if deciding.is_point else None  # a box may have its smallest limit at another point
     found = sampled_margins(deciding.response, at.flows, at.rtt_s, alpha, limit)
     record = ArcSampled(
+        **taken(found, "gain_margin_db", "phase_margin_deg", "disk_margin"),
+        **_finite(found, "delay_margin_s", "crossover_rad_s", "phase_crossover_rad_s"),
         plant="phys" if deciding.response.queue else "noq",
         epoch_s=inputs.epoch_s,
         alpha_limit=found.limit,
         spectral_radius=spectral_radius(deciding.response, at.flows, at.rtt_s, alpha),
-        gain_margin_db=found.gain_margin_db,
-        phase_margin_deg=found.phase_margin_deg,
-        delay_margin_s=finite(found.delay_margin_s),
-        disk_margin=found.disk_margin,
-        crossover_rad_s=finite(found.crossover_rad_s),
-        phase_crossover_rad_s=finite(found.phase_crossover_rad_s),
     )
     return record, found
+
+
+def _finite(found: Any, *names: str) -> dict[str, float | None]:
+    """Margins by name; None where they are unlimited."""
+    return {name: finite(value) for name, value in taken(found, *names).items()}
 
 
 def simulated(alpha: float, crossover: float, deciding: Deciding, inputs: ArcInputs) -> ArcSimulated | None:
@@ -257,17 +259,12 @@ def paper_loop(alpha: float, at: Corner, inputs: ArcInputs) -> PaperLoop:
     band, found = gain_band(unit, GAIN_MARGIN_DB, PHASE_MARGIN_DEG), margins(loop)
     limits = {name: gain_limit(arc_sampled_loop(at.flows, at.rtt_s, inputs.setting, name)) for name in PLANTS}
     return PaperLoop(
+        **_finite(found, "gain_margin_db", "phase_margin_deg", "delay_margin_s"),
+        **_finite(found, "crossover_rad_s", "phase_crossover_rad_s"),
         plant=plant,
         loop=loop,
         stable=found.stable,
-        alpha_over_epoch=AlphaBand(
-            low=band.low, high=band.high, limit=band.limit, binding=band.binding, intervals=band.intervals
-        ),
-        gain_margin_db=finite(found.gain_margin_db),
-        phase_margin_deg=finite(found.phase_margin_deg),
-        delay_margin_s=finite(found.delay_margin_s),
-        crossover_rad_s=finite(found.crossover_rad_s),
-        phase_crossover_rad_s=finite(found.phase_crossover_rad_s),
+        alpha_over_epoch=AlphaBand(**taken(band, "low", "high", "limit", "binding", "intervals")),
         alpha_limits=PlantLimits(**limits),
         minimum_stability=_minimum_stability(alpha, plant, inputs),
     )

@@ -11,6 +11,7 @@ from netctrl.design.arc.loop import MIN_GAIN_MARGIN_DB, MIN_PHASE_MARGIN_DEG
 from netctrl.frequency.sampled_margins import sampled_margins, spectral_radius
 from netctrl.laws.aqm.delay_pi import DelayPi
 from netctrl.model.design.arc import ArcInputs
+from netctrl.model.io.record_file import taken
 from netctrl.plants.equilibrium import tcp_equilibrium
 from netctrl.plants.linearize import arc_arrival_rate
 from netctrl.plants.tcp_response import delay_pi_response
@@ -95,10 +96,6 @@ def check_implementation(
 def _margins(flows: float, rtt: float, inputs: ArcInputs, law: DelayPi, late: float) -> ImplementedMargins:
     response = delay_pi_response(inputs.setting, law, late)
     found = sampled_margins(response, flows, rtt, 1.0)
-    return ImplementedMargins(
-        stable=found.stable,
-        gain_margin_db=found.gain_margin_db,
-        phase_margin_deg=found.phase_margin_deg,
-        delay_margin_s=found.delay_margin_s,
-        spectral_radius=spectral_radius(response, flows, rtt, 1.0),
-    )
+    radius = spectral_radius(response, flows, rtt, 1.0)
+    margins = taken(found, "stable", "gain_margin_db", "phase_margin_deg", "delay_margin_s")
+    return ImplementedMargins(**margins, spectral_radius=radius)

@@ -18,8 +18,9 @@ from netctrl.core.units import unit_scale
 from netctrl.design.connet.certificate import Made, certificate, doubts, rows, steady
 from netctrl.model.datasets import model_of
 from netctrl.model.design.connet import CONNET_METHODS, ConnetInputs, ConnetMethod
-from netctrl.model.design.design import ConnetDesign, provenance
+from netctrl.model.design.design import ConnetDesign
 from netctrl.model.identified import IdentifiedModel
+from netctrl.model.io.record_file import taken
 from netctrl.model.law import LqgLaw, LqiLaw
 from netctrl.synthesis.riccati.dare import DareSolution, solve_dare
 from netctrl.synthesis.riccati.tracking import integral_regulator, kalman_filter, tracking_loop
@@ -118,13 +119,7 @@ def connet(
         references=rows(np.reshape(desired, (-1, len(model.C)))),
     )
     proof = certificate(model, made, desired)
-    design = ConnetDesign(
-        schema="netctrl.design/1",
-        inputs=requested,
-        law=made.law,
-        certificate=proof,
-        provenance=provenance(argv=argv, inputs=inputs, libraries=("numpy", "scipy")),
-    )
+    design = ConnetDesign.of(requested, made.law, proof, argv=argv, files=inputs, libraries=("numpy", "scipy"))
     if proof.status is Status.UNSTABLE:
         raise NoAdmissibleDesign(proof.warnings[0], design)
     reason = next(iter(doubts(model, made, proof.references)), None)
@@ -190,21 +185,9 @@ def _check(solution: DareSolution, what: str) -> None:
 
 
 def _frame(model: IdentifiedModel, bounds: np.ndarray) -> dict:
-    return {
-        "interval_s": model.dt,
-        "inputs": model.inputs,
-        "outputs": model.outputs,
-        "input_units": model.input_units,
-        "output_units": model.output_units,
-        "input_offset": model.input_offset,
-        "output_offset": model.output_offset,
-        "low": bounds[:, 0],
-        "high": bounds[:, 1],
-        "A": model.A,
-        "B": model.B,
-        "C": model.C,
-        "D": model.D,
-    }
+    signals = ("inputs", "outputs", "input_units", "output_units", "input_offset", "output_offset")
+    plant = taken(model, *signals, "A", "B", "C", "D")
+    return plant | {"interval_s": model.dt, "low": bounds[:, 0], "high": bounds[:, 1]}
 
 
 def _limits(model: IdentifiedModel, limits: Sequence[tuple[float, float]] | None) -> np.ndarray:

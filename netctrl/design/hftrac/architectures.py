@@ -10,6 +10,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from netctrl.core.errors import InvalidValue, NoAdmissibleDesign, RiccatiStatus
 from netctrl.model.design.hftrac import HftracInputs
+from netctrl.model.io.record_file import taken
 from netctrl.model.law import LinkRateLaw, StaticGain
 from netctrl.model.network import Network
 from netctrl.model.network_model import InformationPattern, NetworkModel
@@ -104,28 +105,20 @@ def _localized(plant: Plant, requested: HftracInputs, n_jobs: int) -> Made:
     if plant.model.n_states <= EXACT_STATES:
         bound = coordinated(plant.model, plant.mu, information, reach=requested.reach).cost
     return Made(
-        law=found.law,
-        cost=found.cost,
-        cost_rate=found.cost_rate,
+        **taken(found, "law", "cost", "cost_rate", "horizon", "region"),
         bound=bound,
         spectral_radius=0.0,
         note=f"{requested.communication}, at rest after {found.horizon} samples",
-        horizon=found.horizon,
         excess=found.cost / bound - 1.0 if bound > 0.0 else 0.0,
-        region=found.region,
     )
 
 
 def _exact(plant: Plant, requested: HftracInputs) -> Made:
     found = coordinated(plant.model, plant.mu, _information(plant, requested.communication), reach=requested.reach)
     return Made(
-        law=found.law,
-        cost=found.cost,
-        cost_rate=found.cost_rate,
+        **taken(found, "law", "cost", "cost_rate", "spectral_radius", "residual"),
         bound=found.cost,
-        spectral_radius=found.spectral_radius,
         note=f"{requested.communication}, exact",
-        residual=found.residual,
         excess=0.0,
         region=max(len(column.links) for column in found.law.columns),
     )
@@ -144,15 +137,8 @@ def _myopic(plant: Plant, requested: HftracInputs) -> Made:
         bound = coordinated(plant.model, plant.mu, information).cost
     else:
         bound = localized(plant.model, plant.mu, information).bound
-    return Made(
-        law=found.law,
-        cost=found.cost,
-        cost_rate=found.cost_rate,
-        bound=bound,
-        spectral_radius=radius,
-        note=note,
-        horizon=length,
-    )
+    kept = taken(found, "law", "cost", "cost_rate")
+    return Made(**kept, bound=bound, spectral_radius=radius, note=note, horizon=length)
 
 
 def _matrices(plant: Plant) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -19,7 +19,7 @@ from netctrl.core.errors import InvalidValue, Status, checked_number, checked_wh
 from netctrl.core.units import format_quantity
 from netctrl.design.hftrac.architectures import Made, Plant, synthesised
 from netctrl.model.datasets import network_of
-from netctrl.model.design.design import HftracDesign, provenance
+from netctrl.model.design.design import HftracDesign
 from netctrl.model.design.hftrac import (
     ARCHITECTURES,
     Architecture,
@@ -29,6 +29,7 @@ from netctrl.model.design.hftrac import (
     UnmetDemand,
     unmet_text,
 )
+from netctrl.model.io.record_file import taken
 from netctrl.model.network import Network
 from netctrl.plants.information import COMMUNICATIONS
 from netctrl.plants.linearize import network_model
@@ -143,30 +144,21 @@ def hftrac(
     table = _comparison(plant, requested, made, n_jobs) if compare else ()
     certificate = HftracCertificate(
         status=Status.STABLE if unmet else Status.ADMISSIBLE,
-        cost=made.cost,
-        cost_rate=made.cost_rate,
+        **taken(made, "cost", "cost_rate", "bound", "spectral_radius", "residual"),
+        **taken(made, "information_delay", "controller", "horizon", "region"),
         cost_queue=made.cost - made.cost_rate,
-        spectral_radius=made.spectral_radius,
-        horizon=made.horizon,
         excess_over_exact=made.excess,
         gap_to_bound=made.cost / made.bound - 1.0 if made.bound > 0.0 else 0.0,
-        bound=made.bound,
-        residual=made.residual,
-        information_delay=made.information_delay,
-        controller=made.controller,
         states=plant.model.n_states,
         links=plant.model.n_links,
-        region=made.region,
         nominal_rate=dict(zip(plant.model.links, plant.nominal, strict=True)),
         break_even_delay_s=_break_even(plant, table),
         comparison=table,
         unmet=unmet,
         warnings=(*map(unmet_text, unmet[:_NAMED]), *rounded),
     )
-    record = provenance(argv=argv, inputs=inputs, libraries=("numpy", "scipy", "numba"))
-    return HftracDesign(
-        schema="netctrl.design/1", inputs=requested, law=made.law, certificate=certificate, provenance=record
-    )
+    libraries = ("numpy", "scipy", "numba")
+    return HftracDesign.of(requested, made.law, certificate, argv=argv, files=inputs, libraries=libraries)
 
 
 def hftrac_inputs(

@@ -14,8 +14,9 @@ from netctrl.core.errors import InvalidValue, Status, checked_flag, checked_numb
 from netctrl.core.units import BITS_PER_BYTE, RATES, SIZES, checked_quantity
 from netctrl.frequency.delayed_integrator import IntegratorMargins, integrator_margins
 from netctrl.laws.window.explicit import decide_for_queues, decide_window
-from netctrl.model.design.design import MpccDesign, provenance
+from netctrl.model.design.design import MpccDesign
 from netctrl.model.design.mpcc import MpccCertificate, MpccInputs
+from netctrl.model.io.record_file import taken
 from netctrl.model.law import MpccLaw, MpccTable
 from netctrl.mpc.explicit import (
     ack_interval,
@@ -39,6 +40,7 @@ _LONGEST = 50_000  # acknowledgements for which a burst is followed
 _SHOWN = 400
 _MAX_STEPS = 500  # of the horizon
 _UNLIKELY = 2.0  # ratio of P_BD to rate times round trip
+_WEIGHTS = ("horizon", "queue_weight", "window_weight")
 
 
 def mpcc(
@@ -139,13 +141,8 @@ def mpcc(
         table=None if table is None else _range(table),
     )
     law = _law(requested)
-    return MpccDesign(
-        schema="netctrl.design/1",
-        inputs=requested,
-        law=law,
-        certificate=_certificate(requested, law),
-        provenance=provenance(argv=argv, libraries=("numpy", "scipy", "daqp")),
-    )
+    proof = _certificate(requested, law)
+    return MpccDesign.of(requested, law, proof, argv=argv, libraries=("numpy", "scipy", "daqp"))
 
 
 def _range(table: tuple[int, int]) -> tuple[int, int]:
@@ -159,9 +156,9 @@ def _range(table: tuple[int, int]) -> tuple[int, int]:
 def _law(requested: MpccInputs) -> MpccLaw:
     dt = ack_interval(requested.packet_size_bytes, requested.rtt_s, requested.window_bytes)
     B = queue_input_gain(dt, requested.flows, requested.rate_bit_per_s, requested.bdp_bytes)
+    link = ("rtt_s", "rate_bit_per_s", "bottleneck_bit_per_s", "bdp_bytes", "packet_size_bytes", "flows")
     return MpccLaw(
-        delayed=requested.delayed,
-        flows=requested.flows,
+        **taken(requested, *link, *_WEIGHTS, "delayed"),
         gain=queue_gain(B, requested.horizon, requested.queue_weight, requested.window_weight),
         fair_window=float(
             fair_window(requested.bottleneck_bit_per_s, requested.rate_bit_per_s, requested.bdp_bytes, requested.flows)
@@ -169,27 +166,16 @@ def _law(requested: MpccInputs) -> MpccLaw:
         B=float(B),
         interval_s=dt,
         delay_steps=floor(requested.window_bytes / requested.packet_size_bytes * (1.0 + 1e-12)),
-        bdp_bytes=requested.bdp_bytes,
-        rtt_s=requested.rtt_s,
-        rate_bit_per_s=requested.rate_bit_per_s,
-        bottleneck_bit_per_s=requested.bottleneck_bit_per_s,
-        packet_size_bytes=requested.packet_size_bytes,
-        horizon=requested.horizon,
-        queue_weight=requested.queue_weight,
-        window_weight=requested.window_weight,
         table=None if requested.table is None else _table(requested, dt, *requested.table),
     )
 
 
 def _table(requested: MpccInputs, dt: float, first: int, last: int) -> MpccTable:
     made = window_table(
-        bdp_bytes=requested.bdp_bytes,
+        **taken(requested, "bdp_bytes", *_WEIGHTS),
         rate_in_bit_per_s=requested.rate_bit_per_s,
         rate_out_bit_per_s=requested.bottleneck_bit_per_s,
         interval_s=dt,
-        horizon=requested.horizon,
-        queue_weight=requested.queue_weight,
-        window_weight=requested.window_weight,
         most_flows=last,
     )
     part = slice(first, last + 1)
@@ -213,13 +199,10 @@ def _certificate(requested: MpccInputs, law: MpccLaw) -> MpccCertificate:
     careful = margins.disc_alpha >= _MIN_ALPHA * (1.0 - 1e-9)
     utilization = law.flows * law.fair_window * law.rate_bit_per_s / (law.bdp_bytes * law.bottleneck_bit_per_s)
     return MpccCertificate(
+        **taken(margins, "spectral_radius", "gain_margin", "disc_alpha", "phase_deg"),
         status=Status.ADMISSIBLE if careful else Status.STABLE,
         closed_loop_pole=1.0 - k,
-        spectral_radius=margins.spectral_radius,
         delay_steps=law.delay_steps,
-        gain_margin=margins.gain_margin,
-        disc_alpha=margins.disc_alpha,
-        phase_deg=margins.phase_deg,
         delay_margin_steps=margins.delay_margin,
         qp_states=_STATES,
         qp_difference=difference,
@@ -236,15 +219,8 @@ def _certificate(requested: MpccInputs, law: MpccLaw) -> MpccCertificate:
 
 def _beside_the_program(law: MpccLaw, feasible: float) -> tuple[float, float]:
     """Largest difference over P_BD, and residual, at random queues."""
-    problem = window_problem(
-        input_gain=law.B,
-        fair_window_bytes=law.fair_window,
-        bdp_bytes=law.bdp_bytes,
-        flows=law.flows,
-        horizon=law.horizon,
-        queue_weight=law.queue_weight,
-        window_weight=law.window_weight,
-    )
+    given = taken(law, "bdp_bytes", "flows", *_WEIGHTS)
+    problem = window_problem(input_gain=law.B, fair_window_bytes=law.fair_window, **given)
     made = condensed(problem)
     workspace = open_solver(made.base)
     worst, residual = 0.0, 0.0

@@ -17,8 +17,9 @@ from netctrl.core.errors import InvalidValue, Status, checked_number, checked_wh
 from netctrl.core.units import BITS_PER_BYTE, RATES, SIZES, checked_quantity
 from netctrl.laws.pacing.best_rate import freeze_deviation
 from netctrl.laws.tracking.estimators import sgd_step_limit
-from netctrl.model.design.design import PacingDesign, provenance
+from netctrl.model.design.design import PacingDesign
 from netctrl.model.design.pacing import PacingCertificate, PacingInputs, PacingMap, StepLimit
+from netctrl.model.io.record_file import taken
 from netctrl.model.law import ArxPacer, TargetRttPacer
 
 _MODES = {"paper": (100.0, 0.01, 1e10), "target-rtt": (1.0, 1e-4, 1e11)}
@@ -158,13 +159,7 @@ def pacing(
     requested = msgspec.structs.replace(requested, buffer_bytes=held)
     law = _paper_law(requested) if mode == "paper" else _target_law(requested)
     proof = _paper_proof(requested, law) if isinstance(law, ArxPacer) else _target_proof(requested, law, held)
-    return PacingDesign(
-        schema="netctrl.design/1",
-        inputs=requested,
-        law=law,
-        certificate=proof,
-        provenance=provenance(argv=argv, libraries=("numpy", "numba")),
-    )
+    return PacingDesign.of(requested, law, proof, argv=argv, libraries=("numpy", "numba"))
 
 
 def pacing_map(
@@ -187,18 +182,11 @@ def pacing_map(
 def _paper_law(requested: PacingInputs) -> ArxPacer:
     R = requested.max_rate_bit_per_s
     return ArxPacer(
-        psi=requested.psi,
-        xi=requested.xi,
-        period_s=requested.period_s,
+        **taken(requested, "psi", "xi", "period_s", "past_rtts", "past_rates", "step", "smoothing", "guarded"),
         least_rate_bit_per_s=max(_FLOOR * R, min(_MIN_RATE, R)) if requested.guarded else 0.0,
         max_rate_bit_per_s=R,
         start_rate_bit_per_s=0.5 * R,
-        past_rtts=requested.past_rtts,
-        past_rates=requested.past_rates,
-        step=requested.step,
         normalised=requested.estimator == "nlms",
-        smoothing=requested.smoothing,
-        guarded=requested.guarded,
         rtt_unit_s=None,
         rate_unit_bit_per_s=R,
         first_slope=0.1,
@@ -211,13 +199,10 @@ def _paper_law(requested: PacingInputs) -> ArxPacer:
 def _target_law(requested: PacingInputs) -> TargetRttPacer:
     R = requested.max_rate_bit_per_s
     return TargetRttPacer(
-        psi=requested.psi,
-        xi=requested.xi,
-        period_s=requested.period_s,
+        **taken(requested, "psi", "xi", "period_s", "packet_size_bytes", "competitive"),
         least_rate_bit_per_s=min(_MIN_RATE, R),
         max_rate_bit_per_s=R,
         start_rate_bit_per_s=min(_FIRST_RATE, R),
-        packet_size_bytes=requested.packet_size_bytes,
         queue_share=0.09,
         queue_share_slope=0.007,
         least_queue_share=0.01,
@@ -229,7 +214,6 @@ def _target_law(requested: PacingInputs) -> TargetRttPacer:
         probe_s=1.0,
         probe_rtts=50.0,
         drain_share=0.94,
-        competitive=requested.competitive,
     )
 
 

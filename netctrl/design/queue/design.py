@@ -36,7 +36,6 @@ from netctrl.design.queue.record import Objective, QueueDesign, QueueInputs, Que
 from netctrl.design.queue.samples import TOLERANCE, DiskProof, Point, pi_samples, prove_disk_margin
 from netctrl.design.queue.search import LINES, PI_LAWS, completed, fastest, line_of, steadiest, steepest, target_steps
 from netctrl.frequency.records import decibel
-from netctrl.model.io.provenance import provenance
 from netctrl.model.law import QueueLaw
 from netctrl.plants.queues.window_response import CUBIC
 
@@ -142,13 +141,8 @@ def queue_design(
         verdict=verdict,
         warnings=(*_warnings(law, given, made), *(_about_cubic(subject, box) if curved else ()), *verdict.warnings),
     )
-    return QueueDesign(
-        schema="netctrl.design/1",
-        inputs=inputs,
-        law=QueueLaw(name=law, implementation=subject.implementation, parameters=made, gains=subject.gains),
-        certificate=certificate,
-        provenance=provenance(argv=tuple(argv), libraries=("numpy",)),
-    )
+    found = QueueLaw(name=law, implementation=subject.implementation, parameters=made, gains=subject.gains)
+    return QueueDesign.of(inputs, found, certificate, argv=argv)
 
 
 def law_of(name: str, parameters: Mapping[str, Any]) -> Subject:

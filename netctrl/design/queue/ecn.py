@@ -36,7 +36,7 @@ from netctrl.core.errors import InvalidValue, Status, checked_number, checked_wo
 from netctrl.core.units import BITS_PER_BYTE, MICROSECOND, format_quantity, long_rtt
 from netctrl.design.queue.ecn_record import EcnDesign, EcnInputs, EcnProof, SmallerThreshold
 from netctrl.laws.targets.step import StepUnit
-from netctrl.model.io.provenance import provenance
+from netctrl.model.io.record_file import taken
 from netctrl.model.law import QueueLaw
 from netctrl.plants.ecn.dctcp import Cycle, fluid_cycle
 
@@ -151,16 +151,8 @@ def ecn_design(
             f"between the {len(points)} points that were looked at nothing is proved",
         ),
     )
-    law = described(subject)
-    return EcnDesign(
-        schema="netctrl.design/1",
-        inputs=EcnInputs(unit=unit, gain=g, box=box.inputs),
-        law=QueueLaw(
-            name=law.name, implementation=_IMPLEMENTATIONS[unit], parameters=dict(law.parameters), gains=law.gains
-        ),
-        certificate=certificate,
-        provenance=provenance(argv=tuple(argv), libraries=("numpy",)),
-    )
+    law = QueueLaw(**taken(described(subject), "name", "parameters", "gains"), implementation=_IMPLEMENTATIONS[unit])
+    return EcnDesign.of(EcnInputs(unit=unit, gain=g, box=box.inputs), law, certificate, argv=argv)
 
 
 def _any(gain: float) -> DctcpSubject:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
 
 import msgspec
 import numpy as np
@@ -13,7 +14,7 @@ from netctrl.core.errors import InvalidValue, NoAdmissibleDesign, Status, checke
 from netctrl.core.files import write_atomically
 from netctrl.model.io.arrays import array_json, plain
 from netctrl.model.io.display import Reported, html_table
-from netctrl.model.io.provenance import Provenance
+from netctrl.model.io.provenance import Provenance, provenance
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,6 +77,41 @@ class Design(
     """Status, margins and checks of the law."""
     provenance: Provenance
     """How the Design was made."""
+
+    @classmethod
+    def of(
+        cls,
+        inputs: Inputs,
+        law: Law,
+        certificate: Certificate,
+        *,
+        argv: Iterable[str] = (),
+        files: Iterable[Path] = (),
+        libraries: Iterable[str] = ("numpy",),
+    ) -> Self:
+        """A Design that is made now.
+
+        Parameters
+        ----------
+        inputs : Inputs
+            What the method was given.
+        law : Law
+            What it found.
+        certificate : Certificate
+            What was checked of the law.
+        argv : iterable of str
+            The command line, empty from Python.
+        files : iterable of Path
+            Files whose contents the Design rests on.
+        libraries : iterable of str
+            Libraries that computed it.
+
+        Returns
+        -------
+        Design
+        """
+        made = provenance(argv=argv, inputs=files, libraries=libraries)
+        return cls(schema="netctrl.design/1", inputs=inputs, law=law, certificate=certificate, provenance=made)
 
     @property
     def method(self) -> str:

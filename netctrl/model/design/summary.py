@@ -38,41 +38,39 @@ def arc_verdict(inputs: ArcInputs, proof: ArcCertificate) -> str:
 
 def hftrac_verdict(inputs: HftracInputs, proof: HftracCertificate) -> str:
     """Whether the rates are stable, and how far their cost is above the architecture's bound."""
-    where = f"Safe for the {proof.links} links of {inputs.network.name or 'the network'}"
+    where = f"the {proof.links} links of {inputs.network.name or 'the network'}"
     if proof.unmet:
         demands = len(inputs.network.demands)
-        return f"{where}: no, they carry {demands - len(proof.unmet)} of {demands} demands in full"
-    where += f": {ANSWERS[proof.status]}"
-    if proof.status is not Status.ADMISSIBLE:
-        return where
-    return f"{where}; costs at most {100.0 * proof.gap_to_bound:.2g} % more than the best {inputs.architecture} control"
+        return f"Safe for {where}: no, they carry {demands - len(proof.unmet)} of {demands} demands in full"
+    more = f"costs at most {100.0 * proof.gap_to_bound:.2g} % more than the best {inputs.architecture} control"
+    return _safe(where, proof.status, more)
 
 
 def connet_verdict(inputs: ConnetInputs, proof: ConnetCertificate) -> str:
     """Whether the loop meets the design rule, and the range of plant gains for which it is stable."""
-    answer = f"Safe for this model: {ANSWERS[proof.status]}"
-    if proof.status is not Status.ADMISSIBLE:
-        return answer
     most = "any" if proof.highest_gain is None else f"{proof.highest_gain:.3g}"
-    return f"{answer}; stable from {max(proof.lowest_gain, 0.0):.3g} to {most} times the model's gain"
+    more = f"stable from {max(proof.lowest_gain, 0.0):.3g} to {most} times the model's gain"
+    return _safe("this model", proof.status, more)
 
 
 def mpcc_verdict(inputs: MpccInputs, proof: MpccCertificate) -> str:
     """Whether a standing queue stays stable, and for how many times the counted flows."""
-    answer = f"Safe for {inputs.flows} flows at {format_quantity(inputs.rtt_s, 's')}: {ANSWERS[proof.status]}"
-    if proof.status is not Status.ADMISSIBLE:
-        return answer
-    return f"{answer}; a standing queue swings only from {proof.gain_margin:.3g} times as many flows on"
+    more = f"a standing queue swings only from {proof.gain_margin:.3g} times as many flows on"
+    return _safe(f"{inputs.flows} flows at {format_quantity(inputs.rtt_s, 's')}", proof.status, more)
 
 
 def pacing_verdict(inputs: PacingInputs, proof: PacingCertificate) -> str:
     """Whether the rate settles, and for which buffer or number of flows."""
     flows = f"{inputs.flows} flow{'s' * (inputs.flows != 1)}"
     rtt, rate = format_quantity(inputs.rtt_s, "s"), format_quantity(inputs.bottleneck_bit_per_s, "bit/s")
-    answer = f"Safe for {flows} at {rtt} and {rate}: {ANSWERS[proof.status]}"
-    if proof.status is not Status.ADMISSIBLE or proof.most_flows is None:
-        return answer
-    return f"{answer}; this buffer holds the queue of up to {proof.most_flows} flows"
+    more = "" if proof.most_flows is None else f"this buffer holds the queue of up to {proof.most_flows} flows"
+    return _safe(f"{flows} at {rtt} and {rate}", proof.status, more)
+
+
+def _safe(where: str, status: Status, more: str) -> str:
+    """The answer for a place, and how far beyond it the design holds, where it does."""
+    answer = f"Safe for {where}: {ANSWERS[status]}"
+    return f"{answer}; {more}" if more and status is Status.ADMISSIBLE else answer
 
 
 def span(ends: tuple[float, float], show: Callable[[float], str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -27,6 +27,11 @@ class FileRecord(Record, frozen=True):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the file atomically."""
         write_atomically(path, self.to_json().encode())
+
+
+def taken(record: Any, *names: str) -> dict[str, Any]:
+    """Fields of a record by name, for another record or function that has them under the same names."""
+    return {name: getattr(record, name) for name in names}
 
 
 _Kind = TypeVar("_Kind", bound=FileRecord)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterator
 from numbers import Real
 from typing import Any, TypeVar
 
@@ -19,7 +18,7 @@ import msgspec
 
 from netctrl.core.errors import FileError, InvalidValue
 from netctrl.core.files import read_bounded
-from netctrl.model.io.validation_errors import explained, shorten, shown
+from netctrl.model.io.validation_errors import at_key, explained, items, kinds, shorten, shown
 
 _TAKES = {
     "rate": ("a rate with its unit", ("Mbit", "bit")),
@@ -52,8 +51,7 @@ def check_place(place: str, value: Any, kind: type) -> None:
     """Check a value at one place in a record, as in "links.e1.buffer" (see `SweepSpec`)."""
     found: list[Any] = [msgspec.inspect.type_info(kind)]
     for name in place.split("."):
-        lists = [each.item_type for each in kinds(found) if hasattr(each, "item_type")]
-        found = lists or at_key(found, {}, name)
+        found = items(found) or at_key(found, {}, name)
     _check(found, value, place)
 
 
@@ -67,25 +65,9 @@ def _check(found: list[Any], content: Any, place: str) -> None:
         for name, value in content.items():
             _check(at_key(found, content, name), value, f"{place}.{name}" if place else str(name))
     elif isinstance(content, list | tuple):
-        items = [each.item_type for each in kinds(found) if hasattr(each, "item_type")]
-        for index, value in enumerate(content) if items else ():
-            _check(items, value, f"{place}[{index}]")
-
-
-def kinds(found: list[Any]) -> Iterator[Any]:
-    """The members of msgspec's union types."""
-    for each in found:
-        if isinstance(each, msgspec.inspect.UnionType):
-            yield from each.types
-        else:
-            yield each
-
-
-def at_key(found: list[Any], content: dict[str, Any], name: Any) -> list[Any]:
-    """Possible types at a key: those of the record that `kind` selects, else of all records."""
-    records = [each for each in kinds(found) if isinstance(each, msgspec.inspect.StructType)]
-    meant = [each for each in records if each.tag_field and content.get(each.tag_field) == each.tag]
-    return [field.type for each in meant or records for field in each.fields if field.encode_name == name]
+        inside = items(found)
+        for index, value in enumerate(content) if inside else ():
+            _check(inside, value, f"{place}[{index}]")
 
 
 def _refuse_bare(quantity: str, value: Any, place: str) -> None:

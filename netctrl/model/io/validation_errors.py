@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, time
 from typing import Any
 
@@ -114,48 +114,48 @@ def _value(content: Any, keys: Keys) -> Any:
 
 def _keys_of(kind: type, content: Any, keys: Keys) -> list[str]:
     """Keys of the record at these keys."""
-    try:
-        found = _record(_type(kind, content, keys), _value(content, keys))
-    except (LookupError, TypeError, AttributeError, StopIteration):
-        return []
-    tag = [found.tag_field] if found.tag_field else []
-    return [*tag, *(field.encode_name for field in found.fields)]
+    for found in _records(_types(kind, content, keys), _value(content, keys)):
+        tag = [found.tag_field] if found.tag_field else []
+        return [*tag, *(field.encode_name for field in found.fields)]
+    return []
 
 
 def _tags(kind: type, content: Any, keys: Keys) -> list[str]:
     """Possible values of `kind` where several records are possible."""
-    try:
-        found = _type(kind, content, keys)
-    except (LookupError, TypeError, AttributeError, StopIteration):
-        return []
-    parts = getattr(found, "types", [found])
-    return [str(part.tag) for part in parts if isinstance(part, msgspec.inspect.StructType) and part.tag]
+    found = _types(kind, content, keys)
+    return [str(part.tag) for part in found if isinstance(part, msgspec.inspect.StructType) and part.tag]
 
 
 def _words(kind: type, content: Any, keys: Keys) -> list[Any]:
     """Possible words at a place with a fixed set of words."""
-    try:
-        found = _type(kind, content, keys)
-    except (LookupError, TypeError, AttributeError, StopIteration):
-        return []
-    choices = [getattr(part, "values", ()) for part in getattr(found, "types", [found])]
-    return [word for values in choices for word in values]
+    return [word for part in _types(kind, content, keys) for word in getattr(part, "values", ())]
 
 
-def _type(kind: type, content: Any, keys: Keys) -> Any:
-    """msgspec's description of the type at a place."""
-    found: Any = msgspec.inspect.type_info(kind)
+def _types(kind: type, content: Any, keys: Keys) -> list[Any]:
+    """msgspec's descriptions of the types that a place may have."""
+    found: list[Any] = [msgspec.inspect.type_info(kind)]
     for key in keys:
-        if isinstance(key, int):
-            lists = [each for each in getattr(found, "types", [found]) if hasattr(each, "item_type")]
-            found = lists[0].item_type
-        else:
-            found = next(field.type for field in _record(found, content).fields if field.encode_name == key)
+        found = items(found) if isinstance(key, int) else at_key(found, content, key)
         content = content[key]
-    return found
+    return list(kinds(found))
 
 
-def _record(found: Any, content: Any) -> Any:
-    """The one of several possible records that the content's `kind` selects."""
-    records = [each for each in getattr(found, "types", [found]) if isinstance(each, msgspec.inspect.StructType)]
-    return next(each for each in records if each.tag_field is None or content.get(each.tag_field) == each.tag)
+def kinds(found: Iterable[Any]) -> Iterator[Any]:
+    """The members of msgspec's union types."""
+    for each in found:
+        yield from each.types if isinstance(each, msgspec.inspect.UnionType) else (each,)
+
+
+def items(found: Iterable[Any]) -> list[Any]:
+    """Types of the items of those types that are lists."""
+    return [each.item_type for each in kinds(found) if hasattr(each, "item_type")]
+
+
+def at_key(found: Iterable[Any], content: dict[str, Any], name: Any) -> list[Any]:
+    """Possible types at a key: those of the record that `kind` selects, else of all records."""
+    return [field.type for each in _records(found, content) for field in each.fields if field.encode_name == name]
+
+
+def _records(found: Iterable[Any], content: dict[str, Any]) -> list[Any]:
+    records = [each for each in kinds(found) if isinstance(each, msgspec.inspect.StructType)]
+    return [each for each in records if each.tag_field and content.get(each.tag_field) == each.tag] or records

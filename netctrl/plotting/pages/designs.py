@@ -15,9 +15,9 @@ from netctrl.model.design.design import ArcDesign
 from netctrl.model.io.display import has_figure
 from netctrl.plotting.loops import CLASS_NAMES, arc_figure
 from netctrl.plotting.pages.fields import field_rows
-from netctrl.plotting.pages.html import Html, figure, folded, notes, rows_table, section
-from netctrl.plotting.pages.origin import design_lines, origin
-from netctrl.plotting.pages.page import MOODS, Page
+from netctrl.plotting.pages.html import Html, figure, folded, rows_table, section
+from netctrl.plotting.pages.origin import design_lines, judged
+from netctrl.plotting.pages.page import Page
 from netctrl.plotting.pages.svg import Hover, grid_of
 
 
@@ -35,36 +35,27 @@ def arc_page(design: ArcDesign) -> Page:
 
 def _page(design: Design[Any, Any, Any], drawn: Figure | None, hover: Hover | None = None) -> Page:
     title, rows = design.summary()
-    proof = design.certificate
     caption = "" if hover is None else "Point at the map to read off its values; the arrow keys move on it."
-    return Page(
-        kind=f"{_name(design)} design",
-        title=title,
-        verdict=design.verdict,
-        mood=MOODS[proof.status],
-        sections=[
-            section("Warnings", notes(proof.warnings)),
-            section("Summary", rows_table(f"Status: {proof.status}", rows)),
-            Html("") if drawn is None else section("Figures", figure(drawn, "f", caption, hover)),
-            section("Certificate", _certificate(proof)),
-            section("Inputs", folded("All inputs", rows_table("Named as in the Design file", _asked(design)))),
-            *origin(design.provenance, design_lines(design)),
-        ],
+    proof = field_rows(design.certificate, without=("warnings",))
+    asked = field_rows(design.inputs, without=("network", "model"))
+    return judged(
+        f"{_name(design)} design",
+        title,
+        design,
+        rows,
+        Html("") if drawn is None else section("Figures", figure(drawn, "f", caption, hover)),
+        section(
+            "Certificate", rows_table("Checks and margins, named as in the Design file", proof, ("Field", "Value"))
+        ),
+        section("Inputs", folded("All inputs", rows_table("Named as in the Design file", asked))),
+        lines=design_lines(design),
+        warnings="Warnings",
     )
 
 
 def _name(design: Design[Any, Any, Any]) -> str:
     """Name of the method, as at the beginning of the summary."""
     return {"pacing": "Pacing", "queue": "Queue"}.get(design.method, design.method.upper().replace("HFTRAC", "HFTraC"))
-
-
-def _certificate(proof: Any) -> Html:
-    rows = field_rows(proof, without=("warnings",))
-    return rows_table("Checks and margins, named as in the Design file", rows, ("Field", "Value"))
-
-
-def _asked(design: Design[Any, Any, Any]) -> list[tuple[str, str]]:
-    return field_rows(design.inputs, without=("network", "model"))
 
 
 def _map_values(drawn: Figure, map_: StabilityMap, design: ArcDesign) -> Hover:

@@ -9,12 +9,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 import netctrl
 from netctrl.core.errors import FileError, InvalidValue, Status
 from netctrl.model.datasets import bundled_path, data_path
 from netctrl.model.design.base import Design
 from netctrl.model.io.provenance import Provenance
-from netctrl.plotting.pages.html import Html, code, rows_table, section
+from netctrl.model.io.record_file import taken
+from netctrl.plotting.pages.html import Html, code, notes, rows_table, section
+from netctrl.plotting.pages.page import MOODS, Page
 
 _READ = {"hftrac": "network", "connet": "model"}
 """Method -> first argument of its function, which is read from a file."""
@@ -43,6 +47,22 @@ def origin(
         section("How to reproduce it", *command, *python),
         section("Provenance", rows_table("What it was made with", rows, ("What", "Version or value"))),
     ]
+
+
+def judged(
+    kind: str,
+    title: str,
+    found: Any,
+    rows: Sequence[tuple[str, str]],
+    *sections: Html,
+    lines: Sequence[str] = (),
+    warnings: str = "Notes",
+) -> Page:
+    """Page of a record with a certificate: verdict, warnings under their heading, summary, its sections, origin."""
+    proof = found.certificate
+    head = [section(warnings, notes(proof.warnings)), section("Summary", rows_table(f"Status: {proof.status}", rows))]
+    made = origin(found.provenance, list(lines))
+    return Page(kind, title, found.verdict, MOODS[proof.status], [*head, *sections, *made])
 
 
 def read_lines(made: Provenance) -> dict[str, str]:
@@ -103,36 +123,24 @@ def _hftrac(design: Any) -> dict[str, Any]:
 
 def _connet(design: Any) -> dict[str, Any]:
     asked = design.inputs
-    return {
-        "method": asked.law,
-        "track": asked.tracked,
-        "limits": asked.limits,
-        "input_weight": asked.input_weight,
-        "references": asked.references,
-    }
+    same = taken(asked, "limits", "input_weight", "references")
+    return {"method": asked.law, "track": asked.tracked, **same}
 
 
 def _queue(design: Any) -> dict[str, Any]:
     asked = design.inputs
-    box = {name: getattr(asked.box, name) for name in asked.box.__struct_fields__}
-    return {
-        "law": asked.law,
-        "parameters": asked.parameters,
-        "objective": asked.objective,
-        "disk_margin": asked.least_disk_margin,
-        **{name: value for name, value in box.items() if value is not None},
-    }
+    box = {name: value for name, value in msgspec.structs.asdict(asked.box).items() if value is not None}
+    return {**taken(asked, "law", "parameters", "objective"), "disk_margin": asked.least_disk_margin, **box}
 
 
 def _ecn(design: Any) -> dict[str, Any]:
-    asked = design.inputs
-    box = {name: getattr(asked.box, name) for name in ("rtt_s", "flows", "capacity_bit_per_s", "packet_size_bytes")}
-    return {**box, "gain": asked.gain, "unit": asked.unit}
+    box = taken(design.inputs.box, "rtt_s", "flows", "capacity_bit_per_s", "packet_size_bytes")
+    return box | taken(design.inputs, "gain", "unit")
 
 
 def _inputs(design: Any) -> dict[str, Any]:
     """Arguments of a function whose arguments are the inputs."""
-    return {name: getattr(design.inputs, name) for name in design.inputs.__struct_fields__}
+    return msgspec.structs.asdict(design.inputs)
 
 
 _ARGUMENTS: dict[str, Callable[[Any], dict[str, Any]]] = {

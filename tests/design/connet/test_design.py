@@ -250,12 +250,3 @@ def test_a_model_that_is_none_for_a_controller_is_refused(changes, said):
     design = connet(identified_model(**changes), accept="stable")
     assert design.certificate.status is Status.STABLE
     assert any(said in warning for warning in design.certificate.warnings)
-
-
-def test_insisting_on_the_command_line(tmp_path):
-    file, out = tmp_path / "model.json", tmp_path / "design.json"
-    identified_model(feedback=True).save(file)
-    assert main(["connet", "--model", str(file), "-o", str(out)]) == 3
-    assert not out.exists()
-    assert main(["connet", "--model", str(file), "-o", str(out), "--accept", "stable"]) == 0
-    assert read_design(out).inputs.model.identification.feedback

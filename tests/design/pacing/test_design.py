@@ -282,20 +282,7 @@ def test_a_target_rtt_law_asks_for_deliveries(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("extra", "said"),
-    [
-        (["--psi", "x"], "--psi"),
-        (["--xi", "-1"], "--xi"),
-        (["--p", "0"], "--p"),
-        (["--q", "a"], "--q"),
-        (["--period", "10"], "--period"),
-        (["--max-rate", "1bit"], "--max-rate"),
-        (["--mode", "bbr"], "--mode"),
-        (["--step", "3"], "--step"),
-        (["--buffer", "0"], "--buffer"),
-        (["--N", "x"], "--N"),
-        (["--accept", "x"], "--accept"),
-    ],
+    ("extra", "said"), [(["--p", "0"], "--p"), (["--q", "a"], "--q"), (["--max-rate", "1bit"], "--max-rate")]
 )
 def test_command_line_names_the_option(extra, said, capsys):
     assert main(["pacing", *extra]) == 2
