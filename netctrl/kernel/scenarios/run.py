@@ -179,7 +179,7 @@ def regulated_task(scenario: Scenario, plan: KernelPlan, track: TrackPlan | None
         tracked = tuple(place[group.id] for group in tracked_groups(scenario))
         tracking = Tracking(GivenPlan(*track), tracked_flows(scenario), tracked, place[scenario.control.measures])
     return RegulatedTask(
-        groups=plan.regulated,
+        groups=tuple(plan.regulated),
         packet_size=int(scenario.packet_size),
         interval_s=interval,
         periods=ceil(scenario.duration / interval - _WHOLE) if track is None else len(track.reference),
