@@ -13,7 +13,7 @@ import numpy as np
 from netctrl.core.units import BITS_PER_BYTE, NANOSECOND
 from netctrl.kernel.plan import LINE, Program
 from netctrl.kernel.programs import FOLDER, begin_s, in_namespace, own_program, read_record, write_record
-from netctrl.kernel.regulated.datagrams import Arrivals, Packets, Receiver, Sender
+from netctrl.kernel.regulated.datagrams import Packets, Receiver, Sender
 from netctrl.kernel.regulated.sources import Sources
 from netctrl.kernel.regulated.task import Left, RegulatedTask
 from netctrl.plants.access import DELAY_SUM, MEASURED, observe, read_premium
@@ -100,9 +100,9 @@ class _Flows:
         for receiver in self.receivers:
             found = receiver.read()
             for kind in np.unique(found.kind).tolist():
-                self._take(kind, Arrivals(*(column[found.kind == kind] for column in found)))
+                self._take(kind, Packets(*(column[found.kind == kind] for column in found)))
 
-    def _take(self, kind: int, found: Arrivals) -> None:
+    def _take(self, kind: int, found: Packets) -> None:
         """Packets of a flow that came, in their order; those sent before them aren't kept longer."""
         delays = found.at_s - self.sent[kind][found.number - self.first[kind]]
         changes = np.abs(np.diff(delays, prepend=self.before[kind]))
