@@ -171,12 +171,6 @@ def test_a_session_is_trusted_once_it_answers_ours() -> None:
     assert (dropped, window.session, window.answer) == (None, 7, 7)
 
 
-def test_what_came_before_a_session_was_trusted_is_over() -> None:
-    window, _ = admit(Window(), numbered(1, answered=0), OWN)
-    window, _ = admit(window, numbered(2), OWN)
-    assert admit(window, numbered(1, answered=0), OWN)[1] == Dropped.REPLAYED
-
-
 def test_after_a_restart_the_earlier_session_never_comes_back() -> None:
     window, _ = admit(Window(), numbered(5), OWN)
     window, dropped = admit(window, numbered(1, session=8, answered=0), OWN)
