@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 from cyclopts import Parameter
 
 from netctrl.cli.app import as_json, invocation, report, say
@@ -85,17 +86,7 @@ def export_tc(path: str, job: TcJob, json: bool) -> int:
         "schema": _SCHEMA,
         "method": design.method,
         "files": [*made.files, SUMMARY],
-        "figures": [
-            {
-                "what": each.what,
-                "requested": each.requested,
-                "implemented": each.implemented,
-                "unit": each.unit,
-                "relative_difference": each.difference,
-                "bound": each.bound,
-            }
-            for each in made.figures
-        ],
+        "figures": [msgspec.to_builtins(each) | {"relative_difference": each.difference} for each in made.figures],
         "margins": checks,
         "notes": made.notes,
         "provenance": origin,
