@@ -1,4 +1,4 @@
-"""One change of a TBF's rate in the kernel: a prepared message, and a process of tc.
+"""One change of a TBF's rate in the kernel: a message of netlink, and a process of tc.
 
 In a network namespace of its own, so as root; elsewhere the table has no such rows.
 """

@@ -9,34 +9,9 @@ import numpy as np
 from linux.traffic import FRAME_OVERHEAD, Sent
 
 from netctrl.core.units import NANOSECOND
+from netctrl.kernel.regulated.datagrams import MESSAGE, PART
 
 _BUFFER = 4 * 2**20
-
-
-class _Part(ctypes.Structure):
-    """struct iovec"""
-
-    _fields_ = (("base", ctypes.c_void_p), ("length", ctypes.c_size_t))
-
-
-class _Header(ctypes.Structure):
-    """struct msghdr"""
-
-    _fields_ = (
-        ("name", ctypes.c_void_p),
-        ("name_length", ctypes.c_uint32),
-        ("parts", ctypes.POINTER(_Part)),
-        ("count", ctypes.c_size_t),
-        ("control", ctypes.c_void_p),
-        ("control_length", ctypes.c_size_t),
-        ("flags", ctypes.c_int),
-    )
-
-
-class _Message(ctypes.Structure):
-    """struct mmsghdr"""
-
-    _fields_ = (("header", _Header), ("sent", ctypes.c_uint32))
 
 
 def send_bursts(
@@ -47,9 +22,14 @@ def send_bursts(
     flow = np.repeat(np.arange(len(times_s)), [len(each) for each in times_s])
     order = np.argsort(due, kind="stable")
     ticks = ((begin_s + due[order]) / NANOSECOND).astype(np.int64)
-    content = ctypes.create_string_buffer(frame_bytes - FRAME_OVERHEAD)
-    part = _Part(ctypes.addressof(content), len(content))
-    burst = (_Message * packets)(*[_Message(_Header(parts=ctypes.pointer(part), count=1)) for _ in range(packets)])
+    content, part, messages = (
+        np.zeros(frame_bytes - FRAME_OVERHEAD, "u1"),
+        np.zeros(1, PART),
+        np.zeros(packets, MESSAGE),
+    )
+    part["base"], part["size"] = content.ctypes.data, len(content)
+    messages["parts"], messages["count"] = part.ctypes.data, 1
+    burst = ctypes.c_void_p(messages.ctypes.data)
     send = ctypes.CDLL(None, use_errno=True).sendmmsg
     sockets = [_connected(address, port) for _ in times_s]
     descriptors = [each.fileno() for each in sockets]

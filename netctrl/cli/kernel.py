@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from netctrl.cli.app import new_app, progress_bar, report, run, say
+from netctrl.cli.app import as_json, new_app, progress_bar, report, run, say
 from netctrl.cli.options import JOBS, Kind, kind, option, positional, whole
 from netctrl.core.errors import InvalidValue, checked_jobs
 from netctrl.core.units import DURATION_TAKES, SIZE_TAKES, format_quantity, parse_duration, parse_size
@@ -69,7 +69,7 @@ def build(
     with progress_bar("building the kernel") as bar:
         kernel = build_kernel(source, jobs=jobs, progress=None if bar is None else lambda _, share: bar(share))
     if json:
-        return say(_json(_content(kernel)))
+        return say(as_json(_content(kernel)))
     rows = [
         ("program", str(kernel.program)),
         ("SHA-256", kernel.sha256),
@@ -93,7 +93,7 @@ def list_kernels(*, json: Annotated[bool, option("", "print one JSON object and 
 
     found = kernels()
     if json:
-        return say(_json({"kernels": [_content(each) for each in found]}))
+        return say(as_json({"kernels": [_content(each) for each in found]}))
     if not found:
         return say("no kernel is built yet: netctrl kernel build\n")
     rows = [(each.version, f"{each.sha256[:_SHOWN_HASH]}  {each.folder}") for each in found]
@@ -147,7 +147,7 @@ def _planned(source: str | None, json: bool) -> int:
         place = str(error)
     content = {"source": place, "tools": missing_tools() or "all there", "built": [each.version for each in kernels()]}
     if json:
-        return say(_json(content))
+        return say(as_json(content))
     built = ", ".join(content["built"]) or "no kernel yet"
     return say(report("what a build would use", [("source", place), ("tools", content["tools"]), ("built", built)]))
 
@@ -172,10 +172,6 @@ def _empty(output: str) -> Path:
 
 def _content(kernel: Any) -> dict[str, Any]:
     return msgspec.to_builtins(kernel) | {"program": str(kernel.program)}
-
-
-def _json(content: Any) -> str:
-    return msgspec.json.format(msgspec.json.encode(content)).decode() + "\n"
 
 
 app.command(build, help="Builds a kernel into the user's cache, about five minutes of one core.")

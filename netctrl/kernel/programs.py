@@ -1,4 +1,4 @@
-"""Programs of this machine, as they are started inside a kernel, and the beginning of a run as they learn it."""
+"""Programs of this machine as they are started inside a kernel: their tasks and answers, the beginning of a run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ import socket
 import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
 
 from netctrl.core.errors import NetctrlError
 from netctrl.core.units import NANOSECOND
@@ -17,7 +22,10 @@ from netctrl.kernel.plan import FIRST_NAMESPACE, Program
 FOLDER = "/run/netctrl"
 """Folder of results, as it is named inside."""
 _TEMPORARY = "/run/tmp"
+_T = TypeVar("_T")
 _ROOT = Path(__file__).resolve().parents[2]
+_ARRAY = 1
+"""Code of an array in a record's file, as `numpy.save` writes it: all bits and the type of its numbers."""
 
 
 def host_program(words: Sequence[str], settings: Mapping[str, str]) -> Program:
@@ -44,6 +52,30 @@ def own_program(module: str, *words: str) -> Program:
     settings = {name: os.environ[name] for name in ("HOME", "NUMBA_CACHE_DIR") if name in os.environ}
     settings |= {"PYTHONPATH": found, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": _TEMPORARY}
     return Program((sys.executable, "-m", module, *words), "/", settings)
+
+
+def write_record(folder: Path, record: Any) -> None:
+    """Write a named tuple of numbers, texts, arrays and records to the folder of results, under its type's name."""
+    (folder / type(record).__name__).write_bytes(msgspec.msgpack.encode(record, enc_hook=_written))
+
+
+def read_record(folder: Path, kind: type[_T]) -> _T:
+    """The record of this type in the folder of results."""
+    content = (folder / kind.__name__).read_bytes()
+    return msgspec.msgpack.decode(content, type=kind, ext_hook=_array, dec_hook=lambda _, value: value)
+
+
+def _written(value: Any) -> Any:
+    """What msgspec doesn't know: arrays, and numbers of NumPy."""
+    if isinstance(value, np.generic):
+        return value.item()
+    content = BytesIO()
+    np.save(content, value, allow_pickle=False)
+    return msgspec.msgpack.Ext(_ARRAY, content.getvalue())
+
+
+def _array(_: int, content: memoryview) -> np.ndarray:
+    return np.load(BytesIO(content), allow_pickle=False)
 
 
 def begin_s(line: socket.socket) -> float:

@@ -52,22 +52,32 @@ def make_folder(folder: Path) -> None:
     folder.chmod(0o755)
 
 
-def read_regular(path: Path, most: int) -> bytes:
-    """Content of a regular file; raises FileError for other objects, such as a FIFO, or for a file too large.
+def read_regular(path: str | os.PathLike[str], most: int, what: str = "a record", forbidden: int = 0) -> bytes | None:
+    """Content of a regular file of this user or root, at most one byte more than `most`; None where there is no file.
 
-    The checks apply to the opened file, not to the path, which may change before.
+    Raises FileError for other objects, such as a FIFO, and for a mode with `forbidden` bits. The checks apply to the
+    opened file, not to the path, which may change before.
     """
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-    with os.fdopen(handle, "rb") as file:
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise FileError(path, f"{what} can't be read: {error.strerror}") from None
+    try:
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode):
-            raise FileError(path, "is not a regular file, as a record must be; check it before you remove it")
+            raise FileError(path, f"is not a regular file, as {what} must be; check it before you remove it")
+        if found.st_mode & forbidden:
+            mode = f"{stat.S_IMODE(found.st_mode):04o}"
+            raise FileError(path, f"{what} has mode {mode}, takes 0600: make a new one if others may have read it")
         if found.st_uid not in (0, os.geteuid()):
-            raise FileError(path, f"belongs to user {found.st_uid}, but root acts on it; check it before you remove it")
-        content = file.read(most + 1)
-    if len(content) > most:
-        raise FileError(path, "is too large for a record")
-    return content
+            why = f"{what} is this user's or root's; check it before you remove it"
+            raise FileError(path, f"belongs to user {found.st_uid}, but {why}")
+        with open(handle, "rb", closefd=False) as file:
+            return file.read(most + 1)
+    finally:
+        os.close(handle)
 
 
 def safe_folder(folder: Path) -> None:

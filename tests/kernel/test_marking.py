@@ -50,12 +50,6 @@ def test_an_error_of_the_measured_rate_is_refused(scenario_of) -> None:
 
 
 @pytest.mark.needs("lab")
-def test_a_seed_gives_the_same_bytes(scenario_of, results_of) -> None:
-    first, same, other = (results_of(scenario_of(ARC, seed=seed, **LOADED)) for seed in (1, 1, 2))
-    assert first == same != other
-
-
-@pytest.mark.needs("lab")
 @pytest.mark.parametrize(
     ("queue", "duration"), [(ARC, "120s"), (PiQueue(), "60s"), (SfcQueue(epoch=0.2), "60s")], ids=["arc", "pi", "sfc"]
 )

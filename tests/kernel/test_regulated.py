@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import netctrl
+from netctrl.kernel.programs import read_record, write_record
 from netctrl.kernel.regulated.datagrams import Packets
 from netctrl.kernel.regulated.program import _slices
 from netctrl.kernel.regulated.sources import Sources
-from netctrl.kernel.regulated.task import Left, RegulatedTask, read_left, read_task, write_left, write_task
+from netctrl.kernel.regulated.task import Left, RegulatedTask
 from netctrl.kernel.scenarios.planner import plan_scenario
 from netctrl.kernel.scenarios.run import regulated_task
 from netctrl.model.design.design import ConnetDesign
@@ -105,8 +106,8 @@ def test_a_task_is_read_as_it_was_written(design, tmp_path) -> None:
     """Its law takes the same steps, and what came of them is the same."""
     scenario = access_link(duration=6.0, control=Track(reference=[[1.2, 0.8]], start=2.0, governor=True))
     task = task_of(scenario, track_plan(scenario, design))
-    write_task(task, tmp_path)
-    found = read_task(tmp_path)
+    write_record(tmp_path, task)
+    found = read_record(tmp_path, RegulatedTask)
     assert task.tracking is not None and found.tracking is not None
     assert [each.address for each in found.groups] == [each.address for each in task.groups]
 
@@ -115,16 +116,16 @@ def test_a_task_is_read_as_it_was_written(design, tmp_path) -> None:
 
     one, other = (run_periods(each.tracking.plan, advance) for each in (task, found))
     series = np.random.default_rng(1).normal(size=(4, 6, 5))
-    write_left(Left(series, other), tmp_path)
-    left = read_left(tmp_path)
+    write_record(tmp_path, Left(series, other))
+    left = read_record(tmp_path, Left)
     np.testing.assert_array_equal(left.series, series)
     assert left.found is not None
     assert left.found.driven == one.driven
     for name in ("given", "measured", "commanded"):
         np.testing.assert_array_equal(getattr(left.found, name), getattr(one, name))
     assert np.isnan(one.commanded[:2]).all() and not np.isnan(one.commanded[2:]).any()
-    write_left(Left(series, None), tmp_path)
-    assert read_left(tmp_path).found is None
+    write_record(tmp_path, Left(series, None))
+    assert read_record(tmp_path, Left).found is None
 
 
 # --- beside the packet engine ----------------------------------------------------------------------------------------

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from netctrl.cli.app import check_files, invocation, picture, progress_bar, report, say, write_all
 from netctrl.cli.cases import inputs_of, refused
+from netctrl.cli.export.folder import write_folder
 from netctrl.cli.options import ENDINGS
 from netctrl.cli.simulate import RESULT_SUFFIXES, json_text, result_file
 from netctrl.core.errors import InvalidValue
@@ -29,24 +30,11 @@ def _say_what_is_next(name: str, folder: Path, files: list[str], json: bool, run
     return say(report(f"{name}: a program for ns-3 in {folder}", [("files", ", ".join(files)), then]))
 
 
-def _written(output: str, files: Mapping[str, str | bytes]) -> Path:
-    """Write the files into a folder, created if needed; it must be empty or hold an earlier export."""
-    from netctrl.core.files import write_atomically
+def _is_earlier(folder: Path) -> bool:
     from netctrl.ns3.tcp_aqm.render import MARKER
 
-    folder = Path(output)
-    try:
-        if not folder.exists():
-            folder.mkdir()
-        elif any(folder.iterdir()) and not any(
-            place.read_bytes().startswith(f"{MARKER}\n".encode()) for place in folder.glob("*.h") if place.is_file()
-        ):
-            raise InvalidValue("output", output, "a folder that is new, empty or an earlier export")
-    except OSError as error:
-        raise InvalidValue("output", output, f"a folder that can be written (here: {error.strerror})") from None
-    for name, content in files.items():
-        write_atomically(folder / name, content.encode() if isinstance(content, str) else content)
-    return folder
+    headers = (place for place in folder.glob("*.h") if place.is_file())
+    return any(place.read_bytes().startswith(f"{MARKER}\n".encode()) for place in headers)
 
 
 def _quoted(path: Path) -> str:
@@ -91,7 +79,7 @@ def export_ns3(asked: Export, run_it: bool, json: bool, result: str | None, plot
         if error.argument in (*OPTIONS, "reference", "governor"):
             raise
         raise refused(error, asked.scenario, asked.design) from None
-    folder = _written(asked.output, made.files)
+    folder = write_folder(asked.output, made.files, _is_earlier)
     if ns3 is None:
         return _say_what_is_next(asked.case.scenario.name, folder, [*made.files], json, made.argument)
     compile_program(folder, ns3)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from netctrl.cli.app import report, say, write_all
+from netctrl.cli.export.folder import write_folder
 from netctrl.core.errors import FileError, InvalidValue
 
 if TYPE_CHECKING:
@@ -57,13 +57,8 @@ def export_attributes(design: str, output: str, json: bool) -> int:
         attributes = ns3_attributes(found.law.name, found.law.parameters)
     except InvalidValue as error:
         raise FileError(design, str(error)) from None
-    folder = Path(output)
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError as error:
-        raise InvalidValue("output", output, f"a folder that can be written (here: {error.strerror})") from None
+    folder = write_folder(output, {ATTRIBUTES: attribute_defaults(attributes)}, lambda _: True)
     path = folder / ATTRIBUTES
-    write_all({"output": (str(path), attribute_defaults(attributes).encode)})
     if json:
         return say(
             msgspec.json.encode({"folder": str(folder), "files": [ATTRIBUTES], "attributes": attributes}).decode()

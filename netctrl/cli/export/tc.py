@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 from cyclopts import Parameter
 
 from netctrl.cli.app import as_json, invocation, report, say
+from netctrl.cli.export.folder import write_folder
 from netctrl.cli.options import option
 from netctrl.core.errors import FileError, InvalidValue, NoAdmissibleDesign, any_of
 from netctrl.core.units import parse_count, parse_rate, parse_size
@@ -84,23 +86,13 @@ def export_tc(path: str, job: TcJob, json: bool) -> int:
         "schema": _SCHEMA,
         "method": design.method,
         "files": [*made.files, SUMMARY],
-        "figures": [
-            {
-                "what": each.what,
-                "requested": each.requested,
-                "implemented": each.implemented,
-                "unit": each.unit,
-                "relative_difference": each.difference,
-                "bound": each.bound,
-            }
-            for each in made.figures
-        ],
+        "figures": [msgspec.to_builtins(each) | {"relative_difference": each.difference} for each in made.figures],
         "margins": checks,
         "notes": made.notes,
         "provenance": origin,
     }
     text = as_json(content)
-    folder = _written(job.output, {**made.files, SUMMARY: text})
+    folder = write_folder(job.output, {**made.files, SUMMARY: text}, _is_earlier)
     if json:
         return say(text)
     return say(report(f"{design.method} for Linux in {folder}", _rows(made, checks, folder), made.notes))
@@ -325,22 +317,6 @@ def _next(name: str, folder: Path) -> str:
     return next(command for ending, command in commands.items() if name.endswith(ending))
 
 
-def _written(output: str, files: dict[str, str]) -> Path:
-    """Write the files into a folder, which must be empty or hold an earlier export."""
-    from netctrl.core.files import write_atomically
-
-    folder = Path(output)
+def _is_earlier(folder: Path) -> bool:
     mark = folder / SUMMARY
-    try:
-        if not folder.exists():
-            folder.mkdir()
-        elif any(folder.iterdir()) and not (mark.is_file() and f'"schema": "{_SCHEMA}"' in mark.read_text()[:200]):
-            raise InvalidValue("output", output, "a folder that is new, empty or an earlier export")
-    except OSError as error:
-        raise InvalidValue("output", output, f"a folder that can be written (here: {error.strerror})") from None
-    try:
-        for name, text in files.items():
-            write_atomically(folder / name, text.encode())
-    except FileError as error:
-        raise InvalidValue("output", output, f"a folder that can be written (here: {error.why})") from None
-    return folder
+    return mark.is_file() and f'"schema": "{_SCHEMA}"' in mark.read_text()[:200]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 from netctrl.cli.app import as_json, report, say
 from netctrl.cli.linux.common import LOG, UNIT, USER, Stopped, logged, stoppable
@@ -25,23 +25,6 @@ class _Sums:
         self.queue += sample.backlog_bytes * sample.elapsed_s
         self.probability += sample.probability * sample.elapsed_s
         self.bytes += sample.arrived_bytes
-
-
-class _Marked(NamedTuple):
-    """Summary of a run."""
-
-    interface: str
-    epochs: int
-    late: int
-    """Number of epochs that ended more than a tenth of their length late."""
-    seconds: float
-    mean_queue_bytes: float
-    mean_probability: float
-    arrival_bit_per_s: float
-    packets: int
-    marked: int
-    dropped: int
-    spared: int
 
 
 def mark(
@@ -84,31 +67,29 @@ def mark(
         last = run(config, wait=wait, duration_s=duration_s, heard=sums.add)
         event("marked", interface=config.interface, epochs=sums.epochs)
     found = _summary(config.interface, sums, last)
-    return say(as_json(found._asdict()) if json else report(f"{config.interface}: marking has ended", _rows(found)))
+    return say(as_json(found) if json else report(f"{config.interface}: marking has ended", _rows(found)))
 
 
-def _summary(interface: str, sums: _Sums, last: MarkSample | None) -> _Marked:
-    counts, seconds = None if last is None else last.counts, sums.seconds or 1.0
-    return _Marked(
-        interface=interface,
-        epochs=sums.epochs,
-        late=0 if last is None else last.late,
-        seconds=sums.seconds,
-        mean_queue_bytes=sums.queue / seconds,
-        mean_probability=sums.probability / seconds,
-        arrival_bit_per_s=BITS_PER_BYTE * sums.bytes / seconds,
-        packets=0 if counts is None else counts.packets,
-        marked=0 if counts is None else counts.marked,
-        dropped=0 if counts is None else counts.dropped,
-        spared=0 if counts is None else counts.spared,
-    )
+def _summary(interface: str, sums: _Sums, last: MarkSample | None) -> dict[str, Any]:
+    seconds = sums.seconds or 1.0
+    counted = ("packets", "marked", "dropped", "spared")
+    return {
+        "interface": interface,
+        "epochs": sums.epochs,
+        "late": 0 if last is None else last.late,
+        "seconds": sums.seconds,
+        "mean_queue_bytes": sums.queue / seconds,
+        "mean_probability": sums.probability / seconds,
+        "arrival_bit_per_s": BITS_PER_BYTE * sums.bytes / seconds,
+        **{name: 0 if last is None else getattr(last.counts, name) for name in counted},
+    }
 
 
-def _rows(found: _Marked) -> list[tuple[str, str]]:
+def _rows(found: dict[str, Any]) -> list[tuple[str, str]]:
     return [
-        ("epochs", f"{found.epochs}, {found.late} of them late, {found.seconds:.3g} s"),
-        ("queue", f"{found.mean_queue_bytes:.4g} bytes in the mean"),
-        ("probability", f"{found.mean_probability:.4g} in the mean"),
-        ("arrivals", format_quantity(found.arrival_bit_per_s, "bit/s")),
-        ("packets", f"{found.packets}, marked {found.marked}, dropped {found.dropped}, spared {found.spared}"),
+        ("epochs", "{epochs}, {late} of them late, {seconds:.3g} s".format_map(found)),
+        ("queue", "{mean_queue_bytes:.4g} bytes in the mean".format_map(found)),
+        ("probability", "{mean_probability:.4g} in the mean".format_map(found)),
+        ("arrivals", format_quantity(found["arrival_bit_per_s"], "bit/s")),
+        ("packets", "{packets}, marked {marked}, dropped {dropped}, spared {spared}".format_map(found)),
     ]

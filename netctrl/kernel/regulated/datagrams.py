@@ -19,14 +19,15 @@ import numpy as np
 from netctrl.core.errors import NetctrlError
 
 _BATCH = 256
-_MESSAGE = np.dtype(
+MESSAGE = np.dtype(
     [
         *(("name", "u8"), ("name_size", "u4"), ("gap", "u4"), ("parts", "u8"), ("count", "u8")),
         *(("control", "u8"), ("control_size", "u8"), ("flags", "i4"), ("gap2", "u4"), ("length", "u4"), ("gap3", "u4")),
     ]
 )
 """struct mmsghdr."""
-_PART = np.dtype([("base", "u8"), ("size", "u8")])
+PART = np.dtype([("base", "u8"), ("size", "u8")])
+"""struct iovec."""
 _HEAD = np.dtype([("kind", "u4"), ("number", "u4")])
 _DUE = np.dtype([("size", "u8"), ("level", "i4"), ("type", "i4"), ("at", "u8")])
 _STAMP = np.dtype([("size", "u8"), ("level", "i4"), ("type", "i4"), ("seconds", "i8"), ("ns", "i8")])
@@ -41,16 +42,7 @@ _NS = 1_000_000_000
 
 
 class Packets(NamedTuple):
-    """Packets to send, each (n,), in the order of their times."""
-
-    at_s: np.ndarray
-    """From time 0 of the run [s]."""
-    kind: np.ndarray
-    number: np.ndarray
-
-
-class Arrivals(NamedTuple):
-    """Packets that came, each (n,), in their order."""
+    """Packets to send, or that came, each (n,), in the order of their times."""
 
     at_s: np.ndarray
     """From time 0 of the run [s]."""
@@ -91,7 +83,7 @@ class Sender:
 
     def _send(self, packets: Packets) -> None:
         n = len(packets.kind)
-        heads, parts, due, messages = _rows(n, _HEAD), _rows((n, 2), _PART), _rows(n, _DUE), _rows(n, _MESSAGE)
+        heads, parts, due, messages = _rows(n, _HEAD), _rows((n, 2), PART), _rows(n, _DUE), _rows(n, MESSAGE)
         heads["kind"], heads["number"] = packets.kind, packets.number
         parts[:, 0]["base"], parts[:, 0]["size"] = _places(heads), HEAD_BYTES
         parts[:, 1]["base"], parts[:, 1]["size"] = self.zeros.ctypes.data, self.payload[packets.kind] - HEAD_BYTES
@@ -99,7 +91,7 @@ class Sender:
         due["at"] = self.begin_ns + np.rint(packets.at_s * _NS).astype("u8")
         messages["name"] = self.names.ctypes.data + self.names.itemsize * packets.kind.astype("u8")
         messages["name_size"] = self.names.itemsize
-        messages["parts"], messages["count"] = parts.ctypes.data + 2 * _PART.itemsize * np.arange(n, dtype="u8"), 2
+        messages["parts"], messages["count"] = parts.ctypes.data + 2 * PART.itemsize * np.arange(n, dtype="u8"), 2
         messages["control"], messages["control_size"] = _places(due), due.itemsize
         done = 0
         while done < n:
@@ -120,13 +112,13 @@ class Receiver:
         self.socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER)
         self.socket.bind(("0.0.0.0", port))
         self.library = ctypes.CDLL(None, use_errno=True)
-        self.heads, self.parts = _rows(_BATCH, _HEAD), _rows(_BATCH, _PART)
-        self.stamps, self.messages = _rows(_BATCH, _STAMP), _rows(_BATCH, _MESSAGE)
+        self.heads, self.parts = _rows(_BATCH, _HEAD), _rows(_BATCH, PART)
+        self.stamps, self.messages = _rows(_BATCH, _STAMP), _rows(_BATCH, MESSAGE)
         self.parts["base"], self.parts["size"] = _places(self.heads), HEAD_BYTES
         self.messages["parts"], self.messages["count"] = _places(self.parts), 1
         self.messages["control"] = _places(self.stamps)
 
-    def read(self) -> Arrivals:
+    def read(self) -> Packets:
         """All packets that have come since the last call."""
         heads, stamps = [self.heads[:0]], [self.stamps[:0]]
         count = _BATCH
@@ -140,7 +132,7 @@ class Receiver:
         found, when = np.concatenate(heads), np.concatenate(stamps)
         # the kernel stamps by the date, which goes with the clock inside
         since = when["seconds"] * _NS + when["ns"] - (_clock_ns() + self.begin_ns)
-        return Arrivals(since / _NS, found["kind"].astype(int), found["number"].astype(int))
+        return Packets(since / _NS, found["kind"].astype(int), found["number"].astype(int))
 
 
 def _rows(shape: int | tuple[int, int], form: np.dtype) -> np.ndarray:

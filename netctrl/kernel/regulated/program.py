@@ -12,10 +12,10 @@ import numpy as np
 
 from netctrl.core.units import BITS_PER_BYTE, NANOSECOND
 from netctrl.kernel.plan import LINE, Program
-from netctrl.kernel.programs import FOLDER, begin_s, in_namespace, own_program
-from netctrl.kernel.regulated.datagrams import Arrivals, Packets, Receiver, Sender
+from netctrl.kernel.programs import FOLDER, begin_s, in_namespace, own_program, read_record, write_record
+from netctrl.kernel.regulated.datagrams import Packets, Receiver, Sender
 from netctrl.kernel.regulated.sources import Sources
-from netctrl.kernel.regulated.task import Left, RegulatedTask, read_task, write_left
+from netctrl.kernel.regulated.task import Left, RegulatedTask
 from netctrl.plants.access import DELAY_SUM, MEASURED, observe, read_premium
 from netctrl.scenario.network.tracking import Period, run_periods
 
@@ -29,11 +29,6 @@ _MS = 1e3
 def regulated_program() -> Program:
     """The program, which reads its task in the folder of results, and is ready before time 0."""
     return own_program("netctrl.kernel.regulated.program")
-
-
-def warm_up() -> None:
-    """Compile what the program calls, since what is compiled inside isn't kept."""
-    observe(np.zeros(MEASURED + 1), 0.0, True)
 
 
 class _Flows:
@@ -105,9 +100,9 @@ class _Flows:
         for receiver in self.receivers:
             found = receiver.read()
             for kind in np.unique(found.kind).tolist():
-                self._take(kind, Arrivals(*(column[found.kind == kind] for column in found)))
+                self._take(kind, Packets(*(column[found.kind == kind] for column in found)))
 
-    def _take(self, kind: int, found: Arrivals) -> None:
+    def _take(self, kind: int, found: Packets) -> None:
         """Packets of a flow that came, in their order; those sent before them aren't kept longer."""
         delays = found.at_s - self.sent[kind][found.number - self.first[kind]]
         changes = np.abs(np.diff(delays, prepend=self.before[kind]))
@@ -139,8 +134,8 @@ def _slices(packets: Packets) -> Generator[Packets]:
 def main() -> int:
     """The inside."""
     folder = Path(FOLDER)
-    task = read_task(folder)
-    warm_up()
+    task = read_record(folder, RegulatedTask)
+    task.warm_up()
     with socket.socket(fileno=LINE) as line:
         flows, found = _Flows(task, begin_s(line)), None
         if task.tracking is None:
@@ -148,7 +143,7 @@ def main() -> int:
                 flows.advance(np.inf, 0)
         else:
             found = run_periods(task.tracking.plan, flows.advance)
-    write_left(Left(flows.series, found), folder)
+    write_record(folder, Left(flows.series, found))
     return 0
 
 

@@ -1,21 +1,15 @@
-"""Task of the program that sends regulated flows in the kernel, and what it leaves, in the folder of results."""
+"""Task of the program that sends regulated flows in the kernel, and what it leaves."""
 
 from __future__ import annotations
 
-from io import BytesIO
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import msgspec
 import numpy as np
 
 from netctrl.laws.tracking.schedule import GainSchedule
+from netctrl.plants.access import MEASURED, observe
 from netctrl.scenario.network.track import GateSettings
-from netctrl.scenario.network.tracking import GateDraws, Period, Periods, TrackedFlows, TrackPlan
-
-_TASK, _LEFT = "regulated.msgpack", "regulated.npz"
-_ARRAY = 1
-"""Code of an array in the task's file, as `numpy.save` writes it: all bits and the type of its numbers."""
+from netctrl.scenario.network.tracking import GateDraws, Periods, TrackedFlows, TrackPlan
 
 
 class RegulatedGroup(NamedTuple):
@@ -69,6 +63,10 @@ class RegulatedTask(NamedTuple):
     """Time [ns], place of a group in `groups`, and its rate [bit/s] until the next; None: what it was or is told."""
     tracking: Tracking | None
 
+    def warm_up(self) -> None:
+        """Compile what the program calls, since what is compiled inside isn't kept."""
+        observe(np.zeros(MEASURED + 1), 0.0, True)
+
 
 class Left(NamedTuple):
     """Sums of the arrivals, and the periods of a law."""
@@ -78,53 +76,3 @@ class Left(NamedTuple):
     flow to its next [s], and how many of these."""
     found: Periods | None
     """Under a law."""
-
-
-def write_task(task: RegulatedTask, folder: Path) -> None:
-    """Write a task where the program finds it."""
-    (folder / _TASK).write_bytes(msgspec.msgpack.encode(task, enc_hook=_written))
-
-
-def read_task(folder: Path) -> RegulatedTask:
-    """The task inside."""
-    content = (folder / _TASK).read_bytes()
-    return msgspec.msgpack.decode(content, type=RegulatedTask, ext_hook=_array, dec_hook=lambda _, value: value)
-
-
-def _written(value: Any) -> Any:
-    """What msgspec doesn't know of a task: arrays, and numbers of NumPy."""
-    if isinstance(value, np.generic):
-        return value.item()
-    content = BytesIO()
-    np.save(content, value, allow_pickle=False)
-    return msgspec.msgpack.Ext(_ARRAY, content.getvalue())
-
-
-def _array(_: int, content: memoryview) -> np.ndarray:
-    return np.load(BytesIO(content), allow_pickle=False)
-
-
-def write_left(left: Left, folder: Path) -> None:
-    """Write sums and periods; numbers only."""
-    found: dict[str, Any] = {}
-    if left.found is not None:
-        rates, bursts, measured = zip(*left.found.driven, strict=True)
-        found = {
-            "rates": np.array(rates),
-            "bursts": np.array(bursts),
-            "periods": np.array(measured),
-            "given": left.found.given,
-            "measured": left.found.measured,
-            "commanded": left.found.commanded,
-        }
-    np.savez(folder / _LEFT, series=left.series, **found)
-
-
-def read_left(folder: Path) -> Left:
-    """Sums and periods of a run that has ended."""
-    with np.load(folder / _LEFT, allow_pickle=False) as found:
-        if "given" not in found:
-            return Left(found["series"], None)
-        rows = zip(found["rates"].tolist(), found["bursts"].tolist(), found["periods"].tolist(), strict=True)
-        driven = [(rate, burst, Period(*measured)) for rate, burst, measured in rows]
-        return Left(found["series"], Periods(driven, found["given"], found["measured"], found["commanded"]))

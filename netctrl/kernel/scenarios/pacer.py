@@ -11,30 +11,32 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-
-import msgspec
+from typing import NamedTuple
 
 from netctrl.core.errors import NetctrlError
 from netctrl.kernel.plan import LINE, Program
-from netctrl.kernel.programs import FOLDER, begin_s, own_program
+from netctrl.kernel.programs import FOLDER, begin_s, own_program, read_record
 from netctrl.linux.pacing.program import borrow_socket, sockets_of
 from netctrl.linux.pacing.socket import SocketPacer
 from netctrl.linux.pacing.tcp import ESTABLISHED, read_tcp_info
 from netctrl.model.law import PacingLaw
 
-LAWS_FILE = "pacer.json"
-"""In the folder of results: the law of each mark."""
 INTERVAL_S = 0.001
 """Between looks, as in `netctrl pace`."""
 _FIRST_PROCESS = 1
 _LISTED_S = 0.1  # all sockets are there from the beginning
 
 
-def laws_content(laws: Mapping[int, PacingLaw]) -> bytes:
-    """Content of the file of laws; compiles them, since what is compiled inside the kernel isn't kept."""
-    for law in dict.fromkeys(laws.values()):
-        SocketPacer(law)
-    return msgspec.json.encode(laws)
+class PacerTask(NamedTuple):
+    """Task of the program."""
+
+    laws: Mapping[int, PacingLaw]
+    """Of each mark."""
+
+    def warm_up(self) -> None:
+        """Compile the laws, since what is compiled inside isn't kept."""
+        for law in dict.fromkeys(self.laws.values()):
+            SocketPacer(law)
 
 
 def pacer_program(duration_s: float) -> Program:
@@ -44,7 +46,7 @@ def pacer_program(duration_s: float) -> Program:
 
 def main(duration_s: float) -> int:
     """The inside: one look at each flow's socket every millisecond."""
-    laws = msgspec.json.decode((Path(FOLDER) / LAWS_FILE).read_bytes(), type=dict[int, PacingLaw])
+    laws = read_record(Path(FOLDER), PacerTask).laws
     pacers = {mark: SocketPacer(law) for mark, law in laws.items()}
     with socket.socket(fileno=LINE) as line:
         due = begin_s(line)

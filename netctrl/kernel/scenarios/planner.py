@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Address
 from math import ceil
 from types import MappingProxyType
-from typing import NamedTuple
 
 import numpy as np
 
@@ -53,31 +52,6 @@ _NEVER_S = 1e9
 _GRACE_S = 1e-3  # the last reading is at the end
 
 
-class KernelPlan(NamedTuple):
-    """A plan, and what is needed to read its results."""
-
-    writer: PlanWriter
-    samples: int
-    flows: tuple[int, ...]
-    """Group of each TCP flow, in their order in the plan."""
-    starts: tuple[float, ...]
-    """When each of these starts [s]."""
-    streams: tuple[tuple[int, np.ndarray], ...]
-    """Group, and sending times [s], of each UDP stream."""
-    kinds: tuple[str, ...]
-    """Queueing discipline of each link."""
-    laws: Mapping[int, PacingLaw]
-    """Law of each mark of a paced flow's socket."""
-    places: np.ndarray
-    """(L, 2) number of the namespace, and index of the interface, at the source of each link."""
-    marked: tuple[int, ...]
-    """Link of each marker, in their order in the plan."""
-    lossy: tuple[int, ...]
-    """Links on whose wires packets are lost. At each sample these wires' counters follow those of all queues."""
-    regulated: tuple[RegulatedGroup, ...] = ()
-    """Groups whose packets a program sends (`netctrl.kernel.regulated`)."""
-
-
 def payload_share(packet_size: float) -> float:
     """Payload of a TCP segment over the size of its packet."""
     return 1.0 - (_TCP_HEADERS + _STAMPS) / packet_size
@@ -112,10 +86,14 @@ def plan_scenario(
     gates : mapping, optional
         Draws of groups with regulators, by their ids.
     """
-    return _Planner(scenario, demands, times, rates, control, gates).planned(draws)
+    plan = KernelPlan(scenario, demands, times, rates, control, gates)
+    plan.carry_out(draws)
+    return plan
 
 
-class _Planner:
+class KernelPlan:
+    """A plan, and what is needed to read its results."""
+
     def __init__(
         self,
         scenario: Scenario,
@@ -127,22 +105,44 @@ class _Planner:
     ) -> None:
         self.scenario, self.demands, self.times = scenario, demands, times
         self.rates, self.control, self.gates = rates, control, gates
-        self.regulated: list[RegulatedGroup] = []
         self.links = {link.id: link for link in scenario.links}
         self.packet = int(scenario.packet_size)
-        self.plan = PlanWriter()
-        self.wires = Wiring(self.plan, self.packet)
+        self.samples = int(scenario.duration / scenario.interval * (1.0 + 1e-12))
+        self.writer = PlanWriter()
+        self.wires = Wiring(self.writer, self.packet)
         self.hosts: dict[tuple, tuple[int, IPv4Address]] = {}
         self.targets: dict[tuple, IPv4Address] = {}
         self.sinks: set[tuple[int, int]] = set()
         self.flows: list[int] = []
+        """Group of each TCP flow, in their order in the plan."""
         self.starts: list[float] = []
+        """When each of these starts [s]."""
         self.streams: list[tuple[int, np.ndarray]] = []
+        """Group, and sending times [s], of each UDP stream."""
         self.laws: dict[int, PacingLaw] = {}
+        """Law of each mark of a paced flow's socket."""
+        self.marked = tuple(k for k, link in enumerate(scenario.links) if is_marked(link))
+        """Link of each marker, in their order in the plan."""
+        self.lossy = tuple(k for k, link in enumerate(scenario.links) if link.loss)
+        """Links on whose wires packets are lost. At each sample these wires' counters follow those of all queues."""
+        self.regulated: list[RegulatedGroup] = []
+        """Groups whose packets a program sends (`netctrl.kernel.regulated`)."""
         self._ports: dict[str, int] = {}
 
-    def planned(self, draws: Sequence[FlowDraw]) -> KernelPlan:
-        for link in self.scenario.links:
+    @property
+    def kinds(self) -> list[str]:
+        """Queueing discipline of each link."""
+        return self.wires.kinds
+
+    @property
+    def places(self) -> np.ndarray:
+        """(L, 2) number of the namespace, and index of the interface, at the source of each link."""
+        return np.array([self.wires.out[link.id] for link in self.scenario.links])
+
+    def carry_out(self, draws: Sequence[FlowDraw]) -> None:
+        """Write the plan."""
+        links = self.scenario.links
+        for link in links:
             self.wires.link(link, self._sends(link.id, link.capacity))
         rows = 0
         for number, (group, draw) in enumerate(zip(self.scenario.flows, draws, strict=True)):
@@ -155,43 +155,26 @@ class _Planner:
             rows += len(draw.rtt_s)
         self._changes()
         interval, duration = self.scenario.interval, self.scenario.duration
-        samples = int(duration / interval * (1.0 + 1e-12))
-        marked = tuple(k for k, link in enumerate(self.scenario.links) if is_marked(link))
-        for k in marked:
-            self._marker(self.scenario.links[k], samples)
+        for k in self.marked:
+            self._marker(links[k])
         if self.laws:
-            self.plan.prepared(self.wires.namespace(), pacer_program(duration))
+            self.writer.prepared(self.wires.namespace(), pacer_program(duration))
         if self.control is not None:
-            self.plan.prepared(self.wires.namespace(), rater_program())
+            self.writer.prepared(self.wires.namespace(), rater_program())
         if self.regulated:
-            self.plan.prepared(self.wires.namespace(), regulated_program())
-        places = np.array([self.wires.out[link.id] for link in self.scenario.links])
-        lossy = tuple(k for k, link in enumerate(self.scenario.links) if link.loss)
-        queries = [Query(*self.wires.out[link.id], HTB_CLASS) for link in self.scenario.links]
-        queries += [Query(*self.wires.arrivals[self.scenario.links[k].id], ROOT) for k in lossy]
-        self.plan.watch(interval, samples, queries)
-        self.plan.run(duration + (_GRACE_S if self.regulated else 0.0), _GRACE_S)  # a program reads at the end too
-        return KernelPlan(
-            writer=self.plan,
-            samples=samples,
-            flows=tuple(self.flows),
-            starts=tuple(self.starts),
-            streams=tuple(self.streams),
-            kinds=tuple(self.wires.kinds),
-            laws=self.laws,
-            places=places,
-            marked=marked,
-            lossy=lossy,
-            regulated=tuple(self.regulated),
-        )
+            self.writer.prepared(self.wires.namespace(), regulated_program())
+        queries = [Query(*self.wires.out[link.id], HTB_CLASS) for link in links]
+        queries += [Query(*self.wires.arrivals[links[k].id], ROOT) for k in self.lossy]
+        self.writer.watch(interval, self.samples, queries)
+        self.writer.run(duration + (_GRACE_S if self.regulated else 0.0), _GRACE_S)  # a program reads at the end too
 
     # --- links ---
 
-    def _marker(self, link: Link, samples: int) -> None:
+    def _marker(self, link: Link) -> None:
         at, what = self.wires.out[link.id], f"mark packets of {link.id}"
-        program = marker_program(link, at.index, HTB_CLASS, self.packet, self.scenario.interval, samples)
-        self.plan.request(at.namespace, attach_requests(at.index)[0], what)
-        self.plan.prepared(at.namespace, program)
+        program = marker_program(link, at.index, HTB_CLASS, self.packet, self.scenario.interval, self.samples)
+        self.writer.request(at.namespace, attach_requests(at.index)[0], what)
+        self.writer.prepared(at.namespace, program)
 
     def _changes(self) -> None:
         capacity = {link.id: link.capacity for link in self.scenario.links}
@@ -205,13 +188,13 @@ class _Planner:
                 at, shaped = self.wires.out[name], rate_options(self._sends(name, change.capacity))
                 if self.control is None or name not in self.control.set_links:
                     message = messages.set_class(at.index, HTB_HANDLE, HTB_CLASS, "htb", shaped, CHANGE)
-                    self.plan.change(change.at, at.namespace, message, what)
+                    self.writer.change(change.at, at.namespace, message, what)
             if change.delay is not None:
                 delay[name] = change.delay
             at = self.wires.arrivals[name]
             options = delay_options(self.links[name], capacity[name], delay[name])
             message = messages.set_queue(at.index, ROOT, HTB_HANDLE, "netem", options, CHANGE)
-            self.plan.change(change.at, at.namespace, message, what)
+            self.writer.change(change.at, at.namespace, message, what)
 
     def _sends(self, name: str, capacity: float) -> float:
         """Rate of a link with this capacity [bit/s]."""
@@ -251,11 +234,11 @@ class _Planner:
                 mark=0 if sender.law is None else len(self.laws),
             )
             if isinstance(group.offers, Web):
-                self.plan.web(flow, *page_draws(self.scenario, group, number, row))
+                self.writer.web(flow, *page_draws(self.scenario, group, number, row))
             else:
                 self.flows.append(number)
                 self.starts.append(float(start))
-                self.plan.tcp_flow(flow, _size(group))
+                self.writer.tcp_flow(flow, _size(group))
 
     def _udp(self, number: int, group: Flow, draw: FlowDraw, first: int) -> None:
         host, _ = self._host(group, 0.0, ecn=False, udp=True)
@@ -264,7 +247,7 @@ class _Planner:
         for times in self.times.get(group.id) or udp_times(self.scenario, group, draw, first, self.demands):
             stream = len(self.streams)
             self.streams.append((number, times))
-            self.plan.udp_flow(host, stream, there, _UDP_PORT, self.packet - UDP_HEADERS, times)
+            self.writer.udp_flow(host, stream, there, _UDP_PORT, self.packet - UDP_HEADERS, times)
 
     def _gated(self, number: int, group: Flow, draw: FlowDraw) -> None:
         host, _ = self._host(group, 0.0, ecn=False, udp=True)
@@ -290,7 +273,7 @@ class _Planner:
         if key in self.hosts:
             return self.hosts[key]
         made, address = self.wires.namespace(ecn), self.wires.next_address()
-        self.plan.request(made, messages.add_address(1, address), f"give a host of {group.id} an address")
+        self.writer.request(made, messages.add_address(1, address), f"give a host of {group.id} an address")
         out, _ = self.wires.veth(made, self.wires.node(self.links[group.path[0]].source), f"a host of {group.id}")
         if udp:
             self.wires.keep_times(out)
@@ -316,7 +299,7 @@ class _Planner:
         if rest > 0.0:
             options = netem_options(rest, None, 0.0, LONG)
             message = messages.set_queue(home.index, ROOT, HTB_HANDLE, "netem", options)
-            self.plan.request(at, message, f"delay acknowledgements of {group.id}")
+            self.writer.request(at, message, f"delay acknowledgements of {group.id}")
         self.wires.route(at, address, home.index)
 
     def _target(self, group: Flow) -> IPv4Address:
@@ -327,7 +310,7 @@ class _Planner:
             for name in group.path:
                 self.wires.route(self.wires.node(links[name].source), address, self.wires.out[name].index)
             end = self.wires.node(links[group.path[-1]].target)
-            self.plan.request(end, messages.add_address(1, address), f"give the end of {group.id} an address")
+            self.writer.request(end, messages.add_address(1, address), f"give the end of {group.id} an address")
         return self.targets[group.path]
 
     def _sink(self, group: Flow, port: int, congestion: str | None) -> None:
@@ -336,9 +319,9 @@ class _Planner:
             return
         self.sinks.add((end, port))
         if congestion is None:
-            self.plan.udp_sink(end, port)
+            self.writer.udp_sink(end, port)
         else:
-            self.plan.tcp_sink(end, port, congestion)
+            self.writer.tcp_sink(end, port, congestion)
 
 
 def _size(group: Flow) -> int:

@@ -9,49 +9,63 @@ from __future__ import annotations
 import socket
 import sys
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from heapq import merge
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from netctrl.core.units import BITS_PER_BYTE
 from netctrl.kernel.plan import LINE, Program
-from netctrl.kernel.programs import FOLDER, begin_s, in_namespace, own_program
+from netctrl.kernel.programs import FOLDER, begin_s, in_namespace, own_program, read_record
 from netctrl.kernel.scenarios.queues import HTB_CLASS, HTB_HANDLE, bucket_bytes
 from netctrl.laws.link_rate.distributed_step import LinkRates, act_links, link_memory
-from netctrl.laws.link_rate.fir import Feeds, FirSums
 from netctrl.linux.kernel.netlink import RouteSocket
 
-RATER_FILE = "rater.npz"
-"""In the folder of results."""
 _LEAST_OF_CAPACITY, _LEAST_OF_NOMINAL = 0.1, 0.5
-_PARTS = {"control": FirSums, "predicted": FirSums, "feeds": Feeds}
 
 
-class RaterTask(NamedTuple):
-    """Task of the program, for N links over K intervals."""
+class LinkControl(NamedTuple):
+    """Law of N links over K intervals, with its messages."""
 
     law: LinkRates
+    links: Sequence[str]
+    """(N,) ids of the links in the scenario."""
     interval_s: float
-    capacity: np.ndarray
-    """(N,) at first [bit/s]."""
-    changes: np.ndarray
-    """(C, 3) time [s], link, and capacity from then on [bit/s]; in order."""
     paced: np.ndarray
     """(N,) whether a link sends at the law's rate."""
-    place: np.ndarray
-    """(N, 2) number of each link's namespace, index of its interface."""
-    packet: float
-    """[byte]"""
     phase: np.ndarray
     """(N,) tick of the interval at which each link acts."""
     late: np.ndarray
     """(K, messages) delay of each message in ticks; -1: lost."""
     received: np.ndarray
     """(K, N) whether a central command arrives."""
+
+    @property
+    def set_links(self) -> frozenset[str]:
+        """Ids of the links whose rates are set."""
+        return frozenset(name for name, paced in zip(self.links, self.paced, strict=True) if paced)
+
+
+class RaterTask(NamedTuple):
+    """Task of the program, for N links over K intervals."""
+
+    control: LinkControl
+    capacity: np.ndarray
+    """(N,) at first [bit/s]."""
+    changes: np.ndarray
+    """(C, 3) time [s], link, and capacity from then on [bit/s]; in order."""
+    place: np.ndarray
+    """(N, 2) number of each link's namespace, index of its interface."""
+    packet: float
+    """[byte]"""
+
+    def warm_up(self) -> None:
+        """Compile the law, since what is compiled inside isn't kept."""
+        N = len(self.capacity)
+        Decider(self).decide(0, np.arange(N), np.zeros((4, N)))
 
 
 def least_rates(capacity: np.ndarray, nominal: np.ndarray) -> np.ndarray:
@@ -68,70 +82,33 @@ def rater_program() -> Program:
     return own_program("netctrl.kernel.scenarios.rater")
 
 
-def write_task(task: RaterTask, folder: Path) -> None:
-    """Write a task where the program finds it; compiles the law, since what is compiled inside isn't kept."""
-    _decider(task)
-    table: dict[str, Any] = dict(_flat(task, ""))
-    np.savez(folder / RATER_FILE, **table)
-
-
-def _flat(record: Any, prefix: str) -> Iterator[tuple[str, np.ndarray]]:
-    for name, value in zip(record._fields, record, strict=True):
-        if hasattr(value, "_fields"):
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield prefix + name, np.asarray(value)
-
-
-def _read_task(path: Path) -> RaterTask:
-    with np.load(path, allow_pickle=False) as found:
-        table = {name: found[name] for name in found.files}
-
-    def made(kind: Any, prefix: str) -> Any:
-        values = {}
-        for name in kind._fields:
-            inner = LinkRates if name == "law" else _PARTS.get(name)
-            value = made(inner, f"{prefix}{name}.") if inner else table[prefix + name]
-            values[name] = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
-        return kind(**values)
-
-    return made(RaterTask, "")
-
-
-class _Decider:
+class Decider:
     """The law with its memory: counters at a tick to rates."""
 
     def __init__(self, task: RaterTask) -> None:
-        self.task, self.memory = task, link_memory(task.law, task.phase)
+        self.control, self.memory = task.control, link_memory(task.control.law, task.control.phase)
         self.before = np.zeros((4, len(task.capacity)))
-        self.received = task.received.astype(np.int64)
+        self.received = task.control.received.astype(np.int64)
         self.capacity = task.capacity.copy()
 
     def decide(self, tick: int, acting: np.ndarray, counted: np.ndarray) -> np.ndarray:
         """Rates (N,) from now on, of the links that act at this tick; `counted`, (4, N): arrived, departed, lost,
         waiting [byte]."""
-        task, law = self.task, self.task.law
+        law = self.control.law
         step, share = tick // law.ticks, tick % law.ticks / law.ticks
-        unit = BITS_PER_BYTE / task.interval_s
+        unit = BITS_PER_BYTE / self.control.interval_s
         arrived, rate, lost = unit * (counted - self.before)[:3]
         if step == 0:  # before the start all sent at the rates with which they begin
             rate = rate + (1.0 - share) * law.nominal
         self.before[:, acting] = counted[:, acting]
         seen = np.stack([rate, unit * counted[3], arrived, lost])
-        act_links(law, self.memory, tick, seen, task.late[step], self.received[step])
+        act_links(law, self.memory, tick, seen, self.control.late[step], self.received[step])
         return self.rates()
 
     def rates(self) -> np.ndarray:
         """Rates (N,) in force, within what links can be set to."""
-        least = least_rates(self.capacity, self.task.law.nominal)
+        least = least_rates(self.capacity, self.control.law.nominal)
         return np.clip(self.memory.command, least, self.capacity)
-
-
-def _decider(task: RaterTask) -> _Decider:
-    """One that has decided once, so that all is compiled."""
-    N = len(task.capacity)
-    _Decider(task).decide(0, np.arange(N), np.zeros((4, N)))
-    return _Decider(task)
 
 
 @contextmanager
@@ -148,21 +125,23 @@ def route_sockets(places: np.ndarray) -> Generator[list[RouteSocket]]:
 
 def _moments(task: RaterTask) -> Iterator[tuple[float, int, int]]:
     """Time [s], tick, and change, in order; -1 for the one that it isn't."""
-    ticks, phases = task.law.ticks, np.unique(task.phase).tolist()
-    numbers = (step * ticks + phase for step in range(len(task.received)) for phase in phases)
-    acts = ((tick * task.interval_s / ticks, tick, -1) for tick in numbers)
+    control, ticks = task.control, task.control.law.ticks
+    phases = np.unique(control.phase).tolist()
+    numbers = (step * ticks + phase for step in range(len(control.received)) for phase in phases)
+    acts = ((tick * control.interval_s / ticks, tick, -1) for tick in numbers)
     return merge(((at, -1, row) for row, at in enumerate(task.changes[:, 0].tolist())), acts)
 
 
 def main() -> int:
     """The inside."""
-    task = _read_task(Path(FOLDER) / RATER_FILE)
-    decider, indices = _decider(task), task.place[:, 1].tolist()
+    task = read_record(Path(FOLDER), RaterTask)
+    task.warm_up()
+    decider, indices, control = Decider(task), task.place[:, 1].tolist(), task.control
     with socket.socket(fileno=LINE) as line, route_sockets(task.place) as routes:
         rates = np.full(len(indices), np.nan)
 
         def keep(desired: np.ndarray, links: np.ndarray) -> None:
-            for link in links[task.paced[links].astype(bool)].tolist():
+            for link in links[control.paced[links].astype(bool)].tolist():
                 if desired[link] != rates[link]:
                     rate = float(desired[link])
                     routes[link].change_htb_class(indices[link], HTB_HANDLE, HTB_CLASS, rate, bucket_bytes(rate))
@@ -178,7 +157,7 @@ def main() -> int:
                 decider.capacity[link] = task.changes[change, 2]
                 keep(decider.rates(), np.array([link]))
                 continue
-            acting = np.flatnonzero(task.phase == tick % task.law.ticks)
+            acting = np.flatnonzero(control.phase == tick % control.law.ticks)
             for link in acting.tolist():
                 counters = routes[link].qdisc(indices[link], HTB_CLASS).counters
                 lost = task.packet * counters.drops

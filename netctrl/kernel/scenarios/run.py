@@ -13,14 +13,13 @@ from netctrl.core.errors import InvalidValue, checked_jobs
 from netctrl.core.units import NANOSECOND
 from netctrl.kernel.boot import MEMORY_BYTES, WALL_LIMIT_S, run_plan, work_folder
 from netctrl.kernel.build import Kernel, build_guest, chosen_kernel
-from netctrl.kernel.regulated.program import warm_up
-from netctrl.kernel.regulated.task import GivenPlan, Left, RegulatedTask, Tracking, read_left
-from netctrl.kernel.regulated.task import write_task as write_regulated
+from netctrl.kernel.programs import read_record, write_record
+from netctrl.kernel.regulated.task import GivenPlan, Left, RegulatedTask, Tracking
 from netctrl.kernel.scenarios.link_control import LinkControl, rater_task, static_rates
 from netctrl.kernel.scenarios.network import RunTraffic, network_run, run_figures
-from netctrl.kernel.scenarios.pacer import LAWS_FILE, laws_content
+from netctrl.kernel.scenarios.pacer import PacerTask
 from netctrl.kernel.scenarios.planner import KernelPlan, plan_scenario
-from netctrl.kernel.scenarios.rater import RaterTask, write_task
+from netctrl.kernel.scenarios.rater import RaterTask
 from netctrl.kernel.scenarios.result import simulation_result
 from netctrl.model.io.provenance import Provenance
 from netctrl.scenario.network.plan import LinkPlan
@@ -79,7 +78,7 @@ def run_scenario(
     plan = plan_scenario(scenario, draws, demands=demands, rates=static_rates(scenario), control=control, gates=gates)
     task = None if control is None else rater_task(control, scenario, plan.places)
     regulated = regulated_task(scenario, plan, track)
-    results, left = _results(plan, kernel, scenario.seed, memory_bytes, wall_limit_s, task, regulated)
+    results, left = _results(plan, kernel, scenario.seed, (task, regulated), memory_bytes, wall_limit_s)
     found = simulation_result(scenario, plan, results, kernel.version, provenance, left)
     if track is None or left is None or left.found is None:
         return found
@@ -137,7 +136,7 @@ def run_network(
 
     def figures(sent: RunTraffic) -> RunFigures:
         run = network_run(scenario, plan, sent, packet_size)
-        results, _ = _results(run.plan, kernel, run.scenario.seed, task=run.task)
+        results, _ = _results(run.plan, kernel, run.scenario.seed, (run.task,))
         watched = scenario.steps if watch and sent.number == runs[0] else 0
         return run_figures(scenario, plan, run, results, kernel.version, provenance, watched)
 
@@ -154,24 +153,19 @@ def _results(
     plan: KernelPlan,
     kernel: Kernel,
     seed: int,
+    tasks: Sequence[RaterTask | RegulatedTask | None],
     memory_bytes: int = MEMORY_BYTES,
     wall_limit_s: float = WALL_LIMIT_S,
-    task: RaterTask | None = None,
-    regulated: RegulatedTask | None = None,
 ) -> tuple[Sequence[tuple[int, bytes]], Left | None]:
     guest = build_guest()
     with work_folder() as folder:
-        if plan.laws:
-            (folder / LAWS_FILE).write_bytes(laws_content(plan.laws))
-        if task is not None:
-            write_task(task, folder)
-        if regulated is not None:
-            warm_up()
-            write_regulated(regulated, folder)
+        for task in filter(None, (*tasks, PacerTask(plan.laws) if plan.laws else None)):
+            task.warm_up()
+            write_record(folder, task)
         results = run_plan(
             plan.writer, kernel, guest, folder, seed=seed, memory_bytes=memory_bytes, wall_limit_s=wall_limit_s
         )
-        return results, None if regulated is None else read_left(folder)
+        return results, read_record(folder, Left) if plan.regulated else None
 
 
 def regulated_task(scenario: Scenario, plan: KernelPlan, track: TrackPlan | None) -> RegulatedTask | None:
@@ -185,7 +179,7 @@ def regulated_task(scenario: Scenario, plan: KernelPlan, track: TrackPlan | None
         tracked = tuple(place[group.id] for group in tracked_groups(scenario))
         tracking = Tracking(GivenPlan(*track), tracked_flows(scenario), tracked, place[scenario.control.measures])
     return RegulatedTask(
-        groups=plan.regulated,
+        groups=tuple(plan.regulated),
         packet_size=int(scenario.packet_size),
         interval_s=interval,
         periods=ceil(scenario.duration / interval - _WHOLE) if track is None else len(track.reference),

@@ -146,7 +146,7 @@ class KernelLinks:
         return readings, None if bottleneck is None else _read(bottleneck)
 
     def set_rate(self, link: int, rate: float) -> float:
-        """Set a rate by a prepared message; NaN where the kernel had no room and the rate is unchanged."""
+        """Set a rate; NaN where the kernel had no room and the rate is unchanged."""
         if link in self._lost:
             raise LinkTrouble(Trouble("gone", "it was lost before"))
         if self._dead_man is not None:

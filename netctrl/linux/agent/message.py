@@ -16,13 +16,13 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
-import stat
 import struct
 from enum import IntEnum, StrEnum
 from math import ceil, isfinite
 from typing import NamedTuple
 
 from netctrl.core.errors import FileError, InvalidValue
+from netctrl.linux.state_files import read_regular
 
 VERSION = 1
 VALUES = 4
@@ -159,22 +159,9 @@ def read_key(path: str | os.PathLike[str]) -> bytes:
     FileError
         The file can't be read, others may read it, it belongs to another user, or it doesn't have 32 to 4096 bytes.
     """
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError as error:
-        raise FileError(path, f"the key can't be read: {error.strerror}") from None
-    try:
-        found = os.fstat(handle)  # of the opened file, not of the path, which may change meanwhile
-        mode = stat.S_IMODE(found.st_mode)
-        if not stat.S_ISREG(found.st_mode):
-            raise FileError(path, "the key is not a regular file")
-        if mode & 0o177:
-            raise FileError(path, f"the key has mode {mode:04o}, takes 0600: make a new one if others may have read it")
-        if found.st_uid not in (os.geteuid(), 0):
-            raise FileError(path, f"the key belongs to user {found.st_uid}, takes one of user {os.geteuid()}")
-        key = os.read(handle, _MAX_KEY + 1)
-    finally:
-        os.close(handle)
+    key = read_regular(path, _MAX_KEY, "the key", 0o177)
+    if key is None:
+        raise FileError(path, "the key can't be read: No such file")
     if not _MIN_KEY <= len(key) <= _MAX_KEY:
         raise FileError(
             path, f"the key has {len(key)} bytes, takes {_MIN_KEY} to {_MAX_KEY}, such as 32 from /dev/urandom"

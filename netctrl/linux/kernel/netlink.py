@@ -1,7 +1,6 @@
 """The kernel's queues by raw rtnetlink messages (RFC 3549; linux/rtnetlink.h): read, create, change, delete.
 
-A failed query raises an exception, so an empty answer always means that there is nothing. Messages for a change of rate
-are built once; each change writes only the rate, which keeps a control loop fast.
+A failed query raises an exception, so an empty answer always means that there is nothing.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ _ERROR, _DONE = 2, 3
 _GETLINK, _GETQDISC, _GETTCLASS, _GETTFILTER = 18, 38, 42, 46
 _KIND, _DUMP_INVISIBLE = 1, 10  # TCA_*
 
-_WRITTEN_U32, _WRITTEN_U64 = struct.Struct("=I"), struct.Struct("=Q")
+_NUMBER = struct.Struct("=I")
+_NUMBER_AT = 8
 _RECEIVE = 1 << 18
 _DUMP_TRIES = 5
-_MAX_PREPARED = 4096
 
 
 class KernelRefusal(NetctrlError):
@@ -81,9 +80,6 @@ class RouteSocket:
             raise
         self._sequence = 0
         self._looked: dict[int, tuple[Qdisc, ...]] | None = None
-        self._buffer = bytearray(_RECEIVE)
-        self._view = memoryview(self._buffer)
-        self._prepared: dict[tuple[int, ...], bytearray] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -172,7 +168,8 @@ class RouteSocket:
         """Make changes (`netctrl.linux.kernel.messages`), one after another; `what` is for the refusal's message."""
         for each in changes:
             self._send(each)
-            self._acknowledged(what)
+            for _ in self._answer(what):
+                pass
 
     def add_qdisc(
         self, index: int, parent: int, handle: int, kind: str, options: bytes = b"", replace: bool = False
@@ -201,73 +198,31 @@ class RouteSocket:
         (`change_htb_class`). The burst stays the same number of bytes at all rates. ENOENT or EEXIST where the queue
         is gone.
         """
-        rate = rate_bytes(rate_bit_per_s)
-        key = (index, parent, handle, burst_bytes, limit_bytes)
-        message = self._prepared.get(key)
-        if message is None:
-            options = TbfOptions.desired(rate_bit_per_s, burst_bytes, limit_bytes).encode(burst_bytes)
-            message = self._prepare(key, messages.set_queue(index, parent, handle, "tbf", options, messages.CHANGE))
-        _WRITTEN_U32.pack_into(message, _TBF_RATE_AT, min(rate, 0xFFFFFFFF))
-        _WRITTEN_U64.pack_into(message, _TBF_RATE64_AT, rate)
-        self._exchange(message, "change the rate of tbf", index, handle)
+        options = TbfOptions(rate_bytes(rate_bit_per_s), 0, limit_bytes).encode(burst_bytes)
+        what = f"change the rate of tbf {handle_text(handle)} of interface {index}"
+        self.request(what, messages.set_queue(index, parent, handle, "tbf", options, messages.CHANGE))
 
     def change_htb_class(
         self, index: int, parent: int, handle: int, rate_bit_per_s: float, burst_bytes: int, quantum: int = HTB_QUANTUM
     ) -> None:
         """Change the rate and ceiling of the HTB class with this handle; its tokens are unchanged."""
-        desired = HtbClassOptions.desired(rate_bit_per_s, burst_bytes, quantum=quantum)
-        key = (index, parent, handle, quantum)
-        message = self._prepared.get(key)
-        if message is None:
-            change = messages.set_class(index, parent, handle, "htb", desired.encode(), messages.CHANGE)
-            message = self._prepare(key, change)
-        low = min(desired.rate, 0xFFFFFFFF)
-        for at in _HTB_RATES_AT:
-            _WRITTEN_U32.pack_into(message, at, low)
-        for at in _HTB_RATES64_AT:
-            _WRITTEN_U64.pack_into(message, at, desired.rate)
-        for at in _HTB_BUFFERS_AT:
-            _WRITTEN_U32.pack_into(message, at, desired.buffer)
-        self._exchange(message, "change the rate of htb class", index, handle)
-
-    def _prepare(self, key: tuple[int, ...], change: bytes) -> bytearray:
-        """Complete message for a change; only its rate and number vary between calls."""
-        if len(self._prepared) >= _MAX_PREPARED:  # bounds memory where bursts vary
-            self._prepared.clear()
-        message = self._prepared[key] = bytearray(change)
-        return message
-
-    def _exchange(self, message: bytearray, what: str, index: int, handle: int) -> None:
-        self._sequence = sequence = self._sequence + 1 & 0xFFFFFFFF
-        _WRITTEN_U32.pack_into(message, 8, sequence)
-        self._socket.send(message)
-        try:
-            length = self._socket.recv_into(self._view)
-        except BlockingIOError:
-            raise KernelRefusal(what, errno.ETIMEDOUT) from None
-        _, kind, _, came, _ = HEAD.unpack_from(self._buffer)
-        if kind == _ERROR and came == sequence and length >= 20 and not any(self._buffer[16:20]):
-            return
-        self._acknowledged(f"{what} {handle_text(handle)} of interface {index}", length)
+        options = HtbClassOptions.desired(rate_bit_per_s, burst_bytes, quantum=quantum).encode()
+        what = f"change the rate of htb class {handle_text(handle)} of interface {index}"
+        self.request(what, messages.set_class(index, parent, handle, "htb", options, messages.CHANGE))
 
     def _send(self, message: bytes) -> None:
         self._sequence = self._sequence + 1 & 0xFFFFFFFF
         numbered = bytearray(message)
-        _WRITTEN_U32.pack_into(numbered, 8, self._sequence)
+        _NUMBER.pack_into(numbered, _NUMBER_AT, self._sequence)
         self._socket.send(numbered)
 
-    def _acknowledged(self, what: str, received: int | None = None) -> None:
-        for _ in self._answer(what, received):
-            pass
-
-    def _answer(self, what: str, received: int | None = None) -> Iterator[tuple[int, bytes]]:
+    def _answer(self, what: str) -> Iterator[tuple[int, bytes]]:
         """Messages that answer the last one, to the end of a list or the acknowledgement; KernelRefusal for an error.
 
         Late answers to earlier requests are skipped.
         """
         while True:
-            content = self._receive(what, received)
-            received, at = None, 0
+            content, at = self._receive(what), 0
             while at + HEAD.size <= len(content):
                 length, kind, flags, sequence, _ = HEAD.unpack_from(content, at)
                 if length < HEAD.size or at + length > len(content):
@@ -285,18 +240,16 @@ class RouteSocket:
                 if not flags & _MULTI:  # a single answer, without an acknowledgement
                     return
 
-    def _receive(self, what: str, received: int | None) -> bytes:
-        if received is not None:
-            return bytes(self._view[:received])
+    def _receive(self, what: str) -> bytes:
         try:
-            length, _, flags, _ = self._socket.recvmsg_into([self._view])
+            content, _, flags, _ = self._socket.recvmsg(_RECEIVE)
         except BlockingIOError:
             raise KernelRefusal(what, errno.ETIMEDOUT) from None
         except OSError as error:
             raise KernelRefusal(what, error.errno or errno.EIO) from None
         if flags & socket.MSG_TRUNC:
             raise KernelRefusal(what, errno.EMSGSIZE, f"more than {_RECEIVE} bytes at once")
-        return bytes(self._view[:length])
+        return content
 
     def _dump(self, ask: int, takes: int, content: bytes, what: str) -> list[bytes]:
         """Complete list, requested again where it changed meanwhile."""
@@ -308,26 +261,6 @@ class RouteSocket:
                 if refusal.number != errno.EINTR or not left:
                     raise
         raise KernelRefusal(what, errno.EINTR)
-
-
-def _places(sample: bytes, pattern: bytes) -> tuple[int, ...]:
-    return tuple(at for at in range(len(sample)) if sample.startswith(pattern, at))
-
-
-def _tbf(rate: int) -> bytes:
-    return messages.set_queue(0, 0, 0, "tbf", TbfOptions(rate, 1, 1).encode(1))
-
-
-def _htb(rate: int) -> bytes:
-    return messages.set_class(0, 0, 0, "htb", HtbClassOptions(rate, rate, _TICKS, _TICKS).encode())
-
-
-# Positions of the rates in a prepared message, found by unique rates in a sample message.
-_U32, _U64, _TICKS = 0x7A6B5C4D, 0x0155AA33CC, 0x1B2C3D4E
-_AS_U32, _AS_U64 = struct.pack("=I", _U32), struct.pack("=Q", _U64)
-_TBF_RATE_AT, (_TBF_RATE64_AT,) = _places(_tbf(_U32), _AS_U32)[0], _places(_tbf(_U64), _AS_U64)
-_HTB_RATES_AT, _HTB_RATES64_AT = _places(_htb(_U32), _AS_U32)[:2], _places(_htb(_U64), _AS_U64)
-_HTB_BUFFERS_AT = _places(_htb(_U32), struct.pack("=I", _TICKS))
 
 
 def _check(what: str, kind: int, flags: int, body: bytes) -> None:

@@ -30,9 +30,6 @@ _Options = TbfOptions | HtbOptions | HtbClassOptions | FifoOptions
 _KINDS_TAKEN = f"tbf, htb, {', '.join(_FIFOS)}"
 
 
-_HANDLE = 0x7C010000
-
-
 class Unrestorable(NetctrlError):
     """Queues that can't be restored exactly, and so aren't replaced."""
 
@@ -239,7 +236,7 @@ def has_qdisc(kind: str) -> bool:
         with inside(namespace), RouteSocket() as route:
             index = route.links()[0].index  # the loopback of every namespace
             try:
-                route.add_qdisc(index, ROOT, _HANDLE, kind)
+                route.add_qdisc(index, ROOT, OWN_HANDLE, kind)
             except KernelRefusal as refusal:
                 if refusal.number in (errno.EPERM, errno.EACCES):
                     raise

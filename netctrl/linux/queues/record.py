@@ -130,14 +130,9 @@ class Store:
         FileError
             It exists but can't be read, or isn't a record.
         """
-        try:
-            text = read_regular(self.path, _MAX_BYTES)
-        except FileNotFoundError:
+        text = read_regular(self.path, _MAX_BYTES)
+        if text is None:
             return None
-        except OSError as error:
-            if isinstance(error, FileError):
-                raise
-            raise FileError(self.path, f"can't be read: {error.strerror}") from None
         try:
             record = decoded(self.path, text, OwnershipRecord)
         except (msgspec.ValidationError, FileError) as error:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import logging
 import socket
 from collections.abc import Callable, Sequence
-from io import StringIO
 
 import msgspec
 import numpy as np
@@ -16,15 +14,15 @@ from distributed_support import Simulated, scenario
 import netctrl
 from netctrl.core.errors import FileError, InvalidValue
 from netctrl.laws.tracking.tracking import start_tracking, step_tracking, tracking_gains
-from netctrl.linux.agent.controller import applied, receive, step, trouble
+from netctrl.linux.agent.controller import applied, receive, step
 from netctrl.linux.agent.loop import LinkTrouble, ReadingFailed, run_agent
 from netctrl.linux.agent.message import Alignment, Echo, Kind, Message, aligned, index_of, pack
 from netctrl.linux.agent.metrics import AgentMetrics, Histogram
 from netctrl.linux.agent.sockets import AgentSockets, Sensor
-from netctrl.linux.agent.state import AgentPlan, AgentState, Decision, Event, Reading, Trouble, plan, start
+from netctrl.linux.agent.state import AgentState, Decision, Event, Reading, Trouble, plan, start
 from netctrl.linux.export.agent import AgentConfig, ControlledLink, Peer, agent_configs, read_agent_config
 from netctrl.linux.export.agent_law import LinkRateTable, TapTable, TrackingTable, link_rate_table
-from netctrl.linux.log import LOG, AgentLog
+from netctrl.linux.log import AgentLog
 from netctrl.model.datasets import network_path
 from netctrl.model.identified import read_model
 from netctrl.model.network import read_network
@@ -525,17 +523,6 @@ def test_a_clock_that_jumps_ahead_costs_the_intervals_in_between_and_no_more() -
     assert state.step == pytest.approx(1099, abs=2)
 
 
-def test_the_walls_clock_plays_no_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    import time
-
-    wall = iter(np.random.default_rng(0).uniform(-1e9, 4e9, 100_000).tolist())
-    expected = ran(Made(2), alone())[0]
-    monkeypatch.setattr(time, "time", lambda: next(wall))
-    found = ran(Made(2), alone())[0]
-    np.testing.assert_array_equal(found.desired, expected.desired)
-    assert found.counts == expected.counts
-
-
 @pytest.mark.slow
 def test_a_flood_costs_a_bounded_number_of_looks_and_lines_in_the_log() -> None:
     """Forged datagrams without end under a peer's address."""
@@ -602,23 +589,6 @@ def test_a_flood_of_events_makes_few_lines_and_says_how_many_it_left_out() -> No
     assert told[-2:] == [("peer-lost", {"peer": "S2", "left_out": 980}), ("peer-lost", {"peer": "S2"})]
 
 
-def test_a_full_disk_stops_no_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Full(StringIO):
-        def write(self, _text: str) -> int:
-            raise OSError(28, "No space left on device")
-
-    handler = logging.StreamHandler(Full())
-    LOG.addHandler(handler)
-    monkeypatch.setattr(logging, "raiseExceptions", False)
-    try:
-        made = Made(2)
-        made.fails = {0: Trouble("gone", "no such device")}
-        outcome = run_agent(plan(alone(["e1", "s13"])), made, made, AgentLog(clock=made.now), duration_s=0.095)
-    finally:
-        LOG.removeHandler(handler)
-    assert outcome.state.counts["steps"] == 10
-
-
 # --- CONNET ----------------------------------------------------------------------------------------------------------
 
 
@@ -662,17 +632,6 @@ def test_a_tracking_law_is_the_runtimes_and_is_told_what_was_in_force() -> None:
         for link, rate in decision.rates:
             state = applied(state, link, rate)
     assert state.counts["held_steps"] == 6
-
-
-def test_without_measurements_the_rate_is_held() -> None:
-    config = tracking(measured_by="sink")
-    agent, state = plan(config, KEY), start(plan(config, KEY), 1)
-    desired = []
-    for number in range(5):
-        state, _ = step(agent, state, number, number * 10**6, [Reading(0, 0)] * 2)
-        desired.append(state.desired.tolist())
-    assert desired == [[19e6, 19e6]] * 5
-    assert state.counts["held_steps"] == 5
 
 
 # --- files and bad input ---------------------------------------------------------------------------------------------
@@ -813,15 +772,6 @@ def test_a_histogram_counts_all_and_bounds_its_quantiles() -> None:
         true, bound = np.quantile(values, share), histogram.quantile(share)
         assert true <= bound <= 5.1 * true
     assert sum(histogram.counts) == 5000
-
-
-def test_trouble_is_told_once() -> None:
-    agent: AgentPlan = plan(alone())
-    state, decision = trouble(agent, start(agent, 1), 0, Trouble("changed", "someone"))
-    assert len(decision.events) == 1
-    again, decision = trouble(agent, state, 0, Trouble("changed", "someone"))
-    assert again == state
-    assert decision == Decision()
 
 
 # --- a sensor --------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import pytest
 from agent_support import BURST, LIMIT, NAMES, config, index_of, link, rate_of, veth
 from linux_support import bare_namespace, eventually, kernel
 
-from netctrl.core.errors import FileError, InvalidValue
+from netctrl.core.errors import FileError
 from netctrl.linux import namespace
 from netctrl.linux.agent import dead_man
 from netctrl.linux.agent import links as kernel_links
@@ -167,31 +167,6 @@ def test_a_rate_that_somebody_else_set_is_not_put_back(router: Router) -> None:
     eventually(lambda: "event=rate-not-touched" in router.log.read_text())
 
 
-SQUATTER = """
-import os, socket, sys, time
-os.setresuid(65534, 65534, 65534)
-for name in sys.argv[1:]:
-    taken = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    taken.bind("\\0netctrl-agent:" + name)
-    globals()[name] = taken
-print("taken", flush=True)
-time.sleep(60)
-"""
-
-
-def test_nobody_can_keep_an_agent_out_by_an_abstract_name(router: Router) -> None:
-    names = [f"{name}:root" for name in NAMES]
-    squatter = subprocess.Popen([sys.executable, "-c", SQUATTER, *names], stdout=subprocess.PIPE)
-    try:
-        assert squatter.stdout is not None
-        assert squatter.stdout.readline() == b"taken\n"
-        with watched(router, watch=False) as links:
-            assert len(links.read()[0]) == 3
-    finally:
-        squatter.kill()
-        squatter.communicate()
-
-
 def test_a_folder_of_locks_where_others_may_write_is_refused(tmp_path) -> None:
     folder = tmp_path / "open"
     folder.mkdir()
@@ -220,13 +195,6 @@ def test_an_agent_has_all_its_links_or_none(tmp_path) -> None:
     assert second.take([(4, 1)]) is None
     for each in (second, third):
         each.close()
-
-
-def test_another_agent_is_refused_by_the_name_of_its_interface(router: Router) -> None:
-    with watched(router, watch=False):
-        refused = pytest.raises(InvalidValue, match=r"links\[0\].interface: got 'a', takes a link that no other agent")
-        with refused, watched(router, watch=False):
-            pass
 
 
 def test_an_agent_whose_watch_is_killed_says_so_once(router: Router, caplog) -> None:

@@ -59,7 +59,9 @@ def test_queues_that_are_not_the_configs_are_refused(links: tuple[ControlledLink
 
 @kernel
 def test_a_link_has_one_agent() -> None:
-    taken = pytest.raises(InvalidValue, match="a link that no other agent controls")
+    taken = pytest.raises(
+        InvalidValue, match=r"links\[0\].interface: got 'a', takes a link that no other agent controls"
+    )
     with queues(), KernelLinks(config(), watch=False), taken, KernelLinks(config(), watch=False):
         pass
     with queues(), KernelLinks(config(), watch=False):

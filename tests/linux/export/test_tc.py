@@ -7,11 +7,11 @@ import subprocess
 from math import sqrt
 
 import msgspec
-import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from linux_support import bare_namespace, kernel
+from linux_queues import pairs, tc
+from linux_support import kernel
 
 import netctrl
 from netctrl.cli.export import main
@@ -620,20 +620,14 @@ def test_tc_and_the_kernel_take_the_batch_file(shaper, chain, tmp_path):
     """tc itself reads the file, and makes what `apply` makes of the plan, but for a microsecond of the burst."""
     from netctrl.linux.kernel.netlink import RouteSocket
     from netctrl.linux.kernel.objects import desired_objects, saved, shown
-    from netctrl.linux.namespace import inside
 
     settings = TcSettings(shaper=shaper)
-    made = hftrac_on_linux(chain, network_model(CHAIN, 0.01), read_interface_map("l1=one,l2=two"), settings)
+    made = hftrac_on_linux(chain, network_model(CHAIN, 0.01), read_interface_map("l1=v0,l2=p0"), settings)
     (tmp_path / "b.tc").write_text(made.files["router.tc"])
     (tmp_path / "plan.json").write_text(made.files["router.plan.json"])
     plan = read_queue_plan(tmp_path / "plan.json")
-    with bare_namespace() as namespace, inside(namespace):
-        for command in (
-            ["ip", "link", "add", "name", "one", "type", "veth", "peer", "name", "two"],
-            ["tc", "-batch", str(tmp_path / "b.tc")],
-        ):
-            ran = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
-            assert ran.returncode == 0, ran.stderr
+    with pairs(1):
+        tc(f"-batch {tmp_path / 'b.tc'}")
         with RouteSocket() as route:
             index = {link.name: link.index for link in route.links()}
             for entry in plan.interfaces:
@@ -650,8 +644,8 @@ def test_tc_and_the_kernel_take_the_batch_file(shaper, chain, tmp_path):
                     for name in ("buffer", "ceil_buffer"):  # tc counts them in whole µs, of 15.625 ticks
                         assert one.pop(name, 0) == pytest.approx(other.pop(name, 0), abs=16)
                     assert one == other
-        again = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
-        assert again.returncode != 0  # what is there stays
+        with pytest.raises(subprocess.CalledProcessError):  # what is there stays
+            tc(f"-batch {tmp_path / 'b.tc'}")
 
 
 @kernel
@@ -659,7 +653,6 @@ def test_from_a_design_to_a_router_and_back(standing, tmp_path, capsys):
     """export, apply, mark and restore, as a person types them."""
     from netctrl.cli.linux import main as linux
     from netctrl.linux.kernel.netlink import RouteSocket
-    from netctrl.linux.namespace import inside
 
     def queues():
         with RouteSocket() as route:
@@ -667,12 +660,10 @@ def test_from_a_design_to_a_router_and_back(standing, tmp_path, capsys):
 
     standing.save(tmp_path / "d.json")
     out, state = tmp_path / "out", ["--state-dir", str(tmp_path / "state")]
-    with bare_namespace() as namespace, inside(namespace):
-        made = ["ip", "link", "add", "name", "one", "type", "veth", "peer", "name", "two"]
-        assert subprocess.run(made, timeout=20, check=False).returncode == 0
+    with pairs(1):
         before = queues()
         assert (
-            main(["tc", str(tmp_path / "d.json"), "--interfaces", "one", "--implementation", "auto", "-o", str(out)])
+            main(["tc", str(tmp_path / "d.json"), "--interfaces", "v0", "--implementation", "auto", "-o", str(out)])
             == 0
         )
         assert linux(["mark", str(out / "arc.marking.json"), "--duration", "100ms"]) == 1  # no queue of ours yet
@@ -689,25 +680,21 @@ def test_from_a_design_to_a_router_and_back(standing, tmp_path, capsys):
 @pytest.mark.parametrize("method", ["hftrac", "connet"])
 def test_an_agent_takes_its_file_and_the_queues(method, tmp_path, capsys):
     from netctrl.cli.linux import main as linux
-    from netctrl.linux.namespace import inside
 
     if method == "hftrac":
         netctrl.hftrac(CHAIN, 0.01, mu=1.0, architecture="myopic").save(tmp_path / "d.json")
-        more = ["--interfaces", "l1=one,l2=two"]
+        more = ["--interfaces", "l1=v0,l2=p0"]
     else:
         delay_only = {"track": "delay", "limits": [(0.0, 95.0)], "references": [(1.0, 0.7437)]}
         design = connet(PRINTED, **delay_only)
         law = msgspec.structs.replace(design.law, outputs=("delay", "throughput"), interval_s=0.1)
         msgspec.structs.replace(design, law=law).save(tmp_path / "d.json")
-        more = ["--interfaces", "r1=one", "--measured-at", "two@20Mbit"]
+        more = ["--interfaces", "r1=v0", "--measured-at", "p0@20Mbit"]
     out, state = tmp_path / "out", ["--state-dir", str(tmp_path / "state")]
-    with bare_namespace() as namespace, inside(namespace):
-        made = ["ip", "link", "add", "name", "one", "type", "veth", "peer", "name", "two"]
-        assert subprocess.run(made, timeout=20, check=False).returncode == 0
+    with pairs(1):
         assert main(["tc", str(tmp_path / "d.json"), *more, "-o", str(out)]) == 0
         if method == "connet":  # the bottleneck's own queue, whose backlog is read
-            bottleneck = "qdisc add dev two root handle 1: tbf rate 20mbit burst 3028 limit 100000"
-            assert subprocess.run(["tc", *bottleneck.split()], timeout=20, check=False).returncode == 0
+            tc("qdisc add dev p0 root handle 1: tbf rate 20mbit burst 3028 limit 100000")
         assert linux(["apply", str(out / "router.plan.json"), *state]) == 0
         assert linux(["agent", str(out / "router.agent.json"), "--dry-run"]) == 0, capsys.readouterr().err
         assert linux(["agent", str(out / "router.agent.json"), "--duration", "300ms"]) == 0, capsys.readouterr().err
@@ -720,9 +707,3 @@ def test_what_the_kernel_has_is_found_by_trying():
 
     assert has_qdisc("tbf") and has_qdisc("bfifo")
     assert not has_qdisc("nosuchqueue")
-
-
-def test_arrays_are_as_the_design_has_them(chain):
-    made = hftrac_on_linux(chain, network_model(CHAIN, 0.01), read_interface_map("l1=eth1,l2=eth2"))
-    config = decoded(made.files["router.agent.json"], AgentConfig)
-    assert np.isfinite(config.law.control.taps).all()

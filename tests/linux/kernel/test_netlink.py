@@ -47,19 +47,6 @@ def test_a_transmission_takes_length_over_rate(length, rate) -> None:
     assert exact * (1 - Fraction(1, 2**31)) - 1 < took <= exact
 
 
-@pytest.mark.parametrize(
-    ("length", "rate", "ns"),
-    [
-        (1514, 125_000_000, 12_112),  # a full frame at 1 Gbit/s
-        (1514, 1_250_000, 1_211_200),
-        (0, 1000, 0),
-        (1, 1, 10**9),
-    ],
-)
-def test_a_transmission_in_closed_form(length, rate, ns) -> None:
-    assert transmission_ns(length, rate) == ns
-
-
 @given(st.integers(1, 10**9), st.integers(10**3, 2**40), st.integers(0, 100))
 def test_the_largest_burst_is_shown_as_the_same_ticks_and_no_larger_one_is(burst, rate, overhead) -> None:
     ticks = burst_ticks(burst, rate, overhead)
@@ -311,17 +298,6 @@ def test_a_bucket_that_was_given_in_ticks_is_made_again_to_the_tick(ticks, devic
 
 
 @kernel
-def test_a_change_of_a_tbfs_rate_keeps_burst_and_limit(device) -> None:
-    """The burst as bytes, whatever the rate; also one of another key in the same socket."""
-    route, index = device
-    route.add_qdisc(index, ROOT, OURS, "tbf", TbfOptions.desired(1e6, 3000, 9000).encode(3000))
-    for rate in (2e6, 64e9, 3e6):
-        for burst, limit in ((3000, 9000), (4000, 8000)):
-            route.change_tbf(index, ROOT, OURS, rate, burst, limit)
-            assert TbfOptions.decode(route.qdisc(index).options) == TbfOptions.desired(rate, burst, limit)
-
-
-@kernel
 @pytest.mark.parametrize("hidden", [False, True])
 def test_queues_that_came_with_their_parents_are_shown_if_asked_for(hidden, device) -> None:
     route, index = device
@@ -409,25 +385,6 @@ def test_a_refusal_says_what_the_kernel_says(act, number, said, device) -> None:
     assert refusal.value.number == number
     assert said in str(refusal.value)
     assert route.qdisc(index).handle == OURS
-
-
-@kernel
-def test_the_default_comes_back_when_ours_goes(device) -> None:
-    route, index = device
-    before = [(each.kind, each.handle) for each in route.qdiscs(index)]
-    route.add_qdisc(index, ROOT, OURS, "pfifo")
-    route.delete_qdisc(index, ROOT, OURS)
-    assert [(each.kind, each.handle) for each in route.qdiscs(index)] == before
-    assert before[0][1] == 0
-
-
-@kernel
-def test_filters_are_counted(device) -> None:
-    route, index = device
-    tc("qdisc add dev v0 root handle 1: htb")
-    assert route.filters(index, 0x10000) == 0
-    tc("filter add dev v0 parent 1: protocol ip u32 match ip dst 192.0.2.0/24 classid 1:1")
-    assert route.filters(index, 0x10000) > 0
 
 
 @kernel

@@ -6,11 +6,9 @@ import json
 import os
 import pty
 import resource
-import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -306,38 +304,6 @@ def test_a_full_disk_changes_nothing(here, tmp_path) -> None:
     assert [path.suffix for path in small.iterdir()] == [".lock"]
 
 
-FULL = """
-import ctypes, os, sys
-libc = ctypes.CDLL(None, use_errno=True)
-assert libc.unshare(0x00020000) == 0  # CLONE_NEWNS: the mount is this process's only
-assert libc.mount(b"none", b"/", None, 0x44000, None) == 0  # MS_REC | MS_PRIVATE
-folder = sys.argv[2].encode()
-assert libc.mount(b"none", folder, b"tmpfs", 0, b"size=8k,mode=0700") == 0, os.strerror(ctypes.get_errno())
-with open(folder + b"/fill", "wb") as file:
-    try:
-        for _ in range(100):
-            os.write(file.fileno(), bytes(4096))
-    except OSError as error:
-        print(error.strerror)
-from netctrl.cli.linux import main
-status = main(["apply", sys.argv[1], "--replace", "--state-dir", sys.argv[2]])
-print(sorted(name for name in os.listdir(folder)))
-sys.exit(status)
-"""
-
-
-def test_a_full_file_system_changes_nothing(here, plan_file, folder) -> None:
-    folder.mkdir(mode=0o700)
-    line = [sys.executable, "-c", FULL, str(plan_file), str(folder)]
-    ran = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S)
-    assert ran.returncode == 2, ran.stderr
-    assert ran.stdout.count("No space left on device") == 1
-    assert "can't be written: No space left on device" in ran.stderr
-    assert "nothing was changed" in ran.stderr
-    assert ".json" not in ran.stdout
-    assert queues() == here
-
-
 def test_a_disk_that_fills_up_later_rolls_back(here, folder, caplog) -> None:
     """No record says that the queues may stay, so they don't."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -489,13 +455,6 @@ def test_a_query_that_fails_is_not_taken_for_nothing_there(here, folder, monkeyp
     assert queues() == here
 
 
-def test_a_folder_that_vanishes_does_not_keep_queues_from_coming_back(here, folder, caplog) -> None:
-    with caplog.at_level("INFO", "netctrl.linux"), applied(planned(), folder=folder, replace=True, watch=False):
-        shutil.rmtree(folder)
-    assert "event=record-not-updated" in caplog.text
-    assert queues() == here
-
-
 @pytest.mark.parametrize("place", ["nonesuch/log", "."])
 def test_a_log_that_cannot_be_written_is_refused(place, here, plan_file, folder, tmp_path) -> None:
     ran = command("apply", plan_file, "--replace", "--state-dir", folder, "--log", tmp_path / place)
@@ -613,32 +572,6 @@ def test_a_watchdog_that_cannot_start_changes_nothing(here, folder, monkeypatch)
         pytest.fail("it was applied")
     assert queues() == here
     assert Store(folder).read() is None
-
-
-def test_the_clock_of_the_wall_may_jump(here, folder, monkeypatch) -> None:
-    """Waiting goes by the monotonic clock; the wall's is only shown."""
-    monkeypatch.setattr(time, "time", lambda: 0.0)
-    with applied(planned(), folder=folder, replace=True, watch=False):
-        assert own() == ["v0", "v1"]
-    assert queues() == here
-
-
-def test_a_qdisc_that_this_kernel_lacks_rolls_back(here, folder, monkeypatch) -> None:
-    from netctrl.linux.kernel import objects
-    from netctrl.linux.queues import plan
-
-    def lacking(entry: InterfaceQueue) -> tuple[objects.QueueObject, ...]:
-        kind = "tbf" if entry.interface == "v0" else "nonesuch"
-        first = objects.desired_objects(entry)[0]
-        return (objects.QueueObject(what="qdisc", handle=OWN_HANDLE, parent=ROOT, kind=kind, options=first.options),)
-
-    monkeypatch.setattr(plan, "desired_objects", lacking)
-    with (
-        pytest.raises(RolledBack, match="this kernel lacks that queueing discipline"),
-        applied(planned(), folder=folder, replace=True, watch=False),
-    ):
-        pytest.fail("it was applied")
-    assert queues() == here
 
 
 def test_a_burst_below_a_frame_is_refused(here) -> None:

@@ -14,7 +14,7 @@ from linux_queues import ONE, TWO, as_nobody, command, ip, pairs, queues, tc
 from linux_support import kernel
 
 from netctrl.core.errors import FileError, InvalidValue
-from netctrl.linux.export.records import HtbClass, InterfaceQueue, QueuePlan, TcFifo, TokenBucket, read_queue_plan
+from netctrl.linux.export.records import InterfaceQueue, QueuePlan, TcFifo, TokenBucket, read_queue_plan
 from netctrl.linux.kernel.messages import INGRESS, ROOT, Counters, Qdisc, classid
 from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.linux.kernel.objects import OWN_HANDLE, Unrestorable, alike, as_desired, desired_objects, make, saved
@@ -347,20 +347,6 @@ def test_a_plan_as_json_is_one_object(here, tmp_path) -> None:
         content = json.loads(ran.stdout)
         assert content["plan"] == json.loads(TWO.to_json())
         assert [each["interface"] for each in content["entries"]] == ["v0", "v1"]
-
-
-@kernel
-@pytest.mark.parametrize(
-    "kind", [TWO.interfaces[0].queue, HtbClass(rate=3e6, burst=2000, limit=9000), TcFifo(limit=9000)]
-)
-def test_every_wanted_kind_is_applied_and_read_back(kind, here, tmp_path) -> None:
-    route, index = here
-    before = queues()
-    plan = plan_queues(route, QueuePlan(interfaces=(InterfaceQueue(interface="v0", queue=kind),)))
-    with applied(plan, folder=tmp_path / "state", watch=False):
-        assert as_desired(route, index["v0"], plan.entries[0].desired) == []
-        assert queues() != before
-    assert queues() == before
 
 
 @kernel
