@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netctrl.engines.case import Case, link_rate_law
+from netctrl.engines.case import Case, kind_of, link_rate_law
 from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.model.design.design import ConnetDesign, HftracDesign
 from netctrl.scenario.fabric.design import design_gains
@@ -17,8 +17,12 @@ def _queues(case: Case, job: Job) -> Result:
     from netctrl.sim.packet.run import simulate_packets
 
     job.once(case.scenario)
+    made = {"progress": job.progress, "argv": job.argv, "inputs": job.inputs}
+    if kind_of(case.scenario) in TOPOLOGIES:
+        gains = None if case.design is None else design_gains(case.design.law)
+        return simulate_packets(case.scenario, gains=gains, **made)
     design = case.design if isinstance(case.design, HftracDesign | ConnetDesign) else None
-    return simulate_packets(case.scenario, design=design, progress=job.progress, argv=job.argv, inputs=job.inputs)
+    return simulate_packets(case.scenario, design=design, **made)
 
 
 def _network(case: Case, job: Job) -> Result:
@@ -39,19 +43,11 @@ def _network(case: Case, job: Job) -> Result:
     )
 
 
-def _fabric(case: Case, job: Job) -> Result:
-    from netctrl.sim.fabric.run import simulate_fabric
-
-    job.once(case.scenario)
-    gains = None if case.design is None else design_gains(case.design.law)
-    return simulate_fabric(case.scenario, gains, progress=job.progress, argv=job.argv, inputs=job.inputs)
-
-
 PACKET = OwnEngine(
     "packet",
     {
         Links: Kind(_queues, lambda case: flows_lack(case.scenario)),
         Routed: Kind(_network, lambda case: network_lacks(case.scenario)),
-        **dict.fromkeys(TOPOLOGIES, Kind(_fabric)),
+        **dict.fromkeys(TOPOLOGIES, Kind(_queues)),
     },
 )

@@ -16,6 +16,7 @@ from netctrl.kernel.programs import FOLDER, begin_s, in_namespace, own_program
 from netctrl.kernel.regulated.datagrams import Arrivals, Packets, Receiver, Sender
 from netctrl.kernel.regulated.sources import Sources
 from netctrl.kernel.regulated.task import Left, RegulatedTask, read_task, write_left
+from netctrl.laws.rate.gate import Gate, mean_pause, pass_gate, set_gate
 from netctrl.plants.access import DELAY_SUM, MEASURED, observe, read_premium
 from netctrl.scenario.network.tracking import Period, run_periods
 
@@ -34,6 +35,8 @@ def regulated_program() -> Program:
 def warm_up() -> None:
     """Compile what the program calls, since what is compiled inside isn't kept."""
     observe(np.zeros(MEASURED + 1), 0.0, True)
+    gate = Gate(0, mean_pause(1.0, 1, 1, 1), 1, 1, 1, 0.0)
+    pass_gate(set_gate(gate, 1, 1, 0, 1.0, 1), 1, 0.0, 0, 0.0)
 
 
 class _Flows:

@@ -35,8 +35,8 @@ from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Packets, Topolog
 from netctrl.scenario.fabric.watch import Watch
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.sim.fabric.problem import fabric_plan
-from netctrl.sim.fabric.run import simulate_fabric
+from netctrl.sim.packet.fabric import fabric_plan
+from netctrl.sim.packet.run import simulate_packets
 
 GENERATED = dict.fromkeys(("fabric", "fabric-tree", "fabric-dctcp", "fabric-hpcc"), ("scenario.txt",))
 GENERATED["fabric"] += ("netctrl-window-laws.h",)
@@ -161,17 +161,17 @@ def test_the_plant_of_a_design_has_its_round_trip_and_its_gains():
     plant = design_dumbbell(design.law)
     plan = fabric_plan(plant, design_gains(design.law))
     own = fabric_plan(with_sender(plant, FixedWindow()))
-    assert own.senders.paths[0].base_rtt == pytest.approx(34_752, abs=6)  # links are whole nanoseconds
-    assert plan.senders.paths[0].base_rtt == pytest.approx(34_752)
-    np.testing.assert_array_equal(plan.senders.tables[0, 1:], design.law.table.gain)
-    assert plan.senders.tables[0, 4] == pytest.approx(design.law.gain, rel=1e-12)
-    assert plan.senders.parameters.variant == 1  # delayed
+    assert own.senders.laws[0].path.base_rtt == pytest.approx(34_752, abs=6)  # links are whole nanoseconds
+    assert plan.senders.laws[0].path.base_rtt == pytest.approx(34_752)
+    np.testing.assert_array_equal(plan.senders.laws[0].table[1:], design.law.table.gain)
+    assert plan.senders.laws[0].table[4] == pytest.approx(design.law.gain, rel=1e-12)
+    assert plan.senders.laws[0].parameters.variant == 1  # delayed
 
 
 def test_the_simulator_s_own_gains_are_those_of_a_design():
     design = thesis()
     scenario = with_sender(netctrl.read("mpcc-dumbbell"), mpcc_scheme(design.law))
-    made = fabric_plan(scenario).senders.tables[0, 1:13]
+    made = fabric_plan(scenario).senders.laws[0].table[1:13]
     np.testing.assert_allclose(made, design.law.table.gain, rtol=1e-12)
 
 
@@ -192,7 +192,7 @@ def test_a_design_that_is_no_dumbbell_is_refused():
 
 def test_a_table_has_the_simulator_s_flows_and_paths():
     scenario = fat_tree()
-    plan, result = fabric_plan(scenario), simulate_fabric(scenario)
+    plan, result = fabric_plan(scenario), simulate_packets(scenario)
     table = np.frombuffer(run_table(scenario, plan), "<i8")
     rows = table[1:].reshape(table[0], -1)
     np.testing.assert_array_equal(
@@ -225,7 +225,6 @@ SCENARIOS = {name: fat_tree(scheme, duration=5e-3) for name, scheme in SCHEMES.i
 
 PARTS = r"""
 #include "netctrl-fabric-tables.h"
-#include "netctrl-flow-counter.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -253,7 +252,7 @@ void Replay(const FlowLaw& law, const PathRow& kind) {
 }
 
 void Count() {
-    netctrl::FlowCounter counter(static_cast<int64_t>(Number()));
+    FlowCounter counter(static_cast<int64_t>(Number()));
     while (true) {
         const auto flow = static_cast<int64_t>(Number());
         const auto now = static_cast<int64_t>(Number());
@@ -290,7 +289,7 @@ def parts(tmp_path_factory):
     for number, (law, scenario) in enumerate(SCENARIOS.items()):
         files = render(scenario, plan_for(law), provenance=origin())
         (folder / str(number)).write_text(files["scenario.txt"])
-    for name in ("centre", "files", "records", "window-laws", "fabric-tables", "flow-counter"):
+    for name in ("centre", "files", "records", "window-laws", "fabric-tables"):
         (folder / f"netctrl-{name}.h").write_text(files[f"netctrl-{name}.h"])
     (folder / "parts.cc").write_text(PARTS)
     strict = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
@@ -314,7 +313,7 @@ def parts(tmp_path_factory):
 
 def told(plan: FabricPlan, kind: int, rng: np.random.Generator, steps: int) -> np.ndarray:
     """(steps, hops, 2) queues that come and go, often all empty; 0 to more flows than the table has."""
-    hops = int(plan.senders.paths[kind].hops)
+    hops = int(plan.senders.laws[kind].path.hops)
     queues = rng.integers(0, 40_000, (steps, hops)) * (rng.random((steps, hops)) < 0.4)
     return np.stack([queues, rng.choice([0, 1, 2, 3, 5, 8, 13, 21], (steps, hops))], axis=-1).astype(float)
 
@@ -326,13 +325,18 @@ def test_mpcc_in_cpp_is_that_of_python_acknowledgement_by_acknowledgement(parts,
     """With its gains, paths, tables and memory as they are exported."""
     plan = plan_for(name)
     seen = told(plan, kind, np.random.default_rng(11), 500)
-    state, memory = plan.senders.law.state(plan.senders.windows[kind], 0.0, 0.0), np.zeros(plan.senders.memory)
+    state, memory = (
+        plan.senders.law.state(plan.senders.laws[kind].start, 0.0, 0.0),
+        np.zeros(max(each.memory for each in plan.senders.laws)),
+    )
     quiet = Acknowledged(0.0, 0.0, 0.0, 0.0, 0.0, False, False, False, SILENT)
     expected = []
     for row in seen.tolist():
         hops = (*(Hop(queue, flows, 0.0, 0.0) for queue, flows in row), *SILENT)[:5]
-        ack, path = quiet._replace(hops=hops), plan.senders.paths[kind]
-        state = plan.senders.law.step(state, ack, path, plan.senders.parameters, plan.senders.tables[kind], memory)
+        ack, path = quiet._replace(hops=hops), plan.senders.laws[kind].path
+        state = plan.senders.law.step(
+            state, ack, path, plan.senders.laws[0].parameters, plan.senders.laws[kind].table, memory
+        )
         expected.append(state.window)
     found = parts(f"{list(SCENARIOS).index(name)}/{kind}", seen.ravel().tolist())
     assert len(plan.flows.size) >= seen[..., 1].max()  # no port counts more; the program's table ends there

@@ -27,8 +27,8 @@ from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow, Host
 from netctrl.scenario.tcp_aqm.offers import Incast, Sizes, Stream, Web
 from netctrl.scenario.transfers import jain_index
-from netctrl.sim.fabric.run import simulate_fabric
-from netctrl.sim.fabric.traffic import draw_fabric_flows
+from netctrl.sim.packet.fabric_traffic import draw_fabric_flows
+from netctrl.sim.packet.run import simulate_packets
 
 ONE = Flow(id="one", source=0, target=4, offers=1e6, sender=Mpcc())
 
@@ -173,14 +173,14 @@ def test_all_flows_get_another_sender() -> None:
     ours, others = data_centre(Dumbbell(), Hpcc(), four), data_centre(Dumbbell(), Mpcc(), four)
     theirs = with_sender(others, Hpcc())
     assert [common_sender(scenario.flows) for scenario in (ours, theirs, others)] == [Hpcc(), Hpcc(), Mpcc()]
-    sent = [simulate_fabric(each).totals["departed"].tolist() for each in (ours, theirs, others)]
+    sent = [simulate_packets(each).totals["departed"].tolist() for each in (ours, theirs, others)]
     assert sent[0] == sent[1] != sent[2]
 
 
 def test_a_group_of_messages_is_its_flows_one_by_one() -> None:
     single = [Flow(id=f"flow{i}", source=i, target=4, offers=2e4, start=1e-6) for i in range(4)]
     together = Flow(id="all", source=range(4), target=4, offers=2e4, start=1e-6)
-    results = [simulate_fabric(data_centre(Dumbbell(), Hpcc(), *groups)) for groups in (single, [together])]
+    results = [simulate_packets(data_centre(Dumbbell(), Hpcc(), *groups)) for groups in (single, [together])]
     for name in ("source", "size", "start", "duration"):
         np.testing.assert_array_equal(results[0].transfers[name], results[1].transfers[name])
     assert results[0].transfers["flow"].tolist() == [0, 1, 2, 3]

@@ -10,8 +10,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace netctrl::fabric
@@ -156,6 +159,50 @@ TakePort(Record& record)
     row.queue.attributes = record.TakeRest();
     return row;
 }
+
+/// How many flows pass a switch port: those of which a packet came within a time [ns]. Times never go back.
+///
+/// Source: MPCC thesis, Section 4.2; netctrl.sim.packet.links.ports.
+class FlowCounter
+{
+  public:
+    /// @param timeout a flow counts so long after its last packet
+    explicit FlowCounter(int64_t timeout)
+        : m_timeout(timeout)
+    {
+    }
+
+    /// A packet of a flow came.
+    void See(uint32_t flow, int64_t now)
+    {
+        const auto found = m_places.find(flow);
+        if (found == m_places.end())
+        {
+            m_places.emplace(flow, m_seen.insert(m_seen.end(), {now, flow}));
+            return;
+        }
+        found->second->first = now;
+        m_seen.splice(m_seen.end(), m_seen, found->second);
+    }
+
+    /// Flows that were seen at `now` less the timeout, or later.
+    int64_t Count(int64_t now)
+    {
+        while (!m_seen.empty() && m_seen.front().first < now - m_timeout)
+        {
+            m_places.erase(m_seen.front().second);
+            m_seen.pop_front();
+        }
+        return static_cast<int64_t>(m_seen.size());
+    }
+
+  private:
+    using Seen = std::list<std::pair<int64_t, uint32_t>>; // in order of time
+
+    int64_t m_timeout;
+    Seen m_seen;
+    std::unordered_map<uint32_t, Seen::iterator> m_places;
+};
 
 inline Centre kCentre;
 inline std::vector<PathRow> kPaths;
