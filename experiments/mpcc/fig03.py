@@ -23,11 +23,12 @@ def run(flows: tuple[Flow, ...], duration: float, *, window: float | None = None
     return simulate_packets(
         Scenario(
             name="four senders",
-            network=Dumbbell(delay=delay, packets=Packets(clock="ns-3")),
+            network=Dumbbell(
+                delay=delay, packets=Packets(clock="ns-3"), watch=Watch(flows=(0, 1, 2, 3), ports=("s0>s1",))
+            ),
             flows=tuple(msgspec.structs.replace(flow, sender=FixedWindow(window=window)) for flow in flows),
             duration=duration,
             interval=CLOCK,
-            watch=Watch(flows=(0, 1, 2, 3), ports=("s0>s1",)),
         )
     )
 

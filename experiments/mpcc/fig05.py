@@ -44,11 +44,10 @@ def staggered(scheme: Scheme) -> Result:
     return simulate_packets(
         Scenario(
             name="staggered flows",
-            network=Dumbbell(packets=Packets(clock="ns-3")),
+            network=Dumbbell(packets=Packets(clock="ns-3"), watch=Watch(flows=(0, 1, 2, 3), ports=("s0>s1",))),
             flows=flows,
             duration=90e-3,
             interval=1e-5,
-            watch=Watch(flows=(0, 1, 2, 3), ports=("s0>s1",)),
         )
     )
 
@@ -64,10 +63,15 @@ def sixteen(variant: str, weight: float = 1.0, horizon: int = 5) -> tuple[float,
     result = simulate_packets(
         Scenario(
             name="sixteen flows",
-            network=Dumbbell(senders=16, host_rate=1e11, packets=Packets(clock="ns-3"), flow_timeout=2e-4),
+            network=Dumbbell(
+                senders=16,
+                host_rate=1e11,
+                packets=Packets(clock="ns-3"),
+                flow_timeout=2e-4,
+                watch=Watch(flows=tuple(range(16)), bin=1e-3),
+            ),
             flows=(Flow(source=range(16), target=16, offers=1e9, sender=sender),),
             duration=5e-3,
-            watch=Watch(flows=tuple(range(16)), bin=1e-3),
         )
     )
     log = result.to_pandas("acknowledgements")

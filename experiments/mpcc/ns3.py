@@ -62,10 +62,9 @@ def tree_of(sizes: str) -> Scenario:
 def four_tcp() -> Scenario:
     return Scenario(
         name="four flows of DCTCP",
-        network=Dumbbell(host_rate=1e10),
+        network=Dumbbell(host_rate=1e10, watch=Watch(ports=("s0>s1",))),
         flows=(Flow(id="senders", source=range(4), target=4, offers=2e6, sender=Dctcp()),),
         duration=8e-3,
-        watch=Watch(ports=("s0>s1",)),
     )
 
 

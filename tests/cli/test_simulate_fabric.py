@@ -95,7 +95,7 @@ def test_options_of_other_scenarios_are_refused(capsys, line, said) -> None:
     [
         ("load = 0.3", "load = 1.5", "load"),
         ('sender = "hpcc"', 'sender = "swift"', "swift"),
-        ("seed = 2", "seed = 2\nwatch = { ports = ['s9>s8'] }", "watch.ports: got 's9>s8'"),
+        ("[network]", "[network]\nwatch = { ports = ['s9>s8'] }", "watch.ports: got 's9>s8'"),
     ],
 )
 def test_a_files_mistakes_are_one_line(capsys, folder, old, new, said) -> None:

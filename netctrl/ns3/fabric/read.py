@@ -48,7 +48,7 @@ def run_fabric(
 
 
 def _read(folder: Path, scenario: Scenario, plan: FabricPlan, simulator: str, provenance: Provenance) -> Result:
-    ports, flows, watch = plan.ports, plan.flows, scenario.watch
+    ports, flows, watch = plan.ports, plan.flows, scenario.network.watch
 
     def table(name: str, columns: int, rows: int | None = None) -> np.ndarray:
         """Numbers of a file; without columns the program wrote empty lines."""

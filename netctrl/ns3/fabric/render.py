@@ -66,7 +66,7 @@ def run_table(scenario: Scenario, plan: FabricPlan) -> bytes:
     return path.
     """
     flows = plan.flows
-    watched, watch = scenario.watch.flows, np.full(len(flows.size), -1, dtype=np.int64)
+    watched, watch = scenario.network.watch.flows, np.full(len(flows.size), -1, dtype=np.int64)
     watch[list(watched)] = np.arange(len(watched))
     columns = (flows.source, flows.target, flows.size, flows.start, plan.kind, watch)
     rows = np.column_stack([*columns, plan.routes[:, 0], plan.routes[:, 1]]).astype("<i8")
@@ -153,7 +153,7 @@ def _dctcp(plan: FabricPlan, tcp: Dctcp) -> list[Attribute]:
 
 
 def _centre(scenario: Scenario, plan: FabricPlan, tcp: Dctcp | None) -> Centre:
-    watch, senders, ports = scenario.watch, plan.senders, plan.ports
+    watch, senders, ports = scenario.network.watch, plan.senders, plan.ports
     law = senders.law
     return Centre(
         hosts=ports.hosts,
@@ -195,7 +195,7 @@ def _ports(scenario: Scenario, plan: FabricPlan, tcp: Dctcp | None) -> Iterator[
     ports = plan.ports
     ends = list(zip(ports.source.tolist(), ports.target.tolist(), strict=True))
     number = {end: place for place, end in enumerate(ends)}
-    watched = {name: place for place, name in enumerate(scenario.watch.ports)}
+    watched = {name: place for place, name in enumerate(scenario.network.watch.ports)}
     low, high = plan.marks
     for place, ((source, target), name) in enumerate(zip(ends, ports.names, strict=True)):
         marks: dict[str, int] = {}

@@ -68,7 +68,7 @@ def fabric_problem(scenario: Scenario, gains: np.ndarray | None = None) -> tuple
     marks = _marks(net, senders.marking)
     queues, waiting, port = _ports(net, scenario, senders, marks)
     interval, end = round(scenario.interval * _NS), round(scenario.duration * _NS)
-    bin = round(scenario.watch.bin * _NS)
+    bin = round(scenario.network.watch.bin * _NS)
     law, full = senders.law, senders.payload + senders.overhead
     host = np.zeros((ROWS, len(HOST)), dtype=np.int64)
     # The first row has what is the same for all.
@@ -117,7 +117,7 @@ def _senders(scenario: Scenario, net: Fabric, examples: np.ndarray, gains: np.nd
         overhead=overhead,
         ack=ack,
         notification=0 if law.notification is None else round(law.notification(scheme) * _NS),
-        timeout=resend_after(scenario.retransmission_timeout, longest),
+        timeout=resend_after(scenario.network.retransmission_timeout, longest),
         flow_timeout=counted_for(network.flow_timeout, together, longest),
         marking=None if law.marking is None else law.marking(scheme),
     )
@@ -144,7 +144,7 @@ def _traffic(scenario: Scenario, flows: Transfers, links: int) -> Traffic:
 def _transfers(
     scenario: Scenario, flows: Transfers, kind: np.ndarray, routes: np.ndarray, samples: int, bins: int
 ) -> TransferState:
-    watch = scenario.watch
+    watch = scenario.network.watch
     if watch.flows and max(watch.flows) >= len(flows.size):
         raise InvalidValue("watch.flows", max(watch.flows), f"numbers of flows from 0 to {len(flows.size) - 1}")
     transfer = np.full((len(flows.size), len(TRANSFER)), -1, dtype=np.int64)
@@ -228,7 +228,7 @@ def _ports(
         port[to_switch, PORT["pause"]] = round(network.pfc.pause)
         port[to_switch, PORT["resume"]] = round(network.pfc.resume)
     switches = [name for name, inside in zip(net.names, switch.tolist(), strict=True) if inside]
-    for place, name in enumerate(scenario.watch.ports):
+    for place, name in enumerate(scenario.network.watch.ports):
         if name not in switches:
             raise InvalidValue("watch.ports", name, f"ports of switches: {shorten(', '.join(switches), 300)}")
         port[net.names.index(name), PORT["watched"]] = place

@@ -11,7 +11,6 @@ import pytest
 from fabric_support import counted, data_centre, empty_again, finish_ns, nanoseconds, poisson
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from netctrl.sim.fabric import problem
 
 import netctrl
 from netctrl.core.errors import InvalidValue
@@ -25,6 +24,7 @@ from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Incast
 from netctrl.scenario.transfers import queue_quantile, queue_shares, received_rates, residual, slow_down
+from netctrl.sim.packet import fabric as problem
 from netctrl.sim.packet import problem as packets
 from netctrl.sim.packet.fabric_traffic import draw_fabric_flows
 from netctrl.sim.packet.run import simulate_packets

@@ -39,16 +39,16 @@ def line(id: str, source: str, target: str, capacity=RATE, **changed) -> Link:
 def dumbbell(scheme, senders=4, size=2e5, apart=0.0, *, mark=None, link_rate=RATE, duration=5e-3, **changed):
     """The same as a topology and as links: flows of slightly different sizes from as many hosts to one."""
     sizes, starts = [size + 1234 * i for i in range(senders)], [apart * i for i in range(senders)]
+    measures = {"senders": senders, "receivers": 1, "host_rate": RATE, "link_rate": link_rate, "delay": DELAY}
     fabric = Scenario(
         name="dumbbell",
-        network=Dumbbell(senders=senders, receivers=1, host_rate=RATE, link_rate=link_rate, delay=DELAY, **changed),
+        network=Dumbbell(watch=Watch(ports=("s0>s1",)), **measures, **changed),
         flows=tuple(
             Flow(id=f"f{i}", source=i, target=senders, offers=n, sender=scheme, start=start)
             for i, (n, start) in enumerate(zip(sizes, starts, strict=True))
         ),
         duration=duration,
         interval=1e-5,
-        watch=Watch(ports=("s0>s1",)),
     )
     queue = DropTailQueue() if mark is None else ThresholdQueue(threshold=mark)
     buffer, pfc = fabric.network.buffer, fabric.network.pfc
