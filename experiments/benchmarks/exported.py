@@ -35,9 +35,9 @@ PROGRAM = r"""
 
 int main() {
     const netctrl::MpccLaw law{%s};
-    netctrl::fabric::PathRow kind;
+    std::vector<netctrl::fabric::PathRow> kinds;
     for (netctrl::Record& record : netctrl::ReadRecords("scenario.txt"))
-        if (record.kind == "path") kind = netctrl::fabric::TakePath(record);
+        if (record.kind == "path") kinds.push_back(netctrl::Made<netctrl::fabric::PathRow>(record));
     constexpr int kSeen = 1024, kDecisions = %d;
     static netctrl::Acknowledged seen[kSeen];
     uint64_t random = 1;
@@ -47,6 +47,7 @@ int main() {
             hop = {static_cast<double>((random >> 33) %% 4000), static_cast<double>((random >> 50) %% 5), 0.0, 0.0};
         }
     }
+    const netctrl::fabric::PathRow& kind = kinds.back();
     netctrl::MpccLaw::State state;
     state.window = kind.startWindow;
     std::vector<double> memory(%d);

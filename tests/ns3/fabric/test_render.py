@@ -6,8 +6,6 @@ python tests/ns3/fabric/test_render.py
 from __future__ import annotations
 
 import inspect
-import re
-import subprocess
 from functools import cache
 
 import msgspec
@@ -16,17 +14,15 @@ import pytest
 from fabric_support import data_centre, nanoseconds, poisson
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from places import STORED
+from ns3_support import assert_one_program, assert_stored, compiled_parts, origin, store
 
 import netctrl
 from netctrl.core.errors import InvalidValue
 from netctrl.laws.window.law import SILENT, Acknowledged, Hop
 from netctrl.laws.window.records import LAWS, Dctcp, FixedWindow, Hpcc, Mpcc, Scheme, mpcc_scheme
-from netctrl.model.design.design import Provenance
 from netctrl.ns3.fabric import render as ns3_fabric
 from netctrl.ns3.fabric.render import render, run_table
 from netctrl.ns3.laws import window_laws_header
-from netctrl.ns3.program import find_ns3
 from netctrl.scenario.fabric.design import design_dumbbell, design_gains
 from netctrl.scenario.fabric.flows import with_sender
 from netctrl.scenario.fabric.pfc import Pfc
@@ -41,23 +37,6 @@ from netctrl.sim.packet.run import simulate_packets
 GENERATED = dict.fromkeys(("fabric", "fabric-tree", "fabric-dctcp", "fabric-hpcc"), ("scenario.txt",))
 GENERATED["fabric"] += ("netctrl-window-laws.h",)
 ONE = Flow(id="one", source=0, target=4, offers=1e4)
-
-
-def origin(*argv: str) -> Provenance:
-    return Provenance(
-        netctrl="0.1.0", git_revision=None, argv=argv, seed=1, input_hashes={}, python="3.11", libraries={}
-    )
-
-
-NUMBER = re.compile(r"(-?\d+\.?\d*(?:e[-+]?\d+)?)")
-
-
-def same(text: str, other: str) -> bool:
-    """Equal but for the last digits of numbers: those of the certificate differ from machine to machine."""
-    left, right = NUMBER.split(text), NUMBER.split(other)
-    return left[::2] == right[::2] and bool(
-        np.allclose(np.array(left[1::2], float), np.array(right[1::2], float), rtol=1e-9, atol=1e-12)
-    )
 
 
 def thesis():
@@ -102,10 +81,7 @@ def cases() -> dict[str, dict[str, str]]:
 
 @pytest.mark.parametrize("case", GENERATED)
 def test_generated_text_is_what_is_stored(case):
-    files = cases()[case]
-    assert set(re.findall(r'#include "([^/"]+)"', "".join(files.values()))) <= set(files)
-    for name in GENERATED[case]:
-        assert same(files[name], (STORED / case / name).read_text(encoding="utf-8")), name
+    assert_stored(case, cases()[case], GENERATED[case])
 
 
 def test_every_law_is_printed():
@@ -118,9 +94,7 @@ def test_every_law_is_printed():
 
 
 def test_one_program_runs_every_scenario():
-    first, *others = cases().values()
-    for other in others:
-        assert {name for name in first if first[name] != other[name]} == {"scenario.txt"}
+    assert_one_program(cases())
 
 
 # --- what can't be expressed -----------------------------------------------------------------------------------------
@@ -268,7 +242,7 @@ int main(int argc, char** argv) {
     std::vector<PathRow> paths;
     for (netctrl::Record& record : netctrl::ReadRecords(argv[1])) {
         if (record.kind == "senders") law = TakeFlowLaw(record);
-        else if (record.kind == "path") paths.push_back(TakePath(record));
+        else if (record.kind == "path") paths.push_back(netctrl::Made<PathRow>(record));
         else record.TakeRest();
         record.End();
     }
@@ -289,26 +263,8 @@ def parts(tmp_path_factory):
     for number, (law, scenario) in enumerate(SCENARIOS.items()):
         files = render(scenario, plan_for(law), provenance=origin())
         (folder / str(number)).write_text(files["scenario.txt"])
-    for name in ("centre", "files", "records", "window-laws", "fabric-tables"):
-        (folder / f"netctrl-{name}.h").write_text(files[f"netctrl-{name}.h"])
-    (folder / "parts.cc").write_text(PARTS)
-    strict = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
-    subprocess.run([find_ns3().compiler, *strict, "parts.cc", "-o", "parts"], cwd=folder, check=True, timeout=120)
-
-    def ask(which: str, numbers: list[float]) -> np.ndarray:
-        text = "\n".join(map(repr, map(float, numbers)))
-        ran = subprocess.run(
-            [folder / "parts", *which.split("/")],
-            cwd=folder,
-            input=text,
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=60,
-        )
-        return np.array(ran.stdout.split(), dtype=float)
-
-    return ask
+    program = compiled_parts(folder, PARTS, files, ("centre", "files", "records", "window-laws", "fabric-tables"))
+    return lambda which, numbers: np.ravel(program(which.split("/"), numbers))
 
 
 def told(plan: FabricPlan, kind: int, rng: np.random.Generator, steps: int) -> np.ndarray:
@@ -369,8 +325,4 @@ def test_flows_are_counted_until_their_time_is_over(parts, happened):
 
 
 if __name__ == "__main__":
-    for case, files in cases().items():
-        folder = STORED / case
-        folder.mkdir(exist_ok=True)
-        for name in GENERATED[case]:
-            (folder / name).write_text(files[name], encoding="utf-8")
+    store(cases(), GENERATED)

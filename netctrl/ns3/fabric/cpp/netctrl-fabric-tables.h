@@ -26,24 +26,35 @@ constexpr int kMostHops = kMostPorts - 1;
 /// One end of a link: what a node sends there. Hosts are the first nodes.
 struct PortRow
 {
-    int source;
-    int target;
-    uint64_t rate;
-    int64_t delay;
-    int reverse;       ///< the port at the other end
-    int watch;         ///< place among those whose queue is kept; -1: it isn't
-    int64_t markLow;   ///< packets that find more are marked by chance [byte]
-    int64_t markHigh;  ///< those that find more are all marked [byte]
-    QueueSettings queue; ///< before the device, of TCP; without a type none
+    int source = From().Take<int>("source");
+    int target = From().Take<int>("target");
+    uint64_t rate = From().Take<uint64_t>("rate");
+    int64_t delay = From().Take<int64_t>("delay");
+    int reverse = From().Take<int>("reverse"); ///< the port at the other end
+    int watch = From().Take("watch", -1); ///< place among those whose queue is kept; -1: it isn't
+    int64_t markLow = From().Take("mark_low", int64_t{0}); ///< packets that find more are marked by chance [byte]
+    int64_t markHigh = From().Take("mark_high", int64_t{0}); ///< those that find more are all marked [byte]
+    /// Before the device, of TCP; without a type none.
+    QueueSettings queue{From().Take("queue", std::string()), From().TakeRest()};
 };
 
 /// A kind of path.
 struct PathRow
 {
-    Path path{};               ///< as the law takes it
-    double lineRate;           ///< of its senders [bit/s]
-    double startWindow;        ///< [byte]; HUGE_VAL: no limit
-    std::vector<double> table; ///< what the law looks up
+    double lineRate = From().Take<double>("rate"); ///< of its senders [bit/s]
+    double startWindow = From().Take<double>("window"); ///< [byte]; HUGE_VAL: no limit
+    Path path = TakePath();                             ///< as the law takes it
+    std::vector<double> table = From().TakeNumbers("table"); ///< what the law looks up
+
+  private:
+    static Path TakePath()
+    {
+        Path taken{};
+        ForEach(taken, [](const char* field, double& value) { value = From().Take<double>(field); });
+        const std::vector<double> rates = From().TakeNumbers("rates");
+        std::copy(rates.begin(), rates.end(), taken.rates.begin());
+        return taken;
+    }
 };
 
 /// A flow's law at its sender, with its state and what it keeps besides.
@@ -121,43 +132,12 @@ TakeFlowLaw(Record& record)
     return made;
 }
 
-inline PathRow
-TakePath(Record& record)
-{
-    PathRow row;
-    row.lineRate = record.Take<double>("rate");
-    row.startWindow = record.Take<double>("window");
-    ForEach(row.path, [&](const char* field, double& value) { value = record.Take<double>(field); });
-    std::vector<double> rates;
-    record.TakeInto("rates", rates);
-    std::copy(rates.begin(), rates.end(), row.path.rates.begin());
-    record.TakeInto("table", row.table);
-    return row;
-}
-
 inline Centre
 TakeCentre(Record& record)
 {
     Centre centre;
     ForEach(centre, [&](const char* field, auto& value) { record.TakeInto(field, value); });
     return centre;
-}
-
-inline PortRow
-TakePort(Record& record)
-{
-    PortRow row{};
-    row.source = record.Take<int>("source");
-    row.target = record.Take<int>("target");
-    row.rate = record.Take<uint64_t>("rate");
-    row.delay = record.Take<int64_t>("delay");
-    row.reverse = record.Take<int>("reverse");
-    row.watch = record.Take("watch", -1);
-    row.markLow = record.Take("mark_low", int64_t{0});
-    row.markHigh = record.Take("mark_high", int64_t{0});
-    row.queue.type = record.Take<std::string>("queue", "");
-    row.queue.attributes = record.TakeRest();
-    return row;
 }
 
 /// How many flows pass a switch port: those of which a packet came within a time [ns]. Times never go back.
