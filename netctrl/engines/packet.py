@@ -17,12 +17,16 @@ def _queues(case: Case, job: Job) -> Result:
     from netctrl.sim.packet.run import simulate_packets
 
     job.once(case.scenario)
-    made = {"progress": job.progress, "argv": job.argv, "inputs": job.inputs}
-    if kind_of(case.scenario) in TOPOLOGIES:
-        gains = None if case.design is None else design_gains(case.design.law)
-        return simulate_packets(case.scenario, gains=gains, **made)
     design = case.design if isinstance(case.design, HftracDesign | ConnetDesign) else None
-    return simulate_packets(case.scenario, design=design, **made)
+    centre = kind_of(case.scenario) in TOPOLOGIES and case.design is not None
+    return simulate_packets(
+        case.scenario,
+        design=design,
+        gains=design_gains(case.design.law) if centre else None,
+        progress=job.progress,
+        argv=job.argv,
+        inputs=job.inputs,
+    )
 
 
 def _network(case: Case, job: Job) -> Result:

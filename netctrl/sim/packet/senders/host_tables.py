@@ -55,7 +55,7 @@ class _Kind(NamedTuple):
 
 def path_of(trip: float, line: float, rates: Sequence[float]) -> Path:
     """A round trip without queues [ns], a sender's line and the links behind it [bit/s], for a law."""
-    seen = (*rates, *[0.0] * MAX_HOPS)[:MAX_HOPS]
+    seen: Any = (*rates, *[0.0] * MAX_HOPS)[:MAX_HOPS]
     return Path(trip, trip * line / (8.0 * _NS), line, float(len(rates)), seen)
 
 
