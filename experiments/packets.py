@@ -24,9 +24,9 @@ from netctrl.ns3.tcp_aqm.render import render
 from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.network.tracking import track_plan
 from netctrl.scenario.result import Result
-from netctrl.sim.fabric.problem import fabric_plan
 from netctrl.sim.fluid.traffic import draw_flows
 from netctrl.sim.network.plan import link_plan, run_tables
+from netctrl.sim.packet.fabric import fabric_plan
 from netctrl.sim.packet.run import gate_draws
 
 HOURS = 3600.0

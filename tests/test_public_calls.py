@@ -70,10 +70,9 @@ INNER = {
     "netctrl.scenario.labelled": "Labelled",
     "netctrl.scenario.network.sweep": "read_sweep",
     "netctrl.scenario.result_file": "read_result",
-    "netctrl.sim.fabric.run": "simulate_fabric",
     "netctrl.sim.fluid.run": "simulate_many",
     "netctrl.sim.network.run": "simulate_network",
-    "netctrl.sim.packet.run": "simulate_rates",
+    "netctrl.sim.packet.run": "simulate_packets simulate_rates",
 }
 """Module -> its documented names that the front door leaves out."""
 PLACES = {name: module for module, names in INNER.items() for name in names.split()}
@@ -295,7 +294,7 @@ def usual() -> dict[str, dict[str, Any]]:
         "scenario_law": {"scenario": scenario},
         "simulate": {"scenario": bulk, "engine": "fluid", "design": None, "runs": 1, "n_jobs": 1, "progress": None},
         "compare": {"scenario": bulk, "engines": ["fluid", "packet"], "design": None, "seeds": 1, "progress": None},
-        "simulate_fabric": {"scenario": fabric, "gains": None, "progress": None},
+        "simulate_packets": {"scenario": fabric, "design": None, "gains": None, "schedule": None, "progress": None},
         "simulate_rates": {"scenario": fifo, "rate_bit_per_s": 1e7, "burst": 0, "interval": None},
         "simulate_many": {"scenarios": [bulk], "n_jobs": 1, "batch_size": 1},
         "simulate_network": {"scenario": scenario, "law": None, "runs": 1, "first_run": 0, "n_jobs": 1, "watch": True},

@@ -20,7 +20,7 @@ from netctrl.ns3.fabric.render import render
 from netctrl.scenario.fabric.flows import with_sender
 from netctrl.scenario.fabric.plan import FabricPlan
 from netctrl.scenario.scenario import Scenario
-from netctrl.sim.fabric.problem import fabric_plan
+from netctrl.sim.packet.fabric import fabric_plan
 
 ROUNDS = 9
 DECISIONS = 20_000_000
@@ -35,9 +35,9 @@ PROGRAM = r"""
 
 int main() {
     const netctrl::MpccLaw law{%s};
-    netctrl::fabric::PathRow kind;
+    std::vector<netctrl::fabric::PathRow> kinds;
     for (netctrl::Record& record : netctrl::ReadRecords("scenario.txt"))
-        if (record.kind == "path") kind = netctrl::fabric::TakePath(record);
+        if (record.kind == "path") kinds.push_back(netctrl::Made<netctrl::fabric::PathRow>(record));
     constexpr int kSeen = 1024, kDecisions = %d;
     static netctrl::Acknowledged seen[kSeen];
     uint64_t random = 1;
@@ -47,6 +47,7 @@ int main() {
             hop = {static_cast<double>((random >> 33) %% 4000), static_cast<double>((random >> 50) %% 5), 0.0, 0.0};
         }
     }
+    const netctrl::fabric::PathRow& kind = kinds.back();
     netctrl::MpccLaw::State state;
     state.window = kind.startWindow;
     std::vector<double> memory(%d);
@@ -110,19 +111,19 @@ def build(compiler: str, folder: Path, scenario: Scenario, plan: FabricPlan) -> 
     for name in ("centre", "fabric-tables", "files", "records", "window-laws"):
         (folder / f"netctrl-{name}.h").write_text(files[f"netctrl-{name}.h"], encoding="utf-8")
     (folder / "scenario.txt").write_text(files["scenario.txt"], encoding="utf-8")
-    numbers = ", ".join(map(repr, plan.parameters))
-    (folder / "bench.cc").write_text(PROGRAM % (numbers, DECISIONS, plan.memory), encoding="utf-8")
+    numbers = ", ".join(map(repr, plan.senders.laws[0].parameters))
+    (folder / "bench.cc").write_text(PROGRAM % (numbers, DECISIONS, plan.senders.laws[0].memory), encoding="utf-8")
     program = str(folder / "bench")
     subprocess.run([compiler, "-std=c++17", "-O2", str(folder / "bench.cc"), "-o", program], check=True)
     return program
 
 
 def from_python(plan: FabricPlan) -> float:
-    state, memory = plan.senders.law.state(plan.senders.windows[0], 0.0, 0.0), np.zeros(plan.senders.memory)
+    state, memory = plan.senders.law.state(plan.senders.laws[0].start, 0.0, 0.0), np.zeros(plan.senders.laws[0].memory)
     hops = (Hop(700.0, 4.0, 0.0, 0.0), Hop(0.0, 1.0, 0.0, 0.0), *SILENT[2:])
     seen = Acknowledged(0.0, 0.0, 0.0, 0.0, 0.0, False, False, False, hops)
     for _ in range(SOME):
         state = plan.senders.law.step(
-            state, seen, plan.senders.paths[0], plan.senders.parameters, plan.senders.tables[0], memory
+            state, seen, plan.senders.laws[0].path, plan.senders.laws[0].parameters, plan.senders.laws[0].table, memory
         )
     return float(state.window)

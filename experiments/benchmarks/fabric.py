@@ -24,8 +24,8 @@ from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Sizes
-from netctrl.sim.fabric.problem import fabric_problem
-from netctrl.sim.fabric.run import simulate_fabric
+from netctrl.sim.packet.fabric import fabric_problem
+from netctrl.sim.packet.run import simulate_packets
 
 SPEED = 2e6
 """Packet hops a second."""
@@ -48,7 +48,7 @@ def against_events() -> Row:
         flows=(Flow(id="senders", source=range(16), target=16, offers=1e9, sender=FixedWindow(window=10e3)),),
         duration=5e-3,
     )
-    turns = alternate(lambda: hops_of(simulate_fabric(scenario)), lambda: by_events(20_000), 3, clock=process_time)
+    turns = alternate(lambda: hops_of(simulate_packets(scenario)), lambda: by_events(20_000), 3, clock=process_time)
     times = [[each / hops * 1e6 for each in kept] for kept, hops in zip(turns[:2], turns.answers, strict=True)]
     return against(
         "fabric, a million packet hops of a dumbbell",
@@ -89,7 +89,7 @@ def fat_tree(scheme: Mpcc | Hpcc) -> Row:
     """10 ms of Fig. 5.5 at 60 % load of WebSearch; the peer is the time that it may take."""
     flows = (Flow(id="search", offers=Sizes(load=0.6), sender=scheme),)
     scenario = Scenario(name="fat tree", network=FatTree(), flows=flows, duration=0.01)
-    turns = alternate(lambda: simulate_fabric(scenario), lambda: None, 3, clock=process_time)
+    turns = alternate(lambda: simulate_packets(scenario), lambda: None, 3, clock=process_time)
     hops = hops_of(turns.answers[0])
     speed = hops / min(turns.ours) / 1e6
     return Row(
@@ -117,7 +117,7 @@ def set_up(k: int) -> Row:
     """Ports, flows and their paths; the peer knows distances only."""
     scenario = k_ary(k)
     turns = alternate(lambda: fabric_problem(scenario), lambda: by_networkx(scenario), 3, clock=process_time)
-    hosts, flows = scenario.network.hosts, len(turns.answers[0].plan.flows.size)
+    hosts, flows = scenario.network.hosts, len(turns.answers[0][1].flows.size)
     return against(
         f"fabric, set-up of {hosts} hosts, {flows} flows",
         "networkx, distances to each rack",
@@ -153,5 +153,5 @@ def memory() -> Row:
 
 if __name__ == "__main__":
     start = process_time()
-    hops = hops_of(simulate_fabric(k_ary(16)))
+    hops = hops_of(simulate_packets(k_ary(16)))
     print(json.dumps({"hops": hops, "processor_s": process_time() - start, "peak_gb": peak_gb()}))

@@ -20,7 +20,7 @@ from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Incast, Sizes
 from netctrl.scenario.transfers import SIZE_BINS, queue_quantile, residual, slow_down
-from netctrl.sim.fabric.run import simulate_fabric
+from netctrl.sim.packet.run import simulate_packets
 
 SCHEMES: dict[str, Scheme] = {
     "MPCC": Mpcc(),
@@ -79,7 +79,7 @@ def rows_of(result: Result) -> list[dict[str, Any]]:
 def one(*case: Any) -> Made:
     """A run's rows by flow size, and its row of queues."""
     sizes, load, with_incast, name, seed = case
-    result = simulate_fabric(scenario(sizes, load, with_incast, SCHEMES[name], seed))
+    result = simulate_packets(scenario(sizes, load, with_incast, SCHEMES[name], seed))
     counts = result.tables["counts"]
     if residual(counts) != (0, 0):
         raise RuntimeError(f"{case}: packets or bytes are missing: {residual(counts)}")

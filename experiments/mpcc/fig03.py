@@ -12,7 +12,7 @@ from netctrl.scenario.fabric.watch import Watch
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.sim.fabric.run import simulate_fabric
+from netctrl.sim.packet.run import simulate_packets
 
 CLOCK = 8.799e-6
 """Time of a packet on the wire in ns-3; sampled so often, slopes have no ripple."""
@@ -20,14 +20,15 @@ FREQUENCIES = (100, 200, 500, 1000)
 
 
 def run(flows: tuple[Flow, ...], duration: float, *, window: float | None = None, delay: float = 1e-6) -> Result:
-    return simulate_fabric(
+    return simulate_packets(
         Scenario(
             name="four senders",
-            network=Dumbbell(delay=delay, packets=Packets(clock="ns-3")),
+            network=Dumbbell(
+                delay=delay, packets=Packets(clock="ns-3"), watch=Watch(flows=(0, 1, 2, 3), ports=("s0>s1",))
+            ),
             flows=tuple(msgspec.structs.replace(flow, sender=FixedWindow(window=window)) for flow in flows),
             duration=duration,
             interval=CLOCK,
-            watch=Watch(flows=(0, 1, 2, 3), ports=("s0>s1",)),
         )
     )
 

@@ -15,7 +15,7 @@ from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.transfers import received_rates
-from netctrl.sim.fabric.run import simulate_fabric
+from netctrl.sim.packet.run import simulate_packets
 
 STAGGERED = ((4.9e6, 0.0), (2.4e6, 0.01), (1.4e6, 0.02), (0.3e6, 0.03))
 """Sizes in MB, where the thesis says GB, and starts [s]."""
@@ -33,7 +33,7 @@ def empty_again(result: Result) -> int:
 def converged(weight: float, bdp: float) -> Result:
     base = netctrl.read("mpcc-dumbbell")
     sender = msgspec.structs.replace(base.flows[0].sender, window_weight=weight, bdp=bdp)
-    return simulate_fabric(with_sender(base, sender).replace(duration=20e-3))
+    return simulate_packets(with_sender(base, sender).replace(duration=20e-3))
 
 
 def staggered(scheme: Scheme) -> Result:
@@ -41,14 +41,13 @@ def staggered(scheme: Scheme) -> Result:
         Flow(id=f"flow{i}", source=i, target=4, offers=size, sender=scheme, start=start)
         for i, (size, start) in enumerate(STAGGERED)
     )
-    return simulate_fabric(
+    return simulate_packets(
         Scenario(
             name="staggered flows",
-            network=Dumbbell(packets=Packets(clock="ns-3")),
+            network=Dumbbell(packets=Packets(clock="ns-3"), watch=Watch(flows=(0, 1, 2, 3), ports=("s0>s1",))),
             flows=flows,
             duration=90e-3,
             interval=1e-5,
-            watch=Watch(flows=(0, 1, 2, 3), ports=("s0>s1",)),
         )
     )
 
@@ -61,13 +60,18 @@ def ended_ms(result: Result) -> np.ndarray:
 def sixteen(variant: str, weight: float = 1.0, horizon: int = 5) -> tuple[float, float]:
     """(utilization, queue that acknowledgements tell over P_BD) from 1 to 5 ms: 16 flows, 100 Gbit/s, 71 packets."""
     sender = Mpcc(variant=variant, window_weight=weight, horizon=horizon)  # ty: ignore[invalid-argument-type]
-    result = simulate_fabric(
+    result = simulate_packets(
         Scenario(
             name="sixteen flows",
-            network=Dumbbell(senders=16, host_rate=1e11, packets=Packets(clock="ns-3"), flow_timeout=2e-4),
+            network=Dumbbell(
+                senders=16,
+                host_rate=1e11,
+                packets=Packets(clock="ns-3"),
+                flow_timeout=2e-4,
+                watch=Watch(flows=tuple(range(16)), bin=1e-3),
+            ),
             flows=(Flow(source=range(16), target=16, offers=1e9, sender=sender),),
             duration=5e-3,
-            watch=Watch(flows=tuple(range(16)), bin=1e-3),
         )
     )
     log = result.to_pandas("acknowledgements")

@@ -19,7 +19,7 @@ from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Sizes
 from netctrl.scenario.transfers import slow_down
-from netctrl.sim.fabric.run import simulate_fabric
+from netctrl.sim.packet.run import simulate_packets
 
 
 def main(*, full: bool = False) -> Outcome:
@@ -51,7 +51,7 @@ def main(*, full: bool = False) -> Outcome:
 
 
 def pair(scenario: Scenario) -> dict[str, Result]:
-    return {"simulator": simulate_fabric(scenario), "ns-3": run_centre(scenario)}
+    return {"simulator": simulate_packets(scenario), "ns-3": run_centre(scenario)}
 
 
 def tree_of(sizes: str) -> Scenario:
@@ -62,10 +62,9 @@ def tree_of(sizes: str) -> Scenario:
 def four_tcp() -> Scenario:
     return Scenario(
         name="four flows of DCTCP",
-        network=Dumbbell(host_rate=1e10),
+        network=Dumbbell(host_rate=1e10, watch=Watch(ports=("s0>s1",))),
         flows=(Flow(id="senders", source=range(4), target=4, offers=2e6, sender=Dctcp()),),
         duration=8e-3,
-        watch=Watch(ports=("s0>s1",)),
     )
 
 

@@ -17,7 +17,7 @@ from mpcc.fig05 import sixteen
 import netctrl
 from netctrl.laws.window.records import Mpcc
 from netctrl.scenario.transfers import slow_downs
-from netctrl.sim.fabric.run import simulate_fabric
+from netctrl.sim.packet.run import simulate_packets
 
 WEIGHTS = (0.01, 0.1, 1.0, 10.0, 100.0)
 HORIZONS = (1, 5, 20)
@@ -29,7 +29,7 @@ ROUND_TRIP, P_BD = 6.282e-6, 78525.0
 
 def fat_tree(variant: str, weight: float, horizon: int, seed: int) -> dict[str, float]:
     scheme = Mpcc(variant=variant, window_weight=weight, horizon=horizon)  # ty: ignore[invalid-argument-type]
-    result = simulate_fabric(scenario("FB_Hadoop", 0.6, False, scheme, seed))
+    result = simulate_packets(scenario("FB_Hadoop", 0.6, False, scheme, seed))
     return {
         "small": slow_downs(result.transfers, 0.0, 1e4)["slow-down 95 %"],
         "large": slow_downs(result.transfers, 1e5)["slow-down 95 %"],

@@ -93,7 +93,7 @@ def _network(case: Case, job: Job) -> Program:
 def _fabric(case: Case, job: Job) -> Program:
     from netctrl.ns3.fabric.read import run_fabric
     from netctrl.ns3.fabric.render import render, run_table
-    from netctrl.sim.fabric.problem import fabric_plan
+    from netctrl.sim.packet.fabric import fabric_plan
 
     scenario, made = case.scenario, job.provenance(case.scenario)
     plan = fabric_plan(scenario, None if case.design is None else design_gains(case.design.law))

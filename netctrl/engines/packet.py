@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from netctrl.engines.case import Case, link_rate_law
+from netctrl.engines.case import Case, kind_of, link_rate_law
 from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.model.design.design import ConnetDesign, HftracDesign
 from netctrl.scenario.fabric.design import design_gains
@@ -20,7 +20,9 @@ def _queues(case: Case, job: Job) -> Result:
 
     job.once(case.scenario)
     design = case.design if isinstance(case.design, HftracDesign | ConnetDesign) else None
-    return simulate_packets(case.scenario, design=design, **job.told)
+    centre = kind_of(case.scenario) in TOPOLOGIES and case.design is not None
+    gains = design_gains(case.design.law) if centre else None
+    return simulate_packets(case.scenario, design=design, gains=gains, **job.told)
 
 
 def _network(case: Case, job: Job) -> Result:
@@ -32,19 +34,11 @@ def _network(case: Case, job: Job) -> Result:
     return simulate_network_packets(case.scenario, plan, job.numbers, **options)
 
 
-def _fabric(case: Case, job: Job) -> Result:
-    from netctrl.sim.fabric.run import simulate_fabric
-
-    job.once(case.scenario)
-    gains = None if case.design is None else design_gains(case.design.law)
-    return simulate_fabric(case.scenario, gains, **job.told)
-
-
 PACKET = OwnEngine(
     "packet",
     {
         Links: Kind(_queues, lambda case: flows_lack(case.scenario)),
         Routed: Kind(_network, lambda case: network_lacks(case.scenario)),
-        **dict.fromkeys(TOPOLOGIES, Kind(_fabric)),
+        **dict.fromkeys(TOPOLOGIES, Kind(_queues)),
     },
 )

@@ -5,8 +5,8 @@ conditions, tuples of records, arrays and tables of `netctrl.laws.record`. A rec
 fields that a function may change (`netctrl.laws.record`). Assignments to names, also += and the like, to places of an
 array and fields of a record; if, while, for over a range up or down, break, continue, return; + - * / and ** of floats,
 + - * & of whole numbers, // and % where neither is negative, + - * / and @ of vectors; comparisons, and, or, not,
-conditional expressions; min, max, abs, sqrt, exp, expm1, log, log1p, sin, cos, isfinite, isnan, int, float, len; of
-vectors numpy's clip, concatenate of two, exp, log, resize, where, and .min() and .max(); numbers of the module, inf;
+conditional expressions; min, max, abs, sqrt, exp, expm1, log, log1p, sin, cos, isfinite, isnan, int, float, len, round;
+of vectors numpy's clip, concatenate of two, exp, log, resize, where, and .min() and .max(); numbers of the module, inf;
 calls of functions in the subset, compiled or not; a NamedTuple built from its fields in order. Everything else is
 refused with its line.
 

@@ -20,7 +20,7 @@ _LIBRARY = {"abs": "std::fabs"} | {
     name: f"std::{name}" for name in ("cos", "exp", "expm1", "log", "log1p", "sin", "sqrt", *_CONDITIONS)
 }
 SUBSET = (
-    "assignments, if, while, for over a range, return, arithmetic, comparisons, min, max, int, float, len, "
+    "assignments, if, while, for over a range, return, arithmetic, comparisons, min, max, int, float, len, round, "
     f"{', '.join(_LIBRARY)}, and functions of these"
 )
 """What a law may use, in words."""
@@ -232,7 +232,7 @@ class Printer:
                 return int if known and all(each is int for each in known) else float
             case ast.IfExp(body=body):
                 return self._kind(body)
-            case ast.Call(func=ast.Name(id="int" | "len")):
+            case ast.Call(func=ast.Name(id="int" | "len" | "round")):
                 return int
             case ast.Call(func=ast.Name(id=name)) if name in _CONDITIONS:
                 return bool
@@ -359,23 +359,30 @@ class Printer:
             return reduce(lambda found, each: f"{called}({found}, {each})", texts)
         if name in _CONVERSIONS and len(args) == 1:
             return f"static_cast<{_CONVERSIONS[name]}>({self._expression(args[0])}{'.size()' * (name == 'len')})"
+        if name == "round" and len(args) == 1:
+            return f"static_cast<int64_t>(std::nearbyint({self._expression(args[0])}))"
         if name in _LIBRARY and len(args) == 1:
             return f"{_LIBRARY[name]}({self._expression(args[0])})"
         called = plain(self.function.__globals__.get(name))
         if name in self.names and isinstance(called, type) and issubclass(called, tuple):
-            self._check_count(node, name, args, len(field_types(called)))
-            return f"{self.names[name]}{{{', '.join(map(self._expression, args))}}}"
+            kinds = field_types(called).values()
+            self._check_count(node, name, args, len(kinds))
+            return f"{self.names[name]}{{{', '.join(self._given(args, kinds))}}}"
         if name in self.names:
             kinds = get_type_hints(called, include_extras=True)
             takes = [kinds.get(each, float) for each in inspect.signature(called).parameters]
             self._check_count(node, name, args, len(takes))
             given = [
-                self._whole(each) if kind is int else self._expression(each)
-                for each, kind in zip(args, takes, strict=True)
+                text
+                for each, text in zip(args, self._given(args, takes), strict=True)
                 if self.own is None or named(each) != self.own
             ]
             return f"{self.names[name]}({', '.join(given)})"
         raise self.refusal(node, f"{name} isn't in the subset for laws")
+
+    def _given(self, args: Iterable[ast.expr], kinds: Iterable[Any]) -> list[str]:
+        pairs = zip(args, kinds, strict=True)
+        return [self._whole(each) if kind is int else self._expression(each) for each, kind in pairs]
 
     def _check_count(self, node: ast.expr, name: str, args: list[ast.expr], count: int) -> None:
         if len(args) != count:

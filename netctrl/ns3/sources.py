@@ -14,6 +14,7 @@ from netctrl.laws.link_rate.fir import Feeds, FirSums
 from netctrl.laws.pacing.arx import ArxParameters, ArxState, arx_pacing_step
 from netctrl.laws.pacing.target_rtt import target_rtt_step
 from netctrl.laws.pacing.target_state import TargetParameters, TargetState
+from netctrl.laws.rate.gate import pass_gate, set_gate
 from netctrl.laws.tcp.htcp import htcp_backoff, htcp_increase
 from netctrl.laws.tracking.reference_governor import ReferenceGovernor, govern
 from netctrl.laws.tracking.schedule import GainSchedule, scheduled
@@ -34,6 +35,7 @@ _TRACK = "A law that tracks references, its governor and its schedule: printed f
 _DELAYS = "What packets of a measured flow see: printed from the Python that netctrl simulates."
 _CENTRE = "What hosts and ports of a data centre have in common: printed from the Python that writes it."
 _LINK_LAW = "Rates of links by what each has heard: printed from the Python that netctrl simulates."
+_GATES = "The gate of a regulator: printed from the Python that netctrl simulates."
 _TCP_LAWS = "TCP's laws: printed from the Python that netctrl simulates."
 _PACING_LAWS = "Pacing laws, one sample at a time: printed from the Python that netctrl runs."
 
@@ -83,6 +85,7 @@ def _printed(queues: tuple[QueueLaw, ...], senders: tuple[str, ...], schemes: tu
         "netctrl-pacing-laws.h": functions_header(
             "pacing-laws", _PACING_LAWS, (arx_pacing_step, target_rtt_step), visited=pacing
         ),
+        "netctrl-gate-law.h": functions_header("gate-law", _GATES, (pass_gate, set_gate)),
         "netctrl-tcp-laws.h": functions_header("tcp-laws", _TCP_LAWS, (htcp_increase, htcp_backoff)),
         "netctrl-tracking-law.h": functions_header(
             "tracking-law", _TRACK, (step_tracking, govern, scheduled), "netctrl-arrays.h", visited=TRACK_RECORDS

@@ -9,9 +9,6 @@ import msgspec
 
 from netctrl.core.errors import InvalidValue
 
-OF_DATA_CENTRES = ("retransmission_timeout", "watch")
-"""Fields that only apply to a data centre."""
-
 
 def check_ids(place: str, parts: Iterable[Any]) -> None:
     """InvalidValue if the list is empty or two of its parts have the same id."""

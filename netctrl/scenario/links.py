@@ -30,7 +30,7 @@ from netctrl.model.io.fields import (
 from netctrl.model.io.record_file import Record
 from netctrl.model.io.validation_errors import shorten
 from netctrl.model.link_trace import checked_link_trace, trace_bits
-from netctrl.scenario.checks import OF_DATA_CENTRES, check_ids, check_unused, tag_of
+from netctrl.scenario.checks import check_ids, tag_of
 from netctrl.scenario.fabric.pfc import Pfc
 from netctrl.scenario.network.policy import DesignPolicy, StaticPacing, messages_of
 from netctrl.scenario.network.track import Track, check_track, regulator_of
@@ -186,7 +186,6 @@ def check_links(scenario: Any) -> None:
 
 
 def _check_kinds(scenario: Any) -> None:
-    check_unused(scenario, *OF_DATA_CENTRES)
     for flow in scenario.flows:
         for name in ("source", "target"):
             if getattr(flow, name) is not None:

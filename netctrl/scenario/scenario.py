@@ -28,7 +28,6 @@ from netctrl.scenario.checks import tag_of
 from netctrl.scenario.fabric.flows import of_links
 from netctrl.scenario.fabric.links import topology_flows, topology_links
 from netctrl.scenario.fabric.topology import TOPOLOGIES
-from netctrl.scenario.fabric.watch import Watch
 from netctrl.scenario.links import INTERVAL, Change, Link, Links, capacity_at, check_links, placed
 from netctrl.scenario.network.policy import POLICIES, Policy
 from netctrl.scenario.network.routed import Routed
@@ -97,13 +96,8 @@ class Scenario(Record, frozen=True, kw_only=True):
     """Size of a full data packet with its headers [byte]."""
     initial_window: int = 10
     """Initial window of a TCP connection [packet]; 10 by RFC 6928, 1 in the papers of 2004."""
-    retransmission_timeout: Duration | None = None
-    """Timeout after which a flow between hosts resends all unacknowledged data [s]; null: ten times the longest round
-    trip, at least 1 ms."""
     step: Duration | None = None
     """Step of the fluid model of TCP flows [s]; null: chosen from the round-trip times and epochs."""
-    watch: Watch = Watch()
-    """Detailed records of a data centre."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not 0 < len(self.name) <= 200 or not self.name.isprintable():
@@ -111,7 +105,7 @@ class Scenario(Record, frozen=True, kw_only=True):
         read_fields(self, links=records(Link), changes=records(Change))
         read_fields(self, network=optional(record(*NETWORKS)), control=optional(record(*_CONTROLS)))
         read_fields(self, flows=records(*_GROUPS) if isinstance(self.network, Routed) else records(Flow))
-        read_fields(self, duration=duration, warmup=instant, step=optional(duration), watch=record(Watch))
+        read_fields(self, duration=duration, warmup=instant, step=optional(duration))
         read_fields(self, seed=whole(0, 2**32 - 1))
         if not self.links:
             self._build()
@@ -120,7 +114,6 @@ class Scenario(Record, frozen=True, kw_only=True):
         if self.interval is None:
             msgspec.structs.force_setattr(self, "interval", getattr(self.network, "default_interval", INTERVAL))
         read_fields(self, interval=duration, packet_size=size)
-        read_fields(self, retransmission_timeout=optional(duration))
         read_fields(self, initial_window=whole(1, 1000, "a whole number of packets"))
         if self.warmup >= self.duration:
             raise InvalidValue("warmup", self.warmup, f"a time shorter than duration ({self.duration:g} s)")

@@ -73,7 +73,7 @@ def test_a_design_is_what_senders_run(capsys, folder) -> None:
     [
         ("load = 0.3", "load = 1.5", "load"),
         ('sender = "hpcc"', 'sender = "swift"', "swift"),
-        ("seed = 2", "seed = 2\nwatch = { ports = ['s9>s8'] }", "watch.ports: got 's9>s8'"),
+        ("[network]", "[network]\nwatch = { ports = ['s9>s8'] }", "watch.ports: got 's9>s8'"),
     ],
 )
 def test_a_files_mistakes_are_one_line(capsys, folder, old, new, said) -> None:

@@ -17,8 +17,8 @@ import json
 import numpy as np
 from netctrl.engines.reader import read
 from netctrl.scenario.transfers import received_fairness
-from netctrl.sim.fabric.run import simulate_fabric
-result = simulate_fabric(read("SCENARIO"))
+from netctrl.sim.packet.run import simulate_packets
+result = simulate_packets(read("SCENARIO"))
 settled = result.series["backlog"][0, 4999:] * 8 / 25e9
 packets = result.tables["acknowledgements"]["window"][-2000:].mean() / 1000.0
 print(json.dumps([settled.mean(), packets, float(received_fairness(result.tables["received"])[1:].min())]))

@@ -13,7 +13,7 @@ from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.transfers import received_rates
-from netctrl.sim.fabric.run import simulate_fabric
+from netctrl.sim.packet.run import simulate_packets
 
 SIZE = 1500
 DCQCN_RATE = 4e10
@@ -36,7 +36,7 @@ def dcqcn_packets(rtt: float, sender: Dcqcn, duration: float) -> tuple[np.ndarra
     flows = [Flow(id=f"f{i}", source=i, target=6, offers=1e12, start=0.006 * i) for i in range(6)]
     watch = Watch(flows=tuple(range(6)), ports=("s0>s1",), bin=0.03)
     topology = Dumbbell(senders=6, host_rate=DCQCN_RATE, delay=round((rtt - 0.9e-6) / 6.0, 9))
-    result = simulate_fabric(data_centre(topology, sender, *flows, duration=duration, watch=watch))
+    result = simulate_packets(data_centre(topology, sender, *flows, duration=duration, watch=watch))
     rate, queue = result.totals["capacity", "s0>s1", 0], result.series["backlog", "s0>s1"]
     lost = 1.0 - received_rates(result.tables["received"])[:, 5:].mean(axis=1).sum() / rate
     return queue[len(queue) // 2 :], lost

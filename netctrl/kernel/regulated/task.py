@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from netctrl.laws.rate.gate import Gate, mean_pause, pass_gate, set_gate
 from netctrl.laws.tracking.schedule import GainSchedule
 from netctrl.plants.access import MEASURED, observe
 from netctrl.scenario.network.track import GateSettings
@@ -66,6 +67,8 @@ class RegulatedTask(NamedTuple):
     def warm_up(self) -> None:
         """Compile what the program calls, since what is compiled inside isn't kept."""
         observe(np.zeros(MEASURED + 1), 0.0, True)
+        gate = Gate(0, mean_pause(1.0, 1, 1, 1), 1, 1, 1, 0.0)
+        pass_gate(set_gate(gate, 1, 1, 0, 1.0, 1), 1, 0.0, 0, 0.0)
 
 
 class Left(NamedTuple):

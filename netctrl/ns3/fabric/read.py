@@ -15,9 +15,12 @@ from netctrl.scenario.fabric.result import ACKNOWLEDGEMENTS, HISTOGRAM_BINS, fab
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 
-_COUNTS = (
-    "sent", "received", "dropped", "sent_bytes", "received_bytes", "dropped_bytes", "acks", "again", "marked", "hops",
-    "events", "under_way", "under_way_bytes", "most_under_way",
+_PORTS = (
+    "sent", "sent_bytes", "came", "came_bytes", "waiting", "waiting_bytes", "area", "most", "drops", "dropped_bytes",
+    "marked",
+)  # fmt: skip
+_HOSTS = (
+    "sent", "received", "sent_bytes", "received_bytes", "acks", "again", "events", "waiting", "most_under_way",
 )  # fmt: skip
 
 
@@ -37,7 +40,7 @@ def run_fabric(
     Returns
     -------
     Result
-        As of `netctrl.sim.fabric.run.simulate_fabric`.
+        As of `netctrl.sim.packet.run.simulate_packets`.
     """
     run_seed(folder, scenario.seed, **running)
     with whole(folder):
@@ -45,7 +48,7 @@ def run_fabric(
 
 
 def _read(folder: Path, scenario: Scenario, plan: FabricPlan, simulator: str, provenance: Provenance) -> Result:
-    ports, flows, watch = plan.ports, plan.flows, scenario.watch
+    ports, flows, watch = plan.ports, plan.flows, scenario.network.watch
 
     def table(name: str, columns: int, rows: int | None = None) -> np.ndarray:
         """Numbers of a file; without columns the program wrote empty lines."""
@@ -54,14 +57,20 @@ def _read(folder: Path, scenario: Scenario, plan: FabricPlan, simulator: str, pr
         return read_table(folder / f"{name}-{scenario.seed}.csv", columns, rows)
 
     P, F, T, B = len(ports.names), len(flows.size), ceil(plan.end / plan.interval), ceil(plan.end / plan.bin)
-    sent, mean, most, drops = table("ports", 4, P).T
-    counts = table("counts", len(_COUNTS), 1)[0].astype(np.int64).tolist()
+    port = dict(zip(_PORTS, table("ports", len(_PORTS), P).T, strict=True))
+    hosts = dict(zip(_HOSTS, table("counts", len(_HOSTS), 1)[0].astype(np.int64).tolist(), strict=True))
     return fabric_result(
         scenario,
         simulator,
         provenance,
         ports=ports.names,
-        links={"capacity": ports.rate, "departed": sent, "backlog": mean, "backlog_most": most, "drops": drops},
+        links={
+            "capacity": ports.rate,
+            "departed": port["sent_bytes"],
+            "backlog": port["area"] / plan.end,
+            "backlog_most": port["most"],
+            "drops": port["drops"],
+        },
         transfers=flows,
         ideal=plan.ideal,
         finish=table("flows", 1, F)[:, 0].astype(np.int64),
@@ -69,5 +78,19 @@ def _read(folder: Path, scenario: Scenario, plan: FabricPlan, simulator: str, pr
         histogram=table("histogram", HISTOGRAM_BINS, 1)[0].astype(np.int64),
         log=table("acknowledgements", len(ACKNOWLEDGEMENTS)),
         received=table("throughput", B if watch.flows else 0, len(watch.flows)).astype(np.int64),
-        counts=dict(zip(_COUNTS, counts, strict=True)),
+        counts=_counts(port, hosts, plan.senders.ack),
     )
+
+
+def _counts(port: dict[str, np.ndarray], hosts: dict[str, int], ack: int) -> dict[str, int]:
+    """Of the run; under way is what waits at hosts and in queues, and what ports sent that hasn't come."""
+    total = {name: int(each.sum()) for name, each in port.items()}
+    waiting = hosts.pop("waiting")
+    return hosts | {
+        "dropped": total["drops"],
+        "dropped_bytes": total["dropped_bytes"],
+        "marked": total["marked"],
+        "hops": total["sent"],
+        "under_way": waiting + total["waiting"] + total["sent"] - total["came"],
+        "under_way_bytes": waiting * ack + total["waiting_bytes"] + total["sent_bytes"] - total["came_bytes"],
+    }

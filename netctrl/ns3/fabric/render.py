@@ -47,7 +47,7 @@ def render(
     ----------
     scenario : Scenario
     plan : FabricPlan
-        The scenario's ports, paths and law as numbers (`netctrl.sim.fabric.problem.fabric_plan`).
+        The scenario's ports, paths and law as numbers (`netctrl.sim.packet.fabric.fabric_plan`).
     design, provenance
         As in `netctrl.ns3.tcp_aqm.render.render`, with the same exceptions.
 
@@ -66,7 +66,7 @@ def run_table(scenario: Scenario, plan: FabricPlan) -> bytes:
     return path.
     """
     flows = plan.flows
-    watched, watch = scenario.watch.flows, np.full(len(flows.size), -1, dtype=np.int64)
+    watched, watch = scenario.network.watch.flows, np.full(len(flows.size), -1, dtype=np.int64)
     watch[list(watched)] = np.arange(len(watched))
     columns = (flows.source, flows.target, flows.size, flows.start, plan.kind, watch)
     rows = np.column_stack([*columns, plan.routes[:, 0], plan.routes[:, 1]]).astype("<i8")
@@ -129,9 +129,9 @@ def _scenario(scenario: Scenario, plan: FabricPlan, design: MpccDesign | None, p
             record_line(
                 "senders",
                 "",
-                *record_values(plan.senders.law.parameters, plan.senders.parameters),
+                *record_values(plan.senders.law.parameters, plan.senders.laws[0].parameters),
                 law=plan.senders.law.name,
-                memory=plan.senders.memory,
+                memory=max(each.memory for each in plan.senders.laws),
             )
         ],
         list(_paths(plan, design)),
@@ -153,7 +153,7 @@ def _dctcp(plan: FabricPlan, tcp: Dctcp) -> list[Attribute]:
 
 
 def _centre(scenario: Scenario, plan: FabricPlan, tcp: Dctcp | None) -> Centre:
-    watch, senders, ports = scenario.watch, plan.senders, plan.ports
+    watch, senders, ports = scenario.network.watch, plan.senders, plan.ports
     law = senders.law
     return Centre(
         hosts=ports.hosts,
@@ -184,20 +184,18 @@ def _centre(scenario: Scenario, plan: FabricPlan, tcp: Dctcp | None) -> Centre:
 def _paths(plan: FabricPlan, design: MpccDesign | None) -> Iterator[str]:
     """Kinds of path: line rate and first window of senders, the path as the law takes it, what it looks up."""
     # No port counts more flows than there are, so larger entries are left out, except of a Design's own table.
-    most = plan.senders.tables.shape[1] if design is not None else len(plan.flows.size) + 1
-    for path, line, window, table in zip(
-        plan.senders.paths, plan.senders.lines, plan.senders.windows, plan.senders.tables, strict=True
-    ):
-        numbers = table[:most].tolist() if table.any() else []
-        values = [*record_values(Path, path), ("table", ",".join(map(repr, numbers)), "what the law looks up")]
-        yield record_line("path", "", *values, rate=float(line), window=float(window))
+    most = None if design is not None else len(plan.flows.size) + 1
+    for law, line in zip(plan.senders.laws, plan.senders.lines.tolist(), strict=True):
+        numbers = law.table[:most].tolist() if law.table.any() else []
+        values = [*record_values(Path, law.path), ("table", ",".join(map(repr, numbers)), "what the law looks up")]
+        yield record_line("path", "", *values, rate=line, window=float(law.start))
 
 
 def _ports(scenario: Scenario, plan: FabricPlan, tcp: Dctcp | None) -> Iterator[str]:
     ports = plan.ports
     ends = list(zip(ports.source.tolist(), ports.target.tolist(), strict=True))
     number = {end: place for place, end in enumerate(ends)}
-    watched = {name: place for place, name in enumerate(scenario.watch.ports)}
+    watched = {name: place for place, name in enumerate(scenario.network.watch.ports)}
     low, high = plan.marks
     for place, ((source, target), name) in enumerate(zip(ends, ports.names, strict=True)):
         marks: dict[str, int] = {}

@@ -68,8 +68,8 @@ def design_dumbbell(law: MpccLaw) -> Scenario:
             link_rate=law.bottleneck_bit_per_s,
             delay=delay,
             packets=Packets(payload=payload, clock="nearest"),
+            watch=Watch(flows=tuple(range(min(law.flows, _WATCHED))), ports=("s0>s1",)),
         ),
         flows=(Flow(id="senders", source=range(N), target=range(N, 2 * N), offers=size, sender=sender),),
         duration=duration,
-        watch=Watch(flows=tuple(range(min(law.flows, _WATCHED))), ports=("s0>s1",)),
     )

@@ -11,7 +11,7 @@ from netctrl.core.errors import InvalidValue
 from netctrl.laws.rate.records import sender_name
 from netctrl.scenario.fabric.flows import LAWS_TAKEN, check_ends, ends_of
 from netctrl.scenario.fabric.ports import fabric, fabric_paths
-from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Packets
+from netctrl.scenario.fabric.topology import Dumbbell, FatTree
 from netctrl.scenario.links import Link
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import BETWEEN_HOSTS
@@ -43,8 +43,9 @@ def topology_links(topology: Dumbbell | FatTree) -> tuple[Link, ...]:
     >>> [link.id for link in topology_links(Dumbbell(senders=1))]
     ['h0-s0', 'h1-s1', 's0-h0', 's0-s1', 's1-h1', 's1-s0']
     """
-    for name, usual in (("packets", Packets()), ("flow_timeout", None)):
-        if getattr(topology, name) != usual:
+    usual = Dumbbell()
+    for name in ("packets", "flow_timeout", "retransmission_timeout", "watch"):
+        if getattr(topology, name) != getattr(usual, name):
             takes = "no value, unless all senders have laws of data centres"
             raise InvalidValue(f"network.{name}", getattr(topology, name), takes)
     net = fabric(topology)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.laws.window.law import Marking, Path, WindowLaw
+from netctrl.laws.window.law import Marking, WindowLaw
+from netctrl.laws.window.records import LawRow
 from netctrl.scenario.fabric.ports import Fabric
 
 
@@ -29,18 +30,10 @@ class Senders(NamedTuple):
     """What all hosts do, with C kinds of path."""
 
     law: WindowLaw
-    parameters: Any
-    """Parameters, of the law's own type."""
-    paths: tuple[Path, ...]
-    """(C,) paths as given to the law."""
-    tables: np.ndarray
-    """(C, ...) the law's look-up tables: for MPCC K by number of flows, where the law steps by a given window."""
+    laws: tuple[LawRow, ...]
+    """What it is given on each kind; the parameters are the same on all."""
     lines: np.ndarray
     """(C,) line rates [bit/s]."""
-    windows: np.ndarray
-    """(C,) initial window [byte]; inf: unlimited."""
-    memory: int
-    """Number of values that the law stores of a flow besides its state."""
     payload: int
     """Payload of a full packet [byte]."""
     overhead: int

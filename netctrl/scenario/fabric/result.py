@@ -68,7 +68,7 @@ def fabric_result(
     counts : dict
         Packets and bytes: sent, received, dropped, in flight at the end; packet hops, events, most packets at a time.
     """
-    watch = scenario.watch
+    watch = scenario.network.watch
     queue = dict(zip(ACKNOWLEDGEMENTS, log.T.copy(), strict=True))
     queue |= {name: queue[name] / _NS for name in ("time", "left", "rtt")}
     queue["transfer"] = np.array(watch.flows, dtype=np.int64)[queue["transfer"].astype(np.int64)]

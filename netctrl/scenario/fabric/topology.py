@@ -25,6 +25,7 @@ from netctrl.model.io.record_file import Record
 from netctrl.scenario.checks import check_ids, check_unused
 from netctrl.scenario.fabric.flows import check_host_flows
 from netctrl.scenario.fabric.pfc import Pfc
+from netctrl.scenario.fabric.watch import Watch
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import MAX_HOSTS
 
@@ -76,12 +77,18 @@ class Topology(Record, frozen=True, kw_only=True, tag_field="kind"):
     """Time after its last packet for which a port counts a flow as active [s]. null: N + 2 times the longest round
     trip, with N the senders of the dumbbell or the incast, at least 4. Below (N − 1) round trips N is counted too low
     and queues burst; well above, small flows that have ended still count."""
+    retransmission_timeout: Duration | None = None
+    """Timeout after which a sender resends all unacknowledged data [s]; null: ten times the longest round trip, at
+    least 1 ms."""
     packets: Packets = Packets()
     """Sizes of packets on the wire."""
+    watch: Watch = Watch()
+    """Flows and ports whose series are recorded."""
 
     def __post_init__(self) -> None:
         read_fields(self, delay=_link_delay, buffer=optional(size), pfc=optional(record(Pfc)))
-        read_fields(self, flow_timeout=optional(duration), packets=record(Packets))
+        read_fields(self, flow_timeout=optional(duration), retransmission_timeout=optional(duration))
+        read_fields(self, packets=record(Packets), watch=record(Watch))
 
     @property
     def hosts(self) -> int:
@@ -106,7 +113,7 @@ class Topology(Record, frozen=True, kw_only=True, tag_field="kind"):
         self._check_sizes(scenario)
 
     def _check_sizes(self, scenario: Any) -> None:
-        watch = scenario.watch
+        watch = self.watch
         if scenario.duration > 1000.0:
             raise InvalidValue("duration", scenario.duration, "at most 1000 s: times are whole nanoseconds")
         packet = (self.packets.payload + self.packets.header + self.packets.telemetry) * BITS_PER_BYTE

@@ -15,7 +15,7 @@ from netctrl.model.io.fields import flag, number, optional, read_fields, record,
 from netctrl.model.io.record_file import Record
 from netctrl.model.io.validation_errors import shorten
 from netctrl.model.network import MAX_UTILIZATION, UTILIZATION_TAKES, Network
-from netctrl.scenario.checks import OF_DATA_CENTRES, check_unused
+from netctrl.scenario.checks import check_unused
 from netctrl.scenario.network.policy import POLICIES
 from netctrl.scenario.network.traffic import Demands, TcpDemand
 
@@ -53,7 +53,7 @@ class Routed(Record, frozen=True, kw_only=True, tag_field="kind", tag="routed"):
 
     def check(self, scenario: Any) -> None:
         """InvalidValue for parts of a scenario that don't fit this graph or each other."""
-        check_unused(scenario, "step", *OF_DATA_CENTRES)
+        check_unused(scenario, "step")
         steps, interval = scenario.duration / scenario.interval, scenario.interval
         if not 1.0 <= round(steps) <= _MAX_STEPS or not isclose(steps, round(steps), rel_tol=1e-6):
             takes = f"a whole number of intervals of {interval:g} s, from 1 to {_MAX_STEPS:g}"

@@ -69,7 +69,7 @@ def simulate_network(
     watch : bool
         Keep the first run's time series.
     progress, argv, inputs
-        As for `netctrl.sim.fabric.run.simulate_fabric`.
+        As for `netctrl.sim.packet.run.simulate_packets`.
 
     Raises
     ------

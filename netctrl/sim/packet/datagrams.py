@@ -6,11 +6,11 @@ from __future__ import annotations
 import numpy as np
 
 from netctrl.core.units import BITS_PER_BYTE
+from netctrl.laws.rate.gate import mean_pause
 from netctrl.plants.access import pause_mean
 from netctrl.scenario.network.track import gate_of
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.network.demand_draws import DemandDraws
-from netctrl.sim.packet.links.gates import mean_pause
 from netctrl.sim.packet.links.tables import nanoseconds
 from netctrl.sim.packet.senders.tcp import DEMAND
 from netctrl.sim.packet.state import FLOW, SHARE

@@ -17,12 +17,15 @@ from netctrl.laws.tracking.schedule import GainSchedule
 from netctrl.model.design.design import ConnetDesign, HftracDesign
 from netctrl.model.io.provenance import Provenance, provenance
 from netctrl.model.law import TrackingLaw
+from netctrl.scenario.fabric.topology import TOPOLOGIES
 from netctrl.scenario.links import Links
 from netctrl.scenario.network.track import Track
 from netctrl.scenario.network.tracking import GateDraws
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.sim.fluid.traffic import draw_flows
+from netctrl.sim.packet.fabric import fabric_problem
+from netctrl.sim.packet.fabric_run import centre_result
 from netctrl.sim.packet.kernel import advance_packets, resume
 from netctrl.sim.packet.lacks import flows_lack
 from netctrl.sim.packet.problem import PacketProblem, packet_problem
@@ -41,6 +44,7 @@ def simulate_packets(
     scenario: Scenario,
     *,
     design: HftracDesign | ConnetDesign | TrackingLaw | None = None,
+    gains: np.ndarray | None = None,
     schedule: GainSchedule | OnlineStaticMap | None = None,
     progress: Progress | None = None,
     argv: Iterable[str] = (),
@@ -54,6 +58,9 @@ def simulate_packets(
     design : HftracDesign, ConnetDesign or TrackingLaw, optional
         Sets the links' rates, or with a control of kind track those of flows; else the one whose file
         `scenario.control` names.
+    gains : ndarray, shape (N + 1,) or (C, N + 1), optional
+        In a data centre: K[N] of MPCC for all paths, or for each of C kinds of path, the shortest round trip first. By
+        default the Riccati gain of the scheme's weights.
     schedule : GainSchedule or OnlineStaticMap, optional
         With a control of kind track: gives the law the same speed at all points of the curve
         (`netctrl.laws.tracking.schedule`); an `OnlineStaticMap` also learns the curve from each interval
@@ -70,11 +77,19 @@ def simulate_packets(
     FileError
         The Design file can't be read.
     """
-    checked_network(scenario, Links)
+    checked_network(scenario, Links, *TOPOLOGIES)
+    centre = scenario.kind in TOPOLOGIES
+    for name, value in {"design": design, "schedule": schedule}.items() if centre else {"gains": gains}.items():
+        if value is not None:
+            raise InvalidValue(name, type(value).__name__, f"None {'in' if centre else 'without'} a data centre")
     if design is not None and not isinstance(scenario.control, Track):
         checked_kind("design", design, HftracDesign)
     if progress is not None:
         checked_function("progress", progress)
+    made = provenance(argv=argv, seed=scenario.seed, inputs=inputs, libraries=("numpy", "numba"))
+    if centre:
+        ready, plan = fabric_problem(scenario, gains)
+        return centre_result(scenario, plan, run_packets(ready, 0.0, progress), made)
     missing = flows_lack(scenario)
     if missing is not None:
         raise InvalidValue("scenario", missing, "what the packet engine has")
@@ -82,7 +97,6 @@ def simulate_packets(
         if isinstance(link.queue, DesignQueue):
             raise InvalidValue(f"links.{link.id}.queue", "design", "a kind with a law; `--design FILE` fills the place")
     ready = packet_problem(scenario, design if isinstance(design, HftracDesign) else None)
-    made = provenance(argv=argv, seed=scenario.seed, inputs=inputs, libraries=("numpy", "numba"))
     if isinstance(scenario.control, Track):
         if isinstance(design, HftracDesign):
             raise InvalidValue("design", design.method, "a CONNET Design, with a control of kind track")

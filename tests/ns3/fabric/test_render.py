@@ -6,8 +6,6 @@ python tests/ns3/fabric/test_render.py
 from __future__ import annotations
 
 import inspect
-import re
-import subprocess
 from functools import cache
 
 import msgspec
@@ -16,17 +14,15 @@ import pytest
 from fabric_support import data_centre, nanoseconds, poisson
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from places import STORED
+from ns3_support import assert_one_program, assert_stored, compiled_parts, origin, store
 
 import netctrl
 from netctrl.core.errors import InvalidValue
 from netctrl.laws.window.law import SILENT, Acknowledged, Hop
 from netctrl.laws.window.records import LAWS, Dctcp, FixedWindow, Hpcc, Mpcc, Scheme, mpcc_scheme
-from netctrl.model.design.design import Provenance
 from netctrl.ns3.fabric import render as ns3_fabric
 from netctrl.ns3.fabric.render import render, run_table
 from netctrl.ns3.laws import window_laws_header
-from netctrl.ns3.program import find_ns3
 from netctrl.scenario.fabric.design import design_dumbbell, design_gains
 from netctrl.scenario.fabric.flows import with_sender
 from netctrl.scenario.fabric.pfc import Pfc
@@ -35,29 +31,12 @@ from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Packets, Topolog
 from netctrl.scenario.fabric.watch import Watch
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.sim.fabric.problem import fabric_plan
-from netctrl.sim.fabric.run import simulate_fabric
+from netctrl.sim.packet.fabric import fabric_plan
+from netctrl.sim.packet.run import simulate_packets
 
 GENERATED = dict.fromkeys(("fabric", "fabric-tree", "fabric-dctcp", "fabric-hpcc"), ("scenario.txt",))
 GENERATED["fabric"] += ("netctrl-window-laws.h",)
 ONE = Flow(id="one", source=0, target=4, offers=1e4)
-
-
-def origin(*argv: str) -> Provenance:
-    return Provenance(
-        netctrl="0.1.0", git_revision=None, argv=argv, seed=1, input_hashes={}, python="3.11", libraries={}
-    )
-
-
-NUMBER = re.compile(r"(-?\d+\.?\d*(?:e[-+]?\d+)?)")
-
-
-def same(text: str, other: str) -> bool:
-    """Equal but for the last digits of numbers: those of the certificate differ from machine to machine."""
-    left, right = NUMBER.split(text), NUMBER.split(other)
-    return left[::2] == right[::2] and bool(
-        np.allclose(np.array(left[1::2], float), np.array(right[1::2], float), rtol=1e-9, atol=1e-12)
-    )
 
 
 def thesis():
@@ -102,10 +81,7 @@ def cases() -> dict[str, dict[str, str]]:
 
 @pytest.mark.parametrize("case", GENERATED)
 def test_generated_text_is_what_is_stored(case):
-    files = cases()[case]
-    assert set(re.findall(r'#include "([^/"]+)"', "".join(files.values()))) <= set(files)
-    for name in GENERATED[case]:
-        assert same(files[name], (STORED / case / name).read_text(encoding="utf-8")), name
+    assert_stored(case, cases()[case], GENERATED[case])
 
 
 def test_every_law_is_printed():
@@ -118,9 +94,7 @@ def test_every_law_is_printed():
 
 
 def test_one_program_runs_every_scenario():
-    first, *others = cases().values()
-    for other in others:
-        assert {name for name in first if first[name] != other[name]} == {"scenario.txt"}
+    assert_one_program(cases())
 
 
 # --- what can't be expressed -----------------------------------------------------------------------------------------
@@ -161,17 +135,17 @@ def test_the_plant_of_a_design_has_its_round_trip_and_its_gains():
     plant = design_dumbbell(design.law)
     plan = fabric_plan(plant, design_gains(design.law))
     own = fabric_plan(with_sender(plant, FixedWindow()))
-    assert own.senders.paths[0].base_rtt == pytest.approx(34_752, abs=6)  # links are whole nanoseconds
-    assert plan.senders.paths[0].base_rtt == pytest.approx(34_752)
-    np.testing.assert_array_equal(plan.senders.tables[0, 1:], design.law.table.gain)
-    assert plan.senders.tables[0, 4] == pytest.approx(design.law.gain, rel=1e-12)
-    assert plan.senders.parameters.variant == 1  # delayed
+    assert own.senders.laws[0].path.base_rtt == pytest.approx(34_752, abs=6)  # links are whole nanoseconds
+    assert plan.senders.laws[0].path.base_rtt == pytest.approx(34_752)
+    np.testing.assert_array_equal(plan.senders.laws[0].table[1:], design.law.table.gain)
+    assert plan.senders.laws[0].table[4] == pytest.approx(design.law.gain, rel=1e-12)
+    assert plan.senders.laws[0].parameters.variant == 1  # delayed
 
 
 def test_the_simulator_s_own_gains_are_those_of_a_design():
     design = thesis()
     scenario = with_sender(netctrl.read("mpcc-dumbbell"), mpcc_scheme(design.law))
-    made = fabric_plan(scenario).senders.tables[0, 1:13]
+    made = fabric_plan(scenario).senders.laws[0].table[1:13]
     np.testing.assert_allclose(made, design.law.table.gain, rtol=1e-12)
 
 
@@ -192,7 +166,7 @@ def test_a_design_that_is_no_dumbbell_is_refused():
 
 def test_a_table_has_the_simulator_s_flows_and_paths():
     scenario = fat_tree()
-    plan, result = fabric_plan(scenario), simulate_fabric(scenario)
+    plan, result = fabric_plan(scenario), simulate_packets(scenario)
     table = np.frombuffer(run_table(scenario, plan), "<i8")
     rows = table[1:].reshape(table[0], -1)
     np.testing.assert_array_equal(
@@ -225,7 +199,6 @@ SCENARIOS = {name: fat_tree(scheme, duration=5e-3) for name, scheme in SCHEMES.i
 
 PARTS = r"""
 #include "netctrl-fabric-tables.h"
-#include "netctrl-flow-counter.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -253,7 +226,7 @@ void Replay(const FlowLaw& law, const PathRow& kind) {
 }
 
 void Count() {
-    netctrl::FlowCounter counter(static_cast<int64_t>(Number()));
+    FlowCounter counter(static_cast<int64_t>(Number()));
     while (true) {
         const auto flow = static_cast<int64_t>(Number());
         const auto now = static_cast<int64_t>(Number());
@@ -269,7 +242,7 @@ int main(int argc, char** argv) {
     std::vector<PathRow> paths;
     for (netctrl::Record& record : netctrl::ReadRecords(argv[1])) {
         if (record.kind == "senders") law = TakeFlowLaw(record);
-        else if (record.kind == "path") paths.push_back(TakePath(record));
+        else if (record.kind == "path") paths.push_back(netctrl::Made<PathRow>(record));
         else record.TakeRest();
         record.End();
     }
@@ -290,31 +263,13 @@ def parts(tmp_path_factory):
     for number, (law, scenario) in enumerate(SCENARIOS.items()):
         files = render(scenario, plan_for(law), provenance=origin())
         (folder / str(number)).write_text(files["scenario.txt"])
-    for name in ("centre", "files", "records", "window-laws", "fabric-tables", "flow-counter"):
-        (folder / f"netctrl-{name}.h").write_text(files[f"netctrl-{name}.h"])
-    (folder / "parts.cc").write_text(PARTS)
-    strict = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
-    subprocess.run([find_ns3().compiler, *strict, "parts.cc", "-o", "parts"], cwd=folder, check=True, timeout=120)
-
-    def ask(which: str, numbers: list[float]) -> np.ndarray:
-        text = "\n".join(map(repr, map(float, numbers)))
-        ran = subprocess.run(
-            [folder / "parts", *which.split("/")],
-            cwd=folder,
-            input=text,
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=60,
-        )
-        return np.array(ran.stdout.split(), dtype=float)
-
-    return ask
+    program = compiled_parts(folder, PARTS, files, ("centre", "files", "records", "window-laws", "fabric-tables"))
+    return lambda which, numbers: np.ravel(program(which.split("/"), numbers))
 
 
 def told(plan: FabricPlan, kind: int, rng: np.random.Generator, steps: int) -> np.ndarray:
     """(steps, hops, 2) queues that come and go, often all empty; 0 to more flows than the table has."""
-    hops = int(plan.senders.paths[kind].hops)
+    hops = int(plan.senders.laws[kind].path.hops)
     queues = rng.integers(0, 40_000, (steps, hops)) * (rng.random((steps, hops)) < 0.4)
     return np.stack([queues, rng.choice([0, 1, 2, 3, 5, 8, 13, 21], (steps, hops))], axis=-1).astype(float)
 
@@ -326,13 +281,18 @@ def test_mpcc_in_cpp_is_that_of_python_acknowledgement_by_acknowledgement(parts,
     """With its gains, paths, tables and memory as they are exported."""
     plan = plan_for(name)
     seen = told(plan, kind, np.random.default_rng(11), 500)
-    state, memory = plan.senders.law.state(plan.senders.windows[kind], 0.0, 0.0), np.zeros(plan.senders.memory)
+    state, memory = (
+        plan.senders.law.state(plan.senders.laws[kind].start, 0.0, 0.0),
+        np.zeros(max(each.memory for each in plan.senders.laws)),
+    )
     quiet = Acknowledged(0.0, 0.0, 0.0, 0.0, 0.0, False, False, False, SILENT)
     expected = []
     for row in seen.tolist():
         hops = (*(Hop(queue, flows, 0.0, 0.0) for queue, flows in row), *SILENT)[:5]
-        ack, path = quiet._replace(hops=hops), plan.senders.paths[kind]
-        state = plan.senders.law.step(state, ack, path, plan.senders.parameters, plan.senders.tables[kind], memory)
+        ack, path = quiet._replace(hops=hops), plan.senders.laws[kind].path
+        state = plan.senders.law.step(
+            state, ack, path, plan.senders.laws[0].parameters, plan.senders.laws[kind].table, memory
+        )
         expected.append(state.window)
     found = parts(f"{list(SCENARIOS).index(name)}/{kind}", seen.ravel().tolist())
     assert len(plan.flows.size) >= seen[..., 1].max()  # no port counts more; the program's table ends there
@@ -365,8 +325,4 @@ def test_flows_are_counted_until_their_time_is_over(parts, happened):
 
 
 if __name__ == "__main__":
-    for case, files in cases().items():
-        folder = STORED / case
-        folder.mkdir(exist_ok=True)
-        for name in GENERATED[case]:
-            (folder / name).write_text(files[name], encoding="utf-8")
+    store(cases(), GENERATED)

@@ -25,8 +25,8 @@ from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Incast
 from netctrl.scenario.transfers import received_fairness, received_rates, residual, slow_down
-from netctrl.sim.fabric.problem import fabric_plan
-from netctrl.sim.fabric.run import simulate_fabric
+from netctrl.sim.packet.fabric import fabric_plan
+from netctrl.sim.packet.run import simulate_packets
 
 pytestmark = pytest.mark.slow
 
@@ -49,9 +49,9 @@ def test_fig_5_2_converges_within_a_packet_time_of_the_simulator(tmp_path):
     seen: list[float] = []
     scenario = netctrl.read("mpcc-dumbbell")
     found = run_in(tmp_path, scenario, progress=seen.append)
-    assert empty_again(simulate_fabric(scenario)) == 175_530
+    assert empty_again(simulate_packets(scenario)) == 175_530
     assert abs(empty_again(found) - 175_530) < PACKET_NS
-    rounded = simulate_fabric(scenario.replace(packets=Packets(clock="nearest")))
+    rounded = simulate_packets(scenario.replace(packets=Packets(clock="nearest")))
     assert empty_again(found) == empty_again(rounded) == 175_552
     np.testing.assert_array_equal(found.totals["departed"], rounded.totals["departed"])
     np.testing.assert_allclose(found.totals["backlog"], rounded.totals["backlog"], rtol=1e-12)
@@ -79,7 +79,7 @@ def test_flows_alone_take_their_ideal_times_to_the_nanosecond(tmp_path):
 def test_a_fat_tree_s_flows_are_the_simulator_s(tmp_path):
     """What comes at the same nanosecond may go in another order; 39 flows of 1 ms, 9 in 10 within 1 %."""
     scenario = data_centre(FatTree(), Mpcc(variant="delayed"), poisson(load=0.3), duration=1e-3)
-    found, expected = run_in(tmp_path, scenario), simulate_fabric(scenario)
+    found, expected = run_in(tmp_path, scenario), simulate_packets(scenario)
     done = finish_ns(found) >= 0
     np.testing.assert_array_equal(done, finish_ns(expected) >= 0)
     took = 1e9 * expected.transfers["duration"][done]
@@ -101,7 +101,7 @@ def test_windows_and_rates_of_all_laws_are_the_simulator_s(scheme, tmp_path):
     flows = Flow(id="flows", source=range(8), target=8, offers=4e6)
     watch = Watch(flows=tuple(range(8)), ports=("s0>s1",), bin=5e-4)
     scenario = data_centre(Dumbbell(senders=8, host_rate=1e10), scheme, flows, duration=2e-2, watch=watch)
-    found, expected = run_in(tmp_path, scenario), simulate_fabric(scenario)
+    found, expected = run_in(tmp_path, scenario), simulate_packets(scenario)
     assert residual(found.tables["counts"]) == (0, 0)
     ours, theirs = counted(found), counted(expected)
     log, base = found.tables["acknowledgements"], expected.tables["acknowledgements"]
@@ -126,7 +126,7 @@ def test_what_is_lost_is_sent_again(tmp_path):
     scenario = data_centre(
         FatTree(), Mpcc(), Flow(id="incast", offers=Incast(interval=1.0)), buffer=3e5, duration=5e-3, seed=2
     )
-    found, expected = run_in(tmp_path, scenario), simulate_fabric(scenario)
+    found, expected = run_in(tmp_path, scenario), simulate_packets(scenario)
     assert counted(found)["dropped"] > 100
     assert counted(found)["dropped"] == pytest.approx(counted(expected)["dropped"], rel=0.1)
     assert counted(found)["again"] > 100
@@ -151,7 +151,7 @@ def test_sixteen_flows_use_the_link_where_the_delay_is_in_the_model(tmp_path):
             flow_timeout=2e-4,
             watch=Watch(flows=tuple(range(16)), bin=1e-3),
         )
-        found, expected = run_in(folder, scenario), simulate_fabric(scenario)
+        found, expected = run_in(folder, scenario), simulate_packets(scenario)
         shares[variant] = received_rates(found.tables["received"])[:, 1:].sum(axis=0).mean() / 1e11
         assert shares[variant] == pytest.approx(
             received_rates(expected.tables["received"])[:, 1:].sum(axis=0).mean() / 1e11, abs=0.01
@@ -166,7 +166,7 @@ def test_ns3_s_dctcp_holds_the_queue_where_the_simulator_s_does(tmp_path):
     flows = Flow(id="flows", source=range(4), target=4, offers=2e6)
     watch = Watch(flows=(0, 1, 2, 3), ports=("s0>s1",), bin=2e-3)
     scenario = data_centre(Dumbbell(host_rate=1e10), Dctcp(), flows, duration=1e-2, watch=watch)
-    found, expected = run_in(tmp_path, scenario), simulate_fabric(scenario)
+    found, expected = run_in(tmp_path, scenario), simulate_packets(scenario)
     assert (finish_ns(found) >= 0).all()
     assert residual(found.tables["counts"]) == (0, 0)
     assert counted(found)["dropped"] == counted(found)["again"] == 0

@@ -5,14 +5,12 @@ python tests/ns3/tcp_aqm/test_pacing_laws.py
 
 from __future__ import annotations
 
-import re
-import subprocess
 from math import inf, nan
 
 import msgspec
 import numpy as np
 import pytest
-from places import STORED
+from ns3_support import assert_one_program, assert_stored, compiled_parts, origin, store
 
 import netctrl
 from netctrl.core.errors import FileError, InvalidValue
@@ -21,9 +19,7 @@ from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.fast_arc import FastArcQueue
 from netctrl.laws.pacing.pacing import EVENTS, pace_trace
 from netctrl.laws.rate.cap import CapSender
-from netctrl.model.design.design import Provenance
 from netctrl.model.law import PacingLaw
-from netctrl.ns3.program import find_ns3
 from netctrl.ns3.tcp_aqm.render import render
 from netctrl.ns3.tcp_aqm.senders import pacer_records
 from netctrl.scenario.bottleneck import Bottleneck
@@ -37,21 +33,6 @@ GENERATED = {
     "pacing": ("scenario.txt",),
     "pacing-peers": ("netctrl-pacing-laws.h", "netctrl-tcp-laws.h", "netctrl-tcp-windows.h", "scenario.txt"),
 }
-NUMBER = re.compile(r"(-?\d+\.?\d*(?:e[-+]?\d+)?)")
-
-
-def origin(*argv: str) -> Provenance:
-    return Provenance(
-        netctrl="0.1.0", git_revision=None, argv=argv, seed=1, input_hashes={}, python="3.11", libraries={}
-    )
-
-
-def same(text: str, other: str) -> bool:
-    """Equal but for the last digits of numbers: those of the certificate differ from machine to machine."""
-    left, right = NUMBER.split(text), NUMBER.split(other)
-    return left[::2] == right[::2] and bool(
-        np.allclose(np.array(left[1::2], float), np.array(right[1::2], float), rtol=1e-9, atol=1e-12)
-    )
 
 
 def peers(**fields) -> Scenario:
@@ -92,14 +73,11 @@ def cases() -> dict[str, dict[str, str]]:
 
 @pytest.mark.parametrize("case", GENERATED)
 def test_generated_text_is_what_is_stored(case):
-    files = cases()[case]
-    for name in GENERATED[case]:
-        assert same(files[name], (STORED / case / name).read_text(encoding="utf-8")), name
+    assert_stored(case, cases()[case], GENERATED[case])
 
 
 def test_one_program_runs_every_scenario():
-    first, second = cases().values()
-    assert {name for name in first if first[name] != second[name]} == {"scenario.txt"}
+    assert_one_program(cases())
 
 
 # --- what can't be expressed -----------------------------------------------------------------------------------------
@@ -240,26 +218,12 @@ def parts(tmp_path_factory):
     """What the law of each export answers to samples on stdin."""
     folder = tmp_path_factory.mktemp("parts")
     exported = [name for name in LAWS if name != "literal"]  # which is refused, but C++ has it
-    files = cases()["pacing"]
-    for name in ("netctrl-pacing-laws.h", "netctrl-pacers.h", "netctrl-records.h"):
-        (folder / name).write_text(files[name])
     (folder / "laws.txt").write_text("\n".join(pacer_records(LAWS[name] for name in exported)))
-    (folder / "parts.cc").write_text(PARTS)
-    strict = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
-    subprocess.run([find_ns3().compiler, *strict, "parts.cc", "-o", "parts"], cwd=folder, check=True, timeout=120)
+    program = compiled_parts(folder, PARTS, cases()["pacing"], ("pacing-laws", "pacers", "records"))
 
     def ask(which: str, samples: np.ndarray) -> tuple[np.ndarray, list[int]]:
-        text = "\n".join(" ".join(map(repr, row)) for row in samples.tolist())
-        ran = subprocess.run(
-            [folder / "parts", f"law{1 + exported.index('paper' if which == 'literal' else which)}", which],
-            cwd=folder,
-            input=text,
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=60,
-        )
-        numbers = np.array(ran.stdout.split(), dtype=float)
+        law = f"law{1 + exported.index('paper' if which == 'literal' else which)}"
+        numbers = np.ravel(program([law, which], samples.ravel().tolist()))
         return numbers[: len(samples)], numbers[len(samples) :].astype(int).tolist()
 
     return ask
@@ -313,7 +277,4 @@ def test_the_walk_goes_through_competition():
 
 
 if __name__ == "__main__":
-    for case, files in cases().items():
-        (STORED / case).mkdir(parents=True, exist_ok=True)
-        for name in GENERATED[case]:
-            (STORED / case / name).write_text(files[name], encoding="utf-8")
+    store(cases(), GENERATED)

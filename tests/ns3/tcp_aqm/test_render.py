@@ -12,11 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import msgspec
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from places import ROOT, STORED
+from ns3_support import assert_one_program, assert_stored, origin, store
+from places import ROOT
 
 import netctrl
 from netctrl.core.errors import InvalidValue, NetctrlError
@@ -26,7 +26,6 @@ from netctrl.laws.aqm.avq import AvqQueue
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.fast_arc import FastArcQueue
 from netctrl.laws.aqm.records import DesignQueue
-from netctrl.model.design.design import Provenance
 from netctrl.ns3.cpp import nanoseconds, string
 from netctrl.ns3.program import compile_program, find_ns3
 from netctrl.ns3.tcp_aqm.render import MARKER, render
@@ -36,13 +35,6 @@ from netctrl.scenario.scenario import Scenario
 from netctrl.sim.fluid.traffic import draw_flows
 
 GENERATED = {"design": ("scenario.txt",), "kinds": ("netctrl-laws.h", "scenario.txt")}
-
-
-def origin(*argv: str) -> Provenance:
-    """A provenance that is the same on every machine."""
-    return Provenance(
-        netctrl="0.1.0", git_revision=None, argv=argv, seed=1, input_hashes={}, python="3.11", libraries={}
-    )
 
 
 def kinds() -> Scenario:
@@ -90,29 +82,15 @@ def cases() -> dict[str, dict[str, str]]:
     return {"design": rendered(plant, design=design), "kinds": rendered(kinds())}
 
 
-NUMBER = re.compile(r"(-?\d+\.?\d*(?:e[-+]?\d+)?)")
-
-
-def same(text: str, other: str) -> bool:
-    """Equal but for the last digits of numbers, which follow the machine's floating point."""
-    left, right = NUMBER.split(text), NUMBER.split(other)
-    return left[::2] == right[::2] and bool(
-        np.allclose(np.array(left[1::2], float), np.array(right[1::2], float), rtol=1e-9, atol=1e-12)
-    )
-
-
 @pytest.mark.parametrize("case", ["design", "kinds"])
 def test_generated_text_is_what_is_stored(case):
     files = cases()[case]
-    assert set(re.findall(r'#include "([^/"]+)"', "".join(files.values()))) <= set(files)
     assert files["netctrl-laws.h"].startswith(MARKER + "\n")
-    for name in GENERATED[case]:
-        assert same(files[name], (STORED / case / name).read_text(encoding="utf-8")), name
+    assert_stored(case, files, GENERATED[case])
 
 
 def test_one_program_runs_every_scenario():
-    first, second = cases().values()
-    assert {name for name in first if first[name] != second[name]} == {"scenario.txt"}
+    assert_one_program(cases())
 
 
 def test_no_file_names_the_machine():
@@ -305,13 +283,5 @@ def test_a_known_program_is_not_compiled_again(program, tmp_path, monkeypatch):
         compile_program(tmp_path, replace(ns3, make="/bin/false"))
 
 
-def store() -> None:
-    """Write the generated text where the test looks for it."""
-    for case, files in cases().items():
-        (STORED / case).mkdir(parents=True, exist_ok=True)
-        for name in GENERATED[case]:
-            (STORED / case / name).write_text(files[name], encoding="utf-8")
-
-
 if __name__ == "__main__":
-    store()
+    store(cases(), GENERATED)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
-import subprocess
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import pandas as pd
 import pytest
-from places import STORED
+from ns3_support import assert_stored, compiled_parts, origin, store
 
 import netctrl
 from netctrl.cli.design import main as design_main
@@ -24,7 +22,6 @@ from netctrl.laws.tracking.reference_governor import govern, reference_governor
 from netctrl.laws.tracking.schedule import GainSchedule, scheduled
 from netctrl.laws.tracking.tracking import step_tracking, tracking_gains
 from netctrl.model.datasets import model_path
-from netctrl.model.design.design import Provenance
 from netctrl.model.identified import IdentifiedModel, read_model
 from netctrl.model.law import LqgLaw, LqiLaw, TrackingLaw
 from netctrl.ns3.program import compile_program, find_ns3
@@ -46,24 +43,6 @@ LQI = netctrl.connet(PRINTED, track="delay", limits=[(0.0, 95.0)])
 PAPER = netctrl.connet(PRINTED, method="paper", limits=[(0.0, 95.0)])
 PREMIUM = Flow(id="premium", ecn=False, offers=Stream(rate=1e6, spacing="constant"))
 GENERATED = "scenario.txt", "netctrl-tracking-law.h", "netctrl-delay-laws.h"
-
-
-def origin(*argv: str) -> Provenance:
-    """A provenance that is the same on every machine."""
-    return Provenance(
-        netctrl="0.1.0", git_revision=None, argv=argv, seed=1, input_hashes={}, python="3.11", libraries={}
-    )
-
-
-NUMBER = re.compile(r"(-?\d+\.?\d*(?:e[-+]?\d+)?)")
-
-
-def same(text: str, other: str) -> bool:
-    """Equal but for the last digits of numbers: a governor's differ from machine to machine."""
-    left, right = NUMBER.split(text), NUMBER.split(other)
-    return left[::2] == right[::2] and bool(
-        np.allclose(np.array(left[1::2], float), np.array(right[1::2], float), rtol=1e-9, atol=1e-12)
-    )
 
 
 def observer(**fields) -> dict:
@@ -123,9 +102,7 @@ def rendered(scenario: Scenario, law: TrackingLaw, **options) -> dict[str, str]:
 
 
 def test_generated_text_is_what_is_stored():
-    files = rendered(busy(), TWO, provenance=origin("netctrl", 'a "quote" */'))
-    for name in GENERATED:
-        assert same(files[name], (STORED / "track" / name).read_text(encoding="utf-8")), name
+    assert_stored("track", rendered(busy(), TWO, provenance=origin("netctrl", 'a "quote" */')), GENERATED)
 
 
 def test_a_certificate_is_in_comments():
@@ -418,20 +395,8 @@ def parts(tmp_path_factory):
         records = "\n".join(line for lines in track_records(scenario, plan) for line in lines)
         (folder / str(number)).write_text(records + "\n")
     files = rendered(access_link(duration=10.0, control=Track(reference=[[0.6, 0.2]])), LQI.law)
-    for name in ("delay-laws", "arrays", "tracking-law", "law-records", "records"):
-        (folder / f"netctrl-{name}.h").write_text(files[f"netctrl-{name}.h"])
-    (folder / "parts.cc").write_text(PARTS)
-    strict = ["-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
-    subprocess.run([find_ns3().compiler, *strict, "parts.cc", "-o", "parts"], cwd=folder, check=True, timeout=120)
-
-    def ask(which: str, numbers: list[float]) -> np.ndarray:
-        text = "\n".join(map(repr, map(float, numbers)))
-        ran = subprocess.run(
-            ["./parts", which], input=text, capture_output=True, text=True, check=True, timeout=60, cwd=folder
-        )
-        return np.array([line.split() for line in ran.stdout.splitlines()], dtype=float)
-
-    return ask
+    program = compiled_parts(folder, PARTS, files, ("delay-laws", "arrays", "tracking-law", "law-records", "records"))
+    return lambda which, numbers: np.array(program([which], numbers))
 
 
 @pytest.mark.needs("ns3")
@@ -478,7 +443,4 @@ def test_averages_of_delay_and_jitter(parts):
 
 
 if __name__ == "__main__":
-    (STORED / "track").mkdir(parents=True, exist_ok=True)
-    for each, text in rendered(busy(), TWO, provenance=origin("netctrl", 'a "quote" */')).items():
-        if each in GENERATED:
-            (STORED / "track" / each).write_text(text, encoding="utf-8")
+    store({"track": rendered(busy(), TWO, provenance=origin("netctrl", 'a "quote" */'))}, {"track": GENERATED})

@@ -20,7 +20,7 @@ from netctrl.scenario.fabric.pfc import Pfc
 from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Packets
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Sizes, Stream
-from netctrl.sim.fabric.problem import fabric_plan
+from netctrl.sim.packet.fabric import fabric_plan
 
 TREES = (
     Dumbbell(senders=3, receivers=2, link_rate=1e8),

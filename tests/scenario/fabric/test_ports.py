@@ -19,9 +19,9 @@ from netctrl.scenario.fabric.ports import Fabric, fabric, fabric_paths, next_hop
 from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Topology
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.transfers import residual
-from netctrl.sim.fabric.problem import fabric_problem
-from netctrl.sim.fabric.run import simulate_fabric
 from netctrl.sim.heap import PLACE_BITS
+from netctrl.sim.packet.fabric import fabric_problem
+from netctrl.sim.packet.run import simulate_packets
 
 
 @st.composite
@@ -153,7 +153,7 @@ def test_no_more_ports_are_accepted_than_an_event_can_name() -> None:
 def test_a_flow_alone_among_11664_hosts_takes_its_ideal_time() -> None:
     flow = Flow(id="flow", source=0, target=11_663, offers=50_000)
     scenario = data_centre(FatTree.k_ary(36), FixedWindow(), flow, duration=3e-5)
-    result = simulate_fabric(scenario)
+    result = simulate_packets(scenario)
     assert finish_ns(result)[0] == nanoseconds(result, "transfers", "ideal")[0]
     assert residual(result.tables["counts"]) == (0, 0)
 
@@ -162,10 +162,10 @@ def test_setting_up_10000_hosts_takes_memory_for_ports_and_flows_and_no_table_of
     """k = 36: at most 1,000 bytes a port and 300 a flow; the table of next hops took 4 · 1620 · 648 · 18 bytes."""
     scenario = data_centre(FatTree.k_ary(36), Mpcc(), poisson(distribution="FB_Hadoop"), duration=2e-4)
     tracemalloc.start()
-    ready = fabric_problem(scenario)
+    _ready, plan = fabric_problem(scenario)  # tables count
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    ports, flows = len(ready.plan.ports.rate), len(ready.plan.flows.size)
+    ports, flows = len(plan.ports.rate), len(plan.flows.size)
     assert ports == 6 * 11_664
     assert flows > 30_000
     assert peak < 1000 * ports + 300 * flows
@@ -177,9 +177,9 @@ def test_one_seed_gives_the_same_bits_for_any_number_of_workers() -> None:
         data_centre(FatTree.k_ary(4), Mpcc(), poisson(distribution="FB_Hadoop", load=0.5), duration=2e-4, seed=seed)
         for seed in (1, 2, 3)
     ]
-    alone = [simulate_fabric(each) for each in scenarios]
+    alone = [simulate_packets(each) for each in scenarios]
     for workers in (1, 2):
-        together = Parallel(n_jobs=workers)(delayed(simulate_fabric)(each) for each in scenarios)
+        together = Parallel(n_jobs=workers)(delayed(simulate_packets)(each) for each in scenarios)
         for first, second in zip(alone, together, strict=True):
             assert first.tables.keys() == second.tables.keys()
             for table, columns in first.tables.items():

@@ -27,8 +27,8 @@ from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow, Host
 from netctrl.scenario.tcp_aqm.offers import Incast, Sizes, Stream, Web
 from netctrl.scenario.transfers import jain_index
-from netctrl.sim.fabric.run import simulate_fabric
-from netctrl.sim.fabric.traffic import draw_fabric_flows
+from netctrl.sim.packet.fabric_traffic import draw_fabric_flows
+from netctrl.sim.packet.run import simulate_packets
 
 ONE = Flow(id="one", source=0, target=4, offers=1e6, sender=Mpcc())
 
@@ -105,8 +105,8 @@ def test_bad_values_are_named(record, arguments, named) -> None:
         ({"flows": (changed(offers=Web()),)}, "flows.one.offers"),
         ({"flows": (changed(offers=None),)}, "flows.one.offers"),
         (
-            {"flows": (ONE, changed(id="two", source=1, sender="cubic")), "step": 0.1, "watch": Watch(flows=[0])},
-            "watch",
+            {"flows": (ONE, changed(id="two", source=1, sender="cubic")), "network": Dumbbell(watch=Watch(flows=[0]))},
+            "network.watch",
         ),
         ({"flows": (Flow(id="many", offers=Incast(senders=5), sender=Mpcc()),)}, "flows.many.offers.senders"),
         ({"flows": (Flow(id="udp", offers=Stream(rate=1e6)),)}, "flows.udp.path"),
@@ -128,7 +128,7 @@ def test_bad_values_are_named(record, arguments, named) -> None:
         ({"flows": (ONE, changed(id="two", sender=Hpcc()))}, "flows.two.sender"),
         ({"duration": 2000.0}, "duration"),
         ({"interval": 1e-9}, "interval"),
-        ({"watch": Watch(bin=1e-9)}, "watch.bin"),
+        ({"network": Dumbbell(watch=Watch(bin=1e-9))}, "watch.bin"),
         ({"network": Dumbbell(host_rate=100.0)}, "network"),
         ({"network": Dumbbell(link_rate=100.0)}, "network"),
         ({"network": FatTree(fabric_rate=100.0)}, "network"),
@@ -151,8 +151,6 @@ def test_a_scenario_that_does_not_fit_together_is_refused(fields, named) -> None
 @pytest.mark.parametrize(
     ("fields", "named"),
     [
-        ({"retransmission_timeout": 0.1}, "retransmission_timeout"),
-        ({"watch": Watch(ports=("s0>s1",))}, "watch"),
         ({"flows": (changed(path=("line",)),)}, "flows.one.source"),
         ({"flows": (changed(path=("line",), source=None),)}, "flows.one.target"),
         ({"flows": (Flow(id="all", offers=Sizes()),)}, "flows.all.offers"),
@@ -173,14 +171,14 @@ def test_all_flows_get_another_sender() -> None:
     ours, others = data_centre(Dumbbell(), Hpcc(), four), data_centre(Dumbbell(), Mpcc(), four)
     theirs = with_sender(others, Hpcc())
     assert [common_sender(scenario.flows) for scenario in (ours, theirs, others)] == [Hpcc(), Hpcc(), Mpcc()]
-    sent = [simulate_fabric(each).totals["departed"].tolist() for each in (ours, theirs, others)]
+    sent = [simulate_packets(each).totals["departed"].tolist() for each in (ours, theirs, others)]
     assert sent[0] == sent[1] != sent[2]
 
 
 def test_a_group_of_messages_is_its_flows_one_by_one() -> None:
     single = [Flow(id=f"flow{i}", source=i, target=4, offers=2e4, start=1e-6) for i in range(4)]
     together = Flow(id="all", source=range(4), target=4, offers=2e4, start=1e-6)
-    results = [simulate_fabric(data_centre(Dumbbell(), Hpcc(), *groups)) for groups in (single, [together])]
+    results = [simulate_packets(data_centre(Dumbbell(), Hpcc(), *groups)) for groups in (single, [together])]
     for name in ("source", "size", "start", "duration"):
         np.testing.assert_array_equal(results[0].transfers[name], results[1].transfers[name])
     assert results[0].transfers["flow"].tolist() == [0, 1, 2, 3]
@@ -212,10 +210,10 @@ flows = [
 ]
 duration = "1ms"
 interval = "2us"
-watch = { flows = [1] }
 
 [network]
 kind = "fat-tree"
+watch = { flows = [1] }
 delay = "2us"
 buffer = "1MB"
 pfc = { pause = "100kB", resume = "90kB" }
@@ -226,7 +224,7 @@ def test_a_file_is_read_with_units_and_comes_back(tmp_path) -> None:
     path = tmp_path / "incast.toml"
     path.write_text(FILE)
     scenario = netctrl.read(path)
-    assert scenario.network == FatTree(delay=2e-6, buffer=1e6, pfc=Pfc(pause=1e5, resume=9e4))
+    assert scenario.network == FatTree(delay=2e-6, buffer=1e6, pfc=Pfc(pause=1e5, resume=9e4), watch=Watch(flows=(1,)))
     assert common_sender(scenario.flows) == Hpcc()
     assert scenario.interval == 2e-6
     assert msgspec.json.decode(msgspec.json.encode(scenario), type=Scenario) == scenario
@@ -238,6 +236,7 @@ def test_a_file_is_read_with_units_and_comes_back(tmp_path) -> None:
         ('kind = "ring"', "network.kind"),
         ("network = 3", "network"),
         ('kind = "dumbbell"\nlinks = 3', "links"),
+        ('kind = "dumbbell"\nwatch = 3', "watch"),
         ('kind = "dumbbell"\npackets = { header = -1 }', "header"),
     ],
 )
@@ -248,7 +247,6 @@ def test_a_network_s_mistakes_are_named(tmp_path, text, named) -> None:
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("watch = 3", "watch"),
         ("flows = [3]", r"flows\[0\]"),
         ('flows = [{ sender = { kind = "mpcc", horizon = 0 } }]', "horizon"),
         ('flows = [{ offers = { kind = "sizes", load = 2 }, sender = "hpcc" }]', "load"),

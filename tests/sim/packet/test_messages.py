@@ -24,7 +24,6 @@ from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow, Host
 from netctrl.scenario.tcp_aqm.offers import Stream, Web
-from netctrl.sim.fabric.run import simulate_fabric
 from netctrl.sim.packet.problem import packet_problem
 from netctrl.sim.packet.run import run_packets, simulate_packets
 from netctrl.sim.packet.state import FLOW, META
@@ -40,16 +39,16 @@ def line(id: str, source: str, target: str, capacity=RATE, **changed) -> Link:
 def dumbbell(scheme, senders=4, size=2e5, apart=0.0, *, mark=None, link_rate=RATE, duration=5e-3, **changed):
     """The same as a topology and as links: flows of slightly different sizes from as many hosts to one."""
     sizes, starts = [size + 1234 * i for i in range(senders)], [apart * i for i in range(senders)]
+    measures = {"senders": senders, "receivers": 1, "host_rate": RATE, "link_rate": link_rate, "delay": DELAY}
     fabric = Scenario(
         name="dumbbell",
-        network=Dumbbell(senders=senders, receivers=1, host_rate=RATE, link_rate=link_rate, delay=DELAY, **changed),
+        network=Dumbbell(watch=Watch(ports=("s0>s1",)), **measures, **changed),
         flows=tuple(
             Flow(id=f"f{i}", source=i, target=senders, offers=n, sender=scheme, start=start)
             for i, (n, start) in enumerate(zip(sizes, starts, strict=True))
         ),
         duration=duration,
         interval=1e-5,
-        watch=Watch(ports=("s0>s1",)),
     )
     queue = DropTailQueue() if mark is None else ThresholdQueue(threshold=mark)
     buffer, pfc = fabric.network.buffer, fabric.network.pfc
@@ -106,7 +105,7 @@ def test_flows_and_queue_are_those_of_hosts_whose_flows_take_turns(case):
     """To the nanosecond and to the byte: finish times, the queue each 10 us, packets sent again. A port of a flow's own
     and a host's with one flow are two paths through the engine."""
     fabric, links = CASES[case]
-    theirs, state = simulate_fabric(fabric), run_packets(packet_problem(links), 10.0)
+    theirs, state = simulate_packets(fabric), run_packets(packet_problem(links), 10.0)
     ours = simulate_packets(links)
     np.testing.assert_array_equal(finished(ours), finished(theirs))
     assert len(finished(ours)) == len(fabric.flows)

@@ -23,6 +23,8 @@
 namespace netctrl
 {
 
+using Names = std::map<std::string, int>; ///< ids with their numbers
+
 /// A record whose values are taken one by one; whatever is missing, left over or not a number ends the program.
 class Record
 {
@@ -82,34 +84,58 @@ class Record
         return Has(name) ? Take<Value>(name) : usual;
     }
 
+    /// Numbers between commas.
+    template <class Value = double>
+    std::vector<Value> TakeNumbers(const std::string& name)
+    {
+        return ReadNumbers<Value>(name, Take(name));
+    }
+
+    template <class Value = double>
+    std::vector<Value> ReadNumbers(const std::string& name, const std::string& text) const
+    {
+        std::vector<Value> values;
+        std::istringstream parts(text);
+        for (std::string part; std::getline(parts, part, ',');)
+        {
+            values.push_back(Read<Value>(name, part));
+        }
+        return values;
+    }
+
     /// A number, or numbers between commas.
     template <class Value>
     void TakeInto(const std::string& name, Value& value)
     {
-        value = Take<Value>(name);
+        if constexpr (std::is_arithmetic_v<Value>)
+        {
+            value = Take<Value>(name);
+        }
+        else
+        {
+            const auto numbers = TakeNumbers<typename Value::value_type>(name);
+            value = Value(numbers.data(), numbers.size());
+        }
     }
 
     template <class Value>
     void TakeInto(const std::string& name, std::vector<Value>& values)
     {
-        values = ReadAll<Value>(name, Take(name));
+        values = TakeNumbers<Value>(name);
     }
 
-    template <class Value>
-    void TakeInto(const std::string& name, std::valarray<Value>& values)
+    /// Its id, which gets a number; it is the only record with this one.
+    std::string Named(Names& names) const
     {
-        ReadInto(name, Take(name), values);
-    }
-
-    template <class Value>
-    void ReadInto(const std::string& name, const std::string& text, std::valarray<Value>& values) const
-    {
-        const std::vector<Value> numbers = ReadAll<Value>(name, text);
-        values = std::valarray<Value>(numbers.data(), numbers.size());
+        if (!names.emplace(id, names.size()).second)
+        {
+            Refuse("is there twice");
+        }
+        return id;
     }
 
     /// Ids between commas, as their numbers; without such a value none.
-    std::vector<int> TakeAll(const std::string& name, const std::map<std::string, int>& known)
+    std::vector<int> TakeAll(const std::string& name, const Names& known)
     {
         std::vector<int> numbers;
         std::istringstream parts(Take<std::string>(name, ""));
@@ -126,7 +152,7 @@ class Record
     }
 
     /// The same of just one id.
-    int TakeOne(const std::string& name, const std::map<std::string, int>& known)
+    int TakeOne(const std::string& name, const Names& known)
     {
         const std::vector<int> numbers = TakeAll(name, known);
         if (numbers.size() != 1)
@@ -134,6 +160,18 @@ class Record
             Refuse("has not one " + name);
         }
         return numbers.front();
+    }
+
+    /// The same, or -1 without such a value.
+    int TakeOneOrNone(const std::string& name, const Names& known)
+    {
+        return Has(name) ? TakeOne(name, known) : -1;
+    }
+
+    /// The number of a name that no record needs to have.
+    int TakeNew(const std::string& name, Names& names)
+    {
+        return names.emplace(Take(name), names.size()).first->second;
     }
 
     /// All that is left.
@@ -161,18 +199,6 @@ class Record
     Values::const_iterator Find(const std::string& name) const
     {
         return std::find_if(m_values.begin(), m_values.end(), [&](const auto& each) { return each.first == name; });
-    }
-
-    template <class Value>
-    std::vector<Value> ReadAll(const std::string& name, const std::string& text) const
-    {
-        std::vector<Value> values;
-        std::istringstream parts(text);
-        for (std::string part; std::getline(parts, part, ',');)
-        {
-            values.push_back(Read<Value>(name, part));
-        }
-        return values;
     }
 
     template <class Value>
@@ -213,6 +239,24 @@ class Record
     std::string m_place;
     Values m_values;
 };
+
+inline Record* kRead = nullptr;
+
+/// The record that is being read: members of rows are taken from it, in their order.
+inline Record&
+From()
+{
+    return *kRead;
+}
+
+/// The row of a record.
+template <class Kind>
+Kind
+Made(Record& record)
+{
+    kRead = &record;
+    return Kind();
+}
 
 constexpr uint32_t kUnlimited = std::numeric_limits<uint32_t>::max(); ///< as a buffer: 4 GiB, the most that ns-3 counts
 

@@ -105,12 +105,6 @@ class Host
     }
 
   private:
-    struct Answer
-    {
-        Letter letter;
-        Telemetry telemetry;
-    };
-
     /// The wire is free; the device first has to end what it does.
     void Free(Ptr<const Packet>)
     {
@@ -157,14 +151,10 @@ class Host
         }
         if (!m_acks.empty())
         {
-            const Answer answer = m_acks.front();
+            const Letter answer = m_acks.front();
             m_acks.pop_front();
             Ptr<Packet> packet = Create<Packet>(static_cast<uint32_t>(kCentre.ack) - kOverhead);
-            if (answer.telemetry.count > 0)
-            {
-                packet->AddPacketTag(TelemetryTag(answer.telemetry));
-            }
-            Send(packet, answer.letter, m_traffic.flows[answer.letter.flow].source);
+            Send(packet, answer, m_traffic.flows[answer.flow].source);
             return;
         }
         while (!m_ready.empty() && !m_busy)
@@ -186,7 +176,7 @@ class Host
     void SendNext(uint32_t number, Sender& sender)
     {
         const int64_t bytes = std::min(kCentre.payload, sender.flow.size - sender.next);
-        const Letter letter{number, false, false, false, false, sender.next, bytes, Now()};
+        const Letter letter{number, false, false, false, false, sender.next, bytes, Now(), 0, {}};
         Counters& counters = m_traffic.recorder.counters;
         counters.again += sender.next < sender.farthest;
         sender.next += bytes;
@@ -224,30 +214,26 @@ class Host
             m_traffic.recorder.counters.Came(packet->GetSize() + kOverhead);
             if (letter.content.ack)
             {
-                TelemetryTag telemetry;
-                packet->PeekPacketTag(telemetry);
-                Acknowledge(letter.content, telemetry.content);
+                Acknowledge(letter.content);
             }
             else
             {
-                Deliver(packet, letter.content);
+                Deliver(packet->GetSize() + kOverhead, letter.content);
             }
         }
     }
 
-    /// Data came: its acknowledgement takes the telemetry along.
-    void Deliver(const Ptr<const Packet>& packet, const Letter& letter)
+    /// Data came, of a size on the wire: its acknowledgement takes along what it carries.
+    void Deliver(int64_t size, const Letter& letter)
     {
         const FlowRow& flow = m_traffic.flows[letter.flow];
         Receiver& receiver = m_traffic.receivers[letter.flow];
-        Answer answer{letter, {}};
-        MarkTag mark;
-        answer.letter.ack = true;
-        answer.letter.marked = packet->PeekPacketTag(mark);
-        if (kCentre.notification > 0 && answer.letter.marked && Now() - receiver.notified >= kCentre.notification)
+        Letter answer = letter;
+        answer.ack = true;
+        if (kCentre.notification > 0 && letter.marked && Now() - receiver.notified >= kCentre.notification)
         {
             receiver.notified = Now();
-            answer.letter.notified = true;
+            answer.notified = true;
         }
         if (letter.sequence == receiver.expected)
         {
@@ -257,22 +243,19 @@ class Host
             {
                 m_traffic.recorder.Finished(letter.flow, Now());
             }
-            m_traffic.recorder.Carried(flow, packet->GetSize() + kOverhead, Now());
+            m_traffic.recorder.Carried(flow, size, Now());
         }
         else if (letter.sequence > receiver.expected && !receiver.told)
         {
-            receiver.told = answer.letter.missing = true;
+            receiver.told = answer.missing = true;
         }
-        answer.letter.bytes = receiver.expected;
-        TelemetryTag telemetry;
-        packet->PeekPacketTag(telemetry);
-        answer.telemetry = telemetry.content;
+        answer.bytes = receiver.expected;
         m_traffic.recorder.counters.Made(kCentre.ack);
         m_acks.push_back(answer);
         Serve();
     }
 
-    void Acknowledge(const Letter& letter, const Telemetry& telemetry)
+    void Acknowledge(const Letter& letter)
     {
         ++m_traffic.recorder.counters.acks;
         Sender* sender = m_traffic.senders[letter.flow].get();
@@ -299,9 +282,9 @@ class Host
                                          letter.marked,
                                          letter.notified,
                                          letter.missing,
-                                         telemetry.hops};
+                                         letter.hops};
         sender->law->Acknowledge(seen, sender->kind);
-        m_traffic.recorder.Acknowledged(sender->flow, telemetry, *sender->law, Now() - letter.sent);
+        m_traffic.recorder.Acknowledged(sender->flow, letter, *sender->law);
         if (sender->acknowledged == sender->flow.size)
         {
             sender->timer.Cancel();
@@ -336,7 +319,7 @@ class Host
     Traffic& m_traffic;
     const double m_rate; ///< of its wire [bit/s]
     Ptr<Socket> m_socket;
-    std::deque<Answer> m_acks;
+    std::deque<Letter> m_acks;
     std::deque<uint32_t> m_ready; ///< flows that wait for their turn
     bool m_busy = false;          ///< the wire
     int64_t m_free = 0;           ///< when it is free again

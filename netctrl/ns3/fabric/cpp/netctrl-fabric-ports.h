@@ -3,18 +3,19 @@
 #pragma once
 
 #include "netctrl-fabric-tables.h"
-#include "netctrl-fabric-tags.h"
-#include "netctrl-flow-counter.h"
 #include "netctrl-lines.h"
 #include "netctrl-queues.h"
 #include "scenario.h"
 
 #include "ns3/random-variable-stream.h"
 #include "ns3/simulator.h"
+#include "ns3/tag.h"
 #include "ns3/tcp-header.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <ostream>
 #include <vector>
 
 namespace netctrl::fabric
@@ -29,6 +30,65 @@ Now()
 {
     return Simulator::Now().GetNanoSeconds();
 }
+
+/// What packets carry: which flow and which bytes, what switches say; all of it in the acknowledgement.
+struct Letter
+{
+    uint32_t flow;
+    bool ack;
+    bool missing;     ///< of an acknowledgement: a packet before this one didn't come
+    bool marked;      ///< the data found a long queue
+    bool notified;    ///< of an acknowledgement: it carries a notification (CNP)
+    int64_t sequence; ///< first byte of the data
+    int64_t bytes;    ///< of data: how many; of an acknowledgement: all that came in order
+    int64_t sent;     ///< when the data left [ns]
+    int count;        ///< switches that wrote
+    std::array<Hop, kMostHops> hops;
+};
+
+/// A letter as a packet tag; room for it is in the scenario's sizes of packets. A tag rather than a header: a trace of a
+/// device's queue, which shows a packet that isn't to be changed, may write one into the packet.
+class LetterTag final : public Tag
+{
+  public:
+    explicit LetterTag(const Letter& given = {})
+        : content(given)
+    {
+    }
+
+    static TypeId GetTypeId()
+    {
+        static TypeId tid = TypeId("netctrl::Letter").SetParent<Tag>().AddConstructor<LetterTag>();
+        return tid;
+    }
+
+    TypeId GetInstanceTypeId() const override
+    {
+        return GetTypeId();
+    }
+
+    uint32_t GetSerializedSize() const override
+    {
+        return sizeof(Letter);
+    }
+
+    void Serialize(TagBuffer buffer) const override
+    {
+        buffer.Write(reinterpret_cast<const uint8_t*>(&content), sizeof(Letter));
+    }
+
+    void Deserialize(TagBuffer buffer) override
+    {
+        buffer.Read(reinterpret_cast<uint8_t*>(&content), sizeof(Letter));
+    }
+
+    void Print(std::ostream& os) const override
+    {
+        os << "flow " << content.flow;
+    }
+
+    Letter content;
+};
 
 /// What a port counted; sizes are those on the wire. The packet that is being sent isn't in the queue.
 struct PortCounts
@@ -139,10 +199,10 @@ class Port
             {
                 m_counter.See(letter.content.flow, Now());
             }
-            MarkTag before;
-            if (kCentre.marks && Marks() && !packet->PeekPacketTag(before))
+            if (kCentre.marks && Marks())
             {
-                packet->AddPacketTag(MarkTag(Mark{}));
+                letter.content.marked = true;
+                ConstCast<Packet>(packet)->ReplacePacketTag(letter);
             }
         }
         Add(packet->GetSize());
@@ -166,11 +226,14 @@ class Port
     {
         Change(-1, -static_cast<int64_t>(packet->GetSize()));
         LetterTag letter;
-        if (kCentre.telemetry && OfSwitch() && packet->PeekPacketTag(letter) && !letter.content.ack)
+        if (kCentre.telemetry && OfSwitch() && packet->PeekPacketTag(letter) && !letter.content.ack &&
+            letter.content.count < kMostHops)
         {
             const double flows = kCentre.countsFlows ? static_cast<double>(m_counter.Count(Now())) : 0.0;
             const auto sent = static_cast<double>(counts.bytes + packet->GetSize());
-            AddHop(packet, {static_cast<double>(counts.queue), flows, sent, static_cast<double>(Now())});
+            letter.content.hops[letter.content.count++] = {
+                static_cast<double>(counts.queue), flows, sent, static_cast<double>(Now())};
+            ConstCast<Packet>(packet)->ReplacePacketTag(letter);
         }
     }
 

@@ -68,7 +68,7 @@ class Recorder
         }
     }
 
-    void Acknowledged(const FlowRow& flow, const Telemetry& seen, const FlowLaw& law, int64_t roundTrip)
+    void Acknowledged(const FlowRow& flow, const Letter& seen, const FlowLaw& law)
     {
         if (flow.watch < 0 || m_logged >= kCentre.mostAcknowledgements)
         {
@@ -89,7 +89,7 @@ class Recorder
                    static_cast<int64_t>(word.time),
                    law.Window(),
                    law.Rate(),
-                   roundTrip);
+                   Now() - seen.sent);
     }
 
     /// All switch queues, from now on every interval.
@@ -113,7 +113,7 @@ class Recorder
         Simulator::Schedule(NanoSeconds(kSample), &Recorder::Sample, this, std::ref(ports));
     }
 
-    /// The end; `waiting` acknowledgements are at hosts.
+    /// The end; `waiting` acknowledgements are at hosts. What else is under way is in queues and on wires, between ports.
     void Write(const std::vector<std::unique_ptr<Port>>& ports, int64_t waiting)
     {
         Table finish(m_folder + "flows" + m_end);
@@ -130,56 +130,21 @@ class Recorder
             throughput.PutAll(row);
             throughput.EndRow();
         }
-        WritePorts(ports);
-        WriteCounts(ports, waiting);
+        Table table(m_folder + "ports" + m_end);
+        for (const auto& port : ports)
+        {
+            const PortCounts& counts = port->counts;
+            table.Row(counts.packets, counts.bytes, counts.cameIn, counts.bytesIn, counts.waiting, counts.queue,
+                      port->Area(kDuration), counts.most, counts.drops, counts.droppedBytes, port->Marked());
+        }
+        Table(m_folder + "counts" + m_end)
+            .Row(counters.sent, counters.received, counters.sentBytes, counters.receivedBytes, counters.acks,
+                 counters.again, Simulator::GetEventCount(), waiting, counters.mostUnderWay);
     }
 
     Counters counters;
 
   private:
-    void WritePorts(const std::vector<std::unique_ptr<Port>>& ports) const
-    {
-        Table table(m_folder + "ports" + m_end);
-        for (const auto& port : ports)
-        {
-            const PortCounts& counts = port->counts;
-            table.Row(counts.bytes, port->Area(kDuration) / static_cast<double>(kDuration), counts.most, counts.drops);
-        }
-    }
-
-    /// What is under way is counted where it is: in queues, on wires, at hosts.
-    void WriteCounts(const std::vector<std::unique_ptr<Port>>& ports, int64_t waiting) const
-    {
-        int64_t hops = 0, drops = 0, droppedBytes = 0, marked = 0;
-        int64_t live = waiting, liveBytes = waiting * kCentre.ack;
-        for (const auto& port : ports)
-        {
-            const PortCounts& counts = port->counts;
-            const PortCounts& other = ports[port->row.reverse]->counts;
-            hops += counts.packets;
-            drops += counts.drops;
-            marked += port->Marked();
-            droppedBytes += counts.droppedBytes;
-            live += counts.waiting + counts.packets - other.cameIn;
-            liveBytes += counts.queue + counts.bytes - other.bytesIn;
-        }
-        Table table(m_folder + "counts" + m_end);
-        table.Row(counters.sent,
-                  counters.received,
-                  drops,
-                  counters.sentBytes,
-                  counters.receivedBytes,
-                  droppedBytes,
-                  counters.acks,
-                  counters.again,
-                  marked,
-                  hops,
-                  Simulator::GetEventCount(),
-                  live,
-                  liveBytes,
-                  counters.mostUnderWay);
-    }
-
     const std::string m_folder;
     const std::string m_end;
     std::vector<int64_t> m_finish; ///< of each flow [ns]; -1: not yet

@@ -10,8 +10,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace netctrl::fabric
@@ -23,24 +26,35 @@ constexpr int kMostHops = kMostPorts - 1;
 /// One end of a link: what a node sends there. Hosts are the first nodes.
 struct PortRow
 {
-    int source;
-    int target;
-    uint64_t rate;
-    int64_t delay;
-    int reverse;       ///< the port at the other end
-    int watch;         ///< place among those whose queue is kept; -1: it isn't
-    int64_t markLow;   ///< packets that find more are marked by chance [byte]
-    int64_t markHigh;  ///< those that find more are all marked [byte]
-    QueueSettings queue; ///< before the device, of TCP; without a type none
+    int source = From().Take<int>("source");
+    int target = From().Take<int>("target");
+    uint64_t rate = From().Take<uint64_t>("rate");
+    int64_t delay = From().Take<int64_t>("delay");
+    int reverse = From().Take<int>("reverse"); ///< the port at the other end
+    int watch = From().Take("watch", -1); ///< place among those whose queue is kept; -1: it isn't
+    int64_t markLow = From().Take("mark_low", int64_t{0}); ///< packets that find more are marked by chance [byte]
+    int64_t markHigh = From().Take("mark_high", int64_t{0}); ///< those that find more are all marked [byte]
+    /// Before the device, of TCP; without a type none.
+    QueueSettings queue{From().Take("queue", std::string()), From().TakeRest()};
 };
 
 /// A kind of path.
 struct PathRow
 {
-    Path path{};               ///< as the law takes it
-    double lineRate;           ///< of its senders [bit/s]
-    double startWindow;        ///< [byte]; HUGE_VAL: no limit
-    std::vector<double> table; ///< what the law looks up
+    double lineRate = From().Take<double>("rate"); ///< of its senders [bit/s]
+    double startWindow = From().Take<double>("window"); ///< [byte]; HUGE_VAL: no limit
+    Path path = TakePath();                             ///< as the law takes it
+    std::vector<double> table = From().TakeNumbers("table"); ///< what the law looks up
+
+  private:
+    static Path TakePath()
+    {
+        Path taken{};
+        ForEach(taken, [](const char* field, double& value) { value = From().Take<double>(field); });
+        const std::vector<double> rates = From().TakeNumbers("rates");
+        std::copy(rates.begin(), rates.end(), taken.rates.begin());
+        return taken;
+    }
 };
 
 /// A flow's law at its sender, with its state and what it keeps besides.
@@ -118,20 +132,6 @@ TakeFlowLaw(Record& record)
     return made;
 }
 
-inline PathRow
-TakePath(Record& record)
-{
-    PathRow row;
-    row.lineRate = record.Take<double>("rate");
-    row.startWindow = record.Take<double>("window");
-    ForEach(row.path, [&](const char* field, double& value) { value = record.Take<double>(field); });
-    std::vector<double> rates;
-    record.TakeInto("rates", rates);
-    std::copy(rates.begin(), rates.end(), row.path.rates.begin());
-    record.TakeInto("table", row.table);
-    return row;
-}
-
 inline Centre
 TakeCentre(Record& record)
 {
@@ -140,22 +140,49 @@ TakeCentre(Record& record)
     return centre;
 }
 
-inline PortRow
-TakePort(Record& record)
+/// How many flows pass a switch port: those of which a packet came within a time [ns]. Times never go back.
+///
+/// Source: MPCC thesis, Section 4.2; netctrl.sim.packet.links.ports.
+class FlowCounter
 {
-    PortRow row{};
-    row.source = record.Take<int>("source");
-    row.target = record.Take<int>("target");
-    row.rate = record.Take<uint64_t>("rate");
-    row.delay = record.Take<int64_t>("delay");
-    row.reverse = record.Take<int>("reverse");
-    row.watch = record.Take("watch", -1);
-    row.markLow = record.Take("mark_low", int64_t{0});
-    row.markHigh = record.Take("mark_high", int64_t{0});
-    row.queue.type = record.Take<std::string>("queue", "");
-    row.queue.attributes = record.TakeRest();
-    return row;
-}
+  public:
+    /// @param timeout a flow counts so long after its last packet
+    explicit FlowCounter(int64_t timeout)
+        : m_timeout(timeout)
+    {
+    }
+
+    /// A packet of a flow came.
+    void See(uint32_t flow, int64_t now)
+    {
+        const auto found = m_places.find(flow);
+        if (found == m_places.end())
+        {
+            m_places.emplace(flow, m_seen.insert(m_seen.end(), {now, flow}));
+            return;
+        }
+        found->second->first = now;
+        m_seen.splice(m_seen.end(), m_seen, found->second);
+    }
+
+    /// Flows that were seen at `now` less the timeout, or later.
+    int64_t Count(int64_t now)
+    {
+        while (!m_seen.empty() && m_seen.front().first < now - m_timeout)
+        {
+            m_places.erase(m_seen.front().second);
+            m_seen.pop_front();
+        }
+        return static_cast<int64_t>(m_seen.size());
+    }
+
+  private:
+    using Seen = std::list<std::pair<int64_t, uint32_t>>; // in order of time
+
+    int64_t m_timeout;
+    Seen m_seen;
+    std::unordered_map<uint32_t, Seen::iterator> m_places;
+};
 
 inline Centre kCentre;
 inline std::vector<PathRow> kPaths;

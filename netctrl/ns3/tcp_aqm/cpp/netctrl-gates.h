@@ -1,16 +1,16 @@
 // Flows of packets whose regulator lets a burst through and then pauses, at a rate that may change. Times in ns.
 //
-// Arithmetic and draws are those of netctrl's packet engine (netctrl.sim.packet.links.gates), so that packets leave at
-// the same nanosecond.
+// The law is in netctrl-gate-law.h; draws are those of netctrl's packet engine, so that packets leave at the same
+// nanosecond.
 
 #pragma once
 
+#include "netctrl-gate-law.h"
 #include "netctrl-sockets.h"
 #include "netctrl-traffic.h"
 #include "scenario.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -20,123 +20,17 @@ namespace netctrl
 
 using namespace ns3;
 
-/// Numbers of a flow's own (SplitMix64).
-class Chances
+/// The next of a flow's own numbers, evenly from [0, 1) (SplitMix64).
+inline double
+Chance(uint64_t& state)
 {
-  public:
-    explicit Chances(uint64_t state)
-        : m_state(state)
-    {
-    }
-
-    /// Evenly from [0, 1).
-    double Next()
-    {
-        m_state += 0x9E3779B97F4A7C15U;
-        uint64_t z = m_state;
-        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
-        z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
-        z ^= z >> 31;
-        return static_cast<double>(z >> 11) * 0x1p-53;
-    }
-
-  private:
-    uint64_t m_state;
-};
-
-/// When the next packet of a flow goes.
-class Gate
-{
-  public:
-    Gate(const GateRow& row, double rate, const FlowRow& flow)
-        : m_row(row),
-          m_chances(flow.random),
-          m_opens(flow.opens),
-          m_mean(MeanPause(rate, row.burst)),
-          m_burst(row.burst),
-          m_left(row.burst)
-    {
-    }
-
-    /// kForever at rate 0.
-    int64_t Opens() const
-    {
-        return m_opens;
-    }
-
-    /// A packet goes through now.
-    void Pass(int64_t now)
-    {
-        m_pausing = --m_left == 0;
-        if (!m_pausing)
-        {
-            m_opens = now + m_row.within;
-            return;
-        }
-        m_left = m_burst;
-        const double v = m_row.variation;
-        Pause(now, v > 0.0 ? 1.0 - v + v * -std::log(1.0 - m_chances.Next()) : 1.0);
-    }
-
-    /// Another rate [bit/s] and burst from a time on: what is left of a pause is stretched, and a burst is finished.
-    void Set(int64_t since, double rate, int burst)
-    {
-        const int64_t before = m_mean;
-        const int64_t mean = MeanPause(rate, burst);
-        if (mean == before && burst == m_burst)
-        {
-            return;
-        }
-        m_mean = mean;
-        m_burst = burst;
-        if (!m_pausing)
-        {
-            return;
-        }
-        m_left = burst;
-        if (m_opens > since) // else its packet may go now
-        {
-            const bool shut = before == kForever;
-            Pause(since, shut ? m_held : static_cast<double>(m_opens - since) / static_cast<double>(before));
-        }
-    }
-
-  private:
-    /// From the last packet of a burst to the first of the next; kForever at rate 0.
-    int64_t MeanPause(double rate, int burst) const
-    {
-        constexpr double kLongest = 1e17;
-        const double bits = 8e9 * kPacketSize * burst;
-        if (rate <= 0.0 || bits > kLongest * rate)
-        {
-            return kForever;
-        }
-        const double mean = bits / rate - static_cast<double>((burst - 1) * m_row.within);
-        return std::max(static_cast<int64_t>(std::nearbyint(mean)), int64_t{1});
-    }
-
-    /// So much of the mean pause is left from a time on.
-    void Pause(int64_t since, double share)
-    {
-        if (m_mean == kForever)
-        {
-            m_held = share;
-            m_opens = kForever;
-            return;
-        }
-        const double left = share * static_cast<double>(m_mean);
-        m_opens = since + std::max(static_cast<int64_t>(std::nearbyint(left)), int64_t{1});
-    }
-
-    const GateRow& m_row;
-    Chances m_chances;
-    int64_t m_opens;
-    int64_t m_mean; ///< pause
-    int m_burst;
-    int m_left;            ///< packets of the burst
-    bool m_pausing = true; ///< whether the next packet is the first of a burst
-    double m_held = 0.0;   ///< what is left of a pause at rate 0, over the mean
-};
+    state += 0x9E3779B97F4A7C15U;
+    uint64_t z = state;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
+    z ^= z >> 31;
+    return static_cast<double>(z >> 11) * 0x1p-53;
+}
 
 /// Sends packets that carry the time at which they left, from the router at which the path begins.
 class GatedFlow
@@ -145,11 +39,14 @@ class GatedFlow
     GatedFlow(const FlowRow& flow, const Host& host)
         : group(host.group),
           m_flow(flow),
+          m_row(kGroups[group].gate),
           m_socket(UdpTo(host.node, host.sink->end)),
-          m_gate(kGroups[group].gate, kGroups[group].rate, flow),
+          m_random(flow.random),
           m_told(kGroups[group].rate),
-          m_burst(kGroups[group].gate.burst)
+          m_burst(m_row.burst)
     {
+        const int64_t mean = MeanPause(m_told, m_burst, kPacketSize, m_row.within);
+        m_gate = {flow.opens, mean, m_burst, m_burst, 1, 0.0};
         Plan();
     }
 
@@ -174,7 +71,8 @@ class GatedFlow
     void Set()
     {
         const int64_t now = Simulator::Now().GetNanoSeconds();
-        m_gate.Set(std::max(now, m_flow.start), m_fixed < 0.0 ? m_told : m_fixed, m_burst);
+        const int64_t since = std::max(now, m_flow.start);
+        m_gate = SetGate(m_gate, m_row.within, kPacketSize, since, m_fixed < 0.0 ? m_told : m_fixed, m_burst);
         m_event.Cancel();
         Plan();
     }
@@ -182,7 +80,7 @@ class GatedFlow
     void Plan()
     {
         const int64_t now = Simulator::Now().GetNanoSeconds();
-        const int64_t opens = std::max(m_gate.Opens(), now);
+        const int64_t opens = std::max(m_gate.opens, now);
         if (opens <= kDuration && opens < m_flow.stop)
         {
             m_event = Simulator::Schedule(NanoSeconds(opens - now), &GatedFlow::Send, this);
@@ -192,7 +90,8 @@ class GatedFlow
     void Send()
     {
         Simulator::ScheduleNow(&GatedFlow::Leave, this); // what a link has sent by now makes room
-        m_gate.Pass(Simulator::Now().GetNanoSeconds());
+        const double drawn = m_gate.left == 1 && m_row.variation > 0.0 ? Chance(m_random) : 0.0;
+        m_gate = PassGate(m_gate, m_row.within, m_row.variation, Simulator::Now().GetNanoSeconds(), drawn);
         Plan();
     }
 
@@ -205,7 +104,9 @@ class GatedFlow
     }
 
     const FlowRow& m_flow;
+    const GateRow& m_row;
     Ptr<Socket> m_socket;
+    uint64_t m_random; ///< state of its numbers
     Gate m_gate;
     double m_told;        ///< [bit/s]
     double m_fixed = -1.0; ///< [bit/s]

@@ -61,7 +61,8 @@ struct LawParts
         const std::string text = record.Take(field);
         value.rows = std::strtoul(text.c_str(), nullptr, 10);
         value.columns = std::strtoul(text.c_str() + text.find('x') + 1, nullptr, 10);
-        record.ReadInto(field, text.substr(text.find(':') + 1), value.values);
+        const auto numbers = record.ReadNumbers(field, text.substr(text.find(':') + 1));
+        value.values = Vector(numbers.data(), numbers.size());
     }
 };
 

@@ -14,9 +14,11 @@
 #include "ns3/type-id.h"
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace netctrl
@@ -24,66 +26,75 @@ namespace netctrl
 
 constexpr int64_t kForever = std::numeric_limits<int64_t>::max();
 
+inline Names kRouterNames, kLinkNames, kDemandNames, kPacerNames, kGroupNames, kHostNames; ///< each with its number
+
 /// One direction of a line, with its queue.
 struct LinkRow
 {
-    std::string id;
-    int source;        ///< router
-    int target;        ///< router
-    uint64_t capacity; ///< [bit/s]
-    int64_t delay;     ///< [ns]
-    uint32_t buffer;   ///< [byte]
-    double nominal;    ///< around which its rate is controlled [bit/s]; 0: nothing controls it
-    bool paced;        ///< it sends at the rate of its law; else at its capacity
-    QueueSettings queue;
+    std::string id = From().Named(kLinkNames);
+    int source = From().TakeNew("source", kRouterNames);
+    int target = From().TakeNew("target", kRouterNames);
+    uint64_t capacity = From().Take<uint64_t>("capacity"); ///< [bit/s]
+    int64_t delay = From().Take("delay", int64_t{0}); ///< [ns]
+    uint32_t buffer = From().Take("buffer", kUnlimited); ///< [byte]
+    /// Around which its rate is controlled [bit/s]; 0: nothing controls it.
+    double nominal = From().Take("nominal", 0.0);
+    bool paced = From().Take("paced", false); ///< it sends at the rate of its law; else at its capacity
+    QueueSettings queue{From().Take("queue"), From().TakeRest()};
 };
 
 /// What sends packets, evenly spaced at a rate that changes every sample, over ways of its own.
 struct DemandRow
 {
-    int source; ///< router
-    int target; ///< router
+    std::string id = From().Named(kDemandNames);
+    int source = From().TakeNew("source", kRouterNames);
+    int target = From().TakeNew("target", kRouterNames);
 };
 
 /// The share of what reaches a link's source of a demand that takes the link.
 struct WayRow
 {
-    int demand;
-    int link;
-    double share;
+    int demand = From().TakeOne("demand", kDemandNames);
+    int link = From().TakeOne("link", kLinkNames);
+    double share = From().Take<double>("share");
 };
 
 /// What a group of web sessions asks for; objectsPerPage is 0 for bulk flows.
 struct WebSettings
 {
-    int objectsPerPage;
-    double paretoScale; ///< smallest object [byte]
-    double paretoShape;
-    double maxObject; ///< [byte]
-    double thinkTime; ///< mean [s]
+    int objectsPerPage = From().Take("objects_per_page", 0);
+    double paretoScale = objectsPerPage > 0 ? From().Take<double>("pareto_scale") : 0.0; ///< smallest object [byte]
+    double paretoShape = objectsPerPage > 0 ? From().Take<double>("pareto_shape") : 0.0;
+    double maxObject = objectsPerPage > 0 ? From().Take<double>("max_object") : 0.0; ///< [byte]
+    double thinkTime = objectsPerPage > 0 ? From().Take<double>("think_time") : 0.0; ///< mean [s]
 };
 
 /// A regulator of each flow of a group: a burst, then a pause; without a burst there is none.
 struct GateRow
 {
-    int burst;
-    int64_t within;   ///< between packets of a burst [ns]
-    double variation; ///< standard deviation over mean of the pauses
+    int burst = From().Take("burst", 0);
+    int64_t within = burst > 0 ? From().Take<int64_t>("within") : 0; ///< between packets of a burst [ns]
+    /// Standard deviation over mean of the pauses.
+    double variation = burst > 0 ? From().Take<double>("variation") : 0.0;
 };
 
 struct GroupRow
 {
-    std::string id;
-    std::string sender; ///< its congestion control; of packets without acknowledgements none
-    double cap;         ///< on the pacing rate of H-TCP [bit/s]; 0: none
-    int pacer;          ///< law of its rate; -1: none
-    double rate;        ///< of each flow's packets without acknowledgements [bit/s]; 0: it is TCP
-    bool even;          ///< whether these are evenly spaced; else their times are random
-    bool ecn;
-    int demand;               ///< whose ways its data takes, from router to router; -1: it has a path
-    bool atRouter;            ///< its data ends at the router behind `path`, not at a host of its own
-    std::vector<int> path;    ///< links of the data
-    std::vector<int> ackPath; ///< links of the acknowledgements; empty: the idle other direction of `path`
+    std::string id = From().Named(kGroupNames);
+    double rate = From().Take("rate", 0.0); ///< of each flow's packets without acknowledgements [bit/s]; 0: it is TCP
+    bool even = From().Take("even", false); ///< whether these are evenly spaced; else their times are random
+    /// Its congestion control; of packets without answers none.
+    std::string sender = rate > 0.0 ? "" : From().Take("sender");
+    double cap = From().Take("cap", 0.0); ///< on the pacing rate of H-TCP [bit/s]; 0: none
+    int pacer = From().TakeOneOrNone("pacer", kPacerNames); ///< law of its rate; -1: none
+    bool ecn = From().Take("ecn", false);
+    /// Whose ways its data takes, router to router; -1: it has a path.
+    int demand = From().TakeOneOrNone("demand", kDemandNames);
+    /// Its data ends at the router behind `path`, not at a host of its own.
+    bool atRouter = From().Take("at_router", false);
+    std::vector<int> path = From().TakeAll("path", kLinkNames); ///< links of the data
+    /// Of acknowledgements; empty: the idle other direction.
+    std::vector<int> ackPath = From().TakeAll("ack_path", kLinkNames);
     WebSettings web;
     GateRow gate;
 };
@@ -91,56 +102,58 @@ struct GroupRow
 /// A sender with its access line, which makes up the round-trip time.
 struct HostRow
 {
-    int group;
-    int64_t accessDelay; ///< one way [ns]
+    std::string id = From().Named(kHostNames);
+    int group = From().TakeOne("group", kGroupNames);
+    int64_t accessDelay = From().Take("access_delay", int64_t{0}); ///< one way [ns]
 };
 
 /// A bulk flow or a web session.
 struct FlowRow
 {
-    int host;
-    int64_t start;  ///< [ns]
-    int64_t spread; ///< it starts at a random time so much later at most [ns]; -1: it doesn't
-    int64_t stop;   ///< [ns] or kForever
-    int64_t opens;   ///< when its regulator lets the first packet through [ns]
-    uint64_t random; ///< state of its regulator's numbers
+    int host = From().TakeOne("host", kHostNames);
+    int64_t start = From().Take<int64_t>("start"); ///< [ns]
+    /// It starts at a random time so much later at most [ns]; -1: it doesn't.
+    int64_t spread = From().Take("spread", int64_t{-1});
+    int64_t stop = From().Take("stop", kForever); ///< [ns] or kForever
+    int64_t opens = From().Take("opens", int64_t{0}); ///< when its regulator lets the first packet through [ns]
+    uint64_t random = From().Take("random", uint64_t{0}); ///< state of its regulator's numbers
 };
 
 /// The rate of a group's flows changes.
 struct RateChangeRow
 {
-    int64_t at; ///< [ns]
-    int group;
-    double rate; ///< [bit/s]; below 0: what it was before, or what a control says
+    int64_t at = From().Take<int64_t>("at"); ///< [ns]
+    int group = From().TakeOne("group", kGroupNames);
+    double rate = From().Take("rate", -1.0); ///< [bit/s]; below 0: what it was before, or what a control says
 };
 
 struct ChangeRow
 {
-    int64_t at; ///< [ns]
-    int link;
-    uint64_t capacity; ///< [bit/s]; 0: as it was
-    int64_t delay;     ///< [ns]; -1: as it was
+    int64_t at = From().Take<int64_t>("at"); ///< [ns]
+    int link = From().TakeOne("link", kLinkNames);
+    uint64_t capacity = From().Take("capacity", uint64_t{0}); ///< [bit/s]; 0: as it was
+    int64_t delay = From().Take("delay", int64_t{-1}); ///< [ns]; -1: as it was
 };
 
 /// A group whose rates a law sets.
 struct TrackedRow
 {
-    int group;
-    double share; ///< of the rate of all, for each flow
+    int group = From().TakeOne("group", kGroupNames);
+    double share = From().Take<double>("share"); ///< of the rate of all, for each flow
 };
 
 /// What a law measures: a column of signals.csv, and what one of its unit is in the law's.
 struct OutputRow
 {
-    int column; ///< delay, jitter, mean delay, mean jitter, throughput
-    double scale;
+    int column = From().Take<int>("column"); ///< delay, jitter, mean delay, mean jitter, throughput
+    double scale = From().Take<double>("scale");
 };
 
 /// From a period on: what is asked for, in the law's units.
 struct ReferenceRow
 {
-    int64_t from;
-    std::vector<double> values;
+    int64_t from = From().Take<int64_t>("from");
+    std::vector<double> values = From().TakeNumbers("values");
 };
 
 /// A law that sets flows' rates; without periods there is none.
@@ -200,203 +213,108 @@ IsSender(const std::string& name)
     return KnownToNs3(name) || name == "htcp" || MakeWindow(name, none);
 }
 
-/// A record of a law that sets flows' rates; false: it is another one.
-inline bool
-ReadTrack(Record& record, const std::map<std::string, int>& groups)
+/// What a run is, and defaults of ns-3's attributes.
+inline void
+ReadSettings(Record& record)
 {
-    if (record.kind == "track")
+    kDuration = record.Take<int64_t>("duration");
+    kSample = record.Take<int64_t>("sample");
+    kWarmup = record.Take("warmup", int64_t{0});
+    kPacketSize = record.Take<uint32_t>("packet_size");
+    kInitialWindow = record.Take<uint32_t>("initial_window");
+    kSeed = record.Take<uint32_t>("seed");
+    kRun = record.Take<uint64_t>("run");
+    kFirstRun = record.Take<uint64_t>("first_run", 0);
+    kWatched = record.Take("watched", false);
+    kSocketBuffer = record.Take<uint32_t>("socket_buffer");
+    kAccessRate = record.Take<uint64_t>("access_rate", 0);
+    if (kDuration <= 0 || kSample <= 0)
     {
-        kTrack.periods = record.Take<int64_t>("periods");
-        kTrack.interval = record.Take<int64_t>("interval");
-        kTrack.start = record.Take("start", int64_t{0});
-        kTrack.rateUnit = record.Take<double>("rate_unit");
-        kTrack.measures = record.TakeOne("measures", groups);
-        return true;
+        record.Refuse("has a duration or sample that is not above 0");
     }
-    if (record.kind == "tracked")
+    kAttributes = record.TakeRest();
+    for (const auto& [name, value] : kAttributes)
     {
-        kTrack.tracked.push_back({record.TakeOne("group", groups), record.Take<double>("share")});
-        return true;
+        if (!ns3::Config::SetDefaultFailSafe(name, ns3::StringValue(value)))
+        {
+            record.Refuse("has " + name + " " + value + ", which is no value of an attribute of ns-3");
+        }
     }
-    if (record.kind == "output")
+}
+
+inline void
+ReadGroup(Record& record)
+{
+    kGroups.push_back(Made<GroupRow>(record));
+    const GroupRow& row = kGroups.back();
+    if (row.rate == 0.0 && (row.sender == "paced" ? row.pacer < 0 : !IsSender(row.sender)))
     {
-        kTrack.outputs.push_back({record.Take<int>("column"), record.Take<double>("scale")});
-        return true;
+        record.Refuse("has sender " + row.sender + ", which this program does not have");
     }
-    if (record.kind == "reference")
+    if (row.path.empty() && row.demand < 0)
     {
-        kTrack.references.push_back({record.Take<int64_t>("from"), {}});
-        record.TakeInto("values", kTrack.references.back().values);
-        return true;
+        record.Refuse("has no path");
     }
-    if (record.kind != "law")
-    {
-        return false;
-    }
-    kTrack.law.Take(record);
-    return true;
+}
+
+inline void
+ReadTrack(Record& record)
+{
+    kTrack.periods = record.Take<int64_t>("periods");
+    kTrack.interval = record.Take<int64_t>("interval");
+    kTrack.start = record.Take("start", int64_t{0});
+    kTrack.rateUnit = record.Take<double>("rate_unit");
+    kTrack.measures = record.TakeOne("measures", kGroupNames);
 }
 
 /// Reads scenario.txt in a folder; each record names those above it.
 inline void
 ReadScenario(const std::string& folder)
 {
-    using Names = std::map<std::string, int>;
-    Names routers, links, demands, pacers, groups, hosts;
-    const auto add = [](const Record& record, Names& names) {
-        if (!names.emplace(record.id, names.size()).second)
-        {
-            record.Refuse("is there twice");
-        }
+    using Reader = std::function<void(Record&)>;
+    const auto into = [](auto& rows) {
+        using Kind = typename std::decay_t<decltype(rows)>::value_type;
+        return Reader([&rows](Record& record) { rows.push_back(Made<Kind>(record)); });
     };
-    const auto router = [&](const std::string& name) {
-        return routers.emplace(name, routers.size()).first->second;
+    const std::map<std::string, Reader> readers = {
+        {"set", ReadSettings},
+        {"link", into(kLinks)},
+        {"demand", into(kDemands)},
+        {"way", into(kWays)},
+        {"control",
+         [](Record& record) {
+             kLate = record.Take("late", false);
+             kLaw = TakeLinkRates(record);
+         }},
+        {"centre", [](Record& record) { fabric::kCentre = fabric::TakeCentre(record); }},
+        {"senders", [](Record& record) { fabric::kFlowLaw = fabric::TakeFlowLaw(record); }},
+        {"path", into(fabric::kPaths)},
+        {"port", into(fabric::kPorts)},
+        {"pacer",
+         [](Record& record) {
+             record.Named(kPacerNames);
+             kPacers.push_back(TakePacer(record));
+         }},
+        {"group", ReadGroup},
+        {"host", into(kHosts)},
+        {"flow", into(kFlows)},
+        {"change", into(kChanges)},
+        {"change of rates", into(kRateChanges)},
+        {"track", ReadTrack},
+        {"tracked", into(kTrack.tracked)},
+        {"output", into(kTrack.outputs)},
+        {"reference", into(kTrack.references)},
+        {"law", [](Record& record) { kTrack.law.Take(record); }},
     };
     for (Record& record : ReadRecords(folder + "/scenario.txt"))
     {
-        if (record.kind == "set")
-        {
-            kDuration = record.Take<int64_t>("duration");
-            kSample = record.Take<int64_t>("sample");
-            kWarmup = record.Take("warmup", int64_t{0});
-            kPacketSize = record.Take<uint32_t>("packet_size");
-            kInitialWindow = record.Take<uint32_t>("initial_window");
-            kSeed = record.Take<uint32_t>("seed");
-            kRun = record.Take<uint64_t>("run");
-            kFirstRun = record.Take<uint64_t>("first_run", 0);
-            kWatched = record.Take("watched", false);
-            kSocketBuffer = record.Take<uint32_t>("socket_buffer");
-            kAccessRate = record.Take<uint64_t>("access_rate", 0);
-            if (kDuration <= 0 || kSample <= 0)
-            {
-                record.Refuse("has a duration or sample that is not above 0");
-            }
-            kAttributes = record.TakeRest();
-            for (const auto& [name, value] : kAttributes)
-            {
-                if (!ns3::Config::SetDefaultFailSafe(name, ns3::StringValue(value)))
-                {
-                    record.Refuse("has " + name + " " + value + ", which is no value of an attribute of ns-3");
-                }
-            }
-        }
-        else if (record.kind == "link")
-        {
-            add(record, links);
-            const int source = router(record.Take("source"));
-            const int target = router(record.Take("target"));
-            const auto capacity = record.Take<uint64_t>("capacity");
-            const auto delay = record.Take<int64_t>("delay", 0);
-            const auto buffer = record.Take("buffer", kUnlimited);
-            const auto nominal = record.Take("nominal", 0.0);
-            const bool paced = record.Take("paced", false);
-            const std::string queue = record.Take("queue");
-            kLinks.push_back(
-                {record.id, source, target, capacity, delay, buffer, nominal, paced, {queue, record.TakeRest()}});
-        }
-        else if (record.kind == "demand")
-        {
-            add(record, demands);
-            const int source = router(record.Take("source"));
-            kDemands.push_back({source, router(record.Take("target"))});
-        }
-        else if (record.kind == "way")
-        {
-            const int demand = record.TakeOne("demand", demands);
-            kWays.push_back({demand, record.TakeOne("link", links), record.Take<double>("share")});
-        }
-        else if (record.kind == "control")
-        {
-            kLate = record.Take("late", false);
-            kLaw = TakeLinkRates(record);
-        }
-        else if (record.kind == "centre")
-        {
-            fabric::kCentre = fabric::TakeCentre(record);
-        }
-        else if (record.kind == "senders")
-        {
-            fabric::kFlowLaw = fabric::TakeFlowLaw(record);
-        }
-        else if (record.kind == "path")
-        {
-            fabric::kPaths.push_back(fabric::TakePath(record));
-        }
-        else if (record.kind == "port")
-        {
-            fabric::kPorts.push_back(fabric::TakePort(record));
-        }
-        else if (record.kind == "pacer")
-        {
-            add(record, pacers);
-            kPacers.push_back(TakePacer(record));
-        }
-        else if (record.kind == "group")
-        {
-            add(record, groups);
-            GroupRow row{};
-            row.id = record.id;
-            row.rate = record.Take("rate", 0.0);
-            row.even = record.Take("even", false);
-            row.sender = row.rate > 0.0 ? "" : record.Take("sender");
-            row.cap = record.Take("cap", 0.0);
-            row.pacer = record.Has("pacer") ? record.TakeOne("pacer", pacers) : -1;
-            row.gate.burst = record.Take("burst", 0);
-            row.gate.within = row.gate.burst > 0 ? record.Take<int64_t>("within") : 0;
-            row.gate.variation = row.gate.burst > 0 ? record.Take<double>("variation") : 0.0;
-            row.ecn = record.Take("ecn", false);
-            row.atRouter = record.Take("at_router", false);
-            if (row.rate == 0.0 && (row.sender == "paced" ? row.pacer < 0 : !IsSender(row.sender)))
-            {
-                record.Refuse("has sender " + row.sender + ", which this program does not have");
-            }
-            row.demand = record.Has("demand") ? record.TakeOne("demand", demands) : -1;
-            row.path = record.TakeAll("path", links);
-            row.ackPath = record.TakeAll("ack_path", links);
-            if (record.Has("objects_per_page"))
-            {
-                row.web.objectsPerPage = record.Take<int>("objects_per_page");
-                row.web.paretoScale = record.Take<double>("pareto_scale");
-                row.web.paretoShape = record.Take<double>("pareto_shape");
-                row.web.maxObject = record.Take<double>("max_object");
-                row.web.thinkTime = record.Take<double>("think_time");
-            }
-            if (row.path.empty() && row.demand < 0)
-            {
-                record.Refuse("has no path");
-            }
-            kGroups.push_back(std::move(row));
-        }
-        else if (record.kind == "host")
-        {
-            add(record, hosts);
-            kHosts.push_back({record.TakeOne("group", groups), record.Take<int64_t>("access_delay", 0)});
-        }
-        else if (record.kind == "flow")
-        {
-            kFlows.push_back({record.TakeOne("host", hosts),
-                              record.Take<int64_t>("start"),
-                              record.Take("spread", int64_t{-1}),
-                              record.Take("stop", kForever),
-                              record.Take("opens", int64_t{0}),
-                              record.Take("random", uint64_t{0})});
-        }
-        else if (record.kind == "change" && record.Has("group"))
-        {
-            const auto at = record.Take<int64_t>("at");
-            kRateChanges.push_back({at, record.TakeOne("group", groups), record.Take("rate", -1.0)});
-        }
-        else if (record.kind == "change")
-        {
-            kChanges.push_back({record.Take<int64_t>("at"),
-                                record.TakeOne("link", links),
-                                record.Take<uint64_t>("capacity", 0),
-                                record.Take<int64_t>("delay", -1)});
-        }
-        else if (!ReadTrack(record, groups))
+        const bool ofRates = record.kind == "change" && record.Has("group");
+        const auto reader = readers.find(ofRates ? "change of rates" : record.kind);
+        if (reader == readers.end())
         {
             record.Refuse("is not a record of a scenario");
         }
+        reader->second(record);
         record.End();
     }
     if (kDuration == 0)
@@ -404,7 +322,7 @@ ReadScenario(const std::string& folder)
         std::fprintf(stderr, "%s/scenario.txt: has no record of kind set\n", folder.c_str());
         std::exit(2);
     }
-    kRouters = static_cast<int>(routers.size());
+    kRouters = static_cast<int>(kRouterNames.size());
 }
 
 } // namespace netctrl

@@ -9,18 +9,17 @@ import numpy as np
 
 from netctrl.core.errors import InvalidValue
 from netctrl.laws.rate.records import scheme_of
-from netctrl.laws.window.law import MAX_HOPS, Packet, Path, Telemetry, WindowLaw
-from netctrl.laws.window.records import LAWS, law_of
+from netctrl.laws.window.law import MAX_HOPS, Path, Telemetry, WindowLaw
+from netctrl.laws.window.records import LAWS, LawRow, law_of, law_row
 from netctrl.laws.window.rows import PARAMETERS, STATES, row_of
 from netctrl.scenario.fabric.pfc import Pfc
 from netctrl.scenario.tcp_aqm.flows import Flow, Host
-from netctrl.sim.packet.hosts import COUNTER, HOST, PORT, TELEMETRY_OF, HostState, no_transfers
+from netctrl.sim.packet.hosts import COUNTER, HOST, PORT, TELEMETRY_OF, HostState, TransferState, no_transfers
 from netctrl.sim.packet.links.port_tables import port_table, write_telemetry
 from netctrl.sim.packet.links.tables import wire_time
 from netctrl.sim.packet.state import FLOW, LINK
 
 _NS = 1e9
-_MAX_FLOWS = 1024  # that laws look up; the last number stands for all above
 _TOGETHER = 4  # flows that links are thought to have at least
 
 
@@ -54,15 +53,60 @@ class _Kind(NamedTuple):
     """[bit/s]"""
 
 
-class _Rows(NamedTuple):
-    """Of a kind, in the tables of laws."""
+def path_of(trip: float, line: float, rates: Sequence[float]) -> Path:
+    """A round trip without queues [ns], a sender's line and the links behind it [bit/s], for a law."""
+    seen: Any = (*rates, *[0.0] * MAX_HOPS)[:MAX_HOPS]
+    return Path(trip, trip * line / (8.0 * _NS), line, float(len(rates)), seen)
 
-    parameters: np.ndarray
-    path: np.ndarray
-    table: np.ndarray
-    start: float
-    crossed: list[int]
-    memory: int
+
+def host_row(law: WindowLaw, scheme: Any, payload: int, header: int, ack: int, timeout: int) -> np.ndarray:
+    """A row of `HOST`, before what changes."""
+    row = np.zeros(len(HOST), dtype=np.int64)
+    row[HOST["law"]], row[HOST["telemetry"]] = LAWS.index(law), int(law.telemetry)
+    row[HOST["payload"]], row[HOST["header"]], row[HOST["ack"]] = payload, header, ack
+    row[HOST["notification"]] = 0 if law.notification is None else round(law.notification(scheme) * _NS)
+    row[HOST["timeout"]] = timeout
+    return row
+
+
+def resend_after(given: float | None, longest: float) -> int:
+    """Time without progress after which all unacknowledged data is sent again [ns]."""
+    return round(max(10.0 * longest, 1e-3 * _NS) if given is None else given * _NS)
+
+
+def counted_for(given: float | None, together: int, longest: float) -> int:
+    """Time after its last packet for which a link counts one of so many flows as active [ns].
+
+    N + 2 times the longest round trip: below (N - 1) times N would be counted too low, as `Topology.flow_timeout` says.
+    """
+    return round((max(_TOGETHER, together) + 2) * longest if given is None else given * _NS)
+
+
+def host_state(
+    host: np.ndarray,
+    port: np.ndarray,
+    laws: Sequence[LawRow],
+    *,
+    counters: int,
+    packets: int,
+    crossed: np.ndarray | None = None,
+    transfers: TransferState | None = None,
+) -> HostState:
+    """Tables of a run; `laws` of all kinds of path, `packets` in the pool where a law reads telemetry."""
+    return HostState(
+        host=host,
+        port=port,
+        law=np.zeros((len(host), STATES)),
+        memory=np.zeros((len(host), max(each.memory for each in laws))),
+        parameters=np.array([np.pad(row_of(each.parameters), (0, PARAMETERS))[:PARAMETERS] for each in laws]),
+        path=np.array([row_of(each.path) for each in laws]),
+        table=_padded([each.table for each in laws]),
+        start=np.array([each.start for each in laws]),
+        crossed=np.full((len(laws), MAX_HOPS), -1) if crossed is None else crossed,
+        counter=np.zeros((counters, len(COUNTER)), dtype=np.int64),
+        telemetry=np.zeros((packets, *TELEMETRY_OF), dtype=np.int64),
+        transfers=no_transfers() if transfers is None else transfers,
+    )
 
 
 def sent_of(group: Flow, full: int) -> Sent | None:
@@ -147,20 +191,14 @@ def host_tables(
     host[:, HOST["port"]], host[:, HOST["kind"]], host[:, HOST["flow"]] = ports, number.ravel(), rows
     counts = _write_telemetry(port, link, kinds, longest, [crossed[g].there for g in group])
     reads = any(kind.sent.law.telemetry for kind in kinds)
-    found = [_rows(kind, link, longest) for kind in kinds]
-    return HostState(
-        host=host,
-        port=port,
-        law=np.zeros((len(rows), STATES)),
-        memory=np.zeros((len(rows), max(each.memory for each in found))),
-        parameters=np.array([each.parameters for each in found]),
-        path=np.array([each.path for each in found]),
-        table=_padded([each.table for each in found]),
-        start=np.array([each.start for each in found]),
-        crossed=np.array([each.crossed for each in found]),
-        counter=np.zeros((len(flow) * counts, len(COUNTER)), dtype=np.int64),
-        telemetry=np.zeros((packets if reads else 1, *TELEMETRY_OF), dtype=np.int64),
-        transfers=no_transfers(),
+    found = [_law_row(kind, link, longest) for kind in kinds]
+    return host_state(
+        host,
+        port,
+        found,
+        counters=len(flow) * counts,
+        packets=packets if reads else 1,
+        crossed=np.array([(*kind.there, *[-1] * MAX_HOPS)[:MAX_HOPS] for kind in kinds]),
     )
 
 
@@ -176,16 +214,11 @@ def _kind(link: np.ndarray, port: int, flow: np.ndarray, sent: Mapping[int, Sent
 
 
 def _host_row(kind: _Kind, longest: float) -> np.ndarray:
-    row = np.zeros(len(HOST), dtype=np.int64)
     how = kind.sent
-    row[HOST["law"]], row[HOST["telemetry"]] = LAWS.index(how.law), int(how.law.telemetry)
-    row[HOST["payload"]], row[HOST["header"]], row[HOST["ack"]] = how.payload, how.header, how.ack
+    timeout = resend_after(how.host.retransmission_timeout, longest)
+    row = host_row(how.law, how.scheme, how.payload, how.header, how.ack, timeout)
     row[HOST["line"]] = kind.line
     row[HOST["transfer"]] = row[HOST["watch"]] = -1
-    if how.law.notification is not None:
-        row[HOST["notification"]] = round(how.law.notification(how.scheme) * _NS)
-    given = how.host.retransmission_timeout
-    row[HOST["timeout"]] = round(max(10.0 * longest, 1e-3 * _NS) if given is None else given * _NS)
     return row
 
 
@@ -197,34 +230,17 @@ def _write_telemetry(
     counts = 0
     for kind in kinds:
         what = kind.sent.law.telemetry
-        given, together = kind.sent.host.flow_timeout, max(_TOGETHER, int(crossing[kind.there].max()))
-        timeout = (together + 2) * longest if given is None else given * _NS
-        write_telemetry(port, link, kind.there, what, round(timeout))
+        timeout = counted_for(kind.sent.host.flow_timeout, int(crossing[kind.there].max()), longest)
+        write_telemetry(port, link, kind.there, what, timeout)
         if what == Telemetry.FLOWS:
             counts = 1 + max(map(len, ways))
     return counts
 
 
-def _rows(kind: _Kind, link: np.ndarray, longest: float) -> _Rows:
-    law, scheme, full = kind.sent.law, kind.sent.scheme, kind.sent.payload + kind.sent.header
-    rates, seen = np.zeros(MAX_HOPS), kind.there[:MAX_HOPS]
-    rates[: len(seen)] = link[seen, LINK["rate"]]
-    path = Path(
-        kind.trip, kind.trip * kind.line / (8.0 * _NS), kind.line, float(len(kind.there)), tuple(rates.tolist())
-    )
-    if law.path is not None:
-        path = law.path(scheme, path)
-    parameters = np.zeros(PARAMETERS)
-    values = row_of(law.read(scheme, Packet(float(kind.sent.payload), float(full), longest)))
-    parameters[: len(values)] = values
-    return _Rows(
-        parameters,
-        row_of(path),
-        np.zeros(2) if law.table is None else law.table(scheme, path, full, _MAX_FLOWS),
-        law.start(scheme, path),
-        [*seen, *[-1] * (MAX_HOPS - len(seen))],
-        1 if law.memory is None else law.memory(scheme, path, full),
-    )
+def _law_row(kind: _Kind, link: np.ndarray, longest: float) -> LawRow:
+    path = path_of(kind.trip, kind.line, link[kind.there, LINK["rate"]].astype(float).tolist())
+    payload = kind.sent.payload
+    return law_row(kind.sent.law, kind.sent.scheme, path, payload, payload + kind.sent.header, longest)
 
 
 def _padded(tables: Sequence[np.ndarray]) -> np.ndarray:

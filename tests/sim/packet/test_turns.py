@@ -15,9 +15,8 @@ from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Incast, Sizes
 from netctrl.scenario.transfers import residual
-from netctrl.sim.fabric.problem import ROWS, fabric_problem
-from netctrl.sim.fabric.run import simulate_fabric
-from netctrl.sim.packet.run import run_packets
+from netctrl.sim.packet.fabric import ROWS, fabric_problem
+from netctrl.sim.packet.run import run_packets, simulate_packets
 from netctrl.sim.packet.state import META
 
 RATE, DELAY = 1e10, 1e-6
@@ -100,7 +99,7 @@ the kernel that data centres had for themselves, once no packet began there on a
 @pytest.mark.parametrize("case", KEPT)
 def test_flows_end_at_the_nanosecond_at_which_they_ended_in_a_kernel_of_their_own(case) -> None:
     scenario, finish, (again, marked, longest, paused) = KEPT[case]
-    result = simulate_fabric(scenario)
+    result = simulate_packets(scenario)
     counts = counted(result)
     assert tuple(finish_ns(result).tolist()) == finish
     assert (counts["again"], counts["marked"]) == (again, marked)
@@ -119,7 +118,7 @@ def test_flows_end_at_the_nanosecond_at_which_they_ended_in_a_kernel_of_their_ow
     ids=["mpcc", "no control", "dctcp"],
 )
 def test_so_do_flows_of_a_fat_tree(scheme, load, incast, done, total, hops) -> None:
-    result = simulate_fabric(tree(scheme, load, incast))
+    result = simulate_packets(tree(scheme, load, incast))
     ended = finish_ns(result)
     ended = ended[ended >= 0]
     assert (len(ended), ended.sum(), counted(result)["hops"]) == (done, total, hops)
@@ -139,7 +138,7 @@ def test_what_one_host_sends_never_waits_at_switches_of_its_rate(flows) -> None:
         for i in range(flows)
     ]
     topology = Dumbbell(senders=1, receivers=1, host_rate=RATE, delay=0.8384e-6, packets=packets)
-    result = simulate_fabric(data_centre(topology, FixedWindow(), *groups, duration=2e-3))
+    result = simulate_packets(data_centre(topology, FixedWindow(), *groups, duration=2e-3))
     assert (finish_ns(result) >= 0).all()
     assert longest_queue(result) == 0
     assert result.totals["departed"][0, :2].tolist() == [2 * flows * 40 * 1048] * 2
@@ -148,7 +147,7 @@ def test_what_one_host_sends_never_waits_at_switches_of_its_rate(flows) -> None:
 def from_one_host(*sizes: float) -> Result:
     groups = [Flow(id=f"f{i}", source=0, target=1 + i, offers=size) for i, size in enumerate(sizes)]
     topology = Dumbbell(senders=1, receivers=len(sizes), host_rate=RATE, delay=DELAY)
-    return simulate_fabric(data_centre(topology, FixedWindow(), *groups, duration=5e-3))
+    return simulate_packets(data_centre(topology, FixedWindow(), *groups, duration=5e-3))
 
 
 @pytest.mark.parametrize("count", [2, 5])
@@ -178,7 +177,7 @@ def test_acknowledgements_go_before_data() -> None:
     )
     topology = Dumbbell(senders=1, receivers=1, host_rate=RATE, delay=DELAY)
     scenario = data_centre(topology, FixedWindow(), *groups, duration=5e-3, watch=Watch(flows=(1,)))
-    trip = round(1e9 * simulate_fabric(scenario).tables["acknowledgements"]["rtt"][0])
+    trip = round(1e9 * simulate_packets(scenario).tables["acknowledgements"]["rtt"][0])
     full, ack = (round(size * 8e9 / RATE) for size in (1100, 98))
     alone = 3 * (full + ack) + 6 * round(DELAY * 1e9)
     # The switches' ports towards the prober have a packet on the wire and at most one before the acknowledgement.
@@ -197,9 +196,9 @@ def test_rows_of_flows_that_are_over_are_used_again() -> None:
         duration=2e-2,
         retransmission_timeout=1e-4,
     )
-    ready = fabric_problem(scenario)
-    state = run_packets(ready.packets, 0.0)
-    assert len(ready.plan.flows.size) > 5 * ROWS
+    ready, plan = fabric_problem(scenario)
+    state = run_packets(ready, 0.0)
+    assert len(plan.flows.size) > 5 * ROWS
     assert len(state.flow) <= 2 * ROWS
     assert state.meta[META["rows_left"]] > 0
     assert (state.hosts.transfers.transfer[:, 3] >= 0).mean() > 0.95

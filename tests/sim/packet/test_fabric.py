@@ -24,10 +24,10 @@ from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Incast
 from netctrl.scenario.transfers import queue_quantile, queue_shares, received_rates, residual, slow_down
-from netctrl.sim.fabric import problem
-from netctrl.sim.fabric.run import simulate_fabric
-from netctrl.sim.fabric.traffic import draw_fabric_flows
+from netctrl.sim.packet import fabric as problem
 from netctrl.sim.packet import problem as packets
+from netctrl.sim.packet.fabric_traffic import draw_fabric_flows
+from netctrl.sim.packet.run import simulate_packets
 
 NS3 = Packets(clock="ns-3")
 
@@ -61,14 +61,14 @@ def same(first: Result, second: Result) -> bool:
 def test_a_flow_alone_takes_its_ideal_time_to_the_nanosecond(topology, size) -> None:
     flow = Flow(id="flow", source=0, target=topology.hosts - 1, offers=size)
     scenario = data_centre(topology, FixedWindow(), flow, duration=5e-3)
-    result = simulate_fabric(scenario)
+    result = simulate_packets(scenario)
     assert finish_ns(result)[0] == nanoseconds(result, "transfers", "ideal")[0]
     assert slow_down(result.transfers)[0] == 1.0
 
 
 def test_one_packets_latency_is_the_sum_of_its_links() -> None:
     flow = Flow(id="flow", source=0, target=15, offers=1000)
-    result = simulate_fabric(data_centre(FatTree(), Hpcc(), flow, duration=1e-3, watch=Watch(flows=(0,))))
+    result = simulate_packets(data_centre(FatTree(), Hpcc(), flow, duration=1e-3, watch=Watch(flows=(0,))))
     # Two links of 100 and four of 400 Gbit/s, 1 us each: 1100 B there, 98 B back.
     there = 2 * (88 + 1000) + 4 * (22 + 1000)
     assert finish_ns(result)[0] == there
@@ -86,7 +86,7 @@ def test_a_queue_of_single_packets_is_lindleys_recursion_and_that_of_m_d_1() -> 
     )
     topology = Dumbbell(senders=64, host_rate=1e12, link_rate=1e9)
     duration = float(starts[-1]) * 1e-9
-    result = simulate_fabric(data_centre(topology, FixedWindow(), *flows, duration=duration, interval=1e-5))
+    result = simulate_packets(data_centre(topology, FixedWindow(), *flows, duration=duration, interval=1e-5))
     arrived, left, out = starts + 9 + 1000, 0, np.empty(count, dtype=np.int64)
     order = np.argsort(arrived, kind="stable")
     for i in order.tolist():
@@ -112,7 +112,7 @@ def test_open_loop_slopes_are_3_0003_and_1_0001_gbit_per_s() -> None:
         interval=8.799e-6,
         watch=Watch(ports=("s0>s1",)),
     )
-    queue = simulate_fabric(scenario).series["backlog"][0]
+    queue = simulate_packets(scenario).series["backlog"][0]
     slope = np.diff(queue) * 8 / 8799
     assert slope[4:799] == pytest.approx(3.0003, abs=1e-4)
     assert slope[1199:2999] == pytest.approx(-1.0001, abs=1e-4)
@@ -127,7 +127,7 @@ def test_delays_of_fig_3_5_are_1_018_and_6_038_ms() -> None:
         packets=NS3,
         watch=Watch(flows=(0, 1, 2, 3)),
     )
-    log = simulate_fabric(scenario).to_pandas("acknowledgements")
+    log = simulate_packets(scenario).to_pandas("acknowledgements")
     first = log[log.queue > 0].iloc[0]
     assert first.left * 1e3 == pytest.approx(1.018, abs=5e-4)
     assert first.time * 1e3 == pytest.approx(6.038, abs=5e-4)
@@ -142,7 +142,7 @@ def test_a_window_of_3750_bytes_holds_the_queue_at_13200() -> None:
         packets=NS3,
         watch=Watch(ports=("s0>s1",)),
     )
-    queue = simulate_fabric(scenario).series["backlog"][0, 299:]
+    queue = simulate_packets(scenario).series["backlog"][0, 299:]
     # A packet comes 450 ns before the wire is free for the next one.
     assert set(queue.tolist()) == {13_200, 14_300}
     assert (queue == 13_200).mean() == pytest.approx(1.0 - 450 / 8799, abs=0.01)
@@ -154,7 +154,7 @@ def test_fig_5_2_the_queue_is_empty_at_the_thesis_nanosecond(weight, bdp, empty_
     """W0 = 3750: 175,530 ns for every ratio of weights; a start of three packets: 140,334 ns."""
     base = netctrl.read("mpcc-dumbbell")
     sender = msgspec.structs.replace(base.flows[0].sender, bdp=bdp, window_weight=weight)
-    result = simulate_fabric(with_sender(base, sender))
+    result = simulate_packets(with_sender(base, sender))
     assert empty_again(result) == empty_ns
     if bdp == 3750:
         shares = received_rates(result.tables["received"])[:, 1:] / 1e9  # bins of 2 ms: 56 or 57 packets
@@ -169,7 +169,7 @@ def test_staggered_flows_finish_at_79_67_60_and_40_ms() -> None:
         for i, (s, t) in enumerate(zip(sizes, starts, strict=True))
     )
     for scheme in (Mpcc(bdp=4344, variant="feed-forward"), Mpcc(bdp=4344, window=4344, window_weight=100.0)):
-        result = simulate_fabric(data_centre(Dumbbell(), scheme, *flows, duration=90e-3, packets=NS3))
+        result = simulate_packets(data_centre(Dumbbell(), scheme, *flows, duration=90e-3, packets=NS3))
         assert finish_ns(result) * 1e-6 == pytest.approx([79.3, 67.2, 59.6, 40.5], rel=0.01)
 
 
@@ -185,7 +185,7 @@ def sixteen(variant: str, window: float | None = None) -> tuple[float, float]:
         flow_timeout=2e-4,
         watch=Watch(flows=tuple(range(16)), bin=1e-3),
     )
-    result = simulate_fabric(scenario)
+    result = simulate_packets(scenario)
     log = result.to_pandas("acknowledgements")
     P_BD = 6282 * 1e11 / 8e9
     return (
@@ -216,7 +216,7 @@ def test_the_delayed_model_uses_the_whole_link_with_a_tenth_of_a_bdp_and_the_del
 def steady(scheme: Scheme, count: int, rate: float, delay: float, duration: float, **more) -> Result:
     watch = Watch(flows=tuple(range(count)), ports=("s0>s1",), bin=duration / 10, acknowledgements=2_000_000)
     topology = Dumbbell(senders=count, host_rate=rate, delay=delay)
-    return simulate_fabric(
+    return simulate_packets(
         data_centre(topology, scheme, *flows_to_one(count, 1e12, **more), duration=duration, watch=watch)
     )
 
@@ -315,7 +315,7 @@ def scenarios(draw) -> Scenario:
 @settings(max_examples=60, deadline=None)
 @given(scenarios())
 def test_packets_and_bytes_are_conserved_and_every_flow_comes_through(scenario) -> None:
-    result = simulate_fabric(scenario)
+    result = simulate_packets(scenario)
     n, slow, totals = counted(result), slow_down(result.transfers), result.totals
     assert residual(result.tables["counts"]) == (0, 0)
     assert totals["drops"].sum() == n["dropped"]
@@ -336,7 +336,7 @@ def test_pauses_keep_a_small_buffer_from_dropping() -> None:
     base = data_centre(
         Dumbbell(senders=8, host_rate=1e10), FixedWindow(), *flows_to_one(8, 200e3), buffer=500e3, duration=20e-3
     )
-    lossy, lossless = (simulate_fabric(base), simulate_fabric(base.replace(pfc=Pfc(pause=40e3, resume=30e3))))
+    lossy, lossless = (simulate_packets(base), simulate_packets(base.replace(pfc=Pfc(pause=40e3, resume=30e3))))
     assert lossy["drops", "network"] > 0
     assert (finish_ns(lossy) >= 0).all()
     assert lossy["packets sent again", "network"] > 0
@@ -351,19 +351,19 @@ def test_one_seed_gives_the_same_bits_and_another_others(scheme) -> None:
     scenario = data_centre(
         FatTree(), scheme, poisson(load=0.6), Flow(id="incast", offers=Incast()), duration=1e-3, seed=3
     )
-    first = simulate_fabric(scenario)
-    assert same(first, simulate_fabric(scenario))
-    assert not same(first, simulate_fabric(scenario.replace(seed=4)))
+    first = simulate_packets(scenario)
+    assert same(first, simulate_packets(scenario))
+    assert not same(first, simulate_packets(scenario.replace(seed=4)))
 
 
 def test_small_pools_grow_and_change_nothing(monkeypatch) -> None:
     scenario = data_centre(
         FatTree(), Mpcc(), poisson(distribution="FB_Hadoop", load=0.5), duration=5e-4, watch=Watch(flows=(0, 1))
     )
-    whole = simulate_fabric(scenario)
+    whole = simulate_packets(scenario)
     monkeypatch.setattr(problem, "ROWS", 2)
     monkeypatch.setattr(packets, "PACKETS", 8)
-    assert same(whole, simulate_fabric(scenario))
+    assert same(whole, simulate_packets(scenario))
     assert counted(whole)["most_under_way"] > 100
 
 
@@ -372,13 +372,13 @@ def test_nothing_happens_for_a_long_time_after_the_last_packet() -> None:
     scenario = data_centre(
         Dumbbell(senders=1, host_rate=1e3), Dctcp(), flow, duration=900.0, interval=1.0, watch=Watch(bin=1.0)
     )
-    result = simulate_fabric(scenario)
+    result = simulate_packets(scenario)
     assert (finish_ns(result) >= 0).all()
     assert result.tables["queues"]["samples"].sum() == 900 * sum(name.startswith("s") for name in result.links)
 
 
 def test_no_flow_at_all_is_a_run_too() -> None:
-    result = simulate_fabric(data_centre(FatTree(), Mpcc(), poisson(load=1e-9), duration=1e-4))
+    result = simulate_packets(data_centre(FatTree(), Mpcc(), poisson(load=1e-9), duration=1e-4))
     assert result.of("transfers") == {"begun": 0.0, "completed": 0.0}
     assert counted(result)["sent"] == 0
 
@@ -386,7 +386,7 @@ def test_no_flow_at_all_is_a_run_too() -> None:
 def test_memory_follows_what_is_under_way() -> None:
     """Ten times the time: as many packets in the pool, not ten times as many."""
     base = data_centre(FatTree(hosts_per_rack=2), Hpcc(), poisson(distribution="FB_Hadoop", load=0.3), duration=1e-3)
-    short, long = (counted(simulate_fabric(base.replace(duration=each))) for each in (1e-3, 1e-2))
+    short, long = (counted(simulate_packets(base.replace(duration=each))) for each in (1e-3, 1e-2))
     assert long["sent"] > 5 * short["sent"]
     assert long["most_under_way"] < 3 * short["most_under_way"]
 
@@ -449,7 +449,7 @@ def test_incast_leaves_the_other_arrivals_as_they_are() -> None:
 def test_gains_that_do_not_fit_are_refused(scheme, gains) -> None:
     scenario = data_centre(Dumbbell(), scheme, *flows_to_one(4, 1e4), duration=1e-3)
     with pytest.raises(InvalidValue, match="gains"):
-        simulate_fabric(scenario, gains)
+        simulate_packets(scenario, gains=gains)
 
 
 def test_a_table_of_gains_is_the_law_of_its_weights() -> None:
@@ -461,9 +461,9 @@ def test_a_table_of_gains_is_the_law_of_its_weights() -> None:
         for _ in range(4):
             s = 1.0 + s / (1.0 + B * B * s)
         table[flows] = B * s / (1.0 + B * B * s)
-    assert same(simulate_fabric(base), simulate_fabric(base, table))
+    assert same(simulate_packets(base), simulate_packets(base, gains=table))
     ahead = with_sender(base, msgspec.structs.replace(base.flows[0].sender, variant="feed-forward"))
-    assert same(simulate_fabric(ahead), simulate_fabric(base, np.zeros(65)))
+    assert same(simulate_packets(ahead), simulate_packets(base, gains=np.zeros(65)))
 
 
 @pytest.mark.parametrize(
@@ -472,13 +472,13 @@ def test_a_table_of_gains_is_the_law_of_its_weights() -> None:
 def test_what_is_not_there_cannot_be_watched(watch, named) -> None:
     scenario = data_centre(Dumbbell(), Mpcc(), *flows_to_one(4, 1e4), duration=1e-3, watch=watch)
     with pytest.raises(InvalidValue) as refusal:
-        simulate_fabric(scenario)
+        simulate_packets(scenario)
     assert refusal.value.argument == named
 
 
 def test_a_result_tells_what_came_out() -> None:
     scenario = data_centre(FatTree(), Mpcc(), poisson(load=0.3), duration=2e-3)
-    result = simulate_fabric(scenario)
+    result = simulate_packets(scenario)
     table, done = result.transfers, finish_ns(result) >= 0
     told = result.of("transfers")
     assert (told["begun"], told["completed"]) == (len(done), done.sum())

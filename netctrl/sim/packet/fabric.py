@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from math import ceil
-from typing import NamedTuple
 
 import numpy as np
 
 from netctrl.core.errors import InvalidValue, checked_numbers
 from netctrl.laws.aqm.records import DropTailQueue
-from netctrl.laws.window.law import MAX_HOPS as SWITCH_HOPS
-from netctrl.laws.window.law import Marking, Packet, Path, Telemetry, WindowLaw
-from netctrl.laws.window.records import LAWS, Mpcc, Scheme, law_of
-from netctrl.laws.window.rows import PARAMETERS, STATES, row_of
+from netctrl.laws.window.law import Marking, Path, Telemetry
+from netctrl.laws.window.records import Mpcc, Scheme, law_of, law_row
 from netctrl.model.io.validation_errors import shorten
 from netctrl.scenario.fabric.flows import common_sender
 from netctrl.scenario.fabric.plan import FabricPlan, Senders, Transfers
@@ -21,40 +18,32 @@ from netctrl.scenario.fabric.result import HISTOGRAM_BINS, HISTOGRAM_BYTES
 from netctrl.scenario.fabric.topology import Dumbbell, Packets
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.offers import Incast
-from netctrl.sim.fabric.traffic import draw_fabric_flows
 from netctrl.sim.packet import problem
-from netctrl.sim.packet.hosts import COUNTER, HOST, LOG_COLUMNS, PORT, TELEMETRY_OF, TRANSFER, HostState, TransferState
+from netctrl.sim.packet.fabric_traffic import draw_fabric_flows
+from netctrl.sim.packet.hosts import HOST, LOG_COLUMNS, PORT, TRANSFER, TransferState
 from netctrl.sim.packet.kernel import TRANSFER_STARTS
 from netctrl.sim.packet.links.port_tables import port_table
 from netctrl.sim.packet.links.ports import BY_RAMP, RAMP_HIGH, RAMP_LOW, RAMP_MOST
 from netctrl.sim.packet.links.tables import Line, Queues, link_tables, queue_tables
 from netctrl.sim.packet.problem import ENDLESS, PacketProblem, Traffic, first_state
+from netctrl.sim.packet.senders.host_tables import counted_for, host_row, host_state, path_of, resend_after
 from netctrl.sim.packet.senders.tcp import MESSAGES
 from netctrl.sim.packet.state import FLOW, LINK, META, SESSION, prepare_rows
 
 ROWS = 256
 """For flows that go on, at first."""
 _NS = 1e9
-_MAX_FLOWS = 1024  # length of the gain table; the last gain applies to all larger numbers
-_UNLIMITED = 1 << 60
 _NO_PATH = Path(1.0, 1.0, 1.0, 1.0, (1.0, 1.0, 1.0, 1.0, 1.0))
 """Where no flow was drawn."""
 
 
-class FabricProblem(NamedTuple):
-    """What the packet engine runs, and the plan that it was made of."""
-
-    packets: PacketProblem
-    plan: FabricPlan
-
-
 def fabric_plan(scenario: Scenario, gains: np.ndarray | None = None) -> FabricPlan:
     """The plan alone, for other engines; as of `fabric_problem`."""
-    return fabric_problem(scenario, gains).plan
+    return fabric_problem(scenario, gains)[1]
 
 
-def fabric_problem(scenario: Scenario, gains: np.ndarray | None = None) -> FabricProblem:
-    """Draw the flows, compute their paths, fill the tables.
+def fabric_problem(scenario: Scenario, gains: np.ndarray | None = None) -> tuple[PacketProblem, FabricPlan]:
+    """Draw the flows, compute their paths, fill the tables: what the packet engine runs, and the plan that it is of.
 
     Parameters
     ----------
@@ -78,35 +67,30 @@ def fabric_problem(scenario: Scenario, gains: np.ndarray | None = None) -> Fabri
         ideal[chosen] = ideal_times(net, routes[flow, 0], flows.size[chosen], senders.overhead, packets)
     marks = _marks(net, senders.marking)
     queues, waiting, port = _ports(net, scenario, senders, marks)
-    end = round(scenario.duration * _NS)
-    transfers = _transfers(scenario, flows, kind, routes, end)
-    rows = problem.PACKETS if senders.law.telemetry else 1
-    C, counts = len(senders.paths), MAX_HOPS * ROWS if senders.law.telemetry == Telemetry.FLOWS else ROWS
-    hosts = HostState(
-        host=_host(senders),
-        port=port,
-        law=np.zeros((ROWS, STATES)),
-        memory=np.zeros((ROWS, senders.memory)),
-        parameters=np.tile(np.pad(row_of(senders.parameters), (0, PARAMETERS))[:PARAMETERS], (C, 1)),
-        path=np.array([row_of(path) for path in senders.paths]),
-        table=senders.tables,
-        start=senders.windows,
-        crossed=np.full((C, SWITCH_HOPS), -1),
-        counter=np.zeros((counts, len(COUNTER)), dtype=np.int64),
-        telemetry=np.zeros((rows, *TELEMETRY_OF), dtype=np.int64),
-        transfers=transfers,
+    interval, end = round(scenario.interval * _NS), round(scenario.duration * _NS)
+    bin = round(scenario.network.watch.bin * _NS)
+    law, full = senders.law, senders.payload + senders.overhead
+    host = np.zeros((ROWS, len(HOST)), dtype=np.int64)
+    # The first row has what is the same for all.
+    host[0] = host_row(
+        law, common_sender(scenario.flows), senders.payload, senders.overhead, senders.ack, senders.timeout
     )
-    full = senders.payload + senders.overhead
-    traffic = _traffic(scenario, flows, len(port), full)
-    state = first_state((), queues, traffic, full, hosts=hosts, waiting=waiting)
+    hosts = host_state(
+        host,
+        port,
+        senders.laws,
+        counters=MAX_HOPS * ROWS if law.telemetry == Telemetry.FLOWS else ROWS,
+        packets=problem.PACKETS if law.telemetry else 1,
+        transfers=_transfers(scenario, flows, kind, routes, ceil(end / interval), ceil(end / bin)),
+    )
+    state = first_state((), queues, _traffic(scenario, flows, len(port)), full, hosts=hosts, waiting=waiting)
     meta = state.meta
     meta[META["sample"]] = meta[META["rows_left"]] = 0  # a queue is first sampled at the start
-    meta[META["bin"]], meta[META["width"]] = round(scenario.watch.bin * _NS), HISTOGRAM_BYTES
+    meta[META["bin"]], meta[META["width"]] = bin, HISTOGRAM_BYTES
     prepare_rows(state, 0)
     # What would come at the very end doesn't.
-    ready = PacketProblem(state, round(scenario.interval * _NS), full, end - 1)
-    plan = FabricPlan(net, marks, flows, kind, routes, ideal, senders, ready.interval, int(meta[META["bin"]]), end)
-    return FabricProblem(ready, plan)
+    ready = PacketProblem(state, interval, full, end - 1)
+    return ready, FabricPlan(net, marks, flows, kind, routes, ideal, senders, interval, bin, end)
 
 
 def _senders(scenario: Scenario, net: Fabric, examples: np.ndarray, gains: np.ndarray | None) -> Senders:
@@ -114,47 +98,32 @@ def _senders(scenario: Scenario, net: Fabric, examples: np.ndarray, gains: np.nd
     packets, scheme = scenario.network.packets, common_sender(scenario.flows)
     law = law_of(scheme)
     extra = int(packets.telemetry) if law.telemetry else 0
-    overhead, ack = int(packets.header) + extra, int(packets.ack) + extra
-    full = int(packets.payload) + overhead
+    overhead, ack, payload = int(packets.header) + extra, int(packets.ack) + extra, int(packets.payload)
+    full = payload + overhead
     kinds = [_path(net, *route, full, ack, packets) for route in examples] or [_NO_PATH]
-    paths = tuple(kinds if law.path is None else [law.path(scheme, path) for path in kinds])
     longest = max(path.base_rtt for path in kinds)
+    laws = [law_row(law, scheme, path, payload, full, longest) for path in kinds]
+    network = scenario.network
+    many = [flow.offers.senders for flow in scenario.flows if isinstance(flow.offers, Incast)]
+    together = max(*many, network.senders if isinstance(network, Dumbbell) else 0, 0)
+    if gains is not None:
+        given = _checked(gains, len(laws), scheme)
+        laws = [each._replace(table=table) for each, table in zip(laws, given, strict=True)]
     return Senders(
         law=law,
-        parameters=law.read(scheme, Packet(packets.payload, full, longest)),
-        paths=paths,
-        tables=_tables(law, scheme, paths, full) if gains is None else _checked(gains, len(paths), scheme),
+        laws=tuple(laws),
         lines=np.array([path.line_rate for path in kinds]),
-        windows=np.array([law.start(scheme, path) for path in paths]),
-        memory=1 if law.memory is None else max(law.memory(scheme, path, full) for path in paths),
-        payload=int(packets.payload),
+        payload=payload,
         overhead=overhead,
         ack=ack,
         notification=0 if law.notification is None else round(law.notification(scheme) * _NS),
-        timeout=round(_retransmission_timeout(scenario, longest)),
-        flow_timeout=round(_flow_timeout(scenario, longest)),
+        timeout=resend_after(scenario.network.retransmission_timeout, longest),
+        flow_timeout=counted_for(network.flow_timeout, together, longest),
         marking=None if law.marking is None else law.marking(scheme),
     )
 
 
-def _host(senders: Senders) -> np.ndarray:
-    """Rows of hosts for transfers; the first has what is the same for all."""
-    host = np.zeros((ROWS, len(HOST)), dtype=np.int64)
-    values = {
-        "law": LAWS.index(senders.law),
-        "telemetry": int(senders.law.telemetry),
-        "payload": senders.payload,
-        "header": senders.overhead,
-        "ack": senders.ack,
-        "notification": senders.notification,
-        "timeout": senders.timeout,
-    }
-    for name, value in values.items():
-        host[0, HOST[name]] = value
-    return host
-
-
-def _traffic(scenario: Scenario, flows: Transfers, links: int, full: int) -> Traffic:
+def _traffic(scenario: Scenario, flows: Transfers, links: int) -> Traffic:
     """Rows for transfers, and when these start."""
     flow = np.zeros((ROWS, len(FLOW)), dtype=np.int64)
     flow[0, FLOW["kind"]], flow[0, FLOW["ecn"]], flow[0, FLOW["stop"]] = MESSAGES, 1, ENDLESS
@@ -172,8 +141,10 @@ def _traffic(scenario: Scenario, flows: Transfers, links: int, full: int) -> Tra
     )
 
 
-def _transfers(scenario: Scenario, flows: Transfers, kind: np.ndarray, routes: np.ndarray, end: int) -> TransferState:
-    watch, interval = scenario.watch, round(scenario.interval * _NS)
+def _transfers(
+    scenario: Scenario, flows: Transfers, kind: np.ndarray, routes: np.ndarray, samples: int, bins: int
+) -> TransferState:
+    watch = scenario.network.watch
     if watch.flows and max(watch.flows) >= len(flows.size):
         raise InvalidValue("watch.flows", max(watch.flows), f"numbers of flows from 0 to {len(flows.size) - 1}")
     transfer = np.full((len(flows.size), len(TRANSFER)), -1, dtype=np.int64)
@@ -184,8 +155,8 @@ def _transfers(scenario: Scenario, flows: Transfers, kind: np.ndarray, routes: n
         transfer=transfer,
         way=routes,
         histogram=np.zeros(HISTOGRAM_BINS, dtype=np.int64),
-        series=np.zeros((len(watch.ports), ceil(end / interval)), dtype=np.int64),
-        bins=np.zeros((len(watch.flows), ceil(end / round(watch.bin * _NS))), dtype=np.int64),
+        series=np.zeros((len(watch.ports), samples), dtype=np.int64),
+        bins=np.zeros((len(watch.flows), bins), dtype=np.int64),
         log=np.zeros((watch.acknowledgements if watch.flows else 0, LOG_COLUMNS)),
     )
 
@@ -197,28 +168,7 @@ def _path(net: Fabric, there: np.ndarray, back: np.ndarray, full: int, ack: int,
         (wire_times(size, net.rate[ports], packets) + net.delay[ports]).sum()
         for ports, size in ((there[used], full), (back[used], ack))
     )
-    line = float(net.rate[there[0]])
-    rates = np.where(switched >= 0, net.rate[switched], 0).astype(float)
-    return Path(float(trip), trip * line / (8.0 * _NS), line, float(used.sum() - 1), tuple(rates.tolist()))
-
-
-def _tables(law: WindowLaw, scheme: Scheme, paths: tuple[Path, ...], full: int) -> np.ndarray:
-    if law.table is None:
-        return np.zeros((len(paths), 2))
-    return np.array([law.table(scheme, path, full, _MAX_FLOWS) for path in paths])
-
-
-def _flow_timeout(scenario: Scenario, longest: float) -> float:
-    network = scenario.network
-    if network.flow_timeout is not None:
-        return network.flow_timeout * _NS
-    many = [flow.offers.senders for flow in scenario.flows if isinstance(flow.offers, Incast)]
-    return (max(4, *many, network.senders if isinstance(network, Dumbbell) else 0) + 2) * longest
-
-
-def _retransmission_timeout(scenario: Scenario, longest: float) -> float:
-    given = scenario.retransmission_timeout
-    return max(10.0 * longest, 1e-3 * _NS) if given is None else given * _NS
+    return path_of(float(trip), float(net.rate[there[0]]), net.rate[switched[switched >= 0]].astype(float).tolist())
 
 
 def _checked(given: np.ndarray, kinds: int, scheme: Scheme) -> np.ndarray:
@@ -278,7 +228,7 @@ def _ports(
         port[to_switch, PORT["pause"]] = round(network.pfc.pause)
         port[to_switch, PORT["resume"]] = round(network.pfc.resume)
     switches = [name for name, inside in zip(net.names, switch.tolist(), strict=True) if inside]
-    for place, name in enumerate(scenario.watch.ports):
+    for place, name in enumerate(scenario.network.watch.ports):
         if name not in switches:
             raise InvalidValue("watch.ports", name, f"ports of switches: {shorten(', '.join(switches), 300)}")
         port[net.names.index(name), PORT["watched"]] = place

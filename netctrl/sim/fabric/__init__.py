@@ -1,1 +1,0 @@
-"""Packet simulation of a data-centre fabric."""
