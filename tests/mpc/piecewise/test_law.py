@@ -46,7 +46,7 @@ def test_mpcc_has_a_region_for_each_prefix(horizon: int) -> None:
     law = piecewise_law(requested, 0.0, (flows - 1) * bdp)
     prefixes = {tuple(f"input 0 at step {i}, lower" for i in range(k)) for k in range(horizon + 1)}
     assert set(law.active) == prefixes
-    assert law.n_regions == horizon + 1
+    assert len(law.offset) == horizon + 1
     queues = np.linspace(0.0, (flows - 1) * bdp, 1001)
     inputs, region = law.decide_many(queues[:, None])
     assert (region >= 0).all()
@@ -67,7 +67,7 @@ def test_a_table_that_covers_too_much_or_too_little_is_seen(planar: PiecewiseLaw
     assert found.missed == 0
     assert found.invented == found.samples - found.feasible > 0
     assert found.largest_error > 1e-3
-    half = planar.n_regions // 2
+    half = len(planar.offset) // 2
     last = int(planar.first[half])
     less = replace(
         planar, rows=planar.rows[:last], right=planar.right[:last], first=planar.first[: half + 1],
