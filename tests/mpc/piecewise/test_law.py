@@ -135,18 +135,6 @@ def area(rows: np.ndarray, right: np.ndarray) -> float:
     return ConvexHull(np.array(corners)).volume
 
 
-def test_the_law_is_continuous_across_faces(planar: PiecewiseLaw) -> None:
-    """On each face of a region its law is that of the region on the other side."""
-    rng = np.random.default_rng(1)
-    ends = rng.uniform(-1.0, 1.0, (300, 2, 2))
-    for start, end in ends:
-        along = start + np.linspace(0.0, 1.0, 400)[:, None] * (end - start)
-        inputs, region = planar.decide_many(planar.centre + planar.half * along)
-        both = (region[1:] >= 0) & (region[:-1] >= 0)
-        steepest = np.abs(planar.gain).sum(axis=2).max() * np.abs(along[1] - along[0]).max()
-        assert (np.abs(np.diff(inputs[:, 0]))[both] <= steepest + 1e-9).all()
-
-
 def test_two_inputs_soft_bounds_and_a_rate_weight() -> None:
     """θ is the state and the last input; slacks are variables like others."""
     model = StateSpace([[0.9]], [[1.0, 0.5]], [[1.0]], dt=1.0)

@@ -477,17 +477,6 @@ def test_units_do_not_matter_to_links(seed, weight) -> None:
     assert (np.abs(other.X * D[:, None] * D - one.X) <= TOLERANCE["units"] * size).all()
 
 
-@given(**SIZES, decades=st.floats(-12.0, 12.0))
-@settings(max_examples=40)
-def test_a_common_factor_of_the_weights_is_one_of_x(n, m, seed, cross, decades) -> None:
-    A, B, Q, R, S = random_problem(n, m, seed, cross)
-    one, factor = solve_dare(A, B, Q, R, S), 10.0**decades
-    other = solve_dare(A, B, factor * Q, factor * R, factor * S)
-    assert other.status is one.status is STABILISING
-    assert np.linalg.norm(other.X / factor - one.X) <= 1e3 * TOLERANCE["scale"] * np.linalg.norm(one.X)
-    assert np.linalg.norm(other.K - one.K) <= 1e3 * TOLERANCE["scale"] * np.linalg.norm(one.K)
-
-
 @given(
     n=st.integers(1, 8),
     row=st.integers(1, 3),
