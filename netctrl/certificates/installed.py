@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Literal, Unpack
 
@@ -112,31 +112,14 @@ def certify_installed(
     InvalidValue
         As `netctrl.certify`.
     """
-    command, senders = tuple(argv), where.get("senders")
-    where["senders"] = senders if senders is None or isinstance(senders, str) else tuple(senders)
-    for name in box_of(pi2(), **where).inputs.senders:  # a box that no law has is no queue's own fault
-        if name not in ("dctcp", "dcqcn"):
-            read_mixture(name)
+    command, where = tuple(argv), checked_where(where)
     found = []
     for queue in queues:
         certificate, reason = None, queue.reason
         if queue.law is not None:
-            try:
-                certificate, reason = certified_law(_for_senders(queue, where), where, command)
-            except InvalidValue as error:
-                reason = f"{error.argument}: got {error.got}, takes {error.takes}"
-        found.append(
-            CertifiedQueue(
-                name=queue.name,
-                kind=queue.kind,
-                device=queue.device,
-                handle=queue.handle,
-                parent=queue.parent,
-                certificate=certificate,
-                reason=reason,
-                unreadable=queue.unreadable,
-            )
-        )
+            certificate, reason = certified_law(lambda queue=queue: _for_senders(queue, where), where, command)
+        shown = {name: getattr(queue, name) for name in ("name", "kind", "device", "handle", "parent", "unreadable")}
+        found.append(CertifiedQueue(**shown, certificate=certificate, reason=reason))
     return InstalledCertificates(
         schema=CERTIFICATES_SCHEMA, queues=tuple(found), provenance=provenance(argv=command, libraries=("numpy",))
     )
@@ -155,27 +138,39 @@ def _for_senders(queue: InstalledQueue, where: Where) -> Subject | EcnSubject:
     return installed_subject(queue)
 
 
+def checked_where(where: Where) -> Where:
+    """The box of all queues of a list; InvalidValue for one that no law has, which is no queue's own fault.
+
+    Parameters
+    ----------
+    where : Where
+    """
+    senders = where.get("senders")
+    where["senders"] = senders if senders is None or isinstance(senders, str) else tuple(senders)
+    for name in box_of(pi2(), **where).inputs.senders:
+        if name not in ("dctcp", "dcqcn"):
+            read_mixture(name)
+    return where
+
+
 def certified_law(
-    subject: Subject | EcnSubject, where: Where, command: tuple[str, ...]
+    law: Callable[[], Subject | EcnSubject], where: Where, command: tuple[str, ...]
 ) -> tuple[QueueCertificate | None, str]:
     """A law's certificate over a box, or the reason why it has none.
 
     Parameters
     ----------
-    subject : Subject or EcnSubject
+    law : callable
+        It makes the law; InvalidValue: the law has no subject.
     where : Where
         The box.
     command : tuple of str
         Command line, for the provenance.
     """
-    own, capacity = isinstance(subject, EcnSubject), where.get("capacity_bit_per_s")
-    if own and where.get("senders") not in (None, subject.name, (subject.name,)):
-        return None, f"its thresholds are certified for {subject.name} senders alone"
-    if (subject.in_bytes or own) and where.get("window_packets") is not None:
-        return None, "its thresholds are in bytes: give flows and a capacity instead of a window"
-    if subject.in_bytes and isinstance(capacity, Sequence) and capacity[0] != capacity[-1]:
-        return None, "its thresholds are in bytes: give one capacity instead of a range"
-    return certify(subject, argv=command, **where), ""
+    try:
+        return certify(law(), argv=command, **where), ""
+    except InvalidValue as error:
+        return None, f"{error.argument}: got {error.got}, takes {error.takes}"
 
 
 def installed_subject(queue: InstalledQueue) -> Subject:

@@ -80,16 +80,7 @@ def pie(
     InvalidValue
         A value that the implementation doesn't take, for Linux gains that aren't whole sixteenths.
     """
-    parameters = {
-        "target_s": target_s,
-        "tupdate_s": tupdate_s,
-        "alpha": alpha,
-        "beta": beta,
-        "implementation": implementation,
-        "hz": hz,
-        "dq_rate_estimator": dq_rate_estimator,
-        "ecn": ecn,
-    }
+    parameters = dict(locals())
     nominal = nominal_pi(target_s, tupdate_s, alpha, beta)
     if implementation == "linux":
         law = replace(linux_pie(target_s, tupdate_s, alpha, beta, hz, dq_rate_estimator), ecn=ecn)
@@ -173,15 +164,7 @@ def dualpi2(
 
     The defaults are those of a queue without these options, 41/256 and 819/256 per second; of 0.16 tc sends 40/256.
     """
-    parameters = {
-        "target_s": target_s,
-        "tupdate_s": tupdate_s,
-        "alpha": alpha,
-        "beta": beta,
-        "coupling": coupling,
-        "step_s": step_s,
-        "drop_early": drop_early,
-    }
+    parameters = dict(locals())
     return dualpi2_as_linux(linux_dualpi2(**parameters), parameters, nominal_pi(target_s, tupdate_s, alpha, beta))
 
 
@@ -227,21 +210,19 @@ def pi2(
     coupling : float
         Factor k of scalable flows' marks.
     """
+    parameters = dict(locals())
     nominal = nominal_pi(target_s, tupdate_s, alpha, beta)
     checked_number("coupling", coupling, "a factor above 0", above=0.0)
     return PiSubject(
         name="pi2",
         implementation="real numbers",
-        parameters={"target_s": target_s, "tupdate_s": tupdate_s, "alpha": alpha, "beta": beta, "coupling": coupling},
+        parameters=parameters,
         nominal=nominal,
         rungs=((0.0, inf, nominal),),
         power=2.0,
         coupling=coupling,
         greatest=1.0,
     )
-
-
-"""Name -> function that makes a law's subject from its parameters."""
 
 
 _DOCSIS_RUNGS = (*(rung for rung in _RUNGS if rung[1] <= 0.1), (0.1, 1.0), (1.0, 10.0), (10.0, inf))
@@ -268,11 +249,12 @@ def docsis_pie(
     InvalidValue
         A value that is not above 0.
     """
-    nominal = nominal_pi(target_s, tupdate_s, alpha, beta)
+    parameters = dict(locals())
+    nominal = nominal_pi(**parameters)
     return PiSubject(
         name="docsis-pie",
         implementation="RFC 8034",
-        parameters={"target_s": target_s, "tupdate_s": tupdate_s, "alpha": alpha, "beta": beta},
+        parameters=parameters,
         nominal=nominal,
         rungs=tuple((a, b, scaled(nominal, docsis_scale(a or 0.5 * b))) for a, b in _DOCSIS_RUNGS),
         unscaled=nominal,

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any, NamedTuple, Unpack
 
 from netctrl.certificates.box import Where
 from netctrl.certificates.certify import subject_of
-from netctrl.certificates.installed import CERTIFICATES_SCHEMA, CertifiedQueue, InstalledCertificates, certified_law
+from netctrl.certificates.installed import (
+    CERTIFICATES_SCHEMA,
+    CertifiedQueue,
+    InstalledCertificates,
+    certified_law,
+    checked_where,
+)
 from netctrl.core.errors import InvalidValue, did_you_mean
 from netctrl.model.io.provenance import provenance
 
@@ -171,9 +178,10 @@ def certify_shipped(
     for name in chosen:
         if name not in SHIPPED:
             raise InvalidValue("name", name, f"one of {', '.join(SHIPPED)}{did_you_mean(name, SHIPPED)}")
-    queues = []
+    queues, given = [], checked_where(where) if where else None
     for each in (SHIPPED[name] for name in chosen):
-        certificate, reason = certified_law(subject_of(each.law, each.parameters), where or each.where, command)
+        made = partial(subject_of, each.law, each.parameters)
+        certificate, reason = certified_law(made, given or each.where, command)
         queues.append(
             CertifiedQueue(
                 name=f"{each.title} ({each.source})",

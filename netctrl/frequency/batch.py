@@ -1,9 +1,9 @@
-"""Margins and the design rule of `margins` for arrays of loops of one structure, computed in blocks.
+"""The design rule of `margins.gain_band` for arrays of loops of one structure, computed in blocks.
 
-The unwrapped lag φ(w) = m π/2 + Σ atan(T w) − Σ atan(z w) + w τ and ln|L| are followed in closed form. Where the lag
+The unwrapped lag φ(w) = m π/2 + Σ atan(T w) − Σ atan(z w) + w τ is followed in closed form. Where the lag
 provably meets each level once, which Descartes' rule of signs tells from the polynomial of its slope, the frequency at
 a level is one root, found by Halley's iteration in a bracket: its third-order steps need the slope and curvature of
-arc tangents alone, and a bracket keeps them from leaving. Where that isn't known, `margins` takes the loop.
+arc tangents alone, and a bracket keeps them from leaving. Where that isn't known, `gain_band` takes the loop.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from netctrl.core.errors import InvalidValue
-from netctrl.frequency.margins import gain_band, margins
+from netctrl.frequency.margins import gain_band
 from netctrl.frequency.records import factor
 from netctrl.model.loop import DelayLoop
 
@@ -34,16 +34,6 @@ class GainBands(NamedTuple):
     """Gain below which the loop is stable; see `margins.GainBand.limit`."""
     gain_binds: np.ndarray
     """True where the gain margin sets `high`, False where the phase margin does."""
-
-
-class MarginArrays(NamedTuple):
-    """The fields of `margins.Margins` that a map needs, for each loop of an array."""
-
-    stable: np.ndarray
-    gain_margin_db: np.ndarray
-    phase_margin_deg: np.ndarray
-    delay_margin_s: np.ndarray
-    crossover_rad_s: np.ndarray
 
 
 def gain_bands(
@@ -97,47 +87,6 @@ def gain_bands(
     return out
 
 
-def margin_arrays(
-    gain: ArrayLike,
-    delay: ArrayLike,
-    *,
-    leads: Sequence[ArrayLike] = (),
-    lags: Sequence[ArrayLike] = (),
-    integrators: int = 1,
-) -> MarginArrays:
-    """`margins.margins` for arrays of loops of one structure.
-
-    Parameters
-    ----------
-    gain, delay, leads, lags, integrators
-        As of `gain_bands`.
-
-    Notes
-    -----
-    |L| falls, so each loop has at most one gain crossover. Where the lag provably meets each level once, its margins
-    follow from that crossover and the one at 180°; the rest go through `margins.margins` one by one.
-    """
-    arrays = _checked(gain, delay, leads, lags, integrators)
-    out = MarginArrays(np.empty(arrays.shape[1:], dtype=bool), *(np.empty(arrays.shape[1:]) for _ in range(4)))
-    flat = MarginArrays(*(a.reshape(-1) for a in out))
-    for part, k, tau, zs, Ts in _blocks(arrays, len(leads)):
-        w = _gain_crossing(k, zs, Ts, integrators)
-        lag = integrators * 0.5 * math.pi + w * tau
-        lag += sum((np.arctan(T * w) for T in Ts), np.zeros_like(w)) - sum((np.arctan(z * w) for z in zs), 0.0)
-        margin = np.where(np.isnan(w), np.inf, math.pi - lag)
-        flat.stable[part] = margin > 0.0
-        flat.gain_margin_db[part] = 20.0 * np.log10(_gain_at_lag(math.pi, k, tau, zs, Ts, integrators))
-        turns = np.where(np.isnan(w), 0.0, np.ceil((margin - math.pi) / (2.0 * math.pi)))
-        flat.phase_margin_deg[part] = np.degrees(margin - 2.0 * math.pi * turns)
-        flat.delay_margin_s[part] = np.where(np.isnan(w), np.inf, margin / w)
-        flat.crossover_rad_s[part] = w
-        for i in np.flatnonzero(~_crosses_once(tau, zs, Ts)):
-            found = margins(_one(i, k, tau, zs, Ts, integrators))
-            for name, values in flat._asdict().items():
-                values[part.start + i] = getattr(found, name)
-    return out
-
-
 def _checked(gain, delay, leads, lags, integrators: int) -> np.ndarray:
     """gain, delay, leads and lags stacked, each broadcast to one shape."""
     if len(leads) > integrators or integrators not in (0, 1):
@@ -167,37 +116,6 @@ def _one(i: int, k, tau, zs, Ts, integrators: int) -> DelayLoop:
         leads=tuple(float(z[i]) for z in zs),
         lags=tuple(float(T[i]) for T in Ts),
     )
-
-
-def _gain_crossing(gain, leads, lags, integrators: int) -> np.ndarray:
-    """w with |L(iw)| = 1, by Newton's steps on ln|L| over ln w inside a bracket; nan where |L| < 1 throughout."""
-    slowest = np.maximum.reduce(lags)
-    u = np.log(gain) if integrators else -np.log(slowest)  # crossover of gain/s; corner of the slowest lag
-    lo, hi = np.full_like(u, -np.inf), np.full_like(u, np.inf)
-    step = np.ones_like(u)
-    for _ in range(200):
-        value = np.log(gain) - integrators * u
-        slope = np.full_like(u, -float(integrators))
-        for corner, sign in [(T, -1.0) for T in lags] + [(z, 1.0) for z in leads]:
-            x = np.square(corner * np.exp(u))
-            value += sign * 0.5 * np.log1p(x)
-            slope += sign * x / (1.0 + x)
-        lo, hi = np.where(value >= 0.0, u, lo), np.where(value >= 0.0, hi, u)
-        inside = np.isfinite(lo) & np.isfinite(hi)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            new = u - value / slope
-            halved = 0.5 * (lo + hi)
-        new = np.where(
-            inside, np.where((new >= lo) & (new <= hi), new, halved), u + np.where(value >= 0.0, step, -step)
-        )
-        step = np.where(inside, step, 2.0 * step)
-        settled = inside & (np.abs(new - u) <= 1e-15 * np.maximum(np.abs(new), 1.0))
-        u = new
-        never = (u < -600.0) if not integrators else np.zeros(u.shape, dtype=bool)  # |L(0)| = gain is below 1
-        if np.all(settled | never):
-            break
-        u = np.where(never, -601.0, u)
-    return np.where(u < -600.0, np.nan, np.exp(u))
 
 
 def _crosses_once(delay: np.ndarray, leads: list[np.ndarray], lags: list[np.ndarray]) -> np.ndarray:

@@ -105,7 +105,7 @@ def point_margins(response: PacedResponse, flows: np.ndarray, rtt: np.ndarray, g
     return PointMargins(*(np.concatenate(each) for each in zip(*found, strict=True)))
 
 
-def gain_factors(response: PacedResponse, flows: np.ndarray, rtt: np.ndarray, gain: ArrayLike = 1.0) -> np.ndarray:
+def gain_factors(response: PacedResponse, flows: np.ndarray, rtt: np.ndarray) -> np.ndarray:
     """Gain margins as factors at arrays of points: above 1 where the loop is stable, else the factor to reduce it by.
 
     Found on a grid of angles, without proof. Where the response is 0 throughout, so that the loop isn't valid there,
@@ -114,17 +114,16 @@ def gain_factors(response: PacedResponse, flows: np.ndarray, rtt: np.ndarray, ga
     Parameters
     ----------
     response : PacedResponse
-    flows, rtt, gain : array_like
-        N, tau [s] and a factor of the response at each point, broadcast.
+    flows, rtt : ndarray
+        N and tau [s] at each point, broadcast.
     """
-    flows, rtt, gain = (np.asarray(a, dtype=float) for a in np.broadcast_arrays(flows, rtt, gain))
+    flows, rtt = (np.asarray(a, dtype=float) for a in np.broadcast_arrays(flows, rtt))
     found = np.empty(flows.size)
     for start in range(0, flows.size, _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
         known = all_crossings(response, flows.ravel()[part], rtt.ravel()[part])
-        gains = known.gains / gain.ravel()[part, None]
-        decides = deciding(gains, known.changes)
-        found[part] = gains[np.arange(len(decides)), decides]
+        decides = deciding(known.gains, known.changes)
+        found[part] = known.gains[np.arange(len(decides)), decides]
     return found.reshape(flows.shape)
 
 

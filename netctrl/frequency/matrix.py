@@ -28,7 +28,7 @@ from netctrl.core.errors import NetctrlError
 Response = Callable[[np.ndarray], np.ndarray]
 """Angles (n,) to matrices (n, S, S)."""
 
-_GEOMETRIC, _PER_TURN, _MOST_EVEN = 200, 24, 4000
+_GEOMETRIC, _PER_TURN, _MOST_EVEN, _LOWEST = 200, 24, 4000, 1e-4
 _HALVINGS = 60
 _CLOSE = 1e-13
 _REAL = 1e-9
@@ -81,21 +81,18 @@ def locus(response: Response, angles: np.ndarray, matrices: np.ndarray, *, real_
     return Locus(response, angles, tracked(matrices), real_end)
 
 
-def scan_angles(longest: float, end: float = pi, lowest: float = 1e-4) -> np.ndarray:
-    """Angles up to `end`: in geometric steps, and even ones of a small part of a turn of the longest delay [epoch].
+def scan_angles(longest: float) -> np.ndarray:
+    """Angles up to pi: in geometric steps, and even ones of a small part of a turn of the longest delay [epoch].
 
     Parameters
     ----------
     longest : float
         Longest delay [epoch].
-    end, lowest : float
-        Last angle, and the first one over the longest delay [rad].
     """
-    widest = max(2.0 * pi / _PER_TURN / max(longest, 1.0), end / _MOST_EVEN)
-    start = lowest / max(longest, 1.0)
-    return np.unique(
-        np.concatenate([np.geomspace(start, end, _GEOMETRIC), np.linspace(start, end, 2 + int(end / widest))])
-    )
+    widest = max(2.0 * pi / _PER_TURN / max(longest, 1.0), pi / _MOST_EVEN)
+    start = _LOWEST / max(longest, 1.0)
+    even = np.linspace(start, pi, 2 + int(pi / widest))
+    return np.unique(np.concatenate([np.geomspace(start, pi, _GEOMETRIC), even]))
 
 
 def tracked(matrices: np.ndarray) -> np.ndarray:

@@ -94,14 +94,14 @@ class SampledLoop:
 
     Parameters
     ----------
-    A : ndarray, shape (..., n, n)
-        Stable except for states that are cleared. Leading axes hold several loops.
-    B : ndarray, shape (..., n)
+    A : ndarray, shape (n, n)
+        Stable except for states that are cleared.
+    B : ndarray, shape (n,)
     read : ndarray, shape (n,)
         c, the combination of states that the law reads at the epoch's end.
     keep : ndarray of bool, shape (n,)
         False for a state that the law sets to 0 after reading it.
-    delay : float or ndarray of the leading shape
+    delay : float
         tau [s].
     epoch : float
         d [s].
@@ -111,12 +111,13 @@ class SampledLoop:
     B: np.ndarray
     read: np.ndarray
     keep: np.ndarray
-    delay: np.ndarray
+    delay: float
     epoch: float
 
     def __post_init__(self) -> None:
         checked_number("epoch", self.epoch, "an epoch above 0 in seconds", above=0.0)
-        most = float(np.max(self.delay))
-        if most / self.epoch > MAX_EPOCHS_PER_DELAY:
-            takes = f"at least {most / MAX_EPOCHS_PER_DELAY:.3g} s: an epoch of at least delay/{MAX_EPOCHS_PER_DELAY}"
+        if self.delay / self.epoch > MAX_EPOCHS_PER_DELAY:
+            takes = (
+                f"at least {self.delay / MAX_EPOCHS_PER_DELAY:.3g} s: an epoch of at least delay/{MAX_EPOCHS_PER_DELAY}"
+            )
             raise InvalidValue("epoch", self.epoch, takes)

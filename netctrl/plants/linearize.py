@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
 
 from netctrl.core.errors import InvalidValue, any_of, checked_kind, checked_number
 from netctrl.model.design.arc import PLANTS, ArcSetting, Plant
@@ -116,33 +115,21 @@ def arc_loop(flows: float, rtt_s: float, setting: ArcSetting, plant: Plant) -> D
     )
 
 
-def arc_sampled_loop(flows: ArrayLike, rtt_s: ArrayLike, setting: ArcSetting, plant: Plant) -> SampledLoop:
-    """Exact sampled-data loop, whose gain is alpha per packet; flows and rtt_s may be arrays of one shape.
+def arc_sampled_loop(flows: float, rtt_s: float, setting: ArcSetting, plant: Plant) -> SampledLoop:
+    """Exact sampled-data loop, whose gain is alpha per packet.
 
     States: deviations of the aggregate window and of the queue, and the arrivals of the epoch, which the law resets
     after reading them. "paper" is eq. (2) with arrivals counted over the epoch, as Algorithm 2 does.
     """
-    arrays = (flows, rtt_s, setting.capacity_packet_per_s)
-    flows, rtt_s, _ = np.broadcast_arrays(*(np.asarray(a, dtype=float) for a in arrays))
-    P0, T1, tau = linear_tcp(flows, rtt_s, arc_arrival_rate(setting, plant))
-    zero = np.zeros_like(tau)
+    P0, T1, tau = linear_tcp(flows, rtt_s, float(arc_arrival_rate(setting, plant)))
     sent = 1.0 / tau  # window/tau
     if plant == "noq":
-        A, B = [[-1.0 / T1, zero], [sent, zero]], [-P0 / T1, zero]
-        read, keep = [0.0, 1.0], [True, False]
+        A, B, read, keep = [[-1.0 / T1, 0.0], [sent, 0.0]], [-P0 / T1, 0.0], [0.0, 1.0], [True, False]
     else:
-        felt = sent if plant == "phys" else zero  # a longer queue slows the senders, which the arrival counter sees
-        A = [[-1.0 / T1, zero, zero], [sent, -sent, zero], [sent, -felt, zero]]
-        B = [-P0 / T1, zero, zero]
+        felt = sent if plant == "phys" else 0.0  # a longer queue slows the senders, which the arrival counter sees
+        A, B = [[-1.0 / T1, 0.0, 0.0], [sent, -sent, 0.0], [sent, -felt, 0.0]], [-P0 / T1, 0.0, 0.0]
         read, keep = [0.0, setting.utilization, 1.0], [True, True, False]
-    return SampledLoop(
-        A=np.moveaxis(np.array(A), (0, 1), (-2, -1)),
-        B=np.moveaxis(np.array(B), 0, -1),
-        read=np.array(read),
-        keep=np.array(keep),
-        delay=tau,
-        epoch=setting.epoch_s,
-    )
+    return SampledLoop(*map(np.array, (A, B, read, keep)), delay=tau, epoch=setting.epoch_s)
 
 
 def network_model(network: Network, interval_s: float, routes: Routing | None = None) -> NetworkModel:

@@ -16,7 +16,6 @@ from netctrl.certificates.red import RedLine, RedSubject, red, wred
 from netctrl.certificates.search import margin_map
 from netctrl.core.errors import InvalidValue, Status
 from netctrl.frequency.sampled_stability import stable_gains
-from netctrl.plants.queues.queue_laws import Averaged
 
 AREA = {"rtt_s": 0.05, "flows": (15.0, 20.0), "capacity_bit_per_s": 20e6}
 LINUX = {"limit_bytes": 400_000, "min_bytes": 30_000, "max_bytes": 90_000, "burst": 55}
@@ -69,42 +68,6 @@ def test_hollots_example_is_stable_as_published_and_not_at_longer_round_trips() 
         assert (found.gain_margin_db, found.phase_margin_deg) == pytest.approx(margins(R), abs=0.02)
     found = usual(subject, 60.0, 0.246, 3750.0)
     assert (found.gain_margin_db, found.phase_margin_deg) == pytest.approx((32.83, 88.84), abs=0.02)
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_hollots_rule_makes_the_usual_loop_stable_for_more_flows_and_shorter_round_trips(seed: int) -> None:
-    """Proposition 1 there: L_red (R C)³/(2N)² <= sqrt((w/K)² + 1) with w = .1 min(2N/(R²C), 1/R)."""
-    rng = np.random.default_rng(seed)
-    rate, flows, rtt = 10.0 ** rng.uniform(2.5, 4.5), rng.uniform(5.0, 200.0), 10.0 ** rng.uniform(-2.0, -0.3)
-    crossover = 0.1 * min(2.0 * flows / (rtt**2 * rate), 1.0 / rtt)
-    corner = crossover * 10.0 ** rng.uniform(-1.5, 0.0)
-    slope = sqrt((crossover / corner) ** 2 + 1.0) * (2.0 * flows) ** 2 / (rtt * rate) ** 3
-    line = averaged(slope, corner, rate)
-    law = Averaged(slope * rate, corner, 0.0)
-    assert line.usual(read_mixture("reno").parts[0][0], 0.01, rate, 1000.0)[1].gain == pytest.approx(law.slope)
-    for n, tau in ((flows, rtt), (2.0 * flows, rtt), (flows, 0.5 * rtt), (3.0 * flows, 0.3 * rtt)):
-        if rate * tau / n > 2.5:
-            assert usual(line, n, tau, rate).stable
-
-
-def test_linux_marks_twice_as_often_so_its_loop_has_half_the_room() -> None:
-    linux = red(**LINUX)
-    plain = RedSubject(
-        name="red", implementation="", parameters={}, lines=linux.lines, weight=linux.weight, spaced=False
-    )
-    doubled = RedSubject(
-        name="red",
-        implementation="",
-        parameters={},
-        lines=tuple(line._replace(slope=2.0 * line.slope, high=2.0 * line.high) for line in linux.lines),
-        weight=linux.weight,
-    )
-    where = {**AREA, "flows": 15.0}
-    spaced, once, twice = (certify(each, **where).certificate.sampled for each in (linux, doubled, doubled))
-    assert twice is not None
-    # At p of 1 to 2 % 2p/(1 + p) is nearly 2p.
-    assert spaced.gain_margin_db == pytest.approx(once.gain_margin_db, abs=0.4)
-    assert certify(plain, **where).certificate.status is Status.INFEASIBLE
 
 
 def test_the_equilibrium_is_where_linux_marks_as_reno_needs() -> None:

@@ -48,18 +48,6 @@ def test_the_normal_form_of_a_loop_at_its_limit_has_pi_over_2(growth: float, rat
     assert found.ratio == pytest.approx(exact, abs=0.05)
 
 
-def test_the_ratio_falls_as_the_loop_grows_faster_whatever_the_noise() -> None:
-    u = np.linspace(0.0, 40.0, 400_001)
-    for D in (0.01, 1.0):
-        ratios = []
-        for growth in np.linspace(-1.0, 1.0, 21):
-            exponent = (growth * u - 0.5 * u * u) / D
-            weight = np.exp(exponent - exponent.max())
-            ratios.append((u * u * weight).sum() * weight.sum() / (u * weight).sum() ** 2)
-        assert (np.diff(ratios) < 0.0).all()
-        assert ratios[10] == pytest.approx(pi / 2.0, abs=1e-3)
-
-
 def test_short_series_have_no_envelope_and_constant_ones_no_amplitude() -> None:
     assert envelope(np.zeros(32 * 17), STEP, PERIOD) is None
     still = envelope(np.full(32 * 30, 0.015), STEP, PERIOD)

@@ -94,8 +94,8 @@ def test_sonics_profile_holds_for_few_flows_and_marks_all_packets_for_many(run: 
 def test_laws_in_bytes_are_named_where_the_box_is_of_windows(run: Run) -> None:
     status, out, _ = run("tc tc.json --rtt 20ms --window 5")
     assert status == 0
-    assert "red 3: on eth0, root\n\n  no certificate: its thresholds are in bytes: give flows and a capacity" in out
-    assert "give one capacity" in run("tc tc.json --rtt 20ms --N 14 --capacity 20Mbit:21Mbit")[1]
+    assert "red 3: on eth0, root\n\n  no certificate: window: got (5.0, 5.0), takes flows and a capacity" in out
+    assert "takes one rate: the thresholds" in run("tc tc.json --rtt 20ms --N 14 --capacity 20Mbit:21Mbit")[1]
 
 
 def test_an_unreadable_queue_is_named_the_others_are_judged_and_the_status_says_so(run: Run) -> None:

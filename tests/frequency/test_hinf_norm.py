@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netctrl.core.errors import InvalidValue
-from netctrl.frequency.hinf_norm import bandwidth, discrete_disk_margin, gain_at, level_crossings, peak_gain
+from netctrl.frequency.hinf_norm import bandwidth, gain_at, level_crossings, peak_gain
 from netctrl.model.statespace import StateSpace
 
 
@@ -64,15 +64,6 @@ def test_every_crossing_that_a_grid_sees_is_found(seed, share):
     above = np.array([gain_at(system, each) > level for each in grid])
     for k in np.flatnonzero(above[1:] != above[:-1]):
         assert ((found >= grid[k] - 1e-9) & (found <= grid[k + 1] + 1e-9)).any()
-
-
-@given(st.floats(0.05, 1.9))
-def test_the_disk_margin_of_an_integrator(k):
-    """u = −k x, x₊ = x + u: S − T = (z − 1 − k)/(z − 1 + k), largest at z = −1 or at 1."""
-    margin = discrete_disk_margin(StateSpace([[1.0 - k]], [[1.0]], [[-2.0 * k]], [[1.0]], 1.0))
-    assert margin.alpha == pytest.approx(2.0 * min(1.0, (2.0 - k) / (2.0 + k)), rel=1e-6)
-    if margin.highest_gain is not None and k > 1e-3:
-        assert margin.highest_gain * k == pytest.approx(2.0, rel=1e-5)  # there the loop is at its limit
 
 
 def test_what_has_no_peak_is_refused():

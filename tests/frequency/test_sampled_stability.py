@@ -128,14 +128,6 @@ def test_of_an_unstable_loop_the_factor_leads_back_to_stability_past_other_cross
     assert margin == pytest.approx(180.0 - (90.0 + 40.5 * angle) % 360.0, abs=0.01)
 
 
-def test_factors_of_many_points_are_those_of_each() -> None:
-    flows, rtt = np.meshgrid(np.geomspace(10.0, 300.0, 7), np.geomspace(0.01, 0.3, 6))
-    many = gain_factors(LOOP, flows, rtt)
-    each = [stable_gains(LOOP, n, t).factor for n, t in zip(flows.ravel(), rtt.ravel(), strict=True)]
-    np.testing.assert_allclose(many.ravel(), each, rtol=1e-4)
-    assert many.min() < 1.0 < many.max()
-
-
 @pytest.mark.slow
 def test_a_proof_over_a_box_holds_at_its_points() -> None:
     flows, rtt = (60.0, 400.0), (0.01, 0.05)
@@ -193,15 +185,6 @@ def test_proofs_of_a_point_are_those_of_each_margin(flows: float, rtt: float) ->
         assert each.found > each.proved >= 0.998 * each.found
     with_proofs, without = (sampled_margins(LOOP, flows, rtt, 1.0, proofs=each) for each in (found, None))
     assert with_proofs == without
-
-
-def test_factors_of_a_multiple_are_those_of_the_loop_with_these_gains() -> None:
-    flows, rtt = np.geomspace(20.0, 300.0, 9), np.geomspace(0.2, 0.01, 9)
-    doubled = QueueLoop(LOOP.classes, SampledPi(0.32, 6.4, 0.016, 0.015), LOOP.rate)
-    gain = np.where(np.arange(9) % 2, 2.0, 1.0)
-    expected = np.where(gain == 2.0, gain_factors(doubled, flows, rtt), gain_factors(LOOP, flows, rtt))
-    np.testing.assert_allclose(gain_factors(LOOP, flows, rtt, gain), expected, rtol=1e-9)
-    assert expected.min() < 1.0 < expected.max()
 
 
 def test_the_nearest_crossing_is_the_gain_margin_of_a_stable_loop() -> None:

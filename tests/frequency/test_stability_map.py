@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netctrl.core.errors import InvalidValue
-from netctrl.design.arc.design import arc_gain_bands, arc_margins
-from netctrl.frequency.batch import gain_bands, margin_arrays
-from netctrl.frequency.margins import gain_band, margins
+from netctrl.design.arc.design import arc_gain_bands
+from netctrl.frequency.batch import gain_bands
+from netctrl.frequency.margins import gain_band
 from netctrl.frequency.stability_map import ADMISSIBLE, INFEASIBLE, THIN, UNCHECKED, UNSTABLE, StabilityMap
 from netctrl.model.design.arc import PLANTS, ArcSetting, Plant
 from netctrl.model.loop import DelayLoop
@@ -86,38 +86,3 @@ def test_map_as_a_table() -> None:
 def test_a_phase_margin_that_the_lag_starts_beyond_is_refused() -> None:
     with pytest.raises(InvalidValue, match="phase_margin_deg"):
         gain_bands(1.0, 1.0, lags=(1.0,), phase_margin_deg=(30.0, 95.0))
-
-
-@given(st.integers(0, 2**32 - 1), st.sampled_from(PLANTS), st.floats(0.05, 3.0), st.floats(0.01, 3.0), st.booleans())
-@settings(max_examples=30)
-def test_margins_over_arrays_are_those_of_each_loop(
-    seed: int, plant: Plant, epoch: float, decades: float, above: bool
-) -> None:
-    random = np.random.default_rng(seed)
-    flows, rtt = 10 ** random.uniform(0, 3, 6), 10 ** random.uniform(-2, 0.5, (3, 1))
-    setting = ArcSetting(capacity_packet_per_s=10 ** random.uniform(2, 5, 6), epoch_s=epoch)
-    alpha = arc_gain_bands(flows, rtt, setting, plant).limit * epoch * 10.0 ** (decades if above else -decades)
-    found = arc_margins(flows, rtt, setting, alpha, plant)
-    for i, j in np.ndindex(3, 6):
-        one = ArcSetting(capacity_packet_per_s=setting.capacity_packet_per_s[j], epoch_s=epoch)
-        each = margins(arc_loop(flows[j], rtt[i, 0], one, plant).scaled(alpha[i, j] / epoch))
-        assert found.stable[i, j] == each.stable
-        assert found.gain_margin_db[i, j] == pytest.approx(each.gain_margin_db, abs=1e-8)
-        assert found.phase_margin_deg[i, j] == pytest.approx(each.phase_margin_deg, rel=1e-9, abs=1e-7)
-        assert -180.0 < found.phase_margin_deg[i, j] <= 180.0
-        # `margins` says -inf where more delay would have to go than there is.
-        if each.delay_margin_s == -np.inf:
-            assert found.delay_margin_s[i, j] <= -rtt[i, 0] * (1.0 - 1e-9)
-        else:
-            assert found.delay_margin_s[i, j] == pytest.approx(each.delay_margin_s, rel=1e-8, abs=1e-10)
-        assert found.crossover_rad_s[i, j] == pytest.approx(each.crossover_rad_s, rel=1e-11)
-
-
-def test_without_integrator_a_small_gain_has_no_crossover() -> None:
-    found = margin_arrays([0.5, 2.0], 0.1, lags=(1.0,), integrators=0)
-    assert np.isnan(found.crossover_rad_s[0])
-    assert found.stable.all()
-    assert found.phase_margin_deg[0] == found.delay_margin_s[0] == np.inf
-    each = margins(DelayLoop(gain=2.0, delay=0.1, integrators=0, leads=(), lags=(1.0,)))
-    assert found.crossover_rad_s[1] == pytest.approx(each.crossover_rad_s, rel=1e-12) == pytest.approx(3**0.5)
-    assert found.gain_margin_db[1] == pytest.approx(each.gain_margin_db)

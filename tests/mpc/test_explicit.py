@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mpcc_model import decide_from_model, predict_queue
+from mpcc_model import decide_from_model
 
 from netctrl.core.errors import InfeasibleProgram, InvalidValue
 from netctrl.laws.window.explicit import decide_from_table, decide_window, decide_windows
@@ -72,13 +72,6 @@ def test_section_5_2_of_the_thesis() -> None:
     for weight, windows in NOTE_WINDOWS.items():
         table = window_table(**(SECTION_5_2 | {"window_weight": weight}))
         np.testing.assert_allclose(table.windows(NOTE_QUEUES, 4), windows, atol=6e-7)
-
-
-def test_the_delayed_queue_of_the_note() -> None:
-    u = np.array([-900.0, -900.0, 2000.0, 2000.0])
-    assert predict_queue(5000.0, u, 1.0 / 3.0) == pytest.approx(5733.3333, abs=5e-5)
-    assert predict_queue(200.0, u, 1.0 / 3.0) == pytest.approx(1333.3333, abs=5e-5)
-    assert predict_queue(200.0, np.zeros(0), 1.0 / 3.0) == 200.0
 
 
 def test_g_as_printed_in_4_13_lets_the_queue_grow() -> None:
@@ -162,15 +155,6 @@ def test_both_forms_of_the_gain_agree(B: float, horizon: int, WQ: float, WR: flo
     assert riccati_gain(B, horizon, WQ, WR) == pytest.approx(gain, rel=1e-9)
 
 
-@given(WEIGHTS, st.integers(1, 60), WEIGHTS, WEIGHTS, WEIGHTS)
-def test_laws_of_the_gain(B: float, horizon: int, WQ: float, WR: float, unit: float) -> None:
-    """A longer horizon pulls harder, never beyond an empty queue; only the weights' ratio counts."""
-    gain = queue_gain(B, horizon, WQ, WR)
-    assert 0.0 < gain * B <= 1.0 + 1e-15
-    assert queue_gain(B, horizon + 1, WQ, WR) >= gain * (1.0 - 1e-14)
-    assert queue_gain(B, horizon, unit * WQ, unit * WR) == pytest.approx(gain, rel=1e-12)
-
-
 def test_a_window_that_costs_nothing_empties_the_queue_in_one_step() -> None:
     for found in (queue_gain, queue_gain_by_sinh):
         assert found(0.5, 7, 1.0, 0.0) == pytest.approx(2.0, rel=1e-15)
@@ -179,14 +163,6 @@ def test_a_window_that_costs_nothing_empties_the_queue_in_one_step() -> None:
 def test_nearly_no_cost_of_the_window_is_no_cost() -> None:
     for weight in (1e-6, 1e-16, 1e-300, 5e-324):
         assert riccati_gain(0.5, 7, 1e12, weight) == pytest.approx(2.0, rel=1e-12)
-
-
-def test_a_long_horizon_is_the_regulator() -> None:
-    """K∞ of the scalar algebraic Riccati equation s = WQ + s WR/(WR + B² s)."""
-    B, WQ, WR = 0.4, 2.0, 3.0
-    s = 0.5 * (WQ + np.sqrt(WQ**2 + 4.0 * WQ * WR / B**2))
-    assert queue_gain(B, 500, WQ, WR) == pytest.approx(B * s / (WR + B**2 * s), rel=1e-13)
-    assert queue_gain_by_sinh(B, 100_000, WQ, WR) == pytest.approx(B * s / (WR + B**2 * s), rel=1e-13)
 
 
 @settings(max_examples=60)

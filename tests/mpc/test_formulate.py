@@ -127,18 +127,6 @@ def test_without_bounds_it_is_the_regulator(form: Any) -> None:
             at = (model.A - model.B @ K) @ at
 
 
-def test_the_first_input_is_the_finite_riccati_recursion() -> None:
-    rng = np.random.default_rng(4)
-    model = plant(rng, 3, 2, 1)
-    Q, R, T = spd(rng, 3), spd(rng, 2), spd(rng, 3)
-    X, x = T, rng.standard_normal(3)
-    for _ in range(6):
-        K = np.linalg.solve(R + model.B.T @ X @ model.B, model.B.T @ X @ model.A)
-        X = Q + model.A.T @ X @ (model.A - model.B @ K)
-    problem = MpcProblem(plant=model, horizon=6, state_weight=Q, input_weight=R, terminal_weight=T)
-    np.testing.assert_allclose(first_inputs(problem, x)[0], -K @ x, rtol=1e-9)
-
-
 def test_a_delay_is_states_that_hold_past_inputs() -> None:
     """The same problem with the pipeline of inputs as states of a longer model, without a delay."""
     rng = np.random.default_rng(6)

@@ -19,7 +19,6 @@ from netctrl.design.arc.loop import (
     Deciding,
     aimed,
     arc_gain_bands,
-    arc_margins,
     decide,
     infeasible,
     nearest_equilibrium,
@@ -47,7 +46,7 @@ from netctrl.model.law import ArcLaw
 from netctrl.plants.equilibrium import tcp_equilibrium
 from netctrl.plants.linearize import applicable_plant, arc_arrival_rate
 
-__all__ = ["arc", "arc_gain_bands", "arc_margins", "arc_stability_map", "no_rest", "warnings_about"]
+__all__ = ["arc", "arc_gain_bands", "arc_stability_map", "no_rest", "warnings_about"]
 
 MIN_WINDOW, MAX_WINDOW = 1e-9, 1e10  # packets
 USUAL_EPOCH_S, USUAL_RTTS_PER_EPOCH = 1.0, 20.0

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from netctrl.design.arc.settling import Settling, settle
-from netctrl.frequency.batch import GainBands, MarginArrays, gain_bands, margin_arrays
+from netctrl.frequency.batch import GainBands, gain_bands
 from netctrl.frequency.branch_bound import Minimum, Sector
 from netctrl.frequency.margins import gain_band, margins
 from netctrl.frequency.records import factor
@@ -240,15 +240,6 @@ def arc_gain_bands(flows: ArrayLike, rtt_s: ArrayLike, setting: ArcSetting, plan
     """
     corners = arc_corners(np.asarray(flows, dtype=float), np.asarray(rtt_s, dtype=float), setting, plant)
     return gain_bands(**corners, gain_margin_db=GAIN_MARGIN_DB, phase_margin_deg=PHASE_MARGIN_DEG)
-
-
-def arc_margins(
-    flows: ArrayLike, rtt_s: ArrayLike, setting: ArcSetting, alpha_per_packet: ArrayLike, plant: Plant = "paper"
-) -> MarginArrays:
-    """Margins of the continuous-time loop for arrays of flows, round-trip time [s], capacity and alpha."""
-    corners = arc_corners(np.asarray(flows, dtype=float), np.asarray(rtt_s, dtype=float), setting, plant)
-    corners["gain"] = corners["gain"] * np.asarray(alpha_per_packet, dtype=float) / setting.epoch_s
-    return margin_arrays(**corners)
 
 
 def paper_loop(alpha: float, at: Corner, inputs: ArcInputs) -> PaperLoop:

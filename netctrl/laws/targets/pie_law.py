@@ -161,11 +161,6 @@ class PieLaw:
         return (timer_period(self.update_jiffies) + rounds - 1) / self.hz
 
     @property
-    def mark_limit(self) -> int:
-        """Probability up to which packets are marked, where `ecn` is on; PIE_ONE is 1."""
-        return PIE_ONE * self.ecn_percent // 100
-
-    @property
     def reading(self) -> DelayReading:
         """Delay that the law reads."""
         return DelayReading.BACKLOG if self.dq_rate_estimator else DelayReading.SOJOURN

@@ -59,11 +59,6 @@ class PiecewiseLaw:
         for part in (self.centre, self.half, self.rows, self.right, self.first, self.gain, self.offset):
             part.setflags(write=False)
 
-    @property
-    def n_regions(self) -> int:
-        """Number of regions, R."""
-        return len(self.offset)
-
     def decide(self, theta: Any) -> np.ndarray:
         """Inputs (m,) at θ (q,).
 

@@ -14,7 +14,7 @@ import numpy as np
 from netctrl.core.errors import checked_kind
 from netctrl.model.io.matrix import dense
 from netctrl.mpc.qp.program import QuadraticProgram
-from netctrl.mpc.qp.scaling import Scaling, balanced
+from netctrl.mpc.qp.scaling import Scaling, balance, balanced
 
 TOLERANCE = 1e-6
 """Relative tolerance of a solution's bounds, stationarity and complementarity."""
@@ -80,7 +80,8 @@ def farkas(program: QuadraticProgram) -> np.ndarray | None:
     import scipy.sparse as sp
     from scipy.optimize import linprog
 
-    scaled = balanced(program).program
+    scaling = balance(program.H, program.A)
+    scaled = balanced(program, scaling)
     n = program.n_variables
     rows = sp.vstack([sp.eye_array(n), sp.csr_array(scaled.A)], format="csr")
     high, low = (np.flatnonzero(np.isfinite(bound)) for bound in (scaled.upper, scaled.lower))
@@ -111,7 +112,7 @@ def farkas(program: QuadraticProgram) -> np.ndarray | None:
             continue
         y = np.zeros(len(program.lower))
         np.add.at(y, of[chosen], sign[chosen] * weights * factor)
-        y = balanced(program).multipliers(y)
+        y = scaling.multipliers(y)
         if is_farkas(program, y):
             return y
     return None
@@ -148,9 +149,9 @@ def ray(program: QuadraticProgram) -> np.ndarray | None:
     import scipy.sparse as sp
     from scipy.optimize import linprog
 
-    scaled = balanced(program)
-    H, g, A = scaled.program.H, scaled.program.g, scaled.program.A
-    lower, upper = scaled.program.lower, scaled.program.upper
+    scaling = balance(program.H, program.A)
+    scaled = balanced(program, scaling)
+    H, g, A, lower, upper = scaled.H, scaled.g, scaled.A, scaled.lower, scaled.upper
     n = len(g)
     start = linprog(np.zeros(n), **_rows(A, lower, upper, n), method="highs", options=_LP)
     if start.status != 0:
@@ -167,7 +168,7 @@ def ray(program: QuadraticProgram) -> np.ndarray | None:
     if found.status != 0 or found.fun >= 0.0:
         return None
     for d in (found.x, _kept(found.x, H, A, low, high)):
-        d = scaled.point(d)
+        d = scaling.point(d)
         if is_ray(program, d):
             return d
     return None

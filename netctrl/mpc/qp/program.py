@@ -252,6 +252,6 @@ class Workspace(Protocol):
         """Solution for g (n,), lower and upper (n + k,), contiguous writable float64; `start` (n,) may be ignored."""
         ...
 
-    def anew(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None) -> Answer:
+    def anew(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> Answer:
         """Solution without any kept data, by slower but safer settings, for answers of `solve` that fail the check."""
         ...

@@ -34,21 +34,6 @@ class Scaling(NamedTuple):
         return y * self.bounds / self.cost
 
 
-class Balanced(NamedTuple):
-    """Program and its scaling."""
-
-    program: QuadraticProgram
-    scaling: Scaling
-
-    def point(self, x: np.ndarray) -> np.ndarray:
-        """Point x of a scaled x̂."""
-        return self.scaling.point(x)
-
-    def multipliers(self, y: np.ndarray) -> np.ndarray:
-        """Multipliers y of a scaled ŷ."""
-        return self.scaling.multipliers(y)
-
-
 def balance(H: Any, A: Any) -> Scaling:
     """Factors that bring the largest entry of each row of [[H, A'], [A, 0]] close to 1.
 
@@ -68,9 +53,8 @@ def balance(H: Any, A: Any) -> Scaling:
     return Scaling(column, np.concatenate([1.0 / column, row]), float(_power(np.array([1.0 / curved]))[0]))
 
 
-def balanced(program: QuadraticProgram, scaling: Scaling | None = None) -> Balanced:
-    """Program in units of `scaling`, by default those of `balance`."""
-    scaling = balance(program.H, program.A) if scaling is None else scaling
+def balanced(program: QuadraticProgram, scaling: Scaling) -> QuadraticProgram:
+    """Program in units of `scaling`."""
     column, bounds, cost = scaling
     row = bounds[len(column) :]
     scaled = object.__new__(QuadraticProgram)
@@ -85,7 +69,7 @@ def balanced(program: QuadraticProgram, scaling: Scaling | None = None) -> Balan
     }
     for name, value in parts.items():
         object.__setattr__(scaled, name, value)
-    return Balanced(scaled, scaling)
+    return scaled
 
 
 def _times(M: Any, left: np.ndarray, right: np.ndarray) -> Any:

@@ -28,7 +28,7 @@ class CheckedWorkspace:
     def __init__(self, program: QuadraticProgram, solver: str) -> None:
         self._program, self._scaling = program, balance(program.H, program.A)
         self._optimality = Optimality(program.H, program.A, self._scaling)
-        self._workspace: Workspace = QP_SOLVERS[solver](balanced(program, self._scaling).program)
+        self._workspace: Workspace = QP_SOLVERS[solver](balanced(program, self._scaling))
 
     def solve(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None) -> Answer:
         """Solution for other g (n,) and bounds (n + k,), infinite where those of the program are.
@@ -69,8 +69,9 @@ class CheckedWorkspace:
             yield Answer(np.zeros(n), np.zeros(len(low)), QPStatus.SOLVED, 0)
             return
         scaled = (pull / unit, low / unit, high / unit)
-        for ask in (self._workspace.solve, self._workspace.anew):
-            answer = ask(*scaled, None if start is None else start / columns / unit)
+        start = None if start is None else start / columns / unit
+        for usual in (True, False):
+            answer = self._workspace.solve(*scaled, start) if usual else self._workspace.anew(*scaled)
             x, y = self._scaling.point(answer.x) * unit, self._scaling.multipliers(answer.multipliers) * unit
             status = QPStatus.FAILED
             if answer.status is QPStatus.SOLVED:

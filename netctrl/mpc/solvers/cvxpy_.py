@@ -41,7 +41,7 @@ class CvxpyWorkspace:
         """See `Workspace`; `start` is ignored, as interior-point methods can't use it."""
         return self._to(_TIGHT, g, lower, upper)
 
-    def anew(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None) -> Answer:
+    def anew(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> Answer:
         """See `Workspace`: to Clarabel's own tolerance."""
         return self._to(_LOOSE, g, lower, upper)
 

@@ -45,7 +45,7 @@ class DaqpWorkspace:
                 return Answer(x, info["lam"], QPStatus.SOLVED, info["iterations"])
         return self._started(g, lower, upper, _SETTINGS)
 
-    def anew(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None) -> Answer:
+    def anew(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> Answer:
         """See `Workspace`: with larger proximal steps, for Hessians that are almost singular."""
         return self._started(g, lower, upper, _ANEW)
 

@@ -54,9 +54,9 @@ class OsqpWorkspace:
         self._solver.update(q=g, l=lower, u=upper)
         return self._solved(self._solver, start)
 
-    def anew(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None) -> Answer:
+    def anew(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> Answer:
         """See `Workspace`: without OSQP's scaling, and from 0."""
-        return self._solved(self._set_up(g, lower, upper, _ANEW), None)
+        return self._solved(self._set_up(g, lower, upper, _ANEW))
 
     def _set_up(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, settings: dict[str, Any]) -> Any:
         with optional_import():
@@ -66,7 +66,7 @@ class OsqpWorkspace:
         solver.setup(P=self._H, q=g, A=self._rows, l=lower, u=upper, **settings)
         return solver
 
-    def _solved(self, solver: Any, start: np.ndarray | None) -> Answer:
+    def _solved(self, solver: Any, start: np.ndarray | None = None) -> Answer:
         if start is not None:
             solver.warm_start(x=start)
         with contextlib.redirect_stdout(io.StringIO()):  # OSQP prints a message where there is nothing to polish

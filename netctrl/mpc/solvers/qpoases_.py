@@ -41,7 +41,7 @@ class QpoasesWorkspace:
         """See `Workspace`; `start` is ignored, as CasADi's interface restarts qpOASES each time."""
         return self._usual.solve(g, lower, upper)
 
-    def anew(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray, start: np.ndarray | None = None) -> Answer:
+    def anew(self, g: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> Answer:
         """See `Workspace`: with qpOASES's checks and refinements."""
         if self._anew is None:
             self._anew = _Buffered(self._program, _ANEW)

@@ -51,9 +51,9 @@ def kalman_filter(A: Any, C: Any, W: Any, V: Any, S: Any = None) -> tuple[np.nda
 
 
 def integral_regulator(
-    plant: StateSpace, tracked: Any, *, integral_weight: Any = 1.0, input_weight: Any = 0.01, state_weight: Any = None
+    plant: StateSpace, tracked: Any, *, integral_weight: Any = 1.0, input_weight: Any = 0.01
 ) -> tuple[np.ndarray, np.ndarray, DareSolution]:
-    """Gains K and K_z of u = −K x − K_z z, z₊ = z + W (r − y), that minimise Σ z'Q_z z + x'Q x + u'R u.
+    """Gains K and K_z of u = −K x − K_z z, z₊ = z + W (r − y), that minimise Σ z'Q_z z + u'R u.
 
     The regulator of [x; z]: A_a = [[A, 0], [−W C, I]], B_a = [[B], [−W D]]. In steady state z is constant, so W y = W
     r, for the plant and for any other with which the loop is stable.
@@ -64,8 +64,8 @@ def integral_regulator(
         Discrete time; n states, m inputs, p outputs.
     tracked : array_like, shape (q, p)
         W, the combinations of outputs that follow the reference; q at most m.
-    integral_weight, input_weight, state_weight : float or array_like
-        Q_z (q, q), R (m, m), Q (n, n); a number is a multiple of the identity. Q is zero by default.
+    integral_weight, input_weight : float or array_like
+        Q_z (q, q), R (m, m); a number is a multiple of the identity.
 
     Returns
     -------
@@ -93,7 +93,6 @@ def integral_regulator(
         raise InvalidValue("tracked", W.tolist(), takes)
     augmented = np.block([[A, np.zeros((n, q))], [-W @ C, np.eye(q)]])
     Q = np.zeros((n + q, n + q))
-    Q[:n, :n] = _weight("state_weight", 0.0 if state_weight is None else state_weight, n)
     Q[n:, n:] = _weight("integral_weight", integral_weight, q)
     solution = solve_dare(augmented, np.vstack([B, -W @ D]), Q, _weight("input_weight", input_weight, m))
     return -solution.K[:, :n], -solution.K[:, n:], solution

@@ -19,7 +19,6 @@ from netctrl.frequency.records import factor
 from netctrl.frequency.sampled_gain import gains_at, greatest_gain
 from netctrl.frequency.stability_map import ADMISSIBLE, INFEASIBLE, THIN, UNSTABLE
 from netctrl.model.design.arc import ArcSetting, Plant
-from netctrl.plants.equilibrium import tcp_equilibrium
 from netctrl.plants.linearize import applicable_plant, arc_arrival_rate
 from netctrl.plants.tcp_response import arc_response
 
@@ -299,9 +298,6 @@ class TestWhichPlantApplies:
 
 
 class TestWarnings:
-    def test_none_where_the_model_fits(self) -> None:
-        assert netctrl.arc(50).certificate.warnings == ()
-
     @pytest.mark.parametrize(
         ("requested", "says"),
         [
@@ -316,11 +312,6 @@ class TestWarnings:
     def test_each(self, requested: dict, says: str) -> None:
         warnings = netctrl.arc(**requested, simulation=False).certificate.warnings
         assert any(says in warning for warning in warnings), warnings
-
-    def test_the_domain_edge_is_p0_equal_1(self) -> None:
-        edge = 0.5 * 1225.0 / math.sqrt(2.0)
-        assert edge == pytest.approx(433.0, abs=0.2)
-        assert tcp_equilibrium(edge, 0.5, 1225.0).marking == pytest.approx(1.0)
 
 
 @pytest.mark.slow

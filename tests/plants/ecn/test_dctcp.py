@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cmath import phase
-from math import asin, cos, pi, sqrt
+from math import pi, sqrt
 
 import numpy as np
 import pytest
@@ -68,14 +68,6 @@ def test_the_described_cycle_balances_the_first_harmonic(b: float, kappa: float,
     assert abs(answer) == pytest.approx(X, rel=1e-4)
 
 
-def test_the_described_share_is_that_of_a_sine_above_the_threshold() -> None:
-    fluid = StepFluid(10.0, 0.4)
-    found = described_cycle(fluid)
-    X = 0.5 * (found.highest - found.lowest)
-    assert 0.5 - asin((0.4 - found.mean) / X) / pi == pytest.approx(found.marked)
-    assert 0.4 - found.mean == pytest.approx(X * cos(pi * found.marked))
-
-
 @pytest.mark.parametrize(
     ("windows", "swing", "period"),
     [((6.0, 12.0), (0.90, 0.94), (0.95, 0.99)), ((12.0, 20.0), (0.79, 0.91), (0.91, 0.98))],
@@ -99,16 +91,6 @@ def test_the_sawtooth_has_the_closed_form_of_2010(b: float, kappa: float) -> Non
     close = 2.0 / sqrt(b)
     assert (found.highest - found.lowest) * b == pytest.approx(0.5 * sqrt(2.0 * b * (1.0 + kappa)), rel=close)
     assert found.period == pytest.approx(0.5 * sqrt(2.0 * b * (1.0 + kappa)) * (1.0 + kappa), rel=close)
-
-
-def test_the_rule_of_2010_is_where_its_sawtooth_touches_0() -> None:
-    """K + N − sqrt(2 N (C d + K))/2 is least at N = (C d + K)/8, and 0 there for K = C d/7."""
-    flows = np.linspace(0.01, 1.0, 2000)  # over C d
-    least = [
-        np.min(kappa + flows - 0.5 * np.sqrt(2.0 * flows * (1.0 + kappa))) for kappa in (0.99 / 7, 1 / 7, 1.01 / 7)
-    ]
-    assert least[0] < 0.0 < least[2]
-    assert least[1] == pytest.approx(0.0, abs=1e-6)
 
 
 def test_the_threshold_that_keeps_the_link_busy_is_between_the_published_rules() -> None:

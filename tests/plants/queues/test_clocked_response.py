@@ -88,22 +88,6 @@ def test_the_response_solves_the_balances_of_hits_deaf_flows_and_cuts(sender: Se
 
 
 @given(senders, probabilities)
-def test_slow_changes_move_the_window_as_the_root_of_the_probability(sender: Sender, p: float) -> None:
-    _, mode = sender.mode(np.log(p), 0.0)
-    missing = mode.dropped * mode.waits * (1.0 + mode.notice + 0.5) if sender.notice else 0.0
-    slow = moved(sender, p, 1e-6j, np.exp(-1e-6j * mode.waits))
-    assert slow.real == pytest.approx(0.5 * mode.waits + missing, rel=1e-4)
-
-
-def test_a_spread_over_nothing_and_few_marks_is_a_window_that_answers_at_once() -> None:
-    """Q = k/(sigma + 2 k), as dW/dt = A (1/W − b W p) gives it."""
-    sender, p = RENO._replace(spread=1e-9), 1e-9
-    k = 1.0 / float(sender.window(p, 0.1))
-    for u in (0.01, 0.3, 4.0):
-        assert Q(sender, p, 1j * u) == pytest.approx(k / (1j * u + 2.0 * k), rel=1e-3)
-
-
-@given(senders, probabilities)
 def test_windows_and_probabilities_are_each_other_s_inverse_and_the_exponent_is_their_slope(
     sender: Sender, p: float
 ) -> None:

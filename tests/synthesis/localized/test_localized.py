@@ -37,7 +37,6 @@ from netctrl.core.errors import InvalidValue, NoAdmissibleDesign
 from netctrl.model.network import Network
 from netctrl.model.network_model import InformationPattern, NetworkModel
 from netctrl.plants.information import COMMUNICATIONS
-from netctrl.plants.linearize import network_state_space
 from netctrl.synthesis.localized.coordinated import coordinated
 from netctrl.synthesis.localized.localized import LocalizedSynthesis, localized, settling_time
 from netctrl.synthesis.myopic.fir import myopic_fir
@@ -264,21 +263,6 @@ def test_links_out_of_reach_or_hops_take_no_part(limits: dict[str, int]) -> None
     assert localized(one.model, 1.0, one.pattern).law.columns[0].links.tolist() == [0, 2, 1]
 
 
-def test_a_feeder_whose_other_route_is_beyond_the_hops_takes_no_part() -> None:
-    one = case(ASIDE)
-    found = localized(one.model, 1.0, one.pattern, hops=2)
-    assert found.cost == pytest.approx(localized(one.model, 1.0, one.pattern).cost, rel=1e-2)
-
-
-def test_the_unit_of_rates_does_not_matter() -> None:
-    one = published("testbed")
-    small = NetworkModel(TAU, one.model.delay, one.model.coupling, one.model.injection, one.model.std / 1e6)
-    mu = 0.3
-    expected, found = (localized(model, mu, one.pattern, horizon=20) for model in (one.model, small))
-    for part in ("cost", "cost_rate", "cost_queue", "bound"):
-        assert getattr(found, part) * 1e12 == pytest.approx(getattr(expected, part), rel=TOLERANCE["law"])
-
-
 def test_the_order_of_links_does_not_matter() -> None:
     one, random = case(random_network(3)), np.random.default_rng(1)
     N, mu = one.model.n_links, random.uniform(0.1, 2.0, one.model.n_links)
@@ -304,14 +288,6 @@ def test_the_order_of_links_does_not_matter() -> None:
     np.testing.assert_allclose(
         assemble(found.law)[0], assemble(expected.law)[0][:, order][:, :, states], rtol=0.0, atol=TOLERANCE["same"]
     )
-
-
-def test_variances_of_demands_on_one_edge_link_add() -> None:
-    links = [("A", "B", 1), ("B", "C", 1)]
-    two = case(build(links, [("A", "C", 3e6), ("A", "C", 4e6)]))
-    one = case(build(links, [("A", "C", 5e6)]))
-    costs = [localized(each.model, 1.0, each.pattern, horizon=20).cost for each in (one, two)]
-    assert costs[1] == pytest.approx(costs[0], rel=TOLERANCE["law"])
 
 
 def test_demands_that_do_not_fluctuate_cost_nothing() -> None:
@@ -392,20 +368,6 @@ def test_what_hits_any_state_is_gone_after_the_horizon() -> None:
     assert max(np.abs(x[T:]).max(), np.abs(u[T:]).max()) < TOLERANCE["law"]
 
 
-def test_the_cost_is_the_variance_of_a_long_run() -> None:
-    one, T, runs = published("merge"), 24, 400
-    found = localized(one.model, 0.5, one.pattern, horizon=T)
-    H = matrices(one.model)[2]
-    noise = np.random.default_rng(5).normal(size=(T + 200, len(one.model.std), runs)) * one.model.std[:, None]
-    x, u = run(found.law, one.model, H @ noise)
-    rate = np.mean(np.sum(u[T:] ** 2, axis=1), axis=0)
-    queue = 0.5 * np.mean(np.sum(x[T:, one.model.first_backlog :] ** 2, axis=1), axis=0)
-    for sample, expected in ((rate, found.cost_rate), (queue, found.cost_queue), (rate + queue, found.cost)):
-        error = sample.std(ddof=1) / sqrt(runs)
-        assert error < 0.01 * expected
-        assert abs(sample.mean() - expected) < 4.0 * error
-
-
 def test_a_column_that_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.import_module("netctrl.synthesis.localized.localized"), "_MAX_ENTRIES", 50)
     one = published("merge")
@@ -421,13 +383,6 @@ def test_a_weight_under_which_backlogs_hardly_settle_is_refused(weight: float) -
         InvalidValue, match=r"^reach: .* smaller regions: a column has at least 1 link over [\d.]+e\+\d+ "
     ):
         localized(one.model, weight, one.pattern)
-
-
-def test_the_test_and_the_package_write_the_same_state_space() -> None:
-    one = case(random_network(2))
-    system, H = network_state_space(one.model)
-    for ours, theirs in zip(matrices(one.model), (system.A, system.B, H), strict=True):
-        np.testing.assert_array_equal(ours, theirs.toarray())
 
 
 # One answer, however it is computed.

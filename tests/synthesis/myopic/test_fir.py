@@ -17,7 +17,6 @@ import netctrl
 from netctrl.cli.design import main
 from netctrl.core.errors import InvalidValue, NoAdmissibleDesign
 from netctrl.model.design.design import read_design
-from netctrl.model.network import Network
 from netctrl.model.network_model import NetworkModel
 from netctrl.plants.information import information_pattern
 from netctrl.synthesis.localized.coordinated import coordinated
@@ -132,19 +131,6 @@ def test_a_single_link(n: int, mu: float, T: int) -> None:
     else:
         assert found.cost == pytest.approx(9e12 * p, rel=TOLERANCE["closed form"])
     assert found.horizon == T
-
-
-def test_a_single_link_by_least_squares() -> None:
-    mu, T = 0.3, 9
-    theta = np.eye(T)[:, 1:]  # columns: theta(2), ..., theta(T)
-    phi = theta - np.vstack([theta[1:], np.zeros(T - 1)])
-    rows = np.vstack([phi, np.sqrt(mu) * theta])
-    rest = np.zeros(2 * T)
-    rest[[0, T]] = 1.0, np.sqrt(mu)
-    best, (cost,), *_ = np.linalg.lstsq(rows, -rest, rcond=None)
-    found = myopic_fir(case(build([("a", "b", 1)], [("a", "b", 1e6)])).model, mu, horizon=T)
-    assert responses(found)[0, 1:] == pytest.approx(best, abs=TOLERANCE["closed form"])
-    assert found.cost == pytest.approx(1e12 * cost, rel=TOLERANCE["closed form"])
 
 
 # --- independent ways -----------------------------------------------------------------------------------------------
@@ -324,36 +310,6 @@ def test_responses_stay_small_where_links_before_let_nothing_through() -> None:
     """Without the floor the last link of such a line amplifies more than a thousand times."""
     found = myopic_fir(line(5).model, 100.0, horizon=64)
     assert np.abs(responses(found)).max() < 10.0
-
-
-def test_the_unit_of_rates_and_the_order_of_links_do_not_matter() -> None:
-    model, T = random_case(11).model, 15
-    N, random = model.n_links, np.random.default_rng(3)
-    mu, order = random.uniform(0.1, 2.0, model.n_links), random.permutation(N)
-    expected = myopic_fir(model, mu, horizon=T, tolerance=1e-13)
-    small = NetworkModel(TAU, model.delay, model.coupling, model.injection, model.std / 1e6)
-    found = myopic_fir(small, mu, horizon=T, tolerance=1e-13)
-    assert found.cost * 1e12 == pytest.approx(expected.cost, rel=TOLERANCE["same"])
-    names = tuple(model.links[link] for link in order)
-    coupling = model.coupling[order][:, order]
-    moved = NetworkModel(TAU, model.delay[order], coupling, model.injection[order], model.std, names)
-    found = myopic_fir(moved, mu[order], horizon=T, tolerance=1e-13)
-    assert found.cost == pytest.approx(expected.cost, rel=TOLERANCE["same"])
-    np.testing.assert_allclose(responses(found), responses(expected)[order], atol=1e-4)
-
-
-def test_variances_of_demands_on_one_edge_link_add_and_those_of_a_split_demand_do_not() -> None:
-    links = [("A", "B", 1), ("B", "C", 1)]
-    two, one = (case(build(links, [("A", "C", std) for std in each])) for each in ((3e6, 4e6), (5e6,)))
-    both = [myopic_fir(each.model, 1.0, horizon=12).cost for each in (two, one)]
-    assert both[0] == pytest.approx(both[1], rel=TOLERANCE["law"])
-    # As if what goes over A and what goes over B fluctuated apart
-    model = case(Network(links=DIAMOND.links, demands=DIAMOND.demands[:1])).model
-    entering = model.injection.toarray()
-    apart = NetworkModel(TAU, model.delay, model.coupling, np.diag(entering[:, 0]), np.ones(5))
-    together = NetworkModel(TAU, model.delay, model.coupling, entering, np.ones(1))
-    costs_of = [myopic_fir(model, 1.0, horizon=12).cost for model in (apart, together)]
-    assert costs_of[1] > 1.01 * costs_of[0]
 
 
 def test_links_that_nothing_disturbs_have_the_filter_of_a_single_one() -> None:

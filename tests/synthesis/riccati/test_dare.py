@@ -26,7 +26,6 @@ TOLERANCE = {
     "printed": 1e-9,  # the note prints eight to ten digits
     "symmetry": 0.0,
     "semidefinite": 1e-13,
-    "coordinates": 1e-8,  # a random change of coordinates has a condition number of about 100
     "units": 1e-11,  # each entry, beside the diagonal's
     "scale": 1e-12,
     "cost": 1e-7,
@@ -409,15 +408,6 @@ def test_an_edge_link_is_an_integrator_whatever_its_delay(weight, delay) -> None
     assert not solution.K[0, :-1].any()
 
 
-def test_random_walks_are_solved_one_by_one() -> None:
-    weights = np.geomspace(1e-8, 1e8, 9)
-    solution = solve_dare(np.eye(9), -np.eye(9), np.diag(weights), np.eye(9))
-    for found, gain, weight in zip(np.diag(solution.X), np.diag(solution.K), weights, strict=True):
-        X, K = integrator(weight)
-        assert (found, gain) == pytest.approx((X, K), rel=TOLERANCE["closed form"])
-    assert solution.spectral_radius == pytest.approx(1.0 - integrator(1e-8)[1], rel=1e-12)
-
-
 # The theory note (shared/theory/hftrac.md), found apart from this code: two sources that share a third link.
 MERGE_GAIN = [
     [0.57433716, -0.04369683, -0.018708053],
@@ -460,32 +450,6 @@ def test_x_is_semidefinite_and_the_cost_of_its_gain(n, m, seed, cross) -> None:
         assert cost(other) >= np.trace(X) * (1.0 - TOLERANCE["cost"])
 
 
-def test_the_cost_is_the_one_of_a_run() -> None:
-    A, B, Q, R, S = random_problem(6, 2, 3, cross=True)
-    solution = solve_dare(A, B, Q, R, S)
-    x = start = np.random.default_rng(4).normal(size=6)
-    total = 0.0
-    for _ in range(400):
-        u = solution.K @ x
-        total += x @ Q @ x + 2.0 * x @ S @ u + u @ R @ u
-        x = A @ x + B @ u
-    assert total == pytest.approx(start @ solution.X @ start, rel=TOLERANCE["cost"])
-
-
-@given(**SIZES)
-@settings(max_examples=60)
-def test_coordinates_do_not_matter(n, m, seed, cross) -> None:
-    A, B, Q, R, S = random_problem(n, m, seed, cross)
-    T = rotation(n, seed) * np.random.default_rng(seed).uniform(0.1, 1.0, n)
-    back = np.linalg.inv(T)
-    one = solve_dare(A, B, Q, R, S)
-    Q_other = T.T @ Q @ T
-    other = solve_dare(back @ A @ T, back @ B, 0.5 * (Q_other + Q_other.T), R, T.T @ S)
-    assert other.status is one.status is STABILISING
-    scale = np.linalg.norm(one.X)
-    np.testing.assert_allclose(back.T @ other.X @ back, one.X, atol=TOLERANCE["coordinates"] * scale)
-
-
 @given(**SIZES, decades=st.floats(0.0, 8.0))
 @settings(max_examples=60)
 def test_units_do_not_matter(n, m, seed, cross, decades) -> None:
@@ -511,29 +475,6 @@ def test_units_do_not_matter_to_links(seed, weight) -> None:
     assert other.method == one.method == "doubling"
     size = np.sqrt(np.outer(np.diag(one.X), np.diag(one.X)))
     assert (np.abs(other.X * D[:, None] * D - one.X) <= TOLERANCE["units"] * size).all()
-
-
-@given(**SIZES, decades=st.floats(-12.0, 12.0))
-@settings(max_examples=40)
-def test_a_common_factor_of_the_weights_is_one_of_x(n, m, seed, cross, decades) -> None:
-    A, B, Q, R, S = random_problem(n, m, seed, cross)
-    one, factor = solve_dare(A, B, Q, R, S), 10.0**decades
-    other = solve_dare(A, B, factor * Q, factor * R, factor * S)
-    assert other.status is one.status is STABILISING
-    assert np.linalg.norm(other.X / factor - one.X) <= 1e3 * TOLERANCE["scale"] * np.linalg.norm(one.X)
-    assert np.linalg.norm(other.K - one.K) <= 1e3 * TOLERANCE["scale"] * np.linalg.norm(one.K)
-
-
-@given(**{name: SIZES[name] for name in ("n", "m", "seed")})
-@settings(max_examples=40)
-def test_a_cross_term_is_a_change_of_input(n, m, seed) -> None:
-    """u = v − R⁻¹S'x."""
-    A, B, Q, R, S = random_problem(n, m, seed, cross=True)
-    F = scipy.linalg.solve(R, S.T, assume_a="pos")
-    one, other = solve_dare(A, B, Q, R, S), solve_dare(A - B @ F, B, Q - S @ F, R)
-    scale = np.linalg.cond(R) * np.linalg.norm(one.X)
-    assert np.linalg.norm(other.X - one.X) <= TOLERANCE["same"] * scale
-    assert np.linalg.norm(other.K - F - one.K) <= TOLERANCE["same"] * np.linalg.cond(R) * (1 + np.linalg.norm(one.K))
 
 
 @given(
