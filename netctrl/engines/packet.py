@@ -8,7 +8,6 @@ from netctrl.model.design.design import ConnetDesign, HftracDesign
 from netctrl.scenario.fabric.design import design_gains
 from netctrl.scenario.fabric.topology import TOPOLOGIES
 from netctrl.scenario.links import Links
-from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.result import Result
 from netctrl.sim.packet.lacks import flows_lack, network_lacks
 
@@ -16,6 +15,8 @@ from netctrl.sim.packet.lacks import flows_lack, network_lacks
 def _queues(case: Case, job: Job) -> Result:
     from netctrl.sim.packet.run import simulate_packets
 
+    if case.scenario.under_demands:
+        return _network(case, job)
     job.once(case.scenario)
     design = case.design if isinstance(case.design, HftracDesign | ConnetDesign) else None
     return simulate_packets(case.scenario, design=design, progress=job.progress, argv=job.argv, inputs=job.inputs)
@@ -39,6 +40,10 @@ def _network(case: Case, job: Job) -> Result:
     )
 
 
+def _lacks(case: Case) -> str | None:
+    return (network_lacks if case.scenario.under_demands else flows_lack)(case.scenario)
+
+
 def _fabric(case: Case, job: Job) -> Result:
     from netctrl.sim.fabric.run import simulate_fabric
 
@@ -47,11 +52,4 @@ def _fabric(case: Case, job: Job) -> Result:
     return simulate_fabric(case.scenario, gains, progress=job.progress, argv=job.argv, inputs=job.inputs)
 
 
-PACKET = OwnEngine(
-    "packet",
-    {
-        Links: Kind(_queues, lambda case: flows_lack(case.scenario)),
-        Routed: Kind(_network, lambda case: network_lacks(case.scenario)),
-        **dict.fromkeys(TOPOLOGIES, Kind(_fabric)),
-    },
-)
+PACKET = OwnEngine("packet", {Links: Kind(_queues, _lacks), **dict.fromkeys(TOPOLOGIES, Kind(_fabric))})

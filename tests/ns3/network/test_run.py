@@ -20,8 +20,8 @@ from netctrl.ns3.network import read as ns3_links_run
 from netctrl.ns3.network.read import run_links
 from netctrl.ns3.network.render import PACKET_SIZE, render
 from netctrl.ns3.program import Ns3, compile_program, find_ns3, table_name
+from netctrl.scenario.builders import routed
 from netctrl.scenario.network.policy import Fifo, StaticPacing
-from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.read import read_scenario_file
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
@@ -45,10 +45,9 @@ def together() -> Scenario:
     )
     demand = Demand(id="steady", source="a", target="c", mean=SENT)
     demands = (*network.demands, demand)
-    return Scenario(
+    return routed(
+        Network(links=(*network.links, *steady), demands=demands),
         name="together",
-        network=Routed(graph=Network(name=network.name, links=(*network.links, *steady), demands=demands)),
-        interval=0.01,
         duration=20.0,
         warmup=2.0,
         control=StaticPacing(links=("first", "second"), factor=PACED / SENT),
