@@ -92,8 +92,7 @@ def test_the_video_has_the_rates_and_intervals_of_the_paper(hftrac) -> None:
 )
 def test_triangular_rates_end_where_they_should(hftrac, x, steady, greatest) -> None:
     requested = hftrac.network.scenario(case(hftrac, "10b", "fifo", x), 400.0, 0.0)
-    graph = graph_of(requested)
-    one, other = DemandSource(requested, graph, range(1)).draw(requested.steps)[:, :, 0].T
+    one, other = DemandSource(requested, range(1)).draw(requested.steps)[:, :, 0].T
     assert steady is None or (one == steady).all()
     assert other.max() <= greatest * (1.0 + 1e-12)
     assert other.max() > 0.95 * greatest
