@@ -24,6 +24,7 @@ from netctrl.scenario.network.policy import POLICIES
 from netctrl.scenario.network.sweep import SweepSpec
 from netctrl.scenario.network.traffic import SPREADS
 from netctrl.scenario.scenario import NETWORKS, Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import OFFERS
 
 START = """# Scenario files
@@ -66,10 +67,7 @@ def scenario_files() -> str:
     sections = {
         "Networks: `network`": ("In the place of links, one of these, by its `kind`.", NETWORKS),
         "Queues: `queue` of a link": ("Laws of queues, by their `kind`.", LINK_QUEUES),
-        "Flows: `flows`": (
-            "Flows over links and in data centres have no `kind`; those of other networks have one of the others.",
-            _members(Scenario, "flows"),
-        ),
+        "Flows: `flows`": ("They have no `kind`.", (Flow,)),
         "What flows offer: `offers`": ("What each flow has to send, by its `kind`.", OFFERS),
         "Distributions of demands: `spread`": ("One of these, by its `kind`.", SPREADS),
         "Senders: `sender` of flows": (_senders(), (*(law.record for law in RATE_LAWS), *SCHEMES, FastSender)),
@@ -115,12 +113,6 @@ def _records(kind: Any, seen: set[type] | None = None) -> Iterator[type]:
                 yield from _records(getattr(each, name), seen)
         for item in getattr(each, "item_types", ()):
             yield from _records(item, seen)
-
-
-def _members(record: type, key: str) -> tuple[type, ...]:
-    """The records that a list may hold."""
-    (field,) = (field for field in types.type_info(record).fields if field.name == key)
-    return tuple(each.cls for each in kinds([field.type.item_type]))
 
 
 def _tag(record: type) -> str:

@@ -16,7 +16,6 @@ from netctrl.ns3.fabric.read import run_fabric
 from netctrl.ns3.fabric.render import render as fabric_program
 from netctrl.ns3.fabric.render import run_table as fabric_table
 from netctrl.ns3.network.read import run_links
-from netctrl.ns3.network.render import PACKET_SIZE
 from netctrl.ns3.network.render import render as links_program
 from netctrl.ns3.program import Ns3, compile_program, find_ns3, table_name
 from netctrl.ns3.tcp_aqm.read import run_program
@@ -105,17 +104,17 @@ def run_centre(scenario: netctrl.Scenario) -> Result:
         return run_fabric(folder, scenario, plan, ns3=find_ns3(), provenance=made, timeout=3 * HOURS)
 
 
-def run_networks(scenarios: Sequence[netctrl.Scenario], runs: int, packet_size: int = PACKET_SIZE) -> list[Result]:
+def run_networks(scenarios: Sequence[netctrl.Scenario], runs: int) -> list[Result]:
     """Networks in real ns-3, all runs of each in one result."""
-    with _program_for(scenarios, packet_size) as program:
+    with _program_for(scenarios) as program:
         return [program.run(case, range(runs)) for case in range(len(scenarios))]
 
 
 def network_runs(
-    scenarios: Sequence[netctrl.Scenario], desired: Iterable[tuple[int, int]], packet_size: int = PACKET_SIZE
+    scenarios: Sequence[netctrl.Scenario], desired: Iterable[tuple[int, int]]
 ) -> Iterator[tuple[int, int, Result]]:
     """Wanted pairs (number of a scenario, of a run) as they get done, as many at a time as there are cores."""
-    with _program_for(scenarios, packet_size) as program, ThreadPoolExecutor(os.cpu_count()) as pool:
+    with _program_for(scenarios) as program, ThreadPoolExecutor(os.cpu_count()) as pool:
         requested = {pool.submit(program.run, case, range(run, run + 1)): (case, run) for case, run in desired}
         try:
             for done in as_completed(requested):
@@ -142,7 +141,7 @@ class _Program:
 
 
 @contextmanager
-def _program_for(scenarios: Sequence[netctrl.Scenario], packet_size: int) -> Iterator[_Program]:
+def _program_for(scenarios: Sequence[netctrl.Scenario]) -> Iterator[_Program]:
     """A folder a scenario, all with the same program."""
     made, ns3 = provenance(seed=scenarios[0].seed, libraries=("numpy",)), find_ns3()
     plans = [link_plan(each, netctrl.scenario_law(each)) for each in scenarios]
@@ -150,7 +149,7 @@ def _program_for(scenarios: Sequence[netctrl.Scenario], packet_size: int) -> Ite
         for case, (each, plan) in enumerate(zip(scenarios, plans, strict=True)):
             folder = Path(name) / str(case)
             folder.mkdir()
-            for file, text in links_program(each, plan, packet_size=packet_size, provenance=made).items():
+            for file, text in links_program(each, plan, provenance=made).items():
                 (folder / file).write_text(text, encoding="utf-8")
             compile_program(folder, ns3)
         yield _Program(Path(name), scenarios, plans, ns3, made)

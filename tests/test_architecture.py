@@ -230,7 +230,7 @@ def test_folders_and_files_can_be_overlooked():
         ("laws.aqm.arc", "from netctrl.plants.tcp import window_slope"),
         ("plants.tcp", "def f():\n    from netctrl.frequency import loop"),
         ("synthesis.lqr", "from netctrl.ident.order import order"),
-        ("scenario.network.routed", "from netctrl.plants.routing import routing"),
+        ("scenario.network.routed", "from netctrl.plants.linearize import network_model"),
         ("design.arc.design", "from netctrl.sim.fluid.run import run"),
         ("design.arc.design", "from netctrl.design.hftrac.design import weights"),
         ("design.arc.design", "from ..hftrac.design import weights"),

@@ -58,7 +58,7 @@ def test_simulate_and_compare_take_names_and_files(tmp_path) -> None:
         assert refusal.value.argument == "scenario"
     with pytest.raises(InvalidValue, match=r"scenario: got 'a sweep', .* netctrl\.sweep runs a sweep"):
         netctrl.simulate(data_path("sweeps/hftrac-testbed.toml"))
-    with pytest.raises(InvalidValue, match="takes one of hftrac"):  # the Design of the file, for a network of demands
+    with pytest.raises(InvalidValue, match='queue is of kind "design" or "arc"'):  # the Design of the file
         netctrl.simulate("hftrac-testbed", design=tmp_path / "d.json")
 
 

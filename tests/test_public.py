@@ -12,8 +12,8 @@ import netctrl
 from netctrl.linux.export.records import InterfaceQueue, QueuePlan, TcFifo
 from netctrl.model.datasets import network_path
 from netctrl.model.network import read_network
+from netctrl.scenario.builders import routed
 from netctrl.scenario.network.policy import Fifo
-from netctrl.scenario.network.routed import Routed
 
 
 def test_every_public_name_is_there_and_is_the_one_of_its_module() -> None:
@@ -69,12 +69,12 @@ def test_a_range_is_any_pair(flows) -> None:
 def test_fifo_is_a_policy_and_tcs_record_has_another_name():
     """`Scenario(control=...)` takes what netctrl calls Fifo; each refusal names the other one."""
     network = read_network(network_path("merge"))
-    requested = netctrl.Scenario(name="one", network=Routed(graph=network), control=Fifo(), duration=1.0, interval=0.01)
+    requested = routed(network, control=Fifo(), duration=1.0, warmup=0.0)
     assert requested.control == Fifo()
     tc = TcFifo(limit=9000)
     assert InterfaceQueue(interface="v0", queue=tc).queue == tc
     with pytest.raises(netctrl.InvalidValue, match=r"control.*takes one of Fifo, StaticPacing, "):
-        netctrl.Scenario(name="one", network=Routed(graph=network), control=tc, duration=1.0, interval=0.01)
+        routed(network, control=tc, duration=1.0, warmup=0.0)
     with pytest.raises(netctrl.InvalidValue, match=r"queue.*takes one of TokenBucket, HtbClass, TcFifo"):
         InterfaceQueue(interface="v0", queue=Fifo())
 

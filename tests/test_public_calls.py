@@ -35,11 +35,10 @@ from netctrl.linux.export.records import InterfaceQueue, TcFifo
 from netctrl.model.network import Demand, Link, Network
 from netctrl.mpc.qp.program import QuadraticProgram
 from netctrl.mpc.receding import receding_controller, start_receding
-from netctrl.scenario.builders import access_link
+from netctrl.scenario.builders import access_link, routed
 from netctrl.scenario.fabric.topology import Dumbbell
 from netctrl.scenario.links import Link as ScenarioLink
 from netctrl.scenario.network.policy import StaticPacing
-from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.packet.run import simulate_rates
 
@@ -116,7 +115,7 @@ def usual() -> dict[str, dict[str, Any]]:
     model = netctrl.network_model(network, 0.01)
     information = netctrl.information_pattern(network, 0.01, model.links, "out-of-band")
     hops = netctrl.hftrac(network, 0.01, mu=1.0)
-    scenario = netctrl.Scenario(name="n", network=Routed(graph=network), interval=0.01, duration=0.1)
+    scenario = routed(network, duration=0.1, warmup=0.0)
     line = ScenarioLink(id="l", source="a", target="b", capacity=1e6, buffer=1e5, queue=ArcQueue(alpha=1e-5, epoch=0.5))
     flows = Flow(id="tcp", path=("l",), rtt=(0.05, 0.05), count=2)
     bulk = netctrl.Scenario(name="s", duration=1.0, links=(line,), flows=(flows,))
@@ -163,9 +162,7 @@ def usual() -> dict[str, dict[str, Any]]:
         "control": {"kind": "static"},
     }
     spec = netctrl.SweepSpec(name="w", scenario=shared, runs=1)
-    paced = netctrl.Scenario(
-        name="n", network=Routed(graph=network), interval=0.01, duration=0.1, control=StaticPacing(factor=1.1)
-    )
+    paced = routed(network, duration=0.1, warmup=0.0, control=StaticPacing(factor=1.1))
     path = "/nonexistent/file.json"
     readers = {name: {"path": path} for name in EVERY if name.startswith("read_") and name != "read_interface_map"}
     readers["read_network"] |= {"capacity": 1e7, "demand_unit": 1e6}

@@ -15,8 +15,9 @@ import netctrl
 from netctrl.model.datasets import network_path, sweep_path
 from netctrl.model.law import MyopicGain
 from netctrl.model.network import Demand, Link, Network, read_network
+from netctrl.scenario.builders import routed
+from netctrl.scenario.network.graph import graph_of
 from netctrl.scenario.network.policy import HftracPolicy
-from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.sweep import read_sweep
 from netctrl.sim.network.kernel import DEPARTED, LOST, WAITING, advance_links
 from netctrl.sim.network.problem import LinkProblem, link_problem, link_state
@@ -41,7 +42,7 @@ def rows() -> Iterator[Row]:
 
 def single(scenario: netctrl.Scenario) -> MyopicGain:
     """Each link's gain as if it were alone: k = p/(1 + p), p = (mu + √(mu² + 4 mu))/2."""
-    model = netctrl.network_model(scenario.network.graph, INTERVAL)
+    model = netctrl.network_model(graph_of(scenario), INTERVAL)
     mu = scenario.control.mu
     p = 0.5 * (mu + (mu**2 + 4.0 * mu) ** 0.5)
     k = np.full(model.n_links, p / (1.0 + p))
@@ -53,9 +54,7 @@ def prepared(
     network: Network, policy: HftracPolicy, steps: int, law: Callable = netctrl.scenario_law
 ) -> tuple[LinkProblem, np.ndarray]:
     """The problem, and demands of shape (steps, I, RUNS)."""
-    scenario = netctrl.Scenario(
-        name="bench", network=Routed(graph=network), interval=INTERVAL, duration=steps * INTERVAL, control=policy
-    )
+    scenario = routed(network, interval=INTERVAL, duration=steps * INTERVAL, warmup=0.0, control=policy)
     ready = link_problem(scenario, law(scenario))
     noise = np.random.default_rng(1).standard_normal((steps, len(network.demands), RUNS))
     mean, std = (np.array([getattr(demand, name) for demand in network.demands]) for name in ("mean", "std"))

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 import netctrl
 from netctrl.model.datasets import network_path
 from netctrl.model.network import Network, read_network
-from netctrl.scenario.network.traffic import Demands, GaussianTraffic, Spread
+from netctrl.scenario.network.traffic import GaussianTraffic, Spread
 
 LOADS = (0.75, 0.8, 0.85, 0.9, 0.95, 0.98)
 MUS = np.geomspace(0.01, 30.0, 9)
@@ -51,7 +51,7 @@ def measured(
     network: Network, name: str, way: fig.Way, load: float, value: float, traffic: Spread = GAUSSIAN
 ) -> dict[str, object]:
     policy = way.policy if np.isnan(value) else way.at(value)
-    requested = fig.scenario(network, policy, utilization=load, flows=(Demands(spread=traffic),))
+    requested = fig.scenario(network, policy, utilization=load, spread=traffic)
     return {"way": name, "load": load, "value": value, **fig.measure(requested)}
 
 
@@ -59,7 +59,7 @@ def tuned(network: Network, name: str, way: fig.Way, load: float, traffic: Sprea
     """The way with that mu of a grid which loses least, and of equal ones with the least queue, by fresh runs."""
 
     def price(value: float) -> tuple[float, float]:
-        requested = fig.scenario(network, way.at(value), utilization=load, flows=(Demands(spread=traffic),))
+        requested = fig.scenario(network, way.at(value), utilization=load, spread=traffic)
         found = fig.measure(requested, runs=TRIED, first_run=0)
         return found["loss"], found["queue"]
 
@@ -71,7 +71,7 @@ def finer(
 ) -> dict[str, object]:
     """The same by `netctrl.tune`."""
     low, high = bounds
-    requested = fig.scenario(network, way.policy, utilization=load, flows=(Demands(spread=traffic),))
+    requested = fig.scenario(network, way.policy, utilization=load, spread=traffic)
     best = netctrl.tune(requested, netctrl.scenario_law, low=low, high=high, runs=TRIED, tolerance=0.05)
     return measured(network, name, way, load, best.value, traffic)
 

@@ -17,9 +17,8 @@ from scipy import stats
 
 from netctrl.model.datasets import network_path
 from netctrl.model.network import Network, read_network
-from netctrl.plants.routing import at_utilization
 from netctrl.scenario.network.policy import Fifo
-from netctrl.scenario.network.traffic import Demands, LongRangeTraffic
+from netctrl.scenario.network.traffic import LongRangeTraffic
 from netctrl.sim.network.demands import DemandSource
 
 HURST = 0.8
@@ -45,8 +44,8 @@ def main(*, full: bool = False) -> Outcome:
 
 def trace(network: Network) -> np.ndarray:
     """What Src2 sends, by 10 ms [Mbit/s]."""
-    requested = scenario(network, Fifo(), duration=TRACE, warmup=0.0, flows=(Demands(spread=STAND_IN),))
-    source = DemandSource(requested, at_utilization(network, LOAD), range(1))
+    requested = scenario(network, Fifo(), duration=TRACE, warmup=0.0, utilization=LOAD, spread=STAND_IN)
+    source = DemandSource(requested, range(1))
     return source.draw(requested.steps)[:, 1, 0] / MEGA
 
 

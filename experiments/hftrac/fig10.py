@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 import netctrl
 from netctrl.model.datasets import network_path
 from netctrl.model.network import Network, read_network
-from netctrl.scenario.network.traffic import Demands, GaussianTraffic, Spread, TriangularTraffic
+from netctrl.scenario.network.traffic import GaussianTraffic, Spread, TriangularTraffic
 from netctrl.scenario.scenario import Scenario
 
 SCALES = (0.8, 0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.15, 1.2)
@@ -49,7 +49,7 @@ def main(*, full: bool = False) -> Outcome:
 def tuned(network: Network, way: fig.Way, load: float | None, traffic: Spread) -> float:
     """The best mu or factor for demands as believed."""
     low, high = (1.005, 2.5) if way is fig.STATIC else (0.01, 30.0)
-    requested = fig.scenario(network, way.policy, utilization=load, flows=(Demands(spread=traffic),))
+    requested = fig.scenario(network, way.policy, utilization=load, spread=traffic)
     found = netctrl.tune(requested, netctrl.scenario_law, low=low, high=high, runs=TRIED, tolerance=0.1)
     return found.value
 
@@ -75,7 +75,7 @@ def wrongly_believed(network: Network, load: float, made: dict[str, fig.Way]) ->
 
 
 def believed(network: Network, way: fig.Way, load: float, scale: float) -> Scenario:
-    return fig.scenario(network, way.policy, utilization=load, flows=(Demands(spread=GaussianTraffic(scale=scale)),))
+    return fig.scenario(network, way.policy, utilization=load, spread=GaussianTraffic(scale=scale))
 
 
 def intervals(network: Network, wrong: pd.DataFrame, tried: dict[float, dict[str, fig.Way]]) -> dict[str, Measured]:
@@ -114,7 +114,7 @@ def compared(network: Network, case: str, triangular: Spread) -> pd.DataFrame:
     rows = []
     for shape, traffic in {"Gaussian": GaussianTraffic(), "triangular": triangular}.items():
         for name, way in ways(network, None, traffic).items():
-            requested = fig.scenario(network, way.policy, flows=(Demands(spread=traffic),))
+            requested = fig.scenario(network, way.policy, spread=traffic)
             rows.append({"way": name, "case": case, "shape": shape, **fig.measure(requested)})
     return pd.DataFrame(rows)
 

@@ -13,9 +13,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import netctrl
+from netctrl.laws.link_rate.routing import routing
 from netctrl.model.datasets import network_path
 from netctrl.model.network import Network, read_network
-from netctrl.plants.routing import routing
+from netctrl.scenario.network.graph import with_utilization
 from netctrl.scenario.network.policy import Policy
 from netctrl.sim.network.run import simulate_network
 from netctrl.sim.network.tune import MaxUtilization
@@ -78,7 +79,7 @@ def greatest(network: Network, std: float) -> pd.DataFrame:
     rows = [entry("fifo", std, np.nan, fifo), entry("backpressure", std, np.nan, found(fig.BACKPRESSURE.policy))]
 
     def loss(policy: Policy) -> float:
-        desired = requested.replace(control=policy, utilization=fifo.utilization)
+        desired = with_utilization(requested.replace(control=policy), fifo.utilization)
         return simulate_network(desired, law(desired), runs=RUNS, watch=False)["loss", "network"]
 
     for name, way in PACED.items():

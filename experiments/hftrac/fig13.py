@@ -19,9 +19,9 @@ from hftrac.packet_study import Case, PacketStudy, beside_udp, means, short_over
 from matplotlib.figure import Figure
 
 from netctrl.model.network import Network
-from netctrl.scenario.network.traffic import TcpDemand
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
 
 LEVELS = (5.0, 15.0, 20.0, 25.0)
 """Means of the background [Mbit/s]."""
@@ -60,7 +60,7 @@ def network(level: float) -> Network:
 def requested(case: Case, seconds: float) -> Scenario:
     name, value, level = case
     policy = FIFO.policy if name == "fifo" else POLICIES[name].at(value)
-    tcp = [TcpDemand(demand="p1", variant="cubic")]
+    tcp = [Flow(id="p1", sender="cubic")]
     return beside_udp("fig13", network(level), policy, tcp, seconds, WARMUP)
 
 

@@ -23,8 +23,8 @@ from matplotlib.figure import Figure
 from netctrl.laws.aqm.pi import PiQueue
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.model.network import Network
-from netctrl.scenario.network.traffic import TcpDemand
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
 
 PACKET = 1000
 """[byte]"""
@@ -59,9 +59,9 @@ def requested(case: Case, seconds: float) -> Scenario:
     size = float(target * PACKET)
     red = RedQueue(min_threshold=size, max_threshold=3.0 * size)
     pi = PiQueue(alpha=2.4e-4, beta=2.32e-4, reference_queue=size)
-    flows = {"flows": 20, "variant": "newreno", "start": (0.0, 0.5), "ecn": True}
-    queue, tcp = red if kind == "RED" else pi, [TcpDemand(demand=name, **flows) for name in ("p1", "p2")]
-    return beside_udp("fig15", network(level), LOOKS[way].policy, tcp, seconds, WARMUP, queue=queue)
+    flows = {"count": 20, "sender": "reno", "start": (0.0, 0.5), "ecn": True}
+    queue, tcp = red if kind == "RED" else pi, [Flow(id=name, **flows) for name in ("p1", "p2")]
+    return beside_udp("fig15", network(level), LOOKS[way].policy, tcp, seconds, WARMUP, queue=queue, packet_size=PACKET)
 
 
 QUEUES = ("backlog", "backlog_all")
@@ -76,7 +76,6 @@ STUDY = PacketStudy(
     measure=lambda result: at_link(result, "s3d", PACKET),
     seconds=SECONDS,
     short=SHORT,
-    packet_size=PACKET,
 )
 
 

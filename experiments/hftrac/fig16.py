@@ -22,12 +22,12 @@ from matplotlib.figure import Figure
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.model.network import Demand, Link, Network
-from netctrl.ns3.network.render import PACKET_SIZE
-from netctrl.scenario.network.traffic import TcpDemand
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
 
 SENDERS = ("STTL", "SNVA", "LOSA", "HSTN")
 BACKGROUND = "LOSA"
+PACKET_SIZE = 1500.0
 CAPACITY, BUFFER = 20e6, 200.0 * PACKET_SIZE
 FLOWS = {"light": 1, "heavy": 6}
 """Of each sender."""
@@ -59,8 +59,8 @@ def network(level: float) -> Network:
 def requested(case: Case, seconds: float) -> Scenario:
     way, kind, load, target, level = case
     pie, codel = PieQueue(target=1e-3 * target, update=0.03), CodelQueue(target=1e-3 * target, interval=0.1)
-    flows = {"flows": FLOWS[load], "variant": "vegas", "start": (0.0, 0.5)}
-    queue, tcp = pie if kind == "PIE" else codel, [TcpDemand(demand=sender, **flows) for sender in SENDERS]
+    flows = {"count": FLOWS[load], "sender": "vegas", "start": (0.0, 0.5)}
+    queue, tcp = pie if kind == "PIE" else codel, [Flow(id=sender, **flows) for sender in SENDERS]
     return beside_udp("fig16", network(level), LOOKS[way].policy, tcp, seconds, WARMUP, queue=queue)
 
 

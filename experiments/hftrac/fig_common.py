@@ -17,8 +17,8 @@ import netctrl
 from netctrl.core.units import BITS_PER_BYTE
 from netctrl.model.law import LinkRateLaw
 from netctrl.model.network import Link, Network, Node
+from netctrl.scenario.builders import routed
 from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Policy, StaticPacing
-from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.result import Result
 from netctrl.sim.network.run import simulate_network
 from netctrl.sim.network.tune import LawOf, MaxUtilization
@@ -66,14 +66,11 @@ PLAIN = {"fifo": FIFO, "backpressure": BACKPRESSURE}
 LOAD, LOSS, QUEUE = "utilization of the busiest link", "loss [%]", "mean queue of a link [kbit]"
 
 
-def scenario(
-    network: Network, policy: Policy, *, interval: float = STEP, utilization: float | None = None, **others: Any
-) -> netctrl.Scenario:
+def scenario(network: Network, policy: Policy, *, interval: float = STEP, **others: Any) -> netctrl.Scenario:
     """100 s of a network that count, or so many intervals of 10 ms, after a tenth of it that doesn't."""
     seconds, warmup = SECONDS * interval / STEP, WARMUP * interval / STEP
     settings = {"name": "figure", "duration": seconds + warmup, "warmup": warmup} | others
-    routed = Routed(graph=network, utilization=utilization)
-    return netctrl.Scenario(network=routed, control=policy, interval=interval, **settings)
+    return routed(network, control=policy, interval=interval, **settings)
 
 
 def measure(

@@ -33,8 +33,8 @@ from pathlib import Path
 from typing import Any
 
 from netctrl.core.units import BITS_PER_BYTE
+from netctrl.laws.link_rate.routing import routing
 from netctrl.model.network import Demand, Link, Network, Node
-from netctrl.plants.routing import routing
 
 FOLDER = Path(__file__).resolve().parents[2] / "data" / "networks"
 PAPER = "A Control-Theoretic Approach to In-Network Congestion Management (Wu et al.)"

@@ -18,12 +18,12 @@ from packets import available, network_runs, run_networks
 from study import Case, Made, Record, Study
 
 from netctrl.model.network import Network
-from netctrl.ns3.network.render import PACKET_SIZE
+from netctrl.scenario.builders import routed
 from netctrl.scenario.network.policy import Policy
-from netctrl.scenario.network.routed import Routed
-from netctrl.scenario.network.traffic import Demands, LongRangeTraffic, TcpDemand
+from netctrl.scenario.network.traffic import LongRangeTraffic
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,6 @@ class PacketStudy:
     short: Sequence[Case] = ()
     """Cases that run for a short time whenever the figure is drawn."""
     runs: int = 5
-    packet_size: int = PACKET_SIZE
 
     def row(self, case: Case, run: int, result: Result) -> dict[str, object]:
         named = dict(zip(self.columns, case, strict=True))
@@ -65,7 +64,7 @@ class PacketStudy:
         """By one program for all."""
         scenarios = [self.scenario(case, self.seconds) for case in self.cases]
         numbers = [(list(self.cases).index(case[:-1]), case[-1]) for case in desired]
-        for i, run, result in network_runs(scenarios, numbers, self.packet_size):
+        for i, run, result in network_runs(scenarios, numbers):
             yield (*self.cases[i], run), Made([self.row(self.cases[i], run, result)], result)
 
     def _record(self, before: Record, data: pd.DataFrame, case: Case, result: Result) -> Record:
@@ -86,17 +85,19 @@ class PacketStudy:
 
 
 def beside_udp(
-    name: str, network: Network, policy: Policy, tcp: Iterable[TcpDemand], seconds: float, warmup: float, **routed: Any
+    name: str, network: Network, policy: Policy, tcp: Iterable[Flow], seconds: float, warmup: float, **more: Any
 ) -> Scenario:
     """TCP beside background UDP with long-range dependence, for so many seconds that count."""
-    return Scenario(
+    return routed(
+        network,
         name=name,
-        network=Routed(graph=network, **routed),
         interval=STEP,
         duration=warmup + seconds,
         warmup=warmup,
         control=policy,
-        flows=(Demands(spread=LongRangeTraffic()), *tcp),
+        spread=LongRangeTraffic(),
+        flows=tuple(tcp),
+        **more,
     )
 
 
@@ -105,7 +106,7 @@ def short_over_kept(study: PacketStudy, data: pd.DataFrame, seconds: float, colu
     if not available():
         return {}
     with warnings.catch_warnings(action="ignore"):  # delays are rounded to the sampling interval
-        found = run_networks([study.scenario(case, seconds) for case in study.short], 1, study.packet_size)
+        found = run_networks([study.scenario(case, seconds) for case in study.short], 1)
     brief = pd.DataFrame([study.row(case, 0, result) for case, result in zip(study.short, found, strict=True)])
     of_all, of_one = (each.set_index(list(study.columns))[column] for each in (means(data, study.columns), brief))
     return {f"{study.name.removeprefix('hftrac-')}-short": float((of_one / of_all[of_one.index]).mean())}

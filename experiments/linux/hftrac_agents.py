@@ -26,7 +26,7 @@ from netctrl.linux.export.agent_law import LinkRateTable, link_rate_table
 from netctrl.linux.log import AgentLog
 from netctrl.model.design.hftrac import Architecture
 from netctrl.model.network import Network
-from netctrl.plants.routing import at_utilization
+from netctrl.scenario.network.graph import graph_of
 
 AGENTS = ("god", "coordinated", "centralized", "myopic")
 """Ways with agents."""
@@ -45,7 +45,7 @@ def law_table(figure: str, x: float, way: Architecture, mu: float) -> LinkRateTa
     """A Design's law as numbers; made once."""
     case = Case(figure, x, way, mu)
     requested = scenario(case, 1.0, 0.0)
-    network, policy = at_utilization(requested.network.graph, requested.network.utilization), requested.control
+    network, policy = graph_of(requested), requested.control
     settings = {"information_delay": 1} if way == "centralized" else {}
     design = netctrl.hftrac(network, case.interval, mu=policy.mu, architecture=way, **settings)  # ty: ignore
     return link_rate_table(design, netctrl.network_model(network, case.interval))

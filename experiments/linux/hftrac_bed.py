@@ -17,13 +17,14 @@ from linux.traffic import Sent, UdpSource, absorb_tcp, open_tcp_sink, open_udp_s
 
 from netctrl.core.units import BITS_PER_BYTE
 from netctrl.kernel.scenarios.traffic import series_times
+from netctrl.laws.link_rate.routing import routing
 from netctrl.linux.export.agent_law import LinkRateTable
 from netctrl.linux.kernel.messages import ROOT, classid
 from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.linux.kernel.qdisc import FifoOptions, HtbClassOptions, HtbOptions
 from netctrl.linux.pacing.tcp import TcpRun, send_tcp
 from netctrl.model.network import Network
-from netctrl.plants.routing import at_utilization, routing
+from netctrl.scenario.network.graph import graph_of
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.demands import DemandSource
 
@@ -62,7 +63,7 @@ def measured(
     With `phases` each agent begins its intervals at a time that is drawn, uniformly within an interval.
     """
     requested = scenario(case, seconds, warmup)
-    network = at_utilization(requested.network.graph, requested.network.utilization)
+    network = graph_of(requested)
     nominal = dict(zip((link.id for link in network.links), routing(network).load, strict=True))
     with ExitStack() as held:
         folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="netctrl-")))
@@ -126,7 +127,7 @@ def word_ways(bed: Testbed, network: Network) -> dict[str, str]:
 def udp_sources(bed: Testbed, requested: Scenario, network: Network, run: int) -> dict[str, list[UdpSource]]:
     """By demand: for each of its ways one source of what is left out and one of what counts, which tell each how late
     they were."""
-    rates = DemandSource(requested, network, range(run, run + 1)).draw(requested.steps)[:, :, 0]
+    rates = DemandSource(requested, range(run, run + 1)).draw(requested.steps)[:, :, 0]
     begins, found = requested.interval * np.arange(requested.steps), {}
     for number, demand in enumerate(network.demands):
         packets = series_times(begins, rates[:, number], FRAME, requested.duration)

@@ -85,9 +85,8 @@ def foreseen(
     """The fluid's, with the kernel's very demands; with `whole` its buffers are rounded down to whole frames."""
     requested = scenario(case, seconds, warmup)
     if whole:
-        links = (each if each.buffer is None else _whole(each) for each in requested.network.graph.links)
-        graph = msgspec.structs.replace(requested.network.graph, links=tuple(links))
-        requested = requested.replace(graph=graph)
+        links = (each if each.buffer is None else _whole(each) for each in requested.links)
+        requested = requested.replace(links=tuple(links))
     return simulate_network(requested, netctrl.scenario_law(requested), runs=runs, first_run=first_run, watch=False)
 
 

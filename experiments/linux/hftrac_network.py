@@ -12,9 +12,9 @@ import msgspec
 
 from netctrl.model.datasets import network_path
 from netctrl.model.network import Demand, Link, Network, read_network
+from netctrl.scenario.builders import routed
 from netctrl.scenario.network.policy import Fifo, HftracPolicy, Policy, StaticPacing
-from netctrl.scenario.network.routed import Routed
-from netctrl.scenario.network.traffic import Demands, GaussianTraffic, LongRangeTraffic, Spread, TriangularTraffic
+from netctrl.scenario.network.traffic import GaussianTraffic, LongRangeTraffic, Spread, TriangularTraffic
 from netctrl.scenario.scenario import Scenario
 
 MEGA, FRAME = 1e6, 1514
@@ -68,16 +68,15 @@ def slower(figure: str) -> float:
 
 def scenario(case: Case, seconds: float, warmup: float) -> Scenario:
     """As the simulator takes it, and as laws are designed for it; TCP of Figs. 13 and 14 is a steady demand there."""
-    return Scenario(
+    return routed(
+        slowed(_network(case), slower(case.figure)),
         name=f"linux-hftrac-{case.figure}",
-        network=Routed(
-            graph=slowed(_network(case), slower(case.figure)), utilization={"7": case.x, "10": 0.95}.get(case.figure)
-        ),
+        utilization={"7": case.x, "10": 0.95}.get(case.figure),
         interval=case.interval,
         duration=_whole(seconds + warmup, case.interval),
         warmup=_whole(warmup, case.interval),
         control=policy(case),
-        flows=(Demands(spread=_spread(case)),),
+        spread=_spread(case),
     )
 
 

@@ -63,7 +63,6 @@ def read_case(scenario: str | None, design: str | None, seed: int | None = None)
     from netctrl.model.datasets import network_path, scenario_path
     from netctrl.model.design.design import read_design
     from netctrl.scenario.network.policy import DesignPolicy, messages_of
-    from netctrl.scenario.network.routed import Routed
     from netctrl.scenario.network.sweep import SweepSpec
     from netctrl.scenario.read import read_scenario_file
     from netctrl.scenario.scenario import Scenario
@@ -73,7 +72,7 @@ def read_case(scenario: str | None, design: str | None, seed: int | None = None)
     chosen: Any = None if scenario is None else read_scenario_file(scenario_path(scenario), network_path)
     if isinstance(chosen, SweepSpec):
         raise FileError(scenario, "this is a sweep; run it with `netctrl sweep`")
-    if isinstance(chosen, Scenario) and isinstance(chosen.network, Routed) and design is not None:
+    if isinstance(chosen, Scenario) and chosen.under_demands and design is not None:
         control = DesignPolicy(file=design, messages=messages_of(chosen.control))
         chosen, law = chosen.replace(control=control), None
     else:

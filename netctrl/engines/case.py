@@ -36,7 +36,6 @@ from netctrl.scenario.fabric.flows import with_sender
 from netctrl.scenario.fabric.topology import TOPOLOGIES
 from netctrl.scenario.links import Links
 from netctrl.scenario.network.policy import messages_of
-from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.sweep import SweepSpec
 from netctrl.scenario.network.track import Track
 from netctrl.scenario.scenario import Scenario
@@ -83,7 +82,7 @@ def _with_queue(scenario: Scenario, design: ArcDesign) -> Scenario:
 
 
 def _with_policy(scenario: Scenario, design: HftracDesign) -> Scenario:
-    if not isinstance(scenario.network, Routed):
+    if not scenario.under_demands:
         return scenario
     design_law(scenario, design, "design", design.method)
     return scenario.replace(control=design_policy(design.inputs, messages_of(scenario.control)))
@@ -105,17 +104,13 @@ _METHODS: dict[Any, _Method] = {
         TOPOLOGIES,
         lambda scenario, design: with_sender(scenario, mpcc_scheme(design.law)),
     ),
-    HftracDesign: _Method(lambda design: design_network(design.inputs), (Routed, Links), _with_policy),
+    HftracDesign: _Method(lambda design: design_network(design.inputs), (Links,), _with_policy),
     ConnetDesign: _Method(_of_connet, (Links,), _with_track),
     PacingDesign: _Method(_of_pacing, (Links,), lambda scenario, design: with_pacer(scenario, design.law)),
 }
 
 
-_WORDS: dict[type, str] = {
-    Links: "links and flows",
-    Routed: "a network under demands",
-    **dict.fromkeys(TOPOLOGIES, "a data centre"),
-}
+_WORDS: dict[type, str] = {Links: "links and flows", **dict.fromkeys(TOPOLOGIES, "a data centre")}
 
 
 def kind_of(scenario: Any) -> type:
@@ -125,7 +120,7 @@ def kind_of(scenario: Any) -> type:
 
 def has_runs(scenario: Any) -> bool:
     """Whether engines run it several times side by side, with random numbers of each run's own."""
-    return kind_of(scenario) is Routed
+    return isinstance(scenario, Scenario) and scenario.under_demands
 
 
 def with_seed(scenario: Scenario, seed: int) -> Scenario:

@@ -31,10 +31,10 @@ class Job(NamedTuple):
     argv: tuple[str, ...] = ()
     inputs: tuple[Path, ...] = ()
     runs: int = 1
-    """Number of runs of a routed network, each with its own traffic."""
+    """Number of runs of a scenario under demands, each with its own traffic."""
     n_jobs: int = 1
     options: Mapping[str, Any] = MappingProxyType({})
-    """Options of ns-3's program for a network: `packet_size`, `sampled_delays`."""
+    """Options of packets under demands: `sampled_delays`."""
     first_run: int = 0
     """Number of the first run."""
     watch: bool = True
@@ -197,7 +197,7 @@ def simulate(
     design : Design or path, optional
         Design whose law controls the scenario.
     runs : int
-        Number of runs of a routed network's scenario, each with its own demands.
+        Number of runs of a scenario under demands, each with its own.
     n_jobs : int
         Number of processes for several runs, −1: one for each core.
     progress : callable, optional

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from netctrl.engines.case import Case, link_rate_law
 from netctrl.engines.engine import Job, Kind, OwnEngine
+from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.laws.rate.records import sender_name
 from netctrl.model.design.design import HftracDesign
 from netctrl.model.io.record_file import taken
 from netctrl.scenario.links import Links, packet_only
-from netctrl.scenario.network.routed import Routed, tcp_of
+from netctrl.scenario.network.runs import tcp_of
 from netctrl.scenario.result import Result
 from netctrl.sim.fluid.lacks import has_pacers, is_one_line, overflow_lack, sender_lack
 
 
 def _queues_lack(case: Case) -> str | None:
+    if case.scenario.under_demands:
+        return _network_lacks(case)
     if has_pacers(case.scenario):
         return None
     alone = is_one_line(case.scenario)
@@ -33,6 +36,8 @@ def _queues_lack(case: Case) -> str | None:
 def _queues_left(case: Case) -> bool:
     """Other senders than Reno and DualPI2 are mean fields, which leave more out, and rates that vary fill queues in
     bursts: packets come first."""
+    if case.scenario.under_demands:
+        return False
     varies = case.scenario.changes and has_pacers(case.scenario)
     if varies or any(link.trace is not None for link in case.scenario.links):
         return True
@@ -43,6 +48,8 @@ def _queues_left(case: Case) -> bool:
 def _queues(case: Case, job: Job) -> Result:
     from netctrl.sim.fluid.run import simulate
 
+    if case.scenario.under_demands:
+        return _network(case, job)
     job.once(case.scenario)
     return simulate(case.scenario, **job.told)
 
@@ -50,8 +57,9 @@ def _queues(case: Case, job: Job) -> Result:
 def _network_lacks(case: Case) -> str | None:
     if tcp_of(case.scenario):
         return "demands that are TCP"
-    tag = case.scenario.network.queue.__struct_config__.tag
-    return None if tag == "droptail" else "queues but droptail in a network of demands"
+    if any(not isinstance(link.queue, DropTailQueue) for link in case.scenario.links):
+        return "queues but droptail in a network of demands"
+    return None
 
 
 def _network(case: Case, job: Job) -> Result:
@@ -61,4 +69,4 @@ def _network(case: Case, job: Job) -> Result:
     return simulate_network(case.scenario, link_rate_law(case), **options)
 
 
-FLUID = OwnEngine("fluid", {Links: Kind(_queues, _queues_lack, _queues_left), Routed: Kind(_network, _network_lacks)})
+FLUID = OwnEngine("fluid", {Links: Kind(_queues, _queues_lack, _queues_left)})

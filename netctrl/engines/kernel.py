@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
-from netctrl.core.errors import InvalidValue, checked_whole
+from netctrl.core.errors import InvalidValue
 from netctrl.engines.case import Case, link_rate_law
 from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.kernel.scenarios.lacks import machine_lacks, network_lacks, scenario_lacks
 from netctrl.model.design.design import HftracDesign
 from netctrl.model.io.provenance import Provenance
 from netctrl.scenario.links import Links
-from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.track import Track, gated_groups
 from netctrl.scenario.result import Result
-
-if TYPE_CHECKING:
-    from netctrl.kernel.scenarios.link_control import LinkControl
-
-_PACKET_SIZE = 1500
-"""Size of packets of a network's demands, as in the packet engine [byte]."""
 
 
 def _provenance(case: Case, job: Job, *others: str) -> Provenance:
@@ -37,68 +28,50 @@ def _queues(case: Case, job: Job) -> Result:
     from netctrl.scenario.network.tracking import track_plan
     from netctrl.sim.fluid.traffic import draw_flows
     from netctrl.sim.network.demand_draws import draw_demands
+    from netctrl.sim.network.flow_links import flow_links
     from netctrl.sim.packet.run import gate_draws
 
+    if case.scenario.under_demands:
+        return _network(case, job)
     job.once(case.scenario)
     made = _provenance(case, job)
     draws = draw_flows(case.scenario, merged=False)
     demands = draw_demands(case.scenario)
     scenario = case.scenario
+    control = flow_links(scenario, case.design if isinstance(case.design, HftracDesign) else None)
     track = track_plan(scenario, case.design) if isinstance(scenario.control, Track) else None
     gates = gate_draws(scenario) if gated_groups(scenario) else {}
-    result = run_scenario(scenario, draws, made, demands=demands, control=_link_control(case), track=track, gates=gates)
+    result = run_scenario(scenario, draws, made, demands=demands, control=control, track=track, gates=gates)
     if job.progress is not None:
         job.progress(1.0)
     return result
 
 
-def _link_control(case: Case) -> LinkControl | None:
-    """Law of the Design that sets the rates of a scenario's links."""
-    from netctrl.kernel.scenarios.link_control import LinkControl
-    from netctrl.sim.network.flow_links import flow_links
-
-    found = flow_links(case.scenario, case.design if isinstance(case.design, HftracDesign) else None)
-    if found is None:
-        return None
-    links, draws = found.plan.links, found.draws
-    return LinkControl(found.plan.law, links, found.interval, found.plan.paced, draws.phase, draws.late, draws.received)
-
-
 def _network(case: Case, job: Job) -> Result:
-    from netctrl.kernel.scenarios.network import RunTraffic
     from netctrl.kernel.scenarios.run import run_network
-    from netctrl.sim.network.plan import link_plan, run_draws, tcp_starts
+    from netctrl.sim.fluid.traffic import draw_flows
+    from netctrl.sim.network.plan import link_plan, run_draws
 
+    if job.options.get("sampled_delays"):
+        raise InvalidValue("sampled_delays", True, "false: the kernel has the links' delays")
     scenario, runs, plan = case.scenario, job.numbers, link_plan(case.scenario, link_rate_law(case))
     return run_network(
         scenario,
         plan,
         runs,
-        (
-            RunTraffic(number, draws.rates, tcp_starts(scenario, number), draws.phase, draws.late, draws.received)
-            for number, draws in zip(runs, run_draws(scenario, plan, runs), strict=True)
-        ),
+        run_draws(scenario, plan, runs),
+        lambda played: draw_flows(played, merged=False),
         _provenance(case, job),
-        packet_size=_packet_size(job),
         n_jobs=job.n_jobs,
         watch=job.watch,
         progress=job.progress,
     )
 
 
-def _packet_size(job: Job) -> int:
-    if job.options.get("sampled_delays"):
-        raise InvalidValue("sampled_delays", True, "false: the kernel has the links' delays")
-    return checked_whole(
-        "packet_size", job.options.get("packet_size", _PACKET_SIZE), "200 to 1514 bytes", at_least=200, at_most=1514
-    )
-
-
 def case_lacks(case: Case) -> str | None:
     """Feature of a case that the kernel lacks, whatever this machine has; None: it has them all."""
-    network = case.scenario.network
-    if isinstance(network, Routed):
-        return network_lacks(case.scenario, _PACKET_SIZE)
+    if case.scenario.under_demands:
+        return network_lacks(case.scenario)
     return scenario_lacks(case.scenario)
 
 
@@ -106,5 +79,5 @@ def _lacks(case: Case) -> str | None:
     return case_lacks(case) or machine_lacks()
 
 
-KERNEL = OwnEngine("kernel", {Links: Kind(_queues, _lacks), Routed: Kind(_network, _lacks)}, auto=False)
+KERNEL = OwnEngine("kernel", {Links: Kind(_queues, _lacks)}, auto=False)
 """The Linux kernel in virtual time."""

@@ -10,15 +10,17 @@ from typing import Any, NamedTuple
 from netctrl.core.errors import InvalidValue
 from netctrl.engines.case import Case, has_runs, kind_of, link_rate_law
 from netctrl.engines.engine import Job, Kind, OwnEngine
+from netctrl.laws.aqm.records import QUEUES
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
+from netctrl.laws.rate.records import sender_name
 from netctrl.model.design.design import ArcDesign, ConnetDesign, HftracDesign, PacingDesign
 from netctrl.ns3.program import Ns3, compile_program, find_ns3, table_name
 from netctrl.ns3.tcp_aqm.senders import sender_lack
 from netctrl.scenario.fabric.design import design_gains
 from netctrl.scenario.fabric.topology import TOPOLOGIES
 from netctrl.scenario.links import Links, packet_only
-from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.track import Track, gated_groups, without_rates
+from netctrl.scenario.scenario import Scenario
 
 
 class Program(NamedTuple):
@@ -39,6 +41,8 @@ def _queues(case: Case, job: Job) -> Program:
     from netctrl.sim.fluid.traffic import draw_flows
     from netctrl.sim.packet.run import gate_draws
 
+    if case.scenario.under_demands:
+        return _network(case, job)
     scenario, made = case.scenario, job.provenance(case.scenario, "numpy")
     design = case.design if isinstance(case.design, ArcDesign | PacingDesign | ConnetDesign) else None
     plan = track_plan(scenario, case.design) if isinstance(scenario.control, Track) else None
@@ -55,6 +59,8 @@ def _queues(case: Case, job: Job) -> Program:
 
 
 def _queues_lack(case: Case) -> str | None:
+    if case.scenario.under_demands:
+        return _network_lacks(case.scenario)
     for group in case.scenario.flows:
         lack = sender_lack(group)
         if lack is not None:
@@ -63,6 +69,16 @@ def _queues_lack(case: Case) -> str | None:
         return "link rates that a Design sets over flows"
     found = packet_only(without_rates(case.scenario), DualPi2Queue)
     return None if found is None else f"{found[1]} ({found[0]})"
+
+
+def _network_lacks(scenario: Scenario) -> str | None:
+    for link in scenario.links:
+        if not isinstance(link.queue, QUEUES):
+            return f"queues of kind {link.queue.__struct_config__.tag} under demands (links.{link.id}.queue)"
+    for flow in scenario.flows:
+        if flow.answered and flow.sender not in ("reno", "cubic", "vegas"):
+            return f"{sender_name(flow.sender)} in the place of demands (flows.{flow.id})"
+    return None
 
 
 def _network(case: Case, job: Job) -> Program:
@@ -105,11 +121,7 @@ def _fabric(case: Case, job: Job) -> Program:
     )
 
 
-_PROGRAMS: dict[type, Callable[[Case, Job], Program]] = {
-    Links: _queues,
-    Routed: _network,
-    **dict.fromkeys(TOPOLOGIES, _fabric),
-}
+_PROGRAMS: dict[type, Callable[[Case, Job], Program]] = {Links: _queues, **dict.fromkeys(TOPOLOGIES, _fabric)}
 
 
 def program(case: Case, job: Job) -> Program:

@@ -10,7 +10,6 @@ from netctrl.model.design.design import ConnetDesign, HftracDesign
 from netctrl.scenario.fabric.design import design_gains
 from netctrl.scenario.fabric.topology import TOPOLOGIES
 from netctrl.scenario.links import Links
-from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.result import Result
 from netctrl.sim.packet.lacks import flows_lack, network_lacks
 
@@ -18,6 +17,8 @@ from netctrl.sim.packet.lacks import flows_lack, network_lacks
 def _queues(case: Case, job: Job) -> Result:
     from netctrl.sim.packet.run import simulate_packets
 
+    if case.scenario.under_demands:
+        return _network(case, job)
     job.once(case.scenario)
     design = case.design if isinstance(case.design, HftracDesign | ConnetDesign) else None
     centre = kind_of(case.scenario) in TOPOLOGIES and case.design is not None
@@ -34,11 +35,8 @@ def _network(case: Case, job: Job) -> Result:
     return simulate_network_packets(case.scenario, plan, job.numbers, **options)
 
 
-PACKET = OwnEngine(
-    "packet",
-    {
-        Links: Kind(_queues, lambda case: flows_lack(case.scenario)),
-        Routed: Kind(_network, lambda case: network_lacks(case.scenario)),
-        **dict.fromkeys(TOPOLOGIES, Kind(_queues)),
-    },
-)
+def _lacks(case: Case) -> str | None:
+    return (network_lacks if case.scenario.under_demands else flows_lack)(case.scenario)
+
+
+PACKET = OwnEngine("packet", {Links: Kind(_queues, _lacks), **dict.fromkeys(TOPOLOGIES, Kind(_queues))})

@@ -46,12 +46,12 @@ def cell_name(label: str, values: dict[str, Any]) -> str:
 
 
 def is_routed(row: pd.Series) -> bool:
-    """Whether a cell's scenario is a routed network."""
+    """Whether a cell's scenario is under demands."""
     return "loss_ratio" in row and row["loss_ratio"] == row["loss_ratio"]
 
 
 def figures_of(row: pd.Series) -> dict[str, str]:
-    """Results of a cell that isn't a routed network: "quantity of object" -> text."""
+    """Results of a cell that isn't under demands: "quantity of object" -> text."""
     names = [name for name in row.index if f"{name}_half_width" in row.index and row[name] == row[name]]
     found = {}
     for name in names:
@@ -79,7 +79,7 @@ def _text(row: pd.Series) -> str:
 
 
 def routed_figures(result: Result) -> dict[str, list[float | None]]:
-    """Results of each run of a routed network, by the names in `netctrl.scenario.network.sweep.FIGURES`."""
+    """Results of each run under demands, by the names in `netctrl.scenario.network.sweep.FIGURES`."""
     figures = result.figures()
     used = np.max([figures["utilization", link] for link in result.links], axis=0)
     columns = [figures.get((name, "network")) for name in ("loss", "backlog", "throughput")] + [

@@ -23,6 +23,7 @@ from netctrl.model.io.fields import (
     rate_or_0,
     read_fields,
     records,
+    shares,
     size,
 )
 from netctrl.model.io.json_file import read_json
@@ -104,7 +105,7 @@ class Demand(Record, frozen=True, kw_only=True):
     """Link id -> share of the demand's traffic at the link's source that takes it; null: the path of least delay."""
 
     def __post_init__(self) -> None:
-        read_fields(self, source=label, target=label, mean=rate, std=rate_or_0, split=optional(_ratios))
+        read_fields(self, source=label, target=label, mean=rate, std=rate_or_0, split=optional(shares))
         if self.id is None or self.id == "":
             msgspec.structs.force_setattr(self, "id", f"{self.source}=>{self.target}")
         read_fields(self, id=label)
@@ -115,7 +116,7 @@ class Demand(Record, frozen=True, kw_only=True):
 class Network(Record, frozen=True, kw_only=True):
     """A network: nodes, directed links, and traffic demands between nodes.
 
-    Routes are checked where they are computed (`netctrl.plants.routing`), not here.
+    Routes are checked where they are computed (`netctrl.laws.link_rate.routing`), not here.
 
     Raises
     ------
@@ -377,13 +378,6 @@ def _place(field: str, value: Any) -> tuple[float, float]:
     except (TypeError, ValueError):  # InvalidValue, not iterable, or not two numbers
         raise InvalidValue(field, value, takes) from None
     return x, y
-
-
-def _ratios(field: str, value: Any) -> dict[str, float]:
-    if not isinstance(value, Mapping):
-        raise InvalidValue(field, value, "a table from link id to ratio")
-    ratio = number("a ratio from 0 to 1", at_least=0.0, at_most=1.0)
-    return {label(field, name): ratio(f"{field}.{name}", each) for name, each in value.items()}
 
 
 def _unique(field: str, records: Sequence[Any]) -> None:

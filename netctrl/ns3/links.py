@@ -35,6 +35,14 @@ _BUFFER_BYTES = (4 * 2**20, 2**29)
 """Limits of TCP's buffers; window scaling ends at 2^30."""
 
 
+def packet_bytes(scenario: Any) -> int:
+    """Size of full packets [byte]; InvalidValue for one that the program can't send."""
+    size = scenario.packet_size
+    if size != int(size) or not 100 <= size <= 65000:
+        raise InvalidValue("packet_size", size, "a whole number of bytes from 100 to 65000")
+    return int(size)
+
+
 def check_links(where: str, links: Iterable[Any], packet_size: float) -> None:
     """Check that ns-3 can represent links' capacities and buffers; InvalidValue names the first other one."""
     for link in links:

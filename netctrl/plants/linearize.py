@@ -12,13 +12,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from netctrl.core.errors import InvalidValue, any_of, checked_kind, checked_number
+from netctrl.laws.link_rate.routing import Routing, routing
 from netctrl.model.design.arc import PLANTS, ArcSetting, Plant
 from netctrl.model.loop import DelayLoop, SampledLoop
 from netctrl.model.network import Network
 from netctrl.model.network_model import NetworkModel, state_matrices
 from netctrl.model.statespace import StateSpace
 from netctrl.plants.equilibrium import tcp_equilibrium
-from netctrl.plants.routing import Routing, routing
 
 
 class LinearTcp(NamedTuple):
@@ -153,7 +153,7 @@ def network_model(network: Network, interval_s: float, routes: Routing | None = 
     Raises
     ------
     InvalidValue
-        An interval that isn't above 0, or a network that can't be routed (`netctrl.plants.routing.routing`).
+        An interval that isn't above 0, or a network that can't be routed (`netctrl.laws.link_rate.routing.routing`).
 
     Examples
     --------

@@ -9,9 +9,11 @@ import msgspec
 
 from netctrl.core.errors import InvalidValue, checked_whole
 from netctrl.model.io.fields import records, size
+from netctrl.model.network import Network
 from netctrl.scenario.bottleneck import Bottleneck
 from netctrl.scenario.fabric.topology import Dumbbell, FatTree, Topology
 from netctrl.scenario.links import Link
+from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.parking_lot import ParkingLot
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
@@ -82,6 +84,41 @@ def parking_lot(**fields: Any) -> Scenario:
     usual: dict[str, Any] = {"name": "parking lot", "packet_size": 1500.0, "duration": 60.0, "warmup": 10.0}
     cubic = (Flow(sender="cubic"),)
     return _built(ParkingLot, usual | {"flows": cubic, "cross": cubic} | fields)
+
+
+def routed(graph: Network | dict[str, Any], **fields: Any) -> Scenario:
+    """Build a graph with routed demands, whose links' rates a policy sets once an interval, as in HFTraC's paper.
+
+    By default links send at their capacities, demands are Gaussian, and the run lasts 60 s, of which 10 s are warm-up.
+
+    Parameters
+    ----------
+    graph : Network
+        With demands, as of `netctrl.read("abilene")`.
+    **fields
+        Fields of `netctrl.scenario.network.routed.Routed` (queue, utilization, spread, per_demand) and of `Scenario`;
+        `flows` are senders in the place of demands, by their ids.
+
+    Returns
+    -------
+    Scenario
+        Links and flows, no longer the builder.
+
+    Raises
+    ------
+    InvalidValue
+        A value that a part refuses, or a demand without a path.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> from netctrl.scenario.builders import routed
+    >>> scenario = routed(netctrl.read("testbed"), utilization=0.9, flows=[{"id": "p1", "sender": "cubic"}])
+    >>> [(flow.id, flow.kind, flow.path) for flow in scenario.flows]
+    [('p1', 'cubic', ('e1', 's13')), ('p2', 'demand', ('e2', 's23'))]
+    """
+    usual: dict[str, Any] = {"name": "network", "duration": 60.0, "warmup": 10.0, "graph": graph}
+    return _built(Routed, usual | fields)
 
 
 def access_link(

@@ -12,10 +12,9 @@ from netctrl.laws.rate.paced import PacedSender
 from netctrl.model.design.arc import ArcInputs
 from netctrl.model.design.hftrac import HftracInputs
 from netctrl.model.law import ArcLaw, ArxPacer, PacingLaw
-from netctrl.scenario.builders import bottleneck
+from netctrl.scenario.builders import bottleneck, routed
 from netctrl.scenario.links import Link
 from netctrl.scenario.network.policy import HftracPolicy, Messages
-from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 
@@ -129,9 +128,9 @@ def design_network(inputs: HftracInputs) -> Scenario:
     """The network with Gaussian demands of its means and deviations; 6000 intervals, of which 1000 are warm-up."""
     name = f"{inputs.network.name or 'network'} of the design"
     tau = inputs.interval_s
-    return Scenario(
+    return routed(
+        inputs.network,
         name=name,
-        network=Routed(graph=inputs.network),
         control=design_policy(inputs),
         duration=_STEPS * tau,
         warmup=_WARMUP * tau,

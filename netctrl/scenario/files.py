@@ -17,7 +17,6 @@ from netctrl.model.io.validation_errors import shown
 from netctrl.model.link_trace import mean_rate, read_trace_of_link
 from netctrl.model.network import read_network
 from netctrl.model.trace import read_trace
-from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 
@@ -27,7 +26,8 @@ _FILES = (
     "control.file",
     "links.*.trace",
     "flows.*.sender.file",
-    "flows.*.spread.file",
+    "network.spread.file",
+    "flows.*.expected.spread.file",
     "flows.*.offers.spread.file",
     "flows.*.offers.rates",
 )
@@ -121,10 +121,9 @@ def with_traces(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_kinds(content: dict[str, Any]) -> dict[str, Any]:
-    """Flows over links, which have no `kind` of their own in a file, with it."""
-    network, flows = content.get("network"), content.get("flows")
-    kind = network.get("kind") if isinstance(network, dict) else network
-    if kind == Routed.__struct_config__.tag or not isinstance(flows, list | tuple):
+    """Flows, which have no `kind` of their own in a file, with it."""
+    flows = content.get("flows")
+    if not isinstance(flows, list | tuple):
         return dict(content)
     named = {"kind": Flow.__struct_config__.tag}
     return content | {"flows": [named | each if isinstance(each, dict) else each for each in flows]}

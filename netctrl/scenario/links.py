@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
-from math import fsum
+from math import fsum, isclose
 from typing import Any
 
 import msgspec
@@ -15,10 +15,11 @@ from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.disciplines import DISCIPLINES, LINK_QUEUES, KernelQueue, LinkQueue
 from netctrl.model.io.fields import (
     Duration,
+    Label,
     Rate,
     Size,
-    identifier,
     instant,
+    label,
     number,
     optional,
     rate,
@@ -32,7 +33,7 @@ from netctrl.model.io.validation_errors import shorten
 from netctrl.model.link_trace import checked_link_trace, trace_bits
 from netctrl.scenario.checks import check_ids, tag_of
 from netctrl.scenario.fabric.pfc import Pfc
-from netctrl.scenario.network.policy import DesignPolicy, StaticPacing, messages_of
+from netctrl.scenario.network.policy import POLICIES, DesignPolicy, StaticPacing, messages_of
 from netctrl.scenario.network.track import Track, check_track, regulator_of
 from netctrl.scenario.tcp_aqm.flows import MAX_FLOWS, Flow
 from netctrl.scenario.tcp_aqm.offers import BETWEEN_HOSTS, Demand, Stream, Web
@@ -40,6 +41,7 @@ from netctrl.scenario.tcp_aqm.offers import BETWEEN_HOSTS, Demand, Stream, Web
 MAX_SAMPLES = 10_000_000
 """Largest number over all links and groups of flows."""
 MAX_OBJECTS = 10_000_000
+MAX_STEPS = 1e9
 NOISE = "noise of measured round trips"
 """What `Flow.rtt_noise` asks for."""
 INTERVAL = 0.1
@@ -61,11 +63,11 @@ class Link(Record, frozen=True, kw_only=True):
     0.015
     """
 
-    id: str
+    id: Label
     """Unique among the links."""
-    source: str
+    source: Label
     """Node that the link leaves."""
-    target: str
+    target: Label
     """Node that the link enters."""
     capacity: Rate
     """Rate of the link [bit/s]."""
@@ -84,12 +86,15 @@ class Link(Record, frozen=True, kw_only=True):
     """Largest additional delay [s], drawn uniformly for each packet; packets keep their order."""
     pfc: Pfc | None = None
     """Thresholds at which the node at the link's end pauses it."""
+    weight: float | None = None
+    """lambda of HFTraC [1/s²]: cost of a squared backlog [bit²] relative to a squared rate [(bit/s)²]."""
 
     def __post_init__(self) -> None:
-        read_fields(self, id=identifier, source=identifier, target=identifier)
+        read_fields(self, id=label, source=label, target=label)
         read_fields(self, capacity=rate, delay=instant, buffer=optional(size), queue=record(*LINK_QUEUES))
         share = number("a share from 0 to 0.99", at_least=0.0, at_most=0.99)
         read_fields(self, trace=optional(checked_link_trace), loss=share, jitter=instant, pfc=optional(record(Pfc)))
+        read_fields(self, weight=optional(number("a weight of at least 0, in 1/s²", at_least=0.0)))
         if self.source == self.target:
             raise InvalidValue("target", self.target, "a node other than source")
 
@@ -132,12 +137,12 @@ class Change(Record, frozen=True, kw_only=True):
         if self.link and self.flow:
             raise InvalidValue("flow", self.flow, "nothing with a link")
         if self.flow:
-            read_fields(self, flow=identifier)
+            read_fields(self, flow=label)
             for name in ("capacity", "delay"):
                 if getattr(self, name) is not None:
                     raise InvalidValue(name, getattr(self, name), "nothing with a flow, whose rate changes")
             return
-        read_fields(self, link=identifier)
+        read_fields(self, link=label)
         if self.rate is not None:
             raise InvalidValue("rate", self.rate, "nothing with a link, whose capacity or delay changes")
         if self.capacity is None and self.delay is None:
@@ -170,6 +175,8 @@ def placed(flows: tuple[Flow, ...], links: tuple[Link, ...]) -> tuple[Flow, ...]
     only = tuple(delay) if len(delay) == 1 else ()
 
     def one(flow: Flow) -> Flow:
+        if flow.path and flow.ecn is not None and (flow.rtt[1] > 0.0 or not flow.answered):
+            return flow
         flow = msgspec.structs.replace(flow, path=flow.path or only, ecn=True if flow.ecn is None else flow.ecn)
         if flow.rtt[1] > 0.0 or not flow.answered:
             return flow
@@ -177,6 +184,20 @@ def placed(flows: tuple[Flow, ...], links: tuple[Link, ...]) -> tuple[Flow, ...]
         return msgspec.structs.replace(flow, rtt=(own, own))
 
     return tuple(map(one, flows))
+
+
+def under_demands(scenario: Any) -> bool:
+    """Whether laws of link rates know of all flows, by demands of one kind over the scenario's intervals."""
+    flows, interval = scenario.flows, scenario.interval
+    drawn = [flow.offers for flow in flows if isinstance(flow.offers, Demand)]
+    return (
+        all(each.spread == drawn[0].spread for each in drawn)
+        and not scenario.changes
+        and not any(link.trace is not None or link.loss or link.jitter or link.pfc for link in scenario.links)
+        and all(flow.demand is not None and flow.demand.mean is not None for flow in flows)
+        and all(isclose(flow.demand.lasts(interval), interval) for flow in flows)
+        and all(flow.answered or (flow.count == 1 and not any(flow.start) and flow.stop is None) for flow in flows)
+    )
 
 
 def check_links(scenario: Any) -> None:
@@ -195,17 +216,18 @@ def _check_kinds(scenario: Any) -> None:
         if isinstance(flow.offers, BETWEEN_HOSTS):
             raise InvalidValue(f"flows.{flow.id}.offers", tag_of(flow.offers), "another kind but in a data centre")
     if scenario.control is not None:
-        record(StaticPacing, DesignPolicy, Track)("control", scenario.control)
+        kinds = (*POLICIES, Track) if under_demands(scenario) else (StaticPacing, DesignPolicy, Track)
+        record(*kinds)("control", scenario.control)
 
 
 def _check_control(scenario: Any) -> None:
     if isinstance(scenario.control, Track):
         check_track(scenario)
         return
-    if not messages_of(scenario.control).ideal:
+    if not messages_of(scenario.control).ideal and not under_demands(scenario):
         raise InvalidValue("control.messages", "late or lost messages", "ideal messages with a network of links")
     known = [link.id for link in scenario.links]
-    for name in () if scenario.control is None else scenario.control.links:
+    for name in getattr(scenario.control, "links", ()):
         if name not in known:
             raise InvalidValue("control.links", name, _ids(known))
 
@@ -234,6 +256,9 @@ def _check_paths(scenario: Any) -> None:
                     raise InvalidValue(where, second, f"{takes}, {second} starts at {links[second].source}")
             if len(set(path)) < len(path):
                 raise InvalidValue(where, path, "each link at most once")
+        for name in group.split or ():
+            if name not in links:
+                raise InvalidValue(f"flows.{group.id}.split", name, _ids(links))
         delay = sum(links[name].delay for name in group.both_ways)
         if group.rtt[0] < delay * (1.0 - 1e-9) and group.answered:
             takes = f"at least {delay:g} s, the delays of the lines that it crosses there and back"
@@ -282,7 +307,10 @@ def _check_flow_change(where: str, change: Change, flows: tuple[Flow, ...]) -> N
 
 
 def _check_size(scenario: Any) -> None:
-    """Refuse a scenario that would not fit in memory."""
+    """Refuse a scenario that would not fit in memory; demands alone are drawn as they are needed."""
+    if under_demands(scenario):
+        _check_steps(scenario)
+        return
     least = scenario.duration * max(len(scenario.links), len(scenario.flows)) / MAX_SAMPLES
     if not max(least, 1e-9) <= scenario.interval <= scenario.duration:
         raise InvalidValue("interval", scenario.interval, f"{least:g} s to the duration ({scenario.duration:g} s)")
@@ -293,15 +321,27 @@ def _check_size(scenario: Any) -> None:
         offers = group.offers
         if isinstance(offers, Demand):
             least = max(scenario.duration * group.count / MAX_OBJECTS, 1e-9)
-            if not least <= offers.interval_s <= scenario.duration:
+            lasts = offers.lasts(scenario.interval)
+            if not least <= lasts <= scenario.duration:
                 takes = f"{least:g} s to the duration ({scenario.duration:g} s)"
-                raise InvalidValue(f"flows.{group.id}.offers.interval", offers.interval_s, takes)
+                raise InvalidValue(f"flows.{group.id}.offers.interval", lasts, takes)
         if isinstance(offers, Web):
             stop = scenario.duration if group.stop is None else min(group.stop[1], scenario.duration)
             pages = max(stop - group.start[0], 0.0) / (offers.think_time + group.rtt[0])
             if group.count * offers.objects_per_page * pages > MAX_OBJECTS:
                 takes = f"fewer, or a longer think_time: these ask for more than {MAX_OBJECTS} objects"
                 raise InvalidValue(f"flows.{group.id}.count", group.count, takes)
+
+
+def _check_steps(scenario: Any) -> None:
+    """Laws of link rates act once in an interval."""
+    steps, interval = scenario.duration / scenario.interval, scenario.interval
+    if not 1.0 <= round(steps) <= MAX_STEPS or not isclose(steps, round(steps), rel_tol=1e-6):
+        takes = f"a whole number of intervals of {interval:g} s, from 1 to {MAX_STEPS:g}"
+        raise InvalidValue("duration", scenario.duration, takes)
+    if scenario.warmup_steps >= steps:
+        takes = f"a time at least one interval shorter than duration ({scenario.duration:g} s)"
+        raise InvalidValue("warmup", scenario.warmup, takes)
 
 
 def packet_only(scenario: Any, *queues: type, line: bool = False) -> tuple[str, str] | None:
@@ -319,6 +359,8 @@ def packet_only(scenario: Any, *queues: type, line: bool = False) -> tuple[str, 
             return f"flows.{group.id}.offers", "flows of finite size"
         if group.packet_size is not None:
             return f"flows.{group.id}.packet_size", "packets of several sizes"
+        if group.split is not None:
+            return f"flows.{group.id}.split", "flows over several ways"
         if group.rtt_noise > 0.0 and not line:
             return f"flows.{group.id}.rtt_noise", NOISE
     for link in scenario.links:

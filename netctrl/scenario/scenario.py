@@ -14,6 +14,7 @@ from netctrl.model.io.fields import (
     Duration,
     Size,
     duration,
+    flag,
     instant,
     optional,
     read_fields,
@@ -28,24 +29,23 @@ from netctrl.scenario.checks import tag_of
 from netctrl.scenario.fabric.flows import of_links
 from netctrl.scenario.fabric.links import topology_flows, topology_links
 from netctrl.scenario.fabric.topology import TOPOLOGIES
-from netctrl.scenario.links import INTERVAL, Change, Link, Links, capacity_at, check_links, placed
+from netctrl.scenario.links import INTERVAL, Change, Link, Links, capacity_at, check_links, placed, under_demands
 from netctrl.scenario.network.policy import POLICIES, Policy
 from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.track import Track
-from netctrl.scenario.network.traffic import Demands, TcpDemand
 from netctrl.scenario.parking_lot import ParkingLot
 from netctrl.scenario.tcp_aqm.flows import Flow
 
-BUILDERS = (Bottleneck, ParkingLot)
+BUILDERS = (Bottleneck, ParkingLot, Routed)
 """Kinds of network that become links and flows."""
-NETWORKS = (Routed, *TOPOLOGIES, *BUILDERS)
+NETWORKS = (*TOPOLOGIES, *BUILDERS)
 """Kinds of network that are given in the place of links."""
 _CONTROLS = (*POLICIES, Track)
-_GROUPS = (Flow, Demands, TcpDemand)
+_PACKET_SIZE = 1000.0
 if TYPE_CHECKING:
-    AnyNetwork = AnyGroup = AnyControl = Any  # each user knows which one it takes
+    AnyNetwork = AnyControl = Any  # each user knows which one it takes
 else:
-    AnyNetwork, AnyGroup, AnyControl = reduce(or_, NETWORKS) | None, reduce(or_, _GROUPS), Policy | Track | None
+    AnyNetwork, AnyControl = reduce(or_, NETWORKS) | None, Policy | Track | None
 
 
 class Scenario(Record, frozen=True, kw_only=True):
@@ -73,17 +73,17 @@ class Scenario(Record, frozen=True, kw_only=True):
     """Display name of the scenario."""
     links: tuple[Link, ...] = ()
     """Links, each one direction of a line, unless `network` stands for them."""
-    flows: tuple[AnyGroup, ...] = ()
-    """Groups of flows; their kinds depend on the kind of network."""
+    flows: tuple[Flow, ...] = ()
+    """Groups of flows."""
     changes: tuple[Change, ...] = ()
     """Capacities and delays of links, and rates of flows, that change during the run."""
     network: AnyNetwork = None
-    """A routed network or a data centre in the place of links; or a bottleneck or parking lot, which becomes links and
-    flows, as a data centre whose senders are TCP or streams."""
+    """A data centre in the place of links; or a bottleneck, a parking lot or a graph with routed demands, which becomes
+    links and flows, as a data centre whose senders are TCP or streams."""
     control: AnyControl = None
-    """Controller of link rates. For a routed network: a policy. For links: an HFTraC Design whose links have the same
-    ids, or static pacing at `factor` times the capacities; or of flows' rates: a CONNET Design that tracks a delay.
-    Other networks send at their capacities."""
+    """Controller of link rates. Under demands alone: a policy. Else an HFTraC Design whose links have the same ids, or
+    static pacing at `factor` times the capacities; or of flows' rates: a CONNET Design that tracks a delay. Without one
+    links send at their capacities."""
     duration: Duration
     """Simulated time [s]."""
     warmup: Duration = 0.0
@@ -92,19 +92,24 @@ class Scenario(Record, frozen=True, kw_only=True):
     """Sampling interval of the time series [s]; null: the default of the kind of network, 100 ms for links."""
     seed: int = 1
     """Seed of everything random."""
-    packet_size: Size = 1000.0
-    """Size of a full data packet with its headers [byte]."""
+    packet_size: Size = None
+    """Size of a full data packet with its headers [byte]; null: 1000, of a graph with routed demands 1500; a data
+    centre has sizes of its own."""
     initial_window: int = 10
     """Initial window of a TCP connection [packet]; 10 by RFC 6928, 1 in the papers of 2004."""
     step: Duration | None = None
     """Step of the fluid model of TCP flows [s]; null: chosen from the round-trip times and epochs."""
+    per_demand: bool | None = None
+    """Whether the fluid of demands tracks backlogs by demand: a link's departures then have the composition of its
+    backlog, and each demand has its own loss, throughput and delay. Otherwise departures split in the demands' nominal
+    shares. Packet engines always track demands."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not 0 < len(self.name) <= 200 or not self.name.isprintable():
             raise InvalidValue("name", self.name, "printable text of 1 to 200 characters")
         read_fields(self, links=records(Link), changes=records(Change))
         read_fields(self, network=optional(record(*NETWORKS)), control=optional(record(*_CONTROLS)))
-        read_fields(self, flows=records(*_GROUPS) if isinstance(self.network, Routed) else records(Flow))
+        read_fields(self, flows=records(Flow), per_demand=optional(flag))
         read_fields(self, duration=duration, warmup=instant, step=optional(duration))
         read_fields(self, seed=whole(0, 2**32 - 1))
         if not self.links:
@@ -113,7 +118,9 @@ class Scenario(Record, frozen=True, kw_only=True):
             read_fields(self, flows=lambda _, flows: placed(flows, self.links))
         if self.interval is None:
             msgspec.structs.force_setattr(self, "interval", getattr(self.network, "default_interval", INTERVAL))
-        read_fields(self, interval=duration, packet_size=size)
+        if self.packet_size is None and self.network is None:
+            msgspec.structs.force_setattr(self, "packet_size", _PACKET_SIZE)
+        read_fields(self, interval=duration, packet_size=optional(size))
         read_fields(self, initial_window=whole(1, 1000, "a whole number of packets"))
         if self.warmup >= self.duration:
             raise InvalidValue("warmup", self.warmup, f"a time shorter than duration ({self.duration:g} s)")
@@ -128,15 +135,17 @@ class Scenario(Record, frozen=True, kw_only=True):
 
     def _build(self) -> None:
         """Links and flows in the place of a network that is a builder of them."""
+        more: dict[str, Any] = {}
         if isinstance(self.network, BUILDERS):
             links, flows = self.network.links(), self.network.flows(self.flows, self.duration)
+            more = getattr(self.network, "usual", more)
         elif isinstance(self.network, TOPOLOGIES) and of_links(self.flows):
             links, flows = topology_links(self.network), topology_flows(self.network, self.flows, self.seed)
-            if self.interval is None:  # often a short run
-                msgspec.structs.force_setattr(self, "interval", min(INTERVAL, self.duration / 100.0))
+            more = {"interval": min(INTERVAL, self.duration / 100.0)}  # often a short run
         else:
             return
-        for name, value in {"links": links, "flows": flows, "network": None}.items():
+        more = {name: value for name, value in more.items() if getattr(self, name) is None}
+        for name, value in {"links": links, "flows": flows, "network": None, **more}.items():
             msgspec.structs.force_setattr(self, name, value)
 
     def replace(self, **fields: Any) -> Scenario:
@@ -169,6 +178,14 @@ class Scenario(Record, frozen=True, kw_only=True):
         return Links if self.network is None else type(self.network)
 
     @property
+    def under_demands(self) -> bool:
+        """Whether laws of link rates know of all its flows, by demands of one kind over its intervals.
+
+        Its runs then differ in what demands send.
+        """
+        return self.network is None and under_demands(self)
+
+    @property
     def link_ids(self) -> tuple[str, ...]:
         """Ids of the links, in results."""
         return tuple(link.id for link in self.links) if self.network is None else self.network.link_ids
@@ -192,6 +209,15 @@ class Scenario(Record, frozen=True, kw_only=True):
     def warmup_steps(self) -> int:
         """Number of intervals that figures leave out."""
         return round(self.warmup / self.interval)
+
+
+def checked_demands(scenario: Any) -> Scenario:
+    """A scenario under demands alone; InvalidValue for another."""
+    found = checked_kind("scenario", scenario, Scenario)
+    if not found.under_demands:
+        takes = 'demands of one kind over its intervals, as network.kind = "routed" makes them, and nothing else'
+        raise InvalidValue("scenario", found.name, takes)
+    return found
 
 
 def checked_network(scenario: Any, *kinds: type) -> Any:

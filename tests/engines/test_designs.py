@@ -11,11 +11,10 @@ from netctrl.design.hftrac.scenario_law import scenario_law
 from netctrl.engines.case import Case, case_of
 from netctrl.engines.engine import supports
 from netctrl.model.design.design import ArcDesign
-from netctrl.scenario.builders import access_link, bottleneck
-from netctrl.scenario.network.routed import Routed
+from netctrl.scenario.builders import access_link, bottleneck, routed
+from netctrl.scenario.network.graph import graph_of
 from netctrl.scenario.network.track import Track
 from netctrl.scenario.network.tracking import track_plan
-from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.network.run import simulate_network
 from netctrl.sim.packet.run import simulate_packets
@@ -52,13 +51,14 @@ def test_hftracs_law_is_the_designs(designs) -> None:
     """The same as the policy that asks for it, to the bit; and it keeps what it promises: rates stay near nominal."""
     design = designs["hftrac"]
     scenario = case_of(design).scenario
-    assert isinstance(scenario.network, Routed)
+    assert scenario.under_demands
     found, other = netctrl.simulate(design, runs=2), simulate_network(scenario, scenario_law(scenario), runs=2)
     assert np.array_equal(found.totals["backlog"], other.totals["backlog"])
     assert found.measures()["loss", "network"] < 1e-3
-    changed = netctrl.Network(links=scenario.network.graph.links, demands=scenario.network.graph.demands[:1])
+    graph = graph_of(scenario)
+    changed = netctrl.Network(links=graph.links, demands=graph.demands[:1])
     with pytest.raises(InvalidValue, match="a Design for this network"):
-        case_of(Scenario(name="other", network=Routed(graph=changed), interval=0.01, duration=1.0), design)
+        case_of(routed(changed, duration=1.0, warmup=0.0), design)
 
 
 def test_connets_reference_is_the_middle_of_what_can_be_had(designs) -> None:

@@ -35,6 +35,7 @@ from netctrl.engines.sweep import read_frame, summarized, sweep, sweep_to_file
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.model.datasets import network_path
 from netctrl.model.network import Network, read_network
+from netctrl.scenario.network.graph import graph_of
 from netctrl.scenario.network.policy import HftracPolicy, StaticPacing
 from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.sweep import FIGURES, Grid, SweepSpec, read_sweep
@@ -49,15 +50,10 @@ LINE: dict[str, Any] = {
     ],
     "demands": [{"id": "ac", "source": "A", "target": "C", "mean": "8Mbit", "std": "2Mbit"}],
 }
-SHARED: dict[str, Any] = {
-    "network": {"kind": "routed", "graph": LINE},
-    "flows": [{"kind": "demands", "spread": {"kind": "gaussian"}}],
-    "interval": "10ms",
-    "duration": "1s",
-}
+SHARED: dict[str, Any] = {"network": {"kind": "routed", "graph": LINE}, "interval": "10ms", "duration": "1s"}
 SEED, UTILIZATION = "seed", "network.utilization"
 PLACES = ("seed", "control.factor", "control.mu")
-SPREAD = "flows.demands.spread"
+SPREAD = "network.spread"
 POLICIES = (
     Grid(label="FIFO", set={"control.kind": "fifo"}),
     Grid(label="static", set={"control.kind": "static"}, over={"control.factor": [1.05, 1.2]}),
@@ -69,8 +65,11 @@ def spec(*grid: Grid, runs: int = 2, over: dict[str, Any] | None = None, **scena
     parts = (
         SHARED
         | {
-            "network": SHARED["network"] | {"graph": scenario.get("network", LINE)},
-            "flows": [{"kind": "demands", "spread": scenario.get("traffic", {"kind": "gaussian"})}],
+            "network": {
+                "kind": "routed",
+                "graph": scenario.get("network", LINE),
+                "spread": scenario.get("traffic", {"kind": "gaussian"}),
+            },
             "control": scenario.get("control"),
         }
         | {name: scenario[name] for name in ("duration", "seed") if name in scenario}
@@ -136,15 +135,11 @@ def test_cells_come_grid_by_grid_with_the_last_place_fastest(shared: dict[str, i
         for place, got in {
             "seed": scenario.seed,
             "control.factor": scenario.control.factor,
-            "network.utilization": scenario.network.utilization,
-            f"{SPREAD}.scale": scenario.flows[0].spread.scale,
+            "network.utilization": scenario.flows[0].offers.mean / min(link.capacity for link in scenario.links),
+            f"{SPREAD}.scale": scenario.flows[0].offers.spread.scale,
         }.items():
             if place in cell.values:
-                assert got == cell.values[place]
-
-
-def buffers(network: Network) -> list[float | None]:
-    return [link.buffer for link in network.links]
+                assert got == pytest.approx(cell.values[place], rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +154,7 @@ def buffers(network: Network) -> list[float | None]:
 @pytest.mark.parametrize("network", [LINE, msgspec.convert(LINE, Network)], ids=["plain", "record"])
 def test_records_go_by_their_ids(place: str, expected: list[float], network: Any) -> None:
     (cell,) = spec(network=network, over={place: ["2kB"]}).cells()
-    assert buffers(cell.scenario.network.graph) == expected
+    assert [link.buffer for link in cell.scenario.links] == expected
     assert cell.values == {place: "2kB"}
 
 
@@ -167,9 +162,9 @@ def test_a_table_that_is_not_there_is_made_and_one_that_is_there_is_kept() -> No
     made = Grid(set={f"{SPREAD}.kind": "long-range"}, over={f"{SPREAD}.hurst": [0.6]})
     kept = Grid(over={"control.factor": [1.5]})
     first, second = spec(made, kept, control={"kind": "static", "links": ["bc"]}).cells()
-    assert first.scenario.flows[0].spread.hurst == 0.6  # ty: ignore[unresolved-attribute]
+    assert first.scenario.flows[0].offers.spread.hurst == 0.6  # ty: ignore[unresolved-attribute]
     assert second.scenario.control == StaticPacing(factor=1.5, links=("bc",))
-    assert SHARED["flows"] == [{"kind": "demands", "spread": {"kind": "gaussian"}}]
+    assert SHARED["network"] == {"kind": "routed", "graph": LINE}
 
 
 def test_what_was_made_in_python_is_as_a_file_would_say_it() -> None:
@@ -187,7 +182,7 @@ def test_networks_and_files_are_named_in_the_values(tmp_path: Path) -> None:
     over = {"network.graph": [network], f"{SPREAD}.file": [str(tmp_path / "t.csv")]}
     (cell,) = spec(over=over, traffic={"kind": "trace", "file": "x"}).cells()
     assert cell.values == {"network.graph": "tandem", f"{SPREAD}.file": "t.csv"}
-    assert cell.scenario.flows[0].spread.file == str(tmp_path / "t.csv")  # ty: ignore[unresolved-attribute]
+    assert cell.scenario.flows[0].offers.spread.file == str(tmp_path / "t.csv")  # ty: ignore[unresolved-attribute]
 
 
 BAD_CELLS = {
@@ -299,7 +294,6 @@ over = { "seed" = [1, 2] }
 
 [scenario]
 network = { kind = "routed", graph = "line.json" }
-flows = [{ kind = "demands" }]
 interval = "10ms"
 duration = "1s"
 
@@ -321,7 +315,7 @@ over = { "control.file" = ["one.json", "sub/two.json"] }
 
 [[grid]]
 label = "trace"
-set = { "flows.demands.spread" = { kind = "trace", file = "t.csv" } }
+set = { "network.spread" = { kind = "trace", file = "t.csv" } }
 """
 
 
@@ -342,22 +336,22 @@ def test_networks_and_files_are_found_beside_the_file(folder: Path) -> None:
         ("design", 2),
         *product(["trace"], [1, 2]),
     ]
-    assert cells[0].scenario.network.graph == read_network(network_path("tandem"))
-    assert cells[2].scenario.network.graph.links[0].id == "A->B"
+    assert graph_of(cells[0].scenario).links == read_network(network_path("tandem")).links
+    assert cells[2].scenario.links[0].id == "A->B"
     assert [cell.values["control.file"] for cell in cells[4:8]] == ["one.json", "two.json"] * 2
     assert [cell.scenario.control.file for cell in cells[4:6]] == [  # ty: ignore[unresolved-attribute]
         str(folder / "one.json"),
         str(folder / "sub/two.json"),
     ]
-    assert cells[8].scenario.flows[0].spread.file == str(folder / "t.csv")  # ty: ignore[unresolved-attribute]
-    assert all(cell.scenario.network.graph == read_network(folder / "line.json") for cell in cells[4:])
+    assert cells[8].scenario.flows[0].offers.spread.file == str(folder / "t.csv")  # ty: ignore[unresolved-attribute]
+    assert all(graph_of(cell.scenario).links == read_network(folder / "line.json").links for cell in cells[4:])
 
 
 def test_the_sweep_that_comes_with_netctrl_can_be_made() -> None:
     spec = read_sweep(netctrl.model.datasets.sweep_path("hftrac-testbed"), network_path)
     cells = list(spec.cells())
     assert (len(cells), spec.n_cells) == (18, 18)
-    assert {cell.scenario.network.graph.name for cell in cells} == {"testbed"}
+    assert {graph_of(cell.scenario).links for cell in cells} == {read_network(network_path("testbed")).links}
     assert list(dict.fromkeys(cell.scenario.control.__struct_config__.tag for cell in cells)) == [
         "fifo",
         "backpressure",
@@ -580,7 +574,7 @@ def test_the_file_says_where_it_is_from_but_not_when_or_where(tmp_path: Path) ->
     named = f"t.csv (SHA-256 {hashlib.sha256(trace.read_bytes()).hexdigest()})"
     saved = json.loads(metadata[b"sweep"])
     assert (saved["name"], saved["runs"], saved["over"]) == ("test", 1, {f"{SPREAD}.file": [named], "seed": [1]})
-    assert saved["scenario"]["flows"][0]["spread"]["file"] == named
+    assert saved["scenario"]["network"]["spread"]["file"] == named
     table = pq.ParquetFile(tmp_path / "a" / "x.parquet").read()
     assert table.column(f"{SPREAD}.file").to_pylist() == ["t.csv"]
     assert str(tmp_path).encode() not in b"".join([*metadata.values(), *(str(table).encode(),)])
@@ -890,8 +884,8 @@ def test_demands_on_packets_are_the_packet_engines(tmp_path: Path) -> None:
 
 
 def test_cells_of_several_kinds_have_columns_of_their_own(of_flows: SweepSpec) -> None:
-    routed = msgspec.to_builtins(next(spec(POLICIES[0], duration="500ms").cells()).scenario)
-    grids = (Grid(label="flows"), Grid(label="demands", set={"links": [], **routed}))
+    demands = msgspec.to_builtins(next(spec(POLICIES[0], duration="500ms").cells()).scenario)
+    grids = (Grid(label="flows"), Grid(label="demands", set=demands))
     frame = sweep(msgspec.structs.replace(of_flows, grid=grids, over={}, runs=1))
     assert frame["loss_ratio"].isna().tolist() == [True, False]
     assert frame["throughput of tcp"].isna().tolist() == [False, True]

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from places import EXPERIMENTS
 
+from netctrl.laws.link_rate.routing import routing
 from netctrl.model.datasets import network_path
 from netctrl.model.network import read_network
-from netctrl.plants.routing import routing
 
 
 @pytest.fixture

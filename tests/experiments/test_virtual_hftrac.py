@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 from places import EXPERIMENTS
 
+from netctrl.laws.link_rate.routing import routing
 from netctrl.linux.export.agent import AgentConfig
-from netctrl.plants.routing import at_utilization, routing
+from netctrl.scenario.network.graph import graph_of
 from netctrl.sim.network.demands import DemandSource
 
 MODULES = ("network", "agents", "bed", "points")
@@ -51,7 +52,7 @@ def test_packets_take_turns_as_the_demands_split(hftrac, figure) -> None:
     requested = hftrac.network.scenario(
         case(hftrac, figure, "fifo", {"10": 1.2, "10b": 1.0, "13": 25.0, "14": 34.0}.get(figure, 0.95)), 1.0, 0.0
     )
-    network = at_utilization(requested.network.graph, requested.network.utilization)
+    network = graph_of(requested)
     load = dict.fromkeys((link.id for link in network.links), 0.0)
     ways = hftrac.network.paths(network)
     for demand in network.demands:
@@ -63,7 +64,7 @@ def test_packets_take_turns_as_the_demands_split(hftrac, figure) -> None:
 
 
 def test_only_the_link_between_switches_is_delayed_and_words_have_lines_of_their_own(hftrac) -> None:
-    network = hftrac.network.scenario(case(hftrac, "6a", "fifo"), 1.0, 0.0).network.graph
+    network = graph_of(hftrac.network.scenario(case(hftrac, "6a", "fifo"), 1.0, 0.0))
     built = {link.id: link for link in hftrac.network.built(network).links}
     assert [name for name, link in built.items() if link.delay] == ["s21"]
     assert built["s21"].delay == pytest.approx(hftrac.network.INTERVAL)
@@ -75,14 +76,14 @@ def test_only_the_link_between_switches_is_delayed_and_words_have_lines_of_their
 
 def test_the_video_has_the_rates_and_intervals_of_the_paper(hftrac) -> None:
     requested = hftrac.network.scenario(case(hftrac, "14", "fifo", 34.0), 1.0, 3.0)
-    links = {link.id: link for link in requested.network.graph.links}
+    links = {link.id: link for link in graph_of(requested).links}
     assert requested.interval == 0.01
     assert requested.duration == pytest.approx(4.0)
     assert (links["e1"].capacity, links["s13"].capacity, links["s3d"].capacity) == (42e6, 30e6, 42e6)
-    video, background = requested.network.graph.demands
+    video, background = graph_of(requested).demands
     assert video.mean * 1448 / 1514 == pytest.approx(3.16e6)
     assert background.mean == 34e6
-    built = hftrac.network.built(requested.network.graph, delayed=False).links
+    built = hftrac.network.built(graph_of(requested), delayed=False).links
     assert not any(link.delay for link in built)
 
 
@@ -91,8 +92,7 @@ def test_the_video_has_the_rates_and_intervals_of_the_paper(hftrac) -> None:
 )
 def test_triangular_rates_end_where_they_should(hftrac, x, steady, greatest) -> None:
     requested = hftrac.network.scenario(case(hftrac, "10b", "fifo", x), 400.0, 0.0)
-    graph = requested.network.graph
-    one, other = DemandSource(requested, graph, range(1)).draw(requested.steps)[:, :, 0].T
+    one, other = DemandSource(requested, range(1)).draw(requested.steps)[:, :, 0].T
     assert steady is None or (one == steady).all()
     assert other.max() <= greatest * (1.0 + 1e-12)
     assert other.max() > 0.95 * greatest
@@ -105,7 +105,7 @@ def test_triangular_rates_end_where_they_should(hftrac, x, steady, greatest) -> 
 def files(hftrac, way: str, tmp_path: Path) -> dict[str, AgentConfig]:
     desired = case(hftrac, "7", way)
     requested = hftrac.network.scenario(desired, 1.0, 0.0)
-    network = at_utilization(requested.network.graph, requested.network.utilization)
+    network = graph_of(requested)
     wires = {link.id: SimpleNamespace(limit_bytes=int(link.buffer)) for link in network.links}
     bed = SimpleNamespace(interface=lambda name: name, wires=wires)
     nominal = dict(zip(wires, routing(network).load, strict=True))

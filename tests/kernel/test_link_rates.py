@@ -11,7 +11,7 @@ from netctrl.core.errors import InvalidValue
 from netctrl.engines.case import case_of
 from netctrl.engines.engine import supports
 from netctrl.kernel.plan import read_results
-from netctrl.kernel.scenarios.link_control import LinkControl, rater_task, static_rates
+from netctrl.kernel.scenarios.link_control import rater_task, static_rates
 from netctrl.kernel.scenarios.planner import plan_scenario
 from netctrl.kernel.scenarios.rater import least_rates
 from netctrl.laws.aqm.arc import ArcQueue
@@ -19,9 +19,9 @@ from netctrl.laws.aqm.pie import PieQueue
 from netctrl.model import network
 from netctrl.model.design.design import HftracDesign
 from netctrl.model.network import Demand, Network
+from netctrl.scenario.builders import routed
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.network.policy import HftracPolicy, StaticPacing
-from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Stream
 from netctrl.sim.fluid.traffic import draw_flows
@@ -88,10 +88,9 @@ def test_the_least_rate_is_below_the_nominal_one() -> None:
 
 def test_a_law_sets_the_links_that_it_names(design) -> None:
     scenario = row(*demands(), changes=(*SLOWER_AND_FASTER, Change(at=1.0, link="aside", capacity=1e6)))
-    found = flow_links(scenario, design)
-    assert found is not None
-    draws, plan = found.draws, found.plan
-    control = LinkControl(plan.law, plan.links, found.interval, plan.paced, draws.phase, draws.late, draws.received)
+    control = flow_links(scenario, design)
+    assert control is not None
+    plan = control.plan
     drawn = {"draws": draw_flows(scenario, merged=False), "demands": draw_demands(scenario)}
     made = plan_scenario(scenario, control=control, **drawn)
     task = rater_task(control, scenario, made.places)
@@ -133,8 +132,7 @@ def test_a_nominal_rate_below_a_tenth_of_the_capacity_is_kept() -> None:
     )
     graph = Network(name="low", links=links, demands=(Demand(id="d", source="a", target="c", mean=5e6, std=2e6),))
     control = HftracPolicy(architecture="coordinated", mu=0.3)
-    settings = {"duration": "20s", "warmup": "1s", "interval": "20ms", "seed": 4}
-    scenario = netctrl.Scenario(name="low", network=Routed(graph=graph), control=control, **settings)
+    scenario = routed(graph, control=control, duration="20s", warmup="1s", interval="20ms", seed=4)
     packet, kernel = both(scenario)
     np.testing.assert_allclose(kernel.totals["departed"], packet.totals["departed"], rtol=1e-3)
     np.testing.assert_allclose(kernel.totals["backlog"][0, 0], packet.totals["backlog"][0, 0], rtol=0.03)

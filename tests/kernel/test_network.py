@@ -11,17 +11,15 @@ from netctrl.engines.engine import supports
 from netctrl.laws.aqm.red import RedQueue
 from netctrl.model.network import Demand, Link, Network
 from netctrl.scenario import links
-from netctrl.scenario.network.plan import DemandPaths
+from netctrl.scenario.builders import routed
+from netctrl.scenario.network.plan import Ways
 from netctrl.scenario.network.policy import Backpressure, HftracPolicy, Messages, StaticPacing
-from netctrl.scenario.network.routed import Routed
-from netctrl.scenario.network.traffic import Demands, TcpDemand
 from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.sim.network.plan import link_plan
 
 WAYS = {"a->b": 0.75, "a->c": 0.25, "b->d": 1.0, "c->d": 1.0}
 
 
-def diamond(buffer: float = 60e3, duration: str = "8s", queue=None, **parts):
+def diamond(buffer: float = 60e3, duration: str = "8s", **parts):
     """A demand over two ways, and one that shares the first; links' names have characters that interfaces lack."""
     made = tuple(
         Link(source=source, target=target, capacity=rate, delay=0.01, buffer=buffer)
@@ -32,21 +30,18 @@ def diamond(buffer: float = 60e3, duration: str = "8s", queue=None, **parts):
         Demand(id="one", source="b", target="d", mean=2e6, std=1e6),
     )
     graph = Network(name="diamond", links=made, demands=demands)
-    network = Routed(graph=graph) if queue is None else Routed(graph=graph, queue=queue)
-    return netctrl.Scenario(
-        name="diamond", network=network, duration=duration, warmup="1s", interval="10ms", seed=4, **parts
-    )
+    return routed(graph, duration=duration, warmup="1s", seed=4, **parts)
 
 
-def test_paths_keep_the_shares_at_any_time() -> None:
-    plan = link_plan(diamond())
-    paths = DemandPaths(plan)
-    ways = [tuple(plan.links[k] for k in paths.next(0)) for _ in range(40)]
+def test_ways_keep_the_shares_at_any_time() -> None:
+    scenario = diamond()
+    split, one = (Ways(scenario.links, flow) for flow in scenario.flows)
+    ways = [split.next() for _ in range(40)]
     assert set(ways) == {("a->b", "b->d"), ("a->c", "c->d")}
     first = np.cumsum([way[0] == "a->b" for way in ways])
     assert np.abs(first - 0.75 * np.arange(1, 41)).max() <= 1.0
-    assert [plan.links[k] for k in paths.main(0)] == ["a->b", "b->d"]
-    assert [plan.links[k] for k in paths.next(1)] == ["b->d"]
+    assert scenario.flows[0].path == ("a->b", "b->d")
+    assert one.next() == ("b->d",)
 
 
 def test_what_it_lacks_of_a_network_is_named() -> None:
@@ -101,7 +96,7 @@ def test_rates_are_set_as_in_the_packet_engine(architecture, messages: Messages)
 
 @pytest.mark.needs("lab")
 def test_tcp_takes_what_the_demands_leave() -> None:
-    scenario = diamond(flows=(Demands(), TcpDemand(demand="one", flows=3)))
+    scenario = diamond(flows=[{"id": "one", "count": 3, "sender": "cubic"}])
     found = netctrl.simulate(scenario, "kernel", runs=1)
     assert "resent" in found.totals and "offered" not in found.totals
     shared = list(found.links).index("b->d")

@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from places import EXPERIMENTS
 
 from netctrl.core.errors import FileError, InvalidValue
+from netctrl.laws.link_rate.routing import routing
 from netctrl.model import datasets
 from netctrl.model.datasets import network_path, networks
 from netctrl.model.network import Demand, Link, Network, Node, read_network
 from netctrl.model.topohub import SIGNAL_SPEED
-from netctrl.plants.routing import routing
 
 CONTENT: dict[str, Any] = {
     "directed": True,

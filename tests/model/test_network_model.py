@@ -16,11 +16,11 @@ from scipy.linalg import block_diag, solve_discrete_are
 from scipy.sparse.linalg import aslinearoperator
 
 from netctrl import InvalidValue, StateSpace
+from netctrl.laws.link_rate.routing import routing
 from netctrl.model.datasets import network_path
 from netctrl.model.network import Demand, Link, Network, read_network
 from netctrl.model.network_model import NetworkModel
 from netctrl.plants.linearize import network_model, network_state_space
-from netctrl.plants.routing import routing
 
 # Name and interval [s]. Abilene's delays are whole numbers of 10 µs, which are rounded to whole samples here.
 CASES = [("tandem", 0.01), ("merge", 0.005), ("testbed", 0.01), ("abilene", 0.002), ("abilene", 0.02)]

@@ -11,8 +11,8 @@ import netctrl
 from netctrl.laws.link_rate.distributed_step import NEVER
 from netctrl.model.datasets import network_path
 from netctrl.model.network import read_network
+from netctrl.scenario.builders import routed
 from netctrl.scenario.network.policy import HftracPolicy, Messages
-from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.demands import DemandSource
 from netctrl.sim.network.message_kernel import advance_messages
@@ -27,7 +27,7 @@ def scenario(messages: Messages, **policy: object) -> Scenario:
     tight = tuple(msgspec.structs.replace(link, buffer=2e4) for link in network.links)
     network = msgspec.structs.replace(network, links=tight)
     policy = HftracPolicy(mu=0.5, rate_scale=1.02, messages=messages, **policy)
-    return Scenario(name="t", network=Routed(graph=network), interval=TAU, control=policy, duration=1.2, warmup=0.0)
+    return routed(network, interval=TAU, control=policy, duration=1.2, warmup=0.0)
 
 
 class Simulated:
@@ -43,7 +43,7 @@ class Simulated:
         self.nominal, self.backlog_setpoint = ready.initial_rate, ready.plant.backlog_setpoint
         self.ready, self.steps = ready, requested.steps
         self.state = message_state(ready, rates, self.phase)
-        self.demand = DemandSource(requested, ready.network, range(1)).draw(requested.steps)[:, :, 0]
+        self.demand = DemandSource(requested, range(1)).draw(requested.steps)[:, :, 0]
 
     def samples(self) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
         """Number, series that were measured, (4, N), and commands before limits, (N,)."""

@@ -92,7 +92,9 @@ def ns3(
     from netctrl.engines.case import has_runs
 
     if has_runs(case.scenario):
-        many = (runs or _RUNS, n_jobs or 1, packet_size, sampled_delays)
+        if packet_size is not None:
+            case = case._replace(scenario=case.scenario.replace(packet_size=packet_size))
+        many = (runs or _RUNS, n_jobs or 1, sampled_delays)
         return export_ns3(Export(case, scenario, design, output, *many), run_it, json, result, plot)
     of_network = {"runs": runs, "n_jobs": n_jobs, "packet_size": packet_size, "sampled_delays": sampled_delays or None}
     for name, value in of_network.items():

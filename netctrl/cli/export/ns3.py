@@ -52,7 +52,6 @@ class Export(NamedTuple):
     output: str
     runs: int = 1
     n_jobs: int = 1
-    packet_size: int | None = None
     sampled_delays: bool = False
 
     def job(self, progress: Callable[[float], None] | None = None) -> Job:
@@ -60,8 +59,6 @@ class Export(NamedTuple):
         from netctrl.engines.engine import Job
 
         options: dict[str, Any] = {"sampled_delays": True} if self.sampled_delays else {}
-        if self.packet_size is not None:
-            options["packet_size"] = self.packet_size
         inputs = tuple(inputs_of(self.scenario, self.design))
         return Job(progress, invocation(), inputs, self.runs, self.n_jobs, options)
 

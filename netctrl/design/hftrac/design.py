@@ -18,6 +18,7 @@ import numpy as np
 from netctrl.core.errors import InvalidValue, Status, checked_number, checked_whole, checked_word
 from netctrl.core.units import format_quantity
 from netctrl.design.hftrac.architectures import Made, Plant, synthesised
+from netctrl.laws.link_rate.routing import STD_TAKES, Routing, routing, varied
 from netctrl.model.datasets import network_of
 from netctrl.model.design.design import HftracDesign
 from netctrl.model.design.hftrac import (
@@ -33,7 +34,6 @@ from netctrl.model.io.record_file import taken
 from netctrl.model.network import Network
 from netctrl.plants.information import COMMUNICATIONS
 from netctrl.plants.linearize import network_model
-from netctrl.plants.routing import STD_TAKES, Routing, routing, varied
 
 if TYPE_CHECKING:
     import networkx
@@ -63,8 +63,8 @@ def hftrac(
         min Σ_l E f_l² + mu_l E (b_l/tau)²
 
     f_l and b_l are deviations of rates and backlogs from their nominal values, under fluctuating demands. An overloaded
-    link's nominal rate is its capacity (`netctrl.plants.routing.routing`); the certificate then names the demands that
-    can't be met, and the design is stable but not admissible.
+    link's nominal rate is its capacity (`netctrl.laws.link_rate.routing.routing`); the certificate then names the
+    demands that can't be met, and the design is stable but not admissible.
 
     Parameters
     ----------

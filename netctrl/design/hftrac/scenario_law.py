@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from netctrl.core.errors import InvalidValue
 from netctrl.core.register import LINK_LAWS
+from netctrl.laws.link_rate.routing import with_ways
 from netctrl.model.design.design import AnyDesign, HftracDesign, read_design
 from netctrl.model.law import LinkRateLaw
 from netctrl.model.network import Network
-from netctrl.plants.routing import at_utilization
+from netctrl.scenario.network.graph import graph_of
 from netctrl.scenario.network.policy import Controlled, DesignPolicy, HftracPolicy
-from netctrl.scenario.network.routed import Routed
-from netctrl.scenario.scenario import Scenario, checked_network
+from netctrl.scenario.scenario import Scenario, checked_demands
 
 
 def scenario_law(scenario: Scenario) -> LinkRateLaw | None:
-    """The law that a routed scenario's control specifies: designed, or read from a Design file.
+    """The law that the control of a scenario under demands specifies: designed, or read from a Design file.
 
     Parameters
     ----------
     scenario : Scenario
-        Scenario of a routed network.
+        Under demands, as of a graph with routed demands.
 
     Returns
     -------
@@ -43,23 +43,20 @@ def scenario_law(scenario: Scenario) -> LinkRateLaw | None:
     >>> netctrl.scenario_law(scenario.replace(control=None)) is None
     True
     """
-    network = checked_network(scenario, Routed)
-    policy = scenario.control
+    policy = checked_demands(scenario).control
     if isinstance(policy, HftracPolicy):
         # Here: synthesis takes longer to import than most scenarios to run, and few ask for it.
         from netctrl.design.hftrac.architectures import synthesised
         from netctrl.design.hftrac.design import hftrac_inputs, hftrac_plant
 
         arguments = {name: getattr(policy, name) for name in _ARGUMENTS}
-        graph = at_utilization(network.graph, network.utilization)
-        requested = hftrac_inputs(graph, scenario.interval, **arguments)
+        requested = hftrac_inputs(graph_of(scenario), scenario.interval, **arguments)
         return synthesised(hftrac_plant(requested)[0], requested, n_jobs=1).law
     if isinstance(policy, DesignPolicy):
         return design_law(scenario, read_design(policy.file), "control.file", policy.file)
     if not isinstance(policy, Controlled):
         return None
-    graph = at_utilization(network.graph, network.utilization)
-    return LINK_LAWS[str(policy.__struct_config__.tag)].law(policy, graph, scenario.interval)
+    return LINK_LAWS[str(policy.__struct_config__.tag)].law(policy, graph_of(scenario), scenario.interval)
 
 
 def design_law(scenario: Scenario, design: AnyDesign, argument: str, name: str) -> LinkRateLaw:
@@ -72,11 +69,11 @@ def design_law(scenario: Scenario, design: AnyDesign, argument: str, name: str) 
     """
     if not isinstance(design, HftracDesign):
         raise InvalidValue(argument, name, f"an HFTraC Design; this one is of method {design.method}")
-    requested, network = design.inputs, checked_network(scenario, Routed)
+    requested, graph = design.inputs, graph_of(checked_demands(scenario))
     if requested.interval_s != scenario.interval:
         takes = f"a Design for an interval of {scenario.interval:g} s; this one is for {requested.interval_s:g} s"
         raise InvalidValue(argument, name, takes)
-    differing = _difference(requested.network, at_utilization(network.graph, network.utilization))
+    differing = _difference(with_ways(requested.network), graph)
     if differing is not None:
         raise InvalidValue(argument, name, f"a Design for this network; its {differing}")
     return design.law

@@ -6,14 +6,14 @@ import sys
 
 from netctrl.core.errors import NetctrlError
 from netctrl.core.units import BITS_PER_BYTE
-from netctrl.kernel.scenarios.network_links import kernel_links
 from netctrl.kernel.scenarios.queues import queue_lacks
 from netctrl.kernel.scenarios.senders import CONGESTION_CONTROLS, kernel_sender
 from netctrl.laws.rate.records import FastSender, sender_name
 from netctrl.laws.rate.regulated import RegulatedSender
 from netctrl.scenario.links import NOISE
+from netctrl.scenario.network.graph import graph_of
 from netctrl.scenario.network.policy import Backpressure
-from netctrl.scenario.network.routed import tcp_of
+from netctrl.scenario.network.runs import tcp_of
 from netctrl.scenario.network.track import gated_groups
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
@@ -98,18 +98,21 @@ def _flows(group: Flow) -> int:
     return group.count * (1 + group.offers.objects_per_page) if isinstance(group.offers, Web) else group.count
 
 
-def network_lacks(scenario: Scenario, packet_size: float) -> str | None:
+def network_lacks(scenario: Scenario) -> str | None:
     """Part of a network under demands that isn't supported; None: it can be run."""
-    network = scenario.network
     if isinstance(scenario.control, Backpressure):
         return "backpressure, which looks at each moment into the next queues"
     for each in tcp_of(scenario):
         if each.sender not in CONGESTION_CONTROLS:
-            return f"{each.variant} senders (TCP of {each.demand})"
-    for line, link in zip(kernel_links(network.graph.links, network.queue), network.graph.links, strict=True):
-        if (missing := queue_lacks(line, packet_size)) is not None:
-            return missing.replace(line.id, link.id)
-    datagrams = sum(each.mean for each in network.graph.demands) * scenario.duration / (BITS_PER_BYTE * packet_size)
+            return f"{sender_name(each.sender)} in the place of demands (flows.{each.id})"
+    for link in scenario.links:
+        if (missing := queue_lacks(link, scenario.packet_size)) is not None:
+            return missing
+    packet_size = scenario.packet_size
+    if not _MIN_FRAME <= packet_size <= _MAX_FRAME or packet_size != int(packet_size):
+        return f"packets of {packet_size:g} bytes: a whole number from {_MIN_FRAME} to {_MAX_FRAME}"
+    packets_s = sum(each.mean for each in graph_of(scenario).demands) / (BITS_PER_BYTE * packet_size)
+    datagrams = packets_s * scenario.duration
     if datagrams > MAX_DATAGRAMS:
         return f"room for {datagrams:.0f} packets of demands: at most {MAX_DATAGRAMS}, which are kept"
     return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from netctrl.kernel.scenarios.rater import LinkControl, RaterTask
+from netctrl.scenario.network.plan import FlowLinks
 from netctrl.scenario.network.policy import StaticPacing
 from netctrl.scenario.scenario import Scenario
 
@@ -18,18 +19,18 @@ def static_rates(scenario: Scenario) -> dict[str, float]:
     return {link.id: policy.factor * link.capacity for link in chosen}
 
 
-def rater_task(control: LinkControl, scenario: Scenario, places: np.ndarray) -> RaterTask:
+def rater_task(control: FlowLinks, scenario: Scenario, places: np.ndarray) -> RaterTask:
     """The task for a scenario's links; `places`, (L, 2), as in `KernelPlan`."""
     rows = {link.id: row for row, link in enumerate(scenario.links)}
-    chosen = [rows[name] for name in control.links]
-    order = {name: number for number, name in enumerate(control.links)}
+    chosen = [rows[name] for name in control.plan.links]
+    order = {name: number for number, name in enumerate(control.plan.links)}
     changes = [
         (each.at, order[each.link], each.capacity)
         for each in sorted(scenario.changes, key=lambda each: each.at)
         if each.capacity is not None and each.link in order
     ]
     return RaterTask(
-        control=control,
+        control=LinkControl(control.plan.law, control.interval, control.plan.paced, *control.draws[1:]),
         capacity=np.array([scenario.links[row].capacity for row in chosen]),
         changes=np.array(changes, dtype=float).reshape(-1, 3),
         place=places[chosen],

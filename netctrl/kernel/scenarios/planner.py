@@ -16,13 +16,13 @@ from ipaddress import IPv4Address
 from math import ceil
 from types import MappingProxyType
 
+import msgspec
 import numpy as np
 
 from netctrl.core.errors import InvalidValue
 from netctrl.kernel.plan import PlanWriter, Query, TcpFlow
 from netctrl.kernel.regulated.program import regulated_program
 from netctrl.kernel.regulated.task import RegulatedGroup
-from netctrl.kernel.scenarios.link_control import LinkControl
 from netctrl.kernel.scenarios.marker import attach_requests, marker_program
 from netctrl.kernel.scenarios.pacer import pacer_program
 from netctrl.kernel.scenarios.queues import HTB_CLASS, HTB_HANDLE, is_marked
@@ -36,6 +36,7 @@ from netctrl.linux.kernel.messages import CHANGE, ROOT
 from netctrl.linux.kernel.queue_options import netem_options
 from netctrl.model.law import PacingLaw
 from netctrl.scenario.links import Link
+from netctrl.scenario.network.plan import FlowLinks, Ways
 from netctrl.scenario.network.track import gate_of, gated_groups
 from netctrl.scenario.network.tracking import GateDraws
 from netctrl.scenario.scenario import Scenario
@@ -62,9 +63,8 @@ def plan_scenario(
     draws: Sequence[FlowDraw],
     *,
     demands: Mapping[str, np.ndarray] = MappingProxyType({}),
-    times: Mapping[str, Sequence[np.ndarray]] = MappingProxyType({}),
     rates: Mapping[str, float] = MappingProxyType({}),
-    control: LinkControl | None = None,
+    control: FlowLinks | None = None,
     gates: Mapping[str, GateDraws] = MappingProxyType({}),
 ) -> KernelPlan:
     """Plan of a scenario, with the flows drawn for each of its groups, one row each.
@@ -77,16 +77,14 @@ def plan_scenario(
         One per group, unmerged.
     demands : mapping, optional
         Rates of the flows of each group of demands, by its id, (intervals, count) [bit/s].
-    times : mapping, optional
-        Sending times of a group's UDP flows, by its id [s]; by default those of the group.
     rates : mapping, optional
         Rate at which a link sends, by its id, and at most its capacity [bit/s].
-    control : LinkControl, optional
+    control : FlowLinks, optional
         Law by which a program sets links' rates (`netctrl.kernel.scenarios.rater`).
     gates : mapping, optional
         Draws of groups with regulators, by their ids.
     """
-    plan = KernelPlan(scenario, demands, times, rates, control, gates)
+    plan = KernelPlan(scenario, demands, rates, control, gates)
     plan.carry_out(draws)
     return plan
 
@@ -98,12 +96,11 @@ class KernelPlan:
         self,
         scenario: Scenario,
         demands: Mapping[str, np.ndarray],
-        times: Mapping[str, Sequence[np.ndarray]],
         rates: Mapping[str, float],
-        control: LinkControl | None,
+        control: FlowLinks | None,
         gates: Mapping[str, GateDraws],
     ) -> None:
-        self.scenario, self.demands, self.times = scenario, demands, times
+        self.scenario, self.demands = scenario, demands
         self.rates, self.control, self.gates = rates, control, gates
         self.links = {link.id: link for link in scenario.links}
         self.packet = int(scenario.packet_size)
@@ -208,9 +205,11 @@ class KernelPlan:
             raise InvalidValue(f"flows.{group.id}.sender", sender_name(group.sender), "a sender that the kernel has")
         congestion = sender.congestion
         port = self._ports.setdefault(congestion, _TCP_PORT + len(self._ports))
-        self._sink(group, port, congestion)
-        trip, there = self._delay(group.both_ways), self._target(group)
+        whole, ways = group, Ways(self.scenario.links, group)
         for row, (rtt, start, stop) in enumerate(zip(draw.rtt_s, draw.start_s, draw.stop_s, strict=True)):
+            group = whole if whole.split is None else _on_way(whole, ways.next())
+            self._sink(group, port, congestion)
+            trip, there = self._delay(group.both_ways), self._target(group)
             late = max(rtt - trip, 0.0) / 2.0
             begin, end = float(start + late), float(stop + late)
             if begin >= self.scenario.duration:
@@ -241,13 +240,13 @@ class KernelPlan:
                 self.writer.tcp_flow(flow, _size(group))
 
     def _udp(self, number: int, group: Flow, draw: FlowDraw, first: int) -> None:
-        host, _ = self._host(group, 0.0, ecn=False, udp=True)
-        there = self._target(group)
-        self._sink(group, _UDP_PORT, None)
-        for times in self.times.get(group.id) or udp_times(self.scenario, group, draw, first, self.demands):
-            stream = len(self.streams)
-            self.streams.append((number, times))
-            self.writer.udp_flow(host, stream, there, _UDP_PORT, self.packet - UDP_HEADERS, times)
+        size = self.packet - UDP_HEADERS
+        for times in udp_times(self.scenario, group, draw, first, self.demands):
+            for part, mine in _by_way(self.scenario, group, times):
+                host, _ = self._host(part, 0.0, ecn=False, udp=True)
+                self._sink(part, _UDP_PORT, None)
+                self.writer.udp_flow(host, len(self.streams), self._target(part), _UDP_PORT, size, mine)
+                self.streams.append((number, mine))
 
     def _gated(self, number: int, group: Flow, draw: FlowDraw) -> None:
         host, _ = self._host(group, 0.0, ecn=False, udp=True)
@@ -322,6 +321,20 @@ class KernelPlan:
             self.writer.udp_sink(end, port)
         else:
             self.writer.tcp_sink(end, port, congestion)
+
+
+def _on_way(group: Flow, path: tuple[str, ...]) -> Flow:
+    return msgspec.structs.replace(group, path=path, split=None)
+
+
+def _by_way(scenario: Scenario, group: Flow, times: np.ndarray) -> list[tuple[Flow, np.ndarray]]:
+    """A flow's packets over each of its ways, by turns that keep their shares."""
+    if group.split is None:
+        return [(group, times)]
+    ways, found = Ways(scenario.links, group), dict[tuple[str, ...], list[float]]()
+    for time in times.tolist():
+        found.setdefault(ways.next(), []).append(time)
+    return [(_on_way(group, path), np.array(mine)) for path, mine in found.items()]
 
 
 def _size(group: Flow) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 import sys
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from heapq import merge
 from pathlib import Path
@@ -31,8 +31,6 @@ class LinkControl(NamedTuple):
     """Law of N links over K intervals, with its messages."""
 
     law: LinkRates
-    links: Sequence[str]
-    """(N,) ids of the links in the scenario."""
     interval_s: float
     paced: np.ndarray
     """(N,) whether a link sends at the law's rate."""
@@ -42,11 +40,6 @@ class LinkControl(NamedTuple):
     """(K, messages) delay of each message in ticks; -1: lost."""
     received: np.ndarray
     """(K, N) whether a central command arrives."""
-
-    @property
-    def set_links(self) -> frozenset[str]:
-        """Ids of the links whose rates are set."""
-        return frozenset(name for name, paced in zip(self.links, self.paced, strict=True) if paced)
 
 
 class RaterTask(NamedTuple):

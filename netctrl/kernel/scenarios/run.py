@@ -6,24 +6,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import ceil
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
-from netctrl.core.errors import InvalidValue, checked_jobs
 from netctrl.core.units import NANOSECOND
 from netctrl.kernel.boot import MEMORY_BYTES, WALL_LIMIT_S, run_plan, work_folder
 from netctrl.kernel.build import Kernel, build_guest, chosen_kernel
 from netctrl.kernel.programs import read_record, write_record
 from netctrl.kernel.regulated.task import GivenPlan, Left, RegulatedTask, Tracking
-from netctrl.kernel.scenarios.link_control import LinkControl, rater_task, static_rates
-from netctrl.kernel.scenarios.network import RunTraffic, network_run, run_figures
+from netctrl.kernel.scenarios.link_control import rater_task, static_rates
+from netctrl.kernel.scenarios.network import network_figures, network_run
 from netctrl.kernel.scenarios.pacer import PacerTask
 from netctrl.kernel.scenarios.planner import KernelPlan, plan_scenario
 from netctrl.kernel.scenarios.rater import RaterTask
 from netctrl.kernel.scenarios.result import simulation_result
 from netctrl.model.io.provenance import Provenance
-from netctrl.scenario.network.plan import LinkPlan
-from netctrl.scenario.network.runs import RunFigures, runs_result
+from netctrl.scenario.network.plan import FlowLinks, LinkPlan
+from netctrl.scenario.network.runs import RunFigures, run_many
 from netctrl.scenario.network.track import tracked_groups
 from netctrl.scenario.network.tracking import GateDraws, TrackPlan, driven_columns, law_columns, tracked_flows
 from netctrl.scenario.result import Result
@@ -39,7 +39,7 @@ def run_scenario(
     provenance: Provenance,
     *,
     demands: Mapping[str, np.ndarray] = MappingProxyType({}),
-    control: LinkControl | None = None,
+    control: FlowLinks | None = None,
     track: TrackPlan | None = None,
     gates: Mapping[str, GateDraws] = MappingProxyType({}),
     kernel: Kernel | None = None,
@@ -58,7 +58,7 @@ def run_scenario(
     provenance : Provenance
     demands : mapping, optional
         Rates of the flows of each group of demands, by its id, (intervals, count) [bit/s].
-    control : LinkControl, optional
+    control : FlowLinks, optional
         Law that sets links' rates.
     track : TrackPlan, optional
         Law of the scenario's control of kind track, without a schedule that learns.
@@ -90,15 +90,15 @@ def run_network(
     scenario: Scenario,
     plan: LinkPlan,
     runs: range,
-    traffic: Iterable[RunTraffic],
+    draws: Iterable[Any],
+    flows: Callable[[Scenario], Sequence[FlowDraw]],
     provenance: Provenance,
     *,
-    packet_size: int,
     n_jobs: int = 1,
     watch: bool = True,
     progress: Callable[[float], None] | None = None,
 ) -> Result:
-    """The same for a network under fluctuating demands, many times.
+    """The same for a scenario under demands, many times.
 
     Parameters
     ----------
@@ -107,17 +107,13 @@ def run_network(
     plan : LinkPlan
     runs : range
         Numbers of the runs; run r has the demands of run r in the other engines.
-    traffic : iterable of RunTraffic
-        Of the runs, in their order.
+    draws : iterable of RunDraws
+        Of the runs, in their order (`netctrl.sim.network.plan.run_draws`).
+    flows : callable
+        Draws the flows of a scenario with a run's seed.
     provenance : Provenance
-    packet_size : int
-        [byte], with Ethernet's header.
-    n_jobs : int
-        Kernels at a time, -1: one for each core.
-    watch : bool
-        Keep the first run's time series.
-    progress : callable, optional
-        Called now and then with the share that is done, from 0 to 1.
+    n_jobs, watch, progress
+        As for `netctrl.scenario.network.runs.run_many`.
 
     Raises
     ------
@@ -126,27 +122,18 @@ def run_network(
     NetctrlError
         As in `run_scenario`.
     """
-    from joblib import Parallel, delayed
-
-    if not runs:
-        raise InvalidValue("runs", runs, "one run or more")
-    checked_jobs(n_jobs)
     kernel = chosen_kernel()
     build_guest()
 
-    def figures(sent: RunTraffic) -> RunFigures:
-        run = network_run(scenario, plan, sent, packet_size)
-        results, _ = _results(run.plan, kernel, run.scenario.seed, (run.task,))
-        watched = scenario.steps if watch and sent.number == runs[0] else 0
-        return run_figures(scenario, plan, run, results, kernel.version, provenance, watched)
+    def figures(played: Scenario, drawn: Any, watched: int) -> RunFigures:
+        run = network_run(played, plan, drawn, flows(played))
+        results, _ = _results(run.plan, kernel, played.seed, (run.task,))
+        return network_figures(plan, run, results, kernel.version, provenance, watched)
 
-    found: list[RunFigures] = []
-    tasks = (delayed(figures)(each) for each in traffic)
-    for each in Parallel(n_jobs, prefer="threads", return_as="generator")(tasks):
-        found.append(each)
-        if progress is not None:
-            progress(len(found) / len(runs))
-    return runs_result(scenario, plan, runs, found, f"kernel-{kernel.version}", provenance)
+    name = f"kernel-{kernel.version}"
+    return run_many(
+        scenario, plan, runs, draws, figures, name, provenance, n_jobs=n_jobs, watch=watch, progress=progress
+    )
 
 
 def _results(

@@ -75,7 +75,7 @@ def udp_times(
         random = np.random.default_rng(np.random.SeedSequence(scenario.seed, spawn_key=(1 << 20, first + row)))
         if isinstance(group.offers, Demand):
             rates = demands[group.id][:, row]
-            times = series_times(group.offers.interval_s * np.arange(len(rates)), rates, size, length)
+            times = series_times(group.offers.lasts(scenario.interval) * np.arange(len(rates)), rates, size, length)
         elif group.offers.spacing == "poisson":
             times = poisson_times(group.offers.rate, size, length, random)
         else:

@@ -9,7 +9,7 @@ annotations Rate, Duration, Size and Span say which fields need a unit in files 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial, reduce
 from numbers import Integral, Real
 from operator import or_
@@ -174,6 +174,14 @@ def label(field: str, value: Any) -> str:
     if not isinstance(value, str) or not value.isprintable() or not 1 <= len(value) <= 64:
         raise InvalidValue(field, value, LABEL_TAKES)
     return value
+
+
+def shares(field: str, value: Any) -> dict[str, float]:
+    """A table from ids of links to ratios from 0 to 1; InvalidValue names the field."""
+    if not isinstance(value, Mapping):
+        raise InvalidValue(field, value, "a table from link id to ratio")
+    ratio = number("a ratio from 0 to 1", at_least=0.0, at_most=1.0)
+    return {label(field, name): ratio(f"{field}.{name}", each) for name, each in value.items()}
 
 
 def texts(field: str, value: Any) -> tuple[str, ...]:

@@ -16,8 +16,7 @@ from netctrl.model.design.design import Provenance
 from netctrl.ns3.cpp import nanoseconds
 from netctrl.ns3.program import Ns3, execute, read_table, whole
 from netctrl.scenario.network.plan import LinkPlan
-from netctrl.scenario.network.routed import tcp_of
-from netctrl.scenario.network.runs import network_result
+from netctrl.scenario.network.runs import network_result, tcp_of
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 

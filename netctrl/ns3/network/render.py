@@ -7,23 +7,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from netctrl.core.errors import InvalidValue, checked_whole
+from netctrl.core.errors import InvalidValue
 from netctrl.laws.link_rate.distributed_step import LinkRates
 from netctrl.model.design.design import Provenance
 from netctrl.model.network import Link
 from netctrl.ns3.cpp import nanoseconds
-from netctrl.ns3.links import LINUX_TCP, MAX_RECORDS, SEEDS, SENDERS, check_links, socket_buffer
+from netctrl.ns3.links import LINUX_TCP, MAX_RECORDS, SEEDS, SENDERS, check_links, packet_bytes, socket_buffer
 from netctrl.ns3.program import SCENARIO
-from netctrl.ns3.queues import Attribute, queue_settings
+from netctrl.ns3.queues import Attribute, link_queue
 from netctrl.ns3.records import record_line, record_values, scenario_text, word
 from netctrl.ns3.sources import program_files
 from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.network.policy import messages_of
-from netctrl.scenario.network.routed import tcp_of
+from netctrl.scenario.network.runs import tcp_of
 from netctrl.scenario.scenario import Scenario
-
-PACKET_SIZE = 1500
-"""[byte], with IP and UDP headers."""
 
 _TCP = [
     *LINUX_TCP,
@@ -36,12 +33,7 @@ _MAX_HOPS = 254
 
 
 def render(
-    scenario: Scenario,
-    plan: LinkPlan,
-    *,
-    packet_size: int = PACKET_SIZE,
-    sampled_delays: bool = False,
-    provenance: Provenance,
+    scenario: Scenario, plan: LinkPlan, *, sampled_delays: bool = False, provenance: Provenance
 ) -> dict[str, str]:
     """Files of an ns-3 program and of the network scenario that it reads: file name -> text.
 
@@ -50,8 +42,6 @@ def render(
     scenario : Scenario
     plan : LinkPlan
         The scenario's routes and law (`netctrl.sim.network.plan`).
-    packet_size : int
-        [byte], with IP and UDP headers.
     sampled_delays : bool
         Whether links delay by n_l + 1 intervals, as in the sampled model, instead of by their propagation delay.
     provenance
@@ -61,13 +51,11 @@ def render(
     -----
     Besides the program a run needs the table of its draws, `run-RUN.bin` (`netctrl.sim.network.plan.run_tables`).
     """
-    size = checked_whole(
-        "packet_size", packet_size, "a whole number of bytes from 100 to 65000", at_least=100, at_most=65000
-    )
+    size = packet_bytes(scenario)
     _check(plan, size)
     return {
         SCENARIO: _scenario(scenario, plan, size, sampled_delays, provenance),
-        **program_files([scenario.network.queue]),
+        **program_files([link.queue for link in scenario.links]),
     }
 
 
@@ -79,15 +67,13 @@ def _links(plan: LinkPlan) -> list[Link]:
 def _check(plan: LinkPlan, size: int) -> None:
     for what, count in (("links", len(plan.links)), ("demands", len(plan.network.demands))):
         if count > MAX_RECORDS:
-            raise InvalidValue(
-                f"network.graph.{what}", count, f"at most {MAX_RECORDS}, as the number is part of an address"
-            )
-    check_links("network.graph.links", _links(plan), size)
+            raise InvalidValue(what, count, f"at most {MAX_RECORDS}, as the number is part of an address")
+    check_links("links", _links(plan), size)
     hops = np.bincount([i for i, _, _ in plan.split])
     if hops.max() > _MAX_HOPS:
         demand = plan.network.demands[int(hops.argmax())].id
         takes = f"at most {_MAX_HOPS} links, the largest number of hops of a packet"
-        raise InvalidValue(f"network.graph.demands.{demand}.split", f"{hops.max()} links", takes)
+        raise InvalidValue(f"flows.{demand}.split", f"{hops.max()} links", takes)
     taps = len(plan.law.control.lag) + len(plan.law.predicted.lag)
     if taps > _MAX_TAPS:
         takes = f'a law of at most {_MAX_TAPS} numbers in a program; horizon = "exact" or a larger mu has fewer'
@@ -117,13 +103,13 @@ def _scenario(scenario: Scenario, plan: LinkPlan, size: int, sampled_delays: boo
         socket_buffer=_socket_buffer(links),
     )
     delays = [(n + 1) * scenario.interval for n in plan.delay.tolist()] if sampled_delays else [k.delay for k in links]
-    queue = queue_settings(scenario.network.queue, "network.queue", size)
+    queues = {link.id: link_queue(link, size) for link in scenario.links}
     return scenario_text(
         scenario.name,
         provenance,
         [settings],
         [
-            _link(link, delay, plan, number, queue)
+            _link(link, delay, plan, number, queues[link.id])
             for number, (link, delay) in enumerate(zip(links, delays, strict=True))
         ],
         [
@@ -143,12 +129,12 @@ def _tcp(scenario: Scenario) -> list[str]:
     """A group, its host and its flows for each demand of TCP."""
     lines = []
     for tcp in tcp_of(scenario):
-        name = word(tcp.demand)
-        first, last = (nanoseconds(f"flows.{tcp.demand}.start", end) for end in tcp.start)
+        name = word(tcp.id)
+        first, last = (nanoseconds(f"flows.{tcp.id}.start", end) for end in tcp.start)
         lines += [
-            record_line("group", name, sender=SENDERS[tcp.variant], ecn=tcp.ecn, demand=name),
+            record_line("group", name, sender=SENDERS[tcp.sender], ecn=tcp.ecn, demand=name),
             record_line("host", f"{name}/1", group=name),
-            *[record_line("flow", host=f"{name}/1", start=first, spread=last - first)] * tcp.flows,
+            *[record_line("flow", host=f"{name}/1", start=first, spread=last - first)] * tcp.count,
         ]
     return lines
 
@@ -168,7 +154,7 @@ def _link(link: Link, delay: float, plan: LinkPlan, number: int, queue: tuple[st
         source=word(link.source),
         target=word(link.target),
         capacity=round(link.capacity),
-        delay=nanoseconds(f"network.graph.links.{link.id}.delay", delay),
+        delay=nanoseconds(f"links.{link.id}.delay", delay),
         buffer=None if link.buffer is None else int(link.buffer),
         nominal=float(plan.nominal[number]),
         paced=bool(plan.paced[number]),

@@ -19,10 +19,19 @@ from netctrl.laws.rate.records import rate_record
 from netctrl.model.design.design import ArcDesign, ConnetDesign, PacingDesign, Provenance
 from netctrl.model.law import PacingLaw
 from netctrl.ns3.cpp import MARKER, nanoseconds
-from netctrl.ns3.links import LINUX_TCP, MAX_RECORDS, SEEDS, access_rate, check_capacity, check_links, socket_buffer
+from netctrl.ns3.links import (
+    LINUX_TCP,
+    MAX_RECORDS,
+    SEEDS,
+    access_rate,
+    check_capacity,
+    check_links,
+    packet_bytes,
+    socket_buffer,
+)
 from netctrl.ns3.program import SCENARIO
 from netctrl.ns3.queues import link_queue
-from netctrl.ns3.records import certificate_comments, record_line, scenario_text
+from netctrl.ns3.records import certificate_comments, record_line, scenario_text, word
 from netctrl.ns3.sources import program_files
 from netctrl.ns3.tcp_aqm.senders import laws_of, pacer_records, printed_senders, sender_lack, sender_values
 from netctrl.ns3.tcp_aqm.track import check_track, gate_values, track_certificate, track_records
@@ -86,9 +95,7 @@ def render(
 
 def _check(scenario: Scenario, draws: Sequence[FlowDraw]) -> None:
     refuse_packet_only(without_rates(scenario), DualPi2Queue)
-    size = scenario.packet_size
-    if size != int(size) or not 100 <= size <= 65000:
-        raise InvalidValue("packet_size", size, "a whole number of bytes from 100 to 65000")
+    size = packet_bytes(scenario)
     if max(len(scenario.links), len(scenario.flows)) > MAX_RECORDS:
         raise InvalidValue("links", len(scenario.links), f"at most {MAX_RECORDS} links and groups of flows")
     check_links("links", scenario.links, size)
@@ -216,10 +223,10 @@ def _link(link: Link, scenario: Scenario) -> str:
         buffer -= packet_size  # one more waits in the device
     return record_line(
         "link",
-        link.id,
+        word(link.id),
         *attributes,
-        source=link.source,
-        target=link.target,
+        source=word(link.source),
+        target=word(link.target),
         capacity=round(link.capacity),
         delay=nanoseconds(f"links.{link.id}.delay", link.delay),
         buffer=buffer,
@@ -241,12 +248,12 @@ def _group(scenario: Scenario, group: Flow, laws: list[PacingLaw], watched: bool
         }
     return record_line(
         "group",
-        group.id,
+        word(group.id),
         **sender,
         ecn=group.ecn and group.answered and rate_record(group.sender) is None,  # what hears no marks can't be marked
         at_router=watched or at_gates or None,
-        path=group.path,
-        ack_path=group.ack_path,
+        path=map(word, group.path),
+        ack_path=map(word, group.ack_path),
         **web,
     )
 
@@ -262,13 +269,13 @@ def _hosts_and_flows(
         trips = [nanoseconds(f"{where}.rtt", rtt) for rtt in draw.rtt_s.tolist()]
         if len(set(trips)) > MAX_HOSTS:
             raise InvalidValue("draws", len(set(trips)), f"at most {MAX_HOSTS} round-trip times in group {group.id}")
-        host_of = {trip: f"{group.id}/{number}" for number, trip in enumerate(sorted(set(trips)), 1)}
+        host_of = {trip: f"{word(group.id)}/{number}" for number, trip in enumerate(sorted(set(trips)), 1)}
         links_trip = sum(delays[name] for name in group.both_ways) if group.answered else 0
         for trip, host in host_of.items():
             if trip < links_trip:
                 takes = f"at least {links_trip / 1e9:g} s, the delays of path and ack_path"
                 raise InvalidValue(f"{where}.rtt", trip / 1e9, takes)
-            hosts.append(record_line("host", host, group=group.id, access_delay=(trip - links_trip) // 2))
+            hosts.append(record_line("host", host, group=word(group.id), access_delay=(trip - links_trip) // 2))
         spread = nanoseconds(f"{where}.start", round(group.start[1] - group.start[0], 12)) if watched else 0
         drawn = _gates(scenario, group, gates)
         for row, (trip, start, stop) in enumerate(zip(trips, draw.start_s.tolist(), draw.stop_s.tolist(), strict=True)):
@@ -291,9 +298,9 @@ def _gates(scenario: Scenario, group: Flow, gates: Mapping[str, GateDraws]) -> l
 def _change(change: Change) -> str:
     if change.flow:
         rate = None if change.rate is None else float(change.rate)
-        return record_line("change", at=nanoseconds("changes.at", change.at), group=change.flow, rate=rate)
+        return record_line("change", at=nanoseconds("changes.at", change.at), group=word(change.flow), rate=rate)
     capacity = None if change.capacity is None else round(change.capacity)
     delay = None if change.delay is None else nanoseconds("changes.delay", change.delay)
     return record_line(
-        "change", at=nanoseconds("changes.at", change.at), link=change.link, capacity=capacity, delay=delay
+        "change", at=nanoseconds("changes.at", change.at), link=word(change.link), capacity=capacity, delay=delay
     )

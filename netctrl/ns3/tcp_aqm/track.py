@@ -15,7 +15,7 @@ from netctrl.laws.tracking.tracking import tracking_gains
 from netctrl.model.design.design import ConnetDesign
 from netctrl.ns3.cpp import nanoseconds
 from netctrl.ns3.program import read_table
-from netctrl.ns3.records import certificate_comments, record_line, record_values
+from netctrl.ns3.records import certificate_comments, record_line, record_values, word
 from netctrl.ns3.sources import TRACK_RECORDS
 from netctrl.scenario.network.track import gate_of, tracked_groups
 from netctrl.scenario.network.tracking import Period, Periods, TrackPlan, driven_columns, law_columns, tracked_flows
@@ -60,10 +60,10 @@ def track_records(scenario: Scenario, plan: TrackPlan) -> Iterator[list[str]]:
             interval=nanoseconds("interval", plan.law.interval_s),
             start=plan.start,
             rate_unit=plan.rate_unit,
-            measures=scenario.control.measures,
+            measures=word(scenario.control.measures),
         ),
         *(
-            record_line("tracked", group=group.id, share=float(flows.share[place]))
+            record_line("tracked", group=word(group.id), share=float(flows.share[place]))
             for group, place in zip(groups, places, strict=True)
         ),
         *(

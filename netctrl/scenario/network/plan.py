@@ -1,14 +1,16 @@
-"""Plan of a network for packet engines: its routes, its law as arrays, and the paths that keep its demands' shares."""
+"""Plan of a network for packet engines: its routes, its law as arrays, and ways by turns that keep shares."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from netctrl.laws.link_rate.distributed_step import LinkRates
 from netctrl.model.network import Network
+from netctrl.scenario.links import Link
+from netctrl.scenario.tcp_aqm.flows import Flow
 
 
 class LinkPlan(NamedTuple):
@@ -32,41 +34,59 @@ class LinkPlan(NamedTuple):
     """The law, with the rates around which links are controlled and the initial rates."""
 
 
-class DemandPaths:
-    """Paths of the demands of a plan, as rows of its links."""
+class RunDraws(NamedTuple):
+    """Draws of a run; I demands, N links."""
 
-    def __init__(self, plan: LinkPlan) -> None:
-        by_name = {link.id: link for link in plan.network.links}
-        self.ends = [(by_name[name].source, by_name[name].target) for name in plan.links]
-        """Source and target of each link."""
-        self.demands = plan.network.demands
-        self.index = {demand.id: i for i, demand in enumerate(self.demands)}
-        self.ways: list[dict[str, list[tuple[int, float]]]] = [{} for _ in self.demands]
-        """Of each demand, by node: pairs of a link and its share."""
-        for i, link, share in plan.split:
-            self.ways[i].setdefault(self.ends[link][0], []).append((link, share))
-        self._behind = [{link: 0.0 for ways in each.values() for link, _ in ways} for each in self.ways]
+    rates: np.ndarray
+    """(steps, I) rates of demands, 0 for TCP demands [bit/s]"""
+    phase: np.ndarray
+    """(N,) tick of the interval at which each link acts"""
+    late: np.ndarray
+    """(steps, messages) delay of each message in ticks; -1: lost"""
+    received: np.ndarray
+    """(steps, N) whether a central command arrives"""
 
-    def next(self, i: int) -> list[int]:
-        """Path of a demand's next flow or packet: at each node the link that is furthest behind its share."""
-        behind = self._behind[i]
 
-        def chosen(ways: list[tuple[int, float]]) -> int:
-            for link, share in ways:
-                behind[link] += share
-            best = max((link for link, _ in ways), key=behind.__getitem__)
-            behind[best] -= 1.0
-            return best
+class FlowLinks(NamedTuple):
+    """N links of a scenario under a law, over K intervals."""
 
-        return self._walk(i, chosen)
+    plan: LinkPlan
+    place: np.ndarray
+    """(N,) rows of the links among all links."""
+    draws: RunDraws
+    """Without a graph's demands none, and messages that all arrive in time."""
+    interval: float
+    """tau [s]."""
+    steps: int
+    """K."""
 
-    def main(self, i: int) -> list[int]:
-        """Path of a demand's greatest shares."""
-        return self._walk(i, lambda ways: max(ways, key=lambda way: way[1])[0])
+    @property
+    def set_links(self) -> frozenset[str]:
+        """Ids of the links whose rates are set."""
+        return frozenset(name for name, paced in zip(self.plan.links, self.plan.paced, strict=True) if paced)
 
-    def _walk(self, i: int, chosen: Callable[[list[tuple[int, float]]], int]) -> list[int]:
-        node, path = self.demands[i].source, []
-        while node != self.demands[i].target:
-            path.append(chosen(self.ways[i][node]))
-            node = self.ends[path[-1]][1]
-        return path
+
+class Ways:
+    """Ways of a flow that takes several, by turns which keep its shares."""
+
+    def __init__(self, links: Sequence[Link], flow: Flow) -> None:
+        ends = {link.id: (link.source, link.target) for link in links}
+        self.source, self.target = ends[flow.path[0]][0], ends[flow.path[-1]][1]
+        self.at: dict[str, list[tuple[str, str, float]]] = {}
+        """Of each node the links that leave it, with their targets and shares."""
+        for name, (source, target) in ends.items():
+            share = (flow.split or dict.fromkeys(flow.path, 1.0)).get(name, 0.0)
+            if share > 0.0:
+                self.at.setdefault(source, []).append((name, target, share))
+        self._behind = dict.fromkeys(ends, 0.0)
+
+    def next(self) -> tuple[str, ...]:
+        """Path of the next packet or flow: at each node the link that is furthest behind its share."""
+        node, path, behind = self.source, [], self._behind
+        while node != self.target:
+            for name, _, share in self.at[node]:
+                behind[name] += share
+            name, node, _ = max(self.at[node], key=lambda way: behind[way[0]])
+            behind[name] -= 1.0
+            path.append(name)
+        return tuple(path)

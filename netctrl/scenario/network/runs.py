@@ -5,20 +5,31 @@ Runs under a trace play disjoint windows of it, so that they count as independen
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from netctrl.core.errors import checked_jobs
 from netctrl.core.units import BITS_PER_BYTE
 from netctrl.model.io.provenance import Provenance
 from netctrl.model.trace import RateTrace, read_trace
 from netctrl.scenario.labelled import Labelled
 from netctrl.scenario.network.plan import LinkPlan
-from netctrl.scenario.network.routed import demands_of, tcp_of
-from netctrl.scenario.network.traffic import TraceTraffic
+from netctrl.scenario.network.traffic import GaussianTraffic, Spread, TraceTraffic
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
+
+
+def tcp_of(scenario: Scenario) -> tuple[Flow, ...]:
+    """Flows in the place of demands, in the scenario's order."""
+    return tuple(flow for flow in scenario.flows if flow.answered)
+
+
+def spread_of(scenario: Scenario) -> Spread:
+    """Distribution of the rates of a scenario's demands."""
+    return next((flow.offers.spread for flow in scenario.flows if not flow.answered), GaussianTraffic())
 
 
 def scenario_trace(scenario: Scenario) -> RateTrace | None:
@@ -29,7 +40,7 @@ def scenario_trace(scenario: Scenario) -> RateTrace | None:
     FileError
         The trace can't be read.
     """
-    spread = demands_of(scenario).spread
+    spread = spread_of(scenario)
     if not isinstance(spread, TraceTraffic):
         return None
     return read_trace(spread.file, interval_s=scenario.interval)
@@ -80,10 +91,63 @@ class RunFigures(NamedTuple):
     """(3, N, T) backlog [byte], rate [bit/s] and loss [byte] of each interval from the very beginning; T = 0: none."""
 
 
-def runs_result(
-    scenario: Scenario, plan: LinkPlan, runs: range, found: Sequence[RunFigures], simulator: str, provenance: Provenance
+def run_figures(
+    scenario: Scenario,
+    plan: LinkPlan,
+    links: Mapping[str, np.ndarray],
+    ends: tuple[float, float],
+    tcp: np.ndarray,
+    demands: np.ndarray,
+    watched: int,
+) -> RunFigures:
+    """Figures of one run from its time series.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    plan : LinkPlan
+    links : dict
+        Series of the plan's links in all intervals, (N, T): backlog at their ends, and what `arrived`, `departed` and
+        was `lost` in them [byte].
+    ends : tuple of float
+        What entered the network after the warm-up, and left it [byte].
+    tcp : ndarray, shape (4, M)
+        `TCP_TOTALS`.
+    demands : ndarray, shape (5, I)
+        `DEMAND_TOTALS`.
+    watched : int
+        Intervals whose series are kept.
+    """
+    since, per_interval = scenario.warmup_steps, BITS_PER_BYTE / scenario.interval
+    backlog, rate, waiting = links["backlog"], per_interval * links["departed"], per_interval * links["backlog"]
+    return RunFigures(
+        entered=ends[0],
+        left=ends[1],
+        **{name: links[name][:, since:].sum(axis=1) for name in ("arrived", "departed", "lost")},
+        growth=backlog[:, -1] - (backlog[:, since - 1] if since else 0.0),
+        backlog=backlog[:, since:].mean(axis=1),
+        rate_square=np.square(rate - plan.nominal[:, None])[:, since:].mean(axis=1),
+        backlog_square=np.square(waiting - plan.law.setpoint)[:, since:].mean(axis=1),
+        tcp=tcp,
+        demands=demands,
+        watched=np.stack([backlog, rate, links["lost"]])[:, :, :watched],
+    )
+
+
+def run_many(
+    scenario: Scenario,
+    plan: LinkPlan,
+    runs: range,
+    draws: Iterable[Any],
+    one: Callable[[Scenario, Any, int], RunFigures],
+    simulator: str,
+    provenance: Provenance,
+    *,
+    n_jobs: int = 1,
+    watch: bool = True,
+    progress: Callable[[float], None] | None = None,
 ) -> Result:
-    """Result of all runs.
+    """Result of all runs, each in a thread.
 
     Parameters
     ----------
@@ -91,12 +155,42 @@ def runs_result(
     plan : LinkPlan
     runs : range
         Numbers of the runs.
-    found : sequence of RunFigures
-        Figures of each run; the first one's time series are kept.
+    draws : iterable
+        What each run draws by its number (`netctrl.sim.network.plan.run_draws`).
+    one : callable
+        Runs the scenario, to whose seed the run's number is added, with its draws; last, how many intervals' series it
+        keeps.
     simulator : str
         Name of the engine.
     provenance : Provenance
+    n_jobs : int
+        Runs at a time, -1: one for each core.
+    watch : bool
+        Keep the first run's time series.
+    progress : callable, optional
+        Called now and then with the share that is done, from 0 to 1.
+
+    Raises
+    ------
+    InvalidValue
+        A number that isn't one of processes.
     """
+    from joblib import Parallel, delayed
+
+    checked_jobs(n_jobs)
+    found: list[RunFigures] = []
+    tasks = (
+        delayed(one)(
+            scenario.replace(seed=(scenario.seed + run) % 2**32),
+            drawn,
+            scenario.steps if watch and run == runs[0] else 0,
+        )
+        for run, drawn in zip(runs, draws, strict=True)
+    )
+    for each in Parallel(n_jobs, prefer="threads", return_as="generator")(tasks):
+        found.append(each)
+        if progress is not None:
+            progress(len(found) / len(runs))
     table = {name: np.array([getattr(each, name) for each in found]) for name in RunFigures._fields[:-3]}
     names, part = (TCP_TOTALS, "tcp") if tcp_of(scenario) else (DEMAND_TOTALS, "demands")
     flows = dict(zip(names, np.array([getattr(each, part) for each in found]).transpose(1, 0, 2), strict=True))
@@ -140,10 +234,8 @@ def network_result(
     simulator : str
     provenance : Provenance
     """
-    graph = scenario.network.graph
-    known = {link.id: link.capacity for link in graph.links}
-    tcp = tcp_of(scenario)
-    ids = tuple(each.demand for each in tcp) if tcp else tuple(demand.id for demand in graph.demands)
+    known = {link.id: link.capacity for link in scenario.links}
+    ids = tuple(flow.id for flow in tcp_of(scenario) or scenario.flows)
     totals: dict[str, tuple[tuple[str, ...], np.ndarray]]
     totals = {name: (("run", "link"), array) for name, array in links.items()}
     totals |= {name: (("run",), array) for name, array in ends.items()}

@@ -22,7 +22,7 @@ from netctrl.scenario.files import GRAPH, scenario_from, with_files, with_names,
 from netctrl.scenario.scenario import Scenario
 
 FIGURES = ("loss_ratio", "backlog_bytes", "throughput_bit_per_s", "max_link_utilization", "cost")
-"""Figures of each run of a routed network: lost share of the offered traffic, mean sum of all backlogs, traffic that
+"""Figures of each run under demands: lost share of the offered traffic, mean sum of all backlogs, traffic that
 leaves the network, utilization of the busiest link, and the cost where links have weights (else NaN)."""
 
 MAX_CELLS = 100_000
@@ -68,7 +68,7 @@ class SweepSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """A parameter sweep: every cell of every grid, run several times.
 
     Run r of every cell has the same traffic (common random numbers), so that policies can be compared: run r of a
-    routed network, else the run with the scenario's seed plus r.
+    scenario under demands, else the run with the scenario's seed plus r.
 
     Raises
     ------

@@ -15,8 +15,8 @@ from netctrl.model.io.fields import (
     Duration,
     Rate,
     flag,
-    identifier,
     instant,
+    label,
     number,
     one_of,
     optional,
@@ -75,7 +75,7 @@ class Track(Record, frozen=True, kw_only=True, tag_field="kind", tag="track"):
     def __post_init__(self) -> None:
         if not isinstance(self.file, str) or "\0" in self.file:
             raise InvalidValue("file", self.file, "the name of a Design file")
-        read_fields(self, measures=identifier, flows=texts, shares=_shares, reference=_reference, governor=flag)
+        read_fields(self, measures=label, flows=texts, shares=_shares, reference=_reference, governor=flag)
         read_fields(self, measured=optional(one_of("average", "period")), start=instant, first_rate=optional(rate_or_0))
         if self.shares and len(self.shares) != len(self.flows):
             raise InvalidValue("shares", f"{len(self.shares)} shares", f"one for each of {len(self.flows)} flows")

@@ -1,27 +1,13 @@
-"""Traffic of a graph's demands in each sampling interval: distributions, long memory, traces, TCP."""
+"""Distributions of the rates of demands in each interval: independent, with a long memory, or a trace's."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
-from netctrl.core.errors import InvalidValue, checked_word
-from netctrl.model.io.fields import (
-    Label,
-    Rate,
-    Span,
-    flag,
-    identifier,
-    label,
-    number,
-    optional,
-    rate,
-    read_fields,
-    record,
-    span,
-    whole,
-)
+from netctrl.core.errors import InvalidValue
+from netctrl.model.io.fields import Rate, flag, label, number, optional, rate, read_fields
 from netctrl.model.io.record_file import Record
 
 
@@ -88,54 +74,6 @@ class TraceTraffic(_Traffic, frozen=True, kw_only=True, tag="trace"):
 SPREADS = (GaussianTraffic, TriangularTraffic, LongRangeTraffic, TraceTraffic)
 Spread = GaussianTraffic | TriangularTraffic | LongRangeTraffic | TraceTraffic
 """Every kind of traffic; in a file, `kind` selects it."""
-
-
-class Demands(Record, frozen=True, kw_only=True, tag_field="kind", tag="demands"):
-    """All demands of a graph that aren't TCP, with the distribution of their traffic around the means."""
-
-    id: str = "demands"
-    """Unique among the groups of flows."""
-    spread: Spread = GaussianTraffic()
-    """Distribution of the rates."""
-
-    def __post_init__(self) -> None:
-        read_fields(self, id=identifier, spread=record(*SPREADS))
-
-
-TCP_VARIANTS = ("cubic", "newreno", "vegas")
-
-
-class TcpDemand(Record, frozen=True, kw_only=True, tag_field="kind", tag="tcp"):
-    """TCP in place of a demand's traffic: flows that always have data, over the demand's routes.
-
-    Controllers then assume the demand's mean; its `std` and the other demands' spread have no effect. UDP that shares
-    the route is a demand of its own. Segments fill the packets of ns-3's run.
-    """
-
-    demand: Label
-    """Id of a demand of the graph."""
-    flows: int = 1
-    """How many flows."""
-    variant: Literal["cubic", "newreno", "vegas"] = "cubic"
-    """Window law of the flows."""
-    start: Span = (0.0, 0.0)
-    """Start of each flow [s], drawn uniformly."""
-    ecn: bool = False
-    """Can be marked; else it is dropped."""
-
-    def __post_init__(self) -> None:
-        read_fields(self, demand=label, flows=whole(1, 10_000, "a whole number of flows"), start=span, ecn=flag)
-        checked_word("variant", self.variant, TCP_VARIANTS)
-
-    @property
-    def id(self) -> str:
-        """Id of its demand."""
-        return self.demand
-
-    @property
-    def sender(self) -> str:
-        """The registered window law of its flows."""
-        return "reno" if self.variant == "newreno" else self.variant
 
 
 def _file(field: str, value: Any) -> str:

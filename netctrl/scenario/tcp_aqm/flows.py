@@ -16,8 +16,8 @@ from netctrl.model.io.fields import (
     Span,
     duration,
     flag,
-    identifier,
     instant,
+    label,
     number,
     optional,
     packet_bytes,
@@ -25,6 +25,7 @@ from netctrl.model.io.fields import (
     rate,
     read_fields,
     record,
+    shares,
     size,
     span,
     texts,
@@ -117,6 +118,9 @@ class Flow(Record, frozen=True, kw_only=True, tag_field="kind", tag="flow"):
     don't use marks can't be marked. null: reno; streams, bursts and demands have none."""
     path: tuple[str, ...] = ()
     """Ids of the links that the data crosses, in order; empty: the only link of the scenario."""
+    split: dict[str, float] | None = None
+    """Id of a link -> share that takes it of what comes to its source: several ways, of which `path` is the main one;
+    null: all take `path`. Packets without acknowledgements go one by one, others flow by flow."""
     ack_path: tuple[str, ...] = ()
     """Ids of the links that the acknowledgements cross; empty: uncongested links."""
     source: Any = None
@@ -143,6 +147,8 @@ class Flow(Record, frozen=True, kw_only=True, tag_field="kind", tag="flow"):
     """Weight of each flow in `drr` and `wfq` queues."""
     packet_size: Size | None = None
     """Size of full data packets, headers counted [byte]; null: the scenario's, its greatest. Packet engine only."""
+    expected: Demand | None = None
+    """What laws of link rates assume that all these flows send together; null: their offers, if these are a demand."""
     classes: int | None = None
     """Number of classes of equal size into which the fluid merges the flows, each with one RTT and one start; null:
     each flow is a class. Other engines run `count` flows."""
@@ -151,16 +157,19 @@ class Flow(Record, frozen=True, kw_only=True, tag_field="kind", tag="flow"):
         read_fields(self, count=whole(1, MAX_FLOWS), offers=read_offers, path=texts, ack_path=texts, ecn=optional(flag))
         read_fields(self, rtt=span, start=span, stop=optional(span), host=optional(record(Host)), rtt_noise=instant)
         read_fields(self, source=optional(_hosts), target=optional(_hosts))
+        read_fields(self, split=optional(shares), expected=optional(record(Demand)))
         weight = number("a weight from 0.01 to 100", at_least=0.01, at_most=100.0)
         read_fields(self, priority=whole(0, 63), weight=weight, packet_size=optional(size))
         fewer = whole(1, self.count, "a whole number of classes, at most the number of flows,")
         read_fields(self, classes=optional(fewer))
         self._read_sender()
-        read_fields(self, id=lambda field, value: identifier(field, self.kind if value == "" else value))
+        read_fields(self, id=lambda field, value: label(field, self.kind if value == "" else value))
         if self.stop is not None and self.stop[0] <= self.start[1]:
             raise InvalidValue("stop", self.stop, f"times after the last start ({self.start[1]:g} s)")
         if isinstance(self.offers, Demand) and self.offers.rates is not None:
             check_columns("offers.rates", self.offers.rates, self.count)
+        if self.split is not None and not (isinstance(self.offers, Demand) or (self.bulk and self.host is None)):
+            raise InvalidValue("split", "several ways", "nothing but for demands and for data without a host's port")
         for name in ("packet_size", "classes"):
             if getattr(self, name) is not None and (isinstance(self.offers, Web) or not self.answered):
                 raise InvalidValue(name, getattr(self, name), "nothing but for flows of data")
@@ -193,6 +202,11 @@ class Flow(Record, frozen=True, kw_only=True, tag_field="kind", tag="flow"):
     def size(self) -> float | None:
         """Data of each flow [byte], after which it ends; None: more, or it ends otherwise."""
         return self.offers if isinstance(self.offers, float) else None
+
+    @property
+    def demand(self) -> Demand | None:
+        """The demand that laws of link rates assume; None: they know of none."""
+        return self.offers if isinstance(self.offers, Demand) else self.expected
 
     @property
     def both_ways(self) -> tuple[str, ...]:

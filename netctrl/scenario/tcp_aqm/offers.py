@@ -141,7 +141,8 @@ class Bursts(Record, frozen=True, kw_only=True, tag_field="kind", tag="bursts"):
 class Demand(Record, frozen=True, kw_only=True, tag_field="kind", tag="demand"):
     """Whole packets at rates that change each interval, like a network's demands, without acknowledgements.
 
-    Packets of an interval are evenly spaced; a remainder below one packet waits for the next one. Packet engine only.
+    Packets of an interval are evenly spaced; a remainder below one packet waits for the next one. Where all flows of a
+    scenario are demands of its interval, the fluid and ns-3 run them too, and laws of link rates know of them.
 
     Raises
     ------
@@ -156,7 +157,7 @@ class Demand(Record, frozen=True, kw_only=True, tag_field="kind", tag="demand"):
     """
 
     interval: Duration | None = None
-    """Duration of each rate [s]; null: the interval of `rates`, if they have one."""
+    """Duration of each rate [s]; null: the interval of `rates`, if they have one, else the scenario's."""
     mean: Rate | None = None
     """Mean rate of each flow, with headers [bit/s]."""
     std: Rate = 0.0
@@ -174,8 +175,6 @@ class Demand(Record, frozen=True, kw_only=True, tag_field="kind", tag="demand"):
             got = "neither" if self.rates is None else "both"
             raise InvalidValue("mean", got, "either mean, around which rates are drawn, or rates")
         if self.rates is None:
-            if self.interval is None:
-                raise InvalidValue("interval", None, "the duration of each rate, as in 100ms")
             return
         if self.std > 0.0 or self.spread != GaussianTraffic():
             raise InvalidValue(
@@ -187,10 +186,15 @@ class Demand(Record, frozen=True, kw_only=True, tag_field="kind", tag="demand"):
         trace = rate_trace("rates", rates, self.interval, None)
         read_fields(self, rates=lambda *_: trace, interval=lambda *_: trace.interval_s)
 
-    @property
-    def interval_s(self) -> float:
-        """Duration of each rate [s], from `interval` or `rates`."""
-        return self.interval or 0.0
+    def lasts(self, interval_s: float) -> float:
+        """Duration of each rate [s].
+
+        Parameters
+        ----------
+        interval_s : float
+            The scenario's interval, which counts where the demand has none.
+        """
+        return self.interval or interval_s
 
 
 class Sizes(Record, frozen=True, kw_only=True, tag_field="kind", tag="sizes"):

@@ -17,25 +17,32 @@ from netctrl.sim.network.demands import demand_rates
 class DemandDraws:
     """Draws of a scenario's groups in turn; flow k of all draws what run k of a network of one demand draws."""
 
-    def __init__(self, duration_s: float, seed: int) -> None:
-        self._duration, self._seed = duration_s, seed
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
         self._flows = 0
 
+    def lasts(self, group: Flow) -> float:
+        """Duration of its intervals [s]."""
+        return group.offers.lasts(self._scenario.interval)
+
     def intervals(self, group: Flow) -> int:
-        """Number of its intervals within the duration."""
-        return ceil(self._duration / group.offers.interval_s * (1.0 - 1e-12))
+        """Number of its intervals within the scenario's duration."""
+        return ceil(self._scenario.duration / self.lasts(group) * (1.0 - 1e-12))
 
     def rates(self, group: Flow) -> np.ndarray:
         """Rates of the next group's flows, (intervals, count) [bit/s]."""
         steps = self.intervals(group)
         runs = range(self._flows, self._flows + group.count)
         self._flows += group.count
-        return _drawn(group, steps, runs, self._seed) if group.offers.rates is None else _given(group, steps)
+        seed = self._scenario.seed
+        return (
+            _drawn(group, self.lasts(group), steps, runs, seed) if group.offers.rates is None else _given(group, steps)
+        )
 
 
 def draw_demands(scenario: Scenario) -> dict[str, np.ndarray]:
     """Rates of each group of demands in a scenario of links, by its id, (intervals, count) [bit/s]."""
-    draws = DemandDraws(scenario.duration, scenario.seed)
+    draws = DemandDraws(scenario)
     return {group.id: draws.rates(group) for group in scenario.flows if isinstance(group.offers, Demand)}
 
 
@@ -45,11 +52,11 @@ def _given(group: Flow, steps: int) -> np.ndarray:
     return np.broadcast_to(given[np.arange(steps) % len(given)], (steps, group.count))
 
 
-def _drawn(group: Flow, steps: int, runs: range, seed: int) -> np.ndarray:
+def _drawn(group: Flow, interval: float, steps: int, runs: range, seed: int) -> np.ndarray:
     offers = group.offers
     demand = network.Demand(id=group.id, source="here", target="there", mean=offers.mean or 0.0, std=offers.std)
     try:
-        rates = demand_rates(offers.spread, (demand,), runs, interval=offers.interval_s, steps=steps, seed=seed)
+        rates = demand_rates(offers.spread, (demand,), runs, interval=interval, steps=steps, seed=seed)
         return rates(0, steps)[:, 0]
     except InvalidValue as error:
         where = error.argument.replace("traffic", "spread")

@@ -62,7 +62,7 @@ def demand_lanes(routes: DemandRoutes) -> int:
     if size > _MAX_RUN:
         got = f"{len(routes.demand)} pairs of a link and a demand and delays of {routes.fed_lag.max(initial=1)} steps"
         takes = f"false for this network: fluid by demand would take {size / 2**30:.1f} GiB per run"
-        raise InvalidValue("network.per_demand", got, takes)
+        raise InvalidValue("per_demand", got, takes)
     return min(max(_MAX_BLOCK // size, 1), LANES)
 
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from netctrl.core.errors import InvalidValue, checked_whole
 from netctrl.model.io.validation_errors import shorten
-from netctrl.model.network import Demand, Network
+from netctrl.model.network import Demand
 from netctrl.model.trace import RateTrace, read_trace
-from netctrl.scenario.network.routed import demands_of
-from netctrl.scenario.network.runs import window_starts
+from netctrl.scenario.network.graph import graph_of
+from netctrl.scenario.network.runs import spread_of, window_starts
 from netctrl.scenario.network.traffic import LongRangeTraffic, Spread, TraceTraffic, TriangularTraffic
 from netctrl.scenario.scenario import Scenario
 
@@ -48,9 +48,7 @@ class DemandSource:
     Parameters
     ----------
     scenario : Scenario
-        Its traffic, interval and steps are used.
-    network : Network
-        The scenario's network, with the desired means of its demands.
+        Under demands.
     runs : sequence of int
         Numbers of the runs, R of them.
     trace : RateTrace, optional
@@ -65,14 +63,12 @@ class DemandSource:
         The trace can't be read.
     """
 
-    def __init__(
-        self, scenario: Scenario, network: Network, runs: Sequence[int], *, trace: RateTrace | None = None
-    ) -> None:
+    def __init__(self, scenario: Scenario, runs: Sequence[int], *, trace: RateTrace | None = None) -> None:
         if not len(runs):
             raise InvalidValue("runs", "none", "one or more")
         self._rates = demand_rates(
-            demands_of(scenario).spread,
-            network.demands,
+            spread_of(scenario),
+            graph_of(scenario).demands,
             runs,
             interval=scenario.interval,
             steps=scenario.steps,

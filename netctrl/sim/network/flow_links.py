@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from netctrl.core.errors import InvalidValue
 from netctrl.model.design.design import HftracDesign, read_design
-from netctrl.scenario.network.plan import LinkPlan
-from netctrl.scenario.network.policy import DesignPolicy, StaticPacing
-from netctrl.scenario.network.routed import Routed
+from netctrl.scenario.builders import routed
+from netctrl.scenario.network.plan import FlowLinks, LinkPlan, RunDraws
+from netctrl.scenario.network.policy import DesignPolicy, Fifo, StaticPacing
 from netctrl.scenario.network.track import Track
 from netctrl.scenario.scenario import Scenario
-from netctrl.sim.network.plan import RunDraws, link_plan
+from netctrl.sim.network.plan import link_plan
 
 _MAX_ACTS = 2**28
-
-
-class FlowLinks(NamedTuple):
-    """N links of a scenario under a Design's law, over K intervals."""
-
-    plan: LinkPlan
-    place: np.ndarray
-    """(N,) rows of the links among all links."""
-    draws: RunDraws
-    """No demands, and messages that all arrive in time."""
-    interval: float
-    """tau [s]."""
-    steps: int
-    """K."""
 
 
 def flow_links(scenario: Scenario, design: HftracDesign | None) -> FlowLinks | None:
@@ -50,7 +34,7 @@ def flow_links(scenario: Scenario, design: HftracDesign | None) -> FlowLinks | N
         The Design file can't be read.
     """
     policy = scenario.control
-    if isinstance(policy, Track):  # of flows' rates
+    if isinstance(policy, Track | Fifo):  # of flows' rates, or none
         return None
     if isinstance(policy, StaticPacing):
         if design is not None:
@@ -59,12 +43,14 @@ def flow_links(scenario: Scenario, design: HftracDesign | None) -> FlowLinks | N
     if design is None:
         if policy is None:
             return None
+        if not isinstance(policy, DesignPolicy):
+            takes = "static, design or track, but with netctrl.simulate, which makes a policy's law"
+            raise InvalidValue("control", policy.__struct_config__.tag, takes)
         design = _read(policy.file)
     policy = DesignPolicy(file="design") if policy is None else policy
     inputs, interval = design.inputs, design.law.interval_s
     steps = int(scenario.duration / interval * (1.0 + 1e-12))
-    routed = Routed(graph=inputs.network)
-    around = Scenario(name=scenario.name, network=routed, control=policy, duration=interval, interval=interval)
+    around = routed(inputs.network, control=policy, duration=interval, warmup=0.0, interval=interval)
     plan = link_plan(around, design.law)
     place, N = _places(scenario, plan), len(plan.links)
     if steps * N > _MAX_ACTS:

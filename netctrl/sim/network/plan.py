@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from netctrl.core.errors import InvalidValue
 from netctrl.laws.link_rate.fir import WORK_CONSERVING
 from netctrl.model.law import LinkRateLaw
-from netctrl.scenario.network.plan import LinkPlan
+from netctrl.scenario.network.plan import LinkPlan, RunDraws
 from netctrl.scenario.network.policy import Backpressure, messages_of
-from netctrl.scenario.network.routed import tcp_of
-from netctrl.scenario.network.runs import scenario_trace
+from netctrl.scenario.network.runs import scenario_trace, tcp_of
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.demands import DemandSource
 from netctrl.sim.network.messages import message_table, rates_by_messages, rates_in_time
@@ -21,7 +19,6 @@ from netctrl.sim.network.problem import LinkProblem, link_problem
 
 _MAX_TABLE = 2**28  # bytes
 _CHUNK = 2**21  # bytes of demands at a time
-_START = 5  # stream of a run, beside those of its traffic and messages
 
 
 def link_plan(scenario: Scenario, law: LinkRateLaw | None = None) -> LinkPlan:
@@ -59,19 +56,6 @@ def _split(ready: LinkProblem) -> tuple[tuple[int, int, float], ...]:
     )
 
 
-class RunDraws(NamedTuple):
-    """Draws of a run; I demands, N links."""
-
-    rates: np.ndarray
-    """(steps, I) rates of demands, 0 for TCP demands [bit/s]"""
-    phase: np.ndarray
-    """(N,) tick of the interval at which each link acts"""
-    late: np.ndarray
-    """(steps, messages) delay of each message in ticks; -1: lost"""
-    received: np.ndarray
-    """(steps, N) whether a central command arrives"""
-
-
 def run_draws(scenario: Scenario, plan: LinkPlan, runs: Sequence[int]) -> Iterator[RunDraws]:
     """Draws of the runs with these numbers, the same as in the fluid.
 
@@ -82,6 +66,8 @@ def run_draws(scenario: Scenario, plan: LinkPlan, runs: Sequence[int]) -> Iterat
     FileError
         The trace can't be read.
     """
+    if not runs:
+        raise InvalidValue("runs", runs, "one run or more")
     demands, N, steps = len(plan.network.demands), len(plan.links), scenario.steps
     messages, late = plan.law.messages, not messages_of(scenario.control).ideal
     size = steps * (8 * demands + (4 * messages + N if late else 0))
@@ -92,7 +78,7 @@ def run_draws(scenario: Scenario, plan: LinkPlan, runs: Sequence[int]) -> Iterat
     trace = scenario_trace(scenario)
 
     def source(run: int) -> DemandSource:
-        return DemandSource(scenario, plan.network, range(run, run + 1), trace=trace)
+        return DemandSource(scenario, range(run, run + 1), trace=trace)
 
     source(runs[0])  # raises its errors before any run
     return (_draws(scenario, plan, run, source(run)) for run in runs)
@@ -101,7 +87,7 @@ def run_draws(scenario: Scenario, plan: LinkPlan, runs: Sequence[int]) -> Iterat
 def _draws(scenario: Scenario, plan: LinkPlan, run: int, source: DemandSource) -> RunDraws:
     demands, N, steps = plan.network.demands, len(plan.links), scenario.steps
     chunk = max(1, _CHUNK // (8 * len(demands)))
-    carried = {each.demand for each in tcp_of(scenario)}
+    carried = {each.id for each in tcp_of(scenario)}
     udp = np.array([demand.id not in carried for demand in demands], dtype=float)
     rates = np.empty((steps, len(demands)))
     for first in range(0, steps, chunk):
@@ -112,12 +98,6 @@ def _draws(scenario: Scenario, plan: LinkPlan, run: int, source: DemandSource) -
     messages = plan.law.messages
     phase, late, received = message_table(scenario, run, messages, N)
     return RunDraws(rates, phase, late[:, :messages], received)
-
-
-def tcp_starts(scenario: Scenario, run: int) -> list[np.ndarray]:
-    """When the flows of each demand that is TCP start, in order [s]."""
-    rng = np.random.default_rng(np.random.SeedSequence(scenario.seed, spawn_key=(run, _START)))
-    return [np.sort(rng.uniform(*each.start, each.flows)) for each in tcp_of(scenario)]
 
 
 def run_tables(scenario: Scenario, plan: LinkPlan, runs: Sequence[int]) -> Iterator[bytes]:

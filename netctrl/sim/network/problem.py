@@ -9,14 +9,14 @@ import numpy as np
 from netctrl.core.errors import InvalidValue
 from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.link_rate.fir import BACKLOG, RATE, FirLaw, backpressure_fir, fir_law, static_fir
+from netctrl.laws.link_rate.routing import Routing, routing
 from netctrl.model.law import LinkRateLaw
 from netctrl.model.network import Link, Network
 from netctrl.model.network_model import NetworkModel
 from netctrl.plants.linearize import network_model
-from netctrl.plants.routing import Routing, at_utilization, routing
+from netctrl.scenario.network.graph import graph_of
 from netctrl.scenario.network.policy import Backpressure, Controlled, Fifo, HftracPolicy, StaticPacing
-from netctrl.scenario.network.routed import Routed
-from netctrl.scenario.scenario import Scenario, checked_network
+from netctrl.scenario.scenario import Scenario, checked_demands
 from netctrl.sim.network.blocked_fir import WIDE, BlockedFir, blocked_fir
 from netctrl.sim.network.kernel import LANES, LinkPlant, LinkState
 
@@ -66,8 +66,7 @@ def link_problem(scenario: Scenario, law: LinkRateLaw | None = None) -> LinkProb
         A network that can't be routed, a policy without its law, a law for a policy without one, a law for another
         network, or a backlog setpoint above a buffer.
     """
-    routed = checked_network(scenario, Routed)
-    network = at_utilization(routed.graph, routed.utilization)
+    network = graph_of(checked_demands(scenario))
     routes = routing(network)
     model = network_model(network, scenario.interval, routes)
     by_name = {link.id: link for link in network.links}

@@ -14,10 +14,9 @@ from netctrl.model.design.design import provenance
 from netctrl.model.law import LinkRateLaw
 from netctrl.model.trace import RateTrace
 from netctrl.scenario.network.policy import messages_of
-from netctrl.scenario.network.routed import Routed, tcp_of
-from netctrl.scenario.network.runs import DEMAND_TOTALS, network_result, scenario_trace
+from netctrl.scenario.network.runs import DEMAND_TOTALS, network_result, scenario_trace, tcp_of
 from netctrl.scenario.result import Result
-from netctrl.scenario.scenario import Scenario, checked_network
+from netctrl.scenario.scenario import Scenario, checked_demands
 from netctrl.sim.network.demand_fluid import demand_contents, demand_fluid, demand_lanes, demand_routes, demand_sums
 from netctrl.sim.network.demand_kernel import DemandRoutes
 from netctrl.sim.network.demands import DemandSource
@@ -78,7 +77,7 @@ def simulate_network(
     FileError
         The trace can't be read.
     """
-    queue = checked_network(scenario, Routed).queue
+    checked_demands(scenario)
     if progress is not None:
         checked_function("progress", progress)
     checked_whole("runs", runs, "a whole number from 1 to 1000000", at_least=1, at_most=1_000_000)
@@ -88,14 +87,15 @@ def simulate_network(
     if tcp := tcp_of(scenario):
         raise InvalidValue(
             "flows",
-            f"{len(tcp)} demands of kind tcp",
-            "no TCP in the fluid; use the packet engine for TCP over networks",
+            f"{len(tcp)} demands of which senders carry the packets",
+            "none in the fluid of demands; use the packet engine",
         )
-    if not isinstance(queue, DropTailQueue):
-        takes = "droptail in the fluid; use the packet engine for other queues at a network's links"
-        raise InvalidValue("network.queue.kind", queue.__struct_config__.tag, takes)
+    for link in scenario.links:
+        if not isinstance(link.queue, DropTailQueue):
+            takes = "droptail in the fluid of demands; use the packet engine for other queues"
+            raise InvalidValue(f"links.{link.id}.queue.kind", link.queue.__struct_config__.tag, takes)
     ready = link_problem(scenario, law)
-    routes = demand_routes(ready, ticks(scenario)) if scenario.network.per_demand else None
+    routes = demand_routes(ready, ticks(scenario)) if scenario.per_demand else None
     lanes, last = LANES if routes is None else demand_lanes(routes), first_run + runs
     numbers = [range(start, min(start + lanes, last)) for start in range(first_run, last, lanes)]
     trace = scenario_trace(scenario)
@@ -156,7 +156,7 @@ def _run_block(
     watch: bool,
     routes: DemandRoutes | None,
 ) -> LinkRuns:
-    source = DemandSource(scenario, ready.network, numbers, trace=trace)
+    source = DemandSource(scenario, numbers, trace=trace)
     if not messages_of(scenario.control).ideal:
         return run_with_messages(scenario, ready, law, source, numbers, watch, routes)
     state = link_state(ready, len(numbers))

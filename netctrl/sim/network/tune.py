@@ -12,10 +12,10 @@ import numpy as np
 from netctrl.core.errors import InvalidValue, NoAdmissibleDesign, checked_function, checked_number, checked_word
 from netctrl.model.law import LinkRateLaw
 from netctrl.scenario.figures import Estimate
+from netctrl.scenario.network.graph import with_utilization
 from netctrl.scenario.network.policy import HftracPolicy, StaticPacing
-from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.result import Result
-from netctrl.scenario.scenario import Scenario, checked_network
+from netctrl.scenario.scenario import Scenario, checked_demands
 from netctrl.sim.network.run import simulate_network
 
 LawOf = Callable[[Scenario], LinkRateLaw | None]
@@ -64,7 +64,7 @@ class MaxUtilization(msgspec.Struct, frozen=True, kw_only=True):
 
 def tunable(scenario: Scenario) -> str | None:
     """Name of the number of the scenario's policy that `tune` finds; None where there is none."""
-    found = _RANGES.get(type(scenario.control)) if isinstance(scenario.network, Routed) else None
+    found = _RANGES.get(type(scenario.control)) if scenario.under_demands else None
     return None if found is None else found[0]
 
 
@@ -87,7 +87,7 @@ def tune(
     Parameters
     ----------
     scenario : Scenario
-        Of a routed network, with an `hftrac` or `static` policy.
+        Under demands, with an `hftrac` or `static` policy.
     law : callable
         From a scenario to its law: `netctrl.scenario_law`.
     objective : {"loss", "backlog"}
@@ -121,7 +121,7 @@ def tune(
     >>> found.field, 1.0 < found.value < 1.5, found.at_bound
     ('factor', True, False)
     """
-    checked_network(scenario, Routed)
+    checked_demands(scenario)
     checked_function("law", law)
     field, *bounds = _RANGES.get(type(scenario.control), (None, 1.0, 2.0))
     if field is None:
@@ -186,7 +186,7 @@ def max_utilization(
     Parameters
     ----------
     scenario : Scenario
-        Of a routed network; its demands are scaled.
+        Under demands, whose means are scaled.
     law : callable
         From a scenario to its law: `netctrl.scenario_law`.
     loss : float
@@ -215,7 +215,7 @@ def max_utilization(
     >>> found.loss_ratio.mean <= 0.01, found.low <= found.utilization <= found.high
     (True, True)
     """
-    checked_network(scenario, Routed)
+    checked_demands(scenario)
     checked_function("law", law)
     loss = checked_number("loss", loss, "a share above 0, to 1", above=0.0, at_most=1.0)
     low = checked_number("low", low, "a utilization above 0, below 1", above=0.0, at_most=1.0)
@@ -225,7 +225,7 @@ def max_utilization(
 
     def at(utilization: float) -> Estimate:
         if utilization not in seen:
-            requested = scenario.replace(utilization=utilization)
+            requested = with_utilization(scenario, utilization)
             found = simulate_network(requested, law(requested), runs=runs, watch=False)
             seen[utilization] = found.interval("loss", "network")
         return seen[utilization]

@@ -3,12 +3,15 @@ rates of all intervals."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.rate.gate import mean_pause
 from netctrl.plants.access import pause_mean
 from netctrl.scenario.network.track import gate_of
+from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.network.demand_draws import DemandDraws
 from netctrl.sim.packet.links.tables import nanoseconds
@@ -41,19 +44,20 @@ def set_bursts(row: np.ndarray, group: Flow, full: int, seed: int, flow: int, st
 class Demands:
     """Rows of demands, and the rates of all."""
 
-    def __init__(self, duration: float, seed: int) -> None:
-        self._draws = DemandDraws(duration, seed)
+    def __init__(self, scenario: Scenario, given: Mapping[str, np.ndarray]) -> None:
+        self._draws, self._given = DemandDraws(scenario), given
         self._rates = [np.zeros(0)]
 
     def draw(self, group: Flow) -> np.ndarray:
         """Draw the rates of a group's flows; the answer is where each one's begin in `rates`."""
         begin = sum(map(len, self._rates))
-        self._rates.append(np.ascontiguousarray(self._draws.rates(group).T).ravel())
+        rates = self._draws.rates(group) if group.id not in self._given else self._given[group.id]
+        self._rates.append(np.ascontiguousarray(rates.T).ravel())
         return begin + self._draws.intervals(group) * np.arange(group.count)
 
     def set(self, row: np.ndarray, group: Flow, place: int, start: int) -> None:
         """A row of a flow that starts then [ns], and whose rates begin at this place."""
-        interval = max(nanoseconds(f"flows.{group.id}.offers.interval", group.offers.interval_s, _MAX_INTERVAL_S), 1)
+        interval = max(nanoseconds(f"flows.{group.id}.offers.interval", self._draws.lasts(group), _MAX_INTERVAL_S), 1)
         row[FLOW["kind"]], row[FLOW["rates"]], row[FLOW["interval"]] = DEMAND, place, interval
         row[FLOW["until"]] = min(row[FLOW["stop"]], start + self._draws.intervals(group) * interval)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from netctrl.core.register import TCP_SENDERS
 from netctrl.laws.disciplines import KernelQueue
-from netctrl.laws.rate.records import FastSender
+from netctrl.laws.rate.records import FastSender, sender_name
 from netctrl.laws.targets.pie_packets import pie_lacks
 from netctrl.scenario.links import NOISE
 from netctrl.scenario.network.policy import Backpressure
-from netctrl.scenario.network.routed import tcp_of
+from netctrl.scenario.network.runs import tcp_of
 from netctrl.scenario.scenario import Scenario
 
 
@@ -34,5 +34,5 @@ def network_lacks(scenario: Scenario) -> str | None:
         return "backpressure, which looks at each moment into the next queues"
     for each in tcp_of(scenario):
         if each.sender not in TCP_SENDERS:
-            return f"{each.variant} senders (TCP of {each.demand})"
+            return f"{sender_name(each.sender)} in the place of demands (flows.{each.id})"
     return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import inf
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +15,8 @@ from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.rate.records import scheme_of
 from netctrl.laws.rate.regulated import RegulatedSender
 from netctrl.laws.tcp.rows import WIDTH
-from netctrl.model.design.design import HftracDesign
 from netctrl.scenario.links import Link
+from netctrl.scenario.network.plan import FlowLinks, Ways
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow, Host
 from netctrl.scenario.tcp_aqm.offers import Bursts, Demand, Stream, Web
@@ -27,7 +28,8 @@ from netctrl.sim.packet.hosts import HostState
 from netctrl.sim.packet.kernel import FLOW_STARTS, SESSION_STARTS
 from netctrl.sim.packet.links.port_tables import port_table
 from netctrl.sim.packet.links.tables import Line, Queues, link_tables, queue_tables, trace_table
-from netctrl.sim.packet.rates import RateControl, RateMemory, rate_memory, scenario_control
+from netctrl.sim.packet.rates import RateControl, RateMemory, rate_control, rate_memory
+from netctrl.sim.packet.senders.demands import CHOICE
 from netctrl.sim.packet.senders.host_tables import Crossed, Sent, host_tables, no_hosts, sent_of
 from netctrl.sim.packet.senders.receiver import HEADERS
 from netctrl.sim.packet.senders.tables import rate_tables, set_sender
@@ -94,26 +96,36 @@ class PacketProblem(NamedTuple):
     """None where no law sets the links' rates."""
 
 
-def packet_problem(scenario: Scenario, design: HftracDesign | None = None) -> PacketProblem:
+def packet_problem(
+    scenario: Scenario, controlled: FlowLinks | None = None, rates: Mapping[str, np.ndarray] = MappingProxyType({})
+) -> PacketProblem:
     """The kernel's tables for a scenario.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    controlled : FlowLinks, optional
+        Links whose rates a law sets (`netctrl.sim.network.flow_links.flow_links`).
+    rates : mapping
+        Of demands, by the flow's id, (intervals, count) [bit/s]; others are drawn.
 
     Raises
     ------
     InvalidValue
-        A value that the engine can't hold: its name in the scenario; what `scenario_control` refuses.
+        A value that the engine can't hold: its name in the scenario.
     """
-    full = _packet_size(scenario)
+    full = packet_size(scenario)
     interval, samples = round(scenario.interval * _NS), int(scenario.duration / scenario.interval * (1.0 + 1e-12))
     end = max(round(scenario.duration * _NS), samples * interval)  # an interval may have been rounded up
     sent = {g: each for g, group in enumerate(scenario.flows) if (each := sent_of(group, full)) is not None}
     sizes = [_group_size(group, full, g in sent) for g, group in enumerate(scenario.flows)]
-    demands = Demands(scenario.duration, scenario.seed)
+    demands = Demands(scenario, rates)
     laid = _flows(scenario, sent, sizes, demands)
     flow, links = np.array(laid.rows), [*scenario.links, *laid.ports]
     session = np.array(laid.sessions, dtype=np.int64).reshape(-1, len(SESSION))
     queues = link_tables(links, full)
     _open_gates(queues[0], flow)
-    control = scenario_control(scenario, queues[0], design)
+    control = rate_control(scenario, queues[0], controlled)
     index = {link.id: row for row, link in enumerate(scenario.links)}
     crossed = [Crossed(*([index[name] for name in path] for path in (g.path, g.ack_path))) for g in scenario.flows]
     hosts = host_tables(sent, crossed, [each.pfc for each in links], queues[0], flow, PACKETS)
@@ -128,11 +140,12 @@ def packet_problem(scenario: Scenario, design: HftracDesign | None = None) -> Pa
         random=seeds.generate_state(len(links) + len(flow) + len(session), np.uint64),
         weight=np.array([group.weight for group in scenario.flows])[flow[:, FLOW["group"]]],
         senders=rate_tables(scenario, flow),
+        ways=np.array(laid.ways, dtype=float).reshape(-1, len(WAY)),
         rates=np.concatenate([demands.rates, changed]),
     )
     series = Series(len(scenario.links), samples)
     state = first_state(links, queues, traffic, full, series, scenario.seed, hosts)
-    at_work = None if control is None else (control, rate_memory(control, len(flow)))
+    at_work = None if control is None else (control, rate_memory(control))
     return PacketProblem(state, interval, full, end, at_work)
 
 
@@ -212,7 +225,8 @@ def first_state(
     )
 
 
-def _packet_size(scenario: Scenario) -> int:
+def packet_size(scenario: Scenario) -> int:
+    """Size of full packets [byte]; InvalidValue for one that the engine can't hold."""
     size = scenario.packet_size
     if size != int(size) or not HEADERS < size <= 65535:
         raise InvalidValue("packet_size", size, f"a whole number of bytes from {HEADERS + 1} to 65535")
@@ -242,18 +256,21 @@ class _Laid(NamedTuple):
     """Of senders that have one of their own."""
     agenda: Agenda
     """When they start."""
+    ways: list[tuple[int, float, float, bool]]
+    """Of demands that take several."""
 
 
 def _flows(scenario: Scenario, sent: Mapping[int, Sent], sizes: Sequence[int], demands: Demands) -> _Laid:
     index = {link.id: row for row, link in enumerate(scenario.links)}
     delays = {link.id: round(link.delay * _NS) for link in scenario.links}
-    laid = _Laid([], [], [], [], [])
-    rows, sessions, route, _, agenda = laid
+    laid = _Laid([], [], [], [], [], [])
+    rows, sessions, agenda = laid.rows, laid.sessions, laid.agenda
     # A sender stands at its first link: its access line, both ways, is on the way back, and it starts that much later.
     # One with a port of its own stands there.
     for g, (group, draw) in enumerate(zip(scenario.flows, draw_flows(scenario, merged=False), strict=True)):
-        there, back, full = len(route), len(route) + len(group.path) + 1, sizes[g]
-        route += [*(index[name] for name in group.path), ARRIVED, *(index[name] for name in group.ack_path), ANSWERED]
+        full, ways = sizes[g], Ways(scenario.links, group)
+        split = isinstance(group.offers, Demand) and group.split is not None
+        there, back = _lay_ways(laid, ways, index) if split else _lay_path(laid, group.path, group, index)
         trip = sum(delays[name] for name in group.both_ways)
         places = demands.draw(group) if isinstance(group.offers, Demand) else np.zeros(len(draw.rtt_s), dtype=np.int64)
         for rtt, start, stop, place in zip(draw.rtt_s, draw.start_s, draw.stop_s, places.tolist(), strict=True):
@@ -261,13 +278,18 @@ def _flows(scenario: Scenario, sent: Mapping[int, Sent], sizes: Sequence[int], d
             ahead = 0 if g in sent else access
             end = ENDLESS if stop == inf else round(stop * _NS)
             begins = round(start * _NS) + ahead
+            if group.split is not None and group.answered:
+                there, back = _lay_path(laid, ways.next(), group, index)
             row = flow_row(group, g, there, back)
             row[FLOW["access"]] = ahead
             row[FLOW["line_delay"]] = access + ahead + (0 if group.ack_path else trip // 2)
             row[FLOW["stop"]] = end + ahead if end < ENDLESS else end
             row[FLOW["asked"]], row[FLOW["full"]], row[FLOW["last_bytes"]] = begins - ahead, full, full - HEADERS
             if group.size is not None:
-                _end_after(row, round(group.size), full)
+                size, payload = round(group.size), full - HEADERS
+                segments = (size + payload - 1) // payload
+                row[FLOW["bytes"]], row[FLOW["size"]] = size, segments
+                row[FLOW["last_bytes"]] = size - (segments - 1) * payload
             first, count = len(rows), 1
             if isinstance(group.offers, Web):
                 agenda.append((begins, SESSION_STARTS, len(sessions), 0))
@@ -289,6 +311,28 @@ def _flows(scenario: Scenario, sent: Mapping[int, Sent], sizes: Sequence[int], d
                 set_bursts(row, group, full, scenario.seed, first, begins)
                 rows[first] = _behind_gate(row, laid, group, full, scenario.links, index)
     return laid
+
+
+def _lay_path(laid: _Laid, path: Sequence[str], group: Flow, index: Mapping[str, int]) -> tuple[int, int]:
+    """Where a path, and that of the acknowledgements, begin in the routes."""
+    route, there = laid.route, len(laid.route)
+    route += [*(index[name] for name in path), ARRIVED, *(index[name] for name in group.ack_path), ANSWERED]
+    return there, there + len(path) + 1
+
+
+def _lay_ways(laid: _Laid, ways: Ways, index: Mapping[str, int]) -> tuple[int, int]:
+    """The same of packets that nothing acknowledges, with a choice at each node that several links leave."""
+    route, codes, here = laid.route, {ways.target: ARRIVED}, len(laid.ways)
+    for node, leaving in ways.at.items():
+        codes[node] = CHOICE - here
+        here += len(leaving)
+    there = len(route)
+    route.append(codes[ways.source])
+    for leaving in ways.at.values():
+        for k, (name, target, share) in enumerate(leaving, 1):
+            laid.ways.append((len(route), share, 0.0, k < len(leaving)))
+            route += [index[name], codes[target]]
+    return there, there
 
 
 def _stand_at_port(
@@ -321,13 +365,6 @@ def _open_gates(link: np.ndarray, flow: np.ndarray) -> None:
     for f in np.flatnonzero(flow[:, FLOW["gate"]]):
         gate = link[flow[f, FLOW["gate"]] - 1]
         gate[LINK["gate"]], gate[LINK["served"]], gate[LINK["busy"]] = f + 1, 1, flow[f, FLOW["opens"]]
-
-
-def _end_after(row: np.ndarray, size: int, full: int) -> None:
-    """A flow ends after so many bytes."""
-    segments = (size + full - HEADERS - 1) // (full - HEADERS)
-    row[FLOW["bytes"]] = size
-    row[FLOW["size"]], row[FLOW["last_bytes"]] = segments, size - (segments - 1) * (full - HEADERS)
 
 
 def flow_row(group: Flow, number: int, there: int, back: int) -> np.ndarray:

@@ -19,43 +19,33 @@ from netctrl.laws.link_rate.distributed_step import (
     link_memory,
     measure_link,
 )
-from netctrl.model.design.design import HftracDesign
-from netctrl.scenario.network.plan import LinkPlan
+from netctrl.scenario.network.plan import FlowLinks, RunDraws
 from netctrl.scenario.network.policy import StaticPacing
 from netctrl.scenario.scenario import Scenario
-from netctrl.sim.network.flow_links import flow_links
-from netctrl.sim.network.plan import RunDraws
 from netctrl.sim.packet.kernel import advance_packets
 from netctrl.sim.packet.links.links import pace_link, settle
-from netctrl.sim.packet.senders.demands import begin_interval
-from netctrl.sim.packet.state import FLOW, LINK, META, NEVER, PacketState
+from netctrl.sim.packet.state import LINK, META, NEVER, PacketState
 
 ARRIVED, DEPARTED, LOST, BACKLOG = range(4)
 """Rows of counts of N links [byte]."""
-WAITING, RATE_SQUARE, WAITING_SQUARE = range(3)
-"""Rows of sums over intervals: b, (f - f*)² and (b - b*)², backlogs over the interval [bit/s]."""
 L_ARRIVED, L_DEPARTED, L_LOST, L_BYTES = (LINK[name] for name in ("arrived", "departed", "lost", "bytes"))
-M_HEAP, M_OFFERED, M_DELIVERED = META["heap"], META["offered"], META["delivered"]
+M_HEAP = META["heap"]
 _NANOBITS = 8e9  # of a byte
 
 
 class RateControl(NamedTuple):
-    """What does not change. N links of the law; the first I flows are the demands."""
+    """What does not change. N links of the law."""
 
     law: LinkRates
     place: np.ndarray
     """(N,) rows of the links among all links."""
     paced: np.ndarray
     """(N,) whether a link sends at its law's rate; else at its capacity."""
-    nominal: np.ndarray
-    """(N,) f*, around which squares are taken [bit/s]."""
     draws: RunDraws
     interval: int
     """tau [ns]."""
     steps: int
     """Intervals."""
-    counted_from: int
-    """Intervals that don't count."""
 
 
 class RateMemory(NamedTuple):
@@ -66,45 +56,15 @@ class RateMemory(NamedTuple):
     """(1,) the next one."""
     now: np.ndarray
     """(4, N) counts at the last tick."""
-    began: np.ndarray
-    """(4, N) when the interval began."""
     acted: np.ndarray
     """(4, N) when each link last acted."""
-    counted: np.ndarray
-    """(4, N) when counting began."""
-    ends: np.ndarray
-    """(2,) what was sent into the network and came out of it by then [byte]."""
-    flow: np.ndarray
-    """(F, ...) flows then."""
-    sums: np.ndarray
-    """(3, N) over the intervals that count."""
-    watched: np.ndarray
-    """(3, N, T) backlog [byte], rate [bit/s] and loss [byte] of each interval."""
 
 
-def rate_control(
-    plan: LinkPlan, draws: RunDraws, place: np.ndarray, interval: int, steps: int, counted_from: int = 0
-) -> RateControl:
-    """A plan at work on the links of these rows; `interval` [ns]."""
-    return RateControl(plan.law, place, plan.paced, plan.nominal, draws, interval, steps, counted_from)
-
-
-def rate_memory(control: RateControl, flows: int, watched: int = 0) -> RateMemory:
-    """Before the first tick; `watched` intervals are kept."""
-    N = len(control.place)
-    now, began, acted, counted = np.zeros((4, 4, N), dtype=np.int64)
-    return RateMemory(
-        law=link_memory(control.law, control.draws.phase),
-        tick=np.zeros(1, dtype=np.int64),
-        now=now,
-        began=began,
-        acted=acted,
-        counted=counted,
-        ends=np.zeros(2, dtype=np.int64),
-        flow=np.zeros((flows, len(FLOW)), dtype=np.int64),
-        sums=np.zeros((3, N)),
-        watched=np.zeros((3, N, watched)),
-    )
+def rate_memory(control: RateControl) -> RateMemory:
+    """Before the first tick."""
+    now, acted = np.zeros((2, 4, len(control.place)), dtype=np.int64)
+    law = link_memory(control.law, control.draws.phase)
+    return RateMemory(law, np.zeros(1, dtype=np.int64), now, acted)
 
 
 def start_pacing(link: np.ndarray, rows: np.ndarray, rates: np.ndarray) -> None:
@@ -113,10 +73,7 @@ def start_pacing(link: np.ndarray, rows: np.ndarray, rates: np.ndarray) -> None:
     link[rows, LINK["pace"]] = np.maximum(np.rint(rates), 1.0)
 
 
-# --- the links of a scenario of flows ---------------------------------------------------------------------------------
-
-
-def scenario_control(scenario: Scenario, link: np.ndarray, design: HftracDesign | None) -> RateControl | None:
+def rate_control(scenario: Scenario, link: np.ndarray, found: FlowLinks | None) -> RateControl | None:
     """What sets the rates of a scenario's links from one interval to the next, or None; links that are paced are told.
 
     Parameters
@@ -124,37 +81,21 @@ def scenario_control(scenario: Scenario, link: np.ndarray, design: HftracDesign 
     scenario : Scenario
     link : ndarray
         Rows of its links, which are changed.
-    design : HftracDesign or None
-        In place of the file that the scenario names.
-
-    Raises
-    ------
-    InvalidValue
-        A Design of another method, or for other links.
-    FileError
-        The Design file can't be read.
+    found : FlowLinks or None
+        Links under a law.
     """
+    if found is not None:
+        plan, place = found.plan, found.place
+        start_pacing(link, place[plan.paced], plan.law.nominal[plan.paced])
+        return RateControl(plan.law, place, plan.paced, found.draws, round(found.interval * 1e9), found.steps)
     policy = scenario.control
-    found = flow_links(scenario, design)
     if isinstance(policy, StaticPacing):
         rows = np.array([k for k, each in enumerate(scenario.links) if not policy.links or each.id in policy.links])
         start_pacing(link, rows, policy.factor * link[rows, LINK["rate"]])
-    if found is None:
-        return None
-    plan, place = found.plan, found.place
-    start_pacing(link, place[plan.paced], plan.law.nominal[plan.paced])
-    return rate_control(plan, found.draws, place, round(found.interval * 1e9), found.steps)
+    return None
 
 
 # --- compiled ---------------------------------------------------------------------------------------------------------
-
-
-@njit(**INSIDE)
-def _copy(table: np.ndarray, to: np.ndarray) -> None:
-    """Number by number: assigning arrays takes long to compile."""
-    for i in range(table.shape[0]):
-        for k in range(table.shape[1]):
-            to[i, k] = table[i, k]
 
 
 @njit(**INSIDE)
@@ -164,28 +105,6 @@ def _count(net: PacketState, control: RateControl, now: np.ndarray, time: int) -
         settle(net, row, time)
         now[ARRIVED, link], now[DEPARTED, link] = net.link[row, L_ARRIVED], net.link[row, L_DEPARTED]
         now[LOST, link], now[BACKLOG, link] = net.link[row, L_LOST], net.link[row, L_BYTES]
-
-
-@njit(**INSIDE)
-def _end_interval(net: PacketState, control: RateControl, memory: RateMemory, step: int) -> None:
-    """Number `step` begins; what the one before it brought is added."""
-    now, began, sums, watched = memory.now, memory.began, memory.sums, memory.watched
-    unit = _NANOBITS / control.interval
-    for link in range(len(control.place) if step > 0 else 0):
-        rate = unit * (now[DEPARTED, link] - began[DEPARTED, link])
-        waiting = unit * now[BACKLOG, link]
-        if step > control.counted_from:
-            sums[WAITING, link] += waiting
-            sums[RATE_SQUARE, link] += (rate - control.nominal[link]) ** 2
-            sums[WAITING_SQUARE, link] += (waiting - control.law.setpoint) ** 2
-        if step <= watched.shape[2]:
-            watched[0, link, step - 1], watched[1, link, step - 1] = now[BACKLOG, link], rate
-            watched[2, link, step - 1] = now[LOST, link] - began[LOST, link]
-    _copy(now, began)
-    if step == control.counted_from:
-        _copy(now, memory.counted)
-        _copy(net.flow, memory.flow)
-        memory.ends[0], memory.ends[1] = net.meta[M_OFFERED], net.meta[M_DELIVERED]
 
 
 @njit(**INSIDE)
@@ -212,17 +131,12 @@ def _act(net: PacketState, control: RateControl, memory: RateMemory, tick: int, 
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def _tick(net: PacketState, control: RateControl, memory: RateMemory, time: int, full: int) -> None:
-    """Links measure and act, and where an interval begins the demands are told their rates."""
-    ticks, tick, rates = control.law.ticks, memory.tick[0], control.draws.rates
-    step, phase = tick // ticks, tick % ticks
-    _count(net, control, memory.now, time)
-    if phase == 0:
-        _end_interval(net, control, memory, step)
-    if step < control.steps:
+def _tick(net: PacketState, control: RateControl, memory: RateMemory, time: int) -> None:
+    """Links measure and act."""
+    tick = memory.tick[0]
+    if tick < control.steps * control.law.ticks:
+        _count(net, control, memory.now, time)
         _act(net, control, memory, tick, time)
-        for f in range(rates.shape[1] if phase == 0 else 0):
-            begin_interval(net, f, rates[step, f], time, time + control.interval, full)
     memory.tick[0] += 1
 
 
@@ -244,4 +158,4 @@ def advance_rates(
             return False
         if not advance_packets(net, sample, full, first_window, time):
             return False
-        _tick(net, control, memory, time, full)
+        _tick(net, control, memory, time)

@@ -24,6 +24,7 @@ from netctrl.scenario.network.tracking import GateDraws
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario, checked_network
 from netctrl.sim.fluid.traffic import draw_flows
+from netctrl.sim.network.flow_links import flow_links
 from netctrl.sim.packet.fabric import fabric_problem
 from netctrl.sim.packet.fabric_run import centre_result
 from netctrl.sim.packet.kernel import advance_packets, resume
@@ -96,7 +97,7 @@ def simulate_packets(
     for link in scenario.links:
         if isinstance(link.queue, DesignQueue):
             raise InvalidValue(f"links.{link.id}.queue", "design", "a kind with a law; `--design FILE` fills the place")
-    ready = packet_problem(scenario, design if isinstance(design, HftracDesign) else None)
+    ready = packet_problem(scenario, flow_links(scenario, design if isinstance(design, HftracDesign) else None))
     if isinstance(scenario.control, Track):
         if isinstance(design, HftracDesign):
             raise InvalidValue("design", design.method, "a CONNET Design, with a control of kind track")
@@ -192,13 +193,18 @@ def run_packets(ready: PacketProblem, first_window: float, progress: Progress | 
     """The tables at the end."""
     state, parts = ready.state, max(1 if progress is None else _PARTS, ceil(ready.end / 1e9 / _MAX_PART_S))
     for part in range(1, parts + 1):
-        end = ready.end * part // parts
-        while not _advanced(ready, state, first_window, end):
-            state, waiting = grown(state)
-            if waiting >= 0:
-                resume(state, waiting)
+        state = run_to(ready, state, first_window, ready.end * part // parts)
         if progress is not None:
             progress(part / parts)
+    return state
+
+
+def run_to(ready: PacketProblem, state: PacketState, first_window: float, end: int) -> PacketState:
+    """The tables at a time [ns]."""
+    while not _advanced(ready, state, first_window, end):
+        state, waiting = grown(state)
+        if waiting >= 0:
+            resume(state, waiting)
     return state
 
 

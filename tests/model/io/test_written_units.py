@@ -41,11 +41,10 @@ name = "x"
 runs = 1
 [scenario]
 network = { kind = "routed", graph = "tandem" }
-flows = [{ kind = "demands" }]
 interval = "10ms"
 duration = "1s"
 """
-SPREAD = "flows.demands.spread"
+SPREAD = "network.spread"
 BOTTLENECK = """schema = "netctrl.scenario/3"
 name = "x"
 flows = [{ id = "flow", sender = "bbr" }]
@@ -128,9 +127,7 @@ def test_a_bare_number_is_refused_with_what_to_write(name: str, tmp_path: Path) 
 
 
 def test_json_of_a_network_and_numbers_from_python_are_in_si(tmp_path: Path) -> None:
-    assert (
-        read_networks(write(tmp_path, NETWORK)).network.graph.links[0].capacity == 23e6
-    )  # tandem.json has bare numbers
+    assert read_networks(write(tmp_path, NETWORK)).links[0].capacity == 23e6  # tandem.json has bare numbers
     flow = {"id": "f", "path": ("l",), "count": 5, "rtt": (0.1, 0.1)}
     link = netctrl.scenario.links.Link(id="l", source="a", target="b", capacity=20e6)
     made = Scenario(name="x", duration=10.0, links=(link,), flows=(netctrl.scenario.tcp_aqm.flows.Flow(**flow),))

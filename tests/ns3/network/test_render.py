@@ -36,6 +36,8 @@ from netctrl.ns3.network import render as ns3_links
 from netctrl.ns3.network.render import render
 from netctrl.ns3.program import find_ns3
 from netctrl.ns3.tcp_aqm.render import MARKER
+from netctrl.scenario.builders import routed
+from netctrl.scenario.network.graph import graph_of
 from netctrl.scenario.network.policy import (
     Backpressure,
     Fifo,
@@ -45,8 +47,6 @@ from netctrl.scenario.network.policy import (
     StaticPacing,
     messages_of,
 )
-from netctrl.scenario.network.routed import Routed
-from netctrl.scenario.network.traffic import TcpDemand
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network import plan as link_plan_module
 from netctrl.sim.network.demands import DemandSource
@@ -75,8 +75,7 @@ def scenario(policy: Policy, messages: Messages | None = None, name: str = "test
     network = read_network(network_path(name))
     if messages is not None:
         policy = msgspec.structs.replace(policy, messages=messages)
-    settings = {"duration": 3.0, "warmup": 0.5, "interval": 0.01}
-    return Scenario(name=name, network=Routed(graph=network), control=policy, **settings).replace(**fields)
+    return routed(network, **{"name": name, "control": policy, "duration": 3.0, "warmup": 0.5} | fields)
 
 
 def coordinated(horizon: int | str = 24, **fields) -> HftracPolicy:
@@ -100,12 +99,12 @@ def cases() -> dict[str, dict[str, str]]:
     """Of laws without responses: how many numbers of these are rounding differs from machine to machine."""
     myopic = coordinated("auto", architecture="myopic", links=("e1", "s13"), backlog_setpoint=1e3)
     central = coordinated("auto", architecture="centralized", information_delay=1)
-    carried = {"demand": "p2", "flows": 5, "variant": "vegas", "start": (0.0, 0.5), "ecn": True}
-    managed = {"flows": (TcpDemand(**carried),), "queue": PieQueue(target="5ms")}
+    carried = {"id": "p2", "count": 5, "sender": "vegas", "start": (0.0, 0.5), "ecn": True}
+    managed = {"flows": [carried], "queue": PieQueue(target="5ms")}
     return {
         "links": rendered(scenario(myopic), rounded(scenario(myopic))),
         "links-tcp": rendered(scenario(StaticPacing(factor=1.1), **managed)),
-        "links-late": rendered(scenario(central, LATE, "tandem"), packet_size=300, sampled_delays=True),
+        "links-late": rendered(scenario(central, LATE, "tandem", packet_size=300), sampled_delays=True),
     }
 
 
@@ -141,7 +140,7 @@ def test_names_of_any_kind_are_words():
         links=(Link(id="a=1, b # c", source="New York", target="Köln", capacity=1e6),),
         demands=(Demand(id="x y", source="New York", target="Köln", mean=1e5),),
     )
-    text = rendered(Scenario(network=Routed(graph=network), interval=0.01, duration=1.0))["scenario.txt"]
+    text = rendered(routed(network, duration=1.0, warmup=0.0))["scenario.txt"]
     assert "link a%3D1%2C%20b%20%23%20c source=New%20York target=K%C3%B6ln capacity=1000000 " in text
     assert "\ndemand x%20y source=New%20York target=K%C3%B6ln\n" in text
 
@@ -151,22 +150,22 @@ def test_names_of_any_kind_are_words():
 
 def changed(**link) -> Scenario:
     requested = scenario(Fifo())
-    graph = requested.network.graph
+    graph = graph_of(requested)
     links = (msgspec.structs.replace(graph.links[0], **link), *graph.links[1:])
-    return requested.replace(graph=msgspec.structs.replace(graph, links=links))
+    return routed(msgspec.structs.replace(graph, links=links), duration=3.0, warmup=0.5)
 
 
 @pytest.mark.parametrize(
     ("requested", "options", "field", "says"),
     [
         (scenario(Backpressure()), {}, "control.kind", "fifo, static"),
-        (changed(buffer=1000.0), {}, "network.graph.links.e1.buffer", "a packet"),
-        (changed(buffer=1e10), {}, "network.graph.links.e1.buffer", "4294967294"),
-        (changed(capacity=1e12), {}, "network.graph.links.e1.capacity", "100 ns"),
-        (changed(delay=1e-12), {}, "network.graph.links.e1.delay", "ns"),
-        (scenario(Fifo(), queue=CodelQueue(target=1e-7)), {}, "network.queue.target", "1024 ns"),
-        (scenario(Fifo()), {"packet_size": 99}, "packet_size", "100 to 65000"),
-        (scenario(Fifo()), {"packet_size": 1500.0}, "packet_size", "whole"),
+        (changed(buffer=1000.0), {}, "links.e1.buffer", "a packet"),
+        (changed(buffer=1e10), {}, "links.e1.buffer", "4294967294"),
+        (changed(capacity=1e12), {}, "links.e1.capacity", "100 ns"),
+        (changed(delay=1e-12), {}, "links.e1.delay", "ns"),
+        (scenario(Fifo(), queue=CodelQueue(target=1e-7)), {}, "links.e1.queue.target", "1024 ns"),
+        (scenario(Fifo(), packet_size=99), {}, "packet_size", "100 to 65000"),
+        (scenario(Fifo(), packet_size=1500.5), {}, "packet_size", "whole"),
     ],
 )
 def test_what_ns3_cannot_express_is_named(requested, options, field, says):
@@ -184,7 +183,7 @@ def test_what_is_too_large_is_named(monkeypatch):
     with pytest.raises(InvalidValue, match="at most 4 links"):
         rendered(scenario(coordinated(architecture="myopic"), LATE))
     monkeypatch.setattr(ns3_links, "_MAX_HOPS", 3)
-    with pytest.raises(InvalidValue, match=r"demands\.p2\.split"):
+    with pytest.raises(InvalidValue, match=r"flows\.p2\.split"):
         rendered(scenario(Fifo()))
     monkeypatch.setattr(link_plan_module, "_MAX_TABLE", 300 * 2 * 8 - 1)
     with pytest.raises(InvalidValue, match="shorter duration"):
@@ -195,8 +194,7 @@ def test_the_table_of_a_run_is_what_the_fluid_draws():
     requested = scenario(coordinated(), LATE)
     plan = link_plan(requested, netctrl.scenario_law(requested))
     first, third = run_tables(requested, plan, (0, 2))
-    ready = link_problem(requested, netctrl.scenario_law(requested))
-    demand = DemandSource(requested, ready.network, range(3)).draw(300)
+    demand = DemandSource(requested, range(3)).draw(300)
     for run, table in ((0, first), (2, third)):
         assert np.array_equal(np.frombuffer(table, count=600).reshape(300, 2), demand[:, :, run])
     assert len(first) == 300 * (2 * 8 + 4 * plan.law.messages + 5) + 5 * 4
@@ -205,7 +203,7 @@ def test_the_table_of_a_run_is_what_the_fluid_draws():
 
 def test_what_tcp_carries_sends_no_udp():
     requested = scenario(Fifo())
-    carried = requested.replace(flows=(TcpDemand(demand="p1"),))
+    carried = scenario(Fifo(), flows=[{"id": "p1"}])
     plain, tcp = (
         np.frombuffer(next(run_tables(each, link_plan(each), (0,))), count=600).reshape(300, 2)
         for each in (requested, carried)
@@ -322,7 +320,7 @@ def in_time(requested: Scenario) -> tuple[list[float], np.ndarray]:
     """What links measure in the fluid, and what its kernel answers, (steps, N)."""
     ready = link_problem(requested, netctrl.scenario_law(requested))
     N, steps, state = ready.model.n_links, requested.steps, link_state(ready, 1)
-    demand = DemandSource(requested, ready.network, range(1)).draw(steps)
+    demand = DemandSource(requested, range(1)).draw(steps)
     watched, mask = np.zeros((3, N, steps)), state.history.shape[1] - 1
     numbers, commands = [float(steps)], np.zeros((steps, N))
     before = np.full(N, ready.plant.backlog_setpoint)
@@ -344,7 +342,7 @@ def late(requested: Scenario) -> tuple[list[float], np.ndarray]:
     ready = link_problem(requested, law)
     N, rates = ready.model.n_links, rates_by_messages(requested, ready, law)
     phase, extra, received = message_table(requested, 0, rates.messages, N)
-    demand = DemandSource(requested, ready.network, range(1)).draw(requested.steps)[:, :, 0]
+    demand = DemandSource(requested, range(1)).draw(requested.steps)[:, :, 0]
     state = message_state(ready, rates, phase)
     numbers, commands = [float(requested.steps), *phase.tolist()], np.zeros((requested.steps, N))
     for step in range(requested.steps):

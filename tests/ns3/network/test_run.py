@@ -18,15 +18,17 @@ from netctrl.model.design.design import provenance
 from netctrl.model.network import Demand, Link, Network, read_network
 from netctrl.ns3.network import read as ns3_links_run
 from netctrl.ns3.network.read import run_links
-from netctrl.ns3.network.render import PACKET_SIZE, render
+from netctrl.ns3.network.render import render
 from netctrl.ns3.program import Ns3, compile_program, find_ns3, table_name
+from netctrl.scenario.builders import routed
 from netctrl.scenario.network.policy import Fifo, StaticPacing
-from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.read import read_scenario_file
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.plan import link_plan, run_tables
 from netctrl.sim.network.run import simulate_network
+
+PACKET_SIZE = 1500
 
 SENT, PACED, BUFFER = 5e6, 4e6, 50e3
 TOLERANCE = {"loss": 0.25, "backlog": 0.15, "packet": PACKET_SIZE}
@@ -45,10 +47,9 @@ def together() -> Scenario:
     )
     demand = Demand(id="steady", source="a", target="c", mean=SENT)
     demands = (*network.demands, demand)
-    return Scenario(
+    return routed(
+        Network(links=(*network.links, *steady), demands=demands),
         name="together",
-        network=Routed(graph=Network(name=network.name, links=(*network.links, *steady), demands=demands)),
-        interval=0.01,
         duration=20.0,
         warmup=2.0,
         control=StaticPacing(links=("first", "second"), factor=PACED / SENT),

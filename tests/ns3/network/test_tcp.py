@@ -10,7 +10,7 @@ import pytest
 from ns3_support import LIMITED
 
 from netctrl.core.errors import FileError, InvalidValue
-from netctrl.laws.aqm.arc import ArcQueue
+from netctrl.engines.engine import supports
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pi import PiQueue
 from netctrl.laws.aqm.pie import PieQueue
@@ -20,11 +20,11 @@ from netctrl.model.datasets import network_path
 from netctrl.model.design.design import provenance
 from netctrl.model.network import Demand, Link, Network
 from netctrl.ns3.network.read import run_links
-from netctrl.ns3.network.render import PACKET_SIZE, render
+from netctrl.ns3.network.render import render
 from netctrl.ns3.program import compile_program, find_ns3, table_name
+from netctrl.scenario.builders import routed
 from netctrl.scenario.network.policy import StaticPacing
-from netctrl.scenario.network.routed import Routed, tcp_of
-from netctrl.scenario.network.traffic import TcpDemand
+from netctrl.scenario.network.runs import tcp_of
 from netctrl.scenario.read import read_scenario_file
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
@@ -32,8 +32,9 @@ from netctrl.sim.network.plan import link_plan, run_tables
 from netctrl.sim.network.run import simulate_network
 
 PACED, DELAY, BUFFER = 4e6, 0.01, 30e3
+PACKET_SIZE = 1500
 PAYLOAD = (PACKET_SIZE - 40) / PACKET_SIZE
-VARIANTS = ("newreno", "cubic", "vegas")
+VARIANTS = ("reno", "cubic", "vegas")
 QUEUES = {
     "droptail": DropTailQueue(),
     "red": RedQueue(min_threshold=5e3, max_threshold=15e3, weight=0.02),
@@ -43,7 +44,7 @@ QUEUES = {
 }
 
 
-def together() -> Scenario:
+def together(**changes) -> Scenario:
     """A flow of each kind over a link of its own, paced at 4 Mbit/s; and eight flows that go 3 : 1 over two ways."""
     links = [
         *(
@@ -61,22 +62,21 @@ def together() -> Scenario:
         Demand(id="many", source="a", target="c", mean=4e6, split=split),
         Demand(id="udp", source="a", target="b", mean=0.5e6, std=0.1e6),
     ]
-    return Scenario(
-        name="tcp",
-        network=Routed(graph=Network(links=tuple(links), demands=tuple(demands))),
-        interval=0.01,
-        duration=12.0,
-        warmup=2.0,
-        control=StaticPacing(links=VARIANTS),
-        flows=(
-            *(TcpDemand(demand=name, variant=name, ecn=True) for name in VARIANTS),
-            TcpDemand(demand="many", flows=8, start=(0.0, 0.5), variant="newreno"),
-        ),
-    )
+    usual = {
+        "name": "tcp",
+        "duration": 12.0,
+        "warmup": 2.0,
+        "control": StaticPacing(links=VARIANTS),
+        "flows": [
+            *({"id": name, "sender": name, "ecn": True} for name in VARIANTS),
+            {"id": "many", "count": 8, "start": (0.0, 0.5)},
+        ],
+    }
+    return routed(Network(links=tuple(links), demands=tuple(demands)), **usual | changes)
 
 
 def with_queue(name: str) -> Scenario:
-    return together().replace(queue=QUEUES[name])
+    return together(queue=QUEUES[name])
 
 
 @pytest.fixture(scope="module")
@@ -291,34 +291,28 @@ def test_the_fluid_refuses_tcp_and_managed_queues():
     with pytest.raises(InvalidValue, match="use the packet engine") as refused:
         simulate_network(together())
     assert refused.value.argument == "flows"
-    requested = with_queue("red").replace(flows=())
+    requested = together(queue=QUEUES["red"], flows=())
     with pytest.raises(InvalidValue, match="use the packet engine") as refused:
         simulate_network(requested)
-    assert refused.value.argument == "network.queue.kind"
+    assert refused.value.argument == "links.reno.queue.kind"
 
 
 @pytest.mark.parametrize(
     ("change", "field"),
     [
-        ({"flows": (TcpDemand(demand="nobody"),)}, "flows.demand"),
-        ({"flows": (TcpDemand(demand="many"), TcpDemand(demand="many", flows=2))}, "flows.demand"),
+        ({"flows": [{"id": "nobody"}]}, "flows[0].id"),
+        ({"flows": [{"id": "many"}, {"id": "many", "count": 2}]}, "flows[0].id"),
         ({"flows": ("many",)}, "flows"),
-        ({"queue": ArcQueue()}, "queue"),
     ],
 )
 def test_what_a_scenario_cannot_hold_is_named(change, field):
     with pytest.raises(InvalidValue) as refused:
-        together().replace(**change)
+        together(**change)
     assert refused.value.argument == field
 
 
-@pytest.mark.parametrize(
-    ("change", "field"), [({"flows": 0}, "flows"), ({"variant": "bbr"}, "variant"), ({"ecn": 1}, "ecn")]
-)
-def test_what_tcp_cannot_be_is_named(change, field):
-    with pytest.raises(InvalidValue) as refused:
-        TcpDemand(demand="many", **change)
-    assert refused.value.argument == field
+def test_a_sender_that_the_program_has_for_no_demand_is_told_apart():
+    assert "bbr" in str(supports(together(flows=[{"id": "many", "sender": "bbr"}]))["ns3"])
 
 
 FILE = """schema = "netctrl.scenario/3"
@@ -328,9 +322,8 @@ duration = "3s"
 network = { kind = "routed", graph = "testbed", queue = { kind = "codel", target = "10ms" } }
 
 [[flows]]
-kind = "tcp"
-demand = "p1"
-flows = 3
+id = "p1"
+count = 3
 start = "0s:1s"
 """
 
@@ -339,9 +332,10 @@ def test_a_file_says_tcp_and_queue(tmp_path):
     path = tmp_path / "short.toml"
     path.write_text(FILE)
     requested = read_scenario_file(path, network_path)
-    assert tcp_of(requested) == (TcpDemand(demand="p1", flows=3, start=(0.0, 1.0)),)
-    assert requested.network.queue == CodelQueue(target=0.01)
+    (tcp,) = tcp_of(requested)
+    assert (tcp.id, tcp.count, tcp.sender, tcp.start, tcp.ecn) == ("p1", 3, "reno", (0.0, 1.0), False)
+    assert {link.queue for link in requested.links} == {CodelQueue(target=0.01)}
     assert requested.control is None
-    path.write_text(FILE.replace('"codel"', '"arc"'))
+    path.write_text(FILE.replace('"codel"', '"code"'))
     with pytest.raises(FileError, match="queue"):
         read_scenario_file(path, network_path)

@@ -72,7 +72,7 @@ DATES = pd.date_range("2026-01-01", periods=4, freq="100ms")
 def test_whatever_has_rates_is_traffic(rates, interval):
     group = demand(rates=rates, interval=interval).offers
     assert isinstance(group.rates, RateTrace)
-    assert group.interval == group.interval_s == group.rates.interval_s == pytest.approx(0.1)
+    assert group.interval == group.lasts(9.0) == group.rates.interval_s == pytest.approx(0.1)
     assert group.rates.rate_bit_per_s.tolist() == RATES[:, None].tolist()
 
 
@@ -87,7 +87,6 @@ def test_each_flow_may_have_a_column():
     [
         ({}, "mean: got 'neither', takes either mean"),
         ({"mean": 1e6, "interval": 0.1, "rates": RATES}, "mean: got 'both', takes either mean"),
-        ({"mean": 1e6}, "interval: got None, takes the duration of each rate"),
         ({"rates": RATES}, "interval: got None, takes the duration of each rate, as in 100ms: these"),
         ({"rates": RATES[None], "interval": 0.1}, "rates: got (1, 4), takes rates of shape (T,): a row per interval"),
         ({"rates": np.ones((2, 9)), "interval": 0.1, "count": 2}, "for 2 flows: a row per interval; transpose it"),
@@ -129,7 +128,6 @@ def test_files_name_tables_and_traces_beside_them(tmp_path):
         ('rates = "rates.csv"\ninterval = "70ms"\n', "whole multiple of the trace's interval"),
         ('rates = [1, 2]\ninterval = "1s"\n', "flows[0].offers.rates[0]: got 1, takes a rate with its unit"),
         ('mean = "1Mbit"\nspread = "gaussian"\ninterval = "1s"\n', "flows[0].offers.spread"),
-        ('mean = "1Mbit"\n', "flows[0].offers.interval: got nothing, takes the duration of each rate"),
         ('mean = "1Mbit"\ninterval = "3s"\n', "flows.d.offers.interval: got 3.0, takes 2e-07 s to the duration (2 s)"),
     ],
 )
@@ -151,7 +149,7 @@ def test_a_scenario_comes_back_from_what_a_result_keeps(tmp_path):
 @pytest.mark.parametrize("kind", ["stream", "bursts", "demand"])
 def test_other_engines_name_what_they_lack(kind):
     offers = {"kind": kind} | ({"mean": 1e6, "interval": 0.1} if kind == "demand" else {"rate": 1e6})
-    group = {"id": "x", "path": ["link"], "offers": offers}
+    group = {"id": "x", "path": ["link"], "offers": offers, "count": 2}
     link = {"id": "link", "source": "a", "target": "b", "capacity": 1e7}
     scenario = scenario_from({"name": "x", "links": [link], "flows": [group], "duration": 1.0})
     found = supports(scenario)

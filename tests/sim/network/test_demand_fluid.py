@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 import netctrl
 from netctrl.core.errors import InvalidValue
+from netctrl.laws.link_rate.routing import routing
 from netctrl.model.network import Demand, Link, Network
-from netctrl.plants.routing import routing
+from netctrl.scenario.builders import routed
+from netctrl.scenario.network.graph import graph_of
 from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Messages, Policy, StaticPacing
-from netctrl.scenario.network.routed import Routed
-from netctrl.scenario.network.traffic import Demands, GaussianTraffic, Spread, TcpDemand, TraceTraffic
+from netctrl.scenario.network.traffic import GaussianTraffic, Spread, TraceTraffic
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.demands import DemandSource
@@ -47,11 +48,10 @@ def scenario(
     messages: Messages = Messages(),  # noqa: B008
     **options: Any,
 ) -> Scenario:
-    routed, flows = Routed(graph=network, per_demand=True), (Demands(spread=traffic),)
     if isinstance(policy, HftracPolicy):
         policy = msgspec.structs.replace(policy, messages=messages)
-    made = Scenario(network=routed, flows=flows, control=policy, interval=TAU, duration=steps * TAU)
-    return made.replace(name="test", **options)
+    usual = {"name": "test", "interval": TAU, "duration": steps * TAU, "warmup": 0.0, "per_demand": True}
+    return routed(network, spread=traffic, control=policy, **usual | options)
 
 
 def traced(folder: Path, rates: np.ndarray, names: Sequence[str]) -> TraceTraffic:
@@ -177,11 +177,11 @@ def plain(requested: Scenario, number: int = 0, *, mixed: bool = False) -> Plain
 
     Links are FIFO or paced at a rate that never changes; they begin at nominal rates, empty.
     """
-    network, policy = requested.network.graph, requested.control
+    network, policy = graph_of(requested), requested.control
     routes, demands = routing(network), network.demands
     alpha, rate = routes.split.toarray(), routes.rate.toarray()
     links = network.links
-    sent_by = DemandSource(requested, network, range(number, number + 1)).draw(requested.steps)[:, :, 0]
+    sent_by = DemandSource(requested, range(number, number + 1)).draw(requested.steps)[:, :, 0]
     T, N, D = requested.steps, len(links), len(demands)
     delay = [round(link.delay / TAU) for link in links]
     buffer = [inf if link.buffer is None else link.buffer * 8.0 / TAU for link in links]
@@ -229,11 +229,11 @@ def check(requested: Scenario, number: int = 0, rtol: float = TOLERANCE["plain"]
     """One run both ways: links interval by interval, and demands in all."""
     found = simulate_network(requested, first_run=number)
     expected = plain(requested, number)
-    used = [k for k, link in enumerate(requested.network.graph.links) if link.id in found.links]
+    used = [k for k, link in enumerate(graph_of(requested).links) if link.id in found.links]
     series = np.array([expected.backlog, expected.departed.sum(axis=2)])[:, :, used].transpose(0, 2, 1) * TAU / 8.0
     for ours, theirs in zip((found.series["backlog"], found.series["departed"]), series, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=rtol * np.abs(theirs).max())
-    graph = requested.network.graph
+    graph = graph_of(requested)
     ends = np.array([[link.target == each.target for each in graph.demands] for link in graph.links])
     lost = (expected.arrived - expected.accepted).sum(axis=(0, 1))
     delivered = (expected.departed * ends).sum(axis=(0, 1))
@@ -389,7 +389,7 @@ def fluctuating(means: Sequence[float], steps: int, seed: int = 0) -> np.ndarray
 
 def on_packets(requested: Scenario, size: int = 150) -> Result:
     law = netctrl.scenario_law(requested)
-    return simulate_network_packets(requested, link_plan(requested, law), range(1), packet_size=size)
+    return simulate_network_packets(requested.replace(packet_size=size), link_plan(requested, law), range(1))
 
 
 def rows(found: Result) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -448,7 +448,7 @@ def test_packets_of_demands_are_those_of_links(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.totals["offered"].sum(axis=1), found.totals["entered"])
     np.testing.assert_array_equal(found.totals["delivered"].sum(axis=1), found.totals["left"])
     np.testing.assert_array_equal(found.totals["flow_lost"].sum(axis=1), found.totals["lost"].sum(axis=1))
-    tcp = requested.replace(flows=(TcpDemand(demand="x"),), duration=2.0)
+    tcp = scenario(fork(), 200, flows=[{"id": "x"}])
     assert "offered" not in on_packets(tcp, 1500).totals
 
 

@@ -15,10 +15,9 @@ import netctrl.sim.network.demands as demands_module
 from netctrl.core.errors import FileError, InvalidValue
 from netctrl.model.network import Demand, Link, Network
 from netctrl.model.trace import RateTrace
-from netctrl.scenario.network.routed import Routed
+from netctrl.scenario.builders import routed
 from netctrl.scenario.network.runs import scenario_trace, traffic_samples
-from netctrl.scenario.network.traffic import Demands, GaussianTraffic, LongRangeTraffic, TraceTraffic, TriangularTraffic
-from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.network.traffic import GaussianTraffic, LongRangeTraffic, TraceTraffic, TriangularTraffic
 from netctrl.sim.network.demands import DemandSource, fractional_noise, noise_spectrum, run_seeds
 
 MBIT = 1e6
@@ -34,19 +33,13 @@ def demand(name="d", mean=10 * MBIT, std=1 * MBIT):
 
 
 def scenario(traffic, *demands, steps=1000, interval=0.01, **more):
-    return Scenario(
-        name="demands",
-        network=Routed(graph=network(*demands)),
-        interval=interval,
-        duration=steps * interval,
-        flows=(Demands(spread=traffic),),
-        **more,
-    )
+    times = {"interval": interval, "duration": steps * interval, "warmup": 0.0}
+    return routed(network(*demands), spread=traffic, **times | more)
 
 
 def drawn(chosen, runs=range(1), **more):
     """The whole run at once."""
-    return DemandSource(chosen, chosen.network.graph, runs, **more).draw(chosen.steps)
+    return DemandSource(chosen, runs, **more).draw(chosen.steps)
 
 
 def assert_mean(samples, expected, deviation):
@@ -120,7 +113,7 @@ def test_what_the_cut_at_0_does_to_triangular_rates():
 @pytest.mark.parametrize("traffic", [GaussianTraffic(scale=0.5), TriangularTraffic(scale=0.5, half_width="1Mbit")])
 def test_without_fluctuation_rates_are_constant(traffic):
     chosen = scenario(traffic, demand("x", std=0.0), demand("y", 4 * MBIT, 0.0))
-    source = DemandSource(chosen, chosen.network.graph, range(3))
+    source = DemandSource(chosen, range(3))
     found = source.draw(7)
     assert found.shape == (7, 2, 3)
     assert found.flags.c_contiguous
@@ -134,12 +127,6 @@ def test_a_constant_demand_beside_others(traffic):
     found = drawn(scenario(traffic, demand("x"), demand("still", std=0.0)))
     assert (found[:, 1] == 10 * MBIT).all()
     assert found[:, 0].std() > 0.5 * MBIT
-
-
-def test_the_networks_means_count_and_not_the_scenarios():
-    chosen = scenario(GaussianTraffic(), demand(std=0.0))
-    scaled = network(demand(mean=30 * MBIT, std=0.0))
-    assert (DemandSource(chosen, scaled, range(1)).draw(3) == 30 * MBIT).all()
 
 
 # The same bits
@@ -163,7 +150,7 @@ def test_a_run_is_the_same_whatever_the_chunks_and_the_company(kind, cuts, runs,
     chosen = scenario(KINDS[kind], demand("x"), demand("y", std=2 * MBIT), steps=60, seed=seed)
     trace = TRACE if kind == "trace" else None
     alone = drawn(chosen, range(runs[-1], runs[-1] + 1), trace=trace)
-    source = DemandSource(chosen, chosen.network.graph, runs, trace=trace)
+    source = DemandSource(chosen, runs, trace=trace)
     steps = np.diff([0, *sorted(cuts), 60])
     together = np.concatenate([source.draw(int(count)) for count in steps])
     assert (
@@ -421,13 +408,13 @@ def test_a_trace_that_is_not_there(tmp_path):
 def test_no_runs():
     chosen = scenario(GaussianTraffic(), demand())
     with pytest.raises(InvalidValue, match=r"^runs: got 'none'"):
-        DemandSource(chosen, chosen.network.graph, [])
+        DemandSource(chosen, [])
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_more_than_the_run_has(kind):
     chosen = scenario(KINDS[kind], demand("x"), demand("y"), steps=10)
-    source = DemandSource(chosen, chosen.network.graph, range(1), trace=TRACE if kind == "trace" else None)
+    source = DemandSource(chosen, range(1), trace=TRACE if kind == "trace" else None)
     for wrong in (0, 11, 2.0):
         with pytest.raises(InvalidValue, match=r"takes 1 to what the run of 10 has left, 10"):
             source.draw(wrong)

@@ -10,8 +10,9 @@ import netctrl
 from netctrl import InvalidValue, Scenario
 from netctrl.model.datasets import network_path
 from netctrl.model.network import read_network
+from netctrl.scenario.builders import routed
+from netctrl.scenario.network.graph import graph_of
 from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Messages, Policy, StaticPacing
-from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.result import Result
 from netctrl.sim.network.demands import DemandSource
 from netctrl.sim.network.messages import run_with_messages
@@ -41,7 +42,7 @@ def scenario(policy: Policy, messages: Messages = IDEAL, name: str = "testbed", 
     settings = {"duration": 4.0, "warmup": 0.5} | fields
     if messages != IDEAL:
         policy = msgspec.structs.replace(policy, messages=messages)
-    return Scenario(name=name, network=Routed(graph=network), interval=TAU, control=policy, **settings)
+    return routed(network, name=name, interval=TAU, control=policy, **{"warmup": 0.0} | settings)
 
 
 def hftrac(name: str, **fields: object) -> HftracPolicy:
@@ -67,7 +68,7 @@ def test_with_all_heard_in_time_it_is_what_it_is_without_messages(policy: str | 
     expected = simulate_network(requested, law, runs=2)
     assert expected.totals["lost"].sum() > 0.0
     ready = link_problem(requested, law)
-    source = DemandSource(requested, ready.network, range(2))
+    source = DemandSource(requested, range(2))
     found = run_with_messages(requested, ready, law, source, range(2), watch=True, routes=None)
     for row, name in enumerate(("backlog", "departed", "lost")):
         theirs = expected.series[name]
@@ -108,7 +109,7 @@ def test_links_that_hear_nothing_answer_what_they_see_themselves() -> None:
     requested = scenario(hftrac("coordinated"), Messages(loss=1.0), warmup=0.0, duration=1.5)
     law = netctrl.scenario_law(requested)
     ready = link_problem(requested, law)
-    demand = DemandSource(requested, ready.network, range(1)).draw(requested.steps)[:, :, 0]
+    demand = DemandSource(requested, range(1)).draw(requested.steps)[:, :, 0]
     plant, model, N = ready.plant, ready.model, ready.model.n_links
     C, inj = model.coupling.toarray(), model.injection.toarray()
     T = max(column.u.shape[2] for column in law.columns)
@@ -174,10 +175,12 @@ def test_messages_do_not_change_the_traffic() -> None:
 def test_without_fluctuations_links_out_of_step_stay_at_rest() -> None:
     """Whatever the moments at which they act, all measure nominal rates from the first time on."""
     requested = scenario(hftrac("god", backlog_setpoint=1e4), Messages(asynchronous=True), warmup=0.0, duration=1.0)
-    calm = tuple(msgspec.structs.replace(demand, std=0.0) for demand in requested.network.graph.demands)
-    wide = tuple(msgspec.structs.replace(link, buffer=None) for link in requested.network.graph.links)
-    network = msgspec.structs.replace(requested.network.graph, demands=calm, links=wide)
-    requested = requested.replace(graph=network)
+    calm = tuple(msgspec.structs.replace(demand, std=0.0) for demand in graph_of(requested).demands)
+    wide = tuple(msgspec.structs.replace(link, buffer=None) for link in graph_of(requested).links)
+    network = msgspec.structs.replace(graph_of(requested), demands=calm, links=wide)
+    requested = routed(
+        network, **{name: getattr(requested, name) for name in ("control", "interval", "duration", "warmup")}
+    )
     law = netctrl.hftrac(read_network(network_path("testbed")), TAU, mu=0.5, architecture="god").law
     found = simulate_network(requested, law, runs=4)
     np.testing.assert_allclose(found.series["backlog"], 1e4, rtol=TOLERANCE["conserved"])
@@ -190,7 +193,7 @@ def test_lost_messages_of_coordinated_control_leave_no_lasting_backlog() -> None
     wide = tuple(msgspec.structs.replace(link, buffer=None, capacity=10.0 * link.capacity) for link in network.links)
     network = msgspec.structs.replace(network, links=wide)
     policy = hftrac("coordinated", backlog_setpoint=1e6, messages=Messages(loss=0.5))
-    requested = Scenario(name="wide", network=Routed(graph=network), interval=TAU, duration=200.0, control=policy)
+    requested = routed(network, interval=TAU, duration=200.0, warmup=0.0, control=policy)
     watched = simulate_network(requested, netctrl.scenario_law(requested)).series["backlog"]
     early, late = watched[:, 2000:10000].mean(axis=1), watched[:, -8000:].mean(axis=1)
     np.testing.assert_allclose(early, 1e6, rtol=0.02)

@@ -16,15 +16,16 @@ from hypothesis import strategies as st
 
 from netctrl.core.errors import InvalidValue
 from netctrl.design.hftrac.design import hftrac
+from netctrl.laws.link_rate.routing import at_utilization, routing
 from netctrl.model.datasets import network_path
 from netctrl.model.design.design import HftracDesign
 from netctrl.model.law import AgedGain, FirGain, LinkRateLaw, MyopicGain, StaticGain
 from netctrl.model.network import Demand, Link, Network, read_network
 from netctrl.plants.linearize import network_model
-from netctrl.plants.routing import at_utilization, routing
+from netctrl.scenario.builders import routed
+from netctrl.scenario.network.graph import graph_of
 from netctrl.scenario.network.policy import Backpressure, DesignPolicy, Fifo, HftracPolicy, Policy, StaticPacing
-from netctrl.scenario.network.routed import Routed
-from netctrl.scenario.network.traffic import Demands, GaussianTraffic
+from netctrl.scenario.network.traffic import GaussianTraffic
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.demands import DemandSource
@@ -77,8 +78,8 @@ def changed(network: Network, *, std: float = 1.0, **link: Any) -> Network:
 
 def scenario(network: Network, steps: int, policy: Policy | None = None, **options: Any) -> Scenario:
     policy = Fifo() if policy is None else policy
-    made = Scenario(network=Routed(graph=network), interval=TAU, duration=steps * TAU, control=policy)
-    return made.replace(name="test", **options)
+    usual = {"name": "test", "interval": TAU, "duration": steps * TAU, "warmup": 0.0}
+    return routed(network, control=policy, **usual | options)
 
 
 def one_link(mean: float = 1e7, *, capacity: float = 2e7, delay: int = 0, std: float = 0.0, **link: Any) -> Network:
@@ -266,9 +267,9 @@ def literal(law: LinkRateLaw, network: Network, start: np.ndarray) -> Command:
 def plain(requested: Scenario, law: LinkRateLaw | None, number: int = 0) -> Run:
     """The paper's fluid, step by step: what waits and comes is sent at the rate that is commanded, from 0 to the
     capacity; what is left beyond the buffer is lost."""
-    network = at_utilization(requested.network.graph, requested.network.utilization)
+    network = graph_of(requested)
     model, policy = network_model(network, TAU), requested.control
-    demand = DemandSource(requested, network, range(number, number + 1)).draw(requested.steps)[:, :, 0]
+    demand = DemandSource(requested, range(number, number + 1)).draw(requested.steps)[:, :, 0]
     c, injection, delay, N = model.coupling.toarray(), model.injection.toarray(), model.delay, model.n_links
     nominal = np.array([rate for rate in routing(network).load if rate > 0.0])
     by_name = {link.id: link for link in network.links}
@@ -311,8 +312,8 @@ def plain(requested: Scenario, law: LinkRateLaw | None, number: int = 0) -> Run:
     return Run(*np.array(kept).transpose(1, 0, 2))
 
 
-def scaled(scale: float) -> tuple[Demands]:
-    return (Demands(spread=GaussianTraffic(scale=scale)),)
+def scaled(scale: float) -> GaussianTraffic:
+    return GaussianTraffic(scale=scale)
 
 
 def watched(found: Result) -> np.ndarray:
@@ -460,7 +461,7 @@ def in_flight(rates: np.ndarray, requested: Scenario, step: int) -> float:
 
     `rates` is (N, T). f_k(n) is on its way until it arrives in the step n_k samples later.
     """
-    model, load = network_model(requested.network.graph, TAU), routing(requested.network.graph).load
+    model, load = network_model(graph_of(requested), TAU), routing(graph_of(requested)).load
     onward = model.coupling.toarray().sum(axis=0)
     before = np.repeat(load[load > 0.0][:, None], model.delay.max() + 1, axis=1)
     f = np.concatenate([before, rates], axis=1)  # f[k, past + n] is f_k(n)
@@ -590,7 +591,7 @@ def test_of_a_full_link_what_comes_above_its_capacity_is_lost(scale: float) -> N
     C, buffer = 1e7, 20_000.0
     d = scale * C
     traffic = GaussianTraffic(scale=scale)
-    requested = scenario(one_link(C, capacity=C, buffer=buffer), 400, flows=(Demands(spread=traffic),), warmup=1.0)
+    requested = scenario(one_link(C, capacity=C, buffer=buffer), 400, spread=traffic, warmup=1.0)
     found = simulate_network(requested)
     assert found.figures()["loss", "network"] == pytest.approx((d - C) / d, rel=TOLERANCE["closed form"])
     assert found.totals["backlog"][0, 0] == pytest.approx(buffer, rel=TOLERANCE["closed form"])
@@ -612,7 +613,7 @@ def test_behind_a_rate_below_the_mean_the_backlog_grows_with_time() -> None:
 
 
 def test_no_factor_paces_above_the_capacity() -> None:
-    found = simulate_network(scenario(one_link(1e7, capacity=1.1e7), 50, StaticPacing(factor=2.0), flows=scaled(2.0)))
+    found = simulate_network(scenario(one_link(1e7, capacity=1.1e7), 50, StaticPacing(factor=2.0), spread=scaled(2.0)))
     np.testing.assert_array_equal(found.series["departed"], 1.1e7 * (TAU / 8.0))
 
 
@@ -624,7 +625,7 @@ def test_a_line_delivers_after_its_delay(n_k: int) -> None:
         Link(source="B", target="C", capacity="20Mbit", delay=9 * TAU),
     ]
     network = Network(links=tuple(links), demands=(Demand(source="A", target="C", mean="10Mbit"),))
-    found = simulate_network(scenario(network, 20, flows=scaled(0.0)))
+    found = simulate_network(scenario(network, 20, spread=scaled(0.0)))
     first, second = found.series["departed"]
     assert not first.any()
     np.testing.assert_array_equal(second, np.where(np.arange(20) <= n_k, 1e7 * (TAU / 8.0), 0.0))
@@ -644,7 +645,7 @@ def test_a_single_link_answers_with_its_closed_form(law: str, mu: float, n_l: in
     controller = designed(network, law, mu).law
     quiet = changed(network, std=0.0)
     policy = hftrac_policy(law, mu, backlog_setpoint=backlog_setpoint)
-    found = simulate_network(scenario(quiet, 60, policy, flows=scaled(d / mean)), controller)
+    found = simulate_network(scenario(quiet, 60, policy, spread=scaled(d / mean)), controller)
     n = np.arange(1, 61)
     rates = (d - mean) / k * (1.0 - (1.0 - k) ** n)
     rel = 1e-3 if law in ("fir", "fir in band", "myopic fir") else TOLERANCE["closed form"]  # of finite length
@@ -658,7 +659,7 @@ def test_a_central_controller_does_nothing_until_it_hears(d: int) -> None:
     network = one_link(std=1e6)
     policy = HftracPolicy(architecture="centralized", information_delay=d, mu=1.0, backlog_setpoint=1e5)
     law = hftrac(network, TAU, mu=1.0, architecture="centralized", information_delay=d).law
-    requested = scenario(changed(network, std=0.0), 30, policy, flows=scaled(1.1))
+    requested = scenario(changed(network, std=0.0), 30, policy, spread=scaled(1.1))
     rate = simulate_network(requested, law).series["departed"][0] * 8.0 / TAU
     np.testing.assert_allclose(rate[: d + 1], 1e7, rtol=TOLERANCE["closed form"])
     assert rate[d + 1] == pytest.approx(1e7 + law.gain[0, -1] * 1e6, rel=TOLERANCE["closed form"])
@@ -827,9 +828,7 @@ def test_laws_for_other_networks_are_refused() -> None:
     longer = changed(network, delay=lambda link: 3 * TAU if link.id == "L1" else link.delay)
     far = scenario(longer, 10, hftrac_policy("god"))
     refused("law.delay", (1, 1), "(3, 1) of this scenario's network", lambda: simulate_network(far, law))
-    slow = Scenario(
-        name="slow", network=Routed(graph=network), interval=0.005, duration=1.0, control=hftrac_policy("god")
-    )
+    slow = routed(network, interval=0.005, duration=1.0, warmup=0.0, control=hftrac_policy("god"))
     same_delays = msgspec.structs.replace(law, delay=np.array([2, 2]))
     refused("law.interval_s", TAU, "0.005 of this", lambda: simulate_network(slow, same_delays))
     simulate_network(requested, law)
@@ -851,46 +850,30 @@ def test_links_that_are_paced_must_be_there(policy: Policy) -> None:
     refused("control.links", "L9", "ids of links; there are L1, L2", lambda: scenario(published("tandem"), 10, policy))
 
 
-BUILT = Scenario(name="test", network=Routed(graph=one_link()), interval=TAU, duration=1.0)
+BUILT = {"graph": one_link(), "interval": TAU, "duration": 1.0, "warmup": 0.0}
 
 
 @pytest.mark.parametrize(
     ("field", "value", "takes"),
     [
         ("duration", 0.015, "a whole number of intervals of 0.01 s"),
-        ("duration", 0.004, "a whole number of intervals of 0.01 s"),
         ("duration", 1e8, "from 1 to 1e+09"),
-        ("duration", 0.0, "a time above 0"),
-        ("duration", -1.0, "a time above 0"),
-        ("duration", nan, "a time above 0"),
-        ("duration", "fast", "a time above 0"),
-        ("interval", 0.0, "a time above 0"),
-        ("interval", nan, "a time above 0"),
-        ("interval", inf, "a time above 0"),
-        ("warmup", 1.0, "a time shorter than duration (1 s)"),
-        ("warmup", 2.0, "a time shorter than duration (1 s)"),
-        ("warmup", -TAU, "a time from 0s"),
-        ("warmup", nan, "a time from 0s"),
         ("utilization", 0.0, "a share above 0, to 100"),
         ("utilization", 101.0, "a share above 0, to 100; above 1 the busiest link is overloaded"),
-        ("utilization", nan, "a share above 0, to 100"),
-        ("seed", -1, "a whole number"),
-        ("seed", 1.5, "a whole number"),
-        ("seed", 2**32, "a whole number"),
-        ("name", "", "printable text"),
-        ("name", 5, "printable text"),
         ("graph", "tandem", "Network"),
+        ("queue", "fifo", "droptail"),
+        ("spread", "normal", "gaussian"),
         ("control", "lifo", "one of fifo, static, backpressure, hftrac, design, track, or a table"),
-        ("flows", (None,), "Demands"),
+        ("flows", (None,), "Flow"),
     ],
 )
 def test_scenarios_that_are_none_are_refused(field: str, value: Any, takes: str) -> None:
-    refused(field, value, takes, lambda: BUILT.replace(**{field: value}))
+    refused(field, value, takes, lambda: routed(**BUILT | {field: value}))
 
 
 def test_a_network_without_demands_is_no_scenario() -> None:
     bare = Network(links=one_link().links)
-    refused("graph", "no demands", "at least one demand", lambda: BUILT.replace(graph=bare))
+    refused("graph", "no demands", "at least one demand", lambda: routed(bare))
 
 
 @pytest.mark.parametrize(

@@ -10,21 +10,16 @@ import pytest
 import netctrl
 from netctrl.core.errors import InvalidValue
 from netctrl.laws.disciplines import WfqQueue
-from netctrl.model.network import Demand, Network
-from netctrl.model.network import Link as NetworkLink
 from netctrl.scenario.links import Link
-from netctrl.scenario.network.routed import Routed
-from netctrl.scenario.network.traffic import Demands, GaussianTraffic, LongRangeTraffic, TraceTraffic, TriangularTraffic
+from netctrl.scenario.network.traffic import GaussianTraffic, LongRangeTraffic, TraceTraffic, TriangularTraffic
 from netctrl.scenario.result_file import read_result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Bursts, Stream
-from netctrl.sim.network.plan import link_plan, run_draws
-from netctrl.sim.packet.links.tables import Line
-from netctrl.sim.packet.network import network_problem
+from netctrl.sim.network.demands import DemandSource
 from netctrl.sim.packet.problem import PacketProblem, packet_problem
 from netctrl.sim.packet.run import run_packets, simulate_packets
-from netctrl.sim.packet.state import FLOW, LINK
+from netctrl.sim.packet.state import FLOW
 
 SIZE, RATE = 1000, 1e8
 WIRE = 80_000  # of a packet [ns]
@@ -83,31 +78,14 @@ SPREADS = {
 
 
 @pytest.mark.parametrize("kind", [*SPREADS, "trace"])
-def test_a_demand_is_that_of_a_network(kind, tmp_path):
-    """A network of one demand and its first run, packet by packet: the same bytes, and the same waiting times."""
+def test_a_demand_draws_what_a_run_of_a_network_of_one_demand_does(kind, tmp_path):
     trace = tmp_path / "trace.csv"
     rates = np.random.default_rng(3).uniform(1e6, 9e6, 60).round()
     trace.write_text("time_s,all\n" + "".join(f"{k / 20},{rate}\n" for k, rate in enumerate(rates)))
     spread = SPREADS.get(kind) or TraceTraffic(file=str(trace))
-    ends = {"source": "a", "target": "b"}
-    network = Network(
-        links=(NetworkLink(id="link", capacity=8.5e6, delay=5e-2, buffer=2e4, **ends),),
-        demands=(Demand(id="demand", mean=8e6, std=2e6, **ends),),
-    )
-    flows = (Demands(spread=spread),)
-    whole = Scenario(name="one", network=Routed(graph=network), flows=flows, interval=0.05, duration=5.0, seed=4)
-    plan = link_plan(whole)
-    lines = [Line("link", 8.5e6, 5e-2, 2e4, whole.network.queue)]
-    ready, _ = network_problem(whole, plan, lines, next(run_draws(whole, plan, range(1))), SIZE, 0)
-    theirs = run_packets(ready, 10.0)
-    group = demand(interval=0.05, mean=8e6, std=2e6, spread=spread)
-    ours = run_packets(
-        packet_problem(scenario(group, duration=5.0, seed=4, capacity=8.5e6, delay=5e-2, buffer=2e4)), 10.0
-    )
-    counts = [LINK[name] for name in ("arrived", "departed", "lost", "waited_ns", "sent", "bytes")]
-    assert ours.link[0, counts].tolist() == theirs.link[0, counts].tolist()
-    assert ours.link[0, LINK["lost"]] > 0
-    assert ours.trip.tolist() == theirs.trip.tolist()
+    whole = scenario(demand(interval=0.05, mean=8e6, std=2e6, spread=spread), duration=5.0, sample=0.05, seed=4)
+    drawn = DemandSource(whole, range(1)).draw(100)[:, :, 0]
+    np.testing.assert_array_equal(packet_problem(whole).state.rates, drawn.ravel())
 
 
 def test_flows_of_a_group_draw_their_own_rates():

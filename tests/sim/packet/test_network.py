@@ -19,11 +19,12 @@ from netctrl.model.network import Demand, Link, Network, read_network
 from netctrl.ns3.network.read import run_links
 from netctrl.ns3.network.render import render
 from netctrl.ns3.program import compile_program, find_ns3, table_name
+from netctrl.scenario.builders import routed
 from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Messages, Policy, StaticPacing
-from netctrl.scenario.network.routed import Routed
-from netctrl.scenario.network.traffic import Demands, LongRangeTraffic, TcpDemand
+from netctrl.scenario.network.traffic import LongRangeTraffic
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.network.plan import link_plan, run_draws, run_tables
 from netctrl.sim.network.run import simulate_network
 from netctrl.sim.packet.lacks import network_lacks
@@ -35,10 +36,8 @@ LATE = Messages(loss=0.1, jitter=(0.0, 0.005), asynchronous=True)
 
 
 def on_testbed(policy: Policy = COORDINATED, *, name: str = "testbed", **changed) -> Scenario:
-    network = read_network(network_path(name))
-    routed = Routed(graph=network, utilization=0.95)
-    made = Scenario(name="testbed", network=routed, control=policy, interval=0.01, duration=20.0, warmup=4.0)
-    return made.replace(**changed)
+    usual = {"utilization": 0.95, "control": policy, "duration": 20.0, "warmup": 4.0}
+    return routed(read_network(network_path(name)), **usual | changed)
 
 
 def ran(scenario: Scenario, runs: range = range(2), **options) -> Result:
@@ -66,7 +65,7 @@ def test_an_overloaded_link_of_packets_loses_what_it_cannot_send():
         Link(source="B", target="C", id="L2", capacity=20e6, delay=0.01, buffer=25e3),
     )
     network = Network(links=links, demands=(Demand(source="A", target="C", mean=30e6),))
-    scenario = Scenario(name="over", network=Routed(graph=network), interval=0.01, duration=10.0, warmup=1.0)
+    scenario = routed(network, duration=10.0, warmup=1.0)
     found = ran(scenario, range(1))
     assert found.totals["departed"][0, 1] * 8.0 / found.seconds == pytest.approx(20e6, rel=1e-3)
     assert found.totals["lost"][0, 1] / found.totals["arrived"][0, 1] == pytest.approx(1.0 - 20.0 / 30.0, rel=3e-3)
@@ -110,7 +109,7 @@ def test_late_messages_and_moments_are_those_of_ns3(tmp_path, policy, messages):
 @pytest.mark.needs("ns3")
 def test_tcp_under_a_law_is_near_that_of_ns3(tmp_path):
     """Starts are drawn apart, and timeouts are 1 s here and 200 ms there: not the same packets, but the same means."""
-    tcp = TcpDemand(demand="p1", flows=5, variant="newreno", start=(0.0, 0.5))
+    tcp = Flow(id="p1", count=5, sender="reno", start=(0.0, 0.5))
     scenario = on_testbed(flows=(tcp,), duration=40.0)
     found, expected = ran(scenario), in_ns3(scenario, tmp_path)
     np.testing.assert_allclose(found.totals["departed"].sum(axis=0), expected.totals["departed"].sum(axis=0), rtol=0.02)
@@ -131,7 +130,7 @@ def test_small_packets_are_a_fluid(policy):
     """With delays as in the model. Where packets of 1500 bytes differ from it is in docs/explanation/networks.md."""
     scenario = on_testbed(policy, duration=60.0)
     fluid = simulate_network(scenario, netctrl.scenario_law(scenario), runs=2)
-    small = ran(scenario, packet_size=150, sampled_delays=True)
+    small = ran(scenario.replace(packet_size=150.0), sampled_delays=True)
     np.testing.assert_allclose(small.totals["entered"], fluid.totals["entered"], atol=4 * 150)
     np.testing.assert_allclose(small.totals["departed"], fluid.totals["departed"], rtol=2e-3)
     backlog, wanted = (each.totals["backlog"].sum(axis=1).mean() for each in (small, fluid))
@@ -145,8 +144,7 @@ def one_link(policy: Policy, **changed) -> Scenario:
     link = Link(id="link", source="a", target="b", capacity=20e6, delay=0.01)
     demands = tuple(Demand(id=f"d{i}", source="a", target="b", mean=6e6, std=4e6) for i in range(3))
     network = Network(name="one", links=(link,), demands=demands)
-    made = Scenario(name="one", network=Routed(graph=network), interval=0.01, duration=10.0, control=policy)
-    return made.replace(**changed)
+    return routed(network, **{"duration": 10.0, "warmup": 0.0, "control": policy} | changed)
 
 
 def when_sent(rates: np.ndarray, interval: float) -> np.ndarray:
@@ -233,7 +231,7 @@ def test_a_central_controller_that_nobody_hears_leaves_nominal_rates():
 @pytest.mark.slow
 def test_a_run_is_the_same_whichever_others_are_made_with_it():
     control = msgspec.structs.replace(COORDINATED, messages=LATE)
-    scenario = on_testbed(control, flows=(Demands(spread=LongRangeTraffic()),), duration=8.0)
+    scenario = on_testbed(control, spread=LongRangeTraffic(), duration=8.0)
     all_three = ran(scenario, range(3))
     for other in (ran(scenario, range(2, 3)), ran(scenario, range(2, 4), n_jobs=2)):
         np.testing.assert_array_equal(all_three.totals["backlog"][2], other.totals["backlog"][0])
@@ -252,13 +250,13 @@ def tcp_over_one(variant: str = "cubic", flows: int = 1, **changed) -> Scenario:
     """TCP over a link that is paced at 4 of 10 Mbit/s."""
     link = Link(id="link", source="a", target="b", capacity=10e6, delay=0.01, buffer=30e3)
     demand = Demand(id="tcp", source="a", target="b", mean=4e6)
-    tcp = (TcpDemand(demand="tcp", flows=flows, variant=variant, start=(0.0, 0.2)),)
+    tcp = Flow(id="tcp", count=flows, sender=variant, start=(0.0, 0.2))
     network = Network(name="one", links=(link,), demands=(demand,))
-    settings = {"interval": 0.01, "duration": 40.0, "warmup": 10.0, "control": StaticPacing(), "flows": tcp}
-    return Scenario(name="tcp", network=Routed(graph=network), **settings).replace(**changed)
+    settings = {"duration": 40.0, "warmup": 10.0, "control": StaticPacing(), "flows": [tcp]}
+    return routed(network, **settings | changed)
 
 
-@pytest.mark.parametrize("variant", ["newreno", "cubic"])
+@pytest.mark.parametrize("variant", ["reno", "cubic"])
 def test_tcp_fills_a_paced_link(variant):
     found = ran(tcp_over_one(variant), range(1))
     most = 4e6 * (SIZE - 40) / SIZE
@@ -272,14 +270,14 @@ def test_tcp_fills_a_paced_link(variant):
 
 def test_an_aqm_shortens_the_queue_of_a_paced_link():
     long, pie, codel = (
-        ran(tcp_over_one("newreno", 10, queue=queue), range(1)).totals["backlog"][0, 0]
+        ran(tcp_over_one("reno", 10, queue=queue), range(1)).totals["backlog"][0, 0]
         for queue in (DropTailQueue(), PieQueue(), CodelQueue())
     )
     assert max(pie, codel) < 0.8 * long
 
 
 def test_flows_of_tcp_take_ways_by_their_shares():
-    scenario = on_testbed(Fifo(), flows=(TcpDemand(demand="p2", flows=8, variant="cubic"),), duration=10.0)
+    scenario = on_testbed(Fifo(), flows=(Flow(id="p2", count=8, sender="cubic"),), duration=10.0)
     found = ran(scenario, range(1))
     s23, s21 = (found.links.index(name) for name in ("s23", "s21"))
     assert found.totals["arrived"][0, s23] > 1.5 * found.totals["arrived"][0, s21] > 0.0
@@ -288,15 +286,13 @@ def test_flows_of_tcp_take_ways_by_their_shares():
 def test_what_the_engine_lacks_is_refused_by_name(monkeypatch):
     scenario = on_testbed(Backpressure())
     assert "backpressure" in str(network_lacks(scenario))
-    assert all(network_lacks(tcp_over_one(variant)) is None for variant in ("cubic", "newreno", "vegas"))
+    assert all(network_lacks(tcp_over_one(variant)) is None for variant in ("cubic", "reno", "vegas"))
     plan = link_plan(on_testbed(Fifo()))
-    for options, says in (
-        ({"packet_size": 99}, "packet_size"),
-        ({"packet_size": 30_000}, "buffer"),
-        ({"n_jobs": 0}, "n_jobs"),
-    ):
+    for size, says in ((40.0, "packet_size"), (30_000.0, "buffer")):
         with pytest.raises(InvalidValue, match=says):
-            simulate_network_packets(on_testbed(Fifo()), plan, range(1), **options)
+            simulate_network_packets(on_testbed(Fifo(), packet_size=size), plan, range(1))
+    with pytest.raises(InvalidValue, match="n_jobs"):
+        simulate_network_packets(on_testbed(Fifo()), plan, range(1), n_jobs=0)
     with pytest.raises(InvalidValue, match="runs"):
         simulate_network_packets(on_testbed(Fifo()), plan, range(0))
     assert network_lacks(scenario.replace(control=Fifo())) is None

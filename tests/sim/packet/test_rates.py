@@ -20,9 +20,9 @@ from netctrl.model.io.provenance import provenance
 from netctrl.model.network import Demand, Network
 from netctrl.model.network import Link as NetworkLink
 from netctrl.ns3.tcp_aqm.render import render
+from netctrl.scenario.builders import routed
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.network.policy import DesignPolicy, StaticPacing
-from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
@@ -31,10 +31,9 @@ from netctrl.sim.fluid.traffic import draw_flows
 from netctrl.sim.network.plan import link_plan, run_draws
 from netctrl.sim.packet.kernel import advance_packets
 from netctrl.sim.packet.links.links import pace_link
-from netctrl.sim.packet.links.tables import Line
-from netctrl.sim.packet.network import network_problem
+from netctrl.sim.packet.network import simulate_network_packets
 from netctrl.sim.packet.problem import packet_problem
-from netctrl.sim.packet.run import run_packets, simulate_packets
+from netctrl.sim.packet.run import simulate_packets
 from netctrl.sim.packet.state import FLOW, LINK
 
 SIZE, CAPACITY = 1000, 10e6
@@ -215,23 +214,22 @@ def test_steady_arrivals_at_the_nominal_rates_pass(design):
 
 def test_groups_of_demands_under_a_design_are_its_network(design):
     """What a run of the network draws, as rates of two groups: each link has the same bytes and the same losses."""
-    settings = {"interval": 5e-3, "duration": 4.0, "control": DesignPolicy(file="design"), "seed": 2}
-    around = Scenario(name="row", network=Routed(graph=design.inputs.network), **settings)
+    settings = {"interval": 5e-3, "duration": 4.0, "warmup": 0.0, "seed": 2, "packet_size": SIZE}
+    around = routed(design.inputs.network, control=DesignPolicy(file="design"), **settings)
     plan = link_plan(around, design.law)
     draws = next(run_draws(around, plan, range(1)))
-    links = row().links[:2]
-    lines = [Line(each.id, CAPACITY, 5e-3, 60e3, DROPTAIL) for each in links]
-    theirs, _ = network_problem(around, plan, lines, draws, SIZE, 0)
     paths = {"long": ("first", "second"), "short": ("second",)}
     flows = [
         Flow(id=name, path=path, ecn=False, offers=netctrl.Demand(rates=draws.rates[:, k], interval=5e-3))
         for k, (name, path) in enumerate(paths.items())
     ]
-    ours = packet_problem(scenario(links, *flows), design)
-    counts = [LINK[name] for name in ("arrived", "departed", "lost", "waited_ns", "sent", "bytes")]
-    found, other = run_packets(ours, 10.0).link[:, counts], run_packets(theirs, 10.0).link[:, counts]
-    np.testing.assert_array_equal(found, other)
-    assert (found[:, 3] > 0).all()
+    theirs = simulate_network_packets(around, plan, range(1))
+    beside = scenario(row().links[:2], *flows, duration=4.0).replace(interval=5e-3, warmup=0.0)
+    ours = simulate_packets(beside, design=design)
+    for name in ("arrived", "departed", "lost"):
+        np.testing.assert_allclose(ours.totals[name], theirs.totals[name])
+    np.testing.assert_allclose(ours.series["backlog"], theirs.series["backlog"])
+    assert theirs.totals["backlog"].min() > 0.0
 
 
 def test_a_file_beside_the_scenario_is_the_design():

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netctrl.core.errors import InvalidValue
+from netctrl.laws.link_rate.routing import Routing, routing
 from netctrl.model.datasets import network_path, networks
 from netctrl.model.network import Demand, Link, Network, read_network
-from netctrl.plants.routing import Routing, routing
 
 ROOMY = 1e12
 

@@ -124,6 +124,37 @@ def at_utilization(network: Network, utilization: float | None) -> Network:
     return msgspec.structs.replace(network, demands=demands)
 
 
+def with_ways(network: Network) -> Network:
+    """Network whose demands all have split ratios; those without take the path of least delay.
+
+    Raises
+    ------
+    InvalidValue
+        No path leads from a demand's source to its target.
+    """
+    paths = _shortest_paths(network)
+    demands = (
+        msgspec.structs.replace(demand, split=dict(reversed(paths[i].items()))) if i in paths else demand
+        for i, demand in enumerate(network.demands)
+    )
+    return msgspec.structs.replace(network, demands=tuple(demands))
+
+
+def main_path(network: Network, demand: Demand) -> tuple[str, ...]:
+    """Links of a demand's greatest shares, from its source to its target, as far as they lead."""
+    leaving: dict[str, list[Link]] = {}
+    split = demand.split or {}
+    for link in network.links:
+        if split.get(link.id, 0.0) > 0.0:
+            leaving.setdefault(link.source, []).append(link)
+    node, path = demand.source, []
+    while node != demand.target and node in leaving and len(path) < len(network.links):
+        link = max(leaving[node], key=lambda link: split[link.id])
+        path.append(link.id)
+        node = link.target
+    return tuple(path)
+
+
 def varied(network: Network, std: float | str | None) -> Network:
     """A network whose demands with a standard deviation of 0 have another one.
 
