@@ -73,6 +73,7 @@ _PUBLIC = {
     "parking_lot": "netctrl.scenario.builders",
     "queue_design": "netctrl.design.queue.design",
     "read": "netctrl.engines.reader",
+    "routed": "netctrl.scenario.builders",
     "scenario_law": "netctrl.design.hftrac.scenario_law",
     "simulate": "netctrl.engines.engine",
     "solve_dare": "netctrl.synthesis.riccati.dare",

@@ -49,6 +49,7 @@ from netctrl.scenario.builders import dumbbell as dumbbell
 from netctrl.scenario.builders import fat_tree as fat_tree
 from netctrl.scenario.builders import leaf_spine as leaf_spine
 from netctrl.scenario.builders import parking_lot as parking_lot
+from netctrl.scenario.builders import routed as routed
 from netctrl.scenario.links import Change as Change
 from netctrl.scenario.links import Link as Link
 from netctrl.scenario.network.sweep import SweepSpec as SweepSpec
@@ -133,6 +134,7 @@ __all__ = [
     "parking_lot",
     "queue_design",
     "read",
+    "routed",
     "scenario_law",
     "simulate",
     "solve_dare",

@@ -210,6 +210,7 @@ def usual() -> dict[str, dict[str, Any]]:
         "fat_tree": {"k": 4, "rate": 1e10, "delay": 1e-6, "duration": 1e-3},
         "leaf_spine": {"leaves": 2, "spines": 2, "hosts_per_leaf": 2, "host_rate": 1e10, "duration": 1e-3},
         "parking_lot": {"hops": 2, "capacity": 1e7, "delay": 0.01, "buffer": 1e5, "queue": "pie", "cross": (Flow(),)},
+        "routed": {"graph": network, "utilization": 0.9, "queue": "pie", "spread": "gaussian", "per_demand": True},
         "SignalTrace": {"interval_s": 0.1, "input_values": np.ones((4, 1)), "output_values": np.ones((4, 1))}
         | {"inputs": ("u",), "outputs": ("y",), "starts": (0,)},
         "StateSpace": {"A": [[0.5]], "B": [[1.0]], "C": [[1.0]], "D": [[0.0]], "dt": 0.1},

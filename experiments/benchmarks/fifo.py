@@ -9,7 +9,7 @@ from time import process_time
 import numpy as np
 from rows import Row, against, alternate, relative
 
-from netctrl.kernel.regulated.sources import Gate
+from netctrl.kernel.regulated.sources import Source
 from netctrl.scenario.builders import access_link
 from netctrl.scenario.network.track import Track, gate_of
 from netctrl.scenario.network.tracking import tracked_flows
@@ -75,7 +75,7 @@ def arrivals(scenario: Scenario, burst: int, end: float) -> list[np.ndarray]:
     rates, found, draws = tracked_flows(scenario).rates(RATE), [], gate_draws(scenario)
     for group in scenario.flows:
         for opens, random in zip(draws[group.id].opens.tolist(), draws[group.id].random, strict=True):
-            gate = Gate(gate_of(group, scenario.packet_size), int(scenario.packet_size), opens, random, (0, 1 << 62))
+            gate = Source(gate_of(group, scenario.packet_size), int(scenario.packet_size), opens, random, (0, 1 << 62))
             if found:
                 gate.set(0, float(rates[len(found) - 1]), burst)
             found.append(gate.release(0, round(end * _NS)) / _NS)

@@ -112,8 +112,7 @@ def routed(graph: Network | dict[str, Any], **fields: Any) -> Scenario:
     Examples
     --------
     >>> import netctrl
-    >>> from netctrl.scenario.builders import routed
-    >>> scenario = routed(netctrl.read("testbed"), utilization=0.9, flows=[{"id": "p1", "sender": "cubic"}])
+    >>> scenario = netctrl.routed(netctrl.read("testbed"), utilization=0.9, flows=[{"id": "p1", "sender": "cubic"}])
     >>> [(flow.id, flow.kind, flow.path) for flow in scenario.flows]
     [('p1', 'cubic', ('e1', 's13')), ('p2', 'demand', ('e2', 's23'))]
     """
