@@ -1,7 +1,7 @@
 """WRED profiles of switches: against the models, their types and ranges, and classes made of them; and read back.
 
 OpenConfig's models are read as the classes of ocbindings, which pyangbind makes of them. The models themselves are
-public and not in this repository. `NETCTRL_YANG=FOLDER python -m pytest tests/switches` takes them from
+public and not in this repository. `NETCTRL_YANG=FOLDER python -m pytest tests/laws/targets` takes them from
 a folder with all .yang files of github.com/openconfig/public and of SONiC's src/sonic-yang-models, and needs yangson.
 """
 
