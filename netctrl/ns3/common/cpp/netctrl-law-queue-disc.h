@@ -107,12 +107,8 @@ class LawQueueDisc : public ns3::QueueDisc
         return 1;
     }
 
-  protected:
-    explicit LawQueueDisc(ns3::QueueDiscSizePolicy policy = ns3::QueueDiscSizePolicy::SINGLE_INTERNAL_QUEUE)
-        : QueueDisc(policy)
-    {
-    }
-
+    /// Its random numbers, whose stream is the next one at the first call. A program calls it for one link after the
+    /// other: ns-3 initialises a node's queue discs in the order of its devices' addresses in memory.
     ns3::Ptr<ns3::UniformRandomVariable> Random()
     {
         if (!m_random)
@@ -122,12 +118,17 @@ class LawQueueDisc : public ns3::QueueDisc
         return m_random;
     }
 
+  protected:
+    explicit LawQueueDisc(ns3::QueueDiscSizePolicy policy = ns3::QueueDiscSizePolicy::SINGLE_INTERNAL_QUEUE)
+        : QueueDisc(policy)
+    {
+    }
+
     void InitializeParams() override
     {
         m_acted = ns3::Simulator::Now();
         if (ActsEveryEpoch())
         {
-            Random();
             m_next = ns3::Simulator::Schedule(m_epoch, &LawQueueDisc::EndEpoch, this);
         }
     }

@@ -317,6 +317,13 @@ Run(const std::string& folder, const std::string& given, bool series)
     Recorder recorder(folder, end, series || !drawn, network);
     const auto control =
         drawn ? std::make_unique<Control>(*table, network.queues, network.demands, recorder) : nullptr;
+    for (const LinkQueue& queue : network.queues)
+    {
+        if (queue.law && queue.law->ActsEveryEpoch())
+        {
+            queue.law->Random();
+        }
+    }
     Simulate();
     if (kWatched)
     {
