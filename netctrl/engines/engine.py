@@ -126,19 +126,18 @@ def engine_for(x: Any, engine: str = "auto") -> Engine:
     if isinstance(engine, str) and engine not in known and engine in ENGINES:
         ENGINES[engine]  # says what is wrong with its package
     checked_word("engine", engine, known)
+    case = case_of(x)
+    for name in ENGINES.usable() if engine == "auto" else (engine,):  # no more are asked, and so loaded, than need be
+        each = ENGINES[name]
+        if each.lacks(case) is None and not (engine == "auto" and _leaves(each, case)):
+            return each
     lacking = supports(x)
-    able = [name for name, lack in lacking.items() if lack is None]
+    able = " or ".join(name for name, lack in lacking.items() if lack is None)
     if engine == "auto":
-        case = case_of(x)
-        chosen = next((each for each in map(ENGINES.__getitem__, able) if not _leaves(each, case)), None)
-        if chosen is not None:
-            return chosen
-        takes = f"{' or '.join(able)}, requested by name" if able else "a scenario that an engine runs"
+        takes = f"{able}, requested by name" if able else "a scenario that an engine runs"
         raise InvalidValue("engine", engine, f"{takes}: {_said(lacking)}")
-    if lacking[engine] is not None:
-        others = f"{' or '.join(able)}, which has it" if able else f"no engine has it all: {_said(lacking)}"
-        raise InvalidValue("engine", f"{engine}, which has no {lacking[engine]}", others)
-    return ENGINES[engine]
+    others = f"{able}, which has it" if able else f"no engine has it all: {_said(lacking)}"
+    raise InvalidValue("engine", f"{engine}, which has no {lacking[engine]}", others)
 
 
 def _leaves(engine: Engine, case: Case) -> bool:
