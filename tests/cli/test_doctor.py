@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import netctrl
 from netctrl.__main__ import main
 from netctrl.cli.app import colored, quiet, waiting
 from netctrl.cli.doctor import checks as doctor
@@ -31,6 +32,7 @@ def test_versions_are_those_that_are_imported(capsys):
     assert main(["doctor", "--json"]) == 0
     found = checks(capsys)
     assert found["numba"]["found"] == numba.__version__
+    assert found["netctrl"]["found"] == f"{netctrl.__version__}, {Path(netctrl.__file__).parent}"
     assert found["verdict"].startswith("netctrl works here")
     assert all(each["remedy"] for each in found.values() if isinstance(each, dict) and each["state"] == "missing")
 

@@ -113,12 +113,11 @@ def libraries() -> Iterator[Check]:
 
 
 def _netctrl() -> Check:
-    from netctrl import __version__
+    import netctrl
     from netctrl.model import datasets
 
-    place = str(Path(datasets.__file__).parent)
     there = bool(datasets.scenarios())
-    found = f"{__version__}, {place}" + ("" if there else ": its data is missing")
+    found = f"{netctrl.__version__}, {Path(netctrl.__file__).parent}" + ("" if there else ": its data is missing")
     return _essential("netctrl", there, found, "pip install --force-reinstall netctrl")
 
 
