@@ -187,11 +187,15 @@ def placed(flows: tuple[Flow, ...], links: tuple[Link, ...]) -> tuple[Flow, ...]
 
 
 def under_demands(scenario: Any) -> bool:
-    """Whether laws of link rates know of all flows, by demands of one kind over the scenario's intervals."""
+    """Whether laws of link rates know of all flows, by demands of one kind over the scenario's intervals.
+
+    Where senders carry all demands and nothing sets rates, these are links and flows like any others.
+    """
     flows, interval = scenario.flows, scenario.interval
     drawn = [flow.offers for flow in flows if isinstance(flow.offers, Demand)]
     return (
-        all(each.spread == drawn[0].spread for each in drawn)
+        (bool(drawn) or scenario.control is not None)
+        and all(each.spread == drawn[0].spread for each in drawn)
         and not scenario.changes
         and not any(link.trace is not None or link.loss or link.jitter or link.pfc for link in scenario.links)
         and all(flow.demand is not None and flow.demand.mean is not None for flow in flows)
