@@ -57,6 +57,15 @@ def test_builders_take_every_queue_of_a_link(queue: object) -> None:
     assert {hop.queue for hop in netctrl.parking_lot(queue=queue).links} == {line.queue}
 
 
+def test_a_graph_whose_demands_senders_carry_is_links_and_flows_like_any_others() -> None:
+    """With one demand drawn, or a policy that assumes them, laws of link rates are to know of all."""
+    carried = [{"id": name, "sender": "cubic"} for name in ("p1", "p2")]
+    testbed = netctrl.read("testbed")
+    assert not netctrl.routed(testbed, flows=carried).under_demands
+    assert netctrl.routed(testbed, flows=carried[:1]).under_demands
+    assert netctrl.routed(testbed, flows=carried, control={"kind": "static", "factor": 1.1}).under_demands
+
+
 def test_a_flow_without_a_round_trip_has_that_of_its_links() -> None:
     links = [
         {"id": "out", "source": "a", "target": "b", "capacity": 1e7, "delay": "10ms"},
