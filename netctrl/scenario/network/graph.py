@@ -6,13 +6,14 @@ from typing import Any
 
 import msgspec
 
+from netctrl.model.io.record_file import taken
 from netctrl.model.network import Demand, Link, Network
 from netctrl.scenario.tcp_aqm.flows import Flow
 
 
 def graph_of(scenario: Any) -> Network:
     """Links of a scenario, and the demands that laws of link rates assume of its flows, with their ways."""
-    links = tuple(Link(**{name: getattr(link, name) for name in Link.__struct_fields__}) for link in scenario.links)
+    links = tuple(Link(**taken(link, *Link.__struct_fields__)) for link in scenario.links)
     ends = {link.id: (link.source, link.target) for link in links}
     demands = tuple(
         Demand(
