@@ -98,7 +98,10 @@ def workers() -> Row:
     for jobs in (2, 1):
         netctrl.sweep(
             netctrl.SweepSpec(
-                name="warm", scenario=scenario | {"duration": 10.0, "interval": 0.01}, runs=4, grid=spec.grid
+                name="warm",
+                scenario=scenario | {"duration": 10.0, "warmup": 0.0, "interval": 0.01},
+                runs=4,
+                grid=spec.grid,
             ),
             netctrl.scenario_law,
             n_jobs=jobs,

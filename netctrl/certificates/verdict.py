@@ -17,6 +17,7 @@ it. What has no bound over cells (flows of several round-trip times that acknowl
 
 from __future__ import annotations
 
+from dataclasses import replace as replace_loop
 from math import inf, isinf, pi, radians
 from typing import NamedTuple
 
@@ -25,18 +26,29 @@ from msgspec.structs import replace
 
 from netctrl.certificates.box import MIN_FACTOR, MIN_PHASE_DEG, MIN_WINDOW, Box
 from netctrl.certificates.ecn.in_time import dctcp_in_time, in_time
-from netctrl.certificates.loops import LINUX_SENDERS, Mixture, box_loops, is_linux, loop_at, read_mixture, usual_margins
+from netctrl.certificates.loops import (
+    LINUX_SENDERS,
+    Mixture,
+    box_loops,
+    classes_of,
+    is_linux,
+    loop_at,
+    read_mixture,
+    usual_margins,
+)
 from netctrl.certificates.point_records import SampledLoop, SenderVerdict, rounded
 from netctrl.certificates.record import QueueVerdict
 from netctrl.certificates.red import RedSubject
 from netctrl.certificates.search import box_points, least_near, least_point, reach
 from netctrl.certificates.subject import Subject
-from netctrl.core.errors import InvalidValue, NetctrlError, Status
+from netctrl.core.errors import NetctrlError, Status
 from netctrl.frequency.branch_bound import Cover, Minimum
+from netctrl.frequency.margin_grid import gain_factors
 from netctrl.frequency.records import decibel
 from netctrl.frequency.sampled_gain import BOX_TOLERANCE
 from netctrl.frequency.sampled_margins import point_proofs, sampled_margins
 from netctrl.frequency.sampled_stability import box_keeps, box_upper_gain, point_keeps, stable_gains
+from netctrl.plants.queues.queue_laws import SampledPi
 from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.window_response import CRENO, RENO
 
@@ -143,7 +155,7 @@ def _linear_verdict(subject: Subject, box: Box) -> QueueVerdict:
         linear=usual_margins(subject, box),
         sampled=sampled,
         reach=reach(subject, box, likely=isinf(lacking_s), lacking_s=lacking_s),
-        warnings=(*subject.notes, *_about_senders(subject, loops, box), *unproved),
+        warnings=(*subject.notes, *_about_senders(subject, box, sampled, loops), *unproved),
         least_phase=phase if less_phase else None,
         least_reduction=reduction if less_room else None,
         senders=senders,
@@ -177,27 +189,46 @@ def _of_sender(loops: Loops, box: Box, below: float) -> _Judged:
     return _Judged(SenderVerdict(sender=name, status=status, sampled=sampled), loops, points)
 
 
-def _about_senders(subject: Subject, loops: Loops, box: Box) -> list[str]:
+def _about_senders(subject: Subject, box: Box, asked: SampledLoop, loops: Loops) -> list[str]:
     """Warning that Linux's senders have less in this box than those that were asked for, which are sent at a rate; or
-    none."""
-    asked = [read_mixture(name) for name in box.inputs.senders]
-    if not is_linux(subject) or not all(any(each in (RENO, CRENO) for each, _ in mixture.parts) for mixture in asked):
+    none. Their margin is looked for at the points from which proofs begin, of which the least is made exact.
+
+    Parameters
+    ----------
+    subject : Subject
+    box : Box
+    asked : SampledLoop
+        The point with the least gain margin of the senders that were asked for.
+    loops : list of (Mixture, QueueLoop)
+        Of these.
+    """
+    mixtures = [read_mixture(name) for name in box.inputs.senders]
+    rated = all(any(sender in (RENO, CRENO) for sender, _ in mixture.parts) for mixture in mixtures)
+    several = isinstance(subject, RedSubject) and len(set(box.inputs.stretches)) > 1  # no loop of clocked senders
+    if not rated or several or not is_linux(subject):
         return []
     ours = box.with_senders(*LINUX_SENDERS)
-    try:
-        reason = absent(subject, ours)
-        if reason is not None:
-            return [f"with Linux's senders there is no equilibrium in this box: {reason}"]
-        least, theirs = least_looked_at(box_loops(subject, ours), ours), least_looked_at(loops, box)
-    except InvalidValue:  # RED has no loop of these with several round-trip times
+    if reason := absent(subject, ours):
+        return [f"with Linux's senders there is no equilibrium in this box: {reason}"]
+    # A law in continuous time is looked at up to where the senders that were asked for have margins: this is no proof.
+    apart = min(loop.continuous_s for _, loop in loops)
+    found = []
+    for mixture in map(read_mixture, LINUX_SENDERS):
+        for each in subject.loops(
+            classes_of(subject, mixture, box.inputs.stretches), box.rate, box.inputs.packet_size_bytes
+        ):
+            loop = each if isinstance(each.law, SampledPi) else replace_loop(each, continuous_s=apart)
+            points = box_points(loop, box) if loop.several_clocks else loop.starts(box.flows, box.rtt)
+            if points:
+                factors = gain_factors(loop, *np.transpose(points))
+                found.append((float(factors.min()), mixture, loop, points[int(factors.argmin())]))
+    _, mixture, loop, (flows, rtt) = min(found, key=lambda each: each[0])
+    least = decibel(stable_gains(loop, flows, rtt).factor)
+    if (less := asked.gain_margin_db - least) < _NOTICED_DB:
         return []
-    less = decibel(theirs.factor) - decibel(least.factor)
-    if less < _NOTICED_DB:
-        return []
-    flows = "" if box.inputs.flows is None else f" with {least.flows:.4g} flows"
+    where = ("" if box.inputs.flows is None else f" with {flows:.4g} flows") + f" at {rounded(rtt, 's')}"
     return [
-        f"Linux's senders have {less:.1f} dB less than {theirs.mixture.text} in this box: {least.mixture.text} "
-        f"{decibel(least.factor):.2f} dB{flows} at {rounded(least.rtt, 's')}"
+        f"Linux's senders have {less:.1f} dB less than {asked.sender} in this box: {mixture.text} {least:.2f} dB{where}"
     ]
 
 

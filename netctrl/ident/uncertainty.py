@@ -15,7 +15,7 @@ from netctrl.ident.validate import Matrices, initial_state
 GAIN_DRAWS = 40
 _MIN_PIECES = 8
 _BLOCKS = 20  # long enough for the noise's memory, many enough for a variance
-_ENTRIES = 4_000_000  # most numbers in the regression
+_ENTRIES = 1_000_000  # most numbers in the regression: its memory, and a third of the time of a long trace
 _RANK = 1e-9  # relative singular value below which a direction is one of equivalent coordinates of the state
 
 
