@@ -82,6 +82,44 @@ class SampledLoop(Record, frozen=True):
         )
 
 
+class PredictedFigures(Record, frozen=True):
+    """What users of the queue feel, at the point of the box with the longest 99th percentile of the delay."""
+
+    sender: str
+    """Sender of the point."""
+    flows: float
+    """Number of flows there."""
+    capacity_bit_per_s: float
+    """Rate of the link there [bit/s]."""
+    rtt_s: float
+    """Round-trip time without the queue there [s]."""
+    delay_mean_s: float
+    """Mean delay of the queue [s]."""
+    delay_std_s: float
+    """Its standard deviation [s]."""
+    delay_p99_s: float
+    """Delay below which 99 % of packets wait [s]."""
+    utilization: float
+    """Of the link, the least at all points that were looked at."""
+    by: str = "loop"
+    """What they come from: the certified loop and the chance of marks, or packets of the engine "packet" or "kernel" at
+    the worst point, where the loop alone has none."""
+
+    @property
+    def point(self) -> str:
+        """The point in words."""
+        flows = f"{self.flows:.4g} {'flow' if self.flows == 1.0 else 'flows'}"
+        return f"{self.sender}, {flows} at {rounded(self.capacity_bit_per_s, 'bit/s')}, {rounded(self.rtt_s, 's')}"
+
+    @property
+    def text(self) -> str:
+        """The figures in words."""
+        mean, most = (rounded(each, "s", 3) for each in (self.delay_mean_s, self.delay_p99_s))
+        queue = f"{mean} ± {rounded(self.delay_std_s, 's', 2)} of queue, 99 % below {most}"
+        used = f"{queue}, link {100.0 * self.utilization:.3g} % used"
+        return used if self.by == "loop" else f"{used} (by {self.by})"
+
+
 class SenderVerdict(Record, frozen=True):
     """Verdict of a box with one of its senders."""
 

@@ -9,6 +9,7 @@ from netctrl.certificates.point_records import (
     MIN_GAIN_DB,
     MIN_PHASE_DEG,
     LinearMargins,
+    PredictedFigures,
     RampCycle,
     SampledLoop,
     SenderVerdict,
@@ -34,6 +35,7 @@ __all__ = [
     "CertifyInputs",
     "GainsThatHold",
     "LinearMargins",
+    "PredictedFigures",
     "QueueCertificate",
     "QueueReach",
     "QueueVerdict",
@@ -145,6 +147,8 @@ class QueueVerdict(Record, frozen=True, kw_only=True):
     """The same at the point where the gain may fall least; null where that is `sampled`'s, or it may fall to 0."""
     senders: tuple[SenderVerdict, ...] = ()
     """Each sender; empty for laws that are made for one, and where `cycle` decides."""
+    predicted: PredictedFigures | None = None
+    """What users feel in the worst case, in ms; null where the loop is unstable or chance rules, as a warning says."""
 
     @property
     def lacking(self) -> bool:
@@ -217,6 +221,8 @@ class QueueCertificate(FileRecord, frozen=True):
         swing = found.step or found.cycle
         if swing is not None:
             answer = busy_text(swing, held=found.status is Status.ADMISSIBLE)
+        if found.predicted is not None and (not swings or found.predicted.by != "loop"):
+            answer += f"; {found.predicted.text}"
         return f"{where}: {answer}"
 
     @property
@@ -239,6 +245,8 @@ class QueueCertificate(FileRecord, frozen=True):
             rows += step_rows(found.step, self.inputs.packet_size_bytes)
         if found.cycle is not None:
             rows += ramp_rows(found.cycle)
+        if found.predicted is not None:
+            rows.append(("these delays", found.predicted.point))
         if (at := found.sampled) is not None:
             delay = "unlimited" if at.delay_margin_s is None else rounded(at.delay_margin_s, "s", 3)
             rows += [

@@ -93,6 +93,10 @@ class Subject(Protocol):
     def drops(self) -> bool:
         """Whether packets are dropped and not marked."""
 
+    @property
+    def jumps(self) -> bool:
+        """Whether the law jumps, so that its loop bounds it and doesn't tell how the queue moves."""
+
     def seen_by(self, sender: Sender) -> WindowClass:
         """All flows of one sender under this law."""
 
@@ -136,6 +140,8 @@ class PiSubject:
     beyond: str = "it acts otherwise"
     drops: bool = False
     """Whether packets are dropped and not marked."""
+    jumps: bool = False
+    """Whether the law jumps, and its gains are those of the steepest secant."""
     notes: tuple[str, ...] = field(default=())
     in_bytes: bool = False
 

@@ -37,6 +37,7 @@ from netctrl.certificates.loops import (
     usual_margins,
 )
 from netctrl.certificates.point_records import SampledLoop, SenderVerdict, rounded
+from netctrl.certificates.predicted import predicted
 from netctrl.certificates.record import QueueVerdict
 from netctrl.certificates.red import RedSubject
 from netctrl.certificates.search import box_points, least_near, least_point, reach
@@ -150,15 +151,19 @@ def _linear_verdict(subject: Subject, box: Box) -> QueueVerdict:
     between = "" if box.point else f", at {clocked} points and at those near the worst of them"
     why = "acknowledgements clock flows of several round-trip times: no bound over cells is known, nothing is proved"
     unproved = [f"{why}; margins are exact{between}"] if clocked else []
+    figures, why_not = (None, "")
+    if status is not Status.UNSTABLE and not subject.jumps:
+        figures, why_not = predicted(loops, box, drops=subject.drops)
     return QueueVerdict(
         status=status,
         linear=usual_margins(subject, box),
         sampled=sampled,
         reach=reach(subject, box, likely=isinf(lacking_s), lacking_s=lacking_s),
-        warnings=(*subject.notes, *_about_senders(subject, box, sampled, loops), *unproved),
+        warnings=(*subject.notes, *_about_senders(subject, box, sampled, loops), *unproved, *filter(None, [why_not])),
         least_phase=phase if less_phase else None,
         least_reduction=reduction if less_room else None,
         senders=senders,
+        predicted=figures,
     )
 
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from statistics import fmean
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from netctrl.certificates.record import QueueCertificate
+from netctrl.certificates.record import PredictedFigures, QueueCertificate
 from netctrl.checks import checked_engines
 from netctrl.core.errors import InvalidValue, checked_kind
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.model.design.queue_checks import FailedCheck, QueueCheck
+
+if TYPE_CHECKING:
+    from netctrl.checks.point import CheckPoint
 
 
 def check_certificate(certificate: QueueCertificate, engines: str | Iterable[str] = "fluid") -> QueueCertificate:
@@ -29,7 +35,7 @@ def check_certificate(certificate: QueueCertificate, engines: str | Iterable[str
     Returns
     -------
     QueueCertificate
-        The same with `checks`.
+        The same with `checks`, and with the figures of packets where the loop alone has none.
 
     Raises
     ------
@@ -50,26 +56,53 @@ def check_certificate(certificate: QueueCertificate, engines: str | Iterable[str
     ('unstable', False)
     """
     checked_kind("certificate", certificate, QueueCertificate)
-    names = checked_engines(engines)
-
-    return msgspec.structs.replace(certificate, checks=tuple(_check(certificate, name) for name in names))
+    found = [_check(certificate, name) for name in checked_engines(engines)]
+    return _with_figures(msgspec.structs.replace(certificate, checks=tuple(check for check, _ in found)), found)
 
 
 def with_checks(certificate: QueueCertificate, engines: Iterable[str]) -> QueueCertificate:
     """The certificate with the checks that could run, and the reasons of those that couldn't."""
-    found: list[QueueCheck] = []
+    found: list[tuple[QueueCheck, CheckPoint]] = []
     failed: list[FailedCheck] = []
     for name in engines:
         try:
             found.append(_check(certificate, name))
         except InvalidValue as error:
             failed.append(FailedCheck(engine=name, got=str(error.got), takes=error.takes))
-    return msgspec.structs.replace(certificate, checks=tuple(found), failed_checks=tuple(failed))
+    checks = tuple(check for check, _ in found)
+    return _with_figures(msgspec.structs.replace(certificate, checks=checks, failed_checks=tuple(failed)), found)
 
 
-def _check(certificate: QueueCertificate, engine: str) -> QueueCheck:
+def _check(certificate: QueueCertificate, engine: str) -> tuple[QueueCheck, CheckPoint]:
     from netctrl.checks.engines import check_fluid, check_packets
     from netctrl.checks.point import point_of
 
     point = point_of(certificate, engine)
-    return check_fluid(point) if engine == "fluid" else check_packets(point, engine)
+    return (check_fluid(point) if engine == "fluid" else check_packets(point, engine)), point
+
+
+def _with_figures(certificate: QueueCertificate, found: list[tuple[QueueCheck, CheckPoint]]) -> QueueCertificate:
+    """The certificate with the figures of packets, means of all runs, where it has none of the loop alone."""
+    verdict = certificate.certificate
+    for check, point in found if verdict.predicted is None else ():
+        each = [
+            (run.mean_delay_s, run.deviation_s, run.delay_99_s, run.utilization)
+            for run in check.runs
+            if run.deviation_s is not None and run.delay_99_s is not None
+        ]
+        if each:
+            mean, deviation, most, used = (fmean(values) for values in zip(*each, strict=True))
+            rate = point.loop.rate * check.flows / point.flows
+            figures = PredictedFigures(
+                sender=check.senders or point.mixture.text,
+                flows=check.flows,
+                capacity_bit_per_s=rate * point.packet_bytes * BITS_PER_BYTE,
+                rtt_s=point.rtt_s,
+                delay_mean_s=mean,
+                delay_std_s=deviation,
+                delay_p99_s=most,
+                utilization=used,
+                by=check.engine,
+            )
+            return msgspec.structs.replace(certificate, certificate=msgspec.structs.replace(verdict, predicted=figures))
+    return certificate

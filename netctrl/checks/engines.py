@@ -118,6 +118,8 @@ def check_packets(point: CheckPoint, engine: str, seeds: tuple[int, ...] = SEEDS
                 swing_s=float(high - low),
                 mean_delay_s=float(delay.mean()),
                 utilization=used,
+                deviation_s=float(delay.std()),
+                delay_99_s=float(np.quantile(delay, 0.99)),
             )
         )
     ratio = float(np.mean(ratios))

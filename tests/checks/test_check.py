@@ -257,3 +257,19 @@ def test_the_fluid_runs_the_worst_sender_that_it_has() -> None:
     assert "cubic" in found.inputs.senders
     (fluid,) = check_certificate(found, "fluid").checks
     assert fluid.senders in ("reno for linux-reno", "creno for linux-creno")
+
+
+@pytest.mark.slow
+def test_packets_give_the_figures_that_the_loop_alone_cannot() -> None:
+    """A queue beyond its limit has no figures by its loop; those of packets are the means of the check's runs."""
+    found = netctrl.certify("pi2", rtt_s=0.12, flows=20.0, capacity_bit_per_s=20e6)
+    assert found.certificate.predicted is None
+    checked = check_certificate(found, ("fluid", "packet"))
+    (_, check), figures = checked.checks, checked.certificate.predicted
+    assert figures is not None and figures.by == "packet"
+    assert (figures.flows, figures.rtt_s) == (20.0, 0.12)
+    assert figures.capacity_bit_per_s == pytest.approx(20e6)
+    assert figures.delay_mean_s == pytest.approx(np.mean([run.mean_delay_s for run in check.runs]))
+    assert figures.delay_mean_s < figures.delay_p99_s < 0.2
+    assert figures.text in checked.verdict
+    assert check_certificate(found, "fluid").certificate.predicted is None

@@ -29,7 +29,7 @@ def test_json_has_both_loops_and_a_status(run: Run) -> None:
 def test_a_law_that_holds_is_status_0_and_saved(run: Run) -> None:
     status, out, err = run("pie --rtt 20ms --N 4 --capacity 20Mbit --sender reno -o found.json --report found.html")
     assert (status, err) == (0, "")
-    assert out.startswith("pie with 4 flows at 20 ms: holds\n")
+    assert out.startswith("pie with 4 flows at 20 ms: holds; 15 ms ± ")
     assert json.loads(Path("found.json").read_text())["certificate"]["status"] == "admissible"
     assert "proved" in Path("found.html").read_text()
 
@@ -128,7 +128,7 @@ def test_a_check_that_cannot_run_does_not_hide_the_certificate(run: Run) -> None
     """It is printed, the failure is named, and the status is 2; 3 where the law doesn't hold."""
     status, out, err = run("docsis-pie --rtt 20ms --N 10 --capacity 20Mbit --check kernel")
     assert status == 2
-    assert out.startswith("docsis-pie with 10 flows at 20 ms: holds\n")
+    assert out.startswith("docsis-pie with 10 flows at 20 ms: holds; 10 ms ± ")
     assert "kernel at the worst point  not run: it takes fluid or packet: Linux has no DOCSIS-PIE" in out
     assert err.startswith("error: --check: got 'kernel with docsis-pie of RFC 8034', takes fluid or packet")
     status, out, err = run("pi2 --rtt 100ms --window 50 --sender reno --check kernel --json")

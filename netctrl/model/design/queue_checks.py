@@ -21,6 +21,10 @@ class CheckRun(Record, frozen=True):
     """Mean queueing delay in the steady state [s]."""
     utilization: float
     """Of the link in the steady state."""
+    deviation_s: float | None = None
+    """Standard deviation of the queueing delay in the steady state [s]; null in the fluid, which has no chance."""
+    delay_99_s: float | None = None
+    """Its 99th percentile [s]; null in the fluid."""
 
 
 class QueueCheck(Record, frozen=True):

@@ -163,6 +163,13 @@ def _mean_of(law: ClockedLaw) -> _Mean:
     return _mean(law.increase, law.decrease, law.spread, law.lost, law.notice)
 
 
+def clocked_moment(law: ClockedLaw) -> float:
+    """Variance of what a cut takes over its mean's square, 2 kappa² b²/(a (1 − (1 − b)²)) − 1: windows are hit in
+    proportion to their size, and E[W³] = 2 a E[W]/(p (1 − (1 − b)²))."""
+    kappa, b = _mean_of(law).kappa, law.decrease
+    return 2.0 * kappa**2 * b**2 / (law.increase * (1.0 - (1.0 - b) ** 2)) - 1.0
+
+
 def _part(window: Any, less: float) -> Any:
     """What is left of a window less so many packets where it is large; above 0 for every one."""
     return window * window / (window + less)

@@ -48,7 +48,7 @@ from netctrl.plants.queues.cubic_response import (
     cubic_window,
 )
 
-_DUPLICATES = 3.0
+DUPLICATES = 3.0
 """Duplicate acknowledgements that tell of a loss (RFC 5681, Section 3.2; RFC 6675)."""
 
 
@@ -164,10 +164,10 @@ LINUX_CRENO = CRENO._replace(name="linux-creno", spread=1.0, lost=0.85, held=0.5
 RFC_RENO = RENO._replace(name="rfc-reno", spread=RENO.decrease)
 """Reno of RFC 5681: acknowledgements clock it, and a cut keeps it silent until the flight has fallen."""
 RFC_CRENO = CRENO._replace(name="rfc-creno", spread=CRENO.decrease)
-LINUX_RENO_NOECN = LINUX_RENO._replace(name="linux-reno-noecn", lost=0.25, notice=_DUPLICATES)
+LINUX_RENO_NOECN = LINUX_RENO._replace(name="linux-reno-noecn", lost=0.25, notice=DUPLICATES)
 """Reno of Linux without ECN: packets are dropped, which selective acknowledgements tell (RFC 6675). Of a cut it loses
 what it rounds down, measured."""
-LINUX_CRENO_NOECN = LINUX_CRENO._replace(name="linux-creno-noecn", lost=0.5, notice=_DUPLICATES)
+LINUX_CRENO_NOECN = LINUX_CRENO._replace(name="linux-creno-noecn", lost=0.5, notice=DUPLICATES)
 _WITHOUT_ECN = {LINUX_RENO: LINUX_RENO_NOECN, LINUX_CRENO: LINUX_CRENO_NOECN}
 SENDERS = {
     sender.name: sender

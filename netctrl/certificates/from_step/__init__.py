@@ -29,8 +29,8 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from netctrl.certificates.from_step.probe import HALVINGS, LONG, NO_LOOP, Probe, refuse_arrivals, summing
 from netctrl.certificates.red import RedLine, RedSubject
-from netctrl.certificates.step_probe import HALVINGS, LONG, NO_LOOP, Probe, refuse_arrivals, summing
 from netctrl.certificates.subject import LinearLaw, PiSubject
 from netctrl.core.errors import InvalidValue
 from netctrl.laws.aqm.delay_pi import DelayPi
@@ -197,6 +197,7 @@ def _pi(of: Probe, given: dict[str, Any]) -> PiSubject:
         coupling=ends.get("scalable_probability", (1.0, 1.0))[0],
         greatest=1.0,
         beyond="every packet is marked or dropped",
+        jumps=jumps,
         notes=(note,),
     )
 
