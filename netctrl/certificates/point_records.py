@@ -82,6 +82,25 @@ class SampledLoop(Record, frozen=True):
         )
 
 
+class LoadStep(Record, frozen=True):
+    """What a queue does when its load changes at once."""
+
+    name: str
+    """What changes: "all flows begin", "flows double", "flows halve", "capacity halves" or "capacity doubles"."""
+    peak_s: float
+    """Longest delay of the queue after it [s]."""
+    above_two_targets_s: float
+    """Time for which the delay is above two targets, or two standing delays of a law without one [s]."""
+    underused_s: float
+    """Time for which the link is used by less than 95 %, in means of 100 ms [s]."""
+
+    @property
+    def text(self) -> str:
+        """The step in words."""
+        times = (rounded(each, "s", 3) for each in (self.peak_s, self.above_two_targets_s, self.underused_s))
+        return "up to {}, above two targets for {}, link below 95 % for {}".format(*times)
+
+
 class PredictedFigures(Record, frozen=True):
     """What users of the queue feel, at the point of the box with the longest 99th percentile of the delay."""
 
@@ -104,6 +123,8 @@ class PredictedFigures(Record, frozen=True):
     by: str = "loop"
     """What they come from: the certified loop and the chance of marks, or packets of the engine "packet" or "kernel" at
     the worst point, where the loop alone has none."""
+    steps: tuple[LoadStep, ...] = ()
+    """Steps of the load at the worst point of the loop, by a check on packets; empty without one."""
 
     @property
     def point(self) -> str:

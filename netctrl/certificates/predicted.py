@@ -37,7 +37,7 @@ _ANGLES, _LOWEST = 160, 0.01
 """Frequencies, from this over the sum of the loop's lags on."""
 _NINETY_NINE = 2.3263478740408408
 """Quantile of a normal variable."""
-MOST_SPREAD, LEAST_DISTANCE, MOST_MOVED, LEAST_WINDOW = 0.7, 0.3, 1.0, 5.0
+MOST_SPREAD, LEAST_DISTANCE, MOST_MOVED, LEAST_WINDOW = 0.7, 0.2, 1.0, 5.0
 """Where figures hold: σ over the standing delay, |1 + L|, deviation of the law's output over it, window [packet]."""
 
 

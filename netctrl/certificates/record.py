@@ -265,6 +265,8 @@ class QueueCertificate(FileRecord, frozen=True):
             rows.append(("keeps 6 dB and 30°", found.reach.text))
         rows += [(f"{check.engine} at the worst point", check_text(check)) for check in self.checks]
         rows += [(f"{each.engine} at the worst point", each.text) for each in self.failed_checks]
+        steps = () if found.predicted is None else found.predicted.steps
+        rows += [(f"if {step.name}", step.text) for step in steps]
         if (other := self.gains_that_hold) is not None:
             margins = f"gain margin {other.gain_margin_db_proved:.2f} dB (proved)"
             rows += [

@@ -82,27 +82,32 @@ def _check(certificate: QueueCertificate, engine: str) -> tuple[QueueCheck, Chec
 
 
 def _with_figures(certificate: QueueCertificate, found: list[tuple[QueueCheck, CheckPoint]]) -> QueueCertificate:
-    """The certificate with the figures of packets, means of all runs, where it has none of the loop alone."""
+    """The certificate with steps of the load by the first engine that has packets, and with the means of all its runs
+    where the loop alone gives no figures."""
+    from netctrl.checks.steps import load_steps
+
     verdict = certificate.certificate
-    for check, point in found if verdict.predicted is None else ():
-        each = [
-            (run.mean_delay_s, run.deviation_s, run.delay_99_s, run.utilization)
-            for run in check.runs
-            if run.deviation_s is not None and run.delay_99_s is not None
-        ]
-        if each:
-            mean, deviation, most, used = (fmean(values) for values in zip(*each, strict=True))
-            rate = point.loop.rate * check.flows / point.flows
-            figures = PredictedFigures(
-                sender=check.senders or point.mixture.text,
-                flows=check.flows,
-                capacity_bit_per_s=rate * point.packet_bytes * BITS_PER_BYTE,
-                rtt_s=point.rtt_s,
-                delay_mean_s=mean,
-                delay_std_s=deviation,
-                delay_p99_s=most,
-                utilization=used,
-                by=check.engine,
-            )
-            return msgspec.structs.replace(certificate, certificate=msgspec.structs.replace(verdict, predicted=figures))
+    for check, point in found:
+        if check.engine == "fluid":
+            continue
+        figures = verdict.predicted or _measured(check, point)
+        figures = msgspec.structs.replace(figures, steps=load_steps(point, check.engine))
+        return msgspec.structs.replace(certificate, certificate=msgspec.structs.replace(verdict, predicted=figures))
     return certificate
+
+
+def _measured(check: QueueCheck, point: CheckPoint) -> PredictedFigures:
+    """Figures of a check with packets."""
+    each = [(run.mean_delay_s, run.deviation_s or 0.0, run.delay_99_s or 0.0, run.utilization) for run in check.runs]
+    mean, deviation, most, used = (fmean(values) for values in zip(*each, strict=True))
+    return PredictedFigures(
+        sender=check.senders or point.mixture.text,
+        flows=check.flows,
+        capacity_bit_per_s=point.loop.rate * check.flows / point.flows * point.packet_bytes * BITS_PER_BYTE,
+        rtt_s=point.rtt_s,
+        delay_mean_s=mean,
+        delay_std_s=deviation,
+        delay_p99_s=most,
+        utilization=used,
+        by=check.engine,
+    )

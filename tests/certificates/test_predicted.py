@@ -105,7 +105,7 @@ def packets(
     [
         ("pie", 1e8, 0.02, 2.0, "law's output"),
         ("pi2", 1e6, 0.05, 1.0, "queue by"),
-        ("pi2", 50e6, 0.12, 40.0, "limit"),
+        ("pi2", 200e6, 0.135, 150.0, "limit"),
         ("pie", 8e6, 0.01, 5.0, "windows of"),
     ],
 )
