@@ -110,7 +110,9 @@ def fq_pie(**parameters: Any) -> PiSubject:
 def each_flow(subject: PiSubject) -> PiSubject:
     """Linux's PIE with a queue for each flow."""
     note = "each flow has a queue of its own: the share of the rate per flow counts, not their number"
-    return replace(subject, name="fq_pie", implementation="Linux sch_fq_pie", notes=(*subject.notes, note))
+    return replace(
+        subject, name="fq_pie", implementation="Linux sch_fq_pie", per_flow=True, notes=(*subject.notes, note)
+    )
 
 
 def pie_as_linux(law: PieLaw, parameters: Mapping[str, Any], nominal: DelayPi) -> PiSubject:

@@ -120,12 +120,13 @@ def clipped_to(target: float, deviation: float) -> float:
 
 
 def predicted(
-    loops: Iterable[tuple[Mixture, QueueLoop]], box: Box, *, drops: bool
+    loops: Iterable[tuple[Mixture, QueueLoop]], box: Box, *, drops: bool, per_flow: bool
 ) -> tuple[PredictedFigures | None, str]:
     """Figures of a box whose loops are stable, at the point that was looked at with the longest 99th percentile, and
     the least utilization of all; or None, and where and why they don't hold.
 
     At one number of flows a Mbit/s the queue of the fewest flows moves most: S falls as 1/N, and L doesn't change.
+    Where each flow has a queue of its own, it is one flow at its share of the rate.
     """
     inputs = box.inputs
     if inputs.flows is None or inputs.capacity_bit_per_s is None:
@@ -135,7 +136,7 @@ def predicted(
     for mixture, loop in loops:
         for flows, rtt in box_points(loop, box):
             low, high = inputs.capacity_bit_per_s
-            number = max(inputs.flows[0], flows * low / high)
+            number = 1.0 if per_flow else max(inputs.flows[0], flows * low / high)
             capacity = high * number / flows
             found = point_figures(replace(loop, rate=loop.rate * number / flows), number, rtt, drops=drops)
             at = PredictedFigures(

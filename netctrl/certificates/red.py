@@ -59,6 +59,7 @@ class RedSubject:
     """Whether 2p/(1 + p) of packets are marked."""
     drops: bool = False
     """Whether packets are dropped and not marked."""
+    per_flow: bool = False
     jumps: bool = False
     beyond: str = "every packet is marked or dropped"
     notes: tuple[str, ...] = ()

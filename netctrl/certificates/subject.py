@@ -94,6 +94,10 @@ class Subject(Protocol):
         """Whether packets are dropped and not marked."""
 
     @property
+    def per_flow(self) -> bool:
+        """Whether each flow has a queue of its own, with its share of the rate."""
+
+    @property
     def jumps(self) -> bool:
         """Whether the law jumps, so that its loop bounds it and doesn't tell how the queue moves."""
 
@@ -140,6 +144,8 @@ class PiSubject:
     beyond: str = "it acts otherwise"
     drops: bool = False
     """Whether packets are dropped and not marked."""
+    per_flow: bool = False
+    """Whether each flow has a queue of its own, with its share of the rate."""
     jumps: bool = False
     """Whether the law jumps, and its gains are those of the steepest secant."""
     notes: tuple[str, ...] = field(default=())

@@ -153,7 +153,7 @@ def _linear_verdict(subject: Subject, box: Box) -> QueueVerdict:
     unproved = [f"{why}; margins are exact{between}"] if clocked else []
     figures, why_not = (None, "")
     if status is not Status.UNSTABLE and not subject.jumps:
-        figures, why_not = predicted(loops, box, drops=subject.drops)
+        figures, why_not = predicted(loops, box, drops=subject.drops, per_flow=subject.per_flow)
     return QueueVerdict(
         status=status,
         linear=usual_margins(subject, box),

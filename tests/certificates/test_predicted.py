@@ -136,7 +136,7 @@ def test_a_box_has_the_longest_delays_of_its_points_with_the_fewest_flows(tmp_pa
     assert (worst.delay_mean_s, worst.delay_std_s) == pytest.approx((at.mean_s, at.std_s), rel=1e-9)
     found.save(tmp_path / "certificate.json")
     stored = json.loads((tmp_path / "certificate.json").read_text(encoding="utf-8"))["certificate"]["predicted"]
-    assert stored == msgspec.structs.asdict(worst)
+    assert stored == json.loads(msgspec.json.encode(worst))
 
 
 def test_an_unstable_loop_and_a_window_alone_have_no_figures() -> None:
@@ -145,3 +145,10 @@ def test_an_unstable_loop_and_a_window_alone_have_no_figures() -> None:
     for each in (unstable, alone):
         assert each.predicted is None
         assert not any("no figures" in text for text in each.warnings)
+
+
+def test_a_flow_with_a_queue_of_its_own_moves_it_alone() -> None:
+    """FQ-PIE with 8 flows at 80 Mbit/s is PIE with one flow at 10 Mbit/s."""
+    each = netctrl.certify("fq_pie", rtt_s=0.02, flows=8.0, capacity_bit_per_s=80e6, senders="rfc-reno").certificate
+    one = netctrl.certify("pie", rtt_s=0.02, flows=1.0, capacity_bit_per_s=10e6, senders="rfc-reno").certificate
+    assert each.predicted is not None and each.predicted == one.predicted
