@@ -266,6 +266,18 @@ class QueueResponse:
 
         It takes s [rad/s], for each class the phases of its lags, those of marks, as `delays`, and of cells `Means`.
         """
+        moves, den = self.parts(s, point, echoes, marks, means)
+        if self.several_clocks:
+            return shared_queue(s, [k.stretch for k in self.classes], moves, point.trips, point.shares) / s
+        if isinstance(self.law, SampledPi):
+            return sum(moves) / (den * s)
+        return point.rise * sum(moves) / (den * (s / self.law.corner + 1.0))
+
+    def parts(
+        self, s: Any, point: Equilibrium, echoes: list, marks: list, means: list | None = None
+    ) -> tuple[list[Any], Any]:
+        """What windows of each class do to the delay by a relative change of x, and what the queue makes of it, as a
+        divisor. Arguments as of `term`."""
         moves: list[Any] = []
         den: Any = 0.0 if self.clocked else s
         for i, k in enumerate(self.classes):
@@ -277,11 +289,7 @@ class QueueResponse:
             moves.append(own * (share * k.power))
             if k.queued:
                 den = den + (V + 1.0) * (share / trip)
-        if self.several_clocks:
-            return shared_queue(s, [k.stretch for k in self.classes], moves, point.trips, point.shares) / s
-        if isinstance(self.law, SampledPi):
-            return sum(moves) / (den * s)
-        return point.rise * sum(moves) / (den * (s / self.law.corner + 1.0))
+        return moves, den
 
     def min_angle(self, flows: tuple[float, float], rtt: tuple[float, float], extra: float = 0.0) -> float:
         """Angle below which L is within 0.05 rad of its direction at 0, over a whole box."""

@@ -37,13 +37,13 @@ from typing import Any
 import numpy as np
 
 from netctrl.laws.targets.pie import PIE_SPREAD
-from netctrl.plants.queues.clocked_response import ClockedMode, clocked_missing, clocked_moment
+from netctrl.plants.queues.clocked_response import ClockedMode, clocked_moment
 from netctrl.plants.queues.cubic_response import cubic_share
 from netctrl.plants.queues.high_frequencies import Equilibrium
 from netctrl.plants.queues.queue_laws import Averaged, SampledPi, WindowClass
 from netctrl.plants.queues.queue_response import QueueResponse
 from netctrl.plants.queues.several_trips import shared_queue
-from netctrl.plants.queues.window_response import DUPLICATES, Sender, response
+from netctrl.plants.queues.window_response import DUPLICATES, Sender
 
 _CURVED = np.array(
     [(0.0, 0.0), (0.018, 0.0), (0.092, 0.013), (0.218, 0.16), (0.405, 0.515), (0.734, 0.945), (0.94, 1.0), (1.0, 1.0)]
@@ -88,17 +88,8 @@ def _by_class(loop: QueueResponse, s: np.ndarray, point: Equilibrium) -> list[np
     """A_i(s) of each class: delay by a relative change of its marks; of a sender with a notice A_i + M_i [s]."""
     turned = [[np.exp(-s * lag) for lag in lags] for lags in point.lags(loop.classes)]
     marks = [np.exp(-s * delay) for delay in loop.delays(point, -point.late)]  # from a mark to its queue
-    moves, den = [], 0.0 if loop.clocked else s
-    for k, trip, share, damping, mode, echo, mark in zip(
-        loop.classes, point.trips, point.shares, point.dampings, point.modes, turned, marks[: len(turned)], strict=True
-    ):
-        Q, V = response(k.sender, s * trip, echo, damping, mode)
-        own = Q * mark
-        if isinstance(mode, ClockedMode) and k.sender.notice:
-            own = own + clocked_missing(s * trip, echo, mode, 1.0, mark)
-        moves.append(own * share)
-        if k.queued:
-            den = den + (V + 1.0) * (share / trip)
+    parts, den = loop.parts(s, point, turned, marks)
+    moves = [part / k.power for k, part in zip(loop.classes, parts, strict=True)]  # of its marks, and not of x
     if not loop.several_clocks:
         return [move / den for move in moves]
     stretches, none = [k.stretch for k in loop.classes], np.zeros_like(s)
