@@ -14,7 +14,7 @@ import numpy as np
 
 import netctrl
 from netctrl.certificates.predicted import LEAST_WINDOW
-from netctrl.checks.engines import check_scenario
+from netctrl.checks.engines import check_packets, check_scenario
 from netctrl.checks.point import point_of
 
 SENDERS = {
@@ -72,16 +72,11 @@ def parameters(law: str, engine: str, rate: float, random: np.random.Generator) 
 def runs(found: Any, engine: str) -> list[tuple[float, float, float]] | None:
     """Deviation and 99th percentile of the delay [s], and utilization, of each seed; None where a run has too many
     packets."""
-    point = point_of(found, engine)
-    each = []
-    for seed in SEEDS[engine]:
-        scenario = check_scenario(point, engine, seed)
-        if point.loop.rate * scenario.duration > MOST_PACKETS[engine]:
-            return None
-        result: Any = netctrl.simulate(scenario, engine)
-        delay = 8.0 * result.series["backlog"][0][result.time_s > scenario.warmup] / scenario.links[0].capacity
-        each.append((float(delay.std()), float(np.quantile(delay, 0.99)), result["utilization", scenario.links[0].id]))
-    return each
+    point, seeds = point_of(found, engine), SEEDS[engine]
+    if point.loop.rate * check_scenario(point, engine, seeds[0]).duration > MOST_PACKETS[engine]:
+        return None
+    each: Any = check_packets(point, engine, seeds).runs
+    return [(run.deviation_s, run.delay_99_s, run.utilization) for run in each]
 
 
 def main() -> None:
