@@ -74,8 +74,7 @@ class SampledLoop(Record, frozen=True):
     @property
     def point(self) -> str:
         """The operating point in words."""
-        rate = "" if self.capacity_bit_per_s is None else f" at {rounded(self.capacity_bit_per_s, 'bit/s')}"
-        flows = "" if self.flows is None else f"{self.flows:.4g} {'flow' if self.flows == 1.0 else 'flows'}{rate}, "
+        flows = "" if self.flows is None else f"{_load_text(self.flows, self.capacity_bit_per_s)}, "
         return (
             f"{self.sender}, {flows}{rounded(self.rtt_s, 's')} and {rounded(self.queue_delay_s, 's')} of queue, "
             f"windows {', '.join(f'{w:.4g}' for w in self.windows_packets)}"
@@ -129,8 +128,7 @@ class PredictedFigures(Record, frozen=True):
     @property
     def point(self) -> str:
         """The point in words."""
-        flows = f"{self.flows:.4g} {'flow' if self.flows == 1.0 else 'flows'}"
-        return f"{self.sender}, {flows} at {rounded(self.capacity_bit_per_s, 'bit/s')}, {rounded(self.rtt_s, 's')}"
+        return f"{self.sender}, {_load_text(self.flows, self.capacity_bit_per_s)}, {rounded(self.rtt_s, 's')}"
 
     @property
     def text(self) -> str:
@@ -155,6 +153,12 @@ class SenderVerdict(Record, frozen=True):
 def rounded(value: float, unit: str, digits: int = 4) -> str:
     """A quantity with its unit in words, to a number of digits."""
     return format_quantity(float(f"{value:.{digits}g}"), unit)
+
+
+def _load_text(flows: float, capacity_bit_per_s: float | None) -> str:
+    """Flows, and the rate that they share, in words."""
+    rate = "" if capacity_bit_per_s is None else f" at {rounded(capacity_bit_per_s, 'bit/s')}"
+    return f"{flows:.4g} {'flow' if flows == 1.0 else 'flows'}{rate}"
 
 
 class QueueSwing(Record, frozen=True):
