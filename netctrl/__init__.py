@@ -40,7 +40,7 @@ _PUBLIC = {
     "access_link_signals": "netctrl.sim.packet.tracking",
     "arc": "netctrl.design.arc.design",
     "bottleneck": "netctrl.scenario.builders",
-    "certify": "netctrl.certificates.certify",
+    "certify": "netctrl.checks.by_packets",
     "check_certificate": "netctrl.checks.check",
     "certify_network": "netctrl.certificates.networks.certify",
     "compare": "netctrl.engines.compare",

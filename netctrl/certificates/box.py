@@ -17,7 +17,8 @@ from typing import Any, NamedTuple, Protocol, TypedDict
 import msgspec
 import numpy as np
 
-from netctrl.certificates.record import MIN_GAIN_DB, MIN_PHASE_DEG, CertifyInputs
+from netctrl.certificates.point_records import LEAST_UTILIZATION, MIN_GAIN_DB, MIN_PHASE_DEG
+from netctrl.certificates.record import CertifyInputs
 from netctrl.core.errors import InvalidValue, checked_number
 from netctrl.core.units import RATES, SIZES, TIMES, checked_quantity, packets_per_second
 
@@ -63,6 +64,8 @@ class Where(TypedDict, total=False):
     packet_size_bytes: float
     senders: str | Iterable[str] | None
     stretches: Sequence[float]
+    p99_s: float | None
+    utilization: float
 
 
 class _Judged(Protocol):
@@ -116,6 +119,8 @@ def box_of(
     packet_size_bytes: float = 1500.0,
     senders: str | Iterable[str] | None = None,
     stretches: Sequence[float] = (1.0,),
+    p99_s: float | None = None,
+    utilization: float = LEAST_UTILIZATION,
 ) -> Box:
     """The box in the coordinates of a loop.
 
@@ -123,7 +128,7 @@ def box_of(
     ----------
     subject : Subject or EcnSubject
         The law, whose target gives the round-trip time with the queue.
-    rtt_s, flows, capacity_bit_per_s, window_packets, packet_size_bytes, senders, stretches
+    rtt_s, flows, capacity_bit_per_s, window_packets, packet_size_bytes, senders, stretches, p99_s, utilization
         As of `netctrl.certify`; no senders stand for "reno".
 
     Raises
@@ -141,7 +146,10 @@ def box_of(
     )
     if not stretched:
         raise InvalidValue("stretches", stretches, "at least one factor above 0")
-    given = {"rtt_s": rtt, "packet_size_bytes": size, "senders": names, "stretches": stretched}
+    asked = None if p99_s is None else checked_quantity("p99", p99_s, "a delay above 0 in seconds", TIMES)
+    used = checked_number("utilization", utilization, "a share of the link from 0 to 1", at_least=0.0, at_most=1.0)
+    given: dict[str, Any] = {"rtt_s": rtt, "packet_size_bytes": size, "senders": names, "stretches": stretched}
+    given |= {"p99_s": asked, "utilization": used}
     if window_packets is not None:
         if subject.in_bytes:
             takes = f"flows and a capacity instead: the thresholds of {subject.name} are in bytes"

@@ -13,6 +13,7 @@ from netctrl.certificates.ecn import EcnSubject, ecn_verdict
 from netctrl.certificates.from_step import by_step
 from netctrl.certificates.inputs.tc import NO_LAW
 from netctrl.certificates.loops import judged_box
+from netctrl.certificates.point_records import LEAST_UTILIZATION
 from netctrl.certificates.record import CERTIFICATE_SCHEMA, CertifiedLaw, QueueCertificate
 from netctrl.certificates.subject import Subject
 from netctrl.certificates.verdict import queue_verdict
@@ -32,56 +33,19 @@ def certify(
     packet_size_bytes: float = 1500.0,
     senders: str | Iterable[str] | None = None,
     stretches: Sequence[float] = (1.0,),
+    p99_s: float | None = None,
+    utilization: float = LEAST_UTILIZATION,
     parameters: Mapping[str, Any] | None = None,
     argv: Iterable[str] = (),
 ) -> QueueCertificate:
-    """Certificate of a queue's law: exact margins of the loop that runs, proved for every point of a box.
+    """Certificate of a queue's law by its loop alone, as of `netctrl.certify` with `packets=False`.
 
     Parameters
     ----------
-    law : str or Subject
-        "pie", "fq_pie", "docsis-pie", "pi2", "dualpi2", "red", "wred", "dctcp", "dcqcn", "pi", a law of another
-        package, or a subject of `netctrl.certificates`.
-    rtt_s : float or (float, float)
-        Round-trip time without the queue [s].
-    flows, capacity_bit_per_s : float or (float, float), optional
-        Number of flows and rate of the link [bit/s]; both, or the window.
-    window_packets : float or (float, float), optional
-        Window of one flow [packet], at one round-trip time.
-    packet_size_bytes : float
-        [byte]
-    senders : str or iterable of str, optional
-        "linux-creno", "linux-reno", "reno", "cubic", "creno" (Cubic where it is Reno-friendly), "dctcp", or mixtures as
-        in "reno+dctcp": the certificate holds for each. By default PI laws of Linux have "linux-creno", "linux-reno",
-        and "cubic" where its curve is in play; "dctcp" and "dcqcn" the senders of their names; all others "reno".
-    stretches : sequence of float
-        Round-trip times of equal groups of flows, over `rtt_s`. With several, certificates of senders that
-        acknowledgements clock are exact at points, and prove nothing between them.
-    parameters : mapping, optional
-        The law's, in SI units, as in {"alpha": 0.16, "target_s": 0.015}, or of "pi" and laws of other packages as in
-        scenario files; else its defaults.
-    argv : iterable of str
-        Command line, for the provenance.
-
-    Returns
-    -------
-    QueueCertificate
-
-    Raises
-    ------
-    InvalidValue
-        A value outside its bounds, an unknown law or sender, or flows and a window together.
-
-    Notes
-    -----
-    Derived in the documentation, "Certificates of queues"; sources are named at `netctrl.plants.queues.queue_loop`.
-
-    Examples
-    --------
-    >>> import netctrl
-    >>> found = netctrl.certify("dualpi2", rtt_s=(0.01, 0.03), flows=4.0, capacity_bit_per_s=20e6)
-    >>> found.certificate.status.value
-    'admissible'
+    law, rtt_s, flows, capacity_bit_per_s, window_packets, packet_size_bytes, senders, stretches, p99_s, utilization
+        As of `netctrl.certify`.
+    parameters, argv
+        The same.
     """
     if not isinstance(law, str | EcnSubject) and not hasattr(law, "loops"):
         raise InvalidValue("law", law, "the name of a law, or a subject")
@@ -95,6 +59,8 @@ def certify(
         packet_size_bytes=packet_size_bytes,
         senders=senders,
         stretches=stretches,
+        p99_s=p99_s,
+        utilization=utilization,
     )
     verdict = ecn_verdict(subject, box) if isinstance(subject, EcnSubject) else queue_verdict(subject, box)
     warnings = (*long_rtt(box.rtt[1] * max(box.inputs.stretches)), *verdict.warnings)

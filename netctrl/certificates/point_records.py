@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from netctrl.core.errors import Status
 from netctrl.core.units import format_quantity
 from netctrl.model.io.record_file import Record
 
 MIN_GAIN_DB, MIN_PHASE_DEG = 6.0, 30.0
 """The design rule."""
+GUARD_GAIN_DB, GUARD_PHASE_DEG = 3.0, 20.0
+"""Margins against errors of the model, of a loop whose delays in ms are known and as asked."""
+MOST_TARGETS, LEAST_UTILIZATION = 3.0, 0.98
+"""What is asked of a queue by default: 99 % of packets wait at most so many targets, and the link is used so much."""
 
 
 class LinearMargins(Record, frozen=True):
@@ -65,11 +71,10 @@ class SampledLoop(Record, frozen=True):
     capacity_bit_per_s: float | None = None
     """Rate of the link there [bit/s]; null where the window is given."""
 
-    @property
-    def keeps(self) -> bool:
-        """Whether the margins are those of the design rule."""
-        room = self.gain_reduction_db is None or -self.gain_reduction_db >= MIN_GAIN_DB
-        return self.gain_margin_db >= MIN_GAIN_DB and self.phase_margin_deg >= MIN_PHASE_DEG and room
+    def keeps(self, gain_db: float = MIN_GAIN_DB, phase_deg: float = MIN_PHASE_DEG) -> bool:
+        """Whether the margins are those of the design rule, or of another [dB, degree]."""
+        room = self.gain_reduction_db is None or -self.gain_reduction_db >= gain_db
+        return self.gain_margin_db >= gain_db and self.phase_margin_deg >= phase_deg and room
 
     @property
     def point(self) -> str:
@@ -100,8 +105,29 @@ class LoadStep(Record, frozen=True):
         return "up to {}, above two targets for {}, link below 95 % for {}".format(*times)
 
 
+class BeyondLoop(Record, frozen=True):
+    """Point of a box at which the loop alone says nothing about delays in ms."""
+
+    sender: str
+    """Sender of the point."""
+    flows: float
+    """Number of flows there."""
+    capacity_bit_per_s: float
+    """Rate of the link there [bit/s]."""
+    rtt_s: float
+    """Round-trip time without the queue there [s]."""
+    why: str
+    """Reason in words."""
+
+    @property
+    def point(self) -> str:
+        """The point in words."""
+        return f"{self.sender}, {_load_text(self.flows, self.capacity_bit_per_s)}, {rounded(self.rtt_s, 's')}"
+
+
 class PredictedFigures(Record, frozen=True):
-    """What users of the queue feel, at the point of the box with the longest 99th percentile of the delay."""
+    """What users of the queue feel, at the point of the box whose 99th percentile of the delay is longest beside what
+    is asked there."""
 
     sender: str
     """Sender of the point."""
@@ -119,9 +145,13 @@ class PredictedFigures(Record, frozen=True):
     """Delay below which 99 % of packets wait [s]."""
     utilization: float
     """Of the link, the least at all points that were looked at."""
-    by: str = "loop"
-    """What they come from: the certified loop and the chance of marks, or packets of the engine "packet" or "kernel" at
-    the worst point, where the loop alone has none."""
+    most_p99_s: float
+    """What is asked of `delay_p99_s` there: at most this, three targets by default, or three standing delays of a law
+    without a target [s]."""
+    least_utilization: float = LEAST_UTILIZATION
+    """What is asked of `utilization`: at least this."""
+    by: Literal["loop", "packet", "kernel"] = "loop"
+    """What they come from: the certified loop and the chance of marks, or where it has none packets of an engine."""
     steps: tuple[LoadStep, ...] = ()
     """Steps of the load at the worst point of the loop, by a check on packets; empty without one."""
 
@@ -131,12 +161,29 @@ class PredictedFigures(Record, frozen=True):
         return f"{self.sender}, {_load_text(self.flows, self.capacity_bit_per_s)}, {rounded(self.rtt_s, 's')}"
 
     @property
+    def as_asked(self) -> bool:
+        """Whether the queue is as short and the link as busy as is asked."""
+        return self.short and self.busy
+
+    @property
+    def short(self) -> bool:
+        """Whether 99 % of packets wait no longer than is asked."""
+        return self.delay_p99_s <= self.most_p99_s
+
+    @property
+    def busy(self) -> bool:
+        """Whether the link is used as much as is asked."""
+        return self.utilization >= self.least_utilization
+
+    @property
     def text(self) -> str:
-        """The figures in words."""
+        """The figures in words, with what is asked of those that miss it."""
         mean, most = (rounded(each, "s", 3) for each in (self.delay_mean_s, self.delay_p99_s))
         queue = f"{mean} ± {rounded(self.delay_std_s, 's', 2)} of queue, 99 % below {most}"
+        queue += "" if self.short else f" (at most {rounded(self.most_p99_s, 's', 3)} is asked)"
         used = f"{queue}, link {100.0 * self.utilization:.3g} % used"
-        return used if self.by == "loop" else f"{used} (by {self.by})"
+        used += "" if self.busy else f" (at least {100.0 * self.least_utilization:.3g} % is asked)"
+        return used + {"loop": "", "packet": ", by packets", "kernel": ", by the kernel"}[self.by]
 
 
 class SenderVerdict(Record, frozen=True):

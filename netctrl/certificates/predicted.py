@@ -17,7 +17,7 @@ packets, which time-outs rule. There no figure is given, and the reason is (`Poi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 from math import erfc, exp, pi, sqrt
 from typing import NamedTuple
@@ -27,8 +27,9 @@ from msgspec.structs import replace as replace_record
 
 from netctrl.certificates.box import Box
 from netctrl.certificates.loops import Mixture
-from netctrl.certificates.point_records import PredictedFigures
+from netctrl.certificates.point_records import MOST_TARGETS, BeyondLoop, PredictedFigures
 from netctrl.certificates.search import box_points
+from netctrl.frequency.margin_grid import gain_factors
 from netctrl.plants.queues.queue_laws import SampledPi
 from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.shot_noise import delay_density
@@ -119,39 +120,91 @@ def clipped_to(target: float, deviation: float) -> float:
     return 0.5 * (low + high)
 
 
-def predicted(
-    loops: Iterable[tuple[Mixture, QueueLoop]], box: Box, *, drops: bool, per_flow: bool
-) -> tuple[PredictedFigures | None, str]:
-    """Figures of a box whose loops are stable, at the point that was looked at with the longest 99th percentile, and
-    the least utilization of all; or None, and where and why they don't hold.
+class Predicted(NamedTuple):
+    """What the loop alone says of a box."""
+
+    figures: PredictedFigures | None
+    """Worst of all points that were looked at; None where there are points without a figure."""
+    beyond: tuple[BeyondLoop, ...]
+    """Of the points without a figure those that seem worst: least used, with the longest delays, least stable."""
+
+
+def predicted(loops: Sequence[tuple[Mixture, QueueLoop]], box: Box, *, drops: bool, per_flow: bool) -> Predicted:
+    """Figures of a box at the points that are looked at: those of the point whose 99th percentile is longest beside
+    what is asked there, with the least utilization of all.
 
     At one number of flows a Mbit/s the queue of the fewest flows moves most: S falls as 1/N, and L doesn't change.
     Where each flow has a queue of its own, it is one flow at its share of the rate.
     """
     inputs = box.inputs
     if inputs.flows is None or inputs.capacity_bit_per_s is None:
-        return None, ""  # a window alone doesn't tell how many marks there are
-    worst: PredictedFigures | None = None
-    used = 1.0
+        return Predicted(None, ())  # a window alone doesn't tell how many marks there are
+    low, high = inputs.capacity_bit_per_s
+    found: list[PredictedFigures] = []
+    silent: list[tuple[tuple[float, float, float], BeyondLoop]] = []
     for mixture, loop in loops:
-        for flows, rtt in box_points(loop, box):
-            low, high = inputs.capacity_bit_per_s
+        points = box_points(loop, box)
+        if not points:
+            continue
+        for (flows, rtt), factor in zip(points, gain_factors(loop, *np.transpose(points)).tolist(), strict=True):
             number = 1.0 if per_flow else max(inputs.flows[0], flows * low / high)
-            capacity = high * number / flows
-            found = point_figures(replace(loop, rate=loop.rate * number / flows), number, rtt, drops=drops)
-            at = PredictedFigures(
-                sender=mixture.text,
-                flows=number,
-                capacity_bit_per_s=capacity,
-                rtt_s=rtt,
-                delay_mean_s=found.mean_s,
-                delay_std_s=found.std_s,
-                delay_p99_s=found.p99_s,
-                utilization=found.utilization,
+            here = replace(loop, rate=loop.rate * number / flows)
+            at = point_figures(here, number, rtt, drops=drops)
+            why = at.why_not if factor > 1.0 else "the loop is unstable"
+            most = asked_p99(here, number, rtt, inputs.p99_s)
+            where = BeyondLoop(
+                sender=mixture.text, flows=number, capacity_bit_per_s=high * number / flows, rtt_s=rtt, why=why
             )
-            if found.why_not:
-                return None, f"no figures in ms by the loop alone: {found.why_not} ({at.point}); --check packet tells"
-            used = min(used, at.utilization)
-            if worst is None or at.delay_p99_s > worst.delay_p99_s:
-                worst = at
-    return None if worst is None else replace_record(worst, utilization=used), ""
+            if why:
+                silent.append(((at.utilization, -at.p99_s / most, factor), where))
+            else:
+                found.append(
+                    PredictedFigures(
+                        sender=where.sender,
+                        flows=where.flows,
+                        capacity_bit_per_s=where.capacity_bit_per_s,
+                        rtt_s=where.rtt_s,
+                        delay_mean_s=at.mean_s,
+                        delay_std_s=at.std_s,
+                        delay_p99_s=at.p99_s,
+                        utilization=at.utilization,
+                        most_p99_s=most,
+                        least_utilization=inputs.utilization,
+                    )
+                )
+    if silent:
+        worst = (min(silent, key=lambda each: each[0][k])[1] for k in range(3))
+        return Predicted(None, tuple(dict.fromkeys(worst)))
+    if not found:
+        return Predicted(None, ())
+    return Predicted(worst_of(found), ())
+
+
+def without_loop(boxes: Sequence[Box], reasons: Sequence[str | None], *, per_flow: bool) -> tuple[BeyondLoop, ...]:
+    """Corners of boxes of one sender each, of those that have a point without an equilibrium: with the smallest and the
+    largest windows."""
+    found = []
+    for box, why in zip(boxes, reasons, strict=True):
+        number, capacity = box.inputs.flows, box.inputs.capacity_bit_per_s
+        if why is None or number is None or capacity is None:
+            continue
+        for flows, rate, rtt in ((number[1], capacity[0], box.rtt[0]), (number[0], capacity[1], box.rtt[1])):
+            shared = (1.0, rate / flows) if per_flow else (flows, rate)
+            found.append(
+                BeyondLoop(
+                    sender=box.inputs.senders[0], flows=shared[0], capacity_bit_per_s=shared[1], rtt_s=rtt, why=why
+                )
+            )
+    return tuple(dict.fromkeys(found[:4]))
+
+
+def asked_p99(loop: QueueLoop, flows: float, rtt: float, p99_s: float | None) -> float:
+    """Delay below which 99 % of packets should wait at a point [s]: what is asked, else three standing delays, a law's
+    target where it has one."""
+    return MOST_TARGETS * float(loop.standing(loop.output(flows, rtt))) if p99_s is None else p99_s
+
+
+def worst_of(found: Sequence[PredictedFigures]) -> PredictedFigures:
+    """Figures whose 99th percentile is longest beside what is asked, with the least utilization of all."""
+    longest = max(found, key=lambda each: each.delay_p99_s / each.most_p99_s)
+    return replace_record(longest, utilization=min(each.utilization for each in found))

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Literal
 
 from netctrl.certificates.point_records import (
+    LEAST_UTILIZATION,
     MIN_GAIN_DB,
     MIN_PHASE_DEG,
+    BeyondLoop,
     LinearMargins,
     PredictedFigures,
     RampCycle,
@@ -89,6 +91,10 @@ class CertifyInputs(Record, frozen=True):
     """Each sender, or mixture as in "reno+dctcp", for which the certificate holds."""
     stretches: tuple[float, ...]
     """Round-trip times of equal groups of flows, over `rtt_s`."""
+    p99_s: float | None = None
+    """Delay of the queue below which 99 % of packets are to wait [s]; null: three targets, or three standing delays."""
+    utilization: float = LEAST_UTILIZATION
+    """Of the link, which is to be reached."""
 
 
 class QueueReach(Record, frozen=True):
@@ -123,9 +129,10 @@ class QueueVerdict(Record, frozen=True, kw_only=True):
     """Margins and verdict."""
 
     status: Status
-    """Of the worst sender. admissible: 6 dB and 30 degrees at every point of the box, proved, or where nothing is
-    proved at every point that was looked at; of a step, a queue that keeps a packet of each flow at these. stable:
-    less. infeasible: no equilibrium."""
+    """admissible: delays and utilization as asked at every point that was looked at, `predicted`, and where the loop
+    says so 3 dB and 20 degrees at every point of the box, proved; without such figures 6 dB and 30 degrees of the worst
+    sender. Where nothing is proved it is every point that was looked at; of a step, a queue that keeps a packet of each
+    flow at these. stable: less. infeasible: no equilibrium, and no figures."""
     linear: LinearMargins | None = None
     """The loop as it is usually given, worst of the box's corners; null for mixtures and laws without one."""
     sampled: SampledLoop | None = None
@@ -148,13 +155,15 @@ class QueueVerdict(Record, frozen=True, kw_only=True):
     senders: tuple[SenderVerdict, ...] = ()
     """Each sender; empty for laws that are made for one, and where `cycle` decides."""
     predicted: PredictedFigures | None = None
-    """What users feel in the worst case, in ms; null where the loop is unstable or chance rules, as a warning says."""
+    """What users feel in the worst case, in ms; null where nothing has said it."""
+    beyond: tuple[BeyondLoop, ...] = ()
+    """Points of which the loop alone doesn't say it, those that seem worst: their figures are those of packets."""
 
     @property
     def lacking(self) -> bool:
         """Whether a margin that stands here is less than the design rule asks for."""
         points = (self.sampled, self.least_phase, self.least_reduction)
-        return not all(each.keeps for each in points if each is not None)
+        return not all(each.keeps() for each in points if each is not None)
 
 
 class GainsThatHold(Record, frozen=True):
@@ -209,26 +218,40 @@ class QueueCertificate(FileRecord, frozen=True):
         load = (
             f"windows of {span_text(inputs.window_packets)} packets"
             if inputs.window_packets is not None
-            else f"{span_text(inputs.flows or (0.0, 0.0))} flows"
+            else f"{span_text(inputs.flows or (0.0, 0.0))} {'flow' if inputs.flows == (1.0, 1.0) else 'flows'}"
         )
         where = f"{self.law.name} with {load} at {span_text(inputs.rtt_s, 's')}"
+        held, figures, swings = found.status is Status.ADMISSIBLE, found.predicted, self._swings
         answer = ANSWERS[found.status]
-        if found.status is Status.STABLE and not found.lacking:
+        if figures is not None and not figures.as_asked:
+            answer = "doesn't hold"
+        elif figures is not None and found.status is Status.STABLE:
+            answer = "stable, but 3 dB and 20 degrees are not proved at every point"
+        elif found.status is Status.STABLE and not found.lacking:
             answer = "stable, but 6 dB and 30 degrees are not proved at every point"
-        swings = [check.engine for check in self.checks if not check.settles]
-        if found.status is Status.ADMISSIBLE and swings:
+        elif held and swings:
             answer = f"holds for small deviations, but oscillates in the check ({', '.join(swings)})"
+        elif held and figures is None:
+            answer = "margins hold"
         swing = found.step or found.cycle
         if swing is not None:
-            answer = busy_text(swing, held=found.status is Status.ADMISSIBLE)
-        if found.predicted is not None and (not swings or found.predicted.by != "loop"):
-            answer += f"; {found.predicted.text}"
+            answer = busy_text(swing, held=held)
+        if figures is not None and not swings:
+            answer += f"; {figures.text}"
         return f"{where}: {answer}"
 
     @property
     def holds(self) -> bool:
-        """Whether the design rule is proved, and no check oscillates."""
-        return self.certificate.status is Status.ADMISSIBLE and all(check.settles for check in self.checks)
+        """Whether delays and utilization are as asked, or margins are where nobody says them, and no check oscillates
+        to which the figures aren't due."""
+        return self.certificate.status is Status.ADMISSIBLE and not self._swings
+
+    @property
+    def _swings(self) -> list[str]:
+        """Checks that oscillate, of a certificate by its loop: packets have their swing in their figures."""
+        figures = self.certificate.predicted
+        measured = figures is not None and figures.by != "loop"
+        return [] if measured else [check.engine for check in self.checks if not check.settles]
 
     @property
     def rows(self) -> list[tuple[str, str]]:

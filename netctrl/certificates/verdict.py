@@ -36,8 +36,15 @@ from netctrl.certificates.loops import (
     read_mixture,
     usual_margins,
 )
-from netctrl.certificates.point_records import SampledLoop, SenderVerdict, rounded
-from netctrl.certificates.predicted import predicted
+from netctrl.certificates.point_records import (
+    GUARD_GAIN_DB,
+    GUARD_PHASE_DEG,
+    MIN_GAIN_DB,
+    SampledLoop,
+    SenderVerdict,
+    rounded,
+)
+from netctrl.certificates.predicted import Predicted, predicted, without_loop
 from netctrl.certificates.record import QueueVerdict
 from netctrl.certificates.red import RedSubject
 from netctrl.certificates.search import box_points, least_near, least_point, reach
@@ -53,7 +60,11 @@ from netctrl.plants.queues.queue_laws import SampledPi
 from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.window_response import CRENO, RENO
 
-_RULE = (MIN_FACTOR, radians(MIN_PHASE_DEG))
+_RULE = (MIN_GAIN_DB, MIN_PHASE_DEG)
+"""Margins that are asked for [dB, degree]."""
+_GUARD = (GUARD_GAIN_DB, GUARD_PHASE_DEG)
+"""The same where delays in ms are known and as asked."""
+_LOOKED_AT = (MIN_FACTOR, radians(MIN_PHASE_DEG))
 _NOTICED_DB = 0.5
 """By how much less Linux's senders have where a certificate of others says so."""
 _SEVERITY = (Status.ADMISSIBLE, Status.STABLE, Status.UNSTABLE, Status.INFEASIBLE)
@@ -123,17 +134,26 @@ def _linear_verdict(subject: Subject, box: Box) -> QueueVerdict:
     ]
     least = min((at.factor for at in looked if not at.unstable), default=inf)
     below = max(least, MIN_FACTOR / (1.0 - 2.0 * BOX_TOLERANCE))
+    felt = Predicted(None, ())
+    if not any(reasons) and not subject.jumps:
+        felt = predicted(
+            [pair for loops in loops_of for pair in loops], box, drops=subject.drops, per_flow=subject.per_flow
+        )
+    rule = _GUARD if felt.figures is not None and felt.figures.as_asked else _RULE
     each = [
         _Judged(SenderVerdict(sender=one.inputs.senders[0], status=Status.INFEASIBLE, sampled=None), [], [])
         if reason
-        else _of_sender(loops, one, below)
+        else _of_sender(loops, one, below, rule)
         for one, reason, loops in zip(boxes, reasons, loops_of, strict=True)
     ]
     status = max((found.verdict.status for found in each), key=_SEVERITY.index)
     senders = tuple(found.verdict for found in each)
     if status is Status.INFEASIBLE:
         why = (*(reason for reason in reasons if reason), *subject.notes)
-        return QueueVerdict(status=status, warnings=why, senders=senders)
+        beyond = without_loop(boxes, reasons, per_flow=subject.per_flow)
+        return QueueVerdict(status=status, warnings=why, senders=senders, beyond=beyond)
+    if status is Status.ADMISSIBLE and felt.figures is not None and not felt.figures.as_asked:
+        status = Status.STABLE
 
     margins = [found.sampled for found in senders if found.sampled is not None]
     proved = [at.gain_margin_db_proved for at in margins if at.gain_margin_db_proved is not None]
@@ -144,31 +164,30 @@ def _linear_verdict(subject: Subject, box: Box) -> QueueVerdict:
     reduction = min(points, key=_room)
     less_phase = sampled.stable and phase.phase_margin_deg < sampled.phase_margin_deg - _SAME
     less_room = sampled.stable and _room(reduction) < _room(sampled) - _SAME
-    lacking_s = min((at.rtt_s for at in points if not at.keeps), default=inf)
+    lacking_s = min((at.rtt_s for at in points if not at.keeps()), default=inf)
 
     loops = [pair for found in each for pair in found.loops]
     clocked = sum(len(box_points(loop, box)) for _, loop in loops if loop.several_clocks)
     between = "" if box.point else f", at {clocked} points and at those near the worst of them"
     why = "acknowledgements clock flows of several round-trip times: no bound over cells is known, nothing is proved"
     unproved = [f"{why}; margins are exact{between}"] if clocked else []
-    figures, why_not = (None, "")
-    if status is not Status.UNSTABLE and not subject.jumps:
-        figures, why_not = predicted(loops, box, drops=subject.drops, per_flow=subject.per_flow)
     return QueueVerdict(
         status=status,
         linear=usual_margins(subject, box),
         sampled=sampled,
         reach=reach(subject, box, likely=isinf(lacking_s), lacking_s=lacking_s),
-        warnings=(*subject.notes, *_about_senders(subject, box, sampled, loops), *unproved, *filter(None, [why_not])),
+        warnings=(*subject.notes, *_about_senders(subject, box, sampled, loops), *unproved),
         least_phase=phase if less_phase else None,
         least_reduction=reduction if less_room else None,
         senders=senders,
-        predicted=figures,
+        predicted=felt.figures,
+        beyond=felt.beyond,
     )
 
 
-def _of_sender(loops: Loops, box: Box, below: float) -> _Judged:
-    """A box of one sender or mixture; its gain margin is looked for up to the factor `below`."""
+def _of_sender(loops: Loops, box: Box, below: float, rule: tuple[float, float]) -> _Judged:
+    """A box of one sender or mixture; its gain margin is looked for up to the factor `below`, and a rule [dB, degree]
+    is proved."""
     name = box.inputs.senders[0]
     found, shown = _worst(loops, box, below)
     sampled = _sampled(box, found)
@@ -180,15 +199,17 @@ def _of_sender(loops: Loops, box: Box, below: float) -> _Judged:
         known = stable_gains(loop, flows, rtt)
         points.append(_sampled(box, Worst(mixture, loop, flows, rtt, known.unstable_poles > 0, known.factor, None)))
     # The verdict rests on the proved factor, or on what was attained where nothing is proved.
-    enough = (found.factor if found.proved is None else found.proved) >= MIN_FACTOR
-    held = enough and all(at.keeps for at in points)
+    factor, phase = 10.0 ** (rule[0] / 20.0), radians(rule[1])
+    enough = (found.factor if found.proved is None else found.proved) >= factor
+    held = enough and all(at.keeps(*rule) for at in points)
     if held and loops[0][1].several_clocks:
-        held = all(point_keeps(loop, *point, *_RULE) for _, loop in loops for point in box_points(loop, box))
+        held = all(point_keeps(loop, *point, factor, phase) for _, loop in loops for point in box_points(loop, box))
     elif held and box.point:
-        held = all(point_proofs(loop, *box.point, *_RULE).keeps for loop, *_ in shown)
+        held = all(point_proofs(loop, *box.point, factor, phase).keeps for loop, *_ in shown)
     elif held:  # the cells that showed the gain margin are fine enough for most of the rule
         held = all(
-            box_keeps(loop, box.flows, box.rtt, *_RULE, starts, Cover.of(leaves)) for loop, starts, leaves in shown
+            box_keeps(loop, box.flows, box.rtt, factor, phase, starts, Cover.of(leaves))
+            for loop, starts, leaves in shown
         )
     status = Status.ADMISSIBLE if held else Status.STABLE
     return _Judged(SenderVerdict(sender=name, status=status, sampled=sampled), loops, points)
@@ -302,7 +323,7 @@ def _worst(loops: Loops, box: Box, below: float) -> tuple[Worst, list[_Shown]]:
         leaves: list[Cover] = []
         most = min(best.factor, below)
         if box.point:
-            limit = point_proofs(loop, *box.point, *_RULE).upper
+            limit = point_proofs(loop, *box.point, *_LOOKED_AT).upper
         else:
             limit = box_upper_gain(loop, box.flows, box.rtt, starts, leaves, below=most)
         shown.append(_Shown(loop, starts, leaves))
@@ -326,7 +347,7 @@ def _sampled(box: Box, found: Worst) -> SampledLoop:
     asked = box.asked(flows)
     least = found.factor if found.proved is None else found.proved
     at = Minimum(least, found.factor, np.array([pi, np.log(flows), np.log(rtt), 0.0]), 0)
-    proofs = point_proofs(loop, *box.point, *_RULE) if box.point and stable and bounded else None
+    proofs = point_proofs(loop, *box.point, *_LOOKED_AT) if box.point and stable and bounded else None
     try:
         exact = sampled_margins(loop, flows, rtt, 1.0, at, stable=stable, proofs=proofs, bounded=bounded)
     except NetctrlError:  # no proof was decided: the verdict rests on others, and these margins are those of a scan

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from netctrl.certificates.record import PredictedFigures, QueueCertificate
+from netctrl.certificates.record import QueueCertificate
 from netctrl.checks import checked_engines
+from netctrl.checks.by_packets import judged_by
 from netctrl.core.errors import InvalidValue, checked_kind
-from netctrl.core.units import BITS_PER_BYTE
 from netctrl.model.design.queue_checks import FailedCheck, QueueCheck
 
 if TYPE_CHECKING:
@@ -82,32 +82,25 @@ def _check(certificate: QueueCertificate, engine: str) -> tuple[QueueCheck, Chec
 
 
 def _with_figures(certificate: QueueCertificate, found: list[tuple[QueueCheck, CheckPoint]]) -> QueueCertificate:
-    """The certificate with steps of the load by the first engine that has packets, and with the means of all its runs
-    where the loop alone gives no figures."""
+    """The certificate with steps of the load by the first engine that has packets, and judged by the means of all its
+    runs where there are no figures yet."""
+    from netctrl.checks.engines import figures_of
     from netctrl.checks.steps import load_steps
 
-    verdict = certificate.certificate
     for check, point in found:
         if check.engine == "fluid":
             continue
-        figures = verdict.predicted or _measured(check, point)
-        figures = msgspec.structs.replace(figures, steps=load_steps(point, check.engine))
-        return msgspec.structs.replace(certificate, certificate=msgspec.structs.replace(verdict, predicted=figures))
+        figures = certificate.certificate.predicted
+        if figures is None:
+            each = [
+                (run.mean_delay_s, run.deviation_s or 0.0, run.delay_99_s or 0.0, run.utilization) for run in check.runs
+            ]
+            means = [fmean(values) for values in zip(*each, strict=True)]
+            engine = "kernel" if check.engine == "kernel" else "packet"
+            figures = figures_of(point, certificate.inputs, means, engine, check.flows)
+        stepped = msgspec.structs.replace(figures, steps=load_steps(point, check.engine))
+        if figures.by == "loop":
+            verdict = msgspec.structs.replace(certificate.certificate, predicted=stepped)
+            return msgspec.structs.replace(certificate, certificate=verdict)
+        return judged_by(certificate, stepped)
     return certificate
-
-
-def _measured(check: QueueCheck, point: CheckPoint) -> PredictedFigures:
-    """Figures of a check with packets."""
-    each = [(run.mean_delay_s, run.deviation_s or 0.0, run.delay_99_s or 0.0, run.utilization) for run in check.runs]
-    mean, deviation, most, used = (fmean(values) for values in zip(*each, strict=True))
-    return PredictedFigures(
-        sender=check.senders or point.mixture.text,
-        flows=check.flows,
-        capacity_bit_per_s=point.loop.rate * check.flows / point.flows * point.packet_bytes * BITS_PER_BYTE,
-        rtt_s=point.rtt_s,
-        delay_mean_s=mean,
-        delay_std_s=deviation,
-        delay_p99_s=most,
-        utilization=used,
-        by=check.engine,
-    )

@@ -8,11 +8,13 @@ lasts a number of that oscillation's periods, after the windows and the law have
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 
-from netctrl.certificates.record import CertifyInputs
+from netctrl.certificates.point_records import MOST_TARGETS
+from netctrl.certificates.record import CertifyInputs, PredictedFigures
 from netctrl.certificates.subject import PiSubject
 from netctrl.checks import checked_engines
 from netctrl.checks.laws import buffer_bytes, fluid_queue, queue_of
@@ -30,13 +32,17 @@ from netctrl.sim.fluid.certified.run import STARTS, swing_of, time_above
 
 SEEDS = (1, 2, 3)
 _WARM_PERIODS, _PERIODS = 20.0, 100.0
-_WARM_S, _LEAST_S = 10.0, 30.0
+_WARM_S, _LEAST_S = 20.0, 30.0
 _UPDATES, _TRIPS = 600.0, 2.0
 """In which a new queue's law and its windows come to rest: updates, and round trips a packet of a window."""
 _SAMPLES, _MOST_SAMPLES = 32, 1e5
 """In a period and in a run."""
 _MOST_PACKETS = {"packet": 3e7, "kernel": 1e7}
 """Of one run."""
+_LEAST_MEASURED, _MOST_MEASURED = 1e6, 6e6
+"""Packets of a run that tells delays where the loop doesn't, as far as its time permits."""
+_MOST_WARM_S, _LEAST_MEASURED_S, _MOST_MEASURED_S = 300.0, 60.0, 1800.0
+"""Longest warm-up of such a run, and its shortest and longest duration [s]."""
 _SENDERS = {"reno": "reno", "creno": "cubic", "cubic": "cubic", "dctcp": "dctcp"}
 _CLOCKED = {
     "packet": {"rfc-reno": "reno", "rfc-creno": "cubic"},
@@ -142,16 +148,84 @@ def check_packets(point: CheckPoint, engine: str, seeds: tuple[int, ...] = SEEDS
     )
 
 
-def _run(point: CheckPoint, engine: str, seed: int) -> tuple[Scenario, tuple[np.ndarray, np.ndarray], float]:
+def _run(
+    point: CheckPoint, engine: str, seed: int, times: tuple[float, float] | None = None
+) -> tuple[Scenario, tuple[np.ndarray, np.ndarray], float]:
     """Scenario of a point, delays of its queue in the warm-up and after it [s], and utilization after it."""
-    scenario = check_scenario(point, engine, seed)
+    scenario = check_scenario(point, engine, seed, times)
     result: Any = simulate(scenario, engine)
     delay = BITS_PER_BYTE * result.series["backlog"][0] / scenario.links[0].capacity
     late = result.time_s > scenario.warmup
     return scenario, (delay[~late], delay[late]), result["utilization", scenario.links[0].id]
 
 
-def check_scenario(point: CheckPoint, engine: str, seed: int) -> Scenario:
+def measured(point: CheckPoint, inputs: CertifyInputs, seeds: tuple[int, ...] = SEEDS) -> PredictedFigures:
+    """Figures of packets at a point of which the loop says nothing, means of the seeds.
+
+    Parameters
+    ----------
+    point : CheckPoint
+    inputs : CertifyInputs
+        What is asked.
+    seeds : tuple of int
+        A run each.
+
+    Raises
+    ------
+    InvalidValue
+        A law or sender that packets have not with the certificate's arithmetic.
+    """
+    rate = point.loop.rate
+    growth = rate / point.flows * point.trip_s**2  # a window's packets, one a round trip
+    warm = min(max(_WARM_S, 4.0 * growth), _MOST_WARM_S)
+    run = min(max(_LEAST_MEASURED_S, 400.0 * point.trip_s, 30.0 * growth, _LEAST_MEASURED / rate), _MOST_MEASURED_S)
+    shorter = min(_MOST_MEASURED / (rate * (warm + run)), 1.0)
+    times = warm * shorter, (warm + run) * shorter
+    found = []
+    for seed in seeds:
+        _, (_, late), used = _run(point, "packet", seed, times)
+        found.append((float(late.mean()), float(late.std()), float(np.quantile(late, 0.99)), used))
+    return figures_of(point, inputs, np.mean(found, axis=0).tolist(), "packet")
+
+
+def figures_of(
+    point: CheckPoint,
+    inputs: CertifyInputs,
+    means: Sequence[float],
+    engine: Literal["packet", "kernel"],
+    flows: float | None = None,
+) -> PredictedFigures:
+    """Record of figures of an engine at a point.
+
+    Parameters
+    ----------
+    point : CheckPoint
+    inputs : CertifyInputs
+        What is asked.
+    means : sequence of float
+        Mean, deviation and 99th percentile of the delay [s], and utilization.
+    engine : str
+    flows : float, optional
+        Flows that ran; the point's by default.
+    """
+    mean, deviation, most, used = means
+    number = point.flows if flows is None else flows
+    return PredictedFigures(
+        sender=point.instead or point.mixture.text,
+        flows=number,
+        capacity_bit_per_s=point.loop.rate * number / point.flows * point.packet_bytes * BITS_PER_BYTE,
+        rtt_s=point.rtt_s,
+        delay_mean_s=mean,
+        delay_std_s=deviation,
+        delay_p99_s=most,
+        utilization=used,
+        most_p99_s=MOST_TARGETS * point.target_s if inputs.p99_s is None else inputs.p99_s,
+        least_utilization=inputs.utilization,
+        by=engine,
+    )
+
+
+def check_scenario(point: CheckPoint, engine: str, seed: int, times: tuple[float, float] | None = None) -> Scenario:
     """Scenario of a certificate's worst point: one link with the law's queue, long flows, a whole number of each.
 
     Parameters
@@ -160,6 +234,8 @@ def check_scenario(point: CheckPoint, engine: str, seed: int) -> Scenario:
     engine : str
         "packet" or "kernel".
     seed : int
+    times : (float, float), optional
+        When it is looked at from, and its end [s]; by default in proportion to the loop's period.
 
     Raises
     ------
@@ -170,7 +246,7 @@ def check_scenario(point: CheckPoint, engine: str, seed: int) -> Scenario:
     wanted = max(round(point.flows), 1)
     counts = [max(round(k.share * wanted), 1) for k in point.loop.classes]
     rate = point.loop.rate / point.flows * sum(counts)
-    warm, duration = _times(point, _MOST_PACKETS[engine] / rate)
+    warm, duration = times or _times(point, _MOST_PACKETS[engine] / rate)
     groups = []
     for k, count in zip(point.loop.classes, counts, strict=True):
         has = _SENDERS | _CLOCKED[engine]
@@ -185,7 +261,7 @@ def check_scenario(point: CheckPoint, engine: str, seed: int) -> Scenario:
                 rtt=point.rtt_s * k.stretch,
                 count=count,
                 sender=sender,
-                start=(0.0, 0.2 * min(warm, _WARM_S)),
+                start=(0.0, 0.1 * min(warm, _WARM_S)),
                 ecn=not point.drops and (engine == "packet" or bool(point.subject.parameters.get("ecn", True))),
             )
         )

@@ -10,7 +10,8 @@ import msgspec
 
 from netctrl.certificates.box import Box, box_of
 from netctrl.certificates.certify import subject_of
-from netctrl.certificates.loops import Mixture, classes_of, loops_of, read_mixture
+from netctrl.certificates.loops import Mixture, classes_of, loop_at, loops_of, read_mixture
+from netctrl.certificates.point_records import BeyondLoop
 from netctrl.certificates.record import CertifyInputs, QueueCertificate, SampledLoop
 from netctrl.certificates.red import RedSubject
 from netctrl.certificates.subject import PiSubject
@@ -46,6 +47,11 @@ class CheckPoint(NamedTuple):
     """Whether the certificate's senders lose packets, and don't see marks."""
 
     @property
+    def trip_s(self) -> float:
+        """Longest round-trip time with the standing queue [s]."""
+        return max(float(self.loop.trip(k, self.rtt_s, self.target_s)) for k in self.loop.classes)
+
+    @property
     def target_s(self) -> float:
         """Standing delay of the queue [s]."""
         return self.subject.target_s or float(self.loop.standing(self.output))
@@ -70,10 +76,7 @@ def point_of(certificate: QueueCertificate, engine: str = "kernel") -> CheckPoin
     InvalidValue
         A certificate without an equilibrium, or of a law or sender without a nonlinear check.
     """
-    name = certificate.law.name
-    subject = subject_of(name, certificate.law.parameters) if name in _CHECKED else None
-    if not isinstance(subject, PiSubject | RedSubject):
-        raise InvalidValue("check", name, f"a law with a nonlinear check: {', '.join(_CHECKED)}")
+    subject = _checked(certificate, _CHECKED)
     verdict = certificate.certificate
     at = verdict.sampled
     if at is None:
@@ -92,6 +95,38 @@ def point_of(certificate: QueueCertificate, engine: str = "kernel") -> CheckPoin
     else:
         flows = at.flows * inputs.capacity_bit_per_s[1] / at.capacity_bit_per_s
     return _at(subject, mixtures, loops, box, flows, at.rtt_s, 10.0 ** (at.gain_margin_db / 20.0))
+
+
+def _checked(certificate: QueueCertificate, laws: tuple[str, ...]) -> PiSubject | RedSubject:
+    """The certificate's law, of those that are checked."""
+    name = certificate.law.name
+    subject = subject_of(name, certificate.law.parameters) if name in laws else None
+    if not isinstance(subject, PiSubject | RedSubject):
+        raise InvalidValue("check", name, f"a law with a nonlinear check: {', '.join(laws)}")
+    return subject
+
+
+def point_beyond(certificate: QueueCertificate, at: BeyondLoop) -> CheckPoint:
+    """A point of a certificate of which its loop says nothing in ms, for packets: it may be unstable, or have no
+    equilibrium.
+
+    Raises
+    ------
+    InvalidValue
+        A law without packets.
+    """
+    subject = _checked(certificate, (*_CHECKED, "fq_pie"))
+    inputs = msgspec.structs.replace(
+        certificate.inputs,
+        rtt_s=(at.rtt_s, at.rtt_s),
+        flows=(at.flows, at.flows),
+        capacity_bit_per_s=(at.capacity_bit_per_s, at.capacity_bit_per_s),
+        senders=(at.sender,),
+    )
+    box, mixtures, _ = _loops_in("packet", subject, inputs, at.sender)
+    return _made(
+        subject, mixtures, loop_at(subject, mixtures[1], box, at.flows, at.rtt_s), box, at.flows, at.rtt_s, 0.0
+    )
 
 
 def _is_curved(found: SampledLoop) -> bool:
@@ -129,20 +164,32 @@ def _at(
     factor: float = 1.0,
 ) -> CheckPoint:
     """A point of a box with mixtures of the certificate and of the engine; `factor` is its gain margin, if known."""
-    certified, mixture = mixtures
     near = []  # of a point at the end of a range of gains there are two, and RED's lines have delays of their own
     for loop in loops:
         x = float(loop.output(flows, rtt))
         if loop.within[0] * (1.0 - 1e-6) <= x <= loop.within[1] * (1.0 + 1e-6):
             near.append(loop)
     if not near:
-        raise InvalidValue("check", mixture.text, "senders with an equilibrium at the worst point")
+        raise InvalidValue("check", mixtures[1].text, "senders with an equilibrium at the worst point")
     loop = min(near, key=lambda loop: abs(stable_gains(loop, flows, rtt).factor - factor))
     asked = box.asked(flows)
     number = _FLOWS_OF_WINDOW if asked is None else asked[0]
     loop, flows = replace(loop, rate=loop.rate * number / flows), number
     limits = stable_gains(loop, flows, rtt)
     angle = limits.upper_angle if limits.unstable_poles == 0 else limits.lower_angle
+    return _made(subject, mixtures, loop, box, flows, rtt, 2.0 * pi * loop.epoch / angle)
+
+
+def _made(
+    subject: PiSubject | RedSubject,
+    mixtures: tuple[Mixture, Mixture],
+    loop: QueueLoop,
+    box: Box,
+    flows: float,
+    rtt: float,
+    period_s: float,
+) -> CheckPoint:
+    certified, mixture = mixtures
     return CheckPoint(
         subject=subject,
         mixture=mixture,
@@ -152,7 +199,7 @@ def _at(
         rtt_s=rtt,
         packet_bytes=box.inputs.packet_size_bytes,
         output=float(loop.output(flows, rtt)),
-        period_s=2.0 * pi * loop.epoch / angle,
+        period_s=period_s,
         instead=f"{mixture.text} for {certified.text}" if mixture.text != certified.text else "",
         drops=any(sender.under(subject.drops).notice > 0.0 for sender, _ in certified.parts),
     )

@@ -75,9 +75,9 @@ def agrees(seed: int) -> Status:
         assert -180.0 < each.phase_margin_deg <= 180.0
     # The verdict is what the shown numbers say.
     assert (found.status is Status.UNSTABLE) == (not found.sampled.stable)
-    assert found.status is not Status.ADMISSIBLE or all(each.keeps for each in shown)
+    assert found.status is not Status.ADMISSIBLE or all(each.keeps() for each in shown)
     assert ("less than 6 dB or 30 degrees" in certified.verdict) == (
-        found.status is Status.STABLE and not all(each.keeps for each in shown)
+        found.status is Status.STABLE and not all(each.keeps() for each in shown)
     )
     assert certified.holds == certified.verdict.partition(";")[0].endswith(": holds")
     reached = found.reach.longest_rtt_s or 0.0

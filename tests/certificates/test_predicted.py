@@ -20,6 +20,7 @@ from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.laws.l4s.pi2 import Pi2Queue
 
 PIE = {"target": 0.015, "tupdate": 0.015, "limit": 1e5, "alpha": 2.0, "beta": 20.0}
+ESTIMATES = {"implementation": "rfc", "dq_rate_estimator": True}
 QUEUES: dict[str, Any] = {
     "pie": KernelQueue(discipline="pie", parameters=PIE),
     "pi2": Pi2Queue(target=0.015, update=0.016, alpha=0.16, beta=3.2),
@@ -72,7 +73,7 @@ def test_packets_have_these_figures(law: str) -> None:
         ).certificate.sampled
         if found.why_not or stable is None or not stable.stable:
             continue
-        warm = max(10.0, 4.0 * window * trip)
+        warm = max(20.0, 4.0 * window * trip)
         runs = [packets(law, sender, rate, rtt, flows, warm, max(60.0, 30.0 * window * trip), seed) for seed in (1, 2)]
         std, p99, used = np.mean(runs, axis=0)
         assert found.utilization == pytest.approx(used, abs=0.02)
@@ -93,7 +94,14 @@ def packets(
         id="tcp", path=("line",), rtt=rtt, count=flows, sender=sender, start=(0.0, 2.0), ecn=law != "pie"
     )
     scenario = netctrl.Scenario(
-        name="judge", links=(line,), flows=(group,), duration=warm + duration, warmup=warm, interval=2e-3, seed=seed
+        name="judge",
+        links=(line,),
+        flows=(group,),
+        duration=warm + duration,
+        warmup=warm,
+        interval=2e-3,
+        seed=seed,
+        packet_size=1500.0,
     )
     result = netctrl.simulate(scenario, "packet")
     delay = 8.0 * result.series["backlog"][0][result.time_s > warm] / rate
@@ -112,9 +120,11 @@ def packets(
 def test_where_figures_do_not_hold_the_reason_is_told(
     law: str, rate: float, rtt: float, flows: float, why: str
 ) -> None:
-    found = netctrl.certify(law, rtt_s=rtt, flows=flows, capacity_bit_per_s=rate, senders="rfc-reno").certificate
-    assert found.predicted is None
-    assert [why in text for text in found.warnings if "no figures" in text] == [True]
+    where = {"rtt_s": rtt, "flows": flows, "capacity_bit_per_s": rate}
+    found = netctrl.certify(law, **where, senders="rfc-reno", packets=False).certificate
+    (beyond,) = found.beyond
+    assert found.predicted is None and why in beyond.why
+    assert (beyond.rtt_s, beyond.flows, beyond.capacity_bit_per_s) == (rtt, flows, rate)
 
 
 def test_a_box_has_the_longest_delays_of_its_points_with_the_fewest_flows(tmp_path: Path) -> None:
@@ -139,12 +149,58 @@ def test_a_box_has_the_longest_delays_of_its_points_with_the_fewest_flows(tmp_pa
     assert stored == json.loads(msgspec.json.encode(worst))
 
 
-def test_an_unstable_loop_and_a_window_alone_have_no_figures() -> None:
-    unstable = netctrl.certify("pi2", rtt_s=0.25, flows=130.0, capacity_bit_per_s=66e6).certificate
-    alone = netctrl.certify("pi2", rtt_s=0.02, window_packets=10.0).certificate
-    for each in (unstable, alone):
-        assert each.predicted is None
-        assert not any("no figures" in text for text in each.warnings)
+@pytest.mark.parametrize(
+    ("rate", "rtt", "flows", "status", "by_packets"),
+    [
+        (66e6, 0.25, 130.0, "unstable", "unstable"),  # swings from an empty queue to 52 ms
+        (200e6, 0.135, 150.0, "stable", "admissible"),  # |1 + L| = .1, and 99 % below 28 ms
+        (1e6, 0.05, 1.0, "admissible", "stable"),  # 12 dB, and 99 % below 66 ms
+    ],
+)
+def test_packets_decide_where_the_loop_says_nothing(
+    rate: float, rtt: float, flows: float, status: str, by_packets: str
+) -> None:
+    where = {"rtt_s": rtt, "flows": flows, "capacity_bit_per_s": rate, "senders": "rfc-reno"}
+    loop = netctrl.certify("pi2", **where, packets=False)
+    found = netctrl.certify("pi2", **where)
+    figures = found.certificate.predicted
+    assert (loop.certificate.status, found.certificate.status) == (status, by_packets)
+    assert figures is not None and figures.by == "packet"
+    assert found.holds is figures.as_asked is (figures.delay_p99_s <= 0.045 and figures.utilization >= 0.98)
+    assert loop.certificate.predicted is None and "by packets" in found.verdict
+    run = packets("pi2", "reno", rate, rtt, round(flows), 40.0, 400.0, 9)
+    assert (figures.delay_p99_s, figures.utilization) == (
+        pytest.approx(run[1], rel=0.12),
+        pytest.approx(run[2], abs=0.01),
+    )
+
+
+def test_a_window_alone_has_no_figures_and_its_verdict_is_that_of_margins() -> None:
+    found = netctrl.certify("pi2", rtt_s=0.02, window_packets=10.0)
+    assert found.certificate.predicted is None and not found.certificate.beyond
+    assert found.verdict.endswith("margins hold")
+
+
+def test_a_verdict_is_by_what_is_asked() -> None:
+    where = {"rtt_s": 0.02, "flows": 20.0, "capacity_bit_per_s": 100e6, "senders": "rfc-reno"}
+    usual, short, busy = (
+        netctrl.certify("pi2", **where, **asked) for asked in ({}, {"p99_s": 0.016}, {"utilization": 1.0})
+    )
+    assert usual.certificate.predicted is not None
+    assert (usual.holds, short.holds, busy.holds) == (True, False, usual.certificate.predicted.utilization == 1.0)
+    assert "(at most 16 ms is asked)" in short.verdict and short.certificate.status == "stable"
+    assert (usual.inputs.p99_s, short.inputs.p99_s, usual.inputs.utilization) == (None, 0.016, 0.98)
+    assert usual.certificate.predicted.most_p99_s == pytest.approx(3.0 * 0.015)
+
+
+def test_a_phase_margin_of_20_degrees_does_beside_figures_as_asked() -> None:
+    """Cubic's flows have 27 degrees under PIE, and 15 ± 3 ms."""
+    where = {"rtt_s": 0.04, "flows": 20.0, "capacity_bit_per_s": 50e6, "senders": "cubic", "parameters": ESTIMATES}
+    found = netctrl.certify("pie", **where).certificate
+    assert found.sampled is not None and 20.0 < found.sampled.phase_margin_deg < 30.0
+    assert found.predicted is not None and found.predicted.by == "loop"
+    assert found.status == "admissible" and found.senders[0].status == "admissible"
+    assert netctrl.certify("pie", **where, p99_s=0.016).certificate.senders[0].status == "stable"
 
 
 def test_a_flow_with_a_queue_of_its_own_moves_it_alone() -> None:

@@ -153,4 +153,4 @@ def test_dcqcn_s_reach_is_that_of_a_loop_which_smaller_gains_make_unstable() -> 
     # Only where the loop is stable again, at a rise a thousand times as flat, are there 30 degrees.
     assert reach.smallest_max_bytes > 1e8
     flat = [sampled(50e-6, factor * reach.smallest_max_bytes)[0] for factor in (1.01, 0.99)]
-    assert [each.keeps for each in flat] == [True, False]
+    assert [each.keeps() for each in flat] == [True, False]

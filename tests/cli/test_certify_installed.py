@@ -50,11 +50,12 @@ def test_each_queue_of_tc_has_its_certificate_or_the_reason(run: Run) -> None:
 
 
 def test_it_is_for_people_and_status_3_where_one_does_not_hold(run: Run) -> None:
-    status, out, err = run("--tc tc.json --rtt 200ms --N 20 --capacity 100Mbit")
+    status, out, err = run("--tc tc.json --rtt 200ms --N 2 --capacity 20Mbit")
     assert status == 3
     assert err == f"error: {out.splitlines()[0]}\n"
     assert out.startswith("certified queues: 3 of 4, ")
-    assert "\npie 1: on eth0, root: pie with 20 flows at 200 ms: unstable\n" in out
+    assert "\npie 1: on eth0, root: pie with 2 flows at 200 ms: doesn't hold; " in out
+    assert "% used (at least 98 % is asked), by packets\n" in out
     assert "\nfq_codel 2: on eth0, root\n\n  no certificate: CoDel" in out
 
 
@@ -124,7 +125,8 @@ def test_a_sender_that_one_law_lacks_hides_no_other_queue(run: Run) -> None:
 
 def test_fq_pie_is_pie_for_each_flow(run: Run) -> None:
     status, out, err = run(f"fq_pie {BOX} --json")
-    assert (status, err) == (0, "")
+    assert (status, err[:23]) == (3, "error: fq_pie with 14 flows"[:23])  # a single flow at 1.4 Mbit/s swings
+    assert json.loads(out)["certificate"]["predicted"]["by"] == "packet"
     alone = json.loads(run(f"pie {BOX} --json")[1])
     assert json.loads(out)["certificate"]["sampled"] == alone["certificate"]["sampled"]
     assert json.loads(out)["law"]["implementation"] == "Linux sch_fq_pie"

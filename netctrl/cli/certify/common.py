@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from netctrl.cli.app import GOOD, answer, check_files, invocation, picture, report, report_file, write_all
-from netctrl.cli.options import PLOT_SUFFIXES, SIZE, Report, given, kind, option, ranged
+from netctrl.cli.options import PLOT_SUFFIXES, SIZE, TIME, Report, given, kind, option, ranged
 from netctrl.core.errors import InvalidValue, NoAdmissibleDesign, Status
 from netctrl.core.units import RATE_TAKES, SIZE_TAKES, parse_count, parse_duration, parse_rate
 
@@ -37,9 +37,19 @@ _SENDERS_TAKES = (
     "else reno"
 )
 _STRETCH_TAKES = "round-trip times of equal groups of flows over --rtt, as in 1,3"
+_P99_TAKES = "queueing delay below which 99 % of packets are to wait"
+_USED_TAKES = "share of the link that is to be used, from 0 to 1 or in percent, as in 0.9 or 90%"
 _CHECK_TAKES = "also run the worst point in the nonlinear fluid, packet or kernel; several with commas"
 
 
+def _used(text: str) -> float:
+    share = parse_count(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
+    if share > 1.0:
+        raise ValueError
+    return share
+
+
+_USED = kind("SHARE", _used, _USED_TAKES)
 _SENDER = kind("NAMES", lambda text: tuple(part.strip() for part in text.split(",")), _SENDERS_TAKES)
 _STRETCH = kind("FACTORS", lambda text: tuple(map(parse_count, text.split(","))), _STRETCH_TAKES)
 _RTT = Annotated[tuple[float, float], ranged("TIME", parse_duration, _RTT_TAKES)(_RTT_TAKES)]
@@ -62,6 +72,8 @@ class Where:
     packet_size_bytes: _PACKET = None
     senders: Annotated[tuple[str, ...] | None, _SENDER(_SENDERS_TAKES, "--sender")] = None
     stretches: Annotated[tuple[float, ...] | None, _STRETCH(_STRETCH_TAKES, "--stretch", default="1")] = None
+    p99_s: Annotated[float | None, TIME(f"{_P99_TAKES}; by default three targets", "--p99")] = None
+    utilization: Annotated[float | None, _USED(_USED_TAKES, default="98%")] = None
 
 
 @Parameter(name="*")
@@ -98,7 +110,7 @@ def judged(law: str, parameters: Mapping[str, Any], where: Where | Link, files: 
     arguments = given(vars(where))
     check_files({"output": files.output, "plot": files.plot, "report": files.report})
 
-    from netctrl.certificates.certify import certify
+    from netctrl.checks.by_packets import certify
 
     checks = () if files.check is None else engines_of(files.check)
     found = certify(law, parameters=parameters, **arguments, argv=invocation())

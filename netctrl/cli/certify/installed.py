@@ -127,7 +127,9 @@ def _judged(queues: Callable[[], Sequence[InstalledQueue]], where: Where, files:
 
 def _listed(certified: Callable[[], InstalledCertificates], files: ListFiles | None) -> int:
     """Certificates of queues: written, printed, and exit status 3 unless all hold that have one."""
-    files, found = files or ListFiles(), certified()
+    from netctrl.checks.by_packets import each_with_packets
+
+    files, found = files or ListFiles(), each_with_packets(certified())
     write_all({"output": (files.output, lambda: found.to_json().encode())})
     if files.json:
         text = found.to_json()

@@ -85,7 +85,8 @@ def test_one_link_has_the_certificate_of_one_queue(
         phase = pytest.approx(alone.sampled.phase_margin_deg, rel=1e-9 if sampled else 1e-7)
         assert found.margins.phase_margin_deg == phase
     if sampled:
-        assert found.status is alone.status
+        keeps = alone.predicted is None or alone.sampled.keeps()  # beside figures in ms a queue alone needs 3 dB
+        assert found.status is (alone.status if keeps else Status.STABLE)
     if sampled and alone.sampled.stable:
         assert found.margins.disk_margin == pytest.approx(alone.sampled.disk_margin, rel=1e-4)
         assert found.margins.gain_margin_db_proved == pytest.approx(found.margins.gain_margin_db, abs=0.01)
