@@ -17,7 +17,7 @@ import numpy as np
 import netctrl
 from netctrl.certificates.predicted import LEAST_WINDOW
 from netctrl.checks.engines import check_packets, check_scenario, figures_of, measured
-from netctrl.checks.point import point_beyond, point_of
+from netctrl.checks.point import point_at, point_of
 
 SENDERS = {
     "packet": {"reno": "rfc-reno", "cubic": "rfc-creno", "half of each": "rfc-reno+rfc-creno"},
@@ -82,7 +82,7 @@ def parameters(law: str, engine: str, rate: float, random: np.random.Generator) 
 def judged(found: Any, engine: str) -> Any:
     """Figures of other runs; None where one in the kernel has too many packets."""
     beyond = found.certificate.beyond
-    point = point_beyond(found, beyond[0]) if beyond else point_of(found, engine)
+    point = point_at(found, beyond[0]) if beyond else point_of(found, engine)
     if engine == "packet":
         return measured(point, found.inputs, SEEDS)
     if beyond or point.loop.rate * check_scenario(point, engine, 1).duration > MOST_PACKETS:

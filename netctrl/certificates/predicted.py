@@ -206,5 +206,9 @@ def asked_p99(loop: QueueLoop, flows: float, rtt: float, p99_s: float | None) ->
 
 def worst_of(found: Sequence[PredictedFigures]) -> PredictedFigures:
     """Figures whose 99th percentile is longest beside what is asked, with the least utilization of all."""
-    longest = max(found, key=lambda each: each.delay_p99_s / each.most_p99_s)
-    return replace_record(longest, utilization=min(each.utilization for each in found))
+    return replace_record(longest_of(found), utilization=min(each.utilization for each in found))
+
+
+def longest_of(found: Sequence[PredictedFigures]) -> PredictedFigures:
+    """Figures whose 99th percentile is longest beside what is asked."""
+    return max(found, key=lambda each: each.delay_p99_s / each.most_p99_s)

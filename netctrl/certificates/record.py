@@ -237,7 +237,7 @@ class QueueCertificate(FileRecord, frozen=True):
         if swing is not None:
             answer = busy_text(swing, held=held)
         if figures is not None and not swings:
-            answer += f"; {figures.text}"
+            answer += f"; {figures.text}{figures.steps_text}"
         return f"{where}: {answer}"
 
     @property

@@ -14,12 +14,13 @@ from msgspec.structs import replace
 
 from netctrl.certificates.box import Where
 from netctrl.certificates.certify import certify as by_loop
-from netctrl.certificates.predicted import worst_of
+from netctrl.certificates.predicted import longest_of, worst_of
 from netctrl.core.errors import InvalidValue, Status
 
 if TYPE_CHECKING:
     from netctrl.certificates.ecn import EcnSubject
     from netctrl.certificates.installed import InstalledCertificates
+    from netctrl.certificates.point_records import LoadStep
     from netctrl.certificates.record import PredictedFigures, QueueCertificate
     from netctrl.certificates.subject import Subject
 
@@ -43,7 +44,8 @@ def certify(
         The law's, in SI units, as in {"alpha": 0.16, "target_s": 0.015}, or of "pi" and laws of other packages as in
         scenario files; else its defaults.
     packets : bool
-        Whether packets tell delays and utilization where the loop alone doesn't: up to a few seconds.
+        Whether packets tell delays and utilization where the loop alone doesn't, and what steps of the load do: a tenth
+        of a second to some seconds.
     argv : iterable of str
         Command line, for the provenance.
     **where
@@ -89,25 +91,48 @@ def certify(
 
 
 def with_packets(found: QueueCertificate) -> QueueCertificate:
-    """The certificate with figures and a status by packets where its loop has none; the reason where packets neither
-    have.
+    """The certificate with figures and a status by packets where its loop has none, and with steps of the load at the
+    point of its figures; with the reason where packets have no figures either.
 
     Parameters
     ----------
     found : QueueCertificate
     """
     verdict = found.certificate
-    if verdict.predicted is not None or not verdict.beyond:
+    if verdict.predicted is None and not verdict.beyond:
         return found
     from netctrl.checks.engines import measured
-    from netctrl.checks.point import point_beyond
+    from netctrl.checks.point import point_at
+    from netctrl.checks.steps import load_steps
 
     try:
-        figures = worst_of([measured(point_beyond(found, at), found.inputs) for at in verdict.beyond])
+        if verdict.predicted is None:
+            points = [point_at(found, at) for at in verdict.beyond]
+            figures = [measured(point, found.inputs) for point in points]
+            found, point = judged_by(found, worst_of(figures)), points[figures.index(longest_of(figures))]
+        else:
+            point = point_at(found, verdict.predicted)
+        return with_steps(found, load_steps(point, "packet"))
     except InvalidValue as error:
+        if verdict.predicted is not None:  # no packets of this law: its figures have no steps
+            return found
         silent = f"no delays in ms: {verdict.beyond[0].why} ({verdict.beyond[0].point}), and packets lack {error.got}"
         return replace(found, certificate=replace(verdict, warnings=(*verdict.warnings, silent)))
-    return judged_by(found, figures)
+
+
+def with_steps(found: QueueCertificate, steps: tuple[LoadStep, ...]) -> QueueCertificate:
+    """The certificate with steps of the load beside its figures.
+
+    Parameters
+    ----------
+    found : QueueCertificate
+        With figures.
+    steps : tuple of LoadStep
+    """
+    figures = found.certificate.predicted
+    if figures is None:
+        return found
+    return replace(found, certificate=replace(found.certificate, predicted=replace(figures, steps=steps)))
 
 
 def judged_by(found: QueueCertificate, figures: PredictedFigures) -> QueueCertificate:

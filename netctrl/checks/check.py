@@ -10,7 +10,7 @@ import msgspec
 
 from netctrl.certificates.record import QueueCertificate
 from netctrl.checks import checked_engines
-from netctrl.checks.by_packets import judged_by
+from netctrl.checks.by_packets import judged_by, with_steps
 from netctrl.core.errors import InvalidValue, checked_kind
 from netctrl.model.design.queue_checks import FailedCheck, QueueCheck
 
@@ -82,8 +82,8 @@ def _check(certificate: QueueCertificate, engine: str) -> tuple[QueueCheck, Chec
 
 
 def _with_figures(certificate: QueueCertificate, found: list[tuple[QueueCheck, CheckPoint]]) -> QueueCertificate:
-    """The certificate with steps of the load by the first engine that has packets, and judged by the means of all its
-    runs where there are no figures yet."""
+    """The certificate judged by the means of all runs of the first engine that has packets where there are no figures
+    yet, with this engine's steps of the load where there are none of packets."""
     from netctrl.checks.engines import figures_of
     from netctrl.checks.steps import load_steps
 
@@ -98,9 +98,8 @@ def _with_figures(certificate: QueueCertificate, found: list[tuple[QueueCheck, C
             means = [fmean(values) for values in zip(*each, strict=True)]
             engine = "kernel" if check.engine == "kernel" else "packet"
             figures = figures_of(point, certificate.inputs, means, engine, check.flows)
-        stepped = msgspec.structs.replace(figures, steps=load_steps(point, check.engine))
-        if figures.by == "loop":
-            verdict = msgspec.structs.replace(certificate.certificate, predicted=stepped)
-            return msgspec.structs.replace(certificate, certificate=verdict)
-        return judged_by(certificate, stepped)
+            certificate = judged_by(certificate, figures)
+        if figures.steps and check.engine == "packet":
+            return certificate
+        return with_steps(certificate, load_steps(point, check.engine))
     return certificate

@@ -175,10 +175,9 @@ def measured(point: CheckPoint, inputs: CertifyInputs, seeds: tuple[int, ...] = 
     InvalidValue
         A law or sender that packets have not with the certificate's arithmetic.
     """
-    rate = point.loop.rate
-    growth = rate / point.flows * point.trip_s**2  # a window's packets, one a round trip
-    warm = min(max(_WARM_S, 4.0 * growth), _MOST_WARM_S)
-    run = min(max(_LEAST_MEASURED_S, 400.0 * point.trip_s, 30.0 * growth, _LEAST_MEASURED / rate), _MOST_MEASURED_S)
+    rate, warm = point.loop.rate, settling_s(point)
+    long = max(400.0 * point.trip_s, 30.0 * _growth_s(point), _LEAST_MEASURED / rate)
+    run = min(max(_LEAST_MEASURED_S, long), _MOST_MEASURED_S)
     shorter = min(_MOST_MEASURED / (rate * (warm + run)), 1.0)
     times = warm * shorter, (warm + run) * shorter
     found = []
@@ -186,6 +185,16 @@ def measured(point: CheckPoint, inputs: CertifyInputs, seeds: tuple[int, ...] = 
         _, (_, late), used = _run(point, "packet", seed, times)
         found.append((float(late.mean()), float(late.std()), float(np.quantile(late, 0.99)), used))
     return figures_of(point, inputs, np.mean(found, axis=0).tolist(), "packet")
+
+
+def settling_s(point: CheckPoint) -> float:
+    """Time in which a new queue's law and its windows come to rest [s]."""
+    return min(max(_WARM_S, 4.0 * _growth_s(point)), _MOST_WARM_S)
+
+
+def _growth_s(point: CheckPoint) -> float:
+    """Time in which a window grows from nothing by a packet a round trip [s]."""
+    return point.loop.rate / point.flows * point.trip_s**2
 
 
 def figures_of(

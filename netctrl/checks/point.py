@@ -11,7 +11,7 @@ import msgspec
 from netctrl.certificates.box import Box, box_of
 from netctrl.certificates.certify import subject_of
 from netctrl.certificates.loops import Mixture, classes_of, loop_at, loops_of, read_mixture
-from netctrl.certificates.point_records import BeyondLoop
+from netctrl.certificates.point_records import BeyondLoop, PredictedFigures
 from netctrl.certificates.record import CertifyInputs, QueueCertificate, SampledLoop
 from netctrl.certificates.red import RedSubject
 from netctrl.certificates.subject import PiSubject
@@ -106,9 +106,8 @@ def _checked(certificate: QueueCertificate, laws: tuple[str, ...]) -> PiSubject 
     return subject
 
 
-def point_beyond(certificate: QueueCertificate, at: BeyondLoop) -> CheckPoint:
-    """A point of a certificate of which its loop says nothing in ms, for packets: it may be unstable, or have no
-    equilibrium.
+def point_at(certificate: QueueCertificate, at: BeyondLoop | PredictedFigures) -> CheckPoint:
+    """A point of a certificate for packets; the loop may be unstable there, or have no equilibrium.
 
     Raises
     ------

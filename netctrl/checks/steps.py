@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from netctrl.certificates.point_records import LoadStep
-from netctrl.checks.engines import check_scenario
+from netctrl.checks.engines import check_scenario, settling_s
 from netctrl.checks.point import CheckPoint
 from netctrl.core.units import BITS_PER_BYTE
 from netctrl.engines.engine import simulate
@@ -22,6 +22,8 @@ from netctrl.scenario.scenario import Scenario
 
 _AFTER_S, _AFTER_TRIPS = 5.0, 60.0
 """Time after a step that is looked at: seconds, and round trips with the queue."""
+_MOST_PACKETS = 2e6
+"""Of a run, as far as it then settles for as long as it is looked at."""
 _SAMPLE_S, _WINDOW_S = 2e-3, 0.1
 """Of the delay, and time over which utilization is a mean."""
 _BUSY = 0.95
@@ -50,8 +52,9 @@ def load_steps(point: CheckPoint, engine: str, seed: int = 1) -> tuple[LoadStep,
 
 def _scenarios(point: CheckPoint, engine: str, seed: int) -> list[tuple[str, Scenario, float]]:
     """Name, scenario and time of each step; halving takes every second flow of each group, at least one stays."""
-    base = check_scenario(point, engine, seed)
-    settled, after = base.warmup, max(_AFTER_S, _AFTER_TRIPS * (point.rtt_s + point.target_s))
+    after = max(_AFTER_S, _AFTER_TRIPS * (point.rtt_s + point.target_s))
+    settled = max(min(settling_s(point), _MOST_PACKETS / point.loop.rate - after), after)
+    base = check_scenario(point, engine, seed, (settled, settled + after))
     end, interval = settled + after, max(_SAMPLE_S, (settled + after) / 1e5)
     base = msgspec.structs.replace(base, duration=end, warmup=0.0, interval=interval)
     at_once = tuple(msgspec.structs.replace(group, start=(0.0, 0.0)) for group in base.flows)
