@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import erfc, exp, pi, sqrt
+from math import erfc, exp, inf, pi, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +29,7 @@ from netctrl.certificates.box import Box
 from netctrl.certificates.loops import Mixture
 from netctrl.certificates.point_records import MOST_TARGETS, BeyondLoop, PredictedFigures
 from netctrl.certificates.search import box_points
+from netctrl.certificates.subject import Subject
 from netctrl.frequency.margin_grid import gain_factors
 from netctrl.plants.queues.queue_laws import SampledPi
 from netctrl.plants.queues.queue_loop import QueueLoop
@@ -53,7 +54,9 @@ class PointFigures(NamedTuple):
     """Why they don't hold there; empty: they do."""
 
 
-def point_figures(loop: QueueLoop, flows: float, rtt: float, *, drops: bool = False) -> PointFigures:
+def point_figures(
+    loop: QueueLoop, flows: float, rtt: float, *, drops: bool = False, greatest: float = inf
+) -> PointFigures:
     """Figures of a stable loop at one point.
 
     Parameters
@@ -64,6 +67,8 @@ def point_figures(loop: QueueLoop, flows: float, rtt: float, *, drops: bool = Fa
         N and tau [s].
     drops : bool
         Whether packets are dropped and not marked.
+    greatest : float
+        Output beyond which the law acts differently, as where RED drops every packet.
     """
     law, epoch = loop.law, loop.epoch
     lags, _ = loop.slowest(np.array([flows]), np.array([rtt]))
@@ -88,6 +93,10 @@ def point_figures(loop: QueueLoop, flows: float, rtt: float, *, drops: bool = Fa
         (deviation > MOST_SPREAD * standing, f"marks move the queue by {deviation / standing:.2g} of its own delay"),
         (away.min() < LEAST_DISTANCE, f"the loop is near its limit, |1 + L| = {away.min():.2g}"),
         (steered > MOST_MOVED, f"marks move the law's output by {steered:.2g} of it"),
+        (
+            law.computed(x) * (1.0 + _NINETY_NINE * steered) > greatest,
+            f"marks carry the law's output to {greatest:.3g}",
+        ),
     )
     return PointFigures(
         mean_s=above,
@@ -129,7 +138,7 @@ class Predicted(NamedTuple):
     """Of the points without a figure those that seem worst: least used, with the longest delays, least stable."""
 
 
-def predicted(loops: Sequence[tuple[Mixture, QueueLoop]], box: Box, *, drops: bool, per_flow: bool) -> Predicted:
+def predicted(loops: Sequence[tuple[Mixture, QueueLoop]], box: Box, subject: Subject) -> Predicted:
     """Figures of a box at the points that are looked at: those of the point whose 99th percentile is longest beside
     what is asked there, with the least utilization of all.
 
@@ -147,9 +156,9 @@ def predicted(loops: Sequence[tuple[Mixture, QueueLoop]], box: Box, *, drops: bo
         if not points:
             continue
         for (flows, rtt), factor in zip(points, gain_factors(loop, *np.transpose(points)).tolist(), strict=True):
-            number = 1.0 if per_flow else max(inputs.flows[0], flows * low / high)
+            number = 1.0 if subject.per_flow else max(inputs.flows[0], flows * low / high)
             here = replace(loop, rate=loop.rate * number / flows)
-            at = point_figures(here, number, rtt, drops=drops)
+            at = point_figures(here, number, rtt, drops=subject.drops, greatest=subject.greatest)
             why = at.why_not if factor > 1.0 else "the loop is unstable"
             most = asked_p99(here, number, rtt, inputs.p99_s)
             where = BeyondLoop(

@@ -136,9 +136,7 @@ def _linear_verdict(subject: Subject, box: Box) -> QueueVerdict:
     below = max(least, MIN_FACTOR / (1.0 - 2.0 * BOX_TOLERANCE))
     felt = Predicted(None, ())
     if not any(reasons) and not subject.jumps:
-        felt = predicted(
-            [pair for loops in loops_of for pair in loops], box, drops=subject.drops, per_flow=subject.per_flow
-        )
+        felt = predicted([pair for loops in loops_of for pair in loops], box, subject)
     rule = _GUARD if felt.figures is not None and felt.figures.as_asked else _RULE
     each = [
         _Judged(SenderVerdict(sender=one.inputs.senders[0], status=Status.INFEASIBLE, sampled=None), [], [])
