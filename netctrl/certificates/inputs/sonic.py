@@ -1,4 +1,4 @@
-"""WRED profiles of SONiC switches, from CONFIG_DB's JSON.
+"""WRED profiles of SONiC switches, from CONFIG_DB's JSON or a patch of it.
 
 Sources: SONiC, sonic-wred-profile.yang (revisions 2021-04-01 and 2026-06-23, which has thresholds of ECN's own) and
 orchagent/qosorch.cpp.
@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from netctrl.certificates.inputs.queue import InstalledQueue, checked_text
+from netctrl.certificates.inputs.queue import InstalledQueue
 from netctrl.core.errors import FileError, InvalidValue, any_of, did_you_mean
 from netctrl.laws.targets.wred import WredLaw
-from netctrl.model.io.json_file import decoded
 from netctrl.model.io.validation_errors import shown
 
 _COLOURS = ("green", "yellow", "red")
@@ -45,7 +44,7 @@ _SPELLINGS = {
 """Other names of thresholds of ECN's own, as some switches write them."""
 
 
-def read_sonic(text: str | bytes, *, source: str = "CONFIG_DB") -> tuple[InstalledQueue, ...]:
+def read_sonic(parsed: Any, source: str) -> tuple[InstalledQueue, ...]:
     """Laws of the WRED profiles of a SONiC switch: one queue for each profile and colour with WRED.
 
     Where a colour has thresholds of ECN's own, these are the law, and packets without ECN are left out. A colour that
@@ -53,54 +52,61 @@ def read_sonic(text: str | bytes, *, source: str = "CONFIG_DB") -> tuple[Install
 
     Parameters
     ----------
-    text : str or bytes
-        CONFIG_DB as JSON, as in /etc/sonic/config_db.json or `show runningconfiguration all`, at most 16 MiB; tables
-        beside WRED_PROFILE aren't looked at.
+    parsed : dict or list
+        CONFIG_DB, of which tables beside WRED_PROFILE aren't looked at, or a patch of it (RFC 6902).
     source : str
-        Name of the input in messages, as a file's.
-
-    Returns
-    -------
-    tuple of InstalledQueue
-        `handle` is the profile's name and `parent` the colour; a profile without WRED has no law, nor one that can't be
-        read.
+        Name of the input in messages.
 
     Raises
     ------
     FileError
-        Text that isn't JSON, or has no profile.
-
-    Examples
-    --------
-    >>> profile = '{"wred_green_enable": "true", "ecn": "ecn_all", "green_min_threshold": "1048576", ' \\
-    ...     '"green_max_threshold": "2097152", "green_drop_probability": "5"}'
-    >>> queue, = read_sonic('{"WRED_PROFILE": {"AZURE_LOSSLESS": ' + profile + '}}')
-    >>> queue.name, queue.law.probability(1572864)
-    ('wred AZURE_LOSSLESS, green', 0.025)
+        No profile.
     """
-    parsed = decoded(source, checked_text(source, text))
-    profiles = parsed.get("WRED_PROFILE") if isinstance(parsed, dict) else None
+    patch = isinstance(parsed, list)
+    profiles = _patched(parsed) if patch else parsed.get("WRED_PROFILE")
     if not isinstance(profiles, dict) or not profiles:
         raise FileError(source, f"WRED_PROFILE: got {shown(profiles)}, takes a table of profiles by their names")
-    return tuple(queue for name, profile in profiles.items() for queue in _queues(name, profile))
+    return tuple(queue for name, profile in profiles.items() for queue in _queues(name, profile, patch))
 
 
-def _queues(name: str, given: Any) -> list[InstalledQueue]:
+def _patched(patch: list[Any]) -> dict[str, Any]:
+    """Profiles with what a patch adds or replaces; with several ASICs paths begin with /asic0 or the like."""
+    profiles: dict[str, Any] = {}
+    for each in patch:
+        path = each.get("path") if isinstance(each, dict) else None
+        keys = [key.replace("~1", "/").replace("~0", "~") for key in path.split("/")] if isinstance(path, str) else []
+        if "WRED_PROFILE" not in keys or each.get("op") not in ("add", "replace"):
+            continue
+        match keys[keys.index("WRED_PROFILE") + 1 :], each.get("value"):
+            case [], dict() as value:
+                profiles |= value
+            case [name], value:
+                profiles[name] = value
+            case [name, key], value if isinstance(profiles.setdefault(name, {}), dict):
+                profiles[name][key] = value
+    return profiles
+
+
+def _queues(name: str, given: Any, patch: bool) -> list[InstalledQueue]:
     whole = InstalledQueue(kind="wred", handle=name)
     try:
         profile = _profile(given)
+        if patch and "ecn" not in profile:
+            raise InvalidValue(
+                "ecn", None, "a setting, which the patch doesn't change: certify CONFIG_DB after the patch"
+            )
         marked = _word(profile, "ecn", _ECN, "ecn_none")
     except InvalidValue as error:
-        return [_unreadable(whole, error)]
+        return [whole.unread(error)]
     found = []
     for colour in _COLOURS:
-        queue = replace(whole, parent=colour)
+        queue, keys = replace(whole, parent=colour), [key for key in profile if colour in key.split("_")]
         try:
-            _check_keys([key for key in profile if colour in key.split("_")])
-            if _word(profile, f"wred_{colour}_enable", _FLAGS, "false"):
+            _check_keys(keys)
+            if _word(profile, f"wred_{colour}_enable", _FLAGS, "true" if patch and keys else "false"):
                 found.append(replace(queue, law=_law(profile, colour, colour in marked)))
         except InvalidValue as error:
-            found.append(_unreadable(queue, error))
+            found.append(queue.unread(error))
     return found or [replace(whole, reason="WRED is off for all colours")]
 
 
@@ -113,7 +119,9 @@ def _profile(given: Any) -> dict[str, Any]:
         spelled = _SPELLINGS.get(key.strip(), key.strip())
         if spelled in found:
             raise InvalidValue("key", key, f"{spelled} once")
-        found[spelled] = value.strip() if isinstance(value, str) else value
+        plain = value.strip() if isinstance(value, str) else value
+        if plain != "":
+            found[spelled] = plain
     _check_keys([key for key in found if not set(key.split("_")) & set(_COLOURS)])
     return found
 
@@ -122,11 +130,6 @@ def _check_keys(keys: list[str]) -> None:
     for key in keys:
         if key not in _KEYS:
             raise InvalidValue("key", key, f"a key of a WRED profile{did_you_mean(key, _KEYS)}")
-
-
-def _unreadable(queue: InstalledQueue, error: InvalidValue) -> InstalledQueue:
-    reason = f"{error.argument}: got {shown(error.got)}, takes {error.takes}"
-    return replace(queue, reason=reason, unreadable=True)
 
 
 def _law(profile: dict[str, Any], colour: str, ecn: bool) -> WredLaw:
