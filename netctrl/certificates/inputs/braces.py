@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from netctrl.certificates.inputs.queue import Input
 from netctrl.core.errors import FileError
 
 _TOKEN = re.compile(r'[{};]|"[^"\n]*"|[^\s{};"\[\]]+')
@@ -34,14 +35,12 @@ class Block(NamedTuple):
             yield from each.find(name)
 
 
-def blocks(source: str, text: str) -> Block:
+def blocks(given: Input) -> Block:
     """The whole text as one block; braces that don't close end with the text.
 
     Parameters
     ----------
-    source : str
-        Name of the input in messages.
-    text : str
+    given : Input
         With comments of /* */, and of # and // from the beginning of a line.
 
     Raises
@@ -51,18 +50,18 @@ def blocks(source: str, text: str) -> Block:
 
     Examples
     --------
-    >>> list(blocks("", "a { b 1; c [ 2 3 ]; }").statements())
+    >>> list(blocks(Input("", "a { b 1; c [ 2 3 ]; }")).statements())
     [['a', 'b', '1'], ['a', 'c', '2', '3']]
     """
     whole = Block([], [])
     stack, words = [whole], []
-    for token in _TOKEN.findall(_without_comments(text)):
+    for token in _TOKEN.findall(_without_comments(given.content)):
         if token == "{":
             stack[-1].inside.append(Block(words, []))
             stack.append(stack[-1].inside[-1])
             words = []
             if len(stack) > _DEEPEST:
-                raise FileError(source, "nested too deeply")
+                raise FileError(given.source, "nested too deeply")
         elif token in (";", "}"):
             if words:
                 stack[-1].inside.append(Block(words, []))

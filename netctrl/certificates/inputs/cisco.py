@@ -11,18 +11,14 @@ NX-OS Quality of Service Configuration Guide; Arista EOS User Manual, Quality of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
-from netctrl.certificates.inputs.queue import NO_WEIGHT, UNITS, InstalledQueue, Length, Thresholds
+from netctrl.certificates.inputs.queue import NO_WEIGHT, UNITS, Input, InstalledQueue, Length, Thresholds, whole
 from netctrl.core.errors import InvalidValue
 
-_LABELS = ("dscp", "precedence", "prec", "cos", "exp", "mpls", "discard-class", "qos-group", "traffic-class", "color")
-_ENDS = {
-    **dict.fromkeys(("minimum-threshold", "min-threshold", "min"), "min"),
-    **dict.fromkeys(("maximum-threshold", "max-threshold", "max"), "max"),
-}
-_PERCENT = ("drop-probability", "max-mark-probability", "mark-probability")
+_LABELS = {"dscp", "precedence", "prec", "cos", "exp", "discard-class", "qos-group", "traffic-class", "tx-queue"}
+_PERCENT = {"drop-probability", "max-mark-probability", "probability", "percentage"}
 _NUMBERS = (
     "thresholds in numbers: the defaults depend on the router's buffers; take them from `show policy-map interface`, "
     "and write them as in `random-detect precedence 0 20 40 10`"
@@ -33,57 +29,39 @@ _NUMBERS = (
 class _Class:
     """What a class or an interface says about random-detect."""
 
-    policy: str
-    name: str
+    queue: InstalledQueue
     lines: list[list[str]] = field(default_factory=list)
     ecn: bool = False
     weight: str | None = None
     limit: list[str] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class _Line:
-    """One line of thresholds."""
-
-    label: list[str] = field(default_factory=list)
-    lengths: list[tuple[str, str]] = field(default_factory=list)
-    percent: str | None = None
-    named: bool = False
-    weight: str | None = None
-    ecn: bool = False
-
-
-def read_cisco(text: str) -> tuple[InstalledQueue, ...]:
+def read_cisco(given: Input) -> tuple[InstalledQueue, ...]:
     """Laws of each class or interface with random-detect, one for each line of thresholds.
 
     Parameters
     ----------
-    text : str
+    given : Input
         Configuration.
     """
-    return tuple(queue for each in _classes(text) for queue in _queues(each))
-
-
-def _classes(text: str) -> Iterator[_Class]:
-    found: dict[tuple[str, str], _Class] = {}
-    policy = interface = name = ""
-    for line in text.splitlines():
-        words = line.partition("!")[0].split()
+    found: dict[InstalledQueue, _Class] = {}
+    queue = InstalledQueue(kind="wred")
+    policy = ""
+    for words in (line.partition("!")[0].split() for line in given.content.splitlines()):
         match words:
-            case ["policy-map", *_, last]:
-                policy, name = last, ""
-            case ["class", *_, last] if policy:
-                name = last
+            case ["policy-map", *_, policy]:
+                queue = InstalledQueue(kind="wred", handle=policy)
+            case ["class", *_, name] if policy:
+                queue = InstalledQueue(kind="wred", handle=f"{policy} {name}")
             case ["interface", _, *_]:
-                policy, interface = "", " ".join(words[1:])
-                name = interface
+                queue, policy = InstalledQueue(kind="wred", device=" ".join(words[1:])), ""
             case ["tx-queue" | "uc-tx-queue", _]:
-                policy, name = "", f"{interface} {' '.join(words)}"
+                queue = replace(queue, handle=" ".join(words))
             case ["queue-limit", *limit]:
-                found.setdefault((policy, name), _Class(policy, name)).limit = limit
+                found.setdefault(queue, _Class(queue)).limit = limit
         if "random-detect" in words and words[0] not in ("no", "default"):
             at = words.index("random-detect")
-            each = found.setdefault((policy, name), _Class(policy, name))
+            each = found.setdefault(queue, _Class(queue))
             match words[at + 1 :]:
                 case ["ecn"]:
                     each.ecn = True
@@ -91,86 +69,54 @@ def _classes(text: str) -> Iterator[_Class]:
                     each.weight = weight
                 case rest:
                     each.lines.append([*words[:at], *rest])
-    yield from (each for each in found.values() if each.lines or each.ecn or each.weight)
+    return tuple(queue for each in found.values() if each.lines or each.ecn or each.weight for queue in _queues(each))
 
 
 def _queues(given: _Class) -> list[InstalledQueue]:
-    handle = f"{given.policy} {given.name}".strip() if given.policy else ""
-    queue = InstalledQueue(kind="wred", handle=handle, device="" if given.policy else given.name)
-    queues = []
-    for line in (_parsed(words) for words in given.lines):
-        if not line.lengths and not line.label:
-            continue
-        each = replace(queue, parent=" ".join(line.label))
-        try:
-            queues.append(_judged(each, line, given))
-        except InvalidValue as error:
-            queues.append(each.unread(error))
-    return queues or [queue.unread(InvalidValue("random-detect", None, _NUMBERS))]
+    told = [line for line in given.lines if line and not line[0].endswith("-based")]
+    queues = [_judged(line, given) for line in told]
+    return queues or [given.queue.unread(InvalidValue("random-detect", None, _NUMBERS))]
 
 
-def _parsed(words: list[str]) -> _Line:
-    """A line's words, from the left to the right."""
-    line = _Line()
-    unit, end = "packets", ""
-    left = iter(words)
-    for word in left:
-        if word in _LABELS or word == "tx-queue":
-            line.label += [word, next(left, "")]
-        elif word in _ENDS:
-            line.named, end = True, word
-        elif word in _PERCENT:
-            line.named, line.percent = True, next(left, "")
-        elif word == "probability":
-            line.named, end = True, word
-        elif word == "weight":
-            line.weight = next(left, "")
-        elif word == "ecn":
-            line.ecn = True
-        elif word in UNITS and line.lengths and line.lengths[-1][1] == "":
-            line.lengths[-1] = (line.lengths[-1][0], word)
-        elif word in ("percent", "percentage"):
-            unit = "percent"
-        elif word[0].isdigit() and end == "probability":
-            line.percent = word
-        elif word[0].isdigit():
-            line.lengths.append((word, ""))
-        elif not word.endswith("-based"):
-            line.label.append(word)
-    line.lengths = [(value, each or unit) for value, each in line.lengths]
-    return line
-
-
-def _judged(queue: InstalledQueue, line: _Line, given: _Class) -> InstalledQueue:
-    if len(line.lengths) < 2:
-        raise InvalidValue("random-detect", " ".join(line.label) or None, _NUMBERS)
-    if "cells" in line.label:
-        raise InvalidValue("random-detect", "cells", "thresholds in packets, bytes or time")
-    low, high = (Length.read(value, unit) for value, unit in line.lengths[:2])
-    notes = []
-    if line.percent is not None:
-        percent = Length.read(line.percent.removesuffix("%"), "percent").value
-    elif line.named:
-        raise InvalidValue("drop-probability", None, "the probability at the maximum threshold in percent")
-    else:
-        denominator = line.lengths[2][0] if len(line.lengths) > 2 else "10"
-        percent = 100.0 / (Length.read(denominator, "packets").value or 1.0)
-    weight = line.weight if line.weight is not None else given.weight
-    if weight is None:
-        weight = "0" if line.named else "9"
-        notes.append(NO_WEIGHT if line.named else "no exponential-weighting-constant: 9, IOS's default, is taken")
-    law = Thresholds(
-        low=low,
-        high=high,
-        percent=percent,
-        ecn=line.ecn or given.ecn,
-        weight_log=int(Length.read(weight, "packets").value),
-        buffer=_limit(given.limit),
-    )
+def _judged(words: list[str], given: _Class) -> InstalledQueue:
+    """The law of one line; each word is what the one before says, else a threshold or a name."""
+    unit, label, lengths, notes = "packets", list[str](), list[list[str]](), list[str]()
+    percent, weight = None, given.weight
+    for before, word in pairwise(["", *words]):
+        if before in _PERCENT and word not in _PERCENT:
+            percent = word.removesuffix("%")
+        elif before == "weight":
+            weight = word
+        elif word == "percent" and not lengths:
+            unit = word
+        elif word in UNITS and lengths:
+            lengths[-1][1] = word
+        elif word[0].isdigit() and before not in _LABELS:
+            lengths.append([word, unit])
+        elif word not in _PERCENT | {"weight", "ecn"} and not word.endswith("threshold"):
+            label.append(word)
+    queue = replace(given.queue, parent=" ".join(label))
+    named = any(word in _PERCENT or word.endswith("threshold") for word in words)
+    try:
+        if len(lengths) < 2 or "cells" in label:
+            raise InvalidValue("random-detect", queue.parent or None, _NUMBERS)
+        low, high = (Length.read(*each) for each in lengths[:2])
+        if named:
+            most: float = whole("drop-probability", percent, 100)
+        else:
+            most = 100.0 / (whole("mark probability denominator", lengths[2][0] if lengths[2:] else "10") or 1)
+        if weight is None:
+            weight = "0" if named else "9"
+            notes.append(NO_WEIGHT if named else "no exponential-weighting-constant: 9, IOS's default, is taken")
+        amount, *its = [*given.limit, "packets"][:2] if given.limit else ("", "")
+        law = Thresholds(
+            low=low,
+            high=high,
+            percent=most,
+            ecn=given.ecn or "ecn" in words,
+            weight_log=whole("weight", weight, 31),
+            buffer=Length.read(amount, its[0]) if its[0] in UNITS else None,
+        )
+    except InvalidValue as error:
+        return queue.unread(error)
     return replace(queue, law=law, notes=tuple(notes))
-
-
-def _limit(words: list[str]) -> Length | None:
-    """The queue's limit; None where there is none in packets, bytes or time."""
-    unit = words[1] if len(words) > 1 else "packets"
-    return Length.read(words[0], unit) if words and unit in UNITS else None

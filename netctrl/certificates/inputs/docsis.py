@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from netctrl.certificates.inputs.braces import Block, blocks
-from netctrl.certificates.inputs.queue import InstalledQueue, NamedLaw
+from netctrl.certificates.inputs.queue import Input, InstalledQueue, NamedLaw, whole
 from netctrl.core.errors import FileError, InvalidValue
 
 _DIRECTIONS = {"UsServiceFlow": "upstream", "DsServiceFlow": "downstream"}
@@ -22,25 +22,23 @@ _MANAGED = (2, 3)
 """Types of scheduling with an AQM: best effort, and non-real-time polling."""
 
 
-def read_docsis(text: str, source: str) -> tuple[InstalledQueue, ...]:
+def read_docsis(given: Input) -> tuple[InstalledQueue, ...]:
     """Laws of all service flows, with their rates.
 
     Parameters
     ----------
-    text : str
+    given : Input
         As `docsis -d modem.cfg` prints it.
-    source : str
-        Name of the input in messages.
 
     Raises
     ------
     FileError
         No service flow.
     """
-    whole = blocks(source, text)
-    flows = [(block, direction) for name, direction in _DIRECTIONS.items() for block in whole.find(name)]
+    tree = blocks(given)
+    flows = [(block, direction) for name, direction in _DIRECTIONS.items() for block in tree.find(name)]
     if not flows:
-        raise FileError(source, "no UsServiceFlow or DsServiceFlow in it")
+        raise FileError(given.source, "no UsServiceFlow or DsServiceFlow in it")
     return tuple(_queue(block, direction, number) for number, (block, direction) in enumerate(flows, 1))
 
 
@@ -49,12 +47,14 @@ def _queue(block: Block, direction: str, number: int) -> InstalledQueue:
     name = given.get("usserviceflowref", given.get("dsserviceflowref", str(number)))
     queue = InstalledQueue(kind="docsis-pie", handle=f"service flow {name}", parent=direction)
     try:
-        rate = _whole(given, "maxratesustained", 0) * 1000 ** _whole(given, "datarateunitsetting", 0, 3)
+        rate = whole("maxratesustained", given.get("maxratesustained", 0)) * 1000 ** whole(
+            "datarateunitsetting", given.get("datarateunitsetting", 0), 3
+        )
         queue = replace(queue, capacity_bit_per_s=float(rate) or None)
-        algorithm = _whole(given, "aqmalgorithm", 0, _IAQM)
-        if _whole(given, "aqmdisable", 0, 1):
+        algorithm = whole("aqmalgorithm", given.get("aqmalgorithm", 0), _IAQM)
+        if whole("aqmdisable", given.get("aqmdisable", 0), 1):
             return replace(queue, reason="SFAQMDisable is 1: it has no queue management")
-        if _whole(given, "schedulingtype", 2) not in _MANAGED:
+        if whole("schedulingtype", given.get("schedulingtype", 2)) not in _MANAGED:
             return replace(queue, reason="grants or real-time polling: it has no queue management")
         if algorithm == _IAQM:
             return replace(
@@ -63,16 +63,9 @@ def _queue(block: Block, direction: str, number: int) -> InstalledQueue:
         if direction == "downstream" and algorithm != _PIE:
             takes = "1, DOCSIS-PIE: downstream the CMTS chooses the algorithm where the file doesn't say it"
             raise InvalidValue("AQMAlgorithm", given.get("aqmalgorithm"), takes)
-        target = _whole(given, "aqmlatencytarget", _TARGET_MS, 255) or _TARGET_MS
+        target = whole("aqmlatencytarget", given.get("aqmlatencytarget", _TARGET_MS), 255) or _TARGET_MS
     except InvalidValue as error:
         return queue.unread(error)
     said = "aqmlatencytarget" in given
     notes = () if said else ("SFAQMLatencyTarget isn't set: 10 ms, the modem's default, is taken",)
     return replace(queue, law=NamedLaw("docsis-pie", {"target_s": target / 1000.0}), notes=notes)
-
-
-def _whole(given: dict[str, str], name: str, default: int, most: int = 2**40) -> int:
-    text = given.get(name, str(default))
-    if text.isascii() and text.isdecimal() and len(text) < 15 and int(text) <= most:
-        return int(text)
-    raise InvalidValue(name, text, f"a whole number from 0 to {most}")

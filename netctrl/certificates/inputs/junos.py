@@ -10,165 +10,102 @@ Traffic Management User Guide of QFX switches, "Understanding CoS WRED Drop Prof
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from dataclasses import replace
+from itertools import chain, pairwise
 
 from netctrl.certificates.inputs.braces import blocks
-from netctrl.certificates.inputs.queue import InstalledQueue, Length, Thresholds
+from netctrl.certificates.inputs.queue import Input, InstalledQueue, Length, Thresholds, whole
 from netctrl.core.errors import FileError, InvalidValue
 
 _STAIRS = (
     "its probability rises in stairs: certify has laws of one line, as `interpolate` draws it, and a step to 100 %"
 )
-_Points = list[tuple[float, float]]
+_COMMANDS = ("set ", "deactivate ")
+_Words = list[list[str]]
 
 
-@dataclass(slots=True)
-class _Profile:
-    numbers: dict[str, list[str]] = field(default_factory=lambda: {"fill-level": [], "drop-probability": []})
-    interpolated: bool = False
-
-
-@dataclass(slots=True)
-class _Scheduler:
-    maps: list[tuple[str, str]] = field(default_factory=list)
-    """Profile, and the packets that it is for."""
-    ecn: bool = False
-    buffer: str | None = None
-    """In time."""
-
-
-def read_junos(text: str, source: str) -> tuple[InstalledQueue, ...]:
+def read_junos(given: Input) -> tuple[InstalledQueue, ...]:
     """Drop profiles of each scheduler, and those of none.
 
     Parameters
     ----------
-    text : str
-        Configuration, in braces or as `set` commands.
-    source : str
-        Name of the input in messages.
+    given : Input
+        Configuration, in braces or as `set` commands; what is inactive isn't read.
 
     Raises
     ------
     FileError
         No drop profile.
     """
-    profiles: dict[str, _Profile] = {}
-    schedulers: dict[str, _Scheduler] = {}
-    for words in _commands(text, source):
-        if "drop-profiles" in words[:-1]:
-            _, name, *rest = words[words.index("drop-profiles") :]
-            _take(profiles.setdefault(name, _Profile()), rest)
-        elif "schedulers" in words[:-1]:
-            _, name, *rest = words[words.index("schedulers") :]
-            _schedule(schedulers.setdefault(name, _Scheduler()), rest)
+    ended = (f"{line};" if line.lstrip().startswith(_COMMANDS) else line for line in given.content.splitlines())
+    tables: dict[str, dict[str, _Words]] = {"drop-profiles": {}, "schedulers": {}}
+    statements = list(blocks(given._replace(content="\n".join(ended))).statements())
+    off = {("set", *words[1:]) for words in statements if words[:1] == ["deactivate"]}
+    for words in statements:
+        table = next((name for name in tables if name in words[:-1]), None)
+        inactive = "inactive:" in words or any(tuple(words[:end]) in off for end in range(len(words) + 1))
+        if table and not inactive and words[0] != "deactivate":
+            name, *rest = words[words.index(table) + 1 :]
+            tables[table].setdefault(name, []).append(rest)
+    profiles, schedulers = tables.values()
     if not profiles:
-        raise FileError(source, "no profile behind drop-profiles")
+        raise FileError(given.source, "no profile behind drop-profiles")
     queues = [
-        replace(_queue(name, profiles.get(name), scheduler), parent=f"{of}, {priority}")
+        replace(_queue(words[-1], profiles, scheduler), parent=f"{of}, {' '.join(words[1:-2])}")
         for of, scheduler in schedulers.items()
-        for name, priority in scheduler.maps
+        for words in scheduler
+        if words[:1] == ["drop-profile-map"] and words[-2:-1] == ["drop-profile"]
     ]
     used = {queue.handle for queue in queues}
-    unused = (name for name in profiles if name not in used)
-    return (*queues, *(_queue(name, profiles[name], _Scheduler()) for name in unused))
+    return (*queues, *(_queue(name, profiles, []) for name in profiles if name not in used))
 
 
-def _commands(text: str, source: str) -> Iterable[list[str]]:
-    """Statements as words; `inactive:` ones, and those that `deactivate` and `delete` name, aren't there."""
-    for words in blocks(source, "\n".join(_ended(line) for line in text.splitlines())).statements():
-        if words and "inactive:" not in words and words[0] not in ("deactivate", "delete"):
-            yield words
-
-
-def _ended(line: str) -> str:
-    return f"{line};" if line.lstrip().startswith(("set ", "deactivate ", "delete ")) else line
-
-
-def _take(profile: _Profile, words: list[str]) -> None:
-    into: list[str] = []
-    for word in words:
-        if word == "interpolate":
-            profile.interpolated = True
-        elif word in profile.numbers:
-            into = profile.numbers[word]
-        else:
-            into.append(word)
-
-
-def _schedule(scheduler: _Scheduler, words: list[str]) -> None:
-    match words:
-        case ["explicit-congestion-notification", *_]:
-            scheduler.ecn = True
-        case ["buffer-size", "temporal", time, *_]:
-            scheduler.buffer = time
-        case ["drop-profile-map", *given] if "drop-profile" in given[:-1]:
-            at = given.index("drop-profile")
-            scheduler.maps.append((given[at + 1], " ".join(given[:at])))
-
-
-def _queue(name: str, profile: _Profile | None, scheduler: _Scheduler) -> InstalledQueue:
+def _queue(name: str, profiles: dict[str, _Words], scheduler: _Words) -> InstalledQueue:
     queue = InstalledQueue(kind="wred", handle=name)
     try:
-        if profile is None:
+        if name not in profiles:
             raise InvalidValue("drop-profile", name, "one of drop-profiles, which isn't in this file")
-        buffer = None if scheduler.buffer is None else _time(scheduler.buffer)
-        points = _points(profile)
-        if not profile.interpolated:
-            step = [point for point in points if point[1] > 0.0][:1]
-            if not step or step[0][1] < 100.0:
-                return replace(queue, reason=_STAIRS)
-            points = step * 2
-        else:
-            points = _line(points)
+        times = (words[2] for words in scheduler if words[:2] == ["buffer-size", "temporal"] and words[2:])
+        buffer = next((Length.read(t.removesuffix("k"), "ms" if t.endswith("k") else "us") for t in times), None)
+        corners = _corners(profiles[name])
     except InvalidValue as error:
         return queue.unread(error)
-    if len(points) != 2:
-        shown = ", ".join(f"{level:g}:{probability:g}" for level, probability in points)
+    (low, start), (high, percent) = corners[0], corners[-1]
+    if start:
+        return replace(queue, reason=_STAIRS)
+    if any((level - low) * percent != probability * (high - low) for level, probability in corners):
+        shown = ", ".join(f"{level}:{probability}" for level, probability in corners)
         return replace(queue, reason=f"its lines have several slopes ({shown}): certify has laws of one line")
-    (low, _), (high, percent) = points
-    ends = (Length(low, "percent"), Length(high, "percent"))
-    law = Thresholds(low=ends[0], high=ends[1], percent=percent, ecn=scheduler.ecn, buffer=buffer)
-    beyond = f"above {high:g} % of the buffer every packet is taken as dropped, as on QFX"
+    law = Thresholds(
+        low=Length(low, "percent"),
+        high=Length(high, "percent"),
+        percent=percent,
+        ecn=["explicit-congestion-notification"] in scheduler,
+        buffer=buffer,
+    )
+    beyond = f"above {high} % of the buffer every packet is taken as dropped, as on QFX"
     return replace(queue, law=law, notes=() if percent == 100.0 else (beyond,))
 
 
-def _time(text: str) -> Length:
-    """Buffer in microseconds, or with k in thousands of them."""
-    return Length.read(text.removesuffix("k"), "ms" if text.endswith("k") else "us")
+def _corners(profile: _Words) -> list[tuple[int, int]]:
+    """Corners (fill level, probability) in percent, from the last one at 0 to the first one at 100 %.
 
-
-def _points(profile: _Profile) -> _Points:
-    """Points (fill level, probability) in percent, rising."""
-    levels, probabilities = ([_percent(name, text) for text in texts] for name, texts in profile.numbers.items())
-    if not levels or len(levels) != len(probabilities):
-        raise InvalidValue("drop-probability", len(probabilities), f"one for each fill level, {len(levels)}")
-    points = sorted(zip(levels, probabilities, strict=True))
-    if any(one[0] == other[0] or one[1] > other[1] for one, other in pairwise(points)):
-        raise InvalidValue("drop-probability", probabilities, "values that rise with the fill levels")
-    return points
-
-
-def _percent(name: str, text: str) -> float:
-    value = Length.read(text.removesuffix("%"), "percent").value
-    if value > 100.0:
-        raise InvalidValue(name, text, "at most 100 percent")
-    return value
-
-
-def _line(points: _Points) -> _Points:
-    """Corners of the line from where it leaves 0 to where it ends or reaches 100 %."""
-    corners = [(0.0, 0.0), *points] if points[0][0] > 0.0 else list(points)
-    zeros = [point for point in corners if point[1] == 0.0]
-    ones = [point for point in corners if point[1] == 100.0]
-    corners = [*zeros[-1:], *(point for point in corners if 0.0 < point[1] < 100.0), *ones[:1]]
-    if len(corners) < 2:
-        raise InvalidValue("drop-probability", [point[1] for point in points], "a probability that rises from 0")
-    kept = corners[:1]
-    for middle, after in pairwise(corners[1:]):
-        before = kept[-1]
-        rises = (after[1] - before[1]) * (middle[0] - before[0]), (middle[1] - before[1]) * (after[0] - before[0])
-        if abs(rises[0] - rises[1]) > 1e-9:
-            kept.append(middle)
-    return [*kept, corners[-1]]
+    A step to 100 % has both at one level, and stairs begin above 0.
+    """
+    numbers: dict[str, list[int]] = {"fill-level": [], "drop-probability": []}
+    name = ""
+    for word in chain.from_iterable(profile):
+        if word in numbers:
+            name = word
+        elif word != "interpolate":
+            numbers.setdefault(name, []).append(whole(name, word.removesuffix("%"), 100))
+    levels, probabilities = numbers["fill-level"], numbers["drop-probability"]
+    points = sorted(zip(levels, probabilities, strict=False))
+    rising = all(one[0] < other[0] and one[1] <= other[1] for one, other in pairwise(points))
+    if not levels or len(levels) != len(probabilities) or not rising or points[-1][1] == 0:
+        raise InvalidValue("drop-probability", probabilities, "one for each fill level, which rises with it to above 0")
+    if not any("interpolate" in words for words in profile):
+        return [(point[0], 0 if point[1] == 100 else point[1]) for point in points if point[1]][:1] + points[-1:]
+    zeros = [point for point in [(0, 0), *points] if point[1] == 0]
+    ones = [point for point in points if point[1] == 100]
+    return [zeros[-1], *(point for point in points if 0 < point[1] < 100), *ones[:1]]

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from netctrl.certificates.inputs.queue import NO_WEIGHT, InstalledQueue, Length, Thresholds
-from netctrl.core.errors import FileError, InvalidValue
+from netctrl.certificates.inputs.queue import NO_WEIGHT, Input, InstalledQueue, Length, Thresholds, whole
+from netctrl.core.errors import InvalidValue, checked_flag
 
-_LIST, _PROFILES = "queue-management-profile", "queue-management-profiles"
+_LIST = "queue-management-profile"
 
 
 def has_profiles(parsed: Any) -> bool:
@@ -22,25 +22,15 @@ def has_profiles(parsed: Any) -> bool:
     return next(_profiles(parsed), None) is not None
 
 
-def read_openconfig(parsed: Any, source: str) -> tuple[InstalledQueue, ...]:
+def read_openconfig(given: Input) -> tuple[InstalledQueue, ...]:
     """Laws of all profiles.
 
     Parameters
     ----------
-    parsed : dict or list
+    given : Input
         With /qos/queue-management-profiles somewhere in it.
-    source : str
-        Name of the input in messages.
-
-    Raises
-    ------
-    FileError
-        No profile.
     """
-    queues = tuple(_queue(each, number) for number, each in enumerate(_profiles(parsed), 1))
-    if not queues:
-        raise FileError(source, f"no {_LIST} in it")
-    return queues
+    return tuple(_queue(each, number) for number, each in enumerate(_profiles(given.content), 1))
 
 
 def _local(table: Any) -> dict[str, Any]:
@@ -81,26 +71,15 @@ def _queue(given: Any, number: int) -> InstalledQueue:
 def _law(law: str, config: dict[str, Any]) -> Thresholds:
     if law == "red":
         raise InvalidValue("red", config, "wred: the model's red has no probability below the maximum threshold")
-    ends, unit = ("min-threshold", "max-threshold"), "bytes"
-    if not any(end in config for end in ends):
-        ends, unit = tuple(f"{end}-percent" for end in ends), "percent"
-    low, high = (Length(_number(config, end), unit) for end in ends)
-    for leaf in ("enable-ecn", "drop"):
-        if not isinstance(config.get(leaf, False), bool):
-            raise InvalidValue(leaf, config[leaf], "true or false")
+    percent, unit = ("", "bytes") if {"min-threshold", "max-threshold"} & config.keys() else ("-percent", "percent")
+    ends = (f"min-threshold{percent}", f"max-threshold{percent}")
+    low, high = (Length(whole(end, config.get(end)), unit) for end in ends)
+    most = whole("max-drop-probability-percent", config.get("max-drop-probability-percent"), 100)
+    weight = whole("weight", config.get("weight", 0), 31)
     return Thresholds(
         low=low,
         high=high,
-        percent=_number(config, "max-drop-probability-percent"),
-        ecn=config.get("enable-ecn", False),
-        weight_log=int(_number({"weight": 0} | config, "weight")),
+        percent=most,
+        ecn=checked_flag("enable-ecn", config.get("enable-ecn", False)),
+        weight_log=weight,
     )
-
-
-def _number(config: dict[str, Any], leaf: str) -> float:
-    """A whole number, which is text where the model has 64 bits."""
-    value = config.get(leaf)
-    text = value if isinstance(value, str) else str(value) if type(value) is int else ""
-    if text.isascii() and text.isdecimal() and len(text) < 20:
-        return float(text)
-    raise InvalidValue(leaf, value, "a whole number")

@@ -29,6 +29,17 @@ UNITS = {
 """Name of a unit as routers have them -> its name here, and how many of these it is."""
 
 
+class Input(NamedTuple):
+    """A file's content, for a reader."""
+
+    source: str
+    """Its name in messages."""
+    content: Any
+    """Text, or parsed JSON."""
+    hz: int | None = None
+    """CONFIG_HZ of the machine's kernel; None: as the content tells."""
+
+
 class Length(NamedTuple):
     """Length of a queue in the unit in which a configuration has it."""
 
@@ -38,11 +49,9 @@ class Length(NamedTuple):
 
     @classmethod
     def read(cls, value: str, unit: str) -> Length:
-        """A whole number or decimal with a unit as routers have them; InvalidValue for others."""
+        """A whole number with a unit as routers have them; InvalidValue for others."""
         name, scale = UNITS[unit]
-        if not (value.replace(".", "", 1).isdecimal() and value.isascii() and len(value) < 20):
-            raise InvalidValue("threshold", value, f"a number of {unit}")
-        return cls(float(value) * scale, name)
+        return cls(whole("threshold", value) * scale, name)
 
     def bytes(self, packet_bytes: float, bit_per_s: float | None, buffer: Length | None) -> float:
         """The length in bytes; InvalidValue names what has to be known for that."""
@@ -132,6 +141,14 @@ class InstalledQueue:
         """The queue with the value that can't be read."""
         reason = f"{error.argument}: got {shown(error.got)}, takes {error.takes}"
         return replace(self, reason=reason, unreadable=True)
+
+
+def whole(argument: str, value: object, most: int = 2**53) -> int:
+    """A whole number as such or as text, else InvalidValue."""
+    digits = value if isinstance(value, str) else str(value) if type(value) is int else ""
+    if digits.isascii() and digits.isdecimal() and len(digits) < 20 and int(digits) <= most:
+        return int(digits)
+    raise InvalidValue(argument, value, f"a whole number from 0 to {most}")
 
 
 def checked_content(source: str, text: str | bytes) -> bytes:

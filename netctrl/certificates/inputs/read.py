@@ -11,42 +11,30 @@ from netctrl.certificates.inputs.cisco import read_cisco
 from netctrl.certificates.inputs.docsis import read_docsis
 from netctrl.certificates.inputs.junos import read_junos
 from netctrl.certificates.inputs.openconfig import has_profiles, read_openconfig
-from netctrl.certificates.inputs.queue import MAX_BYTES, InstalledQueue, checked_content
+from netctrl.certificates.inputs.queue import MAX_BYTES, Input, InstalledQueue, checked_content
 from netctrl.certificates.inputs.sonic import read_sonic
 from netctrl.certificates.inputs.sqm import read_sqm
 from netctrl.certificates.inputs.tc import as_json, read_tc
-from netctrl.certificates.inputs.tc_text import tc_entries
 from netctrl.core.errors import FileError, InvalidValue
 from netctrl.core.files import read_bounded
 from netctrl.laws.targets.jiffies import checked_hz
 from netctrl.model.io.json_file import decoded
 
-_LINES = {
-    name: re.compile(rf"^[ \t]*(?:{pattern})", re.MULTILINE)
-    for name, pattern in {
-        "tc": r"(?:deleted |replaced |added )?qdisc [a-z]",
-        "sqm": r"config[ \t]{1,8}['\"]?queue\b|sqm\.[^=\n]{1,80}=",
-    }.items()
-}
-
 
 class Kind(NamedTuple):
-    """A kind of file."""
+    """A kind of file: its title, how text or JSON of it is recognised, and its reader."""
 
-    name: str
     title: str
-    recognised: Callable[[Any], bool]
-    """Of text, or of parsed JSON."""
-    read: Callable[[Any, str, int | None], tuple[InstalledQueue, ...]]
-    """From the content, its name in messages, and CONFIG_HZ."""
+    text: str | None
+    """Pattern that is somewhere in it."""
+    json: Callable[[Any], bool] | None
+    read: Callable[[Input], tuple[InstalledQueue, ...]]
 
-
-def _word(word: str) -> Callable[[Any], bool]:
-    return lambda content: isinstance(content, str) and word in content
-
-
-def _line(name: str) -> Callable[[Any], bool]:
-    return lambda content: isinstance(content, str) and _LINES[name].search(content) is not None
+    def recognised(self, content: Any) -> bool:
+        """Whether text or parsed JSON is of this kind."""
+        if isinstance(content, str):
+            return self.text is not None and re.search(self.text, content, re.MULTILINE) is not None
+        return self.json is not None and self.json(content)
 
 
 def _is_tc(content: Any) -> bool:
@@ -56,36 +44,26 @@ def _is_tc(content: Any) -> bool:
 def _is_sonic(content: Any) -> bool:
     if isinstance(content, dict):
         return "WRED_PROFILE" in content
-    return isinstance(content, list) and any("WRED_PROFILE" in str(each.get("path")) for each in _tables(content))
+    return any("WRED_PROFILE" in str(each.get("path")) for each in _tables(content))
 
 
-def _tables(content: list[Any]) -> list[dict[str, Any]]:
-    return [each for each in content if isinstance(each, dict)]
+def _tables(content: Any) -> list[dict[str, Any]]:
+    return [each for each in content if isinstance(each, dict)] if isinstance(content, list) else []
 
 
 KINDS = (
-    Kind("tc", "`tc qdisc show` with or without -j, -s, -d", _is_tc, read_tc),
-    Kind("tc", "", _line("tc"), lambda text, source, hz: read_tc(tc_entries(text), source, hz)),
     Kind(
-        "sonic", "SONiC's CONFIG_DB or a patch of it", _is_sonic, lambda parsed, source, hz: read_sonic(parsed, source)
+        "`tc qdisc show` with or without -j, -s, -d",
+        r"^[ \t]*(?:(?:deleted|replaced|added) )?qdisc [a-z]",
+        _is_tc,
+        read_tc,
     ),
-    Kind(
-        "openconfig",
-        "OpenConfig's queue-management-profiles in JSON",
-        lambda content: not isinstance(content, str) and has_profiles(content),
-        lambda parsed, source, hz: read_openconfig(parsed, source),
-    ),
-    Kind("sqm", "OpenWrt's /etc/config/sqm", _line("sqm"), lambda text, source, hz: read_sqm(text, hz)),
-    Kind(
-        "docsis",
-        "a cable modem's configuration as text",
-        lambda content: _word("UsServiceFlow")(content) or _word("DsServiceFlow")(content),
-        lambda text, source, hz: read_docsis(text, source),
-    ),
-    Kind("junos", "Junos's drop-profiles", _word("drop-profiles"), lambda text, source, hz: read_junos(text, source)),
-    Kind(
-        "cisco", "random-detect of Cisco or Arista", _word("random-detect"), lambda text, source, hz: read_cisco(text)
-    ),
+    Kind("SONiC's CONFIG_DB or a patch of it", None, _is_sonic, read_sonic),
+    Kind("OpenConfig's queue-management-profiles in JSON", None, has_profiles, read_openconfig),
+    Kind("OpenWrt's /etc/config/sqm", r"^[ \t]*config[ \t]{1,8}['\"]?queue\b", None, read_sqm),
+    Kind("a cable modem's configuration as text", "[UD]sServiceFlow", None, read_docsis),
+    Kind("Junos's drop-profiles", "drop-profiles", None, read_junos),
+    Kind("random-detect of Cisco or Arista", "random-detect", None, read_cisco),
 )
 """Kinds of files, in the order in which they are tried."""
 
@@ -140,8 +118,8 @@ def read_queues(
     content = _content(source, checked_content(source, text))
     for kind in KINDS:
         if kind.recognised(content):
-            return kind.read(content, source, clock)
-    known = "; ".join(kind.title for kind in KINDS if kind.title)
+            return kind.read(Input(source, content, clock))
+    known = "; ".join(kind.title for kind in KINDS)
     raise FileError(source, f"not a file that netctrl knows: {known}")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from netctrl.certificates.inputs.queue import InstalledQueue
+from netctrl.certificates.inputs.queue import Input, InstalledQueue, whole
 from netctrl.core.errors import FileError, InvalidValue, any_of, did_you_mean
 from netctrl.laws.targets.wred import WredLaw
 from netctrl.model.io.validation_errors import shown
@@ -44,7 +44,7 @@ _SPELLINGS = {
 """Other names of thresholds of ECN's own, as some switches write them."""
 
 
-def read_sonic(parsed: Any, source: str) -> tuple[InstalledQueue, ...]:
+def read_sonic(given: Input) -> tuple[InstalledQueue, ...]:
     """Laws of the WRED profiles of a SONiC switch: one queue for each profile and colour with WRED.
 
     Where a colour has thresholds of ECN's own, these are the law, and packets without ECN are left out. A colour that
@@ -52,20 +52,19 @@ def read_sonic(parsed: Any, source: str) -> tuple[InstalledQueue, ...]:
 
     Parameters
     ----------
-    parsed : dict or list
+    given : Input
         CONFIG_DB, of which tables beside WRED_PROFILE aren't looked at, or a patch of it (RFC 6902).
-    source : str
-        Name of the input in messages.
 
     Raises
     ------
     FileError
         No profile.
     """
+    parsed = given.content
     patch = isinstance(parsed, list)
     profiles = _patched(parsed) if patch else parsed.get("WRED_PROFILE")
     if not isinstance(profiles, dict) or not profiles:
-        raise FileError(source, f"WRED_PROFILE: got {shown(profiles)}, takes a table of profiles by their names")
+        raise FileError(given.source, f"WRED_PROFILE: got {shown(profiles)}, takes a table of profiles by their names")
     return tuple(queue for name, profile in profiles.items() for queue in _queues(name, profile, patch))
 
 
@@ -88,7 +87,7 @@ def _patched(patch: list[Any]) -> dict[str, Any]:
 
 
 def _queues(name: str, given: Any, patch: bool) -> list[InstalledQueue]:
-    whole = InstalledQueue(kind="wred", handle=name)
+    all_colours = InstalledQueue(kind="wred", handle=name)
     try:
         profile = _profile(given)
         if patch and "ecn" not in profile:
@@ -97,17 +96,17 @@ def _queues(name: str, given: Any, patch: bool) -> list[InstalledQueue]:
             )
         marked = _word(profile, "ecn", _ECN, "ecn_none")
     except InvalidValue as error:
-        return [whole.unread(error)]
+        return [all_colours.unread(error)]
     found = []
     for colour in _COLOURS:
-        queue, keys = replace(whole, parent=colour), [key for key in profile if colour in key.split("_")]
+        queue, keys = replace(all_colours, parent=colour), [key for key in profile if colour in key.split("_")]
         try:
             _check_keys(keys)
             if _word(profile, f"wred_{colour}_enable", _FLAGS, "true" if patch and keys else "false"):
                 found.append(replace(queue, law=_law(profile, colour, colour in marked)))
         except InvalidValue as error:
             found.append(queue.unread(error))
-    return found or [replace(whole, reason="WRED is off for all colours")]
+    return found or [replace(all_colours, reason="WRED is off for all colours")]
 
 
 def _profile(given: Any) -> dict[str, Any]:
@@ -137,10 +136,10 @@ def _law(profile: dict[str, Any], colour: str, ecn: bool) -> WredLaw:
     if own and not ecn:
         raise InvalidValue("ecn", profile.get("ecn"), f"ECN for {colour}, which has thresholds of ECN's own")
     prefix, last = (f"ecn_{colour}", "mark") if own else (colour, "drop")
-    low, high = (_number(profile, f"{prefix}_{end}_threshold", None, 2**53) for end in ("min", "max"))
+    low, high = (whole(f"{prefix}_{end}_threshold", profile.get(f"{prefix}_{end}_threshold")) for end in ("min", "max"))
     if high < low:
         raise InvalidValue(f"{prefix}_max_threshold", high, f"at least {prefix}_min_threshold, {low}")
-    percent = _number(profile, f"{prefix}_{last}_probability", 100, 100)
+    percent = whole(f"{prefix}_{last}_probability", profile.get(f"{prefix}_{last}_probability", 100), 100)
     return WredLaw(min_bytes=low, max_bytes=high, max_percent=percent, ecn=ecn)
 
 
@@ -149,12 +148,3 @@ def _word(profile: dict[str, Any], key: str, known: dict[str, Any], default: str
     if not isinstance(value, str) or value not in known:
         raise InvalidValue(key, value, any_of(known, value))
     return known[value]
-
-
-def _number(profile: dict[str, Any], key: str, default: int | None, most: int) -> int:
-    """A whole number, which CONFIG_DB has as text."""
-    value = profile.get(key, default)
-    digits = value if isinstance(value, str) else str(value) if type(value) is int else ""
-    if digits.isascii() and digits.isdigit() and len(digits) < 20 and int(digits) <= most:
-        return int(digits)
-    raise InvalidValue(key, value, f"a whole number from 0 to {most}")

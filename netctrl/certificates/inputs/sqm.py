@@ -1,4 +1,4 @@
-"""Shaped queues of OpenWrt's sqm-scripts, from /etc/config/sqm or `uci show sqm`.
+"""Shaped queues of OpenWrt's sqm-scripts, from /etc/config/sqm.
 
 Each section shapes an interface's download and upload, in kbit/s, with a queue in each direction. Without a target that
 of CoDel and PIE is the time of 33 cells of 53 bytes, at least 5 ms, and CoDel's interval 95 ms more; CAKE takes 1/20 of
@@ -11,11 +11,10 @@ tc-cake(8), ROUND TRIP TIME PARAMETERS; OpenWrt, The UCI system, "File syntax".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from netctrl.certificates.inputs.queue import InstalledQueue, NamedLaw
+from netctrl.certificates.inputs.queue import Input, InstalledQueue, NamedLaw, whole
 from netctrl.core.errors import InvalidValue, any_of
 from netctrl.core.units import parse_duration
 
@@ -42,42 +41,24 @@ _DIRECTIONS = {
 }
 
 
-def read_sqm(text: str, hz: int | None) -> tuple[InstalledQueue, ...]:
+def read_sqm(given: Input) -> tuple[InstalledQueue, ...]:
     """Both directions of each section, with their rates.
 
     Parameters
     ----------
-    text : str
-        UCI's configuration of sqm.
-    hz : int, optional
-        CONFIG_HZ of the router's kernel, by which pie's update interval is rounded; by default 100, OpenWrt's.
+    given : Input
+        UCI's configuration of sqm, as in the file or by `uci export sqm`.
     """
-    return tuple(
-        _queue(section, options, direction, hz) for section, options in _sections(text) for direction in _DIRECTIONS
-    )
-
-
-def _sections(text: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Sections `queue` with their options, as `config queue` or as sqm.NAME=queue."""
-    found: dict[str, dict[str, str]] = {}
+    sections: list[dict[str, str]] = []
     options: dict[str, str] = {}
-    for line in text.splitlines():
-        words = line.strip().split(None, 2)
-        match words:
+    for line in given.content.splitlines():
+        match line.strip().split(None, 2):
             case ["config", kind, *name]:
-                options = {}
-                if _plain(kind) == "queue":
-                    found[f"{len(found)} {_plain(*name)}"] = options
+                options = {"interface": _plain(*name)}
+                sections += [options] if _plain(kind) == "queue" else []
             case ["option", key, value]:
                 options[_plain(key)] = _plain(value)
-            case [first, *_] if first.startswith("sqm.") and "=" in first:
-                key, _, value = line.strip().partition("=")
-                match key.split("."):
-                    case [_, name] if _plain(value) == "queue":
-                        found[f"0 {name}"] = {}
-                    case [_, name, option] if f"0 {name}" in found:
-                        found[f"0 {name}"][option] = _plain(value)
-    yield from ((name.partition(" ")[2], each) for name, each in found.items())
+    return tuple(_queue(options, direction, given.hz) for options in sections for direction in _DIRECTIONS)
 
 
 def _plain(text: str = "") -> str:
@@ -85,24 +66,22 @@ def _plain(text: str = "") -> str:
     return text[1:].partition(text[0])[0] if text[:1] in ("'", '"') else text.partition("#")[0].strip()
 
 
-def _queue(section: str, options: dict[str, str], direction: str, hz: int | None) -> InstalledQueue:
+def _queue(options: dict[str, str], direction: str, hz: int | None) -> InstalledQueue:
     qdisc = "cake" if "cake" in options.get("script", "") else options.get("qdisc", "fq_codel")
-    queue = InstalledQueue(kind=qdisc, device=options.get("interface", section), parent=direction)
+    queue = InstalledQueue(kind=qdisc, device=options["interface"], parent=direction)
     try:
         if options.get("enabled") != "1":
             return replace(queue, reason="sqm doesn't run here: enabled isn't 1")
-        rate = options.get(direction, "")
-        if not (rate.isascii() and rate.isdecimal() and len(rate) < 12):
-            raise InvalidValue(direction, rate or None, "a rate in kbit/s")
-        if int(rate) == 0:
+        rate = whole(direction, options.get(direction), 10**12)
+        if rate == 0:
             return replace(queue, reason=f"{direction} is 0: sqm doesn't shape it, and the queue is somewhere else")
         if qdisc not in _KNOWN:
             raise InvalidValue("qdisc", qdisc, any_of(_KNOWN, qdisc))
-        queue = replace(queue, capacity_bit_per_s=int(rate) * 1e3)
+        queue = replace(queue, capacity_bit_per_s=rate * 1e3)
         target, ecn, more = (options.get(key, "") for key in _DIRECTIONS[direction])
         if qdisc == "cake":
-            return replace(queue, law=NamedLaw("cake", _cake(more.split(), int(rate) * 1e3)))
-        law: dict[str, Any] = _times(qdisc, target, int(rate))
+            return replace(queue, law=NamedLaw("cake", _cake(more.split(), rate * 1e3)))
+        law: dict[str, Any] = _times(qdisc, target, rate)
         if qdisc.endswith("pie"):
             law |= {"ecn": ecn != "NOECN", "hz": hz or _HZ}
             queue = replace(queue, notes=() if hz else (f"CONFIG_HZ is taken as {_HZ}, OpenWrt's; else give --hz",))

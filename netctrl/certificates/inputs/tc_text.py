@@ -40,18 +40,20 @@ _KEYS = {
 }
 
 
-def tc_entries(text: str) -> list[Any]:
+def tc_entries(text: str, unknown: str) -> list[Any]:
     """Disciplines as in JSON; lines of statistics are left out, but for the probability.
 
     Parameters
     ----------
     text : str
         The output.
+    unknown : str
+        Key for options of a discipline that this tc doesn't know.
 
     Examples
     --------
-    >>> tc_entries("qdisc pie 2: dev eth0 root refcnt 2 limit 1000p target 15ms tupdate 16ms alpha 2 ecn")[0]["options"]
-    {'limit': 1000, 'target': 15000, 'tupdate': 16000, 'alpha': 2, 'ecn': True}
+    >>> tc_entries("qdisc pie 2: dev eth0 root refcnt 2 limit 1000p target 15ms alpha 2 ecn", "?")[0]["options"]
+    {'limit': 1000, 'target': 15000, 'alpha': 2, 'ecn': True}
     """
     found: list[Any] = []
     for line in text.splitlines():
@@ -59,26 +61,22 @@ def tc_entries(text: str) -> list[Any]:
         while words[:1] in (["deleted"], ["replaced"], ["added"]):
             del words[0]
         if words[:1] == ["qdisc"]:
-            found.append(_entry(words[1:]))
+            found.append(_entry(words[1:], unknown))
         elif words[:1] in (["prob"], ["prob:"]) and found and len(words) > 1:
             with suppress(ValueError):
                 found[-1]["prob"] = float(words[1])
     return found
 
 
-def _entry(words: list[str]) -> dict[str, Any]:
+def _entry(words: list[str], unknown: str) -> dict[str, Any]:
+    options = dict(_options(words[2:]))
     entry: dict[str, Any] = dict(zip(("kind", "handle"), words, strict=False))
-    kind, left = entry.get("kind"), words[2:]
-    while left and left[0] in ("dev", "root", "parent", "refcnt", "offloaded", "ingress_block", "egress_block"):
-        key = left.pop(0)
-        if key in ("root", "offloaded"):
-            entry |= {"root": True} if key == "root" else {}
-        elif left:
-            entry |= {key: left.pop(0)} if key in ("dev", "parent") else {"block": left.pop(0)}
-    if left[:1] == ["[Unknown"]:
-        return entry | {"options": {"[Unknown qdisc]": True}}
-    options = dict(_options(left))
-    if kind == "dualpi2":
+    entry |= {key: options[key] for key in ("dev", "root", "parent") if key in options}
+    for key in ("dev", "root", "parent", "refcnt", "offloaded", "ingress_block", "egress_block"):
+        options.pop(key, None)
+    if "[Unknown" in options:
+        options = {unknown: True}
+    elif entry.get("kind") == "dualpi2":
         options = dict(_as_dualpi2(options))
     elif "tupdate" in options:
         options["tupdate"] = _ticks(options["tupdate"])
@@ -87,17 +85,16 @@ def _entry(words: list[str]) -> dict[str, Any]:
 
 def _options(words: list[str]) -> Iterator[tuple[str, Any]]:
     """Names with the values that follow them; a name without one is a flag."""
-    left = iter(words)
-    name = next(left, "")
-    for word in left:
-        value = _value(word)
-        if value is None or not name:
-            if name:
-                yield name, True
-            name = word
-        else:
+    name = ""
+    for word in words:
+        value = word if name in ("dev", "parent") else _value(word)
+        if value is not None and name:
             yield f"{name}_pkts" if name == "step_thresh" and word.endswith("p") else name, value
             name = ""
+            continue
+        if name:
+            yield name, True
+        name = word
     if name:
         yield name, True
 
