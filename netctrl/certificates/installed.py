@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Literal, Unpack
@@ -31,6 +31,7 @@ from netctrl.model.io.record_file import FileRecord, Record
 
 _TICK_NS = 64
 """Unit in which the kernel keeps pie's target."""
+_ANY_BIT_PER_S = 1e9
 CERTIFICATES_SCHEMA = "netctrl.certificates/1"
 
 
@@ -134,11 +135,13 @@ def certify_queues(
     >>> found.queues[0].name, found.verdict
     ('docsis-pie service flow 1, upstream', 'certified queues: 1 of 1, 1 hold')
     """
-    all_queues, command = tuple(queues), tuple(argv)
+    all_queues, command = tuple(queues) if isinstance(queues, Iterable) else (queues,), tuple(argv)
+    for each in all_queues:
+        if not isinstance(each, InstalledQueue):
+            raise InvalidValue("queues", each, "queues as netctrl.read_queues returns them")
     if buffer_bytes is not None:
         checked_quantity("buffer", buffer_bytes, "a size above 0 in bytes", SIZES)
-    rates = [each.capacity_bit_per_s for each in all_queues if each.capacity_bit_per_s is not None]
-    where = checked_where(where, rates)
+    where = checked_where(where, any(each.capacity_bit_per_s is not None for each in all_queues))
     found = []
     for queue in all_queues:
         own, judged = where, queue
@@ -170,7 +173,7 @@ def _in_bytes(queue: InstalledQueue, where: Where, buffer_bytes: float | None) -
     match queue.law:
         case Thresholds() as thresholds:
             rate = where.get("capacity_bit_per_s")
-            ends = rate if isinstance(rate, tuple) else (rate, rate)
+            ends = tuple(rate) if isinstance(rate, tuple | list) else (rate, rate)
             one = ends[0] if ends[0] == ends[1] else None
             return replace(queue, law=thresholds.law(where.get("packet_size_bytes", 1500.0), one, buffer_bytes))
         case NamedLaw(name=name) if name in NO_LAW:
@@ -191,18 +194,18 @@ def _for_senders(queue: InstalledQueue, where: Where) -> Subject | EcnSubject:
     return installed_subject(queue)
 
 
-def checked_where(where: Where, rates: Sequence[float] = ()) -> Where:
+def checked_where(where: Where, own_rates: bool = False) -> Where:
     """The box of all queues of a list; InvalidValue for one that no law has, which is no queue's own fault.
 
     Parameters
     ----------
     where : Where
-    rates : sequence of float
-        Of queues that have their own [bit/s], where the box has none.
+    own_rates : bool
+        Whether queues have rates of their own, so that the box may have none.
     """
     senders = where.get("senders")
     where["senders"] = senders if senders is None or isinstance(senders, str) else tuple(senders)
-    any_rate: Where = {"capacity_bit_per_s": rates[0]} if rates and _without_rate(where) else {}
+    any_rate: Where = {"capacity_bit_per_s": _ANY_BIT_PER_S} if own_rates and _without_rate(where) else {}
     for name in box_of(pi2(), **(where | any_rate)).inputs.senders:
         if name not in ("dctcp", "dcqcn"):
             read_mixture(name)

@@ -355,6 +355,10 @@ def test_what_is_missing_for_a_verdict_is_named_and_a_rate_of_the_file_is_taken(
     assert given.certificate.inputs.capacity_bit_per_s == (1e7, 1e7)
     with pytest.raises(InvalidValue, match="capacity"):
         certify_queues(read_queues(text=NXOS), **BOX)
+    endless = MODEM.replace("MaxRateSustained 20;", f"MaxRateSustained {2**53};")
+    assert certify_queues(read_queues(text=endless)[:1], **BOX).queues[0].reason.startswith("capacity: got ")
+    with pytest.raises(InvalidValue, match="queues: got 5"):
+        certify_queues([5], **BOX)
     with pytest.raises(InvalidValue, match="the path of a file"):
         read_queues()
 
