@@ -42,6 +42,7 @@ from netctrl.scenario.network.policy import StaticPacing
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.packet.run import simulate_rates
 
+_PIE = "qdisc pie 1: dev eth0 root refcnt 2 limit 1000p target 15ms tupdate 16ms alpha 2 beta 20"
 INNER = {
     "netctrl.engines.sweep": "sweep_to_file",
     "netctrl.core.errors": "InfeasibleProgram",
@@ -245,6 +246,9 @@ def usual() -> dict[str, dict[str, Any]]:
             "engines": "fluid",
         },
         "certify_network": {"scenario": lot},
+        "certify_queues": {"queues": netctrl.read_queues(text=_PIE), "buffer_bytes": 1e6, "rtt_s": 0.02, "flows": 4.0}
+        | {"capacity_bit_per_s": 1e7, "senders": "reno"},
+        "read_queues": {"path": None, "text": _PIE, "hz": 250},
         "margins": {"loop": control.tf([1.0], [1.0, 1.0, 0.0]), "delay_s": 0.1},
         "max_utilization": {
             "scenario": scenario,

@@ -1,23 +1,26 @@
-"""Certificates of all queues that a machine or a switch runs, from what tc or SONiC says."""
+"""Certificates of all queues that a machine, router, switch or modem runs, from its configuration."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Literal, Unpack
 
 from netctrl.certificates.box import Where, box_of
-from netctrl.certificates.certify import certify
+from netctrl.certificates.certify import certify, subject_of
 from netctrl.certificates.ecn import EcnSubject
 from netctrl.certificates.ecn.dcqcn import dcqcn_as_switch
 from netctrl.certificates.ecn.dctcp import dctcp_as_linux, dctcp_as_switch
-from netctrl.certificates.inputs.queue import InstalledQueue
+from netctrl.certificates.inputs.queue import InstalledQueue, NamedLaw, Thresholds
+from netctrl.certificates.inputs.tc import NO_LAW
 from netctrl.certificates.loops import read_mixture
 from netctrl.certificates.pi_laws import dualpi2_as_linux, each_flow, pi2, pie_as_linux
 from netctrl.certificates.record import QueueCertificate
-from netctrl.certificates.red import red_as_linux, wred_as_switch
+from netctrl.certificates.red import RedSubject, red_as_linux, wred_as_switch
 from netctrl.certificates.subject import PiSubject, Subject
 from netctrl.core.errors import InvalidValue, Status
+from netctrl.core.units import SIZES, checked_quantity, format_quantity
 from netctrl.laws.targets.dualpi2 import Dualpi2Law
 from netctrl.laws.targets.jiffies import us_of_jiffies
 from netctrl.laws.targets.pie_law import PIE_STEP, PieLaw
@@ -28,6 +31,7 @@ from netctrl.model.io.record_file import FileRecord, Record
 
 _TICK_NS = 64
 """Unit in which the kernel keeps pie's target."""
+_ANY_BIT_PER_S = 1e9
 CERTIFICATES_SCHEMA = "netctrl.certificates/1"
 
 
@@ -37,13 +41,13 @@ class CertifiedQueue(Record, frozen=True, kw_only=True):
     name: str
     """Kind, handle and place."""
     kind: str
-    """Name in tc(8), or "wred"."""
+    """Name in tc(8), "wred" or "docsis-pie"."""
     device: str = ""
     """Network interface; empty where the input doesn't say."""
     handle: str
-    """Handle of the discipline, or name of the profile."""
+    """Handle of the discipline, or name of the profile, class or service flow."""
     parent: str = ""
-    """"root", the class above, or the colour of a profile."""
+    """"root", the class above, the colour or priority, or the direction."""
     certificate: QueueCertificate | None
     """null: the queue has no law that can be certified."""
     reason: str
@@ -53,14 +57,14 @@ class CertifiedQueue(Record, frozen=True, kw_only=True):
 
 
 class InstalledCertificates(FileRecord, frozen=True):
-    """Certificates by `netctrl certify tc` and `netctrl certify sonic`, saved as one file.
+    """Certificates by `netctrl certify FILE`, saved as one file.
 
     Examples
     --------
-    >>> from netctrl.certificates.inputs.sonic import read_sonic
+    >>> import netctrl
     >>> profile = '{"wred_green_enable": "true", "green_min_threshold": "1048576", "green_max_threshold": "2097152"}'
-    >>> queues = read_sonic('{"WRED_PROFILE": {"A": ' + profile + '}}')
-    >>> certify_installed(queues, rtt_s=1e-4, flows=8.0, capacity_bit_per_s=100e9).verdict
+    >>> queues = netctrl.read_queues(text='{"WRED_PROFILE": {"A": ' + profile + '}}')
+    >>> netctrl.certify_queues(queues, rtt_s=1e-4, flows=8.0, capacity_bit_per_s=100e9).verdict
     'certified queues: 1 of 1, 0 hold'
     """
 
@@ -91,38 +95,90 @@ class InstalledCertificates(FileRecord, frozen=True):
         return [each.certificate.status is Status.ADMISSIBLE for each in found]
 
 
-def certify_installed(
-    queues: Iterable[InstalledQueue], *, argv: Iterable[str] = (), **where: Unpack[Where]
+def certify_queues(
+    queues: Iterable[InstalledQueue],
+    *,
+    buffer_bytes: float | None = None,
+    argv: Iterable[str] = (),
+    **where: Unpack[Where],
 ) -> InstalledCertificates:
     """Certificates of queues that are installed, each over the same box.
 
     Parameters
     ----------
     queues : iterable of InstalledQueue
-        From `netctrl.certificates.inputs`.
+        From `netctrl.read_queues`.
+    buffer_bytes : float, optional
+        Buffer of each queue, of which thresholds in percent are, as Junos's are [byte].
     argv : iterable of str
         Command line, for the provenance.
     **where
         The box: `rtt_s`, `flows`, `capacity_bit_per_s`, `window_packets`, `packet_size_bytes`, `senders` and
-        `stretches` of `netctrl.certify`. A law by thresholds in bytes has no certificate with a window or a range of
-        capacities.
+        `stretches` of `netctrl.certify`. Without a capacity and a window, a queue whose rate the file has gets this. A
+        law by thresholds in bytes has no certificate with a window or a range of capacities.
+
+    Returns
+    -------
+    InstalledCertificates
+        With the certificate of each queue, or the reason why it has none.
 
     Raises
     ------
     InvalidValue
         As `netctrl.certify`.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> modem = "Main { UsServiceFlow { UsServiceFlowRef 1; MaxRateSustained 20000000; } }"
+    >>> found = netctrl.certify_queues(netctrl.read_queues(text=modem), rtt_s=0.02, flows=4.0)
+    >>> found.queues[0].name, found.verdict
+    ('docsis-pie service flow 1, upstream', 'certified queues: 1 of 1, 1 hold')
     """
-    command, where = tuple(argv), checked_where(where)
+    all_queues, command = tuple(queues) if isinstance(queues, Iterable) else (queues,), tuple(argv)
+    for each in all_queues:
+        if not isinstance(each, InstalledQueue):
+            raise InvalidValue("queues", each, "queues as netctrl.read_queues returns them")
+    if buffer_bytes is not None:
+        checked_quantity("buffer", buffer_bytes, "a size above 0 in bytes", SIZES)
+    where = checked_where(where, any(each.capacity_bit_per_s is not None for each in all_queues))
     found = []
-    for queue in queues:
-        certificate, reason = None, queue.reason
-        if queue.law is not None:
-            certificate, reason = certified_law(lambda queue=queue: _for_senders(queue, where), where, command)
-        shown = {name: getattr(queue, name) for name in ("name", "kind", "device", "handle", "parent", "unreadable")}
+    for queue in all_queues:
+        own, judged = where, queue
+        if queue.capacity_bit_per_s is not None and _without_rate(where):
+            own = where | {"capacity_bit_per_s": queue.capacity_bit_per_s}
+            taken = f"the file's rate is taken: {format_quantity(queue.capacity_bit_per_s, 'bit/s')}"
+            queue = replace(queue, notes=(*queue.notes, taken))
+        certificate = None
+        try:
+            judged = _in_bytes(queue, own, buffer_bytes)
+        except InvalidValue as error:
+            judged = replace(queue.unread(error), law=None)
+        reason = judged.reason
+        if judged.law is not None:
+            certificate, reason = certified_law(partial(_for_senders, judged, own), own, command)
+        shown = {name: getattr(judged, name) for name in ("name", "kind", "device", "handle", "parent", "unreadable")}
         found.append(CertifiedQueue(**shown, certificate=certificate, reason=reason))
     return InstalledCertificates(
         schema=CERTIFICATES_SCHEMA, queues=tuple(found), provenance=provenance(argv=command, libraries=("numpy",))
     )
+
+
+def _without_rate(where: Where) -> bool:
+    return where.get("capacity_bit_per_s") is None and where.get("window_packets") is None
+
+
+def _in_bytes(queue: InstalledQueue, where: Where, buffer_bytes: float | None) -> InstalledQueue:
+    """The queue with thresholds in bytes, and without a law that has no certificate, for which there is a reason."""
+    match queue.law:
+        case Thresholds() as thresholds:
+            rate = where.get("capacity_bit_per_s")
+            ends = tuple(rate) if isinstance(rate, tuple | list) else (rate, rate)
+            one = ends[0] if ends[0] == ends[1] else None
+            return replace(queue, law=thresholds.law(where.get("packet_size_bytes", 1500.0), one, buffer_bytes))
+        case NamedLaw(name=name) if name in NO_LAW:
+            return replace(queue, law=None, reason=NO_LAW[name])
+    return queue
 
 
 def _for_senders(queue: InstalledQueue, where: Where) -> Subject | EcnSubject:
@@ -138,16 +194,19 @@ def _for_senders(queue: InstalledQueue, where: Where) -> Subject | EcnSubject:
     return installed_subject(queue)
 
 
-def checked_where(where: Where) -> Where:
+def checked_where(where: Where, own_rates: bool = False) -> Where:
     """The box of all queues of a list; InvalidValue for one that no law has, which is no queue's own fault.
 
     Parameters
     ----------
     where : Where
+    own_rates : bool
+        Whether queues have rates of their own, so that the box may have none.
     """
     senders = where.get("senders")
     where["senders"] = senders if senders is None or isinstance(senders, str) else tuple(senders)
-    for name in box_of(pi2(), **where).inputs.senders:
+    any_rate: Where = {"capacity_bit_per_s": _ANY_BIT_PER_S} if own_rates and _without_rate(where) else {}
+    for name in box_of(pi2(), **(where | any_rate)).inputs.senders:
         if name not in ("dctcp", "dcqcn"):
             read_mixture(name)
     return where
@@ -173,19 +232,18 @@ def certified_law(
         return None, f"{error.argument}: got {error.got}, takes {error.takes}"
 
 
-def installed_subject(queue: InstalledQueue) -> Subject:
+def installed_subject(queue: InstalledQueue) -> Subject | EcnSubject:
     """The law of an installed queue, in its target's arithmetic.
 
     Raises
     ------
     InvalidValue
-        A queue without a law.
+        A queue without a law, or one in other units than bytes.
     """
     match queue.law:
         case PieLaw() as law:
             subject = _pie(law)
             subject = each_flow(subject) if queue.kind == "fq_pie" else subject
-            return replace(subject, notes=(*subject.notes, *queue.notes))
         case Dualpi2Law() as law:
             parameters: dict[str, float | int | str | bool] = {
                 "target_s": law.target_ns * 1e-9,
@@ -197,12 +255,18 @@ def installed_subject(queue: InstalledQueue) -> Subject:
             }
             if not law.step_in_packets:
                 parameters["step_s"] = law.step_threshold * 1e-9
-            return dualpi2_as_linux(law, parameters, law.gains)
+            subject = dualpi2_as_linux(law, parameters, law.gains)
         case RedLaw() as law:
-            return red_as_linux(law)
+            subject = red_as_linux(law)
         case WredLaw() as law:
-            return wred_as_switch(law)
-    raise InvalidValue("queue", queue.name, f"a queue with a law: {queue.reason}")
+            subject = wred_as_switch(law)
+        case NamedLaw() as law:
+            subject = subject_of(law.name, law.parameters)
+        case _:
+            raise InvalidValue("queue", queue.name, f"a queue with a law: {queue.reason}")
+    if queue.notes and isinstance(subject, PiSubject | RedSubject):
+        subject = replace(subject, notes=(*subject.notes, *queue.notes))
+    return subject
 
 
 def _pie(law: PieLaw) -> PiSubject:

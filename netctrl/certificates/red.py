@@ -268,30 +268,35 @@ def _red_subject(law: RedLaw, implementation: str, lines: list[RedLine], beyond:
     )
 
 
-def wred(*, min_bytes: int, max_bytes: int, max_percent: int, ecn: bool = False) -> RedSubject:
+def wred(*, min_bytes: int, max_bytes: int, max_percent: float, ecn: bool = False, weight_log: int = 0) -> RedSubject:
     """WRED of a switch, for one colour.
 
     Parameters
     ----------
     min_bytes, max_bytes : int
         Thresholds [byte].
-    max_percent : int
+    max_percent : float
         Probability at the upper one [%].
     ecn : bool
         Whether packets are marked, and not dropped.
+    weight_log : int
+        n of the weight 2^-n of an arrival in the average; 0: the present queue.
 
     Raises
     ------
     InvalidValue
         A value outside its bounds.
     """
-    return wred_as_switch(WredLaw(min_bytes=min_bytes, max_bytes=max_bytes, max_percent=max_percent, ecn=ecn))
+    return wred_as_switch(
+        WredLaw(min_bytes=min_bytes, max_bytes=max_bytes, max_percent=max_percent, ecn=ecn, weight_log=weight_log)
+    )
 
 
 def wred_as_switch(law: WredLaw) -> RedSubject:
     """WRED of one colour with its numbers."""
     if law.max_percent == 0:
         raise InvalidValue("probability", 0, "a probability above 0 in percent: with 0 the law does nothing below max")
+    queue = "the average" if law.weight_log else "the present queue"
     return RedSubject(
         name="wred",
         implementation="WRED of a switch, in real numbers",
@@ -300,9 +305,11 @@ def wred_as_switch(law: WredLaw) -> RedSubject:
             "max_bytes": law.max_bytes,
             "max_percent": law.max_percent,
             "ecn": law.ecn,
+            **({"weight_log": law.weight_log} if law.weight_log else {}),
         },
         lines=(RedLine(law.slope, float(law.min_bytes), 0.0, law.max_percent / 100.0),),
+        weight=0.5**law.weight_log,
         drops=not law.ecn,
         beyond="the queue is above the upper threshold, where every packet is marked or dropped",
-        notes=("the switch's own arithmetic isn't published: packets are chosen independently, by the present queue",),
+        notes=(f"the switch's own arithmetic isn't published: packets are chosen independently, by {queue}",),
     )

@@ -15,8 +15,8 @@ from netctrl.certificates.box import Point, box_of, spread_points
 from netctrl.certificates.certify import certify, subject_of
 from netctrl.certificates.ecn.dcqcn import dcqcn, dcqcn_as_switch
 from netctrl.certificates.ecn.dctcp import dctcp, dctcp_as_switch, smallest_threshold
-from netctrl.certificates.inputs.sonic import read_sonic
-from netctrl.certificates.installed import certify_installed
+from netctrl.certificates.inputs.read import read_queues
+from netctrl.certificates.installed import certify_queues
 from netctrl.certificates.record import QueueCertificate
 from netctrl.core.errors import InvalidValue, Status
 from netctrl.frequency.certified.disk import disk_margin
@@ -250,28 +250,28 @@ def test_more_flows_than_pmax_serves_swing_around_the_upper_threshold() -> None:
 
 
 def profile(least: int = 1048576, ecn: str = "ecn_all"):
-    return read_sonic(sonic(P=wred_profile(least, ecn=ecn)))
+    return read_queues(text=sonic(P=wred_profile(least, ecn=ecn)))
 
 
 def test_a_switch_s_profile_is_certified_below_dcqcn() -> None:
     where = {"rtt_s": 10e-6, "flows": 16.0, "capacity_bit_per_s": 100e9}
-    found = certify_installed(profile(), senders="dcqcn", **where).queues[0]
+    found = certify_queues(profile(), senders="dcqcn", **where).queues[0]
     assert found.certificate.law.name == "dcqcn"
     same = certify("dcqcn", parameters={"kmin_bytes": 1048576.0, "kmax_bytes": 2097152.0, "pmax": 0.05}, **where)
     assert found.certificate.certificate.sampled == same.certificate.sampled
     assert any("marked-arriving" in each for each in found.certificate.certificate.warnings)
-    off = certify_installed(profile(ecn="ecn_none"), senders="dcqcn", **where).queues[0]
+    off = certify_queues(profile(ecn="ecn_none"), senders="dcqcn", **where).queues[0]
     assert (off.certificate, off.reason[:25]) == (None, "ecn: got False, takes ECN")
     window = {"rtt_s": 10e-6, "window_packets": 20.0}
-    assert "flows and a capacity" in certify_installed(profile(), senders="dcqcn", **window).queues[0].reason
+    assert "flows and a capacity" in certify_queues(profile(), senders="dcqcn", **window).queues[0].reason
 
 
 def test_equal_thresholds_of_a_switch_are_dctcp_s_step() -> None:
     where = {"rtt_s": 100e-6, "flows": 16.0, "capacity_bit_per_s": 100e9}
-    found = certify_installed(profile(2097152), senders="dctcp", **where).queues[0]
+    found = certify_queues(profile(2097152), senders="dctcp", **where).queues[0]
     step = found.certificate.certificate.step
     assert step.threshold_packets == pytest.approx(2097152 / 1500.0)
-    assert certify_installed(profile(2097152), senders="reno", **where).queues[0].certificate is None
+    assert certify_queues(profile(2097152), senders="reno", **where).queues[0].certificate is None
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from ecn_packets import SIZE, dcqcn_packets, dctcp_packets
 from installed import sonic, wred_profile
 
 from netctrl.certificates.certify import certify
-from netctrl.certificates.inputs.sonic import read_sonic
-from netctrl.certificates.installed import certify_installed
+from netctrl.certificates.inputs.read import read_queues
+from netctrl.certificates.installed import certify_queues
 from netctrl.certificates.record import QueueVerdict
 from netctrl.core.errors import InvalidValue, Status
 from netctrl.laws.aqm.red import RedQueue
@@ -30,7 +30,7 @@ def wred(low: int, high: int, percent: int = 100, **where) -> QueueVerdict:
 def test_a_byte_between_thresholds_changes_no_verdict(sender: str) -> None:
     """Packets of the first: 167 kB, fully used."""
     equal, byte = (
-        certify_installed(read_sonic(sonic(P=wred_profile(184_320, high, 100))), senders=sender, **RACK)
+        certify_queues(read_queues(text=sonic(P=wred_profile(184_320, high, 100))), senders=sender, **RACK)
         .queues[0]
         .certificate
         for high in (184_320, 184_321)

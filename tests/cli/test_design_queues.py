@@ -9,7 +9,7 @@ import pytest
 from command_lines import Run, the_error
 
 import netctrl
-from netctrl.certificates.inputs.sonic import read_sonic
+from netctrl.certificates.inputs.read import read_queues
 from netctrl.cli.certify import main as certify
 from netctrl.cli.design import main
 from netctrl.cli.export import main as export
@@ -67,7 +67,7 @@ def test_wred_becomes_profiles_of_switches(run: Run) -> None:
     made = json.loads(out)["law"]["parameters"]
     status, text, _ = run("sonic w.json --name AZURE", export)
     assert status == 0
-    assert {queue.law for queue in read_sonic(text)} == {WredLaw(**made)}
+    assert {queue.law for queue in read_queues(text=text)} == {WredLaw(**made)}
     status, out, _ = run("openconfig w.json -o oc.json", export)
     assert status == 0
     assert "holds" in out

@@ -21,8 +21,8 @@ from netctrl.core.register import VERB_HELPS
 
 # Start of an example -> why it is read only.
 READ_ONLY = {
-    "netctrl certify tc": "needs tc's output: tests/cli/test_certify_installed.py",
-    "netctrl certify sonic": "needs a switch's file: tests/cli/test_certify_installed.py",
+    "netctrl certify qdiscs.txt": "needs tc's output: tests/cli/test_certify_installed.py",
+    "netctrl certify config_db.json": "needs a switch's file: tests/cli/test_certify_installed.py",
     "netctrl linux plan": "needs an eth0: tests/linux/queues/test_plan.py",
     "netctrl linux apply": "changes queues: tests/linux/queues/test_apply.py",
     "netctrl linux confirm": "waits for apply: tests/linux/queues",

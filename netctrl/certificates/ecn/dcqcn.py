@@ -213,9 +213,11 @@ def dcqcn_as_switch(law: WredLaw) -> DcqcnSubject:
     Raises
     ------
     InvalidValue
-        A colour without ECN, or a probability of 0.
+        A colour without ECN, a probability of 0, or an average of the queue.
     """
     if not law.ecn:
         raise InvalidValue("ecn", False, "ECN for this colour: DCQCN needs marks, and its packets are dropped")
+    if law.weight_log:
+        raise InvalidValue("weight", law.weight_log, "0: DCQCN's loop here reads the present queue, not an average")
     subject = dcqcn(kmin_bytes=law.min_bytes, kmax_bytes=law.max_bytes, pmax=law.max_percent / 100.0)
     return replace(subject, more=_SWITCH)

@@ -226,10 +226,12 @@ def dctcp_as_switch(law: WredLaw) -> DctcpSubject:
     Raises
     ------
     InvalidValue
-        A colour without ECN, or a threshold of 0.
+        A colour without ECN, a threshold of 0, or a slower average than one with weight 1/2.
     """
     if not law.ecn:
         raise InvalidValue("ecn", False, "ECN for this colour: DCTCP needs marks, and its packets are dropped")
+    if law.weight_log > 1:
+        raise InvalidValue("weight", law.weight_log, "at most 1: with a slower average the queue isn't DCTCP's step")
     return dctcp(k_bytes=float(law.min_bytes))
 
 

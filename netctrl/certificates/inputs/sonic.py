@@ -1,4 +1,4 @@
-"""WRED profiles of SONiC switches, from CONFIG_DB's JSON.
+"""WRED profiles of SONiC switches, from CONFIG_DB's JSON or a patch of it.
 
 Sources: SONiC, sonic-wred-profile.yang (revisions 2021-04-01 and 2026-06-23, which has thresholds of ECN's own) and
 orchagent/qosorch.cpp.
@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from netctrl.certificates.inputs.queue import InstalledQueue, checked_text
+from netctrl.certificates.inputs.queue import Input, InstalledQueue, whole
 from netctrl.core.errors import FileError, InvalidValue, any_of, did_you_mean
 from netctrl.laws.targets.wred import WredLaw
-from netctrl.model.io.json_file import decoded
 from netctrl.model.io.validation_errors import shown
 
 _COLOURS = ("green", "yellow", "red")
@@ -45,7 +44,7 @@ _SPELLINGS = {
 """Other names of thresholds of ECN's own, as some switches write them."""
 
 
-def read_sonic(text: str | bytes, *, source: str = "CONFIG_DB") -> tuple[InstalledQueue, ...]:
+def read_sonic(given: Input) -> tuple[InstalledQueue, ...]:
     """Laws of the WRED profiles of a SONiC switch: one queue for each profile and colour with WRED.
 
     Where a colour has thresholds of ECN's own, these are the law, and packets without ECN are left out. A colour that
@@ -53,55 +52,61 @@ def read_sonic(text: str | bytes, *, source: str = "CONFIG_DB") -> tuple[Install
 
     Parameters
     ----------
-    text : str or bytes
-        CONFIG_DB as JSON, as in /etc/sonic/config_db.json or `show runningconfiguration all`, at most 16 MiB; tables
-        beside WRED_PROFILE aren't looked at.
-    source : str
-        Name of the input in messages, as a file's.
-
-    Returns
-    -------
-    tuple of InstalledQueue
-        `handle` is the profile's name and `parent` the colour; a profile without WRED has no law, nor one that can't be
-        read.
+    given : Input
+        CONFIG_DB, of which tables beside WRED_PROFILE aren't looked at, or a patch of it (RFC 6902).
 
     Raises
     ------
     FileError
-        Text that isn't JSON, or has no profile.
-
-    Examples
-    --------
-    >>> profile = '{"wred_green_enable": "true", "ecn": "ecn_all", "green_min_threshold": "1048576", ' \\
-    ...     '"green_max_threshold": "2097152", "green_drop_probability": "5"}'
-    >>> queue, = read_sonic('{"WRED_PROFILE": {"AZURE_LOSSLESS": ' + profile + '}}')
-    >>> queue.name, queue.law.probability(1572864)
-    ('wred AZURE_LOSSLESS, green', 0.025)
+        No profile.
     """
-    parsed = decoded(source, checked_text(source, text))
-    profiles = parsed.get("WRED_PROFILE") if isinstance(parsed, dict) else None
+    parsed = given.content
+    patch = isinstance(parsed, list)
+    profiles = _patched(parsed) if patch else parsed.get("WRED_PROFILE")
     if not isinstance(profiles, dict) or not profiles:
-        raise FileError(source, f"WRED_PROFILE: got {shown(profiles)}, takes a table of profiles by their names")
-    return tuple(queue for name, profile in profiles.items() for queue in _queues(name, profile))
+        raise FileError(given.source, f"WRED_PROFILE: got {shown(profiles)}, takes a table of profiles by their names")
+    return tuple(queue for name, profile in profiles.items() for queue in _queues(name, profile, patch))
 
 
-def _queues(name: str, given: Any) -> list[InstalledQueue]:
-    whole = InstalledQueue(kind="wred", handle=name)
+def _patched(patch: list[Any]) -> dict[str, Any]:
+    """Profiles with what a patch adds or replaces; with several ASICs paths begin with /asic0 or the like."""
+    profiles: dict[str, Any] = {}
+    for each in patch:
+        path = each.get("path") if isinstance(each, dict) else None
+        keys = [key.replace("~1", "/").replace("~0", "~") for key in path.split("/")] if isinstance(path, str) else []
+        if "WRED_PROFILE" not in keys or each.get("op") not in ("add", "replace"):
+            continue
+        match keys[keys.index("WRED_PROFILE") + 1 :], each.get("value"):
+            case [], dict() as value:
+                profiles |= value
+            case [name], value:
+                profiles[name] = value
+            case [name, key], value if isinstance(profiles.setdefault(name, {}), dict):
+                profiles[name][key] = value
+    return profiles
+
+
+def _queues(name: str, given: Any, patch: bool) -> list[InstalledQueue]:
+    all_colours = InstalledQueue(kind="wred", handle=name)
     try:
         profile = _profile(given)
+        if patch and "ecn" not in profile:
+            raise InvalidValue(
+                "ecn", None, "a setting, which the patch doesn't change: certify CONFIG_DB after the patch"
+            )
         marked = _word(profile, "ecn", _ECN, "ecn_none")
     except InvalidValue as error:
-        return [_unreadable(whole, error)]
+        return [all_colours.unread(error)]
     found = []
     for colour in _COLOURS:
-        queue = replace(whole, parent=colour)
+        queue, keys = replace(all_colours, parent=colour), [key for key in profile if colour in key.split("_")]
         try:
-            _check_keys([key for key in profile if colour in key.split("_")])
-            if _word(profile, f"wred_{colour}_enable", _FLAGS, "false"):
+            _check_keys(keys)
+            if _word(profile, f"wred_{colour}_enable", _FLAGS, "true" if patch and keys else "false"):
                 found.append(replace(queue, law=_law(profile, colour, colour in marked)))
         except InvalidValue as error:
-            found.append(_unreadable(queue, error))
-    return found or [replace(whole, reason="WRED is off for all colours")]
+            found.append(queue.unread(error))
+    return found or [replace(all_colours, reason="WRED is off for all colours")]
 
 
 def _profile(given: Any) -> dict[str, Any]:
@@ -113,7 +118,9 @@ def _profile(given: Any) -> dict[str, Any]:
         spelled = _SPELLINGS.get(key.strip(), key.strip())
         if spelled in found:
             raise InvalidValue("key", key, f"{spelled} once")
-        found[spelled] = value.strip() if isinstance(value, str) else value
+        plain = value.strip() if isinstance(value, str) else value
+        if plain != "":
+            found[spelled] = plain
     _check_keys([key for key in found if not set(key.split("_")) & set(_COLOURS)])
     return found
 
@@ -124,20 +131,15 @@ def _check_keys(keys: list[str]) -> None:
             raise InvalidValue("key", key, f"a key of a WRED profile{did_you_mean(key, _KEYS)}")
 
 
-def _unreadable(queue: InstalledQueue, error: InvalidValue) -> InstalledQueue:
-    reason = f"{error.argument}: got {shown(error.got)}, takes {error.takes}"
-    return replace(queue, reason=reason, unreadable=True)
-
-
 def _law(profile: dict[str, Any], colour: str, ecn: bool) -> WredLaw:
     own = any(f"ecn_{colour}_{what}" in profile for what in ("min_threshold", "max_threshold", "mark_probability"))
     if own and not ecn:
         raise InvalidValue("ecn", profile.get("ecn"), f"ECN for {colour}, which has thresholds of ECN's own")
     prefix, last = (f"ecn_{colour}", "mark") if own else (colour, "drop")
-    low, high = (_number(profile, f"{prefix}_{end}_threshold", None, 2**53) for end in ("min", "max"))
+    low, high = (whole(f"{prefix}_{end}_threshold", profile.get(f"{prefix}_{end}_threshold")) for end in ("min", "max"))
     if high < low:
         raise InvalidValue(f"{prefix}_max_threshold", high, f"at least {prefix}_min_threshold, {low}")
-    percent = _number(profile, f"{prefix}_{last}_probability", 100, 100)
+    percent = whole(f"{prefix}_{last}_probability", profile.get(f"{prefix}_{last}_probability", 100), 100)
     return WredLaw(min_bytes=low, max_bytes=high, max_percent=percent, ecn=ecn)
 
 
@@ -146,12 +148,3 @@ def _word(profile: dict[str, Any], key: str, known: dict[str, Any], default: str
     if not isinstance(value, str) or value not in known:
         raise InvalidValue(key, value, any_of(known, value))
     return known[value]
-
-
-def _number(profile: dict[str, Any], key: str, default: int | None, most: int) -> int:
-    """A whole number, which CONFIG_DB has as text."""
-    value = profile.get(key, default)
-    digits = value if isinstance(value, str) else str(value) if type(value) is int else ""
-    if digits.isascii() and digits.isdigit() and len(digits) < 20 and int(digits) <= most:
-        return int(digits)
-    raise InvalidValue(key, value, f"a whole number from 0 to {most}")

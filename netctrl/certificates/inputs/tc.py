@@ -1,4 +1,4 @@
-"""Queueing disciplines that run, from the output of `tc -j qdisc show`, with laws in the kernel's arithmetic.
+"""Queueing disciplines that run, from the output of `tc qdisc show`, with laws in the kernel's arithmetic.
 
 Options of disciplines as `tc -j` prints them, with the law that they describe.
 
@@ -18,14 +18,14 @@ from typing import Any, Literal
 
 import msgspec
 
-from netctrl.certificates.inputs.queue import InstalledQueue, checked_text
+from netctrl.certificates.inputs.queue import Input, InstalledQueue
+from netctrl.certificates.inputs.tc_text import tc_entries
 from netctrl.core.errors import FileError, InvalidValue, did_you_mean
 from netctrl.laws.targets.dualpi2 import DUALPI2_MAX, Dualpi2Law, dualpi2_shown
 from netctrl.laws.targets.integers import U32, checked_u32, u32
-from netctrl.laws.targets.jiffies import HZ, KNOWN_HZ, checked_hz, jiffies_of_us, longest_us, us_of_jiffies
+from netctrl.laws.targets.jiffies import HZ, KNOWN_HZ, jiffies_of_us, longest_us, us_of_jiffies
 from netctrl.laws.targets.pie_law import PieLaw
 from netctrl.laws.targets.red import RedLaw
-from netctrl.model.io.json_file import decoded
 from netctrl.model.io.validation_errors import explained, shorten
 
 _FIFO = "it has no queue management of its own"
@@ -44,8 +44,9 @@ NO_LAW: dict[str, str] = {
 }
 """Disciplines of Linux without a law that can be certified by a linear loop, and why."""
 
-_UNKNOWN = "[Unknown qdisc]"
+UNKNOWN = "[Unknown qdisc]"
 """Key in place of what tc prints, not JSON, for the options of a discipline that is newer than itself."""
+_NOT_JSON = re.compile(rb"\[Unknown qdisc[^]]{0,40}\]")
 _ARGUMENTS = {"target_ticks": "target", "update_jiffies": "tupdate", "ecn_percent": "ecn_prob"}
 
 
@@ -61,20 +62,16 @@ class _Entry(msgspec.Struct, frozen=True, kw_only=True):
     prob: float | None = None
 
 
-def read_tc(text: str | bytes, *, hz: int | None = None, source: str = "tc") -> tuple[InstalledQueue, ...]:
+def read_tc(given: Input) -> tuple[InstalledQueue, ...]:
     """Queues from the output of `tc -j qdisc show`, `tc -j -s qdisc show` or, with red, `tc -j -d qdisc show`.
 
     A discipline that can't be read doesn't hide the others: it is an unreadable queue, whose `reason` names the option.
 
     Parameters
     ----------
-    text : str or bytes
-        The output, at most 16 MiB.
-    hz : int, optional
-        CONFIG_HZ of that kernel, by which pie's update interval is rounded; by default the one that the intervals of
-        all its pie and fq_pie tell, which a note of these queues names.
-    source : str
-        Name of the input in messages, as a file's.
+    given : Input
+        The output; by default CONFIG_HZ is the one that the intervals of all pie and fq_pie tell, which a note of these
+        queues names.
 
     Returns
     -------
@@ -84,26 +81,14 @@ def read_tc(text: str | bytes, *, hz: int | None = None, source: str = "tc") -> 
     Raises
     ------
     FileError
-        Text that isn't tc's JSON, or has no discipline.
-    InvalidValue
-        An `hz` that no kernel has.
-
-    Examples
-    --------
-    >>> shown = '''[{"kind": "pie", "handle": "2:", "dev": "eth0", "root": true, "options": {"limit": 1000,
-    ...     "target": 15000, "tupdate": 16000, "alpha": 2, "beta": 20}}]'''
-    >>> queue, = read_tc(shown)
-    >>> queue.name, queue.law.hz, queue.law.update_s
-    ('pie 2: on eth0, root', 250, 0.02)
+        Not tc's list, or no discipline.
     """
-    given = None if hz is None else checked_hz(hz)
-    content = checked_text(source, text)
-    if content.lstrip().startswith(b"qdisc "):
-        raise FileError(source, "tc's output in words: add -j, as in `tc -j qdisc show`")
-    parsed = decoded(source, re.sub(rb"\[Unknown qdisc[^]]*\]", f'"{_UNKNOWN}": true'.encode(), content))
+    source, parsed, hz = given
+    if isinstance(parsed, str):
+        parsed = tc_entries(parsed, UNKNOWN)
     if parsed == []:
         raise FileError(source, "no queueing discipline in it")
-    entries = [_entry(each, number) for number, each in enumerate(parsed)] if isinstance(parsed, list) else []
+    entries = [_entry(each, number) for number, each in enumerate(parsed)]
     read = [each for each in entries if isinstance(each, _Entry)]
     if not read:
         try:
@@ -112,7 +97,12 @@ def read_tc(text: str | bytes, *, hz: int | None = None, source: str = "tc") -> 
             what = explained(error, parsed, list[_Entry])
             raise FileError(source, f"not the output of `tc -j qdisc show`: {what}") from None
     clock = inferred_hz(each.options.get("tupdate") for each in read if each.kind in ("pie", "fq_pie"))
-    return tuple(_queue(each, given, clock) if isinstance(each, _Entry) else each for each in entries)
+    return tuple(_queue(each, hz, clock) if isinstance(each, _Entry) else each for each in entries)
+
+
+def as_json(content: bytes) -> bytes:
+    """tc's output with a key in place of what isn't JSON in it."""
+    return _NOT_JSON.sub(f'"{UNKNOWN}": true'.encode(), content)
 
 
 def _entry(given: Any, number: int) -> _Entry | InstalledQueue:
@@ -138,7 +128,7 @@ def _queue(entry: _Entry, hz: int | None, clock: Mapping[int, int]) -> Installed
     if kind is None:
         hint = did_you_mean(entry.kind, [*OPTIONS, *NO_LAW])
         return replace(queue, reason=f"unknown discipline {shorten(entry.kind)!r}{hint}", unreadable=True)
-    if _UNKNOWN in entry.options:
+    if UNKNOWN in entry.options:
         why = "this tc doesn't know the discipline: a newer iproute2 does (dualpi2: 6.18 on)"
         return replace(queue, reason=why, unreadable=True)
     try:
@@ -148,8 +138,7 @@ def _queue(entry: _Entry, hz: int | None, clock: Mapping[int, int]) -> Installed
     except msgspec.ValidationError as error:
         return replace(queue, reason=explained(error, entry.options, kind), unreadable=True)
     except InvalidValue as error:
-        argument = _ARGUMENTS.get(error.argument, error.argument)
-        return replace(queue, reason=f"{argument}: got {error.got!r}, takes {error.takes}", unreadable=True)
+        return queue.unread(InvalidValue(_ARGUMENTS.get(error.argument, error.argument), error.got, error.takes))
     notes = () if inferred is None else (f"CONFIG_HZ is taken as {inferred}, which tupdate tells; else give --hz",)
     return replace(queue, law=law, probability=entry.prob, notes=notes)
 

@@ -9,18 +9,18 @@ from collections.abc import Sequence
 from netctrl.cli.app import GOOD, new_app, run, waiting
 from netctrl.cli.certify.common import OPTIONS
 from netctrl.cli.certify.ecn import dcqcn, dctcp
-from netctrl.cli.certify.installed import as_command, shipped, sonic, tc
+from netctrl.cli.certify.installed import as_command, file, shipped
 from netctrl.cli.certify.network import network
 from netctrl.cli.certify.queues import by_name, docsis_pie, dualpi2, fq_pie, pi2, pie, red, wred
 from netctrl.core.register import CERTIFIED, QUEUE_LAWS, lack_of
 
 app = new_app(
     "netctrl certify",
-    "Certifies the laws of queues as people run them: exact margins, proved for a range of flows and round-trip times.",
+    "Certifies laws of queues as people run them, by name or in a FILE: exact margins, proved for a range of loads.",
     "netctrl certify pie --rtt 20ms:30ms --N 4 --capacity 20Mbit",
-    "netctrl certify dualpi2 --rtt 20ms --window 50 --sender reno --json",
+    "netctrl certify qdiscs.txt --rtt 20ms --N 4 --capacity 20Mbit",
 )
-_COMMANDS = (pie, fq_pie, docsis_pie, dualpi2, pi2, red, wred, dctcp, dcqcn, network, tc, sonic, shipped)
+_COMMANDS = (pie, fq_pie, docsis_pie, dualpi2, pi2, red, wred, dctcp, dcqcn, network, file, shipped)
 _NAMES = ["fq_pie" if command is fq_pie else command.__name__.replace("_", "-") for command in _COMMANDS]
 for command, name in zip(_COMMANDS, _NAMES, strict=True):
     app.command(command, name=name, help=inspect.getdoc(command))

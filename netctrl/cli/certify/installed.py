@@ -1,7 +1,8 @@
-"""`netctrl certify tc`, `sonic` and `shipped`: every queue that is installed, or a published default."""
+"""`netctrl certify FILE` and `shipped`: every queue of a configuration, or a published default."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -11,14 +12,14 @@ from cyclopts import Parameter
 from netctrl.cli.app import answer, invocation, write_all
 from netctrl.cli.certify.common import Where, certificate_text
 from netctrl.cli.certify.law_options import HZ, HZ_TAKES
-from netctrl.cli.options import given, option, positional
+from netctrl.cli.options import SIZE, given, option, positional
+from netctrl.core.units import SIZE_TAKES
 
 if TYPE_CHECKING:
-    from netctrl.certificates.inputs.queue import InstalledQueue
     from netctrl.certificates.installed import InstalledCertificates
 
 _PIPE = "/dev/stdin"
-_INPUT_TAKES = "file, or - for what is piped in"
+_FILE_TAKES = "configuration, or what tc prints; - for what is piped in"
 
 
 @Parameter(name="*")
@@ -30,67 +31,57 @@ class ListFiles:
     output: Annotated[str | None, option("FILE", "save the certificates as JSON", "--output", "-o")] = None
 
 
-def tc(
-    file: Annotated[str, positional("FILE", f"output of `tc -d -j qdisc show`: {_INPUT_TAKES}")],
+def file(
+    path: Annotated[str, positional("FILE", _FILE_TAKES)],
     /,
     where: Where,
     files: ListFiles | None = None,
     *,
+    buffer_bytes: Annotated[
+        float | None, SIZE(f"of each queue, where thresholds are percent of it, as Junos's: {SIZE_TAKES}")
+    ] = None,
     hz: Annotated[int | None, HZ(f"{HZ_TAKES}; by default the one that pie's tupdate tells")] = None,
 ) -> int:
-    """Each queue that `tc -d -j qdisc show` prints: pie, fq_pie, dualpi2 and red; others are named with the reason.
+    """Each queue of a configuration, in short `netctrl certify FILE`: what the file is, its content tells.
+
+    tc, OpenWrt's sqm, SONiC, OpenConfig, Cisco and Arista (random-detect), Junos (drop-profiles), DOCSIS (text).
 
     Examples
     --------
-    netctrl certify tc qdiscs.json --rtt 10ms:30ms --N 10:20 --capacity 20Mbit
-    netctrl certify tc qdiscs.json --rtt 10ms --N 10 --capacity 20Mbit --hz 1000 --json
+    netctrl certify qdiscs.txt --rtt 10ms:30ms --N 10:20 --capacity 20Mbit
+    netctrl certify config_db.json --rtt 100us --N 8:32 --capacity 100Gbit --sender dctcp --json
     """
 
-    def queues() -> Sequence[InstalledQueue]:
-        from netctrl.certificates.inputs.tc import read_tc
+    def found() -> InstalledCertificates:
+        from netctrl.certificates.inputs.read import read_queues
+        from netctrl.certificates.installed import certify_queues
 
-        return read_tc(_content(file), hz=hz, source=_named(file))
+        given_where = given(vars(where))
+        return certify_queues(read_queues(path, hz=hz), buffer_bytes=buffer_bytes, **given_where, argv=invocation())
 
-    return _judged(queues, where, files)
-
-
-def sonic(
-    file: Annotated[str, positional("FILE", f"CONFIG_DB of a SONiC switch: {_INPUT_TAKES}")],
-    /,
-    where: Where,
-    files: ListFiles | None = None,
-) -> int:
-    """Each colour with WRED of each profile of a SONiC switch.
-
-    Examples
-    --------
-    netctrl certify sonic config_db.json --rtt 100us --N 8:32 --capacity 100Gbit --sender dctcp
-    netctrl certify sonic config_db.json --rtt 100us --N 8:32 --capacity 100Gbit --sender dctcp,reno --json
-    """
-
-    def queues() -> Sequence[InstalledQueue]:
-        from netctrl.certificates.inputs.sonic import read_sonic
-
-        return read_sonic(_content(file), source=_named(file))
-
-    return _judged(queues, where, files)
+    return _listed(found, files)
 
 
 def as_command(tokens: Sequence[str], commands: Sequence[str]) -> list[str]:
-    """`--tc FILE` and `--sonic FILE` as the commands of these names, where the line names no command; - as a path."""
+    """`FILE` as `file FILE`, where the first word isn't a command but a path; - as a path.
+
+    Parameters
+    ----------
+    tokens : sequence of str
+        Command line.
+    commands : sequence of str
+        Names of laws and other commands.
+    """
     found = list(tokens)
-    if not found or found[0] not in commands:
-        for number, token in enumerate(tokens):
-            name, equals, value = token.removeprefix("--").partition("=")
-            if not token.startswith("--") or name not in ("tc", "sonic"):
-                continue
-            after = number + (1 if equals else 2)
-            if after <= len(tokens):
-                found = [name, value if equals else tokens[number + 1], *tokens[:number], *tokens[after:]]
-                break
-    if found[:1] in (["tc"], ["sonic"]) and found[1:2] == ["-"]:
+    if found and found[0] not in commands and (found[0] == "-" or _is_path(found[0])):
+        found.insert(0, "file")
+    if found[:2] == ["file", "-"]:
         found[1] = _PIPE  # a bare - would be read as an option
     return found
+
+
+def _is_path(word: str) -> bool:
+    return not word.startswith("-") and ("." in word or os.sep in word or os.path.lexists(word))
 
 
 def shipped(
@@ -114,17 +105,6 @@ def shipped(
     return _listed(found, files)
 
 
-def _judged(queues: Callable[[], Sequence[InstalledQueue]], where: Where, files: ListFiles | None) -> int:
-    """Certificates of queues that are installed."""
-
-    def found() -> InstalledCertificates:
-        from netctrl.certificates.installed import certify_installed
-
-        return certify_installed(queues(), **given(vars(where)), argv=invocation())
-
-    return _listed(found, files)
-
-
 def _listed(certified: Callable[[], InstalledCertificates], files: ListFiles | None) -> int:
     """Certificates of queues: written, printed, and exit status 3 unless all hold that have one."""
     from netctrl.checks.by_packets import each_with_packets
@@ -142,15 +122,3 @@ def _listed(certified: Callable[[], InstalledCertificates], files: ListFiles | N
         ]
         text = "\n".join([f"{found.verdict}\n", *parts])
     return answer(text, found.holds, found.verdict)
-
-
-def _content(file: str) -> bytes:
-    from netctrl.certificates.inputs.queue import MAX_BYTES
-    from netctrl.core.files import read_bounded
-
-    too_large = f"larger than the {MAX_BYTES // 2**20} MiB that netctrl reads"
-    return read_bounded(file, MAX_BYTES, too_large)
-
-
-def _named(file: str) -> str:
-    return "standard input" if file == _PIPE else file

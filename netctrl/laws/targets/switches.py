@@ -48,6 +48,8 @@ def sonic_profile(law: QueueLaw, name: str) -> str:
     True
     """
     wred = _wred(law)
+    if wred.weight_log:
+        raise InvalidValue("weight_log", wred.weight_log, "0: SONiC's WRED reads the present queue, not an average")
     if _SONIC_NAME.fullmatch(name) is None:
         raise InvalidValue("name", name, _NAME_TAKES)
     profile = {"ecn": "ecn_all" if wred.ecn else "ecn_none"}
@@ -64,7 +66,7 @@ def sonic_profile(law: QueueLaw, name: str) -> str:
 def openconfig_profile(law: QueueLaw, name: str) -> str:
     """Queue management profile of OpenConfig with uniform WRED: /qos/queue-management-profiles.
 
-    Packets without ECN are dropped where others are marked; the average has the weight 2^0, so it is the present queue.
+    Packets without ECN are dropped where others are marked; a weight of 2^0 in the average is the present queue.
 
     Parameters
     ----------
@@ -86,7 +88,7 @@ def openconfig_profile(law: QueueLaw, name: str) -> str:
         "max-threshold": str(wred.max_bytes),
         "enable-ecn": wred.ecn,
         "drop": True,
-        "weight": 0,
+        "weight": wred.weight_log,
         "max-drop-probability-percent": wred.max_percent,
     }
     profile = {"name": name, "config": {"name": name}, "wred": {"uniform": {"config": config}}}
@@ -103,7 +105,10 @@ def _wred(law: QueueLaw) -> WredLaw:
             takes += ": Linux spaces RED's marks, which doubles their rate, and a switch doesn't"
         raise InvalidValue("law", law.name, takes)
     given: dict[str, Any] = law.parameters
-    return WredLaw(**given)
+    wred = WredLaw(**given)
+    if wred.max_percent % 1:
+        raise InvalidValue("max_percent", wred.max_percent, "a whole number of percent")
+    return wred
 
 
 def _text(content: Mapping[str, Any]) -> str:

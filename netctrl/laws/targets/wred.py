@@ -2,10 +2,13 @@
 
     p(q) = 0 below min,   P (q - min)/(max - min) from min to max,   1 above max.
 
-The queue is the present one: SONiC sets a weight of 0 for the average. Switches don't publish their arithmetic; the law
-here is the one of the interface, in exact numbers, and packets are chosen independently.
+The queue is an average, avg <- avg + 2^-n (queue - avg) at each arrival: with n = 0, which SONiC sets, the present one.
+Switches and routers don't publish their arithmetic; the law here is the one of the interface, in exact numbers, and
+packets are chosen independently.
 
-Sources: SAI, inc/saiwred.h; SONiC, sonic-wred-profile.yang and orchagent/qosorch.cpp.
+Sources: SAI, inc/saiwred.h; SONiC, sonic-wred-profile.yang and orchagent/qosorch.cpp; OpenConfig,
+openconfig-qos-mem-mgmt.yang; Cisco IOS Quality of Service Solutions Command Reference, random-detect (the fraction of
+packets dropped at the upper threshold, and the weight 2^-n).
 """
 
 from __future__ import annotations
@@ -25,10 +28,12 @@ class WredLaw:
     ----------
     min_bytes, max_bytes : int
         Thresholds of the queue [byte].
-    max_percent : int
+    max_percent : float
         P, probability at `max_bytes` [%].
     ecn : bool
         Whether packets are marked instead of dropped.
+    weight_log : int
+        n: an arrival's weight in the average is 2^-n.
 
     Raises
     ------
@@ -38,16 +43,20 @@ class WredLaw:
 
     min_bytes: int
     max_bytes: int
-    max_percent: int = 100
+    max_percent: float = 100
     ecn: bool = False
+    weight_log: int = 0
 
     def __post_init__(self) -> None:
         checked_whole("min_threshold", self.min_bytes, _BYTES)
         checked_whole("max_threshold", self.max_bytes, _BYTES)
         if self.max_bytes < self.min_bytes:
             raise InvalidValue("max_threshold", self.max_bytes, f"at least min_threshold, {self.min_bytes} bytes")
-        checked_whole("probability", self.max_percent, "a whole number of percent from 0 to 100", at_most=100)
+        checked_number(
+            "probability", self.max_percent, "a number of percent from 0 to 100", at_least=0.0, at_most=100.0
+        )
         checked_flag("ecn", self.ecn)
+        checked_whole("weight", self.weight_log, "a whole number n from 0 to 31, for a weight of 2^-n", at_most=31)
 
     @property
     def slope(self) -> float:

@@ -7,7 +7,7 @@ from math import inf
 import pytest
 from installed import wred_profile
 
-from netctrl.certificates.inputs.sonic import read_sonic
+from netctrl.certificates.inputs.read import read_queues
 from netctrl.core.errors import FileError, InvalidValue
 from netctrl.laws.targets.wred import WredLaw
 
@@ -20,7 +20,7 @@ def config(profile, name="AZURE_LOSSLESS"):
 
 
 def test_the_shipped_profile():
-    queues = read_sonic(config(AZURE))
+    queues = read_queues(text=config(AZURE))
     law = WredLaw(min_bytes=2**20, max_bytes=2**21, max_percent=5, ecn=True)
     assert [(queue.name, queue.law) for queue in queues] == [
         (f"wred AZURE_LOSSLESS, {colour}", law) for colour in COLOURS
@@ -32,18 +32,18 @@ def test_the_shipped_profile():
 
 def test_colours_and_defaults():
     profile = {"wred_yellow_enable": "true", "ecn": "ecn_green", "yellow_min_threshold": "7", "yellow_max_threshold": 9}
-    (queue,) = read_sonic(config(profile))
+    (queue,) = read_queues(text=config(profile))
     assert queue.law == WredLaw(min_bytes=7, max_bytes=9, max_percent=100, ecn=False)
     assert queue.parent == "yellow"
-    (off,) = read_sonic(config({"ecn": "ecn_none"}))
+    (off,) = read_queues(text=config({"ecn": "ecn_none"}))
     assert (off.law, off.reason) == (None, "WRED is off for all colours")
 
 
 def test_thresholds_of_ecn_s_own():
     own = {"ecn_green_min_threshold": "1000", "ecn_green_max_threshold": "2000"}
     green = {key: value for key, value in AZURE.items() if key == "ecn" or "green" in key} | own
-    assert read_sonic(config(green))[0].law == WredLaw(min_bytes=1000, max_bytes=2000, max_percent=100, ecn=True)
-    (queue,) = read_sonic(config(green | {"ecn_green_mark_probability": "20"}))
+    assert read_queues(text=config(green))[0].law == WredLaw(min_bytes=1000, max_bytes=2000, max_percent=100, ecn=True)
+    (queue,) = read_queues(text=config(green | {"ecn_green_mark_probability": "20"}))
     assert queue.law == WredLaw(min_bytes=1000, max_bytes=2000, max_percent=20, ecn=True)
 
 
@@ -75,7 +75,7 @@ def test_equal_thresholds_are_a_step():
 )
 def test_what_isn_t_taken_is_named(change, said):
     profile = {key: value for key, value in (AZURE | change).items() if value is not None}
-    queues = read_sonic(config(profile), source="db.json")
+    queues = read_queues(text=config(profile))
     (unread,) = [queue for queue in queues if queue.unreadable]
     assert (unread.handle, unread.law) == ("AZURE_LOSSLESS", None)
     assert re.search(said, unread.reason)
@@ -85,28 +85,30 @@ def test_what_isn_t_taken_is_named(change, said):
 
 
 def test_a_profile_that_can_t_be_read_doesn_t_hide_the_others():
-    found = read_sonic(json.dumps({"WRED_PROFILE": {"A": 1, "B": {"ecn": "ecn_blue"}, "C": AZURE}}))
+    found = read_queues(text=json.dumps({"WRED_PROFILE": {"A": 1, "B": {"ecn": "ecn_blue"}, "C": AZURE}}))
     assert [(queue.name, queue.unreadable) for queue in found[:2]] == [("wred A", True), ("wred B", True)]
     assert found[0].reason == "profile: got 1, takes a table of keys"
-    assert [queue.law for queue in found[2:]] == [queue.law for queue in read_sonic(config(AZURE))]
+    assert [queue.law for queue in found[2:]] == [queue.law for queue in read_queues(text=config(AZURE))]
 
 
 def test_blanks_around_values_are_left_out_and_ect_is_ecn_s_own():
     blank = {key: f" {value} " for key, value in AZURE.items()} | {"green_min_threshold": " 166912"}
-    law = read_sonic(config(blank))[0].law
+    law = read_queues(text=config(blank))[0].law
     assert law == WredLaw(min_bytes=166912, max_bytes=2**21, max_percent=5, ecn=True)
     own = {"min_threshold": "1000", "max_threshold": "2000", "mark_probability": "20"}
     spelled = [{form.format(key): value for key, value in own.items()} for form in ("ecn_green_{}", "green_ect_{}")]
-    first, second = (read_sonic(config(AZURE | each)) for each in spelled)
+    first, second = (read_queues(text=config(AZURE | each)) for each in spelled)
     assert first == second
     assert first[0].law == WredLaw(min_bytes=1000, max_bytes=2000, max_percent=20, ecn=True)
-    assert read_sonic(config(AZURE | spelled[0] | spelled[1]))[0].reason.startswith("key: got 'green_ect_min_thresh")
+    assert read_queues(text=config(AZURE | spelled[0] | spelled[1]))[0].reason.startswith(
+        "key: got 'green_ect_min_thresh"
+    )
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"WRED_PROFILE": {}}', '{"WRED_PROFILE": 5}'])
 def test_text_without_profiles(text):
     with pytest.raises(FileError):
-        read_sonic(text)
+        read_queues(text=text)
 
 
 @pytest.mark.parametrize(

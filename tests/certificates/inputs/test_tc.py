@@ -9,7 +9,8 @@ from installed import DUALPI2, PIE, RED, entry
 from places import TESTS
 
 from netctrl.certificates.inputs.queue import MAX_BYTES
-from netctrl.certificates.inputs.tc import NO_LAW, OPTIONS, read_tc
+from netctrl.certificates.inputs.read import read_queues
+from netctrl.certificates.inputs.tc import NO_LAW, OPTIONS
 from netctrl.core.errors import FileError, InvalidValue
 from netctrl.laws.targets.dualpi2 import Dualpi2Law, dualpi2_sent, dualpi2_shown
 from netctrl.laws.targets.pie_law import PieLaw
@@ -20,12 +21,12 @@ GOOD = {"pie": PIE, "dualpi2": DUALPI2, "red": RED}
 
 
 def law_of(kind, options, hz=250):
-    (queue,) = read_tc(json.dumps([entry(kind, options)]), hz=hz)
+    (queue,) = read_queues(text=json.dumps([entry(kind, options)]), hz=hz)
     return queue.law
 
 
 def test_output_with_details():
-    queues = read_tc((DATA / "details.json").read_text(), hz=1000)
+    queues = read_queues(text=(DATA / "details.json").read_text(), hz=1000)
     laws = {queue.device: queue.law for queue in queues if queue.law is not None}
     thresholds = {"min_bytes": 30_000, "max_bytes": 90_000, "burst": 55}
     assert laws == {
@@ -51,22 +52,22 @@ def test_output_with_details():
 
 def test_output_without_details_lacks_red_s_weight():
     queues = json.loads((DATA / "plain.json").read_text())
-    found = read_tc(json.dumps(queues), hz=1000)
+    found = read_queues(text=json.dumps(queues), hz=1000)
     (red,) = [queue for queue in found if queue.kind == "red"]
     assert red.name == "red 8005: on d5, root"
     assert red.unreadable
-    assert re.match(r"ewma: got None, .* `tc -d -j qdisc show`", red.reason)
-    detailed = read_tc((DATA / "details.json").read_bytes(), hz=1000)
+    assert re.match(r"ewma: got nothing, .* `tc -d -j qdisc show`", red.reason)
+    detailed = read_queues(text=(DATA / "details.json").read_bytes(), hz=1000)
     assert [queue.law for queue in found if queue is not red] == [q.law for q in detailed if q.kind != "red"]
     assert {queue.probability for queue in found} == {None}
 
 
 def test_output_of_a_tc_that_doesn_t_know_a_discipline():
-    found = read_tc((DATA / "tc-6.1.txt").read_text())
+    found = read_queues(text=(DATA / "tc-6.1.txt").read_text())
     unknown = [queue for queue in found if "newer iproute2" in queue.reason]
     assert [queue.name for queue in unknown] == ["dualpi2 8003: on d3, root", "dualpi2 8004: on d4, root"]
     assert all(queue.unreadable for queue in unknown)
-    detailed = {queue.device: queue.law for queue in read_tc((DATA / "details.json").read_bytes())}
+    detailed = {queue.device: queue.law for queue in read_queues(text=(DATA / "details.json").read_bytes())}
     assert all(queue.law == detailed[queue.device] for queue in found if queue.kind in ("pie", "fq_pie"))
 
 
@@ -75,16 +76,16 @@ def test_output_of_a_tc_that_doesn_t_know_a_discipline():
 )
 def test_the_intervals_that_pie_shows_name_the_kernels_clock(shown, hz):
     """What each kernel shows for the default of 15 ms, and a second pie with 20 ms on one machine."""
-    queues = read_tc(json.dumps([entry("pie", PIE | {"tupdate": us}) for us in shown]))
+    queues = read_queues(text=json.dumps([entry("pie", PIE | {"tupdate": us}) for us in shown]))
     assert [queue.law.hz for queue in queues] == [hz] * len(shown)
     assert [queue.law.shown["tupdate"] for queue in queues] == shown
     assert all(f"taken as {hz}" in queue.notes[0] for queue in queues)
-    assert queues[0].law == read_tc(json.dumps([entry("pie", PIE | {"tupdate": shown[0]})]), hz=hz)[0].law
+    assert queues[0].law == read_queues(text=json.dumps([entry("pie", PIE | {"tupdate": shown[0]})]), hz=hz)[0].law
 
 
 def test_intervals_of_two_machines_have_a_clock_each_and_one_that_fits_none_is_named():
     shown = (15_000, 16_666, 15_001)
-    first, second, third = read_tc(json.dumps([entry("pie", PIE | {"tupdate": us}) for us in shown]))
+    first, second, third = read_queues(text=json.dumps([entry("pie", PIE | {"tupdate": us}) for us in shown]))
     assert (first.law.hz, second.law.hz) == (1000, 300)
     assert (third.law, third.unreadable) == (None, True)
     assert third.reason.startswith("tupdate: got 15001, takes a whole number of the kernel's ticks")
@@ -103,7 +104,7 @@ def test_intervals_of_two_machines_have_a_clock_each_and_one_that_fits_none_is_n
     ],
 )
 def test_one_unreadable_discipline_is_named_and_the_others_are_read(bad):
-    first, unread, last = read_tc(json.dumps([entry("pie", PIE), bad, entry("red", RED)]))
+    first, unread, last = read_queues(text=json.dumps([entry("pie", PIE), bad, entry("red", RED)]))
     assert first.law == law_of("pie", PIE)
     assert last.law == law_of("red", RED)
     assert (unread.law, unread.unreadable) == (None, True)
@@ -165,11 +166,11 @@ def test_red_s_older_probability():
         ("red", {"max": 10}, "max: got 10"),
         ("red", {"ewma": 32}, "weight_log: got 32"),
         ("red", {"min": 2**26}, "min: got 67108864"),
-        ("red", {"nodrop": True, "ecn": False}, "nodrop: got True"),
+        ("red", {"nodrop": True, "ecn": False}, "nodrop: got true"),
     ],
 )
 def test_what_isn_t_taken_is_named(kind, change, said):
-    (queue,) = read_tc(json.dumps([entry(kind, GOOD[kind] | change)]), hz=250)
+    (queue,) = read_queues(text=json.dumps([entry(kind, GOOD[kind] | change)]), hz=250)
     assert (queue.name, queue.law, queue.unreadable) == (f"{kind} 2: on eth0, root", None, True)
     assert re.search(said, queue.reason)
 
@@ -180,7 +181,7 @@ def test_missing_options_are_named(kind, key):
     if key in ("ecn", "Scell_log", "split-gso"):
         assert law_of(kind, options) is not None
         return
-    (queue,) = read_tc(json.dumps([entry(kind, options)]))
+    (queue,) = read_queues(text=json.dumps([entry(kind, options)]))
     assert (queue.law, queue.unreadable) == (None, True)
     assert key in queue.reason
 
@@ -188,45 +189,45 @@ def test_missing_options_are_named(kind, key):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "not JSON"),
-        ("{}", "not the output of `tc -j qdisc show`"),
+        ("", "not a file that netctrl knows"),
+        ("{}", "not a file that netctrl knows: `tc qdisc show`"),
         ("[]", "no queueing discipline"),
-        ("[5]", "not the output"),
+        ("[5]", "not a file that netctrl knows"),
+        ('[{"kind": 5}]', "not the output of `tc -j qdisc show`"),
         ('[{"kind": "pie"}]', "handle"),
         ('[{"kind": "pie", "kind": "red"}]', "occurs twice"),
-        ("qdisc pie 2: dev eth0 root refcnt 2 limit 1000p", "add -j"),
         ("[" * 100_000, "nested too deeply|not JSON"),
-        (b"\xff", "not JSON"),
+        (b"\xff", "not UTF-8 text; `docsis -d`"),
         ("\ud800", "not UTF-8"),
-        (5, "takes JSON text"),
+        (5, "takes text"),
     ],
 )
 def test_text_that_isn_t_tc_s(text, said):
     with pytest.raises(FileError, match=said):
-        read_tc(text)
+        read_queues(text=text)
 
 
 def test_an_unknown_discipline_is_named_with_a_likely_one():
-    (queue,) = read_tc(json.dumps([entry("pei", PIE)]))
+    (queue,) = read_queues(text=json.dumps([entry("pei", PIE)]))
     assert (queue.name, queue.reason) == ("pei 2: on eth0, root", "unknown discipline 'pei'; did you mean 'pie'?")
 
 
 def test_large_inputs_are_refused():
     one = json.dumps([entry("pfifo_fast", {})])
-    assert len(read_tc(one + " " * (MAX_BYTES - len(one)))) == 1
+    assert len(read_queues(text=one + " " * (MAX_BYTES - len(one)))) == 1
     with pytest.raises(FileError, match="larger than the 16 MiB"):
-        read_tc(one + " " * (MAX_BYTES - len(one) + 1))
+        read_queues(text=one + " " * (MAX_BYTES - len(one) + 1))
 
 
 def test_hz_is_one_that_kernels_have():
     with pytest.raises(InvalidValue, match="hz"):
-        read_tc("[]", hz=60)
+        read_queues(text="[]", hz=60)
 
 
 def test_each_kind_is_in_one_table():
     assert not OPTIONS.keys() & NO_LAW.keys()
     for kind, reason in NO_LAW.items():
-        (queue,) = read_tc(json.dumps([entry(kind, {"any": 1})]))
+        (queue,) = read_queues(text=json.dumps([entry(kind, {"any": 1})]))
         assert (queue.law, queue.reason) == (None, reason)
 
 
@@ -248,7 +249,7 @@ def test_what_tc_sets_in_the_kernel_is_read_back(tmp_path):
 
     ended = run_command(["sh", "-c", COMMANDS], tmp_path)
     assert ended.status == 0, ended.stderr
-    laws = {queue.device: queue.law for queue in read_tc(ended.stdout, hz=HZ) if queue.law is not None}
+    laws = {queue.device: queue.law for queue in read_queues(text=ended.stdout, hz=HZ) if queue.law is not None}
     assert laws == {
         "d0": PieLaw.sent(target_us=8000, tupdate_us=30_000, alpha=3, beta=31, ecn=True, hz=HZ),
         "d1": PieLaw.sent(alpha=5, flows=4096, ecn_prob=20, limit=10_240, hz=HZ),

@@ -17,7 +17,7 @@ import pytest
 from openconfig import read_profiles
 from yang_models import data_model
 
-from netctrl.certificates.inputs.sonic import read_sonic
+from netctrl.certificates.inputs.read import read_queues
 from netctrl.core.errors import InvalidValue
 from netctrl.laws.targets.switches import openconfig_profile, sonic_profile
 from netctrl.laws.targets.wred import WredLaw
@@ -71,7 +71,7 @@ def test_leaves_have_the_models_types_and_ranges(changed: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize("ecn", [True, False])
 def test_sonics_profile_is_read_back_as_the_same_law(ecn: bool) -> None:
-    queues = read_sonic(sonic_profile(law(ecn=ecn), "NETCTRL"))
+    queues = read_queues(text=sonic_profile(law(ecn=ecn), "NETCTRL"))
     assert [queue.parent for queue in queues] == ["green", "yellow", "red"]
     assert all(queue.law == WredLaw(**{**GIVEN, "ecn": ecn}) for queue in queues)
 
@@ -92,7 +92,7 @@ def test_a_step_has_equal_thresholds_from_which_on_all_is_marked() -> None:
     assert leaves.keys() == OPENCONFIG.keys()
     assert (leaves["min-threshold"], leaves["max-threshold"]) == ("75001", "75001")
     assert (leaves["max-drop-probability-percent"], leaves["enable-ecn"]) == (100, True)
-    for found in read_sonic(sonic_profile(step(k_bytes=75_000), "S")):
+    for found in read_queues(text=sonic_profile(step(k_bytes=75_000), "S")):
         assert isinstance(found.law, WredLaw)
         assert [found.law.probability(backlog) for backlog in (75_000.0, 75_001.0, 76_500.0)] == [0.0, 1.0, 1.0]
     for render in (sonic_profile, openconfig_profile):

@@ -14,8 +14,8 @@ import pytest
 
 import netctrl
 from netctrl.certificates.ecn.dctcp import dctcp_as_linux
-from netctrl.certificates.inputs.tc import read_tc
-from netctrl.certificates.installed import certify_installed
+from netctrl.certificates.inputs.read import read_queues
+from netctrl.certificates.installed import certify_queues
 from netctrl.core.errors import InvalidValue, Status
 from netctrl.laws.disciplines import KernelQueue
 from netctrl.laws.targets.red import RedLaw
@@ -147,8 +147,8 @@ def test_real_tc_makes_them_and_the_queue_is_certified(tmp_path: Path) -> None:
     assert (shown["d0"]["min"], shown["d0"]["max"], shown["d0"]["ewma"], shown["d0"]["ecn"]) == (48449, 48449, 1, True)
     assert shown["d1"]["ce_threshold"] == 3807 * 1000 // 1024 * 1024 // 1000
     assert shown["d1"]["target"] > 990_000
-    red = next(queue for queue in read_tc(ended.stdout) if queue.device == "d0")
-    (found,) = certify_installed([red], senders="dctcp", **where).queues
+    red = next(queue for queue in read_queues(text=ended.stdout) if queue.device == "d0")
+    (found,) = certify_queues([red], senders="dctcp", **where).queues
     assert found.certificate is not None
     assert found.certificate.certificate.status is Status.ADMISSIBLE
     assert found.certificate.law.parameters["k_bytes"] == 48_448
