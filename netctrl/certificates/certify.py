@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from netctrl.certificates.box import Ends
-from netctrl.certificates.ecn import EcnSubject, ecn_verdict
+from netctrl.certificates.codel import CycleSubject, cycle_verdict
 from netctrl.certificates.from_step import by_step
 from netctrl.certificates.inputs.tc import NO_LAW
 from netctrl.certificates.loops import judged_box
@@ -23,7 +23,7 @@ from netctrl.model.io.provenance import provenance
 
 
 def certify(
-    law: str | Subject | EcnSubject,
+    law: str | Subject | CycleSubject,
     *,
     rtt_s: float | Ends,
     flows: float | Ends | None = None,
@@ -40,8 +40,8 @@ def certify(
     Parameters
     ----------
     law : str or Subject
-        "pie", "fq_pie", "docsis-pie", "pi2", "dualpi2", "red", "wred", "dctcp", "dcqcn", "pi", a law of another
-        package, or a subject of `netctrl.certificates`.
+        "pie", "fq_pie", "docsis-pie", "pi2", "dualpi2", "red", "wred", "codel", "fq_codel", "cake", "dctcp", "dcqcn",
+        "pi", a law of another package, or a subject of `netctrl.certificates`.
     rtt_s : float or (float, float)
         Round-trip time without the queue [s].
     flows, capacity_bit_per_s : float or (float, float), optional
@@ -53,7 +53,8 @@ def certify(
     senders : str or iterable of str, optional
         "linux-creno", "linux-reno", "reno", "cubic", "creno" (Cubic where it is Reno-friendly), "dctcp", or mixtures as
         in "reno+dctcp": the certificate holds for each. By default PI laws of Linux have "linux-creno", "linux-reno",
-        and "cubic" where its curve is in play; "dctcp" and "dcqcn" the senders of their names; all others "reno".
+        and "cubic" where its curve is in play; "codel", "fq_codel" and "cake" have "linux-creno", "dctcp" and "dcqcn"
+        the senders of their names; all others "reno".
     stretches : sequence of float
         Round-trip times of equal groups of flows, over `rtt_s`. With several, certificates of senders that
         acknowledgements clock are exact at points, and prove nothing between them.
@@ -83,7 +84,7 @@ def certify(
     >>> found.certificate.status.value
     'admissible'
     """
-    if not isinstance(law, str | EcnSubject) and not hasattr(law, "loops"):
+    if not isinstance(law, str | CycleSubject) and not hasattr(law, "loops"):
         raise InvalidValue("law", law, "the name of a law, or a subject")
     subject = subject_of(law, parameters or {}) if isinstance(law, str) else law
     box = judged_box(
@@ -96,7 +97,7 @@ def certify(
         senders=senders,
         stretches=stretches,
     )
-    verdict = ecn_verdict(subject, box) if isinstance(subject, EcnSubject) else queue_verdict(subject, box)
+    verdict = cycle_verdict(subject, box) if isinstance(subject, CycleSubject) else queue_verdict(subject, box)
     warnings = (*long_rtt(box.rtt[1] * max(box.inputs.stretches)), *verdict.warnings)
     return QueueCertificate(
         schema=CERTIFICATE_SCHEMA,
@@ -107,7 +108,7 @@ def certify(
     )
 
 
-def subject_of(name: str, parameters: Mapping[str, Any]) -> Subject | EcnSubject:
+def subject_of(name: str, parameters: Mapping[str, Any]) -> Subject | CycleSubject:
     """The named law with its parameters; InvalidValue for an unknown name or parameter."""
     refuse_unusable(name)
     laws = tuple(dict.fromkeys((*CERTIFIED, *QUEUE_LAWS)))
@@ -146,7 +147,7 @@ def check_parameters(name: str, make: Callable[..., object], parameters: Mapping
         raise InvalidValue("parameters", None, f"{', '.join(missing)} of {name}")
 
 
-def described(subject: Subject | EcnSubject) -> CertifiedLaw:
+def described(subject: Subject | CycleSubject) -> CertifiedLaw:
     """Record of a law, for a certificate."""
     return CertifiedLaw(
         name=subject.name,

@@ -8,7 +8,7 @@ from typing import Literal, Unpack
 
 from netctrl.certificates.box import Where, box_of
 from netctrl.certificates.certify import certify
-from netctrl.certificates.ecn import EcnSubject
+from netctrl.certificates.codel import CodelSubject, CycleSubject
 from netctrl.certificates.ecn.dcqcn import dcqcn_as_switch
 from netctrl.certificates.ecn.dctcp import dctcp_as_linux, dctcp_as_switch
 from netctrl.certificates.inputs.queue import InstalledQueue
@@ -125,7 +125,7 @@ def certify_installed(
     )
 
 
-def _for_senders(queue: InstalledQueue, where: Where) -> Subject | EcnSubject:
+def _for_senders(queue: InstalledQueue, where: Where) -> Subject | CycleSubject:
     """The law of an installed queue below the senders that are asked for: DCQCN and DCTCP at a step have their own."""
     law, senders = queue.law, where.get("senders")
     if isinstance(law, WredLaw) and senders in ("dcqcn", ("dcqcn",)):
@@ -154,7 +154,7 @@ def checked_where(where: Where) -> Where:
 
 
 def certified_law(
-    law: Callable[[], Subject | EcnSubject], where: Where, command: tuple[str, ...]
+    law: Callable[[], Subject | CycleSubject], where: Where, command: tuple[str, ...]
 ) -> tuple[QueueCertificate | None, str]:
     """A law's certificate over a box, or the reason why it has none.
 
@@ -173,7 +173,7 @@ def certified_law(
         return None, f"{error.argument}: got {error.got}, takes {error.takes}"
 
 
-def installed_subject(queue: InstalledQueue) -> Subject:
+def installed_subject(queue: InstalledQueue) -> Subject | CycleSubject:
     """The law of an installed queue, in its target's arithmetic.
 
     Raises
@@ -202,6 +202,8 @@ def installed_subject(queue: InstalledQueue) -> Subject:
             return red_as_linux(law)
         case WredLaw() as law:
             return wred_as_switch(law)
+        case CodelSubject() as subject:
+            return subject
     raise InvalidValue("queue", queue.name, f"a queue with a law: {queue.reason}")
 
 

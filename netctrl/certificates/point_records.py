@@ -8,6 +8,8 @@ from netctrl.model.io.record_file import Record
 
 MIN_GAIN_DB, MIN_PHASE_DEG = 6.0, 30.0
 """The design rule."""
+MOST_TARGETS, LEAST_UTILIZATION = 3.0, 0.98
+"""What is asked of a queue by default: 99 % of packets wait at most so many targets, and the link is used so much."""
 
 
 class LinearMargins(Record, frozen=True):
@@ -121,7 +123,7 @@ class PredictedFigures(Record, frozen=True):
     """Of the link, the least at all points that were looked at."""
     by: str = "loop"
     """What they come from: the certified loop and the chance of marks, or packets of the engine "packet" or "kernel" at
-    the worst point, where the loop alone has none."""
+    the worst point, where the loop alone has none; "cycle": the cycle of CoDel."""
     steps: tuple[LoadStep, ...] = ()
     """Steps of the load at the worst point of the loop, by a check on packets; empty without one."""
 
@@ -259,6 +261,39 @@ class RampCycle(Record, frozen=True):
     def held(self) -> bool:
         """Whether the queue always keeps a packet of each flow, and has room."""
         return self.fluid.lowest_packets > self.flows and not self.overflows
+
+
+class CodelSwing(Record, frozen=True):
+    """Cycle of a flow in a queue with CoDel, at the point of the box where the link is used least."""
+
+    sender: str
+    """Sender of the point."""
+    flows: float
+    """Number of flows there."""
+    capacity_bit_per_s: float
+    """Rate of the link there [bit/s]."""
+    rtt_s: float
+    """Round-trip time without the queue there [s]."""
+    utilization: float
+    """Of the link there."""
+    period_s: float
+    """Mean time between two cuts of a window there [s]."""
+    least_rate_bit_per_s: float
+    """Rate of the link from which on the target can be met at all points: below it a few packets wait longer
+    [bit/s]."""
+    points: int
+    """Points of the box that were looked at; between them nothing is proved."""
+
+    @property
+    def rows(self) -> list[tuple[str, str]]:
+        """(name, text) of what people read."""
+        unused = rounded((1.0 - self.utilization) * self.capacity_bit_per_s, "bit/s", 3)
+        where = f"{self.sender}, {_load_text(self.flows, self.capacity_bit_per_s)}, {rounded(self.rtt_s, 's')}"
+        least = rounded(self.least_rate_bit_per_s, "bit/s", 3)
+        return [
+            ("least used link", f"{where}: {unused} unused, a cut every {rounded(self.period_s, 's', 3)}"),
+            ("rate for the target", f"from {least} on; below it a few packets wait longer than the target"),
+        ]
 
 
 def busy_text(step: StepCycle | RampCycle, *, held: bool) -> str:

@@ -1,0 +1,97 @@
+"""One flow in a queue with CoDel or COBALT: the cycle in which its window and the queue end, and what users feel of it.
+
+A law that spaces its drops by a schedule has no slope: it cuts the window, lets it grow until the delay was above the
+target for an interval, and cuts it again. One flow in a queue of its own (FQ-CoDel, CAKE) is nearly deterministic, so
+that this cycle is what happens. In packets in flight F, with C packets a second and the round trip d without waiting,
+the queue waits (F − C d)/C. F is the whole part of the sender's own window (`netctrl.laws.tcp`), d has the packet's own
+time on the wire, and the law's own function judges each packet (`codel_head`, `cobalt_head`): nothing is fitted.
+A cut takes F down by what acknowledgements leave:
+
+- Linux sends on through it at a lower rate (proportional rate reduction, RFC 6937), and evenly after it;
+- RFC 6675 waits until F is as small as the window. After that all packets of a window are in one burst, for
+  acknowledgements come as packets left; what a window grows by in a round trip waits behind the burst though the path
+  isn't full, and where the burst lasts longer than the interval CoDel drops of it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from netctrl.laws.aqm.codel import CodelParameters
+
+_WARM, _CUTS = 6, 18
+"""Cuts that are left out, and that are described after them."""
+_MOST_STEPS = 3_000_000
+_LEAST_CUTS = 2
+
+
+class CodelCycle(NamedTuple):
+    """What a flow and its queue do after some cuts."""
+
+    mean_s: float
+    std_s: float
+    p99_s: float
+    utilization: float
+    """Of the flow's rate."""
+    period_s: float
+    """Mean time between two cuts [s]."""
+
+
+def codel_cycle(
+    sender: str,
+    rate: float,
+    path_s: float,
+    codel: CodelParameters,
+    *,
+    cobalt: bool = False,
+    marks: bool = False,
+    spread: bool = True,
+    link_rate: float | None = None,
+) -> CodelCycle | None:
+    """The cycle of one flow; None where it takes too long to be integrated.
+
+    Parameters
+    ----------
+    sender : str
+        Law of the window, "reno" or "cubic".
+    rate, path_s : float
+        C of the flow's queue [packet/s], and the round trip without waiting [s].
+    codel : CodelParameters
+        Target and interval [s].
+    cobalt : bool
+        Whether the law is CAKE's COBALT.
+    marks : bool
+        Whether packets are marked and not dropped.
+    spread : bool
+        Whether a cut is spread over a round trip as in Linux; else the sender waits, as in RFC 6675.
+    link_rate : float, optional
+        Rate at which packets that wait in all queues leave, where flows share a link [packet/s].
+
+    Examples
+    --------
+    >>> found = codel_cycle("cubic", 1666.7, 0.0206, CodelParameters(5e-3, 0.1), spread=False)
+    >>> round(found.utilization, 2), round(1e3 * found.mean_s, 1)
+    (0.99, 2.6)
+    """
+    from netctrl.laws.tcp.rows import WINDOWS, first_window
+    from netctrl.plants.queues.codel_kernel import run_codel  # Numba loads slowly
+
+    row = first_window(path_s, max(1.1 * rate * path_s, 2.0))
+    row[1] = row[0]  # no slow start
+    kept = np.empty((_MOST_STEPS, 2))
+    shared = rate if link_rate is None else link_rate
+    pieces, used, period, cuts = run_codel(
+        WINDOWS.index(sender), row, kept, rate, path_s, shared, codel, cobalt, spread, marks, _WARM, _CUTS
+    )
+    if cuts < _WARM + _LEAST_CUTS:
+        return None
+    delay, time = kept[:pieces].T
+    total = float(time.sum())
+    mean = float(delay @ time) / total
+    order = np.argsort(delay)
+    at = np.searchsorted(np.cumsum(time[order]), 0.99 * total)
+    return CodelCycle(
+        mean, float(np.sqrt((delay - mean) ** 2 @ time / total)), float(delay[order][at]), used / total, period
+    )
