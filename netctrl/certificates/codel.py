@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from netctrl.certificates.box import Box, Point, Where, box_of, points_of, sender_names
+from netctrl.certificates.box import Box, Point, Where, axes, box_of, points_of, sender_names
 from netctrl.certificates.ecn import EcnSubject, ecn_verdict
 from netctrl.certificates.point_records import (
     LEAST_UTILIZATION,
@@ -25,6 +25,7 @@ from netctrl.core.errors import InvalidValue, Status, did_you_mean
 from netctrl.core.units import BITS_PER_BYTE, TIMES, checked_quantity
 from netctrl.laws.aqm.codel import CodelParameters
 from netctrl.plants.queues.codel_cycle import CodelCycle, codel_cycle
+from netctrl.plants.queues.codel_tube import longest_delay
 
 _LOOKED = (3, 5, 4)
 """Flows, round-trip times and rates at which the cycle of a box is integrated."""
@@ -141,7 +142,7 @@ def codel_verdict(subject: CodelSubject, box: Box) -> QueueVerdict:
     if any(at.flows > 1.0 for at in points):
         warnings.append(_SHARED)
     if len(points) > 1:
-        warnings.append(f"{len(points)} points were looked at; between them nothing is proved")
+        warnings.append(f"{len(points)} points were looked at; of those between them only the longest delay is known")
     found, senders = [], []
     for sender in box.inputs.senders:
         each = [_Found(sender, at, cycle) for at in points if (cycle := subject.cycle(sender, at)) is not None]
@@ -181,8 +182,24 @@ def codel_verdict(subject: CodelSubject, box: Box) -> QueueVerdict:
             period_s=least.cycle.period_s,
             least_rate_bit_per_s=max(subject.least_rate(at) for at in points) * size,
             points=len(points),
+            longest_s_proved=_longest(subject, box, points),
         ),
     )
+
+
+def _longest(subject: CodelSubject, box: Box, points: list[Point]) -> float | None:
+    """Longest delay of all senders in the box, where it is proved."""
+    if subject.cobalt and max(subject.least(at) for at in points) > subject.codel.target:
+        return None
+    flows, rtt, rate = axes(box, subject.name)
+    each = (rate[0] / flows[1], rate[1] / flows[0])
+    path = (rtt[0] + 1.0 / rate[1], rtt[1] + 1.0 / rate[0])
+    found = []
+    for sender in box.inputs.senders:
+        law, spread = SENDERS[sender]
+        found.append(longest_delay(law, each, path, subject.codel, spread=spread))
+    known = [one for one in found if one is not None]
+    return max(known) if len(known) == len(found) else None
 
 
 def _keeps(subject: CodelSubject, cycle: CodelCycle) -> bool:

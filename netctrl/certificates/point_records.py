@@ -282,7 +282,10 @@ class CodelSwing(Record, frozen=True):
     """Rate of the link from which on the target can be met at all points: below it a few packets wait longer
     [bit/s]."""
     points: int
-    """Points of the box that were looked at; between them nothing is proved."""
+    """Points of the box that were looked at; between them only `longest_s_proved` is known."""
+    longest_s_proved: float | None = None
+    """Delay below which the fluid's queue ends at every point of the box from every start with up to twice this delay
+    [s]; packets may wait for one packet more. null: not proved."""
 
     @property
     def rows(self) -> list[tuple[str, str]]:
@@ -293,7 +296,14 @@ class CodelSwing(Record, frozen=True):
         return [
             ("least used link", f"{where}: {unused} unused, a cut every {rounded(self.period_s, 's', 3)}"),
             ("rate for the target", f"from {least} on; below it a few packets wait longer than the target"),
+            ("longest delay", "not proved" if self.longest_s_proved is None else self._proved),
         ]
+
+    @property
+    def _proved(self) -> str:
+        """The longest delay in words."""
+        bound = rounded(self.longest_s_proved or 0.0, "s", 3)
+        return f"{bound}, proved of the fluid in the whole box; packets may wait for one packet more"
 
 
 def busy_text(step: StepCycle | RampCycle, *, held: bool) -> str:

@@ -35,6 +35,8 @@ class CodelCycle(NamedTuple):
     p99_s: float
     utilization: float
     """Of the flow's rate."""
+    longest_s: float
+    """Longest delay [s]."""
     period_s: float
     """Mean time between two cuts [s]."""
 
@@ -49,6 +51,7 @@ def codel_cycle(
     marks: bool = False,
     spread: bool = True,
     link_rate: float | None = None,
+    start_s: float | None = None,
 ) -> CodelCycle | None:
     """The cycle of one flow; None where it takes too long to be integrated.
 
@@ -68,6 +71,8 @@ def codel_cycle(
         Whether a cut is spread over a round trip as in Linux; else the sender waits, as in RFC 6675.
     link_rate : float, optional
         Rate at which packets that wait in all queues leave, where flows share a link [packet/s].
+    start_s : float, optional
+        Delay at first [s], by default a tenth of the path.
 
     Examples
     --------
@@ -78,7 +83,7 @@ def codel_cycle(
     from netctrl.laws.tcp.rows import WINDOWS, first_window
     from netctrl.plants.queues.codel_kernel import run_codel  # Numba loads slowly
 
-    row = first_window(path_s, max(1.1 * rate * path_s, 2.0))
+    row = first_window(path_s, max(rate * (path_s + (0.1 * path_s if start_s is None else start_s)), 2.0))
     row[1] = row[0]  # no slow start
     kept = np.empty((_MOST_STEPS, 2))
     shared = rate if link_rate is None else link_rate
@@ -92,6 +97,5 @@ def codel_cycle(
     mean = float(delay @ time) / total
     order = np.argsort(delay)
     at = np.searchsorted(np.cumsum(time[order]), 0.99 * total)
-    return CodelCycle(
-        mean, float(np.sqrt((delay - mean) ** 2 @ time / total)), float(delay[order][at]), used / total, period
-    )
+    deviation = float(np.sqrt((delay - mean) ** 2 @ time / total))
+    return CodelCycle(mean, deviation, float(delay[order][at]), used / total, float(delay.max()), period)
