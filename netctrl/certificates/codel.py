@@ -24,11 +24,11 @@ from netctrl.certificates.record import QueueVerdict
 from netctrl.core.errors import InvalidValue, Status, did_you_mean
 from netctrl.core.units import BITS_PER_BYTE, TIMES, checked_quantity
 from netctrl.laws.aqm.codel import CodelParameters
-from netctrl.plants.queues.codel_cycle import CodelCycle, codel_cycle
+from netctrl.plants.queues.codel_cycle import LEAST_WINDOW, CodelCycle, codel_cycle, codel_flows
 from netctrl.plants.queues.codel_tube import longest_delay
 
-_LOOKED = (3, 5, 4)
-"""Flows, round-trip times and rates at which the cycle of a box is integrated."""
+_LOOKED, _LOOKED_TOGETHER = (3, 5, 4), (2, 3, 2)
+"""Flows, round-trip times and rates at which a box is looked at, with the cycle of one flow, and of many in one queue."""
 SENDERS = {
     "linux-creno": ("cubic", True),
     "linux-reno": ("reno", True),
@@ -88,20 +88,15 @@ class CodelSubject:
     def cycle(self, sender: str, at: Point) -> CodelCycle | None:
         """The cycle of a flow at a point; None where it takes too long."""
         law, spread = SENDERS[sender]
-        codel = self.codel
+        codel, path = self.codel, at.rtt_s + 1.0 / at.rate
+        if not self.per_flow and round(at.flows) > 1:
+            return codel_flows(law, round(at.flows), at.rate, path, codel, marks=self.marks, spread=spread)
         if self.cobalt and (least := self.least(at)) > codel.target:
             # As the kernel, which keeps the interval above two targets.
             raised = max(codel.target, _CAKE_TARGET / at.rate)
             codel = CodelParameters(least, max(codel.interval + raised - codel.target, 2.0 * raised))
         return codel_cycle(
-            law,
-            at.rate / at.flows,
-            at.rtt_s + 1.0 / at.rate,
-            codel,
-            cobalt=self.cobalt,
-            marks=self.marks,
-            spread=spread,
-            link_rate=at.rate,
+            law, at.rate / at.flows, path, codel, cobalt=self.cobalt, marks=self.marks, spread=spread, link_rate=at.rate
         )
 
 
@@ -134,15 +129,15 @@ class _Found(NamedTuple):
 
 def codel_verdict(subject: CodelSubject, box: Box) -> QueueVerdict:
     """Figures of the cycle at the box's points, the worst of them, and whether they are what a user asks for."""
-    points = points_of(box, subject.name, _LOOKED)
-    if not subject.per_flow and box.inputs.flows != (1.0, 1.0):
-        takes = "1 flow in one queue, or fq_codel with a queue for each"
-        raise InvalidValue("flows", box.inputs.flows, takes)
+    alone = subject.per_flow or axes(box, subject.name)[0][1] < 1.5
+    points = points_of(box, subject.name, _LOOKED if alone else _LOOKED_TOGETHER)
     warnings = [*subject.notes]
-    if any(at.flows > 1.0 for at in points):
+    if subject.per_flow and any(at.flows > 1.0 for at in points):
         warnings.append(_SHARED)
+    proved = _longest(subject, box, points)
     if len(points) > 1:
-        warnings.append(f"{len(points)} points were looked at; of those between them only the longest delay is known")
+        known = "nothing is proved" if proved is None else "only the longest delay is proved"
+        warnings.append(f"{len(points)} points were looked at; between them {known}")
     found, senders = [], []
     for sender in box.inputs.senders:
         each = [_Found(sender, at, cycle) for at in points if (cycle := subject.cycle(sender, at)) is not None]
@@ -151,7 +146,12 @@ def codel_verdict(subject: CodelSubject, box: Box) -> QueueVerdict:
         senders.append(SenderVerdict(sender=sender, status=Status.ADMISSIBLE if kept else Status.STABLE, sampled=None))
     if len(found) < len(points) * len(senders):
         missing = len(points) * len(senders) - len(found)
-        warnings.append(f"{missing} points have no figures: there a cycle takes too many round trips")
+        why = (
+            "a cycle takes too many round trips"
+            if alone
+            else f"windows are below {LEAST_WINDOW:g} packets and wait for time-outs"
+        )
+        warnings.append(f"{missing} points have no figures: there {why}")
     if not found:
         return QueueVerdict(status=Status.INFEASIBLE, warnings=tuple(warnings), senders=tuple(senders))
     longest = max(found, key=lambda each: each.cycle.p99_s)
@@ -182,13 +182,15 @@ def codel_verdict(subject: CodelSubject, box: Box) -> QueueVerdict:
             period_s=least.cycle.period_s,
             least_rate_bit_per_s=max(subject.least_rate(at) for at in points) * size,
             points=len(points),
-            longest_s_proved=_longest(subject, box, points),
+            longest_s_proved=proved,
         ),
     )
 
 
 def _longest(subject: CodelSubject, box: Box, points: list[Point]) -> float | None:
     """Longest delay of all senders in the box, where it is proved."""
+    if not subject.per_flow and box.inputs.flows != (1.0, 1.0):
+        return None
     if subject.cobalt and max(subject.least(at) for at in points) > subject.codel.target:
         return None
     flows, rtt, rate = axes(box, subject.name)

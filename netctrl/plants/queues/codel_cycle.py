@@ -25,6 +25,10 @@ _WARM, _CUTS = 6, 18
 """Cuts that are left out, and that are described after them."""
 _MOST_STEPS = 3_000_000
 _LEAST_CUTS = 2
+LEAST_WINDOW = 8.0
+"""Of many flows in one queue [packet]."""
+_WARM_S, _RUN_S, _MOST_FLOW_STEPS = 10.0, 30.0, 2e7
+"""Times of a run of many flows at least [s], and its steps times flows at most."""
 
 
 class CodelCycle(NamedTuple):
@@ -81,18 +85,79 @@ def codel_cycle(
     (0.99, 2.6)
     """
     from netctrl.laws.tcp.rows import WINDOWS, first_window
-    from netctrl.plants.queues.codel_kernel import run_codel  # Numba loads slowly
+    from netctrl.plants.queues.codel_kernel import STATES, run_codel  # Numba loads slowly
 
     row = first_window(path_s, max(rate * (path_s + (0.1 * path_s if start_s is None else start_s)), 2.0))
     row[1] = row[0]  # no slow start
     kept = np.empty((_MOST_STEPS, 2))
     shared = rate if link_rate is None else link_rate
     pieces, used, period, cuts = run_codel(
-        WINDOWS.index(sender), row, kept, rate, path_s, shared, codel, cobalt, spread, marks, _WARM, _CUTS
+        WINDOWS.index(sender),
+        row,
+        np.zeros(STATES),
+        kept,
+        rate,
+        path_s,
+        shared,
+        codel,
+        cobalt,
+        spread,
+        marks,
+        _WARM,
+        _CUTS,
     )
     if cuts < _WARM + _LEAST_CUTS:
         return None
-    delay, time = kept[:pieces].T
+    return _described(kept[:pieces], used, period)
+
+
+def codel_flows(
+    sender: str,
+    flows: int,
+    rate: float,
+    path_s: float,
+    codel: CodelParameters,
+    *,
+    marks: bool = False,
+    spread: bool = True,
+) -> CodelCycle | None:
+    """What flows do in one queue with CoDel; None for windows below 8 packets, where time-outs rule.
+
+    Each has its own window, in one fluid with the exact schedule of drops, of which each hits a flow that is drawn in
+    proportion to what it has in flight. Deviation and 99th percentile of packets were within 1.3 times of it at 93 % of
+    random links from 8 packets on, and at 90 % from 6 on.
+
+    Parameters
+    ----------
+    sender, rate, path_s, codel, marks, spread
+        As of `codel_cycle`, with the rate of the link.
+    flows : int
+        N
+    """
+    from netctrl.laws.tcp.rows import WINDOWS, first_window
+    from netctrl.plants.queues.codel_flows_kernel import run_flows
+    from netctrl.plants.queues.codel_kernel import STATES
+
+    trip = path_s + codel.target
+    window = rate * trip / flows
+    if window < LEAST_WINDOW:
+        return None
+    rows = np.array([first_window(path_s, max(window * (0.7 + 0.6 * (k + 0.5) / flows), 2.0)) for k in range(flows)])
+    rows[:, 1] = rows[:, 0]
+    warm = max(_WARM_S, 2.0 * window * trip)
+    end = warm + max(_RUN_S, 4.0 * window * trip)
+    kept = np.empty((min(_MOST_STEPS, int(_MOST_FLOW_STEPS / flows)), 2))
+    pieces, used, cuts = run_flows(
+        WINDOWS.index(sender), rows, np.zeros(STATES), kept, rate, path_s, codel, spread, marks, warm, end
+    )
+    if not cuts:
+        return None
+    return _described(kept[:pieces], used, flows * float(kept[:pieces, 1].sum()) / cuts)
+
+
+def _described(kept: np.ndarray, used: float, period: float) -> CodelCycle:
+    """Of pieces of a delay and its duration, the time in which the link was busy, and that between cuts."""
+    delay, time = kept.T
     total = float(time.sum())
     mean = float(delay @ time) / total
     order = np.argsort(delay)

@@ -20,7 +20,8 @@ from netctrl.laws.tcp.sender import Acked, TcpWindow
 _window, _codel, _cobalt = (compiled_view(each) for each in (TcpWindow, CodelDrops, CobaltDrops))
 _codel_head, _cobalt_head = (njit(each, error_model="numpy") for each in (codel_head, cobalt_head))
 _grow, _cut = window_acts(error_model="numpy")
-_STATES = max(width(CodelDrops), width(CobaltDrops))
+STATES = max(width(CodelDrops), width(CobaltDrops))
+"""Length of a row of either law's state."""
 _PENDING = 64
 _ACKS = 3.0
 """Later packets that are acknowledged before a missing one counts as lost."""
@@ -33,6 +34,7 @@ _TINY = 1e-9
 def run_codel(
     law: int,
     row: np.ndarray,
+    head: np.ndarray,
     kept: np.ndarray,
     rate: float,
     path: float,
@@ -50,8 +52,8 @@ def run_codel(
     ----------
     law : int
         Place of the sender in WINDOWS.
-    row : (k,) array
-        Its window; changed.
+    row, head : (k,) array
+        Its window, and the law's state; changed. They are the caller's, since numba frees what only a view refers to.
     kept : (n, 2) array
         Delay and duration of pieces [s], written; n is the greatest number of steps.
     rate, path, shared : float
@@ -62,7 +64,6 @@ def run_codel(
     warm, cuts : int
         Cuts before pieces are kept, and cuts of which they are.
     """
-    head = np.zeros(_STATES)
     state, drops, drops_of_cake = _window(row), _codel(head), _cobalt(head)
     heard, sent = np.empty(_PENDING), np.empty(_PENDING)
     first, pending = 0, 0

@@ -1,4 +1,4 @@
-"""Cycle of one flow in CoDel's queue: Reno's in closed form, and packets."""
+"""Flows in CoDel's queue: the cycle of one in closed form, and packets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from netctrl.engines.engine import simulate
 from netctrl.laws.aqm.codel import CodelParameters, CodelQueue
-from netctrl.plants.queues.codel_cycle import codel_cycle
+from netctrl.plants.queues.codel_cycle import codel_cycle, codel_flows
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
@@ -55,6 +55,18 @@ def test_cobalt_is_nearly_codel_where_one_drop_is_enough():
     assert other.p99_s == pytest.approx(one.p99_s, rel=0.15)
 
 
+def on_packets(mbit, rtt, sender, ecn, flows=1):
+    """Deviation, 99th percentile of the delay [s] and utilization on packets."""
+    line = Link(id="line", source="a", target="b", capacity=mbit * 1e6, delay=rtt / 4, buffer=3e7, queue=CodelQueue())
+    flow = Flow(id="flow", path=("line",), rtt=rtt, sender=sender, ecn=ecn, count=flows, start=(0.0, 0.5))
+    scenario = Scenario(
+        name="one", links=(line,), flows=(flow,), duration=90.0, warmup=30.0, interval=7e-4, packet_size=1500.0
+    )
+    run = simulate(scenario, "packet")
+    delay = 8.0 * run.series["backlog"][0][run.time_s > 30.0] / line.capacity
+    return delay.std(), np.quantile(delay, 0.99), run["utilization", "line"]
+
+
 @pytest.mark.parametrize("ecn", [False, True])
 @pytest.mark.parametrize("sender", ["reno", "cubic"])
 @pytest.mark.parametrize(("mbit", "rtt"), [(20.0, 0.02), (2.0, 0.05), (5.0, 0.1), (100.0, 0.03)])
@@ -62,15 +74,23 @@ def test_packets_have_the_same_figures(sender, mbit, rtt, ecn):
     rate = mbit * 1e6 / 12e3
     found = codel_cycle(sender, rate, rtt + 1.0 / rate, TIMES, marks=ecn, spread=False)
     assert found is not None
-    line = Link(id="line", source="a", target="b", capacity=mbit * 1e6, delay=rtt / 4, buffer=3e7, queue=CodelQueue())
-    flow = Flow(id="flow", path=("line",), rtt=rtt, sender=sender, ecn=ecn)
-    run = simulate(
-        Scenario(
-            name="one", links=(line,), flows=(flow,), duration=90.0, warmup=30.0, interval=7e-4, packet_size=1500.0
-        ),
-        "packet",
-    )
-    delay = 8.0 * run.series["backlog"][0][run.time_s > 30.0] / line.capacity
-    assert abs(log(found.std_s / delay.std())) < log(1.3)
-    assert abs(log(found.p99_s / np.quantile(delay, 0.99))) < log(1.3)
-    assert found.utilization == pytest.approx(run["utilization", "line"], abs=0.02 if rate > 200.0 else 0.025)
+    deviation, p99, used = on_packets(mbit, rtt, sender, ecn)
+    assert abs(log(found.std_s / deviation)) < log(1.3)
+    assert abs(log(found.p99_s / p99)) < log(1.3)
+    assert found.utilization == pytest.approx(used, abs=0.02 if rate > 200.0 else 0.025)
+
+
+@pytest.mark.parametrize("sender", ["reno", "cubic"])
+@pytest.mark.parametrize(("mbit", "rtt", "flows"), [(20.0, 0.05, 5), (50.0, 0.08, 20)])
+def test_packets_of_many_flows_have_the_same_figures(sender, mbit, rtt, flows):
+    rate = mbit * 1e6 / 12e3
+    found = codel_flows(sender, flows, rate, rtt + 1.0 / rate, TIMES, spread=False)
+    assert found is not None
+    deviation, p99, used = on_packets(mbit, rtt, sender, False, flows)
+    assert abs(log(found.std_s / deviation)) < log(1.3)
+    assert abs(log(found.p99_s / p99)) < log(1.3)
+    assert found.utilization == pytest.approx(used, abs=0.02)
+
+
+def test_flows_with_tiny_windows_have_no_figures():
+    assert codel_flows("cubic", 30, 1e3, 0.05, TIMES) is None
