@@ -28,7 +28,7 @@ from netctrl.plants.queues.codel_cycle import LEAST_WINDOW, CodelCycle, codel_cy
 from netctrl.plants.queues.codel_tube import longest_delay
 
 _LOOKED, _LOOKED_TOGETHER = (3, 5, 4), (2, 3, 2)
-"""Flows, round-trip times and rates at which a box is looked at, with the cycle of one flow, and of many in one queue."""
+"""Flows, round-trip times and rates at which a box is looked at: with the cycle of one flow, or many in one queue."""
 SENDERS = {
     "linux-creno": ("cubic", True),
     "linux-reno": ("reno", True),

@@ -124,8 +124,8 @@ def codel_flows(
     """What flows do in one queue with CoDel; None for windows below 8 packets, where time-outs rule.
 
     Each has its own window, in one fluid with the exact schedule of drops, of which each hits a flow that is drawn in
-    proportion to what it has in flight. Deviation and 99th percentile of packets were within 1.3 times of it at 93 % of
-    random links from 8 packets on, and at 90 % from 6 on.
+    proportion to what it has in flight. Deviation and 99th percentile of packets were within 1.3 times of it at 92 and
+    93 % of random links from 8 packets on.
 
     Parameters
     ----------

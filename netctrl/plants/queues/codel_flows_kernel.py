@@ -87,7 +87,9 @@ def run_flows(
         while pending and heard[first] <= time:
             i, lost = whose[first], sent[first]
             first, pending = (first + 1) % _PENDING, pending - 1
-            if lost > cut[i]:
+            if not marks and time < until[i] and lost <= cut[i]:
+                until[i] = time + trip
+            if lost > cut[i] and time >= until[i]:
                 state = _window(rows[i])
                 cut[i], until[i] = time, time + trip
                 state.cut_s, state.rtt = time, trip

@@ -92,7 +92,9 @@ def run_codel(
         if pending and heard[first] <= time:
             lost = sent[first]
             first, pending = (first + 1) % _PENDING, pending - 1
-            if lost > cut:  # one cut for all that was sent before the last one
+            if not marks and time < until and lost <= cut:  # the sender recovers until all of these are sent again
+                until = time + trip
+            if lost > cut and time >= until:  # one cut for all of which it hears until then
                 cut, until = time, time + trip
                 state.cut_s, state.rtt = time, trip
                 _cut(law, row)

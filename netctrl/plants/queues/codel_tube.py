@@ -6,9 +6,10 @@ cut comes within
 
     tau = I + D_m + d + 4/C,
 
-D_m being the longest delay until then. If no window grows in tau from L beyond W_m = C (d + D_m), and none after a cut,
-then W_m is never passed: the windows up to W_m are an invariant set, and D_m bounds the delay for ever. Starts above it
-come in, since each cut takes off a share of the window that growth until the next one doesn't make up.
+D_m being the longest delay until then; while a sender recovers from a loss, its window doesn't grow. If no window grows
+in tau from L beyond W_m = C (d + D_m), and none after a cut, then W_m is never passed: the windows up to W_m are an
+invariant set, and D_m bounds the delay for ever. Starts above it come in, since each cut takes off a share of the
+window that growth until the next one doesn't make up.
 
 Growth in tau. Reno: a packet in a round trip, tau/(d + T). Cubic: the curve M + c (t − K)³, of which the window lags by
 at most R times its greatest slope, from M as low as a cut can leave it (a window of at least β L is cut, M is .85 of it
