@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from netctrl.certificates.box import Ends
-from netctrl.certificates.ecn import EcnSubject, ecn_verdict
+from netctrl.certificates.codel import CycleSubject, cycle_verdict
 from netctrl.certificates.from_step import by_step
 from netctrl.certificates.inputs.tc import NO_LAW
 from netctrl.certificates.loops import judged_box
@@ -24,7 +24,7 @@ from netctrl.model.io.provenance import provenance
 
 
 def certify(
-    law: str | Subject | EcnSubject,
+    law: str | Subject | CycleSubject,
     *,
     rtt_s: float | Ends,
     flows: float | Ends | None = None,
@@ -47,7 +47,7 @@ def certify(
     parameters, argv
         The same.
     """
-    if not isinstance(law, str | EcnSubject) and not hasattr(law, "loops"):
+    if not isinstance(law, str | CycleSubject) and not hasattr(law, "loops"):
         raise InvalidValue("law", law, "the name of a law, or a subject")
     subject = subject_of(law, parameters or {}) if isinstance(law, str) else law
     box = judged_box(
@@ -62,7 +62,7 @@ def certify(
         p99_s=p99_s,
         utilization=utilization,
     )
-    verdict = ecn_verdict(subject, box) if isinstance(subject, EcnSubject) else queue_verdict(subject, box)
+    verdict = cycle_verdict(subject, box) if isinstance(subject, CycleSubject) else queue_verdict(subject, box)
     warnings = (*long_rtt(box.rtt[1] * max(box.inputs.stretches)), *verdict.warnings)
     return QueueCertificate(
         schema=CERTIFICATE_SCHEMA,
@@ -73,7 +73,7 @@ def certify(
     )
 
 
-def subject_of(name: str, parameters: Mapping[str, Any]) -> Subject | EcnSubject:
+def subject_of(name: str, parameters: Mapping[str, Any]) -> Subject | CycleSubject:
     """The named law with its parameters; InvalidValue for an unknown name or parameter."""
     refuse_unusable(name)
     laws = tuple(dict.fromkeys((*CERTIFIED, *QUEUE_LAWS)))
@@ -112,7 +112,7 @@ def check_parameters(name: str, make: Callable[..., object], parameters: Mapping
         raise InvalidValue("parameters", None, f"{', '.join(missing)} of {name}")
 
 
-def described(subject: Subject | EcnSubject) -> CertifiedLaw:
+def described(subject: Subject | CycleSubject) -> CertifiedLaw:
     """Record of a law, for a certificate."""
     return CertifiedLaw(
         name=subject.name,

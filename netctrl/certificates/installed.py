@@ -9,7 +9,7 @@ from typing import Literal, Unpack
 
 from netctrl.certificates.box import Where, box_of
 from netctrl.certificates.certify import certify, subject_of
-from netctrl.certificates.ecn import EcnSubject
+from netctrl.certificates.codel import CodelSubject, CycleSubject
 from netctrl.certificates.ecn.dcqcn import dcqcn_as_switch
 from netctrl.certificates.ecn.dctcp import dctcp_as_linux, dctcp_as_switch
 from netctrl.certificates.inputs.queue import InstalledQueue, NamedLaw, Thresholds
@@ -181,7 +181,7 @@ def _in_bytes(queue: InstalledQueue, where: Where, buffer_bytes: float | None) -
     return queue
 
 
-def _for_senders(queue: InstalledQueue, where: Where) -> Subject | EcnSubject:
+def _for_senders(queue: InstalledQueue, where: Where) -> Subject | CycleSubject:
     """The law of an installed queue below the senders that are asked for: DCQCN and DCTCP at a step have their own."""
     law, senders = queue.law, where.get("senders")
     if isinstance(law, WredLaw) and senders in ("dcqcn", ("dcqcn",)):
@@ -213,7 +213,7 @@ def checked_where(where: Where, own_rates: bool = False) -> Where:
 
 
 def certified_law(
-    law: Callable[[], Subject | EcnSubject], where: Where, command: tuple[str, ...]
+    law: Callable[[], Subject | CycleSubject], where: Where, command: tuple[str, ...]
 ) -> tuple[QueueCertificate | None, str]:
     """A law's certificate over a box, or the reason why it has none.
 
@@ -232,7 +232,7 @@ def certified_law(
         return None, f"{error.argument}: got {error.got}, takes {error.takes}"
 
 
-def installed_subject(queue: InstalledQueue) -> Subject | EcnSubject:
+def installed_subject(queue: InstalledQueue) -> Subject | CycleSubject:
     """The law of an installed queue, in its target's arithmetic.
 
     Raises
@@ -262,9 +262,11 @@ def installed_subject(queue: InstalledQueue) -> Subject | EcnSubject:
             subject = wred_as_switch(law)
         case NamedLaw() as law:
             subject = subject_of(law.name, law.parameters)
+        case CodelSubject() as law:
+            subject = law
         case _:
             raise InvalidValue("queue", queue.name, f"a queue with a law: {queue.reason}")
-    if queue.notes and isinstance(subject, PiSubject | RedSubject):
+    if queue.notes and isinstance(subject, PiSubject | RedSubject | CodelSubject):
         subject = replace(subject, notes=(*subject.notes, *queue.notes))
     return subject
 

@@ -150,8 +150,9 @@ class PredictedFigures(Record, frozen=True):
     without a target [s]."""
     least_utilization: float = LEAST_UTILIZATION
     """What is asked of `utilization`: at least this."""
-    by: Literal["loop", "packet", "kernel"] = "loop"
-    """What they come from: the certified loop and the chance of marks, or where it has none packets of an engine."""
+    by: Literal["loop", "cycle", "packet", "kernel"] = "loop"
+    """What they come from: the certified loop and the chance of marks, CoDel's cycle, or packets of an engine where
+    these have none."""
     steps: tuple[LoadStep, ...] = ()
     """Steps of the load at the worst point of the loop, by a check on packets; empty without one."""
 
@@ -183,7 +184,7 @@ class PredictedFigures(Record, frozen=True):
         queue += "" if self.short else f" (at most {rounded(self.most_p99_s, 's', 3)} is asked)"
         used = f"{queue}, link {100.0 * self.utilization:.3g} % used"
         used += "" if self.busy else f" (at least {100.0 * self.least_utilization:.3g} % is asked)"
-        return used + {"loop": "", "packet": ", by packets", "kernel": ", by the kernel"}[self.by]
+        return used + {"packet": ", by packets", "kernel": ", by the kernel"}.get(self.by, "")
 
     @property
     def steps_text(self) -> str:
@@ -312,6 +313,49 @@ class RampCycle(Record, frozen=True):
     def held(self) -> bool:
         """Whether the queue always keeps a packet of each flow, and has room."""
         return self.fluid.lowest_packets > self.flows and not self.overflows
+
+
+class CodelSwing(Record, frozen=True):
+    """Cycle of a flow in a queue with CoDel, at the point of the box where the link is used least."""
+
+    sender: str
+    """Sender of the point."""
+    flows: float
+    """Number of flows there."""
+    capacity_bit_per_s: float
+    """Rate of the link there [bit/s]."""
+    rtt_s: float
+    """Round-trip time without the queue there [s]."""
+    utilization: float
+    """Of the link there."""
+    period_s: float
+    """Mean time between two cuts of a window there [s]."""
+    least_rate_bit_per_s: float
+    """Rate of the link from which on the target can be met at all points: below it a few packets wait longer
+    [bit/s]."""
+    points: int
+    """Points of the box that were looked at; between them only `longest_s_proved` is known."""
+    longest_s_proved: float | None = None
+    """Delay below which the fluid's queue ends at every point of the box from every start with up to twice this delay
+    [s]; packets may wait for one packet more. null: not proved."""
+
+    @property
+    def rows(self) -> list[tuple[str, str]]:
+        """(name, text) of what people read."""
+        unused = rounded((1.0 - self.utilization) * self.capacity_bit_per_s, "bit/s", 3)
+        where = f"{self.sender}, {_load_text(self.flows, self.capacity_bit_per_s)}, {rounded(self.rtt_s, 's')}"
+        least = rounded(self.least_rate_bit_per_s, "bit/s", 3)
+        return [
+            ("least used link", f"{where}: {unused} unused, a cut every {rounded(self.period_s, 's', 3)}"),
+            ("rate for the target", f"from {least} on; below it a few packets wait longer than the target"),
+            ("longest delay", "not proved" if self.longest_s_proved is None else self._proved),
+        ]
+
+    @property
+    def _proved(self) -> str:
+        """The longest delay in words."""
+        bound = rounded(self.longest_s_proved or 0.0, "s", 3)
+        return f"{bound}, proved of the fluid in the whole box; packets may wait for one packet more"
 
 
 def busy_text(step: StepCycle | RampCycle, *, held: bool) -> str:

@@ -10,6 +10,7 @@ from netctrl.certificates.point_records import (
     MIN_GAIN_DB,
     MIN_PHASE_DEG,
     BeyondLoop,
+    CodelSwing,
     LinearMargins,
     PredictedFigures,
     RampCycle,
@@ -147,6 +148,8 @@ class QueueVerdict(Record, frozen=True, kw_only=True):
     cycle: RampCycle | None = None
     """What the verdict rests on where thresholds make no linear loop, or none that keeps the design rule; null where
     the linear loop decides."""
+    codel: CodelSwing | None = None
+    """What the verdict of CoDel and COBALT rests on, beside `predicted`; null for other laws."""
     least_phase: SampledLoop | None = None
     """The loop that runs at the point of the box with the least phase margin, of all senders; null where that is
     `sampled`'s, or a point is unstable."""
@@ -270,6 +273,8 @@ class QueueCertificate(FileRecord, frozen=True):
             rows += ramp_rows(found.cycle)
         if found.predicted is not None:
             rows.append(("these delays", found.predicted.point))
+        if found.codel is not None:
+            rows += found.codel.rows
         if (at := found.sampled) is not None:
             delay = "unlimited" if at.delay_margin_s is None else rounded(at.delay_margin_s, "s", 3)
             rows += [

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from netctrl.certificates.codel import CodelSubject
 from netctrl.certificates.pi_laws import linux_dualpi2, linux_pie
 from netctrl.certificates.red import RedSubject
 from netctrl.certificates.subject import PiSubject
 from netctrl.checks.point import CheckPoint
 from netctrl.core.errors import InvalidValue
 from netctrl.core.units import BITS_PER_BYTE
+from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.red import RED, RedQueue
 from netctrl.laws.disciplines import KernelQueue
@@ -63,6 +65,10 @@ def _on_packets(point: CheckPoint) -> Any:
     subject = point.subject
     if isinstance(subject, RedSubject):
         return _red(point)
+    if isinstance(subject, CodelSubject):
+        if subject.cobalt:
+            raise InvalidValue("check", "packet with cake", "codel or fq_codel: COBALT has no packets")
+        return CodelQueue(target=subject.codel.target, interval=subject.codel.interval)
     if subject.name == "docsis-pie":
         return _docsis(point)
     gains = subject.sampled

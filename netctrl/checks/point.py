@@ -10,7 +10,9 @@ import msgspec
 
 from netctrl.certificates.box import Box, box_of
 from netctrl.certificates.certify import subject_of
+from netctrl.certificates.codel import CodelSubject
 from netctrl.certificates.loops import Mixture, classes_of, loop_at, loops_of, read_mixture
+from netctrl.certificates.pi_laws import pi2
 from netctrl.certificates.point_records import BeyondLoop, PredictedFigures
 from netctrl.certificates.record import CertifyInputs, QueueCertificate, SampledLoop
 from netctrl.certificates.red import RedSubject
@@ -29,7 +31,7 @@ _FLOWS_OF_WINDOW = 20.0
 class CheckPoint(NamedTuple):
     """Worst point of a certificate, with its loop."""
 
-    subject: PiSubject | RedSubject
+    subject: PiSubject | RedSubject | CodelSubject
     mixture: Mixture
     stretches: tuple[float, ...]
     loop: QueueLoop
@@ -114,7 +116,11 @@ def point_at(certificate: QueueCertificate, at: BeyondLoop | PredictedFigures) -
     InvalidValue
         A law without packets.
     """
-    subject = _checked(certificate, (*_CHECKED, "fq_pie"))
+    made = subject_of(certificate.law.name, certificate.law.parameters)
+    if isinstance(made, CodelSubject):  # no loop: of one at the same delay packets need no more than its flows
+        subject, looped = made, pi2(target_s=made.target_s)
+    else:
+        subject = looped = _checked(certificate, (*_CHECKED, "fq_pie"))
     inputs = msgspec.structs.replace(
         certificate.inputs,
         rtt_s=(at.rtt_s, at.rtt_s),
@@ -122,10 +128,9 @@ def point_at(certificate: QueueCertificate, at: BeyondLoop | PredictedFigures) -
         capacity_bit_per_s=(at.capacity_bit_per_s, at.capacity_bit_per_s),
         senders=(at.sender,),
     )
-    box, mixtures, _ = _loops_in("packet", subject, inputs, at.sender)
-    return _made(
-        subject, mixtures, loop_at(subject, mixtures[1], box, at.flows, at.rtt_s), box, at.flows, at.rtt_s, 0.0
-    )
+    box, mixtures, _ = _loops_in("packet", looped, inputs, at.sender)
+    loop = loop_at(looped, mixtures[1], box, at.flows, at.rtt_s)
+    return _made(subject, mixtures, loop, box, at.flows, at.rtt_s, 0.0)
 
 
 def _is_curved(found: SampledLoop) -> bool:
@@ -180,7 +185,7 @@ def _at(
 
 
 def _made(
-    subject: PiSubject | RedSubject,
+    subject: PiSubject | RedSubject | CodelSubject,
     mixtures: tuple[Mixture, Mixture],
     loop: QueueLoop,
     box: Box,

@@ -51,7 +51,7 @@ def load_steps(point: CheckPoint, engine: str, seed: int = 1) -> tuple[LoadStep,
 
 
 def _scenarios(point: CheckPoint, engine: str, seed: int) -> list[tuple[str, Scenario, float]]:
-    """Name, scenario and time of each step; halving takes every second flow of each group, at least one stays."""
+    """Name, scenario and time of each step."""
     after = max(_AFTER_S, _AFTER_TRIPS * (point.rtt_s + point.target_s))
     settled = max(min(settling_s(point), _MOST_PACKETS / point.loop.rate - after), after)
     base = check_scenario(point, engine, seed, (settled, settled + after))
@@ -59,25 +59,32 @@ def _scenarios(point: CheckPoint, engine: str, seed: int) -> list[tuple[str, Sce
     base = msgspec.structs.replace(base, duration=end, warmup=0.0, interval=interval)
     at_once = tuple(msgspec.structs.replace(group, start=(0.0, 0.0)) for group in base.flows)
     found = [("all flows begin", msgspec.structs.replace(base, flows=at_once, duration=after), 0.0)]
-    more = [
-        msgspec.structs.replace(group, id=f"{group.id}-more", start=(settled, settled + point.rtt_s))
-        for group in base.flows
-    ]
-    found.append(("flows double", msgspec.structs.replace(base, flows=(*base.flows, *more)), settled))
-    fewer: list[Any] = []
+    (line,) = base.links
+    shares = {"capacity halves": 0.5, "capacity doubles": 2.0}
+    if point.subject.per_flow:  # with a queue for each flow others take from its share alone
+        shares = {"flows double": 0.5, "flows halve": 2.0} | shares
+    else:
+        others = _other_flows(base, settled, point.rtt_s)
+        found += [(name, msgspec.structs.replace(base, flows=flows), settled) for name, flows in others]
+    for name, factor in shares.items():
+        change = Change(at=settled, link=line.id, capacity=factor * line.capacity)
+        found.append((name, msgspec.structs.replace(base, changes=(change,)), settled))
+    return found
+
+
+def _other_flows(base: Scenario, settled: float, rtt_s: float) -> list[tuple[str, tuple[Any, ...]]]:
+    """Flows twice as many, begun within a round trip, and half as many: every second one of each group leaves."""
+    more, fewer = [], []
     for group in base.flows:
+        replaced = {"id": f"{group.id}-more", "start": (settled, settled + rtt_s)}
+        more.append(msgspec.structs.replace(group, **replaced))
         leaving = group.count // 2
         fewer.append(msgspec.structs.replace(group, count=group.count - leaving))
         if leaving:
             left = {"id": f"{group.id}-leaving", "count": leaving, "stop": (settled, settled)}
             fewer.append(msgspec.structs.replace(group, **left))
-    if len(fewer) > len(base.flows):
-        found.append(("flows halve", msgspec.structs.replace(base, flows=tuple(fewer)), settled))
-    (line,) = base.links
-    for name, factor in (("capacity halves", 0.5), ("capacity doubles", 2.0)):
-        change = Change(at=settled, link=line.id, capacity=factor * line.capacity)
-        found.append((name, msgspec.structs.replace(base, changes=(change,)), settled))
-    return found
+    found = [("flows double", (*base.flows, *more))]
+    return [*found, ("flows halve", tuple(fewer))] if len(fewer) > len(base.flows) else found
 
 
 def _looked_at(name: str, scenario: Scenario, begins: float, point: CheckPoint, engine: str) -> LoadStep:

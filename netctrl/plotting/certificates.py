@@ -10,7 +10,7 @@ from matplotlib.colors import TwoSlopeNorm
 from matplotlib.lines import Line2D
 
 from netctrl.certificates.certify import subject_of
-from netctrl.certificates.ecn import EcnSubject
+from netctrl.certificates.codel import CycleSubject
 from netctrl.certificates.record import QueueCertificate
 from netctrl.certificates.search import margin_map
 from netctrl.core.units import BITS_PER_BYTE, format_quantity, packets_per_second
@@ -30,9 +30,9 @@ _NEAR, _FAR = 1.4, 1.4
 
 
 def certificate_figure(found: QueueCertificate) -> ShownFigure | None:
-    """Map of the gain margin around a certificate's box; None for a threshold, which has no gain margin."""
+    """Map of the gain margin around a certificate's box; None for thresholds and CoDel, which have no gain margin."""
     law = subject_of(found.law.name, found.law.parameters)
-    return None if isinstance(law, EcnSubject) else margin_figure(found, margin_map(law, found.inputs))
+    return None if isinstance(law, CycleSubject) else margin_figure(found, margin_map(law, found.inputs))
 
 
 def queue_figure(design: QueueDesign) -> ShownFigure:

@@ -20,7 +20,7 @@ from netctrl.cli.certify import main
 
 RUNS = main
 SHOWN = {**DUALPI2, "memory-limit": 15140000, "alpha": 0.152344}
-OPTIONS = {"pie": PIE, "fq_codel": {}, "red": RED, "dualpi2": SHOWN}
+OPTIONS = {"pie": PIE, "sfq": {}, "red": RED, "dualpi2": SHOWN}
 TC = [entry(kind, options, number) for number, (kind, options) in enumerate(OPTIONS.items(), 1)]
 FILES = {"tc.json": json.dumps(TC), "sonic.json": sonic(AZURE_LOSSLESS=wred_profile(), OFF={"ecn": "ecn_none"})}
 BOX = "--rtt 40ms --N 14 --capacity 20Mbit"
@@ -33,7 +33,7 @@ def test_each_queue_of_tc_has_its_certificate_or_the_reason(run: Run) -> None:
     assert Path("saved.json").read_text() == out
     assert [each["name"] for each in found["queues"]] == [f"{q['kind']} {q['handle']} on eth0, root" for q in TC]
     assert [each["certificate"] is None for each in found["queues"]] == [False, True, False, False]
-    assert found["queues"][1]["reason"].startswith("CoDel spaces its drops")
+    assert found["queues"][1]["reason"].startswith("its optional RED")
     where = {"rtt_s": 0.04, "flows": 14.0, "capacity_bit_per_s": 20e6}
     laws = {0: pie(tupdate_s=0.016), 2: None, 3: dualpi2(alpha=0.16)}
     for number, law in laws.items():
@@ -56,7 +56,7 @@ def test_it_is_for_people_and_status_3_where_one_does_not_hold(run: Run) -> None
     assert out.startswith("certified queues: 3 of 4, ")
     assert "\npie 1: on eth0, root: pie with 2 flows at 200 ms: doesn't hold; " in out
     assert "% used (at least 98 % is asked), by packets; twice" in out
-    assert "\nfq_codel 2: on eth0, root\n\n  no certificate: CoDel" in out
+    assert "\nsfq 2: on eth0, root\n\n  no certificate: its optional RED" in out
 
 
 def test_what_is_piped_in_is_read() -> None:

@@ -23,7 +23,6 @@ _HZ = 100
 _CELLS_BITS = 33 * 53 * 8
 _CODEL_S = (0.005, 0.1)
 """Target and interval."""
-_CAKE_MTU_BITS = 1514 * 8
 _CAKE_RTT = {
     "datacentre": 100e-6,
     "lan": 1e-3,
@@ -80,7 +79,7 @@ def _queue(options: dict[str, str], direction: str, hz: int | None) -> Installed
         queue = replace(queue, capacity_bit_per_s=rate * 1e3)
         target, ecn, more = (options.get(key, "") for key in _DIRECTIONS[direction])
         if qdisc == "cake":
-            return replace(queue, law=NamedLaw("cake", _cake(more.split(), rate * 1e3)))
+            return replace(queue, law=NamedLaw("cake", {"rtt_s": _cake_rtt(more.split())}))
         law: dict[str, Any] = _times(qdisc, target, rate)
         if qdisc.endswith("pie"):
             law |= {"ecn": ecn != "NOECN", "hz": hz or _HZ}
@@ -90,13 +89,11 @@ def _queue(options: dict[str, str], direction: str, hz: int | None) -> Installed
         return queue.unread(error)
 
 
-def _cake(words: list[str], bit_per_s: float) -> dict[str, Any]:
-    """Target and interval, as the kernel computes them from the rate."""
-    rtt = next((_CAKE_RTT[word] for word in words if word in _CAKE_RTT), 0.1)
+def _cake_rtt(words: list[str]) -> float:
+    """Cake's keyword rtt, or one of its names for it [s]."""
     if "rtt" in words[:-1]:
-        rtt = _seconds("rtt", words[words.index("rtt") + 1])
-    target = max(rtt / 20.0, 1.5 * _CAKE_MTU_BITS / bit_per_s)
-    return {"target_s": target, "interval_s": max(rtt + target - rtt / 20.0, 2.0 * target)}
+        return _seconds("rtt", words[words.index("rtt") + 1])
+    return next((_CAKE_RTT[word] for word in words if word in _CAKE_RTT), 0.1)
 
 
 def _times(qdisc: str, target: str, kbit_per_s: int) -> dict[str, Any]:

@@ -18,9 +18,11 @@ from typing import Any, Literal
 
 import msgspec
 
+from netctrl.certificates.codel import CodelSubject, cake, codel, fq_codel
 from netctrl.certificates.inputs.queue import Input, InstalledQueue
 from netctrl.certificates.inputs.tc_text import tc_entries
 from netctrl.core.errors import FileError, InvalidValue, did_you_mean
+from netctrl.core.units import BITS_PER_BYTE, format_quantity
 from netctrl.laws.targets.dualpi2 import DUALPI2_MAX, Dualpi2Law, dualpi2_shown
 from netctrl.laws.targets.integers import U32, checked_u32, u32
 from netctrl.laws.targets.jiffies import HZ, KNOWN_HZ, jiffies_of_us, longest_us, us_of_jiffies
@@ -29,13 +31,10 @@ from netctrl.laws.targets.red import RedLaw
 from netctrl.model.io.validation_errors import explained, shorten
 
 _FIFO = "it has no queue management of its own"
-_CODEL = "CoDel spaces its drops by a schedule that depends on the time since the delay is above the target: not linear"
 NO_LAW: dict[str, str] = {
     **dict.fromkeys(("noqueue", "pfifo", "bfifo", "pfifo_fast", "fq", "etf", "cbs", "skbprio"), _FIFO),
     **dict.fromkeys(("mq", "mqprio", "multiq", "prio", "htb", "hfsc", "drr", "ets", "qfq", "tbf"), _FIFO),
     **dict.fromkeys(("ingress", "clsact", "netem", "taprio", "plug"), _FIFO),
-    **dict.fromkeys(("codel", "fq_codel"), _CODEL),
-    "cake": f"its COBALT is a CoDel. {_CODEL}",
     "choke": "besides RED it drops packets of the flow of one that it draws from the queue: not linear",
     "sfq": "its optional RED for each flow isn't read",
     "gred": "its REDs for each kind of traffic aren't read",
@@ -285,11 +284,64 @@ class RedOptions(Options, frozen=True, kw_only=True):
         )
 
 
+class CodelOptions(Options, frozen=True, kw_only=True):
+    """Options of codel."""
+
+    limit: int
+    target: int
+    interval: int
+    ecn: bool = False
+    ce_threshold: int | None = None
+
+    def law(self, hz: int) -> CodelSubject:
+        """The law; packets of senders without ECN are dropped whatever `ecn` is."""
+        return self.noted(codel(target_s=self.target * 1e-6, interval_s=self.interval * 1e-6))
+
+    def noted(self, subject: CodelSubject) -> CodelSubject:
+        """With a note of a threshold beside the law."""
+        why = "ce_threshold marks packets of senders with ECN beside CoDel: the cycle is that of senders without"
+        return subject if self.ce_threshold is None else replace(subject, notes=(why,))
+
+
+class FqCodelOptions(CodelOptions, frozen=True, kw_only=True):
+    """Options of fq_codel."""
+
+    flows: int
+    quantum: int
+    memory_limit: int | None = None
+    drop_batch: int | None = None
+    ce_threshold_selector: int | None = None
+    ce_threshold_mask: int | None = None
+
+    def law(self, hz: int) -> CodelSubject:
+        """The law of each flow's queue."""
+        return self.noted(fq_codel(target_s=self.target * 1e-6, interval_s=self.interval * 1e-6))
+
+
+class CakeOptions(Options, frozen=True, kw_only=True, forbid_unknown_fields=False):
+    """Options of cake that its COBALT depends on; of the others only the shares of hosts and flows do."""
+
+    rtt: int
+    bandwidth: int | str = "unlimited"
+
+    def law(self, hz: int) -> CodelSubject:
+        """The law of each flow's queue."""
+        own = "its shaper has no bandwidth" if isinstance(self.bandwidth, str) else f"its bandwidth is {self._rate}"
+        return replace(cake(rtt_s=self.rtt * 1e-6), notes=(f"{own}: the cycle is that at the capacity of the box",))
+
+    @property
+    def _rate(self) -> str:
+        return format_quantity(float(self.bandwidth) * BITS_PER_BYTE, "bit/s")
+
+
 OPTIONS: dict[str, type[Options]] = {
     "pie": PieOptions,
     "fq_pie": FqPieOptions,
     "dualpi2": Dualpi2Options,
     "red": RedOptions,
+    "codel": CodelOptions,
+    "fq_codel": FqCodelOptions,
+    "cake": CakeOptions,
 }
 """Kind of discipline -> its options."""
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from netctrl.cli.app import GOOD, new_app, run, waiting
+from netctrl.cli.certify.codel import cake, codel, fq_codel
 from netctrl.cli.certify.common import OPTIONS
 from netctrl.cli.certify.ecn import dcqcn, dctcp
 from netctrl.cli.certify.installed import as_command, file, shipped
@@ -20,11 +21,27 @@ app = new_app(
     "netctrl certify pie --rtt 20ms:30ms --N 4 --capacity 20Mbit",
     "netctrl certify qdiscs.txt --rtt 20ms --N 4 --capacity 20Mbit",
 )
-_COMMANDS = (pie, fq_pie, docsis_pie, dualpi2, pi2, red, wred, dctcp, dcqcn, network, file, shipped)
-_NAMES = ["fq_pie" if command is fq_pie else command.__name__.replace("_", "-") for command in _COMMANDS]
+_COMMANDS = (
+    pie,
+    fq_pie,
+    docsis_pie,
+    dualpi2,
+    pi2,
+    red,
+    wred,
+    codel,
+    fq_codel,
+    cake,
+    dctcp,
+    dcqcn,
+    network,
+    file,
+    shipped,
+)
+_NAMES = [each.__name__.replace("_", "-").replace("fq-", "fq_") for each in _COMMANDS]
 for command, name in zip(_COMMANDS, _NAMES, strict=True):
     app.command(command, name=name, help=inspect.getdoc(command))
-_OTHERS = ("cake", "choke", "codel", "fq_codel", "sfq")
+_OTHERS = ("choke", "sfq")
 """Disciplines that people ask for and of which nothing is certified."""
 
 

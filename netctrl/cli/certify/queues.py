@@ -183,7 +183,7 @@ def red(
     netctrl certify red --limit 400kB --min 30kB --max 90kB --burst 55 --rtt 50ms --N 15:20 --capacity 20Mbit
     netctrl certify red --limit 400kB --min 30kB --max 90kB --adaptive --rtt 5ms --N 20 --capacity 20Mbit --json
     """
-    return judged("red", given(locals(), "where", "files"), where, _without_gains(files))
+    return judged("red", given(locals(), "where", "files"), where, without_gains(files))
 
 
 def wred(
@@ -204,7 +204,7 @@ def wred(
     netctrl certify wred --min 1MiB --max 2MiB --probability 5 --rtt 100us --N 8:32 --capacity 100Gbit --sender dctcp
     netctrl certify wred --min 100kB --max 400kB --probability 5 --rtt 50us --N 8 --capacity 10Gbit --json
     """
-    return judged("wred", given(locals(), "where", "files"), where, _without_gains(files))
+    return judged("wred", given(locals(), "where", "files"), where, without_gains(files))
 
 
 def by_name(name: str) -> Callable[..., int]:
@@ -222,12 +222,13 @@ def by_name(name: str) -> Callable[..., int]:
         *,
         parameters: Annotated[Any, SET(f"parameters of the law: {SET_TAKES}", "--set")] = None,
     ) -> int:
-        return judged(name, parameters or {}, where, _without_gains(files))
+        return judged(name, parameters or {}, where, without_gains(files))
 
     return command
 
 
-def _without_gains(files: Files | None) -> Files | None:
+def without_gains(files: Files | None) -> Files | None:
+    """Requested output of a law whose gains aren't searched."""
     if files is not None and files.gains:
         raise InvalidValue("gains", None, "a law with gains: pie, dualpi2 or pi2")
     return files
