@@ -342,7 +342,7 @@ class CodelSwing(Record, frozen=True):
     @property
     def rows(self) -> list[tuple[str, str]]:
         """(name, text) of what people read."""
-        unused = rounded((1.0 - self.utilization) * self.capacity_bit_per_s, "bit/s", 3)
+        unused = rounded(round(1.0 - self.utilization, 6) * self.capacity_bit_per_s, "bit/s", 3)
         where = f"{self.sender}, {_load_text(self.flows, self.capacity_bit_per_s)}, {rounded(self.rtt_s, 's')}"
         least = rounded(self.least_rate_bit_per_s, "bit/s", 3)
         return [

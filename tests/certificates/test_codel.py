@@ -71,3 +71,21 @@ def test_each_sender_has_its_row():
 def test_what_is_refused(law, more, takes):
     with pytest.raises(netctrl.InvalidValue, match=takes):
         certified(law, 0.02, **more)
+
+
+def test_what_people_read():
+    found = netctrl.certify("fq_codel", rtt_s=0.1, **ONE)
+    rows = dict(found.rows)
+    assert "doesn't hold; " in found.verdict
+    assert rows["least used link"].startswith("linux-creno, 1 flow at 20 Mbit/s, 100 ms: 1.")
+    assert rows["rate for the target"].startswith("from 4.8 Mbit/s on")
+    assert "proved of the fluid" in rows["longest delay"]
+    assert dict(netctrl.certify("codel", rtt_s=0.1, flows=5.0, capacity_bit_per_s=2e7).rows)["longest delay"] == (
+        "not proved"
+    )
+
+
+def test_a_box_whose_windows_are_tiny_has_no_figures():
+    found = netctrl.certify("codel", rtt_s=0.01, flows=50.0, capacity_bit_per_s=2e7).certificate
+    assert (found.status.value, found.predicted) == ("infeasible", None)
+    assert "below 8 packets" in " ".join(found.warnings)
