@@ -175,7 +175,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
     print(
-        "| law | links | by loop or cycle | deviation, 99 % within 1.3 times | utilization within .02 | harmful told safe "
+        "| law | links | by loop, cycle | deviation, 99 % within 1.3 times | utilization within .02 | harmful: safe "
         "| harmless, refused |\n|---|---|---|---|---|---|---|"
     )
     for law in asked.laws or LAWS[asked.engine]:

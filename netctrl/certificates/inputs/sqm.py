@@ -1,12 +1,12 @@
 """Shaped queues of OpenWrt's sqm-scripts, from /etc/config/sqm.
 
 Each section shapes an interface's download and upload, in kbit/s, with a queue in each direction. Without a target that
-of CoDel and PIE is the time of 33 cells of 53 bytes, at least 5 ms, and CoDel's interval 95 ms more; CAKE takes 1/20 of
-its `rtt`, at least 1.5 packets of 1514 bytes.
+of CoDel and PIE is the time of 33 cells of 53 bytes, at least 5 ms, and CoDel's interval 95 ms more; CAKE has
+its `rtt`.
 
 Sources: github.com/tohojo/sqm-scripts, src/defaults.sh, src/functions.sh (get_target, adapt_target_to_slow_link,
-adapt_interval_to_slow_link), src/run-openwrt.sh and src/piece_of_cake.qos; Linux, net/sched/sch_cake.c (cake_set_rate);
-tc-cake(8), ROUND TRIP TIME PARAMETERS; OpenWrt, The UCI system, "File syntax".
+adapt_interval_to_slow_link), src/run-openwrt.sh and src/piece_of_cake.qos; tc-cake(8), ROUND TRIP TIME
+PARAMETERS; OpenWrt, The UCI system, "File syntax".
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ from netctrl.core.units import parse_duration
 _HZ = 100
 """CONFIG_HZ of OpenWrt's kernels, target/linux/generic."""
 _CELLS_BITS = 33 * 53 * 8
-_CODEL_S = (0.005, 0.1)
-"""Target and interval."""
 _CAKE_RTT = {
     "datacentre": 100e-6,
     "lan": 1e-3,
@@ -79,7 +77,7 @@ def _queue(options: dict[str, str], direction: str, hz: int | None) -> Installed
         queue = replace(queue, capacity_bit_per_s=rate * 1e3)
         target, ecn, more = (options.get(key, "") for key in _DIRECTIONS[direction])
         if qdisc == "cake":
-            return replace(queue, law=NamedLaw("cake", {"rtt_s": _cake_rtt(more.split())}))
+            return replace(queue, law=NamedLaw("cake", {"rtt_s": _rtt(more.split())}))
         law: dict[str, Any] = _times(qdisc, target, rate)
         if qdisc.endswith("pie"):
             law |= {"ecn": ecn != "NOECN", "hz": hz or _HZ}
@@ -89,22 +87,21 @@ def _queue(options: dict[str, str], direction: str, hz: int | None) -> Installed
         return queue.unread(error)
 
 
-def _cake_rtt(words: list[str]) -> float:
-    """Cake's keyword rtt, or one of its names for it [s]."""
+def _rtt(words: list[str]) -> float:
+    """CAKE's rtt of its options [s]."""
     if "rtt" in words[:-1]:
         return _seconds("rtt", words[words.index("rtt") + 1])
-    return next((_CAKE_RTT[word] for word in words if word in _CAKE_RTT), 0.1)
+    return next((_CAKE_RTT[word] for word in words if word in _CAKE_RTT), _CAKE_RTT["internet"])
 
 
 def _times(qdisc: str, target: str, kbit_per_s: int) -> dict[str, Any]:
     """Target, and CoDel's interval, as sqm passes them to tc; what it doesn't pass is the kernel's default."""
     if target.lower() == "default" or qdisc == "fq_pie":
-        return {} if qdisc.endswith("pie") else dict(zip(("target_s", "interval_s"), _CODEL_S, strict=True))
-    own = target.lower() not in ("", "auto")
-    target_s = _seconds("target", target) if own else max(1000 * _CELLS_BITS // kbit_per_s, 5000) * 1e-6
-    if qdisc == "pie":
-        return {"target_s": target_s}
-    return {"target_s": target_s, "interval_s": _CODEL_S[1] if own else 0.095 + target_s}
+        return {}
+    if target.lower() not in ("", "auto"):
+        return {"target_s": _seconds("target", target)}
+    target_s = max(1000 * _CELLS_BITS // kbit_per_s, 5000) * 1e-6
+    return {"target_s": target_s} | ({} if qdisc == "pie" else {"interval_s": 0.095 + target_s})
 
 
 def _seconds(name: str, text: str) -> float:

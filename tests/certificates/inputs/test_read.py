@@ -199,7 +199,7 @@ def test_pies_interval_in_words_is_a_whole_number_of_ticks():
 
 
 def test_sqm_has_a_queue_in_each_direction_with_its_rate():
-    """At 1 Mbit/s 33 cells of 53 bytes take 13.992 ms; CAKE's target is that of its region, or 1.5 packets' time."""
+    """At 1 Mbit/s 33 cells of 53 bytes take 13.992 ms; CAKE has the rtt of a keyword or number."""
     queues = {queue.name: queue for queue in read_queues(text=SQM)}
     assert {name: queue.capacity_bit_per_s for name, queue in queues.items() if queue.law} == {
         "fq_codel on eth1, download": 85e6,
@@ -207,12 +207,12 @@ def test_sqm_has_a_queue_in_each_direction_with_its_rate():
         "cake on wan, upload": 2e6,
     }
     slow = 13.992e-3
-    assert queues["fq_codel on eth1, download"].law == ("fq_codel", {"target_s": 0.007, "interval_s": 0.1})
+    assert queues["fq_codel on eth1, download"].law == ("fq_codel", {"target_s": 0.007})
     name, times = queues["fq_codel on eth1, upload"].law
     assert (name, times) == ("fq_codel", pytest.approx({"target_s": slow, "interval_s": 0.095 + slow}))
-    name, times = queues["cake on wan, upload"].law
-    target = 1.5 * 1514 * 8 / 2e6
-    assert (name, times) == ("cake", pytest.approx({"target_s": target, "interval_s": 0.030 + target - 0.0015}))
+    assert queues["cake on wan, upload"].law == ("cake", {"rtt_s": 0.030})
+    exact = SQM.replace("nat regional", "nat rtt 45ms")
+    assert laws(exact)["cake on wan, upload"] == ("cake", {"rtt_s": 0.045})
     assert queues["cake on wan, download"].reason.startswith("download is 0")
     (queue,) = [queue for queue in read_queues(text=PIE_UP, hz=250) if queue.law]
     assert queue.law == NamedLaw("pie", {"target_s": 0.005, "ecn": True, "hz": 250})
