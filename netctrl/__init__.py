@@ -71,7 +71,7 @@ _PUBLIC = {
     "pacing": "netctrl.design.pacing.design",
     "pareto_front": "netctrl.sim.network.tune",
     "parking_lot": "netctrl.scenario.builders",
-    "queue_design": "netctrl.design.queue.design",
+    "queue_design": "netctrl.checks.designs",
     "read": "netctrl.engines.reader",
     "routed": "netctrl.scenario.builders",
     "scenario_law": "netctrl.design.hftrac.scenario_law",

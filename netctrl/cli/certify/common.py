@@ -148,7 +148,7 @@ def _with_gains(
     import msgspec
 
     from netctrl.certificates.record import GainsThatHold
-    from netctrl.design.queue.design import queue_design
+    from netctrl.checks.designs import queue_design
 
     others = {name: value for name, value in parameters.items() if name not in ("alpha", "beta")}
     try:

@@ -25,7 +25,7 @@ from netctrl.cli.certify.law_options import (
 from netctrl.cli.design.common import Wanted, call, deliver
 from netctrl.cli.options import TIME, given, kind, option
 from netctrl.core.errors import InvalidValue
-from netctrl.core.units import SIZE_TAKES, parse_count
+from netctrl.core.units import DURATION_TAKES, SIZE_TAKES, parse_count
 
 if TYPE_CHECKING:
     from netctrl.design.queue.record import QueueDesign
@@ -37,7 +37,26 @@ _CHECK_TAKES = (
 )
 _MARGIN = kind("NUMBER", parse_count, _MARGIN_TAKES)
 _DISK = Annotated[float | None, _MARGIN(f"disk margin kept at every point: {_MARGIN_TAKES} (0.667)")]
+
+
+def _parse_share(text: str) -> float:
+    """A share, or one in percent. Raises ValueError."""
+    share = parse_count(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
+    if share > 1.0:
+        raise ValueError
+    return share
+
+
+_SHARE_TAKES = "a share or percentage above 0, as in 0.98 or 98%"
+_SHARE = kind("SHARE", _parse_share, _SHARE_TAKES)
 _ECN = Annotated[bool, option("", "packets are marked instead of dropped")]
+
+
+_OBJECTIVE = (
+    "figures: what users feel on packets, or the shipped gains where these are no worse, the default with --p99, "
+    "--utilization or --step; speed: greatest alpha with --disk-margin, else the default; margin: beta of the greatest "
+    "disk margin at --alpha"
+)
 
 
 @Parameter(name="*")
@@ -45,10 +64,6 @@ _ECN = Annotated[bool, option("", "packets are marked instead of dropped")]
 class Goal:
     """What is greatest: arguments of `netctrl.queue_design`."""
 
-    objective: Annotated[
-        str,
-        option("WHAT", "speed: greatest alpha with --disk-margin; margin: beta of the greatest disk margin at --alpha"),
-    ] = "speed"
     disk_margin: _DISK = None
 
 
@@ -57,10 +72,21 @@ class Goal:
 class PiGoal(Goal):
     """What is greatest, and how the law is compared with the shipped gains."""
 
+    objective: Annotated[str | None, option("WHAT", _OBJECTIVE)] = None
+    p99_s: Annotated[
+        float | None, TIME(f"99th percentile of the queueing delay, at most: {DURATION_TAKES}", "--p99")
+    ] = None
+    utilization: Annotated[float | None, _SHARE(f"of the link, at least: {_SHARE_TAKES}")] = None
+    step_s: Annotated[
+        float | None, TIME(f"time above two targets after a step of the load, at most: {DURATION_TAKES}", "--step")
+    ] = None
     check: Annotated[str | None, option("ENGINES", _CHECK_TAKES)] = None
 
     def engines(self) -> tuple[str, ...]:
-        """Engines of the comparison."""
+        """Engines of the comparison; those beside packets where figures are sought."""
+        asked = (self.p99_s, self.utilization, self.step_s) != (None, None, None)
+        if self.objective == "figures" or (self.objective is None and asked):
+            return tuple(name for name in engines_of(self.check) if self.check is not None and name != "packet")
         return engines_of(self.check)
 
 
@@ -83,6 +109,7 @@ def pie(
     Examples
     --------
     netctrl design pie --rtt 20ms --N 4 --capacity 20Mbit
+    netctrl design pie --rtt 10ms:40ms --N 5:20 --capacity 50Mbit --p99 25ms --step 2s
     netctrl design pie --rtt 20ms --window 10 --objective margin --alpha 2 --json
     """
     parameters = given(locals(), "where", "goal", "wanted", "rfc") | {"implementation": "rfc" if rfc else "linux"}
@@ -198,7 +225,7 @@ def _designed(law: str, parameters: Mapping[str, Any], where: Where, goal: Goal,
     arguments = {**given(vars(where)), **given(vars(goal), "check")}
     engines = goal.engines() if isinstance(goal, PiGoal) else ()
     failed: list[InvalidValue] = []
-    if "alpha" in parameters and goal.objective == "speed":
+    if "alpha" in parameters and arguments.get("objective") != "margin":
         raise InvalidValue("alpha", parameters["alpha"], "a value only with --objective margin")
 
     def made() -> QueueDesign:
@@ -223,7 +250,7 @@ def _beside_shipped(
     """The design with its figures beside those of the shipped gains, and why an engine has none."""
     import msgspec
 
-    from netctrl.checks.engines import gains_figures
+    from netctrl.checks.gains import gains_figures
     from netctrl.core.register import CERTIFIED
 
     make, law = CERTIFIED[design.law.name], design.law
@@ -235,7 +262,8 @@ def _beside_shipped(
         except InvalidValue as error:
             failed.append(error)
     ours, shipped = (tuple(each for both in found for each in both[which]) for which in (0, 1))
-    proof = msgspec.structs.replace(design.certificate, figures=ours, shipped=shipped)
+    before = design.certificate
+    proof = msgspec.structs.replace(before, figures=before.figures + ours, shipped=before.shipped + shipped)
     return msgspec.structs.replace(design, certificate=proof), failed
 
 
@@ -253,6 +281,7 @@ def ecn(
         float | None, SENDER_GAIN(f"of the senders' average of marks: {GAIN_TAKES}", "--g", default="1/16")
     ] = None,
     unit: Annotated[str | None, option("UNIT", f"of the threshold: {_UNITS}", default="bytes")] = None,
+    p99_s: Annotated[float | None, TIME(f"longest queueing delay, at most: {DURATION_TAKES}", "--p99")] = None,
 ) -> int:
     """Smallest threshold of ECN with which DCTCP senders keep a link busy, for a range of flows and round-trip times.
 

@@ -40,6 +40,8 @@ _AROUND = 3
 """Whole steps on each side of the best real β that are tried."""
 _BELOW = 200
 """Whole steps of α below the best real one that are tried."""
+_SHARES, _FACTORS, _DOUBLED = (1.0, 0.4, 0.15), (0.6, 1.0, 1.6), (0.5, 1.0, 2.0)
+"""Of the greatest α, of the steadiest β, and of the shipped gains, which make candidates."""
 
 
 class Steps(NamedTuple):
@@ -131,6 +133,25 @@ def _in_steps(samples: PiSamples, alpha: int, trips: float, law: str, given: Map
     pairs = [(alpha * target.step, beta * target.step) for beta in range(low, high + 1)]
     found = [Gains(*pair, samples.disk_margin(CERTIFIED[law](**given, alpha=pair[0], beta=pair[1]))) for pair in pairs]
     return max(found, key=lambda each: each.disk_margin, default=None)
+
+
+def guarded(samples: PiSamples, least: float, trips: float, law: str, given: Mapping[str, Any]) -> list[Gains]:
+    """Gains in the target's steps with a disk margin of `least`: shares of the greatest α around the steadiest β of
+    each, and gains around the shipped ones, themselves left out."""
+    top = fastest(samples, least, trips, law, given)
+    if top is None:
+        return []
+    target = target_steps(law, given)
+    shipped = tuple(CERTIFIED[law](**given).parameters[name] for name in ("alpha", "beta"))
+    around = [(a, best_beta(samples, a, trips).beta) for a in (top.alpha * share for share in _SHARES)]
+    pairs = [(a, b * factor) for a, b in around for factor in _FACTORS]
+    pairs += [(shipped[0] * a, shipped[1] * b) for a in _DOUBLED for b in _DOUBLED]
+    if target.step:
+        most = target.most * target.step
+        pairs = [tuple(min(max(round(v / target.step), 1) * target.step, most) for v in pair) for pair in pairs]
+    near = [pair for pair in dict.fromkeys(pairs) if pair != shipped]
+    found = [Gains(*pair, samples.disk_margin(CERTIFIED[law](**given, alpha=pair[0], beta=pair[1]))) for pair in near]
+    return [each for each in found if each.disk_margin >= least]
 
 
 _ROOM = 2.0
