@@ -1,9 +1,9 @@
-"""Designs of queues for what users feel: gains that keep a guard of margins, against the shipped ones on packets.
+"""Designs of queues for what users feel: gains and lines with a guard of margins, against the shipped ones on packets.
 
 A margin doesn't tell delays: noise of marks, slow start and a law's caps do, and the packet engine has them. Candidates
-are gains of the target whose disk margin is enough (`netctrl.design.queue.search.guarded`). All run with one seed, the
-best of these with others, and the best of all, proved over the box, once more beside the shipped gains, with seeds that
-chose nothing.
+are in the target's steps, and their disk margin is enough (`netctrl.design.queue.design.candidates`). All run with one
+seed, the best of these with others, and the best of all, proved over the box, once more beside the shipped gains, with
+seeds that chose nothing.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from typing import Any, Unpack
 import msgspec
 
 from netctrl.certificates.box import Where
+from netctrl.certificates.red import RedSubject
 from netctrl.certificates.subject import PiSubject
-from netctrl.core.errors import InvalidValue, Status, checked_number
-from netctrl.core.register import CERTIFIED
+from netctrl.certificates.verdict import absent
+from netctrl.core.errors import InvalidValue, NoAdmissibleDesign, Status, checked_number
 from netctrl.core.units import TIMES, checked_quantity, format_quantity
-from netctrl.design.queue.design import Problem, guarded_gains, law_of, problem_of, searched
+from netctrl.design.queue.design import Problem, candidates, law_of, problem_of, searched, shipped_of
 from netctrl.design.queue.record import Asked, Objective, QueueDesign
 from netctrl.design.queue.samples import prove_disk_margin
 from netctrl.model.design.queue_checks import Felt, GainsFigures
@@ -61,15 +62,15 @@ def queue_design(
     parameters : mapping, optional
         Other parameters of the law, in SI units, as in {"target_s": 0.01}; for "red" and "wred" with `min_bytes`.
     objective : {"figures", "speed", "margin"}, optional
-        By default "figures" where `p99_s`, `utilization` or `step_s` is given, else "speed", the only one for "red" and
-        "wred".
+        By default "figures" where `p99_s`, `utilization` or `step_s` is given, else "speed"; "margin" only for laws
+        with gains.
     disk_margin : float, optional
         Above 0 and at most 1.8; not with "margin". By default 2/3, which implies 6 dB and 36.9 degrees, and with
         "figures" .353: 3 dB and 20 degrees.
     p99_s, utilization, step_s : float, optional
         Of the objective "figures": longest 99th percentile of the delay [s], least share of the link's rate, longest
-        time above two targets after all flows begin or double [s], at every corner of the box. What isn't given is made
-        as good as can be.
+        time above two targets, of lines four lower thresholds, after all flows begin or double [s], at every corner of
+        the box. What isn't given is made as good as can be.
     argv : iterable of str
         Command line, for the provenance.
     **where
@@ -122,13 +123,13 @@ def _by_figures(problem: Problem, argv: tuple[str, ...]) -> QueueDesign:
     if box.inputs.flows is None:
         takes = "flows and a capacity: how much marks move a queue depends on the number of flows"
         raise InvalidValue("window", box.inputs.window_packets, takes)
-    known = CERTIFIED[law](**problem.given).parameters
-    shipped = {**problem.given, **{name: known[name] for name in ("alpha", "beta")}}
-    left = guarded_gains(problem)
+    shipped, left = shipped_of(problem), candidates(problem)
     for seeds, most in _ROUNDS:
         theirs = Felt.worst(_figures(problem, shipped, seeds))
         left = sorted(left, key=lambda each: _rank(Felt.worst(_figures(problem, each, seeds)), theirs, asked))[:most]
     beside = figures = _figures(problem, shipped, _FRESH)
+    if not left and not beside:
+        raise NoAdmissibleDesign(f"no {law} has this disk margin over this box; narrow it, or ask for a smaller one")
     made = shipped
     for each in left:
         found = _figures(problem, each, _FRESH)
@@ -148,8 +149,8 @@ def _figures(problem: Problem, parameters: Mapping[str, Any], seeds: tuple[int, 
     from netctrl.checks.gains import gains_figures  # compiled engines, which other objectives don't need
 
     subject = law_of(problem.law, parameters)
-    if not isinstance(subject, PiSubject):
-        raise InvalidValue("objective", problem.inputs.objective, f"speed: {problem.law} has a line, and no gains")
+    if not isinstance(subject, PiSubject | RedSubject) or absent(subject, problem.box) is not None:
+        return ()  # of the shipped line, whose upper threshold is too near
     return gains_figures(subject, problem.box.inputs, "packet", seeds)
 
 

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from netctrl.certificates.record import CertifyInputs
+from netctrl.certificates.red import RedSubject
 from netctrl.certificates.subject import PiSubject
 from netctrl.checks import checked_engines
 from netctrl.checks.engines import SEEDS, check_scenario
@@ -32,14 +33,14 @@ _SAMPLE_S = 5e-3
 
 
 def gains_figures(
-    subject: PiSubject, inputs: CertifyInputs, engine: str, seeds: tuple[int, ...] = SEEDS
+    subject: PiSubject | RedSubject, inputs: CertifyInputs, engine: str, seeds: tuple[int, ...] = SEEDS
 ) -> tuple[GainsFigures, ...]:
     """Figures at the corners of a box with its first sender: in the fluid, which has no chance, of the largest and the
     smallest windows.
 
     Parameters
     ----------
-    subject : PiSubject
+    subject : PiSubject or RedSubject
     inputs : CertifyInputs
         The box.
     engine : str
@@ -79,6 +80,13 @@ def gains_figures(
     return tuple(figures)
 
 
+def _target(point: CheckPoint) -> float:
+    """Target of a law [s]; of a line the middle of the usual one, from the lower threshold to three times that."""
+    if not isinstance(point.subject, RedSubject):
+        return point.target_s
+    return 2.0 * float(point.subject.parameters["min_bytes"]) / (point.loop.rate * point.packet_bytes)
+
+
 def _after_full(point: CheckPoint) -> float:
     """Time above two targets after a full queue with twice the windows, in the fluid [s]."""
     duration = max(_LOOKED_AT_S, _LEAST_TRIPS * (point.rtt_s + point.target_s))
@@ -90,7 +98,7 @@ def _run(point: CheckPoint, engine: str, seed: int) -> list[float]:
     double [s]; utilization."""
     base = check_scenario(point, engine, seed)
     warm, rested, times = base.warmup, base.duration, _DOUBLINGS[engine]
-    after = max(_AFTER_S, _AFTER_TRIPS * (point.rtt_s + point.target_s))
+    after = max(min(_AFTER_S, rested), _AFTER_TRIPS * (point.rtt_s + point.target_s))
     begins = [rested + 2.0 * i * after for i in range(times)]
     more = [
         msgspec.structs.replace(
@@ -108,7 +116,7 @@ def _run(point: CheckPoint, engine: str, seed: int) -> list[float]:
     time, step = result.time_s, scenario.interval
     delay = BITS_PER_BYTE * result.series["backlog"][0] / line.capacity
     resting = (time > warm) & (time <= rested)
-    late, above = delay[resting], step * (delay > _TARGETS * point.target_s)
+    late, above = delay[resting], step * (delay > _TARGETS * _target(point))
     doubled = sum(float(above[(time > at) & (time <= at + after)].sum()) for at in begins) / times
     used = BITS_PER_BYTE * result.series["departed"][0][resting].sum() / (line.capacity * step * len(late))
     return [late.mean(), late.std(), np.quantile(late, 0.99), above[time <= warm].sum(), doubled, used]

@@ -98,12 +98,12 @@ def _is_curved(found: SampledLoop) -> bool:
     return any(sender.curve for sender, _ in read_mixture(found.sender).parts)
 
 
-def corners_of(subject: PiSubject, inputs: CertifyInputs, engine: str) -> list[CheckPoint]:
+def corners_of(subject: PiSubject | RedSubject, inputs: CertifyInputs, engine: str) -> list[CheckPoint]:
     """The corners of a box with its first sender; for the fluid those with the largest and the smallest windows.
 
     Parameters
     ----------
-    subject : PiSubject
+    subject : PiSubject or RedSubject
     inputs : CertifyInputs
         The box.
     engine : str

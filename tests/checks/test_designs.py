@@ -13,8 +13,9 @@ from netctrl.certificates.loops import box_loops, judged_box
 from netctrl.checks import gains
 from netctrl.core.errors import InvalidValue, Status
 from netctrl.core.register import CERTIFIED
-from netctrl.design.queue.design import GUARD, guarded_gains, problem_of
+from netctrl.design.queue.design import GUARD, candidates, problem_of, shipped_of
 from netctrl.design.queue.record import Asked
+from netctrl.design.queue.samples import sampled_disk_margin
 from netctrl.frequency.sampled_margins import sampled_margins
 from netctrl.model.design.queue_checks import Felt, GainsFigures
 
@@ -22,13 +23,15 @@ HERE = {"rtt_s": 0.02, "flows": 10.0, "capacity_bit_per_s": 20e6, "senders": "re
 HOME = {"rtt_s": (0.01, 0.04), "flows": (5.0, 20.0), "capacity_bit_per_s": 50e6}
 
 
-def with_figures(monkeypatch: pytest.MonkeyPatch, felt: Any) -> list[tuple[int, ...]]:
-    """Figures by a function of alpha and beta in place of packets; the seeds that were asked for."""
+def with_figures(
+    monkeypatch: pytest.MonkeyPatch, felt: Any, names: tuple[str, str] = ("alpha", "beta")
+) -> list[tuple[int, ...]]:
+    """Figures by a function of two parameters in place of packets; the seeds that were asked for."""
     asked: list[tuple[int, ...]] = []
 
     def figures(subject: Any, inputs: Any, engine: str, seeds: tuple[int, ...]) -> tuple[GainsFigures, ...]:
         asked.append(seeds)
-        delay, used, above = felt(subject.parameters["alpha"], subject.parameters["beta"])
+        delay, used, above = felt(*(subject.parameters[name] for name in names))
         found = {"mean_delay_s": 0.015, "deviation_s": 0.002, "delay_99_s": delay, "above_s": above}
         where = {"engine": engine, "senders": "reno", "flows": 10.0, "rtt_s": 0.02}
         return (GainsFigures(**where, **found, utilization=used, parameters=dict(subject.parameters)),)
@@ -63,7 +66,7 @@ def test_what_is_asked_is_missed_by_what_is_told() -> None:
 @pytest.mark.parametrize("law", ["pie", "pi2", "dualpi2", "docsis-pie"])
 def test_candidates_have_the_guard_and_are_steps_of_the_target(law: str) -> None:
     """3 dB and 20 degrees, by the margins of each loop; 16ths of 1/s of Linux's pie."""
-    found = guarded_gains(problem_of(law, None, "figures", Asked(), None, HERE))
+    found = candidates(problem_of(law, None, "figures", Asked(), None, HERE))
     assert 8 < len(found) < 18
     for each in found[::5]:
         subject = CERTIFIED[law](**each)
@@ -126,6 +129,30 @@ def test_shipped_gains_are_kept_where_none_are_better(monkeypatch: pytest.Monkey
 def test_what_figures_cant_be_asked_for(arguments: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidValue, match=said):
         netctrl.queue_design("pi2", **{**HERE, **arguments})
+
+
+def test_lines_of_red_are_chosen_beside_tcs_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Candidates have the guard; the steepest is best by these figures; where tc's line is too low it has none."""
+    given = {"min_bytes": 30_000, "ecn": True}
+    area = {"rtt_s": 0.05, "flows": 20.0, "capacity_bit_per_s": 20e6}
+    problem = problem_of("red", given, "figures", Asked(), None, area)
+    lines = candidates(problem)
+    assert len(lines) >= 4
+    for line in lines:
+        assert sampled_disk_margin(CERTIFIED["red"](**line), problem.box) >= GUARD
+        assert 100.0 * line["probability"] == pytest.approx(round(100.0 * line["probability"]))
+    shipped = shipped_of(problem)
+    assert (shipped["max_bytes"], shipped["probability"]) == (90_000, 0.02)
+    with_figures(
+        monkeypatch, lambda high, p: (0.01 + 1e-8 * (high - 30_000) / p, 0.99, 1.0), ("max_bytes", "probability")
+    )
+    found = netctrl.queue_design("red", parameters=given, objective="figures", **area)
+    slopes = [each["probability"] / (each["max_bytes"] - 30_000) for each in (found.law.parameters, *lines)]
+    assert slopes[0] == max(slopes)
+    assert (found.certificate.keep, found.certificate.shipped[0].parameters["max_bytes"]) == (False, 90_000)
+    found = netctrl.queue_design("red", parameters=given, p99_s=1.0, **{**area, "flows": 40.0})
+    assert (found.certificate.keep, found.certificate.shipped) == (False, ())
+    assert "shipped: no equilibrium in this box" in found.verdict
 
 
 @pytest.mark.slow

@@ -36,7 +36,6 @@ _CHECK_TAKES = (
     "figures beside those of the shipped gains, in fluid, packet or kernel; several with commas; by default fluid"
 )
 _MARGIN = kind("NUMBER", parse_count, _MARGIN_TAKES)
-_DISK = Annotated[float | None, _MARGIN(f"disk margin kept at every point: {_MARGIN_TAKES} (0.667)")]
 
 
 def _parse_share(text: str) -> float:
@@ -54,23 +53,15 @@ _ECN = Annotated[bool, option("", "packets are marked instead of dropped")]
 
 _OBJECTIVE = (
     "figures: what users feel on packets, or the shipped gains where these are no worse, the default with --p99, "
-    "--utilization or --step; speed: greatest alpha with --disk-margin, else the default; margin: beta of the greatest "
-    "disk margin at --alpha"
+    "--utilization or --step; speed: greatest alpha, or steepest line, with --disk-margin, else the default; margin: "
+    "beta of the greatest disk margin at --alpha"
 )
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Goal:
-    """What is greatest: arguments of `netctrl.queue_design`."""
-
-    disk_margin: _DISK = None
-
-
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class PiGoal(Goal):
-    """What is greatest, and how the law is compared with the shipped gains."""
+    """What is sought: arguments of `netctrl.queue_design`."""
 
     objective: Annotated[str | None, option("WHAT", _OBJECTIVE)] = None
     p99_s: Annotated[
@@ -80,6 +71,16 @@ class PiGoal(Goal):
     step_s: Annotated[
         float | None, TIME(f"time above two targets after a step of the load, at most: {DURATION_TAKES}", "--step")
     ] = None
+    disk_margin: Annotated[
+        float | None, _MARGIN(f"disk margin kept at every point: {_MARGIN_TAKES} (0.667; with figures 0.353)")
+    ] = None
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class PiGoal(Goal):
+    """What is sought, and how the law is compared with the shipped gains."""
+
     check: Annotated[str | None, option("ENGINES", _CHECK_TAKES)] = None
 
     def engines(self) -> tuple[str, ...]:
@@ -179,6 +180,7 @@ def pi2(
 
 def red(
     where: Where,
+    goal: Goal | None = None,
     wanted: Wanted | None = None,
     *,
     min_bytes: Annotated[int, BYTES(f"lower threshold of the average: {SIZE_TAKES}")],
@@ -188,26 +190,26 @@ def red(
     ] = 1000,
     burst: Annotated[int | None, BURST("burst in packets; by default 5 --min/(3 --avpkt)")] = None,
     ecn: _ECN = False,
-    disk_margin: _DISK = None,
 ) -> int:
     """RED's upper threshold and probability for a range of loads: the steepest line that Linux keeps stable.
 
     Examples
     --------
     netctrl design red --min 30kB --rtt 50ms --N 15:20 --capacity 20Mbit --ecn
+    netctrl design red --min 30kB --rtt 50ms --N 15:20 --capacity 20Mbit --ecn --p99 60ms
     netctrl design red --min 30kB --burst 55 --rtt 50ms --N 20 --capacity 20Mbit --json
     """
-    parameters = given(locals(), "where", "wanted", "disk_margin")
-    return _designed("red", parameters, where, Goal(disk_margin=disk_margin), wanted)
+    parameters = given(locals(), "where", "goal", "wanted")
+    return _designed("red", parameters, where, goal or Goal(), wanted)
 
 
 def wred(
     where: Where,
+    goal: Goal | None = None,
     wanted: Wanted | None = None,
     *,
     min_bytes: Annotated[int, BYTES(f"lower threshold of the queue: {SIZE_TAKES}")],
     ecn: _ECN = False,
-    disk_margin: _DISK = None,
 ) -> int:
     """WRED's upper threshold and probability for a range of loads: the steepest line that a switch keeps stable.
 
@@ -216,8 +218,8 @@ def wred(
     netctrl design wred --min 100kB --rtt 100us --N 8:32 --capacity 100Gbit --sender dctcp --ecn
     netctrl design wred --min 30kB --rtt 50us --N 8 --capacity 10Gbit --json
     """
-    parameters = given(locals(), "where", "wanted", "disk_margin")
-    return _designed("wred", parameters, where, Goal(disk_margin=disk_margin), wanted)
+    parameters = given(locals(), "where", "goal", "wanted")
+    return _designed("wred", parameters, where, goal or Goal(), wanted)
 
 
 def _designed(law: str, parameters: Mapping[str, Any], where: Where, goal: Goal, wanted: Wanted | None) -> int:

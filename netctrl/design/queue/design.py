@@ -1,6 +1,6 @@
 """Laws of queues that people run, designed for a box of operating points and certified in their target's steps.
 
-Two problems are solved here; a third, **figures**, chooses among `guarded_gains` on packets (`netctrl.checks.designs`).
+Two problems are solved here; a third, **figures**, chooses among `candidates` on packets (`netctrl.checks.designs`).
 **speed**: the greatest integral gain alpha/T, for RED and WRED the steepest line, whose disk margin is at least a given
 one at every point of the box. **margin**: the proportional gain beta with which the least disk margin of the box is
 greatest, where alpha is given. A disk margin alone would be greatest with no gain at all.
@@ -39,9 +39,11 @@ from netctrl.design.queue.samples import TOLERANCE, DiskProof, Point, pi_samples
 from netctrl.design.queue.search import (
     LINES,
     PI_LAWS,
+    SHIPPED_LINES,
     completed,
     fastest,
     guarded,
+    guarded_lines,
     line_of,
     steadiest,
     steepest,
@@ -228,15 +230,27 @@ def searched(problem: Problem) -> tuple[dict[str, Any], DiskProof]:
     raise NoAdmissibleDesign(f"the smallest gains of {law} are too large for this disk margin over this box; {_REMEDY}")
 
 
-def guarded_gains(problem: Problem) -> list[dict[str, Any]]:
-    """Parameters of PI laws in the target's steps whose disk margin is enough at samples of the box, those of the law's
-    greatest integral gain first; NoAdmissibleDesign without an equilibrium."""
+def shipped_of(problem: Problem) -> dict[str, Any]:
+    """Parameters with the gains or the line that the implementation ships."""
+    law, given = problem.law, problem.given
+    if law in LINES:
+        widths, percent = SHIPPED_LINES[law]
+        return line_of(law, given, widths * given["min_bytes"], percent)
+    known = CERTIFIED[law](**given).parameters
+    return {**given, **{name: known[name] for name in ("alpha", "beta")}}
+
+
+def candidates(problem: Problem) -> list[dict[str, Any]]:
+    """Parameters in the target's steps whose disk margin is enough at samples of the box; NoAdmissibleDesign where a PI
+    law has no equilibrium, and lines without one left out."""
     law, given, box = problem.law, problem.given, problem.box
+    least = (problem.least or GUARD) / (1.0 - 1.1 * TOLERANCE)  # of the samples, so that a proof finds it, too
+    if law in LINES:
+        return [each for each in guarded_lines(law, given, box, least) if absent(law_of(law, each), box) is None]
     base = CERTIFIED[law](**given)
     reason = absent(base, box)
     if reason is not None:
         raise NoAdmissibleDesign(reason)
-    least = (problem.least or GUARD) / (1.0 - 1.1 * TOLERANCE)  # of the samples, so that a proof finds it, too
     found = guarded(pi_samples(base, box), least, _trips(base, box), law, given)
     return [{**given, "alpha": each.alpha, "beta": each.beta} for each in found]
 

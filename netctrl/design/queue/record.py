@@ -16,6 +16,10 @@ from netctrl.model.law import QueueLaw
 Objective = Literal["figures", "speed", "margin"]
 
 
+_GAINS = ("alpha", "beta", "max_bytes", "probability", "max_percent")
+"""What designs find, as parameters of laws."""
+
+
 class Asked(NamedTuple):
     """What a user asks of a queue; None: nothing."""
 
@@ -132,11 +136,14 @@ def queue_summary(inputs: QueueInputs, law: QueueLaw, proof: QueueProof) -> Summ
 def _beside_shipped(proof: QueueProof) -> list[tuple[str, str]]:
     """Rows with what users feel of a design's gains and of the shipped ones, and which are better."""
     rows = []
+    if not proof.shipped:
+        return [(f"{engine}, worst", ours.text) for engine, ours in _felt(proof.figures)]
     for (engine, ours), (_, theirs) in zip(*map(_felt, (proof.figures, proof.shipped)), strict=True):
         if proof.keep:
             rows.append((f"{engine}, worst", f"shipped gains: {ours.text}"))
             continue
-        gains = ", ".join(f"{name} {proof.shipped[0].parameters[name]:.6g}" for name in ("alpha", "beta"))
+        known = proof.shipped[0].parameters
+        gains = ", ".join(f"{name} {known[name]:.6g}" for name in _GAINS if name in known)
         rows += [
             (f"{engine}, worst", f"these gains: {ours.text}"),
             ("", f"shipped {gains}: {theirs.text}"),
@@ -164,14 +171,15 @@ def queue_verdict(inputs: QueueInputs, proof: QueueProof) -> str:
     """Whether the law holds in the box, and what is proved."""
     where = f"{inputs.law} for {_where(inputs.box)}"
     if proof.keep is not None:
-        (_, ours), (_, theirs) = _felt(proof.figures)[0], _felt(proof.shipped)[0]  # on packets
+        (_, ours) = _felt(proof.figures)[0]  # on packets
+        shipped = _felt(proof.shipped)[0][1].text if proof.shipped else "no equilibrium in this box"
         margins = f"a disk margin of at least {proof.disk_margin_proved:.3f} at every point"
         guard = f"with {margins}" if proof.status is Status.ADMISSIBLE else f"{proof.status}, without the disk margin"
         if missing := inputs.asked.missing(ours):
             return f"{where}: not met, {missing}: {ours.text}"
         if proof.keep:
             return f"{where}: keep the shipped gains, {guard}: {ours.text}; no other gains were better without a loss"
-        return f"{where}: change, {guard}: {ours.text}; shipped: {theirs.text}"
+        return f"{where}: change, {guard}: {ours.text}; shipped: {shipped}"
     if proof.status is Status.ADMISSIBLE:
         return f"{where}: holds, with a disk margin of at least {proof.disk_margin_proved:.3f} at every point"
     return f"{where}: {proof.status}, outside the design rule of 6 dB and 30 degrees"

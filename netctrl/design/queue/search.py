@@ -159,6 +159,11 @@ _ROOM = 2.0
 _SLOPES = (1e-14, 1.0)
 """Between which slopes are sought [1/byte]."""
 _HALVINGS = 26
+_MORE = (1, 2, 4)
+"""Probabilities at the upper threshold over the least, of candidates."""
+SHIPPED_LINES = {"red": (2, 2), "wred": (1, 5)}
+"""Law -> lower thresholds between the thresholds, and the probability in percent: tc-red(8)'s defaults, and SONiC's
+AZURE_LOSSLESS (`netctrl.certificates.shipped`)."""
 _LIMIT = 4
 """Longest queue of RED over its upper threshold."""
 
@@ -202,6 +207,19 @@ def steepest(
     if percent > 100:
         return None
     return line_of(law, given, ceil(percent / 100.0 / exp(low)), percent)
+
+
+def guarded_lines(law: str, given: Mapping[str, Any], box: Box, least: float) -> list[dict[str, Any]]:
+    """Parameters of lines with a disk margin of `least` on the samples: shares of the steepest slope, each up to
+    several probabilities."""
+    top = steepest(law, given, box, least, ())
+    if top is None:
+        return []
+    percent = int(top.get("max_percent") or round(100.0 * top["probability"]))
+    slope = percent / 100.0 / (top["max_bytes"] - top["min_bytes"])
+    shares = dict.fromkeys(min(percent * more, 100) for more in _MORE)
+    lines = [line_of(law, given, ceil(most / 100.0 / (slope * share)), most) for share in _SHARES for most in shares]
+    return [line for line in lines if sampled_disk_margin(CERTIFIED[law](**line), box) >= least]
 
 
 def line_of(law: str, given: Mapping[str, Any], width: int, percent: int) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from netctrl.model.io.record_file import Record
 _ALIKE, _ALIKE_USE = 0.1, 0.005
 """Relative difference, and that of utilization, up to which figures are alike."""
 
+_ENDLESS = 1e9
+
 
 class CheckRun(Record, frozen=True):
     """One run of a nonlinear check."""
@@ -91,8 +93,8 @@ class GainsFigures(Record, frozen=True):
     delay_99_s: float | None
     """Its 99th percentile [s]; null in the fluid."""
     above_s: float
-    """Time for which the delay is above two targets after a step of the load [s]: on packets all flows begin or double,
-    whichever takes longer; in the fluid from a full queue with twice the windows."""
+    """Time for which the delay is above two targets, of a line four lower thresholds, after a step of the load [s]: on
+    packets all flows begin or double, whichever takes longer; in the fluid from a full queue with twice the windows."""
     utilization: float
     """Of the link in the steady state."""
 
@@ -108,7 +110,9 @@ class Felt(NamedTuple):
 
     @classmethod
     def worst(cls, figures: Sequence[GainsFigures]) -> Felt:
-        """Of figures by one engine."""
+        """Of figures by one engine; without any, as bad as can be."""
+        if not figures:
+            return cls(_ENDLESS, 0.0, _ENDLESS)
         most = [each.delay_99_s for each in figures if each.delay_99_s is not None]
         return cls(
             max(most, default=None), min(each.utilization for each in figures), max(each.above_s for each in figures)
