@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 GROUPS = {
-    "designs": ("Designs", ("design",)),
+    "designs": ("Designs", ("design", "checks.designs")),
     "margins": ("Margins of loops", ("frequency",)),
     "certificates": ("Certificates of queues", ("certificates", "checks")),
     "records": ("Networks, models and traces", ("model", "engines.reader")),

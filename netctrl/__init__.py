@@ -72,7 +72,7 @@ _PUBLIC = {
     "pacing": "netctrl.design.pacing.design",
     "pareto_front": "netctrl.sim.network.tune",
     "parking_lot": "netctrl.scenario.builders",
-    "queue_design": "netctrl.design.queue.design",
+    "queue_design": "netctrl.checks.designs",
     "read": "netctrl.engines.reader",
     "read_queues": "netctrl.certificates.inputs.read",
     "routed": "netctrl.scenario.builders",

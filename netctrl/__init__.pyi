@@ -5,6 +5,7 @@ from netctrl.certificates.inputs.read import read_queues as read_queues
 from netctrl.certificates.installed import certify_queues as certify_queues
 from netctrl.certificates.networks.certify import certify_network as certify_network
 from netctrl.checks.check import check_certificate as check_certificate
+from netctrl.checks.designs import queue_design as queue_design
 from netctrl.core.errors import InvalidValue as InvalidValue
 from netctrl.core.errors import NetctrlError as NetctrlError
 from netctrl.core.errors import NoAdmissibleDesign as NoAdmissibleDesign
@@ -14,7 +15,6 @@ from netctrl.design.hftrac.design import hftrac as hftrac
 from netctrl.design.hftrac.scenario_law import scenario_law as scenario_law
 from netctrl.design.mpcc.design import mpcc as mpcc
 from netctrl.design.pacing.design import pacing as pacing
-from netctrl.design.queue.design import queue_design as queue_design
 from netctrl.design.queue.ecn import ecn_design as ecn_design
 from netctrl.engines.compare import compare as compare
 from netctrl.engines.engine import simulate as simulate

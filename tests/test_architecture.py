@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "linux": (*LAWS, "scenario"),
     "kernel": (*LAWS, "scenario", "plants", "linux"),
     "certificates": (*LAWS, *TECHNIQUES, "scenario"),
-    "checks": (*LAWS, *TECHNIQUES, "scenario", "certificates", "sim", "engines"),
+    "checks": (*LAWS, *TECHNIQUES, "scenario", "certificates", "design", "sim", "engines"),
     "engines": (*LAWS, "scenario", "certificates", "design", "kernel", "linux", *ENGINES),
     "evaluation": (*LAWS, "scenario", "design", "engines"),
     "plotting": (*LAWS, "scenario", "plants", "frequency", "certificates", "design", "sim", *SHOWN),

@@ -3,9 +3,9 @@
 `PYTHONPATH=experiments python -m engines.delays [--engine kernel] [--points 300] [LAW ...]` draws a load of 1 to 500
 flows, 1 Mbit/s to 1 Gbit/s and 2 to 300 ms for each point, and prints at how many of those whose figure comes from
 the loop or the cycle it holds, and how often a certificate is wrong that says whether the queue is as asked: 99 % of
-packets within three targets, 98 % of the link used. It is judged by three runs with other seeds than its own. On packets
-senders have the cuts of RFC 5681, as the certified ones; in the kernel both are Linux's. Not judged is DOCSIS-PIE, which
-marks by chance on packets and spreads its drops in the certificate.
+packets within three targets, 98 % of the link used. It is judged by three runs with other seeds. On packets senders
+have the cuts of RFC 5681, as the certified ones; in the kernel both are Linux's. Not judged is DOCSIS-PIE, which marks
+by chance on packets and spreads its drops in the certificate.
 
 `fq_codel`, with one flow, and `codel`, with 1 to 500, are judged on packets at targets of 2 to 20 ms and intervals of
 50 to 200 ms; `tube` tells how many packet runs leave the delay that is proved for boxes of rates and round trips.

@@ -28,6 +28,7 @@ __all__ = [
     "MIN_PHASE_DEG",
     "MIN_WINDOW",
     "NUMBERS",
+    "Asked",
     "Box",
     "Ends",
     "Point",
@@ -64,6 +65,11 @@ class Where(TypedDict, total=False):
     packet_size_bytes: float
     senders: str | Iterable[str] | None
     stretches: Sequence[float]
+
+
+class Asked(Where, total=False):
+    """The same, and what is asked of the queue there."""
+
     p99_s: float | None
     utilization: float
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from netctrl.certificates.box import Box, Point, Where, axes, box_of, points_of, sender_names
+from netctrl.certificates.box import Asked, Box, Point, axes, box_of, points_of, sender_names
 from netctrl.certificates.ecn import EcnSubject, ecn_verdict
 from netctrl.certificates.point_records import MOST_TARGETS, BeyondLoop, CodelSwing, PredictedFigures, SenderVerdict
 from netctrl.certificates.record import QueueVerdict
@@ -101,7 +101,7 @@ class CodelSubject:
         )
 
 
-def codel_box(subject: CodelSubject, where: Where) -> Box:
+def codel_box(subject: CodelSubject, where: Asked) -> Box:
     """The box of a subject, with CUBIC as Linux has it where no senders are asked for; InvalidValue for others."""
     asked = where.get("senders")
     names = (next(iter(SENDERS)),) if asked is None else sender_names(asked)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal, Unpack
 
-from netctrl.certificates.box import Where, box_of
+from netctrl.certificates.box import Asked, box_of
 from netctrl.certificates.certify import certify, subject_of
 from netctrl.certificates.codel import CodelSubject, CycleSubject
 from netctrl.certificates.ecn.dcqcn import dcqcn_as_switch
@@ -100,7 +100,7 @@ def certify_queues(
     *,
     buffer_bytes: float | None = None,
     argv: Iterable[str] = (),
-    **where: Unpack[Where],
+    **where: Unpack[Asked],
 ) -> InstalledCertificates:
     """Certificates of queues that are installed, each over the same box.
 
@@ -164,11 +164,11 @@ def certify_queues(
     )
 
 
-def _without_rate(where: Where) -> bool:
+def _without_rate(where: Asked) -> bool:
     return where.get("capacity_bit_per_s") is None and where.get("window_packets") is None
 
 
-def _in_bytes(queue: InstalledQueue, where: Where, buffer_bytes: float | None) -> InstalledQueue:
+def _in_bytes(queue: InstalledQueue, where: Asked, buffer_bytes: float | None) -> InstalledQueue:
     """The queue with thresholds in bytes, and without a law that has no certificate, for which there is a reason."""
     match queue.law:
         case Thresholds() as thresholds:
@@ -181,7 +181,7 @@ def _in_bytes(queue: InstalledQueue, where: Where, buffer_bytes: float | None) -
     return queue
 
 
-def _for_senders(queue: InstalledQueue, where: Where) -> Subject | CycleSubject:
+def _for_senders(queue: InstalledQueue, where: Asked) -> Subject | CycleSubject:
     """The law of an installed queue below the senders that are asked for: DCQCN and DCTCP at a step have their own."""
     law, senders = queue.law, where.get("senders")
     if isinstance(law, WredLaw) and senders in ("dcqcn", ("dcqcn",)):
@@ -194,18 +194,18 @@ def _for_senders(queue: InstalledQueue, where: Where) -> Subject | CycleSubject:
     return installed_subject(queue)
 
 
-def checked_where(where: Where, own_rates: bool = False) -> Where:
+def checked_where(where: Asked, own_rates: bool = False) -> Asked:
     """The box of all queues of a list; InvalidValue for one that no law has, which is no queue's own fault.
 
     Parameters
     ----------
-    where : Where
+    where : Asked
     own_rates : bool
         Whether queues have rates of their own, so that the box may have none.
     """
     senders = where.get("senders")
     where["senders"] = senders if senders is None or isinstance(senders, str) else tuple(senders)
-    any_rate: Where = {"capacity_bit_per_s": _ANY_BIT_PER_S} if own_rates and _without_rate(where) else {}
+    any_rate: Asked = {"capacity_bit_per_s": _ANY_BIT_PER_S} if own_rates and _without_rate(where) else {}
     for name in box_of(pi2(), **(where | any_rate)).inputs.senders:
         if name not in ("dctcp", "dcqcn"):
             read_mixture(name)
@@ -213,7 +213,7 @@ def checked_where(where: Where, own_rates: bool = False) -> Where:
 
 
 def certified_law(
-    law: Callable[[], Subject | CycleSubject], where: Where, command: tuple[str, ...]
+    law: Callable[[], Subject | CycleSubject], where: Asked, command: tuple[str, ...]
 ) -> tuple[QueueCertificate | None, str]:
     """A law's certificate over a box, or the reason why it has none.
 
@@ -221,7 +221,7 @@ def certified_law(
     ----------
     law : callable
         It makes the law; InvalidValue: the law has no subject.
-    where : Where
+    where : Asked
         The box.
     command : tuple of str
         Command line, for the provenance.

@@ -21,7 +21,7 @@ from typing import NamedTuple, Unpack
 
 import numpy as np
 
-from netctrl.certificates.box import Box, Ends, Where, box_of, sender_names
+from netctrl.certificates.box import Asked, Box, Ends, box_of, sender_names
 from netctrl.certificates.codel import CodelSubject, CycleSubject, codel_box
 from netctrl.certificates.ecn import EcnSubject
 from netctrl.certificates.record import LinearMargins
@@ -77,7 +77,7 @@ def read_mixture(text: str) -> Mixture:
     return Mixture(text, tuple((sender, share or 1.0 / len(parts)) for sender, share in parts))
 
 
-def judged_box(subject: Subject | CycleSubject, **where: Unpack[Where]) -> Box:
+def judged_box(subject: Subject | CycleSubject, **where: Unpack[Asked]) -> Box:
     """The box of a law, with its system's senders where none are asked for.
 
     PI laws of Linux have Linux's: `linux-creno`, `linux-reno`, and `cubic` where its curve is in play at the largest

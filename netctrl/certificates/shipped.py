@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, NamedTuple, Unpack
 
-from netctrl.certificates.box import Where
+from netctrl.certificates.box import Asked
 from netctrl.certificates.certify import subject_of
 from netctrl.certificates.installed import (
     CERTIFICATES_SCHEMA,
@@ -18,11 +18,11 @@ from netctrl.certificates.installed import (
 from netctrl.core.errors import InvalidValue, did_you_mean
 from netctrl.model.io.provenance import provenance
 
-HOME: Where = {"rtt_s": (0.010, 0.100), "flows": (5.0, 20.0), "capacity_bit_per_s": 50e6, "senders": ("reno", "creno")}
+HOME: Asked = {"rtt_s": (0.010, 0.100), "flows": (5.0, 20.0), "capacity_bit_per_s": 50e6, "senders": ("reno", "creno")}
 """A home's line, with Reno or with Cubic where it is Reno-friendly."""
-CORE: Where = {"rtt_s": (0.020, 0.100), "flows": (50.0, 200.0), "capacity_bit_per_s": 1e9, "senders": ("reno", "creno")}
+CORE: Asked = {"rtt_s": (0.020, 0.100), "flows": (50.0, 200.0), "capacity_bit_per_s": 1e9, "senders": ("reno", "creno")}
 """A router's port."""
-_RACK: Where = {"rtt_s": (50e-6, 100e-6), "flows": (2.0, 40.0), "packet_size_bytes": 1000.0}
+_RACK: Asked = {"rtt_s": (50e-6, 100e-6), "flows": (2.0, 40.0), "packet_size_bytes": 1000.0}
 """A port of a data centre."""
 
 
@@ -34,8 +34,8 @@ class Shipped(NamedTuple):
     law: str
     """Name for `netctrl.certify`."""
     parameters: Mapping[str, Any]
-    where: Where
-    """Where people run it."""
+    where: Asked
+    """Asked people run it."""
     source: str
 
 
@@ -156,7 +156,7 @@ SHIPPED = {each.name: each for each in _SHIPPED}
 
 
 def certify_shipped(
-    names: Iterable[str] = (), *, argv: Iterable[str] = (), **where: Unpack[Where]
+    names: Iterable[str] = (), *, argv: Iterable[str] = (), **where: Unpack[Asked]
 ) -> InstalledCertificates:
     """Certificates of published defaults in one's own network, or where people run them.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from msgspec.structs import replace
 
-from netctrl.certificates.box import Where
+from netctrl.certificates.box import Asked
 from netctrl.certificates.certify import certify as by_loop
 from netctrl.certificates.predicted import longest_of, worst_of
 from netctrl.core.errors import InvalidValue, Status
@@ -31,7 +31,7 @@ def certify(
     parameters: Mapping[str, Any] | None = None,
     packets: bool = True,
     argv: Iterable[str] = (),
-    **where: Unpack[Where],
+    **where: Unpack[Asked],
 ) -> QueueCertificate:
     """Certificate of a queue's law: what its users feel, and exact margins of the loop that runs, over a box.
 

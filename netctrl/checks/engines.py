@@ -1,4 +1,4 @@
-"""Checks of a certificate in nonlinear models, and what a queue is like at the corners of its box.
+"""Checks of a certificate in nonlinear models.
 
 In the fluid a queue is deterministic: it comes to rest from each of three starts, or it swings for ever. On packets and
 in the kernel marks come by chance, so that a stable queue swings, too. There the envelope of its delay around the
@@ -15,20 +15,18 @@ import numpy as np
 
 from netctrl.certificates.point_records import MOST_TARGETS
 from netctrl.certificates.record import CertifyInputs, PredictedFigures
-from netctrl.certificates.subject import PiSubject
-from netctrl.checks import checked_engines
 from netctrl.checks.laws import buffer_bytes, fluid_queue, queue_of
-from netctrl.checks.point import CheckPoint, corners_of
+from netctrl.checks.point import CheckPoint
 from netctrl.checks.steadiness import AT_LIMIT, Envelope, envelope
 from netctrl.core.errors import InvalidValue
 from netctrl.core.units import BITS_PER_BYTE
 from netctrl.engines.engine import simulate
-from netctrl.model.design.queue_checks import CheckRun, GainsFigures, QueueCheck
+from netctrl.model.design.queue_checks import CheckRun, QueueCheck
 from netctrl.plants.queues.queue_laws import SampledPi
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.sim.fluid.certified.run import STARTS, swing_of, time_above
+from netctrl.sim.fluid.certified.run import STARTS, swing_of
 
 SEEDS = (1, 2, 3)
 _WARM_PERIODS, _PERIODS = 20.0, 100.0
@@ -60,9 +58,6 @@ _NOTES = {
     "red": ("the average of an empty queue falls at the link's rate",),
 }
 """Notes of the fluid."""
-_NEAR, _EMPTY, _FULL = STARTS
-_LOOKED_AT_S, _LEAST_TRIPS = 20.0, 200.0
-"""Duration of the fluid's run after a start [s], and its least number of round trips."""
 
 
 def check_fluid(point: CheckPoint) -> QueueCheck:
@@ -111,7 +106,7 @@ def check_packets(point: CheckPoint, engine: str, seeds: tuple[int, ...] = SEEDS
     """
     runs, ratios, period = [], [], point.period_s
     for seed in seeds:
-        scenario, (_, delay), used = _run(point, engine, seed)
+        scenario, delay, used = _run(point, engine, seed)
         found = envelope(delay, scenario.interval, period)
         found = Envelope(2.0, period, 0.0) if found is None else found
         ratios.append(found.ratio)
@@ -150,13 +145,12 @@ def check_packets(point: CheckPoint, engine: str, seeds: tuple[int, ...] = SEEDS
 
 def _run(
     point: CheckPoint, engine: str, seed: int, times: tuple[float, float] | None = None
-) -> tuple[Scenario, tuple[np.ndarray, np.ndarray], float]:
-    """Scenario of a point, delays of its queue in the warm-up and after it [s], and utilization after it."""
+) -> tuple[Scenario, np.ndarray, float]:
+    """Scenario of a point, delay of its queue [s] and utilization after the warm-up."""
     scenario = check_scenario(point, engine, seed, times)
     result: Any = simulate(scenario, engine)
     delay = BITS_PER_BYTE * result.series["backlog"][0] / scenario.links[0].capacity
-    late = result.time_s > scenario.warmup
-    return scenario, (delay[~late], delay[late]), result["utilization", scenario.links[0].id]
+    return scenario, delay[result.time_s > scenario.warmup], result["utilization", scenario.links[0].id]
 
 
 def measured(point: CheckPoint, inputs: CertifyInputs, seeds: tuple[int, ...] = SEEDS) -> PredictedFigures:
@@ -182,7 +176,7 @@ def measured(point: CheckPoint, inputs: CertifyInputs, seeds: tuple[int, ...] = 
     times = warm * shorter, (warm + run) * shorter
     found = []
     for seed in seeds:
-        _, (_, late), used = _run(point, "packet", seed, times)
+        _, late, used = _run(point, "packet", seed, times)
         found.append((float(late.mean()), float(late.std()), float(np.quantile(late, 0.99)), used))
     return figures_of(point, inputs, np.mean(found, axis=0).tolist(), "packet")
 
@@ -310,59 +304,3 @@ def _times(point: CheckPoint, most_s: float) -> tuple[float, float]:
     growth = max(_TRIPS * w * float(loop.trip(k, point.rtt_s, point.target_s)) for k, w in windows)
     warm = max(warm, growth, _UPDATES * law.update_s if isinstance(law, SampledPi) else 0.0)
     return warm, warm + run
-
-
-def gains_figures(subject: PiSubject, inputs: CertifyInputs, engine: str) -> tuple[GainsFigures, ...]:
-    """Figures where windows are largest and where they are smallest, with the first sender of a box.
-
-    In the fluid a start is a full queue of three targets with twice the windows; on packets slow start of all flows,
-    means of three seeds.
-
-    Parameters
-    ----------
-    subject : PiSubject
-    inputs : CertifyInputs
-        The box.
-    engine : str
-        "fluid", "packet" or "kernel".
-
-    Raises
-    ------
-    InvalidValue
-        A law or sender that the engine hasn't.
-    """
-    (name,) = checked_engines(engine)
-    figures = []
-    for point in corners_of(subject, inputs, name):
-        if name == "fluid":
-            queue, duration = fluid_queue(point), max(_LOOKED_AT_S, _LEAST_TRIPS * (point.rtt_s + point.target_s))
-            above = time_above(queue, _FULL, 2.0 * point.target_s, duration)
-            rest = swing_of(queue, _NEAR)
-            mean, deviation, most, used = rest.mean_delay_s, None, None, rest.utilization
-        else:
-            mean, deviation, most, above, used = _means(point, name)
-        figures.append(
-            GainsFigures(
-                engine=name,
-                senders=point.mixture.text,
-                flows=point.flows,
-                rtt_s=point.rtt_s,
-                parameters=dict(point.subject.parameters),
-                mean_delay_s=mean,
-                deviation_s=deviation,
-                delay_99_s=most,
-                above_s=above,
-                utilization=used,
-            )
-        )
-    return tuple(figures)
-
-
-def _means(point: CheckPoint, engine: str) -> list[float]:
-    """Mean, deviation and 99th percentile of the delay, time above two targets [s], and utilization, of all seeds."""
-    found: list[tuple[float, ...]] = []
-    for seed in SEEDS:
-        scenario, (early, late), used = _run(point, engine, seed)
-        above = scenario.interval * int(np.count_nonzero(early > 2.0 * point.target_s))
-        found.append((float(late.mean()), float(late.std()), float(np.quantile(late, 0.99)), above, used))
-    return np.mean(found, axis=0).tolist()

@@ -137,12 +137,12 @@ def _is_curved(found: SampledLoop) -> bool:
     return any(sender.curve for sender, _ in read_mixture(found.sender).parts)
 
 
-def corners_of(subject: PiSubject, inputs: CertifyInputs, engine: str) -> list[CheckPoint]:
-    """The corners of a box with the largest and the smallest windows, with its first sender.
+def corners_of(subject: PiSubject | RedSubject, inputs: CertifyInputs, engine: str) -> list[CheckPoint]:
+    """The corners of a box with its first sender; for the fluid those with the largest and the smallest windows.
 
     Parameters
     ----------
-    subject : PiSubject
+    subject : PiSubject or RedSubject
     inputs : CertifyInputs
         The box.
     engine : str
@@ -154,8 +154,14 @@ def corners_of(subject: PiSubject, inputs: CertifyInputs, engine: str) -> list[C
         A sender that the engine hasn't.
     """
     box, mixtures, loops = _loops_in(engine, subject, inputs, inputs.senders[0])
-    corners = dict.fromkeys([(box.flows[0], box.rtt[1]), (box.flows[1], box.rtt[0])])
-    return [_at(subject, mixtures, loops, box, *corner) for corner in corners]
+    corners = [
+        (box.flows[0], box.rtt[1]),
+        (box.flows[1], box.rtt[0]),
+        (box.flows[0], box.rtt[0]),
+        (box.flows[1], box.rtt[1]),
+    ]
+    corners = corners[: 2 if engine == "fluid" else 4]
+    return [_at(subject, mixtures, loops, box, *corner) for corner in dict.fromkeys(corners)]
 
 
 def _at(

@@ -11,8 +11,8 @@ from netctrl.certificates.certify import certify
 from netctrl.certificates.loops import classes_of, read_mixture
 from netctrl.certificates.pi_laws import dualpi2, pi2
 from netctrl.certificates.search import box_points, least_near
+from netctrl.checks.designs import queue_design
 from netctrl.core.errors import InvalidValue, Status
-from netctrl.design.queue.design import queue_design
 from netctrl.frequency.sampled_stability import stable_gains
 
 LINK = {"flows": 60.0, "capacity_bit_per_s": 100e6}

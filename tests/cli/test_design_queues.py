@@ -43,7 +43,7 @@ def test_a_design_of_pie_is_beside_the_shipped_gains(run: Run) -> None:
     """Figures of both at the largest and the smallest windows, and which are better; kept in the Design."""
     status, out, _ = run("pie --rtt 20ms --N 10 --capacity 20Mbit --check fluid,packet -o pie.json")
     assert status == 0
-    assert out.count("these gains: ") == out.count("shipped alpha 0.125, beta 1.25: ") == 2
+    assert out.count("these gains: ") == out.count("shipped alpha 0.125, beta 1.25: ") == 2  # of each engine
     found = netctrl.read("pie.json").certificate
     assert [each.engine for each in found.figures] == [each.engine for each in found.shipped] == ["fluid", "packet"]
     assert {each.parameters.get("alpha", 0.125) for each in found.shipped} == {0.125}
@@ -57,6 +57,22 @@ def test_a_design_of_pie_is_beside_the_shipped_gains(run: Run) -> None:
     assert status == 2  # the design is printed first
     assert out.startswith("pi2 for 10 flows at 20 ms: holds")
     assert err.startswith("error: --check: got 'kernel with pi2")
+
+
+@pytest.mark.slow
+def test_figures_are_asked_for_and_met_or_not(run: Run) -> None:
+    status, out, _ = run("pie --rtt 20ms --N 20 --capacity 20Mbit --p99 30ms --utilization 98% -o kept.json")
+    assert status == 0
+    assert out.startswith("pie for 20 flows at 20 ms: keep the shipped gains, with a disk margin of at least 1.55")
+    assert out.count("packet, worst") == out.count("shipped gains: 99 % below") == 1
+    kept = netctrl.read("kept.json")
+    assert (kept.inputs.p99_s, kept.inputs.utilization, kept.inputs.step_s) == (0.03, 0.98, None)
+    assert {name: kept.law.parameters[name] for name in ("alpha", "beta")} == {"alpha": 0.125, "beta": 1.25}
+    status, out, err = run("pie --rtt 20ms --N 10 --capacity 20Mbit --p99 15ms -o missed.json")
+    assert status == 3
+    assert ": not met, the 99th percentile of the delay is " in err
+    assert "a target of 10 ms or so may meet" in err
+    assert not Path("missed.json").exists()
 
 
 def test_wred_becomes_profiles_of_switches(run: Run) -> None:
@@ -115,6 +131,8 @@ def test_a_design_outside_the_rule_is_status_3_and_not_saved(run: Run) -> None:
         ("pie --rtt 10ms --N 3", "--capacity: got nothing"),
         ("pie --rtt 10ms --window 10 --alpha 2", "--alpha: got 0.125, takes a value only with --objective margin"),
         ("pie --rtt 10ms --window 10 --objective fast", "--objective: got 'fast'"),
+        ("pie --rtt 10ms --window 10 --p99 20ms", "--window: got (10.0, 10.0), takes flows and a capacity"),
+        ("pie --rtt 10ms --N 3 --capacity 9Mbit --utilization 101%", "--utilization: got '101%'"),
         ("pie --rtt 10ms --window 10 --disk-margin 2", "--disk-margin: got 2.0"),
         ("pie --rtt 10ms --window 10 --disk-margin x", "--disk-margin: got 'x'"),
         ("dualpi2 --rtt 10ms --window 10 --coupling-factor x", "--coupling-factor: got 'x'"),

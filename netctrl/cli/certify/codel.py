@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from netctrl.cli.certify.common import Files, Where, judged
+from netctrl.cli.certify.common import Asked, Files, judged
 from netctrl.cli.certify.law_options import TARGET_TAKES
 from netctrl.cli.certify.queues import without_gains
 from netctrl.cli.options import TIME, given, option
@@ -15,7 +15,7 @@ _ECN = Annotated[bool, option("", "packets are marked and not dropped")]
 
 
 def codel(
-    where: Where,
+    where: Asked,
     files: Files | None = None,
     *,
     target_s: _TARGET = None,
@@ -33,7 +33,7 @@ def codel(
 
 
 def fq_codel(
-    where: Where,
+    where: Asked,
     files: Files | None = None,
     *,
     target_s: _TARGET = None,
@@ -51,7 +51,7 @@ def fq_codel(
 
 
 def cake(
-    where: Where,
+    where: Asked,
     files: Files | None = None,
     *,
     rtt_s: Annotated[float | None, TIME("the keyword rtt, CoDel's interval", "--interval", default="100ms")] = None,

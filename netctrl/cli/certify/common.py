@@ -38,18 +38,18 @@ _SENDERS_TAKES = (
 )
 _STRETCH_TAKES = "round-trip times of equal groups of flows over --rtt, as in 1,3"
 _P99_TAKES = "queueing delay below which 99 % of packets are to wait"
-_USED_TAKES = "share of the link that is to be used, from 0 to 1 or in percent, as in 0.9 or 90%"
+SHARE_TAKES = "a share or percentage above 0, as in 0.98 or 98%"
 _CHECK_TAKES = "also run the worst point in the nonlinear fluid, packet or kernel; several with commas"
 
 
-def _used(text: str) -> float:
+def _share(text: str) -> float:
     share = parse_count(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
     if share > 1.0:
         raise ValueError
     return share
 
 
-_USED = kind("SHARE", _used, _USED_TAKES)
+SHARE = kind("SHARE", _share, SHARE_TAKES)
 _SENDER = kind("NAMES", lambda text: tuple(part.strip() for part in text.split(",")), _SENDERS_TAKES)
 _STRETCH = kind("FACTORS", lambda text: tuple(map(parse_count, text.split(","))), _STRETCH_TAKES)
 _RTT = Annotated[tuple[float, float], ranged("TIME", parse_duration, _RTT_TAKES)(_RTT_TAKES)]
@@ -72,8 +72,15 @@ class Where:
     packet_size_bytes: _PACKET = None
     senders: Annotated[tuple[str, ...] | None, _SENDER(_SENDERS_TAKES, "--sender")] = None
     stretches: Annotated[tuple[float, ...] | None, _STRETCH(_STRETCH_TAKES, "--stretch", default="1")] = None
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Asked(Where):
+    """Operating points, and what is asked of the queue there."""
+
     p99_s: Annotated[float | None, TIME(f"{_P99_TAKES}; by default three targets", "--p99")] = None
-    utilization: Annotated[float | None, _USED(_USED_TAKES, default="98%")] = None
+    utilization: Annotated[float | None, SHARE(f"of the link that is to be used: {SHARE_TAKES}", default="98%")] = None
 
 
 @Parameter(name="*")
@@ -160,7 +167,7 @@ def _with_gains(
     import msgspec
 
     from netctrl.certificates.record import GainsThatHold
-    from netctrl.design.queue.design import queue_design
+    from netctrl.checks.designs import queue_design
 
     others = {name: value for name, value in parameters.items() if name not in ("alpha", "beta")}
     try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from netctrl.cli.app import answer, invocation, write_all
-from netctrl.cli.certify.common import Where, certificate_text
+from netctrl.cli.certify.common import Asked, certificate_text
 from netctrl.cli.certify.law_options import HZ, HZ_TAKES
 from netctrl.cli.options import SIZE, given, option, positional
 from netctrl.core.units import SIZE_TAKES
@@ -34,7 +34,7 @@ class ListFiles:
 def file(
     path: Annotated[str, positional("FILE", _FILE_TAKES)],
     /,
-    where: Where,
+    where: Asked,
     files: ListFiles | None = None,
     *,
     buffer_bytes: Annotated[
@@ -86,7 +86,7 @@ def _is_path(word: str) -> bool:
 
 def shipped(
     *names: Annotated[str, positional("NAME", "of a default, as the table without names shows it")],
-    where: Where | None = None,
+    where: Asked | None = None,
     files: ListFiles | None = None,
 ) -> int:
     """Published defaults (Linux, RFCs, papers, switches) in your network, or where people run them.

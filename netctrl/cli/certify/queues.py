@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from netctrl.cli.certify.common import Files, Where, judged
+from netctrl.cli.certify.common import Asked, Files, judged
 from netctrl.cli.certify.law_options import (
     BETA,
     BURST,
@@ -41,7 +41,7 @@ _ERROR, _CHANGE = "on the delay's error [1/s]", "on the delay's change [1/s]"
 
 
 def pie(
-    where: Where,
+    where: Asked,
     files: Files | None = None,
     *,
     alpha: _TC_ALPHA = None,
@@ -68,7 +68,7 @@ def pie(
 
 
 def fq_pie(
-    where: Where,
+    where: Asked,
     files: Files | None = None,
     *,
     alpha: _TC_ALPHA = None,
@@ -92,7 +92,7 @@ def fq_pie(
 
 
 def docsis_pie(
-    where: Where,
+    where: Asked,
     files: Files | None = None,
     *,
     alpha: Annotated[float | None, GAIN("A, on the delay's error [1/s]", "--A", default="0.25")] = None,
@@ -111,7 +111,7 @@ def docsis_pie(
 
 
 def dualpi2(
-    where: Where,
+    where: Asked,
     files: Files | None = None,
     *,
     alpha: Annotated[float | None, GAIN(_ERROR, default="0.16015625")] = None,
@@ -133,7 +133,7 @@ def dualpi2(
 
 
 def pi2(
-    where: Where,
+    where: Asked,
     files: Files | None = None,
     *,
     alpha: Annotated[float | None, GAIN(_ERROR, default="0.16")] = None,
@@ -159,7 +159,7 @@ _PROBABILITY = kind("NUMBER", parse_count, _PROBABILITY_TAKES)
 
 
 def red(
-    where: Where,
+    where: Asked,
     files: Files | None = None,
     *,
     limit_bytes: Annotated[int, BYTES(f"longest queue: {SIZE_TAKES}")],
@@ -187,7 +187,7 @@ def red(
 
 
 def wred(
-    where: Where,
+    where: Asked,
     files: Files | None = None,
     *,
     min_bytes: Annotated[int, BYTES(f"lower threshold of the queue: {SIZE_TAKES}")],
@@ -217,7 +217,7 @@ def by_name(name: str) -> Callable[..., int]:
     """
 
     def command(
-        where: Where,
+        where: Asked,
         files: Files | None = None,
         *,
         parameters: Annotated[Any, SET(f"parameters of the law: {SET_TAKES}", "--set")] = None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from netctrl.cli.app import GOOD, invocation
-from netctrl.cli.certify.common import Link, Where, engines_of
+from netctrl.cli.certify.common import SHARE, SHARE_TAKES, Link, Where, engines_of
 from netctrl.cli.certify.ecn import GAIN_TAKES, SENDER_GAIN
 from netctrl.cli.certify.law_options import (
     BURST,
@@ -25,7 +25,7 @@ from netctrl.cli.certify.law_options import (
 from netctrl.cli.design.common import Wanted, call, deliver
 from netctrl.cli.options import TIME, given, kind, option
 from netctrl.core.errors import InvalidValue
-from netctrl.core.units import SIZE_TAKES, parse_count
+from netctrl.core.units import DURATION_TAKES, SIZE_TAKES, parse_count
 
 if TYPE_CHECKING:
     from netctrl.design.queue.record import QueueDesign
@@ -36,31 +36,48 @@ _CHECK_TAKES = (
     "figures beside those of the shipped gains, in fluid, packet or kernel; several with commas; by default fluid"
 )
 _MARGIN = kind("NUMBER", parse_count, _MARGIN_TAKES)
-_DISK = Annotated[float | None, _MARGIN(f"disk margin kept at every point: {_MARGIN_TAKES} (0.667)")]
+
+
 _ECN = Annotated[bool, option("", "packets are marked instead of dropped")]
+
+
+_OBJECTIVE = (
+    "figures: what users feel on packets, or the shipped gains where these are no worse, the default with --p99, "
+    "--utilization or --step; speed: greatest alpha, or steepest line, with --disk-margin, else the default; margin: "
+    "beta of the greatest disk margin at --alpha"
+)
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Goal:
-    """What is greatest: arguments of `netctrl.queue_design`."""
+    """What is sought: arguments of `netctrl.queue_design`."""
 
-    objective: Annotated[
-        str,
-        option("WHAT", "speed: greatest alpha with --disk-margin; margin: beta of the greatest disk margin at --alpha"),
-    ] = "speed"
-    disk_margin: _DISK = None
+    objective: Annotated[str | None, option("WHAT", _OBJECTIVE)] = None
+    p99_s: Annotated[
+        float | None, TIME(f"99th percentile of the queueing delay, at most: {DURATION_TAKES}", "--p99")
+    ] = None
+    utilization: Annotated[float | None, SHARE(f"of the link, at least: {SHARE_TAKES}")] = None
+    step_s: Annotated[
+        float | None, TIME(f"time above two targets after a step of the load, at most: {DURATION_TAKES}", "--step")
+    ] = None
+    disk_margin: Annotated[
+        float | None, _MARGIN(f"disk margin kept at every point: {_MARGIN_TAKES} (0.667; with figures 0.353)")
+    ] = None
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class PiGoal(Goal):
-    """What is greatest, and how the law is compared with the shipped gains."""
+    """What is sought, and how the law is compared with the shipped gains."""
 
     check: Annotated[str | None, option("ENGINES", _CHECK_TAKES)] = None
 
     def engines(self) -> tuple[str, ...]:
-        """Engines of the comparison."""
+        """Engines of the comparison; those beside packets where figures are sought."""
+        asked = (self.p99_s, self.utilization, self.step_s) != (None, None, None)
+        if self.objective == "figures" or (self.objective is None and asked):
+            return tuple(name for name in engines_of(self.check) if self.check is not None and name != "packet")
         return engines_of(self.check)
 
 
@@ -83,6 +100,7 @@ def pie(
     Examples
     --------
     netctrl design pie --rtt 20ms --N 4 --capacity 20Mbit
+    netctrl design pie --rtt 10ms:40ms --N 5:20 --capacity 50Mbit --p99 25ms --step 2s
     netctrl design pie --rtt 20ms --window 10 --objective margin --alpha 2 --json
     """
     parameters = given(locals(), "where", "goal", "wanted", "rfc") | {"implementation": "rfc" if rfc else "linux"}
@@ -152,6 +170,7 @@ def pi2(
 
 def red(
     where: Where,
+    goal: Goal | None = None,
     wanted: Wanted | None = None,
     *,
     min_bytes: Annotated[int, BYTES(f"lower threshold of the average: {SIZE_TAKES}")],
@@ -161,26 +180,26 @@ def red(
     ] = 1000,
     burst: Annotated[int | None, BURST("burst in packets; by default 5 --min/(3 --avpkt)")] = None,
     ecn: _ECN = False,
-    disk_margin: _DISK = None,
 ) -> int:
     """RED's upper threshold and probability for a range of loads: the steepest line that Linux keeps stable.
 
     Examples
     --------
     netctrl design red --min 30kB --rtt 50ms --N 15:20 --capacity 20Mbit --ecn
+    netctrl design red --min 30kB --rtt 50ms --N 15:20 --capacity 20Mbit --ecn --p99 60ms
     netctrl design red --min 30kB --burst 55 --rtt 50ms --N 20 --capacity 20Mbit --json
     """
-    parameters = given(locals(), "where", "wanted", "disk_margin")
-    return _designed("red", parameters, where, Goal(disk_margin=disk_margin), wanted)
+    parameters = given(locals(), "where", "goal", "wanted")
+    return _designed("red", parameters, where, goal or Goal(), wanted)
 
 
 def wred(
     where: Where,
+    goal: Goal | None = None,
     wanted: Wanted | None = None,
     *,
     min_bytes: Annotated[int, BYTES(f"lower threshold of the queue: {SIZE_TAKES}")],
     ecn: _ECN = False,
-    disk_margin: _DISK = None,
 ) -> int:
     """WRED's upper threshold and probability for a range of loads: the steepest line that a switch keeps stable.
 
@@ -189,8 +208,8 @@ def wred(
     netctrl design wred --min 100kB --rtt 100us --N 8:32 --capacity 100Gbit --sender dctcp --ecn
     netctrl design wred --min 30kB --rtt 50us --N 8 --capacity 10Gbit --json
     """
-    parameters = given(locals(), "where", "wanted", "disk_margin")
-    return _designed("wred", parameters, where, Goal(disk_margin=disk_margin), wanted)
+    parameters = given(locals(), "where", "goal", "wanted")
+    return _designed("wred", parameters, where, goal or Goal(), wanted)
 
 
 def _designed(law: str, parameters: Mapping[str, Any], where: Where, goal: Goal, wanted: Wanted | None) -> int:
@@ -198,7 +217,7 @@ def _designed(law: str, parameters: Mapping[str, Any], where: Where, goal: Goal,
     arguments = {**given(vars(where)), **given(vars(goal), "check")}
     engines = goal.engines() if isinstance(goal, PiGoal) else ()
     failed: list[InvalidValue] = []
-    if "alpha" in parameters and goal.objective == "speed":
+    if "alpha" in parameters and arguments.get("objective") != "margin":
         raise InvalidValue("alpha", parameters["alpha"], "a value only with --objective margin")
 
     def made() -> QueueDesign:
@@ -223,7 +242,7 @@ def _beside_shipped(
     """The design with its figures beside those of the shipped gains, and why an engine has none."""
     import msgspec
 
-    from netctrl.checks.engines import gains_figures
+    from netctrl.checks.gains import gains_figures
     from netctrl.core.register import CERTIFIED
 
     make, law = CERTIFIED[design.law.name], design.law
@@ -235,7 +254,8 @@ def _beside_shipped(
         except InvalidValue as error:
             failed.append(error)
     ours, shipped = (tuple(each for both in found for each in both[which]) for which in (0, 1))
-    proof = msgspec.structs.replace(design.certificate, figures=ours, shipped=shipped)
+    before = design.certificate
+    proof = msgspec.structs.replace(before, figures=before.figures + ours, shipped=before.shipped + shipped)
     return msgspec.structs.replace(design, certificate=proof), failed
 
 
@@ -253,6 +273,7 @@ def ecn(
         float | None, SENDER_GAIN(f"of the senders' average of marks: {GAIN_TAKES}", "--g", default="1/16")
     ] = None,
     unit: Annotated[str | None, option("UNIT", f"of the threshold: {_UNITS}", default="bytes")] = None,
+    p99_s: Annotated[float | None, TIME(f"longest queueing delay, at most: {DURATION_TAKES}", "--p99")] = None,
 ) -> int:
     """Smallest threshold of ECN with which DCTCP senders keep a link busy, for a range of flows and round-trip times.
 

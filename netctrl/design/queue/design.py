@@ -1,8 +1,9 @@
 """Laws of queues that people run, designed for a box of operating points and certified in their target's steps.
 
-Two problems are solved. **speed**: the greatest integral gain alpha/T, for RED and WRED the steepest line, whose disk
-margin is at least a given one at every point of the box. **margin**: the proportional gain beta with which the least
-disk margin of the box is greatest, where alpha is given. A disk margin alone would be greatest with no gain at all.
+Two problems are solved here; a third, **figures**, chooses among `candidates` on packets (`netctrl.checks.designs`).
+**speed**: the greatest integral gain alpha/T, for RED and WRED the steepest line, whose disk margin is at least a given
+one at every point of the box. **margin**: the proportional gain beta with which the least disk margin of the box is
+greatest, where alpha is given. A disk margin alone would be greatest with no gain at all.
 
 A search on samples of the box proposes a law in the target's steps, a proof over the whole box accepts it or names a
 worse point, and the search goes on with that point among its samples.
@@ -11,7 +12,8 @@ worse point, and the search goes on with that point among its samples.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Unpack
+from math import radians, tan
+from typing import Any, NamedTuple, get_args
 
 import msgspec
 
@@ -32,15 +34,29 @@ from netctrl.core.errors import (
 )
 from netctrl.core.register import CERTIFIED
 from netctrl.core.units import format_quantity
-from netctrl.design.queue.record import Objective, QueueDesign, QueueInputs, QueueProof
+from netctrl.design.queue.record import Asked, Objective, QueueDesign, QueueInputs, QueueProof
 from netctrl.design.queue.samples import TOLERANCE, DiskProof, Point, pi_samples, prove_disk_margin
-from netctrl.design.queue.search import LINES, PI_LAWS, completed, fastest, line_of, steadiest, steepest, target_steps
+from netctrl.design.queue.search import (
+    LINES,
+    PI_LAWS,
+    SHIPPED_LINES,
+    completed,
+    fastest,
+    guarded,
+    guarded_lines,
+    line_of,
+    steadiest,
+    steepest,
+    target_steps,
+)
 from netctrl.frequency.records import decibel
 from netctrl.model.law import QueueLaw
 from netctrl.plants.queues.window_response import CUBIC
 
 DISK_MARGIN = 2.0 / 3.0
 """Disk margin of a factor 2 (6 dB) in gain, or 37 degrees of phase, or of both in part: it implies the design rule."""
+GUARD = 2.0 * tan(radians(20.0) / 2.0)
+"""Disk margin that implies 20 degrees and 3 dB: a guard against errors of the model, where figures on packets judge."""
 LAWS = (*PI_LAWS, *LINES)
 _FOUND = {
     **dict.fromkeys(PI_LAWS, ("beta",)),
@@ -60,62 +76,65 @@ _A_LINE: dict[str, dict[str, Any]] = {"red": {"limit_bytes": 1}, "wred": {"max_b
 _REMEDY = "narrow the box, or ask for a smaller disk margin"
 
 
-def queue_design(
+class Problem(NamedTuple):
+    """What a design is asked for, checked."""
+
+    inputs: QueueInputs
+    given: dict[str, Any]
+    """Parameters of the law that the design leaves, with all that the search needs."""
+    box: Box
+    curved: bool
+    """Whether Cubic's own curve is in play and left out."""
+
+    @property
+    def law(self) -> str:
+        """Its name."""
+        return self.inputs.law
+
+    @property
+    def least(self) -> float | None:
+        """Disk margin that is kept; None where the greatest is sought."""
+        return self.inputs.least_disk_margin
+
+    def design(
+        self, made: dict[str, Any], proof: DiskProof, argv: Iterable[str], warnings: Iterable[str] = ()
+    ) -> QueueDesign:
+        """Design of a law with its proof."""
+        subject, box = law_of(self.law, made), self.box
+        verdict = certify(subject, **msgspec.structs.asdict(box.inputs)).certificate
+        figures = self.inputs.objective == "figures" and self.least is not None
+        enough = min(self.least or DISK_MARGIN, DISK_MARGIN) if figures else DISK_MARGIN
+        certificate = QueueProof(
+            status=Status.ADMISSIBLE if proof.proved >= enough else verdict.status,
+            disk_margin=proof.found,
+            disk_margin_proved=proof.proved,
+            sender=proof.sender,
+            flows=None if box.inputs.flows is None else proof.flows,
+            rtt_s=proof.rtt,
+            speed=subject.sampled.integral / subject.sampled.update_s
+            if isinstance(subject, PiSubject)
+            else subject.gains["slope_per_byte"],
+            verdict=verdict,
+            warnings=(
+                *warnings,
+                *_warnings(self.law, self.given, made),
+                *(_about_cubic(subject, box) if self.curved else ()),
+                *verdict.warnings,
+            ),
+        )
+        law = QueueLaw(name=self.law, implementation=subject.implementation, parameters=made, gains=subject.gains)
+        return QueueDesign.of(self.inputs, law, certificate, argv=argv)
+
+
+def problem_of(
     law: str,
-    *,
-    parameters: Mapping[str, Any] | None = None,
-    objective: Objective = "speed",
-    disk_margin: float | None = None,
-    argv: Iterable[str] = (),
-    **where: Unpack[Where],
-) -> QueueDesign:
-    """Law of a queue for a box of flows, round-trip times, rates and senders, as its target runs it.
-
-    With the objective "speed" it is the law with the greatest integral gain, of RED and WRED with the steepest line,
-    whose disk margin 2/‖S − T‖∞ is at least `disk_margin` everywhere in the box. With "margin" it is the beta with
-    which the least disk margin of the box is greatest, at the alpha that is given. The law is in whole steps of its
-    target, and the certificate is proved for it.
-
-    Parameters
-    ----------
-    law : str
-        "pie", "docsis-pie", "pi2", "dualpi2", "red" or "wred".
-    parameters : mapping, optional
-        Other parameters of the law, in SI units, as in {"target_s": 0.01}; for "red" and "wred" with `min_bytes`.
-    objective : {"speed", "margin"}
-        "margin" only for laws with gains.
-    disk_margin : float, optional
-        Of the objective "speed", above 0 and at most 1.8; by default 2/3, which implies 6 dB and 36.9 degrees.
-    argv : iterable of str
-        Command line, for the provenance.
-    **where
-        The box: `rtt_s`, `flows`, `capacity_bit_per_s`, `window_packets`, `packet_size_bytes`, `senders` and
-        `stretches` of `netctrl.certify`.
-
-    Returns
-    -------
-    QueueDesign
-
-    Raises
-    ------
-    InvalidValue
-        A value outside its bounds, or a parameter that the design finds.
-    NoAdmissibleDesign
-        There is no equilibrium somewhere in the box, or no law of the target has this disk margin.
-
-    Notes
-    -----
-    The problem "speed" is that of Åström, Panagopoulos and Hägglund ("Design of PI controllers based on non-convex
-    optimization", Automatica 34, 1998), over a box and with the disk margin as its constraint: a change Δx of the load,
-    in the law's output, leaves ∫(D − target) dt = Δx T/alpha at every point of the box.
-
-    Examples
-    --------
-    >>> import netctrl
-    >>> found = netctrl.queue_design("pie", rtt_s=0.02, flows=4.0, capacity_bit_per_s=20e6)
-    >>> found.law.parameters["alpha"], found.law.parameters["beta"], found.certificate.disk_margin_proved > 2 / 3
-    (0.1875, 2.0, True)
-    """
+    parameters: Mapping[str, Any] | None,
+    objective: Objective,
+    asked: Asked,
+    disk_margin: float | None,
+    where: Where,
+) -> Problem:
+    """What is asked for, as of `netctrl.queue_design`; InvalidValue for a value outside its bounds."""
     if parameters is not None and not isinstance(parameters, Mapping):
         raise InvalidValue("parameters", parameters, "a mapping from names to values, as in {'target_s': 0.015}")
     given = _checked(law, dict(parameters or {}), objective)
@@ -124,25 +143,10 @@ def queue_design(
     curved = where.get("senders") is None and CUBIC.name in box.inputs.senders
     if curved:  # its proofs take minutes
         box = box.with_senders(*LINUX_SENDERS)
-    inputs = QueueInputs(law=law, objective=objective, least_disk_margin=least, parameters=given, box=box.inputs)
-    made, proof = _searched(law, given, box, least)
-    subject = law_of(law, made)
-    verdict = certify(subject, **msgspec.structs.asdict(box.inputs)).certificate
-    certificate = QueueProof(
-        status=Status.ADMISSIBLE if proof.proved >= DISK_MARGIN else verdict.status,
-        disk_margin=proof.found,
-        disk_margin_proved=proof.proved,
-        sender=proof.sender,
-        flows=None if box.inputs.flows is None else proof.flows,
-        rtt_s=proof.rtt,
-        speed=subject.sampled.integral / subject.sampled.update_s
-        if isinstance(subject, PiSubject)
-        else subject.gains["slope_per_byte"],
-        verdict=verdict,
-        warnings=(*_warnings(law, given, made), *(_about_cubic(subject, box) if curved else ()), *verdict.warnings),
+    inputs = QueueInputs(
+        law=law, objective=objective, least_disk_margin=least, parameters=given, box=box.inputs, **asked._asdict()
     )
-    found = QueueLaw(name=law, implementation=subject.implementation, parameters=made, gains=subject.gains)
-    return QueueDesign.of(inputs, found, certificate, argv=argv)
+    return Problem(inputs, given, box, curved)
 
 
 def law_of(name: str, parameters: Mapping[str, Any]) -> Subject:
@@ -165,10 +169,10 @@ def certificate_of(design: QueueDesign) -> QueueCertificate:
 def _checked(law: str, given: dict[str, Any], objective: str) -> dict[str, Any]:
     """Parameters that were given, with all that the search needs."""
     checked_word("law", law, LAWS)
-    checked_word("objective", objective, ("speed", "margin"))
+    checked_word("objective", objective, get_args(Objective))
     if objective == "margin" and law in LINES:
         raise InvalidValue("objective", objective, f"speed: the line of {law} has no second gain")
-    found = (*_FOUND[law], "alpha") if law in PI_LAWS and objective == "speed" else _FOUND[law]
+    found = (*_FOUND[law], "alpha") if law in PI_LAWS and objective != "margin" else _FOUND[law]
     for name in found:
         if name in given:
             raise InvalidValue("parameters", name, f"parameters of {law} without {name}, which the design finds")
@@ -187,7 +191,7 @@ def _least(objective: str, disk_margin: float | None) -> float | None:
             raise InvalidValue("disk_margin", disk_margin, "no value with the objective margin")
         return None
     if disk_margin is None:
-        return DISK_MARGIN
+        return GUARD if objective == "figures" else DISK_MARGIN
     return checked_number(
         "disk_margin", disk_margin, f"a number above 0 and at most {_MOST:g}", above=0.0, at_most=_MOST
     )
@@ -200,8 +204,9 @@ def _any_law(law: str, given: Mapping[str, Any]) -> Subject:
     return CERTIFIED[law](**line_of(law, given, 2 * given["min_bytes"], 100))
 
 
-def _searched(law: str, given: dict[str, Any], box: Box, least: float | None) -> tuple[dict[str, Any], DiskProof]:
-    """Parameters and their proof."""
+def searched(problem: Problem) -> tuple[dict[str, Any], DiskProof]:
+    """Parameters and their proof, of the objectives speed and margin; NoAdmissibleDesign where there are none."""
+    law, given, box, least = problem.law, problem.given, problem.box, problem.least
     if law in LINES:
         found = _agreed(law, lambda want, more: steepest(law, given, box, want, more), box, least)
         if found is None:
@@ -225,14 +230,43 @@ def _searched(law: str, given: dict[str, Any], box: Box, least: float | None) ->
     raise NoAdmissibleDesign(f"the smallest gains of {law} are too large for this disk margin over this box; {_REMEDY}")
 
 
+def shipped_of(problem: Problem) -> dict[str, Any]:
+    """Parameters with the gains or the line that the implementation ships."""
+    law, given = problem.law, problem.given
+    if law in LINES:
+        widths, percent = SHIPPED_LINES[law]
+        return line_of(law, given, widths * given["min_bytes"], percent)
+    known = CERTIFIED[law](**given).parameters
+    return {**given, **{name: known[name] for name in ("alpha", "beta")}}
+
+
+def candidates(problem: Problem) -> list[dict[str, Any]]:
+    """Parameters in the target's steps whose disk margin is enough at samples of the box; NoAdmissibleDesign where a PI
+    law has no equilibrium, and lines without one left out."""
+    law, given, box = problem.law, problem.given, problem.box
+    least = (problem.least or GUARD) / (1.0 - 1.1 * TOLERANCE)  # of the samples, so that a proof finds it, too
+    if law in LINES:
+        return [each for each in guarded_lines(law, given, box, least) if absent(law_of(law, each), box) is None]
+    base = CERTIFIED[law](**given)
+    reason = absent(base, box)
+    if reason is not None:
+        raise NoAdmissibleDesign(reason)
+    found = guarded(pi_samples(base, box), least, _trips(base, box), law, given)
+    return [{**given, "alpha": each.alpha, "beta": each.beta} for each in found]
+
+
+def _trips(base: PiSubject, box: Box) -> float:
+    """Longest round trip of a box in updates of a law."""
+    return (max(box.rtt[1] * stretch for stretch in box.inputs.stretches) + base.target_s) / base.nominal.update_s
+
+
 def _pi(
     law: str, given: dict[str, Any], box: Box, want: float, more: Sequence[Point], least: float | None
 ) -> dict[str, Any] | None:
     """Parameters of a PI law that the samples propose."""
     base = CERTIFIED[law](**given)
     samples = pi_samples(base, box, more)
-    longest = max(box.rtt[1] * stretch for stretch in box.inputs.stretches) + base.target_s
-    trips = longest / base.nominal.update_s
+    trips = _trips(base, box)
     if least is None:
         others = {name: value for name, value in given.items() if name != "alpha"}
         found = steadiest(samples, base.nominal.integral, trips, law, others)
@@ -275,7 +309,7 @@ def _about_cubic(subject: Subject, box: Box) -> tuple[str, ...]:
 
 def _warnings(law: str, given: Mapping[str, Any], made: Mapping[str, Any]) -> tuple[str, ...]:
     usual = CERTIFIED[law](**given).nominal.update_s if law in PI_LAWS else None
-    if usual is None or made["tupdate_s"] == usual:
+    if usual is None or made.get("tupdate_s", usual) == usual:
         return ()
     times = " instead of ".join(format_quantity(each, "s") for each in (made["tupdate_s"], usual))
     return (f"updates every {times}: at the shorter interval the smallest gains of {law} are too large for this box",)

@@ -33,7 +33,7 @@ from netctrl.certificates.box import MIN_WINDOW, Box, Ends, Point, axes, box_of,
 from netctrl.certificates.certify import certify, described
 from netctrl.certificates.ecn.dctcp import DctcpSubject, dctcp, smallest_threshold
 from netctrl.core.errors import InvalidValue, Status, checked_number, checked_word
-from netctrl.core.units import BITS_PER_BYTE, MICROSECOND, format_quantity, long_rtt
+from netctrl.core.units import BITS_PER_BYTE, MICROSECOND, TIMES, checked_quantity, format_quantity, long_rtt
 from netctrl.design.queue.ecn_record import EcnDesign, EcnInputs, EcnProof, SmallerThreshold
 from netctrl.laws.targets.step import StepUnit
 from netctrl.model.io.record_file import taken
@@ -69,6 +69,7 @@ def ecn_design(
     packet_size_bytes: float = 1500.0,
     gain: float = 1.0 / 16.0,
     unit: StepUnit = "bytes",
+    p99_s: float | None = None,
     argv: Iterable[str] = (),
 ) -> EcnDesign:
     """Smallest threshold of a step with which DCTCP's flows keep a link busy, for a range of loads, in a target's unit.
@@ -92,6 +93,8 @@ def ecn_design(
     unit : {"bytes", "packets", "time"}
         "bytes" for switches, Linux's RED and ns-3's, in steps of a packet; "packets" for ns-3's RED; "time", in steps
         of 1 us, for CoDel's and DualPI2's thresholds.
+    p99_s : float, optional
+        Longest delay that is asked for [s]; one with a longer delay of the fluid isn't admissible.
     argv : iterable of str
         Command line, for the provenance.
 
@@ -118,6 +121,8 @@ def ecn_design(
     """
     g = checked_number("gain", gain, "a gain above 0 and at most 1, as in 0.0625", above=0.0, at_most=1.0)
     checked_word("unit", unit, UNITS)
+    if p99_s is not None:
+        checked_quantity("p99", p99_s, "a delay above 0 in seconds", TIMES)
     box = box_of(_any(g), rtt_s, flows, capacity_bit_per_s, None, packet_size_bytes, "dctcp")
     size = box.inputs.packet_size_bytes
     if unit == "bytes" and size != int(size):
@@ -132,15 +137,16 @@ def ecn_design(
     steps = _smallest(lambda steps: _worst(kept(steps)).each > 1.0, max(ceil(max(needs) - _CLOSE), 1))
     subject, cycles, worst = _subject(unit, steps, size, g), kept(steps), _worst(kept(steps))
     verdict = certify(subject, **msgspec.structs.asdict(box.inputs)).certificate
+    longest_s = max(each.cycle.highest * each.at.rtt_s for each in cycles)
     certificate = EcnProof(
-        status=Status.ADMISSIBLE,
+        status=Status.ADMISSIBLE if p99_s is None or longest_s <= p99_s else Status.STABLE,
         flows=worst.at.flows,
         rtt_s=worst.at.rtt_s,
         capacity_bit_per_s=_bits(worst.at, size),
         shortest_queue_packets=worst.each * worst.at.flows,
         packets_of_each_flow=worst.each,
         longest_queue_packets=max(each.cycle.highest * each.at.rate * each.at.rtt_s for each in cycles),
-        longest_delay_s=max(each.cycle.highest * each.at.rtt_s for each in cycles),
+        longest_delay_s=longest_s,
         points=len(points),
         smaller=None if steps == 1 else _smaller(_subject(unit, steps - 1, size, g), _worst(kept(steps - 1)), size),
         verdict=verdict,
@@ -152,7 +158,7 @@ def ecn_design(
         ),
     )
     law = QueueLaw(**taken(described(subject), "name", "parameters", "gains"), implementation=_IMPLEMENTATIONS[unit])
-    return EcnDesign.of(EcnInputs(unit=unit, gain=g, box=box.inputs), law, certificate, argv=argv)
+    return EcnDesign.of(EcnInputs(unit=unit, gain=g, box=box.inputs, p99_s=p99_s), law, certificate, argv=argv)
 
 
 def _any(gain: float) -> DctcpSubject:

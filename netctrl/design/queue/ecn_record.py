@@ -22,6 +22,8 @@ class EcnInputs(Record, frozen=True):
     """g of the senders' average of marks."""
     box: CertifyInputs
     """Where it runs."""
+    p99_s: float | None = None
+    """Longest delay that is asked for [s]; null: none is."""
 
 
 class SmallerThreshold(Record, frozen=True):
@@ -48,7 +50,8 @@ class EcnProof(Record, frozen=True):
     proved."""
 
     status: Status
-    """admissible: at every point that was looked at the queue keeps more than a packet of each flow."""
+    """admissible: at every point that was looked at the queue keeps more than a packet of each flow, and delays are at
+    most what is asked for; stable: they are longer."""
     flows: float
     """Number of flows at the worst point: the shortest queue over the number of flows is least there."""
     rtt_s: float
@@ -115,8 +118,16 @@ def ecn_verdict(inputs: EcnInputs, proof: EcnProof) -> str:
     delay = format_quantity(proof.longest_delay_s, "s", 3)
     return (
         f"ecn for {_where(inputs.box)}: the link stays busy with a packet of each flow to spare at all {proof.points} "
-        f"points that were looked at, delays up to {delay}"
+        f"points that were looked at, delays up to {delay}{_beyond(inputs, proof)}"
     )
+
+
+def _beyond(inputs: EcnInputs, proof: EcnProof) -> str:
+    """By how much delays are longer than what is asked for, in words; empty where they aren't."""
+    if inputs.p99_s is None or proof.longest_delay_s <= inputs.p99_s:
+        return ""
+    by = format_quantity(proof.longest_delay_s - inputs.p99_s, "s", 3)
+    return f": not met, {by} longer than asked for, and a smaller threshold loses rate"
 
 
 class EcnDesign(Design[EcnInputs, QueueLaw, EcnProof], frozen=True, tag="ecn"):

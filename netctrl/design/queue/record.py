@@ -2,20 +2,50 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from itertools import groupby
+from typing import Literal, NamedTuple
 
 from netctrl.certificates.record import CertifyInputs, QueueVerdict, span_text
 from netctrl.core.errors import Status
 from netctrl.core.units import format_quantity
 from netctrl.model.design.base import Design, Summary
-from netctrl.model.design.queue_checks import GainsFigures
+from netctrl.model.design.queue_checks import Felt, GainsFigures
 from netctrl.model.io.record_file import Record
 from netctrl.model.law import QueueLaw
 
-_ALIKE = 0.1
-"""Relative difference up to which figures are alike."""
+Objective = Literal["figures", "speed", "margin"]
 
-Objective = Literal["speed", "margin"]
+
+_GAINS = ("alpha", "beta", "max_bytes", "probability", "max_percent")
+"""What designs find, as parameters of laws."""
+
+
+class Asked(NamedTuple):
+    """What a user asks of a queue; None: nothing."""
+
+    p99_s: float | None = None
+    """Longest 99th percentile of the delay [s]."""
+    utilization: float | None = None
+    """Least share of the link's rate."""
+    step_s: float | None = None
+    """Longest time above two targets after a step of the load [s]."""
+
+    def excess(self, felt: Felt) -> tuple[float, float, float]:
+        """By how much figures miss what is asked [s, share, s]; 0 where they don't, or nothing is asked."""
+        p99 = 0.0 if self.p99_s is None else max((felt.delay_99_s or 0.0) - self.p99_s, 0.0)
+        used = 0.0 if self.utilization is None else max(self.utilization - felt.utilization, 0.0)
+        return p99, used, 0.0 if self.step_s is None else max(felt.above_s - self.step_s, 0.0)
+
+    def miss(self, felt: Felt) -> float:
+        """Sum of what figures miss, each over what is asked."""
+        return sum(by / wanted for by, wanted in zip(self.excess(felt), self, strict=True) if wanted)
+
+    def missing(self, felt: Felt) -> str:
+        """The same in words; empty where nothing is missed."""
+        p99, used, step = self.excess(felt)
+        longer = [(p99, "the 99th percentile of the delay"), (step, "the time above two targets after a step")]
+        said = [f"{what} is {format_quantity(by, 's', 3)} too long" for by, what in longer if by > 0.0]
+        return ", ".join([*said, *[f"utilization lacks {100.0 * used:.2g} %"] * (used > 0.0)])
 
 
 class QueueInputs(Record, frozen=True):
@@ -24,21 +54,34 @@ class QueueInputs(Record, frozen=True):
     law: str
     """As in `netctrl design NAME`."""
     objective: Objective
-    """speed: the greatest integral gain, or the steepest line, with a disk margin of at least `least_disk_margin`.
-    margin: the greatest disk margin with the integral gain that is given."""
+    """figures: what users feel, on packets, with a disk margin of at least `least_disk_margin`, or the shipped gains.
+    speed: the greatest integral gain, or the steepest line, with that disk margin. margin: the greatest disk margin
+    with the integral gain that is given."""
     least_disk_margin: float | None
     """Disk margin that is kept in the whole box; null where the objective is margin."""
     parameters: dict[str, float | int | str | bool]
     """Parameters of the law that were given, in SI units."""
     box: CertifyInputs
     """Where it runs."""
+    p99_s: float | None = None
+    """Longest 99th percentile of the delay that is asked for [s]; null: none is."""
+    utilization: float | None = None
+    """Least utilization that is asked for; null: none is."""
+    step_s: float | None = None
+    """Longest time above two targets after a step of the load that is asked for [s]; null: none is."""
+
+    @property
+    def asked(self) -> Asked:
+        """What is asked of the figures."""
+        return Asked(self.p99_s, self.utilization, self.step_s)
 
 
 class QueueProof(Record, frozen=True):
     """Certificate of a queue's design: the loop of the law that is exported, proved at every point of the box."""
 
     status: Status
-    """admissible: 6 dB and 30 degrees at every point of the box, proved."""
+    """admissible: 6 dB and 30 degrees at every point of the box, proved; of the objective figures its disk margin,
+    proved, and what is asked for, on packets."""
     disk_margin: float
     """2/‖S − T‖∞ at the worst point; 0 where a loop is unstable."""
     disk_margin_proved: float
@@ -58,18 +101,18 @@ class QueueProof(Record, frozen=True):
     warnings: tuple[str, ...]
     """Cautions before using the law."""
     figures: tuple[GainsFigures, ...] = ()
-    """What its queue is like where windows are largest and smallest, where it was asked for."""
+    """What its queue is like at corners of the box, where it was asked for."""
     shipped: tuple[GainsFigures, ...] = ()
     """The same with the gains that the implementation ships."""
+    keep: bool | None = None
+    """Whether the law is the shipped one, as no other that keeps the margins is better in one figure and no worse in
+    the others; null with another objective."""
 
 
 def queue_summary(inputs: QueueInputs, law: QueueLaw, proof: QueueProof) -> Summary:
     """Title and (name, text) rows: gains, disk margin, and the margins of the certificate."""
-    asked = (
-        f"disk margin of at least {inputs.least_disk_margin:.3g}"
-        if inputs.least_disk_margin is not None
-        else "greatest disk margin"
-    )
+    least = inputs.least_disk_margin
+    asked = "greatest disk margin" if least is None else f"disk margin of at least {least:.3g}"
     title = f"{law.name} ({law.implementation}), {asked}, {_where(inputs.box)}"
     flows = "" if proof.flows is None else f" with {proof.flows:.4g} flows"
     unit = "1/byte" if law.name in ("red", "wred") else "1/s²"
@@ -91,34 +134,35 @@ def queue_summary(inputs: QueueInputs, law: QueueLaw, proof: QueueProof) -> Summ
 
 
 def _beside_shipped(proof: QueueProof) -> list[tuple[str, str]]:
-    """Rows with the figures of a design's gains and of the shipped ones, and which are better."""
+    """Rows with what users feel of a design's gains and of the shipped ones, and which are better."""
     rows = []
-    for ours, theirs in zip(proof.figures, proof.shipped, strict=True):
-        where = f"{ours.flows:.4g} {ours.senders} at {format_quantity(ours.rtt_s, 's', 4)}"
+    if not proof.shipped:
+        return [(f"{engine}, worst", ours.text) for engine, ours in _felt(proof.figures)]
+    for (engine, ours), (_, theirs) in zip(*map(_felt, (proof.figures, proof.shipped)), strict=True):
+        if proof.keep:
+            rows.append((f"{engine}, worst", f"shipped gains: {ours.text}"))
+            continue
+        known = proof.shipped[0].parameters
+        gains = ", ".join(f"{name} {known[name]:.6g}" for name in _GAINS if name in known)
         rows += [
-            (f"{ours.engine}, {where}", f"these gains: {ours.text}"),
-            ("", f"shipped {_gains(theirs)}: {theirs.text}"),
+            (f"{engine}, worst", f"these gains: {ours.text}"),
+            ("", f"shipped {gains}: {theirs.text}"),
             ("", _better(ours, theirs)),
         ]
     return rows
 
 
-def _gains(figures: GainsFigures) -> str:
-    return ", ".join(f"{name} {figures.parameters[name]:.6g}" for name in ("alpha", "beta"))
+def _felt(figures: tuple[GainsFigures, ...]) -> list[tuple[str, Felt]]:
+    """Engines, and the worst figures of each."""
+    return [(engine, Felt.worst(list(each))) for engine, each in groupby(figures, key=lambda one: one.engine)]
 
 
-def _better(ours: GainsFigures, theirs: GainsFigures) -> str:
+def _better(ours: Felt, theirs: Felt) -> str:
     """Which gains are better in what, by more than a tenth."""
-    told = {
-        "faster after a start": (ours.above_s, theirs.above_s, 0.05),
-        "quieter": (ours.deviation_s or 0.0, theirs.deviation_s or 0.0, 0.0),
-        "shorter at 99 %": (ours.delay_99_s or 0.0, theirs.delay_99_s or 0.0, 0.0),
-        "less idle": (1.0 - ours.utilization, 1.0 - theirs.utilization, 0.005),
-    }
     said = []
-    for who, sign in (("these", 1.0), ("the shipped ones", -1.0)):
-        better = [what for what, (a, b, least) in told.items() if sign * (b - a) > max(_ALIKE * max(a, b), least)]
-        if better:
+    for who, worse in (("these", theirs.worse_than(ours)), ("the shipped ones", ours.worse_than(theirs))):
+        what = zip(("shorter at 99 %", "less idle", "faster after a step"), worse, strict=True)
+        if better := [name for name, by in what if by > 1.0]:
             said.append(f"{who} are {', '.join(better)}")
     return "; ".join(said) or "neither are better by more than a tenth"
 
@@ -126,6 +170,16 @@ def _better(ours: GainsFigures, theirs: GainsFigures) -> str:
 def queue_verdict(inputs: QueueInputs, proof: QueueProof) -> str:
     """Whether the law holds in the box, and what is proved."""
     where = f"{inputs.law} for {_where(inputs.box)}"
+    if proof.keep is not None:
+        (_, ours) = _felt(proof.figures)[0]  # on packets
+        shipped = _felt(proof.shipped)[0][1].text if proof.shipped else "no equilibrium in this box"
+        margins = f"a disk margin of at least {proof.disk_margin_proved:.3f} at every point"
+        guard = f"with {margins}" if proof.status is Status.ADMISSIBLE else f"{proof.status}, without the disk margin"
+        if missing := inputs.asked.missing(ours):
+            return f"{where}: not met, {missing}: {ours.text}"
+        if proof.keep:
+            return f"{where}: keep the shipped gains, {guard}: {ours.text}; no other gains were better without a loss"
+        return f"{where}: change, {guard}: {ours.text}; shipped: {shipped}"
     if proof.status is Status.ADMISSIBLE:
         return f"{where}: holds, with a disk margin of at least {proof.disk_margin_proved:.3f} at every point"
     return f"{where}: {proof.status}, outside the design rule of 6 dB and 30 degrees"

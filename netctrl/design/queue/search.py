@@ -40,6 +40,8 @@ _AROUND = 3
 """Whole steps on each side of the best real β that are tried."""
 _BELOW = 200
 """Whole steps of α below the best real one that are tried."""
+_SHARES, _FACTORS, _DOUBLED = (1.0, 0.4, 0.15), (0.6, 1.0, 1.6), (0.5, 1.0, 2.0)
+"""Of the greatest α, of the steadiest β, and of the shipped gains, which make candidates."""
 
 
 class Steps(NamedTuple):
@@ -133,11 +135,35 @@ def _in_steps(samples: PiSamples, alpha: int, trips: float, law: str, given: Map
     return max(found, key=lambda each: each.disk_margin, default=None)
 
 
+def guarded(samples: PiSamples, least: float, trips: float, law: str, given: Mapping[str, Any]) -> list[Gains]:
+    """Gains in the target's steps with a disk margin of `least`: shares of the greatest α around the steadiest β of
+    each, and gains around the shipped ones, themselves left out."""
+    top = fastest(samples, least, trips, law, given)
+    if top is None:
+        return []
+    target = target_steps(law, given)
+    shipped = tuple(CERTIFIED[law](**given).parameters[name] for name in ("alpha", "beta"))
+    around = [(a, best_beta(samples, a, trips).beta) for a in (top.alpha * share for share in _SHARES)]
+    pairs = [(a, b * factor) for a, b in around for factor in _FACTORS]
+    pairs += [(shipped[0] * a, shipped[1] * b) for a in _DOUBLED for b in _DOUBLED]
+    if target.step:
+        most = target.most * target.step
+        pairs = [tuple(min(max(round(v / target.step), 1) * target.step, most) for v in pair) for pair in pairs]
+    near = [pair for pair in dict.fromkeys(pairs) if pair != shipped]
+    found = [Gains(*pair, samples.disk_margin(CERTIFIED[law](**given, alpha=pair[0], beta=pair[1]))) for pair in near]
+    return [each for each in found if each.disk_margin >= least]
+
+
 _ROOM = 2.0
 """Probability at the upper threshold over that of the heaviest load, at least."""
 _SLOPES = (1e-14, 1.0)
 """Between which slopes are sought [1/byte]."""
 _HALVINGS = 26
+_MORE = (1, 2, 4)
+"""Probabilities at the upper threshold over the least, of candidates."""
+SHIPPED_LINES = {"red": (2, 2), "wred": (1, 5)}
+"""Law -> lower thresholds between the thresholds, and the probability in percent: tc-red(8)'s defaults, and SONiC's
+AZURE_LOSSLESS (`netctrl.certificates.shipped`)."""
 _LIMIT = 4
 """Longest queue of RED over its upper threshold."""
 
@@ -181,6 +207,19 @@ def steepest(
     if percent > 100:
         return None
     return line_of(law, given, ceil(percent / 100.0 / exp(low)), percent)
+
+
+def guarded_lines(law: str, given: Mapping[str, Any], box: Box, least: float) -> list[dict[str, Any]]:
+    """Parameters of lines with a disk margin of `least` on the samples: shares of the steepest slope, each up to
+    several probabilities."""
+    top = steepest(law, given, box, least, ())
+    if top is None:
+        return []
+    percent = int(top.get("max_percent") or round(100.0 * top["probability"]))
+    slope = percent / 100.0 / (top["max_bytes"] - top["min_bytes"])
+    shares = dict.fromkeys(min(percent * more, 100) for more in _MORE)
+    lines = [line_of(law, given, ceil(most / 100.0 / (slope * share)), most) for share in _SHARES for most in shares]
+    return [line for line in lines if sampled_disk_margin(CERTIFIED[law](**line), box) >= least]
 
 
 def line_of(law: str, given: Mapping[str, Any], width: int, percent: int) -> dict[str, Any]:

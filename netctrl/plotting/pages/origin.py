@@ -130,12 +130,13 @@ def _connet(design: Any) -> dict[str, Any]:
 def _queue(design: Any) -> dict[str, Any]:
     asked = design.inputs
     box = {name: value for name, value in msgspec.structs.asdict(asked.box).items() if value is not None}
-    return {**taken(asked, "law", "parameters", "objective"), "disk_margin": asked.least_disk_margin, **box}
+    names = ("law", "parameters", "objective", "p99_s", "utilization", "step_s")
+    return {**taken(asked, *names), "disk_margin": asked.least_disk_margin, **box}
 
 
 def _ecn(design: Any) -> dict[str, Any]:
     box = taken(design.inputs.box, "rtt_s", "flows", "capacity_bit_per_s", "packet_size_bytes")
-    return box | taken(design.inputs, "gain", "unit")
+    return box | taken(design.inputs, "gain", "unit", "p99_s")
 
 
 def _inputs(design: Any) -> dict[str, Any]:

@@ -162,3 +162,13 @@ def test_unusable_input_is_named(arguments: dict[str, Any], named: str) -> None:
     with pytest.raises(InvalidValue) as refused:
         ecn_design(**{**RACK, **arguments})
     assert refused.value.argument == named
+
+
+def test_a_threshold_whose_delay_is_longer_than_asked_for_is_not_admissible() -> None:
+    """The fluid's longest delay is 105 us; a smaller threshold would lose rate."""
+    where = {"rtt_s": 100e-6, "flows": 40.0, "capacity_bit_per_s": 10e9}
+    longest = ecn_design(**where).certificate.longest_delay_s
+    assert ecn_design(**where, p99_s=1.001 * longest).certificate.status is Status.ADMISSIBLE
+    found = ecn_design(**where, p99_s=longest - 10e-6)
+    assert found.certificate.status is Status.STABLE
+    assert "not met, 10 µs longer than asked for" in found.verdict

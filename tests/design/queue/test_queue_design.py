@@ -15,9 +15,10 @@ from netctrl.certificates.box import Box, box_of
 from netctrl.certificates.certify import certify, subject_of
 from netctrl.certificates.loops import box_loops
 from netctrl.certificates.subject import PiSubject
+from netctrl.checks.designs import queue_design
 from netctrl.core.errors import InvalidValue, NoAdmissibleDesign, Status
 from netctrl.core.register import CERTIFIED
-from netctrl.design.queue.design import certificate_of, queue_design
+from netctrl.design.queue.design import certificate_of
 from netctrl.frequency.sampled_margins import sampled_margins
 from netctrl.laws.targets.dualpi2 import dualpi2_gain
 

@@ -1,0 +1,122 @@
+"""Figures of a queue with the gains of a law at the corners of a box: its delay, its link's use, and steps of the load.
+
+On packets a run has all of it: all flows begin, the queue rests, and then flows double and halve again a few times.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from netctrl.certificates.record import CertifyInputs
+from netctrl.certificates.red import RedSubject
+from netctrl.certificates.subject import PiSubject
+from netctrl.checks import checked_engines
+from netctrl.checks.engines import SEEDS, check_scenario
+from netctrl.checks.laws import fluid_queue
+from netctrl.checks.point import CheckPoint, corners_of
+from netctrl.core.units import BITS_PER_BYTE
+from netctrl.engines.engine import simulate
+from netctrl.model.design.queue_checks import GainsFigures
+from netctrl.sim.fluid.certified.run import STARTS, swing_of, time_above
+
+_NEAR, _, _FULL = STARTS
+_LOOKED_AT_S, _LEAST_TRIPS = 20.0, 200.0
+"""Duration of the fluid's run after a start [s], and its least number of round trips."""
+_TARGETS = 2.0
+_DOUBLINGS = {"packet": 3, "kernel": 1}
+_AFTER_S, _AFTER_TRIPS = 5.0, 60.0
+"""Time for which twice the flows are there: seconds, and round trips with the queue."""
+_SAMPLE_S = 5e-3
+
+
+def gains_figures(
+    subject: PiSubject | RedSubject, inputs: CertifyInputs, engine: str, seeds: tuple[int, ...] = SEEDS
+) -> tuple[GainsFigures, ...]:
+    """Figures at the corners of a box with its first sender: in the fluid, which has no chance, of the largest and the
+    smallest windows.
+
+    Parameters
+    ----------
+    subject : PiSubject or RedSubject
+    inputs : CertifyInputs
+        The box.
+    engine : str
+        "fluid", "packet" or "kernel".
+    seeds : tuple of int
+        Of runs with packets, whose medians the figures are: in a rare run a queue empties or stands for seconds.
+
+    Raises
+    ------
+    InvalidValue
+        A law or sender that the engine hasn't.
+    """
+    (name,) = checked_engines(engine)
+    figures = []
+    for point in corners_of(subject, inputs, name):
+        if name == "fluid":
+            rest = swing_of(fluid_queue(point), _NEAR)
+            found = (rest.mean_delay_s, None, None, _after_full(point), rest.utilization)
+        else:
+            *others, begun, doubled, used = np.median([_run(point, name, seed) for seed in seeds], axis=0).tolist()
+            found = (*others, max(begun, doubled), used)
+        mean, deviation, most, above, used = found
+        figures.append(
+            GainsFigures(
+                engine=name,
+                senders=point.mixture.text,
+                flows=point.flows,
+                rtt_s=point.rtt_s,
+                parameters=dict(point.subject.parameters),
+                mean_delay_s=mean,
+                deviation_s=deviation,
+                delay_99_s=most,
+                above_s=above,
+                utilization=used,
+            )
+        )
+    return tuple(figures)
+
+
+def _target(point: CheckPoint) -> float:
+    """Target of a law [s]; of a line the middle of the usual one, from the lower threshold to three times that."""
+    if not isinstance(point.subject, RedSubject):
+        return point.target_s
+    return 2.0 * float(point.subject.parameters["min_bytes"]) / (point.loop.rate * point.packet_bytes)
+
+
+def _after_full(point: CheckPoint) -> float:
+    """Time above two targets after a full queue with twice the windows, in the fluid [s]."""
+    duration = max(_LOOKED_AT_S, _LEAST_TRIPS * (point.rtt_s + point.target_s))
+    return time_above(fluid_queue(point), _FULL, _TARGETS * point.target_s, duration)
+
+
+def _run(point: CheckPoint, engine: str, seed: int) -> list[float]:
+    """Mean, deviation and 99th percentile of the delay; times above two targets after all flows begin, and after they
+    double [s]; utilization."""
+    base = check_scenario(point, engine, seed)
+    warm, rested, times = base.warmup, base.duration, _DOUBLINGS[engine]
+    after = max(min(_AFTER_S, rested), _AFTER_TRIPS * (point.rtt_s + point.target_s))
+    begins = [rested + 2.0 * i * after for i in range(times)]
+    more = [
+        msgspec.structs.replace(
+            group, id=f"{group.id}-more{i}", start=(at, at + point.rtt_s), stop=(at + after, at + after)
+        )
+        for i, at in enumerate(begins)
+        for group in base.flows
+    ]
+    end = begins[-1] + after
+    scenario = msgspec.structs.replace(
+        base, flows=(*base.flows, *more), duration=end, interval=max(min(base.interval, _SAMPLE_S), end / 1e5)
+    )
+    result: Any = simulate(scenario, engine)
+    (line,) = scenario.links
+    time, step = result.time_s, scenario.interval
+    delay = BITS_PER_BYTE * result.series["backlog"][0] / line.capacity
+    resting = (time > warm) & (time <= rested)
+    late, above = delay[resting], step * (delay > _TARGETS * _target(point))
+    doubled = sum(float(above[(time > at) & (time <= at + after)].sum()) for at in begins) / times
+    used = BITS_PER_BYTE * result.series["departed"][0][resting].sum() / (line.capacity * step * len(late))
+    return [late.mean(), late.std(), np.quantile(late, 0.99), above[time <= warm].sum(), doubled, used]
