@@ -88,6 +88,8 @@ def _options(words: list[str]) -> Iterator[tuple[str, Any]]:
     name = ""
     for word in words:
         value = word if name in ("dev", "parent") else _value(word)
+        if name == "bandwidth" and value is None:
+            value = word  # unlimited
         if value is not None and name:
             yield f"{name}_pkts" if name == "step_thresh" and word.endswith("p") else name, value
             name = ""
@@ -106,7 +108,7 @@ def _value(word: str) -> float | str | None:
         return word if word.startswith("0x") else None
     with suppress(ValueError):
         if match[3] and match[3] not in _UNITS:
-            return parse_rate(word) / BITS_PER_BYTE
+            return round(parse_rate(word) / BITS_PER_BYTE)
         value = float(match[1] + (match[2] or "")) * _UNITS.get(match[3], 1)
         return round(value) if abs(value) < 2.0**53 and (match[3] or "." not in word) else value
     return None

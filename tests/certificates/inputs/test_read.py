@@ -17,6 +17,7 @@ from places import TESTS
 
 from netctrl.certificates.inputs.queue import Length, NamedLaw, Thresholds
 from netctrl.certificates.inputs.read import KINDS, read_queues
+from netctrl.certificates.inputs.tc_text import tc_entries
 from netctrl.certificates.installed import certify_queues
 from netctrl.certificates.red import wred_as_switch
 from netctrl.core.errors import FileError, InvalidValue, NetctrlError
@@ -179,13 +180,17 @@ def test_tc_in_words_has_the_laws_of_its_json():
     assert {(queue.device, queue.parent) for queue in words.values()} == exact.keys() - {("d0", "root")}
     for queue in words.values():
         other = exact[queue.device, queue.parent]
-        if queue.device not in ("d3", "d4"):
+        if queue.kind in ("pie", "fq_pie", "red"):
             assert (queue.kind, queue.law, queue.notes) == (other.kind, other.law, other.notes)
     assert [words[device].probability for device in ("d0", "d1")] == [0.0, 0.0]
     (told,), (meant,) = read_queues(text=DUALPI2_WORDS), read_queues(text=json.dumps([entry("dualpi2", DUALPI2)]))
     assert told == meant
     (packets,) = read_queues(text=DUALPI2_WORDS.replace("step_thresh 1ms", "step_thresh 20p"))
     assert packets.law.step_in_packets
+    cake = "qdisc cake 1: dev d4 root refcnt 2 bandwidth {} diffserv3 nonat split-gso rtt 100ms raw overhead 0"
+    for shown, bandwidth in (("20Mbit", 2_500_000), ("unlimited", "unlimited")):
+        (found,) = tc_entries(cake.format(shown), "?")
+        assert (found["options"]["bandwidth"], found["options"]["rtt"]) == (bandwidth, 100_000)
 
 
 def test_pies_interval_in_words_is_a_whole_number_of_ticks():
