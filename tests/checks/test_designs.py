@@ -11,6 +11,9 @@ import pytest
 import netctrl
 from netctrl.certificates.loops import box_loops, judged_box
 from netctrl.checks import gains
+from netctrl.checks.engines import check_packets
+from netctrl.checks.point import corners_of
+from netctrl.checks.steps import load_steps
 from netctrl.core.errors import InvalidValue, Status
 from netctrl.core.register import CERTIFIED
 from netctrl.design.queue.design import GUARD, candidates, problem_of, shipped_of
@@ -153,6 +156,23 @@ def test_lines_of_red_are_chosen_beside_tcs_defaults(monkeypatch: pytest.MonkeyP
     found = netctrl.queue_design("red", parameters=given, p99_s=1.0, **{**area, "flows": 40.0})
     assert (found.certificate.keep, found.certificate.shipped) == (False, ())
     assert "shipped: no equilibrium in this box" in found.verdict
+
+
+def test_figures_on_packets_are_those_of_a_check_and_of_a_load_step() -> None:
+    """At each of four corners; steady figures as of the check's own runs, the step's time as of the steps of a load."""
+    subject = CERTIFIED["pi2"]()
+    inputs = judged_box(subject, rtt_s=(0.01, 0.03), flows=(4.0, 8.0), capacity_bit_per_s=10e6).inputs
+    assert len(gains.gains_figures(subject, inputs, "fluid")) == 2
+    found = gains.gains_figures(subject, inputs, "packet")
+    points = corners_of(subject, inputs, "packet")
+    assert [(each.flows, each.rtt_s) for each in found] == [(4.0, 0.03), (8.0, 0.01), (4.0, 0.01), (8.0, 0.03)]
+    for each, point in zip(found, points, strict=True):
+        runs = check_packets(point, "packet").runs
+        assert each.mean_delay_s == pytest.approx(np.median([run.mean_delay_s for run in runs]), rel=0.1)
+        assert each.delay_99_s == pytest.approx(np.median([run.delay_99_s for run in runs]), rel=0.1)
+        assert each.utilization == pytest.approx(np.median([run.utilization for run in runs]), abs=0.005)
+        steps = {step.name: step.above_two_targets_s for step in load_steps(point, "packet")}
+        assert each.above_s == pytest.approx(max(steps["all flows begin"], steps["flows double"]), rel=0.6)
 
 
 @pytest.mark.slow
