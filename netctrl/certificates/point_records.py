@@ -331,13 +331,11 @@ class CodelSwing(Record, frozen=True):
     period_s: float
     """Mean time between two cuts of a window there [s]."""
     least_rate_bit_per_s: float
-    """Rate of the link from which on the target can be met at all points: below it a few packets wait longer
-    [bit/s]."""
+    """Rate of the link from which on the target can be met at all points [bit/s]; below it a few packets exceed it."""
     points: int
     """Points of the box that were looked at; between them only `longest_s_proved` is known."""
     longest_s_proved: float | None = None
-    """Delay below which the fluid's queue ends at every point of the box from every start with up to twice this delay
-    [s]; packets may wait for one packet more. null: not proved."""
+    """Delay below which the fluid's queue ends in the whole box, from starts of up to twice of it [s]; null: none."""
 
     @property
     def rows(self) -> list[tuple[str, str]]:
@@ -345,17 +343,15 @@ class CodelSwing(Record, frozen=True):
         unused = rounded(round(1.0 - self.utilization, 6) * self.capacity_bit_per_s, "bit/s", 3)
         where = f"{self.sender}, {_load_text(self.flows, self.capacity_bit_per_s)}, {rounded(self.rtt_s, 's')}"
         least = rounded(self.least_rate_bit_per_s, "bit/s", 3)
+        bound, proved = (
+            self.longest_s_proved,
+            "proved of the fluid in the whole box; packets may wait for one packet more",
+        )
         return [
             ("least used link", f"{where}: {unused} unused, a cut every {rounded(self.period_s, 's', 3)}"),
             ("rate for the target", f"from {least} on; below it a few packets wait longer than the target"),
-            ("longest delay", "not proved" if self.longest_s_proved is None else self._proved),
+            ("longest delay", "not proved" if bound is None else f"{rounded(bound, 's', 3)}, {proved}"),
         ]
-
-    @property
-    def _proved(self) -> str:
-        """The longest delay in words."""
-        bound = rounded(self.longest_s_proved or 0.0, "s", 3)
-        return f"{bound}, proved of the fluid in the whole box; packets may wait for one packet more"
 
 
 def busy_text(step: StepCycle | RampCycle, *, held: bool) -> str:

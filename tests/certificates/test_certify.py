@@ -150,7 +150,7 @@ TEN = {"rtt_s": 0.1, "flows": 10.0, "capacity_bit_per_s": 20e6}
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        ({"law": "cake", "rtt_s": 0.1, "window_packets": 5.0}, "law"),
+        ({"law": "sfq", "rtt_s": 0.1, "window_packets": 5.0}, "law"),
         ({"law": "pie", "rtt_s": 0.1, "window_packets": 5.0, "parameters": {"alfa": 1.0}}, "parameters"),
         ({"law": "pie", "rtt_s": 0.1, "window_packets": 5.0, "parameters": {"alpha": 0.1}}, "alpha"),
         ({"law": "pie", "rtt_s": 0.1, "window_packets": 5.0, "parameters": {"alpha": 3.0}}, "alpha"),

@@ -79,8 +79,9 @@ def test_gains_of_pie_are_sixteenths_or_have_their_unit(run: Run) -> None:
         ("pie --rtt 100ms --window 5 --hz 60", "--hz: got 60"),
         ("dualpi2 --rtt 100ms --window 5 --sender dctcp", "--sender: got 'dctcp', takes at least one classic sender"),
         ("dualpi2 --rtt 100ms --window 5 --coupling-factor 1.5", "--coupling-factor: got '1.5'"),
-        ("cake --rtt 100ms", "LAW: got 'cake', takes one of pie"),
-        ("codel --rtt 100ms --window 5", "LAW: got 'codel'"),
+        ("sfq --rtt 100ms", "LAW: got 'sfq', takes one of pie"),
+        ("choke --rtt 100ms --window 5", "LAW: got 'choke'"),
+        ("codel --rtt 100ms --window 5", "--window: got (5.0, 5.0), takes flows and a capacity instead"),
     ],
 )
 def test_unusable_input_is_named_in_one_line(run: Run, line: str, said: str) -> None:
