@@ -44,6 +44,7 @@ class Length(NamedTuple):
     """Length of a queue in the unit in which a configuration has it."""
 
     value: float
+    """Number of units."""
     unit: str
     """`bytes`, `packets`, `s` at the link's rate, or `percent` of the buffer."""
 
@@ -73,11 +74,15 @@ class Thresholds:
     """WRED with its thresholds as a configuration has them."""
 
     low: Length
+    """Lower threshold."""
     high: Length
+    """Upper threshold."""
     percent: float
     """Probability at the upper one [%]."""
     ecn: bool = False
+    """Whether packets are marked instead of dropped."""
     weight_log: int = 0
+    """n of the weight 2^-n of an arrival in the average; 0: the present queue."""
     buffer: Length | None = None
     """Of which percent are; None: the configuration doesn't say it."""
 
@@ -94,7 +99,9 @@ class NamedLaw(NamedTuple):
     """Law by its name and parameters for `netctrl.certify`."""
 
     name: str
+    """Of the law."""
     parameters: Mapping[str, Any]
+    """In SI units."""
 
 
 TargetLaw = PieLaw | Dualpi2Law | RedLaw | WredLaw | Thresholds | NamedLaw

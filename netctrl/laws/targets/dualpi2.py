@@ -135,6 +135,7 @@ class Dualpi2Law:
     step_threshold : int
         Above which each packet of the scalable queue is marked [ns], or [packet] where `step_in_packets`.
     step_in_packets : bool
+        Whether the threshold of the step is in packets.
     min_qlen_step : int
         Length of the scalable queue from which on the step applies [packet].
     ecn_mask : int
