@@ -105,8 +105,8 @@ class LoadStep(Record, frozen=True):
         return "up to {}, above two targets for {}, link below 95 % for {}".format(*times)
 
 
-class BeyondLoop(Record, frozen=True):
-    """Point of a box at which the loop alone says nothing about delays in ms."""
+class LoadPoint(Record, frozen=True):
+    """Point of a box whose load is known."""
 
     sender: str
     """Sender of the point."""
@@ -116,8 +116,6 @@ class BeyondLoop(Record, frozen=True):
     """Rate of the link there [bit/s]."""
     rtt_s: float
     """Round-trip time without the queue there [s]."""
-    why: str
-    """Reason in words."""
 
     @property
     def point(self) -> str:
@@ -125,18 +123,17 @@ class BeyondLoop(Record, frozen=True):
         return f"{self.sender}, {_load_text(self.flows, self.capacity_bit_per_s)}, {rounded(self.rtt_s, 's')}"
 
 
-class PredictedFigures(Record, frozen=True):
+class BeyondLoop(LoadPoint, frozen=True):
+    """Point of a box at which the loop alone says nothing about delays in ms."""
+
+    why: str
+    """Reason in words."""
+
+
+class PredictedFigures(LoadPoint, frozen=True):
     """What users of the queue feel, at the point of the box whose 99th percentile of the delay is longest beside what
     is asked there."""
 
-    sender: str
-    """Sender of the point."""
-    flows: float
-    """Number of flows there."""
-    capacity_bit_per_s: float
-    """Rate of the link there [bit/s]."""
-    rtt_s: float
-    """Round-trip time without the queue there [s]."""
     delay_mean_s: float
     """Mean delay of the queue [s]."""
     delay_std_s: float
@@ -155,11 +152,6 @@ class PredictedFigures(Record, frozen=True):
     these have none."""
     steps: tuple[LoadStep, ...] = ()
     """Steps of the load at the worst point of the loop, by a check on packets; empty without one."""
-
-    @property
-    def point(self) -> str:
-        """The point in words."""
-        return f"{self.sender}, {_load_text(self.flows, self.capacity_bit_per_s)}, {rounded(self.rtt_s, 's')}"
 
     @property
     def as_asked(self) -> bool:
@@ -315,17 +307,9 @@ class RampCycle(Record, frozen=True):
         return self.fluid.lowest_packets > self.flows and not self.overflows
 
 
-class CodelSwing(Record, frozen=True):
+class CodelSwing(LoadPoint, frozen=True):
     """Cycle of a flow in a queue with CoDel, at the point of the box where the link is used least."""
 
-    sender: str
-    """Sender of the point."""
-    flows: float
-    """Number of flows there."""
-    capacity_bit_per_s: float
-    """Rate of the link there [bit/s]."""
-    rtt_s: float
-    """Round-trip time without the queue there [s]."""
     utilization: float
     """Of the link there."""
     period_s: float
@@ -341,14 +325,13 @@ class CodelSwing(Record, frozen=True):
     def rows(self) -> list[tuple[str, str]]:
         """(name, text) of what people read."""
         unused = rounded(round(1.0 - self.utilization, 6) * self.capacity_bit_per_s, "bit/s", 3)
-        where = f"{self.sender}, {_load_text(self.flows, self.capacity_bit_per_s)}, {rounded(self.rtt_s, 's')}"
         least = rounded(self.least_rate_bit_per_s, "bit/s", 3)
         bound, proved = (
             self.longest_s_proved,
             "proved of the fluid in the whole box; packets may wait for one packet more",
         )
         return [
-            ("least used link", f"{where}: {unused} unused, a cut every {rounded(self.period_s, 's', 3)}"),
+            ("least used link", f"{self.point}: {unused} unused, a cut every {rounded(self.period_s, 's', 3)}"),
             ("rate for the target", f"from {least} on; below it a few packets wait longer than the target"),
             ("longest delay", "not proved" if bound is None else f"{rounded(bound, 's', 3)}, {proved}"),
         ]

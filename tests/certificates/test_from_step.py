@@ -174,7 +174,6 @@ def test_a_law_without_a_linear_loop_is_refused(step, says: str) -> None:
         ("avq", "doesn't settle"),
         ("sfc", "answers the rate of arrivals"),
         ("threshold", "isn't a line"),
-        ("codel", "spaces its drops"),
     ],
 )
 def test_so_are_laws_of_netctrl(name: str, says: str) -> None:

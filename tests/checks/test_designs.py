@@ -171,8 +171,9 @@ def test_figures_on_packets_are_those_of_a_check_and_of_a_load_step() -> None:
         assert each.mean_delay_s == pytest.approx(np.median([run.mean_delay_s for run in runs]), rel=0.1)
         assert each.delay_99_s == pytest.approx(np.median([run.delay_99_s for run in runs]), rel=0.1)
         assert each.utilization == pytest.approx(np.median([run.utilization for run in runs]), abs=0.005)
-        steps = {step.name: step.above_two_targets_s for step in load_steps(point, "packet")}
-        assert each.above_s == pytest.approx(max(steps["all flows begin"], steps["flows double"]), rel=0.6)
+        steps = [{step.name: step.above_two_targets_s for step in load_steps(point, "packet", k)} for k in (1, 2, 3)]
+        begun, doubled = (np.median([of[name] for of in steps]) for name in ("all flows begin", "flows double"))
+        assert each.above_s == pytest.approx(max(begun, doubled), rel=0.6)
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ def test_a_threshold_is_printed_saved_reported_exported_and_certified(run: Run) 
     status, text, _ = run("sonic ecn.json --name DCTCP", export)
     assert status == 0
     Path("config_db.json").write_text(text)
-    status, out, _ = run(f"sonic config_db.json {RACK} --sender dctcp", certify)
+    status, out, _ = run(f"config_db.json {RACK} --sender dctcp", certify)
     assert (status, out.splitlines()[0]) == (0, "certified queues: 3 of 3, 3 hold")
     assert run("openconfig ecn.json -o oc.json", export)[0] == 0
     assert '"min-threshold": "75001"' in Path("oc.json").read_text()

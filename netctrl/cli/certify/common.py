@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from netctrl.cli.app import GOOD, answer, check_files, invocation, picture, report, report_file, write_all
 from netctrl.cli.options import PLOT_SUFFIXES, SIZE, TIME, Report, given, kind, option, ranged
-from netctrl.core.errors import InvalidValue, NoAdmissibleDesign, Status
+from netctrl.core.errors import InvalidValue, NoAdmissibleDesign
 from netctrl.core.units import RATE_TAKES, SIZE_TAKES, parse_count, parse_duration, parse_rate
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def judged(law: str, parameters: Mapping[str, Any], where: Where | Link, files: 
     checks = () if files.check is None else engines_of(files.check)
     found = certify(law, parameters=parameters, **arguments, argv=invocation())
     notes: list[str] = []
-    if checks and found.certificate.status is Status.INFEASIBLE:
+    if checks and found.certificate.beyond and found.certificate.sampled is None:
         notes.append("no check: the worst point has no equilibrium")
     elif checks:
         from netctrl.checks.check import with_checks

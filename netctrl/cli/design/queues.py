@@ -101,7 +101,6 @@ def pie(
     --------
     netctrl design pie --rtt 20ms --N 4 --capacity 20Mbit
     netctrl design pie --rtt 10ms:40ms --N 5:20 --capacity 50Mbit --p99 25ms --step 2s
-    netctrl design pie --rtt 20ms --window 10 --objective margin --alpha 2 --json
     """
     parameters = given(locals(), "where", "goal", "wanted", "rfc") | {"implementation": "rfc" if rfc else "linux"}
     return _designed("pie", parameters, where, goal or PiGoal(), wanted)
@@ -187,7 +186,6 @@ def red(
     --------
     netctrl design red --min 30kB --rtt 50ms --N 15:20 --capacity 20Mbit --ecn
     netctrl design red --min 30kB --rtt 50ms --N 15:20 --capacity 20Mbit --ecn --p99 60ms
-    netctrl design red --min 30kB --burst 55 --rtt 50ms --N 20 --capacity 20Mbit --json
     """
     parameters = given(locals(), "where", "goal", "wanted")
     return _designed("red", parameters, where, goal or Goal(), wanted)
