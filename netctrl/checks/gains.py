@@ -119,4 +119,4 @@ def _run(point: CheckPoint, engine: str, seed: int) -> list[float]:
     late, above = delay[resting], step * (delay > _TARGETS * _target(point))
     doubled = sum(float(above[(time > at) & (time <= at + after)].sum()) for at in begins) / times
     used = BITS_PER_BYTE * result.series["departed"][0][resting].sum() / (line.capacity * step * len(late))
-    return [late.mean(), late.std(), np.quantile(late, 0.99), above[time <= warm].sum(), doubled, used]
+    return [late.mean(), late.std(), np.quantile(late, 0.99), above[time <= after].sum(), doubled, used]

@@ -75,7 +75,8 @@ def test_every_example_runs(line, tmp_path, monkeypatch, capsys):
         assert name == "netctrl"
         if command.startswith(tuple(READ_ONLY)):
             app = importlib.import_module(f"netctrl.cli.{words[0]}").app
-            app.parse_args(words[1:], exit_on_error=False, print_error=False)
+            named = ["file"] if words[0] == "certify" else []  # as the command line itself reads a FILE
+            app.parse_args([*named, *words[1:]], exit_on_error=False, print_error=False)
             continue
         assert main(words) == 0, capsys.readouterr().err
         assert capsys.readouterr().out != ""

@@ -26,8 +26,8 @@ def codel(
 
     Examples
     --------
-    netctrl certify codel --rtt 20ms --N 1 --capacity 20Mbit
-    netctrl certify codel --rtt 20ms:100ms --N 1 --capacity 20Mbit --target 10ms --json
+    netctrl certify codel --rtt 5ms --N 1 --capacity 20Mbit
+    netctrl certify codel --rtt 5ms:20ms --N 1 --capacity 20Mbit --target 10ms --json
     """
     return judged("codel", given(locals(), "where", "files"), where, without_gains(files))
 
@@ -44,8 +44,8 @@ def fq_codel(
 
     Examples
     --------
-    netctrl certify fq_codel --rtt 20ms:60ms --N 1:4 --capacity 50Mbit
-    netctrl certify fq_codel --rtt 20ms --N 1 --capacity 20Mbit --sender linux-creno,linux-reno --json
+    netctrl certify fq_codel --rtt 5ms:20ms --N 1:2 --capacity 50Mbit
+    netctrl certify fq_codel --rtt 20ms --N 1 --capacity 20Mbit --sender linux-creno,linux-reno --utilization 90% --json
     """
     return judged("fq_codel", given(locals(), "where", "files"), where, without_gains(files))
 
@@ -62,7 +62,7 @@ def cake(
 
     Examples
     --------
-    netctrl certify cake --rtt 20ms:60ms --N 1:4 --capacity 50Mbit
-    netctrl certify cake --rtt 300ms --N 1 --capacity 20Mbit --interval 300ms --json
+    netctrl certify cake --rtt 10ms:20ms --N 1:2 --capacity 50Mbit
+    netctrl certify cake --rtt 300ms --N 1 --capacity 20Mbit --interval 1s --json
     """
     return judged("cake", given(locals(), "where", "files"), where, without_gains(files))

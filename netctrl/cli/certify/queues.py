@@ -83,8 +83,8 @@ def fq_pie(
 
     Examples
     --------
-    netctrl certify fq_pie --rtt 20ms:30ms --N 4 --capacity 20Mbit
-    netctrl certify fq_pie --rtt 20ms --N 1 --capacity 4Mbit --ecn --sender linux-reno --json
+    netctrl certify fq_pie --rtt 10ms:20ms --N 4 --capacity 50Mbit
+    netctrl certify fq_pie --rtt 20ms --N 1 --capacity 20Mbit --ecn --sender linux-reno --json
     """
     if files is not None and files.gains:
         raise InvalidValue("gains", None, "a law with gains of its own: pie, which runs in each queue, dualpi2 or pi2")
