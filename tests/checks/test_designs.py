@@ -178,8 +178,9 @@ def test_figures_on_packets_are_those_of_a_check_and_of_a_load_step() -> None:
 
 @pytest.mark.slow
 def test_a_change_holds_with_other_seeds() -> None:
-    """PI2's gains here are faster after a step and lose nothing, judged by seeds that the design hasn't seen."""
-    found = netctrl.queue_design("pi2", objective="figures", **HOME)
+    """PI2's gains here are shorter at 99 % and lose nothing, judged by seeds that the design hasn't seen."""
+    box = {"rtt_s": (0.02, 0.04), "flows": (5.0, 10.0), "capacity_bit_per_s": 10e6}
+    found = netctrl.queue_design("pi2", objective="figures", **box)
     assert found.certificate.keep is False
     ours, shipped = (
         Felt.worst(gains.gains_figures(CERTIFIED["pi2"](**each), found.inputs.box, "packet", (21, 22, 23, 24)))
