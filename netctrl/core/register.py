@@ -373,6 +373,7 @@ FIGURES = Registry(
         "IdentifiedModel": "netctrl.plotting.tracking:model_figure",
         "MpccDesign": "netctrl.plotting.senders:window_figure",
         "PacingDesign": "netctrl.plotting.senders:pacing_figure",
+        "QueueCertificate": "netctrl.plotting.certificates:certificate_figure",
         "QueueDesign": "netctrl.plotting.certificates:queue_figure",
         "Result": "netctrl.plotting.simulations:result_figure",
         "StabilityMap": "netctrl.plotting.loops:stability_map",

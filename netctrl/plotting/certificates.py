@@ -13,6 +13,7 @@ from netctrl.certificates.certify import subject_of
 from netctrl.certificates.codel import CycleSubject
 from netctrl.certificates.record import QueueCertificate
 from netctrl.certificates.search import margin_map
+from netctrl.core.errors import InvalidValue
 from netctrl.core.units import BITS_PER_BYTE, format_quantity, packets_per_second
 from netctrl.design.queue.design import certificate_of, law_of
 from netctrl.design.queue.record import QueueDesign
@@ -29,10 +30,25 @@ _NEAR, _FAR = 1.4, 1.4
 """Half width of the picture around the origin, and by how much it reaches beyond the furthest crossing."""
 
 
-def certificate_figure(found: QueueCertificate) -> ShownFigure | None:
-    """Map of the gain margin around a certificate's box; None for thresholds and CoDel, which have no gain margin."""
+def certificate_figure(found: QueueCertificate) -> ShownFigure:
+    """Map of the gain margin around a certificate's box.
+
+    Raises
+    ------
+    InvalidValue
+        A threshold or CoDel, which have no gain margin.
+    """
     law = subject_of(found.law.name, found.law.parameters)
-    return None if isinstance(law, CycleSubject) else margin_figure(found, margin_map(law, found.inputs))
+    if isinstance(law, CycleSubject):  # as of `has_map`
+        raise InvalidValue(
+            "plot", found.law.name, "a law with a map of its gain margin: pie, dualpi2, pi2, red or wred"
+        )
+    return margin_figure(found, margin_map(law, found.inputs))
+
+
+def has_map(found: QueueCertificate) -> bool:
+    """Whether a certificate's law has gain margins to draw."""
+    return not isinstance(subject_of(found.law.name, found.law.parameters), CycleSubject)
 
 
 def queue_figure(design: QueueDesign) -> ShownFigure:
@@ -54,7 +70,7 @@ def margin_figure(found: Any, over: Any) -> ShownFigure:
     _bar(figure, [axes], _map(axes, found, over))
     handles = _handles(found, over)
     axes.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=4, frameon=False)
-    finish(axes, _RATE, _RTT, f"{found.verdict}\n{_WHITE}", grid=False)
+    finish(axes, _RATE, _RTT, f"{found.verdict.partition('; ')[0]}\n{_WHITE}", grid=False)
     return figure
 
 

@@ -334,3 +334,14 @@ def test_names_are_shown_as_they_are_written() -> None:
     assert rendered(figure).startswith(b"\x89PNG")
     assert figure.get_suptitle() == r"$\frac$ ($\oops$, other)"
     assert labels(figure.axes[0]) == [r"$\oops$", "other"]
+
+
+def test_a_certificate_is_drawn_and_reported(tmp_path):
+    found = netctrl.certify("pi2", rtt_s=0.02, flows=10.0, capacity_bit_per_s=50e6, packets=False)
+    drawn = found.plot()
+    titles = [axes.get_title() for axes in drawn.axes]
+    assert titles[0].startswith("pi2 with 10 flows at 20 ms: holds\n")  # no longer than the picture is wide
+    found.report(tmp_path / "pi2.html")
+    assert found.verdict in (tmp_path / "pi2.html").read_text(encoding="utf-8")
+    with pytest.raises(InvalidValue, match="a law with a map"):
+        netctrl.certify("codel", rtt_s=0.02, flows=1.0, capacity_bit_per_s=20e6, packets=False).plot()

@@ -14,8 +14,6 @@ from netctrl.core.errors import InvalidValue, NoAdmissibleDesign
 from netctrl.core.units import RATE_TAKES, SIZE_TAKES, parse_count, parse_duration, parse_rate
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from netctrl.certificates.record import QueueCertificate
     from netctrl.model.law import QueueLaw
 
@@ -133,7 +131,7 @@ def judged(law: str, parameters: Mapping[str, Any], where: Where | Link, files: 
         notes += more
     write_all(
         {
-            "plot": picture(lambda: _map(found), files.plot),
+            "plot": picture(found.plot, files.plot),
             "report": report_file(found, files.report),
             "output": (files.output, lambda: found.to_json().encode()),
         }
@@ -205,13 +203,3 @@ def _ns3(law: QueueLaw) -> dict[str, str] | None:
         return ns3_attributes(law.name, law.parameters)
     except InvalidValue:
         return None
-
-
-def _map(found: QueueCertificate) -> Figure:
-    from netctrl.plotting.certificates import certificate_figure
-
-    drawn = certificate_figure(found)
-    if drawn is None:
-        takes = "a law with a map of its gain margin: pie, dualpi2, pi2, red or wred"
-        raise InvalidValue("plot", found.law.name, takes)
-    return drawn

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from netctrl.certificates.networks.record import NetworkCertificate
 from netctrl.certificates.record import QueueCertificate
-from netctrl.plotting.certificates import certificate_figure
+from netctrl.plotting.certificates import certificate_figure, has_map
 from netctrl.plotting.pages.fields import field_rows
 from netctrl.plotting.pages.html import Html, figure, folded, rows_table, section
 from netctrl.plotting.pages.origin import judged
@@ -19,6 +19,8 @@ def certificate_page(found: QueueCertificate) -> Page:
     parts = [
         rows_table("Loop", field_rows(each))
         for each in (
+            verdict.predicted,
+            verdict.codel,
             verdict.sampled,
             verdict.least_phase,
             verdict.least_reduction,
@@ -28,14 +30,14 @@ def certificate_page(found: QueueCertificate) -> Page:
         )
         if each is not None
     ]
-    drawn = None if verdict.sampled is None else certificate_figure(found)
+    drawn = certificate_figure(found) if verdict.sampled is not None and has_map(found) else None
     return judged(
         "Certificate",
         f"{found.law.name} ({found.law.implementation})",
         found,
         found.rows,
         Html("") if drawn is None else section("Map", figure(drawn, "m")),
-        section("Margins", *parts),
+        section("Delays and margins", *parts),
         section("Inputs", folded("All inputs", rows_table("Named as in the file", field_rows(found.inputs)))),
     )
 
