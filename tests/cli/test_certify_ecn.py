@@ -85,7 +85,7 @@ def test_a_profile_of_a_switch_takes_dcqcn(run: Run) -> None:
     profile = {"wred_green_enable": "true", "ecn": "ecn_all", "green_min_threshold": "1048576"}
     profile |= {"green_max_threshold": "2097152", "green_drop_probability": "5"}
     Path("config_db.json").write_text(json.dumps({"WRED_PROFILE": {"A": profile}}))
-    status, out, _ = run("sonic config_db.json --rtt 10us --N 8:32 --capacity 100Gbit --sender dcqcn")
+    status, out, _ = run("config_db.json --rtt 10us --N 8:32 --capacity 100Gbit --sender dcqcn")
     assert status == 3
     assert "wred A, green: dcqcn with 8 to 32 flows at 10 µs: stable, but" in out
 

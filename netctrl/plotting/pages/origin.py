@@ -131,7 +131,7 @@ def _queue(design: Any) -> dict[str, Any]:
     asked = design.inputs
     box = {name: value for name, value in msgspec.structs.asdict(asked.box).items() if value is not None}
     names = ("law", "parameters", "objective", "p99_s", "utilization", "step_s")
-    return {**taken(asked, *names), "disk_margin": asked.least_disk_margin, **box}
+    return {**box, **taken(asked, *names), "disk_margin": asked.least_disk_margin}
 
 
 def _ecn(design: Any) -> dict[str, Any]:
