@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from netctrl.certificates.box import Asked, Box, Point, axes, box_of, points_of, sender_names
 from netctrl.certificates.ecn import EcnSubject, ecn_verdict
-from netctrl.certificates.point_records import MOST_TARGETS, BeyondLoop, CodelSwing, PredictedFigures, SenderVerdict
+from netctrl.certificates.point_records import BeyondLoop, CodelSwing, PredictedFigures, SenderVerdict, most_p99_s
 from netctrl.certificates.record import QueueVerdict
 from netctrl.core.errors import InvalidValue, Status, did_you_mean
 from netctrl.core.units import BITS_PER_BYTE, TIMES, checked_quantity
@@ -140,14 +140,18 @@ def codel_verdict(subject: CodelSubject, box: Box) -> QueueVerdict:
         known = "nothing is proved" if proved is None else "only the longest delay is proved"
         warnings.append(f"{len(points)} points were looked at; between them {known}")
     size, inputs = box.inputs.packet_size_bytes * BITS_PER_BYTE, box.inputs
-    most = MOST_TARGETS * subject.codel.target if inputs.p99_s is None else inputs.p99_s
+    most = most_p99_s(inputs.p99_s, subject.target_s)
     why = "a cycle takes too many round trips" if alone else f"windows are below {LEAST_WINDOW:g} packets"
     found, senders, beyond = [], [], []
     for sender in box.inputs.senders:
         each = [_Found(sender, at, cycle) for at in points if (cycle := subject.cycle(sender, at)) is not None]
         found += each
         known = {one.at for one in each}
-        beyond += [_beyond(subject, sender, at, size, why) for at in points if at not in known]
+        beyond += [
+            BeyondLoop(sender=sender, flows=at.flows, capacity_bit_per_s=at.rate * size, rtt_s=at.rtt_s, why=why)
+            for at in points
+            if at not in known
+        ]
         kept = len(each) == len(points) and all(
             one.cycle.p99_s <= most and one.cycle.utilization >= inputs.utilization for one in each
         )
@@ -209,12 +213,6 @@ def _longest(subject: CodelSubject, box: Box, points: list[Point]) -> float | No
         found.append(longest_delay(law, each, path, subject.codel, spread=spread))
     known = [one for one in found if one is not None]
     return max(known) if len(known) == len(found) else None
-
-
-def _beyond(subject: CodelSubject, sender: str, at: Point, size: float, why: str) -> BeyondLoop:
-    flows = 1.0 if subject.per_flow else at.flows
-    rate = at.rate * size * flows / at.flows
-    return BeyondLoop(sender=sender, flows=flows, capacity_bit_per_s=rate, rtt_s=at.rtt_s, why=why)
 
 
 def codel(*, target_s: float = 5e-3, interval_s: float = 0.1, ecn: bool = False) -> CodelSubject:

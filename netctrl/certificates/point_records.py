@@ -16,6 +16,20 @@ MOST_TARGETS, LEAST_UTILIZATION = 3.0, 0.98
 """What is asked of a queue by default: 99 % of packets wait at most so many targets, and the link is used so much."""
 
 
+def most_p99_s(asked_s: float | None, standing_s: float) -> float:
+    """Delay below which 99 % of packets are to wait [s]: what is asked, else three targets, or standing delays of a law
+    without one.
+
+    Parameters
+    ----------
+    asked_s : float or None
+        As in `netctrl.certify` [s].
+    standing_s : float
+        Target, or standing delay [s].
+    """
+    return MOST_TARGETS * standing_s if asked_s is None else asked_s
+
+
 class LinearMargins(Record, frozen=True):
     """Continuous loop as it is usually given, for comparison with published margins; the verdict doesn't use it.
 

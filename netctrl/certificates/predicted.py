@@ -27,7 +27,7 @@ from msgspec.structs import replace as replace_record
 
 from netctrl.certificates.box import Box
 from netctrl.certificates.loops import Mixture
-from netctrl.certificates.point_records import MOST_TARGETS, BeyondLoop, PredictedFigures
+from netctrl.certificates.point_records import BeyondLoop, PredictedFigures, most_p99_s
 from netctrl.certificates.search import box_points
 from netctrl.certificates.subject import Subject
 from netctrl.frequency.margin_grid import gain_factors
@@ -160,7 +160,7 @@ def predicted(loops: Sequence[tuple[Mixture, QueueLoop]], box: Box, subject: Sub
             here = replace(loop, rate=loop.rate * number / flows)
             at = point_figures(here, number, rtt, drops=subject.drops, greatest=subject.greatest)
             why = at.why_not if factor > 1.0 else "the loop is unstable"
-            most = asked_p99(here, number, rtt, inputs.p99_s)
+            most = most_p99_s(inputs.p99_s, float(here.standing(here.output(number, rtt))))
             where = BeyondLoop(
                 sender=mixture.text, flows=number, capacity_bit_per_s=high * number / flows, rtt_s=rtt, why=why
             )
@@ -189,7 +189,7 @@ def predicted(loops: Sequence[tuple[Mixture, QueueLoop]], box: Box, subject: Sub
     return Predicted(worst_of(found), ())
 
 
-def without_loop(boxes: Sequence[Box], reasons: Sequence[str | None], *, per_flow: bool) -> tuple[BeyondLoop, ...]:
+def without_loop(boxes: Sequence[Box], reasons: Sequence[str | None]) -> tuple[BeyondLoop, ...]:
     """Corners of boxes of one sender each, of those that have a point without an equilibrium: with the smallest and the
     largest windows."""
     found = []
@@ -198,19 +198,9 @@ def without_loop(boxes: Sequence[Box], reasons: Sequence[str | None], *, per_flo
         if why is None or number is None or capacity is None:
             continue
         for flows, rate, rtt in ((number[1], capacity[0], box.rtt[0]), (number[0], capacity[1], box.rtt[1])):
-            shared = (1.0, rate / flows) if per_flow else (flows, rate)
-            found.append(
-                BeyondLoop(
-                    sender=box.inputs.senders[0], flows=shared[0], capacity_bit_per_s=shared[1], rtt_s=rtt, why=why
-                )
-            )
+            sender = box.inputs.senders[0]
+            found.append(BeyondLoop(sender=sender, flows=flows, capacity_bit_per_s=rate, rtt_s=rtt, why=why))
     return tuple(dict.fromkeys(found[:4]))
-
-
-def asked_p99(loop: QueueLoop, flows: float, rtt: float, p99_s: float | None) -> float:
-    """Delay below which 99 % of packets should wait at a point [s]: what is asked, else three standing delays, a law's
-    target where it has one."""
-    return MOST_TARGETS * float(loop.standing(loop.output(flows, rtt))) if p99_s is None else p99_s
 
 
 def worst_of(found: Sequence[PredictedFigures]) -> PredictedFigures:

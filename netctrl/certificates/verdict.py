@@ -148,7 +148,7 @@ def _linear_verdict(subject: Subject, box: Box) -> QueueVerdict:
     senders = tuple(found.verdict for found in each)
     if status is Status.INFEASIBLE:
         why = (*(reason for reason in reasons if reason), *subject.notes)
-        beyond = without_loop(boxes, reasons, per_flow=subject.per_flow)
+        beyond = without_loop(boxes, reasons)
         return QueueVerdict(status=status, warnings=why, senders=senders, beyond=beyond)
     if status is Status.ADMISSIBLE and felt.figures is not None and not felt.figures.as_asked:
         status = Status.STABLE

@@ -8,6 +8,7 @@ points of the box that seem worst. A queue may oscillate as its loop says and do
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Unpack
 
 from msgspec.structs import replace
@@ -18,15 +19,15 @@ from netctrl.certificates.predicted import longest_of, worst_of
 from netctrl.core.errors import InvalidValue, Status
 
 if TYPE_CHECKING:
-    from netctrl.certificates.ecn import EcnSubject
+    from netctrl.certificates.codel import CycleSubject
     from netctrl.certificates.installed import InstalledCertificates
-    from netctrl.certificates.point_records import LoadStep
+    from netctrl.certificates.point_records import BeyondLoop, LoadStep
     from netctrl.certificates.record import PredictedFigures, QueueCertificate
     from netctrl.certificates.subject import Subject
 
 
 def certify(
-    law: str | Subject | EcnSubject,
+    law: str | Subject | CycleSubject,
     *,
     parameters: Mapping[str, Any] | None = None,
     packets: bool = True,
@@ -38,8 +39,8 @@ def certify(
     Parameters
     ----------
     law : str or Subject
-        "pie", "fq_pie", "docsis-pie", "pi2", "dualpi2", "red", "wred", "dctcp", "dcqcn", "pi", a law of another
-        package, or a subject of `netctrl.certificates`.
+        "pie", "fq_pie", "docsis-pie", "pi2", "dualpi2", "red", "wred", "codel", "fq_codel", "cake", "dctcp", "dcqcn",
+        "pi", a law of another package, or a subject of `netctrl.certificates`.
     parameters : mapping, optional
         The law's, in SI units, as in {"alpha": 0.16, "target_s": 0.015}, or of "pi" and laws of other packages as in
         scenario files; else its defaults.
@@ -58,8 +59,8 @@ def certify(
         - packet_size_bytes : float. By default 1500 [byte].
         - senders : str or iterable of str. "linux-creno", "linux-reno", "reno", "cubic", "creno" (Cubic where it is
           Reno-friendly), "dctcp", or mixtures as in "reno+dctcp": the certificate holds for each. By default PI laws of
-          Linux have "linux-creno", "linux-reno", and "cubic" where its curve is in play; "dctcp" and "dcqcn" the
-          senders of their names; all others "reno".
+          Linux have "linux-creno", "linux-reno", and "cubic" where its curve is in play; "codel", "fq_codel" and "cake"
+          have "linux-creno", "dctcp" and "dcqcn" the senders of their names; all others "reno".
         - stretches : sequence of float. Round-trip times of equal groups of flows, over `rtt_s`. With several,
           certificates of senders that acknowledgements clock are exact at points, and prove nothing between them.
         - p99_s : float. Delay of the queue below which 99 % of packets are to wait [s]; by default three targets, or
@@ -105,19 +106,20 @@ def with_packets(found: QueueCertificate) -> QueueCertificate:
     from netctrl.checks.point import point_at
     from netctrl.checks.steps import load_steps
 
-    try:
-        if verdict.predicted is None:
-            points = [point_at(found, at) for at in verdict.beyond]
-            figures = [measured(point, found.inputs) for point in points]
-            found, point = judged_by(found, worst_of(figures)), points[figures.index(longest_of(figures))]
-        else:
-            point = point_at(found, verdict.predicted)
-        return with_steps(found, load_steps(point, "packet"))
-    except InvalidValue as error:
-        if verdict.predicted is not None:  # no packets of this law: its figures have no steps
-            return found
-        silent = f"no delays in ms: {verdict.beyond[0].why} ({verdict.beyond[0].point}), and packets lack {error.got}"
-        return replace(found, certificate=replace(verdict, warnings=(*verdict.warnings, silent)))
+    at: BeyondLoop | PredictedFigures
+    if verdict.predicted is None:
+        try:
+            figures = [measured(point_at(found, at), found.inputs) for at in verdict.beyond]
+        except InvalidValue as error:
+            at = verdict.beyond[0]
+            silent = f"no delays in ms: {at.why} ({at.point}), and packets lack {error.got}"
+            return replace(found, certificate=replace(verdict, warnings=(*verdict.warnings, silent)))
+        found, at = judged_by(found, worst_of(figures)), verdict.beyond[figures.index(longest_of(figures))]
+    else:
+        at = verdict.predicted
+    with suppress(InvalidValue):  # no packets of this law, or too many: its figures have no steps
+        return with_steps(found, load_steps(point_at(found, at), "packet"))
+    return found
 
 
 def with_steps(found: QueueCertificate, steps: tuple[LoadStep, ...]) -> QueueCertificate:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from netctrl.certificates.point_records import MOST_TARGETS
+from netctrl.certificates.point_records import most_p99_s
 from netctrl.certificates.record import CertifyInputs, PredictedFigures
 from netctrl.checks.laws import buffer_bytes, fluid_queue, queue_of
 from netctrl.checks.point import CheckPoint
@@ -111,16 +111,17 @@ def check_packets(point: CheckPoint, engine: str, seeds: tuple[int, ...] = SEEDS
         found = Envelope(2.0, period, 0.0) if found is None else found
         ratios.append(found.ratio)
         low, high = np.quantile(delay, [0.05, 0.95])
+        mean, deviation, most = moments(delay)
         runs.append(
             CheckRun(
                 start=None,
                 seed=seed,
                 settles=found.ratio > AT_LIMIT,
                 swing_s=float(high - low),
-                mean_delay_s=float(delay.mean()),
+                mean_delay_s=mean,
                 utilization=used,
-                deviation_s=float(delay.std()),
-                delay_99_s=float(np.quantile(delay, 0.99)),
+                deviation_s=deviation,
+                delay_99_s=most,
             )
         )
     ratio = float(np.mean(ratios))
@@ -153,6 +154,11 @@ def _run(
     return scenario, delay[result.time_s > scenario.warmup], result["utilization", scenario.links[0].id]
 
 
+def moments(delay: np.ndarray) -> tuple[float, float, float]:
+    """Mean, deviation and 99th percentile of a delay in even steps [s]."""
+    return float(delay.mean()), float(delay.std()), float(np.quantile(delay, 0.99))
+
+
 def measured(point: CheckPoint, inputs: CertifyInputs, seeds: tuple[int, ...] = SEEDS) -> PredictedFigures:
     """Figures of packets at a point of which the loop says nothing, means of the seeds.
 
@@ -177,7 +183,7 @@ def measured(point: CheckPoint, inputs: CertifyInputs, seeds: tuple[int, ...] = 
     found = []
     for seed in seeds:
         _, late, used = _run(point, "packet", seed, times)
-        found.append((float(late.mean()), float(late.std()), float(np.quantile(late, 0.99)), used))
+        found.append((*moments(late), used))
     return figures_of(point, inputs, np.mean(found, axis=0).tolist(), "packet")
 
 
@@ -222,7 +228,7 @@ def figures_of(
         delay_std_s=deviation,
         delay_p99_s=most,
         utilization=used,
-        most_p99_s=MOST_TARGETS * point.target_s if inputs.p99_s is None else inputs.p99_s,
+        most_p99_s=most_p99_s(inputs.p99_s, point.target_s),
         least_utilization=inputs.utilization,
         by=engine,
     )

@@ -109,28 +109,32 @@ def _checked(certificate: QueueCertificate, laws: tuple[str, ...]) -> PiSubject 
 
 
 def point_at(certificate: QueueCertificate, at: BeyondLoop | PredictedFigures) -> CheckPoint:
-    """A point of a certificate for packets; the loop may be unstable there, or have no equilibrium.
+    """A point of a certificate for packets; the loop may be unstable there, or have no equilibrium. With a queue for
+    each flow it is one flow at its share of the rate.
 
     Raises
     ------
     InvalidValue
         A law without packets.
     """
+    subject: PiSubject | RedSubject | CodelSubject
     made = subject_of(certificate.law.name, certificate.law.parameters)
     if isinstance(made, CodelSubject):  # no loop: of one at the same delay packets need no more than its flows
         subject, looped = made, pi2(target_s=made.target_s)
     else:
         subject = looped = _checked(certificate, (*_CHECKED, "fq_pie"))
+    flows = 1.0 if subject.per_flow else at.flows
+    rate = at.capacity_bit_per_s * flows / at.flows
     inputs = msgspec.structs.replace(
         certificate.inputs,
         rtt_s=(at.rtt_s, at.rtt_s),
-        flows=(at.flows, at.flows),
-        capacity_bit_per_s=(at.capacity_bit_per_s, at.capacity_bit_per_s),
+        flows=(flows, flows),
+        capacity_bit_per_s=(rate, rate),
         senders=(at.sender,),
     )
     box, mixtures, _ = _loops_in("packet", looped, inputs, at.sender)
-    loop = loop_at(looped, mixtures[1], box, at.flows, at.rtt_s)
-    return _made(subject, mixtures, loop, box, at.flows, at.rtt_s, 0.0)
+    loop = loop_at(looped, mixtures[1], box, flows, at.rtt_s)
+    return _made(subject, mixtures, loop, box, flows, at.rtt_s, 0.0)
 
 
 def _is_curved(found: SampledLoop) -> bool:

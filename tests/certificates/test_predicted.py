@@ -212,3 +212,24 @@ def test_a_flow_with_a_queue_of_its_own_moves_it_alone() -> None:
     assert each.predicted == at
     steps = {step.name: step for step in each.predicted.steps}
     assert steps["flows double"].peak_s == steps["capacity halves"].peak_s > steps["flows halve"].peak_s
+
+
+def test_steps_of_flows_with_queues_of_their_own_are_those_of_one_at_its_share() -> None:
+    """FQ-CoDel with 20 flows at 50 Mbit/s is CoDel with one flow at 2.5 Mbit/s, whose rate halves as flows double."""
+    where = {"rtt_s": 0.01, "senders": "rfc-reno"}
+    each = netctrl.certify("fq_codel", **where, flows=20.0, capacity_bit_per_s=50e6).certificate.predicted
+    one = netctrl.certify("codel", **where, flows=1.0, capacity_bit_per_s=2.5e6).certificate.predicted
+    assert each is not None and one is not None
+    steps, alone = ({step.name: step for step in of.steps} for of in (each, one))
+    assert steps["capacity halves"] == alone["capacity halves"]
+    assert steps["flows double"].peak_s == alone["capacity halves"].peak_s > alone["capacity doubles"].peak_s
+
+
+@pytest.mark.slow
+def test_figures_by_packets_stand_where_steps_take_too_many_packets() -> None:
+    """100 Gbit/s: five seconds after a step are 4e7 packets."""
+    line = {"min_bytes": 2**20, "max_bytes": 1100 * 2**10, "max_percent": 100}
+    found = netctrl.certify("wred", rtt_s=1e-4, flows=32.0, capacity_bit_per_s=100e9, parameters=line)
+    figures = found.certificate.predicted
+    assert figures is not None and (figures.by, figures.steps) == ("packet", ())
+    assert not any("packets lack" in text for text in found.certificate.warnings)
