@@ -14,9 +14,10 @@ from netctrl.certificates.record import CertifyInputs
 from netctrl.certificates.red import RedSubject
 from netctrl.certificates.subject import PiSubject
 from netctrl.checks import checked_engines
-from netctrl.checks.engines import SEEDS, check_scenario
+from netctrl.checks.engines import SEEDS, check_scenario, moments
 from netctrl.checks.laws import fluid_queue
 from netctrl.checks.point import CheckPoint, corners_of
+from netctrl.checks.steps import AFTER_S, AFTER_TRIPS, TARGETS, joining
 from netctrl.core.units import BITS_PER_BYTE
 from netctrl.engines.engine import simulate
 from netctrl.model.design.queue_checks import GainsFigures
@@ -25,10 +26,7 @@ from netctrl.sim.fluid.certified.run import STARTS, swing_of, time_above
 _NEAR, _, _FULL = STARTS
 _LOOKED_AT_S, _LEAST_TRIPS = 20.0, 200.0
 """Duration of the fluid's run after a start [s], and its least number of round trips."""
-_TARGETS = 2.0
 _DOUBLINGS = {"packet": 3, "kernel": 1}
-_AFTER_S, _AFTER_TRIPS = 5.0, 60.0
-"""Time for which twice the flows are there: seconds, and round trips with the queue."""
 _SAMPLE_S = 5e-3
 
 
@@ -90,7 +88,7 @@ def _target(point: CheckPoint) -> float:
 def _after_full(point: CheckPoint) -> float:
     """Time above two targets after a full queue with twice the windows, in the fluid [s]."""
     duration = max(_LOOKED_AT_S, _LEAST_TRIPS * (point.rtt_s + point.target_s))
-    return time_above(fluid_queue(point), _FULL, _TARGETS * point.target_s, duration)
+    return time_above(fluid_queue(point), _FULL, TARGETS * point.target_s, duration)
 
 
 def _run(point: CheckPoint, engine: str, seed: int) -> list[float]:
@@ -98,14 +96,12 @@ def _run(point: CheckPoint, engine: str, seed: int) -> list[float]:
     double [s]; utilization."""
     base = check_scenario(point, engine, seed)
     warm, rested, times = base.warmup, base.duration, _DOUBLINGS[engine]
-    after = max(min(_AFTER_S, rested), _AFTER_TRIPS * (point.rtt_s + point.target_s))
+    after = max(min(AFTER_S, rested), AFTER_TRIPS * (point.rtt_s + point.target_s))
     begins = [rested + 2.0 * i * after for i in range(times)]
     more = [
-        msgspec.structs.replace(
-            group, id=f"{group.id}-more{i}", start=(at, at + point.rtt_s), stop=(at + after, at + after)
-        )
+        flow
         for i, at in enumerate(begins)
-        for group in base.flows
+        for flow in joining(base, at, point.rtt_s, name=f"more{i}", until=at + after)
     ]
     end = begins[-1] + after
     scenario = msgspec.structs.replace(
@@ -116,7 +112,7 @@ def _run(point: CheckPoint, engine: str, seed: int) -> list[float]:
     time, step = result.time_s, scenario.interval
     delay = BITS_PER_BYTE * result.series["backlog"][0] / line.capacity
     resting = (time > warm) & (time <= rested)
-    late, above = delay[resting], step * (delay > _TARGETS * _target(point))
+    late, above = delay[resting], step * (delay > TARGETS * _target(point))
     doubled = sum(float(above[(time > at) & (time <= at + after)].sum()) for at in begins) / times
     used = BITS_PER_BYTE * result.series["departed"][0][resting].sum() / (line.capacity * step * len(late))
-    return [late.mean(), late.std(), np.quantile(late, 0.99), above[time <= after].sum(), doubled, used]
+    return [*moments(late), above[time <= after].sum(), doubled, used]

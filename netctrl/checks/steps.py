@@ -19,15 +19,17 @@ from netctrl.core.units import BITS_PER_BYTE
 from netctrl.engines.engine import simulate
 from netctrl.scenario.links import Change
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.flows import Flow
 
-_AFTER_S, _AFTER_TRIPS = 5.0, 60.0
+AFTER_S, AFTER_TRIPS = 5.0, 60.0
 """Time after a step that is looked at: seconds, and round trips with the queue."""
+TARGETS = 2.0
+"""Delay above which a step is felt, in targets."""
 _MOST_PACKETS = 2e6
 """Of a run, as far as it then settles for as long as it is looked at."""
 _SAMPLE_S, _WINDOW_S = 2e-3, 0.1
 """Of the delay, and time over which utilization is a mean."""
 _BUSY = 0.95
-_TARGETS = 2.0
 
 
 def load_steps(point: CheckPoint, engine: str, seed: int = 1) -> tuple[LoadStep, ...]:
@@ -52,7 +54,7 @@ def load_steps(point: CheckPoint, engine: str, seed: int = 1) -> tuple[LoadStep,
 
 def _scenarios(point: CheckPoint, engine: str, seed: int) -> list[tuple[str, Scenario, float]]:
     """Name, scenario and time of each step."""
-    after = max(_AFTER_S, _AFTER_TRIPS * (point.rtt_s + point.target_s))
+    after = max(AFTER_S, AFTER_TRIPS * (point.rtt_s + point.target_s))
     settled = max(min(settling_s(point), _MOST_PACKETS / point.loop.rate - after), after)
     base = check_scenario(point, engine, seed, (settled, settled + after))
     end, interval = settled + after, max(_SAMPLE_S, (settled + after) / 1e5)
@@ -72,19 +74,37 @@ def _scenarios(point: CheckPoint, engine: str, seed: int) -> list[tuple[str, Sce
     return found
 
 
-def _other_flows(base: Scenario, settled: float, rtt_s: float) -> list[tuple[str, tuple[Any, ...]]]:
+def _other_flows(base: Scenario, settled: float, rtt_s: float) -> list[tuple[str, tuple[Flow, ...]]]:
     """Flows twice as many, begun within a round trip, and half as many: every second one of each group leaves."""
-    more, fewer = [], []
+    fewer: list[Flow] = []
     for group in base.flows:
-        replaced = {"id": f"{group.id}-more", "start": (settled, settled + rtt_s)}
-        more.append(msgspec.structs.replace(group, **replaced))
         leaving = group.count // 2
         fewer.append(msgspec.structs.replace(group, count=group.count - leaving))
         if leaving:
             left = {"id": f"{group.id}-leaving", "count": leaving, "stop": (settled, settled)}
             fewer.append(msgspec.structs.replace(group, **left))
-    found = [("flows double", (*base.flows, *more))]
+    found = [("flows double", (*base.flows, *joining(base, settled, rtt_s)))]
     return [*found, ("flows halve", tuple(fewer))] if len(fewer) > len(base.flows) else found
+
+
+def joining(base: Scenario, at: float, rtt_s: float, *, name: str = "more", until: float | None = None) -> list[Flow]:
+    """As many flows again as a scenario has, begun within a round trip [s].
+
+    Parameters
+    ----------
+    base : Scenario
+    at, rtt_s : float
+        When they begin, and the time in which they do [s].
+    name : str
+        Of these, behind those of their groups.
+    until : float, optional
+        When they stop [s].
+    """
+    stop = None if until is None else (until, until)
+    return [
+        msgspec.structs.replace(group, id=f"{group.id}-{name}", start=(at, at + rtt_s), stop=stop)
+        for group in base.flows
+    ]
 
 
 def _looked_at(name: str, scenario: Scenario, begins: float, point: CheckPoint, engine: str) -> LoadStep:
@@ -101,6 +121,6 @@ def _looked_at(name: str, scenario: Scenario, begins: float, point: CheckPoint, 
     return LoadStep(
         name=name,
         peak_s=float(delay.max()),
-        above_two_targets_s=interval * int(np.count_nonzero(delay > _TARGETS * point.target_s)),
+        above_two_targets_s=interval * int(np.count_nonzero(delay > TARGETS * point.target_s)),
         underused_s=interval * parts * int(np.count_nonzero(served < _BUSY * could)),
     )
