@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
+
+from cyclopts import Parameter
 
 from netctrl.cli.certify.common import Asked, Files, judged
 from netctrl.cli.certify.law_options import TARGET_TAKES
 from netctrl.cli.certify.queues import without_gains
 from netctrl.cli.options import TIME, given, option
 
-_TARGET = Annotated[float | None, TIME(TARGET_TAKES, default="5ms")]
-_INTERVAL = Annotated[float | None, TIME("that a delay is above the target before the first drop", default="100ms")]
 _ECN = Annotated[bool, option("", "packets are marked and not dropped")]
 
 
-def codel(
-    where: Asked,
-    files: Files | None = None,
-    *,
-    target_s: _TARGET = None,
-    interval_s: _INTERVAL = None,
-    ecn: _ECN = False,
-) -> int:
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Times:
+    """Parameters of CoDel, as tc has them."""
+
+    target_s: Annotated[float | None, TIME(TARGET_TAKES, default="5ms")] = None
+    interval_s: Annotated[
+        float | None, TIME("that a delay is above the target before the first drop", default="100ms")
+    ] = None
+    ecn: _ECN = False
+
+
+def codel(where: Asked, files: Files | None = None, times: Times | None = None) -> int:
     """CoDel (RFC 8289), one queue for all flows, as Linux's codel; options have tc's names.
 
     Examples
@@ -29,17 +35,10 @@ def codel(
     netctrl certify codel --rtt 5ms --N 1 --capacity 20Mbit
     netctrl certify codel --rtt 5ms:20ms --N 1 --capacity 20Mbit --target 10ms --json
     """
-    return judged("codel", given(locals(), "where", "files"), where, without_gains(files))
+    return judged("codel", given(vars(times or Times())), where, without_gains(files))
 
 
-def fq_codel(
-    where: Asked,
-    files: Files | None = None,
-    *,
-    target_s: _TARGET = None,
-    interval_s: _INTERVAL = None,
-    ecn: _ECN = False,
-) -> int:
+def fq_codel(where: Asked, files: Files | None = None, times: Times | None = None) -> int:
     """FQ-CoDel (RFC 8290): a CoDel in a queue for each flow, which has its share of the rate; options have tc's names.
 
     Examples
@@ -47,7 +46,7 @@ def fq_codel(
     netctrl certify fq_codel --rtt 5ms:20ms --N 1:2 --capacity 50Mbit
     netctrl certify fq_codel --rtt 20ms --N 1 --capacity 20Mbit --sender linux-creno,linux-reno --utilization 90% --json
     """
-    return judged("fq_codel", given(locals(), "where", "files"), where, without_gains(files))
+    return judged("fq_codel", given(vars(times or Times())), where, without_gains(files))
 
 
 def cake(

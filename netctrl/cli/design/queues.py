@@ -36,11 +36,7 @@ _CHECK_TAKES = (
     "figures beside those of the shipped gains, in fluid, packet or kernel; several with commas; by default fluid"
 )
 _MARGIN = kind("NUMBER", parse_count, _MARGIN_TAKES)
-
-
 _ECN = Annotated[bool, option("", "packets are marked instead of dropped")]
-
-
 _OBJECTIVE = (
     "figures: what users feel on packets, or the shipped gains where these are no worse, the default with --p99, "
     "--utilization or --step; speed: greatest alpha, or steepest line, with --disk-margin, else the default; margin: "
