@@ -130,8 +130,8 @@ def _connet(design: Any) -> dict[str, Any]:
 def _queue(design: Any) -> dict[str, Any]:
     asked = design.inputs
     box = {name: value for name, value in msgspec.structs.asdict(asked.box).items() if value is not None}
-    names = ("law", "parameters", "objective", "p99_s", "utilization", "step_s")
-    return {**box, **taken(asked, *names), "disk_margin": asked.least_disk_margin}
+    names = ("parameters", "objective", "p99_s", "utilization", "step_s")
+    return {"law": asked.law, **box, **taken(asked, *names), "disk_margin": asked.least_disk_margin}
 
 
 def _ecn(design: Any) -> dict[str, Any]:
