@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol, TypedDict
 import msgspec
 import numpy as np
 
-from netctrl.certificates.point_records import LEAST_UTILIZATION, MIN_GAIN_DB, MIN_PHASE_DEG
+from netctrl.certificates.point_records import LEAST_UTILIZATION, MIN_GAIN_DB, MIN_PHASE_DEG, PredictedFigures
 from netctrl.certificates.record import CertifyInputs
 from netctrl.core.errors import InvalidValue, checked_number
 from netctrl.core.units import RATES, SIZES, TIMES, checked_quantity, packets_per_second
@@ -38,6 +38,7 @@ __all__ = [
     "box_of",
     "ends",
     "kept_up_to",
+    "longest_of",
     "points_of",
     "sender_names",
     "several",
@@ -321,3 +322,13 @@ def kept_up_to(kept: Callable[[float], bool], start: float, step: float, far: fl
         middle = (low * high) ** 0.5
         low, high = (middle, high) if kept(middle) else (low, middle)
     return low
+
+
+def worst_of(found: Sequence[PredictedFigures]) -> PredictedFigures:
+    """Figures whose 99th percentile is longest beside what is asked, with the least utilization of all."""
+    return msgspec.structs.replace(longest_of(found), utilization=min(each.utilization for each in found))
+
+
+def longest_of(found: Sequence[PredictedFigures]) -> PredictedFigures:
+    """Figures whose 99th percentile is longest beside what is asked."""
+    return max(found, key=lambda each: each.delay_p99_s / each.most_p99_s)

@@ -8,8 +8,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from netctrl.certificates.box import Ends
+from netctrl.certificates.box import Ends, sender_names
 from netctrl.certificates.codel import CycleSubject, cycle_verdict
+from netctrl.certificates.ecn.dcqcn import dcqcn_as_switch
+from netctrl.certificates.ecn.hpcc import hpcc
 from netctrl.certificates.from_step import by_step
 from netctrl.certificates.inputs.tc import NO_LAW
 from netctrl.certificates.loops import judged_box
@@ -20,7 +22,11 @@ from netctrl.certificates.verdict import queue_verdict
 from netctrl.core.errors import InvalidValue, did_you_mean
 from netctrl.core.register import CERTIFIED, QUEUE_LAWS, refuse_unusable
 from netctrl.core.units import long_rtt
+from netctrl.laws.targets.wred import WredLaw
 from netctrl.model.io.provenance import provenance
+
+DATA_CENTRE = ("dcqcn", "hpcc")
+"""Senders of data centres that no window law describes; WRED of a switch is certified below them, too."""
 
 
 def certify(
@@ -49,7 +55,7 @@ def certify(
     """
     if not isinstance(law, str | CycleSubject) and not hasattr(law, "loops"):
         raise InvalidValue("law", law, "the name of a law, or a subject")
-    subject = subject_of(law, parameters or {}) if isinstance(law, str) else law
+    subject = _below(subject_of(law, parameters or {}) if isinstance(law, str) else law, senders)
     box = judged_box(
         subject,
         rtt_s=rtt_s,
@@ -71,6 +77,16 @@ def certify(
         certificate=replace(verdict, warnings=warnings),
         provenance=provenance(argv=argv, libraries=("numpy",)),
     )
+
+
+def _below(law: Subject | CycleSubject, senders: str | Iterable[str] | None) -> Subject | CycleSubject:
+    """The law, or where a switch's thresholds have senders that no window law describes theirs."""
+    names = () if senders is None else sender_names(senders)
+    if law.name != "wred" or not set(names) & set(DATA_CENTRE):
+        return law
+    if len(names) > 1:
+        raise InvalidValue("sender", names, f"{' or '.join(DATA_CENTRE)} alone, without others")
+    return dcqcn_as_switch(WredLaw(**dict[str, Any](law.parameters))) if names == ("dcqcn",) else hpcc()
 
 
 def subject_of(name: str, parameters: Mapping[str, Any]) -> Subject | CycleSubject:

@@ -8,9 +8,8 @@ from functools import partial
 from typing import Literal, Unpack
 
 from netctrl.certificates.box import Asked, box_of
-from netctrl.certificates.certify import certify, subject_of
+from netctrl.certificates.certify import DATA_CENTRE, certify, subject_of
 from netctrl.certificates.codel import CodelSubject, CycleSubject
-from netctrl.certificates.ecn.dcqcn import dcqcn_as_switch
 from netctrl.certificates.ecn.dctcp import dctcp_as_linux, dctcp_as_switch
 from netctrl.certificates.inputs.queue import InstalledQueue, NamedLaw, Thresholds
 from netctrl.certificates.inputs.tc import NO_LAW
@@ -182,10 +181,8 @@ def _in_bytes(queue: InstalledQueue, where: Asked, buffer_bytes: float | None) -
 
 
 def _for_senders(queue: InstalledQueue, where: Asked) -> Subject | CycleSubject:
-    """The law of an installed queue below the senders that are asked for: DCQCN and DCTCP at a step have their own."""
+    """The law of an installed queue below the senders that are asked for: DCTCP at a step has its own."""
     law, senders = queue.law, where.get("senders")
-    if isinstance(law, WredLaw) and senders in ("dcqcn", ("dcqcn",)):
-        return dcqcn_as_switch(law)
     if isinstance(law, WredLaw | RedLaw) and senders in ("dctcp", ("dctcp",)) and law.min_bytes == law.max_bytes:
         if isinstance(law, WredLaw):
             return dctcp_as_switch(law)
@@ -207,7 +204,7 @@ def checked_where(where: Asked, own_rates: bool = False) -> Asked:
     where["senders"] = senders if senders is None or isinstance(senders, str) else tuple(senders)
     any_rate: Asked = {"capacity_bit_per_s": _ANY_BIT_PER_S} if own_rates and _without_rate(where) else {}
     for name in box_of(pi2(), **(where | any_rate)).inputs.senders:
-        if name not in ("dctcp", "dcqcn"):
+        if name not in ("dctcp", *DATA_CENTRE):
             read_mixture(name)
     return where
 

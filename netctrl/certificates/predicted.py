@@ -23,9 +23,8 @@ from math import erfc, exp, inf, pi, sqrt
 from typing import NamedTuple
 
 import numpy as np
-from msgspec.structs import replace as replace_record
 
-from netctrl.certificates.box import Box
+from netctrl.certificates.box import Box, worst_of
 from netctrl.certificates.loops import Mixture
 from netctrl.certificates.point_records import BeyondLoop, PredictedFigures, most_p99_s
 from netctrl.certificates.search import box_points
@@ -201,13 +200,3 @@ def without_loop(boxes: Sequence[Box], reasons: Sequence[str | None]) -> tuple[B
             sender = box.inputs.senders[0]
             found.append(BeyondLoop(sender=sender, flows=flows, capacity_bit_per_s=rate, rtt_s=rtt, why=why))
     return tuple(dict.fromkeys(found[:4]))
-
-
-def worst_of(found: Sequence[PredictedFigures]) -> PredictedFigures:
-    """Figures whose 99th percentile is longest beside what is asked, with the least utilization of all."""
-    return replace_record(longest_of(found), utilization=min(each.utilization for each in found))
-
-
-def longest_of(found: Sequence[PredictedFigures]) -> PredictedFigures:
-    """Figures whose 99th percentile is longest beside what is asked."""
-    return max(found, key=lambda each: each.delay_p99_s / each.most_p99_s)

@@ -225,9 +225,11 @@ class QueueCertificate(FileRecord, Reported, frozen=True):
         )
         where = f"{self.law.name} with {load} at {span_text(inputs.rtt_s, 's')}"
         held, figures, swings = found.status is Status.ADMISSIBLE, found.predicted, self._swings
-        answer = ANSWERS[found.status]
+        answer, swing = ANSWERS[found.status], found.step or found.cycle
         if figures is not None and not figures.as_asked:
             answer = "doesn't hold"
+        elif isinstance(swing, RampCycle) and swing.overflows:
+            answer = busy_text(swing, held=False)
         elif figures is not None and found.status is Status.STABLE:
             answer = "stable, but 3 dB and 20 degrees are not proved at every point"
         elif found.status is Status.STABLE and not found.lacking:
@@ -236,8 +238,7 @@ class QueueCertificate(FileRecord, Reported, frozen=True):
             answer = f"holds for small deviations, but oscillates in the check ({', '.join(swings)})"
         elif held and figures is None:
             answer = "margins hold"
-        swing = found.step or found.cycle
-        if swing is not None:
+        if swing is not None and figures is None:
             answer = busy_text(swing, held=held)
         if figures is not None and not swings:
             answer += f"; {figures.text}{figures.steps_text}"

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from msgspec.structs import replace
 
-from netctrl.certificates.box import Asked
+from netctrl.certificates.box import Asked, longest_of, worst_of
 from netctrl.certificates.certify import certify as by_loop
-from netctrl.certificates.predicted import longest_of, worst_of
 from netctrl.core.errors import InvalidValue, Status
 
 if TYPE_CHECKING:
@@ -102,21 +101,27 @@ def with_packets(found: QueueCertificate) -> QueueCertificate:
     verdict = found.certificate
     if verdict.predicted is None and not verdict.beyond:
         return found
+    from netctrl.checks.data_centre import data_centre_figures, has_data_centre
     from netctrl.checks.engines import measured
     from netctrl.checks.point import point_at
     from netctrl.checks.steps import load_steps
 
-    at: BeyondLoop | PredictedFigures
-    if verdict.predicted is None:
+    at: BeyondLoop | PredictedFigures | None = verdict.predicted
+    in_trips = has_data_centre(found)
+    if verdict.beyond:
         try:
-            figures = [measured(point_at(found, at), found.inputs) for at in verdict.beyond]
+            figures = [
+                data_centre_figures(found, each) if in_trips else measured(point_at(found, each), found.inputs)
+                for each in verdict.beyond
+            ]
         except InvalidValue as error:
             at = verdict.beyond[0]
             silent = f"no delays in ms: {at.why} ({at.point}), and packets lack {error.got}"
             return replace(found, certificate=replace(verdict, warnings=(*verdict.warnings, silent)))
-        found, at = judged_by(found, worst_of(figures)), verdict.beyond[figures.index(longest_of(figures))]
-    else:
-        at = verdict.predicted
+        at = verdict.beyond[figures.index(longest_of(figures))]
+        found = judged_by(found, worst_of(figures if verdict.predicted is None else [*figures, verdict.predicted]))
+    if at is None or in_trips:  # steps are looked at for seconds, which are millions of round trips there
+        return found
     with suppress(InvalidValue):  # no packets of this law, or too many: its figures have no steps
         return with_steps(found, load_steps(point_at(found, at), "packet"))
     return found

@@ -12,7 +12,6 @@ from typing import Any
 from netctrl.certificates.codel import CodelSubject
 from netctrl.certificates.pi_laws import linux_dualpi2, linux_pie
 from netctrl.certificates.red import RedSubject
-from netctrl.certificates.subject import PiSubject
 from netctrl.checks.point import CheckPoint
 from netctrl.core.errors import InvalidValue
 from netctrl.core.units import BITS_PER_BYTE
@@ -64,7 +63,7 @@ def queue_of(point: CheckPoint, engine: str) -> Any:
 def _on_packets(point: CheckPoint) -> Any:
     subject = point.subject
     if isinstance(subject, RedSubject):
-        return _red(point)
+        return red_queue(subject)
     if isinstance(subject, CodelSubject):
         if subject.cobalt:
             raise InvalidValue("check", "packet with cake", "codel or fq_codel: COBALT has no packets")
@@ -144,11 +143,8 @@ def _docsis(point: CheckPoint) -> DocsisPieQueue:
     )
 
 
-def _red(point: CheckPoint) -> RedQueue:
+def red_queue(subject: RedSubject) -> RedQueue:
     """RED or WRED of a certificate, in real numbers; of Linux with the slope that its integers have."""
-    subject = point.subject
-    if not isinstance(subject, RedSubject):
-        raise InvalidValue("check", subject.name, "red or wred")
     given: dict[str, Any] = dict(subject.parameters)
     low, high = float(given["min_bytes"]), float(given["max_bytes"])
     if "max_percent" in given:
@@ -190,8 +186,8 @@ def fluid_queue(point: CheckPoint) -> FluidQueue:
 def _in_fluid(point: CheckPoint) -> FluidLaw:
     subject, size, room = point.subject, point.packet_bytes, buffer_bytes(point)
     given: dict[str, Any] = dict(subject.parameters)
-    if not isinstance(subject, PiSubject):
-        queue = _red(point)
+    if isinstance(subject, RedSubject):
+        queue = red_queue(subject)
         update = _ADAPTS_S if queue.adaptive else point.period_s
         return fluid_red(RED.read(queue, size, room), point.target_s, update)
     if subject.name == "docsis-pie":

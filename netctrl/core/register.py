@@ -261,6 +261,7 @@ CERTIFIED = Registry(
         "cake": "netctrl.certificates.codel:cake",
         "dctcp": "netctrl.certificates.ecn.dctcp:dctcp",
         "dcqcn": "netctrl.certificates.ecn.dcqcn:dcqcn",
+        "hpcc": "netctrl.certificates.ecn.hpcc:hpcc",
     },
 )
 """Name of a law that is certified with an implementation's own numbers -> function that makes its

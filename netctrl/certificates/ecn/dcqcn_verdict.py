@@ -19,14 +19,15 @@ from math import inf, isfinite, isinf, log, radians
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from netctrl.certificates.box import MIN_FACTOR, MIN_GAIN_DB, MIN_PHASE_DEG, Box, Point, kept_up_to, points_of
 from netctrl.certificates.ecn.dcqcn import DcqcnSubject
-from netctrl.certificates.ecn.in_time import IN_TIME, worst_cycle
+from netctrl.certificates.ecn.in_time import IN_TIME, beyond_at, worst_cycle
 from netctrl.certificates.point_records import LinearMargins, SampledLoop
 from netctrl.certificates.record import QueueReach, QueueVerdict
 from netctrl.core.errors import Status
-from netctrl.core.units import BITS_PER_BYTE
+from netctrl.core.units import BITS_PER_BYTE, packets_per_second
 from netctrl.frequency.certified.disk import disk_margin
 from netctrl.frequency.margins import margins
 from netctrl.frequency.matrix import avoids_zero
@@ -56,11 +57,24 @@ _GAPS = (0.03, 0.3, 0.6)
 
 
 def dcqcn_verdict(subject: DcqcnSubject, box: Box) -> QueueVerdict:
-    """Margins at the box's worst points, or where its thresholds make no linear loop the fluid in time."""
+    """Margins at the box's worst points, or where its thresholds make no linear loop the fluid in time; packets have to
+    tell delays and utilization there, and where each flow has least."""
     size = box.inputs.packet_size_bytes
     points = points_of(box, subject.name, _LOOKED)
-    linear = None
     fastest = max(points, key=lambda each: each.flows / each.rate)
+    found = _by_fluid(subject, box, points, fastest)
+    worst = found.sampled or found.cycle
+    why = "marks by chance, and packets of rates that move, are not in the fluid"
+    beyond = [beyond_at(fastest, subject.name, size, why)]
+    if worst is not None and worst.flows is not None and worst.capacity_bit_per_s is not None:
+        rate = packets_per_second(worst.capacity_bit_per_s, size)
+        beyond.insert(0, beyond_at(Point(worst.flows, worst.rtt_s, rate), subject.name, size, why))
+    return replace(found, beyond=tuple(dict.fromkeys(beyond)))
+
+
+def _by_fluid(subject: DcqcnSubject, box: Box, points: list[Point], fastest: Point) -> QueueVerdict:
+    """Verdict of the linear loop, or where there is none of the fluid in time."""
+    size, linear = box.inputs.packet_size_bytes, None
     if not subject.steps and subject.probability(fastest, size) <= subject.pmax:
         linear = _linear_verdict(subject, points, size)
         if linear.status is not Status.UNSTABLE:
@@ -68,12 +82,11 @@ def dcqcn_verdict(subject: DcqcnSubject, box: Box) -> QueueVerdict:
     ends = ((subject.kmin_bytes, 0.0), (subject.kmax_bytes, subject.pmax), (subject.kmax_bytes, 1.0))
     marks = [(q / size, p) for q, p in ends]
     sender = subject.sender(size)
-    cycle = worst_cycle(
-        lambda at: dcqcn_ramp_cycle(sender, at.flows, at.rate, at.rtt_s, marks, arriving=subject.arriving),
-        points_of(box, subject.name, _IN_TIME),
-        marks,
-        size,
-    )
+    cycles = {
+        at: dcqcn_ramp_cycle(sender, at.flows, at.rate, at.rtt_s, marks, arriving=subject.arriving)
+        for at in points_of(box, subject.name, _IN_TIME)
+    }
+    cycle = worst_cycle(cycles, marks, size)
     swing = cycle.fluid.highest_packets - cycle.fluid.lowest_packets
     if linear is not None and swing * size <= subject.kmax_bytes - subject.kmin_bytes:
         return linear

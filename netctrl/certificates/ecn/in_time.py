@@ -6,18 +6,31 @@ the box: the link stays busy where the queue never falls below a packet of each 
 packets. A queue between near thresholds is judged as at a step, so that the verdict and its figures move continuously
 with the thresholds until they are equal.
 
+What users feel follows from the cycle, too (`felt`): packets of DCTCP's flows, which are out of step, hardly ever wait
+longer than the fluid's longest queue, and leave no more of the link unused. Where windows are of a few packets, which
+move by whole ones, or the fluid's queue is at rest, which that of packets isn't, packets tell.
+
 For a step two predictions stand beside the cycle: its describing function, and the sawtooth of Alizadeh et al.
 (SIGCOMM 2010). Nothing rests on them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from math import log1p
 
-from netctrl.certificates.box import MIN_WINDOW, Box, Point, axes, points_of
+import numpy as np
+
+from netctrl.certificates.box import MIN_WINDOW, Box, Point, axes, points_of, worst_of
 from netctrl.certificates.ecn.dctcp import LARGEST_WINDOW, LOOKED, DctcpSubject, smallest_threshold
-from netctrl.certificates.point_records import QueueSwing, RampCycle, StepCycle
+from netctrl.certificates.point_records import (
+    BeyondLoop,
+    PredictedFigures,
+    QueueSwing,
+    RampCycle,
+    StepCycle,
+    most_p99_s,
+)
 from netctrl.certificates.record import QueueVerdict
 from netctrl.certificates.red import RedSubject
 from netctrl.core.errors import Status
@@ -26,12 +39,16 @@ from netctrl.plants.ecn.dctcp import Cycle, dctcp_ramp_cycle, described_cycle, f
 
 _SPARE = 1.0
 """Packets of each flow that the fluid's queue must keep: windows move by whole packets."""
+_LEAST_WINDOW = 10.0
+"""Windows from which on the fluid's figures are those of packets [packet]."""
 _RULE_2010, _RULE_2011 = 1.0 / 7.0, 0.17
 IN_TIME = (
     "small deviations from an equilibrium don't describe this queue: the verdict is that of the nonlinear fluid, "
     "integrated in time"
 )
 """Note of such a verdict."""
+Felt = tuple[PredictedFigures | None, tuple[BeyondLoop, ...]]
+"""Worst figures of the points that have some, and points at which packets have to tell them."""
 _NOTES = (
     IN_TIME,
     "the fluid has equal flows in step: on packets, flows out of step swing less, and windows of a few packets, which "
@@ -47,7 +64,9 @@ def dctcp_verdict(subject: DctcpSubject, box: Box) -> QueueVerdict:
     if small:
         at = max(small, key=lambda each: each.flows)
         window = subject.fluid(at, size).window
-        return _always_marked(subject, at, window, "with the queue at the threshold", "stays above the threshold")
+        return _always_marked(
+            subject, points, at, window, size, "with the queue at the threshold", "stays above the threshold"
+        )
     cycles = {each: fluid_cycle(subject.fluid(each, size)) for each in points}
     at = _worst(cycles)
     found, fluid = cycles[at], subject.fluid(at, size)
@@ -76,11 +95,76 @@ def dctcp_verdict(subject: DctcpSubject, box: Box) -> QueueVerdict:
         rule_2011_packets=_RULE_2011 * largest,
         points=len(points),
     )
+    figures, beyond = felt(cycles, lambda each: subject.threshold(each.rate, size), box)
+    held = _spare(at, found) > 0.0 if figures is None or beyond else figures.as_asked
     return QueueVerdict(
-        status=Status.ADMISSIBLE if _spare(at, found) > 0.0 else Status.STABLE,
+        status=Status.ADMISSIBLE if held else Status.STABLE,
         warnings=(*subject.notes, *_looked(len(points))),
         step=step,
+        predicted=figures,
+        beyond=beyond,
     )
+
+
+def felt(cycles: Mapping[Point, Cycle], standing: Callable[[Point], float], box: Box) -> Felt:
+    """What users of DCTCP's queue feel by its cycles, and points at which packets have to tell it: those with the least
+    utilization and with the longest delays.
+
+    Parameters
+    ----------
+    cycles : mapping of Point to Cycle
+    standing : callable
+        Queue that the law holds without a swing, at a point [packet].
+    box : Box
+    """
+    size, asked = box.inputs.packet_size_bytes, box.inputs.p99_s
+    found: list[PredictedFigures] = []
+    silent: dict[Point, PredictedFigures] = {}
+    for at, cycle in cycles.items():
+        held = standing(at)
+        figures = PredictedFigures(
+            sender="dctcp",
+            flows=at.flows,
+            capacity_bit_per_s=at.rate * size * BITS_PER_BYTE,
+            rtt_s=at.rtt_s,
+            delay_mean_s=cycle.mean * at.rtt_s,
+            delay_std_s=cycle.deviation * at.rtt_s,
+            delay_p99_s=cycle.highest * at.rtt_s,
+            utilization=1.0 - cycle.lost,
+            most_p99_s=most_p99_s(asked, held / at.rate),
+            least_utilization=box.inputs.utilization,
+            by="cycle",
+        )
+        if cycle.period > 0.0 and at.rate * at.rtt_s + held >= _LEAST_WINDOW * at.flows:
+            found.append(figures)
+        else:
+            silent[at] = figures
+    worst = (
+        [
+            min(silent, key=lambda at: silent[at].utilization),
+            max(silent, key=lambda at: silent[at].delay_p99_s / silent[at].most_p99_s),
+        ]
+        if silent
+        else []
+    )
+    why = "windows of a few packets, or a queue at rest"
+    beyond = tuple(beyond_at(at, "dctcp", size, why) for at in dict.fromkeys(worst))
+    return (worst_of(found) if found else None), beyond
+
+
+def beyond_at(at: Point, sender: str, packet_bytes: float, why: str) -> BeyondLoop:
+    """A point at which packets tell what users feel.
+
+    Parameters
+    ----------
+    at : Point
+    sender : str
+    packet_bytes : float
+    why : str
+        Reason in words.
+    """
+    rate = at.rate * packet_bytes * BITS_PER_BYTE
+    return BeyondLoop(sender=sender, flows=at.flows, capacity_bit_per_s=rate, rtt_s=at.rtt_s, why=why)
 
 
 def in_time(subject: RedSubject, box: Box) -> bool:
@@ -106,30 +190,60 @@ def dctcp_in_time(subject: RedSubject, box: Box, linear: QueueVerdict | None) ->
     most = max(points, key=lambda at: at.flows / (at.rate * at.rtt_s + marks[-1][0]))
     window = (most.rate * most.rtt_s + marks[-1][0]) / most.flows
     if window < MIN_WINDOW * (1.0 - 1e-9):
-        return _always_marked(subject, most, window, "with the queue at the upper threshold", "stays above")
+        return _always_marked(
+            subject, points, most, window, size, "with the queue at the upper threshold", "stays above"
+        )
     forgetting = 0.0 if subject.weight == 1.0 else -log1p(-subject.weight)
     limit = subject.parameters.get("limit_bytes")
 
     def run(at: Point) -> Cycle:
         return dctcp_ramp_cycle(at.flows, at.rate, at.rtt_s, marks, 1.0 / 16.0, forgetting, spaced=subject.spaced)
 
-    cycle = worst_cycle(run, points, marks, size, None if limit is None else float(limit) / size)
+    cycles = {at: run(at) for at in points}
+    cycle = worst_cycle(cycles, marks, size, None if limit is None else float(limit) / size)
     beside = QueueVerdict(status=Status.INFEASIBLE, warnings=subject.notes)
     if linear is not None and linear.status is Status.STABLE:
         beside = linear
+    figures, beyond = felt(cycles, lambda at: standing_queue(at, marks, spaced=subject.spaced), box)
+    if beside.predicted is not None and not any(each.period for each in cycles.values()):
+        figures, beyond = beside.predicted, ()  # at rest, around which the loop knows the chance of marks
+    held = cycle.held if figures is None or beyond else figures.as_asked and not cycle.overflows
     return QueueVerdict(
-        status=Status.ADMISSIBLE if cycle.held else Status.STABLE,
+        status=Status.ADMISSIBLE if held else Status.STABLE,
         linear=beside.linear,
         sampled=beside.sampled,
         reach=beside.reach,
         warnings=(*beside.warnings, *_NOTES, *_looked(len(points))),
         cycle=cycle,
+        predicted=figures,
+        beyond=beyond,
     )
 
 
+def standing_queue(at: Point, marks: list[tuple[float, float]], *, spaced: bool = False) -> float:
+    """Queue at which as many packets are marked as windows of DCTCP without a swing need, sqrt(2/W) [packet].
+
+    Parameters
+    ----------
+    at : Point
+    marks : list of (float, float)
+        As of `worst_cycle`.
+    spaced : bool
+        Whether 2p/(1 + p) of packets are marked.
+    """
+    low, high = 0.0, marks[-1][0]
+    queues, shares = np.transpose(marks)
+    for _ in range(50):
+        middle = 0.5 * (low + high)
+        p = float(np.interp(middle, queues, shares, left=0.0))
+        p = 2.0 * p / (1.0 + p) if spaced else p
+        enough = p * p * (at.rate * at.rtt_s + middle) >= 2.0 * at.flows
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+
+
 def worst_cycle(
-    run: Callable[[Point], Cycle],
-    points: Iterable[Point],
+    found: Mapping[Point, Cycle],
     marks: list[tuple[float, float]],
     packet_bytes: float,
     limit_packets: float | None = None,
@@ -138,9 +252,7 @@ def worst_cycle(
 
     Parameters
     ----------
-    run : callable
-        Point to the cycle of its fluid.
-    points : iterable of Point
+    found : mapping of Point to Cycle
     marks : list of (float, float)
         Queues [packet] and probabilities of the law, straight in between.
     packet_bytes : float
@@ -148,7 +260,6 @@ def worst_cycle(
     limit_packets : float, optional
         Longest queue that the law has room for [packet].
     """
-    found = {at: run(at) for at in points}
     at = _worst(found)
     cycle, product = found[at], at.rate * at.rtt_s
     return RampCycle(
@@ -165,7 +276,7 @@ def worst_cycle(
     )
 
 
-def _worst(cycles: dict[Point, Cycle]) -> Point:
+def _worst(cycles: Mapping[Point, Cycle]) -> Point:
     """Point where most of the capacity is lost, or the queue comes nearest to a packet of each flow."""
     return min(cycles, key=lambda each: (-cycles[each].lost, _spare(each, cycles[each])))
 
@@ -175,13 +286,23 @@ def _spare(at: Point, cycle: Cycle) -> float:
     return cycle.lowest - _SPARE * at.flows / (at.rate * at.rtt_s)
 
 
-def _always_marked(subject: DctcpSubject | RedSubject, at: Point, window: float, where: str, so: str) -> QueueVerdict:
-    """No equilibrium: windows below 2 packets at the threshold."""
+def _always_marked(
+    subject: DctcpSubject | RedSubject,
+    points: list[Point],
+    at: Point,
+    window: float,
+    packet_bytes: float,
+    where: str,
+    so: str,
+) -> QueueVerdict:
+    """No equilibrium: windows below 2 packets at the threshold; packets tell what it does, there and at the largest."""
+    largest = max(points, key=lambda each: each.rate * each.rtt_s / each.flows)
     why = (
         f"windows of {window:.3g} packets {where}, for {at.flows:.4g} flows at {format_quantity(at.rtt_s, 's')}; "
         f"below {MIN_WINDOW:g} every packet is marked and the queue {so}"
     )
-    return QueueVerdict(status=Status.INFEASIBLE, warnings=(why, *subject.notes))
+    beyond = tuple(beyond_at(each, "dctcp", packet_bytes, "windows of a few packets") for each in {at: 0, largest: 0})
+    return QueueVerdict(status=Status.INFEASIBLE, warnings=(why, *subject.notes), beyond=beyond)
 
 
 def _looked(points: int) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from netctrl.cli.app import GOOD, new_app, run, waiting
 from netctrl.cli.certify.codel import cake, codel, fq_codel
 from netctrl.cli.certify.common import OPTIONS
-from netctrl.cli.certify.ecn import dcqcn, dctcp
+from netctrl.cli.certify.ecn import dcqcn, dctcp, hpcc
 from netctrl.cli.certify.installed import as_command, file, shipped
 from netctrl.cli.certify.network import network
 from netctrl.cli.certify.queues import by_name, docsis_pie, dualpi2, fq_pie, pi2, pie, red, wred
@@ -34,6 +34,7 @@ _COMMANDS = (
     cake,
     dctcp,
     dcqcn,
+    hpcc,
     network,
     file,
     shipped,

@@ -54,6 +54,8 @@ _RTT = Annotated[tuple[float, float], ranged("TIME", parse_duration, _RTT_TAKES)
 _FLOWS = ranged("FLOWS", parse_count, _FLOWS_TAKES)(_FLOWS_TAKES, "--N")
 _CAPACITY = ranged("RATE", parse_rate, _CAPACITY_TAKES)(f"of the link: {_CAPACITY_TAKES}")
 _PACKET = Annotated[float | None, SIZE(SIZE_TAKES, default="1500")]
+_P99 = Annotated[float | None, TIME(f"{_P99_TAKES}; by default three targets", "--p99")]
+_USED = Annotated[float | None, SHARE(f"of the link that is to be used: {SHARE_TAKES}", default="98%")]
 
 
 @Parameter(name="*")
@@ -77,8 +79,8 @@ class Where:
 class Asked(Where):
     """Operating points, and what is asked of the queue there."""
 
-    p99_s: Annotated[float | None, TIME(f"{_P99_TAKES}; by default three targets", "--p99")] = None
-    utilization: Annotated[float | None, SHARE(f"of the link that is to be used: {SHARE_TAKES}", default="98%")] = None
+    p99_s: _P99 = None
+    utilization: _USED = None
 
 
 @Parameter(name="*")
@@ -90,6 +92,8 @@ class Link:
     flows: Annotated[tuple[float, float], _FLOWS]
     capacity_bit_per_s: Annotated[tuple[float, float], _CAPACITY]
     packet_size_bytes: _PACKET = None
+    p99_s: _P99 = None
+    utilization: _USED = None
 
 
 CertificateJson = Annotated[bool, option("", "print the certificate as one JSON object and nothing else")]

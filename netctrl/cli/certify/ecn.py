@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from netctrl.cli.certify.common import CertificateJson, CertificateOutput, Files, Link, judged
+from netctrl.cli.certify.common import SHARE, CertificateJson, CertificateOutput, Files, Link, judged
 from netctrl.cli.options import RATE, SIZE, TIME, Report, given, kind, option, whole
 from netctrl.core.units import DURATION_TAKES, RATE_TAKES, SIZE_TAKES, parse_count, parse_duration, parse_size
 
@@ -112,3 +112,22 @@ def dcqcn(
     netctrl certify dcqcn --kmax 100kB --rai 1Mbit --pmax 10 --rtt 2us:4us --N 4:8 --capacity 40Gbit --json
     """
     return judged("dcqcn", given(locals(), "where", "files"), where, (files or PageFiles()).files())
+
+
+def hpcc(
+    where: Link,
+    files: PageFiles | None = None,
+    *,
+    eta: Annotated[
+        float | None, SHARE("of the link that is aimed at: a share or percentage above 0", default="95%")
+    ] = None,
+    wai_bytes: Annotated[float | None, SIZE("additive increase W_AI of a window", default="80B")] = None,
+) -> int:
+    """HPCC senders, which read telemetry and not marks: by packets alone, what their queue and their link do.
+
+    Examples
+    --------
+    netctrl certify hpcc --rtt 20us --N 4 --capacity 100Gbit
+    netctrl certify hpcc --eta 98% --rtt 10us:20us --N 2:8 --capacity 100Gbit --json
+    """
+    return judged("hpcc", given(locals(), "where", "files"), where, (files or PageFiles()).files())

@@ -17,8 +17,11 @@ from netctrl.core.units import SIZE_TAKES
 
 if TYPE_CHECKING:
     from netctrl.certificates.installed import InstalledCertificates
+    from netctrl.certificates.record import QueueCertificate
+    from netctrl.model.law import QueueLaw
 
 _PIPE = "/dev/stdin"
+_PROFILES = "thresholds that hold, of WRED that doesn't with --sender dctcp or dcqcn"
 _FILE_TAKES = "configuration, or what tc prints; - for what is piped in"
 
 
@@ -31,11 +34,21 @@ class ListFiles:
     output: Annotated[str | None, option("FILE", "save the certificates as JSON", "--output", "-o")] = None
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Profiles:
+    """Where thresholds that hold are saved, of switches' queues that don't."""
+
+    sonic: Annotated[str | None, option("FILE", f"save {_PROFILES}, as SONiC's CONFIG_DB")] = None
+    openconfig: Annotated[str | None, option("FILE", f"save {_PROFILES}, in OpenConfig's JSON")] = None
+
+
 def file(
     path: Annotated[str, positional("FILE", _FILE_TAKES)],
     /,
     where: Asked,
     files: ListFiles | None = None,
+    profiles: Profiles | None = None,
     *,
     buffer_bytes: Annotated[
         float | None, SIZE(f"of each queue, where thresholds are percent of it, as Junos's: {SIZE_TAKES}")
@@ -49,7 +62,7 @@ def file(
     Examples
     --------
     netctrl certify qdiscs.txt --rtt 10ms:30ms --N 10:20 --capacity 20Mbit
-    netctrl certify config_db.json --rtt 100us --N 8:32 --capacity 100Gbit --sender dctcp --json
+    netctrl certify config_db.json --rtt 100us --N 8:32 --capacity 100Gbit --sender dctcp --sonic wred.json
     """
 
     def found() -> InstalledCertificates:
@@ -59,7 +72,7 @@ def file(
         given_where = given(vars(where))
         return certify_queues(read_queues(path, hz=hz), buffer_bytes=buffer_bytes, **given_where, argv=invocation())
 
-    return _listed(found, files)
+    return _listed(found, files, profiles)
 
 
 def as_command(tokens: Sequence[str], commands: Sequence[str]) -> list[str]:
@@ -105,12 +118,24 @@ def shipped(
     return _listed(found, files)
 
 
-def _listed(certified: Callable[[], InstalledCertificates], files: ListFiles | None) -> int:
+def _listed(
+    certified: Callable[[], InstalledCertificates], files: ListFiles | None, profiles: Profiles | None = None
+) -> int:
     """Certificates of queues: written, printed, and exit status 3 unless all hold that have one."""
     from netctrl.checks.by_packets import each_with_packets
+    from netctrl.laws.targets.switches import openconfig_profiles, sonic_profiles
 
-    files, found = files or ListFiles(), each_with_packets(certified())
-    write_all({"output": (files.output, lambda: found.to_json().encode())})
+    files, profiles, found = files or ListFiles(), profiles or Profiles(), each_with_packets(certified())
+    asked = profiles.sonic or profiles.openconfig
+    others = _that_hold(found) if asked else {}
+    laws = {name: law for name, (law, _) in others.items()}
+    write_all(
+        {
+            "output": (files.output, lambda: found.to_json().encode()),
+            "sonic": (profiles.sonic if laws else None, lambda: sonic_profiles(laws).encode()),
+            "openconfig": (profiles.openconfig if laws else None, lambda: openconfig_profiles(laws).encode()),
+        }
+    )
     if files.json:
         text = found.to_json()
     else:
@@ -120,5 +145,22 @@ def _listed(certified: Callable[[], InstalledCertificates], files: ListFiles | N
             else f"{each.name}: {certificate_text(each.certificate)}"
             for each in found.queues
         ]
+        parts += [
+            "{}, thresholds that hold: {min_bytes} and {max_bytes} bytes, {max_percent} %\n\n  certified  {}\n".format(
+                name, other.verdict, **law.parameters
+            )
+            for name, (law, other) in others.items()
+        ]
+        if asked and not laws:
+            parts.append("no profile is saved: there is none that doesn't hold, or none is known that does\n")
         text = "\n".join([f"{found.verdict}\n", *parts])
     return answer(text, found.holds, found.verdict)
+
+
+def _that_hold(found: InstalledCertificates) -> dict[str, tuple[QueueLaw, QueueCertificate]]:
+    """Profiles of switches with thresholds that don't hold -> some that do, where there are any."""
+    from netctrl.checks.profiles import profile_that_holds
+
+    wrong = (each for each in found.queues if each.kind == "wred" and each.certificate and not each.certificate.holds)
+    made = {each.handle: profile_that_holds(each.certificate) for each in wrong if each.certificate is not None}
+    return {name: pair for name, pair in made.items() if pair is not None}

@@ -135,9 +135,9 @@ def sonic(design: _Profile, /, *, name: _Name = "NETCTRL", output: _To = None) -
     netctrl design wred --min 100kB --rtt 100us --N 8 --capacity 100Gbit -o w.json && netctrl export sonic w.json
     netctrl design ecn --rtt 100us --N 8 --capacity 10Gbit -o e.json && netctrl export sonic e.json --name AZURE
     """
-    from netctrl.laws.targets.switches import sonic_profile
+    from netctrl.laws.targets.switches import sonic_profiles
 
-    return export_profile(design, name, output, sonic_profile)
+    return export_profile(design, name, output, sonic_profiles)
 
 
 @app.command(help="OpenConfig: a queue management profile with uniform WRED as JSON (RFC 7951).")
@@ -149,9 +149,9 @@ def openconfig(design: _Profile, /, *, name: _Name = "netctrl", output: _To = No
     netctrl design wred --min 9kB --rtt 100us --N 8 --capacity 10Gbit -o w.json && netctrl export openconfig w.json
     netctrl design wred --min 9kB --rtt 50us --N 8 --capacity 10Gbit -o w.json && netctrl export openconfig w.json -o p
     """
-    from netctrl.laws.targets.switches import openconfig_profile
+    from netctrl.laws.targets.switches import openconfig_profiles
 
-    return export_profile(design, name, output, openconfig_profile)
+    return export_profile(design, name, output, openconfig_profiles)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -19,11 +19,11 @@ ATTRIBUTES = "attributes.txt"
 """File of defaults for ns-3's ConfigStore."""
 
 
-def export_profile(design: str, name: str, output: str | None, render: Callable[[QueueLaw, str], str]) -> int:
+def export_profile(design: str, name: str, output: str | None, render: Callable[[dict[str, QueueLaw]], str]) -> int:
     """Write a switch's profile to a file, or print it."""
     found = _read(design)
     try:
-        text = render(found.law, name)
+        text = render({name: found.law})
     except InvalidValue as error:
         if error.argument == "name":
             raise

@@ -24,15 +24,14 @@ _NAME_TAKES = "a name of 1 to 32 letters, digits, - and _ that begins with a let
 _TEXT = re.compile(r"[\x20-\x7e]{1,64}")
 
 
-def sonic_profile(law: QueueLaw, name: str) -> str:
-    """WRED_PROFILE table of SONiC's CONFIG_DB with one profile, the same for all three colours.
+def sonic_profiles(laws: Mapping[str, QueueLaw]) -> str:
+    """WRED_PROFILE table of SONiC's CONFIG_DB with profiles that are the same for all three colours.
 
     Parameters
     ----------
-    law : QueueLaw
-        Of "wred", or of "dctcp" with a threshold in bytes: equal thresholds, from which on every packet is marked.
-    name : str
-        Of the profile.
+    laws : mapping of str to QueueLaw
+        Name of each profile -> of "wred", or of "dctcp" with a threshold in bytes: equal thresholds, from which on
+        every packet is marked.
 
     Raises
     ------
@@ -44,10 +43,13 @@ def sonic_profile(law: QueueLaw, name: str) -> str:
     >>> from netctrl.model.law import QueueLaw
     >>> given = {"min_bytes": 100_000, "max_bytes": 900_000, "max_percent": 10, "ecn": True}
     >>> law = QueueLaw(name="wred", implementation="WRED of a switch", parameters=given, gains={})
-    >>> '"green_max_threshold": "900000"' in sonic_profile(law, "AZURE_LOSSLESS")
+    >>> '"green_max_threshold": "900000"' in sonic_profiles({"AZURE_LOSSLESS": law})
     True
     """
-    wred = _wred(law)
+    return _text({"WRED_PROFILE": {name: _sonic(_wred(law), name) for name, law in laws.items()}})
+
+
+def _sonic(wred: WredLaw, name: str) -> dict[str, str]:
     if wred.weight_log:
         raise InvalidValue("weight_log", wred.weight_log, "0: SONiC's WRED reads the present queue, not an average")
     if _SONIC_NAME.fullmatch(name) is None:
@@ -60,27 +62,29 @@ def sonic_profile(law: QueueLaw, name: str) -> str:
             f"{colour}_max_threshold": str(wred.max_bytes),
             f"{colour}_drop_probability": str(wred.max_percent),
         }
-    return _text({"WRED_PROFILE": {name: profile}})
+    return profile
 
 
-def openconfig_profile(law: QueueLaw, name: str) -> str:
-    """Queue management profile of OpenConfig with uniform WRED: /qos/queue-management-profiles.
+def openconfig_profiles(laws: Mapping[str, QueueLaw]) -> str:
+    """Queue management profiles of OpenConfig with uniform WRED: /qos/queue-management-profiles.
 
     Packets without ECN are dropped where others are marked; a weight of 2^0 in the average is the present queue.
 
     Parameters
     ----------
-    law : QueueLaw
-        Of "wred", or of "dctcp" with a threshold in bytes.
-    name : str
-        Of the profile.
+    laws : mapping of str to QueueLaw
+        Name of each profile -> of "wred", or of "dctcp" with a threshold in bytes.
 
     Raises
     ------
     InvalidValue
         A law that a switch doesn't run, or a name that isn't printable ASCII of at most 64 characters.
     """
-    wred = _wred(law)
+    profiles = [_openconfig(_wred(law), name) for name, law in laws.items()]
+    return _text({"openconfig-qos:qos": {"queue-management-profiles": {"queue-management-profile": profiles}}})
+
+
+def _openconfig(wred: WredLaw, name: str) -> dict[str, Any]:
     if _TEXT.fullmatch(name) is None:
         raise InvalidValue("name", name, "a name of 1 to 64 printable characters of ASCII")
     config = {
@@ -91,8 +95,7 @@ def openconfig_profile(law: QueueLaw, name: str) -> str:
         "weight": wred.weight_log,
         "max-drop-probability-percent": wred.max_percent,
     }
-    profile = {"name": name, "config": {"name": name}, "wred": {"uniform": {"config": config}}}
-    return _text({"openconfig-qos:qos": {"queue-management-profiles": {"queue-management-profile": [profile]}}})
+    return {"name": name, "config": {"name": name}, "wred": {"uniform": {"config": config}}}
 
 
 def _wred(law: QueueLaw) -> WredLaw:

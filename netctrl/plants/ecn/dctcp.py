@@ -68,6 +68,8 @@ class Cycle(NamedTuple):
     """Share of the link's capacity that stays unused."""
     periodic: bool = True
     """Whether it repeats itself."""
+    deviation: float = 0.0
+    """Of the queue around its mean."""
 
 
 def marked_share(fluid: StepFluid) -> float:
@@ -144,8 +146,9 @@ def fluid_cycle(fluid: StepFluid) -> Cycle:
         return Cycle(rest, rest, rest, 0.0, 1.0)
     from netctrl.plants.ecn.step_kernel import run_step  # Numba loads slowly
 
-    highest, lowest, mean, period, marked, lost, periodic = run_step(fluid.product, fluid.threshold, fluid.gain)
-    return Cycle(highest, lowest, mean, period, marked, lost, bool(periodic))
+    highest, lowest, mean, deviation, *rest = run_step(fluid.product, fluid.threshold, fluid.gain)
+    period, marked, lost, periodic = rest
+    return Cycle(highest, lowest, mean, period, marked, lost, bool(periodic), deviation)
 
 
 def busy_threshold(product: float, gain: float = 1.0 / 16.0, spare: float = 0.0) -> float:
@@ -274,4 +277,5 @@ def _described(found: np.ndarray, h: float) -> Cycle:
     if highest - lowest > _REST * mean:
         up = np.flatnonzero((queue[1:] > mean) & (queue[:-1] <= mean))
         period = h * float(up[-1] - up[0]) / (len(up) - 1) if len(up) > 1 else h * len(queue)
-    return Cycle(highest, lowest, mean, period, float(marked.mean()), float(unused.mean()) / h)
+    lost, deviation = float(unused.mean()) / h, float(queue.std()) if period else 0.0
+    return Cycle(highest, lowest, mean, period, float(marked.mean()), lost, deviation=deviation)

@@ -57,8 +57,8 @@ def _crossing(y0: float, y1: float, d0: float, d1: float, h: float) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def run_step(b: float, kappa: float, g: float) -> tuple[float, float, float, float, float, float, float]:
-    """Highest, lowest and mean queue, period, marked and lost share, and whether it repeats itself."""
+def run_step(b: float, kappa: float, g: float) -> tuple[float, float, float, float, float, float, float, float]:
+    """Highest, lowest and mean queue, its deviation, period, marked and lost share, and whether it repeats itself."""
     trip = 1.0 + kappa
     h0 = trip / _STEPS
     p0 = min(np.sqrt(2.0 / (b * trip)), 1.0)
@@ -68,8 +68,8 @@ def run_step(b: float, kappa: float, g: float) -> tuple[float, float, float, flo
     t = 0.0
     above = False
     began = -1.0
-    highest, lowest, area, marked, lost = x, x, 0.0, 0.0, 0.0
-    cycles = np.empty((_MOST_CYCLES, 6))
+    highest, lowest, area, square, marked, lost = x, x, 0.0, 0.0, 0.0, 0.0
+    cycles = np.empty((_MOST_CYCLES, 7))
     n, agreed = 0, 0
     while n < _MOST_CYCLES and t < _MOST_TRIPS * trip:
         h = h0
@@ -95,14 +95,16 @@ def run_step(b: float, kappa: float, g: float) -> tuple[float, float, float, flo
         idle = 0.0
         if x <= 0.0:
             idle = max(1.0 - 0.5 * (w + w1) / b, 0.0) * h
-        area += 0.5 * (x + x1) * h * split
+        mean, power = 0.5 * (x + x1) * h, (x * x + x * x1 + x1 * x1) / 3.0 * h
+        area += mean * split
+        square += power * split
         marked += p * h * split
         lost += idle
         if crossed and above:
             now = t + u * h
             if began >= 0.0:
                 span = now - began
-                cycles[n] = (highest, lowest, area / span, span, marked / span, lost / span)
+                cycles[n] = (highest, lowest, area / span, span, marked / span, lost / span, square / span)
                 same = n > 0
                 for i in range(4):
                     if same and abs(cycles[n, i] - cycles[n - 1, i]) > _SAME * (cycles[n, i] + 1e-3):
@@ -112,7 +114,8 @@ def run_step(b: float, kappa: float, g: float) -> tuple[float, float, float, flo
                 if agreed >= _AGREE:
                     break
             began = now
-            highest, lowest, area, marked, lost = x1, x1, 0.5 * (x + x1) * h * (1.0 - u), p * h * (1.0 - u), 0.0
+            highest, lowest, area, square = x1, x1, mean * (1.0 - u), power * (1.0 - u)
+            marked, lost = p * h * (1.0 - u), 0.0
         w, a, x = w1, a1, x1
         t += h
         if change:
@@ -120,14 +123,16 @@ def run_step(b: float, kappa: float, g: float) -> tuple[float, float, float, flo
             first = (first + 1) % _PENDING
             count -= 1
     if n == 0:  # hardly more than 2 packets: nearly every packet is marked
-        return x, x, x, 0.0, p, 0.0, 0.0
+        return x, x, x, 0.0, 0.0, p, 0.0, 0.0
     periodic = agreed >= _AGREE
     last = cycles[n - 1 : n] if periodic else cycles[max(n - _AVERAGED, 0) : n]
     span = last[:, 3].sum()
+    mean, power = (last[:, 2] * last[:, 3]).sum() / span, (last[:, 6] * last[:, 3]).sum() / span
     return (
         last[:, 0].max(),
         last[:, 1].min(),
-        (last[:, 2] * last[:, 3]).sum() / span,
+        mean,
+        np.sqrt(max(power - mean * mean, 0.0)),
         span / len(last),
         (last[:, 4] * last[:, 3]).sum() / span,
         (last[:, 5] * last[:, 3]).sum() / span,

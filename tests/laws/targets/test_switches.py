@@ -19,7 +19,7 @@ from yang_models import data_model
 
 from netctrl.certificates.inputs.read import read_queues
 from netctrl.core.errors import InvalidValue
-from netctrl.laws.targets.switches import openconfig_profile, sonic_profile
+from netctrl.laws.targets.switches import openconfig_profiles, sonic_profiles
 from netctrl.laws.targets.wred import WredLaw
 from netctrl.model.law import QueueLaw
 
@@ -52,7 +52,7 @@ def law(**changed: Any) -> QueueLaw:
 def test_leaves_have_the_models_types_and_ranges(changed: dict[str, Any]) -> None:
     made = law(**changed)
     wanted = {**GIVEN, **changed}
-    tree = json.loads(openconfig_profile(made, "dctcp"))
+    tree = json.loads(openconfig_profiles({"dctcp": made}))
     (profile,) = tree["openconfig-qos:qos"]["queue-management-profiles"]["queue-management-profile"]
     assert profile.keys() == {"name", "config", "wred"}
     assert profile["name"] == profile["config"]["name"] == "dctcp"
@@ -64,14 +64,14 @@ def test_leaves_have_the_models_types_and_ranges(changed: dict[str, Any]) -> Non
     assert (leaves["min-threshold"], leaves["max-threshold"]) == (str(wanted["min_bytes"]), str(wanted["max_bytes"]))
     assert (leaves["max-drop-probability-percent"], leaves["enable-ecn"]) == (wanted["max_percent"], wanted["ecn"])
     assert (leaves["weight"], leaves["drop"]) == (0, True)
-    leaves = json.loads(sonic_profile(made, "A-1_b"))["WRED_PROFILE"]["A-1_b"]
+    leaves = json.loads(sonic_profiles({"A-1_b": made}))["WRED_PROFILE"]["A-1_b"]
     assert leaves.keys() == SONIC.keys()
     assert all(SONIC[name].fullmatch(text) for name, text in leaves.items())
 
 
 @pytest.mark.parametrize("ecn", [True, False])
 def test_sonics_profile_is_read_back_as_the_same_law(ecn: bool) -> None:
-    queues = read_queues(text=sonic_profile(law(ecn=ecn), "NETCTRL"))
+    queues = read_queues(text=sonic_profiles({"NETCTRL": law(ecn=ecn)}))
     assert [queue.parent for queue in queues] == ["green", "yellow", "red"]
     assert all(queue.law == WredLaw(**{**GIVEN, "ecn": ecn}) for queue in queues)
 
@@ -82,29 +82,29 @@ def step(**threshold: float) -> QueueLaw:
 
 def test_a_step_has_equal_thresholds_from_which_on_all_is_marked() -> None:
     """One byte above K: a switch that marks at its threshold and one that marks above it do the same with packets."""
-    leaves = json.loads(sonic_profile(step(k_bytes=75_000), "S"))["WRED_PROFILE"]["S"]
+    leaves = json.loads(sonic_profiles({"S": step(k_bytes=75_000)}))["WRED_PROFILE"]["S"]
     assert leaves.keys() == SONIC.keys()
     assert {leaves[f"green_{end}_threshold"] for end in ("min", "max")} == {"75001"}
     assert (leaves["green_drop_probability"], leaves["ecn"]) == ("100", "ecn_all")
-    tree = json.loads(openconfig_profile(step(k_bytes=75_000), "s"))
+    tree = json.loads(openconfig_profiles({"s": step(k_bytes=75_000)}))
     (profile,) = tree["openconfig-qos:qos"]["queue-management-profiles"]["queue-management-profile"]
     leaves = profile["wred"]["uniform"]["config"]
     assert leaves.keys() == OPENCONFIG.keys()
     assert (leaves["min-threshold"], leaves["max-threshold"]) == ("75001", "75001")
     assert (leaves["max-drop-probability-percent"], leaves["enable-ecn"]) == (100, True)
-    for found in read_queues(text=sonic_profile(step(k_bytes=75_000), "S")):
+    for found in read_queues(text=sonic_profiles({"S": step(k_bytes=75_000)})):
         assert isinstance(found.law, WredLaw)
         assert [found.law.probability(backlog) for backlog in (75_000.0, 75_001.0, 76_500.0)] == [0.0, 1.0, 1.0]
-    for render in (sonic_profile, openconfig_profile):
+    for render in (sonic_profiles, openconfig_profiles):
         for threshold in ({"k_s": 6e-5}, {"k_packets": 50}):
             with pytest.raises(InvalidValue, match="--unit bytes"):
-                render(step(**threshold), "S")
+                render({"S": step(**threshold)})
 
 
 @pytest.mark.needs("openconfig")
 @pytest.mark.parametrize("made", [law(), law(ecn=False, min_bytes=0, max_percent=100), step(k_bytes=75_000)])
 def test_openconfigs_classes_read_profiles_and_write_them_again(made: QueueLaw) -> None:
-    tree = json.loads(openconfig_profile(made, "dctcp"))["openconfig-qos:qos"]["queue-management-profiles"]
+    tree = json.loads(openconfig_profiles({"dctcp": made}))["openconfig-qos:qos"]["queue-management-profiles"]
     assert read_profiles(tree) == tree
     leaves = tree["queue-management-profile"][0]["wred"]["uniform"]["config"]
     for wrong in ({"max-drop-probability-percent": 101}, {"weight": 2**32}, {"min-threshold": "-1"}, {"ecn": True}):
@@ -122,9 +122,9 @@ def test_profiles_are_valid_by_the_public_models(made: QueueLaw) -> None:
     from yangson.enumerations import ContentType
 
     folder = Path(os.environ["NETCTRL_YANG"])
-    tree = json.loads(openconfig_profile(made, "dctcp"))
+    tree = json.loads(openconfig_profiles({"dctcp": made}))
     data_model(folder, "openconfig-qos").from_raw(tree).validate(ctype=ContentType.config)
-    leaves = json.loads(sonic_profile(made, "NETCTRL"))["WRED_PROFILE"]["NETCTRL"]
+    leaves = json.loads(sonic_profiles({"NETCTRL": made}))["WRED_PROFILE"]["NETCTRL"]
     typed = {name: text == "true" if text in ("true", "false") else text for name, text in leaves.items()}
     entry = {"WRED_PROFILE_LIST": [{"name": "NETCTRL", **typed}]}
     model = data_model(folder, "sonic-wred-profile")
@@ -140,13 +140,13 @@ def test_profiles_are_valid_by_the_public_models(made: QueueLaw) -> None:
 
 def test_laws_and_names_that_a_switch_does_not_take_are_refused() -> None:
     other = QueueLaw(name="red", implementation="Linux sch_red", parameters={}, gains={})
-    for render in (sonic_profile, openconfig_profile):
+    for render in (sonic_profiles, openconfig_profiles):
         with pytest.raises(InvalidValue, match="Linux spaces RED's marks"):
-            render(other, "x")
+            render({"x": other})
         with pytest.raises(InvalidValue, match="takes wred or a threshold"):
-            render(QueueLaw(name="pie", implementation="Linux sch_pie", parameters={}, gains={}), "x")
+            render({"x": QueueLaw(name="pie", implementation="Linux sch_pie", parameters={}, gains={})})
         with pytest.raises(InvalidValue, match="name"):
-            render(law(), "")
+            render({"": law()})
     for name in ("_a", "a b", "a" * 33):
         with pytest.raises(InvalidValue, match="1 to 32 letters"):
-            sonic_profile(law(), name)
+            sonic_profiles({name: law()})
