@@ -162,8 +162,8 @@ class PredictedFigures(LoadPoint, frozen=True):
     least_utilization: float = LEAST_UTILIZATION
     """What is asked of `utilization`: at least this."""
     by: Literal["loop", "cycle", "packet", "kernel"] = "loop"
-    """What they come from: the certified loop and the chance of marks, CoDel's cycle, or packets of an engine where
-    these have none."""
+    """What they come from: the certified loop and the chance of marks, the cycle of CoDel or of DCTCP's fluid, whose
+    longest queue is the 99th percentile, or packets of an engine where these have none."""
     steps: tuple[LoadStep, ...] = ()
     """Steps of the load at the worst point of the loop, by a check on packets; empty without one."""
 

@@ -228,8 +228,6 @@ class QueueCertificate(FileRecord, Reported, frozen=True):
         answer, swing = ANSWERS[found.status], found.step or found.cycle
         if figures is not None and not figures.as_asked:
             answer = "doesn't hold"
-        elif isinstance(swing, RampCycle) and swing.overflows:
-            answer = busy_text(swing, held=False)
         elif figures is not None and found.status is Status.STABLE:
             answer = "stable, but 3 dB and 20 degrees are not proved at every point"
         elif found.status is Status.STABLE and not found.lacking:

@@ -119,7 +119,7 @@ def with_packets(found: QueueCertificate) -> QueueCertificate:
             silent = f"no delays in ms: {at.why} ({at.point}), and packets lack {error.got}"
             return replace(found, certificate=replace(verdict, warnings=(*verdict.warnings, silent)))
         at = verdict.beyond[figures.index(longest_of(figures))]
-        found = judged_by(found, worst_of(figures if verdict.predicted is None else [*figures, verdict.predicted]))
+        found = judged_by(found, worst_of(figures))
     if at is None or in_trips:  # steps are looked at for seconds, which are millions of round trips there
         return found
     with suppress(InvalidValue):  # no packets of this law, or too many: its figures have no steps

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from netctrl.certificates.box import Point
-from netctrl.certificates.certify import subject_of
+from netctrl.certificates.certify import certify, subject_of
 from netctrl.certificates.ecn import EcnSubject
 from netctrl.certificates.ecn.dcqcn import DcqcnSubject
 from netctrl.certificates.ecn.dctcp import DctcpSubject
@@ -29,6 +29,7 @@ from netctrl.engines.engine import simulate
 from netctrl.laws.aqm.threshold import ThresholdQueue
 from netctrl.laws.window.dcqcn import Dcqcn
 from netctrl.laws.window.hpcc import Hpcc
+from netctrl.model.io.record_file import taken
 from netctrl.scenario.fabric.topology import Dumbbell, Packets
 from netctrl.scenario.fabric.watch import Watch
 from netctrl.scenario.links import Link
@@ -60,7 +61,7 @@ def has_data_centre(found: QueueCertificate) -> bool:
 
 
 def data_centre_figures(found: QueueCertificate, at: BeyondLoop) -> PredictedFigures:
-    """Figures of packets at a point, means of the seeds.
+    """Figures at a point: of the loop or the cycle where these tell them there, else of packets, means of the seeds.
 
     Parameters
     ----------
@@ -72,11 +73,18 @@ def data_centre_figures(found: QueueCertificate, at: BeyondLoop) -> PredictedFig
     InvalidValue
         A run that would take too long.
     """
-    subject, inputs, size = (
-        subject_of(found.law.name, found.law.parameters),
-        found.inputs,
-        found.inputs.packet_size_bytes,
-    )
+    alone = certify(
+        found.law.name,
+        parameters=found.law.parameters,
+        rtt_s=at.rtt_s,
+        flows=at.flows,
+        capacity_bit_per_s=at.capacity_bit_per_s,
+        **taken(found.inputs, "packet_size_bytes", "senders", "p99_s", "utilization"),
+    ).certificate.predicted
+    if alone is not None:
+        return alone
+    subject, inputs = subject_of(found.law.name, found.law.parameters), found.inputs
+    size = inputs.packet_size_bytes
     flows = max(round(at.flows), 1)
     if flows > _MOST_FLOWS:
         raise InvalidValue("check", f"packet with {flows} flows", f"at most {_MOST_FLOWS} flows")
@@ -105,7 +113,8 @@ def data_centre_figures(found: QueueCertificate, at: BeyondLoop) -> PredictedFig
 
 
 def _standing_s(subject: RedSubject | EcnSubject, at: Point, size: float) -> float:
-    """Delay that a law holds without a swing [s]; of HPCC, which holds none, a third of a round trip."""
+    """Delay that a law holds without a swing [s]; of DCQCN at least a third of the upper threshold, below which a queue
+    is as it was meant; of HPCC, which holds none, a third of a round trip."""
     if isinstance(subject, RedSubject):
         marks = [(q / size, p) for q, p in subject.marks]
         return standing_queue(at, marks, spaced=subject.spaced) / at.rate
@@ -113,8 +122,9 @@ def _standing_s(subject: RedSubject | EcnSubject, at: Point, size: float) -> flo
         return subject.threshold(at.rate, size) / at.rate
     if isinstance(subject, HpccSubject):
         return at.rtt_s / 3.0
+    upper = subject.kmax_bytes / (at.rate * size)
     within = not subject.steps and subject.probability(at, size) <= subject.pmax
-    return subject.wait(at, size) if within else subject.kmax_bytes / (at.rate * size)
+    return max(subject.wait(at, size), upper / 3.0) if within else upper
 
 
 def _on_a_link(subject: RedSubject | DctcpSubject, at: Point, size: float, seed: int) -> tuple[float, ...]:

@@ -86,9 +86,11 @@ def test_linux_red_with_a_rise_of_a_byte_is_judged_as_packets_show_it() -> None:
     narrow, equal = (
         certify("red", parameters={**law, "max_bytes": high, "ecn": True}, **where) for high in (30_001, 30_000)
     )
-    assert narrow.verdict == equal.verdict == "red with 4 flows at 1 ms: the link stays busy"
+    for found in (narrow, equal):
+        assert found.verdict.startswith("red with 4 flows at 1 ms: holds; 184 µs ± 74 µs of queue, 99 % below 296 µs, ")
     queue, used = packets(4, 1e9, 1e-3, 30_000, 30_001, 0.99, weight=0.25, spaced=True)
     assert used == pytest.approx(1.0, abs=2e-3)
+    assert (12e-6 * queue.mean(), 12e-6 * np.quantile(queue, 0.99)) == pytest.approx((184e-6, 296e-6), rel=0.15)
     for found in (narrow.certificate.cycle, equal.certificate.cycle):
         assert found.fluid.lowest_packets == pytest.approx(queue.min(), abs=3.0)
         assert found.fluid.highest_packets == pytest.approx(queue.max(), abs=3.0)
@@ -177,7 +179,10 @@ def contradicts(seed: int) -> str:
     if found.status is Status.INFEASIBLE:
         return "" if queue.mean() >= (low + width) / SIZE - 1.0 else said
     if found.status is Status.ADMISSIBLE:
-        return "" if used >= 0.995 else said
+        if found.predicted is None:  # the queue keeps a packet of each flow
+            return "" if used >= 0.995 else said
+        late = float(np.quantile(queue, 0.99)) * SIZE * 8.0 / where["capacity_bit_per_s"]
+        return "" if used >= 0.97 and late <= 1.15 * found.predicted.most_p99_s else said
     if found.cycle.lost_share == 0.0:
         return "" if used >= 0.97 else said
     if abs(used - (1.0 - found.cycle.lost_share)) > 0.05:

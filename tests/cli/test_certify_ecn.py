@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from command_lines import Run, the_error
+from installed import sonic, wred_profile
 
 from netctrl.certificates.certify import certify
 from netctrl.cli.certify import main
@@ -19,7 +20,8 @@ ROCE = "--rtt 50us --N 10 --capacity 40Gbit --packet-size 1000"
 def test_a_threshold_that_fills_the_link_is_status_0_and_saved(run: Run) -> None:
     status, out, err = run(f"dctcp --K 65 {LINK} -o found.json --report found.html")
     assert (status, err) == (0, "")
-    assert out.startswith("dctcp with 2 to 40 flows at 100 µs: the link stays busy\n")
+    assert out.startswith("dctcp with 2 to 40 flows at 100 µs: holds; ")
+    assert "link 100 % used, by packets\n" in out  # windows of 40 flows are of 4 packets
     assert "describing function  queue" in out
     assert "(prediction)" in out
     assert json.loads(Path("found.json").read_text())["certificate"]["step"]["safe_threshold_packets"] < 65.0
@@ -34,7 +36,8 @@ def test_a_threshold_that_empties_the_queue_is_status_3(run: Run) -> None:
     assert status == 3
     assert (found["status"], found["linear"], found["sampled"]) == ("stable", None, None)
     assert found["step"]["lost_share"] > 0.0
-    assert err == "error: dctcp with 2 to 40 flows at 100 µs: the queue runs empty, 0.805 % of the capacity is lost\n"
+    assert found["predicted"]["delay_p99_s"] > found["predicted"]["most_p99_s"] == pytest.approx(36e-6)
+    assert err.startswith("error: dctcp with 2 to 40 flows at 100 µs: doesn't hold; ")
 
 
 @pytest.mark.parametrize(("k", "g"), [("65", "1/16"), ("97.5kB", "0.0625"), ("78us", "1/16")])
@@ -68,7 +71,7 @@ def test_dcqcn_s_options_are_its_parameters(run: Run) -> None:
     )
     assert same.certificate.sampled is not None
     assert content["certificate"]["sampled"]["gain_margin_db"] == pytest.approx(same.certificate.sampled.gain_margin_db)
-    assert status == 3
+    assert status == 0  # with 4 dB, of which users notice nothing
 
 
 def test_dcqcn_has_a_report_without_a_map(run: Run) -> None:
@@ -87,7 +90,21 @@ def test_a_profile_of_a_switch_takes_dcqcn(run: Run) -> None:
     Path("config_db.json").write_text(json.dumps({"WRED_PROFILE": {"A": profile}}))
     status, out, _ = run("config_db.json --rtt 10us --N 8:32 --capacity 100Gbit --sender dcqcn")
     assert status == 3
-    assert "wred A, green: dcqcn with 8 to 32 flows at 10 µs: stable, but" in out
+    assert "wred A, green: dcqcn with 8 to 32 flows at 10 µs: doesn't hold; " in out
+
+
+def test_thresholds_that_dont_hold_become_some_that_do(run: Run) -> None:
+    Path("config_db.json").write_text(sonic(A=wred_profile(15_000, 15_000)))
+    line = "--rtt 80us --N 8:32 --capacity 100Gbit --sender dctcp"
+    status, out, _ = run(f"config_db.json {line} --sonic patch.json --openconfig profile.json")
+    assert status == 3
+    assert "A, thresholds that hold: 202501 and 202501 bytes, 100 %\n" in out
+    for name in ("patch.json", "profile.json"):
+        status, out, _ = run(f"{name} {line}")
+        assert (status, "0 hold" in out) == (0, False)
+    status, out, _ = run(f"patch.json {line} --sonic other.json")
+    assert "no profile is saved: there is none that doesn't hold" in out
+    assert not Path("other.json").exists()
 
 
 @pytest.mark.parametrize(
@@ -100,7 +117,8 @@ def test_a_profile_of_a_switch_takes_dcqcn(run: Run) -> None:
         (f"dctcp --K 65 --g 3 {LINK}", "--g: got 3.0"),
         (f"dcqcn --kmax 4kB {ROCE}", "--kmax: got 4000.0, takes at least kmin, 5000 bytes"),
         (f"dcqcn --pmax 200 {ROCE}", "--pmax: got '200', takes a probability above 0 and at most 100 in percent"),
-        (f"wred --min 5kB --max 20kB --sender dcqcn {LINK}", "--sender: got 'dcqcn'"),
+        (f"wred --min 5kB --max 20kB --sender dcqcn {LINK}", "--ecn: got False, takes ECN for this colour"),
+        (f"wred --min 5kB --max 20kB --ecn --sender hpcc,dcqcn {LINK}", "--sender: got ('hpcc', 'dcqcn')"),
     ],
 )
 def test_unusable_input_is_named_in_one_line(run: Run, line: str, said: str) -> None:

@@ -48,7 +48,7 @@ IN_TIME = (
 )
 """Note of such a verdict."""
 Felt = tuple[PredictedFigures | None, tuple[BeyondLoop, ...]]
-"""Worst figures of the points that have some, and points at which packets have to tell them."""
+"""Worst figures; or None and the points at which packets have to tell them."""
 _NOTES = (
     IN_TIME,
     "the fluid has equal flows in step: on packets, flows out of step swing less, and windows of a few packets, which "
@@ -96,7 +96,7 @@ def dctcp_verdict(subject: DctcpSubject, box: Box) -> QueueVerdict:
         points=len(points),
     )
     figures, beyond = felt(cycles, lambda each: subject.threshold(each.rate, size), box)
-    held = _spare(at, found) > 0.0 if figures is None or beyond else figures.as_asked
+    held = _spare(at, found) > 0.0 if figures is None else figures.as_asked
     return QueueVerdict(
         status=Status.ADMISSIBLE if held else Status.STABLE,
         warnings=(*subject.notes, *_looked(len(points))),
@@ -107,8 +107,8 @@ def dctcp_verdict(subject: DctcpSubject, box: Box) -> QueueVerdict:
 
 
 def felt(cycles: Mapping[Point, Cycle], standing: Callable[[Point], float], box: Box) -> Felt:
-    """What users of DCTCP's queue feel by its cycles, and points at which packets have to tell it: those with the least
-    utilization and with the longest delays.
+    """What users of DCTCP's queue feel by its cycles; or where some don't tell it, points that are the worst of those
+    that do and of those that don't: with the least utilization, and with the longest delays.
 
     Parameters
     ----------
@@ -118,11 +118,13 @@ def felt(cycles: Mapping[Point, Cycle], standing: Callable[[Point], float], box:
     box : Box
     """
     size, asked = box.inputs.packet_size_bytes, box.inputs.p99_s
-    found: list[PredictedFigures] = []
+    told: dict[Point, PredictedFigures] = {}
     silent: dict[Point, PredictedFigures] = {}
     for at, cycle in cycles.items():
         held = standing(at)
-        figures = PredictedFigures(
+        windows = (at.rate * at.rtt_s + held) / at.flows
+        kind = told if cycle.period > 0.0 and windows >= _LEAST_WINDOW else silent
+        kind[at] = PredictedFigures(
             sender="dctcp",
             flows=at.flows,
             capacity_bit_per_s=at.rate * size * BITS_PER_BYTE,
@@ -135,21 +137,14 @@ def felt(cycles: Mapping[Point, Cycle], standing: Callable[[Point], float], box:
             least_utilization=box.inputs.utilization,
             by="cycle",
         )
-        if cycle.period > 0.0 and at.rate * at.rtt_s + held >= _LEAST_WINDOW * at.flows:
-            found.append(figures)
-        else:
-            silent[at] = figures
-    worst = (
-        [
-            min(silent, key=lambda at: silent[at].utilization),
-            max(silent, key=lambda at: silent[at].delay_p99_s / silent[at].most_p99_s),
-        ]
-        if silent
-        else []
-    )
+    if not silent:
+        return worst_of(list(told.values())), ()
+    worst = []
+    for kind in (silent, told) if told else (silent,):
+        worst.append(min(kind, key=lambda at, of=kind: of[at].utilization))
+        worst.append(max(kind, key=lambda at, of=kind: of[at].delay_p99_s / of[at].most_p99_s))
     why = "windows of a few packets, or a queue at rest"
-    beyond = tuple(beyond_at(at, "dctcp", size, why) for at in dict.fromkeys(worst))
-    return (worst_of(found) if found else None), beyond
+    return None, tuple(beyond_at(at, "dctcp", size, why) for at in dict.fromkeys(worst))
 
 
 def beyond_at(at: Point, sender: str, packet_bytes: float, why: str) -> BeyondLoop:
@@ -207,7 +202,10 @@ def dctcp_in_time(subject: RedSubject, box: Box, linear: QueueVerdict | None) ->
     figures, beyond = felt(cycles, lambda at: standing_queue(at, marks, spaced=subject.spaced), box)
     if beside.predicted is not None and not any(each.period for each in cycles.values()):
         figures, beyond = beside.predicted, ()  # at rest, around which the loop knows the chance of marks
-    held = cycle.held if figures is None or beyond else figures.as_asked and not cycle.overflows
+    if cycle.overflows:  # packets are lost, which the fluid leaves out
+        lost = "the queue reaches its limit"
+        figures, beyond = None, tuple(beyond_at(at, "dctcp", size, lost) for at in {_worst(cycles): 0, most: 0})
+    held = cycle.held if figures is None else figures.as_asked
     return QueueVerdict(
         status=Status.ADMISSIBLE if held else Status.STABLE,
         linear=beside.linear,
@@ -221,7 +219,7 @@ def dctcp_in_time(subject: RedSubject, box: Box, linear: QueueVerdict | None) ->
 
 
 def standing_queue(at: Point, marks: list[tuple[float, float]], *, spaced: bool = False) -> float:
-    """Queue at which as many packets are marked as windows of DCTCP without a swing need, sqrt(2/W) [packet].
+    """Queue at which windows of DCTCP rest, (W p/2) (1 − (1 − p)^W) = 1: some 2/W of packets are marked [packet].
 
     Parameters
     ----------
@@ -237,7 +235,8 @@ def standing_queue(at: Point, marks: list[tuple[float, float]], *, spaced: bool 
         middle = 0.5 * (low + high)
         p = float(np.interp(middle, queues, shares, left=0.0))
         p = 2.0 * p / (1.0 + p) if spaced else p
-        enough = p * p * (at.rate * at.rtt_s + middle) >= 2.0 * at.flows
+        window = (at.rate * at.rtt_s + middle) / at.flows
+        enough = 0.5 * window * p * (1.0 - (1.0 - p) ** window) >= 1.0
         low, high = (low, middle) if enough else (middle, high)
     return high
 
