@@ -52,7 +52,7 @@ _CLOCKED = {
 _NOTES = {
     "dualpi2": ("the scalable queue is a constant delay, without its step",),
     "docsis-pie": (
-        "the buffer is a second or 20 targets: the law begins when a third of it has filled",
+        "the buffer is 100 ms or 10 targets: the law begins when a third of it has filled",
         "spread drops have their mean rate over sizes of packets",
     ),
     "red": ("the average of an empty queue falls at the link's rate",),
@@ -129,9 +129,9 @@ def check_packets(point: CheckPoint, engine: str, seeds: tuple[int, ...] = SEEDS
     if any(k.sender.name in ("creno", "linux-creno", "rfc-creno") for k in point.loop.classes):
         notes.append("creno runs as Cubic, which leaves its Reno-friendly region where windows are large")
     if engine == "packet" and point.subject.name == "docsis-pie":
-        notes.append("packets are marked by chance, at the mean rate of spread drops, and the law acts by intervals")
+        notes.append(_NOTES["docsis-pie"][0])
     if engine == "packet" and point.subject.name == "red":
-        notes.append("packets are marked by chance, at the mean rate of spaced marks, and the average moves with time")
+        notes.append("the average of an empty queue falls at the link's rate")
     return QueueCheck(
         engine=engine,
         settles=ratio > AT_LIMIT,

@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from netctrl.laws.targets.jiffies import timer_period
+from netctrl.laws.targets.pie import spread_chooses
 from netctrl.laws.targets.pie_law import PieLaw
 
 PACKETS_HZ = 1000
 """CONFIG_HZ of the kernel whose timer it has."""
 PASS, MARK, DROP = range(3)
 _BURST_S, _PANIC_S = 0.15, 0.25
-_SPARED, _SURE = 0.85, 8.5
+_SURE = 8.5
 _MARKED_UP_TO = 0.1
 _TIMES, _WHOLE, _OFF = ("target", "tupdate"), ("limit", "alpha", "beta"), ("dq_rate_estimator", "bytemode")
 
@@ -119,10 +120,9 @@ def pie_choice(state: PacketPie, backlog: float, capable: bool, draw: float) -> 
     if state.burst > 0.0 or (state.delay < 0.5 * state.target and p < 0.2) or backlog < 2.0 * state.packet:
         return PASS
     state.accumulated = state.accumulated + p if p > 0.0 else 0.0
-    sure = state.accumulated >= _SURE
-    if state.accumulated < _SPARED or not (sure or draw < p):
+    if not spread_chooses(state.accumulated, p, draw):
         return PASS
     marks = state.ecn > 0.0 and capable and p <= _MARKED_UP_TO
-    if not (marks and sure):  # a sure choice that is marked goes on: the fault of Linux's pie
+    if not (marks and state.accumulated >= _SURE):  # a sure choice that is marked goes on: the fault of Linux's pie
         state.accumulated = 0.0
     return MARK if marks else DROP
