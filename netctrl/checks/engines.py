@@ -256,7 +256,7 @@ def check_scenario(point: CheckPoint, engine: str, seed: int, times: tuple[float
     counts = [max(round(k.share * wanted), 1) for k in point.loop.classes]
     rate = point.loop.rate / point.flows * sum(counts)
     warm, duration = times or _times(point, _MOST_PACKETS[engine] / rate)
-    groups = []
+    groups, marks = [], not point.drops and point.subject.name != "docsis-pie"  # modems know no ECN
     for k, count in zip(point.loop.classes, counts, strict=True):
         has = _SENDERS | _CLOCKED[engine]
         sender = has.get(k.sender.name)
@@ -271,7 +271,7 @@ def check_scenario(point: CheckPoint, engine: str, seed: int, times: tuple[float
                 count=count,
                 sender=sender,
                 start=(0.0, 0.1 * min(warm, _WARM_S)),
-                ecn=not point.drops and (engine == "packet" or bool(point.subject.parameters.get("ecn", True))),
+                ecn=marks and (engine == "packet" or bool(point.subject.parameters.get("ecn", True))),
             )
         )
     if rate * duration > _MOST_PACKETS[engine]:
