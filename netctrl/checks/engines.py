@@ -57,7 +57,7 @@ _NOTES = {
     ),
     "red": ("the average of an empty queue falls at the link's rate",),
 }
-"""Notes of the fluid."""
+"""Notes of the fluid; the first of docsis-pie and red are those of packets, too."""
 
 
 def check_fluid(point: CheckPoint) -> QueueCheck:
@@ -128,10 +128,8 @@ def check_packets(point: CheckPoint, engine: str, seeds: tuple[int, ...] = SEEDS
     notes = []
     if any(k.sender.name in ("creno", "linux-creno", "rfc-creno") for k in point.loop.classes):
         notes.append("creno runs as Cubic, which leaves its Reno-friendly region where windows are large")
-    if engine == "packet" and point.subject.name == "docsis-pie":
-        notes.append(_NOTES["docsis-pie"][0])
-    if engine == "packet" and point.subject.name == "red":
-        notes.append("the average of an empty queue falls at the link's rate")
+    if engine == "packet" and point.subject.name in ("docsis-pie", "red"):
+        notes.append(_NOTES[point.subject.name][0])
     return QueueCheck(
         engine=engine,
         settles=ratio > AT_LIMIT,

@@ -135,19 +135,13 @@ def red_step(state: RedState, seen: Seen, p: RedParameters) -> RedState:
 
 def red_spreads(state: RedState, packet: Arriving, p: RedParameters) -> RedState:
     """Where marks are spaced, the c-th packet since the last one is marked with the chance p/(1 − (c − 1) p) (1993)."""
-    base = state.probability
-    before = 0.0
-    passed = max(state.passed, 0.0)
-    if p.spaced > 0.0:
-        base = base / (2.0 - base)
-        before = passed * base
-    if base <= 0.0:
-        passed = 0.0
-    elif packet.draw * (1.0 - before) < base:
-        passed = CHOSEN
-    else:
-        passed = passed + 1.0
-    return RedState(state.probability, state.average, state.adapted, state.since, passed)
+    share = state.probability
+    base = share / (1.0 + p.spaced * (1.0 - share))
+    passed = p.spaced * max(state.passed, 0.0)
+    after = passed + 1.0 if base > 0.0 else 0.0
+    if packet.draw * (1.0 - passed * base) < base:
+        after = CHOSEN
+    return RedState(state.probability, state.average, state.adapted, state.since, after)
 
 
 def log_forgetting(weight: float) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from netctrl.laws.aqm.pie import pie_scale
 from netctrl.laws.targets.jiffies import timer_period
 from netctrl.laws.targets.pie import spread_chooses
 from netctrl.laws.targets.pie_law import PieLaw
@@ -81,15 +82,7 @@ def tupdate_for(update_s: float) -> float:
 def update_pie(state: PacketPie, backlog: float) -> None:
     """The next probability; `backlog` is what waits [byte]."""
     p, delay, old = state.probability, state.delay, state.old_delay
-    scale = 1.0
-    if p < 0.1:
-        scale = 0.5
-        power = 1e-2
-        while power > 0.5e-6:
-            if p < power:
-                scale *= 0.25
-            power *= 0.1
-    change = scale * (state.alpha * (delay - state.target) + state.beta * (delay - old))
+    change = pie_scale(p) * (state.alpha * (delay - state.target) + state.beta * (delay - old))
     if p >= 0.1:
         change = min(change, 0.02)
     if delay > _PANIC_S:
