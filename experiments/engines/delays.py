@@ -4,8 +4,7 @@
 flows, 1 Mbit/s to 1 Gbit/s and 2 to 300 ms for each point, and prints at how many of those whose figure comes from
 the loop or the cycle it holds, and how often a certificate is wrong that says whether the queue is as asked: 99 % of
 packets within three targets, 98 % of the link used. It is judged by three runs with other seeds. On packets senders
-have the cuts of RFC 5681, as the certified ones; in the kernel both are Linux's. Not judged is DOCSIS-PIE, which marks
-by chance on packets and spreads its drops in the certificate.
+have the cuts of RFC 5681, as the certified ones; in the kernel both are Linux's.
 
 `fq_codel`, with one flow, and `codel`, with 1 to 500, are judged on packets at targets of 2 to 20 ms and intervals of
 50 to 200 ms; `tube` tells how many packet runs leave the delay that is proved for boxes of rates and round trips.
@@ -29,7 +28,7 @@ SENDERS = {
 }
 CYCLES = {"fq_codel": 1.0, "codel": 500.0}
 """Law judged by its cycle -> flows at most."""
-LAWS = {"packet": ("pi2", "dualpi2", "pie", "red", *CYCLES), "kernel": ("pie", "red")}
+LAWS = {"packet": ("pi2", "dualpi2", "pie", "docsis-pie", "red", *CYCLES), "kernel": ("pie", "red")}
 MOST_PACKETS, MOST_CODEL = 6e5, 4e6
 SEEDS = (11, 12, 13)
 

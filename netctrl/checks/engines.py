@@ -52,12 +52,12 @@ _CLOCKED = {
 _NOTES = {
     "dualpi2": ("the scalable queue is a constant delay, without its step",),
     "docsis-pie": (
-        "the buffer is a second or 20 targets: the law begins when a third of it has filled",
+        "the buffer is 100 ms or 10 targets: the law begins when a third of it has filled",
         "spread drops have their mean rate over sizes of packets",
     ),
     "red": ("the average of an empty queue falls at the link's rate",),
 }
-"""Notes of the fluid."""
+"""Notes of the fluid; the first of docsis-pie and red are those of packets, too."""
 
 
 def check_fluid(point: CheckPoint) -> QueueCheck:
@@ -128,10 +128,8 @@ def check_packets(point: CheckPoint, engine: str, seeds: tuple[int, ...] = SEEDS
     notes = []
     if any(k.sender.name in ("creno", "linux-creno", "rfc-creno") for k in point.loop.classes):
         notes.append("creno runs as Cubic, which leaves its Reno-friendly region where windows are large")
-    if engine == "packet" and point.subject.name == "docsis-pie":
-        notes.append("packets are marked by chance, at the mean rate of spread drops, and the law acts by intervals")
-    if engine == "packet" and point.subject.name == "red":
-        notes.append("packets are marked by chance, at the mean rate of spaced marks, and the average moves with time")
+    if engine == "packet" and point.subject.name in ("docsis-pie", "red"):
+        notes.append(_NOTES[point.subject.name][0])
     return QueueCheck(
         engine=engine,
         settles=ratio > AT_LIMIT,
@@ -256,7 +254,7 @@ def check_scenario(point: CheckPoint, engine: str, seed: int, times: tuple[float
     counts = [max(round(k.share * wanted), 1) for k in point.loop.classes]
     rate = point.loop.rate / point.flows * sum(counts)
     warm, duration = times or _times(point, _MOST_PACKETS[engine] / rate)
-    groups = []
+    groups, marks = [], not point.drops and point.subject.name != "docsis-pie"  # modems know no ECN
     for k, count in zip(point.loop.classes, counts, strict=True):
         has = _SENDERS | _CLOCKED[engine]
         sender = has.get(k.sender.name)
@@ -271,7 +269,7 @@ def check_scenario(point: CheckPoint, engine: str, seed: int, times: tuple[float
                 count=count,
                 sender=sender,
                 start=(0.0, 0.1 * min(warm, _WARM_S)),
-                ecn=not point.drops and (engine == "packet" or bool(point.subject.parameters.get("ecn", True))),
+                ecn=marks and (engine == "packet" or bool(point.subject.parameters.get("ecn", True))),
             )
         )
     if rate * duration > _MOST_PACKETS[engine]:

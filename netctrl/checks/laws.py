@@ -38,15 +38,20 @@ from netctrl.sim.fluid.certified.run import FluidClass, FluidQueue, longest_dela
 KERNEL_HZ = 1000
 """CONFIG_HZ of the kernel engine."""
 _LIMIT_PACKETS = 100_000
+_MODEM_S, _MODEM_TARGETS = 0.1, 10.0
 _ADAPTS_S = 0.5
 """Time from one step of adaptive RED to the next."""
 
 
 def buffer_bytes(point: CheckPoint) -> float:
-    """Buffer of a check: RED's own limit, else a second at the link's rate, or 20 targets if that is longer [byte]."""
+    """Buffer of a check: RED's own limit; of a modem 100 ms at the link's rate (MULPIv3.1, C.1.2.17), or 10 targets if
+    that is longer; else a second, or 20 targets [byte]."""
     if "limit_bytes" in point.subject.parameters:
         return float(point.subject.parameters["limit_bytes"])
-    return point.loop.rate * longest_delay(point.target_s) * point.packet_bytes
+    long = longest_delay(point.target_s)
+    if point.subject.name == "docsis-pie":
+        long = max(_MODEM_S, _MODEM_TARGETS * point.target_s)
+    return point.loop.rate * long * point.packet_bytes
 
 
 def queue_of(point: CheckPoint, engine: str) -> Any:

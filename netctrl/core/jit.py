@@ -164,16 +164,16 @@ def _lock(folder: Path) -> IO[str] | None:
     return None
 
 
-def by_number(functions: Mapping[int, Any], arguments: str, **options: Any) -> Any:
-    """Compiled f(number, *arguments) that calls the function of that number, and does nothing for other numbers.
+def by_number(functions: Mapping[int, Any], arguments: str, otherwise: str = "None", **options: Any) -> Any:
+    """Compiled f(number, *arguments): what the function of that number returns, and `otherwise` for other numbers.
 
     Numba does not inline calls through a table of functions, so the source of a chain of branches is generated here.
     """
     lines = [f"def act(number, {arguments}):"]
     for number in functions:
-        lines += [f"    if number == {number}:", f"        f{number}({arguments})", "        return"]
+        lines += [f"    if number == {number}:", f"        return f{number}({arguments})"]
     names = {f"f{number}": function for number, function in functions.items()}
-    exec("\n".join(lines), names)
+    exec("\n".join([*lines, f"    return {otherwise}"]), names)
     return njit(names["act"], **options)
 
 

@@ -7,7 +7,7 @@ from math import inf
 
 import numpy as np
 import pytest
-from docsis_packets import STEPS
+from docsis_packets import STEPS, Modem
 
 from netctrl.certificates.certify import certify
 from netctrl.certificates.pi_laws import docsis_pie, pie
@@ -24,19 +24,6 @@ def test_gains_are_those_of_the_rfc_at_every_probability(below: float, divisor: 
     assert (gains.target_s, gains.update_s) == (0.010, 0.016)
 
 
-def drop_rate(drop_prob: float, size: float, packets: int) -> float:
-    """Share of packets that the RFC's drop_early drops."""
-    rng, total, drops = np.random.default_rng(3), 0.0, 0
-    for u in rng.random(packets):
-        p = min(drop_prob * size / 1024.0, 0.85)
-        total += p
-        if total < 0.85:
-            continue
-        if total >= 8.5 or u <= p:
-            total, drops = 0.0, drops + 1
-    return drops / packets
-
-
 @pytest.mark.parametrize(("rtt", "flows", "size"), [(0.02, 4.0, 1500.0), (0.01, 8.0, 600.0)])
 def test_packets_are_dropped_as_the_rfc_draws_them(rtt: float, flows: float, size: float) -> None:
     found = certify("docsis-pie", rtt_s=rtt, flows=flows, capacity_bit_per_s=20e6, packet_size_bytes=size)
@@ -45,7 +32,10 @@ def test_packets_are_dropped_as_the_rfc_draws_them(rtt: float, flows: float, siz
     classes = (loop.seen_by(RENO),)
     output = float(loop.loops(classes, 20e6 / (8.0 * size), size)[0].output(flows, rtt))
     assert at.probabilities[0] == pytest.approx(2.0 / at.windows_packets[0] ** 2)
-    assert drop_rate(output, size, 400_000) == pytest.approx(at.probabilities[0], rel=0.03)
+    modem = Modem(1e6, 300e3, np.random.default_rng(3))
+    modem.state, modem.x, modem.old = "active", output, 0.015
+    drops = sum(modem.drops(size, 15e3) for _ in range(400_000))
+    assert drops / 400_000 == pytest.approx(at.probabilities[0], rel=0.03)
 
 
 def test_smaller_packets_need_a_larger_output_at_the_same_probability() -> None:

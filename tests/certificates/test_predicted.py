@@ -18,11 +18,13 @@ from netctrl.certificates.predicted import PointFigures, clipped, clipped_to, po
 from netctrl.laws.disciplines import KernelQueue
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.laws.l4s.pi2 import Pi2Queue
+from netctrl.laws.targets.docsis_pie import DocsisPieQueue
 
 PIE = {"target": 0.015, "tupdate": 0.015, "limit": 1e5, "alpha": 2.0, "beta": 20.0}
 ESTIMATES = {"implementation": "rfc", "dq_rate_estimator": True}
 QUEUES: dict[str, Any] = {
     "pie": KernelQueue(discipline="pie", parameters=PIE),
+    "docsis-pie": DocsisPieQueue(),
     "pi2": Pi2Queue(target=0.015, update=0.016, alpha=0.16, beta=3.2),
     "dualpi2": DualPi2Queue(target=0.015, update=0.016, alpha=41.0 / 256.0, beta=819.0 / 256.0),
 }
@@ -87,11 +89,12 @@ def packets(
     law: str, sender: str, rate: float, rtt: float, flows: int, warm: float, duration: float, seed: int
 ) -> tuple[float, float, float]:
     """Deviation and 99th percentile of the delay [s], and utilization."""
+    buffer = rate / (80.0 if law == "docsis-pie" else 8.0)
     line = netctrl.Link(
-        id="line", source="a", target="b", capacity=rate, delay=rtt / 4.0, buffer=rate / 8.0, queue=QUEUES[law]
+        id="line", source="a", target="b", capacity=rate, delay=rtt / 4.0, buffer=buffer, queue=QUEUES[law]
     )
     group = netctrl.Flow(
-        id="tcp", path=("line",), rtt=rtt, count=flows, sender=sender, start=(0.0, 2.0), ecn=law != "pie"
+        id="tcp", path=("line",), rtt=rtt, count=flows, sender=sender, start=(0.0, 2.0), ecn="pie" not in law
     )
     scenario = netctrl.Scenario(
         name="judge",

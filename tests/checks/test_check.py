@@ -202,7 +202,7 @@ def test_scenarios_have_red_and_docsis_pie_with_the_certificates_numbers() -> No
 
 @pytest.mark.needs("lab")
 def test_linuxs_red_has_the_queue_that_packets_have() -> None:
-    """2.2 dB: near its limit, with marks by chance here and spaced ones in the kernel, whose integers are not ours."""
+    """2.2 dB: near its limit; the kernel's integers are not ours."""
     point = point_of(certificate("red", rtt_s=0.02, flows=10.0, parameters=LINE | {"ecn": True}))
     packets, kernel = (check_packets(point, engine, (1,)) for engine in ("packet", "kernel"))
     ours, theirs = packets.runs[0], kernel.runs[0]

@@ -22,10 +22,10 @@ from netctrl.laws.aqm.law import QueueLaw, Seen
 from netctrl.laws.aqm.records import LAWS, DropTailQueue, Queue, law_record
 from netctrl.laws.codegen import helpers
 
-PROBABILITY, PRICE, FAST_PROBABILITY, SCALABLE_PROBABILITY = range(4)
+PROBABILITY, PRICE, FAST_PROBABILITY, SCALABLE_PROBABILITY, PASSED = range(5)
 """Columns of a row of state that every law may have: probability, price [s], probabilities of FAST's packets and of
-scalable senders'."""
-_EPOCHS, ARRIVED, _OWN = range(4, 7)
+scalable senders', and what has passed since the last choice of a law that spreads them."""
+_EPOCHS, ARRIVED, _OWN = range(5, 8)
 """Columns of a row of state: epochs that have ended, packets enqueued in this one, the first of the law's own."""
 _EPOCH, _AMPLITUDE, _FREQUENCY, _START, FIRST = range(5)
 """Columns of a row of parameters: epoch [s], 0 for a law that acts at each step; error of the measured arrivals."""
@@ -34,6 +34,7 @@ _SHARED = {
     "price": PRICE,
     "fast_probability": FAST_PROBABILITY,
     "scalable_probability": SCALABLE_PROBABILITY,
+    "passed": PASSED,
 }
 STATES = _OWN + max(len([field for field in each.state._fields if field not in _SHARED]) for each in LAWS)
 """Length of a row of state: what the law with the most needs."""

@@ -44,6 +44,21 @@ class Seen(NamedTuple):
     """Of the link now [packet/s]."""
 
 
+class Arriving(NamedTuple):
+    """What a law that spreads its choices knows of a packet that comes."""
+
+    size: float
+    """[packet]"""
+    backlog: float
+    """Waiting before it [packet]."""
+    draw: float
+    """Random number, uniform from 0 to 1."""
+
+
+CHOSEN = -1.0
+"""`passed` in a law's state: the packet is marked, or dropped if it can't be marked."""
+
+
 class HeadLaw(NamedTuple):
     """A law that chooses among packets at the head of a queue, as they are about to be sent."""
 
@@ -70,6 +85,9 @@ class QueueLaw:
     """record -> how often it acts [s]; None: at each arrival."""
     fluid: FunctionType | None = None
     """The step's limit for packets without size, where that isn't the step itself: called at each step of a fluid."""
+    spreads: FunctionType | None = None
+    """spreads(state, packet: Arriving, parameters) -> the state after a packet that comes, with `passed` since the last
+    choice, or CHOSEN, where the state's probability is the mean share; None: each packet is chosen by chance."""
     head: HeadLaw | None = None
     """Where packets are chosen at the head of the queue; the step is the fluid's then."""
 

@@ -10,7 +10,7 @@ from math import expm1, log1p
 from typing import NamedTuple
 
 from netctrl.core.errors import checked_flag
-from netctrl.laws.aqm.law import PROBABILITY, QueueLaw, QueueRecord, Seen
+from netctrl.laws.aqm.law import CHOSEN, PROBABILITY, Arriving, QueueLaw, QueueRecord, Seen
 from netctrl.model.io.fields import Size, number, read_fields, size
 
 _PRESENT = -1e9
@@ -78,6 +78,8 @@ class RedState(NamedTuple):
     """Present max_probability; 0: that of the parameters"""
     since: float
     """Since it moved last [s]"""
+    passed: float = 0.0
+    """Packets since the last mark"""
 
 
 def red_share(average: float, most: float, low: float, high: float, gentle: float, spaced: float) -> float:
@@ -128,7 +130,18 @@ def red_step(state: RedState, seen: Seen, p: RedParameters) -> RedState:
         most = red_adapted(average, most, p.min_threshold, p.max_threshold)
         since = 0.0
     share = red_share(average, most, p.min_threshold, p.max_threshold, p.gentle, p.spaced)
-    return RedState(share, average, most, since)
+    return RedState(share, average, most, since, state.passed)
+
+
+def red_spreads(state: RedState, packet: Arriving, p: RedParameters) -> RedState:
+    """Where marks are spaced, the c-th packet since the last one is marked with the chance p/(1 − (c − 1) p) (1993)."""
+    share = state.probability
+    base = share / (1.0 + p.spaced * (1.0 - share))
+    passed = p.spaced * max(state.passed, 0.0)
+    after = passed + 1.0 if base > 0.0 else 0.0
+    if packet.draw * (1.0 - passed * base) < base:
+        after = CHOSEN
+    return RedState(state.probability, state.average, state.adapted, state.since, after)
 
 
 def log_forgetting(weight: float) -> float:
@@ -142,4 +155,4 @@ def _read(queue: RedQueue, packet: float, _: float) -> RedParameters:
     return RedParameters(low, high, queue.max_probability, log_forgetting(queue.weight), *flags)
 
 
-RED = QueueLaw(RedQueue, RedParameters, RedState, _read, red_step)
+RED = QueueLaw(RedQueue, RedParameters, RedState, _read, red_step, spreads=red_spreads)

@@ -7,8 +7,9 @@ the last drop is .85, and surely from 8.5 on. Nothing is dropped before the queu
 (INACTIVE); the first drop after that (QUIESCENT) begins 142 ms in which nothing is dropped and x is 0 (ACTIVE). A queue
 that is quiet for more than a second becomes INACTIVE again.
 
-A law of this project acts by intervals: whether the queue has filled its third, and whether a drop is due, is looked
-at when an interval ends, and packets are dropped by chance with the mean rate of spread drops (`spread_rate`).
+In the packet engine each packet is dropped as in the RFC (`docsis_spreads`). Elsewhere the law acts by intervals:
+whether the queue has filled its third, and whether a drop is due, is looked at when an interval ends, and packets are
+dropped by chance with the mean rate of spread drops (`spread_rate`).
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from __future__ import annotations
 from math import inf
 from typing import NamedTuple
 
-from netctrl.laws.aqm.law import GAIN, GAIN_OR_0, QueueLaw, QueueRecord, Seen
+from netctrl.laws.aqm.law import CHOSEN, GAIN, GAIN_OR_0, Arriving, QueueLaw, QueueRecord, Seen
 from netctrl.laws.aqm.pie import pie_scale
-from netctrl.laws.targets.pie import drop_share
+from netctrl.laws.targets.pie import drop_share, spread_chooses
 from netctrl.model.io.fields import Duration, duration, instant, read_fields
 
 MEAN_BYTES = 1024.0
@@ -84,6 +85,8 @@ class DocsisPieState(NamedTuple):
     """0: INACTIVE, 1: QUIESCENT, 2: ACTIVE"""
     due: float
     """Expected number of drops while QUIESCENT"""
+    passed: float = 0.0
+    """Sum of probabilities since the last drop, on packets"""
 
 
 def docsis_scale(p: float) -> float:
@@ -187,7 +190,27 @@ def docsis_step(state: DocsisPieState, seen: Seen, p: DocsisPieParameters) -> Do
     rate = spread_rate(min(x * p.size, 0.85))
     if allowance > 0.0 or activity == 0.0 or seen.backlog <= p.spared or (delay < 0.5 * p.target and x < 0.2):
         rate = 0.0
-    return DocsisPieState(rate, x, delay, allowance, reset, activity, due)
+    return DocsisPieState(rate, x, delay, allowance, reset, activity, due, state.passed)
+
+
+def docsis_spreads(state: DocsisPieState, packet: Arriving, p: DocsisPieParameters) -> DocsisPieState:
+    """What a packet does that comes: it is dropped by min(x b/1024, .85), spread (RFC 8034, Appendix A)."""
+    x = state.drop_probability
+    passed = max(state.passed, 0.0)
+    activity = state.activity
+    allowance = state.allowance
+    if activity == 0.0 and packet.backlog >= p.third:
+        activity = 1.0
+    if activity > 0.0 and allowance <= 0.0:
+        own = min(x * p.size * packet.size, 0.85)
+        passed = passed + own if x > 0.0 else 0.0
+        spared = packet.backlog <= p.spared or (state.old_delay < 0.5 * p.target and x < 0.2)
+        if not spared and spread_chooses(passed, own, packet.draw):
+            passed = CHOSEN
+            if activity == 1.0:
+                activity = 2.0
+                allowance = p.max_burst
+    return DocsisPieState(state.probability, x, state.old_delay, allowance, state.reset, activity, 0.0, passed)
 
 
 def _read(queue: DocsisPieQueue, packet: float, buffer: float) -> DocsisPieParameters:
@@ -203,5 +226,11 @@ def _read(queue: DocsisPieQueue, packet: float, buffer: float) -> DocsisPieParam
 
 
 DOCSIS_PIE = QueueLaw(
-    DocsisPieQueue, DocsisPieParameters, DocsisPieState, _read, docsis_step, epoch=lambda queue: queue.interval
+    DocsisPieQueue,
+    DocsisPieParameters,
+    DocsisPieState,
+    _read,
+    docsis_step,
+    epoch=lambda queue: queue.interval,
+    spreads=docsis_spreads,
 )

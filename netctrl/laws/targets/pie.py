@@ -151,6 +151,12 @@ def pie_drop_rate(probability: float) -> float:
     return drop_share(prob / PIE_ONE, float(_ceil_div(_SPARED, prob)), float(_ceil_div(_SURE, prob)))
 
 
+def spread_chooses(total: float, p: float, draw: float) -> bool:
+    """Whether a packet of probability p is chosen where choices are spread: by chance from a `total` of .85 on, which
+    is the sum with it, and surely from 8.5 on."""
+    return total >= 8.5 or (total >= 0.85 and draw < p)
+
+
 def drop_share(p: float, first: float, sure: float) -> float:
     """Mean share of packets that is dropped: each with the probability p from the `first` after a drop on, surely at
     the number `sure`."""

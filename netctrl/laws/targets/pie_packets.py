@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from netctrl.laws.aqm.pie import pie_scale
 from netctrl.laws.targets.jiffies import timer_period
+from netctrl.laws.targets.pie import spread_chooses
 from netctrl.laws.targets.pie_law import PieLaw
 
 PACKETS_HZ = 1000
 """CONFIG_HZ of the kernel whose timer it has."""
 PASS, MARK, DROP = range(3)
 _BURST_S, _PANIC_S = 0.15, 0.25
-_SPARED, _SURE = 0.85, 8.5
+_SURE = 8.5
 _MARKED_UP_TO = 0.1
 _TIMES, _WHOLE, _OFF = ("target", "tupdate"), ("limit", "alpha", "beta"), ("dq_rate_estimator", "bytemode")
 
@@ -80,15 +82,7 @@ def tupdate_for(update_s: float) -> float:
 def update_pie(state: PacketPie, backlog: float) -> None:
     """The next probability; `backlog` is what waits [byte]."""
     p, delay, old = state.probability, state.delay, state.old_delay
-    scale = 1.0
-    if p < 0.1:
-        scale = 0.5
-        power = 1e-2
-        while power > 0.5e-6:
-            if p < power:
-                scale *= 0.25
-            power *= 0.1
-    change = scale * (state.alpha * (delay - state.target) + state.beta * (delay - old))
+    change = pie_scale(p) * (state.alpha * (delay - state.target) + state.beta * (delay - old))
     if p >= 0.1:
         change = min(change, 0.02)
     if delay > _PANIC_S:
@@ -119,10 +113,9 @@ def pie_choice(state: PacketPie, backlog: float, capable: bool, draw: float) -> 
     if state.burst > 0.0 or (state.delay < 0.5 * state.target and p < 0.2) or backlog < 2.0 * state.packet:
         return PASS
     state.accumulated = state.accumulated + p if p > 0.0 else 0.0
-    sure = state.accumulated >= _SURE
-    if state.accumulated < _SPARED or not (sure or draw < p):
+    if not spread_chooses(state.accumulated, p, draw):
         return PASS
     marks = state.ecn > 0.0 and capable and p <= _MARKED_UP_TO
-    if not (marks and sure):  # a sure choice that is marked goes on: the fault of Linux's pie
+    if not (marks and state.accumulated >= _SURE):  # a sure choice that is marked goes on: the fault of Linux's pie
         state.accumulated = 0.0
     return MARK if marks else DROP

@@ -10,8 +10,8 @@ import pytest
 from c_support import replayed
 
 from netctrl.core.errors import InvalidValue
-from netctrl.laws.aqm.law import Seen
-from netctrl.laws.aqm.red import RED, RedQueue, RedState, log_forgetting, red_adapted, red_share, red_step
+from netctrl.laws.aqm.law import CHOSEN, Arriving, Seen
+from netctrl.laws.aqm.red import RED, RedQueue, RedState, log_forgetting, red_adapted, red_share, red_spreads, red_step
 from netctrl.laws.targets.red import RedLaw
 from netctrl.laws.targets.wred import WredLaw
 
@@ -45,6 +45,21 @@ def test_without_spacing_and_average_it_is_wred_of_a_switch() -> None:
         found = red_step(state, Seen(1e-9, 1.0, 1.0, backlog, 1000.0), p)
         assert found.probability == pytest.approx(switch.probability(1500.0 * backlog))
         assert found.average == backlog
+
+
+@pytest.mark.parametrize("spaced", [True, False])
+def test_spaced_marks_come_after_one_to_eight_packets_with_the_same_chance(spaced: bool) -> None:
+    """At p = 1/8: 2 p/(1 + p) of the packets, each distance with 1/8; else by chance, (1 − p)^(c − 1) p."""
+    p = parameters(spaced=spaced)
+    state, distances = RedState(2.0 / 9.0 if spaced else 0.125, 0.0, 0.0, 0.0), [0]
+    for draw in np.random.default_rng(4).random(200_000):
+        state = red_spreads(state, Arriving(1.0, 0.0, draw), p)
+        distances[-1] += 1
+        if state.passed == CHOSEN:
+            distances.append(0)
+    counts = np.bincount(distances[:-1], minlength=9)[1:9] / len(distances)
+    expected = np.full(8, 0.125) if spaced else 0.125 * 0.875 ** np.arange(8)
+    np.testing.assert_allclose(counts, expected, atol=4.0 * (0.125 / len(distances)) ** 0.5)
 
 
 def linux(law: RedLaw, average: int, arrivals: list[tuple[int, int]], folder: Path) -> np.ndarray:

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from docsis_packets import INTERVAL, Modem
 
-from netctrl.laws.aqm.law import Seen
+from netctrl.laws.aqm.law import CHOSEN, Arriving, Seen
 from netctrl.laws.targets.docsis_pie import (
     ACTIVE,
     DOCSIS_PIE,
     DocsisPieQueue,
     DocsisPieState,
     docsis_scale,
+    docsis_spreads,
     docsis_step,
     mean_spread_rate,
     spread_rate,
@@ -29,24 +30,43 @@ def seen(backlog_bytes: float, arrived: float = 10.0) -> Seen:
     return Seen(INTERVAL, arrived, 0.0, backlog_bytes / 1500.0, RATE / 1500.0)
 
 
-def test_the_output_is_that_of_the_rfc_over_ten_thousand_intervals() -> None:
-    """A random walk of the queue from empty to a third of a second, so that all gains, caps and decays occur."""
-    random = np.random.default_rng(8)
-    modem = Modem(RATE, BUFFER, random)
-    modem.state = "active"
-    ours, queue = START._replace(activity=ACTIVE), 10e3
-    outputs = []
-    for _ in range(10_000):
+class Draws:
+    """Stands for a generator: the draw that both have."""
+
+    now = 0.0
+
+    def random(self) -> float:
+        return self.now
+
+
+def test_output_states_and_drops_are_those_of_the_rfc_over_ten_thousand_intervals() -> None:
+    """A random walk of the queue from empty to a third of a second, so that all gains, caps, decays and states occur.
+
+    Up to seven packets of all sizes come in an interval.
+    """
+    random, draws = np.random.default_rng(8), Draws()
+    modem, ours, queue = Modem(RATE, BUFFER, draws), START, 10e3  # type: ignore[arg-type]
+    outputs, drops, states = [], 0, []
+    for k in range(10_000):
         step = random.normal(0.0, 3e3) if random.random() < 0.98 else random.uniform(-1e5, 3e5)
-        queue = float(np.clip(queue + step - 0.02 * (queue - 12e3), 0.0, BUFFER))
+        queue = 1e3 if k // 500 % 4 == 3 else float(np.clip(queue + step - 0.02 * (queue - 12e3), 0.0, BUFFER))
         modem.tick(queue)
         ours = docsis_step(ours, seen(queue, arrived=0.0), PARAMETERS)
+        for size in random.uniform(64.0, 1500.0, random.integers(0, 8)).tolist():
+            draws.now = random.random()
+            dropped = modem.drops(size, queue)
+            ours = docsis_spreads(ours, Arriving(size / 1500.0, queue / 1500.0, draws.now), PARAMETERS)
+            assert (ours.passed == CHOSEN) is dropped
+            drops += dropped
         outputs.append(ours.drop_probability)
+        states.append(("inactive", "quiescent", "active")[int(ours.activity)])
         assert ours.drop_probability == pytest.approx(modem.x, rel=1e-9, abs=1e-15)
-        assert ("inactive", "quiescent", "active")[int(ours.activity)] == modem.state
-        modem.state, ours = "active", ours._replace(activity=ACTIVE)
+        assert states[-1] == modem.state
     assert min(outputs) == 0.0
     assert max(outputs) > 1.0
+    assert drops > 500
+    assert min(states.count(each) for each in set(states)) > 100
+    assert len(set(states)) == 3
 
 
 def test_every_gain_of_the_table() -> None:

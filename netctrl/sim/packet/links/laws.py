@@ -19,6 +19,14 @@ act_on_packets = by_number(
 One function, not in place of each call: the kernel, which enqueues packets in many places, stays small.
 """
 
+_SPREADING = {
+    number: on_rows(each, each.spreads, **INLINED) for number, each in enumerate(LAWS, 1) if each.spreads is not None
+}
+SPREADING = tuple(_SPREADING)
+"""Numbers of laws that spread what they choose."""
+spread_on_packets = by_number(_SPREADING, "parameters, state, packet", **INSIDE)
+"""`QueueLaw.spreads` of the law of a number: `spread_on_packets(number, parameters, state, packet)` sets the row."""
+
 _HEADS = {number: each for number, each in enumerate(LAWS, 1) if each.head is not None}
 HEAD_STATES = max(width(each.head.state) for each in _HEADS.values() if each.head is not None)
 """Length of a row of state of a law that chooses at the head."""
@@ -37,15 +45,11 @@ def _of_head(law: Any) -> Any:
     return njit(names["rows"], **INLINED)
 
 
-def _choosing() -> Any:
-    lines = ["def chooses_head(number, parameters, state, time, sojourn, alone):"]
-    for number in _HEADS:
-        lines += [f"    if number == {number}:", f"        return f{number}(parameters, state, time, sojourn, alone)"]
-    names = {f"f{number}": _of_head(law) for number, law in _HEADS.items()}
-    exec("\n".join([*lines, "    return False"]), names)
-    return njit(names["chooses_head"], **INLINED)
-
-
-chooses_head = _choosing()
+chooses_head = by_number(
+    {number: _of_head(law) for number, law in _HEADS.items()},
+    "parameters, state, time, sojourn, alone",
+    otherwise="False",
+    **INLINED,
+)
 """Whether the law of a number takes the packet at the head:
 `chooses_head(number, parameters, state, time, sojourn, alone)`; for laws that don't, False."""

@@ -8,10 +8,10 @@ on haven't begun yet, and one event, for the first on the wire. All others have 
 from __future__ import annotations
 
 from netctrl.core.jit import INLINED, INSIDE, njit
-from netctrl.laws.aqm.fluid import PROBABILITY, SCALABLE_PROBABILITY, rate_error
-from netctrl.laws.aqm.law import Seen
+from netctrl.laws.aqm.fluid import PASSED, PROBABILITY, SCALABLE_PROBABILITY, rate_error
+from netctrl.laws.aqm.law import Arriving, Seen
 from netctrl.sim.packet.links.dual import update_coupling
-from netctrl.sim.packet.links.laws import act_on_packets
+from netctrl.sim.packet.links.laws import SPREADING, act_on_packets, spread_on_packets
 from netctrl.sim.packet.links.pie import BY_PIE, came_to_pie, update_link_pie
 from netctrl.sim.packet.links.ports import BY_RAMP, marks_between
 from netctrl.sim.packet.links.served import makes_room, plan_service, serve, wait
@@ -94,6 +94,21 @@ def _decide(net: PacketState, link: int, now: int, offered: float) -> None:
     row[link, L_ACTED], row[link, L_ENQUEUED] = now, 0
 
 
+@njit(**INSIDE)
+def _chooses(net: PacketState, link: int, k: int, size: int) -> bool:
+    """Whether the law takes a packet that comes: by chance, or as it spreads what it chooses."""
+    row, state = net.link[link], net.queue[link]
+    if row[L_LAW] in SPREADING:
+        full = float(row[L_FULL])
+        packet = Arriving(size / full, row[L_BYTES] / full, chance(net.random, link))
+        spread_on_packets(row[L_LAW], net.parameters[link], state, packet)
+        return state[PASSED] < 0.0
+    p = state[PROBABILITY]
+    if net.packet[k, K_INFO] & ECT1 == ECT1:
+        p = max(p, state[SCALABLE_PROBABILITY])
+    return p > 0.0 and (p >= 1.0 or chance(net.random, link) < p)
+
+
 @njit(**INLINED)
 def enqueue(net: PacketState, link: int, k: int, now: int) -> None:
     """A packet comes to a link."""
@@ -106,10 +121,7 @@ def enqueue(net: PacketState, link: int, k: int, now: int) -> None:
     if 0 < row[link, L_DECIDES] <= BY_EPOCH:
         if row[link, L_DECIDES] == BY_ARRIVAL:
             _decide(net, link, now, size / row[link, L_FULL])
-        p = net.queue[link, PROBABILITY]
-        if packet[k, K_INFO] & ECT1 == ECT1:
-            p = max(p, net.queue[link, SCALABLE_PROBABILITY])
-        chosen = p > 0.0 and (p >= 1.0 or chance(net.random, link) < p)
+        chosen = _chooses(net, link, k, size)
     elif row[link, L_DECIDES] == BY_PIE:
         fate = came_to_pie(net, link, k)
         chosen, dropped = fate > 0, fate > 1

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from numba.extending import register_jitable
+
 from netctrl.core.jit import INLINED, INSIDE, njit
 from netctrl.laws.aqm.fluid import PROBABILITY
+from netctrl.laws.aqm.pie import pie_scale
 from netctrl.laws.record import compiled_view
+from netctrl.laws.targets.pie import spread_chooses
 from netctrl.laws.targets.pie_packets import PacketPie, pie_choice, pie_leaves, update_pie
 from netctrl.sim.packet.state import CAPABLE, LINK, PACKET, PacketState, chance
 
@@ -15,6 +19,8 @@ K_INFO = PACKET["info"]
 _NS = 1e9
 
 _view = compiled_view(PacketPie)
+for each in (pie_scale, spread_chooses):
+    register_jitable(**INLINED)(each)
 _choice, _leaves, _update = (njit(each, **INLINED) for each in (pie_choice, pie_leaves, update_pie))
 
 

@@ -281,6 +281,7 @@ struct DocsisPieLaw
         double reset = 0.0;           ///< How long the queue has been quiet [s]
         double activity = 0.0;        ///< 0: INACTIVE, 1: QUIESCENT, 2: ACTIVE
         double due = 0.0;             ///< Expected number of drops while QUIESCENT
+        double passed = 0.0;          ///< Sum of probabilities since the last drop, on packets
     };
 
     State Next(const State& state, const Seen& seen) const
@@ -355,7 +356,7 @@ struct DocsisPieLaw
         {
             rate = 0.0;
         }
-        return State{rate, x, delay, allowance, reset, activity, due};
+        return State{rate, x, delay, allowance, reset, activity, due, state.passed};
     }
 };
 
