@@ -381,6 +381,13 @@ FIGURES = Registry(
 )
 """Name of a record's class -> `figure(record, **options)`, which draws it with matplotlib."""
 
+EXPLORERS = Registry(
+    "record",
+    "netctrl.explorers",
+    {"QueueCertificate": "netctrl.plotting.explore:explorer", "QueueDesign": "netctrl.plotting.explore:queue_explorer"},
+)
+"""Name of a record's class -> `explorer(record)`, a widget of Jupyter."""
+
 REPORTS = Registry(
     "record",
     "netctrl.reports",
